@@ -64,7 +64,7 @@ int process_cgroup(char *buf, size_t size, int root, const char *name)
 	snprintf(buf, size, "%.*s", at ? (int)strcspn(at, "\n") : 0, at ? at : "");
 	for (char *c = buf; *c; c++)
 		if (*c < ' ' || *c > '~')
-			*c = '?'; /* a user may choose this name, too */
+			*c = '?'; /* the user may choose any name for this process */
 	return *buf ? 0 : -1;
 }
 

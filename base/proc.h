@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* What /proc/PID/stat shows of a process or thread. */
+/* Fields of /proc/PID/stat of a process or thread. */
 struct process_stat {
 	int pid;
 	char comm[32];

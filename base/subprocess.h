@@ -20,8 +20,10 @@ struct subprocess {
 	int extra_fd; /* becomes its fd 3; -1: none */
 	bool keep_stderr; /* its standard error is the caller's */
 	bool join_stderr; /* collect its standard error with its output */
-	/* it may get into another user's hands: no terminal, and its standard error is passed on
-	 * with control characters as '?' */
+	/*
+	 * another user may take control of it, so it gets no terminal, and its standard error is
+	 * passed on with control characters as '?'
+	 */
 	bool apart;
 	unsigned timeout; /* seconds */
 	size_t output_max; /* bytes */

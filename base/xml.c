@@ -23,8 +23,8 @@ int xml_open(struct xml *x, char *text, size_t len, struct errbuf *err)
 		if (c == '\n')
 			x->at_line++;
 		if ((c < ' ' && c != '\n' && c != '\t' && c != '\r') || c == 0x7f)
-			return errprintf(err, "line %u: byte 0x%02x, which no XML has", x->at_line,
-					 c);
+			return errprintf(err, "line %u: byte 0x%02x, which XML does not allow",
+					 x->at_line, c);
 	}
 	x->at_line = 1;
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
@@ -79,7 +79,7 @@ static int skip_markup(struct xml *x, struct errbuf *err)
 	}
 	if (skip_to(x, end))
 		return 1;
-	xml_bad(x, err, "markup without its end");
+	xml_bad(x, err, "unterminated markup");
 	return -1;
 }
 
@@ -152,7 +152,7 @@ static char *read_value(struct xml *x, struct errbuf *err)
 	char quote = *x->at, *value = x->at + 1, *from = value, *to = value;
 
 	if (quote != '"' && quote != '\'') {
-		xml_bad(x, err, "an attribute's value stands in quotes");
+		xml_bad(x, err, "an attribute's value must be in quotes");
 		return NULL;
 	}
 	while (*from && *from != quote) {
@@ -165,9 +165,8 @@ static char *read_value(struct xml *x, struct errbuf *err)
 
 			if (!n) {
 				xml_bad(x, err,
-					"an entity that is not known (&lt; &gt; &amp; &quot; "
-					"&apos; "
-					"&#10; are)");
+					"an unknown entity (allowed: &lt; &gt; &amp; &quot; &apos; "
+					"&#10;)");
 				return NULL;
 			}
 			to += n;
@@ -204,7 +203,7 @@ static int read_attr(struct xml *x, struct errbuf *err)
 	skip_spaces(x);
 	*end = '\0';
 	if (xml_attr(x, a->name))
-		return xml_bad(x, err, "an attribute is there twice"), -1;
+		return xml_bad(x, err, "an attribute occurs twice"), -1;
 	a->value = read_value(x, err);
 	if (!a->value)
 		return -1;
@@ -249,7 +248,7 @@ static enum xml_event xml_end(struct xml *x, struct errbuf *err)
 	const char *open = x->depth ? x->open[x->depth - 1] : NULL;
 
 	if (!open || len != strlen(open) || strncmp(x->at, open, len) != 0)
-		return xml_bad(x, err, "the end of an element that is not the open one");
+		return xml_bad(x, err, "an end tag that does not match the open element");
 	x->line = x->at_line;
 	x->at += len;
 	skip_spaces(x);
@@ -281,9 +280,10 @@ enum xml_event xml_next(struct xml *x, struct errbuf *err)
 		for (; *x->at && *x->at != '<'; x->at++) {
 			x->at_line += *x->at == '\n';
 			if (!x->depth && !is_space(*x->at))
-				return xml_bad(x, err,
-					       x->done ? "text behind the end of the document"
-						       : "this does not begin as XML does");
+				return xml_bad(
+					x, err,
+					x->done ? "text after the end of the document"
+						: "this is not XML: it does not begin with <");
 		}
 		if (!*x->at && x->done)
 			return XML_DONE;

@@ -65,7 +65,9 @@ static void take_text(struct live *k, const char *text, const struct job_plan *p
 		k->any = hpc_take(k->outside, k->request, p, k->conf) || k->any;
 		return;
 	}
-	/* another release, which may know policies that this one does not */
+	/*
+	 * the plan is of another release, whose policies may be unknown here: reserve all its CPUs
+	 */
 	idset_zero(&all);
 	job_plan_reserved(p, &all);
 	idset_andnot(k->outside, &all);

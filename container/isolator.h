@@ -41,7 +41,7 @@ struct given {
 	unsigned priority;
 	unsigned quantum; /* milliseconds, of POLICY_HPC */
 	bool quantum_named; /* the request names the quantum */
-	enum partition partition; /* what the step becomes */
+	enum partition partition; /* partition that the step becomes */
 	struct idset fence; /* CPUs of the partition, with idle threads */
 	/* why the container is no partition for this step; "": it is one, or none is asked */
 	char unfenced[200];
@@ -121,7 +121,7 @@ struct isolator_rank {
 	/* variable NAME of its environment, NULL: not set; valid until the next call */
 	const char *(*get)(void *arg, const char *name);
 	void *arg;
-	/* what the kernel shows, for verify and value */
+	/* the kernel's state of this rank, for verify and value */
 	const struct idset *kernel_cpus, *kernel_mems;
 	int kernel_policy;
 };
@@ -168,7 +168,7 @@ struct isolator {
 		       struct errbuf *err);
 	/* Fill the settings of P from its request and plan. The ledger is open. */
 	int (*give)(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err);
-	/* Can P exist beside what is live in JOB and on the node? The ledger is open. */
+	/* Can P exist beside the live containers of JOB and of the node? The ledger is open. */
 	int (*accept)(const struct isolator_step *s, struct isolator_part *p,
 		      const struct ledger_job *job, struct errbuf *err);
 	/* As root, once, before the first rank is placed: for all parts of the step. */

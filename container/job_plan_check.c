@@ -19,7 +19,7 @@ static int check_plan_cores(const struct job_plan *p, const struct plan_input *i
 		idset_or(&seen, &p->core[i]);
 	}
 	if (!idset_subset(&in->cpus, &seen))
-		return errprintf(err, "the plan's cores do not hold every CPU of the job");
+		return errprintf(err, "the plan's cores do not cover every CPU of the job");
 	return 0;
 }
 

@@ -93,7 +93,7 @@ static char *ledger_read_text(struct ledger *l, const char *name, struct errbuf 
 	}
 bad:
 	error = n == 0 ? ENODATA : errno;
-	errprintf(err, "%s", n == 0 ? "it was cut while it was read" : strerror(error));
+	errprintf(err, "%s", n == 0 ? "it was truncated while being read" : strerror(error));
 	free(text);
 	if (fd >= 0)
 		close(fd);

@@ -48,7 +48,7 @@ struct ledger_step {
 	/* places of its ranks, "sim,vda": containers, "none", LEDGER_REST; NULL: none yet, see
 	 * ledger_step_places() */
 	char *places;
-	struct idset cpus; /* that its ranks are bound to, if they divide the container */
+	struct idset cpus; /* CPUs of its ranks, if they divide the container */
 	/* its ranks in containers or the rest, after ledger_step_load_ranks(); none while it
 	 * launches */
 	unsigned n_placed;

@@ -37,8 +37,10 @@ int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job,
 char *ledger_format(const struct ledger_job *job);
 int ledger_parse(struct ledger_job **out, const char *text, bool light, struct errbuf *err);
 
-/* Parse the first lines of an entry, up to the job's cgroup, of any release; *TEXT moves behind
- * them. */
+/*
+ * Parse the first lines of an entry of any release, up to the job's cgroup, and move *TEXT behind
+ * them.
+ */
 int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *err);
 
 /* Is the directory of JOB gone or without processes? */

@@ -380,7 +380,7 @@ int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *e
 		       : 0;
 }
 
-/* Parse all lines behind the head. */
+/* Parse all lines after the first lines that ledger_take_head() reads. */
 static int parse_rest(struct ledger_job *job, const char *text, bool light, struct errbuf *err)
 {
 	static const char *const known[] = { "request ", "share ", NULL };

@@ -281,7 +281,7 @@ int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const 
 		return -1;
 	limit = limit_of(b, nodes, bound);
 	if (bound && !limit)
-		return errprintf(err, "memory nodes %s hold nothing now that programs could use",
+		return errprintf(err, "memory nodes %s have no usable memory now",
 				 idset_brief(a, nodes));
 	return lower_limit(cgroup_fd, path, limit, err);
 }

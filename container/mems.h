@@ -32,7 +32,7 @@ struct mems_self {
 int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b,
 	      const struct mems_self *self, struct errbuf *bad, struct errbuf *err);
 
-/* What Slurm has given a job on this node. */
+/* The memory that Slurm has given a job on this node. */
 struct mems_given {
 	uint64_t memory; /* bytes; 0: not known */
 	const struct idset *cpus, *mems;

@@ -10,7 +10,7 @@
 #define BACK_MAX 1024 /* ranks to look back for a pattern */
 #define NUMBER_DIGITS 9 /* at most, of a task */
 
-/* What ranks are compared by. */
+/* The sort key of ranks. */
 struct key {
 	unsigned number; /* of the task */
 	unsigned place; /* index of the first rank in the same place */

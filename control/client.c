@@ -16,8 +16,8 @@
 #include "base/monotonic.h"
 #include "control/protocol.h"
 
-#define SECONDS 30 /* without an answer of nodeosd */
-/* it moves memory, or writes back a buffer */
+#define SECONDS 30 /* to wait for an answer of nodeosd */
+/* as SECONDS, while nodeosd moves memory or writes back a buffer */
 #define SECONDS_TO_CHANGE 3600
 /* all ranks of a large node may ask at once */
 #define SECONDS_TURNED_AWAY 60

@@ -17,8 +17,8 @@
 
 /* The progress of a deletion. */
 struct deletion {
-	bool killed; /* its ranks, as requested */
-	bool done; /* the ledger has it as deleted */
+	bool killed; /* the ranks are killed, as requested */
+	bool done; /* the ledger records the deletion */
 };
 
 /* The number of ranks with a process; STEP gets the step of the first. */
@@ -151,7 +151,7 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 		return -1;
 	}
 	d->done = true;
-	/* it has no owner from here on: the other ranks may get its CPUs later */
+	/* the container has no owner from here on; the other ranks may get its CPUs later */
 	bind_time_start(&limit, v->s.conf.helper_timeout);
 	rc = rank_group_bind(&rest, v->s.cgroup_fd, &limit, err);
 	if (rc < 0) {

@@ -195,7 +195,7 @@ int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems)
 		return errprintf(&n->err, "this process is in no container");
 	if ((cpus && ask_parse_amount(&a.cpus, cpus, false) < 0) ||
 	    (mems && ask_parse_mems(&a.mems, mems) < 0))
-		return errprintf(&n->err, "how large? expected a number from 1 on, +N or -N, and "
+		return errprintf(&n->err, "no size: expected a number from 1 on, +N or -N, and "
 					  "of memory nodes also a size as 16G");
 	if (!a.cpus.given && !a.mems.given)
 		return 0;

@@ -51,7 +51,7 @@ static int nodeosd_read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 			continue;
 		if (n <= 0)
 			return errprintf(err, "request: %s",
-					 n == 0 ? "it ends before its line does" : strerror(errno));
+					 n == 0 ? "it ends within the line" : strerror(errno));
 		len += (size_t)n;
 		line[len] = '\0';
 		if (memchr(line, '\n', len))
@@ -132,8 +132,9 @@ static int answer(FILE *f, struct errbuf *err)
 	struct ask a;
 
 	if (getsockopt(0, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid == (uid_t)-1)
-		return errprintf(err, "standard input is no socket with a user at its other end: "
-				      "nodeosd.socket of systemd starts nodeosd");
+		return errprintf(err,
+				 "standard input is not a socket with a user at its other end: "
+				 "nodeosd.socket of systemd starts nodeosd");
 	if (nodeosd_read_line(line, err) < 0 || ask_parse(&a, line, err) < 0)
 		return -1;
 	if (process_cgroup_of(cgroup, sizeof(cgroup), peer.pid) < 0)

@@ -113,19 +113,20 @@ static int protocol_check(const struct ask *a, struct errbuf *err)
 	bool amount = a->cpus.given || a->mems.given;
 
 	if ((a->operation == ASK_SHOW || a->operation == ASK_QUERY) != !*a->container)
-		return errprintf(err, "request: find, resize and delete have a container, and show "
-				      "and query have none");
+		return errprintf(err, "request: find, resize and delete need a container, show and "
+				      "query take none");
 	if ((a->json && (a->operation == ASK_FIND || a->operation == ASK_QUERY)) ||
 	    (a->job && a->operation == ASK_QUERY))
 		return errprintf(
-			err, "request: find and query do not answer in JSON, and query has no job");
+			err,
+			"request: find and query do not answer in JSON, and query takes no job");
 	if ((a->operation == ASK_RESIZE) != amount)
-		return errprintf(err,
-				 "request: only resize has cpus and mems, at least one of them");
+		return errprintf(
+			err, "request: only resize takes cpus and mems, and it needs one of them");
 	if (a->kill && a->operation != ASK_DELETE)
-		return errprintf(err, "request: only delete has kill");
+		return errprintf(err, "request: only delete takes kill");
 	if (a->step_given && a->operation != ASK_RESIZE && a->operation != ASK_FIND)
-		return errprintf(err, "request: only find and resize have a step");
+		return errprintf(err, "request: only find and resize take a step");
 	return 0;
 }
 
@@ -140,7 +141,7 @@ int ask_parse(struct ask *out, const char *line, struct errbuf *err)
 		return errprintf(err, "request: longer than %d bytes", ASK_LINE_MAX - 2);
 	for (i = 0; i < len; i++)
 		if (line[i] < ' ' || line[i] > '~')
-			return errprintf(err, "request: byte %zu is no printable ASCII", i + 1);
+			return errprintf(err, "request: byte %zu is not printable ASCII", i + 1);
 	if (strncmp(line, START, strlen(START)) != 0)
 		return errprintf(err,
 				 "request: it starts with %s, expected \"" START
@@ -152,7 +153,7 @@ int ask_parse(struct ask *out, const char *line, struct errbuf *err)
 		;
 	if (!word || i == OPERATIONS)
 		return errprintf(err,
-				 "request: %s is no operation (allowed: show, query, resize, "
+				 "request: %s is not an operation (allowed: show, query, resize, "
 				 "delete, find): is nodeosd of an older version?",
 				 word_quote(quoted, word ? word : "", word ? strlen(word) : 0));
 	out->operation = (enum ask_operation)i;

@@ -15,7 +15,7 @@
 #include "topology/resize.h"
 
 #define TRIES 3 /* to move pages that are pinned for a moment */
-#define ROUNDS 8 /* of moving pages, while ranks start in the container */
+#define ROUNDS 8 /* attempts to move pages while ranks start in the container */
 
 /* ------------------------------------------------------------------ checks */
 
@@ -102,7 +102,7 @@ struct change {
 	struct idset mems_gone;
 	struct rank_group in, rest; /* the container's ranks, and those outside of all containers */
 	struct mapped had, left; /* on mems_gone, before and after the move */
-	bool widened; /* its ranks have, or may have, the new memory nodes */
+	bool widened; /* the container's ranks have, or may have, the new memory nodes */
 	struct {
 		uint64_t step; /* inode */
 		char task[LEDGER_TASK_MAX];
@@ -245,7 +245,7 @@ static int collect_new(struct rank_group *g, const struct change *c, struct errb
 	return 0;
 }
 
-/* Let all ranks keep the old and the new memory nodes, as the ledger says. */
+/* Confine all ranks to the old and the new memory nodes together, as recorded in the ledger. */
 static void stay(const struct change *c, const struct resize_view *v)
 {
 	struct idset both = c->next.mems;
@@ -304,8 +304,10 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 	return rc;
 }
 
-/* The ledger is open again. Are there new ranks, which have the other ranks' old settings? 1:
- * yes. */
+/*
+ * Called when the ledger is open again: look for new ranks, which have the other ranks' old
+ * settings. Returns 1 when there are any, 0, or -1.
+ */
 static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct rank_group new_ones = { .n = 0 };

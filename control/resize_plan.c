@@ -11,7 +11,7 @@
 #include "container/job_plan_check.h"
 #include "container/mems.h"
 
-/* of planning; a round is lost if the job's containers change meanwhile */
+/* attempts to plan; one is lost when the job's containers change meanwhile */
 #define ROUNDS 32
 
 /* Input of the helper. */
@@ -86,7 +86,10 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 	idset_zero(&in->mems_taken);
 	if (!v->ask->mems.given)
 		return 0;
-	/* its memory nodes were the free blocks at launch, which may belong to others by now */
+	/*
+	 * the container has the blocks that were free at launch, which other jobs may have taken
+	 * since
+	 */
 	if (b->on && !v->o.container->confined)
 		return errprintf(err,
 				 "container %s has no memory nodes of its own (it asked for none): "

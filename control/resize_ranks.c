@@ -100,7 +100,7 @@ int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct e
 /* Returns -1 if END has passed. */
 static int resize_ranks_late(long end, struct errbuf *err)
 {
-	return monotonic_ms() > end ? errprintf(err, "the time is over") : 0;
+	return monotonic_ms() > end ? errprintf(err, "the time limit has passed") : 0;
 }
 
 /* One pass over the threads of a rank. */
@@ -111,7 +111,7 @@ struct pass {
 	long end; /* time limit */
 	struct errbuf err; /* of a live thread that could not be bound */
 	bool bad;
-	bool late; /* time was over before the last thread */
+	bool late; /* the time limit passed before the last thread was bound */
 };
 
 /* Is that thread still in the rank's cgroup? */

@@ -116,7 +116,7 @@ static void tell_text(FILE *out, const struct resize_told *t)
 			(unsigned long long)(t->left->files >> 10));
 	if (keeps_policy(t))
 		fprintf(out,
-			"  memory: programs that run take theirs from %s until they bind "
+			"  memory: running programs keep allocating from %s until they bind "
 			"themselves anew\n",
 			list(a, &t->before->mems));
 }

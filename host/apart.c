@@ -129,7 +129,7 @@ enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err
 	while (waitpid(pid, NULL, WNOHANG) == 0 && monotonic_ms() < end)
 		nanosleep(&pause, NULL);
 	if (n < 0) {
-		errprintf(err, "no end within %u s", a->seconds);
+		errprintf(err, "not finished within %u s", a->seconds);
 		return APART_LATE;
 	}
 	if (n != (ssize_t)a->size) {

@@ -185,7 +185,7 @@ static int read_nodes(struct blocks *b, const char *root, struct errbuf *err)
 		if (one.home >= IDSET_MAX || blocks_add(b, &one) < 0)
 			return errprintf(err,
 					 "%s" NODE_DIR
-					 "/node%d/physical_node: \"%.20s\" is no memory node",
+					 "/node%d/physical_node: \"%.20s\" is not a memory node",
 					 root, node, text);
 	}
 	return 0;
@@ -254,7 +254,7 @@ static int blocks_parse(struct blocks *b, const char *text, struct errbuf *err)
 		if (blocks_add(b, &one) < 0)
 			return errprintf(err, "out of memory");
 	}
-	return strcmp(text, "end\n") == 0 ? 0 : errprintf(err, "cut, or with unknown lines");
+	return strcmp(text, "end\n") == 0 ? 0 : errprintf(err, "truncated, or with unknown lines");
 }
 
 int blocks_load(struct blocks *out, const char *state_dir, const char *root, struct errbuf *err)

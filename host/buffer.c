@@ -28,7 +28,8 @@
 #define OWNER "owner"
 #define OWNER_MAX (CGROUP_PATH_MAX + REQUEST_SOURCE_MAX + 256)
 #define POINT "m"
-#define MODE 0711 /* of the directories above a buffer, whatever the job's umask is */
+/* of the directories above a buffer; set by fchmod(), too: the umask may be stricter */
+#define MODE 0711
 /* milliseconds for another step of the job to make the buffer */
 #define MAKE_TIMEOUT 120000
 /*
@@ -187,7 +188,7 @@ static void unmount_in(int dir)
 		if (point >= 0)
 			close(point);
 	} while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0);
-	/* the removal of the mount point also removes mounts on it in other namespaces */
+	/* removing the mount point also removes mounts on it in other namespaces */
 	unlinkat(dir, POINT, AT_REMOVEDIR);
 }
 

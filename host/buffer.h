@@ -13,7 +13,9 @@
 /* Return whether this node's kernel has dimmapfs: built in, loaded, or loadable when needed. */
 bool buffer_supported(void); /* the module is loaded, or is when it is needed */
 
-/* Write the path where that buffer is mounted, the value of NODEOS_DIMMAP. */
+/*
+ * Write into BUF the mount point of buffer INODE.INDEX below STATE_DIR, the value of NODEOS_DIMMAP.
+ */
 void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index);
 
 /*

@@ -37,7 +37,7 @@ static int open_device(const struct request_dimmap *ask, struct errbuf *err)
 	if (fstat(fd, &st) == 0 && S_ISBLK(st.st_mode))
 		return fd;
 	close(fd);
-	return errprintf(err, "%s: is no block device", ask->source);
+	return errprintf(err, "%s: is not a block device", ask->source);
 }
 
 /* A user's groups, from the node's user database. */
@@ -83,14 +83,14 @@ static const gid_t *groups_of(const struct buffer *b, struct groups *here, unsig
 	if (*n > 0)
 		return b->group;
 	if (apart_run(&a, here, err) != APART_DONE) {
-		errwrap(err, "the user database does not say the groups of uid %u",
+		errwrap(err, "the user database does not report the groups of uid %u",
 			(unsigned)b->uid);
 		return NULL;
 	}
 	*n = here->n;
 	if (*n > 0)
 		return here->list;
-	errprintf(err, "uid %u has more than %d groups, and Slurm has not said which",
+	errprintf(err, "uid %u has more than %d groups, and Slurm has not reported which",
 		  (unsigned)b->uid, GROUPS_HERE);
 	return NULL;
 }
@@ -230,7 +230,7 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 	}
 	close(pair[0]);
 	if (fd < 0 && error == ENOTSUP)
-		return errprintf(err, "%s: is no regular file", ask->source);
+		return errprintf(err, "%s: is not a regular file", ask->source);
 	if (fd < 0 && error == NOT_HIS)
 		return errprintf(err,
 				 "%s: uid %u neither owns it nor may write to it: no other process "

@@ -24,8 +24,8 @@ int partition_make(int root_fd, const char *path, enum partition p, const struct
 		   struct errbuf *err);
 
 /*
- * Make PATH, whose exclusive CPUs are still those of partition_make(), a partition of kind P or a
- * member.
+ * Switch PATH to a partition of kind P or to a member. Its exclusive CPUs are those that
+ * partition_make() set.
  */
 int partition_switch(int root_fd, const char *path, enum partition p, struct errbuf *err);
 

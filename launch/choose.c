@@ -120,7 +120,7 @@ static void note_rest(struct step *s, const struct job_plan *plan)
 			errappend(&s->note, " %.64s", plan->container[i].name);
 }
 
-/* What ranks choose from. */
+/* The containers and state from which ranks choose. */
 struct choice_under {
 	const struct node_view *view;
 	const struct job_plan *plan; /* NULL: no plan */

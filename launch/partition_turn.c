@@ -56,7 +56,7 @@ static int partition_turn_begin(struct launch *a, uint32_t job_id, uid_t uid, ui
 	mine->step_id = step_id;
 	mine->launching = true;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", a->place.step);
-	/* its places are unknown yet: it shares no container */
+	/* the step's places are not known yet, so no container is shared */
 	if (ledger_step_set_places(mine, CHOICE_NONE) < 0)
 		return errprintf(err, "out of memory");
 	if (ledger_write(a->l, a->job, err) < 0)

@@ -143,7 +143,7 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	mine->step_id = s->in.step_id;
 	mine->ranks = s->in.n_ranks;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
-	/* it has only one part, or no part is a partition */
+	/* a step with a partition has one part only, so part 0 speaks for all */
 	mine->partition = s->shared->part[0].given.partition;
 	mine->fence = s->shared->part[0].given.fence;
 	/* until its ranks have their CPUs; ranks outside of containers get none */

@@ -43,7 +43,7 @@ void prepare_share_mems(struct step *s, const struct node_view *v, const struct 
 int prepare_choose(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err);
 
-/* Can the step's containers exist beside what is live in JOB and on the node? */
+/* Can the step's containers exist beside the live ones of JOB and of the node? */
 int prepare_accept(struct step *s, const struct node_view *v, const struct ledger_job *job,
 		   struct errbuf *err);
 

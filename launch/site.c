@@ -20,7 +20,7 @@ int site_check_isolators(const struct site_job *j, const struct request *r, stru
 
 	if (j->load_job && needs_job(j->conf, r)) {
 		if (j->load_job(&job, j->job_id, j->uid, err) < 0)
-			return errwrap(err, "%.128s goes by the job's account or partition",
+			return errwrap(err, "%.128s depends on the job's account or partition",
 				       j->conf_path);
 		user.account = *job.account ? job.account : NULL;
 		user.partition = *job.partition ? job.partition : NULL;

@@ -461,7 +461,7 @@ void step_end(struct step *s)
 	ledger_close(l);
 	/* outside of the lock: the log may block, and other launches would wait */
 	if (job)
-		STEP_LOG(s, "end", "out of the ledger; %u other steps of its job are in it",
+		STEP_LOG(s, "end", "removed from the ledger, which has %u other steps of this job",
 			 job->n_steps);
 	ledger_job_free(job);
 out:

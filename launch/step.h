@@ -26,7 +26,7 @@ struct step;
 
 #define STEP_JOB_NAME_MAX 256
 
-/* What slurmctld knows of a job and nodes do not. */
+/* Facts of a job that slurmctld knows and nodes do not. */
 struct step_job {
 	char account[STEP_JOB_NAME_MAX];
 	char partition[STEP_JOB_NAME_MAX];

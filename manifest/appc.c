@@ -396,7 +396,7 @@ static int check_unique(const struct json_doc *doc, const struct json_node *arra
 
 		if (strcmp(json_doc_string(doc, first), name) == 0)
 			return json_doc_fail(doc, member,
-					     "%s is here a second time: the first is at line %u",
+					     "%s is given a second time: the first is at line %u",
 					     word_quote(quoted, name, strlen(name)),
 					     json_doc_line(doc, first));
 	}

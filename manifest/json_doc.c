@@ -165,7 +165,7 @@ static int build(struct json_doc *doc)
 	if (error != json_tokener_success)
 		return errprintf(doc->err, "json-c: %s", json_tokener_error_desc(error));
 	if (attach(doc, 0, doc->root) < 0)
-		return errprintf(doc->err, "json-c: read another text than the scan");
+		return errprintf(doc->err, "json-c and the scan of NodeOS read different values");
 	return 0;
 }
 

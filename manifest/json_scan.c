@@ -397,7 +397,7 @@ static int check_keys(struct scan *s, unsigned object)
 	if (!twice)
 		return 0;
 	json_scan_where(s->text, first->key_at, &line, &column);
-	return FAULT(s, twice->key_at, "key %s is here a second time: the first is at %u:%u",
+	return FAULT(s, twice->key_at, "key %s is given a second time: the first is at %u:%u",
 		     word_quote(quoted, twice->key, strlen(twice->key)), line, column);
 }
 

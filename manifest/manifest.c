@@ -92,7 +92,7 @@ static int check_once(struct loader *l, const struct json_node *array,
 
 		if (strcmp(manifest_bare_name(first), manifest_bare_name(name)) == 0)
 			return json_doc_fail(&l->doc, json_doc_member(&l->doc, isolator, "name"),
-					     "isolator \"%s\" is here a second time: the first, "
+					     "isolator \"%s\" is given a second time: the first, "
 					     "\"%s\", is at line %u",
 					     name, first, json_doc_line(&l->doc, other));
 	}

@@ -316,7 +316,7 @@ static int load_size(const struct json_doc *doc, const struct manifest_key *key,
 	if (request_parse_bytes(text, &c->dimmap.size) == 0 &&
 	    c->dimmap.size >= REQUEST_DIMMAP_MIN && c->dimmap.size <= REQUEST_DIMMAP_MAX)
 		return 0;
-	return json_doc_fail(doc, value, "%s is no size of a buffer (allowed: %s)",
+	return json_doc_fail(doc, value, "%s is not a size of a buffer (allowed: %s)",
 			     word_quote(quoted, text, strlen(text)), key->allowed);
 }
 

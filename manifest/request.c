@@ -267,7 +267,7 @@ static int request_parse_container(struct requested_container *c, const char *re
 		return -1;
 	put_container(&o, c);
 	if (o.used != (size_t)(end - record) || memcmp(canonical, record, o.used) != 0)
-		return errprintf(err, "the record is not canonical: it would be \"%.300s\"",
+		return errprintf(err, "the record is not in canonical form, which is \"%.300s\"",
 				 canonical);
 	return 0;
 }

@@ -21,7 +21,7 @@
 /* A record of Slurm's, as far as srun needs it: a job, a task of an array, or a component of a
  * heterogeneous job. */
 struct record {
-	/* its own number, and the first component's or the array's */
+	/* number of this job, and of the first component or the array */
 	uint32_t id, leader;
 	long part; /* number of the component, or of the task; -1: neither */
 	bool component;

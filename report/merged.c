@@ -367,7 +367,7 @@ static int merged_add_core(const struct json_doc *d, const struct json_node *ite
 		       ? reallocarray(part->core, part->n_cores + 1u, sizeof(*more))
 		       : NULL;
 	if (!more)
-		return json_doc_fail(d, item, "more than %d cores, or no memory", IDSET_MAX);
+		return json_doc_fail(d, item, "more than %d cores, or out of memory", IDSET_MAX);
 	part->core = more;
 	return idset_parse(&more[part->n_cores], json_doc_string(d, item), &why) < 0
 		       ? json_doc_fail(d, item, "%s", why.text)
@@ -384,7 +384,7 @@ static int merged_add_part(const struct json_doc *d, const struct json_node *ite
 	uint64_t package = 0;
 
 	if (!more)
-		return json_doc_fail(d, item, "more than %d parts, or no memory", IDSET_MAX);
+		return json_doc_fail(d, item, "more than %d parts, or out of memory", IDSET_MAX);
 	t->made.part = more;
 	more += t->made.n_parts++;
 	memset(more, 0, sizeof(*more));
@@ -433,7 +433,7 @@ static int take_report(struct merged *m, const struct json_doc *d, const struct 
 		return -1;
 	t.node = node_named(m, name);
 	if (!t.node)
-		return errprintf(d->err, "more than %d nodes, or no memory", MERGED_NODES_MAX);
+		return errprintf(d->err, "more than %d nodes, or out of memory", MERGED_NODES_MAX);
 	if (get_service(d, o, t.node) < 0)
 		return -1;
 	rc = merged_each(d, o, "machine", true, merged_add_part, &t);
@@ -490,9 +490,9 @@ static int merged_take(const struct json_doc *d, const struct json_node *o, void
 		return take_report(m, d, o, *kind == 's');
 	if (strcmp(kind, "nodes") != 0 || o != json_doc_root(d))
 		return json_doc_fail(d, json_doc_member(d, o, "kind"),
-				     "\"%s\" is not of a node (allowed: node, as report and show "
-				     "print, step, as --nodeos-report leaves%s)",
-				     kind, o == json_doc_root(d) ? ", nodes" : "");
+				     "\"%s\" is not the report of a node or step (allowed: node, "
+				     "from report and show; step, from --nodeos-report%s)",
+				     kind, o == json_doc_root(d) ? "; nodes" : "");
 	return merged_each(d, o, "nodes", false, merged_take, m) < 0
 		       ? -1
 		       : merged_each(d, o, "missing", true, take_missing, m);
@@ -532,7 +532,7 @@ int merged_add_file(struct merged *m, const char *path, struct errbuf *err)
 						     : realloc(text, (room ? room * 2 : 65536) + 1);
 
 		if (!more) {
-			rc = errprintf(err, "%.200s: more than %u bytes, or no memory", name,
+			rc = errprintf(err, "%.200s: more than %u bytes, or out of memory", name,
 				       MERGED_TEXT_MAX);
 			break;
 		}

@@ -130,7 +130,7 @@ static int give_irq(struct each *e, const char *name)
 	dir = fd < 0 ? NULL : fdopendir(fd);
 	if (!dir && fd >= 0)
 		close(fd);
-	/* its handlers have a directory each */
+	/* each handler of the interrupt has a directory */
 	for (struct dirent *d; dir && (d = readdir(dir)) != NULL;)
 		if (d->d_type == DT_DIR && d->d_name[0] != '.') {
 			snprintf(label + strlen(label), sizeof(label) - strlen(label), " (%.60s)",

@@ -329,7 +329,7 @@ static int write_dropin(struct run *r, const struct service_item *it, const char
 	if (it->there && !undo_find(&r->undo, UNDO_FILE, it->name))
 		return errprintf(
 			r->err,
-			"/%s is there and was not made by nodeosctl provision: remove it first",
+			"/%s exists and was not made by nodeosctl provision: remove it first",
 			it->name);
 	dir = open_dir_of(r, it->name, &name);
 	if (dir < 0)
@@ -784,7 +784,7 @@ static int undo_all(struct run *r)
 	if (p->fixed)
 		return errprintf(
 			r->err,
-			"%u thing%s could not be put back (--verbose shows them): run it again",
+			"%u item%s could not be put back (--verbose shows them): run it again",
 			p->fixed, p->fixed == 1 ? "" : "s");
 	if (!p->keep_state && unlinkat(p->dir, SERVICE_STATE_FILE, 0) < 0 && errno != ENOENT)
 		return errprintf(r->err, SERVICE_STATE_FILE ": %s", strerror(errno));

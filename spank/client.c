@@ -224,7 +224,9 @@ static unsigned long job_around(void)
 	return id ? strtoul(id, NULL, 10) : 0;
 }
 
-/* Remove the variables of the rank that runs this sbatch or salloc about its own container. */
+/*
+ * When a rank runs this sbatch or salloc, remove the variables that describe the rank's container.
+ */
 static void forget_container(void)
 {
 	const char *container = getenv("NODEOS_CONTAINER");

@@ -56,7 +56,7 @@ void guard_arm_step(void)
 	static bool armed;
 
 	if (armed)
-		return; /* once for all components of a heterogeneous step */
+		return; /* all components of a heterogeneous step share one environment */
 	armed = true;
 	for (size_t i = 0; i < sizeof(step_guard) / sizeof(step_guard[0]); i++)
 		keep_aside(step_guard[i].name, step_guard[i].saved, step_guard[i].poison);

@@ -45,7 +45,7 @@ int stepd_init(spank_t sp)
 		step_keep_extern(plugstack_conf(), &err);
 	}
 	if (*err.text)
-		log_info("nodeos: the memory of this step is not kept off the containers': %s",
+		log_info("nodeos: the memory of this step may be on memory nodes of containers: %s",
 			 err.text);
 	return options_register(sp);
 }
@@ -157,10 +157,10 @@ static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
 		errprintf(err, "out of memory");
 	for (uint32_t i = 0; rank && i < n; i++)
 		if (spank_get_item(sp, S_JOB_LOCAL_TO_GLOBAL_ID, i, &rank[i]) != ESPANK_SUCCESS) {
-			errprintf(err,
-				  "Slurm does not report which rank of the step is number %u on "
-				  "this node",
-				  i);
+			errprintf(
+				err,
+				"Slurm does not report the rank in the step of this node's rank %u",
+				i);
 			free(rank);
 			return NULL;
 		}
@@ -318,7 +318,7 @@ static void keep_memory(spank_t sp)
 	if (spank_get_item(sp, S_JOB_ALLOC_MEM, &memory_mb) != ESPANK_SUCCESS)
 		memory_mb = 0;
 	if (step_keep_memory(plugstack_conf(), job_id, uid, memory_mb << 20, &err) < 0)
-		log_info("nodeos: the memory of this step is not kept off the containers': %s",
+		log_info("nodeos: the memory of this step may be on memory nodes of containers: %s",
 			 err.text);
 }
 

@@ -74,7 +74,7 @@ def pieces(path, source):
 
 
 def is_test(path):
-    return "/test/" in f"/{path}" or path.endswith("_test.py")
+    return "/test/" in f"/{path}" or path.endswith(("_test.py", "_test.c"))
 
 
 def read():

@@ -245,7 +245,7 @@ def test_options():
             short = [w for w in rest if re.fullmatch(r"-[a-z]", w)] if command != "exec" else []
             ok(
                 not unknown,
-                f"guide, line {block.line}: nodeosctl {command} has existing options only",
+                f"guide, line {block.line}: nodeosctl {command} is given existing options only",
                 unknown,
             )
             ok(

@@ -10,9 +10,10 @@ import sys
 
 HEAD = """# Launch paths
 
-Written by `test/run` from the verdicts of `test/guest/launch.py`, \
-which compares every rank of every path with what
-the kernel shows; no cell is made by hand.
+`test/run` writes this page from the verdicts of `test/guest/launch.py`, \
+which compares every rank of every path with the
+kernel's state. A path passes when all its ranks agree; "-" is a path that was not run with this \
+series.
 
 """
 

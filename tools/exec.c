@@ -68,7 +68,8 @@ static int without_nodeosd(const struct ask *a, struct errbuf *err)
 			err,
 			"nodeosd does not listen on this host (" ASK_SOCKET
 			"): name the job with --job=ID (squeue --me lists yours), or call this "
-			"on one of the job's nodes; if this is one, the admin can start nodeosd: "
+			"on one of the job's nodes; if this is one, an administrator can start "
+			"nodeosd: "
 			"systemctl enable --now nodeosd.socket");
 	return 0;
 }

@@ -51,6 +51,7 @@ int main(int argc, char **argv)
 	execvp(command[0], command);
 	code = errno == ENOENT ? 127 : 126;
 	return nodeos_exec_fail(code, command[0],
-				errno == ENOENT ? "app.exec of the manifest: not found"
-						: strerror(errno));
+				errno == ENOENT
+					? "the command in app.exec of the manifest is not found"
+					: strerror(errno));
 }

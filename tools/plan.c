@@ -113,18 +113,21 @@ static int parse_ntasks(struct planned *p, struct errbuf *err)
 			*eq = '\0';
 		i = eq ? request_find(&p->request, word) : -1;
 		if (i < 0)
-			rc = eq ? errprintf(err,
-					    "--ntasks: \"%.64s\" is no container of the manifest "
-					    "(expected N or NAME=N,...)",
-					    word)
+			rc = eq ? errprintf(
+					  err,
+					  "--ntasks: \"%.64s\" is not a container of the manifest "
+					  "(expected N or NAME=N,...)",
+					  word)
 				: errprintf(err,
-					    "--ntasks: \"%.64s\" is no number of ranks up to 65536 "
+					    "--ntasks: \"%.64s\" is not a number of ranks up to "
+					    "65536 "
 					    "(expected N or NAME=N,...)",
 					    word);
 		else if (p->ranks[i])
 			rc = errprintf(err, "--ntasks: container \"%.64s\" is named twice", word);
 		else if (plan_number(eq + 1, 65536, &p->ranks[i]) < 0)
-			rc = errprintf(err, "--ntasks: \"%.64s\" is no number of ranks up to 65536",
+			rc = errprintf(err,
+				       "--ntasks: \"%.64s\" is not a number of ranks up to 65536",
 				       eq + 1);
 	}
 	free(list);

@@ -153,10 +153,10 @@ static void provision_end(struct options *o, const struct provision *p, const ch
 	       p->set.own_mems ? "" : " (shared)", done, p->changed, p->changed == 1 ? "" : "s",
 	       o->dry ? " to make" : "");
 	if (o->put_back)
-		printf(", after %u put back of the ServiceOS that %s there", o->put_back,
+		printf(", after %u to put back the ServiceOS that %s in force", o->put_back,
 		       o->dry ? "is" : "was");
 	if (p->fixed)
-		printf(", %u thing%s that this kernel does not move (--verbose, nodeosctl verify)",
+		printf(", %u item%s that this kernel cannot move (--verbose, nodeosctl verify)",
 		       p->fixed, p->fixed == 1 ? "" : "s");
 	putchar('\n');
 	fflush(stdout);

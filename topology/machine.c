@@ -298,7 +298,7 @@ int machine_index(struct machine *m, struct errbuf *err)
 		return -1;
 	copy_sets(m);
 	if (idset_empty(&m->cpus) || idset_empty(&m->mems))
-		return errprintf(err, "no %s of it is allowed (allowed_%s)",
+		return errprintf(err, "none of its %ss is allowed (allowed_%s)",
 				 idset_empty(&m->cpus) ? "CPU" : "memory node",
 				 idset_empty(&m->cpus) ? "cpuset" : "nodeset");
 	objects = count_objects(root);

@@ -24,7 +24,7 @@ static int check_pu(hwloc_obj_t pu, struct idset *seen, struct errbuf *err)
 	    !hwloc_bitmap_isset(pu->cpuset, pu->os_index))
 		return errprintf(err, "CPU %u: its cpuset is not just itself", pu->os_index);
 	if (idset_has(seen, pu->os_index))
-		return errprintf(err, "CPU %u is there twice", pu->os_index);
+		return errprintf(err, "CPU %u occurs twice", pu->os_index);
 	idset_add(seen, pu->os_index);
 	if (pu->first_child)
 		return errprintf(err, "CPU %u has objects with CPUs in it", pu->os_index);
@@ -82,9 +82,9 @@ static int check_nodes(hwloc_topology_t topo, struct errbuf *err)
 			return errprintf(err, "memory node %u: its nodeset is not itself",
 					 obj->os_index);
 		if (idset_has(&seen, obj->os_index))
-			return errprintf(err, "memory node %u is there twice", obj->os_index);
+			return errprintf(err, "memory node %u occurs twice", obj->os_index);
 		if (!obj->attr || !obj->parent)
-			return errprintf(err, "memory node %u is nowhere", obj->os_index);
+			return errprintf(err, "memory node %u belongs to no object", obj->os_index);
 		idset_add(&seen, obj->os_index);
 	}
 	return 0;

@@ -68,7 +68,7 @@ static int synthetic_read_list(struct reader *r, unsigned total)
 					 "an index is beyond the %d ids that NodeOS handles",
 					 IDSET_MAX);
 		if (idset_has(&seen, id))
-			return synthetic_bad(r, start, "an index is there twice");
+			return synthetic_bad(r, start, "an index occurs twice");
 		idset_add(&seen, id);
 		n++;
 		if (*r->at != ',')
@@ -110,7 +110,7 @@ static int read_names(struct reader *r)
 
 		if (hwloc_type_sscanf(r->at, &type, NULL, 0) < 0 || !(r->types & 1u << type))
 			return synthetic_bad(r, start,
-					     "indexes by levels that are not there, or come later");
+					     "indexes by levels that do not exist or come later");
 		r->at += strcspn(r->at, ": )]");
 		if (*r->at != ':')
 			return 0;

@@ -6,8 +6,8 @@
 
 /*
  * Check that hwloc can take DESCRIPTION ("package:2 core:4 pu:2"; hwloc(7), "Synthetic
- * topologies"): hwloc makes as many objects as it names, divides by its numbers, and refuses
- * without a reason. Returns 0, or -1 with the reason.
+ * topologies"): hwloc creates as many objects as the text names, however many, divides by its
+ * numbers, even by 0, and gives no reason when it refuses. Returns 0, or -1 with the reason.
  */
 int machine_synthetic_check(const char *description, struct errbuf *err);
 

@@ -40,7 +40,9 @@ struct level {
 	hwloc_obj_type_t type;
 	bool memory; /* attached beside the CPUs: a NUMANode or memory cache of format 2 */
 	bool parent; /* an object inside has begun */
-	struct idset cpus, all, covered; /* its cpuset; allowed to its objects; theirs */
+	struct idset cpus; /* cpuset of the object */
+	struct idset all; /* CPUs that its inner objects may have */
+	struct idset covered; /* CPUs of its inner objects so far */
 };
 
 struct matrix {
@@ -159,10 +161,11 @@ static int parse_set(struct checker *c, struct idset *set, const char *name, con
 
 		n = strcspn(at, ",");
 		if (machine_xml_parse_word(&word, at, n) < 0 || (words == 1 && !n))
-			return bad(c,
-				   "%s=\"%.*s\" is no set (expected hexadecimal words of 32 bits, "
-				   "as 0x0000000f)",
-				   name, SHOWN, text);
+			return bad(
+				c,
+				"%s=\"%.*s\" is not a set (expected hexadecimal words of 32 bits, "
+				"as 0x0000000f)",
+				name, SHOWN, text);
 		if (word && words > IDSET_MAX / 32)
 			return bad(c, "%s: %s %zu is beyond the %d ids that NodeOS handles", name,
 				   nodes ? "memory node" : "CPU",
@@ -241,7 +244,7 @@ static int find_type(struct checker *c, hwloc_obj_type_t *type)
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (strcasecmp(text, others[i]) == 0)
 			return 0;
-	return bad(c, "type=\"%.*s\": no type of object that hwloc %u.%u knows", SHOWN, text,
+	return bad(c, "type=\"%.*s\": not a type of object that hwloc %u.%u knows", SHOWN, text,
 		   hwloc_get_api_version() >> 16, hwloc_get_api_version() >> 8 & 255);
 }
 
@@ -269,7 +272,7 @@ static int check_id(struct checker *c, const char *what, const char *name, const
 		return bad(c, "%s %llu, whose %s is not just itself", what, (unsigned long long)id,
 			   name);
 	if (idset_has(seen, (unsigned)id))
-		return bad(c, "%s %llu is there twice", what, (unsigned long long)id);
+		return bad(c, "%s %llu occurs twice", what, (unsigned long long)id);
 	idset_add(seen, (unsigned)id);
 	return 0;
 }
@@ -577,11 +580,11 @@ static int add_number(struct checker *c, uint64_t n, bool index)
 	if (m->n_index == m->n)
 		return bad(c, "more than %u memory nodes in <distances2>", m->n);
 	if (n >= IDSET_MAX || !idset_has(&c->nodes, (unsigned)n))
-		return bad(c, "distances from memory node %llu, which is not there",
+		return bad(c, "distances from memory node %llu, which does not exist",
 			   (unsigned long long)n);
 	for (unsigned i = 0; i < m->n_index; i++)
 		if (m->index[i] == n)
-			return bad(c, "distances from memory node %llu are there twice",
+			return bad(c, "distances from memory node %llu occur twice",
 				   (unsigned long long)n);
 	m->index[m->n_index++] = n;
 	return 0;

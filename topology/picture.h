@@ -32,7 +32,7 @@ int picture_xml(const struct machine *m, const char *title, const struct picture
  * have distinct colours; the hues of the next go round the colour circle.
  */
 #define PICTURE_COLOUR_MAX 8
-#define PICTURE_SHARED "#efe3fb" /* of memory nodes of several parts */
+#define PICTURE_SHARED "#efe3fb" /* colour of memory nodes that several parts share */
 void picture_colour(char out[PICTURE_COLOUR_MAX], enum picture_kind kind, unsigned number);
 
 #endif

@@ -16,7 +16,7 @@ struct resize_ask {
 	bool mems_confined;
 	struct idset free_cpus; /* sets that it may take, too; disjoint from reserved */
 	struct idset free_mems;
-	/* those of them that another job's containers use: last choice */
+	/* free_mems that containers of other jobs use, too: the last choice */
 	struct idset mems_taken;
 	/* requested usable hardware threads, rounded up to whole cores; 0: as now */
 	unsigned want_cpus;

@@ -56,7 +56,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(host) / sizeof(host[0]); i++) {
 		if (sethostname(host[i][0], strlen(host[i][0])) < 0)
 			bail("sethostname");
-		is(name(), host[i][1], "hostname_short: of host \"%s\"", host[i][0]);
+		is(name(), host[i][1], "hostname_short: the short name of host \"%s\"", host[i][0]);
 	}
 	unsetenv("SLURMD_NODENAME");
 	if (sethostname("n1.cluster.example", 18) < 0)

@@ -151,9 +151,8 @@ int main(void)
 	is_int(textfile_write(at("link"), text, sizeof(text), &err), -1,
 	       "textfile_write: fails without room at the target of a symbolic link");
 	told("link", &err);
-	ok(is_there("link"), "textfile_write: after the failure the link stays");
-	is_int(size_of("linked"), 0,
-	       "textfile_write: after the failure the link's target is empty");
+	ok(is_there("link"), "textfile_write: a failure keeps the link");
+	is_int(size_of("linked"), 0, "textfile_write: a failure leaves the link's target empty");
 	is_int(textfile_write(at("twin"), text, sizeof(text), &err), -1,
 	       "textfile_write: fails without room in a file with two names");
 	ok(!is_there("twin") && size_of("linked") == 0,

@@ -41,7 +41,7 @@ OPTIONS = (
 )
 THREADS = (1, 4, 16, 32, 64)
 FREE = ("free-default", "free-random")
-COMMAND_LINE = 1700  # of a kernel's, for scenes
+COMMAND_LINE = 1700  # bytes of the kernel's command line for scenes
 
 
 def umap_objects(context, sources):
@@ -101,21 +101,21 @@ def scenes_counted(faults, arms):
 
 
 def scenes_timed(faults, arms, umap, times, writes):
-    """Of a file that is TIMES the buffer."""
+    """The scenes with a file of TIMES the buffer's size."""
     scenes = []
     for threads in THREADS:
         scenes += [
             f"{arm}/{threads}/{faults}/{writes}/8/{times}/nullb0"
             for arm in ("dimmap", "direct", *arms)
         ]
-        # UMap has private mappings: what is written is lost
+        # UMap maps privately, so writes never reach the file
         if umap and not writes:
             scenes.append(f"umap/{threads}/{faults}/0/8/{times}/nullb0")
     return scenes
 
 
 def boot(context, name, kernel, memory, scenes, plugin=None):
-    """A boot of SCENES; returns what they print and QEMU counts."""
+    """Boot a guest with SCENES; returns their output and QEMU's counts."""
     text, counted = ":".join(scenes), f"{context.out}/{name}.marks"
     if len(text) >= COMMAND_LINE:
         raise Failed(f"{name}: too many scenes for a kernel's command line")
@@ -169,7 +169,7 @@ def scenes_of(log, counted):
         found[-1] = scene
         if counted is None:
             continue
-        # who was killed has set the first marker, or none
+        # a killed scene has set its first marker at most
         while len(counted) > at + 1 and counted[at + 1][marks.ID] == 1:
             at += 1
         first, second = marks.pair(counted, at)

@@ -85,7 +85,7 @@ def sizes(raw):
 
 
 def ratio(raw, a, b, nodes):
-    """Of what user programs execute."""
+    """The ratio of user instructions of A to B in the median; None when one is not measured."""
     values = [of(raw, arm, nodes, "user") for arm in (a, b)]
     return statistics.median(values[0]) / statistics.median(values[1]) if all(values) else None
 

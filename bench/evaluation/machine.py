@@ -105,7 +105,7 @@ class Machine:
         return {self.core_of[cpu] for cpu in cpus if cpu in self.core_of}
 
     def levels(self):
-        """Its levels from the outside in: lists of objects of one kind."""
+        """The levels of a machine from the outside in, each a list of objects of one kind."""
         order = []
         for o in self.root.walk():
             if o.level not in order:
@@ -116,5 +116,5 @@ class Machine:
 
 
 def from_text(name, description, directory):
-    """Of a synthetic description, or of a file."""
+    """The machine of a synthetic description or of an XML file."""
     return Machine(name, description, f"{directory}/{re.sub('[^A-Za-z0-9]+', '-', name)}.xml")

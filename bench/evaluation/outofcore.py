@@ -38,7 +38,7 @@ def run(context):
 
 
 def stated():
-    """The same of doc/benchmarks.md, where median and ends are the values."""
+    """The results that doc/benchmarks.md states, with median and range as the values."""
     rows = []
     for row in benchmarks.table("### Streamlines in a container", "| threads |"):
         cells = zip(("rate", "faults", "read"), (row[3], row[6], row[7]))
@@ -53,7 +53,7 @@ def of(raw, threads, beside, arm, what="rate"):
 
 
 def ratios(raw, threads, arm):
-    """Of the best mmap's rate, and of itself alone, in the median."""
+    """ARM's median rate relative to the best mmap, and relative to ARM alone."""
     rate = median(of(raw, threads, True, arm))
     best = max(median(of(raw, threads, True, a)) for a in ARMS if a.startswith("mmap"))
     return rate / best, rate / median(of(raw, threads, False, arm))

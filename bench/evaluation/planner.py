@@ -115,8 +115,7 @@ def nodeos(tool, m, sizes, threads, directory):
 
 
 def first_free(m, sizes, threads):
-    """What the public code of Argo does: ids in the order of their numbers,
-    then hwloc-distrib among these."""
+    """Argo's public code: ids in numerical order, then hwloc-distrib among them."""
     free, out = sorted(m.pus), []
     for size in sizes:
         mine, free = free[: size * threads], free[size * threads :]
@@ -147,7 +146,7 @@ def measure(m, placed):
         return {n for n, d in enumerate(m.numa) if cpus & d}
 
     sizes = [len(m.cores_in(d)) for d in m.numa]
-    # what is near no memory at all is in no locality
+    # cores that are near no memory belong to no locality
     near = m.cores_in(set().union(*m.numa))
     return {
         "cores": shared([set(core) for core in m.cores]),

@@ -15,8 +15,8 @@ SERIES = ["#0b7285", "#e8890c", "#7048a8", "#8a97a3", "#c2255c"]
 
 @dataclass
 class Value:
-    """What was measured: middle, and smallest and largest where it was measured several times.
-    None: not measured."""
+    """A measured value: the middle, and the smallest and largest of several measurements. None: not
+    measured."""
 
     middle: float
     low: float = None
@@ -253,7 +253,7 @@ def lines(
             c.dot(x_of(x), y_of(points[x].middle), 3.6, colour)
         if xs[-1] == x_values[-1]:
             ends.append([y_of(points[xs[-1]].middle), x_of(xs[-1]), name, colour])
-        else:  # others go on to the right of where it ends
+        else:  # write the name above the end of a line that ends before the others
             c.text(
                 x_of(xs[-1]),
                 min(y_of(p[xs[-1]].middle) for _, p in series if xs[-1] in p) - 12,

@@ -30,9 +30,9 @@ OPTIONS = (
 
 
 def refused(values):
-    """What is wrong with options together, if anything."""
+    """The reason why the options do not fit together, or None."""
     if values.record and values.quick:
-        return "--record states what is measured in full size: not with --quick"
+        return "--record states results of full size: not with --quick"
     return None
 
 
@@ -58,7 +58,7 @@ def side_by_side(names, modules, processors):
 
 
 def part(context, name, module):
-    """What is measured of one part."""
+    """Measure one part."""
     given = {o.name: getattr(context.options, o.name) for o in module.OPTIONS}
     return measured(context.part(name, module, **given), module)
 
@@ -106,8 +106,8 @@ def filled(page, name, text):
 
 
 def record(results, modules):
-    """What is measured becomes what doc/evaluation.md states; spreads stay. Where doc/benchmarks.md
-    states it: as it stands there."""
+    """Write the measured values into doc/evaluation.md and keep its spreads. Values that
+    doc/benchmarks.md states are copied from there."""
     quantities, page = load(QUANTITIES), read(PAGE)
     for name, module in modules.items():
         raw = module.stated() if hasattr(module, "stated") else results[name]

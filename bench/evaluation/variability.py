@@ -55,7 +55,7 @@ def run(context):
 
 
 def stated():
-    """The same of doc/benchmarks.md, where median and ends are the values."""
+    """The results that doc/benchmarks.md states, with median and range as the values."""
     rows, names = {}, {name: arm for arm, name in ARMS.items()}
     for row in benchmarks.table("--seeds 1-30 --boots plain+nohz", "| busy node | foreign"):
         cells = zip(MEASURES, (row[1], row[4], row[5]))

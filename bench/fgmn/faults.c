@@ -82,7 +82,7 @@ static void count(const char *scene, const char *kind, size_t step, size_t fault
 		int nid = node_of(p + i * step);
 
 		if (nid < 0 || nid >= NODES_MAX)
-			die("a page is nowhere");
+			die("a page is on no memory node");
 		on[nid]++;
 	}
 	if (huge_kib() != (step == 2 * MIB ? (long)(faults * 2048) : 0))
@@ -127,7 +127,7 @@ static void faults_fill(const char *nodes)
 			p[at] = 1;
 		nid = node_of(p + MIB - 4096);
 		if (nid < 0 || nid >= NODES_MAX)
-			die("a page is nowhere");
+			die("a page is on no memory node");
 		seen += !has[nid];
 		has[nid] = 1;
 	}

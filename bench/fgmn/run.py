@@ -151,7 +151,7 @@ def sizes_of(log):
 
 
 def blocks_of(log):
-    """What blocks have, and keep: KiB of each; nodes 0 and 1 are homes."""
+    """Total, free and reserved KiB of each block; nodes 0 and 1 are homes."""
     log = log.partition("=== done")[0]
     size = r"^Node (\d+) MemTotal: +(\d+) kB\nNode \d+ MemFree: +(\d+) kB"
     mark = r"^Node (\d+), zone +Normal\n(?:  .*\n)*? +min +(\d+)\n +low +(\d+)"

@@ -4,13 +4,13 @@
  * cg RANK RANKS ROWS COLUMNS ITERATIONS: one of RANKS processes that solve the Laplacian (five
  * points, ROWS x COLUMNS each) by conjugate gradients, in the memory of descriptor 3, which
  * ranks.c made. They spin where they wait for each other, as MPI and OpenMP do. First they only
- * wait for each other for WARM seconds: what was on their CPUs has gone elsewhere then, as it
- * had to. The iterations lie between markers 1 and 2, of rank 0. Each rank says
+ * wait for each other for WARM seconds, in which other programs leave their CPUs. The iterations
+ * lie between markers 1 and 2 of rank 0. Each rank prints
  *
  *	rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
  *
  * moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are in the order
- * of ranks: the same residual, to the bit, wherever they run.
+ * of ranks, so the residual is bitwise equal wherever they run.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -24,7 +24,7 @@
 #define RANKS_MAX 64
 #define WARM 1.2 /* more than the period of the fair server */
 
-/* What lies at the start of the shared memory; zero at first. */
+/* The start of the shared memory; initially zero. */
 struct shared {
 	_Alignas(64) atomic_uint arrived;
 	_Alignas(64) atomic_uint phase;

@@ -33,9 +33,9 @@
 
 #define RANKS_MAX 64
 #define POLICY_HPC 48
-#define QUANTUM 10000000 /* ns: what containers have, too */
+#define QUANTUM 10000000 /* ns, as in containers */
 #define BUSY 6 /* programs */
-#define WATCHED "gmx" /* what a program with threads is called, at last */
+#define WATCHED "gmx" /* final name of a program with threads */
 #define RESULT "/tmp/result"
 
 static const struct arm {

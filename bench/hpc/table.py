@@ -18,10 +18,10 @@ HEAD = [
     "migrations",
     "most of a rank",
 ]
-# the clock of all CPUs goes by the instructions of all: ticks are most of what is left where
-# nothing stops them (doc/benchmarks.md)
+# QEMU's clock advances with the instructions of all CPUs, so most foreign instructions are ticks
+# unless nohz stops them (doc/benchmarks.md)
 LIMIT = {"plain": 0.15, "nohz": 0.05}
-GUARD = 0.05  # of each second, for fair tasks
+GUARD = 0.05  # share of each second that fair tasks get
 
 
 def foreign(run):
@@ -63,7 +63,7 @@ def tables(raw):
 
 
 def of_arm(boot, runs, arm):
-    """What has to hold in each run, and of the medians beside CFS on a busy node."""
+    """Verdicts on each run, and on the medians on a busy node, compared with CFS."""
     what, of = f"{boot}: {arm}", chosen(runs, arm)
     solver = bool(of[0]["ranks"][0]["seconds"])  # cg says how long it took, GROMACS does not
     # GROMACS binds its first thread to each CPU in turn, to see what it is: 16 moves of 8 CPUs
@@ -80,7 +80,7 @@ def of_arm(boot, runs, arm):
     ratio = statistics.median(map(foreign, busy)) / statistics.median(map(foreign, cfs))
     text = f"{what}, busy node: foreign instructions are {ratio:.3f} of CFS, at most {LIMIT[boot]}"
     yield Verdict(ratio <= LIMIT[boot], text)
-    if solver:  # of what is measured when those that were there have left
+    if solver:  # its measurement begins when other programs have left its CPUs
         share = statistics.median(r["other"] / r["own"] for r in busy)
         text = f"{what}, busy node: {100 * share:.2f} % are other programs', at most the guard's 5"
         yield Verdict(share <= GUARD, text)

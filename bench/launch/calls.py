@@ -40,7 +40,7 @@ def read_trace(path):
                 child.parent, child.thread = pid, "CLONE_THREAD" in whole
             if call == "execve" and value == 0:
                 name = PATH.match(whole)
-                # the call itself still belongs to what was there before
+                # execve itself counts for the program before it
                 p.execs.append(
                     (
                         len(lines),
@@ -73,7 +73,8 @@ def leader(procs, pid):
 
 
 def role(procs, pid, line, steps):
-    """Whose system call this is; None: the user's program, which does not count."""
+    """The role of the process that makes the call; None for the user's program, which does not
+    count."""
     me = leader(procs, pid)
     later = [e[1] for e in procs[me].execs if e[0] > line]
     done, owner = program_of(procs, me, line)
@@ -96,7 +97,7 @@ def role(procs, pid, line, steps):
 
 
 def of_slurmd(path):
-    """{role: {call: how often}}"""
+    """Count slurmd's calls: {role: {call: count}}."""
     lines, procs = read_trace(path)
     steps = set()
     for p in procs.values():
@@ -113,7 +114,7 @@ def of_slurmd(path):
 
 
 def of_srun(path):
-    """The same of srun itself."""
+    """Count srun's own calls: {"srun": {call: count}}."""
     calls = {}
     for _, call, _ in read_trace(path)[0]:
         calls[call] = calls.get(call, 0) + 1
@@ -121,7 +122,7 @@ def of_srun(path):
 
 
 def all_of(directory):
-    """[{kind, run, calls: {role: {call: how often}}}] of slurmd.KIND.RUN and srun.KIND.RUN."""
+    """Read slurmd.KIND.RUN and srun.KIND.RUN: [{kind, run, calls: {role: {call: count}}}]."""
     found = {}
     for name in sorted(os.listdir(directory)):
         m = re.fullmatch(r"(slurmd|srun)\.(\w+)\.(\d+)", name)

@@ -57,7 +57,7 @@ def idle_rate(runs):
 
 
 def launch(found, rate):
-    """Of one launch: seconds until srun ends, and instructions, less what an idle guest executes
+    """The seconds of one launch until srun ends, and its instructions minus those of an idle guest
     in that time."""
     start, back, end = found
     seconds, user, kernel = between(start, end)
@@ -106,7 +106,7 @@ def counts(rows):
 
 
 def difference(runs, base, other, who):
-    """Which calls WHO makes more often, or less, in the median."""
+    """The system calls that WHO makes more or less often, by median count."""
 
     def median(kind):
         of = [r["calls"].get(who, {}) for r in runs if r["kind"] == kind]

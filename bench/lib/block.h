@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* What the plugins here share: blocks of translated code, markers (mark.c, guest.h) and repeated
- * string instructions. */
+/*
+ * Common parts of the plugins: blocks of translated code, markers (mark.c, guest.h) and repeated
+ * string instructions.
+ */
 #ifndef NODEOS_BENCH_BLOCK_H
 #define NODEOS_BENCH_BLOCK_H
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What an experiment measures with: its options and folder, commands with a log, and results that
-are kept until an input changes."""
+"""The context of an experiment: its options and folder, commands with a log, and results that are
+kept until an input changes."""
 
 import argparse
 import glob
@@ -87,8 +87,8 @@ class Context:
         return code
 
     def path_of(self, *command):
-        """The last line that COMMAND prints: a script that builds what is missing, and says where
-        it is. Its progress is shown."""
+        """Run COMMAND, a script that builds a missing file and prints its path last; returns that
+        path. The script's progress is shown."""
         got = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         if got.returncode or not got.stdout.strip():
             raise Failed(f"exit {got.returncode} of {' '.join(command)}")
@@ -140,7 +140,8 @@ def kept(path, key):
 
 
 def measured(context, experiment):
-    """What EXPERIMENT's run() returns, as JSON has it: kept in result.json, or made anew."""
+    """The result of EXPERIMENT's run() after a round trip through JSON: from result.json, or
+    measured now."""
     path, options = f"{context.out}/result.json", context.options
     key = key_of(experiment, options)
     result = None if options.again else kept(path, key)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the programs of experiments share; each is one file, linked with nothing. */
+/* Common parts of the experiments' guest programs; each program is one file without libraries. */
 #ifndef NODEOS_BENCH_GUEST_H
 #define NODEOS_BENCH_GUEST_H
 

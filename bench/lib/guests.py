@@ -9,7 +9,7 @@ import shutil
 from bench.lib.context import TOP, Failed, read
 
 LIB = f"{TOP}/bench/lib"
-# what decides what any guest measures, and what the virtual cluster has besides
+# files that influence the results of any guest, then those of the virtual cluster
 INPUTS = ["bench/lib/guests.py", "bench/lib/plugin", "bench/lib/*.[ch]", "kernel/patches/*/series"]
 CLUSTER = [
     *INPUTS,
@@ -43,7 +43,8 @@ def program(context, to, source, *flags):
 
 
 def mark(context):
-    """The program that executes markers (mark.c): no libc, or its instructions count, too."""
+    """The program that executes markers (mark.c), built without libc, whose instructions would
+    count."""
     plain = ("-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector", "-Wl,-z,noexecstack")
     return program(context, f"{context.build}/mark", f"{LIB}/mark.c", *plain)
 

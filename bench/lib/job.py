@@ -19,8 +19,8 @@ def read(path):
 
 
 def alice(command, cwd=HOME, show=()):
-    """What a shell command of alice's prints. When it fails, this program ends, with that and the
-    ends of the files SHOW of CWD."""
+    """Run a shell command as alice; returns its output. When it fails, this program ends with the
+    output and the last lines of the files SHOW in CWD."""
     environ = {k: v for k, v in os.environ.items() if k.startswith("OMPI_MCA_")}
     environ |= {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": HOME, "USER": "alice"}
     done = subprocess.run(
@@ -39,7 +39,7 @@ def alice(command, cwd=HOME, show=()):
 
 
 def manifest(path, **apps):
-    """A manifest of applications, each with the values of its isolators by name."""
+    """Write a manifest of applications, each with the values of its isolators by name."""
     pods = [
         {"name": app, "app": {"isolators": [{"name": n, "value": v} for n, v in values.items()]}}
         for app, values in apps.items()

@@ -100,7 +100,7 @@ def help_of(option):
 
 
 def filled(values, given):
-    """Sets what was not given, by --quick or in full."""
+    """Set the options that were not given, to their quick or full values."""
     for option in given:
         if getattr(values, option.name) is None:
             quick = values.quick and option.quick is not None

@@ -101,7 +101,7 @@ def text(table):
 
 
 def data(table):
-    """What JSON has of it."""
+    """The table as JSON data."""
     rows = [[cell_value(c) for c in row] for row in table.rows]
     return {"title": table.title, "head": table.head, "rows": rows, "notes": list(table.notes)}
 

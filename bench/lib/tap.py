@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Verdicts as TAP: of what was measured, and of the tests of this room."""
+"""Verdicts as TAP, for measurements and for the tests of this room."""
 
 from typing import NamedTuple
 

@@ -58,7 +58,7 @@ def run(context):
 
 
 def played(dimsim, sizes, trace):
-    """What nodeos-dimsim makes of the trace: {pages, results: [{policy, buffer, hit_ratio}]}"""
+    """The output of nodeos-dimsim for the trace: {pages, results: [{policy, buffer, hit_ratio}]}"""
     command = [dimsim, f"--pages={sizes}", "--json", trace]
     got = subprocess.run(command, capture_output=True, text=True)
     if got.returncode:

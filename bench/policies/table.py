@@ -7,7 +7,7 @@ from bench.lib.tables import Table, number
 
 OWN = ("fifo", "dimmap", "sieve", "s3fifo")
 POLICIES = (*OWN, "lru", "opt")
-NEAR = 0.05  # of the best of ours: as good
+NEAR = 0.05  # a policy within this of our best counts as equally good
 
 
 def hits(raw):

@@ -46,14 +46,20 @@ def test_sets():
     same(
         machine.cpuset("0x00000001,,0x8000000f"),
         {0, 1, 2, 3, 31, 64},
-        "hwloc's set of three words, one of them empty",
+        "machine: cpuset() reads hwloc's set of three words, one of them empty",
     )
-    same(machine.cpulist("0-3,8"), {0, 1, 2, 3, 8}, "a list of CPUs")
-    same(mpibind.shares(7, 3), [3, 2, 2], "seven among three")
+    same(machine.cpulist("0-3,8"), {0, 1, 2, 3, 8}, "machine: cpulist() reads a list of CPUs")
+    same(mpibind.shares(7, 3), [3, 2, 2], "mpibind: shares() divides seven CPUs among three tasks")
     same(
-        mpibind.proportional(5, [8, 8, 4]), [2, 2, 1], "five tasks by CPUs, the rests largest first"
+        mpibind.proportional(5, [8, 8, 4]),
+        [2, 2, 1],
+        "mpibind: proportional() divides five tasks by CPUs, largest remainders first",
     )
-    same(mpibind.dealt([2, 4, 6], 5), [[2], [2], [4], [4], [6]], "five hands for three")
+    same(
+        mpibind.dealt([2, 4, 6], 5),
+        [[2], [2], [4], [4], [6]],
+        "mpibind: dealt() deals three sets to five tasks",
+    )
 
 
 def test_machines(directory):
@@ -165,7 +171,7 @@ def test_compare():
 
 
 def test_record(directory):
-    """What quick sizes have given is never what the page states."""
+    """Results of quick sizes are never recorded in the page."""
     r = subprocess.run(
         [
             sys.executable,
@@ -189,8 +195,8 @@ def test_record(directory):
 
 
 def test_side_by_side():
-    """Those that need one processor each run together, as many as there are processors;
-    the order stays."""
+    """Parts that need one processor run at once, as many as there are processors; the order of
+    results stays."""
     one, all_of_them = type("One", (), {"ONE_PROCESSOR": True}), type("All", (), {})
     modules = {"a": all_of_them, "b": one, "c": one, "d": one, "e": all_of_them}
     same(
@@ -200,9 +206,9 @@ def test_side_by_side():
             [["a"], ["b", "c"], ["d"], ["e"]],
             [["a"], ["b", "c", "d"], ["e"]],
         ],
-        "experiments side by side, on 1, 2 and 4 processors",
+        "side_by_side: groups of experiments for 1, 2 and 4 processors",
     )
-    same(evaluate.side_by_side([], modules, 2), [], "none of none")
+    same(evaluate.side_by_side([], modules, 2), [], "side_by_side: no experiments make no groups")
 
 
 def trr(atoms):
@@ -242,14 +248,14 @@ def test_analysis(directory):
     same(
         (child.communicate(timeout=30)[0], child.returncode),
         ("frames 2 atoms 3 sum 120\n", 0),
-        "two frames, one of them in two pieces, each twice: distances of 30",
+        "analysis: two frames, one written in two pieces, each analysed twice: distances of 30",
     )
     with open(path, "wb") as f:
         f.write(b"no trajectory at all")
     same(
         subprocess.run([program, path, done, "1", "1"], timeout=30).returncode,
         1,
-        "what is no trajectory is none",
+        "analysis: a file that is not a trajectory is refused",
     )
 
 
@@ -271,9 +277,11 @@ def test_launches():
     same(
         (got["user"], got["kernel"]),
         (500, 1000),
-        "a launch, less what an idle machine executes in its time",
+        "launch: the counts of a launch exclude those of an idle machine in that time",
     )
-    t.raises(Failed, "5 marks", "a mark too few is an error", launch.launches, lines, marks[:5])
+    t.raises(
+        Failed, "5 marks", "launch: a missing mark is an error", launch.launches, lines, marks[:5]
+    )
 
 
 def test_coupled(directory):
@@ -291,12 +299,12 @@ def test_coupled(directory):
     same(
         [(r["own"], r["kernel"], r["other"], r["all"]) for r in raw["runs"]],
         [(100, 10, 5, 200)] * 4,
-        "each run has its line of marks",
+        "coupled: each run has its line of marks",
     )
     with open(f"{directory}/marks", "a") as f:
         f.write("1 1 1 1\n")
     given = [coupled.read, f"{directory}/runs.json", f"{directory}/marks"]
-    t.raises(Failed, "5 of them counted", "a mark too many is an error", *given)
+    t.raises(Failed, "5 of them counted", "coupled: a surplus mark is an error", *given)
 
 
 def texts(tables):
@@ -464,7 +472,7 @@ def test_page():
             if not os.path.exists(f"{TOP}/doc/{p}")
         ],
         [],
-        "the page's pictures exist",
+        "doc/evaluation.md: all its pictures exist",
     )
     same(
         [
@@ -476,18 +484,22 @@ def test_page():
         [],
         "quantities.json: each has a part, unit, value and spread",
     )
-    same(len({q["name"] for q in quantities}), len(quantities), "none twice")
+    same(
+        len({q["name"] for q in quantities}),
+        len(quantities),
+        "quantities.json: no name occurs twice",
+    )
     for name in evaluate.PARTS:
         module = evaluate.module_of(name)
         values = argparse.Namespace(quick=False, **{o.name: o.full for o in module.OPTIONS})
-        same(len(context.key_of(module, values)), 64, f"{name}: its inputs are there")
+        same(len(context.key_of(module, values)), 64, f"{name}: its input files exist")
     value = {q["name"]: q["value"] for q in quantities}
     rows = re.findall(r"^\| \**NodeOS's planner\** \| (.*) \|$", page, re.M)
     for group, row in zip(("papers", "synthetic", "recorded"), rows):
         same(
             [int(c.replace(",", "")) for c in row.split(" | ")[:-1]],
             [value[f"planner.{group}.nodeos.{what}"] for what in planner.MEASURES],
-            f"the table of the planner, {group}, says what quantities.json does",
+            f"doc/evaluation.md: the planner's row {group} has the values of quantities.json",
         )
 
 
@@ -499,7 +511,7 @@ def main():
             test_planner(directory)
         else:
             skip(
-                "machines and placements",
+                "tests of machines and placements",
                 "no hwloc-distrib or lstopo-no-graphics (package hwloc-nox)",
             )
         test_compare()

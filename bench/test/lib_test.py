@@ -66,7 +66,7 @@ def test_tables():
 | none |  |  |
 
 A note."""
-    t.same(tables.written([table]), want, "a table in Markdown")
+    t.same(tables.written([table]), want, "tables: a table as Markdown")
     want = """What it is.
 
 arm    runs   of it
@@ -76,7 +76,7 @@ best   12     2.0 (1.0 to 3.0)
 none
 
 A note."""
-    t.same(tables.written([table], "text"), want, "the same table as text, its columns aligned")
+    t.same(tables.written([table], "text"), want, "tables: a table as text, with aligned columns")
     want = [
         {
             "title": "What it is.",
@@ -106,7 +106,7 @@ def test_numbers():
     t.same(
         texts(number(1234.5, 1), number(3, 1, sign="+"), number(0.041, 3), number(7, after=" %")),
         ["1,234.5", "+3.0", "0.041", "7 %"],
-        "decimals, sign and unit",
+        "tables: cells have decimals, sign and unit",
     )
     t.same(
         texts(
@@ -137,8 +137,22 @@ def test_marks(directory):
     found = marks.rows(path)
     t.same(marks.pair(found, 0), ([1, 5, 10, 20], [2, 6, 11, 25]), "two markers of a program")
     t.raises(context.Failed, "2 and 1", "markers in the wrong order", marks.pair, found, 1)
-    t.raises(context.Failed, "3 marks, where 4", "a marker is missing", marks.pair, found, 2)
-    t.raises(context.Failed, "2 of them", "a marker too many", marks.explained, found, 2)
+    t.raises(
+        context.Failed,
+        "3 marks, where 4",
+        "marks: a missing marker is an error",
+        marks.pair,
+        found,
+        2,
+    )
+    t.raises(
+        context.Failed,
+        "2 of them",
+        "marks: a surplus marker is an error",
+        marks.explained,
+        found,
+        2,
+    )
 
 
 def test_options():
@@ -152,12 +166,20 @@ def test_options():
         p = options.parsed("made-up", experiment, "out", argv)
         return p.size, p.arms, p.deep, p.out
 
-    t.same(parsed(), (20, ["a", "b"], False, "out"), "the full sizes")
-    t.same(parsed("--quick"), (2, ["a", "b"], False, "out"), "--quick: small ones where there are")
+    t.same(
+        parsed(),
+        (20, ["a", "b"], False, "out"),
+        "options: without arguments an experiment has its full sizes",
+    )
+    t.same(
+        parsed("--quick"),
+        (2, ["a", "b"], False, "out"),
+        "options: --quick chooses the small sizes where they exist",
+    )
     t.same(
         parsed("--quick", "--size=7", "--arms=c+a", "--deep", "--out=x"),
         (7, ["c", "a"], True, "x"),
-        "what is given goes before --quick",
+        "options: given values take precedence over --quick",
     )
     refused = (
         (options.positive, "0", "above 0"),
@@ -210,16 +232,23 @@ def test_kept(directory):
     experiment.INPUTS = ["README", "NEWS"]
     raw = context.measured(values(experiment, f"{directory}/kept", "--n=2"), experiment)
     t.same([*found, raw["n"]], [1, 1, 2, 3, 3, 4, 5], "results are kept while nothing has changed")
-    t.same(raw["pair"], [1, 2], "a new result is as one that was kept: JSON")
+    t.same(raw["pair"], [1, 2], "measured: a new result has passed through JSON, as a kept one has")
     experiment.INPUTS = ["no such file"]
     here = values(experiment, f"{directory}/kept")
     words = "missing: no such file"
-    t.raises(context.Failed, words, "a missing input", context.measured, here, experiment)
+    t.raises(
+        context.Failed,
+        words,
+        "measured: a missing input is an error",
+        context.measured,
+        here,
+        experiment,
+    )
     part = here.part("below", experiment, n=5)
     t.same(
         (part.out, part.options.n, part.options.quick, part.options.again),
         (f"{here.out}/below", 5, False, False),
-        "an experiment below another one has its folder in the other one's",
+        "part: an experiment inside another has its folder in the outer one's",
     )
 
 
@@ -227,18 +256,38 @@ def test_commands(directory):
     experiment = made_up()
     here = values(experiment, f"{directory}/commands")
     here.run("sh", "-c", "echo seen")
-    t.same(context.read(f"{here.out}/log"), "== sh -c echo seen\nseen\n", "commands have a log")
+    t.same(
+        context.read(f"{here.out}/log"),
+        "== sh -c echo seen\nseen\n",
+        "run: a command and its output are logged",
+    )
     command = ["sh", "-c", "echo why; exit 3"]
-    t.raises(context.Failed, "why", "a command that fails shows its log's end", here.run, *command)
-    t.same(here.run(*command, check=False), 3, "an exit code that is asked for")
-    t.same(here.path_of("printf", "building\\n/a/path\\n"), "/a/path", "the last line is the path")
-    t.raises(context.Failed, "exit 1", "no path when the script fails", here.path_of, "false")
+    t.raises(
+        context.Failed,
+        "why",
+        "run: the error of a failed command shows the end of its log",
+        here.run,
+        *command,
+    )
+    t.same(here.run(*command, check=False), 3, "run: check=False returns the exit code")
+    t.same(
+        here.path_of("printf", "building\\n/a/path\\n"),
+        "/a/path",
+        "path_of: the last line is the path",
+    )
+    t.raises(
+        context.Failed, "exit 1", "path_of: a failed script is an error", here.path_of, "false"
+    )
     late = types.SimpleNamespace(out=here.out)
     try:
         context.Context.run(late, "sleep", "5", timeout=0.1)
-        t.same("no error", "an error", "a command out of time")
+        t.same("no error", "an error", "run: a command that exceeds its time")
     except context.Failed as e:
-        t.same("did not end in 0.1 s" in str(e), True, "a command out of time is an error")
+        t.same(
+            "did not end in 0.1 s" in str(e),
+            True,
+            "run: a command that exceeds its time is an error",
+        )
     words = "apt-get install no-such-package"
     t.raises(
         context.Failed, words, "tools", context.need_tools, "sh", "no-such-tool:no-such-package"
@@ -274,21 +323,27 @@ def test_guests(directory):
     t.same(
         (ran[0][0], ran[0][-2:], f"{guests.APPEND} do=x" in ran[0]),
         ("qemu-system-x86_64", ["-m", "1G"], True),
-        "a guest has its machine and its part of the command line",
+        "guests: QEMU gets the machine's options and the kernel's command line",
     )
     t.same(
         context.read(f"{here.out}/one.log"),
         "boot\n/x: exit 0\n",
-        "the log of a guest is its console, without CR",
+        "guests: the log of a guest is its console without CR",
     )
     bad = [here, "one", "bzImage", [], "", "/x: exit"]
-    t.raises(context.Failed, "did not say", "a guest that ends otherwise", guests.boot, *bad)
+    t.raises(
+        context.Failed,
+        "did not say",
+        "guests: a guest that ends without the last line is an error",
+        guests.boot,
+        *bad,
+    )
     guests.cluster(here, ["a", "b"], ["./a", "1"], ["--memory", "9"], "left")
     t.same(
         " ".join(ran[-1]).removeprefix(TOP),
         "/test/guest/run --put a --put b --nodes 1 --timeout 7200 --share"
         f" {here.out}/left --memory 9 -- ./a 1",
-        "a command in the virtual cluster, and what it has beside it",
+        "guests: a command in the virtual cluster gets its files and options",
     )
 
 
@@ -316,14 +371,14 @@ def test_job(directory):
     t.same(
         ("nsteps = 20" in lines, lines[-1], context.read(f"{directory}/ran")),
         (True, "nstxout = 2", "solvate\ngrompp\n"),
-        "GROMACS's water has the steps and the lines that are asked for",
+        "water.sh: the input has the requested steps and lines",
     )
 
 
 def test_tap():
     verdicts = [Verdict(True, "one"), Verdict(False, "two"), Verdict(True, "three", "why")]
     want = "ok 1 - one\nnot ok 2 - two\nok 3 - three # SKIP why\n1..3"
-    t.same(plan(verdicts), want, "verdicts as TAP")
+    t.same(plan(verdicts), want, "tap: verdicts as TAP")
     loader = importlib.machinery.SourceFileLoader("driver", f"{TOP}/bench/run")
     driver = importlib.util.module_from_spec(importlib.util.spec_from_loader("driver", loader))
     loader.exec_module(driver)
@@ -333,7 +388,9 @@ def test_tap():
             return driver.shown(*arguments), out.getvalue()
 
     t.same(
-        judged(verdicts, True), (1, want + "\n"), "--check prints TAP; exit 1: one does not hold"
+        judged(verdicts, True),
+        (1, want + "\n"),
+        "bench/run --check: prints TAP and exits with 1 when a verdict does not hold",
     )
     t.same(
         judged(verdicts, False),
@@ -341,7 +398,9 @@ def test_tap():
         "without --check those that do not hold are named",
     )
     t.same(judged(verdicts[:1], False), (0, "1 of 1 verdicts hold\n"), "exit 0 where all hold")
-    t.same(judged([], False), (0, ""), "an experiment without verdicts")
+    t.same(
+        judged([], False), (0, ""), "bench/run --check: an experiment without verdicts is refused"
+    )
 
 
 def test_driver():
@@ -355,18 +414,22 @@ def test_driver():
         t.same(
             (claim.startswith("Claim: "), " ".join(claim.split())[7:] in text),
             (True, True),
-            f"{name}: README begins with the claim, which --help has, too",
+            f"{name}: README begins with the claim of --help",
         )
         experiment = importlib.import_module(f"bench.{name}.run")
         if getattr(experiment, "KEPT", True):
             key = context.key_of(experiment, options.parsed(name, experiment, "out", []))
-            t.same(len(key), 64, f"{name}: its inputs are there")
+            t.same(len(key), 64, f"{name}: its input files exist")
         missing = [k for k in ("Shows:", "Paper:", "Command:") if f"\n{k}" not in f"\n{rest}"]
         t.same(missing, [], f"{name}: README names number, paper and command")
-    t.same(bench("no-such").returncode, 2, "an unknown experiment is refused")
-    t.same(bench().returncode, 2, "no experiment is refused")
+    t.same(bench("no-such").returncode, 2, "bench/run: an unknown experiment is refused")
+    t.same(bench().returncode, 2, "bench/run: a call without an experiment is refused")
     r = bench(names[0], "--no-such")
-    t.same(("unrecognized" in r.stderr, r.returncode), (True, 2), "an unknown option is refused")
+    t.same(
+        ("unrecognized" in r.stderr, r.returncode),
+        (True, 2),
+        "bench/run: an unknown option is refused",
+    )
 
 
 def test_pages():
@@ -376,7 +439,7 @@ def test_pages():
     wrong = []
     for path in paths:
         for line in re.findall(r"bench/run ([a-z][^`\n]*)", context.read(f"{TOP}/{path}")):
-            # a word in capitals stands for what its user has
+            # a word in capitals stands for a path of the reader
             name, *argv = [TOP if w.isupper() else w for w in shlex.split(line)]
             try:
                 experiment = importlib.import_module(f"bench.{name}.run")
@@ -391,7 +454,7 @@ def test_pages():
                     options.parsed(name, experiment, "out", argv)
             except (ImportError, SystemExit):
                 wrong.append(f"{path}: {line}")
-    t.same(wrong, [], "the pages name commands that exist")
+    t.same(wrong, [], "pages and READMEs: every bench/run command in them is accepted")
 
 
 def test_programs():

@@ -35,7 +35,7 @@ def hpc_log(*runs):
     """(arm, moves and switches of each of two ranks, residual)"""
     lines = []
     for arm, moves, switches, residual in runs:
-        # what the firmware leaves on its line
+        # the firmware's output precedes the first line
         lines.append(f"{'' if lines else 'SeaBIOS'}run {arm} busy 1")
         for rank in (0, 1):
             lines.append(
@@ -118,7 +118,7 @@ def test_dimmap():
             scene("dimmap", 1, 0, accesses=10, major=8, interrupts=1, pages=8),
         ]
     )
-    # ID, nanoseconds, user, kernel; the one that was killed has set its first marker
+    # rows of ID, nanoseconds, user, kernel; the killed scene has set only its first marker
     counted = [
         *([1, 0, 0, 1000], [2, 0, 0, 2000]),
         *([1, 0, 0, 5000], [2, 0, 0, 9000]),
@@ -179,7 +179,8 @@ def test_dimmap():
 
 def test_fgmn():
     def faults(each, scenes, node=0):
-        """What faults.c says of one round of each scene, with EACH kernel instructions a fault."""
+        """The output of faults.c for one round of each scene, with EACH kernel instructions a
+        fault."""
         log, counts, at = [], [], 0
         for scene in scenes:
             for kind, n in (("4K", 1024), ("2M", 32)):
@@ -210,7 +211,7 @@ def test_fgmn():
     )
     t.raises(Failed, "nodes [3]", "fgmn: pages elsewhere", faults, 1, ["cpuset=2"], 3)
     log = "neighbour alone 2 kills 0\nneighbour limit 2 kills 3\nneighbour limit moved x 0 4"
-    own = [100, 300, 210, 410]  # of CPU 1, a round each
+    own = [100, 300, 210, 410]  # instructions of CPU 1 in each round
     counts = [row for n in own for row in ([1, 0, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0, n])]
     (table,) = bench.fgmn.table.tables({"neighbour": bench.fgmn.run.arms_of(log, counts)})
     t.same(
@@ -219,11 +220,11 @@ def test_fgmn():
             "alone | 0 | 200 (100 to 300) | 1.0000 | 1.0000 | none",
             "limit | 3 | 310 (210 to 410) | 1.5500 | 1.5500 | x 0 to 4",
         ],
-        "fgmn: a neighbour's rounds, of those alone",
+        "fgmn: the table shows a neighbour's rounds relative to its rounds alone",
     )
     counts.append([1] * 7)
     arms_of = bench.fgmn.run.arms_of
-    t.raises(Failed, "9 marks, 8 of", "fgmn: a mark too many", arms_of, log, counts)
+    t.raises(Failed, "9 marks, 8 of", "fgmn: a surplus mark is refused", arms_of, log, counts)
     boots = [
         {
             "variant": variant,
@@ -276,7 +277,7 @@ def test_launch_counts():
     for kind, user in ((20, 40), (30, 50), (20, 60), (30, 90)):
         mark(kind, 1, 0, 0)
         mark(kind + 1, 4, user, 100)  # srun
-        mark(kind + 2, 1, 3, 2)  # what comes after it
+        mark(kind + 2, 1, 3, 2)  # the work after srun
     mark(90, 1, 0, 0)
     mark(91, 1, 2, 5)
     launches, pairs, helper = bench.launch.table.counts(rows)
@@ -379,7 +380,7 @@ def test_launch_calls(directory):
 
 def test_policies():
     def played(name, hits):
-        """Of two buffers, 10 and 50 of 100 pages; HITS of 100 by policy."""
+        """Results for buffers of 10 and 50 of 100 pages; HITS: hits of 100 by policy."""
         results = [
             {"policy": p, "buffer": buffer, "hit_ratio": hit / 100}
             for p, of in hits.items()

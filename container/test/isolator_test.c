@@ -61,17 +61,20 @@ static void reports(void)
 	   "{\"cpus\":2,\"smt\":1,\"mems\":1,\"policy\":\"batch\",\"priority\":0,"
 	   "\"partition\":\"root\",\"dimmap\":{\"size_bytes\":1048576,\"source\":\"/"
 	   "d\",\"access\":\"rw\"}}",
-	   "each isolator reports its request");
+	   "isolators: each reports its request");
 	is(members(isolators_report),
 	   "{\"cpus\":\"0-1\",\"reserved\":\"0-3\",\"mems\":\"1\",\"mems_confined\":true,"
 	   "\"policy\":\"batch\",\"priority\":0,\"partition\":\"root\"}",
-	   "each isolator reports its result");
-	is_int(isolators_outcome(o, &judged), 4, "outcomes of a container with all isolators");
-	is(o[0].isolator, "container", "CPUs and memory nodes are judged together, first");
-	is(o[1].isolator, "scheduler", "the policy is second");
-	is(o[2].isolator, "dimmap", "the buffer is third");
-	is(o[3].isolator, "power", "an isolator that is ignored is last");
-	is_int(o[3].outcome, OUTCOME_IGNORED, "power is ignored");
+	   "isolators: each reports its result");
+	is_int(isolators_outcome(o, &judged), 4,
+	       "isolators_outcome: a container with all isolators has four outcomes");
+	is(o[0].isolator, "container",
+	   "isolators_outcome: CPUs and memory nodes share the first outcome");
+	is(o[1].isolator, "scheduler", "isolators_outcome: the second outcome is the policy's");
+	is(o[2].isolator, "dimmap", "isolators_outcome: the third outcome is the buffer's");
+	is(o[3].isolator, "power",
+	   "isolators_outcome: the last outcome is of the ignored isolator");
+	is_int(o[3].outcome, OUTCOME_IGNORED, "isolators_outcome: power is ignored");
 }
 
 static void site(void)
@@ -79,22 +82,24 @@ static void site(void)
 	struct errbuf err = { 0 };
 
 	is_int(isolators_allowed(ask("nodeos 1;c=sim cpus=2;"), &conf, "/c", &err), 0,
-	       "CPUs are allowed everywhere");
+	       "isolators_allowed: CPUs need no key of nodeos.conf");
 	is_int(isolators_allowed(ask("nodeos 1;c=sim partition=root;"), &conf, "/c", &err), -1,
-	       "a root partition is not allowed by default");
+	       "isolators_allowed: a root partition is not allowed by default");
 	is(err.text,
 	   "container sim: partition \"root\" is not allowed at this site (allow_partitions in /c)",
-	   "the message names the key");
+	   "isolators_allowed: the message names the key");
 	is_int(isolators_allowed(ask("nodeos 1;c=sim dimmap=1048576 dimmap_source=/dev/x;"), &conf,
 				 "/c", &err),
-	       -1, "a buffer is not allowed by default");
-	is_int(isolators_alone(&request, &conf, true), 0, "a buffer needs no CPUs to itself");
-	is_int(isolators_shown(&request), 1, "a buffer is shown to ranks");
+	       -1, "isolators_allowed: a buffer is not allowed by default");
+	is_int(isolators_alone(&request, &conf, true), 0,
+	       "isolators_alone: a buffer shares its CPUs with other jobs");
+	is_int(isolators_shown(&request), 1, "isolators_shown: a buffer is shown to ranks");
 	ask("nodeos 1;c=sim partition=isolated;");
 	is_int(isolators_alone(&request, &conf, true), 1,
-	       "a partition of srun needs its CPUs alone");
-	is_int(isolators_alone(&request, &conf, false), 0, "a batch script is no partition");
-	is_int(isolators_shown(&request), 0, "a partition is not shown to ranks");
+	       "isolators_alone: a partition of srun needs its CPUs alone");
+	is_int(isolators_alone(&request, &conf, false), 0,
+	       "isolators: a batch script is not made a partition");
+	is_int(isolators_shown(&request), 0, "isolators_shown: a partition is not shown to ranks");
 }
 
 static void oom(void)
@@ -196,7 +201,8 @@ static void partitions(int root)
 	s.step_id = STEP_ID_BATCH;
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
 	       "a batch script in a partition's container is accepted");
-	is_int(given[0].partition, PARTITION_MEMBER, "a batch script is no partition");
+	is_int(given[0].partition, PARTITION_MEMBER,
+	       "isolators: a batch script is not made a partition");
 	ok(*given[0].unfenced, "the report says why a batch script is no partition: %s",
 	   given[0].unfenced);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What root refuses in a plan from the helper. Plans of the real planner for random requests on the
- * machines of machines.txt pass; each of them with one field changed is refused.
+ * Tests of root's checks of a plan from the helper. Plans of the real planner for random
+ * requests on the machines of machines.txt pass; each of them with one field changed is refused.
  *
  * usage: job_plan_check_test [SEED [REQUESTS-PER-MACHINE]]
  */

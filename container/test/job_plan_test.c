@@ -118,11 +118,13 @@ static void refused(void)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		const char *at = bad[i].text;
 
-		is_int(job_plan_parse(&p, &at, &err), -1, "refused: %s", bad[i].what);
+		is_int(job_plan_parse(&p, &at, &err), -1, "job_plan_parse: refuses %s",
+		       bad[i].what);
 	}
 	const char *at = "error needs 9 cores\n";
-	is_int(job_plan_parse(&p, &at, &err), -1, "job_plan_parse: the helper's own error fails");
-	is(err.text, "needs 9 cores", "job_plan_parse: the helper's own error is the message");
+	is_int(job_plan_parse(&p, &at, &err), -1,
+	       "job_plan_parse: fails on an error that the helper reports");
+	is(err.text, "needs 9 cores", "job_plan_parse: the helper's error becomes the message");
 }
 
 /* Refusals of the planner, as the helper prints them. The helper is hostile: its user can replace

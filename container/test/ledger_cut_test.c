@@ -49,8 +49,8 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/job-%" PRIu64, state, job->inode);
 	is(refused(job->inode), "", "a whole entry is read");
 	strcpy(cut, path);
-	snprintf(why, sizeof(why), "ledger entry job-%" PRIu64 ": it was cut while it was read",
-		 job->inode);
+	snprintf(why, sizeof(why),
+		 "ledger entry job-%" PRIu64 ": it was truncated while being read", job->inode);
 	is(refused(job->inode), why, "an entry that shrinks while it is read is reported as cut");
 	if (truncate(path, LEDGER_READ_MAX) < 0)
 		abort();

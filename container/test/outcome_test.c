@@ -41,18 +41,20 @@ static void judges(void)
 	got.cpus = got.reserved = set_of("0-3");
 	got.mems = set_of("0");
 	n = outcomes(o, &r, &got, &node);
-	is_int(n, 3, "container, scheduler and one ignored isolator have outcomes");
+	is_int(n, 3, "outcomes: container, scheduler and one ignored isolator have one each");
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "3 threads rounded to 4 are modified");
+	       "outcomes: 3 threads rounded to 4 are modified");
 	ok(strstr(find(o, n, "container")->reason, "3 asked, 4 given") != NULL,
-	   "the reason has the asked and the given number");
-	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED, "batch is enforced");
-	is_int(find(o, n, "power")->outcome, OUTCOME_IGNORED, "power is ignored");
+	   "outcomes: the reason has the requested and the given number");
+	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
+	       "outcomes: policy batch is enforced");
+	is_int(find(o, n, "power")->outcome, OUTCOME_IGNORED,
+	       "outcomes: isolator power is ignored");
 	got.asked = 2;
 	got.cpus = set_of("0-1");
 	n = outcomes(o, &r, &got, &node);
 	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "2 threads instead of 3 after a resize are modified");
+	       "outcomes: 2 threads instead of 3 after a resize are modified");
 	is(find(o, n, "container")->reason, "cpus: 2 given, as it has been resized",
 	   "the reason of a resized container is the resize");
 	r.container[0].cpus = got.asked = 4;
@@ -96,8 +98,9 @@ static void judges(void)
 	node.alone = true;
 	n = outcomes(o, &r, &got, &node);
 	is(find(o, n, "container")->reason, "mems: memory of kind hbm",
-	   "the reason of HBM alone has its kind");
-	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED, "HBM alone is enforced");
+	   "outcomes: the reason of memory of HBM alone has its kind");
+	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED,
+	       "outcomes: memory of HBM alone is enforced");
 	got.kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
 	n = outcomes(o, &r, &got, &node);
 	is(find(o, n, "container")->reason, "", "DRAM alone has no reason");

@@ -63,7 +63,7 @@ def quoted(words):
 
 
 def offered(words, cwd=".", before="", env=None, wordbreaks=True):
-    """What is offered for the last of WORDS, which readline would divide at =."""
+    """The completions of the last of WORDS; readline would split it at =."""
     split = []
     for w in words:
         name, sep, value = w.partition("=")
@@ -164,7 +164,7 @@ def test_values(d):
     same(
         set(offered(["nodeosctl", "plan", "--topology=x"], d, wordbreaks=False)),
         ["--topology=x.xml"],
-        "plan --topology=: XML files are offered where words do not end at =",
+        "plan --topology=: XML files are offered also where readline does not split words at =",
     )
     same(
         set(offered(["nodeosctl", "plan", "--topology", "x"], d)),

@@ -73,7 +73,7 @@ def run(argv, **kw):
 def wrapper():
     r = run([TOOL, "support-bundle", "--output=x.tar.gz"])
     ok(r.returncode == 1 and not r.stdout, "support-bundle gathers nothing, and says so", r)
-    ok("sos/nodeos.py" in r.stderr, "support-bundle names the plugin", r.stderr)
+    ok("sos/nodeos.py" in r.stderr, "nodeosctl support-bundle names the plugin of sos", r.stderr)
     command = "sos report --batch --only-plugins nodeos"
     ok(
         command in r.stderr if shutil.which("sos") else "sos is not installed" in r.stderr,
@@ -120,7 +120,7 @@ def masks(text):
 
 
 def report(work):
-    """The files of a report, and what they hold."""
+    """The files of a report and their contents."""
     os.makedirs(f"{work}/slurm")
     files = {
         "nodeos.conf": "debug = no\n",
@@ -160,7 +160,7 @@ def contents(work):
     ok(sorted(commands) == names.split(), "the commands of nodeosctl are there", sorted(commands))
     for name in ("features", "list", "report_--json"):
         r = run([TOOL, *name.split("_")], env={**os.environ, "LC_ALL": "C"})
-        # what there is to see may change between two looks: whole words of it do not
+        # the values may change between two looks, their labels do not
         ok(
             re.sub(r"\d+", "N", commands.get(name, "")).split()
             == re.sub(r"\d+", "N", r.stdout + r.stderr).split(),
@@ -170,7 +170,7 @@ def contents(work):
         )
     ok(
         found.get(f"{work}/nodeos.conf"[1:]) == "debug = no\n",
-        "nodeos.conf is there",
+        "sos: the report has nodeos.conf",
         sorted(found),
     )
     ok(
@@ -180,7 +180,7 @@ def contents(work):
     )
     ok(
         found.get(f"{work}/slurm/gres.conf"[1:]) == "Name=gpu Count=1\n# Token=(masked)\n",
-        "gres.conf is there, masked",
+        "sos: the report has gres.conf, masked",
         found.get(f"{work}/slurm/gres.conf"[1:]),
     )
     ok(

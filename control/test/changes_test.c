@@ -82,7 +82,7 @@ static void turns(void)
 	close(alice);
 	close(bob);
 	ok(PRIVATE_LOCK_USER((uid_t)-2) < PRIVATE_LOCK_CHANGES,
-	   "lock_private: no user has the lock of the count");
+	   "lock_private: every user's lock differs from the lock of the count of changes");
 	chmod(state, 0755);
 	ok(lock_private(state, PRIVATE_LOCK_CHANGES, 0, &err) == -1 &&
 		   strstr(err.text, "must belong to"),

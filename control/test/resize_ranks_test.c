@@ -112,7 +112,7 @@ static void two_groups(void)
 	   "rank_group_bind: the ledger has the new CPUs of the step");
 	t.bind_end = monotonic_ms() - 1;
 	is_int(rank_group_bind(&two, root, &t, &err), -1,
-	       "rank_group_bind: fails once the time is over: %s", err.text);
+	       "rank_group_bind: fails once the time limit has passed: %s", err.text);
 	is(kernel_has("job_7/step_2"), "0-3 0-3 0-3",
 	   "rank_group_bind: a late group keeps its CPUs");
 	is(list_of(&job->step[1].placed[0].cpus), "0-3",

@@ -26,13 +26,13 @@ static const struct load_option run_options[] = {
 	  .yes = "random", .no = "normal" },
 	{ "pin", LOAD_CHOICE, AT(pin), "cores or none: keep each thread on a CPU", .yes = "cores",
 	  .no = "none" },
-	{ "check", LOAD_FLAG, AT(check), .help = "check the result, or what is read" },
+	{ "check", LOAD_FLAG, AT(check), .help = "check the result, or all data read" },
 	{ "trace", LOAD_TEXT, AT(trace_path),
-	  .help = "write the pages that were touched to this file" },
+	  .help = "write a trace of the touched pages to this file" },
 	{ 0 },
 };
 
-/* All options of A, in a row: the number of them. */
+/* Put all options of A into one array. Returns their number. */
 static int list_options(const struct load_action *a, const struct load_option **out)
 {
 	int n = 0;
@@ -69,7 +69,7 @@ static int take_option(const struct load_option *o, void *options, const char *v
 	}
 }
 
-/* 0, 1: --help, -1 with ERR. */
+/* Returns 0, 1 for --help, or -1 with ERR. */
 static int parse_options(const struct load_action *a, struct load *l, int argc, char **argv,
 			 struct errbuf *err)
 {
@@ -112,8 +112,8 @@ static void print_usage(const struct load_action *const *actions)
 			printf("  --%s%s  %s\n", table[i]->name,
 			       table[i]->value == LOAD_FLAG ? "" : "=VALUE", table[i]->help);
 	}
-	printf("\nPrints JSON. Exit status: 0, 1 when --check found something wrong, or something "
-	       "could not be read or written, 2 wrong usage.\n");
+	printf("\nPrints JSON. Exit status: 0, 1 when --check finds an error or a file cannot be "
+	       "read or written, 2 for wrong usage.\n");
 }
 
 static int act_on(const struct load_action *a, struct load *l)
@@ -231,9 +231,9 @@ void load_put_checksum(struct json_out *j, uint64_t sum)
 	jout_string(j, "checksum", text);
 }
 
-/* ------------------------------------------------------------------- the head of a file */
+/* ------------------------------------------------------------------- the header of a file */
 
-_Static_assert(sizeof(struct load_head) == 48, "the head of a file has no holes");
+_Static_assert(sizeof(struct load_head) == 48, "the header of a file has no padding");
 
 #define VERSION 1u
 
@@ -252,7 +252,7 @@ int load_read_head(struct load_head *h, const char *path, const char magic[8], c
 	if (n < 0)
 		return -1;
 	if ((size_t)n < sizeof(*h) || memcmp(h->magic, magic, sizeof(h->magic)) != 0)
-		return errprintf(err, "%s: no %s: generate makes one", path, what);
+		return errprintf(err, "%s: not a %s (make one with generate)", path, what);
 	if (h->version != VERSION)
 		return errprintf(err, "%s: a %s of %s", path, what,
 				 h->version == __builtin_bswap32(VERSION)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What load_test.py has of TAP, the program dimmap-load, page traces, the page cache, and random
-numbers as dimmap/load/random.h describes them, written from that description."""
+"""Helpers of load_test.py: TAP, runs of dimmap-load, page traces, the page cache, and the random
+numbers of dimmap/load/random.h, written from the description there."""
 
 import ctypes
 import json
@@ -49,21 +49,21 @@ if not os.access(PROGRAM, os.X_OK):
 
 
 def load(words, *more):
-    """Run dimmap-load with the WORDS of a text, and MORE."""
+    """Run dimmap-load with the arguments in WORDS, split at blanks, and MORE."""
     return subprocess.run(
         [PROGRAM, *words.split(), *map(str, more)], capture_output=True, text=True, timeout=300
     )
 
 
 def result(words, *more):
-    """The JSON of a run that ends well."""
+    """The JSON of a run that succeeds."""
     r = load(words, *more)
     assert (r.returncode, r.stderr) == (0, ""), r
     return json.loads(r.stdout)
 
 
 def refuses(words, *more, says, code=2):
-    """One line that has SAYS, and CODE."""
+    """Check that the run prints one line of error with SAYS and exits with CODE."""
     r = load(words, *more)
     ok(
         r.returncode == code and says in r.stderr and r.stderr.count("\n") == 1 and not r.stdout,
@@ -100,7 +100,7 @@ def read_trace(path):
 
 
 def resident(path):
-    """The pages of a file that are in memory, as the kernel says."""
+    """The pages of a file that are in memory, as mincore() reports."""
     size = os.path.getsize(path)
     pages = (size + PAGE - 1) // PAGE
     libc = ctypes.CDLL(None, use_errno=True)
@@ -125,8 +125,8 @@ def resident(path):
 
 
 def drop(path):
-    """Take a file out of memory. False: it cannot be, as on tmpfs,
-    or this machine has other pages."""
+    """Drop a file from the page cache. False where that is impossible, as on tmpfs, and where pages
+    are not 4096 bytes."""
     with open(path, "rb+") as f:
         os.fsync(f.fileno())
         os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -134,8 +134,8 @@ def drop(path):
 
 
 def touches(path, trace, run, what, more=()):
-    """RUN a program with MADV_RANDOM from a cold start: what the kernel then has in memory is what
-    the TRACE says, and MORE."""
+    """Call RUN, a program with MADV_RANDOM, with the file out of memory: afterwards the kernel
+    holds exactly the pages in the TRACE, and MORE."""
     for _ in range(3):
         if not drop(path):
             skip(what, "the file system keeps its files in memory")
@@ -144,7 +144,7 @@ def touches(path, trace, run, what, more=()):
         pages = {page for page, _, _ in read_trace(trace)[1]}
         there = resident(path) - set(more)
         if not there < pages - set(more):
-            break  # else a busy machine may have needed the memory of one
+            break  # otherwise a busy machine may have reclaimed a page: try again
     ok(
         there == pages - set(more),
         what,
@@ -175,7 +175,7 @@ class Split:
 
 
 class Random:
-    """xoshiro256**, of a thread"""
+    """xoshiro256** of one thread"""
 
     def __init__(self, seed, thread):
         split = Split(seed + (thread << 32))

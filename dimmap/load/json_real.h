@@ -6,8 +6,10 @@
 
 #include "base/json_out.h"
 
-/* What json_out, made for reports of whole numbers, lacks: a member with DIGITS significant digits;
- * null when it is no number. */
+/*
+ * Write a real number with DIGITS significant digits, null when it is not finite. json_out has
+ * whole numbers only.
+ */
 static inline void jout_real(struct json_out *j, const char *key, double value, int digits)
 {
 	char text[128];

@@ -9,13 +9,13 @@ static unsigned bucket_of(uint64_t ns)
 
 	if (ns < LATENCY_PER_OCTAVE)
 		return (unsigned)ns;
-	/* how far to shift for a number from 64 to 127 */
+	/* shift that leaves a number from 64 to 127 */
 	octave = 63 - (unsigned)__builtin_clzll(ns) - 6;
 	bucket = octave * LATENCY_PER_OCTAVE + (unsigned)(ns >> octave);
 	return bucket < LATENCY_BUCKETS ? bucket : LATENCY_BUCKETS - 1;
 }
 
-/* The largest time in it. */
+/* The largest time in BUCKET. */
 static uint64_t end_of(unsigned bucket)
 {
 	unsigned octave = bucket < LATENCY_PER_OCTAVE ? 0 : bucket / LATENCY_PER_OCTAVE - 1;

@@ -6,11 +6,11 @@
 
 /*
  * A histogram of times in ns, in buckets that are 1/64 of their start wide, so that a percentile is
- * at most 1.6 % too large; below 64 ns it is exact. Zero is an empty one. Its size is fixed: it may
- * lie in memory that processes share.
+ * at most 1.6 % too large; below 64 ns it is exact. All zero is an empty histogram. It has no
+ * pointers, so processes may share it.
  */
 #define LATENCY_PER_OCTAVE 64
-/* up to 2^41 ns, 36 minutes; the last bucket has all above */
+/* up to 2^41 ns (36 minutes); the last bucket holds all longer times */
 #define LATENCY_BUCKETS (LATENCY_PER_OCTAVE * 36)
 
 struct latency {
@@ -21,8 +21,10 @@ struct latency {
 void latency_note(struct latency *l, uint64_t ns);
 void latency_add(struct latency *to, const struct latency *from);
 
-/* The least time that SHARE (0 to 1) of all noted ones do not exceed: the upper end of its bucket.
- * 0 of none. */
+/*
+ * The least time that SHARE (0 to 1) of all noted times do not exceed, as the upper end of its
+ * bucket; 0 when no time is noted.
+ */
 uint64_t latency_percentile(const struct latency *l, double share);
 
 #endif

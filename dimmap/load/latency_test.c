@@ -10,14 +10,17 @@ static void exact(void)
 {
 	static struct latency l;
 
-	is_int((long long)latency_percentile(&l, 0.5), 0, "of none");
+	is_int((long long)latency_percentile(&l, 0.5), 0,
+	       "latency_percentile: 0 for an empty histogram");
 	for (uint64_t ns = 1; ns <= 50; ns++)
 		latency_note(&l, ns);
 	is_int((long long)latency_percentile(&l, 0.5), 25,
-	       "small times are exact: the 25th of 1 to 50");
-	is_int((long long)latency_percentile(&l, 0.99), 50, "the 50th, as 49.5 is more than 49");
-	is_int((long long)latency_percentile(&l, 0.98), 49, "the 49th");
-	is_int((long long)latency_percentile(&l, 1), 50, "the last");
+	       "latency_percentile: small times are exact: 0.5 of 1 to 50 is 25");
+	is_int((long long)latency_percentile(&l, 0.99), 50,
+	       "latency_percentile: 0.99 of 1 to 50 is 50, as 49.5 is rounded up");
+	is_int((long long)latency_percentile(&l, 0.98), 49,
+	       "latency_percentile: 0.98 of 1 to 50 is 49");
+	is_int((long long)latency_percentile(&l, 1), 50, "latency_percentile: 1 of 1 to 50 is 50");
 }
 
 static int compare(const void *a, const void *b)
@@ -27,7 +30,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Times of all magnitudes, against the sorted list. */
+/* Compare percentiles of times of all magnitudes with the sorted list. */
 static void against_sorting(void)
 {
 	enum { N = 100001 };
@@ -56,10 +59,10 @@ static void against_sorting(void)
 		}
 	}
 	is_int(bad, 0,
-	       "percentiles of two histograms together are those of the sorted times, or up to "
-	       "1/64 more");
-	is_int((long long)a.max, (long long)all[N - 1], "the longest is exact");
-	is_int((long long)a.n, N, "none is lost");
+	       "latency_percentile: two merged histograms have the percentiles of the sorted "
+	       "times, at most 1/64 above");
+	is_int((long long)a.max, (long long)all[N - 1], "latency: the longest time is exact");
+	is_int((long long)a.n, N, "latency: a merged histogram counts all times of both");
 	free(all);
 }
 
@@ -70,7 +73,7 @@ static void very_long(void)
 	latency_note(&l, UINT64_MAX);
 	latency_note(&l, UINT64_C(1) << 41);
 	ok(latency_percentile(&l, 0.5) == UINT64_MAX && l.max == UINT64_MAX,
-	   "hours are in the last bucket, whose end is the longest");
+	   "latency_percentile: hours are in the last bucket, whose upper end is UINT64_MAX");
 }
 
 int main(void)

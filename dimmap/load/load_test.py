@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of dimmap-load as a program: each load's result and page trace beside another calculation
-and beside what the kernel shows, damaged files, JSON, wrong calls. TAP."""
+"""Tests of dimmap-load as a program: compare each load's result and page trace with a second
+calculation and with the kernel's page cache; damaged files, JSON, wrong arguments. TAP."""
 
 import json
 import math
@@ -46,7 +46,7 @@ def put(path, offset, data):
 
 
 def stamp(data, offset):
-    """(epoch, writer, the 16 bits that are always the same) of the 8 bytes at an offset"""
+    """(epoch, writer, the 16 constant bits) of the 8 bytes at an offset"""
     plain = struct.unpack_from("<Q", data, offset)[0] ^ mix(offset // 8 + 0x6C72696F74)
     return plain & 0xFFFFFFFF, plain >> 32 & 0xFFFF, plain >> 48
 
@@ -70,7 +70,7 @@ def lriot_contents(f):
 
 
 def lriot_damages(f):
-    """A page that is not what it was, in each way that a page may be lost."""
+    """A page is damaged in each way in which a page may be lost."""
     at = 17 * PAGE
     for name, offset, new in (
         ("a bit", 2040, lambda old: bytes([old[at + 2040] ^ 1])),
@@ -79,28 +79,32 @@ def lriot_damages(f):
         ("another page", 0, lambda old: old[5 * PAGE : 6 * PAGE]),
     ):
         result("lriot generate --size=256K", f)
-        # written before, by two threads, so that a page of epoch 0 is not right by itself
+        # two threads write first, so that a page of epoch 0 counts as old
         r = result("lriot run --check --ops=300 --threads=2 --read-percent=0", f)
-        same((r["writes"], r["check"]["wrong"]), (600, 0), f"lriot: nothing is wrong before {name}")
+        same(
+            (r["writes"], r["check"]["wrong"]),
+            (600, 0),
+            f"lriot: the check passes before the damage: {name}",
+        )
         put(f, at + offset, new(read(f)))
         r = load("lriot run --check --ops=10", f)
         found = json.loads(r.stdout)
         same(
             (r.returncode, found["ran"], found["check"]["wrong"]),
             (1, False, 1),
-            f"lriot: {name} is found before the run",
+            f"lriot: the check before the run finds {name}",
         )
         first = found["check"]["first"][0]
         ok(
             first.startswith(f"page 17, byte {at + offset // 8 * 8}: expected epoch "),
-            f"lriot: {name} is named by its place",
+            f"lriot: the error names the place of {name}",
             first,
         )
 
 
 def lriot_old_page(f):
-    """A page goes back to what it was: no word of it is wrong by itself,
-    but its epoch is less than another's that was written as often."""
+    """Restore 512 old bytes of a page: no word is wrong by itself, but their epoch is below that of
+    the rest."""
     result("lriot generate --size=64K", f)
     before = read(f)
     result("lriot run --check --pattern=seq --ops=16 --read-percent=0", f)
@@ -142,11 +146,15 @@ def lriot_traces(f, t):
             words = f"lriot run --ops=3000 --seed=5 --pattern={pattern} --read-percent={share}"
             result(words, "--trace", t, f)
             head, records = read_trace(t)
-            same(head, {"pages": 1024, "threads": 1, "merged": 0}, f"lriot: a trace of {pattern}")
+            same(
+                head,
+                {"pages": 1024, "threads": 1, "merged": 0},
+                f"lriot: --pattern={pattern} writes a trace",
+            )
             same(
                 records,
                 expected_trace(1024, 3000, 5, 0, 1, pattern, share),
-                f"lriot: {pattern}, {share} % reads: the accesses that follow from the seed",
+                f"lriot: {pattern}, {share} % reads: the seed determines the accesses",
             )
     result("lriot run --ops=3000 --seed=6 --threads=3", "--trace", t, f)
     records = read_trace(t)[1]
@@ -154,20 +162,22 @@ def lriot_traces(f, t):
         same(
             [r for r in records if r[1] == thread],
             expected_trace(1024, 3000, 6, thread, 3, "uniform", 100),
-            f"lriot: the accesses of thread {thread} of three",
+            f"lriot: thread {thread} of three makes the accesses that the seed determines",
         )
     traces = []
     for seed in (8, 8, 9):
         result("lriot run --ops=5000 --pattern=zipf:1.1", f"--seed={seed}", "--trace", t, f)
         traces.append(read(t))
-    ok(traces[0] == traces[1] != traces[2], "lriot: zipf: a seed is a trace")
+    ok(
+        traces[0] == traces[1] != traces[2],
+        "lriot: zipf: equal seeds give equal traces, other seeds others",
+    )
 
 
 def lriot_zipf(f, t):
-    """How often the hottest pages come, whichever they are, beside the law: each within five
-    standard deviations of what its rank must have; ranks that lie close may have changed places, by
-    which it can only come nearer to the rank's share.
-    """
+    """Compare the counts of the most frequent pages with Zipf's law: each is within five standard
+    deviations of its rank's expected count. Close ranks may have changed places, which only brings
+    a count nearer to its rank's share."""
     n = 100000
     result("lriot run --pattern=zipf:0.99", f"--ops={n}", "--trace", t, f)
     counts = sorted(Counter(page for page, _, _ in read_trace(t)[1]).values(), reverse=True)
@@ -190,16 +200,16 @@ def lriot_kernel(f, t):
     same(
         epochs(f),
         [written[page] for page in range(256)],
-        "lriot: the epochs in the file are the writes in the trace",
+        "lriot: the epochs in the file equal the numbers of writes in the trace",
     )
     result("lriot generate --size=16M", f)
     touches(
         f,
         t,
         lambda: result("lriot run --ops=800 --madvise=random", "--trace", t, f),
-        "lriot: the pages in the trace are those that the kernel has read",
+        "lriot: the trace has exactly the pages that the kernel has read",
     )
-    what = "lriot: MADV_RANDOM, one access to each of 4096 pages: as many major faults"
+    what = "lriot: with MADV_RANDOM, one access to each of 4096 pages makes 4096 major faults"
     if drop(f):
         r = result("lriot run --ops=4096 --madvise=random --pattern=seq", f)
         same(r["majflt"], 4096, what)
@@ -215,23 +225,29 @@ def lriot_output(work):
     same(
         list(r),
         [*members.split(), "accesses_per_second", *TIME, "latency_ns", "check"],
-        "lriot: the members of JSON",
+        "lriot: JSON has exactly the documented members",
     )
-    same(r["file"], f, "lriot: a name with quotes")
+    same(r["file"], f, "lriot: JSON quotes a file name with quotes and a tab")
     same(r["reads"] + r["writes"], 4000, "lriot: four threads make 1000 accesses each")
     same(r["check"]["reads"], r["reads"], "lriot: each read is checked")
-    same(r["latency_ns"]["samples"], 500, "lriot: the time of each eighth access is taken")
+    same(r["latency_ns"]["samples"], 500, "lriot: every eighth access is timed")
     times = [r["latency_ns"][k] for k in ("p50", "p99", "p999", "max")]
-    ok(0 < times[0] and times == sorted(times), "lriot: percentiles grow", times)
-    ok(abs(r["accesses_per_second"] * r["seconds"] - 4000) < 1, "lriot: a rate is a number by time")
-    ok(0.5 <= result("lriot run --secs=0.5", f)["seconds"] < 5, "lriot: --secs=0.5")
+    ok(0 < times[0] and times == sorted(times), "lriot: percentiles do not decrease", times)
+    ok(
+        abs(r["accesses_per_second"] * r["seconds"] - 4000) < 1,
+        "lriot: the rate is the number of accesses divided by the time",
+    )
+    ok(
+        0.5 <= result("lriot run --secs=0.5", f)["seconds"] < 5,
+        "lriot: --secs=0.5 runs for half a second",
+    )
 
 
 # ---------------------------------------------------------------------------------- bfs
 
 
 class Graph:
-    """As graph.h describes the file."""
+    """A reader of the graph file, written from graph.h."""
 
     def __init__(self, path):
         data = read(path)
@@ -244,7 +260,7 @@ class Graph:
         self.size = len(data)
 
     def search(self, root):
-        """levels, and the pages touched"""
+        """Return the levels and the touched pages."""
         level, now, pages = {root: 0}, [root], []
 
         def touch(at, size):
@@ -273,19 +289,19 @@ def bfs_file(f):
     same(
         (g.magic, g.version, g.scale, g.factor, g.seed, g.size),
         (b"NODEOSGR", 1, 12, 8, 4, g.targets + 4 * len(g.target)),
-        "bfs: the head of a file",
+        "bfs: the file has the header that graph.h describes",
     )
     ok(
         g.first[0] == 0
         and list(g.first) == sorted(g.first)
         and g.first[-1] == len(g.target)
         and len(g.target) <= 2 * 8 * 4096,
-        "bfs: vertices have the arcs one behind the other",
+        "bfs: the arcs of all vertices follow each other without gaps",
     )
     arcs = Counter((v, w) for v in range(g.n) for w in g.target[g.first[v] : g.first[v + 1]])
     ok(
         all(n == arcs[w, v] for (v, w), n in arcs.items()) and all(v != w for v, w in arcs),
-        "bfs: each arc has one back, and none is to itself",
+        "bfs: each arc has its reverse, and none joins a vertex to itself",
     )
     first = read(f)
     result("bfs generate --scale=12 --edge-factor=8 --seed=4", f)
@@ -295,7 +311,9 @@ def bfs_file(f):
 
 def bfs_results(f, g, t):
     hub = max(range(g.n), key=lambda v: g.first[v + 1] - g.first[v])
-    same(result("bfs run", f)["root"], hub, "bfs: a search begins at the vertex with most arcs")
+    same(
+        result("bfs run", f)["root"], hub, "bfs: the search begins at the vertex with the most arcs"
+    )
     for root in (hub, 0, 17):
         level, pages = g.search(root)
         want = {
@@ -312,15 +330,27 @@ def bfs_results(f, g, t):
             same({k: r[k] for k in want}, want, name)
             head, records = read_trace(t)
             size = (g.size + PAGE - 1) // PAGE
-            same(head, {"pages": size, "threads": threads, "merged": 1}, f"{name}: a trace")
+            same(
+                head,
+                {"pages": size, "threads": threads, "merged": 1},
+                f"{name}: a trace is written",
+            )
             if threads == 1:
-                same(records, [(page, 0, 0) for page in pages], f"{name}: of {len(pages)} pages")
+                same(
+                    records,
+                    [(page, 0, 0) for page in pages],
+                    f"{name}: the trace has {len(pages)} pages",
+                )
             else:
-                same({page for page, _, _ in records}, set(pages), f"{name}: of the same pages")
+                same(
+                    {page for page, _, _ in records},
+                    set(pages),
+                    f"{name}: the trace has the pages of the second calculation",
+                )
 
 
 def bfs_check(f, g):
-    """All arcs that lead to a vertex of the first level with one arc back lead to the root."""
+    """Redirect to the root all arcs that lead to a first-level vertex with a single arc."""
     root = result("bfs run", f)["root"]
     lonely = next(
         v for v in range(g.n) if g.first[v + 1] - g.first[v] == 1 and g.target[g.first[v]] == root
@@ -333,7 +363,7 @@ def bfs_check(f, g):
         r.returncode == 1
         and f"vertex {lonely}: level -1 was found, 1 is right" in r.stderr
         and json.loads(r.stdout)["check_passed"] is False,
-        "bfs: --check finds a vertex that the file has lost",
+        "bfs: --check finds a vertex to which the file has lost all arcs",
         r.stdout,
         r.stderr,
     )
@@ -344,13 +374,13 @@ def bfs_kernel(f, t):
     same(
         (r["scale"], r["edge_factor"], r["bytes"]),
         (15, 4, os.path.getsize(f)),
-        "bfs: what generate prints",
+        "bfs: generate prints the vertices, arcs and seed",
     )
     g = Graph(f)
     alone = next(v for v in range(g.n) if g.first[v + 1] == g.first[v])
     for more, what in (
-        ([f"--root={alone}"], "bfs: a vertex that stands alone: one page"),
-        ([], "bfs: the pages in the trace are those that the kernel has read"),
+        ([f"--root={alone}"], "bfs: the search from a vertex without arcs touches one page"),
+        ([], "bfs: the trace has exactly the pages that the kernel has read"),
     ):
         touches(
             f,
@@ -364,7 +394,7 @@ def bfs_kernel(f, t):
         list(result("bfs run", f)),
         [*members.split(), "depth", "arcs_followed", "seconds", "arcs_per_second", *TIME]
         + ["checksum"],
-        "bfs: the members of JSON",
+        "bfs: JSON has exactly the documented members",
     )
 
 
@@ -379,7 +409,7 @@ def streamline_files(work):
         same(
             (os.path.getsize(f), r["bytes"], r["layout"]),
             (4096 + 12 * 64**3, 4096 + 12 * 64**3, layout),
-            f"streamline: {layout}: a file of 12 bytes a point",
+            f"streamline: {layout}: the file has 12 bytes for each point",
         )
     return found
 
@@ -393,22 +423,26 @@ def streamline_results(found):
     same(
         (len(sums), {s[1] for s in sums}),
         (1, {10000}),
-        "streamline: one checksum for four layouts, three numbers of threads, both mappings",
+        "streamline: four layouts, three numbers of threads and both mappings give one checksum",
     )
     r = result("streamline run --seeds=50 --steps=200 --seed=2", found["row"])
-    ok((r["checksum"], 10000) not in sums, "streamline: another seed has another checksum")
+    ok((r["checksum"], 10000) not in sums, "streamline: another seed gives another checksum")
 
 
 def streamline_check(f):
     r = result("streamline run --seeds=50 --steps=200 --check", f)
     members = "schema load file grid layout bytes seeds steps threads seconds steps_per_second"
-    same(list(r), [*members.split(), *TIME, "checksum", "check"], "streamline: the members of JSON")
+    same(
+        list(r),
+        [*members.split(), *TIME, "checksum", "check"],
+        "streamline: JSON has exactly the documented members",
+    )
     ok(
         abs(r["steps_per_second"] * r["seconds"] - 10000) < 0.01,
-        "streamline: a rate is a number by time",
+        "streamline: the rate is the number of steps divided by the time",
     )
     got = r["check"]
-    # the bound, as flow.h and field.h have it
+    # the bound that flow.h and field.h describe
     a, b, c, n = math.sqrt(3), math.sqrt(2), 1, 64
     speed = math.sqrt((a + c) ** 2 + (b + a) ** 2 + (c + b) ** 2)
     e = speed * ((2 * math.pi / n) ** 2 / 8 + 2**-24)
@@ -416,10 +450,10 @@ def streamline_check(f):
     step = 0.5 * 2 * math.pi / n / speed
     bound = e / lipschitz * math.expm1(lipschitz * got["steps"] * step)
     after = e / lipschitz * math.expm1(lipschitz * (got["steps"] + 1) * step)
-    ok(got["passed"] and 0 < got["furthest"] <= got["allowed"], "streamline: --check", got)
+    ok(got["passed"] and 0 < got["furthest"] <= got["allowed"], "streamline: --check passes", got)
     ok(
         abs(got["allowed"] - bound) < 1e-8 and bound <= math.pi / n < after,
-        "streamline: the bound is that of theory, as long as it is below half a cell",
+        "streamline: the reported bound is that of theory, and below half a cell",
         got,
         bound,
         after,
@@ -429,14 +463,14 @@ def streamline_check(f):
     r = load("streamline run --seeds=50 --steps=200 --check", f)
     ok(
         r.returncode == 1 and json.loads(r.stdout)["check"]["passed"] is False,
-        "streamline: half of the field is zero: the check fails",
+        "streamline: --check fails when half of the field is zero",
         r.returncode,
         r.stdout,
     )
 
 
 class Field:
-    """Nothing of the file but the places of its points."""
+    """The place in the file of each point, without its data."""
 
     def __init__(self, n, brick):
         self.n, self.brick = n, brick or n
@@ -495,7 +529,9 @@ def streamline_traces(found, t):
             words = f"streamline run --seeds=6 --steps=25 --step=2 --seed=3 --threads={threads}"
             result(words, "--trace", t, found[layout])
             head, records = read_trace(t)
-            same(head, {"pages": 769, "threads": threads, "merged": 1}, f"{name}: a trace")
+            same(
+                head, {"pages": 769, "threads": threads, "merged": 1}, f"{name}: a trace is written"
+            )
             for thread in range(threads):
                 field = Field(64, brick)
                 for i in range(6 * thread // threads, 6 * (thread + 1) // threads):
@@ -506,7 +542,7 @@ def streamline_traces(found, t):
                 same(
                     [r for r in records if r[1] == thread],
                     [(page, thread, 0) for page in field.pages],
-                    f"{name}: the {len(field.pages)} pages that the lines of {thread} cross",
+                    f"{name}: thread {thread} touches the {len(field.pages)} pages of its lines",
                 )
     for layout in ("row", "brick:16"):
         f = found[layout]
@@ -515,7 +551,7 @@ def streamline_traces(found, t):
             f,
             t,
             lambda f=f, words=words: result(words, "--trace", t, f),
-            f"streamline: {layout}: the pages in the trace are those that the kernel has read",
+            f"streamline: {layout}: the trace has exactly the pages that the kernel has read",
             more=[0],
         )
 
@@ -530,7 +566,7 @@ def refusals(f):
         ("bfs search", "expected a load, then generate or run"),
         ("lriot run", "no FILE"),
         ("lriot run FILE more", 'unexpected "more"'),
-        ("lriot run FILE --frobnicate", '"--frobnicate": no such option'),
+        ("lriot run FILE --frobnicate", '"--frobnicate": unknown or ambiguous option'),
         ("lriot run FILE --secs", '"--secs" needs a value'),
         ("lriot run --size=12Q FILE", '--size="12Q": expected bytes, with K, M, G or T'),
         ("lriot run --threads=257 FILE", '--threads="257": expected a number from 1 to 256'),
@@ -540,9 +576,9 @@ def refusals(f):
         ("lriot run --secs=never FILE", '--secs="never": expected seconds'),
         ("lriot run --pin=sockets FILE", '--pin="sockets": expected cores or none'),
         ("lriot run --madvise=often FILE", '--madvise="often": expected random or normal'),
-        ("lriot run --check=yes FILE", '"--check=yes": no such option, several of them, or one'),
-        ("bfs run --scale=8 FILE", '"--scale=8": no such option'),
-        ("bfs generate --check FILE", '"--check": no such option'),
+        ("lriot run --check=yes FILE", '"--check=yes": unknown or ambiguous option, or one'),
+        ("bfs run --scale=8 FILE", '"--scale=8": unknown or ambiguous option'),
+        ("bfs generate --check FILE", '"--check": unknown or ambiguous option'),
         ("bfs generate --scale=1 FILE", '--scale="1": expected a number from 2 to 31'),
         ("bfs generate --edge-factor=0 FILE", '"0": expected a number from 1 to 1024'),
         ("bfs run --root=-1 FILE", '--root="-1": expected a number from 0 to 4294967295'),
@@ -556,14 +592,14 @@ def refusals(f):
     for words, says in (
         ("lriot run /nonexistent/x", "/nonexistent/x: No such file or directory"),
         ("lriot run /", "neither a regular file nor a block device"),
-        ("lriot run --size=1M FILE", "has 524288 bytes, 1048576 belong to it"),
-        ("lriot run --pattern=stride:4000 FILE", "the file has 128 blocks only"),
+        ("lriot run --size=1M FILE", "is 524288 bytes long, expected 1048576"),
+        ("lriot run --pattern=stride:4000 FILE", "the file has only 128 blocks"),
         ("lriot run --trace=/nonexistent/t FILE", "/nonexistent/t: No such file or directory"),
         ("lriot run --trace=/dev/full FILE", "/dev/full: No space left on device"),
         ("lriot generate /nonexistent/x", "/nonexistent/x: No such file or directory"),
         ("bfs generate /", "/: Is a directory"),
-        ("bfs run FILE", "no graph: generate makes one"),
-        ("streamline run FILE", "no vector field: generate makes one"),
+        ("bfs run FILE", "not a graph (make one with generate)"),
+        ("streamline run FILE", "not a vector field (make one with generate)"),
         ("streamline generate --layout=brick:7 FILE", "does not divide --grid=64"),
     ):
         refuses(words.replace("FILE", f), says=says, code=1)
@@ -575,14 +611,14 @@ def streamline_heads(f):
     result("streamline generate --grid=64", f)
     head = read(f)[:PAGE]
     for data, says in (
-        (b"", "no vector field"),
-        (b"NODEOSGR" + head[8:], "no vector field"),
+        (b"", "not a vector field"),
+        (b"NODEOSGR" + head[8:], "not a vector field"),
         (head[:8] + b"\2\0\0\0" + head[12:], "another version"),
         (head[:8] + b"\0\0\0\1" + head[12:], "another byte order"),
-        (head[:12] + b"\xff\xff\xff\xff" + head[16:], "its head is damaged"),
-        (head[:16] + b"\7\0\0\0" + head[20:], "its head is damaged"),
-        (head[:24] + struct.pack("d", math.nan) + head[32:], "its head is damaged"),
-        (head + bytes(1000), "has 5096 bytes, 3149824 belong to it"),
+        (head[:12] + b"\xff\xff\xff\xff" + head[16:], "header is damaged"),
+        (head[:16] + b"\7\0\0\0" + head[20:], "header is damaged"),
+        (head[:24] + struct.pack("d", math.nan) + head[32:], "header is damaged"),
+        (head + bytes(1000), "is 5096 bytes long, expected 3149824"),
     ):
         with open(f, "wb") as file:
             file.write(data)

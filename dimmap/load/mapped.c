@@ -11,7 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* stat() knows no size of a block device, and lseek() one of a directory. */
+/*
+ * Use lseek() for block devices, of which stat() reports no size, and only for them: lseek() also
+ * returns a size for directories.
+ */
 static int64_t mapped_file_size(int fd)
 {
 	struct stat st;
@@ -53,9 +56,9 @@ static void tell_bus_error(int sig, siginfo_t *info, void *context)
 	if (!watched || at < (const char *)watched->data ||
 	    at >= (const char *)watched->data + watched->size) {
 		signal(sig, SIG_DFL);
-		return; /* comes again at once */
+		return; /* the fault repeats at once */
 	}
-	/* a fault of our own reads, not inside of printf: it may be used here */
+	/* the fault is in our own read or write, not inside printf, so printf is safe here */
 	len = snprintf(line, sizeof(line),
 		       "%.400s: byte %td could not be read or written (SIGBUS)\n", watched->path,
 		       at - (const char *)watched->data);
@@ -64,7 +67,7 @@ static void tell_bus_error(int sig, siginfo_t *info, void *context)
 	_exit(1);
 }
 
-/* The mapping of M's first SIZE bytes (0: all), whose file is FD. */
+/* Map the first SIZE bytes (0: all) of M's file FD. */
 static int mapped_map(struct mapped *m, int fd, uint64_t size, unsigned how, struct errbuf *err)
 {
 	struct sigaction bus = { .sa_sigaction = tell_bus_error, .sa_flags = SA_SIGINFO };
@@ -77,8 +80,8 @@ static int mapped_map(struct mapped *m, int fd, uint64_t size, unsigned how, str
 						 : strerror(errno));
 	if (all == 0 || (uint64_t)all < size)
 		return errprintf(err,
-				 "%s: has %" PRId64 " bytes, %" PRIu64
-				 " belong to it: cut, or not written to its end",
+				 "%s: is %" PRId64 " bytes long, expected %" PRIu64
+				 ": truncated or not completely written",
 				 m->path, all, size);
 	m->size = size ? size : (uint64_t)all;
 	data = mmap(NULL, m->size, PROT_READ | (m->writes ? PROT_WRITE : 0), MAP_SHARED, fd, 0);
@@ -108,7 +111,10 @@ int mapped_open(struct mapped *m, const char *path, uint64_t size, unsigned how,
 	return result;
 }
 
-/* Room on the disk is found missing here, not by a SIGBUS. 0, or an errno. */
+/*
+ * Allocate the file's blocks now, so that a full disk is an error here and no SIGBUS later. Returns
+ * 0 or an errno.
+ */
 static int mapped_make_room(int fd, uint64_t size)
 {
 	struct stat st;
@@ -119,7 +125,7 @@ static int mapped_make_room(int fd, uint64_t size)
 		return 0;
 	if (ftruncate(fd, (off_t)size) == 0)
 		return posix_fallocate(fd, 0, (off_t)size);
-	/* dimmapfs refuses to change a size */
+	/* dimmapfs refuses to change a file's size */
 	return errno == EPERM && (uint64_t)st.st_size >= size ? 0 : errno;
 }
 

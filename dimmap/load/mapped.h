@@ -8,8 +8,10 @@
 
 #include "base/errbuf.h"
 
-/* The first SIZE bytes of PATH, without read-ahead, which would look like a part of what follows.
- * Returns how many there were, or -1. */
+/*
+ * Read the first SIZE bytes of PATH, without read-ahead, which would count as accesses of the load.
+ * Returns the number of bytes read, or -1.
+ */
 int64_t file_head(const char *path, void *head, size_t size, struct errbuf *err);
 
 /* A mapped file or block device. */
@@ -22,7 +24,7 @@ struct mapped {
 
 enum mapped_how {
 	MAPPED_RANDOM = 1, /* with MADV_RANDOM */
-	MAPPED_WRITE = 2, /* else to be read only */
+	MAPPED_WRITE = 2, /* without it: mapped read-only */
 };
 
 /*
@@ -32,11 +34,13 @@ enum mapped_how {
 int mapped_open(struct mapped *m, const char *path, uint64_t size, unsigned how,
 		struct errbuf *err);
 
-/* Make the file PATH with SIZE bytes, all of them on the disk, and map it to be written; a block
- * device, or a file of dimmapfs, which has its device's size, has to have as many. */
+/*
+ * Create the file PATH with SIZE bytes, all allocated on the disk, and map it for writing. A block
+ * device, or a file of dimmapfs (as large as its device), must have at least SIZE bytes.
+ */
 int mapped_create(struct mapped *m, const char *path, uint64_t size, struct errbuf *err);
 
-/* Unmap, after what was written has reached the disk; -1 with ERR when it could not. */
+/* Write all changes to the disk and unmap. Returns -1 with ERR when the write failed. */
 int mapped_close(struct mapped *m, struct errbuf *err);
 
 #endif

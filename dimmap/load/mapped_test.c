@@ -21,21 +21,23 @@ static void opening(void)
 		bail("%s cannot be made longer", path);
 	ok(mapped_open(&m, path, 0, MAPPED_RANDOM, &err) == 0 && m.size == 8192 &&
 		   m.data[8191] == 0,
-	   "all of a file");
+	   "mapped_open: size 0 maps the whole file");
 	mapped_close(&m, &err);
-	ok(mapped_open(&m, path, 4096, 0, &err) == 0 && m.size == 4096, "its first part");
+	ok(mapped_open(&m, path, 4096, 0, &err) == 0 && m.size == 4096,
+	   "mapped_open: maps the first part of a file");
 	mapped_close(&m, &err);
 	ok(mapped_open(&m, path, 8193, 0, &err) < 0 &&
-		   strstr(err.text, "has 8192 bytes, 8193 belong to it"),
-	   "no more than there is: %s", err.text);
+		   strstr(err.text, "is 8192 bytes long, expected 8193"),
+	   "mapped_open: refuses more bytes than the file has: %s", err.text);
 	ok(mapped_open(&m, "/", 0, 0, &err) < 0 &&
 		   strstr(err.text, "neither a regular file nor a block device"),
-	   "a directory: %s", err.text);
+	   "mapped_open: refuses a directory: %s", err.text);
 	ok(mapped_open(&m, "/nonexistent/x", 0, 0, &err) < 0 && strstr(err.text, "No such file"),
-	   "nothing: %s", err.text);
-	is_int(file_head(path, head, sizeof(head), &err), 8, "its head");
+	   "mapped_open: refuses a missing file: %s", err.text);
+	is_int(file_head(path, head, sizeof(head), &err), 8,
+	       "file_head: reads the first bytes of a file");
 	ok(file_head("/", head, sizeof(head), &err) < 0 && strstr(err.text, "Is a directory"),
-	   "which a directory has not: %s", err.text);
+	   "file_head: refuses a directory: %s", err.text);
 }
 
 static void making(void)
@@ -44,22 +46,26 @@ static void making(void)
 
 	if (mapped_create(&m, path, 12288, &err) < 0)
 		bail("%s", err.text);
-	ok(m.size == 12288 && m.data[12287] == 0, "a file is made longer");
+	ok(m.size == 12288 && m.data[12287] == 0, "mapped_create: extends a file");
 	m.data[12287] = 5;
-	is_int(mapped_close(&m, &err), 0, "what was written reaches the disk");
+	is_int(mapped_close(&m, &err), 0, "mapped_close: succeeds after a write");
 	ok(mapped_open(&m, path, 0, 0, &err) == 0 && m.size == 12288 && m.data[12287] == 5,
-	   "it is there when the file is mapped again");
+	   "mapped_open: finds the written byte again");
 	mapped_close(&m, &err);
-	ok(mapped_create(&m, path, 4096, &err) == 0 && m.size == 4096, "a file is made shorter");
+	ok(mapped_create(&m, path, 4096, &err) == 0 && m.size == 4096,
+	   "mapped_create: shortens a file");
 	mapped_close(&m, &err);
-	ok(mapped_open(&m, path, 4097, 0, &err) < 0, "nothing is behind its new end");
+	ok(mapped_open(&m, path, 4097, 0, &err) < 0,
+	   "mapped_create: the shortened file has no bytes behind its new end");
 	ok(mapped_create(&m, path, UINT64_C(1) << 62, &err) < 0 && strstr(err.text, path),
-	   "a size for which there is no room is refused: %s", err.text);
+	   "mapped_create: refuses a size that the disk has no room for: %s", err.text);
 	ok(mapped_create(&m, "/", 4096, &err) < 0 && strstr(err.text, "Is a directory"),
-	   "a directory is refused: %s", err.text);
+	   "mapped_create: refuses a directory: %s", err.text);
 }
 
-/* What a child says on its standard error when a page goes away below it; its exit status to CODE.
+/*
+ * Returns the standard error of a child whose mapped page is truncated away; its exit status goes
+ * to CODE.
  */
 static const char *said(int *code)
 {
@@ -92,8 +98,9 @@ static void failing(void)
 	int code;
 
 	snprintf(want, sizeof(want), "%s: byte 5000 could not be read or written (SIGBUS)\n", path);
-	is(said(&code), want, "a page that cannot be read is said");
-	ok(WIFEXITED(code) && WEXITSTATUS(code) == 1, "and ends the program as other errors do");
+	is(said(&code), want, "mapped: an unreadable page is reported on standard error");
+	ok(WIFEXITED(code) && WEXITSTATUS(code) == 1,
+	   "mapped: an unreadable page ends the program with status 1");
 }
 
 static _Atomic unsigned worked;
@@ -112,11 +119,11 @@ static void teams(void)
 	char *memory = aligned_alloc(4096, 4 * 64 * 4096);
 	struct counts sum = { 0 };
 
-	is_int(team_run(4, work, memory, true, &sum, &err), 0, "four threads");
-	is_int(worked, 15, "each works once");
-	/* fresh memory: a fault for each page, but where the kernel gives larger ones */
+	is_int(team_run(4, work, memory, true, &sum, &err), 0, "team_run: four threads run");
+	is_int(worked, 15, "team_run: each thread works once");
+	/* fresh memory: one fault for each page, fewer where the kernel uses large pages */
 	ok(sum.minflt >= 1 && sum.minflt <= 1000 && sum.majflt == 0,
-	   "their page faults are counted: %ld", sum.minflt);
+	   "team_run: the threads' page faults are counted: %ld", sum.minflt);
 	free(memory);
 }
 

@@ -5,16 +5,15 @@
 #include <stdint.h>
 
 /*
- * Random numbers that anyone can draw again: xoshiro256** (Blackman and Vigna: Scrambled linear
- * pseudorandom number generators, ACM TOMS 47, 2021), started from splitmix64 (Steele, Lea, Flood:
- * Fast splittable pseudorandom number generators, OOPSLA 2014).
+ * Reproducible random numbers: xoshiro256** (Blackman and Vigna: Scrambled linear pseudorandom
+ * number generators, ACM TOMS 47, 2021), started from splitmix64 (Steele, Lea, Flood: Fast
+ * splittable pseudorandom number generators, OOPSLA 2014).
  */
 struct random {
 	uint64_t s[4];
 };
 
-/* The function that splitmix64 puts its counter through: each of 2^64 values becomes another one.
- */
+/* The mixing function of splitmix64: a permutation of the 2^64 values. */
 static inline uint64_t random_mix(uint64_t x)
 {
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -22,15 +21,15 @@ static inline uint64_t random_mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-/* The next number of splitmix64; SEED moves on. */
+/* Return the next number of splitmix64 and advance SEED. */
 static inline uint64_t random_split(uint64_t *seed)
 {
 	return random_mix(*seed += 0x9e3779b97f4a7c15u);
 }
 
 /*
- * The generator of thread THREAD: four numbers of splitmix64 started at SEED + 2^32 THREAD. Its
- * increment is odd, so what two threads draw from splitmix64 lies 2^32 numbers or more apart.
+ * Start the generator of thread THREAD with four numbers of splitmix64 from SEED + 2^32 THREAD. As
+ * the increment of splitmix64 is odd, the numbers of two threads lie 2^32 or more steps apart.
  */
 static inline void random_start(struct random *r, uint64_t seed, unsigned thread)
 {
@@ -52,8 +51,10 @@ static inline uint64_t random_next(struct random *r)
 	return out;
 }
 
-/* Below N, which is not 0, each as likely: as many high bits as N - 1 has, drawn until they are
- * below N. */
+/*
+ * A number below N (not 0), each equally likely: draw as many high bits as N - 1 has until they are
+ * below N.
+ */
 static inline uint64_t random_below(struct random *r, uint64_t n)
 {
 	unsigned shift = n > 1 ? (unsigned)__builtin_clzll(n - 1) : 63;
@@ -65,7 +66,7 @@ static inline uint64_t random_below(struct random *r, uint64_t n)
 	return x;
 }
 
-/* 53 bits as a number from 0 on, below 1. */
+/* A number from 0 to below 1, with 53 random bits. */
 static inline double random_unit(uint64_t bits)
 {
 	return (double)(bits >> 11) * 0x1p-53;

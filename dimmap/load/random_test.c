@@ -8,7 +8,7 @@
 #include "dimmap/load/scatter.h"
 #include "dimmap/load/zipf.h"
 
-/* What is found in other programs' tests of these generators. */
+/* Known numbers, from other programs' tests of these generators. */
 static void known_numbers(void)
 {
 	static const uint64_t split[] = { 6457827717110365317u, 3203168211198807973u,
@@ -26,16 +26,16 @@ static void known_numbers(void)
 
 	for (unsigned i = 0; i < 5; i++)
 		good += random_split(&seed) == split[i];
-	is_int(good, 5, "splitmix64 from 1234567 on");
+	is_int(good, 5, "splitmix64: seed 1234567 gives the known numbers");
 	for (unsigned i = good = 0; i < 6; i++)
 		good += random_next(&r) == scrambled[i];
-	is_int(good, 6, "xoshiro256** from 1, 2, 3, 4 on");
+	is_int(good, 6, "xoshiro256**: state 1, 2, 3, 4 gives the known numbers");
 }
 
 /*
- * Pearson's sum over cells, of which those that are expected to have fewer than 5 are one. Its mean
- * is the number of cells less 1, its variance twice that: BOUND is five standard deviations above
- * the mean.
+ * Pearson's chi squared over cells; cells with an expected count below 5 are joined into one. Its
+ * mean is the number of cells minus 1, its variance twice that; BOUND is five standard deviations
+ * above the mean.
  */
 static double chi_squared(const uint64_t *count, const double *share, unsigned cells, double draws,
 			  double *bound)
@@ -81,7 +81,8 @@ static void even(void)
 		for (unsigned i = 0; i < n; i++)
 			share[i] = 1.0 / n;
 		sum = chi_squared(count, share, n, DRAWS, &bound);
-		ok(count[n] == 0 && sum <= bound, "below %u: chi squared %.1f, at most %.1f", n,
+		ok(count[n] == 0 && sum <= bound,
+		   "random_below: %u values are equally likely: chi squared %.1f, at most %.1f", n,
 		   sum, bound);
 		free(count);
 		free(share);
@@ -103,10 +104,13 @@ static void threads_differ(void)
 		if (x != random_next(&c))
 			same = 1000000;
 	}
-	is_int(same, 0, "a thread has numbers of its own, and each time the same");
+	is_int(same, 0, "random: each thread has numbers of its own, the same in each run");
 }
 
-/* Drawn with A, compared with the shares of THEORY, which are from the sum itself. */
+/*
+ * Draw with exponent A and compare with the shares for exponent THEORY, which come from the sum
+ * itself.
+ */
 static double zipf_against(double a, double theory, unsigned n, double *bound)
 {
 	enum { DRAWS = 400000 };
@@ -127,7 +131,9 @@ static double zipf_against(double a, double theory, unsigned n, double *bound)
 		count[k >= 1 && k <= n ? k - 1 : n]++;
 	}
 	sum = count[n] ? INFINITY : chi_squared(count, share, n, DRAWS, bound);
-	/* the first ranks have so much that the sum of all hides what is wrong with one */
+	/*
+	 * the first ranks have such large shares that the sum over all ranks hides an error in one
+	 */
 	for (unsigned i = 0; i < 10 && i < n; i++)
 		if (fabs((double)count[i] - DRAWS * share[i]) >
 		    5 * sqrt(DRAWS * share[i] * (1 - share[i])) + 1e-6)
@@ -141,14 +147,18 @@ static void zipf_small(double a, unsigned n)
 {
 	double bound, sum = zipf_against(a, a, n, &bound);
 
-	ok(sum <= bound, "zipf %g of %u: chi squared %.1f, at most %.1f", a, n, sum, bound);
+	ok(sum <= bound, "zipf: a = %g, %u ranks: chi squared %.1f, at most %.1f", a, n, sum,
+	   bound);
 }
 
 static void zipf_control(void)
 {
 	double bound, sum = zipf_against(0.99, 0.97, 1000, &bound);
 
-	ok(sum > bound, "and not that of 0.97: chi squared %.1f, more than %.1f", sum, bound);
+	ok(sum > bound,
+	   "zipf: the check refuses the shares of exponent 0.97: chi squared %.1f, above "
+	   "%.1f",
+	   sum, bound);
 }
 
 /* Of 2^40 ranks with a = 1: the sum of 1/k is ln n + 0.5772..., to more digits than are needed. */
@@ -174,14 +184,14 @@ static void zipf_large(void)
 	expected = DRAWS / all;
 	deviation = sqrt(expected * (1 - 1 / all));
 	ok(fabs(found_1 - expected) <= 5 * deviation,
-	   "zipf 1 of 2^40: rank 1 %u times, %.0f expected, within %.0f", found_1, expected,
-	   5 * deviation);
+	   "zipf: a = 1, 2^40 ranks: rank 1 is drawn %u times, expected %.0f within %.0f", found_1,
+	   expected, 5 * deviation);
 	expected = DRAWS * first_100 / all;
 	deviation = sqrt(expected * (1 - first_100 / all));
 	ok(fabs(found_100 - expected) <= 5 * deviation,
-	   "the first 100 ranks %u times, %.0f expected, within %.0f", found_100, expected,
-	   5 * deviation);
-	is_int(beyond, 0, "no rank that there is not");
+	   "zipf: a = 1, 2^40 ranks: the first 100 are drawn %u times, expected %.0f within %.0f",
+	   found_100, expected, 5 * deviation);
+	is_int(beyond, 0, "zipf: no rank beyond the last is drawn");
 }
 
 static void permutations(void)
@@ -203,14 +213,16 @@ static void permutations(void)
 			other += x != scatter(&t, i);
 		}
 		ok(!bad && (n < 64 || (moved > n / 2 && other > n / 2)),
-		   "%u numbers are permuted: %u moved, %u elsewhere with another key", n, moved,
-		   other);
+		   "scatter: permutes %u numbers: %u moved, %u elsewhere with another key", n,
+		   moved, other);
 		free(seen);
 	}
 }
 
-/* The 64 hottest of 65536 blocks in 4096 groups of 16: evenly thrown, some 0.5 pairs would share
- * one; 8 is far beyond chance. */
+/*
+ * The 64 hottest of 65536 blocks lie in 4096 groups of 16. Distributed at random, about 0.5 pairs
+ * share a group; 8 is far beyond chance.
+ */
 static void hot_ones_apart(void)
 {
 	unsigned char seen[4096] = { 0 };
@@ -220,7 +232,7 @@ static void hot_ones_apart(void)
 	scatter_start(&s, 65536, 11);
 	for (unsigned i = 0; i < 64; i++)
 		shared += seen[scatter(&s, i) / 16]++ > 0;
-	ok(shared < 8, "hot blocks are not neighbours: %u share a group", shared);
+	ok(shared < 8, "scatter: hot blocks are not neighbours: %u share a group", shared);
 }
 
 int main(void)

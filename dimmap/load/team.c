@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum gate { SHUT, OPEN, AWAY }; /* AWAY: not all could be started; go home */
+enum gate { SHUT, OPEN, AWAY }; /* AWAY: a start failed; the others end without work */
 
 struct member {
 	struct team *team;
@@ -74,7 +74,9 @@ static void move_gate(struct team *t, enum gate gate)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/* The TURNth CPU of those that we may use, in turns. */
+/*
+ * Pin THREAD to the TURNth of the CPUs that the process may use; after the last the first follows.
+ */
 static int pin_to(pthread_t thread, unsigned turn)
 {
 	cpu_set_t all, one;
@@ -91,7 +93,7 @@ static int pin_to(pthread_t thread, unsigned turn)
 	return -1;
 }
 
-/* All members of T exist, or ERR says why not. */
+/* Start all members of T; on failure ERR has the reason. */
 static int team_start(struct team *t, unsigned threads, bool pin, struct errbuf *err)
 {
 	for (; t->n < threads; t->n++) {

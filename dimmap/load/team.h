@@ -6,7 +6,7 @@
 
 #include "base/errbuf.h"
 
-/* What getrusage() counts of threads, from where they begin their work to its end. */
+/* Counts of getrusage() of threads, from the start of their work to its end. */
 struct counts {
 	long majflt, minflt, voluntary, involuntary;
 };
@@ -14,10 +14,10 @@ struct counts {
 typedef void team_work(void *arg, unsigned thread);
 
 /*
- * Let THREADS threads begin together: all of them exist before the first one works, so that WORK
- * may wait for the others. WORK is called with ARG and a number from 0 on. PIN: thread i stays on
- * the ith of the CPUs that it may use, in turns. What the threads counted is added to SUM. -1 with
- * ERR: not all could be started, and none has worked.
+ * Run WORK in THREADS threads. All of them exist before the first one works, so that WORK may wait
+ * for the others. WORK is called with ARG and the thread's number, from 0 on. With PIN, thread i
+ * stays on the ith CPU that the process may use, starting over after the last. The threads' counts
+ * are added to SUM. Returns -1 with ERR when a thread could not be started; none has worked then.
  */
 int team_run(unsigned threads, team_work *work, void *arg, bool pin, struct counts *sum,
 	     struct errbuf *err);

@@ -31,7 +31,7 @@ struct trace {
 static void write_turn(struct trace *t, struct turn *turn)
 {
 	pthread_mutex_lock(&t->lock);
-	/* nothing is written behind a hole */
+	/* after a failed write nothing more is written, so that the trace has no hole */
 	if (!t->error && write_all(t->fd, turn->record, turn->n * sizeof(turn->record[0])) < 0)
 		t->error = errno;
 	pthread_mutex_unlock(&t->lock);
@@ -51,7 +51,7 @@ static int write_head(struct trace *t, uint64_t pages)
 		   .threads = htole32(t->threads),
 		   .merge = htole32(t->merge) };
 
-	_Static_assert(sizeof(head) == TRACE_HEAD, "the head of a trace has no holes");
+	_Static_assert(sizeof(head) == TRACE_HEAD, "the header of a trace has no padding");
 	memcpy(head.magic, TRACE_MAGIC, sizeof(head.magic));
 	return write_all(t->fd, &head, sizeof(head)) < 0 ? errno : 0;
 }
@@ -62,7 +62,7 @@ struct trace *trace_create(const char *path, uint64_t pages, unsigned threads, b
 	struct trace *t;
 
 	if (pages > TRACE_PAGES_MAX || threads > TRACE_THREADS_MAX) {
-		errprintf(err, "%s: a trace is of %u threads and 2^40 pages at most", path,
+		errprintf(err, "%s: a trace can have at most %u threads and 2^40 pages", path,
 			  TRACE_THREADS_MAX);
 		return NULL;
 	}

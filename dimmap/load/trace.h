@@ -35,16 +35,23 @@
 
 struct trace;
 
-/* A new file PATH, of a file of PAGES pages. NULL with ERR when it cannot be written. MERGE: leave
- * out repeats, as above. */
+/*
+ * Create the trace PATH for a file of PAGES pages. Returns NULL with ERR when it cannot be written.
+ * With MERGE, repeats are left out, as above.
+ */
 struct trace *trace_create(const char *path, uint64_t pages, unsigned threads, bool merge,
 			   struct errbuf *err);
 
-/* Note, in this order, the pages of LEN bytes from OFFSET on; one THREAD may call it beside others.
+/*
+ * Note the pages of LEN bytes from OFFSET on, in this order. Threads may call it at once, each with
+ * a THREAD of its own.
  */
 void trace_touch(struct trace *t, unsigned thread, uint64_t offset, size_t len, bool write);
 
-/* Write what is left, and free T, which may be NULL. -1 with ERR when not all could be written. */
+/*
+ * Write the remaining records and free T, which may be NULL. Returns -1 with ERR when any write
+ * failed.
+ */
 int trace_close(struct trace *t, struct errbuf *err);
 
 #endif

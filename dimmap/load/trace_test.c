@@ -10,7 +10,7 @@
 
 static char path[256];
 
-/* As the header describes it, byte by byte. */
+/* A little-endian number of N bytes, as trace.h describes the file. */
 static uint64_t number(const unsigned char *at, unsigned bytes)
 {
 	uint64_t n = 0;
@@ -43,7 +43,9 @@ static void format(void)
 		{ 0, 0, 1, false },	  { 1, 4095, 1, true },	  { 1, 4095, 2, true },
 		{ 0, 4096, 8192, false }, { 0, 12287, 1, false }, { 2, UINT64_C(1) << 51, 8, true },
 	};
-	/* by hand: threads one after the other, as each had less than a turn; page, thread, write
+	/*
+	 * written by hand: page, thread, write; threads one after the other, as each has less than
+	 * a turn
 	 */
 	static const uint64_t all[][3] = { { 0, 0, 0 }, { 1, 0, 0 },
 					   { 2, 0, 0 }, { 2, 0, 0 },
@@ -64,21 +66,23 @@ static void format(void)
 		for (size_t i = 0; i < sizeof(touch) / sizeof(touch[0]); i++)
 			trace_touch(t, touch[i].thread, touch[i].offset, touch[i].len,
 				    touch[i].write);
-		is_int(trace_close(t, NULL), 0, "a trace");
+		is_int(trace_close(t, NULL), 0, "trace_close: writes a trace");
 		data = slurp(&size);
-		is_int((long long)size, (long long)(32 + 8 * records), "a head and %zu records",
-		       records);
+		is_int((long long)size, (long long)(32 + 8 * records),
+		       "trace: the file has a header and %zu records", records);
 		ok(memcmp(data, "NODEOSPT", 8) == 0 && number(data + 8, 4) == 1 &&
 			   number(data + 12, 4) == 4096 && number(data + 16, 8) == 77 &&
 			   number(data + 24, 4) == 3 && number(data + 28, 4) == merge,
-		   "the head");
+		   "trace: the header has version, pages, threads and merge");
 		for (size_t i = 0; i < records && 32 + 8 * records == size; i++) {
 			uint64_t r = number(data + 32 + 8 * i, 8),
 				 got[] = { r & 0xffffffffff, r >> 40 & 0xffff, r >> 63 };
 
 			bad += memcmp(got, want[i], sizeof(got)) != 0;
 		}
-		is_int(bad, 0, merge ? "without a thread's repeats" : "all that was touched");
+		is_int(bad, 0,
+		       merge ? "trace: a merged trace leaves out each thread's repeats"
+			     : "trace: a full trace has all accesses");
 		free(data);
 	}
 }
@@ -119,9 +123,10 @@ static void threads(void)
 	}
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(id[i], NULL);
-	is_int(trace_close(t, NULL), 0, "a trace of several threads");
+	is_int(trace_close(t, NULL), 0, "trace_close: writes a trace of several threads");
 	data = slurp(&size);
-	is_int((long long)size, 32 + 8 * THREADS * EACH, "has all of each");
+	is_int((long long)size, 32 + 8 * THREADS * EACH,
+	       "trace: several threads: the file has all records of each");
 	for (size_t at = 32; at < size; at += 8) {
 		uint64_t r = number(data + at, 8), thread = r >> 40 & 0xffff, i;
 
@@ -132,7 +137,7 @@ static void threads(void)
 		i = next[thread]++;
 		bad += (r & 0xffffffffff) != i * 7 + thread || r >> 63 != (i % 3 == 0);
 	}
-	is_int(bad, 0, "in its order");
+	is_int(bad, 0, "trace: several threads: the records of each are in its order");
 	free(data);
 }
 
@@ -141,18 +146,21 @@ static void troubles(void)
 	struct errbuf err = { 0 };
 	struct trace *t;
 
-	ok(!trace_create("/nonexistent/t", 1, 1, false, &err), "a directory that there is not");
-	is(err.text, "/nonexistent/t: No such file or directory", "is said");
+	ok(!trace_create("/nonexistent/t", 1, 1, false, &err),
+	   "trace_create: refuses a missing directory");
+	is(err.text, "/nonexistent/t: No such file or directory",
+	   "trace_create: the error names the missing path");
 	ok(!trace_create(path, TRACE_PAGES_MAX + 1, 1, false, &err),
-	   "a file that has too many pages");
+	   "trace_create: refuses a file with too many pages");
 	t = access("/dev/full", W_OK) == 0 ? trace_create("/dev/full", 1, 1, false, &err) : NULL;
 	if (access("/dev/full", W_OK) != 0) {
-		skip(1, "no /dev/full");
+		skip(1, "this system has no /dev/full");
 		return;
 	}
-	is(err.text, "/dev/full: No space left on device", "a full disk is said, too");
+	is(err.text, "/dev/full: No space left on device",
+	   "trace_create: the error reports a full disk");
 	trace_close(t, NULL);
-	is_int(trace_close(NULL, &err), 0, "none to close");
+	is_int(trace_close(NULL, &err), 0, "trace_close: accepts NULL");
 }
 
 int main(void)

@@ -14,8 +14,10 @@
 
 static const char units[] = "KMGT";
 
-/* The digits at the start of TEXT, of which there is at least one; returns what stands behind them,
- * or NULL. */
+/*
+ * Read the digits at the start of TEXT. Returns the text behind them, or NULL when there is no
+ * digit.
+ */
 static const char *digits(const char *text, uint64_t *out)
 {
 	*out = 0;
@@ -103,9 +105,8 @@ int option_refuse(struct errbuf *err, int c, char **argv)
 	const char *word = argv[optind - 1];
 	char quoted[WORD_QUOTE_MAX];
 
-	return errprintf(
-		err,
-		c == ':' ? "%s needs a value"
-			 : "%s: no such option, several of them, or one that takes no value",
-		word_quote(quoted, word, strlen(word)));
+	return errprintf(err,
+			 c == ':' ? "%s needs a value"
+				  : "%s: unknown or ambiguous option, or one that takes no value",
+			 word_quote(quoted, word, strlen(word)));
 }

@@ -7,31 +7,37 @@
 
 #include "base/errbuf.h"
 
-/* Values of options. Each of these takes the whole of TEXT or nothing: 0 with OUT set when it is
- * from MIN to MAX, else -1. */
+/*
+ * Values of options. Each of these parses the whole of TEXT. Returns 0 with OUT set when the value
+ * is from MIN to MAX, else -1 with OUT unchanged.
+ */
 
 /* Digits only. */
 int value_count(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
-/* Bytes: digits, then none or one of K, M, G, T, which are powers of 1024. */
+/* Bytes: digits, then optionally one of K, M, G, T (powers of 1024). */
 int value_size(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
-/* As strtod reads it, without blanks before it, and finite. */
+/* A finite number as strtod() reads it, without leading blanks. */
 int value_real(const char *text, double min, double max, double *out);
 
-/* For an option: value_count() that says in ERR what is wrong; and one of two words, of which YES
- * is true. */
+/*
+ * For an option: value_count() with the reason in ERR, and a choice of two words, of which YES is
+ * true.
+ */
 int option_count(const char *option, const char *value, uint64_t min, uint64_t max, uint64_t *out,
 		 struct errbuf *err);
 int option_choice(const char *option, const char *value, const char *yes, const char *no, bool *out,
 		  struct errbuf *err);
 
-/* "--OPTION=VALUE: expected ..." into ERR; VALUE in printable ASCII. -1, always. */
+/* Write "--OPTION=VALUE: expected ..." into ERR, with VALUE in printable ASCII. Returns -1. */
 int value_refuse(struct errbuf *err, const char *option, const char *value, const char *expected,
 		 ...) __attribute__((format(printf, 4, 5)));
 
-/* What getopt_long() with a ':' at the start of its short options has returned as C, '?' or ':',
- * into ERR. -1, always. */
+/*
+ * Write the reason for C, '?' or ':', into ERR; C is from getopt_long() with short options that
+ * begin with ':'. Returns -1.
+ */
 int option_refuse(struct errbuf *err, int c, char **argv);
 
 #endif

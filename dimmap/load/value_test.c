@@ -24,17 +24,17 @@ static void counts(void)
 					   "18446744073709551616",
 					   "99999999999999999999999" };
 
-	ok(value_count("5", 5, 10, &n) == 0 && n == 5, "the least");
-	ok(value_count("10", 5, 10, &n) == 0 && n == 10, "the most");
-	ok(value_count("007", 5, 10, &n) == 0 && n == 7, "zeros before it");
+	ok(value_count("5", 5, 10, &n) == 0 && n == 5, "value_count: takes the minimum");
+	ok(value_count("10", 5, 10, &n) == 0 && n == 10, "value_count: takes the maximum");
+	ok(value_count("007", 5, 10, &n) == 0 && n == 7, "value_count: takes leading zeros");
 	ok(value_count("18446744073709551615", 0, UINT64_MAX, &n) == 0 && n == UINT64_MAX,
-	   "2^64 - 1");
+	   "value_count: takes 2^64 - 1");
 	n = 3;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(value_count(bad[i], 5, 10, &n) < 0 && n == 3, "no number from 5 to 10: \"%s\"",
-		   bad[i]);
+		ok(value_count(bad[i], 5, 10, &n) < 0 && n == 3,
+		   "value_count: refuses \"%s\" as a number from 5 to 10", bad[i]);
 	ok(value_count("18446744073709551616", 0, UINT64_MAX, &n) < 0,
-	   "2^64 is no number here, nor 0");
+	   "value_count: refuses 2^64, and leaves the number unchanged");
 }
 
 static void sizes(void)
@@ -50,9 +50,9 @@ static void sizes(void)
 	ok(value_size("1G", 0, UINT64_MAX, &n) == 0 && n == 1073741824, "G");
 	ok(value_size("16T", 0, UINT64_MAX, &n) == 0 && n == 17592186044416, "T");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(value_size(bad[i], 0, UINT64_MAX, &n) < 0, "no size: \"%s\"", bad[i]);
+		ok(value_size(bad[i], 0, UINT64_MAX, &n) < 0, "value_size: refuses \"%s\"", bad[i]);
 	ok(value_size("1K", 0, 1023, &n) < 0 && value_size("1K", 1025, UINT64_MAX, &n) < 0,
-	   "beyond its bounds");
+	   "value_size: refuses a size beyond its bounds");
 }
 
 static void reals(void)
@@ -64,7 +64,8 @@ static void reals(void)
 	ok(value_real("1.5", 0.5, 2, &x) == 0 && x == 1.5, "1.5");
 	ok(value_real("5e-1", 0.5, 2, &x) == 0 && x == 0.5, "5e-1");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(value_real(bad[i], 0.5, 2, &x) < 0, "no number from 0.5 to 2: \"%s\"", bad[i]);
+		ok(value_real(bad[i], 0.5, 2, &x) < 0,
+		   "value_real: refuses \"%s\" as a number from 0.5 to 2", bad[i]);
 }
 
 static void words(void)
@@ -73,12 +74,16 @@ static void words(void)
 	bool yes;
 
 	ok(option_choice("pin", "cores", "cores", "none", &yes, &err) == 0 && yes,
-	   "one of two words");
-	ok(option_choice("pin", "none", "cores", "none", &yes, &err) == 0 && !yes, "the other");
-	ok(option_choice("pin", "co\nres", "cores", "none", &yes, &err) < 0, "no third");
-	is(err.text, "--pin=\"co\\x0ares\": expected cores or none", "what is wrong, in one line");
+	   "option_choice: takes the first word as true");
+	ok(option_choice("pin", "none", "cores", "none", &yes, &err) == 0 && !yes,
+	   "option_choice: takes the second word as false");
+	ok(option_choice("pin", "co\nres", "cores", "none", &yes, &err) < 0,
+	   "option_choice: refuses a third word");
+	is(err.text, "--pin=\"co\\x0ares\": expected cores or none",
+	   "option_choice: the error is one line, with the allowed words");
 	option_count("threads", "0", 1, 256, &n, &err);
-	is(err.text, "--threads=\"0\": expected a number from 1 to 256", "and what is allowed");
+	is(err.text, "--threads=\"0\": expected a number from 1 to 256",
+	   "option_count: the error names the allowed range");
 }
 
 int main(void)

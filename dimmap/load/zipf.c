@@ -3,8 +3,10 @@
 
 #include <math.h>
 
-/* The integral of x^-a from 1 to x. Near a = 1 the plain quotient would cancel: expm1 keeps its
- * digits. */
+/*
+ * The integral of x^-a from 1 to x. Near a = 1 the plain quotient loses its digits by cancellation;
+ * expm1() keeps them.
+ */
 static double integral(const struct zipf *z, double x)
 {
 	double t = (1 - z->a) * log(x);
@@ -18,7 +20,7 @@ static double inverse(const struct zipf *z, double y)
 
 	if (fabs(t) < 1e-12)
 		return exp(y);
-	/* rounding must not take it to log of what is not positive */
+	/* rounding must not make the argument of log() negative or 0 */
 	return exp(log1p(t > -1 ? t : -1 + 0x1p-53) / (1 - z->a));
 }
 
@@ -26,8 +28,10 @@ void zipf_start(struct zipf *z, double a, uint64_t n)
 {
 	z->a = a;
 	z->n = (double)n;
-	/* rank k has the piece from k - 1/2 to k + 1/2; the first begins where it has exactly its
-	 * probability, 1 */
+	/*
+	 * rank k has the piece from k - 1/2 to k + 1/2; rank 1 begins where its piece has exactly
+	 * its weight, 1
+	 */
 	z->low = integral(z, 1.5) - 1;
 	z->high = integral(z, z->n + 0.5);
 	z->sure = 2 - inverse(z, integral(z, 2.5) - pow(2, -a));

@@ -7,15 +7,15 @@
 #include "dimmap/load/random.h"
 
 /*
- * Ranks 1 to N by Zipf's law: rank k with a probability in proportion to k^-A. By
+ * Ranks 1 to N by Zipf's law: rank k has a probability proportional to k^-A. Drawn by
  * rejection-inversion (Hoermann and Derflinger: Rejection-inversion to generate variates from
- * monotone discrete distributions, ACM TOMACS 6, 1996): no table, and a draw takes the same time
- * for each N.
+ * monotone discrete distributions, ACM TOMACS 6, 1996): no table, and the time of a draw does not
+ * depend on N.
  */
 struct zipf {
 	double a, n;
-	double low, high; /* of the integral of x^-A that is drawn from */
-	/* a rank that is at most this much above its x is taken without a look at the integral */
+	double low, high; /* range of the integral of x^-A to draw from */
+	/* a rank at most this much above its x is accepted without the integral */
 	double sure;
 };
 

@@ -46,11 +46,11 @@ static int accesses_read_read_head(struct head *head, FILE *f, const char *name,
 	if (got < sizeof(raw) && broken(f, name, err) < 0)
 		return -1;
 	if (got < 8 || memcmp(raw, TRACE_MAGIC, 8) != 0)
-		return errprintf(err, "%s: no page trace: it does not begin with %s", name,
+		return errprintf(err, "%s: not a page trace: it does not begin with %s", name,
 				 TRACE_MAGIC);
 	if (got < sizeof(raw))
-		return errprintf(err, "%s: ends within its head, after %zu of %zu bytes", name, got,
-				 sizeof(raw));
+		return errprintf(err, "%s: ends within its header, after %zu of %zu bytes", name,
+				 got, sizeof(raw));
 	if (u32_at(raw + 8) != TRACE_VERSION)
 		return errprintf(err, "%s: a page trace of version %" PRIu32 ": expected %u", name,
 				 u32_at(raw + 8), TRACE_VERSION);
@@ -66,9 +66,10 @@ static int accesses_read_read_head(struct head *head, FILE *f, const char *name,
 		return errprintf(err, "%s: %" PRIu32 " threads: %u at most", name, head->threads,
 				 TRACE_THREADS_MAX);
 	if (merge > 1)
-		return errprintf(err,
-				 "%s: repeats are left out or not: expected 0 or 1, not %" PRIu32,
-				 name, merge);
+		return errprintf(
+			err,
+			"%s: bad flag for repeats that are left out: expected 0 or 1, got %" PRIu32,
+			name, merge);
 	return 0;
 }
 

@@ -121,15 +121,15 @@ static void troubles(void)
 	ok(parse(&a, &r, sizeof(r), &err) == 0 && a.n == 4 && a.pages == 3,
 	   "accesses_parse: reads a trace in memory");
 	accesses_free(&a);
-	refused(&r, 0, "t: no page trace: it does not begin with NODEOSPT");
-	refused(&r, 7, "t: no page trace: it does not begin with NODEOSPT");
-	refused(&r, 8, "t: ends within its head, after 8 of 32 bytes");
-	refused(&r, 31, "t: ends within its head, after 31 of 32 bytes");
+	refused(&r, 0, "t: not a page trace: it does not begin with NODEOSPT");
+	refused(&r, 7, "t: not a page trace: it does not begin with NODEOSPT");
+	refused(&r, 8, "t: ends within its header, after 8 of 32 bytes");
+	refused(&r, 31, "t: ends within its header, after 31 of 32 bytes");
 	refused(&r, 32, "t: no accesses");
 	refused(&r, 33, "t: ends within record 0, after 1 of 8 bytes");
 	refused(&r, sizeof(r) - 1, "t: ends within record 3, after 7 of 8 bytes");
 	r.magic[7] = 'X';
-	refused(&r, sizeof(r), "t: no page trace: it does not begin with NODEOSPT");
+	refused(&r, sizeof(r), "t: not a page trace: it does not begin with NODEOSPT");
 	r = good_raw();
 	r.version = htole32(2);
 	refused(&r, sizeof(r), "t: a page trace of version 2: expected 1");
@@ -144,7 +144,7 @@ static void troubles(void)
 	refused(&r, sizeof(r), "t: 65537 threads: 65536 at most");
 	r = good_raw();
 	r.merge = htole32(2);
-	refused(&r, sizeof(r), "t: repeats are left out or not: expected 0 or 1, not 2");
+	refused(&r, sizeof(r), "t: bad flag for repeats that are left out: expected 0 or 1, got 2");
 	r = good_raw();
 	r.record[2] = htole64(10);
 	refused(&r, sizeof(r), "t: record 2: page 10, but the file has 10 from 0 on");

@@ -64,7 +64,7 @@ static int options_refuse_policy(const char *word, struct errbuf *err)
 
 	for (unsigned i = 0; i < POLICIES_MAX && dimmap_policies[i]; i++)
 		name[i + 1] = dimmap_policies[i]->name;
-	return errprintf(err, "--policy: no policy %s: there are %s",
+	return errprintf(err, "--policy: unknown policy %s (allowed: %s)",
 			 word_quote(quoted, word, strlen(word)),
 			 word_list(list, sizeof(list), name));
 }

@@ -145,18 +145,18 @@ static void sources(void)
 	   "buffer_source_open: a file of a group that the user database gives the user");
 	database = MANY_GROUPS;
 	is(source("other-group", NOBODY, false),
-	   "uid 65534 has more than 500 groups, and Slurm has not said which",
+	   "uid 65534 has more than 500 groups, and Slurm has not reported which",
 	   "buffer_source_open: refuses a user of too many groups");
 	database = IS_AWAY;
 	conf.helper_timeout = 2;
 	is(source("other-group", NOBODY, false),
-	   "the user database does not say the groups of uid 65534: no end within 2 s",
+	   "the user database does not report the groups of uid 65534: not finished within 2 s",
 	   "buffer_source_open: the user database does not answer");
 	conf.helper_timeout = 10;
 	database = UNKNOWN;
 	is(source("/proc/self/exe", NOBODY, true), "a buffer cannot be of a file below /proc",
 	   "buffer_source_open: refuses names that lead to root's own files");
-	is(source("fifo", NOBODY, false), "is no regular file",
+	is(source("fifo", NOBODY, false), "is not a regular file",
 	   "buffer_source_open: refuses a named pipe without waiting");
 	is(source("none", NOBODY, true),
 	   "cannot be opened for reading by its user (uid 65534): No such file or directory",
@@ -164,13 +164,13 @@ static void sources(void)
 	scratch_dir("dir");
 	snprintf(path, sizeof(path), "%s/dir", scratch);
 	chmod(path, 0755);
-	is(source("dir", NOBODY, true), "is no regular file",
+	is(source("dir", NOBODY, true), "is not a regular file",
 	   "buffer_source_open: refuses a directory");
 	is_int((int)geteuid(), 0, "buffer_source_open: the caller keeps its uid");
 	strcpy(conf.dimmap_devices, "/dev/null");
 	is_int(buffer_source_open(&b, &conf, "f", &err), -1,
 	       "buffer_source_open: refuses a character device");
-	is(err.text, "/dev/null: is no block device",
+	is(err.text, "/dev/null: is not a block device",
 	   "buffer_source_open: the message about a character device");
 }
 
@@ -212,7 +212,7 @@ static void sweep(void)
 	snprintf(name, sizeof(name), "%s/cgroup", scratch);
 	cgroup = cgroup_open_root(name, &err);
 	inode = cgroup_inode(cgroup, "job");
-	ok(inode > 0, "there is a job");
+	ok(inode > 0, "buffer_sweep: the cgroup of the test's job exists");
 	buffer_sweep(state, cgroup);
 	buffer_path(path, state, inode, 3);
 	snprintf(name, sizeof(name), "%s/run-dimmap/%llu.3/m", scratch, (unsigned long long)inode);

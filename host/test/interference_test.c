@@ -166,7 +166,7 @@ int main(void)
 	   "25 virtio0-input.0 5;27 old 3-5;28 eth0-rx,eth0-tx 3;29 late 3;3xksoftirqd "
 	   "3-5;3xkworker 3-5;1xa) S 2 (b 3;",
 	   "noise_on: sources on CPUs 3 to 5");
-	is(list_of(&on.tick), "3", "noise_on: nohz_full= takes the tick from two of these");
+	is(list_of(&on.tick), "3", "noise_on: nohz_full= removes the tick from two of these CPUs");
 	cpus = set_of("0-7");
 	noise_on(&on, &n, &cpus);
 	ok(on.irqs == 7 && on.threads == 19,

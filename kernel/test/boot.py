@@ -331,8 +331,8 @@ class Boot:
         )
 
     def initiator(self, home, access):
-        """The initiator node of a home and its blocks for ACCESS: the firmware tables' one, for
-        class 1 the nearest with online CPUs."""
+        """The initiator node of a home and its blocks for access class ACCESS: node 0 in class 1
+        when only CPU 0 is online, otherwise the one in the firmware's tables."""
         return (
             0
             if access == 1 and self.machine.hmat and "maxcpus=1" in self.append

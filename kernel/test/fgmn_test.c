@@ -177,7 +177,7 @@ static void plans(void)
 		unsigned n = 0;
 
 		ok(run("all:23x2720M", &opt, paper, 2, 1024, &err) == 0 && plan.nr_blocks == 46,
-		   "the paper's 48 nodes");
+		   "plan: the paper's machine with 23 blocks a node has 46 blocks in 48 nodes");
 		for (unsigned k = 0; k < plan.nr_blocks; k++)
 			n += blocks[k].home == (k < 23 ? 0 : 1) &&
 			     blocks[k].end - blocks[k].start == 2720;

@@ -85,7 +85,7 @@ static void users(void)
 	struct errbuf err = { 0 };
 
 	is_int(check("allow_mems = users: 1002, 1003", &err), -1,
-	       "a user who is not in the list is refused");
+	       "site_check_isolators: a user outside of the list is refused");
 	ok(strstr(err.text, "container sim: mems is for users 1002 1003 only") &&
 		   strstr(err.text, "(allow_mems in /c)"),
 	   "the message names container, list and key: %s", err.text);
@@ -104,10 +104,12 @@ static void accounts(void)
 	       "account and partition of slurmctld are allowed: %s", err.text);
 	is_int(slurmctld.calls, 1, "two keys need one call");
 	ok(slurmctld.job_id == JOB && slurmctld.uid == UID, "the call names the job and its user");
-	is_int(check("allow_mems = accounts: biology", &err), -1, "another account is refused");
+	is_int(check("allow_mems = accounts: biology", &err), -1,
+	       "site_check_isolators: a job of another account is refused");
 	ok(strstr(err.text, "this job's is \"physics\"") != NULL,
 	   "the message names the job's account: %s", err.text);
-	is_int(check("allow_cpus = partitions: long", &err), -1, "another partition is refused");
+	is_int(check("allow_cpus = partitions: long", &err), -1,
+	       "site_check_isolators: a job of another partition is refused");
 	ok(strstr(err.text, "this job's is \"debug\"") != NULL,
 	   "the message names the job's partition: %s", err.text);
 	slurmctld.job = (struct step_job){ "", "" };
@@ -125,7 +127,7 @@ static void failure(void)
 	slurmctld.job = (struct step_job){ "physics", "debug" };
 	slurmctld.fails = true;
 	is_int(check(text, &err), -1, "a failed call refuses the job");
-	is(err.text, "/c goes by the job's account or partition: slurmctld does not answer",
+	is(err.text, "/c depends on the job's account or partition: slurmctld does not answer",
 	   "the message names the file and the reason");
 	slurmctld.fails = false;
 	ok(conf_parse(&conf, "/c", text, strlen(text), &err) == 0 &&

@@ -132,7 +132,7 @@ static void refused(void)
 		{ "[\"a\xc3\"]", 3, "not valid UTF-8" },
 		{ "[\"a\xc3", 3, "not valid UTF-8" },
 		{ "\xc3\xa9", 0, "unexpected \"\\xc3\"" },
-		{ "{\"a\":1,\"a\":2}", 7, "key \"a\" is here a second time: the first is at 1:2" },
+		{ "{\"a\":1,\"a\":2}", 7, "key \"a\" is given a second time: the first is at 1:2" },
 		{ "{\"a\":1,\n \"\\u0061\":2}", 9, "the first is at 1:2" },
 		{ "{\"b\":1,\"a\":2,\"b\":3,\"a\":4}", 13, "key \"b\"" },
 		{ "{\"x\":[{\"k\":1,\"k\":1}]}", 13, "key \"k\"" },

@@ -92,7 +92,8 @@ int main(void)
 	large = written("n0", text);
 	for (char *at = large; *at; at += strcspn(at, "\n") + 1)
 		longest = strcspn(at, "\n") > longest ? strcspn(at, "\n") : longest;
-	ok(longest < 1000, "parcel_write: a long line is cut: %zu", longest);
+	ok(longest < 1000, "parcel_write: a long line is split, its longest piece has %zu bytes",
+	   longest);
 	is(found(large, "n0"), text, "parcel_read: joins the pieces of a long line");
 	is_int(parcel_count(small, strlen(small), &seen), 1,
 	       "parcel_count: counts a complete parcel");

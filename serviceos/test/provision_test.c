@@ -322,38 +322,42 @@ static void check_applied(const char *when)
 	struct idset cpus;
 	struct errbuf err;
 
-	is(get("proc/irq/24/smp_affinity_list"), "0", "%s: an IRQ is moved", when);
+	is(get("proc/irq/24/smp_affinity_list"), "0", "%s: an IRQ is moved to the ServiceOS's CPUs",
+	   when);
 	is(get("proc/irq/25/smp_affinity_list"), "3", "%s: a managed IRQ stays", when);
-	is(get("proc/irq/default_smp_affinity"), "1", "%s: the default of new IRQs", when);
-	is(get("sys/devices/virtual/workqueue/cpumask"), "1", "%s: unbound workqueues", when);
+	is(get("proc/irq/default_smp_affinity"), "1", "%s: new IRQs have the ServiceOS's CPUs",
+	   when);
+	is(get("sys/devices/virtual/workqueue/cpumask"), "1",
+	   "%s: unbound workqueues have the ServiceOS's CPUs", when);
 	is(get("sys/devices/virtual/workqueue/writeback/cpumask"), "1",
-	   "%s: the writeback workqueue", when);
-	is(get("proc/sys/kernel/timer_migration"), "1", "%s: timers migrate", when);
-	is(get("proc/sys/vm/stat_interval"), "60", "%s: a larger interval stays", when);
+	   "%s: the writeback workqueue has the ServiceOS's CPUs", when);
+	is(get("proc/sys/kernel/timer_migration"), "1", "%s: timers may migrate", when);
+	is(get("proc/sys/vm/stat_interval"), "60", "%s: a larger stat_interval stays", when);
 	is(get("sys/class/net/eth0/queues/rx-0/rps_cpus"), "0000",
-	   "%s: a mask that is off stays off", when);
+	   "%s: an rps_cpus mask of 0 stays 0", when);
 	is(get("sys/fs/cgroup/init.scope/cpuset.cpus"), "",
-	   "%s: init's cpuset stays, as it could not be restored", when);
-	is(get("sys/fs/cgroup/system.slice/cpuset.cpus"), "", "%s: system.slice is open", when);
+	   "%s: init's cpuset stays unset, as it could not be restored", when);
+	is(get("sys/fs/cgroup/system.slice/cpuset.cpus"), "",
+	   "%s: system.slice has no cpuset of its own", when);
 	is(get("sys/fs/cgroup/system.slice/munge.service/cpuset.mems"), "0-1",
-	   "%s: a service's memory nodes", when);
+	   "%s: a service has the ServiceOS's memory nodes", when);
 	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"),
-	   "0-1", "%s: memory nodes of a service in a nested slice", when);
+	   "0-1", "%s: a service in a nested slice has the ServiceOS's memory nodes", when);
 	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/cpuset.cpus"), "",
-	   "%s: the jobs' scope is open", when);
+	   "%s: the scope of jobs has no cpuset of its own", when);
 	is(get("sys/fs/cgroup/system.slice/slurmstepd.scope/job_1/cpuset.cpus"), "2-3",
 	   "%s: a job's cpuset stays", when);
 	is(get("sys/fs/cgroup/system.slice/slurmd.service/cpuset.cpus"), "",
-	   "%s: slurmd's cpuset is open", when);
+	   "%s: slurmd has no cpuset of its own", when);
 	ok(get("run/systemd/system/service.d/" UNITS_DROPIN) &&
 		   get("run/systemd/system/slurmstepd.scope.d/" UNITS_DROPIN),
-	   "%s: drop-ins exist", when);
+	   "%s: the drop-ins exist", when);
 	ok(affinity_get(kthread, &cpus, &err) == 0 &&
 		   idset_equal(&cpus, &(struct idset){ .word = { 1 } }),
-	   "%s: a kernel thread is moved", when);
+	   "%s: a kernel thread is moved to the ServiceOS's CPUs", when);
 	ok(affinity_get(daemon_pid, &cpus, &err) == 0 &&
 		   idset_equal(&cpus, &(struct idset){ .word = { 1 } }),
-	   "%s: a daemon is moved", when);
+	   "%s: a daemon is moved to the ServiceOS's CPUs", when);
 }
 
 static void check_undone(const char *before, const char *when)
@@ -423,7 +427,7 @@ static void offline(const char *before)
 	strcat(list, "\n");
 	put("sys/devices/system/cpu/online", list, 0444);
 	put("sys/devices/system/cpu/possible", "0-1023\n", 0444);
-	is_int(apply(false, NULL), 0, "provision_apply: with CPUs offline");
+	is_int(apply(false, NULL), 0, "provision_apply: succeeds with CPUs offline");
 	is_int(undo_open(&u, state, UNDO_READ, &err), 0,
 	       "undo_open: the journal with CPUs offline");
 	snprintf(name, sizeof(name), "%d 77", (int)kthread);
@@ -540,7 +544,7 @@ static void killed(const char *before)
 
 	for (n = 0; n < 1000 && !die_at(n, do_apply); n += every) {
 		snprintf(when, sizeof(when), "provision killed at change %d, then provision", n);
-		ok(apply(false, NULL) == 0, "%s: succeeds", when);
+		ok(apply(false, NULL) == 0, "%s: provision succeeds", when);
 		check_applied(when);
 		undo(NULL);
 		check_undone(before, when);
@@ -566,7 +570,7 @@ static void killed(const char *before)
 		apply(false, NULL);
 	}
 	ok(n > 50 && n < 1000, "undo killed up to change %d", n);
-	check_undone(before, "undone after all");
+	check_undone(before, "undo killed at every change, then completed");
 }
 
 /* Changes of nodeos.conf and accidents between provision and unprovision. */
@@ -577,12 +581,13 @@ static void meanwhile(const char *before)
 
 	is_int(apply(false, NULL), 0, "provision_apply: succeeds");
 	strcpy(conf.service_except, "munge.service");
-	is_int(undo(NULL), 0, "provision_undo: with an exception made since");
+	is_int(undo(NULL), 0, "provision_undo: succeeds with an exception made since provision");
 	conf.service_except[0] = '\0';
-	check_undone(before, "undone with an exception made since");
+	check_undone(before, "undone with an exception made since provision");
 
 	put("sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus", "0\n", 0644);
-	is_int(apply(false, NULL), 0, "provision_apply: with a confined scope of slurmstepd");
+	is_int(apply(false, NULL), 0,
+	       "provision_apply: succeeds beside a confined scope of slurmstepd");
 	is(get("sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus"), "0-15",
 	   "provision_apply: opens that scope");
 	ok(get("run/systemd/system/other_slurmstepd.scope.d/" UNITS_DROPIN) != NULL,
@@ -596,7 +601,7 @@ static void meanwhile(const char *before)
 	is_int(provision_undo(&p, &err), -1,
 	       "provision_undo: refuses to run with a lost journal: %s", err.text);
 	renameat(state, "lost", state, UNDO_FILE_NAME);
-	is_int(undo(NULL), 0, "provision_undo: with the journal found again");
+	is_int(undo(NULL), 0, "provision_undo: succeeds with the journal restored");
 	check_undone(before, "undone with the journal found again");
 }
 
@@ -831,7 +836,7 @@ static void logged_in(const char *before)
 	char *now;
 
 	put_user(session);
-	is_int(provision_apply(&p, &err), 0, "provision_apply: with a user logged in");
+	is_int(provision_apply(&p, &err), 0, "provision_apply: succeeds with a user logged in");
 	ok(p.waiting, "provision_apply: memory nodes wait for a user");
 	ok(dropin_has("AllowedCPUs=0") && !dropin_has("AllowedMemoryNodes"),
 	   "provision_apply: drop-ins have CPUs only while a user is logged in");
@@ -842,7 +847,7 @@ static void logged_in(const char *before)
 	is_int(changed, 0, "provision_apply: a second run with a user logged in changes nothing");
 	remove_user();
 	p = provision(false);
-	is_int(provision_apply(&p, &err), 0, "provision_apply: after the logout");
+	is_int(provision_apply(&p, &err), 0, "provision_apply: succeeds after the user's logout");
 	ok(!p.waiting && dropin_has("AllowedMemoryNodes=0-1") && dropin_has("AllowedCPUs=0"),
 	   "provision_apply: drop-ins have CPUs and memory nodes after the logout");
 
@@ -862,7 +867,7 @@ static void logged_in(const char *before)
 	is(get("sys/fs/cgroup/system.slice/system-getty.slice/getty@tty1.service/cpuset.mems"),
 	   "2-3", "provision_undo: a service without a user's process has its own nodes again");
 	remove_user();
-	is_int(undo(NULL), 0, "provision_undo: after the logout");
+	is_int(undo(NULL), 0, "provision_undo: succeeds after the user's logout");
 	now = image();
 	is(now, before, "provision_undo: the tree is as before after the logout");
 	free(now);
@@ -988,7 +993,8 @@ static void users_slice(void)
 	is_int(apply(false, &changed), 0, "provision_apply: succeeds");
 	unlinkat(root, UNITS_BAR_DROPIN, 0);
 	put_user("/system.slice/slurmstepd.scope/job_1/step_0/user/task_0");
-	is_int(apply(false, &changed), 0, "provision_apply: with a user's process in a job only");
+	is_int(apply(false, &changed), 0,
+	       "provision_apply: succeeds with a user's process in a job only");
 	ok(bar_has("DisableControllers=cpuset"),
 	   "provision_apply: the line does not wait for a job");
 	remove_user();

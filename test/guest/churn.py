@@ -285,7 +285,7 @@ def main():
     entries = leftovers().split()
     alive = ours["n0"]["jobs"] + ours["n1"]["jobs"]
     ok(len(entries) <= len(alive), "every ledger entry left has a cgroup", entries)
-    all_idle("all nodes are idle")
+    all_idle("churn: all nodes are idle at the end")
     cluster.done()
 
 

@@ -215,7 +215,7 @@ for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
         r.text,
     )
     write("job.go", "")
-    all_idle("the job ends")
+    all_idle("dimmap: a job with a buffer ends")
     gone("the buffer ends with its job")
     r = root(
         f"dd if={DEVICE} of=/dev/null bs=4k count=1 iflag=direct && blockdev --rereadpt {DEVICE}"
@@ -270,7 +270,7 @@ def group_two():
     ok(r.code == 0 and want in r.out, "bob's job reads his file through his buffer", r.text)
     his = told(r)
     write("go", "")
-    all_idle("both end")
+    all_idle("dimmap: both jobs with buffers end")
     with open(f"{HOME}/first.out") as f:
         text = f.read()
     before, _, after = text.partition("end\n")
@@ -603,7 +603,7 @@ def group_mpi():
             f"{what}: messages of 1 KiB to 16 MiB and a file are right",
             r.text,
         )
-    all_idle("nodes are idle")
+    all_idle("dimmap, mpi: all nodes are idle at the end")
     gone("MPI jobs leave no buffer")
 
 
@@ -651,7 +651,7 @@ def main():
     if names != ["without"]:
         prepare()
     cluster.run_groups(GROUPS, names)
-    all_idle("nodes are idle")
+    all_idle("dimmap: all nodes are idle at the end")
     same(cluster.leftovers(), "", "no ledger entry is left")
     cluster.done()
 

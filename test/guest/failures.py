@@ -620,7 +620,11 @@ def group_hostile():
         ).out
 
     before = state()
-    ok(len(pids) == 2 and victim in before, "alice's job runs", before)
+    ok(
+        len(pids) == 2 and victim in before,
+        "hostile submissions: alice's job runs before them",
+        before,
+    )
     n = 0
     for what, command, env, where in hostile_list():
         n += 1

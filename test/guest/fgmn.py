@@ -533,7 +533,7 @@ def group_jobs():
         "a broken nodeos.conf: a plain job runs, without a message to its user",
     )
     ok(
-        "is not kept off the containers" in root("tail -n 40 /var/log/slurm/slurmd.log").out,
+        "may be on memory nodes of containers" in root("tail -n 40 /var/log/slurm/slurmd.log").out,
         "a broken nodeos.conf: the node's log has a message for the admin",
     )
     root(f"sed -i '/^no such key/d' {CONF}")

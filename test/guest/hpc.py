@@ -394,8 +394,9 @@ def group_neighbours():
 
 
 def cancelled(options, number, nodes, policy, what):
-    """Seconds until NUMBER spinning ranks on NODES end when their job is cancelled. The loops run
-    on the nodes: a look from outside would wait for all spinning processors."""
+    """Seconds until NUMBER spinning ranks on NODES end when their job is cancelled. The loops that
+    look for the ranks run on the nodes, as a command from outside would wait for the spinning CPUs.
+    """
     each = number // len(nodes)
     job = run(
         f"sbatch --parsable -o {HOME}/cancelled -n{number} -c2 {options} --wrap 'srun -n{number}"
@@ -545,7 +546,7 @@ def main():
         "the kernel has SCHED_HPC, except in the group without",
     )
     cluster.run_groups(GROUPS, names, broken=lambda: root("pkill -x spin; pkill -f 'while :'"))
-    all_idle("nodes are idle")
+    all_idle("hpc: all nodes are idle at the end")
     same(cluster.leftovers(), "", "no ledger entry is left")
     cluster.done()
 

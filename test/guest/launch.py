@@ -209,7 +209,7 @@ def in_job(w):
 
     add("batch script among several containers", W, at("rest", 1))
     add("srun --nodeos-container", f"srun -N2 -n8 --nodeos-container=sim {W}", at("sim", 8))
-    add("srun that names none", f"srun -N2 -n2 {W}", at("rest", 2))
+    add("srun without --nodeos-container", f"srun -N2 -n2 {W}", at("rest", 2))
     add("srun --nodeos-container=none", f"srun -N2 -n2 --nodeos-container=none {W}", at("none", 2))
     add(
         "several containers in one step",
@@ -428,13 +428,13 @@ def in_one(w):
     # ("step_layout_create: no usable CPUs")
     first = f"b{len(s.list)}.out"
     s.add(
-        "a second mpirun is modified",
+        "two mpiruns at once: the second is reported modified",
         f"SLURM_OVERLAP=1 mpirun -N 1 {WHEREAMI_MPI} 60",
         here(2, apart=False),
         background=True,
     )
     s.add(
-        "a second mpirun is modified",
+        "two mpiruns at once: the second is reported modified",
         f"for i in $(seq 60); do grep -q @ {first} && break; sleep 1; done; SLURM_OVERLAP=1 mpirun"
         f" -N 1 {WHEREAMI_MPI}",
         here(2, apart=False),
@@ -449,7 +449,7 @@ def in_one(w):
     with path("mpirun on two nodes"):
         same(r.code, 0, "the job of one container ends with success")
     s.check()
-    with path("launcher daemons have the whole container"):
+    with path("launcher daemons may use the whole container"):
         reports = [
             json.loads(read(f))
             for f in sorted(os.listdir(DIR))
@@ -461,7 +461,7 @@ def in_one(w):
             "launcher daemons are not pinned within the container",
             [x["ranks"] for x in daemons],
         )
-    with path("a second mpirun is modified"):
+    with path("two mpiruns at once: the second is reported modified"):
         modified = [x for x in daemons if x["outcome"] == "modified"]
         ok(
             len(modified) == 1 and "same CPUs" in modified[0]["reason"],
@@ -535,7 +535,7 @@ def examples(w):
             "a too late #NODEOS line gives a warning",
             r.text,
         )
-    with path("srun manifest.json of its own"):
+    with path("srun manifest.json outside of a job"):
         r = run(f"srun -N 1 -n 2 -c 4 {DIR}/examples/exec.json")
         ok(
             r.code == 0 and r.out.count("hello from rank") == 2,
@@ -563,13 +563,13 @@ def allocations(w):
             f" --nodeos-container=sim {WHEREAMI}"
         )
         w.inside(ranks(r), "sim", "salloc", 8)
-    with path("srun --nodeos-manifest of its own"):
+    with path("srun --nodeos-manifest outside of a job"):
         r = run(
             f"srun -N2 -n8 --ntasks-per-node=4 -c4 --nodeos-manifest={w.manifest}"
             f" --nodeos-container=sim {WHEREAMI}"
         )
-        w.inside(ranks(r), "sim", "srun of its own", 8)
-    with path("srun manifest.json of its own"):
+        w.inside(ranks(r), "sim", "srun outside of a job", 8)
+    with path("srun manifest.json outside of a job"):
         r = run(f"srun -N2 -n4 --ntasks-per-node=2 -c8 --nodeos-container=sim {w.manifest} 0")
         w.inside(ranks(r), "sim", "srun manifest.json", 4)
         ok(
@@ -626,7 +626,9 @@ def paper_by_every_launcher(w):
         "salloc": (
             f"salloc -N2 --exclusive --nodeos-manifest={w.manifest} {command.format(options='')}"
         ),
-        "srun of its own": command.format(options=f"--exclusive --nodeos-manifest={w.manifest}"),
+        "srun outside of a job": command.format(
+            options=f"--exclusive --nodeos-manifest={w.manifest}"
+        ),
     }
     for name, line in by.items():
         with path(f"sim, vda and a daemon by {name}"):
@@ -737,7 +739,7 @@ def main():
     series = run("slurmctld -V", user="root").out.split()[-1]
     w = World()
     cluster.run_groups(GROUPS, sys.argv[1:] or GROUPS, w)
-    all_idle("nodes are idle at the end")
+    all_idle("launch: all nodes are idle at the end")
     same(leftovers(), "", "the ledger is empty on both nodes")
     save(series)
     cluster.done()

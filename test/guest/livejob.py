@@ -167,7 +167,7 @@ class Job:
                 f"{name}: the ranks' pages keep their contents",
                 text,
             )
-        all_idle("nodes are idle")
+        all_idle("livejob: all nodes are idle at the end")
 
 
 def resize(arguments, user="alice"):

@@ -455,7 +455,7 @@ def main():
         start = time.time()
         options(sys.argv[2] if len(sys.argv) > 2 else "")
         note(f"took {time.time() - start:.0f} s")
-        all_idle("nodes are idle at the end")
+        all_idle("noharm: all nodes are idle at the end")
         cluster.done()
     pattern = sys.argv[1] if len(sys.argv) > 1 else ""
     lines = [line for line in LINES if re.search(pattern, line)]
@@ -475,7 +475,7 @@ def main():
     seen = sum(len(x["ranks"]) for x in a)
     ok(seen > 2 * len(lines), f"the comparison is of {seen} ranks")
     ok(cluster.last_job() > FIRST_JOB, "job numbers are above all other numbers")
-    all_idle("nodes are idle at the end")
+    all_idle("noharm: all nodes are idle at the end")
     cluster.done()
 
 

@@ -138,7 +138,7 @@ def group_words():
         )
     r = run("sbatch -w n0 -o /dev/null -n1 : -w n1 -n1 bad.sh")
     ok(r.code != 0 and "bad.sh" in r.err, "sbatch checks the script of a heterogeneous job", r.text)
-    all_idle("nodes are idle")
+    all_idle("plain, words: all nodes are idle at the end")
 
 
 def job(options, script):
@@ -285,7 +285,7 @@ def group_login():
         "srun --jobid from within a job with --nodeos=off: the step joins vda",
     )
     run(f"touch {HOME}/go")
-    all_idle("nodes are idle")
+    all_idle("plain, login: all nodes are idle at the end")
     # a job without a plan, with one step that has a container of its own
     number = job(
         "-w n0 -n4 -c2",
@@ -317,7 +317,7 @@ def group_login():
         "srun: a container name in a job without containers is refused",
         r.text,
     )
-    all_idle("nodes are idle at the end")
+    all_idle("plain, login: all nodes are idle at the end")
     same(leftovers(), "", "the ledger is empty")
 
 
@@ -375,7 +375,7 @@ def group_exits():
         r.text,
     )
     cluster.both(f"mv {CONF}.real {CONF}")
-    all_idle("nodes are idle")
+    all_idle("plain, exits: all nodes are idle at the end")
 
 
 def group_async():
@@ -463,7 +463,7 @@ def group_async():
     r = step("--nodeos-cpus=2", "echo alive", number, inside)
     ok("alive" not in r.out, "srun --async: the node refuses a second request", r.text)
     run(f"touch {HOME}/go")
-    all_idle("nodes are idle")
+    all_idle("plain, async: all nodes are idle at the end")
 
 
 def group_names():
@@ -480,7 +480,7 @@ def group_names():
         r.text,
     )
     on("n1", "hostname n1")
-    all_idle("nodes are idle")
+    all_idle("plain, names: all nodes are idle at the end")
 
 
 GROUPS = {

@@ -77,7 +77,7 @@ def over(first, second, what):
     job.check(f"{what}: after vda grows")
     killed(job, what)
     run(f"scancel {job.id}", user="root")
-    all_idle("nodes are idle")
+    all_idle("release: all nodes are idle at the end")
     same(cluster.leftovers(), "", f"{what}: no entry is left")
 
 
@@ -124,7 +124,7 @@ def group_many(machine):
     job, entry = many_ranks()
     if not ok(entry, f"{RANKS} ranks are placed", run("cat many.log").text):
         run(f"scancel {job}", user="root")
-        all_idle("nodes are idle")
+        all_idle("release, many: all nodes are idle at the end")
         return
     ok(entry.count(f" {LONG} ") < RANKS, "the ranks are runs in the ledger entry", entry[:2000])
     ok(len(entry) < 16384, f"the ledger entry is short enough: {len(entry)} bytes")
@@ -142,7 +142,7 @@ def group_many(machine):
     r, _ = delete(f"--job={job} {LONG}")
     ok(r.code != 0, "the older release does not delete the container of many ranks", r.text)
     run(f"scancel {job}", user="root")
-    all_idle("nodes are idle")
+    all_idle("release, many: all nodes are idle at the end")
     same(cluster.leftovers(), "", "no ledger entry of the job of many ranks is left")
     install("now.tar")
 

@@ -263,7 +263,7 @@ def group_own(machine):
         and re.match(r"container step of job \d+: cpus ", open(f"{HOME}/own.out").read()),
         "a step that resizes its own container gets the result",
     )
-    all_idle("nodes are idle")
+    all_idle("resize, own: all nodes are idle at the end")
 
 
 def group_meanwhile(machine):
@@ -346,7 +346,7 @@ def group_meanwhile(machine):
     r = run("nodeosctl verify", user="root")
     ok(r.code == 0, "verify finds no difference after a resize beside a new step", r.text)
     run(f"scancel {job}", user="root")
-    all_idle("nodes are idle")
+    all_idle("resize, meanwhile: all nodes are idle at the end")
 
 
 def group_mems(machine):
@@ -470,7 +470,7 @@ def group_api(machine):
         "phases: outside of containers the program fails with the reason",
         r.text,
     )
-    all_idle("nodes are idle")
+    all_idle("resize, api: all nodes are idle at the end")
 
 
 def told(job):
@@ -653,7 +653,7 @@ def group_killed(machine, times=25):
         if r.code != 0:
             ok(False, f"kill {i}: again", r.text)
     same(late, 0, f"in {times} kills, no thread is ever on a CPU that the ledger does not give it")
-    job.check("after the last")
+    job.check("after the last killed resize")
     job.end()
 
 
@@ -674,7 +674,7 @@ def group_slurmd(machine, times=6):
         if r.code or len(job.containers()["sim"][0]) != size:
             refused.append(r.text)
     same(refused, [], f"{times} resizes finish although slurmd is killed meanwhile")
-    job.check("after the last")
+    job.check("after the last kill of slurmd")
     r = job.inside(
         "srun -n1 --overlap --mpi=none --nodeos-container=sim bash -c 'echo in $NODEOS_CONTAINER"
         " $NODEOS_CPUS'"
@@ -774,7 +774,7 @@ def group_random(machine, times=25, seed=5):
         done > times // 3,
         f"{times} random resizes, seed {seed}: {done} done, {refused} refused for lack of room",
     )
-    job.check("at the end")
+    job.check("after the last random resize")
     job.end()
 
 

@@ -364,11 +364,13 @@ def group_changes():
     configure(serviceos="2/node")
     r = here("nodeosctl provision --dry-run")
     found = re.search(
-        r"(\d+) changes to make, after (\d+) put back of the ServiceOS that is there", r.out
+        r"(\d+) changes to make, after (\d+) to put back the ServiceOS that is in force", r.out
     )
     would = [int(n) for n in found.groups()] if found else []
     r = here("nodeosctl provision")
-    found = re.search(r"(\d+) changes, after (\d+) put back of the ServiceOS that was there", r.out)
+    found = re.search(
+        r"(\d+) changes, after (\d+) to put back the ServiceOS that was in force", r.out
+    )
     did = [int(n) for n in found.groups()] if found else []
     # threads come and go, and a systemd that writes new lists for running units makes some changes
     # itself

@@ -173,7 +173,7 @@ def small_job(script="sleep 1000"):
 
 def end(job):
     run(f"scancel {job}", user="root")
-    all_idle("nodes are idle")
+    all_idle("spaces: all nodes are idle at the end")
 
 
 def group_exec():
@@ -194,8 +194,8 @@ def group_exec():
     same(
         {a.splitlines()[0] for a in answers[1::2]},
         {
-            'error request: "exec" is no operation (allowed: show, query, resize, delete, find): is'
-            " nodeosd of an older version?"
+            'error request: "exec" is not an operation (allowed: show, query, resize, delete,'
+            " find): is nodeosd of an older version?"
         },
         "nodeosd moves no process",
     )
@@ -265,7 +265,7 @@ def group_resize():
         text = p.stderr.read()
         ok(
             p.returncode == 1
-            and "does not let its memory be looked at or moved (no end within 20 s)" in text,
+            and "does not let its memory be looked at or moved (not finished within 20 s)" in text,
             "resize --mems: a rank that does not answer refuses it",
             text,
         )
@@ -277,7 +277,8 @@ def group_resize():
         r = run("nodeosctl resize own --mems=2", timeout=120)
         ok(
             r.code == 1
-            and "does not let its memory be looked at or moved (no end within 20 s)" in r.text,
+            and "does not let its memory be looked at or moved (not finished within 20 s)"
+            in r.text,
             "resize --mems: a process beside the ranks that does not answer refuses it",
             r.text,
         )

@@ -369,7 +369,7 @@ def group_batch(machine):
         "mpirun's ranks are inside the container",
         [x["cpus"] for x in out["mpirun"]] or text,
     )
-    all_idle("nodes are idle")
+    all_idle("suite, batch: all nodes are idle at the end")
 
 
 def group_salloc(machine):
@@ -439,7 +439,7 @@ def group_salloc(machine):
         "two jobs on one node have disjoint CPUs",
         r.text,
     )
-    all_idle("nodes are idle")
+    all_idle("suite, salloc: all nodes are idle at the end")
 
 
 def group_inherit(machine):
@@ -492,7 +492,7 @@ echo $? >> second
         "a second request inside a planned job is an error",
         second,
     )
-    all_idle("nodes are idle")
+    all_idle("suite, inherit: all nodes are idle at the end")
 
 
 def group_mistakes(machine):
@@ -624,7 +624,7 @@ srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
         "whole environment removed: a step is on CPUs that the container leaves",
         bare,
     )
-    all_idle("nodes are idle")
+    all_idle("suite, node errors: all nodes are idle at the end")
     script = write("big.sh", "#!/bin/bash\n#SBATCH --nodeos-cpus=64\necho alive\n")
     r = run(f"sbatch --wait -N2 -o big.out {script}")
     text = open(f"{HOME}/big.out").read()
@@ -1029,7 +1029,7 @@ def group_parts(machine):
         f"report --all-nodes of one component has its node {r.err[-500:]}",
     )
     run(f"scancel {job}")
-    all_idle("nodes are idle")
+    all_idle("suite, parts: all nodes are idle at the end")
     # alice chooses the job's name, which must not supply its user and nodes
     script = write(
         "array.sh",
@@ -1096,7 +1096,7 @@ def group_parts(machine):
         "report --all-nodes inside of a task has that task",
     )
     run(f"scancel {job}")
-    all_idle("nodes are idle")
+    all_idle("suite, parts: all nodes are idle at the end")
     same(leftovers(), "", "the ledger is empty")
 
 
@@ -1316,7 +1316,7 @@ def group_show(machine):
     )
     run("systemctl start nodeosd.socket", user="root")
     run(f"scancel {job}")
-    all_idle("nodes are idle")
+    all_idle("suite, show: all nodes are idle at the end")
     same(run("pgrep -x sleep").out, "", "programs of exec end with the job")
     time.sleep(12)
     same(
@@ -1379,7 +1379,7 @@ def group_nolibs(machine):
     finally:
         for node, files in names.items():
             run(f"for f in {files}; do mv $f.hidden $f; done", user="root", node=node)
-    all_idle("nodes are idle")
+    all_idle("suite, nolibs: all nodes are idle at the end")
 
 
 def group_policy(machine):
@@ -1430,7 +1430,7 @@ def group_policy(machine):
     )
     for node in ("n0", "n1"):
         run(f"cp /tmp/keep {conf}", user="root", node=node)
-    all_idle("nodes are idle")
+    all_idle("suite, policy: all nodes are idle at the end")
 
 
 def group_allow(machine):
@@ -1511,7 +1511,7 @@ def group_allow(machine):
         srun("").code == 0 and "nodeos: " not in run(f"grep -a 'nodeos: ' {log}", user="root").out,
         "debug = no logs no decision",
     )
-    all_idle("nodes are idle")
+    all_idle("suite, allow: all nodes are idle at the end")
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}

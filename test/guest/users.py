@@ -64,7 +64,7 @@ def small_job(user, command="sleep 1000", more="-n1 -c6 --mem=600", containers=N
 
 def end(*jobs):
     run(f"scancel {' '.join(jobs)}", user="root")
-    all_idle("nodes are idle")
+    all_idle("users: all nodes are idle at the end")
 
 
 class Background:
@@ -303,7 +303,7 @@ def group_requests(machine):
     time.sleep(5)
     found = run("pgrep -x sleep -u alice -a", user="root").out
     ok("4242" not in found and "4243" not in found, "exec's children end with the job", found)
-    all_idle("nodes are idle")
+    all_idle("users, requests: all nodes are idle at the end")
 
 
 def group_accidents(machine):
@@ -338,7 +338,7 @@ def group_accidents(machine):
             r.text,
         )
     run(f"scancel {job}", user="root")
-    all_idle("nodes are idle")
+    all_idle("users, accidents: all nodes are idle at the end")
     job = small_job("alice")
     entry = glob.glob("/run/nodeos/job-*")[0]
     whole = open(entry).read()

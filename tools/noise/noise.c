@@ -138,7 +138,10 @@ static uint64_t time_of(uint64_t n)
 	return noise_now() - start;
 }
 
-/* Returns the rounds that take NS without interruptions, from the shortest of some tries. */
+/*
+ * Return the number of rounds that take NS without interruptions, calculated from the shortest of
+ * five runs.
+ */
 static uint64_t rounds_of(uint64_t ns)
 {
 	uint64_t n = 1000, least;

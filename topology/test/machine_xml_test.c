@@ -144,7 +144,7 @@ static void refused(void)
 		{ TOPOLOGY(OBJ("Package", "0x3", "", NODE CPUS)),
 		  "the outermost object is a Package, expected a Machine" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("Nothing", "0x3", "", CPUS))),
-		  "type=\"Nothing\": no type of object" },
+		  "type=\"Nothing\": not a type of object" },
 		/* sets: hwloc 2.9 compares the complete ones without checking that they exist */
 		{ TOPOLOGY(MACHINE(NODE
 				   "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" "
@@ -156,19 +156,19 @@ static void refused(void)
 					"complete_cpuset=\"0x1\"/>")),
 		  "a NUMANode without a nodeset" },
 		{ TOPOLOGY(OBJ("Machine", "0xf...f", "", NODE CPUS)),
-		  "cpuset=\"0xf...f\" is no set" },
-		{ TOPOLOGY(OBJ("Machine", "0-3", "", NODE CPUS)), "cpuset=\"0-3\" is no set" },
-		{ TOPOLOGY(OBJ("Machine", "0x100000000", "", NODE CPUS)), "is no set" },
-		{ TOPOLOGY(OBJ("Machine", "", "", NODE CPUS)), "is no set" },
+		  "cpuset=\"0xf...f\" is not a set" },
+		{ TOPOLOGY(OBJ("Machine", "0-3", "", NODE CPUS)), "cpuset=\"0-3\" is not a set" },
+		{ TOPOLOGY(OBJ("Machine", "0x100000000", "", NODE CPUS)), "is not a set" },
+		{ TOPOLOGY(OBJ("Machine", "", "", NODE CPUS)), "is not a set" },
 		{ TOPOLOGY(OBJ("Machine", "0x3", "allowed_cpuset=\"0x0\" allowed_nodeset=\"0x1\"",
 			       NODE CPUS)),
-		  "no CPU of it is allowed" },
+		  "none of its CPUs is allowed" },
 		{ TOPOLOGY(OBJ("Machine", "0x3", "allowed_cpuset=\"0x3\" allowed_nodeset=\"0x2\"",
 			       NODE CPUS)),
-		  "no memory node of it is allowed" },
+		  "none of its memory nodes is allowed" },
 		/* ids */
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x1") PU("0", "0x1") PU("1", "0x2"))),
-		  "CPU 0 is there twice" },
+		  "CPU 0 occurs twice" },
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x1") PU("2", "0x2"))),
 		  "CPU 2, whose cpuset is not just itself" },
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x3"))),
@@ -181,7 +181,7 @@ static void refused(void)
 		  "os_index=\"4294967296\": expected a number up to" },
 		{ TOPOLOGY(MACHINE(NODE PU("-1", "0x1") PU("1", "0x2"))),
 		  "os_index=\"-1\": expected a number" },
-		{ TOPOLOGY(MACHINE(NODE NODE CPUS)), "memory node 0 is there twice" },
+		{ TOPOLOGY(MACHINE(NODE NODE CPUS)), "memory node 0 occurs twice" },
 		{ TOPOLOGY(MACHINE(NUMA("1", "0x3", "0x1") CPUS)),
 		  "memory node 1, whose nodeset is not just itself" },
 		{ TOPOLOGY(MACHINE(NUMA("0", "0x4", "0x1") CPUS)),
@@ -191,7 +191,7 @@ static void refused(void)
 		  "CPUs 1 are another object's beside it, too" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("PU", "0x1", "os_index=\"0\"", PU("0", "0x1"))
 					   PU("1", "0x2"))),
-		  "CPU 0 is there twice" },
+		  "CPU 0 occurs twice" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("PU", "0x1", "os_index=\"0\"",
 					    OBJ("Core", "0x1", "", "")) PU("1", "0x2"))),
 		  "an object with CPUs of its own in a PU" },
@@ -207,7 +207,10 @@ static void refused(void)
 		  "<c> where no element is expected" },
 		{ TOPOLOGY(OBJ("Machine", "0x3", ALLOWED " local_memory=\"lots\"", NODE CPUS)),
 		  "local_memory=\"lots\": expected a number" },
-		/* matrices: hwloc allocates and multiplies by the announced size */
+		/*
+		 * a matrix is checked before hwloc, which allocates by the announced size without a
+		 * check
+		 */
 		{ TWO_NODES MATRIX("65536", "0 1 ", "1 2 "), "expected a number up to 4096" },
 		{ TWO_NODES MATRIX("3", "0 1 ", "1 2 "),
 		  "distances between 3 memory nodes: there are 2" },
@@ -217,9 +220,9 @@ static void refused(void)
 		{ TWO_NODES MATRIX("2", "0 ", "1 2 3 4 "), "1 of 2 memory nodes" },
 		{ TWO_NODES MATRIX("2", "0 1 0 ", "1 2 3 4 "), "more than 2 memory nodes" },
 		{ TWO_NODES MATRIX("2", "0 0 ", "1 2 3 4 "),
-		  "distances from memory node 0 are there twice" },
+		  "distances from memory node 0 occur twice" },
 		{ TWO_NODES MATRIX("2", "0 7 ", "1 2 3 4 "),
-		  "distances from memory node 7, which is not there" },
+		  "distances from memory node 7, which does not exist" },
 		{ TWO_NODES MATRIX("2", "0 1 ", "1 2 x 4 "), "\"x\": expected numbers" },
 		{ V1("<distances nbobjs=\"65536\" relative_depth=\"1\" "
 		     "latency_base=\"1.0\"/>" V1_PU("0", "0x1") V1_PU("1", "0x2")),

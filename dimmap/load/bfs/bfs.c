@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * bfs: breadth-first search in a graph that may be larger than the memory, by way of a mapped file:
- * what the DI-MMAP papers (Van Essen et al.) measure with HavoqGT, in small. Vertices' states are
- * in memory, arcs in the file.
+ * bfs: breadth-first search in a graph that may be larger than the memory, through a mapped file; a
+ * small version of what the DI-MMAP papers (Van Essen et al.) measure with HavoqGT. The state of
+ * each vertex is in memory, the arcs are in the file.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static const struct load_option generate_options[] = {
 	{ "scale", LOAD_COUNT, offsetof(struct generate, scale), "2^SCALE vertices, 2 to 31",
 	  .min = RMAT_SCALE_MIN, .max = RMAT_SCALE_MAX },
 	{ "edge-factor", LOAD_COUNT, offsetof(struct generate, edge_factor),
-	  "edges for each, 1 to 1024", .min = 1, .max = RMAT_FACTOR_MAX },
+	  "edges for each vertex, 1 to 1024", .min = 1, .max = RMAT_FACTOR_MAX },
 	LOAD_SEED,
 	{ 0 },
 };
@@ -61,7 +61,7 @@ const struct load_action bfs_generate = {
 
 static const struct load_option run_options[] = {
 	{ "root", LOAD_COUNT, offsetof(struct search, root),
-	  "begin at this vertex, not at the one with most edges", .max = UINT32_MAX },
+	  "begin at this vertex (default: the one with the most edges)", .max = UINT32_MAX },
 	{ 0 },
 };
 

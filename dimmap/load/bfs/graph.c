@@ -30,7 +30,7 @@ static uint64_t count_arcs(const struct rmat *r, const struct scatter *names, ui
 	return first[vertices];
 }
 
-/* The same edges once more, to where their vertices' arcs are; FIRST moves on by them. */
+/* Generate the edges again and write both arcs of each; FIRST[v] moves on with each arc of v. */
 static void put_arcs(const struct rmat *r, const struct scatter *names, uint64_t *first,
 		     uint32_t *target)
 {
@@ -90,7 +90,7 @@ int graph_open(struct graph *g, const char *path, bool random, struct errbuf *er
 	    !g->rmat.edge_factor || g->rmat.edge_factor > RMAT_FACTOR_MAX ||
 	    g->arcs > 2 * rmat_edges(&g->rmat))
 		return errprintf(err,
-				 "%s: its head is damaged: scale %" PRIu32 ", edge factor %" PRIu32
+				 "%s: header is damaged: scale %" PRIu32 ", edge factor %" PRIu32
 				 ", %" PRIu64 " arcs",
 				 path, g->rmat.scale, g->rmat.edge_factor, g->arcs);
 	g->vertices = rmat_vertices(&g->rmat);

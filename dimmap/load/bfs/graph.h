@@ -28,16 +28,16 @@
 #define GRAPH_MAGIC "NODEOSGR"
 
 /*
- * Write a new file, or over what a block device holds. It needs eight bytes of memory for each
- * vertex; arcs are put into the file by way of a mapping.
+ * Create the file, or overwrite a block device. Needs eight bytes of memory for each vertex; arcs
+ * are written through a mapping.
  */
 int graph_generate(const char *path, const struct rmat *r, uint64_t *bytes, struct errbuf *err);
 
-/* One that is mapped. */
+/* A mapped graph. */
 struct graph {
 	struct rmat rmat;
 	uint64_t vertices, arcs;
-	uint64_t targets; /* where they begin, in the file */
+	uint64_t targets; /* offset of the arcs in the file */
 	struct mapped file;
 	const uint64_t *first; /* arc, of each vertex */
 	const uint32_t *target; /* of each arc */

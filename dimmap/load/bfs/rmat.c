@@ -3,7 +3,10 @@
 
 #include "dimmap/load/random.h"
 
-/* The first quadrants of the adjacency matrix, of 65536: 0.57, then 0.19 more, then 0.19 more. */
+/*
+ * Cumulative shares of the first three quadrants of the adjacency matrix, in 65536ths: 0.57, 0.76
+ * and 0.95.
+ */
 enum { FIRST = 37356, SECOND = FIRST + 12452, THIRD = SECOND + 12452 };
 
 struct scatter rmat_names(const struct rmat *r)
@@ -16,7 +19,7 @@ struct scatter rmat_names(const struct rmat *r)
 
 void rmat_edge(const struct rmat *r, const struct scatter *names, uint64_t i, uint32_t end[2])
 {
-	/* far from each other, as threads are in random.h */
+	/* the seeds of two edges lie far apart, as those of two threads in random.h */
 	uint64_t state = r->seed + (i << 16), bits = 0, from = 0, to = 0;
 
 	for (uint32_t level = 0; level < r->scale; level++) {

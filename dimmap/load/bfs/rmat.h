@@ -7,10 +7,10 @@
 #include "dimmap/load/scatter.h"
 
 /*
- * A random graph with few large and many small vertices (Chakrabarti, Zhan, Faloutsos: R-MAT, SDM
- * 2004) with the shares of Graph500: 0.57, 0.19, 0.19 and 0.05, in 65536ths. Of 2^SCALE vertices,
- * whose names are scattered, and EDGE_FACTOR times as many edges, each of which can be made again
- * by its number, without a table.
+ * A random graph in which few vertices have many edges and many have few (Chakrabarti, Zhan,
+ * Faloutsos: R-MAT, SDM 2004), with the quadrants' shares of Graph500: 0.57, 0.19, 0.19 and 0.05,
+ * in 65536ths. It has 2^SCALE vertices, whose names are permuted, and EDGE_FACTOR times as many
+ * edges. An edge is calculated from its number, without a table.
  */
 struct rmat {
 	uint32_t scale, edge_factor;
@@ -31,7 +31,7 @@ static inline uint64_t rmat_edges(const struct rmat *r)
 	return (uint64_t)r->edge_factor << r->scale;
 }
 
-/* NAMES: rmat_names(r). Ends may be equal, and edges come more than once. */
+/* NAMES is rmat_names(r). The two ends may be equal, and an edge may occur more than once. */
 struct scatter rmat_names(const struct rmat *r);
 void rmat_edge(const struct rmat *r, const struct scatter *names, uint64_t i, uint32_t end[2]);
 

@@ -10,17 +10,17 @@
 #include "dimmap/load/random.h"
 
 #define TAKE 64 /* vertices that a thread takes at once */
-#define FOUND 1024 /* that it keeps before it hands them over */
+#define FOUND 1024 /* found vertices that a thread collects before it hands them over */
 
-/* What the threads share. */
+/* State shared by the threads. */
 struct front {
 	const struct search *search;
 	_Atomic uint32_t *level;
-	uint32_t *now, *next; /* vertices of this level and the one below */
+	uint32_t *now, *next; /* vertices of this level and the next one */
 	uint64_t now_n;
 	uint32_t depth;
 	_Atomic uint64_t taken, next_n, arcs;
-	_Atomic uint32_t damaged; /* a vertex whose arcs are nowhere, plus 1 */
+	_Atomic uint32_t damaged; /* 1 + a vertex with an arc out of range; 0: none */
 	pthread_barrier_t all;
 };
 
@@ -70,7 +70,7 @@ static void search_visit(struct front *f, struct finds *found, uint32_t vertex, 
 	}
 }
 
-/* By one thread, while the others wait. */
+/* Called by one thread while the others wait. */
 static void next_level(struct front *f)
 {
 	uint32_t *swap = f->now;
@@ -88,7 +88,7 @@ static void search_work(void *arg, unsigned thread)
 	struct front *f = arg;
 	struct finds found = { .n = 0 };
 
-	/* all have to see the same here, or one waits for the others forever */
+	/* All threads must read the same now_n, or one waits for the others forever. */
 	while (f->now_n) {
 		for (uint64_t i; (i = atomic_fetch_add(&f->taken, TAKE)) < f->now_n;)
 			for (uint64_t k = i; k < i + TAKE && k < f->now_n; k++)
@@ -100,7 +100,7 @@ static void search_work(void *arg, unsigned thread)
 	}
 }
 
-/* LEVEL is shared out only now: by and by it is an array like any other. */
+/* The threads have ended: copy their levels into a plain array and sum up. */
 static void sum_up(const struct front *f, struct search_result *out)
 {
 	uint64_t vertices = f->search->graph->vertices;
@@ -143,12 +143,12 @@ int search_run(struct search *s, struct search_result *out, struct errbuf *err)
 		damaged = atomic_load(&f.damaged);
 		if (result == 0 && damaged)
 			result = errprintf(err,
-					   "%s: damaged: the arcs of vertex %" PRIu32
-					   " lead nowhere",
+					   "%s: damaged: arcs of vertex %" PRIu32
+					   " are out of range",
 					   s->graph->file.path, damaged - 1);
 	}
 	if (result == 0) {
-		out->level = f.next; /* as long, and of no use any more */
+		out->level = f.next; /* the front is as long, and no longer needed */
 		f.next = NULL;
 		sum_up(&f, out);
 	}

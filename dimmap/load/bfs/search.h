@@ -14,21 +14,23 @@ struct search {
 };
 
 struct search_result {
-	uint32_t *level; /* of each vertex, from the root's 0 on; free() it */
-	uint64_t reached, arcs; /* vertices, and the arcs that were followed */
+	uint32_t *level; /* of each vertex, 0 for the root; the caller frees it */
+	uint64_t reached, arcs; /* vertices reached, arcs followed */
 	uint64_t checksum; /* of all levels */
 	uint32_t depth; /* the deepest level */
 	struct load_time time;
 };
 
-/* Breadth first from the root, all threads one level after the other. In memory are twelve bytes
- * for each vertex; the graph is not. */
+/*
+ * Search breadth first from the root; the threads finish a level before they begin the next. Takes
+ * twelve bytes of memory for each vertex; the graph stays in its file.
+ */
 int search_run(struct search *s, struct search_result *out, struct errbuf *err);
 
 /*
- * The levels again, by another way: from the edges as R-MAT makes them, kept in memory (eight bytes
- * each), which are gone through once for each level. 0: the same, 1: another one, with ERR; -1 with
- * ERR: no memory.
+ * Calculate the levels again without the file: generate the edges into memory (eight bytes each)
+ * and go through all of them once for each level. Returns 0 when the levels are equal, 1 with ERR
+ * when one differs, -1 with ERR when memory is lacking.
  */
 int search_check(const struct search *s, const struct search_result *r, struct errbuf *err);
 

@@ -13,7 +13,7 @@ static struct errbuf err;
 
 /* ------------------------------------------------------------------ graphs by hand */
 
-/* A file as graph.h describes it, of 2^scale vertices and these edges; -1 ends them. */
+/* Write a file as graph.h describes it, with 2^scale vertices and these edges; -1 ends the list. */
 static void put_graph(uint32_t scale, const int (*edge)[2])
 {
 	uint64_t first[65] = { 0 }, at[64], vertices = UINT64_C(1) << scale, arcs;
@@ -41,7 +41,7 @@ static void put_graph(uint32_t scale, const int (*edge)[2])
 	close(fd);
 }
 
-/* The levels of vertices 0 on, as text: "0 1 1 2 -" */
+/* The levels of all vertices from 0 on, as text: "0 1 1 2 -" */
 static const char *levels(uint32_t root, unsigned threads, struct search_result *r)
 {
 	static char text[512];
@@ -83,23 +83,28 @@ static void by_hand(void)
 
 	for (unsigned threads = 1; threads <= 3; threads += 2) {
 		put_graph(3, lane);
-		is(levels(0, threads, &r), "0 1 2 3 4 5 6 7", "a lane, from its end, by %u threads",
-		   threads);
+		is(levels(0, threads, &r), "0 1 2 3 4 5 6 7",
+		   "search: a path, from its end, with %u threads", threads);
 		ok(r.depth == 7 && r.reached == 8 && r.arcs == 14,
-		   "seven edges, each from both ends");
-		is(levels(5, threads, &r), "5 4 3 2 1 0 1 2", "from within");
+		   "search: seven edges are fourteen arcs, each followed once");
+		is(levels(5, threads, &r), "5 4 3 2 1 0 1 2",
+		   "search: a path, from a vertex within");
 		put_graph(3, star);
-		is(levels(3, threads, &r), "1 1 1 0 1 1 1 1", "a star from its middle");
-		is(levels(0, threads, &r), "0 2 2 1 2 2 2 2", "and from a point of it");
+		is(levels(3, threads, &r), "1 1 1 0 1 1 1 1", "search: a star, from its centre");
+		is(levels(0, threads, &r), "0 2 2 1 2 2 2 2", "search: a star, from a leaf");
 		put_graph(3, ring);
 		is(levels(0, threads, &r), "0 1 2 3 2 1 - -",
-		   "a ring; who is not in it is not reached");
-		ok(r.reached == 6 && r.arcs == 12 && r.depth == 3, "nor counted");
-		is(levels(7, threads, &r), "- - - - - - 1 0", "the other two");
+		   "search: a ring, whose search does not reach the vertices outside");
+		ok(r.reached == 6 && r.arcs == 12 && r.depth == 3,
+		   "search: vertices outside of the ring are not counted");
+		is(levels(7, threads, &r), "- - - - - - 1 0",
+		   "search: two vertices beside the ring reach each other");
 		put_graph(2, twice);
-		is(levels(1, threads, &r), "2 0 1 -", "an edge that is there three times");
+		is(levels(1, threads, &r), "2 0 1 -",
+		   "search: an edge that occurs three times counts once");
 		put_graph(2, none);
-		is(levels(2, threads, &r), "- - 0 -", "no edge at all");
+		is(levels(2, threads, &r), "- - 0 -",
+		   "search: a vertex without an edge reaches only itself");
 	}
 }
 
@@ -112,15 +117,15 @@ static void damaged(void)
 		size_t bytes;
 		const char *says;
 	} damage[] = {
-		{ 0, 0, 8, "no graph" },
+		{ 0, 0, 8, "not a graph" },
 		{ 8, 2, 4, "another version" },
 		{ 8, 0x01000000, 4, "another byte order" },
-		{ 12, 40, 4, "its head is damaged: scale 40" },
-		{ 16, 0, 4, "its head is damaged" },
-		{ 32, UINT64_MAX, 8, "its head is damaged" },
-		{ 32, 100, 8, "has 8216 bytes, 8592 belong to it" },
-		{ 4096 + 16, UINT64_MAX, 8, "damaged: the arcs of vertex 1 lead nowhere" },
-		{ 8192 + 4, 77, 4, "damaged: the arcs of vertex 1 lead nowhere" },
+		{ 12, 40, 4, "header is damaged: scale 40" },
+		{ 16, 0, 4, "header is damaged" },
+		{ 32, UINT64_MAX, 8, "header is damaged" },
+		{ 32, 100, 8, "is 8216 bytes long, expected 8592" },
+		{ 4096 + 16, UINT64_MAX, 8, "damaged: arcs of vertex 1 are out of range" },
+		{ 8192 + 4, 77, 4, "damaged: arcs of vertex 1 are out of range" },
 	};
 	struct search_result r;
 
@@ -132,15 +137,17 @@ static void damaged(void)
 		if (pwrite(fd, &damage[i].value, damage[i].bytes, damage[i].at) < 0)
 			bail("%s cannot be written", path);
 		close(fd);
-		ok(strstr(levels(0, 2, &r), damage[i].says) != NULL, "%s: %s", damage[i].says,
-		   err.text);
+		ok(strstr(levels(0, 2, &r), damage[i].says) != NULL,
+		   "search: a damaged file is refused: %s: %s", damage[i].says, err.text);
 	}
 }
 
 /* ------------------------------------------------------------------ R-MAT */
 
-/* Bit by bit of the unscattered names, each edge takes quadrant 0, 1, 2 or 3 with the shares of
- * Graph500, whatever it took before. */
+/*
+ * For each bit of the names before their permutation, an edge takes quadrant 0, 1, 2 or 3 with the
+ * shares of Graph500, independent of the bits before.
+ */
 static void quadrants(void)
 {
 	static const double share[4] = { 0.57, 0.19, 0.19, 0.05 };
@@ -167,7 +174,8 @@ static void quadrants(void)
 				bad++;
 			}
 	}
-	is_int(bad, 0, "each bit of an edge's ends, within five deviations of Graph500's shares");
+	is_int(bad, 0,
+	       "rmat: each bit of an edge's ends is within five deviations of Graph500's shares");
 	free(back);
 }
 
@@ -197,19 +205,19 @@ static void made(uint32_t scale, uint32_t factor, uint64_t seed)
 	for (uint64_t v = 0; v < g.vertices; v++)
 		bad += g.first[v + 1] - g.first[v] != count[v];
 	ok(!bad && g.arcs == degrees && bytes == g.file.size,
-	   "scale %u, %u edges each: each vertex has its arcs", scale, factor);
+	   "graph: scale %u, %u edges a vertex: each vertex has its arcs", scale, factor);
 	s.graph = &g;
 	s.root = scatter(&names, 0);
 	ok(search_run(&s, &one, &err) == 0 && search_check(&s, &one, &err) == 0,
-	   "the levels are those of a search without the file");
+	   "search: the levels equal those of a search without the file");
 	s.load.threads = 4;
 	ok(search_run(&s, &more, &err) == 0 && more.checksum == one.checksum &&
 		   more.arcs == one.arcs &&
 		   memcmp(more.level, one.level, g.vertices * sizeof(one.level[0])) == 0,
-	   "four threads find the same");
+	   "search: four threads find the same levels as one");
 	one.level[s.root ^ 1]++;
 	ok(search_check(&s, &one, &err) == 1 && strstr(err.text, "vertex "),
-	   "a level that is not right is found: %s", err.text);
+	   "search_check: a wrong level is found: %s", err.text);
 	free(one.level);
 	free(more.level);
 	free(count);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a check of lriot stands on: stamps, the epochs of blocks, and the text of a wrong word. */
+/*
+ * Tests of what lriot's check is built on: stamps, the epochs of blocks, the text for a wrong word.
+ */
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -19,29 +21,35 @@ static void stamps(void)
 
 	ok(stamp_read(4096, stamp_make(4096, 12, 345), &epoch, &writer) && epoch == 12 &&
 		   writer == 345,
-	   "a stamp is read again");
+	   "stamp_read: reads what stamp_make() made");
 	ok(stamp_read(8, stamp_make(8, UINT32_MAX, 65535), &epoch, &writer) &&
 		   epoch == UINT32_MAX && writer == 65535,
-	   "the largest, too");
+	   "stamp_read: reads the largest epoch and writer");
 	for (uint64_t page = 0; page < 10000; page++)
 		taken += stamp_read(page * 4096, stamp_make(page * 4096 + 4096, 1, 0), &epoch,
 				    &writer);
-	ok(taken < 3, "that of another place is none: but one in 65536, here %u of 10000", taken);
-	ok(!stamp_read(0, 0, &epoch, &writer), "nor is a hole");
+	ok(taken < 3,
+	   "stamp_read: a stamp of another place is refused, but for one in 65536: %u of 10000 "
+	   "taken",
+	   taken);
+	ok(!stamp_read(0, 0, &epoch, &writer), "stamp_read: a hole is no stamp");
 	stamp_fill(words, 8192, sizeof(words), 5, 1);
 	ok(!stamps_wrong(words, 8192, sizeof(words), 5, 5, &f) &&
 		   !stamps_wrong(words, 8192, sizeof(words), 4, 6, &f),
-	   "a page of one epoch");
+	   "stamps_wrong: a page of one epoch is right");
 	ok(stamps_wrong(words, 8192, sizeof(words), 6, 6, &f) && f.offset == 8192,
-	   "is wrong when a later one was expected");
-	ok(stamps_wrong(words, 8192, sizeof(words), 3, 4, &f), "or an earlier one");
+	   "stamps_wrong: a page is wrong when a later epoch is expected");
+	ok(stamps_wrong(words, 8192, sizeof(words), 3, 4, &f),
+	   "stamps_wrong: a page is wrong when an earlier epoch is expected");
 	words[511] = stamp_make(8192 + 511 * 8, 4, 1);
 	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f) && f.offset == 8192 + 511 * 8 &&
 		   f.low == 5,
-	   "its last word of an earlier one is found");
+	   "stamps_wrong: a last word of an earlier epoch is found");
 	words[511] = words[0];
-	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f), "so is one in the wrong place");
-	ok(!stamps_wrong(words, 8192, 511 * 8, 5, 5, &f), "but not behind the end");
+	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f),
+	   "stamps_wrong: a word of another place is found");
+	ok(!stamps_wrong(words, 8192, 511 * 8, 5, 5, &f),
+	   "stamps_wrong: a word behind the end is not looked at");
 }
 
 static void epochs(void)
@@ -49,17 +57,20 @@ static void epochs(void)
 	struct epochs e;
 
 	epochs_make(&e, 3, NULL);
-	is_int(epochs_low(&e, 1), 0, "a block is of epoch 0");
-	is_int(epochs_high(&e, 1), 0, "and nothing else");
-	is_int(epochs_begin(&e, 1), 1, "the first write of it is of epoch 1");
-	is_int(epochs_low(&e, 1), 0, "while it goes on one may find 0");
-	is_int(epochs_high(&e, 1), 1, "or 1");
+	is_int(epochs_low(&e, 1), 0, "epochs: a new block has at least epoch 0");
+	is_int(epochs_high(&e, 1), 0, "epochs: a new block has at most epoch 0");
+	is_int(epochs_begin(&e, 1), 1, "epochs_begin: the first write of a block has epoch 1");
+	is_int(epochs_low(&e, 1), 0,
+	       "epochs_low: during the first write a reader may find epoch 0");
+	is_int(epochs_high(&e, 1), 1,
+	       "epochs_high: during the first write a reader may find epoch 1");
 	epochs_end(&e, 1);
-	is_int(epochs_low(&e, 1), 1, "then 1");
-	is_int(epochs_high(&e, 1), 1, "only");
-	is_int(epochs_high(&e, 0) + epochs_high(&e, 2), 0, "other blocks are as they were");
+	is_int(epochs_low(&e, 1), 1, "epochs_low: after the first write the epoch is at least 1");
+	is_int(epochs_high(&e, 1), 1, "epochs_high: after the first write the epoch is at most 1");
+	is_int(epochs_high(&e, 0) + epochs_high(&e, 2), 0,
+	       "epochs: a write leaves the epochs of other blocks unchanged");
 	epochs_set(&e, 2, EPOCH_MAX - 1);
-	is_int(epochs_begin(&e, 2), EPOCH_MAX, "the last epoch there is");
+	is_int(epochs_begin(&e, 2), EPOCH_MAX, "epochs_begin: the last epoch is EPOCH_MAX");
 	epochs_drop(&e);
 }
 
@@ -77,7 +88,7 @@ static void *write_often(void *arg)
 		if (atomic_fetch_add(&inside, 1) != 0)
 			atomic_fetch_add(&together, 1);
 		if (i % 16 == 0)
-			sched_yield(); /* to another thread that wants the block */
+			sched_yield(); /* yield to a thread that waits for the block */
 		atomic_fetch_sub(&inside, 1);
 		epochs_end(&shared, 0);
 	}
@@ -93,8 +104,8 @@ static void writers(void)
 		pthread_create(&id[i], NULL, write_often, NULL);
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(id[i], NULL);
-	is_int(together, 0, "who writes a block has it for himself");
-	is_int(epochs_low(&shared, 0), 4 * WRITES, "each write has an epoch");
+	is_int(together, 0, "epochs: two threads never write a block at once");
+	is_int(epochs_low(&shared, 0), 4 * WRITES, "epochs: each write has an epoch of its own");
 	epochs_drop(&shared);
 }
 
@@ -108,22 +119,22 @@ static void words_of_findings(void)
 		 "page 17, byte 69632: expected epoch 3, found epoch 2 by thread 7 (0x%016" PRIx64
 		 ")",
 		 f.word);
-	is(finding_text(text, &f), want, "a lost write");
+	is(finding_text(text, &f), want, "finding_text: a lost write");
 	f = (struct finding){ 69640, 0, 3, 4 };
 	is(finding_text(text, &f),
 	   "page 17, byte 69640: expected epoch 3 to 4, found no stamp of this place "
 	   "(0x0000000000000000)",
-	   "a hole");
+	   "finding_text: a hole");
 	for (uint64_t i = 0; i < 40; i++) {
 		f.offset = i;
 		findings_add(&all, &f);
 	}
-	is_int((long long)all.n, 40, "all are counted");
+	is_int((long long)all.n, 40, "findings: all wrong words are counted");
 	is_int((long long)all.first[FINDINGS_KEPT - 1].offset, FINDINGS_KEPT - 1,
-	       "the first ones are kept");
+	       "findings: the first wrong words are kept");
 }
 
-/* Visits of N accesses by each of THREADS, from each thread's start on. */
+/* Whether N accesses of each of THREADS visit each of N blocks once. */
 static bool all_once(const char *text, uint64_t blocks, unsigned threads)
 {
 	unsigned *seen = calloc(blocks, sizeof(*seen)), bad = 0;
@@ -160,22 +171,23 @@ static void patterns(void)
 	walk_start(&w, &p, 10, 1, 0, 1);
 	for (unsigned i = 0; i < 12; i++)
 		same += walk_next(&w, &r) == strided[i];
-	is_int(same, 12, "stride:3 of ten blocks");
+	is_int(same, 12, "walk: stride:3 visits ten blocks in the expected order");
 	lriot_pattern_parse(&p, "seq", NULL);
 	walk_start(&w, &p, 10, 1, 1, 4);
 	is_int((long long)walk_next(&w, &r), 2,
-	       "seq: the second of four threads begins at a quarter");
-	is_int((long long)walk_next(&w, &r), 3, "and goes on");
+	       "walk: seq: the second of four threads begins at a quarter of the file");
+	is_int((long long)walk_next(&w, &r), 3, "walk: seq: the next block follows");
 	walk_start(&w, &p, UINT64_C(1) << 50, 1, 255, 256);
-	is_int((long long)walk_next(&w, &r), 255 * (1LL << 42), "in a large file, too");
+	is_int((long long)walk_next(&w, &r), 255 * (1LL << 42),
+	       "walk: seq: the last of several threads begins right in a very large file");
 	ok(all_once("seq", 10, 4) && all_once("stride:3", 10, 4) && all_once("stride:4", 12, 3) &&
 		   all_once("stride:1000", 1000, 7) && all_once("stride:7", 1000, 1),
-	   "a round visits each block once, from wherever it starts");
+	   "walk: a round visits each block once, from any start");
 	before = p;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(lriot_pattern_parse(&p, bad[i], &err) < 0 &&
 			   strstr(err.text, "expected uniform, zipf:A") && p.kind == before.kind,
-		   "no pattern: \"%s\"", bad[i]);
+		   "lriot_pattern_parse: refuses \"%s\"", bad[i]);
 }
 
 int main(void)

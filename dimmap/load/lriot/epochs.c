@@ -11,7 +11,9 @@ int epochs_make(struct epochs *e, uint64_t blocks, struct errbuf *err)
 {
 	e->block = calloc(blocks, sizeof(*e->block));
 	return e->block ? 0
-			: errprintf(err, "--check: no memory to note %" PRIu64 " blocks", blocks);
+			: errprintf(err,
+				    "--check: out of memory for the epochs of %" PRIu64 " blocks",
+				    blocks);
 }
 
 void epochs_drop(struct epochs *e)
@@ -34,7 +36,7 @@ uint32_t epochs_high(const struct epochs *e, uint64_t block)
 {
 	uint32_t now;
 
-	atomic_thread_fence(memory_order_seq_cst); /* what was read before is older */
+	atomic_thread_fence(memory_order_seq_cst); /* data read before this call are not newer */
 	now = atomic_load(&e->block[block]);
 	return (now >> 1) + (now & GOES_ON);
 }
@@ -45,10 +47,10 @@ uint32_t epochs_begin(struct epochs *e, uint64_t block)
 
 	for (;;) {
 		if (now & GOES_ON) {
-			sched_yield(); /* its writer may wait for the disk */
+			sched_yield(); /* the block's writer may wait for the disk */
 			now = atomic_load(&e->block[block]);
 		} else if (atomic_compare_exchange_weak(&e->block[block], &now, now | GOES_ON)) {
-			/* noted before it can be seen */
+			/* set before readers can see the new data */
 			atomic_thread_fence(memory_order_seq_cst);
 			return (now >> 1) + 1;
 		}

@@ -8,13 +8,13 @@
 #include "base/errbuf.h"
 
 /*
- * What each block of the file must hold: how often it was written. Four bytes a block. A thread
- * has the block that it writes for itself, so that each write of a block has another epoch;
- * readers do not wait: between epochs_low() before they read and epochs_high() after it lies the
- * epoch of all they may have found.
+ * The epoch that each block of the file must hold: the number of its writes, in four bytes a block.
+ * One thread at a time writes a block, so that each write has an epoch of its own. Readers do not
+ * wait: every epoch that they may find lies between epochs_low(), called before they read, and
+ * epochs_high(), called after.
  */
 struct epochs {
-	_Atomic uint32_t *block; /* epoch * 2, 1: a write of the next one goes on */
+	_Atomic uint32_t *block; /* epoch * 2, plus 1 while the next epoch is written */
 };
 
 #define EPOCH_MAX (UINT32_MAX >> 1)
@@ -26,7 +26,7 @@ void epochs_set(struct epochs *e, uint64_t block, uint32_t epoch);
 uint32_t epochs_low(const struct epochs *e, uint64_t block);
 uint32_t epochs_high(const struct epochs *e, uint64_t block);
 
-/* Wait until no thread writes BLOCK; the epoch of the write that begins. */
+/* Wait until no thread writes BLOCK, and begin a write. Returns its epoch. */
 uint32_t epochs_begin(struct epochs *e, uint64_t block);
 void epochs_end(struct epochs *e, uint64_t block);
 

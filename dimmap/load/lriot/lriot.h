@@ -10,7 +10,9 @@
 
 #define LRIOT_BLOCK 4096u
 
-/* How words are read and written; tests have ways that lose some. Words are not torn. */
+/*
+ * How words are read and written. Tests replace these functions by faulty ones. Words are not torn.
+ */
 struct lriot_access {
 	void (*read)(const struct mapped *m, uint64_t *to, uint64_t offset, size_t bytes);
 	void (*write)(struct mapped *m, const uint64_t *from, uint64_t offset, size_t bytes);
@@ -29,23 +31,23 @@ struct lriot {
 	double seconds; /* 0: ops counts */
 };
 
-/* What came of it. */
+/* Result of a run. */
 struct lriot_result {
 	struct load_time time;
 	uint64_t reads, writes, checked;
-	uint64_t blocks_before, blocks_after; /* checked by the sweeps */
-	struct latency latency; /* of what was sampled */
+	uint64_t blocks_before, blocks_after; /* checked before and after the run */
+	struct latency latency; /* times of the sampled accesses */
 	struct findings found;
-	bool ran; /* false: the file was wrong before */
+	bool ran; /* false: the check before the run failed */
 };
 
 /* Make O's file with stamps of epoch 0. */
 int lriot_fill(const struct lriot *o, struct errbuf *err);
 
 /*
- * Let O's threads read and write O's file. With O's check the whole file is read before (each block
- * must be of one epoch) and after, and each read is checked. Sets O's size. Returns 0 with OUT,
- * also when errors were found, or -1 with ERR when the work was not possible.
+ * Read and write O's file with O's threads. With O's check set, the whole file is checked before
+ * (each block must have one epoch) and after, and each read is checked. Sets O's size. Returns 0
+ * with OUT, also when the check found errors, or -1 with ERR when the run was not possible.
  */
 int lriot_work(struct lriot *o, struct lriot_result *out, struct errbuf *err);
 

@@ -9,16 +9,16 @@
 #include "dimmap/load/scatter.h"
 #include "dimmap/load/zipf.h"
 
-/* Which block is next. */
+/* How a walk chooses its next block. */
 enum pattern_kind { PATTERN_UNIFORM, PATTERN_ZIPF, PATTERN_STRIDE };
 
 struct pattern {
 	enum pattern_kind kind;
-	double a; /* of zipf */
-	uint64_t stride; /* in blocks; of seq it is 1 */
+	double a; /* exponent of zipf */
+	uint64_t stride; /* in blocks; 1 for seq */
 };
 
-/* "uniform", "zipf:A", "seq" or "stride:K". */
+/* Parse "uniform", "zipf:A", "seq" or "stride:K". */
 int lriot_pattern_parse(struct pattern *p, const char *text, struct errbuf *err);
 
 /* One thread's walk over the blocks of a file. */
@@ -31,10 +31,10 @@ struct walk {
 };
 
 /*
- * Thread THREAD of THREADS. What has an order begins at that part of the file, goes to its end and
- * on from its start; a stride then begins one block further, so that a round visits each block
- * once. Ranks of zipf are scattered over the file: by SEED, so that all threads have the same hot
- * blocks.
+ * Start the walk of thread THREAD of THREADS. Walks of seq and stride begin at that thread's part
+ * of the file, run to the end and continue at the start; a stride then begins one block further, so
+ * that a round visits each block once. Ranks of zipf are scattered over the file by SEED alone, so
+ * that all threads have the same hot blocks.
  */
 void walk_start(struct walk *w, const struct pattern *p, uint64_t blocks, uint64_t seed,
 		unsigned thread, unsigned threads);

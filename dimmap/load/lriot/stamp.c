@@ -11,8 +11,7 @@
 
 static uint64_t stamp_place(uint64_t offset)
 {
-	return random_mix(offset / 8 + 0x6c72696f74); /* mix(0) is 0, which a hole in a file has,
-							 too */
+	return random_mix(offset / 8 + 0x6c72696f74); /* mix(0) is 0, as is a hole in a file */
 }
 
 uint64_t stamp_make(uint64_t offset, uint32_t epoch, unsigned writer)

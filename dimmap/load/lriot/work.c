@@ -8,7 +8,7 @@
 #include "dimmap/load/lriot/lriot.h"
 
 #define WORDS (LRIOT_BLOCK / 8)
-#define SAMPLE 8 /* the time of each such access is taken */
+#define SAMPLE 8 /* one in so many accesses is timed */
 
 static void plain_read(const struct mapped *m, uint64_t *to, uint64_t offset, size_t bytes)
 {
@@ -45,26 +45,26 @@ struct job {
 	struct lriot_result *out;
 	struct part {
 		uint64_t reads, writes, checked;
-		bool timed; /* the access that comes next */
+		bool timed; /* the current access is timed */
 		struct latency latency;
 	} * part; /* of each thread */
 };
 
 /* --------------------------------------------------------------------------- sweeps */
 
-/* The epoch of a block, from what its first word says. */
+/* The epoch of a block, taken from its first word. */
 static uint32_t learn(struct epochs *e, uint64_t block, uint64_t word)
 {
 	uint32_t epoch;
 	unsigned writer;
 
 	if (!stamp_read(block * LRIOT_BLOCK, word, &epoch, &writer) || epoch > EPOCH_MAX)
-		epoch = 0; /* the check of the block finds it */
+		epoch = 0; /* no stamp: the check of the block reports it */
 	epochs_set(e, block, epoch);
 	return epoch;
 }
 
-/* Check the file from its first block to its last; LEARNS: fill the epochs from it. */
+/* Check the file from its first block to its last; with LEARNS, take the epochs from it. */
 static uint64_t lriot_sweep(struct job *j, bool learns)
 {
 	uint64_t words[WORDS], block;
@@ -152,7 +152,7 @@ static void lriot_thread(void *arg, unsigned thread)
 		if (length && p->timed && clock_ns() - begin >= length)
 			break;
 		block = walk_next(&walk, &random);
-		/* drawn with each pattern: the same numbers with each share */
+		/* drawn for every pattern and share, so that the other numbers stay the same */
 		write = random_below(&random, 100) >= o->read_percent;
 		if (o->load.trace)
 			trace_touch(o->load.trace, thread, block * LRIOT_BLOCK, bytes, write);
@@ -163,7 +163,7 @@ static void lriot_thread(void *arg, unsigned thread)
 	}
 }
 
-/* ----------------------------------------------------------------------- all of it */
+/* ----------------------------------------------------------------------- the whole run */
 
 static int lriot_threads(struct job *j, struct errbuf *err)
 {
@@ -215,11 +215,11 @@ int lriot_work(struct lriot *o, struct lriot_result *out, struct errbuf *err)
 	o->size = j.m.size - j.m.size % LRIOT_BLOCK;
 	j.part = calloc(o->load.threads, sizeof(*j.part));
 	if (!o->size)
-		result = errprintf(err, "%s: less than one block of 4096 bytes", o->load.file);
+		result = errprintf(err, "%s: smaller than one block of 4096 bytes", o->load.file);
 	else if (!j.part)
 		result = errprintf(err, "out of memory");
 	else if (o->pattern.kind == PATTERN_STRIDE && o->pattern.stride > o->size / LRIOT_BLOCK)
-		result = errprintf(err, "--pattern=%s: the file has %" PRIu64 " blocks only",
+		result = errprintf(err, "--pattern=%s: the file has only %" PRIu64 " blocks",
 				   o->pattern_text, o->size / LRIOT_BLOCK);
 	else
 		result = lriot_steps(&j, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs of lriot over accesses that lose writes, write half a block, or read another block: each
- * fault has to be found as often as it was made, and a run without faults finds nothing.
+ * Runs of lriot with accesses that lose writes, write half a block, or read another block: the
+ * check finds each fault as often as it was made, and nothing in a run without faults.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -16,13 +16,13 @@ static char path[256];
 static struct lriot_result out;
 static struct errbuf err;
 
-/* What the faulty accesses did. */
+/* Record of the faulty accesses. */
 static struct {
 	uint64_t reads, writes, faults;
 	uint64_t last_good[BLOCKS], last_bad[BLOCKS]; /* number of the write */
 } done;
 
-static uint64_t every; /* so many accesses make one fault */
+static uint64_t every; /* one in so many accesses is faulty */
 
 static bool is_faulty(uint64_t offset)
 {
@@ -52,7 +52,7 @@ static void read_elsewhere(const struct mapped *m, uint64_t *to, uint64_t offset
 	lriot_plain.read(m, to, wrong ? (offset + PAGE) % m->size : offset, bytes);
 }
 
-/* A checked run on a new file, or on the one that is there. */
+/* A checked run on a new file, or on the existing one. */
 static void work(struct lriot o, const struct lriot_access *access, bool fill)
 {
 	memset(&done, 0, sizeof(done));
@@ -72,23 +72,25 @@ static void nothing_wrong(void)
 				     .ops = 2000,
 				     .read_percent = 50 },
 		     &lriot_plain, true);
-		is_int((long long)out.found.n, 0, "nothing is wrong, and nothing is found");
+		is_int((long long)out.found.n, 0, "lriot: a run without faults finds no error");
 		is_int((long long)(out.reads + out.writes), 8000,
-		       "four threads make 8000 accesses");
-		is_int((long long)out.checked, (long long)out.reads, "each read is checked");
+		       "lriot: four threads make 8000 accesses");
+		is_int((long long)out.checked, (long long)out.reads, "lriot: each read is checked");
 		ok(out.blocks_before == BLOCKS && out.blocks_after == BLOCKS,
-		   "each block is checked before and after");
+		   "lriot: each block is checked before and after the run");
 		ok(out.reads > 3776 && out.reads < 4224,
-		   "half of them read, within 5 deviations: %" PRIu64, out.reads);
+		   "lriot: read_percent 50: half of the accesses read, within 5 deviations: "
+		   "%" PRIu64,
+		   out.reads);
 	}
 	work((struct lriot){ .load.threads = 3, .seconds = 1, .read_percent = 40 }, &lriot_plain,
 	     false);
-	ok(out.found.n == 0 && out.ran, "a later run takes the file as the first has left it");
-	ok(out.time.seconds >= 1 && out.time.seconds < 10, "a second takes a second: %.3f",
-	   out.time.seconds);
+	ok(out.found.n == 0 && out.ran, "lriot: a later run accepts the file of an earlier one");
+	ok(out.time.seconds >= 1 && out.time.seconds < 10,
+	   "lriot: a run of one second takes one: %.3f", out.time.seconds);
 }
 
-/* The blocks whose last write was faulty, in the order in which the check finds them. */
+/* Check that exactly the blocks whose last write was faulty are found, in order. */
 static void same_as_done(const char *what)
 {
 	uint64_t page[BLOCKS];
@@ -97,12 +99,13 @@ static void same_as_done(const char *what)
 	for (unsigned b = 0; b < BLOCKS; b++)
 		if (done.last_bad[b] > done.last_good[b])
 			page[n++] = b;
-	is_int((long long)out.found.n, n, "%s: each block that ended so is found", what);
-	ok(n > 3, "%s: some blocks did", what);
+	is_int((long long)out.found.n, n,
+	       "lriot: %s: each block whose last write was faulty is found", what);
+	ok(n > 3, "lriot: %s: the last write of some blocks was faulty", what);
 	kept = n < FINDINGS_KEPT ? n : FINDINGS_KEPT;
 	for (unsigned i = 0; i < kept; i++)
 		same += out.found.first[i].offset / PAGE == page[i];
-	is_int(same, kept, "%s: they are found by their pages", what);
+	is_int(same, kept, "lriot: %s: the errors name the pages of these blocks", what);
 }
 
 static void lost_writes(void)
@@ -112,18 +115,19 @@ static void lost_writes(void)
 
 	every = 7;
 	work((struct lriot){ .load.threads = 1, .ops = 1000 }, &lost, true);
-	is_int((long long)done.faults, 142, "142 of 1000 writes are lost");
+	is_int((long long)done.faults, 142, "lriot: one in 7 of 1000 writes is lost");
 	same_as_done("lost writes");
 	ok(out.found.first[0].offset % PAGE == 0 &&
 		   out.found.first[0].low == out.found.first[0].high,
-	   "a lost write is wrong from its first word on");
+	   "lriot: a lost write is found at its first word");
 	work((struct lriot){ .load.threads = 1, .ops = 1000 }, &torn, true);
-	is_int((long long)done.faults, 142, "142 of 1000 writes are torn");
+	is_int((long long)done.faults, 142, "lriot: one in 7 of 1000 writes is torn");
 	same_as_done("torn writes");
 	is_int((long long)(out.found.first[0].offset % PAGE), PAGE / 2,
-	       "a torn write is wrong from the middle of its block on");
+	       "lriot: a torn write is found in the middle of its block");
 	work((struct lriot){ .load.threads = 1, .ops = 10 }, &lriot_plain, false);
-	ok(out.found.n > 3 && !out.ran && out.writes == 0, "a run on a torn file does not begin");
+	ok(out.found.n > 3 && !out.ran && out.writes == 0,
+	   "lriot: a run on a torn file is refused");
 }
 
 static void wrong_reads(void)
@@ -133,9 +137,10 @@ static void wrong_reads(void)
 	every = 10;
 	work((struct lriot){ .load.threads = 1, .ops = 1000, .read_percent = 100 }, &elsewhere,
 	     true);
-	is_int((long long)done.faults, 100, "every tenth read is of another page");
-	is_int((long long)out.found.n, 100, "each of them is found");
-	is_int((long long)out.blocks_after, BLOCKS, "the file itself is right");
+	is_int((long long)done.faults, 100, "lriot: every tenth read is of another page");
+	is_int((long long)out.found.n, 100, "lriot: each read of another page is found");
+	is_int((long long)out.blocks_after, BLOCKS,
+	       "lriot: reads of another page leave the file right");
 }
 
 int main(void)

@@ -22,7 +22,7 @@ double field_epsilon(const struct shape *s)
 
 /* -------------------------------------------------------------------------- writing */
 
-/* The sines and cosines of a grid's coordinates. */
+/* Sines and cosines of a grid's coordinates. */
 struct circle {
 	double *sine, *cosine;
 };
@@ -40,7 +40,10 @@ static void put_point(unsigned char *to, const struct flow *w, const struct circ
 	memcpy(to, v, sizeof(v));
 }
 
-/* The points in the order of the file: I counts cubes of SIDE, and then points in each. */
+/*
+ * Write all points in the order of the file: cubes of SIDE points in each direction, one after
+ * another.
+ */
 static void put_points(unsigned char *to, const struct shape *s, const struct circle *c)
 {
 	uint64_t side = s->brick ? s->brick : s->n, cube = side * side * side, row = s->n / side;
@@ -87,7 +90,7 @@ int field_generate(const char *path, const struct shape *s, struct errbuf *err)
 
 /* -------------------------------------------------------------------------- reading */
 
-/* Both layouts are sums of what each coordinate adds. */
+/* In both layouts a point's place is a sum of one term for each coordinate. */
 static int make_parts(struct field *f, struct errbuf *err)
 {
 	uint64_t n = f->shape.n, b = f->shape.brick ? f->shape.brick : n;
@@ -122,7 +125,7 @@ int field_open(struct field *f, const char *path, bool random, struct errbuf *er
 	if (s->n < FIELD_N_MIN || s->n > FIELD_N_MAX || (s->brick && s->n % s->brick) ||
 	    !isfinite(s->flow.a) || !isfinite(s->flow.b) || !isfinite(s->flow.c))
 		return errprintf(err,
-				 "%s: its head is damaged: %" PRIu32
+				 "%s: header is damaged: %" PRIu32
 				 " points in a direction, bricks of %" PRIu32,
 				 path, s->n, s->brick);
 	f->per_unit = s->n / (2 * M_PI);
@@ -141,14 +144,14 @@ void field_close(struct field *f)
 	free(f->part[0]);
 }
 
-/* Point 0 comes again behind the last one, and the last before it. */
+/* Wrap around: point 0 follows the last point. */
 static void neighbours(const struct field *f, double at, uint32_t i[2], double *share)
 {
 	double cell = floor(at * f->per_unit), n = f->shape.n;
 	double first = cell - floor(cell / n) * n;
 
 	*share = at * f->per_unit - cell;
-	/* a damaged file may lead far away */
+	/* velocities of a damaged file may lead to infinity or NaN */
 	i[0] = first >= 0 && first < n ? (uint32_t)first : 0;
 	i[1] = i[0] + 1 < f->shape.n ? i[0] + 1 : 0;
 }

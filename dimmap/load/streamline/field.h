@@ -31,27 +31,29 @@
 #define FIELD_N_MAX 16384u
 
 struct shape {
-	uint32_t n, brick; /* brick 0: row-major; else it divides n */
+	uint32_t n, brick; /* brick: 0 for row-major, else a divisor of n */
 	struct flow flow;
 };
 
-/* Write a new file, or over what a block device holds. */
+/* Create the file, or overwrite a block device. */
 int field_generate(const char *path, const struct shape *s, struct errbuf *err);
 uint64_t field_bytes(const struct shape *s); /* of the file */
 
-/* One that is mapped. */
+/* A mapped field. */
 struct field {
 	struct shape shape;
 	struct mapped file;
-	uint64_t *part[3]; /* what each coordinate adds to the place of a point */
+	uint64_t *part[3]; /* term of each coordinate in the place of a point */
 	double per_unit; /* points, along an axis */
 };
 
 int field_open(struct field *f, const char *path, bool random, struct errbuf *err);
 void field_close(struct field *f);
 
-/* The velocity between the points, by trilinear interpolation, for rk4_step(); the pages that this
- * takes go to TRACE, if there is one. */
+/*
+ * The velocity between the points, by trilinear interpolation, for rk4_step(). Notes the touched
+ * pages in TRACE unless that is NULL.
+ */
 struct probe {
 	const struct field *field;
 	struct trace *trace;
@@ -59,8 +61,10 @@ struct probe {
 };
 velocity probe_velocity;
 
-/* Nowhere is the interpolated velocity further from the flow's: dx^2 / 8 times the second
- * derivative, and what float cuts off. */
+/*
+ * Upper bound of the interpolation error anywhere: dx^2 / 8 times the second derivative, plus the
+ * rounding to float.
+ */
 double field_epsilon(const struct shape *s);
 
 #endif

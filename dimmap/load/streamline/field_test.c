@@ -10,7 +10,7 @@
 
 static char path[256];
 
-/* The formula, once more. */
+/* The formula, written a second time. */
 static void formula(const struct flow *f, const double p[3], double v[3])
 {
 	v[0] = f->a * sin(p[2]) + f->c * cos(p[1]);
@@ -32,9 +32,11 @@ static void a_flow(void)
 	struct random r;
 
 	flow_velocity(&f, origin, v);
-	ok(apart(v, (double[]){ 7, 3, 5 }) < 1e-12, "at the origin the cosines are left: C, A, B");
+	ok(apart(v, (double[]){ 7, 3, 5 }) < 1e-12,
+	   "flow: the velocity at the origin is C, A, B: cosines are 1, sines 0");
 	flow_velocity(&f, quarter, v);
-	ok(apart(v, (double[]){ 3, 5, 7 }) < 1e-12, "a quarter of a period on the sines: A, B, C");
+	ok(apart(v, (double[]){ 3, 5, 7 }) < 1e-12,
+	   "flow: a quarter of a period on it is A, B, C: sines are 1, cosines 0");
 	random_start(&r, 1, 0);
 	for (unsigned i = 0; i < 100000; i++) {
 		double p[3], q[3];
@@ -49,12 +51,13 @@ static void a_flow(void)
 		steepest = fmax(steepest, apart(v, w) / apart(p, q));
 	}
 	ok(most <= flow_speed_max(&f) && most > 0.6 * flow_speed_max(&f),
-	   "no speed is above the largest: %.3f of %.3f", most, flow_speed_max(&f));
+	   "flow_speed_max: no speed is larger: %.3f of %.3f", most, flow_speed_max(&f));
 	ok(steepest <= flow_lipschitz(&f) && steepest > 0.6 * flow_lipschitz(&f),
-	   "nor is it steeper anywhere: %.3f of %.3f", steepest, flow_lipschitz(&f));
+	   "flow_lipschitz: the flow is nowhere steeper: %.3f of %.3f", steepest,
+	   flow_lipschitz(&f));
 }
 
-/* A circle, of which the end is known. */
+/* Follow a circle, whose end is known. Returns the error. */
 static void turning(const void *of, const double p[3], double v[3])
 {
 	(void)of;
@@ -76,10 +79,10 @@ static void steps(void)
 {
 	double ratio = error_of_circle(10) / error_of_circle(20);
 
-	ok(error_of_circle(10) < 1e-6, "ten steps along a circle: off by %.2g",
+	ok(error_of_circle(10) < 1e-6, "rk4_step: ten steps along a circle are off by %.2g",
 	   error_of_circle(10));
-	ok(ratio > 14 && ratio < 18, "with half the step a sixteenth of it is left: order 4 (%.2f)",
-	   ratio);
+	ok(ratio > 14 && ratio < 18,
+	   "rk4_step: half the step leaves a sixteenth of the error (order 4): %.2f", ratio);
 }
 
 static struct field made(uint32_t n, uint32_t brick, struct flow flow)
@@ -93,8 +96,10 @@ static struct field made(uint32_t n, uint32_t brick, struct flow flow)
 	return f;
 }
 
-/* The interpolated velocity at many places, and how far it is from the formula at most; VALUES gets
- * 3 numbers of each. */
+/*
+ * Returns the largest error of the interpolated velocity at many places; VALUES gets 3 numbers for
+ * each.
+ */
 static double furthest(const struct field *f, unsigned places, double *values)
 {
 	struct probe probe = { .field = f };
@@ -125,8 +130,10 @@ static void points(uint32_t brick)
 	for (int z = -12; z < 24; z++)
 		for (int y = 0; y < 12; y++)
 			for (int x = 0; x < 12; x++) {
-				/* exactly at a point: it alone counts, but for the rounding of its
-				 * place */
+				/*
+				 * exactly at a point: its neighbours count only by the rounding of
+				 * the place
+				 */
 				double p[3] = { 2 * M_PI * x / 12, 2 * M_PI * y / 12,
 						2 * M_PI * z / 12 },
 				       v[3], w[3];
@@ -136,7 +143,7 @@ static void points(uint32_t brick)
 				most = fmax(most, apart(v, w));
 			}
 	ok(most < 3e-7,
-	   "layout %u: the points of the grid are the flow's, to a float's precision: %.2g", brick,
+	   "field: layout %u: the points have the flow's velocity, to float precision: %.2g", brick,
 	   most);
 	field_close(&f);
 }
@@ -157,38 +164,39 @@ static void between(void)
 		if (i == 0)
 			ok(coarse <= field_epsilon(&f.shape) &&
 				   coarse > 0.4 * field_epsilon(&f.shape),
-			   "between points: off by %.3g, theory allows %.3g", coarse,
+			   "field: between points the error is %.3g, theory allows %.3g", coarse,
 			   field_epsilon(&f.shape));
 		field_close(&f);
 	}
-	is_int(same, 5, "to the bit the same in five layouts");
+	is_int(same, 5, "field: five layouts give bitwise equal velocities");
 	for (unsigned i = 0; i < 5; i++)
 		free(values[i]);
 	f = made(96, 0, flow_usual);
 	fine = furthest(&f, PLACES, NULL);
 	field_close(&f);
 	ok(coarse / fine > 3.7 && coarse / fine < 4.3,
-	   "half as far between points, a quarter of the error: %.2f", coarse / fine);
+	   "field: half the distance between points leaves a quarter of the error: %.2f",
+	   coarse / fine);
 }
 
-/* Where its first bytes are is said in field.h. */
+/* Check the file's layout against field.h. */
 static void layouts(void)
 {
-	/* v = sin x, w = cos x: a point shows its x */
+	/* v = sin x, w = cos x: the velocity gives a point's x */
 	struct field f = made(8, 4, (struct flow){ 0, 1, 0 });
 	const char *data = (const char *)f.file.data + LOAD_START;
 	float point[3];
 	unsigned bad = 0;
 
 	for (unsigned i = 0; i < 8 * 8 * 8; i++) {
-		/* i = 64 brick + place in it, x lowest in both */
+		/* i = 64 * brick + place in the brick; x runs fastest in both */
 		unsigned x = i / 64 % 2 * 4 + i % 4;
 
 		memcpy(point, data + 12 * i, sizeof(point));
 		bad += fabs((double)point[1] - sin(2 * M_PI * x / 8)) > 1e-6 ||
 		       fabs((double)point[2] - cos(2 * M_PI * x / 8)) > 1e-6;
 	}
-	is_int(bad, 0, "bricks: x runs fastest in a brick, and over the bricks");
+	is_int(bad, 0, "field: bricks: x runs fastest within a brick and over the bricks");
 	field_close(&f);
 	f = made(8, 4, (struct flow){ 1, 0, 0 }); /* u = sin z, v = cos z */
 	data = (const char *)f.file.data + LOAD_START;
@@ -199,7 +207,7 @@ static void layouts(void)
 		bad += fabs((double)point[0] - sin(2 * M_PI * z / 8)) > 1e-6 ||
 		       fabs((double)point[1] - cos(2 * M_PI * z / 8)) > 1e-6;
 	}
-	is_int(bad, 0, "z slowest");
+	is_int(bad, 0, "field: bricks: z runs slowest within a brick and over the bricks");
 	field_close(&f);
 }
 
@@ -217,31 +225,32 @@ static void lines(void)
 	lines_trace(&l, &one, NULL);
 	l.load.threads = 7;
 	lines_trace(&l, &other, NULL);
-	ok(one.checksum == other.checksum, "as many threads as there are make no difference");
+	ok(one.checksum == other.checksum,
+	   "lines: the number of threads does not change the checksum");
 	l.load.seed = 2;
 	lines_trace(&l, &other, NULL);
-	ok(one.checksum != other.checksum, "other seeds do");
+	ok(one.checksum != other.checksum, "lines: another seed gives another checksum");
 	lines_begin(&l, 0, p);
 	lines_begin(&l, 1, q);
 	ok(apart(p, q) > 0.01 && p[0] >= 0 && p[0] < 2 * M_PI && q[2] >= 0 && q[2] < 2 * M_PI,
-	   "lines begin in the cube");
-	is_int(lines_check(&l, &check, NULL), 0, "the check");
+	   "lines: streamlines begin within the cube");
+	is_int(lines_check(&l, &check, NULL), 0, "lines_check: can be done");
 	ok(check.steps >= 1 && check.furthest > 0 && check.furthest <= check.bound &&
 		   check.bound <= M_PI / 32 + 2e-9,
-	   "passes: %.3g after %llu steps, %.3g allowed", check.furthest,
+	   "lines_check: passes: %.3g after %llu steps, %.3g allowed", check.furthest,
 	   (unsigned long long)check.steps, check.bound);
 	field_close(&f);
-	/* the file says that it is another flow: as if all of it were damaged */
+	/* the header gives another flow, as if all data were damaged */
 	f = made(32, 0, flow_usual);
 	f.shape.flow.b += 0.2;
 	lines_check(&l, &check, NULL);
 	ok(check.furthest > check.bound,
-	   "and fails where the field is not the flow's: %.3g, %.3g allowed", check.furthest,
-	   check.bound);
+	   "lines_check: fails when the field is of another flow: %.3g, %.3g allowed",
+	   check.furthest, check.bound);
 	field_close(&f);
 	f = made(32, 0, (struct flow){ 0, 0, 0 });
-	is_int(lines_check(&l, &check, NULL), 0, "where nothing moves");
-	ok(check.furthest == 0, "nothing is off");
+	is_int(lines_check(&l, &check, NULL), 0, "lines_check: a flow at rest can be checked");
+	ok(check.furthest == 0, "lines_check: a flow at rest has no error");
 	field_close(&f);
 }
 

@@ -13,12 +13,14 @@ struct flow {
 
 extern const struct flow flow_usual; /* the roots of 3, 2 and 1 */
 
-/* Puts the velocity at P into V; OF: a struct flow, or what else there is. */
+/* Put the velocity at P into V. OF is a struct flow, or the argument of another field. */
 typedef void velocity(const void *of, const double p[3], double v[3]);
 velocity flow_velocity;
 
-/* No velocity is larger, nor is a change of velocity by distance, or the second derivative of one
- * (as vectors of u, v, w). */
+/*
+ * Upper bounds of the speed, of the change of velocity by distance, and of the second derivatives
+ * of the velocity (as vectors of u, v, w).
+ */
 double flow_speed_max(const struct flow *f);
 double flow_lipschitz(const struct flow *f);
 
@@ -26,10 +28,10 @@ double flow_lipschitz(const struct flow *f);
 void rk4_step(velocity *at, const void *of, double p[3], double h);
 
 /*
- * How far apart two paths of RK4 from one point can be after STEPS steps of H, one in this flow and
- * one in a field that nowhere differs from it by more than EPSILON: EPSILON / L (exp(L STEPS H) -
- * 1), as each step stretches the distance by exp(L H) at most, L being the Lipschitz constant, and
- * adds EPSILON / L (exp(L H) - 1).
+ * Upper bound of the distance between two RK4 paths from one point after STEPS steps of H, one in
+ * this flow and one in a field that differs from it by at most EPSILON: EPSILON / L (exp(L STEPS H)
+ * - 1), as each step stretches the distance by exp(L H) at most, L being the Lipschitz constant,
+ * and adds EPSILON / L (exp(L H) - 1).
  */
 double flow_apart(const struct flow *f, double epsilon, double steps, double h);
 

@@ -9,14 +9,17 @@
 
 void lines_begin(const struct lines *l, uint64_t i, double p[3])
 {
-	/* far from each other, as threads are in random.h */
+	/* the seeds of two streamlines lie 2^32 apart, as those of two threads in random.h */
 	uint64_t state = l->load.seed + (i << 32);
 
 	for (unsigned axis = 0; axis < 3; axis++)
 		p[axis] = 2 * M_PI * random_unit(random_split(&state));
 }
 
-/* Added up, so that the order of streamlines does not matter; which of them ends where does. */
+/*
+ * A hash of streamline I and its end point P. Hashes are added: the order of streamlines does not
+ * matter.
+ */
 static uint64_t sum_of(uint64_t i, const double p[3])
 {
 	uint64_t sum = random_mix(i + 1), bits;
@@ -30,7 +33,7 @@ static uint64_t sum_of(uint64_t i, const double p[3])
 
 struct job {
 	const struct lines *lines;
-	uint64_t compare; /* steps, or 0: trace */
+	uint64_t compare; /* steps to compare with the flow; 0: follow and trace */
 	struct part {
 		_Alignas(64) uint64_t checksum;
 		double furthest;
@@ -104,7 +107,7 @@ int lines_check(struct lines *l, struct lines_check *out, struct errbuf *err)
 	double half = M_PI / s->n, epsilon = field_epsilon(s), steps;
 	struct lines_result ignored;
 
-	/* flow_apart() = half, solved for the steps */
+	/* flow_apart() = half, solved for the number of steps */
 	steps = flow_lipschitz(&s->flow) > 0 ? log1p(half * flow_lipschitz(&s->flow) / epsilon) /
 						       flow_lipschitz(&s->flow) / l->h
 					     : 1;

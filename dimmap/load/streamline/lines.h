@@ -5,28 +5,28 @@
 #include "dimmap/load/frame.h"
 #include "dimmap/load/streamline/field.h"
 
-/* What is to be traced. */
+/* The streamlines to trace. */
 struct lines {
 	struct load load;
 	const struct field *field;
 	uint64_t seeds, steps;
-	double h; /* of time, for a step */
+	double h; /* duration of a step */
 };
 
 struct lines_result {
-	/* of all end points: the same for each layout and number of threads */
+	/* of all end points; independent of layout and number of threads */
 	uint64_t checksum;
 	struct load_time time;
 };
 
 struct lines_check {
-	/* that were compared: as many as keep BOUND within half a cell, but at least one */
+	/* steps compared: at least one, and as many as keep BOUND within half a cell */
 	uint64_t steps;
-	/* of end points, in the field and in the flow; and what theory allows */
+	/* largest distance of end points in field and flow, and what theory allows */
 	double furthest, bound;
 };
 
-/* Where streamline I begins, in the cube from 0 to 2 pi. */
+/* The start of streamline I, in the cube from 0 to 2 pi. */
 void lines_begin(const struct lines *l, uint64_t i, double p[3]);
 
 int lines_trace(struct lines *l, struct lines_result *out, struct errbuf *err);

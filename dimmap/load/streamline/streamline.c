@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * streamline: lines through a vector field that may be larger than the memory, by way of a mapped
+ * streamline: lines through a vector field that may be larger than the memory, through a mapped
  * file: the second workload of the DI-MMAP papers (Van Essen et al.) and of Argo NodeOS (Perarnau
  * et al., IPDPS 2017), on a flow whose lines can be calculated without the file.
  */
@@ -68,7 +68,7 @@ static int streamline_make(void *options, struct json_out *j, struct errbuf *err
 const struct load_action streamline_generate = {
 	.load = "streamline",
 	.name = "generate",
-	.does = "make a vector field, of the Arnold-Beltrami-Childress flow",
+	.does = "make a vector field of the Arnold-Beltrami-Childress flow",
 	.options = generate_options,
 	.defaults = &(const struct generate){ .grid = 64 },
 	.size = sizeof(struct generate),
@@ -94,9 +94,10 @@ static int streamline_take_step(void *options, const char *value, struct errbuf 
 static const struct load_option run_options[] = {
 	{ "seeds", LOAD_COUNT, offsetof(struct lines, seeds), "streamlines, from random points",
 	  .min = 1, .max = UINT32_MAX },
-	{ "steps", LOAD_COUNT, offsetof(struct lines, steps), "of each", .min = 1,
+	{ "steps", LOAD_COUNT, offsetof(struct lines, steps), "steps of each streamline", .min = 1,
 	  .max = UINT32_MAX },
-	{ "step", LOAD_OWN, 0, "cells, where the flow is fastest", .take = streamline_take_step },
+	{ "step", LOAD_OWN, 0, "length of a step where the flow is fastest, in cells",
+	  .take = streamline_take_step },
 	LOAD_SEED,
 	{ 0 },
 };

@@ -83,8 +83,8 @@ static struct fuse_attr attributes(uint64_t node)
 }
 
 /*
- * The kernel drops the lock for the first read of a page, but not for the second one: so the first
- * one fails, and the second gets no answer.
+ * Fail the first read of a page, for which the kernel drops the lock, so that it reads again. It
+ * keeps the lock for the second read, which gets no answer.
  */
 static void serve(int fuse, unsigned seconds)
 {
