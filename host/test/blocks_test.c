@@ -168,7 +168,7 @@ int main(void)
 	blocks_free(&b);
 	make_machine();
 	damaged("", "not of this version");
-	damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\n", "cut");
+	damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\n", "truncated");
 	damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\nnode 2 home 0 usable 1 present "
 		"1\nend\n",
 		"bad line");

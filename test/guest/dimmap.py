@@ -584,23 +584,35 @@ def group_nodes():
 
 
 def group_mpi():
-    """MPI messages from and to addresses in a buffer, on one node and on two, and MPI-IO."""
+    """MPI messages from and to addresses in a buffer, on one node and on two, and MPI-IO: to a file
+    of the node, and to one of the shared file system, which has no cache: that is direct I/O, and
+    fails with EFAULT as dimmapfs(5) says."""
     m = one("mpi.json", cpus="4")
     sizes = [1 << (10 + 2 * i) for i in range(8)]
-    want = sorted(
-        [(what, size) for what in ("to", "from", "both") for size in sizes]
-        + [("both", sizes[-1]), ("file", 1 << 20)]
-    )
-    for what, where in (("one node", "-w n0 -N1 -n2 -c2"), ("two nodes", "-N2 -n2 -c4")):
+    messages = [(what, size) for what in ("to", "from", "both") for size in sizes]
+    messages += [("both", sizes[-1])]
+    for what, where, file in (
+        ("one node", "-w n0 -N1 -n2 -c2", "/var/tmp/mpi.io"),
+        ("two nodes", "-N2 -n2 -c4", f"{HOME}/mpi.io"),
+    ):
         r = run(
             f"srun {where} --mpi=pmix --nodeos-manifest={m} bash -c"
-            f" '/usr/libexec/nodeos/test/mapped-mpi $NODEOS_DIMMAP/data {HOME}/mpi.io'",
+            f" '/usr/libexec/nodeos/test/mapped-mpi $NODEOS_DIMMAP/data {file}'",
             timeout=600,
+        )
+        direct = file.startswith(HOME)
+        want = sorted(
+            [(w, n, "ok") for w, n in messages] + [("file", 1 << 20, "wrong" if direct else "ok")]
         )
         found = re.findall(r"^mapped (\w+) (\d+) (\w+)$", r.out, re.M)
         ok(
-            r.code == 0 and sorted((w, int(n)) for w, n, word in found if word == "ok") == want,
-            f"{what}: messages of 1 KiB to 16 MiB and a file are right",
+            r.code == 0 and sorted((w, int(n), word) for w, n, word in found) == want,
+            f"{what}: messages of 1 KiB to 16 MiB are right, and a file unless its I/O is direct",
+            r.text,
+        )
+        ok(
+            ("Bad address" in r.text) == direct,
+            f"{what}: only direct I/O between a mapping and a file is refused",
             r.text,
         )
     all_idle("dimmap, mpi: all nodes are idle at the end")

@@ -866,7 +866,7 @@ def group_pressure():
     )
     before = counters()
     free = {n: meminfo(n, "MemFree") for n in nodes}
-    died = outside = looked = 0
+    died = outside = looked = by_limit = 0
     strange = []
     for i in range(RUNS):
         kind = ("anon", "shm", "/dev/shm/eaten")[i % 3]
@@ -888,12 +888,17 @@ def group_pressure():
             code != 0
             and kills
             and all(
-                k[0] == "CONSTRAINT_MEMCG" and k[2] == "eat" and int(k[3]) not in alive
+                k[0] in ("CONSTRAINT_MEMCG", "CONSTRAINT_MEMORY_POLICY")
+                and k[2] == "eat"
+                and int(k[3]) not in alive
                 for k in kills
             )
             and alive <= eater()
         )
         died += bool(good)
+        # some MiB of a block may be in the CPUs' own lists of free pages: then it is full before
+        # the limit is reached, and the kernel kills among the tasks of these blocks only
+        by_limit += all(k[0] == "CONSTRAINT_MEMCG" for k in kills)
         mine = {n for n in seen if seen[n]}
         outside += len(mine) > 2 or not mine <= kernel.blocks
         looked += bool(mine)
@@ -902,8 +907,8 @@ def group_pressure():
     same(
         died,
         RUNS,
-        f"{RUNS} containers that need twice their blocks: each loses its own ranks, by its own"
-        " limit, and no others",
+        f"{RUNS} containers that need twice their blocks: each loses its own ranks and no others"
+        f" ({by_limit} by their own limit alone)",
     )
     ok(
         outside == 0 and looked >= RUNS * 2 // 3,
@@ -994,7 +999,8 @@ def group_gres():
     ]
     waits = ""
     end = time.time() + 60
-    while time.time() < end and "PENDING" not in waits:
+    # slurmctld gives the reason when it has tried to start the job
+    while time.time() < end and ("PENDING" not in waits or "Reason=None" in waits):
         waits = root(f"scontrol show job {jobs[2]} | grep -E 'JobState|Reason'").out
         time.sleep(0.3)
     ok(
