@@ -434,12 +434,15 @@ def test_hostile():
         ("{}", '"schema" is missing'),
         ({"schema": 2, "kind": "node"}, "this nodeosctl knows schema 1"),
         ({"schema": 1}, '"kind" is missing'),
-        ({"schema": 1, "kind": "plan", "containers": []}, '"plan" is not of a node'),
+        (
+            {"schema": 1, "kind": "plan", "containers": []},
+            '"plan" is not the report of a node or step',
+        ),
         ({"schema": 1, "kind": "node"}, '"node" is missing'),
         ({"schema": 1, "kind": "nodes"}, '"nodes" is missing'),
         (
             {"schema": 1, "kind": "nodes", "nodes": [{"schema": 1, "kind": "nodes", "nodes": []}]},
-            'nodes[0].kind: "nodes" is not of a node',
+            'nodes[0].kind: "nodes" is not the report of a node or step',
         ),
         ('{"schema": 1, "schema": 1}', "a second time"),
         ("[" * 100, "more than 32 objects and arrays"),
