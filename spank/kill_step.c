@@ -9,6 +9,8 @@
 
 #include "host/apart.h"
 
+#define KILL_STEP_TRIES 5
+
 struct order {
 	uint32_t job_id, step_id;
 };
@@ -37,11 +39,25 @@ static int ask_slurmctld(const struct order *o)
 #endif
 }
 
-/* RESULT: an errno, 0 if done. */
+/* RESULT: an errno; 0: done, or the step has ended already. */
 static void kill_step_ask_apart(void *arg, void *result)
 {
-	if (ask_slurmctld(arg) < 0)
+	if (ask_slurmctld(arg) < 0 && errno != ESLURM_ALREADY_DONE)
 		*(int *)result = errno;
+}
+
+/*
+ * slurmstepd kills all processes of its step but itself, so this one, too, when another node or the
+ * user has the step killed at the same time: it is tried again.
+ */
+static enum apart_end kill_step_try(const struct apart *a, int *error)
+{
+	enum apart_end end = APART_FAILED;
+	struct errbuf ignored;
+
+	for (int i = 0; end == APART_FAILED && i < KILL_STEP_TRIES; i++)
+		end = apart_run(a, error, &ignored);
+	return end;
 }
 
 int kill_step(uint32_t job_id, uint32_t step_id)
@@ -54,10 +70,9 @@ int kill_step(uint32_t job_id, uint32_t step_id)
 		.keep_fd = -1,
 		.seconds = KILL_STEP_SECONDS,
 	};
-	struct errbuf ignored;
 	int error = 0;
 
-	switch (apart_run(&a, &error, &ignored)) {
+	switch (kill_step_try(&a, &error)) {
 	case APART_DONE:
 		break;
 	case APART_LATE:

@@ -6,10 +6,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <slurm/slurm_errno.h>
 #include <slurm/slurm_version.h>
 
 #include "base/test/tap.h"
@@ -24,7 +27,9 @@ int slurm_kill_job_step(void *id, uint16_t signal, uint16_t flags);
 int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t signal, uint16_t flags);
 #endif
 
-static enum { AGREES, REFUSES, IS_AWAY } slurmctld;
+static enum { AGREES, REFUSES, IS_AWAY, HAS_ENDED_IT, KILLS_US } slurmctld;
+
+static int *asked; /* by all processes */
 
 static FILE *log_file; /* Slurm's, with the number of slurmstepd's first file */
 
@@ -32,10 +37,14 @@ static int answer(void)
 {
 	fprintf(log_file, "Contacted SlurmctldHost\n");
 	fflush(log_file);
+	++*asked;
 	while (slurmctld == IS_AWAY)
 		pause();
-	errno = EPERM;
-	return slurmctld == AGREES ? 0 : -1;
+	/* as slurmstepd does while the step is killed: at first twice */
+	if (slurmctld == KILLS_US && *asked <= 2)
+		kill(getpid(), SIGKILL);
+	errno = slurmctld == HAS_ENDED_IT ? ESLURM_ALREADY_DONE : EPERM;
+	return slurmctld == AGREES || slurmctld == KILLS_US ? 0 : -1;
 }
 
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
@@ -61,11 +70,22 @@ int main(void)
 	time_t start = time(NULL);
 
 	log_file = dup2(open("/dev/null", O_WRONLY), 3) == 3 ? fdopen(3, "w") : NULL;
+	asked = mmap(NULL, sizeof(*asked), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (asked == MAP_FAILED)
+		return 1;
 	ok(log_file != NULL, "Slurm has its log open as file 3");
 	is_int(kill_step(7, 2), 0, "kill_step: slurmctld kills the step");
 	slurmctld = REFUSES;
 	ok(kill_step(7, 2) == -1 && errno == EPERM,
 	   "kill_step: a refusal of slurmctld gives its errno");
+	slurmctld = HAS_ENDED_IT;
+	is_int(kill_step(7, 2), 0, "kill_step: a step that has ended already needs no kill");
+	slurmctld = KILLS_US;
+	*asked = 0;
+	is_int(kill_step(7, 2), 0,
+	       "kill_step: asks again when its process is killed with the step");
+	is_int(*asked, 3, "kill_step: asks until an answer comes");
 	ok(time(NULL) - start < 10, "kill_step: an answer of slurmctld ends the wait");
 	slurmctld = IS_AWAY;
 	alarm(3 * KILL_STEP_SECONDS);
