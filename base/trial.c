@@ -94,17 +94,17 @@ static bool kill_late(pid_t pid, int alive, unsigned seconds)
 	return rc == 0;
 }
 
-static int trial_judge(int status, bool late, unsigned seconds, struct errbuf *err)
+static int trial_judge(int status, bool late, struct trial_limits limits, struct errbuf *err)
 {
 	int sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
 
 	if (late)
 		return errprintf(err, "the process had not ended after %u seconds",
-				 ELAPSED_PER_CPU_SECOND * seconds);
+				 limits.elapsed_seconds);
 	if (sig == SIGXCPU || sig == SIGKILL)
 		return errprintf(err,
 				 "the process used more than %u seconds of CPU time, or was killed",
-				 seconds);
+				 limits.cpu_seconds);
 	if (sig)
 		return errprintf(err, "the process died of signal %d (%s)", sig, strsignal(sig));
 	/* a sanitizer exits with a status after a crash */
@@ -113,7 +113,7 @@ static int trial_judge(int status, bool late, unsigned seconds, struct errbuf *e
 						    WEXITSTATUS(status));
 }
 
-int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *err)
+int trial_within(struct trial_limits limits, void (*try)(void *arg), void *arg, struct errbuf *err)
 {
 	struct sigaction dfl = { .sa_handler = SIG_DFL }, before;
 	int status = 0, error, alive[2];
@@ -128,10 +128,10 @@ int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *er
 	pid = fork();
 	error = errno;
 	if (pid == 0)
-		trial_child(try, arg, seconds);
+		trial_child(try, arg, limits.cpu_seconds);
 	close(alive[1]);
 	if (pid > 0)
-		late = kill_late(pid, alive[0], ELAPSED_PER_CPU_SECOND * seconds);
+		late = kill_late(pid, alive[0], limits.elapsed_seconds);
 	close(alive[0]);
 	while (pid > 0 && got < 0) {
 		got = waitpid(pid, &status, 0);
@@ -142,5 +142,12 @@ int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *er
 	sigaction(SIGCHLD, &before, NULL);
 	if (got < 0)
 		return errprintf(err, "%s: %s", pid < 0 ? "fork" : "waitpid", strerror(error));
-	return trial_judge(status, late, seconds, err);
+	return trial_judge(status, late, limits, err);
+}
+
+int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *err)
+{
+	struct trial_limits limits = { seconds, ELAPSED_PER_CPU_SECOND * seconds };
+
+	return trial_within(limits, try, arg, err);
 }

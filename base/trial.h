@@ -12,4 +12,11 @@
  */
 int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *err);
 
+struct trial_limits {
+	unsigned cpu_seconds, elapsed_seconds;
+};
+
+/* The same, with another limit of elapsed time: a busy machine runs a process seldom. */
+int trial_within(struct trial_limits limits, void (*try)(void *arg), void *arg, struct errbuf *err);
+
 #endif

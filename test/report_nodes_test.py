@@ -30,7 +30,7 @@ def run(*words, env=None, stdin=None):
         cwd=SCRATCH,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,  # a busy machine runs the sanitizers' build for minutes
         input=stdin,
         env={**os.environ, **(env or {})},
     )
