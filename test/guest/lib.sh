@@ -40,6 +40,26 @@ need_tools () {
 		die "missing here: ${missing[*]}; try: apt-get install ${missing[*]}"
 }
 
+# refuse_configured DIR: dies where configure ran in the source tree: it would refuse another
+# build directory, and its products would count as sources.
+refuse_configured () {
+	[ ! -e "$1/config.status" ] ||
+		die "$1 is configured: run \"make distclean\" there; build in a directory of its own"
+}
+
+# print_sources: prints the files of the current directory that git would commit, each with a NUL,
+# so that a fresh clone and a tree after configure give the same list; without git's files, all.
+print_sources () {
+	local why
+
+	if [ ! -e .git ]; then
+		find . \( -path ./build -o -path ./out \) -prune -o -type f -printf '%P\0'
+		return
+	fi
+	why=$(git rev-parse --git-dir 2>&1 >/dev/null) || die "git cannot list $PWD: $why"
+	git ls-files -co --exclude-standard -z
+}
+
 need_root () {
 	[ "$(id -u)" -eq 0 ] ||
 		die "$1 needs root (chroot, file owners): run it with sudo -E"
