@@ -24,7 +24,12 @@ BLOCKS = blocks(TEXT)
 PROSE = re.sub(r"^(?:<!--.*?-->\n)?```.*?^```$", "", TEXT, flags=re.M | re.S)
 EXAMPLES = "/usr/share/doc/nodeos-tools/examples/"
 # other programs in blocks of the tree, with the words that they may have
-MAKERS = {"autoreconf": [], "make": ["install"]}
+MAKERS = {
+    "autoreconf": [],
+    "make": ["install"],
+    "mkdir": ["-p", "build/plain"],
+    "cd": ["build/plain"],
+}
 
 
 def run(argv, **kw):
@@ -179,8 +184,10 @@ def test_tree():
                 f"guide, line {block.line}: {' '.join(words)} has known words only",
             )
             continue
-        path = os.path.join(SOURCE, program)
-        if program == "./configure":
+        path = os.path.normpath(os.path.join(SOURCE, "build/plain", program))
+        if program != "../../configure":
+            path = os.path.join(SOURCE, program)
+        if program == "../../configure":
             helped = run([path, "--help"], cwd=SOURCE).stdout if os.path.exists(path) else None
         else:
             helped = run([path, "--help"]).stdout if os.access(path, os.X_OK) else None
