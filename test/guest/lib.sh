@@ -167,8 +167,8 @@ archive_sources () {
 		fi
 	done
 	[ -n "$found" ] ||
-		die "none of apt's archives (${uris[*]:-none}) has Debian $GUEST_SUITE; set" \
-			"NODEOS_MIRROR to one that does"
+		die "none of apt's archives (${uris[*]:-none}) has Debian $GUEST_SUITE, or they" \
+			"cannot be reached; set NODEOS_MIRROR to one that has it"
 	archive_line "$found" "$GUEST_SUITE"
 	if archive_has "$found" "$GUEST_SUITE-updates"; then
 		archive_line "$found" "$GUEST_SUITE-updates"
