@@ -44,7 +44,8 @@ need_tools () {
 # build directory, and its products would count as sources.
 refuse_configured () {
 	[ ! -e "$1/config.status" ] ||
-		die "$1 is configured: run \"make distclean\" there; build in a directory of its own"
+		die "$1 is configured: run \"make distclean\" there; build in a directory of its" \
+			own
 }
 
 # print_sources: prints the files of the current directory that git would commit, each with a NUL,
