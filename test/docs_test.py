@@ -436,7 +436,7 @@ def test_built_tool():
         r.stdout,
         r.stderr,
     )
-    commands = re.findall(r"^    \./nodeosctl (.*)$", read("README"), re.M)
+    commands = re.findall(r"^    \S*/nodeosctl (.*)$", read("README"), re.M)
     ok(len(commands) >= 2, "README has commands of nodeosctl")
     for command in commands:
         r = subprocess.run(
