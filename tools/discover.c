@@ -48,6 +48,7 @@ static int write_state(const struct machine *m, const struct blocks *b, struct e
 	machine_free(again);
 	if (rename(tmp, path) < 0)
 		return errprintf(err, "%s: %s", path, strerror(errno));
+	printf("wrote %s\n", path);
 	return 0;
 }
 
