@@ -331,6 +331,12 @@ def test_built_tool():
         "nodeosctl --help lists the commands",
     )
     ok(run(["help"]).stdout == r.stdout, "nodeosctl help prints the same as nodeosctl --help")
+    h = run(["help", "help"])
+    ok(
+        (h.returncode, h.stdout) == (0, r.stdout),
+        "nodeosctl help help prints the same as nodeosctl --help",
+        h.stderr,
+    )
     for command in COMMANDS:
         r = run([command, "--help"])
         ok(

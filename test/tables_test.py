@@ -194,13 +194,42 @@ def test_nodeosctl():
         # as a command: in mdoc's quotes, in backquotes, or at the start of a line of an example
         words = set(
             re.findall(
-                r"(?:^\.Q[lq] |`|^ +(?:\./)?|[$#] )nodeosctl ([a-z-]+)",
+                r"(?:^\.Q[lq] |`|^ +(?:\S+/)?|[$#] )nodeosctl ([a-z-]+)",
                 read(file).replace("\\-", "-"),
                 re.M,
             )
         )
         unknown = words - {"help", *COMMANDS}
         ok(not unknown, f"{file} names existing commands only", sorted(unknown))
+
+
+def test_helpers():
+    """Programs that the plugin starts have a help text, and nodeos-script its own name."""
+    for name in ("nodeos-plan", "nodeos-script"):
+        path = f"{BUILD}/{name}"
+        if not os.access(path, os.X_OK):
+            skip(f"{name} --help", f"{name} is not built")
+            continue
+        ok(printed([path]).startswith(f"Usage: {name}"), f"{name} --help has its own name")
+        wrong = subprocess.run([path, "--none"], capture_output=True, text=True, timeout=60)
+        ok(
+            wrong.returncode == 2 and name in wrong.stderr and "nodeosctl: " not in wrong.stderr,
+            f"{name}: a wrong option exits with 2 and its own name",
+            wrong.stderr,
+        )
+    for name in ("nodeos-noise", "nodeos-dimsim"):
+        path = f"{BUILD}/{name}"
+        if not os.access(path, os.X_OK):
+            skip(f"{name} --version", f"{name} is not built")
+            continue
+        got = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=60)
+        version = re.search(r"AC_INIT\(\[nodeos\], \[([^\]]*)\]", read("configure.ac"))[1]
+        ok(
+            (got.returncode, got.stdout) == (0, f"{name} {version}\n"),
+            f"{name} --version prints its name and version",
+            got.stdout,
+            got.stderr,
+        )
 
 
 def test_daemon():
@@ -626,6 +655,7 @@ def test_messages():
 for test in (
     test_programs,
     test_nodeosctl,
+    test_helpers,
     test_daemon,
     test_library,
     test_isolators,

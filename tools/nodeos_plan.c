@@ -100,11 +100,22 @@ static int tools_helper_run(struct job_plan **plan, struct errbuf *err)
 	return rc;
 }
 
-int main(void)
+static const char plan_usage[] =
+	"Usage: nodeos-plan <INPUT\n"
+	"The plugin of Slurm and nodeosd run it, with the rights of the job's user, to plan a "
+	"job's\n"
+	"containers. For users, \"nodeosctl plan\" shows what a manifest would get.\n";
+
+int main(int argc, char **argv)
 {
 	struct job_plan *plan = NULL;
 	struct errbuf err = { 0 };
+	bool help = argc > 1 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0);
 
+	if (argc > 1) {
+		fputs(plan_usage, help ? stdout : stderr);
+		return help ? 0 : 2;
+	}
 	/* hwloc's plugins (libxml2, GPUs, X11) take five times as long as planning, at every
 	 * launch, and add nothing about cores and memory: the built-in parts read XML and Linux. */
 	setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);

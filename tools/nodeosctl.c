@@ -95,14 +95,16 @@ static int run_command(int argc, char **argv)
 	return status;
 }
 
-/* nodeosctl help [COMMAND] prints the same as COMMAND --help. */
+/* nodeosctl help [COMMAND] prints the same as COMMAND --help; help is no command of the table. */
 static int help(int argc, char **argv)
 {
 	char option[] = "--help", *words[] = { argc > 1 ? argv[1] : NULL, option, NULL };
 
 	if (argc > 2)
 		return tool_error(2, "help: expected one COMMAND (see nodeosctl --help)");
-	return argc > 1 ? run_command(2, words) : usage(stdout);
+	if (argc < 2 || strcmp(argv[1], "help") == 0)
+		return usage(stdout);
+	return run_command(2, words);
 }
 
 int main(int argc, char **argv)

@@ -25,6 +25,10 @@ int tool_support_bundle(int argc, char **argv);
 int tool_unprovision(int argc, char **argv);
 int tool_verify(int argc, char **argv);
 
+/* Make the messages of a program that runs one command only begin with its own NAME, which the
+ * caller owns, instead of "nodeosctl" and the command. */
+void tool_set_program(const char *name);
+
 /*
  * Print a message on standard error, always one line (base/printable.h); returns STATUS.
  * tool_message() prints one that begins with its place, as a compiler's does; tool_error() prints

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "config.h"
 #include "dimmap/sim/bounds.h"
 #include "dimmap/sim/options.h"
 
@@ -165,6 +166,10 @@ int main(int argc, char **argv)
 	struct errbuf err;
 	int parsed = sim_options_parse(&o, argc, argv, &err);
 
+	if (parsed == 2) {
+		puts("nodeos-dimsim " VERSION);
+		return 0;
+	}
 	if (parsed > 0) {
 		fputs(options_usage, stdout);
 		return 0;

@@ -27,6 +27,7 @@ const char options_usage[] =
 	"  -g, --svg=FILE         also draw hits against sizes\n"
 	"  -q, --progress         print the progress\n"
 	"  -h, --help             print this\n"
+	"  -V, --version          print the version\n"
 	"without TRACE:\n"
 	"  -t, --pattern=PATTERN  uniform, scan, zipf:A, drift:A (zipf whose pages change), loop:H "
 	"(a scan, with\n"
@@ -39,14 +40,23 @@ const char options_usage[] =
 	"Exit status: 0 done, 1 a file could not be read or written, 2 wrong usage.\n";
 
 static const struct option longs[] = {
-	{ "policy", required_argument, NULL, 'p' }, { "pages", required_argument, NULL, 'n' },
-	{ "batch", required_argument, NULL, 'b' },  { "fill", required_argument, NULL, 'f' },
-	{ "pools", required_argument, NULL, 'k' },  { "victims", required_argument, NULL, 'v' },
-	{ "json", no_argument, NULL, 'j' },	    { "svg", required_argument, NULL, 'g' },
-	{ "progress", no_argument, NULL, 'q' },	    { "pattern", required_argument, NULL, 't' },
-	{ "size", required_argument, NULL, 's' },   { "accesses", required_argument, NULL, 'a' },
-	{ "writes", required_argument, NULL, 'w' }, { "seed", required_argument, NULL, 'x' },
-	{ "help", no_argument, NULL, 'h' },	    { 0 },
+	{ "policy", required_argument, NULL, 'p' },
+	{ "pages", required_argument, NULL, 'n' },
+	{ "batch", required_argument, NULL, 'b' },
+	{ "fill", required_argument, NULL, 'f' },
+	{ "pools", required_argument, NULL, 'k' },
+	{ "victims", required_argument, NULL, 'v' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "svg", required_argument, NULL, 'g' },
+	{ "progress", no_argument, NULL, 'q' },
+	{ "pattern", required_argument, NULL, 't' },
+	{ "size", required_argument, NULL, 's' },
+	{ "accesses", required_argument, NULL, 'a' },
+	{ "writes", required_argument, NULL, 'w' },
+	{ "seed", required_argument, NULL, 'x' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ 0 },
 };
 
 static int all_policies(struct options *o)
@@ -197,9 +207,11 @@ int sim_options_parse(struct options *o, int argc, char **argv, struct errbuf *e
 	if (each_word(o, "1%,2%,5%,10%,25%,50%", options_add_size, err) < 0)
 		return -1;
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":p:n:b:f:k:v:jg:qt:s:a:w:x:h", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, ":p:n:b:f:k:v:jg:qt:s:a:w:x:hV", longs, NULL)) != -1) {
 		if (c == 'h')
 			return 1;
+		if (c == 'V')
+			return 2;
 		if (c == '?' || c == ':')
 			return option_refuse(err, c, argv);
 		if (sim_options_take(o, c, optarg, err) < 0)

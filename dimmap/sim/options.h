@@ -31,7 +31,7 @@ struct options {
 
 extern const char options_usage[];
 
-/* Returns 0, 1 for --help, or -1 with ERR for wrong usage. */
+/* Returns 0, 1 for --help, 2 for --version, or -1 with ERR for wrong usage. */
 int sim_options_parse(struct options *o, int argc, char **argv, struct errbuf *err);
 
 /* Fill SIZE for PAGES pages in use: ascending, each once. Returns their number. */

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "config.h"
 #include "host/policy.h"
 #include "tools/noise/gaps.h"
 
@@ -38,6 +39,7 @@ static const char usage_text[] =
 	"  -p, --plot=FILE.svg  also draw a picture; %r in its name becomes the rank "
 	"($SLURM_PROCID, or 0)\n"
 	"  -h, --help           print this\n"
+	"  -V, --version        print the version\n"
 	"\n"
 	"Each rank of srun measures separately. Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
@@ -311,13 +313,14 @@ int main(int argc, char **argv)
 		{ "json", no_argument, NULL, 'j' },
 		{ "plot", required_argument, NULL, 'p' },
 		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },
 		{ 0 },
 	};
 	struct options o = { .seconds = 10, .microseconds = 1000, .threshold = 10 };
 	double d;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "w::s:t:jp:h", longs, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "w::s:t:jp:hV", longs, NULL)) != -1) {
 		switch (c) {
 		case 'w':
 			o.work = true;
@@ -343,6 +346,9 @@ int main(int argc, char **argv)
 			break;
 		case 'h':
 			fputs(usage_text, stdout);
+			return 0;
+		case 'V':
+			puts("nodeos-noise " VERSION);
 			return 0;
 		default:
 			fputs(usage_text, stderr);

@@ -40,6 +40,7 @@ int main(void)
 {
 	static char large[65536];
 	char check[] = "check", missing[] = "/nonexistent/" HOSTILE;
+	char option[] = "--jso-n", *wrong[] = { check, option, NULL };
 	char *argv[] = { check, missing, NULL };
 	int status;
 
@@ -56,6 +57,21 @@ int main(void)
 	status = tool_message(1, "%s:1:2: wrong", HOSTILE);
 	is(captured(), SHOWN ":1:2: wrong\n", "tool_message: one line, no ESC");
 	is_int(status, 1, "tool_message returns the status");
+	tool_set_program("nodeos-script");
+	capture();
+	tool_wrong("ignored", "no file");
+	tool_error(1, "no memory");
+	is(captured(),
+	   "nodeos-script: no file (see nodeos-script --help)\nnodeos-script: no memory\n",
+	   "tool_set_program: messages name the program");
+	capture();
+	status = tool_check(2, wrong);
+	is(captured(),
+	   "nodeos-script: unrecognized option '--jso-n'\nnodeos-script: see nodeos-script "
+	   "--help\n",
+	   "tool_set_program: messages on options name the program");
+	is_int(status, 2, "tool_set_program: a wrong option returns 2");
+	tool_set_program(NULL);
 	memset(large, 'x', sizeof(large) - 1);
 	capture();
 	tool_error(1, "%s", large);
