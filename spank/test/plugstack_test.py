@@ -406,7 +406,16 @@ def test_maintainer_scripts():
         )
 
 
-for test in (test_enable, test_series, test_disable, test_maintainer_scripts):
+def test_usage():
+    p = subprocess.run([TOOL, "--root"], capture_output=True, text=True)
+    ok(
+        p.returncode == 2 and "--root needs a DIR" in p.stderr,
+        "--root without a value is wrong usage with a message of its own",
+        p.stderr,
+    )
+
+
+for test in (test_usage, test_enable, test_series, test_disable, test_maintainer_scripts):
     test()
 print(f"1..{number}")
 sys.exit(failures > 0)
