@@ -25,6 +25,7 @@ INSTALLED = [
     "host",
     "serviceos",
     "container",
+    "contention",
     "launch",
     "report",
     "control",
@@ -47,6 +48,7 @@ ALLOWED = {
     ],  # of dimmap the ioctl numbers only, see ONLY
     "serviceos": ["base", "topology", "host"],
     "container": CORE,
+    "contention": CORE + ["container"],
     "launch": CORE + ["serviceos", "container"],
     "report": CORE + ["serviceos", "container"],
     "control": CORE + ["container", "report"],
