@@ -34,6 +34,7 @@ PAGES = (
     *(f"nodeosctl-{command}.1" for command in COMMANDS),
     "nodeos-dimsim.1",
     "nodeos-diagnostics.7",
+    "nodeos-events.5",
     "nodeos-mpirun.1",
     "nodeos-noise.1",
     "nodeos.conf.5",

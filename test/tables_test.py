@@ -547,6 +547,10 @@ def test_files():
         for f in re.search(r"^dist_schema_DATA = (.*)$", make, re.M).group(1).split()
     }
     known |= {
+        "/usr/share/nodeos/events.d/" + os.path.basename(f)
+        for f in re.search(r"^dist_events_DATA = (.*)$", make, re.M).group(1).split()
+    }
+    known |= {
         "/etc/bash_completion.d/" + os.path.basename(f)
         for f in re.search(r"^dist_bashstart_DATA = (.*)$", make, re.M).group(1).split()
     }

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTENTION_EVENTS_H
+#define NODEOS_CONTENTION_EVENTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/errbuf.h"
+
+/*
+ * Which events of a processor stand for "instructions" and "requests of the last-level cache to
+ * memory, prefetches included": rows of the files events.d (nodeos-events(5)), parsed and chosen by
+ * the processor's identity. Pure: the caller reads the files and the identity.
+ */
+#define EVENTS_FILE_MAX (256 * 1024) /* bytes of a file that a caller should read */
+#define EVENTS_ROWS_MAX 256 /* of a table */
+#define EVENTS_MISSES_MAX 3 /* addends */
+#define EVENTS_REMOTE_MAX 2
+#define EVENTS_RANGES_MAX 8 /* of models, or MIDRs */
+#define EVENTS_VENDOR_MAX 16 /* bytes with the final NUL, here and below */
+#define EVENTS_NAME_MAX 32
+#define EVENTS_SOURCE_MAX 128
+#define EVENTS_NOTE_MAX 256
+
+/* How near the row's misses are to all lines that memory gave to this task. */
+enum events_quality {
+	EVENTS_A, /* all fills from memory, those of all prefetchers among them */
+	EVENTS_A_MINUS, /* as A, with a reservation that the note has */
+	EVENTS_B, /* demand and the prefetches of a core's own caches, not those of the LLC */
+	EVENTS_B_MINUS, /* as B, with a reservation that the note has */
+	EVENTS_C, /* demand reads only */
+	EVENTS_X, /* no event of the LLC: such a rank's class stays unknown */
+	EVENTS_QUALITIES /* how many there are; no quality itself */
+};
+
+/* "A", "A-", "B", "B-", "C", "X". */
+const char *events_quality_name(enum events_quality q);
+
+/* A processor: of x86 vendor, family, model and stepping, of ARM the register MIDR. */
+struct cpu_identity {
+	char vendor[EVENTS_VENDOR_MAX]; /* "": it is the MIDR */
+	unsigned family, model;
+	unsigned stepping; /* CPU_STEPPING_UNKNOWN: matches rows for all steppings only */
+	uint64_t midr;
+};
+#define CPU_STEPPING_UNKNOWN 0xffffu
+
+/*
+ * Parse "VENDOR-FAMILY-MODEL[-STEPPING]" (family decimal, the others hexadecimal, as perf has it:
+ * "GenuineIntel-6-6A-6") or a MIDR ("0x00000000410fd0c1"). Returns 0, or -1.
+ */
+int cpu_identity_parse(struct cpu_identity *out, const char *text, struct errbuf *err);
+
+/* An event for PERF_TYPE_RAW. */
+struct counter_event {
+	uint64_t config, config1;
+	char source[EVENTS_SOURCE_MAX]; /* its name in the kernel's tables; "": the row has none */
+	char libpfm[EVENTS_SOURCE_MAX]; /* its name in libpfm4; "" as above */
+};
+
+struct events_range {
+	unsigned first, last;
+};
+
+struct events_row {
+	/* which processors: models and steppings of x86, or
+	 * n_ranges MIDRs */
+	char vendor[EVENTS_VENDOR_MAX]; /* "": MIDRs */
+	unsigned family;
+	unsigned n_ranges;
+	struct events_range model[EVENTS_RANGES_MAX];
+	bool has_stepping;
+	struct events_range stepping;
+	uint64_t midr[EVENTS_RANGES_MAX];
+
+	char name[EVENTS_NAME_MAX];
+	enum events_quality quality;
+	struct counter_event instructions;
+	struct counter_event misses[EVENTS_MISSES_MAX]; /* their sum is meant */
+	unsigned n_misses; /* 1 at least */
+	struct counter_event remote[EVENTS_REMOTE_MAX]; /* the same, of other memory nodes */
+	unsigned n_remote; /* 0: not known */
+	char note[EVENTS_NOTE_MAX]; /* ""; one printable line */
+};
+
+/*
+ * Parse the row in the LEN bytes of TEXT, as the value of a key has it: clauses are separated by
+ * ";", or by a line's end and a blank. Returns 0, or -1 with "line N, column N: WHAT: expected
+ * WORDS"; *ROW is then undefined.
+ */
+int events_row_parse(struct events_row *row, const char *text, size_t len, struct errbuf *err);
+
+/* Write ROW as one line that events_row_parse() makes the same row of. */
+void events_row_print(FILE *f, const struct events_row *row);
+
+/* Is ROW for this processor? */
+bool events_row_matches(const struct events_row *row, const struct cpu_identity *cpu);
+
+/* Rows in the order of their files. { NULL, 0 } is an empty table. */
+struct events_table {
+	struct events_row *row;
+	unsigned n;
+};
+
+/*
+ * Append the rows of a file NAME, whose LEN bytes are TEXT. Returns 0, or -1 with
+ * "NAME:LINE:COLUMN: WHAT: expected WORDS"; the table is then as before. A name of a row that the
+ * table has already is refused.
+ */
+int events_table_add(struct events_table *t, const char *name, const char *text, size_t len,
+		     struct errbuf *err);
+void events_table_free(struct events_table *t);
+
+/* The first row for this processor, or NULL: it has no counters that are known. */
+const struct events_row *events_table_find(const struct events_table *t,
+					   const struct cpu_identity *cpu);
+
+#endif
