@@ -65,8 +65,8 @@ static int is_rep_string(const uint8_t *code, size_t len)
 	return 0;
 }
 
-/* What TB is; MARKER runs, with the marker's number as its argument, whenever a program executes
- * one of TB's markers. */
+/* What TB is; MARKER, unless NULL, runs with the marker's number as its argument whenever a program
+ * executes one of TB's markers. */
 static struct block *block_of(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t marker)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
@@ -82,7 +82,7 @@ static struct block *block_of(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_
 	for (size_t i = 0; i < n; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		size_t len = insn_bytes(insn, code, sizeof(code));
-		int mark = b->kernel ? -1 : marker_id(code, len);
+		int mark = b->kernel || !marker ? -1 : marker_id(code, len);
 
 		if (mark >= 0)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, marker, QEMU_PLUGIN_CB_NO_REGS,
@@ -106,8 +106,9 @@ static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 /* BLOCK runs, with its struct block, whenever a block is executed, and MARKER as above. Returns how
  * many CPUs there are; -1: too many. */
-static int watch_blocks(qemu_plugin_id_t id, const qemu_info_t *info,
-			qemu_plugin_vcpu_udata_cb_t block, qemu_plugin_vcpu_udata_cb_t marker)
+static inline int watch_blocks(qemu_plugin_id_t id, const qemu_info_t *info,
+			       qemu_plugin_vcpu_udata_cb_t block,
+			       qemu_plugin_vcpu_udata_cb_t marker)
 {
 	if (info->system.smp_vcpus > CPUS_MAX)
 		return -1;

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What the plugin of QEMU writes and the guest's module reads: BAR 2 of an ivshmem-plain device,
+ * little endian. A header of SIMLLC_HEAD bytes, then of each vCPU a record of SIMLLC_RECORD bytes:
+ * __u64 count[SIMLLC_COUNTERS][2], of user and of kernel code. Only the vCPU's own thread writes
+ * its record. The counters are disjoint, so that an event is a set of them and its count their sum.
+ */
+#ifndef SIMLLC_ABI_H
+#define SIMLLC_ABI_H
+
+#include <linux/types.h>
+
+#define SIMLLC_MAGIC 0x434c4c53u /* "SLLC" */
+#define SIMLLC_VERSION 1
+#define SIMLLC_HEAD 4096
+#define SIMLLC_RECORD 256
+#define SIMLLC_CPUS 256
+#define SIMLLC_BYTES 0x100000 /* of the BAR: a power of two */
+
+enum simllc_counter {
+	SIMLLC_INSTRUCTIONS,
+	SIMLLC_REFERENCES, /* accesses that the first-level cache does not answer */
+	SIMLLC_STALL_NS, /* that the model of time let the vCPU stand still */
+	SIMLLC_FILLS, /* lines from memory: 8 counters, SIMLLC_FILLS + simllc_fill bits */
+	SIMLLC_COUNTERS = SIMLLC_FILLS + 8
+};
+
+enum simllc_fill {
+	SIMLLC_REMOTE = 1, /* from the memory of another NUMA node than the vCPU's */
+	SIMLLC_WRITE = 2, /* for a store, not a load */
+	SIMLLC_PREFETCH = 4 /* by the cache's prefetcher, at a miss of such an access */
+};
+
+struct simllc_head {
+	__u32 magic;
+	__u32 version;
+	__u32 cpus;
+	__u32 cpus_per_cache;
+	__u32 line; /* bytes */
+	__u32 ways;
+	__u64 sets; /* that are simulated: of the cache's, one in 2^sample */
+	__u32 sample;
+	__u32 prefetch;
+};
+
+#endif

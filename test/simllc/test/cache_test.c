@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* The model of the cache against one of lists with the time of each use, and by hand. */
+#include "test/simllc/cache.h"
+
+#include "base/test/tap.h"
+
+#include <pthread.h>
+
+enum { OLD_SETS = 64, OLD_WAYS = 16, PAGE_LINES = CACHE_PAGE / CACHE_LINE };
+
+/* The other model: what is in each set, and when it was last used. */
+struct oracle {
+	struct cache_shape shape;
+	unsigned sets, have[OLD_SETS];
+	uint64_t line[OLD_SETS][OLD_WAYS], used[OLD_SETS][OLD_WAYS], now;
+};
+
+/* Index of the line in its set; -1: it is not there. */
+static int place_of(const struct oracle *o, unsigned set, uint64_t line)
+{
+	for (unsigned i = 0; i < o->have[set]; i++)
+		if (o->line[set][i] == line)
+			return (int)i;
+	return -1;
+}
+
+static void bring(struct oracle *o, unsigned set, uint64_t line)
+{
+	unsigned to = 0;
+
+	if (o->have[set] < o->shape.ways) {
+		to = o->have[set]++;
+	} else {
+		for (unsigned i = 1; i < o->shape.ways; i++)
+			if (o->used[set][i] < o->used[set][to])
+				to = i;
+	}
+	o->line[set][to] = line;
+	o->used[set][to] = ++o->now;
+}
+
+static unsigned set_of(const struct oracle *o, uint64_t line)
+{
+	return (unsigned)(line / (1u << o->shape.sample) % o->sets);
+}
+
+static unsigned oracle_access(struct oracle *o, uint64_t line)
+{
+	unsigned set = set_of(o, line), result = CACHE_SAMPLED;
+	int at = place_of(o, set, line);
+
+	if (line % (1u << o->shape.sample))
+		return 0;
+	if (at >= 0) {
+		o->used[set][at] = ++o->now;
+		return result;
+	}
+	bring(o, set, line);
+	result |= CACHE_MISS;
+	if (o->shape.prefetch && (line + 1) % PAGE_LINES &&
+	    place_of(o, set_of(o, line + 1), line + 1) < 0) {
+		bring(o, set_of(o, line + 1), line + 1);
+		result |= CACHE_PREFETCHED;
+	}
+	return result;
+}
+
+static uint32_t state = 1;
+
+static uint32_t draw(uint32_t below)
+{
+	state = state * 1664525 + 1013904223;
+	return (state >> 8) % below;
+}
+
+/* Some lines are near the last one, some in a small part, others anywhere. */
+static uint64_t next_line(uint64_t last, uint32_t lines)
+{
+	switch (draw(4)) {
+	case 0:
+		return draw(lines);
+	case 1:
+		return draw(lines / 8 + 1);
+	default:
+		return (last + draw(3)) % lines;
+	}
+}
+
+static void test_one_shape(struct cache_shape shape, unsigned sets)
+{
+	static struct oracle o;
+	struct cache *c;
+	uint64_t line = 0;
+	int wrong = 0, n;
+
+	shape.size = (uint64_t)CACHE_LINE * shape.ways * sets << shape.sample;
+	c = cache_new(&shape);
+	o = (struct oracle){ .shape = shape, .sets = sets };
+	for (n = 0; c && n < 20000 && !wrong; n++) {
+		line = next_line(line, 3 * shape.ways * sets << shape.sample);
+		wrong = cache_access(c, line) != oracle_access(&o, line);
+	}
+	ok(c && !wrong, "%u sets of %u ways, 1 of %u lines%s: %d random accesses as with lists",
+	   sets, shape.ways, 1u << shape.sample, shape.prefetch ? ", prefetch" : "", n);
+	cache_free(c);
+}
+
+static void test_oracle(void)
+{
+	static const unsigned ways[] = { 1, 2, 3, 16 }, sets[] = { 1, 3, 8, 64 };
+
+	for (unsigned i = 0; i < 4; i++)
+		for (unsigned k = 0; k < 4; k++) {
+			test_one_shape((struct cache_shape){ 0, ways[i], 0, false }, sets[k]);
+			test_one_shape((struct cache_shape){ 0, ways[i], 0, true }, sets[k]);
+			test_one_shape((struct cache_shape){ 0, ways[i], 2, false }, sets[k]);
+		}
+}
+
+struct counts {
+	uint64_t sampled, misses, prefetched;
+};
+
+/* Access lines FIRST, FIRST + STEP, ...: N of them. */
+static struct counts scan(struct cache *c, uint64_t first, uint64_t step, uint64_t n)
+{
+	struct counts found = { 0 };
+
+	for (uint64_t i = 0; i < n; i++) {
+		unsigned result = cache_access(c, first + i * step);
+
+		found.sampled += (result & CACHE_SAMPLED) != 0;
+		found.misses += (result & CACHE_MISS) != 0;
+		found.prefetched += (result & CACHE_PREFETCHED) != 0;
+	}
+	return found;
+}
+
+/* 64 KiB in 16 ways: 64 sets, 1,024 lines. */
+static const struct cache_shape small = { 1 << 16, 16, 0, false };
+
+static void test_scans(void)
+{
+	struct cache *c = cache_new(&small);
+
+	is_int((long long)cache_sets(&small), 64, "64 KiB in 16 ways are 64 sets");
+	is_int((long long)scan(c, 0, 1, 1024).misses, 1024, "a scan misses once a line");
+	is_int((long long)scan(c, 0, 1, 1024).misses, 0,
+	       "a scan within the size misses in its first pass only");
+	is_int((long long)scan(c, 0, 1, 4096).misses, 4096 - 1024,
+	       "a scan of four times the size finds what the one before left");
+	is_int((long long)scan(c, 0, 1, 4096).misses, 4096, "and in later passes misses each line");
+	cache_free(c);
+}
+
+static void test_conflicts(void)
+{
+	struct cache *c = cache_new(&small);
+
+	scan(c, 5, 64, 16);
+	is_int((long long)scan(c, 5, 64, 16).misses, 0, "16 lines of one set stay in 16 ways");
+	scan(c, 5, 64, 17);
+	is_int((long long)scan(c, 5, 64, 17).misses, 17,
+	       "17 lines of one set drive each other out");
+	is_int((long long)scan(c, 6, 64, 16).misses, 16, "the next set is another one");
+	is_int((long long)scan(c, 6, 64, 16).misses, 0, "and has its lines yet");
+	cache_free(c);
+}
+
+/* Two ways, one set: a b a c: the b goes. */
+static void test_lru(void)
+{
+	struct cache *c = cache_new(&(struct cache_shape){ 2 * CACHE_LINE, 2, 0, false });
+
+	scan(c, 10, 1, 2);
+	cache_access(c, 10);
+	cache_access(c, 30);
+	is_int(cache_access(c, 10), CACHE_SAMPLED, "the line used last stays");
+	is_int(cache_access(c, 11), CACHE_SAMPLED | CACHE_MISS, "the other one has gone");
+	cache_free(c);
+}
+
+static void test_prefetch(void)
+{
+	struct cache_shape shape = small;
+	struct cache *c;
+	struct counts found;
+
+	shape.prefetch = true;
+	c = cache_new(&shape);
+	found = scan(c, 0, 1, 4096);
+	is_int((long long)found.misses, 2048, "with the next line, a scan misses every other line");
+	is_int((long long)found.prefetched, 2048, "and the others come by prefetch");
+	is_int(cache_access(c, 100 * PAGE_LINES - 1), CACHE_SAMPLED | CACHE_MISS,
+	       "the last line of a page brings none of the next page");
+	found = scan(c, 200 * PAGE_LINES, 2, 32);
+	is_int((long long)(found.misses + found.prefetched), 64,
+	       "each second line: as many fills again that no access needs");
+	cache_access(c, 301 * PAGE_LINES + 1);
+	is_int(cache_access(c, 301 * PAGE_LINES), CACHE_SAMPLED | CACHE_MISS,
+	       "a next line that is there already is not fetched");
+	cache_free(c);
+}
+
+static void test_sample(void)
+{
+	struct cache_shape shape = { 1 << 16, 16, 3, false };
+	struct cache *c = cache_new(&shape);
+	struct counts found = scan(c, 0, 1, 4096);
+
+	is_int((long long)cache_sets(&shape), 8, "1 of 8 lines: 8 sets of 64");
+	is_int((long long)found.sampled, 512, "1 of 8 lines is simulated");
+	is_int((long long)found.misses * 8, 4096, "times 8, the misses are those of the scan");
+	scan(c, 0, 1, 1024);
+	is_int((long long)scan(c, 0, 1, 1024).misses, 0, "the size is that of the whole cache");
+	cache_free(c);
+}
+
+static void test_shapes(void)
+{
+	static const struct cache_shape bad[] = {
+		{ 0, 16, 0, false }, /* nothing */
+		{ 1 << 16, 0, 0, false },   { (1 << 16) + 64, 16, 0, false }, /* no whole set */
+		{ 1 << 16, 16, 7, false }, /* 64 sets have no 128th */
+		{ 1 << 16, 16, 70, false },
+	};
+
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		ok(!cache_new(&bad[i]), "shape %u is refused", i);
+	is_int((long long)cache_sets(&(struct cache_shape){ 33 << 20, 11, 0, false }), 49152,
+	       "sets need be no power of two");
+}
+
+struct worker {
+	struct cache *cache;
+	uint64_t first, misses;
+};
+
+static void *scan_often(void *arg)
+{
+	struct worker *w = arg;
+
+	for (int i = 0; i < 100000; i++)
+		w->misses += scan(w->cache, w->first, 2, 8).misses;
+	return NULL;
+}
+
+/* Both work in one set, and together have as many lines as there is room for. */
+static void test_threads(void)
+{
+	struct cache *c = cache_new(&(struct cache_shape){ 16 * CACHE_LINE, 16, 0, false });
+	struct worker w[2] = { { c, 0, 0 }, { c, 1, 0 } };
+	pthread_t other;
+
+	if (pthread_create(&other, NULL, scan_often, &w[1]) != 0)
+		bail("no thread");
+	scan_often(&w[0]);
+	pthread_join(other, NULL);
+	is_int((long long)(w[0].misses + w[1].misses), 16, "two threads in a set lose no line");
+	cache_free(c);
+}
+
+static void test_l1(void)
+{
+	static struct l1 l1;
+	int hits = 0;
+
+	for (uint64_t i = 0; i < 1024; i++)
+		hits += l1_access(&l1, i / 2);
+	is_int(hits, 512, "the first level has each line at its second access");
+	hits = 0;
+	for (uint64_t i = 0; i < 512; i++)
+		hits += l1_access(&l1, i);
+	is_int(hits, 512, "32 KiB stay");
+	l1_access(&l1, 0);
+	l1_access(&l1, 1024);
+	ok(l1_access(&l1, 0) && !l1_access(&l1, 256), "of three lines in a set the oldest goes");
+	l1_clear(&l1);
+	ok(!l1_access(&l1, 0), "it can be emptied");
+}
+
+int main(void)
+{
+	test_oracle();
+	test_scans();
+	test_conflicts();
+	test_lru();
+	test_prefetch();
+	test_sample();
+	test_shapes();
+	test_threads();
+	test_l1();
+	return tap_done();
+}
