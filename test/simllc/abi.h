@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the plugin of QEMU writes and the guest's module reads: BAR 2 of an ivshmem-plain device,
- * little endian. A header of SIMLLC_HEAD bytes, then of each vCPU a record of SIMLLC_RECORD bytes:
- * __u64 count[SIMLLC_COUNTERS][2], of user and of kernel code. Only the vCPU's own thread writes
- * its record. The counters are disjoint, so that an event is a set of them and its count their sum.
+ * What the plugin of QEMU writes and the guest's module reads, but for one word: BAR 2 of an
+ * ivshmem-plain device, little endian. A header of SIMLLC_HEAD bytes, then of each vCPU a record of
+ * SIMLLC_RECORD bytes: __u64 count[SIMLLC_COUNTERS][2], of user and of kernel code. Only the vCPU's
+ * own thread writes its record. The counters are disjoint, so that an event is a set of them and
+ * its count their sum.
  */
 #ifndef SIMLLC_ABI_H
 #define SIMLLC_ABI_H
@@ -41,6 +42,7 @@ struct simllc_head {
 	__u64 sets; /* that are simulated: of the cache's, one in 2^sample */
 	__u32 sample;
 	__u32 prefetch;
+	__u32 has_time; /* by the module, while it is loaded: 1, misses cost time */
 };
 
 #endif

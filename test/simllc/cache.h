@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A model of a set-associative cache with LRU replacement, of lines of 64 bytes. It has no notion of
- * time, of data or of who accesses it. Threads may access one cache at the same time.
+ * A model of a set-associative cache with LRU replacement, of lines of 64 bytes. It has no notion
+ * of time, of data or of who accesses it. Threads may access one cache at the same time.
  */
 #ifndef SIMLLC_CACHE_H
 #define SIMLLC_CACHE_H
@@ -39,7 +39,8 @@ unsigned cache_access(struct cache *, uint64_t line);
 
 /*
  * The filter before it, a first-level cache of one CPU: 32 KiB, 2 ways, LRU. All zeros: empty. One
- * thread at a time. It may hold lines by virtual address, and has to be cleared when mappings change.
+ * thread at a time. It may hold lines by virtual address, and has to be cleared when mappings
+ * change.
  */
 enum { L1_SETS = 256 };
 

@@ -17,7 +17,7 @@ struct memory {
 	int64_t miss_ns; /* a line from memory */
 	int64_t remote_ns; /* what it costs more from another node */
 	int64_t node_ns; /* the least time between two lines from one node */
-	int64_t free_at[MEMORY_NODES]; /* when the node's controller has done all that it was given */
+	int64_t free_at[MEMORY_NODES]; /* when the node's controller has done its work */
 };
 
 /* How an emulator numbers memory: without a hole, RAM alone. */
@@ -39,9 +39,9 @@ bool memory_has_time(const struct memory *);
 int64_t memory_enqueue(struct memory *, int node, unsigned lines, int64_t now);
 
 /*
- * Nanoseconds that a CPU has to stand still which had DEBT to stand before, and now gets LINES lines
- * from the node at time NOW. Latencies add up; the queue of the node's controller is waited for once,
- * whoever filled it. Threads may call this at the same time.
+ * Nanoseconds that a CPU has to stand still which had DEBT to stand before, and now gets LINES
+ * lines from the node at time NOW. Latencies add up; the queue of the node's controller is waited
+ * for once, whoever filled it. Threads may call this at the same time.
  */
 int64_t memory_charge(struct memory *, int node, bool remote, unsigned lines, int64_t now,
 		      int64_t debt);

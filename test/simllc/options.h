@@ -17,7 +17,7 @@ struct options {
 
 /*
  * Parse the words for a machine with so many vCPUs. Returns 0; -1 with a sentence in ERROR, of
- * SIZE bytes: a word that is not known, twice there, or not in its limits, or a cache that cannot be.
+ * SIZE bytes: a word that is not known, twice there or not in its limits, or an impossible cache.
  */
 int options_parse(struct options *, int n, char **words, unsigned cpus, char *error, size_t size);
 

@@ -2,8 +2,8 @@
 /*
  * A plugin of QEMU's emulator (TCG) that simulates a last-level cache for each group of vCPUs, on
  * physical addresses, while all of them run in parallel, and keeps counters of each vCPU in a file
- * (abi.h) that the guest sees as BAR 2 of an ivshmem-plain device. README has the options and what is
- * not simulated.
+ * (abi.h) that the guest sees as BAR 2 of an ivshmem-plain device. README has the options and what
+ * is not simulated.
  *
  * Needs qemu-plugin.h of the very QEMU that will load it (build gets it).
  */
@@ -103,7 +103,9 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 	count(cpu, SIMLLC_FILLS + fill, kernel, weight);
 	if (result & CACHE_PREFETCHED)
 		count(cpu, SIMLLC_FILLS + (fill | SIMLLC_PREFETCH), kernel, weight);
-	if (!memory_has_time(&options.memory))
+	/* a boot that pays for each line takes minutes */
+	if (!memory_has_time(&options.memory) ||
+	    !__atomic_load_n(&head->has_time, __ATOMIC_RELAXED))
 		return;
 	/* no program waits for a prefetched line, but the controller has to bring it */
 	c->debt = memory_charge(&options.memory, node, fill & SIMLLC_REMOTE, weight, clock_ns(),

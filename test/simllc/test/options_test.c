@@ -48,7 +48,7 @@ static void test_refused(void)
 		"out=",
 		"out=/f,colour=red",
 		"out=/f,size",
-		"out=/f,siz=4M",
+		"out=/f,sizes=4M",
 		"out=/f,size=",
 		"out=/f,size=4M,size=4M",
 		"out=/f,size=-4M",

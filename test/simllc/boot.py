@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Boot small guests with the simulated last-level cache, and compare what perf_event_open() counts
+there with what is known of loads written in assembler (test/loads.c).
+boot.py [--short] [--only GUEST] KERNEL TREE WORKDIR: KERNEL and TREE of kernel/build; --short: the
+first guest only, below a minute. Needs QEMU and cpio; TAP on stdout. All counts are those of a
+simulated cache."""
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, f"{TOP}/kernel/test")
+
+import boot  # noqa: E402
+from boot import Boot, Machine, ok, same  # noqa: E402
+
+MIB = 1 << 20
+NODE = 256  # MiB
+# lines from memory for each instruction, by the assembler of loads.c
+RATE = {"scan": 1 / 32, "muladd": 1 / 304, "triad": 3 / 56, "chase": 1 / 3, "write": 1 / 32}
+INSN, REFS, STALL = "simllc/1/0/u", "simllc/2/0/u", "simllc/4/0/"
+MISS, REMOTE, PREFETCH, FILLS = (f"simllc/{bits}/0/u" for bits in ("78", "50", "780", "7f8"))
+TURTLE, DEVIL = 30, 45  # for 10,000 instructions
+
+
+class Guest:
+    """A boot of two sockets of two CPUs, and a memory node each, that ran NAME.plan; what it
+    printed."""
+
+    def __init__(self, name, llc, cpu=None, plugin=True):
+        self.name = name
+        machine = Machine(f"two sockets: {name}", [NODE, NODE], cpus=[2, 2])
+        counters = f"{boot.WORK}/{name}.llc"
+        if plugin:
+            words = [f"file={PLUGIN}", f"out={counters}", "share=2", "nodecpus=2"]
+            words += [f"nodes={NODE}M+{NODE}M", *([llc] if llc else [])]
+            machine.args += ["-plugin", ",".join(words)]
+        # behind the nodes: where they are in all RAM has to be as the plugin takes it
+        file = f"memory-backend-file,id=llc,size=1M,share=on,mem-path={counters}"
+        machine.args += ["-object", file, "-device", "ivshmem-plain,memdev=llc"]
+        machine.args += ["-cpu", cpu] if cpu else []
+        b = Boot(machine, f"do=run:/loads:/{name}.plan", limit=900)
+        self.text = b.after
+        ended = "loads: end" in b.after and not b.complaints
+        ok(ended, f"{name}: the guest ran to its end", b.after[-3000:] or b.text[-3000:])
+        self.counts, self.passes = {}, {}
+        number = r"(\d+) (\S+) (\d+) (\d+) (\d+)$"
+        for what, load, event, *values in re.findall(rf"^count (\S+) {number}", b.after, re.M):
+            self.counts[what, int(load), event] = tuple(map(int, values))
+        for what, load, n, ns in re.findall(r"^passes (\S+) (\d+) (\d+) (\d+)$", b.after, re.M):
+            self.passes[what, int(load)] = (int(n), int(ns))
+
+    def value(self, what, event, load=0):
+        return self.counts.get((what, load, event), (-1, 0, 0))[0]
+
+    def rate(self, what, load=0, event=MISS, of=INSN):
+        """EVENT for 10,000 instructions; -1: not counted."""
+        insn = self.value(what, of, load)
+        return 1e4 * self.value(what, event, load) / insn if insn > 0 else -1
+
+    def said(self, words):
+        """What the line says that begins with WORDS."""
+        found = re.search(rf"^{re.escape(words)} (.*)$", self.text, re.M)
+        return found and found[1]
+
+
+def near(got, want, what, share=0.1):
+    return ok(abs(got - want) <= share * want, f"{what}: {want:.5g} by calculation", f"got {got}")
+
+
+def below(got, limit, what):
+    return ok(0 <= got < limit, f"{what}: below {limit}", f"got {got}")
+
+
+def counted(name, events, *loads):
+    return f"count {name} {events} {' '.join(loads)}"
+
+
+def plan_plain():
+    pair, big = f"{INSN}+{MISS}", 8 * MIB
+    lines = ["insmod /simllc.ko"]
+    lines += [counted(f"cpu{n}", pair, f"loop/{big}/2/{n}") for n in range(4)]
+    lines += [counted("inside", f"{pair},{REFS}", f"scan/{MIB}/20/0")]
+    lines += [counted(load, pair, f"{load}/{big}/2/0") for load in RATE]
+    lines += [counted("turns", pair, f"loop/{big}/100000/1", f"scan/{big}/3/1")]
+    lines += [
+        counted(what, pair, *(f"scan/{3 * MIB}/12/{cpu}" for cpu in cpus))
+        for what, cpus in (("together", (0, 1)), ("apart", (0, 2)))
+    ]
+    kinds = ",".join(f"simllc/78/0/{flags}" for flags in ("u", "k", ""))
+    lines += [counted("modes", kinds, f"kernel/{big}/2/0")]
+    lines += [counted("user-mode", kinds, f"scan/{big}/2/0")]
+    where = f"{MISS},{REMOTE}"
+    for what, place in (("near", "0/0"), ("far", "0/1"), ("far2", "2/0"), ("moved", "0/1/0")):
+        lines += [counted(what, where, f"scan/{big}/2/{place}")]
+    lines += [counted("child", pair, f"+scan/{big}/2/0")]
+    generic = "hardware/1/0/u,hardware/2/0/u,hardware/3/0/u,cache/10002/0/u,cache/10102/0/u"
+    generic += ",cache/6/0/u,cache/10006/0/u"
+    lines += [counted("generic", generic, f"write/{big}/2/0/1")]
+    lines += [counted("reads", generic, f"scan/{big}/2/0/1")]
+    lines += ["open sampling simllc/1/0/s", "open unknown simllc/800/0/u"]
+    lines += ["open nothing simllc/0/0/u", "open raw raw/c0/0/u", "rmmod simllc"]
+    lines += ["open gone simllc/1/0/u", "insmod /simllc.ko processor=none"]
+    lines += ["insmod /simllc.ko counters=1 processor=amdzen4"]
+    lines += [counted("turn-taking", f"{INSN},{MISS}", f"scan/{big}/6/0")]
+    lines += [counted("too-many", pair, f"scan/{big}/1/0")]
+    lines += ["open named raw/4844/0/u"]
+    return lines
+
+
+def judge_rates(g):
+    for n in range(4):
+        near(g.value(f"cpu{n}", INSN), 2 * 4 * MIB, f"instructions of CPU {n}", 0.01)
+    for n in range(4):
+        below(g.rate(f"cpu{n}"), 1, f"loop on CPU {n}: misses for 10,000 instructions")
+    below(g.rate("inside"), 1, "scan of 1 MiB: misses for 10,000 instructions")
+    near(g.rate("inside", event=REFS), 1e4 / 32, "scan of 1 MiB: references")
+    for load, rate in RATE.items():
+        near(g.rate(load), 1e4 * rate, f"{load}: misses for 10,000 instructions")
+
+
+def judge_tasks(g):
+    below(g.rate("turns", 0), 1, "a loop that shares its CPU with a scan")
+    near(g.rate("turns", 1), 1e4 / 32, "the scan that shares its CPU with a loop")
+    for n in (0, 1):
+        rate = g.rate("together", n)
+        ok(rate > DEVIL, f"two scans of 3 MiB in one cache of 4 MiB: scan {n} is a devil", rate)
+        below(g.rate("apart", n), TURTLE, f"in a cache each: scan {n} is a turtle")
+    near(g.rate("child"), 1e4 / 32, "the child of a process that is counted")
+    lines = 2 * 8 * MIB // 64
+    user, kernel, both = (g.value("modes", f"simllc/78/0/{flags}") for flags in ("u", "k", ""))
+    near(kernel, lines, "lines that the kernel writes: its misses")
+    below(user, lines / 100, "and those of user code")
+    near(both, kernel + user, "both together", 0.02)
+    user, kernel = (g.value("user-mode", f"simllc/78/0/{flags}") for flags in ("u", "k"))
+    near(user, lines, "lines that user code reads: its misses")
+    below(kernel, lines / 10, "and those of the kernel")
+
+
+def judge_nodes(g):
+    lines = 2 * 8 * MIB // 64
+    for what, remote in (("near", False), ("far", True), ("far2", True), ("moved", False)):
+        near(g.value(what, MISS), lines, f"{what}: misses")
+        if remote:
+            near(g.value(what, REMOTE), g.value(what, MISS), f"{what}: all are remote", 0.01)
+        else:
+            below(g.value(what, REMOTE), lines / 100, f"{what}: remote ones")
+
+
+def judge_generic(g):
+    lines = 2 * 8 * MIB // 64
+    for what, read, write in (("generic", 0, lines), ("reads", lines, 0)):
+        near(g.value(what, "hardware/1/0/u"), 32 * lines, f"{what}: instructions", 0.01)
+        near(g.value(what, "hardware/2/0/u"), lines, f"{what}: cache-references")
+        near(g.value(what, "hardware/3/0/u"), lines, f"{what}: cache-misses")
+        for event, want in (
+            ("cache/10002", read),  # LLC-load-misses
+            ("cache/10102", write),  # LLC-store-misses
+            ("cache/6", read),  # node-loads
+            ("cache/10006", read),  # node-load-misses: the memory is the other node's
+        ):
+            got = g.value(what, f"{event}/0/u")
+            if want:
+                near(got, want, f"{what}: {event}")
+            else:
+                below(got, lines / 100, f"{what}: {event}")
+
+
+def judge_plain(g):
+    judge_rates(g)
+    judge_tasks(g)
+    judge_nodes(g)
+    judge_generic(g)
+    same(g.said("open sampling"), "EOPNOTSUPP", "samples are refused")
+    same(g.said("open unknown"), "EINVAL", "an unknown counter is refused")
+    same(g.said("open nothing"), "EINVAL", "no counter is refused")
+    same(g.said("open raw"), "ENOENT", "a processor that no list has knows no raw event")
+    same(g.said("rmmod"), "0", "the module can be unloaded")
+    same(g.said("open gone"), "ENOENT", "its PMU is gone then")
+    same(g.said("insmod processor=none"), "Invalid argument", "processor=none is refused")
+    same(g.said("open named"), "0", "processor=amdzen4: its raw events are known")
+    total = 0
+    for event, want in ((INSN, 6 * 4 * MIB), (MISS, 6 * MIB / 8)):
+        value, enabled, running = g.counts.get(("turn-taking", 0, event), (-1, 1, 1))
+        total += running / enabled
+        near(value * enabled / max(running, 1), want, f"{event} in turns, scaled", 0.3)
+    ok(0.5 < total < 1.1, "counters=1: two events share the time", total)
+    same(
+        [g.counts.get(("too-many", 0, e), (0, 0, 1))[2] for e in (INSN, MISS)],
+        [0, 0],
+        "counters=1: a group of two is never counted",
+    )
+
+
+# Intel's numbers, by its own documents: LONGEST_LAT_CACHE.MISS is architectural; OFFCORE_RESPONSE
+# of Skylake-SP is 0xb7 or 0xbb, with requests (all data reads, all reads for ownership, prefetches
+# included) and an L3 miss in the MSR.
+SKYLAKE = {
+    "misses": "raw/412e/0/u",
+    "references": "raw/4f2e/0/u",
+    "reads": "raw/1b7/3fbc000491/u",
+    "writes": "raw/1bb/3fbc000122/u",
+    "instructions": "raw/c0/0/u",
+}
+
+
+def plan_skylake():
+    events = ",".join(SKYLAKE.values())
+    more = ",".join((MISS, PREFETCH, FILLS))
+    lines = ["insmod /simllc.ko"]
+    for load in ("scan", "write"):
+        lines += [counted(load, events, f"{load}/{8 * MIB}/2/0")]
+        lines += [counted(f"{load}-named", more, f"{load}/{8 * MIB}/2/0")]
+    return [*lines, "open zen raw/4844/0/u", "open other-msr raw/1b7/1/u"]
+
+
+def judge_skylake(g):
+    lines = 2 * 8 * MIB // 64
+    for load, mine, other in (("scan", "reads", "writes"), ("write", "writes", "reads")):
+        near(g.value(f"{load}-named", MISS), lines / 2, f"{load}: every other line is a miss")
+        near(g.value(f"{load}-named", PREFETCH), lines / 2, f"{load}: the others are prefetched")
+        near(g.value(f"{load}-named", FILLS), lines, f"{load}: both")
+        near(g.value(load, SKYLAKE["instructions"]), 32 * lines, f"{load}: raw c0", 0.01)
+        near(g.value(load, SKYLAKE["misses"]), lines / 2, f"{load}: without prefetches")
+        near(g.value(load, SKYLAKE["references"]), lines, f"{load}: references")
+        near(g.value(load, SKYLAKE[mine]), lines, f"{load}: {mine}, with prefetches")
+        below(g.value(load, SKYLAKE[other]), lines / 100, f"{load}: {other}")
+    same(g.said("open zen"), "ENOENT", "AMD's raw event is none of Intel's")
+    same(g.said("open other-msr"), "ENOENT", "another request of the MSR is not known")
+
+
+# AMD's numbers: PMC 0x44 is any data cache fill by source, bit 3 the memory of this node, bit 6
+# that of another; PMC 0x72 prefetches of the L2 that miss the L3.
+MILAN = {"all": "raw/4844/0/u", "far": "raw/4044/0/u", "near": "raw/844/0/u"}
+
+
+def plan_milan():
+    events = ",".join((*MILAN.values(), "raw/ff72/0/u", "raw/c0/0/u"))
+    lines = ["insmod /simllc.ko"]
+    lines += [counted(f"node{n}", events, f"scan/{8 * MIB}/2/0/{n}") for n in (0, 1)]
+    lines += [counted("inside", f"{INSN}+{MISS}", f"scan/{MIB}/20/0")]
+    return [*lines, "open intel raw/412e/0/u"]
+
+
+def judge_milan(g):
+    lines = 2 * 8 * MIB // 64
+    for n, mine, other in ((0, "near", "far"), (1, "far", "near")):
+        near(g.value(f"node{n}", "raw/c0/0/u"), 32 * lines, f"node {n}: raw c0", 0.01)
+        near(g.value(f"node{n}", MILAN["all"]), lines, f"node {n}: 1 line of 8, times 8")
+        near(g.value(f"node{n}", MILAN[mine]), lines, f"node {n}: {mine} fills")
+        below(g.value(f"node{n}", MILAN[other]), lines / 100, f"node {n}: {other} fills")
+        below(g.value(f"node{n}", "raw/ff72/0/u"), 1, f"node {n}: prefetches, without any")
+    below(g.rate("inside"), 1, "a sample of the cache has the size of all of it")
+    same(g.said("open intel"), "ENOENT", "Intel's raw event is none of AMD's")
+
+
+def plan_time():
+    size, events = MIB, f"{INSN},{STALL}"
+    lines = ["insmod /simllc.ko"]
+    for what, places in (
+        ("alone", ["0/0"]),
+        ("remote", ["0/1"]),
+        ("together", ["0/0", "1/0"]),
+        ("apart", ["0/0", "2/1"]),
+    ):
+        lines += [counted(what, events, *(f"scan/{size}/2/{place}" for place in places))]
+    return lines
+
+
+def judge_time(g):
+    """A pass is 16,384 lines; at 100 us each from one controller that is 1.64 s, whoever asks. How
+    long the emulator takes for the rest hangs on the host: a vCPU that comes late finds a shorter
+    queue, so a queue has an upper bound only."""
+    pass_s = MIB // 64 * 100e-6
+
+    def stall(what, load=0):
+        """Seconds that a pass stood still, in passes of a controller that has nothing else."""
+        passes = max(1, g.passes.get((what, load), (0, 0))[0])
+        return g.value(what, STALL, load) / 1e9 / passes / pass_s
+
+    near(stall("remote"), 2, "lines from the other node, 200 us each, not 100: stall")
+    for what, load in (("alone", 0), ("apart", 0), ("apart", 1)):
+        got = stall(what, load)
+        ok(0.3 < got < 1.05, f"{what}, scan {load}: no queue but of its own lines", got)
+    got = stall("together", 0) + stall("together", 1)
+    ok(2.2 < got < 4.2, "two scans at one controller wait for each other's lines, too", got)
+    for what, loads in (("alone", 1), ("together", 2)):
+        passes = [g.passes.get((what, n), (0, 1)) for n in range(loads)]
+        served = sum(n for n, _ in passes) * pass_s * 1e9 / max(ns for _, ns in passes)
+        ok(0 < served < 1.02, f"{what}: no faster than the controller", served)
+
+
+def plan_strange():
+    return ["insmod /simllc.ko", f"open none {INSN}", "open generic hardware/1/0/u"]
+
+
+def judge_strange(g):
+    same(g.said("open none"), "ENOENT", "shared memory without the plugin's mark: no PMU")
+    same(g.said("open generic"), "ENOENT", "and no generic events")
+
+
+GUESTS = {
+    "plain": (plan_plain, judge_plain, {"llc": "size=4M,ways=16"}),
+    "skylake": (
+        plan_skylake,
+        judge_skylake,
+        {"llc": "size=4M,prefetch=next", "cpu": "Skylake-Server"},
+    ),
+    "milan": (plan_milan, judge_milan, {"llc": "size=4M,sample=3", "cpu": "EPYC-Milan"}),
+    "time": (plan_time, judge_time, {"llc": "size=512K,node_ns=100000,remote_ns=200000"}),
+    "strange": (plan_strange, judge_strange, {"llc": "", "plugin": False}),
+}
+
+
+def built(*arguments):
+    """The path that build prints."""
+    done = subprocess.run([f"{HERE}/build", *arguments], check=True, stdout=subprocess.PIPE)
+    return done.stdout.decode().split()[-1]
+
+
+def main():
+    global PLUGIN
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--only", choices=GUESTS)
+    parser.add_argument("kernel")
+    parser.add_argument("tree")
+    parser.add_argument("work")
+    args = parser.parse_args()
+    boot.WORK, boot.KERNEL = os.path.abspath(args.work), args.kernel
+    os.makedirs(boot.WORK, exist_ok=True)
+    PLUGIN = built("plugin")
+    names = [args.only] if args.only else ["plain"] if args.short else list(GUESTS)
+    files = []
+    for name in names:
+        files.append(f"{boot.WORK}/{name}.plan")
+        with open(files[-1], "w", encoding="utf-8") as f:
+            f.write("\n".join(GUESTS[name][0]()) + "\n")
+    module = f"{boot.WORK}/simllc.ko"
+    subprocess.run(["cp", built("module", "--in", args.tree), module], check=True)
+    boot.initramfs(boot.WORK, {"loads": f"{HERE}/test/loads.c"}, [*files, module])
+    for name in names:
+        GUESTS[name][1](Guest(name, **GUESTS[name][2]))
+    print(f"1..{boot.count}")
+    print(f"{boot.count - boot.failed} passed, {boot.failed} failed, 0 skipped")
+    return boot.failed != 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

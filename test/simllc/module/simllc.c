@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/*
+ * A PMU of guests of QEMU's emulator: it counts what the plugin of QEMU writes about a simulated
+ * last-level cache into BAR 2 of an ivshmem-plain device (abi.h).
+ *
+ * It is "simllc", with events by name, and, where the kernel has found no PMU of the processor,
+ * also "cpu" (PERF_TYPE_RAW): then the generic events count, and the raw events that Linux's lists
+ * have for this processor. An event is a set of the plugin's counters; counts are for each task or
+ * CPU, by user or kernel code. There is no interrupt, so no sampling.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/perf_event.h>
+
+#include <asm/processor.h>
+
+#include "abi.h"
+
+#define ALL_COUNTERS (BIT(SIMLLC_COUNTERS) - 1)
+
+/* What an event of a processor's list, by attr.config and config1, counts here. */
+struct simllc_raw {
+	u64 config;
+	u64 config1;
+	u16 counters; /* as bits */
+};
+
+/* Whose list it is: a family's models, and their steppings as bits. */
+struct simllc_processor {
+	const char *name;
+	const char *vendor;
+	u8 family;
+	u8 first_model;
+	u8 last_model;
+	u16 steppings;
+	const struct simllc_raw *raw;
+	size_t n;
+};
+
+#include "raw_events.h"
+
+static char *processor;
+module_param(processor, charp, 0444);
+MODULE_PARM_DESC(processor, "whose raw events: a list of Linux, as amdzen4 (default: this CPU's)");
+
+static unsigned int counters;
+module_param(counters, uint, 0444);
+MODULE_PARM_DESC(counters, "how many events a CPU counts at the same time (default: any number)");
+
+static struct simllc_head *simllc_base;
+static const struct simllc_processor *simllc_known;
+/* events that count now, of "simllc" and of "cpu" */
+static DEFINE_PER_CPU(unsigned int, simllc_active[2]);
+static struct pmu simllc_pmu, simllc_cpu_pmu;
+static bool simllc_has_cpu_pmu;
+
+/* The counters of fills that FILL has the bits of, of those in MASK. */
+static u64 simllc_fills(unsigned int mask, unsigned int fill)
+{
+	u64 bits = 0;
+	int i;
+
+	for (i = 0; i < 8; i++)
+		if ((i & mask) == fill)
+			bits |= BIT(SIMLLC_FILLS + i);
+	return bits;
+}
+
+static u64 simllc_generic(u64 config)
+{
+	switch (config) {
+	case PERF_COUNT_HW_INSTRUCTIONS:
+		return BIT(SIMLLC_INSTRUCTIONS);
+	case PERF_COUNT_HW_CACHE_REFERENCES:
+		return BIT(SIMLLC_REFERENCES);
+	case PERF_COUNT_HW_CACHE_MISSES:
+		return simllc_fills(SIMLLC_PREFETCH, 0);
+	default:
+		return 0;
+	}
+}
+
+/* Misses of the last level; accesses to memory nodes, and those of them to remote ones. */
+static u64 simllc_generic_cache(u64 config)
+{
+	unsigned int op = config >> 8 & 0xff, result = config >> 16 & 0xff;
+	unsigned int mask = SIMLLC_PREFETCH, fill = 0;
+
+	if (config >> 24 || (result != PERF_COUNT_HW_CACHE_RESULT_ACCESS &&
+			     result != PERF_COUNT_HW_CACHE_RESULT_MISS))
+		return 0;
+	if ((config & 0xff) == PERF_COUNT_HW_CACHE_LL) {
+		if (result != PERF_COUNT_HW_CACHE_RESULT_MISS)
+			return 0; /* references are not split by their kind */
+	} else if ((config & 0xff) == PERF_COUNT_HW_CACHE_NODE) {
+		if (result == PERF_COUNT_HW_CACHE_RESULT_MISS) {
+			mask |= SIMLLC_REMOTE;
+			fill |= SIMLLC_REMOTE;
+		}
+	} else {
+		return 0;
+	}
+	switch (op) {
+	case PERF_COUNT_HW_CACHE_OP_READ:
+		return simllc_fills(mask | SIMLLC_WRITE, fill);
+	case PERF_COUNT_HW_CACHE_OP_WRITE:
+		return simllc_fills(mask | SIMLLC_WRITE, fill | SIMLLC_WRITE);
+	case PERF_COUNT_HW_CACHE_OP_PREFETCH:
+		return simllc_fills(mask, fill | SIMLLC_PREFETCH);
+	default:
+		return 0;
+	}
+}
+
+/* The counters of an event; -ENOENT: it is none. A known event of nothing simulated has none. */
+static int simllc_decode(struct perf_event *event, u64 *bits)
+{
+	u64 config = event->attr.config;
+	size_t i;
+
+	switch (event->attr.type) {
+	case PERF_TYPE_HARDWARE:
+		*bits = simllc_generic(config);
+		return *bits ? 0 : -ENOENT;
+	case PERF_TYPE_HW_CACHE:
+		*bits = simllc_generic_cache(config);
+		return *bits ? 0 : -ENOENT;
+	case PERF_TYPE_RAW:
+		for (i = 0; simllc_known && i < simllc_known->n; i++) {
+			if (simllc_known->raw[i].config != config ||
+			    simllc_known->raw[i].config1 != event->attr.config1)
+				continue;
+			*bits = simllc_known->raw[i].counters;
+			return 0;
+		}
+		return -ENOENT;
+	default:
+		*bits = config;
+		return config && !(config & ~ALL_COUNTERS) ? 0 : -EINVAL;
+	}
+}
+
+static unsigned int *simllc_in_use(struct perf_event *event)
+{
+	return this_cpu_ptr(&simllc_active[event->pmu == &simllc_cpu_pmu]);
+}
+
+/* The sum of the event's counters on this CPU. */
+static u64 simllc_sum(struct perf_event *event)
+{
+	const u64 *record = (void *)simllc_base + SIMLLC_HEAD +
+			    smp_processor_id() * SIMLLC_RECORD;
+	u64 sum = 0;
+	int i;
+
+	for (i = 0; i < SIMLLC_COUNTERS; i++) {
+		if (!(event->hw.config & BIT(i)))
+			continue;
+		if (!event->attr.exclude_user)
+			sum += READ_ONCE(record[2 * i]);
+		if (!event->attr.exclude_kernel)
+			sum += READ_ONCE(record[2 * i + 1]);
+	}
+	return sum;
+}
+
+static void simllc_read(struct perf_event *event)
+{
+	u64 now;
+
+	if (event->hw.state & PERF_HES_STOPPED)
+		return;
+	now = simllc_sum(event);
+	local64_add(now - local64_xchg(&event->hw.prev_count, now), &event->count);
+}
+
+static void simllc_start(struct perf_event *event, int flags)
+{
+	event->hw.state = 0;
+	local64_set(&event->hw.prev_count, simllc_sum(event));
+}
+
+static void simllc_stop(struct perf_event *event, int flags)
+{
+	simllc_read(event);
+	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+}
+
+static int simllc_add(struct perf_event *event, int flags)
+{
+	unsigned int *in_use = simllc_in_use(event);
+
+	if (counters && *in_use >= counters)
+		return -EAGAIN;
+	(*in_use)++;
+	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
+	if (flags & PERF_EF_START)
+		simllc_start(event, flags);
+	return 0;
+}
+
+static void simllc_del(struct perf_event *event, int flags)
+{
+	simllc_stop(event, flags);
+	(*simllc_in_use(event))--;
+}
+
+static int simllc_event_init(struct perf_event *event)
+{
+	bool generic = event->attr.type == PERF_TYPE_HARDWARE ||
+		       event->attr.type == PERF_TYPE_HW_CACHE;
+
+	if (event->attr.type != event->pmu->type &&
+	    !(generic && event->pmu == &simllc_cpu_pmu))
+		return -ENOENT;
+	if (is_sampling_event(event) || has_branch_stack(event))
+		return -EOPNOTSUPP;
+	return simllc_decode(event, &event->hw.config);
+}
+
+static ssize_t simllc_event_show(struct device *dev, struct device_attribute *attr, char *page)
+{
+	struct perf_pmu_events_attr *event = container_of(attr, struct perf_pmu_events_attr, attr);
+
+	return sysfs_emit(page, "counters=%#llx\n", event->id);
+}
+
+/* _counters: as bits; the eight from SIMLLC_FILLS on are those of enum simllc_fill */
+#define SIMLLC_EVENT(_name, _counters)						\
+	(&((struct perf_pmu_events_attr[]) {					\
+		{								\
+			.attr = {						\
+				.attr = { .name = (_name), .mode = 0444 },	\
+				.show = simllc_event_show,			\
+			},							\
+			.id = (_counters),					\
+		}								\
+	})[0].attr.attr)
+
+static struct attribute *simllc_event_attrs[] = {
+	SIMLLC_EVENT("instructions", BIT(SIMLLC_INSTRUCTIONS)),
+	SIMLLC_EVENT("llc-references", BIT(SIMLLC_REFERENCES)),
+	SIMLLC_EVENT("llc-misses", 0x0fULL << SIMLLC_FILLS),
+	SIMLLC_EVENT("llc-misses-remote", 0x0aULL << SIMLLC_FILLS),
+	SIMLLC_EVENT("llc-prefetches", 0xf0ULL << SIMLLC_FILLS),
+	SIMLLC_EVENT("llc-fills", 0xffULL << SIMLLC_FILLS),
+	SIMLLC_EVENT("llc-fills-remote", 0xaaULL << SIMLLC_FILLS),
+	SIMLLC_EVENT("stall-ns", BIT(SIMLLC_STALL_NS)),
+	NULL,
+};
+
+static const struct attribute_group simllc_events_group = {
+	.name = "events",
+	.attrs = simllc_event_attrs,
+};
+
+PMU_FORMAT_ATTR(counters, "config:0-10");
+PMU_FORMAT_ATTR(event, "config:0-7,32-35");
+PMU_FORMAT_ATTR(umask, "config:8-15");
+PMU_FORMAT_ATTR(offcore_rsp, "config1:0-63");
+
+static struct attribute *simllc_format_attrs[] = {
+	&format_attr_counters.attr,
+	NULL,
+};
+
+static const struct attribute_group simllc_format_group = {
+	.name = "format",
+	.attrs = simllc_format_attrs,
+};
+
+static struct attribute *simllc_cpu_format_attrs[] = {
+	&format_attr_event.attr,
+	&format_attr_umask.attr,
+	&format_attr_offcore_rsp.attr,
+	NULL,
+};
+
+static const struct attribute_group simllc_cpu_format_group = {
+	.name = "format",
+	.attrs = simllc_cpu_format_attrs,
+};
+
+static const struct attribute_group *simllc_groups[] = {
+	&simllc_format_group,
+	&simllc_events_group,
+	NULL,
+};
+
+static const struct attribute_group *simllc_cpu_groups[] = {
+	&simllc_cpu_format_group,
+	NULL,
+};
+
+/* A context of hardware, so that groups and multiplexing are as with a processor's. */
+#define SIMLLC_PMU(groups) {						\
+	.module = THIS_MODULE,						\
+	.task_ctx_nr = perf_hw_context,					\
+	.capabilities = PERF_PMU_CAP_NO_INTERRUPT,			\
+	.attr_groups = groups,						\
+	.event_init = simllc_event_init,				\
+	.add = simllc_add,						\
+	.del = simllc_del,						\
+	.start = simllc_start,						\
+	.stop = simllc_stop,						\
+	.read = simllc_read,						\
+}
+
+static struct pmu simllc_pmu = SIMLLC_PMU(simllc_groups);
+static struct pmu simllc_cpu_pmu = SIMLLC_PMU(simllc_cpu_groups);
+
+static bool simllc_is_this(const struct simllc_processor *p)
+{
+	const struct cpuinfo_x86 *c = &boot_cpu_data;
+
+	if (processor)
+		return strcmp(p->name, processor) == 0;
+	return strcmp(p->vendor, c->x86_vendor_id) == 0 && c->x86 == p->family &&
+	       c->x86_model >= p->first_model && c->x86_model <= p->last_model &&
+	       p->steppings & BIT(c->x86_stepping);
+}
+
+static int simllc_find_processor(void)
+{
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(simllc_processors) && !simllc_known; i++)
+		if (simllc_is_this(&simllc_processors[i]))
+			simllc_known = &simllc_processors[i];
+	if (processor && !simllc_known) {
+		pr_err("processor=%s: Linux has no list of its events\n", processor);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int simllc_map(struct pci_dev *pdev)
+{
+	struct simllc_head *head;
+
+	if (pci_resource_len(pdev, 2) < SIMLLC_BYTES)
+		return -ENODEV; /* shared memory of another purpose */
+	head = devm_memremap(&pdev->dev, pci_resource_start(pdev, 2), SIMLLC_BYTES, MEMREMAP_WB);
+	if (IS_ERR(head))
+		return PTR_ERR(head);
+	if (head->magic != SIMLLC_MAGIC)
+		return -ENODEV;
+	if (head->version != SIMLLC_VERSION || head->cpus < num_online_cpus() ||
+	    nr_cpu_ids > SIMLLC_CPUS) {
+		pci_err(pdev, "version %u for %u CPUs does not fit\n", head->version, head->cpus);
+		return -EINVAL;
+	}
+	pci_info(pdev, "simulated: %u CPUs, %u a cache, %llu sets of %u ways, 1 of %u lines\n",
+		 head->cpus, head->cpus_per_cache, head->sets, head->ways, 1u << head->sample);
+	simllc_base = head;
+	return 0;
+}
+
+static int simllc_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	int err;
+
+	if (simllc_base)
+		return -EBUSY;
+	err = pcim_enable_device(pdev);
+	if (err)
+		return err;
+	err = simllc_map(pdev);
+	if (err)
+		return err;
+	err = perf_pmu_register(&simllc_pmu, "simllc", -1);
+	if (err) {
+		simllc_base = NULL;
+		return err;
+	}
+	/* fails where the processor has a PMU */
+	simllc_has_cpu_pmu = !perf_pmu_register(&simllc_cpu_pmu, "cpu", PERF_TYPE_RAW);
+	WRITE_ONCE(simllc_base->has_time, 1);
+	pci_info(pdev, "generic events: %s; raw events: %s\n", simllc_has_cpu_pmu ? "yes" : "no",
+		 simllc_has_cpu_pmu && simllc_known ? simllc_known->name : "none");
+	return 0;
+}
+
+static void simllc_remove(struct pci_dev *pdev)
+{
+	if (simllc_has_cpu_pmu)
+		perf_pmu_unregister(&simllc_cpu_pmu);
+	perf_pmu_unregister(&simllc_pmu);
+	WRITE_ONCE(simllc_base->has_time, 0);
+	simllc_base = NULL;
+}
+
+static const struct pci_device_id simllc_ids[] = {
+	{ PCI_DEVICE(PCI_VENDOR_ID_REDHAT_QUMRANET, 0x1110) }, /* ivshmem */
+	{ }
+};
+MODULE_DEVICE_TABLE(pci, simllc_ids);
+
+static struct pci_driver simllc_driver = {
+	.name = "simllc",
+	.id_table = simllc_ids,
+	.probe = simllc_probe,
+	.remove = simllc_remove,
+	/* events hold the module, not the device */
+	.driver.suppress_bind_attrs = true,
+};
+
+static int __init simllc_init(void)
+{
+	int err = simllc_find_processor();
+
+	return err ? err : pci_register_driver(&simllc_driver);
+}
+module_init(simllc_init);
+
+static void __exit simllc_exit(void)
+{
+	pci_unregister_driver(&simllc_driver);
+}
+module_exit(simllc_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("PMU of a simulated last-level cache in QEMU");

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The raw events that the guest's module knows, from Linux's own lists of events.
+raw_events.py ARCH: ARCH is tools/perf/pmu-events/arch/x86 of a kernel tree; prints C, which
+module/simllc.c includes. Which processor has which list, and an event's numbers, are those of the
+lists. What is from here is which of their names stand for what the simulated cache does: MEANINGS.
+A known event of something that is not simulated because nothing here does it (what an L2 prefetcher
+fetches) counts 0; others (instruction fetches, hits in other caches) are left out, so refused."""
+
+import csv
+import functools
+import json
+import os
+import re
+import sys
+
+# As in abi.h.
+INSTRUCTIONS, REFERENCES, FILLS, PREFETCH = 1 << 0, 1 << 1, 3, 4
+READ, WRITE = (0,), (2,)
+LOCAL, REMOTE = (0,), (1,)
+
+
+def fills(prefetch, access, place):
+    """The counters of such lines, as bits; PREFETCH: (0,) those that accesses wait for, (4,) those
+    that the prefetcher fetches."""
+    return sum(1 << (FILLS + (p | a | r)) for p in prefetch for a in access for r in place)
+
+
+DEMAND, PREFETCHED = (0,), (PREFETCH,)
+BOTH, ANY, EITHER = DEMAND + PREFETCHED, READ + WRITE, LOCAL + REMOTE
+
+# Intel: OCR.REQUEST.PLACE, once OFFCORE_RESPONSE.REQUEST.PLACE. The simulated prefetcher is the
+# cache's own, the "L3" or "LLC" one; no core has one.
+REQUESTS = {
+    "READS_TO_CORE": (DEMAND, ANY),
+    "DEMAND_DATA_RD": (DEMAND, READ),
+    "DEMAND_RFO": (DEMAND, WRITE),
+    "ALL_READS": (BOTH, ANY),
+    "ALL_DATA_RD": (BOTH, READ),
+    "ALL_RFO": (BOTH, WRITE),
+    "HWPF_L3": (PREFETCHED, ANY),
+    "PF_L(3|LC)_DATA_RD": (PREFETCHED, READ),
+    "PF_L(3|LC)_RFO": (PREFETCHED, WRITE),
+    "ALL_PF_DATA_RD": (PREFETCHED, READ),
+    "ALL_PF_RFO": (PREFETCHED, WRITE),
+    "(HW)?PF_L2_(DATA_RD|RFO)": ((), ()),
+    "PF_L1D_AND_SW|HWPF_L1D_AND_SWPF": ((), ()),
+}
+PLACES = {
+    r"DRAM|L(3|LC)_MISS(\.ANY_(SNOOP|RESPONSE|DRAM)|\.DRAM)?": EITHER,
+    r"LOCAL_DRAM|L3_MISS_LOCAL(_DRAM\.ANY_SNOOP)?|L(3|LC)_MISS(\.LOCAL_DRAM|_LOCAL\.DRAM)": LOCAL,
+    r"REMOTE_DRAM|L3_MISS_REMOTE_HOP1_DRAM\.ANY_SNOOP|LLC_MISS\.REMOTE_DRAM": REMOTE,
+}
+# AMD: what a core's accesses fetch, by source. The prefetcher that misses the L3 is the L2's.
+NEAR = r"mem_io_local|dram_io_near|ls_mabresp_lcl_dram"
+FAR = r"mem_io_remote|dram_io_far|ls_mabresp_rmt_dram"
+MEANINGS = {
+    r"INST_RETIRED\.ANY(_P)?|ex_ret_instr": INSTRUCTIONS,
+    r"LONGEST_LAT_CACHE\.REFERENCE": REFERENCES,
+    r"LONGEST_LAT_CACHE\.MISS": fills(DEMAND, ANY, EITHER),
+    rf"ls_(any_fills|dmnd_fills|refills)_from_sys\.({NEAR})": fills(DEMAND, ANY, LOCAL),
+    rf"ls_(any_fills|dmnd_fills|refills)_from_sys\.({FAR})": fills(DEMAND, ANY, REMOTE),
+    r"ls_any_fills_from_sys\.(dram_io_all|all_dram_io)": fills(DEMAND, ANY, EITHER),
+    rf"ls_(hw|sw)_pf_dc_fills?\.({NEAR}|{FAR})": 0,
+    r"l2_pf_miss_l2_l3(\.(all|l2_next_line|l2_hwpf|l1_dc_l2_hwpf))?": fills(
+        PREFETCHED, ANY, EITHER
+    ),
+    r"l2_pf_miss_l2_l3\.(l1_dc_hwpf|l[12]_(stream|up_down|burst|stride|region))": 0,
+} | {
+    rf"(OCR|OFFCORE_RESPONSE)\.({request})\.({place})": fills(*REQUESTS[request], PLACES[place])
+    for request in REQUESTS
+    for place in PLACES
+}
+# Fixed counters have no code in the lists; programmed into another counter, it is this.
+ARCHITECTURAL = {"INST_RETIRED.ANY": "0xc0", "INST_RETIRED.ANY_P": "0xc0"}
+MSR = {"0x1a6", "0x1a7"}  # OFFCORE_RSP_0 and 1, which config1 is written to
+
+
+@functools.cache
+def meaning(name):
+    """The counters of an event's name; None: it is not one of the simulated ones."""
+    found = [bits for pattern, bits in MEANINGS.items() if re.fullmatch(pattern, name, re.I)]
+    assert len(found) < 2, f"{name} has two meanings"
+    return found[0] if found else None
+
+
+def numbers(text):
+    return [int(word, 0) for word in str(text or "0").split(",") if word.strip()]
+
+
+def configs(event):
+    """The pairs (config, config1) that an event of a list can be written as."""
+    code = ARCHITECTURAL.get(event["EventName"].upper()) or event["EventCode"]
+    umask = 0 if event["EventName"].upper() in ARCHITECTURAL else numbers(event.get("UMask"))[0]
+    msr = {hex(n) for n in numbers(event.get("MSRIndex"))} & MSR
+    config1 = numbers(event.get("MSRValue"))[0] if msr else 0
+    return [((c & 0xFF) | umask << 8 | (c >> 8) << 32, config1) for c in numbers(code)]
+
+
+def unions(events):
+    """AMD: the bits of a unit mask are added up, so any of them may be together."""
+    out = dict(events)
+    for _ in range(8):
+        out |= {
+            (a | b, 0): out[a, 0] | out[b, 0]
+            for a, _ in list(out)
+            for b, _ in events
+            if (a ^ b) & ~0xFF00 == 0 and (a | b, 0) not in out
+        }
+    return out
+
+
+def table(folder, amd):
+    """The events of a list: {(config, config1): counters}."""
+    out = {}
+    for name in sorted(os.listdir(folder)):
+        if not name.endswith(".json") or name.startswith("uncore"):
+            continue
+        with open(os.path.join(folder, name), encoding="utf-8") as f:
+            listed = json.load(f)
+        for event in listed:
+            # with a unit it is not the core's, or it is one of several kinds of core
+            if not isinstance(event, dict) or "EventName" not in event or "Unit" in event:
+                continue
+            bits = meaning(event["EventName"])
+            if bits is None:
+                continue
+            for config in configs(event):
+                # of a processor for one socket, "local" and "any" are one event
+                out[config] = out.get(config, 0) | bits
+    return unions(out) if amd else out
+
+
+def processors(path):
+    """The rows of mapfile.csv: (pattern, list), in order; the first that fits counts."""
+    with open(path, encoding="utf-8") as f:
+        for row in csv.DictReader(f):
+            if row["EventType"] == "core":
+                pattern = row["Family-model"].replace("[[:xdigit:]]", "[0-9A-F]")
+                yield re.compile(pattern), row["Filename"]
+
+
+def models(rows):
+    """Rows (list, vendor, family, first model, last model, steppings as bits) that say the same as
+    the patterns, which a kernel module cannot match."""
+    rows = list(rows)
+    families = sorted({tuple(p.pattern.split("-")[:2]) for p, _ in rows})
+    out = []
+    for vendor, family in families:
+        for model in range(256):
+            steppings = {}
+            for stepping in range(16):
+                short = f"{vendor}-{family}-{model:X}"
+                for pattern, name in rows:
+                    full = pattern.pattern.count("-") == 3
+                    if pattern.fullmatch(f"{short}-{stepping:X}" if full else short):
+                        steppings[name] = steppings.get(name, 0) | 1 << stepping
+                        break
+            for name, bits in steppings.items():
+                last = next((r for r in reversed(out) if r[0] == name), None)
+                if last and last[1:3] == [vendor, int(family)] and last[4] == model - 1:
+                    if last[5] == bits:
+                        last[4] = model
+                        continue
+                out.append([name, vendor, int(family), model, model, bits])
+    return out
+
+
+def identifier(name):
+    return re.sub(r"\W", "_", name)
+
+
+def main():
+    arch = sys.argv[1]
+    rows = models(processors(os.path.join(arch, "mapfile.csv")))
+    tables = {
+        name: table(os.path.join(arch, name), vendor == "AuthenticAMD") for name, vendor, *_ in rows
+    }
+    print("/* By raw_events.py of tools/perf/pmu-events/arch/x86: edit neither. */")
+    for name, events in tables.items():
+        if events:
+            print(f"static const struct simllc_raw {identifier(name)}_raw[] = {{")
+            for (config, config1), bits in sorted(events.items()):
+                print(f"\t{{ {config:#x}, {config1:#x}, {bits:#x} }},")
+            print("};\n")
+    print("static const struct simllc_processor simllc_processors[] = {")
+    for name, vendor, family, first, last, steppings in rows:
+        if tables[name]:
+            to = f"{identifier(name)}_raw"
+            print(f'\t{{ "{name}", "{vendor}", {family}, {first:#x}, {last:#x}, {steppings:#x},')
+            print(f"\t  {to}, ARRAY_SIZE({to}) }},")
+    print("};")
+
+
+if __name__ == "__main__":
+    main()
