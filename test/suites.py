@@ -3,8 +3,8 @@
 """Run suites of test/guest in the virtual cluster.
 The first lines of a suite give its needs:
 
-  # boot: KEY=VALUE...           the machine: nodes, numa, memory, nvme, append, qemu, kernel,
-                                 slurm, plugin=no, and put=NAME
+  # boot: KEY=VALUE...           the machine: nodes, numa, memory, nvme, append, llc, qemu,
+                                 kernel, slurm, plugin=no, and put=NAME
   # run: ci KEY=VALUE... GROUP...    run by test/run (limit in seconds; no group: all);
                                      keys of boot are allowed, too
   # run: deep KEY=VALUE... GROUP...  run by test/run --deep; several lines are several runs
@@ -31,7 +31,8 @@ GUEST = f"{TOP}/test/guest"
 SHARED = [f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "livejob")] + [
     f"{TOP}/etc/examples"
 ]
-BOOT = ("nodes", "numa", "memory", "nvme", "append", "qemu", "kernel", "slurm", "plugin", "put")
+BOOT = ("nodes", "numa", "memory", "nvme", "append", "llc", "qemu", "kernel", "slurm", "plugin")
+BOOT += ("put",)
 MACHINE = {"nodes": "2", "slurm": "24.11"}
 
 
@@ -134,7 +135,7 @@ def made(name, machine):
 def options(machine):
     """Options of test/guest/run for a machine."""
     out = []
-    for key in ("nodes", "numa", "memory", "nvme", "kernel", "slurm", "append", "qemu"):
+    for key in ("nodes", "numa", "memory", "nvme", "kernel", "slurm", "append", "llc", "qemu"):
         if machine.get(key):
             out += [f"--{key}", machine[key]]
     if machine.get("plugin") == "no":
@@ -150,7 +151,7 @@ def together(a, b):
     suite."""
     if any(
         a.get(key) != b.get(key)
-        for key in ("nodes", "numa", "memory", "qemu", "kernel", "slurm", "plugin")
+        for key in ("nodes", "numa", "memory", "llc", "qemu", "kernel", "slurm", "plugin")
     ):
         return None
     if any("fgmn=" in m.get("append", "") for m in (a, b)) and a.get("append") != b.get("append"):

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Loads whose instructions and lines from memory are known by what is written here in assembler,
- * and their counts by perf_event_open(), as a provider of counters would have them. It runs in the
- * small guests of ../boot.py.
+ * The loads of kinds.h, and their counts by perf_event_open(), as a provider of counters would have
+ * them. It runs in the small guests of ../boot.py.
  *
  * loads FILE: a command a line:
  *	insmod FILE [PARAMETER=VALUE]...	rmmod NAME
@@ -29,7 +28,9 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LOADS = 4, EVENTS = 8, LINE = 64 };
+#include "kinds.h"
+
+enum { LOADS = 4, EVENTS = 8 };
 
 struct load {
 	char kind[16];
@@ -60,97 +61,6 @@ static void die(const char *what)
 	_exit(1);
 }
 
-/* 4 instructions for 8 bytes, no access */
-static void run_loop(uint64_t n)
-{
-	double x = 1;
-
-	asm volatile("1: mulsd %0, %0\n\taddsd %0, %0\n\tdec %1\n\tjnz 1b"
-		     : "+x"(x), "+r"(n)
-		     :
-		     : "cc");
-}
-
-/* 4 instructions for 8 bytes, a line for 64 */
-static void run_scan(const char *at, const char *end)
-{
-	uint64_t sum = 0;
-
-	asm volatile("1: add (%0), %1\n\tadd $8, %0\n\tcmp %2, %0\n\tjne 1b"
-		     : "+r"(at), "+r"(sum)
-		     : "r"(end)
-		     : "cc", "memory");
-}
-
-/* the same with stores */
-static void run_write(char *at, const char *end)
-{
-	asm volatile("1: mov %1, (%0)\n\tadd $8, %0\n\tcmp %1, %0\n\tjne 1b"
-		     : "+r"(at)
-		     : "r"(end)
-		     : "cc", "memory");
-}
-
-/* 38 instructions for 8 bytes: eight rounds of four, and six */
-static void run_muladd(const char *at, const char *end)
-{
-	double x = 0, factor = 1.0000001, sum = 0;
-	int i = 0;
-
-	asm volatile("1: movsd (%0), %1\n\tmov $8, %3\n"
-		     "2: mulsd %5, %1\n\taddsd %5, %1\n\tdec %3\n\tjnz 2b\n\t"
-		     "addsd %1, %2\n\tadd $8, %0\n\tcmp %4, %0\n\tjne 1b"
-		     : "+r"(at), "+x"(x), "+x"(sum), "+r"(i)
-		     : "r"(end), "x"(factor)
-		     : "cc", "memory");
-}
-
-/* a = b + factor * c: 7 instructions for 8 bytes of each, three lines for 64 */
-static void run_triad(char *a, const char *b, const char *c, uint64_t bytes)
-{
-	double x = 0, factor = 1.5;
-	uint64_t i = 0;
-
-	asm volatile("1: movsd (%4,%0), %1\n\tmulsd %6, %1\n\taddsd (%3,%0), %1\n\t"
-		     "movsd %1, (%2,%0)\n\tadd $8, %0\n\tcmp %5, %0\n\tjne 1b"
-		     : "+r"(i), "+x"(x)
-		     : "r"(a), "r"(b), "r"(c), "r"(bytes), "x"(factor)
-		     : "cc", "memory");
-}
-
-/* 3 instructions for a line */
-static void run_chase(char *at, uint64_t lines)
-{
-	asm volatile("1: mov (%0), %0\n\tdec %1\n\tjnz 1b"
-		     : "+r"(at), "+r"(lines)
-		     :
-		     : "cc", "memory");
-}
-
-/* One cycle through all lines, at random (Sattolo 1986). */
-static void make_cycle(char *at, size_t lines)
-{
-	uint32_t *order = malloc(lines * sizeof(*order)), state = 1;
-
-	if (!order)
-		die("malloc");
-	for (size_t i = 0; i < lines; i++)
-		order[i] = (uint32_t)i;
-	for (size_t i = lines - 1; i > 0; i--) {
-		size_t k;
-		uint32_t t = order[i];
-
-		state = state * 1664525 + 1013904223;
-		k = (size_t)(((uint64_t)state * i) >> 32);
-		order[i] = order[k];
-		order[k] = t;
-	}
-	for (size_t i = 0; i < lines; i++)
-		*(char **)(at + (size_t)order[i] * LINE) =
-			at + (size_t)order[(i + 1) % lines] * LINE;
-	free(order);
-}
-
 /* The kernel writes the lines. */
 static void run_kernel(char *at, size_t bytes)
 {
@@ -164,21 +74,9 @@ static void run_kernel(char *at, size_t bytes)
 
 static void run_pass(const struct load *l, char *at)
 {
-	if (!strcmp(l->kind, "loop"))
-		run_loop(l->bytes / 8);
-	else if (!strcmp(l->kind, "scan"))
-		run_scan(at, at + l->bytes);
-	else if (!strcmp(l->kind, "write"))
-		run_write(at, at + l->bytes);
-	else if (!strcmp(l->kind, "muladd"))
-		run_muladd(at, at + l->bytes);
-	else if (!strcmp(l->kind, "triad"))
-		run_triad(at, at + l->bytes, at + 2 * l->bytes, l->bytes);
-	else if (!strcmp(l->kind, "chase"))
-		run_chase(at, l->bytes / LINE);
-	else if (!strcmp(l->kind, "kernel"))
+	if (!strcmp(l->kind, "kernel"))
 		run_kernel(at, l->bytes);
-	else
+	else if (run_kind(l->kind, at, l->bytes) < 0)
 		die(l->kind);
 }
 
@@ -199,8 +97,8 @@ static char *make_memory(const struct load *l)
 	if (at == MAP_FAILED)
 		die("mmap");
 	memset(at, 0, bytes);
-	if (!strcmp(l->kind, "chase"))
-		make_cycle(at, l->bytes / LINE);
+	if (!strcmp(l->kind, "chase") && make_cycle(at, l->bytes / LINE) < 0)
+		die("malloc");
 	if (l->move_to >= 0) {
 		bind_memory(l->move_to);
 		if (syscall(SYS_migrate_pages, 0, 64, &from, &to) < 0)

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_TEST_SIMLLC_KINDS_H
+#define NODEOS_TEST_SIMLLC_KINDS_H
+
+/*
+ * Loads whose instructions and lines from memory are known by what is written here in assembler;
+ * for a cache that is smaller than BYTES, of memory that no other program uses.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LINE = 64 };
+
+/* 4 instructions for 8 bytes, no access */
+static void run_loop(uint64_t n)
+{
+	double x = 1;
+
+	asm volatile("1: mulsd %0, %0\n\taddsd %0, %0\n\tdec %1\n\tjnz 1b"
+		     : "+x"(x), "+r"(n)
+		     :
+		     : "cc");
+}
+
+/* 4 instructions for 8 bytes, a line for 64 */
+static void run_scan(const char *at, const char *end)
+{
+	uint64_t sum = 0;
+
+	asm volatile("1: add (%0), %1\n\tadd $8, %0\n\tcmp %2, %0\n\tjne 1b"
+		     : "+r"(at), "+r"(sum)
+		     : "r"(end)
+		     : "cc", "memory");
+}
+
+/* the same with stores */
+static void run_write(char *at, const char *end)
+{
+	asm volatile("1: mov %1, (%0)\n\tadd $8, %0\n\tcmp %1, %0\n\tjne 1b"
+		     : "+r"(at)
+		     : "r"(end)
+		     : "cc", "memory");
+}
+
+/* 38 instructions for 8 bytes: eight rounds of four, and six */
+static void run_muladd(const char *at, const char *end)
+{
+	double x = 0, factor = 1.0000001, sum = 0;
+	int i = 0;
+
+	asm volatile("1: movsd (%0), %1\n\tmov $8, %3\n"
+		     "2: mulsd %5, %1\n\taddsd %5, %1\n\tdec %3\n\tjnz 2b\n\t"
+		     "addsd %1, %2\n\tadd $8, %0\n\tcmp %4, %0\n\tjne 1b"
+		     : "+r"(at), "+x"(x), "+x"(sum), "+r"(i)
+		     : "r"(end), "x"(factor)
+		     : "cc", "memory");
+}
+
+/* a = b + factor * c: 7 instructions for 8 bytes of each, three lines for 64 */
+static void run_triad(char *a, const char *b, const char *c, uint64_t bytes)
+{
+	double x = 0, factor = 1.5;
+	uint64_t i = 0;
+
+	asm volatile("1: movsd (%4,%0), %1\n\tmulsd %6, %1\n\taddsd (%3,%0), %1\n\t"
+		     "movsd %1, (%2,%0)\n\tadd $8, %0\n\tcmp %5, %0\n\tjne 1b"
+		     : "+r"(i), "+x"(x)
+		     : "r"(a), "r"(b), "r"(c), "r"(bytes), "x"(factor)
+		     : "cc", "memory");
+}
+
+/* 3 instructions for a line */
+static void run_chase(char *at, uint64_t lines)
+{
+	asm volatile("1: mov (%0), %0\n\tdec %1\n\tjnz 1b"
+		     : "+r"(at), "+r"(lines)
+		     :
+		     : "cc", "memory");
+}
+
+/* Make one cycle through all lines, at random (Sattolo 1986). Returns 0, or -1 without memory. */
+static int make_cycle(char *at, size_t lines)
+{
+	uint32_t *order = malloc(lines * sizeof(*order)), state = 1;
+
+	if (!order)
+		return -1;
+	for (size_t i = 0; i < lines; i++)
+		order[i] = (uint32_t)i;
+	for (size_t i = lines - 1; i > 0; i--) {
+		size_t k;
+		uint32_t t = order[i];
+
+		state = state * 1664525 + 1013904223;
+		k = (size_t)(((uint64_t)state * i) >> 32);
+		order[i] = order[k];
+		order[k] = t;
+	}
+	for (size_t i = 0; i < lines; i++)
+		*(char **)(at + (size_t)order[i] * LINE) =
+			at + (size_t)order[(i + 1) % lines] * LINE;
+	free(order);
+	return 0;
+}
+
+/* Make one pass of KIND over the BYTES at AT; triad uses three times BYTES. Returns 0, or -1: there
+ * is no such kind. */
+static int run_kind(const char *kind, char *at, size_t bytes)
+{
+	if (!strcmp(kind, "loop"))
+		run_loop(bytes / 8);
+	else if (!strcmp(kind, "scan"))
+		run_scan(at, at + bytes);
+	else if (!strcmp(kind, "write"))
+		run_write(at, at + bytes);
+	else if (!strcmp(kind, "muladd"))
+		run_muladd(at, at + bytes);
+	else if (!strcmp(kind, "triad"))
+		run_triad(at, at + bytes, at + 2 * bytes, bytes);
+	else if (!strcmp(kind, "chase"))
+		run_chase(at, bytes / LINE);
+	else
+		return -1;
+	return 0;
+}
+
+#endif
