@@ -135,11 +135,11 @@ def judge_tasks(g):
     lines = 2 * 8 * MIB // 64
     user, kernel, both = (g.value("modes", f"simllc/78/0/{flags}") for flags in ("u", "k", ""))
     near(kernel, lines, "lines that the kernel writes: its misses")
-    below(user, lines / 100, "and those of user code")
+    below(user, lines / 100, "lines that the kernel writes: misses of user code")
     near(both, kernel + user, "both together", 0.02)
     user, kernel = (g.value("user-mode", f"simllc/78/0/{flags}") for flags in ("u", "k"))
     near(user, lines, "lines that user code reads: its misses")
-    below(kernel, lines / 10, "and those of the kernel")
+    below(kernel, lines / 10, "lines that user code reads: misses of the kernel")
 
 
 def judge_nodes(g):
@@ -181,7 +181,7 @@ def judge_plain(g):
     same(g.said("open nothing"), "EINVAL", "no counter is refused")
     same(g.said("open raw"), "ENOENT", "a processor that no list has knows no raw event")
     same(g.said("rmmod"), "0", "the module can be unloaded")
-    same(g.said("open gone"), "ENOENT", "its PMU is gone then")
+    same(g.said("open gone"), "ENOENT", "the PMU is gone when the module is unloaded")
     same(g.said("insmod processor=none"), "Invalid argument", "processor=none is refused")
     same(g.said("open named"), "0", "processor=amdzen4: its raw events are known")
     total = 0
@@ -301,7 +301,7 @@ def plan_strange():
 
 def judge_strange(g):
     same(g.said("open none"), "ENOENT", "shared memory without the plugin's mark: no PMU")
-    same(g.said("open generic"), "ENOENT", "and no generic events")
+    same(g.said("open generic"), "ENOENT", "shared memory without the mark: no generic events")
 
 
 GUESTS = {

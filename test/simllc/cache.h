@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A model of a set-associative cache with LRU replacement, of lines of 64 bytes. It has no notion
- * of time, of data or of who accesses it. Threads may access one cache at the same time.
+ * A model of a set-associative cache with LRU replacement, of lines of 64 bytes. It knows
+ * neither time nor data nor what accesses it. Threads may access one cache at the same time.
  */
 #ifndef SIMLLC_CACHE_H
 #define SIMLLC_CACHE_H

@@ -149,7 +149,8 @@ static void test_scans(void)
 	       "a scan within the size misses in its first pass only");
 	is_int((long long)scan(c, 0, 1, 4096).misses, 4096 - 1024,
 	       "a scan of four times the size finds what the one before left");
-	is_int((long long)scan(c, 0, 1, 4096).misses, 4096, "and in later passes misses each line");
+	is_int((long long)scan(c, 0, 1, 4096).misses, 4096,
+	       "later scans of four times the size miss each line");
 	cache_free(c);
 }
 
@@ -163,7 +164,8 @@ static void test_conflicts(void)
 	is_int((long long)scan(c, 5, 64, 17).misses, 17,
 	       "17 lines of one set drive each other out");
 	is_int((long long)scan(c, 6, 64, 16).misses, 16, "the next set is another one");
-	is_int((long long)scan(c, 6, 64, 16).misses, 0, "and has its lines yet");
+	is_int((long long)scan(c, 6, 64, 16).misses, 0,
+	       "the lines of the next set are still there");
 	cache_free(c);
 }
 
@@ -189,8 +191,9 @@ static void test_prefetch(void)
 	shape.prefetch = true;
 	c = cache_new(&shape);
 	found = scan(c, 0, 1, 4096);
-	is_int((long long)found.misses, 2048, "with the next line, a scan misses every other line");
-	is_int((long long)found.prefetched, 2048, "and the others come by prefetch");
+	is_int((long long)found.misses, 2048, "prefetch=next: a scan misses every other line");
+	is_int((long long)found.prefetched, 2048,
+	       "prefetch=next: the other lines come by prefetch");
 	is_int(cache_access(c, 100 * PAGE_LINES - 1), CACHE_SAMPLED | CACHE_MISS,
 	       "the last line of a page brings none of the next page");
 	found = scan(c, 200 * PAGE_LINES, 2, 32);
@@ -276,7 +279,7 @@ static void test_l1(void)
 	l1_access(&l1, 1024);
 	ok(l1_access(&l1, 0) && !l1_access(&l1, 256), "of three lines in a set the oldest goes");
 	l1_clear(&l1);
-	ok(!l1_access(&l1, 0), "it can be emptied");
+	ok(!l1_access(&l1, 0), "a cache can be emptied");
 }
 
 int main(void)

@@ -118,10 +118,11 @@ static void test_time(void)
 	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 200, "another CPU's line waits for that");
 	is_int(memory_charge(&m, 1, false, 1, 1000, 0), 100, "the other node's controller is free");
 	is_int(memory_charge(&m, 0, false, 1, 1150, 0), 150, "50 ns of work are left, 100 come");
-	is_int(memory_charge(&m, 0, false, 1, 9000, 0), 100, "it does not save up idle time");
+	is_int(memory_charge(&m, 0, false, 1, 9000, 0), 100,
+	       "the controller does not save up idle time");
 	is_int(memory_charge(&m, 0, false, 1, 9000, 500), 500, "the queue is waited for once");
 	is_int(memory_charge(&m, -1, false, 1, 9000, 7), 7, "no node, no queue");
-	is_int(memory_enqueue(&m, 1, 3, 20000), 20300, "three lines that nobody waits for");
+	is_int(memory_enqueue(&m, 1, 3, 20000), 20300, "three lines that no program waits for");
 }
 
 int main(void)
