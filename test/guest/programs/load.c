@@ -5,7 +5,8 @@
  * takes SPEC number r, from the first again behind the last: KIND/BYTES[/HOW], KIND of
  * kinds.h, or io: it sleeps, and writes a few lines of a file now and then. HOW: fork (a child
  * does the work), exec (the program is executed anew halfway), thread (a second thread does the
- * work); "+KIND/BYTES" behind a SPEC: from the half of the time on. Each prints "load SPEC PASSES CPU".
+ * work); "+KIND/BYTES" behind a SPEC: from the half of the time on. Each prints "load SPEC PASSES
+ * CPU".
  * With WITH_MPI the ranks begin and end together.
  */
 #include <pthread.h>
