@@ -12,18 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/test/fuzz.h"
 #include "container/ledger.h"
 #include "container/planner_input.h"
 #include "container/rank_runs.h"
 #include "manifest/app_exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int cond)
-{
-	if (!cond)
-		abort();
-}
 
 static char *printed(const struct job_plan *p)
 {

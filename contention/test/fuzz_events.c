@@ -8,22 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/test/fuzz.h"
 #include "contention/events.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int cond)
-{
-	if (!cond)
-		abort();
-}
-
-static void check_refusal(const struct errbuf *err)
-{
-	check(err->text[0] != '\0');
-	for (const char *c = err->text; *c; c++)
-		check(*c >= ' ' && *c <= '~');
-}
 
 static char *printed(const struct events_row *row)
 {

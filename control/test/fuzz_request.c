@@ -6,16 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/test/fuzz.h"
 #include "control/protocol.h"
 #include "manifest/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int cond)
-{
-	if (!cond)
-		abort();
-}
 
 /* A user's request to nodeosd; bytes beyond its longest line are ignored. */
 static void check_ask(const char *text)

@@ -6,16 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/test/fuzz.h"
 #include "dimmap/load/trace.h"
 #include "dimmap/sim/bounds.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int cond)
-{
-	if (!cond)
-		abort();
-}
 
 static uint64_t play(const struct accesses *a, const struct dimmap_policy *policy, uint32_t pages,
 		     uint32_t batch)

@@ -8,16 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/test/fuzz.h"
 #include "report/merged_text.h"
 #include "report/parcel.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(int cond)
-{
-	if (!cond)
-		abort();
-}
 
 static void check_printable(const char *text)
 {

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/test/fuzz.h"
 #include "topology/machine.h"
 #include "topology/picture.h"
 #include "topology/resize.h"
@@ -26,19 +27,6 @@ const char *__lsan_default_suppressions(void);
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libhwloc\n";
-}
-
-static void check(int cond)
-{
-	if (!cond)
-		abort();
-}
-
-static void check_refusal(const struct errbuf *err)
-{
-	check(err->text[0] != '\0');
-	for (const char *c = err->text; *c; c++)
-		check(*c >= ' ' && *c <= '~');
 }
 
 /* Containers lie in the offered sets and do not overlap. */
