@@ -40,25 +40,31 @@ need_tools () {
 		die "missing here: ${missing[*]}; try: apt-get install ${missing[*]}"
 }
 
-# refuse_configured DIR: dies where configure ran in the source tree: it would refuse another
-# build directory, and its products would count as sources.
-refuse_configured () {
+# check_tree DIR: dies where nothing can be built of the sources in DIR: configure ran there, so it
+# would refuse another build directory, and its products would count as sources; or git refuses.
+check_tree () {
+	local why
+
 	[ ! -e "$1/config.status" ] ||
 		die "$1 is configured: run \"make distclean\" there; build in a directory of its" \
 			own
+	[ ! -e "$1/.git" ] || why=$(git -C "$1" rev-parse --git-dir 2>&1 >/dev/null) ||
+		die "git cannot list $1: $why"
 }
 
-# print_sources: prints the files of the current directory that git would commit, each with a NUL,
-# so that a fresh clone and a tree after configure give the same list; without git's files, all.
+# print_sources: prints the files of the current directory, which check_tree has passed, that git
+# would commit, each with a NUL, so that a fresh clone and a tree after configure give the same
+# list; without git's files, all.
 print_sources () {
-	local why
-
-	if [ ! -e .git ]; then
+	if [ -e .git ]; then
+		git ls-files -co --exclude-standard -z
+	else
 		find . \( -path ./build -o -path ./out \) -prune -o -type f -printf '%P\0'
-		return
-	fi
-	why=$(git rev-parse --git-dir 2>&1 >/dev/null) || die "git cannot list $PWD: $why"
-	git ls-files -co --exclude-standard -z
+	fi | while IFS= read -r -d '' file; do
+		if [ -e "$file" ]; then
+			printf '%s\0' "$file"
+		fi
+	done
 }
 
 need_root () {
