@@ -112,12 +112,18 @@ static unsigned ring_sum(const struct rank_state *state, uint64_t *sum)
 	return n;
 }
 
+/* Rounded up; 0 of no samples. */
+static uint32_t mean_of(uint64_t sum, unsigned n)
+{
+	return n ? (uint32_t)((sum + n - 1) / n) : 0;
+}
+
 uint32_t classify_mean(const struct rank_state *state)
 {
 	uint64_t sum;
 	unsigned n = ring_sum(state, &sum);
 
-	return n ? (uint32_t)((sum + n - 1) / n) : 0;
+	return mean_of(sum, n);
 }
 
 static void set_class(struct rank_state *state, enum rank_class class)
@@ -201,7 +207,7 @@ void classify_add(struct rank_state *state, const struct classify_conf *c,
 		    ? count_others(state, c) < c->majority || !differs_enough(state, c, sum, n)
 		    : n < c->majority)
 		return;
-	state->adopted = classify_mean(state);
+	state->adopted = mean_of(sum, n);
 	state->has_adopted = true;
 	set_class(state, classify_class_of(c, state->adopted));
 }
