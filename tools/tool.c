@@ -11,9 +11,26 @@
 /* NULL: nodeosctl, and a command follows its name */
 static const char *own_program;
 
+#define CALLED_MAX 64 /* bytes with the final NUL */
+
 void tool_set_program(const char *name)
 {
 	own_program = name;
+}
+
+static const char *program_name(void)
+{
+	return own_program ? own_program : "nodeosctl";
+}
+
+/* Write how COMMAND is called to BUF, with BETWEEN behind nodeosctl; returns BUF. */
+static char *called(char buf[CALLED_MAX], const char *between, const char *command)
+{
+	if (own_program)
+		snprintf(buf, CALLED_MAX, "%s", own_program);
+	else
+		snprintf(buf, CALLED_MAX, "nodeosctl%s%s", between, command);
+	return buf;
 }
 
 /* A message may hold bytes of a file or a user, and the terminal may be root's. */
@@ -39,7 +56,7 @@ int tool_error(int status, const char *fmt, ...)
 {
 	va_list ap;
 
-	fprintf(stderr, "%s: ", own_program ? own_program : "nodeosctl");
+	fprintf(stderr, "%s: ", program_name());
 	va_start(ap, fmt);
 	put_message(fmt, ap);
 	va_end(ap);
@@ -49,35 +66,28 @@ int tool_error(int status, const char *fmt, ...)
 
 int tool_wrong(const char *command, const char *fmt, ...)
 {
+	char buf[CALLED_MAX];
 	va_list ap;
 
-	if (own_program)
-		fprintf(stderr, "%s: ", own_program);
-	else
-		fprintf(stderr, "nodeosctl: %s: ", command);
+	fprintf(stderr, "%s: ", called(buf, ": ", command));
 	va_start(ap, fmt);
 	put_message(fmt, ap);
 	va_end(ap);
-	fprintf(stderr, " (see %s%s --help)\n", own_program ? "" : "nodeosctl ",
-		own_program ? own_program : command);
+	fprintf(stderr, " (see %s --help)\n", called(buf, " ", command));
 	return 2;
 }
 
 int tool_getopt(int argc, char **argv, const char *shorts, const struct option *longs)
 {
-	char program[64], *command = argv[0];
+	char buf[CALLED_MAX], *command = argv[0];
 	int c;
 
 	/* getopt begins its messages with it */
-	snprintf(program, sizeof(program), "%s%s",
-		 own_program ? "" : "nodeosctl: ", own_program ? own_program : command);
-	argv[0] = program;
+	argv[0] = called(buf, ": ", command);
 	c = getopt_long(argc, argv, shorts, longs, NULL);
 	argv[0] = command;
-	if (c == '?' && own_program)
-		fprintf(stderr, "%s: see %s --help\n", own_program, own_program);
-	else if (c == '?')
-		fprintf(stderr, "nodeosctl: see nodeosctl %s --help\n", command);
+	if (c == '?')
+		fprintf(stderr, "%s: see %s --help\n", program_name(), called(buf, " ", command));
 	return c;
 }
 
