@@ -11,7 +11,7 @@ struct process_stat {
 	int pid;
 	char comm[32];
 	bool kernel; /* a kernel thread */
-	/* all threads have ended; where only the first has, the address space still exists */
+	/* all threads have ended; if only the first has, the address space still exists */
 	bool ended;
 	bool exiting; /* the last thread is ending, and the address space is gone or soon will be */
 	bool pinned; /* the kernel lets no process change its affinity */

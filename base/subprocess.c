@@ -82,7 +82,7 @@ static void connect_files(const struct subprocess *h, const struct pipes *p)
 {
 	int in, out, said = -1, extra = h->extra_fd;
 
-	/* move our ends above the numbers 0 to 3, to which they are copied */
+	/* move our ends above 0 to 3, the numbers that they are copied to */
 	in = fcntl(p->in[0], F_DUPFD_CLOEXEC, 10);
 	out = fcntl(p->out[1], F_DUPFD_CLOEXEC, 10);
 	if (h->apart)
@@ -185,7 +185,7 @@ static void feed_input(struct dialogue *d, int in)
 		d->next += n;
 		d->left -= (size_t)n;
 	} else if (errno != EINTR && errno != EAGAIN) {
-		d->left = 0; /* the program reads no more; its answer says why */
+		d->left = 0; /* the program reads no more; its answer shows why */
 	}
 }
 

@@ -35,7 +35,7 @@ static int to_stdout(const char *text, size_t len, struct errbuf *err)
 	if (fwrite(text, 1, len, stdout) == len && fflush(stdout) == 0)
 		return 0;
 	errprintf(err, "standard output: %s", strerror(errno));
-	/* the error is reported: no later check of stdout may report it again */
+	/* no later check of stdout may report this error again */
 	clearerr(stdout);
 	return -1;
 }

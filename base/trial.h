@@ -16,7 +16,9 @@ struct trial_limits {
 	unsigned cpu_seconds, elapsed_seconds;
 };
 
-/* The same, with another limit of elapsed time: a busy machine runs a process seldom. */
+/*
+ * As trial(), with a limit of elapsed time of its own: on a busy machine a process may run seldom.
+ */
 int trial_within(struct trial_limits limits, void (*try)(void *arg), void *arg, struct errbuf *err);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WORD_MAX 40 /* longer words are no slip of an allowed word */
+#define WORD_MAX 40 /* longer words are no misspelling of an allowed word */
 
 static bool is_printable(char c)
 {
