@@ -16,9 +16,9 @@
 #define REPORT_SCHEMA 1
 
 /*
- * One container of a plan as a JSON object: name, asked, what its isolators report (cpus,
- * reserved, mems, policy, priority, partition...), isolators, why. MORE (may be NULL) writes
- * members of the caller's own: a plan's "ranks", what a node sees of it now.
+ * One container of a plan as a JSON object: name, asked, what its isolators report (cpus, reserved,
+ * mems, policy, priority, partition...), isolators, why. MORE, unless NULL, writes the caller's own
+ * members, such as "ranks" in a plan or current values in a report.
  */
 void report_container(struct json_out *j, const struct judged *c,
 		      void (*more)(struct json_out *j, const struct planned_container *got,
@@ -44,7 +44,10 @@ struct report_node {
 void report_plan_text(char *buf, size_t size, const struct request *r, const char *request_text,
 		      const struct job_plan *p, const struct report_node *node);
 
-/* Write the member "serviceos": what the node reserves for its system; empty lists if nothing. */
+/*
+ * Write the member "serviceos": what the node reserves for its system. Lists are empty without a
+ * ServiceOS.
+ */
 void report_serviceos(struct json_out *j, const struct service_set *service);
 
 #endif

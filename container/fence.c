@@ -22,7 +22,7 @@ bool fence_wanted(const struct ledger_job *job)
 	for (unsigned i = 0; i <= job->n_steps && !wanted; i++) {
 		const char *text = i ? job->step[i - 1].request : job->request;
 
-		/* a request of another release may ask for one */
+		/* a request of another release may ask for a partition */
 		wanted = text && (request_parse(r, text, &ignored) < 0 ||
 				  request_wants(r, ISOLATOR_PARTITION));
 	}
@@ -160,7 +160,10 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 
 	if (idset_empty(gone))
 		return;
-	/* upwards: the kernel takes nothing from a directory before those below have lost it */
+	/*
+	 * bottom-up: the kernel removes CPUs from a directory only after its subdirectories have
+	 * lost them
+	 */
 	snprintf(dir, sizeof(dir), "%s", cgroup);
 	for (char *slash = strrchr(dir, '/'); slash; slash = strrchr(dir, '/')) {
 		struct below b = { .dir = dir };
@@ -168,7 +171,7 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 
 		*slash = '\0';
 		idset_zero(&b.cpus);
-		/* an unreadable entry belongs to another job, which has other CPUs */
+		/* an unreadable entry is of another job, which has other CPUs */
 		if (ledger_each(l, add_below, &b, NULL, &bad, &ignored) < 0)
 			return;
 		idset_andnot(&left, &b.cpus);
@@ -179,7 +182,7 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 
 /* ------------------------------------------------------ directories beside ours */
 
-/* Names in PATH, for the caller to free; returns how many, 0 when it cannot be read. */
+/* Names in PATH; the caller frees them. Returns how many, 0 when PATH cannot be read. */
 static int names_in(int root_fd, const char *path, struct dirent ***e)
 {
 	int fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -196,9 +199,9 @@ static int names_in(int root_fd, const char *path, struct dirent ***e)
 enum beside { BESIDE_NOTHING, BESIDE_LEFT, BESIDE_JOB };
 
 /*
- * The obstacle to a partition of CPUS in PATH, a directory beside our job's that has some of them:
- * a job, or the directory of an ended one. If the latter has no CPU outside of CPUS, the kernel
- * refuses the partition (cpuset's validate_change()).
+ * PATH is a directory beside our job's. If it has some of CPUS, return why it is in the way of a
+ * partition of CPUS: it is a live job's, or an ended job has left it and all its CPUs are among
+ * CPUS. The kernel refuses the partition in the second case, too (cpuset's validate_change()).
  */
 static enum beside look_beside(int root_fd, const char *path, const struct idset *has,
 			       const struct idset *cpus)
@@ -293,7 +296,7 @@ void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 		enum beside found = look_around(root_fd, cgroup, cpus, path);
 		long passed = monotonic_ms() - start;
 
-		/* a directory without processes goes at once, or never */
+		/* a directory without processes is removed within half a second, or never */
 		if (found == BESIDE_NOTHING || passed >= milliseconds ||
 		    (found == BESIDE_LEFT && passed >= 500))
 			return;

@@ -11,8 +11,10 @@
  * are raised when none does. The ledger is open in every call.
  */
 
-/* Does a request of the job ask for a partition? A request of another release counts as one, as it
- * may. */
+/*
+ * Does a request of the job ask for a partition? A request of another release may ask, so it counts
+ * as one.
+ */
 bool fence_wanted(const struct ledger_job *job);
 
 int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err);
@@ -25,17 +27,19 @@ int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err);
 int fence_raise(struct ledger *l, int root_fd, const struct ledger_job *job, uint64_t mine,
 		struct errbuf *err);
 
-/* Take the fence of S, if it has one, down for good, before S leaves the ledger. Its CPUs are added
- * to GONE. */
+/*
+ * Take down the fence of S, if it has one, for good, before S leaves the ledger. Adds its CPUs to
+ * GONE.
+ */
 void fence_drop(int root_fd, const struct ledger_step *s, struct idset *gone);
 
 /* Set the exclusive CPUs of the job's own directory to those of its fences. */
 void fence_refresh_job(int root_fd, const struct ledger_job *job);
 
 /*
- * Call after fence_refresh_job(): take the CPUs of fences that are GONE from the directories above
- * CGROUP, a job's, unless a live fence has them. Other exclusive CPUs there are not ours, and stay.
- * The kernel's workqueues get the CPUs back.
+ * Call after fence_refresh_job(): remove the CPUs in GONE, those of removed fences, from the
+ * directories above CGROUP, the job's, unless a live fence has them. These directories keep
+ * exclusive CPUs that are not NodeOS's. The kernel's workqueues get the CPUs back.
  */
 void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 			 const struct idset *gone);

@@ -13,7 +13,7 @@ static bool is_hpc(const struct requested_container *ask, const struct conf *con
 	return got.policy == POLICY_HPC && (!this_kernel || policy_supported(POLICY_HPC));
 }
 
-/* Does the system get little or nothing of the CPUs of such a container? */
+/* Does a container with request ASK leave the system little or no time on its CPUs? */
 static bool takes_cpus(const struct requested_container *ask, const struct conf *conf)
 {
 	struct sched_given got;
@@ -96,7 +96,10 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 		return errprintf(err, "out of memory");
 	rc = ledger_each(l, hpc_reserve_take_job, &k, NULL, &bad, err);
 	free(k.request);
-	/* an ended job leaves no entry: this one lives, and may have ranks on any CPU */
+	/*
+	 * the unreadable entry is of a live job, as the sweep removes those of ended jobs; its
+	 * ranks may be on any CPU
+	 */
 	if (rc == 0 && *bad.text)
 		rc = errprintf(err,
 			       "%s: which CPUs have policy \"hpc\" or real time is unknown until "

@@ -26,8 +26,10 @@ bool hpc_reserve_matters(const struct request *r, const struct conf *conf);
 bool hpc_take(struct idset *outside, const struct request *r, const struct job_plan *p,
 	      const struct conf *conf);
 
-/* As hpc_take(), for every live job, except what step MY_STEP has brought itself. Returns 1, 0, or
- * -1 with a text. */
+/*
+ * As hpc_take(), for every live job, except the step containers of step MY_STEP. Returns 1, 0, or
+ * -1 with a text.
+ */
 int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 		  const struct conf *conf, struct errbuf *err);
 
@@ -36,8 +38,10 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 bool realtime_take(struct idset *left, const struct request *r, const struct job_plan *p,
 		   const struct conf *conf);
 
-/* As realtime_take(), for all plans of JOB, except what step MY_STEP has brought itself. -1: out of
- * memory. */
+/*
+ * As realtime_take(), for all plans of JOB, except the step containers of step MY_STEP. -1: out of
+ * memory.
+ */
 int realtime_take_job(struct idset *left, const struct ledger_job *job, uint64_t my_step,
 		      const struct conf *conf, struct errbuf *err);
 

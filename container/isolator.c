@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of isolators, and the walks over it. */
+/* The table of isolators, and the functions that call one hook of each. */
 #include "container/isolator.h"
 
 #define ISOLATOR_ROW(id, name) [ISOLATOR_##id] = &isolator_##name,
 static const struct isolator *const table[] = { ISOLATORS(ISOLATOR_ROW) & isolator_number };
 #define ROWS ((int)(sizeof(table) / sizeof(table[0])))
 
-/* The first failure ends the walk. */
+/* Call HOOK of each isolator that has it, and stop at the first failure. */
 #define WALK(hook, ...)                                                        \
 	do {                                                                   \
 		for (int i = 0; i < ROWS; i++)                                 \

@@ -28,7 +28,7 @@
 
 /*
  * Settings for the ranks of one step in one place: a container, or the rest outside of all
- * containers. Plain data without pointers: the processes of the step share it from before the fork.
+ * containers. Plain data without pointers, as it is in memory that the step's processes share.
  */
 struct given {
 	struct idset cpus;
@@ -43,21 +43,24 @@ struct given {
 	bool quantum_named; /* the request names the quantum */
 	enum partition partition; /* partition that the step becomes */
 	struct idset fence; /* CPUs of the partition, with idle threads */
-	/* why the container is no partition for this step; "": it is one, or none is asked */
+	/* why the container is no partition in this step; "": it is one, or did not ask */
 	char unfenced[200];
 	char buffer[BUFFER_PATH_MAX]; /* mount point of the container's buffer; "": none */
 	struct buffer_maker maker; /* of the buffer */
 	struct rank_value number[RANK_NUMBER_COUNT];
 };
 
-/* One place of a step, as root sees it. */
+/* The ranks of a step in one place, as root sees them: a container, or the rest outside. */
 struct isolator_part {
 	struct given *given;
-	/* the container's request and plan, while the step is prepared; NULL: the rest outside */
+	/*
+	 * the container's request and plan, known while the step is prepared; NULL for the rest
+	 * outside
+	 */
 	const struct requested_container *ask;
 	const struct planned_container *plan;
-	unsigned index; /* the container's, in its request */
-	const char *name; /* the container's; "": the rest outside */
+	unsigned index; /* index of the container in its request */
+	const char *name; /* name of the container; "": the rest outside */
 	bool outside; /* its ranks asked for no container */
 };
 
@@ -69,7 +72,7 @@ struct isolator_node {
 	uint64_t job_memory; /* bytes that Slurm gave the job here; 0: not known */
 };
 
-/* Containers to plan, or with a plan. The ledger is open; the caller owns the pointers. */
+/* Input for planning. The ledger is open; the caller owns the pointers. */
 struct isolator_planning {
 	const struct conf *conf;
 	const char *conf_path;
@@ -79,9 +82,10 @@ struct isolator_planning {
 	uint64_t step_inode;
 	const struct idset *node_cpus, *job_cpus;
 	struct idset cpus; /* CPUs that the planner may give */
-	const char *kept; /* why CPUS lacks some; NULL: it has all */
-	bool offered; /* the plan is made now; false: it existed before, and CPUS is unknown */
-	/* CPUs that live containers leave to the system; does any of them have SCHED_HPC? */
+	const char *kept; /* why CPUS lacks some of the job's CPUs; NULL: it lacks none */
+	/* the plan is being made now; false: it existed before, and CPUS is unknown */
+	bool offered;
+	/* CPUs that live containers leave to the system; whether one of these has SCHED_HPC */
 	struct idset outside;
 	bool any_hpc;
 };
@@ -101,7 +105,10 @@ struct isolator_step {
 	const struct idset *job_cpus;
 	bool own_mems; /* the ServiceOS has memory nodes of its own */
 	bool own_container; /* made for this step alone */
-	/* the directory whose life its containers share: the job's, or its own */
+	/*
+	 * the directory that the containers live as long as: the job's, or the step's for step
+	 * containers
+	 */
 	const char *owner;
 	uint64_t owner_inode;
 	uid_t uid;
@@ -118,7 +125,9 @@ struct isolator_rank {
 	const char *container; /* "": the rest outside */
 	const struct idset *chosen; /* its own CPUs */
 	bool shares_all; /* containers leave no CPU: the rank shares all of theirs */
-	/* variable NAME of its environment, NULL: not set; valid until the next call */
+	/*
+	 * value of the rank's environment variable NAME, NULL: not set; valid until the next call
+	 */
 	const char *(*get)(void *arg, const char *name);
 	void *arg;
 	/* the kernel's state of this rank, for verify and value */
@@ -171,19 +180,19 @@ struct isolator {
 	/* Can P exist beside the live containers of JOB and of the node? The ledger is open. */
 	int (*accept)(const struct isolator_step *s, struct isolator_part *p,
 		      const struct ledger_job *job, struct errbuf *err);
-	/* As root, once, before the first rank is placed: for all parts of the step. */
+	/* As root, for the whole step, before its first rank is placed. */
 	int (*step)(const struct isolator_step *s, struct errbuf *err);
-	/* As root, for each rank: process PID in directory TASK, before it goes on. */
+	/* As root, for each rank, before it goes on: process PID in directory TASK. */
 	int (*rank)(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		    const char *task, struct errbuf *err);
 	/*
 	 * In the rank, still as root, in the mount namespace of its program. A rank of a step whose
-	 * request wants an isolator with this hook waits until the step is prepared.
+	 * request uses an isolator with this hook waits until the step is prepared.
 	 */
 	int (*show)(const struct given *g, const char *name, struct errbuf *err);
 	/* In the rank, as its user. */
 	int (*enter)(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
-	/* In the rank, after that: does the kernel show the plan? */
+	/* In the rank, after all enter hooks: does the kernel show what was planned? */
 	int (*verify)(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
 	/* Write the value of VARIABLE, or "" to leave it out. */
 	void (*value)(const struct given *g, const struct isolator_rank *r, char *buf, size_t size);
@@ -193,15 +202,15 @@ struct isolator {
 	/* Write members of "asked", and of the container itself. */
 	void (*asked)(struct json_out *j, const struct requested_container *ask);
 	void (*report)(struct json_out *j, const struct judged *c);
-	/* Write the same as text: to the line that names the container, and to lines below it. */
+	/* Write the same as text: on the line that names the container, and on lines below it. */
 	void (*text)(FILE *f, const struct judged *c);
 	void (*detail)(FILE *f, const struct judged *c);
 
-	/* May the live container change as CHANGE says? */
+	/* May CHANGE be made to the live container? */
 	int (*resize)(const struct isolator_change *change, struct errbuf *err);
 	/*
-	 * S ends, or has ended: take back what its entry holds. The ledger is open and the entry
-	 * still exists. Adds to GONE the CPUs that S had exclusively. Idempotent.
+	 * S ends, or has ended: release what its ledger entry holds. The ledger is open and the
+	 * entry still exists. Adds to GONE the CPUs that S had exclusively. Idempotent.
 	 */
 	void (*drop)(int cgroup_fd, const struct ledger_step *s, struct idset *gone);
 	/*
@@ -241,7 +250,7 @@ int isolators_accept(const struct isolator_step *s, struct isolator_part *p,
 int isolators_step(const struct isolator_step *s, struct errbuf *err);
 int isolators_rank(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		   const char *task, struct errbuf *err);
-/* Does R want an isolator with this hook? */
+/* Does R use an isolator with a show hook? */
 bool isolators_shown(const struct request *r);
 int isolators_show(const struct given *g, const char *name, struct errbuf *err);
 int isolators_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err);

@@ -13,7 +13,10 @@ static int cpus_give(const struct isolator_step *s, struct isolator_part *p, str
 	return 0;
 }
 
-/* Slurm still binds the next rank to the step's own CPUs: the directory only ever grows. */
+/*
+ * Add the containers' CPUs to the directory and remove none: Slurm still binds later ranks to the
+ * step's own CPUs.
+ */
 static int cpus_step(const struct isolator_step *s, struct errbuf *err)
 {
 	struct idset both = *s->step_cpus;
@@ -27,9 +30,10 @@ static int cpus_step(const struct isolator_step *s, struct errbuf *err)
 }
 
 /*
- * Cgroup first: writing the cpuset re-masks the task. Beside ranks in containers, Slurm may have
- * bound a rank outside to a core of theirs, and --cpu-bind cannot name one rank, so it is bound
- * again. A step that is all outside stays as Slurm has it.
+ * Cgroup first: writing the cpuset re-masks the task. In a step with ranks in containers and ranks
+ * outside, Slurm may have bound a rank outside to a container's core, and --cpu-bind cannot name a
+ * single rank: so the rank is bound again. If all ranks of the step are outside, Slurm's binding
+ * stays.
  */
 static int cpus_rank(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		     const char *task, struct errbuf *err)
@@ -43,7 +47,7 @@ static int cpus_rank(const struct isolator_step *s, const struct isolator_part *
 	return affinity_set(pid, cpus, err);
 }
 
-/* Set again: another plugin's task_init may have changed it since root set it. */
+/* Bind again: after root did so, another plugin's task_init may have changed the binding. */
 static int cpus_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
 {
 	(void)g;
@@ -53,7 +57,7 @@ static int cpus_enter(const struct given *g, const struct isolator_rank *r, stru
 static int cpus_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
 {
 	(void)g;
-	/* a partition made since may have reduced what all containers share */
+	/* a partition made meanwhile may have taken CPUs that all containers share */
 	if (idset_equal(r->kernel_cpus, r->chosen) || r->shares_all)
 		return 0;
 	return errprintf(err, "rank %u: the kernel gave other CPUs than planned", r->number);
@@ -70,7 +74,7 @@ static void cpus_outcome(struct outcomes *o, const struct judged *j)
 	struct isolator_outcome *mine = outcome_of(o, "container");
 	unsigned given = idset_count(&j->got->cpus);
 
-	/* the ledger's plan has the size after a resize */
+	/* after a resize, the plan in the ledger has the new size */
 	if (j->got->asked != j->ask->cpus)
 		outcome_note(mine, OUTCOME_MODIFIED, "cpus: %u given, as it has been resized",
 			     given);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory nodes, or blocks of memory where the kernel has divided its nodes (fgmn=). */
+/* Memory nodes, or blocks where the kernel has divided its memory nodes (fgmn=). */
 #include <inttypes.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
@@ -14,12 +14,12 @@ static int mems_give(const struct isolator_step *s, struct isolator_part *p, str
 {
 	(void)err;
 	p->given->mems = p->plan->mems;
-	/* memory nodes of the system are for no job */
+	/* no job gets the system's memory nodes */
 	p->given->bind_mems = p->plan->confined || s->own_mems;
 	return 0;
 }
 
-/* On a node with blocks: confine the step's directory, and thereby all that its ranks start. */
+/* On a node with blocks: confine the step's directory, and so all processes below it. */
 static int mems_step(const struct isolator_step *s, struct errbuf *err)
 {
 	struct idset all;
@@ -48,7 +48,10 @@ static int mems_rank(const struct isolator_step *s, const struct isolator_part *
 					   : 0;
 }
 
-/* Slurm tries --mem-bind within cpuset.mems and goes on if the kernel refuses; this refuses. */
+/*
+ * Slurm tries --mem-bind within cpuset.mems and goes on if the kernel refuses; this check fails the
+ * rank.
+ */
 static int check_mem_bind(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
 {
 	const char *type = r->get(r->arg, "SLURM_MEM_BIND_TYPE");
@@ -73,7 +76,7 @@ static int mems_enter(const struct given *g, const struct isolator_rank *r, stru
 		return 0;
 	if (membind_get(&mode, &nodes, err) < 0)
 		return -1;
-	/* --mem-bind was given: the kernel keeps it inside cpuset.mems */
+	/* --mem-bind has set a policy: the kernel keeps it inside cpuset.mems */
 	if (mode != MPOL_DEFAULT)
 		return 0;
 	return check_mem_bind(g, r, err) < 0 ? -1 : membind_set(&g->mems, err);

@@ -12,8 +12,8 @@
 #define OOM_FILE "/proc/self/oom_score_adj"
 
 /*
- * The rank sets it, still as root: Slurm writes 0 in the rank before its task_init_privileged hook,
- * and slurmstepd cannot see when in its task_post_fork hook (isolator.rank).
+ * Runs in the rank, still as root. Slurm writes 0 there before its task_init_privileged hook, and
+ * the hook in slurmstepd (isolator.rank) may run before that write, which would undo it.
  */
 static int oom_show(const struct given *g, const char *name, struct errbuf *err)
 {

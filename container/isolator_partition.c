@@ -35,8 +35,10 @@ static int partition_give(const struct isolator_step *s, struct isolator_part *p
 	return 0;
 }
 
-/* The job's CPUs outside of P and of other steps' partitions. -1: another step is in P's place
- * already. */
+/*
+ * Get the job's CPUs outside of P and of other steps' partitions. -1: another step already runs in
+ * the container of P.
+ */
 static int left_of_job(struct idset *left, const struct isolator_step *s,
 		       const struct isolator_part *p, const struct ledger_job *job,
 		       const char *kind, struct errbuf *err)
@@ -60,8 +62,10 @@ static int left_of_job(struct idset *left, const struct isolator_step *s,
 	return 0;
 }
 
-/* Accept one partition per step and one step per partition; one core of the job stays outside of
- * all. */
+/*
+ * Check that the step has one part only and its container no other step, and that one core of the
+ * job stays outside of all partitions.
+ */
 static int partition_accept(const struct isolator_step *s, struct isolator_part *p,
 			    const struct ledger_job *job, struct errbuf *err)
 {

@@ -40,7 +40,7 @@ static int sched_allowed(const struct requested_container *ask, const struct con
 	return 0;
 }
 
-/* Another job would get only the guard's share beside SCHED_HPC. */
+/* SCHED_HPC would leave other jobs on these CPUs only the guard's share. */
 static bool sched_alone(const struct requested_container *ask, const struct conf *conf,
 			bool of_srun)
 {
@@ -141,7 +141,7 @@ static int sched_give(const struct isolator_step *s, struct isolator_part *p, st
 	return 0;
 }
 
-/* Beside SCHED_HPC, another job would get only the guard's share. */
+/* SCHED_HPC would leave another job on these CPUs only the guard's share. */
 static int sched_accept(const struct isolator_step *s, struct isolator_part *p,
 			const struct ledger_job *job, struct errbuf *err)
 {
@@ -168,8 +168,7 @@ static int sched_verify(const struct given *g, const struct isolator_rank *r, st
 {
 	const char *now = policy_by_number(r->kernel_policy);
 
-	/* a container that asks for nothing has "other", and another plugin may set its own
-	 * policy */
+	/* a container without a policy has "other", and keeps what another plugin has set */
 	if (g->policy == POLICY_UNSET || g->policy == POLICY_OTHER ||
 	    strcmp(now, policy_name(g->policy)) == 0)
 		return 0;
@@ -244,8 +243,10 @@ static void sched_text(FILE *f, const struct judged *c)
 		fprintf(f, " (priority %u)", got.priority);
 }
 
-/* After the change, a CPU of the node must stay outside of SCHED_HPC, and one of the job outside of
- * real time. */
+/*
+ * After the change, one CPU of the node must stay outside of SCHED_HPC, and one core of the job
+ * outside of real time.
+ */
 static int sched_resize(const struct isolator_change *c, struct errbuf *err)
 {
 	struct request one = { .n = 1, .container = { *c->ask } };
@@ -265,7 +266,10 @@ static int sched_resize(const struct isolator_change *c, struct errbuf *err)
 				 "real time and partitions: leave one out for the system");
 	outcome_sched(&got, c->ask, c->conf, true);
 	idset_andnot(&left, &c->next->reserved);
-	/* LEFT lacks the new CPUs of this container, so its present ones do not matter */
+	/*
+	 * LEFT already lacks this container's new CPUs; the call removes its old ones, too, which
+	 * is harmless
+	 */
 	if (policy_is_realtime(got.policy) && realtime_take_job(&left, c->job, 0, c->conf, err) < 0)
 		return -1;
 	if (policy_is_realtime(got.policy) && idset_empty(&left))

@@ -179,7 +179,10 @@ static int job_plan_parse_container(struct job_plan *p, char *line, struct errbu
 	return 0;
 }
 
-/* Replace all but printable ASCII, as people read it, and cut it to the room there is. */
+/*
+ * Append LINE with '?' in place of all but printable ASCII, as terminals show it, cut to the space
+ * left.
+ */
 void job_plan_add_why(struct planned_container *c, const char *line)
 {
 	size_t used = strlen(c->why);
@@ -239,7 +242,7 @@ void job_plan_print_error(FILE *f, const struct errbuf *err)
 		fprintf(f, "refusal %s\n", refusal[err->code]);
 }
 
-/* REST is the text behind the line of the error. */
+/* REST is the text after the "error" line. */
 static enum plan_refusal parse_refusal(const char *rest)
 {
 	char line[64];

@@ -31,7 +31,7 @@
 struct planned_container {
 	char name[REQUEST_NAME_MAX];
 	struct idset cpus; /* CPUs that ranks may run on */
-	struct idset reserved; /* cpus and their idle siblings, for no other container */
+	struct idset reserved; /* cpus and their idle siblings; no other container gets these */
 	struct idset mems;
 	unsigned kinds; /* kinds of memory of the mems (MEMORY_KIND_BIT); 0: unknown */
 	unsigned asked; /* hardware threads asked; 0: the rest */
@@ -48,7 +48,7 @@ struct job_plan {
 	struct planned_container *container;
 };
 
-/* A new empty plan, NULL: out of memory; free one (NULL does nothing). */
+/* Return a new empty plan, or NULL when out of memory. job_plan_free() accepts NULL. */
 struct job_plan *job_plan_new(void);
 void job_plan_free(struct job_plan *p);
 

@@ -36,7 +36,7 @@ static int check_plan_cpus(const struct planned_container *c, const struct plan_
 	return 0;
 }
 
-/* The same rules as plan_mems() and plan_resize(). */
+/* Check "confined" by the rules of plan_mems() and plan_resize(). */
 static int check_confined(const struct planned_container *c, const struct requested_container *ask,
 			  const struct plan_input *in, struct errbuf *err)
 {
@@ -46,7 +46,7 @@ static int check_confined(const struct planned_container *c, const struct reques
 
 	if (in->resize) {
 		must = in->has_confined || (chosen && !idset_equal(&c->mems, &in->has_mems));
-		/* a resize by size may leave the memory nodes as they are, which sizes decide */
+		/* a resize by size may find that the present memory nodes suffice */
 		may = must || ask->mems_kind == MEMS_SIZE;
 	}
 	if (c->confined ? may : !must)
@@ -55,8 +55,10 @@ static int check_confined(const struct planned_container *c, const struct reques
 			 c->confined ? "" : "not ");
 }
 
-/* The planner stops at the node that makes it enough. It counts as much of each node as this, or
- * more if the kernel holds some of it now. */
+/*
+ * Check that the size needs each node: the planner adds nodes only until it is reached. The planner
+ * may count more of a node than this does, as the kernel may hold some of it now.
+ */
 static int check_size(const struct planned_container *c, uint64_t asked, const struct blocks *b,
 		      const char *root, struct errbuf *err)
 {

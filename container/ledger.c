@@ -19,9 +19,9 @@
 #define ENTRY_PREFIX "job-"
 
 /*
- * The owner of the lock must not lose the CPU: slurmstepd of a job whose CPUs all have SCHED_HPC or
- * real-time ranks gets a twentieth of the time there, and other jobs' launches wait for it. Without
- * the right to real time the policy stays.
+ * Get a real-time policy while the lock is held: where SCHED_HPC or real-time ranks use all CPUs of
+ * a job, its slurmstepd gets a twentieth of the time, and other jobs' launches wait for the lock. A
+ * caller without the right to real time keeps its policy.
  */
 static void hurry(struct ledger *l)
 {
@@ -44,7 +44,10 @@ static void calm_down(const struct ledger *l)
 
 /* --------------------------------------------------------------- the directory */
 
-/* Gone, or without processes: even step_extern, which lives as long as its job, has ended. */
+/*
+ * Is JOB's directory gone or without processes? step_extern lives as long as its job, so it has
+ * ended, too.
+ */
 bool ledger_job_has_ended(const struct ledger *l, const struct ledger_job *job)
 {
 	return cgroup_is_gone(l->cgroup_fd, job->cgroup, job->inode) ||
@@ -133,8 +136,10 @@ int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job,
 	return ledger_take_head(&at, job, &ignored);
 }
 
-/* Add the memory nodes that TEXT names: " mems 4-5" of confined plans, and the share. A list that
- * is cut counts as far as it goes. */
+/*
+ * Add the memory nodes that TEXT names: " mems 4-5" of confined plans, and the share. Of a
+ * truncated list the ids before the cut count.
+ */
 static void add_named(const char *text, struct idset *out)
 {
 	static const char *const word[] = { " mems ", "\nshare " };
@@ -284,7 +289,7 @@ static void ledger_add_size(struct ledger *l, const char *name, void *arg)
 		sum->bytes += size;
 }
 
-/* May NAME, JOB's entry, have SIZE bytes? An entry that does not grow may. */
+/* May JOB's entry NAME have SIZE bytes? An entry that does not grow may always be written. */
 static int check_bounds(struct ledger *l, const char *name, const struct ledger_job *job,
 			size_t size, struct errbuf *err)
 {
@@ -368,7 +373,7 @@ static void add_unread(struct ledger *l, const char *name, const struct ledger_j
 		add_named(job->step[i].unknown, out);
 }
 
-/* Does E want the entry NAME? false also if it has been removed meanwhile. */
+/* Does E ask for the entry NAME? false also if the entry has been removed meanwhile. */
 static bool is_asked_for(struct ledger *l, const char *name, const struct each *e)
 {
 	const struct ledger_whose *whose = e->whose;
@@ -377,7 +382,7 @@ static bool is_asked_for(struct ledger *l, const char *name, const struct each *
 	if (!whose)
 		return true;
 	errno = 0;
-	/* only root sees an entry without a readable owner, when it wants all of them */
+	/* a query for every user's entries (root's) includes entries whose owner is unreadable */
 	if (ledger_read_head(l, name, &job, NULL) < 0)
 		return errno != ENOENT && whose->uid == (uid_t)-1;
 	return (whose->uid == (uid_t)-1 || job.uid == whose->uid) &&
@@ -395,7 +400,7 @@ static void each_one(struct ledger *l, const char *name, void *arg)
 	if (!is_asked_for(l, name, e))
 		return;
 	if (ledger_read_entry(l, name, !e->whose, &job, &why) < 0) {
-		/* without the lock it may have been removed meanwhile */
+		/* without the lock, another process may have removed the entry meanwhile */
 		if (faccessat(l->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			*e->bad = why;
 	}

@@ -13,9 +13,9 @@
 /*
  * The owners of CPUs and memory nodes on this node: one text file per job in STATE_DIR (root's,
  * mode 0700, on a tmpfs so that a boot empties it), named by the inode of the job's cgroup
- * directory, which no requeue and no reused job id repeats. An entry lives as long as that
- * directory; every open sweeps the others away. State that the kernel shows (effective CPUs, pids)
- * is not kept here.
+ * directory, which differs after a requeue and for a reused job id. An entry lives as long as that
+ * directory; ledger_open() removes all others. The ledger does not keep what the kernel shows
+ * (effective CPUs, pids).
  */
 #define LEDGER_REST "-" /* the rest outside of all containers */
 #define LEDGER_PLACES_MAX ((REQUEST_CONTAINERS_MAX + 2) * REQUEST_NAME_MAX)
@@ -23,20 +23,22 @@
 #define LEDGER_TASK_MAX 24
 
 /*
- * Bounds of what every launch on the node must read of one user: steps and bytes of a job, and
- * bytes of all the user's jobs. Entries of up to LEDGER_FREE_MAX bytes do not count: a step without
- * containers is never refused.
+ * Bounds of what every launch on the node must read of one user: steps of a job, bytes of a job,
+ * and bytes of all jobs of the user. Entries of up to LEDGER_FREE_MAX bytes do not count: a step
+ * without containers is never refused.
  */
 #define LEDGER_STEPS_MAX 1024u
 #define LEDGER_ENTRY_MAX (1u << 20)
 #define LEDGER_USER_MAX (4u << 20)
 #define LEDGER_FREE_MAX (16u << 10)
 
-/* A rank as placed. The kernel does not show this binding any more once its threads bind
- * themselves. */
+/*
+ * A placed rank and its CPUs. The kernel no longer shows this binding once the rank's threads bind
+ * themselves.
+ */
 struct ledger_rank {
 	char task[LEDGER_TASK_MAX]; /* its directory below the step's "user", "task_0" */
-	char place[REQUEST_NAME_MAX]; /* as in ledger_step.places; never "none" */
+	char place[REQUEST_NAME_MAX]; /* in the form of ledger_step.places; never "none" */
 	struct idset cpus;
 };
 
@@ -49,19 +51,23 @@ struct ledger_step {
 	 * ledger_step_places() */
 	char *places;
 	struct idset cpus; /* CPUs of its ranks, if they divide the container */
-	/* its ranks in containers or the rest, after ledger_step_load_ranks(); none while it
-	 * launches */
+	/*
+	 * number of its ranks in containers or the rest, after ledger_step_load_ranks(); 0 while it
+	 * launches
+	 */
 	unsigned n_placed;
 	struct ledger_rank *placed;
-	/* the same as in the entry, until loaded: lines "rank ...", and the form of rank_runs.h */
+	/*
+	 * the ranks as text of the entry, until loaded: lines "rank ...", and the form of
+	 * rank_runs.h
+	 */
 	char *rank_lines, *rank_runs;
-	/* its ranks are on their way: without CPUs of their own, or while Slurm may still bind
-	 * them */
+	/* its ranks have no CPUs of their own yet, or Slurm may still bind them */
 	bool launching;
-	enum partition partition; /* of its directory "user", see fence.h */
+	enum partition partition; /* of the step's directory "user", see fence.h */
 	struct idset fence; /* CPUs of this partition */
-	char *request; /* of a step container; NULL: see the job's */
-	struct job_plan *plan; /* of a step container; NULL: see the job's */
+	char *request; /* of a step container; NULL: the step uses the job's */
+	struct job_plan *plan; /* of a step container; NULL: the step uses the job's */
 	char *unknown; /* lines of a later release; NULL: none */
 };
 
@@ -77,7 +83,7 @@ struct ledger_job {
 	/* the bytes of SHARE that the job's memory needs; ranks of other jobs may use the rest */
 	uint64_t share_bytes;
 	char *unknown; /* lines of a later release about the job itself; NULL: none */
-	bool light; /* read without its ranks: must not be written back */
+	bool light; /* read without its ranks: ledger_write() refuses it */
 	unsigned n_steps;
 	struct ledger_step *step;
 };
@@ -91,32 +97,35 @@ struct ledger_whose {
 };
 
 /*
- * Open STATE_DIR (made if missing), lock it and sweep the entries of what no longer lives below
- * CGROUP_FD. Waits at most TIMEOUT seconds for the lock. Hold it briefly.
+ * Open STATE_DIR (made if missing), lock it and remove the entries of jobs and steps that no longer
+ * live below CGROUP_FD. Waits at most TIMEOUT seconds for the lock. Hold it briefly.
  */
 int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
 		struct errbuf *err);
 void ledger_close(struct ledger *l);
 
-/* The state directory, for files beside the entries. The ledger owns it: do not close it. */
+/*
+ * Return the open state directory, for files beside the entries. The ledger owns it: do not close
+ * it.
+ */
 int ledger_dir(const struct ledger *l);
 
 /*
- * Read the entry of that job without the lock, as of a moment ago; *OUT is NULL without an entry.
- * Use it for values that stay the same while the job lives.
+ * Read the entry of the job with this inode without the lock: another process may be replacing it;
+ * *OUT is NULL without an entry. Use it for values that stay the same while the job lives.
  */
 int ledger_peek(const char *state_dir, uint64_t inode, struct ledger_job **out, struct errbuf *err);
 
 /* A ledger to read without opening it. */
 struct ledger_at {
 	const char *state_dir;
-	int cgroup_fd; /* its entries' directories are below this one */
+	int cgroup_fd; /* only entries of directories below this one */
 };
 
 /*
- * Call FN as ledger_each_of() does, but without the lock: with each entry as of a moment ago, if it
- * lives below AT's CGROUP_FD, and with its live steps only. For queries of users, which may be
- * frequent: no launch waits for one.
+ * Call FN as ledger_each_of() does, but without the lock: for each entry whose directory lives
+ * below AT's CGROUP_FD, and with its live steps only; other processes may be replacing entries. It
+ * is for users' queries, which may be frequent: no launch waits for them.
  */
 int ledger_look(const struct ledger_at *at, const struct ledger_whose *whose,
 		int (*fn)(const struct ledger_job *job, void *arg), void *arg, struct errbuf *bad,
@@ -158,42 +167,51 @@ int ledger_each_of(struct ledger *l, const struct ledger_whose *whose,
 		   int (*fn)(const struct ledger_job *job, void *arg), void *arg,
 		   struct errbuf *bad, struct errbuf *err);
 
-/* Write the path of that job's entry into BUF, for a look without the lock. */
+/* Write the path of the entry of the job with this inode into BUF, for a look without the lock. */
 void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t inode);
 
 /* ------------------------------------------------------------------ ledger_job.c */
 
-/* A job without steps, for ledger_job_free(); NULL: out of memory. */
+/* Return a job without steps, to be freed by ledger_job_free(), or NULL when out of memory. */
 struct ledger_job *ledger_job_new(const struct cgroup_place *place, uint32_t job_id, uid_t uid);
 void ledger_job_free(struct ledger_job *job); /* NULL does nothing */
 
 /* Can JOB's entry go: no plan, no step, no share, no line of a later release? */
 bool ledger_job_is_empty(const struct ledger_job *job);
 
-/* The step of that inode, NULL: none; a new last one, NULL: out of memory. JOB owns both; adding or
- * deleting a step moves them. */
+/*
+ * ledger_job_step() returns the step with this inode, or NULL; ledger_job_add_step() appends one,
+ * and returns NULL when out of memory. JOB owns them; adding or deleting a step moves them.
+ */
 struct ledger_step *ledger_job_step(struct ledger_job *job, uint64_t step_inode);
 struct ledger_step *ledger_job_add_step(struct ledger_job *job);
 void ledger_job_del_step(struct ledger_job *job, uint64_t step_inode);
 
-/* Append a rank to the placed ones of S; NULL: out of memory. */
+/* Append a rank to S->placed. Returns it, or NULL when out of memory. */
 struct ledger_rank *ledger_step_add_rank(struct ledger_step *s);
 void ledger_step_clear_ranks(struct ledger_step *s); /* loaded or not */
 
 /* The places of S, "" for none. */
 const char *ledger_step_places(const struct ledger_step *s);
-/* Add PLACE to the places of S, or (set) replace them by PLACES; -1: out of memory. Are ranks of S
- * in PLACE? */
+/*
+ * Add PLACE to the places of S; ledger_step_set_places() replaces them by PLACES. -1: out of
+ * memory. ledger_step_in(): are ranks of S in PLACE?
+ */
 int ledger_step_add(struct ledger_step *s, const char *place);
 int ledger_step_set_places(struct ledger_step *s, const char *places);
 bool ledger_step_in(const struct ledger_step *s, const char *place);
-/* Are ranks of S in PLACE of the job plan? A step with containers of its own has none there. */
+/*
+ * Are ranks of S in container PLACE of the job plan? A step with containers of its own has none
+ * there.
+ */
 bool ledger_step_in_job_plan(const struct ledger_step *s, const char *place);
 
 /* ----------------------------------------------------------------- ledger_ranks.c */
 
-/* Make S->placed from the text of the entry, if not done yet. -1 with the reason if the text is
- * damaged; it stays unchanged. */
+/*
+ * Fill S->placed from the text of the entry, unless that is done. -1 with the reason if the text is
+ * damaged; the text stays unchanged.
+ */
 int ledger_step_load_ranks(struct ledger_step *s, struct errbuf *err);
 
 /* Remove the ranks whose directory below CGROUP_FD is gone. */

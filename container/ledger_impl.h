@@ -6,7 +6,7 @@
 
 #include "container/ledger.h"
 
-#define LEDGER_READ_MAX (8u << 20) /* earlier releases may have written as much */
+#define LEDGER_READ_MAX (8u << 20) /* as much as earlier releases may have written */
 #define LEDGER_HEAD_MAX (CGROUP_PATH_MAX + 256) /* up to the job's cgroup */
 
 struct ledger {
@@ -33,7 +33,10 @@ int ledger_read_entry(struct ledger *l, const char *name, bool light, struct led
  * damaged. */
 int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job, size_t *size);
 
-/* The text of an entry, for the caller to free; NULL: out of memory. And its reverse. */
+/*
+ * Format JOB as the text of an entry, for the caller to free; NULL: out of memory. ledger_parse()
+ * reads such a text.
+ */
 char *ledger_format(const struct ledger_job *job);
 int ledger_parse(struct ledger_job **out, const char *text, bool light, struct errbuf *err);
 

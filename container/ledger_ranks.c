@@ -20,7 +20,7 @@ static int ledger_ranks_parse_line(struct ledger_step *s, const char *line, stru
 
 	if (r)
 		sscanf(line, LEDGER_RANK_WIDTHS " %n", r->task, r->place, &n);
-	/* root writes into the directory of that name */
+	/* the task's name becomes part of a path that root writes to */
 	return n < 0 || strncmp(r->task, "task_", 5) != 0 || strchr(r->task, '/')
 		       ? -1
 		       : idset_parse(&r->cpus, line + n, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Entries as text. Releases before ledger_ranks.c read their lines in a fixed order, refuse other
- * lines, and know a rank only by a line "rank task_0 sim 0-3": doc/HACKING.md, "The ledger of
+ * lines, and know ranks only from lines "rank task_0 sim 0-3": doc/HACKING.md, "The ledger of
  * another release".
  */
 #include <inttypes.h>
@@ -45,7 +45,7 @@ static char *format_lines(const struct ledger_step *s)
 	return NULL;
 }
 
-/* Lines, which every release knows, as long as ROOM lasts. -1: out of memory. */
+/* Print ranks as lines, which every release knows, as long as ROOM suffices. -1: out of memory. */
 static int format_ranks(struct rank_text *out, const struct ledger_step *s, size_t *room)
 {
 	*out = (struct rank_text){ .lines = s->rank_lines, .runs = s->rank_runs };
@@ -65,9 +65,9 @@ static int format_ranks(struct rank_text *out, const struct ledger_step *s, size
 }
 
 /*
- * Earlier releases take a line that begins with this word for a step whose ranks are not placed
- * yet, whatever follows: they report and sweep the step, and refuse to resize or delete its
- * container.
+ * Print the launching line. Whatever follows its first word, earlier releases take it for a step
+ * whose ranks are not placed yet: they report and sweep the step, and refuse to resize or delete
+ * its container.
  */
 static void print_launching(FILE *f, const struct ledger_step *s, const char *runs)
 {
@@ -246,8 +246,8 @@ static int take_rank_lines(const char **text, struct ledger_step *s, bool light,
 
 /*
  * Behind the word: "", or " yes RUNS" or " no RUNS" (then *RUNS is set). A line of another form, or
- * a second one with runs, goes to the unknown lines: what the step holds, and when it has ended, is
- * known without it. In doubt the step counts as launching, as in earlier releases.
+ * a second one with runs, goes to the unknown lines, as other lines show what the step holds and
+ * when it has ended. In doubt the step counts as launching, as in earlier releases.
  */
 static int take_launching(const char **text, struct ledger_step *s, bool light, bool *runs,
 			  struct errbuf *err)
@@ -434,7 +434,7 @@ bool ledger_job_of_later_release(const struct ledger_job *job, struct errbuf *wh
 		  "the ledger's entry of job %" PRIu32 " has lines of a later release (\"%.*s\"), "
 		  "which this one keeps and does not know",
 		  job->job_id, (int)(strcspn(line, "\n") < 60 ? strcspn(line, "\n") : 60), line);
-	/* a line of ranks may have any bytes, and this text goes to terminals */
+	/* lines of ranks may contain any bytes, and this text goes to terminals */
 	for (char *c = why->text; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';

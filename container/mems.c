@@ -27,9 +27,9 @@ static uint64_t mems_usable_of(const struct blocks *b, unsigned node)
 }
 
 /*
- * The ledger cannot know where a job's bytes are: the kernel fills one node after the other, and a
- * program may choose. So count as much in each node as fits (MOST), and, for when memory is short,
- * each node's proportional part (EVEN).
+ * The ledger cannot know on which nodes a job's memory is: the kernel fills one node after the
+ * other, and programs may choose. So count for each node as much as fits there (MOST) and, for use
+ * when memory is short, the node's proportional part (EVEN).
  */
 static void add_load(struct look *k, const struct ledger_job *job)
 {
@@ -89,7 +89,10 @@ static uint64_t left_of(const struct share *s, unsigned node)
 	return usable > load ? usable - load : 0;
 }
 
-/* The node of NODES with the least space that holds all that is still wanted; -1: none. */
+/*
+ * The node of NODES with the least space that holds all that is still wanted; -1: no node is large
+ * enough.
+ */
 static int best_fit(const struct share *s, const struct idset *nodes)
 {
 	uint64_t need = s->want > s->have ? s->want - s->have : 0, least = UINT64_MAX;
@@ -134,7 +137,7 @@ static void mems_take(struct share *s, const struct idset *nodes)
 		mems_add_node(s, node);
 }
 
-/* Take nodes of FREE: clean and near ones, clean ones, the rest. */
+/* Take nodes of FREE: first those that are clean and near, then clean ones, then the rest. */
 static void take_free(struct share *s, struct idset free, const struct idset *job_cpus)
 {
 	struct idset clean, near, part;
@@ -168,8 +171,10 @@ static uint64_t memory_of_job(const struct blocks *b, const struct mems_given *g
 		       : all / idset_count(&node_cpus) * idset_count(given->cpus);
 }
 
-/* Bytes of the share; 0 if the job's containers have blocks for all its memory: other ranks go
- * there, too. */
+/*
+ * Bytes of the share; 0 if the job's containers have blocks for all its memory: its other ranks
+ * then use these.
+ */
 static uint64_t wanted(const struct blocks *b, const struct idset *own, uint64_t memory)
 {
 	uint64_t own_bytes = blocks_usable(b, own);
@@ -217,7 +222,9 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 	for (int node; s.have < s.want && (node = emptiest(&s, &used)) >= 0;)
 		mems_add_node(&s, node);
 	job->share_bytes = s.want;
-	/* memory is overcommitted: share nodes that already have many users */
+	/*
+	 * memory is overcommitted: use the job's own blocks, or else blocks that other jobs share
+	 */
 	if (idset_empty(&job->share))
 		job->share = !idset_empty(&own) ? own : used;
 	if (idset_empty(&job->share)) {
@@ -244,7 +251,7 @@ static int read_limit(uint64_t *out, int cgroup_fd, const char *path)
 	return 0;
 }
 
-/* divisor: the system needs the rest */
+/* divisor: jobs on homes get a quarter, the system needs the rest */
 #define PART_OF_HOMES 4
 
 /* Limit for a cgroup in NODES; 0: Slurm's limit holds. */
@@ -264,7 +271,7 @@ static int lower_limit(int cgroup_fd, const char *path, uint64_t limit, struct e
 	uint64_t now;
 	char text[32];
 
-	/* without the controller, the kernel keeps an OOM to the tasks of these nodes */
+	/* without the memory controller, an OOM still kills only tasks of these nodes */
 	if (!limit || read_limit(&now, cgroup_fd, path) < 0 || now <= limit)
 		return 0;
 	snprintf(text, sizeof(text), "%" PRIu64, limit);
@@ -306,8 +313,10 @@ int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t
 
 	if (!job_memory)
 		return 0;
-	/* rounded up to a whole block, of which the job must have paid for half: otherwise a
-	 * request for next to nothing gets a block */
+	/*
+	 * the need is rounded up to a whole block: the job must have paid for half of it, or a tiny
+	 * request would get a block
+	 */
 	need = have - blocks_largest(b, mems) + 1;
 	if (need < have / 2)
 		need = have / 2;

@@ -11,7 +11,7 @@
 
 /*
  * Memory on a node whose memory nodes the kernel has divided: containers have blocks of their own.
- * All other ranks are kept to other blocks, or they would use the memory of the containers.
+ * All other ranks are confined to other blocks, so that they do not use the containers' memory.
  */
 
 /* The memory nodes in use, according to the ledger. */
@@ -23,7 +23,7 @@ struct mems_held {
 	uint64_t most[IDSET_MAX], even[IDSET_MAX];
 };
 
-/* The caller: inodes of its job's directory and its step's; a step of 0 is none. */
+/* The caller's job and step: inodes of their directories. A step of 0 is none. */
 struct mems_self {
 	uint64_t job, step;
 };
@@ -43,43 +43,44 @@ struct mems_given {
  * GIVEN's memory (if unknown: the job's part of the node's CPUs) less what its containers have
  * (PLAN may be NULL). The choice, in order:
  *
- *   1. one block of other such jobs with enough space, even if theirs all goes there;
+ *   1. one block of other such jobs with enough space even if all their memory goes there;
  *   2. free blocks, those near its CPUs first, those with files of ended jobs last;
  *   3. space that other such jobs leave if their memory is spread evenly.
  *
- * With nothing of these: the job's own containers, or else the blocks of other such jobs; then
- * homes; then all that other such jobs have. Empty if GIVEN's mems has none of these.
+ * If this gives no node, the share is the blocks of the job's own containers, or else those of
+ * other such jobs; then homes; then all nodes that other such jobs have. It is empty if GIVEN's
+ * mems has none of these.
  */
 void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
 		const struct job_plan *plan, const struct mems_given *given,
 		const struct service_set *service);
 
 /*
- * Lower the bytes that JOB's share must hold, now that the step containers of PLAN hold more of the
- * job's memory than when it was chosen: other jobs can use the difference.
+ * Lower the bytes that JOB's share must hold: the step containers of PLAN hold more of the job's
+ * memory than when the share was chosen, and other jobs can use the difference.
  */
 void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
 		       const struct job_plan *plan, uint64_t job_memory);
 
 /*
- * Confine the directory PATH to NODES. BOUND: NODES are its own, and their size limits its memory,
- * so that it runs out of memory there; -1 if they hold nothing. On homes, the limit is a part of
- * them, as the system uses them. A lower limit of Slurm stays.
+ * Confine the directory PATH to NODES. BOUND: NODES are PATH's own and their size becomes its
+ * memory limit, so that an OOM stays inside; returns -1 if they have no usable memory. On homes,
+ * which the system needs, the limit is a part of their size. A lower limit of Slurm stays.
  */
 int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes,
 		 bool bound, struct errbuf *err);
 
 /*
- * Set the limit of a directory that mems_confine() has bound, and that now has other NODES, to what
- * these hold, be it more or less.
+ * Set the memory limit of a directory that mems_confine() has bound to the size of its new NODES,
+ * whether higher or lower.
  */
 int mems_bound_again(const struct blocks *b, int cgroup_fd, const char *path,
 		     const struct idset *nodes, struct errbuf *err);
 
 /*
- * A job with little memory from Slurm does not get many blocks: Slurm would count that memory as
- * free for other jobs, and it would not be. -1: MEMS, all blocks of a job, are too many for its
- * JOB_MEMORY bytes (0: unknown).
+ * A job that asks Slurm for little memory does not get many blocks: Slurm would give that memory to
+ * other jobs, too. -1: MEMS, all blocks of a job, are too many for its JOB_MEMORY bytes (0:
+ * unknown).
  */
 int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t job_memory,
 		      const char *conf_path, struct errbuf *err);

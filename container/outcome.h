@@ -9,8 +9,8 @@
 #include "manifest/request.h"
 
 /*
- * The outcome of each isolator of a container on this node. AppC (ace.md) demands that the user
- * learns of it; dry run, launch and report use this one function.
+ * The outcome of each isolator of a container on this node. AppC (ace.md) demands that users can
+ * see it; dry run, launch and report use the same functions.
  */
 enum outcome {
 	OUTCOME_ENFORCED,
@@ -34,7 +34,9 @@ struct sched_given {
 	enum sched_policy policy;
 	unsigned priority;
 	unsigned quantum; /* milliseconds, with hpc only */
-	/* hpc was asked for, this kernel lacks it, and the site names this policy in its place */
+	/*
+	 * hpc is asked for, but this kernel lacks it, and the site names this policy in its place
+	 */
 	bool fallback;
 };
 
@@ -47,8 +49,11 @@ void outcome_sched(struct sched_given *out, const struct requested_container *as
 
 /* Guarantee for a container with memory nodes of its own. */
 enum guarantee {
-	GUARANTEE_UNKNOWN, /* a dry run for a machine that does not show it */
-	/* place only: other jobs may fill these nodes, and the container may ask for more */
+	GUARANTEE_UNKNOWN, /* a dry run for a machine whose guarantee is not known */
+	/*
+	 * placement only: other jobs may fill these nodes, and the container may use more memory
+	 * than they hold
+	 */
 	GUARANTEE_ADVISORY,
 	/* the memory controller bounds each job, but other jobs may use the same nodes */
 	GUARANTEE_AMOUNT,
@@ -60,7 +65,7 @@ const char *guarantee_name(enum guarantee g);
 
 /* The node, for the judgement of a container. */
 struct outcome_node {
-	bool alone; /* the job holds every CPU of this node */
+	bool alone; /* the job has every CPU of this node */
 	enum guarantee guarantee;
 	/* bytes of the container's memory nodes for programs; 0: unknown */
 	uint64_t usable;

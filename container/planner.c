@@ -35,7 +35,7 @@ static int add_containers(struct job_plan *out, const struct machine *m, const s
 	return 0;
 }
 
-/* Mark confined containers whose memory an unconfined container may use, too. */
+/* Mark confined containers whose memory nodes an unconfined container may use, too. */
 static void planner_mark_shared(struct job_plan *p)
 {
 	for (unsigned i = 0; i < p->n; i++)

@@ -54,7 +54,10 @@ char *plan_input_format(const struct plan_input *in)
 	return text;
 }
 
-/* If the line at *TEXT has the key KEY, return its value and move *TEXT on; otherwise NULL. */
+/*
+ * If the line at *TEXT has the key KEY, return its value and move *TEXT behind the line; otherwise
+ * return NULL.
+ */
 static char *planner_input_take(char **text, const char *key)
 {
 	size_t len = strlen(key);

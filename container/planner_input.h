@@ -30,9 +30,9 @@ struct plan_input {
 char *plan_input_format(const struct plan_input *in);
 
 /*
- * SITE's default_mems, adapted to a node whose system has memory nodes of its own (OWN_MEMS), or
- * whose memory is in BLOCKS. There, a container that asks for no memory nodes is bound to ordinary
- * memory in the first case, and has the job's share in the second.
+ * SITE's default_mems, adapted to this node: where its system has memory nodes of its own
+ * (OWN_MEMS), a container that asks for no memory nodes is bound to ordinary memory; where its
+ * memory is in BLOCKS, such a container uses the job's share.
  */
 enum mems_default plan_input_default_mems(enum mems_default site, bool own_mems, bool blocks);
 
@@ -44,7 +44,7 @@ enum mems_default plan_input_default_mems(enum mems_default site, bool own_mems,
 int plan_input_ask(struct job_plan **out, struct subprocess *h, const char *state_dir,
 		   const struct plan_input *in, struct errbuf *err);
 
-/* Free *OUT, an answer that does not fit its input as ERR says, and return -1. */
+/* Free *OUT, an answer that does not fit its input. ERR has the reason already. Returns -1. */
 int plan_input_refuse(struct job_plan **out, struct errbuf *err);
 
 /* Parse TEXT, which is modified; OUT->request points into it. */

@@ -7,14 +7,15 @@
 
 #include "container/step_id.h"
 
-#define BACK_MAX 1024 /* ranks to look back for a pattern */
+#define BACK_MAX 1024 /* how many ranks back to look for a pattern */
 #define NUMBER_DIGITS 9 /* at most, of a task */
 
 /* The sort key of ranks. */
 struct key {
 	unsigned number; /* of the task */
 	unsigned place; /* index of the first rank in the same place */
-	unsigned shape; /* index of the first rank with the same CPUs but for an offset */
+	/* index of the first rank with the same CPUs after a shift of their numbers */
+	unsigned shape;
 	int first; /* its first CPU */
 	uint64_t hash; /* of the shape */
 };
@@ -31,7 +32,7 @@ static int move_set(struct idset *dst, const struct idset *src, int by)
 	return 0;
 }
 
-/* Digits without a leading zero, so that formatting gives the same text. */
+/* Parse digits. A leading zero is refused, as formatting would not give the same text. */
 static int rank_runs_parse_number(const char **at, unsigned *out)
 {
 	size_t len = strspn(*at, "0123456789");
@@ -77,8 +78,8 @@ static bool same_shape(const struct ledger_rank *r, const struct key *key, unsig
 }
 
 /*
- * Fill KEY[I]; those before it are filled. FIRSTS lists the N_FIRSTS ranks so far with a shape of
- * their own.
+ * Fill KEY[I], after all keys before it. FIRSTS lists the N_FIRSTS ranks so far that have a new
+ * shape.
  */
 static int make_key(struct key *key, const struct ledger_rank *r, unsigned i, unsigned *firsts,
 		    unsigned *n_firsts)
@@ -105,8 +106,10 @@ static int make_key(struct key *key, const struct ledger_rank *r, unsigned i, un
 	return 0;
 }
 
-/* How many ranks from AT on match those BACK before them, with CPUs BY higher and consecutive
- * numbers? */
+/*
+ * Count the ranks from AT on that each repeat the rank BACK before it, with CPUs BY higher and with
+ * consecutive task numbers.
+ */
 static unsigned match(const struct key *key, unsigned n, unsigned at, unsigned back, int by)
 {
 	unsigned len = 0;
@@ -121,11 +124,11 @@ static unsigned match(const struct key *key, unsigned n, unsigned at, unsigned b
 	return len;
 }
 
-/* Print the token that covers the most ranks from AT on; returns their number. */
+/* Print the token that covers the most ranks from AT on. Returns how many it covers. */
 static unsigned put_token(FILE *f, const struct ledger_rank *r, const struct key *key, unsigned n,
 			  unsigned at)
 {
-	/* the first rank has a place and CPUs, those after it repeat the one before */
+	/* a token of place and CPUs covers the first rank and all that repeat the one before */
 	unsigned longest = 1 + match(key, n, at + 1, 1, 0), back = 0, len;
 	char list[IDSET_LIST_MAX];
 
@@ -171,7 +174,7 @@ char *rank_runs_format(const struct ledger_rank *r, unsigned n)
 	return text;
 }
 
-/* ":sim:0-3" at *AT, up to the next blank. */
+/* Parse a place as ":sim:0-3" at *AT, up to the next blank. */
 static int parse_place(const char **at, struct ledger_rank *out, struct errbuf *err)
 {
 	const char *place = *at + 1, *colon = strchr(place, ':'), *list = colon ? colon + 1 : "";

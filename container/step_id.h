@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-#define STEP_RANKS_MAX 4096 /* of one step on one node */
+#define STEP_RANKS_MAX 4096 /* ranks of one step on one node, at most */
 
 /* special step ids of slurm.h, by the words Slurm prints */
 #define STEP_ID_BATCH 0xfffffffbu

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sweep at every opening of the ledger: it removes what ended jobs and steps have left. */
+/*
+ * The sweep at every opening of the ledger: it removes what ended jobs and steps have left behind.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,14 +10,16 @@
 #include "container/isolator.h"
 #include "container/ledger_impl.h"
 
-/* Partitions of ended steps: the kernel still keeps their CPUs in the directories above. */
+/* Partitions of ended steps whose CPUs the kernel still keeps in the directories above. */
 struct swept {
 	struct idset fences;
-	char cgroup[CGROUP_PATH_MAX]; /* of a job with such steps */
+	char cgroup[CGROUP_PATH_MAX]; /* cgroup of a job with such steps */
 };
 
-/* Return whether NAME is an unreadable entry of an ended job; false if its head is damaged or names
- * a job with another entry. */
+/*
+ * Return whether NAME, an unreadable entry, is of an ended job; false if its head is damaged or
+ * names a job whose entry has another name.
+ */
 static bool unread_is_dead(struct ledger *l, const char *name)
 {
 	struct ledger_job job;
@@ -71,7 +75,7 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 
 	/*
 	 * An unreadable entry stays as long as its job: it is evidence, and may protect a live job.
-	 * It fails the steps of that job only.
+	 * Only the steps of that job fail by it.
 	 */
 	if (ledger_read_entry(l, name, true, &job, &ignored) < 0) {
 		if (unread_is_dead(l, name))
@@ -106,7 +110,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		return -1;
 	}
 	fence_refresh_above(l, cgroup_fd, swept.cgroup, &swept.fences);
-	fence_give_back(l); /* the process that had to do it may have been killed */
+	fence_give_back(l); /* the process that had to give them back may have been killed */
 	*out = l;
 	return 0;
 }
