@@ -6,8 +6,10 @@
 
 __extension__ typedef unsigned __int128 wide;
 
-/* The bounds are those of the papers' HPC evaluation. Clavis' code has a delta of 30, which cannot
- * part classes whose bounds are 15 apart. */
+/*
+ * The bounds are those of the papers' HPC evaluation. Clavis' code has a delta of 30, which cannot
+ * separate classes whose bounds are 15 apart.
+ */
 const struct classify_conf classify_default = {
 	.turtle = 30,
 	.devil = 45,
@@ -80,7 +82,7 @@ void classify_difference(struct rank_sample *out, const struct classify_conf *c,
 	if (now->instructions <= before->instructions || now->misses < before->misses ||
 	    now->enabled <= before->enabled || now->running <= before->running)
 		return;
-	/* the kernel takes both times one after the other: running can be a little longer */
+	/* the kernel reads the two times one after the other, so running may be a little longer */
 	if (running > enabled)
 		running = enabled;
 	if ((wide)running * 100 < (wide)enabled * c->running_min)
@@ -135,7 +137,7 @@ static void set_class(struct rank_state *state, enum rank_class class)
 	state->changes++;
 }
 
-/* Nothing is known any more; the times and changes of its class stay. */
+/* Forget all samples; how long and how often the class changed stays. */
 static void forget_samples(struct rank_state *state)
 {
 	memset(state->rate, 0, sizeof(state->rate));
@@ -161,7 +163,7 @@ static void put_in_ring(struct rank_state *state, const struct classify_conf *c,
 	state->next = (state->next + 1) % c->window;
 }
 
-/* How many samples of the ring are in another class than the adopted rate. */
+/* Count the samples of the ring whose class is not that of the adopted rate. */
 static unsigned count_others(const struct rank_state *state, const struct classify_conf *c)
 {
 	unsigned n = 0;
@@ -172,8 +174,10 @@ static unsigned count_others(const struct rank_state *state, const struct classi
 	return n;
 }
 
-/* Does the mean of the N samples, whose sum is SUM, differ from the adopted rate by more than the
- * delta? Asked of the sums, as the mean is rounded. */
+/*
+ * Does the mean of the N samples, whose sum is SUM, differ from the adopted rate by more than the
+ * delta? Compares sums, as the mean is rounded.
+ */
 static bool differs_enough(const struct rank_state *state, const struct classify_conf *c,
 			   uint64_t sum, unsigned n)
 {

@@ -8,24 +8,24 @@
 #include "base/errbuf.h"
 
 /*
- * The class of a rank by its misses in the last-level cache, as Clavis has it (Blagodurov,
- * Zhuravlev, Fedorova): the misses for 10,000 retired instructions, prefetches included, of the
- * last samples, with a hysteresis. Pure: no system call, no clock, no allocation; integers only, so
- * that a replay gives the same classes on each machine.
+ * The class of a rank by its misses in the last-level cache, as in Clavis (Blagodurov, Zhuravlev,
+ * Fedorova): misses per 10,000 retired instructions, prefetches included, over the last samples,
+ * with a hysteresis. Pure: no system call, no clock, no allocation; integers only, so that a replay
+ * gives the same classes on each machine.
  *
- * A rate is in thousandths of a miss for 10,000 instructions, rounded up: a rate above a bound in
- * whole misses stays above it, and one that equals it stays equal.
+ * A rate is in thousandths of a miss per 10,000 instructions, rounded up: so rounding changes no
+ * comparison of a rate with a bound, which is in whole misses.
  */
 #define CLASSIFY_WINDOW_MAX 32 /* samples */
 #define CLASSIFY_RATE_UNIT 1000u /* thousandths */
-#define CLASSIFY_BOUND_MAX 100000u /* the largest bound: 10 misses for each instruction */
-/* the largest rate; a larger one is this */
+#define CLASSIFY_BOUND_MAX 100000u /* the largest bound: 10 misses per instruction */
+/* the largest rate; larger ones are cut to this */
 #define CLASSIFY_RATE_MAX (2 * CLASSIFY_BOUND_MAX * CLASSIFY_RATE_UNIT)
 
 enum rank_class {
 	RANK_UNKNOWN, /* no counter, or too few samples yet: never a guess */
-	RANK_TURTLE, /* up to and with the bound "turtle" */
-	RANK_SEMI_DEVIL, /* above it, up to and with the bound "devil" */
+	RANK_TURTLE, /* at most the bound "turtle" */
+	RANK_SEMI_DEVIL, /* above that, at most the bound "devil" */
 	RANK_DEVIL, /* above that */
 };
 
@@ -33,14 +33,16 @@ enum rank_class {
 const char *rank_class_name(enum rank_class c);
 
 struct classify_conf {
-	unsigned turtle, devil; /* bounds, in misses for 10,000 instructions; turtle < devil */
-	/* adopted is a mean that differs from the adopted rate by more than this many misses */
+	unsigned turtle, devil; /* bounds, in misses per 10,000 instructions; turtle < devil */
+	/*
+	 * a mean is adopted only if it differs from the adopted rate by more than this many misses
+	 */
 	unsigned delta;
 	unsigned window; /* samples that are kept, 1 to CLASSIFY_WINDOW_MAX */
-	unsigned majority; /* how many of them must be in another class, 1 to window */
-	/* percent of the time that a sample's counters must have run, 1 to 100 */
+	unsigned majority; /* samples of another class needed for a new rate, 1 to window */
+	/* least percent of the time that a sample's counters must have run, 1 to 100 */
 	unsigned running_min;
-	unsigned cpu_min; /* percent of a CPU below which a rank is idle, 0 to 100 */
+	unsigned cpu_min; /* a rank that uses less than this percent of a CPU is idle, 0 to 100 */
 };
 
 /* 30, 45, 10, 10 samples, 5 of them, 25 %, 10 %. */
@@ -58,47 +60,48 @@ struct counter_reading {
 
 enum sample_kind {
 	SAMPLE_COUNTED,
-	SAMPLE_SCALED, /* counted part of the time ("mux"), and scaled to all of it */
+	/* the counters ran for part of the time ("mux"); the counts are scaled to all of it */
+	SAMPLE_SCALED,
 	SAMPLE_MISSING, /* discarded */
-	SAMPLE_NO_COUNTER, /* nothing counts for this rank */
+	SAMPLE_NO_COUNTER, /* this rank has no counter */
 };
 
 struct rank_sample {
 	enum sample_kind kind;
 	uint64_t instructions, misses; /* in this interval, scaled; 0 unless counted or scaled */
-	uint32_t rate; /* the same; of what was counted, as scaling rounds */
+	uint32_t rate; /* in this interval, from the unscaled counts, as scaling rounds */
 	uint32_t milliseconds; /* the interval */
-	uint32_t cpu; /* thousandths of a CPU that the rank had in it */
+	uint32_t cpu; /* CPU time of the rank in this interval, in thousandths of a CPU */
 };
 
 /*
- * What was counted from BEFORE to NOW, in *OUT, whose milliseconds and cpu stay. Missing: a total
- * that went backwards (a counter that wrapped or was opened anew), no instruction, no time enabled,
- * or one that ran for less of it than C allows.
+ * Set *OUT, except milliseconds and cpu, to the counts from BEFORE to NOW. The sample is missing
+ * when a total went backwards (the counter wrapped or was opened again), without instructions or
+ * time enabled, or when a counter ran for a smaller part of that time than C allows.
  */
 void classify_difference(struct rank_sample *out, const struct classify_conf *c,
 			 const struct counter_reading *before, const struct counter_reading *now);
 
-/* The rate of MISSES in INSTRUCTIONS, which are not 0. */
+/* The rate of MISSES in INSTRUCTIONS, which must not be 0. */
 uint32_t classify_rate(uint64_t instructions, uint64_t misses);
 
 enum rank_class classify_class_of(const struct classify_conf *c, uint32_t rate);
 
 /*
- * What is known of one rank: plain data of a fixed size. All zero is a rank without samples. The
- * ring has the samples of the last WINDOW intervals; an interval whose sample is missing has a
- * place in it, too, so that old samples go.
+ * The state of one rank: plain data of a fixed size. A rank without samples is all zero. The ring
+ * has a place for each of the last WINDOW intervals, also for those whose sample is missing, so
+ * that old samples leave it.
  */
 struct rank_state {
 	uint32_t rate[CLASSIFY_WINDOW_MAX];
-	uint32_t present, scaled; /* bits of the ring's places */
+	uint32_t present, scaled; /* one bit for each place of the ring */
 	uint32_t next; /* place of the next sample */
 	uint32_t adopted; /* the adopted rate, where HAS_ADOPTED */
 	bool has_adopted;
 	bool idle; /* the last sample was of an idle rank */
 	enum rank_class class; /* of the adopted rate */
-	uint64_t held; /* milliseconds since CLASS became what it is */
-	uint32_t changes; /* how often it became another one */
+	uint64_t held; /* milliseconds since CLASS last changed */
+	uint32_t changes; /* number of changes of CLASS */
 };
 
 /*

@@ -91,7 +91,7 @@ static int take_head(struct events_scan *s, struct events_row *row)
 	return 0;
 }
 
-/* The row at S; what is behind it stays. */
+/* Parse the row at S and stop behind it. */
 static int take_row(struct events_scan *s, struct events_row *row)
 {
 	unsigned n_instructions = 0;

@@ -19,26 +19,26 @@
 #define EVENTS_MISSES_MAX 3 /* addends */
 #define EVENTS_REMOTE_MAX 2
 #define EVENTS_RANGES_MAX 8 /* of models, or MIDRs */
-#define EVENTS_VENDOR_MAX 16 /* bytes with the final NUL, here and below */
+#define EVENTS_VENDOR_MAX 16 /* bytes with the final NUL; the same for the following */
 #define EVENTS_NAME_MAX 32
 #define EVENTS_SOURCE_MAX 128
 #define EVENTS_NOTE_MAX 256
 
-/* How near the row's misses are to all lines that memory gave to this task. */
+/* How closely a row's misses match all lines that memory delivers to the task. */
 enum events_quality {
-	EVENTS_A, /* all fills from memory, those of all prefetchers among them */
-	EVENTS_A_MINUS, /* as A, with a reservation that the note has */
+	EVENTS_A, /* all fills from memory, those of all prefetchers included */
+	EVENTS_A_MINUS, /* as A, with a reservation that is in the note */
 	EVENTS_B, /* demand and the prefetches of a core's own caches, not those of the LLC */
-	EVENTS_B_MINUS, /* as B, with a reservation that the note has */
+	EVENTS_B_MINUS, /* as B, with a reservation that is in the note */
 	EVENTS_C, /* demand reads only */
-	EVENTS_X, /* no event of the LLC: such a rank's class stays unknown */
-	EVENTS_QUALITIES /* how many there are; no quality itself */
+	EVENTS_X, /* no event of the last-level cache: the class of such a rank stays unknown */
+	EVENTS_QUALITIES /* number of qualities */
 };
 
 /* "A", "A-", "B", "B-", "C", "X". */
 const char *events_quality_name(enum events_quality q);
 
-/* A processor: of x86 vendor, family, model and stepping, of ARM the register MIDR. */
+/* A processor: on x86 vendor, family, model and stepping, on ARM the register MIDR. */
 struct cpu_identity {
 	char vendor[EVENTS_VENDOR_MAX]; /* "": it is the MIDR */
 	unsigned family, model;
@@ -56,8 +56,9 @@ int cpu_identity_parse(struct cpu_identity *out, const char *text, struct errbuf
 /* An event for PERF_TYPE_RAW. */
 struct counter_event {
 	uint64_t config, config1;
-	char source[EVENTS_SOURCE_MAX]; /* its name in the kernel's tables; "": the row has none */
-	char libpfm[EVENTS_SOURCE_MAX]; /* its name in libpfm4; "" as above */
+	/* the event's name in the kernel's tables; "": the row has none */
+	char source[EVENTS_SOURCE_MAX];
+	char libpfm[EVENTS_SOURCE_MAX]; /* the event's name in libpfm4; "": the row has none */
 };
 
 struct events_range {
@@ -65,8 +66,7 @@ struct events_range {
 };
 
 struct events_row {
-	/* which processors: models and steppings of x86, or
-	 * n_ranges MIDRs */
+	/* the row's processors: models and steppings of x86, or n_ranges MIDRs */
 	char vendor[EVENTS_VENDOR_MAX]; /* "": MIDRs */
 	unsigned family;
 	unsigned n_ranges;
@@ -92,7 +92,7 @@ struct events_row {
  */
 int events_row_parse(struct events_row *row, const char *text, size_t len, struct errbuf *err);
 
-/* Write ROW as one line that events_row_parse() makes the same row of. */
+/* Write ROW as one line, which events_row_parse() parses to the same row. */
 void events_row_print(FILE *f, const struct events_row *row);
 
 /* Is ROW for this processor? */
@@ -113,7 +113,7 @@ int events_table_add(struct events_table *t, const char *name, const char *text,
 		     struct errbuf *err);
 void events_table_free(struct events_table *t);
 
-/* The first row for this processor, or NULL: it has no counters that are known. */
+/* The first row for this processor, or NULL: no counters are known for it. */
 const struct events_row *events_table_find(const struct events_table *t,
 					   const struct cpu_identity *cpu);
 

@@ -19,7 +19,7 @@ int events_scan_fail(struct events_scan *s, size_t at, const char *fmt, ...)
 	return errprintf(s->err, "%s", text);
 }
 
-/* Of the last word: what is expected in its place. */
+/* Refuse the last word; WANTED says what is expected in its place. */
 static int refuse_word(struct events_scan *s, const char *wanted)
 {
 	char quoted[WORD_QUOTE_MAX];
@@ -116,7 +116,7 @@ bool events_scan_next_clause(struct events_scan *s)
 		s->at++;
 		return true;
 	}
-	/* at a line's end; lines without words are no clauses, and do not end the row */
+	/* at the end of a line; lines without words are no clauses and do not end the row */
 	s->at++;
 	events_scan_next_row(s);
 	return !is_at_end(s) && is_blank(s->text[s->at]);
@@ -213,7 +213,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* One to DIGITS hexadecimal digits at *P, before END; *P is behind them then. */
+/* Parse one to DIGITS hexadecimal digits at *P, before END, and move *P behind them. */
 static int take_hex(const char **p, const char *end, unsigned digits, uint64_t *out)
 {
 	const char *start = *p;
@@ -279,7 +279,7 @@ static int take_family(const char **p, const char *end, unsigned *out)
 	return *p > start && *out < 4096 ? 0 : -1;
 }
 
-/* Letters, and the "-" behind them. */
+/* Parse letters, and the "-" behind them. */
 static int take_vendor(const char **p, const char *end, char vendor[EVENTS_VENDOR_MAX])
 {
 	size_t len = 0;

@@ -18,12 +18,13 @@ struct events_scan {
 	/* a file: comments and empty lines stand between rows, and an unindented line ends a row */
 	bool lines;
 	struct errbuf *err;
-	size_t at; /* what is not read yet begins here */
+	size_t at; /* offset of the first byte that is not parsed yet */
 	size_t word, word_len; /* the last word */
 	size_t fault;
 };
 
-#define EVENTS_MIDR_REVISION 0xf0000full /* variant and revision: a row is for all of them */
+/* variant and revision of a MIDR: a row is for all of them */
+#define EVENTS_MIDR_REVISION 0xf0000full
 
 /* Is the text printable ASCII, tabs and line ends? */
 int events_scan_check(struct events_scan *s);
@@ -38,22 +39,25 @@ int events_scan_missing(struct events_scan *s, const char *wanted);
 /* Line and column of the fault, from 1; a column is a byte. */
 void events_scan_where(const struct events_scan *s, unsigned *line, unsigned *column);
 
-/* Over blanks and line ends, and in a file comments. */
+/* Skip blanks and line ends, and in a file comments. */
 void events_scan_skip(struct events_scan *s);
 
-/* To the first byte of the next row of a file. Is there one? */
+/* Move to the first byte of the next row of a file. Is there one? */
 bool events_scan_next_row(struct events_scan *s);
 
-/* Over the separator to the next clause of this row. Is there one? */
+/* Move behind the separator, to the next clause of this row. Is there one? */
 bool events_scan_next_clause(struct events_scan *s);
 
-/* The next word of this clause into WORD and WORD_LEN. -1 without a text: there is none. */
+/* Read the next word of this clause into WORD and WORD_LEN. -1 without a text: there is none. */
 int events_scan_word(struct events_scan *s);
 
-/* What is left of the clause, without blanks round it, to BUF. */
+/* Copy the rest of the clause, without blanks around it, to BUF. */
 int events_scan_rest(struct events_scan *s, char *buf, size_t size);
 
-/* These parse the last word. The first returns its place in NAMES, which NULL ends. */
+/*
+ * These functions parse the last word. events_scan_choice() returns its index in NAMES, which NULL
+ * ends.
+ */
 int events_scan_choice(struct events_scan *s, const char *const *names);
 int events_scan_match(struct events_scan *s, struct events_row *row);
 int events_scan_name(struct events_scan *s, char name[EVENTS_NAME_MAX]);
