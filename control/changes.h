@@ -7,8 +7,8 @@
 #include "base/errbuf.h"
 
 /*
- * A file that all users may read and watch (inotify), with one number: how often containers of this
- * node were resized since its boot. It does not say which.
+ * A file that all users may read and watch (inotify). It holds one number: how often containers of
+ * this node, no matter which, were resized since its boot.
  */
 #define CHANGES_FILE "/run/nodeosd.changes"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The client of nodeosd. It is in libnodeos, too: so in programs with signals of their own, such as
- * a profiler's timer, and without a handler for SIGPIPE.
+ * The client of nodeosd. It is in libnodeos, too, so it runs in programs that get signals, such as
+ * a profiler's timer, and have no handler for SIGPIPE.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "control/protocol.h"
 
 #define SECONDS 30 /* to wait for an answer of nodeosd */
-/* as SECONDS, while nodeosd moves memory or writes back a buffer */
+/* as SECONDS, but for requests that move memory or write back a buffer */
 #define SECONDS_TO_CHANGE 3600
 /* all ranks of a large node may ask at once */
 #define SECONDS_TURNED_AWAY 60

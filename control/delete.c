@@ -35,7 +35,7 @@ static unsigned count_live(const struct rank_group *g, int cgroup_fd, char step[
 	return n;
 }
 
-/* Kill all processes in the cgroups of the ranks; forks cannot escape. */
+/* Kill all processes in the cgroups of the ranks (cgroup.kill), also those that fork meanwhile. */
 static void delete_kill_all(const struct rank_group *g, int cgroup_fd)
 {
 	char path[RANK_PATH_MAX];
@@ -47,8 +47,10 @@ static void delete_kill_all(const struct rank_group *g, int cgroup_fd)
 	}
 }
 
-/* Refuse to delete a step container: it ends with its step. If several steps have one of this name,
- * list them. */
+/*
+ * Refuse to delete a step container: it ends with its step. If several steps have a container of
+ * this name, list them.
+ */
 static int say_own(const struct resize_view *v, struct errbuf *err)
 {
 	char steps[OWNED_STEPS_MAX], step[16];
@@ -90,7 +92,10 @@ static int empty(const struct resize_view *v, struct deletion *d, bool late, str
 			       "seconds (waiting for a device?): it stays",
 			       live, live == 1 ? "" : "s", name, step, KILL_MS / 1000);
 	} else if (live && !d->killed && ledger_write(v->lock, v->o.job, err) < 0) {
-		/* write the unchanged entry first: kill no rank if the later write would fail */
+		/*
+		 * write the unchanged entry first: if the ledger cannot be written, no rank is
+		 * killed
+		 */
 		rc = -1;
 	} else if (live) {
 		delete_kill_all(&in, v->s.cgroup_fd);
@@ -151,7 +156,7 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 		return -1;
 	}
 	d->done = true;
-	/* the container has no owner from here on; the other ranks may get its CPUs later */
+	/* from here on the container has no owner; other ranks may get its CPUs */
 	bind_time_start(&limit, v->s.conf.helper_timeout);
 	rc = rank_group_bind(&rest, v->s.cgroup_fd, &limit, err);
 	if (rc < 0) {

@@ -23,7 +23,7 @@ struct nodeos {
 	struct have have;
 	struct errbuf err;
 	const char *socket_path, *changes_path;
-	int fd; /* inotify; -1: nodeos_fd() was never called */
+	int fd; /* of inotify; -1: nodeos_fd() was never called */
 	bool behind; /* HAVE may be out of date, and fd does not show it */
 };
 
@@ -74,7 +74,7 @@ static int libnodeos_take_answer(struct have *h, char *answer, struct errbuf *er
 	return 0;
 }
 
-/* The answer of nodeosd to A, for the caller to free; NULL: failed. */
+/* Ask nodeosd A. Returns the answer, for the caller to free; NULL: failed. */
 static char *libnodeos_ask(nodeos_t *n, const struct ask *a)
 {
 	char *answer = NULL;

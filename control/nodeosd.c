@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosd does for users what only root can, one request per process: systemd starts it for a
+ * nodeosd does for users what only root can do, one request per process: systemd starts it for a
  * connection, with the socket as standard input. It trusts no client: the kernel names the user,
- * protocol.c parses the request, one line, and a request affects only that user's jobs.
+ * protocol.c parses the one line of the request, and a request affects only that user's jobs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -82,7 +82,7 @@ static int nodeosd_show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *
 					  : "you have no job %u with containers on this node",
 				 a->job);
 	}
-	/* the ledger does not say whose entry the damaged one is */
+	/* the ledger does not show which user's entry the damaged one is */
 	if (uid != 0)
 		errclear(&s.bad);
 	node_name_of(node, s.n_jobs ? s.job[0]->cgroup : "");
@@ -97,8 +97,10 @@ static int nodeosd_show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *
 	return 0;
 }
 
-/* Find where srun starts a command beside the ranks of a container: only Slurm makes processes
- * there, and none is moved. */
+/*
+ * Find the job and node with which srun starts a command beside the ranks of a container: only
+ * Slurm creates processes in jobs, and NodeOS moves none there.
+ */
 static int nodeosd_find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup,
 			struct errbuf *err)
 {
@@ -179,7 +181,7 @@ int main(int argc, char **argv)
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_DUMPABLE, 0);
-	/* end even if the client sends one byte after the other */
+	/* end the process even if the client sends single bytes, each in time */
 	alarm(6 * SECONDS);
 	setsockopt(0, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(0, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));

@@ -84,7 +84,7 @@ struct steps {
 
 _Static_assert(OWNED_STEPS_MAX >= LISTED * 24 + 8, "all listed steps fit");
 
-/* A batch script may be in one, too, but has no step number. */
+/* A batch script may be in such a container, too, but has no step number. */
 static void list_steps(struct steps *out, struct ledger_job *job, const char *name)
 {
 	for (unsigned i = 0; i < job->n_steps; i++) {
@@ -112,13 +112,15 @@ unsigned owned_list_steps(char text[OWNED_STEPS_MAX], struct ledger_job *job, co
 	return steps.n;
 }
 
-/* The caller is in none of several steps with a container of the name: it must name one, as it
- * cannot know which step came last. */
+/*
+ * Refuse if several steps have a container of this name and the caller is in none: it must name a
+ * step, as it cannot know which one came last.
+ */
 static int check_one(const struct owned *f, const struct ask *a, struct errbuf *err)
 {
 	struct steps steps = { .n = 0 };
 
-	/* none of them can be deleted: the caller reports that */
+	/* a step's container cannot be deleted, whichever is found: the caller reports that */
 	if (!f->own || a->step_given || a->operation == ASK_DELETE)
 		return 0;
 	list_steps(&steps, f->job, a->container);

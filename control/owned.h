@@ -8,29 +8,32 @@
 /* A container of a user; all pointers are into a node_state. */
 struct owned {
 	struct ledger_job *job;
-	/* step that has brought it (a step container); NULL: it belongs to the job plan */
+	/*
+	 * the step that the container was made for (a step container); NULL: it belongs to the job
+	 * plan
+	 */
 	struct ledger_step *own;
 	struct job_plan *plan;
 	struct planned_container *container;
 	const char *request; /* with this container */
-	uint64_t inode; /* directory whose life its plan shares */
-	/* with ranks in it: the named one, or else the last one; NULL: none */
+	uint64_t inode; /* the plan lives as long as the directory with this inode */
+	/* the named step, or else the last one with ranks in the container; NULL: none */
 	const struct ledger_step *step;
 };
 
 /*
- * Find the container that A names, among the jobs of S, which has only those of the user
- * (node_state_keep, node_state_look). With a step: the container with ranks of this step. CGROUP is
- * the caller's cgroup, "" outside of jobs: all step containers from options have the same name, and
- * a rank of such a step means its own. A caller in none of several must name a step. -1 with the
- * reason.
+ * Find the container that A names among the jobs of S, all of which are the user's
+ * (node_state_keep, node_state_look). If A names a step, find the container with ranks of this
+ * step. CGROUP is the caller's cgroup, "" outside of jobs: all step containers from options have
+ * the same name, and a rank of such a step gets its own step's. A caller outside of all such steps
+ * must name one if there are several. -1 with the reason.
  */
 int owned_find(struct owned *out, const struct node_state *s, const struct ask *a,
 	       const char *cgroup, struct errbuf *err);
 
 /*
  * Find the same container in a later look at the node: NAME in the plan that lives as long as
- * INODE, whatever else has come since. -1: it has ended, or was deleted.
+ * INODE, even if newer steps have a container of this name. -1: it has ended, or was deleted.
  */
 int owned_find_again(struct owned *out, const struct node_state *s, const char *name,
 		     uint64_t inode, struct errbuf *err);

@@ -61,7 +61,7 @@ int ask_parse_mems(struct ask_amount *out, const char *text)
 
 	if (!strchr(text, 'b') && ask_parse_amount(out, text, true) == 0)
 		return 0;
-	/* a size has a unit: a number without one is a count of nodes that is too large */
+	/* a size has a unit; a number without one is a count of nodes, and too large */
 	if (*text < '1' || *text > '9' || !text[strspn(text, "0123456789")] ||
 	    request_parse_bytes(text, &size) < 0)
 		return -1;

@@ -11,8 +11,8 @@
 
 /*
  * A user's request to nodeosd: one line of ASCII, "nodeos 1 OPERATION NAME=VALUE...". The answer is
- * "error MESSAGE" on a line, or "ok" on a line and the result behind it. The socket names the user
- * (SO_PEERCRED), never the line.
+ * "error MESSAGE" on a line, or "ok" on a line and the result behind it. The kernel names the user
+ * (SO_PEERCRED of the socket); the line never does.
  */
 #define ASK_SOCKET "/run/nodeosd.socket"
 #define ASK_LINE_MAX 512 /* bytes with the newline and the final NUL */

@@ -60,7 +60,7 @@ static int check_change(const struct resize_view *v, const struct planned_contai
 
 /* --------------------------------------------------------------- the change */
 
-/* Set the container's entry to NEXT; with HAS_..., add what it had. */
+/* Set the container's entry to NEXT; with HAS_CPUS and HAS_MEMS, also keep what it had of each. */
 static void write_entry(struct planned_container *c, const struct planned_container *next,
 			const struct planned_container *has_cpus,
 			const struct planned_container *has_mems)
@@ -135,8 +135,10 @@ static int bind_all(struct change *c, struct resize_view *v, struct bind_time *t
 	return -1;
 }
 
-/* A rank could not be restored: keep the new CPUs in the entry, so that no other container gets
- * them. */
+/*
+ * A rank could not be restored: keep its new CPUs in the entry, so that no other container gets
+ * them.
+ */
 static void keep_grown(struct planned_container *entry, const struct planned_container *next,
 		       struct errbuf *err)
 {
@@ -176,8 +178,10 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 	resize_explain(entry, c->next.why);
 	if (ledger_write(v->lock, v->o.job, err) == 0)
 		return 0;
-	/* the file system is full since the first write: that entry claims more than the container
-	 * has, never less */
+	/*
+	 * the second write may fail (file system full): then the entry claims more than the
+	 * container has, never less
+	 */
 	rank_group_undo(&c->in, v->s.cgroup_fd, &t);
 	rank_group_undo(&c->rest, v->s.cgroup_fd, &t);
 undo:
@@ -189,8 +193,10 @@ undo:
 	return -1;
 }
 
-/* Move G's memory off the nodes that the container gives up, until none is there or it does not
- * move; the rest is added to LEFT. */
+/*
+ * Move G's memory off the nodes that the container gives up, until none is left there or the rest
+ * does not move. Adds the rest to LEFT.
+ */
 static int move_off(struct change *c, const struct rank_group *g, const struct resize_view *v,
 		    struct mapped *left, struct errbuf *err)
 {
@@ -210,7 +216,7 @@ static int move_off(struct change *c, const struct rank_group *g, const struct r
 	return rc;
 }
 
-/* Remember the ranks of C->in beyond the life of the view. */
+/* Copy the ranks of C->in, which must outlive the view. */
 static int remember(struct change *c, struct errbuf *err)
 {
 	free(c->looked_at);
@@ -226,7 +232,7 @@ static int remember(struct change *c, struct errbuf *err)
 	return 0;
 }
 
-/* Collect the ranks of C->in that are new since remember(). */
+/* Collect the ranks of C->in that have started since remember(). */
 static int collect_new(struct rank_group *g, const struct change *c, struct errbuf *err)
 {
 	g->moved = calloc(c->in.n + 1u, sizeof(*g->moved));
@@ -245,7 +251,7 @@ static int collect_new(struct rank_group *g, const struct change *c, struct errb
 	return 0;
 }
 
-/* Confine all ranks to the old and the new memory nodes together, as recorded in the ledger. */
+/* Confine all ranks to the old and the new memory nodes together, as the ledger records. */
 static void stay(const struct change *c, const struct resize_view *v)
 {
 	struct idset both = c->next.mems;
@@ -257,9 +263,9 @@ static void stay(const struct change *c, const struct resize_view *v)
 }
 
 /*
- * Move the pages of the new ranks of C->in, with the ledger closed: it takes as long as copying, or
- * as long as their user likes, and would keep other jobs from being launched. No other container
- * gets the memory nodes of this one's entry.
+ * Move the pages of the new ranks of C->in. The ledger is closed, as other launches would wait for
+ * it: copying takes time, and the ranks' user can delay it. No other container gets the memory
+ * nodes in this one's entry.
  */
 static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -305,7 +311,7 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 }
 
 /*
- * Called when the ledger is open again: look for new ranks, which have the other ranks' old
+ * The ledger is open again: look for ranks that have started meanwhile, which have the old
  * settings. Returns 1 when there are any, 0, or -1.
  */
 static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
@@ -317,14 +323,16 @@ static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 	return rc;
 }
 
-/* Write the final entry, with the ledger open and all ranks off the old nodes, as far as
- * possible. */
+/*
+ * Write the final entry, with the ledger open and the ranks' memory off the old nodes as far as
+ * possible.
+ */
 static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct planned_container *entry = v->o.container;
 	int rc;
 
-	/* a block leaves a container without its memory, or not at all */
+	/* a container gives up a block only when none of its own memory is left there */
 	if (v->s.blocks.on && c->left.anonymous) {
 		char a[128];
 
@@ -393,8 +401,8 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 }
 
 /*
- * The memory could not change, so restore the CPUs, unless another container got them while the
- * ledger was closed. The memory nodes stay as they are now.
+ * The memory nodes could not be changed, so restore the CPUs, unless another container got them
+ * while the ledger was closed. The memory nodes stay as they are now.
  */
 static void take_cpus_back(const struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -485,8 +493,8 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		       ? -1
 		       : resize_lock(v, &conf, err);
 	/*
-	 * With the ledger closed, as the user database may answer late. Root may resize a container
-	 * of another user, which stays that user's.
+	 * the ledger is closed here, as the user database may answer late. Root may resize a
+	 * container of another user, and its owner stays the same
 	 */
 	if (lock >= 0) {
 		resize_check_user(&conf, NODEOS_CONF_PATH, v->uid, true, false, &v->no_cpus);

@@ -10,9 +10,9 @@
 
 /*
  * Change the CPUs and memory nodes of the container that A names, of user UID (0: of any user), for
- * a caller in CGROUP (owned.h), within its job's on this node. Its ranks follow with all their
- * threads, and memory moves off nodes that it gives up; ranks outside of containers get the rest.
- * Writes the changes to OUT, as text or JSON. On failure all is unchanged, but pages may have
+ * a caller in CGROUP (owned.h), within those of its job on this node. Its ranks follow with all
+ * their threads, and memory moves off nodes that it gives up; ranks outside of containers get the
+ * rest. Writes the changes to OUT, as text or JSON. On failure all is unchanged, but pages may have
  * moved. HELPER_PATH: the planning helper.
  *
  * Crash-safe by its order: the entry claims the old and the new resources until the kernel has the

@@ -25,7 +25,7 @@
 /* Work on one process, done with the user's rights, and its result. */
 struct job {
 	pid_t pid;
-	const struct idset *nodes; /* look: on these; move: off these */
+	const struct idset *nodes; /* nodes to count the memory on, or to move it off */
 	const struct idset *to; /* move: to these */
 };
 
@@ -71,7 +71,7 @@ static void resize_mems_look_at(void *arg, void *result)
 		else
 			o->mapped.anonymous += bytes_on(line, job->nodes);
 	}
-	/* empty, as for a process of which only the first thread has ended */
+	/* numa_maps is also empty for a process of which only the first thread has ended */
 	if (f && !any && process_stat_of(&p, job->pid) == 0 && !p.exiting)
 		o->error = ENODATA;
 	free(line);
@@ -84,7 +84,7 @@ static void migrate(void *arg, void *result)
 	const struct job *job = arg;
 	struct found *o = result;
 
-	/* one bit more than IDSET_MAX, as all syscalls of this family count */
+	/* one more than IDSET_MAX bits, as system calls with node masks count */
 	if (syscall(SYS_migrate_pages, job->pid, IDSET_MAX + 1, job->nodes->word, job->to->word) <
 	    0)
 		o->error = errno;
@@ -92,8 +92,8 @@ static void migrate(void *arg, void *result)
 
 /*
  * Can the address space be locked for writing, as a change of a cpuset does? Reading does not show
- * it. Of all operations on another process with its user's rights, this one has the least effect:
- * it resets the peak of its resident memory.
+ * it. Of all writes to another process that its user may make, this one has the least effect: it
+ * resets the peak of resident memory.
  */
 static void lock_and_unlock(void *arg, void *result)
 {
@@ -155,8 +155,10 @@ static void resize_mems_visit(pid_t pid, void *arg)
 		return;
 	w->job.pid = pid;
 	a.gid = st.st_gid;
-	/* a process of root's: the kernel hides it from its user (a set-user-ID program, or by its
-	 * own choice) */
+	/*
+	 * a process owned by root in /proc: the kernel hides it from its user (set-user-ID, or it
+	 * asked for that)
+	 */
 	end = st.st_uid == w->uid ? apart_run(&a, &o, &why) : APART_DONE;
 	if (st.st_uid != w->uid)
 		o.error = EPERM;
@@ -223,8 +225,10 @@ int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid,
 
 /* ------------------------------------------------------------------- cgroups */
 
-/* Set the memory nodes above the ranks' directories, if these are confined, to those of all ranks:
- * grow before the ranks do, shrink after. */
+/*
+ * If the directories above the ranks' are confined, set their memory nodes to those of all ranks:
+ * call it before the ranks get new nodes, and after they give nodes up.
+ */
 static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct blocks *b,
 			const struct idset *nodes, const struct idset *later, struct errbuf *err)
 {
@@ -281,8 +285,9 @@ static void visit_in(const char *path, pid_t pid, void *arg)
 }
 
 /*
- * The directory that resize_mems_confine() changes for M: its rank's, or, if the step is confined,
- * its directory "user" with all below, including ranks of other containers and processes in none.
+ * Write the directory that resize_mems_confine() changes for M: the rank's own, or, if the step is
+ * confined, the step's directory "user". The latter also holds ranks of other containers, and
+ * processes in none.
  */
 static void changed_for(char path[RANK_PATH_MAX], const struct rank_moved *m, int cgroup_fd)
 {
@@ -318,7 +323,7 @@ static int resize_mems_confine(const struct rank_group *g, int cgroup_fd, const 
 			       const struct idset *nodes, const struct idset *later,
 			       struct errbuf *err)
 {
-	/* a directory cannot have more than the one above it */
+	/* a directory cannot have nodes that its parent lacks */
 	for (unsigned i = 0; i < g->n; i++)
 		if ((!later && confine_user(&g->moved[i], cgroup_fd, b, nodes, NULL, err) < 0) ||
 		    confine_rank(&g->moved[i], cgroup_fd, b, nodes, err) < 0)
@@ -340,8 +345,10 @@ struct confined {
 	struct errbuf err;
 };
 
-/* The kept files of this process have other numbers than its parent's, so it opens the cgroup root
- * again. */
+/*
+ * The files kept open have other numbers in this process than in its parent, so it opens the cgroup
+ * root again.
+ */
 static void confine_apart(void *arg, void *result)
 {
 	const struct confinement *c = arg;

@@ -7,14 +7,14 @@
 
 /*
  * Memory of running ranks (nodeos.conf: resize_mems). Everything here can wait for an address space
- * that the ranks' user controls. So processes with a time limit do it (host/apart.h), one address
- * space after the other, and the caller holds no lock.
+ * that the ranks' user controls. So it is done in processes with a time limit (host/apart.h), one
+ * address space after the other, and the caller holds no lock.
  */
 
-/* Bytes that processes of ranks have mapped on some memory nodes, from /proc/PID/numa_maps. */
+/* Bytes that processes of ranks have mapped on certain memory nodes, from /proc/PID/numa_maps. */
 struct mapped {
 	uint64_t anonymous; /* private to them */
-	/* of files, possibly shared; of the process with the most */
+	/* bytes of files, possibly shared: of the process that has mapped the most */
 	uint64_t files;
 };
 

@@ -87,8 +87,8 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 	if (!v->ask->mems.given)
 		return 0;
 	/*
-	 * the container has the blocks that were free at launch, which other jobs may have taken
-	 * since
+	 * the container uses the blocks that were free at launch, and other jobs may have taken
+	 * them since
 	 */
 	if (b->on && !v->o.container->confined)
 		return errprintf(err,
@@ -144,7 +144,7 @@ static bool same_input(const struct plan_input *a, const struct plan_input *b)
 	       idset_equal(&a->has_mems, &b->has_mems) && a->has_confined == b->has_confined;
 }
 
-/* Run the helper with the rights of the job's user, who may stop it: so with the ledger closed. */
+/* Run the helper with the rights of the job's user, who may stop it: so the ledger is closed. */
 static int resize_plan_run_helper(struct job_plan **out, const struct node_state *s,
 				  const struct plan_input *in, const char *helper_path, uid_t uid,
 				  struct errbuf *err)

@@ -11,9 +11,11 @@
 #include "host/affinity.h"
 #include "topology/rankmap_renew.h"
 
-#define PASSES 20 /* over a rank's threads, until none is new */
-/* Percent of a launch's patience. The rest is for a cgroup that the kernel is just changing, and
- * for the ledger itself. */
+#define PASSES 20 /* passes over a rank's threads, at most, until a pass finds no new one */
+/*
+ * Percent of the time that a launch waits for the ledger. The rest is for a cgroup that the kernel
+ * is changing, and for the ledger itself.
+ */
 #define BIND_PERCENT 40
 #define UNDO_PERCENT 30
 
@@ -109,7 +111,7 @@ struct pass {
 	const struct idset *now, *next;
 	unsigned threads, changed;
 	long end; /* time limit */
-	struct errbuf err; /* of a live thread that could not be bound */
+	struct errbuf err; /* why a live thread could not be bound */
 	bool bad;
 	bool late; /* the time limit passed before the last thread was bound */
 };
@@ -139,7 +141,7 @@ static void bind_thread(pid_t tid, void *arg)
 	if (idset_equal(&mask, &want))
 		return;
 	p->changed++;
-	/* the list of threads is not new: the number may be another user's by now */
+	/* the list of threads is old: the number may be of another user's thread by now */
 	if (!resize_ranks_is_there(p, tid))
 		return;
 	if (affinity_set(tid, &want, &err) == 0 || affinity_get(tid, &mask, &p->err) < 0)
@@ -177,7 +179,7 @@ static int widen(int cgroup_fd, const char *path, const struct idset *more, stru
 
 	if (cgroup_read_set(cgroup_fd, path, "cpuset.cpus", &has, err) < 0)
 		return -1;
-	/* empty: the directory uses the CPUs of the one above */
+	/* empty: the directory uses the CPUs of its parent */
 	if (idset_empty(&has) || idset_subset(more, &has))
 		return 0;
 	idset_or(&has, more);
@@ -226,7 +228,7 @@ static void resize_ranks_note(const struct rank_group *g)
 	}
 }
 
-/* Add a rank that could not be restored to T, with the reason. */
+/* Add to T a rank that could not be restored, with the reason. */
 static void note_stuck(struct bind_time *t, const struct errbuf *why)
 {
 	size_t used = strlen(t->stuck);

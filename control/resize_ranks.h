@@ -18,7 +18,7 @@ struct rank_group {
 };
 
 /*
- * Fill G with the ranks of JOB in PLACE: of step OWN if that step has brought the container, else
+ * Fill G with the ranks of JOB in PLACE: of step OWN if the container was made for that step, else
  * of all steps without containers of their own. G must be new or freed.
  */
 int rank_group_collect(struct rank_group *g, struct ledger_job *job, const struct ledger_step *own,
@@ -30,8 +30,8 @@ void rank_group_free(struct rank_group *g);
 int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct errbuf *err);
 
 /*
- * Time for one change, for all its groups together: the number of ranks and threads is their user's
- * choice, and launches of other jobs wait for the ledger meanwhile.
+ * Time for one change, for all its groups together: users choose the number of ranks and threads,
+ * and launches of other jobs wait for the ledger.
  */
 struct bind_time {
 	long bind_ms, undo_ms;
@@ -40,8 +40,10 @@ struct bind_time {
 	char stuck[240]; /* the first of them: "step 1, task_0: REASON; ..." */
 };
 
-/* Start it: both limits together are below HELPER_TIMEOUT, the seconds after which a launch gives
- * up. */
+/*
+ * Start the time of T: both limits together are below HELPER_TIMEOUT, the seconds after which a
+ * launch gives up.
+ */
 void bind_time_start(struct bind_time *t, unsigned helper_timeout);
 
 /* Append to ERR which ranks are not restored, or that all are. Always returns -1. */
@@ -50,13 +52,15 @@ int bind_time_tell(const struct bind_time *t, struct errbuf *err);
 /*
  * Bind the ranks, their processes and all threads: first widen the cgroups to the old and new CPUs,
  * then bind every thread, then set the cgroups to the new CPUs, which the kernel enforces on new
- * threads. Notes the CPUs in the job (the caller writes the ledger). On failure, also when the time
- * is over, ranks bound so far are restored.
+ * threads. Records the CPUs in the job (the caller writes the ledger). On failure or when the time
+ * is over, restores the ranks bound so far.
  */
 int rank_group_bind(struct rank_group *g, int cgroup_fd, struct bind_time *t, struct errbuf *err);
 
-/* Restore the ranks of a bound group, and note it in the job. G is reversed: its "now" is its
- * "next". T names the ranks that cannot be restored in time. */
+/*
+ * Restore the ranks of a bound group, and record it in the job. G is reversed: its "now" is its
+ * "next". T names the ranks that cannot be restored in time.
+ */
 void rank_group_undo(struct rank_group *g, int cgroup_fd, struct bind_time *t);
 
 /* Directory of a rank, BUF of CGROUP_PATH_MAX + 64 bytes. */

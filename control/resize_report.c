@@ -74,8 +74,9 @@ static uint64_t moved(const struct resize_told *t)
 	return t->had->anonymous > t->left->anonymous ? t->had->anonymous - t->left->anonymous : 0;
 }
 
-/* Memory of running programs still comes from the nodes of their policy: no other process can
- * change that. */
+/*
+ * Do running programs still allocate memory by their old policy? No other process can change that.
+ */
 static bool keeps_policy(const struct resize_told *t)
 {
 	return t->before->confined && !idset_subset(&t->after->mems, &t->before->mems);

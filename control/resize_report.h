@@ -12,7 +12,7 @@ struct resize_told {
 	uint32_t job_id;
 	const struct planned_container *before, *after;
 	const struct idset *mems_gone;
-	const struct mapped *had, *left; /* on mems_gone, before and after */
+	const struct mapped *had, *left; /* bytes on mems_gone, before and after */
 	unsigned n;
 	struct told_rank *rank; /* ranks with changed CPUs */
 };

@@ -13,19 +13,19 @@
 int resize_check_mems(const struct conf *conf, const char *conf_path, struct errbuf *err);
 
 /*
- * May a container of request ASK get other memory nodes if lists of accounts or partitions decide
- * (allow_mems)? Only if it was launched with memory nodes: then the list was checked for its job,
- * and nodeosd cannot ask slurmctld. Returns 0, or -1 with the key, the reason and the remedy in
- * ERR.
+ * May a container of request ASK get other memory nodes where allow_mems lists accounts or
+ * partitions? Only if it was launched with memory nodes of its own: the launch has then checked the
+ * list, which nodeosd cannot do without slurmctld. Returns 0, or -1 with the key, the reason and
+ * the remedy in ERR.
  */
 int resize_check_launched(const struct conf *conf, const char *conf_path,
 			  const struct requested_container *ask, struct errbuf *err);
 
 /*
- * May a container of user UID get other CPUs (allow_cpus), other memory nodes (allow_mems)? Checks
- * lists of users and "no". Lists of accounts and partitions were checked when the container was
- * launched (resize_check_launched): they do not change while a job runs. Returns 0, or -1 with the
- * key and the reason in ERR.
+ * May a container of user UID get other CPUs (allow_cpus) or other memory nodes (allow_mems)?
+ * Checks lists of users and "no". Lists of accounts and partitions were checked when the container
+ * was launched (resize_check_launched): they do not change while a job runs. Returns 0, or -1 with
+ * the key and the reason in ERR.
  */
 int resize_check_user(const struct conf *conf, const char *conf_path, uid_t uid, bool cpus,
 		      bool mems, struct errbuf *err);

@@ -25,8 +25,10 @@ void resize_view_close(struct resize_view *v)
 	node_state_free(&v->s);
 }
 
-/* processes of a rank to look at: one that has not begun has one, except for sessions that joined
- * it */
+/*
+ * processes to look at in a rank's cgroup: a rank that has not begun has one process, and maybe
+ * sessions that joined it
+ */
 #define LOOKED_AT 8
 
 struct beginning {
@@ -47,13 +49,13 @@ static void look_at_process(pid_t pid, void *arg)
 	n = readlink(name, exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
 	base = strrchr(exe, '/');
-	/* " (deleted)" follows while another version replaces it */
+	/* /proc adds " (deleted)" to the name while a new version replaces slurmstepd */
 	b->any = base && strncmp(base, "/slurmstepd", strlen("/slurmstepd")) == 0;
 }
 
 /*
- * Has a rank of S been placed, but not begun? Until its exec it is a copy of slurmstepd, which
- * binds it as planned, and takes other CPUs for a failure.
+ * Has a rank of S been placed, but not begun? Until its exec the rank is a copy of slurmstepd,
+ * which binds itself as planned and fails with other CPUs.
  */
 static bool begins(const struct ledger_step *s, int cgroup_fd)
 {
@@ -136,7 +138,7 @@ static int resize_view_look(struct resize_view *v, struct errbuf *err)
 			    err) < 0 ||
 	    cgroup_read_set(v->s.cgroup_fd, path, "cpuset.cpus", &v->whole, err) < 0)
 		goto out;
-	/* empty: the step has all of the job's CPUs */
+	/* empty: the step uses all of the job's CPUs */
 	if (idset_empty(&v->whole))
 		v->whole = v->job_cpus;
 	rc = check_steps(v, err);
@@ -218,7 +220,7 @@ void resize_unlock(int lock, const struct conf *conf)
 	struct errbuf why;
 
 	close(lock);
-	/* the change is done: a failed notice goes to the journal */
+	/* the change is complete: a failed notice only goes to the journal */
 	if (changes_note(CHANGES_FILE, conf->state_dir, true, &why) < 0)
 		fprintf(stderr, "nodeosd: %s\n", printable(line, sizeof(line), why.text));
 }

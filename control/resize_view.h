@@ -6,23 +6,29 @@
 #include "control/protocol.h"
 #include "report/node_state.h"
 
-/* Snapshot of the host for a change of a live container; the ledger stays locked while it
- * exists. */
+/*
+ * Snapshot of the host while a live container is changed; the ledger stays locked as long as the
+ * snapshot exists.
+ */
 struct resize_view {
-	/* the caller sets these three; UID: of the caller, 0 for containers of any user */
+	/*
+	 * set by the caller, as are the next two; UID: the caller's, 0 for containers of any user
+	 */
 	const struct ask *ask;
 	uid_t uid;
 	const char *cgroup; /* of the caller; "": unknown */
 	struct node_state s;
 	struct ledger *lock;
 	struct owned o;
-	/* of the plan of O once found: a later look finds the same one, even if another step brings
-	 * one of its name */
+	/*
+	 * directory of O's plan, once found: later looks find the same container, even if another
+	 * step has one of its name
+	 */
 	uint64_t inode;
-	/* why the site forbids this user to change CPUs, or memory nodes; "": allowed */
+	/* why the site forbids this user to change CPUs or memory nodes; "": allowed */
 	struct errbuf no_cpus, no_mems;
 	struct request request;
-	unsigned index; /* of the container in REQUEST */
+	unsigned index; /* index of the container in REQUEST */
 	struct idset job_cpus, job_mems;
 	/* CPUs that the plan divides: the job's, or those that Slurm gave the step */
 	struct idset whole;
@@ -40,13 +46,13 @@ void resize_view_held(struct idset *out, const struct resize_view *v);
 void resize_view_left(struct idset *out, const struct resize_view *v);
 
 /*
- * Take the lock for changes of one user's live containers. Moving pages or ending ranks takes
- * longer than the ledger may be locked, and no other user waits for this one. If V's UID is root's,
+ * Take the lock for changes of one user's live containers. Moving pages and ending ranks take
+ * longer than the ledger may be locked; other users do not wait for this lock. If V->uid is root's,
  * it becomes the owner's. Returns a descriptor, or -1.
  */
 int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *err);
 
-/* Release the lock and notify watchers, also after a failure, which may have changed something. */
+/* Release the lock and notify watchers: also after a failure, as something may have changed. */
 void resize_unlock(int lock, const struct conf *conf);
 
 #endif
