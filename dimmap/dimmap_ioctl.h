@@ -23,7 +23,7 @@ struct dimmap_bind {
 /* Writes all dirty pages; ETIMEDOUT when a device takes nothing for that many milliseconds. */
 #define DIMMAP_IOC_SYNC _IOW('d', 0x41, __u32)
 /*
- * Makes all later accesses fail; dirty pages are lost. Pages and sources are given back as soon as
+ * Makes all later accesses fail; dirty pages are lost. Pages and sources are released as soon as
  * the devices have answered, even while files are open. Needs CAP_SYS_ADMIN.
  */
 #define DIMMAP_IOC_SHUTDOWN _IO('d', 0x42)

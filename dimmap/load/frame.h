@@ -12,11 +12,11 @@
 #include "dimmap/load/trace.h"
 
 /*
- * What all loads share: tables of options, a page trace, a clock, a file with a header, JSON. A
- * load is a row in the table of load.c: "generate" makes its file, "run" works on it.
+ * What all loads use: tables of options, a page trace, a clock, a file with a header, JSON. A load
+ * is a row in the table of load.c: "generate" makes its file, "run" works on it.
  */
 
-/* Options of every load; the first member of the struct of its own options. */
+/* Options of every load; the first member in the struct of a load's own options. */
 struct load {
 	const char *file, *trace_path;
 	uint64_t threads, seed;
@@ -51,7 +51,7 @@ struct load_option {
 
 struct load_action {
 	const char *load, *name, *does;
-	bool runs; /* also takes the options of a run */
+	bool runs; /* this action also takes the options of a run */
 	const struct load_option *options; /* its own; an option without a name ends them */
 	const void *defaults; /* SIZE bytes, which begin with a struct load */
 	size_t size;

@@ -56,14 +56,14 @@ def load(words, *more):
 
 
 def result(words, *more):
-    """The JSON of a run that succeeds."""
+    """Run dimmap-load, which must succeed, and return its JSON."""
     r = load(words, *more)
     assert (r.returncode, r.stderr) == (0, ""), r
     return json.loads(r.stdout)
 
 
 def refuses(words, *more, says, code=2):
-    """Check that the run prints one line of error with SAYS and exits with CODE."""
+    """Check that the run prints one line of error that contains SAYS, and exits with CODE."""
     r = load(words, *more)
     ok(
         r.returncode == code and says in r.stderr and r.stderr.count("\n") == 1 and not r.stdout,
@@ -134,8 +134,8 @@ def drop(path):
 
 
 def touches(path, trace, run, what, more=()):
-    """Call RUN, a program with MADV_RANDOM, with the file out of memory: afterwards the kernel
-    holds exactly the pages in the TRACE, and MORE."""
+    """Call RUN, a program with MADV_RANDOM, with the file out of memory: afterwards exactly the
+    pages in TRACE and MORE are in memory."""
     for _ in range(3):
         if not drop(path):
             skip(what, "the file system keeps its files in memory")

@@ -52,7 +52,7 @@ def stamp(data, offset):
 
 
 def epochs(path):
-    """Of the first word of each page; None: no stamp."""
+    """The epoch in the first word of each page; None: no stamp."""
     data = read(path)
     found = [stamp(data, at) for at in range(0, len(data), PAGE)]
     return [epoch if always == 0xD1AA else None for epoch, _, always in found]
@@ -70,7 +70,7 @@ def lriot_contents(f):
 
 
 def lriot_damages(f):
-    """A page is damaged in each way in which a page may be lost."""
+    """Damage a page in each way in which writes may be lost."""
     at = 17 * PAGE
     for name, offset, new in (
         ("a bit", 2040, lambda old: bytes([old[at + 2040] ^ 1])),
@@ -123,7 +123,7 @@ def lriot_old_page(f):
 
 
 def expected_trace(blocks, ops, seed, thread, threads, pattern, read_percent):
-    """As pattern.h and random.h describe what a thread does."""
+    """The trace of one thread, by the description in pattern.h and random.h."""
     random = Random(seed, thread)
     step = int(pattern[7:]) if pattern.startswith("stride:") else 1
     at = blocks * thread // threads
@@ -350,7 +350,7 @@ def bfs_results(f, g, t):
 
 
 def bfs_check(f, g):
-    """Redirect to the root all arcs that lead to a first-level vertex with a single arc."""
+    """Redirect to the root all arcs that lead to a certain vertex of level 1 with a single arc."""
     root = result("bfs run", f)["root"]
     lonely = next(
         v for v in range(g.n) if g.first[v + 1] - g.first[v] == 1 and g.target[g.first[v]] == root

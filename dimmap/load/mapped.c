@@ -58,7 +58,10 @@ static void tell_bus_error(int sig, siginfo_t *info, void *context)
 		signal(sig, SIG_DFL);
 		return; /* the fault repeats at once */
 	}
-	/* the fault is in our own read or write, not inside printf, so printf is safe here */
+	/*
+	 * the fault is in the program's own read or write, not inside printf, so printf is safe
+	 * here
+	 */
 	len = snprintf(line, sizeof(line),
 		       "%.400s: byte %td could not be read or written (SIGBUS)\n", watched->path,
 		       at - (const char *)watched->data);

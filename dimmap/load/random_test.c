@@ -132,7 +132,8 @@ static double zipf_against(double a, double theory, unsigned n, double *bound)
 	}
 	sum = count[n] ? INFINITY : chi_squared(count, share, n, DRAWS, bound);
 	/*
-	 * the first ranks have such large shares that the sum over all ranks hides an error in one
+	 * the sum over all ranks would hide an error in one of the first ranks, whose shares are
+	 * large
 	 */
 	for (unsigned i = 0; i < 10 && i < n; i++)
 		if (fabs((double)count[i] - DRAWS * share[i]) >
@@ -161,7 +162,10 @@ static void zipf_control(void)
 	   sum, bound);
 }
 
-/* Of 2^40 ranks with a = 1: the sum of 1/k is ln n + 0.5772..., to more digits than are needed. */
+/*
+ * Draw from 2^40 ranks with a = 1: the sum of 1/k is ln n + 0.5772..., with more digits than
+ * needed.
+ */
 static void zipf_large(void)
 {
 	enum { DRAWS = 400000 };

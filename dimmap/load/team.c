@@ -7,7 +7,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-enum gate { SHUT, OPEN, AWAY }; /* AWAY: a start failed; the others end without work */
+/* AWAY: a thread could not be started; the others end without work */
+enum gate { SHUT, OPEN, AWAY };
 
 struct member {
 	struct team *team;

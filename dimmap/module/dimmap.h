@@ -55,7 +55,7 @@ struct dimmap_frame {
 	struct page *page;
 	struct list_head dirty;		/* in pool->dirty, or in pool->writing */
 	u64 since;			/* buffer->clock when it was put there */
-	struct completion *reader;	/* of the task that waits for the read */
+	struct completion *reader;	/* the completion of the task that waits for the read */
 	u32 users;
 	u8 state;			/* enum dimmap_state */
 	bool is_dirty, is_writing;
@@ -129,9 +129,10 @@ struct dimmap_end {
 
 struct dimmap_buffer {
 	struct dimmap_options opt;
-	refcount_t users;		/* the mount, and each file */
+	refcount_t users;		/* references of the mount and of each file */
 	struct super_block *sb;
-	dev_t dev;			/* of the mount, for objects that outlive it */
+	/* device number of the mount, for objects that outlive it */
+	dev_t dev;
 	struct work_struct free_work;
 	struct dimmap_end *end;
 	struct kobject kobj;
@@ -150,7 +151,7 @@ struct dimmap_buffer {
 	/* write-back */
 	struct task_struct *writer;
 	struct cgroup_subsys_state *css;
-	wait_queue_head_t dirty_wait;	/* programs that must wait to write */
+	wait_queue_head_t dirty_wait;	/* tasks that must wait before they write */
 	wait_queue_head_t writer_wait;	/* the writer, for work */
 	struct mutex write_lock;	/* protects what follows */
 	struct dimmap_pick *pick;
@@ -175,11 +176,11 @@ struct dimmap_file {
 	unsigned long moved;		/* jiffies when the device last took a page */
 	u16 id;
 	bool read_only, shut;
-	bool leaving, unbound;		/* the source is being given back; is back */
+	bool leaving, unbound;		/* the source is being released; it is released */
 	char name[DIMMAP_NAME_MAX + 1];	/* the device's */
 	bool swapfile;			/* the backing is marked as a swap file */
 	struct file *backing;		/* the bound source */
-	struct file *bdev_file;		/* our own, of a block device */
+	struct file *bdev_file;		/* opened by dimmapfs itself, for a block device */
 	struct block_device *bdev;
 	struct mutex life;		/* keeps what follows alive */
 	struct inode *inode;		/* NULL after its eviction */
@@ -203,7 +204,7 @@ struct dimmap_use {
 };
 
 enum dimmap_get {
-	DIMMAP_GET_WRITE = 1,	/* it will be written to */
+	DIMMAP_GET_WRITE = 1,	/* the page will be written to */
 	DIMMAP_GET_WHOLE = 2,	/* the user fills all of it: no read, others wait for its put */
 	DIMMAP_GET_ONE = 4,	/* without its neighbours */
 	DIMMAP_GET_USER = 8,	/* a program's fault */

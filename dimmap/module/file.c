@@ -173,7 +173,7 @@ static int dimmap_bind_file(struct dimmap_file *file, char *why, size_t size)
 	file->extents = 0;
 	file->swapfile = true;
 	snprintf(file->name, sizeof(file->name), "%pg", file->bdev);
-	/* append only forbids writes elsewhere */
+	/* an append-only file must not be written within its present size */
 	if (IS_APPEND(inode))
 		file->read_only = true;
 	inode_dio_wait(inode);

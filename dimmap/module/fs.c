@@ -260,7 +260,7 @@ static int dimmap_add(struct dentry *root, const char *name, struct inode *inode
 	return 0;
 }
 
-/* Waits until the source and the memory are free, unless a device delays that. */
+/* Waits until the source and the memory are free, or until a device delays that for too long. */
 static int dimmap_unbound_one(struct dimmap_file *file, unsigned long until)
 {
 	long left = until - jiffies;
@@ -279,7 +279,7 @@ static int dimmap_bind(struct dentry *root, const char *name, struct file *backi
 	bool added;
 	int rc = 0;
 
-	/* a page could wait for itself */
+	/* the read of a page could wait for the page itself */
 	if (file_inode(backing)->i_sb->s_magic == DIMMAP_MAGIC) {
 		snprintf(why, size, "it is a file of dimmapfs");
 		return -EINVAL;
@@ -427,7 +427,7 @@ static long dimmap_ioctl(struct file *dir, unsigned int what, unsigned long arg)
 	return -ENOTTY;
 }
 
-/* simple_dir_operations with ioctl */
+/* as simple_dir_operations, with an ioctl */
 static const struct file_operations dimmap_dir_operations = {
 	.owner = THIS_MODULE,
 	.open = dcache_dir_open,
@@ -598,7 +598,7 @@ static void dimmap_kill_sb(struct super_block *sb)
 	struct dimmap_buffer *buffer = dimmap_buffer_of(sb);
 	struct dimmap_end *end;
 
-	/* its name is the device's number, which another mount can have after this one */
+	/* the directory's name is the device's number, which a later mount can have */
 	if (buffer)
 		dimmap_stats_remove(buffer);
 	kill_litter_super(sb);

@@ -49,9 +49,9 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 		      u32 left, blk_opf_t op, dimmap_io_done *done, bool worker);
 
 /*
- * Sends a request again. Either the device had no room and the task could not wait for it: this
- * worker can. Or the write of several pages failed: now each is written alone, so that one bad page
- * does not fail its neighbours. The request holds its reference to the device meanwhile.
+ * Sends a request again, for one of two reasons. The device had no room, and the task could not
+ * wait: this worker can. Or the write of several pages failed: each is now written alone, so that
+ * one bad page does not fail its neighbours. The request keeps its reference to the device.
  */
 static void dimmap_io_again(struct work_struct *work)
 {

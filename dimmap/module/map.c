@@ -31,7 +31,7 @@ static int dimmap_set_pte(pte_t *pte, unsigned long addr, void *data)
 	struct dimmap_set *set = data;
 	pte_t old = ptep_get(pte);
 
-	/* another thread was faster; to add the right to write needs no flush */
+	/* another thread was faster; adding the right to write needs no flush */
 	if (!pte_none(old) &&
 	    (pte_pfn(old) != pte_pfn(set->entry) || !set->write || pte_write(old)))
 		return 0;
@@ -133,7 +133,10 @@ static void dimmap_flush_all(struct dimmap_flush_list *list, struct dimmap_unmap
 	while (list->n) {
 		struct dimmap_flush *flush = &list->flush[--list->n];
 
-		/* a page that we have cleared: the zap of another would lose its dirty bit */
+		/*
+		 * zap a page whose entry is cleared already: zapping another page would lose its
+		 * dirty bit
+		 */
 		zap_vma_ptes(flush->vma, flush->addr, PAGE_SIZE);
 		dec_tlb_flush_pending(flush->vma->vm_mm);
 		count->flushes++;

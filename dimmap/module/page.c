@@ -161,7 +161,7 @@ static int dimmap_admit_window(struct dimmap_file *file, struct dimmap_lock_pool
 			*x = DIMMAP_NONE;
 			continue;
 		}
-		/* under the lock: dimmap_drop() of this pool comes later */
+		/* with the lock held: a dimmap_drop() of this page comes later */
 		if (READ_ONCE(file->shut))
 			return -EIO;
 		*x = dimmap_admit(file->buffer, pool, dimmap_key(file, first + at));

@@ -16,14 +16,14 @@ struct list {
 };
 
 struct ghost {
-	uint64_t hash, number; /* evictions up to its own */
+	uint64_t hash, number; /* number of evictions up to and with this one */
 };
 
 struct oracle {
 	char policy[16];
 	unsigned pages, victims_max, batch, free;
 	struct list first, second, victims;
-	unsigned hand; /* sieve: the oldest pages of FIRST that it has passed */
+	unsigned hand; /* sieve: how many of the oldest pages of FIRST the hand has passed */
 	unsigned *history, history_size, aged; /* of dimmap */
 	struct ghost *ghost; /* of s3fifo, unsorted */
 	unsigned ghosts, ghost_places;
@@ -85,7 +85,9 @@ static unsigned *count_of(const struct oracle *o, uint64_t key)
 	return &o->history[(oracle_hash(key) >> 32) % o->history_size];
 }
 
-/* Whether a page was needed more often, except its first fault, than the mean of all counts. */
+/*
+ * Whether a page was needed more often than the mean of all counts; its first fault does not count.
+ */
 static bool hot(const struct oracle *o, const struct page *p)
 {
 	uint64_t sum = 0;

@@ -144,8 +144,8 @@ static const struct dimmap_policy sieve = {
 
 /*
  * A ghost holds the time of eviction and one half of the key's hash; the other half selects its
- * slot, which a newer ghost can overwrite. It is valid while fewer evictions have followed it than
- * the main FIFO has pages.
+ * slot, which a newer ghost can overwrite. It is valid until as many evictions have followed as the
+ * main FIFO has pages.
  */
 static u64 *s3fifo_ghost(struct dimmap_pool *pool, u32 x)
 {

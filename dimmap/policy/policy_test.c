@@ -500,7 +500,7 @@ static void saturation(void)
 	free(m.at);
 }
 
-/* A page that is freed before its time, as with its file, leaves no record. */
+/* A page that is freed early, as when its file is removed, leaves no record. */
 static void dropped(void)
 {
 	struct memory m;

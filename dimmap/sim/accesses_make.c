@@ -39,7 +39,7 @@ int sim_pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
 			    "with H from 0.001 to 99");
 }
 
-/* drift: accesses after which each rank moves to another page. */
+/* drift: after this many accesses each rank moves to another page */
 #define DRIFT 64
 
 int accesses_make(struct accesses *a, const struct accesses_wish *w, struct errbuf *err)

@@ -157,7 +157,7 @@ static void play_opt(struct heap *h, bool *dirty, const struct accesses *a, cons
 			}
 			bounds_put(h, h->n++, x);
 		}
-		/* it was needed first of all, so it can only rise */
+		/* it was the page needed soonest, so it can only rise */
 		h->next[x] = next[i];
 		rise(h, h->place[x]);
 		dirty[x] |= access_write(a, i);

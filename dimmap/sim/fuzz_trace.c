@@ -40,7 +40,7 @@ static void play_all(const struct accesses *a)
 	free(next);
 }
 
-/* Most of what is no trace is taken for accesses, one for each byte. */
+/* Input that is no trace becomes accesses, mostly: one for each byte. */
 static int read_bytes(struct accesses *a, const uint8_t *data, size_t size, struct errbuf *err)
 {
 	int result = accesses_file(a, 128, err);

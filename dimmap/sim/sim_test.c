@@ -128,8 +128,10 @@ static void bounds(void)
 		bounds_opt(&a, next, size, &opt);
 		slow = naive(&a, size, false);
 		bad_lru += !same_misses(&lru, &slow) || lru.evicted_dirty != slow.evicted_dirty;
-		/* pages that are never needed again are evicted in any order, so the number of
-		 * dirty ones may differ */
+		/*
+		 * pages that are never needed again are evicted in any order, so the number of
+		 * dirty pages may differ
+		 */
 		slow = naive(&a, size, true);
 		bad_opt += !same_misses(&opt, &slow);
 		n++;
@@ -140,7 +142,7 @@ static void bounds(void)
 	is_int(bad_opt, 0, "bounds_opt: equals a search ahead at each eviction, %u times", n);
 }
 
-/* Numbers counted by hand, of an example as Belady's. */
+/* Compare with numbers counted by hand, of an example like Belady's. */
 static void by_hand(void)
 {
 	static const uint64_t order[] = { 1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5 };

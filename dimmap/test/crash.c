@@ -271,8 +271,9 @@ static void safe_at(uint32_t number, uint32_t *safe)
 }
 
 /*
- * Check that words existed at one moment: all of one epoch; or, since a mapping is written from the
- * first word to the last, of one epoch and then of the one before. Returns the fault, or NULL.
+ * Check that the words existed at one moment. They are all of one epoch, or, as a mapping is
+ * written from the first word to the last, the first words are of one epoch and the rest of the one
+ * before. Returns the fault, or NULL.
  */
 static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, uint32_t words)
 {
@@ -403,7 +404,10 @@ static void apply(char *image, size_t size, const struct entry *e, uint64_t *ran
 			memcpy(image + (e->sector + i) * SECTOR, e->data + i * SECTOR, SECTOR);
 }
 
-/* Apply the writes since the last flush by chance; those with FUA need no flush, so always. */
+/*
+ * Apply the writes since the last flush, each by chance; those with FUA always, as they need no
+ * flush.
+ */
 static void apply_rest(char *image, size_t size, size_t first, size_t point, uint64_t *random)
 {
 	static const uint32_t chance[] = { 5, 50, 95 };

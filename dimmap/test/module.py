@@ -41,7 +41,7 @@ SAME = {
     "unmap_batches": "unmap_batches",
     "unmap_pages": "unmap_pages",
 }
-# seconds, for groups that take longer than half an hour in a slow kernel
+# seconds for groups that take longer than half an hour in a slow kernel
 LIMITS = {"volume": 10800, "nvme": 5400}
 # messages of the kernel about failing or removed devices, which are expected
 EXPECTED = re.compile(

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* rounds COMMAND...: runs it, and prints the number of requests to flush other CPUs' TLBs
- * meanwhile. */
+/*
+ * rounds COMMAND...: runs the command, and prints the number of requests to flush other CPUs' TLBs
+ * during its run.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>

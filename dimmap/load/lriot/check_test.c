@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests of what lriot's check is built on: stamps, the epochs of blocks, the text for a wrong word.
+ * Tests of the parts of lriot's check: stamps, the epochs of blocks, the text for a wrong word.
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -2,7 +2,7 @@
 
 /*
  * lriot: reads and writes of a mapped file by many threads, after LRIOT (Van Essen et al.):
- * patterns of access, and contents that show each lost or misplaced write.
+ * patterns of access, and contents that reveal each lost or misplaced write.
  */
 #include "dimmap/load/lriot/lriot.h"
 #include "dimmap/load/json_real.h"

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Each 8 bytes of a file: from the low bits on 32 bits epoch, 16 bits writer and 16 bits that are
- * always the same, all of it with a number made of the place in the file by exclusive or. This
+ * Each 8 bytes of a file hold, from the low bits on, 32 bits of epoch, 16 bits of writer and 16
+ * constant bits, combined by exclusive or with a number that depends on the place in the file. This
  * reveals a word of another page and a word that no write made; the epoch reveals a word that a
  * later write should have replaced. "generate" writes epoch 0.
  */

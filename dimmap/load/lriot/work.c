@@ -8,7 +8,7 @@
 #include "dimmap/load/lriot/lriot.h"
 
 #define WORDS (LRIOT_BLOCK / 8)
-#define SAMPLE 8 /* one in so many accesses is timed */
+#define SAMPLE 8 /* one in this many accesses is timed */
 
 static void plain_read(const struct mapped *m, uint64_t *to, uint64_t offset, size_t bytes)
 {

@@ -22,7 +22,7 @@ static struct {
 	uint64_t last_good[BLOCKS], last_bad[BLOCKS]; /* number of the write */
 } done;
 
-static uint64_t every; /* one in so many accesses is faulty */
+static uint64_t every; /* one in this many accesses is faulty */
 
 static bool is_faulty(uint64_t offset)
 {

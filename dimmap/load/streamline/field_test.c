@@ -10,7 +10,7 @@
 
 static char path[256];
 
-/* The formula, written a second time. */
+/* The formula, written independently of the program. */
 static void formula(const struct flow *f, const double p[3], double v[3])
 {
 	v[0] = f->a * sin(p[2]) + f->c * cos(p[1]);
@@ -57,7 +57,7 @@ static void a_flow(void)
 	   flow_lipschitz(&f));
 }
 
-/* Follow a circle, whose end is known. Returns the error. */
+/* A field whose lines turn around the z axis, so that their ends are known. */
 static void turning(const void *of, const double p[3], double v[3])
 {
 	(void)of;
@@ -131,8 +131,8 @@ static void points(uint32_t brick)
 		for (int y = 0; y < 12; y++)
 			for (int x = 0; x < 12; x++) {
 				/*
-				 * exactly at a point: its neighbours count only by the rounding of
-				 * the place
+				 * exactly at a point of the grid: its neighbours contribute only as
+				 * the place is rounded
 				 */
 				double p[3] = { 2 * M_PI * x / 12, 2 * M_PI * y / 12,
 						2 * M_PI * z / 12 },

@@ -20,9 +20,9 @@ struct lines_result {
 };
 
 struct lines_check {
-	/* steps compared: at least one, and as many as keep BOUND within half a cell */
+	/* number of compared steps: at least one, and as many as keep BOUND within half a cell */
 	uint64_t steps;
-	/* largest distance of end points in field and flow, and what theory allows */
+	/* largest distance of end points between field and flow, and its bound by theory */
 	double furthest, bound;
 };
 

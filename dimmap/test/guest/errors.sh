@@ -154,7 +154,7 @@ umount /m
 linear | table
 rmdir /config/nullb/x
 
-# a device that loses writes silently: after umount the data is the device's
+# a device loses writes silently: after umount the data must be the device's
 flakey /dev/ram0 drop_writes | table
 before=$(on_device 7)
 buffer size=4M,src=/dev/mapper/d
@@ -172,13 +172,13 @@ echo "0 $size delay /dev/ram0 0 50" | table
 buffer size=1M,src=/dev/mapper/d,fill=64K
 /model /m/data 512 2 2 60 11 wps
 ok $? "slow device: accesses equal the model"
-# the delay is counted in ticks; emulated processors of a busy machine miss some and catch up
+# delays are counted in ticks; the emulated processors of a busy machine miss some and catch up
 awk -F '[_ ]' \
 	'/^major_below_ns_/ { all += $5; if ($4 < 50000000) few += $5 }
 	END { exit !(all > 0 && few * 20 <= all) }' /m/.stats
 ok $? "slow device: major accesses have its latency"
 umount /m
-# a write to the second half takes 20 seconds; writes to the first half are no progress for it
+# a write to the second half takes 20 seconds; writes to the first half do not count as its progress
 printf '%s\n' "0 16384 linear /dev/ram0 0" \
 	"16384 16384 delay /dev/ram0 16384 0 /dev/ram0 16384 20000" | table
 buffer size=1M,src=/dev/mapper/d,dirty_bg=0

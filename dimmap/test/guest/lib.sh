@@ -60,7 +60,7 @@ gone() { # PID, TENTHS: waits for its end
 finish() {
 	echo "1..$count"
 }
-# drivers that a distribution's kernel has as modules, with parameters from the command line
+# drivers that are modules in a distribution's kernel, with parameters from the command line
 for driver in /[0-9][0-9]-*.ko; do
 	[ -e "$driver" ] || break
 	name=$(basename "$driver" .ko | cut -c4- | tr - _)
