@@ -22,9 +22,8 @@ _Static_assert(APART_RESULT_MAX <= PIPE_BUF, "a result is written whole or not a
 
 /*
  * Turn each file but OUT and KEEP into /dev/null. A lock stays held as long as a process has its
- * file open, and this one may outlive the caller. Closing is not enough: the next file would get
- * the free number, and code that still writes to the old file, as the caller's log does, would
- * write to that.
+ * file open, and this one may outlive the caller. Closing is not enough: the next opened file would
+ * get the free number, and the caller's log, which still writes to that number, would write to it.
  */
 static int drop_files(int out, int keep)
 {
@@ -32,7 +31,7 @@ static int drop_files(int out, int keep)
 	struct dirent *e;
 	DIR *dir;
 
-	/* the caller may have these closed: no later file may get their numbers */
+	/* the caller may have closed 0 to 2: no later file may get these numbers */
 	for (int fd = 0; rc == 0 && fd <= 2; fd++)
 		rc = fd != out && fd != keep && dup2(null, fd) < 0 ? -1 : 0;
 	dir = rc == 0 ? opendir("/proc/self/fd") : NULL;

@@ -25,16 +25,16 @@ struct apart {
 	/* path below KEEP_FD that the process moves to first; NULL: it stays in the caller's
 	 * cgroup */
 	const char *cgroup;
-	bool as_user; /* with the rights of UID and GID only, without other groups */
+	bool as_user; /* with the rights of UID and GID only, and no other groups */
 	uid_t uid;
 	gid_t gid;
 };
 
-#define APART_RESULT_MAX 2048 /* bytes: less than a pipe takes in one piece */
+#define APART_RESULT_MAX 2048 /* bytes; less than PIPE_BUF, which a pipe takes in one piece */
 
 enum apart_end {
 	APART_DONE, /* RESULT is valid */
-	/* still at work after SECONDS: killed, and ends when the kernel lets it */
+	/* still at work after SECONDS: killed, but it ends only when the kernel lets it */
 	APART_LATE,
 	APART_FAILED, /* could not start, or died */
 };

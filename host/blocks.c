@@ -277,7 +277,7 @@ int blocks_load(struct blocks *out, const char *state_dir, const char *root, str
 	free(text);
 	if (rc < 0) {
 		blocks_free(&b);
-		/* the file only saves asking the kernel, which not every user may do */
+		/* the file only saves the look at the kernel, which not every user may take */
 		return blocks_read(out, root, &ignored);
 	}
 	sort_out(&b);
@@ -297,8 +297,8 @@ uint64_t blocks_usable(const struct blocks *b, const struct idset *nodes)
 }
 
 /*
- * Return the bytes of lines as "Node 4 KernelStack:      16 kB" that the kernel cannot reclaim, and
- * of files in memory, which outlive the processes that made them.
+ * Return the bytes that the kernel cannot reclaim, from lines such as "Node 4 KernelStack: 16 kB":
+ * its own memory, and files in memory, which outlive the processes that made them.
  */
 static uint64_t held_by_kernel(const char *root, unsigned node)
 {

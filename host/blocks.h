@@ -16,9 +16,12 @@
  */
 struct block {
 	unsigned node;
-	unsigned home; /* the physical node that it is part of; itself: undivided, or a home */
-	/* bytes that its zones manage, minus their high watermarks, below which the kernel
-	 * reclaims, and minus huge pages */
+	/* the physical node that it is part of; its own number for an undivided node or a home */
+	unsigned home;
+	/*
+	 * bytes that its zones manage, less huge pages and less the high watermarks, below which
+	 * the kernel reclaims
+	 */
 	uint64_t usable;
 	uint64_t present; /* bytes of its memory */
 };
@@ -30,8 +33,10 @@ struct blocks {
 	struct idset homes; /* rests of divided nodes */
 	/* other nodes of which at least half is usable: containers may have these */
 	struct idset nodes;
-	struct idset poor; /* subset of nodes: less than nine tenths are usable */
-	/* less than half is usable, as the kernel or huge pages took the rest first */
+	struct idset poor; /* subset of nodes: blocks of which less than nine tenths are usable */
+	/*
+	 * blocks of which less than half is usable, as the kernel or huge pages took the rest first
+	 */
 	struct idset taken;
 	struct idset special; /* usable, but no CPU is near: containers do not get these */
 };
@@ -70,7 +75,9 @@ uint64_t blocks_usable_now(const struct blocks *b, const char *root, const struc
 /* Return the usable bytes of the largest of NODES. */
 uint64_t blocks_largest(const struct blocks *b, const struct idset *nodes);
 
-/* Write the nodes of NODES of which nine tenths are free or droppable, such as cached files. */
+/*
+ * Write those of NODES of which nine tenths are free or hold droppable pages, such as cached files.
+ */
 void blocks_clean(const struct blocks *b, const char *root, const struct idset *nodes,
 		  struct idset *out);
 

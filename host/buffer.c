@@ -173,7 +173,8 @@ static bool is_buffer(int fd)
 
 /*
  * Take down the mount in DIR, also for processes outside of the job that have a descriptor of it.
- * Shut it down first: if we are killed after the unmount, no later process can find it.
+ * Shut it down before the unmount: if this process is killed in between, a later one still finds
+ * the mount.
  */
 static void unmount_in(int dir)
 {
@@ -340,8 +341,9 @@ static void keep_only(int *base, int *dir)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
-	/* above the numbers that they are copied to; the lock belongs to the open file, not its
-	 * number */
+	/*
+	 * above the numbers that they are copied to; the lock stays, as it belongs to the open file
+	 */
 	*base = fcntl(*base, F_DUPFD_CLOEXEC, 10);
 	*dir = fcntl(*dir, F_DUPFD_CLOEXEC, 10);
 	if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 ||
@@ -401,8 +403,10 @@ static bool is_orphan(int dir, uint64_t inode, int cgroup_fd)
 	struct errbuf ignored;
 	char *cgroup;
 
-	/* without the file, its maker was killed before it wrote the owner; an unreadable file says
-	 * nothing */
+	/*
+	 * without the file, the maker was killed before it wrote the owner; an unreadable file
+	 * proves nothing
+	 */
 	if (faccessat(dir, OWNER, F_OK, 0) < 0)
 		return errno == ENOENT;
 	if (file_read(dir, OWNER, text, sizeof(text), &ignored) < 0)
@@ -444,7 +448,7 @@ static void take_down(const char *state_dir, const struct choice *c)
 			else if (c->only)
 				remove_in(base, dir, e->d_name);
 		}
-		/* the other process has the lock, too, and releases it at its end */
+		/* the forked process shares the lock and releases it at its end */
 		close(dir);
 	}
 	while (n_going > 0)

@@ -10,7 +10,10 @@
 #include "host/buffer_file.h"
 #include "host/conf.h"
 
-/* Return whether this node's kernel has dimmapfs: built in, loaded, or loadable when needed. */
+/*
+ * Return whether this node's kernel has dimmapfs: built in, loaded, or as a module that it loads
+ * when needed.
+ */
 bool buffer_supported(void); /* the module is loaded, or is when it is needed */
 
 /*
@@ -20,8 +23,8 @@ void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inod
 
 /*
  * As root: make the buffer unless it exists. The caller's memory cgroup is charged for its memory.
- * An existing one of another user or source belongs to an earlier directory with this inode, and is
- * removed first.
+ * An existing buffer of another user or source is left from an earlier directory with this inode,
+ * and is removed first.
  */
 int buffer_make(const struct buffer *b, const struct conf *conf, const char *conf_path,
 		struct errbuf *err);
@@ -29,7 +32,7 @@ int buffer_make(const struct buffer *b, const struct conf *conf, const char *con
 void buffer_maker_is_me(struct buffer_maker *m);
 
 /*
- * As root, in a process that may have another mount namespace than MAKER: make PATH visible there,
+ * As root, in a process whose mount namespace may differ from MAKER's: make PATH visible there,
  * unless it is already. Ranks may call this at the same time.
  */
 int buffer_show(const char *path, const struct buffer_maker *maker, struct errbuf *err);

@@ -15,10 +15,10 @@
 
 /*
  * A container's buffer of dimmapfs (../dimmap): a mount with the file "data". It is made before the
- * first rank of the container, and removed with its job (a step container's with its step). It is
- * at STATE_DIR-dimmap/INODE.INDEX/m, where INODE is that of the cgroup directory that it lives as
- * long as, as in the ledger, and INDEX the container's in its request. The kernel keeps all other
- * state.
+ * first rank of the container, and removed with its job (a step container's with its step). Its
+ * mount point is STATE_DIR-dimmap/INODE.INDEX/m. INODE is the inode of the job's or step's cgroup
+ * directory, as in the ledger, and INDEX that of the container in its request. The kernel keeps all
+ * other state.
  */
 #define BUFFER_PATH_MAX (DIR_PATH_MAX + 64)
 #define BUFFER_FILE "data"

@@ -189,7 +189,7 @@ static void buffer_source_child(const struct buffer *b, const gid_t *group, int 
 	_exit(0);
 }
 
-/* The child ends at once, unless its user or the file system holds it: then it is left to init. */
+/* The child ends at once, unless its user or the file system holds it: then init reaps it. */
 static void buffer_source_reap(pid_t pid)
 {
 	const struct timespec step = { 0, 2000000 };

@@ -39,7 +39,7 @@ int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, p
 		      struct errbuf *err);
 
 /*
- * Return the rest of PATH behind the directory DIR, "" for DIR itself, or NULL when PATH is not in
+ * Return the part of PATH below the directory DIR, "" for DIR itself, or NULL when PATH is not in
  * DIR.
  */
 const char *cgroup_below(const char *path, const char *dir);
@@ -63,7 +63,7 @@ bool cgroup_is_gone(int root_fd, const char *path, uint64_t inode);
  */
 bool cgroup_is_empty(int root_fd, const char *path);
 
-/* Read FILE of PATH into BUF as text without its final newline. */
+/* Read FILE of PATH into BUF as text, without its final newline. */
 int cgroup_read(int root_fd, const char *path, const char *file, char *buf, size_t size,
 		struct errbuf *err);
 int cgroup_read_set(int root_fd, const char *path, const char *file, struct idset *out,
@@ -76,7 +76,7 @@ int cgroup_node_cpus(struct idset *out, struct errbuf *err);
  */
 int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err);
 
-/* Write TEXT, or a newline for "", in one write(2). */
+/* Write TEXT, or a newline if TEXT is empty, in one write(2). */
 int cgroup_write(int root_fd, const char *path, const char *file, const char *text,
 		 struct errbuf *err);
 int cgroup_write_set(int root_fd, const char *path, const char *file, const struct idset *set,

@@ -41,11 +41,11 @@ struct conf {
 	bool strict; /* an isolator that cannot be enforced fails the step */
 	bool kill_on_bad_exit; /* SLURM_KILL_BAD_EXIT=1 for steps in containers */
 	enum sched_policy default_policy;
-	/* policy in place of hpc where the kernel has no SCHED_HPC; POLICY_UNSET: none */
+	/* policy used instead of hpc where the kernel has no SCHED_HPC; POLICY_UNSET: none */
 	enum sched_policy hpc_fallback;
 	enum mems_default default_mems;
 	enum unmanaged_mems unmanaged_mems;
-	bool blocks_by_memory; /* blocks of containers need as much memory of Slurm */
+	bool blocks_by_memory; /* containers get blocks only up to their job's memory from Slurm */
 	/* live containers may get other memory nodes: see cgroup_write_mems() */
 	bool resize_mems;
 	unsigned max_rt_priority;
@@ -61,10 +61,11 @@ struct conf {
 	uint64_t dimmap_max; /* bytes of one buffer; 0: limited by the job's memory only */
 };
 
-/* The words of a list that is stored as bits 1 << place. */
+/* The allowed words of a list that is stored as bits 1 << place. */
 struct conf_set {
-	int first, end; /* places: from FIRST to before END */
-	int (*by_name)(const char *word); /* below FIRST: no such word */
+	int first, end; /* places of the words: FIRST to END - 1 */
+	/* returns the place of WORD, below FIRST if it is not allowed */
+	int (*by_name)(const char *word);
 	const char *(*name)(int place);
 };
 
@@ -72,7 +73,7 @@ struct conf_set {
 struct conf_key {
 	char name[28];
 	const char *allowed; /* allowed values, for messages */
-	const char *otherwise; /* the default, in the form of the file */
+	const char *otherwise; /* the default, as written in the file */
 	char comment[CONF_COMMENT_MAX]; /* one line */
 	size_t at; /* offset of its field in struct conf */
 	unsigned min, max; /* their meaning depends on the type: see conf_keys.c */
@@ -101,7 +102,7 @@ extern const char conf_service_allowed[], conf_service_mems_allowed[];
 
 /*
  * Check that U's job may ask for isolator ID. Returns 0, or -1 with a line in ERR that names the
- * key of CONF_PATH (conf_allow_check()). conf_needs_job() says whether it needs the job.
+ * key of CONF_PATH (conf_allow_check()). conf_needs_job() says whether the check needs the job.
  */
 int conf_check_isolator(const struct conf *c, enum isolator_id id, const struct conf_user *u,
 			const char *conf_path, struct errbuf *err);
@@ -112,7 +113,10 @@ bool conf_needs_job(const struct conf *c, enum isolator_id id);
 /* Return whether jobs may have policy P. */
 bool conf_allows_policy(const struct conf *c, enum sched_policy p);
 
-/* Return whether containers may be partition P; conf_allows_fences(): any but members. */
+/*
+ * Return whether the site allows containers to be partition P. conf_allows_fences(): whether it
+ * allows any other than members.
+ */
 bool conf_allows_partition(const struct conf *c, enum partition p);
 bool conf_allows_fences(const struct conf *c);
 

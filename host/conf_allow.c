@@ -237,7 +237,7 @@ int conf_allow_check(const struct conf_allow *a, const char *isolator, const str
 	if (a->kind == ALLOW_NO)
 		return errprintf(err, "%s is not allowed at this site (allow_%s in %.128s)",
 				 isolator, isolator, conf_path);
-	/* root may submit for another user */
+	/* root may submit for other users: only the node can decide */
 	if (u->undecided && (a->kind == ALLOW_USERS ? u->uid == 0 : !own))
 		return 0;
 	listed = a->kind == ALLOW_USERS ? find_user(a, u->uid, &why) : own && has_name(a, own);

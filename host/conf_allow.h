@@ -46,9 +46,9 @@ void conf_allow_print(FILE *f, const struct conf_allow *a);
 /*
  * Check that U's job may have ISOLATOR. A process of its own looks up names of users in the
  * system's databases within CONF_ALLOW_SECONDS: hold no lock meanwhile. Returns 0, or -1 with one
- * line in ERR: the isolator, who may have it, and the key of CONF_PATH. Unless U is undecided, an
- * unknown account or partition is refused, and so is a user whom the databases do not know for
- * certain.
+ * line in ERR: the isolator, the jobs that may have it, and the key of CONF_PATH. Unless U is
+ * undecided, an unknown account or partition is refused, and so is a user that the databases cannot
+ * confirm.
  */
 int conf_allow_check(const struct conf_allow *a, const char *isolator, const struct conf_user *u,
 		     const char *conf_path, struct errbuf *err);

@@ -144,7 +144,7 @@ int noise_read(struct noise *out, int root, struct errbuf *err)
 	struct errbuf ignored;
 
 	memset(out, 0, sizeof(*out));
-	/* "(null)" when the boot parameter is not set */
+	/* the file holds "(null)" when the boot parameter is not set */
 	if (file_read(root, "sys/devices/system/cpu/nohz_full", text, sizeof(text), &ignored) >= 0)
 		idset_parse(&out->no_tick, text + strspn(text, " "), &ignored);
 	if (interference_each(out, root, "proc/irq", &out->irqs_known, interference_add_irq) == 0 &&

@@ -53,8 +53,8 @@ struct noise_on {
 };
 
 /*
- * Select the noise on CPUS. A thread that may also run elsewhere does not count; an IRQ that may
- * arrive there does. The names stay N's.
+ * Select the noise on CPUS. An IRQ counts if it may arrive there, a thread only if it cannot run
+ * elsewhere. N owns the names.
  */
 void noise_on(struct noise_on *out, const struct noise *n, const struct idset *cpus);
 

@@ -19,7 +19,7 @@ char *slurm_show(const char *what, const char *name, struct errbuf *err);
  */
 char *slurm_job_records(const char *job, struct errbuf *err);
 
-/* Copy the value behind "KEY = " in the output of "scontrol show config"; "" when there is none. */
+/* Copy the value after "KEY = " in the output of "scontrol show config"; "" when there is none. */
 void slurm_value(const char *config, const char *key, char *buf, size_t size);
 
 /*

@@ -18,7 +18,9 @@ static const char *sysfs(char path[256], const char *file)
 	return path;
 }
 
-/* Kernels that take isolated CPUs from workqueues have this file. */
+/*
+ * Return whether the kernel takes isolated CPUs from workqueues: only such kernels have this file.
+ */
 static bool concerned(void)
 {
 	char path[256];
@@ -49,7 +51,7 @@ static int write_mask(const struct idset *cpus, struct errbuf *err)
 	return rc;
 }
 
-/* Remove other partitions' isolated CPUs: the kernel does not do so for a written mask. */
+/* Remove other partitions' isolated CPUs, which a written mask would give back. */
 static void take_isolated(struct idset *mask)
 {
 	struct idset isolated;

@@ -10,11 +10,11 @@
 /*
  * Isolated partitions and the kernel's unbound workqueues. From Linux 6.7 on the kernel takes the
  * CPUs of an isolated partition from these workqueues while it holds cpuset_mutex, and may create
- * worker threads for that. kthreadd then forks, which waits for cgroup_threadgroup_rwsem, and a
- * process that moves to another cgroup holds that while it waits for cpuset_mutex (seen on
- * 6.12.117: nothing on the node forks or ends again). The kernel skips this when the workqueues'
- * own mask has none of these CPUs: so they are removed from that mask before, and put back
- * afterwards.
+ * worker threads for that. kthreadd then forks and waits for cgroup_threadgroup_rwsem, while a
+ * process that moves to another cgroup holds it and waits for cpuset_mutex (seen on 6.12.117: no
+ * process on the node can fork or end any more). The kernel skips this when the workqueues' own
+ * mask has none of these CPUs: so NodeOS removes them from that mask first, and puts them back when
+ * the partition ends.
  *
  * DIR is the ledger's directory, open and locked; it keeps the earlier mask ("workqueues").
  */
