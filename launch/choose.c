@@ -49,7 +49,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 static void fill_rest(struct step_part *p, const struct step *s, const struct node_view *v,
 		      const struct job_plan *plan, const struct ledger_job *job)
 {
-	/* a step with containers of its own keeps its own CPUs, not the job's */
+	/* a step with containers of its own has its own CPUs, not all of the job's */
 	const struct idset *whole = v->of_step ? &s->step_cpus : &v->job_cpus;
 	struct idset left = v->rest_mems;
 	struct idset held;
@@ -65,7 +65,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 	}
 	if (!idset_subset(&p->given.cpus, &s->service.cpus))
 		idset_andnot(&p->given.cpus, &s->service.cpus);
-	/* partitions are exclusive; one core of the job is outside of all */
+	/* partitions are exclusive; one core of the job stays outside of all partitions */
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].inode != s->step_inode &&
 		    job->step[i].partition != PARTITION_MEMBER)
@@ -83,7 +83,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 		idset_or(&held, &s->service.mems);
 	idset_andnot(&left, &held);
 	if (idset_empty(&left) && s->service.own_mems) {
-		left = v->rest_mems; /* containers hold all other memory nodes */
+		left = v->rest_mems; /* containers hold all other memory nodes: share theirs */
 		idset_andnot(&left, &s->service.mems);
 	}
 	if (!idset_empty(&held) && !idset_empty(&left)) {
@@ -92,8 +92,10 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 	}
 }
 
-/* Refuse --nodeos-container=NAME in a job without containers; its steps may have some of their
- * own. */
+/*
+ * Refuse --nodeos-container=NAME in a job without containers. Its steps may have containers of
+ * their own.
+ */
 static int no_container(const struct ledger_job *job, const char *name, struct errbuf *err)
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
@@ -107,9 +109,7 @@ static int no_container(const struct ledger_job *job, const char *name, struct e
 			 name);
 }
 
-/*
- * Note that a step came without its job's environment and names no container; list the containers.
- */
+/* Note that a step without its job's environment names no container, and list the containers. */
 static void note_rest(struct step *s, const struct job_plan *plan)
 {
 	errprintf(&s->note,
@@ -120,14 +120,14 @@ static void note_rest(struct step *s, const struct job_plan *plan)
 			errappend(&s->note, " %.64s", plan->container[i].name);
 }
 
-/* The containers and state from which ranks choose. */
+/* The containers and the state of the node that ranks choose from. */
 struct choice_under {
 	const struct node_view *view;
 	const struct job_plan *plan; /* NULL: no plan */
 	const struct ledger_job *job;
 };
 
-/* Fill *P with the place that NAME means (NULL: no name given). */
+/* Fill *P with the place that NAME selects (NULL: no name is given). */
 static int fill_part(struct step_part *p, struct step *s, const struct choice_under *under,
 		     const char *name, struct errbuf *err)
 {
@@ -168,7 +168,7 @@ static unsigned choose_add_part(struct step_shared *sh, const struct step_part *
 	while (i < sh->n_parts && strcmp(step_part_word(&sh->part[i]), step_part_word(p)) != 0)
 		i++;
 	if (i == sh->n_parts)
-		sh->part[sh->n_parts++] = *p; /* bound: one part per container, and two */
+		sh->part[sh->n_parts++] = *p; /* fits: one part per container, and two */
 	return i;
 }
 
@@ -235,7 +235,7 @@ int prepare_accept(struct step *s, const struct node_view *v, const struct ledge
 int prepare_keep_cores(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		       struct errbuf *err)
 {
-	/* without a plan no rank is mapped; the job's CPUs stand for one core */
+	/* without a plan no rank is mapped; one core then holds all of the job's CPUs */
 	s->n_cores = plan ? plan->n_cores : 1;
 	s->core = calloc(s->n_cores ? s->n_cores : 1, sizeof(*s->core));
 	if (!s->core)

@@ -26,9 +26,9 @@ static const char *const slurm_variable[] = {
 };
 
 /*
- * Slurm removes this srun's options from the rank's environment, but misses every second one
- * (spank_clear_remote_options_env continues behind the one just removed): a nested srun would have
- * them, too.
+ * Slurm should remove this srun's options from the rank's environment, but misses every second one
+ * (after a removal, spank_clear_remote_options_env skips the next variable). A nested srun would
+ * inherit those.
  */
 static const char *const stale_option[] = {
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_manifest", "_SLURM_SPANK_OPTION_nodeos_nodeos_container",
@@ -81,7 +81,7 @@ static void set_env(const struct step *s, const struct step_rank *r,
 	const struct step_part *p = &s->shared->part[r->part];
 
 	step_clean_env(env);
-	/* a nested srun goes to the rank's place; a step's own container does not exist for it */
+	/* a nested srun joins the rank's container, except one made for this step alone */
 	if (p->kind == STEP_REST || s->shared->own_container)
 		env->unset(env->arg, ENV_CONTAINER_OPTION);
 	else if (s->in.container)
@@ -97,9 +97,9 @@ static void set_env(const struct step *s, const struct step_rank *r,
 		env->set(env->arg, "AC_APP_NAME", p->container);
 	}
 	/*
-	 * Set places only for ranks with CPUs of their own. A lone process with all of a container
-	 * that other steps use may be a script or a launcher daemon, whose children would inherit
-	 * the places, or one of several whose first threads would all run on the first core.
+	 * Set places only for ranks with CPUs of their own. A lone rank with all of a container
+	 * that other steps use gets none: a script or launcher daemon would pass the places on to
+	 * its children, and in several such steps all first threads would run on the first core.
 	 */
 	if (p->n_ranks == 1 && !s->shared->own_container && idset_equal(&r->chosen, &p->given.cpus))
 		return;
@@ -109,7 +109,7 @@ static void set_env(const struct step *s, const struct step_rank *r,
 	}
 }
 
-/* Read from the kernel what this rank has. */
+/* Read this rank's state from the kernel. */
 static int look_at_self(struct step_rank *r, struct errbuf *err)
 {
 	struct sched_param param = { 0 };
@@ -151,7 +151,9 @@ static int enter(struct step *s, struct step_rank *r, const struct step_env *env
 	return 0;
 }
 
-/* May ranks have something to wait for? Not if the request is invalid: then the step fails. */
+/*
+ * May the step have a mount that ranks must wait for? An invalid request has none: the step fails.
+ */
 static bool may_be_shown(const struct step *s)
 {
 	if (s->request)
@@ -165,10 +167,13 @@ void step_show(struct step *s, unsigned rank)
 	const struct step_part *p;
 	struct errbuf err = { 0 };
 
-	/* the manifest of a job script, and the ledger, are not read yet */
+	/* a manifest in the job script, which is not read yet, may ask for a mount */
 	if (!s->in.script && !may_be_shown(s))
 		return;
-	/* do not read the parent here: it may already be the reaper, which never ends */
+	/*
+	 * stepd was read before the fork: getppid() here may already return the reaper, which never
+	 * ends
+	 */
 	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed)) {
 		if (getppid() == s->in.stepd) {
 			nanosleep(&pause, NULL);

@@ -7,7 +7,7 @@
 #include "container/fence.h"
 #include "launch/step_impl.h"
 
-/* State for both ends of a launch: the open ledger and the job's entry. */
+/* What both ends of a launch work on: the open ledger and the job's entry. */
 struct launch {
 	struct conf conf;
 	struct cgroup_place place;
@@ -56,7 +56,9 @@ static int partition_turn_begin(struct launch *a, uint32_t job_id, uid_t uid, ui
 	mine->step_id = step_id;
 	mine->launching = true;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", a->place.step);
-	/* the step's places are not known yet, so no container is shared */
+	/*
+	 * the step's places are not known yet: record "none", so that no container counts as shared
+	 */
 	if (ledger_step_set_places(mine, CHOICE_NONE) < 0)
 		return errprintf(err, "out of memory");
 	if (ledger_write(a->l, a->job, err) < 0)
@@ -77,7 +79,7 @@ int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_
 	return rc;
 }
 
-/* Returns 2 if another step is launching and this one waits for its partition. */
+/* Returns 2 when this step's partition must wait for another step that is launching. */
 static int partition_turn_end(struct launch *a, struct errbuf *err)
 {
 	struct ledger_step *mine = a->job ? ledger_job_step(a->job, a->place.step_inode) : NULL;
@@ -115,8 +117,10 @@ int step_launch_end(const char *conf_path, struct errbuf *err)
 		launch_close(&a);
 		if (rc == 0)
 			return 0;
-		/* other partitions of the job wait for this, so a lock that is held for long is no
-		 * reason to give up at once */
+		/*
+		 * other partitions of the job wait for this, so try again when the lock is held for
+		 * long
+		 */
 		if (rc < 0 && ++failures == 3)
 			return -1;
 		if (rc == 2 && i >= a.conf.helper_timeout * 20)

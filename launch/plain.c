@@ -29,7 +29,7 @@ struct plain {
 	uint64_t job_memory;
 };
 
-/* Find the job's share: chosen by its first step here, or now. */
+/* Find the job's share, or choose it in the job's first step here. */
 static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 {
 	struct idset cpus, mems;
@@ -63,10 +63,10 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 	    mems_look(held, l, &p->blocks, &self, &bad, err) == 0) {
 		if (!job)
 			job = ledger_job_new(&p->place, p->job_id, p->uid);
-		/* a block may have gone offline since */
+		/* a block of the share may have gone offline */
 		if (job && (idset_empty(&job->share) || !idset_subset(&job->share, &mems)))
 			mems_share(job, &p->blocks, held, job->plan, &given, &p->service);
-		/* use the share in this step even if it cannot be written */
+		/* this step uses the share even if the entry cannot be written */
 		if (job && !idset_empty(&job->share))
 			*out = job->share;
 		rc = job ? ledger_write(l, job, err) : errprintf(err, "out of memory");
@@ -84,8 +84,10 @@ static int plain_keep(struct plain *p, struct errbuf *err)
 	struct errbuf more;
 	int rc;
 
-	/* if the free blocks are unknown, keep the step to homes: it runs, and uses no job's
-	 * blocks */
+	/*
+	 * if the free blocks are unknown, confine the step to homes: it can run there and uses no
+	 * job's blocks
+	 */
 	rc = find_share(p, &share, err);
 	snprintf(user, sizeof(user), "%s/user", p->place.step);
 	if (mems_confine(&p->blocks, p->cgroup_fd, user, &share, false, &more) < 0)
@@ -95,8 +97,8 @@ static int plain_keep(struct plain *p, struct errbuf *err)
 
 /*
  * Slurm writes the cpuset of "user" after this, so confine the step's own directory. The job's plan
- * is not known yet, and no write is safe once processes of a user are there (cgroup_write_mems): so
- * homes, which belong to no container, until the job ends.
+ * is not known yet, and once a user's process is in the directory no write is safe
+ * (cgroup_write_mems). So it gets homes, which belong to no container, until the job ends.
  */
 static int keep_extern(struct plain *p, struct errbuf *err)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Planning: the ledger is open while the plan is settled, and closed while the planner runs. */
+/*
+ * Planning: the ledger is open while the plan is checked and written, and closed while the planner
+ * runs.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,13 +26,16 @@ static void plan_round_offer_mems(struct plan_input *in, const struct step *s,
 				  const struct node_view *v)
 {
 	in->mems = v->job_mems;
-	/* fill_named binds every container, also to special memory if its nodes have that kind */
+	/*
+	 * with own_mems every container is bound to its memory nodes: by default, without special
+	 * memory
+	 */
 	in->default_mems =
 		plan_input_default_mems(s->conf.default_mems, s->service.own_mems, s->blocks.on);
 	if (s->service.own_mems)
 		idset_andnot(&in->mems, &s->service.mems);
 	if (s->blocks.on) {
-		/* a block belongs to one job, which gets it clean */
+		/* a block belongs to one job only and is clean when the job gets it */
 		idset_and(&in->mems, &s->blocks.nodes);
 		idset_andnot(&in->mems, &v->held.containers);
 		idset_andnot(&in->mems, &v->held.shares);
@@ -48,7 +54,7 @@ static void free_for(const struct node_view *v, const struct step *s, const stru
 	struct idset held;
 
 	*out = *prepare_given(s, v);
-	/* Slurm may not know of the ServiceOS; nodeosctl verify reports that */
+	/* slurm.conf may not withhold the ServiceOS's CPUs; nodeosctl verify reports that */
 	idset_andnot(out, &s->service.cpus);
 	if (!v->of_step || !job)
 		return;
@@ -59,8 +65,9 @@ static void free_for(const struct node_view *v, const struct step *s, const stru
 }
 
 /*
- * May the job have such containers (allow_NAME)? Checked only when they are made: a step that joins
- * containers of the ledger needs no answer of slurmctld or the user database, which may be late.
+ * May the job have such containers (allow_NAME)? The check is made only for new containers: a step
+ * in containers of the ledger does not wait for slurmctld or the user database, which may answer
+ * late.
  */
 static int plan_round_check_site(const struct step *s, const struct node_view *v,
 				 struct errbuf *err)
@@ -126,7 +133,10 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 	return 0;
 }
 
-/* Write this step into the ledger, with the plan MADE for it, if any. The entry takes over MADE. */
+/*
+ * Write this step into the ledger, with the plan MADE for it unless NULL. The entry takes over
+ * MADE.
+ */
 static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s,
 			const struct node_view *v, struct job_plan *made, struct errbuf *err)
 {
@@ -143,10 +153,12 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	mine->step_id = s->in.step_id;
 	mine->ranks = s->in.n_ranks;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
-	/* a step with a partition has one part only, so part 0 speaks for all */
+	/* a step with a partition has one part only, so part 0 stands for all */
 	mine->partition = s->shared->part[0].given.partition;
 	mine->fence = s->shared->part[0].given.fence;
-	/* until its ranks have their CPUs; ranks outside of containers get none */
+	/*
+	 * a step is launching until its ranks have their CPUs; ranks outside of containers get none
+	 */
 	mine->launching = s->in.launching || s->shared->n_parts > 1 ||
 			  s->shared->part[0].kind != STEP_NONE;
 	rc = ledger_step_set_places(mine, "");
@@ -166,9 +178,9 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 
 /*
  * May a step that has no room in its job's entry (ledger.h's bounds) run without one? Yes, if it is
- * outside of containers: it holds nothing that other jobs must know. CHOSE: a plan was made or
- * memory nodes were chosen for it, which other jobs would then get, too. Any other error means that
- * the ledger does not work.
+ * outside of containers: it holds nothing that other jobs must know. CHOSE: the step has a new plan
+ * or new memory nodes; without an entry, other jobs would get these, too. After any other error
+ * than LEDGER_BOUND the step fails.
  */
 static int go_on_unnoted(struct step *s, bool chose, struct errbuf *err)
 {
@@ -234,7 +246,7 @@ static void write_plan(struct step *s, const struct node_view *v, const struct j
 			 v->request_text, plan, &node);
 }
 
-/* Find blocks that are free but not empty. Memory in the job's own blocks is its own. */
+/* Find blocks that are free but not empty. What the job's own blocks hold is the job's. */
 static void find_dirty(const struct step *s, struct node_view *v, const struct ledger_job *job)
 {
 	struct idset free = s->blocks.nodes, clean;
@@ -279,8 +291,8 @@ static int check_sizes(const struct step *s, const struct node_view *v, const st
 }
 
 /*
- * Is PLAN, made from IN while the ledger was closed, still possible? Other jobs plan at the same
- * time, and a block belongs to one job.
+ * Is PLAN, made from IN while the ledger was closed, still possible? Another job may have taken a
+ * block meanwhile.
  */
 static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 		       const struct step *s, const struct node_view *v,
@@ -299,12 +311,12 @@ static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 	return idset_subset(&mems, &now.mems);
 }
 
-/* A try to settle the plan, and its result for the next try. */
+/* One try to settle the plan, and its result for the next try. */
 struct plan_try {
 	struct ledger *ledger; /* open during a try */
 	struct isolator_planning planning; /* the state in this try */
 	struct plan_input in; /* input for the next plan */
-	/* made from IN; NULL: none yet, or the ledger's entry has taken it over */
+	/* made from IN; NULL: none yet, or the ledger's entry owns it */
 	struct job_plan *made;
 	bool admitted; /* the site allows the containers */
 };
@@ -367,8 +379,8 @@ static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
 }
 
 /*
- * One try with the open ledger: 1 = done, -1 = failed, 0 = a plan must be made from T's IN. The
- * helper runs without the lock: its user could stop it, and every launch would wait.
+ * One try with the open ledger: 1 = done, -1 = failed, 0 = the helper must make a plan from T->in.
+ * It runs without the lock, as its user can stop it and every launch would wait.
  */
 static int settle_plan(struct plan_try *t, struct step *s, struct node_view *v, struct errbuf *err)
 {
@@ -469,8 +481,9 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 	struct plan_try t = { .made = NULL };
 	int rc = 0;
 
-	/* only another step of this job, or, with blocks, another job can take a round's plan
-	 * away */
+	/*
+	 * a round's plan is lost only to another step of this job or, with blocks, to another job
+	 */
 	for (int round = 0; round < ROUNDS_MAX && rc == 0; round++) {
 		char cpus[128], mems[128];
 

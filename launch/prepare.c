@@ -44,9 +44,9 @@ static int prepare_look(struct node_view *v, struct step *s, pid_t pid, struct e
 }
 
 /*
- * The highest N of the "task_N" in a step's directory. Slurm 22.05 makes two directories for a
- * rank, by its number in the whole step (jobacct_gather) and by that on the node (task/cgroup), and
- * leaves the rank in the latter.
+ * The highest N of the directories "task_N" of a step. Slurm 22.05 makes two directories for a
+ * rank, one by its number in the whole step (jobacct_gather) and one by its number on the node
+ * (task/cgroup), and leaves the rank in the latter.
  */
 static unsigned long highest_task(int root_fd, const char *user)
 {
@@ -69,9 +69,9 @@ static unsigned long highest_task(int root_fd, const char *user)
 }
 
 /*
- * Number ranks as their SLURM_PROCID does: for a heterogeneous step, Slurm numbers the ranks of
- * each component from 0 in its hooks, but not in the names of directories. RANK is the first forked
- * one.
+ * Number ranks as in their SLURM_PROCID. In the hooks of a heterogeneous step, Slurm numbers the
+ * ranks of each component from 0; the directories have their numbers in the step. RANK is the first
+ * forked one.
  */
 static void number_ranks(const struct node_view *v, struct step *s, unsigned rank)
 {
@@ -83,8 +83,8 @@ static void number_ranks(const struct node_view *v, struct step *s, unsigned ran
 }
 
 /*
- * PrologFlags=Contain starts step_extern. Without it, Slurm removes the job's cgroup between the
- * steps of a salloc, and the job plan would go with it.
+ * PrologFlags=Contain starts step_extern. Without it, Slurm removes the job's cgroup, and with it
+ * the job plan, between the steps of a salloc.
  */
 static int check_contain(const struct node_view *v, const struct step *s, struct errbuf *err)
 {
@@ -125,8 +125,9 @@ static int read_choice(struct step *s, struct errbuf *err)
 	return 0;
 }
 
-/* Read the manifest in the job script, by a process with its user's rights: its output is
- * hostile. */
+/*
+ * Read the manifest in the job script by a process with its user's rights, whose output is hostile.
+ */
 static int read_script(struct step *s, struct errbuf *err)
 {
 	const char *argv[] = { s->in.script_path, "--request", "--name=job script", "--",
@@ -158,7 +159,8 @@ static int read_script(struct step *s, struct errbuf *err)
 	snprintf(s->shared->script_request, sizeof(s->shared->script_request), "%s", text);
 	free(s->request);
 	s->request = NULL;
-	s->in.job_request = text; /* like a copy of step_new(), it lives as long as the step */
+	/* lives as long as the step, as the copies that step_new() makes */
+	s->in.job_request = text;
 	return 0;
 }
 
@@ -176,7 +178,7 @@ static int read_ledger(struct step *s, struct errbuf *err)
 		s->from_ledger = s->in.job_request != NULL;
 		if (!s->from_ledger)
 			rc = errprintf(err, "out of memory");
-		/* nested sruns are inside of the job */
+		/* nested sruns belong to the job and get its request */
 		else if (!s->in.step_request)
 			snprintf(s->shared->script_request, sizeof(s->shared->script_request), "%s",
 				 job->request);

@@ -9,21 +9,22 @@
 #include "container/planner_input.h"
 #include "launch/step_impl.h"
 
-/* All that step_prepare() finds out. */
+/* All that step_prepare() finds out about the node and the job. */
 struct node_view {
 	struct cgroup_place place;
 	struct idset job_cpus;
 	struct idset job_mems;
-	/* the part of JOB_MEMS for ranks outside of containers: no special memory */
+	/* the nodes of JOB_MEMS for ranks outside of containers: no special memory */
 	struct idset rest_mems;
 	struct idset node_cpus;
 	bool alone; /* the job has every CPU of the node but the ServiceOS's */
-	const struct request *request; /* the job's or the step's; NULL: neither */
+	/* the request of the job or the step; NULL: neither has one */
+	const struct request *request;
 	const char *request_text;
 	bool of_step; /* REQUEST is a step container's */
 	enum guarantee guarantee;
 	struct mems_held held;
-	struct idset dirty; /* blocks with memory of no job's process */
+	struct idset dirty; /* free blocks that are not empty */
 };
 
 /* plan_round.c */
@@ -54,12 +55,14 @@ int prepare_keep_cores(struct step *s, const struct node_view *v, const struct j
 
 int prepare_say_no_block_free(const struct step *s, const struct node_view *v, struct errbuf *err);
 
-/* Append the available CPUs and how to get more: the planner knows nothing of steps and jobs.
- * -1. */
+/*
+ * Append the available CPUs and how to get more, which the planner does not know, to the error.
+ * Returns -1.
+ */
 int prepare_say_what_there_is(const struct step *s, const struct node_view *v,
 			      const struct plan_input *in, struct errbuf *err);
 
-/* Write the error for planning without any free CPU. -1. */
+/* Write the error for planning without any free CPU. Returns -1. */
 int prepare_say_none_free(const struct step *s, const struct node_view *v, struct errbuf *err);
 
 #endif

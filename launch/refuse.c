@@ -6,7 +6,10 @@
 #include "container/planner_input.h"
 #include "launch/prepare_impl.h"
 
-/* The CPUs from Slurm that belong to the ServiceOS: CpuSpecList then differs from it. */
+/*
+ * Get the CPUs from Slurm that belong to the ServiceOS. If there are any, CpuSpecList differs from
+ * the ServiceOS.
+ */
 static bool wrongly_given(const struct step *s, const struct node_view *v, struct idset *out)
 {
 	*out = *prepare_given(s, v);
@@ -47,7 +50,7 @@ int prepare_say_no_block_free(const struct step *s, const struct node_view *v, s
 	return say_which_blocks(s, v, err);
 }
 
-/* Append the available CPUs and how to get more: the planner knows nothing of steps and jobs. */
+/* Append the available CPUs and how to get more, which the planner does not know, to the error. */
 int prepare_say_what_there_is(const struct step *s, const struct node_view *v,
 			      const struct plan_input *in, struct errbuf *err)
 {

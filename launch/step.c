@@ -26,7 +26,10 @@ static const char *step_copy(const char *s)
 	return s ? strdup(s) : NULL;
 }
 
-/* Parse before the ranks are forked, as they read it. step_prepare() reports an invalid request. */
+/*
+ * Parse the texts before the fork, so that ranks inherit the result. step_prepare() reports an
+ * invalid request.
+ */
 static void parse_early(struct step *s)
 {
 	const char *text = s->in.job_request ? s->in.job_request : s->in.step_request;
@@ -80,7 +83,7 @@ void step_fail(struct step *s, const char *fmt, ...)
 {
 	va_list ap;
 
-	/* ranks may fail together: one writes the text, which is valid once FAILED is set */
+	/* ranks may fail together: one writes the text, and FAILED is set when it is complete */
 	if (atomic_exchange(&s->shared->failing, 1))
 		return;
 	va_start(ap, fmt);
@@ -105,7 +108,9 @@ static void add_busy(const struct ledger_job *job, const struct step *s, const s
 			idset_or(busy, &job->step[i].cpus);
 }
 
-/* Note whether another live step has ranks on these CPUs: then nothing keeps the steps apart. */
+/*
+ * Note whether another live step has ranks on these CPUs: then nothing keeps the two steps apart.
+ */
 static void note_sharing(const struct ledger_job *job, const struct step *s, struct step_part *p,
 			 const struct idset *chosen)
 {
@@ -116,7 +121,7 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE ||
 		    other->launching || !step_is_in(s, other, p))
 			continue;
-		/* a step that divides nothing has all of the container */
+		/* a step that has not divided the container among its ranks has all of it */
 		if (idset_empty(&other->cpus) || idset_intersects(&other->cpus, chosen)) {
 			p->shares_ranks = true;
 			p->shares_with = other->step_id;
@@ -126,8 +131,9 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 }
 
 /*
- * Note, for -c in a container of the job plan, how many CPUs a rank has if these are fewer. A
- * launcher is one rank, and a step container has the size of its own options.
+ * Note, for -c in a container of the job plan, how many CPUs a rank has when it has fewer than -c
+ * asks for. A step of one rank may be a launcher, and a step container has the size that the step
+ * asks for: these get no note.
  */
 static void note_fewer(const struct step *s, unsigned part)
 {
@@ -147,7 +153,10 @@ struct crowd {
 	unsigned ranks;
 };
 
-/* The ledger is locked meanwhile, so thousands of ranks on a CPU are one entry. */
+/*
+ * Group ranks by their CPUs: the ledger is locked now, and thousands of ranks on one CPU are one
+ * entry.
+ */
 static unsigned find_crowds(struct crowd *out, const struct step *s, unsigned part)
 {
 	unsigned n = 0, at;
@@ -166,8 +175,10 @@ static unsigned find_crowds(struct crowd *out, const struct step *s, unsigned pa
 	return n;
 }
 
-/* Note whether ranks of SCHED_HPC share CPUs. They take turns by the quantum; a quantum of 0 is
- * noted, too, as ranks then wait. */
+/*
+ * Note whether ranks of SCHED_HPC share CPUs, unless the request names a quantum other than 0. They
+ * take turns by the quantum; with quantum 0 they wait for each other.
+ */
 static int note_turns(struct step *s, unsigned part, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[part];
@@ -219,7 +230,7 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 		       p->container);
 }
 
-/* Memory for the masks of a part's ranks, with room for all ranks of the step. */
+/* Memory for the CPU masks of a part's ranks, with room for all ranks of the step. */
 struct rank_masks {
 	struct idset *bound; /* masks from Slurm */
 	struct idset *map; /* masks after the division */
@@ -257,7 +268,7 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	note_fewer(s, part);
 	if (note_turns(s, part, err) < 0)
 		return -1;
-	/* a lone process with the whole container divides nothing, if it is all of its step */
+	/* a lone rank that has the whole container, and is all of its step here, divides nothing */
 	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->given.cpus))
 		idset_or(taken, &chosen);
 	return 0;
@@ -285,7 +296,7 @@ static int note_ranks(const struct step *s, struct ledger_step *mine, struct err
 
 /*
  * All masks are known: divide the container, if possible on cores that no other step in it is bound
- * to, and write the cores taken into the ledger.
+ * to. Write the cores taken into the ledger.
  */
 static int step_map_ranks(struct step *s, struct errbuf *err)
 {
@@ -346,8 +357,10 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 	return isolators_rank(&step, &part, pid, place.task, err);
 }
 
-/* Every rank is bound: make the step a partition if it asks for it, and raise its siblings'
- * again. */
+/*
+ * Every rank is bound: make the step a partition if it asks for one, and raise the partitions of
+ * its sibling steps again.
+ */
 static int step_end_launch(struct step *s, struct errbuf *err)
 {
 	struct step_part *p = &s->shared->part[0];
@@ -361,7 +374,8 @@ static int step_end_launch(struct step *s, struct errbuf *err)
 	if (rc == 0)
 		rc = step_launch_end(s->in.conf_path, &why);
 	else
-		step_launch_end(s->in.conf_path, &more); /* lets the siblings go on */
+		/* sibling steps that wait for this one can go on */
+		step_launch_end(s->in.conf_path, &more);
 	s->in.launching = false;
 	STEP_LOG(s, "partition", "%s: %s", partition_name(p->given.partition),
 		 rc == 0 && !*why.text ? "as asked" : why.text);
@@ -411,8 +425,8 @@ void step_place(struct step *s, unsigned rank, pid_t pid)
 		return;
 	s->shared->rank[rank].pid = pid;
 	/*
-	 * Every hook opens it anew: with SlurmdParameters=contain_spank each runs in a process that
-	 * shares slurmstepd's memory, but not its table of open files.
+	 * Every hook opens the cgroup root: with SlurmdParameters=contain_spank each hook runs in a
+	 * process that shares slurmstepd's memory but not its open files.
 	 */
 	s->cgroup_fd = cgroup_open_root(NULL, &err);
 	if (s->cgroup_fd < 0 || launch_step_place(s, rank, pid, &err) < 0) {
@@ -454,12 +468,12 @@ void step_end(struct step *s)
 		if (!idset_empty(&gone))
 			fence_refresh_job(fd, job);
 		fence_refresh_above(l, fd, job->cgroup, &gone);
-		/* repeats a raise that may have failed when it was due */
+		/* raise again, as an earlier raise may have failed */
 		if (launching || fence_wanted(job))
 			fence_raise(l, fd, job, 0, &err);
 	}
 	ledger_close(l);
-	/* outside of the lock: the log may block, and other launches would wait */
+	/* after the unlock: the log may block, and other launches would wait */
 	if (job)
 		STEP_LOG(s, "end", "removed from the ledger, which has %u other steps of this job",
 			 job->n_steps);
@@ -467,7 +481,7 @@ void step_end(struct step *s)
 out:
 	if (fd >= 0)
 		close(fd);
-	/* of a step container; without the lock, as written-back data may take long */
+	/* buffers of a step container; without the lock, as writing them back may take long */
 	isolators_release(s->conf.state_dir, s->step_inode, -1);
 }
 

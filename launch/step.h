@@ -36,11 +36,11 @@ struct step_job {
 struct step_input {
 	uint32_t job_id;
 	uint32_t step_id;
-	/* slurmstepd itself: with contain_spank it clones processes for its later hooks */
+	/* slurmstepd's own pid: with contain_spank, its later hooks run in clones */
 	pid_t stepd;
 	uid_t uid;
 	gid_t gid;
-	/* n_groups supplementary ones, which live as long as the step; 0: unknown */
+	/* its supplementary groups, valid as long as the step; n_groups 0: unknown */
 	const gid_t *group;
 	int n_groups;
 	unsigned n_ranks; /* on this node */
@@ -84,14 +84,14 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 /* Keep the first failure of this step on this node; step_enter() reports it. */
 void step_fail(struct step *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Put rank RANK (local number), process PID, into its container. Keeps failures. */
+/* Put rank RANK (local number), process PID, into its container. A failure is kept. */
 void step_place(struct step *s, unsigned rank, pid_t pid);
 
 /*
  * In the rank, still as root, in the mount namespace of its program: make the mounts of its
- * container visible. Slurm lets ranks come here while slurmstepd is still in step_place() of the
- * first; if there may be such a mount, they wait for it. Keeps failures, among them the end of
- * slurmstepd meanwhile.
+ * container visible. Ranks may be here while slurmstepd is still in step_place() of the first rank;
+ * if the container may have a mount, they wait until the step is prepared. A failure is kept; that
+ * slurmstepd ends meanwhile is one.
  */
 void step_show(struct step *s, unsigned rank);
 
@@ -105,7 +105,7 @@ struct step_env {
 };
 
 /*
- * In the rank: bind it, set memory policy and environment, note what the kernel shows. Returns -1
+ * In the rank: bind it, set memory policy and environment, read back the kernel's state. Returns -1
  * if this step has failed on this node: ERR then holds the message in one rank, which prints it,
  * and "" in the others. A text in ERR with 0 is a warning to print.
  */
@@ -134,8 +134,8 @@ int step_keep_memory(const char *conf_path, uint32_t job_id, uid_t uid, uint64_t
 
 /*
  * As step_keep_memory(), for ssh sessions (pam_slurm_adopt) in the extern step of a job: they use
- * the memory of homes. As root in that step's slurmstepd, before a session can be adopted; one that
- * is there already stays as it is, which is a failure. Failures go to the node's log.
+ * the memory of homes. Call as root in that step's slurmstepd, before a session can be adopted:
+ * with a session there already, this changes nothing and fails. Failures go to the node's log.
  */
 int step_keep_extern(const char *conf_path, struct errbuf *err);
 
@@ -162,8 +162,8 @@ const char *step_warning(struct step *s);
 const char *step_note(struct step *s);
 
 /*
- * After a rank's end: return whether the step has failed here for a reason of NodeOS, while ranks
- * of it may run, on this or another of its NODES.
+ * After a rank's end: has NodeOS failed the step here, while its ranks may still run on this or
+ * another of its NODES?
  */
 bool step_ends_others(const struct step *s, unsigned nodes);
 

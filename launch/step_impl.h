@@ -28,7 +28,7 @@ struct step_rank {
 	unsigned part; /* index of its part */
 	char task[LEDGER_TASK_MAX]; /* name of its directory */
 	struct idset bound; /* as Slurm bound it */
-	struct idset chosen; /* as the rank map says */
+	struct idset chosen; /* the CPUs that the rank map gives */
 	/* what the kernel shows in the rank, just before exec */
 	struct idset kernel_cpus;
 	struct idset kernel_mems;
@@ -42,27 +42,28 @@ struct step_rank {
 
 enum step_kind {
 	STEP_NAMED, /* in a container of the plan */
-	STEP_REST, /* no name among several containers: the rest outside */
+	STEP_REST, /* no name was given, and there are several containers: the rest outside */
 	STEP_NONE, /* asked to be outside of all containers */
 };
 
-/* Ranks of a step in one place. Most steps have one part. */
+/* The ranks of a step in one place. Most steps have one part. */
 struct step_part {
 	enum step_kind kind;
-	bool shares_all; /* STEP_REST, but no CPU is left: all CPUs of the job */
+	/* STEP_REST, but containers have all CPUs: the ranks share all CPUs of the job */
+	bool shares_all;
 	bool shares_ranks; /* ranks of another step have these CPUs, too */
 	uint32_t shares_with; /* that step */
-	unsigned fewer_cpus; /* if -c asks for more for each rank; 0: no */
-	enum outcome outcome; /* the worst of the container's isolators */
-	char why[200]; /* its reason; "": as asked */
+	unsigned fewer_cpus; /* CPUs of each rank if -c asks for more; 0: ranks have enough */
+	enum outcome outcome; /* the worst outcome of the container's isolators */
+	char why[200]; /* the reason of this outcome; "": as asked */
 	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
 	struct given given;
 	/* POLICY_HPC with more ranks than CPUs, and no quantum in the request */
 	bool takes_turns;
-	unsigned n_ranks; /* of it on this node */
+	unsigned n_ranks; /* ranks of this part on this node */
 };
 
-/* every container, the rest, and none */
+/* every container, the rest outside, and "none" */
 #define STEP_PARTS_MAX (REQUEST_CONTAINERS_MAX + 2)
 
 struct step_shared {
@@ -70,12 +71,12 @@ struct step_shared {
 	atomic_int failed; /* ERROR is complete */
 	atomic_int told; /* a rank prints the message */
 	atomic_int prepared; /* step_prepare() is done */
-	atomic_uint entered; /* ranks that have passed step_enter(), failed ones included */
-	atomic_uint passed; /* the part of them that went on to exec */
+	atomic_uint entered; /* ranks that have passed step_enter(), failed ranks included */
+	atomic_uint passed; /* those of the entered ranks that went on to exec */
 	char error[sizeof(((struct errbuf *)0)->text)];
 
 	bool own_container; /* made for this step alone */
-	/* for the ranks' environment, which lacks it, and their sruns; "": none */
+	/* manifest of the job script, for the environment of ranks and their sruns; "": none */
 	char script_request[REQUEST_TEXT_MAX];
 	unsigned n_parts;
 	struct step_part part[STEP_PARTS_MAX];
@@ -87,13 +88,14 @@ struct step_shared {
 
 struct step {
 	struct step_input in;
-	/* job's or step's, parsed; NULL: not known yet, or invalid */
+	/* the parsed request of the job or the step; NULL: not known yet, or invalid */
 	struct request *request;
 	struct choice *choice; /* NULL: --nodeos-container is not given, or not parsed yet */
 	char node[NODE_NAME_MAX];
 	bool prepared;
 	const char *kept; /* why containers may not have all free CPUs; NULL: no reason */
-	bool from_ledger; /* the request: the step has no environment of its job */
+	/* the request is from the ledger: the step has no environment of its job */
+	bool from_ledger;
 	struct errbuf warning, note;
 	struct step_shared *shared;
 	size_t shared_size;
@@ -102,7 +104,7 @@ struct step {
 	struct conf conf;
 	struct service_set service; /* the node's ServiceOS; empty sets: none */
 	struct blocks blocks; /* of a kernel that has divided its memory nodes */
-	int cgroup_fd; /* within one step_place only */
+	int cgroup_fd; /* open only during one call of step_place() */
 	char user[CGROUP_PATH_MAX]; /* the step's directory "user" */
 	uint64_t job_inode;
 	uint64_t step_inode;
@@ -132,14 +134,15 @@ const char *step_part_word(const struct step_part *p);
  * are different ones. */
 bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p);
 
-/* step_warning.c: append WHY (its text may be "") to the warning that step_warning() gives next. */
+/* step_warning.c: append WHY (its text may be "") to the next text that step_warning() returns. */
 void step_add_warning(struct step *s, const struct errbuf *why);
 
 struct node_view;
 
 /*
- * isolate.c: describe S to its isolators, without parts, or with all parts, written to PART; or one
- * of its parts. V: while the step is prepared; NULL: later, without request and plan.
+ * isolate.c: step_isolators() describes S to its isolators without its parts, step_isolator_parts()
+ * with all of them, written to PART; step_isolator_part() describes one part. V is NULL once the
+ * step is prepared: the members that V would give are then unset.
  */
 void step_isolators(struct isolator_step *out, const struct step *s, const struct node_view *v);
 void step_isolator_parts(struct isolator_step *out, struct isolator_part part[STEP_PARTS_MAX],

@@ -157,7 +157,7 @@ int step_report(const struct step *s, struct errbuf *err)
 	if (textfile_close(f, &emptied) == 0)
 		return 0;
 	errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
-	/* leave no half report: a later reader would fail on broken JSON */
+	/* do not leave half of the report: readers would fail on broken JSON */
 	if (emptied.st_mode)
 		errappend(err, " (left empty)");
 	return -1;

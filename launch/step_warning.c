@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Warnings and notes about a step that goes on. */
+/* Warnings and notes about a step that runs all the same. */
 #include "launch/step_impl.h"
 
 void step_add_warning(struct step *s, const struct errbuf *why)

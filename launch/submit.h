@@ -23,8 +23,8 @@ int submit_check_site(const struct request *r, const char *conf_path, struct err
 
 /*
  * Check TEXT, --nodeos-container (NULL: not given), against R (NULL: no request known here). Ranks
- * are not known yet. The containers of a running job may be known only to its nodes, which then
- * check the name.
+ * are not known yet. Only its nodes may know the containers of a running job; they check the name
+ * then.
  */
 int submit_check_container(const struct request *r, const char *text, bool is_srun, bool new_job,
 			   struct errbuf *err);
@@ -38,9 +38,9 @@ struct submit_component {
 };
 
 /*
- * Slurm calls once for every component of a heterogeneous job, and keeps one value of an option for
- * all: the last one would silently win. -1 if VALUE[i] of option NAME[i], i below N, differs from
- * the first component's.
+ * Slurm calls the plugin once for each component of a heterogeneous job, and keeps one value of an
+ * option for all: the last value would silently win. -1 if VALUE[i] of option NAME[i], i below N,
+ * differs from the first component's.
  */
 int submit_same_options(struct submit_component *c, const char *const value[],
 			const char *const name[], unsigned n, struct errbuf *err);

@@ -4,7 +4,7 @@
 
 /* Variables in the job's environment. Slurm exports SLURM_*, whatever --export says. */
 #define ENV_JOB_REQUEST "SLURM_SPANK_NODEOS_REQUEST" /* of sbatch and salloc */
-#define ENV_STEP_REQUEST "SLURM_SPANK_NODEOS_STEP" /* of an srun without a job plan */
+#define ENV_STEP_REQUEST "SLURM_SPANK_NODEOS_STEP" /* set by an srun without a job plan */
 /* origin of the request and options that srun inherits: "JOB[,container][,report][,off]" */
 #define ENV_ORIGIN "SLURM_SPANK_NODEOS_JOB"
 /* srun MANIFEST.json: the command of its ranks (app_exec.h) */
