@@ -16,7 +16,7 @@ struct type {
 	const struct field *fields; /* members of an object, up to one without a name */
 	/* items of an array, or members of an object used as a map */
 	const struct type *item;
-	const char *unique; /* the member whose value each item of an array has once */
+	const char *unique; /* the member whose value differs in every item of an array */
 	bool (*valid)(const char *text); /* of a string */
 	const char *allowed; /* the rule of "valid", or a number's range */
 	const char *const *words; /* the only strings allowed */

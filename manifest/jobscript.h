@@ -24,8 +24,8 @@ unsigned script_extract(char *text, size_t len);
 unsigned script_count(const char *text, size_t len);
 
 /*
- * Return the first line, from 1, that looks like a #NODEOS line but comes too late or has a blank
- * before the word; 0: none.
+ * Return the first line, from 1, that looks like a #NODEOS line but comes after the first command
+ * or has a blank before the word; 0: none.
  */
 unsigned script_stray(const char *text, size_t len);
 

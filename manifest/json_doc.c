@@ -249,7 +249,10 @@ const char *json_doc_string(const struct json_doc *doc, const struct json_node *
 const char *json_doc_scalar(const struct json_doc *doc, const struct json_node *node, char *buf,
 			    size_t size)
 {
-	/* not json-c's number, to which 48.0, 4.8e1 and 48 are the same, or saturated */
+	/*
+	 * json-c's number is the same for 48.0, 4.8e1 and 48, and may be saturated: take the
+	 * spelling
+	 */
 	if (node->kind == JSON_STRING)
 		snprintf(buf, size, "%s", json_doc_string(doc, node));
 	else

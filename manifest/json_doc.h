@@ -36,7 +36,7 @@ struct json_doc {
  */
 int json_doc_parse(struct json_doc *doc, const char *name, const char *text, size_t len,
 		   struct json_fault *fault, struct errbuf *err);
-/* As json_doc_parse(), for a text that may have more values than a manifest, without a fault. */
+/* As json_doc_parse(), for a text that may have more values than a manifest; without FAULT. */
 int json_doc_parse_values(struct json_doc *doc, const char *name, const char *text, size_t len,
 			  unsigned max_values, struct errbuf *err);
 void json_doc_free(struct json_doc *doc);
