@@ -13,13 +13,15 @@
 #include "host/slurm_conf.h"
 #include "report/parcel.h"
 
-#define SECONDS 180 /* for all nodes to answer */
+#define SECONDS 180 /* seconds for all nodes to answer */
 #define PARCELS_MAX (512u << 20)
 
 /* ------------------------------------------------------------- jobs and their nodes */
 
-/* A record of Slurm's, as far as srun needs it: a job, a task of an array, or a component of a
- * heterogeneous job. */
+/*
+ * A job record of Slurm, as far as srun needs it: a job, a task of an array, or a component of a
+ * heterogeneous job.
+ */
 struct record {
 	/* number of this job, and of the first component or the array */
 	uint32_t id, leader;
@@ -79,13 +81,16 @@ static bool is_meant(const struct record *r, const struct gather_job *j)
 {
 	if (j->task >= 0)
 		return !r->component && r->leader == j->id && r->part == j->task;
-	/* an array's last task has the array's own number, but the other tasks are not meant */
+	/*
+	 * an array's last task has the array's own number; inside of it, the other tasks are not
+	 * meant
+	 */
 	if (j->inside && !r->component)
 		return r->id == j->id;
 	return r->id == j->id || r->leader == j->id;
 }
 
-/* Keep the meant records of running jobs. */
+/* Keep the records of running jobs that J means. */
 static int gather_choose(struct records *all, const struct gather_job *j, const char *name,
 			 struct errbuf *err)
 {
@@ -155,9 +160,9 @@ static bool begins_with_any(const char *text, const char *const *word)
 }
 
 /*
- * Remove variables that srun and squeue take for options, be they of the step or job around, or of
- * the user's habit. Slurm's configuration stays. For OTHERS, another user, remove all variables but
- * a few: that user can read the environment of srun and its tasks.
+ * Remove variables that srun and squeue read as options, whether the surrounding step or job or the
+ * user has set them. Variables of Slurm's configuration stay. For OTHERS, a job of another user,
+ * remove all variables but a few: that user can read the environment of srun and its tasks.
  */
 static void forget(bool others)
 {
@@ -178,7 +183,7 @@ static void forget(bool others)
 
 struct progress {
 	unsigned all, seen;
-	size_t at; /* text up to here is counted */
+	size_t at; /* text before this offset is counted */
 };
 
 static void heard(const char *text, size_t len, void *arg)
@@ -242,7 +247,7 @@ static void make_call(struct call *c, const struct record *r, unsigned n_nodes)
 {
 	unsigned n = 0;
 
-	/* slurmctld lets no user start steps in another user's job, not even root */
+	/* slurmctld lets no user, not even root, start steps in another user's job */
 	if (geteuid() == 0 && strcmp(r->uid, "0") != 0) {
 		program_find("setpriv", c->setpriv);
 		snprintf(c->uid, sizeof(c->uid), "--reuid=%s", r->uid);
@@ -268,7 +273,7 @@ static void make_call(struct call *c, const struct record *r, unsigned n_nodes)
 	c->argv[n++] = "--ntasks-per-node=1";
 	c->argv[n++] = "--cpus-per-task=1";
 	c->argv[n++] = "--overlap";
-	/* without the job's request: this step belongs to none of its containers */
+	/* without the job's request, this step is in none of the job's containers */
 	c->argv[n++] = "--nodeos=off";
 	c->argv[n++] = "--mpi=none";
 	c->argv[n++] = "--input=none";

@@ -6,15 +6,15 @@
 
 struct gather_job {
 	uint32_t id;
-	long task; /* of the array ID; -1: none */
+	long task; /* task of the array ID; -1: none */
 	bool inside; /* ID is SLURM_JOB_ID of this process: in an array, the number of this task */
 };
 
 /*
  * Collect the output of "nodeosctl show" from every node of the running job J, and add it to OUT:
  * by one srun beside the job's steps (one for each component of a heterogeneous job), with the
- * rights of the job's user, which gets nothing of root's environment and terminal. Nodes without an
- * answer go to OUT's missing ones. -1: no node was asked.
+ * rights of the job's user and without root's environment and terminal. Nodes that do not answer
+ * are added to OUT's missing nodes. -1: no node was asked.
  */
 int gather_job(struct merged *out, const struct gather_job *j, struct errbuf *err);
 

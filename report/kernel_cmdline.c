@@ -11,11 +11,14 @@
 #include "host/buffer.h"
 #include "host/policy.h"
 
-#define GRES_NAME "fgmn" /* of the GRES of memory blocks, and of their feature */
+#define GRES_NAME "fgmn" /* name of the GRES of memory blocks, and of their feature */
 #define MIB (UINT64_C(1) << 20)
 #define KERNEL_LINE_MAX 4096 /* bytes; no architecture's kernel takes more */
 
-/* Memory nodes that jobs can have for themselves; empty if the kernel has not divided any. */
+/*
+ * Memory nodes that jobs can have for themselves; empty if the kernel has not divided its memory
+ * nodes.
+ */
 static struct idset nodes_for_jobs(const struct machine *m, const struct service_set *set)
 {
 	struct idset withheld, mems = *machine_mems(m);
@@ -33,9 +36,9 @@ static struct idset nodes_for_jobs(const struct machine *m, const struct service
 }
 
 /*
- * Memory that Slurm must keep from jobs: the system's own nodes, or the paper's share of all (under
- * 5 %). On a divided machine also the unusable memory of the nodes for jobs, or Slurm would promise
- * it.
+ * Memory that Slurm must withhold from jobs: the system's own nodes, or the paper's share of all
+ * memory (under 5 %). On a divided machine Slurm must also withhold what is unusable on the nodes
+ * for jobs.
  */
 static uint64_t spec_mib(const struct machine *m, const struct service_set *set,
 			 const struct idset *for_jobs)
@@ -81,7 +84,7 @@ static int fgmn_parameters(char *buf, size_t size, struct errbuf *err)
 /* Lines for the administrator to add; "": none. */
 struct lines {
 	char kernel[3 * IDSET_LIST_MAX + 2 * KERNEL_LINE_MAX + 128];
-	char fgmn[2 * KERNEL_LINE_MAX]; /* part of KERNEL, as in this boot */
+	char fgmn[2 * KERNEL_LINE_MAX]; /* the fgmn= parameters in KERNEL, as in this boot */
 	char node[IDSET_LIST_MAX + 480]; /* of slurm.conf */
 	char gres[300]; /* of gres.conf */
 	unsigned blocks;

@@ -14,7 +14,10 @@
 
 /* ------------------------------------------------------------------- single members */
 
-/* *OUT is member KEY of O, of KIND; NULL if it is OPTIONAL and missing or null. -1: it is wrong. */
+/*
+ * *OUT is member KEY of O, of KIND; NULL if it is OPTIONAL and missing or null. -1: it is missing
+ * or of another kind.
+ */
 static int member(const struct json_doc *d, const struct json_node *o, const char *key,
 		  enum json_kind kind, bool optional, const struct json_node **out)
 {
@@ -168,7 +171,7 @@ static int get_asked(const struct json_doc *d, const struct json_node *o, char *
 
 static const char *const outcomes[] = { "enforced", "modified", "ignored", "failed" };
 
-/* Raise the container's outcome to that of an isolator, if it is later in the list. */
+/* Raise the container's outcome to an isolator's, if that is later in the list. */
 static int add_outcome(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct merged_container *c = arg;
@@ -261,7 +264,7 @@ static int get_container(const struct json_doc *d, const struct json_node *o,
 struct taking {
 	struct merged *m;
 	struct merged_node *node;
-	struct merged_node made; /* its parts, from this report */
+	struct merged_node made; /* the parts of the node's machine, from this report */
 	uint32_t job;
 	char user[64];
 	const struct json_node *ranks; /* of a step's report: the array */
@@ -299,7 +302,7 @@ static int count_ranks(const struct json_doc *d, const struct json_node *ranks, 
 	return 0;
 }
 
-/* Add a container. Every step of a job reports the job's containers: equal ones are the same. */
+/* Add a container. Every step's report has all containers of its job: equal ones are added once. */
 static int merged_add_container(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct taking *t = arg;
@@ -508,7 +511,7 @@ int merged_add(struct merged *m, const char *name, const char *text, size_t len,
 		return -1;
 	rc = merged_take(&doc, json_doc_root(&doc), m);
 	json_doc_free(&doc);
-	/* a text counts whole or not at all: remove its nodes */
+	/* a text counts whole or not at all: remove the nodes that it added */
 	while (rc < 0 && m->n_nodes > before) {
 		free_parts(&m->node[--m->n_nodes]);
 		free(m->node[m->n_nodes].container);

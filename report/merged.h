@@ -18,7 +18,7 @@
 #define MERGED_VALUES_MAX (1u << 21) /* values in one document */
 #define MERGED_NAME_MAX 256
 #define MERGED_NODES_MAX 65536
-#define MERGED_CONTAINERS_MAX 4096 /* of a node: as many as possible CPUs */
+#define MERGED_CONTAINERS_MAX 4096 /* containers of a node: as many as it may have CPUs */
 
 struct merged_container {
 	char name[REQUEST_NAME_MAX];
@@ -28,10 +28,10 @@ struct merged_container {
 	struct idset cpus, reserved, mems;
 	bool confined;
 	char policy[24];
-	char outcome[16]; /* the worst of its isolators */
+	char outcome[16]; /* the worst outcome of its isolators */
 	long processes, irqs, threads; /* -1: not in the report */
 	struct idset irq_cpus; /* CPUs where named interrupts arrive */
-	uint64_t used, total; /* bytes on its memory nodes; 0 and 0: unknown */
+	uint64_t used, total; /* used and total bytes on its memory nodes; 0 and 0: unknown */
 };
 
 struct merged_part {
@@ -83,7 +83,10 @@ void merged_free(struct merged *m);
 struct merged_key {
 	uint32_t job;
 	char name[REQUEST_NAME_MAX];
-	/* 0; further step containers with the same name on a node: 1, 2... */
+	/*
+	 * 0 for the first container of this job and name on a node; 1, 2... for further step
+	 * containers
+	 */
 	unsigned turn;
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A picture of many nodes. hwloc's lstopo draws one machine, and these reports have no hwloc
- * topology. Packages are frames; in them, memory nodes are bars above the cores near them; a core's
- * threads are cells of its square.
+ * A picture of many nodes. hwloc's lstopo draws only one machine, and these reports have no hwloc
+ * topology. Packages are frames; inside, memory nodes are bars above the cores near them; the
+ * threads of a core are cells of its square.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -14,7 +14,7 @@
 
 /* Sizes in pixels, 96 an inch; lines of text are 12 or so high. */
 enum {
-	/* around everything, between panels, inside of a frame */
+	/* space around everything, between panels, and inside of frames */
 	MARGIN = 28,
 	GAP = 22,
 	PAD = 14,

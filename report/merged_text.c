@@ -69,7 +69,7 @@ static void merged_text_fill(char *cell[COLUMNS], const struct merged_node *node
 	cell[10] = memory_of(c);
 }
 
-/* Walk twice: first with F NULL to find the widths of columns, then to print. */
+/* Walk over the rows: with F NULL to find the widths of the columns, then to print. */
 static void merged_text_walk(FILE *f, const struct merged *m, size_t width[COLUMNS])
 {
 	for (unsigned i = 0; i < m->n_nodes; i++) {

@@ -16,14 +16,17 @@
 
 /* The processes of a container's ranks, summed up. */
 struct effective {
-	struct ledger_step *step; /* the step in the loop */
+	struct ledger_step *step; /* the step that the loop is at */
 	const char *container;
 	unsigned processes, n_policies;
 	struct idset cpus, mems;
 	int policy[POLICIES];
 };
 
-/* Is TASK of the step in the container? A step in one place does not list its ranks. */
+/*
+ * Is TASK of the step in the container? If all ranks of a step are in one place, it does not list
+ * them.
+ */
 static bool is_in(const struct effective *e, const char *task)
 {
 	char name[LEDGER_TASK_MAX];
@@ -150,7 +153,7 @@ void node_container_json(struct json_out *j, const struct node_container *c)
 	jout_close(j, ']');
 	if (!c->noise)
 		return;
-	/* interrupts of an idle sibling slow the core down, too */
+	/* interrupts on an idle sibling slow the core down, too */
 	noise_on(&on, c->noise, &c->got->reserved);
 	put_noise(j, c->noise, &on);
 }

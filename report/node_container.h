@@ -14,7 +14,7 @@ struct node_container {
 	const struct node_state *s;
 	const struct noise *noise; /* NULL: unreadable */
 	const struct ledger_job *job;
-	/* of the directory whose life its plan shares: the job's, or a step's */
+	/* the plan lives as long as the directory with this inode, the job's or a step's */
 	uint64_t inode;
 	const struct planned_container *got;
 };

@@ -157,7 +157,7 @@ static void put_deleted(const struct job_plan *p, const char *request_text, uint
 			jout_string(arg, NULL, p->container[i].name);
 }
 
-/* NOISE and HELD may be NULL. */
+/* Make the view of a job; NOISE and HELD may be NULL. */
 static struct job_view view_of(struct json_out *j, FILE *f, const struct node_state *s,
 			       const struct noise *noise, const struct ledger_job *job,
 			       struct idset *held)
@@ -170,7 +170,7 @@ static struct job_view view_of(struct json_out *j, FILE *f, const struct node_st
 	};
 }
 
-/* NULL: there is no job to disturb, or the noise is unreadable. */
+/* NULL: no job is there to be disturbed, or the noise is unreadable. */
 static const struct noise *look_at_noise(struct noise *noise, const struct node_state *s)
 {
 	struct errbuf ignored;

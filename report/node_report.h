@@ -11,12 +11,14 @@
 /* Print the jobs of S, as the ledger and the kernel show them, as text or as JSON of schema
  * REPORT_SCHEMA; NODE is the node's name. */
 void node_report_text(FILE *f, const struct node_state *s, const char *node);
-/* M: the node's machine, so that the report can be drawn elsewhere; NULL: unknown */
+/* M: the node's machine, so that another host can draw the report; NULL: unknown */
 void node_report_json(FILE *f, const struct node_state *s, const char *node,
 		      const struct machine *m);
 
-/* Call FN for the plans of a job: its own, then those of its step containers. INODE is the
- * directory whose life the plan shares. */
+/*
+ * Call FN for the plans of a job: its own, then those of its step containers. The plan lives as
+ * long as the directory INODE.
+ */
 void node_report_each_plan(const struct ledger_job *job,
 			   void (*fn)(const struct job_plan *p, const char *request_text,
 				      uint64_t inode, void *arg),

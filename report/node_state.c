@@ -22,7 +22,7 @@ static int keep_job(const struct ledger_job *job, void *arg)
 	s->job = more;
 	if (!*s->bad.text && ledger_job_of_later_release(job, &unknown))
 		s->bad = unknown;
-	/* the caller does not free what JOB holds after a result of 1: take it over */
+	/* a result of 1 means that JOB's contents are taken over */
 	s->job[s->n_jobs] = malloc(sizeof(*job));
 	if (!s->job[s->n_jobs])
 		return -1;
@@ -30,7 +30,7 @@ static int keep_job(const struct ledger_job *job, void *arg)
 	return 1;
 }
 
-/* Load all but the jobs. 1: no container was made since boot. */
+/* Load everything but the jobs. 1: no container was made since boot. */
 static int load_node(struct node_state *out, struct errbuf *err)
 {
 	memset(out, 0, sizeof(*out));

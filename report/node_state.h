@@ -21,8 +21,8 @@ struct node_state {
 	struct blocks blocks;
 	unsigned n_jobs;
 	struct ledger_job **job;
-	bool own; /* has the jobs of one user only; other jobs are unknown */
-	struct errbuf bad; /* an unreadable ledger entry, "": none */
+	bool own; /* JOB has the jobs of one user only */
+	struct errbuf bad; /* why a ledger entry is unreadable; "": all are readable */
 };
 
 int node_state_load(struct node_state *out, struct errbuf *err);

@@ -14,7 +14,10 @@ void parcel_write(FILE *f, const char *node, const char *text)
 	while (*text) {
 		size_t n = strcspn(text, "\n");
 
-		/* JSON has line breaks only between values, and indentation behind them */
+		/*
+		 * a JSON text needs its line breaks only between values, with indentation behind
+		 * them
+		 */
 		if (n == 0) {
 			text += 1 + strspn(text + 1, " ");
 			continue;
@@ -55,7 +58,7 @@ static int compare_nodes(const struct parcel_line *x, const struct parcel_line *
 	return rc ? rc : (x->node_len > y->node_len) - (x->node_len < y->node_len);
 }
 
-/* By node, and for each node in order of arrival. */
+/* Order by node; lines of a node stay in order of arrival. */
 static int by_node(const void *a, const void *b)
 {
 	const struct parcel_line *x = a, *y = b;
@@ -95,7 +98,7 @@ void parcels_free(struct parcels *p)
 	memset(p, 0, sizeof(*p));
 }
 
-/* The index of NODE's first line, or of its place. */
+/* The index of NODE's first line, or the index where it would be. */
 static size_t first_of(const struct parcels *p, const struct parcel_line *node)
 {
 	size_t low = 0, high = p->n;

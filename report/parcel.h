@@ -28,8 +28,10 @@ void parcels_free(struct parcels *p);
 /* The text of NODE, for the caller to free; NULL: missing or incomplete. */
 char *parcel_read(const struct parcels *p, const char *node);
 
-/* Count the parcels that end in TEXT, of LEN bytes now, since the last call; *AT, 0 at first, is
- * the end of the counted text. */
+/*
+ * Count the parcels in TEXT, of LEN bytes now, that have ended since the last call; *AT, first 0,
+ * is the end of what is counted.
+ */
 unsigned parcel_count(const char *text, size_t len, size_t *at);
 
 #endif
