@@ -24,7 +24,8 @@ struct checking {
 	void (*fn)(const struct service_finding *f, void *arg);
 	void *arg;
 	int root;
-	const struct machine *m; /* NULL when it could not be loaded, with the reason */
+	/* NULL when the machine could not be loaded; the reason is in the next member */
+	const struct machine *m;
 	const char *no_machine;
 	struct undo undo;
 	unsigned kept;
@@ -49,7 +50,7 @@ static int check_item(const struct service_item *it, void *arg)
 		is[IDSET_LIST_MAX];
 
 	if (it->kind == ITEM_THREAD && it->process)
-		return 0; /* check_processes() checks these, and their memory nodes */
+		return 0; /* check_processes() checks threads and their memory nodes */
 	if (it->ok) {
 		c->kept++;
 		return 0;
@@ -131,7 +132,7 @@ static void check_judge(struct checking *c, const struct process_stat *p, const 
 		    tried && *tried->text ? tried->text : provision_it);
 }
 
-/* Threads are in their process's cgroup, unless that is threaded; each has its own affinity. */
+/* Threads are in their process's cgroup, unless it is threaded; each has an affinity of its own. */
 static void check_process(struct checking *c, const char *pid)
 {
 	char cgroup[4096], path[64], name[64];

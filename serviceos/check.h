@@ -5,18 +5,18 @@
 #include "host/conf.h"
 
 /*
- * Checks, for nodeosctl verify, that the system keeps to its ServiceOS. DRIFT is what provision
- * would correct; FIXED, reported separately, is what this kernel cannot move.
+ * Checks of nodeosctl verify: does the system stay in its ServiceOS? DRIFT is what provision would
+ * correct; FIXED is what this kernel cannot move, and is reported separately.
  */
 enum service_verdict { SERVICE_KEPT, SERVICE_DRIFT, SERVICE_FIXED, SERVICE_UNKNOWN };
 
 struct service_finding {
 	enum service_verdict verdict;
-	/* why: the reason for FIXED and UNKNOWN, the remedy for DRIFT */
+	/* why: the reason of FIXED and UNKNOWN, or the remedy of DRIFT */
 	const char *what, *expected, *found, *why;
 };
 
-/* One finding, "KEPT", has the number of items that are right. */
+/* A finding KEPT, reported once, has the number of items that are right. */
 int service_check(const struct service_set *set, const struct conf *conf,
 		  void (*fn)(const struct service_finding *f, void *arg), void *arg,
 		  struct errbuf *err);

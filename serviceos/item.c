@@ -36,7 +36,9 @@ void service_all(int root, const char *name, char wanted[ITEM_TEXT_MAX])
 	wanted[strcspn(wanted, "\n")] = '\0';
 }
 
-/* Fill wanted and ok of a kernel's file from found. Returns false for another kind of item. */
+/*
+ * Fill wanted and ok of a kernel's file from found. Returns false for an item that is no such file.
+ */
 static bool item_judge(struct each *e, unsigned least)
 {
 	struct service_item *it = &e->it;
@@ -78,7 +80,7 @@ static bool item_judge(struct each *e, unsigned least)
 	return true;
 }
 
-/* Give a file of the kernel, which this kernel may lack. */
+/* Give FN a file of the kernel, if this kernel has it. */
 static int give_file(struct each *e, enum item_kind kind, const char *path, unsigned least,
 		     const char *label)
 {
@@ -152,7 +154,7 @@ static int give_workqueue(struct each *e, const char *name)
 	return give_file(e, ITEM_MASK, path, 0, label);
 }
 
-/* Packets that one CPU hands to others ("rps_cpus", off by default). */
+/* The CPUs to which other CPUs hand received packets ("rps_cpus", off by default). */
 static int give_queue(struct each *e, const char *device, const char *queue)
 {
 	char path[ITEM_NAME_MAX], label[128];
@@ -191,8 +193,7 @@ static int give_files(struct each *e)
 		{ ITEM_MASK, "proc/irq/default_smp_affinity", "IRQs to come", 0 },
 		{ ITEM_MASK, "sys/devices/virtual/workqueue/cpumask", "unbound workqueues", 0 },
 		{ ITEM_LIST, "proc/sys/kernel/watchdog_cpumask", "lockup detectors", 0 },
-		/* move timers of idle CPUs to busy ones; fold counters of memory seldom (tuned's
-		 * values) */
+		/* move timers off idle CPUs; update memory statistics seldom (tuned's values) */
 		{ ITEM_NUMBER, "proc/sys/kernel/timer_migration", "timers", 1 },
 		{ ITEM_NUMBER, "proc/sys/vm/stat_interval", "memory statistics", 10 },
 	};
@@ -328,7 +329,7 @@ const char *service_item_shown(const struct service_item *it, const char *text,
 const char *service_item_fixed(const struct service_item *it)
 {
 	if (it->kind != ITEM_THREAD)
-		/* a managed interrupt, or one without a driver */
+		/* a managed interrupt, or an interrupt without a driver */
 		return "the kernel allows no write";
 	if (strncmp(it->label, "kthread kworker/u", 17) == 0)
 		return "it follows the workqueues";
@@ -343,13 +344,13 @@ static int set_thread(int root, const struct service_item *it, const char *text,
 	char name[32], now[64];
 	struct idset cpus;
 
-	/* /proc has every thread under its own number, too, although it lists processes only */
+	/* /proc has every thread under its own number, too, but lists processes only */
 	snprintf(name, sizeof(name), "%d", it->pid);
 	if (process_stat_read(&p, root, name) < 0)
 		return 0; /* the thread has ended */
 	snprintf(now, sizeof(now), "%d %llu", p.pid, p.start);
 	if (strcmp(now, it->name) != 0)
-		return 0; /* another thread has its number */
+		return 0; /* another thread has this number now */
 	if (idset_parse(&cpus, text, err) < 0)
 		return -1;
 	return affinity_set(it->pid, &cpus, err) < 0 && errno != ESRCH ? -1 : 0;

@@ -8,19 +8,20 @@
 #include "topology/service.h"
 
 /*
- * Every item of a node that keeps the system to the ServiceOS, with its present and its wanted
- * value. The dry run, the changes and their verification walk the same list.
- *
- * ROOT is the directory fd of "/", or of a test's tree.
+ * Every item of a node that confines the system to the ServiceOS, with its present and its wanted
+ * value. The dry run, the changes and their verification walk the same list. ROOT is the directory
+ * fd of "/", or of a test's tree.
  */
 enum item_kind {
 	ITEM_DROPIN, /* a file that NodeOS makes: systemd's drop-ins, irqbalance's environment */
-	/* the cpuset of a unit's cgroup: a list, "" meaning all. systemd sets its CPUs: these are
-	 * always ok */
+	/*
+	 * the cpuset of a unit's cgroup: a list, "" meaning all. systemd sets its CPUs, so these
+	 * are always ok
+	 */
 	ITEM_CPUSET,
 	ITEM_MASK, /* a kernel file that holds a CPU mask (hexadecimal) */
 	ITEM_LIST, /* a kernel file that holds a list of CPUs */
-	ITEM_NUMBER, /* a kernel file that holds a number: the wanted one or a larger one */
+	ITEM_NUMBER, /* a kernel file that holds a number, at least the wanted one */
 	ITEM_THREAD, /* the CPU affinity of a thread of the kernel or of a process */
 };
 
@@ -34,7 +35,7 @@ struct service_item {
 	char label[128]; /* for people */
 	char found[ITEM_TEXT_MAX], wanted[ITEM_TEXT_MAX]; /* without the final newline */
 	bool there; /* a drop-in that exists */
-	/* a cpuset that must hold more than the ServiceOS, as that of slurmstepd's scope */
+	/* a cpuset that must hold more than the ServiceOS, such as that of slurmstepd's scope */
 	bool open;
 	bool ok; /* found needs no change */
 	bool fixed; /* the kernel allows no change */
@@ -52,7 +53,7 @@ int service_each_item(const struct service_items *in,
 		      int (*fn)(const struct service_item *it, void *arg), void *arg,
 		      struct errbuf *err);
 
-/* Write all that the cpuset file NAME (cpus or mems) may ever hold: the meaning of an empty one. */
+/* Write what the cpuset file NAME (cpus or mems) can hold at most, which an empty one means. */
 void service_all(int root, const char *name, char wanted[ITEM_TEXT_MAX]);
 
 /* Return TEXT, in the kernel's form for IT, in a form for people: CPUs are a list. */
@@ -63,8 +64,8 @@ const char *service_item_shown(const struct service_item *it, const char *text,
 const char *service_item_fixed(const struct service_item *it);
 
 /*
- * Write the value TEXT to the kernel's file or thread IT. Returns 0, also when it has gone, or -1
- * with errno.
+ * Write the value TEXT to IT, a file of the kernel or a thread. Returns 0, also when IT no longer
+ * exists, or -1 with errno.
  */
 int service_item_set(int root, const struct service_item *it, const char *text, struct errbuf *err);
 

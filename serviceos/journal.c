@@ -80,7 +80,7 @@ static int journal_load(struct undo *u, enum undo_mode mode, struct errbuf *err)
 		used += n > 0 ? (size_t)n : 0;
 	}
 	text[used] = '\0';
-	/* a change is made only after its line is complete: ignore a last line without its end */
+	/* a change follows its complete line: without its end, the last line has no change */
 	last = strrchr(text, '\n');
 	whole = last ? (size_t)(last + 1 - text) : 0;
 	text[whole] = '\0';
@@ -159,7 +159,7 @@ int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char 
 	}
 	if (write_all(u->fd, line, (size_t)len) < 0) {
 		rc = errprintf(err, UNDO_FILE_NAME ": %s", strerror(errno));
-		/* half a line would damage the next one */
+		/* an incomplete line would damage the next one */
 		if (ftruncate(u->fd, st.st_size) < 0)
 			errwrap(err, "the journal's last line is incomplete");
 	}

@@ -5,17 +5,18 @@
 #include "base/errbuf.h"
 
 /*
- * The journal of nodeosctl provision: every value before its first change, a line each, written
- * before that change to a file that is only appended to. So provision can be killed at any point
- * and run again: it does not record again what is in the journal, and unprovision restores the
- * state before the first run.
+ * The journal of nodeosctl provision, a file that only grows: before a value is changed for the
+ * first time, it is written there as a line. So provision can be killed at any point and run again:
+ * it records no value twice, and unprovision restores the state before the first run.
  */
 enum undo_kind {
 	UNDO_MASK = 'm', /* name: a file's path; text: its content */
 	UNDO_THREAD = 't', /* name: "PID START" of a kthread; text: its CPUs */
 	UNDO_FILE = 'f', /* name: the path of a file that provision made */
 	UNDO_DIR = 'd', /* name: the path of a directory that provision made */
-	/* name: an item that the kernel did not let us change; text: the reason, "" once it did */
+	/*
+	 * name: an item that the kernel refused to change; text: the reason, "" once it was changed
+	 */
 	UNDO_FIXED = 'x',
 	/* every value is recorded, and changes begin: an item without a line is new */
 	UNDO_COMPLETE = 'c',
@@ -39,7 +40,7 @@ struct undo {
 enum undo_mode {
 	UNDO_READ, /* to read only: another process may be writing */
 	UNDO_WRITE, /* with the directory locked */
-	UNDO_MAKE, /* as UNDO_WRITE, and created when missing */
+	UNDO_MAKE, /* as UNDO_WRITE, and creates a missing journal */
 };
 
 /* Open the journal in DIR. Returns 0, 1 when there is none (*U is then empty), or -1. */
@@ -50,8 +51,8 @@ void undo_close(struct undo *u);
 const struct undo_line *undo_find(const struct undo *u, enum undo_kind kind, const char *name);
 
 /*
- * Record NAME, unless a line has it; for UNDO_FIXED the last text counts. Change nothing before
- * this has returned 0.
+ * Record NAME, unless a line has it; for UNDO_FIXED the last text counts. The caller changes
+ * nothing before this has returned 0.
  */
 int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char *text,
 	      struct errbuf *err);

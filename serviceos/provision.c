@@ -24,7 +24,7 @@
 #define ROUNDS 10
 
 /*
- * for EINVAL of sched_setaffinity: the process's cgroup has none of these CPUs (systemctl
+ * reason for EINVAL of sched_setaffinity: the process's cgroup has none of these CPUs (systemctl
  * set-property)
  */
 static const char held[] = "its cgroup has none of these CPUs (AllowedCPUs of its unit): take that "
@@ -174,7 +174,10 @@ static bool is_of_users(const struct service_item *it)
 	return it->kind == ITEM_DROPIN && strcmp(it->name, UNITS_USERS_DROPIN) == 0;
 }
 
-/* Return whether IT is the drop-in that keeps cpusets away from directories that users own. */
+/*
+ * Return whether IT is the drop-in that keeps the cpuset controller off in directories that users
+ * own.
+ */
 static bool is_bar(const struct service_item *it)
 {
 	return it->kind == ITEM_DROPIN && strcmp(it->name, UNITS_BAR_DROPIN) == 0;
@@ -182,8 +185,8 @@ static bool is_bar(const struct service_item *it)
 
 /*
  * Return whether IT must wait, since its change would change the memory nodes of users' processes.
- * PATH of the cgroup, "" for all; NULL: a drop-in, which systemd applies to every unit but
- * exceptions.
+ * PATH is IT's cgroup, "" for all; NULL for a drop-in, which systemd applies to every unit except
+ * for exceptions.
  */
 static bool waits_for_users(struct run *r, const struct service_item *it, const char *path)
 {
@@ -238,7 +241,7 @@ static bool exception_waits(struct run *r, const struct service_item *it)
 
 /*
  * Return whether IT, the drop-in of the users' slice, has memory lines that systemd has not applied
- * yet. systemd applies them when the next session begins, while any user may be logged in.
+ * yet. It will apply them when the next session begins, and other users may be logged in then.
  */
 static bool is_to_come(const struct run *r, const struct service_item *it)
 {
@@ -269,8 +272,8 @@ static bool has_cpusets(const struct run *r, const char *slice)
 }
 
 /*
- * Return whether the drop-in that keeps cpusets away must wait, present or not: systemd would
- * switch the controller off above a user's processes, which moves all of them.
+ * Return whether adding or removing the drop-in that keeps the cpuset controller off must wait:
+ * systemd would switch the controller off above a user's processes, which moves all of them.
  */
 static bool bar_waits(struct run *r, const struct service_item *it)
 {
@@ -295,8 +298,8 @@ static bool bar_waits(struct run *r, const struct service_item *it)
 
 /*
  * Write the text that the drop-in IT can have now: as wanted, except that memory lines stay as
- * found while they wait, and lines not applied yet are taken out again. "": no drop-in, or none of
- * its lines.
+ * found while they wait, and memory lines that systemd has not applied are removed. "": no drop-in,
+ * or no line of it.
  */
 static void dropin_text(struct run *r, const struct service_item *it, char text[ITEM_TEXT_MAX])
 {
@@ -369,7 +372,7 @@ static int set_item(struct run *r, const struct service_item *it)
 		return undo_find(&r->undo, UNDO_FIXED, it->name)
 			       ? undo_note(&r->undo, UNDO_FIXED, it->name, "", r->err)
 			       : 0;
-	/* a failure of one item does not keep the others from their change */
+	/* a failure of one item must not prevent the change of others */
 	return undo_note(&r->undo, UNDO_FIXED, it->name,
 			 it->process && errno == EINVAL ? held : strerror(errno), r->err) < 0
 		       ? -1
@@ -386,7 +389,10 @@ static void tell_fixed(struct run *r, const struct service_item *it, const char 
 		r->p->cannot(it, why, r->p->arg);
 }
 
-/* Return whether the last provision changed IT, so that it will be restored and changed again. */
+/*
+ * Return whether the last provision changed IT, so that unprovision will restore it and the next
+ * provision change it again.
+ */
 static bool was_changed(const struct run *r, const struct service_item *it)
 {
 	const struct undo_line *l = undo_find(
@@ -405,7 +411,7 @@ static int apply_item(const struct service_item *it, void *arg)
 
 	if (it->kind != ITEM_DROPIN && tell_systemd(r) < 0)
 		return -1;
-	/* memory lines may be taken back from these two */
+	/* both may have memory lines that must be removed again */
 	if (it->ok && !as_new && !is_of_users(it) && !is_bar(it))
 		return 0;
 	/* an earlier refusal of the kernel may have been temporary */
@@ -447,8 +453,8 @@ static int note_item(const struct service_item *it, void *arg)
 }
 
 /*
- * Record every value before the first change: otherwise an item that has our value by chance looks
- * like a new one that has it by our defaults.
+ * Record every value before the first change: later, an item that happens to have our value could
+ * not be distinguished from a new item that has it by our defaults.
  */
 static int note_all(struct run *r, const struct service_items *in)
 {
@@ -521,8 +527,8 @@ static int take_away(struct run *r, const struct undo_line *l)
 }
 
 /*
- * Call FN for every item until a round changes nothing: a thread that is not in its place yet may
- * make another.
+ * Call FN for every item until a round changes nothing: a thread outside of the ServiceOS may have
+ * started another there.
  */
 static int each_round(struct run *r, const struct service_items *in,
 		      int (*fn)(const struct service_item *it, void *arg))
@@ -556,7 +562,7 @@ static int is_it(struct service_item *it, void *arg)
 	return 0;
 }
 
-/* Remove drop-ins of an earlier nodeos.conf that this one does not want. */
+/* Remove drop-ins of an earlier nodeos.conf that the present one does not want. */
 static int remove_stale(struct run *r, const struct service_items *in)
 {
 	for (unsigned i = 0; i < r->undo.n; i++) {
@@ -623,13 +629,13 @@ static int remove_files(struct run *r)
 		    take_away(r, l) < 0)
 			return -1;
 	}
-	/* last in any case: the others turn on the controller that it keeps off */
+	/* last in any case: without it, the other drop-ins would turn the controller on */
 	if (bar && take_away(r, bar) < 0)
 		return -1;
 	for (unsigned i = r->undo.n; i-- > 0 && !r->p->dry;) {
 		const struct undo_line *l = r->undo.line[i];
 
-		/* a file of another program keeps a directory of ours */
+		/* a directory that we made stays while it holds a file of another program */
 		if (l->kind == UNDO_DIR && unlinkat(r->p->root, l->name, AT_REMOVEDIR) < 0 &&
 		    errno != ENOENT && errno != ENOTEMPTY && errno != EEXIST)
 			return provision_fail(r, l->name);
@@ -638,8 +644,8 @@ static int remove_files(struct run *r)
 }
 
 /*
- * A cgroup with processes cannot get an empty cpuset again: give it all that it may hold, which
- * means the same.
+ * A cgroup with processes cannot get an empty cpuset again: give it everything that it can hold,
+ * which means the same.
  */
 static int set_all(struct run *r, const struct service_item *it)
 {
@@ -657,8 +663,8 @@ static int put_back(struct run *r, const struct service_item *it, const char *te
 }
 
 /*
- * Return whether IT has the value TEXT again. A cgroup that cannot get its empty cpuset again has
- * all instead.
+ * Return whether IT has the value TEXT again. A cgroup that cannot get its empty cpuset back has
+ * everything instead.
  */
 static bool is_back(const struct run *r, const struct service_item *it, const char *text)
 {
@@ -689,8 +695,8 @@ static int restore(struct run *r, const struct service_item *it, const char *tex
 }
 
 /*
- * Return the former affinity of a new thread, which inherits from its maker: that of its process,
- * if the process is older than provision.
+ * Return the former affinity of a new thread, which inherits from the thread that started it: that
+ * of its process, if the process is older than provision.
  */
 static const char *old_affinity(const struct run *r, int process)
 {
@@ -766,9 +772,11 @@ static int undo_all(struct run *r)
 	struct provision *p = r->p;
 
 	find_old_defaults(r);
-	/* Without its drop-ins systemd may switch the cpuset controller off above live units. That
-	 * moves their processes, and where their CPUs change the kernel waits for the address space
-	 * of each one (doc/HACKING.md). */
+	/*
+	 * Without its drop-ins systemd may switch the cpuset controller off above live units. That
+	 * moves their processes, and if their CPUs change by this, the kernel waits for the address
+	 * space of each (doc/HACKING.md).
+	 */
 	r->again = true; /* the rounds report what remains */
 	if (!p->dry && service_each_item(r->in, undo_cpus, r, r->err) != 0)
 		return -1;

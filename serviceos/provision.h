@@ -5,8 +5,8 @@
 #include "serviceos/item.h"
 
 /*
- * Confine this node's system to its ServiceOS, and undo that. Both may be killed at any point and
- * run again, and do nothing when the node is in the wanted state already.
+ * Confine this node's system to its ServiceOS, and undo that. Both can be killed at any point and
+ * run again, and change nothing on a node that is in the wanted state.
  */
 struct provision {
 	int root; /* fd of "/", or of a test's tree */
@@ -14,22 +14,24 @@ struct provision {
 	const struct conf *conf;
 	struct service_set set; /* for provision_apply() */
 	bool dry; /* report changes without making them */
-	/* for a dry provision_apply(): as if the journal were restored first */
+	/* for a dry provision_apply(): report as if the journal were restored first */
 	bool as_new;
-	bool keep_state; /* for provision_undo(): launches still leave these CPUs out */
+	bool keep_state; /* for provision_undo(): launches continue to leave these CPUs out */
 	/* notify systemd of changed units; replaced in tests */
 	int (*reload)(struct errbuf *err);
 	/* save the set for launches (service_state_save()), unless containers are in its way */
 	int (*save)(const struct provision *p, struct errbuf *err);
-	/* called for each change made (or, when dry, needed): from found to TO; TO NULL: removed */
+	/*
+	 * called for each change made (when dry: needed), from IT's found to TO; TO NULL: removed
+	 */
 	void (*say)(const struct service_item *it, const char *to, void *arg);
 	/* called for each change that is needed and impossible, with the reason */
 	void (*cannot)(const struct service_item *it, const char *why, void *arg);
 	void *arg;
 	unsigned changed, fixed; /* results; fixed: items that this kernel does not move */
-	unsigned held; /* processes that their own cgroup keeps outside */
-	bool waiting; /* some memory nodes stay, because of users' processes */
-	bool unsettled; /* a process kept making threads outside */
+	unsigned held; /* processes that their own cgroup keeps outside of the ServiceOS */
+	bool waiting; /* some memory nodes are unchanged, because of users' processes */
+	bool unsettled; /* a process kept starting threads outside of the ServiceOS */
 };
 
 int provision_apply(struct provision *p, struct errbuf *err);

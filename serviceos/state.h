@@ -6,7 +6,7 @@
 
 /*
  * The CPUs and memory nodes that this node keeps for its system, as nodeosctl provision saved them
- * for launches and reports: the file "serviceos" in state_dir. A boot removes it, as it does the
+ * for launches and reports: the file "serviceos" in state_dir. A boot removes it together with the
  * state that it describes.
  */
 #define SERVICE_STATE_FILE "serviceos"

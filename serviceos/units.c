@@ -69,8 +69,10 @@ static int give_type(struct each *e, size_t type)
 	char label[64];
 
 	snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/%s.d/" UNITS_DROPIN, types[type].type);
-	/* a unit's own affinity or policy could lie outside these CPUs, and the unit would not
-	 * start */
+	/*
+	 * without this, a unit whose own affinity or policy lies outside of these CPUs would not
+	 * start
+	 */
 	if (strcmp(types[type].type, "scope") != 0)
 		used += (size_t)snprintf(
 			e->it.wanted + used, sizeof(e->it.wanted) - used, "\nCPUAffinity=%s",
@@ -114,7 +116,7 @@ static int give_exempt(struct each *e, const char *unit, size_t len)
 	if ((size_t)snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/%.*s.d/" UNITS_DROPIN,
 			     (int)len, unit) >= sizeof(e->it.name))
 		return 0;
-	/* processes that PID 1 starts inherit its affinity; those of a scope come from elsewhere */
+	/* children of PID 1 inherit its affinity; those of a scope have another parent */
 	for (size_t i = 0; i < UNIT_TYPES; i++)
 		if (ends_with_type(unit, len, types[i].type) && strcmp(types[i].type, "scope") != 0)
 			section = types[i].section;
@@ -225,7 +227,7 @@ int service_each_unit(const struct service_items *in, int (*fn)(struct service_i
 			return -1;
 		unit += len + (unit[len] == ' ');
 	}
-	/* before the lines that would turn the controller on in there */
+	/* before the lines that would turn the controller on in the users' slices */
 	if (give_users(&e) != 0)
 		return -1;
 	for (size_t i = 0; i < UNIT_TYPES; i++)
@@ -245,7 +247,7 @@ static size_t unit_of(const char *path, const char **unit)
 		size_t len = strcspn(++part, "/");
 
 		if (len > 6 && memcmp(part + len - 6, ".slice", 6) == 0) {
-			/* users that may start a login or a machine may choose its name */
+			/* a login or a machine may be named by the user that starts it */
 			if ((len == 10 && memcmp(part, "user.slice", 10) == 0) ||
 			    (len == 13 && memcmp(part, "machine.slice", 13) == 0))
 				return 0;
@@ -308,8 +310,8 @@ static int give_cpusets(struct each *e, const char *path, const char *unit)
 }
 
 /*
- * Walk the units below PATH, a slice; a unit's own cgroups, and those below the users' slice, are
- * bounded by it.
+ * Walk the units below PATH, a slice; cgroups inside of a unit, and those below the users' slice,
+ * lie within its CPUs.
  */
 static int units_walk(struct each *e, const char *path, unsigned depth)
 {
@@ -324,8 +326,10 @@ static int units_walk(struct each *e, const char *path, unsigned depth)
 		    strcmp(path, CGROUPS "/user.slice") != 0 &&
 		    strcmp(path, CGROUPS "/machine.slice") != 0 &&
 		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) < sizeof(below)) {
-			/* confined before its name was known: jobs must not be kept to the
-			 * ServiceOS */
+			/*
+			 * confined before its name was known: undo that, or jobs would be confined
+			 * to the ServiceOS
+			 */
 			e->it.open = true;
 			rc = give_cpuset(e, below, name, "cpuset.cpus", "CPUs");
 			if (rc == 0)
@@ -335,13 +339,13 @@ static int units_walk(struct each *e, const char *path, unsigned depth)
 			   (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) >=
 				   sizeof(below) ||
 			   service_exempt(below + strlen(CGROUPS), e->in->conf)) {
-			; /* not a unit of ours, or too deep for one */
+			; /* no unit of systemd's, or too deep for one */
 		} else if (units_is_unit(name)) {
 			rc = give_cpusets(e, below, name);
 		} else if (ends_with_type(name, strlen(name), "slice") && depth < 8) {
 			if (strcmp(below, CGROUPS "/" UNITS_USERS) == 0)
 				rc = give_cpusets(e, below, name);
-			/* sessions may have them where the controller was on before */
+			/* sessions may have cpusets where the controller was on before */
 			if (rc == 0)
 				rc = units_walk(e, below, depth + 1);
 		}

@@ -25,14 +25,14 @@
 
 /*
  * Uids of systemd's DynamicUser=, among which are Debian's static accounts of packages. A directory
- * service may give them to persons all the same, so only those that this host knows are spared:
- * systemd has a file for each that it has given out, /etc/passwd has the others.
+ * service may give persons such uids, too, so only those that this host knows count as system
+ * accounts: systemd has a file for each that it has assigned, and /etc/passwd has the others.
  */
 #define UID_DYNAMIC_FIRST 61184
 #define UID_DYNAMIC_LAST 65519
 #define DYNAMIC_DIR "run/systemd/dynamic-uid"
 
-/* Their daemons run with SlurmUser's rights, which no user has; its uid may be any. */
+/* Daemons that run with SlurmUser's rights, which no user has; the account may have any uid. */
 static const char *const slurm_user_units[] = {
 	"/system.slice/slurmctld.service",
 	"/system.slice/slurmdbd.service",
@@ -95,7 +95,10 @@ static bool is_of_a_package(int root, unsigned long uid)
 	return faccessat(root, path, F_OK, AT_SYMLINK_NOFOLLOW) == 0 || is_local_account(root, uid);
 }
 
-/* All other uids are system accounts'. Subordinate uids of namespaces are users', too. */
+/*
+ * Return whether UID is a user's: any uid but those of system accounts. Subordinate uids of
+ * namespaces are users', too.
+ */
 static bool users_is_user(int root, unsigned long first, unsigned long uid)
 {
 	if (!uid || uid < first || uid == UID_NOBODY)
