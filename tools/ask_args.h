@@ -4,8 +4,10 @@
 
 #include "control/protocol.h"
 
-/* Parse an option's value of COMMAND, which asks nodeosd, into A. Return 0, or the exit status
- * after a message. */
+/*
+ * Parse into A the value of an option of COMMAND, which sends a request to nodeosd. Returns 0, or
+ * the exit status after a message.
+ */
 int tool_ask_job(struct ask *a, const char *command, const char *text);
 int tool_ask_step(struct ask *a, const char *command, const char *text); /* "STEP" or "JOB.STEP" */
 int tool_ask_container(struct ask *a, const char *command, const char *name);

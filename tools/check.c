@@ -129,7 +129,7 @@ static void check_put_container(struct json_out *j, const struct requested_conta
 	jout_close(j, '}');
 }
 
-/* Put the parts of a message that has a place in the manifest. */
+/* Put the parts of a fault that has a place in the manifest. */
 static void put_fault(struct json_out *j, const struct json_fault *fault)
 {
 	if (!fault->line)
@@ -140,7 +140,7 @@ static void put_fault(struct json_out *j, const struct json_fault *fault)
 	jout_string(j, "message", fault->message);
 }
 
-/* R is NULL for an invalid manifest; ERROR is its message then. */
+/* R is NULL for an invalid manifest; ERROR is then the message. */
 static void put_manifest(struct json_out *j, const char *path, const struct request *r,
 			 const struct manifest_info *info, const char *error)
 {
@@ -160,8 +160,10 @@ static void put_manifest(struct json_out *j, const char *path, const struct requ
 	jout_close(j, '}');
 }
 
-/* Check one manifest and print the result to standard output, JSON by J. Returns 0, or -1 when it
- * is invalid. */
+/*
+ * Check one manifest and print the result to standard output, as JSON if OUTPUT says so. Returns 0,
+ * or -1 when the manifest is invalid.
+ */
 static int check_check(const char *path, enum output output, struct json_out *j)
 {
 	static struct request r;

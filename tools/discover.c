@@ -40,7 +40,7 @@ static int write_state(const struct machine *m, const struct blocks *b, struct e
 		return -1;
 	snprintf(path, sizeof(path), "%s/machine.xml", conf.state_dir);
 	snprintf(tmp, sizeof(tmp), "%s/.machine.xml.new", conf.state_dir);
-	/* replace the old file only by one that loads */
+	/* replace the old file only by a file that loads */
 	if (machine_write_xml(m, tmp, err) < 0 || machine_load_xml_file(&again, tmp, err) < 0) {
 		unlink(tmp);
 		return errwrap(err, "%s is kept as it was", path);

@@ -120,9 +120,8 @@ static void print(char *const *argv)
 }
 
 /*
- * Remove the variables that sbatch, salloc and srun set for the size of their own programs: srun
- * refuses some of them beside --overlap, and takes others for requests that one task on one node
- * cannot meet.
+ * Remove the variables by which sbatch, salloc and srun size their own programs: srun refuses some
+ * of them beside --overlap, and reads others as requests that one task on one node cannot meet.
  */
 static void clear_inputs(void)
 {

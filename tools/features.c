@@ -40,7 +40,7 @@ static const char usage_text[] =
 	"\n"
 	"Exit status: 0, or 3 when --site finds a problem.\n";
 
-/* Problems of the site, in the order found; facts are printed at once. */
+/* Problems of the site, in the order in which they are found; facts are printed at once. */
 struct findings {
 	struct json_out *j; /* NULL: text */
 	unsigned n;
@@ -104,7 +104,7 @@ static void plugin_series(char *buf, size_t size)
 static void slurm_lacks(const char *series, char *buf, size_t size)
 {
 	static const struct {
-		unsigned year, month; /* the first series that has it */
+		unsigned year, month; /* the first series of Slurm with the feature */
 		const char *name;
 	} since[] = {
 		{ 23, 2, "EnableControllers" },
@@ -127,7 +127,7 @@ static void slurm_lacks(const char *series, char *buf, size_t size)
 			 "mpi/pmix");
 }
 
-/* Describe the kernel's memory blocks and the parameter that made them: needs no rights. */
+/* Describe the kernel's memory blocks and the parameter that made them. Any user may call this. */
 static void memory_blocks(char *buf, size_t size)
 {
 	char spec[4096], error[256];
@@ -290,7 +290,7 @@ static void check_sharing(struct findings *f)
 	free(text);
 }
 
-/* The helpers run below slurmstepd as users; a user can trace a program that he can read. */
+/* The helpers run below slurmstepd as users; a user can trace a program whose file is readable. */
 static void check_helpers(struct findings *f)
 {
 	static const char *const helper[] = { NODEOS_LIBEXECDIR "/nodeos-plan",
@@ -308,8 +308,10 @@ static void check_helpers(struct findings *f)
 				helper[i], (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
 }
 
-/* Does systemd listen on nodeosd's socket? Users' nodeosctl needs it, containers do not, so it is
- * no finding. A connection would start a nodeosd, so only the table of sockets is read. */
+/*
+ * Does systemd listen on nodeosd's socket? Commands of users need it, containers do not: so its
+ * absence is no finding. The table of sockets shows it; a connection would start a nodeosd.
+ */
 static bool nodeosd_listens(void)
 {
 	char line[512];
@@ -318,7 +320,10 @@ static bool nodeosd_listens(void)
 
 	if (!f)
 		return false;
-	/* __SO_ACCEPTCON is the listening socket's flag: accepted connections have its name, too */
+	/*
+	 * __SO_ACCEPTCON is the flag of the listening socket: accepted connections have the same
+	 * name
+	 */
 	while (!listens && fgets(line, sizeof(line), f))
 		listens = strstr(line, " 00010000 ") && strstr(line, " " ASK_SOCKET "\n");
 	fclose(f);

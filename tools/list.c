@@ -27,7 +27,9 @@ static void list_put(struct json_out *j, const struct ledger_job *job,
 		return;
 	if (step)
 		step_id_format(step->step_id, id);
-	/* a step's container is for that step alone, even if another container has the same name */
+	/*
+	 * a step container is for its own step alone, even if another container has the same name
+	 */
 	for (unsigned i = 0; i < job->n_steps; i++)
 		steps += (step ? step == &job->step[i] : !job->step[i].plan) &&
 			 ledger_step_in(&job->step[i], c->name);

@@ -116,8 +116,11 @@ int main(int argc, char **argv)
 		fputs(plan_usage, help ? stdout : stderr);
 		return help ? 0 : 2;
 	}
-	/* hwloc's plugins (libxml2, GPUs, X11) take five times as long as planning, at every
-	 * launch, and add nothing about cores and memory: the built-in parts read XML and Linux. */
+	/*
+	 * without this, hwloc's plugins (libxml2, GPUs, X11) take five times as long as planning at
+	 * every launch, and add nothing about cores and memory; its built-in parts read XML and
+	 * Linux
+	 */
 	setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
 	if (tools_helper_run(&plan, &err) < 0) {
 		job_plan_print_error(stdout, &err);

@@ -71,7 +71,9 @@ struct planned {
 	struct idset *map[REQUEST_CONTAINERS_MAX];
 };
 
-/* Only blocks that plain jobs cannot use guarantee memory: without them it is unknown. */
+/*
+ * Only blocks that plain jobs cannot use guarantee memory: without them the guarantee is unknown.
+ */
 static enum guarantee guarantee_of(const struct planned *p)
 {
 	return idset_empty(&p->withheld) || p->conf.unmanaged_mems == UNMANAGED_ALL
@@ -374,7 +376,7 @@ static int choose_service(struct planned *p, const struct machine *m, struct err
 				 "--serviceos-mems=%.100s: without cores of its own (--serviceos) "
 				 "a ServiceOS has no memory nodes either",
 				 p->o->serviceos_mems);
-	/* the ServiceOS belongs to the whole node, also when this process may use a part only */
+	/* the ServiceOS belongs to the whole node, even if this process may use only a part */
 	if (!p->o->topology && machine_load_whole(&whole, err) < 0)
 		return -1;
 	rc = service_choose(&p->service, whole ? whole : m, &ask, err);
@@ -573,7 +575,10 @@ static int plan_take_option(struct options *o, int c)
 	return -1;
 }
 
-/* Check that the options fit each other, and the ServiceOS's values. Returns as above. */
+/*
+ * Check that the options fit each other, and the values for the ServiceOS. Returns as
+ * plan_take_option().
+ */
 static int plan_check_options(const struct options *o, const char *tool)
 {
 	struct service_ask ask;
@@ -622,8 +627,10 @@ static int plan_parse_options(struct options *o, int argc, char **argv)
 	return plan_check_options(o, argv[0]);
 }
 
-/* Warn of isolated CPUs in a plan for this machine: ranks run on them otherwise than users
- * expect. */
+/*
+ * Warn of isolated CPUs in a plan for this machine: the kernel does not balance load on them, which
+ * users may not expect.
+ */
 static void warn_of_isolcpus(const struct planned *p)
 {
 	struct idset isolated, given;
@@ -652,7 +659,7 @@ int tool_plan(int argc, char **argv)
 		return status;
 	p.o = &o;
 	if (tools_plan_make(&p, &err) < 0) {
-		/* a manifest's error begins with its place, as a compiler's */
+		/* an error in a manifest begins with its place, as in a compiler's messages */
 		status = tool_message(1, "%s", err.text);
 	} else {
 		status = 0;

@@ -55,9 +55,9 @@ struct options {
 	const char *usage;
 	bool dry, verbose, cmdline, json;
 	const char *topology, *conf_path;
-	unsigned put_back; /* changes of the previous ServiceOS */
+	unsigned put_back; /* number of changes undone of the previous ServiceOS */
 	struct json_out j;
-	char *text; /* of j: printed at the end */
+	char *text; /* the JSON text of j, printed at the end */
 	size_t size;
 };
 
@@ -81,7 +81,7 @@ static void provision_say(const struct service_item *it, const char *to, void *a
 	}
 	if ((!o->dry && !o->verbose) ||
 	    (it->kind == ITEM_THREAD && it->process && it->process != it->pid))
-		return; /* one line a process, not a thread */
+		return; /* print a process once, not its threads */
 	if (it->kind == ITEM_DROPIN)
 		printf("%s /%s%s%s%s\n", to ? "write" : "remove", it->name, *it->label ? " (" : "",
 		       it->label, *it->label ? ")" : "");
@@ -174,7 +174,7 @@ static void provision_end(struct options *o, const struct provision *p, const ch
 }
 
 /*
- * Refuse CPUs and memory nodes that containers have: the system would run under them. Refuse any
+ * Refuse CPUs and memory nodes that containers have: the system would run there, too. Refuse any
  * change beside an isolated partition, which relies on the workqueues' mask (host/workqueue.h).
  */
 static int none_in_the_way(const struct node_state *s, const struct service_set *set,
@@ -234,8 +234,10 @@ static bool same_service(const struct service_set *a, const struct service_set *
 	return service_same(a, b) && strcmp(a->except, b->except) == 0;
 }
 
-/* Save P's set under the ledger's lock, so that no launch gives a container CPUs or memory nodes
- * that become the ServiceOS's meanwhile. */
+/*
+ * Save P's set under the ledger's lock, so that no launch meanwhile gives a container CPUs or
+ * memory nodes of the new ServiceOS.
+ */
 static int save(const struct provision *p, struct errbuf *err)
 {
 	struct service_set now;
@@ -339,7 +341,7 @@ static int take_over(struct options *o, struct provision *p, const struct idset 
 	struct provision undo = *p;
 	int rc = service_state_load(&now, p->conf->state_dir, err);
 
-	/* a state file that cannot be read: undo what the journal has, and write a new one */
+	/* the state file cannot be read: undo what the journal has, and write a new file */
 	if (rc == 0)
 		return check_containers(&p->set, err);
 	if (rc < 0 && p->dry)
@@ -410,7 +412,7 @@ static int provision(struct options *o, struct errbuf *err)
 	provision_begin(o, &p.set);
 	if (take_over(o, &p, &m_cpus, err) < 0)
 		return -1;
-	/* a dry run puts nothing back, so it plans the changes as for a new node */
+	/* a dry run restores nothing, so it plans the changes as for a new node */
 	p.as_new = o->dry && o->put_back;
 	if (provision_apply(&p, err) < 0)
 		return -1;
@@ -474,7 +476,7 @@ static int parse_arguments(struct options *o, int argc, char **argv)
 		{ "conf", required_argument, NULL, 'F' },
 		{ 0 },
 	};
-	/* unprovision has the first four */
+	/* unprovision takes the first four options */
 	static const struct option few[] = {
 		{ "dry-run", no_argument, NULL, 'n' },
 		{ "verbose", no_argument, NULL, 'v' },

@@ -31,7 +31,7 @@ static const char usage_text[] =
 	"Exit status: 0 done, 1 failed, or a node did not answer, 2 wrong usage.\n";
 
 struct drawing {
-	struct picture_part *part; /* the last is free: what no other has */
+	struct picture_part *part; /* the last part is "free": what no other part has */
 	unsigned n;
 	const struct ledger_job *job;
 	bool failed;
@@ -123,7 +123,7 @@ static int report_draw_node(const struct node_state *s, const char *node, const 
 struct wanted {
 	const char *svg;
 	unsigned long job;
-	long task; /* of the array JOB; -1: not given */
+	long task; /* task of the array JOB; -1: not given */
 	bool json, all, merge;
 };
 

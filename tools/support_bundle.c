@@ -15,7 +15,7 @@ static const char usage_text[] =
 	"\n"
 	"  -h, --help  print this\n";
 
-/* With its former options, too: scripts that call it learn what took its place. */
+/* Accepts the former options, too: scripts that still call it get the name of its replacement. */
 int tool_support_bundle(int argc, char **argv)
 {
 	static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };

@@ -25,8 +25,10 @@ int tool_support_bundle(int argc, char **argv);
 int tool_unprovision(int argc, char **argv);
 int tool_verify(int argc, char **argv);
 
-/* Make the messages of a program that runs one command only begin with its own NAME, which the
- * caller owns, instead of "nodeosctl" and the command. */
+/*
+ * Let the messages of a program that runs only one command begin with its own NAME, not with
+ * "nodeosctl" and the command. The caller owns NAME.
+ */
 void tool_set_program(const char *name);
 
 /*
@@ -45,8 +47,11 @@ int tool_wrong(const char *command, const char *fmt, ...) __attribute__((format(
  * --help. */
 int tool_getopt(int argc, char **argv, const char *shorts, const struct option *longs);
 
-/* Handle an option C of tool_getopt() that COMMAND does not: for 'h' print USAGE and the name of
- * the command's manual page, and return 0; for one that getopt has refused return 2. */
+/*
+ * Handle an option C of tool_getopt() that COMMAND does not handle itself. For 'h' print USAGE and
+ * the name of the command's manual page, and return 0; for an option that getopt has refused return
+ * 2.
+ */
 int tool_help(int c, const char *command, const char *usage);
 
 #endif

@@ -41,7 +41,9 @@ struct check {
 	bool quiet; /* only count */
 	unsigned count, wrong;
 	bool verbose;
-	/* findings that this kernel cannot move, and those of them that could not be checked */
+	/*
+	 * number of findings that this kernel cannot move, and of those that could not be checked
+	 */
 	unsigned n_fixed, n_unknown;
 	struct fixed {
 		char *what, *found, *why;
@@ -154,8 +156,10 @@ static void check_step(struct check *c)
 	step_id_format(c->step->step_id, c->id);
 	if (c->step->partition != PARTITION_MEMBER)
 		check_partition(c);
-	/* only the report knows which rank is in which of several places; the ranks of a launching
-	 * step have not arrived yet */
+	/*
+	 * if ranks are in several places, only the report knows where each is; the ranks of a
+	 * launching step are not in place yet
+	 */
 	if (w.at && !c->step->launching && c->step->step_id < STEP_ID_INTERACTIVE)
 		node_state_each_task(c->s, c->step, check_task, &w, &ignored);
 }
@@ -201,7 +205,7 @@ static void put_blocks(struct check *c, const char *what, const char *want,
 	jout_close(&c->j, '}');
 }
 
-/* Blocks of jobs must be online. Free blocks must be empty, or no container gets them. */
+/* Blocks of jobs must be online. Free blocks must be empty: containers get no others. */
 static void check_blocks(struct check *c)
 {
 	struct idset free = c->s->blocks.nodes, held, clean;
@@ -339,7 +343,7 @@ static int verify(const struct node_state *s, unsigned long only, bool json, boo
 	return c.wrong || *bad ? 3 : 0;
 }
 
-/* A step may start or end between the load and the check: on a difference load once more. */
+/* A step may start or end between the load and the check: on a difference load again. */
 static int load_settled(struct node_state *s, unsigned long only, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 500000000 };
