@@ -16,7 +16,8 @@ enum { PRICES = 4 }; /* place, memory, waste, fit; most important first */
 struct state {
 	int64_t price[PRICES];
 	bool possible;
-	unsigned rank; /* rank of its set among the table's; 0 holds the lowest cores */
+	/* rank of this state's set among all sets of the table; rank 0 holds the lowest cores */
+	unsigned rank;
 };
 
 /* State s: the best set whose widths sum up to s units, as bits word0 .. word0 + words - 1. */
@@ -85,7 +86,7 @@ static int compare_sets(const uint64_t *a, const uint64_t *b, unsigned words)
 	return 0;
 }
 
-/* Number the sets in their order by a merge sort, so that merging compares numbers only. */
+/* Rank the sets by a merge sort, so that merging tables compares numbers only. */
 static void sort_ids(const struct table *t, unsigned *id, unsigned *scratch, unsigned n)
 {
 	unsigned half = n / 2;
@@ -172,7 +173,7 @@ static struct table *table_of_core(const struct chooser *ch, unsigned i)
 	return t;
 }
 
-/* Return whether A + B is better than STATE, whose left part ranks BEST_RANK. */
+/* Return whether A + B is better than STATE, whose left part has rank BEST_RANK. */
 static bool improves(const struct state *a, const struct state *b, const struct state *state,
 		     unsigned best_rank)
 {
@@ -184,7 +185,7 @@ static bool improves(const struct state *a, const struct state *b, const struct 
 		if (price != state->price[p])
 			return price < state->price[p];
 	}
-	/* another split has another left set, so the left set alone decides */
+	/* another split has another left set, so comparing the left sets is enough */
 	return a->rank < best_rank;
 }
 

@@ -18,11 +18,11 @@ struct fit_in {
 	const struct machine *m;
 	const struct fit_core *core;
 	unsigned n;
-	/* sum of widths to reach, >= 1; the caller makes sure that there are enough */
+	/* sum of widths to reach, >= 1; the caller ensures that there are enough */
 	unsigned need;
 	bool thrift; /* waste nothing first, locality second */
 	unsigned kind; /* only cores of this CPU kind, or NONE */
-	/* untaken memory (nodes or bytes) per domain and per core, the more the better; or NULL */
+	/* untaken memory (nodes or bytes) per domain and per core; more is better; or NULL */
 	const int64_t *domain_memory, *core_memory;
 };
 
@@ -30,7 +30,7 @@ struct fit_in {
  * The value of a set of cores, the smaller the better, compared in this order:
  *  locality first: place, mixed, memory, given, waste, fit
  *  thrift:         given, waste, place, mixed, memory, fit
- * then the set that holds the lowest core that only one of the two holds.
+ * then the set with the lowest core that is in one of the two sets only.
  */
 struct fit_key {
 	int64_t place; /* half cores, packages, NUMA localities, L3 domains (15 bits each) */

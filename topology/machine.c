@@ -178,8 +178,8 @@ static unsigned home_of(hwloc_obj_t obj)
 }
 
 /*
- * Return the usable bytes: those that machine_note_usable() noted, else the node's less huge pages.
- * The writer of an XML file may have noted too many.
+ * Return the node's bytes less huge pages, or what machine_note_usable() noted if that is less: the
+ * writer of an XML file may have noted too many.
  */
 static uint64_t machine_usable_of(hwloc_obj_t obj)
 {

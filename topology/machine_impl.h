@@ -50,14 +50,15 @@ struct memnode {
 	/* os of the physical node: its own, except for a block of the kernel's fgmn= */
 	unsigned home;
 	bool empty; /* 0 bytes on a machine that gives sizes: never counted */
-	bool added; /* added by a driver (DAX): not ordinary beside nodes that are not added */
+	/* added by a driver (DAX): not ordinary on a machine that has nodes of another origin */
+	bool added;
 	enum memory_kind kind;
 	uint64_t bytes;
 	/* bytes that sized requests count: all less huge pages, or those noted */
 	uint64_t usable;
 	unsigned domain; /* local to the cores of this domain ... */
 	unsigned core; /* ... or of this core; both NONE: local to no core */
-	unsigned first_core, end_core; /* the same as cores; empty: no core */
+	unsigned first_core, end_core; /* the same as a range of cores; empty: no core */
 	struct idset packages; /* logical numbers of the packages it lies in */
 };
 

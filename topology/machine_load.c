@@ -17,8 +17,8 @@ enum source { FROM_THIS, FROM_WHOLE, FROM_BUFFER, FROM_SYNTHETIC };
 
 /*
  * INCLUDE_DISALLOWED keeps the structure whole, so that logical indexes do not depend on the
- * caller's cgroup. DONT_CHANGE_BINDING: the x86 component would otherwise bind itself to every CPU
- * in turn and hang behind a real-time task.
+ * caller's cgroup. DONT_CHANGE_BINDING: without it, the x86 component binds itself to every CPU in
+ * turn, and hangs where a real-time task runs.
  */
 static unsigned long load_flags(enum source source)
 {
@@ -59,8 +59,8 @@ static int set_source(hwloc_topology_t topo, enum source source, const char *tex
 }
 
 /*
- * Note the physical node of each memory node, on a kernel that divides them (fgmn=). hwloc reads
- * another system's files below HWLOC_FSROOT, and so does this.
+ * Note the physical node of each memory node, on a kernel that divides them (fgmn=). As hwloc does,
+ * read the files of another system below HWLOC_FSROOT.
  */
 static void note_homes(hwloc_topology_t topo)
 {
@@ -198,7 +198,7 @@ int machine_load_synthetic(struct machine **out, const char *description, struct
 }
 
 struct wanted {
-	const char *text, *what; /* a file's text and name, or NULL and a description */
+	const char *text, *what; /* the file's text and name; NULL: WHAT is a description */
 	size_t len;
 };
 
@@ -226,8 +226,8 @@ static void try_wanted(void *arg)
 }
 
 /*
- * Load here only what another process has loaded. Its failure is the answer, since the same load
- * could succeed here without the limit of memory.
+ * Load here only what another process has loaded. If that load fails, this one must fail, too:
+ * without the memory limit it could succeed here.
  */
 static int try_first(const struct wanted *w, struct errbuf *err)
 {

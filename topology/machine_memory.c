@@ -45,7 +45,7 @@ static enum memory_kind kind_by_name(hwloc_obj_t obj)
 	return dax || hwloc_obj_get_info_by_name(obj, "DAXDevice") ? MEMORY_UNKNOWN : MEMORY_DRAM;
 }
 
-/* hwloc may guess the subtype of such a node by bandwidth, which hides its device. */
+/* hwloc may guess the subtype of such a node from its bandwidth, which hides the node's device. */
 static bool is_added(hwloc_obj_t obj)
 {
 	return hwloc_obj_get_info_by_name(obj, "DAXType") ||
@@ -122,7 +122,7 @@ static hwloc_obj_t object_of(const struct machine *m, unsigned i)
 	return hwloc_get_obj_by_type(m->topo, HWLOC_OBJ_NUMANODE, i);
 }
 
-/* Return the MB/s from the CPUs at the node, or 0 when it is not known. */
+/* Return the MB/s from the node's CPUs to the node, or 0 when unknown. */
 static uint64_t bandwidth(const struct machine *m, unsigned i)
 {
 	hwloc_obj_t obj = object_of(m, i);
@@ -140,7 +140,7 @@ static uint64_t bandwidth(const struct machine *m, unsigned i)
 /*
  * Judge node I, which is attached beside OWN, the CPUs' own node. hwloc gives nodes without CPUs
  * the cpuset of nearby nodes, and guesses DRAM and HBM by their bandwidths. So distance and
- * bandwidth decide which nodes are not the CPUs' own.
+ * bandwidth show which nodes are not the CPUs' own.
  */
 static void judge_beside(struct machine *m, unsigned i, unsigned own)
 {
@@ -151,7 +151,7 @@ static void judge_beside(struct machine *m, unsigned i, unsigned own)
 
 	if (node->kind != MEMORY_DRAM)
 		return;
-	/* hwloc may have taken its names from the bandwidths already */
+	/* hwloc may already have derived its names from the bandwidths */
 	if (m->node[own].kind != MEMORY_DRAM)
 		slow = fast = 0;
 	if (slow && fast > slow && fast - slow > slow)

@@ -12,8 +12,8 @@
 enum memory_kind {
 	MEMORY_DRAM,
 	MEMORY_HBM, /* MCDRAM, too */
-	MEMORY_SPM, /* set apart by the firmware (specific-purpose), not known better */
-	MEMORY_UNKNOWN, /* without CPUs of its own, not known better */
+	MEMORY_SPM, /* set apart by the firmware (specific-purpose memory); its device is unknown */
+	MEMORY_UNKNOWN, /* without CPUs of its own; its device is unknown */
 	MEMORY_CXL,
 	MEMORY_NVM,
 	MEMORY_GPU,

@@ -27,7 +27,7 @@ enum mems_kind {
 enum mems_default {
 	MEMS_ALL, /* every allowed memory node: the container is not confined */
 	MEMS_LOCAL, /* the memory nodes local to the chosen cores */
-	MEMS_ORDINARY, /* all ordinary nodes: no choice, but the caller binds to them */
+	MEMS_ORDINARY, /* all ordinary nodes: nothing is chosen, but the caller binds to these */
 };
 
 /* The request of one container. */

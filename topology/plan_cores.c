@@ -81,8 +81,8 @@ static void merge_best(struct fit_out *into, const struct fit_out *from, const s
 }
 
 /*
- * Find the best of all sets. Sets of one CPU kind have searches of their own, because "mixed or
- * not" does not add up and so cannot be part of the search.
+ * Find the best of all sets. Each CPU kind has a search of its own: "mixed or not" does not add up
+ * over cores, so the search cannot price it.
  */
 static int fit_kinds(struct fit_in *in, struct fit_out *best)
 {
@@ -119,7 +119,10 @@ static int fit_kinds(struct fit_in *in, struct fit_out *best)
 	return rc;
 }
 
-/* Apply rules 1 to 6; the memory rule only where the winner without it has too little memory. */
+/*
+ * Apply rules 1 to 6. The memory rule applies only where the best set without it has too little
+ * memory.
+ */
 static int plan_cores_choose(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
 			     struct fit_out *fit)
 {

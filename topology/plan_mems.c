@@ -12,7 +12,7 @@ struct candidate {
 	bool used; /* by another container */
 	bool remote;
 	uint64_t distance; /* local: 0 */
-	unsigned tie; /* local: logical index; remote: os index */
+	unsigned tie; /* of a local node: its logical index; of a remote node: its os index */
 	unsigned node;
 };
 
@@ -40,7 +40,7 @@ static void plan_mems_packages_of(const struct machine *m, const bool *core, str
 
 /*
  * Return the distance from the nearest of the cores' own nodes by the machine's latencies. Without
- * latencies, or for cores without memory: 1 in one of the cores' packages, else 2.
+ * latencies, or for cores without memory, the distance is 1 in one of the cores' packages, else 2.
  */
 static uint64_t plan_mems_distance(const struct machine *m, const bool *core,
 				   const struct idset *packages, unsigned to)
@@ -136,7 +136,10 @@ static int plan_mems_too_few(const struct planner *p, const struct plan_ask *ask
 	return -1;
 }
 
-/* Return how many candidates, from the first, hold the requested memory; 0: not even all. */
+/*
+ * Return how many candidates, counted from the first, hold the requested memory; 0: all of them are
+ * not enough.
+ */
 static unsigned enough(const struct planner *p, const struct plan_ask *ask,
 		       const struct candidate *c, unsigned n, uint64_t *sum)
 {
@@ -150,7 +153,8 @@ static unsigned enough(const struct planner *p, const struct plan_ask *ask,
 }
 
 /*
- * Return how many untaken local nodes head the list, for a container without a request for memory.
+ * Return how many untaken local nodes are at the head of the list, for a container without a
+ * request for memory.
  */
 static unsigned local_ones(const struct candidate *c, unsigned n)
 {
@@ -202,7 +206,10 @@ int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 	for (unsigned k = 0; k < many; k++)
 		if (plan_node_amount(&p->m->node[c[k].node], ask))
 			plan_mems_give(p, d, &c[k]);
-	/* not requested, and no local node is untaken: share these; without any, the nearest */
+	/*
+	 * no memory is requested and all local nodes are taken: share the local nodes, or without
+	 * any the nearest ones
+	 */
 	for (unsigned k = 0; k < n && !many; k++)
 		if (!c[k].remote)
 			plan_mems_give(p, d, &c[k]);

@@ -21,7 +21,7 @@ static const char *const reason[FIT_RULES] = {
 	[FIT_FIT_L3] = "the tightest fit by L3 domains",
 };
 
-/* In the order in which they decide (fit.h). */
+/* The rules in the order in which they decide (fit.h). */
 static const enum fit_rule order[2][FIT_RULES] = {
 	{ FIT_HALF, FIT_PACKAGE, FIT_NUMA, FIT_L3, FIT_MIXED, FIT_MEMORY, FIT_GIVEN, FIT_WASTE,
 	  FIT_FIT_PACKAGE, FIT_FIT_NUMA, FIT_FIT_L3, FIT_EQUAL },
@@ -69,9 +69,11 @@ static bool in_level(const struct domain *d, enum level level)
 
 struct level_view {
 	unsigned first_core, end_core; /* look at domains inside this run of cores only */
-	unsigned used, chosen; /* domains that the container uses; the last of them */
+	/* number of domains that the container uses; the last of these domains */
+	unsigned used, chosen;
 	bool inside; /* one domain holds all of the container's cores */
-	unsigned free, fits; /* domains with free cores; how many of these are large enough alone */
+	/* number of domains with free cores, and of those large enough alone */
+	unsigned free, fits;
 	/* 1 << rule by which CHOSEN beats another that fits; 0: no other fits */
 	unsigned rules;
 };
@@ -189,8 +191,8 @@ static void list_candidates(FILE *f, const struct planner *p, const struct fit_i
 }
 
 /*
- * Return whether LEVEL and the level before it divide the cores in view alike: then one line serves
- * both.
+ * Return whether LEVEL and the level before it divide the cores in view alike, so that one line
+ * describes both.
  */
 static bool repeats(const struct machine *m, enum level level, const struct level_view *v)
 {
@@ -250,7 +252,9 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 		fprintf(d->why, "\n%u sibling thread%s reserved and idle",
 			reserved - d->c.cpus_given,
 			reserved - d->c.cpus_given > 1 ? "s stay" : " stays");
-	/* the container takes all cores, or waste decides before half cores */
+	/*
+	 * a container without a count takes all cores; with thrift, waste decides before half cores
+	 */
 	if (half_taken)
 		fprintf(d->why, "\nhalf cores: takes %u of %u%s", half_taken, half,
 			ask->cpus && !p->thrift ? ", whole cores do not suffice" : "");

@@ -25,7 +25,7 @@ struct map {
 	unsigned n_cores; /* of the container */
 	unsigned threads; /* usable threads of its widest core */
 	unsigned n_step; /* cores that the step holds; 0: not known */
-	/* cores of the widest mask, where wrapped masks are divided; 0: masks are ignored */
+	/* cores of the widest mask where wrapped masks are divided; 0: masks are ignored */
 	unsigned bound;
 	/* place of each rank among all, by the first core that Slurm gave to it */
 	uint16_t order[IDSET_MAX];
@@ -102,8 +102,8 @@ static uint16_t first_core(const struct map *m, const struct idset *bound)
 }
 
 /*
- * Order the ranks by their first core in Slurm's masks. Where these masks cannot be followed, the
- * order that -m cyclic and the like give still can be.
+ * Order the ranks by their first core in Slurm's masks. Even masks that cannot be followed show the
+ * order of -m cyclic and the like.
  */
 static void order_by_core(struct map *m)
 {
@@ -134,10 +134,10 @@ static bool masks_say_nothing(const struct rankmap_in *in)
 
 /*
  * Divide in order: runs of equally many cores, or one core each in turn when there are more ranks
- * than cores. Masks that could not be followed still give the number of cores of a rank, so -m
- * block and -m cyclic give the ranks of a container equally many. A lone rank gets as many cores as
- * Slurm gave to its step: a launcher daemon and a batch script have the whole job, "srun --exact
- * -n1 -c2" is one of several such steps.
+ * than cores. Masks that cannot be followed still give the number of cores of a rank, so that -m
+ * block and -m cyclic give the ranks of a container equally many cores. A lone rank gets as many
+ * cores as Slurm gave to its step: the whole job for a launcher daemon and a batch script, a part
+ * for one of several steps of "srun --exact -n1 -c2".
  */
 static void rankmap_divide(const struct map *m, struct idset *out)
 {

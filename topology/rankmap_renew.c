@@ -99,8 +99,8 @@ static void rankmap_renew_keep(struct units *u, const struct rankmap_renew *in, 
 }
 
 /*
- * Take the rest beside the kept units, or else from EXPECTED, the rank's place in a division in
- * order.
+ * Take the rest beside the kept units or, without any, from EXPECTED on, the rank's place in a
+ * division in order.
  */
 static void rankmap_renew_fill(struct units *u, unsigned count, unsigned got, unsigned expected,
 			       struct idset *out)
@@ -118,7 +118,7 @@ static void rankmap_renew_fill(struct units *u, unsigned count, unsigned got, un
 
 struct division {
 	unsigned n; /* ranks that divide the container */
-	unsigned had; /* units of these ranks together */
+	unsigned had; /* units of these ranks in total */
 	bool shared; /* some ranks had the same units */
 	bool all; /* the ranks together had the whole container */
 };

@@ -12,7 +12,7 @@ static const char *const near_name[] = { "an L3 domain of its cores",
 					 "a NUMA locality of its cores", "a package of its cores",
 					 "the rest of the machine" };
 
-/* The levels from which a container grows, nearest first. */
+/* The levels of the domains in which a container grows, nearest first. */
 static const int near_level[] = { LEVEL_L3, LEVEL_NUMA, LEVEL_PACKAGE, -1 };
 
 #define NEAR_LEVELS (sizeof(near_level) / sizeof(near_level[0]))
@@ -145,8 +145,10 @@ static int shrink(struct plan_container *out, const struct machine *m, const str
 	struct plan_container less;
 	char list[128];
 
-	/* among equal choices, prefer CPUs beside its memory, as far as the planner counts that
-	 * memory */
+	/*
+	 * among equal choices, prefer CPUs beside the container's memory, as far as the planner
+	 * counts that memory
+	 */
 	idset_and(&own, &m->ordinary);
 	if (r->mems_confined && !idset_empty(&own)) {
 		ask.mems = &own;

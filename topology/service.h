@@ -25,10 +25,10 @@ enum service_kind {
 /* The site's request. */
 struct service_ask {
 	enum service_kind kind;
-	unsigned cores; /* for PER_NODE and PER_SOCKET */
+	unsigned cores; /* number of cores for SERVICE_PER_NODE and SERVICE_PER_SOCKET */
 	struct idset cpus; /* for CPUS */
 	bool own_mems; /* MEMS are the system's alone; otherwise it shares all nodes */
-	/* they are what the kernel's fgmn= leaves of the physical nodes */
+	/* mems are what the kernel's fgmn= leaves of the physical nodes */
 	bool homes;
 	struct idset mems; /* unless homes */
 };
@@ -42,9 +42,10 @@ struct service_set {
 };
 
 /*
- * Resolve ASK on M. Counted cores are the first in logical order, which the kernel boots on. Fails
- * when there is no such CPU or node, when only part of a core is listed (Slurm withholds and
- * containers take whole ones), and when no core or no ordinary memory node would be left.
+ * Resolve ASK on M. Counted cores are the first in logical order; the kernel boots on the first of
+ * them. Fails when there is no such CPU or node, when only part of a core is listed (Slurm
+ * withholds and containers take whole ones), and when no core or no ordinary memory node would be
+ * left.
  */
 int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask,
 		   struct errbuf *err);
