@@ -2,7 +2,7 @@
 #ifndef NODEOS_BASE_TEST_FIXTURE_H
 #define NODEOS_BASE_TEST_FIXTURE_H
 
-/* Helpers of several tests: a scratch directory, and sets from text. */
+/* Helpers that several tests use: a scratch directory, and sets from text. */
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 
 #include "base/errbuf.h"
 
-/* What fuzz targets of libFuzzer share. */
+/* Helpers that libFuzzer targets share. */
 
 static inline void check(int cond)
 {
@@ -14,7 +14,7 @@ static inline void check(int cond)
 		abort();
 }
 
-/* A refusal says why, in one line of printable ASCII. */
+/* A refusal must give its reason as one line of printable ASCII. */
 static inline void check_refusal(const struct errbuf *err)
 {
 	check(err->text[0] != '\0');

@@ -48,7 +48,7 @@ int main(void)
 	setenv("SLURMD_NODENAME", "rack1-n0", 1);
 	is(name(), "rack1-n0", "hostname_short: SLURMD_NODENAME goes before the host's name");
 	setenv("SLURMD_NODENAME", "", 1);
-	/* a host name for this process alone */
+	/* give this process alone another host name */
 	if (unshare(CLONE_NEWUTS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWUTS) < 0) {
 		skip(10, "no UTS namespace to set a host name in");
 		return tap_done();

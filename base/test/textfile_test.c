@@ -12,7 +12,7 @@
 
 #include "base/test/tap.h"
 
-#define ROOM 4096 /* the limit of a file's size in this test, in place of a full disk */
+#define ROOM 4096 /* a limit of the file's size takes the place of a full disk in this test */
 
 static char dir[] = "/tmp/textfile_test.XXXXXX";
 static char text[3 * ROOM];
@@ -157,7 +157,7 @@ int main(void)
 	       "textfile_write: fails without room in a file with two names");
 	ok(!is_there("twin") && size_of("linked") == 0,
 	   "textfile_write: one name is removed, and the file of the other is empty");
-	/* as in: --svg=/dev/stdout >FILE */
+	/* as by: --svg=/dev/stdout >FILE */
 	fd = open(at("opened"), O_RDWR | O_CREAT, 0600);
 	snprintf(text, 64, "/proc/self/fd/%d", fd);
 	if (fd < 0 || symlink(text, at("stream")) < 0)

@@ -47,7 +47,7 @@ static void sleep_on(void *arg)
 		sleep(60);
 }
 
-/* Touch so much memory, or crash where there is less. */
+/* Touch this much memory, or crash where there is less. */
 static void take(void *arg)
 {
 	volatile char *p = malloc(*(size_t *)arg);
@@ -66,7 +66,7 @@ int main(void)
 {
 	int number = 0, sig = SIGSEGV, code = 3;
 	size_t some = (size_t)1 << 30, much = (size_t)16 << 30;
-	/* a busy machine may give the process a small part of a CPU only */
+	/* a busy machine may give the process only a small part of a CPU */
 	struct trial_limits patient = { .cpu_seconds = 1, .elapsed_seconds = 600 };
 	time_t started;
 	struct errbuf err = { 0 };
