@@ -12,8 +12,8 @@
 #include "host/workqueue.h"
 
 /*
- * Plain files stand for the kernel's: the test judges which directories get which exclusive CPUs,
- * and when. test/guest/partitions.py judges the kernel's part.
+ * Plain files stand for the kernel's: this test judges which directories get which exclusive CPUs,
+ * and when. test/guest/partitions.py tests the kernel's part.
  */
 static int root;
 
@@ -52,8 +52,10 @@ static const char *const dirs[] = { "cg",
 				    "cg/a/job_2/step_0",
 				    "cg/a/job_2/step_0/user" };
 
-/* Empty the files first: the kernel replaces a file's text whole, plain files keep the rest of
- * it. */
+/*
+ * Empty the files first: a write replaces the whole text of a kernel file, but keeps the end of a
+ * longer plain file.
+ */
 static void fresh(void)
 {
 	for (size_t i = 0; i < sizeof(dirs) / sizeof(dirs[0]); i++) {
@@ -85,7 +87,10 @@ static struct ledger_job *make(const char *dir, uint32_t id)
 	return ledger_job_new(&place, id, 1000);
 }
 
-/* The kernel's workqueues; the mask read back as requested is the one written. */
+/*
+ * The files of the kernel's workqueues. A mask that reads back as requested is the one that was
+ * written.
+ */
 static void fresh_workqueues(const char *mask)
 {
 	static char dir[128];
@@ -202,7 +207,7 @@ static void raise_and_lower(void)
 	ledger_close(l);
 }
 
-/* The kernel says "isolated invalid (...)", and so does a file that cannot be changed. */
+/* The kernel shows "isolated invalid (...)"; a file that cannot be changed does, too. */
 static void not_valid(void)
 {
 	struct errbuf err = { 0 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: arbitrary bytes in place of all that root reads on a node: a ledger entry, the
- * planner's answer and its question, the command of a manifest. Whatever parses must print as text
- * that parses to the same. Seeds: corpus/entry.
+ * libFuzzer target: arbitrary bytes in place of everything that root reads on a node: a ledger
+ * entry, the planner's answer and its input, the command of a manifest. What parses must print as
+ * text that parses to the same. Seeds: corpus/entry.
  */
 #include <fcntl.h>
 #include <stdint.h>

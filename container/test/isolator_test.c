@@ -119,7 +119,7 @@ static void oom(void)
 	is(o[1].isolator, "os/linux/oom-score-adj", "oom: the outcome has the name of manifests");
 	is_int(o[1].outcome, OUTCOME_ENFORCED, "oom: a set score is enforced, not ignored");
 	is_int(isolators_shown(&request), 1, "oom: ranks set the score as root");
-	/* 700: every user may raise the score */
+	/* the test uses 700, as every user may raise the score */
 	is_int(isolator_oom.verify(&g, &rank, &err), -1,
 	       "oom: verify refuses a rank with another score");
 	ok(strstr(err.text, "rank 3: it has oom_score_adj "),

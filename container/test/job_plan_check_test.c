@@ -41,7 +41,7 @@ static struct request two(void)
 	return r;
 }
 
-/* Change one thing of a good plan; the check must refuse it. */
+/* Make each of these changes to a good plan; the check must refuse it. */
 static void lies(void)
 {
 	static const struct {
@@ -131,8 +131,8 @@ enum change {
 	CORE_LARGER,
 	CONFINED,
 	MEMS_OUTSIDE,
-	MEMS_MORE, /* one node more than asked */
-	MEMS_SWAPPED, /* resize: another node in place of one it has */
+	MEMS_MORE, /* one node more than the request asks for */
+	MEMS_SWAPPED, /* resize: another node in place of one that the container has */
 	CHANGES
 };
 
@@ -276,7 +276,7 @@ static bool change(struct situation *s, unsigned i, enum change what)
 		idset_add(&s->p->core[s->p->n_cores - 1], OUTSIDE);
 		return true;
 	case CONFINED:
-		/* a request by size, which the container may satisfy already */
+		/* the container may satisfy a request by size already */
 		if (s->in.resize && ask->mems_kind == MEMS_SIZE && !s->in.has_confined &&
 		    idset_equal(&c->mems, &s->in.has_mems))
 			return false;
@@ -312,7 +312,7 @@ static int check(struct situation *s)
 	return job_plan_check(s->p, &s->r, &s->in, &s->blocks, scratch, &s->err);
 }
 
-/* NULL, or the plan or change of S that the check judges wrongly. */
+/* NULL, or a description of the plan or change of S that the check judges wrongly. */
 static const char *wrong(struct situation *s)
 {
 	struct planned_container *kept = calloc(s->p->n, sizeof(*kept));

@@ -44,7 +44,7 @@ static void round_trip(void)
 	job_plan_free(p);
 }
 
-/* A deleted container has its line, and nothing else. */
+/* A deleted container has only its line. */
 static void deleted(void)
 {
 	static const char text[] = "nodeos-plan 1\ncore 0,4\ncontainer sim cpus 0 reserved 0,4 "
@@ -127,8 +127,9 @@ static void refused(void)
 	is(err.text, "needs 9 cores", "job_plan_parse: the helper's error becomes the message");
 }
 
-/* Refusals of the planner, as the helper prints them. The helper is hostile: its user can replace
- * it. */
+/*
+ * Refusals of the planner, as the helper prints them, and as a user who replaces the helper could.
+ */
 static void refusals(void)
 {
 	static const struct {

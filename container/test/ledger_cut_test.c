@@ -9,7 +9,7 @@
 #include "container/ledger_impl.h"
 #include "container/test/ledger_fixture.h"
 
-/* The file to cut behind its next fstat(); "": none. */
+/* The file that is cut after the next fstat() of it; "": none. */
 static char cut[256];
 
 /* Replaces libc's. */

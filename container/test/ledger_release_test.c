@@ -56,7 +56,7 @@ static struct ledger_job *get(struct ledger *l, uint64_t inode)
 	return job;
 }
 
-/* The text of the entry that put() or new_job() has named. */
+/* The text of the entry that put() or new_job() wrote last. */
 static const char *written(void)
 {
 	static char text[65536];
@@ -259,7 +259,7 @@ static void later_release(void)
 	ledger_close(l);
 }
 
-/* An entry of an unknown form goes with the job that its head names. */
+/* An entry of an unknown form is removed with the job that its head names. */
 static void later_format(void)
 {
 	uint64_t inode = put("job_f", "nodeos-ledger 2", "whatever { mems 3 }\n");
@@ -278,7 +278,7 @@ static void later_format(void)
 	ok(!*written(), "an entry of an unknown form goes with its job");
 }
 
-/* Only lines of ranks are damaged: of a live step, and of an ended one. */
+/* Only the lines of ranks are damaged: those of a live step, and those of an ended one. */
 static void damaged_ranks(void)
 {
 	static const struct {
@@ -353,7 +353,7 @@ static void damaged(void)
 /* Ranks without any pattern for runs. */
 static void scatter(struct ledger_step *s)
 {
-	srand(7); /* the same ones each time */
+	srand(7); /* the same ranks in each run */
 	for (unsigned i = 0; i < s->n_placed; i++)
 		for (unsigned k = 0; k < 30; k++)
 			idset_add(&s->placed[i].cpus, (unsigned)rand() % 1024);

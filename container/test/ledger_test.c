@@ -159,7 +159,7 @@ static void keep_and_sweep(void)
 
 	snprintf(path, sizeof(path), "%s/cg/job_1", scratch);
 	nftw(path, remove_one, 8, FTW_DEPTH);
-	scratch_dir("cg/other"); /* takes the freed inode on some file systems */
+	scratch_dir("cg/other"); /* this directory takes the freed inode on some file systems */
 	scratch_dir("cg/job_1");
 	is_int(ledger_open(&l, state, root, 1, &err), 0,
 	       "ledger_open: opens when a job is gone and another has its name");
@@ -240,8 +240,10 @@ static void unread_mems(struct ledger *l, struct idset *out)
 	ledger_each(l, count, &n, out, &bad, &err);
 }
 
-/* Memory nodes in a damaged entry are taken as long as its job lives, and the entry goes with
- * it. */
+/*
+ * Memory nodes in a damaged entry count as taken as long as its job lives; then the entry is
+ * removed.
+ */
 static void unread(void)
 {
 	struct ledger_job *job = job_in("job_u", 8, 1000);
@@ -329,7 +331,7 @@ static void blind(void)
 	ledger_job_free(job);
 }
 
-/* A good entry leaves no text behind that a report would show as a problem. */
+/* After a good entry, no text is left that a report would show as a problem. */
 static void quiet(void)
 {
 	struct ledger_job *job = job_in("job_q", 5, 1000);
