@@ -5,9 +5,9 @@
  *                                                               configuration
  *   r INSTRUCTIONS MISSES ENABLED RUNNING MILLISECONDS CPU      totals of a rank's counters
  *   n MILLISECONDS CPU                                          an interval without counters
- * For each r (but the first totals of a trace and those behind an n, which only begin) and each n a
- * line of output: kind, rate, counts of the sample; class, adopted rate, mean, scaled samples, time
- * held, changes, class for placement.
+ * Output: a line for each n and each r, except for an r that is the first of a trace or follows an
+ * n, which only starts a sample: kind, rate, counts of the sample; class, adopted rate, mean, scaled
+ * samples, time held, changes, class for placement.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -37,7 +37,7 @@ def round_up(rate):
 
 
 class Rank:
-    """What the classes of one rank are to be."""
+    """The classes that the rules give one rank."""
 
     def __init__(self, conf):
         self.conf = conf
@@ -134,7 +134,7 @@ def random_conf(rng):
 
 
 def random_rates(rng, conf, steps):
-    """Rates for 10,000 instructions, as (misses, instructions), for each step of a trace."""
+    """Rates per 10,000 instructions, as (misses, instructions), for each step of a trace."""
     turtle, devil, delta = conf.values[:3]
     edges = [turtle, devil, turtle + delta, 0, 45, 90]
     kind = rng.choice(["edge", "edge", "step", "oscillation", "wild", "walk"])
@@ -154,14 +154,14 @@ def random_rates(rng, conf, steps):
             level, other = other, level
         elif kind == "walk":
             level = max(0, level + rng.randint(-12, 12))
-        # at the bound exactly, or one miss in 10^7 instructions beside it
+        # exactly at the bound, or one miss in 10^7 instructions above or below it
         many = rng.choice([1, 7, 10**3, 10**6])
         misses = level * many + (rng.choice([-1, 0, 0, 0, 1]) if many >= 10**3 else 0)
         yield max(0, misses), 10000 * many
 
 
 def make_trace(rng, counts):
-    """The input lines of one trace and the output lines that it is to give."""
+    """The input lines of one trace, and the output lines that are expected."""
     conf = random_conf(rng)
     rank = Rank(conf)
     lines, wanted = ["c " + " ".join(map(str, conf.values))], []
@@ -225,7 +225,8 @@ FAULTS = [
 
 
 def first_difference(traces, got):
-    """Of the traces, as (input lines, wanted lines), the first that GOT is not equal to."""
+    """The first of the traces, (input lines, wanted lines) each, whose wanted lines differ from
+    GOT."""
     at = 0
     for lines, wanted in traces:
         have = got[at : at + len(wanted)]

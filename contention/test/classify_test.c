@@ -19,7 +19,7 @@ static struct rank_sample sample_of(unsigned instructions, unsigned misses)
 				     .cpu = 1000 };
 }
 
-/* N samples of MISSES for 10,000 instructions. */
+/* Add N samples of MISSES per 10,000 instructions. */
 static void add_rates(unsigned n, unsigned misses)
 {
 	struct rank_sample s = sample_of(10000, misses);
@@ -125,7 +125,7 @@ static void test_rates(void)
 		/* capped */
 		{ 1, 21, 200000000, "devil" },
 		{ 1, UINT64_MAX, 200000000, "devil" },
-		/* no overflow on the way: 10,000 * 1,000 * misses has 88 bits */
+		/* no overflow in between: 10,000 * 1,000 * misses has 88 bits */
 		{ UINT64_MAX, UINT64_MAX, 10000000, "devil" },
 		{ 10000000000000000000u, 30000000000000000u, 30000, "turtle" },
 	};
@@ -270,7 +270,7 @@ static void test_adoption(void)
 	is_int(state.adopted, 50000, "samples of the adopted class adopt no other rate");
 	is_int((long long)state.held, 10000, "a class is held for ten samples of a second");
 
-	/* turtle to semi-devil takes two adoptions: the mean is 20, then 32 */
+	/* from turtle to semi-devil by two adoptions: the mean is 20, then 32 */
 	restart();
 	add_rates(10, 0);
 	add_rates(5, 40);
@@ -285,7 +285,7 @@ static void test_adoption(void)
 
 static void test_delta(void)
 {
-	/* ten samples at 28: adopted 28; five at 48: the mean is 38, 10 above and no more */
+	/* ten samples at 28: 28 is adopted; five more at 48: the mean is 38, exactly 10 above */
 	restart();
 	add_rates(10, 28);
 	add_rates(5, 48);
@@ -321,7 +321,7 @@ static void test_edges(void)
 	is_int(state.adopted, 30001, "a mean between two thousandths is rounded up");
 	class_is("semi-devil", "a mean just above 30 is a semi-devil's");
 
-	/* 29 and 31 in turn: a mean of 29.8 is adopted, and no later one is 10 from it */
+	/* 29 and 31 in turn: a mean of 29.8 is adopted, and no later mean differs from it by 10 */
 	restart();
 	for (unsigned i = 0; i < 50; i++)
 		add_rates(1, i % 2 ? 31 : 29);
@@ -349,7 +349,7 @@ static void test_missing(void)
 	add_rates(1, 100);
 	class_is("devil", "after a gap the fifth sample gives a class");
 
-	/* 5 turtles' samples, 5 missing, 5 devilish ones: those five alone are in the ring */
+	/* 5 samples of a turtle, 5 missing, 5 of a devil: only the last five are in the ring */
 	restart();
 	add_rates(5, 0);
 	add_missing(5);

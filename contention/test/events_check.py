@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each row of events.d against two sources that are not ours: the tables of Linux
-(tools/perf/pmu-events/arch: names of events, and mapfile.csv for processors) and libpfm4. A wrong
-digit in any row is found, which is tried on copies. TAP.
+(tools/perf/pmu-events/arch: names of events, and mapfile.csv for processors) and libpfm4. Copies
+with one wrong digit show that the check would find it. TAP.
 
 usage: events_check.py [--all]
 
 NODEOS_KERNEL_TREE: Linux's source; without it the newest tree that kernel/build has left.
-NODEOS_LIBPFM: libraries of libpfm4 beside this machine's, with ":" between them.
-Rows that no source here can judge are skipped; with --all they fail (test/run: see
-fetch-libpfm beside this file)."""
+NODEOS_LIBPFM: libraries of libpfm4 beside this machine's, with ":" between them. Rows that no
+source here can judge are skipped; with --all they fail (test/run: see fetch-libpfm beside this
+file)."""
 
 import csv
 import glob
@@ -35,7 +35,7 @@ count = failed = 0
 
 
 def ok(wrong, what):
-    """A check that holds where WRONG, lines of what does not, is empty."""
+    """A check that passes if WRONG, a list of lines with faults, is empty."""
     global count, failed
     count += 1
     failed += bool(wrong)
@@ -65,7 +65,7 @@ class OurEvent:
         name, _, differs = (words[2] if len(words) > 2 else "").partition("=")
         self.libpfm = name
         config, _, config1 = differs.partition("/")
-        # what libpfm4 makes of the name, where that is not what Linux has
+        # libpfm4's values for the name, where Linux has others
         self.differs = (int(config, 16), int(config1 or "0", 16)) if differs else None
         self.directory, _, self.names = self.source.rpartition("/")
 
@@ -82,7 +82,7 @@ class Row:
         self.events = [OurEvent(c, words) for c, *words in split if c != "note"]
 
     def pmu(self):
-        """libpfm4's name for this processor's counters, or ""."""
+        """libpfm4's name of this processor's counters, or ""."""
         named = [e.libpfm.partition("::")[0] for e in self.events if "::" in e.libpfm]
         return named[0] if named else ""
 
@@ -120,7 +120,8 @@ def find_tree():
 
 
 class Linux:
-    """Events by the rules of perf's jevents.py: the first of several codes, config1 by the MSR."""
+    """Events by the rules of perf's jevents.py: of several codes the first, config1 from the
+    MSR."""
 
     FIELDS = (("UMask", 8), ("EdgeDetect", 18), ("AnyThread", 21), ("Invert", 23))
     OFFCORE_MSRS = (0x1A6, 0x1A7)
@@ -190,7 +191,8 @@ class Linux:
                     yield row[0], row[2]
 
     def directory_of(self, identity):
-        """As perf chooses: the first pattern; one without a stepping is for all of them."""
+        """Choose as perf does: the first matching pattern; a pattern without a stepping matches
+        all."""
         for pattern, directory in self.mapfile("x86"):
             regex = pattern.replace("[:xdigit:]", "0-9A-F")
             full = re.sub(r"\[[^]]*\]", "", pattern).count("-") == 3
@@ -226,7 +228,7 @@ def wrong_processors(linux, rows, paths):
     wanted = []
     cached = {}
     for identity in ids:
-        # a pattern looks at the stepping of few models
+        # only the patterns of a few models depend on the stepping
         key = identity if "-55-" in identity else identity.rpartition("-")[0]
         if key not in cached:
             cached[key] = linux.directory_of(identity)
@@ -251,7 +253,7 @@ def wrong_processors(linux, rows, paths):
 
 
 def wrong_for_libpfm(libraries, row):
-    """None where no library here knows this processor."""
+    """The wrong events of ROW; None if no library here knows this processor."""
     known = [lib for lib in libraries if row.pmu() in lib.pmus]
     if not row.pmu():
         # "Intel SapphireRapid" is sapphirerapids
@@ -280,7 +282,7 @@ def wrong_for_libpfm(libraries, row):
 
 
 def unconfirmed(rows):
-    """Events that Linux alone has so."""
+    """Events that only Linux has in this form."""
     return [
         f"{row.name}: {e}: libpfm4 has {show(e.differs) if e.differs else 'no name for it'}"
         for row in rows
@@ -306,7 +308,7 @@ def wrong_by_rule(row):
 
 
 def processors(match):
-    """Of a row: as (vendor and family, model, stepping), or MIDRs."""
+    """The processors of a row: (vendor and family, model, stepping), or MIDRs."""
     if match.startswith("0x"):
         return set(match.split(","))
 
@@ -376,7 +378,8 @@ def is_found(linux, libraries, texts, folder):
 
 
 def wrong_examples(rows):
-    """Of nodeos-events(5): each example is read, and the first is a row of ours."""
+    """Wrong examples of nodeos-events(5): each must be read, and the first must be one of our
+    rows."""
     with open(os.path.join(SOURCE, "doc/nodeos-events.5"), encoding="utf-8") as f:
         section = f.read().partition(".Sh EXAMPLES")[2].partition(".Sh ")[0]
     examples = re.findall(r"^\.Bd -literal\n(.*?)^\.Ed", section, re.M | re.S)

@@ -3,8 +3,10 @@
 
 #include "base/test/tap.h"
 
-/* Files and rows that are read and refused. The values of the files that are installed are compared
- * with those of Linux and libpfm4 by events_check.py. */
+/*
+ * Files and rows that are read, and those that are refused. events_check.py compares the values in
+ * the installed files with those of Linux and libpfm4.
+ */
 
 static const char two[] = "# a comment\n"
 			  "\n"
@@ -60,7 +62,7 @@ static void test_file(void)
 	   "comments and blanks are no rows");
 }
 
-/* Files: what is wrong, and where. */
+/* Files with a fault: the message, and its place. */
 static void test_refused_files(void)
 {
 	static const struct {
@@ -123,7 +125,7 @@ static void test_refused_files(void)
 	}
 }
 
-/* Words that are refused in their place, beside the nearest ones that are not. */
+/* Words that are refused in their place, next to similar words that are accepted. */
 static void test_words(void)
 {
 	static const struct {
@@ -168,7 +170,7 @@ static void test_words(void)
 		}
 }
 
-/* As a value of nodeos.conf: one row, with ";" or line ends. */
+/* A row as a value of nodeos.conf: with ";" or line ends between clauses. */
 static void test_row(void)
 {
 	static const char line[] = "A-6-1 n A; instructions 0x1; misses 0x2 a b; note x y";

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * libFuzzer target: any bytes as a file of events.d, as one row, and as a processor's identity.
- * What parses is printed as a row that parses to the same; what is refused is so with one printable
- * line, and leaves the table as it was. Seeds: corpus/events.
+ * What parses is printed as a row that parses to the same; a refusal has one printable line, and
+ * leaves the table unchanged. Seeds: corpus/events.
  */
 #include <stdint.h>
 #include <stdlib.h>

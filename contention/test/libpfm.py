@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What libpfm4 makes of names of events, for events_check.py: one of this machine's architecture by
-its functions, one of arm64 by the tables in its file, as its functions do not run here."""
+"""libpfm4's codes for names of events, for events_check.py: a library of this machine's
+architecture by its functions, one of arm64 by the tables in its file, as its functions cannot run
+here."""
 
 import ctypes
 import os
@@ -78,7 +79,7 @@ class Native:
     """A library that this Python can load."""
 
     def __init__(self, path):
-        os.environ["LIBPFM_ENCODE_INACTIVE"] = "1"  # events of processors that this is not
+        os.environ["LIBPFM_ENCODE_INACTIVE"] = "1"  # events of other processors than this one, too
         self.lib = ctypes.CDLL(path)
         self.lib.pfm_strerror.restype = ctypes.c_char_p
         if self.lib.pfm_initialize():
@@ -106,8 +107,8 @@ class Native:
         return [p.desc.decode() for p in self.pmus.values()]
 
     def names_of(self, pmu, config, config1):
-        """Names of PMU's events and masks that together are CONFIG and CONFIG1: none, where no
-        combination is."""
+        """Names of PMU's events and masks that together give CONFIG and CONFIG1; none if no
+        combination does."""
         number = self.pmus[pmu].first_event
         wanted = config1 or config >> 8
         while number != -1:
@@ -218,7 +219,7 @@ class Arm64:
 
 
 def load_all(paths):
-    """The libraries at PATHS, and this machine's own where it has one, in this order."""
+    """The libraries at PATHS, and then this machine's own if it has one."""
     out = []
     for path in paths:
         with open(path, "rb") as f:
