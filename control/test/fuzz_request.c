@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: whatever parses is canonical, so formatting gives the same bytes; the small
- * parsers beside it do not crash. clang -fsanitize=fuzzer,address,undefined; seeds: corpus/request.
+ * libFuzzer target: what parses is canonical, so formatting it gives the same bytes; the parsers of
+ * single values do not crash. clang -fsanitize=fuzzer,address,undefined; seeds: corpus/request.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 
 static int listener;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *cpus = "0-3"; /* of the container; NULL: nodeosd fails */
+static const char *cpus = "0-3"; /* CPUs of the container; NULL: nodeosd fails */
 static unsigned asked;
 
 static void *serve(void *arg)

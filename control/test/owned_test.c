@@ -3,8 +3,10 @@
 
 #include "base/test/tap.h"
 
-/* Two step containers of one name, which all containers from options have, and a container of the
- * job plan. */
+/*
+ * Two step containers with the name that all containers from options have, and a container of the
+ * job plan.
+ */
 static struct ledger_job *make_job(uint32_t id)
 {
 	static const char *const name[] = { "sim", "step", "step" };
@@ -34,7 +36,7 @@ static struct ledger_job *make_job(uint32_t id)
 	return job;
 }
 
-/* A request to resize the container NAME, of step STEP unless -1. */
+/* A request to resize the container NAME, with step STEP unless STEP is -1. */
 static struct ask ask_for(const char *name, int step)
 {
 	struct ask a = { .operation = ASK_RESIZE,
@@ -53,7 +55,7 @@ static int find(struct owned *o, const struct node_state *s, const char *name, c
 	return owned_find(o, s, &a, cgroup, err);
 }
 
-/* The step whose container NAME is found for a caller in CGROUP; 99: the job's; -1: none. */
+/* The step of the container NAME that a caller in CGROUP finds; 99: the job plan's; -1: none. */
 static int step_of(const struct node_state *s, const char *name, const char *cgroup)
 {
 	struct errbuf err = { 0 };
@@ -78,7 +80,7 @@ static bool refused(const struct node_state *s, const struct ask *a, const char 
 	return rc < 0 && strncmp(err.text, text, strlen(text)) == 0;
 }
 
-/* Containers with a named step, and without one. */
+/* Requests that name a step, and requests without one. */
 static void by_step(const struct node_state *s)
 {
 	struct ledger_job *job = s->job[0];
@@ -171,7 +173,7 @@ static void many(void)
 	ledger_job_free(job);
 }
 
-/* A found container stays the same one, although others have its name now. */
+/* A later look finds the same container, although others have its name now. */
 static void again(const struct node_state *s)
 {
 	struct ledger_job *job = s->job[0];

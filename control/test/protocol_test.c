@@ -212,8 +212,10 @@ static void back(void)
 	}
 }
 
-/* The other side: answers every client with TEXT, and keeps its request; it turns some clients away
- * before, as systemd does. */
+/*
+ * The server's side: answers every client with TEXT, and keeps its request; before that it turns
+ * some clients away, as systemd does.
+ */
 struct other {
 	int fd;
 	const char *text;
@@ -233,7 +235,7 @@ static void *answer(void *arg)
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	for (; o->turn_away; o->turn_away--) {
 		fd = accept(o->fd, NULL, NULL);
-		/* close at once, or after the client has sent */
+		/* close at once, or when the client has sent its request */
 		usleep(o->turn_away % 2 ? o->slow : 0);
 		close(fd);
 	}

@@ -94,7 +94,7 @@ static void limits(void)
 	   "bind_time_start: binding and undoing together take less time than a launch waits");
 }
 
-/* Both groups share one limit, which ends when the first is bound. */
+/* Both groups share one limit, which passes while the first is being bound. */
 static void two_groups(void)
 {
 	struct rank_group one = group_of(1), two = group_of(2);
@@ -132,7 +132,7 @@ static void two_groups(void)
 	rank_group_free(&two);
 }
 
-/* Without time for an undo, bound ranks stay, and are named. */
+/* Without time for an undo, ranks that are bound already stay so, and the error names them. */
 static void late_undo(void)
 {
 	struct rank_group g = group_of(3);
@@ -154,7 +154,7 @@ static void late_undo(void)
 	rank_group_free(&g);
 }
 
-/* A rank with so many threads that the time ends between two of them. */
+/* A rank with so many threads that the time limit passes between two of them. */
 static void late_thread(void)
 {
 	struct rank_group g = group_of(4);
