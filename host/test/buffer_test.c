@@ -174,7 +174,7 @@ static void sources(void)
 	   "buffer_source_open: the message about a character device");
 }
 
-/* Wait until PATH is gone: a sweep does not wait for the processes that take buffers down. */
+/* Wait until PATH is gone: a sweep does not wait for the processes that remove buffers. */
 static int gone(const char *path)
 {
 	const struct timespec step = { 0, 10000000 };
@@ -199,7 +199,7 @@ static void entry(char *path, const char *cgroup, uint64_t inode, unsigned index
 	*strrchr(path, '/') = '\0';
 }
 
-/* Directories of buffers, without mounts: which of them a sweep removes. */
+/* Directories of buffers, without mounts: which of them does a sweep remove? */
 static void sweep(void)
 {
 	char state[128], path[BUFFER_PATH_MAX], name[320], empty[300], odd[300];
@@ -286,7 +286,7 @@ static void sweep(void)
 
 int main(void)
 {
-	alarm(120); /* the test has a time limit in case that a wait has none */
+	alarm(120); /* a time limit for the test, in case a wait has none */
 	scratch_make();
 	sources();
 	sweep();

@@ -26,7 +26,7 @@ static void note(const char *path, pid_t pid, void *arg)
 	snprintf(text + len, 256 - len, "%s %d;", strrchr(path, '/') + 1, (int)pid);
 }
 
-/* Every process whose memory nodes change with those of "user". */
+/* Every process whose memory nodes change with those of the directory "user". */
 static void below(void)
 {
 	static const char user[] = JOB "/step_9/user";
@@ -124,7 +124,7 @@ static void sets(void)
 	is_int((long long)cgroup_inode(root, "b"), 0, "cgroup_inode: 0 for a missing directory");
 }
 
-/* Each of several slurmds on a host has a scope. */
+/* Each of several slurmds on one host has a scope of its own. */
 static void nodes(void)
 {
 	ok(cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n1"),

@@ -60,7 +60,7 @@ static void answers(void)
 	       "conf_allow_check: refuses a user outside the list at submission, too");
 }
 
-/* SAID: the database's part of the message. */
+/* SAID: the part of the message about the database. */
 static void no_answer(const char *name, const char *said)
 {
 	struct errbuf err;
@@ -92,7 +92,7 @@ static void away(void)
 
 int main(void)
 {
-	alarm(120); /* the test has a time limit in case that a wait has none */
+	alarm(120); /* a time limit for the test, in case a wait has none */
 	answers();
 	database = FAILS;
 	no_answer("an error", "Input/output error");

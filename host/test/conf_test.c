@@ -305,7 +305,7 @@ static char *slurp(const char *name)
 	return text;
 }
 
-/* The installed file changes nothing, and its commented keys have the table's defaults. */
+/* The installed file changes nothing; its keys are comments that show the table's defaults. */
 static void installed_file(void)
 {
 	char *text = slurp("etc/nodeos.conf");
@@ -425,7 +425,7 @@ static void generated_table(void)
 	free(want);
 }
 
-/* The text for allow_NAME of isolators that are one number: none of them is special. */
+/* The text for allow_NAME of the isolators that are one number, which is the same for all. */
 static void generated_numbers(void)
 {
 	char *want = NULL;
@@ -530,7 +530,7 @@ static void refuse_file(const char *path, uid_t owner, const char *says)
 	   "conf_load: refuses a file: %s", err.text);
 }
 
-/* Images that nodes share have links in /etc. */
+/* Images that several nodes share have symbolic links in /etc. */
 static void links(const char *dir, const char *path, const char *link)
 {
 	char sub[80], inner[96];

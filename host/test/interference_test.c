@@ -35,8 +35,10 @@ static void irq(unsigned number, const char *handler, const char *effective, con
 	scratch_dir(sub);
 }
 
-/* fs/proc/array.c: the name in brackets, then the state, six numbers, the flags, twelve numbers and
- * the start. */
+/*
+ * The format of fs/proc/array.c: the name in brackets, then the state, six numbers, the flags,
+ * twelve numbers and the start.
+ */
 static void thread(unsigned pid, const char *comm, unsigned flags, const char *cpus)
 {
 	char dir[64], text[512];
@@ -66,10 +68,11 @@ static void make_node(void)
 	irq(27, "old", NULL, "2-5\n"); /* a kernel without effective affinities */
 	irq(28, "eth0-rx", "3\n", "0-7\n");
 	scratch_dir("proc/irq/28/eth0-tx");
-	irq(29, "late", "\n", "3\n"); /* not started yet: its requested affinity counts */
+	/* an interrupt that is not started yet: its requested affinity counts */
+	irq(29, "late", "\n", "3\n");
 	irq(30, "\033[2Jx", "2\n", "2\n");
 	irq(31, "broken", "what is this\n", "7,x\n");
-	scratch_dir("proc/irq/32"); /* the IRQ is gone, its directory not yet */
+	scratch_dir("proc/irq/32"); /* an IRQ that has ended, while its directory still exists */
 	scratch_dir("proc/irq/33/effective_affinity_list");
 	for (unsigned cpu = 0; cpu < 8; cpu++) {
 		char name[32];
@@ -81,9 +84,11 @@ static void make_node(void)
 		thread(200 + cpu, name, KTHREAD | PINNED, path);
 	}
 	thread(300, "kworker/u16:1", KTHREAD | PINNED, "0-7\n"); /* runs on any CPU */
-	thread(301, "rcu_preempt", KTHREAD, "2\n"); /* not bound: it can be moved */
+	/* a thread that is not bound: it can be moved */
+	thread(301, "rcu_preempt", KTHREAD, "2\n");
 	thread(302, "irq/24-nvme", KTHREAD | PINNED, "2\n");
-	thread(303, "ksoftirqd/2", PINNED, "2\n"); /* a user's program of this name */
+	/* a user's program with the name of a kernel thread */
+	thread(303, "ksoftirqd/2", PINNED, "2\n");
 	thread(304, "a) S 2 (b", KTHREAD | PINNED, "3\n");
 	thread(305, "gone", KTHREAD | PINNED, NULL);
 	thread(306, "odd", KTHREAD | PINNED, "2-\n");

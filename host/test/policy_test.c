@@ -93,7 +93,7 @@ static void priorities(void)
 	   "policy_is_realtime: false for hpc and unset");
 }
 
-/* Runs in a child: a process without rights cannot leave idle again. */
+/* Runs in a child: a process without rights cannot leave the policy "idle" again. */
 static void apply_idle(void)
 {
 	pid_t child = fork();
