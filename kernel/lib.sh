@@ -87,7 +87,7 @@ apply_series () {
 	done
 }
 
-# Name the options that Kconfig drops in silence since it cannot satisfy them. Of an option in
+# Print the options that Kconfig drops silently because it cannot satisfy them. For an option in
 # several fragments, the last line counts.
 check_config () {
 	local tree=$1 line option missing=()

@@ -71,8 +71,8 @@ def nodes_in(words):
 
 
 class Machine:
-    """Nodes with MEMORY (MiB each) on QEMU's q35; LOW MiB below 4 GiB;
-    DIST between sockets, a matrix or None; CPUS of each node, THREADS a core."""
+    """A machine: nodes with MEMORY (MiB each) on QEMU's q35; LOW MiB of it below 4 GiB; DIST
+    between sockets, a matrix or None; CPUS of each node, THREADS per core."""
 
     def __init__(
         self, name, memory, low=1024, dist=None, cpus=None, slit=True, extra=(), threads=1
@@ -134,7 +134,8 @@ TWO = Machine("two sockets", [4096, 4096])
 TWO_EACH = Machine("two sockets of two CPUs", [2048, 2048], cpus=[2, 2])
 ODD = Machine("two sockets that do not meet at a GiB", [2304, 2560])
 ONE = Machine("no SRAT", [4096], slit=False)
-# an AMD CPU (as QEMU's) without a node of its own goes to the node with its last cache's number
+# an AMD CPU (QEMU's is one) without a node of its own goes to the node with the number of its last
+# cache
 PACKAGES = Machine("no SRAT, two packages", [4096], slit=False, cpus=[1, 1])
 FOUR = Machine(
     "four nodes as with SNC",
@@ -161,8 +162,8 @@ SMT = Machine("two threads a core", [2048, 2048], cpus=[2, 2], threads=2)
 
 class Boot:
     """A guest's output. MISTAKES: its kernel complains on purpose. WHEN: a line to wait for, and
-    the commands that QEMU's monitor then gets. ACCEL: QEMU's arguments, unless one thread a
-    processor. LIMIT: seconds until the guest is killed.
+    the commands that QEMU's monitor then gets. ACCEL: arguments of QEMU instead of one thread for
+    each processor. LIMIT: seconds until the guest is killed.
     """
 
     all = []
@@ -178,8 +179,8 @@ class Boot:
         limit=600,
     ):
         self.machine, self.append, self.mistakes = machine, append, mistakes
-        # la57: identify_cpu() of stock clears all features for a moment; an interrupt then looks
-        # memory up in KASAN's shadow of four levels ("wild")
+        # la57: for a moment, stock's identify_cpu() clears all features; an interrupt at that time
+        # uses KASAN's shadow of four levels ("wild")
         args = [
             "qemu-system-x86_64",
             *accel,
@@ -368,7 +369,7 @@ PLAIN = {}
 
 
 def plain(machine):
-    """A Boot of the machine without fgmn=: the memory before it is divided."""
+    """A Boot of the machine without fgmn=, which shows the memory before it is divided."""
     if machine.name not in PLAIN:
         PLAIN[machine.name] = Boot(machine, "quiet")
     return PLAIN[machine.name]
@@ -526,10 +527,10 @@ def judge(b, want):
 
 
 def group_refused():
-    """Messages with known answers; the nodes are as without fgmn=."""
+    """Refused parameters, whose messages are known; the nodes are as without fgmn=."""
     low = sum(
         max(0, (min(end, 4 << 30) >> 20) - -(-start >> 20)) for start, end in ram(plain(TWO))
-    )  # whole MiB of each range
+    )  # MiB of each range, rounded to whole ones
     refused = (
         ("fgmn=0:2.6G", "@3: decimals are not supported, use 2662M"),
         ("fgmn=0:22x", "@5: size expected after 'x'"),
@@ -792,7 +793,7 @@ def group_without():
 
 
 def group_checks():
-    """The checks and schedulers of the variants work."""
+    """The checks and schedulers of the debugging variants work."""
     if "CONFIG_LKDTM=y" in CONFIG:
         for mistake, report in (
             ("WARNING", "WARNING: .*lkdtm_WARNING"),
@@ -833,7 +834,7 @@ def group_checks():
 
 
 def group_cpus():
-    """CPUs that come and go belong to homes."""
+    """CPUs that go offline and come back belong to homes."""
     b = Boot(TWO_EACH, "fgmn=all:2x512M maxcpus=1 do=cpus:1")
     same(judge(b, {0: [512] * 2, 1: [512] * 2}), [], "maxcpus=1: nodes and blocks are right")
     same(
@@ -860,7 +861,7 @@ PIECES = Machine("two sockets, the first below 4 GiB", [2048, 2048], low=2048)
 
 
 def scenes(b):
-    """The effects of the patches after the division itself, in words."""
+    """What the patches change apart from the division itself, in words."""
     found = {}
     found["NUMA balancing"] = b.file["/proc/sys/kernel/numa_balancing"].strip()
     found["hugepages=128"] = [sum(b.pools().values()), *b.pools()]
@@ -944,8 +945,8 @@ def group_before_after():
 
 
 # Domains 2 and 3 have neither memory nor CPUs when the machine starts. QEMU's SRAT assigns the
-# range for added memory to the last one, which becomes node 2; the tables lack domain 2, so its
-# memory goes to node 0 on any kernel.
+# range for added memory to the last domain, 3, which becomes node 2; the tables lack domain 2, so
+# memory added there goes to node 0 on any kernel.
 GROW = Machine("two sockets, memory to be added", [2048, 2048])
 GROW.args[GROW.args.index("-m") + 1] += ",slots=2,maxmem=8G"
 GROW.args += ["-numa", "node,nodeid=2", "-numa", "node,nodeid=3"]
@@ -1013,7 +1014,7 @@ def group_more(boots):
 
 
 def initramfs(work, programs, files=(), commands=()):
-    """Make the guests' initramfs: init.c, other PROGRAMS by name, each of one source, FILES
+    """Make the guests' initramfs: init.c, other PROGRAMS (a name and one source each), FILES
     unchanged, and COMMANDS of this system in /bin, with their libraries."""
     with tempfile.TemporaryDirectory() as root:
         subprocess.run(

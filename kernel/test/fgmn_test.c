@@ -2,7 +2,7 @@
 /*
  * The parser and planner of the kernel's fgmn= in user space, as the patches have them: the
  * documented messages, random machines and specifications against the rules of a plan, and (as a
- * libFuzzer target) any bytes. fgmn_test [NUMBER [SEED]]: so many random specifications.
+ * libFuzzer target) any bytes. fgmn_test [NUMBER [SEED]]: tests NUMBER random specifications.
  */
 #include <linux/kernel.h>
 
@@ -221,7 +221,7 @@ static int random_machine(void)
 	return nodes;
 }
 
-/* The request of one group for each of its nodes, as written. */
+/* The request of one group, as written, for each node of the group. */
 struct asked {
 	unsigned count, percent;
 	unsigned long mib;
@@ -414,10 +414,8 @@ static void judge(const struct fgmn_options *opt, int nodes)
 									  4096UL),
 							      end = range[i][r].end;
 
-						for (unsigned b = first; b < k; b++) /* blocks stand
-											at the top
-											of a range
-										      */
+						/* blocks are at the top of a range */
+						for (unsigned b = first; b < k; b++)
 							if (blocks[b].start >= range[i][r].start &&
 							    blocks[b].start < end)
 								end = blocks[b].start;
@@ -460,7 +458,7 @@ static void random_ones(unsigned long number)
 			      "a valid text is refused only for lack of room");
 			refused++;
 		}
-		/* the text with some bytes changed: a refusal names a place inside of it */
+		/* the text with some bytes changed: a refusal must name a place inside of it */
 		strcpy(copy, text);
 		for (unsigned long k = 1 + rnd(3); k > 0; k--)
 			copy[rnd(strlen(copy))] = odd[rnd(sizeof(odd) - 1)];

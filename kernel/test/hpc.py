@@ -51,7 +51,8 @@ def tests(machines, config):
 
 
 def judge(b, name, may_skip=()):
-    """Pass a guest program's TAP on; it may skip only tests that begin with one of MAY_SKIP."""
+    """Pass on the TAP of a guest's program, which may skip only tests that begin with one of
+    MAY_SKIP."""
     lines = re.findall(r"^(ok|not ok) \d+ (.*)\n((?:# got.*\n)?)", b.after, re.M)
     for word, what, got in lines:
         skip = what.removeprefix("# SKIP ") if what.startswith("# SKIP ") else None

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stress SECONDS SEED: many processes that do to themselves and to each other, at random, what
- * SCHED_HPC has to bear: policies, affinity, priorities, fork, exec, threads, PI mutexes, cgroups,
- * cpuset partitions, core scheduling, signals, death; one more turns CPUs off and on, but CPUs 0
- * to 3 stay on.
+ * stress SECONDS SEED: many processes that change themselves and each other at random, in all ways
+ * that SCHED_HPC must survive: policies, affinity, priorities, fork, exec, threads, PI mutexes,
+ * cgroups, cpuset partitions, core scheduling, signals, death; one more turns CPUs off and on, but
+ * CPUs 0 to 3 stay on.
  *
  * Meanwhile a fair process on each CPU must go on (the guard), and two HPC tasks that no process
  * touches must stay in place. No process may be left at the end. TAP on stdout.
@@ -36,8 +36,8 @@
 #define LOCKS 3
 #define CPUS_MAX 64
 #define STAYS 4 /* CPUs that are never turned off */
-#define STEADY 2 /* of these, with HPC tasks that no process touches: CPUs 2 and 3 */
-#define PATIENCE 60 /* each fair task must run at least once in so many seconds */
+#define STEADY 2 /* of CPUs 0 to 3, those with HPC tasks that no process touches: CPUs 2 and 3 */
+#define PATIENCE 60 /* each fair task must run at least once in this many seconds */
 
 enum {
 	POLICY,
@@ -73,7 +73,7 @@ static const int weight[OPS] = {
 	[COOKIE] = 3,  [LOOK] = 5,	[YIELD] = 8, [SLEEP] = 9,   [SPIN] = 7
 };
 
-/* of sched_setattr(2); the C library has none */
+/* the argument of sched_setattr(2), which the C library does not declare */
 struct attr {
 	unsigned int size, policy;
 	unsigned long long flags;
@@ -156,7 +156,7 @@ static void count(int what, bool good)
 	atomic_fetch_add(good ? &sh->done[what] : &sh->refused[what], 1);
 }
 
-/* The pid of a random worker, or the caller's. */
+/* The pid of a random worker, or of the caller. */
 static pid_t someone(void)
 {
 	return rnd(2) ? 0 : atomic_load(&sh->pid[rnd(WORKERS)]);
@@ -324,8 +324,10 @@ static void look(void)
 
 static void operation(int what)
 {
-	/* never isolated: its writer holds cpuset_mutex and waits for kthreadd, whose fork() waits
-	 * for a task that moves and needs the mutex */
+	/*
+	 * never "isolated": the writer then holds cpuset_mutex and waits for kthreadd, whose fork()
+	 * waits for a moving task, which needs the mutex
+	 */
 	static const char *const partition[] = { "member", "root" };
 	char path[64], text[512];
 	cpu_set_t set;
@@ -367,8 +369,10 @@ static void operation(int what)
 	case MOVE:
 		hold(&sh->phase);
 		snprintf(text, sizeof(text), "%d", someone());
-		/* stock warns when a task comes back to the root whose own affinity has no online
-		 * CPU */
+		/*
+		 * stock warns when a task returns to the root cgroup and its own affinity has no
+		 * online CPU
+		 */
 		if (rnd(3) == 0 && atomic_load(&sh->all_cpus))
 			snprintf(path, sizeof(path), "/cg/cgroup.procs");
 		else
@@ -435,7 +439,7 @@ static void on_cpu(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A fair task of one CPU. While that CPU is off, it runs elsewhere. */
+/* A fair task bound to one CPU. While that CPU is offline, the task runs elsewhere. */
 static void canary(int cpu)
 {
 	while (!atomic_load(&sh->stop)) {
@@ -475,8 +479,8 @@ static void turn_on(void)
 }
 
 /*
- * CPUs go and come for some seconds, then partitions do. Both at a time make stock 6.12 warn in
- * cpuset.c, and hang, with any tasks (seen with this program).
+ * For some seconds CPUs go offline and come back, then partitions come and go. Both at once make
+ * stock 6.12 warn in cpuset.c, and hang, with any tasks (seen with this program).
  */
 static void hotplug(void)
 {
@@ -568,8 +572,10 @@ static void start_hotplug(int unused)
 	hotplug();
 }
 
-/* Replace dead workers and continue stopped ones until END. Returns the longest silence of a CPU,
- * in seconds. */
+/*
+ * Replace dead workers and continue stopped ones until END. Returns the longest time for which a
+ * CPU's fair task did not run, in seconds.
+ */
 static double conduct(double end)
 {
 	double heard[CPUS_MAX], longest = 0, told = now();

@@ -85,7 +85,7 @@ static void list(const char *directory, const char *begin, const char *file)
 		closedir(d);
 }
 
-/* Print the kernel's log from warnings up: the console lacks those after the start. */
+/* Print the kernel's warnings and errors: the console does not show those after the boot. */
 static void show_complaints(void)
 {
 	int size = klogctl(10 /* size of the buffer */, NULL, 0), n = 0;
@@ -180,7 +180,7 @@ static char *touch(size_t size)
 	return p;
 }
 
-/* Runs on the first CPU, which fixes the local node. */
+/* Stay on the first CPU, which determines the local node. */
 static void stay(void)
 {
 	cpu_set_t cpu;
@@ -261,8 +261,8 @@ static void ask_for(const char *block, size_t size, const char *who, pid_t sleep
 }
 
 /*
- * A task bound to BLOCK needs more than the block has, beside a task elsewhere with SIZE MiB, more
- * than the whole block. Print which one dies.
+ * A task bound to BLOCK needs more memory than BLOCK has; another task has SIZE MiB elsewhere, more
+ * than the whole block. Print which task dies.
  */
 static void exhaust(const char *elsewhere, const char *block, unsigned long size)
 {
@@ -271,8 +271,10 @@ static void exhaust(const char *elsewhere, const char *block, unsigned long size
 	ask_for(block, 2048 * MIB, "large", sleeper("system", NULL, size * MIB));
 }
 
-/* Two tasks bound to BLOCK, of SIZE MiB: one has 5/8 of it and sleeps, the other needs a half.
- * Print which one dies. */
+/*
+ * Two tasks of SIZE MiB are bound to BLOCK: one has 5/8 of its memory and sleeps, the other needs
+ * half. Print which task dies.
+ */
 static void starve(const char *block, unsigned long size)
 {
 	make_group("job", block);
@@ -289,8 +291,8 @@ static int node_of(void *page)
 }
 
 /*
- * A task with a page of its own and a shared page moves from ELSEWHERE into a cpuset that has
- * BLOCK only. Print the nodes of both pages.
+ * A task with a private page and a shared page moves from ELSEWHERE into a cpuset that has only
+ * BLOCK. Print the nodes of both pages.
  */
 static void drag(const char *elsewhere, const char *block)
 {
@@ -305,7 +307,7 @@ static void drag(const char *elsewhere, const char *block)
 
 		enter_group("from");
 		shared[0] = 1;
-		/* a second process that maps it */
+		/* a second process that maps the shared page */
 		pid = fork();
 		if (pid == 0) {
 			shared[0] = 2;
@@ -325,7 +327,7 @@ static void drag(const char *elsewhere, const char *block)
 	waitpid(pid, NULL, 0);
 }
 
-/* Print where an unbound task's memory comes from when the CPU's own node is full. */
+/* Print the nodes of an unbound task's memory when the CPU's own node is full. */
 static void spill(void)
 {
 	pid_t pid = fork();
@@ -406,15 +408,17 @@ static void make_mistake(const char *name)
 	printf("mistake %s %d\n", name, put("/sys/kernel/debug/provoke-crash/DIRECT", name));
 }
 
-/* Print whether a task may have a core scheduling cookie, which keeps others off the sibling
- * thread. */
+/*
+ * Print whether a task may have a core scheduling cookie, which keeps other tasks off the sibling
+ * thread.
+ */
 static void core_scheduling(void)
 {
 	printf("core scheduling %d\n",
 	       prctl(62 /* PR_SCHED_CORE */, 1 /* create */, 0, 0, 0) < 0 ? -errno : 0);
 }
 
-/* Give the kernel a BPF program to compile, which stays until this program ends. */
+/* Let the kernel compile a BPF program, which stays until this program ends. */
 static void attach_filter(void)
 {
 	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0xffff);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * quiet SECONDS CPU: counts the kernel's own work on CPU while a program there computes, faults
- * pages in, makes and removes a cgroup. CPU 1 wakes a program of the default class that is pinned
- * to CPU each 2.5 s, when the guard rests; another one on CPU 1 only watches a file, on and off.
- * First under SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls of
- * functions (kprobes), interrupts of dl_server_start() and of wakeups, callbacks of SRCU on the
- * next CPU, timer interrupts.
+ * pages in, makes and removes a cgroup. A program on CPU 1 wakes a program of the default class
+ * that is pinned to CPU every 2.5 s, when the guard is not active; another program on CPU 1 only
+ * watches a file, on and off. First under SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY
+ * WHAT COUNT": calls of functions (kprobes), interrupts of dl_server_start() and of wakeups,
+ * callbacks of SRCU on the next CPU, timer interrupts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -54,7 +54,7 @@ static void on_cpu(int cpu)
 		printf("sched_setaffinity: %s\n", strerror(errno));
 }
 
-/* Interrupts of the CPU: a line is NAME, as "RES:", and a number for each CPU */
+/* Return the interrupts of the CPU: a line is NAME, such as "RES:", and a number for each CPU. */
 static unsigned long interrupts(const char *name)
 {
 	char line[1024], *at;
@@ -127,7 +127,7 @@ static unsigned long lines_with(const char *file, const char *text, const char *
 	return n;
 }
 
-/* Calls by the woken fair program itself do not count. */
+/* Count calls, except those by the woken fair program itself. */
 static void count_calls(const char *name, pid_t fair)
 {
 	char file[64], its[32], call[64];

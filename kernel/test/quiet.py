@@ -83,8 +83,8 @@ def main():
                 f" {after.get((policy, name), ''):>5}"
             )
     for name in (n for n in NAMES if n not in ELSEWHERE):
-        # under other policies the kernel does all of this, except that the patches spare them the
-        # reschedule, too, and that the waker shares the cache
+        # under SCHED_FIFO the kernel does all of this, except for reschedules, which the patches
+        # avoid there, too, and wakeups, as the waker shares the cache
         ok(
             name in ("reschedules", "wakeups") or after.get(("fifo", name), 0) > 0,
             f"{name}: the counter works under SCHED_FIFO",
@@ -118,7 +118,7 @@ def main():
         f"# with nohz_full=2: {full.get(('fifo', 'ticks'))} timer interrupts under SCHED_FIFO,"
         f" {full.get(('hpc', 'ticks'))} under SCHED_HPC"
     )
-    # there remain the guard's own timer, and the tick while it lets the fair task run
+    # what remains is the guard's own timer, and the tick while the guard lets the fair task run
     ok(
         full.get(("hpc", "ticks"), 1 << 30) < after.get(("hpc", "ticks"), 0) / 10,
         "nohz_full stops the tick of a lone HPC task",

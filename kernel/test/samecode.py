@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compare the code and data of the object files below two directories.
 
-samecode.py [--cross PREFIX] OLD NEW [FILE:NAME]...: a FILE of either directory that is not alike in
-both must differ in the functions and variables NAME only. Traces of line numbers do not count:
-debugging sections, the table of warnings. Prints each object that differs and in what, and how many
-are alike; exits 1 when one differs in more than NAME. Needs binutils.
+samecode.py [--cross PREFIX] OLD NEW [FILE:NAME]...: a FILE that differs between the directories may
+differ only in the functions and variables NAME. Line numbers do not count: debugging sections, the
+table of warnings. Prints how many objects are equal, and each other object with its differences;
+exits 1 when one differs in more than NAME. Needs binutils.
 """
 
 import os
@@ -76,7 +76,7 @@ class Elf:
         return self.data[s["at"] + start : s["at"] + (s["size"] if size is None else start + size)]
 
     def place(self, section, offset):
-        """A place in a section by the symbol there instead of by number."""
+        """A place in a section, by the symbol there instead of a number."""
         s = self.sections[section]
         if s["flags"] & SHF_STRINGS:
             return repr(self.word(s["at"] + offset)) if offset < s["size"] else s["name"]
@@ -130,12 +130,12 @@ class Elf:
 
 
 def plain(name):
-    """NAME without the number that the compiler adds to static variables of one name."""
+    """NAME without the number that the compiler adds to static variables with the same name."""
     return re.sub(r"\.\d+$", "", name)
 
 
 def functions(path, elf):
-    """Map of function names to instructions, with places by name."""
+    """Map of function names to instructions, in which places are written by name."""
 
     def target(match):
         kind, section, offset = match.group(1), match.group(2), int(match.group(3) or "0", 16)
@@ -205,7 +205,7 @@ def layout(elf):
 
 
 def differences(old, new):
-    """Names of functions and variables in which two objects differ; none when they are alike."""
+    """Names of functions and variables in which two objects differ; none when they are equal."""
     with open(old, "rb") as a, open(new, "rb") as b:
         if a.read() == b.read():
             return set()

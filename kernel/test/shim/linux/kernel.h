@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's helpers that the pure part of FGMN uses, in user space. */
+/* The kernel's helpers that the pure part of FGMN uses, for user space. */
 #ifndef SHIM_LINUX_KERNEL_H
 #define SHIM_LINUX_KERNEL_H
 
