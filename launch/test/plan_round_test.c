@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When a step checks whether its job may have its containers, and how it goes on when the ledger
- * does not take its entry. */
+/*
+ * A step checks when its containers are made whether its job may have them, and goes on when the
+ * ledger cannot take its entry.
+ */
 #include <inttypes.h>
 
 #include "base/test/tap.h"
@@ -54,7 +56,7 @@ static void make_helper(void)
 	chmod(helper, 0700);
 }
 
-/* Steps live as long as slurmstepd. */
+/* Steps that live as long as this process, as in slurmstepd. */
 static struct step *step[32];
 static unsigned n_steps;
 
@@ -91,7 +93,7 @@ static struct step *new_step(const struct ledger_job *job, const char *container
 	return *s;
 }
 
-/* Plan S in the job's directory. *NOTED: the ledger then has the step. */
+/* Plan S in the job's directory. *NOTED: whether the ledger has the step afterwards. */
 static int plan(struct step *s, const struct ledger_job *job, bool *noted, struct errbuf *err)
 {
 	static struct node_view v;
@@ -153,7 +155,10 @@ static struct ledger_job *write_job(const char *dir, unsigned n, bool planned, c
 	return job;
 }
 
-/* Plan one step under a key for accounts; the request is the job's, or (OF_STEP) the step's own. */
+/*
+ * Plan one step under a key that lists accounts; the request is the job's, or (OF_STEP) the step's
+ * own.
+ */
 static int plan_one(const struct ledger_job *job, bool of_step, struct errbuf *err)
 {
 	struct step *s = new_step(job, "sim");
@@ -275,7 +280,7 @@ static void full(void)
 	ledger_job_free(job);
 }
 
-/* A directory is in the place of the new entry. */
+/* A directory has the name of the new entry's file. */
 static void unwritable(void)
 {
 	struct ledger_job *job = write_job("unwritable", 1, false, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Advice behind a refusal of the planner: its code selects it, no word of its text does. */
+/* Advice after a refusal of the planner: the code selects it, and no word of the text does. */
 #include "launch/prepare_impl.h"
 
 #include <stdlib.h>
@@ -135,7 +135,7 @@ static void check(const struct advice_case *c, const char *text)
 	is_int(err.code, (int)c->code, "prepare_say_what_there_is, %s: keeps the code", c->name);
 }
 
-/* For other refusals, more CPUs and memory nodes are no help. */
+/* For other refusals, more CPUs and memory nodes would not help. */
 static void no_advice(void)
 {
 	struct advice_case c = {
@@ -159,7 +159,7 @@ static void no_advice(void)
 	}
 }
 
-/* Without any free CPU, the reason is the message. */
+/* Without any free CPU, the message is the reason. */
 static void none_free(void)
 {
 	struct advice_case c = { .of_step = true };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks wait in step_show() for slurmstepd, while it lives. */
+/* Ranks wait in step_show() for slurmstepd, as long as it lives. */
 #include "launch/step_impl.h"
 
 #include <poll.h>
@@ -103,12 +103,12 @@ static const char *killed_before(bool failing)
 	waitpid(stepd, NULL, 0);
 	if (read(number[0], &rank, sizeof(rank)) != sizeof(rank) || rank <= 0)
 		abort();
-	close(gone[1]); /* the rank has another parent now */
+	close(gone[1]); /* the rank's parent has ended, so it has another parent now */
 	wait_for_rank(told[0], rank, text, sizeof(text));
 	return text;
 }
 
-/* The step fails while the rank waits and slurmstepd lives. */
+/* The step fails while the rank waits and slurmstepd still lives. */
 static void failed_meanwhile(void)
 {
 	char text[sizeof(((struct errbuf *)0)->text)];

@@ -29,7 +29,7 @@ static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struc
 	return 0;
 }
 
-static unsigned *lookups; /* shared with the process that makes them */
+static unsigned *lookups; /* in memory shared with the process that looks up */
 
 /* Replaces the C library's. */
 int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, struct passwd **found)
