@@ -90,7 +90,10 @@ static void checks(void)
 	       "choice_check_ranks: one name for all ranks passes");
 }
 
-/* Random maps, written as ranges and parsed, give every rank the container of a plain array. */
+/*
+ * Random maps, written as ranges and parsed, must give every rank the same container as a plain
+ * array.
+ */
 static void property(void)
 {
 	static const char *const name[] = { "a", "b", "none" };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: a manifest that loads makes a valid request that fits and is the same after its
- * trip as text. A refused one gets one printable line with a position, never from json-c: the scan
- * must be the stricter of the two.
- * clang -fsanitize=fuzzer,address,undefined; seeds: corpus/manifest.
+ * libFuzzer target: a manifest that loads makes a valid request that fits and is the same after
+ * formatting and parsing. A refused manifest gets one printable line with a position; that line is
+ * never json-c's, as the scan must be stricter. clang -fsanitize=fuzzer,address,undefined; seeds:
+ * corpus/manifest.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -477,7 +477,7 @@ static void whole_lines(void)
 	   "manifest_load: a long reason fits after a long name: %s", err.text);
 }
 
-/* A text without meaning, of the largest size, is refused with one line within 2 s. */
+/* A text without meaning, as large as possible, is refused with one line within 2 s. */
 static void check_nonsense(const char *what, const char *text, size_t len)
 {
 	clock_t start = clock();
@@ -601,7 +601,7 @@ static void examples(void)
 	}
 }
 
-/* A manifest of Argo's node resource manager from before it renamed powerpolicy to power. */
+/* A manifest of an Argo node resource manager that still calls "power" "powerpolicy". */
 static void older_argo(void)
 {
 	const char *top = getenv("NODEOS_SOURCE");

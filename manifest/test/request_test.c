@@ -297,7 +297,7 @@ static void limits(void)
 						     .read_only = true };
 		memset(c->dimmap.source, '/', 1);
 		memset(c->dimmap.source + 1, 'y', sizeof(c->dimmap.source) - 2);
-		/* the sources of two containers must differ */
+		/* the sources of the two containers must differ */
 		c->dimmap.source[1] = c->name[0];
 		c->dimmap.source[2] = c->name[1];
 		for (unsigned k = 0; request_ignored_name[k]; k++)
@@ -543,7 +543,7 @@ static void unknown_field(void)
 	   "request_parse: the message about a bad value");
 }
 
-/* All ignored isolators at once are the longest value except for a path. */
+/* All ignored isolators together are the longest value, apart from a path. */
 static void all_ignored(void)
 {
 	static struct request r = { .n = 1, .container = { { .name = "a" } } };
