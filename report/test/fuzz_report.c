@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: arbitrary bytes as a stored report (report --merge) or as one from a node
+ * libFuzzer target: arbitrary bytes as a stored report (report --merge) or as a report from a node
  * (--all-nodes). The output for an accepted report has no control characters in any form; its JSON
  * is accepted again, and gives the same output. Seeds: corpus/report.
  */

@@ -7,7 +7,7 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 
-/* The fill of the box whose id ends with _rect, of that kind and number. */
+/* The fill colour of the box whose id ends with _rect, of kind KIND and number NUMBER. */
 static const char *fill_of(const char *svg, const char *kind, unsigned number, char buf[32])
 {
 	char id[64];

@@ -58,7 +58,7 @@ static char *request_of(const char *text)
 	return strdup(text);
 }
 
-/* Add a step with one rank in CGROUP, which is this process. */
+/* Add a step with one rank in CGROUP; the rank is this process. */
 static struct ledger_step *add_step(struct ledger_job *job, uint32_t id, const char *cgroup,
 				    const char *places)
 {
