@@ -81,8 +81,8 @@ static void put_status(void)
 }
 
 /*
- * A child that /proc of the tree presents as a kernel thread; it may run on two CPUs if this
- * process may.
+ * A child that the tree's /proc shows as a kernel thread; it may run on two CPUs if this process
+ * may.
  */
 static void put_thread(void)
 {
@@ -188,14 +188,14 @@ static int reload(struct errbuf *err)
 }
 
 static const char munge_cpus[] = "sys/fs/cgroup/system.slice/munge.service/cpuset.cpus";
-static bool populated; /* munge.service has processes: the kernel refuses an empty cpuset for it */
+static bool populated; /* munge.service has processes: the kernel then refuses an empty cpuset */
 
 static void count(const struct service_item *it, const char *to, void *arg)
 {
 	(void)arg;
 	put_status();
 	if (populated && to && !*to && strcmp(it->name, munge_cpus) == 0)
-		put(munge_cpus, "0-15\n", 0644); /* provision then writes all CPUs */
+		put(munge_cpus, "0-15\n", 0644); /* provision then writes the list of all CPUs */
 }
 
 static void ignore(const struct service_item *it, const char *why, void *arg)
@@ -247,9 +247,8 @@ static int undo(unsigned *changed)
 }
 
 /*
- * Return whether traced PID is about to change something. A write to a file of the kernel does not
- * truncate it, though a plain file is empty between its open and the write: so only the write
- * counts.
+ * Return whether traced PID is about to change something. The open of a kernel file does not
+ * truncate it, but that of a plain file does: so only the write counts as a change.
  */
 static bool changes(pid_t pid, bool *opened)
 {
@@ -476,7 +475,7 @@ static pid_t sleeper(void)
 	return pid;
 }
 
-/* A thread that a daemon makes after provision; it is a child of ours, too. */
+/* A daemon makes a thread after provision; it is a child of ours, too. */
 static void new_thread(const char *before)
 {
 	char path[64], text[128];
@@ -491,7 +490,7 @@ static void new_thread(const char *before)
 	idset_add(&cpus, 0);
 	affinity_set(thread, &cpus, &err);
 	snprintf(path, sizeof(path), "proc/%d/stat",
-		 (int)thread); /* listed below its process only */
+		 (int)thread); /* a thread that is listed below its process only */
 	snprintf(text, sizeof(text),
 		 "%d (worker) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 99 0 0\n", (int)thread);
 	put(path, text, 0444);
@@ -537,7 +536,7 @@ static void remove_irq27(void)
 
 static void killed(const char *before)
 {
-	/* each 7th, unless the variable has another number */
+	/* every 7th change, unless the variable has another number */
 	const char *word = getenv("NODEOS_TEST_EVERY");
 	int every = word ? atoi(word) : 7, n;
 	char when[64];
@@ -573,7 +572,7 @@ static void killed(const char *before)
 	check_undone(before, "undo killed at every change, then completed");
 }
 
-/* Changes of nodeos.conf and accidents between provision and unprovision. */
+/* nodeos.conf changes, and accidents happen, between provision and unprovision. */
 static void meanwhile(const char *before)
 {
 	struct provision p = provision(false);
@@ -684,7 +683,7 @@ static void put_state(char letter, unsigned threads)
 	put("proc/777/stat", text, 0444);
 }
 
-/* A user's process in CGROUP, as /proc shows it; its real uid counts, whatever user it runs as. */
+/* Let /proc show a user's process in CGROUP; its real uid counts, whichever user it runs as. */
 static void put_user(const char *cgroup)
 {
 	char text[256];
@@ -754,7 +753,7 @@ static bool waits(const char *cgroup, const char *uids)
 	return p.waiting;
 }
 
-/* Uids that may be a user's, for whom memory nodes wait. */
+/* Uids that may be a user's, so that memory nodes wait for them. */
 static void accounts(void)
 {
 	static const struct {
@@ -766,7 +765,10 @@ static void accounts(void)
 		{ "", "60000", true },
 		{ "", "60001", true },
 		{ "", "61183", true },
-		/* systemd's, and a package's; the others may be persons' of a directory service */
+		/*
+		 * the first is systemd's, the second a package's; the others may be persons' in a
+		 * directory service
+		 */
 		{ "", "61184", false },
 		{ "", "64045", false },
 		{ "", "61185", true },
@@ -910,7 +912,7 @@ static void logged_in(const char *before)
 	   "provision_apply: memory nodes wait for a process that cannot be read");
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
 
-	/* the process's uid, 1000, is a system account's here */
+	/* the process's uid, 1000, is here one of system accounts */
 	put("etc/login.defs", "# UID_MIN 1\nUID_MIN\t\t  1001\n", 0644);
 	put_user(session);
 	p = provision(false);
@@ -989,7 +991,7 @@ static void users_slice(void)
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	unlinkat(root, on, 0);
 
-	/* provisioned by a version without that line, and a job runs */
+	/* an earlier version without that line has provisioned the node, and a job runs */
 	is_int(apply(false, &changed), 0, "provision_apply: succeeds");
 	unlinkat(root, UNITS_BAR_DROPIN, 0);
 	put_user("/system.slice/slurmstepd.scope/job_1/step_0/user/task_0");
