@@ -37,7 +37,7 @@ static bool ends_in_json(const char *word)
 	return len > 5 && strcmp(word + len - 5, ".json") == 0;
 }
 
-/* Options of srun without a value in the next word, among those used with containers. */
+/* Options of srun without a value, among those used with containers. */
 static bool is_flag(const char *word)
 {
 	return argv_is_option(word, "--async", 4) || argv_is_option(word, "--parsable", 6) ||
@@ -46,8 +46,8 @@ static bool is_flag(const char *word)
 }
 
 /*
- * Can the word behind WORD be the value of an option? Not if WORD is no option, or has its value:
- * "--nodes=1", and "-N1", as no digit is the letter of an option.
+ * Can the word after WORD be the value of an option? Not if WORD is no option, or contains its
+ * value, as "--nodes=1" and "-N1" do (no digit is the letter of an option).
  */
 static bool may_want_value(const char *word)
 {
@@ -90,7 +90,7 @@ static void note_option(struct argv_view *out, const char *before, const char *w
 void argv_view_make(struct argv_view *out, const char *text, int len)
 {
 	const char *before = "", *next;
-	bool behind = false; /* the program, or "--" before it, has come */
+	bool behind = false; /* the program, or the "--" before it, has been passed */
 
 	memset(out, 0, sizeof(*out));
 	/* the first word is srun's name */

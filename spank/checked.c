@@ -99,7 +99,7 @@ int checked_set_exec(const struct request *r, const char *apps, const char *file
 	return rc < 0 ? errprintf(err, "out of memory") : 0;
 }
 
-/* Look up a command without '/' as the shell and slurmstepd do. */
+/* Return whether a command without '/' is in PATH, as the shell and slurmstepd search it. */
 static bool is_in_path(const char *word)
 {
 	const char *path = getenv("PATH");
@@ -129,8 +129,8 @@ bool checked_is_manifest(const char *word)
 	if (stat(word, &st) < 0 || !S_ISREG(st.st_mode) || is_in_path(word))
 		return false;
 	/*
-	 * The kernel executes no file that begins with "{", whatever its mode, and no list of
-	 * programs of srun --multi-prog, which may be in this place, does so either.
+	 * The kernel executes no file that begins with "{", whatever its mode. A list of programs
+	 * for srun --multi-prog, which can be in this place, does not begin with it either.
 	 */
 	n = file_read_head(word, text, HEAD_MAX);
 	text[n < 0 ? 0 : n] = '\0';
@@ -138,9 +138,9 @@ bool checked_is_manifest(const char *word)
 }
 
 /*
- * The script among sbatch's WORDS, LEN bytes of them; NULL: there is no file with it, or it is
- * uncertain. sbatch calls its plugins after parsing, so getopt_long(3) knows where its options end:
- * in a heterogeneous job those of one component, which has the ":" before it in the place of a
+ * Return the script among sbatch's WORDS, LEN bytes of them; NULL: no such file exists, or the
+ * script is uncertain. sbatch calls its plugins after parsing, so getopt_long(3) knows where its
+ * options end: in a heterogeneous job those of one component, which ends with ":" instead of a
  * program's name.
  */
 static const char *script_word(const char *words, int len)
@@ -150,7 +150,7 @@ static const char *script_word(const char *words, int len)
 	bool moved = false;
 
 	for (int i = 0; i < first + optind && word < words + len; i++, word += strlen(word) + 1)
-		/* sbatch then looks for a name without a directory elsewhere, too */
+		/* sbatch then also searches other directories for a name without a directory */
 		moved = moved || strncmp(word, "--ch", 4) == 0 ||
 			(word[0] == '-' && word[1] != '-' && strchr(word, 'D'));
 	if (word >= words + len || optind < 1)

@@ -7,8 +7,8 @@
 #include "manifest/request.h"
 
 /*
- * Manifests on the client's side. nodeosctl reads them in a process of its own, so that sbatch and
- * srun need no JSON library; it prints mistakes to standard error.
+ * Manifests on the client's side. A process of nodeosctl reads them, so that sbatch and srun need
+ * no JSON library; it prints mistakes to standard error.
  */
 
 /* Read the request of the manifest FILE into *R. *APPS, unless APPS is NULL, is the output of
@@ -24,7 +24,7 @@ int checked_set_exec(const struct request *r, const char *apps, const char *file
 
 /*
  * Is WORD, in the place of srun's program, a manifest to run: NAME.json, a JSON object with an
- * "acKind"? Any other file is the user's program, whatever its name, and so is one that does not
+ * "acKind"? Any other file is the user's program, whatever its name, and so is a file that does not
  * exist here.
  */
 bool checked_is_manifest(const char *word);

@@ -25,10 +25,10 @@
 #include "spank/nodeos.h"
 #include "spank/options.h"
 
-/* The job around this srun; 0: none. */
+/* Number of the job around this srun; 0: none. */
 static unsigned long outer_job;
 
-/* The step belongs to another job than that. */
+/* The step belongs to another job than the one around this srun. */
 static bool foreign;
 
 /* srun's command line, and its words that may be options. */
@@ -37,12 +37,12 @@ static int words_len;
 static struct argv_view argv_words;
 
 /*
- * Is "foreign" known? For srun --async after its options are parsed, for any other srun after it
+ * Is "foreign" known? srun --async knows it after its options are parsed, any other srun after it
  * has its job.
  */
 static bool knows_job;
 
-/* srun MANIFEST.json: the manifest in the program's place, and its containers; NULL: none. */
+/* srun MANIFEST.json: the manifest in the place of the program, and its containers; NULL: none. */
 static const char *program;
 static struct request program_request;
 
@@ -73,8 +73,10 @@ static void note_set(const char *name)
 	setenv(ENV_SET, list, 1);
 }
 
-/* Variables that sbatch and salloc export as options for srun: overlapping steps would share
- * GRES. */
+/*
+ * Return whether the environment has options that shape this srun's step, as sbatch and salloc
+ * export them: with one of them, steps that overlap by default would share GRES.
+ */
 static bool shaped_by_env(void)
 {
 	static const char *const name[] = {
@@ -91,8 +93,9 @@ static bool shaped_by_env(void)
 	return tres && strstr(tres, "gres");
 }
 
-/* The site's setting. An unreadable configuration counts as no, and is reported where it
- * matters. */
+/*
+ * Return the site's setting. An unreadable configuration counts as "no", and is reported elsewhere.
+ */
 static bool kills_on_bad_exit(void)
 {
 	struct errbuf ignored;
@@ -112,7 +115,7 @@ static void set_srun_defaults(void)
 
 	words_len = file_read(AT_FDCWD, "/proc/self/cmdline", words, sizeof(words), &ignored);
 	argv_view_make(&argv_words, words, words_len);
-	/* the plan of another job is unknown here */
+	/* the plan of another job is not known here */
 	planned = getenv(ENV_JOB_REQUEST) &&
 		  (!argv_words.names_job || !argv_words.job || argv_words.job == outer_job ||
 		   getenv("SLURM_HET_SIZE"));
@@ -169,7 +172,7 @@ static bool is_off(void)
 }
 
 /*
- * Note for the nodes which job the request and the options in this environment belong to: "JOB",
+ * Record for the nodes to which job the request and the options in this environment belong: "JOB",
  * and ",container", ",report" and ",off" if these options are inherited. Not in a heterogeneous
  * job, whose components have numbers of their own.
  */
@@ -196,9 +199,9 @@ static void note_origin(void)
 }
 
 /*
- * srun has parsed its options, and getopt_long(3) knows where they end: arguments of the program no
- * longer count. srun --async calls no later hook, so determine its job here; a --jobid that is no
- * plain number counts as another job, and the nodes decide.
+ * srun has parsed its options, and getopt_long(3) knows where they end: from here on no argument of
+ * the program is taken for an option. srun --async calls no later hook, so determine its job here;
+ * a --jobid that is no plain number counts as another job, and the nodes decide.
  */
 static void see_options(void)
 {
@@ -220,7 +223,7 @@ static unsigned long job_around(void)
 	const char *id = getenv("SLURM_JOB_ID");
 
 	if (!id)
-		id = getenv("SLURM_JOBID"); /* srun accepts this one, too */
+		id = getenv("SLURM_JOBID"); /* srun reads this variable, too */
 	return id ? strtoul(id, NULL, 10) : 0;
 }
 
@@ -277,13 +280,14 @@ int client_init(spank_t sp, int is_srun)
 	for (int id = 0; id < OPT_COUNT; id++) {
 		option_env_name((enum option_id)id, name, sizeof(name));
 		if (!is_srun && outer_job)
-			unsetenv(name); /* a job inside a job starts without its options */
+			/* a job inside a job starts without the outer job's options */
+			unsetenv(name);
 		else if (is_srun && outer_job && getenv(name))
 			inherited[id] = strdup(getenv(name));
 	}
 	if (is_srun) {
 		if (!outer_job)
-			/* of a job that this process is no longer in */
+			/* the request of a job that this process is no longer in */
 			unsetenv(ENV_JOB_REQUEST);
 		set_srun_defaults();
 		note_origin();
@@ -314,7 +318,7 @@ static int client_check_container(const struct request *r, bool is_srun, bool ne
 	return submit_check_container(r, client_value_of(OPT_CONTAINER), is_srun, new_job, err);
 }
 
-/* An option with the value from sbatch or salloc means "the job's request". */
+/* An option whose value is from sbatch or salloc means "the job's request". */
 static bool is_inherited(enum option_id id)
 {
 	/* for another job, an option on this command line counts */
@@ -323,7 +327,7 @@ static bool is_inherited(enum option_id id)
 	return option_value(id) && inherited[id] && strcmp(option_value(id), inherited[id]) == 0;
 }
 
-/* The first option of this srun itself that makes containers; NULL: none. */
+/* The first option on this srun's own command line that makes containers; NULL: none. */
 static const char *own_request_option(void)
 {
 	for (size_t i = 0; i < MAKES; i++)
@@ -394,7 +398,7 @@ static int take_program(struct errbuf *err)
 	return rc;
 }
 
-/* In a planned job, the manifest gives the command, not the containers. */
+/* In a job with a plan, the manifest gives the command, not the containers. */
 static int check_program_planned(const char *job_request, struct errbuf *err)
 {
 	static char text[REQUEST_TEXT_MAX];
@@ -420,7 +424,8 @@ static int check_planned(const char *job_request, struct errbuf *err)
 				 "name one of them with --nodeos-container, or use --nodeos=off",
 				 own_request_option());
 	if (request_parse(&r, job_request, err) < 0)
-		return 0; /* forged, or of another release: the nodes decide and report it */
+		/* the request is forged, or of another release: the nodes decide and report it */
+		return 0;
 	return client_check_container(&r, true, false, err);
 }
 
@@ -464,7 +469,9 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 		return errprintf(err, "%s", plugstack_problem());
 	if (option_value(OPT_REPORT) && report_path_check(option_value(OPT_REPORT), err) < 0)
 		return -1;
-	/* --jobid may name another job than the one around this srun: client_user_init() knows */
+	/*
+	 * --jobid may name another job than the one around this srun: client_user_init() finds out
+	 */
 	if (job_request && argv_words.names_job && !argv_words.async)
 		return 0;
 	if (job_request && !foreign && (knows_job || !argv_words.names_job))
@@ -480,7 +487,7 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 	return client_check_container(NULL, is_srun, new_job, err);
 }
 
-/* Must this step be in containers, as far as known here? */
+/* Must this step be in containers, as far as is known here? */
 static bool needs_plugin(void)
 {
 	const char *container = client_value_of(OPT_CONTAINER);
@@ -506,8 +513,8 @@ int client_post_opt(spank_t sp, int is_srun)
 }
 
 /*
- * Is this a step of another job than the one around this srun? Then containers in its environment
- * are not this step's.
+ * Is this a step of another job than the one around this srun? If so, the containers in its
+ * environment are not this step's.
  */
 static bool is_foreign(spank_t sp)
 {
@@ -532,8 +539,8 @@ static int check_ranks(spank_t sp, struct errbuf *err)
 }
 
 /*
- * Find a manifest in the place of the program, as srun has parsed it. OCI containers have files of
- * their own.
+ * Find a manifest in the place of the program, as srun has parsed it. OCI containers use that place
+ * for files of their own.
  */
 static int find_program(spank_t sp, struct errbuf *err)
 {
@@ -571,7 +578,7 @@ static int user_init(spank_t sp, struct errbuf *err)
 	return check_ranks(sp, err);
 }
 
-/* Only now srun knows its job and its ranks; nothing is launched yet. */
+/* The earliest hook in which srun knows its job and its ranks; nothing is launched yet. */
 int client_user_init(spank_t sp)
 {
 	struct errbuf err = { 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* nodeos.so: every symbol that Slurm looks up, and nothing else. */
+/* nodeos.so: this file has every symbol that Slurm looks up, and nothing else. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,13 +18,13 @@ int slurm_spank_init_failure_mode = ESPANK_JOB_FAILURE;
 #endif
 
 /*
- * For nodeosctl features, which reads it in the file: dlopen() outside of Slurm fails if the plugin
- * is linked with -z now, as in hardened builds of distributions, because Slurm's functions are
- * missing.
+ * nodeosctl features reads this text in the plugin's file. It cannot load a plugin that is linked
+ * with -z now, as in hardened builds of distributions: outside of Slurm, dlopen() does not find
+ * Slurm's functions.
  */
 #define TEXT_OF(number) #number
 #define BUILT_FOR(number) NODEOS_BUILT_FOR TEXT_OF(number)
-extern const char nodeos_built_for[]; /* without a reference: a linker option keeps it */
+extern const char nodeos_built_for[]; /* no code refers to it: a linker option keeps it */
 const char nodeos_built_for[] = BUILT_FOR(SLURM_VERSION_NUMBER);
 
 int slurm_spank_init(spank_t sp, int ac, char *av[])

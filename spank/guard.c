@@ -13,7 +13,7 @@
 #define ENV_SAVED_PROLOG "SLURM_SPANK_NODEOS_SAVED_PROLOG"
 /*
  * The job around sbatch, "" for none: sbatch's own processes have its number, the job script has
- * another.
+ * another number.
  */
 #define ENV_AROUND "SLURM_SPANK_NODEOS_AROUND"
 
@@ -24,14 +24,14 @@
 #define PROLOG NODEOS_LIBEXECDIR "/nodeos-task-prolog"
 
 /*
- * Precedes the user's own BASH_ENV. It expands to nothing, so that bash reads the user's file, in
- * any bash but that of the submitted job's script.
+ * Precedes the user's own BASH_ENV. In the script of the submitted job it ends bash; in any other
+ * bash it expands to nothing, so that bash reads the user's file.
  */
 static const char bash_env[] = "${SLURM_JOB_ID:+$([ \"$SLURM_JOB_ID\" = \"$" ENV_AROUND "\" ] || { "
 			       "echo \"error: nodeos: ${SLURMD_NODENAME:-$(hostname)}: " REASON
 			       "\" >&2; kill -KILL $$; })}";
 
-/* Guarded variables, and the names under which their own values are kept aside. */
+/* Guarded variables, and the names that keep their original values. */
 static const struct {
 	const char *name, *saved, *poison;
 } step_guard[] = {
@@ -91,7 +91,7 @@ void guard_arm_batch(void)
 	setenv(ENV_GUARD, GUARD_VERSION, 1);
 }
 
-/* The user's part of a BASH_ENV; NULL: there is no guard in it. */
+/* The user's part of a BASH_ENV; NULL: it contains no guard. */
 static const char *own_bash_env(const char *value)
 {
 	size_t len = sizeof(bash_env) - 1;
@@ -144,7 +144,8 @@ static void guard_give_back(const struct step_env *env, const char *name, const 
 
 	if (now && strcmp(now, poison) == 0) {
 		old = env->get(env->arg, saved);
-		value = old ? strdup(old) : NULL; /* "get" owns OLD until its next call */
+		/* the text that "get" returns is valid until its next call */
+		value = old ? strdup(old) : NULL;
 		if (value)
 			env->set(env->arg, name, value);
 		else
@@ -173,8 +174,10 @@ int guard_lift(const struct step_env *env, struct errbuf *err)
 	const char *prolog;
 
 	if (!version) {
-		/* srun --async with an option that needs no NodeOS on this node: prepared, never
-		 * armed */
+		/*
+		 * srun --async with an option that needs no NodeOS on this node: the guard was
+		 * prepared, never armed
+		 */
 		guard_give_back(env, "SLURM_TASK_PROLOG", ENV_SAVED_PROLOG, PROLOG);
 		return 0;
 	}

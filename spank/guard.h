@@ -25,12 +25,15 @@
 /* Set the guard in this process's environment: srun, once it knows its job; sbatch, before it
  * submits. */
 void guard_arm_step(void);
-/* srun --async: before it reads its options, and after. */
+/*
+ * srun --async calls guard_prepare_async() before it reads its options, and guard_arm_async()
+ * afterwards.
+ */
 void guard_prepare_async(void);
 void guard_arm_async(void);
 void guard_arm_batch(void);
 
-/* Remove the guard of a job around this client, before the client reads its own options. */
+/* Remove the guard of a job around this client, before the client reads its options. */
 void guard_disarm_client(void);
 
 /* On the node: restore the step's environment. -1: a guard of another version. */

@@ -10,7 +10,7 @@
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 
-#define KINDS 4 /* of nodes that are listed */
+#define KINDS 4 /* kinds of nodes that are listed */
 
 /* Nodes with the same numbers. */
 struct kind {

@@ -9,7 +9,7 @@
  */
 void hint_unavailable(int error);
 
-/* Also check errno at srun's exit: without an allocation it ends without our exit hook. */
+/* Check errno at srun's exit, too: without an allocation srun ends without our exit hook. */
 void hint_at_exit(void);
 
 #endif

@@ -24,7 +24,7 @@ static int ask_slurmctld(const struct order *o)
 	id.job_id = o->job_id;
 	id.step_id = o->step_id;
 #else
-	/* up to 23.02 the function has no last argument, and ignores this one */
+	/* up to Slurm 23.02 the function has no last argument, and ignores this one */
 	int (*kill)(uint32_t, uint32_t, uint16_t, uint16_t);
 #endif
 	*(void **)&kill = dlsym(RTLD_DEFAULT, "slurm_kill_job_step");
@@ -47,8 +47,8 @@ static void kill_step_ask_apart(void *arg, void *result)
 }
 
 /*
- * slurmstepd kills all processes of its step but itself, so this one, too, when another node or the
- * user has the step killed at the same time: it is tried again.
+ * slurmstepd kills all processes of its step but itself. So this process dies, too, when another
+ * node or the user has the step killed at the same time: try again.
  */
 static enum apart_end kill_step_try(const struct apart *a, int *error)
 {

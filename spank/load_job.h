@@ -8,10 +8,10 @@
 #define LOAD_JOB_SECONDS 20
 
 /*
- * Get the account and the partition of job JOB_ID, which belongs to UID, from slurmctld. As root in
- * slurmstepd, whose Slurm functions it uses. They retry while slurmctld is away, so a process of
- * its own calls them, for LOAD_JOB_SECONDS. Returns 0, or -1 with the reason in ERR. The caller
- * owns OUT.
+ * Get the account and the partition of job JOB_ID, which belongs to UID, from slurmctld. Call as
+ * root in slurmstepd, whose Slurm functions it uses. They retry while slurmctld does not answer: so
+ * a process of its own calls them, for at most LOAD_JOB_SECONDS. Returns 0, or -1 with the reason
+ * in ERR. The caller owns OUT.
  */
 int load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err);
 

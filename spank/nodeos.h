@@ -8,14 +8,14 @@
 #include "launch/variables.h"
 
 /*
- * The contexts of the plugin. dispatch.c holds every symbol that Slurm looks up, and calls these.
- * All return 0 or -1: ESPANK codes are positive, and Slurm up to 24.11 takes a positive result for
- * success.
+ * The plugin's functions for each context of Slurm. dispatch.c holds every symbol that Slurm looks
+ * up, and calls these functions. All return 0 or -1: ESPANK codes are positive, and Slurm up to
+ * 24.11 takes a positive result for success.
  */
 
 /*
- * plugstack.conf: "conf=/PATH". A mistake there is kept as the problem (NULL: none). It fails
- * commands that use NodeOS, and no others.
+ * plugstack.conf: "conf=/PATH". A mistake there is kept for plugstack_problem() (NULL: none). It
+ * fails commands that use NodeOS, and no others.
  */
 void plugstack_parse(int ac, char *av[]);
 const char *plugstack_problem(void);

@@ -62,7 +62,7 @@ static void print_help(void)
  */
 static int options_take(int id, const char *value, int remote)
 {
-	/* here, because srun without a command calls no later hook */
+	/* check here, because srun without a command calls no later hook */
 	if (id == OPT_NODEOS && !remote && value && strcmp(value, "help") == 0) {
 		print_help();
 		exit(0);

@@ -33,12 +33,14 @@ int stepd_init(spank_t sp)
 	struct errbuf err = { 0 };
 	uint32_t step_id = 0;
 
-	stepd = getpid(); /* here, as contain_spank moves later hooks into clones */
-	/* as root: the user of user_init cannot read the ledger */
+	stepd = getpid(); /* get it here, as contain_spank moves later hooks into clones */
+	/* call it here as root: in user_init the caller is the user, who cannot read the ledger */
 	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_fences);
 	keeps_memory = step_keeps_memory(plugstack_conf(), &err);
-	/* only now: once a session is in the step, its user decides how long the kernel waits for a
-	 * change */
+	/*
+	 * before any session is in the step: later, a session's user decides how long the kernel
+	 * waits for a change
+	 */
 	if (keeps_memory && spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
 	    step_id == STEP_ID_EXTERN) {
 		keeps_memory = false;
@@ -70,8 +72,8 @@ static void env_unset(void *arg, const char *name)
 }
 
 /*
- * Lift the guard before another plugin starts a script of the user's, which it would stop. The
- * ranks report a failure: here it would drain the node.
+ * Lift the guard before another plugin starts a script of the user's, which the guard would stop.
+ * The ranks report a failure: here, a failure would drain the node.
  */
 int stepd_post_opt(spank_t sp)
 {
@@ -81,7 +83,7 @@ int stepd_post_opt(spank_t sp)
 	uid_t uid = 0;
 
 	guard_lift(&env, &guard_problem);
-	/* with partitions of the job's other steps, Slurm fails to bind this step's ranks */
+	/* beside partitions of the job's other steps, Slurm would fail to bind this step's ranks */
 	if ((job_is_planned || site_has_fences) &&
 	    spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
 	    step_id != STEP_ID_EXTERN && spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
@@ -93,7 +95,7 @@ int stepd_post_opt(spank_t sp)
 	return 0;
 }
 
-/* The launch is over: Slurm has bound the step, which is in no container, or it has failed. */
+/* The launch is over: Slurm has bound a step that is in no container, or the launch has failed. */
 static void stepd_end_launch(void)
 {
 	struct errbuf err = { 0 };
@@ -171,7 +173,7 @@ static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
  * none. */
 static const char *marked_script(spank_t sp)
 {
-	static char text[256 << 10]; /* the lines come before the first command */
+	static char text[256 << 10]; /* the marked lines come before the first command */
 	uint32_t step_id = 0;
 	char **argv = NULL;
 	int argc = 0;
@@ -193,7 +195,8 @@ static void fill_wishes(spank_t sp, struct step_input *in)
 	char *bind = get_env(sp, "SLURM_CPU_BIND_TYPE");
 	char *threads = get_env(sp, "SLURM_THREADS_PER_CORE");
 
-	if (het) /* ranks count over all components, and Slurm's number is of this one */
+	/* ranks are numbered over all components, and Slurm's number is that of this component */
+	if (het)
 		in->total_ranks = 0;
 	free(het);
 	in->overcommit = overcommit && strcmp(overcommit, "0") != 0;
@@ -281,7 +284,7 @@ int stepd_user_init(spank_t sp)
 	in.log_info = log_info;
 	in.job_request = job_request;
 	in.step_request = step_request;
-	/* without the shared state a later report is impossible: only -1 is left */
+	/* without the shared state no later report is possible: fail here */
 	if (fill_numbers(sp, &in, &err) == 0 && in.step_id != STEP_ID_EXTERN &&
 	    (ranks = global_ranks(sp, in.n_ranks, &err)) != NULL) {
 		in.global_rank = ranks;
@@ -332,7 +335,10 @@ static void tell_note(spank_t sp)
 		log_user("nodeos: note: %s", note);
 }
 
-/* As root in slurmstepd, for rank after rank. It never fails: that would drain the node. */
+/*
+ * Runs as root in slurmstepd, once for each rank, in order. It never fails: that would drain the
+ * node.
+ */
 int stepd_task_post_fork(spank_t sp)
 {
 	const char *warning;
@@ -363,7 +369,7 @@ int stepd_task_post_fork(spank_t sp)
 	return 0;
 }
 
-/* srun MANIFEST.json: the ranks run nodeos-exec in its place, which knows the command. */
+/* srun MANIFEST.json: instead of the manifest, the ranks run nodeos-exec, which has the command. */
 static int set_program(spank_t sp, const struct step_env *env, struct errbuf *err)
 {
 	struct app_exec x;
@@ -430,9 +436,9 @@ int stepd_task_init(spank_t sp)
 }
 
 /*
- * A container is as planned on every rank of every node, or the step ends everywhere. srun
- * continues with the ranks of other nodes unless --kill-on-bad-exit is given, which also applies to
- * the program's own exit codes.
+ * If a rank of any node cannot be in its container as planned, the step ends on all nodes. srun
+ * itself would continue with the ranks of other nodes unless --kill-on-bad-exit is given, which
+ * also applies to the program's own exit codes.
  */
 int stepd_task_exit(spank_t sp)
 {
@@ -467,7 +473,7 @@ int stepd_exit(spank_t sp)
 	(void)sp;
 	if (step)
 		step_end(step);
-	stepd_end_launch(); /* a launch that has not ended yet */
+	stepd_end_launch(); /* a launch that has not ended */
 	return 0;
 }
 

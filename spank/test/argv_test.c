@@ -71,8 +71,10 @@ static void shapes(void)
 	   "an argument behind -- does not shape the step");
 }
 
-/* There is no grammar: flags, values, abbreviations and options of later releases of Slurm are
- * alike. */
+/*
+ * Lines without options of NodeOS. The search knows no grammar of srun: it treats flags, values,
+ * abbreviations and options of later Slurm releases alike.
+ */
 static void plain_lines(void)
 {
 	static const char *const line[] = {
@@ -95,7 +97,7 @@ static void plain_lines(void)
 	ok(plain(""), "an empty command line has no option of ours");
 }
 
-/* Words behind the program are not srun's, if it is certain which word is the program. */
+/* Words after the program are not srun's, if it is certain which word is the program. */
 static void arguments(void)
 {
 	static const char *const line[] = {

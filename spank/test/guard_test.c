@@ -105,8 +105,10 @@ static void batch(const char *around, const char *own)
 	   "a client in a guarded job removes the guard");
 }
 
-/* srun --async with an option that needs no guard: the task prolog must not stay, or it would start
- * itself. */
+/*
+ * srun --async with an option that needs no guard: the task prolog must be removed, or it would
+ * start itself.
+ */
 static void never_armed(const char *own)
 {
 	const struct step_env env = { NULL, get, set, unset };

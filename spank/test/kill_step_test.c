@@ -18,8 +18,8 @@
 #include "base/test/tap.h"
 
 /*
- * Stands for slurmstepd's function, which kill_step() looks up in the program. Slurm's header,
- * which declares it with fewer arguments up to 23.02, is not included here.
+ * Stands for slurmstepd's function, which kill_step() looks up in the program. Up to 23.02, Slurm's
+ * header declares it with fewer arguments, so that header is not included here.
  */
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
 int slurm_kill_job_step(void *id, uint16_t signal, uint16_t flags);
@@ -31,7 +31,7 @@ static enum { AGREES, REFUSES, IS_AWAY, HAS_ENDED_IT, KILLS_US } slurmctld;
 
 static int *asked; /* by all processes */
 
-static FILE *log_file; /* Slurm's, with the number of slurmstepd's first file */
+static FILE *log_file; /* stands for Slurm's log; it has the number of slurmstepd's first file */
 
 static int answer(void)
 {
@@ -40,7 +40,7 @@ static int answer(void)
 	++*asked;
 	while (slurmctld == IS_AWAY)
 		pause();
-	/* as slurmstepd does while the step is killed: at first twice */
+	/* as when slurmstepd kills the step's processes: the first two calls die */
 	if (slurmctld == KILLS_US && *asked <= 2)
 		kill(getpid(), SIGKILL);
 	errno = slurmctld == HAS_ENDED_IT ? ESLURM_ALREADY_DONE : EPERM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* An answer of slurmctld counts only for that job and user, and within a time limit. */
+/* An answer of slurmctld counts only if it is for that job and user, and in time. */
 #include "spank/load_job.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ int slurm_load_job(job_info_msg_t **resp, uint32_t id, uint16_t flags)
 	return slurmctld == ANSWERS ? 0 : -1;
 }
 
-/* Like Slurm's, which has texts that the system lacks. */
+/* Like Slurm's function, which has texts that the system's lacks. */
 #undef slurm_strerror
 char *slurm_strerror(int error)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text that Slurm gets to log, if a user's bytes are in it. */
+/* The text that Slurm's log gets when it contains a user's bytes. */
 #include "spank/log.h"
 
 #include <string.h>

@@ -168,7 +168,7 @@ def test_enable():
 
 
 def test_series():
-    """With stand-ins of nodeosctl and scontrol, and a missing plugin, so that no line is added."""
+    """nodeosctl and scontrol are stand-ins, and the plugin is missing, so that no line is added."""
     with Root() as r:
         with open(TOOL, encoding="utf-8") as f:
             r.write(
