@@ -78,7 +78,7 @@ static void json(void)
 	json_object_put(root);
 }
 
-/* --json of every-key.json has each member of a container and each isolator. */
+/* --json shows each member of a container and each isolator of every-key.json. */
 static void accepted(void)
 {
 	static const char want[] =
