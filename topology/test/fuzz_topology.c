@@ -23,7 +23,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 const char *__lsan_default_suppressions(void);
 
-/* hwloc leaks memory when a load fails half-way; NodeOS frees all that hwloc loads. */
+/* hwloc leaks memory when a load fails half-way; NodeOS frees everything that hwloc has loaded. */
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libhwloc\n";
@@ -172,7 +172,7 @@ struct piece {
 	size_t at, len;
 };
 
-/* List at most MOST lines of DATA (hwloc has one tag a line), or values between its quotes. */
+/* List at most MOST lines of DATA (hwloc writes one tag on each), or its values between quotes. */
 static size_t pieces(struct piece *out, size_t most, const uint8_t *data, size_t size, char mark)
 {
 	size_t n = 0, start = 0;
@@ -205,8 +205,8 @@ static size_t splice(uint8_t *data, size_t size, size_t max, size_t at, size_t l
 }
 
 /*
- * Random bytes mostly break the XML. So half of the time drop, double and move lines, and take
- * values from elsewhere or change a digit of them.
+ * Random bytes mostly break the XML. So half of the time, drop, double or move lines, replace a
+ * value by another one, or change a digit of a value.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {

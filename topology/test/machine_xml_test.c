@@ -110,7 +110,9 @@ static void refused(void)
 	static const struct {
 		const char *xml, *says;
 	} table[] = {
-		/* a core without a PU: hwloc counted cores as PUs, and wrote beyond the table */
+		/*
+		 * a core without a PU: hwloc counted cores as PUs and wrote beyond the table's end
+		 */
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x1", "", PU("0", "0x1"))
 					   OBJ("Core", "0x2", "", ""))),
 		  "line 8: this Core has CPU 1 in its cpuset, and no PU (hardware thread) for it" },
@@ -207,10 +209,7 @@ static void refused(void)
 		  "<c> where no element is expected" },
 		{ TOPOLOGY(OBJ("Machine", "0x3", ALLOWED " local_memory=\"lots\"", NODE CPUS)),
 		  "local_memory=\"lots\": expected a number" },
-		/*
-		 * a matrix is checked before hwloc, which allocates by the announced size without a
-		 * check
-		 */
+		/* the check reads matrices before hwloc, which allocates by the announced size */
 		{ TWO_NODES MATRIX("65536", "0 1 ", "1 2 "), "expected a number up to 4096" },
 		{ TWO_NODES MATRIX("3", "0 1 ", "1 2 "),
 		  "distances between 3 memory nodes: there are 2" },
@@ -253,7 +252,7 @@ static void refused(void)
 	}
 }
 
-/* A set of as many words of 32 bits as a CPU beyond the limit needs. */
+/* A set with as many words of 32 bits as a CPU beyond the limit needs. */
 static void far_cpu(void)
 {
 	char set[2048] = "0x1", *xml;

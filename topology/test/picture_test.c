@@ -94,7 +94,8 @@ static void small(void)
 }
 
 /*
- * As many containers as a manifest can have: all colours differ, of containers and of other kinds.
+ * As many containers as a manifest can have: all colours differ, those of containers and all
+ * others.
  */
 static void many(void)
 {

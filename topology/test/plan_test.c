@@ -8,7 +8,7 @@
 #include "base/test/tap.h"
 #include "topology/machine.h"
 
-/* a row sets what matters to its case; all else is zero */
+/* a row sets only what matters to its case; the rest is zero */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define MOST 4
@@ -25,7 +25,7 @@ struct test {
 	const char *name, *machine;
 	const char *cpus, *mems, *taken; /* NULL: all, all, none */
 	enum mems_default mems_default;
-	struct plan_ask ask[MOST]; /* up to the first without a name */
+	struct plan_ask ask[MOST]; /* up to the first ask without a name */
 	struct want want[MOST];
 	const char *free_cpus, *free_mems; /* NULL: not checked */
 	const char *error;

@@ -114,8 +114,10 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 		widest = w > widest ? w : widest;
 		narrowest = w < narrowest ? w : narrowest;
 	}
-	/* "half" counts threads of the whole machine; machine_cores() of the offered CPUs knows it,
-	 * too */
+	/*
+	 * "half" is about threads of the whole machine; machine_cores() of the offered CPUs shows
+	 * it, too
+	 */
 	for (unsigned k = 0; k < s->n_cores; k++)
 		half += !s->core[k].whole && idset_intersects(&s->core[k].cpus, &c->reserved);
 	if (ask->cpus && c->cpus_given < ask->cpus)
@@ -208,7 +210,7 @@ static bool same(const struct plan *a, const struct plan *b)
 	return true;
 }
 
-/* The number that a refusal offers can be planned, and one more cannot. */
+/* A request with the number that a refusal offers can be planned; one more cannot. */
 static const char *wrong_offer(const struct situation *s, const struct errbuf *err)
 {
 	const char *offer = strstr(err->text, "fits now is cpus=");

@@ -11,7 +11,7 @@ struct test {
 	unsigned cores, smt; /* core c has threads c, c + cores, ... */
 	const char *before, *after;
 	const char *now[MOST]; /* NULL-terminated */
-	const char *want[MOST]; /* or the error in want[0], starting with '!' */
+	const char *want[MOST]; /* the sets; or the error in want[0], after a '!' */
 };
 
 static const struct test tests[] = {
@@ -164,7 +164,8 @@ static void run(const struct test *t)
 }
 
 /*
- * Ranks divide all of a random container, which then becomes another. Returns NULL, or the fault.
+ * Ranks divide all of a random container, which then changes to another random one. Returns NULL,
+ * or the fault.
  */
 static const char *wrong(void)
 {

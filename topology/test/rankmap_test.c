@@ -13,7 +13,7 @@ struct test {
 	unsigned ranks; /* only when BOUND is empty */
 	unsigned cpus_per_task;
 	bool overcommit;
-	const char *want[MOST]; /* or the error in want[0], starting with '!' */
+	const char *want[MOST]; /* the sets; or the error in want[0], after a '!' */
 };
 
 static const struct test tests[] = {

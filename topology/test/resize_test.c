@@ -37,7 +37,7 @@ struct test {
 	const char *cpus, *reserved, *mems, *free_cpus, *free_mems;
 	unsigned want, smt;
 	unsigned mems_count; /* 0: as now */
-	const char *want_cpus, *want_mems; /* or the error in want_cpus, after a '!' */
+	const char *want_cpus, *want_mems; /* the sets; or the error in want_cpus, after a '!' */
 	enum plan_refusal code; /* of an error */
 };
 
