@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The benchmarks, a folder an experiment; bench/run starts them."""
+"""The benchmarks: each folder is an experiment; bench/run starts it."""

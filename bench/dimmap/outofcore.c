@@ -133,7 +133,7 @@ static uint64_t outofcore_number_in(const char *path, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* The sum over CPUs of a line of /proc/interrupts. */
+/* The sum over all CPUs of one line of /proc/interrupts. */
 static uint64_t interrupts(const char *name)
 {
 	static char line[1024];
@@ -254,7 +254,7 @@ static void map_umap(void)
 	direct = -1;
 }
 
-/* A cgroup with so much memory more than this process has now. */
+/* Move to a cgroup whose memory limit is this much above what this process has now. */
 static void bound(void)
 {
 	char text[32];
@@ -265,7 +265,10 @@ static void bound(void)
 	guest_put("/cg/outofcore/memory.max", text);
 }
 
-/* Write counts to the log; memory.stat has the pages of the file that memory.max leaves. */
+/*
+ * Write counts to the log; memory.stat has the pages of the file that stay in memory under
+ * memory.max.
+ */
 static void outofcore_run(const char *name)
 {
 	struct rusage before, after;
@@ -328,11 +331,11 @@ static void outofcore_run(const char *name)
 
 int main(int argc, char **argv)
 {
-	/* a distribution's kernel has it as a module */
+	/* a distribution's kernel has null_blk as a module */
 	if (access("/null_blk.ko", F_OK) == 0) {
 		outofcore_load("/configfs.ko", "");
 		outofcore_load("/null_blk.ko", "gb=8 irqmode=0 memory_backed=1");
-		usleep(300000); /* for its node in /dev */
+		usleep(300000); /* wait for the device's node in /dev */
 	}
 	for (int i = 1; i < argc; i++) {
 		int status = 1;
@@ -357,7 +360,7 @@ int main(int argc, char **argv)
 			printf("outofcore %s: status %d\n", argv[i], status);
 			return 1;
 		}
-		/* for want of memory: that, too, is a result */
+		/* killed for lack of memory: that is a result, too */
 		if (WIFSIGNALED(status))
 			printf("outofcore %s killed by signal %d\n", argv[i], WTERMSIG(status));
 	}

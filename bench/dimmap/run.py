@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boots an emulated machine of 4 CPUs and touches pages of a device at random, through dimmapfs and
-through mmap with all that Linux offers for that (memory.max or the machine's whole memory as the
-bound, MADV_RANDOM or not, the multi-generational LRU or not where the kernel has it), and counts
-kernel instructions per page fault that reads, and interrupts that flush other CPUs' TLBs. QEMU's
-clock goes by instructions (-icount). The device is null_blk with memory: what it takes of the
-instructions is measured by O_DIRECT reads, too.
+through mmap with all means that Linux has for this (memory.max or the machine's whole memory as the
+limit, with or without MADV_RANDOM, with or without the multi-generational LRU where the kernel has
+it). It counts kernel instructions per page fault that reads, and interrupts that flush other CPUs'
+TLBs. QEMU's clock counts instructions (-icount). The device is null_blk with memory; O_DIRECT reads
+show its part of the instructions.
 
-With --throughput it counts accesses per second of that clock instead, with 1 to 64 threads, and a
+With --throughput it instead counts accesses per second of that clock, with 1 to 64 threads and a
 device that takes --latency for each request: 15 minutes."""
 
 import glob
@@ -45,7 +45,7 @@ COMMAND_LINE = 1700  # bytes of the kernel's command line for scenes
 
 
 def umap_objects(context, sources):
-    """UMap, without its logging, to link with."""
+    """Object files of UMap, without its logging, for linking."""
     build = f"{context.build}/umap"
     shutil.rmtree(build, ignore_errors=True)
     os.makedirs(f"{build}/umap")
@@ -81,14 +81,14 @@ def build(context, variant, tree):
 
 
 def arms_of(tree):
-    """mmap's arms with this kernel."""
+    """The arms of mmap that this kernel has."""
     configs = [f"{tree}/.config", *glob.glob(f"{tree}/boot/config-*")]
     has = any(re.search("^CONFIG_LRU_GEN=y$", read(c), re.M) for c in configs if os.path.exists(c))
     return ["default", "random", *(["mglru", "mglru-random"] if has else [])]
 
 
 def scenes_counted(faults, arms):
-    """(of the boot with a bound, of the one whose memory is the bound)"""
+    """The scenes of the boot with a limit, and those of the boot whose limit is its memory."""
     bounded, free = [], []
     for threads in (1, 4):
         bounded.append(f"direct/{threads}/{faults}/0/8/48/nullb0")
@@ -115,7 +115,7 @@ def scenes_timed(faults, arms, umap, times, writes):
 
 
 def boot(context, name, kernel, memory, scenes, plugin=None):
-    """Boot a guest with SCENES; returns their output and QEMU's counts."""
+    """Boot a guest that runs SCENES; returns their output and QEMU's counts."""
     text, counted = ":".join(scenes), f"{context.out}/{name}.marks"
     if len(text) >= COMMAND_LINE:
         raise Failed(f"{name}: too many scenes for a kernel's command line")
@@ -144,7 +144,7 @@ def run(context):
         found = boot(context, "bounded", kernel, "1G", bounded, plugin)
         return {"counted": found + boot(context, "whole", kernel, "192M", free, plugin)}
     faults, timed = given.faults or 6000, []
-    for times in (48, 4):  # one boot would have more scenes than fit on a kernel's command line
+    for times in (48, 4):  # the scenes of both sizes do not fit on one kernel's command line
         for writes in (0, 30):
             scenes = scenes_timed(faults, arms, given.umap, times, writes)
             timed += boot(context, f"throughput-{times}-{writes}", kernel, "1G", scenes)
@@ -152,8 +152,8 @@ def run(context):
 
 
 def scenes_of(log, counted):
-    """[{arm, threads, writes, times, killed, accesses, major, ..., kernel}] of outofcore.c's lines
-    and, where QEMU counted, insn-count.c's."""
+    """The scenes as [{arm, threads, writes, times, killed, accesses, major, ..., kernel}], from the
+    lines of outofcore.c and, where QEMU counted, of insn-count.c."""
     found, at = [], 0
     for line in log.splitlines():
         words = line.split()
@@ -169,7 +169,7 @@ def scenes_of(log, counted):
         found[-1] = scene
         if counted is None:
             continue
-        # a killed scene has set its first marker at most
+        # a killed scene has set no marker but its first
         while len(counted) > at + 1 and counted[at + 1][marks.ID] == 1:
             at += 1
         first, second = marks.pair(counted, at)

@@ -22,7 +22,7 @@ def of_threads(n):
 
 
 def per_read(scene, what="kernel"):
-    """By accesses where there is no mapping, by major faults where there is one."""
+    """Instructions per access if there is no mapping, per major fault if there is one."""
     reads = scene["accesses"] if scene["arm"] == "direct" else scene["major"]
     return scene[what] / max(reads, 1)
 
@@ -68,7 +68,8 @@ def faults(scenes):
 
 
 def throughput(scenes):
-    """Accesses a second by threads, a row an arm, and how much of the best mmap's that is."""
+    """Accesses per second by number of threads, one arm a row, and their ratio to mmap's best
+    arm."""
     rate = {
         (s["times"], s["writes"], s["arm"], s["threads"]): s["accesses"] / s["nanoseconds"] * 1e6
         for s in scenes

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * analysis FILE.trr DONE WORKERS PASSES: follows a trajectory that GROMACS writes, frame by frame
- * as it grows, until the file DONE is there and all frames are read: distances of all pairs of
- * atoms, PASSES times, divided among WORKERS processes. Prints the frames and a mean distance.
- * Linked statically to an address of its own, so that QEMU can distinguish its instructions.
+ * analysis FILE.trr DONE WORKERS PASSES: reads a trajectory while GROMACS writes it, frame by
+ * frame, until the file DONE exists and all frames are read. For each frame, WORKERS processes
+ * divide the work of PASSES times the distances of all pairs of atoms. Prints the number of frames
+ * and a mean distance. Linked statically to an address of its own, so that QEMU can distinguish its
+ * instructions.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -37,8 +38,10 @@ static float real(const unsigned char *at)
 	return f;
 }
 
-/* The frame at FROM of SIZE bytes: its atoms' places to X, how many to *ATOMS; returns its length,
- * 0: not whole yet, -1: none. */
+/*
+ * Read the frame at FROM of SIZE bytes: the places of its atoms into X, their number into *ATOMS.
+ * Returns the frame's length; 0: it is incomplete; -1: it is no frame.
+ */
 static long frame(const unsigned char *from, size_t size, float *x, unsigned *atoms)
 {
 	size_t head, sizes[10], length;
@@ -63,7 +66,7 @@ static long frame(const unsigned char *from, size_t size, float *x, unsigned *at
 	if (size < length)
 		return 0;
 	if (sizes[7] != 12 * (size_t)*atoms)
-		return (long)length; /* no places in this frame, or double ones */
+		return (long)length; /* this frame has no places, or places in double precision */
 	for (int i = 0; i < 7; i++)
 		at += sizes[i];
 	for (unsigned i = 0; i < 3 * *atoms; i++)
@@ -95,7 +98,7 @@ static int analysis_follow(const char *path, const char *done, int part, int par
 	double sum = 0;
 
 	while (x) {
-		/* before the look: nothing comes after it */
+		/* look for DONE before the file's size: nothing is written after DONE exists */
 		int over = access(done, F_OK) == 0;
 		struct stat st;
 		FILE *f = fopen(path, "r");

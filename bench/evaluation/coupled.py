@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A simulation and an analysis of what it writes on one node,
-as Figure 5 of the Argo NodeOS paper has them: alone, in one container, in two, by taskset."""
+"""A simulation and an analysis of its output on one node, as in Figure 5 of the Argo NodeOS paper:
+alone, in one container, in two, by taskset."""
 
 import statistics
 
@@ -41,7 +41,7 @@ SIZES = {"quick": ["3", "20", "8"], "full": ["10", "20", "8"]}
 
 def run(context):
     plugin, here = guests.plugin(context, "rank-count"), f"{TOP}/bench/evaluation"
-    # where no other program of the guest is: these come as position-independent ones
+    # no other program of the guest is at this address: those are position-independent
     flags = ["-Wl,-Ttext-segment=0x20000000", "-lm"]
     to = f"{context.build}/analysis"
     puts = [guests.program(context, to, f"{here}/analysis.c", *flags), guests.mark(context)]

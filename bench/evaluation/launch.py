@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a launch costs over more and more nodes: several slurmd in one guest,
-every instruction counted."""
+"""The cost of a launch over more and more nodes: several slurmd in one guest, every instruction
+counted."""
 
 import json
 import statistics
@@ -34,8 +34,8 @@ SIZES = {
 
 
 def launches(lines, marks):
-    """[{arm, nodes, user, kernel, seconds, helpers}] of launches.jsonl and of three marks for each:
-    what an idle machine executes meanwhile is off."""
+    """[{arm, nodes, user, kernel, seconds, helpers}] from launches.jsonl and three marks for each
+    launch; the instructions of an idle machine in that time are subtracted."""
     rows, idle = [], None
     if len(marks) < 3 * len(lines):
         raise Failed(f"{len(lines)} launches, but {len(marks)} marks")
@@ -72,7 +72,7 @@ def run(context):
 
 
 def of(raw, arm, nodes, what):
-    """Values of all rounds, in M."""
+    """The values of all rounds, in millions."""
     return [
         (r["user"] + r["kernel"] if what == "both" else r[what]) / 1e6
         for r in raw["rows"]
@@ -85,7 +85,8 @@ def sizes(raw):
 
 
 def ratio(raw, a, b, nodes):
-    """The ratio of user instructions of A to B in the median; None when one is not measured."""
+    """The user instructions of A divided by those of B, by medians; None when one of them is not
+    measured."""
     values = [of(raw, arm, nodes, "user") for arm in (a, b)]
     return statistics.median(values[0]) / statistics.median(values[1]) if all(values) else None
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A machine as hwloc's XML says, read without any code of the planner:
-what to judge placements by, and what mpibind's rules are applied to."""
+"""A machine from hwloc's XML, read without any code of the planner: to judge placements, and to
+apply mpibind's rules."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ MEMORY = ("NUMANode", "MemCache")
 
 
 def cpuset(text):
-    """ "0x00000001,0x0000000f" -> {0, 1, 2, 3, 32}: words of 32 bits, an empty one is 0"""
+    """ "0x00000001,0x0000000f" -> {0, 1, 2, 3, 32}: words of 32 bits; an empty word is 0"""
     found, words = set(), (text or "").split(",")
     for place, word in enumerate(reversed(words)):
         if word == "0xf...f":
@@ -35,7 +35,7 @@ class Object:
         self.type, self.parent = element.get("type"), parent
         self.index = int(element.get("os_index") or 0)
         self.cpus = cpuset(element.get("cpuset"))
-        # a group of one depth and one of another are two levels
+        # groups of different depths are different levels
         self.level = (self.type, element.get("depth") if self.type == "Group" else None)
         self.depth = 0 if parent is None else parent.depth + 1
         below = [
@@ -52,7 +52,7 @@ class Object:
             yield from child.walk()
 
     def numa_nodes(self):
-        """Memory nodes of this object itself, with the object that they hang on."""
+        """Memory nodes of this object itself, each with the object that it is attached to."""
         found = []
         for o in self.memory:
             found += [o] if o.type == "NUMANode" else o.numa_nodes()
@@ -62,7 +62,7 @@ class Object:
 class Machine:
     """name; xml, a path that hwloc's tools read; cores: sets of CPUs; numa: sets of CPUs, one for
     each locality that has memory; caches: sets of CPUs of each outermost cache that several cores
-    share (of the machine's packages where it has none).
+    share (of packages, if the machine has no such cache).
     """
 
     def __init__(self, name, source, xml):
@@ -81,11 +81,11 @@ class Machine:
         ]
         self.core_of = {cpu: n for n, core in enumerate(self.cores) for cpu in core}
         self.threads = max(len(core) for core in self.cores)
-        # nodes, as mpibind goes through them: in hwloc's order, each with the object that has it
+        # nodes in the order of hwloc, in which mpibind visits them, each with its object
         self.nodes = [(node, o) for o in every for node in o.numa_nodes() if o.cpus]
         self.numa = [set(s) for s in dict.fromkeys(frozenset(o.cpus) for _, o in self.nodes)]
-        # where a large memory has smaller ones everywhere inside,
-        # the smaller ones are the localities
+        # where smaller memory lies everywhere inside of a large one, the smaller ones are the
+        # localities
         self.numa = [
             s for s in self.numa if set().union(*(other for other in self.numa if other < s)) != s
         ] or [set(self.pus)]
@@ -109,7 +109,7 @@ class Machine:
         order = []
         for o in self.root.walk():
             if o.level not in order:
-                # after its parent's, and before what its parent's other children have
+                # after its parent's level, and before the levels of its parent's other children
                 above = order.index(o.parent.level) if o.parent else -1
                 order.insert(above + 1, o.level)
         return [[o for o in self.root.walk() if o.level == level] for level in order]

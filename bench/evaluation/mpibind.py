@@ -1,29 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The rules by which mpibind (E. A. Leon, "mpibind: A Memory-Driven Mapping Algorithm", MEMSYS
-2017, and its documentation) maps tasks to CPUs, written down anew; without devices, which the
-machines here have none of:
+2017, and its documentation) maps tasks to CPUs, implemented from their descriptions; without
+devices, which the machines here lack:
 
-0. of memory nodes that have CPUs in common, one is taken
+0. of memory nodes that have CPUs in common, one is used
    (here: the first one of the smallest localities);
-1. tasks go to memory nodes, to each in proportion to the CPUs that it has near, what is left over
-   to those with the largest remainder;
-2. within a node, tasks times threads are the workers, and the outermost level of the machine is
-   taken that has as many objects as there are workers, or that of the cores; the tasks divide its
-   objects in order;
-3. above the cores and where each worker has a core, one hardware thread of an object is used, else
-   as few of each as are enough;
-4. with fewer tasks than memory nodes, the tasks divide the nodes, and have all CPUs of theirs
-   ("greedy", the default).
+1. tasks are divided among memory nodes in proportion to the CPUs near each; those left over go to
+   the nodes with the largest remainders;
+2. within a node there are tasks times threads workers; the outermost level of the machine that has
+   as many objects as there are workers is used, or else the level of the cores; the tasks divide
+   its objects in order;
+3. above the cores, and where each worker has a core, one hardware thread of an object is used;
+   otherwise as few threads of each object as are enough;
+4. with fewer tasks than memory nodes, the tasks divide the nodes, and each has all CPUs of its own
+   nodes ("greedy", the default).
 """
 
 
 def shares(what, among):
-    """How many of WHAT each of AMONG has: as even as can be, more for the first ones."""
+    """The share of WHAT for each of AMONG: as even as possible, larger shares first."""
     return [what // among + (n < what % among) for n in range(among)]
 
 
 def dealt(elements, hands):
-    """The elements in order in so many hands; with fewer elements than hands one is in several."""
+    """Divide the elements in order among so many hands; if there are fewer elements than hands,
+    some elements go to several."""
     elements = list(elements)
     if len(elements) >= hands:
         out, at = [], 0
@@ -46,7 +47,7 @@ def proportional(tasks, weights):
 
 
 def inside(machine, place, tasks, threads):
-    """One set of CPUs for each task, near memory that hangs on PLACE."""
+    """One set of CPUs for each task, near the memory that is attached to PLACE."""
     levels = machine.levels()
     cores = [n for n, level in enumerate(levels) if level[0].type == "Core"]
     last = cores[0] if cores else len(levels) - 1
@@ -74,8 +75,8 @@ def inside(machine, place, tasks, threads):
 
 
 def mapped(machine, tasks, threads=1):
-    """The CPUs of each task on the whole of MACHINE;
-    threads: of each task, 0: as many as there are cores for."""
+    """The CPUs of each task on the whole of MACHINE; THREADS are those of each task, 0: as many as
+    there are cores for."""
     nodes = []
     for node, place in sorted(machine.nodes, key=lambda pair: len(pair[1].cpus)):
         if not any(place.cpus & other.cpus for _, other in nodes):

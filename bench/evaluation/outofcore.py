@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Figure 7: a simulation beside a tracer whose field is larger than its container's memory.
-Measured by bench/run streamline; its full size is in doc/benchmarks.md."""
+bench/run streamline measures it; doc/benchmarks.md has its full size."""
 
 from statistics import median
 
@@ -38,7 +38,7 @@ def run(context):
 
 
 def stated():
-    """The results that doc/benchmarks.md states, with median and range as the values."""
+    """The results in doc/benchmarks.md, with median and range as the values."""
     rows = []
     for row in benchmarks.table("### Streamlines in a container", "| threads |"):
         cells = zip(("rate", "faults", "read"), (row[3], row[6], row[7]))

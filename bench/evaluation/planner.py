@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The planner beside hwloc-distrib and mpibind: what do containers share,
-and how do their ranks lie? Runs on any machine, no guest."""
+"""The planner compared with hwloc-distrib and mpibind: what do containers share, and where are
+their ranks? Runs on any machine, without a guest."""
 
 import glob
 import json
@@ -28,9 +28,9 @@ INPUTS = [
     "tools/plan.c",
 ]
 
-# The machines of the papers: GROMACS's, that of the scheduling class, DI-MMAP's; and a many-core
-# node of today. The second thread of a core has its number after all first ones, as Linux numbers
-# them on such machines.
+# The machines of the papers (GROMACS's, that of the scheduling class, DI-MMAP's), and a many-core
+# node of today. All second threads of cores are numbered after all first ones, as Linux does on
+# such machines.
 PAPERS = {
     "2 x 12 cores, SMT (GROMACS)": "package:2 numa:1 l3:1 core:12 pu:2(indexes=core:package)",
     "2 x 16 cores (HPC_SCHED)": "package:2 numa:2 l3:1 core:8 pu:1",
@@ -54,7 +54,7 @@ MEASURES = {
 
 
 def requests(cores):
-    """Containers' cores, as users would ask: name -> sizes."""
+    """Containers' cores, as users would request them: name -> sizes."""
     found = {
         "all but one, one": (cores - 1, 1),
         "seven eighths, an eighth": (cores - cores // 8, cores // 8),
@@ -68,7 +68,7 @@ def requests(cores):
 
 
 def containers_of(sizes, maps):
-    """A container's ranks are those that come next."""
+    """A container's ranks are the next ones in order."""
     out, at = [], 0
     for size in sizes:
         out.append(maps[at : at + size])
@@ -77,7 +77,7 @@ def containers_of(sizes, maps):
 
 
 def distrib(m, n, within=None):
-    """hwloc-distrib N: a mask of CPUs for each."""
+    """hwloc-distrib N: a mask of CPUs for each of N."""
     command = ["hwloc-distrib", "-i", m.xml, "--taskset"]
     if within is not None:
         mask = sum(1 << cpu for cpu in within)
@@ -115,7 +115,7 @@ def nodeos(tool, m, sizes, threads, directory):
 
 
 def first_free(m, sizes, threads):
-    """Argo's public code: ids in numerical order, then hwloc-distrib among them."""
+    """Argo's public code: the first ids in numerical order, then hwloc-distrib among these."""
     free, out = sorted(m.pus), []
     for size in sizes:
         mine, free = free[: size * threads], free[size * threads :]
@@ -124,7 +124,7 @@ def first_free(m, sizes, threads):
 
 
 def least(domains, cores):
-    """With how many of these domains, the largest first, so many cores can do."""
+    """The least number of these domains, taken from the largest on, that have so many cores."""
     n = 0
     for size in sorted(domains, reverse=True):
         if cores <= 0:
@@ -135,7 +135,8 @@ def least(domains, cores):
 
 
 def measure(m, placed):
-    """MEASURES of ranks' CPUs, container by container; None where the measure does not apply."""
+    """The MEASURES of the ranks' CPUs, container by container; None where a measure does not
+    apply."""
     of = [set().union(*ranks) for ranks in placed]
     cores = [m.cores_in(cpus) for cpus in of]
 
@@ -163,7 +164,8 @@ def measure(m, placed):
 
 
 def machines(directory):
-    """(group, Machine): the papers', those of the planner's tests, recorded ones where they are."""
+    """(group, Machine) of the papers' machines, those of the planner's tests, and recorded ones if
+    there are any."""
     for name, text in PAPERS.items():
         yield "papers", machine.from_text(name, text, directory)
     with open(f"{TOP}/topology/test/machines.txt") as f:
@@ -186,8 +188,8 @@ def run(context):
         for group, m in machines(directory):
             for request, sizes in requests(len(m.cores)).items():
                 threads = m.threads if len({len(core) for core in m.cores}) == 1 else None
-                # cores of unlike size: as many threads as the machine's cores have in the mean,
-                # so that the request can be met
+                # cores differ in size: use the mean number of threads per core, so that the request
+                # can be met
                 width = threads or max(1, len(m.pus) // len(m.cores))
                 total = sum(sizes)
                 placed = {

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Plots as SVG, drawn here: no library needed, and the same numbers give the same bytes. panels():
-bars with their spread, a panel for each measure, a row for each arm. lines(): curves over a
-logarithmic axis."""
+"""Plots as SVG. They need no library, and equal numbers give equal bytes. panels(): bars with their
+spread, a panel for each measure, a row for each arm. lines(): curves over a logarithmic axis."""
 
 import math
 from dataclasses import dataclass
@@ -31,7 +30,7 @@ def of(values):
 
 
 def short(number):
-    """As it is said in a picture."""
+    """The number as it is written in a picture."""
     if number == 0:
         return "0"
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
@@ -44,8 +43,8 @@ def short(number):
 
 
 def wide(text, size):
-    """About so many pixels; DejaVu Sans is among the widest, so nothing runs into
-    anything with another font."""
+    """The approximate width in pixels; DejaVu Sans is among the widest fonts, so texts do not
+    overlap with other fonts."""
     return (
         sum(0.36 if c in " .,:;'|!ilIjtf()[]" else 0.95 if c in "mwMW%@" else 0.64 for c in text)
         * size
@@ -53,7 +52,7 @@ def wide(text, size):
 
 
 def wrapped(text, width, size):
-    """In lines of this width; bold letters are a little wider."""
+    """The text in lines of this width; bold letters are a little wider."""
     out = [""]
     for word in text.split():
         if out[-1] and 1.08 * wide(f"{out[-1]} {word}", size) > width:
@@ -253,7 +252,7 @@ def lines(
             c.dot(x_of(x), y_of(points[x].middle), 3.6, colour)
         if xs[-1] == x_values[-1]:
             ends.append([y_of(points[xs[-1]].middle), x_of(xs[-1]), name, colour])
-        else:  # write the name above the end of a line that ends before the others
+        else:  # for a line that ends before the others, write the name above its end
             c.text(
                 x_of(xs[-1]),
                 min(y_of(p[xs[-1]].middle) for _, p in series if xs[-1] in p) - 12,
@@ -263,7 +262,7 @@ def lines(
                 "middle",
                 weight="bold",
             )
-    # names at the ends of curves, none on another
+    # names at the ends of curves must not overlap
     ends.sort()
     for a, b in zip(ends, ends[1:]):
         b[0] = max(b[0], a[0] + 16)

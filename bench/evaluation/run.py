@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The evaluation (doc/evaluation.md), from its parts to its tables and plots: measures each part
-whose inputs have changed since it was measured last, and says of each number of doc/evaluation.md
-whether what is measured now is within the spread that is stated there. Tables with plots are in
-evaluation.md of --out, too. All parts but planner boot guests (root the first time)."""
+whose inputs have changed since its last measurement, and reports for each number of
+doc/evaluation.md whether the present value is within the spread stated there. It writes tables with
+plots to evaluation.md of --out, too. All parts but planner boot guests (root the first time)."""
 
 import concurrent.futures
 import importlib
@@ -30,7 +30,7 @@ OPTIONS = (
 
 
 def refused(values):
-    """The reason why the options do not fit together, or None."""
+    """Why the options do not fit together, or None."""
     if values.record and values.quick:
         return "--record states results of full size: not with --quick"
     return None
@@ -42,8 +42,8 @@ def module_of(name):
 
 
 def side_by_side(names, modules, processors):
-    """NAMES in groups that run at a time: those after each other that keep one processor busy
-    and count what does not hang on the others."""
+    """NAMES in groups that run at the same time: adjacent ones that keep one processor busy each,
+    and whose counts do not depend on the other processors."""
     groups = []
     for name in names:
         if (
@@ -64,7 +64,7 @@ def part(context, name, module):
 
 
 def run(context):
-    """{results: {part: raw}, failures: {part: why}, quick}"""
+    """{results: {part: raw}, failures: {part: reason}, quick}"""
     names = [name for name in PARTS if name in context.options.only]
     modules = {name: module_of(name) for name in names}
     results, failures = {}, {}

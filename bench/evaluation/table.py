@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tables of the parts, and their numbers beside what doc/evaluation.md states."""
+"""The tables of the parts, with the numbers in doc/evaluation.md beside them."""
 
 from bench.evaluation.run import PARTS, QUANTITIES, module_of
 from bench.lib.context import load
@@ -13,7 +13,7 @@ def tables(raw):
 
 
 def compare(stated, found, quick):
-    """A verdict for each number that is stated, or found and not stated."""
+    """A verdict for each number that is stated, and for each that is found but not stated."""
     out = []
     for q in stated:
         name, value, spread = q["name"], q["value"], q["spread"]

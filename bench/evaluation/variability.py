@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """HPL's table of variability: migrations and switches of ranks on a busy node, under CFS,
-SCHED_FIFO and SCHED_HPC. Measured by bench/run hpc; its 30 seeds are in doc/benchmarks.md."""
+SCHED_FIFO and SCHED_HPC. bench/run hpc measures it; doc/benchmarks.md has its 30 seeds."""
 
 import statistics
 
@@ -55,7 +55,7 @@ def run(context):
 
 
 def stated():
-    """The results that doc/benchmarks.md states, with median and range as the values."""
+    """The results in doc/benchmarks.md, with median and range as the values."""
     rows, names = {}, {name: arm for arm, name in ARMS.items()}
     for row in benchmarks.table("--seeds 1-30 --boots plain+nohz", "| busy node | foreign"):
         cells = zip(MEASURES, (row[1], row[4], row[5]))

@@ -111,7 +111,7 @@ static void bind_to(unsigned node)
 		die("set_mempolicy");
 }
 
-/* Use memory until pages come from as many nodes as "FIRST-LAST" names. */
+/* Use memory until the kernel has given pages from each node of "FIRST-LAST". */
 static void faults_fill(const char *nodes)
 {
 	unsigned first, last, seen = 0;

@@ -39,7 +39,7 @@ static long footprint_number_in(const char *path)
 	return n;
 }
 
-/* kernel threads whose name begins like that */
+/* Return the number of kernel threads whose names begin with NAME. */
 static int threads(const char *name)
 {
 	struct dirent *e;
@@ -72,7 +72,8 @@ int main(int argc, char **argv)
 	long slab, percpu, free;
 	char path[64];
 
-	sleep(3); /* khugepaged sets min_free_kbytes, the boot's last work ends */
+	/* meanwhile khugepaged sets min_free_kbytes, and the last work of the boot ends */
+	sleep(3);
 	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
 		printf("footprint %s %ld\n", field[i], meminfo(field[i]));
 	printf("footprint min_free_kbytes %ld\n",

@@ -49,8 +49,10 @@ static void on_cpu(int n)
 
 /* ------------------------------------------------------------------ the worker's counters */
 
-/* Those of "NAME NUMBER" lines that begin like one of the words of BEGIN; each number of a
- * "total=NUMBER" line. */
+/*
+ * Read those "NAME NUMBER" lines that begin with a word of BEGIN, and each number of a
+ * "total=NUMBER" line.
+ */
 static unsigned neighbour_read_file(struct counter *c, unsigned n, const char *path,
 				    const char *const *begin, const char *suffix)
 {
@@ -146,8 +148,10 @@ static pid_t start_hog(void)
 	}
 }
 
-/* Let the worker do its rounds; with a hog beside it, which is started again when it has been
- * killed. -> its deaths */
+/*
+ * Let the worker do its rounds; with a hog beside it, which is started again whenever it is killed.
+ * Returns how often it was killed.
+ */
 static unsigned arm(int go, int done, int with_hog)
 {
 	unsigned kills = 0;
@@ -157,7 +161,7 @@ static unsigned arm(int go, int done, int with_hog)
 
 	if (fcntl(done, F_SETFL, O_NONBLOCK) < 0)
 		die("fcntl");
-	/* the first hog has filled its nodes before the worker starts */
+	/* let the first hog fill its nodes before the worker starts */
 	if (with_hog && (hog = start_hog()) > 0 && waitpid(hog, NULL, 0) == hog)
 		hog = 0;
 	if (write(go, &c, 1) != 1)

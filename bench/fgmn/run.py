@@ -39,7 +39,7 @@ VARIANTS = ("stock", "off", "on")
 CPU = marks.CPU0 + 1  # where faults.c and neighbour.c run
 BOOTS = ((8, "always"), (8, "never"), (16, "always"))  # CPUs, huge pages
 SCENES = "none:cpuset=0:cpuset=1:bind=0:bind=1"
-# blocks 2-24 are of node 0, 25-47 of node 1
+# blocks 2-24 are parts of node 0, 25-47 of node 1
 WITH_BLOCKS = ":cpuset=2:cpuset=24:cpuset=47:cpuset=2-24:full=2-24:bind=2:bind=47"
 FAULTS = re.compile(r"^faults (\S+) (\S+) (\d+) (\d+) node (.*)$", re.M)
 
@@ -53,7 +53,7 @@ def boot(context, name, kernel, cpus, append, ended, machine):
 
 
 def counted(context, name, kernel, append, program, plugin):
-    """The console of a boot with 4 CPUs, and what QEMU counts at PROGRAM's markers."""
+    """The console of a boot with 4 CPUs, and QEMU's counts at PROGRAM's markers."""
     path = f"{context.out}/{name}.marks"
     machine = [*guests.COUNTED, "shift=0,sleep=off", "-plugin", guests.plugged(plugin, path)]
     return boot(context, name, kernel, 4, append, program, machine), marks.rows(path)
@@ -81,8 +81,8 @@ def run(context):
             given = [f"faults.{variant}", kernels[variant], scenes, "faults", plugin]
             found["faults"][variant] = faults_of(*counted(context, *given))
     if "neighbour" in only:
-        # two blocks each, of the same socket; 256 MiB less struct pages and high watermarks are
-        # 233: of them 230
+        # two blocks for each, of the same socket; 256 MiB less struct pages and high watermarks are
+        # 233: 230 of these
         work = f"{BLOCKS} psi=1 do=run:/neighbour:{10 * rounds}:2-3:4-5:230"
         given = ["neighbour.on", kernels["on"], work, "neighbour", plugin]
         found["neighbour"] = arms_of(*counted(context, *given))
@@ -92,7 +92,7 @@ def run(context):
 
 
 def memory(context, kernels, groups):
-    """[{variant, cpus, thp, sizes}], and of the blocks {total, free, min, low}, KiB."""
+    """[{variant, cpus, thp, sizes}], and the KiB of blocks as {total, free, min, low}."""
     boots = []
     for variant in VARIANTS:
         for cpus, thp in BOOTS:
@@ -115,8 +115,8 @@ def nodes_named(words):
 
 
 def faults_of(log, counts):
-    """[{scene, kind, each}]: kernel instructions per fault, round by round. On CPU only faults.c
-    is in user space then."""
+    """[{scene, kind, each}]: kernel instructions per fault, round by round. Only faults.c runs in
+    user space on CPU then."""
     found, at = [], 0
     for scene, kind, faults, rounds, pages in FAULTS.findall(log):
         nodes = {int(word.partition(":")[0]) for word in pages.split()}
@@ -134,7 +134,7 @@ def faults_of(log, counts):
 
 
 def arms_of(log, counts):
-    """[{arm, kills, rounds, moved}]: instructions of each round, and counters that moved."""
+    """[{arm, kills, rounds, moved}]: instructions of each round, and counters that have changed."""
     found, at = [], 0
     for arm, rounds, kills in re.findall(r"^neighbour (\w+) (\d+) kills (\d+)$", log, re.M):
         pairs = [marks.pair(counts, at + 2 * n) for n in range(int(rounds))]

@@ -6,7 +6,7 @@ import statistics
 from bench.fgmn.run import BOOTS, VARIANTS
 from bench.lib.tables import Table, number, spread
 
-# the scene of the stock kernel that a scene with blocks is compared with: as near, as confined
+# the stock kernel's scene to compare a scene with blocks with: equally near, equally confined
 LIKE = {
     "cpuset=2": "cpuset=0",
     "cpuset=24": "cpuset=0",

@@ -1,7 +1,7 @@
 #!/bin/bash
-# gmx.sh ARM THREADS: some steps of GROMACS (water.sh) by so many threads that spin while they wait
-# for each other, bound to CPUs from 1 on in arms that want it. For ranks.c, which calls it in a
-# guest; leaves a checksum of the result.
+# gmx.sh ARM THREADS: some steps of GROMACS (water.sh) by THREADS threads, which spin while they
+# wait for each other and are bound to CPUs from 1 on in arms that bind. ranks.c calls it in a
+# guest; it writes a checksum of the result.
 set -euo pipefail
 
 cd /tmp

@@ -35,7 +35,7 @@
 #define POLICY_HPC 48
 #define QUANTUM 10000000 /* ns, as in containers */
 #define BUSY 6 /* programs */
-#define WATCHED "gmx" /* final name of a program with threads */
+#define WATCHED "gmx" /* the name that a program with threads has at the end */
 #define RESULT "/tmp/result"
 
 static const struct arm {
@@ -95,8 +95,10 @@ static uint64_t ranks_draw(uint64_t *state, uint64_t below)
 	return *state % below;
 }
 
-/* Sleeps for up to 20 ms, computes for up to 2 million rounds: a daemon, a cron job, a user's
- * shell. */
+/*
+ * Sleeps for up to 20 ms, then computes for up to 2 million rounds, as a daemon, a cron job or a
+ * user's shell may.
+ */
 static void ranks_disturb(uint64_t seed)
 {
 	uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
@@ -135,7 +137,7 @@ static void become_rank(const char *arm, int rank)
 	die(program[0]);
 }
 
-/* The ranks find their common memory at descriptor 3, and say all themselves. */
+/* Run ranks that find their common memory at descriptor 3 and print their own results. */
 static void run_ranks(const char *arm)
 {
 	int memory = memfd_create("ranks", 0), status;
@@ -206,7 +208,7 @@ static void ranks_run(const char *arm, const char *load, int seed)
 	fflush(stdout);
 }
 
-/* Words with "+" between them, in TEXT itself; returns how many. */
+/* Split TEXT in place into words with "+" between them; returns how many. */
 static int split(char *text, char **word, int max)
 {
 	int n = 0;

@@ -37,8 +37,9 @@ OPTIONS = (
     Option("boots", "B+B", "of plain and nohz (nohz_full)", ["plain"], read=options.words(*BOOTS)),
     Option("kernel", "FILE", "with SCHED_HPC, instead of kernel/build's"),
 )
-# Where programs of the ranks are, and no other one that computes: cg by its linking; GROMACS where
-# the kernel puts programs that may lie anywhere, and libraries (the shell that starts it counts)
+# Addresses of the ranks' programs, where no other program computes: cg is linked there; GROMACS is
+# where the kernel puts position-independent programs and libraries (the shell that starts it is
+# counted, too)
 OWN = {"cg": "0x20000000-0x2fffffff", "gmx": "0x550000000000-0x7fffffffffff"}
 SCRIPT = """exec 2>&1
 (cd /tmp && /mnt/water.sh 20) >/tmp/prepare.log 2>&1 || {{
@@ -96,11 +97,11 @@ def run(context):
 
 
 def runs_of(log, counted):
-    """[{arm, load, seed, ranks, own, kernel, other, all, moves, involuntary, voluntary}], run by
-    run, of a guest's console and of rank-count.c's lines."""
+    """Runs in order as [{arm, load, seed, ranks, own, kernel, other, all, moves, involuntary,
+    voluntary}], from a guest's console and from the lines of rank-count.c."""
     runs = []
     for line in log.splitlines():
-        # the first one may follow what the firmware has left on its line
+        # the first line may follow text of the firmware
         if m := re.search(r"run (\w+) (\w+) (\d+)$", line):
             runs.append({"arm": m[1], "load": m[2], "seed": int(m[3]), "ranks": []})
         elif m := RANK.fullmatch(line):

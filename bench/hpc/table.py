@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tables and verdicts of bench/run hpc, a table a boot."""
+"""Tables and verdicts of bench/run hpc, one table for each boot."""
 
 import statistics
 
@@ -25,7 +25,7 @@ GUARD = 0.05  # share of each second that fair tasks get
 
 
 def foreign(run):
-    """Instructions of others per own, %."""
+    """Instructions of others per 100 of the program's own."""
     return 100 * (run["kernel"] + run["other"]) / run["own"]
 
 
@@ -63,14 +63,14 @@ def tables(raw):
 
 
 def of_arm(boot, runs, arm):
-    """Verdicts on each run, and on the medians on a busy node, compared with CFS."""
+    """Verdicts on each run, and on the medians on a busy node compared with CFS."""
     what, of = f"{boot}: {arm}", chosen(runs, arm)
     solver = bool(of[0]["ranks"][0]["seconds"])  # cg says how long it took, GROMACS does not
     # GROMACS binds its first thread to each CPU in turn, to see what it is: 16 moves of 8 CPUs
     most = max(rank["moves"] for r in of for rank in r["ranks"][not solver :])
     yield Verdict(most <= 1, f"{what}: no rank is moved more than once: {most}")
-    # in each second, or part of one, the guard lets fair tasks in:
-    # there and back, and for their own switches meanwhile
+    # in each second, also in a part of one, the guard lets fair tasks in: a switch there and one
+    # back, and their own switches in between
     most = max(rank["involuntary"] / (2 + int(rank["seconds"])) for r in of for rank in r["ranks"])
     text = f"{what}: no rank loses its CPU but to the guard: {most:.1f} times a period"
     yield Verdict(most <= 2, text)
@@ -80,7 +80,7 @@ def of_arm(boot, runs, arm):
     ratio = statistics.median(map(foreign, busy)) / statistics.median(map(foreign, cfs))
     text = f"{what}, busy node: foreign instructions are {ratio:.3f} of CFS, at most {LIMIT[boot]}"
     yield Verdict(ratio <= LIMIT[boot], text)
-    if solver:  # its measurement begins when other programs have left its CPUs
+    if solver:  # cg's measurement begins when other programs have left its CPUs
         share = statistics.median(r["other"] / r["own"] for r in busy)
         text = f"{what}, busy node: {100 * share:.2f} % are other programs', at most the guard's 5"
         yield Verdict(share <= GUARD, text)

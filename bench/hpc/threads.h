@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How often the threads of a program that knows nothing of us were moved and switched, from the
- * kernel's events: for ranks.c. One line for each thread, as cg.c says it of itself.
+ * How often the threads of an unmodified program were moved and switched, from the kernel's events:
+ * for ranks.c. A line for each thread, in the form of cg.c's own lines.
  */
 #ifndef NODEOS_BENCH_THREADS_H
 #define NODEOS_BENCH_THREADS_H
@@ -20,7 +20,7 @@ struct thread {
 	long moves, involuntary, voluntary;
 };
 
-/* From now on, for programs called NAME. */
+/* Start counting, for programs called NAME. */
 static void watch_threads(const char *name)
 {
 	char filter[64];
@@ -36,7 +36,7 @@ static void watch_threads(const char *name)
 	guest_put(TRACE "events/sched/sched_switch/enable", "1");
 	guest_put(TRACE "events/sched/sched_migrate_task/enable", "1");
 	guest_put(TRACE "buffer_size_kb", "8192");
-	/* opened to be cut, it is emptied; truncate() does nothing to it */
+	/* opening the file with O_TRUNC empties it; truncate() has no effect on it */
 	trace = open(TRACE "trace", O_WRONLY | O_TRUNC);
 	if (trace < 0 || close(trace) < 0)
 		die(TRACE "trace");
@@ -54,8 +54,10 @@ static struct thread *thread_of(struct thread *all, int *n, int pid, int cpu)
 	return &all[(*n)++];
 }
 
-/* One of the kernel's lines: "gmx-70 [003] d..2. 1.5: sched_switch: prev_comm=gmx prev_pid=70
- * prev_prio=120 prev_state=R+ ==> ..." */
+/*
+ * Count one line of the kernel, such as "gmx-70 [003] d..2. 1.5: sched_switch: prev_comm=gmx
+ * prev_pid=70 prev_prio=120 prev_state=R+ ==> ..."
+ */
 static void count_event(const char *line, struct thread *all, int *n)
 {
 	const char *at = strchr(line, '['), *event;
@@ -67,7 +69,7 @@ static void count_event(const char *line, struct thread *all, int *n)
 		if (sscanf(at, " prev_pid=%d prev_prio=%*d prev_state=%7s", &pid, state) != 2)
 			die(line);
 		t = thread_of(all, n, pid, cpu);
-		/* with a plus: another one came. Without, it gave its turn away */
+		/* with a plus, the thread was preempted; without, it gave up its turn */
 		if (strcmp(state, "R+") == 0)
 			t->involuntary++;
 		else
@@ -81,7 +83,7 @@ static void count_event(const char *line, struct thread *all, int *n)
 	}
 }
 
-/* All threads that were switched or moved. RESULT: what the program has calculated. */
+/* Print all threads that were switched or moved. RESULT: the result of the program. */
 static void tell_threads(const char *result)
 {
 	static struct thread all[THREADS_MAX];

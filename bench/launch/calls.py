@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""System calls of a launch, from strace's files: whose each is."""
+"""System calls of a launch, from strace's files, by the role of the caller."""
 
 import os
 import re
@@ -17,7 +17,8 @@ class Process:
 
 
 def read_trace(path):
-    """Lines as (pid, call, first half?), and processes with their parents and programs."""
+    """Lines as (pid, call, whether it is a first half), and processes with their parents and
+    programs."""
     lines, procs, pending = [], {}, {}
     with open(path, errors="replace") as f:
         for text in f:
@@ -40,7 +41,7 @@ def read_trace(path):
                 child.parent, child.thread = pid, "CLONE_THREAD" in whole
             if call == "execve" and value == 0:
                 name = PATH.match(whole)
-                # execve itself counts for the program before it
+                # execve itself counts for the previous program
                 p.execs.append(
                     (
                         len(lines),
@@ -52,8 +53,7 @@ def read_trace(path):
 
 
 def program_of(procs, pid, line):
-    """(program, the process that executed it) as of this line;
-    inherited from the parent before an exec."""
+    """(program, the process that executed it) at this line; before an exec, those of the parent."""
     seen = 0
     while seen < 100:
         p = procs[pid]

@@ -34,7 +34,7 @@ COMPARED = ("srun", STEP_PARTS[0], "slurmstepd of the extern step", STEP_PARTS[1
 
 def by_id(rows):
     """{id: [(start, returned, settled or None)]}, in the order of the runs: markers N, N + 1 and,
-    where there is one, N + 2."""
+    if it exists, N + 2."""
     out = {}
     for first, second, third in zip(rows, rows[1:], [*rows[2:], [None]]):
         if first[marks.ID] % 10 == 0 and second[marks.ID] == first[marks.ID] + 1:
@@ -57,7 +57,7 @@ def idle_rate(runs):
 
 
 def launch(found, rate):
-    """The seconds of one launch until srun ends, and its instructions minus those of an idle guest
+    """The seconds from a launch until srun ends, and its instructions less those of an idle guest
     in that time."""
     start, back, end = found
     seconds, user, kernel = between(start, end)
@@ -106,7 +106,7 @@ def counts(rows):
 
 
 def difference(runs, base, other, who):
-    """The system calls that WHO makes more or less often, by median count."""
+    """The system calls that WHO makes more often or less often, by median count."""
 
     def median(kind):
         of = [r["calls"].get(who, {}) for r in runs if r["kind"] == kind]
@@ -121,7 +121,7 @@ def difference(runs, base, other, who):
 
 
 def order(who):
-    """srun, slurmstepd, the helper, others, sums"""
+    """Order: srun, slurmstepd, the helper, others, sums."""
     last = (STEP, ALL).index(who) + 1 if who in (STEP, ALL) else 0
     return last, who != "srun", not who.startswith("slurmstepd"), "helper" not in who, who
 

@@ -17,7 +17,8 @@
 
 struct block {
 	uint64_t address;
-	uint64_t rep; /* address of the string instruction that ends it; 0: none */
+	/* address of the repeated string instruction that ends the block; 0: it ends with none */
+	uint64_t rep;
 	uint32_t insns;
 	uint8_t kernel;
 	uint8_t is_rep; /* nothing but that instruction */
@@ -47,7 +48,7 @@ static int marker_id(const uint8_t *code, size_t len)
 	return code[4];
 }
 
-/* ins, movs, cmps, outs, stos, lods, scas behind a rep prefix */
+/* Return whether CODE is ins, movs, cmps, outs, stos, lods or scas with a rep prefix. */
 static int is_rep_string(const uint8_t *code, size_t len)
 {
 	int rep = 0;
@@ -65,12 +66,14 @@ static int is_rep_string(const uint8_t *code, size_t len)
 	return 0;
 }
 
-/* What TB is; MARKER, unless NULL, runs with the marker's number as its argument whenever a program
- * executes one of TB's markers. */
+/*
+ * Make the struct block of TB; MARKER, unless NULL, runs with the marker's number as its argument
+ * whenever a program executes a marker in TB.
+ */
 static struct block *block_of(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t marker)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
-	/* freed never: QEMU reports no dropped block */
+	/* never freed: QEMU does not report dropped blocks */
 	struct block *b = calloc(1, sizeof(*b));
 	uint8_t code[16];
 
@@ -104,8 +107,10 @@ static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 					     block_of(tb, on_marker));
 }
 
-/* BLOCK runs, with its struct block, whenever a block is executed, and MARKER as above. Returns how
- * many CPUs there are; -1: too many. */
+/*
+ * Let BLOCK run, with its struct block, whenever a block is executed, and MARKER as for block_of().
+ * Returns the number of CPUs; -1: too many.
+ */
 static inline int watch_blocks(qemu_plugin_id_t id, const qemu_info_t *info,
 			       qemu_plugin_vcpu_udata_cb_t block,
 			       qemu_plugin_vcpu_udata_cb_t marker)

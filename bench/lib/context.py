@@ -19,7 +19,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 
 
 class Failed(RuntimeError):
-    """The experiment cannot go on; the text is for its user."""
+    """The experiment cannot continue; the text is for its user."""
 
 
 def load(path):
@@ -33,14 +33,14 @@ def read(path):
 
 
 def store(path, text):
-    """Whole or not at all."""
+    """Write the file as a whole or not at all."""
     with open(f"{path}.new", "w", encoding="utf-8") as f:
         f.write(text)
     os.replace(f"{path}.new", path)
 
 
 class Context:
-    """options: the experiment's, by name; out: its folder, with build in it."""
+    """options: the experiment's, by name; out: its folder, which contains "build"."""
 
     def __init__(self, name, options, out=None):
         self.name, self.options = name, options
@@ -51,8 +51,8 @@ class Context:
         os.makedirs(self.build, exist_ok=True)
 
     def part(self, name, experiment, **given):
-        """The context of an experiment below this one: GIVEN are options of it, the rest are
-        defaults."""
+        """The context of an experiment that is a part of this one: GIVEN has some of its options,
+        the rest are defaults."""
         values = argparse.Namespace(**dict.fromkeys(o.name for o in experiment.OPTIONS))
         for option in ("quick", "again", "header"):
             setattr(values, option, getattr(self.options, option))
@@ -63,8 +63,8 @@ class Context:
         print(f"{time.strftime('%H:%M:%S')} {self.name}: {text}", file=sys.stderr, flush=True)
 
     def run(self, *command, log=None, env=None, timeout=None, check=True):
-        """A command whose output goes to a log, the experiment's own or LOG; when it fails, the
-        log's end is in the error. Returns its exit code."""
+        """Run a command with its output in a log, the experiment's own or LOG; when it fails, the
+        error has the log's end. Returns its exit code."""
         path = log or f"{self.out}/log"
         with open(path, "w" if log else "a", encoding="utf-8") as f:
             if not log:
@@ -95,7 +95,7 @@ class Context:
         return got.stdout.splitlines()[-1]
 
     def programs(self, *names):
-        """Programs of the project by their paths, built here."""
+        """Paths of programs of the project, which are built here."""
         build = f"{self.build}/nodeos"
         self.say(f"building {', '.join(names)}")
         os.makedirs(build, exist_ok=True)
@@ -108,7 +108,7 @@ class Context:
 
 
 def need_tools(*tools):
-    """Each COMMAND[:PACKAGE] must be there."""
+    """Require that each COMMAND[:PACKAGE] exists."""
     missing = [t.rpartition(":")[2] for t in tools if not shutil.which(t.partition(":")[0])]
     if missing:
         names = " ".join(missing)
@@ -116,7 +116,7 @@ def need_tools(*tools):
 
 
 def key_of(experiment, options):
-    """Changes when an option or the content of an input does."""
+    """A key that changes when an option or the content of an input changes."""
     values = {o.name: getattr(options, o.name) for o in experiment.OPTIONS}
     digest = hashlib.sha256(json.dumps([options.quick, values], sort_keys=True).encode())
     for pattern in experiment.INPUTS:
@@ -140,7 +140,7 @@ def kept(path, key):
 
 
 def measured(context, experiment):
-    """The result of EXPERIMENT's run() after a round trip through JSON: from result.json, or
+    """The result of EXPERIMENT's run() after a round trip through JSON: kept in result.json, or
     measured now."""
     path, options = f"{context.out}/result.json", context.options
     key = key_of(experiment, options)

@@ -12,7 +12,7 @@
 
 #define MIB (1UL << 20)
 
-/* A no-op that the plugin knows: see mark.c. */
+/* A no-op that the plugin recognises: see mark.c. */
 #define MARK(id) \
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long 0x4e4f0000 + " #id ::: "memory")
 
@@ -32,7 +32,7 @@ static inline void guest_put(const char *path, const char *text)
 	close(fd);
 }
 
-/* SIZE bytes at a multiple of 2 MiB */
+/* Map SIZE bytes at a multiple of 2 MiB. */
 static inline char *map(size_t size, int advice)
 {
 	char *p = mmap(NULL, size + 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

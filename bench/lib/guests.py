@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Guests that experiments measure in: a kernel with an initramfs, or a node of the virtual cluster;
+"""The guests of the experiments: a kernel with an initramfs, or a node of the virtual cluster;
 QEMU's plugins; programs for both."""
 
 import os
@@ -9,7 +9,7 @@ import shutil
 from bench.lib.context import TOP, Failed, read
 
 LIB = f"{TOP}/bench/lib"
-# files that influence the results of any guest, then those of the virtual cluster
+# files that influence the results of any guest, and those that influence only the virtual cluster's
 INPUTS = ["bench/lib/guests.py", "bench/lib/plugin", "bench/lib/*.[ch]", "kernel/patches/*/series"]
 CLUSTER = [
     *INPUTS,
@@ -29,7 +29,7 @@ def kernel(context, *arguments):
 
 
 def plugin(context, name):
-    """NAME.c as a plugin of the installed QEMU."""
+    """Build NAME.c as a plugin of the installed QEMU."""
     header = context.options.header
     command = [f"{LIB}/plugin", f"{LIB}/{name}.c", context.build, *([header] if header else [])]
     context.run(*command)
@@ -37,20 +37,20 @@ def plugin(context, name):
 
 
 def program(context, to, source, *flags):
-    """A static program; FLAGS may be of any stage."""
+    """Build a static program; FLAGS may be for any stage of the compiler."""
     context.run("gcc", "-static", *STRICT, "-o", to, source, *flags)
     return to
 
 
 def mark(context):
-    """The program that executes markers (mark.c), built without libc, whose instructions would
+    """Build the program that executes markers (mark.c), without libc, whose instructions would
     count."""
     plain = ("-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector", "-Wl,-z,noexecstack")
     return program(context, f"{context.build}/mark", f"{LIB}/mark.c", *plain)
 
 
 def root(context):
-    """An empty directory that becomes an initramfs."""
+    """Make an empty directory for an initramfs."""
     path = f"{context.build}/root"
     shutil.rmtree(path, ignore_errors=True)
     os.makedirs(path)
@@ -65,7 +65,7 @@ def initramfs(context):
 
 
 def two_sockets(cpus, threads, gib):
-    """QEMU's words for a machine of two sockets with so much memory each."""
+    """QEMU's arguments for a machine of two sockets with GIB GiB each."""
     half, words = cpus // 2, []
     for n in (0, 1):
         words += ["-object", f"memory-backend-ram,id=m{n},size={gib}G"]
@@ -75,15 +75,15 @@ def two_sockets(cpus, threads, gib):
 
 
 def plugged(plugin, marks, more=""):
-    """QEMU's word for a plugin that writes MARKS, which it appends to."""
+    """QEMU's argument for a plugin that appends to the file MARKS."""
     if os.path.exists(marks):
         os.remove(marks)
     return f"{plugin},out={marks}{more}"
 
 
 def boot(context, name, kernel, machine, append, ended, timeout=3000, model="q35"):
-    """A guest with the initramfs, to its end; its console is in NAME.log, and one of the lines
-    there must be ENDED."""
+    """Run a guest with the initramfs until it ends; its console is in NAME.log, and one of its
+    lines must be ENDED."""
     log = f"{context.out}/{name}.log"
     context.say(f"{name}: console in {log}")
     command = ["qemu-system-x86_64", "-machine", model, "-cpu", "max", "-nographic", "-no-reboot"]
@@ -98,10 +98,10 @@ def boot(context, name, kernel, machine, append, ended, timeout=3000, model="q35
 
 
 def cluster(context, puts, command, more=(), share="share", clock=None, limit=7200):
-    """COMMAND as root in a guest with one node of Slurm that has PUTS beside it; returns the
-    directory of what it left. CLOCK is "icount" where the counts hang on how programs run beside
-    each other, "tcg" where they are of work that has to be done anyway: then all of the machine's
-    processors emulate."""
+    """Run COMMAND as root in a guest with one node of Slurm and the files PUTS; returns the
+    directory of its output. CLOCK is "icount" if the counts depend on how programs run beside each
+    other, and "tcg" if they are of work that is always the same: then all processors of the machine
+    emulate."""
     to = f"{context.out}/{share}"
     shutil.rmtree(to, ignore_errors=True)
     words = [word for file in puts for word in ("--put", file)]

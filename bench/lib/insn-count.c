@@ -38,7 +38,9 @@ static FILE *out;
 
 static void insn_count_add(uint64_t *to, uint64_t n)
 {
-	/* one writer: no locked instruction needed, but no torn value either */
+	/*
+	 * there is one writer: this needs no locked instruction, but readers must see no torn value
+	 */
 	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
 
@@ -81,7 +83,8 @@ static void insn_count_marker_runs(unsigned cpu, void *arg)
 		used += sprintf(text + used, " %llu",
 				(unsigned long long)(get(&counter[i].insns[0]) +
 						     get(&counter[i].insns[1])));
-	fprintf(out, "%s\n", text); /* one call: stdio's lock keeps lines whole */
+	/* one call, as stdio's lock keeps the output of a call together */
+	fprintf(out, "%s\n", text);
 	fflush(out);
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""For programs that run jobs of user alice's in a guest: copied beside them."""
+"""Helpers for programs that run jobs of user alice in a guest; this file is copied beside them."""
 
 import json
 import os
@@ -10,7 +10,7 @@ HOME = "/shared/home/alice"
 
 
 def read(path):
-    """ "" when there is no such file."""
+    """The text of a file; "" when there is no such file."""
     try:
         with open(path, encoding="utf-8", errors="replace") as f:
             return f.read()
@@ -39,7 +39,7 @@ def alice(command, cwd=HOME, show=()):
 
 
 def manifest(path, **apps):
-    """Write a manifest of applications, each with the values of its isolators by name."""
+    """Write a manifest of applications; each maps names of isolators to their values."""
     pods = [
         {"name": app, "app": {"isolators": [{"name": n, "value": v} for n, v in values.items()]}}
         for app, values in apps.items()

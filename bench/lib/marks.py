@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Lines of counters that QEMU's plugins write at markers (mark.c)."""
+"""The lines of counters that QEMU's plugins write at markers (mark.c)."""
 
 from bench.lib.context import Failed
 
@@ -7,13 +7,13 @@ ID, NANOSECONDS, USER, KERNEL, REPEATED, CPU0 = range(6)  # columns of insn-coun
 
 
 def rows(path):
-    """Lists of numbers, a line each."""
+    """Read lists of numbers, one on each line."""
     with open(path, encoding="utf-8") as f:
         return [[int(word) for word in line.split()] for line in f]
 
 
 def pair(found, at):
-    """Rows AT and AT + 1: a program's first marker and its second."""
+    """Rows AT and AT + 1, the first and the second marker of a program."""
     if len(found) < at + 2:
         raise Failed(f"{len(found)} marks, where {at + 2} and more should be")
     first, second = found[at : at + 2]
@@ -23,6 +23,6 @@ def pair(found, at):
 
 
 def explained(found, at):
-    """Nothing was counted but what the guest's log names."""
+    """Check that the guest's log explains every row."""
     if at != len(found):
         raise Failed(f"{len(found)} marks, {at} of them explained")

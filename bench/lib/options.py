@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options of experiments: their kinds of values, and the parser with those that all have."""
+"""Options of experiments: kinds of values, and the parser, with the options that all experiments
+have."""
 
 import argparse
 import re
@@ -9,8 +10,8 @@ from bench.lib.tables import FORMATS
 
 
 class Option(NamedTuple):
-    """--NAME METAVAR; FULL without it, or QUICK with --quick. READ makes the value of a text, or
-    raises ValueError with what is allowed. An option without metavar is a switch."""
+    """--NAME METAVAR; by default FULL, or QUICK with --quick. READ converts a text to the value, or
+    raises ValueError with the allowed values. An option without metavar is a switch."""
 
     name: str
     metavar: str
@@ -41,7 +42,7 @@ def interval(text):
 
 
 def words(*allowed):
-    """Some of ALLOWED with "+" between them, as a list."""
+    """A reader of a list of words from ALLOWED, with "+" between them."""
 
     def read(text):
         found = text.split("+")
@@ -64,7 +65,7 @@ def one(*allowed):
 
 
 def directory_with(path):
-    """A directory that has the file PATH."""
+    """A reader of a directory that contains the file PATH."""
 
     def read(text):
         try:
@@ -77,7 +78,7 @@ def directory_with(path):
 
 
 def argument(read):
-    """READ for argparse, whose own message would be "invalid read value"."""
+    """Wrap READ for argparse, whose own message would be "invalid read value"."""
 
     def convert(text):
         try:
@@ -100,7 +101,7 @@ def help_of(option):
 
 
 def filled(values, given):
-    """Set the options that were not given, to their quick or full values."""
+    """Set the options that were not given to their quick or full values."""
     for option in given:
         if getattr(values, option.name) is None:
             quick = values.quick and option.quick is not None
@@ -109,7 +110,7 @@ def filled(values, given):
 
 
 def parsed(name, experiment, out, argv):
-    """The options of ARGV for EXPERIMENT, a module with OPTIONS."""
+    """Parse ARGV for EXPERIMENT, a module with OPTIONS."""
     minutes = experiment.MINUTES
     p = argparse.ArgumentParser(
         prog=f"bench/run {name}",

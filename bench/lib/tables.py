@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Cell:
-    """VALUE is what JSON gets, TEXT what people read."""
+    """VALUE is for JSON, TEXT for people."""
 
     value: object
     text: str
@@ -17,7 +17,8 @@ class Cell:
 
 @dataclass
 class Table:
-    """TITLE stands above the rows, each of NOTES below them; a cell is a Cell, a number or text."""
+    """TITLE stands above the rows, and each of NOTES below them; a cell is a Cell, a number or
+    text."""
 
     head: list
     rows: list
@@ -26,7 +27,7 @@ class Table:
 
 
 def short(value):
-    """Three digits or so: 0.14, 69.0, 1,197; a count in full."""
+    """About three digits: 0.14, 69.0, 1,197; a count has all its digits."""
     if isinstance(value, int):
         return f"{value:,}"
     return (
@@ -39,15 +40,15 @@ def short(value):
 
 
 def number(value, digits=0, sign="", after="", bold=False):
-    """A number with so many decimals; None is an empty cell."""
+    """A number with DIGITS decimals; None is an empty cell."""
     if value is None:
         return Cell(None, "")
     return Cell(value, f"{value:{sign},.{digits}f}{after}", bold)
 
 
 def spread(values, digits=None, unit=1, after="", bold=False):
-    """Median (smallest to largest) of VALUES in units of UNIT; the median alone where all are
-    equal, an empty cell where there are none; DIGITS decimals, or as many as short() has."""
+    """Median (smallest to largest) of VALUES in units of UNIT. If all are equal, the median alone;
+    without values, an empty cell. DIGITS decimals, or as many as short() has."""
     values = sorted(v / unit for v in values) if unit != 1 else sorted(values)
     if not values:
         return Cell(None, "")
@@ -80,7 +81,7 @@ def markdown_cell(cell):
 
 
 def paragraphs(table, body):
-    """Title, BODY's lines where there are rows, and notes, with an empty line between each."""
+    """Title, the lines of BODY if there are rows, and notes, with empty lines between them."""
     parts = [table.title] if table.title else []
     parts += ["\n".join(body)] if table.rows else []
     return "\n\n".join(parts + list(table.notes))
@@ -101,13 +102,13 @@ def text(table):
 
 
 def data(table):
-    """The table as JSON data."""
+    """The table as data for JSON."""
     rows = [[cell_value(c) for c in row] for row in table.rows]
     return {"title": table.title, "head": table.head, "rows": rows, "notes": list(table.notes)}
 
 
 def written(tables, form="markdown"):
-    """All of TABLES in one of FORMATS."""
+    """All of TABLES in one format of FORMATS."""
     if form == "json":
         return json.dumps([data(t) for t in tables], indent=1, ensure_ascii=False)
     return "\n\n".join((markdown if form == "markdown" else text)(t) for t in tables)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 class Verdict(NamedTuple):
     good: bool
     what: str
-    skip: str = ""  # why it was not judged
+    skip: str = ""  # why there is no verdict
 
 
 def plan(verdicts):
@@ -20,7 +20,7 @@ def plan(verdicts):
 
 
 class Tests:
-    """Unit tests: same() and skip() print a line each, end() is the exit code."""
+    """Unit tests: same() and skip() print a line each, end() returns the exit code."""
 
     def __init__(self):
         self.count = self.failed = 0
@@ -33,7 +33,7 @@ class Tests:
             print(f"#   got:  {got}\n#   want: {want}")
 
     def raises(self, error, words, what, function, *arguments):
-        """FUNCTION refuses, with WORDS in its message."""
+        """Check that FUNCTION refuses, with WORDS in its message."""
         try:
             got = f"no error, but {function(*arguments)}"
         except error as e:

@@ -1,6 +1,6 @@
 #!/bin/bash
-# water.sh STEPS [LINE]...: a box of water for GROMACS here: topol.tpr, with so many steps, and with
-# LINEs of its parameters besides. Copied into guests.
+# water.sh STEPS [LINE]...: makes a box of water for GROMACS here, topol.tpr, with STEPS steps and
+# with each LINE as a further parameter. Copied into guests.
 set -euo pipefail
 
 steps=$1

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds dimmap-load and nodeos-dimsim, lets the loads lriot, bfs and streamline touch files as
-they do, with several patterns, layouts and random numbers, and prints how many accesses of 100
-each policy finds in the buffer, beside LRU and Belady's optimum. Needs no guest and no module:
-only which pages are touched matters. The traces take 2 GB."""
+"""Builds dimmap-load and nodeos-dimsim, records which pages of files the loads lriot, bfs and
+streamline touch, with several patterns, layouts and random numbers, and prints how many of 100
+accesses each policy finds in the buffer, with LRU and Belady's optimum for comparison. Needs no
+guest and no module, as only the order of touched pages matters. The traces take 2 GB."""
 
 import json
 import os
@@ -22,7 +22,7 @@ PROGRAMS = ("dimmap-load", "nodeos-dimsim")
 
 
 def accesses(load, file, seed):
-    """(name, command that makes FILE, command whose accesses count) of all loads."""
+    """(name, command that makes FILE, command whose accesses are recorded) of all loads."""
     threads = ["--threads=8", "--ops=100000", f"--seed={seed}"]
     patterns = {
         f"LRIOT, {p}": [f"--pattern={p}"] for p in ("uniform", "zipf:0.8", "zipf:1.1", "seq")

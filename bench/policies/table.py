@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The table of bench/run policies: hits of 100 accesses."""
+"""The table of bench/run policies: hits per 100 accesses."""
 
 import statistics
 
@@ -7,7 +7,7 @@ from bench.lib.tables import Table, number
 
 OWN = ("fifo", "dimmap", "sieve", "s3fifo")
 POLICIES = (*OWN, "lru", "opt")
-NEAR = 0.05  # a policy within this of our best counts as equally good
+NEAR = 0.05  # a policy within this distance of our best one counts as equally good
 
 
 def hits(raw):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boots one node with Slurm whose memory is divided into nodes of 64 MiB, and follows streamlines
-through a field four times as large from container vda, which has one of them: by mmap, with
-MADV_RANDOM, too, and by the container's buffer (isolator dimmap); alone, and while GROMACS runs in
-container sim of the same job. All threads that follow lines share a CPU, and GROMACS has one, so
-that the two have a processor of their own under emulation where nothing else runs; the device
-(null_blk) takes --latency. Measures steps a second, CPU time, major faults and pages read, each
-three times: under emulation only what arms have to each other."""
+through a field four times as large from container vda, which has one of these nodes: by mmap, by
+mmap with MADV_RANDOM, and by the container's buffer (isolator dimmap); alone, and while GROMACS
+runs in container sim of the same job. All threads that follow lines share one CPU, and GROMACS has
+another, so that under emulation each can have a processor of its own if nothing else runs; the
+device (null_blk) takes --latency. Measures steps per second, CPU time, major faults and pages read,
+each three times: under emulation only the ratios between arms are meaningful."""
 
 import shutil
 

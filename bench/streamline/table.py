@@ -59,7 +59,7 @@ def tables(runs):
 
 
 def judge(runs):
-    """Each run has lines of its own, the same in all arms."""
+    """The lines of a run must be the same in all arms."""
     sums = {}
     for r in runs:
         sums.setdefault((r["run"], r["threads"]), set()).add(r["checksum"])

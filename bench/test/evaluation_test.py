@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of the evaluation: what it reads, mpibind's rules on machines small enough to do by hand,
-what is counted of placements, the comparison, the plots, the planner's part of the evaluation in
-short, and doc/evaluation.md. TAP."""
+"""Tests of the evaluation: the readers of its inputs, mpibind's rules on machines that can be
+worked out by hand, the measures of placements, the comparison, the plots, a short run of the
+planner's part, and doc/evaluation.md. TAP."""
 
 import argparse
 import json
@@ -106,7 +106,7 @@ def test_machines(directory):
 
 
 def test_planner(directory):
-    """The evaluation's part in short: two of its machines, all requests."""
+    """A short run of the evaluation's part: two of its machines, all requests."""
     if not os.access(TOOL, os.X_OK):
         skip("the planner's part in short", f"no {TOOL}")
         return
@@ -227,8 +227,8 @@ def trr(atoms):
 
 
 def test_analysis(directory):
-    """The analysis on two frames of three atoms that are 5, 12 and 13 from each other,
-    and on one that never becomes whole."""
+    """The analysis of two frames of three atoms with distances 5, 12 and 13, and of a frame that
+    stays incomplete."""
     program, path, done = (f"{directory}/{name}" for name in ("analysis", "md.trr", "done"))
     if not shutil.which("gcc"):
         skip("the analysis", "no gcc")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of bench/run and bench/lib: the table writer, statistics, marks, options, results that are
-kept, what is started in guests, and that the pages name commands that exist. TAP."""
+"""Tests of bench/run and bench/lib: the table writer, statistics, marks, options, kept results, the
+commands of guests, and the commands that the pages name. TAP."""
 
 import contextlib
 import glob
@@ -216,7 +216,8 @@ def values(experiment, out, *argv):
 
 
 def test_kept(directory):
-    """Measured again when an input, an option or the size has changed, or by --again."""
+    """A result is measured again when an input, an option or the size has changed, or by
+    --again."""
     done = []
 
     def run(here):
@@ -433,13 +434,13 @@ def test_driver():
 
 
 def test_pages():
-    """Each command of the pages and READMEs is one that its experiment takes."""
+    """Each command of the pages and READMEs is accepted by its experiment."""
     paths = ["doc/benchmarks.md", "doc/evaluation.md", "doc/virtual-cluster.md", "README"]
     paths += [f"bench/{name}/README" for name in bench("--list").stdout.split()]
     wrong = []
     for path in paths:
         for line in re.findall(r"bench/run ([a-z][^`\n]*)", context.read(f"{TOP}/{path}")):
-            # a word in capitals stands for a path of the reader
+            # a word in capitals stands for a path that the reader chooses
             name, *argv = [TOP if w.isupper() else w for w in shlex.split(line)]
             try:
                 experiment = importlib.import_module(f"bench.{name}.run")
@@ -458,7 +459,7 @@ def test_pages():
 
 
 def test_programs():
-    """Nothing else of make check compiles what the guests run."""
+    """Compile the guests' programs, which nothing else of make check does."""
     if not shutil.which("gcc"):
         t.skip("programs for guests", "no gcc")
         return

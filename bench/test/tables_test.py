@@ -65,7 +65,7 @@ def test_hpc():
         [(v.good, v.what.partition(": topo")[2]) for v in bench.hpc.table.judge(raw)],
         [
             (True, ": no rank is moved more than once: 0"),
-            # 1 in 1.5 s: 2 whole or begun periods and one to end in
+            # 1 in 1.5 s: two whole or partial periods, and one to end in
             (True, ": no rank loses its CPU but to the guard: 0.3 times a period"),
             (True, ", busy node: foreign instructions are 0.050 of CFS, at most 0.15"),
             (True, ", busy node: 0.50 % are other programs', at most the guard's 5"),
@@ -179,13 +179,13 @@ def test_dimmap():
 
 def test_fgmn():
     def faults(each, scenes, node=0):
-        """The output of faults.c for one round of each scene, with EACH kernel instructions a
+        """The output of faults.c for one round of each scene, with EACH kernel instructions per
         fault."""
         log, counts, at = [], [], 0
         for scene in scenes:
             for kind, n in (("4K", 1024), ("2M", 32)):
                 log.append(f"faults {scene} {kind} {n} 1 node {node}:{n}")
-                # CPU 1 has 7 of user space besides
+                # CPU 1 executes 7 in user space in addition
                 counts.append([1, 0, 0, 0, 0, 0, at])
                 counts.append([2, 0, 7, 0, 0, 99, at + each * n + 7])
                 at += 10**6
@@ -262,8 +262,8 @@ def test_fgmn():
 
 
 def test_launch_counts():
-    """By hand, in ID, nanoseconds, user and kernel: a guest that executes 1 M user and 2 M kernel
-    instructions a second when it is idle."""
+    """Worked out by hand from ID, nanoseconds, user and kernel: an idle guest executes 1 M user and
+    2 M kernel instructions per second."""
     rows, now = [], [0, 0, 0]
 
     def mark(number, seconds, user, kernel):
@@ -380,7 +380,7 @@ def test_launch_calls(directory):
 
 def test_policies():
     def played(name, hits):
-        """Results for buffers of 10 and 50 of 100 pages; HITS: hits of 100 by policy."""
+        """Results for buffers of 10 and 50 of 100 pages; HITS: hits per 100 accesses, by policy."""
         results = [
             {"policy": p, "buffer": buffer, "hit_ratio": hit / 100}
             for p, of in hits.items()
@@ -398,7 +398,7 @@ def test_policies():
         markdown(table).splitlines()[2:],
         [
             "| BFS | 10 | 20.0 | 20.0 | 20.0 | **30.0** | 30.0 | 50.0 |",
-            # 0.04 behind the best is as good
+            # 0.04 below the best counts as equally good
             "| BFS | 50 | 60.0 | 62.0 | **70.0** | **70.0** | 66.0 | 80.0 |",
             "| mean |  | 40.00 | 41.00 | 45.00 | 50.02 | 48.00 | 65.00 |",
             # roots of 80/50 x 40/20, 1.6 x 1.9, 1.6 x 1.5, 1.4 x 1.498, 1.4 x 1.7
