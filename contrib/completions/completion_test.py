@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Bash offers exactly what the programs print and the plugin's table has. TAP."""
+"""Bash offers exactly the words that the programs print and the plugin's table has. TAP."""
 
 import os
 import pty
@@ -225,8 +225,8 @@ def test_values(d):
 
 
 def test_node(d):
-    """Jobs and containers come from nodeosctl: here from a script that prints what a node's
-    nodeosctl would."""
+    """Jobs and containers come from nodeosctl; here, a script prints the output of a node's
+    nodeosctl."""
     os.makedirs(os.path.join(d, "bin"), exist_ok=True)
     fake = os.path.join(d, "bin/nodeosctl")
     with open(fake, "w", encoding="utf-8") as f:
@@ -361,7 +361,7 @@ def test_slurm(d):
         "--nodeos-manifest=: files are offered",
     )
     same(offered(["srun", "--nodeos-cpus="], d), [], "--nodeos-cpus=: nothing is offered")
-    # stands for Slurm's own completion, known only to be a function
+    # stands for Slurm's own completion, of which only the function's existence matters
     theirs = (
         "_theirs () { COMPREPLY=($(compgen -W '--nodes --ntasks --nodeos-cpus=' -- \"$2\")); echo"
         ' asked "$@" >&3; return ${THEIR_CODE:-0}; }; exec 3>asked\n'
@@ -475,7 +475,7 @@ def typed(file, keys, d):
 
 
 def test_typed(d):
-    """Readline completes at a tab as the functions alone do."""
+    """At a tab, Readline completes as the functions alone do."""
     same(
         typed(OURS, "nodeosctl disc\t--ou\tx.x\t", d),
         ["nodeosctl", "discover", "--output=x.xml"],

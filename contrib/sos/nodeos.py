@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A plugin of sos (sos report --only-plugins nodeos): what is needed to understand a problem of
-NodeOS on a node. Not collected on purpose: environments and commands of jobs, scripts, manifests
-and files of users."""
+"""A plugin of sos (sos report --only-plugins nodeos): collects what is needed to understand a
+problem of NodeOS on a node. It deliberately does not collect environments and commands of jobs,
+scripts, manifests and files of users."""
 
 import re
 
@@ -14,10 +14,10 @@ SLURM_CONF = "/etc/slurm/slurm.conf"
 
 MASK = "(masked)"
 NAME = r"[\w.-]*(?:pass|key|secret|token|jwt|authorization)[\w.-]*"
-# the rest of a line, and the lines that it goes on in
+# the rest of a line, and its continuation lines
 REST = r"(?=\S)(?:[^\n]*\\[ \t\r]*\n)*[^\n]*"
-# Each is replaced by its first group and MASK. Slurm's files have passwords and parameters of keys,
-# addresses a user and a password.
+# Each match is replaced by its first group and MASK. Slurm's files contain passwords and parameters
+# of keys; addresses contain a user and a password.
 SECRETS = (
     rf"(?i)((?<![\w.-])(?:{NAME}|AuthAltParameters)[\"']?[ \t]*(?:[+*/-]?=|:(?!//))[ \t]*){REST}",
     rf"(?i)((?<![\w.-])--{NAME}[ \t]+)(?![-=]){REST}",
@@ -37,7 +37,8 @@ class NodeOS(Plugin, RedHatPlugin, DebianPlugin, UbuntuPlugin):
         shown = self.exec_cmd("scontrol show config").get("output") or ""
         found = re.search(r"^SLURM_CONF\s*=\s*(\S+)", shown, re.M)
         slurm = (found[1] if found else SLURM_CONF).rpartition("/")[0]
-        # files come first: list, report and verify sweep from the ledger what ended jobs have left
+        # files come first: list, report and verify sweep the leftovers of ended jobs from the
+        # ledger
         self.add_copy_spec(
             [
                 NODEOS_CONF,

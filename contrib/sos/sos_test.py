@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The plugin of sos with the built nodeosctl: a whole sos report of it alone, what is masked, and
-what nodeosctl support-bundle says instead of gathering. Needs sos; the report needs root. TAP."""
+"""The plugin of sos with the built nodeosctl: a whole sos report of this plugin alone, the masked
+secrets, and the message of nodeosctl support-bundle. Needs sos; the report needs root. TAP."""
 
 import glob
 import os
@@ -89,7 +89,7 @@ def wrapper():
 
 
 def plugin(work):
-    """A copy of sos with the plugin in it, whose paths are below WORK; the text of the plugin."""
+    """A copy of sos with the plugin, whose paths are below WORK; returns also the plugin's text."""
     found = run([PYTHON, "-c", "import sos; print(sos.__path__[0])"])
     if found.returncode:
         return None
@@ -160,7 +160,7 @@ def contents(work):
     ok(sorted(commands) == names.split(), "the commands of nodeosctl are there", sorted(commands))
     for name in ("features", "list", "report_--json"):
         r = run([TOOL, *name.split("_")], env={**os.environ, "LC_ALL": "C"})
-        # the values may change between two looks, their labels do not
+        # the values may change between two looks, but their labels do not
         ok(
             re.sub(r"\d+", "N", commands.get(name, "")).split()
             == re.sub(r"\d+", "N", r.stdout + r.stderr).split(),

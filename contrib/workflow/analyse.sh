@@ -1,6 +1,6 @@
 #!/bin/bash
-# Analyse the trajectory while the simulation writes it: rank 0 the radial distribution of
-# the oxygens, rank 1 their mean square displacement. A line a pass goes to analysis.RANK.log.
+# Analyse the trajectory while the simulation writes it: rank 0 computes the radial distribution of
+# the oxygens, rank 1 their mean square displacement. Each pass adds a line to analysis.RANK.log.
 set -euo pipefail
 
 rank=$SLURM_PROCID
@@ -28,7 +28,7 @@ while true; do
 	fi
 	finished=no
 	[ -e sim.done ] && finished=yes
-	# the last frame may be half written while the simulation runs: such a pass does not count
+	# the last frame may be incomplete while the simulation runs: such a pass does not count
 	if [ -s md.xtc ] && one_pass >"pass.$rank" 2>&1; then
 		echo "frames $(frames_read) finished $finished cpus ${NODEOS_CPUS:-all}" >>"$log"
 	elif [ "$finished" = yes ]; then

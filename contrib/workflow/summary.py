@@ -29,7 +29,8 @@ def cores(node):
 
 
 def homes_and_blocks(node):
-    """From the kernel's physical_node: the divided memory nodes, and the blocks made of them."""
+    """From the kernel's physical_node: the divided memory nodes, and the blocks that they were
+    divided into."""
     home = {}
     for line in open(f"{out}/physical_node.{node}"):
         name, _, physical = line.strip().partition("/physical_node:")
