@@ -13,6 +13,6 @@ srun --nodes=1 --ntasks=1 --nodeos-container=vda \
 	sh -c 'echo "vda: rank $SLURM_PROCID, CPUs $NODEOS_CPUS"' &
 wait
 
-# one step for both, divided by rank
+# one step for both containers, divided by rank
 srun --nodes=1 --ntasks=3 --overlap --nodeos-container=sim:0-1,vda:2 \
 	sh -c 'echo "$NODEOS_CONTAINER: rank $SLURM_PROCID, CPUs $NODEOS_CPUS"'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * An OpenMP program that gives CPUs of its container up between its phases and takes them back:
+ * An OpenMP program that gives up CPUs of its container between phases and takes them back:
  *
  *   cc -fopenmp phases.c $(pkg-config --cflags --libs nodeos) -o phases
  *   srun --nodeos-container=sim ./phases 6 4
@@ -17,7 +17,9 @@
 
 #define CELLS 200000
 
-/* A phase: every cell from its neighbours, in whole numbers, so that no order of additions matters.
+/*
+ * Compute a phase: every cell from its neighbours, in whole numbers, so that the order of additions
+ * does not matter.
  */
 static void phase(uint64_t *to, const uint64_t *from, int threads)
 {
@@ -49,7 +51,7 @@ int main(int argc, char **argv)
 	for (int p = 0; p < phases; p++) {
 		uint64_t *last = now;
 
-		/* CPUs that another container has by now: go on without them */
+		/* another container may have these CPUs now: continue without them */
 		if (!alone && nodeos_resize(mine, p % 2 ? few : all, NULL) < 0)
 			fprintf(stderr, "phases: phase %d goes on with CPUs %s: %s\n", p,
 				nodeos_cpulist(mine), nodeos_error(mine));
