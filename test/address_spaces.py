@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""doc/HACKING.md's table has every place in the sources that changes a cgroup, or may wait for a
-process's address space, with the reason why it is safe;
-and every row of the table has its place."""
+"""Compare doc/HACKING.md's table with the sources: each place that changes a cgroup, or may wait
+for a process's address space, has a row with the reason why it is safe, and each row has such a
+place."""
 
 import os
 import re

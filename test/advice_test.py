@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl plan appends advice to a refusal: about CPUs when CPUs are too few, about memory nodes
-when these are, and none otherwise. TAP."""
+"""nodeosctl plan appends advice to a refusal: about CPUs when there are too few, about memory nodes
+when there are too few of them, and none otherwise. TAP."""
 
 import json
 import os

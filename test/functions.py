@@ -81,8 +81,8 @@ def functions(top, paths):
 
 
 def unseen(top, found):
-    """Files whose number of functions by ctags differs from the number of bodies, which are the
-    braces that clang-format puts into column 0."""
+    """Files in which ctags finds another number of functions than there are bodies: clang-format
+    puts a body's braces into column 0."""
     wrong = []
     for path in files() if top == rooms.SOURCE else []:
         with open(os.path.join(top, path), encoding="utf-8") as f:
@@ -190,7 +190,7 @@ def main():
             list(wide(found).values()),
         ),
         ("results of NAME_find() are checked before use", unchecked(rooms.SOURCE, files())),
-        # The check itself must see the planted offenders, and no others.
+        # The check itself must find the planted offenders, and no others.
         (
             "the check finds one planted offender of each kind",
             (

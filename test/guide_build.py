@@ -171,7 +171,7 @@ def options_in(words):
 
 
 def test_tree():
-    """A script's options are in its usage text, those of configure in configure --help."""
+    """A script's options must be in its usage text, and those of configure in configure --help."""
     seen = 0
     for block, words in commands():
         if block.kind != "tree":
@@ -299,7 +299,7 @@ def test_messages():
     ]
     ok(len(messages) > 6, "guide: it quotes messages", messages)
     for message in messages:
-        # numbers and names stand for conversions of the sources
+        # numbers and names in the text stand for printf's conversions in the sources
         parts = [
             p for p in re.split(r"\.\.\.|\d+(?:\.\d+)*|\"[^\"]*\"", message) if len(p.strip()) > 5
         ]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Write doc/launch-paths.md from the results of test/guest/launch.py: launch_doc.py DIRECTORY
-FILE. Series without new results keep their cells of the file."""
+"""Write doc/launch-paths.md from the results of test/guest/launch.py: launch_doc.py DIRECTORY FILE.
+A series without new results keeps its present cells."""
 
 import glob
 import json

@@ -4,9 +4,9 @@
 
 usage: memory_test.py [FOLDER|FILE.xml]...
 
-First machines with known right values; then, on these and on every recorded machine (XML) of the
-arguments or of the folder NODEOS_TOPOLOGIES: no container gets a special or an empty node unasked,
-with any request. This file's own rules find these nodes in the XML.
+First come machines whose right values are known. Then, on these and on every recorded machine (XML)
+of the arguments or of the folder NODEOS_TOPOLOGIES, no container gets a special or an empty node
+without asking for it. This file has its own rules to find such nodes in the XML.
 """
 
 import glob
@@ -194,7 +194,7 @@ def test_aurora():
 
 
 def test_service():
-    """A ServiceOS with memory of its own: all containers are bound to the other nodes."""
+    """A ServiceOS with memory nodes of its own: all containers are bound to the other nodes."""
     xml = os.path.join(MACHINES, "gh200.xml")
     options = ["--serviceos=1/node", "--serviceos-mems=0"]
     refused(
@@ -459,7 +459,7 @@ def words(bitmap):
 
 
 def look(path):
-    """From a machine's XML: (nodes, nodes that no container may get unasked, CPUs)."""
+    """From a machine's XML: (nodes, nodes that no container may get without asking, CPUs)."""
     found = []
     root = tree.parse(path).getroot().find("object")
     for n in root.iter("object"):

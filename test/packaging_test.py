@@ -84,7 +84,7 @@ def installed():
 
 
 def matches(path, pattern):
-    """As in a shell: * matches no /."""
+    """Match as a shell does: * matches no /."""
     return path.count("/") == pattern.count("/") and fnmatch.fnmatchcase(path, pattern)
 
 

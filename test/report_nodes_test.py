@@ -265,7 +265,7 @@ def test_steps():
         r.stdout,
         r.stderr,
     )
-    # a live report has more facts than a step's report from its start
+    # a live report has more facts than the report that a step writes at its start
     write("live.json", node("n0", SIM, VDA))
     for order in (("s0.json", "live.json"), ("live.json", "s0.json")):
         r = run("--merge", *order)
@@ -333,7 +333,7 @@ def test_picture():
         "picture: it has one legend",
         texts,
     )
-    # a CPU's number follows its cell
+    # a CPU's number comes after its cell
     found, last = {}, None
     for e in root.iter():
         if e.tag == SVG + "rect" and e.get("fill"):
@@ -616,7 +616,7 @@ def all_nodes(*words, env=None):
 
 
 def in_terminal(*words, env):
-    """Run nodeosctl at a terminal as root: exit status, and the terminal's output."""
+    """Run nodeosctl as root at a terminal; returns its exit status and the terminal's output."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.dup2(0, 9)
@@ -640,8 +640,8 @@ FIELDS = "--noheader --states=all --jobs {} --format=%A|%i|%T|%U|%G|%N"  # as in
 
 
 def slurm(jobs, hosts):
-    """Scripts for squeue and scontrol: JOBS, a job's number -> lines; HOSTS, a list -> names.
-    scontrol knows a job with a hostile name."""
+    """Write scripts in place of squeue and scontrol: JOBS maps a job's number to lines, HOSTS a
+    list to names. scontrol shows a job with a hostile name."""
     script(
         "squeue",
         f"env >'{SCRATCH}/squeue.env'; case \"$*\" in\n"
@@ -693,7 +693,7 @@ def test_parts():
         },
         {"n[0-1]": "n0 n1", "n0": "n0", "n1": "n1", "n2": "n2", "n3": "n3"},
     )
-    # each call answers for the next --nodes nodes since the last call
+    # each call answers for the next --nodes nodes after those of the call before
     script("srun", f"echo \"$*\" >>'{SCRATCH}/srun.calls'; cat '{SCRATCH}/parcels'\n")
 
     def calls(*words, env=None):

@@ -45,7 +45,7 @@ ALLOWED = {
         "topology",
         "manifest",
         "dimmap",
-    ],  # of dimmap the ioctl numbers only, see ONLY
+    ],  # only dimmap's ioctl numbers, see ONLY
     "serviceos": ["base", "topology", "host"],
     "container": CORE,
     "contention": CORE + ["container"],
@@ -59,7 +59,7 @@ ALLOWED = {
     "etc": [],
     "contrib": [],
     "doc": [],
-    "test": ["bench"],  # what plugins of QEMU share, see ONLY
+    "test": ["bench"],  # only what plugins of QEMU need, see ONLY
 }
 # Arrows to some headers only: (from, to): headers.
 ONLY = {
@@ -199,8 +199,8 @@ def calls(units):
 
 
 def module_calls():
-    """calls() for dimmap/module, which only a kernel's build makes: by the names of functions in
-    the sources."""
+    """As calls(), for dimmap/module, whose objects only a kernel's build makes: by the names of
+    functions in the sources."""
     text, owner = {}, {}
     for name in sorted(os.listdir(os.path.join(SOURCE, "dimmap/module"))):
         if name.endswith(".c") and not name.endswith(".mod.c"):

@@ -47,7 +47,7 @@ def output(*words):
 
 
 def places(x, path=()):
-    """Paths to each object of a document, one for all objects of an array."""
+    """Paths to each object of a document; all objects of an array have one path."""
     if isinstance(x, dict):
         yield path
         for key, value in x.items():
@@ -89,7 +89,8 @@ def retype(x, key):
 
 
 def mutate(name, document):
-    """No member may be renamed, have another type or, unless it is optional, be missing."""
+    """A document is wrong when a member has another name or type, or, unless it is optional, is
+    missing."""
     seen, quiet = set(), []
     for path in places(document):
         x = document

@@ -104,7 +104,7 @@ def output(*command):
 
 
 def made(name, machine):
-    """Build a suite's own parts (put=NAME); returns options of test/guest/run."""
+    """Build the parts that a suite needs (put=NAME); returns options of test/guest/run."""
 
     def keep(path, to):
         os.makedirs(os.path.dirname(to), exist_ok=True)

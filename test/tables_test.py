@@ -33,7 +33,7 @@ from manpages import (
 )
 from rooms import INSTALLED
 
-# Programs with a page each: the source of their options, and their command in a build tree.
+# Programs with a page: the source of their options, and their command in a build tree.
 PROGRAMS = {
     "nodeos-dimsim": ("dimmap/sim/options.c", [f"{BUILD}/nodeos-dimsim"]),
     "nodeos-noise": ("tools/noise/noise.c", [f"{BUILD}/nodeos-noise"]),
@@ -204,7 +204,8 @@ def test_nodeosctl():
 
 
 def test_helpers():
-    """Programs that the plugin starts have a help text, and nodeos-script its own name."""
+    """Check that programs which the plugin starts have a help text, and nodeos-script its own
+    name."""
     for name in ("nodeos-plan", "nodeos-script"):
         path = f"{BUILD}/{name}"
         if not os.access(path, os.X_OK):
@@ -243,7 +244,7 @@ def test_daemon():
         "nodeosd --help has the options of nodeosd",
     )
     served = re.findall(r'\[ASK_\w+\] = "([a-z]+)"', read("control/protocol.c"))
-    # only libnodeos sends query, no command does
+    # only libnodeos sends query: there is no such command
     ok("ASK_QUERY" in read("control/libnodeos.c"), "libnodeos sends query")
     served.remove("query")
     # exec sends find, and srun does the rest
@@ -466,7 +467,8 @@ def test_variables():
     """Variables with NodeOS's names, and others that a program reads for itself."""
     code = content(sources(*(f"{room}/*.[ch]" for room in INSTALLED))) + read("spank/nodeos-mpirun")
     ours = set(re.findall(r'"((?:NODEOS|SLURM_SPANK_NODEOS)_[A-Z_]+)"', code))
-    # spank_job_control_setenv() and the pages have SPANK_NODEOS_REQUEST, or one word for several
+    # the pages name SPANK_NODEOS_REQUEST, which spank_job_control_setenv() sets, and have one word
+    # for several names
     ours = {re.sub(r"^(SLURM_SPANK_NODEOS_SAVED_).*", r"\1*", name) for name in ours} - set(
         re.findall(r'spank_job_control_setenv\(sp, "(\w+)"', code)
     )
@@ -613,7 +615,7 @@ def formats():
 
 
 def pairs(text):
-    """The words and each two in a row, without printf's conversions."""
+    """The words, and each pair of adjacent words, without printf's conversions."""
     words = re.findall(
         r"[A-Za-z]+",
         re.sub(
@@ -624,8 +626,8 @@ def pairs(text):
 
 
 def test_messages():
-    """A program can print every message of nodeos-diagnostics(7): most of its words stand in this
-    order in a format of the sources."""
+    """For each message of nodeos-diagnostics(7), a format in the sources has most of its words in
+    this order."""
     known = {
         t
         for text in list(formats()) + [os.strerror(e) for e in range(1, 134)]

@@ -15,11 +15,11 @@ SEARCH = r"\b(?:str(?:case)?str|strn?(?:case)?cmp|strspn|strcspn|memmem|fnmatch|
 RAW = r"\b(?:slurm_(?:error|info|verbose|debug\d?|spank_log)|f(?:printf|puts)\((?=[^;]*\bstderr\b))"
 PATH = r"(?<![\w.>])(?:\w+(?:\[\w*\])?(?:->|\.))*"
 REQUEST = rf"{PATH}(?:job_request|step_request|request_text|request)\b(?!->|\.|\[)"
-# text that may stand before it in the call: arguments, with nested calls
+# text that may precede it in the call: arguments, with nested calls
 BEFORE = r"(?:[^();{}]|\((?:[^();{}]|\([^();{}]*\))*\))*?"
 # Comparisons of whole texts are allowed: they look at no word.
 WHOLE = re.compile(r'strcmp\([^"]*\)')
-# not the name of a function: struct errbuf *NAME(
+# not the name of a function, as in: struct errbuf *NAME(
 DECLARED = re.compile(r"\bstruct errbuf\s+([^;()]+)(?![^;)]*\()")
 NAME = re.compile(r"(?:const\s+)?\*?\s*(?:const\s+)?(\w+)(?:\[\w*\])?\s*(?:=.*)?", re.DOTALL)
 
@@ -49,7 +49,7 @@ def names_of(code):
     """Names that errbufs have in C code."""
     names = set()
     for declared in DECLARED.findall(code):
-        # up to the first name that is no errbuf: the next parameter, with its own type
+        # up to the first name that is no errbuf: that belongs to the next parameter
         for part in re.sub(r"\{[^}]*\}", "", declared).split(","):
             name = NAME.fullmatch(part.strip())
             if not name:
@@ -91,7 +91,7 @@ def first_call(code):
 
 
 def planted(found, name):
-    """A planted mistake must be FOUND once."""
+    """The planted mistake must be FOUND exactly once."""
     ok(len(found) == 1, name, () if found else ["not seen"])
 
 

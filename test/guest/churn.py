@@ -109,7 +109,7 @@ def scripts():
             }
         ),
     )
-    body = {  # with the number of steps of each, the script itself included
+    body = {  # the number is that of its steps, the script itself included
         "two": (
             4,
             (
@@ -130,7 +130,8 @@ def scripts():
         ):
             text = line
             for mark, word in zip("XWO", words):
-                if half == "stock" and mark in "XW":  # the name behind it goes as well
+                # "stock" lacks the whole word, with the container's name
+                if half == "stock" and mark in "XW":
                     text = " ".join(w for w in text.split(" ") if not w.startswith(mark))
                 else:
                     text = text.replace(mark, word)
@@ -139,8 +140,8 @@ def scripts():
 
 
 def command(rng, options, names):
-    """One launch and its number of steps; drawn alike in both halves, so that the same steps have
-    the same fates."""
+    """One launch and its number of steps. Both halves draw the same random numbers, so that the
+    same steps have the same fates."""
     nodes, per, seconds = *rng.choice([(1, 1), (1, 2), (2, 1), (2, 2)]), rng.randint(1, 6)
     kind = rng.choice(["srun"] * 4 + ["manifest"] + ["sbatch"] * 5 + ["salloc", "array", "het"])
     extra = rng.choice(
@@ -186,7 +187,7 @@ def command(rng, options, names):
 
 
 def burst(rng, options, names, killed):
-    """Some launches at once, and their random fate."""
+    """Some launches at once, each with a random fate."""
     what = rng.choice(["finish", "cancel", "stepd", "slurmd", "ranks", "cancel and stepd"])
     launches = [command(rng, options, names) for _ in range(BURST)]
     lines = [f"{line} >/dev/null 2>&1 </dev/null &" for _, line in launches]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Functions that the guest tests share: commands as a user, TAP, sets of CPUs, the machine as
-lscpu (never NodeOS's own code) shows it."""
+"""Functions that the guest tests share: commands as a user, TAP, sets of CPUs, the machine as lscpu
+shows it (never NodeOS's own code)."""
 
 import json
 import os
@@ -46,7 +46,7 @@ class Result:
 
 
 def diagnose(what):
-    """When a test hangs: log as comments what Slurm's processes wait for."""
+    """When a test hangs: write to the log, as comments, what Slurm's processes wait for."""
     note(f"diagnosis: {what}")
     for node in ("n0", "n1"):
         r = run(
@@ -130,13 +130,13 @@ def has_hpc():
 
 
 def nodes():
-    """The cluster's nodes: a login on one that is not there takes two minutes."""
+    """The cluster's nodes that exist: a login on a missing node takes two minutes to fail."""
     r = run("scontrol show hostnames $(sinfo -h -o %N)", user="root")
     return r.out.split()
 
 
 def patient():
-    """Raise helper_timeout: under emulation beside other work, the planner may need longer than a
+    """Raise helper_timeout: under emulation on a busy machine, the planner may need longer than a
     site would wait."""
     for node in nodes():
         run(
@@ -287,8 +287,8 @@ def last_job():
 
 
 def run_groups(groups, names, *args, before=None, broken=None):
-    """Call groups[name](*ARGS) of each name, before() ahead of it; a group that breaks is a
-    failure (broken()) and must not hide the others."""
+    """For each name call before() and then groups[name](*ARGS). A group that raises an exception is
+    a failure (broken()) and must not hide the others."""
     for name in names:
         note(f"group {name}")
         start = time.time()

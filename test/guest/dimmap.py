@@ -339,7 +339,7 @@ def group_refused():
 
 
 def group_ends():
-    """However a job ends, its buffer goes, and writes reach the device."""
+    """However a job ends, its buffer is removed, and its writes reach the device."""
     m = one("ends.json")
     for what, kill in (
         ("scancel", "scancel {job}"),
@@ -470,7 +470,7 @@ done
         " its way",
     )
     gone("buffers of steps in a row are gone")
-    # no process of the step is left to clean up, and Slurm does not
+    # no process of the step is left that could clean up, and Slurm does not
     write(
         "killed.sh",
         f"#!/bin/bash\nsrun -n1 -c2 --nodeos-manifest={m} bash -c 'touch {HOME}/killed.ready; exec"
@@ -584,9 +584,9 @@ def group_nodes():
 
 
 def group_mpi():
-    """MPI messages from and to addresses in a buffer, on one node and on two, and MPI-IO: to a file
-    of the node, and to one of the shared file system, which has no cache: that is direct I/O, and
-    fails with EFAULT as dimmapfs(5) says."""
+    """MPI messages from and to addresses in a buffer, on one node and on two, and MPI-IO to a file
+    of the node and to a file of the shared file system. The latter has no cache, so its I/O is
+    direct, and fails with EFAULT as dimmapfs(5) says."""
     m = one("mpi.json", cpus="4")
     sizes = [1 << (10 + 2 * i) for i in range(8)]
     messages = [(what, size) for what in ("to", "from", "both") for size in sizes]

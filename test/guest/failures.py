@@ -67,7 +67,7 @@ def refused(launcher, options, words, what, nodes=None):
 def group_matrix():
     """Slurm's table of failing hooks has no row for a user's mistake: NodeOS reports every error
     in task_init."""
-    # an error on both nodes; with sbatch, the batch script's own step meets it first
+    # an error on both nodes; with sbatch, the batch script's own step reports it first
     for options, words, what in (
         ("--nodeos-cpus=64", "largest request that fits", "too many cpus"),
         ("--nodeos-mems=9", "memory", "too many memory nodes"),
@@ -127,7 +127,7 @@ def group_matrix():
 
 
 def without_plugin(user="alice"):
-    """A client that loads no plugin, which any user can make: the node is the first to check its
+    """A client that loads no plugin; any user can make one. So the node is the first to check its
     request."""
     run(
         "mkdir -p own; sed 's/^PlugStackConfig=.*/PlugStackConfig=\\/dev\\/null/'"
@@ -306,8 +306,8 @@ def group_upgrade():
 
 
 def group_reset():
-    """A node resets in the middle of a step: needs a guest that may
-    (QEMU's -action reboot=reset)."""
+    """A node resets in the middle of a step: needs a guest that may reset (QEMU's -action
+    reboot=reset)."""
     manifest = write("reset.json", pod(sim={"container": {"cpus": 4}}))
     r = run(
         "sbatch --parsable --no-requeue -N2 -n8 --ntasks-per-node=4 -c2"
@@ -346,7 +346,7 @@ def group_reset():
 
 
 def group_kills():
-    """A step that dies in any way harms no later one."""
+    """A step that dies in any way harms no later step."""
     rng = random.Random(3)
     for what in ("stepd", "slurmd", "freeze", "helper", "stepd", "oom", "scancel"):
         node = rng.choice(["n0", "n1"])
@@ -430,7 +430,7 @@ def group_state():
 
 
 def forged(variable, value):
-    """A forged variable in a job of bob's own, past the client's checks: the node must judge
+    """Forge a variable in a job of bob's own, so that no client has checked it: the node must judge
     it."""
     return f"salloc -w n0 -n2 bash -c '{variable}=\"$FORGED\" srun -n1 echo alive'", {
         "FORGED": value

@@ -287,7 +287,7 @@ def group_containers():
             f"mems {mems}: the report has enforced, a physical guarantee, and the kernel's usable"
             " bytes",
         )
-    # a size: enough usable bytes, without one block more
+    # a size: enough usable bytes, and not a block more than needed
     size = kernel.bytes(some[:2]) // MIB * MIB + 10 * MIB
     r = run(f"srun -n1 --mem=500 --nodeos-mems={size // MIB}M {WHEREAMI}")
     mine = cpus(ranks(r)[0]["mems"]) if ranks(r) else set()
@@ -370,7 +370,7 @@ def group_containers():
 
 
 def group_jobs():
-    """Jobs side by side: no block has two jobs; jobs that request none get the rest; too large
+    """Jobs side by side: no block has two jobs; jobs that request no blocks get the rest; too large
     requests are refused."""
     jobs = [
         Background(f"srun -n1 -c2 --mem=400 --nodeos-mems={n} sleep 300", user)
@@ -415,7 +415,7 @@ def group_jobs():
             f"a plain job of 150 MiB is confined to blocks {listed(mine)}",
             p.text,
         )
-    # small jobs share a block, and none fails if this goes wrong
+    # small jobs share a block; they would run without sharing, too, so compare their memory nodes
     little = [
         Background(
             "srun -n1 -c1 --mem=20 bash -c 'grep Mems_allowed_list /proc/self/status; sleep 300'",
@@ -574,8 +574,8 @@ def limit_of(task):
 
 
 def group_resize():
-    """Blocks are empty when a container gives them up, and clean when it gets them; a deleted
-    container gives up all of its blocks."""
+    """A container's blocks are empty when it gives them up, and clean when it gets them; a deleted
+    container gives up all its blocks."""
     job = Job(
         {
             "sim": {"container": {"cpus": 4, "mems": 3}},
@@ -634,7 +634,7 @@ def group_resize():
         "resize sim --mems=1: the ledger gives the two blocks to no container",
     )
     job.check("sim with one")
-    # a block that was given up can go to another job, without old pages
+    # another job can get a block that was given up, without old pages
     other = run(f"srun -n1 -c1 --mem=300 --nodeos-mems=2 {WHEREAMI}")
     mine = cpus(ranks(other)[0]["mems"]) if ranks(other) else set()
     ok(
@@ -790,7 +790,7 @@ def group_pressure():
     usable = kernel.bytes(two) // MIB
     big = (
         usable * 5 // 4
-    )  # larger than the container can get, and small beside the home that holds it
+    )  # larger than the container can get, but small compared with the home that contains it
     daemon = Background(
         f"exec systemd-run --quiet --wait --collect --unit=bigdaemon {EAT} {big} anon 3000", "root"
     )
@@ -896,8 +896,8 @@ def group_pressure():
             and alive <= eater()
         )
         died += bool(good)
-        # some MiB of a block may be in the CPUs' own lists of free pages: then it is full before
-        # the limit is reached, and the kernel kills among the tasks of these blocks only
+        # some MiB of a block may be in the CPUs' own lists of free pages: the block is then full
+        # below the limit, and the kernel kills tasks of these blocks only
         by_limit += all(k[0] == "CONSTRAINT_MEMCG" for k in kills)
         mine = {n for n in seen if seen[n]}
         outside += len(mine) > 2 or not mine <= kernel.blocks
@@ -983,9 +983,7 @@ def group_gres():
     )
     whole = root("nodeosctl verify")
     ok(whole.code == 0 and "0 differ" in whole.out, "verify agrees with Slurm", whole.text)
-    most = (
-        len(kernel.blocks) // 3 + 1
-    )  # for three such jobs, memory is enough, and blocks are too few
+    most = len(kernel.blocks) // 3 + 1  # memory suffices for three such jobs, blocks do not
     memory = (most - 1) * max(kernel.usable[n] for n in kernel.blocks) // MIB + 5
     script = write(
         "gres.sh", "#!/bin/bash\nsrun -n1 grep -h Mems_allowed_list /proc/self/status\nsleep 8\n"

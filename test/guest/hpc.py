@@ -58,7 +58,7 @@ def threads(r):
 
 
 def report(name):
-    """The only report with this name: of its step, from n0."""
+    """The report with this name, of its step from n0; there must be only one."""
     files = [f for f in os.listdir(HOME) if f.startswith(f"{name}.")]
     if len(files) != 1:
         return {}
@@ -201,7 +201,7 @@ def group_threads():
         "four threads of a rank are on four CPUs",
     )
     same(sum(t.moves for t in found), 0, "no thread of two ranks moves")
-    # the guard gives a CPU's waiting fair tasks 50 ms a second
+    # the guard gives the waiting fair tasks of a CPU 50 ms a second
     ok(
         all(t.involuntary <= 10 for t in found),
         "only the guard interrupts the threads of two ranks",
@@ -263,7 +263,7 @@ def group_turns():
 
 
 def group_outside():
-    """One CPU of the node runs no rank of the class."""
+    """One CPU of the node runs no rank of SCHED_HPC."""
     every = ",".join(map(str, sorted(machine.cpus)))
     all_of_it = f"srun -w n0 -N1 -n1 -c{len(machine.cpus)} --exclusive"
     r = run(f"{all_of_it} --nodeos-sched=hpc {WHEREAMI}")
@@ -311,8 +311,8 @@ def group_outside():
 
 
 def group_resized():
-    """Resizing a live container of the class: its threads stay in the class, and a CPU of the node
-    outside."""
+    """Resize a live container of SCHED_HPC: its threads keep the class, and one CPU of the node
+    stays outside."""
     job = Job(
         {
             "sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}},
@@ -384,7 +384,7 @@ def group_neighbours():
         "four ranks beside twelve busy programs are never moved",
         r.text,
     )
-    # the guard takes the CPU once or twice a second; CFS would share by slices of 3 ms
+    # the guard takes the CPU once or twice a second; CFS would switch every 3 ms
     ok(
         all(t.involuntary <= 20 for t in found),
         "four ranks beside twelve busy programs lose their CPUs only to the guard",
@@ -428,8 +428,8 @@ def cancelled(options, number, nodes, policy, what):
 
 
 def group_ends():
-    """Ranks that spin for ever end when they are cancelled: in 5 s, or, where the emulator lacks
-    processors for the spinning ranks, as soon as ranks of the default class."""
+    """Ranks that spin for ever end when they are cancelled: in 5 s, or, where the host lacks
+    processors for the spinning ranks, as soon as ranks of the default class do."""
     for options, number, nodes, what in (
         ("-N2 --exclusive", 16, ["n0", "n1"], "on two nodes"),
         ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, including slurmstepd's"),
@@ -440,7 +440,7 @@ def group_ends():
             f"{hpc:.1f} s: below 5 s, or as soon as fair ones ({fair:.1f} s)",
             (fair, hpc),
         )
-    # a task that waits behind a spinning one on the same CPU dies, too, before it runs
+    # a task that waits behind a spinning task on the same CPU dies, too, before it runs
     spin = f"nodeosctl run --sched=hpc,quantum:0 -- taskset -c 3 {SPIN} 1 1 60"
     r = root(
         f"{spin} & a=$!; sleep 2; {spin} & b=$!; sleep 2; for p in $a $b; do echo on $p $(cut -d' '"
@@ -456,8 +456,8 @@ def group_ends():
 
 
 def group_jobs():
-    """Two jobs divide a node, and together leave one CPU; too large a request for its half is
-    refused."""
+    """Two jobs divide a node, and together leave one CPU; a request that is too large for its half
+    is refused."""
     half = len(machine.cpus) // 2
     r = run(
         f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1"

@@ -210,7 +210,7 @@ def goes_on(what):
         told(f"cat {HOME}/job.out"),
     )
     for i in (0, 1):
-        # the kernel's list is the same set, and constant since the first beat
+        # the list in the kernel equals this set, and has not changed since the first beat
         lines = beats(f"beat.{i}")[:-1]
         same(
             (set(lines) == {lines[0]}, cpus(lines[0].split()[0]), len(lines[0].split())),

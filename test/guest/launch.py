@@ -198,7 +198,7 @@ def in_job(w):
         s.add(name, command, check, **kw)
 
     def refused(part):
-        # a rank that dies with the failing one may decide the exit code
+        # the exit code may be that of a rank which dies together with the failing rank
         return lambda file: ok(
             part in read(f"{file}.err")
             and read(f"{file}.rc").strip() != "0"
@@ -346,8 +346,8 @@ def in_job(w):
             found = found_in(file)
             w.inside(found, "sim", names[file], 4)
             cores = sorted({min(c) for c in w.machine.core.values() if c & w.place["sim"]})
-            # four ranks on the job's eight cores: CPUs that Slurm kept apart in an order stay in
-            # this order
+            # four ranks on the job's eight cores: where Slurm gave them disjoint CPUs in an order,
+            # they keep this order
             ok(
                 [cores.index(min(cpus(r["cpus"]))) for r in found] == firsts,
                 f"{names[file]}: the ranks have Slurm's order",
@@ -423,8 +423,8 @@ def in_one(w):
         here(4),
     )
     s.add("mpirun on two nodes", f"mpirun -N 4 --bind-to core {WHEREAMI_MPI}", here(8))
-    # without SLURM_OVERLAP, Slurm lets the daemons of the second mpirun wait for the end of the
-    # first; for the second alone, 24.11's stepmgr forgets the flag when it looks for memory
+    # without SLURM_OVERLAP, Slurm makes the daemons of the second mpirun wait for the end of the
+    # first; for the second mpirun alone, 24.11's stepmgr forgets the flag when it looks for memory
     # ("step_layout_create: no usable CPUs")
     first = f"b{len(s.list)}.out"
     s.add(

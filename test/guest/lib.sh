@@ -40,8 +40,9 @@ need_tools () {
 		die "missing here: ${missing[*]}; try: apt-get install ${missing[*]}"
 }
 
-# check_tree DIR: dies where nothing can be built of the sources in DIR: configure ran there, so it
-# would refuse another build directory, and its products would count as sources; or git refuses.
+# check_tree DIR: dies if DIR's sources cannot be built elsewhere: configure has run there, so it
+# refuses another build directory, and its products would count as sources; or git refuses to work
+# there.
 check_tree () {
 	local why
 
@@ -52,9 +53,9 @@ check_tree () {
 		die "git cannot list $1: $why"
 }
 
-# print_sources: prints the files of the current directory, which check_tree has passed, that git
-# would commit, each with a NUL, so that a fresh clone and a tree after configure give the same
-# list; without git's files, all.
+# print_sources: prints the files that git would commit in the current directory, which check_tree
+# has accepted, each with a NUL; without a repository, all files. So a fresh clone and a tree after
+# configure give the same list.
 print_sources () {
 	if [ -e .git ]; then
 		git ls-files -co --exclude-standard -z
@@ -92,8 +93,8 @@ lock () {
 	exec {fd}>"$CACHE/locks/$1"
 	if ! flock -n "$fd"; then
 		say "waiting for another $PROG that holds the lock \"$1\""
-		# Not a blocking flock: orphaned by a killed script, it would hold
-		# the script's other locks for ever.
+		# Not a blocking flock: if the script is killed, the orphaned flock would hold the
+		# script's other locks for ever.
 		until flock -n "$fd"; do
 			sleep 1
 		done
@@ -106,7 +107,8 @@ with_log () {
 	local log=$1 status
 
 	shift
-	# A function called as a condition would run on after its first error.
+	# In a function that is called as a condition, set -e has no effect: call it as a plain
+	# command.
 	set +e
 	(set -e; "$@") >"$log" 2>&1
 	status=$?
@@ -143,8 +145,8 @@ archive_has () {
 	return 1
 }
 
-# archive_line URI SUITE: prints the apt source. A snapshot of the archive is older than its
-# Valid-Until, and a mirror of unstable may be.
+# archive_line URI SUITE: prints the apt source. apt does not check Valid-Until for snapshots of the
+# archive and for unstable, whose mirrors may be older.
 archive_line () {
 	local opts="arch=$GUEST_ARCH signed-by=/usr/share/keyrings/debian-archive-keyring.gpg"
 

@@ -7,10 +7,9 @@
 # rooms: spank launch
 """No harm: command lines without any NodeOS option give equal results with the plugin's line and
 without it: masks, memory policy, cgroup files, limits, environment, output, exit code. Two runs of
-stock Slurm find what differs anyway, and only that is left out of the comparison.
-noharm.py [PATTERN]: these lines only.
-noharm.py options [PATTERN]: every option of this Slurm's srun --help, long, short and abbreviated,
-before a program whose argument ends in .json."""
+stock Slurm show which values differ anyway, and the comparison leaves out only these. noharm.py
+[PATTERN]: these lines only. noharm.py options [PATTERN]: every option of this Slurm's srun --help,
+long, short and abbreviated, before a program whose argument ends in .json."""
 
 import os
 import re
@@ -24,7 +23,7 @@ from cluster import HOME, all_idle, note, ok, run, wait_idle
 
 LINE = "/etc/slurm/plugstack.conf.d/nodeos.conf"
 TOP = f"{HOME}/nh"
-FIRST_JOB = 700000  # only job numbers begin here
+FIRST_JOB = 700000  # job numbers start here, so that no other number looks like one
 SNAPSHOT = "/usr/libexec/nodeos/test/snapshot"
 
 S = "srun -w n0"  # always the same node
@@ -271,7 +270,7 @@ def compare(lines, a, b, ours):
             + "\n"
             + "\n".join(f"ours  {t}" for t in z["text"] if t not in x["text"]),
         )
-        # a rank may meet another order of its siblings: it may equal either of the two stock runs
+        # a rank may see its siblings in another order: it may equal either of the two stock runs
         ok(
             stable(z, drop) in (stable(x, drop), stable(y, drop)),
             f"{line}: {len(x['ranks'])} ranks find the same as without the plugin",
@@ -282,7 +281,7 @@ def compare(lines, a, b, ours):
 
 # ------------------------------------------------------------------ options
 AT_ONCE = 6
-# a value with which the program runs, where "1" does not
+# for these options, a value that lets the program run, as "1" does not
 VALUES = {
     "account": "",
     "begin": "now",
@@ -431,7 +430,7 @@ def options(pattern):
     stock = sweep_options(lines, "stock")
     plugin(True)
     ours = sweep_options(lines, "ours")
-    # a difference may be due to timing: run both again
+    # a difference may come from timing: run both again
     again = {i: lines[i] for i in lines if stock[i] != ours[i]}
     if again:
         ours.update(sweep_options(again, "ours2"))

@@ -443,7 +443,7 @@ def verified(tag):
         f"{tag}: verify finds an invalid partition",
         r.text,
     )
-    # a rank that root moved out of its container
+    # root has moved a rank out of its container
     on("n0", f"echo 0-15 >$(dirname {task})/cpuset.cpus; echo 15 >{task}/cpuset.cpus")
     r = on("n0", "nodeosctl verify")
     ok(
@@ -454,8 +454,8 @@ def verified(tag):
 
 
 def group_killed():
-    """slurmstepd dies with a partition: the next launch removes the leftovers, which harm no other
-    job. Stock srun would wait forever."""
+    """slurmstepd dies while its step is a partition: the next launch removes the leftovers, which
+    harm no other job. Stock srun would wait for ever."""
     manifest = write("part/iso.json", pod(**ISO))
     for signal in ("9", "15"):
         for name in ("killed.out", "next.out"):

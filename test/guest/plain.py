@@ -259,8 +259,8 @@ def group_login():
             [want],
             f"srun --jobid {options} from within another job: the container is {want}",
         )
-    # its options must not apply either, so no guard stops a plain step on a node without the
-    # plugin
+    # the other job's options must not apply either, so that no guard stops a plain step on a node
+    # without the plugin
     inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other} --nodeos-container=own"
     r = run(f"{inside} {srun} -w n1 -N1 -n1 {WHEREAMI} --nodeos-container=own")
     same(
@@ -436,7 +436,7 @@ def group_async():
         r.text,
     )
     on("n1", f"mv {LINE}.off {LINE}")
-    # from within another job with a plan, for a job without one: the step has its own request
+    # from within another job with a plan, for a job without one: the step has a request of its own
     other = write("other.json", pod(own={"container": {"cpus": 2}}))
     inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other}"
     bare = job(

@@ -5,7 +5,8 @@
 # rooms: container
 """Live steps that another release launched are reported, resized and swept by this one, and the
 other way round. release.tar has the files that the commit in the line "boot" installs, now.tar
-those of this tree; Slurm and its jobs go on meanwhile. release.py [GROUP...]"""
+those of this tree; Slurm and its jobs continue to run while files are replaced. release.py
+[GROUP...]"""
 
 import glob
 import json
@@ -41,8 +42,8 @@ def reported(job, what):
 
 
 def killed(job, what):
-    """slurmstepd of a step dies: the next process that opens the ledger removes the step's
-    part."""
+    """slurmstepd of a step dies: the next process that opens the ledger removes the step from
+    it."""
     before = len(job.show()["steps"])
     run(
         f"pkill -KILL -f 'slurmstepd: \\[{job.id}\\.0\\]'; sleep 1;"
@@ -59,7 +60,7 @@ def killed(job, what):
 
 
 def over(first, second, what):
-    """Launch a job with FIRST, then put SECOND's files in place."""
+    """Launch a job with FIRST, then install SECOND's files."""
     install(first)
     job = Job(rest="-n1")
     job.check(f"{what}: before")
@@ -118,7 +119,7 @@ def many_ranks():
 
 
 def group_many(machine):
-    """More ranks than an entry has lines for: the older release keeps them, and refuses
+    """More ranks than an entry has lines for: the older release keeps all of them, and refuses
     changes."""
     install("now.tar")
     job, entry = many_ranks()

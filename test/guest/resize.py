@@ -293,7 +293,7 @@ def group_meanwhile(machine):
         )
 
     def settled():
-        """Whether all its processes exist and sleep."""
+        """Whether all processes of the job exist and sleep."""
         states = (
             run(f"xargs -r ps -o stat= -p < {rank(0)[0]}/cgroup.procs", user="root").out.split()
             if rank(0)
@@ -319,7 +319,7 @@ def group_meanwhile(machine):
         time.sleep(0.3)
         write("second", "")
         came = wait_for(lambda: rank(1), 60)
-        # its entry comes before its rank, so the resize waits for it
+        # the ledger entry exists before the step's rank does, so the resize waits for the rank
         after, during = time.monotonic() - start, not asked.done()
         r, _ = asked.result()
     ok(
@@ -425,8 +425,8 @@ def group_mems(machine):
 
 
 def group_api(machine):
-    """A program gives CPUs up between its phases, a neighbour takes them, and the result is the
-    same."""
+    """A program gives up CPUs between its phases, a neighbour takes them, and the program's result
+    is the same."""
     phases = "/usr/libexec/nodeos/test/phases"
     manifest = write("pair.json", pod(**PAIR))
     taker = (
@@ -529,7 +529,7 @@ def group_refused(machine):
 
 
 def group_deleted(machine):
-    """Deleted containers return their CPUs to the job, and ranks end only on request."""
+    """A deleted container returns its CPUs to the job, and its ranks end only on request."""
     job = Job(rest="-n1")
     job.check("at first")
     before, steps = job.containers(), {s["container"]: s["step"] for s in job.show()["steps"]}
@@ -691,8 +691,8 @@ def group_slurmd(machine, times=6):
 
 
 def group_stepd(machine):
-    """slurmstepd of a step killed during its resize: its leftovers stay in the container, or go;
-    other containers are unaffected."""
+    """slurmstepd of a step is killed during a resize of its container: the leftovers stay in the
+    container or are removed; other containers are unaffected."""
     job = Job()
     step = {s["container"]: s["step"] for s in job.show()["steps"]}["vda"]
     before = job.containers()

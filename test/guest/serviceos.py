@@ -157,8 +157,8 @@ def snapshot():
 
 
 def same_cpuset(path, before, after):
-    """The kernel refuses to empty the cpuset of a populated cgroup: where systemd wrote a list,
-    the full one stays."""
+    """The kernel refuses to empty the cpuset of a populated cgroup: where systemd wrote a list, the
+    list of all stays."""
     return path.startswith("/sys/fs/cgroup") and before == "" and after in ("0-15", "0-3")
 
 
@@ -186,8 +186,8 @@ def differences(before, after, written=SYSTEMD != 257):
 
 
 def outside(service, mems=None):
-    """Threads of the system, except those that the kernel binds, that may run or allocate outside
-    of the ServiceOS."""
+    """Threads of the system that may run or allocate outside of the ServiceOS, except those that
+    the kernel binds."""
     out = []
     for key, t in threads().items():
         if "slurmstepd.scope" in t["cgroup"] or t["bound"]:
@@ -353,9 +353,9 @@ def group_mistakes():
 
 
 def group_changes():
-    """nodeos.conf and units change beneath a ServiceOS: effects and messages."""
+    """nodeos.conf and units change while the ServiceOS is in force: effects and messages."""
 
-    def beside_slurmd():  # slurm.conf has no CpuSpecList here
+    def beside_slurmd():  # slurm.conf has no CpuSpecList in this part
         return [t for t in outside(SERVICE | SECOND) if "/slurmd.service" not in t]
 
     before = snapshot()
@@ -505,7 +505,7 @@ def watch(seconds, service, mems=None):
 
 
 def group_daemons():
-    """Processes that start after provision, in any way, keep to the ServiceOS, and stay there."""
+    """Processes that start after provision, in any way, start in the ServiceOS and stay there."""
     configure(serviceos="1/node")
     before = snapshot()
     slurm_knows()
@@ -546,7 +546,7 @@ def group_daemons():
     ok(here("systemctl is-active irqbalance").out.strip() == "active", "irqbalance runs")
     verify(0, "after irqbalance's rounds")
     here("systemctl stop irqbalance; systemctl mask irqbalance")
-    # a pressure trigger brings a kernel thread of its own ("psimon")
+    # a pressure trigger starts a kernel thread ("psimon")
     with open("/sys/fs/cgroup/system.slice/munge.service/cpu.pressure", "r+") as trigger:
         trigger.write("some 500000 1000000")
         trigger.flush()
@@ -595,7 +595,7 @@ def group_daemons():
 
 
 def group_hotplug():
-    """CPUs that go and come."""
+    """CPUs go offline and come back."""
     configure(serviceos="2-3")
     before = snapshot()
     slurm_knows()

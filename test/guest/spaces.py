@@ -6,8 +6,8 @@
 # run: deep kernel=debian limit=3600
 # rooms: control launch container serviceos host
 """A user whose process keeps its address space locked (test/guest/programs/hold.c) stops no other
-user's job and no process of the host, by no request to root. Run by test/guest/run as root on n0;
-spaces.py [--times N] [GROUP...]
+user's job and no process of the host, whatever it requests from root. Run by test/guest/run as root
+on n0; spaces.py [--times N] [GROUP...]
 """
 
 import argparse
@@ -24,7 +24,7 @@ from containers import pod, write
 
 HOLD = "/usr/libexec/nodeos/test/hold"
 CONF = "/etc/nodeos/nodeos.conf"
-SECONDS = 2  # for which others may wait
+SECONDS = 2  # seconds for which others may wait
 times = 20
 
 
@@ -99,7 +99,7 @@ class Others:
     """Times of root's and bob's actions without a held address space, and with one."""
 
     def __init__(self, like=None):
-        """LIKE: another object, whose times without a held address space count here, too."""
+        """LIKE: another object, whose times without a held address space are also used here."""
         self.srun, self.forks, self.errors = [], [], []
         if like:
             self.plain, self.fork = like.plain, like.fork
@@ -177,8 +177,8 @@ def end(job):
 
 
 def group_exec():
-    """nodeosd never moves the caller: a session whose address space is held requests a container,
-    as any user may."""
+    """nodeosd never moves the caller: request a container, as any user may, from a session whose
+    address space is held."""
     job, where = small_job()
     before, others, answers = machine_state(), Others(), []
     ask = (
@@ -206,7 +206,7 @@ def group_exec():
     )
     others.check("exec")
     nothing_stuck("exec")
-    # exec itself, while a rank of the container holds its address space
+    # exec itself, while a rank's address space in the container is held
     with Hold(into=f"{where}/step_0/user/task_0"):
         r = run("nodeosctl exec own grep Cpus_allowed_list /proc/self/status", timeout=120)
         ok(

@@ -100,8 +100,8 @@ def jobs():
 
 
 def settle(before, marks=(), limit=600):
-    """Wait until all jobs after number BEFORE end, whose scripts make MARKS last; returns them.
-    Files are cheaper to poll than Slurm."""
+    """Wait until all jobs after number BEFORE have ended; their scripts end by making the files
+    MARKS. Returns these. Files are cheaper to poll than Slurm."""
     end = time.time() + limit
     while time.time() < end and not all(os.path.exists(mark) for mark in marks):
         time.sleep(0.1)
@@ -177,7 +177,7 @@ class Lane:
         self.p, self.name, self.arguments, self.steps = p, name, arguments, []
 
     def add(self, subject, what, command, good, code=0, seen=None):
-        """GOOD, called with the ranks found, in their order, and the text of stderr."""
+        """GOOD is a function of the found ranks, in their order, and the text of stderr."""
         self.steps.append((subject, what, command, good, code, seen))
 
     def submit(self):
@@ -222,7 +222,7 @@ def apart(sets, n):
     return len(sets) == n and sum(map(len, sets)) == len(set().union(*sets))
 
 
-# ascending, descending, and odd ones descending before even ones ascending
+# the order, its reverse, and odd ones in reverse before even ones in order
 def orders(n):
     up = list(range(n))
     return (
@@ -563,8 +563,8 @@ def option(p):
 
 
 # Slurm 24.11's rules for a failing hook of a required plugin: launcher -> context:hook -> (exit
-# code, whether the job fails). None for the job's fate: it has no job of its own; None for all:
-# Slurm has no rule.
+# code, whether the job fails). None as the job's fate: the command has no job of its own; None in
+# place of the pair: Slurm has no rule.
 MATRIX = {
     "srun": {
         "local:init": (1, None),
@@ -599,7 +599,7 @@ MATRIX = {
         "remote:task_exit": (0, False),
     },
 }
-# of sbatch, too; these drain their node, so they run two at a time
+# further rules for sbatch; these failures drain the node, so they run two at a time
 DRAINS = (
     {"remote:user_init": (0, True, True), "remote:task_post_fork": (0, True, True)},
     {"remote:init": None, "remote:init_post_opt": None},
@@ -641,8 +641,8 @@ def case_lines(launcher, cases):
 
 
 def judge(p, launcher, cases, ended, log, bad):
-    """Check that each command's exit code, its job's and its node's fate follow Slurm's rules, and
-    that the hook failed."""
+    """Check that the hook failed, and that each command's exit code and the fates of its job and
+    its node follow Slurm's rules."""
     for i, (case, want) in enumerate(cases.items()):
         tag, node = f"{launcher}/{case}", bad[f"n{i % 2}"]
         code, state = read(f"{p.dir}/{tag}.rc").strip(), ended.get(tag, {}).get("JobState")
@@ -732,8 +732,8 @@ def group_slurmtests(m):
 
 
 def two_containers(what, submit, want, m, script="", names=("sim", "vda")):
-    """Run a job with TWO's containers and a step in each of NAMES; returns their ranks. SUBMIT
-    takes its text, which begins with SCRIPT."""
+    """Run a job with TWO's containers and a step in each of NAMES; returns their ranks. SUBMIT is a
+    function that takes the job's text, which begins with SCRIPT."""
     fresh("two.log", "two.done", *(f"{name}.{end}" for name in names for end in ("out", "err")))
     text = "".join(
         f"srun -N2 -n4 --nodeos-container={name} {W} >{name}.out 2>{name}.err & {name}=$!\n"
@@ -818,7 +818,7 @@ def second_plugin(what, order, m):
         {"blue"},
         f"{what}: salloc, srun and slurmstepd have the probe's option",
     )
-    # nodeos sets a rank's container in task_init
+    # NodeOS puts a rank into its container in task_init
     same(
         {x["container"] for x in step if x["hook"] == "task_init"},
         {"step" if order == "after" else ""},
@@ -859,7 +859,7 @@ def second_plugin(what, order, m):
 def group_stacked(m):
     plugstack(
         probe="before", restart=True
-    )  # slurmd checks only at its start whether a plugin has a prolog
+    )  # slurmd looks only at its start whether a plugin has a prolog
     second_plugin("probe before nodeos", "before", m)
     plugstack(probe="after")
     second_plugin("probe after nodeos", "after", m)

@@ -443,7 +443,7 @@ def group_salloc(machine):
 
 
 def group_inherit(machine):
-    """The job's request holds against any change by the script; a nested job has its own."""
+    """A script cannot change its job's request; a nested job has a request of its own."""
     run("mkdir -p a elsewhere")
     write("a/f.json", pod(sim={"container": {"cpus": 4, "mems": 1}}))
     want = plan(f"{HOME}/a/f.json")["sim"]
@@ -547,7 +547,7 @@ def fails_on_nodes(command, words, what, nodes=2, env=None):
     start = time.time()
     r = run(command, env=env)
     lines = [x for x in (r.err + r.out).splitlines() if "error: nodeos:" in x]
-    # the first node that fails ends the step, and may kill the other's rank before it has a message
+    # the first failing node ends the step, which may kill the other node's rank before its message
     killed = len(re.findall(r"^srun: error: n\d: task \d: Killed$", r.err, re.M))
     ok(
         r.code != 0
@@ -613,7 +613,7 @@ srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
     )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o forge.out {script}")
     missing, forged, bare = (open(f"{HOME}/{n}").read() for n in ("missing", "forged", "bare"))
-    # the first node's ledger has the plan since the batch script, the other's does not yet
+    # the first node's ledger has had the plan since the batch script, the other node's not yet
     ok(
         missing.count("is missing from this step") == 1 and "code 0" not in missing,
         "request removed from the environment: the step fails",
@@ -1220,7 +1220,7 @@ def group_show(machine):
         " exec vda -- bash -c 'echo $NODEOS_CONTAINER'"
     )
     same(r.out, "vda\n", f"exec works in a shell with the sizes of another program {r.text}")
-    # the host has another name than Slurm's node; nodeosd knows it where each slurmd has its own
+    # Slurm's name of the node is not the host's; nodeosd knows it where each slurmd has its own
     # scope
     if run(
         "ls -d /sys/fs/cgroup/system.slice/n0_slurmstepd.scope 2>/dev/null", user="root"
@@ -1301,8 +1301,8 @@ def group_show(machine):
     )
     r = run("for i in $(seq 25); do nodeosctl show >/tmp/many || exit 1; done")
     same(r.code, 0, "many requests")
-    # as ranks of a starting program: more connections than one user may have
-    # (MaxConnectionsPerSource=)
+    # more connections than one user may have (MaxConnectionsPerSource=), as ranks of a starting
+    # program make
     crowd = (
         "rm -f /tmp/crowd.*; for i in $(seq 40); do { nodeosctl show >/dev/null 2>>/tmp/crowd.err"
         " || echo $i; } & done >/tmp/crowd.failed; wait; cat /tmp/crowd.failed"
@@ -1439,7 +1439,7 @@ def group_policy(machine):
 
 
 def group_allow(machine):
-    """The users whose containers may have an isolator, by slurmctld's facts, and debug."""
+    """Which users' containers may have an isolator, by facts from slurmctld; and debug."""
     conf = "/etc/nodeos/nodeos.conf"
     log = "/var/log/slurm/slurmd.log"
 
@@ -1527,7 +1527,7 @@ def main():
     os.makedirs(HOME, exist_ok=True)
     os.chown(HOME, 1000, 1000)
     machine = Machine()
-    # emulated nodes on a busy machine answer late, which must not fail these tests
+    # emulated nodes on a busy machine answer late: these tests must not fail by that
     cluster.patient()
     note(
         f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory"

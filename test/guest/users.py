@@ -128,7 +128,8 @@ class Held:
 
 
 def group_changes(machine):
-    """Every user may read the file of changes, and so lock it: that must delay no resize."""
+    """Every user may read the file of changes, and can therefore lock it: that must delay no
+    resize."""
     job = small_job("alice")
     resize("own --cpus=2")
     ok(os.path.exists(CHANGES), "a resize makes the file of changes")
@@ -178,7 +179,7 @@ def group_ledger(machine):
             r = run(f"nodeosctl resize own --mems={mems}", timeout=600)
         took = time.monotonic() - start
         note(f"to {mems}: {took:.1f} s, with the ledger locked for {h.longest:.2f} s")
-        # growing is only the kernel's walk over all processes
+        # the time of growing is only the kernel's walk over all processes
         ok(
             r.code == 0 and (mems == "2" or h.longest < max(1.0, took / 6)),
             f"the ledger is free while pages move (to {mems})",
@@ -218,7 +219,7 @@ def group_entering(machine):
 
 
 def ask(data, wait=20, user_close=True):
-    """nodeosd's answer to these bytes from root."""
+    """nodeosd's answer when root sends these bytes."""
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(wait)
     s.connect("/run/nodeosd.socket")
@@ -259,7 +260,7 @@ def group_requests(machine):
         b"\xff\xfe\n",
     ):
         text = ask(data)
-        # unread bytes reset the connection
+        # unread bytes let the kernel reset the connection
         ok(
             len(data) > 512
             or text.startswith("error ")
@@ -307,7 +308,7 @@ def group_requests(machine):
 
 
 def group_accidents(machine):
-    """Full file systems, damaged files, missing CPUs: each gives a message, no half-done change,
+    """Full file systems, damaged files, missing CPUs: each gives a message, no incomplete change,
     and a working node afterwards."""
     job = small_job("alice")
     run(
@@ -358,7 +359,7 @@ def group_accidents(machine):
             "nodeosctl show",
         ):
             r = run(f"timeout 60 {command}")
-            # ranks of ended and of other steps do not concern a new step
+            # ranks of ended steps and of other steps do not affect a new step
             harmless = command.endswith("show") or "rank" in what and " exec " in command
             ok(
                 r.code == 1 or harmless and r.code == 0,
@@ -395,7 +396,7 @@ def group_accidents(machine):
         note(f"CPU {gone} is off: {command}: {r.text.strip()[:300]}")
         ok(r.code in (0, 1), f"own's CPU {gone} is off: {command} works or is refused", r.text)
     run(f"echo 1 >/sys/devices/system/cpu/cpu{gone}/online", user="root")
-    # the caller dies; nodeosd finishes
+    # the caller dies; nodeosd finishes the resize
     run("(nodeosctl resize own --cpus=4 & p=$!; sleep 0.1; kill -9 $p); sleep 5")
     r = run("nodeosctl verify", user="root")
     note(f"verify: {r.text.strip()[:600]}")
@@ -417,7 +418,7 @@ class Full:
         ).out.split()
 
     def __enter__(self):
-        # memory must not run short: shrink a tmpfs to its contents
+        # a tmpfs must not use up the memory: shrink it to its contents
         if self.kind == "tmpfs":
             used = int(run(f"findmnt -no USED -b --target {self.path}", user="root").out)
             run(f"mount -o remount,size={used + 65536} {self.path}", user="root")
@@ -515,7 +516,7 @@ def group_full(machine):
         for command in ("resize own --cpus=2", "resize own --mems=2", "delete own --kill"):
             told_once(here(f"nodeosctl {command}"), "/run/nodeos/job-", f"/run: {command}")
         told_once(here("nodeosctl discover", "root"), "/run/nodeos/", "/run: discover")
-        # exec is a step, which needs an entry in the ledger as any other
+        # exec starts a step, which needs an entry in the ledger as any other
         r = here("nodeosctl exec own true")
         told = [line for line in r.err.splitlines() if "error: nodeos:" in line]
         ok(
@@ -646,7 +647,7 @@ def group_var(machine):
             r, _ = resize(arguments)
             ok(r.code == 0, f"/var: resize {arguments} needs no room", r.text)
             job.check(f"/var: {arguments}")
-        # the report's message is in the output, on either stream
+        # the report's message is in the output, on stdout or stderr
         text = job.inside(
             "srun -n1 --overlap --mpi=none --nodeos-container=vda"
             " --nodeos-report=/var/tmp/r.%s.%N.json echo alive"
@@ -682,7 +683,7 @@ def pid_of(name):
 
 
 def group_filling(machine):
-    """/run is full in the middle of a resize: a failed resize is not half done."""
+    """/run fills up in the middle of a resize: the failed resize leaves no incomplete change."""
     hog = write("hog.py", HOG.format(mib=24, processes=80))
 
     def shown():

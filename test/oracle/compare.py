@@ -175,7 +175,7 @@ class Generator:
             o.nodes.sort(key=lambda n: n.os)
 
     def special(self):
-        """A node with a kind of its own, or only beside others."""
+        """A node of a special kind, or of a kind that is special only beside others."""
         rng = self.rng
         names = [
             "MCDRAM",

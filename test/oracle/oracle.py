@@ -144,7 +144,7 @@ class Machine:
     def _nodes(self, obj, in_cores):
         for c in obj.children:
             self._nodes(c, in_cores)
-        for n in obj.nodes:  # hwloc numbers these after the children's
+        for n in obj.nodes:  # hwloc numbers these nodes after those of the children
             nobody = obj is self.root and any(
                 o is not obj
                 and o.pus()
@@ -352,7 +352,8 @@ class Planner:
         return (spent + place if thrift else place + spent) + tight
 
     def why(self, ask, picked, free, used, thrift, with_memory):
-        """{level: (number, words)}: the reason for its one domain among those that fit."""
+        """{level: (number, words)}: why the level has this one domain, among those that are large
+        enough."""
         before, out, view = (free, used, thrift, with_memory), {}, set(range(len(self.threads)))
         mine = self.rules(ask, picked, *before)
         for level, name in (("Package", "package"), ("NUMA", "NUMA locality"), ("L3Cache", "L3")):

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the plugin of QEMU writes and the guest's module reads, but for one word: BAR 2 of an
- * ivshmem-plain device, little endian. A header of SIMLLC_HEAD bytes, then of each vCPU a record of
- * SIMLLC_RECORD bytes: __u64 count[SIMLLC_COUNTERS][2], of user and of kernel code. Only the vCPU's
- * own thread writes its record. The counters are disjoint, so that an event is a set of them and
- * its count their sum.
+ * Memory that QEMU's plugin writes and the guest's module reads, except for one word that the
+ * module writes: BAR 2 of an ivshmem-plain device, little endian. A header of SIMLLC_HEAD bytes,
+ * then of each vCPU a record of SIMLLC_RECORD bytes: __u64 count[SIMLLC_COUNTERS][2], of user and
+ * of kernel code. Only the vCPU's own thread writes its record. The counters are disjoint, so that
+ * an event is a set of them and its count their sum.
  */
 #ifndef SIMLLC_ABI_H
 #define SIMLLC_ABI_H
@@ -16,20 +16,20 @@
 #define SIMLLC_HEAD 4096
 #define SIMLLC_RECORD 256
 #define SIMLLC_CPUS 256
-#define SIMLLC_BYTES 0x100000 /* of the BAR: a power of two */
+#define SIMLLC_BYTES 0x100000 /* bytes of the BAR, a power of two */
 
 enum simllc_counter {
 	SIMLLC_INSTRUCTIONS,
 	SIMLLC_REFERENCES, /* accesses that the first-level cache does not answer */
-	SIMLLC_STALL_NS, /* that the model of time let the vCPU stand still */
+	SIMLLC_STALL_NS, /* nanoseconds for which the model of time stopped the vCPU */
 	SIMLLC_FILLS, /* lines from memory: 8 counters, SIMLLC_FILLS + simllc_fill bits */
 	SIMLLC_COUNTERS = SIMLLC_FILLS + 8
 };
 
 enum simllc_fill {
-	SIMLLC_REMOTE = 1, /* from the memory of another NUMA node than the vCPU's */
+	SIMLLC_REMOTE = 1, /* from the memory of another NUMA node than that of the vCPU */
 	SIMLLC_WRITE = 2, /* for a store, not a load */
-	SIMLLC_PREFETCH = 4 /* by the cache's prefetcher, at a miss of such an access */
+	SIMLLC_PREFETCH = 4 /* by the cache's prefetcher, at a miss of a user or kernel access */
 };
 
 struct simllc_head {
@@ -39,10 +39,10 @@ struct simllc_head {
 	__u32 cpus_per_cache;
 	__u32 line; /* bytes */
 	__u32 ways;
-	__u64 sets; /* that are simulated: of the cache's, one in 2^sample */
+	__u64 sets; /* simulated sets: one in 2^sample of the cache's */
 	__u32 sample;
 	__u32 prefetch;
-	__u32 has_time; /* by the module, while it is loaded: 1, misses cost time */
+	__u32 has_time; /* written by the module: 1 while it is loaded, and misses cost time */
 };
 
 #endif

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot small guests with the simulated last-level cache, and compare what perf_event_open() counts
-there with what is known of loads written in assembler (test/loads.c).
-boot.py [--short] [--only GUEST] KERNEL TREE WORKDIR: KERNEL and TREE of kernel/build; --short: the
-first guest only, below a minute. Needs QEMU and cpio; TAP on stdout. All counts are those of a
-simulated cache."""
+"""Boot small guests with the simulated last-level cache, and compare the counts of
+perf_event_open() there with the known counts of loads in assembler (test/loads.c). boot.py
+[--short] [--only GUEST] KERNEL TREE WORKDIR: KERNEL and TREE of kernel/build; --short: the first
+guest only, below a minute. Needs QEMU and cpio; TAP on stdout. All counts are those of a simulated
+cache."""
 
 import argparse
 import os
@@ -29,8 +29,8 @@ TURTLE, DEVIL = 30, 45  # for 10,000 instructions
 
 
 class Guest:
-    """A boot of two sockets of two CPUs, and a memory node each, that ran NAME.plan; what it
-    printed."""
+    """A guest of two sockets, each with two CPUs and a memory node, that has run NAME.plan, and its
+    output."""
 
     def __init__(self, name, llc, cpu=None, plugin=True):
         self.name = name
@@ -40,7 +40,7 @@ class Guest:
             words = [f"file={PLUGIN}", f"out={counters}", "share=2", "nodecpus=2"]
             words += [f"nodes={NODE}M+{NODE}M", *([llc] if llc else [])]
             machine.args += ["-plugin", ",".join(words)]
-        # behind the nodes: where they are in all RAM has to be as the plugin takes it
+        # added after the nodes: the plugin assumes that these come first in all RAM
         file = f"memory-backend-file,id=llc,size=1M,share=on,mem-path={counters}"
         machine.args += ["-object", file, "-device", "ivshmem-plain,memdev=llc"]
         machine.args += ["-cpu", cpu] if cpu else []
@@ -64,7 +64,7 @@ class Guest:
         return 1e4 * self.value(what, event, load) / insn if insn > 0 else -1
 
     def said(self, words):
-        """What the line says that begins with WORDS."""
+        """The rest of the line that begins with WORDS."""
         found = re.search(rf"^{re.escape(words)} (.*)$", self.text, re.M)
         return found and found[1]
 
@@ -273,13 +273,14 @@ def plan_time():
 
 
 def judge_time(g):
-    """A pass is 16,384 lines; at 100 us each from one controller that is 1.64 s, whoever asks. How
-    long the emulator takes for the rest hangs on the host: a vCPU that comes late finds a shorter
-    queue, so a queue has an upper bound only."""
+    """A pass is 16,384 lines; at 100 us each, one controller needs 1.64 s for them, whichever vCPU
+    asks. The time for all else depends on the host: a vCPU that is late finds a shorter queue, so a
+    queue has an upper bound only."""
     pass_s = MIB // 64 * 100e-6
 
     def stall(what, load=0):
-        """Seconds that a pass stood still, in passes of a controller that has nothing else."""
+        """Seconds for which a pass stood still, in units of a pass of a controller without other
+        work."""
         passes = max(1, g.passes.get((what, load), (0, 0))[0])
         return g.value(what, STALL, load) / 1e9 / passes / pass_s
 

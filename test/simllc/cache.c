@@ -8,7 +8,7 @@
 struct cache {
 	struct cache_shape shape;
 	uint64_t sets;
-	uint64_t *lines; /* of each set shape.ways numbers + 1, the last used first; 0: empty */
+	uint64_t *lines; /* for each set shape.ways numbers + 1, the last used first; 0: empty */
 	uint8_t *locks; /* of each set */
 };
 
@@ -49,8 +49,10 @@ void cache_free(struct cache *c)
 	free(c);
 }
 
-/* The lock of one set: few instructions are held under it, but the host may take the CPU away from
- * the thread that holds it. */
+/*
+ * Lock one set. Few instructions run under the lock, but the host may take the CPU away from its
+ * holder.
+ */
 static void lock_set(uint8_t *lock)
 {
 	while (__atomic_exchange_n(lock, 1, __ATOMIC_ACQUIRE))
@@ -62,7 +64,10 @@ static void unlock_set(uint8_t *lock)
 	__atomic_store_n(lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Bring the line in unless it is there; was it? One that was is the last used now if TOUCH. */
+/*
+ * Bring LINE in unless it is in the cache; return whether it was. If TOUCH, it is the last used
+ * line then.
+ */
 static bool fetch(struct cache *c, uint64_t line, bool touch)
 {
 	uint64_t set = (line >> c->shape.sample) % c->sets;
@@ -75,7 +80,7 @@ static bool fetch(struct cache *c, uint64_t line, bool touch)
 		way++;
 	hit = way < c->shape.ways;
 	if (!hit)
-		way = c->shape.ways - 1; /* the least recently used one goes */
+		way = c->shape.ways - 1; /* replace the least recently used line */
 	if (!hit || touch) {
 		memmove(lines + 1, lines, way * sizeof(*lines));
 		lines[0] = line + 1;

@@ -3,7 +3,7 @@
 
 #define GIB ((uint64_t)1 << 30)
 
-/* Bytes of RAM below 4 GiB, as QEMU's q35 has it by itself. */
+/* Bytes of RAM below 4 GiB, by the default of QEMU's q35. */
 static uint64_t below_4g(uint64_t ram)
 {
 	return ram >= 0xb0000000u ? 2 * GIB : 0xb0000000u;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A model of the machine's memory: which NUMA node an address is on, and what a line from there
- * costs. */
+/*
+ * A model of the machine's memory: the NUMA node of an address, and the cost of a line from there.
+ */
 #ifndef SIMLLC_MEMORY_H
 #define SIMLLC_MEMORY_H
 
@@ -10,38 +11,42 @@
 enum { MEMORY_NODES = 64 };
 
 struct memory {
-	unsigned nodes; /* 0: it is not known which node an address is on */
-	unsigned node_cpus; /* CPUs of each node: its neighbours, by number */
-	uint64_t end[MEMORY_NODES]; /* of each node: bytes of it and of all before */
+	unsigned nodes; /* 0: the node of an address is not known */
+	unsigned node_cpus; /* CPUs of each node, with adjacent numbers */
+	uint64_t end[MEMORY_NODES]; /* for each node: the bytes of it and of all nodes before */
 	/* the model of time; all 0: none */
 	int64_t miss_ns; /* a line from memory */
-	int64_t remote_ns; /* what it costs more from another node */
+	int64_t remote_ns; /* additional time of a line from another node */
 	int64_t node_ns; /* the least time between two lines from one node */
-	int64_t free_at[MEMORY_NODES]; /* when the node's controller has done its work */
+	/* for each node, the time when its controller has done its work */
+	int64_t free_at[MEMORY_NODES];
 };
 
-/* How an emulator numbers memory: without a hole, RAM alone. */
+/* How an emulator numbers memory: as offsets in all RAM, without a hole. */
 enum memory_address {
-	MEMORY_PHYSICAL, /* as the guest does, a q35 machine: RAM goes on at 4 GiB */
+	MEMORY_PHYSICAL, /* as a guest of a q35 machine does: RAM continues at 4 GiB */
 	MEMORY_DOUBLED /* QEMU 7.2 to 8.2: each node begins at twice the bytes of those before it */
 };
 
-/* The node that the address is on; -1: of none, or it is not known. */
+/* The node of the address; -1: it is on no node, or the node is not known. */
 int memory_node(const struct memory *, uint64_t address, enum memory_address);
 
-/* Is that another node than the CPU's? */
+/* Return whether NODE is another node than the CPU's. */
 bool memory_is_remote(const struct memory *, int node, unsigned cpu);
 
 bool memory_has_time(const struct memory *);
 
-/* The node's controller gets so many lines to bring at time NOW; when has it brought them? NOW: it
- * takes no time, or the node is -1. Threads may call this at the same time. */
+/*
+ * Queue LINES lines at the node's controller at time NOW. Returns the time when it has brought
+ * them, which is NOW if that takes no time or the node is -1. Threads may call this at the same
+ * time.
+ */
 int64_t memory_enqueue(struct memory *, int node, unsigned lines, int64_t now);
 
 /*
- * Nanoseconds that a CPU has to stand still which had DEBT to stand before, and now gets LINES
- * lines from the node at time NOW. Latencies add up; the queue of the node's controller is waited
- * for once, whoever filled it. Threads may call this at the same time.
+ * A CPU that has to stand still for DEBT ns gets LINES lines from the node at time NOW: returns its
+ * new debt. Latencies add up; the CPU waits for the queue of the node's controller once, whichever
+ * CPUs filled it. Threads may call this at the same time.
  */
 int64_t memory_charge(struct memory *, int node, bool remote, unsigned lines, int64_t now,
 		      int64_t debt);

@@ -22,7 +22,7 @@ enum key {
 	KEYS
 };
 
-/* A number within limits; max 0: a text. */
+/* A number within limits; an option with max 0 is a text. */
 static const struct {
 	const char *name;
 	uint64_t min, max;
@@ -57,7 +57,7 @@ refuse(char *error, size_t size, const char *format, ...)
 	return -1;
 }
 
-/* "4M": digits, then K, M or G or nothing; where END is given, what follows. */
+/* Parse "4M": digits, then K, M, G or nothing. END, unless NULL, gets the text behind that. */
 static int parse_number(const char *text, uint64_t *to, const char **end)
 {
 	static const char unit[] = "KMG";

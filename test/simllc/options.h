@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the plugin is started with: words KEY=VALUE. */
+/* The plugin's arguments: words KEY=VALUE. */
 #ifndef SIMLLC_OPTIONS_H
 #define SIMLLC_OPTIONS_H
 
@@ -11,13 +11,13 @@
 struct options {
 	const char *out; /* file of the counters; points into the words */
 	struct cache_shape shape;
-	unsigned share; /* vCPUs that have one cache: neighbours, by number */
+	unsigned share; /* number of vCPUs that share a cache; their numbers are adjacent */
 	struct memory memory;
 };
 
 /*
- * Parse the words for a machine with so many vCPUs. Returns 0; -1 with a sentence in ERROR, of
- * SIZE bytes: a word that is not known, twice there or not in its limits, or an impossible cache.
+ * Parse the words for a machine with CPUS vCPUs. Returns 0, or -1 with a sentence in ERROR, of SIZE
+ * bytes: a word is unknown, occurs twice or is outside of its limits, or the cache is impossible.
  */
 int options_parse(struct options *, int n, char **words, unsigned cpus, char *error, size_t size);
 

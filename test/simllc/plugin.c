@@ -25,11 +25,11 @@ enum {
 	STALL_MAX_NS = 50000000 /* longer ones look like a stopped CPU to the guest */
 };
 
-/* vCPU: a cache line of its own at least, as no other thread writes it */
+/* state of a vCPU: on cache lines of its own, as no other thread writes it */
 struct vcpu {
 	_Alignas(64) struct l1 l1;
 	uint64_t last_rep;
-	int64_t debt; /* ns that it still has to stand still */
+	int64_t debt; /* nanoseconds for which it must still stand still */
 };
 
 static struct vcpu vcpu[SIMLLC_CPUS];
@@ -42,7 +42,9 @@ static void count(unsigned cpu, unsigned counter, unsigned kernel, uint64_t n)
 	uint64_t *record = (uint64_t *)((char *)head + SIMLLC_HEAD + cpu * SIMLLC_RECORD);
 	uint64_t *to = &record[2 * counter + kernel];
 
-	/* one writer: no locked instruction needed, but no torn value either */
+	/*
+	 * there is one writer: this needs no locked instruction, but readers must see no torn value
+	 */
 	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
 
@@ -54,7 +56,7 @@ static int64_t clock_ns(void)
 	return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
-/* The vCPU stands still for what it owes, once that is long enough. */
+/* Let the vCPU stand still for its debt, once that is long enough. */
 static void stand_still(unsigned cpu, unsigned kernel)
 {
 	struct vcpu *c = &vcpu[cpu];
@@ -69,8 +71,10 @@ static void stand_still(unsigned cpu, unsigned kernel)
 
 static enum memory_address address_kind(void)
 {
-	/* API 1 is that of QEMU 4.2 to 8.2, where qemu_plugin_hwaddr_phys_addr() adds the offset
-	 * of a node in its container to that in all RAM, which are the same number */
+	/*
+	 * API 1 is that of QEMU 4.2 to 8.2, where qemu_plugin_hwaddr_phys_addr() adds the offset of
+	 * a node in its container to the offset in all RAM; the two are the same number
+	 */
 	return QEMU_PLUGIN_VERSION == 1 ? MEMORY_DOUBLED : MEMORY_PHYSICAL;
 }
 
@@ -103,7 +107,7 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 	count(cpu, SIMLLC_FILLS + fill, kernel, weight);
 	if (result & CACHE_PREFETCHED)
 		count(cpu, SIMLLC_FILLS + (fill | SIMLLC_PREFETCH), kernel, weight);
-	/* a boot that pays for each line takes minutes */
+	/* if each line cost time during the boot, it would take minutes */
 	if (!memory_has_time(&options.memory) ||
 	    !__atomic_load_n(&head->has_time, __ATOMIC_RELAXED))
 		return;
@@ -126,14 +130,17 @@ static void on_run(unsigned cpu, void *arg)
 	const struct block *b = arg;
 	struct vcpu *c = &vcpu[cpu];
 
-	/* further rounds of a repeated string instruction: one instruction */
+	/* a further round of a repeated string instruction is no new instruction */
 	if (b->is_rep && c->last_rep == b->rep)
 		return;
 	c->last_rep = b->rep;
 	count(cpu, SIMLLC_INSTRUCTIONS, b->kernel, b->insns);
 }
 
-/* Does the instruction change what virtual addresses mean: "mov to cr3" or cr4, invlpg, invpcid? */
+/*
+ * Does the instruction change the mapping of virtual addresses: "mov to cr3" or cr4, invlpg,
+ * invpcid?
+ */
 static bool changes_mapping(const uint8_t *code, size_t length)
 {
 	size_t i = 0;
@@ -172,7 +179,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	}
 }
 
-/* The file of the counters, all 0, with the header. */
+/* Make the file of the counters: the header, and all counters 0. */
 static int make_counters(unsigned cpus)
 {
 	int fd = open(options.out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

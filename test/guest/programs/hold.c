@@ -83,8 +83,8 @@ static struct fuse_attr attributes(uint64_t node)
 }
 
 /*
- * Fail the first read of a page, for which the kernel drops the lock, so that it reads again. It
- * keeps the lock for the second read, which gets no answer.
+ * Fail the first read of a page: the kernel drops the lock for it, and then reads again. The second
+ * read, for which the kernel keeps the lock, gets no answer.
  */
 static void serve(int fuse, unsigned seconds)
 {
@@ -179,7 +179,9 @@ int main(int argc, char **argv)
 		serve(fuse, seconds);
 		break;
 	}
-	/* only the server holds it: its end ends the file system, and the fault */
+	/*
+	 * only the server has it open: when the server ends, the file system and the fault end, too
+	 */
 	close(fuse);
 	snprintf(text, sizeof(text), "%s/file", dir);
 	file = open(text, O_RDONLY | O_CLOEXEC);

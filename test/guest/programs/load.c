@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * load SECONDS SPEC[,SPEC...]: a rank whose misses for each instruction are known (kinds.h). Rank r
- * takes SPEC number r, from the first again behind the last: KIND/BYTES[/HOW], KIND of
- * kinds.h, or io: it sleeps, and writes a few lines of a file now and then. HOW: fork (a child
- * does the work), exec (the program is executed anew halfway), thread (a second thread does the
- * work); "+KIND/BYTES" behind a SPEC: from the half of the time on. Each prints "load SPEC PASSES
- * CPU".
- * With WITH_MPI the ranks begin and end together.
+ * load SECONDS SPEC[,SPEC...]: a rank whose misses per instruction are known (kinds.h). Rank r
+ * takes SPEC number r; after the last SPEC follows the first. A SPEC is KIND/BYTES[/HOW] with a
+ * KIND of kinds.h, or io: the rank sleeps, and writes a few lines to a file now and then. HOW is
+ * fork (a child does the work), exec (the program executes itself halfway) or thread (a second
+ * thread does the work); "+KIND/BYTES" after a SPEC is the load of the second half of the time.
+ * Each rank prints "load SPEC PASSES CPU". With WITH_MPI the ranks begin and end together.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -45,7 +45,7 @@ static const char *context_name(void)
 	}
 }
 
-/* A variable of the step on a node, of this process elsewhere. */
+/* The value of a variable: of the step on a node, of this process elsewhere. */
 static const char *env(spank_t sp, const char *name, char *buf, int size)
 {
 	const char *value;

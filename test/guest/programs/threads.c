@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * threads FREE PINNED MIB: a rank that is busy while its container is resized. FREE threads have
- * all of its CPUs, PINNED ones bind themselves to one each, the k-th to the k-th, and one starts
- * and ends short-lived ones all the time. They read MIB MiB of memory, each page of which holds
+ * threads FREE PINNED MIB: a rank that is busy while its container is resized. FREE threads may use
+ * all of its CPUs; PINNED threads bind themselves, the k-th to the k-th CPU; one more thread starts
+ * and ends short-lived threads all the time. They read MIB MiB of memory, in which each page holds
  * its own number. Ends with SIGTERM: exit 0 and "threads: N rounds, all good", or 1 when a page
  * held anything else.
  */

@@ -3,8 +3,8 @@
 /*
  * Print, as JSON, the kernel's facts about this process, read with libnuma and /proc, not with the
  * code under test. With WITH_MPI the ranks first find each other and add up their numbers. Slurm
- * keeps lines whole below 1,024 bytes only, so the text comes in pieces, "@HOST.PID PIECE", which
- * cluster.py puts together.
+ * may split lines of 1,024 bytes or more, so the text comes in pieces, "@HOST.PID PIECE", which
+ * cluster.py joins.
  *
  * whereami [SECONDS]: stay that long before ending.
  */

@@ -20,14 +20,14 @@
 
 #define ALL_COUNTERS (BIT(SIMLLC_COUNTERS) - 1)
 
-/* What an event of a processor's list, by attr.config and config1, counts here. */
+/* An event of a processor's list, by attr.config and config1, and what it counts here. */
 struct simllc_raw {
 	u64 config;
 	u64 config1;
 	u16 counters; /* as bits */
 };
 
-/* Whose list it is: a family's models, and their steppings as bits. */
+/* The processors of a list: a family's models, and their steppings as bits. */
 struct simllc_processor {
 	const char *name;
 	const char *vendor;
@@ -51,12 +51,12 @@ MODULE_PARM_DESC(counters, "how many events a CPU counts at the same time (defau
 
 static struct simllc_head *simllc_base;
 static const struct simllc_processor *simllc_known;
-/* events that count now, of "simllc" and of "cpu" */
+/* number of events that count now, of "simllc" and of "cpu" */
 static DEFINE_PER_CPU(unsigned int, simllc_active[2]);
 static struct pmu simllc_pmu, simllc_cpu_pmu;
 static bool simllc_has_cpu_pmu;
 
-/* The counters of fills that FILL has the bits of, of those in MASK. */
+/* The counters of fills whose bits in MASK are those of FILL. */
 static u64 simllc_fills(unsigned int mask, unsigned int fill)
 {
 	u64 bits = 0;
@@ -82,7 +82,7 @@ static u64 simllc_generic(u64 config)
 	}
 }
 
-/* Misses of the last level; accesses to memory nodes, and those of them to remote ones. */
+/* Misses of the last level; accesses to memory nodes; and accesses to remote nodes. */
 static u64 simllc_generic_cache(u64 config)
 {
 	unsigned int op = config >> 8 & 0xff, result = config >> 16 & 0xff;
@@ -114,7 +114,10 @@ static u64 simllc_generic_cache(u64 config)
 	}
 }
 
-/* The counters of an event; -ENOENT: it is none. A known event of nothing simulated has none. */
+/*
+ * The counters of an event; -ENOENT: there is no such event. A known event that is not simulated
+ * has no counters.
+ */
 static int simllc_decode(struct perf_event *event, u64 *bits)
 {
 	u64 config = event->attr.config;
@@ -227,7 +230,7 @@ static ssize_t simllc_event_show(struct device *dev, struct device_attribute *at
 	return sysfs_emit(page, "counters=%#llx\n", event->id);
 }
 
-/* _counters: as bits; the eight from SIMLLC_FILLS on are those of enum simllc_fill */
+/* _counters has a bit for each; the eight from SIMLLC_FILLS on are those of enum simllc_fill */
 #define SIMLLC_EVENT(_name, _counters)						\
 	(&((struct perf_pmu_events_attr[]) {					\
 		{								\
@@ -294,7 +297,7 @@ static const struct attribute_group *simllc_cpu_groups[] = {
 	NULL,
 };
 
-/* A context of hardware, so that groups and multiplexing are as with a processor's. */
+/* A hardware context, so that groups and multiplexing behave as with a processor's PMU. */
 #define SIMLLC_PMU(groups) {						\
 	.module = THIS_MODULE,						\
 	.task_ctx_nr = perf_hw_context,					\
@@ -341,7 +344,7 @@ static int simllc_map(struct pci_dev *pdev)
 	struct simllc_head *head;
 
 	if (pci_resource_len(pdev, 2) < SIMLLC_BYTES)
-		return -ENODEV; /* shared memory of another purpose */
+		return -ENODEV; /* the shared memory of another device */
 	head = devm_memremap(&pdev->dev, pci_resource_start(pdev, 2), SIMLLC_BYTES, MEMREMAP_WB);
 	if (IS_ERR(head))
 		return PTR_ERR(head);

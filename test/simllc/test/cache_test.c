@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The model of the cache against one of lists with the time of each use, and by hand. */
+/*
+ * Compare the model of the cache with a model of lists that have the time of each use, and with
+ * counts by hand.
+ */
 #include "test/simllc/cache.h"
 
 #include "base/test/tap.h"
@@ -8,14 +11,14 @@
 
 enum { OLD_SETS = 64, OLD_WAYS = 16, PAGE_LINES = CACHE_PAGE / CACHE_LINE };
 
-/* The other model: what is in each set, and when it was last used. */
+/* The second model: the lines in each set, and when each was last used. */
 struct oracle {
 	struct cache_shape shape;
 	unsigned sets, have[OLD_SETS];
 	uint64_t line[OLD_SETS][OLD_WAYS], used[OLD_SETS][OLD_WAYS], now;
 };
 
-/* Index of the line in its set; -1: it is not there. */
+/* Index of the line in its set; -1: it is not in the set. */
 static int place_of(const struct oracle *o, unsigned set, uint64_t line)
 {
 	for (unsigned i = 0; i < o->have[set]; i++)
@@ -169,7 +172,7 @@ static void test_conflicts(void)
 	cache_free(c);
 }
 
-/* Two ways, one set: a b a c: the b goes. */
+/* Two ways, one set: after a, b, a, c the line b is replaced. */
 static void test_lru(void)
 {
 	struct cache *c = cache_new(&(struct cache_shape){ 2 * CACHE_LINE, 2, 0, false });
@@ -248,7 +251,7 @@ static void *scan_often(void *arg)
 	return NULL;
 }
 
-/* Both work in one set, and together have as many lines as there is room for. */
+/* Two threads work in one set, and together use as many lines as there is room for. */
 static void test_threads(void)
 {
 	struct cache *c = cache_new(&(struct cache_shape){ 16 * CACHE_LINE, 16, 0, false });

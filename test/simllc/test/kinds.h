@@ -3,8 +3,8 @@
 #define NODEOS_TEST_SIMLLC_KINDS_H
 
 /*
- * Loads whose instructions and lines from memory are known by what is written here in assembler;
- * for a cache that is smaller than BYTES, of memory that no other program uses.
+ * Loads in assembler, whose numbers of instructions and of lines from memory are known, for a cache
+ * that is smaller than BYTES, in memory that no other program uses.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { LINE = 64 };
 
-/* 4 instructions for 8 bytes, no access */
+/* 4 instructions per 8 bytes, no access */
 static void run_loop(uint64_t n)
 {
 	double x = 1;
@@ -23,7 +23,7 @@ static void run_loop(uint64_t n)
 		     : "cc");
 }
 
-/* 4 instructions for 8 bytes, a line for 64 */
+/* 4 instructions per 8 bytes, a line per 64 */
 static void run_scan(const char *at, const char *end)
 {
 	uint64_t sum = 0;
@@ -43,7 +43,7 @@ static void run_write(char *at, const char *end)
 		     : "cc", "memory");
 }
 
-/* 38 instructions for 8 bytes: eight rounds of four, and six */
+/* 38 instructions per 8 bytes: eight rounds of four, and six */
 static void run_muladd(const char *at, const char *end)
 {
 	double x = 0, factor = 1.0000001, sum = 0;
@@ -57,7 +57,7 @@ static void run_muladd(const char *at, const char *end)
 		     : "cc", "memory");
 }
 
-/* a = b + factor * c: 7 instructions for 8 bytes of each, three lines for 64 */
+/* a = b + factor * c: 7 instructions per 8 bytes of each, three lines per 64 */
 static void run_triad(char *a, const char *b, const char *c, uint64_t bytes)
 {
 	double x = 0, factor = 1.5;

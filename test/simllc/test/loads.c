@@ -45,7 +45,7 @@ struct event {
 	int grouped;
 };
 
-/* What the loads share with the program that counts. */
+/* Memory that the loads share with the program that counts. */
 struct shared {
 	int stop;
 	long passes[LOADS];
@@ -61,7 +61,7 @@ static void die(const char *what)
 	_exit(1);
 }
 
-/* The kernel writes the lines. */
+/* A load whose lines the kernel writes. */
 static void run_kernel(char *at, size_t bytes)
 {
 	static int fd = -1;

@@ -88,7 +88,7 @@ static void test_nodes(void)
 
 	for (unsigned i = 0; i < 4; i++)
 		m.end[i] = (i + 1) * 768 * MIB;
-	/* 3 GiB: a q35 has 2 GiB of them below 4 GiB, as there are 2.75 GiB or more */
+	/* 3 GiB: a q35 has 2 GiB of these below 4 GiB, as RAM is 2.75 GiB or more */
 	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_PHYSICAL), 0, "the end of the first node");
 	is_int(memory_node(&m, 768 * MIB, MEMORY_PHYSICAL), 1, "the begin of the second one");
 	is_int(memory_node(&m, 2 * gib - 1, MEMORY_PHYSICAL), 2, "the last byte below the hole");
