@@ -32,14 +32,15 @@ static int trusted_open_check(const struct walk *w, const struct stat *st, const
 
 	errno = EPERM;
 	if (st->st_uid != 0 && st->st_uid != w->owner)
-		return errprintf(err,
-				 "%.160s: %.100sbelongs to uid %u (allowed: root): chown root it",
-				 w->path, what, (unsigned)st->st_uid);
-	if (!S_ISLNK(st->st_mode) && !sticky && (st->st_mode & (S_IWGRP | S_IWOTH)))
 		return errprintf(
 			err,
-			"%.160s: %.100sgroup or others can write it (mode %04o): chmod go-w it",
-			w->path, what, (unsigned)st->st_mode & 07777);
+			"%.160s: %.100sbelongs to uid %u (allowed: root): run chown root on it",
+			w->path, what, (unsigned)st->st_uid);
+	if (!S_ISLNK(st->st_mode) && !sticky && (st->st_mode & (S_IWGRP | S_IWOTH)))
+		return errprintf(err,
+				 "%.160s: %.100sgroup or others can write it (mode %04o): run "
+				 "chmod go-w on it",
+				 w->path, what, (unsigned)st->st_mode & 07777);
 	return 0;
 }
 

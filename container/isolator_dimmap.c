@@ -41,12 +41,11 @@ static int dimmap_possible(const struct request *r, const struct isolator_node *
 				 " MiB: ask for more (--mem), or for smaller ones",
 				 all >> 20, n->job_memory >> 20);
 	if (!n->conf->dimmap_max && n->guarantee == GUARANTEE_ADVISORY)
-		return errprintf(
-			err,
-			"buffers (dimmap) have no limit here: neither Slurm bounds the memory of "
-			"jobs (ConstrainRAMSpace) nor dimmap_max in %s a buffer: ask your "
-			"administrator",
-			n->conf_path);
+		return errprintf(err,
+				 "buffers (dimmap) have no limit here: Slurm does not limit the "
+				 "memory of jobs (ConstrainRAMSpace), and dimmap_max in %s sets no "
+				 "limit: ask your administrator",
+				 n->conf_path);
 	return 0;
 }
 

@@ -111,7 +111,7 @@ static void note_others(struct isolator_outcome *o, const struct judged *j)
 		outcome_note(o, OUTCOME_MODIFIED,
 			     "mems: other jobs on this node may use these memory nodes too%s",
 			     j->node.guarantee == GUARANTEE_AMOUNT
-				     ? " (what holds is the amount: --mem)"
+				     ? " (only the amount is guaranteed: --mem)"
 			     : j->node.guarantee == GUARANTEE_ADVISORY
 				     ? " (nothing bounds what they take: ConstrainRAMSpace in "
 				       "cgroup.conf)"

@@ -63,8 +63,8 @@ static int left_of_job(struct idset *left, const struct isolator_step *s,
 }
 
 /*
- * Check that the step has one part only and its container no other step, and that one core of the
- * job stays outside of all partitions.
+ * Check that the step has one part only, that no other step runs in its container, and that one
+ * core of the job stays outside of all partitions.
  */
 static int partition_accept(const struct isolator_step *s, struct isolator_part *p,
 			    const struct ledger_job *job, struct errbuf *err)
@@ -78,8 +78,8 @@ static int partition_accept(const struct isolator_step *s, struct isolator_part 
 	if (s->step_id >= STEP_ID_INTERACTIVE) {
 		g->partition = PARTITION_MEMBER;
 		snprintf(g->unfenced, sizeof(g->unfenced),
-			 "only a step of srun makes its container %s partition: this process gives "
-			 "way to it",
+			 "only a step of srun makes its container %s partition: this process is in "
+			 "none",
 			 kind);
 		return 0;
 	}

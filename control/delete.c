@@ -89,7 +89,7 @@ static int empty(const struct resize_view *v, struct deletion *d, bool late, str
 	} else if (live && late) {
 		rc = errprintf(err,
 			       "%u killed rank%s of container %s, of step %s, did not end in %d "
-			       "seconds (waiting for a device?): it stays",
+			       "seconds (waiting for a device?): the container stays",
 			       live, live == 1 ? "" : "s", name, step, KILL_MS / 1000);
 	} else if (live && !d->killed && ledger_write(v->lock, v->o.job, err) < 0) {
 		/*
@@ -162,7 +162,7 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 	if (rc < 0) {
 		bind_time_tell(&limit, err);
 		errwrap(err,
-			"container %s is deleted, but ranks in no container have not got its CPUs",
+			"container %s is deleted, but ranks in no container did not get its CPUs",
 			before.name);
 	} else if (ledger_write(v->lock, v->o.job, err) < 0) {
 		errwrap(err,

@@ -171,8 +171,8 @@ static void resize_mems_visit(pid_t pid, void *arg)
 		return;
 	if (end == APART_LATE)
 		w->rc = errprintf(w->err,
-				  "process %ld does not let its memory be looked at or moved (%s): "
-				  "does it wait for a file server?",
+				  "the memory of process %ld cannot be looked at or moved (%s): "
+				  "does the process wait for a file server?",
 				  (long)pid, why.text);
 	else
 		w->rc = errprintf(w->err,
@@ -379,7 +379,7 @@ int rank_group_confine(const struct rank_group *g, const struct blocks *b,
 		return errprintf(err,
 				 "the kernel does not finish a change of memory nodes (%s): a "
 				 "process of these ranks waits, for a file server perhaps, and "
-				 "this host can start no process until it ends: kill it",
+				 "until it ends, this host can start no process: kill it",
 				 why.text);
 	default:
 		return errprintf(err, "memory nodes: %s", why.text);

@@ -208,8 +208,8 @@ int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *e
 	fd = lock_private(conf->state_dir, PRIVATE_LOCK_USER(v->uid), PATIENCE_MS, err);
 	if (fd < 0 && errno == EAGAIN)
 		errprintf(err,
-			  "another container of the same user is being changed on this node for %d "
-			  "seconds: try again",
+			  "another container of the same user has been changing on this node for "
+			  "%d seconds: try again",
 			  PATIENCE_MS / 1000);
 	return fd;
 }

@@ -445,11 +445,11 @@ static const struct conf_key row[] = {
 	  "none, or a list of block devices below /dev as /dev/nvme1n1p1, with *, ? and [] behind "
 	  "the last /",
 	  "none",
-	  "devices that buffers of dimmapfs may be of: every user that can submit jobs can read "
+	  "devices for buffers of dimmapfs: every user that can submit jobs can read "
 	  "and write them",
 	  TEXTS(dimmap_devices, is_device_glob) },
 	{ "dimmap_files", "yes, no", "no",
-	  "may buffers of dimmapfs be of files that their user can open?", YES_NO(dimmap_files) },
+	  "may buffers of dimmapfs use files that their user can open?", YES_NO(dimmap_files) },
 	{ "dimmap_max", "none, or a size from 1M to 8T as 16G", "none",
 	  "the largest buffer of dimmapfs; its job's memory is a limit, too, with "
 	  "ConstrainRAMSpace",

@@ -112,9 +112,10 @@ static int no_container(const struct ledger_job *job, const char *name, struct e
 /* Note that a step without its job's environment names no container, and list the containers. */
 static void note_rest(struct step *s, const struct job_plan *plan)
 {
-	errprintf(&s->note,
-		  "this step was started without the environment of its job and names no "
-		  "container: it runs on what they leave; --nodeos-container=NAME joins one:");
+	errprintf(
+		&s->note,
+		"this step was started without the environment of its job and names no container: "
+		"it runs outside of the containers; --nodeos-container=NAME joins one:");
 	for (unsigned i = 0; i < plan->n; i++)
 		if (!plan->container[i].deleted)
 			errappend(&s->note, " %.64s", plan->container[i].name);

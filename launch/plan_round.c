@@ -124,11 +124,11 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 		return errprintf(err, "this job has its containers from sbatch or salloc: a step "
 				      "cannot bring a second manifest");
 	if (!s->in.job_request)
-		return errprintf(err, "the job's containers came while this step was launched "
-				      "without its environment: try again");
+		return errprintf(err, "the job's containers were made while this step was launched "
+				      "without the job's environment: try again");
 	if (strcmp(s->in.job_request, job->request) != 0)
 		return errprintf(err, "the request in this step's environment is not the one that "
-				      "this job's containers were made of");
+				      "this job's containers were made from");
 	*plan = job->plan;
 	return 0;
 }
@@ -246,7 +246,7 @@ static void write_plan(struct step *s, const struct node_view *v, const struct j
 			 v->request_text, plan, &node);
 }
 
-/* Find blocks that are free but not empty. What the job's own blocks hold is the job's. */
+/* Find blocks that are free but not empty. Memory in the job's own blocks belongs to the job. */
 static void find_dirty(const struct step *s, struct node_view *v, const struct ledger_job *job)
 {
 	struct idset free = s->blocks.nodes, clean;

@@ -63,8 +63,8 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 			       size_t size)
 {
 	if (p->shares_all)
-		return "the containers hold every CPU of the job: this step, which names none, "
-		       "runs on all of them";
+		return "the containers hold every CPU of the job: this step, which names no "
+		       "container, runs on all of them";
 	if (*p->given.unfenced)
 		return p->given.unfenced;
 	if (!p->shares_ranks && p->fewer_cpus)

@@ -61,7 +61,7 @@ static int add_range(struct choice *c, const char *name, const char *text, size_
 	if (at != text + len || last < first)
 		goto bad;
 	if (overlaps(c, first, last))
-		return errprintf(err, "%s: a rank of it has its container already",
+		return errprintf(err, "%s: one of these ranks has a container already",
 				 word_quote(quoted, text, len));
 	if (c->n == CHOICE_RANGES_MAX)
 		return errprintf(err, "more than %d ranges of ranks", CHOICE_RANGES_MAX);

@@ -257,7 +257,7 @@ static int scan_number(struct scan *s)
 	if (!scan_digits(s))
 		return unexpected(s, "a digit");
 	if (s->text[digits] == '0' && s->pos - digits > 1)
-		return FAULT(s, start, "a number has no leading zero");
+		return FAULT(s, start, "a number must have no leading zero");
 	if (scan_char(s, ".")) {
 		integer = false;
 		if (!scan_digits(s))

@@ -31,7 +31,7 @@ static int check_rest(struct loader *l, const struct json_node *value,
 	if (l->rest)
 		return json_doc_fail(
 			&l->doc, value,
-			"no \"cpus\": all that are left already go to the container at line %u",
+			"no \"cpus\": the container at line %u already gets all that are left",
 			json_doc_line(&l->doc, l->rest));
 	l->rest = value;
 	return 0;
@@ -74,8 +74,8 @@ static int unknown_isolator(struct loader *l, const struct json_node *node, cons
 	add_ignored(argo, 0, false);
 	near = other ? other->name : word_near(bare, names);
 	return json_doc_fail(&l->doc, node,
-			     "no isolator is named %s%s%s%s (allowed: %s; %s and AppC's others "
-			     "load and are ignored)",
+			     "no isolator is named %s%s%s%s (allowed: %s; %s and AppC's others are "
+			     "accepted and ignored)",
 			     quoted, near ? ", did you mean \"" : "", near ? near : "",
 			     near ? "\"?" : "", known, word_list(ignored, sizeof(ignored), argo));
 }
@@ -186,8 +186,9 @@ static int load_app(struct loader *l, const struct json_node *app, const struct 
 			put_app(l, app, text);
 			return 0;
 		}
-	return json_doc_fail(&l->doc, array,
-			     "no isolator \"container\": it says how many cpus and mems");
+	return json_doc_fail(
+		&l->doc, array,
+		"isolator \"container\" is missing: it gives the number of cpus and mems");
 }
 
 static int load_pod(struct loader *l, const struct json_node *root)

@@ -111,7 +111,7 @@ static int gather_choose(struct records *all, const struct gather_job *j, const 
 	if (n == 0)
 		return errprintf(err,
 				 "job %s is %s: only a running job's nodes can be asked (--merge "
-				 "takes reports that were kept, as by --nodeos-report)",
+				 "takes saved reports, such as those of --nodeos-report)",
 				 name, state);
 	if (n == 1 || all->r[0].component)
 		return 0;

@@ -182,8 +182,7 @@ static void print_lines(const struct lines *l)
 	       "containers' CPUs%s\n",
 	       *l->fgmn ? ";\n# the blocks of memory are those of this boot" : "");
 	if (l->lacks_nohz)
-		puts("# (this kernel is built without CONFIG_NO_HZ_FULL and takes no notice of "
-		     "nohz_full)");
+		puts("# (this kernel is built without CONFIG_NO_HZ_FULL and ignores nohz_full)");
 	puts(l->kernel);
 	puts("# slurm.conf: add to the node's line (CpuSpecList counts as Slurm does, not as the "
 	     "kernel)");

@@ -27,8 +27,8 @@
  * reason for EINVAL of sched_setaffinity: the process's cgroup has none of these CPUs (systemctl
  * set-property)
  */
-static const char held[] = "its cgroup has none of these CPUs (AllowedCPUs of its unit): take that "
-			   "away, or name the unit in serviceos_except";
+static const char held[] = "its cgroup has none of these CPUs (AllowedCPUs of its unit): remove "
+			   "that setting, or name the unit in serviceos_except";
 
 struct run {
 	struct provision *p;
@@ -788,12 +788,12 @@ static int undo_all(struct run *r)
 	if (p->waiting)
 		return errprintf(r->err,
 				 "users' processes keep their memory nodes (--verbose shows them): "
-				 "run it again when the users have logged out, or boot");
+				 "run this command again when the users have logged out, or boot");
 	if (p->fixed)
-		return errprintf(
-			r->err,
-			"%u item%s could not be put back (--verbose shows them): run it again",
-			p->fixed, p->fixed == 1 ? "" : "s");
+		return errprintf(r->err,
+				 "%u item%s could not be put back (--verbose shows them): run this "
+				 "command again",
+				 p->fixed, p->fixed == 1 ? "" : "s");
 	if (!p->keep_state && unlinkat(p->dir, SERVICE_STATE_FILE, 0) < 0 && errno != ENOENT)
 		return errprintf(r->err, SERVICE_STATE_FILE ": %s", strerror(errno));
 	return undo_remove(&r->undo, r->err);

@@ -346,8 +346,8 @@ static int ship(spank_t sp, bool is_srun, struct errbuf *err)
 
 	if (program && own_request_option())
 		rc = errprintf(err,
-			       "--%s: the containers are those of %.200s, which takes the "
-			       "program's place: give one or the other",
+			       "--%s: %.200s, in the program's place, gives the containers "
+			       "already: give one or the other",
 			       own_request_option(), program);
 	else if (program) {
 		r = program_request;

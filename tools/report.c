@@ -272,8 +272,8 @@ int tool_report(int argc, char **argv)
 		return tool_error(2, "report: --json and --svg: expected one of them");
 	if (w.task >= 0 && !w.all)
 		return tool_error(2,
-				  "report: --job=%lu_%ld: needs --all-nodes; a node knows a task "
-				  "of an array by its own number, SLURM_JOB_ID in it",
+				  "report: --job=%lu_%ld: needs --all-nodes; on one node, name the "
+				  "task by its own job number, its SLURM_JOB_ID",
 				  w.job, w.task);
 	if (w.merge && (w.all || w.job))
 		return tool_error(2, "report: --merge and %s: expected one of them",

@@ -22,12 +22,12 @@ static int check_pu(hwloc_obj_t pu, struct idset *seen, struct errbuf *err)
 {
 	if (pu->os_index >= IDSET_MAX || hwloc_bitmap_weight(pu->cpuset) != 1 ||
 	    !hwloc_bitmap_isset(pu->cpuset, pu->os_index))
-		return errprintf(err, "CPU %u: its cpuset is not just itself", pu->os_index);
+		return errprintf(err, "CPU %u: its cpuset is not this CPU alone", pu->os_index);
 	if (idset_has(seen, pu->os_index))
 		return errprintf(err, "CPU %u occurs twice", pu->os_index);
 	idset_add(seen, pu->os_index);
 	if (pu->first_child)
-		return errprintf(err, "CPU %u has objects with CPUs in it", pu->os_index);
+		return errprintf(err, "CPU %u contains objects with CPUs", pu->os_index);
 	return 0;
 }
 
@@ -53,8 +53,8 @@ static int machine_check_check_object(hwloc_obj_t obj, struct idset *seen, struc
 		if (!hwloc_bitmap_isincluded(child->cpuset, left)) {
 			hwloc_bitmap_free(left);
 			return errprintf(err,
-					 "a %s has CPUs that are not the %s's around it, or "
-					 "another's beside it, too",
+					 "a %s has CPUs that the %s around it lacks, or that "
+					 "another object beside it has, too",
 					 hwloc_obj_type_string(child->type),
 					 hwloc_obj_type_string(obj->type));
 		}
@@ -79,7 +79,7 @@ static int check_nodes(hwloc_topology_t topo, struct errbuf *err)
 		if (machine_check_check_set(obj->nodeset, "memory node", err) < 0)
 			return -1;
 		if (obj->os_index >= IDSET_MAX || !hwloc_bitmap_isset(obj->nodeset, obj->os_index))
-			return errprintf(err, "memory node %u: its nodeset is not itself",
+			return errprintf(err, "memory node %u: its nodeset lacks this node",
 					 obj->os_index);
 		if (idset_has(&seen, obj->os_index))
 			return errprintf(err, "memory node %u occurs twice", obj->os_index);

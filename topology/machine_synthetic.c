@@ -94,7 +94,7 @@ static int read_loops(struct reader *r, unsigned total)
 			n = synthetic_number(r, most);
 		}
 		if (!n || n > most)
-			return synthetic_bad(r, start, "no interleaving of these objects");
+			return synthetic_bad(r, start, "these steps do not interleave the objects");
 		product *= n;
 		if (*r->at != ':')
 			return 0;
@@ -158,7 +158,7 @@ static int read_memory(struct reader *r)
 	hwloc_obj_type_t type;
 
 	if (hwloc_type_sscanf(r->at, &type, NULL, 0) < 0 || type != HWLOC_OBJ_NUMANODE)
-		return synthetic_bad(r, start, "memory in brackets is numa");
+		return synthetic_bad(r, start, "only memory (numa) can be in brackets");
 	r->at += strcspn(r->at, " (]");
 	r->nodes += r->cpus;
 	if (r->nodes > IDSET_MAX)
@@ -196,7 +196,7 @@ static int read_level(struct reader *r)
 			return synthetic_bad(r, start, "hwloc has no such type of object");
 		if (type == HWLOC_OBJ_MACHINE ||
 		    (!hwloc_obj_type_is_normal(type) && type != HWLOC_OBJ_NUMANODE))
-			return synthetic_bad(r, start, "a level has objects that hold CPUs");
+			return synthetic_bad(r, start, "objects of this type hold no CPUs");
 		if (type != HWLOC_OBJ_GROUP && (r->types & 1u << type))
 			return synthetic_bad(r, start, "a second level of this type");
 		r->types |= 1u << type;
@@ -206,16 +206,15 @@ static int read_level(struct reader *r)
 	r->ends_in_pus = type == HWLOC_OBJ_PU;
 	n = synthetic_number(r, IDSET_MAX);
 	if (!n)
-		return synthetic_bad(r, start, "a level has at least one object");
+		return synthetic_bad(r, start, "a level needs at least one object");
 	if (n > IDSET_MAX / r->cpus)
 		return errprintf(r->err, "CPU %d is beyond the %d ids that NodeOS handles",
 				 IDSET_MAX, IDSET_MAX);
 	if (n > BESIDE_MAX)
-		return errprintf(
-			r->err,
-			"a level has %u objects in one of the level before it, at most %d may be: "
-			"group them (as in \"package:8 core:512 pu:1\")",
-			n, BESIDE_MAX);
+		return errprintf(r->err,
+				 "a level has %u objects in each of the level before it, at most "
+				 "%d are allowed: group them (as in \"package:8 core:512 pu:1\")",
+				 n, BESIDE_MAX);
 	r->cpus *= n;
 	return *r->at == '(' ? read_attrs(r, r->cpus) : 0;
 }

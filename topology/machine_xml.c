@@ -269,7 +269,7 @@ static int check_id(struct checker *c, const char *what, const char *name, const
 	idset_zero(&own);
 	idset_add(&own, (unsigned)id);
 	if (!idset_equal(&own, set))
-		return bad(c, "%s %llu, whose %s is not just itself", what, (unsigned long long)id,
+		return bad(c, "%s %llu: its %s is not this id alone", what, (unsigned long long)id,
 			   name);
 	if (idset_has(seen, (unsigned)id))
 		return bad(c, "%s %llu occurs twice", what, (unsigned long long)id);
@@ -300,14 +300,14 @@ static int check_place(struct checker *c, struct level *l)
 				   hwloc_obj_type_string(l->type), up->line);
 	idset_andnot(&odd, &around->all);
 	if (!idset_empty(&odd))
-		return bad(c, "cpuset: CPUs %s are not those of the object around it (line %u)",
+		return bad(c, "cpuset: CPUs %s do not belong to the object around it (line %u)",
 			   idset_brief(list, &odd), around->line);
 	if (l->memory)
 		return 0;
 	odd = l->all;
 	idset_and(&odd, &around->covered);
 	if (!idset_empty(&odd))
-		return bad(c, "cpuset: CPUs %s are another object's beside it, too",
+		return bad(c, "cpuset: CPUs %s belong to another object beside it, too",
 			   idset_brief(list, &odd));
 	idset_or(&around->covered, &l->all);
 	return 0;

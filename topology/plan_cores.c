@@ -185,7 +185,8 @@ static enum placing plan_cores_too_few(const struct planner *p, const struct pla
 			"container %.64s: needs %s%u thread%s%s, but the containers planned "
 			"before it left none free",
 			ask->name, ask->cpus ? "" : "at least ", ask->cpus ? ask->cpus : 1,
-			ask->cpus > 1 ? "s" : "", ask->cpus ? "" : " (cpus=0 is what is left)");
+			ask->cpus > 1 ? "s" : "",
+			ask->cpus ? "" : " (cpus=0 asks for what is left)");
 	else
 		errcode(err, PLAN_NO_CPUS,
 			"container %.64s: needs %u thread%s (%u core%s), %u %s free here%s; the "

@@ -132,8 +132,10 @@ def parsed(name, experiment, out, argv):
         "--again", action="store_true", help="measure, even if the same was measured before"
     )
     p.add_argument("--check", action="store_true", help="print the verdicts as TAP, too")
-    p.add_argument("--format", choices=FORMATS, default="markdown", help="of the tables")
-    p.add_argument("--out", metavar="DIR", default=out, help=f"of what is measured (default {out})")
+    p.add_argument("--format", choices=FORMATS, default="markdown", help="format of the tables")
+    p.add_argument(
+        "--out", metavar="DIR", default=out, help=f"directory for the results (default {out})"
+    )
     p.add_argument(
         "--header",
         metavar="FILE",

@@ -176,7 +176,7 @@ static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 		}
 		if (!page) {
 			snprintf(why, size,
-				 "no memory for %llu MiB on nodes %*pbl: %llu MiB were there, within its cgroup's limit",
+				 "no memory for %llu MiB on nodes %*pbl: %llu MiB were available, within the cgroup's limit",
 				 buffer->opt.size >> 20, nodemask_pr_args(&buffer->opt.nodes),
 				 (u64)(buffer->pages - left) >> (20 - PAGE_SHIFT));
 			return -ENOMEM;

@@ -107,7 +107,7 @@ static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, ch
 		rc = bmap(inode, &block);
 		if (rc || !block) {
 			snprintf(why, size,
-				 "nothing is stored at byte %llu: the file has to be written from end to end, by one that does not share or compress blocks",
+				 "nothing is stored at byte %llu: write the file from end to end, unshared and uncompressed",
 				 (u64)i << PAGE_SHIFT);
 			return -EINVAL;
 		}

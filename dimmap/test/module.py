@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boot a kernel in small guests, load dimmapfs and test it with guest/*.sh, each in its own guest.
-KERNEL and TREE are of kernel/build, also of its --variant debian; groups are the names of the
-scripts, and "exact" with --dimsim.
-A kernel complaint in the log is a failure. Needs QEMU, cpio, busybox-static, dmsetup, e2fsprogs and
-xfsprogs; TAP on stdout.
+KERNEL and TREE are from kernel/build, also of its --variant debian; groups are the names of the
+scripts, and "exact" with --dimsim. A kernel complaint in the log is a failure. Needs QEMU, cpio,
+busybox-static, dmsetup, e2fsprogs and xfsprogs; TAP on stdout.
 """
 
 import argparse
@@ -261,7 +260,7 @@ def main():
         "--parts",
         metavar="LIST",
         default="",
-        help="run only these parts of the group volume, as 1,3: all take hours in a debug kernel",
+        help="run only these parts of the group volume, such as 1,3: a debug kernel takes hours",
     )
     args = parser.parse_args()
     if not re.fullmatch(r"(\d+(,\d+)*)?", args.parts):

@@ -619,7 +619,7 @@ static void files(void)
 	unlink(link);
 	refuse_file(dir, geteuid(), "is not a regular file");
 	write_file(path, "", 0664);
-	refuse_file(path, geteuid(), "(mode 0664): chmod go-w it");
+	refuse_file(path, geteuid(), "(mode 0664): run chmod go-w on it");
 	write_file(path, "", 0646);
 	refuse_file(path, geteuid(), "(mode 0646)");
 	write_file(path, "strict = maybe\n", 0600);

@@ -234,7 +234,7 @@ static const struct {
 	{ IMAGE("{\"name\":\"x\",\"value\":{}}"), "3:9",
 	  "no isolator is named \"x\" (allowed: container, scheduler, dimmap, "
 	  "os/linux/oom-score-adj; perfwrapper, power, hwbind, monitoring, image, powerpolicy and "
-	  "AppC's others load and are ignored)" },
+	  "AppC's others are accepted and ignored)" },
 	{ IMAGE("{\"name\":\"oom\",\"value\":1}"), "3:9",
 	  "\"oom\", did you mean \"os/linux/oom-score-adj\"?" },
 	{ IMAGE("{\"name\":\"argo/sched\",\"value\":{}}"), "3:9",
@@ -415,9 +415,9 @@ static const struct {
 	{ POD(APP("a", CONTAINER) ",\n" APP("a", CONTAINER)), "4:9",
 	  "apps[1].name: \"a\" is given a second time: the first is at line 3" },
 	{ POD(APP("a", SIZES("")) ",\n" APP("b", SIZES("\"mems\":1"))), "4:61",
-	  "apps[1].app.isolators[0].value: no \"cpus\": all that are left already go to the "
-	  "container at line 3" },
-	{ POD(APP("a", "")), "3:32", "apps[0].app.isolators: no isolator \"container\"" },
+	  "apps[1].app.isolators[0].value: no \"cpus\": the container at line 3 already gets all "
+	  "that are left" },
+	{ POD(APP("a", "")), "3:32", "apps[0].app.isolators: isolator \"container\" is missing" },
 	{ POD("{\"name\":\"a\",\"image\":{\"id\":\"x\"}}"), "3:27",
 	  "apps[0].image.id: \"x\" (allowed: \"sha512-\"" },
 	{ POD(APP("a", CONTAINER) "],\n\"isolators\":[{\"name\":\"container\",\"value\":{}}"),

@@ -90,7 +90,7 @@ static void taken(void)
 		const char *says = load(&m, table[i].xml);
 
 		if (!table[i].cpus) {
-			ok(says && strstr(says, "CPUs 2 are not those of the object around it"),
+			ok(says && strstr(says, "CPUs 2 do not belong to the object around it"),
 			   "machine_xml_check: refuses %s: %s", table[i].what, says ? says : "");
 			machine_free(m);
 			continue;
@@ -172,9 +172,9 @@ static void refused(void)
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x1") PU("0", "0x1") PU("1", "0x2"))),
 		  "CPU 0 occurs twice" },
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x1") PU("2", "0x2"))),
-		  "CPU 2, whose cpuset is not just itself" },
+		  "CPU 2: its cpuset is not this id alone" },
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x3"))),
-		  "CPU 0, whose cpuset is not just itself" },
+		  "CPU 0: its cpuset is not this id alone" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("PU", "0x1", "", "") PU("1", "0x2"))),
 		  "a CPU without an os_index" },
 		{ TOPOLOGY(MACHINE(NODE PU("4096", "0x1") PU("1", "0x2"))),
@@ -185,12 +185,12 @@ static void refused(void)
 		  "os_index=\"-1\": expected a number" },
 		{ TOPOLOGY(MACHINE(NODE NODE CPUS)), "memory node 0 occurs twice" },
 		{ TOPOLOGY(MACHINE(NUMA("1", "0x3", "0x1") CPUS)),
-		  "memory node 1, whose nodeset is not just itself" },
+		  "memory node 1: its nodeset is not this id alone" },
 		{ TOPOLOGY(MACHINE(NUMA("0", "0x4", "0x1") CPUS)),
-		  "cpuset: CPUs 2 are not those of the object around it (line 2)" },
+		  "cpuset: CPUs 2 do not belong to the object around it (line 2)" },
 		/* places */
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x3", "", CPUS) OBJ("Core", "0x2", "", ""))),
-		  "CPUs 1 are another object's beside it, too" },
+		  "CPUs 1 belong to another object beside it, too" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("PU", "0x1", "os_index=\"0\"", PU("0", "0x1"))
 					   PU("1", "0x2"))),
 		  "CPU 0 occurs twice" },

@@ -151,7 +151,7 @@ static const struct test tests[] = {
 		   "free",
 	  .code = PLAN_NO_CPUS },
 	{ "no core for cpus=0", TWO, .ask = { { "sim", 16 }, { "vda", 0 } },
-	  .error = "container vda: needs at least 1 thread (cpus=0 is what is left), but the "
+	  .error = "container vda: needs at least 1 thread (cpus=0 asks for what is left), but the "
 		   "containers planned before it left none free",
 	  .code = PLAN_NO_CPUS },
 	{ "two containers with cpus=0", TWO, .ask = { { "a", 0 }, { "b", 0 } },

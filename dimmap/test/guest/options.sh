@@ -26,7 +26,7 @@ why | grep -q "^nodes 0-1 have [0-9]* MiB, 65536 are asked for"
 ok $? "more memory than there is: the log has the total"
 buffer size=510M,nodes=1 2>/dev/null
 ok $(($? == 0)) "refused: more memory than is free on the node"
-why | grep -q "^no memory for 510 MiB on nodes 1: [0-9]* MiB were there"
+why | grep -q "^no memory for 510 MiB on nodes 1: [0-9]* MiB were available"
 ok $? "more memory than is free on the node: the log has the amount"
 # the kernel may keep a few MiB
 [ "$(free_mib)" -ge $((before - 16)) ]
