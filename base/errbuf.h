@@ -10,8 +10,8 @@
  * 0 }, which means "no error".
  *
  * A room that gives codes has an enum for them whose value 0 means none (topology/refusal.h). Codes
- * of two rooms never meet in one errbuf: only errwrap(), errappend() and errcopy(), through which
- * an error passes on its way up, keep the code. A text that errprintf() formats into another one
+ * of two rooms never meet in one errbuf: an error passes upwards only through errwrap(),
+ * errappend() and errcopy(), which keep its code. A text that errprintf() formats into another one
  * loses its code.
  */
 struct errbuf {

@@ -10,7 +10,7 @@
  * characters (with newline, tab, ESC, DEL, and U+0080 to U+009F, which terminals obey as well) and
  * each byte that is not UTF-8 become '?'. A text that does not fit is cut between characters and
  * ends with "...". Call it where text leaves the program; a message on its way is in an errbuf.
- * SIZE is of BUF, with the final NUL, at least 4. Both functions return BUF.
+ * SIZE is the size of BUF with the final NUL, at least 4. Both functions return BUF.
  */
 const char *printable(char *buf, size_t size, const char *text);
 

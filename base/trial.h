@@ -5,10 +5,10 @@
 #include "base/errbuf.h"
 
 /*
- * Run TRY(ARG) in a process of its own, so that a crash, a failed assertion, more than SECONDS of
- * CPU time or a run of five times as long do not harm the caller: these return -1 with "the process
- * ...". The process may use 4 GiB of memory beyond the caller's; with a sanitizer any amount.
- * Returns 0 when TRY has returned, with any result. Its standard error is discarded.
+ * Run TRY(ARG) in a process of its own, so that the caller survives a crash, a failed assertion,
+ * more than SECONDS of CPU time, and five times as many seconds of elapsed time: these return -1
+ * with "the process ...". The process may use 4 GiB of memory beyond the caller's; with a sanitizer
+ * any amount. Returns 0 when TRY has returned, with any result. Its standard error is discarded.
  */
 int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *err);
 
