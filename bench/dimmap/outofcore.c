@@ -8,19 +8,19 @@
  *	ARM	dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default,
  *		random, mglru, mglru-random: mmap of the device in a cgroup of that memory,
  *		without and with MADV_RANDOM, without and with the multi-generational LRU;
- *		free-default, free-random: the same with all of the machine's memory, which is then
- *		what bounds it; direct: no mapping, but reads and writes of a page by O_DIRECT;
- *		umap: LLNL's UMap, where it is linked with it, reading by O_DIRECT, with a filler
- *		for each two threads
- *	THREADS	one a CPU from 0 on
- *	FAULTS	that are asked for: as many random accesses, of all threads together, after the
- *		memory has been filled twice
+ *		free-default, free-random: the same without the cgroup, bounded by the machine's
+ *		memory only; direct: no mapping, but reads and writes of a page by O_DIRECT;
+ *		umap: LLNL's UMap, if this program is linked with it, reading by O_DIRECT, with one
+ *		filler for every two threads
+ *	THREADS	one on each CPU from 0 on
+ *	FAULTS	the number of random accesses of all threads together, after the memory has been
+ *		filled twice
  *	WRITES	of 100 accesses
  *	BUFFER	MiB; 0 with free: what is available
  *	FILE	times BUFFER
  *	DEVICE	without /dev/
  *
- * The cgroup has 4 MiB more, for the program itself and what the kernel keeps for its pages. Prints
+ * The cgroup has 4 MiB more, for the program itself and the kernel's data about its pages. Prints
  *
  *	outofcore SCENE accesses N major N minor N interrupts N pages N nanoseconds N file N
  *

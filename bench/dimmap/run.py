@@ -62,7 +62,7 @@ def umap_objects(context, sources):
 
 
 def build(context, variant, tree):
-    """The initramfs: programs, the module and, of Debian's kernel, null_blk."""
+    """The initramfs: programs, the module and, for Debian's kernel, null_blk."""
     root, source = guests.root(context), f"{TOP}/bench/dimmap/outofcore.c"
     guests.program(context, f"{root}/init", f"{TOP}/kernel/test/init.c")
     if context.options.umap:

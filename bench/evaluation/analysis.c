@@ -3,7 +3,7 @@
 /*
  * analysis FILE.trr DONE WORKERS PASSES: reads a trajectory while GROMACS writes it, frame by
  * frame, until the file DONE exists and all frames are read. For each frame, WORKERS processes
- * divide the work of PASSES times the distances of all pairs of atoms. Prints the number of frames
+ * together calculate the distances of all pairs of atoms PASSES times. Prints the number of frames
  * and a mean distance. Linked statically to an address of its own, so that QEMU can distinguish its
  * instructions.
  */

@@ -7,7 +7,7 @@ from bench.lib.context import TOP, read
 
 
 def number(text):
-    """ "1,018 (816 to 1,456)" -> [1018, 816, 1456]: median, minimum, maximum; a single number is all
+    """ "1,018 (816 to 1,456)" -> [1018, 816, 1456]: median, minimum, maximum; one number is all
     three"""
     found = [
         float(n.replace(",", ""))

@@ -124,7 +124,7 @@ def first_free(m, sizes, threads):
 
 
 def least(domains, cores):
-    """The least number of these domains, taken from the largest on, that have so many cores."""
+    """How many of these domains, the largest first, are needed to have that many cores."""
     n = 0
     for size in sorted(domains, reverse=True):
         if cores <= 0:

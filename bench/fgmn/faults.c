@@ -8,11 +8,11 @@
  *	cpuset=NODES	in a cgroup with these memory nodes
  *	bind=NODE	in a cgroup with that memory node, and under MPOL_BIND to it, as a step of
  *			NodeOS is
- *	full=NODES	as cpuset, after all nodes but the one that is used last were filled
+ *	full=NODES	as cpuset, with all of its nodes full but the one that is used last
  *
  * Per scene ROUNDS rounds of SMALL faults of 4 KiB and as many of HUGE faults of 2 MiB, by a
- * process of its own on CPU 1: marker 1, the faults, marker 2. Page tables of the small ones are
- * there; the pages were freed by MADV_DONTNEED. Prints what there is to check the counts by:
+ * process of its own on CPU 1: marker 1, the faults, marker 2. Page tables of the small ones
+ * exist; MADV_DONTNEED has freed the pages. Prints, to check the counts:
  *
  *	faults SCENE KIND FAULTS ROUNDS node NID:PAGES...
  */

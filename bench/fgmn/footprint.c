@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * footprint GROUPS: what the kernel keeps for itself soon after the boot, and what GROUPS cgroups
- * with the memory controller add; run by kernel/test/init.c, which has mounted /proc and cgroup2 on
+ * footprint GROUPS: the memory that the kernel uses itself soon after the boot, and what GROUPS
+ * cgroups with the memory controller add; run by kernel/test/init.c, which has mounted /proc and cgroup2 on
  * /cg. Lines "footprint NAME NUMBER", KiB unless the name says otherwise.
  */
 #include <dirent.h>

@@ -3,17 +3,17 @@
 /*
  * neighbour ROUNDS WORKER HOG: fixed work in a cgroup with the memory nodes WORKER, between
  * markers that insn-count.c counts on CPU 1; first alone, then beside a cgroup with the memory
- * nodes HOG, on CPU 2, that is killed for want of memory again and again. Run by
+ * nodes HOG, on CPU 2, that is killed for lack of memory again and again. Run by
  * kernel/test/init.c, which has mounted /proc, /sys and cgroup2 on /cg. Two kinds of death:
  *
- *	limit	memory.max is a little less than the nodes can hold: what NodeOS does
+ *	limit	memory.max is a little less than the nodes can hold, as NodeOS sets it
  *	nodes	no memory.max: the nodes themselves run out
  *
  * A round faults 1024 pages of 4 KiB in and computes on them. Lines:
  *
  *	neighbour ARM ROUNDS kills N
- *	neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that is not as before
- *	the arm
+ *	neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that has
+ *	changed since before the arm
  */
 #define _GNU_SOURCE
 #include <sched.h>

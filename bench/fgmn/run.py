@@ -3,12 +3,12 @@
 fgmn= (off) and the patched one with fgmn=all:23x128M (on):
 
     faults     kernel instructions per page fault, of 4 KiB and of 2 MiB, in cpusets of one node and
-               of many; QEMU counts, its clock goes by instructions (-icount), so that the same
-               kernel gives the same counts
+               of many; QEMU's clock counts instructions (-icount), so that the same kernel
+               gives the same counts
     neighbour  instructions of fixed work on blocks, alone and beside a container that is killed
-               again and again because its own blocks do not suffice
-    memory     what each boot keeps for itself, and what a cgroup with the memory controller adds,
-               with 8 and with 16 CPUs
+               again and again because its own blocks are too small
+    memory     what each boot's kernel uses itself, and what a cgroup with the memory controller
+               adds, with 8 and with 16 CPUs
 
 10 minutes on two idle processors once the kernels are built."""
 

@@ -4,8 +4,8 @@
  * cg RANK RANKS ROWS COLUMNS ITERATIONS: one of RANKS processes that solve the Laplacian (five
  * points, ROWS x COLUMNS each) by conjugate gradients, in the memory of descriptor 3, which
  * ranks.c made. They spin where they wait for each other, as MPI and OpenMP do. First they only
- * wait for each other for WARM seconds, in which other programs leave their CPUs. The iterations
- * lie between markers 1 and 2 of rank 0. Each rank prints
+ * wait for each other for WARM seconds, so that other programs leave their CPUs. The iterations are
+ * between markers 1 and 2 of rank 0. Each rank prints
  *
  *	rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
  *

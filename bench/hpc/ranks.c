@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: runs PROGRAM RANK RANKS ARG... RANKS times at
- * once, again and again: for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS
- * (words with "+" between them; in another order for each seed). CPU 0 is left out, RANKS must
- * be less than the CPUs. With "threads:N" for RANKS it is PROGRAM ARM N ARG..., once, which has
- * N threads, and binds them itself where the arm wants it; they are watched from here
- * (threads.h), and the whole program is between the markers. It must leave what it has
- * calculated in RESULT, a word. Arms:
+ * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: runs RANKS processes PROGRAM RANK RANKS ARG... at
+ * once, and does so for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (words
+ * with "+" between them; in another order for each seed). CPU 0 is left out, so RANKS must be less
+ * than the number of CPUs. With "threads:N" for RANKS it runs one process PROGRAM ARM N ARG...,
+ * which has N threads, and binds them itself where the arm says so; this program watches them
+ * (threads.h), and the whole program is between the markers. It must write its result, a word, to
+ * RESULT. Arms:
  *
  *	cfs	the default class, on any of the CPUs
  *	pinned	the default class, a CPU for each
@@ -15,9 +15,10 @@
  *	user	SCHED_HPC, placement by the user: a CPU for each
  *	rr, topo	SCHED_HPC, placed by the kernel
  *
- * Loads: idle, or busy: programs of the default class that may run on all CPUs and sleep and
- * compute by turns, as long as the seed says: the same in all arms. Run by kernel/test/init.c or
- * image-init.c. Before each run "run ARM LOAD SEED", after it the exit codes that are not 0.
+ * Loads: idle, or busy: programs of the default class that may run on all CPUs, and sleep and
+ * compute in turns; the seed determines how long, so that all arms have the same. Run by
+ * kernel/test/init.c or image-init.c. Prints "run ARM LOAD SEED" before each run, and after it the
+ * exit codes other than 0.
  */
 #define _GNU_SOURCE
 #include <sched.h>

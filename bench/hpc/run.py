@@ -9,11 +9,11 @@ to 7, under several arms of scheduling:
     user     SCHED_HPC, a CPU for each, by the program
     rr topo  SCHED_HPC, placed by the kernel
 
-alone (idle) and beside programs of the default class that sleep and compute by turns (busy), for as
-long as a seed says, the same seed for all arms. Counts for each the instructions on the ranks' CPUs
-that were not theirs, and their migrations and switches. QEMU's clock goes by instructions (-icount)
-and shows no durations. Of GROMACS the whole program is counted, from its start. 2 minutes for each
-10 runs on an idle processor once the kernel is built."""
+alone (idle) and beside programs of the default class that sleep and compute in turns (busy); a
+seed determines how long, the same for all arms. Counts for each rank the instructions of others on
+its CPU, and its migrations and switches. QEMU's clock counts instructions (-icount) and shows no
+durations. Of GROMACS the whole program is counted, from its start. 10 runs take 2 minutes on an
+idle processor once the kernel is built."""
 
 import re
 import shutil

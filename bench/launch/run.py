@@ -4,10 +4,10 @@ launches as user alice, in turns:
 
     plain       srun -n4 -c2 true
     container   srun -n4 -c2 --nodeos-cpus=8 true
-    stock       as plain, the plugin's line taken out of plugstack.conf
+    stock       as plain, but without the plugin's line in plugstack.conf
 
 then around steps of one existing job, then around the helper nodeos-plan run by hand. The second
-time strace counts system calls of srun, slurmd and all that slurmd starts."""
+time strace counts the system calls of srun, of slurmd and of all processes that slurmd starts."""
 
 from bench.launch import calls
 from bench.lib import guests, marks

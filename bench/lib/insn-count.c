@@ -13,8 +13,8 @@
  * CPUn are USER + KERNEL of one CPU. A repeated string instruction ("rep movsb") counts
  * once, as on a processor; the further rounds that QEMU makes of it are in REPEATED.
  *
- * What is not exact: a block that is left in its middle, by a page fault for example,
- * counts whole, and again when it is resumed. The other CPUs' counters are read while they count.
+ * Two things are not exact: a block that is interrupted, by a page fault for example, counts whole,
+ * and again when it is resumed; the other CPUs' counters are read while they count.
  *
  * Needs qemu-plugin.h of the very QEMU that will load it (plugin gets it).
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * A QEMU plugin that counts, on the CPUs where the ranks of a program are, the instructions that
- * are not theirs. Between marker 1 and marker 2 (mark.c, guest.h) an instruction is
+ * A QEMU plugin that counts instructions of others on the CPUs where the ranks of a program run.
+ * Between marker 1 and marker 2 (mark.c, guest.h) an instruction is
  *
  *	own	in user space, at an address of OWN=FIRST-LAST: the program of the ranks is the only
  *		one there
@@ -10,14 +10,13 @@
  *	other	in user space elsewhere
  *
  * and the latter two count on a CPU that has a rank: one of the ranks=N CPUs that executed their
- * own instructions last. A rank that moves thus takes its CPU with it, and where it waits for a
- * CPU that another program has, it is that one's instructions that count. Marker 2 appends a
- * line to out=FILE:
+ * own instructions last. So a moving rank takes its CPU with it, and while a rank waits for a CPU,
+ * the instructions of the program on that CPU count. Marker 2 appends a line to out=FILE:
  *
  *	OWN KERNEL OTHER ALL
  *
- * ALL are those of all CPUs. A repeated string instruction counts once. For one thread of QEMU
- * only (-icount).
+ * ALL is the instructions of all CPUs. A repeated string instruction counts once. For one thread of
+ * QEMU only (-icount).
  */
 #include <stdio.h>
 

@@ -73,12 +73,12 @@ def test_machines(directory):
     same(
         mpibind.mapped(m, 4),
         [{0}, {4}, {8}, {12}],
-        "mpibind: four tasks of a thread, a cache for each, a CPU of each",
+        "mpibind: four tasks of one thread have a cache each, and use one CPU of it",
     )
     same(
         mpibind.mapped(m, 8),
         [{0}, {2}, {4}, {6}, {8}, {10}, {12}, {14}],
-        "mpibind: a core for each of eight",
+        "mpibind: each of eight tasks has a core",
     )
     same(
         mpibind.mapped(m, 2, 8),
@@ -95,7 +95,7 @@ def test_machines(directory):
     same(
         {k: planner.measure(m, mixed)[k] for k in planner.MEASURES},
         {"cores": 1, "caches": 2, "numa": 2, "span": 2, "neighbours": 2},
-        "mixed ones: a core, two caches, two localities",
+        "mixed containers share a core, two caches and two localities",
     )
     one = machine.from_text("nested", "[numa] package:2 l3:2 [numa] core:4 pu:2", directory)
     same(
@@ -160,7 +160,7 @@ def test_compare():
             "a.f": "full size only",
             "a.n: 3": "not stated",
         },
-        "numbers within their spread, outside, missing, new",
+        "compare: numbers within their spread, outside of it, missing, and new",
     )
     page = "x\n<!-- evaluate a -->\nold\n<!-- end a -->\ny\n"
     same(
@@ -326,7 +326,7 @@ def test_tables():
             "GROMACS alone | 4.0 | 2.0 % | 50.0 | 20 (10 to 30) | 3 | 200",
             "**two containers** | 0.0 | 0.0 % | 120 | 20 (10 to 30) | 3 | 200",
         ],
-        "Figure 5: millions with a decimal below 100, and of the simulation's own",
+        "Figure 5: millions with a decimal below 100, and percent of the simulation's own",
     )
     same(of[0].notes[0][:8], "3 rounds", "Figure 5: its rounds")
     rows = [
@@ -379,7 +379,7 @@ def test_benchmarks():
             for t in ("1,018 (816 to 1,456)", "0", "**9,518** (9,269 to 10,406)", "0 (0 to 4.7)")
         ],
         [[1018, 816, 1456], [0, 0, 0], [9518, 9269, 10406], [0, 0, 4.7]],
-        "numbers of doc/benchmarks.md with their ends",
+        "numbers of doc/benchmarks.md: median, minimum and maximum",
     )
     rows = benchmarks.table("--seeds 1-30 --boots plain+nohz", "| busy node | foreign")
     same(
@@ -392,7 +392,7 @@ def test_benchmarks():
             "SCHED_HPC rr",
             "SCHED_HPC topo",
         ],
-        "the arms of its table",
+        "a table of doc/benchmarks.md has its arms",
     )
 
 
@@ -431,9 +431,13 @@ def test_plots():
     same(
         [plot.short(n) for n in (0, 3, 12.34, 0.5, 1234, 23456, 3.2e6, 4e9)],
         ["0", "3", "12.3", "0.50", "1,234", "23.5k", "3.2M", "4G"],
-        "numbers as pictures say them",
+        "plot: short() writes numbers for pictures",
     )
-    same(plot.of([5, 1, 2, 9]), plot.Value(3.5, 1, 9), "a median with its ends")
+    same(
+        plot.of([5, 1, 2, 9]),
+        plot.Value(3.5, 1, 9),
+        "plot: a value has median, minimum and maximum",
+    )
 
 
 def test_page():
@@ -464,7 +468,11 @@ def test_page():
         )
         value = {q["name"]: q["value"] for q in quantities}
         found = module.quantities(raw)
-        same(found, {k: value[k] for k in found}, f"{name}: so does quantities.json")
+        same(
+            found,
+            {k: value[k] for k in found},
+            f"{name}: quantities.json says what doc/benchmarks.md does",
+        )
     same(
         [
             p

@@ -89,9 +89,13 @@ A note."""
             "notes": ["A note."],
         }
     ]
-    t.same(json.loads(tables.written([table], "json")), want, "the same table as JSON: values")
+    t.same(json.loads(tables.written([table], "json")), want, "tables: a table as JSON has values")
     notes = Table([], [], notes=["Only", "notes."])
-    t.same(tables.written([notes, notes]), "Only\n\nnotes.\n\nOnly\n\nnotes.", "no rows: no table")
+    t.same(
+        tables.written([notes, notes]),
+        "Only\n\nnotes.\n\nOnly\n\nnotes.",
+        "tables: without rows there is no table",
+    )
 
 
 def test_numbers():
@@ -101,7 +105,7 @@ def test_numbers():
     t.same(
         [tables.short(n) for n in (0, 1234567, 0.125, 9.994, 12.34, 999.94, 1234.5, -3.5)],
         ["0", "1,234,567", "0.12", "9.99", "12.3", "999.9", "1,234", "-3.50"],
-        "numbers of three digits or so, counts in full",
+        "tables: numbers have about three digits, counts have all",
     )
     t.same(
         texts(number(1234.5, 1), number(3, 1, sign="+"), number(0.041, 3), number(7, after=" %")),
@@ -127,7 +131,7 @@ def test_numbers():
             "2 (1 to 2)",
             "0.50 % (0.25 to 1.00)",
         ],
-        "medians with their ends; one number where all are equal",
+        "tables: medians with minimum and maximum; one number if all are equal",
     )
 
 
@@ -135,7 +139,9 @@ def test_marks(directory):
     path = f"{directory}/marks"
     context.store(path, "1 5 10 20\n2 6 11 25\n1 0 0 0\n")
     found = marks.rows(path)
-    t.same(marks.pair(found, 0), ([1, 5, 10, 20], [2, 6, 11, 25]), "two markers of a program")
+    t.same(
+        marks.pair(found, 0), ([1, 5, 10, 20], [2, 6, 11, 25]), "marks: a program has two markers"
+    )
     t.raises(context.Failed, "2 and 1", "markers in the wrong order", marks.pair, found, 1)
     t.raises(
         context.Failed,
@@ -169,7 +175,7 @@ def test_options():
     t.same(
         parsed(),
         (20, ["a", "b"], False, "out"),
-        "options: without arguments an experiment has its full sizes",
+        "options: without arguments an experiment uses its full sizes",
     )
     t.same(
         parsed("--quick"),
@@ -202,12 +208,12 @@ def test_options():
             options.directory_with("run")(TOP + "/bench"),
         ],
         ["3-30", 0, TOP + "/bench"],
-        "an interval, nought and a directory are taken",
+        "options: an interval, 0 and a directory are accepted",
     )
     t.same(
         [options.help_of(o) for o in experiment.OPTIONS],
         ["of it (default 20; 2 with --quick)", "arms (default a+b)", "a switch"],
-        "help texts name the defaults",
+        "options: help texts name the defaults",
     )
 
 
@@ -303,14 +309,14 @@ def test_guests(directory):
         "-m 2G -smp 8,sockets=2,cores=2,threads=2 -object memory-backend-ram,id=m0,size=1G"
         " -numa node,nodeid=0,memdev=m0,cpus=0-3 -object memory-backend-ram,id=m1,size=1G"
         " -numa node,nodeid=1,memdev=m1,cpus=4-7 -numa dist,src=0,dst=1,val=21",
-        "QEMU's words for a machine of two sockets",
+        "guests: QEMU's arguments for a machine of two sockets",
     )
     context.store(f"{directory}/x.marks", "of another run")
     word = guests.plugged("p.so", f"{directory}/x.marks", ",ranks=7")
     t.same(
         (word, os.path.exists(f"{directory}/x.marks")),
         (f"p.so,out={directory}/x.marks,ranks=7", False),
-        "a plugin does not append to marks of another run",
+        "guests: a plugin does not append to marks of another run",
     )
     here, ran = values(made_up(), f"{directory}/guest"), []
 
@@ -396,9 +402,13 @@ def test_tap():
     t.same(
         judged(verdicts, False),
         (1, "does not hold: two\n1 of 2 verdicts hold, 1 were not judged\n"),
-        "without --check those that do not hold are named",
+        "bench/run without --check: verdicts that do not hold are named",
     )
-    t.same(judged(verdicts[:1], False), (0, "1 of 1 verdicts hold\n"), "exit 0 where all hold")
+    t.same(
+        judged(verdicts[:1], False),
+        (0, "1 of 1 verdicts hold\n"),
+        "bench/run: exits with 0 if all verdicts hold",
+    )
     t.same(
         judged([], False), (0, ""), "bench/run --check: an experiment without verdicts is refused"
     )
@@ -407,7 +417,7 @@ def test_tap():
 def test_driver():
     names = bench("--list").stdout.split()
     folders = {n for n in os.listdir(f"{TOP}/bench") if os.path.isfile(f"{TOP}/bench/{n}/table.py")}
-    t.same(set(names), folders, "--list has all folders with a table")
+    t.same(set(names), folders, "bench/run --list: has all folders with a table")
     text = " ".join(bench("--help").stdout.split())
     for name in names:
         readme = context.read(f"{TOP}/bench/{name}/README")

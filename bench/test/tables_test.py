@@ -59,7 +59,7 @@ def test_hpc():
             " 300 (200 to 400) | 12 (10 to 14) | 7",
             "busy | topo | 2.00 % | 0.050 | 1 | 0 | 2 | 0 | 0",
         ],
-        "hpc: foreign instructions by own, of CFS, and sums of ranks",
+        "hpc: foreign instructions per own and relative to CFS, and sums over ranks",
     )
     t.same(
         [(v.good, v.what.partition(": topo")[2]) for v in bench.hpc.table.judge(raw)],
@@ -70,7 +70,7 @@ def test_hpc():
             (True, ", busy node: foreign instructions are 0.050 of CFS, at most 0.15"),
             (True, ", busy node: 0.50 % are other programs', at most the guard's 5"),
         ],
-        "hpc: verdicts of the class",
+        "hpc: verdicts on SCHED_HPC",
     )
     counted[2] = [100_000, 1_000, 6_000, 1]
     log = hpc_log(("cfs", 5, 100, "1e-9"), ("cfs", 7, 200, "1e-9"), ("topo", 2, 7, "1e-9"))
@@ -78,7 +78,7 @@ def test_hpc():
     t.same(
         [v.good for v in bench.hpc.table.judge(raw)],
         [False] * 4,
-        "hpc: moved twice, 7 switches in two periods, 0.175 of CFS without ticks, 6 % of others",
+        "hpc: 2 moves, 7 switches in 2 periods, 0.175 of CFS without ticks, 6 % foreign: all fail",
     )
     # GROMACS has no seconds, and its first thread binds itself to each CPU
     gmx = "\n".join(
@@ -92,7 +92,7 @@ def test_hpc():
     t.same(
         [(v.good, v.what[-2:]) for v in verdicts][:1],
         [(True, " 1")],
-        "hpc: what GROMACS's first thread does to itself is not judged",
+        "hpc: the moves that GROMACS's first thread makes itself are not judged",
     )
     runs_of = bench.hpc.run.runs_of
     t.raises(Failed, "3 runs, 2 of", "hpc: a run that was not counted", runs_of, log, counted[:2])
@@ -134,7 +134,7 @@ def test_dimmap():
             "1 | 0 % | dimmap | 250 | 0.62 | 150 | 0.50 | 0.125 | 1.00",
             "1 | 0 % | random | 400 | 1.00 | 300 | 1.00 | 0.500 | 1.00",
         ],
-        "dimmap: instructions by faults that read, of the best mmap, without the device's",
+        "dimmap: instructions per reading fault, relative to the best mmap, without the device's",
     )
     t.same(
         table.notes,
@@ -143,7 +143,7 @@ def test_dimmap():
             " 48 times.",
             "O_DIRECT reads of a page, with their system call: 100 with 1 thread",
         ],
-        "dimmap: what was killed, and the device alone",
+        "dimmap: killed scenes, and the device alone",
     )
     scenes_of = bench.dimmap.run.scenes_of
     t.raises(Failed, "6 and more", "dimmap: a scene not counted", scenes_of, log, counted[:5])
@@ -163,7 +163,7 @@ def test_dimmap():
             "4 | 0 % | random | 20.0 (1.00) | ",
             "4 | 0 % | default | 5.0 (0.25) | ",
         ],
-        "dimmap: thousand accesses a second, of the best mmap with as many threads",
+        "dimmap: thousands of accesses per second, relative to the best mmap with as many threads",
     )
     bounded, free = bench.dimmap.run.scenes_counted(5, ["default"])
     t.same(
@@ -207,7 +207,7 @@ def test_fgmn():
             # a block of the CPU's socket, beside the stock kernel's node 0
             "on | cpuset=2 | 300 | 1.500 | 1.500 | 300 | 1.500 | 1.500",
         ],
-        "fgmn: kernel instructions per fault, of the stock kernel's nearest scene",
+        "fgmn: kernel instructions per fault, relative to the stock kernel's nearest scene",
     )
     t.raises(Failed, "nodes [3]", "fgmn: pages elsewhere", faults, 1, ["cpuset=2"], 3)
     log = "neighbour alone 2 kills 0\nneighbour limit 2 kills 3\nneighbour limit moved x 0 4"
@@ -244,7 +244,7 @@ def test_fgmn():
             "groups_slab, KiB per cgroup | 512.0 | 512.0 | 1,280.0 | +768.0",
             "kswapd_threads | 2 | 2 | 5 | +3",
         ],
-        "fgmn: memory in MiB, of cgroups in KiB each, and threads",
+        "fgmn: memory in MiB, that of each cgroup in KiB, and threads",
     )
     meminfo, zones = "", ""
     for node, mib in ((1, 9), (2, 126), (3, 125)):
@@ -305,7 +305,7 @@ def test_launch_counts():
             "container against plain | 20.0 (10.0 to 30.0) | 0.00 | 20.0 (10.0 to 30.0) |"
             " 1.14 (1.08 to 1.20) | 1.00"
         ],
-        "launch: pair by pair",
+        "launch: differences and ratios of pairs",
     )
     t.same(texts(helper), ["helper, with its input | 1 | 2.00 | 5.00"], "launch: the helper alone")
 
@@ -366,7 +366,7 @@ def test_launch_calls(directory):
             "together: slurmstepd of the step, its forks, the helper | none | 6 | 10",
             "together: everything above | none | 14 | 19",
         ],
-        "launch: system calls by whose they are",
+        "launch: system calls by the role of the caller",
     )
     t.same(
         table.notes[:2],
@@ -374,7 +374,7 @@ def test_launch_calls(directory):
             "srun, contained against plain, medians: futex +1",
             "slurmstepd of the step, contained against plain, medians: fork +1",
         ],
-        "launch: which calls a container adds",
+        "launch: the calls that a container adds",
     )
 
 
@@ -405,7 +405,7 @@ def test_policies():
             "| misses, of the optimum's (geometric mean) |  | 1.79 | 1.74 | 1.55 | 1.45 | 1.54 |"
             " 1.00 |",
         ],
-        "policies: means of the seeds, the best of ours in bold, and misses of the optimum's",
+        "policies: means of the seeds, our best one in bold, and misses relative to the optimum's",
     )
     of_seed = list(bench.policies.run.accesses("load", "FILE", 2))
     t.same(
@@ -421,7 +421,7 @@ def test_policies():
     t.same(
         [name for name, _, command in of_seed if "--seed=2" not in command],
         ["BFS"],
-        "policies: each load has the random numbers, BFS those of its graph",
+        "policies: each load uses the seed, BFS only for its graph",
     )
 
 
@@ -456,12 +456,14 @@ def test_streamline():
             "1 | beside GROMACS | mmap | 100 | 1.00 | 0.50 | 2,000 | 5 | 250 | 4.2",
             "1 | beside GROMACS | dimmap | 400 | 4.00 | 0.80 | 2,000 | 5 | 250 | 4.2",
         ],
-        "streamline: rates, of the best mmap and of itself alone",
+        "streamline: rates, relative to the best mmap and to the arm alone",
     )
     judge = bench.streamline.table.judge
-    t.same([v.good for v in judge(runs)], [True], "streamline: other lines in each run")
+    t.same([v.good for v in judge(runs)], [True], "streamline: runs may have different lines")
     runs.append(run(1, "dimmap", True, 400, "b"))
-    t.same([v.good for v in judge(runs)], [False], "streamline: other lines in an arm")
+    t.same(
+        [v.good for v in judge(runs)], [False], "streamline: arms of a run must have the same lines"
+    )
 
 
 def main():
