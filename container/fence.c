@@ -199,9 +199,9 @@ static int names_in(int root_fd, const char *path, struct dirent ***e)
 enum beside { BESIDE_NOTHING, BESIDE_LEFT, BESIDE_JOB };
 
 /*
- * PATH is a directory beside our job's. If it has some of CPUS, return why it is in the way of a
- * partition of CPUS: it is a live job's, or an ended job has left it and all its CPUs are among
- * CPUS. The kernel refuses the partition in the second case, too (cpuset's validate_change()).
+ * PATH is a directory beside our job's. If it has some of CPUS, return why it prevents a partition
+ * of CPUS: it is a live job's, or an ended job has left it and all its CPUs are among CPUS. The
+ * kernel refuses the partition in the second case, too (cpuset's validate_change()).
  */
 static enum beside look_beside(int root_fd, const char *path, const struct idset *has,
 			       const struct idset *cpus)

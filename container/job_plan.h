@@ -12,8 +12,8 @@
 #include "topology/refusal.h"
 
 /*
- * A plan as it crosses from the unprivileged helper to the root side, and as the ledger keeps it:
- * text, because both ends must be able to refuse it.
+ * The form in which a plan crosses from the unprivileged helper to the root side, and in which the
+ * ledger keeps it: text, because both ends must be able to refuse it.
  *
  *   nodeos-plan 1
  *   core 0,16                  every core of the job here, in logical order
@@ -22,7 +22,7 @@
  *   deleted vda                its user has given back all that it had (in the ledger only)
  *   end
  *
- * If there is no plan: "error TEXT", and behind it a line "refusal WORD" if the planner has refused
+ * Without a plan, the text is "error TEXT" and, if the planner has refused, a line "refusal WORD"
  * (enum plan_refusal), which earlier releases ignore.
  */
 #define JOB_PLAN_TEXT_MAX (256u << 10)

@@ -11,8 +11,8 @@
  * Input of the planning helper, as text on its standard input: one line "key value" each, in this
  * order: cores, cpus, mems, taken, default_mems, request. To resize a container
  * (topology/resize.h), the lines has_cpus, has_reserved, has_mems and has_confined precede the
- * request and say what it has. The request is then of this one container as it shall become, where
- * cpus=0 and no mems mean unchanged; cpus and mems are what it may have, its own included.
+ * request and say what it has. The request is then of this one container with its new size, where
+ * cpus=0 and no mems mean unchanged; cpus and mems are what it may get, its present ones included.
  */
 struct plan_input {
 	struct idset cores; /* the answer lists every core of these CPUs */

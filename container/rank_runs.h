@@ -12,8 +12,8 @@
  *   64-127<64+4      the next ranks, each in the place of the rank 64 before it, and on its CPUs
  *                    with 4 added to their numbers (or subtracted: -4)
  *
- * So 4,096 ranks with a core each on a node with 64 cores, dealt out in blocks, in turns, or by
- * socket, are three or four tokens.
+ * So three or four tokens describe 4,096 ranks on a node with 64 cores, whether they are dealt to
+ * cores in blocks, in turns, or by socket.
  */
 
 /*

@@ -132,7 +132,7 @@ static void workqueues(void)
 	is_int(workqueue_leave(dir, &more, &err), 0, "workqueues: two more CPUs leave");
 	is(got("wq", "cpumask"), "fcf0", "workqueues: the first four stay out meanwhile");
 	is_int(workqueue_leave(dir, &more, &err), 0,
-	       "workqueues: CPUs that are out already may leave again");
+	       "workqueues: CPUs that have left may leave again");
 	is(got("wq", "cpumask"), "fcf0", "workqueues: leaving twice changes nothing");
 	is_int(workqueue_leave(dir, &rest, &err), -1, "workqueues: the last CPUs cannot leave: %s",
 	       err.text);
@@ -142,7 +142,7 @@ static void workqueues(void)
 	workqueue_return(dir, &none);
 	is(got("wq", "cpumask"), "ffff", "workqueues: all CPUs return");
 	workqueue_return(dir, &cpus);
-	is(got("wq", "cpumask"), "ffff", "workqueues: a return with nothing out changes nothing");
+	is(got("wq", "cpumask"), "ffff", "workqueues: a return of no CPUs changes nothing");
 	put("wq", "cpumask_isolated", "f000\n");
 	is_int(workqueue_leave(dir, &cpus, &err), 0,
 	       "workqueues: CPUs leave beside isolcpus of the kernel");
@@ -152,7 +152,7 @@ static void workqueues(void)
 	is(got("wq", "cpumask"), "ffff", "workqueues: all CPUs return when none is isolated");
 	fresh_workqueues("3\n");
 	is_int(workqueue_leave(dir, &more, &err), 0,
-	       "workqueues: CPUs that they do not have may leave");
+	       "workqueues: CPUs outside of the mask may leave");
 	is(got("wq", "cpumask"), "3", "workqueues: leaving without a change writes nothing");
 	ok(faccessat(dir, WORKQUEUE_FILE, F_OK, 0) < 0,
 	   "workqueues: leaving without a change keeps no file");

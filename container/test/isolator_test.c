@@ -178,8 +178,8 @@ static void partitions(int root)
 
 	job_cpus = set_of("0-7");
 	ask("nodeos 1;c=sim cpus=4 partition=root oom=0;");
-	is_int(isolators_give(&s, &part[0], &err), 0, "a container gives its plan");
-	is(list_of(&given[0].cpus), "0-1", "a container gives the CPUs of its plan");
+	is_int(isolators_give(&s, &part[0], &err), 0, "isolators_give: a container's plan is used");
+	is(list_of(&given[0].cpus), "0-1", "isolators_give: ranks get the CPUs of the plan");
 	is_int(given[0].number[RANK_NUMBER_OOM].set, 1, "a score of 0 counts as requested");
 	is(list_of(&given[0].fence), "0-3", "the partition has idle siblings, too");
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
