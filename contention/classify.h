@@ -40,7 +40,7 @@ struct classify_conf {
 	unsigned delta;
 	unsigned window; /* samples that are kept, 1 to CLASSIFY_WINDOW_MAX */
 	unsigned majority; /* samples of another class needed for a new rate, 1 to window */
-	/* least percent of the time that a sample's counters must have run, 1 to 100 */
+	/* smallest percentage of the time that a sample's counters must have run, 1 to 100 */
 	unsigned running_min;
 	unsigned cpu_min; /* a rank that uses less than this percent of a CPU is idle, 0 to 100 */
 };

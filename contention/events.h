@@ -19,7 +19,7 @@
 #define EVENTS_MISSES_MAX 3 /* addends */
 #define EVENTS_REMOTE_MAX 2
 #define EVENTS_RANGES_MAX 8 /* of models, or MIDRs */
-#define EVENTS_VENDOR_MAX 16 /* bytes with the final NUL; the same for the following */
+#define EVENTS_VENDOR_MAX 16 /* bytes with the final NUL; so are the next three */
 #define EVENTS_NAME_MAX 32
 #define EVENTS_SOURCE_MAX 128
 #define EVENTS_NOTE_MAX 256

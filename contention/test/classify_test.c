@@ -265,7 +265,7 @@ static void test_adoption(void)
 	class_is("devil", "5 of 10 devilish samples make a devil");
 	is_int(state.adopted, 50000, "adopted is the mean of ring and not the last rate");
 	is_int((long long)state.held, 0, "the time of a new class begins at 0");
-	is_int(state.changes, 2, "unknown to turtle to devil are two changes");
+	is_int(state.changes, 2, "from unknown to turtle to devil are two changes");
 	add_rates(10, 100);
 	is_int(state.adopted, 50000, "samples of the adopted class adopt no other rate");
 	is_int((long long)state.held, 10000, "a class is held for ten samples of a second");
@@ -289,14 +289,14 @@ static void test_delta(void)
 	restart();
 	add_rates(10, 28);
 	add_rates(5, 48);
-	is_int(state.adopted, 28000, "a mean that differs by the delta exactly is not adopted");
+	is_int(state.adopted, 28000, "a mean that differs by exactly the delta is not adopted");
 	add_rates(1, 48);
 	is_int(state.adopted, 40000, "a mean that differs by more than the delta is adopted");
 
 	restart();
 	add_rates(10, 60);
 	add_rates(5, 40);
-	is_int(state.adopted, 60000, "10 below exactly is not adopted either");
+	is_int(state.adopted, 60000, "a mean exactly 10 below is not adopted either");
 	add_rates(1, 40);
 	is_int(state.adopted, 48000, "12 below is adopted");
 	class_is("devil", "48 is still a devil's rate");
@@ -357,7 +357,7 @@ static void test_missing(void)
 	class_is("turtle", "4 devilish samples beside missing ones change no class");
 	add_rates(1, 100);
 	class_is("devil", "missing samples do not dilute the mean");
-	is_int(state.adopted, 100000, "the mean is that of the samples that are there");
+	is_int(state.adopted, 100000, "the mean is that of the present samples");
 }
 
 static void test_no_counter(void)
@@ -389,11 +389,11 @@ static void test_idle(void)
 	class_is("devil", "a devil below 10 %% of a CPU stays one in reports");
 	is(rank_class_name(classify_for_placement(&state)), "turtle",
 	   "a devil below 10 %% of a CPU is a turtle for placement");
-	is_int((long long)state.held, 45000, "an idle rank's class is held on");
+	is_int((long long)state.held, 45000, "an idle rank's class is still held");
 	s.cpu = 100;
 	classify_add(&state, &classify_default, &s);
 	is(rank_class_name(classify_for_placement(&state)), "devil",
-	   "a devil with 10 %% of a CPU is one for placement");
+	   "a devil with 10 %% of a CPU is a devil for placement");
 	is_int(classify_mean(&state), 90000, "the ring took the busy sample, and no idle one");
 	s.kind = SAMPLE_MISSING;
 	s.cpu = 0;
@@ -412,7 +412,7 @@ static void test_scaled(void)
 	add_rates(9, 100);
 	ok(state.scaled, "a scaled sample marks the ring");
 	add_rates(1, 100);
-	ok(!state.scaled, "the mark goes with the sample");
+	ok(!state.scaled, "the mark leaves the ring with its sample");
 	ok(sizeof(state) <= 256, "256 ranks need at most 64 KiB");
 }
 

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Each row of events.d against two sources that are not ours: the tables of Linux
+"""Compare each row of events.d with two independent sources: the tables of Linux
 (tools/perf/pmu-events/arch: names of events, and mapfile.csv for processors) and libpfm4. Copies
 with one wrong digit show that the check would find it. TAP.
 
 usage: events_check.py [--all]
 
 NODEOS_KERNEL_TREE: Linux's source; without it the newest tree that kernel/build has left.
-NODEOS_LIBPFM: libraries of libpfm4 beside this machine's, with ":" between them. Rows that no
-source here can judge are skipped; with --all they fail (test/run: see fetch-libpfm beside this
-file)."""
+NODEOS_LIBPFM: libraries of libpfm4 beside this machine's, with ":" between them. Rows that neither
+source can judge are skipped; with --all they fail (test/run: see fetch-libpfm beside this file)."""
 
 import csv
 import glob

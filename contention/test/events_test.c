@@ -49,7 +49,7 @@ static void test_file(void)
 	ok(r->misses[1].config == 0x412e && !r->misses[1].source[0] && !r->misses[1].libpfm[0],
 	   "an addend without names");
 	ok(r->n_remote == 1 && r->remote[0].config == 0x4044, "the event of remote misses");
-	is(r->note, "one, two # three", "a note goes to its line's end");
+	is(r->note, "one, two # three", "a note extends to the end of its line");
 	r = &t.row[1];
 	ok(!r->vendor[0] && r->n_ranges == 2 && r->midr[0] == 0x410fd490 &&
 		   r->midr[1] == 0x410fd4f0,
@@ -280,7 +280,8 @@ static void test_limits(void)
 	is_int(t.n, EVENTS_ROWS_MAX, "the table has 256 rows");
 	ok(events_table_add(&t, "g", "A-6-1 m A;instructions 0x1;misses 0x2", 37, &err) == -1,
 	   "the 257th row is refused");
-	is(err.text, "g:1:1: expected at most 256 rows", "the refusal says how many may be");
+	is(err.text, "g:1:1: expected at most 256 rows",
+	   "the refusal says how many rows are allowed");
 	is_int(t.n, EVENTS_ROWS_MAX, "the table keeps its rows");
 	events_table_free(&t);
 }

@@ -137,8 +137,8 @@ class Native:
 
 
 class Arm64:
-    """The tables of a libpfm.so of arm64: struct arm_entry_t, and pfmlib_pmu_t that points to
-    them. Pointers are what the relocations of the file make of them."""
+    """The tables of a libpfm.so of arm64: struct arm_entry_t, and pfmlib_pmu_t that points to them.
+    The file's relocations give the pointers their values."""
 
     ENTRY = struct.Struct("<QQQII")  # name, desc, equiv, code, modifiers
 
