@@ -16,7 +16,7 @@
 #include "base/monotonic.h"
 #include "control/protocol.h"
 
-#define SECONDS 30 /* to wait for an answer of nodeosd */
+#define SECONDS 30 /* seconds to wait for an answer of nodeosd */
 /* as SECONDS, but for requests that move memory or write back a buffer */
 #define SECONDS_TO_CHANGE 3600
 /* all ranks of a large node may ask at once */

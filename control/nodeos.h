@@ -59,7 +59,7 @@ int nodeos_changed(nodeos_t *n);
 
 /*
  * Let the calling thread allocate memory from all current nodes of the container, and only from
- * them (set_mempolicy(2)). No other process can do this for it. 0, or -1 with nodeos_error.
+ * them (set_mempolicy(2)). No other process can do this for the thread. 0, or -1 with nodeos_error.
  */
 int nodeos_bind_memory(nodeos_t *n);
 

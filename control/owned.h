@@ -25,8 +25,8 @@ struct owned {
  * Find the container that A names among the jobs of S, all of which are the user's
  * (node_state_keep, node_state_look). If A names a step, find the container with ranks of this
  * step. CGROUP is the caller's cgroup, "" outside of jobs: all step containers from options have
- * the same name, and a rank of such a step gets its own step's. A caller outside of all such steps
- * must name one if there are several. -1 with the reason.
+ * the same name, so a rank of such a step gets the container of its own step. A caller outside of
+ * all such steps must name one if there are several. -1 with the reason.
  */
 int owned_find(struct owned *out, const struct node_state *s, const struct ask *a,
 	       const char *cgroup, struct errbuf *err);

@@ -60,7 +60,10 @@ static int check_change(const struct resize_view *v, const struct planned_contai
 
 /* --------------------------------------------------------------- the change */
 
-/* Set the container's entry to NEXT; with HAS_CPUS and HAS_MEMS, also keep what it had of each. */
+/*
+ * Set the container's entry to NEXT; with HAS_CPUS and HAS_MEMS, add the CPUs and memory nodes of
+ * these.
+ */
 static void write_entry(struct planned_container *c, const struct planned_container *next,
 			const struct planned_container *has_cpus,
 			const struct planned_container *has_mems)

@@ -15,8 +15,9 @@
  * rest. Writes the changes to OUT, as text or JSON. On failure all is unchanged, but pages may have
  * moved. HELPER_PATH: the planning helper.
  *
- * Crash-safe by its order: the entry claims the old and the new resources until the kernel has the
- * new ones, so no other container gets them; repeating the call completes an interrupted one.
+ * The order of steps makes it crash-safe: the entry claims the old and the new resources until the
+ * kernel has the new ones, so no other container gets them; repeating the call completes an
+ * interrupted resize.
  */
 int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgroup,
 		     const char *helper_path, struct errbuf *err);

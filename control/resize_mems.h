@@ -41,9 +41,9 @@ int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid,
 int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, struct errbuf *err);
 
 /*
- * Set the memory nodes of G's ranks and their steps to NODES; with LATER, nodes to give up, remove
- * those. The kernel moves the memory that is still there. If B is on, the size of NODES limits
- * memory. NULL LATER: NODES only adds nodes. Call rank_group_lockable() just before: a process that
+ * Set the memory nodes of G's ranks and their steps to NODES, and remove the nodes in LATER, which
+ * they give up; the kernel moves memory that is still there. If B is on, the size of NODES limits
+ * memory. If LATER is NULL, only add NODES. Call rank_group_lockable() just before: a process that
  * keeps its address space locked hangs the host here (cgroup_write_mems).
  */
 int rank_group_confine(const struct rank_group *g, const struct blocks *b,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The time for binding ranks, with plain files in the place of cgroups. Lists of CPUs have one
- * length, as plain files are not truncated by a write.
+ * The time for binding ranks, with plain files in place of cgroups. All lists of CPUs have the same
+ * length, as a write does not truncate plain files.
  */
 #include "control/resize_ranks.h"
 
