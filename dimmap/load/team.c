@@ -76,7 +76,8 @@ static void move_gate(struct team *t, enum gate gate)
 }
 
 /*
- * Pin THREAD to the TURNth of the CPUs that the process may use; after the last the first follows.
+ * Pin THREAD to the TURNth of the CPUs that the process may use; after the last CPU the first one
+ * follows.
  */
 static int pin_to(pthread_t thread, unsigned turn)
 {

@@ -9,8 +9,8 @@
 #include "base/errbuf.h"
 
 /*
- * A page trace: which pages of a file were touched, in the order in which they were. All numbers
- * are little-endian.
+ * A page trace: the pages of a file in the order in which they were touched. All numbers are
+ * little-endian.
  *
  *	offset  bytes
  *	0       8      "NODEOSPT"
@@ -23,8 +23,8 @@
  *	32      8      a record, and so on to the end: the page in bits 0 to 39, the thread in bits
  *			40 to 55, bit 63: a write
  *
- * Each thread's records are in their order. Those of several threads are in turns of up to 4096
- * of each: how they lay between each other in time is not kept.
+ * The records of each thread are in order. Several threads' records follow each other in groups of
+ * up to 4096: the trace does not keep their order in time.
  */
 #define TRACE_MAGIC "NODEOSPT"
 #define TRACE_VERSION 1u

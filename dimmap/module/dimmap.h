@@ -121,7 +121,7 @@ struct dimmap_options {
 	char *src;
 };
 
-/* Signals an umount that still waits that the buffer and all that it held is gone. */
+/* Signals to a waiting umount that the buffer and everything in it are gone. */
 struct dimmap_end {
 	refcount_t users;
 	struct completion done;

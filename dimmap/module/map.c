@@ -5,11 +5,11 @@
  * vmf_insert_pfn() is not used: on x86 it takes a lock of the whole machine for each page
  * (track_pfn_insert()) to find a caching attribute that is known here: this is ordinary memory.
  *
- * The kernel exports no TLB flush to modules, but a protocol: a task that has cleared entries and
- * not flushed yet calls inc_tlb_flush_pending(), and tlb_finish_mmu() of any task that unmaps in
- * the same address space meanwhile flushes all of it (mm_tlb_flush_nested()). So entries are
- * cleared one by one, in all mappings of an address space, and then one page whose entry is clear
- * is zapped.
+ * The kernel exports no TLB flush to modules, but this protocol: a task that has cleared entries
+ * and not yet flushed calls inc_tlb_flush_pending(), and tlb_finish_mmu() of any task that
+ * meanwhile unmaps in the same address space flushes that whole address space
+ * (mm_tlb_flush_nested()). So entries are cleared one by one, in all mappings of an address space,
+ * and then one page whose entry is clear is zapped.
  */
 #include <linux/mm.h>
 #include <linux/mm_inline.h>

@@ -127,7 +127,7 @@ static ssize_t latency_show(struct dimmap_buffer *buffer, char *text)
 	return n;
 }
 
-/* Counters show what a user's programs do: he reads them in .stats, here only root does. */
+/* Counters show what a user's programs do: users read them in .stats, only root here. */
 #define DIMMAP_ATTRIBUTE(what, rights) \
 	static struct dimmap_attribute dimmap_attr_##what = { \
 		.attr = { .name = #what, .mode = rights }, .show = what##_show }

@@ -203,7 +203,7 @@ static u32 dimmap_write_some(struct dimmap_buffer *buffer, struct dimmap_lock_po
 	return n;
 }
 
-/* The time that a device may take no awaited page, and when it took the last; in jiffies. */
+/* How long a device may finish no awaited page, and when it last finished one; in jiffies. */
 struct dimmap_patience {
 	unsigned long limit;
 	unsigned long moved;

@@ -3,10 +3,10 @@
  * The policies (policy.h). All see the same events: admit, recover, freed.
  *
  * fifo: evicts the oldest page; the baseline for comparisons.
- * dimmap: Van Essen et al.'s DI-MMAP (Cluster Computing 18, 2015): a FIFO, a second one for pages
- *	that were needed more often than the mean, and the victims. Evicted pages keep their counts.
+ * dimmap: Van Essen et al.'s DI-MMAP (Cluster Computing 18, 2015): a FIFO, a second FIFO for pages
+ *	that were needed more often than the mean, and the victims. Counts outlive an eviction.
  * sieve: Zhang et al., NSDI 2024: a hand moves from the oldest page to the newest; a page used
- *	since its last round keeps its place. "Used" is "recovered" here.
+ *	since the hand's last round keeps its place. Here a recovered page counts as used.
  * s3fifo: Yang et al., SOSP 2023: new pages enter a small FIFO, which evicts them unless they are
  *	used again; pages used again, or readmitted soon after, are in the main FIFO.
  */

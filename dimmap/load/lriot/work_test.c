@@ -87,7 +87,7 @@ static void nothing_wrong(void)
 	     false);
 	ok(out.found.n == 0 && out.ran, "lriot: a later run accepts the file of an earlier one");
 	ok(out.time.seconds >= 1 && out.time.seconds < 10,
-	   "lriot: a run of one second takes one: %.3f", out.time.seconds);
+	   "lriot: a run of one second takes one second: %.3f", out.time.seconds);
 }
 
 /* Check that exactly the blocks whose last write was faulty are found, in order. */
