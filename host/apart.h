@@ -12,8 +12,8 @@
  * Do work that may wait forever for a user's address space, slurmctld or the user database in a
  * process of its own. The caller waits for a bounded time, holds no lock meanwhile, and goes on
  * without the process if it must. The process is a fork without exec: when the caller has several
- * threads, WORK may wait until its time is over for a lock that another thread held. It shares no
- * open file with the caller except KEEP_FD.
+ * threads, WORK may wait for a lock that another thread held at the fork, until the time limit. It
+ * shares no open file with the caller except KEEP_FD.
  */
 struct apart {
 	/* runs in the process; RESULT is zeroed before, and goes to the caller afterwards */

@@ -354,10 +354,10 @@ static void keep_only(int *base, int *dir)
 }
 
 /*
- * Remove a buffer in a process of its own, since the removal takes as long as the device does, and
- * several devices can take their time together. The caller may be a copy of the multi-threaded
- * slurmstepd. OUT is the fd of the root cgroup, which the process moves to, since no process waits
- * for it and init reaps it; -1: the caller waits.
+ * Remove a buffer in a process of its own, since the removal takes as long as the device needs, and
+ * so several slow devices are waited for at the same time. The caller may be a copy of the
+ * multi-threaded slurmstepd. OUT is the fd of the root cgroup, which the process moves to, since no
+ * process waits for it and init reaps it; -1: the caller waits.
  */
 static pid_t remove_apart(int base, int dir, const char *name, int out)
 {

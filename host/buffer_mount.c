@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * System calls of mounting: glibc has wrappers since 2.36, later than on the oldest supported
- * systems.
+ * System calls of mounting: glibc has wrappers only since 2.36, which the oldest supported systems
+ * lack.
  */
 #include "host/buffer_mount.h"
 

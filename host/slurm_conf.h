@@ -12,10 +12,9 @@ char *slurm_show(const char *what, const char *name, struct errbuf *err);
 
 /*
  * Return every record of job JOB ("7"; "7_2", a task of an array; all components of a heterogeneous
- * job), a line each: the record's own number, the number as squeue prints it ("7+1" is a
- * component), state, user id, group id and nodes, with '|' between. Unlike scontrol's output, no
- * field is a text that users choose, as names and comments are. NULL: no such job, or not
- * available.
+ * job), one on each line: its own number, the number as squeue prints it ("7+1" is a component),
+ * state, user id, group id and nodes, separated by '|'. Unlike scontrol's output, no field is a
+ * text that users choose, as names and comments are. NULL: no such job, or not available.
  */
 char *slurm_job_records(const char *job, struct errbuf *err);
 
