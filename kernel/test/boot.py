@@ -391,8 +391,8 @@ def ram(boot):
 
 
 def judge(b, want):
-    """The rules that a boot breaks, from /proc and /sys of it and of a boot without fgmn=. WANT:
-    sizes in MiB by home, in any order."""
+    """The rules that boot B breaks, judged by its /proc and /sys and by those of a boot without
+    fgmn=. WANT: sizes in MiB by home, in any order."""
     p, wrong = plain(b.machine), []
     if not b.ended:
         return ["the guest did not end", *b.text.splitlines()[-20:]]

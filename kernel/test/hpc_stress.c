@@ -629,8 +629,10 @@ static double conduct(double end)
 	return longest;
 }
 
-/* Wait for all processes, which end of themselves unless they are stopped or wait for a killed
- * one. Returns how many had to be killed, -1 if some live on. */
+/*
+ * Wait for all processes, which end by themselves unless they are stopped or wait for a killed one.
+ * Returns how many had to be killed, -1 if some live on.
+ */
 static int reap(pid_t *other, int others)
 {
 	double end = now() + PATIENCE;
