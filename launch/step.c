@@ -121,7 +121,7 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE ||
 		    other->launching || !step_is_in(s, other, p))
 			continue;
-		/* a step that has not divided the container among its ranks has all of it */
+		/* a step that has divided nothing among its ranks uses the whole container */
 		if (idset_empty(&other->cpus) || idset_intersects(&other->cpus, chosen)) {
 			p->shares_ranks = true;
 			p->shares_with = other->step_id;
@@ -404,7 +404,7 @@ static int launch_step_place(struct step *s, unsigned rank, pid_t pid, struct er
 		return step_end_launch(s, err);
 	if (step_map_ranks(s, err) < 0)
 		return -1;
-	/* before the ranks go on: task/affinity reads a rank's CPUs for --mem-bind=local */
+	/* before the ranks continue: task/affinity reads a rank's CPUs for --mem-bind=local */
 	for (unsigned i = 0; i < s->in.n_ranks; i++)
 		if (s->shared->part[s->shared->rank[i].part].kind != STEP_NONE &&
 		    affinity_set(s->shared->rank[i].pid, &s->shared->rank[i].chosen, err) < 0)

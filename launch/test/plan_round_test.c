@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A step checks when its containers are made whether its job may have them, and goes on when the
+ * A step checks whether its job may have its containers when these are made, and continues when the
  * ledger cannot take its entry.
  */
 #include <inttypes.h>
@@ -269,7 +269,7 @@ static void full(void)
 	divide(s);
 	is_int(plan(s, job, &noted, &err), 0,
 	       "one step more is planned if the job's share is noted already %s", err.text);
-	ok(!noted && *step_warning(s), "one step more beside a noted share has a warning");
+	ok(!noted && *step_warning(s), "one step more with a noted share has a warning");
 	ledger_job_free(job);
 
 	job = write_job("full_plan", LEDGER_STEPS_MAX, true, NULL);
