@@ -87,7 +87,7 @@ static bool valid_variable(const char *s)
 	return *s == '\0';
 }
 
-/* Parse dot-separated SemVer identifiers at *S; STRICT: a number has no leading zero. */
+/* Parse dot-separated SemVer identifiers at *S; STRICT: a number must have no leading zero. */
 static bool semver_identifiers(const char **s, bool strict)
 {
 	do {

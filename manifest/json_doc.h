@@ -54,7 +54,8 @@ const char *json_doc_string(const struct json_doc *doc, const struct json_node *
 
 /*
  * Copy the text of a string ("48") or the spelling of a number (48) to BUF of SIZE bytes, cut when
- * it does not fit: the one reader of values that manifests may write in either form. Returns BUF.
+ * it does not fit. All values that manifests may write in either form are read by this function.
+ * Returns BUF.
  */
 const char *json_doc_scalar(const struct json_doc *doc, const struct json_node *node, char *buf,
 			    size_t size);

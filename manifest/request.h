@@ -15,7 +15,7 @@
 /*
  * The request: what a job asks of every node, made from a manifest or from options. It is the only
  * form that travels to nodes. It is in the job's environment, where any user can forge it, so the
- * parser trusts nothing and needs libc only.
+ * parser trusts nothing; it needs libc only.
  *
  * Canonical text is one line of printable ASCII, which survives environment dumps; records end with
  * ';', fields are separated by one blank:

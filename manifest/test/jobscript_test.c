@@ -74,7 +74,7 @@ static void manifests(void)
 	ok(manifest_load(&r, NULL, "m", "#!", 2, &err) < 0,
 	   "manifest_load: refuses the mark of a script alone");
 	is(err.text, "m:1:1: a script without #NODEOS lines before its first command",
-	   "manifest_load: the message about that has a place, too");
+	   "manifest_load: the message about a lone mark has a place, too");
 }
 
 static const char pod[] =
@@ -98,8 +98,8 @@ static void commands(void)
 	is(info.apps, "sim d=/tmp e=A=1%202%0A3 e=B= x=./a%20b x=50%25 x=\n",
 	   "manifest_load: only the app with exec has a command");
 	info.apps[strlen(info.apps) - 1] = '\0';
-	is_int(app_exec_parse(&x, info.apps + 4, &err), 0, "app_exec_parse: parses that command %s",
-	       err.text);
+	is_int(app_exec_parse(&x, info.apps + 4, &err), 0,
+	       "app_exec_parse: parses the command of an app %s", err.text);
 	ok(x.n_words == 3 && x.n_env == 2, "app_exec_parse: 3 words, 2 variables");
 	is(x.word[0], "./a b", "app_exec_parse: a word with a blank");
 	is(x.word[1], "50%", "app_exec_parse: a word with a percent sign");
