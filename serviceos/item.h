@@ -53,7 +53,10 @@ int service_each_item(const struct service_items *in,
 		      int (*fn)(const struct service_item *it, void *arg), void *arg,
 		      struct errbuf *err);
 
-/* Write what the cpuset file NAME (cpus or mems) can hold at most, which an empty one means. */
+/*
+ * Write the largest set that the cpuset file NAME (cpus or mems) can hold; an empty file means this
+ * set.
+ */
 void service_all(int root, const char *name, char wanted[ITEM_TEXT_MAX]);
 
 /* Return TEXT, in the kernel's form for IT, in a form for people: CPUs are a list. */

@@ -19,7 +19,10 @@ struct provision {
 	bool keep_state; /* for provision_undo(): launches continue to leave these CPUs out */
 	/* notify systemd of changed units; replaced in tests */
 	int (*reload)(struct errbuf *err);
-	/* save the set for launches (service_state_save()), unless containers are in its way */
+	/*
+	 * save the set for launches (service_state_save()), unless live containers have its CPUs or
+	 * memory nodes
+	 */
 	int (*save)(const struct provision *p, struct errbuf *err);
 	/*
 	 * called for each change made (when dry: needed), from IT's found to TO; TO NULL: removed

@@ -84,10 +84,11 @@ static int give_type(struct each *e, size_t type)
 
 /*
  * All sessions and managers of users together. A manager (user@UID.service) is delegated: its user
- * owns the directory, and would own cpusets below it if the controller were on in user-UID.slice,
- * as it is when a unit in there has AllowedCPUs. In these the user could change the memory nodes of
- * a process that holds its address space, and hang the host (doc/HACKING.md). The line that keeps
- * the controller off applies to the slice itself, too, so user.slice must not have it.
+ * owns the directory, and would own cpusets below it if the controller were on in user-UID.slice; a
+ * unit with AllowedCPUs there turns it on. With cpusets of its own, a user could change the memory
+ * nodes of a process that holds its address space locked, and hang the host (doc/HACKING.md). The
+ * line that keeps the controller off in a slice also applies to the slice itself, so user.slice
+ * must not have it.
  */
 static int give_users(struct each *e)
 {

@@ -16,8 +16,8 @@
  *
  * systemd applies the lines to units that it starts afterwards. Running processes get CPU
  * affinities: the cpuset of a cgroup with processes, once written, cannot be emptied again
- * (ENOSPC), and unprovision must do that. PID 1 is one of these processes, and its children
- * inherit: a service that stays outside gets its CPUs back.
+ * (ENOSPC), and unprovision must do that. PID 1 is one of these processes, and its children inherit
+ * its affinity: so a service that stays outside is given all CPUs again.
  */
 #define UNITS_DIR "run/systemd/system"
 #define UNITS_DROPIN "00-nodeos-serviceos.conf"

@@ -649,7 +649,7 @@ static void exempt(void)
 	is(service_exempt("/system.slice/slurmstepd.scope/job_1", &c), "Slurm's",
 	   "service_exempt: a job");
 	is(service_exempt("/system.slice/n0_slurmstepd.scope/system", &c), "Slurm's",
-	   "service_exempt: a job of one slurmd of several");
+	   "service_exempt: a job of one of several slurmds");
 	is(service_exempt("/nodeos.slice/slurmstepd.scope", &c), "Slurm's",
 	   "service_exempt: a job in another slice");
 	is(service_exempt("/system.slice/lustre.service", &c), "serviceos_except",
@@ -660,9 +660,9 @@ static void exempt(void)
 	   "service_exempt: not a scope below user.slice, whose name a login may choose");
 	is(service_exempt(
 		   "/user.slice/user-1000.slice/user@1000.service/app.slice/slurmstepd.scope", &c),
-	   NULL, "service_exempt: not a user's unit of Slurm's name");
+	   NULL, "service_exempt: not a user's unit with Slurm's name");
 	is(service_exempt("/system.slice/x.service/slurmstepd.scope", &c), NULL,
-	   "service_exempt: not a service's cgroup of Slurm's name");
+	   "service_exempt: not a service's cgroup with Slurm's name");
 	is(service_exempt("/system.slice/slurmd.service", &c), "Slurm's", "service_exempt: slurmd");
 	is(service_exempt("/system.slice/munge.service", &c), NULL,
 	   "service_exempt: not another service");
@@ -938,35 +938,38 @@ static void users_slice(void)
 	unsigned changed;
 
 	put_user(session);
-	is_int(provision_apply(&p, &err), 0, "provision_apply: slices with a user logged in");
+	is_int(provision_apply(&p, &err), 0,
+	       "provision_apply: succeeds with a user logged in, on slices");
 	ok(users_have("[Slice]\nAllowedCPUs=\nAllowedCPUs=0\n"),
 	   "provision_apply: user.slice gives sessions the system's CPUs");
 	ok(bar_has("[Slice]\nDisableControllers=cpuset\n"),
 	   "provision_apply: no cpusets below a user's own slice");
 	ok(!users_have("AllowedMemoryNodes"), "provision_apply: memory nodes of sessions wait");
 	remove_user();
-	is_int(apply(false, &changed), 0, "provision_apply: slices after the logout");
+	is_int(apply(false, &changed), 0, "provision_apply: succeeds on slices after the logout");
 	ok(users_have("\nAllowedMemoryNodes=0-1\n"),
 	   "provision_apply: user.slice has memory nodes after the logout");
 	put_user(session);
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && p.waiting && !users_have("AllowedMemoryNodes") &&
 		   users_have("AllowedCPUs=0"),
-	   "provision_apply: memory lines are taken back when a user logs in before systemd "
-	   "applies them");
+	   "provision_apply: memory lines are removed when a user logs in before systemd applies "
+	   "them");
 	remove_user();
-	is_int(apply(false, &changed), 0, "provision_apply: slices after a second logout");
+	is_int(apply(false, &changed), 0,
+	       "provision_apply: succeeds on slices after a second logout");
 	put(mems, "0-1\n", 0644);
 	put_user(session);
 	is_int(apply(false, &changed), 0,
-	       "provision_apply: a user logs in after systemd applied memory lines");
+	       "provision_apply: succeeds when a user logs in after systemd has applied memory "
+	       "lines");
 	ok(users_have("AllowedMemoryNodes=0-1"), "provision_apply: applied memory lines stay");
 	p = provision(false);
 	ok(provision_undo(&p, &err) < 0 && p.waiting && !users_have("AllowedCPUs") &&
 		   users_have("AllowedMemoryNodes=0-1") && bar_has("DisableControllers=cpuset"),
 	   "provision_undo: no cpusets below users' slices as long as units have memory nodes");
 	remove_user();
-	is_int(undo(NULL), 0, "provision_undo: slices after the logout");
+	is_int(undo(NULL), 0, "provision_undo: succeeds on slices after the logout");
 	ok(!get(UNITS_USERS_DROPIN) && !get(UNITS_BAR_DROPIN),
 	   "provision_undo: the slices' files are gone");
 	unlinkat(root, mems, 0);
@@ -980,13 +983,14 @@ static void users_slice(void)
 	       "provision_apply: a second run with a user logged in succeeds");
 	is_int((int)changed, 0, "provision_apply: a second run leaves these cpusets");
 	remove_user();
-	is_int(apply(false, &changed), 0, "provision_apply: cpusets after the logout");
+	is_int(apply(false, &changed), 0, "provision_apply: succeeds on cpusets after the logout");
 	ok(bar_has("DisableControllers=cpuset"),
 	   "provision_apply: cpusets are switched off after the logout");
 	put_user(session);
 	is_int(apply(false, &changed), 0,
-	       "provision_apply: the user is back before systemd applies that");
-	ok(!bar_has("DisableControllers=cpuset"), "provision_apply: the line is taken back");
+	       "provision_apply: succeeds when the user is back before systemd applies the line");
+	ok(!bar_has("DisableControllers=cpuset"),
+	   "provision_apply: the line is removed when the user is back");
 	remove_user();
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	unlinkat(root, on, 0);
@@ -998,7 +1002,7 @@ static void users_slice(void)
 	is_int(apply(false, &changed), 0,
 	       "provision_apply: succeeds with a user's process in a job only");
 	ok(bar_has("DisableControllers=cpuset"),
-	   "provision_apply: the line does not wait for a job");
+	   "provision_apply: the line against cpusets does not wait for a job");
 	remove_user();
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
 }
