@@ -32,7 +32,7 @@ bool checked_is_manifest(const char *word);
 /*
  * After sbatch has parsed its command line: check its script, if it is a file with #NODEOS lines,
  * so that a mistake shows before the job waits in a queue. Slurm shows the script to plugins only
- * on the node. WARNING, "" for none, names a line that only resembles one.
+ * on the node. WARNING, "" for none, names a line that only resembles a #NODEOS line.
  */
 int checked_script(struct errbuf *warning, struct errbuf *err);
 

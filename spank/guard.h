@@ -5,9 +5,9 @@
 #include "launch/step.h"
 
 /*
- * Slurm reports no missing plugin on a node: the ranks would run there unconfined. So the client
- * leaves settings of stock Slurm and bash in the environment that make a process fail there, and
- * the plugin on the node removes them before exec:
+ * If a node lacks the plugin, Slurm does not report it: ranks would run there unconfined. So the
+ * client puts settings of stock Slurm and bash into the environment that make processes fail there,
+ * and the plugin on a node removes them before exec:
  *
  *   a step   SLURM_RLIMIT_AS of one byte, which slurmstepd sets last thing before exec
  *            (ulimits.c): nothing can be executed with it. SLURM_RLIMIT_CORE holds the
@@ -19,7 +19,7 @@
  *   script   a bash script with the reason; SLURM_TASK_PROLOG, a program that does not
  *            exist, ends the ranks of an srun without the plugin.
  *
- * A plugin older than the guard does not remove it: its node refuses, too.
+ * A plugin that is older than the guard does not remove it, so its node refuses, too.
  */
 
 /* Set the guard in this process's environment: srun, once it knows its job; sbatch, before it

@@ -88,7 +88,7 @@ static void batch(const char *around, const char *own)
 		unsetenv("BASH_ENV");
 	guard_arm_batch();
 	is(bash(around, "echo alive $OWN", &code), own ? "alive yes\n" : "alive\n",
-	   "a bash of sbatch's own, in job %s%s", around ? around : "none",
+	   "a bash that sbatch itself starts, in job %s%s", around ? around : "none",
 	   own ? ", reads its user's BASH_ENV" : " runs");
 	is(bash("4712", "echo alive", &code), "",
 	   "the job script's bash prints nothing while the guard is set");
