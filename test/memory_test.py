@@ -244,7 +244,7 @@ def test_service():
     )
     ok(
         "CPUs" not in lacking and "ServiceOS" not in lacking,
-        "two nodes are refused where --mems leaves one, without a word of CPUs",
+        "two nodes are refused where --mems leaves one, and the message names no CPUs",
         lacking,
     )
     lacking = plan(xml, [("sim", 300, None)], "-c", "0-99")

@@ -466,8 +466,7 @@ done
     same(
         (r.code, text),
         (0, "done 1\ndone 2\ndone 3\ndone 4\n"),
-        "each step of a job has the device, with the previous step's writes still in flight"
-        " its way",
+        "each step of a job gets the device while the previous step's writes are still in flight",
     )
     gone("buffers of steps in a row are gone")
     # no process of the step is left that could clean up, and Slurm does not
@@ -607,7 +606,7 @@ def group_mpi():
         found = re.findall(r"^mapped (\w+) (\d+) (\w+)$", r.out, re.M)
         ok(
             r.code == 0 and sorted((w, int(n), word) for w, n, word in found) == want,
-            f"{what}: messages of 1 KiB to 16 MiB are right, and a file unless its I/O is direct",
+            f"{what}: messages of 1 KiB to 16 MiB are right, and so is a file without direct I/O",
             r.text,
         )
         ok(

@@ -218,7 +218,7 @@ def group_absent():
     same(
         (ours.code, ours.out),
         (plain.code, plain.out),
-        "limits and environment in a container are those without",
+        "limits and environment in a container equal those without one",
     )
     run(
         f"BASH_ENV=/dev/null sbatch --wait -n1 -c2 --nodeos-cpus=2 -o {log} --wrap 'echo"
@@ -229,7 +229,7 @@ def group_absent():
 
 
 def group_upgrade():
-    """The plugin is replaced while jobs live, is built for another series, or older than the
+    """The plugin is replaced while jobs live, is built for another series, or is older than the
     request."""
     so = on("n0", "find /usr/lib -name nodeos.so").out.strip()
     manifest = write("upgrade.json", pod(sim={"container": {"cpus": 4}}))

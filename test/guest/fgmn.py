@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# two sockets with a hole below 4 GiB; deep: the paper's layout in small, 48 memory nodes
+# two sockets with a hole below 4 GiB; deep: the paper's 48 memory nodes, made smaller
 # boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
 # run: ci limit=900 containers
 # run: deep limit=7200 append=fgmn=all:23x128M --runs=20
@@ -951,7 +951,7 @@ def group_pressure():
         f" than 16 MiB: {moved}",
         hungry.text,
     )
-    note(f"the plain job came to {max(tasks_of(hungry.text).values(), default=0)} of 2400 MiB")
+    note(f"the plain job reached {max(tasks_of(hungry.text).values(), default=0)} of 2400 MiB")
     near.stop()
     root("systemctl stop bigdaemon")
     daemon.stop()

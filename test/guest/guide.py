@@ -2,10 +2,10 @@
 # boot: plugin=no put=debs,dimmapfs,doc/guide.md,test/guide_blocks.py
 # run: deep limit=3600
 # rooms: contrib tools
-"""Run every command of doc/guide.md, in its order, as the user and on the host that the guide
-says: from packages, in nodes without NodeOS, to their removal. Compare the output with the guide's
-text. ./guide.md is the guide, debs/1 and debs/2 are the packages of two versions, dimmapfs.ko the
-module.
+"""Run every command of doc/guide.md, in order, as the user and on the host that the guide names:
+the nodes begin without NodeOS, get its packages, and end with their removal. Compare the output
+with the guide's text. ./guide.md is the guide, debs/1 and debs/2 are the packages of two versions,
+dimmapfs.ko the module.
 
 guide.py [SECTION...]: only the commands of sections whose titles begin with SECTION, and all files
 of the guide; these sections must not depend on the others

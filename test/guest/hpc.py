@@ -437,7 +437,7 @@ def group_ends():
         fair, hpc = (cancelled(options, number, nodes, policy, what) for policy in ("other", "hpc"))
         ok(
             hpc < max(5, 1.5 * fair),
-            f"{hpc:.1f} s: below 5 s, or as soon as fair ones ({fair:.1f} s)",
+            f"ranks of hpc end in {hpc:.1f} s: below 5 s, or as soon as fair ranks ({fair:.1f} s)",
             (fair, hpc),
         )
     # a task that waits behind a spinning task on the same CPU dies, too, before it runs

@@ -504,7 +504,7 @@ def lines_of_script(w):
         r = sbatch(f"<{DIR}/bad.sh")
         ok(
             r.code == 1 and f"job script:{line}:" in read("marked.out"),
-            "through standard input: found on the node",
+            "##NODEOS with a mistake in a script on standard input: the node refuses it",
             r.text + read("marked.out"),
         )
 
@@ -532,7 +532,7 @@ def examples(w):
         r = run(f"sbatch --test-only {DIR}/late.sh")
         ok(
             "late.sh:3: not read as a manifest" in r.err,
-            "a too late #NODEOS line gives a warning",
+            "a #NODEOS line that comes too late gives a warning",
             r.text,
         )
     with path("srun manifest.json outside of a job"):

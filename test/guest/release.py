@@ -3,10 +3,9 @@
 # boot: put=release-729764e,stage
 # run: deep limit=3600
 # rooms: container
-"""Live steps that another release launched are reported, resized and swept by this one, and the
-other way round. release.tar has the files that the commit in the line "boot" installs, now.tar
-those of this tree; Slurm and its jobs continue to run while files are replaced. release.py
-[GROUP...]"""
+"""Live steps that another release launched are reported, resized and swept by this one, and vice
+versa. release.tar has the files that the commit in the line "boot" installs, now.tar those of this
+tree; Slurm and its jobs continue to run while files are replaced. release.py [GROUP...]"""
 
 import glob
 import json

@@ -324,8 +324,7 @@ def group_meanwhile(machine):
         r, _ = asked.result()
     ok(
         came and during,
-        f"the second step starts after {after:.1f} of the {time.monotonic() - start:.1f} s that"
-        " it took",
+        f"the second step starts {after:.1f} s into the resize of {time.monotonic() - start:.1f} s",
         have(),
     )
     (first, second), (was, *_) = have(), before

@@ -9,9 +9,9 @@
 # run: deep slurm=22.05 append="trace_event=sched:sched_switch trace_buf_size=64k" limit=3600
 # run: deep slurm=newest append="trace_event=sched:sched_switch trace_buf_size=64k" limit=3600
 # rooms: serviceos host
-"""The ServiceOS of a node: provision, processes that keep to it and exceptions, jobs beside it,
-unprovision.
-serviceos.py [--seconds=N] [--kills=N] [--daemons=N] GROUP...: these groups only."""
+"""The ServiceOS of a node: provision, processes inside and exceptions outside of it, jobs beside
+it, unprovision. serviceos.py [--seconds=N] [--kills=N] [--daemons=N] GROUP...: these groups
+only."""
 
 import json
 import os
@@ -602,7 +602,7 @@ def group_hotplug():
     provisioned("provision")
     same(outside(SECOND), [], "the system keeps to CPUs 2-3")
     here("echo 0 >/sys/devices/system/cpu/cpu9/online; sleep 2")
-    same(outside(SECOND), [], "a container's CPU goes: the system keeps its CPUs")
+    same(outside(SECOND), [], "a container's CPU goes offline: the system keeps its CPUs")
     here("echo 1 >/sys/devices/system/cpu/cpu9/online; sleep 2")
     provisioned("a container's CPU comes back: provision works")
     same(outside(SECOND), [], "a container's CPU comes back: the system stays off it")
@@ -614,14 +614,14 @@ def group_hotplug():
     verify(3, "the ServiceOS's CPUs gone")
     ok(
         here("systemd-run -q --wait true").code == 0,
-        "the ServiceOS's CPUs gone: the system goes on elsewhere",
+        "the ServiceOS's CPUs are offline: the system runs elsewhere",
     )
     here(
         "echo 1 >/sys/devices/system/cpu/cpu2/online; echo 1 >/sys/devices/system/cpu/cpu3/online;"
         " sleep 2"
     )
     provisioned("the ServiceOS's CPUs back: provision works")
-    same(outside(SECOND), [], "the ServiceOS's CPUs back: the system is on them again")
+    same(outside(SECOND), [], "the ServiceOS's CPUs are online again: the system is back on them")
     verify(0, "the ServiceOS's CPUs back")
     here("nodeosctl unprovision")
     slurm_knows(False)
@@ -971,7 +971,7 @@ def group_kills():
             r = run("srun -N2 -n2 -c2 true")
             same(r.code, 0, f"{verb} killed after {delay:.2f} s: a job runs")
         r = here("nodeosctl provision")
-        ok(r.code == 0, f"{verb} killed after {delay:.2f} s: provision", r.text)
+        ok(r.code == 0, f"{verb} killed after {delay:.2f} s: provision succeeds", r.text)
         same(
             outside(SERVICE),
             [],

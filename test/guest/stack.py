@@ -836,7 +836,7 @@ def second_plugin(what, order, m):
             [("task_init", "1000", "1000")] * 2
             + [("task_post_fork", "0", "0")] * 2
             + [("user_init", "0", "1000")],
-            f"{what}: the probe's hooks run as often and as the users that they should on {node}",
+            f"{what}: on {node} each hook of the probe runs as often as it should, as its user",
         )
         same(
             {

@@ -585,7 +585,7 @@ PICTURE = "report --svg={}/n0.svg"
 
 
 def told_files(path, scratch):
-    """Check commands that write to a path of their user without room; SCRATCH is elsewhere."""
+    """Check commands that write below PATH, where there is no room; SCRATCH is elsewhere."""
     told_once(
         here(f"nodeosctl discover --output={path}/m.xml", "root"),
         f"{path}/m.xml",

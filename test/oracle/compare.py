@@ -8,8 +8,8 @@ usage: compare.py DRIVER [--machines N] [--seed N] [--keep DIR]
 Machines have up to 16 threads: packages, groups in or around them, L3 above or below NUMA, fake
 NUMA, memory of all kinds by name, place, distance or bandwidth, huge pages, empty nodes, blocks,
 cores without memory, offline threads, other jobs' threads, interleaved numbers, distances, CPU
-kinds. The plan must be equal in every id, and the reasons of the explanations ("takes 1: the
-tightest fit by packages") must equal the brute force's.
+kinds. The plans must have the same ids, and the reasons of the explanations ("takes 1: the tightest
+fit by packages") must equal the brute force's.
 """
 
 import argparse

@@ -178,8 +178,8 @@ def judge_plain(g):
     judge_generic(g)
     same(g.said("open sampling"), "EOPNOTSUPP", "samples are refused")
     same(g.said("open unknown"), "EINVAL", "an unknown counter is refused")
-    same(g.said("open nothing"), "EINVAL", "no counter is refused")
-    same(g.said("open raw"), "ENOENT", "a processor that no list has knows no raw event")
+    same(g.said("open nothing"), "EINVAL", "an event without a counter is refused")
+    same(g.said("open raw"), "ENOENT", "a processor without a list has no raw events")
     same(g.said("rmmod"), "0", "the module can be unloaded")
     same(g.said("open gone"), "ENOENT", "the PMU is gone when the module is unloaded")
     same(g.said("insmod processor=none"), "Invalid argument", "processor=none is refused")
@@ -230,8 +230,8 @@ def judge_skylake(g):
         near(g.value(load, SKYLAKE["references"]), lines, f"{load}: references")
         near(g.value(load, SKYLAKE[mine]), lines, f"{load}: {mine}, with prefetches")
         below(g.value(load, SKYLAKE[other]), lines / 100, f"{load}: {other}")
-    same(g.said("open zen"), "ENOENT", "AMD's raw event is none of Intel's")
-    same(g.said("open other-msr"), "ENOENT", "another request of the MSR is not known")
+    same(g.said("open zen"), "ENOENT", "AMD's raw event does not exist on Intel")
+    same(g.said("open other-msr"), "ENOENT", "a raw event with another value of the MSR is refused")
 
 
 # AMD's numbers: PMC 0x44 is any data cache fill by source, bit 3 the memory of this node, bit 6
@@ -256,7 +256,7 @@ def judge_milan(g):
         below(g.value(f"node{n}", MILAN[other]), lines / 100, f"node {n}: {other} fills")
         below(g.value(f"node{n}", "raw/ff72/0/u"), 1, f"node {n}: prefetches, without any")
     below(g.rate("inside"), 1, "a sample of the cache has the size of all of it")
-    same(g.said("open intel"), "ENOENT", "Intel's raw event is none of AMD's")
+    same(g.said("open intel"), "ENOENT", "Intel's raw event does not exist on AMD")
 
 
 def plan_time():
@@ -287,7 +287,7 @@ def judge_time(g):
     near(stall("remote"), 2, "lines from the other node, 200 us each, not 100: stall")
     for what, load in (("alone", 0), ("apart", 0), ("apart", 1)):
         got = stall(what, load)
-        ok(0.3 < got < 1.05, f"{what}, scan {load}: no queue but of its own lines", got)
+        ok(0.3 < got < 1.05, f"{what}, scan {load}: only its own lines are queued", got)
     got = stall("together", 0) + stall("together", 1)
     ok(2.2 < got < 4.2, "two scans at one controller wait for each other's lines, too", got)
     for what, loads in (("alone", 1), ("together", 2)):

@@ -8,7 +8,8 @@
 struct cache {
 	struct cache_shape shape;
 	uint64_t sets;
-	uint64_t *lines; /* for each set shape.ways numbers + 1, the last used first; 0: empty */
+	/* for each set, shape.ways line numbers plus 1, the last used first; 0: empty */
+	uint64_t *lines;
 	uint8_t *locks; /* of each set */
 };
 

@@ -93,7 +93,7 @@ static int take_word(struct values *v, const char *word, char *error, size_t siz
 	if (k == KEYS || !equals)
 		return refuse(error, size, "unknown option \"%s\"", word);
 	if (v->seen[k])
-		return refuse(error, size, "option %s is there twice", rows[k].name);
+		return refuse(error, size, "option %s occurs twice", rows[k].name);
 	v->seen[k] = true;
 	v->text[k] = equals + 1;
 	if (rows[k].max && (parse_number(equals + 1, &v->number[k], NULL) < 0 ||
@@ -124,7 +124,7 @@ static int check_nodes(struct options *o, const struct values *v, unsigned cpus,
 		       size_t size)
 {
 	if (v->seen[NODES] != v->seen[NODECPUS])
-		return refuse(error, size, "nodes and nodecpus come together");
+		return refuse(error, size, "nodes and nodecpus must be given together");
 	if (!v->seen[NODES])
 		return v->number[REMOTE_NS] || v->number[NODE_NS]
 			       ? refuse(error, size, "remote_ns and node_ns need nodes, nodecpus")
@@ -133,7 +133,7 @@ static int check_nodes(struct options *o, const struct values *v, unsigned cpus,
 		return refuse(error, size, "nodes=%s: SIZE+SIZE..., %d at most", v->text[NODES],
 			      MEMORY_NODES);
 	if (o->memory.nodes * o->memory.node_cpus < cpus)
-		return refuse(error, size, "%u nodes of %u vCPUs are less than %u vCPUs",
+		return refuse(error, size, "%u nodes of %u vCPUs are fewer than %u vCPUs",
 			      o->memory.nodes, o->memory.node_cpus, cpus);
 	return 0;
 }
@@ -144,8 +144,8 @@ static int check_cache(const struct options *o, const char *prefetch, char *erro
 		return refuse(error, size, "prefetch=%s: none or next", prefetch);
 	if (o->shape.prefetch && o->shape.sample)
 		return refuse(error, size,
-			      "prefetch=next needs sample=0: of the simulated lines "
-			      "none is the next one of another");
+			      "prefetch=next needs sample=0: with samples, no simulated line "
+			      "follows another");
 	if (!cache_sets(&o->shape))
 		return refuse(error, size, "size=%llu is no multiple of %d bytes x %u ways x 2^%u",
 			      (unsigned long long)o->shape.size, CACHE_LINE, o->shape.ways,

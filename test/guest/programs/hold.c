@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hold [SECONDS]: a process whose address space the kernel cannot lock, which any user can make. A
- * thread waits in a page fault for a file server (FUSE), also of this program, that never answers;
+ * hold [SECONDS]: a process whose address space the kernel cannot lock; any user can make one. A
+ * thread waits in a page fault for a file server (FUSE), part of this program, that never answers;
  * the fault holds the mmap_lock. Prints "held" when the lock is held, and a line "answered" when
  * the fault ends: after SECONDS, or never. Needs user namespaces and /dev/fuse.
  */

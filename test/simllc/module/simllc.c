@@ -4,7 +4,7 @@
  * last-level cache into BAR 2 of an ivshmem-plain device (abi.h).
  *
  * It is "simllc", with events by name, and, where the kernel has found no PMU of the processor,
- * also "cpu" (PERF_TYPE_RAW): then the generic events count, and the raw events that Linux's lists
+ * also "cpu" (PERF_TYPE_RAW): then the generic events work, and the raw events that Linux's lists
  * have for this processor. An event is a set of the plugin's counters; counts are for each task or
  * CPU, by user or kernel code. There is no interrupt, so no sampling.
  */

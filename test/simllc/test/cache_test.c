@@ -103,8 +103,9 @@ static void test_one_shape(struct cache_shape shape, unsigned sets)
 		line = next_line(line, 3 * shape.ways * sets << shape.sample);
 		wrong = cache_access(c, line) != oracle_access(&o, line);
 	}
-	ok(c && !wrong, "%u sets of %u ways, 1 of %u lines%s: %d random accesses as with lists",
-	   sets, shape.ways, 1u << shape.sample, shape.prefetch ? ", prefetch" : "", n);
+	ok(c && !wrong,
+	   "%u sets of %u ways, 1 of %u lines%s: %d random accesses give the same as lists", sets,
+	   shape.ways, 1u << shape.sample, shape.prefetch ? ", prefetch" : "", n);
 	cache_free(c);
 }
 
@@ -151,7 +152,7 @@ static void test_scans(void)
 	is_int((long long)scan(c, 0, 1, 1024).misses, 0,
 	       "a scan within the size misses in its first pass only");
 	is_int((long long)scan(c, 0, 1, 4096).misses, 4096 - 1024,
-	       "a scan of four times the size finds what the one before left");
+	       "a scan of four times the size finds the lines of the scan before");
 	is_int((long long)scan(c, 0, 1, 4096).misses, 4096,
 	       "later scans of four times the size miss each line");
 	cache_free(c);
@@ -166,9 +167,8 @@ static void test_conflicts(void)
 	scan(c, 5, 64, 17);
 	is_int((long long)scan(c, 5, 64, 17).misses, 17,
 	       "17 lines of one set drive each other out");
-	is_int((long long)scan(c, 6, 64, 16).misses, 16, "the next set is another one");
-	is_int((long long)scan(c, 6, 64, 16).misses, 0,
-	       "the lines of the next set are still there");
+	is_int((long long)scan(c, 6, 64, 16).misses, 16, "the next line is in another set");
+	is_int((long long)scan(c, 6, 64, 16).misses, 0, "16 lines of the next set stay, too");
 	cache_free(c);
 }
 
@@ -181,7 +181,8 @@ static void test_lru(void)
 	cache_access(c, 10);
 	cache_access(c, 30);
 	is_int(cache_access(c, 10), CACHE_SAMPLED, "the line used last stays");
-	is_int(cache_access(c, 11), CACHE_SAMPLED | CACHE_MISS, "the other one has gone");
+	is_int(cache_access(c, 11), CACHE_SAMPLED | CACHE_MISS,
+	       "the line used earlier is replaced");
 	cache_free(c);
 }
 
@@ -201,10 +202,10 @@ static void test_prefetch(void)
 	       "the last line of a page brings none of the next page");
 	found = scan(c, 200 * PAGE_LINES, 2, 32);
 	is_int((long long)(found.misses + found.prefetched), 64,
-	       "each second line: as many fills again that no access needs");
+	       "a scan of each second line: half of the fills are of lines that it does not need");
 	cache_access(c, 301 * PAGE_LINES + 1);
 	is_int(cache_access(c, 301 * PAGE_LINES), CACHE_SAMPLED | CACHE_MISS,
-	       "a next line that is there already is not fetched");
+	       "a next line that is in the cache already is not fetched");
 	cache_free(c);
 }
 
@@ -216,7 +217,8 @@ static void test_sample(void)
 
 	is_int((long long)cache_sets(&shape), 8, "1 of 8 lines: 8 sets of 64");
 	is_int((long long)found.sampled, 512, "1 of 8 lines is simulated");
-	is_int((long long)found.misses * 8, 4096, "times 8, the misses are those of the scan");
+	is_int((long long)found.misses * 8, 4096,
+	       "8 times the simulated misses are those of the whole scan");
 	scan(c, 0, 1, 1024);
 	is_int((long long)scan(c, 0, 1, 1024).misses, 0, "the size is that of the whole cache");
 	cache_free(c);
@@ -280,7 +282,8 @@ static void test_l1(void)
 	is_int(hits, 512, "32 KiB stay");
 	l1_access(&l1, 0);
 	l1_access(&l1, 1024);
-	ok(l1_access(&l1, 0) && !l1_access(&l1, 256), "of three lines in a set the oldest goes");
+	ok(l1_access(&l1, 0) && !l1_access(&l1, 256),
+	   "of three lines in a set the oldest is replaced");
 	l1_clear(&l1);
 	ok(!l1_access(&l1, 0), "a cache can be emptied");
 }

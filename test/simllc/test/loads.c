@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The loads of kinds.h, and their counts by perf_event_open(), as a provider of counters would have
+ * The loads of kinds.h, and their counts by perf_event_open(), as a provider of counters would read
  * them. It runs in the small guests of ../boot.py.
  *
  * loads FILE: a command a line:

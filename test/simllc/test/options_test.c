@@ -89,40 +89,54 @@ static void test_nodes(void)
 	for (unsigned i = 0; i < 4; i++)
 		m.end[i] = (i + 1) * 768 * MIB;
 	/* 3 GiB: a q35 has 2 GiB of these below 4 GiB, as RAM is 2.75 GiB or more */
-	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_PHYSICAL), 0, "the end of the first node");
-	is_int(memory_node(&m, 768 * MIB, MEMORY_PHYSICAL), 1, "the begin of the second one");
-	is_int(memory_node(&m, 2 * gib - 1, MEMORY_PHYSICAL), 2, "the last byte below the hole");
-	is_int(memory_node(&m, 4 * gib, MEMORY_PHYSICAL), 2, "the third node goes on at 4 GiB");
-	is_int(memory_node(&m, 4 * gib + 256 * MIB, MEMORY_PHYSICAL), 3, "the fourth node");
-	is_int(memory_node(&m, 5 * gib, MEMORY_PHYSICAL), -1, "behind the end");
+	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_PHYSICAL), 0,
+	       "memory_node: the end of the first node");
+	is_int(memory_node(&m, 768 * MIB, MEMORY_PHYSICAL), 1,
+	       "memory_node: the start of the second node");
+	is_int(memory_node(&m, 2 * gib - 1, MEMORY_PHYSICAL), 2,
+	       "memory_node: the last byte below the hole");
+	is_int(memory_node(&m, 4 * gib, MEMORY_PHYSICAL), 2,
+	       "memory_node: the third node continues at 4 GiB");
+	is_int(memory_node(&m, 4 * gib + 256 * MIB, MEMORY_PHYSICAL), 3,
+	       "memory_node: the fourth node");
+	is_int(memory_node(&m, 5 * gib, MEMORY_PHYSICAL), -1, "memory_node: -1 behind the end");
 	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_DOUBLED), 0, "doubled: the first node");
-	is_int(memory_node(&m, 768 * MIB, MEMORY_DOUBLED), -1, "doubled: a gap");
+	is_int(memory_node(&m, 768 * MIB, MEMORY_DOUBLED), -1, "doubled: -1 in a gap");
 	is_int(memory_node(&m, 1536 * MIB, MEMORY_DOUBLED), 1, "doubled: the second node");
 	is_int(memory_node(&m, 2 * 3 * 768 * MIB, MEMORY_DOUBLED), 3, "doubled: the fourth node");
 	ok(!memory_is_remote(&m, 1, 7) && memory_is_remote(&m, 1, 8) &&
 		   memory_is_remote(&m, 0, 4) && !memory_is_remote(&m, -1, 0),
-	   "node 1 is that of the CPUs 4 to 7; none is not remote");
+	   "memory_is_remote: node 1 has CPUs 4 to 7; an unknown node is not remote");
 	m.nodes = 0;
-	is_int(memory_node(&m, 0, MEMORY_PHYSICAL), -1, "without nodes it is not known");
+	is_int(memory_node(&m, 0, MEMORY_PHYSICAL), -1, "memory_node: -1 if no nodes are known");
 }
 
 static void test_time(void)
 {
 	struct memory m = { .nodes = 2, .node_cpus = 1, .miss_ns = 80, .remote_ns = 50 };
 
-	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 80, "a miss");
-	is_int(memory_charge(&m, 0, true, 1, 1000, 80), 210, "a remote one after it: 80 + 80 + 50");
-	is_int(memory_charge(&m, 0, false, 8, 1000, 0), 640, "one that stands for eight");
+	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 80, "memory_charge: a miss");
+	is_int(memory_charge(&m, 0, true, 1, 1000, 80), 210,
+	       "memory_charge: a remote miss after it: 80 + 80 + 50");
+	is_int(memory_charge(&m, 0, false, 8, 1000, 0), 640,
+	       "memory_charge: a miss that stands for eight");
 	m = (struct memory){ .nodes = 2, .node_cpus = 1, .node_ns = 100 };
-	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 100, "a controller that is free");
-	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 200, "another CPU's line waits for that");
-	is_int(memory_charge(&m, 1, false, 1, 1000, 0), 100, "the other node's controller is free");
-	is_int(memory_charge(&m, 0, false, 1, 1150, 0), 150, "50 ns of work are left, 100 come");
+	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 100,
+	       "memory_charge: a line of a free controller");
+	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 200,
+	       "memory_charge: another CPU's line waits for that line");
+	is_int(memory_charge(&m, 1, false, 1, 1000, 0), 100,
+	       "memory_charge: the other node's controller is free");
+	is_int(memory_charge(&m, 0, false, 1, 1150, 0), 150,
+	       "memory_charge: 50 ns of earlier work, and 100 of its own");
 	is_int(memory_charge(&m, 0, false, 1, 9000, 0), 100,
-	       "the controller does not save up idle time");
-	is_int(memory_charge(&m, 0, false, 1, 9000, 500), 500, "the queue is waited for once");
-	is_int(memory_charge(&m, -1, false, 1, 9000, 7), 7, "no node, no queue");
-	is_int(memory_enqueue(&m, 1, 3, 20000), 20300, "three lines that no program waits for");
+	       "memory_charge: the controller does not save up idle time");
+	is_int(memory_charge(&m, 0, false, 1, 9000, 500), 500,
+	       "memory_charge: a CPU waits for the queue once");
+	is_int(memory_charge(&m, -1, false, 1, 9000, 7), 7,
+	       "memory_charge: no queue without a node");
+	is_int(memory_enqueue(&m, 1, 3, 20000), 20300,
+	       "memory_enqueue: three lines that no program waits for");
 }
 
 int main(void)
