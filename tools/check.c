@@ -185,7 +185,7 @@ static int check_check(const char *path, enum output output, struct json_out *j)
 	return result;
 }
 
-/* Returns -1 to go on, or the exit status. */
+/* Returns -1 to continue, or the exit status. */
 static int check_parse_options(int argc, char **argv, enum output *output)
 {
 	static const struct option options[] = {

@@ -14,7 +14,7 @@ struct node_options {
 
 /*
  * Parse the options of a command that reads this node: of --json, --help, --job=ID, --verbose and
- * --parcel those in LONGS ('j', 'h', 'J', 'v', 'P'). Returns -1 to go on, or the exit status.
+ * --parcel those in LONGS ('j', 'h', 'J', 'v', 'P'). Returns -1 to continue, or the exit status.
  */
 int tool_node_options(struct node_options *o, int argc, char **argv, const struct option *longs,
 		      const char *usage);

@@ -528,7 +528,7 @@ static int tools_plan_make(struct planned *p, struct errbuf *err)
 	return rc < 0 ? -1 : plan_map_ranks(p, err);
 }
 
-/* Take the option C with its value. Returns -1 to go on, or the exit status. */
+/* Take the option C with its value. Returns -1 to continue, or the exit status. */
 static int plan_take_option(struct options *o, int c)
 {
 	switch (c) {
@@ -594,7 +594,7 @@ static int plan_check_options(const struct options *o, const char *tool)
 	return -1;
 }
 
-/* Returns -1 to go on, or the exit status. */
+/* Returns -1 to continue, or the exit status. */
 static int plan_parse_options(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {

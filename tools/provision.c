@@ -463,7 +463,7 @@ static int unprovision(struct options *o, struct errbuf *err)
 	return 0;
 }
 
-/* Returns -1 to go on, or the exit status. */
+/* Returns -1 to continue, or the exit status. */
 static int parse_arguments(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {

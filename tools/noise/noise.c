@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * nodeos-noise: measure how much CPU time a program loses that computes without pause. One thread
+ * nodeos-noise: measure how much CPU time a program that computes without pause loses. One thread
  * reads the clock in a loop and records each jump (detour: the "selfish" method of Beckman et al.,
  * CLUSTER 2006), or repeats the same work and records the time of each piece (work: fixed work
  * quanta, as in Sottile and Minnich, CLUSTER 2004).
