@@ -2,9 +2,10 @@
 /*
  * Choosing cores is a knapsack over the tree of domains. For each part of the tree a table holds
  * the best set of its cores for each sum of widths. Two parts merge by trying every split of the
- * sum; a domain then adds the price of using it at all. Prices are vectors that add up and are
- * compared lexicographically. Addition keeps that order, so the best sets of the parts make the
- * best set of the whole: the result is exact, at about (free cores)^2 / 2 steps.
+ * sum; a domain then adds the price that is due as soon as one of its cores is used. Prices are
+ * vectors that add up and are compared lexicographically. Addition keeps that order, so the best
+ * sets of the parts make the best set of the whole: the result is exact, at about (free cores)^2 /
+ * 2 steps.
  */
 #include "topology/fit.h"
 

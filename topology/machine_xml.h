@@ -7,7 +7,7 @@
 #include "base/errbuf.h"
 
 /*
- * Check the XML of a machine, LEN bytes of TEXT, and write it anew for hwloc. *OUT is malloc'ed and
+ * Check the XML of a machine, LEN bytes of TEXT, and rewrite it for hwloc. *OUT is malloc'ed and
  * NUL-terminated; *OUT_LEN counts the NUL.
  *
  * hwloc trusts its XML: it allocates by the counts in it, and aborts on what it does not expect. So

@@ -22,7 +22,7 @@ struct rankmap_in {
 	bool overcommit; /* allow more ranks than cores */
 	bool by_thread; /* --cpu-bind=threads: give hardware threads, not whole cores */
 	bool unbound; /* --cpu-bind=none: every rank has all of the container */
-	unsigned threads_per_core; /* use so many threads of each core; 0: all */
+	unsigned threads_per_core; /* number of threads to use of each core; 0: all */
 	/* the step's CPUs as Slurm gave them; NULL: not known */
 	const struct idset *step_cpus;
 	unsigned n_cores; /* cores that cover step_cpus and the container, in logical order */
@@ -33,7 +33,7 @@ struct rankmap_in {
 /*
  * Fill OUT[0..n_ranks-1], each with a non-empty subset of the container:
  *
- * Masks that differ between ranks and lie in the container already stay (Slurm may have chosen them
+ * Masks that differ between ranks and lie in the container are kept (Slurm may have chosen them
  * near a GRES). Otherwise the k-th core of the step becomes the k-th core of the container. Masks
  * without information (all equal, or unknown) are divided by local rank and cpus_per_task. So are
  * masks of more cores than the container has, in their order, with no more cores for a rank than
