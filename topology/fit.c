@@ -398,10 +398,7 @@ static unsigned gcd(unsigned a, unsigned b)
 	return a;
 }
 
-/*
- * Set positions of the candidates, free cores below every core, and widths. Returns 0, or -1
- * without memory.
- */
+/* Set candidates' positions, free cores below every core, and widths; -1: out of memory. */
 static int prepare(struct chooser *ch, unsigned **index)
 {
 	const struct fit_in *in = ch->in;

@@ -45,10 +45,7 @@ static bool has_inner_memory(hwloc_obj_t obj)
 	return false;
 }
 
-/*
- * Return the levels that OBJ is a domain of. A locality is the innermost object with its own
- * memory.
- */
+/* Return the levels of the domain OBJ. A locality is the innermost object with its own memory. */
 static unsigned levels_of(hwloc_obj_t obj)
 {
 	unsigned levels = 0;
@@ -70,10 +67,7 @@ static void add_pus(struct machine *m, hwloc_obj_t obj)
 		add_pus(m, child);
 }
 
-/*
- * userdata is free for our use (the topology is private): it holds the table entry for
- * place_node().
- */
+/* The topology is private, so userdata is free: it holds the table entry for place_node(). */
 static void machine_add_core(struct machine *m, hwloc_obj_t obj)
 {
 	struct core *core = &m->core[m->n_cores++];

@@ -8,10 +8,7 @@
 #include "base/idset.h"
 
 #define LEVELS_MAX 12
-/*
- * hwloc compares each object with its siblings and parents: with 4096 siblings this takes 10
- * seconds
- */
+/* hwloc compares each object with its siblings: with 4096 siblings this takes 10 seconds */
 #define BESIDE_MAX 1024
 #define EXAMPLE "a machine as in \"package:2 core:4 pu:2\""
 
@@ -101,10 +98,7 @@ static int read_loops(struct reader *r, unsigned total)
 	}
 }
 
-/*
- * Read "core:pu", names of this or earlier levels. hwloc ignores unknown names, and aborts on those
- * of later levels.
- */
+/* Read "core:pu", names of this or earlier levels: hwloc aborts on names of later levels. */
 static int read_names(struct reader *r)
 {
 	const char *start = r->at;

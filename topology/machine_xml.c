@@ -277,10 +277,7 @@ static int check_id(struct checker *c, const char *what, const char *name, const
 	return 0;
 }
 
-/*
- * Check that object L lies within the CPUs of the object around it and beside those of its earlier
- * siblings.
- */
+/* Check that object L lies in the object around it, and shares no CPU with earlier siblings. */
 static int check_place(struct checker *c, struct level *l)
 {
 	struct level *around = level_at(c, 1);

@@ -58,10 +58,7 @@ struct picture {
 	bool sharing; /* a memory node of several parts is drawn, in their common colour */
 };
 
-/*
- * Return the colour of the only part with OS, the colour of shared nodes for several, NULL for
- * none.
- */
+/* Return the colour of the only part with OS, of shared nodes if several have it, else NULL. */
 static const char *colour_by(const struct picture *p, unsigned os, bool memory)
 {
 	const char *found = NULL;

@@ -136,10 +136,7 @@ static int plan_mems_too_few(const struct planner *p, const struct plan_ask *ask
 	return -1;
 }
 
-/*
- * Return how many candidates, counted from the first, hold the requested memory; 0: all of them are
- * not enough.
- */
+/* Return how many of the first candidates hold the requested memory; 0: all are not enough. */
 static unsigned enough(const struct planner *p, const struct plan_ask *ask,
 		       const struct candidate *c, unsigned n, uint64_t *sum)
 {
@@ -152,10 +149,7 @@ static unsigned enough(const struct planner *p, const struct plan_ask *ask,
 	return 0;
 }
 
-/*
- * Return how many untaken local nodes are at the head of the list, for a container without a
- * request for memory.
- */
+/* Return how many nodes are local and untaken: these are at the head of the list. */
 static unsigned local_ones(const struct candidate *c, unsigned n)
 {
 	unsigned count = 0;
