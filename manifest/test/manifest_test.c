@@ -218,7 +218,7 @@ static const struct {
 	{ APP_FIELD("\"mountPoints\":[{\"name\":\"a.b\",\"path\":\"\"}]"), "3:24", "an AppC name" },
 	{ APP_FIELD("\"userLabels\":{\"a\":1}"), "3:19", "app.userLabels.a: expected a string" },
 	/* isolators */
-	{ IMAGE(""), "2:20", "app.isolators: no isolator \"container\"" },
+	{ IMAGE(""), "2:20", "app.isolators: isolator \"container\" is missing" },
 	{ IMAGE("1"), "3:1", "app.isolators[0]: expected an object" },
 	{ IMAGE("{\"name\":\"container\"}"), "3:1", "app.isolators[0]: \"value\" is missing" },
 	{ IMAGE("{\"value\":{}}"), "3:1", "app.isolators[0]: \"name\" is missing" },
