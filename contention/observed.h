@@ -35,6 +35,7 @@ struct observed_rank {
 	enum observed_kind kind;
 	int rank; /* in the step, by Slurm; OBSERVED_NO_RANK */
 	pid_t pid;
+	uint64_t start; /* in clock ticks since boot: with PID it names the process for ever */
 	char command[OBSERVED_COMMAND_MAX]; /* as the user named it: hostile bytes */
 	char container[REQUEST_NAME_MAX]; /* ""; the step's own is struct observed_step's */
 	struct idset cpus; /* that its threads may use */
@@ -47,7 +48,8 @@ struct observed_rank {
 	/* bytes now */
 	uint64_t memory;
 	/* totals of bytes since the rank was first seen */
-	uint64_t sent, received; /* by sockets */
+	/* by sockets: bytes of IP packets, also of those on the loopback device */
+	uint64_t sent, received;
 	uint64_t read, written; /* by read(2), write(2) and the like that reached storage */
 	/* totals since its counters were opened; unknown without counters */
 	uint64_t instructions, misses, remote;

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTENTION_DOMAINS_H
+#define NODEOS_CONTENTION_DOMAINS_H
+
+#include "base/errbuf.h"
+#include "base/idset.h"
+#include "contention/observed.h"
+
+/*
+ * The domains of a host: the CPUs that share a cache of the highest level (data or unified), with
+ * the memory nodes of these CPUs. A CPU without such a cache belongs to the domain of its package,
+ * and without that of its memory node. CPUs that are offline are in none.
+ */
+
+/*
+ * Fill the domains of NODE, which has none, from SYS_FD ("/sys"), in the order of their first CPU.
+ * Returns 0, or -1 with the reason: no CPU is listed, or out of memory.
+ */
+int domains_read(struct observed_node *node, int sys_fd, struct errbuf *err);
+
+/* The number of the one domain that has all of CPUS, or OBSERVED_NO_DOMAIN. */
+int domains_of(const struct observed_node *node, const struct idset *cpus);
+
+/*
+ * CPUs where an interrupt disturbs: nohz_full= and isolcpus= of the boot, and isolated partitions
+ * of cpusets (CGROUP_FD, the root of cgroup v2). Empty where nothing is listed.
+ */
+void domains_quiet_cpus(struct idset *out, int sys_fd, int cgroup_fd);
+
+#endif
