@@ -30,7 +30,11 @@ struct ranks_conf {
 	int cgroup_fd; /* root of cgroup v2, see cgroup_open_root() */
 	int proc_fd; /* "/proc", or a test's directory */
 	int sys_fd; /* "/sys", likewise */
-	bool all_steps; /* also steps without a container */
+	bool all_steps; /* also steps and ranks without a container */
+	/* Is CONTAINER observed, by the text of the ledger's REQUEST (never NULL)? NULL: each is.
+	 * Not asked for what slurmstepd tells of. */
+	bool (*wanted)(const char *request, const char *container, void *arg);
+	void *arg;
 };
 
 /* Processes that one look reads of one step, and of all; ranks of a step: STEP_RANKS_MAX. */
