@@ -31,6 +31,14 @@ enum observed_kind {
 /* "task", "child", "busy". */
 const char *observed_kind_name(enum observed_kind kind);
 
+/* How many misses a second a rank has, by its totals at two times. */
+struct observed_pace {
+	bool begun;
+	uint64_t misses; /* of TIME */
+	double time; /* Unix time when the total last changed, or of the last look */
+	double rate; /* misses a second before that */
+};
+
 struct observed_rank {
 	enum observed_kind kind;
 	int rank; /* in the step, by Slurm; OBSERVED_NO_RANK */
@@ -54,6 +62,7 @@ struct observed_rank {
 	/* totals since its counters were opened; unknown without counters */
 	uint64_t instructions, misses, remote;
 	uint64_t interrupts; /* that our reads of its counters have sent to its CPUs */
+	struct observed_pace pace; /* observed_count()'s own */
 
 	struct rank_state state; /* class, mean, how long, how often changed */
 	double since; /* Unix time since when the class is what it is */
@@ -84,7 +93,7 @@ struct observed_domain {
 
 struct observed_node {
 	char host[64];
-	double time; /* Unix time of this look */
+	double time; /* Unix time of this look or sample */
 	unsigned interval; /* milliseconds between samples */
 	char source[OBSERVED_SOURCE_MAX]; /* "perf", "replay", "none" */
 	char row[EVENTS_NAME_MAX]; /* of events.d; "" */
@@ -122,7 +131,13 @@ struct observed_sum {
 void observed_sum(struct observed_sum *out, const struct observed_step *step,
 		  const char *container);
 
-/* Count classes and rates of DOMAINS from the ranks of all steps, and raise the peaks. */
+/*
+ * Count classes and rates of domains from the ranks of all steps that have not ended, and raise the
+ * peaks. A rate is the difference of the totals since the last call, by NODE's time. A quiet rank's
+ * counters are read rarely: its rate stays until its total changes, OBSERVED_QUIET_MAX seconds at
+ * most.
+ */
+#define OBSERVED_QUIET_MAX 120
 void observed_count(struct observed_node *node);
 
 #endif

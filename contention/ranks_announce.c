@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What slurmstepd tells of a step that begins. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "contention/ranks_impl.h"
+
+static const char *last_component(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/*
+ * Is PLACE a task's directory of the step that M tells of? Builds of Slurm differ in the job's
+ * name: "job_41", or one without its number.
+ */
+static int announce_check(const struct cgroup_place *place, const struct contention_message *m,
+			  pid_t pid, struct errbuf *err)
+{
+	const char *job = last_component(place->job);
+	char want[32];
+	uint32_t step;
+
+	snprintf(want, sizeof(want), "job_%" PRIu32, m->job);
+	if (strncmp(job, "job_", 4) == 0 && strcmp(job, want) != 0)
+		return errprintf(err, "process %d is in the directory of another job: %.100s",
+				 (int)pid, job);
+	if (ranks_parse_step(last_component(place->step), &step) < 0 || step != m->step)
+		return errprintf(err, "process %d is in the directory of another step: %.100s",
+				 (int)pid, last_component(place->step));
+	if (!*place->task)
+		return errprintf(err, "process %d is in no task's directory", (int)pid);
+	return 0;
+}
+
+/* Where rank R of M is, if it is one. */
+static int announce_find_place(const struct ranks *r, const struct contention_message *m, pid_t pid,
+			       struct cgroup_place *place, struct errbuf *err)
+{
+	if (cgroup_find_place(place, r->conf.cgroup_fd, r->proc, pid, err) < 0)
+		return -1;
+	return announce_check(place, m, pid, err);
+}
+
+static int announce_keep(struct ranks *r, struct observed_node *node, struct rank_step *s,
+			 struct rank_task *t, const struct process_seen *p, struct errbuf *err)
+{
+	struct observed_step *o = ranks_observed(node, s->inode);
+	int i;
+
+	if (!o || ranks_keep(r, s, o, p, t, OBSERVED_TASK, err) < 0)
+		return -1;
+	i = ranks_index(s, o, p);
+	if (i < 0)
+		return errprintf(err, "process %d has ended", (int)p->pid);
+	ranks_place(r, node, t, &o->rank[i], p->policy);
+	return 1;
+}
+
+static int announce_add(struct ranks *r, struct observed_node *node,
+			const struct contention_message *m, const struct contention_rank *rank,
+			struct errbuf *err)
+{
+	struct observed_step seen = {
+		.job = m->job,
+		.step = m->step,
+		.het_job = m->het_job,
+		.uid = m->uid,
+		.gid = m->gid,
+		.contained = *rank->container,
+	};
+	struct process_seen before, after;
+	struct cgroup_place place;
+	struct rank_step *s;
+	struct rank_task *t;
+	struct timespec now;
+
+	/* the same process before and after its place was read */
+	if (process_seen_look(&before, r->conf.proc_fd, rank->pid) < 0)
+		return errprintf(err, "no process %d", (int)rank->pid);
+	if (announce_find_place(r, m, rank->pid, &place, err) < 0)
+		return -1;
+	if (process_seen_look(&after, r->conf.proc_fd, rank->pid) < 0 ||
+	    after.start != before.start || after.ended)
+		return errprintf(err, "process %d has ended", (int)rank->pid);
+	clock_gettime(CLOCK_REALTIME, &now);
+	seen.started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	seen.inode = place.step_inode;
+	s = ranks_meet_step(r, node, place.step, &seen, err);
+	if (!s)
+		return -1;
+	t = ranks_meet_task(s, last_component(place.task));
+	if (!t)
+		return errprintf(err, "job %u has a step of too many tasks", m->job);
+	ranks_watch_task(r, s, t, rank->container);
+	if (!s->tasks_of_srun)
+		return 0;
+	return announce_keep(r, node, s, t, &after, err);
+}
+
+int ranks_announce(struct ranks *r, struct observed_node *node, const struct contention_message *m,
+		   struct errbuf *err)
+{
+	int added = 0, believed = 0;
+	struct errbuf why, first = { 0 };
+
+	for (unsigned i = 0; i < m->n; i++) {
+		int n = announce_add(r, node, m, &m->rank[i], &why);
+
+		if (n < 0 && !*first.text)
+			errcopy(&first, &why);
+		believed += n >= 0;
+		added += n > 0;
+	}
+	return believed || !m->n ? added : errcopy(err, &first);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which processes of the steps are ranks. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/monotonic.h"
+#include "container/step_id.h"
+#include "contention/domains.h"
+#include "contention/ranks_impl.h"
+
+#define LOOK_PROCS_BYTES (RANKS_STEP_PROCESSES_MAX * 8) /* of cgroup.procs: a pid has 7 digits */
+
+/* One process of a step. */
+struct look_process {
+	struct process_seen seen;
+	unsigned task; /* index among the step's */
+	bool launcher;
+};
+
+struct look {
+	struct ranks *r;
+	struct observed_node *node;
+	struct errbuf *bad;
+	struct rank_step *s;
+	struct observed_step *o;
+	double seconds; /* since the last look; 0: this is the first */
+	unsigned left; /* processes that may be read */
+	unsigned next_idle; /* where the next search begins */
+	unsigned n;
+	struct look_process *process; /* RANKS_STEP_PROCESSES_MAX of them */
+	char *text; /* LOOK_PROCS_BYTES + 1 */
+};
+
+/* Programs that start the ranks of an MPI job on their host, as the kernel cuts names. */
+static bool look_is_launcher(const char *command)
+{
+	static const char *const launcher[] = {
+		"prted",   "orted",   "hydra_pmi_proxy", "hydra_bstrap_pr", "pmi_proxy",
+		"prterun", "orterun", "mpirun",		 "mpiexec",	    "mpiexec.hydra",
+	};
+
+	for (unsigned i = 0; i < sizeof(launcher) / sizeof(launcher[0]); i++)
+		if (strcmp(command, launcher[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Programs by which a launcher reaches other hosts. */
+static bool look_is_remote_shell(const char *command)
+{
+	return strcmp(command, "srun") == 0 || strcmp(command, "ssh") == 0;
+}
+
+/* Read process PID of task number TASK. */
+static void look_take(struct look *l, pid_t pid, unsigned task)
+{
+	struct look_process *p = &l->process[l->n];
+	struct rank_step *s = l->s;
+
+	l->left--;
+	/* the open file of a rank; most processes are ranks, in this order */
+	for (unsigned k = 0; k < 2 && k < s->n; k++) {
+		unsigned i = (s->next_rank + k) % s->n;
+
+		if (l->o->rank[i].pid == pid && process_seen_read(&p->seen, s->own[i].stat) == 0)
+			goto seen;
+	}
+	if (process_seen_look(&p->seen, l->r->conf.proc_fd, pid) < 0)
+		return;
+seen:
+	if (p->seen.ended || p->seen.pid != pid)
+		return;
+	ranks_index(s, l->o, &p->seen); /* the next search begins behind it */
+	p->task = task;
+	p->launcher = look_is_launcher(p->seen.command);
+	s->task[task].launcher |= p->launcher;
+	l->n++;
+}
+
+/* Read the processes of task number TASK. Returns 0, or -1: its directory has gone. */
+static int look_read_task(struct look *l, unsigned task)
+{
+	struct rank_task *t = &l->s->task[task];
+	int fd = t->dir < 0 ? -1
+			    : openat(t->dir, "cgroup.procs", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	size_t used = 0;
+	unsigned had = l->n;
+	ssize_t n = -1;
+
+	if (fd < 0)
+		return -1;
+	while (used < LOOK_PROCS_BYTES &&
+	       (n = read(fd, l->text + used, LOOK_PROCS_BYTES - used)) > 0)
+		used += (size_t)n;
+	close(fd);
+	if (n < 0)
+		return errno == ENODEV ? -1 : 0;
+	l->text[used] = '\0';
+	for (char *at = l->text, *end; *at; at = *end ? end + 1 : end) {
+		long pid = strtol(at, &end, 10);
+
+		if (end == at || *end != '\n') /* a number that was cut is not used */
+			break;
+		if (l->n == RANKS_STEP_PROCESSES_MAX || !l->left) {
+			errprintf(l->bad,
+				  "job %u has more processes than are looked at (%u of a step, "
+				  "%u of all): some are no ranks",
+				  l->o->job, RANKS_STEP_PROCESSES_MAX, RANKS_PROCESSES_MAX);
+			break;
+		}
+		if (pid > 0)
+			look_take(l, (pid_t)pid, task);
+	}
+	t->alone &= l->n - had <= 1;
+	return 0;
+}
+
+static void look_keep(struct look *l, const struct look_process *p, enum observed_kind kind)
+{
+	struct errbuf err;
+
+	if (ranks_keep(l->r, l->s, l->o, &p->seen, &l->s->task[p->task], kind, &err) < 0)
+		errcopy(l->bad, &err);
+}
+
+/* The rank of a task of srun: the one that it has, else its first process. */
+static void look_choose_first(struct look *l, unsigned from, unsigned to)
+{
+	const struct look_process *first = NULL;
+
+	for (unsigned i = from; i < to; i++) {
+		const struct look_process *p = &l->process[i];
+		int k = ranks_index(l->s, l->o, &p->seen);
+
+		if (k >= 0 && l->o->rank[k].kind == OBSERVED_TASK) {
+			first = p;
+			break;
+		}
+		if (!first || p->seen.start < first->seen.start ||
+		    (p->seen.start == first->seen.start && p->seen.pid < first->seen.pid))
+			first = p;
+	}
+	if (first)
+		look_keep(l, first, OBSERVED_TASK);
+}
+
+/* Is PARENT a launcher among the processes FROM to TO, which have one task? */
+static bool look_has_launcher(const struct look *l, unsigned from, unsigned to, pid_t parent)
+{
+	for (unsigned i = from; i < to; i++)
+		if (l->process[i].launcher && l->process[i].seen.pid == parent)
+			return true;
+	return false;
+}
+
+/* Has P more than half a CPU since the last look? */
+static bool look_is_busy(struct look *l, const struct process_seen *p)
+{
+	for (unsigned n = 0; n < l->s->n_idle && l->seconds > 0; n++) {
+		const struct rank_idle *was = &l->s->idle[(l->next_idle + n) % l->s->n_idle];
+
+		/* in the order of the last look, mostly */
+		if (was->pid != p->pid || was->start != p->start)
+			continue;
+		l->next_idle = (unsigned)(was - l->s->idle) + 1;
+		return (double)(p->ticks - was->ticks) > l->seconds / 2 * (double)l->r->ticks;
+	}
+	return false;
+}
+
+/* The ranks among the processes FROM to TO of a directory without a TASK. */
+static void look_choose_others(struct look *l, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++) {
+		const struct look_process *p = &l->process[i];
+		int k = ranks_index(l->s, l->o, &p->seen);
+		bool was_child = k >= 0 && l->o->rank[k].kind == OBSERVED_CHILD;
+		bool was_busy = k >= 0 && l->o->rank[k].kind == OBSERVED_BUSY;
+
+		if (p->launcher)
+			continue;
+		/* also when its launcher has ended before it */
+		if (was_child || (!look_is_remote_shell(p->seen.command) &&
+				  look_has_launcher(l, from, to, p->seen.parent)))
+			look_keep(l, p, OBSERVED_CHILD);
+		else if (was_busy || look_is_busy(l, &p->seen))
+			look_keep(l, p, OBSERVED_BUSY);
+	}
+}
+
+/* Remember the CPU time of those that may be busy until the next look. */
+static void look_remember(struct look *l)
+{
+	struct rank_idle *idle = reallocarray(l->s->idle, l->n + 1, sizeof(*idle));
+	unsigned n = 0;
+
+	if (!idle)
+		return;
+	for (unsigned i = 0; i < l->n; i++) {
+		const struct process_seen *p = &l->process[i].seen;
+		const struct rank_task *t = &l->s->task[l->process[i].task];
+
+		if (!l->s->tasks_of_srun || t->launcher)
+			idle[n++] = (struct rank_idle){ p->pid, p->start, p->ticks };
+	}
+	l->s->idle = idle;
+	l->s->n_idle = n;
+}
+
+/* Drop the ranks that this look has not found; CPUs and domains of the others. */
+static void look_settle(struct look *l)
+{
+	for (unsigned i = l->o->n; i-- > 0;)
+		if (l->s->own[i].look != l->r->look)
+			ranks_drop(l->s, l->o, i);
+	for (unsigned i = 0; i < l->n; i++) {
+		int k = ranks_index(l->s, l->o, &l->process[i].seen);
+
+		if (k >= 0)
+			ranks_place(l->r, l->node, &l->s->task[l->process[i].task], &l->o->rank[k],
+				    l->process[i].seen.policy);
+	}
+}
+
+static void look_at_step(struct look *l)
+{
+	struct rank_step *s = l->s;
+
+	l->n = l->next_idle = 0;
+	for (unsigned i = s->n_tasks; i-- > 0;)
+		if (s->task[i].watched && faccessat(s->task[i].dir, "cgroup.procs", F_OK, 0) < 0)
+			ranks_forget_task(l->r, s, i);
+	for (unsigned i = 0; i < s->n_tasks; i++) {
+		unsigned from = l->n;
+
+		if (!s->task[i].watched || look_read_task(l, i) < 0)
+			continue;
+		if (s->tasks_of_srun && !s->task[i].launcher)
+			look_choose_first(l, from, l->n);
+		else
+			look_choose_others(l, from, l->n);
+	}
+	look_remember(l);
+	/* a step of srun ends with its last process: its last document has these ranks */
+	if (l->n || !s->tasks_of_srun)
+		look_settle(l);
+}
+
+static void look_at_steps(struct look *l)
+{
+	for (unsigned i = 0; i < l->node->n_steps; i++) {
+		l->o = &l->node->step[i];
+		l->s = ranks_step(l->r, l->o->inode);
+		if (!l->s || l->o->ended)
+			continue;
+		if (cgroup_is_gone(l->r->conf.cgroup_fd, l->s->path, l->o->inode))
+			l->o->ended = true;
+		else
+			look_at_step(l);
+	}
+}
+
+int ranks_look(struct ranks *r, struct observed_node *node, struct errbuf *bad)
+{
+	double now = (double)monotonic_ms() / 1000;
+	struct look l = {
+		.r = r,
+		.node = node,
+		.bad = bad,
+		.seconds = r->looked > 0 ? now - r->looked : 0,
+		.left = RANKS_PROCESSES_MAX,
+	};
+	struct timespec clock;
+
+	errclear(bad);
+	r->looked = now;
+	r->look++;
+	clock_gettime(CLOCK_REALTIME, &clock);
+	node->time = (double)clock.tv_sec + (double)clock.tv_nsec / 1e9;
+	domains_quiet_cpus(&r->quiet, r->conf.sys_fd, r->conf.cgroup_fd);
+	ranks_scan(r, node, bad);
+	l.process = malloc(RANKS_STEP_PROCESSES_MAX * sizeof(*l.process));
+	l.text = malloc(LOOK_PROCS_BYTES + 1);
+	if (l.process && l.text)
+		look_at_steps(&l);
+	else
+		errprintf(bad, "out of memory");
+	free(l.process);
+	free(l.text);
+	return 0;
+}

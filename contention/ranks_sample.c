@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* What the ranks use: two calls of the kernel for a task of srun, one for another rank. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "contention/ranks_impl.h"
+
+#define SAMPLE_TEXT_MAX 16384 /* bytes of io.stat with many disks */
+
+/* Read the start of an open file again. Returns its length, or -1. */
+static ssize_t sample_read(int fd, char text[SAMPLE_TEXT_MAX])
+{
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, SAMPLE_TEXT_MAX - 1, 0);
+
+	if (n >= 0)
+		text[n] = '\0';
+	return n;
+}
+
+/* Microseconds of CPU of a directory, or unknown. */
+static uint64_t sample_usage(int fd)
+{
+	static const char word[] = "usage_usec ";
+	char text[SAMPLE_TEXT_MAX];
+
+	if (sample_read(fd, text) <= 0 || strncmp(text, word, sizeof(word) - 1) != 0)
+		return OBSERVED_UNKNOWN;
+	return strtoull(text + sizeof(word) - 1, NULL, 10);
+}
+
+static uint64_t sample_memory(int fd)
+{
+	char text[SAMPLE_TEXT_MAX];
+
+	return sample_read(fd, text) <= 0 ? OBSERVED_UNKNOWN : strtoull(text, NULL, 10);
+}
+
+/* The sum of the numbers behind WORD in TEXT. */
+static uint64_t sample_sum(const char *text, const char *word)
+{
+	uint64_t sum = 0;
+
+	for (const char *at = text; (at = strstr(at, word)) != NULL;) {
+		at += strlen(word);
+		sum += strtoull(at, NULL, 10);
+	}
+	return sum;
+}
+
+int ranks_read_io(int fd, uint64_t *read, uint64_t *written)
+{
+	char text[SAMPLE_TEXT_MAX];
+
+	if (sample_read(fd, text) < 0)
+		return -1;
+	*read = sample_sum(text, " rbytes=");
+	*written = sample_sum(text, " wbytes=");
+	return 0;
+}
+
+/* Thousandths of a CPU, where NOW are the microseconds of the rank. */
+static void sample_cpu(struct rank_own *own, struct observed_rank *rank, uint64_t now,
+		       unsigned milliseconds)
+{
+	bool known = own->sampled && now != OBSERVED_UNKNOWN && now >= own->cpu && milliseconds;
+
+	rank->cpu = known ? (now - own->cpu) / milliseconds : OBSERVED_UNKNOWN;
+	own->sampled = now != OBSERVED_UNKNOWN;
+	own->cpu = now;
+}
+
+/* A TASK has the numbers of its directory. */
+static void sample_task(struct ranks *r, const struct rank_task *t, struct rank_own *own,
+			struct observed_rank *rank, unsigned milliseconds)
+{
+	uint64_t read, written;
+
+	sample_cpu(own, rank, sample_usage(t->cpu_stat), milliseconds);
+	rank->memory = sample_memory(t->memory);
+	if (t->slot >= 0)
+		traffic_read(r->traffic, t->slot, &rank->sent, &rank->received);
+	if (t->io >= 0 && ranks_read_io(t->io, &read, &written) == 0) {
+		rank->read = read - t->read;
+		rank->written = written - t->written;
+	}
+}
+
+/* Numbers of the process alone. */
+static void sample_process(struct ranks *r, const struct process_seen *p, struct rank_own *own,
+			   struct observed_rank *rank, unsigned milliseconds)
+{
+	sample_cpu(own, rank, p->ticks * (1000000 / r->ticks), milliseconds);
+	rank->memory = p->pages * r->page;
+	rank->threads = p->threads;
+	rank->sent = rank->received = OBSERVED_UNKNOWN;
+}
+
+/* A rank that has gone keeps its numbers, for the last document of its step. */
+static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
+			struct observed_rank *rank, unsigned milliseconds)
+{
+	struct rank_task *t = rank->kind == OBSERVED_TASK ? ranks_task(s, s->own[i].task) : NULL;
+	struct process_seen p;
+
+	if (t && t->cpu_stat >= 0) {
+		sample_task(r, t, &s->own[i], rank, milliseconds);
+		if (rank->memory != OBSERVED_UNKNOWN || process_seen_read(&p, s->own[i].stat) < 0)
+			return;
+		rank->memory = p.pages * r->page;
+	} else if (process_seen_read(&p, s->own[i].stat) == 0) {
+		sample_process(r, &p, &s->own[i], rank, milliseconds);
+	}
+}
+
+void ranks_sample(struct ranks *r, struct observed_node *node, unsigned milliseconds)
+{
+	struct timespec clock;
+
+	clock_gettime(CLOCK_REALTIME, &clock);
+	node->time = (double)clock.tv_sec + (double)clock.tv_nsec / 1e9;
+	for (unsigned i = 0; i < node->n_steps; i++) {
+		struct observed_step *o = &node->step[i];
+		struct rank_step *s = o->ended ? NULL : ranks_step(r, o->inode);
+
+		for (unsigned k = 0; s && k < o->n && k < s->n; k++)
+			sample_rank(r, s, k, &o->rank[k], milliseconds);
+	}
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which steps and tasks there are: by the ledger, and by the tree of cgroups. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "container/ledger.h"
+#include "container/step_id.h"
+#include "contention/ranks_impl.h"
+
+#define SCAN_SLICES_MAX 4 /* slices within each other above Slurm's scope */
+
+struct scan {
+	struct ranks *r;
+	struct observed_node *node;
+	struct errbuf *bad;
+};
+
+struct scan_owner {
+	int proc_fd;
+	bool found;
+	uid_t uid;
+	gid_t gid;
+};
+
+/* A fork of slurmstepd is still root's. */
+static void scan_take_owner(pid_t pid, void *arg)
+{
+	struct scan_owner *o = arg;
+	struct process_seen p;
+
+	if (!o->found && process_seen_look(&p, o->proc_fd, pid) == 0 && !p.ended &&
+	    !p.kept_from_exec)
+		o->found = process_owner(&o->uid, &o->gid, o->proc_fd, pid) == 0;
+}
+
+/* The owner of the first process in task NAME of the step at PATH. Returns 0, or -1: none yet. */
+static int scan_find_owner(const struct scan *scan, const char *path, const char *name,
+			   struct observed_step *seen)
+{
+	struct scan_owner o = { .proc_fd = scan->r->conf.proc_fd };
+	char dir[CGROUP_PATH_MAX + RANK_TASK_NAME_MAX + 8];
+	struct errbuf ignored;
+
+	snprintf(dir, sizeof(dir), "%s/user/%.31s", path, name);
+	cgroup_each_pid(scan->r->conf.cgroup_fd, dir, scan_take_owner, &o, &ignored);
+	if (!o.found)
+		return -1;
+	seen->uid = o.uid;
+	seen->gid = o.gid;
+	return 0;
+}
+
+/* Task NAME of the step at PATH, of which SEEN has number, inode and job, is observed. */
+static void scan_add_task(const struct scan *scan, const char *path, struct observed_step *seen,
+			  const char *name, const char *container)
+{
+	struct rank_step *s = ranks_step(scan->r, seen->inode);
+	char dir[CGROUP_PATH_MAX + RANK_TASK_NAME_MAX + 8];
+	struct rank_task *t = s ? ranks_task(s, name) : NULL;
+	struct timespec now;
+
+	if (t && t->watched) {
+		if (*container)
+			ranks_watch_task(scan->r, s, t, container);
+		return;
+	}
+	snprintf(dir, sizeof(dir), "%s/user/%.31s", path, name);
+	if (!cgroup_inode(scan->r->conf.cgroup_fd, dir) ||
+	    (!s && scan_find_owner(scan, path, name, seen) < 0))
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	seen->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+	s = ranks_meet_step(scan->r, scan->node, path, seen, scan->bad);
+	t = s ? ranks_meet_task(s, name) : NULL;
+	if (t)
+		ranks_watch_task(scan->r, s, t, container);
+	else if (s)
+		errprintf(scan->bad, "job %u has a step of more than %u tasks", seen->job,
+			  STEP_RANKS_MAX);
+}
+
+static bool scan_wants(const struct ranks *r, const struct ledger_job *job,
+		       const struct ledger_step *step, const char *place)
+{
+	const char *request = step->request ? step->request : job->request;
+
+	if (strcmp(place, LEDGER_REST) == 0)
+		return false;
+	return !r->conf.wanted || r->conf.wanted(request ? request : "", place, r->conf.arg);
+}
+
+static int scan_job(const struct ledger_job *job, void *arg)
+{
+	const struct scan *scan = arg;
+
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		struct ledger_step *step = &job->step[i];
+		struct observed_step seen = {
+			.job = job->job_id,
+			.step = step->step_id,
+			.inode = step->inode,
+			.contained = true,
+		};
+
+		if (ledger_step_load_ranks(step, scan->bad) < 0)
+			continue;
+		for (unsigned k = 0; k < step->n_placed; k++) {
+			const struct ledger_rank *rank = &step->placed[k];
+
+			if (scan_wants(scan->r, job, step, rank->place))
+				scan_add_task(scan, step->cgroup, &seen, rank->task, rank->place);
+		}
+	}
+	return 0;
+}
+
+/* Call FN with each directory PATH/NAME whose NAME has this beginning and end. */
+static void scan_each_dir(const struct scan *scan, const char *path, const char *begin,
+			  const char *end,
+			  void (*fn)(const struct scan *scan, const char *path, const char *name))
+{
+	int fd = openat(scan->r->conf.cgroup_fd, *path ? path : ".",
+			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *e;
+
+	if (!dir) {
+		if (fd >= 0)
+			close(fd);
+		return;
+	}
+	while ((e = readdir(dir)) != NULL) {
+		size_t len = strlen(e->d_name), tail = strlen(end);
+
+		if (e->d_type == DT_DIR && strncmp(e->d_name, begin, strlen(begin)) == 0 &&
+		    len >= tail && strcmp(e->d_name + len - tail, end) == 0)
+			fn(scan, path, e->d_name);
+	}
+	closedir(dir);
+}
+
+/* PATH is STEP/user. */
+static void scan_task(const struct scan *scan, const char *path, const char *name)
+{
+	char step[CGROUP_PATH_MAX];
+	const char *slash, *number;
+	struct observed_step seen = { .job = 0 };
+
+	snprintf(step, sizeof(step), "%.*s", (int)(strlen(path) - strlen("/user")), path);
+	slash = strrchr(step, '/');
+	number = strstr(step, "/job_");
+	if (!slash || !number || ranks_parse_step(slash + 1, &seen.step) < 0)
+		return;
+	seen.job = (uint32_t)strtoul(number + strlen("/job_"), NULL, 10);
+	seen.inode = cgroup_inode(scan->r->conf.cgroup_fd, step);
+	if (seen.job && seen.inode)
+		scan_add_task(scan, step, &seen, name, "");
+}
+
+static void scan_step(const struct scan *scan, const char *path, const char *name)
+{
+	char user[CGROUP_PATH_MAX];
+
+	if ((size_t)snprintf(user, sizeof(user), "%s/%s/user", path, name) < sizeof(user))
+		scan_each_dir(scan, user, "task_", "", scan_task);
+}
+
+static void scan_job_dir(const struct scan *scan, const char *path, const char *name)
+{
+	char job[CGROUP_PATH_MAX];
+
+	if ((size_t)snprintf(job, sizeof(job), "%s/%s", path, name) < sizeof(job))
+		scan_each_dir(scan, job, "step_", "", scan_step);
+}
+
+/* Builds of Slurm that name a job's directory without its number: "s…". */
+static void scan_nameless_job(const struct scan *scan, const char *path, const char *name)
+{
+	(void)path;
+	errprintf(scan->bad,
+		  "the directory %.64s of a job does not have its number: steps "
+		  "without a container are not observed",
+		  name);
+}
+
+static void scan_scope(const struct scan *scan, const char *path, const char *name)
+{
+	char scope[CGROUP_PATH_MAX];
+
+	if ((size_t)snprintf(scope, sizeof(scope), "%s%s%s", path, *path ? "/" : "", name) >=
+	    sizeof(scope))
+		return;
+	scan_each_dir(scan, scope, "job_", "", scan_job_dir);
+	scan_each_dir(scan, scope, "s", "", scan_nameless_job);
+}
+
+static void scan_slice(const struct scan *scan, const char *path, const char *name)
+{
+	char slice[CGROUP_PATH_MAX];
+	unsigned depth = 1;
+
+	if ((size_t)snprintf(slice, sizeof(slice), "%s%s%s", path, *path ? "/" : "", name) >=
+	    sizeof(slice))
+		return;
+	for (const char *c = slice; *c; c++)
+		depth += *c == '/';
+	scan_each_dir(scan, slice, "", "slurmstepd.scope", scan_scope);
+	if (depth < SCAN_SLICES_MAX)
+		scan_each_dir(scan, slice, "", ".slice", scan_slice);
+}
+
+void ranks_scan(struct ranks *r, struct observed_node *node, struct errbuf *bad)
+{
+	const struct ledger_at at = { r->conf.state_dir, r->conf.cgroup_fd };
+	const struct ledger_whose all = { .uid = (uid_t)-1 };
+	struct scan scan = { .r = r, .node = node, .bad = bad };
+	struct errbuf err;
+
+	if (r->conf.state_dir && ledger_look(&at, &all, scan_job, &scan, bad, &err) < 0)
+		errcopy(bad, &err);
+	if (!r->conf.all_steps)
+		return;
+	scan_each_dir(&scan, "", "", "slurmstepd.scope", scan_scope);
+	scan_each_dir(&scan, "", "", ".slice", scan_slice);
+}

@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Trees of a test in place of /proc, /sys and the cgroups, whose every number is chosen here. */
+#include "contention/ranks.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/resource.h>
+
+#include "base/test/tap.h"
+#include "container/step_id.h"
+#include "container/test/ledger_fixture.h"
+#include "contention/process.h"
+
+#define SCOPE "system.slice/slurmstepd.scope/"
+
+static int proc_fd, sys_fd;
+
+static void __attribute__((format(printf, 2, 3))) put(const char *text, const char *name, ...)
+{
+	char path[256], dir[256];
+	va_list ap;
+
+	va_start(ap, name);
+	vsnprintf(path, sizeof(path), name, ap);
+	va_end(ap);
+	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
+	scratch_dir(dir);
+	scratch_file(path, text);
+}
+
+static void lose(const char *name)
+{
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/%s", scratch, name);
+	nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+struct fake {
+	int pid, parent;
+	const char *command, *task; /* its directory: JOB/STEP/user/TASK */
+	unsigned long start, ticks;
+	unsigned threads, pages, policy;
+	char state;
+	const char *cpus;
+};
+
+/* A process; what is 0 is as follows. */
+static void put_process(struct fake f)
+{
+	char text[1024];
+
+	snprintf(text, sizeof(text),
+		 "%d (%s) %c %d 0 0 0 -1 4194304 0 0 0 0 %lu 0 9 9 20 0 %u 0 %lu 1000 %u 0 0 0 0 0 "
+		 "0 "
+		 "0 0 0 0 0 0 0 17 0 0 %u 0 0 0\n",
+		 f.pid, f.command ? f.command : "app", f.state ? f.state : 'R', f.parent, f.ticks,
+		 f.threads ? f.threads : 1, f.start ? f.start : 1000, f.pages, f.policy);
+	put(text, "proc/%d/stat", f.pid);
+	snprintf(text, sizeof(text), "12:misc:/x\n0::/" SCOPE "%s\n", f.task);
+	put(text, "proc/%d/cgroup", f.pid);
+	snprintf(text, sizeof(text),
+		 "Name:\tx\\nUid:\\t0\nUid:\t1000\t1000\t1000\t1000\nGid:\t100\t100\t100\t100\n"
+		 "Cpus_allowed:\tff\nCpus_allowed_list:\t%s\n",
+		 f.cpus ? f.cpus : "0-7");
+	put(text, "proc/%d/status", f.pid);
+}
+
+static void put_procs(const char *task, const char *pids)
+{
+	put(pids, "cg/" SCOPE "%s/cgroup.procs", task);
+}
+
+static struct ranks *ranks;
+static struct observed_node node;
+static struct errbuf bad;
+static const char *ledger_dir_name;
+static bool all_steps;
+static bool (*wanted)(const char *request, const char *container, void *arg);
+
+static void begin(void)
+{
+	struct ranks_conf conf = { .state_dir = ledger_dir_name,
+				   .cgroup_fd = root,
+				   .proc_fd = proc_fd,
+				   .sys_fd = sys_fd,
+				   .all_steps = all_steps,
+				   .wanted = wanted };
+	struct errbuf err;
+
+	if (ranks_open(&ranks, &conf, &node, &err) < 0)
+		bail("%s", err.text);
+}
+
+static void end(void)
+{
+	ranks_close(ranks);
+	observed_free(&node);
+}
+
+/* The ranks of step I as "KIND RANK PID CONTAINER, ..." */
+static const char *listed(unsigned i)
+{
+	static char out[4096];
+	int n = 0;
+
+	*out = '\0';
+	for (unsigned k = 0; i < node.n_steps && k < node.step[i].n && k < 16; k++) {
+		const struct observed_rank *r = &node.step[i].rank[k];
+
+		n += snprintf(out + n, sizeof(out) - (size_t)n, "%s%s %d %d%s%s", k ? ", " : "",
+			      observed_kind_name(r->kind), r->rank, (int)r->pid,
+			      *r->container ? " " : "", r->container);
+	}
+	return out;
+}
+
+static const char *look(void)
+{
+	ranks_look(ranks, &node, &bad);
+	if (*bad.text)
+		diag("%s", bad.text);
+	return listed(0);
+}
+
+static int announce(uint32_t job, uint32_t step, unsigned n, struct contention_rank *rank,
+		    struct errbuf *err)
+{
+	struct contention_message m = { .job = job,
+					.step = step,
+					.het_job = 40,
+					.uid = 1000,
+					.gid = 100,
+					.n = n,
+					.rank = rank };
+
+	errclear(err);
+	return ranks_announce(ranks, &node, &m, err);
+}
+
+/* What slurmstepd tells is believed where the cgroups say the same. */
+static void announced(void)
+{
+	struct contention_rank rank[4] = {
+		{ 0, 501, "sim" }, { 1, 502, "sim" }, { 2, 503, "vda" }, { 3, 504, "sim" }
+	};
+	struct errbuf err;
+
+	put_procs("job_41/step_0/user/task_0", "501\n");
+	put_procs("job_41/step_0/user/task_1", "502\n");
+	put_procs("job_9/step_0/user/task_2", "503\n");
+	put_procs("job_41/step_7/user/task_3", "504\n");
+	put_process((struct fake){ .pid = 501, .task = "job_41/step_0/user/task_0" });
+	put_process((struct fake){ .pid = 502, .task = "job_41/step_0/user/task_1" });
+	put_process((struct fake){ .pid = 503, .task = "job_9/step_0/user/task_2" });
+	put_process((struct fake){ .pid = 504, .task = "job_41/step_7/user/task_3" });
+	begin();
+	is_int(announce(41, 0, 4, rank, &err), 2,
+	       "ranks_announce: believes those of this job and step");
+	is(listed(0), "task 0 501 sim, task 1 502 sim", "ranks_announce: adds the step's ranks");
+	ok(node.n_steps == 1 && node.step[0].job == 41 && node.step[0].step == 0 &&
+		   node.step[0].het_job == 40 && node.step[0].uid == 1000 &&
+		   node.step[0].gid == 100 && node.step[0].contained && node.step[0].started > 0,
+	   "ranks_announce: what is said of the step");
+	is_int(announce(41, 0, 2, rank, &err), 2, "ranks_announce: twice the same");
+	is(listed(0), "task 0 501 sim, task 1 502 sim", "ranks_announce: adds none twice");
+	is_int(announce(41, 0, 1, &rank[2], &err), -1, "ranks_announce: another job's process");
+	is(err.text, "process 503 is in the directory of another job: job_9",
+	   "ranks_announce: names the other job");
+	is_int(announce(41, 0, 1, &rank[3], &err), -1, "ranks_announce: another step's process");
+	rank[0].pid = 599;
+	is_int(announce(41, 0, 1, rank, &err), -1, "ranks_announce: no such process");
+	is(err.text, "no process 599", "ranks_announce: says that there is none");
+	put_process((struct fake){ .pid = 505, .task = "job_41/step_0/slurm" });
+	rank[0].pid = 505;
+	is_int(announce(41, 0, 1, rank, &err), -1, "ranks_announce: slurmstepd itself is no rank");
+	is_int(announce(41, 0, 0, rank, &err), 0, "ranks_announce: a message without ranks");
+	is(look(), "task 0 501 sim, task 1 502 sim", "ranks_look: finds what was told");
+
+	/* number 502 is another process now */
+	put_process(
+		(struct fake){ .pid = 502, .task = "job_41/step_0/user/task_1", .start = 2000 });
+	is(look(), "task 0 501 sim, task 1 502 sim", "ranks_look: a pid that is used again");
+	ok(node.step[0].rank[0].start == 1000 && node.step[0].rank[1].start == 2000,
+	   "ranks_look: it is another rank");
+	put_process((struct fake){ .pid = 502, .task = "job_41/step_0/user/task_1", .state = 'Z' });
+	is(look(), "task 0 501 sim", "ranks_look: a zombie is no rank");
+	put_process((struct fake){
+		.pid = 501, .task = "job_41/step_0/user/task_0", .state = 'Z', .threads = 3 });
+	is(look(), "task 0 501 sim", "ranks_look: a process whose first thread has ended is one");
+	put_procs("job_41/step_0/user/task_0", "");
+	put_procs("job_41/step_0/user/task_1", "");
+	is(look(), "task 0 501 sim", "ranks_look: the last ranks of a step stay");
+	ok(!node.step[0].ended, "ranks_look: while its directory is there");
+	lose("cg/" SCOPE "job_41/step_0");
+	is(look(), "task 0 501 sim", "ranks_look: for its last document");
+	ok(node.step[0].ended, "ranks_look: marks a step whose directory has gone");
+	observed_remove_step(&node, 0);
+	is(look(), "", "ranks_look: it is not found again");
+	end();
+	lose("cg/system.slice");
+}
+
+/* Launchers, and what users call their programs. */
+static void launchers(void)
+{
+	struct contention_rank rank = { 0, 600, "" };
+	struct errbuf err;
+	const char *task = "job_41/step_1/user/task_0";
+
+	put_procs(task, "600\n");
+	put_process((struct fake){ .pid = 600, .task = task, .command = "slurmstepd" });
+	begin();
+	is_int(announce(41, 1, 1, &rank, &err), 1, "ranks_announce: a rank before its exec");
+	put_process((struct fake){ .pid = 600, .task = task, .command = "bash" });
+	put_process((struct fake){ .pid = 601, .parent = 600, .task = task, .start = 1001 });
+	put_procs(task, "601\n600\n");
+	is(look(), "task 0 600", "ranks_look: a task's other processes belong to its rank");
+	is(node.step[0].rank[0].command, "bash", "ranks_look: the command after exec");
+
+	put_process((struct fake){
+		.pid = 601, .parent = 600, .task = task, .start = 1001, .command = "prted" });
+	for (int pid = 610; pid < 614; pid++)
+		put_process(
+			(struct fake){ .pid = pid, .parent = 601, .task = task, .start = 1002 });
+	put_process((struct fake){ .pid = 612,
+				   .parent = 601,
+				   .task = task,
+				   .start = 1002,
+				   .command = "hydra_pmi_proxy" });
+	put_process((struct fake){
+		.pid = 613, .parent = 601, .task = task, .start = 1002, .command = "srun" });
+	put_process((struct fake){ .pid = 620, .parent = 612, .task = task, .start = 1003 });
+	put_process((struct fake){ .pid = 621, .parent = 610, .task = task, .start = 1003 });
+	put_procs(task, "600\n601\n610\n611\n612\n613\n620\n621\n");
+	is(look(), "child -1 610, child -1 611, child -1 620",
+	   "ranks_look: children of launchers; not launchers, srun, shells, or their children");
+	put_procs(task, "600\n610\n611\n620\n621\n");
+	is(look(), "child -1 610, child -1 611, child -1 620",
+	   "ranks_look: they stay when their launcher has ended");
+	put_process((struct fake){ .pid = 610,
+				   .parent = 1,
+				   .task = task,
+				   .start = 1002,
+				   .command = "a) R 1 (\n) Z 2" });
+	is(look(), "child -1 610, child -1 611, child -1 620",
+	   "ranks_look: a name with brackets and a line end");
+	is(node.step[0].rank[0].command, "a) R 1 (\n) Z 2", "ranks_look: the name as it is");
+	is_int(node.step[0].rank[0].threads, 1, "ranks_look: the fields behind such a name");
+
+	/* half a CPU: 621 has one second in the time between the looks, 600 has none */
+	usleep(20000);
+	put_process((struct fake){
+		.pid = 621, .parent = 610, .task = task, .start = 1003, .ticks = 100 });
+	is(look(), "child -1 610, child -1 611, child -1 620, busy -1 621",
+	   "ranks_look: a process with more than half a CPU");
+	usleep(20000);
+	is(look(), "child -1 610, child -1 611, child -1 620, busy -1 621",
+	   "ranks_look: it stays a rank when it is idle");
+	put_process((struct fake){
+		.pid = 621, .parent = 610, .task = task, .start = 3000, .ticks = 9000 });
+	is(look(), "child -1 610, child -1 611, child -1 620",
+	   "ranks_look: a new process of that number is not busy yet");
+	end();
+	lose("cg/system.slice");
+}
+
+/* The batch script is no task of srun. */
+static void batch_script(void)
+{
+	struct contention_rank rank = { 0, 700, "sim" };
+	const char *task = "job_41/step_batch/user/task_0";
+	struct errbuf err;
+
+	put_procs(task, "700\n701\n");
+	put_process((struct fake){ .pid = 700, .task = task, .command = "slurm_script" });
+	put_process((struct fake){ .pid = 701, .parent = 700, .task = task });
+	begin();
+	is_int(announce(41, STEP_ID_BATCH, 1, &rank, &err), 0,
+	       "ranks_announce: the batch script is no rank");
+	is(look(), "", "ranks_look: nor is it, nor what it starts");
+	ok(node.n_steps == 1 && node.step[0].step == STEP_ID_BATCH,
+	   "ranks_announce: adds its step");
+	usleep(20000);
+	put_process((struct fake){ .pid = 701, .parent = 700, .task = task, .ticks = 100 });
+	is(look(), "busy -1 701 sim", "ranks_look: a busy process of the batch script");
+	end();
+	lose("cg/system.slice");
+}
+
+static uint64_t job_inode(const char *dir)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), SCOPE "%s", dir);
+	return cgroup_dir(path);
+}
+
+static void plan_container(struct job_plan *plan, const char *name, const char *cpus,
+			   unsigned asked)
+{
+	struct planned_container *c = job_plan_add(plan, name);
+
+	c->cpus = c->reserved = set_of(cpus);
+	c->mems = set_of("0");
+	c->asked = asked;
+	strcpy(c->why, "because");
+	if (job_plan_add_core(plan, &c->cpus) < 0)
+		abort();
+}
+
+static void write_ledger(void)
+{
+	struct ledger_job *job = job_in(SCOPE "job_50", 50, 1000);
+	static const char *const place[] = { "sim", "vda", LEDGER_REST };
+	struct ledger_step *s = ledger_job_add_step(job);
+	struct errbuf err;
+	struct ledger *l;
+
+	s->inode = job_inode("job_50/step_3");
+	s->step_id = 3;
+	s->ranks = 3;
+	snprintf(s->cgroup, sizeof(s->cgroup), SCOPE "job_50/step_3");
+	ledger_step_set_places(s, "sim,vda,-");
+	s->request = strdup("nodeos 1;c=sim cpus=2;c=vda cpus=1;");
+	s->plan = job_plan_new();
+	plan_container(s->plan, "sim", "0-1", 2);
+	plan_container(s->plan, "vda", "2", 1);
+	for (unsigned i = 0; i < 3; i++) {
+		struct ledger_rank *r = ledger_step_add_rank(s);
+
+		snprintf(r->task, sizeof(r->task), "task_%u", i);
+		snprintf(r->place, sizeof(r->place), "%s", place[i]);
+		r->cpus = set_of("0-1");
+	}
+	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, job, &err) < 0)
+		bail("%s", err.text);
+	ledger_close(l);
+	ledger_job_free(job);
+}
+
+static char asked[128];
+
+static bool want_vda(const char *request, const char *container, void *arg)
+{
+	(void)arg;
+	snprintf(asked, sizeof(asked), "%s", request);
+	return strcmp(container, "vda") == 0;
+}
+
+static void by_ledger(void)
+{
+	char task[64];
+
+	for (int i = 0; i < 3; i++) {
+		char pid[8];
+
+		snprintf(task, sizeof(task), "job_50/step_3/user/task_%d", i);
+		snprintf(pid, sizeof(pid), "%d\n", 800 + i);
+		put_procs(task, pid);
+		put_process((struct fake){
+			.pid = 800 + i, .task = task, .command = i ? "app" : "slurmstepd" });
+	}
+	write_ledger();
+	ledger_dir_name = state;
+	begin();
+	is(look(), "task 1 801 vda",
+	   "ranks_look: by the ledger, what has an owner already and a container");
+	is(look(), "task 1 801 vda, task 0 800 sim", "ranks_look: then all of the step's");
+	ok(node.step[0].job == 50 && node.step[0].step == 3 && node.step[0].uid == 1000 &&
+		   node.step[0].gid == 100 && node.step[0].contained,
+	   "ranks_look: job, step and owner by the ledger");
+	end();
+
+	wanted = want_vda;
+	begin();
+	is(look(), "task 1 801 vda", "ranks_look: only containers that are wanted");
+	is(asked, "nodeos 1;c=sim cpus=2;c=vda cpus=1;", "ranks_look: asks with the request");
+	end();
+
+	all_steps = true;
+	put_procs("job_51/step_0/user/task_0", "810\n");
+	put_process((struct fake){ .pid = 810, .task = "job_51/step_0/user/task_0" });
+	put_procs("s12345/step_0/user/task_0", "811\n");
+	begin();
+	look();
+	is_int(node.n_steps, 2, "ranks_look: all steps");
+	is(bad.text,
+	   "the directory s12345 of a job does not have its number: steps without a container are "
+	   "not observed",
+	   "ranks_look: says what it cannot observe");
+	look();
+	is(listed(0), "task 1 801 vda, task 2 802, task 0 800",
+	   "ranks_look: and all their tasks, in containers or not");
+	is(listed(1), "task 0 810", "ranks_look: a step without a container");
+	ok(!node.step[1].contained && node.step[1].job == 51 && node.step[1].uid == 1000,
+	   "ranks_look: its job and owner by the tree");
+	end();
+	all_steps = false;
+	wanted = NULL;
+	ledger_dir_name = NULL;
+	lose("cg/system.slice");
+	lose("state");
+}
+
+static void put_usage(const char *task, const char *usage, const char *memory, const char *io)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "usage_usec %s\nuser_usec 1\nsystem_usec 1\n", usage);
+	put(text, "cg/" SCOPE "%s/cpu.stat", task);
+	if (memory)
+		put(memory, "cg/" SCOPE "%s/memory.current", task);
+	if (io)
+		put(io, "cg/" SCOPE "%s/io.stat", task);
+}
+
+static void used_by_tasks(void)
+{
+	struct contention_rank rank[] = { { 0, 900, "" }, { 1, 901, "" } };
+	const char *a = "job_60/step_0/user/task_0", *b = "job_60/step_0/user/task_1";
+	struct observed_rank *r;
+	struct errbuf err;
+
+	put_procs(a, "900\n");
+	put_procs(b, "901\n");
+	put_usage(a, "5000000", "4096\n",
+		  "8:0 rbytes=100 wbytes=7 rios=1 wios=1 dbytes=0 dios=0\n");
+	put_usage(b, "0", NULL, NULL);
+	put("0-2\n", "cg/" SCOPE "%s/cpuset.cpus.effective", a);
+	put_process((struct fake){ .pid = 900, .task = a, .cpus = "1-3", .threads = 5 });
+	put_process(
+		(struct fake){ .pid = 901, .task = b, .pages = 3, .policy = 48, .cpus = "2,6" });
+	begin();
+	is_int(announce(60, 0, 2, rank, &err), 2, "ranks_announce: two ranks");
+	r = node.step[0].rank;
+	is(list_of(&r[0].cpus), "1-2", "ranks_announce: CPUs of the cpuset and of the process");
+	is_int(r[0].domain, 0, "ranks_announce: the domain");
+	ok(!r[0].quiet && r[1].quiet, "ranks_announce: a rank of policy hpc is quiet");
+	is_int(r[1].domain, OBSERVED_NO_DOMAIN, "ranks_announce: CPUs of two domains");
+	is_int(r[0].threads, 5, "ranks_announce: threads");
+	ranks_sample(ranks, &node, 1000);
+	ok(r[0].cpu == OBSERVED_UNKNOWN, "ranks_sample: no CPU time before the second sample");
+	is_int((long long)r[0].memory, 4096, "ranks_sample: memory of a task's directory");
+	is_int((long long)r[1].memory, 3 * sysconf(_SC_PAGESIZE),
+	       "ranks_sample: resident memory where the directory has no number");
+	is_int((long long)r[0].read, 0, "ranks_sample: bytes read since the rank was first seen");
+	ok(r[0].sent == OBSERVED_UNKNOWN && r[0].received == OBSERVED_UNKNOWN,
+	   "ranks_sample: traffic is unknown where it is not counted");
+	put_usage(a, "6750000", "8192\n",
+		  "8:0 rbytes=300 wbytes=7 rios=1\n8:16 rbytes=50 wbytes=43 rios=1\n");
+	put_usage(b, "1000", NULL, NULL);
+	ranks_sample(ranks, &node, 2000);
+	is_int((long long)r[0].cpu, 875, "ranks_sample: thousandths of a CPU");
+	is_int((long long)r[1].cpu, 0, "ranks_sample: less than a thousandth");
+	ok(r[0].read == 250 && r[0].written == 43, "ranks_sample: bytes of all disks");
+	ok(r[1].read == OBSERVED_UNKNOWN, "ranks_sample: unknown without io.stat");
+	put_usage(a, "1000", "8192\n", NULL);
+	ranks_sample(ranks, &node, 1000);
+	ok(r[0].cpu == OBSERVED_UNKNOWN, "ranks_sample: time that went backwards is unknown");
+	put("1\n", "sys/devices/system/cpu/nohz_full");
+	look();
+	ok(node.step[0].rank[0].quiet, "ranks_look: a rank on a quiet CPU");
+	lose("sys/devices/system/cpu/nohz_full");
+	end();
+	lose("cg/system.slice");
+}
+
+static void used_by_children(void)
+{
+	struct contention_rank rank = { 0, 910, "" };
+	const char *task = "job_61/step_0/user/task_0";
+	struct observed_rank *r;
+	struct errbuf err;
+
+	put_procs(task, "910\n911\n");
+	put_usage(task, "77", "4096\n", NULL);
+	put_process((struct fake){ .pid = 910, .task = task, .command = "orted" });
+	put_process((struct fake){ .pid = 911, .parent = 910, .task = task, .pages = 2 });
+	begin();
+	announce(61, 0, 1, &rank, &err);
+	is(look(), "child -1 911", "ranks_look: the launcher was told as a rank");
+	ranks_sample(ranks, &node, 1000);
+	put_process((struct fake){
+		.pid = 911, .parent = 910, .task = task, .pages = 2, .ticks = 50, .threads = 2 });
+	ranks_sample(ranks, &node, 1000);
+	r = node.step[0].rank;
+	is_int((long long)r->cpu, 50000 / sysconf(_SC_CLK_TCK),
+	       "ranks_sample: CPU time of a child alone");
+	is_int((long long)r->memory, 2 * sysconf(_SC_PAGESIZE), "ranks_sample: its memory");
+	ok(r->sent == OBSERVED_UNKNOWN, "ranks_sample: its traffic is unknown");
+	end();
+	lose("cg/system.slice");
+}
+
+/* A step of more processes than are looked at. */
+static void too_many(void)
+{
+	const char *task = "job_62/step_0/user/task_0";
+	unsigned n = RANKS_STEP_PROCESSES_MAX + 10;
+	struct contention_rank rank = { 0, 10000, "" };
+	char *pids = malloc(n * 8 + 1);
+	struct errbuf err;
+	size_t used = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		used += (size_t)snprintf(pids + used, 9, "%u\n", 10000 + i);
+		put_process((struct fake){ .pid = (int)(10000 + i),
+					   .parent = 10000,
+					   .task = task,
+					   .command = i ? "app" : "prted" });
+	}
+	put_procs(task, pids);
+	free(pids);
+	begin();
+	announce(62, 0, 1, &rank, &err);
+	look();
+	is_int(node.step[0].n, RANKS_STEP_PROCESSES_MAX - 1,
+	       "ranks_look: no more processes of a step than its bound");
+	is(bad.text,
+	   "job 62 has more processes than are looked at (4096 of a step, 65536 of all): some are "
+	   "no ranks",
+	   "ranks_look: says so");
+	end();
+	lose("cg/system.slice");
+}
+
+static void damaged_stat(void)
+{
+	struct process_seen p;
+
+	is_int(process_seen_parse(&p, ""), -1, "process_seen_parse: nothing");
+	is_int(process_seen_parse(&p, "12 (a) R 1 2 3\n"), -1, "process_seen_parse: too short");
+	is_int(process_seen_parse(&p, "12 (a)"), -1, "process_seen_parse: ends behind the name");
+	is_int(process_seen_parse(&p, "12 )a( R 1"), -1, "process_seen_parse: brackets turned");
+}
+
+int main(void)
+{
+	struct rlimit files = { 4096, 4096 };
+	char path[256];
+
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	ledger_fixture();
+	scratch_dir("proc");
+	put("0-7\n", "sys/devices/system/cpu/online");
+	for (unsigned i = 0; i < 8; i++)
+		put(i < 4 ? "0\n" : "1\n",
+		    "sys/devices/system/cpu/cpu%u/topology/"
+		    "physical_package_id",
+		    i);
+	snprintf(path, sizeof(path), "%s/proc", scratch);
+	proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "%s/sys", scratch);
+	sys_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	announced();
+	launchers();
+	batch_script();
+	by_ledger();
+	used_by_tasks();
+	used_by_children();
+	too_many();
+	damaged_stat();
+	return tap_done();
+}
