@@ -18,10 +18,23 @@
 struct counters; /* one of a host, opened once */
 struct counter_group; /* the counters of one rank */
 
+/*
+ * The trace FILE of "replay:FILE", which only root can change. Each read has a line of six numbers:
+ *
+ *	rank instructions misses remote enabled running
+ *
+ * RANK is 0 for what counters_begin() was called for first, 1 for the second, and so on. Each
+ * counters_read() of a rank gives its next line. The others are totals since it began, as struct
+ * counter_reading has them; REMOTE is "-" where they are not known. Empty lines and lines that
+ * begin with "#" are skipped.
+ */
 struct counters_conf {
-	const char *source; /* "auto", "perf", "none", "replay:FILE" */
-	const char *row; /* of nodeos.conf, in place of events.d; "": events.d's */
-	const char *dirs[3]; /* of *.tab, in order; an earlier one's row wins; NULL ends */
+	const char *source; /* "auto", "perf", "none", "replay:FILE"; NULL: "auto" */
+	/* of nodeos.conf, in place of events.d where it is for this processor; "" or NULL: none */
+	const char *row;
+	/* of *.tab, in order; an earlier one's row wins; NULL ends. None: /etc/nodeos/events.d and
+	 * that of the installation */
+	const char *dirs[3];
 	bool user_only; /* exclude_kernel */
 };
 
@@ -30,7 +43,7 @@ struct counters_about {
 	const struct events_row *row; /* NULL without */
 	bool has_remote;
 	bool simulated; /* of the PMU simllc */
-	const char *why; /* why there are none; "" where there are */
+	const char *why; /* why there are none; "" where there are; C's */
 };
 
 /*
@@ -55,7 +68,10 @@ int counters_renew(struct counter_group *g, struct errbuf *err);
 int counters_read(struct counter_group *g, struct counter_reading *out, uint64_t *remote,
 		  struct errbuf *err);
 
-/* How often reads of G have sent an interrupt to another CPU, at most. */
+/*
+ * How many interrupts reads of G have sent to other CPUs: one for each thread that was running,
+ * whose number is taken from the CPU time since the last read, and rounded up.
+ */
 uint64_t counters_interrupts(const struct counter_group *g);
 unsigned counters_descriptors(const struct counter_group *g);
 void counters_end(struct counter_group *g); /* NULL does nothing */
