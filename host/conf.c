@@ -215,6 +215,31 @@ static int check_default_policy(const struct parser *p)
 		p->name, line, policy_name(p->conf.default_policy), list);
 }
 
+/* The line of KEY; 0: the file does not set it. */
+static unsigned line_of_key(const struct parser *p, const char *word)
+{
+	struct conf_key key;
+
+	for (unsigned i = 0; i < CONF_KEYS_MAX && conf_key_at(&key, i); i++)
+		if (strcmp(key.name, word) == 0)
+			return p->key_line[i];
+	return 0;
+}
+
+/* Keys of contention that depend on each other, in any order. */
+static int check_contention(const struct parser *p)
+{
+	struct errbuf why = { 0 };
+	const char *keys[2];
+	unsigned line;
+
+	if (conf_contention_check(&p->conf.contention, keys, &why) == 0)
+		return 0;
+	line = line_of_key(p, keys[0]);
+	return errprintf(p->err, "%.160s:%u: %s: %s", p->name,
+			 line ? line : line_of_key(p, keys[1]), keys[0], why.text);
+}
+
 int conf_parse(struct conf *out, const char *name, const char *text, size_t len, struct errbuf *err)
 {
 	struct parser p = { .name = name, .err = err };
@@ -230,7 +255,7 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 			return -1;
 		text = stop + 1;
 	}
-	if (check_default_policy(&p) < 0)
+	if (check_default_policy(&p) < 0 || check_contention(&p) < 0)
 		return -1;
 	*out = p.conf;
 	return 0;

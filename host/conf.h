@@ -10,6 +10,7 @@
 #include "base/errbuf.h"
 #include "base/fileio.h"
 #include "host/conf_allow.h"
+#include "host/conf_contention.h"
 #include "host/partition.h"
 #include "host/policy.h"
 #include "manifest/isolator_name.h"
@@ -24,9 +25,9 @@
 #define CONF_PATH "/etc/nodeos/nodeos.conf"
 #define CONF_SIZE_MAX (64 * 1024)
 #define CONF_UNITS_MAX 256 /* bytes of a list of units with the final NUL */
-#define CONF_KEYS_MAX 40
+#define CONF_KEYS_MAX 60
 #define CONF_COMMENT_MAX 160 /* bytes of a key's purpose with the final NUL */
-#define CONF_VALUE_MAX 256 /* bytes of a key or a value with the final NUL */
+#define CONF_VALUE_MAX CONF_EVENTS_MAX /* bytes of a key or a value with the final NUL */
 #define CONF_GLOBS_MAX 512 /* bytes of a list of patterns with the final NUL */
 
 /* Memory nodes of steps without containers where the kernel has divided nodes (fgmn=). */
@@ -58,6 +59,7 @@ struct conf {
 	bool dimmap_files; /* buffers may be of files that their user can open */
 	struct conf_allow allow[ISOLATOR_COUNT]; /* jobs whose containers may ask for each */
 	bool debug; /* log each phase of the work */
+	struct conf_contention contention;
 	uint64_t dimmap_max; /* bytes of one buffer; 0: limited by the job's memory only */
 };
 

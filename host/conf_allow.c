@@ -56,8 +56,7 @@ static bool conf_allow_is_number(const char *text, size_t len)
 	return strspn(text, "0123456789") >= len;
 }
 
-/* Return whether TEXT is a name, or a uid as id(1) prints it. */
-static bool conf_allow_is_user(const char *text, size_t len)
+bool conf_allow_is_user(const char *text, size_t len)
 {
 	char word[NAME_MAX_BYTES];
 	unsigned uid;

@@ -39,6 +39,9 @@ struct conf_user {
 int conf_texts_parse(char *out, size_t size, const char *value,
 		     bool (*is_text)(const char *text, size_t len));
 
+/* Return whether TEXT is a user's name of up to 63 bytes, or a uid as id(1) prints it. */
+bool conf_allow_is_user(const char *text, size_t len);
+
 /* Parse "yes", "no", "users: a, b", "accounts: a, b" or "partitions: a, b". Returns 0 or -1. */
 int conf_allow_parse(struct conf_allow *out, const char *value);
 void conf_allow_print(FILE *f, const struct conf_allow *a);

@@ -3,26 +3,52 @@
 #define NODEOS_HOST_CONF_CONTENTION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
+#include "base/errbuf.h"
 #include "base/fileio.h"
 
 #define CONF_EVENTS_MAX 1024 /* bytes of a row of events with the final NUL */
 #define CONF_USER_MAX 64 /* bytes of a user's name with the final NUL */
 
-/* Keys contention_NAME of nodeos.conf: who is observed, how, and who is told. */
+/* Keys contention_NAME of nodeos.conf: who is observed, how, and where it is reported. */
 struct conf_contention {
 	bool observe; /* contention = observe: containers that do not say otherwise */
 	bool all_steps; /* contention_steps = all: also steps without a container */
 	char source[DIR_PATH_MAX + 8]; /* auto, perf, none, replay:FILE */
-	char events[CONF_EVENTS_MAX]; /* a row in place of events.d's; "" */
+	/* a row in place of events.d's, to be parsed by events_row_parse(); "" */
+	char events[CONF_EVENTS_MAX];
 	unsigned interval, interval_quiet; /* seconds: 1, 30 */
-	unsigned turtle, devil, delta, window, majority; /* as struct classify_conf has them */
+	/* as struct classify_conf has them, and in its ranges */
+	unsigned turtle, devil, delta, window, majority;
 	char metrics_dir[DIR_PATH_MAX]; /* of node_exporter's textfile collector; "" */
 	char report_dir[DIR_PATH_MAX]; /* files for nodeosctl contention collect; "" */
-	char report_user[CONF_USER_MAX]; /* who writes them; "": root */
+	/* who writes them, a name or a number as id(1) prints it; "": root */
+	char report_user[CONF_USER_MAX];
 	unsigned report_interval; /* seconds: 60 */
 	bool record; /* collect writes AdminComment and SystemComment */
 	bool node_extra; /* collect writes Extra of nodes */
 };
+
+/*
+ * Return whether the LEN bytes of TEXT are a value of the key: a source; a row of events, which is
+ * not parsed here; an absolute directory that not every user may create files in, see
+ * conf_path_is_safe().
+ */
+bool conf_contention_is_source(const char *text, size_t len);
+bool conf_contention_is_events(const char *text, size_t len);
+bool conf_contention_is_dir(const char *text, size_t len);
+
+/*
+ * Return whether the LEN bytes of TEXT are an absolute printable path other than "/", shorter than
+ * DIR_PATH_MAX, without blanks and without the parts "", "." and "..".
+ */
+bool conf_path_is_safe(const char *text, size_t len);
+
+/*
+ * Check keys that depend on each other. Returns 0, or -1 with the two keys in KEYS, the first of
+ * which the text in ERR is about.
+ */
+int conf_contention_check(const struct conf_contention *c, const char *keys[2], struct errbuf *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "host/conf.h"
 #include "host/conf_allow.h"
+#include "host/conf_contention.h"
 #include "manifest/request.h"
 
 static void *field(const struct conf_key *key, struct conf *c)
@@ -19,21 +20,25 @@ static const void *conf_keys_value_of(const struct conf_key *key, const struct c
 	return (const char *)c + key->at;
 }
 
-/* Type: a bool. */
-static int parse_yes(const struct conf_key *key, struct conf *c, const char *value)
+/* Type: a bool by the row's two words, of which the first is false. */
+static int parse_flag(const struct conf_key *key, struct conf *c, const char *value)
 {
-	bool yes = strcmp(value, "yes") == 0;
+	bool second = strcmp(value, key->words[1]) == 0;
 
-	if (!yes && strcmp(value, "no") != 0)
+	if (!second && strcmp(value, key->words[0]) != 0)
 		return -1;
-	*(bool *)field(key, c) = yes;
+	*(bool *)field(key, c) = second;
 	return 0;
 }
 
-static void print_yes(const struct conf_key *key, FILE *f, const struct conf *c)
+static void print_flag(const struct conf_key *key, FILE *f, const struct conf *c)
 {
-	fputs(*(const bool *)conf_keys_value_of(key, c) ? "yes" : "no", f);
+	fputs(key->words[*(const bool *)conf_keys_value_of(key, c)], f);
 }
+
+static const char *const yes_words[] = { "no", "yes", NULL };
+static const char *const observe_words[] = { "off", "observe", NULL };
+static const char *const steps_words[] = { "containers", "all", NULL };
 
 /* Type: an enum whose constants are the places of the row's words. */
 static int conf_keys_parse_word(const struct conf_key *key, struct conf *c, const char *value)
@@ -163,6 +168,21 @@ static void conf_keys_print_text(const struct conf_key *key, FILE *f, const stru
 	fputs(*text ? text : "none", f);
 }
 
+/* Type: one text that IS_WORD of the row allows, in MAX bytes; "none" is "" where MIN is 0. */
+static int parse_text(const struct conf_key *key, struct conf *c, const char *value)
+{
+	char *out = field(key, c);
+	size_t len = strlen(value);
+
+	memset(out, 0, key->max);
+	if (key->min == 0 && strcmp(value, "none") == 0)
+		return 0;
+	if (len >= key->max || !key->is_word(value, len))
+		return -1;
+	memcpy(out, value, len);
+	return 0;
+}
+
 static int parse_allow(const struct conf_key *key, struct conf *c, const char *value)
 {
 	return conf_allow_parse(field(key, c), value);
@@ -181,33 +201,6 @@ _Static_assert(sizeof(enum mems_default) == sizeof(unsigned) &&
 		       sizeof(enum unmanaged_mems) == sizeof(unsigned) &&
 		       sizeof(enum sched_policy) == sizeof(unsigned),
 	       "parse_word and parse_policy write an unsigned");
-
-/*
- * Type: an absolute printable path other than "/", without blanks and without the parts "", "." and
- * "..".
- */
-static int parse_state_dir(const struct conf_key *key, struct conf *c, const char *value)
-{
-	size_t len = strlen(value);
-
-	(void)key;
-	if (value[0] != '/' || len >= sizeof(c->state_dir))
-		return -1;
-	for (const char *part = value; *part;) {
-		size_t n = strcspn(++part, "/");
-
-		if (n == 0 || (n == 1 && part[0] == '.') ||
-		    (n == 2 && part[0] == '.' && part[1] == '.'))
-			return -1;
-		for (size_t i = 0; i < n; i++)
-			if (part[i] <= ' ' || part[i] > '~')
-				return -1;
-		part += n;
-	}
-	memset(c->state_dir, 0, sizeof(c->state_dir));
-	memcpy(c->state_dir, value, len);
-	return 0;
-}
 
 const char conf_service_allowed[] = "none, N/node or N/socket cores, or a list of CPUs as 0,32";
 const char conf_service_mems_allowed[] =
@@ -368,7 +361,9 @@ static bool is_device_glob(const char *text, size_t len)
 	       strcspn(word, "*?[") >= (size_t)(strrchr(word, '/') - word);
 }
 
-#define YES_NO(f) .at = offsetof(struct conf, f), .parse = parse_yes, .print = print_yes
+#define FLAG(f, list) \
+	.at = offsetof(struct conf, f), .words = list, .parse = parse_flag, .print = print_flag
+#define YES_NO(f) FLAG(f, yes_words)
 #define WORD(f, list)                                                                 \
 	.at = offsetof(struct conf, f), .words = list, .parse = conf_keys_parse_word, \
 	.print = conf_keys_print_word
@@ -384,7 +379,14 @@ static bool is_device_glob(const char *text, size_t len)
 #define TEXTS(f, allows)                                                                         \
 	.at = offsetof(struct conf, f), .max = sizeof(((struct conf *)0)->f), .is_word = allows, \
 	.parse = parse_texts, .print = conf_keys_print_text
+#define TEXT(f, allows, is_needed)                                                              \
+	.at = offsetof(struct conf, f), .max = sizeof(((struct conf *)0)->f), .min = is_needed, \
+	.is_word = allows, .parse = parse_text, .print = conf_keys_print_text
 #define OWN(f, parses, prints) .at = offsetof(struct conf, f), .parse = parses, .print = prints
+
+#define CONF_DIR_ALLOWED                                                                          \
+	"none, or an absolute path without blanks, \".\" and \"..\", up to 127 bytes, not below " \
+	"/tmp and the like"
 
 /* Name, allowed values, default, one line for the administrator, and the type with its field. */
 static const struct conf_key row[] = {
@@ -430,7 +432,7 @@ static const struct conf_key row[] = {
 	  COUNT(helper_timeout, 1, 60) },
 	{ "state_dir", "an absolute path without blanks, \".\" and \"..\", up to 127 bytes",
 	  "/run/nodeos", "directory of the ledger; it must not outlive a boot",
-	  OWN(state_dir, parse_state_dir, conf_keys_print_text) },
+	  TEXT(state_dir, conf_path_is_safe, 1) },
 	{ "serviceos", conf_service_allowed, "none",
 	  "cores that the node keeps for its system; nodeosctl provision applies this",
 	  OWN(service, parse_serviceos, print_serviceos) },
@@ -456,6 +458,56 @@ static const struct conf_key row[] = {
 	  OWN(dimmap_max, parse_dimmap_max, print_dimmap_max) },
 	{ "debug", "no, yes", "no", "do the plugin and its programs log the phases of their work?",
 	  YES_NO(debug) },
+	{ "contention", "off, observe", "off",
+	  "are containers that do not say otherwise observed, how their ranks use the last-level "
+	  "caches?",
+	  FLAG(contention.observe, observe_words) },
+	{ "contention_steps", "containers, all", "containers",
+	  "what contention = observe is for: containers, or also steps without one",
+	  FLAG(contention.all_steps, steps_words) },
+	{ "contention_source", "auto, perf, none, or replay:FILE", "auto",
+	  "what counts instructions and misses of ranks",
+	  TEXT(contention.source, conf_contention_is_source, 1) },
+	{ "contention_events", "none, or a row of nodeos-events(5), with \";\" between its clauses",
+	  "none", "the events of this processor, in place of the installed tables",
+	  TEXT(contention.events, conf_contention_is_events, 0) },
+	{ "contention_interval", "1 to 60", "1", "seconds between two samples of a rank",
+	  COUNT(contention.interval, 1, 60) },
+	{ "contention_interval_quiet", "1 to 3600", "30",
+	  "the same for ranks on CPUs that should not be interrupted (nohz_full, hpc, isolated)",
+	  COUNT(contention.interval_quiet, 1, 3600) },
+	{ "contention_turtle", "0 to 100000", "30",
+	  "a rank with up to so many misses in 10,000 instructions is a turtle",
+	  COUNT(contention.turtle, 0, 100000) },
+	{ "contention_devil", "1 to 100000", "45",
+	  "a rank with more misses in 10,000 instructions is a devil",
+	  COUNT(contention.devil, 1, 100000) },
+	{ "contention_delta", "0 to 100000", "10",
+	  "misses in 10,000 instructions by which a rank's mean must differ for another class",
+	  COUNT(contention.delta, 0, 100000) },
+	{ "contention_window", "1 to 32", "10", "samples that a rank's class is made of",
+	  COUNT(contention.window, 1, 32) },
+	{ "contention_majority", "1 to 32", "5",
+	  "how many of them must be in another class for another class",
+	  COUNT(contention.majority, 1, 32) },
+	{ "contention_metrics_dir", CONF_DIR_ALLOWED, "none",
+	  "directory of metrics for node_exporter's textfile collector",
+	  TEXT(contention.metrics_dir, conf_contention_is_dir, 0) },
+	{ "contention_report_dir", CONF_DIR_ALLOWED, "none",
+	  "shared directory of the reports that nodeosctl contention collect merges",
+	  TEXT(contention.report_dir, conf_contention_is_dir, 0) },
+	{ "contention_report_user", "none (root), or a user's name or number", "none",
+	  "who writes these reports: shared file systems refuse root",
+	  TEXT(contention.report_user, conf_allow_is_user, 0) },
+	{ "contention_report_interval", "10 to 3600", "60",
+	  "seconds between two reports of a running job",
+	  COUNT(contention.report_interval, 10, 3600) },
+	{ "contention_record", "no, yes", "no",
+	  "does nodeosctl contention collect write comments of jobs, where they are empty?",
+	  YES_NO(contention.record) },
+	{ "contention_node_extra", "no, yes", "no",
+	  "does nodeosctl contention collect write Extra of nodes, for --extra?",
+	  YES_NO(contention.node_extra) },
 };
 #define ROWS ((unsigned)(sizeof(row) / sizeof(row[0])))
 _Static_assert(ROWS + ISOLATOR_COUNT <= CONF_KEYS_MAX, "a table of CONF_KEYS_MAX holds every key");

@@ -59,10 +59,38 @@ static void defaults(void)
 	is_int(c.helper_timeout, 10, "conf_defaults: helper_timeout");
 	is(c.state_dir, "/run/nodeos", "conf_defaults: state_dir");
 	is_int(c.max_containers, 64, "conf_defaults: max_containers");
+	ok(!c.contention.observe && !c.contention.all_steps && c.contention.interval == 1 &&
+		   c.contention.interval_quiet == 30 && c.contention.report_interval == 60,
+	   "conf_defaults: nothing is observed");
+	ok(c.contention.turtle == 30 && c.contention.devil == 45 && c.contention.delta == 10 &&
+		   c.contention.window == 10 && c.contention.majority == 5,
+	   "conf_defaults: bounds of classes");
+	is(c.contention.source, "auto", "conf_defaults: contention_source");
+	ok(!*c.contention.events && !*c.contention.metrics_dir && !*c.contention.report_dir &&
+		   !*c.contention.report_user && !c.contention.record && !c.contention.node_extra,
+	   "conf_defaults: contention reports nothing");
 	ok(c.service.kind == SERVICE_NONE && !c.service.own_mems && !*c.service_except,
 	   "conf_defaults: no ServiceOS");
 	ok(parse(&parsed, "", &err) == 0 && same(&c, &parsed),
 	   "conf_parse: an empty file gives the defaults");
+}
+
+static void good_contention(const struct conf_contention *c)
+{
+	ok(c->observe && c->all_steps, "conf_parse: contention, contention_steps");
+	is(c->source, "replay:/var/lib/trace", "conf_parse: contention_source");
+	is(c->events, "model 6; misses 0x412e", "conf_parse: contention_events");
+	ok(c->interval == 60 && c->interval_quiet == 60 && c->report_interval == 3600,
+	   "conf_parse: contention_interval, contention_interval_quiet, "
+	   "contention_report_interval");
+	ok(c->turtle == 46 && c->devil == 47 && c->delta == 0 && c->window == 32 &&
+		   c->majority == 32,
+	   "conf_parse: contention_turtle, contention_devil, contention_delta, "
+	   "contention_window, contention_majority");
+	is(c->metrics_dir, "/var/lib/node_exporter", "conf_parse: contention_metrics_dir");
+	is(c->report_dir, "/shared/nodeos", "conf_parse: contention_report_dir");
+	is(c->report_user, "slurm", "conf_parse: contention_report_user");
+	ok(c->record && c->node_extra, "conf_parse: contention_record, contention_node_extra");
 }
 
 static void good(void)
@@ -86,6 +114,23 @@ static void good(void)
 		"dimmap_devices = /dev/nvme?n1p[12], /dev/disk/by-id/nvme-*\n"
 		"dimmap_files = yes\n"
 		"dimmap_max = 16G\n"
+		"contention_turtle = 46\n"
+		"contention = observe\n"
+		"contention_steps = all\n"
+		"contention_source = replay:/var/lib/trace\n"
+		"contention_events = model 6; misses 0x412e\n"
+		"contention_interval = 60\n"
+		"contention_interval_quiet = 60\n"
+		"contention_devil = 47\n"
+		"contention_delta = 0\n"
+		"contention_majority = 32\n"
+		"contention_window = 32\n"
+		"contention_metrics_dir = /var/lib/node_exporter\n"
+		"contention_report_dir = /shared/nodeos\n"
+		"contention_report_user = slurm\n"
+		"contention_report_interval = 3600\n"
+		"contention_record = yes\n"
+		"contention_node_extra = yes\n"
 		"serviceos_except = lustre.service,  mnt-a\\x2db.mount\ta@b.socket";
 	struct conf c;
 	struct errbuf err = { 0 };
@@ -113,6 +158,7 @@ static void good(void)
 	   "conf_parse: dimmap_devices");
 	ok(c.dimmap_files, "conf_parse: dimmap_files");
 	ok(c.dimmap_max == UINT64_C(16) << 30, "conf_parse: dimmap_max");
+	good_contention(&c.contention);
 	is_int(parse(&c, "serviceos = 0,32\nserviceos_mems = all\nserviceos_except = none", &err),
 	       0, "conf_parse: takes other forms of values %s", err.text);
 	ok(c.service.kind == SERVICE_CPUS && c.service.cpus.word[0] == 0x100000001,
@@ -223,6 +269,62 @@ static void refused(void)
 		{ "serviceos_except = ,a.service",
 		  "f:1: serviceos_except: \",a.service\" (allowed" },
 		{ "serviceos_except = .service", "f:1: serviceos_except: \".service\" (allowed" },
+		{ "contention = dino", "f:1: contention: \"dino\" (allowed: off, observe)" },
+		{ "contention_steps = none",
+		  "f:1: contention_steps: \"none\" (allowed: containers, all)" },
+		{ "contention_source = replay:trace",
+		  "f:1: contention_source: \"replay:trace\" (allowed: auto, perf, none, or "
+		  "replay:FILE)" },
+		{ "contention_source = replay:", "f:1: contention_source: \"replay:\" (allowed" },
+		{ "contention_source = replay:/a/../b",
+		  "f:1: contention_source: \"replay:/a/../b\" (allowed" },
+		{ "contention_source = msr", "f:1: contention_source: \"msr\" (allowed" },
+		{ "contention_events = a\tb",
+		  "f:1: contention_events: \"a\\x09b\" (allowed: none, or a row" },
+		{ "contention_events =", "f:1: contention_events: \"\" (allowed" },
+		{ "contention_interval = 0", "f:1: contention_interval: \"0\" (allowed: 1 to 60)" },
+		{ "contention_interval = 61", "f:1: contention_interval: \"61\" (allowed" },
+		{ "contention_interval_quiet = 3601",
+		  "f:1: contention_interval_quiet: \"3601\" (allowed: 1 to 3600)" },
+		{ "contention_interval = 31", "f:1: contention_interval: 31 is more than "
+					      "contention_interval_quiet, which is 30" },
+		{ "\ncontention_interval_quiet = 40\ncontention_report_interval = "
+		  "10\ncontention_interval = 11",
+		  "f:4: contention_interval: 11 is more than contention_report_interval, which is "
+		  "10" },
+		{ "contention_turtle = 100001",
+		  "f:1: contention_turtle: \"100001\" (allowed: 0 to 100000)" },
+		{ "contention_turtle = 45",
+		  "f:1: contention_turtle: 45 is not below contention_devil, which is 45" },
+		{ "\ncontention_devil = 30",
+		  "f:2: contention_turtle: 30 is not below contention_devil, which is 30" },
+		{ "contention_devil = 0", "f:1: contention_devil: \"0\" (allowed: 1 to 100000)" },
+		{ "contention_delta = -1", "f:1: contention_delta: \"-1\" (allowed: 0 to 100000)" },
+		{ "contention_window = 33", "f:1: contention_window: \"33\" (allowed: 1 to 32)" },
+		{ "contention_window = 4",
+		  "f:1: contention_majority: 5 is more than contention_window, which is 4" },
+		{ "contention_majority = 0", "f:1: contention_majority: \"0\" (allowed: 1 to 32)" },
+		{ "contention_metrics_dir = metrics",
+		  "f:1: contention_metrics_dir: \"metrics\" (allowed: none, or an absolute path" },
+		{ "contention_metrics_dir = /", "f:1: contention_metrics_dir: \"/\" (allowed" },
+		{ "contention_metrics_dir = /tmp",
+		  "f:1: contention_metrics_dir: \"/tmp\" (allowed" },
+		{ "contention_report_dir = /dev/shm/x",
+		  "f:1: contention_report_dir: \"/dev/shm/x\" (allowed" },
+		{ "contention_report_dir = /shared/../etc",
+		  "f:1: contention_report_dir: \"/shared/../etc\" (allowed" },
+		{ "contention_report_dir = /a b", "f:1: contention_report_dir: \"/a b\" (allowed" },
+		{ "contention_report_user = a:b",
+		  "f:1: contention_report_user: \"a:b\" (allowed: none (root), or a user's name" },
+		{ "contention_report_user = 01", "f:1: contention_report_user: \"01\" (allowed" },
+		{ "contention_report_user = slurm",
+		  "f:1: contention_report_user: \"slurm\" needs contention_report_dir" },
+		{ "contention_report_interval = 9",
+		  "f:1: contention_report_interval: \"9\" (allowed: 10 to 3600)" },
+		{ "contention_record = yes",
+		  "f:1: contention_record: \"yes\" needs contention_report_dir" },
+		{ "contention_node_extra = yes",
+		  "f:1: contention_node_extra: \"yes\" needs contention_report_dir" },
 		{ "state_dir = run", "f:1: state_dir: \"run\" (allowed: an absolute path" },
 		{ "state_dir = /", "f:1: state_dir: \"/\" (allowed" },
 		{ "state_dir = /run/", "f:1: state_dir: \"/run/\" (allowed" },
@@ -237,7 +339,7 @@ static void refused(void)
 		  "123456789/123456789/123456789/123456789/1234567",
 		  "f:1: state_dir: \"/123456789/" },
 	};
-	char big[600];
+	char big[1200];
 	struct conf c, before;
 	struct errbuf err;
 
@@ -249,6 +351,13 @@ static void refused(void)
 			   !strchr(err.text, '\n') && memcmp(&c, &before, sizeof(c)) == 0,
 		   "conf_parse: refuses bad text %zu: %s", i, err.text);
 	}
+	memset(big, 'x', sizeof(big));
+	memcpy(big, "contention_events = ", 20);
+	is_int(conf_parse(&c, "f", big, 20 + 1023, &err), 0,
+	       "conf_parse: takes a row of events of 1,023 bytes %s", err.text);
+	is_int((int)strlen(c.contention.events), 1023, "conf_parse: keeps all of it");
+	is_int(conf_parse(&c, "f", big, 20 + 1024, &err), -1,
+	       "conf_parse: refuses a row of events of 1,024 bytes: %s", err.text);
 	is_int(conf_parse(&c, "f", "strict\0 = no", 12, &err), -1, "conf_parse: refuses a NUL: %s",
 	       err.text);
 	memset(big, 'x', sizeof(big));
