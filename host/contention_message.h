@@ -16,14 +16,16 @@
  *
  *   nodeos-contend 1 job=41 step=0 uid=1000 gid=1000 het=0 ranks=0:5301:sim,1:5302:sim
  *
- * (rank:pid:container; "-" for no container). Unknown words are skipped. The socket is root's,
- * mode 0600, and the daemon checks SO_PASSCRED's uid, too. Answer: "ok N", ranks whose counters
- * are open, or "no REASON". The sender waits CONTENTION_WAIT_MS at most, and goes on without an
- * answer: the daemon finds ranks by the ledger, too.
+ * (rank:pid:container; "-" for no container; pids are those of slurmstepd's pid namespace). Unknown
+ * words are skipped; a word is given once. The socket (SOCK_DGRAM) is root's, mode 0600, and the
+ * daemon checks SO_PASSCRED's uid, too. It answers to the sender's address: "ok N", ranks whose
+ * counters are open, or "no REASON". The sender waits CONTENTION_WAIT_MS at most, and goes on
+ * without an answer: the daemon finds ranks by the ledger and by contention_record.h, too.
  */
 #define CONTENTION_SOCKET "/run/nodeos-contend/launch"
 #define CONTENTION_WAIT_MS 50
-#define CONTENTION_MESSAGE_MAX (256 * 1024) /* bytes: 4,096 ranks in containers of long names */
+/* bytes: 4,096 ranks in containers of the longest names; what the daemon has to take */
+#define CONTENTION_MESSAGE_MAX (384 * 1024)
 
 struct contention_rank {
 	unsigned rank;
@@ -32,6 +34,7 @@ struct contention_rank {
 };
 
 struct contention_message {
+	/* het_job is 0 from slurmstepd, whose environment is the user's */
 	uint32_t job, step, het_job;
 	uid_t uid;
 	gid_t gid;
@@ -53,5 +56,8 @@ void contention_message_free(struct contention_message *m);
  */
 int contention_message_send(const struct contention_message *m, const char *socket,
 			    struct errbuf *err);
+
+/* Return whether a daemon listens at SOCKET, or one that the caller may not ask. */
+bool contention_is_running(const char *socket);
 
 #endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "host/contention_record.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fileio.h"
+
+#define RECORD_PREFIX "contention-"
+#define RECORD_NAME_MAX 48
+
+static void record_name(char buf[RECORD_NAME_MAX], uint64_t inode)
+{
+	snprintf(buf, RECORD_NAME_MAX, RECORD_PREFIX "%" PRIu64, inode);
+}
+
+int contention_record_write(const char *state_dir, uint64_t inode,
+			    const struct contention_message *m, struct errbuf *err)
+{
+	char name[RECORD_NAME_MAX], *text = contention_message_print(m);
+	int rc = -1, dir = text ? dir_open_private(state_dir, err) : -1;
+
+	record_name(name, inode);
+	if (!text)
+		errprintf(err, "out of memory, or too many ranks");
+	else if (dir >= 0)
+		rc = file_replace(dir, name, text, 0600, err);
+	if (dir >= 0)
+		close(dir);
+	free(text);
+	return rc;
+}
+
+/* Returns -1 with errno. */
+static int open_records(const char *state_dir)
+{
+	return open(state_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+void contention_record_remove(const char *state_dir, uint64_t inode)
+{
+	char name[RECORD_NAME_MAX];
+	int dir = open_records(state_dir);
+
+	record_name(name, inode);
+	if (dir >= 0) {
+		unlinkat(dir, name, 0);
+		close(dir);
+	}
+}
+
+/* As contention_record_read(), below DIR. */
+static int take_record(int dir, uint64_t inode, struct contention_message *out, struct errbuf *err)
+{
+	char name[RECORD_NAME_MAX], *text = malloc(CONTENTION_MESSAGE_MAX + 1);
+	int len, rc = -1;
+
+	if (!text)
+		return errprintf(err, "out of memory");
+	record_name(name, inode);
+	len = file_read(dir, name, text, CONTENTION_MESSAGE_MAX + 1, err);
+	if (len < 0)
+		rc = errno == ENOENT ? 0 : -1;
+	else if (contention_message_parse(out, text, (size_t)len, err) == 0)
+		rc = 1;
+	else
+		errwrap(err, "%s", name);
+	free(text);
+	return rc;
+}
+
+int contention_record_read(const char *state_dir, uint64_t inode, struct contention_message *out,
+			   struct errbuf *err)
+{
+	int dir = open_records(state_dir), rc;
+
+	memset(out, 0, sizeof(*out));
+	if (dir < 0)
+		return errno == ENOENT ? 0 : errprintf(err, "%s: %s", state_dir, strerror(errno));
+	rc = take_record(dir, inode, out, err);
+	close(dir);
+	return rc;
+}
+
+int contention_record_each(const char *state_dir,
+			   void (*fn)(uint64_t inode, const struct contention_message *m,
+				      void *arg),
+			   void *arg, struct errbuf *err)
+{
+	int dir = open_records(state_dir), n;
+	struct dirent **e = NULL;
+	struct errbuf ignored;
+
+	if (dir < 0)
+		return errno == ENOENT ? 0 : errprintf(err, "%s: %s", state_dir, strerror(errno));
+	/* read all names first: FN removes files of this directory */
+	n = scandirat(dir, ".", &e, NULL, alphasort);
+	if (n < 0)
+		errprintf(err, "%s: %s", state_dir, strerror(errno));
+	for (int i = 0; i < n; i++) {
+		const char *name = e[i]->d_name;
+		struct contention_message m = { 0 };
+		char again[RECORD_NAME_MAX] = "";
+		uint64_t inode = 0;
+
+		if (sscanf(name, RECORD_PREFIX "%" SCNu64, &inode) == 1)
+			record_name(again, inode);
+		/* no temporary file of file_replace() */
+		if (strcmp(again, name) == 0 && take_record(dir, inode, &m, &ignored) == 1)
+			fn(inode, &m, arg);
+		contention_message_free(&m);
+		free(e[i]);
+	}
+	free(e);
+	close(dir);
+	return n < 0 ? -1 : 0;
+}
