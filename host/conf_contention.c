@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "host/conf.h"
+#include "manifest/request.h"
+
 #define REPLAY "replay:"
 
 /* Return whether the LEN bytes of TEXT are printable ASCII, with blanks or without. */
@@ -108,4 +111,15 @@ int conf_contention_check(const struct conf_contention *c, const char *keys[2], 
 		return refuse_keys(keys, "contention_report_user", "contention_report_dir");
 	}
 	return 0;
+}
+
+bool request_is_observed(const struct request *r, const char *name, const struct conf *conf)
+{
+	int i = r && name && *name ? request_find(r, name) : -1;
+
+	if (i < 0)
+		return conf->contention.observe && conf->contention.all_steps;
+	if (r->container[i].contention != CONTENTION_UNSET)
+		return r->container[i].contention == CONTENTION_OBSERVE;
+	return conf->contention.observe;
 }

@@ -51,4 +51,14 @@ bool conf_path_is_safe(const char *text, size_t len);
  */
 int conf_contention_check(const struct conf_contention *c, const char *keys[2], struct errbuf *err);
 
+struct conf;
+struct request;
+
+/*
+ * Return whether the ranks of container NAME of R are observed where --nodeos-contention says
+ * nothing. Without a request (R NULL), and for ranks outside of all containers (NAME NULL or ""),
+ * that is as for steps without a container.
+ */
+bool request_is_observed(const struct request *r, const char *name, const struct conf *conf);
+
 #endif

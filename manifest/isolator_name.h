@@ -14,7 +14,8 @@
 	X(SCHED, sched)         \
 	X(PARTITION, partition) \
 	X(DIMMAP, dimmap)       \
-	X(OOM, oom)
+	X(OOM, oom)             \
+	X(CONTENTION, contention)
 
 /*
  * The isolators whose value is one number for each rank of the container: X(ID, name in requests,

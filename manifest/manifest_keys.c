@@ -437,6 +437,41 @@ static const struct manifest_key dimmap_keys[] = {
 	{ .name = NULL },
 };
 
+/* ------------------------------------------------------------------------ contention */
+
+static const char *contention_word(unsigned i)
+{
+	/* as CONTENTION_NAMES has them */
+	static const enum contention_policy words[] = { CONTENTION_OBSERVE, CONTENTION_OFF };
+
+	return i < sizeof(words) / sizeof(words[0]) ? contention_policy_name(words[i]) : NULL;
+}
+
+static int load_contention(const struct json_doc *doc, const struct manifest_key *key,
+			   const struct json_node *value, struct requested_container *c)
+{
+	int i = load_word(doc, key, value);
+
+	if (i < 0)
+		return -1;
+	c->contention = contention_policy_by_name(key->word((unsigned)i));
+	return 0;
+}
+
+static const struct manifest_key contention_keys[] = {
+	{
+		.name = "policy",
+		.isolator = ISOLATOR_CONTENTION,
+		.load = load_contention,
+		.allowed = CONTENTION_NAMES,
+		.says = "Whether the use of the last-level caches by the ranks is observed.",
+		.missing = " (allowed: " CONTENTION_NAMES ")",
+		.word = contention_word,
+		.others = "mode observe type state enabled ",
+	},
+	{ .name = NULL },
+};
+
 /* ---------------------------------------------------------------------- RANK_NUMBERS */
 
 static int load_rank_number(const struct json_doc *doc, const struct manifest_key *key,
@@ -485,6 +520,8 @@ const struct manifest_isolator manifest_isolators[] = {
 	  "sched scheduling " },
 	{ "dimmap", "A buffer for a file or device larger than memory.", dimmap_keys,
 	  "dimmapfs di-mmap mmap buffer " },
+	{ "contention", "Whether the ranks' use of the last-level caches is observed.",
+	  contention_keys, "cache caches llc clavis interference contend " },
 	RANK_NUMBERS(NUMBER_ISOLATOR){ NULL, NULL, NULL, NULL },
 };
 

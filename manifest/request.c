@@ -112,6 +112,8 @@ static int request_check_container(const struct requested_container *c, struct e
 		return errprintf(err, "smt=%u (allowed: 1 to %d)", c->smt, REQUEST_SMT_MAX);
 	if ((unsigned)c->partition >= PARTITION_COUNT)
 		return errprintf(err, "unknown partition");
+	if ((unsigned)c->contention >= CONTENTION_COUNT)
+		return errprintf(err, "unknown policy of contention");
 	if (c->ignored >> request_ignored_count())
 		return errprintf(err, "unknown bits in ignored");
 	for (unsigned i = 0; i < RANK_NUMBER_COUNT; i++) {

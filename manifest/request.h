@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/errbuf.h"
+#include "manifest/contention_name.h"
 #include "manifest/isolator_name.h"
 #include "manifest/partition_name.h"
 #include "manifest/policy_name.h"
@@ -29,7 +30,8 @@
  * none: the node decides), partition (member), dimmap (bytes of a buffer; none: no buffer) and with
  * it dimmap_source, dimmap_policy and dimmap_fill (none: dimmapfs's own default), dimmap_access
  * (rw), ignored (the isolators of request_ignored_name that the manifest names, in table order),
- * and the numbers of RANK_NUMBERS by their names (none: unchanged). A text that is not canonical is
+ * the numbers of RANK_NUMBERS by their names (none: unchanged), and contention (off, observe; none:
+ * nodeos.conf's default). A text that is not canonical is
  * refused, so equal requests are equal texts.
  */
 #define REQUEST_TEXT_MAX 65536 /* bytes with the final NUL */
@@ -87,6 +89,7 @@ struct requested_container {
 	struct request_dimmap dimmap;
 	uint32_t ignored;
 	struct rank_value number[RANK_NUMBER_COUNT];
+	enum contention_policy contention;
 };
 
 struct request {

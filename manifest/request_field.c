@@ -296,6 +296,22 @@ static bool print_rank_value(char *value, const struct rank_value *v)
 	}
 RANK_NUMBERS(NUMBER_FUNCTIONS)
 
+static int field_contention(struct requested_container *c, const char *value, const char *end)
+{
+	char word[16];
+
+	if (copy_word(word, sizeof(word), value, end) < 0)
+		return -1;
+	c->contention = contention_policy_by_name(word);
+	return c->contention == CONTENTION_UNSET ? -1 : 0;
+}
+
+static bool print_contention(char *value, const struct requested_container *c)
+{
+	return c->contention != CONTENTION_UNSET &&
+	       request_field_print_word(value, contention_policy_name(c->contention));
+}
+
 #define NUMBER_FIELD(id, field, ...) { #field, ISOLATOR_##id, field_##field, print_##field },
 
 const struct request_field request_fields[] = {
@@ -314,7 +330,9 @@ const struct request_field request_fields[] = {
 	{ "dimmap_fill", ISOLATOR_DIMMAP, field_fill, print_fill },
 	{ "dimmap_access", ISOLATOR_DIMMAP, field_access, print_access },
 	{ "ignored", ISOLATOR_COUNT, field_ignored, print_ignored },
-	RANK_NUMBERS(NUMBER_FIELD){ NULL, ISOLATOR_COUNT, NULL, NULL },
+	RANK_NUMBERS(NUMBER_FIELD){ "contention", ISOLATOR_CONTENTION, field_contention,
+				    print_contention },
+	{ NULL, ISOLATOR_COUNT, NULL, NULL },
 };
 
 const struct request_field *request_field_find(const char *name, size_t len)

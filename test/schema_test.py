@@ -25,10 +25,11 @@ CHECK = schema.Checker(os.path.join(SOURCE, "doc/nodeos-report.schema.json"))
 EXAMPLES = os.path.join(SOURCE, "etc/examples")
 # Members that a document may lack, by hand: all others are mandatory.
 OPTIONAL = {
-    "asked": "smt mems mems_bytes policy priority quantum_ms partition dimmap oom_score_adj",
+    "asked": "smt mems mems_bytes policy priority quantum_ms partition dimmap oom_score_adj "
+    "contention",
     "asked/dimmap": "policy fill_bytes",
     "containers": "mems_kinds mems_guarantee mems_usable_bytes placement quantum_ms dimmap "
-    "oom_score_adj noise",
+    "oom_score_adj contention noise",
     "noise": "irqs irq_names threads thread_names",
     "jobs": "share_mems",
     "blocks": "special",

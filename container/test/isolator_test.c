@@ -7,6 +7,7 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 #include "container/step_id.h"
+#include "host/contention_message.h"
 
 static struct conf conf;
 static struct request request;
@@ -141,6 +142,43 @@ static void oom(void)
 	       "oom: a request of an older release has two outcomes");
 	is_int(o[1].outcome, OUTCOME_IGNORED,
 	       "oom: a score of a request of an older release is ignored");
+}
+
+static void contention(void)
+{
+	struct isolator_outcome o[OUTCOMES_MAX];
+	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
+	struct conf before = conf;
+
+	ask("nodeos 1;c=sim cpus=2 contention=observe;");
+	is(members(write_asked), "{\"cpus\":2,\"contention\":\"observe\"}",
+	   "contention: a report has what was asked");
+	ok(strstr(members(isolators_report), ",\"contention\":\"observe\"}"),
+	   "contention: a report has what is in force");
+	is_int(isolators_outcome(o, &judged), 2, "contention: CPUs and it have an outcome");
+	is(o[1].isolator, "contention", "contention: the outcome has its name");
+	is_int(o[1].outcome, OUTCOME_ENFORCED, "contention: a dry run expects the daemon");
+	judged.node.policy_known = true;
+	isolators_outcome(o, &judged);
+	if (access(CONTENTION_SOCKET, F_OK) < 0) {
+		is_int(o[1].outcome, OUTCOME_IGNORED,
+		       "contention: a node without the daemon ignores it");
+		is(o[1].reason, "nodeos-contend does not run on this node",
+		   "contention: the outcome has the reason");
+	}
+	conf.contention.observe = true;
+	ask("nodeos 1;c=sim cpus=2 contention=off;");
+	ok(strstr(members(isolators_report), ",\"contention\":\"off\"}"),
+	   "contention: a container that says off is not observed");
+	isolators_outcome(o, &judged);
+	is_int(o[1].outcome, OUTCOME_ENFORCED, "contention: off needs no daemon");
+	ask("nodeos 1;c=sim cpus=2;");
+	ok(strstr(members(isolators_report), ",\"contention\":\"observe\"}"),
+	   "contention: the site's default is in force");
+	is_int(isolators_outcome(o, &judged), 1, "contention: a default has no outcome");
+	conf = before;
+	ok(!strstr(members(isolators_report), "contention"),
+	   "contention: a report does not name it where nothing is observed");
 }
 
 static struct given given[2];
@@ -361,6 +399,7 @@ int main(void)
 	reports();
 	site();
 	oom();
+	contention();
 	partitions(root);
 	cpus(root);
 	variables();

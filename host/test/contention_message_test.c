@@ -9,6 +9,7 @@
 #include "base/monotonic.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
+#include "host/conf.h"
 #include "host/contention_record.h"
 
 #define RANKS_MAX 4096
@@ -299,6 +300,43 @@ static void records(void)
 	       "contention_record_each: its function may remove a record");
 }
 
+/* Which containers are observed: what they ask for, then what the site says. */
+static void observed(void)
+{
+	static const struct {
+		const char *conf, *name;
+		bool observed;
+	} row[] = {
+		{ "", "yes", true },
+		{ "", "no", false },
+		{ "", "unset", false },
+		{ "", "", false },
+		{ "contention = observe", "yes", true },
+		{ "contention = observe", "no", false },
+		{ "contention = observe", "unset", true },
+		{ "contention = observe", "", false },
+		{ "contention = observe\ncontention_steps = all", "no", false },
+		{ "contention = observe\ncontention_steps = all", "", true },
+		{ "contention_steps = all", "", false },
+	};
+	static struct request r;
+	struct errbuf err = { 0 };
+	struct conf conf;
+
+	is_int(request_parse(&r,
+			     "nodeos 1;c=yes cpus=1 contention=observe;c=no cpus=1 "
+			     "contention=off;c=unset cpus=1;",
+			     &err),
+	       0, "request_parse: takes contention %s", err.text);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		conf_parse(&conf, "f", row[i].conf, strlen(row[i].conf), &err);
+		is_int(request_is_observed(&r, row[i].name, &conf), row[i].observed,
+		       "request_is_observed: container \"%s\" with conf %zu", row[i].name, i);
+	}
+	is_int(request_is_observed(NULL, NULL, &conf), false,
+	       "request_is_observed: a step without a request");
+}
+
 int main(void)
 {
 	char path[100];
@@ -311,5 +349,6 @@ int main(void)
 	full_queue(path);
 	many(path);
 	records();
+	observed();
 	return tap_done();
 }

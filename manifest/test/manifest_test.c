@@ -88,6 +88,11 @@ static void good(void)
 		  "nodeos 1;c=a cpus=1 ignored=power,powerpolicy;" },
 		{ IMAGE("{\"name\":\"os/linux/no-new-privileges\",\"value\":true}," CONTAINER),
 		  "nodeos 1;c=a cpus=1 ignored=os/linux/no-new-privileges;" },
+		{ IMAGE("{\"name\":\"argo/contention\",\"value\":{\"policy\":\"off\"}}," CONTAINER),
+		  "nodeos 1;c=a cpus=1 contention=off;" },
+		{ IMAGE("{\"name\":\"contention\",\"value\":{\"policy\":\"observe\"}}," CONTAINER
+			",{\"name\":\"os/linux/oom-score-adj\",\"value\":500}"),
+		  "nodeos 1;c=a cpus=1 oom=500 contention=observe;" },
 		{ IMAGE("{\"name\":\"os/linux/oom-score-adj\",\"value\":500}," CONTAINER),
 		  "nodeos 1;c=a cpus=1 oom=500;" },
 		{ IMAGE(CONTAINER ",{\"name\":\"os/linux/oom-score-adj\",\"value\":\"0\"}"),
@@ -230,9 +235,10 @@ static const struct {
 	  "expected an object, got null" },
 	{ IMAGE("{\"name\":\"contianer\",\"value\":{}}"), "3:9",
 	  "app.isolators[0].name: no isolator is named \"contianer\", did you mean \"container\"? "
-	  "(allowed: container, scheduler, dimmap, os/linux/oom-score-adj;" },
+	  "(allowed: container, scheduler, dimmap, contention, "
+	  "os/linux/oom-score-adj;" },
 	{ IMAGE("{\"name\":\"x\",\"value\":{}}"), "3:9",
-	  "no isolator is named \"x\" (allowed: container, scheduler, dimmap, "
+	  "no isolator is named \"x\" (allowed: container, scheduler, dimmap, contention, "
 	  "os/linux/oom-score-adj; perfwrapper, power, hwbind, monitoring, image, powerpolicy and "
 	  "AppC's others are accepted and ignored)" },
 	{ IMAGE("{\"name\":\"oom\",\"value\":1}"), "3:9",
@@ -266,6 +272,14 @@ static const struct {
 	{ IMAGE("{\"name\":\"os/linux/nothing\",\"value\":{}}"), "3:9", "no isolator is named" },
 	{ IMAGE("{\"name\":\"Container\",\"value\":{}}"), "3:9",
 	  "\"Container\" (allowed: an AppC identifier" },
+	{ IMAGE("{\"name\":\"contention\",\"value\":{}}"), "3:30",
+	  "value: \"policy\" is missing (allowed: observe, off)" },
+	{ IMAGE("{\"name\":\"contention\",\"value\":{\"policy\":\"dino\"}}"), "3:40",
+	  "value.policy: \"dino\" (allowed: observe, off)" },
+	{ IMAGE("{\"name\":\"contention\",\"value\":{\"policy\":true}}"), "3:40",
+	  "expected a string" },
+	{ IMAGE("{\"name\":\"contention\",\"value\":\"observe\"}"), "3:30",
+	  "expected an object, got a string" },
 	{ IMAGE("{\"name\":\"dimmap\",\"value\":{}}"), "3:26", "value: \"size\" is missing" },
 	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"size\":\"1G\"}}"), "3:26",
 	  "\"source\" is missing" },
@@ -578,7 +592,8 @@ static void examples(void)
 		{ "every-key.json",
 		  "nodeos 1;c=every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 quantum=20 "
 		  "partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
-		  "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500;" },
+		  "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500 "
+		  "contention=observe;" },
 		{ "outofcore.json", "nodeos 1;c=outofcore cpus=4 mems=1 dimmap=4294967296 "
 				    "dimmap_source=/dev/nvme0n1 dimmap_fill=65536;" },
 		{ "rest.json", "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;" },

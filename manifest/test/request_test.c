@@ -85,6 +85,8 @@ static void round_trips(void)
 		"nodeos 1;c=a ignored=perfwrapper,resource/cpu,os/unix/sysctl;",
 		"nodeos 1;c=a oom=0;",
 		"nodeos 1;c=a ignored=power,os/linux/oom-score-adj oom=1000;",
+		"nodeos 1;c=a contention=observe;",
+		"nodeos 1;c=a oom=1 contention=off;c=b cpus=1;",
 	};
 
 	for (size_t i = 0; i < COUNT(good); i++) {
@@ -214,6 +216,11 @@ static void refused(void)
 		"nodeos 1;c=a oom=1001;",
 		"nodeos 1;c=a oom=00;",
 		"nodeos 1;c=a oom=1 ignored=power;",
+		"nodeos 1;c=a contention=;",
+		"nodeos 1;c=a contention=unset;",
+		"nodeos 1;c=a contention=dino;",
+		"nodeos 1;c=a contention=observe-and-a-long-word;",
+		"nodeos 1;c=a contention=observe oom=1;",
 		"nodeos 1;c=a ignored=;",
 		"nodeos 1;c=a ignored=monitoring,power;",
 		"nodeos 1;c=a ignored=power,power;",
@@ -536,7 +543,7 @@ static void unknown_field(void)
 	is(err.text,
 	   "request: container 1: unknown field \"cpu=4\" (allowed: c=, cpus=, smt=, mems=, "
 	   "policy=, prio=, quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, "
-	   "dimmap_fill=, dimmap_access=, ignored=, oom=)",
+	   "dimmap_fill=, dimmap_access=, ignored=, oom=, contention=)",
 	   "request_parse: the message about an unknown field lists the allowed ones in order");
 	request_parse(&r, "nodeos 1;c=a cpus=x;", &err);
 	is(err.text, "request: container 1: bad value in \"cpus=x\"",

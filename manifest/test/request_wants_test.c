@@ -33,6 +33,8 @@ static const struct {
 	{ " dimmap=1048576 dimmap_source=/a", "cpus dimmap " },
 	{ " ignored=power,resource/cpu", "cpus " },
 	{ " oom=0", "cpus oom " },
+	{ " contention=observe", "cpus contention " },
+	{ " contention=off", "cpus contention " },
 	{ " ignored=os/linux/oom-score-adj", "cpus " },
 	{ " cpus=4 mems=2 policy=rr partition=isolated dimmap=1048576 dimmap_source=/a",
 	  "cpus mems sched partition dimmap " },

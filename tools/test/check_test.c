@@ -82,8 +82,9 @@ static void json(void)
 static void accepted(void)
 {
 	static const char want[] =
-		"name cpus smt mems policy priority quantum_ms partition dimmap oom_score_adj "
-		"isolators container=accepted scheduler=accepted dimmap=accepted "
+		"name cpus smt mems policy priority quantum_ms partition dimmap contention "
+		"oom_score_adj isolators container=accepted scheduler=accepted dimmap=accepted "
+		"contention=accepted "
 		"os/linux/oom-score-adj=accepted ";
 	struct json_object *root, *one, *list, *name, *outcome;
 	char got[512] = "";
@@ -205,7 +206,8 @@ int main(void)
 	is(out,
 	   "every-key.json: ok: 1 container: every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 "
 	   "quantum=20 partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
-	   "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500\n"
+	   "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500 "
+	   "contention=observe\n"
 	   "rest.json: ok: 2 containers: sim cpus=rest smt=1, vda cpus=2 mems=1073741824b "
 	   "policy=batch\n",
 	   "check: the lines of every key and of all CPUs left over");

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whether nodeos-contend observes a container's ranks. Nothing is kept and nothing of a rank is
+ * changed: launch/observe.c names the ranks to the daemon, and a launch never fails for it.
+ */
+#include <stdio.h>
+
+#include "container/isolator.h"
+#include "host/contention_message.h"
+
+/* The container's own policy, or the site's default. */
+static enum contention_policy contention_of(const struct requested_container *ask,
+					    const struct conf *conf)
+{
+	if (ask->contention != CONTENTION_UNSET)
+		return ask->contention;
+	return conf->contention.observe ? CONTENTION_OBSERVE : CONTENTION_OFF;
+}
+
+/* Ignored is no failure, also where nodeos.conf is strict: the ranks run as without it. */
+static void contention_outcome(struct outcomes *o, const struct judged *j)
+{
+	struct isolator_outcome *mine;
+
+	if (j->ask->contention == CONTENTION_UNSET)
+		return;
+	mine = outcome_of(o, "contention");
+	if (j->ask->contention == CONTENTION_OFF)
+		return;
+	if (!j->node.policy_known)
+		outcome_note(mine, OUTCOME_ENFORCED, "where the node runs nodeos-contend");
+	else if (!contention_is_running(CONTENTION_SOCKET))
+		outcome_note(mine, OUTCOME_IGNORED, "nodeos-contend does not run on this node");
+}
+
+static void contention_asked(struct json_out *j, const struct requested_container *ask)
+{
+	if (ask->contention != CONTENTION_UNSET)
+		jout_string(j, "contention", contention_policy_name(ask->contention));
+}
+
+static void contention_report(struct json_out *j, const struct judged *c)
+{
+	enum contention_policy p = contention_of(c->ask, c->conf);
+
+	if (c->ask->contention != CONTENTION_UNSET || p != CONTENTION_OFF)
+		jout_string(j, "contention", contention_policy_name(p));
+}
+
+static void contention_text(FILE *f, const struct judged *c)
+{
+	if (contention_of(c->ask, c->conf) == CONTENTION_OBSERVE)
+		fputs(", observed", f);
+	else if (c->ask->contention == CONTENTION_OFF)
+		fputs(", not observed", f);
+}
+
+const struct isolator isolator_contention = {
+	.outcome = contention_outcome,
+	.asked = contention_asked,
+	.report = contention_report,
+	.text = contention_text,
+};
