@@ -18,6 +18,7 @@
 #include "host/affinity.h"
 #include "host/buffer.h"
 #include "host/cgroup.h"
+#include "launch/observe.h"
 #include "launch/step_impl.h"
 #include "topology/rankmap.h"
 
@@ -432,6 +433,8 @@ void step_place(struct step *s, unsigned rank, pid_t pid)
 	if (s->cgroup_fd < 0 || launch_step_place(s, rank, pid, &err) < 0) {
 		STEP_LOG(s, "refuse", "rank %u: %s", rank, err.text);
 		step_fail(s, "%s", err.text);
+	} else if (rank + 1 == s->in.n_ranks) {
+		observe_step(s);
 	}
 	if (s->cgroup_fd >= 0)
 		close(s->cgroup_fd);
@@ -447,6 +450,7 @@ void step_end(struct step *s)
 
 	if (!s->step_inode)
 		return; /* the step has no ledger entry */
+	observe_step_end(s);
 	fd = cgroup_open_root(NULL, &err);
 	/* after a failure, the next opening of the ledger sweeps the entry */
 	if (fd < 0 || ledger_open(&l, s->conf.state_dir, fd, s->conf.helper_timeout, &err) < 0)

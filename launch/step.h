@@ -8,6 +8,7 @@
 
 #include "base/errbuf.h"
 #include "container/step_id.h"
+#include "manifest/contention_name.h"
 
 /*
  * One step on this node, as slurmstepd and its ranks run it. The order of calls:
@@ -59,6 +60,7 @@ struct step_input {
 	const char *step_request; /* a step container's; NULL: none */
 	const char *container; /* --nodeos-container; NULL: not given */
 	const char *report; /* --nodeos-report; NULL: not given */
+	enum contention_policy contention; /* --nodeos-contention; UNSET: not given */
 	/* the job script, whose #NODEOS lines are the job's manifest; NULL: no such lines */
 	const char *script;
 	const char *conf_path;

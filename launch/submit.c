@@ -34,6 +34,8 @@ int submit_request(struct request *r, const char *name, const struct submit_wish
 		return errwrap(err, "--nodeos-mems");
 	if (wish->sched && request_parse_sched(c, wish->sched, err) < 0)
 		return errwrap(err, "--nodeos-sched");
+	if (wish->contention)
+		c->contention = contention_policy_by_name(wish->contention);
 	return request_check(r, err);
 }
 
@@ -53,6 +55,22 @@ int submit_check_site(const struct request *r, const char *conf_path, struct err
 		if (isolators_allowed(&r->container[i], &conf, conf_path, err) < 0)
 			return -1;
 	return isolators_user_may(r, &conf, &user, conf_path, err);
+}
+
+int submit_check_contention(const char *value, const char *conf_path, struct errbuf *err)
+{
+	const struct conf_user user = { .uid = getuid(), .undecided = true };
+	enum contention_policy p = contention_policy_by_name(value);
+	struct conf conf;
+
+	if (p == CONTENTION_UNSET)
+		return errprintf(err, "--nodeos-contention=%.60s: expected observe or off", value);
+	if (p == CONTENTION_OFF)
+		return 0;
+	if (conf_load(&conf, conf_path, 0, err) < 0 ||
+	    conf_check_isolator(&conf, ISOLATOR_CONTENTION, &user, conf_path, err) < 0)
+		return errwrap(err, "--nodeos-contention");
+	return 0;
 }
 
 int submit_check_container(const struct request *r, const char *text, bool is_srun, bool new_job,

@@ -12,6 +12,7 @@ struct submit_wish {
 	const char *cpus; /* --nodeos-cpus */
 	const char *mems; /* --nodeos-mems */
 	const char *sched; /* --nodeos-sched */
+	const char *contention; /* --nodeos-contention, which alone makes no container */
 };
 
 /* Make *R the request for one container NAME from WISH. -1 with the wrong option in ERR. */
@@ -20,6 +21,12 @@ int submit_request(struct request *r, const char *name, const struct submit_wish
 
 /* Does the site (nodeos.conf at CONF_PATH) allow R? 0, or -1 with the key that forbids it. */
 int submit_check_site(const struct request *r, const char *conf_path, struct errbuf *err);
+
+/*
+ * Check VALUE of --nodeos-contention, and that the site lets this user have it. Slurm's accounts and
+ * partitions are not known yet, and count for containers alone.
+ */
+int submit_check_contention(const char *value, const char *conf_path, struct errbuf *err);
 
 /*
  * Check TEXT, --nodeos-container (NULL: not given), against R (NULL: no request known here). Ranks

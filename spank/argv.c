@@ -76,7 +76,9 @@ static void note_option(struct argv_view *out, const char *before, const char *w
 			const char *next)
 {
 	out->names_container = out->names_container ||
-			       argv_is_option(word, "--nodeos-container", 11);
+			       argv_is_option(word, "--nodeos-container", 14);
+	out->names_contention = out->names_contention ||
+				argv_is_option(word, "--nodeos-contention", 14);
 	out->names_report = out->names_report || argv_is_option(word, "--nodeos-report", 10);
 	note_request(out, word);
 	out->shapes_step = out->shapes_step || shapes_step(word);

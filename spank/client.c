@@ -57,6 +57,7 @@ static const struct {
 	{ OPT_CONTAINER, ",container" },
 	{ OPT_REPORT, ",report" },
 	{ OPT_NODEOS, ",off" },
+	{ OPT_CONTENTION, ",contention" },
 };
 
 /* Options that would make containers. */
@@ -149,6 +150,8 @@ static bool stands_here(enum option_id id)
 		return argv_words.mems;
 	case OPT_REPORT:
 		return argv_words.names_report;
+	case OPT_CONTENTION:
+		return argv_words.names_contention;
 	default:
 		return false;
 	}
@@ -173,7 +176,7 @@ static bool is_off(void)
 
 /*
  * Record for the nodes to which job the request and the options in this environment belong: "JOB",
- * and ",container", ",report" and ",off" if these options are inherited. Not in a heterogeneous
+ * and the words of origin_word[] if these options are inherited. Not in a heterogeneous
  * job, whose components have numbers of their own.
  */
 static void note_origin(void)
@@ -307,6 +310,7 @@ static int from_options(struct request *r, bool is_srun, struct errbuf *err)
 		.cpus = client_value_of(OPT_CPUS),
 		.mems = client_value_of(OPT_MEMS),
 		.sched = client_value_of(OPT_SCHED),
+		.contention = client_value_of(OPT_CONTENTION),
 	};
 
 	return submit_request(r, is_srun ? "step" : "job", &wish, err);
@@ -468,6 +472,9 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 	    (job_request || options_make_request() || option_value(OPT_CONTAINER)))
 		return errprintf(err, "%s", plugstack_problem());
 	if (option_value(OPT_REPORT) && report_path_check(option_value(OPT_REPORT), err) < 0)
+		return -1;
+	if (option_value(OPT_CONTENTION) &&
+	    submit_check_contention(option_value(OPT_CONTENTION), plugstack_conf(), err) < 0)
 		return -1;
 	/*
 	 * --jobid may name another job than the one around this srun: client_user_init() finds out

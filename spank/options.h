@@ -17,6 +17,7 @@ enum option_id {
 	OPT_CPUS,
 	OPT_MEMS,
 	OPT_REPORT,
+	OPT_CONTENTION,
 	OPT_COUNT,
 };
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fileio.h"
+#include "launch/observe.h"
 #include "launch/step.h"
 #include "manifest/app_exec.h"
 #include "manifest/jobscript.h"
@@ -22,10 +23,12 @@
 #define VALUE_MAX 70000
 
 static struct step *step;
+static struct plain_ranks *plain; /* of a step without STEP; NULL: not to be named */
 static pid_t stepd;
 static bool job_is_planned, site_has_fences;
 static bool launching;
 static bool keeps_memory; /* of every step on this node */
+static bool observes_plain; /* steps without a container */
 static struct errbuf guard_problem;
 
 int stepd_init(spank_t sp)
@@ -37,6 +40,7 @@ int stepd_init(spank_t sp)
 	/* call it here as root: in user_init the caller is the user, who cannot read the ledger */
 	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_fences);
 	keeps_memory = step_keeps_memory(plugstack_conf(), &err);
+	observes_plain = observe_plain_steps(plugstack_conf());
 	/*
 	 * before any session is in the step: later, a session's user decides how long the kernel
 	 * waits for a change
@@ -144,6 +148,8 @@ static void drop_foreign(spank_t sp, struct step_input *in, char **job_request, 
 		in->report = NULL;
 	if (strstr(rest, ",off"))
 		*off = false;
+	if (strstr(rest, ",contention"))
+		in->contention = CONTENTION_UNSET;
 	in->request_expected = false;
 	free(*job_request);
 	*job_request = NULL;
@@ -246,6 +252,36 @@ static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 }
 
 /*
+ * Prepare to name the ranks of a step without NodeOS to nodeos-contend. It is not needed for the
+ * step, so a failure goes to the log.
+ */
+static void begin_plain(spank_t sp, struct step_input *in)
+{
+	struct errbuf err = { 0 };
+	uint32_t *ranks = NULL;
+
+	/* "off" matters where all steps are observed */
+	if (in->contention != CONTENTION_OBSERVE && !observes_plain)
+		return;
+	if (fill_numbers(sp, in, &err) == 0 && in->step_id != STEP_ID_EXTERN &&
+	    (ranks = global_ranks(sp, in->n_ranks, &err)) != NULL) {
+		in->global_rank = ranks;
+		plain_ranks_new(&plain, in, &err);
+	}
+	if (*err.text)
+		log_info("nodeos: the ranks of this step are not observed: %s", err.text);
+	free(ranks);
+}
+
+/* The value of --nodeos-contention; srun refuses others than its words. */
+static enum contention_policy asked_contention(void)
+{
+	const char *value = option_value(OPT_CONTENTION);
+
+	return value ? contention_policy_by_name(value) : CONTENTION_UNSET;
+}
+
+/*
  * The last hook before the ranks are forked; from here on Slurm's messages reach the user. A step
  * without NodeOS returns early.
  */
@@ -258,10 +294,13 @@ int stepd_user_init(spank_t sp)
 		.planned = job_is_planned,
 		.container = option_value(OPT_CONTAINER),
 		.report = option_value(OPT_REPORT),
+		.contention = asked_contention(),
 		.conf_path = plugstack_conf(),
 		.load_job = load_job,
 		.helper_path = NODEOS_LIBEXECDIR "/nodeos-plan",
 		.script_path = NODEOS_LIBEXECDIR "/nodeos-script",
+		.log_debug = log_debug,
+		.log_info = log_info,
 	};
 	struct errbuf err = { 0 };
 	bool off = options_off();
@@ -272,16 +311,18 @@ int stepd_user_init(spank_t sp)
 	drop_foreign(sp, &in, &job_request, &off);
 	if (off) {
 		free(job_request);
+		in.contention = CONTENTION_OFF;
+		begin_plain(sp, &in);
 		return 0;
 	}
 	step_request = get_env(sp, ENV_STEP_REQUEST);
 	if (!job_request)
 		in.script = marked_script(sp);
 	if (!job_request && !in.script && !step_request && !in.request_expected && !in.container &&
-	    !in.report && !job_is_planned)
+	    !in.report && !job_is_planned) {
+		begin_plain(sp, &in);
 		return 0;
-	in.log_debug = log_debug;
-	in.log_info = log_info;
+	}
 	in.job_request = job_request;
 	in.step_request = step_request;
 	/* without the shared state no later report is possible: fail here */
@@ -349,8 +390,12 @@ int stepd_task_post_fork(spank_t sp)
 	if (!step && keeps_memory)
 		keep_memory(sp);
 	if (!step) {
+		bool known = spank_get_item(sp, S_TASK_ID, &rank) == ESPANK_SUCCESS && rank >= 0;
+
+		if (plain && known && spank_get_item(sp, S_TASK_PID, &pid) == ESPANK_SUCCESS)
+			plain_ranks_add(plain, (unsigned)rank, pid);
 		/* the last rank is bound */
-		if (launching && spank_get_item(sp, S_TASK_ID, &rank) == ESPANK_SUCCESS &&
+		if (launching && known &&
 		    spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &n) == ESPANK_SUCCESS &&
 		    rank + 1 == (int)n)
 			stepd_end_launch();
@@ -473,6 +518,8 @@ int stepd_exit(spank_t sp)
 	(void)sp;
 	if (step)
 		step_end(step);
+	plain_ranks_end(plain);
+	plain = NULL;
 	stepd_end_launch(); /* a launch that has not ended */
 	return 0;
 }

@@ -30,7 +30,7 @@ static void own_options(void)
 	   "argv_view: --nodeos-container= is found");
 	ok(view("--nodeos-container vda app").names_container,
 	   "argv_view: --nodeos-container with its value in the next word is found");
-	ok(view("--nodeos-con vda app").names_container,
+	ok(view("--nodeos-conta vda app").names_container,
 	   "argv_view: --nodeos-container abbreviated is found");
 	ok(!view("--nodeos-cpus=4 app").names_container,
 	   "argv_view: --nodeos-cpus names no container");
@@ -39,6 +39,13 @@ static void own_options(void)
 	   "argv_view: --nodeos-sched makes a container");
 	ok(view("--nodeos-manifest m.json app").uses_nodeos,
 	   "argv_view: --nodeos-manifest makes containers");
+	ok(view("--nodeos-contention=observe app").names_contention &&
+		   view("--nodeos-conte off app").names_contention,
+	   "argv_view: --nodeos-contention is found, also abbreviated");
+	ok(!view("--nodeos-contention=observe app").uses_nodeos &&
+		   !view("--nodeos-contention=observe app").names_container &&
+		   !view("--nodeos-container=a app").names_contention,
+	   "argv_view: --nodeos-contention makes and names no container");
 	ok(!view("--nodeos-report=x app").uses_nodeos,
 	   "argv_view: --nodeos-report makes no container");
 	ok(view("-n 2 --label -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos,

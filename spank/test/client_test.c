@@ -265,6 +265,12 @@ static void inherited_options(void)
 	    "an inherited choice by ranks is not checked for another job");
 	inherit(OPT_CONTAINER, NULL);
 	inherit(OPT_REPORT, NULL);
+	inherit(OPT_CONTENTION, "observe");
+	has("9", "--jobid=9 -n1 app", "rc 0, guard no, step -, origin 7,contention",
+	    "a step of another job does not have the inherited wish to be observed");
+	has("9", "--jobid=9 -n1 --nodeos-contention=off app", "rc 0, guard no, step -, origin 7",
+	    "--nodeos-contention on the command line counts for another job");
+	inherit(OPT_CONTENTION, NULL);
 	inherit(OPT_MANIFEST, "m.json");
 	has("9", "--jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
 	    "a request for another job does not mix with an inherited manifest");
