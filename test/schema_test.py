@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compare doc/nodeos-report.schema.json with the built programs' output, both ways: it describes
+"""Compare doc/nodeos-report.schema.json and nodeos-contention.schema.json with the built programs' output, both ways: it describes
 every member, and finds each that is missing, added, or of another type. TAP. NODEOS_SOURCE,
 NODEOS_BUILD: as in docs_test.py."""
 
@@ -89,7 +89,7 @@ def retype(x, key):
     x[key] = {"x": 1} if not isinstance(x[key], dict) else 1
 
 
-def mutate(name, document):
+def mutate(name, document, check=CHECK):
     """A document is wrong when a member has another name or type, or, unless it is optional, is
     missing."""
     seen, quiet = set(), []
@@ -107,7 +107,7 @@ def mutate(name, document):
             quiet += [
                 f"{kind_of(path)}/{key} {what}"
                 for what, change in tried
-                if not CHECK.problems(changed(document, path, lambda y, c=change, k=key: c(y, k)))
+                if not check.problems(changed(document, path, lambda y, c=change, k=key: c(y, k)))
             ]
     ok(
         len(seen) > 20 and not quiet,
@@ -206,6 +206,21 @@ def test_documents():
     )
 
 
+def test_contention():
+    """The documents of nodeos-contend against nodeos-contention.schema.json."""
+    check = schema.Checker(os.path.join(SOURCE, "doc/nodeos-contention.schema.json"))
+    seen = set()
+    for name, what in (("a step", "41"), ("a batch step", "42"), ("an uncounted step", "unknown")):
+        document = output("contend/test/documents_driver", what)
+        problems = check.problems(document)
+        ok(document and not problems, f"{name}: the document fits its schema", *problems)
+        if document and not problems:
+            seen |= {key for _, key in mutate(name, document, check)}
+    same_set(seen, members(check.schema), "the documents have every member of their schema")
+    problems = undescribed(check.schema["$defs"])
+    ok(not problems, "the contention schema describes every member", *problems)
+
+
 def test_schema():
     problems = undescribed(CHECK.schema["$defs"])
     ok(not problems, "the schema describes every member", *problems)
@@ -250,5 +265,9 @@ if not os.access(os.path.join(BUILD, "nodeosctl"), os.X_OK):
     skip("documents as nodeos-report.schema.json describes them", "no nodeosctl in the build tree")
 else:
     test_documents()
+if not os.access(os.path.join(BUILD, "contend/test/documents_driver"), os.X_OK):
+    skip("documents as nodeos-contention.schema.json describes them", "no driver in the build tree")
+else:
+    test_contention()
 test_schema()
 sys.exit(done())

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contend/job_record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/printable.h"
+
+static void add_live_step(struct job_record *r, const struct observed_step *step)
+{
+	struct observed_sum s;
+
+	observed_sum(&s, step, NULL);
+	if (s.class > r->class)
+		r->class = s.class;
+	r->turtles += s.turtles;
+	r->semi_devils += s.semi_devils;
+	r->devils += s.devils;
+	r->unknown += s.unknown;
+	r->cpu = s.cpu == OBSERVED_UNKNOWN || r->cpu == OBSERVED_UNKNOWN ? OBSERVED_UNKNOWN
+									 : r->cpu + s.cpu;
+}
+
+/* Unlike a profile's, the rate of a job is of the ranks that are counted, where others are not. */
+static void take_counts(const struct observed_step *step, uint64_t *instructions, uint64_t *misses,
+			uint64_t *changes)
+{
+	for (unsigned i = 0; i < step->n; i++) {
+		const struct observed_rank *r = &step->rank[i];
+
+		*changes += r->state.changes;
+		if (r->instructions == OBSERVED_UNKNOWN || r->misses == OBSERVED_UNKNOWN)
+			continue;
+		*instructions += r->instructions;
+		*misses += r->misses;
+	}
+}
+
+void job_record_look(struct job_record *r, const struct observed_node *node)
+{
+	struct job_record now = { .job = r->job,
+				  .inode = r->inode,
+				  .past_instructions = r->past_instructions,
+				  .past_misses = r->past_misses,
+				  .past_changes = r->past_changes };
+	unsigned ranks = 0;
+
+	for (unsigned i = 0; i < node->n_steps; i++) {
+		const struct observed_step *s = &node->step[i];
+
+		if (s->job != r->job || !s->n)
+			continue;
+		ranks += s->n;
+		add_live_step(&now, s);
+		take_counts(s, &now.instructions, &now.misses, &now.changes);
+	}
+	if (ranks) {
+		*r = now;
+	} else {
+		r->instructions = r->misses = r->changes = 0;
+	}
+}
+
+void job_record_end_step(struct job_record *r, const struct observed_step *step)
+{
+	uint64_t instructions = 0, misses = 0, changes = 0;
+
+	take_counts(step, &instructions, &misses, &changes);
+	r->past_instructions += instructions;
+	r->past_misses += misses;
+	r->past_changes += changes;
+	/* they were in the last look; the next one does not have them */
+	r->instructions -= r->instructions < instructions ? r->instructions : instructions;
+	r->misses -= r->misses < misses ? r->misses : misses;
+	r->changes -= r->changes < changes ? r->changes : changes;
+}
+
+static void put_thousandths(FILE *f, const char *name, bool known, uint64_t value)
+{
+	if (known)
+		fprintf(f, "\"%s\":%" PRIu64 ".%03" PRIu64 ",", name, value / 1000, value % 1000);
+	else
+		fprintf(f, "\"%s\":null,", name);
+}
+
+/* A name of the node or of a file of root's: what would need an escape is left out. */
+static void put_name(FILE *f, const char *name, const char *value)
+{
+	char clean[OBSERVED_SOURCE_MAX];
+
+	fprintf(f, "\"%s\":\"", name);
+	for (const char *p = printable(clean, sizeof(clean), value); *p; p++)
+		if (*p != '"' && *p != '\\')
+			putc(*p, f);
+	fputs("\",", f);
+}
+
+unsigned job_record_print(char buf[JOB_RECORD_MAX], const struct job_record *r,
+			  const struct observed_node *node, bool ended)
+{
+	uint64_t instructions = r->past_instructions + r->instructions;
+	uint64_t misses = r->past_misses + r->misses;
+	unsigned ranks = r->turtles + r->semi_devils + r->devils + r->unknown;
+	FILE *f = fmemopen(buf, JOB_RECORD_MAX, "w");
+	long len;
+
+	buf[0] = '\0';
+	if (!f)
+		return 0;
+	fprintf(f, "{\"nodeos_contention\":%d,", JOB_RECORD_VERSION);
+	put_name(f, "host", node->host);
+	fprintf(f, "\"job\":%u,\"inode\":%" PRIu64 ",\"time\":%.0f,\"ended\":%s,", r->job, r->inode,
+		node->time, ended ? "true" : "false");
+	fprintf(f,
+		"\"class\":\"%s\",\"ranks\":%u,\"turtles\":%u,\"semi_devils\":%u,\"devils\":%u,"
+		"\"unknown\":%u,",
+		rank_class_name(r->class), ranks, r->turtles, r->semi_devils, r->devils,
+		r->unknown);
+	put_thousandths(f, "rate", instructions > 0,
+			instructions ? classify_rate(instructions, misses) : 0);
+	put_thousandths(f, "cpu", ranks > 0 && r->cpu != OBSERVED_UNKNOWN, r->cpu);
+	fprintf(f, "\"changes\":%" PRIu64 ",", r->past_changes + r->changes);
+	put_name(f, "source", node->source);
+	if (*node->row)
+		put_name(f, "quality", events_quality_name(node->quality));
+	else
+		fputs("\"quality\":null,", f);
+	fprintf(f, "\"simulated\":%s}\n", node->simulated ? "true" : "false");
+	len = ftell(f);
+	fclose(f);
+	return len > 0 ? (unsigned)len : 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTEND_METRICS_H
+#define NODEOS_CONTEND_METRICS_H
+
+#include <stddef.h>
+
+#include "base/errbuf.h"
+#include "contention/observed.h"
+
+/*
+ * What the daemon knows as a text for Prometheus, by the textfile collector of node_exporter. Ranks
+ * have the labels of jobstats: jobid, step, task. A process that is no task of srun has an empty
+ * task and the label pid. A number that is not known is left out.
+ */
+#define METRICS_FILE "nodeos_contention.prom"
+
+/* Returns the LEN bytes to free(); NULL: out of memory. */
+char *metrics_text(size_t *len, const struct observed_node *node);
+
+/* Replace METRICS_FILE below DIR_FD, mode 0644. Returns 0, or -1: the old one stays. */
+int metrics_write(int dir_fd, const struct observed_node *node, struct errbuf *err);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contend/step_json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_out.h"
+#include "base/printable.h"
+#include "container/step_id.h"
+
+#define RANKS_A_SECOND 32
+#define MEMBER_MAX 128
+
+unsigned step_json_pause(unsigned ranks)
+{
+	return ranks <= RANKS_A_SECOND ? 1 : (ranks + RANKS_A_SECOND - 1) / RANKS_A_SECOND;
+}
+
+static void put_null(struct json_out *j, const char *key)
+{
+	jout_string(j, key, NULL);
+}
+
+static void put_count(struct json_out *j, const char *key, uint64_t value)
+{
+	if (value == OBSERVED_UNKNOWN)
+		put_null(j, key);
+	else
+		jout_number(j, key, value);
+}
+
+/* VALUE of SCALE parts of one (10 or 1000); unknown: null. */
+static void put_parts(struct json_out *j, const char *key, uint64_t value, unsigned scale)
+{
+	char text[MEMBER_MAX];
+
+	if (value == OBSERVED_UNKNOWN) {
+		put_null(j, key);
+		return;
+	}
+	snprintf(text, sizeof(text), "\n%*s\"%s\": %" PRIu64 ".%0*" PRIu64, 2 * (int)j->depth, "",
+		 key, value / scale, scale == 10 ? 1 : 3, value % scale);
+	jout_raw_members(j, text);
+}
+
+/* Unix time; 0: null. */
+static void put_time(struct json_out *j, const char *key, double time)
+{
+	put_parts(j, key, time > 0 ? (uint64_t)(time * 1000 + 0.5) : OBSERVED_UNKNOWN, 1000);
+}
+
+/* A text of a user. */
+static void put_foreign(struct json_out *j, const char *key, const char *text)
+{
+	char clean[4 * OBSERVED_SOURCE_MAX];
+
+	jout_string(j, key, printable(clean, sizeof(clean), text));
+}
+
+static void put_head(struct json_out *j, const struct observed_node *node,
+		     const struct observed_step *step)
+{
+	char id[16];
+
+	step_id_format(step->step, id);
+	jout_number(j, "schema", STEP_JSON_SCHEMA);
+	jout_string(j, "kind", "contention");
+	jout_string(j, "host", node->host);
+	jout_number(j, "job", step->job);
+	jout_string(j, "step", id);
+	put_count(j, "het_job", step->het_job ? step->het_job : OBSERVED_UNKNOWN);
+	jout_number(j, "uid", step->uid);
+	jout_bool(j, "contained", step->contained);
+	put_time(j, "started", step->started);
+	put_time(j, "time", node->time);
+	jout_bool(j, "ended", step->ended);
+	put_parts(j, "interval_s", node->interval, 1000);
+	jout_open(j, "source", '{');
+	jout_string(j, "provider", node->source);
+	jout_string(j, "row", *node->row ? node->row : NULL);
+	jout_string(j, "quality", *node->row ? events_quality_name(node->quality) : NULL);
+	jout_bool(j, "simulated", node->simulated);
+	jout_bool(j, "has_remote", node->has_remote);
+	jout_close(j, '}');
+	jout_open(j, "bounds", '{');
+	jout_number(j, "turtle", node->bounds.turtle);
+	jout_number(j, "devil", node->bounds.devil);
+	jout_close(j, '}');
+}
+
+static void put_sum(struct json_out *j, const char *key, const struct observed_step *step,
+		    const char *container)
+{
+	struct observed_sum s;
+
+	observed_sum(&s, step, container);
+	jout_open(j, key, '{');
+	jout_string(j, "name", container && *container ? container : NULL);
+	jout_string(j, "class", rank_class_name(s.class));
+	jout_number(j, "turtles", s.turtles);
+	jout_number(j, "semi_devils", s.semi_devils);
+	jout_number(j, "devils", s.devils);
+	jout_number(j, "unknown", s.unknown);
+	put_parts(j, "rate", s.class == RANK_UNKNOWN ? OBSERVED_UNKNOWN : s.mean, 1000);
+	put_parts(j, "cpu_percent", s.cpu, 10);
+	put_count(j, "memory_bytes", s.memory);
+	put_count(j, "sent_bytes", s.sent);
+	put_count(j, "received_bytes", s.received);
+	put_count(j, "read_bytes", s.read);
+	put_count(j, "written_bytes", s.written);
+	put_count(j, "instructions", s.instructions);
+	put_count(j, "misses", s.misses);
+	put_count(j, "remote", s.remote);
+	jout_close(j, '}');
+}
+
+/* Is RANK[I] the first of its container? */
+static bool is_first_of(const struct observed_step *step, unsigned i)
+{
+	for (unsigned k = 0; k < i; k++)
+		if (strcmp(step->rank[k].container, step->rank[i].container) == 0)
+			return false;
+	return true;
+}
+
+/* One line: a point in each three of the document's would be most of its lines. */
+static void put_history(struct json_out *j, const struct history *h, unsigned most)
+{
+	static const char letter[] = {
+		[RANK_UNKNOWN] = 'u', [RANK_TURTLE] = 't', [RANK_SEMI_DEVIL] = 's', [RANK_DEVIL] = 'd'
+	};
+	unsigned step = h ? (h->n + most - 1) / most : 1, last = 0;
+	char text[MEMBER_MAX];
+
+	snprintf(text, sizeof(text), "\n%*s\"history\": [", 2 * (int)j->depth, "");
+	jout_raw_members(j, text);
+	for (unsigned i = 0; h && i < h->n; i++) {
+		bool turns = i > 0 && h->point[i].class != h->point[last].class;
+		uint64_t at = (uint64_t)(history_time(h, i) * 10 + 0.5);
+
+		if (i % step && i + 1 < h->n && !turns)
+			continue;
+		fprintf(j->f, "%s[%" PRIu64 ".%" PRIu64 ",", i ? "," : "", at / 10, at % 10);
+		if (h->point[i].class == RANK_UNKNOWN)
+			fputs("null", j->f);
+		else
+			fprintf(j->f, "%u.%03u", h->point[i].rate / 1000, h->point[i].rate % 1000);
+		fprintf(j->f, ",\"%c\"]", letter[h->point[i].class]);
+		last = i;
+	}
+	putc(']', j->f);
+}
+
+static void put_class(struct json_out *j, const struct observed_rank *r)
+{
+	put_parts(j, "rate", r->state.present ? classify_mean(&r->state) : OBSERVED_UNKNOWN, 1000);
+	jout_string(j, "class", rank_class_name(r->state.class));
+	put_time(j, "class_since", r->since);
+	jout_number(j, "changes", r->state.changes);
+	jout_bool(j, "idle", r->state.idle);
+	jout_bool(j, "scaled", r->scaled);
+}
+
+static void put_rank_members(struct json_out *j, const struct observed_node *node,
+			     const struct observed_rank *r)
+{
+	jout_open(j, NULL, '{');
+	if (r->rank >= 0)
+		jout_number(j, "rank", (unsigned)r->rank);
+	else
+		put_null(j, "rank");
+	jout_string(j, "kind", observed_kind_name(r->kind));
+	jout_signed(j, "pid", r->pid);
+	put_foreign(j, "command", r->command);
+	jout_string(j, "container", *r->container ? r->container : NULL);
+	jout_set(j, "cpus", &r->cpus);
+	if (r->domain >= 0 && (unsigned)r->domain < node->n_domains)
+		jout_number(j, "domain", (unsigned)r->domain);
+	else
+		put_null(j, "domain");
+	jout_bool(j, "quiet", r->quiet);
+	jout_number(j, "threads", r->threads);
+	put_parts(j, "cpu_percent", r->cpu, 10);
+	put_count(j, "memory_bytes", r->memory);
+	put_count(j, "sent_bytes", r->sent);
+	put_count(j, "received_bytes", r->received);
+	put_count(j, "read_bytes", r->read);
+	put_count(j, "written_bytes", r->written);
+	put_count(j, "instructions", r->instructions);
+	put_count(j, "misses", r->misses);
+	put_count(j, "remote", node->has_remote ? r->remote : OBSERVED_UNKNOWN);
+	put_class(j, r);
+	put_count(j, "our_interrupts", r->interrupts);
+}
+
+static void put_domain(struct json_out *j, const struct observed_node *node, unsigned i)
+{
+	const struct observed_domain *d = &node->domain[i];
+
+	jout_open(j, NULL, '{');
+	jout_number(j, "domain", i);
+	jout_signed(j, "cache", d->id);
+	jout_set(j, "cpus", &d->cpus);
+	jout_set(j, "mems", &d->mems);
+	jout_number(j, "turtles", d->turtles);
+	jout_number(j, "semi_devils", d->semi_devils);
+	jout_number(j, "devils", d->devils);
+	jout_number(j, "unknown", d->unknown);
+	put_count(j, "misses_per_second", d->rate);
+	put_count(j, "peak_misses_per_second", d->peak ? d->peak : OBSERVED_UNKNOWN);
+	jout_bool(j, "calibrated", d->calibrated);
+	jout_close(j, '}');
+}
+
+char *step_json(size_t *len, const struct observed_node *node, const struct observed_step *step,
+		struct histories *histories)
+{
+	unsigned most = step->n ? STEP_JSON_POINTS / step->n : 0;
+	struct json_out j = { 0 };
+	char *text = NULL;
+
+	j.f = open_memstream(&text, len);
+	if (!j.f)
+		return NULL;
+	if (most < STEP_JSON_POINTS_MIN)
+		most = STEP_JSON_POINTS_MIN;
+	jout_open(&j, NULL, '{');
+	put_head(&j, node, step);
+	put_sum(&j, "total", step, NULL);
+	jout_open(&j, "containers", '[');
+	for (unsigned i = 0; i < step->n; i++)
+		if (is_first_of(step, i))
+			put_sum(&j, NULL, step, step->rank[i].container);
+	jout_close(&j, ']');
+	jout_open(&j, "ranks", '[');
+	for (unsigned i = 0; i < step->n; i++) {
+		put_rank_members(&j, node, &step->rank[i]);
+		put_history(&j, histories_find(histories, step, &step->rank[i]), most);
+		jout_close(&j, '}');
+	}
+	jout_close(&j, ']');
+	jout_open(&j, "domains", '[');
+	for (unsigned i = 0; i < node->n_domains; i++)
+		put_domain(&j, node, i);
+	jout_close(&j, ']');
+	jout_close(&j, '}');
+	if (fclose(j.f) == 0)
+		return text;
+	free(text);
+	return NULL;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* documents_driver WHAT: print a document of the example. For tests in Python. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "contend/job_record.h"
+#include "contend/metrics.h"
+#include "contend/publish.h"
+#include "contend/step_json.h"
+#include "contend/test/example.h"
+
+/* Ninety seconds in which the first rank becomes a devil at the thirtieth, and the last one of
+ * job 41 has no counter. */
+static void example_past(struct histories *all, struct observed_node *n)
+{
+	struct observed_node now = *n;
+
+	for (unsigned i = 0; i <= 90; i++) {
+		struct observed_rank *r = n->step[0].rank;
+
+		now.time = EXAMPLE_TIME - 90 + i;
+		example_rate(&r[0], i < 30 ? RANK_TURTLE : RANK_DEVIL,
+			     i < 30 ? 4000 + 90 * i : 311600 - (i % 7) * 4000);
+		example_rate(&r[1], i < 8 ? RANK_UNKNOWN : RANK_SEMI_DEVIL, 32001 + (i % 5) * 900);
+		example_rate(&r[2], RANK_TURTLE, 100 + i);
+		histories_add(all, &now);
+	}
+	example_rate(&n->step[0].rank[0], RANK_DEVIL, 311600);
+	example_rate(&n->step[0].rank[1], RANK_SEMI_DEVIL, 32001);
+	example_rate(&n->step[0].rank[2], RANK_TURTLE, 100);
+}
+
+static void print_owned(char *text)
+{
+	if (!text)
+		abort();
+	fputs(text, stdout);
+	free(text);
+}
+
+/* The last document of a step on a host without counters. */
+static void print_unknown(struct histories *all)
+{
+	struct observed_node n = { .time = EXAMPLE_TIME, .interval = 1000, .quality = EVENTS_X };
+	struct observed_step *s;
+	size_t len;
+
+	strcpy(n.host, "n1");
+	strcpy(n.source, "none");
+	n.bounds = classify_default;
+	s = observed_add_step(&n);
+	if (!s || !observed_add_rank(s))
+		abort();
+	s->job = 43;
+	s->ended = true;
+	print_owned(step_json(&len, &n, s, all));
+	observed_free(&n);
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+	struct histories all = { 0 };
+	struct observed_node n;
+	size_t len;
+
+	example_node(&n);
+	example_past(&all, &n);
+	if (strcmp(what, "41") == 0 || strcmp(what, "42") == 0)
+		print_owned(step_json(&len, &n, &n.step[what[1] - '1'], &all));
+	else if (strcmp(what, "unknown") == 0)
+		print_unknown(&all);
+	else if (strcmp(what, "metrics") == 0)
+		print_owned(metrics_text(&len, &n));
+	else if (strcmp(what, "record") == 0) {
+		struct job_record r = { .job = 41, .inode = 4700 };
+		char line[JOB_RECORD_MAX];
+
+		job_record_look(&r, &n);
+		job_record_print(line, &r, &n, false);
+		fputs(line, stdout);
+	} else {
+		fputs("usage: documents_driver 41|42|unknown|metrics|record\n", stderr);
+		return 2;
+	}
+	histories_free(&all);
+	observed_free(&n);
+	return 0;
+}

@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The example's documents and metrics, with values worked out by hand of example.h; the metrics'
+syntax is judged by the text parser of Prometheus' own client for Python. TAP."""
+
+import json
+import os
+import subprocess
+import sys
+
+SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(__file__), "../..")
+sys.path.insert(0, os.path.join(SOURCE, "test"))
+from manpages import BUILD, done, ok, same_set, skip  # noqa: E402
+
+DRIVER = os.path.join(BUILD, "contend/test/documents_driver")
+
+
+def printed(what):
+    return subprocess.run([DRIVER, what], capture_output=True, check=True, timeout=60).stdout
+
+
+def is_same(got, want, what):
+    ok(got == want, what, f"got {got}", f"expected {want}")
+
+
+def test_step():
+    d = json.loads(printed("41").decode("utf-8", "strict"))
+    ranks = d["ranks"]
+    child = ranks[3]
+    is_same(
+        [(r["rank"], r["class"], r["rate"], r["cpu_percent"], r["domain"]) for r in ranks],
+        [
+            (0, "devil", 311.6, 99.8, 0),
+            (1, "semi-devil", 32.001, 99.1, 0),
+            (2, "turtle", 0.1, 198.0, 1),
+            (None, "unknown", None, None, None),
+        ],
+        "each rank has its class, its rate for 10,000 instructions, percent of a CPU and domain",
+    )
+    unknown = {k for k, v in child.items() if v is None}
+    same_set(
+        unknown,
+        "rank domain cpu_percent memory_bytes sent_bytes received_bytes read_bytes written_bytes"
+        " instructions misses remote rate class_since".split(),
+        "what is not known of a rank is null",
+    )
+    is_same(child["command"], '?[2J"\\?<&?ü', "a hostile name has no byte that a terminal or JSON obeys")
+    total = d["total"]
+    is_same(
+        [total[k] for k in ("turtles", "semi_devils", "devils", "unknown", "class")],
+        [1, 1, 1, 1, "devil"],
+        "the step's ranks are counted by class, and its class is the worst",
+    )
+    # (1 * 311.6 + 2 * 32.001 + 3 * 0.1) / 6
+    is_same(total["rate"], 62.65, "a step's rate is weighted by instructions")
+    is_same(total["instructions"], None, "a sum with an unknown number is null")
+    is_same(
+        (d["source"]["simulated"], d["bounds"], d["het_job"]),
+        (True, {"turtle": 30, "devil": 45}, None),
+        "a simulated cache is named, and the bounds are there",
+    )
+    is_same([d["domains"][1][k] for k in ("cache", "misses_per_second", "peak_misses_per_second")],
+            [8, None, None], "a domain without a rate and a peak has null")
+    history = ranks[0]["history"]
+    is_same(
+        (len(history), history[0][1:], history[30][1:], history[29][2]),
+        (91, [4.0, "t"], [303.6, "d"], "t"),
+        "ninety seconds are 91 points, and the rank becomes a devil in the thirtieth",
+    )
+    ok(ranks[1]["history"][0][1] is None, "the rate of a time without class is null")
+    batch = json.loads(printed("42"))
+    is_same(
+        (batch["step"], batch["het_job"], batch["containers"][0]["name"], len(batch["ranks"])),
+        ("batch", 40, None, 1),
+        "a batch step without a container has one sum without a name, and its ranks alone",
+    )
+
+
+def test_metrics():
+    try:
+        from prometheus_client.parser import text_string_to_metric_families
+    except ImportError as e:
+        skip("metrics as Prometheus reads them", f"{e} (Debian: python3-prometheus-client)")
+        return
+    text = printed("metrics").decode("utf-8", "strict")
+    families = {f.name: f for f in text_string_to_metric_families(text)}
+    samples = [s for f in families.values() for s in f.samples]
+    same_set(
+        {f.type for f in families.values()}, ["counter", "gauge"], "each family has its type"
+    )
+    ok(all(f.documentation for f in families.values()), "each family has a help text")
+    keys = [(s.name, tuple(sorted(s.labels.items()))) for s in samples]
+    ok(len(set(keys)) == len(keys), "no two samples have the same name and labels")
+
+    def value(name, **labels):
+        found = [s.value for s in samples if s.name == name and labels.items() <= s.labels.items()]
+        return found[0] if len(found) == 1 else found
+
+    scan = {"jobid": "41", "step": "0", "task": "0", "container": "sim"}
+    is_same(
+        [
+            value("nodeos_rank_instructions_total", **scan),
+            value("nodeos_rank_llc_misses_total", **scan),
+            value("nodeos_rank_remote_misses_total", **scan),
+            value("nodeos_rank_class", **scan, **{"class": "devil"}),
+            value("nodeos_rank_cpu_ratio", **scan),
+        ],
+        [1e9, 31160000, 7790000, 1, 0.998],
+        "a rank has the labels of jobstats and its numbers",
+    )
+    child = {"jobid": "41", "task": "", "pid": "5399"}
+    is_same(
+        (value("nodeos_rank_class", **child, **{"class": "unknown"}),
+         value("nodeos_rank_instructions_total", **child)),
+        (1, []),
+        "a process that is no task has its pid, and no sample where nothing is known",
+    )
+    is_same(
+        [value("nodeos_domain_ranks", domain="1", **{"class": c})
+         for c in ("unknown", "turtle", "semi-devil", "devil")],
+        [0, 1, 0, 1],
+        "a domain's ranks are counted by class",
+    )
+    is_same(
+        (value("nodeos_domain_misses_per_second", domain="0"),
+         value("nodeos_domain_misses_per_second", domain="1")),
+        (12e6, []),
+        "an unknown rate of a domain is left out",
+    )
+    is_same(
+        value("nodeos_source_info", provider="perf", row="amdzen4", quality="A", simulated="true"),
+        1,
+        "the source says that it is simulated",
+    )
+
+
+def test_record():
+    text = printed("record")
+    ok(len(text) < 1024 and text.endswith(b"}\n") and text.count(b"\n") == 1,
+       "a record is a line below 1 KiB")
+    record = json.loads(text)
+    is_same(
+        (record["nodeos_contention"], record["job"], record["inode"], record["rate"]),
+        (1, 41, 4700, 62.651),
+        "a record is JSON",
+    )
+
+
+if not os.access(DRIVER, os.X_OK):
+    skip("the example's documents", "no documents_driver in the build tree")
+else:
+    test_step()
+    test_metrics()
+    test_record()
+sys.exit(done())

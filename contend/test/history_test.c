@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contend/history.h"
+
+#include "base/test/tap.h"
+#include "contend/test/example.h"
+
+static void test_few(void)
+{
+	struct history h = { 0 };
+
+	for (unsigned i = 0; i < 240; i++)
+		history_add(&h, 1000.25 + i, i * 1000, RANK_TURTLE);
+	is_int(h.n, 240, "240 samples are 240 points");
+	ok(history_time(&h, 0) == 1000.25 && history_time(&h, 239) == 1239.25,
+	   "the times of the points are those of the samples");
+	is_int(h.point[239].rate, 239000, "the rate of the last point is the last sample's");
+	history_free(&h);
+	is_int(h.n, 0, "a freed history is empty");
+}
+
+static void test_thinned(void)
+{
+	struct history h = { 0 };
+	double widest = 0, last;
+
+	/* one day, a sample a second; a devil in the seconds 50,000 to 50,003 */
+	for (unsigned i = 0; i < 86400; i++)
+		history_add(&h, i, 5000, i / 4 == 12500 ? RANK_DEVIL : RANK_TURTLE);
+	ok(h.n <= HISTORY_POINTS && h.n >= HISTORY_POINTS / 2, "a day has 120 to 240 points");
+	ok(history_time(&h, 0) == 0, "the first sample stays");
+	last = 0;
+	for (unsigned i = 1; i < h.n; i++) {
+		widest = history_time(&h, i) - last > widest ? history_time(&h, i) - last : widest;
+		last = history_time(&h, i);
+	}
+	/* 86,400 / 120 = 720: the next power of two and the point beside a change */
+	ok(widest <= 2048 && last >= 86400 - 1024, "points are over the whole day: gaps to %.0f s",
+	   widest);
+	unsigned devils = 0, at = 0;
+
+	for (unsigned i = 0; i < h.n; i++)
+		if (h.point[i].class == RANK_DEVIL) {
+			devils++;
+			at = i;
+		}
+	ok(devils == 1 && history_time(&h, at) == 50000, "four seconds of another class stay");
+	history_free(&h);
+}
+
+static void test_backwards(void)
+{
+	struct history h = { 0 };
+
+	history_add(&h, 1000, 1, RANK_TURTLE);
+	history_add(&h, 1010, UINT32_MAX, RANK_DEVIL);
+	history_add(&h, 900, 1, RANK_TURTLE);
+	ok(history_time(&h, 2) == 1010, "a clock that was put back does not turn the order");
+	is_int(h.point[1].rate, CLASSIFY_RATE_MAX, "a rate has the classes' limit");
+	history_free(&h);
+}
+
+static void test_ranks(void)
+{
+	struct histories all = { 0 };
+	struct observed_node n;
+	const struct history *h;
+
+	example_node(&n);
+	histories_add(&all, &n);
+	n.time += 1;
+	histories_add(&all, &n);
+	h = histories_find(&all, &n.step[0], &n.step[0].rank[2]);
+	ok(h && h->n == 2 && h->point[1].rate == 100 && h->point[1].class == RANK_TURTLE,
+	   "each look adds a point to a rank");
+	n.step[0].rank[2].start++;
+	ok(!histories_find(&all, &n.step[0], &n.step[0].rank[2]),
+	   "another process with the same number has no history");
+	observed_remove_step(&n, 0);
+	histories_add(&all, &n);
+	is_int(all.n, 1, "the history of a rank that has gone is forgotten");
+	histories_free(&all);
+	observed_free(&n);
+}
+
+int main(void)
+{
+	test_few();
+	test_thinned();
+	test_backwards();
+	test_ranks();
+	return tap_done();
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A picture of the classes of ranks over time: a panel for each domain, in it a strip for each rank
+ * on its CPUs. A strip has the colour of the class and, as a line, the rate on a logarithmic scale,
+ * with the two bounds. All strips have the same axis of time.
+ */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/printable.h"
+#include "tools/contention_seen.h"
+
+/* Sizes in pixels, 96 an inch. */
+enum {
+	WIDTH = 1180,
+	SIDE = 28, /* around everything */
+	LABEL = 232, /* left of the strips */
+	NUMBERS = 168, /* right of them */
+	STRIP = 46, /* height; where there are more than STRIPS_HIGH: */
+	STRIP_LOW = 22,
+	STRIPS_HIGH = 24,
+	STRIP_GAP = 7,
+	PANEL_HEAD = 50,
+	PANEL_END = 12,
+	PANEL_GAP = 20,
+	TITLE_HEIGHT = 84,
+	AXIS = 40,
+	LEGEND = 92,
+	TICKS_MAX = 9,
+};
+#define STRIP_LEFT (SIDE + LABEL)
+#define STRIP_WIDTH (WIDTH - 2 * SIDE - LABEL - NUMBERS)
+
+/* Distinct with each common kind of colour blindness, and in grey by their lightness. */
+static const struct class_look {
+	const char *fill, *line;
+} look[] = {
+	[RANK_UNKNOWN] = { "#e5e7eb", "#9ca3af" },
+	[RANK_TURTLE] = { "#cfe8f3", "#2b7a9e" },
+	[RANK_SEMI_DEVIL] = { "#f9dc8c", "#a36a00" },
+	[RANK_DEVIL] = { "#e58a7b", "#8f1d14" },
+};
+
+struct strip_sheet {
+	FILE *f;
+	const struct seen *s;
+	double from, to; /* Unix time */
+	double turtle, devil;
+	int strip; /* height */
+};
+
+static double time_to_x(const struct strip_sheet *d, double time)
+{
+	double part = (time - d->from) / (d->to - d->from);
+
+	return STRIP_LEFT + fmin(fmax(part, 0), 1) * STRIP_WIDTH;
+}
+
+/* Of a strip whose upper edge is at Y. */
+static double rate_to_y(const struct strip_sheet *d, double rate, double y)
+{
+	return y + d->strip - 3 - contention_scale(rate) * (d->strip - 6);
+}
+
+static void put_svg_text(const struct strip_sheet *d, double x, double y, const char *class,
+			 const char *text)
+{
+	char clean[400];
+
+	fprintf(d->f, "<text x=\"%.1f\" y=\"%.1f\" class=\"%s\">", x, y, class);
+	for (const char *p = printable(clean, sizeof(clean), text); *p; p++) {
+		if (*p == '&' || *p == '<' || *p == '>' || *p == '"')
+			fprintf(d->f, "&#%d;", *p);
+		else
+			putc(*p, d->f);
+	}
+	fputs("</text>\n", d->f);
+}
+
+/* ---------------------------------------------------------------------------------- strips */
+
+/* The rectangles of the strip: one for each time that the class stayed. */
+static void draw_strip_classes(const struct strip_sheet *d, const struct seen_rank *r, double end,
+			       double y)
+{
+	for (unsigned i = 0; i < r->n;) {
+		unsigned k = i + 1;
+		double x = time_to_x(d, r->point[i].time), to;
+
+		while (k < r->n && r->point[k].class == r->point[i].class)
+			k++;
+		to = time_to_x(d, k < r->n ? r->point[k].time : end);
+		fprintf(d->f,
+			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
+			"fill=\"%s\" class=\"%s\"/>\n",
+			x, y, fmax(to - x, 0.5), d->strip, look[r->point[i].class].fill,
+			rank_class_name(r->point[i].class));
+		i = k;
+	}
+}
+
+/* The line of the rate, interrupted where nothing was counted. */
+static void draw_strip_rate(const struct strip_sheet *d, const struct seen_rank *r, double end,
+			    double y)
+{
+	bool down = false;
+
+	fputs("<path class=\"rate\" d=\"", d->f);
+	for (unsigned i = 0; i < r->n; i++) {
+		const struct seen_point *p = &r->point[i];
+
+		if (p->rate < 0) {
+			down = false;
+			continue;
+		}
+		fprintf(d->f, "%s%.1f %.1f", down ? "L" : "M", time_to_x(d, p->time),
+			rate_to_y(d, p->rate, y));
+		down = true;
+	}
+	if (down)
+		fprintf(d->f, "L%.1f %.1f", time_to_x(d, end),
+			rate_to_y(d, r->rate >= 0 ? r->rate : r->point[r->n - 1].rate, y));
+	fputs("\"/>\n", d->f);
+}
+
+static void draw_bound(const struct strip_sheet *d, double bound, double y)
+{
+	if (bound <= 0)
+		return;
+	fprintf(d->f, "<path class=\"bound\" d=\"M%d %.1fh%d\"/>\n", STRIP_LEFT,
+		rate_to_y(d, bound, y), STRIP_WIDTH);
+}
+
+/* Name and numbers of a rank, in two lines where the strip is as high. */
+static void draw_strip_labels(const struct strip_sheet *d, const struct seen_step *s,
+			      const struct seen_rank *r, double y)
+{
+	bool low = d->strip < STRIP;
+	double right = WIDTH - SIDE - NUMBERS + 84, first = y + (low ? 15 : 20);
+	char text[256], label[64];
+
+	put_svg_text(d, SIDE + 16, first, "rank", seen_rank_label(label, s, r));
+	snprintf(text, sizeof(text), "%.40s on CPU%s %.24s%s%.40s", r->command,
+		 strpbrk(r->cpus, ",-") ? "s" : "", *r->cpus ? r->cpus : "?",
+		 r->container && !low ? ", " : "", r->container && !low ? r->container : "");
+	if (low)
+		put_svg_text(d, SIDE + 112, first, "note", text);
+	else
+		put_svg_text(d, SIDE + 16, y + 36, "note", text);
+	if (r->rate >= 0)
+		snprintf(text, sizeof(text), "%.1f", r->rate);
+	else
+		strcpy(text, "?");
+	put_svg_text(d, right - 10, first, "value", text);
+	fprintf(d->f, "<g fill=\"%s\">", look[r->class].line);
+	put_svg_text(d, right, first, "class", rank_class_name(r->class));
+	fputs("</g>\n", d->f);
+	if (low)
+		return;
+	if (r->cpu >= 0)
+		snprintf(text, sizeof(text), "CPU %.0f %%%s%s", r->cpu, r->idle ? ", idle" : "",
+			 s->ended ? ", ended" : "");
+	else
+		snprintf(text, sizeof(text), "CPU ?%s", s->ended ? ", ended" : "");
+	put_svg_text(d, right, y + 36, "note", text);
+	put_svg_text(d, STRIP_LEFT + STRIP_WIDTH + 3, y + 9, "scale", "10k");
+	put_svg_text(d, STRIP_LEFT + STRIP_WIDTH + 3, y + d->strip - 2, "scale", "0.1");
+}
+
+static void draw_strip(const struct strip_sheet *d, const struct seen_step *s,
+		       const struct seen_rank *r, double y)
+{
+	fputs("<g>\n", d->f);
+	fprintf(d->f, "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" class=\"empty\"/>\n",
+		STRIP_LEFT, y, STRIP_WIDTH, d->strip);
+	draw_strip_classes(d, r, s->time, y);
+	draw_bound(d, d->turtle, y);
+	draw_bound(d, d->devil, y);
+	if (r->n)
+		draw_strip_rate(d, r, s->time, y);
+	draw_strip_labels(d, s, r, y);
+	fputs("</g>\n", d->f);
+}
+
+/* ---------------------------------------------------------------------------------- panels */
+
+static unsigned count_ranks_in(const struct seen *s, int domain)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < s->n; i++)
+		for (unsigned k = 0; k < s->step[i].n; k++)
+			n += s->step[i].rank[k].domain == domain;
+	return n;
+}
+
+static double panel_height(const struct strip_sheet *d, unsigned ranks)
+{
+	return PANEL_HEAD + (int)ranks * (d->strip + STRIP_GAP) - STRIP_GAP + PANEL_END;
+}
+
+static void say_load(char *buf, size_t size, const struct seen_domain *m)
+{
+	if (m->rate >= 0 && m->peak > 0)
+		snprintf(buf, size, "%.1f million misses a second, %.0f %% of %s", m->rate / 1e6,
+			 100 * m->rate / m->peak,
+			 m->calibrated ? "the calibrated peak" : "the highest seen");
+	else if (m->rate >= 0)
+		snprintf(buf, size, "%.1f million misses a second", m->rate / 1e6);
+	else
+		snprintf(buf, size, "misses a second: not known");
+}
+
+static void draw_panel_head(const struct strip_sheet *d, const struct seen_domain *m, int domain,
+			    double y)
+{
+	char text[200];
+
+	if (!m) {
+		put_svg_text(d, SIDE + 16, y + 22, "name", "CPUs of several domains");
+		return;
+	}
+	snprintf(text, sizeof(text), "Domain %d", domain);
+	put_svg_text(d, SIDE + 16, y + 22, "name", text);
+	snprintf(text, sizeof(text), "cache of CPUs %.40s, memory %.40s", m->cpus,
+		 *m->mems ? m->mems : "?");
+	put_svg_text(d, SIDE + 16, y + 39, "note", text);
+	say_load(text, sizeof(text), m);
+	put_svg_text(d, STRIP_LEFT, y + 22, "note", text);
+	snprintf(text, sizeof(text),
+		 "ranks of all jobs: %u devil%s, %u semi-devil%s, %u turtle%s, %u unknown",
+		 m->devils, m->devils == 1 ? "" : "s", m->semi_devils,
+		 m->semi_devils == 1 ? "" : "s", m->turtles, m->turtles == 1 ? "" : "s",
+		 m->unknown);
+	put_svg_text(d, STRIP_LEFT, y + 39, "note", text);
+	if (m->rate >= 0 && m->peak > 0) {
+		double x = WIDTH - SIDE - NUMBERS - 150;
+
+		fprintf(d->f,
+			"<rect x=\"%.1f\" y=\"%.1f\" width=\"150\" height=\"9\" rx=\"4.5\" "
+			"class=\"gauge\"/>\n<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" "
+			"height=\"9\" rx=\"4.5\" class=\"load\"/>\n",
+			x, y + 15, x, y + 15, 150 * fmin(m->rate / m->peak, 1));
+	}
+}
+
+static double draw_panel(const struct strip_sheet *d, const struct seen_domain *m, int domain,
+			 double y)
+{
+	double height = panel_height(d, count_ranks_in(d->s, domain)), at = y + PANEL_HEAD;
+
+	fprintf(d->f,
+		"<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%.1f\" rx=\"10\" "
+		"class=\"panel\"/>\n",
+		SIDE, y, WIDTH - 2 * SIDE, height);
+	draw_panel_head(d, m, domain, y);
+	for (unsigned i = 0; i < d->s->n; i++)
+		for (unsigned k = 0; k < d->s->step[i].n; k++)
+			if (d->s->step[i].rank[k].domain == domain) {
+				draw_strip(d, &d->s->step[i], &d->s->step[i].rank[k], at);
+				at += d->strip + STRIP_GAP;
+			}
+	return y + height + PANEL_GAP;
+}
+
+/* ----------------------------------------------------------------------------------- sheet */
+
+/* The least of 1, 2, 5, 10, 15, 30 s, ... with which SPAN has few ticks. */
+static double tick_length(double span)
+{
+	static const double step[] = { 1,   2,	 5,    10,   15,   30,	  60,	 120,	300,
+				       600, 900, 1800, 3600, 7200, 21600, 43200, 86400, 604800 };
+	unsigned i = 0;
+
+	while (i < sizeof(step) / sizeof(step[0]) - 1 && span / step[i] > TICKS_MAX)
+		i++;
+	return step[i];
+}
+
+static void draw_time_axis(const struct strip_sheet *d, double top, double y)
+{
+	double length = tick_length(d->to - d->from);
+	char text[64];
+
+	for (double t = 0; t <= d->to - d->from + 0.01; t += length) {
+		double x = time_to_x(d, d->from + t);
+
+		fprintf(d->f, "<path class=\"tick\" d=\"M%.1f %.1fV%.1f\"/>\n", x, top, y + 5);
+		if (length < 60)
+			snprintf(text, sizeof(text), "%.0f s", t);
+		else if (length < 3600)
+			snprintf(text, sizeof(text), "%.0f min", t / 60);
+		else
+			snprintf(text, sizeof(text), "%.0f h", t / 3600);
+		put_svg_text(d, x, y + 20, "time", text);
+	}
+}
+
+static void draw_class_legend(const struct strip_sheet *d, double y)
+{
+	static const enum rank_class order[] = { RANK_TURTLE, RANK_SEMI_DEVIL, RANK_DEVIL,
+						 RANK_UNKNOWN };
+	double x = SIDE;
+	char text[200];
+
+	for (unsigned i = 0; i < 4; i++, x += 190) {
+		fprintf(d->f,
+			"<rect x=\"%.1f\" y=\"%.1f\" width=\"26\" height=\"15\" rx=\"3\" "
+			"fill=\"%s\" stroke=\"%s\"/>\n",
+			x, y, look[order[i]].fill, look[order[i]].line);
+		if (order[i] == RANK_UNKNOWN)
+			strcpy(text, "unknown");
+		else
+			snprintf(text, sizeof(text), "%s: %s %.0f", rank_class_name(order[i]),
+				 order[i] == RANK_DEVIL ? "above" : "to",
+				 order[i] == RANK_TURTLE ? d->turtle : d->devil);
+		put_svg_text(d, x + 34, y + 12, "entry", text);
+	}
+	fprintf(d->f, "<path class=\"rate\" d=\"M%d %.1fl9 -6 9 4 8 -7\"/>\n", SIDE, y + 38);
+	put_svg_text(d, SIDE + 34, y + 40, "entry",
+		     "misses of the last-level cache for 10,000 instructions, on a logarithmic "
+		     "scale of 0.1 to 10,000");
+	fprintf(d->f, "<path class=\"bound\" d=\"M%d %.1fh26\"/>\n", SIDE, y + 61);
+	put_svg_text(d, SIDE + 34, y + 66, "entry",
+		     "the bounds of the classes; a class is that of the mean of the last samples "
+		     "when it was adopted");
+}
+
+static void draw_sheet_title(const struct strip_sheet *d)
+{
+	const struct seen_step *s = &d->s->step[0];
+	char text[300], when[64];
+	time_t from = (time_t)d->from;
+	struct tm tm;
+
+	if (d->s->n == 1)
+		snprintf(text, sizeof(text), "Contention on %.80s: job %u, step %.12s", s->host,
+			 s->job, s->step);
+	else
+		snprintf(text, sizeof(text), "Contention on %.80s: %u steps", s->host, d->s->n);
+	put_svg_text(d, SIDE, 44, "title", text);
+	if (!localtime_r(&from, &tm) || !strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm))
+		strcpy(when, "?");
+	if (s->row)
+		snprintf(text, sizeof(text), "from %s; counters: %.40s, events %.40s, quality %s%s",
+			 when, s->provider, s->row, s->quality ? s->quality : "?",
+			 s->simulated ? "; of a SIMULATED cache" : "");
+	else
+		snprintf(text, sizeof(text), "from %s; counters: %.40s%s", when, s->provider,
+			 s->simulated ? "; of a SIMULATED cache" : "");
+	put_svg_text(d, SIDE, 66, "note", text);
+}
+
+static const char strip_style[] =
+	"<style>text{font-family:'DejaVu Sans','Helvetica Neue',Arial,sans-serif;fill:#1f2937}"
+	"g[fill] text{fill:inherit}"
+	".title{font-size:24px;font-weight:bold}.name{font-size:16px;font-weight:bold}"
+	".rank{font-size:13px;font-weight:bold}.note{font-size:11.5px;fill:#6b7280}"
+	".entry{font-size:12.5px}.time{font-size:11.5px;fill:#6b7280;text-anchor:middle}"
+	".value{font-size:15px;font-weight:bold;text-anchor:end}"
+	".class{font-size:13px;font-weight:bold}"
+	".panel{fill:#ffffff;stroke:#cbd2dc;stroke-width:1.2}.empty{fill:#f6f7f9}"
+	".rate{fill:none;stroke:#1f2937;stroke-width:1.5;stroke-linejoin:round}"
+	".bound{fill:none;stroke:#374151;stroke-width:0.8;stroke-dasharray:3 3;opacity:0.6}"
+	".tick{fill:none;stroke:#6b7280;stroke-width:0.8;opacity:0.25}"
+	".scale{font-size:8.5px;fill:#9ca3af}.gauge{fill:#e5e7eb}.load{fill:#6b7280}</style>\n";
+
+/* The times of all points, at least a second. */
+static void find_times(struct strip_sheet *d)
+{
+	d->from = INFINITY;
+	d->to = 0;
+	for (unsigned i = 0; i < d->s->n; i++) {
+		const struct seen_step *s = &d->s->step[i];
+
+		d->to = fmax(d->to, s->time);
+		for (unsigned k = 0; k < s->n; k++)
+			if (s->rank[k].n)
+				d->from = fmin(d->from, s->rank[k].point[0].time);
+	}
+	if (!(d->from < d->to - 1))
+		d->from = d->to - 1;
+}
+
+static const struct seen_step *find_latest(const struct seen *s)
+{
+	const struct seen_step *last = &s->step[0];
+
+	for (unsigned i = 1; i < s->n; i++)
+		if (s->step[i].time > last->time)
+			last = &s->step[i];
+	return last;
+}
+
+void contention_draw_svg(FILE *f, const struct seen *s)
+{
+	const struct seen_step *last = find_latest(s);
+	struct strip_sheet d = { .f = f, .s = s, .turtle = last->turtle, .devil = last->devil };
+	double height = TITLE_HEIGHT, y = TITLE_HEIGHT;
+	unsigned ranks = 0;
+
+	find_times(&d);
+	for (int m = -1; m < (int)last->n_domains; m++)
+		ranks += count_ranks_in(s, m);
+	d.strip = ranks > STRIPS_HIGH ? STRIP_LOW : STRIP;
+	for (int m = -1; m < (int)last->n_domains; m++)
+		if (count_ranks_in(s, m))
+			height += panel_height(&d, count_ranks_in(s, m)) + PANEL_GAP;
+	fprintf(f,
+		"<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg "
+		"xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%.0f\" "
+		"viewBox=\"0 0 %d %.0f\">\n%s"
+		"<rect width=\"%d\" height=\"%.0f\" fill=\"#fbfcfe\"/>\n",
+		WIDTH, height + AXIS + LEGEND, WIDTH, height + AXIS + LEGEND, strip_style, WIDTH,
+		height + AXIS + LEGEND);
+	draw_sheet_title(&d);
+	for (unsigned m = 0; m < last->n_domains; m++)
+		if (count_ranks_in(s, (int)m))
+			y = draw_panel(&d, &last->domain[m], (int)m, y);
+	if (count_ranks_in(s, -1))
+		draw_panel(&d, NULL, -1, y);
+	draw_time_axis(&d, TITLE_HEIGHT + PANEL_HEAD, height - PANEL_GAP);
+	draw_class_legend(&d, height + AXIS - 8);
+	fputs("</svg>\n", f);
+}
