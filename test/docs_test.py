@@ -296,6 +296,11 @@ def test_json():
         ["none"],
         "the manual pages have the members of doc/nodeos-report.schema.json",
     )
+    same_set(
+        re.findall(r"^\.It Cm (\w+)$", section(page("nodeos-contention.5"), "MEMBERS"), re.M),
+        schema_members(json.loads(read("doc/nodeos-contention.schema.json"))),
+        "nodeos-contention(5) has the members of its schema",
+    )
     step = read("launch/step_report.c")
     kinds = c_strings(re.search(r"part_word\(.*?\n\}", step, re.S).group(0))
     ok(

@@ -534,6 +534,7 @@ def test_files():
         re.search(r'#define ASK_SOCKET "(.*)"', read("control/protocol.h")).group(1),
         re.search(r"^#?state_dir = (.*)$", read("etc/nodeos.conf"), re.M).group(1),
     }
+    known.add(re.search(r'#define PUBLISH_DIR "(.*)"', read("contend/publish.h")).group(1))
     known.add(re.search(r'#define CHANGES_FILE "(.*)"', read("control/changes.h")).group(1))
     known |= {
         f"/usr/libexec/nodeos/{p}"

@@ -129,7 +129,7 @@ static void take_points(struct seen_rank *r, struct json_object *o)
 	}
 }
 
-static void take_rank(struct seen_rank *r, struct json_object *o)
+static void take_seen_rank(struct seen_rank *r, struct json_object *o)
 {
 	r->rank = (int)fmin(seen_number(o, "rank"), INT32_MAX);
 	r->pid = (long)seen_number(o, "pid");
@@ -187,7 +187,7 @@ static void take_arrays(struct seen_step *s)
 
 	a = seen_array(s->root, "ranks", (void **)&s->rank, sizeof(*s->rank), &s->n);
 	for (unsigned i = 0; i < s->n; i++)
-		take_rank(&s->rank[i], json_object_array_get_idx(a, i));
+		take_seen_rank(&s->rank[i], json_object_array_get_idx(a, i));
 	a = seen_array(s->root, "containers", (void **)&s->sum, sizeof(*s->sum), &s->n_sums);
 	for (unsigned i = 0; i < s->n_sums; i++)
 		take_sum(&s->sum[i], json_object_array_get_idx(a, i));

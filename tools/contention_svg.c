@@ -141,13 +141,14 @@ static void draw_strip_labels(const struct strip_sheet *d, const struct seen_ste
 	char text[256], label[64];
 
 	put_svg_text(d, SIDE + 16, first, "rank", seen_rank_label(label, s, r));
-	snprintf(text, sizeof(text), "%.40s on CPU%s %.24s%s%.40s", r->command,
-		 strpbrk(r->cpus, ",-") ? "s" : "", *r->cpus ? r->cpus : "?",
-		 r->container && !low ? ", " : "", r->container && !low ? r->container : "");
-	if (low)
-		put_svg_text(d, SIDE + 112, first, "note", text);
-	else
+	if (low) {
+		put_svg_text(d, STRIP_LEFT - 8, first, "note end", r->command);
+	} else {
+		snprintf(text, sizeof(text), "%.40s on CPU%s %.24s%s%.40s", r->command,
+			 strpbrk(r->cpus, ",-") ? "s" : "", *r->cpus ? r->cpus : "?",
+			 r->container ? ", " : "", r->container ? r->container : "");
 		put_svg_text(d, SIDE + 16, y + 36, "note", text);
+	}
 	if (r->rate >= 0)
 		snprintf(text, sizeof(text), "%.1f", r->rate);
 	else
@@ -364,7 +365,8 @@ static const char strip_style[] =
 	".rate{fill:none;stroke:#1f2937;stroke-width:1.5;stroke-linejoin:round}"
 	".bound{fill:none;stroke:#374151;stroke-width:0.8;stroke-dasharray:3 3;opacity:0.6}"
 	".tick{fill:none;stroke:#6b7280;stroke-width:0.8;opacity:0.25}"
-	".scale{font-size:8.5px;fill:#9ca3af}.gauge{fill:#e5e7eb}.load{fill:#6b7280}</style>\n";
+	".end{text-anchor:end}.scale{font-size:8.5px;fill:#9ca3af}.gauge{fill:#e5e7eb}.load{fill:#"
+	"6b7280}</style>\n";
 
 /* The times of all points, at least a second. */
 static void find_times(struct strip_sheet *d)

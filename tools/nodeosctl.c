@@ -24,6 +24,8 @@ static const struct command {
 	  "give back the CPUs and memory of a container of your own on this node (nodeosd)" },
 	{ "exec", tool_exec, "run a command in a container of your own (nodeosd)" },
 	{ "list", tool_list, "list this node's containers, a line each (root)" },
+	{ "contention", tool_contention,
+	  "show how much each rank of your jobs on this node disturbs others" },
 	{ "verify", tool_verify,
 	  "compare this node's containers, as the kernel shows them, with their plans (root)" },
 	{ "provision", tool_provision,

@@ -10,6 +10,7 @@
  * 3 the check found a problem.
  */
 int tool_check(int argc, char **argv);
+int tool_contention(int argc, char **argv);
 int tool_delete(int argc, char **argv);
 int tool_discover(int argc, char **argv);
 int tool_exec(int argc, char **argv);

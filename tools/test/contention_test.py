@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""nodeosctl contention with documents written by hand here: tables, pictures, errors. TAP.
+NODEOS_BUILD: the build tree."""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as tree
+
+SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(__file__), "../..")
+sys.path.insert(0, os.path.join(SOURCE, "test"))
+from manpages import BUILD, done, ok, skip  # noqa: E402
+
+TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
+SVG = "{http://www.w3.org/2000/svg}"
+HOSTILE = '\x1b[2J</text><&"\u009b'
+SUM = dict.fromkeys(
+    "name rate cpu_percent memory_bytes sent_bytes received_bytes read_bytes written_bytes"
+    " instructions misses remote".split()
+)
+NOW = time.time()
+
+
+def rank(number, command, klass, rate, domain, **more):
+    return {
+        "rank": number,
+        "kind": "task",
+        "pid": 5300,
+        "command": command,
+        "container": "sim",
+        "cpus": "0",
+        "domain": domain,
+        "cpu_percent": 99.8,
+        "rate": rate,
+        "class": klass,
+        "class_since": NOW - 180,
+        "history": [[NOW - 60, 3.1, "t"], [NOW - 30, rate, klass[0]]],
+    } | more
+
+
+def document(job, step, *ranks, **more):
+    return {
+        "schema": 1,
+        "kind": "contention",
+        "host": "n1",
+        "job": job,
+        "step": step,
+        "uid": 1000,
+        "started": NOW - 60,
+        "time": NOW,
+        "ended": False,
+        "interval_s": 1.0,
+        "source": {"provider": "perf", "row": "amdzen4", "quality": "A", "simulated": True},
+        "bounds": {"turtle": 30, "devil": 45},
+        "containers": [
+            SUM | {"name": "sim", "class": "devil", "devils": 1, "turtles": 1, "memory_bytes": 3 << 19}
+        ],
+        "ranks": list(ranks),
+        "domains": [
+            {
+                "domain": 0,
+                "cpus": "0-3",
+                "mems": "0",
+                "devils": 1,
+                "turtles": 1,
+                "misses_per_second": 12000000,
+                "peak_misses_per_second": 25000000,
+                "calibrated": True,
+            },
+            {"domain": 1, "cpus": "4-7", "mems": "1", "misses_per_second": None},
+        ],
+    } | more
+
+
+EXAMPLE = document(
+    41,
+    "0",
+    rank(0, "scan", "devil", 100.0, 0),
+    rank(1, "loop", "turtle", 1.0, 0, cpu_percent=None, idle=True),
+    rank(None, HOSTILE, "unknown", None, None, class_since=None, history=[[NOW - 60, None, "u"]]),
+)
+
+
+def put(folder, d, name=None):
+    path = os.path.join(folder, name or f"{d['job']}.{d['step']}.json")
+    with open(path, "w", encoding="utf-8") as f:
+        json.dump(d, f)
+    return path
+
+
+def run(*words, **kw):
+    r = subprocess.run([TOOL, "contention", *words], capture_output=True, timeout=60, **kw)
+    return r.returncode, r.stdout.decode("utf-8", "strict"), r.stderr.decode("utf-8", "strict")
+
+
+def line_with(text, word):
+    return next((line for line in text.splitlines() if word in line), "")
+
+
+def test_table(folder):
+    status, out, err = run("--from", folder)
+    ok(status == 0 and not err, "the documents of a directory are shown", err)
+    # six cells a decade from 0.1: 100 is three decades above it, 1 one; the bounds in 14 and 15
+    scan, loop = line_with(out, " scan "), line_with(out, " loop ")
+    ok(" ##############||## " in scan and " devil for 3 min" in scan,
+       "a bar is logarithmic, with the bounds", scan)
+    ok(" 100.0 " in scan and " 99.8 " in scan, "a rank's rate and CPU are there", scan)
+    ok(" ------        || " in loop and " ? " in loop and "turtle for 3 min, idle" in loop,
+       "an idle turtle of unknown CPU is shown so", loop)
+    hostile = line_with(out, "(5300)")
+    ok("\x1b" not in out and "\x9b" not in out and "?[2J</text><&\"?" in hostile,
+       "a hostile name drives no terminal", repr(hostile))
+    ok(hostile.endswith("unknown"), "what is not known is no turtle", hostile)
+    ok("of a SIMULATED cache" in out, "a simulated cache is named")
+    ok("memory 1.5 MiB, sent ?," in line_with(out, "container sim:"),
+       "the container's numbers are there, and ? is unknown", line_with(out, "container sim:"))
+    ok("48 % [##########          ] 1 devil, 1 turtle" in out,
+       "a domain's load is shown against its peak")
+    ok("seen for 60 s" in out and "written" not in out.splitlines()[1],
+       "the step's age is there")
+
+
+def test_select(folder):
+    put(folder, document(41, "batch", rank(0, "bash", "turtle", 0.5, 1)))
+    put(folder, document(7, "10", rank(0, "ten", "turtle", 0.5, 1)))
+    put(folder, document(7, "9", rank(0, "nine", "turtle", 0.5, 1)))
+    status, out, _ = run("--from", folder)
+    order = [line.split()[1:4:2] for line in out.splitlines() if line.startswith("job ")]
+    ok(order == [["7", "9"], ["7", "10"], ["41", "0"], ["41", "batch"]],
+       "steps are in order of their numbers", order)
+    got = json.loads(run("--from", folder, "-j", "41.batch", "--json")[1])
+    ok([d["step"] for d in got] == ["batch"], "a step is chosen by --job", got)
+    got = json.loads(run("--from", folder, "--job=41", "--json")[1])
+    ok(got[0] == EXAMPLE, "--json prints the documents as they are")
+    saved = put(folder, got, "saved")
+    ok(run("--from", saved)[1].count("job 41 ") == 2, "a file of --json is shown")
+    for wrong in ("x", "41.", "41.x", "-1", "41.0.0", "99999999999"):
+        status, _, err = run(f"--job={wrong}")
+        ok(status == 2 and "JOB.STEP" in err, f"--job={wrong} is refused", err)
+    for words in (("5",), ("--watch", "0"), ("--watch", "x"), ("--json", "--watch")):
+        status, _, err = run(*words)
+        ok(status == 2, f"{' '.join(words)} is wrong usage", err)
+
+
+def test_errors(folder):
+    status, _, err = run("--from", folder, "-j", "99")
+    ok(status == 1 and "no such document" in err, "a job without document is an error", err)
+    status, _, err = run("--from", os.path.join(folder, "none"))
+    ok(status == 1 and "No such file" in err, "a missing directory is an error", err)
+    for text in ("", "{", "[1]", '{"kind": "plan"}', '{"kind": 1, "ranks": 7}'):
+        path = os.path.join(folder, "wrong")
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        status, _, err = run("--from", path)
+        ok(status == 1 and err.count("\n") == 1, f"{text or 'nothing'} is no document", err)
+    # right kind, wrong everything else
+    odd = {"kind": "contention", "ranks": [3, {"history": [[1], 2], "rank": "x"}], "domains": {}}
+    path = put(folder, odd, "odd")
+    ok(run("--from", path)[0] == 0 and run("--from", path, "--svg=-")[0] == 0,
+       "members of wrong types are unknown")
+    if os.path.isdir("/run/nodeos-contend/steps"):
+        skip("a node without the daemon", "it runs here")
+    else:
+        status, _, err = run()
+        ok(status == 1 and "nodeos-contend does not run" in err and "systemctl" in err,
+           "without a daemon, the message says what to start", err)
+    if os.geteuid() != 0:
+        skip("a document of another user", "for root only")
+        return
+    os.chmod(folder, 0o755)
+    path = put(folder, document(50, "0"))
+    os.chmod(path, 0o600)
+    drop = {"user": 65534, "group": 65534, "extra_groups": []}
+    try:
+        status, _, err = run("--from", folder, "-j", "50", **drop)
+    except PermissionError:
+        skip("a document of another user", "the build tree is root's alone")
+        return
+    ok(status == 1 and "no such" not in err and "another user" in err,
+       "another user's job is refused", err)
+    os.remove(path)
+
+
+def test_watch(folder):
+    path = put(folder, EXAMPLE | {"ended": True}, "ended")
+    status, out, _ = run("--from", path, "--watch")
+    ok(status == 0 and out.count("job 41 ") == 1 and ": ended" in out,
+       "--watch ends with the step")
+    put(folder, EXAMPLE, "live")
+    p = subprocess.Popen(
+        [TOOL, "contention", "--from", os.path.join(folder, "live"), "--watch", "1"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    time.sleep(1.5)
+    put(folder, EXAMPLE | {"ended": True}, "next")
+    os.rename(os.path.join(folder, "next"), os.path.join(folder, "live"))
+    out, _ = p.communicate(timeout=30)
+    ok(p.returncode == 0 and out.count("job 41 ") >= 2 and out.count(": ended") == 1,
+       "--watch shows it again until it has ended")
+
+
+def test_picture(folder):
+    path = os.path.join(folder, "a.svg")
+    status, _, err = run("--from", folder, "-j", "41.0", "--svg", path)
+    ok(status == 0, "a picture is written", err)
+    root = tree.parse(path).getroot()
+    texts = ["".join(t.itertext()) for t in root.iter(f"{SVG}text")]
+    ok(root.tag == f"{SVG}svg", "it is well-formed")
+    for word in ("Domain 0", "41.0 rank 0", "41.0 rank 1", "41.0 process 5300",
+                 "CPUs of several domains", "devil: above 45", "turtle: to 30"):
+        ok(word in texts, f"the picture has the text {word}", texts)
+    ok("Domain 1" not in texts, "a domain without ranks of the job has no panel")
+    ok(any("SIMULATED" in t for t in texts), "the picture says that the cache is simulated")
+    ok(any('?[2J</text><&"?' in t for t in texts), "a hostile name stays text", texts)
+    strips = {
+        c: [r for r in root.iter(f"{SVG}rect") if r.get("class") == c and float(r.get("height")) > 20]
+        for c in ("turtle", "devil", "unknown")
+    }
+    # half of the time as turtle, then the other half as devil
+    widths = [float(r.get("width")) for r in strips["devil"]]
+    left = [float(r.get("width")) for r in strips["turtle"]]
+    ok(len(widths) == 1 and len(left) == 2 and abs(widths[0] - left[0]) < 2
+       and abs(left[1] - 2 * left[0]) < 2,
+       "half of a strip is a devil, half a turtle; another rank stays one", widths, left)
+    ok(len(strips["unknown"]) == 1, "a rank without counters is a strip of unknown class")
+
+
+def main():
+    if not os.access(TOOL, os.X_OK):
+        skip("nodeosctl contention", "it is not built")
+        return done()
+    with tempfile.TemporaryDirectory() as folder:
+        put(folder, EXAMPLE)
+        test_table(folder)
+        test_picture(folder)
+        test_select(folder)
+        test_watch(folder)
+        test_errors(folder)
+    return done()
+
+
+sys.exit(main())
