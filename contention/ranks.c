@@ -30,7 +30,8 @@ int ranks_open(struct ranks **out, const struct ranks_conf *conf, struct observe
 	snprintf(r->proc, sizeof(r->proc), "/proc/self/fd/%d", conf->proc_fd);
 	r->ticks = (uint64_t)sysconf(_SC_CLK_TCK);
 	r->page = (uint64_t)sysconf(_SC_PAGESIZE);
-	if (domains_read(node, conf->sys_fd, err) < 0) {
+	if (domains_read(node, conf->sys_fd, err) < 0 ||
+	    storage_open(&r->storage, conf->proc_fd, 0, err) < 0) {
 		ranks_close(r);
 		return -1;
 	}
@@ -61,12 +62,19 @@ void ranks_forget_task(struct ranks *r, struct rank_step *s, unsigned i)
 	*t = s->task[--s->n_tasks];
 }
 
+static void ranks_close_own(struct ranks *r, struct rank_own *own)
+{
+	ranks_close_fd(&own->stat);
+	if (own->slot >= 0)
+		storage_remove(r->storage, own->slot);
+}
+
 static void ranks_free_step(struct ranks *r, struct rank_step *s)
 {
 	while (s->n_tasks)
 		ranks_forget_task(r, s, s->n_tasks - 1);
 	for (unsigned i = 0; i < s->n; i++)
-		ranks_close_fd(&s->own[i].stat);
+		ranks_close_own(r, &s->own[i]);
 	free(s->task);
 	free(s->own);
 	free(s->idle);
@@ -80,6 +88,7 @@ void ranks_close(struct ranks *r)
 		ranks_free_step(r, &r->step[i]);
 	free(r->step);
 	traffic_close(r->traffic);
+	storage_close(r->storage);
 	free(r->state_dir);
 	free(r);
 }
@@ -295,7 +304,7 @@ static int ranks_add(struct ranks *r, struct rank_step *s, struct observed_step 
 	}
 	rank->pid = p->pid;
 	rank->start = p->start;
-	s->own[s->n++] = (struct rank_own){ .stat = fd };
+	s->own[s->n++] = (struct rank_own){ .stat = fd, .slot = -1 };
 	return 0;
 }
 
@@ -314,9 +323,11 @@ void ranks_place(const struct ranks *r, const struct observed_node *node, struct
 }
 
 int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
-	       const struct process_seen *p, const struct rank_task *t, enum observed_kind kind,
-	       struct errbuf *err)
+	       const struct rank_found *found, struct errbuf *err)
 {
+	const struct process_seen *p = found->process;
+	const struct rank_task *t = found->task;
+	enum observed_kind kind = found->kind;
 	int i = ranks_index(s, o, p);
 	struct observed_rank *rank;
 
@@ -341,9 +352,9 @@ int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	return 0;
 }
 
-void ranks_drop(struct rank_step *s, struct observed_step *o, unsigned i)
+void ranks_drop(struct ranks *r, struct rank_step *s, struct observed_step *o, unsigned i)
 {
-	ranks_close_fd(&s->own[i].stat);
+	ranks_close_own(r, &s->own[i]);
 	s->n--;
 	memmove(&s->own[i], &s->own[i + 1], (s->n - i) * sizeof(*s->own));
 	observed_remove_rank(o, i);

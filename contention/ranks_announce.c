@@ -49,10 +49,11 @@ static int announce_find_place(const struct ranks *r, const struct contention_me
 static int announce_keep(struct ranks *r, struct observed_node *node, struct rank_step *s,
 			 struct rank_task *t, const struct process_seen *p, struct errbuf *err)
 {
+	const struct rank_found found = { p, t, OBSERVED_TASK };
 	struct observed_step *o = ranks_observed(node, s->inode);
 	int i;
 
-	if (!o || ranks_keep(r, s, o, p, t, OBSERVED_TASK, err) < 0)
+	if (!o || ranks_keep(r, s, o, &found, err) < 0)
 		return -1;
 	i = ranks_index(s, o, p);
 	if (i < 0)

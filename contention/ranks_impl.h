@@ -5,6 +5,7 @@
 /* Inside ranks.c, ranks_look.c, ranks_scan.c and ranks_sample.c. */
 #include "contention/process.h"
 #include "contention/ranks.h"
+#include "contention/storage.h"
 #include "contention/traffic.h"
 #include "host/cgroup.h"
 
@@ -27,6 +28,9 @@ struct rank_task {
 /* What observed_rank does not say of the rank with the same index. */
 struct rank_own {
 	int stat; /* descriptor of /proc/PID/stat */
+	int slot; /* of its storage; -1: none yet */
+	uint64_t read, written; /* what the storage said first */
+	bool stored; /* it has said that */
 	char task[RANK_TASK_NAME_MAX];
 	unsigned look; /* number of the last look that found it */
 	bool sampled; /* CPU is known */
@@ -54,6 +58,7 @@ struct ranks {
 	struct ranks_conf conf;
 	char *state_dir;
 	char proc[32]; /* a path to conf.proc_fd */
+	struct storage *storage;
 	struct traffic *traffic; /* NULL: not counted */
 	struct errbuf no_traffic;
 	uint64_t ticks; /* of a second */
@@ -86,19 +91,24 @@ void ranks_watch_task(struct ranks *r, struct rank_step *s, struct rank_task *t,
 		      const char *container);
 void ranks_forget_task(struct ranks *r, struct rank_step *s, unsigned i);
 
+struct rank_found {
+	const struct process_seen *process;
+	const struct rank_task *task;
+	enum observed_kind kind;
+};
+
 /*
- * Process P is a rank of S now: find it among those of O or add it. -1 with the reason: too many, or
+ * FOUND is a rank of S now: find it among those of O or add it. -1 with the reason: too many, or
  * out of memory or descriptors.
  */
 int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
-	       const struct process_seen *p, const struct rank_task *t, enum observed_kind kind,
-	       struct errbuf *err);
+	       const struct rank_found *found, struct errbuf *err);
 /* CPUs, domain and quiet of RANK in T; POLICY: its scheduling policy. */
 void ranks_place(const struct ranks *r, const struct observed_node *node, struct rank_task *t,
 		 struct observed_rank *rank, unsigned policy);
 /* The index of process P among the ranks of O, the observed step of S, or -1. */
 int ranks_index(struct rank_step *s, const struct observed_step *o, const struct process_seen *p);
-void ranks_drop(struct rank_step *s, struct observed_step *o, unsigned i);
+void ranks_drop(struct ranks *r, struct rank_step *s, struct observed_step *o, unsigned i);
 
 /* Parse "step_0", "step_batch". Returns 0, or -1. */
 int ranks_parse_step(const char *name, uint32_t *step);

@@ -121,9 +121,10 @@ static int look_read_task(struct look *l, unsigned task)
 
 static void look_keep(struct look *l, const struct look_process *p, enum observed_kind kind)
 {
+	const struct rank_found found = { &p->seen, &l->s->task[p->task], kind };
 	struct errbuf err;
 
-	if (ranks_keep(l->r, l->s, l->o, &p->seen, &l->s->task[p->task], kind, &err) < 0)
+	if (ranks_keep(l->r, l->s, l->o, &found, &err) < 0)
 		errcopy(l->bad, &err);
 }
 
@@ -216,7 +217,7 @@ static void look_settle(struct look *l)
 {
 	for (unsigned i = l->o->n; i-- > 0;)
 		if (l->s->own[i].look != l->r->look)
-			ranks_drop(l->s, l->o, i);
+			ranks_drop(l->r, l->s, l->o, i);
 	for (unsigned i = 0; i < l->n; i++) {
 		int k = ranks_index(l->s, l->o, &l->process[i].seen);
 
@@ -291,5 +292,6 @@ int ranks_look(struct ranks *r, struct observed_node *node, struct errbuf *bad)
 		errprintf(bad, "out of memory");
 	free(l.process);
 	free(l.text);
+	storage_tend(r->storage);
 	return 0;
 }

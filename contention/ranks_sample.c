@@ -97,6 +97,27 @@ static void sample_process(struct ranks *r, const struct process_seen *p, struct
 	rank->sent = rank->received = OBSERVED_UNKNOWN;
 }
 
+/*
+ * Bytes of storage of the process alone: of a CHILD, a BUSY, and a task that never had another
+ * process. The reader says them every few seconds.
+ */
+static void sample_storage(struct ranks *r, struct rank_own *own, struct observed_rank *rank)
+{
+	uint64_t read, written;
+
+	if (own->slot < 0)
+		own->slot = storage_add(r->storage, rank->pid, rank->start);
+	if (own->slot < 0 || storage_get(r->storage, own->slot, &read, &written) < 0)
+		return;
+	if (!own->stored) {
+		own->stored = true;
+		own->read = read;
+		own->written = written;
+	}
+	rank->read = read - own->read;
+	rank->written = written - own->written;
+}
+
 /* A rank that has gone keeps its numbers, for the last document of its step. */
 static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
 			struct observed_rank *rank, unsigned milliseconds)
@@ -104,6 +125,10 @@ static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
 	struct rank_task *t = rank->kind == OBSERVED_TASK ? ranks_task(s, s->own[i].task) : NULL;
 	struct process_seen p;
 
+	if (rank->kind != OBSERVED_TASK || (t && t->io < 0 && t->alone))
+		sample_storage(r, &s->own[i], rank);
+	else if (t && t->io < 0)
+		rank->read = rank->written = OBSERVED_UNKNOWN;
 	if (t && t->cpu_stat >= 0) {
 		sample_task(r, t, &s->own[i], rank, milliseconds);
 		if (rank->memory != OBSERVED_UNKNOWN || process_seen_read(&p, s->own[i].stat) < 0)
