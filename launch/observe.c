@@ -132,8 +132,9 @@ static void name_plain(struct plain_ranks *p)
 	counted = name_ranks(&m, wish, wish == CONTENTION_UNSET ? 0 : step_inode_of(getpid()),
 			     &p->conf, &err);
 	if (m.n)
-		STEP_LOG(p, "observe", "%d of %u ranks have counters, %ld ms%s%s", counted, m.n,
-			 monotonic_ms() - start, *err.text ? ": " : "", err.text);
+		STEP_LOG(p, "observe", "%d of %u ranks have counters, %ld ms%s%s",
+			 counted < 0 ? 0 : counted, m.n, monotonic_ms() - start,
+			 *err.text ? ": " : "", err.text);
 }
 
 void plain_ranks_add(struct plain_ranks *p, unsigned rank, pid_t pid)
@@ -187,8 +188,9 @@ void observe_step(const struct step *s)
 	}
 	if (m.rank && (m.n || wish != CONTENTION_UNSET)) {
 		counted = name_ranks(&m, wish, s->step_inode, &s->conf, &err);
-		STEP_LOG(s, "observe", "%d of %u ranks have counters, %ld ms%s%s", counted, m.n,
-			 monotonic_ms() - start, *err.text ? ": " : "", err.text);
+		STEP_LOG(s, "observe", "%d of %u ranks have counters, %ld ms%s%s",
+			 counted < 0 ? 0 : counted, m.n, monotonic_ms() - start,
+			 *err.text ? ": " : "", err.text);
 	}
 	contention_message_free(&m);
 }

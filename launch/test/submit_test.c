@@ -21,7 +21,9 @@ static void wishes(void)
 		{ { .sched = "fast" }, "--nodeos-sched" },
 		{ { .sched = "fifo:100" }, "--nodeos-sched" },
 	};
-	const struct submit_wish all = { .cpus = "8", .mems = "2", .sched = "hpc" };
+	const struct submit_wish all = {
+		.cpus = "8", .mems = "2", .sched = "hpc", .contention = "observe"
+	};
 	struct errbuf err = { 0 };
 	struct request r;
 
@@ -29,6 +31,8 @@ static void wishes(void)
 	       "submit_request: all three options are accepted: %s", err.text);
 	ok(r.n == 1 && r.container[0].cpus == 8 && r.container[0].mems == 2,
 	   "submit_request: all options make one container");
+	is_int(r.container[0].contention, CONTENTION_OBSERVE,
+	       "submit_request: the container is observed");
 	is(r.container[0].name, "step", "submit_request: the container has the given name");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is_int(submit_request(&r, "job", &bad[i].wish, &err), -1,
@@ -69,6 +73,24 @@ static void site(void)
 		ok(submit_check_site(&r, path, &err) == -1 &&
 			   strstr(err.text, "container vda: mems is not allowed"),
 		   "submit_check_site: a request with memory nodes is refused: %s", err.text);
+	}
+	is_int(submit_check_contention("off", path, &err), 0,
+	       "submit_check_contention: off is allowed everywhere");
+	is_int(submit_check_contention("dino", path, &err), -1,
+	       "submit_check_contention: refuses another word");
+	is(err.text, "--nodeos-contention=dino: expected observe or off",
+	   "submit_check_contention: the message has the words");
+	if (geteuid() == 0) {
+		is_int(submit_check_contention("observe", path, &err), 0,
+		       "submit_check_contention: observe is allowed %s", err.text);
+		fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+		dprintf(fd, "allow_contention = no\n");
+		close(fd);
+		is_int(submit_check_contention("observe", path, &err), -1,
+		       "submit_check_contention: the site forbids it");
+		ok(strstr(err.text, "--nodeos-contention: contention is not allowed at this site "
+				    "(allow_contention in ") != NULL,
+		   "submit_check_contention: the message names the key: %s", err.text);
 	}
 	unlink(path);
 }
