@@ -23,6 +23,7 @@
 #include "host/built_for.h"
 #include "host/cgroup.h"
 #include "host/conf.h"
+#include "host/contention_message.h"
 #include "host/isolcpus.h"
 #include "host/policy.h"
 #include "host/slurm_conf.h"
@@ -393,6 +394,10 @@ static void check_site(struct findings *f)
 	fact(f, "nodeosd",
 	     nodeosd_listens() ? "listens"
 			       : "does not listen: systemctl enable --now nodeosd.socket");
+	fact(f, "nodeos-contend",
+	     contention_is_running(CONTENTION_SOCKET)
+		     ? "runs"
+		     : "does not run: systemctl enable --now nodeos-contend.service");
 }
 
 int tool_features(int argc, char **argv)
