@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contend/counted.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/monotonic.h"
+
+/* Ranks without counters that one match tries again: each may be several refused calls. */
+#define TRY_AGAIN 16u
+
+int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err)
+{
+	struct counted_early *more = realloc(t->early, (t->n_early + 1) * sizeof(*more));
+
+	if (!more)
+		return errprintf(err, "out of memory");
+	t->early = more;
+	more += t->n_early;
+	*more = (struct counted_early){ .pid = pid, .begun = monotonic_ms() };
+	if (counters_begin(t->counters, pid, &more->group, err) < 0)
+		return -1;
+	t->n_early++;
+	return 0;
+}
+
+static int compare_counted(const void *a, const void *b)
+{
+	const struct counted *x = a, *y = b;
+
+	if (x->pid != y->pid)
+		return x->pid < y->pid ? -1 : 1;
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Move the entry of RANK out of OLD, which is sorted. Was there one? */
+static bool take_old(struct counted *out, struct counted *old, unsigned n,
+		     const struct observed_rank *rank)
+{
+	struct counted key = { .pid = rank->pid, .start = rank->start };
+	struct counted *found = n ? bsearch(&key, old, n, sizeof(*old), compare_counted) : NULL;
+
+	if (!found)
+		return false;
+	*out = *found;
+	found->group = NULL;
+	return true;
+}
+
+static bool take_early(struct counted *out, struct counted_table *t)
+{
+	for (unsigned i = 0; i < t->n_early; i++)
+		if (t->early[i].group && t->early[i].pid == out->pid) {
+			out->group = t->early[i].group;
+			out->read_at = t->early[i].begun;
+			t->early[i].group = NULL;
+			return true;
+		}
+	return false;
+}
+
+/* Totals of a rank begin at 0 with its counters, or go on where an earlier life has left them. */
+static void begin_totals(struct observed_rank *rank, bool has_remote)
+{
+	if (rank->instructions == OBSERVED_UNKNOWN) {
+		rank->instructions = 0;
+		rank->misses = 0;
+	}
+	if (rank->remote == OBSERVED_UNKNOWN && has_remote)
+		rank->remote = 0;
+	if (rank->interrupts == OBSERVED_UNKNOWN)
+		rank->interrupts = 0;
+}
+
+static int begin_rank(struct counted_table *t, struct counted *c, struct observed_rank *rank,
+		      struct errbuf *err)
+{
+	struct counters_about about;
+
+	counters_about(t->counters, &about);
+	if (*about.why)
+		return 0; /* nothing counts on this host, which is no news of this rank */
+	if (!take_early(c, t)) {
+		c->read_at = monotonic_ms();
+		c->tried = true;
+		if (counters_begin(t->counters, c->pid, &c->group, err) < 0) {
+			c->group = NULL;
+			return -1;
+		}
+	}
+	begin_totals(rank, about.has_remote);
+	c->interrupts_before = rank->interrupts;
+	return 0;
+}
+
+static void end_groups(struct counted *rank, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		counters_end(rank[i].group);
+}
+
+static void end_early(struct counted_table *t)
+{
+	for (unsigned i = 0; i < t->n_early; i++)
+		counters_end(t->early[i].group);
+	free(t->early);
+	t->early = NULL;
+	t->n_early = 0;
+}
+
+static unsigned count_ranks(const struct observed_node *node)
+{
+	unsigned n = 0;
+
+	for (unsigned s = 0; s < node->n_steps; s++)
+		n += node->step[s].n;
+	return n;
+}
+
+int counted_match(struct counted_table *t, struct observed_node *node, struct errbuf *err)
+{
+	unsigned n = count_ranks(node), k = 0, again = TRY_AGAIN;
+	struct counted *fresh = calloc(n ? n : 1, sizeof(*fresh)), *old = t->rank;
+	int rc = 0;
+
+	if (!fresh) {
+		counted_end(t);
+		return errprintf(err, "out of memory");
+	}
+	if (t->n)
+		qsort(old, t->n, sizeof(*old), compare_counted);
+	t->refused = 0;
+	for (unsigned s = 0; s < node->n_steps; s++)
+		for (unsigned i = 0; i < node->step[s].n; i++, k++) {
+			struct observed_rank *rank = &node->step[s].rank[i];
+
+			if (!take_old(&fresh[k], old, t->n, rank))
+				fresh[k] =
+					(struct counted){ .pid = rank->pid, .start = rank->start };
+			if (fresh[k].group || node->step[s].ended)
+				continue;
+			if (fresh[k].tried && (!again || !again--)) {
+				t->refused++;
+			} else if (begin_rank(t, &fresh[k], rank, err) < 0) {
+				t->refused++;
+				rc = -1;
+			}
+		}
+	end_groups(old, t->n);
+	end_early(t);
+	free(old);
+	t->rank = fresh;
+	t->n = n;
+	return rc;
+}
+
+void counted_renew(struct counted_table *t)
+{
+	for (unsigned i = 0; i < t->n; i++)
+		if (t->rank[i].group)
+			counters_renew(t->rank[i].group, NULL);
+}
+
+void counted_end(struct counted_table *t)
+{
+	end_groups(t->rank, t->n);
+	end_early(t);
+	free(t->rank);
+	t->rank = NULL;
+	t->n = 0;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contend/jobs.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/monotonic.h"
+
+#define RETRY_MS 10000 /* after a failure */
+#define FAILED_MAX 30 /* tries of a job's last record */
+#define BATCH_MAX 256 /* records that one process writes */
+
+static struct job_entry *find_job(struct jobs *jobs, uint32_t job)
+{
+	/* of a requeued job the last run */
+	for (unsigned i = jobs->n; i-- > 0;)
+		if (jobs->entry[i].record.job == job && !jobs->entry[i].ended)
+			return &jobs->entry[i];
+	return NULL;
+}
+
+static void add_job(struct jobs *jobs, const struct jobs_host *host,
+		    const struct observed_step *step)
+{
+	struct cgroup_place place = { 0 };
+	struct job_entry *more, *e;
+
+	if (jobs->n >= JOBS_MAX)
+		return;
+	more = realloc(jobs->entry, (jobs->n + 1) * sizeof(*more));
+	if (!more)
+		return;
+	jobs->entry = more;
+	e = &more[jobs->n];
+	*e = (struct job_entry){ .record = { .job = step->job } };
+	for (unsigned i = 0; i < step->n && !e->record.inode; i++)
+		if (cgroup_find_place(&place, host->cgroup_fd, host->proc, step->rank[i].pid,
+				      NULL) == 0) {
+			e->record.inode = place.job_inode;
+			memcpy(e->cgroup, place.job, sizeof(e->cgroup));
+		}
+	/* its ranks have gone already: the next look may find more */
+	if (e->record.inode || step->ended)
+		jobs->n++;
+}
+
+static bool has_steps(const struct observed_node *node, uint32_t job)
+{
+	for (unsigned s = 0; s < node->n_steps; s++)
+		if (node->step[s].job == job && !node->step[s].ended)
+			return true;
+	return false;
+}
+
+static bool has_ended(const struct job_entry *e, const struct jobs_host *host,
+		      const struct observed_node *node)
+{
+	if (*e->cgroup)
+		return cgroup_is_gone(host->cgroup_fd, e->cgroup, e->record.inode);
+	return !has_steps(node, e->record.job);
+}
+
+void jobs_look(struct jobs *jobs, const struct jobs_host *host, const struct observed_node *node)
+{
+	/* a requeued job's number comes again: its earlier run ends first */
+	for (unsigned i = 0; i < jobs->n; i++) {
+		struct job_entry *e = &jobs->entry[i];
+
+		if (e->ended)
+			continue;
+		job_record_look(&e->record, node);
+		for (unsigned s = 0; s < node->n_steps; s++)
+			if (node->step[s].ended && node->step[s].job == e->record.job) {
+				job_record_end_step(&e->record, &node->step[s]);
+				e->due = true;
+			}
+		if (has_ended(e, host, node))
+			e->ended = e->due = true;
+	}
+	for (unsigned s = 0; s < node->n_steps; s++)
+		if (!find_job(jobs, node->step[s].job) && !node->step[s].ended) {
+			add_job(jobs, host, &node->step[s]);
+			if (find_job(jobs, node->step[s].job))
+				job_record_look(&find_job(jobs, node->step[s].job)->record, node);
+		}
+}
+
+static void drop_job(struct jobs *jobs, unsigned i)
+{
+	memmove(&jobs->entry[i], &jobs->entry[i + 1], (jobs->n - i - 1) * sizeof(*jobs->entry));
+	jobs->n--;
+}
+
+/* The process that wrote the records SENT is over. */
+static void take_result(struct jobs *jobs, bool written)
+{
+	for (unsigned i = jobs->n; i-- > 0;) {
+		struct job_entry *e = &jobs->entry[i];
+
+		if (!e->sent)
+			continue;
+		e->sent = false;
+		e->due |= !written;
+		e->failed = written ? 0 : e->failed + 1;
+		if (e->ended && (written || e->failed >= FAILED_MAX))
+			drop_job(jobs, i);
+	}
+}
+
+static int start_writing(struct jobs *jobs, const struct observed_node *node, struct errbuf *err)
+{
+	static char line[BATCH_MAX][JOB_RECORD_MAX];
+	struct job_record_text text[BATCH_MAX];
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < jobs->n && n < BATCH_MAX; i++) {
+		struct job_entry *e = &jobs->entry[i];
+
+		if (!e->due)
+			continue;
+		job_record_print(line[n], &e->record, node, e->ended);
+		text[n] = (struct job_record_text){ .job = e->record.job, .text = line[n] };
+		n++;
+		e->due = false;
+		e->sent = true;
+	}
+	if (!n || job_record_start(&jobs->writer, node->host, text, n, err) == 0)
+		return 0;
+	take_result(jobs, false);
+	return -1;
+}
+
+static int open_writer(struct jobs *jobs, const struct conf_contention *conf, struct errbuf *err)
+{
+	jobs->changes = false;
+	jobs->writes = *conf->report_dir != '\0';
+	if (jobs->writes &&
+	    job_record_open(&jobs->writer, conf->report_dir, conf->report_user, err) < 0) {
+		jobs->writes = false;
+		return -1;
+	}
+	return 0;
+}
+
+int jobs_configure(struct jobs *jobs, const struct conf_contention *conf, struct errbuf *err)
+{
+	if (jobs->writes && jobs->writer.pid > 0) {
+		/* what it writes goes where records no longer belong */
+		kill(jobs->writer.pid, SIGKILL);
+		jobs->changes = true;
+		return 0;
+	}
+	return open_writer(jobs, conf, err);
+}
+
+int jobs_write(struct jobs *jobs, const struct conf_contention *conf,
+	       const struct observed_node *node, struct errbuf *err)
+{
+	long now = monotonic_ms();
+	int rc = jobs->writes ? job_record_poll(&jobs->writer, err) : 0;
+
+	if (rc == 1)
+		return 0;
+	take_result(jobs, rc == 0);
+	if (rc < 0)
+		jobs->retry = now + RETRY_MS;
+	if (jobs->changes)
+		return open_writer(jobs, conf, err);
+	if (!jobs->writes) {
+		for (unsigned i = jobs->n; i-- > 0;)
+			if (jobs->entry[i].ended)
+				drop_job(jobs, i);
+		return 0;
+	}
+	if (now >= jobs->next) {
+		jobs->next = now + conf->report_interval * 1000L;
+		for (unsigned i = 0; i < jobs->n; i++)
+			jobs->entry[i].due = true;
+	}
+	if (rc < 0 || now < jobs->retry)
+		return rc;
+	rc = start_writing(jobs, node, err);
+	if (rc < 0)
+		jobs->retry = now + RETRY_MS;
+	return rc;
+}
+
+void jobs_free(struct jobs *jobs)
+{
+	free(jobs->entry);
+	jobs->entry = NULL;
+	jobs->n = 0;
+}

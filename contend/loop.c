@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contend/loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "base/monotonic.h"
+#include "contend/launch_socket.h"
+#include "contend/log.h"
+#include "contend/notify.h"
+#include "contend/output.h"
+#include "contend/watch.h"
+#include "contention/peaks.h"
+
+#define LOOK_MS 5000 /* between looks for steps and ranks */
+#define SAVE_MS 5000 /* between writes of the state */
+/* messages of slurmstepd that are answered before anything else is looked at */
+#define LAUNCHES_MAX 64
+
+struct loop {
+	const struct loop_options *opt;
+	struct watch_host host;
+	char proc[PATH_MAX], peaks_dir[PATH_MAX]; /* paths of "/proc" and PEAKS_DIR */
+	struct conf *conf; /* of WATCH, owned */
+	struct watch watch;
+	struct output output;
+	int run_fd, epoll_fd, timer_fd, signal_fd, launch_fd;
+	unsigned armed; /* period of the timer in milliseconds */
+	long looked, saved; /* monotonic milliseconds of the last ones; 0: none yet */
+	bool ends;
+	struct contend_state look_state, sample_state, save_state, output_state, launch_state;
+};
+
+/* ------------------------------------------------------------- what the daemon reads and writes */
+
+static int open_below(const char *root, const char *name, struct errbuf *err)
+{
+	char path[PATH_MAX];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s%s", root ? root : "", name);
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? errprintf(err, "%s: %s", path, strerror(errno)) : fd;
+}
+
+static int open_host(struct watch_host *h, const char *root, struct errbuf *err)
+{
+	char cgroup[PATH_MAX];
+
+	snprintf(cgroup, sizeof(cgroup), "%s/sys/fs/cgroup", root ? root : "");
+	h->proc_fd = open_below(root, "/proc", err);
+	h->sys_fd = h->proc_fd < 0 ? -1 : open_below(root, "/sys", err);
+	h->cgroup_fd = h->sys_fd < 0 ? -1 : cgroup_open_root(root ? cgroup : NULL, err);
+	return h->cgroup_fd < 0 ? -1 : 0;
+}
+
+/* The directory of the socket and the documents: the daemon's own, and readable by all. */
+static int open_run_dir(const char *path, struct errbuf *err)
+{
+	struct stat st;
+	int fd;
+
+	if (mkdir(path, 0755) < 0 && errno != EEXIST)
+		return errprintf(err, "%s: %s", path, strerror(errno));
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		errprintf(err, "%s: %s", path, strerror(errno));
+	else if (st.st_uid != geteuid() || (st.st_mode & 022))
+		errprintf(err, "%s: must belong to user %u, who alone may write it", path,
+			  (unsigned)geteuid());
+	else
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+static int load_conf(struct conf **out, const char *path, struct errbuf *err)
+{
+	struct conf *c = calloc(1, sizeof(*c));
+
+	*out = NULL;
+	if (!c)
+		return errprintf(err, "out of memory");
+	if (conf_load(c, path, geteuid(), err) < 0) {
+		free(c);
+		return -1;
+	}
+	*out = c;
+	return 0;
+}
+
+static void log_source(const struct watch *w)
+{
+	const struct counters_about *about = &w->about;
+
+	if (*about->why)
+		contend_log("nothing counts misses here, classes are unknown: %s", about->why);
+	else
+		contend_log("source %s%s%s%s", about->provider, about->row ? ", events " : "",
+			    about->row ? about->row->name : "",
+			    about->simulated ? ", of a simulated cache" : "");
+	if (*ranks_no_traffic(w->ranks))
+		contend_log("traffic of ranks is unknown: %s", ranks_no_traffic(w->ranks));
+}
+
+/* ------------------------------------------------------------------------------- its work */
+
+/* The timer runs at the samples' interval while there are ranks, else at that of looks. */
+static void arm_timer(struct loop *l)
+{
+	unsigned period = l->watch.node.n_steps ? l->watch.node.interval : LOOK_MS;
+	struct itimerspec t = { .it_interval = { period / 1000, period % 1000 * 1000000L } };
+
+	if (period == l->armed)
+		return;
+	l->armed = period;
+	t.it_value = t.it_interval;
+	timerfd_settime(l->timer_fd, 0, &t, NULL);
+}
+
+static void save_state(struct loop *l)
+{
+	struct errbuf err = { 0 };
+
+	saved_write(l->run_fd, &l->watch.node, &err);
+	contend_log_state(&l->save_state, "state", err.text);
+	l->saved = monotonic_ms();
+}
+
+static void write_output(struct loop *l)
+{
+	struct errbuf err = { 0 };
+	int rc = output_write(&l->output, &l->watch.node, &l->conf->contention, &err);
+
+	contend_log_state(&l->output_state, "output", rc < 0 ? err.text : "");
+}
+
+static void configure_output(struct loop *l)
+{
+	struct errbuf err = { 0 };
+
+	if (output_configure(&l->output, &l->conf->contention, &err) < 0)
+		contend_log("no records of jobs (contention_report_user in %s): %s", l->opt->conf,
+			    err.text);
+}
+
+static void handle_tick(struct loop *l)
+{
+	long now = monotonic_ms();
+	struct errbuf bad;
+
+	watch_sample(&l->watch, &bad);
+	contend_log_state(&l->sample_state, "counters", bad.text);
+	if (!l->looked || now - l->looked >= LOOK_MS - 100) {
+		l->looked = now;
+		watch_look(&l->watch, &bad);
+		contend_log_state(&l->look_state, "look", bad.text);
+		output_look(&l->output, &l->watch.node);
+	}
+	write_output(l);
+	watch_forget_ended(&l->watch);
+	if (!l->saved || now - l->saved >= SAVE_MS)
+		save_state(l);
+	arm_timer(l);
+	notify_manager("WATCHDOG=1");
+}
+
+/* Begin to count first, answer, and do all else when slurmstepd waits no longer. */
+static void handle_launches(struct loop *l)
+{
+	struct launch_request r;
+	struct errbuf err = { 0 };
+	int got;
+
+	for (unsigned i = 0; i < LAUNCHES_MAX; i++) {
+		errclear(&err);
+		got = launch_socket_receive(&r, l->launch_fd, &err);
+		if (got == 0)
+			break;
+		if (got > 0) {
+			launch_socket_accept(l->launch_fd, &r,
+					     watch_count(&l->watch, &r.message, &err));
+			watch_add(&l->watch, &r.message, &err);
+			contention_message_free(&r.message);
+		}
+		if (*err.text)
+			contend_log_state(&l->launch_state, "launch", err.text);
+	}
+	arm_timer(l);
+}
+
+static void reload(struct loop *l)
+{
+	struct errbuf err = { 0 };
+	struct saved *saved = NULL;
+	struct watch fresh;
+	struct conf *conf;
+
+	notify_manager("RELOADING=1");
+	if (load_conf(&conf, l->opt->conf, &err) == 0) {
+		saved = saved_of(&l->watch.node);
+		if (watch_open(&fresh, conf, &l->host, saved, &err) == 0) {
+			watch_close(&l->watch);
+			free(l->conf);
+			l->watch = fresh;
+			l->conf = conf;
+			l->looked = l->saved = 0;
+			log_source(&l->watch);
+			configure_output(l);
+			handle_tick(l);
+			notify_manager("READY=1");
+			return;
+		}
+		saved_free(saved);
+		free(conf);
+	}
+	contend_log("the old settings stay: %s", err.text);
+	notify_manager("READY=1");
+}
+
+static void handle_signal(struct loop *l)
+{
+	struct signalfd_siginfo s;
+
+	while (read(l->signal_fd, &s, sizeof(s)) == sizeof(s))
+		if (s.ssi_signo == SIGHUP)
+			reload(l);
+		else
+			l->ends = true;
+}
+
+/* --------------------------------------------------------------------------- epoll and its files */
+
+static int add_file(struct loop *l, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data = { .fd = fd } };
+
+	return epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &e);
+}
+
+static int open_files(struct loop *l, struct errbuf *err)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	l->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	l->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	l->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (l->epoll_fd < 0 || l->timer_fd < 0 || l->signal_fd < 0)
+		return errprintf(err, "epoll: %s", strerror(errno));
+	l->launch_fd = launch_socket_open(l->opt->run_dir, LAUNCH_SOCKET, err);
+	if (l->launch_fd < 0)
+		return -1;
+	if (add_file(l, l->launch_fd) < 0 || add_file(l, l->timer_fd) < 0 ||
+	    add_file(l, l->signal_fd) < 0)
+		return errprintf(err, "epoll: %s", strerror(errno));
+	return 0;
+}
+
+/* Is FD among the N events? */
+static bool has_event(const struct epoll_event *e, int n, int fd)
+{
+	for (int i = 0; i < n; i++)
+		if (e[i].data.fd == fd)
+			return true;
+	return false;
+}
+
+static void wait_and_handle(struct loop *l)
+{
+	struct epoll_event e[3];
+	uint64_t times;
+	int n = epoll_wait(l->epoll_fd, e, 3, -1);
+
+	/* a launch waits, all else does not */
+	if (has_event(e, n, l->launch_fd))
+		handle_launches(l);
+	if (has_event(e, n, l->signal_fd))
+		handle_signal(l);
+	if (has_event(e, n, l->timer_fd) && read(l->timer_fd, &times, sizeof(times)) > 0)
+		handle_tick(l);
+}
+
+static int begin(struct loop *l, struct errbuf *err)
+{
+	struct errbuf why = { 0 };
+	struct jobs_host jobs_host;
+	struct saved *saved;
+
+	if (load_conf(&l->conf, l->opt->conf, err) < 0 ||
+	    open_host(&l->host, l->opt->root, err) < 0)
+		return -1;
+	l->run_fd = open_run_dir(l->opt->run_dir, err);
+	snprintf(l->peaks_dir, sizeof(l->peaks_dir), "%s" PEAKS_DIR,
+		 l->opt->root ? l->opt->root : "");
+	l->host.peaks_dir = l->peaks_dir;
+	snprintf(l->proc, sizeof(l->proc), "%s/proc", l->opt->root ? l->opt->root : "");
+	jobs_host = (struct jobs_host){ .cgroup_fd = l->host.cgroup_fd, .proc = l->proc };
+	if (l->run_fd < 0 || output_open(&l->output, l->run_fd, &jobs_host, err) < 0)
+		return -1;
+	if (saved_read(&saved, l->run_fd, &why) < 0)
+		contend_log("classes begin anew: %s", why.text);
+	if (watch_open(&l->watch, l->conf, &l->host, saved, err) < 0) {
+		saved_free(saved);
+		return -1;
+	}
+	log_source(&l->watch);
+	configure_output(l);
+	return l->opt->once ? 0 : open_files(l, err);
+}
+
+int loop_run(const struct loop_options *opt, struct errbuf *err)
+{
+	struct loop *l = calloc(1, sizeof(*l));
+	int rc;
+
+	if (!l)
+		return errprintf(err, "out of memory");
+	l->opt = opt;
+	rc = begin(l, err);
+	if (rc == 0) {
+		handle_tick(l);
+		notify_manager("READY=1");
+		while (!opt->once && !l->ends)
+			wait_and_handle(l);
+		notify_manager("STOPPING=1");
+		save_state(l);
+	}
+	watch_close(&l->watch);
+	output_close(&l->output);
+	free(l->conf);
+	free(l);
+	return rc;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * nodeos-contend observes the ranks of this host: it counts their misses in the last-level cache
+ * and classes them, for documents in /run/nodeos-contend that nodeosctl contention reads. One
+ * process, started by systemd. It changes nothing that a rank has, so that it can end and begin at
+ * any time.
+ */
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include "config.h"
+#include "contend/log.h"
+#include "contend/loop.h"
+#include "host/conf.h"
+
+static const char usage_text[] =
+	"Usage: nodeos-contend [OPTION]...\n"
+	"Observes which ranks of this host disturb others in the last-level cache, until a signal\n"
+	"ends it; nodeos-contend.service of systemd starts it. See nodeos-contend(8).\n"
+	"\n"
+	"  -c, --conf FILE     in place of " NODEOS_CONF_PATH "\n"
+	"  -d, --run-dir DIR   of its documents, in place of " CONTEND_RUN_DIR "\n"
+	"  -r, --root DIR      read DIR/proc and DIR/sys in place of the host's\n"
+	"  -1, --once          look once, write the documents, and end\n"
+	"  -h, --help          print this\n"
+	"  -V, --version       print the version\n";
+
+static const struct option longs[] = {
+	{ "conf", required_argument, NULL, 'c' },
+	{ "run-dir", required_argument, NULL, 'd' },
+	{ "root", required_argument, NULL, 'r' },
+	{ "once", no_argument, NULL, '1' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* Descriptors for the counters of as many ranks as a host may have: as many as may be. */
+static void raise_descriptors(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0) {
+		l.rlim_cur = l.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &l);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct loop_options opt = { .conf = NODEOS_CONF_PATH, .run_dir = CONTEND_RUN_DIR };
+	struct errbuf err = { 0 };
+	int c;
+
+	while ((c = getopt_long(argc, argv, "c:d:r:1hV", longs, NULL)) != -1)
+		switch (c) {
+		case 'c':
+			opt.conf = optarg;
+			break;
+		case 'd':
+			opt.run_dir = optarg;
+			break;
+		case 'r':
+			opt.root = optarg;
+			break;
+		case '1':
+			opt.once = true;
+			break;
+		case 'h':
+			fputs(usage_text, stdout);
+			return 0;
+		case 'V':
+			puts("nodeos-contend " VERSION);
+			return 0;
+		default:
+			return 2;
+		}
+	if (optind < argc) {
+		fputs(usage_text, stderr);
+		return 2;
+	}
+	umask(022);
+	signal(SIGPIPE, SIG_IGN);
+	prctl(PR_SET_DUMPABLE, 0);
+	raise_descriptors();
+	if (loop_run(&opt, &err) == 0)
+		return 0;
+	contend_log("%s", err.text);
+	return 1;
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "contend/watch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/hostname.h"
+#include "base/monotonic.h"
+#include "contend/log.h"
+#include "contend/sample.h"
+#include "contention/peaks.h"
+#include "manifest/request.h"
+
+/* Looks until ranks of an earlier life are back, if they live. */
+#define SAVED_LOOKS 3
+
+static double unix_time(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void describe_node(struct watch *w)
+{
+	const struct conf_contention *c = &w->conf->contention;
+	char host[NODE_NAME_MAX];
+
+	hostname_short(host);
+	snprintf(w->node.host, sizeof(w->node.host), "%.63s", host);
+	w->node.time = unix_time();
+	w->node.interval = c->interval * 1000;
+	w->node.bounds = classify_default;
+	w->node.bounds.turtle = c->turtle;
+	w->node.bounds.devil = c->devil;
+	w->node.bounds.delta = c->delta;
+	w->node.bounds.window = c->window;
+	w->node.bounds.majority = c->majority;
+	snprintf(w->node.source, sizeof(w->node.source), "%s", w->about.provider);
+	w->node.quality = EVENTS_X;
+	if (w->about.row) {
+		snprintf(w->node.row, sizeof(w->node.row), "%s", w->about.row->name);
+		w->node.quality = w->about.row->quality;
+	}
+	w->node.has_remote = w->about.has_remote;
+	w->node.simulated = w->about.simulated;
+}
+
+/* Is a container of the ledger observed: as its request says, else as nodeos.conf does? */
+static bool wants_container(const char *text, const char *container, void *arg)
+{
+	const struct conf_contention *c = arg;
+	struct request *request = malloc(sizeof(*request));
+	enum contention_policy policy = CONTENTION_UNSET;
+	int i;
+
+	if (request && request_parse(request, text, NULL) == 0) {
+		i = request_find(request, container);
+		if (i >= 0)
+			policy = request->container[i].contention;
+	}
+	free(request);
+	return policy == CONTENTION_UNSET ? c->observe : policy == CONTENTION_OBSERVE;
+}
+
+/* What a calibration has measured, where the same events count. */
+static void take_peaks(struct watch *w)
+{
+	struct contention_peaks peaks;
+	struct errbuf err;
+
+	if (contention_peaks_read(&peaks, w->host->peaks_dir, geteuid(), &err) < 0) {
+		contend_log("the peaks of a calibration are not used: %s", err.text);
+		return;
+	}
+	for (unsigned i = 0; i < w->node.n_domains; i++) {
+		struct observed_domain *d = &w->node.domain[i];
+		uint64_t peak = contention_peaks_find(&peaks, d->id, &d->cpus);
+
+		if (!peak || strcmp(peaks.row, w->node.row) != 0 ||
+		    peaks.simulated != w->node.simulated)
+			continue;
+		d->peak = peak;
+		d->calibrated = true;
+	}
+	contention_peaks_free(&peaks);
+}
+
+int watch_open(struct watch *w, const struct conf *conf, const struct watch_host *host,
+	       struct saved *saved, struct errbuf *err)
+{
+	const struct counters_conf counters = { .source = conf->contention.source,
+						.row = conf->contention.events };
+	const struct ranks_conf ranks = { .state_dir = conf->state_dir,
+					  .cgroup_fd = host->cgroup_fd,
+					  .proc_fd = host->proc_fd,
+					  .sys_fd = host->sys_fd,
+					  .all_steps = conf->contention.all_steps,
+					  .wanted = wants_container,
+					  .arg = (void *)&conf->contention };
+
+	*w = (struct watch){ .conf = conf, .host = host };
+	if (counters_open(&w->counters, &counters, err) < 0)
+		return -1;
+	counters_about(w->counters, &w->about);
+	w->counted.counters = w->counters;
+	describe_node(w);
+	if (classify_conf_check(&w->node.bounds, err) < 0 ||
+	    ranks_open(&w->ranks, &ranks, &w->node, err) < 0) {
+		watch_close(w);
+		return -1;
+	}
+	take_peaks(w);
+	w->saved = saved;
+	w->sampled = monotonic_ms();
+	return 0;
+}
+
+void watch_close(struct watch *w)
+{
+	counted_end(&w->counted);
+	ranks_close(w->ranks);
+	counters_close(w->counters);
+	observed_free(&w->node);
+	saved_free(w->saved);
+	*w = (struct watch){ 0 };
+}
+
+unsigned watch_count(struct watch *w, const struct contention_message *m, struct errbuf *err)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < m->n; i++)
+		if (counted_begin_early(&w->counted, m->rank[i].pid, err) == 0)
+			n++;
+	return n;
+}
+
+int watch_add(struct watch *w, const struct contention_message *m, struct errbuf *err)
+{
+	int n = ranks_announce(w->ranks, &w->node, m, err);
+
+	/* also where none is a rank: their counters end */
+	if (counted_match(&w->counted, &w->node, n < 0 ? NULL : err) < 0)
+		return -1;
+	return n < 0 ? -1 : 0;
+}
+
+void watch_look(struct watch *w, struct errbuf *bad)
+{
+	struct errbuf err = { 0 };
+	long now;
+
+	errclear(bad);
+	ranks_look(w->ranks, &w->node, bad);
+	saved_give(w->saved, &w->node);
+	if (++w->looks == SAVED_LOOKS) {
+		saved_free(w->saved);
+		w->saved = NULL;
+	}
+	if (counted_match(&w->counted, &w->node, &err) < 0)
+		errappend(bad, "%s%u ranks have no counters: %s", *bad->text ? "; " : "",
+			  w->counted.refused, err.text);
+	counted_renew(&w->counted);
+	now = monotonic_ms();
+	if (now > w->sampled) {
+		ranks_sample(w->ranks, &w->node, (unsigned)(now - w->sampled));
+		w->sampled = now;
+	}
+	w->node.time = unix_time();
+	observed_count(&w->node);
+}
+
+void watch_sample(struct watch *w, struct errbuf *bad)
+{
+	const struct conf_contention *c = &w->conf->contention;
+	struct sample_pass pass = { .now = monotonic_ms(),
+				    .time = unix_time(),
+				    .least = c->interval * 500,
+				    .least_quiet = c->interval_quiet * 1000 - c->interval * 500,
+				    .proc_fd = w->host->proc_fd };
+
+	sample_ranks(&w->counted, &w->node, &pass);
+	errclear(bad);
+	if (pass.lost)
+		errprintf(bad, "counters of %u ranks have failed: %s", pass.lost, pass.why.text);
+	w->node.time = pass.time;
+	observed_count(&w->node);
+}
+
+void watch_forget_ended(struct watch *w)
+{
+	unsigned before = w->node.n_steps;
+
+	for (unsigned i = before; i-- > 0;)
+		if (w->node.step[i].ended)
+			observed_remove_step(&w->node, i);
+	if (w->node.n_steps != before)
+		counted_match(&w->counted, &w->node, NULL);
+}
