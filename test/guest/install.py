@@ -111,12 +111,13 @@ def group_install():
         "nodeosd.socket",
         "nodeos-provision.service",
         "nodeos-provision.timer",
+        "nodeos-contend.service",
     )
     same(
         [told(f"systemctl is-enabled {u}") + " " + told(f"systemctl is-active {u}") for u in units],
-        ["enabled active", "enabled active", "disabled inactive", "disabled inactive"],
-        "discovery and nodeosd's socket are on; services that take cores from jobs wait for the"
-        " admin to enable them",
+        ["enabled active"] * 2 + ["disabled inactive"] * 3,
+        "discovery and nodeosd's socket are on; services that take cores from jobs, and the one"
+        " that observes them, wait for the admin to enable them",
     )
     same(
         told(
