@@ -42,6 +42,7 @@ PAGES = (
     "nodeos-report.5",
     "nodeos.3",
     "nodeos.7",
+    "nodeos-contend.8",
     "nodeos-plugstack.8",
     "nodeos-spank.8",
 )
