@@ -22,7 +22,7 @@
 #include "contend/watch.h"
 #include "contention/peaks.h"
 
-#define LOOK_MS 5000 /* between looks for steps and ranks */
+#define LAUNCHED_MS 2000 /* from a launch to a look: a launcher of MPI has started its ranks */
 #define SAVE_MS 5000 /* between writes of the state */
 /* messages of slurmstepd that are answered before anything else is looked at */
 #define LAUNCHES_MAX 64
@@ -36,7 +36,8 @@ struct loop {
 	struct output output;
 	int run_fd, epoll_fd, timer_fd, signal_fd, launch_fd;
 	unsigned armed; /* period of the timer in milliseconds */
-	long looked, saved; /* monotonic milliseconds of the last ones; 0: none yet */
+	/* monotonic milliseconds: the last look, when the next one is, when the state was saved */
+	long looked, next_look, saved;
 	bool ends;
 	struct contend_state look_state, sample_state, save_state, output_state, launch_state;
 };
@@ -119,7 +120,7 @@ static void log_source(const struct watch *w)
 /* The timer runs at the samples' interval while there are ranks, else at that of looks. */
 static void arm_timer(struct loop *l)
 {
-	unsigned period = l->watch.node.n_steps ? l->watch.node.interval : LOOK_MS;
+	unsigned period = l->watch.node.n_steps ? l->watch.node.interval : WATCH_LOOK_MS;
 	struct itimerspec t = { .it_interval = { period / 1000, period % 1000 * 1000000L } };
 
 	if (period == l->armed)
@@ -160,11 +161,14 @@ static void handle_tick(struct loop *l)
 	long now = monotonic_ms();
 	struct errbuf bad;
 
-	watch_sample(&l->watch, &bad);
+	/* the timer may be some milliseconds early */
+	if (watch_sample(&l->watch, &bad) && l->next_look > l->looked + WATCH_LOOK_MS - 100)
+		l->next_look = l->looked + WATCH_LOOK_MS - 100;
 	contend_log_state(&l->sample_state, "counters", bad.text);
-	if (!l->looked || now - l->looked >= LOOK_MS - 100) {
-		l->looked = now;
+	if (now >= l->next_look) {
 		watch_look(&l->watch, &bad);
+		l->looked = now;
+		l->next_look = now + watch_look_pause(&l->watch) - 100;
 		contend_log_state(&l->look_state, "look", bad.text);
 		output_look(&l->output, &l->watch.node);
 	}
@@ -193,6 +197,8 @@ static void handle_launches(struct loop *l)
 					     watch_count(&l->watch, &r.message, &err));
 			watch_add(&l->watch, &r.message, &err);
 			contention_message_free(&r.message);
+			if (l->next_look > monotonic_ms() + LAUNCHED_MS)
+				l->next_look = monotonic_ms() + LAUNCHED_MS;
 		}
 		if (*err.text)
 			contend_log_state(&l->launch_state, "launch", err.text);
@@ -215,7 +221,7 @@ static void reload(struct loop *l)
 			free(l->conf);
 			l->watch = fresh;
 			l->conf = conf;
-			l->looked = l->saved = 0;
+			l->looked = l->next_look = l->saved = 0;
 			log_source(&l->watch);
 			configure_output(l);
 			handle_tick(l);

@@ -6,15 +6,17 @@
 
 #include "base/fileio.h"
 
-/* Is the process stopped, by SIGSTOP or a debugger? Not if it cannot be read. */
-static bool is_stopped(int proc_fd, pid_t pid)
+/* Is the process stopped, by SIGSTOP or a debugger? Counts it as gone where there is none. */
+static bool is_stopped(struct sample_pass *pass, pid_t pid)
 {
 	char name[32], text[512];
 	const char *behind;
 
 	snprintf(name, sizeof(name), "%d/stat", (int)pid);
-	if (file_read(proc_fd, name, text, sizeof(text), NULL) < 0)
+	if (file_read(pass->proc_fd, name, text, sizeof(text), NULL) < 0) {
+		pass->gone++;
 		return false;
+	}
 	behind = strrchr(text, ')'); /* of the command, which is the user's */
 	return behind && (behind[2] == 'T' || behind[2] == 't');
 }
@@ -80,7 +82,7 @@ static void read_rank(struct counted *c, struct observed_rank *rank,
 	/* only a rank that has not run at all can be stopped, and one that is idle need not be
 	 * asked */
 	c->stopped = now.enabled == c->before.enabled && (c->stopped || !rank->state.idle) &&
-		     is_stopped(pass->proc_fd, c->pid);
+		     is_stopped(pass, c->pid);
 	if (!c->stopped) {
 		uint64_t more = remote >= c->remote_before ? remote - c->remote_before : 0;
 

@@ -14,6 +14,7 @@ struct sample_pass {
 	unsigned least, least_quiet;
 	int proc_fd; /* "/proc", or a test's directory */
 	unsigned lost; /* out: ranks whose counters have failed in this pass */
+	unsigned gone; /* out: ranks that ran before this pass and are no processes any more */
 	struct errbuf why; /* out: how the last one did */
 };
 

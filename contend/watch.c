@@ -16,6 +16,8 @@
 
 /* Looks until ranks of an earlier life are back, if they live. */
 #define SAVED_LOOKS 3
+#define LOOK_RANK_MS 80
+#define LOOK_MAX_MS 30000
 
 static double unix_time(void)
 {
@@ -175,7 +177,14 @@ void watch_look(struct watch *w, struct errbuf *bad)
 	observed_count(&w->node);
 }
 
-void watch_sample(struct watch *w, struct errbuf *bad)
+long watch_look_pause(const struct watch *w)
+{
+	long pause = (long)w->counted.n * LOOK_RANK_MS;
+
+	return pause < WATCH_LOOK_MS ? WATCH_LOOK_MS : pause < LOOK_MAX_MS ? pause : LOOK_MAX_MS;
+}
+
+bool watch_sample(struct watch *w, struct errbuf *bad)
 {
 	const struct conf_contention *c = &w->conf->contention;
 	struct sample_pass pass = { .now = monotonic_ms(),
@@ -190,6 +199,7 @@ void watch_sample(struct watch *w, struct errbuf *bad)
 		errprintf(bad, "counters of %u ranks have failed: %s", pass.lost, pass.why.text);
 	w->node.time = pass.time;
 	observed_count(&w->node);
+	return pass.gone != 0;
 }
 
 void watch_forget_ended(struct watch *w)

@@ -52,8 +52,13 @@ int watch_add(struct watch *w, const struct contention_message *m, struct errbuf
  * in BAD. */
 void watch_look(struct watch *w, struct errbuf *bad);
 
-/* Read the counters. What failed is in BAD. */
-void watch_sample(struct watch *w, struct errbuf *bad);
+/* Read the counters. What failed is in BAD. Returns whether a rank has ended: it is time for a look.
+ */
+bool watch_sample(struct watch *w, struct errbuf *bad);
+
+/* Milliseconds between two looks, which cost more than samples: 5 s up to 64 ranks, 20 s with 256. */
+#define WATCH_LOOK_MS 5000
+long watch_look_pause(const struct watch *w);
 
 /* Remove steps that have ended. */
 void watch_forget_ended(struct watch *w);
