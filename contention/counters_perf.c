@@ -256,6 +256,13 @@ static int open_error(const struct perf_plan *plan, unsigned failed, struct errb
 			 errno == EMFILE ? ": no descriptors are left (LimitNOFILE)" : "");
 }
 
+/* Does ERROR of event number FAILED mean that the thread has ended? It can end when its leader is
+ * open already: Linux 6.15 and later say ENODEV then. */
+static bool has_ended(int error, unsigned failed)
+{
+	return error == ESRCH || (failed && error == ENODEV);
+}
+
 /* Open events for the N threads of TID; one that has ended is left out. */
 static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, struct errbuf *err)
 {
@@ -271,7 +278,7 @@ static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, s
 		if (open_thread(plan, tid[i], &r->thread[r->n], &failed) == 0) {
 			r->n++;
 			g->descriptors += plan->n;
-		} else if (errno != ESRCH) {
+		} else if (!has_ended(errno, failed)) {
 			open_error(plan, failed, err);
 			close_threads(g);
 			return -1;
@@ -323,14 +330,16 @@ static int attach_threads(struct counter_group *g, struct errbuf *err)
 
 /*
  * Reading an event that counts on another CPU interrupts that CPU, once for each thread that
- * inherited it. How many were running is not known; RAN ns of CPU time in PASSED ns tell how many
- * there were on average.
+ * inherited it. How many were running is not known; on average there were RAN ns of CPU time in
+ * PASSED ns. The clocks are read one after the other, so a tenth above a whole number is none more.
  */
 static void count_interrupts(struct counter_group *g, uint64_t ran, int64_t passed)
 {
 	const struct perf_plan *plan = g->counters->data;
-	uint64_t on = passed > 0 ? (ran + (uint64_t)passed - 1) / (uint64_t)passed : ran > 0;
+	uint64_t all = passed > 0 ? (uint64_t)passed : 1, on = (ran + all - all / 10) / all;
 
+	if (ran && !on)
+		on = 1;
 	g->interrupts += on * (plan->form != FORM_SINGLE ? 1 : plan->n);
 }
 

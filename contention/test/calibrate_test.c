@@ -56,11 +56,11 @@ static void test_measure(struct counters *c, unsigned cpu)
 	       "a CPU that is missing is an error");
 	is(err.text,
 	   "a load of 8 MiB cannot run on CPU 4095: no memory, or the caller may not use this CPU",
-	   "which is named");
+	   "the refusal of a missing CPU names it");
 	if (sysconf(_SC_NPROCESSORS_ONLN) >= 2) {
 		is_int(calibrate_peak(&peak, c, &domain, &err), 0, "a peak is counted: %s",
 		       err.text);
-		is_int((long long)peak, 0, "of loads without page faults");
+		is_int((long long)peak, 0, "the peak of loads without page faults is 0");
 	} else {
 		skip(2, "needs two CPUs");
 	}
@@ -103,8 +103,8 @@ static void test_report(struct counters *c, unsigned cpu)
 		 "  peak   0 misses a second, 0.0 GB/s of lines\n",
 		 cpu);
 	is(text, want, "what is measured stands beside what is expected");
-	is(peaks.row, "soft", "peaks are of this row then");
-	is_int(peaks.n, 0, "those of another row are gone");
+	is(peaks.row, "soft", "the peaks are those of the row that counts");
+	is_int(peaks.n, 0, "peaks of another row are gone");
 	free(text);
 	contention_peaks_free(&peaks);
 }
@@ -119,7 +119,8 @@ static void test_without(void)
 	if (counters_open(&c, &conf, &err) < 0)
 		bail("%s", err.text);
 	ok(!printed(c, NULL, 0, &peaks, &err), "without counters nothing is calibrated");
-	is(err.text, "nothing counts here: switched off", "and the reason is given");
+	is(err.text, "nothing counts here: switched off",
+	   "the refusal to calibrate has the reason");
 	counters_close(c);
 }
 

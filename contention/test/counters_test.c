@@ -89,7 +89,8 @@ static void test_no_counters(void)
 
 	counters_open_on(&c, &conf, &host, &err);
 	is_int(counters_begin(c, getpid(), &g, &err), -1, "without counters no rank is counted");
-	is(err.text, "nothing counts here: switched off", "and the reason is given");
+	is(err.text, "nothing counts here: switched off",
+	   "the refusal to count a rank has the reason");
 	counters_close(c);
 }
 
@@ -130,16 +131,18 @@ static void test_trace(void)
 	is_int(counters_read(g[0], &r, &remote, &err), 0, "the first rank's first read");
 	ok(r.instructions == 100 && r.misses == 1 && remote == 0 && r.enabled == 10 &&
 		   r.running == 10,
-	   "its numbers");
-	is_int(counters_read(g[0], &r, &remote, &err), 0, "its second read skips others' lines");
-	ok(r.instructions == 150 && r.misses == UINT64_MAX && remote == 3, "its numbers");
+	   "numbers of the first rank's first read");
+	is_int(counters_read(g[0], &r, &remote, &err), 0,
+	       "the first rank's second read skips other ranks' lines");
+	ok(r.instructions == 150 && r.misses == UINT64_MAX && remote == 3,
+	   "numbers of the first rank's second read");
 	is_int(counters_read(g[1], &r, &remote, &err), 0, "the second rank's first read");
 	ok(r.instructions == 200 && remote == 1 && r.enabled == 20 && r.running == 5,
-	   "its numbers");
+	   "numbers of the second rank's first read");
 	is_int(counters_read(g[2], &r, &remote, &err), 0, "a line without remote misses");
-	is_int((long long)remote, 0, "which are 0 then");
+	is_int((long long)remote, 0, "remote misses that a line does not have are 0");
 	is_int(counters_read(g[0], &r, &remote, &err), -1, "a trace ends");
-	is(err.text, "the trace of rank 0 ends", "and says whose");
+	is(err.text, "the trace of rank 0 ends", "the end of a trace names its rank");
 	is_int(counters_renew(g[0], &err), 0, "a trace has no threads");
 	ok(counters_descriptors(g[0]) == 0 && counters_interrupts(g[0]) == 0,
 	   "a trace has no descriptors and sends no interrupts");

@@ -15,7 +15,7 @@ static void test_kept(void)
 	struct errbuf err = { 0 };
 
 	is_int(contention_peaks_read(&p, dir, getuid(), &err), 0, "a file that is missing is read");
-	ok(p.n == 0 && !p.peak, "it has no peaks");
+	ok(p.n == 0 && !p.peak, "a file that is missing has no peaks");
 	p = (struct contention_peaks){ .row = "icelakex", .simulated = true };
 	contention_peaks_set(&p, 0, &first, 5);
 	contention_peaks_set(&p, 7, &second, UINT64_MAX - 1);
@@ -30,7 +30,7 @@ static void test_kept(void)
 	ok(contention_peaks_find(&p, 7, &second) == UINT64_MAX - 1, "the largest peak");
 	ok(contention_peaks_find(&p, 0, &other) == 0,
 	   "a domain that has other CPUs now has no peak that is known");
-	ok(contention_peaks_find(&p, 1, &first) == 0, "another domain has none");
+	ok(contention_peaks_find(&p, 1, &first) == 0, "another domain has no peak");
 	contention_peaks_free(&p);
 	ok(p.n == 0 && !p.peak, "freed peaks are empty");
 }
@@ -43,7 +43,8 @@ static void test_text(void)
 
 	scratch_file("d/contention-peaks", HEAD "domain 4 cpus 0-3 peak 1000\n");
 	is_int(contention_peaks_read(&p, dir, getuid(), &err), 0, "a file by hand is read");
-	ok(contention_peaks_find(&p, 4, &cpus) == 1000 && !p.simulated, "its peak");
+	ok(contention_peaks_find(&p, 4, &cpus) == 1000 && !p.simulated,
+	   "the peak of a file by hand");
 	contention_peaks_free(&p);
 }
 
@@ -91,8 +92,8 @@ static void test_many(void)
 	for (int i = 0; i < PEAKS_MAX && rc == 0; i++)
 		rc = contention_peaks_set(&p, i, &cpus, 1);
 	is_int(rc, 0, "the largest number of domains is kept");
-	is_int(contention_peaks_set(&p, PEAKS_MAX, &cpus, 1), -1, "one more is not");
-	is_int(contention_peaks_set(&p, 3, &cpus, 2), 0, "a known one can still change");
+	is_int(contention_peaks_set(&p, PEAKS_MAX, &cpus, 1), -1, "one domain more is not kept");
+	is_int(contention_peaks_set(&p, 3, &cpus, 2), 0, "a known domain's peak can still change");
 	contention_peaks_free(&p);
 }
 
@@ -108,7 +109,7 @@ static void test_owner(void)
 		bail("chmod");
 	ok(contention_peaks_read(&p, dir, getuid(), &err) < 0,
 	   "a file that all can write is refused");
-	is_int(contention_peaks_write(&p, dir, &err), 0, "it is replaced");
+	is_int(contention_peaks_write(&p, dir, &err), 0, "a file that all can write is replaced");
 	is_int(contention_peaks_read(&p, "/proc/self/no", getuid(), &err), 0,
 	       "a directory that is missing has no peaks");
 	ok(contention_peaks_write(&p, "/proc/self/no", &err) < 0 && err.text[0],

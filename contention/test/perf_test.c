@@ -183,7 +183,7 @@ static uint64_t exec_faults(struct counters *c, bool with_touchers)
 	waitpid(child.pid, &status, 0);
 	t = totals(g);
 	is_int(status, 0, "the program that was executed ended well");
-	ok(t.instructions > 0 && t.running, "its CPU time is counted");
+	ok(t.instructions > 0 && t.running, "CPU time of an executed program is counted");
 	ok(totals(g).misses == t.misses, "totals of a process that has ended stay");
 	counters_end(g);
 	close(child.said);
@@ -208,7 +208,7 @@ static void *wait_turn(void *arg)
 	return arg;
 }
 
-/* Threads that exist and touch when it is told so, and then three touchers more. */
+/* Threads that exist and touch at a word, and then three touchers more. */
 static void be_threaded(int say_fd, int hear_fd)
 {
 	pthread_t t[THREADS];
@@ -239,14 +239,15 @@ static void test_late(struct counters *c)
 	g = begin(c, &child);
 	is_int(counters_descriptors(g), 3 * (1 + THREADS), "each thread has descriptors");
 	is_int(counters_renew(g, &err), 0, "no thread is to be renewed");
-	is_int(counters_descriptors(g), 3 * (1 + THREADS), "and none gets more");
+	is_int(counters_descriptors(g), 3 * (1 + THREADS),
+	       "a renewal opens no descriptors for threads that have some");
 	ok(totals(g).misses < 100, "what was before counting began is not counted");
 	say(child.told);
 	hear(child.said);
 	is_faults(totals(g).misses, THREADS + 3,
 		  "threads that existed, a later thread and a later child are counted once each");
 	end(&child);
-	is_faults(totals(g).misses, THREADS + 3, "also when the process has been killed");
+	is_faults(totals(g).misses, THREADS + 3, "totals of a process that was killed stay");
 	counters_end(g);
 }
 
@@ -349,7 +350,7 @@ static void test_interrupts(struct counters *c)
 	ok(counters_interrupts(g[0]) >= 5 && counters_interrupts(g[0]) <= 10,
 	   "a thread that runs gets an interrupt a read: %llu of 10",
 	   (unsigned long long)counters_interrupts(g[0]));
-	ok(counters_interrupts(g[1]) <= 1, "one that sleeps gets none");
+	ok(counters_interrupts(g[1]) <= 1, "a thread that sleeps gets no interrupt");
 	for (int i = 0; i < 2; i++)
 		counters_end(g[i]);
 	end(&busy);
@@ -370,8 +371,8 @@ static void is_short(struct counters *c, const struct child *child, unsigned mor
 	setrlimit(RLIMIT_NOFILE, &low);
 	rc = counters_begin(c, child->pid, &g, &err);
 	setrlimit(RLIMIT_NOFILE, &before);
-	ok(rc < 0 && strstr(err.text, text), "with %u descriptors none is counted: %s", more,
-	   err.text);
+	ok(rc < 0 && strstr(err.text, text), "no process is counted with %u free descriptors: %s",
+	   more, err.text);
 }
 
 static void test_errors(struct counters *c)
@@ -388,8 +389,9 @@ static void test_errors(struct counters *c)
 	is_short(c, &child, 2, "no descriptors are left");
 	is_int(open_descriptors(), n, "no descriptor is left behind");
 	end(&child);
-	is_int(counters_begin(c, child.pid, &g, &err), -1, "a process that has ended");
-	ok(strstr(err.text, "has ended"), "is called so: %s", err.text);
+	is_int(counters_begin(c, child.pid, &g, &err), -1,
+	       "a process that has ended is not counted");
+	ok(strstr(err.text, "has ended"), "a process that has ended is called so: %s", err.text);
 	is_int(counters_begin(c, 0, &g, &err), -1, "process 0 is refused");
 	is_int(counters_begin(c, -1, &g, &err), -1, "process -1, which is all, is refused");
 	is_int(open_descriptors(), n - 2, "no descriptor is left behind");
@@ -407,7 +409,7 @@ static void test_about(struct counters *c)
 	scratch_dir("sys/bus/event_source/devices/simllc");
 	c = open_soft(SOFT_ROW, false);
 	counters_about(c, &about);
-	ok(about.simulated, "with the PMU simllc they are");
+	ok(about.simulated, "counters are simulated where the PMU simllc is");
 	counters_close(c);
 }
 
