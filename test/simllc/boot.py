@@ -44,9 +44,11 @@ class Guest:
         file = f"memory-backend-file,id=llc,size=1M,share=on,mem-path={counters}"
         machine.args += ["-object", file, "-device", "ivshmem-plain,memdev=llc"]
         machine.args += ["-cpu", cpu] if cpu else []
-        b = Boot(machine, f"do=run:/loads:/{name}.plan", limit=900)
+        more = ",run:/provider" if name in PROVIDED else ""
+        b = Boot(machine, f"do=run:/loads:/{name}.plan{more}", limit=900)
         self.text = b.after
         ended = "loads: end" in b.after and not b.complaints
+        ended = ended and (not more or "provider: end" in b.after)
         ok(ended, f"{name}: the guest ran to its end", b.after[-3000:] or b.text[-3000:])
         self.counts, self.passes = {}, {}
         number = r"(\d+) (\S+) (\d+) (\d+) (\d+)$"
@@ -232,6 +234,7 @@ def judge_skylake(g):
         below(g.value(load, SKYLAKE[other]), lines / 100, f"{load}: {other}")
     same(g.said("open zen"), "ENOENT", "AMD's raw event does not exist on Intel")
     same(g.said("open other-msr"), "ENOENT", "a raw event with another value of the MSR is refused")
+    judge_provider(g)
 
 
 # AMD's numbers: PMC 0x44 is any data cache fill by source, bit 3 the memory of this node, bit 6
@@ -257,6 +260,53 @@ def judge_milan(g):
         below(g.value(f"node{n}", "raw/ff72/0/u"), 1, f"node {n}: prefetches, without any")
     below(g.rate("inside"), 1, "a sample of the cache has the size of all of it")
     same(g.said("open intel"), "ENOENT", "Intel's raw event does not exist on AMD")
+    judge_provider(g)
+
+
+# The rows of events.d; with remote misses, amdzen3 has four events.
+PROVIDED = {"milan": "amdzen3 A-", "skylake": "skylakex A-"}
+
+
+def judge_provider(g):
+    """What the provider of counters of contention/ counts, by this processor's row."""
+    row = PROVIDED[g.name]
+    remote = {"milan": 1, "skylake": 0}[g.name]
+    same(g.said("provider about all"), f"perf {row} {remote} 1 ", f"provider: row {row}")
+    numbers = re.findall(r"^provider (early|late|three|one) (\w+) ([\d ]+)$", g.text, re.M)
+    got = {(what, load): list(map(int, values.split())) for what, load, values in numbers}
+    for load in ("loop", "scan", "triad", "chase"):
+        for what in ("early", "late"):
+            insn, miss, _, enabled, running, _ = got.get((what, load), [1, -1, 0, 1, 0, 0])
+            name = f"provider, {what}, {load}: misses for 10,000 instructions"
+            if load == "loop":
+                below(1e4 * miss / insn, 1, name)
+            else:
+                near(1e4 * miss / insn, 1e4 * RATE[load], name)
+            near(running, enabled, f"provider, {what}, {load}: counts all the time", 0.01)
+    insn, miss, *_ = got.get(("three", "scan"), [1, -1])
+    near(1e4 * miss / insn, 1e4 * RATE["scan"], "provider, three counters: scan")
+    about = g.said("provider about three")
+    same(about, f"perf {row} 0 1 ", "provider, three counters: remote misses are left out")
+    insn, miss, _, enabled, running, _ = got.get(("one", "scan"), [1, -1, 0, 1, 1, 0])
+    near(1e4 * miss / insn, 1e4 * RATE["scan"], "provider, events in turns: scan", 0.3)
+    ok(0.1 < running / enabled < 0.7, "provider, events in turns", f"{running} of {enabled}")
+    counted, calls = map(int, (g.said("provider interrupts") or "0 0").split())
+    ok(45 <= counted <= 50, "provider: a running rank has an interrupt a read", counted)
+    near(calls, counted, "provider: interrupts that the kernel counts", 0.3)
+    for n in (0, 1):
+        ok(int(g.said(f"provider peak {n}") or 0) > 0, f"calibration: a peak of domain {n}")
+    table = re.findall(r"^  (loop|scan|triad) +([\d.]+) +([\d.]+)(.*)$", g.text, re.M)
+    same([row[0] for row in table], ["loop", "scan", "triad"] * 2, "calibration: two domains")
+    for domain, (load, _, rate, said) in zip("000111", table):
+        what = f"calibration of domain {domain}, {load}"
+        want = {"loop": 0, "scan": 2500, "triad": 1e4 * RATE["triad"]}[load]
+        if want:
+            near(float(rate), want, what)
+        else:
+            below(float(rate), 1, what)
+        ok("differs" not in said, f"{what}: agrees", said)
+    ok("No such file" in (g.said("provider gone") or ""), "provider: a PMU that is gone", g.text)
+    ok((g.said("provider about gone") or "").startswith("none"), "provider: none then", g.text)
 
 
 def plan_time():
@@ -324,6 +374,31 @@ def built(*arguments):
     return done.stdout.decode().split()[-1]
 
 
+def build_provider():
+    """The program contention/test/provider_guest.c with the units of NodeOS that it tries."""
+    out = f"{boot.WORK}/provider"
+    units = ["classify", "calibrate", "calibrate_load", "counters", "counters_none"]
+    units += ["counters_perf", "counters_replay", "events", "events_load", "events_scan"]
+    sources = [f"contention/{unit}.c" for unit in (*units, "owned_file", "peaks")]
+    sources += [f"base/{unit}.c" for unit in ("errbuf", "fileio", "idset", "trusted_open", "words")]
+    sources += ["host/cpu_identity.c", "contention/test/provider_guest.c"]
+    macros = ["-D_GNU_SOURCE", '-DNODEOS_EVENTS_ETC="/etc"', '-DNODEOS_EVENTS_DIR="/usr"']
+    command = [
+        "gcc",
+        "-std=gnu11",
+        "-static",
+        "-O1",
+        "-pthread",
+        f"-I{TOP}",
+        f"-I{HERE}/test",
+        *macros,
+        "-o",
+        out,
+    ]
+    subprocess.run([*command, *(f"{TOP}/{source}" for source in sources)], check=True)
+    return out
+
+
 def main():
     global PLUGIN
     parser = argparse.ArgumentParser(
@@ -346,7 +421,9 @@ def main():
             f.write("\n".join(GUESTS[name][0]()) + "\n")
     module = f"{boot.WORK}/simllc.ko"
     subprocess.run(["cp", built("module", "--in", args.tree), module], check=True)
-    boot.initramfs(boot.WORK, {"loads": f"{HERE}/test/loads.c"}, [*files, module])
+    tables = [f"{TOP}/contention/events.d/{name}.tab" for name in ("amd", "intel")]
+    files += [module, build_provider(), *tables]
+    boot.initramfs(boot.WORK, {"loads": f"{HERE}/test/loads.c"}, files)
     for name in names:
         GUESTS[name][1](Guest(name, **GUESTS[name][2]))
     print(f"1..{boot.count}")
