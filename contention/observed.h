@@ -14,7 +14,7 @@
 /*
  * What the daemon knows of a host at one moment, as plain data: steps with their ranks, and domains
  * (the CPUs of one last-level cache). The daemon fills it; documents, metrics and records are made
- * of it. A number that nobody could read is OBSERVED_UNKNOWN, never 0.
+ * of it. A number that cannot be read is OBSERVED_UNKNOWN, never 0.
  */
 #define OBSERVED_UNKNOWN UINT64_MAX
 #define OBSERVED_COMMAND_MAX 16 /* bytes of /proc/PID/comm with the final NUL */
@@ -58,7 +58,9 @@ struct observed_rank {
 	/* totals of bytes since the rank was first seen */
 	/* by sockets: bytes of IP packets, also of those on the loopback device */
 	uint64_t sent, received;
-	uint64_t read, written; /* by read(2), write(2) and the like that reached storage */
+	/* by read(2), write(2) and the like that reached storage; where they are those of one
+	 * process (no io.stat): since it began */
+	uint64_t read, written;
 	/* totals since its counters were opened; unknown without counters */
 	uint64_t instructions, misses, remote;
 	uint64_t interrupts; /* that our reads of its counters have sent to its CPUs */

@@ -117,26 +117,36 @@ int process_owner(uid_t *uid, gid_t *gid, int proc_fd, pid_t pid)
 	return 0;
 }
 
+bool process_proc_is_real(int proc_fd)
+{
+	struct statfs fs;
+
+	return fstatfs(proc_fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+/* The kernel's mask is in words of unsigned long, in ours, or in halves of them in this order. */
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ && __SIZEOF_LONG__ != 8
+#error "struct idset has words of 64 bits"
+#endif
+
+static int process_ask_cpus(struct idset *out, pid_t pid)
+{
+	cpu_set_t set[IDSET_MAX / CPU_SETSIZE];
+
+	_Static_assert(sizeof(set) == sizeof(out->word), "one bit for each CPU");
+	memset(set, 0, sizeof(set));
+	if (sched_getaffinity(pid, sizeof(set), set) < 0)
+		return -1;
+	memcpy(out->word, set, sizeof(out->word));
+	return 0;
+}
+
 int process_cpus(struct idset *out, int proc_fd, pid_t pid)
 {
 	char text[8192], *line;
-	struct statfs fs;
 
-	/* a tenth of the cost of reading the file */
-	if (fstatfs(proc_fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC) {
-		cpu_set_t set[IDSET_MAX / CPU_SETSIZE];
-		const uint64_t *word = (const uint64_t *)set;
-
-		_Static_assert(sizeof(set) == sizeof(out->word), "one bit for each CPU");
-		memset(set, 0, sizeof(set));
-		if (sched_getaffinity(pid, sizeof(set), set) < 0)
-			return -1;
-#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ && __SIZEOF_LONG__ != 8
-#error "words of the kernel's mask are those of struct idset with 64 bits or little endian"
-#endif
-		memcpy(out->word, word, sizeof(out->word));
-		return 0;
-	}
+	if (proc_fd < 0)
+		return process_ask_cpus(out, pid);
 	line = (char *)process_status_line(text, proc_fd, pid, "\nCpus_allowed_list:\t");
 	if (!line)
 		return -1;

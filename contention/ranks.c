@@ -28,6 +28,7 @@ int ranks_open(struct ranks **out, const struct ranks_conf *conf, struct observe
 	}
 	r->conf.state_dir = r->state_dir;
 	snprintf(r->proc, sizeof(r->proc), "/proc/self/fd/%d", conf->proc_fd);
+	r->proc_is_real = process_proc_is_real(conf->proc_fd);
 	r->ticks = (uint64_t)sysconf(_SC_CLK_TCK);
 	r->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	if (domains_read(node, conf->sys_fd, err) < 0 ||
@@ -304,7 +305,7 @@ static int ranks_add(struct ranks *r, struct rank_step *s, struct observed_step 
 	}
 	rank->pid = p->pid;
 	rank->start = p->start;
-	s->own[s->n++] = (struct rank_own){ .stat = fd, .slot = -1 };
+	s->own[s->n++] = (struct rank_own){ .stat = fd, .slot = -1, .remembered = r->look - 1 };
 	return 0;
 }
 
@@ -314,7 +315,7 @@ void ranks_place(const struct ranks *r, const struct observed_node *node, struct
 	struct errbuf ignored;
 	struct idset cpus;
 
-	if (process_cpus(&rank->cpus, r->conf.proc_fd, rank->pid) < 0)
+	if (process_cpus(&rank->cpus, r->proc_is_real ? -1 : r->conf.proc_fd, rank->pid) < 0)
 		return; /* it has gone, or goes: the next look drops it */
 	if (t->dir >= 0 && ranks_read_set(&cpus, t->dir, "cpuset.cpus.effective", &ignored) == 0)
 		idset_and(&rank->cpus, &cpus);

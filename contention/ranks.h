@@ -32,7 +32,7 @@ struct ranks_conf {
 	int sys_fd; /* "/sys", likewise */
 	bool all_steps; /* also steps and ranks without a container */
 	/* Is CONTAINER observed, by the text of the ledger's REQUEST (never NULL)? NULL: each is.
-	 * Not asked for what slurmstepd tells of. */
+	 * Not asked for what slurmstepd names. */
 	bool (*wanted)(const char *request, const char *container, void *arg);
 	void *arg;
 };
@@ -56,7 +56,7 @@ void ranks_close(struct ranks *r); /* NULL does nothing */
  */
 
 /*
- * Add a step and its ranks as slurmstepd tells of them. A process that has no directory
+ * Add a step and its ranks as slurmstepd names them. A process that has no directory
  * step_ID/user/task_N of that job is not believed, and one that is known already is not added
  * again. Returns how many processes of the message are ranks now, or -1 with the reason: none is.
  */
@@ -72,7 +72,8 @@ int ranks_announce(struct ranks *r, struct observed_node *node, const struct con
 int ranks_look(struct ranks *r, struct observed_node *node, struct errbuf *bad);
 
 /*
- * What the ranks have used: cpu since the last sample, MILLISECONDS ago; memory; totals. A number
+ * What the ranks have used: cpu since the last sample, MILLISECONDS ago; memory, of a task as
+ * of the last look; totals. A number
  * that a rank shares with others (as sent and received of a CHILD), or that cannot be read here, is
  * unknown.
  */

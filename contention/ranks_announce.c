@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What slurmstepd tells of a step that begins. */
+/* What slurmstepd says of a step that begins. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ static const char *last_component(const char *path)
 }
 
 /*
- * Is PLACE a task's directory of the step that M tells of? Builds of Slurm differ in the job's
+ * Is PLACE a task's directory of the step in M? Builds of Slurm differ in the job's
  * name: "job_41", or one without its number.
  */
 static int announce_check(const struct cgroup_place *place, const struct contention_message *m,

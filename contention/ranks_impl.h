@@ -17,7 +17,7 @@ struct rank_task {
 	char container[REQUEST_NAME_MAX]; /* "": none */
 	bool watched; /* its processes may be ranks; else it is only listed */
 	bool launcher; /* a launcher of MPI has been in it */
-	bool listed; /* seen in this look */
+	bool gone; /* its directory has */
 	bool alone; /* no more than one process has ever been seen in it */
 	int dir; /* descriptors; -1: none */
 	int cpu_stat, memory, io;
@@ -29,10 +29,9 @@ struct rank_task {
 struct rank_own {
 	int stat; /* descriptor of /proc/PID/stat */
 	int slot; /* of its storage; -1: none yet */
-	uint64_t read, written; /* what the storage said first */
-	bool stored; /* it has said that */
 	char task[RANK_TASK_NAME_MAX];
 	unsigned look; /* number of the last look that found it */
+	unsigned remembered; /* look after which its memory was read */
 	bool sampled; /* CPU is known */
 	uint64_t cpu; /* microseconds at the last sample */
 };
@@ -58,6 +57,7 @@ struct ranks {
 	struct ranks_conf conf;
 	char *state_dir;
 	char proc[32]; /* a path to conf.proc_fd */
+	bool proc_is_real; /* the kernel's, not a test's */
 	struct storage *storage;
 	struct traffic *traffic; /* NULL: not counted */
 	struct errbuf no_traffic;

@@ -232,14 +232,12 @@ static void look_at_step(struct look *l)
 	struct rank_step *s = l->s;
 
 	l->n = l->next_idle = 0;
-	for (unsigned i = s->n_tasks; i-- > 0;)
-		if (s->task[i].watched && faccessat(s->task[i].dir, "cgroup.procs", F_OK, 0) < 0)
-			ranks_forget_task(l->r, s, i);
 	for (unsigned i = 0; i < s->n_tasks; i++) {
 		unsigned from = l->n;
 
-		if (!s->task[i].watched || look_read_task(l, i) < 0)
+		if (!s->task[i].watched)
 			continue;
+		s->task[i].gone = look_read_task(l, i) < 0;
 		if (s->tasks_of_srun && !s->task[i].launcher)
 			look_choose_first(l, from, l->n);
 		else
@@ -249,6 +247,9 @@ static void look_at_step(struct look *l)
 	/* a step of srun ends with its last process: its last document has these ranks */
 	if (l->n || !s->tasks_of_srun)
 		look_settle(l);
+	for (unsigned i = s->n_tasks; i-- > 0;)
+		if (s->task[i].gone)
+			ranks_forget_task(l->r, s, i);
 }
 
 static void look_at_steps(struct look *l)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the ranks use: two calls of the kernel for a task of srun, one for another rank. */
+/* What the ranks use: a call of the kernel for each rank, and one more after a look. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -78,7 +78,6 @@ static void sample_task(struct ranks *r, const struct rank_task *t, struct rank_
 	uint64_t read, written;
 
 	sample_cpu(own, rank, sample_usage(t->cpu_stat), milliseconds);
-	rank->memory = sample_memory(t->memory);
 	if (t->slot >= 0)
 		traffic_read(r->traffic, t->slot, &rank->sent, &rank->received);
 	if (t->io >= 0 && ranks_read_io(t->io, &read, &written) == 0) {
@@ -99,7 +98,7 @@ static void sample_process(struct ranks *r, const struct process_seen *p, struct
 
 /*
  * Bytes of storage of the process alone: of a CHILD, a BUSY, and a task that never had another
- * process. The reader says them every few seconds.
+ * process. They are totals since it began. The reader says them every few seconds.
  */
 static void sample_storage(struct ranks *r, struct rank_own *own, struct observed_rank *rank)
 {
@@ -109,13 +108,8 @@ static void sample_storage(struct ranks *r, struct rank_own *own, struct observe
 		own->slot = storage_add(r->storage, rank->pid, rank->start);
 	if (own->slot < 0 || storage_get(r->storage, own->slot, &read, &written) < 0)
 		return;
-	if (!own->stored) {
-		own->stored = true;
-		own->read = read;
-		own->written = written;
-	}
-	rank->read = read - own->read;
-	rank->written = written - own->written;
+	rank->read = read;
+	rank->written = written;
 }
 
 /* A rank that has gone keeps its numbers, for the last document of its step. */
@@ -131,9 +125,12 @@ static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
 		rank->read = rank->written = OBSERVED_UNKNOWN;
 	if (t && t->cpu_stat >= 0) {
 		sample_task(r, t, &s->own[i], rank, milliseconds);
-		if (rank->memory != OBSERVED_UNKNOWN || process_seen_read(&p, s->own[i].stat) < 0)
-			return;
-		rank->memory = p.pages * r->page;
+		if (s->own[i].remembered == r->look)
+			return; /* memory changes slowly: it is read once a look */
+		s->own[i].remembered = r->look;
+		rank->memory = sample_memory(t->memory);
+		if (rank->memory == OBSERVED_UNKNOWN && process_seen_read(&p, s->own[i].stat) == 0)
+			rank->memory = p.pages * r->page;
 	} else if (process_seen_read(&p, s->own[i].stat) == 0) {
 		sample_process(r, &p, &s->own[i], rank, milliseconds);
 	}

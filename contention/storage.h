@@ -16,7 +16,7 @@
  * where one read takes STORAGE_STUCK seconds, the reader is killed (the wait allows that), another
  * one begins, and that process is not asked again.
  */
-#define STORAGE_INTERVAL 5
+#define STORAGE_INTERVAL 10
 #define STORAGE_STUCK 30
 #define STORAGE_SLOTS 4096u
 

@@ -4,9 +4,9 @@
  *
  *   ranks_driver JOB LOOKS SAMPLES PID...
  *
- * The processes are those of step 0 of JOB, in directories JOB/step_0/user/task_N of cgroup v2. Looks
- * LOOKS times and samples SAMPLES times behind each, without waiting; with one look and no sample
- * waits a second between two samples and prints a line for each rank.
+ * The processes are those of step 0 of JOB, in directories job_JOB/step_0/user/task_N of cgroup v2.
+ * Looks LOOKS times and samples SAMPLES times behind each, without waiting; with one look and no sample
+ * waits a second between three samples and prints a line for each rank.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -77,6 +77,8 @@ int main(int argc, char **argv)
 		ranks_sample(r, &node, 1000);
 		sleep(1);
 		ranks_look(r, &node, &bad);
+		ranks_sample(r, &node, 1000);
+		sleep(1);
 		ranks_sample(r, &node, 1000);
 		print_ranks(&node);
 		printf("# traffic: %s\n", ranks_no_traffic(r));

@@ -138,7 +138,7 @@ static int announce(uint32_t job, uint32_t step, unsigned n, struct contention_r
 	return ranks_announce(ranks, &node, &m, err);
 }
 
-/* What slurmstepd tells is believed where the cgroups say the same. */
+/* What slurmstepd says is believed where the cgroups say the same. */
 static void announced(void)
 {
 	struct contention_rank rank[4] = {
@@ -175,7 +175,7 @@ static void announced(void)
 	rank[0].pid = 505;
 	is_int(announce(41, 0, 1, rank, &err), -1, "ranks_announce: slurmstepd itself is no rank");
 	is_int(announce(41, 0, 0, rank, &err), 0, "ranks_announce: a message without ranks");
-	is(look(), "task 0 501 sim, task 1 502 sim", "ranks_look: finds what was told");
+	is(look(), "task 0 501 sim, task 1 502 sim", "ranks_look: finds what was announced");
 
 	/* number 502 is another process now */
 	put_process(
@@ -455,12 +455,15 @@ static void used_by_tasks(void)
 	is_int((long long)r[1].cpu, 0, "ranks_sample: less than a thousandth");
 	ok(r[0].read == 250 && r[0].written == 43, "ranks_sample: bytes of all disks");
 	ok(r[1].read == OBSERVED_UNKNOWN, "ranks_sample: unknown without io.stat");
+	is_int((long long)r[0].memory, 4096, "ranks_sample: memory is read once a look");
 	put_usage(a, "1000", "8192\n", NULL);
 	ranks_sample(ranks, &node, 1000);
 	ok(r[0].cpu == OBSERVED_UNKNOWN, "ranks_sample: time that went backwards is unknown");
 	put("1\n", "sys/devices/system/cpu/nohz_full");
 	look();
 	ok(node.step[0].rank[0].quiet, "ranks_look: a rank on a quiet CPU");
+	ranks_sample(ranks, &node, 1000);
+	is_int((long long)node.step[0].rank[0].memory, 8192, "ranks_sample: memory after a look");
 	lose("sys/devices/system/cpu/nohz_full");
 	end();
 	lose("cg/system.slice");
@@ -479,7 +482,7 @@ static void used_by_children(void)
 	put_process((struct fake){ .pid = 911, .parent = 910, .task = task, .pages = 2 });
 	begin();
 	announce(61, 0, 1, &rank, &err);
-	is(look(), "child -1 911", "ranks_look: the launcher was told as a rank");
+	is(look(), "child -1 911", "ranks_look: the launcher was announced as a rank");
 	ranks_sample(ranks, &node, 1000);
 	put_process((struct fake){
 		.pid = 911, .parent = 910, .task = task, .pages = 2, .ticks = 50, .threads = 2 });
