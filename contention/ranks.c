@@ -13,6 +13,8 @@
 #include "contention/domains.h"
 #include "manifest/policy_name.h"
 
+#define RANKS_IO_MAX 16384 /* bytes of io.stat with many disks */
+
 int ranks_open(struct ranks **out, const struct ranks_conf *conf, struct observed_node *node,
 	       struct errbuf *err)
 {
@@ -221,6 +223,31 @@ struct rank_task *ranks_meet_task(struct rank_step *s, const char *name)
 	t->alone = true;
 	strcpy(t->name, name);
 	return t;
+}
+
+/* The sum of the numbers behind WORD in TEXT. */
+static uint64_t ranks_sum_words(const char *text, const char *word)
+{
+	uint64_t sum = 0;
+
+	for (const char *at = text; (at = strstr(at, word)) != NULL;) {
+		at += strlen(word);
+		sum += strtoull(at, NULL, 10);
+	}
+	return sum;
+}
+
+int ranks_read_io(int fd, uint64_t *read, uint64_t *written)
+{
+	char text[RANKS_IO_MAX];
+	ssize_t n = fd < 0 ? -1 : pread(fd, text, sizeof(text) - 1, 0);
+
+	if (n < 0)
+		return -1;
+	text[n] = '\0';
+	*read = ranks_sum_words(text, " rbytes=");
+	*written = ranks_sum_words(text, " wbytes=");
+	return 0;
 }
 
 static int ranks_read_set(struct idset *out, int dir, const char *name, struct errbuf *err)

@@ -110,13 +110,11 @@ void ranks_place(const struct ranks *r, const struct observed_node *node, struct
 int ranks_index(struct rank_step *s, const struct observed_step *o, const struct process_seen *p);
 void ranks_drop(struct ranks *r, struct rank_step *s, struct observed_step *o, unsigned i);
 
-/* Parse "step_0", "step_batch". Returns 0, or -1. */
-int ranks_parse_step(const char *name, uint32_t *step);
-
-/* ----------------------------------------------------------- ranks_sample.c */
-
 /* Sums over all disks of an open io.stat; -1: unreadable, both unchanged. */
 int ranks_read_io(int fd, uint64_t *read, uint64_t *written);
+
+/* Parse "step_0", "step_batch". Returns 0, or -1. */
+int ranks_parse_step(const char *name, uint32_t *step);
 
 /* ------------------------------------------------------------- ranks_scan.c */
 

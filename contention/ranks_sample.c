@@ -7,7 +7,7 @@
 
 #include "contention/ranks_impl.h"
 
-#define SAMPLE_TEXT_MAX 16384 /* bytes of io.stat with many disks */
+#define SAMPLE_TEXT_MAX 4096 /* bytes of cpu.stat */
 
 /* Read the start of an open file again. Returns its length, or -1. */
 static ssize_t sample_read(int fd, char text[SAMPLE_TEXT_MAX])
@@ -35,29 +35,6 @@ static uint64_t sample_memory(int fd)
 	char text[SAMPLE_TEXT_MAX];
 
 	return sample_read(fd, text) <= 0 ? OBSERVED_UNKNOWN : strtoull(text, NULL, 10);
-}
-
-/* The sum of the numbers behind WORD in TEXT. */
-static uint64_t sample_sum(const char *text, const char *word)
-{
-	uint64_t sum = 0;
-
-	for (const char *at = text; (at = strstr(at, word)) != NULL;) {
-		at += strlen(word);
-		sum += strtoull(at, NULL, 10);
-	}
-	return sum;
-}
-
-int ranks_read_io(int fd, uint64_t *read, uint64_t *written)
-{
-	char text[SAMPLE_TEXT_MAX];
-
-	if (sample_read(fd, text) < 0)
-		return -1;
-	*read = sample_sum(text, " rbytes=");
-	*written = sample_sum(text, " wbytes=");
-	return 0;
 }
 
 /* Thousandths of a CPU, where NOW are the microseconds of the rank. */
