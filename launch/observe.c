@@ -63,6 +63,7 @@ struct plain_ranks {
 	struct step_input in;
 	struct conf conf;
 	unsigned seen;
+	uint64_t recorded; /* inode of the step's directory, where it has a record; 0: none */
 	struct contention_rank rank[]; /* in.n_ranks */
 };
 
@@ -129,8 +130,9 @@ static void name_plain(struct plain_ranks *p)
 	if (is_observed(wish, NULL, NULL, &p->conf))
 		m.n = p->in.n_ranks;
 	/* slurmstepd is in the same step as its ranks */
-	counted = name_ranks(&m, wish, wish == CONTENTION_UNSET ? 0 : step_inode_of(getpid()),
-			     &p->conf, &err);
+	if (wish != CONTENTION_UNSET)
+		p->recorded = step_inode_of(getpid());
+	counted = name_ranks(&m, wish, p->recorded, &p->conf, &err);
 	if (m.n)
 		STEP_LOG(p, "observe", "%d of %u ranks have counters, %ld ms%s%s",
 			 counted < 0 ? 0 : counted, m.n, monotonic_ms() - start,
@@ -148,14 +150,10 @@ void plain_ranks_add(struct plain_ranks *p, unsigned rank, pid_t pid)
 
 void plain_ranks_end(struct plain_ranks *p)
 {
-	uint64_t inode;
-
 	if (!p)
 		return;
-	inode = p->in.contention != CONTENTION_UNSET && *p->conf.state_dir ? step_inode_of(getpid())
-									   : 0;
-	if (inode)
-		contention_record_remove(p->conf.state_dir, inode);
+	if (p->recorded)
+		contention_record_remove(p->conf.state_dir, p->recorded);
 	free((char *)p->in.conf_path);
 	free(p);
 }
