@@ -342,7 +342,7 @@ def test_slurm(d):
     same(offered(["srun", ""]), [], "srun: no option is offered before a dash")
     same(
         offered(["/usr/bin/srun", "--nodeos-c"]),
-        ["--nodeos-container=", "--nodeos-cpus="],
+        ["--nodeos-container=", "--nodeos-contention=", "--nodeos-cpus="],
         "/usr/bin/srun: the plugin's options are offered",
     )
     same(
