@@ -32,6 +32,7 @@ PAGES = (
     "dimmapfs.5",
     "nodeosctl.1",
     *(f"nodeosctl-{command}.1" for command in COMMANDS),
+    "nodeos-contention.5",
     "nodeos-dimsim.1",
     "nodeos-diagnostics.7",
     "nodeos-events.5",

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compare doc/nodeos-report.schema.json and nodeos-contention.schema.json with the built programs' output, both ways: it describes
-every member, and finds each that is missing, added, or of another type. TAP. NODEOS_SOURCE,
-NODEOS_BUILD: as in docs_test.py."""
+"""Compare doc/nodeos-report.schema.json and nodeos-contention.schema.json with the built programs'
+output, both ways: they describe every member, and find each that is missing, added, or of another
+type. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
 
 import copy
 import json

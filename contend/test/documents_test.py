@@ -44,7 +44,7 @@ def test_step():
         " instructions misses remote rate class_since".split(),
         "what is not known of a rank is null",
     )
-    is_same(child["command"], '?[2J"\\?<&?ü', "a hostile name has no byte that a terminal or JSON obeys")
+    is_same(child["command"], '?[2J"\\?<&?ü', "a hostile name is made printable")
     total = d["total"]
     is_same(
         [total[k] for k in ("turtles", "semi_devils", "devils", "unknown", "class")],
@@ -59,8 +59,11 @@ def test_step():
         (True, {"turtle": 30, "devil": 45}, None),
         "a simulated cache is named, and the bounds are there",
     )
-    is_same([d["domains"][1][k] for k in ("cache", "misses_per_second", "peak_misses_per_second")],
-            [8, None, None], "a domain without a rate and a peak has null")
+    is_same(
+        [d["domains"][1][k] for k in ("cache", "misses_per_second", "peak_misses_per_second")],
+        [8, None, None],
+        "a domain without a rate and a peak has null",
+    )
     history = ranks[0]["history"]
     is_same(
         (len(history), history[0][1:], history[30][1:], history[29][2]),
@@ -85,9 +88,7 @@ def test_metrics():
     text = printed("metrics").decode("utf-8", "strict")
     families = {f.name: f for f in text_string_to_metric_families(text)}
     samples = [s for f in families.values() for s in f.samples]
-    same_set(
-        {f.type for f in families.values()}, ["counter", "gauge"], "each family has its type"
-    )
+    same_set({f.type for f in families.values()}, ["counter", "gauge"], "each family has its type")
     ok(all(f.documentation for f in families.values()), "each family has a help text")
     keys = [(s.name, tuple(sorted(s.labels.items()))) for s in samples]
     ok(len(set(keys)) == len(keys), "no two samples have the same name and labels")
@@ -110,20 +111,26 @@ def test_metrics():
     )
     child = {"jobid": "41", "task": "", "pid": "5399"}
     is_same(
-        (value("nodeos_rank_class", **child, **{"class": "unknown"}),
-         value("nodeos_rank_instructions_total", **child)),
+        (
+            value("nodeos_rank_class", **child, **{"class": "unknown"}),
+            value("nodeos_rank_instructions_total", **child),
+        ),
         (1, []),
         "a process that is no task has its pid, and no sample where nothing is known",
     )
     is_same(
-        [value("nodeos_domain_ranks", domain="1", **{"class": c})
-         for c in ("unknown", "turtle", "semi-devil", "devil")],
+        [
+            value("nodeos_domain_ranks", domain="1", **{"class": c})
+            for c in ("unknown", "turtle", "semi-devil", "devil")
+        ],
         [0, 1, 0, 1],
         "a domain's ranks are counted by class",
     )
     is_same(
-        (value("nodeos_domain_misses_per_second", domain="0"),
-         value("nodeos_domain_misses_per_second", domain="1")),
+        (
+            value("nodeos_domain_misses_per_second", domain="0"),
+            value("nodeos_domain_misses_per_second", domain="1"),
+        ),
         (12e6, []),
         "an unknown rate of a domain is left out",
     )
@@ -136,8 +143,10 @@ def test_metrics():
 
 def test_record():
     text = printed("record")
-    ok(len(text) < 1024 and text.endswith(b"}\n") and text.count(b"\n") == 1,
-       "a record is a line below 1 KiB")
+    ok(
+        len(text) < 1024 and text.endswith(b"}\n") and text.count(b"\n") == 1,
+        "a record is a line below 1 KiB",
+    )
     record = json.loads(text)
     is_same(
         (record["nodeos_contention"], record["job"], record["inode"], record["rate"]),

@@ -57,7 +57,8 @@ def document(job, step, *ranks, **more):
         "source": {"provider": "perf", "row": "amdzen4", "quality": "A", "simulated": True},
         "bounds": {"turtle": 30, "devil": 45},
         "containers": [
-            SUM | {"name": "sim", "class": "devil", "devils": 1, "turtles": 1, "memory_bytes": 3 << 19}
+            SUM
+            | {"name": "sim", "class": "devil", "devils": 1, "turtles": 1, "memory_bytes": 3 << 19}
         ],
         "ranks": list(ranks),
         "domains": [
@@ -106,22 +107,35 @@ def test_table(folder):
     ok(status == 0 and not err, "the documents of a directory are shown", err)
     # six cells a decade from 0.1: 100 is three decades above it, 1 one; the bounds in 14 and 15
     scan, loop = line_with(out, " scan "), line_with(out, " loop ")
-    ok(" ##############||## " in scan and " devil for 3 min" in scan,
-       "a bar is logarithmic, with the bounds", scan)
+    ok(
+        " ##############||## " in scan and " devil for 3 min" in scan,
+        "a bar is logarithmic, with the bounds",
+        scan,
+    )
     ok(" 100.0 " in scan and " 99.8 " in scan, "a rank's rate and CPU are there", scan)
-    ok(" ------        || " in loop and " ? " in loop and "turtle for 3 min, idle" in loop,
-       "an idle turtle of unknown CPU is shown so", loop)
+    ok(
+        " ------        || " in loop and " ? " in loop and "turtle for 3 min, idle" in loop,
+        "an idle turtle of unknown CPU is shown so",
+        loop,
+    )
     hostile = line_with(out, "(5300)")
-    ok("\x1b" not in out and "\x9b" not in out and "?[2J</text><&\"?" in hostile,
-       "a hostile name drives no terminal", repr(hostile))
+    ok(
+        "\x1b" not in out and "\x9b" not in out and '?[2J</text><&"?' in hostile,
+        "a hostile name drives no terminal",
+        repr(hostile),
+    )
     ok(hostile.endswith("unknown"), "what is not known is no turtle", hostile)
     ok("of a SIMULATED cache" in out, "a simulated cache is named")
-    ok("memory 1.5 MiB, sent ?," in line_with(out, "container sim:"),
-       "the container's numbers are there, and ? is unknown", line_with(out, "container sim:"))
-    ok("48 % [##########          ] 1 devil, 1 turtle" in out,
-       "a domain's load is shown against its peak")
-    ok("seen for 60 s" in out and "written" not in out.splitlines()[1],
-       "the step's age is there")
+    ok(
+        "memory 1.5 MiB, sent ?," in line_with(out, "container sim:"),
+        "the container's numbers are there, and ? is unknown",
+        line_with(out, "container sim:"),
+    )
+    ok(
+        "48 % [##########          ] 1 devil, 1 turtle" in out,
+        "a domain's load is shown against its peak",
+    )
+    ok("seen for 60 s" in out and "written" not in out.splitlines()[1], "the step's age is there")
 
 
 def test_select(folder):
@@ -130,8 +144,11 @@ def test_select(folder):
     put(folder, document(7, "9", rank(0, "nine", "turtle", 0.5, 1)))
     status, out, _ = run("--from", folder)
     order = [line.split()[1:4:2] for line in out.splitlines() if line.startswith("job ")]
-    ok(order == [["7", "9"], ["7", "10"], ["41", "0"], ["41", "batch"]],
-       "steps are in order of their numbers", order)
+    ok(
+        order == [["7", "9"], ["7", "10"], ["41", "0"], ["41", "batch"]],
+        "steps are in order of their numbers",
+        order,
+    )
     got = json.loads(run("--from", folder, "-j", "41.batch", "--json")[1])
     ok([d["step"] for d in got] == ["batch"], "a step is chosen by --job", got)
     got = json.loads(run("--from", folder, "--job=41", "--json")[1])
@@ -160,14 +177,19 @@ def test_errors(folder):
     # right kind, wrong everything else
     odd = {"kind": "contention", "ranks": [3, {"history": [[1], 2], "rank": "x"}], "domains": {}}
     path = put(folder, odd, "odd")
-    ok(run("--from", path)[0] == 0 and run("--from", path, "--svg=-")[0] == 0,
-       "members of wrong types are unknown")
+    ok(
+        run("--from", path)[0] == 0 and run("--from", path, "--svg=-")[0] == 0,
+        "members of wrong types are unknown",
+    )
     if os.path.isdir("/run/nodeos-contend/steps"):
-        skip("a node without the daemon", "it runs here")
+        skip("a node without the daemon", "the daemon runs here")
     else:
         status, _, err = run()
-        ok(status == 1 and "nodeos-contend does not run" in err and "systemctl" in err,
-           "without a daemon, the message says what to start", err)
+        ok(
+            status == 1 and "nodeos-contend does not run" in err and "systemctl" in err,
+            "without a daemon, the message says what to start",
+            err,
+        )
     if os.geteuid() != 0:
         skip("a document of another user", "for root only")
         return
@@ -180,16 +202,18 @@ def test_errors(folder):
     except PermissionError:
         skip("a document of another user", "the build tree is root's alone")
         return
-    ok(status == 1 and "no such" not in err and "another user" in err,
-       "another user's job is refused", err)
+    ok(
+        status == 1 and "no such" not in err and "another user" in err,
+        "another user's job is refused",
+        err,
+    )
     os.remove(path)
 
 
 def test_watch(folder):
     path = put(folder, EXAMPLE | {"ended": True}, "ended")
     status, out, _ = run("--from", path, "--watch")
-    ok(status == 0 and out.count("job 41 ") == 1 and ": ended" in out,
-       "--watch ends with the step")
+    ok(status == 0 and out.count("job 41 ") == 1 and ": ended" in out, "--watch ends with the step")
     put(folder, EXAMPLE, "live")
     p = subprocess.Popen(
         [TOOL, "contention", "--from", os.path.join(folder, "live"), "--watch", "1"],
@@ -200,8 +224,10 @@ def test_watch(folder):
     put(folder, EXAMPLE | {"ended": True}, "next")
     os.rename(os.path.join(folder, "next"), os.path.join(folder, "live"))
     out, _ = p.communicate(timeout=30)
-    ok(p.returncode == 0 and out.count("job 41 ") >= 2 and out.count(": ended") == 1,
-       "--watch shows it again until it has ended")
+    ok(
+        p.returncode == 0 and out.count("job 41 ") >= 2 and out.count(": ended") == 1,
+        "--watch shows it again until it has ended",
+    )
 
 
 def test_picture(folder):
@@ -210,29 +236,46 @@ def test_picture(folder):
     ok(status == 0, "a picture is written", err)
     root = tree.parse(path).getroot()
     texts = ["".join(t.itertext()) for t in root.iter(f"{SVG}text")]
-    ok(root.tag == f"{SVG}svg", "it is well-formed")
-    for word in ("Domain 0", "41.0 rank 0", "41.0 rank 1", "41.0 process 5300",
-                 "CPUs of several domains", "devil: above 45", "turtle: to 30"):
+    ok(root.tag == f"{SVG}svg", "a picture is well-formed")
+    for word in (
+        "Domain 0",
+        "41.0 rank 0",
+        "41.0 rank 1",
+        "41.0 process 5300",
+        "CPUs of several domains",
+        "devil: above 45",
+        "turtle: to 30",
+    ):
         ok(word in texts, f"the picture has the text {word}", texts)
     ok("Domain 1" not in texts, "a domain without ranks of the job has no panel")
     ok(any("SIMULATED" in t for t in texts), "the picture says that the cache is simulated")
     ok(any('?[2J</text><&"?' in t for t in texts), "a hostile name stays text", texts)
     strips = {
-        c: [r for r in root.iter(f"{SVG}rect") if r.get("class") == c and float(r.get("height")) > 20]
+        c: [
+            r
+            for r in root.iter(f"{SVG}rect")
+            if r.get("class") == c and float(r.get("height")) > 20
+        ]
         for c in ("turtle", "devil", "unknown")
     }
     # half of the time as turtle, then the other half as devil
     widths = [float(r.get("width")) for r in strips["devil"]]
     left = [float(r.get("width")) for r in strips["turtle"]]
-    ok(len(widths) == 1 and len(left) == 2 and abs(widths[0] - left[0]) < 2
-       and abs(left[1] - 2 * left[0]) < 2,
-       "half of a strip is a devil, half a turtle; another rank stays one", widths, left)
+    ok(
+        len(widths) == 1
+        and len(left) == 2
+        and abs(widths[0] - left[0]) < 2
+        and abs(left[1] - 2 * left[0]) < 2,
+        "half of a strip is a devil, half a turtle; another rank stays one",
+        widths,
+        left,
+    )
     ok(len(strips["unknown"]) == 1, "a rank without counters is a strip of unknown class")
 
 
 def main():
     if not os.access(TOOL, os.X_OK):
-        skip("nodeosctl contention", "it is not built")
+        skip("nodeosctl contention", "nodeosctl is not built")
         return done()
     with tempfile.TemporaryDirectory() as folder:
         put(folder, EXAMPLE)
