@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "contention/call_limit.h"
 #include "contention/counters_provider.h"
 
 /*
@@ -24,6 +25,8 @@
  * of the same time.
  */
 #define EVENTS_MAX (1 + EVENTS_MISSES_MAX + EVENTS_REMOTE_MAX)
+#define TRIAL_NS 100000000 /* for which a form may take to count */
+#define ATTACH_MS 50 /* that attaching to a rank may take */
 #define TRIES 8 /* to attach to all threads while none begins */
 
 __extension__ typedef unsigned __int128 product;
@@ -42,6 +45,7 @@ enum total { INSTRUCTIONS, MISSES, REMOTE, TOTALS };
 struct perf_plan {
 	uint32_t type;
 	bool user_only;
+	struct call_limit limit;
 	enum perf_form form;
 	unsigned n;
 	struct {
@@ -251,6 +255,9 @@ static int open_error(const struct perf_plan *plan, unsigned failed, struct errb
 {
 	const char *event = failed ? "event" : "instructions, event";
 
+	if (errno == EINTR)
+		return errprintf(err,
+				 "the process executes a program, and does not get on with it");
 	return errprintf(err, "%s 0x%" PRIx64 "/0x%" PRIx64 ": %s%s", event,
 			 plan->event[failed].config, plan->event[failed].config1, strerror(errno),
 			 errno == EMFILE ? ": no descriptors are left (LimitNOFILE)" : "");
@@ -317,12 +324,15 @@ static int attach_once(struct counter_group *g, struct errbuf *err)
 
 static int attach_threads(struct counter_group *g, struct errbuf *err)
 {
+	const struct perf_plan *plan = g->counters->data;
 	struct perf_rank *r = g->data;
 	int rc = 0;
 
 	r->unsettled = true;
+	call_limit_begin(&plan->limit, ATTACH_MS);
 	for (int i = 0; i < TRIES && rc == 0 && r->unsettled; i++)
 		rc = attach_once(g, err);
+	call_limit_end(&plan->limit);
 	return rc;
 }
 
@@ -423,10 +433,21 @@ static void add_events(struct perf_plan *plan, const struct counter_event *e, un
 	}
 }
 
+/* Has each event counted between the two readings? */
+static bool all_count(const struct perf_plan *plan, const struct perf_count *first,
+		      const struct perf_count *now)
+{
+	for (unsigned i = 0; i < plan->n; i++)
+		if (now[i].running <= first[i].running)
+			return false;
+	return now[0].value > first[0].value;
+}
+
 /* Count this thread in the form of PLAN. Returns 1 when it counts, 0: another form might, or -1. */
 static int try_form(const struct perf_plan *plan, struct errbuf *why)
 {
-	struct perf_count now[EVENTS_MAX];
+	struct perf_count first[EVENTS_MAX], now[EVENTS_MAX];
+	int64_t end = perf_clock() + TRIAL_NS;
 	struct perf_thread t;
 	unsigned failed;
 	int rc;
@@ -436,17 +457,20 @@ static int try_form(const struct perf_plan *plan, struct errbuf *why)
 		open_error(plan, failed, why);
 		return rc;
 	}
-	for (volatile unsigned i = 0; i < 1000000; i++)
-		;
-	if (read_thread(plan, &t, now) < 0) {
-		rc = errprintf(why, "cannot read counters: %s", strerror(errno));
-	} else {
-		rc = now[0].value > 0;
-		for (unsigned i = 0; i < plan->n; i++)
-			rc = rc && now[i].running > 0;
-		if (!rc)
-			errprintf(why, "the events are opened, and do not count");
+	/* a group that is too large has counted as long as it was not complete */
+	rc = read_thread(plan, &t, first);
+	while (rc == 0 &&
+	       perf_clock() < end) { /* events in turns need some of the kernel's ticks */
+		for (volatile unsigned i = 0; i < 1000000; i++)
+			;
+		rc = read_thread(plan, &t, now);
+		if (rc == 0 && all_count(plan, first, now))
+			rc = 1;
 	}
+	if (rc < 0)
+		errprintf(why, "cannot read counters: %s", strerror(errno));
+	else if (rc == 0)
+		errprintf(why, "the events are opened, and do not count");
 	close_thread(plan, &t);
 	return rc;
 }
@@ -483,6 +507,8 @@ static int perf_open(struct counters *c, const struct counters_host *host, struc
 		fill_plan(plan, &c->row, (enum perf_form)form);
 		rc = try_form(plan, why);
 	}
+	if (rc > 0 && call_limit_open(&plan->limit, why) < 0)
+		rc = -1;
 	if (rc <= 0) {
 		free(plan);
 		return errwrap(why, "row %s", c->row.name);
@@ -495,7 +521,10 @@ static int perf_open(struct counters *c, const struct counters_host *host, struc
 
 static void perf_close(struct counters *c)
 {
-	free(c->data);
+	struct perf_plan *plan = c->data;
+
+	call_limit_close(&plan->limit);
+	free(plan);
 }
 
 const struct counters_provider counters_perf = {

@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -287,7 +288,9 @@ int main(int argc, char **argv)
 	if (argc == 2)
 		be_program(argv[1]);
 	pin(0);
-	/* the initramfs has them as files of the user that made it */
+	/* the initramfs and its files are the user's that made it */
+	if (chown("/", 0, 0) < 0 || chmod("/", 0755) < 0)
+		fail("/");
 	for (size_t i = 0; glob("/*.tab", 0, NULL, &files) == 0 && i < files.gl_pathc; i++)
 		if (chown(files.gl_pathv[i], 0, 0) < 0)
 			fail("chown");

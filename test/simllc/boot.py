@@ -280,6 +280,9 @@ def judge_provider(g):
             name = f"provider, {what}, {load}: misses for 10,000 instructions"
             if load == "loop":
                 below(1e4 * miss / insn, 1, name)
+            elif load == "chase" and g.name == "skylake":
+                # the next line comes, too, and may be gone before the chase gets there
+                ok(RATE[load] < miss / insn < 2 * RATE[load], f"{name}: with prefetches", miss / insn)
             else:
                 near(1e4 * miss / insn, 1e4 * RATE[load], name)
             near(running, enabled, f"provider, {what}, {load}: counts all the time", 0.01)
@@ -377,7 +380,7 @@ def built(*arguments):
 def build_provider():
     """The program contention/test/provider_guest.c with the units of NodeOS that it tries."""
     out = f"{boot.WORK}/provider"
-    units = ["classify", "calibrate", "calibrate_load", "counters", "counters_none"]
+    units = ["call_limit", "classify", "calibrate", "calibrate_load", "counters", "counters_none"]
     units += ["counters_perf", "counters_replay", "events", "events_load", "events_scan"]
     sources = [f"contention/{unit}.c" for unit in (*units, "owned_file", "peaks")]
     sources += [f"base/{unit}.c" for unit in ("errbuf", "fileio", "idset", "trusted_open", "words")]
