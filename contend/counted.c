@@ -108,7 +108,7 @@ static void end_early(struct counted_table *t)
 	t->n_early = 0;
 }
 
-static unsigned count_ranks(const struct observed_node *node)
+static unsigned count_all_ranks(const struct observed_node *node)
 {
 	unsigned n = 0;
 
@@ -119,7 +119,7 @@ static unsigned count_ranks(const struct observed_node *node)
 
 int counted_match(struct counted_table *t, struct observed_node *node, struct errbuf *err)
 {
-	unsigned n = count_ranks(node), k = 0, again = TRY_AGAIN;
+	unsigned n = count_all_ranks(node), k = 0, again = TRY_AGAIN;
 	struct counted *fresh = calloc(n ? n : 1, sizeof(*fresh)), *old = t->rank;
 	int rc = 0;
 

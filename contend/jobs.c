@@ -21,8 +21,8 @@ static struct job_entry *find_job(struct jobs *jobs, uint32_t job)
 	return NULL;
 }
 
-static void add_job(struct jobs *jobs, const struct jobs_host *host,
-		    const struct observed_step *step)
+static void meet_job(struct jobs *jobs, const struct jobs_host *host,
+		     const struct observed_step *step)
 {
 	struct cgroup_place place = { 0 };
 	struct job_entry *more, *e;
@@ -54,8 +54,8 @@ static bool has_steps(const struct observed_node *node, uint32_t job)
 	return false;
 }
 
-static bool has_ended(const struct job_entry *e, const struct jobs_host *host,
-		      const struct observed_node *node)
+static bool is_job_over(const struct job_entry *e, const struct jobs_host *host,
+			const struct observed_node *node)
 {
 	if (*e->cgroup)
 		return cgroup_is_gone(host->cgroup_fd, e->cgroup, e->record.inode);
@@ -76,12 +76,12 @@ void jobs_look(struct jobs *jobs, const struct jobs_host *host, const struct obs
 				job_record_end_step(&e->record, &node->step[s]);
 				e->due = true;
 			}
-		if (has_ended(e, host, node))
+		if (is_job_over(e, host, node))
 			e->ended = e->due = true;
 	}
 	for (unsigned s = 0; s < node->n_steps; s++)
 		if (!find_job(jobs, node->step[s].job) && !node->step[s].ended) {
-			add_job(jobs, host, &node->step[s]);
+			meet_job(jobs, host, &node->step[s]);
 			if (find_job(jobs, node->step[s].job))
 				job_record_look(&find_job(jobs, node->step[s].job)->record, node);
 		}

@@ -86,7 +86,7 @@ static int open_run_dir(const char *path, struct errbuf *err)
 	return -1;
 }
 
-static int load_conf(struct conf **out, const char *path, struct errbuf *err)
+static int load_settings(struct conf **out, const char *path, struct errbuf *err)
 {
 	struct conf *c = calloc(1, sizeof(*c));
 
@@ -214,7 +214,7 @@ static void reload(struct loop *l)
 	struct conf *conf;
 
 	notify_manager("RELOADING=1");
-	if (load_conf(&conf, l->opt->conf, &err) == 0) {
+	if (load_settings(&conf, l->opt->conf, &err) == 0) {
 		saved = saved_of(&l->watch.node);
 		if (watch_open(&fresh, conf, &l->host, saved, &err) == 0) {
 			watch_close(&l->watch);
@@ -248,7 +248,7 @@ static void handle_signal(struct loop *l)
 
 /* --------------------------------------------------------------------------- epoll and its files */
 
-static int add_file(struct loop *l, int fd)
+static int poll_file(struct loop *l, int fd)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data = { .fd = fd } };
 
@@ -272,8 +272,8 @@ static int open_files(struct loop *l, struct errbuf *err)
 	l->launch_fd = launch_socket_open(l->opt->run_dir, LAUNCH_SOCKET, err);
 	if (l->launch_fd < 0)
 		return -1;
-	if (add_file(l, l->launch_fd) < 0 || add_file(l, l->timer_fd) < 0 ||
-	    add_file(l, l->signal_fd) < 0)
+	if (poll_file(l, l->launch_fd) < 0 || poll_file(l, l->timer_fd) < 0 ||
+	    poll_file(l, l->signal_fd) < 0)
 		return errprintf(err, "epoll: %s", strerror(errno));
 	return 0;
 }
@@ -308,7 +308,7 @@ static int begin(struct loop *l, struct errbuf *err)
 	struct jobs_host jobs_host;
 	struct saved *saved;
 
-	if (load_conf(&l->conf, l->opt->conf, err) < 0 ||
+	if (load_settings(&l->conf, l->opt->conf, err) < 0 ||
 	    open_host(&l->host, l->opt->root, err) < 0)
 		return -1;
 	l->run_fd = open_run_dir(l->opt->run_dir, err);

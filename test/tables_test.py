@@ -536,6 +536,10 @@ def test_files():
     }
     known.add(re.search(r'#define PUBLISH_DIR "(.*)"', read("contend/publish.h")).group(1))
     known.add(re.search(r'#define CHANGES_FILE "(.*)"', read("control/changes.h")).group(1))
+    run_dir = re.search(r'#define CONTEND_RUN_DIR "(.*)"', read("contend/loop.h")).group(1)
+    state = re.search(r'#define SAVED_FILE "(.*)"', read("contend/saved.h")).group(1)
+    socket = re.search(r'#define CONTENTION_SOCKET "(.*)"', read("host/contention_message.h"))
+    known |= {f"{run_dir}/{state}", socket.group(1)}
     known |= {
         f"/usr/libexec/nodeos/{p}"
         for line in re.findall(r"^pkglibexec_PROGRAMS \+= (.*)$", make, re.M)

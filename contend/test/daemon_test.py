@@ -395,34 +395,39 @@ def spent(pid):
     return ran, int(io["syscr"]) + int(io["syscw"])
 
 
-def costs(sizes, seconds=11):
-    """For each number of ranks: seconds until a launch is answered, CPU and calls a second."""
-    hosts = [Host(n) for n in sizes]
-    out = []
-    try:
-        for host in hosts:
+class Costs:
+    """For each number of ranks: milliseconds until a launch is answered, CPU and calls a second."""
+
+    def __init__(self, sizes):
+        self.hosts = [Host(n) for n in sizes]
+        self.found, self.before = [], []
+        for host in self.hosts:
             host.start()
             begun = time.monotonic()
             answer = host.launch()
-            out.append({"ranks": host.ranks, "answer": answer})
-            out[-1]["answered_ms"] = round((time.monotonic() - begun) * 1000, 2)
-        time.sleep(1)
-        before = [spent(h.process.pid) for h in hosts]
-        begun = time.monotonic()
-        time.sleep(seconds)
-        for o, host, was in zip(out, hosts, before):
+            took = round((time.monotonic() - begun) * 1000, 2)
+            self.found.append({"ranks": host.ranks, "answer": answer, "answered_ms": took})
+
+    def begin(self):
+        self.before = [(time.monotonic(), *spent(h.process.pid)) for h in self.hosts]
+
+    def end(self):
+        for o, host, (begun, ran, calls) in zip(self.found, self.hosts, self.before):
             took = time.monotonic() - begun
             now = spent(host.process.pid)
-            o["cpu_percent"] = round((now[0] - was[0]) / took / 1e7, 3)
-            o["calls"] = round((now[1] - was[1]) / took, 1)
-    finally:
-        for host in hosts:
+            o["cpu_percent"] = round((now[0] - ran) / took / 1e7, 3)
+            o["calls"] = round((now[1] - calls) / took, 1)
+        self.remove()
+        return self.found
+
+    def remove(self):
+        for host in self.hosts:
             host.remove()
-    return out
+        self.hosts = []
 
 
-def test_costs():
-    for o in costs((4, 64, 256), 5):
+def test_costs(costs):
+    for o in costs.end():
         print(f"# {json.dumps(o)}")
         ok(o["answer"] == f"ok {o['ranks']}", f"{o['ranks']} ranks are counted at their launch", o)
         ok(
@@ -519,12 +524,14 @@ def main():
         print("1..0 # SKIP needs root and nodeos-contend")
         return 0
     if sys.argv[1:2] == ["--cost"]:
-        for o in costs([int(n) for n in sys.argv[2:]] or (4, 64, 256)):
+        costs = Costs([int(n) for n in sys.argv[2:]] or (4, 64, 256))
+        time.sleep(2)
+        costs.begin()
+        time.sleep(30)
+        for o in costs.end():
             print(json.dumps(o))
         return 0
-    test_unit()
-    test_once()
-    test_descriptors()
+    costs = Costs((4, 64, 256))
     stopped = Host(3, trace=stopped_trace)
     host = Host(3)
     # a directory below /tmp is refused
@@ -535,6 +542,9 @@ def main():
             stopped.set_state(number, "T")
         stopped.start()
         host.start()
+        test_once()
+        test_unit()
+        costs.begin()
         ok(
             modes(host) == ["0o755", "0o755", "0o600", "0o600"],
             "the daemon's files are closed to users",
@@ -543,14 +553,15 @@ def main():
         test_messages(host)
         test_documents(host)
         test_stopped(stopped)
+        test_costs(costs)
         test_settings(host)
         host.end(signal.SIGKILL)
-        host.configure(f"contention_report_dir = {reports}\ncontention_report_user = nobody\n")
+        host.configure(f"contention_report_dir = {reports}\ncontention_report_user = {OTHER}\n")
         test_kills(host)
-        test_costs()
+        test_descriptors()
         test_end(host, reports)
     finally:
-        for h in (host, stopped):
+        for h in (costs, host, stopped):
             h.remove()
         shutil.rmtree(reports)
     return done()
