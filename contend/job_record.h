@@ -33,7 +33,7 @@
 #define JOB_RECORD_MAX 1024 /* bytes with newline and final NUL */
 #define JOB_RECORD_SECONDS 30 /* that writing records may take */
 
-/* What is known of a job over its life here: plain data. A new one is all zero but JOB and INODE. */
+/* What is known of a job over its life here: plain data. A new one is all 0 but JOB and INODE. */
 struct job_record {
 	uint32_t job;
 	uint64_t inode; /* of the job's cgroup directory */

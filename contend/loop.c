@@ -246,7 +246,7 @@ static void handle_signal(struct loop *l)
 			l->ends = true;
 }
 
-/* --------------------------------------------------------------------------- epoll and its files */
+/* ------------------------------------------------------------------------- epoll and its files */
 
 static int poll_file(struct loop *l, int fd)
 {

@@ -9,7 +9,7 @@
 #include "contention/observed.h"
 
 /*
- * Documents of steps in a directory, JOB.STEP.json: root's, and readable to root and the step's user
+ * Documents of steps in a directory, JOB.STEP.json: root's, readable to root and the step's user
  * alone (a POSIX ACL, as the owner may change a file). A reader sees the old or the new document
  * whole; where the disk is full the old one stays.
  */

@@ -52,11 +52,10 @@ int watch_add(struct watch *w, const struct contention_message *m, struct errbuf
  * in BAD. */
 void watch_look(struct watch *w, struct errbuf *bad);
 
-/* Read the counters. What failed is in BAD. Returns whether a rank has ended: it is time for a look.
- */
+/* Read the counters. What failed is in BAD. Returns whether a rank has ended: worth a look. */
 bool watch_sample(struct watch *w, struct errbuf *bad);
 
-/* Milliseconds between two looks, which cost more than samples: 5 s up to 64 ranks, 20 s with 256. */
+/* Milliseconds between looks, which cost more than samples: 5 s up to 64 ranks, 20 s with 256. */
 #define WATCH_LOOK_MS 5000
 long watch_look_pause(const struct watch *w);
 
