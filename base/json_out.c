@@ -74,6 +74,18 @@ void jout_number(struct json_out *j, const char *key, unsigned long long value)
 	fprintf(j->f, "%llu", value);
 }
 
+void jout_parts(struct json_out *j, const char *key, unsigned long long value, unsigned scale)
+{
+	int digits = 0;
+
+	for (unsigned s = scale; s > 1; s /= 10)
+		digits++;
+	json_out_begin(j, key);
+	fprintf(j->f, "%llu", value / scale);
+	if (digits)
+		fprintf(j->f, ".%0*llu", digits, value % scale);
+}
+
 void jout_signed(struct json_out *j, const char *key, long long value)
 {
 	json_out_begin(j, key);

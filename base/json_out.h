@@ -21,6 +21,8 @@ void jout_open(struct json_out *j, const char *key, char bracket); /* '{' or '['
 void jout_close(struct json_out *j, char bracket); /* '}' or ']' */
 void jout_string(struct json_out *j, const char *key, const char *value); /* NULL: null */
 void jout_number(struct json_out *j, const char *key, unsigned long long value);
+/* VALUE of SCALE parts of one, SCALE a power of ten: 1234 of 1000 is 1.234. */
+void jout_parts(struct json_out *j, const char *key, unsigned long long value, unsigned scale);
 void jout_signed(struct json_out *j, const char *key, long long value);
 void jout_bool(struct json_out *j, const char *key, int value);
 void jout_set(struct json_out *j, const char *key, const struct idset *set); /* "0-3,8" */

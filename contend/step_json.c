@@ -33,15 +33,10 @@ static void put_count(struct json_out *j, const char *key, uint64_t value)
 /* VALUE of SCALE parts of one (10 or 1000); unknown: null. */
 static void put_parts(struct json_out *j, const char *key, uint64_t value, unsigned scale)
 {
-	char text[MEMBER_MAX];
-
-	if (value == OBSERVED_UNKNOWN) {
+	if (value == OBSERVED_UNKNOWN)
 		put_null(j, key);
-		return;
-	}
-	snprintf(text, sizeof(text), "\n%*s\"%s\": %" PRIu64 ".%0*" PRIu64, 2 * (int)j->depth, "",
-		 key, value / scale, scale == 10 ? 1 : 3, value % scale);
-	jout_raw_members(j, text);
+	else
+		jout_parts(j, key, value, scale);
 }
 
 /* Unix time; 0: null. */
