@@ -111,12 +111,36 @@ static void put_sum(struct json_out *j, const char *key, const struct observed_s
 }
 
 /* Is RANK[I] the first of its container? */
-static bool is_first_of(const struct observed_step *step, unsigned i)
+static bool is_first_of(const struct observed_rank *const *rank, unsigned i)
 {
 	for (unsigned k = 0; k < i; k++)
-		if (strcmp(step->rank[k].container, step->rank[i].container) == 0)
+		if (strcmp(rank[k]->container, rank[i]->container) == 0)
 			return false;
 	return true;
+}
+
+/* By number, then by pid; those without a number are behind all others. */
+static int compare_ranks(const void *a, const void *b)
+{
+	const struct observed_rank *x = *(const struct observed_rank *const *)a,
+				   *y = *(const struct observed_rank *const *)b;
+
+	if (x->rank != y->rank)
+		return (unsigned)x->rank < (unsigned)y->rank ? -1 : 1;
+	return x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* The ranks of STEP, to free(), in an order that is the same in all its documents, however they
+ * were found; NULL: out of memory. */
+static const struct observed_rank **sort_ranks(const struct observed_step *step)
+{
+	const struct observed_rank **rank = calloc(step->n + 1, sizeof(*rank));
+
+	for (unsigned i = 0; rank && i < step->n; i++)
+		rank[i] = &step->rank[i];
+	if (rank)
+		qsort(rank, step->n, sizeof(*rank), compare_ranks);
+	return rank;
 }
 
 /* One line: a point in each three of the document's would be most of its lines. */
@@ -208,33 +232,45 @@ static void put_domain(struct json_out *j, const struct observed_node *node, uns
 	jout_close(j, '}');
 }
 
+static void put_step_ranks(struct json_out *j, const struct observed_node *node,
+			   const struct observed_step *step,
+			   const struct observed_rank *const *rank, struct histories *histories)
+{
+	unsigned most = step->n ? STEP_JSON_POINTS / step->n : 0;
+
+	if (most < STEP_JSON_POINTS_MIN)
+		most = STEP_JSON_POINTS_MIN;
+	jout_open(j, "containers", '[');
+	for (unsigned i = 0; i < step->n; i++)
+		if (is_first_of(rank, i))
+			put_sum(j, NULL, step, rank[i]->container);
+	jout_close(j, ']');
+	jout_open(j, "ranks", '[');
+	for (unsigned i = 0; i < step->n; i++) {
+		put_rank_members(j, node, rank[i]);
+		put_history(j, histories_find(histories, step, rank[i]), most);
+		jout_close(j, '}');
+	}
+	jout_close(j, ']');
+}
+
 char *step_json(size_t *len, const struct observed_node *node, const struct observed_step *step,
 		struct histories *histories)
 {
-	unsigned most = step->n ? STEP_JSON_POINTS / step->n : 0;
+	const struct observed_rank **rank = sort_ranks(step);
 	struct json_out j = { 0 };
 	char *text = NULL;
 
-	j.f = open_memstream(&text, len);
-	if (!j.f)
+	j.f = rank ? open_memstream(&text, len) : NULL;
+	if (!j.f) {
+		free(rank);
 		return NULL;
-	if (most < STEP_JSON_POINTS_MIN)
-		most = STEP_JSON_POINTS_MIN;
+	}
 	jout_open(&j, NULL, '{');
 	put_head(&j, node, step);
 	put_sum(&j, "total", step, NULL);
-	jout_open(&j, "containers", '[');
-	for (unsigned i = 0; i < step->n; i++)
-		if (is_first_of(step, i))
-			put_sum(&j, NULL, step, step->rank[i].container);
-	jout_close(&j, ']');
-	jout_open(&j, "ranks", '[');
-	for (unsigned i = 0; i < step->n; i++) {
-		put_rank_members(&j, node, &step->rank[i]);
-		put_history(&j, histories_find(histories, step, &step->rank[i]), most);
-		jout_close(&j, '}');
-	}
-	jout_close(&j, ']');
+	put_step_ranks(&j, node, step, rank, histories);
+	free(rank);
 	jout_open(&j, "domains", '[');
 	for (unsigned i = 0; i < node->n_domains; i++)
 		put_domain(&j, node, i);

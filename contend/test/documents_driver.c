@@ -58,6 +58,21 @@ static void print_unknown(struct histories *all)
 	observed_free(&n);
 }
 
+/* The document of job 41 whose ranks were found the other way round. */
+static void print_reversed(struct histories *all, struct observed_node *n)
+{
+	struct observed_step *s = &n->step[0];
+	size_t len;
+
+	for (unsigned i = 0, k = s->n - 1; i < k; i++, k--) {
+		struct observed_rank r = s->rank[i];
+
+		s->rank[i] = s->rank[k];
+		s->rank[k] = r;
+	}
+	print_owned(step_json(&len, n, s, all));
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -69,6 +84,8 @@ int main(int argc, char **argv)
 	example_past(&all, &n);
 	if (strcmp(what, "41") == 0 || strcmp(what, "42") == 0)
 		print_owned(step_json(&len, &n, &n.step[what[1] - '1'], &all));
+	else if (strcmp(what, "reversed") == 0)
+		print_reversed(&all, &n);
 	else if (strcmp(what, "unknown") == 0)
 		print_unknown(&all);
 	else if (strcmp(what, "metrics") == 0)
@@ -81,7 +98,7 @@ int main(int argc, char **argv)
 		job_record_print(line, &r, &n, false);
 		fputs(line, stdout);
 	} else {
-		fputs("usage: documents_driver 41|42|unknown|metrics|record\n", stderr);
+		fputs("usage: documents_driver 41|42|reversed|unknown|metrics|record\n", stderr);
 		return 2;
 	}
 	histories_free(&all);

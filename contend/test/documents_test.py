@@ -37,6 +37,10 @@ def test_step():
         ],
         "each rank has its class, its rate for 10,000 instructions, percent of a CPU and domain",
     )
+    ok(
+        printed("reversed") == printed("41"),
+        "ranks are in the order of their numbers, however they were found",
+    )
     unknown = {k for k, v in child.items() if v is None}
     same_set(
         unknown,
