@@ -53,14 +53,34 @@ static int domains_add(struct observed_node *node, int id, const struct idset *c
 	return 0;
 }
 
-/*
- * The CPUs that have the cache of the highest level together with CPU, which has one of the second
- * level or higher, for one of the first is never shared by cores. Returns the cache's number, or
- * its first CPU where it has none (arm64 without PPTT); -1: no such cache.
- */
-static int domains_find_cache(struct idset *out, int sys_fd, unsigned cpu)
+/* "32768K" in bytes; 0: no such file, or no size. */
+static uint64_t domains_read_size(int dir_fd, const char *name)
 {
-	int highest = 1, id = -1;
+	char text[64], *end;
+	struct errbuf ignored;
+	unsigned long n;
+
+	if (file_read(dir_fd, name, text, sizeof(text), &ignored) <= 0 || *text < '0' ||
+	    *text > '9')
+		return 0;
+	n = strtoul(text, &end, 10);
+	return strcmp(end, "K\n") == 0 && n <= UINT32_MAX ? (uint64_t)n * 1024 : 0;
+}
+
+/* A cache: its number, or its first CPU where it has none (arm64 without PPTT). */
+struct domains_cache {
+	int id;
+	struct idset cpus;
+	uint64_t bytes; /* 0: not known */
+};
+
+/*
+ * The cache of the highest level that CPU has, of the second level or higher, for one of the first
+ * is never shared by cores. Returns 0, or -1: no such cache.
+ */
+static int domains_find_cache(struct domains_cache *out, int sys_fd, unsigned cpu)
+{
+	int highest = 1;
 
 	for (unsigned i = 0; i < DOMAINS_CACHES_MAX; i++) {
 		char name[128], type[32];
@@ -79,26 +99,28 @@ static int domains_find_cache(struct idset *out, int sys_fd, unsigned cpu)
 		if (domains_read_set(&cpus, sys_fd, name) < 0 || !idset_has(&cpus, cpu))
 			continue;
 		snprintf(name + n, sizeof(name) - (size_t)n, "id");
-		id = domains_read_number(sys_fd, name);
-		if (id < 0)
-			id = idset_next(&cpus, -1);
-		*out = cpus;
+		out->id = domains_read_number(sys_fd, name);
+		if (out->id < 0)
+			out->id = idset_next(&cpus, -1);
+		snprintf(name + n, sizeof(name) - (size_t)n, "size");
+		out->bytes = domains_read_size(sys_fd, name);
+		out->cpus = cpus;
 		highest = level;
 	}
-	return id;
+	return highest > 1 ? 0 : -1;
 }
 
 static int domains_add_caches(struct observed_node *node, int sys_fd, struct idset *rest,
 			      struct errbuf *err)
 {
 	for (int cpu = -1; (cpu = idset_next(rest, cpu)) >= 0;) {
-		struct idset cpus;
-		int id = domains_find_cache(&cpus, sys_fd, (unsigned)cpu);
+		struct domains_cache cache;
 
-		if (id < 0)
+		if (domains_find_cache(&cache, sys_fd, (unsigned)cpu) < 0)
 			continue;
-		idset_and(&cpus, rest); /* neither offline CPUs nor those of another domain */
-		if (domains_add(node, id, &cpus, rest, err) < 0)
+		/* neither offline CPUs nor those of another domain */
+		idset_and(&cache.cpus, rest);
+		if (domains_add(node, cache.id, &cache.cpus, rest, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -197,6 +219,17 @@ int domains_read(struct observed_node *node, int sys_fd, struct errbuf *err)
 	qsort(node->domain, node->n_domains, sizeof(*node->domain), domains_compare);
 	domains_set_mems(node, sys_fd);
 	return 0;
+}
+
+uint64_t domains_cache_bytes(int sys_fd, const struct observed_domain *domain)
+{
+	int cpu = idset_next(&domain->cpus, -1);
+	struct domains_cache cache;
+
+	if (cpu < 0 || domains_find_cache(&cache, sys_fd, (unsigned)cpu) < 0 ||
+	    cache.id != domain->id)
+		return 0;
+	return cache.bytes;
 }
 
 int domains_of(const struct observed_node *node, const struct idset *cpus)

@@ -18,6 +18,9 @@
  */
 int domains_read(struct observed_node *node, int sys_fd, struct errbuf *err);
 
+/* The size of the cache of DOMAIN in bytes; 0: it is not known. */
+uint64_t domains_cache_bytes(int sys_fd, const struct observed_domain *domain);
+
 /* The number of the one domain that has all of CPUS, or OBSERVED_NO_DOMAIN. */
 int domains_of(const struct observed_node *node, const struct idset *cpus);
 

@@ -73,6 +73,23 @@ static const char *domains(struct observed_node *node)
 	return out;
 }
 
+/* The bytes of the domains' caches in the tree. */
+static const char *cache_sizes(const struct observed_node *node)
+{
+	static char out[256];
+	char path[128];
+	int n = 0, fd;
+
+	snprintf(path, sizeof(path), "%s/%s/sys", scratch, tree);
+	fd = open(path, O_RDONLY | O_DIRECTORY);
+	*out = '\0';
+	for (unsigned i = 0; i < node->n_domains; i++)
+		n += snprintf(out + n, sizeof(out) - (size_t)n, "%s%llu", i ? " " : "",
+			      (unsigned long long)domains_cache_bytes(fd, &node->domain[i]));
+	close(fd);
+	return out;
+}
+
 /* Two sockets of two cores, the second with its CPU 7 offline, the CPUs dealt out in turns. */
 static void two_sockets(void)
 {
@@ -88,7 +105,10 @@ static void two_sockets(void)
 		cache(i, 2, "2\n", "Unified\n", "0-6\n");
 		cache(i, 3, "4\n", "Instruction\n", "0-6\n");
 		put(i % 2 ? "4\n" : "9\n", CPU "cpu%u/cache/index1/id", i);
+		put("1280K\n", CPU "cpu%u/cache/index2/size", i);
 	}
+	put("36864K\n", CPU "cpu0/cache/index1/size");
+	put("-1K\n", CPU "cpu1/cache/index1/size");
 	put("0-2\n", NODE "online");
 	put("0,2\n", NODE "has_memory");
 	put("0,2,4,6\n", NODE "node0/cpulist");
@@ -96,6 +116,8 @@ static void two_sockets(void)
 	put("1,3,5,7\n", NODE "node2/cpulist");
 	is(domains(&node), "9:0,2,4,6@0 4:1,3,5@2",
 	   "domains_read: highest data or unified cache, online CPUs, nodes with memory");
+	is(cache_sizes(&node), "37748736 0",
+	   "domains_cache_bytes: of the same cache; a damaged size is not known");
 	cpus = set_of("1,5");
 	is_int(domains_of(&node, &cpus), 1, "domains_of: in one domain");
 	cpus = set_of("0-6");
@@ -123,6 +145,7 @@ static void without_caches(void)
 	put("6\n", NODE "node3/cpulist");
 	is(domains(&node), "0:0-1@0 1:2-3@0 0:4-5@0 3:6@3 0:7@",
 	   "domains_read: by cache, package, memory node, and what is left");
+	is(cache_sizes(&node), "0 0 0 0 0", "domains_cache_bytes: of no size and of no cache");
 	observed_free(&node);
 
 	begin("0-3\n");
