@@ -79,6 +79,9 @@ int ranks_look(struct ranks *r, struct observed_node *node, struct errbuf *bad);
  */
 void ranks_sample(struct ranks *r, struct observed_node *node, unsigned milliseconds);
 
+/* How many jobs of Slurm have processes on this host, by its cgroups; CGROUP_FD as above. */
+unsigned ranks_count_jobs(int cgroup_fd);
+
 /* Why traffic of ranks is not counted here; "" where it is. */
 const char *ranks_no_traffic(const struct ranks *r);
 

@@ -13,8 +13,11 @@
 #include "contention/ranks_impl.h"
 
 #define SCAN_SLICES_MAX 4 /* slices within each other above Slurm's scope */
+#define SCAN_SYSTEM "system" /* beside the jobs: the process that holds Slurm's scope */
 
 struct scan {
+	int cgroup_fd;
+	unsigned *jobs; /* only count the jobs with processes, and nothing below; else NULL */
 	struct ranks *r;
 	struct observed_node *node;
 	struct errbuf *bad;
@@ -124,7 +127,7 @@ static void scan_each_dir(const struct scan *scan, const char *path, const char 
 			  const char *end,
 			  void (*fn)(const struct scan *scan, const char *path, const char *name))
 {
-	int fd = openat(scan->r->conf.cgroup_fd, *path ? path : ".",
+	int fd = openat(scan->cgroup_fd, *path ? path : ".",
 			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *e;
@@ -178,10 +181,21 @@ static void scan_job_dir(const struct scan *scan, const char *path, const char *
 		scan_each_dir(scan, job, "step_", "", scan_step);
 }
 
+static void scan_count_job(const struct scan *scan, const char *path, const char *name)
+{
+	char job[CGROUP_PATH_MAX];
+
+	if ((size_t)snprintf(job, sizeof(job), "%s/%s", path, name) < sizeof(job) &&
+	    strcmp(name, SCAN_SYSTEM) != 0 && !cgroup_is_empty(scan->cgroup_fd, job))
+		++*scan->jobs;
+}
+
 /* Builds of Slurm that name a job's directory without its number: "s…". */
 static void scan_nameless_job(const struct scan *scan, const char *path, const char *name)
 {
 	(void)path;
+	if (strcmp(name, SCAN_SYSTEM) == 0)
+		return;
 	errprintf(scan->bad,
 		  "the directory %.64s of a job does not have its number: steps "
 		  "without a container are not observed",
@@ -195,8 +209,8 @@ static void scan_scope(const struct scan *scan, const char *path, const char *na
 	if ((size_t)snprintf(scope, sizeof(scope), "%s%s%s", path, *path ? "/" : "", name) >=
 	    sizeof(scope))
 		return;
-	scan_each_dir(scan, scope, "job_", "", scan_job_dir);
-	scan_each_dir(scan, scope, "s", "", scan_nameless_job);
+	scan_each_dir(scan, scope, "job_", "", scan->jobs ? scan_count_job : scan_job_dir);
+	scan_each_dir(scan, scope, "s", "", scan->jobs ? scan_count_job : scan_nameless_job);
 }
 
 static void scan_slice(const struct scan *scan, const char *path, const char *name)
@@ -214,17 +228,33 @@ static void scan_slice(const struct scan *scan, const char *path, const char *na
 		scan_each_dir(scan, slice, "", ".slice", scan_slice);
 }
 
+static void scan_slurm(const struct scan *scan)
+{
+	scan_each_dir(scan, "", "", "slurmstepd.scope", scan_scope);
+	scan_each_dir(scan, "", "", ".slice", scan_slice);
+}
+
 void ranks_scan(struct ranks *r, struct observed_node *node, struct errbuf *bad)
 {
 	const struct ledger_at at = { r->conf.state_dir, r->conf.cgroup_fd };
 	const struct ledger_whose all = { .uid = (uid_t)-1 };
-	struct scan scan = { .r = r, .node = node, .bad = bad };
+	const struct scan scan = {
+		.cgroup_fd = r->conf.cgroup_fd, .r = r, .node = node, .bad = bad
+	};
 	struct errbuf err;
 
-	if (r->conf.state_dir && ledger_look(&at, &all, scan_job, &scan, bad, &err) < 0)
+	if (r->conf.state_dir && ledger_look(&at, &all, scan_job, (void *)&scan, bad, &err) < 0)
 		errcopy(bad, &err);
 	if (!r->conf.all_steps)
 		return;
-	scan_each_dir(&scan, "", "", "slurmstepd.scope", scan_scope);
-	scan_each_dir(&scan, "", "", ".slice", scan_slice);
+	scan_slurm(&scan);
+}
+
+unsigned ranks_count_jobs(int cgroup_fd)
+{
+	unsigned n = 0;
+	const struct scan scan = { .cgroup_fd = cgroup_fd, .jobs = &n };
+
+	scan_slurm(&scan);
+	return n;
 }

@@ -382,6 +382,9 @@ static void by_ledger(void)
 	put_procs("job_51/step_0/user/task_0", "810\n");
 	put_process((struct fake){ .pid = 810, .task = "job_51/step_0/user/task_0" });
 	put_procs("s12345/step_0/user/task_0", "811\n");
+	put_procs("system", "1\n");
+	put_procs("job_52", "");
+	put("populated 0\nfrozen 0\n", "cg/" SCOPE "job_52/cgroup.events");
 	begin();
 	look();
 	is_int(node.n_steps, 2, "ranks_look: all steps");
@@ -389,6 +392,11 @@ static void by_ledger(void)
 	   "the directory s12345 of a job does not have its number: steps without a container are "
 	   "not observed",
 	   "ranks_look: says what it cannot observe");
+	is_int(ranks_count_jobs(root), 3, "ranks_count_jobs: those with processes");
+	lose("cg/" SCOPE "s12345");
+	is_int(ranks_count_jobs(root), 2, "ranks_count_jobs: not the scope's own process");
+	ranks_look(ranks, &node, &bad);
+	is(bad.text, "", "ranks_look: the directory of the scope's own process is no job's");
 	look();
 	is(listed(0), "task 1 801 vda, task 2 802, task 0 800",
 	   "ranks_look: and all their tasks, in containers or not");
