@@ -253,58 +253,77 @@ static double as_misses(uint32_t rate)
 	return (double)rate / CLASSIFY_RATE_UNIT;
 }
 
+bool calibrate_differs(enum calibrate_load load, uint32_t rate)
+{
+	double expected = as_misses(calibrate_load_rate(load)), got = as_misses(rate);
+
+	if (expected <= 0) /* without memory: the bound of a turtle is far away */
+		return got > classify_default.turtle / 10.0;
+	return got < expected * (100 - FAR) / 100 || got > expected * (100 + FAR) / 100;
+}
+
 static void print_rate(FILE *f, enum calibrate_load load, uint32_t measured)
 {
 	double expected = as_misses(calibrate_load_rate(load)), got = as_misses(measured);
-	double percent = expected > 0 ? 100 * (got - expected) / expected : 0;
 
 	fprintf(f, "  %-6s %10.1f %10.1f", calibrate_load_name(load), expected, got);
 	if (expected > 0)
-		fprintf(f, "   %+.1f %%", percent);
-	/* without memory: the bound of a turtle is far away */
-	if (percent > FAR || percent < -FAR ||
-	    (expected <= 0 && got > classify_default.turtle / 10.0))
-		fprintf(f, "   differs");
-	fprintf(f, "\n");
+		fprintf(f, "   %+.1f %%", 100 * (got - expected) / expected);
+	fprintf(f, "%s\n", calibrate_differs(load, measured) ? "   differs" : "");
+	fflush(f);
 }
 
-static int calibrate_domain(FILE *f, struct counters *c, const struct calibrate_domain *d,
+static int calibrate_domain(FILE *f, struct counters *c, struct calibrate_domain *d,
 			    struct contention_peaks *peaks, struct errbuf *err)
 {
 	char cpus[128];
-	uint64_t peak;
 	int cpu = idset_next(&d->cpus, -1);
 
 	if (cpu < 0)
 		return 0;
 	fprintf(f, "domain %d, CPUs %s\n  %-6s %10s %10s\n", d->id, idset_brief(cpus, &d->cpus), "",
 		"expected", "measured");
+	fflush(f);
 	for (unsigned i = 0; i < CALIBRATE_LOADS; i++) {
 		enum calibrate_load load = (enum calibrate_load)i;
 		struct rank_sample s;
 
 		if (calibrate_measure(&s, c, load, (unsigned)cpu, d->cache, err) < 0)
 			return errwrap(err, "domain %d, %s", d->id, calibrate_load_name(load));
+		d->rate[i] = s.rate;
 		print_rate(f, load, s.rate);
 	}
-	if (calibrate_peak(&peak, c, d, err) < 0)
+	if (calibrate_peak(&d->peak, c, d, err) < 0)
 		return errwrap(err, "domain %d, peak", d->id);
-	fprintf(f, "  peak   %" PRIu64 " misses a second, %.1f GB/s of lines\n", peak,
-		(double)peak * CALIBRATE_LINE / 1e9);
-	if (peak && contention_peaks_set(peaks, d->id, &d->cpus, peak) < 0)
+	fprintf(f, "  peak   %" PRIu64 " misses a second, %.1f GB/s of lines\n", d->peak,
+		(double)d->peak * CALIBRATE_LINE / 1e9);
+	fflush(f);
+	if (d->peak && contention_peaks_set(peaks, d->id, &d->cpus, d->peak) < 0)
 		return errprintf(err, "out of memory");
 	return 0;
 }
 
-int calibrate_domains(FILE *f, struct counters *c, const struct calibrate_domain *domain,
-		      unsigned n, struct contention_peaks *peaks, struct errbuf *err)
+int calibrate_check(const struct counters *c, struct errbuf *err)
 {
 	struct counters_about about;
 
 	counters_about(c, &about);
-	if (!about.row || about.why[0])
-		return errprintf(err, "nothing counts here: %s",
-				 about.why[0] ? about.why : about.provider);
+	if (about.why[0])
+		return errprintf(err, "nothing counts here: %s", about.why);
+	if (!about.row)
+		return errprintf(err, "nothing counts here: %s has what was counted before",
+				 about.provider);
+	return 0;
+}
+
+int calibrate_domains(FILE *f, struct counters *c, struct calibrate_domain *domain, unsigned n,
+		      struct contention_peaks *peaks, struct errbuf *err)
+{
+	struct counters_about about;
+
+	if (calibrate_check(c, err) < 0)
+		return -1;
+	counters_about(c, &about);
 	if (strcmp(peaks->row, about.row->name) != 0 || peaks->simulated != about.simulated)
 		contention_peaks_free(peaks);
 	snprintf(peaks->row, sizeof(peaks->row), "%s", about.row->name);

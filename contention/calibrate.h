@@ -2,6 +2,7 @@
 #ifndef NODEOS_CONTENTION_CALIBRATE_H
 #define NODEOS_CONTENTION_CALIBRATE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -25,6 +26,9 @@ struct calibrate_domain {
 	int id; /* of its cache, as struct observed_domain has it */
 	struct idset cpus;
 	uint64_t cache; /* bytes; 0: not known */
+	/* what calibrate_domains() has measured */
+	uint32_t rate[CALIBRATE_LOADS]; /* as struct rank_sample has it */
+	uint64_t peak; /* misses a second; 0: none were counted */
 };
 
 /* Count LOAD on CPU for CALIBRATE_MS, with memory of several times a cache of CACHE bytes. */
@@ -35,12 +39,18 @@ int calibrate_measure(struct rank_sample *out, struct counters *c, enum calibrat
 int calibrate_peak(uint64_t *out, struct counters *c, const struct calibrate_domain *domain,
 		   struct errbuf *err);
 
+/* Does C count what a load does? Returns 0, or -1 with the reason why not. */
+int calibrate_check(const struct counters *c, struct errbuf *err);
+
+/* Is RATE, as measured, far from what LOAD is known to have? */
+bool calibrate_differs(enum calibrate_load load, uint32_t rate);
+
 /*
- * Measure the N domains, print what is measured beside what is expected to F, and put their peaks
- * into PEAKS, whose row and simulated become those of C; peaks of another row go. The caller writes
- * them.
+ * Measure the N domains, print what is measured beside what is expected to F, each line at once,
+ * and put their peaks into PEAKS, whose row and simulated become those of C; peaks of another row
+ * go. The caller writes them.
  */
-int calibrate_domains(FILE *f, struct counters *c, const struct calibrate_domain *domain,
-		      unsigned n, struct contention_peaks *peaks, struct errbuf *err);
+int calibrate_domains(FILE *f, struct counters *c, struct calibrate_domain *domain, unsigned n,
+		      struct contention_peaks *peaks, struct errbuf *err);
 
 #endif

@@ -14,6 +14,18 @@ static void test_expected(void)
 	       "triad: three lines for 8 times 7 instructions");
 }
 
+static void test_differs(void)
+{
+	/* scan: 2,500 for 10,000 instructions; a tenth of the bound of a turtle, 30, is 3 */
+	ok(!calibrate_differs(CALIBRATE_SCAN, 2250000) &&
+		   !calibrate_differs(CALIBRATE_SCAN, 2750000),
+	   "a tenth more or less does not differ");
+	ok(calibrate_differs(CALIBRATE_SCAN, 2249999) && calibrate_differs(CALIBRATE_SCAN, 2750001),
+	   "more than a tenth differs");
+	ok(!calibrate_differs(CALIBRATE_LOOP, 3000) && calibrate_differs(CALIBRATE_LOOP, 3001),
+	   "a loop may have some misses");
+}
+
 static void test_loads(void)
 {
 	enum { N = 4 * 192 / 8 };
@@ -66,7 +78,7 @@ static void test_measure(struct counters *c, unsigned cpu)
 	}
 }
 
-static char *printed(struct counters *c, const struct calibrate_domain *d, unsigned n,
+static char *printed(struct counters *c, struct calibrate_domain *d, unsigned n,
 		     struct contention_peaks *peaks, struct errbuf *err)
 {
 	char *text = NULL;
@@ -103,6 +115,7 @@ static void test_report(struct counters *c, unsigned cpu)
 		 "  peak   0 misses a second, 0.0 GB/s of lines\n",
 		 cpu);
 	is(text, want, "what is measured stands beside what is expected");
+	ok(domain.rate[CALIBRATE_SCAN] == 0 && domain.peak == 0, "a domain has what was measured");
 	is(peaks.row, "soft", "the peaks are those of the row that counts");
 	is_int(peaks.n, 0, "peaks of another row are gone");
 	free(text);
@@ -131,6 +144,7 @@ int main(void)
 	unsigned cpu = 0;
 
 	test_expected();
+	test_differs();
 	test_loads();
 	test_without();
 	scratch_make();
