@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/owned_file.h"
 #include "contention/counters_provider.h"
-#include "contention/owned_file.h"
 
 /* The provider of a trace; its format is in counters.h. */
 

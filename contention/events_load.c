@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "contention/owned_file.h"
+#include "base/owned_file.h"
 
 #define FILES_MAX 256 /* of a directory */
 

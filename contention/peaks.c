@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/fileio.h"
-#include "contention/owned_file.h"
+#include "base/owned_file.h"
 
 #define FIRST_LINE "nodeos-contention-peaks 1"
 #define FILE_MAX (4u * 1024 * 1024) /* bytes */

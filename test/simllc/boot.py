@@ -282,7 +282,11 @@ def judge_provider(g):
                 below(1e4 * miss / insn, 1, name)
             elif load == "chase" and g.name == "skylake":
                 # the next line comes, too, and may be gone before the chase gets there
-                ok(RATE[load] < miss / insn < 2 * RATE[load], f"{name}: with prefetches", miss / insn)
+                ok(
+                    RATE[load] < miss / insn < 2 * RATE[load],
+                    f"{name}: with prefetches",
+                    miss / insn,
+                )
             else:
                 near(1e4 * miss / insn, 1e4 * RATE[load], name)
             near(running, enabled, f"provider, {what}, {load}: counts all the time", 0.01)
@@ -382,8 +386,9 @@ def build_provider():
     out = f"{boot.WORK}/provider"
     units = ["call_limit", "classify", "calibrate", "calibrate_load", "counters", "counters_none"]
     units += ["counters_perf", "counters_replay", "events", "events_load", "events_scan"]
-    sources = [f"contention/{unit}.c" for unit in (*units, "owned_file", "peaks")]
-    sources += [f"base/{unit}.c" for unit in ("errbuf", "fileio", "idset", "trusted_open", "words")]
+    sources = [f"contention/{unit}.c" for unit in (*units, "peaks")]
+    units = ["errbuf", "fileio", "idset", "owned_file", "trusted_open", "words"]
+    sources += [f"base/{unit}.c" for unit in units]
     sources += ["host/cpu_identity.c", "contention/test/provider_guest.c"]
     macros = ["-D_GNU_SOURCE", '-DNODEOS_EVENTS_ETC="/etc"', '-DNODEOS_EVENTS_DIR="/usr"']
     command = [

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "contention/owned_file.h"
+#include "base/owned_file.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_OWNED_FILE_H
-#define NODEOS_CONTENTION_OWNED_FILE_H
+#ifndef NODEOS_BASE_OWNED_FILE_H
+#define NODEOS_BASE_OWNED_FILE_H
 
 #include <stddef.h>
 #include <sys/types.h>
