@@ -194,6 +194,33 @@ static int check_head(const struct saved_head *head, int fd, struct errbuf *err)
 	return 0;
 }
 
+/* A byte other than 0 and 1 is no bool, and must not be read as one. */
+static bool saved_is_flag(const bool *b)
+{
+	return *(const unsigned char *)b <= 1;
+}
+
+/* Unix time; not so with NaN. */
+static bool is_time(double t)
+{
+	return t >= 0 && t < 1e11;
+}
+
+/* Could fill_rank() have made all of S? */
+static bool are_ranks(const struct saved *s)
+{
+	for (unsigned i = 0; i < s->head.n_ranks; i++) {
+		const struct saved_rank *r = &s->rank[i];
+		const struct rank_state *t = &r->state;
+
+		if (r->used || !is_time(r->since) || !is_time(r->started) ||
+		    t->next >= CLASSIFY_WINDOW_MAX || (unsigned)t->class > RANK_DEVIL ||
+		    !saved_is_flag(&t->has_adopted) || !saved_is_flag(&t->idle))
+			return false;
+	}
+	return true;
+}
+
 int saved_read(struct saved **out, int dir_fd, struct errbuf *err)
 {
 	int fd = openat(dir_fd, SAVED_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -210,7 +237,8 @@ int saved_read(struct saved **out, int dir_fd, struct errbuf *err)
 			errprintf(err, "out of memory");
 		else if (read_all(fd, (*out)->domain, head.n_domains * sizeof(*(*out)->domain)) <
 				 0 ||
-			 read_all(fd, (*out)->rank, head.n_ranks * sizeof(*(*out)->rank)) < 0) {
+			 read_all(fd, (*out)->rank, head.n_ranks * sizeof(*(*out)->rank)) < 0 ||
+			 !are_ranks(*out)) {
 			errprintf(err, SAVED_FILE ": damaged");
 			saved_free(*out);
 			*out = NULL;
@@ -218,11 +246,6 @@ int saved_read(struct saved **out, int dir_fd, struct errbuf *err)
 	}
 	close(fd);
 	return *out ? 0 : -1;
-}
-
-static bool is_state(const struct rank_state *s)
-{
-	return s->next < CLASSIFY_WINDOW_MAX && (unsigned)s->class <= RANK_DEVIL;
 }
 
 static void give_rank(struct saved *saved, struct observed_step *step, struct observed_rank *rank,
@@ -242,7 +265,7 @@ static void give_rank(struct saved *saved, struct observed_step *step, struct ob
 	rank->misses = found->misses;
 	rank->remote = found->remote;
 	rank->interrupts = found->interrupts;
-	if (same_bounds && is_state(&found->state)) {
+	if (same_bounds) {
 		rank->state = found->state;
 		rank->since = found->since;
 	}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which rank has which counters, as each of a trace has instructions of its own. */
+#include "contend/counted.h"
+
+#include "base/test/tap.h"
+#include "contend/test/trace.h"
+
+#define TRACE "0 100 0 7 1 1\n1 200 0 7 1 1\n2 300 0 7 1 1\n3 400 0 7 1 1\n"
+
+static struct observed_node node;
+static struct counted_table table;
+
+static void begin(const char *trace)
+{
+	node = (struct observed_node){ .bounds = classify_default };
+	if (!observed_add_step(&node))
+		abort();
+	table = (struct counted_table){ .counters = open_trace(trace) };
+}
+
+static void end(void)
+{
+	struct counters *c = table.counters;
+
+	counted_end(&table);
+	ok(!table.rank && !table.early && table.n == 0, "an ended table is empty");
+	counters_close(c);
+	observed_free(&node);
+}
+
+/* The instructions of each entry's next reading, "-" without counters. */
+static const char *counters_of_ranks(void)
+{
+	static char out[256];
+	int n = 0;
+
+	*out = '\0';
+	for (unsigned i = 0; i < table.n; i++) {
+		struct counter_reading now;
+		uint64_t remote;
+		struct errbuf err;
+
+		if (!table.rank[i].group || counters_read(table.rank[i].group, &now, &remote, &err))
+			n += snprintf(out + n, sizeof(out) - (size_t)n, "%s-", i ? " " : "");
+		else
+			n += snprintf(out + n, sizeof(out) - (size_t)n, "%s%d:%llu", i ? " " : "",
+				      (int)table.rank[i].pid, (unsigned long long)now.instructions);
+	}
+	return out;
+}
+
+static void test_early(void)
+{
+	struct errbuf err = { 0 };
+
+	begin(TRACE);
+	is_int(counted_begin_early(&table, 502, &err), 0, "a process is counted early");
+	is_int(counted_begin_early(&table, 599, &err), 0,
+	       "a process that is no rank later is counted early");
+	is_int(counted_begin_early(&table, 0, &err), -1, "what is no process is not counted");
+	is(err.text, "0 is no process", "the reason why a process is not counted early");
+	add_rank(&node.step[0], 0, 501);
+	add_rank(&node.step[0], 1, 502);
+	is_int(counted_match(&table, &node, &err), 0, "two ranks have counters");
+	/* early: 502 is the trace's first, 599 its second; 501 comes third */
+	is(counters_of_ranks(), "501:300 502:100", "the early counters are given to their rank");
+	ok(table.n_early == 0 && !table.early, "early counters of no rank end");
+	ok(table.rank[0].tried && !table.rank[1].tried,
+	   "early counters of a rank are not asked for again");
+	end();
+}
+
+static void test_moved(void)
+{
+	struct errbuf err = { 0 };
+	struct observed_step *other;
+
+	begin(TRACE);
+	for (int i = 0; i < 3; i++)
+		add_rank(&node.step[0], i, 501 + i);
+	counted_match(&table, &node, &err);
+	table.rank[2].before.misses = 77;
+	observed_remove_rank(&node.step[0], 1);
+	other = observed_add_step(&node);
+	if (!other)
+		abort();
+	add_rank(other, 0, 504);
+	is_int(counted_match(&table, &node, &err), 0, "ranks have moved");
+	is(counters_of_ranks(), "501:100 503:300 504:400", "each rank keeps its counters");
+	is_int((long long)table.rank[1].before.misses, 77, "each rank keeps its last reading");
+	/* the same pid, and another process */
+	node.step[0].rank[0].start++;
+	counted_match(&table, &node, &err);
+	ok(table.rank[0].group && table.rank[0].before.enabled == 0 &&
+		   strcmp(counters_of_ranks(), "- - -") == 0,
+	   "a new process of an old pid has counters of its own");
+	end();
+}
+
+static void test_totals(void)
+{
+	struct errbuf err = { 0 };
+	struct observed_rank *r;
+
+	begin(TRACE);
+	r = add_rank(&node.step[0], 0, 501);
+	counted_match(&table, &node, &err);
+	ok(r->instructions == 0 && r->misses == 0 && r->remote == 0 && r->interrupts == 0,
+	   "totals of a rank begin at 0");
+	r = add_rank(&node.step[0], 1, 502);
+	r->instructions = 5000;
+	r->misses = 50;
+	r->interrupts = 9;
+	counted_match(&table, &node, &err);
+	ok(r->instructions == 5000 && r->misses == 50 && r->remote == 0,
+	   "totals of an earlier life go on");
+	is_int((long long)table.rank[1].interrupts_before, 9,
+	       "interrupts of an earlier life go on");
+	end();
+	begin("0 100 0 - 1 1\n");
+	r = add_rank(&node.step[0], 0, 501);
+	counted_match(&table, &node, &err);
+	ok(r->misses == 0 && r->remote == OBSERVED_UNKNOWN,
+	   "remote misses that are not counted are unknown");
+	end();
+}
+
+static void test_refused(void)
+{
+	struct errbuf err = { 0 };
+
+	begin(TRACE);
+	for (int i = 0; i < 20; i++)
+		add_rank(&node.step[0], i, -1 - i);
+	add_rank(&node.step[0], 20, 501);
+	is_int(counted_match(&table, &node, &err), -1, "ranks without counters are an error");
+	is(err.text, "-20 is no process", "the last rank without counters has the reason");
+	ok(table.n == 21 && table.refused == 20 && table.rank[20].group,
+	   "all other ranks have counters, and it is known how many do not");
+	ok(node.step[0].rank[0].instructions == OBSERVED_UNKNOWN, "a total without counters");
+	counted_match(&table, &node, &err);
+	/* 16 of those that were refused are tried again: the sixteenth is the last reason */
+	is(err.text, "-16 is no process", "a later match tries sixteen of them again");
+	is_int(table.refused, 20, "a later match counts all ranks without counters");
+	end();
+
+	begin(TRACE);
+	add_rank(&node.step[0], 0, 501);
+	node.step[0].ended = true;
+	is_int(counted_match(&table, &node, &err), 0, "a step has ended");
+	ok(table.n == 1 && !table.rank[0].group && table.refused == 0,
+	   "ranks of a step that has ended are not counted");
+	end();
+	begin(NULL);
+	add_rank(&node.step[0], 0, 501);
+	is_int(counted_match(&table, &node, &err), 0, "a host without counters is no error");
+	ok(table.refused == 0 && node.step[0].rank[0].misses == OBSERVED_UNKNOWN,
+	   "ranks of a host without counters are unknown");
+	end();
+}
+
+int main(void)
+{
+	scratch_make();
+	test_early();
+	test_moved();
+	test_totals();
+	test_refused();
+	return tap_done();
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Readings of a trace, whose differences are worked out by hand. */
+#include "contend/sample.h"
+
+#include <fcntl.h>
+
+#include "base/test/tap.h"
+#include "contend/test/trace.h"
+
+#define PID 501
+
+static struct observed_node node;
+static struct counted_table table;
+static struct sample_pass pass;
+static int proc_fd;
+
+static void set_stat(const char *text)
+{
+	scratch_dir("proc/501");
+	scratch_file("proc/501/stat", text);
+}
+
+/* A second after the last pass. */
+static struct observed_rank *next_sample(void)
+{
+	long now = pass.now + 1000;
+	double time = pass.time + 1;
+
+	pass = (struct sample_pass){
+		.now = now, .time = time, .least = 500, .least_quiet = 29500, .proc_fd = proc_fd
+	};
+	sample_ranks(&table, &node, &pass);
+	return &node.step[0].rank[0];
+}
+
+static void begin(const char *trace)
+{
+	struct observed_step *step;
+	struct errbuf err;
+	char path[128];
+
+	scratch_dir("proc");
+	snprintf(path, sizeof(path), "%s/proc", scratch);
+	proc_fd = open(path, O_RDONLY | O_DIRECTORY);
+	node = (struct observed_node){ .bounds = classify_default };
+	node.bounds.majority = 1; /* a class after one sample */
+	step = observed_add_step(&node);
+	if (!step)
+		abort();
+	add_rank(step, 0, PID);
+	table = (struct counted_table){ .counters = open_trace(trace) };
+	if (counted_match(&table, &node, &err) < 0)
+		bail("%s", err.text);
+	table.rank[0].read_at = 10000;
+	pass = (struct sample_pass){ .now = 10000, .time = 100 };
+}
+
+static void end(void)
+{
+	struct counters *c = table.counters;
+
+	counted_end(&table);
+	counters_close(c);
+	observed_free(&node);
+	close(proc_fd);
+}
+
+static void test_numbers(void)
+{
+	struct observed_rank *r;
+
+	/* half a CPU, 50 misses for 10,000 instructions; then counters that run half of the time;
+	 * then a tenth of it, which is too little */
+	begin("0 1000000 5000 100 500000000 500000000\n"
+	      "0 3000000 5000 400 1500000000 1000000000\n"
+	      "0 9000000 6000 500 2500000000 1100000000\n");
+	r = next_sample();
+	ok(r->instructions == 1000000 && r->misses == 5000 && r->remote == 100,
+	   "totals are those of the first reading");
+	is_int((long long)r->cpu, 500, "half a CPU, in thousandths");
+	ok(r->state.class == RANK_DEVIL && r->since == 101 && !r->scaled,
+	   "a rank of 50 misses is a devil since this sample");
+	r = next_sample();
+	/* 2,000,000 instructions in half of the time are 4,000,000, and 300 remote misses 600 */
+	ok(r->instructions == 5000000 && r->misses == 5000 && r->remote == 700,
+	   "counters that ran half of the time are doubled");
+	/* the mean of 50 and 0 is 25 */
+	ok(r->state.class == RANK_TURTLE && r->since == 102 && r->scaled,
+	   "the class turns at the time of the sample, which was scaled");
+	r = next_sample();
+	ok(r->instructions == 5000000 && r->remote == 700 && r->cpu == 1000,
+	   "a sample of a tenth of the time adds nothing to totals, and has the CPU's share");
+	ok(r->state.class == RANK_TURTLE && r->since == 102, "a missing sample keeps the class");
+	ok(pass.lost == 0 && pass.gone == 0, "no rank is lost or gone");
+	end();
+}
+
+static void test_stopped(void)
+{
+	struct observed_rank *r;
+
+	begin("0 1000000 5000 - 1000000000 1000000000\n"
+	      "0 1000000 5000 - 1000000000 1000000000\n"
+	      "0 1000000 5000 - 1000000000 1000000000\n"
+	      "0 1000000 5000 - 1000000000 1000000000\n");
+	next_sample();
+	set_stat("501 (a ) S) T 1 1\n");
+	r = next_sample();
+	ok(r->state.class == RANK_DEVIL && !r->state.idle && table.rank[0].stopped,
+	   "a stopped rank gets no sample");
+	is_int((long long)r->cpu, 0, "a stopped rank uses no CPU");
+	set_stat("501 (a ) T) S 1 1\n");
+	r = next_sample();
+	ok(r->state.class == RANK_DEVIL && r->state.idle && !table.rank[0].stopped,
+	   "a rank that waits is idle, and keeps its class");
+	scratch_file("proc/501/stat", "");
+	r = next_sample();
+	ok(r->state.idle && pass.gone == 0, "an idle rank is not asked");
+	end();
+}
+
+static void test_gone(void)
+{
+	struct observed_rank *r;
+
+	begin("0 1000000 5000 - 1000000000 1000000000\n"
+	      "0 1000000 5000 - 1000000000 1000000000\n");
+	next_sample();
+	node.step[0].rank[0].pid = table.rank[0].pid = 502;
+	next_sample();
+	is_int(pass.gone, 1, "a rank that is no process any more is counted as gone");
+	r = next_sample();
+	ok(pass.lost == 1 && r->state.class == RANK_UNKNOWN && r->since == 103,
+	   "a rank whose counters fail is of unknown class");
+	is(pass.why.text, "the trace of rank 0 ends", "how they failed");
+	ok(!table.rank[0].group && table.rank[0].tried && r->instructions == 1000000,
+	   "they are gone, and the totals stay");
+	next_sample();
+	is_int(pass.lost, 0, "a rank is lost once");
+	end();
+}
+
+static void test_intervals(void)
+{
+	begin("0 1000000 5000 - 1000000000 1000000000\n"
+	      "0 2000000 9000 - 2000000000 2000000000\n");
+	pass = (struct sample_pass){ .now = 10499, .least = 500, .least_quiet = 29500 };
+	sample_ranks(&table, &node, &pass);
+	ok(node.step[0].rank[0].misses == 0, "a rank is not read before its interval has passed");
+	pass.now = 10500;
+	sample_ranks(&table, &node, &pass);
+	ok(node.step[0].rank[0].misses == 5000, "a rank is read when its interval has passed");
+	node.step[0].rank[0].quiet = true;
+	pass.now = 10500 + 29499;
+	sample_ranks(&table, &node, &pass);
+	ok(node.step[0].rank[0].misses == 5000, "a quiet rank has another interval");
+	pass.now++;
+	sample_ranks(&table, &node, &pass);
+	ok(node.step[0].rank[0].misses == 9000, "a quiet rank is read after that");
+	end();
+}
+
+int main(void)
+{
+	scratch_make();
+	test_numbers();
+	test_stopped();
+	test_gone();
+	test_intervals();
+	return tap_done();
+}
