@@ -236,14 +236,14 @@ def lines(path):
 
 
 def sizes(includes):
-    """Lines of each room's own sources; for dimmap, of each of its rooms."""
+    """Lines of each room's own sources; for dimmap and tools, of each of their folders."""
     out = {}
     for path in includes:
         room = room_of(path)
         if room in ("kernel", "test", "doc", "etc", "contrib"):
             continue
-        if room == "dimmap":
-            room = "/".join(path.split("/")[:2]) if path.count("/") > 1 else "dimmap"
+        if room in ("dimmap", "tools") and path.count("/") > 1:
+            room = "/".join(path.split("/")[:2])
         if not is_test(path):
             n, files = out.get(room, (0, 0))
             out[room] = (n + lines(path), files + 1)
