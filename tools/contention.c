@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "base/textfile.h"
+#include "host/conf.h"
+#include "tools/contention_calibrate.h"
 #include "tools/contention_seen.h"
 #include "tools/tool.h"
 
@@ -16,6 +18,7 @@
 static const char usage_text[] =
 	"Usage: nodeosctl contention [-j JOB[.STEP]] [--json|--svg=FILE] [--from=PATH]\n"
 	"       nodeosctl contention [-j JOB[.STEP]] --watch [SECONDS]\n"
+	"       nodeosctl contention --calibrate [--force] [--json]\n"
 	"Show how much each rank on this node disturbs others: its misses in the last-level cache "
 	"for\n"
 	"10,000 instructions, its class, and the load of each cache's memory. For users: their own "
@@ -26,12 +29,18 @@ static const char usage_text[] =
 	"      --json            print the documents, an array (nodeos-contention(5))\n"
 	"      --svg=FILE        draw the classes over time (\"-\": standard output)\n"
 	"  -f, --from=PATH       read saved documents: a directory, or a file of --json\n"
+	"      --calibrate       for root: measure known loads and the most that each cache's "
+	"memory\n"
+	"                        gives, for nodeos-contend; loads every CPU for some seconds, so "
+	"drain\n"
+	"                        the node first\n"
+	"      --force           calibrate while jobs run here\n"
 	"  -h, --help            print this\n";
 
 struct contention_options {
 	struct seen_wanted wanted;
 	char step[16];
-	bool json, watch;
+	bool json, watch, calibrate, force;
 	unsigned seconds;
 	const char *svg;
 	bool saved; /* documents that no daemon writes any more */
@@ -80,6 +89,15 @@ static int parse_seconds(struct contention_options *o, int argc, char **argv)
 	return -1;
 }
 
+static int check_calibrate(const struct contention_options *o)
+{
+	if (o->force && !o->calibrate)
+		return tool_wrong("contention", "--force needs --calibrate");
+	if (o->calibrate && (o->wanted.has_job || o->watch || o->svg || o->wanted.from))
+		return tool_wrong("contention", "--calibrate goes with --force and --json only");
+	return -1;
+}
+
 /* Returns -1 to go on, or the exit status. */
 static int parse_contention_options(struct contention_options *o, int argc, char **argv)
 {
@@ -89,6 +107,8 @@ static int parse_contention_options(struct contention_options *o, int argc, char
 		{ "json", no_argument, NULL, 'J' },
 		{ "svg", required_argument, NULL, 'S' },
 		{ "from", required_argument, NULL, 'f' },
+		{ "calibrate", no_argument, NULL, 'C' },
+		{ "force", no_argument, NULL, 'F' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -106,11 +126,18 @@ static int parse_contention_options(struct contention_options *o, int argc, char
 			o->svg = optarg;
 		else if (c == 'f')
 			o->wanted.from = optarg;
+		else if (c == 'C')
+			o->calibrate = true;
+		else if (c == 'F')
+			o->force = true;
 		else
 			status = tool_help(c, "contention", usage_text);
 		if (status >= 0)
 			return status;
 	}
+	status = check_calibrate(o);
+	if (status >= 0)
+		return status;
 	o->saved = o->wanted.from != NULL;
 	if (!o->saved)
 		o->wanted.from = CONTENTION_STEPS_DIR;
@@ -233,6 +260,13 @@ int tool_contention(int argc, char **argv)
 
 	if (status >= 0)
 		return status;
+	if (o.calibrate) {
+		const struct calibration calibration = {
+			.conf = NODEOS_CONF_PATH, .root = "", .json = o.json, .force = o.force
+		};
+
+		return calibration_run(&calibration);
+	}
 	status = read_wanted(&s, &o);
 	if (status)
 		return status;

@@ -158,7 +158,16 @@ def test_select(folder):
     for wrong in ("x", "41.", "41.x", "-1", "41.0.0", "99999999999"):
         status, _, err = run(f"--job={wrong}")
         ok(status == 2 and "JOB.STEP" in err, f"--job={wrong} is refused", err)
-    for words in (("5",), ("--watch", "0"), ("--watch", "x"), ("--json", "--watch")):
+    for words in (
+        ("5",),
+        ("--watch", "0"),
+        ("--watch", "x"),
+        ("--json", "--watch"),
+        ("--force",),
+        ("--calibrate", "--watch"),
+        ("--calibrate", "-j", "41"),
+        ("--calibrate", "--from", folder),
+    ):
         status, _, err = run(*words)
         ok(status == 2, f"{' '.join(words)} is wrong usage", err)
 
@@ -208,6 +217,23 @@ def test_errors(folder):
         err,
     )
     os.remove(path)
+
+
+def test_calibrate_rights(folder):
+    drop = {}
+    if os.geteuid() == 0:
+        os.chmod(folder, 0o755)
+        drop = {"user": 65534, "group": 65534, "extra_groups": []}
+    try:
+        status, out, err = run("--calibrate", **drop)
+    except PermissionError:
+        skip("a calibration by a user", "the build tree is root's alone")
+        return
+    ok(
+        status == 1 and not out and err.endswith("only root calibrates a node\n"),
+        "a calibration by a user is refused",
+        err,
+    )
 
 
 def test_watch(folder):
@@ -284,6 +310,7 @@ def main():
         test_select(folder)
         test_watch(folder)
         test_errors(folder)
+        test_calibrate_rights(folder)
     return done()
 
 
