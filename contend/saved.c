@@ -18,6 +18,8 @@ struct saved_rank {
 	uint64_t start;
 	int32_t pid;
 	int32_t used; /* given back */
+	int32_t rank; /* the daemon may not learn it again, see ranks_keep() */
+	int32_t padding; /* 0 */
 	uint64_t instructions, misses, remote, interrupts;
 	double since, started;
 	struct rank_state state;
@@ -95,6 +97,7 @@ static void fill_rank(struct saved_rank *out, const struct observed_step *step,
 	*out = (struct saved_rank){ .inode = step->inode,
 				    .start = rank->start,
 				    .pid = rank->pid,
+				    .rank = rank->rank,
 				    .instructions = rank->instructions,
 				    .misses = rank->misses,
 				    .remote = rank->remote,
@@ -259,6 +262,8 @@ static void give_rank(struct saved *saved, struct observed_step *step, struct ob
 		return;
 	found->used = 1;
 	step->started = found->started;
+	if (rank->kind == OBSERVED_TASK && found->rank >= 0)
+		rank->rank = found->rank;
 	if (!same_row)
 		return;
 	rank->instructions = found->instructions;

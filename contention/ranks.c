@@ -220,6 +220,7 @@ struct rank_task *ranks_meet_task(struct rank_step *s, const char *name)
 	}
 	t = &s->task[s->n_tasks++];
 	*t = (struct rank_task){ .dir = -1, .cpu_stat = -1, .memory = -1, .io = -1, .slot = -1 };
+	t->number = OBSERVED_NO_RANK;
 	t->alone = true;
 	strcpy(t->name, name);
 	return t;
@@ -370,8 +371,13 @@ int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	if (rank->kind != kind)
 		s->own[i].sampled = false; /* what its time is read of has changed */
 	rank->kind = kind;
-	rank->rank = kind == OBSERVED_TASK ? (int)strtol(t->name + strlen("task_"), NULL, 10)
-					   : OBSERVED_NO_RANK;
+	/* Slurm 22.05 numbers directories by the node's ranks, and others by the step's */
+	if (kind != OBSERVED_TASK)
+		rank->rank = OBSERVED_NO_RANK;
+	else if (t->number != OBSERVED_NO_RANK)
+		rank->rank = t->number;
+	else if (rank->rank == OBSERVED_NO_RANK)
+		rank->rank = (int)strtol(t->name + strlen("task_"), NULL, 10);
 	rank->threads = p->threads;
 	memcpy(rank->command, p->command, sizeof(rank->command));
 	memcpy(rank->container, t->container, sizeof(rank->container));

@@ -97,6 +97,7 @@ static int announce_add(struct ranks *r, struct observed_node *node,
 	t = ranks_meet_task(s, last_component(place.task));
 	if (!t)
 		return errprintf(err, "job %u has a step of too many tasks", m->job);
+	t->number = rank->rank <= INT32_MAX ? (int)rank->rank : OBSERVED_NO_RANK;
 	ranks_watch_task(r, s, t, rank->container);
 	if (!s->tasks_of_srun)
 		return 0;

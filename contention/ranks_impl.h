@@ -15,6 +15,7 @@
 struct rank_task {
 	char name[RANK_TASK_NAME_MAX];
 	char container[REQUEST_NAME_MAX]; /* "": none */
+	int number; /* rank in the step, as slurmstepd names it; OBSERVED_NO_RANK: not named */
 	bool watched; /* its processes may be ranks; else it is only listed */
 	bool launcher; /* a launcher of MPI has been in it */
 	bool gone; /* its directory has */

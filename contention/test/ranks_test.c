@@ -201,6 +201,25 @@ static void announced(void)
 	lose("cg/system.slice");
 }
 
+/* Slurm 22.05 numbers the directories of each node from 0. */
+static void numbered(void)
+{
+	struct contention_rank rank = { 5, 801, "" };
+	const char *task = "job_41/step_2/user/task_1";
+	struct errbuf err;
+
+	put_procs(task, "801\n");
+	put_process((struct fake){ .pid = 801, .task = task });
+	begin();
+	is_int(announce(41, 2, 1, &rank, &err), 1, "ranks_announce: a rank of a second node");
+	is(listed(0), "task 5 801", "ranks_announce: its number in the step");
+	put_process((struct fake){ .pid = 802, .task = task, .start = 2000 });
+	put_procs(task, "802\n");
+	is(look(), "task 5 802", "ranks_look: the number of the task's next process");
+	end();
+	lose("cg/system.slice");
+}
+
 /* Launchers, and what users call their programs. */
 static void launchers(void)
 {
@@ -567,6 +586,7 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/sys", scratch);
 	sys_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	announced();
+	numbered();
 	launchers();
 	batch_script();
 	by_ledger();
