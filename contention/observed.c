@@ -149,25 +149,28 @@ void observed_sum(struct observed_sum *out, const struct observed_step *step, co
 		out->mean = (uint32_t)(mean.rates / mean.weights + 0.5);
 }
 
-/* Misses a second of R at TIME. */
-static double observed_take_pace(struct observed_rank *r, double time)
+/* Misses a second of R now. */
+static double observed_take_pace(const struct observed_node *node, struct observed_rank *r)
 {
 	struct observed_pace *p = &r->pace;
-	double seconds = time - p->time;
+	double seconds = node->clock - p->clock;
+	double stays = r->quiet ? OBSERVED_QUIET_MAX : node->interval / 2000.0;
 
 	if (r->misses == OBSERVED_UNKNOWN) {
 		p->begun = false;
 		return 0;
 	}
 	if (!p->begun || r->misses < p->misses) { /* counters that were opened anew */
-		*p = (struct observed_pace){ .begun = true, .misses = r->misses, .time = time };
+		*p = (struct observed_pace){ .begun = true,
+					     .misses = r->misses,
+					     .clock = node->clock };
 		return 0;
 	}
-	if (seconds <= 0 || (r->quiet && r->misses == p->misses && seconds < OBSERVED_QUIET_MAX))
+	if (seconds <= 0 || (r->misses == p->misses && seconds < stays))
 		return p->rate;
 	p->rate = (double)(r->misses - p->misses) / seconds;
 	p->misses = r->misses;
-	p->time = time;
+	p->clock = node->clock;
 	return p->rate;
 }
 
@@ -175,7 +178,7 @@ static void observed_count_step(struct observed_node *node, struct observed_step
 {
 	for (unsigned i = 0; i < step->n; i++) {
 		struct observed_rank *r = &step->rank[i];
-		double rate = observed_take_pace(r, node->time);
+		double rate = observed_take_pace(node, r);
 		struct observed_domain *d;
 
 		if (r->domain < 0 || (unsigned)r->domain >= node->n_domains)

@@ -35,7 +35,7 @@ const char *observed_kind_name(enum observed_kind kind);
 struct observed_pace {
 	bool begun;
 	uint64_t misses; /* of TIME */
-	double time; /* Unix time when the total last changed, or of the last look */
+	double clock; /* observed_node's, when the total last changed or its rate became 0 */
 	double rate; /* misses a second before that */
 };
 
@@ -96,6 +96,7 @@ struct observed_domain {
 struct observed_node {
 	char host[64];
 	double time; /* Unix time of this look or sample */
+	double clock; /* of the same, in seconds that no one sets: rates are by it */
 	unsigned interval; /* milliseconds between samples */
 	char source[OBSERVED_SOURCE_MAX]; /* "perf", "replay", "none" */
 	char row[EVENTS_NAME_MAX]; /* of events.d; "" */
@@ -135,9 +136,9 @@ void observed_sum(struct observed_sum *out, const struct observed_step *step,
 
 /*
  * Count classes and rates of domains from the ranks of all steps that have not ended, and raise the
- * peaks. A rate is the difference of the totals since the last call, by NODE's time. A quiet rank's
- * counters are read rarely: its rate stays until its total changes, OBSERVED_QUIET_MAX seconds at
- * most.
+ * peaks. A rate is the difference of the totals since they last changed, by NODE's clock. A call
+ * between two readings of the counters leaves it as it is: until the total changes, for half an
+ * interval at most, and OBSERVED_QUIET_MAX seconds of a quiet rank, which is read rarely.
  */
 #define OBSERVED_QUIET_MAX 120
 void observed_count(struct observed_node *node);

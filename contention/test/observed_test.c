@@ -119,7 +119,7 @@ static void add_up(void)
 
 static void follow_domains(void)
 {
-	struct observed_node node = { .time = 100, .n_domains = 2 };
+	struct observed_node node = { .clock = 100, .interval = 1000, .n_domains = 2 };
 	struct observed_step *s;
 
 	node.domain = calloc(2, sizeof(*node.domain));
@@ -133,7 +133,7 @@ static void follow_domains(void)
 		   node.domain[1].unknown == 1 && !node.domain[1].turtles,
 	   "observed_count: classes of each domain, a rank of no domain in none");
 	is_int((long long)node.domain[0].rate, 0, "observed_count: no rate at first");
-	node.time = 102;
+	node.clock = 102;
 	s->rank[0].misses += 3000;
 	s->rank[1].misses += 1000;
 	observed_count(&node);
@@ -144,22 +144,26 @@ static void follow_domains(void)
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
 	       "observed_count: the same time, the same rate");
-	node.time = 103;
+	node.clock = 102.01;
+	observed_count(&node);
+	is_int((long long)node.domain[0].rate, 2000,
+	       "observed_count: the rate stays between two readings");
+	node.clock = 103;
 	s->rank[1].quiet = true; /* and not read */
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 500, "observed_count: a quiet rank's rate stays");
 	is_int((long long)node.domain[0].peak, 2000, "observed_count: the peak stays");
-	node.time = 132;
+	node.clock = 132;
 	s->rank[1].misses += 60000; /* in 30 s */
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
 	       "observed_count: a quiet rank's rate is of the time since it changed");
-	node.time = 140;
+	node.clock = 140;
 	s->rank[0].misses = 10;
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
 	       "observed_count: counters that begin again have no rate");
-	node.time = 132 + OBSERVED_QUIET_MAX;
+	node.clock = 132 + OBSERVED_QUIET_MAX;
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 0,
 	       "observed_count: a quiet rank that has no misses");
