@@ -8,6 +8,7 @@
 
 /* Ranks without counters that one match tries again: each may be several refused calls. */
 #define TRY_AGAIN 16u
+#define LOST_TICKS 10 /* of CPU time that counters must have seen: a tenth of a second */
 
 int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err)
 {
@@ -154,11 +155,43 @@ int counted_match(struct counted_table *t, struct observed_node *node, struct er
 	return rc;
 }
 
-void counted_renew(struct counted_table *t)
+/*
+ * Has the process of RANK run between two readings of C in which its counters have not? No call
+ * says that the kernel has taken them away.
+ */
+static bool has_lost_counters(struct counted *c, const struct observed_rank *rank)
 {
-	for (unsigned i = 0; i < t->n; i++)
-		if (t->rank[i].group)
-			counters_renew(t->rank[i].group, NULL);
+	bool lost;
+
+	if (c->read_at == c->judged)
+		return false; /* no reading since */
+	lost = c->judged && c->before.enabled == c->judged_enabled &&
+	       rank->ticks >= c->judged_ticks + LOST_TICKS;
+	c->judged = c->read_at;
+	c->judged_enabled = c->before.enabled;
+	c->judged_ticks = rank->ticks;
+	return lost;
+}
+
+static void renew_rank(struct counted_table *t, struct counted *c, struct observed_rank *rank)
+{
+	if (!has_lost_counters(c, rank)) {
+		counters_renew(c->group, NULL);
+		return;
+	}
+	counters_end(c->group);
+	*c = (struct counted){ .pid = c->pid, .start = c->start };
+	begin_rank(t, c, rank, NULL);
+}
+
+void counted_renew(struct counted_table *t, struct observed_node *node)
+{
+	unsigned k = 0;
+
+	for (unsigned s = 0; s < node->n_steps; s++)
+		for (unsigned i = 0; i < node->step[s].n && k < t->n; i++, k++)
+			if (t->rank[k].group && !node->step[s].ended)
+				renew_rank(t, &t->rank[k], &node->step[s].rank[i]);
 }
 
 void counted_end(struct counted_table *t)

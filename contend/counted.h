@@ -23,6 +23,9 @@ struct counted {
 	uint64_t remote_before;
 	uint64_t interrupts_before; /* of earlier lives of the daemon */
 	long read_at; /* monotonic milliseconds of the last reading */
+	/* when its counters were last found to count: READ_AT, and what was so then */
+	long judged;
+	uint64_t judged_enabled, judged_ticks;
 };
 
 /* Counters of a process that is to be a rank: slurmstepd waits for these, and for nothing else. */
@@ -55,8 +58,13 @@ int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err);
  */
 int counted_match(struct counted_table *t, struct observed_node *node, struct errbuf *err);
 
-/* Threads of ranks that began before the counters of their process were inherited. */
-void counted_renew(struct counted_table *t);
+/*
+ * For the ranks of NODE, for which T has passed counted_match(): threads that began before the
+ * counters of their process were inherited; and ranks whose counters have gone, which are counted
+ * anew. The kernel takes them away when a process executes a program that it must not dump, as one
+ * of setuid or without the right to read it.
+ */
+void counted_renew(struct counted_table *t, struct observed_node *node);
 
 /* End all counters. The table is then empty. */
 void counted_end(struct counted_table *t);

@@ -167,7 +167,7 @@ void watch_look(struct watch *w, struct errbuf *bad)
 	if (counted_match(&w->counted, &w->node, &err) < 0)
 		errappend(bad, "%s%u ranks have no counters: %s", *bad->text ? "; " : "",
 			  w->counted.refused, err.text);
-	counted_renew(&w->counted);
+	counted_renew(&w->counted, &w->node);
 	now = monotonic_ms();
 	if (now > w->sampled) {
 		ranks_sample(w->ranks, &w->node, (unsigned)(now - w->sampled));

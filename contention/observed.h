@@ -53,6 +53,8 @@ struct observed_rank {
 
 	/* since the last sample */
 	uint64_t cpu; /* thousandths of a CPU */
+	/* as of the last look */
+	uint64_t ticks; /* clock ticks of CPU time of the process alone */
 	/* bytes now */
 	uint64_t memory;
 	/* totals of bytes since the rank was first seen */

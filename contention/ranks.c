@@ -379,6 +379,7 @@ int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	else if (rank->rank == OBSERVED_NO_RANK)
 		rank->rank = (int)strtol(t->name + strlen("task_"), NULL, 10);
 	rank->threads = p->threads;
+	rank->ticks = p->ticks;
 	memcpy(rank->command, p->command, sizeof(rank->command));
 	memcpy(rank->container, t->container, sizeof(rank->container));
 	strcpy(s->own[i].task, t->name);

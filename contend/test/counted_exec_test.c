@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Ranks whose counters the kernel takes away, with software events. */
+#include "contend/counted.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "base/monotonic.h"
+#include "contend/sample.h"
+#include "contention/process.h"
+#include "contention/test/soft.h"
+
+#define OTHER 65534 /* a user who may not read the program */
+
+static int proc_fd;
+static struct observed_node node;
+static struct counted_table table;
+
+/* Copy this program to one that may be executed and not be read. */
+static void copy_program(char path[128])
+{
+	static char piece[65536];
+	int from = open("/proc/self/exe", O_RDONLY), to;
+	ssize_t n;
+
+	snprintf(path, 128, "%s/program", scratch);
+	to = open(path, O_WRONLY | O_CREAT | O_EXCL, 0700);
+	while ((n = read(from, piece, sizeof(piece))) > 0)
+		if (write(to, piece, (size_t)n) != n)
+			bail("%s", path);
+	if (from < 0 || to < 0 || n < 0 || fchmod(to, 0111) < 0 || chmod(scratch, 0711) < 0)
+		bail("%s", path);
+	close(from);
+	close(to);
+}
+
+/* A process that waits for a word on *TOLD, executes PATH, and computes until it is killed. */
+static pid_t start(const char *path, int *told)
+{
+	int go[2];
+	char word;
+	pid_t pid;
+
+	if (pipe(go) < 0)
+		bail("pipe");
+	pid = fork();
+	if (pid == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (read(go[0], &word, 1) != 1 || (geteuid() == 0 && setuid(OTHER) < 0))
+			_exit(1);
+		execl(path, path, "compute", NULL);
+		_exit(1);
+	}
+	close(go[0]);
+	*told = go[1];
+	return pid;
+}
+
+static void nap(long ms)
+{
+	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
+
+	nanosleep(&t, NULL);
+}
+
+/* What a tick of the daemon does with this rank. */
+static void tick(struct observed_rank *rank)
+{
+	struct sample_pass pass = {
+		.now = monotonic_ms(), .least = 1, .least_quiet = 1, .proc_fd = proc_fd
+	};
+	struct process_seen seen;
+	struct errbuf err = { 0 };
+
+	sample_ranks(&table, &node, &pass);
+	if (process_seen_look(&seen, proc_fd, rank->pid) == 0)
+		rank->ticks = seen.ticks;
+	is_int(counted_match(&table, &node, &err), 0, "counted_match: %s", err.text);
+	counted_renew(&table, &node);
+}
+
+/* Let it compute for half a second. */
+static uint64_t counted_after(struct observed_rank *rank)
+{
+	nap(500);
+	tick(rank);
+	return rank->instructions;
+}
+
+int main(int argc, char **argv)
+{
+	struct observed_rank *rank;
+	char path[128];
+	uint64_t before;
+	int told;
+
+	if (argc == 2 && strcmp(argv[1], "compute") == 0)
+		for (;;)
+			;
+	(void)argv;
+	scratch_make();
+	proc_fd = open("/proc", O_RDONLY | O_DIRECTORY);
+	table.counters = open_soft(SOFT_ROW, false);
+	node.bounds = classify_default;
+	copy_program(path);
+	rank = observed_add_rank(observed_add_step(&node));
+	rank->pid = start(path, &told);
+	tick(rank);
+	ok(table.n == 1 && table.rank[0].group, "a rank is counted before its exec");
+	if (write(told, "g", 1) != 1)
+		bail("the rank has gone");
+	/* a tick may be before the exec, and two more find that the counters have gone */
+	for (int i = 0; i < 3; i++)
+		before = counted_after(rank);
+	/* instructions of these events are nanoseconds of CPU time */
+	ok(counted_after(rank) > before + 100000000,
+	   "a rank that has lost its counters is counted anew");
+	before = rank->instructions;
+	ok(counted_after(rank) > before + 100000000, "it stays counted");
+	ok(table.rank[0].group && rank->cpu > 200, "its share of a CPU is known");
+	kill(rank->pid, SIGKILL);
+	waitpid(rank->pid, NULL, 0);
+	counted_end(&table);
+	counters_close(table.counters);
+	observed_free(&node);
+	return tap_done();
+}
