@@ -117,8 +117,7 @@ struct observed_step *ranks_observed(struct observed_node *node, uint64_t inode)
 	return NULL;
 }
 
-/* Forget the steps that the caller has removed from NODE. */
-static void ranks_forget_steps(struct ranks *r, const struct observed_node *node)
+void ranks_forget_steps(struct ranks *r, const struct observed_node *node)
 {
 	for (unsigned i = r->n_steps; i-- > 0;) {
 		bool kept = false;

@@ -73,6 +73,9 @@ struct ranks {
 
 /* ------------------------------------------------------------------ ranks.c */
 
+/* Close what is open of steps that the caller has removed from NODE. */
+void ranks_forget_steps(struct ranks *r, const struct observed_node *node);
+
 /* The step with this directory; NULL: none. */
 struct rank_step *ranks_step(struct ranks *r, uint64_t inode);
 struct observed_step *ranks_observed(struct observed_node *node, uint64_t inode);

@@ -284,6 +284,7 @@ int ranks_look(struct ranks *r, struct observed_node *node, struct errbuf *bad)
 	clock_gettime(CLOCK_REALTIME, &clock);
 	node->time = (double)clock.tv_sec + (double)clock.tv_nsec / 1e9;
 	domains_quiet_cpus(&r->quiet, r->conf.sys_fd, r->conf.cgroup_fd);
+	ranks_forget_steps(r, node);
 	ranks_scan(r, node, bad);
 	l.process = malloc(RANKS_STEP_PROCESSES_MAX * sizeof(*l.process));
 	l.text = malloc(LOOK_PROCS_BYTES + 1);

@@ -2,6 +2,7 @@
 /* Trees of a test in place of /proc, /sys and the cgroups, whose every number is chosen here. */
 #include "contention/ranks.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -138,12 +139,24 @@ static int announce(uint32_t job, uint32_t step, unsigned n, struct contention_r
 	return ranks_announce(ranks, &node, &m, err);
 }
 
+static unsigned open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
 /* What slurmstepd says is believed where the cgroups say the same. */
 static void announced(void)
 {
 	struct contention_rank rank[4] = {
 		{ 0, 501, "sim" }, { 1, 502, "sim" }, { 2, 503, "vda" }, { 3, 504, "sim" }
 	};
+	unsigned descriptors;
 	struct errbuf err;
 
 	put_procs("job_41/step_0/user/task_0", "501\n");
@@ -155,6 +168,7 @@ static void announced(void)
 	put_process((struct fake){ .pid = 503, .task = "job_9/step_0/user/task_2" });
 	put_process((struct fake){ .pid = 504, .task = "job_41/step_7/user/task_3" });
 	begin();
+	descriptors = open_descriptors();
 	is_int(announce(41, 0, 4, rank, &err), 2,
 	       "ranks_announce: believes those of this job and step");
 	is(listed(0), "task 0 501 sim, task 1 502 sim", "ranks_announce: adds the step's ranks");
@@ -197,6 +211,8 @@ static void announced(void)
 	ok(node.step[0].ended, "ranks_look: marks a step whose directory has gone");
 	observed_remove_step(&node, 0);
 	is(look(), "", "ranks_look: it is not found again");
+	is_int((int)open_descriptors(), (int)descriptors,
+	       "ranks_look: nothing of a removed step stays open");
 	end();
 	lose("cg/system.slice");
 }
