@@ -58,8 +58,9 @@ static void sample_task(struct ranks *r, const struct rank_task *t, struct rank_
 	if (t->slot >= 0)
 		traffic_read(r->traffic, t->slot, &rank->sent, &rank->received);
 	if (t->io >= 0 && ranks_read_io(t->io, &read, &written) == 0) {
-		rank->read = read - t->read;
-		rank->written = written - t->written;
+		/* the sums fall when a disk is taken out of the host */
+		rank->read = read > t->read ? read - t->read : 0;
+		rank->written = written > t->written ? written - t->written : 0;
 	}
 }
 
