@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which steps and tasks there are: by the ledger, and by the tree of cgroups. */
+/* Which steps and tasks there are: by records, by the ledger, and by the tree of cgroups. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "container/ledger.h"
 #include "container/step_id.h"
 #include "contention/ranks_impl.h"
+#include "host/contention_record.h"
 
 #define SCAN_SLICES_MAX 4 /* slices within each other above Slurm's scope */
 #define SCAN_SYSTEM "system" /* beside the jobs: the process that holds Slurm's scope */
@@ -21,6 +22,8 @@ struct scan {
 	struct ranks *r;
 	struct observed_node *node;
 	struct errbuf *bad;
+	unsigned n_recorded;
+	uint64_t *recorded; /* inodes of steps whose record says what of them is observed */
 };
 
 struct scan_owner {
@@ -58,6 +61,14 @@ static int scan_find_owner(const struct scan *scan, const char *path, const char
 	return 0;
 }
 
+static bool scan_is_recorded(const struct scan *scan, uint64_t inode)
+{
+	for (unsigned i = 0; i < scan->n_recorded; i++)
+		if (scan->recorded[i] == inode)
+			return true;
+	return false;
+}
+
 /* Task NAME of the step at PATH, of which SEEN has number, inode and job, is observed. */
 static void scan_add_task(const struct scan *scan, const char *path, struct observed_step *seen,
 			  const char *name, const char *container)
@@ -67,6 +78,8 @@ static void scan_add_task(const struct scan *scan, const char *path, struct obse
 	struct rank_task *t = s ? ranks_task(s, name) : NULL;
 	struct timespec now;
 
+	if (scan_is_recorded(scan, seen->inode))
+		return;
 	if (t && t->watched) {
 		if (*container)
 			ranks_watch_task(scan->r, s, t, container);
@@ -85,6 +98,46 @@ static void scan_add_task(const struct scan *scan, const char *path, struct obse
 	else if (s)
 		errprintf(scan->bad, "job %u has a step of more than %u tasks", seen->job,
 			  STEP_RANKS_MAX);
+}
+
+/* Is a process of M in the step with this directory? */
+static bool scan_has_process(const struct scan *scan, uint64_t inode,
+			     const struct contention_message *m)
+{
+	struct cgroup_place place;
+	struct errbuf ignored;
+
+	for (unsigned i = 0; i < m->n; i++)
+		if (cgroup_find_place(&place, scan->r->conf.cgroup_fd, scan->r->proc,
+				      m->rank[i].pid, &ignored) == 0 &&
+		    place.step_inode == inode)
+			return true;
+	return false;
+}
+
+/*
+ * The option of srun has chosen what of a step is observed: these ranks and no others, although
+ * this daemon did not run when they were named. A record of ranks that have all gone is one that
+ * slurmstepd has not removed.
+ */
+static void scan_take_record(uint64_t inode, const struct contention_message *m, void *arg)
+{
+	struct scan *scan = arg;
+	uint64_t *more = reallocarray(scan->recorded, scan->n_recorded + 1, sizeof(*more));
+	struct errbuf err;
+
+	if (!more) {
+		errprintf(scan->bad, "out of memory");
+		return;
+	}
+	scan->recorded = more;
+	more[scan->n_recorded++] = inode;
+	if (!m->n || ranks_step(scan->r, inode))
+		return;
+	if (!scan_has_process(scan, inode, m))
+		contention_record_remove(scan->r->conf.state_dir, inode);
+	else if (ranks_announce(scan->r, scan->node, m, &err) < 0)
+		errcopy(scan->bad, &err);
 }
 
 static bool scan_wants(const struct ranks *r, const struct ledger_job *job,
@@ -238,16 +291,17 @@ void ranks_scan(struct ranks *r, struct observed_node *node, struct errbuf *bad)
 {
 	const struct ledger_at at = { r->conf.state_dir, r->conf.cgroup_fd };
 	const struct ledger_whose all = { .uid = (uid_t)-1 };
-	const struct scan scan = {
-		.cgroup_fd = r->conf.cgroup_fd, .r = r, .node = node, .bad = bad
-	};
+	struct scan scan = { .cgroup_fd = r->conf.cgroup_fd, .r = r, .node = node, .bad = bad };
 	struct errbuf err;
 
-	if (r->conf.state_dir && ledger_look(&at, &all, scan_job, (void *)&scan, bad, &err) < 0)
+	if (r->conf.state_dir &&
+	    contention_record_each(r->conf.state_dir, scan_take_record, &scan, &err) < 0)
 		errcopy(bad, &err);
-	if (!r->conf.all_steps)
-		return;
-	scan_slurm(&scan);
+	if (r->conf.state_dir && ledger_look(&at, &all, scan_job, &scan, bad, &err) < 0)
+		errcopy(bad, &err);
+	if (r->conf.all_steps)
+		scan_slurm(&scan);
+	free(scan.recorded);
 }
 
 unsigned ranks_count_jobs(int cgroup_fd)

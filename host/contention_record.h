@@ -12,8 +12,9 @@
  * file of each in STATE_DIR, "contention-INODE" by the inode of the step's cgroup directory, with
  * the text of the message. It decides over nodeos.conf and the containers' requests: its ranks are
  * observed and no others of the step, so without a rank none is. slurmstepd writes it when all
- * ranks are forked and removes it at the step's end; the daemon removes those of steps whose
- * slurmstepd was killed. No lock: a file is replaced as a whole.
+ * ranks are forked and removes it at the step's end; where it was killed, the daemon removes it
+ * when the ranks have gone, and one without ranks stays until the directory goes. No lock: a file
+ * is replaced as a whole.
  */
 
 /* Write M as the record of the step INODE. Returns 0, or -1 with the reason. */

@@ -11,6 +11,7 @@
 #include "container/step_id.h"
 #include "container/test/ledger_fixture.h"
 #include "contention/process.h"
+#include "host/contention_record.h"
 
 #define SCOPE "system.slice/slurmstepd.scope/"
 
@@ -383,6 +384,41 @@ static bool want_vda(const char *request, const char *container, void *arg)
 	return strcmp(container, "vda") == 0;
 }
 
+static bool has_record(uint64_t inode)
+{
+	struct contention_message m;
+	struct errbuf err;
+	int rc = contention_record_read(state, inode, &m, &err);
+
+	contention_message_free(&m);
+	return rc == 1;
+}
+
+/* On the host of by_ledger(), where the ledger and nodeos.conf have other steps observed. */
+static void by_records(void)
+{
+	struct contention_rank one[] = { { 7, 802, "" } }, gone[] = { { 0, 999, "" } };
+	struct contention_message off = { .job = 51 };
+	struct contention_message observe = {
+		.job = 50, .step = 3, .uid = 1001, .gid = 101, .n = 1, .rank = one
+	};
+	struct contention_message killed = { .job = 52, .n = 1, .rank = gone };
+	uint64_t planned = job_inode("job_50/step_3"), plain = job_inode("job_51/step_0");
+	struct errbuf err;
+
+	is_int(contention_record_write(state, planned, &observe, &err), 0, "a record");
+	is_int(contention_record_write(state, plain, &off, &err), 0, "a record without ranks");
+	is_int(contention_record_write(state, 77, &killed, &err), 0, "a record of a killed step");
+	begin();
+	look();
+	is_int(node.n_steps, 1, "ranks_look: a step whose record has no ranks is not observed");
+	is(look(), "task 7 802", "ranks_look: a record's ranks and no others of its step");
+	is_int(node.step[0].uid, 1001, "ranks_look: the owner by the record");
+	ok(has_record(planned) && has_record(plain), "ranks_look: leaves records of steps");
+	ok(!has_record(77), "ranks_look: removes a record whose ranks have all gone");
+	end();
+}
+
 static void by_ledger(void)
 {
 	char task[64];
@@ -439,6 +475,7 @@ static void by_ledger(void)
 	ok(!node.step[1].contained && node.step[1].job == 51 && node.step[1].uid == 1000,
 	   "ranks_look: its job and owner by the tree");
 	end();
+	by_records();
 	all_steps = false;
 	wanted = NULL;
 	ledger_dir_name = NULL;
