@@ -8,6 +8,7 @@
 
 /* Ranks without counters that one match tries again: each may be several refused calls. */
 #define TRY_AGAIN 16u
+#define BEGIN_MS 500 /* in which one match begins to count; each rank may wait for its user */
 #define LOST_TICKS 10 /* of CPU time that counters must have seen: a tenth of a second */
 
 int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err)
@@ -122,6 +123,7 @@ int counted_match(struct counted_table *t, struct observed_node *node, struct er
 {
 	unsigned n = count_all_ranks(node), k = 0, again = TRY_AGAIN;
 	struct counted *fresh = calloc(n ? n : 1, sizeof(*fresh)), *old = t->rank;
+	long end = monotonic_ms() + BEGIN_MS;
 	int rc = 0;
 
 	if (!fresh) {
@@ -142,6 +144,9 @@ int counted_match(struct counted_table *t, struct observed_node *node, struct er
 				continue;
 			if (fresh[k].tried && (!again || !again--)) {
 				t->refused++;
+			} else if (monotonic_ms() >= end) {
+				t->refused++;
+				rc = errprintf(err, "no time is left before the next look");
 			} else if (begin_rank(t, &fresh[k], rank, err) < 0) {
 				t->refused++;
 				rc = -1;
