@@ -162,13 +162,19 @@ static int scan_job(const struct ledger_job *job, void *arg)
 			.inode = step->inode,
 			.contained = true,
 		};
+		const char *place = NULL; /* the last one that was asked for */
+		bool wants = false;
 
 		if (ledger_step_load_ranks(step, scan->bad) < 0)
 			continue;
 		for (unsigned k = 0; k < step->n_placed; k++) {
 			const struct ledger_rank *rank = &step->placed[k];
 
-			if (scan_wants(scan->r, job, step, rank->place))
+			if (!place || strcmp(place, rank->place) != 0) {
+				place = rank->place;
+				wants = scan_wants(scan->r, job, step, place);
+			}
+			if (wants)
 				scan_add_task(scan, step->cgroup, &seen, rank->task, rank->place);
 		}
 	}
