@@ -156,6 +156,12 @@ static void put_family(FILE *f, const char *name, const char *type, const char *
 	fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+/* A step that has ended may have begun anew, as that of a requeued job, with the same labels. */
+static unsigned ranks_shown(const struct observed_step *s)
+{
+	return s->ended ? 0 : s->n;
+}
+
 static void put_rank_family(FILE *f, const struct observed_node *node, const struct rank_family *m)
 {
 	char name[64];
@@ -163,7 +169,7 @@ static void put_rank_family(FILE *f, const struct observed_node *node, const str
 	snprintf(name, sizeof(name), "nodeos_rank_%s", m->name);
 	put_family(f, name, m->type, m->help);
 	for (unsigned i = 0; i < node->n_steps; i++)
-		for (unsigned k = 0; k < node->step[i].n; k++) {
+		for (unsigned k = 0; k < ranks_shown(&node->step[i]); k++) {
 			const struct observed_rank *r = &node->step[i].rank[k];
 			uint64_t v = m->value(node, r);
 
@@ -184,7 +190,7 @@ static void put_classes(FILE *f, const struct observed_node *node)
 	put_family(f, "nodeos_rank_class", "gauge",
 		   "1 for the rank's class: turtle, semi-devil, devil, or unknown.");
 	for (unsigned i = 0; i < node->n_steps; i++)
-		for (unsigned k = 0; k < node->step[i].n; k++) {
+		for (unsigned k = 0; k < ranks_shown(&node->step[i]); k++) {
 			const struct observed_rank *r = &node->step[i].rank[k];
 
 			fputs("nodeos_rank_class{", f);

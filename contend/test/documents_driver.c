@@ -73,6 +73,24 @@ static void print_reversed(struct histories *all, struct observed_node *n)
 	print_owned(step_json(&len, n, s, all));
 }
 
+/* With the run before of a requeued job, which has ended. */
+static void print_metrics(struct observed_node *n)
+{
+	struct observed_step *s = observed_add_step(n);
+	struct observed_rank *r = s ? observed_add_rank(s) : NULL;
+	size_t len;
+
+	if (!r)
+		abort();
+	s->job = n->step[0].job;
+	s->step = n->step[0].step;
+	s->ended = true;
+	r->rank = n->step[0].rank[0].rank;
+	strcpy(r->container, n->step[0].rank[0].container);
+	r->instructions = 5;
+	print_owned(metrics_text(&len, n));
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -89,7 +107,7 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "unknown") == 0)
 		print_unknown(&all);
 	else if (strcmp(what, "metrics") == 0)
-		print_owned(metrics_text(&len, &n));
+		print_metrics(&n);
 	else if (strcmp(what, "record") == 0) {
 		struct job_record r = { .job = 41, .inode = 4700 };
 		char line[JOB_RECORD_MAX];
