@@ -186,7 +186,10 @@ static void observed_count_step(struct observed_node *node, struct observed_step
 		d = &node->domain[r->domain];
 		observed_count_class(r->state.class, &d->turtles, &d->semi_devils, &d->devils,
 				     &d->unknown);
-		d->rate += (uint64_t)rate;
+		if (r->misses == OBSERVED_UNKNOWN)
+			d->rate = OBSERVED_UNKNOWN;
+		else
+			observed_add_known(&d->rate, (uint64_t)rate);
 	}
 }
 
@@ -201,7 +204,10 @@ void observed_count(struct observed_node *node)
 	for (unsigned i = 0; i < node->n_steps; i++)
 		if (!node->step[i].ended)
 			observed_count_step(node, &node->step[i]);
-	for (unsigned i = 0; i < node->n_domains; i++)
-		if (node->domain[i].rate > node->domain[i].peak)
-			node->domain[i].peak = node->domain[i].rate;
+	for (unsigned i = 0; i < node->n_domains; i++) {
+		struct observed_domain *d = &node->domain[i];
+
+		if (d->rate != OBSERVED_UNKNOWN && d->rate > d->peak)
+			d->peak = d->rate;
+	}
 }

@@ -90,7 +90,7 @@ struct observed_domain {
 	int id; /* of its cache, as /sys/devices/system/cpu has it */
 	struct idset cpus, mems;
 	unsigned turtles, semi_devils, devils, unknown; /* ranks by class */
-	uint64_t rate; /* misses of its ranks a second */
+	uint64_t rate; /* misses of its ranks a second; unknown if any rank's are */
 	uint64_t peak; /* the same, at most: of a calibration, or the highest seen */
 	bool calibrated;
 };

@@ -133,6 +133,8 @@ static void follow_domains(void)
 		   node.domain[1].unknown == 1 && !node.domain[1].turtles,
 	   "observed_count: classes of each domain, a rank of no domain in none");
 	is_int((long long)node.domain[0].rate, 0, "observed_count: no rate at first");
+	ok(node.domain[1].rate == OBSERVED_UNKNOWN && !node.domain[1].peak,
+	   "observed_count: the rate of a rank without counters is unknown, and no peak");
 	node.clock = 102;
 	s->rank[0].misses += 3000;
 	s->rank[1].misses += 1000;
