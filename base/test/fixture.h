@@ -3,6 +3,7 @@
 #define NODEOS_BASE_TEST_FIXTURE_H
 
 /* Helpers that several tests use: a scratch directory, and sets from text. */
+#include <dirent.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,6 +78,18 @@ __attribute__((unused)) static void scratch_file(const char *path, const char *t
 	f = fopen(full, "w");
 	if (!f || fputs(text, f) < 0 || fclose(f) != 0)
 		abort();
+}
+
+/* Of this process, and one more. */
+__attribute__((unused)) static unsigned open_descriptors(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
 }
 
 #endif

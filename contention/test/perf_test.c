@@ -3,7 +3,6 @@
  * The provider perf with software events. A process that is counted makes a known number of page
  * faults, by threads and processes of which some exist before it is counted and others later.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -140,17 +139,6 @@ static void is_faults(uint64_t got, unsigned touchers, const char *what)
 	if (!ok(got >= touchers * FAULTS && got < touchers * FAULTS + FAULTS * 9 / 10, "%s", what))
 		diag("%llu page faults, of %u touchers with %d each", (unsigned long long)got,
 		     touchers, FAULTS);
-}
-
-static unsigned open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 /* ------------------------------------------------------------------- tests */

@@ -2,7 +2,6 @@
 /* Trees of a test in place of /proc, /sys and the cgroups, whose every number is chosen here. */
 #include "contention/ranks.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sys/resource.h>
@@ -138,17 +137,6 @@ static int announce(uint32_t job, uint32_t step, unsigned n, struct contention_r
 
 	errclear(err);
 	return ranks_announce(ranks, &node, &m, err);
-}
-
-static unsigned open_descriptors(void)
-{
-	DIR *dir = opendir("/proc/self/fd");
-	unsigned n = 0;
-
-	while (readdir(dir))
-		n++;
-	closedir(dir);
-	return n;
 }
 
 /* What slurmstepd says is believed where the cgroups say the same. */
