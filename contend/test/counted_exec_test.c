@@ -38,11 +38,11 @@ static void copy_program(char path[128])
 	close(to);
 }
 
-/* A process that waits for a word on *TOLD, executes PATH, and computes until it is killed. */
-static pid_t start(const char *path, int *told)
+/* A process that waits for a word on *WORD, executes PATH, and computes until it is killed. */
+static pid_t start(const char *path, int *word)
 {
 	int go[2];
-	char word;
+	char letter;
 	pid_t pid;
 
 	if (pipe(go) < 0)
@@ -50,13 +50,13 @@ static pid_t start(const char *path, int *told)
 	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (read(go[0], &word, 1) != 1 || (geteuid() == 0 && setuid(OTHER) < 0))
+		if (read(go[0], &letter, 1) != 1 || (geteuid() == 0 && setuid(OTHER) < 0))
 			_exit(1);
 		execl(path, path, "compute", NULL);
 		_exit(1);
 	}
 	close(go[0]);
-	*told = go[1];
+	*word = go[1];
 	return pid;
 }
 
@@ -83,10 +83,17 @@ static void tick(struct observed_rank *rank)
 	counted_renew(&table, &node);
 }
 
-/* Let it compute for half a second. */
+/* Let it have 0.3 s of a CPU, however many others want one. */
 static uint64_t counted_after(struct observed_rank *rank)
 {
-	nap(500);
+	uint64_t end = rank->ticks + (uint64_t)sysconf(_SC_CLK_TCK) * 3 / 10;
+	struct process_seen seen = { .ticks = 0 };
+
+	for (unsigned i = 0; i < 600 && seen.ticks < end; i++) {
+		nap(100);
+		if (process_seen_look(&seen, proc_fd, rank->pid) < 0 || seen.ended)
+			bail("the rank has gone");
+	}
 	tick(rank);
 	return rank->instructions;
 }
@@ -96,7 +103,7 @@ int main(int argc, char **argv)
 	struct observed_rank *rank;
 	char path[128];
 	uint64_t before;
-	int told;
+	int word;
 
 	if (argc == 2 && strcmp(argv[1], "compute") == 0)
 		for (;;)
@@ -108,10 +115,10 @@ int main(int argc, char **argv)
 	node.bounds = classify_default;
 	copy_program(path);
 	rank = observed_add_rank(observed_add_step(&node));
-	rank->pid = start(path, &told);
+	rank->pid = start(path, &word);
 	tick(rank);
 	ok(table.n == 1 && table.rank[0].group, "a rank is counted before its exec");
-	if (write(told, "g", 1) != 1)
+	if (write(word, "g", 1) != 1)
 		bail("the rank has gone");
 	/* a tick may be before the exec, and two more find that the counters have gone */
 	for (int i = 0; i < 3; i++)
@@ -120,8 +127,9 @@ int main(int argc, char **argv)
 	ok(counted_after(rank) > before + 100000000,
 	   "a rank that has lost its counters is counted anew");
 	before = rank->instructions;
-	ok(counted_after(rank) > before + 100000000, "it stays counted");
-	ok(table.rank[0].group && rank->cpu > 200, "its share of a CPU is known");
+	ok(counted_after(rank) > before + 100000000, "a rank that is counted anew stays counted");
+	ok(table.rank[0].group && rank->cpu > 0 && rank->cpu <= 1100,
+	   "the share of a CPU of a rank that is counted anew");
 	kill(rank->pid, SIGKILL);
 	waitpid(rank->pid, NULL, 0);
 	counted_end(&table);
