@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/monotonic.h"
+
 #define TIMES 4 /* so many times the cache is the memory of a domain's loads */
 #define SHARE_MIN (8ul * 1024 * 1024) /* bytes of a load: more than a core's own caches */
 #define READY_MS 120000 /* until a load has its memory */
@@ -126,14 +128,6 @@ static void sleep_ms(long ms)
 		;
 }
 
-static double clock_seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int read_loads(struct load *l, unsigned n, struct errbuf *err)
 {
 	struct counter_reading now;
@@ -151,7 +145,7 @@ static int read_loads(struct load *l, unsigned n, struct errbuf *err)
 /* Let the N loads run, and count them for CALIBRATE_MS. *SECONDS: how long that was. */
 static int count_loads(struct load *l, unsigned n, double *seconds, struct errbuf *err)
 {
-	double start;
+	long start;
 
 	for (unsigned i = 0; i < n; i++)
 		if (write(l[i].go, "g", 1) != 1)
@@ -159,11 +153,11 @@ static int count_loads(struct load *l, unsigned n, double *seconds, struct errbu
 	sleep_ms(CALIBRATE_MS / 5); /* the caches have the loads' data then */
 	if (read_loads(l, n, err) < 0)
 		return -1;
-	start = clock_seconds();
+	start = monotonic_ms();
 	sleep_ms(CALIBRATE_MS);
 	if (read_loads(l, n, err) < 0)
 		return -1;
-	*seconds = clock_seconds() - start;
+	*seconds = (double)(monotonic_ms() - start) / 1000;
 	for (unsigned i = 0; i < n; i++)
 		if (l[i].sample.kind == SAMPLE_MISSING)
 			return errprintf(err, "a load was not counted: it did not run, or others"

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -159,6 +160,7 @@ struct rank_step *ranks_meet_step(struct ranks *r, struct observed_node *node, c
 {
 	struct rank_step *s, *grown;
 	struct observed_step *o;
+	struct timespec now;
 
 	ranks_forget_steps(r, node);
 	o = ranks_observed(node, seen->inode);
@@ -174,7 +176,9 @@ struct rank_step *ranks_meet_step(struct ranks *r, struct observed_node *node, c
 	o = observed_add_step(node);
 	if (!o)
 		goto full;
+	clock_gettime(CLOCK_REALTIME, &now);
 	*o = *seen;
+	o->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	o->n = 0;
 	o->rank = NULL;
 	s = &r->step[r->n_steps++];

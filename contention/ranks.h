@@ -66,7 +66,7 @@ int ranks_announce(struct ranks *r, struct observed_node *node, const struct con
 /*
  * Look for steps and ranks, by the ledger without its lock and by cgroups; drop the ranks that have
  * gone; mark steps as ended whose directory has gone (their ranks stay, for the last document).
- * Sets time, commands, CPUs, domains, threads. Returns 0; what could not be read, or was too much,
+ * Sets commands, CPUs, domains, threads. Returns 0; what could not be read, or was too much,
  * is in BAD, and all else is looked at.
  */
 int ranks_look(struct ranks *r, struct observed_node *node, struct errbuf *bad);

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "contention/ranks_impl.h"
 
@@ -35,15 +34,6 @@ static int announce_check(const struct cgroup_place *place, const struct content
 	if (!*place->task)
 		return errprintf(err, "process %d is in no task's directory", (int)pid);
 	return 0;
-}
-
-/* Where rank R of M is, if it is one. */
-static int announce_find_place(const struct ranks *r, const struct contention_message *m, pid_t pid,
-			       struct cgroup_place *place, struct errbuf *err)
-{
-	if (cgroup_find_place(place, r->conf.cgroup_fd, r->proc, pid, err) < 0)
-		return -1;
-	return announce_check(place, m, pid, err);
 }
 
 static int announce_keep(struct ranks *r, struct observed_node *node, struct rank_step *s,
@@ -78,18 +68,16 @@ static int announce_add(struct ranks *r, struct observed_node *node,
 	struct cgroup_place place;
 	struct rank_step *s;
 	struct rank_task *t;
-	struct timespec now;
 
 	/* the same process before and after its place was read */
 	if (process_seen_look(&before, r->conf.proc_fd, rank->pid) < 0)
 		return errprintf(err, "no process %d", (int)rank->pid);
-	if (announce_find_place(r, m, rank->pid, &place, err) < 0)
+	if (cgroup_find_place(&place, r->conf.cgroup_fd, r->proc, rank->pid, err) < 0 ||
+	    announce_check(&place, m, rank->pid, err) < 0)
 		return -1;
 	if (process_seen_look(&after, r->conf.proc_fd, rank->pid) < 0 ||
 	    after.start != before.start || after.ended)
 		return errprintf(err, "process %d has ended", (int)rank->pid);
-	clock_gettime(CLOCK_REALTIME, &now);
-	seen.started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	seen.inode = place.step_inode;
 	s = ranks_meet_step(r, node, place.step, &seen, err);
 	if (!s)

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/monotonic.h"
@@ -276,13 +275,10 @@ int ranks_look(struct ranks *r, struct observed_node *node, struct errbuf *bad)
 		.seconds = r->looked > 0 ? now - r->looked : 0,
 		.left = RANKS_PROCESSES_MAX,
 	};
-	struct timespec clock;
 
 	errclear(bad);
 	r->looked = now;
 	r->look++;
-	clock_gettime(CLOCK_REALTIME, &clock);
-	node->time = (double)clock.tv_sec + (double)clock.tv_nsec / 1e9;
 	domains_quiet_cpus(&r->quiet, r->conf.sys_fd, r->conf.cgroup_fd);
 	ranks_forget_steps(r, node);
 	ranks_scan(r, node, bad);

@@ -2,7 +2,6 @@
 /* What the ranks use: a call of the kernel for each rank, and one more after a look. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "contention/ranks_impl.h"
@@ -116,10 +115,6 @@ static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
 
 void ranks_sample(struct ranks *r, struct observed_node *node, unsigned milliseconds)
 {
-	struct timespec clock;
-
-	clock_gettime(CLOCK_REALTIME, &clock);
-	node->time = (double)clock.tv_sec + (double)clock.tv_nsec / 1e9;
 	for (unsigned i = 0; i < node->n_steps; i++) {
 		struct observed_step *o = &node->step[i];
 		struct rank_step *s = o->ended ? NULL : ranks_step(r, o->inode);

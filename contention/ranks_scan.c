@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "container/ledger.h"
@@ -76,7 +75,6 @@ static void scan_add_task(const struct scan *scan, const char *path, struct obse
 	struct rank_step *s = ranks_step(scan->r, seen->inode);
 	char dir[CGROUP_PATH_MAX + RANK_TASK_NAME_MAX + 8];
 	struct rank_task *t = s ? ranks_task(s, name) : NULL;
-	struct timespec now;
 
 	if (scan_is_recorded(scan, seen->inode))
 		return;
@@ -89,8 +87,6 @@ static void scan_add_task(const struct scan *scan, const char *path, struct obse
 	if (!cgroup_inode(scan->r->conf.cgroup_fd, dir) ||
 	    (!s && scan_find_owner(scan, path, name, seen) < 0))
 		return;
-	clock_gettime(CLOCK_REALTIME, &now);
-	seen->started = (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 	s = ranks_meet_step(scan->r, scan->node, path, seen, scan->bad);
 	t = s ? ranks_meet_task(s, name) : NULL;
 	if (t)
