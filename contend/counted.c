@@ -91,6 +91,7 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 		}
 	}
 	begin_totals(rank, about.has_remote);
+	rank->counted = (double)c->read_at / 1000;
 	c->interrupts_before = rank->interrupts;
 	return 0;
 }

@@ -59,6 +59,7 @@ static void lose_counters(struct counted *c, struct observed_rank *rank,
 	counters_end(c->group);
 	c->group = NULL;
 	c->tried = true;
+	rank->pace = (struct observed_pace){ .begun = false };
 	add_sample(rank, bounds, &s, pass->time);
 }
 
@@ -69,6 +70,7 @@ static void read_rank(struct counted *c, struct observed_rank *rank,
 	struct counter_reading now;
 	uint64_t remote = 0;
 
+	rank->counted = (double)pass->now / 1000;
 	if (counters_read(c->group, &now, &remote, &pass->why) < 0) {
 		pass->lost++;
 		lose_counters(c, rank, bounds, pass);

@@ -173,7 +173,7 @@ void watch_look(struct watch *w, struct errbuf *bad)
 		ranks_sample(w->ranks, &w->node, (unsigned)(now - w->sampled));
 		w->sampled = now;
 	}
-	w->node.clock = (double)now / 1000;
+	w->node.time = unix_time();
 	observed_count(&w->node);
 }
 
@@ -198,7 +198,6 @@ bool watch_sample(struct watch *w, struct errbuf *bad)
 	if (pass.lost)
 		errprintf(bad, "counters of %u ranks have failed: %s", pass.lost, pass.why.text);
 	w->node.time = pass.time;
-	w->node.clock = (double)pass.now / 1000;
 	observed_count(&w->node);
 	return pass.gone != 0;
 }

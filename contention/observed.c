@@ -150,35 +150,26 @@ void observed_sum(struct observed_sum *out, const struct observed_step *step, co
 }
 
 /* Misses a second of R now. */
-static double observed_take_pace(const struct observed_node *node, struct observed_rank *r)
+static double observed_take_pace(struct observed_rank *r)
 {
 	struct observed_pace *p = &r->pace;
-	double seconds = node->clock - p->clock;
-	double stays = r->quiet ? OBSERVED_QUIET_MAX : node->interval / 2000.0;
+	double seconds = r->counted - p->counted;
 
-	if (r->misses == OBSERVED_UNKNOWN) {
+	if (r->misses == OBSERVED_UNKNOWN)
 		p->begun = false;
-		return 0;
-	}
-	if (!p->begun || r->misses < p->misses) { /* counters that were opened anew */
-		*p = (struct observed_pace){ .begun = true,
-					     .misses = r->misses,
-					     .clock = node->clock };
-		return 0;
-	}
-	if (seconds <= 0 || (r->misses == p->misses && seconds < stays))
-		return p->rate;
-	p->rate = (double)(r->misses - p->misses) / seconds;
-	p->misses = r->misses;
-	p->clock = node->clock;
-	return p->rate;
+	else if (!p->begun || r->misses < p->misses) /* counters that were opened anew */
+		*p = (struct observed_pace){ true, r->misses, r->counted, 0 };
+	else if (seconds > 0)
+		*p = (struct observed_pace){ true, r->misses, r->counted,
+					     (double)(r->misses - p->misses) / seconds };
+	return p->begun ? p->rate : 0;
 }
 
 static void observed_count_step(struct observed_node *node, struct observed_step *step)
 {
 	for (unsigned i = 0; i < step->n; i++) {
 		struct observed_rank *r = &step->rank[i];
-		double rate = observed_take_pace(node, r);
+		double rate = observed_take_pace(r);
 		struct observed_domain *d;
 
 		if (r->domain < 0 || (unsigned)r->domain >= node->n_domains)

@@ -31,11 +31,11 @@ enum observed_kind {
 /* "task", "child", "busy". */
 const char *observed_kind_name(enum observed_kind kind);
 
-/* How many misses a second a rank has, by its totals at two times. */
+/* How many misses a second a rank has, by its totals at two readings of its counters. */
 struct observed_pace {
 	bool begun;
 	uint64_t misses; /* of TIME */
-	double clock; /* observed_node's, when the total last changed or its rate became 0 */
+	double counted; /* of MISSES */
 	double rate; /* misses a second before that */
 };
 
@@ -65,6 +65,8 @@ struct observed_rank {
 	uint64_t read, written;
 	/* totals since its counters were opened; unknown without counters */
 	uint64_t instructions, misses, remote;
+	/* when they were last read, or opened: in seconds of a clock that no one sets */
+	double counted;
 	uint64_t interrupts; /* that our reads of its counters have sent to its CPUs */
 	struct observed_pace pace; /* observed_count()'s own */
 
@@ -98,7 +100,6 @@ struct observed_domain {
 struct observed_node {
 	char host[64];
 	double time; /* Unix time of this look or sample */
-	double clock; /* of the same, in seconds that no one sets: rates are by it */
 	unsigned interval; /* milliseconds between samples */
 	char source[OBSERVED_SOURCE_MAX]; /* "perf", "replay", "none" */
 	char row[EVENTS_NAME_MAX]; /* of events.d; "" */
@@ -138,11 +139,9 @@ void observed_sum(struct observed_sum *out, const struct observed_step *step,
 
 /*
  * Count classes and rates of domains from the ranks of all steps that have not ended, and raise the
- * peaks. A rate is the difference of the totals since they last changed, by NODE's clock. A call
- * between two readings of the counters leaves it as it is: until the total changes, for half an
- * interval at most, and OBSERVED_QUIET_MAX seconds of a quiet rank, which is read rarely.
+ * peaks. A rank's rate is of the time between the last two readings of its counters, which are rare
+ * for a quiet rank.
  */
-#define OBSERVED_QUIET_MAX 120
 void observed_count(struct observed_node *node);
 
 #endif

@@ -117,9 +117,16 @@ static void add_up(void)
 	observed_free(&node);
 }
 
+/* Rank R is read at time COUNTED, and has so many misses more. */
+static void read_at(struct observed_rank *r, double counted, uint64_t more)
+{
+	r->counted = counted;
+	r->misses += more;
+}
+
 static void follow_domains(void)
 {
-	struct observed_node node = { .clock = 100, .interval = 1000, .n_domains = 2 };
+	struct observed_node node = { .n_domains = 2 };
 	struct observed_step *s;
 
 	node.domain = calloc(2, sizeof(*node.domain));
@@ -128,6 +135,7 @@ static void follow_domains(void)
 	counts(add(s, "", RANK_SEMI_DEVIL, 0), 10000000, 40);
 	add(s, "", RANK_UNKNOWN, 1);
 	add(s, "", RANK_TURTLE, OBSERVED_NO_DOMAIN)->misses = 5;
+	s->rank[0].counted = s->rank[1].counted = 100;
 	observed_count(&node);
 	ok(node.domain[0].devils == 1 && node.domain[0].semi_devils == 1 &&
 		   node.domain[1].unknown == 1 && !node.domain[1].turtles,
@@ -135,9 +143,8 @@ static void follow_domains(void)
 	is_int((long long)node.domain[0].rate, 0, "observed_count: no rate at first");
 	ok(node.domain[1].rate == OBSERVED_UNKNOWN && !node.domain[1].peak,
 	   "observed_count: the rate of a rank without counters is unknown, and no peak");
-	node.clock = 102;
-	s->rank[0].misses += 3000;
-	s->rank[1].misses += 1000;
+	read_at(&s->rank[0], 102, 3000);
+	read_at(&s->rank[1], 102, 1000);
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
 	       "observed_count: misses a second of all ranks");
@@ -145,30 +152,21 @@ static void follow_domains(void)
 	is_int(node.domain[0].devils, 1, "observed_count: counts anew");
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
-	       "observed_count: the same time, the same rate");
-	node.clock = 102.01;
-	observed_count(&node);
-	is_int((long long)node.domain[0].rate, 2000,
 	       "observed_count: the rate stays between two readings");
-	node.clock = 103;
-	s->rank[1].quiet = true; /* and not read */
+	read_at(&s->rank[0], 103, 0);
 	observed_count(&node);
-	is_int((long long)node.domain[0].rate, 500, "observed_count: a quiet rank's rate stays");
+	is_int((long long)node.domain[0].rate, 500, "observed_count: a rank without misses");
 	is_int((long long)node.domain[0].peak, 2000, "observed_count: the peak stays");
-	node.clock = 132;
-	s->rank[1].misses += 60000; /* in 30 s */
+	read_at(&s->rank[1], 402, 600000); /* in 300 s: a quiet rank */
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
-	       "observed_count: a quiet rank's rate is of the time since it changed");
-	node.clock = 140;
-	s->rank[0].misses = 10;
-	observed_count(&node);
-	is_int((long long)node.domain[0].rate, 2000,
-	       "observed_count: counters that begin again have no rate");
-	node.clock = 132 + OBSERVED_QUIET_MAX;
+	       "observed_count: the rate of a rank is of the time since it was read");
+	is_int((long long)node.domain[0].peak, 2000, "observed_count: rare readings make no peak");
+	s->rank[1].counted = 403;
+	s->rank[1].misses = 10;
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 0,
-	       "observed_count: a quiet rank that has no misses");
+	       "observed_count: counters that begin again have no rate");
 	s->ended = true;
 	observed_count(&node);
 	ok(!node.domain[0].devils, "observed_count: no rank of a step that has ended");
