@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "contend/metrics.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/fileio.h"
 #include "base/printable.h"
@@ -274,10 +272,8 @@ int metrics_write(int dir_fd, const struct observed_node *node, struct errbuf *e
 
 	if (!text)
 		return errprintf(err, "%s: out of memory", METRICS_FILE);
+	/* no mode by name afterwards: the directory's owner may have put a link there */
 	rc = file_replace(dir_fd, METRICS_FILE, text, 0644, err);
-	/* whatever the daemon's umask is */
-	if (rc == 0 && fchmodat(dir_fd, METRICS_FILE, 0644, 0) < 0)
-		rc = errprintf(err, "%s: %s", METRICS_FILE, strerror(errno));
 	free(text);
 	return rc;
 }
