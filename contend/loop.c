@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/timerfd.h>
@@ -83,6 +84,26 @@ static int open_run_dir(const char *path, struct errbuf *err)
 		return fd;
 	if (fd >= 0)
 		close(fd);
+	return -1;
+}
+
+/*
+ * Two daemons would take launches and files from each other: one of a directory. The lock is of a
+ * file that users cannot open, and ends with the process.
+ */
+static int lock_run_dir(int run_fd, const char *path, struct errbuf *err)
+{
+	int fd = openat(run_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return errprintf(err, "%s/lock: %s", path, strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return 0; /* open as long as the process lives */
+	if (errno == EWOULDBLOCK)
+		errprintf(err, "%s: another nodeos-contend uses it", path);
+	else
+		errprintf(err, "%s/lock: %s", path, strerror(errno));
+	close(fd);
 	return -1;
 }
 
@@ -317,7 +338,8 @@ static int begin(struct loop *l, struct errbuf *err)
 	l->host.peaks_dir = l->peaks_dir;
 	snprintf(l->proc, sizeof(l->proc), "%s/proc", l->opt->root ? l->opt->root : "");
 	jobs_host = (struct jobs_host){ .cgroup_fd = l->host.cgroup_fd, .proc = l->proc };
-	if (l->run_fd < 0 || output_open(&l->output, l->run_fd, &jobs_host, err) < 0)
+	if (l->run_fd < 0 || lock_run_dir(l->run_fd, l->opt->run_dir, err) < 0 ||
+	    output_open(&l->output, l->run_fd, &jobs_host, err) < 0)
 		return -1;
 	if (saved_read(&saved, l->run_fd, &why) < 0)
 		contend_log("classes begin anew: %s", why.text);

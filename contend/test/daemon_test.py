@@ -508,6 +508,17 @@ def test_descriptors():
         host.remove()
 
 
+def test_two(host):
+    """A second daemon of the same directory, by hand or by accident."""
+    r = once(host)
+    ok(
+        r.returncode == 1 and "another nodeos-contend" in r.stderr,
+        "a second daemon of the same directory ends with the reason",
+        r.stderr,
+    )
+    ok(host.launch() == "ok 3", "the first daemon still gets launches after the second one")
+
+
 def unit_exposure():
     """The exposure of the unit by systemd-analyze; None: it cannot be asked."""
     if not shutil.which("systemd-analyze"):
@@ -574,6 +585,7 @@ def main():
             modes(host),
         )
         test_messages(host)
+        test_two(host)
         test_documents(host)
         test_stopped(stopped)
         test_costs(costs)
