@@ -28,6 +28,7 @@ struct look {
 	struct observed_step *o;
 	double seconds; /* since the last look; 0: this is the first */
 	unsigned left; /* processes that may be read */
+	bool cut; /* the step has more than were read */
 	unsigned next_idle; /* where the next search begins */
 	unsigned n;
 	struct look_process *process; /* RANKS_STEP_PROCESSES_MAX of them */
@@ -109,6 +110,7 @@ static int look_read_task(struct look *l, unsigned task)
 				  "job %u has more processes than are looked at (%u of a step, "
 				  "%u of all): some are no ranks",
 				  l->o->job, RANKS_STEP_PROCESSES_MAX, RANKS_PROCESSES_MAX);
+			l->cut = true;
 			break;
 		}
 		if (pid > 0)
@@ -211,11 +213,22 @@ static void look_remember(struct look *l)
 	l->s->n_idle = n;
 }
 
+/* Has rank I gone? Where not all processes were read, as another user has so many, it may live. */
+static bool look_has_lost(const struct look *l, unsigned i)
+{
+	struct process_seen p;
+
+	if (l->s->own[i].look == l->r->look)
+		return false;
+	return !l->cut || process_seen_read(&p, l->s->own[i].stat) < 0 || p.ended ||
+	       p.start != l->o->rank[i].start;
+}
+
 /* Drop the ranks that this look has not found; CPUs and domains of the others. */
 static void look_settle(struct look *l)
 {
 	for (unsigned i = l->o->n; i-- > 0;)
-		if (l->s->own[i].look != l->r->look)
+		if (look_has_lost(l, i))
 			ranks_drop(l->r, l->s, l->o, i);
 	for (unsigned i = 0; i < l->n; i++) {
 		int k = ranks_index(l->s, l->o, &l->process[i].seen);
@@ -231,6 +244,7 @@ static void look_at_step(struct look *l)
 	struct rank_step *s = l->s;
 
 	l->n = l->next_idle = 0;
+	l->cut = false;
 	for (unsigned i = 0; i < s->n_tasks; i++) {
 		unsigned from = l->n;
 

@@ -606,6 +606,43 @@ static void damaged_stat(void)
 	is_int(process_seen_parse(&p, "12 )a( R 1"), -1, "process_seen_parse: brackets turned");
 }
 
+/* Step 60 has so many processes that none of step 61 is read. */
+static void crowded_out(void)
+{
+	static char pids[RANKS_STEP_PROCESSES_MAX * 8 + 1];
+	char task[64];
+
+	all_steps = true;
+	put_procs("job_60/step_0/user/task_0", "810\n");
+	put_process((struct fake){ .pid = 810, .task = "job_60/step_0/user/task_0" });
+	begin();
+	look();
+	put_procs("job_61/step_batch/user/task_0", "900\n901\n");
+	put_process((struct fake){
+		.pid = 900, .command = "mpirun", .task = "job_61/step_batch/user/task_0" });
+	put_process((struct fake){
+		.pid = 901, .parent = 900, .task = "job_61/step_batch/user/task_0" });
+	look();
+	is(listed(1), "child -1 901", "a child of a launcher is a rank");
+	for (unsigned i = 0; i < RANKS_STEP_PROCESSES_MAX; i++)
+		snprintf(pids + i * 8, 9, "%u\n", 2000000 + i);
+	for (unsigned i = 1; i <= RANKS_PROCESSES_MAX / RANKS_STEP_PROCESSES_MAX; i++) {
+		snprintf(task, sizeof(task), "job_60/step_0/user/task_%u", i);
+		put_procs(task, pids);
+	}
+	look();
+	ok(strstr(bad.text, "more processes than are looked at"), "a look has its limit: %s",
+	   bad.text);
+	is(listed(1), "child -1 901", "a rank stays one when another job has too many processes");
+	put_process((struct fake){
+		.pid = 901, .parent = 900, .state = 'Z', .task = "job_61/step_batch/user/task_0" });
+	look();
+	is(listed(1), "", "a rank that has ended is dropped then, too");
+	end();
+	all_steps = false;
+	lose("cg/system.slice");
+}
+
 int main(void)
 {
 	struct rlimit files = { 4096, 4096 };
@@ -634,6 +671,7 @@ int main(void)
 	used_by_tasks();
 	used_by_children();
 	too_many();
+	crowded_out();
 	damaged_stat();
 	return tap_done();
 }
