@@ -4,7 +4,7 @@
 The first lines of a suite give its needs:
 
   # boot: KEY=VALUE...           the machine: nodes, numa, memory, nvme, append, llc, qemu,
-                                 kernel, slurm, plugin=no, and put=NAME
+                                 kernel, slurm, plugin=no, accounting=yes, and put=NAME
   # run: ci KEY=VALUE... GROUP...    run by test/run (limit in seconds; no group: all);
                                      keys of boot are allowed, too
   # run: deep KEY=VALUE... GROUP...  run by test/run --deep; several lines are several runs
@@ -32,7 +32,7 @@ SHARED = [f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "
     f"{TOP}/etc/examples"
 ]
 BOOT = ("nodes", "numa", "memory", "nvme", "append", "llc", "qemu", "kernel", "slurm", "plugin")
-BOOT += ("put",)
+BOOT += ("accounting", "put")
 MACHINE = {"nodes": "2", "slurm": "24.11"}
 
 
@@ -140,6 +140,8 @@ def options(machine):
             out += [f"--{key}", machine[key]]
     if machine.get("plugin") == "no":
         out.append("--no-plugin")
+    if machine.get("accounting") == "yes":
+        out.append("--accounting")
     for name in machine.get("put", "").split(","):
         if name:
             out += made(name, machine)
@@ -152,6 +154,7 @@ def together(a, b):
     if any(
         a.get(key) != b.get(key)
         for key in ("nodes", "numa", "memory", "llc", "qemu", "kernel", "slurm", "plugin")
+        + ("accounting",)
     ):
         return None
     if any("fgmn=" in m.get("append", "") for m in (a, b)) and a.get("append") != b.get("append"):
