@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/textfile.h"
+#include "collect/collect.h"
 #include "host/conf.h"
 #include "tools/contention_calibrate.h"
 #include "tools/contention_seen.h"
@@ -19,6 +20,7 @@ static const char usage_text[] =
 	"Usage: nodeosctl contention [-j JOB[.STEP]] [--json|--svg=FILE] [--from=PATH]\n"
 	"       nodeosctl contention [-j JOB[.STEP]] --watch [SECONDS]\n"
 	"       nodeosctl contention --calibrate [--force] [--json]\n"
+	"       nodeosctl contention collect [OPTION]...   (nodeosctl-contention-collect(1))\n"
 	"Show how much each rank on this node disturbs others: its misses in the last-level cache "
 	"for\n"
 	"10,000 instructions, its class, and the load of each cache's memory. For users: their own "
@@ -252,12 +254,28 @@ static int watch_steps(struct seen *s, const struct contention_options *o)
 	return status;
 }
 
+static void say_collect(const char *text)
+{
+	tool_error(0, "contention collect: %s", text);
+}
+
+static int run_contention_collect(int argc, char **argv)
+{
+	static char called[] = "nodeosctl: contention collect";
+
+	argv[0] = called;
+	return collect_command(argc, argv, say_collect);
+}
+
 int tool_contention(int argc, char **argv)
 {
 	struct contention_options o = { 0 };
 	struct seen s = { 0 };
-	int status = parse_contention_options(&o, argc, argv);
+	int status;
 
+	if (argc > 1 && strcmp(argv[1], "collect") == 0)
+		return run_contention_collect(argc - 1, argv + 1);
+	status = parse_contention_options(&o, argc, argv);
 	if (status >= 0)
 		return status;
 	if (o.calibrate) {

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <json-c/json.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fileio.h"
+#include "base/words.h"
+#include "collect/collect.h"
+#include "collect/reports.h"
+
+#define SKEW 30 /* seconds that a node's clock may be behind slurmctld's */
+#define ACCOUNT_WAIT 3600 /* seconds that an ended job may be missing in the database */
+
+/* Where the record is. */
+static const char in_file[] = "file", in_admin[] = "admin_comment", in_system[] = "system_comment";
+
+/* DIR/JOB/record.json, as the last run left it. */
+struct saved {
+	int64_t start; /* of the job's run that it is of, Unix time; 0: there is none */
+	char text[COMMENT_RECORD_MAX];
+	double rate; /* that TEXT shows; negative: unknown */
+	const char *where;
+	bool final;
+	double time; /* Unix time when it was written */
+};
+
+/* One job in this run. */
+struct turn {
+	struct collect *c;
+	const char *name;
+	uint32_t job;
+	int fd; /* of its directory */
+	const struct slurm_job *slurm; /* NULL: slurmctld knows it no more */
+	struct slurm_account account; /* where it was asked for */
+	bool asked;
+	int64_t start, end; /* of this run of the job; 0: not known */
+	struct saved saved;
+	struct comment_record record;
+	char text[COMMENT_RECORD_MAX];
+	double rate; /* that TEXT shows */
+};
+
+static struct json_object *saved_member(struct json_object *doc, const char *name)
+{
+	struct json_object *value = NULL;
+
+	json_object_object_get_ex(doc, name, &value);
+	return value;
+}
+
+static void load_saved(struct turn *t)
+{
+	struct errbuf err = { 0 };
+	char *text = report_file_read(t->fd, REPORT_RECORD, &err);
+	struct json_object *doc = text ? json_tokener_parse(text) : NULL;
+	const char *record, *where;
+
+	t->saved = (struct saved){ .rate = -1, .where = in_file };
+	free(text);
+	if (!json_object_is_type(doc, json_type_object)) {
+		json_object_put(doc);
+		return;
+	}
+	t->saved.start = json_object_get_int64(saved_member(doc, "start"));
+	record = json_object_get_string(saved_member(doc, "record"));
+	snprintf(t->saved.text, sizeof(t->saved.text), "%s", record ? record : "");
+	if (saved_member(doc, "rate"))
+		t->saved.rate = json_object_get_double(saved_member(doc, "rate"));
+	where = json_object_get_string(saved_member(doc, "where"));
+	if (where && strcmp(where, in_admin) == 0)
+		t->saved.where = in_admin;
+	if (where && strcmp(where, in_system) == 0)
+		t->saved.where = in_system;
+	t->saved.final = json_object_get_boolean(saved_member(doc, "final"));
+	t->saved.time = json_object_get_double(saved_member(doc, "time"));
+	json_object_put(doc);
+}
+
+/* Write what SAVED is now. Returns whether that worked. */
+static bool save_record(struct turn *t, const char *where, bool final)
+{
+	struct errbuf err = { 0 };
+	struct json_object *doc;
+	bool good = true;
+
+	if (t->c->dry)
+		return true;
+	doc = json_object_new_object();
+	json_object_object_add(doc, "nodeos_record", json_object_new_int(1));
+	json_object_object_add(doc, "job", json_object_new_int64(t->job));
+	json_object_object_add(doc, "start", json_object_new_int64(t->start));
+	json_object_object_add(doc, "record", json_object_new_string(t->text));
+	if (t->rate >= 0)
+		json_object_object_add(doc, "rate", json_object_new_double(t->rate));
+	json_object_object_add(doc, "where", json_object_new_string(where));
+	json_object_object_add(doc, "final", json_object_new_boolean(final));
+	json_object_object_add(doc, "time", json_object_new_int64((int64_t)t->c->now));
+	if (file_replace(t->fd, REPORT_RECORD,
+			 json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN), 0644,
+			 &err) < 0) {
+		collect_fail(t->c, "job %s: %s/%s/%s", t->name, t->c->path, t->name, err.text);
+		good = false;
+	}
+	json_object_put(doc);
+	return good;
+}
+
+/* Print what became of the job. WHERE NULL: it has no record. */
+static void print_job(const struct turn *t, const char *action, const char *where)
+{
+	struct json_out *j = t->c->j;
+
+	if (j) {
+		jout_open(j, NULL, '{');
+		jout_number(j, "job", t->job);
+		jout_string(j, "action", action);
+		jout_string(j, "where", where);
+		jout_string(j, "record", *t->text ? t->text : NULL);
+		jout_close(j, '}');
+	} else if (strcmp(action, "written") == 0 || strcmp(action, "final") == 0 ||
+		   strcmp(action, "kept") == 0 || strcmp(action, "removed") == 0) {
+		printf("job %s: %s%s", t->name, t->c->dry ? "would be " : "", action);
+		if (where)
+			printf(", %s: %s", where, t->text);
+		putchar('\n');
+	}
+}
+
+static void job_report_skipped(const char *file, const char *why, void *arg)
+{
+	struct turn *t = arg;
+	char key[320];
+
+	snprintf(key, sizeof(key), "%s/%.255s", t->name, file);
+	collect_say_once(t->c, key, "%s/%s/%s is left out: %s", t->c->path, t->name, file, why);
+}
+
+static void job_report_read(const struct host_report *h, void *arg)
+{
+	struct turn *t = arg;
+
+	/* of a run before the job was requeued */
+	if (h->time + SKEW < (double)t->start)
+		return;
+	comment_record_add(&t->record, h);
+	if (t->slurm && t->slurm->kind == SLURM_JOB_RUNNING)
+		collect_node_add(t->c, h);
+}
+
+/* Ask the database once. Returns 0, or -1 after a message. */
+static int ask_account(struct turn *t)
+{
+	struct errbuf err = { 0 };
+
+	if (t->asked)
+		return 0;
+	if (t->c->accounts < 0)
+		t->c->accounts = slurm_accounts(&err);
+	if (t->c->accounts < 0 ||
+	    (t->c->accounts && slurm_account_read(&t->account, t->job, &err) < 0)) {
+		collect_fail(t->c, "job %s: %s", t->name, err.text);
+		return -1;
+	}
+	t->asked = true;
+	return 0;
+}
+
+/* Has the job ended since slurmctld was asked? Then it takes no comment, which is no failure. */
+static bool ended_meanwhile(const struct turn *t)
+{
+	const struct slurm_job *now;
+	struct slurm_job *jobs;
+	struct errbuf err = { 0 };
+	long n = slurm_jobs_load(&jobs, &err);
+	bool running;
+
+	if (n < 0)
+		return false;
+	now = slurm_jobs_find(jobs, n, t->job);
+	running = now && now->kind == SLURM_JOB_RUNNING;
+	free(jobs);
+	return !running;
+}
+
+/* Put the record of a running job into its AdminComment. */
+static void record_running(struct turn *t)
+{
+	char comment[SLURM_COMMENT_MAX];
+	struct errbuf err = { 0 };
+	const char *where = in_admin;
+
+	if (strcmp(t->text, t->saved.text) == 0) {
+		print_job(t, "unchanged", t->saved.where);
+		return;
+	}
+	if (t->c->record && slurm_comment_read(comment, t->slurm, &err) < 0) {
+		if (!ended_meanwhile(t))
+			collect_fail(t->c, "job %s: %s", t->name, err.text);
+		return;
+	}
+	if (!t->c->record || (*comment && !comment_record_is(comment)))
+		where = in_file;
+	else if (strcmp(comment, t->text) != 0 && !t->c->dry &&
+		 slurm_comment_write(t->slurm, t->text, &err) < 0) {
+		if (!ended_meanwhile(t))
+			collect_fail(t->c,
+				     "job %s: %s (is this user SlurmUser, or an operator in "
+				     "slurmdbd?)",
+				     t->name, err.text);
+		return;
+	}
+	if (save_record(t, where, false))
+		print_job(t, where == in_file && t->c->record ? "kept" : "written", where);
+}
+
+static void finish_job(struct turn *t, const char *where)
+{
+	if (save_record(t, where, true))
+		print_job(t, "final", where);
+}
+
+/* The database has the job: its SystemComment. */
+static void record_account(struct turn *t)
+{
+	struct errbuf err = { 0 };
+
+	if (*t->account.comment && !comment_record_is(t->account.comment)) {
+		finish_job(t, in_file);
+		return;
+	}
+	if (strcmp(t->account.comment, t->text) != 0 && !t->c->dry &&
+	    slurm_account_write(t->job, t->text, &err) < 0) {
+		collect_fail(t->c, "job %s: %s (is this user SlurmUser, or an operator?)", t->name,
+			     err.text);
+		return;
+	}
+	finish_job(t, in_system);
+}
+
+/* Does the database have this run of the job as ended? */
+static bool is_accounted(const struct turn *t)
+{
+	const struct slurm_account *a = &t->account;
+
+	return a->found && a->job.kind == SLURM_JOB_ENDED &&
+	       (!t->start || a->job.start == t->start);
+}
+
+static void record_ended(struct turn *t)
+{
+	double last = t->record.time > (double)t->end ? t->record.time : (double)t->end;
+
+	if (t->record.running && t->c->now < last + t->c->grace) {
+		print_job(t, "waiting", NULL);
+		return;
+	}
+	if (t->c->record && ask_account(t) < 0)
+		return;
+	if (!t->c->record) {
+		finish_job(t, in_file);
+	} else if (!t->c->accounts) {
+		collect_say_once(t->c, "no slurmdbd",
+				 "Slurm has no slurmdbd (AccountingStorageType in slurm.conf): "
+				 "records of ended jobs are in %s/JOB/%s only",
+				 t->c->path, REPORT_RECORD);
+		finish_job(t, in_file);
+	} else if (is_accounted(t)) {
+		record_account(t);
+	} else if (t->c->now < last + ACCOUNT_WAIT) {
+		print_job(t, "waiting", NULL);
+	} else {
+		collect_say_once(t->c, t->name,
+				 "job %s: slurmdbd does not have it: its record is in %s/%s/%s "
+				 "only",
+				 t->name, t->c->path, t->name, REPORT_RECORD);
+		finish_job(t, in_file);
+	}
+}
+
+/* Is the final record of this run, or of none that slurmctld knows? */
+static bool is_same_run(const struct slurm_job *slurm, int64_t start)
+{
+	return !slurm || slurm->kind == SLURM_JOB_WAITING || slurm->start == start;
+}
+
+/* Remember that the job needs no look before its directory goes. */
+static void remember_final(struct turn *t)
+{
+	struct json_object *entry = json_object_new_object();
+
+	json_object_object_add(entry, "start", json_object_new_int64(t->saved.start));
+	json_object_object_add(entry, "time", json_object_new_int64((int64_t)t->saved.time));
+	json_object_object_add(t->c->finished, t->name, entry);
+}
+
+/*
+ * Does the last run remember it? A site has tens of thousands of finished jobs, and their files are
+ * on another host.
+ */
+static bool is_remembered(struct collect *c, const char *name, const struct slurm_job *slurm)
+{
+	struct json_object *entry = saved_member(c->finished_before, name);
+
+	if (!entry || c->j ||
+	    !is_same_run(slurm, json_object_get_int64(saved_member(entry, "start"))) ||
+	    c->now >= json_object_get_double(saved_member(entry, "time")) + c->keep)
+		return false;
+	json_object_object_add(c->finished, name, json_object_get(entry));
+	return true;
+}
+
+/* Remove the directory of a job whose record is final, in its time. */
+static void visit_final(struct turn *t)
+{
+	struct errbuf err = { 0 };
+
+	snprintf(t->text, sizeof(t->text), "%s", t->saved.text);
+	if (t->c->now < t->saved.time + t->c->keep) {
+		remember_final(t);
+		print_job(t, "unchanged", t->saved.where);
+		return;
+	}
+	if (!t->c->dry && report_job_remove(t->c->dir, t->name, &err) < 0) {
+		collect_say_once(t->c, t->name, "%s/%s cannot be removed: %s", t->c->path, t->name,
+				 err.text);
+		return;
+	}
+	*t->text = '\0';
+	print_job(t, "removed", NULL);
+}
+
+/* Learn which run of the job it is. Returns 0, or -1 after a message. */
+static int learn_run(struct turn *t)
+{
+	if (!t->slurm && t->c->record && ask_account(t) < 0)
+		return -1;
+	if (t->slurm) {
+		t->start = t->slurm->start;
+		t->end = t->slurm->end;
+	} else if (t->account.found) {
+		t->start = t->account.job.start;
+		t->end = t->account.job.end;
+	} else {
+		t->start = t->saved.start;
+	}
+	if (t->saved.start != t->start)
+		t->saved = (struct saved){ .rate = -1, .where = in_file };
+	return 0;
+}
+
+static void visit_job(struct turn *t)
+{
+	static const struct report_reader reader = { job_report_read, job_report_skipped, NULL };
+	struct report_reader r = reader;
+	struct errbuf err = { 0 };
+	bool running = t->slurm && t->slurm->kind == SLURM_JOB_RUNNING;
+
+	load_saved(t);
+	if (t->saved.final && is_same_run(t->slurm, t->saved.start)) {
+		visit_final(t);
+		return;
+	}
+	if (t->slurm && t->slurm->kind == SLURM_JOB_WAITING) {
+		print_job(t, "waiting", NULL);
+		return;
+	}
+	if (learn_run(t) < 0)
+		return;
+	r.arg = t;
+	if (report_job_read(t->fd, t->job, &r, &err) < 0) {
+		collect_fail(t->c, "%s/%s: %s", t->c->path, t->name, err.text);
+		return;
+	}
+	if (!t->record.hosts)
+		return;
+	t->rate = comment_record_rate(&t->record);
+	if (running)
+		t->rate = comment_record_steady(t->saved.rate, t->rate);
+	comment_record_print(t->text, &t->record, t->rate);
+	if (running)
+		record_running(t);
+	else
+		record_ended(t);
+}
+
+void collect_job(struct collect *c, const char *name)
+{
+	struct turn t = { .c = c, .name = name };
+	struct errbuf err = { 0 };
+	unsigned number;
+
+	if (word_count(name, 1, UINT32_MAX, &number) < 0)
+		return;
+	t.job = number;
+	t.slurm = slurm_jobs_find(c->jobs, c->n_jobs, t.job);
+	if (is_remembered(c, name, t.slurm))
+		return;
+	t.fd = report_job_open(c->dir, name, &err);
+	if (t.fd < 0) {
+		collect_say_once(c, name, "%s/%s is left out: %s", c->path, name, err.text);
+		return;
+	}
+	visit_job(&t);
+	close(t.fd);
+}

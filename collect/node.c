@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <json-c/json.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "collect/collect.h"
+#include "collect/extra.h"
+
+#define INTERVAL \
+	60 /* seconds between two changes of a node: each costs slurmctld backfill's work */
+#define STALE 600 /* seconds: an older report says nothing of the node */
+
+static struct json_object *child_of(struct json_object *parent, const char *name)
+{
+	struct json_object *child = NULL;
+
+	json_object_object_get_ex(parent, name, &child);
+	return child;
+}
+
+static unsigned number_of(struct json_object *node, const char *name)
+{
+	struct json_object *value = child_of(node, name);
+
+	return value ? (unsigned)json_object_get_int64(value) : 0;
+}
+
+static void set_count(struct json_object *node, const char *name, unsigned n)
+{
+	json_object_object_add(node, name, json_object_new_int64(n));
+}
+
+void collect_node_add(struct collect *c, const struct host_report *h)
+{
+	struct json_object *node = child_of(c->nodes, h->host);
+
+	if (h->ended || c->now - h->time > STALE)
+		return;
+	if (!node) {
+		node = json_object_new_object();
+		json_object_object_add(c->nodes, h->host, node);
+	}
+	set_count(node, "devils", number_of(node, "devils") + h->devils);
+	set_count(node, "semi_devils", number_of(node, "semi_devils") + h->semi_devils);
+}
+
+static void print_node(struct collect *c, const char *host, const char *action, const char *extra)
+{
+	if (c->j) {
+		jout_open(c->j, NULL, '{');
+		jout_string(c->j, "host", host);
+		jout_string(c->j, "action", action);
+		jout_string(c->j, "extra", extra);
+		jout_close(c->j, '}');
+	} else if (extra) {
+		printf("node %s: %sextra=%s\n", host, c->dry ? "would write " : "", extra);
+	}
+}
+
+enum extra_result {
+	EXTRA_SET, /* Slurm has it now */
+	EXTRA_REFUSED,
+	EXTRA_FAILED,
+};
+
+/* Merge RANKS (NULL: none) into the node's Extra. */
+static enum extra_result write_extra(struct collect *c, const char *host,
+				     const struct node_ranks *ranks)
+{
+	char site[SLURM_EXTRA_MAX], merged[SLURM_EXTRA_MAX], key[128];
+	struct errbuf err = { 0 };
+
+	if (slurm_extra_read(site, host, &err) < 0) {
+		collect_fail(c, "node %s: %s", host, err.text);
+		return EXTRA_FAILED;
+	}
+	if (extra_merge(merged, sizeof(merged), site, ranks, &err) < 0) {
+		snprintf(key, sizeof(key), "extra %s", host);
+		collect_say_once(c, key,
+				 "node %s: %s (make it one, or set contention_node_extra = no)",
+				 host, err.text);
+		print_node(c, host, "refused", NULL);
+		return EXTRA_REFUSED;
+	}
+	if (strcmp(site, merged) == 0) {
+		print_node(c, host, "unchanged", NULL);
+		return EXTRA_SET;
+	}
+	if (!c->dry && slurm_extra_write(host, merged, &err) < 0) {
+		collect_fail(c, "node %s: %s", host, err.text);
+		return EXTRA_FAILED;
+	}
+	print_node(c, host, "written", merged);
+	return EXTRA_SET;
+}
+
+/* The state has what Slurm has of ours. BEFORE NULL: nothing. */
+static void keep_state(struct collect *c, const char *host, struct json_object *before)
+{
+	if (before)
+		json_object_object_add(c->nodes, host, json_object_get(before));
+	else
+		json_object_object_del(c->nodes, host);
+}
+
+static bool is_early(const struct collect *c, struct json_object *before)
+{
+	double since = before ? json_object_get_double(child_of(before, "time")) : 0;
+
+	return before && c->now >= since && c->now - since < INTERVAL;
+}
+
+/* A node with running jobs: NODE has what they count, and gets when it was written. */
+static void visit_node(struct collect *c, const char *host, struct json_object *node)
+{
+	struct json_object *before = child_of(c->nodes_before, host);
+	struct node_ranks ranks = { number_of(node, "devils"), number_of(node, "semi_devils") };
+	bool same = before && ranks.devils == number_of(before, "devils") &&
+		    ranks.semi_devils == number_of(before, "semi_devils");
+
+	if (c->failures >= COLLECT_FAILURES_MAX) {
+		keep_state(c, host, before);
+	} else if (same || is_early(c, before)) {
+		print_node(c, host, same ? "unchanged" : "waiting", NULL);
+		keep_state(c, host, before);
+	} else if (write_extra(c, host, &ranks) == EXTRA_SET) {
+		json_object_object_add(node, "time", json_object_new_int64((int64_t)c->now));
+	} else {
+		keep_state(c, host, before);
+	}
+}
+
+/* A node without numbers matches no constraint, so one that no running job reports from has 0. */
+static void add_idle_nodes(struct collect *c)
+{
+	json_object_object_foreach(c->nodes_before, host, before)
+	{
+		(void)before;
+		if (!child_of(c->nodes, host))
+			json_object_object_add(c->nodes, host, json_object_new_object());
+	}
+}
+
+void collect_nodes(struct collect *c)
+{
+	add_idle_nodes(c);
+	json_object_object_foreach(c->nodes, host, node)
+	{
+		visit_node(c, host, node);
+	}
+}
+
+void collect_nodes_clear(struct collect *c)
+{
+	json_object_put(c->nodes);
+	c->nodes = json_object_new_object();
+	json_object_object_foreach(c->nodes_before, host, before)
+	{
+		if (c->failures >= COLLECT_FAILURES_MAX ||
+		    write_extra(c, host, NULL) == EXTRA_FAILED)
+			keep_state(c, host, before);
+	}
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "collect/slurm.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/program.h"
+#include "base/subprocess.h"
+
+#define SECONDS 100 /* Slurm's own programs wait up to MessageTimeout */
+#define ANSWER_MAX (64u << 20)
+#define ID_WIDTH 12 /* more than a job's number has digits */
+#define ARGUMENT_MAX (SLURM_EXTRA_MAX + 64)
+
+/* Copy the last line of TEXT with a letter in it: there the programs say why they failed. */
+static void last_words(char buf[256], const char *text)
+{
+	buf[0] = '\0';
+	for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+		int len = (int)strcspn(at, "\n");
+
+		if (len > 0 && at[strspn(at, " \t-=")] != '\n')
+			snprintf(buf, 256, "%.*s", len < 255 ? len : 255, at + strspn(at, " \t"));
+	}
+	buf[strcspn(buf, "\n")] = '\0';
+}
+
+/*
+ * Run ARGV, whose program is looked up. SAY: its standard error belongs to its answer, which is
+ * not read. Returns malloc'ed output, or NULL with the reason.
+ */
+static char *ask_program(const char **argv, bool say, struct errbuf *err)
+{
+	char program[PROGRAM_PATH_MAX], why[256] = "";
+	const char *name = argv[0];
+	struct subprocess h = {
+		.argv = argv,
+		.uid = (uid_t)-1,
+		.extra_fd = -1,
+		.join_stderr = say,
+		.keep_stderr = !say,
+		.timeout = SECONDS,
+		.output_max = ANSWER_MAX,
+	};
+	char *text = NULL;
+	int rc;
+
+	argv[0] = program_find(name, program);
+	if (!argv[0]) {
+		argv[0] = name;
+		errprintf(err, "no program %s in PATH: Slurm's client programs are needed", name);
+		return NULL;
+	}
+	rc = subprocess_run(&h, &text, err);
+	argv[0] = name;
+	if (rc == 0)
+		return text;
+	if (rc > 0) {
+		last_words(why, text);
+		errprintf(err, "%s failed%s%s", name, *why ? ": " : "", why);
+	}
+	free(text);
+	return NULL;
+}
+
+/* Run a program that changes something. */
+static int tell_program(const char **argv, struct errbuf *err)
+{
+	char *text = ask_program(argv, true, err);
+
+	free(text);
+	return text ? 0 : -1;
+}
+
+void slurm_clean_environment(void)
+{
+	static const char *const prefix[] = {
+		"SQUEUE_", "SINFO_", "SACCT_", "SCONTROL_", "SLURM_CLUSTERS=", "SLURM_TIME_FORMAT="
+	};
+	char name[256];
+
+	for (char **e = environ; *e;) {
+		bool own = false;
+
+		for (size_t i = 0; i < sizeof(prefix) / sizeof(prefix[0]); i++)
+			own |= strncmp(*e, prefix[i], strlen(prefix[i])) == 0;
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e, "="), *e);
+		if (own && unsetenv(name) == 0)
+			e = environ;
+		else
+			e++;
+	}
+	setenv("SLURM_TIME_FORMAT", "%s", 1);
+}
+
+/* Take the field at *LINE, which '|' or the line's end ends, and go behind it. */
+static void next_field(char *buf, size_t size, const char **line)
+{
+	size_t len = strcspn(*line, "|\n");
+
+	snprintf(buf, size, "%.*s", (int)(len < size ? len : size - 1), *line);
+	*line += len;
+	*line += **line == '|';
+}
+
+static int64_t time_field(const char **line)
+{
+	char text[32], *end;
+	long long t;
+
+	next_field(text, sizeof(text), line);
+	t = strtoll(text, &end, 10);
+	return *text && !*end && t > 0 ? t : 0;
+}
+
+/* By the short names of states, of squeue, or the long ones of sacct ("CANCELLED by 1000"). */
+static enum slurm_job_kind kind_of(const char *state)
+{
+	static const struct {
+		const char *brief, *name;
+		enum slurm_job_kind kind;
+	} states[] = {
+		{ "R", "RUNNING", SLURM_JOB_RUNNING },
+		{ "S", "SUSPENDED", SLURM_JOB_RUNNING },
+		{ "ST", "STOPPED", SLURM_JOB_RUNNING },
+		{ "SI", "SIGNALING", SLURM_JOB_RUNNING },
+		{ "RS", "RESIZING", SLURM_JOB_RUNNING },
+		{ "CD", "COMPLETED", SLURM_JOB_ENDED },
+		{ "CA", "CANCELLED", SLURM_JOB_ENDED },
+		{ "F", "FAILED", SLURM_JOB_ENDED },
+		{ "TO", "TIMEOUT", SLURM_JOB_ENDED },
+		{ "NF", "NODE_FAIL", SLURM_JOB_ENDED },
+		{ "PR", "PREEMPTED", SLURM_JOB_ENDED },
+		{ "BF", "BOOT_FAIL", SLURM_JOB_ENDED },
+		{ "DL", "DEADLINE", SLURM_JOB_ENDED },
+		{ "OOM", "OUT_OF_MEMORY", SLURM_JOB_ENDED },
+		{ "RV", "REVOKED", SLURM_JOB_ENDED },
+	};
+	size_t len = strcspn(state, " ");
+
+	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
+		if ((strlen(states[i].brief) == len && strncmp(states[i].brief, state, len) == 0) ||
+		    (strlen(states[i].name) == len && strncmp(states[i].name, state, len) == 0))
+			return states[i].kind;
+	return SLURM_JOB_WAITING;
+}
+
+/* Parse "JOB|NUMBER|STATE|START|END"; *LINE goes behind it. Returns 0, or -1. */
+static int job_line(struct slurm_job *job, const char **line)
+{
+	char text[64], *end;
+	unsigned long n;
+
+	next_field(text, sizeof(text), line);
+	n = strtoul(text, &end, 10);
+	if (!*text || *end || n == 0 || n > UINT32_MAX)
+		return -1;
+	job->job = (uint32_t)n;
+	next_field(job->number, sizeof(job->number), line);
+	next_field(text, sizeof(text), line);
+	job->kind = kind_of(text);
+	job->start = time_field(line);
+	job->end = time_field(line);
+	return 0;
+}
+
+static int compare_jobs(const void *a, const void *b)
+{
+	uint32_t x = ((const struct slurm_job *)a)->job, y = ((const struct slurm_job *)b)->job;
+
+	return (x > y) - (x < y);
+}
+
+long slurm_jobs_load(struct slurm_job **out, struct errbuf *err)
+{
+	/* no field is a text that a user chooses */
+	const char *argv[] = {
+		"squeue", "--noheader", "--all", "--states=all", "--format=%A|%i|%t|%S|%e", NULL
+	};
+	char *text = ask_program(argv, false, err);
+	size_t room = 1;
+	long n = 0;
+
+	if (!text)
+		return errappend(err, " (is slurmctld up?)");
+	for (const char *at = text; *at; at++)
+		room += *at == '\n';
+	*out = calloc(room, sizeof(**out));
+	if (!*out) {
+		free(text);
+		return errprintf(err, "out of memory");
+	}
+	for (const char *at = text; *at;) {
+		const char *next = at + strcspn(at, "\n");
+
+		n += job_line(*out + n, &at) == 0;
+		at = next + (*next == '\n');
+	}
+	free(text);
+	qsort(*out, (size_t)n, sizeof(**out), compare_jobs);
+	return n;
+}
+
+const struct slurm_job *slurm_jobs_find(const struct slurm_job *jobs, long n, uint32_t job)
+{
+	struct slurm_job key = { .job = job };
+
+	return bsearch(&key, jobs, (size_t)n, sizeof(*jobs), compare_jobs);
+}
+
+/* Copy the LEN bytes at TEXT without blanks round them; Slurm's words for nothing are "". */
+static void copy_value(char *buf, size_t size, const char *text, size_t len)
+{
+	while (len > 0 && (text[0] == ' ' || text[0] == '\n')) {
+		text++;
+		len--;
+	}
+	while (len > 0 && (text[len - 1] == ' ' || text[len - 1] == '\n'))
+		len--;
+	snprintf(buf, size, "%.*s", (int)(len < size ? len : size - 1), text);
+	if (strcmp(buf, "(null)") == 0 || strcmp(buf, "N/A") == 0 || strcmp(buf, "n/a") == 0)
+		buf[0] = '\0';
+}
+
+int slurm_comment_read(char buf[SLURM_COMMENT_MAX], const struct slurm_job *job, struct errbuf *err)
+{
+	char id[16], width[64];
+	const char *argv[] = { "squeue", "--noheader", "--all", "--states=all",
+			       "--jobs", id,	       width,	NULL };
+	const size_t size = SLURM_COMMENT_MAX - 1;
+	char *text, *end;
+
+	/* of an array's first number come all its tasks */
+	snprintf(id, sizeof(id), "%u", (unsigned)job->job);
+	snprintf(width, sizeof(width), "--Format=JobID:%d,admin_comment:%zu", ID_WIDTH, size);
+	buf[0] = '\0';
+	text = ask_program(argv, false, err);
+	if (!text)
+		return -1;
+	/* a comment may have lines of its own: the first that begins with the job's number */
+	for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
+		if (strtoul(at, &end, 10) != job->job || end - at > ID_WIDTH || *end != ' ')
+			continue;
+		/* a squeue that does not know the field leaves it out, and exits with 0 */
+		if (strlen(at) < ID_WIDTH + size)
+			break;
+		copy_value(buf, SLURM_COMMENT_MAX, at + ID_WIDTH, size);
+		free(text);
+		return 0;
+	}
+	free(text);
+	return errprintf(err, "squeue does not show the AdminComment of job %s", job->number);
+}
+
+int slurm_comment_write(const struct slurm_job *job, const char *text, struct errbuf *err)
+{
+	char id[SLURM_NUMBER_MAX + 8], value[ARGUMENT_MAX];
+	const char *argv[] = { "scontrol", "update", id, value, NULL };
+
+	snprintf(id, sizeof(id), "jobid=%s", job->number);
+	snprintf(value, sizeof(value), "admincomment=%s", text);
+	return tell_program(argv, err);
+}
+
+int slurm_accounts(struct errbuf *err)
+{
+	const char *argv[] = { "scontrol", "show", "config", NULL };
+	char *text = ask_program(argv, false, err);
+	const char *at;
+	bool has;
+
+	if (!text)
+		return -1;
+	at = strstr(text, "\nAccountingStorageType");
+	has = at &&
+	      strncmp(at + 1 + strcspn(at + 1, "=\n"), "= accounting_storage/slurmdbd", 29) == 0;
+	free(text);
+	return has;
+}
+
+int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *err)
+{
+	char id[16];
+	/* the comment is last, as it may hold anything */
+	const char *argv[] = { "sacct",
+			       "--noheader",
+			       "--parsable2",
+			       "--allocations",
+			       "--jobs",
+			       id,
+			       "--format=JobIDRaw,JobID,State,Start,End,SystemComment",
+			       NULL };
+	char *text;
+
+	*out = (struct slurm_account){ 0 };
+	snprintf(id, sizeof(id), "%u", (unsigned)job);
+	text = ask_program(argv, false, err);
+	if (!text)
+		return errappend(err, " (is slurmdbd up?)");
+	for (const char *at = text; *at && !out->found;) {
+		const char *next = at + strcspn(at, "\n");
+
+		out->found = job_line(&out->job, &at) == 0 && out->job.job == job;
+		if (out->found)
+			copy_value(out->comment, sizeof(out->comment), at, (size_t)(next - at));
+		at = next + (*next == '\n');
+	}
+	free(text);
+	return 0;
+}
+
+int slurm_account_write(uint32_t job, const char *text, struct errbuf *err)
+{
+	char id[32], value[ARGUMENT_MAX];
+	const char *argv[] = { "sacctmgr", "--immediate", "modify", "job", "where",
+			       id,	   "set",	  value,    NULL };
+
+	snprintf(id, sizeof(id), "jobid=%u", (unsigned)job);
+	snprintf(value, sizeof(value), "SystemComment=%s", text);
+	return tell_program(argv, err);
+}
+
+int slurm_extra_read(char buf[SLURM_EXTRA_MAX], const char *node, struct errbuf *err)
+{
+	char width[64];
+	const char *argv[] = { "sinfo",	  "--noheader", "--all", "--Node",
+			       "--nodes", node,		width,	 NULL };
+	char *text;
+
+	snprintf(width, sizeof(width), "--Format=Extra:%d", SLURM_EXTRA_MAX);
+	text = ask_program(argv, false, err);
+	if (!text)
+		return -1;
+	if (!*text) {
+		free(text);
+		return errprintf(err, "sinfo knows no node %s", node);
+	}
+	/* a line for each partition */
+	copy_value(buf, SLURM_EXTRA_MAX, text, strcspn(text, "\n"));
+	free(text);
+	if (strlen(buf) >= SLURM_EXTRA_MAX - 1)
+		return errprintf(err, "Extra has more than %d bytes", SLURM_EXTRA_MAX - 2);
+	return 0;
+}
+
+int slurm_extra_write(const char *node, const char *text, struct errbuf *err)
+{
+	char name[320], value[ARGUMENT_MAX];
+	const char *argv[] = { "scontrol", "update", name, value, NULL };
+
+	snprintf(name, sizeof(name), "nodename=%s", node);
+	snprintf(value, sizeof(value), "extra=%s", text);
+	return tell_program(argv, err);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The site's own members of a node's Extra stay; what is no JSON object is refused. */
+#include "collect/extra.h"
+
+#include <string.h>
+
+#include "base/test/tap.h"
+
+static const struct node_ranks ranks = { .devils = 2, .semi_devils = 1 };
+
+static const char *merged(const char *site, const struct node_ranks *r)
+{
+	static char buf[256];
+
+	return extra_merge(buf, sizeof(buf), site, r, NULL) < 0 ? NULL : buf;
+}
+
+int main(void)
+{
+	static const char *const bad[] = { "rack=7", "[1]", "\"a\"", "1",
+					   "null",   "{",   "{}{}",  "{\"a\":1} x" };
+	char small[16];
+
+	is(merged("", &ranks), "{\"nodeos_devils\":2,\"nodeos_semi_devils\":1}", "no Extra yet");
+	is(merged("{}", &ranks), "{\"nodeos_devils\":2,\"nodeos_semi_devils\":1}", "an empty one");
+	is(merged("{\"rack\": 7, \"nodeos_devils\": 9, \"path\": \"/a\", \"load\": 1.50}", &ranks),
+	   "{\"rack\":7,\"path\":\"/"
+	   "a\",\"load\":1.50,\"nodeos_devils\":2,\"nodeos_semi_devils\":1}",
+	   "the site's members stay as they are");
+	is(merged("{\"nodeos_devils\":2,\"rack\":7,\"nodeos_semi_devils\":1,\"nodeos_old\":1}",
+		  NULL),
+	   "{\"rack\":7}", "without ranks only the site's are left");
+	is(merged("{\"nodeos_devils\":2}", NULL), "", "an empty object is none");
+	is(merged("", NULL), "", "nothing stays nothing");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct errbuf err = { 0 };
+		char buf[256];
+
+		ok(extra_merge(buf, sizeof(buf), bad[i], &ranks, &err) < 0 && *err.text,
+		   "%s is refused", bad[i]);
+	}
+	ok(extra_merge(small, sizeof(small), "", &ranks, NULL) < 0, "a long result is refused");
+	return tap_done();
+}
