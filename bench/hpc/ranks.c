@@ -7,13 +7,7 @@
  * than the number of CPUs. With "threads:N" for RANKS it runs one process PROGRAM ARM N ARG...,
  * which has N threads, and binds them itself where the arm says so; this program watches them
  * (threads.h), and the whole program is between the markers. It must write its result, a word, to
- * RESULT. Arms:
- *
- *	cfs	the default class, on any of the CPUs
- *	pinned	the default class, a CPU for each
- *	fifo	SCHED_FIFO 1, a CPU for each
- *	user	SCHED_HPC, placement by the user: a CPU for each
- *	rr, topo	SCHED_HPC, placed by the kernel
+ * RESULT. Arms are those of bench/lib/classes.h.
  *
  * Loads: idle, or busy: programs of the default class that may run on all CPUs, and sleep and
  * compute in turns; the seed determines how long, so that all arms have the same. Run by
@@ -21,80 +15,22 @@
  * exit codes other than 0.
  */
 #define _GNU_SOURCE
-#include <sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "bench/hpc/threads.h"
+#include "bench/lib/classes.h"
 #include "bench/lib/guest.h"
 
 #define RANKS_MAX 64
-#define POLICY_HPC 48
-#define QUANTUM 10000000 /* ns, as in containers */
 #define BUSY 6 /* programs */
 #define WATCHED "gmx" /* the name that a program with threads has at the end */
 #define RESULT "/tmp/result"
 
-static const struct arm {
-	const char *name;
-	int policy, priority, own_cpu;
-} kind[] = {
-	{ "cfs", SCHED_OTHER, 0, 0 },
-	{ "pinned", SCHED_OTHER, 0, 1 },
-	{ "fifo", SCHED_FIFO, 1, 1 },
-	{ "user", POLICY_HPC, 0, 1 },
-	{ "rr", POLICY_HPC, 1, 0 },
-	{ "topo", POLICY_HPC, 2, 0 },
-	{ NULL, 0, 0, 0 },
-};
-
 static int n_ranks, n_threads;
 static char **program;
-
-static void on_cpus(int first, int last)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	for (int i = first; i <= last; i++)
-		CPU_SET(i, &set);
-	if (sched_setaffinity(0, sizeof(set), &set) < 0)
-		die("sched_setaffinity");
-}
-
-/* of sched_setattr(2); the C library has none */
-struct attr {
-	uint32_t size, policy;
-	uint64_t flags;
-	int32_t nice;
-	uint32_t priority;
-	uint64_t runtime, deadline, period;
-};
-
-static void set_policy(int policy, int priority)
-{
-	struct attr a = { .size = sizeof(a),
-			  .policy = (uint32_t)policy,
-			  .priority = (uint32_t)priority };
-
-	if (policy == POLICY_HPC)
-		a.runtime = QUANTUM;
-	if (syscall(SYS_sched_setattr, 0, &a, 0) < 0)
-		die("sched_setattr");
-}
-
-static uint64_t ranks_draw(uint64_t *state, uint64_t below)
-{
-	/* xorshift64 */
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state % below;
-}
 
 /*
  * Sleeps for up to 20 ms, then computes for up to 2 million rounds, as a daemon, a cron job or a
@@ -105,10 +41,10 @@ static void ranks_disturb(uint64_t seed)
 	uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
 
 	for (;;) {
-		struct timespec rest = { .tv_nsec = 1000 * (long)ranks_draw(&state, 20000) };
+		struct timespec rest = { .tv_nsec = 1000 * (long)draw(&state, 20000) };
 
 		nanosleep(&rest, NULL);
-		for (volatile uint64_t n = ranks_draw(&state, 2000000); n > 0; n--)
+		for (volatile uint64_t n = draw(&state, 2000000); n > 0; n--)
 			;
 	}
 }
@@ -116,18 +52,14 @@ static void ranks_disturb(uint64_t seed)
 static void become_rank(const char *arm, int rank)
 {
 	char number[16], count[16], *args[16] = { program[0], number, count };
-	const struct arm *a;
+	const struct arm *a = arm_of(arm);
 	int n = 3;
 
-	for (a = kind; strcmp(a->name, arm) != 0; a++)
-		if (!a[1].name)
-			die(arm);
 	if (a->own_cpu && !n_threads)
 		on_cpus(rank + 1, rank + 1);
 	else
 		on_cpus(1, n_threads ? n_threads : n_ranks);
-	if (a->policy != SCHED_OTHER)
-		set_policy(a->policy, a->priority);
+	take_class(a);
 	snprintf(number, sizeof(number), "%d", rank);
 	snprintf(count, sizeof(count), "%d", n_threads ? n_threads : n_ranks);
 	if (n_threads)
@@ -207,16 +139,6 @@ static void ranks_run(const char *arm, const char *load, int seed)
 		waitpid(other[i], NULL, 0);
 	}
 	fflush(stdout);
-}
-
-/* Split TEXT in place into words with "+" between them; returns how many. */
-static int split(char *text, char **word, int max)
-{
-	int n = 0;
-
-	for (char *w = strtok(text, "+"); w && n < max; w = strtok(NULL, "+"))
-		word[n++] = w;
-	return n;
 }
 
 int main(int argc, char **argv)
