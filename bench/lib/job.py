@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 HOME = "/shared/home/alice"
+DEVICE = "/dev/nullb0"
 
 
 def read(path):
@@ -47,3 +48,31 @@ def manifest(path, **apps):
     with open(path, "w", encoding="utf-8") as f:
         json.dump({"acKind": "PodManifest", "acVersion": "0.8.11", "apps": pods}, f)
     return path
+
+
+def root(command):
+    """Run a shell command; returns its output."""
+    return subprocess.run(
+        ["bash", "-c", command], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def null_device(mib, latency):
+    """null_blk with memory, which answers by a timer; its memory is not the containers'."""
+    root("mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config")
+    path = "/sys/kernel/config/nullb/nullb0"
+    if not os.path.isdir(path):
+        root(
+            "rmmod null_blk 2>/dev/null || true; modprobe null_blk nr_devices=0 2>/dev/null ||"
+            " true; mkdir " + path
+        )
+    for key, value in {
+        "memory_backed": 1,
+        "size": mib,
+        "irqmode": 2,
+        "completion_nsec": latency,
+        "submit_queues": 4,
+        "power": 1,
+    }.items():
+        root(f"echo {value} >{path}/{key}")
+    root(f"udevadm settle; chown alice {DEVICE}")
