@@ -10,6 +10,7 @@ from bench.lib.context import TOP, Failed, read
 
 LIB = f"{TOP}/bench/lib"
 # files that influence the results of any guest, and those that influence only the virtual cluster's
+CACHE = ["test/simllc/*.[ch]", "test/simllc/module/*.c"]  # the simulated one
 INPUTS = ["bench/lib/guests.py", "bench/lib/plugin", "bench/lib/*.[ch]", "kernel/patches/*/series"]
 CLUSTER = [
     *INPUTS,
@@ -72,6 +73,17 @@ def two_sockets(cpus, threads, gib):
         words += ["-numa", f"node,nodeid={n},memdev=m{n},cpus={n * half}-{n * half + half - 1}"]
     smp = f"{cpus},sockets=2,cores={half // threads},threads={threads}"
     return ["-m", f"{2 * gib}G", "-smp", smp, *words, "-numa", "dist,src=0,dst=1,val=21"]
+
+
+def simulated_cache(context, name, mib, cpus, given):
+    """QEMU's words for a simulated cache of each of two sockets with MIB of memory each (test/
+    simllc), to stand behind those of the nodes; GIVEN are more of its options."""
+    plugin = context.path_of(f"{TOP}/test/simllc/build", "plugin")
+    counters, half = f"{context.out}/{name}.llc", cpus // 2
+    place = f"out={counters},nodes={mib}M+{mib}M,nodecpus={half},share={half},{given}"
+    memory = f"memory-backend-file,id=llc,size=1M,share=on,mem-path={counters}"
+    device = ["-object", memory, "-device", "ivshmem-plain,memdev=llc"]
+    return ["-plugin", f"file={plugin},{place}", *device]
 
 
 def plugged(plugin, marks, more=""):

@@ -9,6 +9,8 @@ import tempfile
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, TOP)
 sys.dont_write_bytecode = True
+import bench.caches.run
+import bench.caches.table
 import bench.dimmap.run
 import bench.dimmap.table
 import bench.fgmn.run
@@ -101,6 +103,94 @@ def test_hpc():
     t.raises(Failed, "another form", "hpc: a line that is none", runs_of, log + "\nrank x", counted)
     missing = "\n".join(log.splitlines()[:-1])
     t.raises(Failed, "[2, 2, 1]", "hpc: a rank too few", runs_of, missing, counted)
+
+
+def placed_log(arm, size, seed, misses, remote, moves, cpu):
+    """A run of eight ranks of 1,000 instructions each, the last of them with other numbers; odd
+    ranks on CPU CPU at the end."""
+    lines = [f"run {arm} {size} {seed}"]
+    for n in range(8):
+        counts = f"instructions 1000 misses {misses} remote {remote if n == 7 else 0}"
+        counts += f" kernel-misses 1 kernel-remote 0 moves {moves if n == 7 else 0}"
+        lines.append(f"rank {n} cpu 1 {cpu if n % 2 else 1} {counts}")
+    return "\n".join(lines)
+
+
+def test_placement():
+    log = "SeaBIOS" + "\n".join(
+        placed_log(*run)
+        for run in (
+            ("cfs", 768, 1, 10, 8, 3, 15),
+            ("topo", 768, 1, 5, 0, 0, 8),
+            ("topo", 768, 2, 10, 0, 0, 8),
+            ("cfs", 768, 2, 40, 16, 5, 7),
+            ("cfs", 1536, 1, 50, 0, 0, 8),
+            ("rr", 1536, 1, 60, 8, 1, 8),
+        )
+    )
+    raw = {"placement": bench.caches.run.runs_of(log)}
+    (table,) = bench.caches.table.tables(raw)
+    t.same(
+        texts(table),
+        [
+            # 10 and 40 of 1,000 instructions are 100 and 400 of 10,000, and 8 and 16 remote ones of
+            # 8,000 are 10 and 20; the odd four ranks end on socket 1 (CPU 15), or all on socket 0
+            "768 | CFS | 250.0 (100.0 to 400.0) | 1.00 | 15.0 (10.0 to 20.0) | 4 (3 to 5) |"
+            " 2 (0 to 4)",
+            # 5 of 10 in the first boot, 10 of 40 in the second
+            "768 | **SCHED_HPC topo** | 75.0 (50.0 to 100.0) | 0.38 (0.25 to 0.50) | 0.0 | 0 | 4",
+            "1,536 | CFS | 500.0 | 1.00 | 0.0 | 0 | 4",
+            "1,536 | **SCHED_HPC rr** | 600.0 | 1.20 | 10.0 | 1 | 4",
+        ],
+        "caches: rates of all ranks, and their ratios to CFS in the same boot",
+    )
+    t.same("2 seeds" in table.title and "Simulated" in table.title, True, "caches: its title")
+    t.same(
+        [(v.good, v.what) for v in bench.caches.table.judge(raw)],
+        [
+            (True, "768 KiB, SCHED_HPC topo: 0.0 % of the misses are remote, at most 1"),
+            (True, "768 KiB, SCHED_HPC topo: 0.38 times CFS's misses, at most 1"),
+            # 10 of 600; what does not fit is not compared
+            (False, "1536 KiB, SCHED_HPC rr: 1.7 % of the misses are remote, at most 1"),
+        ],
+        "caches: verdicts of placement",
+    )
+    runs_of = bench.caches.run.runs_of
+    missing = "\n".join(log.splitlines()[:-1])
+    t.raises(Failed, "seed 1: 7 ranks", "caches: a rank too few", runs_of, missing)
+    t.raises(Failed, "another form", "caches: a line that is none", runs_of, log + "\nrank x")
+
+
+def test_lriot():
+    runs = [
+        {"arm": arm, "medium": medium, "round": n, "reads": 1000, "misses": 500 * n}
+        | {"remote": remote * n, "kernel-misses": 2000, "kernel-remote": 1000, "moves": n}
+        for medium in ("mmap", "buffer")
+        for arm, remote in (("unplaced", 250), ("by hand", 0), ("container", 5))
+        for n in (1, 2, 3)
+    ]
+    (table,) = bench.caches.table.tables({"lriot": runs})
+    t.same(
+        texts(table)[2:4],
+        [
+            "page cache | **container** | 1.000 (0.500 to 1.500) | 0.010 (0.005 to 0.015) | 1.0 |"
+            " 2.000 | 1.000 | 2 (1 to 3)",
+            "buffer | unplaced | 1.000 (0.500 to 1.500) | 0.500 (0.250 to 0.750) | 50.0 |"
+            " 2.000 | 1.000 | 2 (1 to 3)",
+        ],
+        "caches: LRIOT's misses by its reads",
+    )
+    t.same("1,000 reads at random, 3 rounds" in table.title, True, "caches: LRIOT's title")
+    verdicts = bench.caches.table.judge({"lriot": runs})
+    t.same([v.good for v in verdicts], [True] * 6, "caches: 1 % is near, and 1/50 of unplaced")
+    for run in runs:
+        run["remote"] += 60 * (run["arm"] == "container") * run["round"]
+    verdicts = bench.caches.table.judge({"lriot": runs})
+    t.same(
+        [v.good for v in verdicts],
+        [True, False, False] * 2,
+        "caches: 13 % of a container's misses are not near, and a quarter of unplaced too much",
+    )
 
 
 def scene(arm, threads, writes, times=48, **counts):
@@ -467,6 +557,8 @@ def test_streamline():
 
 
 def main():
+    test_placement()
+    test_lriot()
     test_hpc()
     test_policies()
     test_streamline()

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * placed RANKS SEED SIZES ARMS MIB MODULE: loads MODULE, the simulated cache's, and runs RANKS
+ * processes at once, again and again: for each of SIZES and of ARMS (bench/lib/classes.h; words
+ * with "+" between them, in another order for each seed). A rank has SIZE KiB of its own, which it
+ * has touched first, and reads them again and again, MIB in all, while it is counted, and then
+ * without, until all have done so. CPU 0 is left out; a rank that has a CPU of its own has the
+ * second thread of a core, so that each socket gets half of them. Beside them DISTURBERS programs,
+ * which may run on all CPUs, sleep and read memory of their own by turns, for as long as the seed
+ * says: the same in all arms. Before each run "run ARM SIZE SEED", then a line for each rank:
+ *
+ *	rank RANK cpu FIRST LAST COUNTS
+ */
+#define _GNU_SOURCE
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "bench/lib/classes.h"
+#include "bench/lib/llc.h"
+
+#define PLACED_MAX 32
+#define DISTURBERS 6
+#define DISTURBER_BYTES (MIB / 4)
+
+/* What the ranks of a run share. */
+struct run {
+	_Alignas(64) atomic_int ready;
+	_Alignas(64) atomic_int done;
+	struct {
+		int first, last;
+		uint64_t count[LLC_EVENTS];
+	} rank[PLACED_MAX];
+};
+
+static struct run *now;
+static int ranks, last_cpu;
+static size_t in_all;
+
+/* As much as a compiler makes of a sum of 64-bit words, in the order that they have. */
+static void read_words(const char *at, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += 8)
+		(void)*(const volatile uint64_t *)(const volatile void *)(at + i);
+}
+
+/* Sleeps for up to 20 ms, reads up to 4 MiB: a daemon, a cron job, a user's shell. */
+static void placed_disturb(uint64_t seed)
+{
+	uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
+	char *memory = map(DISTURBER_BYTES, MADV_NOHUGEPAGE);
+
+	memset(memory, 1, DISTURBER_BYTES);
+	for (;;) {
+		struct timespec rest = { .tv_nsec = 1000 * (long)draw(&state, 20000) };
+
+		nanosleep(&rest, NULL);
+		for (uint64_t n = draw(&state, 16); n > 0; n--)
+			read_words(memory, DISTURBER_BYTES);
+	}
+}
+
+static void be_rank(const struct arm *arm, int rank, size_t bytes)
+{
+	uint64_t before[LLC_EVENTS], after[LLC_EVENTS];
+	struct llc llc;
+	char *memory;
+
+	if (arm->own_cpu)
+		on_cpus(2 * rank + 1, 2 * rank + 1);
+	else
+		on_cpus(1, last_cpu);
+	take_class(arm);
+	memory = map(bytes, MADV_NOHUGEPAGE);
+	memset(memory, 1, bytes);
+	read_words(memory, bytes);
+	llc_open(&llc, 0, 0);
+	atomic_fetch_add(&now->ready, 1);
+	while (atomic_load(&now->ready) < ranks)
+		__builtin_ia32_pause();
+	now->rank[rank].first = sched_getcpu();
+	llc_read(&llc, before);
+	for (size_t n = 0; n < in_all; n += bytes)
+		read_words(memory, bytes);
+	llc_read(&llc, after);
+	now->rank[rank].last = sched_getcpu();
+	for (int i = 0; i < LLC_EVENTS; i++)
+		now->rank[rank].count[i] = after[i] - before[i];
+	atomic_fetch_add(&now->done, 1);
+	while (atomic_load(&now->done) < ranks)
+		read_words(memory, bytes);
+	_exit(0);
+}
+
+static void placed_run(const char *arm, size_t kib, int seed)
+{
+	struct timespec settle = { .tv_nsec = 300000000 };
+	pid_t other[DISTURBERS], rank[PLACED_MAX];
+	int status;
+
+	printf("run %s %zu %d\n", arm, kib, seed);
+	fflush(stdout);
+	memset(now, 0, sizeof(*now));
+	for (int i = 0; i < DISTURBERS; i++) {
+		other[i] = fork();
+		if (other[i] == 0) {
+			on_cpus(0, last_cpu);
+			placed_disturb((uint64_t)seed * DISTURBERS + (uint64_t)i);
+		}
+	}
+	nanosleep(&settle, NULL);
+	for (int i = 0; i < ranks; i++) {
+		rank[i] = fork();
+		if (rank[i] == 0)
+			be_rank(arm_of(arm), i, kib << 10);
+	}
+	for (int i = 0; i < ranks; i++)
+		if (waitpid(rank[i], &status, 0) < 0 || status != 0)
+			die("a rank did not end well");
+	for (int i = 0; i < DISTURBERS; i++) {
+		kill(other[i], SIGKILL);
+		waitpid(other[i], NULL, 0);
+	}
+	for (int i = 0; i < ranks; i++) {
+		printf("rank %d cpu %d %d ", i, now->rank[i].first, now->rank[i].last);
+		llc_show(stdout, now->rank[i].count);
+		printf("\n");
+	}
+	fflush(stdout);
+}
+
+static void load_module(const char *file)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || syscall(SYS_finit_module, fd, "", 0) < 0)
+		die(file);
+	close(fd);
+}
+
+int main(int argc, char **argv)
+{
+	int seed, sizes, arms;
+	char *size[8], *arm[8];
+
+	if (argc != 7 || sscanf(argv[2], "%d", &seed) != 1)
+		return 2;
+	ranks = atoi(argv[1]);
+	last_cpu = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	sizes = split(argv[3], size, 8);
+	arms = split(argv[4], arm, 8);
+	in_all = (size_t)atol(argv[5]) * MIB;
+	if (ranks < 1 || ranks > PLACED_MAX || 2 * ranks - 1 > last_cpu)
+		return 2;
+	load_module(argv[6]);
+	now = mmap(NULL, sizeof(*now), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (now == MAP_FAILED)
+		die("mmap");
+	on_cpus(0, 0);
+	for (int s = 0; s < sizes; s++)
+		for (int a = 0; a < arms; a++)
+			placed_run(arm[(a + seed) % arms], strtoul(size[s], NULL, 10), seed);
+	return 0;
+}

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Tables and verdicts of bench/run caches: all counts are those of a simulated cache."""
+
+import statistics
+
+from bench.lib.tables import Table, number, spread
+from bench.lib.tap import Verdict
+
+CLASSES = {
+    "cfs": "CFS",
+    "pinned": "CFS, pinned",
+    "rr": "SCHED_HPC rr",
+    "topo": "SCHED_HPC topo",
+}
+PLACES = {"unplaced": "unplaced", "by hand": "numactl, by hand", "container": "container"}
+MEDIA = {"mmap": "page cache", "buffer": "buffer"}
+HPC = ("rr", "topo")
+PLACED = [
+    "KiB of a rank",
+    "arm",
+    "simulated misses for 10,000 instructions",
+    "of CFS's",
+    "of them remote, for 10,000 instructions",
+    "migrations, all ranks",
+    "fewest ranks of a socket, at the end",
+]
+READS = [
+    "through",
+    "threads and memory",
+    "simulated misses a read",
+    "of them remote",
+    "remote, % of the misses",
+    "the kernel's misses a read",
+    "of them remote",
+    "migrations",
+]
+SHARE = 1024  # KiB of a cache of 4 MiB for each of a socket's four ranks
+NEAR = 1  # % of misses that may be remote where nothing is
+OF_UNPLACED = 0.1  # a container's remote misses
+
+
+def rate(run, what):
+    """WHAT of all ranks, for 10,000 of their instructions."""
+    ranks = run["ranks"]
+    return 1e4 * sum(r[what] for r in ranks) / sum(r["instructions"] for r in ranks)
+
+
+def emptier(run, half):
+    """Of two sockets, whose second begins with CPU HALF, the ranks of that with fewer."""
+    second = sum(r["cpus"][1] >= half for r in run["ranks"])
+    return min(second, len(run["ranks"]) - second)
+
+
+def chosen(runs, **which):
+    return [r for r in runs if all(r[k] == v for k, v in which.items())]
+
+
+def rates(runs, size, arm, what):
+    return [rate(r, what) for r in chosen(runs, size=size, arm=arm)]
+
+
+def of_cfs(runs, size, arm):
+    """ARM's misses by CFS's, of each boot that has both."""
+    cfs, own = (
+        {r["seed"]: rate(r, "misses") for r in chosen(runs, size=size, arm=a)} for a in ("cfs", arm)
+    )
+    return [own[seed] / cfs[seed] for seed in own if cfs.get(seed)]
+
+
+def arms(runs):
+    """(size, arm), in the tables' order."""
+    there = {(r["size"], r["arm"]) for r in runs}
+    sizes = sorted({size for size, _ in there})
+    return [(size, arm) for size in sizes for arm in CLASSES if (size, arm) in there]
+
+
+def placement(runs):
+    rows = []
+    for size, arm in arms(runs):
+        here = chosen(runs, size=size, arm=arm)
+        rows.append(
+            [
+                size,
+                f"**{CLASSES[arm]}**" if arm in HPC else CLASSES[arm],
+                spread(rates(runs, size, arm, "misses"), 1),
+                spread(of_cfs(runs, size, arm), 2),
+                spread(rates(runs, size, arm, "remote"), 1),
+                spread([sum(r["moves"] for r in one["ranks"]) for one in here], 0),
+                spread([emptier(one, 8) for one in here], 0),
+            ]
+        )
+    seeds = sorted({r["seed"] for r in runs})
+    title = (
+        f"*Simulated* caches, placement: {len(runs[0]['ranks'])} ranks beside six other programs,"
+        f" a boot for each of {len(seeds)} seeds; median (smallest to largest)"
+    )
+    return Table(PLACED, rows, title)
+
+
+def a_read(run, what):
+    return run[what] / run["reads"]
+
+
+def remote_share(runs, arm, medium):
+    """Remote misses of user code, % of its misses, in the median."""
+    of = chosen(runs, arm=arm, medium=medium)
+    return statistics.median(100 * r["remote"] / max(r["misses"], 1) for r in of)
+
+
+def lriot(runs):
+    rows = []
+    for medium, through in MEDIA.items():
+        for arm, name in PLACES.items():
+            of = chosen(runs, arm=arm, medium=medium)
+            cells = [
+                spread([a_read(r, what) for r in of], 3)
+                for what in ("misses", "remote", "kernel-misses", "kernel-remote")
+            ]
+            cells.insert(2, number(remote_share(runs, arm, medium), 1))
+            moves = spread([r["moves"] for r in of], 0)
+            rows.append([through, f"**{name}**" if arm == "container" else name, *cells, moves])
+    rounds = len({r["round"] for r in runs})
+    title = (
+        f"*Simulated* caches, LRIOT: eight threads, {runs[0]['reads']:,} reads at random, {rounds}"
+        " rounds in one boot; median (smallest to largest)"
+    )
+    return Table(READS, rows, title)
+
+
+def tables(raw):
+    out = [lriot(raw["lriot"])] if "lriot" in raw else []
+    return out + ([placement(raw["placement"])] if "placement" in raw else [])
+
+
+def judge_lriot(runs):
+    for medium, through in MEDIA.items():
+        what = f"LRIOT, {through}"
+        for arm in ("by hand", "container"):
+            share = remote_share(runs, arm, medium)
+            text = f"{what}, {PLACES[arm]}: {share:.1f} % of the misses are remote, at most {NEAR}"
+            yield Verdict(share <= NEAR, text)
+        own, other = (
+            statistics.median(a_read(r, "remote") for r in chosen(runs, arm=arm, medium=medium))
+            for arm in ("container", "unplaced")
+        )
+        text = f"{what}: a container's remote misses a read are {own:.3f}, {other:.3f} unplaced"
+        yield Verdict(own <= OF_UNPLACED * other, text)
+
+
+def judge_placement(runs):
+    for size, arm in arms(runs):
+        if arm == "cfs":
+            continue
+        what = f"{size} KiB, {CLASSES[arm]}"
+        misses, remote = (
+            statistics.median(rates(runs, size, arm, w)) for w in ("misses", "remote")
+        )
+        share = 100 * remote / misses if misses else 0
+        text = f"{what}: {share:.1f} % of the misses are remote, at most {NEAR}"
+        yield Verdict(share <= NEAR, text)
+        ratios = of_cfs(runs, size, arm)
+        if ratios and size < SHARE:  # what cannot fit misses anywhere
+            ratio = statistics.median(ratios)
+            yield Verdict(ratio <= 1, f"{what}: {ratio:.2f} times CFS's misses, at most 1")
+
+
+def judge(raw):
+    out = list(judge_lriot(raw["lriot"])) if "lriot" in raw else []
+    return out + (list(judge_placement(raw["placement"])) if "placement" in raw else [])
