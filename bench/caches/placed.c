@@ -24,6 +24,7 @@
 #include "bench/lib/llc.h"
 
 #define PLACED_MAX 32
+#define SHARED 3 /* descriptor of what the ranks share */
 #define DISTURBERS 6
 #define DISTURBER_BYTES (MIB / 4)
 
@@ -40,6 +41,13 @@ struct run {
 static struct run *now;
 static int ranks, last_cpu;
 static size_t in_all;
+
+static void share_run(void)
+{
+	now = mmap(NULL, sizeof(*now), PROT_READ | PROT_WRITE, MAP_SHARED, SHARED, 0);
+	if (now == MAP_FAILED)
+		die("mmap");
+}
 
 /* As much as a compiler makes of a sum of 64-bit words, in the order that they have. */
 static void read_words(const char *at, size_t bytes)
@@ -64,17 +72,18 @@ static void placed_disturb(uint64_t seed)
 	}
 }
 
-static void be_rank(const struct arm *arm, int rank, size_t bytes)
+/* placed rank RANK RANKS KIB MIB */
+static int be_rank(char **argv)
 {
 	uint64_t before[LLC_EVENTS], after[LLC_EVENTS];
+	size_t bytes = strtoul(argv[4], NULL, 10) << 10;
+	int rank = atoi(argv[2]);
 	struct llc llc;
 	char *memory;
 
-	if (arm->own_cpu)
-		on_cpus(2 * rank + 1, 2 * rank + 1);
-	else
-		on_cpus(1, last_cpu);
-	take_class(arm);
+	ranks = atoi(argv[3]);
+	in_all = strtoul(argv[5], NULL, 10) * MIB;
+	share_run();
 	memory = map(bytes, MADV_NOHUGEPAGE);
 	memset(memory, 1, bytes);
 	read_words(memory, bytes);
@@ -93,7 +102,25 @@ static void be_rank(const struct arm *arm, int rank, size_t bytes)
 	atomic_fetch_add(&now->done, 1);
 	while (atomic_load(&now->done) < ranks)
 		read_words(memory, bytes);
-	_exit(0);
+	return 0;
+}
+
+/* The kernel places a process of SCHED_HPC when it executes a program. */
+static void become_placed(const struct arm *arm, int rank, size_t kib)
+{
+	char number[4][24];
+
+	if (arm->own_cpu)
+		on_cpus(2 * rank + 1, 2 * rank + 1);
+	else
+		on_cpus(1, last_cpu);
+	take_class(arm);
+	snprintf(number[0], sizeof(number[0]), "%d", rank);
+	snprintf(number[1], sizeof(number[1]), "%d", ranks);
+	snprintf(number[2], sizeof(number[2]), "%zu", kib);
+	snprintf(number[3], sizeof(number[3]), "%zu", in_all / MIB);
+	execl("/proc/self/exe", "placed", "rank", number[0], number[1], number[2], number[3], NULL);
+	die("exec");
 }
 
 static void placed_run(const char *arm, size_t kib, int seed)
@@ -116,7 +143,7 @@ static void placed_run(const char *arm, size_t kib, int seed)
 	for (int i = 0; i < ranks; i++) {
 		rank[i] = fork();
 		if (rank[i] == 0)
-			be_rank(arm_of(arm), i, kib << 10);
+			become_placed(arm_of(arm), i, kib);
 	}
 	for (int i = 0; i < ranks; i++)
 		if (waitpid(rank[i], &status, 0) < 0 || status != 0)
@@ -144,9 +171,11 @@ static void load_module(const char *file)
 
 int main(int argc, char **argv)
 {
-	int seed, sizes, arms;
+	int seed, sizes, arms, memory;
 	char *size[8], *arm[8];
 
+	if (argc == 6 && strcmp(argv[1], "rank") == 0)
+		return be_rank(argv);
 	if (argc != 7 || sscanf(argv[2], "%d", &seed) != 1)
 		return 2;
 	ranks = atoi(argv[1]);
@@ -157,9 +186,10 @@ int main(int argc, char **argv)
 	if (ranks < 1 || ranks > PLACED_MAX || 2 * ranks - 1 > last_cpu)
 		return 2;
 	load_module(argv[6]);
-	now = mmap(NULL, sizeof(*now), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (now == MAP_FAILED)
-		die("mmap");
+	memory = memfd_create("placed", 0);
+	if (memory < 0 || ftruncate(memory, sizeof(*now)) < 0 || dup2(memory, SHARED) < 0)
+		die("memfd");
+	share_run();
 	on_cpus(0, 0);
 	for (int s = 0; s < sizes; s++)
 		for (int a = 0; a < arms; a++)

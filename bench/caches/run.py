@@ -33,7 +33,8 @@ INPUTS = [
 ]
 PARTS = ("placement", "lriot")
 ARMS = ("cfs", "pinned", "rr", "topo")
-CPUS, NODE, RANKS = 16, 1024, 8  # MiB of a node
+CPUS, RANKS = 16, 8
+NODE, SLURM_NODE = 1024, 1536  # MiB of a memory node; Slurm has to find 2,700 in all
 OPTIONS = (
     Option("only", "P+P", "of placement and lriot", list(PARTS), None, words(*PARTS)),
     Option("seeds", "A-B", "of the placement's disturbers, a boot each", "1-5", "1-1", interval),
@@ -111,7 +112,7 @@ def lriot(context):
     context.run("cp", context.path_of(f"{TOP}/dimmap/build"), module)
     counted = guests.program(context, f"{context.build}/counted", f"{here}/counted.c")
     puts = [f"{here}/guest", f"{TOP}/bench/lib/job.py", counted, module]
-    more = ["--llc", f"size={context.options.llc}", "--numa", "2", "--memory", str(NODE)]
+    more = ["--llc", f"size={context.options.llc}", "--numa", "2", "--memory", str(SLURM_NODE)]
     more += ["--append", "null_blk.nr_devices=0"]
     command = ["./guest", str(context.options.rounds)]
     left = guests.cluster(context, puts, command, more, clock="tcg", limit=1500)
