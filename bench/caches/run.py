@@ -115,6 +115,6 @@ def lriot(context):
     more = ["--llc", f"size={context.options.llc}", "--numa", "2", "--memory", str(SLURM_NODE)]
     more += ["--append", "null_blk.nr_devices=0"]
     command = ["./guest", str(context.options.rounds)]
-    left = guests.cluster(context, puts, command, more, clock="tcg", limit=1500)
+    left = guests.cluster(context, puts, command, more, clock="tcg")
     runs = load(f"{left}/runs.json")
     return [{**one, **counts_of(one.pop("counts"))} for one in runs]

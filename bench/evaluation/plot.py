@@ -126,7 +126,7 @@ def panels(title, subtitle, rows, measures, highlight=None, note="", width=980):
     row). Every panel has its own scale, from zero. HIGHLIGHT: the row, or the rows, that the plot
     is about."""
     marked = {highlight} if isinstance(highlight, int) else set(highlight or ())
-    label = 24 + max(wide(r, 12) for r in rows) + 14
+    label = 24 + 1.08 * max(wide(r, 12) for r in rows) + 14
     gap, step, top = 22, 30, 124
     each = (width - label - 24 - gap * (len(measures) - 1)) / len(measures)
     height = top + step * len(rows) + (46 if note else 22)
