@@ -19,7 +19,7 @@ HERE = f"{TOP}/bench/evaluation"
 PAGE = f"{TOP}/doc/evaluation.md"
 QUANTITIES = f"{HERE}/quantities.json"
 # short ones first
-PARTS = ("planner", "variability", "coupled", "launch", "outofcore")
+PARTS = ("planner", "variability", "caches", "coupled", "launch", "outofcore")
 KEPT = False  # each part is
 MINUTES = {"quick": 30, "full": 150}
 OPTIONS = (

@@ -22,6 +22,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, TOP)
 from bench.evaluation import (
     benchmarks,
+    caches,
     coupled,
     launch,
     machine,
@@ -372,6 +373,39 @@ def test_tables():
     )
 
 
+def test_caches():
+    lriot = [
+        {"arm": arm, "medium": medium, "round": n, "reads": 100, "misses": 50, "remote": remote}
+        for arm, remote in (("unplaced", 20), ("by hand", 0), ("container", 1))
+        for medium in ("mmap", "buffer")
+        for n in (1, 2)
+    ]
+    placement = [
+        {"arm": "topo", "size": 768, "seed": seed}
+        | {"ranks": [{"instructions": 20_000, "misses": misses, "remote": 2, "cpus": [1, 1]}] * 8}
+        for seed, misses in ((1, 10), (2, 20), (3, 60))
+    ]
+    raw = {"lriot": lriot, "placement": placement}
+    same(
+        caches.quantities(raw),
+        {
+            f"caches.remote.{medium}.{arm}": share
+            for medium in ("mmap", "buffer")
+            for arm, share in (("unplaced", 40.0), ("by-hand", 0.0), ("container", 2.0))
+        }
+        | {"caches.misses.768.topo": 10.0, "caches.remote.768.topo": 1.0},
+        "simulated caches: shares of 50 misses, and rates of 20,000 instructions",
+    )
+    same(
+        [
+            "NaN" not in svg and ElementTree.fromstring(svg).tag[-3:]
+            for svg in caches.plots(raw).values()
+        ],
+        ["svg", "svg"],
+        "simulated caches: two pictures",
+    )
+
+
 def test_benchmarks():
     same(
         [
@@ -529,6 +563,7 @@ def main():
         test_coupled(directory)
     test_launches()
     test_tables()
+    test_caches()
     test_benchmarks()
     test_plots()
     test_page()
