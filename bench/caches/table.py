@@ -35,7 +35,7 @@ READS = [
 ]
 SHARE = 1024  # KiB of a cache of 4 MiB for each of a socket's four ranks
 NEAR = 2  # % of misses that may be remote where a program is placed: of its start
-OF_UNPLACED = 0.1  # a container's remote misses
+OF_UNPLACED = 0.1  # a placed program's remote misses, with those of its start
 
 
 def rate(run, what):
@@ -91,7 +91,7 @@ def placement(runs):
     seeds = sorted({r["seed"] for r in runs})
     title = (
         f"*Simulated* caches, placement: {len(runs[0]['ranks'])} ranks beside six other programs,"
-        f" a boot for each of {len(seeds)} seeds; median (smallest to largest)"
+        f" seeds {', '.join(map(str, seeds))}, a boot each; median (smallest to largest)"
     )
     return Table(PLACED, rows, title)
 
@@ -131,16 +131,19 @@ def tables(raw):
 def judge_lriot(runs):
     for medium, through in MEDIA.items():
         what = f"LRIOT, {through}"
+        share = remote_share(runs, "container", medium)
+        text = f"{what}, container: {share:.1f} % of the misses are remote, at most {NEAR}"
+        yield Verdict(share <= NEAR, text)
+        remote = {
+            arm: statistics.median(
+                a_read(r, "remote") for r in chosen(runs, arm=arm, medium=medium)
+            )
+            for arm in PLACES
+        }
         for arm in ("by hand", "container"):
-            share = remote_share(runs, arm, medium)
-            text = f"{what}, {PLACES[arm]}: {share:.1f} % of the misses are remote, at most {NEAR}"
-            yield Verdict(share <= NEAR, text)
-        own, other = (
-            statistics.median(a_read(r, "remote") for r in chosen(runs, arm=arm, medium=medium))
-            for arm in ("container", "unplaced")
-        )
-        text = f"{what}: a container's remote misses a read are {own:.3f}, {other:.3f} unplaced"
-        yield Verdict(own <= OF_UNPLACED * other, text)
+            own, other = remote[arm], remote["unplaced"]
+            text = f"{what}, {PLACES[arm]}: {own:.3f} remote misses a read, {other:.3f} unplaced"
+            yield Verdict(own <= OF_UNPLACED * other, text)
 
 
 def judge_placement(runs):

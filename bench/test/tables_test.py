@@ -144,7 +144,11 @@ def test_placement():
         ],
         "caches: rates of all ranks, and their ratios to CFS in the same boot",
     )
-    t.same("2 seeds" in table.title and "Simulated" in table.title, True, "caches: its title")
+    t.same(
+        "seeds 1, 2, a boot each" in table.title and "Simulated" in table.title,
+        True,
+        "caches: its title",
+    )
     t.same(
         [(v.good, v.what) for v in bench.caches.table.judge(raw)],
         [
@@ -188,7 +192,7 @@ def test_lriot():
     verdicts = bench.caches.table.judge({"lriot": runs})
     t.same(
         [v.good for v in verdicts],
-        [True, False, False] * 2,
+        [False, True, False] * 2,
         "caches: 13 % of a container's misses are not near, and a quarter of unplaced too much",
     )
 
