@@ -144,14 +144,14 @@ static void print_head(FILE *f, const struct seen_step *s, double now)
 			"  written %s ago: does the daemon run? (systemctl status "
 			"nodeos-contend)\n",
 			format_age(age, now - s->time));
-	if (s->row)
-		fprintf(f, "  counters: %s, events %s, quality %s%s\n", s->provider,
-			printable(row, sizeof(row), s->row), s->quality ? s->quality : "?",
-			s->simulated ? ", of a SIMULATED cache" : "");
-	else if (strcmp(s->provider, "none") == 0)
+	if (strcmp(s->provider, "none") == 0)
 		fputs("  counters: none here, so classes are unknown (journalctl -u "
 		      "nodeos-contend)\n",
 		      f);
+	else if (s->row)
+		fprintf(f, "  counters: %s, events %s, quality %s%s\n", s->provider,
+			printable(row, sizeof(row), s->row), s->quality ? s->quality : "?",
+			s->simulated ? ", of a SIMULATED cache" : "");
 	else
 		fprintf(f, "  counters: %s%s\n", s->provider,
 			s->simulated ? ", of a SIMULATED cache" : "");

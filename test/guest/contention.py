@@ -1,0 +1,382 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The CPU's identity chooses the row of events.d; what counts is a simulated cache of each socket.
+# boot: nodes=1 numa=2 memory=1536 llc=size=4M qemu="-cpu EPYC-Milan"
+# run: ci limit=600 classes
+# run: deep limit=3600
+# rooms: contention contend host launch tools
+"""Classes of ranks by the misses of a simulated last-level cache, through Slurm and MPI: rates as
+calculated from the loads' assembler (programs/load.c), domains, ranks that fork, exec, sleep or
+change, a daemon that is killed, users who may not read.
+
+contention.py [GROUP...]"""
+
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import cluster
+from cluster import HOME, all_idle, note, ok, run, same
+from containers import pod, write
+
+LOAD = "/usr/libexec/nodeos/test/load"
+HOLD = "/usr/libexec/nodeos/test/hold"
+UNIT = "nodeos-contend"
+STEPS = "/run/nodeos-contend/steps"
+# Lines from memory for 10,000 instructions, by the assembler of test/simllc/test/kinds.h.
+RATE = {"muladd": 1e4 / 304, "scan": 1e4 / 32, "triad": 1e4 * 3 / 56, "chase": 1e4 / 3}
+CLASS = {"loop": "turtle", "muladd": "semi-devil", "scan": "devil", "triad": "devil"}
+CLASS["chase"] = "devil"
+KNOWN = ("turtle", "semi-devil", "devil")
+times = 20
+
+
+def root(command, timeout=180):
+    return run(command, user="root", timeout=timeout)
+
+
+class Load:
+    """A step of load.c in the background, and its documents."""
+
+    def __init__(self, seconds, specs, options="", command="srun", program=LOAD, user="alice"):
+        self.specs = specs.split(",")
+        line = f"{command} {options} {program} {seconds} {specs}"
+        argv = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "bash", "-c"]
+        self.before = cluster.last_job()
+        self.p = subprocess.Popen(
+            [*argv, f"exec {line}"],
+            env=cluster.clean_env(user),
+            cwd=f"/shared/home/{user}",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.job = self.number = 0
+        end = time.time() + 60
+        while not self.job and time.time() < end and self.p.poll() is None:
+            last = cluster.last_job()
+            self.job = last if last > self.before else 0
+            time.sleep(0.3)
+
+    def documents(self, user="alice"):
+        r = run(f"nodeosctl contention -j {self.job} --json", user=user)
+        return json.loads(r.out) if r.code == 0 and r.out.strip() else []
+
+    def document(self):
+        """The document of the step with most ranks; {} before it is there."""
+        found = self.documents()
+        return max(found, key=lambda d: len(d["ranks"])) if found else {}
+
+    def wait(self, good, limit=90):
+        """The first document that is GOOD, or the last one."""
+        end = time.time() + limit
+        d = {}
+        while time.time() < end:
+            d = self.document() or d
+            if d and good(d):
+                break
+            if self.p.poll() is not None:
+                break
+            time.sleep(1)
+        return d
+
+    def classified(self, n=None, limit=90):
+        """A document in which all N ranks have a class, so much later that no sample of the ring is
+        of a rank's beginning."""
+        n = n or len(self.specs)
+        self.wait(
+            lambda d: sum(r["class"] in KNOWN for r in d["ranks"]) >= n,
+            limit,
+        )
+        time.sleep(14)
+        return self.document()
+
+    def end(self):
+        """Output of the step; it ends by itself."""
+        try:
+            out, _ = self.p.communicate(timeout=180)
+        except subprocess.TimeoutExpired:
+            root(f"scancel {self.job}")
+            out, _ = self.p.communicate(timeout=60)
+        return out
+
+    def cancel(self):
+        root(f"scancel {self.job}")
+        self.p.communicate(timeout=60)
+
+
+def kind(spec):
+    return re.split("[/+]", spec)[0]
+
+
+def by_rank(d):
+    return {r["rank"]: r for r in d.get("ranks", []) if r["rank"] is not None}
+
+
+def judge_rate(rank, spec, what):
+    """The rate of RANK is within a tenth of the calculated one, its class as the bounds have it.
+    The calculation is of user code. What the kernel executes for each tick dilutes the rates of
+    loads that execute few instructions a second under the simulated cache: theirs may be lower.
+    (test/simllc/boot.py compares them by user code alone.)"""
+    want = RATE.get(kind(spec), 0)
+    got = rank.get("rate")
+    least = {"triad": 0.75 * want, "chase": 0.4 * want}.get(kind(spec), 0.9 * want)
+    good = got is not None and (least <= got <= 1.1 * want if want else got < 3)
+    ok(good, f"{what}: {spec}: {want:.1f} misses for 10,000 instructions", f"{got}\n{rank}")
+    same(rank.get("class"), CLASS[kind(spec)] if want else "turtle", f"{what}: {spec}: its class")
+
+
+def configure(**keys):
+    """Set contention_KEY of nodeos.conf, None: its default; and start the daemon anew."""
+    for key, value in keys.items():
+        root(f"sed -i '/^contention_{key} *=/d' /etc/nodeos/nodeos.conf")
+        if value is not None:
+            cluster.site(f"contention_{key} = {value}", ("n0",))
+    root(f"systemctl restart {UNIT}")
+
+
+def group_classes():
+    """Six ranks on two sockets: each has the calculated rate, though all share caches."""
+    specs = "muladd/16M,scan/16M,triad/8M,chase/16M,loop/1M,scan/1M"
+    step = Load(60, specs, "-n6 -c2 -m block:block --nodeos-contention=observe")
+    d = step.classified()
+    ranks = by_rank(d)
+    same(sorted(ranks), list(range(6)), "one row a rank")
+    for n, spec in enumerate(step.specs[:5]):
+        judge_rate(ranks.get(n, {}), spec, "ranks on two sockets")
+    inside = ranks.get(5, {})
+    same(inside.get("class"), "turtle", "a scan of 1 MiB that its socket's cache holds: turtle")
+    source = d.get("source", {})
+    same(
+        (source.get("provider"), source.get("row"), source.get("simulated")),
+        ("perf", "amdzen3", True),
+        "the document names counters, row and that they are simulated",
+    )
+    domains = {x["domain"]: x for x in d.get("domains", [])}
+    same(len(domains), 2, "a domain for each socket")
+    same(
+        sorted((x["devils"], x["semi_devils"], x["turtles"]) for x in domains.values()),
+        [(0, 0, 2), (3, 1, 0)],
+        "the domains' ranks by class",
+    )
+    r = run(f"nodeosctl contention -j {step.job}")
+    ok(r.code == 0 and "semi-devil" in r.out and "simulated" in r.out, "the table", r.text)
+    r = run(f"nodeosctl contention -j {step.job}", user="bob")
+    ok(r.code != 0 and str(step.job) in r.err, "another user's job: refused", r.text)
+    run(f"nodeosctl contention -j {step.job} --svg classes.svg")
+    out = step.end()
+    same(out.count("load "), 6, "all ranks end by themselves")
+    text = open(f"{HOME}/classes.svg").read() if os.path.exists(f"{HOME}/classes.svg") else ""
+    ok(text.count("devil") and "</svg>" in text, "the picture of the step", text[:300])
+
+
+def group_pair():
+    """Two scans of 3 MiB in a cache of 4 MiB evict each other; in a cache each they do not. Under
+    mpirun, too, whose children are the ranks."""
+    for way, where, want in (("0,2", "one socket", "devil"), ("0,8", "two", "turtle")):
+        bind = f"--exclusive --cpu-bind=map_cpu:{way}"
+        step = Load(50, "scan/3M,scan/3M", f"-n2 -c2 {bind} --nodeos-contention=observe")
+        ranks = by_rank(step.classified())
+        same(
+            (len({r["domain"] for r in ranks.values()}), [r["class"] for r in ranks.values()]),
+            (1 if want == "devil" else 2, [want] * 2),
+            f"two scans of 3 MiB on {where}: each a {want}",
+        )
+        step.end()
+    write(
+        "pair.sh",
+        f"#!/bin/bash\nmpirun --bind-to core -n 2 {LOAD}-mpi 40 loop/1M,scan/16M\n",
+    )
+    r = run("sbatch --parsable -N1 -n2 -c2 --nodeos-contention=observe pair.sh")
+    step = Load.__new__(Load)
+    step.job, step.specs, step.p = int(r.out or 0), [1, 1], subprocess.Popen(["sleep", "60"])
+    ranks = step.classified().get("ranks", [])
+    same(
+        sorted((x["command"], x["class"]) for x in ranks if x["kind"] == "child"),
+        [("load-mpi", "devil"), ("load-mpi", "turtle")],
+        "mpirun in a batch job: its children are ranks with their own classes",
+    )
+    step.p.kill()
+    cluster.wait_idle()
+
+
+def group_shared():
+    """Two ranks of one CPU have their own rates; a rank that hardly computes has no class, and is a
+    turtle for placement; another one's class changes with what it does."""
+    step = Load(50, "loop/1M,scan/16M", "-n2 -O --cpu-bind=map_cpu:0,0 --nodeos-contention=observe")
+    ranks = by_rank(step.classified())
+    for n, spec in enumerate(step.specs):
+        judge_rate(ranks.get(n, {}), spec, "a CPU that two ranks share")
+    step.end()
+    step = Load(60, "io/1,loop/1M+scan/16M", "-n2 -c2 --nodeos-contention=observe")
+    step.classified(1)
+    d = step.wait(lambda d: by_rank(d).get(1, {}).get("class") == "devil", 60)
+    ranks = by_rank(d)
+    idle, changed = ranks.get(0, {}), ranks.get(1, {})
+    ok(
+        idle.get("cpu_percent", 100) < 10 and idle.get("class") in ("unknown", "turtle"),
+        "a rank that writes files and sleeps: no devil, whatever the few samples say",
+        idle,
+    )
+    same(idle.get("idle"), True, "it is idle: a turtle for placement")
+    ok(
+        changed.get("class") == "devil" and changed.get("changes", 0) >= 1,
+        "a loop that becomes a scan becomes a devil",
+        changed,
+    )
+    step.end()
+
+
+def group_none():
+    """Without counters the class is unknown, with the reason, and the step runs as ever."""
+    root(f"systemctl stop {UNIT}; rmmod simllc")
+    root(f"systemctl start {UNIT}")
+    step = Load(20, "scan/16M", "-n1 --nodeos-contention=observe")
+    d = step.wait(lambda d: d.get("ranks") and d["ranks"][0]["cpu_percent"] not in (None, 0), 30)
+    rank = (d.get("ranks") or [{}])[0]
+    same(
+        (d.get("source", {}).get("provider"), rank.get("class"), rank.get("instructions")),
+        ("none", "unknown", None),
+        "without the PMU: unknown, no number",
+    )
+    r = run(f"nodeosctl contention -j {step.job}")
+    ok("unknown" in r.out and "journalctl" in r.out, "the table says where the reason is", r.text)
+    same(step.end().count("load "), 1, "the step ends by itself")
+    root(f"systemctl stop {UNIT}")
+    step = Load(3, "loop/1M", "-n1 --nodeos-contention=observe")
+    same(step.end().count("load "), 1, "without the daemon the step runs")
+    r = run("nodeosctl contention")
+    ok(r.code != 0 and UNIT in r.err, "without the daemon: the command names it", r.text)
+    root(f"insmod /shared/.nodeos/simllc.ko; systemctl start {UNIT}")
+
+
+def group_kinds():
+    """A rank's misses are counted wherever it causes them: in a child, a thread, after exec."""
+    for how in ("fork", "thread", "exec"):
+        step = Load(50, f"scan/16M/{how}", "-n1 -c2 --nodeos-contention=observe")
+        ranks = by_rank(step.classified())
+        judge_rate(ranks.get(0, {}), step.specs[0], how)
+        step.end()
+    m = write(
+        "two.json",
+        pod(
+            sim={"container": {"cpus": 4}, "contention": {"policy": "observe"}},
+            vda={"container": {"cpus": 4}},
+        ),
+    )
+    step = Load(
+        40,
+        "scan/16M,loop/1M",
+        f"-n2 -c2 --nodeos-manifest={m} --nodeos-container=sim:0,vda:1",
+    )
+    d = step.classified(1)
+    same(
+        sorted((r["container"], r["class"]) for r in d.get("ranks", [])),
+        [("sim", "devil")],
+        "a manifest: only the container that asks is observed",
+    )
+    step.end()
+    cluster.site("contention = observe", ("n0",))
+    configure(steps="all")
+    step = Load(40, "scan/16M", "-n1")
+    same(
+        [r["class"] for r in step.classified(1).get("ranks", [])],
+        ["devil"],
+        "contention_steps = all: a step without a container, too",
+    )
+    step.end()
+    root("sed -i '/^contention = observe/d' /etc/nodeos/nodeos.conf")
+    configure(steps=None)
+
+
+def group_suspend():
+    """A rank that is suspended keeps its class; a container that is resized keeps its rows."""
+    step = Load(90, "scan/16M", "-n1 -c2 --nodeos-contention=observe")
+    step.classified()
+    root(f"scontrol suspend {step.job}")
+    time.sleep(15)
+    rank = by_rank(step.document()).get(0, {})
+    same(rank.get("class"), "devil", "suspended for longer than the ring is: the class stays")
+    root(f"scontrol resume {step.job}")
+    time.sleep(8)
+    judge_rate(by_rank(step.document()).get(0, {}), "scan/16M", "resumed")
+    step.cancel()
+
+
+def group_kills():
+    """The daemon is killed at any moment: no rank and no launch notices."""
+    step = Load(60 + 6 * times, "scan/16M,loop/1M", "-n2 -c2 --nodeos-contention=observe")
+    step.classified()
+    launched = 0
+    for n in range(times):
+        root(f"systemctl kill -s KILL {UNIT}")
+        if n % 5 == 0:
+            r = run(f"srun -n1 --overlap --nodeos-contention=observe {LOAD} 1 loop/1M", timeout=60)
+            launched += r.code == 0
+        time.sleep(0.5)
+        root(f"systemctl reset-failed {UNIT}; systemctl start {UNIT}")
+    same(launched, (times + 4) // 5, f"launches while the daemon is killed {times} times")
+    ranks = by_rank(step.classified(limit=60))
+    for n, spec in enumerate(step.specs):
+        judge_rate(ranks.get(n, {}), spec, f"after {times} kills")
+    step.cancel()
+    cluster.wait_idle()
+    time.sleep(12)
+    left = [p for p in glob.glob(f"{STEPS}/{step.job}.*")]
+    note(f"documents left of the ended job: {left}")
+
+
+def group_held():
+    """A rank whose address space is held by its own file server holds nothing of ours up."""
+    held = Load(60, "", "-n1 -c2 --nodeos-contention=observe", program=HOLD)
+    step = Load(40, "scan/16M", "-n1 -c2 --nodeos-contention=observe")
+    judge_rate(by_rank(step.classified()).get(0, {}), "scan/16M", "beside a held address space")
+    r = run("nodeosctl contention", timeout=10)
+    ok(r.code == 0 and r.seconds < 5, "the command answers at once", r.text)
+    text = root(f"cat /proc/$(systemctl show -P MainPID {UNIT})/wchan; ps -o stat= -C {UNIT}").out
+    ok(" D" not in text, "the daemon waits for nothing", text)
+    step.end()
+    held.cancel()
+
+
+def group_interrupts():
+    """Ranks on quiet CPUs are read each contention_interval_quiet, and the interrupts counted."""
+    configure(interval_quiet=10)
+    step = Load(
+        45,
+        "scan/16M,scan/16M",
+        "-n2 -c2 --nodeos-cpus=4 --nodeos-sched=hpc --nodeos-contention=observe",
+    )
+    d = step.wait(lambda d: len(d.get("ranks", [])) == 2, 30)
+    time.sleep(25)
+    d = step.document()
+    ranks = by_rank(d)
+    ok(all(r["quiet"] for r in ranks.values()) and ranks, "hpc: the CPUs are quiet ones", d)
+    ok(
+        all((r["our_interrupts"] or 0) <= 5 for r in ranks.values()),
+        "25 s with reads each 10 s: five interrupts at most",
+        [r["our_interrupts"] for r in ranks.values()],
+    )
+    step.end()
+    configure(interval_quiet=None)
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
+    cluster.patient()
+    r = root(f"systemctl start {UNIT} && systemctl is-active {UNIT}")
+    ok(r.code == 0, "the daemon starts", r.text + root(f"journalctl -u {UNIT} | tail").out)
+    cluster.run_groups(GROUPS, names, broken=lambda: root("scancel -u alice; pkill -x load"))
+    log = root(f"journalctl -u {UNIT} -o cat | tail -n 40").out
+    note("the daemon's log:\n#   " + log.replace("\n", "\n#   "))
+    all_idle("contention: the node is idle at the end")
+    cluster.done()
+
+
+main()
