@@ -270,7 +270,7 @@ def group_kinds():
     step = Load(
         40,
         "scan/16M,loop/1M",
-        f"-n2 -c2 --nodeos-manifest={m} --nodeos-container=sim:0,vda:1",
+        f"-n2 -c4 --nodeos-manifest={m} --nodeos-container=sim:0,vda:1",
     )
     d = step.classified(1)
     same(
