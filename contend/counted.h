@@ -54,8 +54,8 @@ int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err);
  * Give each rank of NODE its entry, in their order; begin to count new ranks, and end the counters
  * of those that are gone. Of ranks that were refused, a few are tried again at each call, and those
  * that half a second does not suffice for at the next one: a process whose exec does not end lets
- * an attempt wait. Returns 0, or -1 with the last reason why ranks have no counters (REFUSED says how many) or out of
- * memory: the table then has no entries until the next call.
+ * an attempt wait. Returns 0, or -1 with the last reason why ranks have no counters (REFUSED says
+ * how many) or out of memory: the table then has no entries until the next call.
  */
 int counted_match(struct counted_table *t, struct observed_node *node, struct errbuf *err);
 

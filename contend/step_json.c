@@ -147,7 +147,10 @@ static const struct observed_rank **sort_ranks(const struct observed_step *step)
 static void put_history(struct json_out *j, const struct history *h, unsigned most)
 {
 	static const char letter[] = {
-		[RANK_UNKNOWN] = 'u', [RANK_TURTLE] = 't', [RANK_SEMI_DEVIL] = 's', [RANK_DEVIL] = 'd'
+		[RANK_UNKNOWN] = 'u',
+		[RANK_TURTLE] = 't',
+		[RANK_SEMI_DEVIL] = 's',
+		[RANK_DEVIL] = 'd',
 	};
 	unsigned step = h ? (h->n + most - 1) / most : 1, last = 0;
 	char text[MEMBER_MAX];

@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "contention/call_limit.h"
+#include "base/call_limit.h"
 #include "contention/counters_provider.h"
 
 /*

@@ -48,8 +48,8 @@ void buffer_release(const char *state_dir, uint64_t inode);
 void buffer_release_one(const char *state_dir, uint64_t inode, unsigned index);
 
 /*
- * As buffer_release(), for the buffers whose directory below CGROUP_FD is gone or has no process. They
- * are other jobs' buffers, so the caller does not wait for their devices.
+ * As buffer_release(), for the buffers whose directory below CGROUP_FD is gone or has no process.
+ * They are other jobs' buffers, so the caller does not wait for their devices.
  */
 void buffer_sweep(const char *state_dir, int cgroup_fd);
 

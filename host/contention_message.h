@@ -39,7 +39,8 @@ struct contention_message {
 	uid_t uid;
 	gid_t gid;
 	unsigned n;
-	struct contention_rank *rank; /* n of them; the caller's, or see contention_message_free() */
+	/* n of them; the caller's, or see contention_message_free() */
+	struct contention_rank *rank;
 };
 
 /* Returns a text to free(), NULL: out of memory or longer than CONTENTION_MESSAGE_MAX. */

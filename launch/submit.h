@@ -23,8 +23,8 @@ int submit_request(struct request *r, const char *name, const struct submit_wish
 int submit_check_site(const struct request *r, const char *conf_path, struct errbuf *err);
 
 /*
- * Check VALUE of --nodeos-contention, and that the site lets this user have it. Slurm's accounts and
- * partitions are not known yet, and count for containers alone.
+ * Check VALUE of --nodeos-contention, and that the site lets this user have it. Slurm's accounts
+ * and partitions are not known yet, and count for containers alone.
  */
 int submit_check_contention(const char *value, const char *conf_path, struct errbuf *err);
 

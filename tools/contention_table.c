@@ -80,7 +80,10 @@ static const char *format_classes(char buf[128], unsigned turtles, unsigned semi
 static void make_bar(char bar[BAR + 1], const struct seen_step *s, const struct seen_rank *r)
 {
 	static const char fill[] = {
-		[RANK_UNKNOWN] = '.', [RANK_TURTLE] = '-', [RANK_SEMI_DEVIL] = '=', [RANK_DEVIL] = '#'
+		[RANK_UNKNOWN] = '.',
+		[RANK_TURTLE] = '-',
+		[RANK_SEMI_DEVIL] = '=',
+		[RANK_DEVIL] = '#',
 	};
 	unsigned n = r->rate > 0 ? (unsigned)(contention_scale(r->rate) * BAR + 0.5) : 0;
 

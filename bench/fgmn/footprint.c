@@ -2,8 +2,8 @@
 
 /*
  * footprint GROUPS: the memory that the kernel uses itself soon after the boot, and what GROUPS
- * cgroups with the memory controller add; run by kernel/test/init.c, which has mounted /proc and cgroup2 on
- * /cg. Lines "footprint NAME NUMBER", KiB unless the name says otherwise.
+ * cgroups with the memory controller add; run by kernel/test/init.c, which has mounted /proc and
+ * cgroup2 on /cg. Lines "footprint NAME NUMBER", KiB unless the name says otherwise.
  */
 #include <dirent.h>
 #include <errno.h>

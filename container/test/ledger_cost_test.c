@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The cost of 100 steps of 4,096 ranks of one user for another user's launch, which opens the
- * ledger (and so sweeps it) and reads every entry: minimal time of many tries, and peak of the heap.
+ * ledger (and so sweeps it) and reads every entry: minimal time of many tries, and peak of the
+ * heap.
  */
 #include <inttypes.h>
 #include <limits.h>

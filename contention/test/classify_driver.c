@@ -6,8 +6,8 @@
  *   r INSTRUCTIONS MISSES ENABLED RUNNING MILLISECONDS CPU      totals of a rank's counters
  *   n MILLISECONDS CPU                                          an interval without counters
  * Output: a line for each n and each r, except for an r that is the first of a trace or follows an
- * n, which only starts a sample: kind, rate, counts of the sample; class, adopted rate, mean, scaled
- * samples, time held, changes, class for placement.
+ * n, which only starts a sample: kind, rate, counts of the sample; class, adopted rate, mean,
+ * scaled samples, time held, changes, class for placement.
  */
 #include <inttypes.h>
 #include <stdio.h>

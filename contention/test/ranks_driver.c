@@ -5,8 +5,8 @@
  *   ranks_driver JOB LOOKS SAMPLES PID...
  *
  * The processes are those of step 0 of JOB, in directories job_JOB/step_0/user/task_N of cgroup v2.
- * Looks LOOKS times and samples SAMPLES times behind each, without waiting; with one look and no sample
- * waits a second between three samples and prints a line for each rank.
+ * Looks LOOKS times and samples SAMPLES times behind each, without waiting; with one look and no
+ * sample waits a second between three samples and prints a line for each rank.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -221,7 +221,7 @@ def group_shared():
         "a rank that writes files and sleeps: no devil, whatever the few samples say",
         idle,
     )
-    same(idle.get("idle"), True, "it is idle: a turtle for placement")
+    same(idle.get("idle"), True, "a rank that hardly computes is idle")
     ok(
         changed.get("class") == "devil" and changed.get("changes", 0) >= 1,
         "a loop that becomes a scan becomes a devil",

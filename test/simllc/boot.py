@@ -384,10 +384,10 @@ def built(*arguments):
 def build_provider():
     """The program contention/test/provider_guest.c with the units of NodeOS that it tries."""
     out = f"{boot.WORK}/provider"
-    units = ["call_limit", "classify", "calibrate", "calibrate_load", "counters", "counters_none"]
+    units = ["classify", "calibrate", "calibrate_load", "counters", "counters_none"]
     units += ["counters_perf", "counters_replay", "events", "events_load", "events_scan"]
     sources = [f"contention/{unit}.c" for unit in (*units, "peaks")]
-    units = ["errbuf", "fileio", "idset", "owned_file", "trusted_open", "words"]
+    units = ["call_limit", "errbuf", "fileio", "idset", "owned_file", "trusted_open", "words"]
     sources += [f"base/{unit}.c" for unit in units]
     sources += ["host/cpu_identity.c", "contention/test/provider_guest.c"]
     macros = ["-D_GNU_SOURCE", '-DNODEOS_EVENTS_ETC="/etc"', '-DNODEOS_EVENTS_DIR="/usr"']

@@ -142,10 +142,10 @@ static void test_forced(struct counters *c)
 	uint64_t peak;
 
 	is_int(calibrated((struct calibration){ .force = true }, c), 3,
-	       "with --force it calibrates, and figures differ");
+	       "--force calibrates beside a job, and figures differ");
 	ok(strstr(errors, "loads the CPUs of 1 domain, one after the other, for about 4 seconds"),
-	   "it says beforehand what it does: %s", errors);
-	ok(strstr(errors, "3 figures differ"), "it says that figures differ");
+	   "a calibration says beforehand what it does: %s", errors);
+	ok(strstr(errors, "3 figures differ"), "a calibration says that figures differ");
 	ok(strstr(text, "row soft, quality A-") && strstr(text, "domain 5, CPUs ") &&
 		   strstr(text, "  scan       2500.0 "),
 	   "the table has what is expected");
@@ -154,7 +154,7 @@ static void test_forced(struct counters *c)
 	ok(peak > 30000000 && peak < 1300000000, "the peak is kept: %llu",
 	   (unsigned long long)peak);
 	ok(strstr(text, PEAKS_DIR "/" PEAKS_FILE) && strstr(text, "reload nodeos-contend"),
-	   "it says where, and how the daemon reads it");
+	   "a calibration says where the peaks are, and how the daemon reads them");
 }
 
 static void test_json(struct counters *c)
@@ -173,7 +173,7 @@ static void test_json(struct counters *c)
 		   strstr(text, "\"differs\": true"),
 	   "--json prints the figures of each domain");
 	ok(strstr(errors, "domain 5, CPUs ") && !strstr(text, "domain 5"),
-	   "with --json the table is on standard error");
+	   "--json: the table is on standard error");
 	if (*text != '{' || !strstr(text, want))
 		diag("%s", text);
 }

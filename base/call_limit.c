@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "contention/call_limit.h"
+#include "base/call_limit.h"
 
 #include <errno.h>
 #include <signal.h>

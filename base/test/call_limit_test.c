@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A call that would wait for ever ends with its limit of time. */
-#include "contention/call_limit.h"
+#include "base/call_limit.h"
 
 #include <errno.h>
 #include <unistd.h>

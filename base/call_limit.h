@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_CALL_LIMIT_H
-#define NODEOS_CONTENTION_CALL_LIMIT_H
+#ifndef NODEOS_BASE_CALL_LIMIT_H
+#define NODEOS_BASE_CALL_LIMIT_H
 
 #include <time.h>
 
