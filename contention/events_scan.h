@@ -33,7 +33,7 @@ int events_scan_check(struct events_scan *s);
 int events_scan_fail(struct events_scan *s, size_t at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Returns -1: a clause ends where WANTED is expected. */
+/* Report that the clause ends where WANTED is expected. Always returns -1. */
 int events_scan_missing(struct events_scan *s, const char *wanted);
 
 /* Line and column of the fault, from 1; a column is a byte. */

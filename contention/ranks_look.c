@@ -107,8 +107,8 @@ static int look_read_task(struct look *l, unsigned task)
 			break;
 		if (l->n == RANKS_STEP_PROCESSES_MAX || !l->left) {
 			errprintf(l->bad,
-				  "job %u has more processes than are looked at (%u of a step, "
-				  "%u of all): some are no ranks",
+				  "job %u has too many processes: only %u of a step and %u in "
+				  "total are read, so some of its ranks may not be counted",
 				  l->o->job, RANKS_STEP_PROCESSES_MAX, RANKS_PROCESSES_MAX);
 			l->cut = true;
 			break;

@@ -496,8 +496,8 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		       ? -1
 		       : resize_lock(v, &conf, err);
 	/*
-	 * the ledger is closed here, as the user database may answer late. Root may resize a
-	 * container of another user, and its owner stays the same
+	 * Check the user now, while the ledger is not open: the user database may answer late.
+	 * V->uid is the container's owner here, also when root asks (resize_lock()).
 	 */
 	if (lock >= 0) {
 		resize_check_user(&conf, NODEOS_CONF_PATH, v->uid, true, false, &v->no_cpus);

@@ -159,7 +159,7 @@ static int read_script(struct step *s, struct errbuf *err)
 	snprintf(s->shared->script_request, sizeof(s->shared->script_request), "%s", text);
 	free(s->request);
 	s->request = NULL;
-	/* lives as long as the step, as the copies that step_new() makes */
+	/* the step owns this text until its end, like the copies that step_new() makes */
 	s->in.job_request = text;
 	return 0;
 }

@@ -589,8 +589,8 @@ static void too_many(void)
 	ok(node.step[0].n <= RANKS_STEP_PROCESSES_MAX,
 	   "ranks_look: no more processes of a step than its bound");
 	is(bad.text,
-	   "job 62 has more processes than are looked at (4096 of a step, 65536 of all): some are "
-	   "no ranks",
+	   "job 62 has too many processes: only 4096 of a step and 65536 in total are read, so "
+	   "some of its ranks may not be counted",
 	   "ranks_look: says so");
 	end();
 	lose("cg/system.slice");
@@ -631,8 +631,7 @@ static void crowded_out(void)
 		put_procs(task, pids);
 	}
 	look();
-	ok(strstr(bad.text, "more processes than are looked at"), "a look has its limit: %s",
-	   bad.text);
+	ok(strstr(bad.text, "too many processes"), "a look has its limit: %s", bad.text);
 	is(listed(1), "child -1 901", "a rank stays one when another job has too many processes");
 	put_process((struct fake){
 		.pid = 901, .parent = 900, .state = 'Z', .task = "job_61/step_batch/user/task_0" });

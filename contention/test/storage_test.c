@@ -83,8 +83,10 @@ int main(void)
 	   "storage_get: bytes of storage, not of calls");
 	ok(answers(s, d, &read, &written) && read == 3 && written == 4,
 	   "storage_tend: another reader goes on when one is stuck");
-	ok(storage_get(s, b, &read, &written) < 0, "storage_get: unknown of a pid used again");
-	ok(storage_get(s, c, &read, &written) < 0, "storage_get: unknown of what holds a reader");
+	ok(storage_get(s, b, &read, &written) < 0,
+	   "storage_get: the bytes are unknown when another process has the pid now");
+	ok(storage_get(s, c, &read, &written) < 0,
+	   "storage_get: the bytes are unknown for a process on which a reader is stuck");
 	storage_remove(s, c);
 	is_int(storage_add(s, 14, 8), c, "storage_add: a slot that is free again");
 	ok(storage_get(s, c, &read, &written) < 0, "storage_add: knows nothing of the last one's");

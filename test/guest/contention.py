@@ -163,7 +163,7 @@ def group_classes():
         "the domains' ranks by class",
     )
     r = run(f"nodeosctl contention -j {step.job}")
-    ok(r.code == 0 and "semi-devil" in r.out and "simulated" in r.out, "the table", r.text)
+    ok(r.code == 0 and "semi-devil" in r.out and "SIMULATED cache" in r.out, "the table", r.text)
     r = run(f"nodeosctl contention -j {step.job}", user="bob")
     ok(r.code != 0 and str(step.job) in r.err, "another user's job: refused", r.text)
     run(f"nodeosctl contention -j {step.job} --svg classes.svg")

@@ -510,7 +510,7 @@ def lines_of_script(w):
 
 
 def examples(w):
-    """README's examples, unchanged from the tree."""
+    """Run the examples that README shows, exactly as they are in the tree."""
     shutil.copytree("/shared/here/examples", f"{DIR}/examples", dirs_exist_ok=True)
     with path("#NODEOS lines"):
         r = sbatch(f"-o {DIR}/embedded.out {DIR}/examples/embedded.sh")

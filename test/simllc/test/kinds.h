@@ -57,7 +57,10 @@ static void run_muladd(const char *at, const char *end)
 		     : "cc", "memory");
 }
 
-/* a = b + factor * c: 7 instructions per 8 bytes of each, three lines per 64 */
+/*
+ * a = b + factor * c: 7 instructions per 8 bytes of each array, three cache lines (one of each
+ * array) per 64 bytes
+ */
 static void run_triad(char *a, const char *b, const char *c, uint64_t bytes)
 {
 	double x = 0, factor = 1.5;
