@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 #include "base/errbuf.h"
-#include "contention/classify.h"
-#include "contention/events.h"
+#include "counters/classify.h"
+#include "counters/events.h"
 
 /*
  * What nodes report of a job, and the one record that is made of it. Pure: no file, no clock.

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "contention/counters.h"
+#include "counters/counters.h"
 #include "contention/observed.h"
 
 /*

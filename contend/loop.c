@@ -21,7 +21,7 @@
 #include "contend/notify.h"
 #include "contend/output.h"
 #include "contend/watch.h"
-#include "contention/peaks.h"
+#include "counters/peaks.h"
 
 #define LAUNCHED_MS 2000 /* from a launch to a look: a launcher of MPI has started its ranks */
 #define SAVE_MS 5000 /* between writes of the state */

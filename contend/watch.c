@@ -11,7 +11,7 @@
 #include "base/monotonic.h"
 #include "contend/log.h"
 #include "contend/sample.h"
-#include "contention/peaks.h"
+#include "counters/peaks.h"
 #include "manifest/request.h"
 
 /* Looks until ranks of an earlier life are back, if they live. */

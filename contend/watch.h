@@ -12,7 +12,7 @@
 /* Where a host is read: its own "/", or a test's tree. */
 struct watch_host {
 	int cgroup_fd, proc_fd, sys_fd;
-	const char *peaks_dir; /* see contention/peaks.h */
+	const char *peaks_dir; /* see counters/peaks.h */
 };
 
 /*

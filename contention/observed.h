@@ -7,8 +7,8 @@
 #include <sys/types.h>
 
 #include "base/idset.h"
-#include "contention/classify.h"
-#include "contention/events.h"
+#include "counters/classify.h"
+#include "counters/events.h"
 #include "manifest/request.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/errbuf.h"
-#include "contention/classify.h"
+#include "counters/classify.h"
 
 /*
  * Which domain (CPUs of one last-level cache) each rank of a container should have. Pure: no system

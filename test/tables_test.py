@@ -540,7 +540,7 @@ def test_files():
     state = re.search(r'#define SAVED_FILE "(.*)"', read("contend/saved.h")).group(1)
     socket = re.search(r'#define CONTENTION_SOCKET "(.*)"', read("host/contention_message.h"))
     known |= {f"{run_dir}/{state}", socket.group(1)}
-    peaks = read("contention/peaks.h")
+    peaks = read("counters/peaks.h")
     known.add("/".join(re.findall(r'#define PEAKS_(?:DIR|FILE) "(.*)"', peaks)))
     known |= {
         f"/usr/libexec/nodeos/{p}"

@@ -10,7 +10,7 @@
 
 #include "base/hostname.h"
 #include "base/json_out.h"
-#include "contention/calibrate.h"
+#include "counters/calibrate.h"
 #include "contention/domains.h"
 #include "contention/ranks.h"
 #include "host/affinity.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "contention/counters.h"
+#include "counters/counters.h"
 
 /* nodeosctl contention --calibrate. */
 struct calibration {

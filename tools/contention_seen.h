@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include "base/errbuf.h"
-#include "contention/classify.h"
+#include "counters/classify.h"
 
 struct json_object;
 

@@ -12,7 +12,7 @@
 #include "base/monotonic.h"
 #include "contend/sample.h"
 #include "contention/process.h"
-#include "contention/test/soft.h"
+#include "counters/test/soft.h"
 
 #define OTHER 65534 /* a user who may not read the program */
 

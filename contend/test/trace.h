@@ -4,9 +4,9 @@
 
 /* Counters of a trace that a test writes. Include base/test/tap.h first. */
 #include "base/test/fixture.h"
-#include "contention/counters_provider.h"
+#include "counters/counters_provider.h"
 
-/* Open the counters of TRACE (see contention/counters.h); NULL: of a host that counts nothing.
+/* Open the counters of TRACE (see counters/counters.h); NULL: of a host that counts nothing.
  * Needs scratch_make(). */
 static inline struct counters *open_trace(const char *trace)
 {

@@ -382,14 +382,14 @@ def built(*arguments):
 
 
 def build_provider():
-    """The program contention/test/provider_guest.c with the units of NodeOS that it tries."""
+    """The program counters/test/provider_guest.c with the units of NodeOS that it tries."""
     out = f"{boot.WORK}/provider"
     units = ["classify", "calibrate", "calibrate_load", "counters", "counters_none"]
     units += ["counters_perf", "counters_replay", "events", "events_load", "events_scan"]
-    sources = [f"contention/{unit}.c" for unit in (*units, "peaks")]
+    sources = [f"counters/{unit}.c" for unit in (*units, "peaks")]
     units = ["call_limit", "errbuf", "fileio", "idset", "owned_file", "trusted_open", "words"]
     sources += [f"base/{unit}.c" for unit in units]
-    sources += ["host/cpu_identity.c", "contention/test/provider_guest.c"]
+    sources += ["host/cpu_identity.c", "counters/test/provider_guest.c"]
     macros = ["-D_GNU_SOURCE", '-DNODEOS_EVENTS_ETC="/etc"', '-DNODEOS_EVENTS_DIR="/usr"']
     command = [
         "gcc",
@@ -429,7 +429,7 @@ def main():
             f.write("\n".join(GUESTS[name][0]()) + "\n")
     module = f"{boot.WORK}/simllc.ko"
     subprocess.run(["cp", built("module", "--in", args.tree), module], check=True)
-    tables = [f"{TOP}/contention/events.d/{name}.tab" for name in ("amd", "intel")]
+    tables = [f"{TOP}/counters/events.d/{name}.tab" for name in ("amd", "intel")]
     files += [module, build_provider(), *tables]
     boot.initramfs(boot.WORK, {"loads": f"{HERE}/test/loads.c"}, files)
     for name in names:

@@ -6,8 +6,8 @@
 #include <sched.h>
 #include <sys/mman.h>
 
-#include "contention/peaks.h"
-#include "contention/test/soft.h"
+#include "counters/peaks.h"
+#include "counters/test/soft.h"
 
 /* Instructions and misses are both nanoseconds of CPU time: each rate is 10,000. */
 #define TIME_ROW "Test-6-1 soft A-; instructions 0x1; misses 0x0; note none"

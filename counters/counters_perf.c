@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/call_limit.h"
+#include "counters/counters_provider.h"
+
+/*
+ * The provider of perf_event_open(): the row's events in one group for each thread that exists when
+ * it begins, inherited by all that these start. A rank that is counted before it executes its
+ * program has one thread, so one group.
+ *
+ * A total is the sum of what was counted between reads. In an interval in which events of a thread
+ * were counted for unequal times, each is taken to the shortest of them, so that their ratio is one
+ * of the same time.
+ */
+#define EVENTS_MAX (1 + EVENTS_MISSES_MAX + EVENTS_REMOTE_MAX)
+#define TRIAL_NS 100000000 /* for which a form may take to count */
+#define ATTACH_MS 50 /* that attaching to a rank may take */
+#define TRIES 8 /* to attach to all threads while none begins */
+
+__extension__ typedef unsigned __int128 product;
+
+/* How the events of a thread are opened, the best first. */
+enum perf_form {
+	FORM_GROUP, /* counted together, and read by one call */
+	FORM_PART, /* the same, without remote misses: processors that have too few counters */
+	FORM_SINGLE, /* each for itself, in turns */
+	FORMS
+};
+
+enum total { INSTRUCTIONS, MISSES, REMOTE, TOTALS };
+
+/* Of a host. */
+struct perf_plan {
+	uint32_t type;
+	bool user_only;
+	struct call_limit limit;
+	enum perf_form form;
+	unsigned n;
+	struct {
+		uint64_t config, config1;
+		enum total total; /* to which it is added */
+	} event[EVENTS_MAX];
+};
+
+struct perf_count {
+	uint64_t value, enabled, running;
+};
+
+struct perf_thread {
+	pid_t tid;
+	int fd[EVENTS_MAX];
+	struct perf_count last[EVENTS_MAX];
+};
+
+/* Of a rank. */
+struct perf_rank {
+	unsigned n;
+	struct perf_thread *thread;
+	bool unsettled; /* threads began while the others got their counters */
+	int64_t read_at; /* ns, CLOCK_MONOTONIC */
+	uint64_t total[TOTALS], enabled, running;
+};
+
+static int64_t perf_clock(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
+}
+
+/* ---------------------------------------------------------------- a thread */
+
+static void close_thread(const struct perf_plan *plan, struct perf_thread *t)
+{
+	/* members first: a leader's end makes each of them a group of its own */
+	for (unsigned i = plan->n; i-- > 0;)
+		if (t->fd[i] >= 0)
+			close(t->fd[i]);
+}
+
+/* Open the events for thread TID (0: the caller). Returns 0, or -1 with errno; *FAILED is the event
+ * then. */
+static int open_thread(const struct perf_plan *plan, pid_t tid, struct perf_thread *t,
+		       unsigned *failed)
+{
+	*t = (struct perf_thread){ .tid = tid };
+	for (unsigned i = 0; i < plan->n; i++)
+		t->fd[i] = -1;
+	for (unsigned i = 0; i < plan->n; i++) {
+		struct perf_event_attr attr = {
+			.type = plan->type,
+			.size = sizeof(attr),
+			.config = plan->event[i].config,
+			.config1 = plan->event[i].config1,
+			.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
+				       PERF_FORMAT_TOTAL_TIME_RUNNING,
+			.inherit = 1,
+			.exclude_kernel = plan->user_only,
+		};
+		int leader = i && plan->form != FORM_SINGLE ? t->fd[0] : -1;
+
+		if (plan->form != FORM_SINGLE)
+			attr.read_format |= PERF_FORMAT_GROUP;
+		t->fd[i] = (int)syscall(SYS_perf_event_open, &attr, tid, -1, leader,
+					PERF_FLAG_FD_CLOEXEC);
+		if (t->fd[i] < 0) {
+			int error = errno;
+
+			close_thread(plan, t);
+			*failed = i;
+			errno = error;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+/* What a call of read() gave that should have been WANTED bytes: 0, or -1 with errno. */
+static int check_read(ssize_t got, size_t wanted)
+{
+	if (got == (ssize_t)wanted)
+		return 0;
+	if (got >= 0)
+		errno = ENODEV; /* the event is in error for good */
+	return -1;
+}
+
+static int read_thread(const struct perf_plan *plan, const struct perf_thread *t,
+		       struct perf_count now[EVENTS_MAX])
+{
+	/* number of values, enabled, running, values; of one event: value, enabled, running */
+	uint64_t buf[3 + EVENTS_MAX];
+	size_t size = (3 + plan->n) * sizeof(buf[0]);
+
+	if (plan->form != FORM_SINGLE) {
+		if (check_read(read(t->fd[0], buf, size), size) < 0)
+			return -1;
+		for (unsigned i = 0; i < plan->n; i++)
+			now[i] = (struct perf_count){ buf[3 + i], buf[1], buf[2] };
+		return 0;
+	}
+	for (unsigned i = 0; i < plan->n; i++) {
+		size = 3 * sizeof(buf[0]);
+		if (check_read(read(t->fd[i], buf, size), size) < 0)
+			return -1;
+		now[i] = (struct perf_count){ buf[0], buf[1], buf[2] };
+	}
+	return 0;
+}
+
+static uint64_t grown(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
+/* Add what T counted since its last read to the totals of R. Returns the time it ran, in ns. */
+static uint64_t add_thread(const struct perf_plan *plan, struct perf_rank *r, struct perf_thread *t,
+			   const struct perf_count now[EVENTS_MAX])
+{
+	uint64_t ran = grown(now[0].enabled, t->last[0].enabled), shortest = UINT64_MAX;
+
+	for (unsigned i = 0; i < plan->n; i++) {
+		uint64_t running = grown(now[i].running, t->last[i].running);
+
+		if (running < shortest)
+			shortest = running;
+	}
+	for (unsigned i = 0; i < plan->n; i++) {
+		uint64_t value = grown(now[i].value, t->last[i].value);
+		uint64_t running = grown(now[i].running, t->last[i].running);
+
+		if (running > shortest)
+			value = (uint64_t)((product)value * shortest / running);
+		r->total[plan->event[i].total] += value;
+		t->last[i] = now[i];
+	}
+	r->enabled += ran;
+	r->running += shortest;
+	return ran;
+}
+
+/* ----------------------------------------------------------------- threads */
+
+static int order_tids(const void *a, const void *b)
+{
+	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* List the threads of process PID, in order, to free(). Returns their number; 0: it has gone; -1
+ * with errno. */
+static int list_threads(pid_t **out, pid_t pid)
+{
+	char path[64];
+	pid_t *tid = NULL;
+	unsigned n = 0, room = 0;
+	struct dirent *d;
+	DIR *dir;
+
+	*out = NULL;
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? 0 : -1;
+	while ((d = readdir(dir))) {
+		if (d->d_name[0] < '0' || d->d_name[0] > '9')
+			continue;
+		if (n == room) {
+			pid_t *more = realloc(tid, (room = 2 * room + 8) * sizeof(*tid));
+
+			if (!more) {
+				closedir(dir);
+				free(tid);
+				errno = ENOMEM;
+				return -1;
+			}
+			tid = more;
+		}
+		tid[n++] = (pid_t)strtol(d->d_name, NULL, 10);
+	}
+	closedir(dir);
+	if (n)
+		qsort(tid, n, sizeof(*tid), order_tids);
+	*out = tid;
+	return (int)n;
+}
+
+static void close_threads(struct counter_group *g)
+{
+	struct perf_rank *r = g->data;
+
+	for (unsigned i = 0; i < r->n; i++)
+		close_thread(g->counters->data, &r->thread[i]);
+	free(r->thread);
+	r->thread = NULL;
+	r->n = 0;
+	g->descriptors = 0;
+}
+
+static int open_error(const struct perf_plan *plan, unsigned failed, struct errbuf *err)
+{
+	const char *event = failed ? "event" : "instructions, event";
+
+	if (errno == EINTR)
+		return errprintf(err,
+				 "the process executes a program, and does not get on with it");
+	return errprintf(err, "%s 0x%" PRIx64 "/0x%" PRIx64 ": %s%s", event,
+			 plan->event[failed].config, plan->event[failed].config1, strerror(errno),
+			 errno == EMFILE ? ": no descriptors are left (LimitNOFILE)" : "");
+}
+
+/* Does ERROR of event number FAILED mean that the thread has ended? It can end when its leader is
+ * open already: Linux 6.15 and later say ENODEV then. */
+static bool has_ended(int error, unsigned failed)
+{
+	return error == ESRCH || (failed && error == ENODEV);
+}
+
+/* Open events for the N threads of TID; one that has ended is left out. */
+static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, struct errbuf *err)
+{
+	const struct perf_plan *plan = g->counters->data;
+	struct perf_rank *r = g->data;
+
+	r->thread = calloc(n ? n : 1, sizeof(*r->thread));
+	if (!r->thread)
+		return errprintf(err, "out of memory");
+	for (unsigned i = 0; i < n; i++) {
+		unsigned failed;
+
+		if (open_thread(plan, tid[i], &r->thread[r->n], &failed) == 0) {
+			r->n++;
+			g->descriptors += plan->n;
+		} else if (!has_ended(errno, failed)) {
+			open_error(plan, failed, err);
+			close_threads(g);
+			return -1;
+		}
+	}
+	if (!r->n) {
+		close_threads(g);
+		return errprintf(err, "process %d has ended", (int)g->pid);
+	}
+	return 0;
+}
+
+/*
+ * Attach to the threads of the process. No call says whether a thread inherits events, so the
+ * threads before and after must be the same: then each has its own, and what it starts inherits
+ * them.
+ */
+static int attach_once(struct counter_group *g, struct errbuf *err)
+{
+	struct perf_rank *r = g->data;
+	pid_t *before, *after = NULL;
+	int n = list_threads(&before, g->pid), n_after = 0, rc;
+
+	close_threads(g);
+	rc = n < 0 ? errprintf(err, "/proc/%d/task: %s", (int)g->pid, strerror(errno))
+		   : open_threads(g, before, (unsigned)n, err);
+	if (rc == 0) {
+		n_after = list_threads(&after, g->pid);
+		r->unsettled = n_after > 0 &&
+			       (n_after != n || memcmp(before, after, (size_t)n * sizeof(*before)));
+	}
+	free(before);
+	free(after);
+	return rc;
+}
+
+static int attach_threads(struct counter_group *g, struct errbuf *err)
+{
+	const struct perf_plan *plan = g->counters->data;
+	struct perf_rank *r = g->data;
+	int rc = 0;
+
+	r->unsettled = true;
+	call_limit_begin(&plan->limit, ATTACH_MS);
+	for (int i = 0; i < TRIES && rc == 0 && r->unsettled; i++)
+		rc = attach_once(g, err);
+	call_limit_end(&plan->limit);
+	return rc;
+}
+
+/* ------------------------------------------------------------------- ranks */
+
+/*
+ * Reading an event that counts on another CPU interrupts that CPU, once for each thread that
+ * inherited it. How many were running is not known; on average there were RAN ns of CPU time in
+ * PASSED ns. The clocks are read one after the other, so a tenth above a whole number is none more.
+ */
+static void count_interrupts(struct counter_group *g, uint64_t ran, int64_t passed)
+{
+	const struct perf_plan *plan = g->counters->data;
+	uint64_t all = passed > 0 ? (uint64_t)passed : 1, on = (ran + all - all / 10) / all;
+
+	if (ran && !on)
+		on = 1;
+	g->interrupts += on * (plan->form != FORM_SINGLE ? 1 : plan->n);
+}
+
+/* Add what all threads counted to the totals. Returns 0, or -1 with errno. */
+static int add_threads(struct counter_group *g)
+{
+	const struct perf_plan *plan = g->counters->data;
+	struct perf_rank *r = g->data;
+	int64_t now = perf_clock(), passed = now - r->read_at;
+	struct perf_count count[EVENTS_MAX];
+
+	for (unsigned i = 0; i < r->n; i++) {
+		if (read_thread(plan, &r->thread[i], count) < 0)
+			return -1;
+		count_interrupts(g, add_thread(plan, r, &r->thread[i], count), passed);
+	}
+	r->read_at = now;
+	return 0;
+}
+
+static int perf_begin(struct counter_group *g, struct errbuf *err)
+{
+	struct perf_rank *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return errprintf(err, "out of memory");
+	g->data = r;
+	r->read_at = perf_clock();
+	if (attach_threads(g, err) == 0)
+		return 0;
+	free(r);
+	return -1;
+}
+
+static int perf_renew(struct counter_group *g, struct errbuf *err)
+{
+	struct perf_rank *r = g->data;
+
+	if (!r->unsettled)
+		return 0;
+	if (add_threads(g) < 0)
+		return errprintf(err, "cannot read counters: %s", strerror(errno));
+	return attach_threads(g, err);
+}
+
+static int perf_read(struct counter_group *g, struct counter_reading *out, uint64_t *remote,
+		     struct errbuf *err)
+{
+	const struct perf_rank *r = g->data;
+
+	if (!r->n)
+		return errprintf(err, "process %d has no counters", (int)g->pid);
+	/* ECHILD: a thread inherited the events when not all were open */
+	if (add_threads(g) < 0 && (errno != ECHILD || attach_threads(g, err) < 0))
+		return errprintf(err, "cannot read counters: %s", strerror(errno));
+	*out = (struct counter_reading){
+		.instructions = r->total[INSTRUCTIONS],
+		.misses = r->total[MISSES],
+		.enabled = r->enabled,
+		.running = r->running,
+	};
+	*remote = r->total[REMOTE];
+	return 0;
+}
+
+static void perf_end(struct counter_group *g)
+{
+	close_threads(g);
+	free(g->data);
+}
+
+/* -------------------------------------------------------------------- host */
+
+static void add_events(struct perf_plan *plan, const struct counter_event *e, unsigned n,
+		       enum total total)
+{
+	for (unsigned i = 0; i < n; i++, plan->n++) {
+		plan->event[plan->n].config = e[i].config;
+		plan->event[plan->n].config1 = e[i].config1;
+		plan->event[plan->n].total = total;
+	}
+}
+
+/* Has each event counted between the two readings? */
+static bool all_count(const struct perf_plan *plan, const struct perf_count *first,
+		      const struct perf_count *now)
+{
+	for (unsigned i = 0; i < plan->n; i++)
+		if (now[i].running <= first[i].running)
+			return false;
+	return now[0].value > first[0].value;
+}
+
+/* Count this thread in the form of PLAN. Returns 1 when it counts, 0: another form might, or -1. */
+static int try_form(const struct perf_plan *plan, struct errbuf *why)
+{
+	struct perf_count first[EVENTS_MAX], now[EVENTS_MAX];
+	int64_t end = perf_clock() + TRIAL_NS;
+	struct perf_thread t;
+	unsigned failed;
+	int rc;
+
+	if (open_thread(plan, 0, &t, &failed) < 0) {
+		rc = errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSPC ? 0 : -1;
+		open_error(plan, failed, why);
+		return rc;
+	}
+	/* a group that is too large has counted as long as it was not complete */
+	rc = read_thread(plan, &t, first);
+	while (rc == 0 &&
+	       perf_clock() < end) { /* events in turns need some of the kernel's ticks */
+		for (volatile unsigned i = 0; i < 1000000; i++)
+			;
+		rc = read_thread(plan, &t, now);
+		if (rc == 0 && all_count(plan, first, now))
+			rc = 1;
+	}
+	if (rc < 0)
+		errprintf(why, "cannot read counters: %s", strerror(errno));
+	else if (rc == 0)
+		errprintf(why, "the events are opened, and do not count");
+	close_thread(plan, &t);
+	return rc;
+}
+
+static bool has_simulated(const char *root)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/sys/bus/event_source/devices/simllc", root);
+	return access(path, F_OK) == 0;
+}
+
+static void fill_plan(struct perf_plan *plan, const struct events_row *row, enum perf_form form)
+{
+	plan->form = form;
+	plan->n = 0;
+	add_events(plan, &row->instructions, 1, INSTRUCTIONS);
+	add_events(plan, row->misses, row->n_misses, MISSES);
+	if (form != FORM_PART)
+		add_events(plan, row->remote, row->n_remote, REMOTE);
+}
+
+static int perf_open(struct counters *c, const struct counters_host *host, struct errbuf *why)
+{
+	struct perf_plan *plan = calloc(1, sizeof(*plan));
+	int rc = 0;
+
+	if (!plan)
+		return errprintf(why, "out of memory");
+	plan->type = host->type;
+	plan->user_only = c->user_only;
+	for (unsigned form = host->no_groups ? FORM_SINGLE : FORM_GROUP; form < FORMS && rc == 0;
+	     form++) {
+		fill_plan(plan, &c->row, (enum perf_form)form);
+		rc = try_form(plan, why);
+	}
+	if (rc > 0 && call_limit_open(&plan->limit, why) < 0)
+		rc = -1;
+	if (rc <= 0) {
+		free(plan);
+		return errwrap(why, "row %s", c->row.name);
+	}
+	c->data = plan;
+	c->has_remote = c->row.n_remote && plan->form != FORM_PART;
+	c->simulated = has_simulated(host->root);
+	return 0;
+}
+
+static void perf_close(struct counters *c)
+{
+	struct perf_plan *plan = c->data;
+
+	call_limit_close(&plan->limit);
+	free(plan);
+}
+
+const struct counters_provider counters_perf = {
+	.name = "perf",
+	.open = perf_open,
+	.close = perf_close,
+	.begin = perf_begin,
+	.renew = perf_renew,
+	.read = perf_read,
+	.end = perf_end,
+};

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_CONTENTION_COUNTERS_PROVIDER_H
+#define NODEOS_CONTENTION_COUNTERS_PROVIDER_H
+
+#include "counters/counters.h"
+
+/* What providers of counters share; callers of counters.h need none of it. */
+
+#define COUNTERS_WHY_MAX 512 /* bytes with the final NUL */
+
+/* The host that is counted on; for tests another one. */
+struct counters_host {
+	const char *root; /* of /proc/cpuinfo and /sys; "": this host's */
+	uint32_t type; /* of the row's events for perf_event_open(); PERF_TYPE_RAW */
+	uid_t owner; /* besides root, of files of events and of traces */
+	bool no_groups; /* events are not counted together, as where a processor cannot */
+};
+
+/*
+ * A provider. Functions that return int return 0, or -1 with the reason. What close, renew and end
+ * are NULL for is nothing to do.
+ */
+struct counters_provider {
+	const char *name;
+	/* Can it count here? Fills has_remote, simulated and data. -1: no, with the reason. */
+	int (*open)(struct counters *c, const struct counters_host *host, struct errbuf *why);
+	void (*close)(struct counters *c);
+	/* Fill data and descriptors of G, whose counters and pid are set. */
+	int (*begin)(struct counter_group *g, struct errbuf *err);
+	int (*renew)(struct counter_group *g, struct errbuf *err);
+	int (*read)(struct counter_group *g, struct counter_reading *out, uint64_t *remote,
+		    struct errbuf *err);
+	void (*end)(struct counter_group *g);
+};
+
+extern const struct counters_provider counters_perf, counters_replay, counters_none;
+
+struct counters {
+	const struct counters_provider *provider;
+	bool has_row, has_remote, simulated, user_only;
+	struct events_row row; /* where HAS_ROW */
+	const char *file; /* replay: the trace; valid in open() only */
+	char why[COUNTERS_WHY_MAX];
+	void *data; /* the provider's */
+};
+
+struct counter_group {
+	struct counters *counters;
+	pid_t pid;
+	uint64_t interrupts;
+	unsigned descriptors;
+	void *data; /* the provider's */
+};
+
+/* counters_open() on HOST. */
+int counters_open_on(struct counters **out, const struct counters_conf *conf,
+		     const struct counters_host *host, struct errbuf *err);
+
+#endif

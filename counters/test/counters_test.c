@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <linux/perf_event.h>
+
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+#include "counters/counters_provider.h"
+
+/* Which provider is chosen, and that of a trace. */
+
+static char events_dir[128];
+static struct counters_host host;
+
+static void write_cpuinfo(int model)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text),
+		 "vendor_id\t: Test\ncpu family\t: 6\nmodel\t\t: %d\nstepping\t: 1\n", model);
+	scratch_file("proc/cpuinfo", text);
+}
+
+/* "PROVIDER: WHY", or the error. */
+static const char *chosen(const char *source, const char *row)
+{
+	static char text[800];
+	const struct counters_conf conf = { .source = source, .row = row, .dirs = { events_dir } };
+	struct counters_about about;
+	struct counters *c;
+	struct errbuf err = { 0 };
+
+	if (counters_open_on(&c, &conf, &host, &err) < 0) {
+		snprintf(text, sizeof(text), "error: %s", err.text);
+		return text;
+	}
+	counters_about(c, &about);
+	snprintf(text, sizeof(text), "%s: %s", about.provider, about.why);
+	counters_close(c);
+	return text;
+}
+
+static void test_none(void)
+{
+	is(chosen("auto", ""), "none: no row of events.d is for processor Test-6-1-1",
+	   "a processor that no row is for");
+	scratch_file("events.d/a.tab", "Test-6-1 bad X\n\tinstructions 0x1\n\tmisses 0x2\n");
+	is(chosen("auto", ""),
+	   "none: row bad: no event of this processor counts misses of its last-level cache",
+	   "a row of quality X counts nothing");
+	is(chosen("perf", NULL), chosen(NULL, NULL), "perf is what is taken by itself");
+	is(chosen("none", ""), "none: switched off", "counting is switched off");
+	host.type = 0x7ffffff0; /* no PMU has this number */
+	is(chosen("auto", "Test-6-1 mine A; instructions 0xc0; misses 0x1"),
+	   "none: row mine: instructions, event 0xc0/0x0: No such file or directory",
+	   "a PMU that is missing");
+	host.type = PERF_TYPE_SOFTWARE;
+	is(chosen("auto", "Test-6-1 mine A; instructions 0x1; misses 0xffff"),
+	   "none: row mine: event 0xffff/0x0: No such file or directory",
+	   "an event that this PMU does not have");
+	is(chosen("auto", "Test-6-1 mine A; instructions 0x9; misses 0x2"),
+	   "none: row mine: the events are opened, and do not count",
+	   "an event that counts nothing");
+	scratch_file("proc/cpuinfo", "processor\t: 0\n");
+	ok(strstr(chosen("auto", ""), "none: /tmp") && strstr(chosen("auto", ""), "no vendor_id"),
+	   "a processor that does not say what it is");
+	write_cpuinfo(1);
+}
+
+static void test_wrong(void)
+{
+	is(chosen("papi", ""), "error: papi: expected auto, perf, none or replay:FILE",
+	   "an unknown source is refused");
+	is(chosen("auto", "Test-6-1 mine"),
+	   "error: line 1, column 14: the clause ends here: expected a quality: A, A-, B, B-, C or "
+	   "X",
+	   "a wrong row of nodeos.conf is refused");
+	scratch_file("events.d/a.tab", "x");
+	ok(strncmp(chosen("auto", ""), "error: /tmp", 11) == 0,
+	   "a wrong file of events is refused");
+	ok(strncmp(chosen("replay:/does/not/exist", ""), "error: /does/not/exist", 22) == 0,
+	   "a trace that is missing is refused");
+}
+
+static void test_no_counters(void)
+{
+	const struct counters_conf conf = { .source = "none", .dirs = { events_dir } };
+	struct counter_group *g;
+	struct counters *c;
+	struct errbuf err = { 0 };
+
+	counters_open_on(&c, &conf, &host, &err);
+	is_int(counters_begin(c, getpid(), &g, &err), -1, "without counters no rank is counted");
+	is(err.text, "nothing counts here: switched off",
+	   "the refusal to count a rank has the reason");
+	counters_close(c);
+}
+
+static int open_trace(struct counters **c, const char *text, struct errbuf *err)
+{
+	char source[160];
+	const struct counters_conf conf = { .source = source };
+
+	scratch_file("trace", text);
+	snprintf(source, sizeof(source), "replay:%s/trace", scratch);
+	return counters_open_on(c, &conf, &host, err);
+}
+
+static void test_trace(void)
+{
+	struct counter_group *g[3];
+	struct counters_about about;
+	struct counter_reading r;
+	struct counters *c;
+	struct errbuf err = { 0 };
+	uint64_t remote = 77;
+
+	is_int(open_trace(&c,
+			  "# rank instructions misses remote enabled running\n"
+			  "0 100 1 0 10 10\n"
+			  "\n"
+			  "1\t200 2 1 20 5\n"
+			  "0 150 18446744073709551615 3 11 11\r\n"
+			  "2 1 1 - 1 1",
+			  &err),
+	       0, "a trace is opened: %s", err.text);
+	counters_about(c, &about);
+	ok(!strcmp(about.provider, "replay") && !about.row && about.has_remote &&
+		   !about.simulated && !about.why[0],
+	   "what is said of a trace");
+	for (int i = 0; i < 3; i++)
+		counters_begin(c, 1000 - i, &g[i], &err);
+	is_int(counters_read(g[0], &r, &remote, &err), 0, "the first rank's first read");
+	ok(r.instructions == 100 && r.misses == 1 && remote == 0 && r.enabled == 10 &&
+		   r.running == 10,
+	   "numbers of the first rank's first read");
+	is_int(counters_read(g[0], &r, &remote, &err), 0,
+	       "the first rank's second read skips other ranks' lines");
+	ok(r.instructions == 150 && r.misses == UINT64_MAX && remote == 3,
+	   "numbers of the first rank's second read");
+	is_int(counters_read(g[1], &r, &remote, &err), 0, "the second rank's first read");
+	ok(r.instructions == 200 && remote == 1 && r.enabled == 20 && r.running == 5,
+	   "numbers of the second rank's first read");
+	is_int(counters_read(g[2], &r, &remote, &err), 0, "a line without remote misses");
+	is_int((long long)remote, 0, "remote misses that a line does not have are 0");
+	is_int(counters_read(g[0], &r, &remote, &err), -1, "a trace ends");
+	is(err.text, "the trace of rank 0 ends", "the end of a trace names its rank");
+	is_int(counters_renew(g[0], &err), 0, "a trace has no threads");
+	ok(counters_descriptors(g[0]) == 0 && counters_interrupts(g[0]) == 0,
+	   "a trace has no descriptors and sends no interrupts");
+	for (int i = 0; i < 3; i++)
+		counters_end(g[i]);
+	counters_close(c);
+}
+
+static void test_wrong_traces(void)
+{
+	static const char *const text[] = { "0 1 1 1 1",
+					    "0 1 1 1 1 1 1",
+					    "0 1 1 1 1 -1",
+					    "0 1 1 1 1 18446744073709551616",
+					    "4294967296 1 1 1 1 1",
+					    "- 1 1 1 1 1",
+					    "0 1 0x1 1 1 1",
+					    "0 1 1 1.5 1 1" };
+	char path[160];
+	struct counters *c;
+
+	for (size_t i = 0; i < sizeof(text) / sizeof(text[0]); i++) {
+		struct errbuf err = { 0 };
+
+		ok(open_trace(&c, text[i], &err) < 0 && strstr(err.text, "/trace:1: expected six"),
+		   "a wrong line is refused: %s", text[i]);
+	}
+	snprintf(path, sizeof(path), "%s/trace", scratch);
+	if (chmod(path, 0666) < 0)
+		bail("chmod");
+	ok(open_trace(&c, "", NULL) < 0, "a trace that all can write is refused");
+}
+
+int main(void)
+{
+	scratch_make();
+	scratch_dir("proc");
+	scratch_dir("events.d");
+	snprintf(events_dir, sizeof(events_dir), "%s/events.d", scratch);
+	host = (struct counters_host){ .root = scratch, .type = PERF_TYPE_RAW, .owner = getuid() };
+	write_cpuinfo(1);
+	test_none();
+	test_wrong();
+	test_no_counters();
+	test_trace();
+	test_wrong_traces();
+	counters_close(NULL);
+	counters_end(NULL);
+	return tap_done();
+}
