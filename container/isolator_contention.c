@@ -1,21 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether nodeos-contend observes a container's ranks. Nothing is kept and nothing of a rank is
- * changed: launch/observe.c names the ranks to the daemon, and a launch never fails for it.
+ * Whether nodeos-contend observes a container's ranks, and places them. Nothing is kept and nothing
+ * of a rank is changed here: launch/observe.c names the ranks to the daemon, which moves them later
+ * within their container. A launch never fails for it.
  */
 #include <stdio.h>
 
 #include "container/isolator.h"
 #include "host/contention_message.h"
-
-/* The container's own policy, or the site's default. */
-static enum contention_policy contention_of(const struct requested_container *ask,
-					    const struct conf *conf)
-{
-	if (ask->contention != CONTENTION_UNSET)
-		return ask->contention;
-	return conf->contention.observe ? CONTENTION_OBSERVE : CONTENTION_OFF;
-}
 
 /* Ignored is no failure, also where nodeos.conf is strict: the ranks run as without it. */
 static void contention_outcome(struct outcomes *o, const struct judged *j)
@@ -41,7 +33,7 @@ static void contention_asked(struct json_out *j, const struct requested_containe
 
 static void contention_report(struct json_out *j, const struct judged *c)
 {
-	enum contention_policy p = contention_of(c->ask, c->conf);
+	enum contention_policy p = contention_of_container(c->ask, &c->conf->contention);
 
 	if (c->ask->contention != CONTENTION_UNSET || p != CONTENTION_OFF)
 		jout_string(j, "contention", contention_policy_name(p));
@@ -49,7 +41,11 @@ static void contention_report(struct json_out *j, const struct judged *c)
 
 static void contention_text(FILE *f, const struct judged *c)
 {
-	if (contention_of(c->ask, c->conf) == CONTENTION_OBSERVE)
+	enum contention_policy p = contention_of_container(c->ask, &c->conf->contention);
+
+	if (contention_places(p))
+		fprintf(f, ", placed by %s", contention_policy_name(p));
+	else if (contention_observes(p))
 		fputs(", observed", f);
 	else if (c->ask->contention == CONTENTION_OFF)
 		fputs(", not observed", f);

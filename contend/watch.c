@@ -66,7 +66,7 @@ static bool wants_container(const char *text, const char *container, void *arg)
 			policy = request->container[i].contention;
 	}
 	free(request);
-	return policy == CONTENTION_UNSET ? c->observe : policy == CONTENTION_OBSERVE;
+	return contention_observes(policy == CONTENTION_UNSET ? c->policy : policy);
 }
 
 /* What a calibration has measured, where the same events count. */

@@ -18,6 +18,7 @@
  */
 #define OBSERVED_UNKNOWN UINT64_MAX
 #define OBSERVED_COMMAND_MAX 16 /* bytes of /proc/PID/comm with the final NUL */
+#define OBSERVED_TASK_MAX 32 /* bytes of a name of a directory with the final NUL */
 #define OBSERVED_SOURCE_MAX 64 /* bytes with the final NUL */
 #define OBSERVED_NO_RANK (-1) /* a process that is no task of srun */
 #define OBSERVED_NO_DOMAIN (-1) /* its CPUs are in several domains, or in none */
@@ -46,6 +47,7 @@ struct observed_rank {
 	uint64_t start; /* in clock ticks since boot: with PID it names the process for ever */
 	char command[OBSERVED_COMMAND_MAX]; /* as the user named it: hostile bytes */
 	char container[REQUEST_NAME_MAX]; /* ""; the step's own is struct observed_step's */
+	char task[OBSERVED_TASK_MAX]; /* its directory below the step's "user", "task_0" */
 	struct idset cpus; /* that its threads may use */
 	int domain; /* number in struct observed_node, or OBSERVED_NO_DOMAIN */
 	bool quiet; /* its CPUs are read rarely: nohz_full, hpc, isolated */
@@ -81,6 +83,7 @@ struct observed_step {
 	uint64_t inode; /* of the step's cgroup directory */
 	uid_t uid;
 	gid_t gid;
+	enum contention_policy policy; /* of --nodeos-contention; CONTENTION_UNSET: not given */
 	bool contained; /* it has a container; else it is observed as nodeos.conf says */
 	double started; /* Unix time when it was first seen */
 	bool ended; /* the last document of it */

@@ -167,6 +167,8 @@ struct rank_step *ranks_meet_step(struct ranks *r, struct observed_node *node, c
 	s = ranks_step(r, seen->inode);
 	if (o && s) {
 		o->contained |= seen->contained;
+		if (seen->policy != CONTENTION_UNSET)
+			o->policy = seen->policy;
 		return s;
 	}
 	grown = reallocarray(r->step, r->n_steps + 1, sizeof(*grown));
@@ -385,6 +387,7 @@ int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	rank->ticks = p->ticks;
 	memcpy(rank->command, p->command, sizeof(rank->command));
 	memcpy(rank->container, t->container, sizeof(rank->container));
+	memcpy(rank->task, t->name, sizeof(rank->task));
 	strcpy(s->own[i].task, t->name);
 	s->own[i].look = r->look;
 	return 0;

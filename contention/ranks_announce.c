@@ -62,6 +62,7 @@ static int announce_add(struct ranks *r, struct observed_node *node,
 		.het_job = m->het_job,
 		.uid = m->uid,
 		.gid = m->gid,
+		.policy = m->policy,
 		.contained = *rank->container,
 	};
 	struct process_seen before, after;

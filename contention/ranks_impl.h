@@ -9,7 +9,7 @@
 #include "contention/traffic.h"
 #include "host/cgroup.h"
 
-#define RANK_TASK_NAME_MAX 32 /* "task_4294967295", "task_special" */
+#define RANK_TASK_NAME_MAX OBSERVED_TASK_MAX /* "task_4294967295", "task_special" */
 
 /* A directory task_N of a step. */
 struct rank_task {

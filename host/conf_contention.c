@@ -113,13 +113,17 @@ int conf_contention_check(const struct conf_contention *c, const char *keys[2], 
 	return 0;
 }
 
+enum contention_policy contention_of_container(const struct requested_container *ask,
+					       const struct conf_contention *conf)
+{
+	return ask->contention != CONTENTION_UNSET ? ask->contention : conf->policy;
+}
+
 bool request_is_observed(const struct request *r, const char *name, const struct conf *conf)
 {
 	int i = r && name && *name ? request_find(r, name) : -1;
 
 	if (i < 0)
-		return conf->contention.observe && conf->contention.all_steps;
-	if (r->container[i].contention != CONTENTION_UNSET)
-		return r->container[i].contention == CONTENTION_OBSERVE;
-	return conf->contention.observe;
+		return contention_observes(conf->contention.policy) && conf->contention.all_steps;
+	return contention_observes(contention_of_container(&r->container[i], &conf->contention));
 }

@@ -7,13 +7,27 @@
 
 #include "base/errbuf.h"
 #include "base/fileio.h"
+#include "manifest/contention_name.h"
 
 #define CONF_EVENTS_MAX 1024 /* bytes of a row of events with the final NUL */
 #define CONF_USER_MAX 64 /* bytes of a user's name with the final NUL */
 
+enum contention_when {
+	CONTENTION_WHEN_CONTENDED, /* in domains whose misses are near their peak */
+	CONTENTION_WHEN_ALWAYS,
+};
+
+/* Each move of pages makes all CPUs of the host drain their lists of pages. */
+enum contention_pages {
+	CONTENTION_PAGES_AUTO, /* unless a container of another job has quiet CPUs */
+	CONTENTION_PAGES_ALWAYS,
+	CONTENTION_PAGES_NEVER,
+};
+
 /* Keys contention_NAME of nodeos.conf: who is observed, how, and where it is reported. */
 struct conf_contention {
-	bool observe; /* contention = observe: containers that do not say otherwise */
+	/* of containers that do not say otherwise; never CONTENTION_UNSET */
+	enum contention_policy policy;
 	bool all_steps; /* contention_steps = all: also steps without a container */
 	char source[DIR_PATH_MAX + 8]; /* auto, perf, none, replay:FILE */
 	/* a row in place of events.d's, to be parsed by events_row_parse(); "" */
@@ -26,6 +40,11 @@ struct conf_contention {
 	/* who writes them, a name or a number as id(1) prints it; "": root */
 	char report_user[CONF_USER_MAX];
 	unsigned report_interval; /* seconds: 60 */
+	enum contention_when when; /* ranks are placed */
+	unsigned busy; /* percent of a domain's peak: above it, there is contention */
+	unsigned min_move; /* seconds between two moves of a rank: 10 */
+	enum contention_pages pages; /* pages follow ranks */
+	unsigned page_rate; /* MiB a second, of all workers together */
 	bool record; /* collect writes AdminComment and SystemComment */
 	bool node_extra; /* collect writes Extra of nodes */
 };
@@ -53,6 +72,11 @@ int conf_contention_check(const struct conf_contention *c, const char *keys[2], 
 
 struct conf;
 struct request;
+struct requested_container;
+
+/* The policy of a container: its own, or the site's. Never CONTENTION_UNSET. */
+enum contention_policy contention_of_container(const struct requested_container *ask,
+					       const struct conf_contention *conf);
 
 /*
  * Return whether the ranks of container NAME of R are observed where --nodeos-contention says

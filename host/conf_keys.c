@@ -37,7 +37,8 @@ static void print_flag(const struct conf_key *key, FILE *f, const struct conf *c
 }
 
 static const char *const yes_words[] = { "no", "yes", NULL };
-static const char *const observe_words[] = { "off", "observe", NULL };
+static const char *const when_words[] = { "contended", "always", NULL };
+static const char *const pages_words[] = { "auto", "always", "never", NULL };
 static const char *const steps_words[] = { "containers", "all", NULL };
 
 /* Type: an enum whose constants are the places of the row's words. */
@@ -54,6 +55,22 @@ static int conf_keys_parse_word(const struct conf_key *key, struct conf *c, cons
 static void conf_keys_print_word(const struct conf_key *key, FILE *f, const struct conf *c)
 {
 	fputs(key->words[*(const unsigned *)conf_keys_value_of(key, c)], f);
+}
+
+/* Type: a word of contention_name.h. */
+static int conf_keys_parse_contention(const struct conf_key *key, struct conf *c, const char *value)
+{
+	enum contention_policy p = contention_policy_by_name(value);
+
+	if (p == CONTENTION_UNSET)
+		return -1;
+	*(unsigned *)field(key, c) = p;
+	return 0;
+}
+
+static void conf_keys_print_contention(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	fputs(contention_policy_name(*(const unsigned *)conf_keys_value_of(key, c)), f);
 }
 
 /* Type: a number from the row's MIN to its MAX. */
@@ -376,6 +393,9 @@ static bool is_device_glob(const char *text, size_t len)
 #define POLICY(f, from, to)                                                            \
 	.at = offsetof(struct conf, f), .min = from, .max = to, .parse = parse_policy, \
 	.print = conf_keys_print_policy
+#define CONTENTION_POLICY(f)                                                 \
+	.at = offsetof(struct conf, f), .parse = conf_keys_parse_contention, \
+	.print = conf_keys_print_contention
 #define TEXTS(f, allows)                                                                         \
 	.at = offsetof(struct conf, f), .max = sizeof(((struct conf *)0)->f), .is_word = allows, \
 	.parse = parse_texts, .print = conf_keys_print_text
@@ -458,12 +478,12 @@ static const struct conf_key row[] = {
 	  OWN(dimmap_max, parse_dimmap_max, print_dimmap_max) },
 	{ "debug", "no, yes", "no", "do the plugin and its programs log the phases of their work?",
 	  YES_NO(debug) },
-	{ "contention", "off, observe", "off",
-	  "are containers that do not say otherwise observed, how their ranks use the last-level "
-	  "caches?",
-	  FLAG(contention.observe, observe_words) },
+	{ "contention", "off, observe, dino, di, spread", "off",
+	  "containers that do not say otherwise: is their use of the last-level caches observed, "
+	  "and by which policy are their ranks placed?",
+	  CONTENTION_POLICY(contention.policy) },
 	{ "contention_steps", "containers, all", "containers",
-	  "what contention = observe is for: containers, or also steps without one",
+	  "what is observed by contention: containers, or also steps without one",
 	  FLAG(contention.all_steps, steps_words) },
 	{ "contention_source", "auto, perf, none, or replay:FILE", "auto",
 	  "what counts instructions and misses of ranks",
@@ -490,6 +510,20 @@ static const struct conf_key row[] = {
 	{ "contention_majority", "1 to 32", "5",
 	  "how many of them must be in another class for another class",
 	  COUNT(contention.majority, 1, 32) },
+	{ "contention_when", "contended, always", "contended",
+	  "when ranks are placed: in caches with contention, or always",
+	  WORD(contention.when, when_words) },
+	{ "contention_busy", "1 to 100", "50",
+	  "a cache has contention above so many percent of its peak of misses a second",
+	  COUNT(contention.busy, 1, 100) },
+	{ "contention_min_move", "1 to 3600", "10", "seconds between two moves of a rank",
+	  COUNT(contention.min_move, 1, 3600) },
+	{ "contention_pages", "auto, always, never", "auto",
+	  "do pages follow ranks? auto: not while another job has quiet CPUs, which it would "
+	  "disturb",
+	  WORD(contention.pages, pages_words) },
+	{ "contention_page_rate", "1 to 65536", "256", "MiB of pages moved in a second, at most",
+	  COUNT(contention.page_rate, 1, 65536) },
 	{ "contention_metrics_dir", CONF_DIR_ALLOWED, "none",
 	  "directory of metrics for node_exporter's textfile collector",
 	  TEXT(contention.metrics_dir, conf_contention_is_dir, 0) },

@@ -30,8 +30,11 @@ char *contention_message_print(const struct contention_message *m)
 
 	if (!f)
 		return NULL;
-	fprintf(f, MAGIC " job=%u step=%u uid=%u gid=%u het=%u ranks=", m->job, m->step,
-		(unsigned)m->uid, (unsigned)m->gid, m->het_job);
+	fprintf(f, MAGIC " job=%u step=%u uid=%u gid=%u het=%u", m->job, m->step, (unsigned)m->uid,
+		(unsigned)m->gid, m->het_job);
+	if (m->policy != CONTENTION_UNSET)
+		fprintf(f, " policy=%s", contention_policy_name(m->policy));
+	fputs(" ranks=", f);
 	for (unsigned i = 0; i < m->n; i++)
 		fprintf(f, "%s%u:%d:%s", i ? "," : "", m->rank[i].rank, (int)m->rank[i].pid,
 			*m->rank[i].container ? m->rank[i].container : NO_CONTAINER);
@@ -103,16 +106,37 @@ static int message_ranks(struct contention_message *out, const char *text, size_
 	return 0;
 }
 
-enum message_word { WORD_JOB, WORD_STEP, WORD_UID, WORD_GID, WORD_HET, WORD_RANKS, WORDS };
+/* Take the policy in the LEN bytes of TEXT. One of a later release is none. */
+static void message_policy(struct contention_message *out, const char *text, size_t len)
+{
+	char word[NUMBER_MAX];
+
+	if (len >= sizeof(word))
+		return;
+	memcpy(word, text, len);
+	word[len] = '\0';
+	out->policy = contention_policy_by_name(word);
+}
+
+enum message_word {
+	WORD_JOB,
+	WORD_STEP,
+	WORD_UID,
+	WORD_GID,
+	WORD_HET,
+	WORD_POLICY,
+	WORD_RANKS,
+	WORDS
+};
 
 /* Take the word of LEN bytes, "NAME=VALUE". SEEN has a bit for each word that was there. */
 static int message_take_word(struct contention_message *out, const char *word, size_t len,
 			     unsigned *seen)
 {
-	static const char *const names[WORDS] = {
-		"job=", "step=", "uid=", "gid=", "het=", "ranks="
-	};
-	unsigned *const to[WORDS] = { &out->job, &out->step, &out->uid, &out->gid, &out->het_job };
+	static const char *const names[WORDS] = { "job=", "step=",   "uid=",  "gid=",
+						  "het=", "policy=", "ranks=" };
+	unsigned *const to[WORD_POLICY] = { &out->job, &out->step, &out->uid, &out->gid,
+					    &out->het_job };
 	unsigned i = 0;
 	size_t n;
 
@@ -126,6 +150,10 @@ static int message_take_word(struct contention_message *out, const char *word, s
 	n = strlen(names[i]);
 	if (i == WORD_RANKS)
 		return message_ranks(out, word + n, len - n);
+	if (i == WORD_POLICY) {
+		message_policy(out, word + n, len - n);
+		return 0;
+	}
 	return message_number(to[i], word + n, len - n, UINT_MAX);
 }
 
@@ -159,7 +187,7 @@ int contention_message_parse(struct contention_message *out, const char *text, s
 			goto bad;
 		at += n;
 	}
-	if (seen == (1u << WORDS) - 1)
+	if ((seen | 1u << WORD_POLICY) == (1u << WORDS) - 1)
 		return 0;
 	contention_message_free(out);
 	return errprintf(err, "a word is missing (needed: job, step, uid, gid, het, ranks)");

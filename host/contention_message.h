@@ -14,9 +14,10 @@
  * The datagram of slurmstepd to nodeos-contend when the ranks of a step are forked and not yet
  * executed, and its answer. Text of one line, so that releases understand each other:
  *
- *   nodeos-contend 1 job=41 step=0 uid=1000 gid=1000 het=0 ranks=0:5301:sim,1:5302:sim
+ *   nodeos-contend 1 job=41 step=0 uid=1000 gid=1000 het=0 policy=dino ranks=0:5301:sim,1:5302:sim
  *
- * (rank:pid:container; "-" for no container; pids are those of slurmstepd's pid namespace). Unknown
+ * (policy: of --nodeos-contention, none: as containers and nodeos.conf say; rank:pid:container;
+ * "-" for no container; pids are those of slurmstepd's pid namespace). Unknown
  * words are skipped; a word is given once. The socket (SOCK_DGRAM) is root's, mode 0600, and the
  * daemon checks SO_PASSCRED's uid, too. It answers to the sender's address: "ok N", ranks whose
  * counters are open, or "no REASON". The sender waits CONTENTION_WAIT_MS at most, and goes on
@@ -38,6 +39,7 @@ struct contention_message {
 	uint32_t job, step, het_job;
 	uid_t uid;
 	gid_t gid;
+	enum contention_policy policy; /* CONTENTION_UNSET: the option was not given */
 	unsigned n;
 	/* n of them; the caller's, or see contention_message_free() */
 	struct contention_rank *rank;

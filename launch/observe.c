@@ -20,10 +20,10 @@ bool observe_plain_steps(const char *conf_path)
 	       request_is_observed(NULL, NULL, &conf);
 }
 
-/* What --nodeos-contention says; the site's allow_contention = no takes "observe" back. */
+/* What --nodeos-contention says; the site's allow_contention = no takes all but "off" back. */
 static enum contention_policy wish_of(const struct step_input *in, const struct conf *conf)
 {
-	if (in->contention == CONTENTION_OBSERVE &&
+	if (contention_observes(in->contention) &&
 	    conf->allow[ISOLATOR_CONTENTION].kind == ALLOW_NO)
 		return CONTENTION_UNSET;
 	return in->contention;
@@ -33,7 +33,7 @@ static bool is_observed(enum contention_policy wish, const struct request *r, co
 			const struct conf *conf)
 {
 	if (wish != CONTENTION_UNSET)
-		return wish == CONTENTION_OBSERVE;
+		return contention_observes(wish);
 	return request_is_observed(r, container, conf);
 }
 
@@ -126,7 +126,7 @@ static void name_plain(struct plain_ranks *p)
 		STEP_LOG(p, "observe", "%s", err.text);
 		return;
 	}
-	wish = wish_of(&p->in, &p->conf);
+	wish = m.policy = wish_of(&p->in, &p->conf);
 	if (is_observed(wish, NULL, NULL, &p->conf))
 		m.n = p->in.n_ranks;
 	/* slurmstepd is in the same step as its ranks */
@@ -168,6 +168,7 @@ void observe_step(const struct step *s)
 		.step = s->in.step_id,
 		.uid = s->in.uid,
 		.gid = s->in.gid,
+		.policy = wish,
 		.rank = calloc(s->in.n_ranks, sizeof(*m.rank)),
 	};
 	long start = monotonic_ms();

@@ -64,7 +64,8 @@ int submit_check_contention(const char *value, const char *conf_path, struct err
 	struct conf conf;
 
 	if (p == CONTENTION_UNSET)
-		return errprintf(err, "--nodeos-contention=%.60s: expected observe or off", value);
+		return errprintf(
+			err, "--nodeos-contention=%.60s: expected one of " CONTENTION_NAMES, value);
 	if (p == CONTENTION_OFF)
 		return 0;
 	if (conf_load(&conf, conf_path, 0, err) < 0 ||

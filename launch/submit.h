@@ -12,7 +12,7 @@ struct submit_wish {
 	const char *cpus; /* --nodeos-cpus */
 	const char *mems; /* --nodeos-mems */
 	const char *sched; /* --nodeos-sched */
-	const char *contention; /* --nodeos-contention, which alone makes no container */
+	const char *contention; /* --nodeos-contention */
 };
 
 /* Make *R the request for one container NAME from WISH. -1 with the wrong option in ERR. */

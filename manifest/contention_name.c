@@ -4,8 +4,8 @@
 #include <string.h>
 
 static const char *const contention_names[CONTENTION_COUNT] = {
-	[CONTENTION_OFF] = "off",
-	[CONTENTION_OBSERVE] = "observe",
+	[CONTENTION_OFF] = "off", [CONTENTION_OBSERVE] = "observe", [CONTENTION_DINO] = "dino",
+	[CONTENTION_DI] = "di",	  [CONTENTION_SPREAD] = "spread",
 };
 
 const char *contention_policy_name(enum contention_policy p)
@@ -19,4 +19,14 @@ enum contention_policy contention_policy_by_name(const char *name)
 		if (strcmp(name, contention_names[p]) == 0)
 			return (enum contention_policy)p;
 	return CONTENTION_UNSET;
+}
+
+bool contention_observes(enum contention_policy p)
+{
+	return p >= CONTENTION_OBSERVE && p < CONTENTION_COUNT;
+}
+
+bool contention_places(enum contention_policy p)
+{
+	return p > CONTENTION_OBSERVE && p < CONTENTION_COUNT;
 }

@@ -2,6 +2,8 @@
 #ifndef NODEOS_MANIFEST_CONTENTION_NAME_H
 #define NODEOS_MANIFEST_CONTENTION_NAME_H
 
+#include <stdbool.h>
+
 /*
  * What nodeos-contend does for the ranks of a container or a step, by the words of manifests,
  * requests and --nodeos-contention.
@@ -10,14 +12,22 @@ enum contention_policy {
 	CONTENTION_UNSET, /* as nodeos.conf says */
 	CONTENTION_OFF,
 	CONTENTION_OBSERVE,
+	/* observe the ranks and place them, by this policy of placement/place.h */
+	CONTENTION_DINO,
+	CONTENTION_DI,
+	CONTENTION_SPREAD,
 	CONTENTION_COUNT,
 };
 
 /* the words, for messages */
-#define CONTENTION_NAMES "observe, off"
+#define CONTENTION_NAMES "observe, dino, di, spread, off"
 
-/* "off", "observe"; "?" for others */
+/* "off", "observe", "dino", "di", "spread"; "?" for others */
 const char *contention_policy_name(enum contention_policy p);
 enum contention_policy contention_policy_by_name(const char *name); /* UNSET: no such word */
+
+/* Are ranks observed with P, and placed? UNSET: neither. */
+bool contention_observes(enum contention_policy p);
+bool contention_places(enum contention_policy p);
 
 #endif

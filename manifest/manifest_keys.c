@@ -442,7 +442,9 @@ static const struct manifest_key dimmap_keys[] = {
 static const char *contention_word(unsigned i)
 {
 	/* as CONTENTION_NAMES has them */
-	static const enum contention_policy words[] = { CONTENTION_OBSERVE, CONTENTION_OFF };
+	static const enum contention_policy words[] = { CONTENTION_OBSERVE, CONTENTION_DINO,
+							CONTENTION_DI, CONTENTION_SPREAD,
+							CONTENTION_OFF };
 
 	return i < sizeof(words) / sizeof(words[0]) ? contention_policy_name(words[i]) : NULL;
 }
@@ -464,7 +466,9 @@ static const struct manifest_key contention_keys[] = {
 		.isolator = ISOLATOR_CONTENTION,
 		.load = load_contention,
 		.allowed = CONTENTION_NAMES,
-		.says = "Whether the use of the last-level caches by the ranks is observed.",
+		.says = "Whether the use of the last-level caches by the ranks is observed, and "
+			"the "
+			"policy that places them.",
 		.missing = " (allowed: " CONTENTION_NAMES ")",
 		.word = contention_word,
 		.others = "mode observe type state enabled ",

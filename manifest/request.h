@@ -30,8 +30,8 @@
  * none: the node decides), partition (member), dimmap (bytes of a buffer; none: no buffer) and with
  * it dimmap_source, dimmap_policy and dimmap_fill (none: dimmapfs's own default), dimmap_access
  * (rw), ignored (the isolators of request_ignored_name that the manifest names, in table order),
- * the numbers of RANK_NUMBERS by their names (none: unchanged), and contention (off, observe; none:
- * nodeos.conf's default). A text that is not canonical is
+ * the numbers of RANK_NUMBERS by their names (none: unchanged), and contention (a word of
+ * contention_name.h; none: nodeos.conf's default). A text that is not canonical is
  * refused, so equal requests are equal texts.
  */
 #define REQUEST_TEXT_MAX 65536 /* bytes with the final NUL */

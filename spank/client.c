@@ -340,6 +340,18 @@ static const char *own_request_option(void)
 	return NULL;
 }
 
+/*
+ * Does --nodeos-contention, alone, make a container of this srun's step? Ranks are placed in
+ * containers only, whose CPUs NodeOS knows.
+ */
+static bool is_placed_alone(bool is_srun)
+{
+	const char *value = client_value_of(OPT_CONTENTION);
+
+	return is_srun && value && contention_places(contention_policy_by_name(value)) &&
+	       !client_value_of(OPT_CONTAINER);
+}
+
 /* Make the request from this command's own options and put it into the environment for the
  * nodes. */
 static int ship(spank_t sp, bool is_srun, struct errbuf *err)
@@ -468,8 +480,8 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 		return errprintf(err, "--nodeos=%.60s: expected off or help", switch_value);
 	if (is_off())
 		return 0;
-	if (plugstack_problem() &&
-	    (job_request || options_make_request() || option_value(OPT_CONTAINER)))
+	if (plugstack_problem() && (job_request || options_make_request() ||
+				    is_placed_alone(is_srun) || option_value(OPT_CONTAINER)))
 		return errprintf(err, "%s", plugstack_problem());
 	if (option_value(OPT_REPORT) && report_path_check(option_value(OPT_REPORT), err) < 0)
 		return -1;
@@ -490,6 +502,8 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 		return -1;
 	if (options_make_request())
 		return 0;
+	if (is_placed_alone(is_srun))
+		return ship(sp, is_srun, err);
 	new_job = !is_srun || (!outer_job && !argv_words.names_job && !argv_words.json);
 	return client_check_container(NULL, is_srun, new_job, err);
 }
@@ -576,7 +590,8 @@ static int user_init(spank_t sp, struct errbuf *err)
 		return -1;
 	if (job_request && check_planned(job_request, err) < 0)
 		return -1;
-	ships = program || (own_request_option() && !getenv(ENV_STEP_REQUEST));
+	ships = program ||
+		((own_request_option() || is_placed_alone(true)) && !getenv(ENV_STEP_REQUEST));
 	if (!job_request && ships && ship(sp, true, err) < 0)
 		return -1;
 	if (!job_request && !getenv(ENV_STEP_REQUEST) &&

@@ -39,9 +39,12 @@ static struct spank_option table[OPT_COUNT + 1] = {
 			 "[nodeos] leave a JSON report per node and step (%j job, %s step, %N "
 			 "node)",
 			 1, OPT_REPORT, options_take },
-	[OPT_CONTENTION] = { "nodeos-contention", "observe|off",
-			     "[nodeos] observe how ranks use the last-level caches (makes no "
-			     "container)",
+	[OPT_CONTENTION] = { "nodeos-contention", "observe|dino|off",
+			     "[nodeos] observe how ranks use the last-level caches; dino: part "
+			     "those "
+			     "that disturb others (for srun in a container of all CPUs, if there "
+			     "is "
+			     "no other)",
 			     1, OPT_CONTENTION, options_take },
 	SPANK_OPTIONS_TABLE_END,
 };

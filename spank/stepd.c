@@ -261,7 +261,7 @@ static void begin_plain(spank_t sp, struct step_input *in)
 	uint32_t *ranks = NULL;
 
 	/* "off" matters where all steps are observed */
-	if (in->contention != CONTENTION_OBSERVE && !observes_plain)
+	if (!contention_observes(in->contention) && !observes_plain)
 		return;
 	if (fill_numbers(sp, in, &err) == 0 && in->step_id != STEP_ID_EXTERN &&
 	    (ranks = global_ranks(sp, in->n_ranks, &err)) != NULL) {

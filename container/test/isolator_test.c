@@ -166,7 +166,7 @@ static void contention(void)
 		is(o[1].reason, "nodeos-contend does not run on this node",
 		   "contention: the outcome has the reason");
 	}
-	conf.contention.observe = true;
+	conf.contention.policy = CONTENTION_OBSERVE;
 	ask("nodeos 1;c=sim cpus=2 contention=off;");
 	ok(strstr(members(isolators_report), ",\"contention\":\"off\"}"),
 	   "contention: a container that says off is not observed");

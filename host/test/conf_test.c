@@ -59,9 +59,14 @@ static void defaults(void)
 	is_int(c.helper_timeout, 10, "conf_defaults: helper_timeout");
 	is(c.state_dir, "/run/nodeos", "conf_defaults: state_dir");
 	is_int(c.max_containers, 64, "conf_defaults: max_containers");
-	ok(!c.contention.observe && !c.contention.all_steps && c.contention.interval == 1 &&
-		   c.contention.interval_quiet == 30 && c.contention.report_interval == 60,
+	ok(c.contention.policy == CONTENTION_OFF && !c.contention.all_steps &&
+		   c.contention.interval == 1 && c.contention.interval_quiet == 30 &&
+		   c.contention.report_interval == 60,
 	   "conf_defaults: nothing is observed");
+	ok(c.contention.when == CONTENTION_WHEN_CONTENDED && c.contention.busy == 50 &&
+		   c.contention.min_move == 10 && c.contention.pages == CONTENTION_PAGES_AUTO &&
+		   c.contention.page_rate == 256,
+	   "conf_defaults: contention_when, _busy, _min_move, _pages, _page_rate");
 	ok(c.contention.turtle == 30 && c.contention.devil == 45 && c.contention.delta == 10 &&
 		   c.contention.window == 10 && c.contention.majority == 5,
 	   "conf_defaults: bounds of classes");
@@ -77,7 +82,12 @@ static void defaults(void)
 
 static void good_contention(const struct conf_contention *c)
 {
-	ok(c->observe && c->all_steps, "conf_parse: contention, contention_steps");
+	ok(c->policy == CONTENTION_OBSERVE && c->all_steps,
+	   "conf_parse: contention, contention_steps");
+	ok(c->when == CONTENTION_WHEN_ALWAYS && c->busy == 100 && c->min_move == 3600,
+	   "conf_parse: contention_when, contention_busy, contention_min_move");
+	ok(c->pages == CONTENTION_PAGES_NEVER && c->page_rate == 65536,
+	   "conf_parse: contention_pages, contention_page_rate");
 	is(c->source, "replay:/var/lib/trace", "conf_parse: contention_source");
 	is(c->events, "model 6; misses 0x412e", "conf_parse: contention_events");
 	ok(c->interval == 60 && c->interval_quiet == 60 && c->report_interval == 3600,
@@ -117,6 +127,11 @@ static void good(void)
 		"contention_turtle = 46\n"
 		"contention = observe\n"
 		"contention_steps = all\n"
+		"contention_when = always\n"
+		"contention_busy = 100\n"
+		"contention_min_move = 3600\n"
+		"contention_pages = never\n"
+		"contention_page_rate = 65536\n"
 		"contention_source = replay:/var/lib/trace\n"
 		"contention_events = model 6; misses 0x412e\n"
 		"contention_interval = 60\n"
@@ -269,7 +284,17 @@ static void refused(void)
 		{ "serviceos_except = ,a.service",
 		  "f:1: serviceos_except: \",a.service\" (allowed" },
 		{ "serviceos_except = .service", "f:1: serviceos_except: \".service\" (allowed" },
-		{ "contention = dino", "f:1: contention: \"dino\" (allowed: off, observe)" },
+		{ "contention = devil",
+		  "f:1: contention: \"devil\" (allowed: off, observe, dino, di, spread)" },
+		{ "contention_when = never",
+		  "f:1: contention_when: \"never\" (allowed: contended, always)" },
+		{ "contention_busy = 101", "f:1: contention_busy: \"101\" (allowed: 1 to 100)" },
+		{ "contention_min_move = 0",
+		  "f:1: contention_min_move: \"0\" (allowed: 1 to 3600)" },
+		{ "contention_pages = yes",
+		  "f:1: contention_pages: \"yes\" (allowed: auto, always, never)" },
+		{ "contention_page_rate = 0",
+		  "f:1: contention_page_rate: \"0\" (allowed: 1 to 65536)" },
 		{ "contention_steps = none",
 		  "f:1: contention_steps: \"none\" (allowed: containers, all)" },
 		{ "contention_source = replay:trace",

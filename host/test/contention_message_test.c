@@ -33,6 +33,37 @@ static void print(void)
 	is(text, "nodeos-contend 1 job=41 step=4294967291 uid=1000 gid=1001 het=0 ranks=",
 	   "contention_message_print: no rank");
 	free(text);
+	m.policy = CONTENTION_DINO;
+	text = contention_message_print(&m);
+	is(text,
+	   "nodeos-contend 1 job=41 step=4294967291 uid=1000 gid=1001 het=0 policy=dino ranks=",
+	   "contention_message_print: the policy of --nodeos-contention");
+	free(text);
+}
+
+static void parse_policy(void)
+{
+	static const struct {
+		const char *word;
+		enum contention_policy policy;
+	} good[] = { { "policy=observe ", CONTENTION_OBSERVE },
+		     { "policy=spread ", CONTENTION_SPREAD },
+		     { "", CONTENTION_UNSET },
+		     { "policy=of-a-later-release ", CONTENTION_UNSET } };
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		struct contention_message m;
+		struct errbuf err = { 0 };
+		char text[160];
+		int len = snprintf(
+			text, sizeof(text),
+			"nodeos-contend 1 job=1 step=0 uid=0 gid=0 het=0 %sranks=", good[i].word);
+
+		is_int(contention_message_parse(&m, text, (size_t)len, &err), 0,
+		       "contention_message_parse: takes %s%s", text, err.text);
+		is_int(m.policy, good[i].policy, "contention_message_parse: policy %zu", i);
+		contention_message_free(&m);
+	}
 }
 
 static void parse(void)
@@ -344,6 +375,7 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/socket", scratch_make());
 	print();
 	parse();
+	parse_policy();
 	no_daemon(path);
 	answers(path);
 	full_queue(path);

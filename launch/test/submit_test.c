@@ -76,9 +76,9 @@ static void site(void)
 	}
 	is_int(submit_check_contention("off", path, &err), 0,
 	       "submit_check_contention: off is allowed everywhere");
-	is_int(submit_check_contention("dino", path, &err), -1,
+	is_int(submit_check_contention("devil", path, &err), -1,
 	       "submit_check_contention: refuses another word");
-	is(err.text, "--nodeos-contention=dino: expected observe or off",
+	is(err.text, "--nodeos-contention=devil: expected one of observe, dino, di, spread, off",
 	   "submit_check_contention: the message has the words");
 	if (geteuid() == 0) {
 		is_int(submit_check_contention("observe", path, &err), 0,

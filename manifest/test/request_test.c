@@ -86,6 +86,8 @@ static void round_trips(void)
 		"nodeos 1;c=a oom=0;",
 		"nodeos 1;c=a ignored=power,os/linux/oom-score-adj oom=1000;",
 		"nodeos 1;c=a contention=observe;",
+		"nodeos 1;c=a contention=dino;",
+		"nodeos 1;c=a contention=di;c=b cpus=1 contention=spread;",
 		"nodeos 1;c=a oom=1 contention=off;c=b cpus=1;",
 	};
 
@@ -218,7 +220,7 @@ static void refused(void)
 		"nodeos 1;c=a oom=1 ignored=power;",
 		"nodeos 1;c=a contention=;",
 		"nodeos 1;c=a contention=unset;",
-		"nodeos 1;c=a contention=dino;",
+		"nodeos 1;c=a contention=devil;",
 		"nodeos 1;c=a contention=observe-and-a-long-word;",
 		"nodeos 1;c=a contention=observe oom=1;",
 		"nodeos 1;c=a ignored=;",
