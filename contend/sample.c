@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "contend/sample.h"
 
-#include <stdio.h>
-#include <string.h>
+#include <errno.h>
 
-#include "base/fileio.h"
+#include "contention/process.h"
 
-/* Is the process stopped, by SIGSTOP or a debugger? Counts it as gone where there is none. */
+/* Is the process stopped? Counts it as gone where there is none. */
 static bool is_stopped(struct sample_pass *pass, pid_t pid)
 {
-	char name[32], text[512];
-	const char *behind;
+	bool stopped = process_is_stopped(pass->proc_fd, pid);
 
-	snprintf(name, sizeof(name), "%d/stat", (int)pid);
-	if (file_read(pass->proc_fd, name, text, sizeof(text), NULL) < 0) {
-		pass->gone++;
-		return false;
-	}
-	behind = strrchr(text, ')'); /* of the command, which is the user's */
-	return behind && (behind[2] == 'T' || behind[2] == 't');
+	pass->gone += errno == ESRCH;
+	return stopped;
 }
 
 /* Add what was counted to the rank's totals. REMOTE: of this interval, as counted. */

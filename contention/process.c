@@ -1,63 +1,30 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "contention/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "base/fileio.h"
+/* Bytes of a status with the final NUL: it has a line of groups, of which a user has many. */
+#define STATUS_MAX 8192
+#define TICKS_NS (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK))
+#define PIDFS_MAGIC 0x50494446 /* linux/magic.h, Linux 6.9 */
 
 /* Numbers of proc_pid_stat(5) behind the name and the state, in their order. */
-enum stat_field {
-	STAT_PPID,
-	STAT_UTIME = 10,
-	STAT_STIME,
-	STAT_THREADS = 16,
-	STAT_START = 18,
-	STAT_RSS = 20,
-	STAT_POLICY = 37,
-	STAT_FIELDS
-};
+enum stat_field { STAT_UTIME = 10, STAT_STIME, STAT_START = 18, STAT_POLICY = 37, STAT_FIELDS };
 
-int process_seen_parse(struct process_seen *out, const char *text)
-{
-	const char *open = strchr(text, '('), *close = strrchr(text, ')'), *at;
-	uint64_t field[STAT_FIELDS];
-	size_t len;
-	char *end;
+/* ------------------------------------------------ a tree of a test, and Linux before 6.9 */
 
-	if (!open || !close || close < open || close[1] != ' ' || !close[2])
-		return -1;
-	at = close + 3;
-	for (int i = 0; i < STAT_FIELDS; i++) {
-		field[i] = strtoull(at, &end, 10); /* a negative one becomes a large one */
-		if (end == at)
-			return -1;
-		at = end;
-	}
-	memset(out, 0, sizeof(*out));
-	out->pid = (pid_t)strtol(text, NULL, 10);
-	out->parent = (pid_t)field[STAT_PPID];
-	out->threads = (unsigned)field[STAT_THREADS];
-	out->ended = (close[2] == 'Z' || close[2] == 'X') && out->threads <= 1;
-	len = (size_t)(close - open - 1);
-	if (len >= sizeof(out->command))
-		len = sizeof(out->command) - 1;
-	memcpy(out->command, open + 1, len);
-	out->kept_from_exec = strcmp(out->command, "slurmstepd") == 0;
-	out->start = field[STAT_START];
-	out->ticks = field[STAT_UTIME] + field[STAT_STIME];
-	out->pages = field[STAT_RSS] > INT64_MAX ? 0 : field[STAT_RSS];
-	out->policy = (unsigned)field[STAT_POLICY];
-	return 0;
-}
-
-int process_file_open(int proc_fd, pid_t pid, const char *file)
+static int process_file_open(int proc_fd, pid_t pid, const char *file)
 {
 	char name[48];
 
@@ -65,48 +32,237 @@ int process_file_open(int proc_fd, pid_t pid, const char *file)
 	return openat(proc_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-int process_seen_read(struct process_seen *out, int stat_fd)
+/* The numbers of a stat. Returns 0, or -1: there is none. */
+static int process_stat_fields(uint64_t field[STAT_FIELDS], int proc_fd, pid_t pid)
 {
-	char text[PROCESS_STAT_MAX];
-	ssize_t n = pread(stat_fd, text, sizeof(text) - 1, 0);
-
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	return process_seen_parse(out, text);
-}
-
-int process_seen_look(struct process_seen *out, int proc_fd, pid_t pid)
-{
-	int fd = process_file_open(proc_fd, pid, "stat"), rc;
-
-	if (fd < 0)
-		return -1;
-	rc = process_seen_read(out, fd);
-	close(fd);
-	return rc;
-}
-
-/* Read /proc/PID/status into TEXT of 8,192 bytes, and find the line that begins with WORD. No line
- * of a user's can: the name in it is escaped. */
-static const char *process_status_line(char text[8192], int proc_fd, pid_t pid, const char *word)
-{
-	int fd = process_file_open(proc_fd, pid, "status");
-	ssize_t n = fd < 0 ? -1 : read(fd, text, 8191);
-	const char *line;
+	int fd = process_file_open(proc_fd, pid, "stat");
+	char text[PROCESS_TEXT_MAX], *at, *end;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
 	if (fd >= 0)
 		close(fd);
 	if (n <= 0)
-		return NULL;
+		return -1;
 	text[n] = '\0';
-	line = strstr(text, word);
+	at = strrchr(text, ')');
+	if (!at || at[1] != ' ' || !at[2])
+		return -1;
+	at += 3;
+	for (int i = 0; i < STAT_FIELDS; i++) {
+		field[i] = strtoull(at, &end, 10); /* a negative one becomes a large one */
+		if (end == at)
+			return -1;
+		at = end;
+	}
+	return 0;
+}
+
+static uint64_t process_stat_field(int proc_fd, pid_t pid, enum stat_field which)
+{
+	uint64_t field[STAT_FIELDS];
+
+	return process_stat_fields(field, proc_fd, pid) < 0 ? 0 : field[which];
+}
+
+/* ------------------------------------------------------------------------- the kernel's */
+
+/* The number that pidfs has for the process. 0: it has gone, or the kernel has no pidfs. */
+static uint64_t process_number(pid_t pid)
+{
+	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+	struct statfs fs;
+	struct stat st;
+	bool is_number = fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == PIDFS_MAGIC &&
+			 fstat(fd, &st) == 0;
+
+	if (fd >= 0)
+		close(fd);
+	return is_number ? st.st_ino : 0;
+}
+
+/* include/linux/posix-timers_types.h: the clock of a process, as clock_getcpuclockid() makes it */
+static clockid_t process_clock(pid_t pid)
+{
+	return (clockid_t)(~(unsigned)pid << 3 | 2);
+}
+
+static int process_ticks(uint64_t *ticks, pid_t pid)
+{
+	struct timespec t;
+
+	if (clock_gettime(process_clock(pid), &t) < 0)
+		return -1;
+	*ticks = ((uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec) / TICKS_NS;
+	return 0;
+}
+
+void process_source_open(struct process_source *out, int proc_fd)
+{
+	struct statfs fs;
+
+	*out = (struct process_source){ .fd = proc_fd };
+	out->real = fstatfs(proc_fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+	out->numbered = out->real && process_number(getpid()) != 0;
+}
+
+/* ------------------------------------------------------------------------------- status */
+
+/* What is behind WORD, "\nWORD:\t" of TEXT. No line of a user's can be it: the name is escaped. */
+static const char *process_line(const char *text, const char *word)
+{
+	const char *line = strstr(text, word);
+
 	return line ? line + strlen(word) : NULL;
+}
+
+static uint64_t process_line_number(const char *text, const char *word)
+{
+	const char *at = process_line(text, word);
+
+	return at ? strtoull(at, NULL, 10) : 0;
+}
+
+/* The kernel writes a line end as \n and a backslash as two of them. */
+static const char *process_take_name(char name[OBSERVED_COMMAND_MAX], const char *text)
+{
+	size_t len = 0;
+
+	for (; *text && *text != '\n'; text++) {
+		char c = *text;
+
+		if (c == '\\' && text[1]) {
+			c = *++text;
+			if (c == 'n')
+				c = '\n';
+		}
+		if (len < OBSERVED_COMMAND_MAX - 1)
+			name[len++] = c;
+	}
+	name[len] = '\0';
+	return text;
+}
+
+int process_seen_parse(struct process_seen *out, const char *text)
+{
+	static const char name[] = "Name:\t";
+	const char *rest, *state, *parent;
+
+	memset(out, 0, sizeof(*out));
+	if (strncmp(text, name, strlen(name)) != 0)
+		return -1;
+	rest = process_take_name(out->command, text + strlen(name));
+	state = process_line(rest, "\nState:\t");
+	parent = process_line(rest, "\nPPid:\t");
+	out->pid = (pid_t)process_line_number(rest, "\nPid:\t");
+	out->threads = (unsigned)process_line_number(rest, "\nThreads:\t");
+	if (!state || !parent || !out->pid || !out->threads)
+		return -1;
+	out->parent = (pid_t)strtol(parent, NULL, 10);
+	out->ended = (*state == 'Z' || *state == 'X') && out->threads <= 1;
+	out->kept_from_exec = strcmp(out->command, "slurmstepd") == 0;
+	out->memory = 1024 * process_line_number(rest, "\nVmRSS:\t");
+	return 0;
+}
+
+/* Read the start of an open file again. Returns 0, or -1: its process is gone. */
+static int process_text(char text[STATUS_MAX], int fd)
+{
+	ssize_t n = pread(fd, text, STATUS_MAX - 1, 0);
+
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	return 0;
+}
+
+int process_seen_again(struct process_seen *out, const struct process_source *from, pid_t pid,
+		       uint64_t start, int status_fd)
+{
+	uint64_t field[STAT_FIELDS], ticks;
+	char text[STATUS_MAX];
+
+	if (!from->real) {
+		if (process_stat_fields(field, from->fd, pid) < 0)
+			return -1;
+		start = field[STAT_START];
+		ticks = field[STAT_UTIME] + field[STAT_STIME];
+	} else if (process_ticks(&ticks, pid) < 0) {
+		return -1;
+	}
+	/* that it can be read shows that PID was this process' before */
+	if (process_text(text, status_fd) < 0 || process_seen_parse(out, text) < 0)
+		return -1;
+	out->start = start;
+	out->ticks = ticks;
+	return 0;
+}
+
+uint64_t process_start(const struct process_source *from, pid_t pid)
+{
+	return from->numbered ? process_number(pid) : process_stat_field(from->fd, pid, STAT_START);
+}
+
+int process_seen_open(struct process_seen *out, const struct process_source *from, pid_t pid)
+{
+	int fd = process_file_open(from->fd, pid, "status"), error;
+	uint64_t start;
+
+	if (fd < 0)
+		return -1;
+	start = process_start(from, pid);
+	if (start && process_seen_again(out, from, pid, start, fd) == 0)
+		return fd;
+	error = errno == EMFILE || errno == ENFILE ? errno : ESRCH;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+int process_seen_look(struct process_seen *out, const struct process_source *from, pid_t pid)
+{
+	int fd = process_seen_open(out, from, pid);
+
+	if (fd < 0)
+		return -1;
+	close(fd);
+	return 0;
+}
+
+int process_policy(const struct process_source *from, pid_t pid)
+{
+	if (from->real)
+		return sched_getscheduler(pid) & ~SCHED_RESET_ON_FORK;
+	return (int)process_stat_field(from->fd, pid, STAT_POLICY);
+}
+
+bool process_is_stopped(int proc_fd, pid_t pid)
+{
+	int fd = process_file_open(proc_fd, pid, "status");
+	char text[STATUS_MAX] = "";
+	const char *state;
+	int rc = fd < 0 ? -1 : process_text(text, fd);
+
+	if (fd >= 0)
+		close(fd);
+	state = rc < 0 ? NULL : process_line(text, "\nState:\t");
+	errno = rc < 0 ? ESRCH : 0;
+	return state && (*state == 'T' || *state == 't');
+}
+
+/* The line of /proc/PID/status that begins with WORD, read into TEXT. NULL: there is none. */
+static char *process_status_line(char text[STATUS_MAX], int proc_fd, pid_t pid, const char *word)
+{
+	int fd = process_file_open(proc_fd, pid, "status");
+	int rc = fd < 0 ? -1 : process_text(text, fd);
+
+	if (fd >= 0)
+		close(fd);
+	return rc < 0 ? NULL : (char *)process_line(text, word);
 }
 
 int process_owner(uid_t *uid, gid_t *gid, int proc_fd, pid_t pid)
 {
-	char text[8192];
+	char text[STATUS_MAX];
 	const char *line = process_status_line(text, proc_fd, pid, "\nUid:\t");
 	unsigned u, g;
 
@@ -115,13 +271,6 @@ int process_owner(uid_t *uid, gid_t *gid, int proc_fd, pid_t pid)
 	*uid = u;
 	*gid = g;
 	return 0;
-}
-
-bool process_proc_is_real(int proc_fd)
-{
-	struct statfs fs;
-
-	return fstatfs(proc_fd, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
 /* The kernel's mask is in words of unsigned long, in ours, or in halves of them in this order. */
@@ -141,13 +290,13 @@ static int process_ask_cpus(struct idset *out, pid_t pid)
 	return 0;
 }
 
-int process_cpus(struct idset *out, int proc_fd, pid_t pid)
+int process_cpus(struct idset *out, const struct process_source *from, pid_t pid)
 {
-	char text[8192], *line;
+	char text[STATUS_MAX], *line;
 
-	if (proc_fd < 0)
+	if (from->real)
 		return process_ask_cpus(out, pid);
-	line = (char *)process_status_line(text, proc_fd, pid, "\nCpus_allowed_list:\t");
+	line = process_status_line(text, from->fd, pid, "\nCpus_allowed_list:\t");
 	if (!line)
 		return -1;
 	line[strcspn(line, "\n")] = '\0';

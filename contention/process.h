@@ -11,43 +11,62 @@
 #include "contention/observed.h"
 
 /*
- * A process as /proc/PID/stat has it: read through an open file, as a rank is read each second. Its
- * user chooses the name, brackets and line ends among it. No call waits for an address space.
+ * Where processes are read: of /proc their status, and what calls of the kernel say of a pid. None
+ * waits for an address space, nor for a process in execve(), whose exec_update_lock its user can
+ * hold for ever (doc/HACKING.md, the last section), as a reader of stat does.
  */
+struct process_source {
+	int fd; /* "/proc", or a test's directory; the caller's */
+	bool real; /* the kernel's. A test's has the numbers that are no file's in "stat" */
+	bool numbered; /* the kernel numbers processes (Linux 6.9); else "stat" is read once */
+};
+void process_source_open(struct process_source *out, int proc_fd);
+
+/* Its user chooses the name, brackets and line ends among it. */
 struct process_seen {
 	pid_t pid, parent;
 	bool ended; /* all threads have */
 	bool kept_from_exec; /* "slurmstepd": a fork of it, which has not executed anything yet */
 	char command[OBSERVED_COMMAND_MAX]; /* hostile bytes */
-	uint64_t start; /* clock ticks since boot */
+	/*
+	 * With PID it names the process until the next boot, and is larger in one that began
+	 * later: the kernel's number of the process (inode of its pidfd), or clock ticks since boot
+	 */
+	uint64_t start;
 	uint64_t ticks; /* clock ticks of CPU time, without children */
 	unsigned threads;
-	uint64_t pages; /* resident */
-	unsigned policy; /* scheduling policy of the first thread */
+	uint64_t memory; /* resident, bytes */
 };
 
-#define PROCESS_STAT_MAX 1024 /* bytes of any /proc/PID/stat with the final NUL */
+#define PROCESS_TEXT_MAX 1024 /* bytes of any /proc/PID/stat or io with the final NUL */
 
-/* Parse TEXT. Returns 0, or -1: it is no such text. */
+/* Parse TEXT, a status: all but start and ticks. Returns 0, or -1: it is no such text. */
 int process_seen_parse(struct process_seen *out, const char *text);
 
-/* Open FILE ("stat", "io") of process PID below PROC_FD. Returns a descriptor, or -1 with errno. */
-int process_file_open(int proc_fd, pid_t pid, const char *file);
+/* Read PID. Returns 0, or -1 with errno: it is gone (ESRCH), or descriptors are missing. */
+int process_seen_look(struct process_seen *out, const struct process_source *from, pid_t pid);
 
-/* Read an open "stat". Returns 0, or -1: the process is gone, whoever has its number now. */
-int process_seen_read(struct process_seen *out, int stat_fd);
+/* The same; returns its open status, for: */
+int process_seen_open(struct process_seen *out, const struct process_source *from, pid_t pid);
 
-/* Read the stat of PID. Returns 0, or -1. */
-int process_seen_look(struct process_seen *out, int proc_fd, pid_t pid);
+/* Read process PID, START again through its open status. Returns 0, or -1: the process is gone,
+ * whoever has its number now. */
+int process_seen_again(struct process_seen *out, const struct process_source *from, pid_t pid,
+		       uint64_t start, int status_fd);
+
+/* The start of PID; 0: it is gone. */
+uint64_t process_start(const struct process_source *from, pid_t pid);
+
+/* Scheduling policy of the first thread; -1: it is gone. */
+int process_policy(const struct process_source *from, pid_t pid);
+
+/* Is it stopped, by SIGSTOP or a debugger? errno is ESRCH where it is gone, else 0. */
+bool process_is_stopped(int proc_fd, pid_t pid);
 
 /* Real uid and gid of PID. Returns 0, or -1. */
 int process_owner(uid_t *uid, gid_t *gid, int proc_fd, pid_t pid);
 
-/* Is PROC_FD the kernel's /proc? */
-bool process_proc_is_real(int proc_fd);
-
-/* CPUs that the first thread of PID may use; PROC_FD -1: asked of the kernel, which costs a tenth
- * of reading the file. Returns 0, or -1. */
-int process_cpus(struct idset *out, int proc_fd, pid_t pid);
+/* CPUs that the first thread of PID may use. Returns 0, or -1. */
+int process_cpus(struct idset *out, const struct process_source *from, pid_t pid);
 
 #endif

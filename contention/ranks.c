@@ -31,9 +31,8 @@ int ranks_open(struct ranks **out, const struct ranks_conf *conf, struct observe
 	}
 	r->conf.state_dir = r->state_dir;
 	snprintf(r->proc, sizeof(r->proc), "/proc/self/fd/%d", conf->proc_fd);
-	r->proc_is_real = process_proc_is_real(conf->proc_fd);
+	process_source_open(&r->source, conf->proc_fd);
 	r->ticks = (uint64_t)sysconf(_SC_CLK_TCK);
-	r->page = (uint64_t)sysconf(_SC_PAGESIZE);
 	if (domains_read(node, conf->sys_fd, err) < 0 ||
 	    storage_open(&r->storage, conf->proc_fd, 0, err) < 0) {
 		ranks_close(r);
@@ -68,7 +67,7 @@ void ranks_forget_task(struct ranks *r, struct rank_step *s, unsigned i)
 
 static void ranks_close_own(struct ranks *r, struct rank_own *own)
 {
-	ranks_close_fd(&own->stat);
+	ranks_close_fd(&own->status);
 	if (own->slot >= 0)
 		storage_remove(r->storage, own->slot);
 }
@@ -324,10 +323,10 @@ static int ranks_add(struct ranks *r, struct rank_step *s, struct observed_step 
 			return errprintf(err, "out of memory");
 		s->own = own;
 	}
-	fd = process_file_open(r->conf.proc_fd, p->pid, "stat");
+	fd = process_seen_open(&again, &r->source, p->pid);
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-		return errprintf(err, "/proc/%d/stat: %s", (int)p->pid, strerror(errno));
-	if (fd < 0 || process_seen_read(&again, fd) < 0 || again.start != p->start) {
+		return errprintf(err, "/proc/%d/status: %s", (int)p->pid, strerror(errno));
+	if (fd < 0 || again.start != p->start) {
 		ranks_close_fd(&fd); /* it has gone, and another may have its number */
 		return 0;
 	}
@@ -338,22 +337,23 @@ static int ranks_add(struct ranks *r, struct rank_step *s, struct observed_step 
 	}
 	rank->pid = p->pid;
 	rank->start = p->start;
-	s->own[s->n++] = (struct rank_own){ .stat = fd, .slot = -1, .remembered = r->look - 1 };
+	s->own[s->n++] = (struct rank_own){ .status = fd, .slot = -1, .remembered = r->look - 1 };
 	return 0;
 }
 
 void ranks_place(const struct ranks *r, const struct observed_node *node, struct rank_task *t,
-		 struct observed_rank *rank, unsigned policy)
+		 struct observed_rank *rank)
 {
 	struct errbuf ignored;
 	struct idset cpus;
 
-	if (process_cpus(&rank->cpus, r->proc_is_real ? -1 : r->conf.proc_fd, rank->pid) < 0)
+	if (process_cpus(&rank->cpus, &r->source, rank->pid) < 0)
 		return; /* it has gone, or goes: the next look drops it */
 	if (t->dir >= 0 && ranks_read_set(&cpus, t->dir, "cpuset.cpus.effective", &ignored) == 0)
 		idset_and(&rank->cpus, &cpus);
 	rank->domain = domains_of(node, &rank->cpus);
-	rank->quiet = policy == NODEOS_SCHED_HPC || idset_intersects(&rank->cpus, &r->quiet);
+	rank->quiet = idset_intersects(&rank->cpus, &r->quiet) ||
+		      process_policy(&r->source, rank->pid) == NODEOS_SCHED_HPC;
 }
 
 int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,

@@ -48,7 +48,7 @@ static int announce_keep(struct ranks *r, struct observed_node *node, struct ran
 	i = ranks_index(s, o, p);
 	if (i < 0)
 		return errprintf(err, "process %d has ended", (int)p->pid);
-	ranks_place(r, node, t, &o->rank[i], p->policy);
+	ranks_place(r, node, t, &o->rank[i]);
 	return 1;
 }
 
@@ -71,13 +71,13 @@ static int announce_add(struct ranks *r, struct observed_node *node,
 	struct rank_task *t;
 
 	/* the same process before and after its place was read */
-	if (process_seen_look(&before, r->conf.proc_fd, rank->pid) < 0)
+	if (process_seen_look(&before, &r->source, rank->pid) < 0)
 		return errprintf(err, "no process %d", (int)rank->pid);
 	if (cgroup_find_place(&place, r->conf.cgroup_fd, r->proc, rank->pid, err) < 0 ||
 	    announce_check(&place, m, rank->pid, err) < 0)
 		return -1;
-	if (process_seen_look(&after, r->conf.proc_fd, rank->pid) < 0 ||
-	    after.start != before.start || after.ended)
+	if (process_seen_look(&after, &r->source, rank->pid) < 0 || after.start != before.start ||
+	    after.ended)
 		return errprintf(err, "process %d has ended", (int)rank->pid);
 	seen.inode = place.step_inode;
 	s = ranks_meet_step(r, node, place.step, &seen, err);

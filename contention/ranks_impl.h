@@ -28,7 +28,7 @@ struct rank_task {
 
 /* What observed_rank does not say of the rank with the same index. */
 struct rank_own {
-	int stat; /* descriptor of /proc/PID/stat */
+	int status; /* descriptor of /proc/PID/status */
 	int slot; /* of its storage; -1: none yet */
 	char task[RANK_TASK_NAME_MAX];
 	unsigned look; /* number of the last look that found it */
@@ -58,12 +58,11 @@ struct ranks {
 	struct ranks_conf conf;
 	char *state_dir;
 	char proc[32]; /* a path to conf.proc_fd */
-	bool proc_is_real; /* the kernel's, not a test's */
+	struct process_source source; /* of conf.proc_fd */
 	struct storage *storage;
 	struct traffic *traffic; /* NULL: not counted */
 	struct errbuf no_traffic;
 	uint64_t ticks; /* of a second */
-	uint64_t page; /* bytes */
 	struct idset quiet;
 	unsigned look; /* number of the look */
 	double looked; /* monotonic seconds of the last look; 0: none */
@@ -107,9 +106,9 @@ struct rank_found {
  */
 int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	       const struct rank_found *found, struct errbuf *err);
-/* CPUs, domain and quiet of RANK in T; POLICY: its scheduling policy. */
+/* CPUs, domain and quiet of RANK in T. */
 void ranks_place(const struct ranks *r, const struct observed_node *node, struct rank_task *t,
-		 struct observed_rank *rank, unsigned policy);
+		 struct observed_rank *rank);
 /* The index of process P among the ranks of O, the observed step of S, or -1. */
 int ranks_index(struct rank_step *s, const struct observed_step *o, const struct process_seen *p);
 void ranks_drop(struct ranks *r, struct rank_step *s, struct observed_step *o, unsigned i);

@@ -55,6 +55,14 @@ static bool look_is_remote_shell(const char *command)
 	return strcmp(command, "srun") == 0 || strcmp(command, "ssh") == 0;
 }
 
+/* Read the process of rank I. */
+static int look_again(const struct look *l, unsigned i, struct process_seen *out)
+{
+	const struct observed_rank *rank = &l->o->rank[i];
+
+	return process_seen_again(out, &l->r->source, rank->pid, rank->start, l->s->own[i].status);
+}
+
 /* Read process PID of task number TASK. */
 static void look_take(struct look *l, pid_t pid, unsigned task)
 {
@@ -66,10 +74,10 @@ static void look_take(struct look *l, pid_t pid, unsigned task)
 	for (unsigned k = 0; k < 2 && k < s->n; k++) {
 		unsigned i = (s->next_rank + k) % s->n;
 
-		if (l->o->rank[i].pid == pid && process_seen_read(&p->seen, s->own[i].stat) == 0)
+		if (l->o->rank[i].pid == pid && look_again(l, i, &p->seen) == 0)
 			goto seen;
 	}
-	if (process_seen_look(&p->seen, l->r->conf.proc_fd, pid) < 0)
+	if (process_seen_look(&p->seen, &l->r->source, pid) < 0)
 		return;
 seen:
 	if (p->seen.ended || p->seen.pid != pid)
@@ -220,8 +228,7 @@ static bool look_has_lost(const struct look *l, unsigned i)
 
 	if (l->s->own[i].look == l->r->look)
 		return false;
-	return !l->cut || process_seen_read(&p, l->s->own[i].stat) < 0 || p.ended ||
-	       p.start != l->o->rank[i].start;
+	return !l->cut || look_again(l, i, &p) < 0 || p.ended || p.start != l->o->rank[i].start;
 }
 
 /* Drop the ranks that this look has not found; CPUs and domains of the others. */
@@ -234,8 +241,7 @@ static void look_settle(struct look *l)
 		int k = ranks_index(l->s, l->o, &l->process[i].seen);
 
 		if (k >= 0)
-			ranks_place(l->r, l->node, &l->s->task[l->process[i].task], &l->o->rank[k],
-				    l->process[i].seen.policy);
+			ranks_place(l->r, l->node, &l->s->task[l->process[i].task], &l->o->rank[k]);
 	}
 }
 

@@ -68,7 +68,7 @@ static void sample_process(struct ranks *r, const struct process_seen *p, struct
 			   struct observed_rank *rank, unsigned milliseconds)
 {
 	sample_cpu(own, rank, p->ticks * (1000000 / r->ticks), milliseconds);
-	rank->memory = p->pages * r->page;
+	rank->memory = p->memory;
 	rank->threads = p->threads;
 	rank->sent = rank->received = OBSERVED_UNKNOWN;
 }
@@ -89,6 +89,12 @@ static void sample_storage(struct ranks *r, struct rank_own *own, struct observe
 	rank->written = written;
 }
 
+static int sample_again(const struct ranks *r, const struct observed_rank *rank,
+			const struct rank_own *own, struct process_seen *out)
+{
+	return process_seen_again(out, &r->source, rank->pid, rank->start, own->status);
+}
+
 /* A rank that has gone keeps its numbers, for the last document of its step. */
 static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
 			struct observed_rank *rank, unsigned milliseconds)
@@ -106,9 +112,9 @@ static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
 			return; /* memory changes slowly: it is read once a look */
 		s->own[i].remembered = r->look;
 		rank->memory = sample_memory(t->memory);
-		if (rank->memory == OBSERVED_UNKNOWN && process_seen_read(&p, s->own[i].stat) == 0)
-			rank->memory = p.pages * r->page;
-	} else if (process_seen_read(&p, s->own[i].stat) == 0) {
+		if (rank->memory == OBSERVED_UNKNOWN && sample_again(r, rank, &s->own[i], &p) == 0)
+			rank->memory = p.memory;
+	} else if (sample_again(r, rank, &s->own[i], &p) == 0) {
 		sample_process(r, &p, &s->own[i], rank, milliseconds);
 	}
 }

@@ -26,7 +26,7 @@ struct scan {
 };
 
 struct scan_owner {
-	int proc_fd;
+	const struct process_source *from;
 	bool found;
 	uid_t uid;
 	gid_t gid;
@@ -38,16 +38,15 @@ static void scan_take_owner(pid_t pid, void *arg)
 	struct scan_owner *o = arg;
 	struct process_seen p;
 
-	if (!o->found && process_seen_look(&p, o->proc_fd, pid) == 0 && !p.ended &&
-	    !p.kept_from_exec)
-		o->found = process_owner(&o->uid, &o->gid, o->proc_fd, pid) == 0;
+	if (!o->found && process_seen_look(&p, o->from, pid) == 0 && !p.ended && !p.kept_from_exec)
+		o->found = process_owner(&o->uid, &o->gid, o->from->fd, pid) == 0;
 }
 
 /* The owner of the first process in task NAME of the step at PATH. Returns 0, or -1: none yet. */
 static int scan_find_owner(const struct scan *scan, const char *path, const char *name,
 			   struct observed_step *seen)
 {
-	struct scan_owner o = { .proc_fd = scan->r->conf.proc_fd };
+	struct scan_owner o = { .from = &scan->r->source };
 	char dir[CGROUP_PATH_MAX + RANK_TASK_NAME_MAX + 8];
 	struct errbuf ignored;
 

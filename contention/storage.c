@@ -18,43 +18,64 @@
 #include "base/monotonic.h"
 #include "contention/process.h"
 
+#define STORAGE_WORKERS 32 /* that wait for a process, each for one of its own */
+#define STORAGE_PASSES 64 /* that are left out at most where a process is slow to answer */
+
 /* What the caller and the reader share, each number written by one of them. */
 struct storage_slot {
 	/* the caller's */
-	pid_t pid; /* 0: free; -1: never again */
+	pid_t pid; /* 0: free */
 	uint64_t start;
 	uint32_t turn; /* which process of this slot */
-	/* the reader's */
+	/* the worker's */
 	uint32_t answered; /* TURN of the numbers below; 0: none */
 	uint64_t read, written;
+	/* the reader's: TURN of a process that was slow, and how it is spared */
+	uint32_t slow, skip, penalty; /* SKIP: passes, UINT32_MAX: all; PENALTY: the last SKIP */
 };
 
 struct storage_page {
-	uint32_t at; /* slot that is being read, plus 1; 0: none */
-	int64_t since; /* monotonic milliseconds */
 	uint32_t n; /* slots behind the last one in use */
+	/* the worker's: slot that it reads, and since when (monotonic milliseconds) */
+	uint32_t at;
+	int64_t since;
 	struct storage_slot slot[STORAGE_SLOTS];
 };
 
 struct storage {
-	int proc_fd;
-	unsigned stuck; /* milliseconds */
+	struct process_source source;
+	unsigned limit; /* milliseconds for one process */
 	pid_t reader; /* 0: none */
 	uint32_t turn; /* of the last process */
 	struct storage_page *page;
 };
 
+/* A worker that was left behind, and the process that it waits for. */
+struct storage_waiting {
+	pid_t worker; /* 0: none */
+	uint32_t slot, turn;
+};
+
+/* The reader's own. */
+struct storage_reader {
+	struct storage_page *page;
+	struct process_source source;
+	unsigned limit;
+	struct storage_waiting waiting[STORAGE_WORKERS];
+	unsigned n_waiting;
+};
+
 #define STORAGE_SET(place, value) __atomic_store_n(&(place), value, __ATOMIC_RELEASE)
 #define STORAGE_GET(place) __atomic_load_n(&(place), __ATOMIC_ACQUIRE)
 
-int storage_open(struct storage **out, int proc_fd, unsigned stuck, struct errbuf *err)
+int storage_open(struct storage **out, int proc_fd, unsigned limit, struct errbuf *err)
 {
 	struct storage *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return errprintf(err, "out of memory");
-	s->proc_fd = proc_fd;
-	s->stuck = stuck ? stuck : STORAGE_STUCK * 1000;
+	process_source_open(&s->source, proc_fd);
+	s->limit = limit ? limit : STORAGE_LIMIT_MS;
 	s->page = mmap(NULL, sizeof(*s->page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
 		       -1, 0);
 	if (s->page == MAP_FAILED) {
@@ -124,22 +145,24 @@ static uint64_t storage_number(const char *text, const char *word)
 	return at ? strtoull(at + strlen(word), NULL, 10) : 0;
 }
 
-/* Read of one process, the same one in both files as they are opened in one directory. */
-static void storage_read_slot(int proc_fd, struct storage_slot *slot)
+/* ------------------------------------------------------------------------------ a worker */
+
+/* Read of one process, the same one in all as they are looked at in one open directory. */
+static void storage_read_slot(const struct storage_reader *r, struct storage_slot *slot)
 {
 	uint32_t turn = STORAGE_GET(slot->turn);
-	char name[24], text[PROCESS_STAT_MAX];
-	struct process_seen p;
+	pid_t pid = STORAGE_GET(slot->pid);
+	char name[24], text[PROCESS_TEXT_MAX];
 	struct errbuf ignored;
 	int dir;
 
-	snprintf(name, sizeof(name), "%d", (int)STORAGE_GET(slot->pid));
-	dir = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	snprintf(name, sizeof(name), "%d", (int)pid);
+	dir = openat(r->source.fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir < 0)
 		return;
-	if (file_read(dir, "stat", text, sizeof(text), &ignored) > 0 &&
-	    process_seen_parse(&p, text) == 0 && p.start == slot->start &&
-	    file_read(dir, "io", text, sizeof(text), &ignored) > 0) {
+	if (process_start(&r->source, pid) == slot->start &&
+	    file_read(dir, "io", text, sizeof(text), &ignored) > 0 &&
+	    STORAGE_GET(slot->turn) == turn) {
 		STORAGE_SET(slot->read, storage_number(text, "\nread_bytes: "));
 		STORAGE_SET(slot->written, storage_number(text, "\nwrite_bytes: "));
 		STORAGE_SET(slot->answered, turn);
@@ -147,48 +170,169 @@ static void storage_read_slot(int proc_fd, struct storage_slot *slot)
 	close(dir);
 }
 
-/* The reader's life: it has nothing open but PROC_FD, and ends with its parent. */
-static void __attribute__((noreturn))
-storage_live(struct storage_page *page, int proc_fd, pid_t parent)
+/* Is a worker waiting for the process that SLOT has now? */
+static bool storage_is_waited(const struct storage_reader *r, uint32_t slot)
 {
-	sigset_t none;
+	for (unsigned i = 0; i < STORAGE_WORKERS; i++)
+		if (r->waiting[i].worker && r->waiting[i].slot == slot &&
+		    r->waiting[i].turn == STORAGE_GET(r->page->slot[slot].turn))
+			return true;
+	return false;
+}
 
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
+/* Is SLOT's process left out of this pass, as it was slow? */
+static bool storage_is_spared(const struct storage_slot *slot)
+{
+	return slot->skip && slot->slow == STORAGE_GET(slot->turn);
+}
+
+/* A worker's life: the slots from number FROM on. */
+static void __attribute__((noreturn))
+storage_work(const struct storage_reader *r, uint32_t from, pid_t parent)
+{
+	struct storage_page *page = r->page;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+	for (uint32_t i = from; i < STORAGE_GET(page->n); i++) {
+		if (!STORAGE_GET(page->slot[i].pid) || storage_is_spared(&page->slot[i]) ||
+		    storage_is_waited(r, i))
+			continue;
+		STORAGE_SET(page->since, (int64_t)monotonic_ms());
+		STORAGE_SET(page->at, i);
+		storage_read_slot(r, &page->slot[i]);
+		if (getppid() != parent || STORAGE_GET(page->at) != i)
+			_exit(0); /* another worker goes on behind this slot */
+	}
+	_exit(0);
+}
+
+/* ---------------------------------------------------------------------------- the reader */
+
+/* Forget the workers that have ended; end those whose process is a rank no more. */
+static void storage_reap(struct storage_reader *r)
+{
+	for (unsigned i = 0; i < STORAGE_WORKERS; i++) {
+		struct storage_waiting *w = &r->waiting[i];
+		const struct storage_slot *slot = &r->page->slot[w->slot];
+
+		if (w->worker && (!STORAGE_GET(slot->pid) || STORAGE_GET(slot->turn) != w->turn))
+			kill(w->worker, SIGKILL);
+		if (w->worker && waitpid(w->worker, NULL, WNOHANG) != 0) {
+			w->worker = 0;
+			r->n_waiting--;
+		}
+	}
+}
+
+/*
+ * WORKER waits for the process of slot AT. It is left to wait, so that one that only takes its time
+ * is answered for; where too many are, this one ends, and its process is never asked again.
+ */
+static void storage_leave(struct storage_reader *r, pid_t worker, uint32_t at)
+{
+	struct storage_slot *slot = &r->page->slot[at];
+	uint32_t turn = STORAGE_GET(slot->turn);
+	unsigned i = 0;
+
+	slot->penalty = slot->slow == turn ? 2 * slot->penalty : 1;
+	if (slot->penalty > STORAGE_PASSES)
+		slot->penalty = STORAGE_PASSES;
+	slot->slow = turn;
+	slot->skip = slot->penalty;
+	if (r->n_waiting == STORAGE_WORKERS) {
+		slot->skip = UINT32_MAX;
+		kill(worker, SIGKILL);
+		waitpid(worker, NULL, 0); /* it dies at once: each wait of it can be killed */
+		return;
+	}
+	while (r->waiting[i].worker)
+		i++;
+	r->waiting[i] = (struct storage_waiting){ worker, at, turn };
+	r->n_waiting++;
+}
+
+/*
+ * Wait until WORKER has ended, or waits for a process for longer than the limit. Returns the slot
+ * behind which to go on; UINT32_MAX: it has ended.
+ */
+static uint32_t storage_attend(struct storage_reader *r, pid_t worker)
+{
+	const struct timespec pause = { 0, 20000000 };
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	for (;;) {
+		uint32_t at = STORAGE_GET(r->page->at);
+		int64_t since = STORAGE_GET(r->page->since);
+
+		if (waitpid(worker, NULL, WNOHANG) != 0)
+			return UINT32_MAX;
+		if (monotonic_ms() - since > r->limit && STORAGE_GET(r->page->at) == at &&
+		    STORAGE_GET(r->page->since) == since) {
+			storage_leave(r, worker, at);
+			return at + 1;
+		}
+		sigtimedwait(&child, NULL, &pause);
+	}
+}
+
+static void storage_pass(struct storage_reader *r)
+{
+	pid_t self = getpid(), worker;
+
+	for (uint32_t from = 0; from < STORAGE_GET(r->page->n);) {
+		STORAGE_SET(r->page->at, from);
+		STORAGE_SET(r->page->since, (int64_t)monotonic_ms());
+		worker = fork();
+		if (worker == 0)
+			storage_work(r, from, self);
+		if (worker < 0)
+			return;
+		from = storage_attend(r, worker);
+	}
+	for (uint32_t i = 0; i < STORAGE_GET(r->page->n); i++) {
+		struct storage_slot *slot = &r->page->slot[i];
+
+		if (slot->skip && slot->skip != UINT32_MAX && !storage_is_waited(r, i))
+			slot->skip--;
+	}
+}
+
+/* The reader's life: it has nothing open but PROC_FD, and ends with its parent. */
+static void __attribute__((noreturn)) storage_live(const struct storage *s, pid_t parent)
+{
+	struct storage_reader r = { .page = s->page, .source = s->source, .limit = s->limit };
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	signal(SIGCHLD, SIG_DFL);
+	sigprocmask(SIG_SETMASK, &set, NULL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "nodeos-io");
-	if (getppid() != parent || dup2(proc_fd, 0) < 0 || syscall(SYS_close_range, 1, ~0U, 0) < 0)
+	if (getppid() != parent || dup2(s->source.fd, 0) < 0 ||
+	    syscall(SYS_close_range, 1, ~0U, 0) < 0)
 		_exit(1); /* descriptors of counters must not live on here */
+	r.source.fd = 0;
 	for (;;) {
-		for (uint32_t i = 0; i < STORAGE_GET(page->n); i++) {
-			if (STORAGE_GET(page->slot[i].pid) <= 0)
-				continue;
-			STORAGE_SET(page->since, (int64_t)monotonic_ms());
-			STORAGE_SET(page->at, i + 1);
-			storage_read_slot(0, &page->slot[i]);
-			STORAGE_SET(page->at, 0);
-		}
+		storage_reap(&r);
+		storage_pass(&r);
 		sleep(STORAGE_INTERVAL);
 	}
 }
 
 void storage_tend(struct storage *s)
 {
-	uint32_t at = STORAGE_GET(s->page->at);
 	pid_t parent = getpid();
 
 	if (s->reader > 0 && waitpid(s->reader, NULL, WNOHANG) == s->reader)
 		s->reader = 0;
-	if (s->reader > 0 && at && monotonic_ms() - STORAGE_GET(s->page->since) > s->stuck) {
-		storage_end_reader(s);
-		/* never this process again: what it has said is of no use any more */
-		STORAGE_SET(s->page->slot[at - 1].answered, 0);
-		STORAGE_SET(s->page->slot[at - 1].pid, -1);
-	}
 	if (s->reader > 0 || !s->page->n)
 		return;
-	STORAGE_SET(s->page->at, 0);
 	s->reader = fork();
 	if (s->reader == 0)
-		storage_live(s->page, s->proc_fd, parent);
+		storage_live(s, parent);
 }

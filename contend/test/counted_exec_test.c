@@ -17,6 +17,7 @@
 #define OTHER 65534 /* a user who may not read the program */
 
 static int proc_fd;
+static struct process_source source;
 static struct observed_node node;
 static struct counted_table table;
 
@@ -77,7 +78,7 @@ static void tick(struct observed_rank *rank)
 	struct errbuf err = { 0 };
 
 	sample_ranks(&table, &node, &pass);
-	if (process_seen_look(&seen, proc_fd, rank->pid) == 0)
+	if (process_seen_look(&seen, &source, rank->pid) == 0)
 		rank->ticks = seen.ticks;
 	is_int(counted_match(&table, &node, &err), 0, "counted_match: %s", err.text);
 	counted_renew(&table, &node);
@@ -91,7 +92,7 @@ static uint64_t counted_after(struct observed_rank *rank)
 
 	for (unsigned i = 0; i < 600 && seen.ticks < end; i++) {
 		nap(100);
-		if (process_seen_look(&seen, proc_fd, rank->pid) < 0 || seen.ended)
+		if (process_seen_look(&seen, &source, rank->pid) < 0 || seen.ended)
 			bail("the rank has gone");
 	}
 	tick(rank);
@@ -111,6 +112,7 @@ int main(int argc, char **argv)
 	(void)argv;
 	scratch_make();
 	proc_fd = open("/proc", O_RDONLY | O_DIRECTORY);
+	process_source_open(&source, proc_fd);
 	table.counters = open_soft(SOFT_ROW, false);
 	node.bounds = classify_default;
 	copy_program(path);

@@ -86,19 +86,20 @@ class Host:
         proc = f"{self.top}/proc/{pid}"
         where = self.cgroup(rank).split("/fs/cgroup")[1]
         write(f"{proc}/cgroup", f"0::{where}\n")
-        write(
-            f"{proc}/status",
-            f"Name:\ta.out\nUid:\t{USER}\t{USER}\t{USER}\t{USER}\n"
-            f"Gid:\t{USER}\t{USER}\t{USER}\t{USER}\nCpus_allowed_list:\t{rank % 8}\n",
-        )
+        fields = [str(pid), "(a ) T)", "R", "1"] + ["0"] * 48
+        fields[21] = str(7000 + rank)
+        write(f"{proc}/stat", " ".join(fields) + "\n")
         self.set_state(rank, "R")
 
     def set_state(self, rank, letter):
-        """What stat says of the process: 52 fields; "T" is stopped."""
+        """What status says of the process; "T" is stopped."""
         pid = FIRST_PID + rank
-        fields = [str(pid), "(a ) T)", letter, "1"] + ["0"] * 48
-        fields[19], fields[21], fields[23] = "1", str(7000 + rank), "100"
-        write(f"{self.top}/proc/{pid}/stat", " ".join(fields) + "\n")
+        write(
+            f"{self.top}/proc/{pid}/status",
+            f"Name:\ta.out\nState:\t{letter} (some)\nPid:\t{pid}\nPPid:\t1\n"
+            f"Uid:\t{USER}\t{USER}\t{USER}\t{USER}\nGid:\t{USER}\t{USER}\t{USER}\t{USER}\n"
+            f"VmRSS:\t400 kB\nThreads:\t1\nCpus_allowed_list:\t{rank % 8}\n",
+        )
 
     @staticmethod
     def steady(rank, reading):

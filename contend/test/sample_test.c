@@ -14,10 +14,10 @@ static struct counted_table table;
 static struct sample_pass pass;
 static int proc_fd;
 
-static void set_stat(const char *text)
+static void set_status(const char *text)
 {
 	scratch_dir("proc/501");
-	scratch_file("proc/501/stat", text);
+	scratch_file("proc/501/status", text);
 }
 
 /* A second after the last pass. */
@@ -104,16 +104,16 @@ static void test_stopped(void)
 	      "0 1000000 5000 - 1000000000 1000000000\n"
 	      "0 1000000 5000 - 1000000000 1000000000\n");
 	next_sample();
-	set_stat("501 (a ) S) T 1 1\n");
+	set_status("Name:\ta State:\\tS\nUmask:\t0022\nState:\tT (stopped)\n");
 	r = next_sample();
 	ok(r->state.class == RANK_DEVIL && !r->state.idle && table.rank[0].stopped,
 	   "a stopped rank gets no sample");
 	is_int((long long)r->cpu, 0, "a stopped rank uses no CPU");
-	set_stat("501 (a ) T) S 1 1\n");
+	set_status("Name:\ta State:\\tT\nUmask:\t0022\nState:\tS (sleeping)\n");
 	r = next_sample();
 	ok(r->state.class == RANK_DEVIL && r->state.idle && !table.rank[0].stopped,
 	   "a rank that waits is idle, and keeps its class");
-	scratch_file("proc/501/stat", "");
+	scratch_file("proc/501/status", "");
 	r = next_sample();
 	ok(r->state.idle && pass.gone == 0, "an idle rank is not asked");
 	end();

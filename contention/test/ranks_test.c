@@ -46,24 +46,44 @@ struct fake {
 	const char *cpus;
 };
 
+/* As the kernel writes it: a line end in it is two letters. */
+static const char *escaped(const char *command)
+{
+	static char out[64];
+	size_t n = 0;
+
+	for (; *command; command++) {
+		if (*command == '\n' || *command == '\\')
+			out[n++] = '\\';
+		out[n++] = *command == '\n' ? 'n' : *command;
+	}
+	out[n] = '\0';
+	return out;
+}
+
 /* A process; what is 0 is as follows. */
 static void put_process(struct fake f)
 {
 	char text[1024];
 
 	snprintf(text, sizeof(text),
-		 "%d (%s) %c %d 0 0 0 -1 4194304 0 0 0 0 %lu 0 9 9 20 0 %u 0 %lu 1000 %u 0 0 0 0 0 "
+		 "%d (a ) S 9 (b) %c %d 0 0 0 -1 4194304 0 0 0 0 %lu 0 9 9 20 0 %u 0 %lu 1000 %u 0 "
+		 "0 0 0 0 "
 		 "0 "
 		 "0 0 0 0 0 0 0 17 0 0 %u 0 0 0\n",
-		 f.pid, f.command ? f.command : "app", f.state ? f.state : 'R', f.parent, f.ticks,
-		 f.threads ? f.threads : 1, f.start ? f.start : 1000, f.pages, f.policy);
+		 f.pid, f.state ? f.state : 'R', f.parent, f.ticks, 77, f.start ? f.start : 1000,
+		 77, f.policy);
 	put(text, "proc/%d/stat", f.pid);
 	snprintf(text, sizeof(text), "12:misc:/x\n0::/" SCOPE "%s\n", f.task);
 	put(text, "proc/%d/cgroup", f.pid);
 	snprintf(text, sizeof(text),
-		 "Name:\tx\\nUid:\\t0\nUid:\t1000\t1000\t1000\t1000\nGid:\t100\t100\t100\t100\n"
-		 "Cpus_allowed:\tff\nCpus_allowed_list:\t%s\n",
-		 f.cpus ? f.cpus : "0-7");
+		 "Name:\t%s\nUmask:\t0022\nState:\t%c (some)\nTgid:\t%d\nNgid:\t0\nPid:\t%d\n"
+		 "PPid:\t%d\nTracerPid:\t0\nUid:\t1000\t1000\t1000\t1000\n"
+		 "Gid:\t100\t100\t100\t100\nVmSize:\t     99 kB\nVmRSS:\t    %u kB\n"
+		 "RssAnon:\t     99 kB\nThreads:\t%u\nCpus_allowed:\tff\n"
+		 "Cpus_allowed_list:\t%s\n",
+		 escaped(f.command ? f.command : "app"), f.state ? f.state : 'R', f.pid, f.pid,
+		 f.parent, 4 * f.pages, f.threads ? f.threads : 1, f.cpus ? f.cpus : "0-7");
 	put(text, "proc/%d/status", f.pid);
 }
 
@@ -510,7 +530,7 @@ static void used_by_tasks(void)
 	ranks_sample(ranks, &node, 1000);
 	ok(r[0].cpu == OBSERVED_UNKNOWN, "ranks_sample: no CPU time before the second sample");
 	is_int((long long)r[0].memory, 4096, "ranks_sample: memory of a task's directory");
-	is_int((long long)r[1].memory, 3 * sysconf(_SC_PAGESIZE),
+	is_int((long long)r[1].memory, 3 * 4096,
 	       "ranks_sample: resident memory where the directory has no number");
 	is_int((long long)r[0].read, 0, "ranks_sample: bytes read since the rank was first seen");
 	ok(r[0].sent == OBSERVED_UNKNOWN && r[0].received == OBSERVED_UNKNOWN,
@@ -558,7 +578,7 @@ static void used_by_children(void)
 	r = node.step[0].rank;
 	is_int((long long)r->cpu, 50000 / sysconf(_SC_CLK_TCK),
 	       "ranks_sample: CPU time of a child alone");
-	is_int((long long)r->memory, 2 * sysconf(_SC_PAGESIZE), "ranks_sample: its memory");
+	is_int((long long)r->memory, 2 * 4096, "ranks_sample: its memory");
 	ok(r->sent == OBSERVED_UNKNOWN, "ranks_sample: its traffic is unknown");
 	end();
 	lose("cg/system.slice");
@@ -596,14 +616,20 @@ static void too_many(void)
 	lose("cg/system.slice");
 }
 
-static void damaged_stat(void)
+static void damaged_status(void)
 {
 	struct process_seen p;
 
 	is_int(process_seen_parse(&p, ""), -1, "process_seen_parse: nothing");
-	is_int(process_seen_parse(&p, "12 (a) R 1 2 3\n"), -1, "process_seen_parse: too short");
-	is_int(process_seen_parse(&p, "12 (a)"), -1, "process_seen_parse: ends behind the name");
-	is_int(process_seen_parse(&p, "12 )a( R 1"), -1, "process_seen_parse: brackets turned");
+	is_int(process_seen_parse(&p, "Name:\ta\nState:\tR (running)\n"), -1,
+	       "process_seen_parse: too short");
+	is_int(process_seen_parse(&p, "Name:\ta"), -1, "process_seen_parse: ends in the name");
+	is_int(process_seen_parse(&p, "12 (a) R 1 2 3\n"), -1, "process_seen_parse: another file");
+	is_int(process_seen_parse(&p, "Name:\tPid:\t1\\nState:\\\\Z\nState:\tR (running)\n"
+				      "Pid:\t12\nPPid:\t1\nThreads:\t2\n"),
+	       0, "process_seen_parse: a name that is made as lines");
+	is(p.command, "Pid:\t1\nState:\\Z", "process_seen_parse: a name, without what escapes it");
+	ok(p.pid == 12 && !p.ended && p.memory == 0, "process_seen_parse: lines, not names");
 }
 
 /* Step 60 has so many processes that none of step 61 is read. */
@@ -671,6 +697,6 @@ int main(void)
 	used_by_children();
 	too_many();
 	crowded_out();
-	damaged_stat();
+	damaged_status();
 	return tap_done();
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hold [SECONDS]: a process whose address space the kernel cannot lock; any user can make one. A
- * thread waits in a page fault for a file server (FUSE), part of this program, that never answers;
- * the fault holds the mmap_lock. Prints "held" when the lock is held, and a line "answered" when
- * the fault ends: after SECONDS, or never. Needs user namespaces and /dev/fuse.
+ * hold [SECONDS [exec]]: a process whose address space the kernel cannot lock; any user can make
+ * one. A thread waits in a page fault for a file server (FUSE), part of this program, that never
+ * answers; the fault holds the mmap_lock. Prints "held" when the lock is held, and a line "answered"
+ * when the fault ends: after SECONDS, or (0) never. Needs user namespaces and /dev/fuse.
+ *
+ * With "exec" a child, which shares the address space, executes a program then, and waits for the
+ * lock within execve() while it holds its own exec_update_lock, for which readers of its
+ * /proc/PID/stat wait. It prints "executes PID" of itself before.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -155,11 +160,53 @@ static void *fault(void *unused)
 	return unused;
 }
 
+/* Wait for the lock as a writer: readers that come later wait behind it. */
+static void *write_lock(void *unused)
+{
+	mmap(NULL, FILE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	return unused;
+}
+
+/* The child cannot be waited for: this thread goes on when its execve() has ended. */
+static void *execute(void *unused)
+{
+	static char name[] = "true";
+	static char *argv[] = { name, NULL };
+
+	if (vfork() == 0) {
+		char line[] = "executes           \n";
+		unsigned at = sizeof(line) - 3;
+
+		/* no function of the library that takes memory or a lock may be called here */
+		for (pid_t pid = getpid(); pid; pid /= 10)
+			line[at--] = (char)('0' + pid % 10);
+		if (write(1, line, sizeof(line) - 1) < 0)
+			_exit(1);
+		execv("/bin/true", argv);
+		_exit(1);
+	}
+	return unused;
+}
+
+/* The threads exist before the lock is held, as their stacks need it. */
+static void *execute_later(void *unused)
+{
+	sleep(1);
+	return execute(unused);
+}
+
+static void *write_lock_later(void *unused)
+{
+	usleep(500000);
+	return write_lock(unused);
+}
+
 int main(int argc, char **argv)
 {
 	char dir[] = "/tmp/hold.XXXXXX", text[128];
 	unsigned seconds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
-	pthread_t thread;
+	bool exec = argc > 2 && strcmp(argv[2], "exec") == 0;
+	pthread_t thread, others[2];
 	int fuse, file;
 
 	if (!mkdtemp(dir))
@@ -192,6 +239,9 @@ int main(int argc, char **argv)
 	if (page == MAP_FAILED || madvise((void *)page, FILE_SIZE, MADV_RANDOM) < 0)
 		die("mmap");
 	signal(SIGBUS, answered);
+	if (exec && (pthread_create(&others[0], NULL, write_lock_later, NULL) != 0 ||
+		     pthread_create(&others[1], NULL, execute_later, NULL) != 0))
+		die("pthread_create");
 	if (pthread_create(&thread, NULL, fault, NULL) != 0)
 		die("pthread_create");
 	for (;;)
