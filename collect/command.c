@@ -22,8 +22,8 @@
 #define DAY 86400.0
 
 static const char usage_text[] =
-	"Usage: nodeosctl contention collect [--dry-run] [--json] [--keep DAYS] [--dir DIR]\n"
-	"                                    [--conf FILE]\n"
+	"Usage: nodeosctl contention collect [--dry-run] [--json] [--keep=DAYS] [--dir=DIR]\n"
+	"                                    [--conf=FILE]\n"
 	"Merge the nodes' reports of contention_report_dir into a record of each job, and hand it "
 	"to Slurm.\n"
 	"For the head node and the user contention_report_user, from "
@@ -31,9 +31,9 @@ static const char usage_text[] =
 	"\n"
 	"  -n, --dry-run    change nothing, and print what would be\n"
 	"  -j, --json       print JSON (schema 1)\n"
-	"      --keep DAYS  keep the files of finished jobs for so long (7)\n"
-	"      --dir DIR    instead of contention_report_dir\n"
-	"      --conf FILE  instead of " NODEOS_CONF_PATH "\n"
+	"      --keep=DAYS  keep the files of finished jobs for so long (7)\n"
+	"      --dir=DIR    instead of contention_report_dir\n"
+	"      --conf=FILE  instead of " NODEOS_CONF_PATH "\n"
 	"  -h, --help       print this\n\n"
 	"Manual page: man nodeosctl-contention-collect\n";
 

@@ -117,19 +117,19 @@ def test_nodeosctl(commands, d):
         ["plan", "provision"],
         "nodeosctl p: commands that begin with p are offered",
     )
-    for command in commands:
-        text = helped(command)
+    for command in commands + ["contention collect"]:
+        text = helped(*command.split())
         want = options_of(text) | {"-h"}
         # options of other commands, as "features --site" in a sentence, stand outside of the usage
         # text
         ok(want > {"-h"}, f"{command} --help lists options", text)
         same(
-            offered(["nodeosctl", command, "-"]),
+            offered(["nodeosctl", *command.split(), "-"]),
             want,
             f"nodeosctl {command} -: the options of its --help are offered",
         )
         same(
-            offered(["nodeosctl", command, "--"]),
+            offered(["nodeosctl", *command.split(), "--"]),
             {w for w in want if w.startswith("--")},
             f"nodeosctl {command} --: its long options are offered",
         )
@@ -183,6 +183,22 @@ def test_values(d):
         "plan -c CPUS: a manifest is offered behind it",
     )
     same(offered(["nodeosctl", "report", ""], d), [], "report: no operand is offered")
+    same(offered(["nodeosctl", "contention", ""], d), ["collect"], "contention: collect is offered")
+    same(
+        offered(["nodeosctl", "contention", "--json", ""], d),
+        [],
+        "contention --json: collect is not offered, as it must be the first word",
+    )
+    same(
+        set(offered(["nodeosctl", "contention", "collect", "--conf=x"], d)),
+        ["x.xml"],
+        "contention collect --conf=: files are offered",
+    )
+    same(
+        offered(["nodeosctl", "contention", "collect", ""], d),
+        [],
+        "contention collect: no operand is offered",
+    )
     same(
         set(offered(["nodeosctl", "discover", "--output="], d)),
         everything,
@@ -349,6 +365,11 @@ def test_slurm(d):
         offered(["srun", "--nodeos="]),
         table["nodeos"].split("|"),
         "--nodeos=: the words of the plugin's table are offered",
+    )
+    same(
+        offered(["srun", "--nodeos-contention="]),
+        table["nodeos-contention"].split("|"),
+        "--nodeos-contention=: the words of the plugin's table are offered",
     )
     same(
         offered(["srun", "--nodeos=o"], wordbreaks=False),
