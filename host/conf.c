@@ -2,14 +2,12 @@
 #include "host/conf.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/trusted_open.h"
+#include "base/owned_file.h"
 #include "base/words.h"
 #include "manifest/request.h"
 
@@ -261,41 +259,26 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 	return 0;
 }
 
-/* Read FD into BUF of SIZE bytes. Returns the length, or -1 on an error and when BUF is full. */
-static ssize_t conf_read_file(int fd, char *buf, size_t size, const char *path, struct errbuf *err)
-{
-	size_t used = 0;
-
-	while (used < size) {
-		ssize_t n = read(fd, buf + used, size - used);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errprintf(err, "%.160s: cannot read: %s", path, strerror(errno));
-		if (n == 0)
-			return (ssize_t)used;
-		used += (size_t)n;
-	}
-	return errprintf(err, "%.160s: too large (allowed: %d bytes)", path, CONF_SIZE_MAX);
-}
-
 int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err)
 {
-	char text[CONF_SIZE_MAX + 1];
-	ssize_t len;
-	int fd = trusted_open(path, owner, err);
+	char *text;
+	size_t len;
+	int rc;
 
-	/* a file named by the caller must exist */
-	if (fd < 0 && errno == ENOENT && strcmp(path, NODEOS_CONF_PATH) == 0) {
-		conf_defaults(out);
-		return 0;
-	}
-	if (fd < 0)
+	if (owned_file_read(&text, &len, path, owner, CONF_SIZE_MAX, err) < 0) {
+		/* a file named by the caller must exist */
+		if (errno == ENOENT && strcmp(path, NODEOS_CONF_PATH) == 0) {
+			conf_defaults(out);
+			return 0;
+		}
+		if (errno == EFBIG)
+			errprintf(err, "%.160s: too large (allowed: %d bytes)", path,
+				  CONF_SIZE_MAX);
 		return -1;
-	len = conf_read_file(fd, text, sizeof(text), path, err);
-	close(fd);
-	return len < 0 ? -1 : conf_parse(out, path, text, (size_t)len, err);
+	}
+	rc = conf_parse(out, path, text, len, err);
+	free(text);
+	return rc;
 }
 
 /* Print the words of TITLE and TEXT as comment lines of at most LINE_COLUMNS. */

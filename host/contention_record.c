@@ -55,36 +55,18 @@ void contention_record_remove(const char *state_dir, uint64_t inode)
 	}
 }
 
-/* As contention_record_read(), below DIR. */
-static int take_record(int dir, uint64_t inode, struct contention_message *out, struct errbuf *err)
+/* Read the record NAME below DIR. Returns 0 with *OUT, for contention_message_free(); or -1. */
+static int take_record(int dir, const char *name, struct contention_message *out)
 {
-	char name[RECORD_NAME_MAX], *text = malloc(CONTENTION_MESSAGE_MAX + 1);
+	char *text = malloc(CONTENTION_MESSAGE_MAX + 1);
 	int len, rc = -1;
 
 	if (!text)
-		return errprintf(err, "out of memory");
-	record_name(name, inode);
-	len = file_read(dir, name, text, CONTENTION_MESSAGE_MAX + 1, err);
-	if (len < 0)
-		rc = errno == ENOENT ? 0 : -1;
-	else if (contention_message_parse(out, text, (size_t)len, err) == 0)
-		rc = 1;
-	else
-		errwrap(err, "%s", name);
+		return -1;
+	len = file_read(dir, name, text, CONTENTION_MESSAGE_MAX + 1, NULL);
+	if (len >= 0)
+		rc = contention_message_parse(out, text, (size_t)len, NULL);
 	free(text);
-	return rc;
-}
-
-int contention_record_read(const char *state_dir, uint64_t inode, struct contention_message *out,
-			   struct errbuf *err)
-{
-	int dir = open_records(state_dir), rc;
-
-	memset(out, 0, sizeof(*out));
-	if (dir < 0)
-		return errno == ENOENT ? 0 : errprintf(err, "%s: %s", state_dir, strerror(errno));
-	rc = take_record(dir, inode, out, err);
-	close(dir);
 	return rc;
 }
 
@@ -95,7 +77,6 @@ int contention_record_each(const char *state_dir,
 {
 	int dir = open_records(state_dir), n;
 	struct dirent **e = NULL;
-	struct errbuf ignored;
 
 	if (dir < 0)
 		return errno == ENOENT ? 0 : errprintf(err, "%s: %s", state_dir, strerror(errno));
@@ -112,7 +93,7 @@ int contention_record_each(const char *state_dir,
 		if (sscanf(name, RECORD_PREFIX "%" SCNu64, &inode) == 1)
 			record_name(again, inode);
 		/* no temporary file of file_replace() */
-		if (strcmp(again, name) == 0 && take_record(dir, inode, &m, &ignored) == 1)
+		if (strcmp(again, name) == 0 && take_record(dir, name, &m) == 0)
 			fn(inode, &m, arg);
 		contention_message_free(&m);
 		free(e[i]);

@@ -23,13 +23,6 @@ int contention_record_write(const char *state_dir, uint64_t inode,
 void contention_record_remove(const char *state_dir, uint64_t inode);
 
 /*
- * Read the record of the step INODE. Returns 1 with *OUT, for contention_message_free(); 0: it has
- * none; -1 with the reason.
- */
-int contention_record_read(const char *state_dir, uint64_t inode, struct contention_message *out,
-			   struct errbuf *err);
-
-/*
  * Call FN with each readable record, which it may remove; M is valid in FN only. Returns 0, or -1
  * with the reason where STATE_DIR cannot be read; no STATE_DIR is no record.
  */

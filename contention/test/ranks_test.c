@@ -392,14 +392,24 @@ static bool want_vda(const char *request, const char *container, void *arg)
 	return strcmp(container, "vda") == 0;
 }
 
+struct record_look {
+	uint64_t inode;
+	bool seen;
+};
+
+static void see_record(uint64_t inode, const struct contention_message *m, void *arg)
+{
+	struct record_look *look = arg;
+
+	(void)m;
+	look->seen = look->seen || inode == look->inode;
+}
+
 static bool has_record(uint64_t inode)
 {
-	struct contention_message m;
-	struct errbuf err;
-	int rc = contention_record_read(state, inode, &m, &err);
+	struct record_look look = { .inode = inode };
 
-	contention_message_free(&m);
-	return rc == 1;
+	return contention_record_each(state, see_record, &look, NULL) == 0 && look.seen;
 }
 
 /* On the host of by_ledger(), where the ledger and nodeos.conf have other steps observed. */
