@@ -154,20 +154,27 @@ static void put_family(FILE *f, const char *name, const char *type, const char *
 	fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* A step that has ended may have begun anew, as that of a requeued job, with the same labels. */
-static unsigned ranks_shown(const struct observed_step *s)
+/*
+ * How many ranks of S have series, of LEFT that still can; takes them from LEFT. A step that has
+ * ended may have begun anew, as that of a requeued job, with the same labels.
+ */
+static unsigned take_ranks(const struct observed_step *s, unsigned *left)
 {
-	return s->ended ? 0 : s->n;
+	unsigned n = s->ended ? 0 : s->n < *left ? s->n : *left;
+
+	*left -= n;
+	return n;
 }
 
 static void put_rank_family(FILE *f, const struct observed_node *node, const struct rank_family *m)
 {
+	unsigned left = METRICS_RANKS_MAX;
 	char name[64];
 
 	snprintf(name, sizeof(name), "nodeos_rank_%s", m->name);
 	put_family(f, name, m->type, m->help);
 	for (unsigned i = 0; i < node->n_steps; i++)
-		for (unsigned k = 0; k < ranks_shown(&node->step[i]); k++) {
+		for (unsigned k = 0, n = take_ranks(&node->step[i], &left); k < n; k++) {
 			const struct observed_rank *r = &node->step[i].rank[k];
 			uint64_t v = m->value(node, r);
 
@@ -185,10 +192,12 @@ static void put_rank_family(FILE *f, const struct observed_node *node, const str
 
 static void put_classes(FILE *f, const struct observed_node *node)
 {
+	unsigned left = METRICS_RANKS_MAX;
+
 	put_family(f, "nodeos_rank_class", "gauge",
 		   "1 for the rank's class: turtle, semi-devil, devil, or unknown.");
 	for (unsigned i = 0; i < node->n_steps; i++)
-		for (unsigned k = 0; k < ranks_shown(&node->step[i]); k++) {
+		for (unsigned k = 0, n = take_ranks(&node->step[i], &left); k < n; k++) {
 			const struct observed_rank *r = &node->step[i].rank[k];
 
 			fputs("nodeos_rank_class{", f);
@@ -197,6 +206,18 @@ static void put_classes(FILE *f, const struct observed_node *node)
 			put_label(f, "class", rank_class_name(r->state.class));
 			fputs("} 1\n", f);
 		}
+}
+
+static void put_left_out(FILE *f, const struct observed_node *node)
+{
+	unsigned left = METRICS_RANKS_MAX, n = 0;
+
+	for (unsigned i = 0; i < node->n_steps; i++)
+		if (!node->step[i].ended)
+			n += node->step[i].n - take_ranks(&node->step[i], &left);
+	put_family(f, "nodeos_ranks_left_out", "gauge",
+		   "Observed ranks that have no series, as the node has too many.");
+	fprintf(f, "nodeos_ranks_left_out %u\n", n);
 }
 
 static void put_domain_class(FILE *f, unsigned i, enum rank_class class, unsigned ranks)
@@ -257,6 +278,7 @@ char *metrics_text(size_t *len, const struct observed_node *node)
 	for (unsigned i = 0; i < sizeof(rank_family) / sizeof(rank_family[0]); i++)
 		put_rank_family(f, node, &rank_family[i]);
 	put_classes(f, node);
+	put_left_out(f, node);
 	put_domains(f, node);
 	if (fclose(f) == 0)
 		return text;

@@ -11,8 +11,12 @@
  * What the daemon knows as a text for Prometheus, by the textfile collector of node_exporter. Ranks
  * have the labels of jobstats: jobid, step, task. A process that is no task of srun has an empty
  * task and the label pid. A number that is not known is left out.
+ *
+ * The series of a rank are 2 KB, which the collector reads at each scrape: the first
+ * METRICS_RANKS_MAX ranks of the node have them, and nodeos_ranks_left_out counts the others.
  */
 #define METRICS_FILE "nodeos_contention.prom"
+#define METRICS_RANKS_MAX 2048u
 
 /* Returns the LEN bytes to free(); NULL: out of memory. */
 char *metrics_text(size_t *len, const struct observed_node *node);

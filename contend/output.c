@@ -15,6 +15,7 @@
 #define METRICS_MS 10000
 #define SWEEP_MS 60000
 #define KEEP_SECONDS 600 /* that the document of an ended step stays */
+#define KEEP_BYTES (32u << 20) /* that these have together */
 
 int output_open(struct output *o, int run_fd, const struct jobs_host *host, struct errbuf *err)
 {
@@ -31,7 +32,8 @@ int output_open(struct output *o, int run_fd, const struct jobs_host *host, stru
 			close(fd);
 		return -1;
 	}
-	o->publisher = (struct publisher){ .dir_fd = fd, .keep = KEEP_SECONDS };
+	o->publisher =
+		(struct publisher){ .dir_fd = fd, .keep = KEEP_SECONDS, .keep_bytes = KEEP_BYTES };
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/acl.h>
 #include <sys/stat.h>
@@ -92,13 +93,69 @@ static bool is_live(const char *name, const struct observed_node *node)
 	return false;
 }
 
+struct left_document {
+	char name[PUBLISH_NAME_MAX + 8];
+	off_t size;
+	time_t written;
+};
+
+struct left_documents {
+	unsigned n, room;
+	struct left_document *document; /* owned */
+};
+
+static int add_left_document(struct left_documents *all, const char *name, const struct stat *st)
+{
+	struct left_document *more = all->document;
+
+	if (all->n == all->room) {
+		all->room = all->room ? 2 * all->room : 64;
+		more = reallocarray(more, all->room, sizeof(*more));
+		if (!more)
+			return -1;
+		all->document = more;
+	}
+	more += all->n++;
+	*more = (struct left_document){ .size = st->st_size, .written = st->st_mtime };
+	snprintf(more->name, sizeof(more->name), "%s", name);
+	return 0;
+}
+
+/* The youngest first. */
+static int compare_left(const void *a, const void *b)
+{
+	const struct left_document *x = a, *y = b;
+
+	if (x->written != y->written)
+		return x->written > y->written ? -1 : 1;
+	return strcmp(x->name, y->name);
+}
+
+static unsigned remove_left(const struct publisher *p, struct left_documents *all, double now)
+{
+	size_t bytes = 0;
+	unsigned n = 0;
+
+	if (all->n)
+		qsort(all->document, all->n, sizeof(*all->document), compare_left);
+	for (unsigned i = 0; i < all->n; i++) {
+		const struct left_document *d = &all->document[i];
+
+		bytes += (size_t)d->size;
+		if ((double)d->written + p->keep <= now || bytes > p->keep_bytes)
+			n += unlinkat(p->dir_fd, d->name, 0) == 0;
+	}
+	return n;
+}
+
 unsigned publish_sweep(struct publisher *p, const struct observed_node *node)
 {
 	int fd = openat(p->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-	unsigned n = 0;
+	struct left_documents left = { 0 };
 	struct dirent *e;
 	struct stat st;
+	unsigned n;
 
 	if (!dir) {
 		if (fd >= 0)
@@ -106,12 +163,15 @@ unsigned publish_sweep(struct publisher *p, const struct observed_node *node)
 		return 0;
 	}
 	while ((e = readdir(dir)) != NULL) {
-		if (is_live(e->d_name, node) ||
-		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode) ||
-		    (double)st.st_mtime + p->keep > node->time)
+		/* no name of ours is longer */
+		if (strlen(e->d_name) >= sizeof(left.document->name) || is_live(e->d_name, node) ||
+		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 			continue;
-		n += unlinkat(fd, e->d_name, 0) == 0;
+		if (add_left_document(&left, e->d_name, &st) < 0)
+			break;
 	}
 	closedir(dir);
+	n = remove_left(p, &left, node->time);
+	free(left.document);
 	return n;
 }

@@ -19,6 +19,7 @@
 struct publisher {
 	int dir_fd; /* the caller's: root's directory, which others can enter */
 	unsigned keep; /* seconds that the document of an ended step stays */
+	size_t keep_bytes; /* that these have together at most, at a sweep */
 	bool failing; /* the last document could not be written, and this was said */
 };
 
@@ -33,8 +34,9 @@ int publish_step(struct publisher *p, const struct observed_step *step, const ch
 		 size_t len, struct errbuf *err);
 
 /*
- * Remove documents that were last written KEEP seconds or more before NODE's time, of steps that
- * NODE does not have or that have ended there; also what a killed daemon left. Returns how many.
+ * Of documents of steps that NODE does not have or that have ended there, and of what a killed
+ * daemon left, remove those that were last written KEEP seconds or more before NODE's time, and,
+ * oldest first, what goes beyond KEEP_BYTES: short steps may be many. Returns how many.
  */
 unsigned publish_sweep(struct publisher *p, const struct observed_node *node);
 

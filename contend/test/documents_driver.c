@@ -91,6 +91,33 @@ static void print_metrics(struct observed_node *n)
 	print_owned(metrics_text(&len, n));
 }
 
+/* A node with one rank more than have series, and with another step that has ended. */
+static void print_many(void)
+{
+	struct observed_node n = { .interval = 1000, .quality = EVENTS_X };
+	struct observed_step *s;
+	size_t len;
+
+	strcpy(n.source, "none");
+	for (unsigned i = 0; i < 2; i++) {
+		s = observed_add_step(&n);
+		if (!s)
+			abort();
+		s->job = 60 + i;
+		s->ended = i == 1;
+		for (int k = 0; k <= (int)METRICS_RANKS_MAX; k++) {
+			struct observed_rank *r = observed_add_rank(s);
+
+			if (!r)
+				abort();
+			r->rank = k;
+			r->memory = 1;
+		}
+	}
+	print_owned(metrics_text(&len, &n));
+	observed_free(&n);
+}
+
 int main(int argc, char **argv)
 {
 	const char *what = argc > 1 ? argv[1] : "";
@@ -108,6 +135,8 @@ int main(int argc, char **argv)
 		print_unknown(&all);
 	else if (strcmp(what, "metrics") == 0)
 		print_metrics(&n);
+	else if (strcmp(what, "many") == 0)
+		print_many();
 	else if (strcmp(what, "record") == 0) {
 		struct job_record r = { .job = 41, .inode = 4700 };
 		char line[JOB_RECORD_MAX];
@@ -116,7 +145,8 @@ int main(int argc, char **argv)
 		job_record_print(line, &r, &n, false);
 		fputs(line, stdout);
 	} else {
-		fputs("usage: documents_driver 41|42|reversed|unknown|metrics|record\n", stderr);
+		fputs("usage: documents_driver 41|42|reversed|unknown|metrics|many|record\n",
+		      stderr);
 		return 2;
 	}
 	histories_free(&all);

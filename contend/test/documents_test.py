@@ -145,6 +145,15 @@ def test_metrics():
     )
 
 
+def test_many():
+    lines = printed("many").decode().splitlines()
+    ranks = [line for line in lines if line.startswith("nodeos_rank_memory_bytes{")]
+    classes = [line for line in lines if line.startswith("nodeos_rank_class{")]
+    is_same((len(ranks), len(classes)), (2048, 2048), "2,048 ranks have metrics at most")
+    ok("nodeos_ranks_left_out 1" in lines, "the metrics say how many ranks they leave out")
+    ok("nodeos_ranks_left_out 0" in printed("metrics").decode(), "0 where they have all")
+
+
 def test_record():
     text = printed("record")
     ok(
@@ -164,5 +173,6 @@ if not os.access(DRIVER, os.X_OK):
 else:
     test_step()
     test_metrics()
+    test_many()
     test_record()
 sys.exit(done())

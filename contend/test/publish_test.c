@@ -106,9 +106,33 @@ static void test_sweep(struct publisher *p, struct observed_node *n)
 	is_int(publish_sweep(p, n), 1, "the document of a step that is not known goes");
 }
 
+/* Of 40 documents of 100 bytes, ended one second after the other, the last ten are 1,000 bytes. */
+static void test_bytes(struct publisher *p)
+{
+	struct observed_node none = { .time = 2000 };
+	char name[32], path[128], body[101];
+
+	memset(body, 'x', 100);
+	body[100] = '\0';
+	p->keep = 1500;
+	for (int i = 0; i < 40; i++) {
+		struct timespec t[2] = { { 1000 + i, 0 }, { 1000 + i, 0 } };
+
+		snprintf(name, sizeof(name), "%d.0.json", 100 + i);
+		scratch_file(name, body);
+		snprintf(path, sizeof(path), "%s/%s", scratch, name);
+		utimensat(AT_FDCWD, path, t, 0);
+	}
+	is_int(publish_sweep(p, &none), 30, "documents of ended steps have a bound in bytes");
+	snprintf(path, sizeof(path), "%s/129.0.json", scratch);
+	ok(access(path, F_OK) < 0, "older ones go first");
+	snprintf(path, sizeof(path), "%s/130.0.json", scratch);
+	ok(access(path, F_OK) == 0, "those that fit stay");
+}
+
 int main(void)
 {
-	struct publisher p = { .keep = 60 };
+	struct publisher p = { .keep = 60, .keep_bytes = 1000 };
 	struct observed_node n;
 	struct errbuf err = { 0 };
 
@@ -120,6 +144,7 @@ int main(void)
 		skip_all("%s", err.text);
 	test_rights(&p, &n);
 	test_sweep(&p, &n);
+	test_bytes(&p);
 	test_full(&p, &n);
 	observed_free(&n);
 	return tap_done();
