@@ -366,10 +366,11 @@ def test_slurm(d):
         table["nodeos"].split("|"),
         "--nodeos=: the words of the plugin's table are offered",
     )
+    text = open(os.path.join(SOURCE, "manifest/contention_name.c")).read()
     same(
         offered(["srun", "--nodeos-contention="]),
-        table["nodeos-contention"].split("|"),
-        "--nodeos-contention=: the words of the plugin's table are offered",
+        set(re.findall(r'\[CONTENTION_\w+\] = "([a-z]+)"', text)),
+        "--nodeos-contention=: the words of manifest/contention_name.c are offered",
     )
     same(
         offered(["srun", "--nodeos=o"], wordbreaks=False),
