@@ -9,6 +9,10 @@
 /* Ranks without counters that one match tries again: each may be several refused calls. */
 #define TRY_AGAIN 16u
 #define BEGIN_MS 500 /* in which one match begins to count; each rank may wait for its user */
+#define STEP_MS 100 /* of it for the ranks of one step, as their user may let all of them wait */
+#define WAITED_MS 40 /* an attempt that takes longer has waited for the process */
+#define PAUSE_MS 10000 /* from the first such attempt to the next one; doubles */
+#define PAUSE_MAX_MS 600000
 #define LOST_TICKS 10 /* of CPU time that counters must have seen: a tenth of a second */
 
 int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err)
@@ -96,6 +100,36 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 	return 0;
 }
 
+/* What one match has for the attempts to count. */
+struct counted_budget {
+	long end, step_end; /* monotonic milliseconds */
+	unsigned again; /* attempts at ranks that were refused before */
+};
+
+/* Try to count RANK within the budget. Returns 1: it is put off; 0; or -1: it is refused. */
+static int try_rank(struct counted_table *t, struct counted *c, struct observed_rank *rank,
+		    struct counted_budget *left, struct errbuf *err)
+{
+	long begun = monotonic_ms(), now;
+	int rc;
+
+	if (c->tried && (begun < c->again || !left->again || !left->again--))
+		return 1;
+	if (begun >= left->end || begun >= left->step_end) {
+		errprintf(err, "no time is left before the next look");
+		return -1;
+	}
+	rc = begin_rank(t, c, rank, err);
+	now = monotonic_ms();
+	if (rc < 0 && now - begun >= WAITED_MS) {
+		c->pause = c->pause ? 2 * c->pause : PAUSE_MS;
+		if (c->pause > PAUSE_MAX_MS)
+			c->pause = PAUSE_MAX_MS;
+		c->again = now + (long)c->pause;
+	}
+	return rc;
+}
+
 static void end_groups(struct counted *rank, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -122,9 +156,9 @@ static unsigned count_all_ranks(const struct observed_node *node)
 
 int counted_match(struct counted_table *t, struct observed_node *node, struct errbuf *err)
 {
-	unsigned n = count_all_ranks(node), k = 0, again = TRY_AGAIN;
+	unsigned n = count_all_ranks(node), k = 0;
 	struct counted *fresh = calloc(n ? n : 1, sizeof(*fresh)), *old = t->rank;
-	long end = monotonic_ms() + BEGIN_MS;
+	struct counted_budget left = { .end = monotonic_ms() + BEGIN_MS, .again = TRY_AGAIN };
 	int rc = 0;
 
 	if (!fresh) {
@@ -134,25 +168,22 @@ int counted_match(struct counted_table *t, struct observed_node *node, struct er
 	if (t->n)
 		qsort(old, t->n, sizeof(*old), compare_counted);
 	t->refused = 0;
-	for (unsigned s = 0; s < node->n_steps; s++)
+	for (unsigned s = 0; s < node->n_steps; s++) {
+		left.step_end = monotonic_ms() + STEP_MS;
 		for (unsigned i = 0; i < node->step[s].n; i++, k++) {
 			struct observed_rank *rank = &node->step[s].rank[i];
+			int tried;
 
 			if (!take_old(&fresh[k], old, t->n, rank))
 				fresh[k] =
 					(struct counted){ .pid = rank->pid, .start = rank->start };
 			if (fresh[k].group || node->step[s].ended)
 				continue;
-			if (fresh[k].tried && (!again || !again--)) {
-				t->refused++;
-			} else if (monotonic_ms() >= end) {
-				t->refused++;
-				rc = errprintf(err, "no time is left before the next look");
-			} else if (begin_rank(t, &fresh[k], rank, err) < 0) {
-				t->refused++;
-				rc = -1;
-			}
+			tried = try_rank(t, &fresh[k], rank, &left, err);
+			t->refused += tried != 0;
+			rc = tried < 0 ? -1 : rc;
 		}
+	}
 	end_groups(old, t->n);
 	end_early(t);
 	free(old);

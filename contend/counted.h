@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "counters/counters.h"
 #include "contention/observed.h"
+#include "counters/counters.h"
 
 /*
  * The counters of each rank that is observed, in the order in which ranks stand in the steps of a
@@ -18,7 +18,11 @@ struct counted {
 	uint64_t start; /* with PID it names the process for ever */
 	struct counter_group *group; /* NULL: nothing counts for this rank */
 	bool tried; /* counters were asked for, and refused */
-	bool stopped; /* by SIGSTOP, as by a suspension of Slurm */
+	/* the attempt waited for the process: when (monotonic milliseconds) it may be made again,
+	 * and the pause before */
+	long again;
+	unsigned pause;
+	bool stopped; /* by SIGSTOP, as by a suspension of Slurm, or frozen with its cgroup */
 	struct counter_reading before; /* the last reading */
 	uint64_t remote_before;
 	uint64_t interrupts_before; /* of earlier lives of the daemon */
@@ -54,8 +58,10 @@ int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err);
  * Give each rank of NODE its entry, in their order; begin to count new ranks, and end the counters
  * of those that are gone. Of ranks that were refused, a few are tried again at each call, and those
  * that half a second does not suffice for at the next one: a process whose exec does not end lets
- * an attempt wait. Returns 0, or -1 with the last reason why ranks have no counters (REFUSED says
- * how many) or out of memory: the table then has no entries until the next call.
+ * an attempt wait. So such a rank is tried again after 10 s, and then more and more rarely, and a
+ * step may let a match wait for a tenth of a second. Returns 0, or -1 with the last reason why
+ * ranks have no counters (REFUSED says how many) or out of memory: the table then has no entries
+ * until the next call.
  */
 int counted_match(struct counted_table *t, struct observed_node *node, struct errbuf *err);
 

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The counters of a rank that hangs in execve(), with software events. */
+#include "contend/counted.h"
+
+#include <libgen.h>
+
+#include "contention/test/held.h"
+#include "counters/test/soft.h"
+
+static struct observed_node node;
+static struct counted_table table;
+
+static void add(struct observed_step *step, pid_t pid)
+{
+	struct observed_rank *rank = observed_add_rank(step);
+
+	rank->pid = pid;
+	rank->start = (uint64_t)pid;
+}
+
+static long match(struct errbuf *err)
+{
+	long begun = monotonic_ms();
+
+	errclear(err);
+	counted_match(&table, &node, err);
+	return monotonic_ms() - begun;
+}
+
+int main(int argc, char **argv)
+{
+	struct errbuf err = { 0 };
+	char program[512];
+	struct held held;
+	const char *why;
+	long took;
+
+	(void)argc;
+	scratch_make();
+	table.counters = open_soft(SOFT_ROW, false);
+	node.bounds = classify_default;
+	snprintf(program, sizeof(program), "%s/../../contention/test/hold", dirname(argv[0]));
+	why = held_begin(&held, program);
+	if (why)
+		skip_all("%s", why);
+	add(observed_add_step(&node), held.pid);
+	add(observed_add_step(&node), getpid());
+	took = match(&err);
+	ok(took < 2000, "counted_match: a rank that hangs in execve is given up");
+	diag("after %ld ms: %s", took, err.text);
+	ok(!table.rank[0].group && table.rank[1].group && table.refused == 1,
+	   "counted_match: the rank behind it has counters");
+	ok(strstr(err.text, "executes a program") != NULL, "counted_match: the reason");
+	took = match(&err);
+	is_int((long long)table.rank[0].pause, 10000,
+	       "counted_match: the pause before the next try");
+	ok(table.refused == 1 && !*err.text && took < 40,
+	   "counted_match: a rank that hangs is not tried again at once");
+	diag("after %ld ms", took);
+	table.rank[0].again = 0;
+	match(&err);
+	is_int((long long)table.rank[0].pause, 20000, "counted_match: the next pause is longer");
+	held_end(&held);
+	for (int i = 0; i < 50 && kill(held.pid, 0) == 0; i++)
+		usleep(100000);
+	counted_end(&table);
+	counters_close(table.counters);
+	observed_free(&node);
+	return tap_done();
+}
