@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -27,6 +28,12 @@
 #define EVENTS_MAX (1 + EVENTS_MISSES_MAX + EVENTS_REMOTE_MAX)
 #define TRIAL_NS 100000000 /* for which a form may take to count */
 #define ATTACH_MS 50 /* that attaching to a rank may take */
+/*
+ * Of RLIMIT_NOFILE one rank has an eighth at most, but not fewer than RANK_MIN, and all have three
+ * quarters: the number of threads of a rank is its user's choice.
+ */
+#define RANK_SHARE 8
+#define RANK_MIN 256
 #define TRIES 8 /* to attach to all threads while none begins */
 
 __extension__ typedef unsigned __int128 product;
@@ -47,6 +54,7 @@ struct perf_plan {
 	bool user_only;
 	struct call_limit limit;
 	enum perf_form form;
+	unsigned open; /* descriptors of all ranks */
 	unsigned n;
 	struct {
 		uint64_t config, config1;
@@ -241,6 +249,7 @@ static int list_threads(pid_t **out, pid_t pid)
 
 static void close_threads(struct counter_group *g)
 {
+	struct perf_plan *plan = g->counters->data;
 	struct perf_rank *r = g->data;
 
 	for (unsigned i = 0; i < r->n; i++)
@@ -248,6 +257,7 @@ static void close_threads(struct counter_group *g)
 	free(r->thread);
 	r->thread = NULL;
 	r->n = 0;
+	plan->open -= g->descriptors;
 	g->descriptors = 0;
 }
 
@@ -270,12 +280,34 @@ static bool has_ended(int error, unsigned failed)
 	return error == ESRCH || (failed && error == ENODEV);
 }
 
+/* May the counters of N threads of G be opened? Returns 0, or -1 with the reason. */
+static int check_share(const struct counter_group *g, unsigned n, struct errbuf *err)
+{
+	const struct perf_plan *plan = g->counters->data;
+	uint64_t wanted = (uint64_t)n * plan->n, most;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return 0;
+	most = limit.rlim_cur / RANK_SHARE > RANK_MIN ? limit.rlim_cur / RANK_SHARE : RANK_MIN;
+	if (wanted > most)
+		return errprintf(err,
+				 "process %d has %u threads already, whose counters need more than "
+				 "%" PRIu64 " descriptors",
+				 (int)g->pid, n, most);
+	if (plan->open + wanted > limit.rlim_cur / 4 * 3 && plan->open)
+		return errprintf(err, "no descriptors are left for counters (LimitNOFILE)");
+	return 0;
+}
+
 /* Open events for the N threads of TID; one that has ended is left out. */
 static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, struct errbuf *err)
 {
-	const struct perf_plan *plan = g->counters->data;
+	struct perf_plan *plan = g->counters->data;
 	struct perf_rank *r = g->data;
 
+	if (check_share(g, n, err) < 0)
+		return -1;
 	r->thread = calloc(n ? n : 1, sizeof(*r->thread));
 	if (!r->thread)
 		return errprintf(err, "out of memory");
@@ -285,6 +317,7 @@ static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, s
 		if (open_thread(plan, tid[i], &r->thread[r->n], &failed) == 0) {
 			r->n++;
 			g->descriptors += plan->n;
+			plan->open += plan->n;
 		} else if (!has_ended(errno, failed)) {
 			open_error(plan, failed, err);
 			close_threads(g);

@@ -15,6 +15,7 @@
 
 #define FAULTS 3000 /* of each toucher */
 #define THREADS 3
+#define CROWD 100
 
 static const char *self; /* this program */
 
@@ -239,6 +240,42 @@ static void test_late(struct counters *c)
 	counters_end(g);
 }
 
+/* Threads that wait, of which the counters would be the greater part of all descriptors. */
+static void be_crowded(int say_fd, int hear_fd)
+{
+	pthread_t t;
+
+	if (pipe(turn_fd) < 0)
+		_exit(1);
+	for (int i = 0; i < CROWD; i++)
+		if (pthread_create(&t, NULL, wait_turn, NULL) != 0)
+			_exit(1);
+	say(say_fd);
+	hear(hear_fd);
+}
+
+static void test_crowd(struct counters *c)
+{
+	struct rlimit before, low = { .rlim_cur = 1024 };
+	struct child child = start(be_crowded);
+	unsigned n = open_descriptors();
+	struct counter_group *g;
+	struct errbuf err = { 0 };
+	int rc;
+
+	hear(child.said);
+	getrlimit(RLIMIT_NOFILE, &before);
+	low.rlim_max = before.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &low);
+	rc = counters_begin(c, child.pid, &g, &err);
+	setrlimit(RLIMIT_NOFILE, &before);
+	ok(rc < 0 && strstr(err.text, "has 101 threads already") != NULL &&
+		   strstr(err.text, "more than 256 descriptors") != NULL,
+	   "a rank has a share of the descriptors at most: %s", err.text);
+	is_int(open_descriptors(), n, "a rank that is refused leaves no descriptor");
+	end(&child);
+}
+
 /* The same with a descriptor that is read for each event. */
 static void test_no_groups(void)
 {
@@ -417,6 +454,7 @@ int main(int argc, char **argv)
 	test_about(c);
 	test_before_exec(c);
 	test_late(c);
+	test_crowd(c);
 	test_no_groups();
 	test_chain(c);
 	test_interrupts(c);
