@@ -5,13 +5,16 @@
 
 #include "contention/process.h"
 
-/* Is the process stopped? Counts it as gone where there is none. */
+/* Is the process stopped or frozen? Counts it as gone where there is none. */
 static bool is_stopped(struct sample_pass *pass, pid_t pid)
 {
 	bool stopped = process_is_stopped(pass->proc_fd, pid);
 
-	pass->gone += errno == ESRCH;
-	return stopped;
+	if (errno == ESRCH) {
+		pass->gone++;
+		return false;
+	}
+	return stopped || process_is_frozen(pass->proc_fd, pass->cgroup_fd, pid);
 }
 
 /* Add what was counted to the rank's totals. REMOTE: of this interval, as counted. */

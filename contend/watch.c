@@ -191,7 +191,8 @@ bool watch_sample(struct watch *w, struct errbuf *bad)
 				    .time = unix_time(),
 				    .least = c->interval * 500,
 				    .least_quiet = c->interval_quiet * 1000 - c->interval * 500,
-				    .proc_fd = w->host->proc_fd };
+				    .proc_fd = w->host->proc_fd,
+				    .cgroup_fd = w->host->cgroup_fd };
 
 	sample_ranks(&w->counted, &w->node, &pass);
 	errclear(bad);

@@ -249,6 +249,28 @@ bool process_is_stopped(int proc_fd, pid_t pid)
 	return state && (*state == 'T' || *state == 't');
 }
 
+bool process_is_frozen(int proc_fd, int cgroup_fd, pid_t pid)
+{
+	char text[STATUS_MAX], path[STATUS_MAX + 16];
+	int fd = process_file_open(proc_fd, pid, "cgroup");
+	int rc = fd < 0 ? -1 : process_text(text, fd);
+	const char *line;
+
+	if (fd >= 0)
+		close(fd);
+	if (rc < 0)
+		return false;
+	line = strncmp(text, "0::/", 4) == 0 ? text + 4 : process_line(text, "\n0::/");
+	if (!line)
+		return false;
+	snprintf(path, sizeof(path), "%.*s/cgroup.events", (int)strcspn(line, "\n"), line);
+	fd = openat(cgroup_fd, *path == '/' ? path + 1 : path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	rc = fd < 0 ? -1 : process_text(text, fd);
+	if (fd >= 0)
+		close(fd);
+	return rc == 0 && strstr(text, "frozen 1\n");
+}
+
 /* The line of /proc/PID/status that begins with WORD, read into TEXT. NULL: there is none. */
 static char *process_status_line(char text[STATUS_MAX], int proc_fd, pid_t pid, const char *word)
 {

@@ -63,6 +63,9 @@ int process_policy(const struct process_source *from, pid_t pid);
 /* Is it stopped, by SIGSTOP or a debugger? errno is ESRCH where it is gone, else 0. */
 bool process_is_stopped(int proc_fd, pid_t pid);
 
+/* Is it frozen with its cgroup (cgroup.freeze), below CGROUP_FD, the root of cgroup v2? */
+bool process_is_frozen(int proc_fd, int cgroup_fd, pid_t pid);
+
 /* Real uid and gid of PID. Returns 0, or -1. */
 int process_owner(uid_t *uid, gid_t *gid, int proc_fd, pid_t pid);
 

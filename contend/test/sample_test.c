@@ -12,7 +12,7 @@
 static struct observed_node node;
 static struct counted_table table;
 static struct sample_pass pass;
-static int proc_fd;
+static int proc_fd, cgroup_fd;
 
 static void set_status(const char *text)
 {
@@ -26,9 +26,12 @@ static struct observed_rank *next_sample(void)
 	long now = pass.now + 1000;
 	double time = pass.time + 1;
 
-	pass = (struct sample_pass){
-		.now = now, .time = time, .least = 500, .least_quiet = 29500, .proc_fd = proc_fd
-	};
+	pass = (struct sample_pass){ .now = now,
+				     .time = time,
+				     .least = 500,
+				     .least_quiet = 29500,
+				     .proc_fd = proc_fd,
+				     .cgroup_fd = cgroup_fd };
 	sample_ranks(&table, &node, &pass);
 	return &node.step[0].rank[0];
 }
@@ -42,6 +45,7 @@ static void begin(const char *trace)
 	scratch_dir("proc");
 	snprintf(path, sizeof(path), "%s/proc", scratch);
 	proc_fd = open(path, O_RDONLY | O_DIRECTORY);
+	cgroup_fd = open(scratch, O_RDONLY | O_DIRECTORY);
 	node = (struct observed_node){ .bounds = classify_default };
 	node.bounds.majority = 1; /* a class after one sample */
 	step = observed_add_step(&node);
@@ -63,6 +67,7 @@ static void end(void)
 	counters_close(c);
 	observed_free(&node);
 	close(proc_fd);
+	close(cgroup_fd);
 }
 
 static void test_numbers(void)
@@ -119,6 +124,28 @@ static void test_stopped(void)
 	end();
 }
 
+static void test_frozen(void)
+{
+	struct observed_rank *r;
+
+	begin("0 1000000 5000 - 1000000000 1000000000\n"
+	      "0 1000000 5000 - 1000000000 1000000000\n"
+	      "0 1000000 5000 - 1000000000 1000000000\n");
+	next_sample();
+	set_status("Name:\ta\nUmask:\t0022\nState:\tS (sleeping)\n");
+	scratch_file("proc/501/cgroup", "1:misc:/b\n0::/job/task_0\n");
+	scratch_dir("job/task_0");
+	scratch_file("job/task_0/cgroup.events", "populated 1\nfrozen 1\n");
+	r = next_sample();
+	ok(r->state.class == RANK_DEVIL && !r->state.idle && table.rank[0].stopped,
+	   "a frozen rank gets no sample");
+	scratch_file("job/task_0/cgroup.events", "populated 1\nfrozen 0\n");
+	r = next_sample();
+	ok(r->state.idle && !table.rank[0].stopped,
+	   "a rank that waits, not frozen any more, is idle");
+	end();
+}
+
 static void test_gone(void)
 {
 	struct observed_rank *r;
@@ -165,6 +192,7 @@ int main(void)
 	scratch_make();
 	test_numbers();
 	test_stopped();
+	test_frozen();
 	test_gone();
 	test_intervals();
 	return tap_done();
