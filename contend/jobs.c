@@ -9,6 +9,7 @@
 #include "base/monotonic.h"
 
 #define RETRY_MS 10000 /* after a failure */
+#define LOOKUP_MS 60000 /* from a search of contention_report_user to the next one */
 #define FAILED_MAX 30 /* tries of a job's last record */
 #define BATCH_MAX 256 /* records that one process writes */
 
@@ -168,11 +169,17 @@ int jobs_write(struct jobs *jobs, const struct conf_contention *conf,
 		jobs->retry = now + RETRY_MS;
 	if (jobs->changes)
 		return open_writer(jobs, conf, err);
+	if (!jobs->writes && *conf->report_dir && now >= jobs->retry) {
+		jobs->retry = now + LOOKUP_MS;
+		rc = open_writer(jobs, conf, err); /* the user may be known by now */
+		if (rc == 0)
+			jobs->retry = 0;
+	}
 	if (!jobs->writes) {
 		for (unsigned i = jobs->n; i-- > 0;)
 			if (jobs->entry[i].ended)
 				drop_job(jobs, i);
-		return 0;
+		return rc;
 	}
 	if (now >= jobs->next) {
 		jobs->next = now + conf->report_interval * 1000L;

@@ -40,7 +40,8 @@ struct jobs_host {
 	const char *proc;
 };
 
-/* Write records as CONF says from now on. Returns 0, or -1: no records, with the reason. */
+/* Write records as CONF says from now on. Returns 0, or -1: no records, with the reason, until a
+ * later jobs_write() finds the user. */
 int jobs_configure(struct jobs *jobs, const struct conf_contention *conf, struct errbuf *err);
 
 /*
