@@ -15,6 +15,8 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "base/fileio.h"
+#include "base/idset.h"
 #include "base/monotonic.h"
 #include "contend/launch_socket.h"
 #include "contend/log.h"
@@ -36,6 +38,7 @@ struct loop {
 	struct watch watch;
 	struct output output;
 	int run_fd, epoll_fd, timer_fd, signal_fd, launch_fd;
+	char online[IDSET_LIST_MAX + 2]; /* CPUs when the domains were read; "": not known yet */
 	unsigned armed; /* period of the timer in milliseconds */
 	/* monotonic milliseconds: the last look, when the next one is, when the state was saved */
 	long looked, next_look, saved;
@@ -177,6 +180,38 @@ static void configure_output(struct loop *l)
 			    err.text);
 }
 
+/* Observe the host as CONF says and as it is now. Returns 0, or -1: all is as it was. */
+static int renew_watch(struct loop *l, const struct conf *conf, struct errbuf *err)
+{
+	struct saved *saved = saved_of(&l->watch.node);
+	struct watch fresh;
+
+	if (watch_open(&fresh, conf, &l->host, saved, err) < 0) {
+		saved_free(saved);
+		return -1;
+	}
+	watch_close(&l->watch);
+	l->watch = fresh;
+	l->looked = l->next_look = l->saved = 0;
+	log_source(&l->watch);
+	return 0;
+}
+
+/* Domains are those of the CPUs that were online: read them again when others are. */
+static void follow_cpus(struct loop *l)
+{
+	char online[IDSET_LIST_MAX + 2];
+	struct errbuf err = { 0 };
+
+	if (file_read(l->host.sys_fd, "devices/system/cpu/online", online, sizeof(online), &err) <
+		    0 ||
+	    strcmp(online, l->online) == 0)
+		return;
+	if (*l->online && renew_watch(l, l->conf, &err) < 0)
+		contend_log("the domains of caches stay as they were: %s", err.text);
+	strcpy(l->online, online);
+}
+
 static void handle_tick(struct loop *l)
 {
 	long now = monotonic_ms();
@@ -187,6 +222,7 @@ static void handle_tick(struct loop *l)
 		l->next_look = l->looked + WATCH_LOOK_MS - 100;
 	contend_log_state(&l->sample_state, "counters", bad.text);
 	if (now >= l->next_look) {
+		follow_cpus(l);
 		watch_look(&l->watch, &bad);
 		l->looked = now;
 		l->next_look = now + watch_look_pause(&l->watch) - 100;
@@ -230,26 +266,18 @@ static void handle_launches(struct loop *l)
 static void reload(struct loop *l)
 {
 	struct errbuf err = { 0 };
-	struct saved *saved = NULL;
-	struct watch fresh;
-	struct conf *conf;
+	struct conf *conf, *old = l->conf;
 
 	notify_manager("RELOADING=1");
 	if (load_settings(&conf, l->opt->conf, &err) == 0) {
-		saved = saved_of(&l->watch.node);
-		if (watch_open(&fresh, conf, &l->host, saved, &err) == 0) {
-			watch_close(&l->watch);
-			free(l->conf);
-			l->watch = fresh;
+		if (renew_watch(l, conf, &err) == 0) {
 			l->conf = conf;
-			l->looked = l->next_look = l->saved = 0;
-			log_source(&l->watch);
+			free(old);
 			configure_output(l);
 			handle_tick(l);
 			notify_manager("READY=1");
 			return;
 		}
-		saved_free(saved);
 		free(conf);
 	}
 	contend_log("the old settings stay: %s", err.text);

@@ -332,6 +332,24 @@ def test_stopped(host):
     ok(host.classes()[2] == CLASSES[2], "an idle rank keeps its class", host.classes())
 
 
+def test_cpus(host):
+    """The second cache goes offline, and comes back."""
+
+    def domains():
+        return [d["cpus"] for d in host.document()["domains"]]
+
+    same = domains()
+    ok(len(same) == 2, "two domains", same)
+    write(f"{host.top}/sys/devices/system/cpu/online", "0-3\n")
+    got = until(lambda: len(domains()) == 1, 12)
+    ok(got, "the domains are read again when CPUs go offline", domains())
+    write(f"{host.top}/sys/devices/system/cpu/online", "0-7\n")
+    got = until(lambda: domains() == same, 12)
+    ok(got, "the domains are read again when CPUs come back", domains())
+    got = until(lambda: host.classes() == CLASSES, 12)
+    ok(got, "classes are kept when the domains are read again", host.classes())
+
+
 # ---------------------------------------------------------------- settings
 
 
@@ -591,6 +609,7 @@ def main():
         test_documents(host)
         test_stopped(stopped)
         test_costs(costs)
+        test_cpus(host)
         test_settings(host)
         host.end(signal.SIGKILL)
         host.configure(f"contention_report_dir = {reports}\ncontention_report_user = {OTHER}\n")
