@@ -169,6 +169,31 @@ def test_module():
         )
 
 
+def test_units():
+    """A removal stops each unit: debhelper does it for units without --no-start."""
+    rules = read(PACKAGING, "debian/rules").replace("\\\n", " ")
+    prerm = read(PACKAGING, "debian/nodeos-tools.prerm").replace("\\\n", " ")
+    stopped = set(" ".join(re.findall(r"deb-systemd-invoke stop (.*?)>", prerm)).split())
+    left = set()
+    for line in re.findall(r"^\s*dh_installsystemd (.*)$", rules, re.M):
+        words = line.split()
+        units = {w for w in words if re.match(r"nodeos[a-z-]*\.(service|timer|socket)$", w)}
+        if "--no-start" in words or "--no-stop-on-upgrade" in words:
+            left |= units
+    left.discard("nodeos-discover.service")  # a process that has ended
+    ok(
+        len(left) == 4 and left <= stopped,
+        "a removal of nodeos-tools stops each unit that debhelper does not stop",
+        sorted(left - stopped),
+    )
+    ok(
+        re.search(
+            r"^\s*dh_installsystemd -pnodeos-tools --no-enable nodeos-contend.service$", rules, re.M
+        ),
+        "nodeos-contend is not enabled, and debhelper restarts it",
+    )
+
+
 files = installed()
 ok(
     "/usr/lib/any/slurm/nodeos.so" in files and "/usr/bin/nodeosctl" in files,
@@ -201,5 +226,6 @@ ok(
 )
 test_versions()
 test_module()
+test_units()
 print(f"1..{number}")
 sys.exit(failures > 0)
