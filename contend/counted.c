@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "contend/counted.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -82,6 +83,7 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 		      struct errbuf *err)
 {
 	struct counters_about about;
+	struct errbuf why = { 0 };
 
 	counters_about(t->counters, &about);
 	if (*about.why)
@@ -89,11 +91,13 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 	if (!take_early(c, t)) {
 		c->read_at = monotonic_ms();
 		c->tried = true;
-		if (counters_begin(t->counters, c->pid, &c->group, err) < 0) {
+		if (counters_begin(t->counters, c->pid, &c->group, &why) < 0) {
 			c->group = NULL;
-			return -1;
+			snprintf(rank->why, sizeof(rank->why), "%.127s", why.text);
+			return errprintf(err, "%s", why.text);
 		}
 	}
+	*rank->why = '\0';
 	begin_totals(rank, about.has_remote);
 	rank->counted = (double)c->read_at / 1000;
 	c->interrupts_before = rank->interrupts;

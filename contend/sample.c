@@ -56,6 +56,7 @@ static void lose_counters(struct counted *c, struct observed_rank *rank,
 	c->group = NULL;
 	c->tried = true;
 	rank->pace = (struct observed_pace){ .begun = false };
+	snprintf(rank->why, sizeof(rank->why), "%.127s", pass->why.text);
 	add_sample(rank, bounds, &s, pass->time);
 }
 

@@ -45,12 +45,12 @@ static void put_time(struct json_out *j, const char *key, double time)
 	put_parts(j, key, time > 0 ? (uint64_t)(time * 1000 + 0.5) : OBSERVED_UNKNOWN, 1000);
 }
 
-/* A text of a user. */
+/* A text with bytes of a user; NULL: null. */
 static void put_foreign(struct json_out *j, const char *key, const char *text)
 {
-	char clean[4 * OBSERVED_SOURCE_MAX];
+	char clean[4 * OBSERVED_WHY_MAX];
 
-	jout_string(j, key, printable(clean, sizeof(clean), text));
+	jout_string(j, key, text ? printable(clean, sizeof(clean), text) : NULL);
 }
 
 static void put_head(struct json_out *j, const struct observed_node *node,
@@ -77,6 +77,7 @@ static void put_head(struct json_out *j, const struct observed_node *node,
 	jout_string(j, "quality", *node->row ? events_quality_name(node->quality) : NULL);
 	jout_bool(j, "simulated", node->simulated);
 	jout_bool(j, "has_remote", node->has_remote);
+	put_foreign(j, "why", *node->why ? node->why : NULL);
 	jout_close(j, '}');
 	jout_open(j, "bounds", '{');
 	jout_number(j, "turtle", node->bounds.turtle);
@@ -174,10 +175,14 @@ static void put_history(struct json_out *j, const struct history *h, unsigned mo
 	putc(']', j->f);
 }
 
-static void put_class(struct json_out *j, const struct observed_rank *r)
+static void put_class(struct json_out *j, const struct observed_node *node,
+		      const struct observed_rank *r)
 {
+	char why[OBSERVED_WHY_MAX];
+
 	put_parts(j, "rate", r->state.present ? classify_mean(&r->state) : OBSERVED_UNKNOWN, 1000);
 	jout_string(j, "class", rank_class_name(r->state.class));
+	put_foreign(j, "why", observed_why(why, node, r));
 	put_time(j, "class_since", r->since);
 	jout_number(j, "changes", r->state.changes);
 	jout_bool(j, "idle", r->state.idle);
@@ -212,7 +217,7 @@ static void put_rank_members(struct json_out *j, const struct observed_node *nod
 	put_count(j, "instructions", r->instructions);
 	put_count(j, "misses", r->misses);
 	put_count(j, "remote", node->has_remote ? r->remote : OBSERVED_UNKNOWN);
-	put_class(j, r);
+	put_class(j, node, r);
 	put_count(j, "our_interrupts", r->interrupts);
 }
 

@@ -43,6 +43,7 @@ static void describe_node(struct watch *w)
 	w->node.bounds.window = c->window;
 	w->node.bounds.majority = c->majority;
 	snprintf(w->node.source, sizeof(w->node.source), "%s", w->about.provider);
+	snprintf(w->node.why, sizeof(w->node.why), "%.127s", w->about.why);
 	w->node.quality = EVENTS_X;
 	if (w->about.row) {
 		snprintf(w->node.row, sizeof(w->node.row), "%s", w->about.row->name);

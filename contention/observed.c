@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "contention/observed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,24 @@ const char *observed_kind_name(enum observed_kind kind)
 	static const char *const name[] = { "task", "child", "busy" };
 
 	return name[kind];
+}
+
+const char *observed_why(char buf[OBSERVED_WHY_MAX], const struct observed_node *node,
+			 const struct observed_rank *rank)
+{
+	if (rank->state.class != RANK_UNKNOWN)
+		return NULL;
+	if (*node->why)
+		return node->why;
+	if (*rank->why)
+		return rank->why;
+	if (rank->instructions == OBSERVED_UNKNOWN)
+		return "no counters yet";
+	if (rank->state.idle)
+		return "too little use of a CPU";
+	snprintf(buf, OBSERVED_WHY_MAX, "%d of the %u samples that a class needs",
+		 __builtin_popcount(rank->state.present), node->bounds.majority);
+	return buf;
 }
 
 void observed_free(struct observed_node *node)

@@ -20,6 +20,7 @@
 #define OBSERVED_COMMAND_MAX 16 /* bytes of /proc/PID/comm with the final NUL */
 #define OBSERVED_TASK_MAX 32 /* bytes of a name of a directory with the final NUL */
 #define OBSERVED_SOURCE_MAX 64 /* bytes with the final NUL */
+#define OBSERVED_WHY_MAX 128 /* bytes with the final NUL */
 #define OBSERVED_NO_RANK (-1) /* a process that is no task of srun */
 #define OBSERVED_NO_DOMAIN (-1) /* its CPUs are in several domains, or in none */
 
@@ -75,6 +76,7 @@ struct observed_rank {
 	struct rank_state state; /* class, mean, how long, how often changed */
 	double since; /* Unix time since when the class is what it is */
 	bool scaled; /* a sample of the ring was multiplexed */
+	char why[OBSERVED_WHY_MAX]; /* why it was refused counters, or has lost them; "" */
 };
 
 struct observed_step {
@@ -109,6 +111,7 @@ struct observed_node {
 	enum events_quality quality; /* of that row; EVENTS_X without one */
 	bool has_remote; /* the row counts misses of other memory nodes */
 	bool simulated; /* the counters are those of a simulated cache */
+	char why[OBSERVED_WHY_MAX]; /* why nothing counts here; "" where something does */
 	struct classify_conf bounds;
 	unsigned n_domains;
 	struct observed_domain *domain; /* owned */
@@ -127,6 +130,10 @@ void observed_remove_step(struct observed_node *node, unsigned i);
  * others. */
 struct observed_rank *observed_add_rank(struct observed_step *step);
 void observed_remove_rank(struct observed_step *step, unsigned i);
+
+/* Why RANK has no class, in BUF or of NODE or RANK; NULL: it has one. */
+const char *observed_why(char buf[OBSERVED_WHY_MAX], const struct observed_node *node,
+			 const struct observed_rank *rank);
 
 /* A step as a whole, for its container's profile. */
 struct observed_sum {

@@ -143,6 +143,7 @@ static void take_seen_rank(struct seen_rank *r, struct json_object *o)
 	r->cpu = seen_number(o, "cpu_percent");
 	r->rate = seen_number(o, "rate");
 	r->class = seen_class(o);
+	r->why = r->class == RANK_UNKNOWN ? seen_text(o, "why", NULL) : NULL;
 	r->since = seen_number(o, "class_since");
 	take_points(r, o);
 }
@@ -214,6 +215,7 @@ static int seen_add(struct seen *s, struct json_object *root, const struct seen_
 				      .provider = seen_text(source, "provider", "none"),
 				      .row = seen_text(source, "row", NULL),
 				      .quality = seen_text(source, "quality", NULL),
+				      .why = seen_text(source, "why", NULL),
 				      .simulated = seen_bool(source, "simulated"),
 				      .turtle = seen_number(bounds, "turtle"),
 				      .devil = seen_number(bounds, "devil") };

@@ -33,6 +33,7 @@ struct seen_rank {
 	double cpu; /* percent */
 	double rate; /* misses for 10,000 instructions */
 	enum rank_class class;
+	const char *why; /* the class is unknown; NULL */
 	double since;
 	unsigned n;
 	struct seen_point *point; /* n of them, owned, in order of time */
@@ -61,6 +62,7 @@ struct seen_step {
 	double time, started, interval;
 	bool ended;
 	const char *provider, *row, *quality; /* NULL: none */
+	const char *why; /* nothing counts; NULL */
 	bool simulated;
 	double turtle, devil; /* bounds */
 	unsigned n, n_sums, n_domains;

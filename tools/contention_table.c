@@ -99,7 +99,7 @@ static void make_bar(char bar[BAR + 1], const struct seen_step *s, const struct 
 static void print_rank_line(FILE *f, const struct seen_step *s, const struct seen_rank *r)
 {
 	char number[32], domain[32], cpu[32], rate[32], age[32], bar[BAR + 1], command[32],
-		container[32], cpus[24];
+		container[32], cpus[24], why[128];
 
 	make_bar(bar, s, r);
 	snprintf(number, sizeof(number), r->rank >= 0 ? "%ld" : "(%ld)",
@@ -112,6 +112,9 @@ static void print_rank_line(FILE *f, const struct seen_step *s, const struct see
 		format_known(rate, r->rate, 1), bar, rank_class_name(r->class));
 	if (r->since > 0)
 		fprintf(f, " for %s", format_age(age, s->time - r->since));
+	/* where nothing counts the head says why */
+	if (r->why && !s->why)
+		fprintf(f, ": %s", printable(why, sizeof(why), r->why));
 	fprintf(f, "%s%s%s\n", r->idle ? ", idle" : "", r->scaled ? ", scaled" : "",
 		r->quiet ? ", read rarely" : "");
 }
@@ -137,7 +140,7 @@ static void print_sum_line(FILE *f, const struct seen_sum *c)
 
 static void print_head(FILE *f, const struct seen_step *s, double now)
 {
-	char age[32], host[80], row[80];
+	char age[32], host[80], row[80], why[128];
 
 	fprintf(f, "job %u step %.12s of user %ld on %s, seen for %s%s\n", s->job, s->step, s->uid,
 		printable(host, sizeof(host), s->host), format_age(age, s->time - s->started),
@@ -148,9 +151,9 @@ static void print_head(FILE *f, const struct seen_step *s, double now)
 			"nodeos-contend)\n",
 			format_age(age, now - s->time));
 	if (strcmp(s->provider, "none") == 0)
-		fputs("  counters: none here, so classes are unknown (journalctl -u "
-		      "nodeos-contend)\n",
-		      f);
+		fprintf(f, "  counters: none here, so classes are unknown: %s\n",
+			s->why ? printable(why, sizeof(why), s->why)
+			       : "journalctl -u nodeos-contend");
 	else if (s->row)
 		fprintf(f, "  counters: %s, events %s, quality %s%s\n", s->provider,
 			printable(row, sizeof(row), s->row), s->quality ? s->quality : "?",

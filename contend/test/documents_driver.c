@@ -48,6 +48,7 @@ static void print_unknown(struct histories *all)
 
 	strcpy(n.host, "n1");
 	strcpy(n.source, "none");
+	strcpy(n.why, "switched off");
 	n.bounds = classify_default;
 	s = observed_add_step(&n);
 	if (!s || !observed_add_rank(s))

@@ -48,6 +48,17 @@ def test_step():
         " instructions misses remote rate class_since".split(),
         "what is not known of a rank is null",
     )
+    is_same(
+        [r["why"] for r in ranks],
+        [None, None, None, "no counters yet"],
+        "a rank of unknown class has the reason",
+    )
+    nothing = json.loads(printed("unknown"))
+    is_same(
+        (d["source"]["why"], nothing["source"]["why"], nothing["ranks"][0]["why"]),
+        (None, "switched off", "switched off"),
+        "where nothing counts, source and ranks have the reason",
+    )
     is_same(child["command"], '?[2J"\\?<&?ü', "a hostile name is made printable")
     total = d["total"]
     is_same(

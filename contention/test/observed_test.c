@@ -173,8 +173,30 @@ static void follow_domains(void)
 	observed_free(&node);
 }
 
+static void reasons(void)
+{
+	struct observed_node n = { .bounds = classify_default };
+	struct observed_rank r = { .instructions = 5, .state.class = RANK_TURTLE };
+	char buf[OBSERVED_WHY_MAX];
+
+	ok(!observed_why(buf, &n, &r), "observed_why: a class needs no reason");
+	r.state = (struct rank_state){ .present = 0x15 };
+	is(observed_why(buf, &n, &r), "3 of the 5 samples that a class needs",
+	   "observed_why: too few samples");
+	r.state.idle = true;
+	is(observed_why(buf, &n, &r), "too little use of a CPU",
+	   "observed_why: samples of an idle rank are not used");
+	r.instructions = OBSERVED_UNKNOWN;
+	is(observed_why(buf, &n, &r), "no counters yet", "observed_why: no counters");
+	strcpy(r.why, "process 7 has ended");
+	is(observed_why(buf, &n, &r), "process 7 has ended", "observed_why: refused counters");
+	strcpy(n.why, "switched off");
+	is(observed_why(buf, &n, &r), "switched off", "observed_why: nothing counts on this host");
+}
+
 int main(void)
 {
+	reasons();
 	grow_and_shrink();
 	add_up();
 	follow_domains();

@@ -82,7 +82,16 @@ EXAMPLE = document(
     "0",
     rank(0, "scan", "devil", 100.0, 0),
     rank(1, "loop", "turtle", 1.0, 0, cpu_percent=None, idle=True),
-    rank(None, HOSTILE, "unknown", None, None, class_since=None, history=[[NOW - 60, None, "u"]]),
+    rank(
+        None,
+        HOSTILE,
+        "unknown",
+        None,
+        None,
+        class_since=None,
+        history=[[NOW - 60, None, "u"]],
+        why="2 of the 5 samples\x1b",
+    ),
 )
 
 
@@ -124,7 +133,11 @@ def test_table(folder):
         "a hostile name drives no terminal",
         repr(hostile),
     )
-    ok(hostile.endswith("unknown"), "what is not known is no turtle", hostile)
+    ok(
+        hostile.endswith("unknown: 2 of the 5 samples?"),
+        "what is not known is no turtle, with the reason",
+        hostile,
+    )
     ok("of a SIMULATED cache" in out, "a simulated cache is named")
     ok(
         "memory 1.5 MiB, sent ?," in line_with(out, "container sim:"),
