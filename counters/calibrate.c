@@ -16,15 +16,16 @@
 
 #include "base/monotonic.h"
 
-#define TIMES 4 /* so many times the cache is the memory of a domain's loads */
-#define SHARE_MIN (8ul * 1024 * 1024) /* bytes of a load: more than a core's own caches */
-#define READY_MS 120000 /* until a load has its memory */
-#define FAR 10 /* percent from which measured and expected differ */
+#define TIMES 4 /* the loads of a domain together have so many times the memory of its cache */
+#define SHARE_MIN (8ul * 1024 * 1024) /* least bytes of a load: more than a core's own caches */
+#define READY_MS 120000 /* milliseconds that a load may take to get its memory */
+#define FAR 10 /* percent; a larger difference of measured and expected is reported */
 
 /* A process that runs a load. */
 struct load {
 	pid_t pid;
-	int ready, go; /* pipes: it says when it has its memory, and waits for a word */
+	/* our ends of pipes: the load writes to READY when it has its memory, then waits for GO */
+	int ready, go;
 	struct counter_group *group;
 	struct counter_reading before;
 	struct rank_sample sample;
@@ -36,8 +37,8 @@ struct load_kind {
 	size_t bytes;
 };
 
-/* The process of a load, until it is killed. */
-static void __attribute__((noreturn)) be_load(const struct load_kind *k, int ready, int go)
+/* Run the load K in this process until it is killed. */
+static void __attribute__((noreturn)) run_load(const struct load_kind *k, int ready, int go)
 {
 	cpu_set_t *cpus = CPU_ALLOC(IDSET_MAX);
 	char *memory, word = 'r';
@@ -52,7 +53,7 @@ static void __attribute__((noreturn)) be_load(const struct load_kind *k, int rea
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (memory == MAP_FAILED)
 		_exit(1);
-	memset(memory, 0, k->bytes); /* pages of its own, which are not one page of zeros */
+	memset(memory, 0, k->bytes); /* pages of its own, not the kernel's shared page of zeros */
 	if (write(ready, &word, 1) != 1 || read(go, &word, 1) != 1)
 		_exit(1);
 	while (calibrate_load_run(k->load, memory, k->bytes) == 0)
@@ -85,7 +86,7 @@ static int fork_load(struct load *l, const struct load_kind *k)
 	if (l->pid == 0) {
 		close(ready[0]);
 		close(go[1]);
-		be_load(k, ready[1], go[0]);
+		run_load(k, ready[1], go[0]);
 	}
 	close(ready[1]);
 	close(go[0]);
@@ -98,7 +99,7 @@ static int fork_load(struct load *l, const struct load_kind *k)
 	return -1;
 }
 
-/* Start a load that has its memory and its counters, and waits. */
+/* Start a load, which has its memory and its counters then, and waits for GO. */
 static int start_load(struct load *l, struct counters *c, const struct load_kind *k,
 		      struct errbuf *err)
 {
@@ -111,7 +112,7 @@ static int start_load(struct load *l, struct counters *c, const struct load_kind
 	fd = (struct pollfd){ .fd = l->ready, .events = POLLIN };
 	if (poll(&fd, 1, READY_MS) != 1 || read(l->ready, &word, 1) != 1)
 		errprintf(err,
-			  "a load of %zu MiB cannot run on CPU %u: no memory, or the caller"
+			  "a load of %zu MiB cannot run on CPU %u: out of memory, or the caller"
 			  " may not use this CPU",
 			  k->bytes >> 20, k->cpu);
 	else if (counters_begin(c, l->pid, &l->group, err) == 0)
@@ -142,7 +143,7 @@ static int read_loads(struct load *l, unsigned n, struct errbuf *err)
 	return 0;
 }
 
-/* Let the N loads run, and count them for CALIBRATE_MS. *SECONDS: how long that was. */
+/* Let the N loads run, and count them for CALIBRATE_MS; *SECONDS has the exact time. */
 static int count_loads(struct load *l, unsigned n, double *seconds, struct errbuf *err)
 {
 	long start;
@@ -160,12 +161,12 @@ static int count_loads(struct load *l, unsigned n, double *seconds, struct errbu
 	*seconds = (double)(monotonic_ms() - start) / 1000;
 	for (unsigned i = 0; i < n; i++)
 		if (l[i].sample.kind == SAMPLE_MISSING)
-			return errprintf(err, "a load was not counted: it did not run, or others"
-					      " use the counters");
+			return errprintf(err, "a load was not counted: it did not run, or other"
+					      " programs use the counters");
 	return 0;
 }
 
-/* Bytes for each of N loads that share a cache. */
+/* Return the bytes of memory for each of N loads that share a cache of CACHE bytes. */
 static size_t choose_bytes(uint64_t cache, unsigned n)
 {
 	uint64_t bytes = (cache ? cache : CALIBRATE_CACHE) * TIMES / n;
@@ -175,8 +176,8 @@ static size_t choose_bytes(uint64_t cache, unsigned n)
 	return (bytes + 191) / 192 * 192;
 }
 
-/* SIGPIPE would end the caller where a load has ended. */
-static int run_loads(struct load *l, unsigned n, double *seconds, struct errbuf *err)
+/* count_loads() without SIGPIPE, which would end the caller if a load has ended. */
+static int count_loads_safely(struct load *l, unsigned n, double *seconds, struct errbuf *err)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	int rc;
@@ -201,7 +202,7 @@ int calibrate_measure(struct rank_sample *out, struct counters *c, enum calibrat
 
 	if (start_load(&l, c, &kind, err) < 0)
 		return -1;
-	rc = run_loads(&l, 1, &seconds, err);
+	rc = count_loads_safely(&l, 1, &seconds, err);
 	*out = l.sample;
 	end_load(&l);
 	return rc;
@@ -229,7 +230,7 @@ int calibrate_peak(uint64_t *out, struct counters *c, const struct calibrate_dom
 		started += rc == 0;
 	}
 	if (rc == 0)
-		rc = run_loads(l, started, &seconds, err);
+		rc = count_loads_safely(l, started, &seconds, err);
 	for (unsigned i = 0; i < started; i++) {
 		misses += (double)l[i].sample.misses;
 		end_load(&l[i]);
@@ -251,7 +252,7 @@ bool calibrate_differs(enum calibrate_load load, uint32_t rate)
 {
 	double expected = as_misses(calibrate_load_rate(load)), got = as_misses(rate);
 
-	if (expected <= 0) /* without memory: the bound of a turtle is far away */
+	if (expected <= 0) /* the loop: far below the bound of a turtle is good enough */
 		return got > classify_default.turtle / 10.0;
 	return got < expected * (100 - FAR) / 100 || got > expected * (100 + FAR) / 100;
 }
@@ -303,9 +304,11 @@ int calibrate_check(const struct counters *c, struct errbuf *err)
 
 	counters_about(c, &about);
 	if (about.why[0])
-		return errprintf(err, "nothing counts here: %s", about.why);
+		return errprintf(err, "no counters on this host: %s", about.why);
 	if (!about.row)
-		return errprintf(err, "nothing counts here: %s has what was counted before",
+		return errprintf(err,
+				 "contention_source is %s, which counts no process: set it to"
+				 " auto",
 				 about.provider);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_CALIBRATE_H
-#define NODEOS_CONTENTION_CALIBRATE_H
+#ifndef NODEOS_COUNTERS_CALIBRATE_H
+#define NODEOS_COUNTERS_CALIBRATE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,41 +14,43 @@
 #include "counters/peaks.h"
 
 /*
- * Do the counters of this host count what is known by calculation? Loads run in processes of their
- * own, of the caller's user and in its cgroups; what else runs on the host takes part, and is
- * slowed meanwhile. All functions return 0, or -1 with the reason: nothing counts here, a CPU
- * cannot be used, out of memory.
+ * Compare the counters of this host with loads whose counts are known by calculation. The loads run
+ * in processes of their own, with the user and in the cgroups of the caller. Other processes of the
+ * host are slowed meanwhile, and change the measured figures. Functions that return int return 0,
+ * or -1 with the reason: nothing counts on this host, a CPU cannot be used, out of memory.
  */
 #define CALIBRATE_MS 500 /* milliseconds of a measurement */
-#define CALIBRATE_CACHE (64ul * 1024 * 1024) /* bytes of a cache whose size is not known */
+#define CALIBRATE_CACHE (64ul * 1024 * 1024) /* bytes; assumed where a cache's size is not known */
 
 struct calibrate_domain {
-	int id; /* of its cache, as struct observed_domain has it */
+	int id; /* of the cache, as in struct observed_domain */
 	struct idset cpus;
 	uint64_t cache; /* bytes; 0: not known */
-	/* what calibrate_domains() has measured */
-	uint32_t rate[CALIBRATE_LOADS]; /* as struct rank_sample has it */
+	/* results of calibrate_domains() */
+	uint32_t rate[CALIBRATE_LOADS]; /* in the unit of struct rank_sample */
 	uint64_t peak; /* misses a second; 0: none were counted */
 };
 
-/* Count LOAD on CPU for CALIBRATE_MS, with memory of several times a cache of CACHE bytes. */
+/* Run LOAD on CPU, and count it for CALIBRATE_MS. Its memory is four times CACHE, the bytes of the
+ * cache (0: not known), and 8 MiB at least. */
 int calibrate_measure(struct rank_sample *out, struct counters *c, enum calibrate_load load,
 		      unsigned cpu, uint64_t cache, struct errbuf *err);
 
-/* Count the misses a second of DOMAIN while each of its CPUs scans. */
+/* Count the misses of DOMAIN in a second while each of its CPUs runs the load "scan". */
 int calibrate_peak(uint64_t *out, struct counters *c, const struct calibrate_domain *domain,
 		   struct errbuf *err);
 
-/* Does C count what a load does? Returns 0, or -1 with the reason why not. */
+/* Check that C counts running processes. Returns 0, or -1 with the reason why it does not. */
 int calibrate_check(const struct counters *c, struct errbuf *err);
 
-/* Is RATE, as measured, far from what LOAD is known to have? */
+/* Does the measured RATE differ by more than 10 % from the rate of LOAD? For the loop, which has no
+ * misses: is RATE more than a tenth of a turtle's bound? */
 bool calibrate_differs(enum calibrate_load load, uint32_t rate);
 
 /*
- * Measure the N domains, print what is measured beside what is expected to F, each line at once,
- * and put their peaks into PEAKS, whose row and simulated become those of C; peaks of another row
- * go. The caller writes them.
+ * Measure the N domains. Prints each measured rate beside the expected one to F, as soon as it is
+ * measured, and puts the peaks into PEAKS, with the row of C and whether it is simulated. Drops
+ * earlier peaks of another row. The caller writes PEAKS to its file.
  */
 int calibrate_domains(FILE *f, struct counters *c, struct calibrate_domain *domain, unsigned n,
 		      struct contention_peaks *peaks, struct errbuf *err);

@@ -3,18 +3,18 @@
 
 #include "counters/classify.h"
 
-/* The loops below: so many instructions for so many lines. */
+/* The loops below: how many instructions each executes for how many lines. */
 static const struct {
 	const char *name;
 	unsigned instructions, lines;
 } loads[CALIBRATE_LOADS] = {
 	{ "loop", 4, 0 },
 	{ "scan", 4, 1 },
-	{ "triad", 7 * CALIBRATE_LINE / 8, 3 }, /* seven for a double of each array */
+	{ "triad", 7 * CALIBRATE_LINE / 8, 3 }, /* seven for one double of each of three arrays */
 };
 
 #if defined(__x86_64__)
-static int make_loop(uint64_t n)
+static int run_register_loop(uint64_t n)
 {
 	double x = 1;
 
@@ -49,7 +49,7 @@ static int add_arrays(char *a, const char *b, const char *c, uint64_t bytes)
 	return 0;
 }
 #elif defined(__aarch64__)
-static int make_loop(uint64_t n)
+static int run_register_loop(uint64_t n)
 {
 	double x = 1;
 
@@ -84,7 +84,7 @@ static int add_arrays(char *a, const char *b, const char *c, uint64_t bytes)
 	return 0;
 }
 #else
-static int make_loop(uint64_t n)
+static int run_register_loop(uint64_t n)
 {
 	(void)n;
 	return -1;
@@ -123,7 +123,7 @@ int calibrate_load_run(enum calibrate_load load, char *memory, size_t bytes)
 
 	switch (load) {
 	case CALIBRATE_LOOP:
-		return make_loop(bytes / 8);
+		return run_register_loop(bytes / 8);
 	case CALIBRATE_SCAN:
 		return scan_lines(memory, memory + bytes);
 	default:

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_CALIBRATE_LOAD_H
-#define NODEOS_CONTENTION_CALIBRATE_LOAD_H
+#ifndef NODEOS_COUNTERS_CALIBRATE_LOAD_H
+#define NODEOS_COUNTERS_CALIBRATE_LOAD_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * Loads whose instructions and lines from memory are known, as their loops are written in
- * assembler: of x86-64 and of 64-bit ARM, with the same numbers. The memory is to be several times
- * the cache.
+ * Loads of which it is known how many instructions they execute for a line from memory, as their
+ * loops are written in assembler, with the same numbers for x86-64 and 64-bit ARM. Their memory
+ * must be several times the size of the cache.
  */
 #define CALIBRATE_LINE 64 /* bytes of a line of the cache */
 
@@ -22,12 +22,11 @@ enum calibrate_load {
 /* "loop", "scan", "triad". */
 const char *calibrate_load_name(enum calibrate_load load);
 
-/* Its misses for 10,000 instructions where each line comes from memory, as struct rank_sample has a
- * rate. */
+/* The rate of LOAD when each line comes from memory, in the unit of struct rank_sample. */
 uint32_t calibrate_load_rate(enum calibrate_load load);
 
-/* Make one pass over the BYTES at MEMORY, a multiple of 192. Returns 0, or -1: no such loop is
- * known of this processor. */
+/* Make one pass of LOAD over MEMORY, whose BYTES are a multiple of 192. Returns 0, or -1 if LOAD
+ * has no loop for this architecture. */
 int calibrate_load_run(enum calibrate_load load, char *memory, size_t bytes);
 
 #endif

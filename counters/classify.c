@@ -54,7 +54,7 @@ int classify_conf_check(const struct classify_conf *c, struct errbuf *err)
 	return 0;
 }
 
-/* VALUE * BY / OF, rounded down; the largest number where it does not fit. OF is not 0. */
+/* VALUE * BY / OF, rounded down, or UINT64_MAX if it is larger. OF is not 0. */
 static uint64_t scale_count(uint64_t value, uint64_t by, uint64_t of)
 {
 	wide scaled = (wide)value * by / of;
@@ -100,7 +100,7 @@ enum rank_class classify_class_of(const struct classify_conf *c, uint32_t rate)
 	return rate <= c->devil * CLASSIFY_RATE_UNIT ? RANK_SEMI_DEVIL : RANK_DEVIL;
 }
 
-/* The number of samples in the ring; their sum in *SUM. */
+/* Return the number of samples in the ring, and the sum of their rates in *SUM. */
 static unsigned ring_sum(const struct rank_state *state, uint64_t *sum)
 {
 	unsigned n = 0;
@@ -114,7 +114,7 @@ static unsigned ring_sum(const struct rank_state *state, uint64_t *sum)
 	return n;
 }
 
-/* Rounded up; 0 of no samples. */
+/* SUM / N, rounded up; 0 if N is 0. */
 static uint32_t mean_of(uint64_t sum, unsigned n)
 {
 	return n ? (uint32_t)((sum + n - 1) / n) : 0;
@@ -137,7 +137,7 @@ static void set_class(struct rank_state *state, enum rank_class class)
 	state->changes++;
 }
 
-/* Forget all samples; how long and how often the class changed stays. */
+/* Forget all samples: the class is unknown then. */
 static void forget_samples(struct rank_state *state)
 {
 	memset(state->rate, 0, sizeof(state->rate));
@@ -175,8 +175,8 @@ static unsigned count_others(const struct rank_state *state, const struct classi
 }
 
 /*
- * Does the mean of the N samples, whose sum is SUM, differ from the adopted rate by more than the
- * delta? Compares sums, as the mean is rounded.
+ * Does the mean of N samples with the sum SUM differ from the adopted rate by more than the delta?
+ * Compares sums, as the mean is rounded.
  */
 static bool differs_enough(const struct rank_state *state, const struct classify_conf *c,
 			   uint64_t sum, unsigned n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_CLASSIFY_H
-#define NODEOS_CONTENTION_CLASSIFY_H
+#ifndef NODEOS_COUNTERS_CLASSIFY_H
+#define NODEOS_COUNTERS_CLASSIFY_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,7 +45,7 @@ struct classify_conf {
 	unsigned cpu_min; /* a rank that uses less than this percent of a CPU is idle, 0 to 100 */
 };
 
-/* 30, 45, 10, 10 samples, 5 of them, 25 %, 10 %. */
+/* turtle 30, devil 45, delta 10, window 10, majority 5, running_min 25, cpu_min 10 */
 extern const struct classify_conf classify_default;
 
 /* Is each number in its range? Returns 0, or -1 with the field, its value and what is allowed. */
@@ -75,9 +75,9 @@ struct rank_sample {
 };
 
 /*
- * Set *OUT, except milliseconds and cpu, to the counts from BEFORE to NOW. The sample is missing
- * when a total went backwards (the counter wrapped or was opened again), without instructions or
- * time enabled, or when a counter ran for a smaller part of that time than C allows.
+ * Set *OUT, except milliseconds and cpu, to the counts from BEFORE to NOW. The sample is missing if
+ * a total went backwards (the counter wrapped or was opened again), if no instruction or no time
+ * was counted, or if the counters ran for less than C->running_min percent of the time enabled.
  */
 void classify_difference(struct rank_sample *out, const struct classify_conf *c,
 			 const struct counter_reading *before, const struct counter_reading *now);
@@ -105,9 +105,9 @@ struct rank_state {
 };
 
 /*
- * Take the next sample of a rank. C has passed classify_conf_check() and is that of all samples of
- * this STATE.
- *  - No counter: nothing is known of the rank any more.
+ * Take the next sample of a rank. C has passed classify_conf_check() and is the same for all
+ * samples of STATE.
+ *  - A sample of a rank without a counter makes the class unknown, and empties the ring.
  *  - An idle rank's sample is not used: its class and its ring stay.
  *  - The first rate is adopted when MAJORITY samples are in the ring. After that the mean of the
  *    ring is adopted when at least MAJORITY of its samples are in another class than the adopted
@@ -117,10 +117,11 @@ struct rank_state {
 void classify_add(struct rank_state *state, const struct classify_conf *c,
 		  const struct rank_sample *s);
 
-/* The class in reports is state->class; for placement an idle rank is a turtle, whatever it was. */
+/* The class for placement: an idle rank is a turtle, other ranks have state->class. Reports have
+ * state->class for all ranks. */
 enum rank_class classify_for_placement(const struct rank_state *state);
 
-/* The mean rate of the ring, rounded up; 0 where it has no sample. */
+/* The mean rate of the samples in the ring, rounded up; 0 if the ring has none. */
 uint32_t classify_mean(const struct rank_state *state);
 
 #endif

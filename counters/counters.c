@@ -13,7 +13,8 @@
 
 static const char *const default_dirs[] = { NODEOS_EVENTS_ETC, NODEOS_EVENTS_DIR, NULL };
 
-/* Find the row of this processor. Returns 1, 0 with the reason in C->why, or -1. */
+/* Find the row of this processor. Returns 1, or 0 with the reason in C->why if there is none, or
+ * -1 with the reason in ERR if the configuration is wrong. */
 static int find_row(struct counters *c, const struct counters_conf *conf,
 		    const struct counters_host *host, struct errbuf *err)
 {
@@ -35,11 +36,12 @@ static int find_row(struct counters *c, const struct counters_conf *conf,
 	rc = events_load(&c->row, &places, &cpu, err);
 	c->has_row = rc == 1;
 	if (rc == 0)
-		snprintf(c->why, sizeof(c->why), "no row of events.d is for processor %s", text);
+		snprintf(c->why, sizeof(c->why),
+			 "events.d has no row for processor %s: see nodeos-events(5)", text);
 	return rc;
 }
 
-/* Choose perf where it counts, else none with the reason. */
+/* Choose perf if it counts on HOST; otherwise none, with the reason in C->why. */
 static int choose_perf(struct counters *c, const struct counters_conf *conf,
 		       const struct counters_host *host, struct errbuf *err)
 {
@@ -70,7 +72,7 @@ static int choose_provider(struct counters *c, const struct counters_conf *conf,
 		return choose_perf(c, conf, host, err);
 	if (strcmp(source, counters_none.name) == 0) {
 		c->provider = &counters_none;
-		snprintf(c->why, sizeof(c->why), "switched off");
+		snprintf(c->why, sizeof(c->why), "contention_source is none");
 		return 0;
 	}
 	if (strncmp(source, REPLAY, strlen(REPLAY)) == 0) {
@@ -129,7 +131,7 @@ int counters_begin(struct counters *c, pid_t pid, struct counter_group **out, st
 	struct counter_group *g;
 
 	if (pid <= 0)
-		return errprintf(err, "%d is no process", (int)pid);
+		return errprintf(err, "process ID %d: expected a positive number", (int)pid);
 	g = calloc(1, sizeof(*g));
 	if (!g)
 		return errprintf(err, "out of memory");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_COUNTERS_H
-#define NODEOS_CONTENTION_COUNTERS_H
+#ifndef NODEOS_COUNTERS_COUNTERS_H
+#define NODEOS_COUNTERS_COUNTERS_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -11,66 +11,77 @@
 #include "counters/events.h"
 
 /*
- * Counters of ranks: instructions, misses of the last-level cache, of these remote ones. A provider
- * is a row: "perf" (perf_event_open), "replay" (a trace, for tests and for sites that look into a
- * class), "none". The caller is root. No function waits for a process of a user.
+ * Counters of ranks: instructions, misses of the last-level cache, and remote misses, the misses
+ * that another memory node answered. The provider of the counts is "perf" (perf_event_open),
+ * "replay" (a trace, for tests and for sites that look into a class) or "none". The caller is root.
+ * No function waits more than 50 ms for a user's process.
  */
-struct counters; /* one of a host, opened once */
+struct counters; /* of the host, opened once */
 struct counter_group; /* the counters of one rank */
 
 /*
- * The trace FILE of "replay:FILE", which only root can change. Each read has a line of six numbers:
+ * The trace of "replay:FILE" is a file that only root can change. It has a line of six numbers for
+ * each read:
  *
  *	rank instructions misses remote enabled running
  *
- * RANK is 0 for what counters_begin() was called for first, 1 for the second, and so on. Each
- * counters_read() of a rank gives its next line. The others are totals since it began, as struct
- * counter_reading has them; REMOTE is "-" where they are not known. Empty lines and lines that
- * begin with "#" are skipped.
+ * RANK is 0 for the first call of counters_begin(), 1 for the second, and so on. Each
+ * counters_read() of a rank returns the rank's next line. The other numbers are totals since
+ * counters_begin(), in the units of struct counter_reading; REMOTE is "-" if it is not known. Empty
+ * lines and lines that begin with "#" are skipped.
  */
 struct counters_conf {
 	const char *source; /* "auto", "perf", "none", "replay:FILE"; NULL: "auto" */
-	/* of nodeos.conf, in place of events.d where it is for this processor; "" or NULL: none */
+	/* the row of nodeos.conf, used instead of events.d if it is for this processor; "" or NULL:
+	 * none */
 	const char *row;
-	/* of *.tab, in order; an earlier one's row wins; NULL ends. None: /etc/nodeos/events.d and
-	 * that of the installation */
+	/* directories of *.tab files; the first one with a row for this processor wins; NULL ends.
+	 * An empty list stands for /etc/nodeos/events.d and the directory of the installation */
 	const char *dirs[3];
 	bool user_only; /* exclude_kernel */
 };
 
 struct counters_about {
-	const char *provider; /* its name */
-	const struct events_row *row; /* NULL without */
-	bool has_remote;
-	bool simulated; /* of the PMU simllc */
-	const char *why; /* why there are none; "" where there are; C's */
+	const char *provider; /* the provider's name */
+	const struct events_row *row; /* NULL: no row is used */
+	bool has_remote; /* remote misses are counted */
+	bool simulated; /* the counts are of a simulated cache, by the PMU simllc */
+	const char *why; /* why nothing counts; "" if the provider counts; freed with C */
 };
 
 /*
- * Choose provider and row. Returns 0, also where nothing counts here (provider "none", the reason
- * in counters_about); -1 with the reason in ERR where the configuration is wrong.
+ * Choose the provider and the row. Returns 0, also if nothing counts on this host (the provider is
+ * "none" then, and counters_about() has the reason), or -1 with the reason in ERR if the
+ * configuration is wrong.
  */
 int counters_open(struct counters **out, const struct counters_conf *conf, struct errbuf *err);
 void counters_close(struct counters *c); /* NULL does nothing */
 void counters_about(const struct counters *c, struct counters_about *out);
 
 /*
- * Begin to count process PID with all that it starts later. Threads that it has already get
- * counters of their own. Returns 0, or -1 with the reason: it has gone, no descriptors are left.
+ * Begin to count process PID with all threads and processes that it starts later. Each thread that
+ * it has already gets counters of its own. Returns 0, or -1 with the reason: the process has ended,
+ * no descriptors are left.
  */
 int counters_begin(struct counters *c, pid_t pid, struct counter_group **out, struct errbuf *err);
 
-/* Threads that began before their process' counters were inherited; cheap where there are none. */
+/*
+ * Give counters to threads that began while counters_begin() opened those of the others; does
+ * nothing if there was no such thread. Returns 0, or -1 with the reason.
+ */
 int counters_renew(struct counter_group *g, struct errbuf *err);
 
-/* Totals since counters_begin(). *REMOTE: 0 where the row has none. Returns 0, or -1: the PMU has
- * vanished, or the trace ends. */
+/*
+ * Read the totals since counters_begin(). *REMOTE has the remote misses, 0 if they are not counted.
+ * Returns 0, or -1 with the reason: the PMU has vanished, or the trace has ended.
+ */
 int counters_read(struct counter_group *g, struct counter_reading *out, uint64_t *remote,
 		  struct errbuf *err);
 
 /*
- * How many interrupts reads of G have sent to other CPUs: one for each thread that was running,
- * whose number is taken from the CPU time since the last read, and rounded up.
+ * An estimate of how many interrupts the reads of G have sent to other CPUs: at each read one for
+ * each running thread. The number of running threads is the CPU time since the last read divided by
+ * the time since then, rounded up.
  */
 uint64_t counters_interrupts(const struct counter_group *g);
 unsigned counters_descriptors(const struct counter_group *g);

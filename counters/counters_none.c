@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "counters/counters_provider.h"
 
-/* The provider where nothing counts: no rank gets counters, so each rank's class is unknown. */
+/* The provider of hosts on which nothing counts: no rank gets counters, so the class of each rank
+ * is unknown. */
 
 static int none_open(struct counters *c, const struct counters_host *host, struct errbuf *why)
 {
@@ -13,7 +14,7 @@ static int none_open(struct counters *c, const struct counters_host *host, struc
 
 static int none_begin(struct counter_group *g, struct errbuf *err)
 {
-	return errprintf(err, "nothing counts here: %s", g->counters->why);
+	return errprintf(err, "no counters on this host: %s", g->counters->why);
 }
 
 static int none_read(struct counter_group *g, struct counter_reading *out, uint64_t *remote,

@@ -17,38 +17,38 @@
 #include "counters/counters_provider.h"
 
 /*
- * The provider of perf_event_open(): the row's events in one group for each thread that exists when
- * it begins, inherited by all that these start. A rank that is counted before it executes its
- * program has one thread, so one group.
+ * The provider of perf_event_open(): one group of the row's events for each thread that the process
+ * has when counting begins. All threads and processes that these start inherit the events. A rank
+ * that is counted before it executes its program has one thread, so one group.
  *
- * A total is the sum of what was counted between reads. In an interval in which events of a thread
- * were counted for unequal times, each is taken to the shortest of them, so that their ratio is one
- * of the same time.
+ * A total is the sum of the counts between reads. If the kernel counted events of a thread for
+ * unequal times between two reads, each count is scaled down to the shortest of these times, so
+ * that ratios of the counts compare equal times.
  */
 #define EVENTS_MAX (1 + EVENTS_MISSES_MAX + EVENTS_REMOTE_MAX)
-#define TRIAL_NS 100000000 /* for which a form may take to count */
-#define ATTACH_MS 50 /* that attaching to a rank may take */
+#define TRIAL_NS 100000000 /* ns: within this time the events of a form must count */
+#define ATTACH_MS 50 /* milliseconds that attaching to a rank may take */
 /*
- * Of RLIMIT_NOFILE one rank has an eighth at most, but not fewer than RANK_MIN, and all have three
- * quarters: the number of threads of a rank is its user's choice.
+ * One rank may have 1 / RANK_SHARE of the descriptors (RLIMIT_NOFILE), or RANK_MIN if that is more,
+ * and all ranks together three quarters, as users choose how many threads a rank has.
  */
 #define RANK_SHARE 8
 #define RANK_MIN 256
-#define TRIES 8 /* to attach to all threads while none begins */
+#define TRIES 8 /* attempts to attach to all threads while none begins */
 
 __extension__ typedef unsigned __int128 product;
 
-/* How the events of a thread are opened, the best first. */
+/* How the events of a thread are opened, the best way first. */
 enum perf_form {
 	FORM_GROUP, /* counted together, and read by one call */
-	FORM_PART, /* the same, without remote misses: processors that have too few counters */
-	FORM_SINGLE, /* each for itself, in turns */
+	FORM_PART, /* the same without remote misses, for processors with too few counters */
+	FORM_SINGLE, /* each event alone; the kernel counts them in turns */
 	FORMS
 };
 
 enum total { INSTRUCTIONS, MISSES, REMOTE, TOTALS };
 
-/* Of a host. */
+/* How this host counts. */
 struct perf_plan {
 	uint32_t type;
 	bool user_only;
@@ -58,7 +58,7 @@ struct perf_plan {
 	unsigned n;
 	struct {
 		uint64_t config, config1;
-		enum total total; /* to which it is added */
+		enum total total; /* the total that this event is added to */
 	} event[EVENTS_MAX];
 };
 
@@ -72,11 +72,11 @@ struct perf_thread {
 	struct perf_count last[EVENTS_MAX];
 };
 
-/* Of a rank. */
+/* The counters of a rank. */
 struct perf_rank {
 	unsigned n;
 	struct perf_thread *thread;
-	bool unsettled; /* threads began while the others got their counters */
+	bool unsettled; /* threads began while the counters of the others were opened */
 	int64_t read_at; /* ns, CLOCK_MONOTONIC */
 	uint64_t total[TOTALS], enabled, running;
 };
@@ -93,14 +93,14 @@ static int64_t perf_clock(void)
 
 static void close_thread(const struct perf_plan *plan, struct perf_thread *t)
 {
-	/* members first: a leader's end makes each of them a group of its own */
+	/* members first: when a leader is closed, each member becomes a group of its own */
 	for (unsigned i = plan->n; i-- > 0;)
 		if (t->fd[i] >= 0)
 			close(t->fd[i]);
 }
 
-/* Open the events for thread TID (0: the caller). Returns 0, or -1 with errno; *FAILED is the event
- * then. */
+/* Open the events for thread TID (0: the caller). Returns 0, or -1 with errno and the index of the
+ * event that could not be opened in *FAILED. */
 static int open_thread(const struct perf_plan *plan, pid_t tid, struct perf_thread *t,
 		       unsigned *failed)
 {
@@ -136,7 +136,7 @@ static int open_thread(const struct perf_plan *plan, pid_t tid, struct perf_thre
 	return 0;
 }
 
-/* What a call of read() gave that should have been WANTED bytes: 0, or -1 with errno. */
+/* Check GOT, the result of a read() of WANTED bytes. Returns 0, or -1 with errno. */
 static int check_read(ssize_t got, size_t wanted)
 {
 	if (got == (ssize_t)wanted)
@@ -149,7 +149,8 @@ static int check_read(ssize_t got, size_t wanted)
 static int read_thread(const struct perf_plan *plan, const struct perf_thread *t,
 		       struct perf_count now[EVENTS_MAX])
 {
-	/* number of values, enabled, running, values; of one event: value, enabled, running */
+	/* of a group: number of values, enabled, running, values; of one event: value, enabled,
+	 * running */
 	uint64_t buf[3 + EVENTS_MAX];
 	size_t size = (3 + plan->n) * sizeof(buf[0]);
 
@@ -169,26 +170,27 @@ static int read_thread(const struct perf_plan *plan, const struct perf_thread *t
 	return 0;
 }
 
-static uint64_t grown(uint64_t now, uint64_t before)
+static uint64_t growth(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
 
-/* Add what T counted since its last read to the totals of R. Returns the time it ran, in ns. */
-static uint64_t add_thread(const struct perf_plan *plan, struct perf_rank *r, struct perf_thread *t,
-			   const struct perf_count now[EVENTS_MAX])
+/* Add what thread T counted since its last read to the totals of R. Returns the CPU time of T since
+ * then, in ns. */
+static uint64_t add_thread_counts(const struct perf_plan *plan, struct perf_rank *r,
+				  struct perf_thread *t, const struct perf_count now[EVENTS_MAX])
 {
-	uint64_t ran = grown(now[0].enabled, t->last[0].enabled), shortest = UINT64_MAX;
+	uint64_t ran = growth(now[0].enabled, t->last[0].enabled), shortest = UINT64_MAX;
 
 	for (unsigned i = 0; i < plan->n; i++) {
-		uint64_t running = grown(now[i].running, t->last[i].running);
+		uint64_t running = growth(now[i].running, t->last[i].running);
 
 		if (running < shortest)
 			shortest = running;
 	}
 	for (unsigned i = 0; i < plan->n; i++) {
-		uint64_t value = grown(now[i].value, t->last[i].value);
-		uint64_t running = grown(now[i].running, t->last[i].running);
+		uint64_t value = growth(now[i].value, t->last[i].value);
+		uint64_t running = growth(now[i].running, t->last[i].running);
 
 		if (running > shortest)
 			value = (uint64_t)((product)value * shortest / running);
@@ -209,8 +211,8 @@ static int order_tids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* List the threads of process PID, in order, to free(). Returns their number; 0: it has gone; -1
- * with errno. */
+/* Put the threads of process PID in ascending order into *OUT, which the caller frees. Returns
+ * their number, 0 if the process has ended, or -1 with errno. */
 static int list_threads(pid_t **out, pid_t pid)
 {
 	char path[64];
@@ -263,18 +265,16 @@ static void close_threads(struct counter_group *g)
 
 static int open_error(const struct perf_plan *plan, unsigned failed, struct errbuf *err)
 {
-	const char *event = failed ? "event" : "instructions, event";
-
 	if (errno == EINTR)
-		return errprintf(err,
-				 "the process executes a program, and does not get on with it");
-	return errprintf(err, "%s 0x%" PRIx64 "/0x%" PRIx64 ": %s%s", event,
-			 plan->event[failed].config, plan->event[failed].config1, strerror(errno),
-			 errno == EMFILE ? ": no descriptors are left (LimitNOFILE)" : "");
+		return errprintf(err, "its execve() takes longer than %d ms", ATTACH_MS);
+	return errprintf(err, "cannot open event 0x%" PRIx64 "/0x%" PRIx64 "%s: %s%s",
+			 plan->event[failed].config, plan->event[failed].config1,
+			 failed ? "" : " (instructions)", strerror(errno),
+			 errno == EMFILE ? ": no descriptors are left, raise LimitNOFILE" : "");
 }
 
-/* Does ERROR of event number FAILED mean that the thread has ended? It can end when its leader is
- * open already: Linux 6.15 and later say ENODEV then. */
+/* Does ERROR of event number FAILED mean that the thread has ended? A thread can end after the
+ * leader of its group was opened: Linux 6.15 and later return ENODEV then. */
 static bool has_ended(int error, unsigned failed)
 {
 	return error == ESRCH || (failed && error == ENODEV);
@@ -296,11 +296,11 @@ static int check_share(const struct counter_group *g, unsigned n, struct errbuf 
 				 "%" PRIu64 " descriptors",
 				 (int)g->pid, n, most);
 	if (plan->open + wanted > limit.rlim_cur / 4 * 3 && plan->open)
-		return errprintf(err, "no descriptors are left for counters (LimitNOFILE)");
+		return errprintf(err, "no descriptors are left for counters: raise LimitNOFILE");
 	return 0;
 }
 
-/* Open events for the N threads of TID; one that has ended is left out. */
+/* Open the events for the N threads in TID, without those that have ended. */
 static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, struct errbuf *err)
 {
 	struct perf_plan *plan = g->counters->data;
@@ -332,9 +332,9 @@ static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, s
 }
 
 /*
- * Attach to the threads of the process. No call says whether a thread inherits events, so the
- * threads before and after must be the same: then each has its own, and what it starts inherits
- * them.
+ * Attach to the threads of the process. The kernel does not show whether a new thread inherited
+ * events. So the threads are listed before and after: if both lists are equal, each thread has
+ * events of its own, and all that it starts inherits them; if not, sets UNSETTLED.
  */
 static int attach_once(struct counter_group *g, struct errbuf *err)
 {
@@ -372,9 +372,10 @@ static int attach_threads(struct counter_group *g, struct errbuf *err)
 /* ------------------------------------------------------------------- ranks */
 
 /*
- * Reading an event that counts on another CPU interrupts that CPU, once for each thread that
- * inherited it. How many were running is not known; on average there were RAN ns of CPU time in
- * PASSED ns. The clocks are read one after the other, so a tenth above a whole number is none more.
+ * Reading an event interrupts each other CPU on which a thread that inherited the event is running.
+ * The number of these threads is not known; the mean is RAN / PASSED, the CPU time and the time
+ * since the last read, both in ns. It is rounded up, except for a tenth above a whole number, as
+ * the two clocks are read one after the other.
  */
 static void count_interrupts(struct counter_group *g, uint64_t ran, int64_t passed)
 {
@@ -386,8 +387,8 @@ static void count_interrupts(struct counter_group *g, uint64_t ran, int64_t pass
 	g->interrupts += on * (plan->form != FORM_SINGLE ? 1 : plan->n);
 }
 
-/* Add what all threads counted to the totals. Returns 0, or -1 with errno. */
-static int add_threads(struct counter_group *g)
+/* Add what all threads counted since the last read to the totals. Returns 0, or -1 with errno. */
+static int add_all_counts(struct counter_group *g)
 {
 	const struct perf_plan *plan = g->counters->data;
 	struct perf_rank *r = g->data;
@@ -397,7 +398,7 @@ static int add_threads(struct counter_group *g)
 	for (unsigned i = 0; i < r->n; i++) {
 		if (read_thread(plan, &r->thread[i], count) < 0)
 			return -1;
-		count_interrupts(g, add_thread(plan, r, &r->thread[i], count), passed);
+		count_interrupts(g, add_thread_counts(plan, r, &r->thread[i], count), passed);
 	}
 	r->read_at = now;
 	return 0;
@@ -423,7 +424,7 @@ static int perf_renew(struct counter_group *g, struct errbuf *err)
 
 	if (!r->unsettled)
 		return 0;
-	if (add_threads(g) < 0)
+	if (add_all_counts(g) < 0)
 		return errprintf(err, "cannot read counters: %s", strerror(errno));
 	return attach_threads(g, err);
 }
@@ -435,8 +436,8 @@ static int perf_read(struct counter_group *g, struct counter_reading *out, uint6
 
 	if (!r->n)
 		return errprintf(err, "process %d has no counters", (int)g->pid);
-	/* ECHILD: a thread inherited the events when not all were open */
-	if (add_threads(g) < 0 && (errno != ECHILD || attach_threads(g, err) < 0))
+	/* ECHILD: a new thread inherited the events before all of them were open */
+	if (add_all_counts(g) < 0 && (errno != ECHILD || attach_threads(g, err) < 0))
 		return errprintf(err, "cannot read counters: %s", strerror(errno));
 	*out = (struct counter_reading){
 		.instructions = r->total[INSTRUCTIONS],
@@ -476,7 +477,8 @@ static bool all_count(const struct perf_plan *plan, const struct perf_count *fir
 	return now[0].value > first[0].value;
 }
 
-/* Count this thread in the form of PLAN. Returns 1 when it counts, 0: another form might, or -1. */
+/* Count this thread in the form of PLAN. Returns 1 if each event counts; with the reason in WHY, 0
+ * if another form might count, and -1 if none can. */
 static int try_form(const struct perf_plan *plan, struct errbuf *why)
 {
 	struct perf_count first[EVENTS_MAX], now[EVENTS_MAX];
@@ -490,7 +492,7 @@ static int try_form(const struct perf_plan *plan, struct errbuf *why)
 		open_error(plan, failed, why);
 		return rc;
 	}
-	/* a group that is too large has counted as long as it was not complete */
+	/* a group that is too large counts until its last event is added: compare two readings */
 	rc = read_thread(plan, &t, first);
 	while (rc == 0 &&
 	       perf_clock() < end) { /* events in turns need some of the kernel's ticks */
@@ -503,12 +505,13 @@ static int try_form(const struct perf_plan *plan, struct errbuf *why)
 	if (rc < 0)
 		errprintf(why, "cannot read counters: %s", strerror(errno));
 	else if (rc == 0)
-		errprintf(why, "the events are opened, and do not count");
+		errprintf(why, "the events can be opened, but do not count: other programs, or the"
+			       " NMI watchdog, may hold the counters");
 	close_thread(plan, &t);
 	return rc;
 }
 
-static bool has_simulated(const char *root)
+static bool has_simulated_pmu(const char *root)
 {
 	char path[PATH_MAX];
 
@@ -548,7 +551,7 @@ static int perf_open(struct counters *c, const struct counters_host *host, struc
 	}
 	c->data = plan;
 	c->has_remote = c->row.n_remote && plan->form != FORM_PART;
-	c->simulated = has_simulated(host->root);
+	c->simulated = has_simulated_pmu(host->root);
 	return 0;
 }
 

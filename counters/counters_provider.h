@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_COUNTERS_PROVIDER_H
-#define NODEOS_CONTENTION_COUNTERS_PROVIDER_H
+#ifndef NODEOS_COUNTERS_COUNTERS_PROVIDER_H
+#define NODEOS_COUNTERS_COUNTERS_PROVIDER_H
 
 #include "counters/counters.h"
 
@@ -8,21 +8,21 @@
 
 #define COUNTERS_WHY_MAX 512 /* bytes with the final NUL */
 
-/* The host that is counted on; for tests another one. */
+/* The host whose processors count; tests have hosts of their own. */
 struct counters_host {
 	const char *root; /* of /proc/cpuinfo and /sys; "": this host's */
-	uint32_t type; /* of the row's events for perf_event_open(); PERF_TYPE_RAW */
-	uid_t owner; /* besides root, of files of events and of traces */
-	bool no_groups; /* events are not counted together, as where a processor cannot */
+	uint32_t type; /* type of the row's events for perf_event_open(): PERF_TYPE_RAW */
+	uid_t owner; /* may own files of events and traces, as root may */
+	bool no_groups; /* count each event alone, as on processors that cannot count a group */
 };
 
 /*
- * A provider. Functions that return int return 0, or -1 with the reason. What close, renew and end
- * are NULL for is nothing to do.
+ * A provider. Functions that return int return 0, or -1 with the reason. close, renew and end may
+ * be NULL if they have nothing to do.
  */
 struct counters_provider {
 	const char *name;
-	/* Can it count here? Fills has_remote, simulated and data. -1: no, with the reason. */
+	/* Fill has_remote, simulated and data of C. -1: the provider cannot count on HOST. */
 	int (*open)(struct counters *c, const struct counters_host *host, struct errbuf *why);
 	void (*close)(struct counters *c);
 	/* Fill data and descriptors of G, whose counters and pid are set. */
@@ -39,7 +39,7 @@ struct counters {
 	const struct counters_provider *provider;
 	bool has_row, has_remote, simulated, user_only;
 	struct events_row row; /* where HAS_ROW */
-	const char *file; /* replay: the trace; valid in open() only */
+	const char *file; /* path of replay's trace; valid in open() only */
 	char why[COUNTERS_WHY_MAX];
 	void *data; /* the provider's */
 };
@@ -52,7 +52,7 @@ struct counter_group {
 	void *data; /* the provider's */
 };
 
-/* counters_open() on HOST. */
+/* counters_open() for the host HOST. */
 int counters_open_on(struct counters **out, const struct counters_conf *conf,
 		     const struct counters_host *host, struct errbuf *err);
 

@@ -7,7 +7,7 @@
 #include "base/owned_file.h"
 #include "counters/counters_provider.h"
 
-/* The provider of a trace; its format is in counters.h. */
+/* The provider that replays a trace; counters.h has the format. */
 
 #define TRACE_MAX (64u * 1024 * 1024) /* bytes */
 #define WORDS 6 /* of a line */
@@ -21,15 +21,15 @@ struct replay_line {
 struct replay {
 	struct replay_line *line;
 	size_t n, room;
-	unsigned begun; /* groups */
+	unsigned begun; /* number of groups that have begun */
 };
 
 struct replay_group {
 	unsigned number;
-	size_t next; /* no line before it is of this group and unread */
+	size_t next; /* lines before this one are read, or are of other groups */
 };
 
-/* A number without sign and blank. */
+/* Parse a decimal number without sign or blank. */
 static int parse_total(uint64_t *out, const char *word)
 {
 	char *end;
@@ -163,7 +163,7 @@ static int replay_read(struct counter_group *g, struct counter_reading *out, uin
 		own->next++;
 		return 0;
 	}
-	return errprintf(err, "the trace of rank %u ends", own->number);
+	return errprintf(err, "the trace has no more lines of rank %u", own->number);
 }
 
 static void replay_end(struct counter_group *g)

@@ -20,7 +20,8 @@ static int take_event(struct events_scan *s, struct counter_event *list, unsigne
 	size_t at;
 
 	if (*n == max)
-		return events_scan_fail(s, s->word, "expected at most %u of these in a row", max);
+		return events_scan_fail(s, s->word, "expected at most %u \"%.*s\" in a row", max,
+					(int)s->word_len, s->text + s->word);
 	if (events_scan_word(s) < 0)
 		return events_scan_missing(s, "an event: 0xCONFIG or 0xCONFIG/0xCONFIG1");
 	at = s->word;
@@ -60,7 +61,7 @@ static int take_clause(struct events_scan *s, struct events_row *row, unsigned *
 		return take_event(s, row->remote, &row->n_remote, EVENTS_REMOTE_MAX);
 	case 3:
 		if (row->note[0])
-			return events_scan_fail(s, s->word, "expected one note in a row");
+			return events_scan_fail(s, s->word, "expected at most 1 \"note\" in a row");
 		return events_scan_rest(s, row->note, sizeof(row->note));
 	default:
 		return -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_EVENTS_H
-#define NODEOS_CONTENTION_EVENTS_H
+#ifndef NODEOS_COUNTERS_EVENTS_H
+#define NODEOS_COUNTERS_EVENTS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,20 +15,20 @@
  * the processor's identity. Pure: the caller reads the files and the identity.
  */
 #define EVENTS_FILE_MAX (256 * 1024) /* bytes of a file that a caller should read */
-#define EVENTS_ROWS_MAX 256 /* of a table */
-#define EVENTS_MISSES_MAX 3 /* addends */
-#define EVENTS_REMOTE_MAX 2
-#define EVENTS_RANGES_MAX 8 /* of models, or MIDRs */
+#define EVENTS_ROWS_MAX 256 /* rows of a table */
+#define EVENTS_MISSES_MAX 3 /* events of a row that are added as its misses */
+#define EVENTS_REMOTE_MAX 2 /* events of a row that are added as its remote misses */
+#define EVENTS_RANGES_MAX 8 /* ranges of models, or MIDRs, of a row */
 #define EVENTS_VENDOR_MAX 16 /* bytes with the final NUL; so are the next three */
 #define EVENTS_NAME_MAX 32
 #define EVENTS_SOURCE_MAX 128
 #define EVENTS_NOTE_MAX 256
 
-/* How closely a row's misses match all lines that memory delivers to the task. */
+/* How closely a row's misses match the number of lines that memory delivers to the task. */
 enum events_quality {
 	EVENTS_A, /* all fills from memory, those of all prefetchers included */
 	EVENTS_A_MINUS, /* as A, with a reservation that is in the note */
-	EVENTS_B, /* demand and the prefetches of a core's own caches, not those of the LLC */
+	EVENTS_B, /* demand, and prefetches into a core's own caches, but not those into the LLC */
 	EVENTS_B_MINUS, /* as B, with a reservation that is in the note */
 	EVENTS_C, /* demand reads only */
 	EVENTS_X, /* no event of the last-level cache: the class of such a rank stays unknown */
@@ -40,7 +40,7 @@ const char *events_quality_name(enum events_quality q);
 
 /* A processor: on x86 vendor, family, model and stepping, on ARM the register MIDR. */
 struct cpu_identity {
-	char vendor[EVENTS_VENDOR_MAX]; /* "": it is the MIDR */
+	char vendor[EVENTS_VENDOR_MAX]; /* "": the MIDR identifies the processor */
 	unsigned family, model;
 	unsigned stepping; /* CPU_STEPPING_UNKNOWN: matches rows for all steppings only */
 	uint64_t midr;
@@ -48,8 +48,9 @@ struct cpu_identity {
 #define CPU_STEPPING_UNKNOWN 0xffffu
 
 /*
- * Parse "VENDOR-FAMILY-MODEL[-STEPPING]" (family decimal, the others hexadecimal, as perf has it:
- * "GenuineIntel-6-6A-6") or a MIDR ("0x00000000410fd0c1"). Returns 0, or -1.
+ * Parse "VENDOR-FAMILY-MODEL[-STEPPING]" (family decimal, model and stepping hexadecimal, as perf
+ * writes it: "GenuineIntel-6-6A-6") or a MIDR ("0x00000000410fd0c1"). Returns 0, or -1 with the
+ * reason.
  */
 int cpu_identity_parse(struct cpu_identity *out, const char *text, struct errbuf *err);
 
@@ -78,21 +79,21 @@ struct events_row {
 	char name[EVENTS_NAME_MAX];
 	enum events_quality quality;
 	struct counter_event instructions;
-	struct counter_event misses[EVENTS_MISSES_MAX]; /* their sum is meant */
+	struct counter_event misses[EVENTS_MISSES_MAX]; /* the row's misses are their sum */
 	unsigned n_misses; /* 1 at least */
-	struct counter_event remote[EVENTS_REMOTE_MAX]; /* the same, of other memory nodes */
-	unsigned n_remote; /* 0: not known */
-	char note[EVENTS_NOTE_MAX]; /* ""; one printable line */
+	struct counter_event remote[EVENTS_REMOTE_MAX]; /* the remote misses are their sum */
+	unsigned n_remote; /* 0: remote misses are not known */
+	char note[EVENTS_NOTE_MAX]; /* one printable line, or "" */
 };
 
 /*
- * Parse the row in the LEN bytes of TEXT, as the value of a key has it: clauses are separated by
- * ";", or by a line's end and a blank. Returns 0, or -1 with "line N, column N: WHAT: expected
- * WORDS"; *ROW is then undefined.
+ * Parse the row in the LEN bytes of TEXT, in the form of a value of nodeos.conf: clauses are
+ * separated by ";", or by a line end and a blank. Returns 0, or -1 with "line N, column N: WHAT:
+ * expected WORDS"; *ROW is then undefined.
  */
 int events_row_parse(struct events_row *row, const char *text, size_t len, struct errbuf *err);
 
-/* Write ROW as one line, which events_row_parse() parses to the same row. */
+/* Write ROW as one line from which events_row_parse() makes the same row. */
 void events_row_print(FILE *f, const struct events_row *row);
 
 /* Is ROW for this processor? */
@@ -105,15 +106,15 @@ struct events_table {
 };
 
 /*
- * Append the rows of a file NAME, whose LEN bytes are TEXT. Returns 0, or -1 with
- * "NAME:LINE:COLUMN: WHAT: expected WORDS"; the table is then as before. A name of a row that the
- * table has already is refused.
+ * Append the rows in the LEN bytes of TEXT, which are the file NAME. Returns 0, or -1 with
+ * "NAME:LINE:COLUMN: WHAT: expected WORDS"; the table is then as before. A row is refused if the
+ * table has a row of the same name.
  */
 int events_table_add(struct events_table *t, const char *name, const char *text, size_t len,
 		     struct errbuf *err);
 void events_table_free(struct events_table *t);
 
-/* The first row for this processor, or NULL: no counters are known for it. */
+/* Return the first row for this processor, or NULL if the table has none. */
 const struct events_row *events_table_find(const struct events_table *t,
 					   const struct cpu_identity *cpu);
 

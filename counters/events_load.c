@@ -10,7 +10,7 @@
 
 #include "base/owned_file.h"
 
-#define FILES_MAX 256 /* of a directory */
+#define FILES_MAX 256 /* *.tab files of a directory */
 
 static int is_table(const struct dirent *d)
 {
@@ -19,13 +19,13 @@ static int is_table(const struct dirent *d)
 	return d->d_name[0] != '.' && len > 4 && strcmp(d->d_name + len - 4, ".tab") == 0;
 }
 
-/* By bytes, whatever the locale is. */
+/* Compares bytes, whatever the locale is. */
 static int order_names(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* Who can write to a directory can put a file of root's from elsewhere there. */
+/* A user who can write to the directory can move a file of root's from elsewhere into it. */
 static int check_directory(const char *dir, uid_t owner, struct errbuf *err)
 {
 	struct stat st;
@@ -34,8 +34,8 @@ static int check_directory(const char *dir, uid_t owner, struct errbuf *err)
 		return errprintf(err, "%.200s: %s", dir, strerror(errno));
 	if ((st.st_uid != 0 && st.st_uid != owner) || st.st_mode & (S_IWGRP | S_IWOTH))
 		return errprintf(err,
-				 "%.200s: users other than root can change it: chown root it,"
-				 " chmod go-w it",
+				 "%.200s: users other than root can change this directory: run"
+				 " \"chown root\" and \"chmod go-w\" on it",
 				 dir);
 	return 0;
 }
@@ -48,7 +48,7 @@ static int add_file(struct events_table *t, const char *dir, const char *name, u
 	int rc;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path))
-		return errprintf(err, "%.200s: the name is too long", dir);
+		return errprintf(err, "%.200s/%.200s: the path is too long", dir, name);
 	if (owned_file_read(&text, &len, path, owner, EVENTS_FILE_MAX, err) < 0)
 		return -1;
 	rc = events_table_add(t, path, text, len, err);
@@ -65,7 +65,8 @@ static int load_directory(struct events_table *t, const char *dir, uid_t owner, 
 		return errno == ENOENT ? 0 : errprintf(err, "%.200s: %s", dir, strerror(errno));
 	rc = check_directory(dir, owner, err);
 	if (rc == 0 && n > FILES_MAX)
-		rc = errprintf(err, "%.200s: more than %d files", dir, FILES_MAX);
+		rc = errprintf(err, "%.200s: %d files *.tab: expected at most %d", dir, n,
+			       FILES_MAX);
 	for (int i = 0; i < n; i++) {
 		if (rc == 0)
 			rc = add_file(t, dir, file[i]->d_name, owner, err);

@@ -173,7 +173,8 @@ int events_scan_choice(struct events_scan *s, const char *const *names)
 	return refuse_word(s, wanted);
 }
 
-/* Copy the last word, of characters from ALLOWED beside letters and digits, to BUF. */
+/* Copy the last word to BUF. Returns -1 if it has characters other than letters, digits and those
+ * of ALLOWED, or does not fit. */
 static int copy_source_word(struct events_scan *s, char *buf, size_t size, const char *allowed)
 {
 	const char *word = s->text + s->word;
@@ -227,7 +228,7 @@ static int take_hex(const char **p, const char *end, unsigned digits, uint64_t *
 	return *p > start ? 0 : -1;
 }
 
-/* "0x" and the digits. */
+/* Parse "0x" and 1 to 16 hexadecimal digits. */
 static int take_number(const char **p, const char *end, uint64_t *out)
 {
 	if (end - *p < 3 || (*p)[0] != '0' || (*p)[1] != 'x')
@@ -249,7 +250,7 @@ int events_scan_event(struct events_scan *s, struct counter_event *e)
 	return refuse_word(s, "an event: 0xCONFIG or 0xCONFIG/0xCONFIG1, of 16 digits at most");
 }
 
-/* "A" or "A..B", at most MAX. */
+/* Parse "A" or "A..B", hexadecimal numbers of at most MAX. */
 static int take_range(const char **p, const char *end, unsigned max, struct events_range *out)
 {
 	uint64_t first, last;
@@ -268,7 +269,7 @@ static int take_range(const char **p, const char *end, unsigned max, struct even
 	return 0;
 }
 
-/* Family in decimal digits: 0 to 4095. */
+/* Parse a family: decimal, 0 to 4095. */
 static int take_family(const char **p, const char *end, unsigned *out)
 {
 	const char *start = *p;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_EVENTS_SCAN_H
-#define NODEOS_CONTENTION_EVENTS_SCAN_H
+#ifndef NODEOS_COUNTERS_EVENTS_SCAN_H
+#define NODEOS_COUNTERS_EVENTS_SCAN_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -8,14 +8,15 @@
 #include "counters/events.h"
 
 /*
- * The words of a file of events.d, for events.c: rows of clauses of words. Functions that return
- * int return 0, or -1 with a text in ERR and the place of the fault in FAULT, unless they say
- * otherwise.
+ * The scanner of events.c: a file of events.d has rows, a row has clauses, a clause has words.
+ * Functions that return int return 0, or -1 with a text in ERR and the place of the fault in FAULT,
+ * unless their comment says otherwise.
  */
 struct events_scan {
 	const char *text;
 	size_t len;
-	/* a file: comments and empty lines stand between rows, and an unindented line ends a row */
+	/* TEXT is a file: it may have comments and empty lines, and a line that begins without a
+	 * blank ends a row */
 	bool lines;
 	struct errbuf *err;
 	size_t at; /* offset of the first byte that is not parsed yet */
@@ -23,32 +24,33 @@ struct events_scan {
 	size_t fault;
 };
 
-/* variant and revision of a MIDR: a row is for all of them */
+/* the bits of a MIDR that have variant and revision: a row is for all of them */
 #define EVENTS_MIDR_REVISION 0xf0000full
 
-/* Is the text printable ASCII, tabs and line ends? */
+/* Check that the text has only printable ASCII, tabs and line ends. */
 int events_scan_check(struct events_scan *s);
 
-/* Returns -1 with the fault at AT and a text. */
+/* Report a fault at offset AT. Always returns -1. */
 int events_scan_fail(struct events_scan *s, size_t at, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Report that the clause ends where WANTED is expected. Always returns -1. */
 int events_scan_missing(struct events_scan *s, const char *wanted);
 
-/* Line and column of the fault, from 1; a column is a byte. */
+/* The line and the column of the fault, both counted from 1; a column is a byte. */
 void events_scan_where(const struct events_scan *s, unsigned *line, unsigned *column);
 
-/* Skip blanks and line ends, and in a file comments. */
+/* Skip blanks and line ends; in a file also comments. */
 void events_scan_skip(struct events_scan *s);
 
-/* Move to the first byte of the next row of a file. Is there one? */
+/* Move to the first byte of the next row of a file. Returns false if there is none. */
 bool events_scan_next_row(struct events_scan *s);
 
-/* Move behind the separator, to the next clause of this row. Is there one? */
+/* Move behind the separator, to the next clause of this row. Returns false if there is none. */
 bool events_scan_next_clause(struct events_scan *s);
 
-/* Read the next word of this clause into WORD and WORD_LEN. -1 without a text: there is none. */
+/* Find the next word of this clause, and set WORD and WORD_LEN. Returns -1 without a text in ERR if
+ * there is none. */
 int events_scan_word(struct events_scan *s);
 
 /* Copy the rest of the clause, without blanks around it, to BUF. */

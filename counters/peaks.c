@@ -51,8 +51,8 @@ uint64_t contention_peaks_find(const struct contention_peaks *p, int id, const s
 	return 0;
 }
 
-/* The word behind KEY and one blank at *AT, which then is behind it. NULL: KEY does not stand
- * there. */
+/* If *AT begins with KEY and a blank, return the word behind them, and move *AT to the next word.
+ * Otherwise return NULL. */
 static char *take_value(char **at, const char *key)
 {
 	size_t len = strlen(key);
@@ -123,17 +123,24 @@ static int parse_peaks(struct contention_peaks *p, char *text, size_t len, const
 	unsigned number = 0;
 
 	if (strlen(text) != len || !len || text[len - 1] != '\n')
-		return errprintf(err, "%.200s: is cut off, or no text", path);
+		return errprintf(err,
+				 "%.200s: the file is cut off, or no text: remove it, and"
+				 " calibrate again",
+				 path);
 	for (char *line = text, *next; *line; line = next) {
 		next = strchr(line, '\n');
 		*next++ = '\0';
 		if (parse_peaks_line(p, line, ++number) < 0)
 			return errprintf(err,
-					 "%.200s:%u: is no line of peaks: remove the file,"
-					 " and calibrate",
+					 "%.200s:%u: not a line of peaks: remove the file, and"
+					 " calibrate again",
 					 path, number);
 	}
-	return number >= 3 ? 0 : errprintf(err, "%.200s: is cut off", path);
+	return number >= 3 ? 0
+			   : errprintf(err,
+				       "%.200s: the file is cut off: remove it, and calibrate"
+				       " again",
+				       path);
 }
 
 int contention_peaks_read(struct contention_peaks *out, const char *dir, uid_t owner,

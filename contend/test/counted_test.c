@@ -57,8 +57,9 @@ static void test_early(void)
 	is_int(counted_begin_early(&table, 502, &err), 0, "a process is counted early");
 	is_int(counted_begin_early(&table, 599, &err), 0,
 	       "a process that is no rank later is counted early");
-	is_int(counted_begin_early(&table, 0, &err), -1, "what is no process is not counted");
-	is(err.text, "0 is no process", "the reason why a process is not counted early");
+	is_int(counted_begin_early(&table, 0, &err), -1, "a process ID of 0 is refused");
+	is(err.text, "process ID 0: expected a positive number",
+	   "the reason why a process is not counted early");
 	add_rank(&node.step[0], 0, 501);
 	add_rank(&node.step[0], 1, 502);
 	is_int(counted_match(&table, &node, &err), 0, "two ranks have counters");
@@ -66,7 +67,7 @@ static void test_early(void)
 	is(counters_of_ranks(), "501:300 502:100", "the early counters are given to their rank");
 	ok(table.n_early == 0 && !table.early, "early counters of no rank end");
 	ok(table.rank[0].tried && !table.rank[1].tried,
-	   "early counters of a rank are not asked for again");
+	   "a rank with early counters is given no others");
 	end();
 }
 
@@ -113,9 +114,9 @@ static void test_totals(void)
 	r->interrupts = 9;
 	counted_match(&table, &node, &err);
 	ok(r->instructions == 5000 && r->misses == 50 && r->remote == 0,
-	   "totals of an earlier life go on");
+	   "totals of an earlier daemon go on");
 	is_int((long long)table.rank[1].interrupts_before, 9,
-	       "interrupts of an earlier life go on");
+	       "interrupts of an earlier daemon go on");
 	end();
 	begin("0 100 0 - 1 1\n");
 	r = add_rank(&node.step[0], 0, 501);
@@ -134,15 +135,17 @@ static void test_refused(void)
 		add_rank(&node.step[0], i, -1 - i);
 	add_rank(&node.step[0], 20, 501);
 	is_int(counted_match(&table, &node, &err), -1, "ranks without counters are an error");
-	is(err.text, "-20 is no process", "the last rank without counters has the reason");
+	is(err.text, "process ID -20: expected a positive number",
+	   "the last rank without counters has the reason");
 	ok(table.n == 21 && table.refused == 20 && table.rank[20].group,
-	   "all other ranks have counters, and it is known how many do not");
+	   "all other ranks have counters, and the number of those without is known");
 	ok(node.step[0].rank[0].instructions == OBSERVED_UNKNOWN, "a total without counters");
 	is(node.step[0].rank[3].why, "-4 is no process", "a rank without counters has its reason");
 	is(node.step[0].rank[20].why, "", "a rank with counters has none");
 	counted_match(&table, &node, &err);
 	/* 16 of those that were refused are tried again: the sixteenth is the last reason */
-	is(err.text, "-16 is no process", "a later match tries sixteen of them again");
+	is(err.text, "process ID -16: expected a positive number",
+	   "a later match tries sixteen of them again");
 	is_int(table.refused, 20, "a later match counts all ranks without counters");
 	end();
 

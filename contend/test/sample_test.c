@@ -91,7 +91,7 @@ static void test_numbers(void)
 	   "counters that ran half of the time are doubled");
 	/* the mean of 50 and 0 is 25 */
 	ok(r->state.class == RANK_TURTLE && r->since == 102 && r->scaled,
-	   "the class turns at the time of the sample, which was scaled");
+	   "the class changes at the time of a scaled sample");
 	r = next_sample();
 	ok(r->instructions == 5000000 && r->remote == 700 && r->cpu == 1000,
 	   "a sample of a tenth of the time adds nothing to totals, and has the CPU's share");
@@ -120,7 +120,7 @@ static void test_stopped(void)
 	   "a rank that waits is idle, and keeps its class");
 	scratch_file("proc/501/status", "");
 	r = next_sample();
-	ok(r->state.idle && pass.gone == 0, "an idle rank is not asked");
+	ok(r->state.idle && pass.gone == 0, "the state of an idle rank is not read");
 	end();
 }
 
@@ -155,15 +155,16 @@ static void test_gone(void)
 	next_sample();
 	node.step[0].rank[0].pid = table.rank[0].pid = 502;
 	next_sample();
-	is_int(pass.gone, 1, "a rank that is no process any more is counted as gone");
+	is_int(pass.gone, 1, "a rank whose process has ended is counted as gone");
 	r = next_sample();
 	ok(pass.lost == 1 && r->state.class == RANK_UNKNOWN && r->since == 103,
 	   "a rank whose counters fail is of unknown class");
-	is(pass.why.text, "the trace of rank 0 ends", "how they failed");
+	is(pass.why.text, "the trace has no more lines of rank 0",
+	   "the reason has why counters failed");
 	ok(!table.rank[0].group && table.rank[0].tried && r->instructions == 1000000,
-	   "they are gone, and the totals stay");
+	   "failed counters are gone, and the totals stay");
 	next_sample();
-	is_int(pass.lost, 0, "a rank is lost once");
+	is_int(pass.lost, 0, "failed counters are reported once");
 	end();
 }
 
@@ -183,7 +184,8 @@ static void test_intervals(void)
 	ok(node.step[0].rank[0].misses == 5000, "a quiet rank has another interval");
 	pass.now++;
 	sample_ranks(&table, &node, &pass);
-	ok(node.step[0].rank[0].misses == 9000, "a quiet rank is read after that");
+	ok(node.step[0].rank[0].misses == 9000,
+	   "a quiet rank is read when its interval has passed");
 	end();
 }
 

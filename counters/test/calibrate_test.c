@@ -65,9 +65,10 @@ static void test_measure(struct counters *c, unsigned cpu)
 	   "CPU time of a load, and no page fault");
 	err.text[0] = '\0';
 	is_int(calibrate_measure(&s, c, CALIBRATE_SCAN, 4095, 1 << 20, &err), -1,
-	       "a CPU that is missing is an error");
+	       "a load on a missing CPU is an error");
 	is(err.text,
-	   "a load of 8 MiB cannot run on CPU 4095: no memory, or the caller may not use this CPU",
+	   "a load of 8 MiB cannot run on CPU 4095: out of memory, or the caller may not use this "
+	   "CPU",
 	   "the refusal of a missing CPU names it");
 	if (sysconf(_SC_NPROCESSORS_ONLN) >= 2) {
 		is_int(calibrate_peak(&peak, c, &domain, &err), 0, "a peak is counted: %s",
@@ -114,7 +115,7 @@ static void test_report(struct counters *c, unsigned cpu)
 		 "  triad       535.7        0.0   -100.0 %%   differs\n"
 		 "  peak   0 misses a second, 0.0 GB/s of lines\n",
 		 cpu);
-	is(text, want, "what is measured stands beside what is expected");
+	is(text, want, "the report has measured rates beside expected ones");
 	ok(domain.rate[CALIBRATE_SCAN] == 0 && domain.peak == 0, "a domain has what was measured");
 	is(peaks.row, "soft", "the peaks are those of the row that counts");
 	is_int(peaks.n, 0, "peaks of another row are gone");
@@ -132,7 +133,7 @@ static void test_without(void)
 	if (counters_open(&c, &conf, &err) < 0)
 		bail("%s", err.text);
 	ok(!printed(c, NULL, 0, &peaks, &err), "without counters nothing is calibrated");
-	is(err.text, "nothing counts here: switched off",
+	is(err.text, "no counters on this host: contention_source is none",
 	   "the refusal to calibrate has the reason");
 	counters_close(c);
 }

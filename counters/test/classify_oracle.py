@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Random traces of counters: counters/classify.c (through classify_driver) against the rules of
-contention/README, restated here with lists and fractions. TAP. NODEOS_CLASSIFY_TRACES: how many
+counters/README, restated here with lists and fractions. TAP. NODEOS_CLASSIFY_TRACES: how many
 (100,000)."""
 
 import os

@@ -5,7 +5,7 @@
 
 #include "base/test/tap.h"
 
-/* Every expected value here is worked out by hand from the rules in contention/README. */
+/* Every expected value here is worked out by hand from the rules in counters/README. */
 
 static struct rank_state state;
 

@@ -5,7 +5,7 @@
 #include "base/test/tap.h"
 #include "counters/counters_provider.h"
 
-/* Which provider is chosen, and that of a trace. */
+/* Which provider is chosen, and what the provider of traces reads. */
 
 static char events_dir[128];
 static struct counters_host host;
@@ -40,28 +40,30 @@ static const char *chosen(const char *source, const char *row)
 
 static void test_none(void)
 {
-	is(chosen("auto", ""), "none: no row of events.d is for processor Test-6-1-1",
-	   "a processor that no row is for");
+	is(chosen("auto", ""),
+	   "none: events.d has no row for processor Test-6-1-1: see nodeos-events(5)",
+	   "a processor without a row");
 	scratch_file("events.d/a.tab", "Test-6-1 bad X\n\tinstructions 0x1\n\tmisses 0x2\n");
 	is(chosen("auto", ""),
 	   "none: row bad: no event of this processor counts misses of its last-level cache",
 	   "a row of quality X counts nothing");
-	is(chosen("perf", NULL), chosen(NULL, NULL), "perf is what is taken by itself");
-	is(chosen("none", ""), "none: switched off", "counting is switched off");
+	is(chosen("perf", NULL), chosen(NULL, NULL), "perf is chosen by default");
+	is(chosen("none", ""), "none: contention_source is none", "counting is switched off");
 	host.type = 0x7ffffff0; /* no PMU has this number */
 	is(chosen("auto", "Test-6-1 mine A; instructions 0xc0; misses 0x1"),
-	   "none: row mine: instructions, event 0xc0/0x0: No such file or directory",
+	   "none: row mine: cannot open event 0xc0/0x0 (instructions): No such file or directory",
 	   "a PMU that is missing");
 	host.type = PERF_TYPE_SOFTWARE;
 	is(chosen("auto", "Test-6-1 mine A; instructions 0x1; misses 0xffff"),
-	   "none: row mine: event 0xffff/0x0: No such file or directory",
+	   "none: row mine: cannot open event 0xffff/0x0: No such file or directory",
 	   "an event that this PMU does not have");
 	is(chosen("auto", "Test-6-1 mine A; instructions 0x9; misses 0x2"),
-	   "none: row mine: the events are opened, and do not count",
+	   "none: row mine: the events can be opened, but do not count: other programs, or the NMI "
+	   "watchdog, may hold the counters",
 	   "an event that counts nothing");
 	scratch_file("proc/cpuinfo", "processor\t: 0\n");
 	ok(strstr(chosen("auto", ""), "none: /tmp") && strstr(chosen("auto", ""), "no vendor_id"),
-	   "a processor that does not say what it is");
+	   "a processor without a vendor");
 	write_cpuinfo(1);
 }
 
@@ -89,7 +91,7 @@ static void test_no_counters(void)
 
 	counters_open_on(&c, &conf, &host, &err);
 	is_int(counters_begin(c, getpid(), &g, &err), -1, "without counters no rank is counted");
-	is(err.text, "nothing counts here: switched off",
+	is(err.text, "no counters on this host: contention_source is none",
 	   "the refusal to count a rank has the reason");
 	counters_close(c);
 }
@@ -125,7 +127,7 @@ static void test_trace(void)
 	counters_about(c, &about);
 	ok(!strcmp(about.provider, "replay") && !about.row && about.has_remote &&
 		   !about.simulated && !about.why[0],
-	   "what is said of a trace");
+	   "the facts about a trace");
 	for (int i = 0; i < 3; i++)
 		counters_begin(c, 1000 - i, &g[i], &err);
 	is_int(counters_read(g[0], &r, &remote, &err), 0, "the first rank's first read");
@@ -142,7 +144,7 @@ static void test_trace(void)
 	is_int(counters_read(g[2], &r, &remote, &err), 0, "a line without remote misses");
 	is_int((long long)remote, 0, "remote misses that a line does not have are 0");
 	is_int(counters_read(g[0], &r, &remote, &err), -1, "a trace ends");
-	is(err.text, "the trace of rank 0 ends", "the end of a trace names its rank");
+	is(err.text, "the trace has no more lines of rank 0", "the end of a trace names its rank");
 	is_int(counters_renew(g[0], &err), 0, "a trace has no threads");
 	ok(counters_descriptors(g[0]) == 0 && counters_interrupts(g[0]) == 0,
 	   "a trace has no descriptors and sends no interrupts");
@@ -173,7 +175,7 @@ static void test_wrong_traces(void)
 	snprintf(path, sizeof(path), "%s/trace", scratch);
 	if (chmod(path, 0666) < 0)
 		bail("chmod");
-	ok(open_trace(&c, "", NULL) < 0, "a trace that all can write is refused");
+	ok(open_trace(&c, "", NULL) < 0, "a trace that every user can write is refused");
 }
 
 int main(void)

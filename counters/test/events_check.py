@@ -407,7 +407,7 @@ def main():
         ok([str(error)], "the files of events.d are read")
     print(f"# Linux: {tree or 'none'}; libraries of libpfm4: {len(libraries)}")
     ok([] if len(rows) >= 16 else [f"{len(rows)} rows"], "events.d has rows for all vendors")
-    ok([w for r in rows for w in wrong_by_rule(r)], "the rows keep the rules of contention/README")
+    ok([w for r in rows for w in wrong_by_rule(r)], "the rows keep the rules of counters/README")
     ok(overlaps(rows), "no processor has two rows")
     ok(wrong_examples(rows), "nodeos-events(5): its examples are rows")
     no_tree = "no source of Linux here (kernel/build --tree makes one)"

@@ -100,7 +100,7 @@ static void test_hostile(void)
 	set_mode("etc/a.tab", 0644);
 	is(found(""), "mine", "a file that all can read is read");
 	set_mode("etc", 0777);
-	ok(strstr(found(""), "/etc: users other than root can change it") == found(""),
+	ok(strstr(found(""), "/etc: users other than root can change this") == found(""),
 	   "a directory that all can write to is refused");
 	set_mode("etc", 0755);
 	memset(text, '#', EVENTS_FILE_MAX + 1);
@@ -132,7 +132,7 @@ static void test_owner(void)
 	ok(strstr(found(""), "belongs to uid 12345"), "another user's file is refused");
 	if (chown(path, 0, 0) < 0 || chown(usr, 12345, 0) < 0)
 		bail("chown");
-	ok(strstr(found(""), "/usr: users other than root can change it") == found(""),
+	ok(strstr(found(""), "/usr: users other than root can change this") == found(""),
 	   "another user's directory is refused");
 }
 

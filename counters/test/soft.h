@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_TEST_SOFT_H
-#define NODEOS_CONTENTION_TEST_SOFT_H
+#ifndef NODEOS_COUNTERS_TEST_SOFT_H
+#define NODEOS_COUNTERS_TEST_SOFT_H
 
 /*
  * The provider perf where there is no PMU: software events stand for a row's. Instructions are

@@ -115,15 +115,16 @@ static void test_without(void)
 	scratch_file("trace", "0 1 1 - 1 1\n");
 	snprintf(replay, sizeof(replay), "replay:%s/trace", scratch);
 	test_source("none",
-		    "nodeosctl: contention: --calibrate: nothing counts here: switched off\n",
+		    "nodeosctl: contention: --calibrate: no counters on this host: "
+		    "contention_source is none\n",
 		    "a node without counters");
 	test_source(replay,
-		    "nodeosctl: contention: --calibrate: nothing counts here: replay has what was "
-		    "counted before\n",
+		    "nodeosctl: contention: --calibrate: contention_source is replay, which counts "
+		    "no process: set it to auto\n",
 		    "a trace");
 	test_source("perf",
-		    "nodeosctl: contention: --calibrate: nothing counts here: no row of events.d "
-		    "is for processor Test-6-1-1\n",
+		    "nodeosctl: contention: --calibrate: no counters on this host: events.d has no "
+		    "row for processor Test-6-1-1: see nodeos-events(5)\n",
 		    "a processor without a row");
 }
 
