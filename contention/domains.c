@@ -7,7 +7,7 @@
 
 #include "base/fileio.h"
 
-#define DOMAINS_CACHES_MAX 16 /* directories index0, index1, ... of a CPU */
+#define DOMAINS_CACHES_MAX 16 /* number of directories index0, index1, ... of a CPU */
 
 static int domains_read_set(struct idset *out, int dir_fd, const char *name)
 {
@@ -22,7 +22,7 @@ static int domains_read_set(struct idset *out, int dir_fd, const char *name)
 	return rc;
 }
 
-/* The number in NAME, or -1: no such file, or no number. */
+/* Return the number in file NAME, or -1 if there is no such file or no number in it. */
 static int domains_read_number(int dir_fd, const char *name)
 {
 	char text[64], *end;
@@ -35,7 +35,7 @@ static int domains_read_number(int dir_fd, const char *name)
 	return end != text && (*end == '\n' || !*end) && n >= 0 && n <= INT32_MAX ? (int)n : -1;
 }
 
-/* Append a domain of CPUS, which leave REST. */
+/* Append a domain of CPUS, and remove them from REST. */
 static int domains_add(struct observed_node *node, int id, const struct idset *cpus,
 		       struct idset *rest, struct errbuf *err)
 {
@@ -53,7 +53,7 @@ static int domains_add(struct observed_node *node, int id, const struct idset *c
 	return 0;
 }
 
-/* "32768K" in bytes; 0: no such file, or no size. */
+/* Return the size in file NAME ("32768K") in bytes, or 0 if there is no such file or no size. */
 static uint64_t domains_read_size(int dir_fd, const char *name)
 {
 	char text[64], *end;
@@ -67,16 +67,15 @@ static uint64_t domains_read_size(int dir_fd, const char *name)
 	return strcmp(end, "K\n") == 0 && n <= UINT32_MAX ? (uint64_t)n * 1024 : 0;
 }
 
-/* A cache: its number, or its first CPU where it has none (arm64 without PPTT). */
 struct domains_cache {
-	int id;
+	int id; /* the kernel's number of it; its first CPU if it has none (arm64 without PPTT) */
 	struct idset cpus;
 	uint64_t bytes; /* 0: not known */
 };
 
 /*
- * The cache of the highest level that CPU has, of the second level or higher, for one of the first
- * is never shared by cores. Returns 0, or -1: no such cache.
+ * Find the cache of CPU of the highest level, which must be 2 or more, as cores never share a cache
+ * of level 1. Returns 0, or -1 if there is none.
  */
 static int domains_find_cache(struct domains_cache *out, int sys_fd, unsigned cpu)
 {
@@ -118,7 +117,7 @@ static int domains_add_caches(struct observed_node *node, int sys_fd, struct ids
 
 		if (domains_find_cache(&cache, sys_fd, (unsigned)cpu) < 0)
 			continue;
-		/* neither offline CPUs nor those of another domain */
+		/* leave out offline CPUs, and those of another domain */
 		idset_and(&cache.cpus, rest);
 		if (domains_add(node, cache.id, &cache.cpus, rest, err) < 0)
 			return -1;
@@ -153,7 +152,7 @@ static int domains_add_packages(struct observed_node *node, int sys_fd, struct i
 	return 0;
 }
 
-/* The CPUs of memory node ID. */
+/* Read the CPUs of memory node ID. */
 static void domains_node_cpus(struct idset *out, int sys_fd, int id)
 {
 	char name[64];
@@ -176,11 +175,11 @@ static int domains_add_nodes(struct observed_node *node, int sys_fd, struct idse
 	}
 	if (idset_empty(rest))
 		return 0;
-	cpus = *rest; /* nothing is known of these CPUs: they have one memory */
+	cpus = *rest; /* no file has these CPUs: assume that they share one memory */
 	return domains_add(node, 0, &cpus, rest, err);
 }
 
-/* A domain's memory nodes: those with memory whose CPUs meet its own. */
+/* Set the memory nodes of each domain: those that have memory and share a CPU with the domain. */
 static void domains_set_mems(struct observed_node *node, int sys_fd)
 {
 	struct idset nodes, cpus;
@@ -247,7 +246,7 @@ void domains_quiet_cpus(struct idset *out, int sys_fd, int cgroup_fd)
 {
 	struct idset more;
 
-	/* no list: "(null)", or no such file */
+	/* a file without a list has "(null)" */
 	domains_read_set(out, sys_fd, "devices/system/cpu/nohz_full");
 	domains_read_set(&more, sys_fd, "devices/system/cpu/isolated");
 	idset_or(out, &more);

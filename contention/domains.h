@@ -9,7 +9,7 @@
 /*
  * The domains of a host: the CPUs that share a cache of the highest level (data or unified), with
  * the memory nodes of these CPUs. A CPU without such a cache belongs to the domain of its package,
- * and without that of its memory node. CPUs that are offline are in none.
+ * or if its package is not known to that of its memory node. CPUs that are offline are in none.
  */
 
 /*

@@ -39,8 +39,8 @@ void observed_free(struct observed_node *node)
 	memset(node, 0, sizeof(*node));
 }
 
-/* Make room for one more of *ARRAY, which has N of SIZE bytes; NULL: out of memory. It grows by
- * doubling, at N of a power of two. */
+/* Make room for one more element in ARRAY, which has N elements of SIZE bytes. It doubles whenever
+ * N is a power of two. Returns the array, or NULL if out of memory. */
 static void *observed_grow_array(void *array, unsigned n, size_t size)
 {
 	if (n & (n - 1))
@@ -98,7 +98,8 @@ void observed_remove_rank(struct observed_step *step, unsigned i)
 	memmove(&step->rank[i], &step->rank[i + 1], (step->n - i) * sizeof(*step->rank));
 }
 
-/* *SUM += VALUE; unknown if either is, and at most the largest known number. */
+/* Add VALUE to *SUM, which becomes unknown if either is, and never exceeds the largest known
+ * number. */
 static void observed_add_known(uint64_t *sum, uint64_t value)
 {
 	if (*sum == OBSERVED_UNKNOWN || value == OBSERVED_UNKNOWN)
@@ -126,7 +127,7 @@ static void observed_count_class(enum rank_class class, unsigned *turtles, unsig
 	}
 }
 
-/* The sum of weights and of rates by weight, which may exceed 64 bits. */
+/* Sums for a weighted mean: of the weights, and of weight * rate. Both may exceed 64 bits. */
 struct observed_mean {
 	double weights, rates;
 };
@@ -168,7 +169,7 @@ void observed_sum(struct observed_sum *out, const struct observed_step *step, co
 		out->mean = (uint32_t)(mean.rates / mean.weights + 0.5);
 }
 
-/* Misses a second of R now. */
+/* Return the misses a second of R between the last two readings, and remember the last one. */
 static double observed_take_pace(struct observed_rank *r)
 {
 	struct observed_pace *p = &r->pace;
@@ -176,7 +177,7 @@ static double observed_take_pace(struct observed_rank *r)
 
 	if (r->misses == OBSERVED_UNKNOWN)
 		p->begun = false;
-	else if (!p->begun || r->misses < p->misses) /* counters that were opened anew */
+	else if (!p->begun || r->misses < p->misses) /* the counters were opened again */
 		*p = (struct observed_pace){ true, r->misses, r->counted, 0 };
 	else if (seconds > 0)
 		*p = (struct observed_pace){ true, r->misses, r->counted,

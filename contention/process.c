@@ -19,7 +19,7 @@
 #define TICKS_NS (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK))
 #define PIDFS_MAGIC 0x50494446 /* linux/magic.h, Linux 6.9 */
 
-/* Numbers of proc_pid_stat(5) behind the name and the state, in their order. */
+/* The numbers of proc_pid_stat(5) that follow the name and the state, in the file's order. */
 enum stat_field { STAT_UTIME = 10, STAT_STIME, STAT_START = 18, STAT_POLICY = 37, STAT_FIELDS };
 
 /* ------------------------------------------------ a tree of a test, and Linux before 6.9 */
@@ -295,7 +295,8 @@ int process_owner(uid_t *uid, gid_t *gid, int proc_fd, pid_t pid)
 	return 0;
 }
 
-/* The kernel's mask is in words of unsigned long, in ours, or in halves of them in this order. */
+/* The kernel's mask has words of unsigned long, struct idset words of 64 bits: both have the same
+ * bytes if long has 64 bits or the machine is little-endian. */
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ && __SIZEOF_LONG__ != 8
 #error "struct idset has words of 64 bits"
 #endif

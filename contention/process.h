@@ -25,8 +25,8 @@ void process_source_open(struct process_source *out, int proc_fd);
 /* Its user chooses the name, brackets and line ends among it. */
 struct process_seen {
 	pid_t pid, parent;
-	bool ended; /* all threads have */
-	bool kept_from_exec; /* "slurmstepd": a fork of it, which has not executed anything yet */
+	bool ended; /* all its threads have ended */
+	bool kept_from_exec; /* a fork of slurmstepd that has not executed a program yet */
 	char command[OBSERVED_COMMAND_MAX]; /* hostile bytes */
 	/*
 	 * With PID it names the process until the next boot, and is larger in one that began

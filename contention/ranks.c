@@ -14,7 +14,7 @@
 #include "contention/domains.h"
 #include "manifest/policy_name.h"
 
-#define RANKS_IO_MAX 16384 /* bytes of io.stat with many disks */
+#define RANKS_IO_MAX 16384 /* bytes of an io.stat with many disks */
 
 int ranks_open(struct ranks **out, const struct ranks_conf *conf, struct observed_node *node,
 	       struct errbuf *err)
@@ -196,7 +196,7 @@ full:
 
 struct rank_task *ranks_task(struct rank_step *s, const char *name)
 {
-	/* callers ask in the order of the array, mostly */
+	/* most callers ask for tasks in the order of the array */
 	for (unsigned n = 0; n < s->n_tasks; n++) {
 		unsigned i = (s->next_task + n) % s->n_tasks;
 
@@ -216,7 +216,7 @@ struct rank_task *ranks_meet_task(struct rank_step *s, const char *name)
 		return t;
 	if (s->n_tasks == STEP_RANKS_MAX || strlen(name) >= RANK_TASK_NAME_MAX)
 		return NULL;
-	if (!(s->n_tasks & (s->n_tasks - 1))) { /* doubles */
+	if (!(s->n_tasks & (s->n_tasks - 1))) { /* the array is full: double it */
 		t = reallocarray(s->task, s->n_tasks ? 2 * (size_t)s->n_tasks : 1, sizeof(*t));
 		if (!t)
 			return NULL;
@@ -230,7 +230,7 @@ struct rank_task *ranks_meet_task(struct rank_step *s, const char *name)
 	return t;
 }
 
-/* The sum of the numbers behind WORD in TEXT. */
+/* Return the sum of the numbers that follow WORD in TEXT. */
 static uint64_t ranks_sum_words(const char *text, const char *word)
 {
 	uint64_t sum = 0;
@@ -285,7 +285,7 @@ void ranks_watch_task(struct ranks *r, struct rank_step *s, struct rank_task *t,
 	t->memory = ranks_open_file(t->dir, "memory.current");
 	t->io = ranks_open_file(t->dir, "io.stat");
 	ranks_read_io(t->io, &t->read, &t->written);
-	/* a directory that has no TASK has no number of its own to count for */
+	/* without a TASK no rank has the numbers of a whole directory */
 	if (r->traffic && s->tasks_of_srun) {
 		t->slot = traffic_attach(r->traffic, t->dir, &err);
 		if (t->slot < 0)
@@ -317,7 +317,7 @@ static int ranks_add(struct ranks *r, struct rank_step *s, struct observed_step 
 	if (o->n >= STEP_RANKS_MAX)
 		return errprintf(err, "job %u has a step of more than %u ranks", o->job,
 				 STEP_RANKS_MAX);
-	if (!(s->n & (s->n - 1))) { /* doubles */
+	if (!(s->n & (s->n - 1))) { /* the array is full: double it */
 		own = reallocarray(s->own, s->n ? 2 * (size_t)s->n : 1, sizeof(*own));
 		if (!own)
 			return errprintf(err, "out of memory");
@@ -327,7 +327,7 @@ static int ranks_add(struct ranks *r, struct rank_step *s, struct observed_step 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
 		return errprintf(err, "/proc/%d/status: %s", (int)p->pid, strerror(errno));
 	if (fd < 0 || again.start != p->start) {
-		ranks_close_fd(&fd); /* it has gone, and another may have its number */
+		ranks_close_fd(&fd); /* it has ended; another process may have its number */
 		return 0;
 	}
 	rank = observed_add_rank(o);
@@ -348,7 +348,7 @@ void ranks_place(const struct ranks *r, const struct observed_node *node, struct
 	struct idset cpus;
 
 	if (process_cpus(&rank->cpus, &r->source, rank->pid) < 0)
-		return; /* it has gone, or goes: the next look drops it */
+		return; /* it has ended or is ending: the next look drops it */
 	if (t->dir >= 0 && ranks_read_set(&cpus, t->dir, "cpuset.cpus.effective", &ignored) == 0)
 		idset_and(&rank->cpus, &cpus);
 	rank->domain = domains_of(node, &rank->cpus);
@@ -374,9 +374,9 @@ int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	}
 	rank = &o->rank[i];
 	if (rank->kind != kind)
-		s->own[i].sampled = false; /* what its time is read of has changed */
+		s->own[i].sampled = false; /* its CPU time comes from another file now */
 	rank->kind = kind;
-	/* Slurm 22.05 numbers directories by the node's ranks, and others by the step's */
+	/* N of task_N is the rank in the step, but with Slurm 22.05 that among the node's ranks */
 	if (kind != OBSERVED_TASK)
 		rank->rank = OBSERVED_NO_RANK;
 	else if (t->number != OBSERVED_NO_RANK)

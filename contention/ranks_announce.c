@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What slurmstepd says of a step that begins. */
+/* Ranks of a step that begins, as named by slurmstepd. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "container/step_id.h"
 #include "contention/ranks_impl.h"
 
 static const char *last_component(const char *path)
@@ -14,8 +15,8 @@ static const char *last_component(const char *path)
 }
 
 /*
- * Is PLACE a task's directory of the step in M? Builds of Slurm differ in the job's
- * name: "job_41", or one without its number.
+ * Check that PLACE is a task's directory of the step in M. Builds of Slurm name the directory of a
+ * job "job_41", or without its number.
  */
 static int announce_check(const struct cgroup_place *place, const struct contention_message *m,
 			  pid_t pid, struct errbuf *err)
@@ -32,7 +33,7 @@ static int announce_check(const struct cgroup_place *place, const struct content
 		return errprintf(err, "process %d is in the directory of another step: %.100s",
 				 (int)pid, last_component(place->step));
 	if (!*place->task)
-		return errprintf(err, "process %d is in no task's directory", (int)pid);
+		return errprintf(err, "process %d is in no directory task_N of its step", (int)pid);
 	return 0;
 }
 
@@ -70,7 +71,7 @@ static int announce_add(struct ranks *r, struct observed_node *node,
 	struct rank_step *s;
 	struct rank_task *t;
 
-	/* the same process before and after its place was read */
+	/* its place counts only if it is the same process before and afterwards */
 	if (process_seen_look(&before, &r->source, rank->pid) < 0)
 		return errprintf(err, "no process %d", (int)rank->pid);
 	if (cgroup_find_place(&place, r->conf.cgroup_fd, r->proc, rank->pid, err) < 0 ||
@@ -85,7 +86,9 @@ static int announce_add(struct ranks *r, struct observed_node *node,
 		return -1;
 	t = ranks_meet_task(s, last_component(place.task));
 	if (!t)
-		return errprintf(err, "job %u has a step of too many tasks", m->job);
+		return errprintf(err,
+				 "job %u has a step of more than %u tasks, or no memory is left",
+				 m->job, STEP_RANKS_MAX);
 	t->number = rank->rank <= INT32_MAX ? (int)rank->rank : OBSERVED_NO_RANK;
 	ranks_watch_task(r, s, t, rank->container);
 	if (!s->tasks_of_srun)

@@ -2,7 +2,7 @@
 #ifndef NODEOS_CONTENTION_RANKS_IMPL_H
 #define NODEOS_CONTENTION_RANKS_IMPL_H
 
-/* Inside ranks.c, ranks_look.c, ranks_scan.c and ranks_sample.c. */
+/* What the files ranks*.c share; others include ranks.h. */
 #include "contention/process.h"
 #include "contention/ranks.h"
 #include "contention/storage.h"
@@ -15,42 +15,42 @@
 struct rank_task {
 	char name[RANK_TASK_NAME_MAX];
 	char container[REQUEST_NAME_MAX]; /* "": none */
-	int number; /* rank in the step, as slurmstepd names it; OBSERVED_NO_RANK: not named */
-	bool watched; /* its processes may be ranks; else it is only listed */
+	int number; /* rank in the step, named by slurmstepd; OBSERVED_NO_RANK: not named */
+	bool watched; /* its processes may be ranks; otherwise it is only listed */
 	bool launcher; /* a launcher of MPI has been in it */
-	bool gone; /* its directory has */
+	bool gone; /* its directory is removed */
 	bool alone; /* no more than one process has ever been seen in it */
-	int dir; /* descriptors; -1: none */
+	int dir; /* descriptors, here and in the next line; -1: none */
 	int cpu_stat, memory, io;
-	int slot; /* of its traffic, -1: not counted */
+	int slot; /* slot of its traffic (traffic.h); -1: not counted */
 	uint64_t read, written; /* totals of its io.stat when it was first seen */
 };
 
-/* What observed_rank does not say of the rank with the same index. */
+/* What these files keep of a rank beside struct observed_rank, which has the same index. */
 struct rank_own {
 	int status; /* descriptor of /proc/PID/status */
 	int slot; /* of its storage; -1: none yet */
 	char task[RANK_TASK_NAME_MAX];
 	unsigned look; /* number of the last look that found it */
-	unsigned remembered; /* look after which its memory was read */
+	unsigned remembered; /* number of the last look when its memory was read */
 	bool sampled; /* CPU is known */
-	uint64_t cpu; /* microseconds at the last sample */
+	uint64_t cpu; /* CPU time at the last sample, in microseconds */
 };
 
-/* CPU time of a process that is no rank, at the last look. */
+/* The CPU time at the last look of a process that may become a BUSY. */
 struct rank_idle {
 	pid_t pid;
 	uint64_t start, ticks;
 };
 
 struct rank_step {
-	uint64_t inode; /* of its directory; names the struct observed_step */
+	uint64_t inode; /* inode of its directory, as in struct observed_step */
 	char path[CGROUP_PATH_MAX]; /* below the root of cgroup v2 */
-	bool tasks_of_srun; /* not the batch script, an interactive shell, or adopted sessions */
+	bool tasks_of_srun; /* false: batch script, interactive shell or adopted sessions */
 	unsigned n_tasks, n, n_idle;
-	unsigned next_task, next_rank; /* where the next search begins */
+	unsigned next_task, next_rank; /* index at which the next search begins */
 	struct rank_task *task;
-	struct rank_own *own; /* n, as many as the observed step has */
+	struct rank_own *own; /* n of them, as in struct observed_step */
 	struct rank_idle *idle;
 };
 
@@ -72,24 +72,26 @@ struct ranks {
 
 /* ------------------------------------------------------------------ ranks.c */
 
-/* Close what is open of steps that the caller has removed from NODE. */
+/* Free the steps that the caller has removed from NODE, and close their descriptors. */
 void ranks_forget_steps(struct ranks *r, const struct observed_node *node);
 
-/* The step with this directory; NULL: none. */
+/* The step whose directory has this INODE; NULL: none. */
 struct rank_step *ranks_step(struct ranks *r, uint64_t inode);
 struct observed_step *ranks_observed(struct observed_node *node, uint64_t inode);
 
 /*
- * The step with directory PATH, made with what SEEN says where there is none yet; NULL with the
- * reason: out of memory.
+ * Return the step with the inode of SEEN; adds it to R and NODE, with directory PATH, if it is new.
+ * Returns NULL with the reason if out of memory.
  */
 struct rank_step *ranks_meet_step(struct ranks *r, struct observed_node *node, const char *path,
 				  const struct observed_step *seen, struct errbuf *err);
 
-/* The task NAME of S, made unwatched where there is none yet; NULL: out of memory, too many. */
+/* Return the task NAME of S; adds it, unwatched, if it is new. Returns NULL if out of memory, or if
+ * S has too many tasks. */
 struct rank_task *ranks_meet_task(struct rank_step *s, const char *name);
+/* The task NAME of S; NULL: none. */
 struct rank_task *ranks_task(struct rank_step *s, const char *name);
-/* Descriptors and traffic of a task that is watched from now on. */
+/* Begin to watch a task: open its descriptors, and count its traffic. */
 void ranks_watch_task(struct ranks *r, struct rank_step *s, struct rank_task *t,
 		      const char *container);
 void ranks_forget_task(struct ranks *r, struct rank_step *s, unsigned i);
@@ -101,8 +103,8 @@ struct rank_found {
 };
 
 /*
- * FOUND is a rank of S now: find it among those of O or add it. -1 with the reason: too many, or
- * out of memory or descriptors.
+ * Note that this look has found the rank FOUND of S; adds it to O if it is new. Returns 0, or -1
+ * with the reason: too many ranks, out of memory, out of descriptors.
  */
 int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	       const struct rank_found *found, struct errbuf *err);
@@ -113,7 +115,7 @@ void ranks_place(const struct ranks *r, const struct observed_node *node, struct
 int ranks_index(struct rank_step *s, const struct observed_step *o, const struct process_seen *p);
 void ranks_drop(struct ranks *r, struct rank_step *s, struct observed_step *o, unsigned i);
 
-/* Sums over all disks of an open io.stat; -1: unreadable, both unchanged. */
+/* Read an open io.stat: sums over all disks, in bytes. Returns 0, or -1: both unchanged. */
 int ranks_read_io(int fd, uint64_t *read, uint64_t *written);
 
 /* Parse "step_0", "step_batch". Returns 0, or -1. */
@@ -121,7 +123,7 @@ int ranks_parse_step(const char *name, uint32_t *step);
 
 /* ------------------------------------------------------------- ranks_scan.c */
 
-/* Which steps and tasks there are: add those that are to be observed to R and NODE. */
+/* Find steps and tasks, and add those that are to be observed to R and NODE. */
 void ranks_scan(struct ranks *r, struct observed_node *node, struct errbuf *bad);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which processes of the steps are ranks. */
+/* Find out which processes of the steps are ranks. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "contention/domains.h"
 #include "contention/ranks_impl.h"
 
-#define LOOK_PROCS_BYTES (RANKS_STEP_PROCESSES_MAX * 8) /* of cgroup.procs: a pid has 7 digits */
+#define LOOK_PROCS_BYTES (RANKS_STEP_PROCESSES_MAX * 8) /* of cgroup.procs: 7 digits, line end */
 
 /* One process of a step. */
 struct look_process {
@@ -27,15 +27,16 @@ struct look {
 	struct rank_step *s;
 	struct observed_step *o;
 	double seconds; /* since the last look; 0: this is the first */
-	unsigned left; /* processes that may be read */
-	bool cut; /* the step has more than were read */
-	unsigned next_idle; /* where the next search begins */
+	unsigned left; /* number of processes that may still be read */
+	bool cut; /* the step has more processes than were read */
+	unsigned next_idle; /* index at which the next search begins */
 	unsigned n;
 	struct look_process *process; /* RANKS_STEP_PROCESSES_MAX of them */
 	char *text; /* LOOK_PROCS_BYTES + 1 */
 };
 
-/* Programs that start the ranks of an MPI job on their host, as the kernel cuts names. */
+/* Is COMMAND a program that starts the ranks of an MPI job on its own host? The kernel cuts names
+ * after 15 bytes. */
 static bool look_is_launcher(const char *command)
 {
 	static const char *const launcher[] = {
@@ -49,7 +50,7 @@ static bool look_is_launcher(const char *command)
 	return false;
 }
 
-/* Programs by which a launcher reaches other hosts. */
+/* Is COMMAND a program by which a launcher reaches other hosts? */
 static bool look_is_remote_shell(const char *command)
 {
 	return strcmp(command, "srun") == 0 || strcmp(command, "ssh") == 0;
@@ -64,13 +65,13 @@ static int look_again(const struct look *l, unsigned i, struct process_seen *out
 }
 
 /* Read process PID of task number TASK. */
-static void look_take(struct look *l, pid_t pid, unsigned task)
+static void look_read_process(struct look *l, pid_t pid, unsigned task)
 {
 	struct look_process *p = &l->process[l->n];
 	struct rank_step *s = l->s;
 
 	l->left--;
-	/* the open file of a rank; most processes are ranks, in this order */
+	/* most processes are ranks, in the same order: read the rank's open file */
 	for (unsigned k = 0; k < 2 && k < s->n; k++) {
 		unsigned i = (s->next_rank + k) % s->n;
 
@@ -82,7 +83,7 @@ static void look_take(struct look *l, pid_t pid, unsigned task)
 seen:
 	if (p->seen.ended || p->seen.pid != pid)
 		return;
-	ranks_index(s, l->o, &p->seen); /* the next search begins behind it */
+	ranks_index(s, l->o, &p->seen); /* the next search begins behind this rank */
 	p->task = task;
 	p->launcher = look_is_launcher(p->seen.command);
 	s->task[task].launcher |= p->launcher;
@@ -111,7 +112,7 @@ static int look_read_task(struct look *l, unsigned task)
 	for (char *at = l->text, *end; *at; at = *end ? end + 1 : end) {
 		long pid = strtol(at, &end, 10);
 
-		if (end == at || *end != '\n') /* a number that was cut is not used */
+		if (end == at || *end != '\n') /* the number may be cut off */
 			break;
 		if (l->n == RANKS_STEP_PROCESSES_MAX || !l->left) {
 			errprintf(l->bad,
@@ -122,7 +123,7 @@ static int look_read_task(struct look *l, unsigned task)
 			break;
 		}
 		if (pid > 0)
-			look_take(l, (pid_t)pid, task);
+			look_read_process(l, (pid_t)pid, task);
 	}
 	t->alone &= l->n - had <= 1;
 	return 0;
@@ -137,7 +138,8 @@ static void look_keep(struct look *l, const struct look_process *p, enum observe
 		errcopy(l->bad, &err);
 }
 
-/* The rank of a task of srun: the one that it has, else its first process. */
+/* Choose the rank of a task of srun among the processes FROM to TO: the process that was its rank
+ * before, otherwise the one that started first. */
 static void look_choose_first(struct look *l, unsigned from, unsigned to)
 {
 	const struct look_process *first = NULL;
@@ -158,7 +160,7 @@ static void look_choose_first(struct look *l, unsigned from, unsigned to)
 		look_keep(l, first, OBSERVED_TASK);
 }
 
-/* Is PARENT a launcher among the processes FROM to TO, which have one task? */
+/* Is PARENT a launcher among the processes FROM to TO, which are those of one task? */
 static bool look_has_launcher(const struct look *l, unsigned from, unsigned to, pid_t parent)
 {
 	for (unsigned i = from; i < to; i++)
@@ -167,13 +169,13 @@ static bool look_has_launcher(const struct look *l, unsigned from, unsigned to, 
 	return false;
 }
 
-/* Has P more than half a CPU since the last look? */
+/* Has P used more than half a CPU since the last look? */
 static bool look_is_busy(struct look *l, const struct process_seen *p)
 {
 	for (unsigned n = 0; n < l->s->n_idle && l->seconds > 0; n++) {
 		const struct rank_idle *was = &l->s->idle[(l->next_idle + n) % l->s->n_idle];
 
-		/* in the order of the last look, mostly */
+		/* most processes come in the order of the last look */
 		if (was->pid != p->pid || was->start != p->start)
 			continue;
 		l->next_idle = (unsigned)(was - l->s->idle) + 1;
@@ -182,7 +184,7 @@ static bool look_is_busy(struct look *l, const struct process_seen *p)
 	return false;
 }
 
-/* The ranks among the processes FROM to TO of a directory without a TASK. */
+/* Choose the ranks among the processes FROM to TO of a task that has no TASK. */
 static void look_choose_others(struct look *l, unsigned from, unsigned to)
 {
 	for (unsigned i = from; i < to; i++) {
@@ -193,7 +195,7 @@ static void look_choose_others(struct look *l, unsigned from, unsigned to)
 
 		if (p->launcher)
 			continue;
-		/* also when its launcher has ended before it */
+		/* it stays a child even if its launcher ends first */
 		if (was_child || (!look_is_remote_shell(p->seen.command) &&
 				  look_has_launcher(l, from, to, p->seen.parent)))
 			look_keep(l, p, OBSERVED_CHILD);
@@ -202,7 +204,7 @@ static void look_choose_others(struct look *l, unsigned from, unsigned to)
 	}
 }
 
-/* Remember the CPU time of those that may be busy until the next look. */
+/* Keep the CPU times of processes that may become busy until the next look. */
 static void look_remember(struct look *l)
 {
 	struct rank_idle *idle = reallocarray(l->s->idle, l->n + 1, sizeof(*idle));
@@ -221,7 +223,8 @@ static void look_remember(struct look *l)
 	l->s->n_idle = n;
 }
 
-/* Has rank I gone? Where not all processes were read, as another user has so many, it may live. */
+/* Has rank I ended? If not all processes of the step were read, it may live although this look has
+ * not found it. */
 static bool look_has_lost(const struct look *l, unsigned i)
 {
 	struct process_seen p;
@@ -231,8 +234,8 @@ static bool look_has_lost(const struct look *l, unsigned i)
 	return !l->cut || look_again(l, i, &p) < 0 || p.ended || p.start != l->o->rank[i].start;
 }
 
-/* Drop the ranks that this look has not found; CPUs and domains of the others. */
-static void look_settle(struct look *l)
+/* Drop the ranks that have ended, and set CPUs and domains of the others. */
+static void look_settle_ranks(struct look *l)
 {
 	for (unsigned i = l->o->n; i-- > 0;)
 		if (look_has_lost(l, i))
@@ -263,9 +266,9 @@ static void look_at_step(struct look *l)
 			look_choose_others(l, from, l->n);
 	}
 	look_remember(l);
-	/* a step of srun ends with its last process: its last document has these ranks */
+	/* when the last process of a step of srun ends, its ranks stay for the last document */
 	if (l->n || !s->tasks_of_srun)
-		look_settle(l);
+		look_settle_ranks(l);
 	for (unsigned i = s->n_tasks; i-- > 0;)
 		if (s->task[i].gone)
 			ranks_forget_task(l->r, s, i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the ranks use: a call of the kernel for each rank, and one more after a look. */
+/* Read what the ranks use: one system call for each rank, and one more after a look. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 
 #define SAMPLE_TEXT_MAX 4096 /* bytes of cpu.stat */
 
-/* Read the start of an open file again. Returns its length, or -1. */
+/* Read an open file from its start. Returns the number of bytes, or -1. */
 static ssize_t sample_read(int fd, char text[SAMPLE_TEXT_MAX])
 {
 	ssize_t n = fd < 0 ? -1 : pread(fd, text, SAMPLE_TEXT_MAX - 1, 0);
@@ -18,7 +18,7 @@ static ssize_t sample_read(int fd, char text[SAMPLE_TEXT_MAX])
 	return n;
 }
 
-/* Microseconds of CPU of a directory, or unknown. */
+/* Return the CPU time of a task's directory in microseconds, or unknown. */
 static uint64_t sample_usage(int fd)
 {
 	static const char word[] = "usage_usec ";
@@ -36,7 +36,7 @@ static uint64_t sample_memory(int fd)
 	return sample_read(fd, text) <= 0 ? OBSERVED_UNKNOWN : strtoull(text, NULL, 10);
 }
 
-/* Thousandths of a CPU, where NOW are the microseconds of the rank. */
+/* Set the rank's share of a CPU; NOW is its CPU time in microseconds. */
 static void sample_cpu(struct rank_own *own, struct observed_rank *rank, uint64_t now,
 		       unsigned milliseconds)
 {
@@ -47,7 +47,7 @@ static void sample_cpu(struct rank_own *own, struct observed_rank *rank, uint64_
 	own->cpu = now;
 }
 
-/* A TASK has the numbers of its directory. */
+/* Set the numbers of a TASK: those of its directory. */
 static void sample_task(struct ranks *r, const struct rank_task *t, struct rank_own *own,
 			struct observed_rank *rank, unsigned milliseconds)
 {
@@ -63,7 +63,7 @@ static void sample_task(struct ranks *r, const struct rank_task *t, struct rank_
 	}
 }
 
-/* Numbers of the process alone. */
+/* Set the numbers of a rank that is one process. */
 static void sample_process(struct ranks *r, const struct process_seen *p, struct rank_own *own,
 			   struct observed_rank *rank, unsigned milliseconds)
 {
@@ -74,8 +74,8 @@ static void sample_process(struct ranks *r, const struct process_seen *p, struct
 }
 
 /*
- * Bytes of storage of the process alone: of a CHILD, a BUSY, and a task that never had another
- * process. They are totals since it began. The reader says them every few seconds.
+ * Set the bytes of storage of a rank that is one process: of a CHILD, a BUSY, and a task that never
+ * had another process. They are totals since the process began, read every few seconds.
  */
 static void sample_storage(struct ranks *r, struct rank_own *own, struct observed_rank *rank)
 {
@@ -95,7 +95,7 @@ static int sample_again(const struct ranks *r, const struct observed_rank *rank,
 	return process_seen_again(out, &r->source, rank->pid, rank->start, own->status);
 }
 
-/* A rank that has gone keeps its numbers, for the last document of its step. */
+/* Set the numbers of a rank. One that has ended keeps its numbers for the step's last document. */
 static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
 			struct observed_rank *rank, unsigned milliseconds)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which steps and tasks there are: by records, by the ledger, and by the tree of cgroups. */
+/* Find steps and tasks: in records of slurmstepd, in the ledger and in the tree of cgroups. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,17 +12,17 @@
 #include "contention/ranks_impl.h"
 #include "host/contention_record.h"
 
-#define SCAN_SLICES_MAX 4 /* slices within each other above Slurm's scope */
-#define SCAN_SYSTEM "system" /* beside the jobs: the process that holds Slurm's scope */
+#define SCAN_SLICES_MAX 4 /* depth of slices above Slurm's scope */
+#define SCAN_SYSTEM "system" /* directory beside the jobs, of the process that holds the scope */
 
 struct scan {
 	int cgroup_fd;
-	unsigned *jobs; /* only count the jobs with processes, and nothing below; else NULL */
+	unsigned *jobs; /* number of jobs with processes, if only these are counted; else NULL */
 	struct ranks *r;
 	struct observed_node *node;
 	struct errbuf *bad;
 	unsigned n_recorded;
-	uint64_t *recorded; /* inodes of steps whose record says what of them is observed */
+	uint64_t *recorded; /* inodes of steps that have a record, which names their ranks */
 };
 
 struct scan_owner {
@@ -32,7 +32,7 @@ struct scan_owner {
 	gid_t gid;
 };
 
-/* A fork of slurmstepd is still root's. */
+/* Take the owner of process PID, unless it is a fork of slurmstepd, which still runs as root. */
 static void scan_take_owner(pid_t pid, void *arg)
 {
 	struct scan_owner *o = arg;
@@ -42,7 +42,8 @@ static void scan_take_owner(pid_t pid, void *arg)
 		o->found = process_owner(&o->uid, &o->gid, o->from->fd, pid) == 0;
 }
 
-/* The owner of the first process in task NAME of the step at PATH. Returns 0, or -1: none yet. */
+/* Set the owner of SEEN from the first process in task NAME of the step at PATH. Returns 0, or -1
+ * if the task has no process yet. */
 static int scan_find_owner(const struct scan *scan, const char *path, const char *name,
 			   struct observed_step *seen)
 {
@@ -67,7 +68,8 @@ static bool scan_is_recorded(const struct scan *scan, uint64_t inode)
 	return false;
 }
 
-/* Task NAME of the step at PATH, of which SEEN has number, inode and job, is observed. */
+/* Observe task NAME of the step at PATH, unless the step has a record. SEEN has the step's number,
+ * inode and job. */
 static void scan_add_task(const struct scan *scan, const char *path, struct observed_step *seen,
 			  const char *name, const char *container)
 {
@@ -95,7 +97,7 @@ static void scan_add_task(const struct scan *scan, const char *path, struct obse
 			  STEP_RANKS_MAX);
 }
 
-/* Is a process of M in the step with this directory? */
+/* Is a process of M in the step whose directory has this INODE? */
 static bool scan_has_process(const struct scan *scan, uint64_t inode,
 			     const struct contention_message *m)
 {
@@ -111,9 +113,9 @@ static bool scan_has_process(const struct scan *scan, uint64_t inode,
 }
 
 /*
- * The option of srun has chosen what of a step is observed: these ranks and no others, although
- * this daemon did not run when they were named. A record of ranks that have all gone is one that
- * slurmstepd has not removed.
+ * Take the record M of a step. A step has one if an option of srun chose which of its ranks are
+ * observed: these and no others, even if the daemon did not run when slurmstepd named them. If all
+ * of these ranks have ended, slurmstepd has failed to remove the record: it is removed here.
  */
 static void scan_take_record(uint64_t inode, const struct contention_message *m, void *arg)
 {
@@ -157,7 +159,7 @@ static int scan_job(const struct ledger_job *job, void *arg)
 			.inode = step->inode,
 			.contained = true,
 		};
-		const char *place = NULL; /* the last one that was asked for */
+		const char *place = NULL; /* the container that WANTS is for */
 		bool wants = false;
 
 		if (ledger_step_load_ranks(step, scan->bad) < 0)
@@ -176,7 +178,7 @@ static int scan_job(const struct ledger_job *job, void *arg)
 	return 0;
 }
 
-/* Call FN with each directory PATH/NAME whose NAME has this beginning and end. */
+/* Call FN for each directory PATH/NAME whose NAME begins with BEGIN and ends in END. */
 static void scan_each_dir(const struct scan *scan, const char *path, const char *begin,
 			  const char *end,
 			  void (*fn)(const struct scan *scan, const char *path, const char *name))
@@ -201,7 +203,7 @@ static void scan_each_dir(const struct scan *scan, const char *path, const char 
 	closedir(dir);
 }
 
-/* PATH is STEP/user. */
+/* Observe the task PATH/NAME; PATH is the directory "user" of a step. */
 static void scan_task(const struct scan *scan, const char *path, const char *name)
 {
 	char step[CGROUP_PATH_MAX];
@@ -244,15 +246,16 @@ static void scan_count_job(const struct scan *scan, const char *path, const char
 		++*scan->jobs;
 }
 
-/* Builds of Slurm that name a job's directory without its number: "s…". */
+/* Report a directory of a job whose name, "s...", does not have the job's number, as some builds of
+ * Slurm make it. */
 static void scan_nameless_job(const struct scan *scan, const char *path, const char *name)
 {
 	(void)path;
 	if (strcmp(name, SCAN_SYSTEM) == 0)
 		return;
 	errprintf(scan->bad,
-		  "the directory %.64s of a job does not have its number: steps "
-		  "without a container are not observed",
+		  "the name of the cgroup %.64s of a job does not have the job's number: steps "
+		  "without a container are not observed with this build of Slurm",
 		  name);
 }
 

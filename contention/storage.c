@@ -21,7 +21,7 @@
 #define STORAGE_WORKERS 32 /* that wait for a process, each for one of its own */
 #define STORAGE_PASSES 64 /* that are left out at most where a process is slow to answer */
 
-/* What the caller and the reader share, each number written by one of them. */
+/* A slot has one process. Caller and reader share it; each number has one writer. */
 struct storage_slot {
 	/* the caller's */
 	pid_t pid; /* 0: free */
@@ -46,7 +46,7 @@ struct storage {
 	struct process_source source;
 	unsigned limit; /* milliseconds for one process */
 	pid_t reader; /* 0: none */
-	uint32_t turn; /* of the last process */
+	uint32_t turn; /* TURN of the process that was added last */
 	struct storage_page *page;
 };
 
@@ -90,7 +90,7 @@ static void storage_end_reader(struct storage *s)
 {
 	if (s->reader > 0) {
 		kill(s->reader, SIGKILL);
-		/* it dies at once: each wait of it can be killed */
+		/* it dies at once: SIGKILL ends each of its waits */
 		waitpid(s->reader, NULL, 0);
 	}
 	s->reader = 0;
@@ -315,7 +315,7 @@ static void __attribute__((noreturn)) storage_live(const struct storage *s, pid_
 	prctl(PR_SET_NAME, "nodeos-io");
 	if (getppid() != parent || dup2(s->source.fd, 0) < 0 ||
 	    syscall(SYS_close_range, 1, ~0U, 0) < 0)
-		_exit(1); /* descriptors of counters must not live on here */
+		_exit(1); /* an inherited descriptor would keep a rank's counters open */
 	r.source.fd = 0;
 	for (;;) {
 		storage_reap(&r);

@@ -8,7 +8,7 @@
 #include "base/errbuf.h"
 
 /*
- * Bytes that processes read from storage and wrote to it, by /proc/PID/io, for ranks whose cgroup
+ * The bytes that processes read from storage and wrote to it, by /proc/PID/io, for ranks whose cgroup
  * has no io.stat (Slurm does not switch that controller on). The kernel takes the process'
  * exec_update_lock for this file, and a user can hold that for ever (doc/HACKING.md). So a process
  * of its own has it read by workers, each STORAGE_INTERVAL seconds, and the caller never waits.
@@ -26,11 +26,13 @@ struct storage;
 int storage_open(struct storage **out, int proc_fd, unsigned limit, struct errbuf *err);
 void storage_close(struct storage *s); /* ends the reader; NULL does nothing */
 
-/* Begin to read of PID, whose start time is START. Returns its slot, or -1: none is free. */
+/* Read the numbers of PID, which started at START (clock ticks since boot), from now on. Returns
+ * its slot, or -1 if none is free. */
 int storage_add(struct storage *s, pid_t pid, uint64_t start);
 void storage_remove(struct storage *s, int slot);
 
-/* Totals of a slot since the process began. Returns 0, or -1: not known (yet, or any more). */
+/* Get the totals of a slot since its process began, in bytes. Returns 0, or -1 if they are not
+ * known yet, or not any more. */
 int storage_get(const struct storage *s, int slot, uint64_t *read, uint64_t *written);
 
 /* Replace a reader that has ended, and start the first; call it every few seconds. */

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* In the map; the kernel's programs write it. */
+/* Bytes of a slot, in the map; the BPF programs add to them. */
 struct traffic_total {
 	uint64_t sent, received;
 };
@@ -21,7 +21,7 @@ struct traffic_links {
 
 struct traffic {
 	int map_fd;
-	volatile struct traffic_total *total; /* TRAFFIC_SLOTS of them, the map's one element */
+	volatile struct traffic_total *total; /* TRAFFIC_SLOTS of them: the map's only element */
 	struct traffic_links links[TRAFFIC_SLOTS];
 };
 
@@ -35,18 +35,18 @@ static int traffic_call(enum bpf_cmd command, union bpf_attr *attr)
 void traffic_program(struct bpf_insn *out, int map_fd, unsigned offset)
 {
 	const struct bpf_insn program[TRAFFIC_PROGRAM_LENGTH] = {
-		/* r2 = skb->len, of the IP packet: r1 is the context */
+		/* r2 = skb->len, the length of the IP packet; r1 is the context */
 		{ .code = BPF_LDX | BPF_W | BPF_MEM,
 		  .dst_reg = BPF_REG_2,
 		  .src_reg = BPF_REG_1,
 		  .off = offsetof(struct __sk_buff, len) },
-		/* r1 = address of the map's element + offset, in two places */
+		/* r1 = address of the map's element + offset, in two instructions */
 		{ .code = BPF_LD | BPF_DW | BPF_IMM,
 		  .dst_reg = BPF_REG_1,
 		  .src_reg = BPF_PSEUDO_MAP_VALUE,
 		  .imm = map_fd },
 		{ .imm = (int)offset },
-		/* *(u64 *)r1 += r2, whatever other CPUs add */
+		/* *(u64 *)r1 += r2, atomically */
 		{ .code = BPF_STX | BPF_DW | BPF_ATOMIC,
 		  .dst_reg = BPF_REG_1,
 		  .src_reg = BPF_REG_2,
@@ -59,8 +59,8 @@ void traffic_program(struct bpf_insn *out, int map_fd, unsigned offset)
 	memcpy(out, program, sizeof(program));
 }
 
-/* Load the program for OFFSET and attach it. Returns the link's descriptor, which holds the
- * program, or -1 with errno. */
+/* Load the program for OFFSET, and attach it. Returns the descriptor of the link, which keeps the
+ * program loaded, or -1 with errno. */
 static int traffic_link(const struct traffic *t, int cgroup_fd, enum bpf_attach_type type,
 			size_t offset)
 {
@@ -107,13 +107,13 @@ int traffic_open(struct traffic **out, struct errbuf *err)
 	strcpy(map.map_name, "nodeos_traffic");
 	t->map_fd = traffic_call(BPF_MAP_CREATE, &map);
 	if (t->map_fd < 0) {
-		errprintf(err, "bpf(2): a map to count traffic: %s", strerror(errno));
+		errprintf(err, "cannot make the BPF map that counts traffic: %s", strerror(errno));
 		free(t);
 		return -1;
 	}
 	page = mmap(NULL, TRAFFIC_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, t->map_fd, 0);
 	if (page == MAP_FAILED) {
-		errprintf(err, "bpf(2): the map to count traffic: %s", strerror(errno));
+		errprintf(err, "cannot map the BPF map that counts traffic: %s", strerror(errno));
 		close(t->map_fd);
 		free(t);
 		return -1;
@@ -155,7 +155,7 @@ int traffic_attach(struct traffic *t, int cgroup_fd, struct errbuf *err)
 	while (slot < TRAFFIC_SLOTS && t->links[slot].egress >= 0)
 		slot++;
 	if (slot == TRAFFIC_SLOTS)
-		return errprintf(err, "traffic of more than %u ranks", TRAFFIC_SLOTS);
+		return errprintf(err, "traffic is counted for at most %u ranks", TRAFFIC_SLOTS);
 	t->total[slot].sent = t->total[slot].received = 0;
 	base = slot * sizeof(struct traffic_total);
 	t->links[slot].egress = traffic_link(t, cgroup_fd, BPF_CGROUP_INET_EGRESS,
@@ -165,7 +165,7 @@ int traffic_attach(struct traffic *t, int cgroup_fd, struct errbuf *err)
 			traffic_link(t, cgroup_fd, BPF_CGROUP_INET_INGRESS,
 				     base + offsetof(struct traffic_total, received));
 	if (t->links[slot].ingress < 0) {
-		errprintf(err, "bpf(2): a program that counts a rank's traffic: %s",
+		errprintf(err, "cannot attach the BPF program that counts a rank's traffic: %s",
 			  strerror(errno));
 		traffic_detach(t, (int)slot);
 		return -1;

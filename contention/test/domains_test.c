@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* By hand, and against hwloc: this host, and recorded machines of the folder NODEOS_TOPOLOGIES. */
+/* Domains of trees made by hand, and compared with hwloc's: of this host, and of the recorded
+ * machines in the folder NODEOS_TOPOLOGIES. */
 #include "contention/domains.h"
 
 #include <dirent.h>
@@ -117,13 +118,14 @@ static void two_sockets(void)
 	is(domains(&node), "9:0,2,4,6@0 4:1,3,5@2",
 	   "domains_read: highest data or unified cache, online CPUs, nodes with memory");
 	is(cache_sizes(&node), "37748736 0",
-	   "domains_cache_bytes: of the same cache; a damaged size is not known");
+	   "domains_cache_bytes: the size of each domain's cache; a damaged size is not known");
 	cpus = set_of("1,5");
-	is_int(domains_of(&node, &cpus), 1, "domains_of: in one domain");
+	is_int(domains_of(&node, &cpus), 1, "domains_of: CPUs in one domain");
 	cpus = set_of("0-6");
-	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN, "domains_of: in two");
+	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN, "domains_of: CPUs in two domains");
 	cpus = set_of("5,7");
-	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN, "domains_of: with an offline CPU");
+	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN,
+	       "domains_of: CPUs of which one is offline");
 	cpus = set_of("");
 	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN, "domains_of: no CPU");
 	observed_free(&node);
@@ -145,11 +147,12 @@ static void without_caches(void)
 	put("6\n", NODE "node3/cpulist");
 	is(domains(&node), "0:0-1@0 1:2-3@0 0:4-5@0 3:6@3 0:7@",
 	   "domains_read: by cache, package, memory node, and what is left");
-	is(cache_sizes(&node), "0 0 0 0 0", "domains_cache_bytes: of no size and of no cache");
+	is(cache_sizes(&node), "0 0 0 0 0",
+	   "domains_cache_bytes: a cache without a size, and a domain without a cache");
 	observed_free(&node);
 
 	begin("0-3\n");
-	is(domains(&node), "0:0-3@", "domains_read: a host that says nothing else is one domain");
+	is(domains(&node), "0:0-3@", "domains_read: a host with a list of CPUs only is one domain");
 	observed_free(&node);
 	begin("rubbish\n");
 	is(domains(&node), "/sys/devices/system/cpu/online: no list of CPUs",
@@ -181,7 +184,7 @@ static const char *quiet(void)
 static void quiet_cpus(void)
 {
 	begin("0-7\n");
-	is(quiet(), "", "domains_quiet_cpus: none where no file says any");
+	is(quiet(), "", "domains_quiet_cpus: none if no file lists any");
 	put("  (null)\n", CPU "nohz_full");
 	put("\n", CPU "isolated");
 	put("\n", "cpuset.cpus.isolated");

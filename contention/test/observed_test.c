@@ -72,7 +72,7 @@ static void add_up(void)
 
 	observed_sum(&sum, s, NULL);
 	ok(sum.class == RANK_UNKNOWN && !sum.mean && !sum.cpu,
-	   "observed_sum: nothing of a step without ranks");
+	   "observed_sum: all numbers of a step without ranks are 0");
 	r = add(s, "sim", RANK_DEVIL, 0);
 	counts(r, 10000000, 100);
 	r->cpu = 900;
@@ -96,7 +96,8 @@ static void add_up(void)
 	is_int(sum.mean, 40 * CLASSIFY_RATE_UNIT, "observed_sum: the mean is one by instructions");
 	is_int((long long)sum.cpu, 950, "observed_sum: thousandths of a CPU");
 	is_int((long long)sum.memory, 1024, "observed_sum: bytes");
-	ok(sum.sent == OBSERVED_UNKNOWN, "observed_sum: unknown where one is");
+	ok(sum.sent == OBSERVED_UNKNOWN,
+	   "observed_sum: bytes are unknown if those of one rank are");
 	is_int((long long)sum.instructions, 40000000, "observed_sum: instructions");
 	is_int((long long)sum.misses, 100000 + 60000, "observed_sum: misses");
 
@@ -107,17 +108,17 @@ static void add_up(void)
 	/* the same 1,600 and 10 * 40, of 50 */
 	is_int(sum.mean, 40 * CLASSIFY_RATE_UNIT, "observed_sum: an unknown rank is in no mean");
 	ok(sum.instructions == OBSERVED_UNKNOWN && sum.memory == OBSERVED_UNKNOWN,
-	   "observed_sum: unknown because of one rank");
+	   "observed_sum: counts are unknown if those of one rank are");
 	observed_sum(&sum, s, "");
 	ok(!sum.devils && !sum.cpu, "observed_sum: no rank is without a container");
 
 	s->n = 3;
 	observed_sum(&sum, s, NULL);
-	ok(sum.memory == OBSERVED_UNKNOWN - 1, "observed_sum: a sum that is too large is known");
+	ok(sum.memory == OBSERVED_UNKNOWN - 1, "observed_sum: an overflowing sum stays known");
 	observed_free(&node);
 }
 
-/* Rank R is read at time COUNTED, and has so many misses more. */
+/* Read rank R at time COUNTED, with MISSES more than before. */
 static void read_at(struct observed_rank *r, double counted, uint64_t more)
 {
 	r->counted = counted;
@@ -148,8 +149,9 @@ static void follow_domains(void)
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
 	       "observed_count: misses a second of all ranks");
-	is_int((long long)node.domain[0].peak, 2000, "observed_count: the peak");
-	is_int(node.domain[0].devils, 1, "observed_count: counts anew");
+	is_int((long long)node.domain[0].peak, 2000,
+	       "observed_count: the peak is the highest rate");
+	is_int(node.domain[0].devils, 1, "observed_count: a second call does not add to the first");
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
 	       "observed_count: the rate stays between two readings");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Trees of a test in place of /proc, /sys and the cgroups, whose every number is chosen here. */
+/* Ranks of trees that stand for /proc, /sys and the cgroups; this test chooses each number in them.
+ *  */
 #include "contention/ranks.h"
 
 #include <fcntl.h>
@@ -159,7 +160,7 @@ static int announce(uint32_t job, uint32_t step, unsigned n, struct contention_r
 	return ranks_announce(ranks, &node, &m, err);
 }
 
-/* What slurmstepd says is believed where the cgroups say the same. */
+/* A message of slurmstepd is believed if it agrees with the cgroups. */
 static void announced(void)
 {
 	struct contention_rank rank[4] = {
@@ -184,16 +185,20 @@ static void announced(void)
 	ok(node.n_steps == 1 && node.step[0].job == 41 && node.step[0].step == 0 &&
 		   node.step[0].het_job == 40 && node.step[0].uid == 1000 &&
 		   node.step[0].gid == 100 && node.step[0].contained && node.step[0].started > 0,
-	   "ranks_announce: what is said of the step");
-	is_int(announce(41, 0, 2, rank, &err), 2, "ranks_announce: twice the same");
-	is(listed(0), "task 0 501 sim, task 1 502 sim", "ranks_announce: adds none twice");
-	is_int(announce(41, 0, 1, &rank[2], &err), -1, "ranks_announce: another job's process");
+	   "ranks_announce: sets job, step and owner");
+	is_int(announce(41, 0, 2, rank, &err), 2,
+	       "ranks_announce: counts known ranks when a message comes twice");
+	is(listed(0), "task 0 501 sim, task 1 502 sim", "ranks_announce: adds no rank twice");
+	is_int(announce(41, 0, 1, &rank[2], &err), -1,
+	       "ranks_announce: refuses a process of another job");
 	is(err.text, "process 503 is in the directory of another job: job_9",
-	   "ranks_announce: names the other job");
-	is_int(announce(41, 0, 1, &rank[3], &err), -1, "ranks_announce: another step's process");
+	   "ranks_announce: the refusal names the other job");
+	is_int(announce(41, 0, 1, &rank[3], &err), -1,
+	       "ranks_announce: refuses a process of another step");
 	rank[0].pid = 599;
-	is_int(announce(41, 0, 1, rank, &err), -1, "ranks_announce: no such process");
-	is(err.text, "no process 599", "ranks_announce: says that there is none");
+	is_int(announce(41, 0, 1, rank, &err), -1,
+	       "ranks_announce: refuses a process that does not exist");
+	is(err.text, "no process 599", "ranks_announce: the refusal names the missing process");
 	put_process((struct fake){ .pid = 505, .task = "job_41/step_0/slurm" });
 	rank[0].pid = 505;
 	is_int(announce(41, 0, 1, rank, &err), -1, "ranks_announce: slurmstepd itself is no rank");
@@ -203,23 +208,27 @@ static void announced(void)
 	/* number 502 is another process now */
 	put_process(
 		(struct fake){ .pid = 502, .task = "job_41/step_0/user/task_1", .start = 2000 });
-	is(look(), "task 0 501 sim, task 1 502 sim", "ranks_look: a pid that is used again");
+	is(look(), "task 0 501 sim, task 1 502 sim",
+	   "ranks_look: a new process with an old pid is a rank");
 	ok(node.step[0].rank[0].start == 1000 && node.step[0].rank[1].start == 2000,
-	   "ranks_look: it is another rank");
+	   "ranks_look: the new process is another rank");
 	put_process((struct fake){ .pid = 502, .task = "job_41/step_0/user/task_1", .state = 'Z' });
 	is(look(), "task 0 501 sim", "ranks_look: a zombie is no rank");
 	put_process((struct fake){
 		.pid = 501, .task = "job_41/step_0/user/task_0", .state = 'Z', .threads = 3 });
-	is(look(), "task 0 501 sim", "ranks_look: a process whose first thread has ended is one");
+	is(look(), "task 0 501 sim",
+	   "ranks_look: a process whose first thread has ended stays a rank");
 	put_procs("job_41/step_0/user/task_0", "");
 	put_procs("job_41/step_0/user/task_1", "");
-	is(look(), "task 0 501 sim", "ranks_look: the last ranks of a step stay");
-	ok(!node.step[0].ended, "ranks_look: while its directory is there");
+	is(look(), "task 0 501 sim",
+	   "ranks_look: ranks stay when the last process of a step has ended");
+	ok(!node.step[0].ended, "ranks_look: a step has not ended while its directory exists");
 	lose("cg/" SCOPE "job_41/step_0");
-	is(look(), "task 0 501 sim", "ranks_look: for its last document");
+	is(look(), "task 0 501 sim",
+	   "ranks_look: ranks stay for the last document of an ended step");
 	ok(node.step[0].ended, "ranks_look: marks a step whose directory has gone");
 	observed_remove_step(&node, 0);
-	is(look(), "", "ranks_look: it is not found again");
+	is(look(), "", "ranks_look: a removed step is not found again");
 	is_int((int)open_descriptors(), (int)descriptors,
 	       "ranks_look: nothing of a removed step stays open");
 	end();
@@ -237,7 +246,8 @@ static void numbered(void)
 	put_process((struct fake){ .pid = 801, .task = task });
 	begin();
 	is_int(announce(41, 2, 1, &rank, &err), 1, "ranks_announce: a rank of a second node");
-	is(listed(0), "task 5 801", "ranks_announce: its number in the step");
+	is(listed(0), "task 5 801",
+	   "ranks_announce: the rank of a second node has its number in the step");
 	put_process((struct fake){ .pid = 802, .task = task, .start = 2000 });
 	put_procs(task, "802\n");
 	is(look(), "task 5 802", "ranks_look: the number of the task's next process");
@@ -281,16 +291,18 @@ static void launchers(void)
 	   "ranks_look: children of launchers; not launchers, srun, shells, or their children");
 	put_procs(task, "600\n610\n611\n620\n621\n");
 	is(look(), "child -1 610, child -1 611, child -1 620",
-	   "ranks_look: they stay when their launcher has ended");
+	   "ranks_look: children stay ranks when their launcher has ended");
 	put_process((struct fake){ .pid = 610,
 				   .parent = 1,
 				   .task = task,
 				   .start = 1002,
 				   .command = "a) R 1 (\n) Z 2" });
 	is(look(), "child -1 610, child -1 611, child -1 620",
-	   "ranks_look: a name with brackets and a line end");
-	is(node.step[0].rank[0].command, "a) R 1 (\n) Z 2", "ranks_look: the name as it is");
-	is_int(node.step[0].rank[0].threads, 1, "ranks_look: the fields behind such a name");
+	   "ranks_look: a process with brackets and a line end in its name is found");
+	is(node.step[0].rank[0].command, "a) R 1 (\n) Z 2",
+	   "ranks_look: brackets and line end of a name are kept");
+	is_int(node.step[0].rank[0].threads, 1,
+	       "ranks_look: the fields after a name with brackets are read");
 
 	/* half a CPU: 621 has one second in the time between the looks, 600 has none */
 	usleep(20000);
@@ -300,11 +312,11 @@ static void launchers(void)
 	   "ranks_look: a process with more than half a CPU");
 	usleep(20000);
 	is(look(), "child -1 610, child -1 611, child -1 620, busy -1 621",
-	   "ranks_look: it stays a rank when it is idle");
+	   "ranks_look: a busy process stays a rank when it is idle");
 	put_process((struct fake){
 		.pid = 621, .parent = 610, .task = task, .start = 3000, .ticks = 9000 });
 	is(look(), "child -1 610, child -1 611, child -1 620",
-	   "ranks_look: a new process of that number is not busy yet");
+	   "ranks_look: a new process with the pid of a busy one is not busy yet");
 	end();
 	lose("cg/system.slice");
 }
@@ -322,9 +334,9 @@ static void batch_script(void)
 	begin();
 	is_int(announce(41, STEP_ID_BATCH, 1, &rank, &err), 0,
 	       "ranks_announce: the batch script is no rank");
-	is(look(), "", "ranks_look: nor is it, nor what it starts");
+	is(look(), "", "ranks_look: neither the batch script nor its children are ranks");
 	ok(node.n_steps == 1 && node.step[0].step == STEP_ID_BATCH,
-	   "ranks_announce: adds its step");
+	   "ranks_announce: adds the step of the batch script");
 	usleep(20000);
 	put_process((struct fake){ .pid = 701, .parent = 700, .task = task, .ticks = 100 });
 	is(look(), "busy -1 701 sim", "ranks_look: a busy process of the batch script");
@@ -431,7 +443,7 @@ static void by_records(void)
 	look();
 	is_int(node.n_steps, 1, "ranks_look: a step whose record has no ranks is not observed");
 	is(look(), "task 7 802", "ranks_look: a record's ranks and no others of its step");
-	is_int(node.step[0].uid, 1001, "ranks_look: the owner by the record");
+	is_int(node.step[0].uid, 1001, "ranks_look: the owner is from the record");
 	ok(has_record(planned) && has_record(plain), "ranks_look: leaves records of steps");
 	ok(!has_record(77), "ranks_look: removes a record whose ranks have all gone");
 	end();
@@ -454,17 +466,19 @@ static void by_ledger(void)
 	ledger_dir_name = state;
 	begin();
 	is(look(), "task 1 801 vda",
-	   "ranks_look: by the ledger, what has an owner already and a container");
-	is(look(), "task 1 801 vda, task 0 800 sim", "ranks_look: then all of the step's");
+	   "ranks_look: the ledger's ranks that have a container and an owner already");
+	is(look(), "task 1 801 vda, task 0 800 sim",
+	   "ranks_look: all ranks of the ledger when each has an owner");
 	ok(node.step[0].job == 50 && node.step[0].step == 3 && node.step[0].uid == 1000 &&
 		   node.step[0].gid == 100 && node.step[0].contained,
-	   "ranks_look: job, step and owner by the ledger");
+	   "ranks_look: job, step and owner of a step of the ledger");
 	end();
 
 	wanted = want_vda;
 	begin();
 	is(look(), "task 1 801 vda", "ranks_look: only containers that are wanted");
-	is(asked, "nodeos 1;c=sim cpus=2;c=vda cpus=1;", "ranks_look: asks with the request");
+	is(asked, "nodeos 1;c=sim cpus=2;c=vda cpus=1;",
+	   "ranks_look: passes the request to wanted()");
 	end();
 
 	all_steps = true;
@@ -476,11 +490,12 @@ static void by_ledger(void)
 	put("populated 0\nfrozen 0\n", "cg/" SCOPE "job_52/cgroup.events");
 	begin();
 	look();
-	is_int(node.n_steps, 2, "ranks_look: all steps");
+	is_int(node.n_steps, 2, "ranks_look: finds all steps in the tree of cgroups");
 	is(bad.text,
-	   "the directory s12345 of a job does not have its number: steps without a container are "
+	   "the name of the cgroup s12345 of a job does not have the job's number: steps without a "
+	   "container are "
 	   "not observed",
-	   "ranks_look: says what it cannot observe");
+	   "ranks_look: names a job's directory without a number");
 	is_int(ranks_count_jobs(root), 3, "ranks_count_jobs: those with processes");
 	lose("cg/" SCOPE "s12345");
 	is_int(ranks_count_jobs(root), 2, "ranks_count_jobs: not the scope's own process");
@@ -488,10 +503,10 @@ static void by_ledger(void)
 	is(bad.text, "", "ranks_look: the directory of the scope's own process is no job's");
 	look();
 	is(listed(0), "task 1 801 vda, task 2 802, task 0 800",
-	   "ranks_look: and all their tasks, in containers or not");
+	   "ranks_look: finds all tasks of a step, in containers or not");
 	is(listed(1), "task 0 810", "ranks_look: a step without a container");
 	ok(!node.step[1].contained && node.step[1].job == 51 && node.step[1].uid == 1000,
-	   "ranks_look: its job and owner by the tree");
+	   "ranks_look: job and owner of a step in the tree of cgroups");
 	end();
 	by_records();
 	all_steps = false;
@@ -588,8 +603,8 @@ static void used_by_children(void)
 	r = node.step[0].rank;
 	is_int((long long)r->cpu, 50000 / sysconf(_SC_CLK_TCK),
 	       "ranks_sample: CPU time of a child alone");
-	is_int((long long)r->memory, 2 * 4096, "ranks_sample: its memory");
-	ok(r->sent == OBSERVED_UNKNOWN, "ranks_sample: its traffic is unknown");
+	is_int((long long)r->memory, 2 * 4096, "ranks_sample: memory of a child alone");
+	ok(r->sent == OBSERVED_UNKNOWN, "ranks_sample: traffic of a child is unknown");
 	end();
 	lose("cg/system.slice");
 }
@@ -617,11 +632,11 @@ static void too_many(void)
 	announce(62, 0, 1, &rank, &err);
 	look();
 	ok(node.step[0].n <= RANKS_STEP_PROCESSES_MAX,
-	   "ranks_look: no more processes of a step than its bound");
+	   "ranks_look: reads at most 4,096 processes of a step");
 	is(bad.text,
 	   "job 62 has too many processes: only 4096 of a step and 65536 in total are read, so "
 	   "some of its ranks may not be counted",
-	   "ranks_look: says so");
+	   "ranks_look: reports that a step has too many processes");
 	end();
 	lose("cg/system.slice");
 }

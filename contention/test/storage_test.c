@@ -89,7 +89,8 @@ int main(void)
 	   "storage_get: the bytes are unknown for a process on which a reader is stuck");
 	storage_remove(s, c);
 	is_int(storage_add(s, 14, 8), c, "storage_add: a slot that is free again");
-	ok(storage_get(s, c, &read, &written) < 0, "storage_add: knows nothing of the last one's");
+	ok(storage_get(s, c, &read, &written) < 0,
+	   "storage_add: the numbers of the slot's last process are gone");
 	storage_remove(s, a);
 	began = monotonic_ms();
 	storage_close(s);

@@ -81,23 +81,26 @@ static void count_datagrams(struct traffic *t, int dir)
 		return;
 	}
 	traffic_read(t, slot, &sent, &received);
-	ok(!sent && !received, "traffic_attach: begins with 0");
+	ok(!sent && !received, "traffic_attach: a new slot begins with 0");
 	send_in(dir, 1000);
 	send_in(dir, 72);
 	traffic_read(t, slot, &sent, &received);
 	/* headers of IPv4 and UDP: 20 and 8 bytes */
 	is_int((long long)sent, 1000 + 72 + 2 * 28, "traffic_read: bytes of IP packets sent");
-	is_int((long long)received, 1000 + 72 + 2 * 28, "traffic_read: and received");
+	is_int((long long)received, 1000 + 72 + 2 * 28,
+	       "traffic_read: bytes of IP packets received");
 	second = traffic_attach(t, dir, &err);
 	ok(second >= 0 && second != slot, "traffic_attach: beside a program that is there");
 	send_in(dir, 100);
 	traffic_detach(t, second);
 	traffic_read(t, slot, &sent, &received);
-	is_int((long long)sent, 1000 + 72 + 100 + 3 * 28, "traffic_read: the first one goes on");
+	is_int((long long)sent, 1000 + 72 + 100 + 3 * 28,
+	       "traffic_read: the first program counts on beside the second");
 	traffic_detach(t, slot);
 	send_in(dir, 100);
 	traffic_read(t, slot, &sent, &received);
-	is_int((long long)sent, 1000 + 72 + 100 + 3 * 28, "traffic_detach: nothing is counted");
+	is_int((long long)sent, 1000 + 72 + 100 + 3 * 28,
+	       "traffic_detach: a detached slot counts nothing");
 }
 
 int main(void)
