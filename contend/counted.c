@@ -7,14 +7,14 @@
 
 #include "base/monotonic.h"
 
-/* Ranks without counters that one match tries again: each may be several refused calls. */
+/* how many ranks without counters one call tries again; each may take several system calls */
 #define TRY_AGAIN 16u
-#define BEGIN_MS 500 /* in which one match begins to count; each rank may wait for its user */
-#define STEP_MS 100 /* of it for the ranks of one step, as their user may let all of them wait */
-#define WAITED_MS 40 /* an attempt that takes longer has waited for the process */
-#define PAUSE_MS 10000 /* from the first such attempt to the next one; doubles */
-#define PAUSE_MAX_MS 600000
-#define LOST_TICKS 10 /* of CPU time that counters must have seen: a tenth of a second */
+#define BEGIN_MS 500 /* milliseconds in which one call begins to count; a rank may make it wait */
+#define STEP_MS 100 /* milliseconds of these for one step, whose user may make all its ranks wait */
+#define WAITED_MS 40 /* milliseconds; a longer attempt has waited for the process */
+#define PAUSE_MS 10000 /* milliseconds from such an attempt to the next one; doubles each time */
+#define PAUSE_MAX_MS 600000 /* the longest such pause, in milliseconds */
+#define LOST_TICKS 10 /* clock ticks of CPU time (0.1 s) that living counters do not miss */
 
 int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err)
 {
@@ -40,7 +40,7 @@ static int compare_counted(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Move the entry of RANK out of OLD, which is sorted. Was there one? */
+/* Move the entry of RANK from OLD, which is sorted, to *OUT. Returns false if there is none. */
 static bool take_old(struct counted *out, struct counted *old, unsigned n,
 		     const struct observed_rank *rank)
 {
@@ -66,7 +66,7 @@ static bool take_early(struct counted *out, struct counted_table *t)
 	return false;
 }
 
-/* Totals of a rank begin at 0 with its counters, or go on where an earlier life has left them. */
+/* Let the totals of a rank begin at 0, unless they go on from those of an earlier daemon. */
 static void begin_totals(struct observed_rank *rank, bool has_remote)
 {
 	if (rank->instructions == OBSERVED_UNKNOWN) {
@@ -87,7 +87,7 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 
 	counters_about(t->counters, &about);
 	if (*about.why)
-		return 0; /* nothing counts on this host, which is no news of this rank */
+		return 0; /* nothing counts on this host: not an error of this rank */
 	if (!take_early(c, t)) {
 		c->read_at = monotonic_ms();
 		c->tried = true;
@@ -120,7 +120,7 @@ static int try_rank(struct counted_table *t, struct counted *c, struct observed_
 	if (c->tried && (begun < c->again || !left->again || !left->again--))
 		return 1;
 	if (begun >= left->end || begun >= left->step_end) {
-		errprintf(err, "no time is left before the next look");
+		errprintf(err, "opening counters takes too long: the others follow at the next look");
 		return -1;
 	}
 	rc = begin_rank(t, c, rank, err);
@@ -197,15 +197,15 @@ int counted_match(struct counted_table *t, struct observed_node *node, struct er
 }
 
 /*
- * Has the process of RANK run between two readings of C in which its counters have not? No call
- * says that the kernel has taken them away.
+ * Has the process of RANK run since the last check while its counters have not? The kernel does not
+ * report that it has removed them.
  */
 static bool has_lost_counters(struct counted *c, const struct observed_rank *rank)
 {
 	bool lost;
 
 	if (c->read_at == c->judged)
-		return false; /* no reading since */
+		return false; /* no reading since the last check */
 	lost = c->judged && c->before.enabled == c->judged_enabled &&
 	       rank->ticks >= c->judged_ticks + LOST_TICKS;
 	c->judged = c->read_at;

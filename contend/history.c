@@ -8,12 +8,12 @@
 #define ROOM_FIRST 16 /* points */
 #define STRIDE_MAX (1u << 20)
 
-/* Of a rank in a step: a pid alone may be another process tomorrow. */
+/* The history of a rank in a step; another process may have the same pid later. */
 struct history_entry {
 	uint32_t job, step;
 	uint64_t start;
 	pid_t pid;
-	bool seen; /* in the present look */
+	bool seen; /* by this call of histories_add() */
 	struct history history;
 };
 
@@ -28,12 +28,14 @@ void history_free(struct history *h)
 	*h = (struct history){ 0 };
 }
 
+/* Does the class change at point I? */
+/* Does the class change at point I? */
 static bool history_turns(const struct history *h, unsigned i)
 {
 	return i == 0 || h->point[i].class != h->point[i - 1].class;
 }
 
-/* Leave one of each two points behind the first. */
+/* Keep the first point, and one of each two points after it. */
 static void halve_history(struct history *h)
 {
 	unsigned n = 1;
@@ -41,7 +43,7 @@ static void halve_history(struct history *h)
 	for (unsigned i = 1; i + 1 < h->n; i += 2) {
 		unsigned keep = history_turns(h, i) && !history_turns(h, i + 1) ? i : i + 1;
 
-		/* what history_turns() of the next pair looks at is behind N, so it is unchanged */
+		/* N stays below the points that history_turns() reads for the next pair */
 		h->point[n++] = h->point[keep];
 	}
 	if (h->n % 2 == 0)
@@ -100,7 +102,8 @@ static bool history_is_of(const struct history_entry *e, const struct observed_s
 	       e->start == rank->start;
 }
 
-/* Ranks come in the same order each time, so the next one is where the last one was found. */
+/* Find the entry of RANK. Ranks come in the same order each time: the search begins behind the
+ * entry that was found last. */
 static struct history_entry *find_entry(struct histories *all, const struct observed_step *step,
 					const struct observed_rank *rank)
 {

@@ -8,44 +8,48 @@
 #include "contention/observed.h"
 
 /*
- * How rate and class of each rank went over time, for pictures, in bounded memory. A rank has at
- * most HISTORY_POINTS points over its whole life: when they are full, every second one goes, and
- * from then on only every second sample is kept, so that points are further and further apart. Of
- * two points of which one has to go, one where the class became another stays.
+ * The rate and the class of each rank over time, for pictures, in bounded memory. A rank has at
+ * most HISTORY_POINTS points over its whole life. When it has that many, every second one is
+ * dropped, and from then on only half as many samples become points. Of two points of which one is
+ * dropped, the one at which the class changed stays.
  */
 #define HISTORY_POINTS 240
-#define HISTORY_RANKS_MAX 4096 /* of a host; later ones have no history: 12 MB in all */
+#define HISTORY_RANKS_MAX 4096 /* ranks of a host (12 MB in all); further ones have no history */
 
 struct history_point {
 	uint32_t at; /* tenths of a second since the first point */
-	uint32_t rate; /* as classify.h has it */
+	uint32_t rate; /* in the unit of classify.h */
 	uint8_t class; /* enum rank_class */
 };
 
-/* All zero is one without points. */
+/* A history without points is all zero. */
 struct history {
 	double first; /* Unix time of the first point */
 	unsigned n, room;
-	unsigned stride; /* every STRIDE-th sample is kept, and those that change the class */
+	unsigned stride; /* each STRIDE-th sample is kept, and each at which the class changes */
 	unsigned skipped; /* samples since the last point */
 	struct history_point *point; /* owned */
 };
 
-/* Add a sample. Out of memory loses it. A time before the last point's is taken as that. */
+/* Add a sample; it is lost if memory is out. A TIME (Unix time) before that of the last point is
+ * taken to be that of the last point. */
 void history_add(struct history *h, double time, uint32_t rate, enum rank_class class);
+/* The Unix time of point I. */
+/* The Unix time of point I. */
 double history_time(const struct history *h, unsigned i);
-void history_free(struct history *h); /* it is then empty */
+void history_free(struct history *h); /* H is empty then */
 
-/* The histories of a host's ranks. All zero is empty. */
+/* The histories of a host's ranks; all zero if there are none. */
 struct histories {
 	unsigned n;
 	struct history_entry *entry; /* owned */
-	unsigned cursor; /* where the next look is likely to find its rank */
+	unsigned cursor; /* index at which the next search begins */
 };
 
-/* Add the present rate and class of each rank of NODE, and forget the ranks that are gone. */
+/* Add the present rate and class of each rank of NODE, and drop the histories of ranks that NODE
+ * does not have. */
 void histories_add(struct histories *all, const struct observed_node *node);
-/* NULL: it has none. */
+/* The history of RANK of STEP; NULL if it has none. */
 const struct history *histories_find(struct histories *all, const struct observed_step *step,
 				     const struct observed_rank *rank);
 void histories_free(struct histories *all);

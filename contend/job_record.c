@@ -22,7 +22,8 @@ static void add_live_step(struct job_record *r, const struct observed_step *step
 									 : r->cpu + s.cpu;
 }
 
-/* Unlike a profile's, the rate of a job is of the ranks that are counted, where others are not. */
+/* Add the counts of STEP. Ranks without counters are left out, unlike in observed_sum(), whose sums
+ * they make unknown. */
 static void take_counts(const struct observed_step *step, uint64_t *instructions, uint64_t *misses,
 			uint64_t *changes)
 {
@@ -70,7 +71,7 @@ void job_record_end_step(struct job_record *r, const struct observed_step *step)
 	r->past_instructions += instructions;
 	r->past_misses += misses;
 	r->past_changes += changes;
-	/* they were in the last look; the next one does not have them */
+	/* the last look has counted this step among those that run */
 	r->instructions -= r->instructions < instructions ? r->instructions : instructions;
 	r->misses -= r->misses < misses ? r->misses : misses;
 	r->changes -= r->changes < changes ? r->changes : changes;
@@ -84,7 +85,8 @@ static void put_thousandths(FILE *f, const char *name, bool known, uint64_t valu
 		fprintf(f, "\"%s\":null,", name);
 }
 
-/* A name of the node or of a file of root's: what would need an escape is left out. */
+/* Write a member whose value is a name of the host or of a file of root's. Leaves out characters
+ * that JSON escapes. */
 static void put_name(FILE *f, const char *name, const char *value)
 {
 	char clean[OBSERVED_SOURCE_MAX];

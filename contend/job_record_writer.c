@@ -15,7 +15,7 @@
 #include "base/monotonic.h"
 #include "contend/job_record.h"
 
-#define HOST_MAX 128
+#define HOST_MAX 128 /* bytes of a host's name with the final NUL */ /* bytes of a host's name with the final NUL */
 
 int job_record_open(struct job_record_writer *w, const char *dir, const char *user,
 		    struct errbuf *err)
@@ -26,8 +26,8 @@ int job_record_open(struct job_record_writer *w, const char *dir, const char *us
 	char *end;
 
 	if (dir[0] != '/' || strlen(dir) >= sizeof(out.dir))
-		return errprintf(err, "%.100s: no absolute path below %zu bytes", dir,
-				 sizeof(out.dir));
+		return errprintf(err, "%.100s: expected an absolute path of less than %zu bytes",
+				 dir, sizeof(out.dir));
 	strcpy(out.dir, dir);
 	if (*user) {
 		number = strtoul(user, &end, 10);
@@ -43,7 +43,7 @@ int job_record_open(struct job_record_writer *w, const char *dir, const char *us
 	return 0;
 }
 
-/* Open the job's directory, made where it is missing, and see that it is this user's. */
+/* Open the job's directory, which is made if it is missing, and check that it is this user's. */
 static int open_job_dir(const char *dir, uint32_t job, struct errbuf *err)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), sub;
@@ -89,7 +89,8 @@ static int write_record(const char *dir, const char *host, const struct job_reco
 	return rc;
 }
 
-/* A change of uid makes the process undumpable, so its new user cannot trace it. */
+/* Give up all rights but those of the user. The change of uid makes the process undumpable, so that
+ * its new user cannot trace it. */
 static int take_rights(const struct job_record_writer *w)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -102,7 +103,8 @@ static int take_rights(const struct job_record_writer *w)
 		       : 0;
 }
 
-/* Keep no file of the caller's open: its locks, sockets and counters would live on in here. */
+/* Close all files of the caller but OUT: locks, sockets and counters would live on in this
+ * process. */
 static int close_all_but(int out)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -127,7 +129,7 @@ static _Noreturn void write_records(const struct job_record_writer *w, int out, 
 	signal(SIGPIPE, SIG_IGN);
 	umask(022);
 	if (close_all_but(out) < 0 || chdir("/") < 0 || take_rights(w) < 0) {
-		errprintf(&err, "rights of user %u: %s", (unsigned)w->uid, strerror(errno));
+		errprintf(&err, "cannot become user %u: %s", (unsigned)w->uid, strerror(errno));
 		rc = -1;
 	} else {
 		rc = 0;
@@ -149,7 +151,10 @@ int job_record_start(struct job_record_writer *w, const char *host, const struct
 	if (w->pid > 0)
 		return 1;
 	if (!*host || *host == '.' || strchr(host, '/') || strlen(host) >= HOST_MAX)
-		return errprintf(err, "%.100s: no name for a file", host);
+		return errprintf(err,
+				 "%.100s: expected the name of this host without \"/\", of 1 to"
+				 " %d bytes",
+				 host, HOST_MAX - 1);
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return errprintf(err, "pipe: %s", strerror(errno));
 	pid = fork();
@@ -189,7 +194,7 @@ int job_record_poll(struct job_record_writer *w, struct errbuf *err)
 	w->in = -1;
 	w->pid = 0;
 	if (w->killed)
-		return errprintf(err, "%s: not written within %d s, and given up", w->dir,
+		return errprintf(err, "%s: writing took longer than %d s, and was stopped", w->dir,
 				 JOB_RECORD_SECONDS);
 	if (got > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;

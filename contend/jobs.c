@@ -8,14 +8,14 @@
 
 #include "base/monotonic.h"
 
-#define RETRY_MS 10000 /* after a failure */
-#define LOOKUP_MS 60000 /* from a search of contention_report_user to the next one */
-#define FAILED_MAX 30 /* tries of a job's last record */
-#define BATCH_MAX 256 /* records that one process writes */
+#define RETRY_MS 10000 /* milliseconds from a failure to the next attempt */
+#define LOOKUP_MS 60000 /* milliseconds between two searches of contention_report_user */
+#define FAILED_MAX 30 /* attempts to write a job's last record */
+#define BATCH_MAX 256 /* records that one writer is given */
 
 static struct job_entry *find_job(struct jobs *jobs, uint32_t job)
 {
-	/* of a requeued job the last run */
+	/* the last run of a requeued job */
 	for (unsigned i = jobs->n; i-- > 0;)
 		if (jobs->entry[i].record.job == job && !jobs->entry[i].ended)
 			return &jobs->entry[i];
@@ -42,7 +42,7 @@ static void meet_job(struct jobs *jobs, const struct jobs_host *host,
 			e->record.inode = place.job_inode;
 			memcpy(e->cgroup, place.job, sizeof(e->cgroup));
 		}
-	/* its ranks have gone already: the next look may find more */
+	/* without an inode its ranks have ended already: the next look may find others */
 	if (e->record.inode || step->ended)
 		jobs->n++;
 }
@@ -65,7 +65,7 @@ static bool is_job_over(const struct job_entry *e, const struct jobs_host *host,
 
 void jobs_look(struct jobs *jobs, const struct jobs_host *host, const struct observed_node *node)
 {
-	/* a requeued job's number comes again: its earlier run ends first */
+	/* end earlier runs first, as a requeued job has the same number */
 	for (unsigned i = 0; i < jobs->n; i++) {
 		struct job_entry *e = &jobs->entry[i];
 
@@ -94,7 +94,7 @@ static void drop_job(struct jobs *jobs, unsigned i)
 	jobs->n--;
 }
 
-/* The process that wrote the records SENT is over. */
+/* Update the records that were sent to a writer, which has ended. */
 static void take_result(struct jobs *jobs, bool written)
 {
 	for (unsigned i = jobs->n; i-- > 0;) {
@@ -148,7 +148,7 @@ static int open_writer(struct jobs *jobs, const struct conf_contention *conf, st
 int jobs_configure(struct jobs *jobs, const struct conf_contention *conf, struct errbuf *err)
 {
 	if (jobs->writes && jobs->writer.pid > 0) {
-		/* what it writes goes where records no longer belong */
+		/* it writes to the directory of the old settings */
 		kill(jobs->writer.pid, SIGKILL);
 		jobs->changes = true;
 		return 0;

@@ -10,48 +10,48 @@
 #include "host/conf_contention.h"
 
 /*
- * The jobs of this host whose steps are or were observed, from their first step to the end of their
- * cgroup, and when their records are written: each report interval, and when a step or the job
- * ends.
+ * The jobs of this host with observed steps, from the first such step to the removal of the job's
+ * cgroup. Their records are written each report interval, and when a step or the job ends.
  */
-#define JOBS_MAX 4096 /* of a host; later ones have no record */
+#define JOBS_MAX 4096 /* jobs of a host; further ones have no record */
 
 struct job_entry {
 	struct job_record record;
-	char cgroup[CGROUP_PATH_MAX]; /* of the job; "": could not be read */
-	bool ended; /* the record to be written is the last */
-	bool due, sent; /* to be written; by the process that is at work */
-	unsigned failed; /* tries to write the last record */
+	char cgroup[CGROUP_PATH_MAX]; /* the job's directory; "": not known */
+	bool ended; /* the next record is the last one */
+	bool due; /* the record is to be written */
+	bool sent; /* the writer that runs has the record */
+	unsigned failed; /* failed attempts to write the record since the last success */
 };
 
 struct jobs {
 	unsigned n;
 	struct job_entry *entry; /* owned */
 	struct job_record_writer writer;
-	bool writes; /* WRITER is open: there is a directory */
-	bool changes; /* the settings have changed: open it anew when it is idle */
-	long next; /* monotonic milliseconds of the next records of all jobs */
-	long retry; /* the same, before which nothing is written as the last try has failed */
+	bool writes; /* there is a directory to write to, and WRITER is set up for it */
+	bool changes; /* the settings have changed: set up WRITER again when it has ended */
+	long next; /* when the records of all jobs are due next, in monotonic milliseconds */
+	long retry; /* nothing is written before, as the last attempt failed; same unit */
 };
 
-/* Where a job's cgroup is found: as in struct watch_host, and the path of "/proc". */
+/* Where jobs' cgroups are found: the root of cgroup v2, and the path of "/proc". */
 struct jobs_host {
 	int cgroup_fd;
 	const char *proc;
 };
 
-/* Write records as CONF says from now on. Returns 0, or -1: no records, with the reason, until a
- * later jobs_write() finds the user. */
+/* Write records as CONF says from now on. Returns 0, or -1 with the reason why none are written,
+ * until a later jobs_write() finds the user. */
 int jobs_configure(struct jobs *jobs, const struct conf_contention *conf, struct errbuf *err);
 
 /*
- * Take what NODE knows after a look: new jobs, totals of steps that have ended (which the caller
- * removes then), and jobs that have ended.
+ * Update the jobs from NODE after a look: add new jobs, keep totals of steps that have ended (the
+ * caller removes these afterwards), and find jobs that have ended.
  */
 void jobs_look(struct jobs *jobs, const struct jobs_host *host, const struct observed_node *node);
 
-/* Begin to write what is due, and see how the last process ended. Never waits. Returns 0, or -1
- * with the reason. */
+/* See how the last writer ended, and start one for the records that are due. Never waits. Returns
+ * 0, or -1 with the reason. */
 int jobs_write(struct jobs *jobs, const struct conf_contention *conf,
 	       const struct observed_node *node, struct errbuf *err);
 

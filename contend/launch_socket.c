@@ -10,7 +10,7 @@
 
 #include "base/printable.h"
 
-#define ANSWER_MAX 256 /* bytes */
+#define ANSWER_MAX 256 /* bytes with the final NUL */
 
 int launch_socket_open(const char *dir, const char *name, struct errbuf *err)
 {
@@ -22,7 +22,8 @@ int launch_socket_open(const char *dir, const char *name, struct errbuf *err)
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path) ||
 	    (size_t)snprintf(at.sun_path, sizeof(at.sun_path), "%s/.%s", dir, name) >=
 		    sizeof(at.sun_path))
-		return errprintf(err, "%s/%s: longer than the name of a socket can be", dir, name);
+		return errprintf(err, "%s/%s: expected a path of at most %zu bytes", dir, name,
+				 sizeof(at.sun_path) - 2);
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return errprintf(err, "socket: %s", strerror(errno));
@@ -40,7 +41,7 @@ int launch_socket_open(const char *dir, const char *name, struct errbuf *err)
 	return fd;
 }
 
-/* The uid of the sender; -1: the kernel gave none. */
+/* Return the uid of the sender, or -1 if the kernel has not named it. */
 static uid_t sender_of(struct msghdr *m)
 {
 	struct ucred who;
@@ -79,7 +80,7 @@ void launch_socket_refuse(int fd, const struct launch_request *r, const char *re
 
 int launch_socket_receive(struct launch_request *out, int fd, struct errbuf *err)
 {
-	/* too large for the stack, and one message is handled at a time */
+	/* static: too large for the stack, and one message is handled at a time */
 	static char text[CONTENTION_MESSAGE_MAX];
 	union {
 		struct cmsghdr align;
@@ -102,12 +103,13 @@ int launch_socket_receive(struct launch_request *out, int fd, struct errbuf *err
 	out->from_len = m.msg_namelen;
 	uid = sender_of(&m);
 	if (uid != 0 && uid != geteuid()) {
-		errprintf(err, "launch socket: a message of user %u", (unsigned)uid);
+		errprintf(err, "launch socket: refused a message from user %u, who is not root",
+			  (unsigned)uid);
 		launch_socket_refuse(fd, out, "not root");
 		return -1;
 	}
 	if (m.msg_flags & MSG_TRUNC)
-		errprintf(err, "longer than %d bytes", CONTENTION_MESSAGE_MAX);
+		errprintf(err, "the message is longer than %d bytes", CONTENTION_MESSAGE_MAX);
 	else if (contention_message_parse(&out->message, text, (size_t)n, err) == 0)
 		return 1;
 	launch_socket_refuse(fd, out, err->text);

@@ -25,22 +25,22 @@
 #include "contend/watch.h"
 #include "counters/peaks.h"
 
-#define LAUNCHED_MS 2000 /* from a launch to a look: a launcher of MPI has started its ranks */
-#define SAVE_MS 5000 /* between writes of the state */
-/* messages of slurmstepd that are answered before anything else is looked at */
-#define LAUNCHES_MAX 64
+/* milliseconds from a launch to the next look, in which a launcher of MPI starts its ranks */
+#define LAUNCHED_MS 2000
+#define SAVE_MS 5000 /* milliseconds between writes of the state */
+#define LAUNCHES_MAX 64 /* messages of slurmstepd that are answered before any other event */
 
 struct loop {
 	const struct loop_options *opt;
 	struct watch_host host;
 	char proc[PATH_MAX], peaks_dir[PATH_MAX]; /* paths of "/proc" and PEAKS_DIR */
-	struct conf *conf; /* of WATCH, owned */
+	struct conf *conf; /* the settings of WATCH, owned */
 	struct watch watch;
 	struct output output;
 	int run_fd, epoll_fd, timer_fd, signal_fd, launch_fd;
 	char online[IDSET_LIST_MAX + 2]; /* CPUs when the domains were read; "": not known yet */
 	unsigned armed; /* period of the timer in milliseconds */
-	/* monotonic milliseconds: the last look, when the next one is, when the state was saved */
+	/* monotonic milliseconds of the last look, of the next look, and of the last saved state */
 	long looked, next_look, saved;
 	bool ends;
 	struct contend_state look_state, sample_state, save_state, output_state, launch_state;
@@ -69,7 +69,8 @@ static int open_host(struct watch_host *h, const char *root, struct errbuf *err)
 	return h->cgroup_fd < 0 ? -1 : 0;
 }
 
-/* The directory of the socket and the documents: the daemon's own, and readable by all. */
+/* Open the directory of the socket and the documents; it is made if it is missing. Only the
+ * daemon's user may write to it, and all users may read it. */
 static int open_run_dir(const char *path, struct errbuf *err)
 {
 	struct stat st;
@@ -81,8 +82,10 @@ static int open_run_dir(const char *path, struct errbuf *err)
 	if (fd < 0 || fstat(fd, &st) < 0)
 		errprintf(err, "%s: %s", path, strerror(errno));
 	else if (st.st_uid != geteuid() || (st.st_mode & 022))
-		errprintf(err, "%s: must belong to user %u, who alone may write it", path,
-			  (unsigned)geteuid());
+		errprintf(err,
+			  "%s: expected a directory that belongs to user %u, and that no other"
+			  " user can write to",
+			  path, (unsigned)geteuid());
 	else
 		return fd;
 	if (fd >= 0)
@@ -91,8 +94,8 @@ static int open_run_dir(const char *path, struct errbuf *err)
 }
 
 /*
- * Two daemons would take launches and files from each other: one of a directory. The lock is of a
- * file that users cannot open, and ends with the process.
+ * Let only one daemon use the directory: two would take launches and files from each other. Other
+ * users cannot open the locked file. The lock ends with the process.
  */
 static int lock_run_dir(int run_fd, const char *path, struct errbuf *err)
 {
@@ -101,7 +104,7 @@ static int lock_run_dir(int run_fd, const char *path, struct errbuf *err)
 	if (fd < 0)
 		return errprintf(err, "%s/lock: %s", path, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return 0; /* open as long as the process lives */
+		return 0; /* stays open as long as the process lives */
 	if (errno == EWOULDBLOCK)
 		errprintf(err, "%s: another nodeos-contend uses it", path);
 	else
@@ -130,7 +133,8 @@ static void log_source(const struct watch *w)
 	const struct counters_about *about = &w->about;
 
 	if (*about->why)
-		contend_log("nothing counts misses here, classes are unknown: %s", about->why);
+		contend_log("classes are unknown, as nothing counts misses on this host: %s",
+			    about->why);
 	else
 		contend_log("source %s%s%s%s", about->provider, about->row ? ", events " : "",
 			    about->row ? about->row->name : "",
@@ -141,7 +145,8 @@ static void log_source(const struct watch *w)
 
 /* ------------------------------------------------------------------------------- its work */
 
-/* The timer runs at the samples' interval while there are ranks, else at that of looks. */
+/* Set the timer to the interval of samples while there are steps, and otherwise to that of
+ * looks. */
 static void arm_timer(struct loop *l)
 {
 	unsigned period = l->watch.node.n_steps ? l->watch.node.interval : WATCH_LOOK_MS;
@@ -217,7 +222,7 @@ static void handle_tick(struct loop *l)
 	long now = monotonic_ms();
 	struct errbuf bad;
 
-	/* the timer may be some milliseconds early */
+	/* the timer may be some milliseconds early: 100 are allowed for that */
 	if (watch_sample(&l->watch, &bad) && l->next_look > l->looked + WATCH_LOOK_MS - 100)
 		l->next_look = l->looked + WATCH_LOOK_MS - 100;
 	contend_log_state(&l->sample_state, "counters", bad.text);
@@ -237,7 +242,8 @@ static void handle_tick(struct loop *l)
 	notify_manager("WATCHDOG=1");
 }
 
-/* Begin to count first, answer, and do all else when slurmstepd waits no longer. */
+/* Handle slurmstepd's messages: begin to count, answer, and do the rest afterwards, as slurmstepd
+ * waits for the answer. */
 static void handle_launches(struct loop *l)
 {
 	struct launch_request r;
@@ -327,7 +333,7 @@ static int open_files(struct loop *l, struct errbuf *err)
 	return 0;
 }
 
-/* Is FD among the N events? */
+/* Is there an event of FD among the N in E? */
 static bool has_event(const struct epoll_event *e, int n, int fd)
 {
 	for (int i = 0; i < n; i++)
@@ -342,7 +348,7 @@ static void wait_and_handle(struct loop *l)
 	uint64_t times;
 	int n = epoll_wait(l->epoll_fd, e, 3, -1);
 
-	/* a launch waits, all else does not */
+	/* launches first: slurmstepd waits */
 	if (has_event(e, n, l->launch_fd))
 		handle_launches(l);
 	if (has_event(e, n, l->signal_fd))
@@ -370,7 +376,7 @@ static int begin(struct loop *l, struct errbuf *err)
 	    output_open(&l->output, l->run_fd, &jobs_host, err) < 0)
 		return -1;
 	if (saved_read(&saved, l->run_fd, &why) < 0)
-		contend_log("classes begin anew: %s", why.text);
+		contend_log("classes and totals of an earlier daemon are lost: %s", why.text);
 	if (watch_open(&l->watch, l->conf, &l->host, saved, err) < 0) {
 		saved_free(saved);
 		return -1;

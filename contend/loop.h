@@ -10,15 +10,15 @@
 
 struct loop_options {
 	const char *conf; /* path of nodeos.conf */
-	const char *root; /* a test's tree in place of "/", with proc and sys; NULL */
-	const char *run_dir; /* of the socket, documents and state */
-	bool once; /* look, read, write documents, and end */
+	const char *root; /* a test's tree with proc and sys instead of "/"; NULL: none */
+	const char *run_dir; /* directory of the socket, the documents and the state */
+	bool once; /* look once, read counters, write documents, and return */
 };
 
 /*
- * Observe this host until a signal ends it (SIGTERM, SIGINT). SIGHUP reads nodeos.conf anew; where
- * that has a fault, or cannot be followed, all stays as it was, and the log has the reason. Returns
- * 0, or -1 with the reason why it could not begin.
+ * Observe this host until SIGTERM or SIGINT. At SIGHUP it reads nodeos.conf again; if the file has
+ * a fault, or cannot be followed, the old settings stay, and the log has the reason. Returns 0, or
+ * -1 with the reason why it could not begin.
  */
 int loop_run(const struct loop_options *opt, struct errbuf *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeos-contend observes the ranks of this host: it counts their misses in the last-level cache
+ * nodeos-contend observes the ranks of this host. It counts their misses in the last-level cache
  * and classes them, for documents in /run/nodeos-contend that nodeosctl contention reads. One
  * process, started by systemd. It changes nothing that a rank has, so that it can end and begin at
  * any time.
@@ -40,7 +40,7 @@ static const struct option longs[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* Descriptors for the counters of as many ranks as a host may have: as many as may be. */
+/* Raise the limit of descriptors as far as allowed: each rank needs some for its counters. */
 static void raise_descriptors(void)
 {
 	struct rlimit l;

@@ -10,7 +10,8 @@
 #include "base/printable.h"
 #include "container/step_id.h"
 
-/* Label values: a backslash, a quote and a newline are escaped; printable() leaves no newline. */
+/* Write a label. In its value a backslash, a quote and a newline must be escaped; printable()
+ * leaves no newline. */
 static void put_label(FILE *f, const char *name, const char *value)
 {
 	char clean[256];
@@ -37,7 +38,8 @@ static void put_rank_labels(FILE *f, const struct observed_step *s, const struct
 	put_number_label(f, "jobid", s->job);
 	putc(',', f);
 	put_label(f, "step", id);
-	/* two series with the same labels would make the collector refuse the whole file */
+	/* the pid keeps series apart: the collector refuses a file in which two have the same
+	 * labels */
 	if (r->kind == OBSERVED_TASK && r->rank >= 0) {
 		putc(',', f);
 		put_number_label(f, "task", r->rank);
@@ -49,11 +51,12 @@ static void put_rank_labels(FILE *f, const struct observed_step *s, const struct
 	put_label(f, "container", r->container);
 }
 
-/* A family of numbers of ranks. */
+/* A metric that each rank has. */
 struct rank_family {
 	const char *name, *type, *help;
+	/* returns the number in parts of 1 / SCALE, or OBSERVED_UNKNOWN */
 	uint64_t (*value)(const struct observed_node *node, const struct observed_rank *r);
-	unsigned scale; /* the value's unit is 1 / SCALE */
+	unsigned scale;
 };
 
 static uint64_t metric_instructions(const struct observed_node *n, const struct observed_rank *r)
@@ -130,23 +133,25 @@ static uint64_t metric_interrupts(const struct observed_node *n, const struct ob
 static const struct rank_family rank_family[] = {
 	{ "instructions_total", "counter", "Retired instructions.", metric_instructions, 1 },
 	{ "llc_misses_total", "counter",
-	  "Misses in the last-level cache, with the prefetches that nodeos_source_info's row "
-	  "counts.",
+	  "Misses in the last-level cache; the row of nodeos_source_info says which prefetches "
+	  "are among them.",
 	  metric_misses, 1 },
-	{ "remote_misses_total", "counter", "Of these, answered by another memory node.",
+	{ "remote_misses_total", "counter", "Misses that another memory node answered.",
 	  metric_remote, 1 },
-	{ "llc_misses_per_10k_instructions", "gauge", "Mean of the last samples.", metric_rate,
+	{ "llc_misses_per_10k_instructions", "gauge",
+	  "Misses per 10,000 instructions, mean of the last samples.", metric_rate,
 	  CLASSIFY_RATE_UNIT },
-	{ "class_changes_total", "counter", "How often the class became another one.",
+	{ "class_changes_total", "counter", "How often the rank's class has changed.",
 	  metric_changes, 1 },
 	{ "cpu_ratio", "gauge", "CPUs that the rank used, 1 for a whole one.", metric_cpu, 1000 },
-	{ "memory_bytes", "gauge", "Resident memory.", metric_memory, 1 },
+	{ "memory_bytes", "gauge", "Memory that the rank uses.", metric_memory, 1 },
 	{ "sent_bytes_total", "counter", "Bytes sent by sockets.", metric_sent, 1 },
 	{ "received_bytes_total", "counter", "Bytes received by sockets.", metric_received, 1 },
 	{ "read_bytes_total", "counter", "Bytes read from storage.", metric_read, 1 },
 	{ "written_bytes_total", "counter", "Bytes written to storage.", metric_written, 1 },
 	{ "observer_interrupts_total", "counter",
-	  "Interrupts that reading its counters sent to the rank's CPUs.", metric_interrupts, 1 },
+	  "Interrupts that the daemon's reading of counters sent to the rank's CPUs.",
+	  metric_interrupts, 1 },
 };
 
 static void put_family(FILE *f, const char *name, const char *type, const char *help)
@@ -195,7 +200,7 @@ static void put_classes(FILE *f, const struct observed_node *node)
 	unsigned left = METRICS_RANKS_MAX;
 
 	put_family(f, "nodeos_rank_class", "gauge",
-		   "1 for the rank's class: turtle, semi-devil, devil, or unknown.");
+		   "1 for the class that the rank has: turtle, semi-devil, devil or unknown.");
 	for (unsigned i = 0; i < node->n_steps; i++)
 		for (unsigned k = 0, n = take_ranks(&node->step[i], &left); k < n; k++) {
 			const struct observed_rank *r = &node->step[i].rank[k];
@@ -229,7 +234,7 @@ static void put_domain_class(FILE *f, unsigned i, enum rank_class class, unsigne
 static void put_domains(FILE *f, const struct observed_node *node)
 {
 	put_family(f, "nodeos_domain_ranks", "gauge",
-		   "Ranks on the CPUs of a last-level cache, by class.");
+		   "Number of ranks on the CPUs of a last-level cache, by class.");
 	for (unsigned i = 0; i < node->n_domains; i++) {
 		const struct observed_domain *d = &node->domain[i];
 
@@ -238,13 +243,14 @@ static void put_domains(FILE *f, const struct observed_node *node)
 		put_domain_class(f, i, RANK_SEMI_DEVIL, d->semi_devils);
 		put_domain_class(f, i, RANK_DEVIL, d->devils);
 	}
-	put_family(f, "nodeos_domain_misses_per_second", "gauge", "Misses of its ranks now.");
+	put_family(f, "nodeos_domain_misses_per_second", "gauge",
+		   "Misses of the domain's ranks in a second.");
 	for (unsigned i = 0; i < node->n_domains; i++)
 		if (node->domain[i].rate != OBSERVED_UNKNOWN)
 			fprintf(f, "nodeos_domain_misses_per_second{domain=\"%u\"} %" PRIu64 "\n",
 				i, node->domain[i].rate);
 	put_family(f, "nodeos_domain_peak_misses_per_second", "gauge",
-		   "The same at most: calibrated, or the highest seen.");
+		   "Most misses of a domain in a second: calibrated, or the highest seen.");
 	for (unsigned i = 0; i < node->n_domains; i++)
 		if (node->domain[i].peak && node->domain[i].peak != OBSERVED_UNKNOWN)
 			fprintf(f,
@@ -257,7 +263,7 @@ static void put_domains(FILE *f, const struct observed_node *node)
 static void put_source(FILE *f, const struct observed_node *node)
 {
 	put_family(f, "nodeos_source_info", "gauge",
-		   "Where the counts are from; 1. simulated: of a simulated cache.");
+		   "Always 1; its labels say where the counts are from.");
 	fputs("nodeos_source_info{", f);
 	put_label(f, "provider", node->source);
 	putc(',', f);
@@ -294,7 +300,8 @@ int metrics_write(int dir_fd, const struct observed_node *node, struct errbuf *e
 
 	if (!text)
 		return errprintf(err, "%s: out of memory", METRICS_FILE);
-	/* no mode by name afterwards: the directory's owner may have put a link there */
+	/* file_replace() sets the mode: a chmod by name could follow a link of the directory's
+	 * owner */
 	rc = file_replace(dir_fd, METRICS_FILE, text, 0644, err);
 	free(text);
 	return rc;

@@ -18,10 +18,11 @@
 #define METRICS_FILE "nodeos_contention.prom"
 #define METRICS_RANKS_MAX 2048u
 
-/* Returns the LEN bytes to free(); NULL: out of memory. */
+/* Returns the text, of *LEN bytes, which the caller frees; NULL if out of memory. */
 char *metrics_text(size_t *len, const struct observed_node *node);
 
-/* Replace METRICS_FILE below DIR_FD, mode 0644. Returns 0, or -1: the old one stays. */
+/* Replace METRICS_FILE below DIR_FD, with mode 0644. Returns 0, or -1 with the reason; the old file
+ * stays then. */
 int metrics_write(int dir_fd, const struct observed_node *node, struct errbuf *err);
 
 #endif

@@ -3,9 +3,9 @@
 #define NODEOS_CONTEND_NOTIFY_H
 
 /*
- * Send STATE ("READY=1", "WATCHDOG=1", ...) to the service manager that has started this program
- * (sd_notify(3)); nothing where none has, and no error where it does not listen. libsystemd is more
- * than this datagram.
+ * Send STATE ("READY=1", "WATCHDOG=1", ...) to the service manager that started this program, as
+ * sd_notify(3) does; without one, or if it does not listen, does nothing. Written here because one
+ * datagram is not worth a dependency on libsystemd.
  */
 void notify_manager(const char *state);
 

@@ -12,9 +12,9 @@
 #include "contend/metrics.h"
 #include "contend/step_json.h"
 
-#define METRICS_MS 10000
-#define SWEEP_MS 60000
-#define KEEP_SECONDS 600 /* that the document of an ended step stays */
+#define METRICS_MS 10000 /* milliseconds between two writes of metrics */
+#define SWEEP_MS 60000 /* milliseconds between two sweeps of old documents */
+#define KEEP_SECONDS 600 /* how long the document of an ended step stays */
 #define KEEP_BYTES (32u << 20) /* that these have together */
 
 int output_open(struct output *o, int run_fd, const struct jobs_host *host, struct errbuf *err)
@@ -24,10 +24,12 @@ int output_open(struct output *o, int run_fd, const struct jobs_host *host, stru
 
 	*o = (struct output){ .host = *host, .publisher = { .dir_fd = -1 } };
 	if (mkdirat(run_fd, "steps", 0755) < 0 && errno != EEXIST)
-		return errprintf(err, "steps: %s", strerror(errno));
+		return errprintf(err, "cannot make the directory steps: %s", strerror(errno));
 	fd = openat(run_fd, "steps", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022)) {
-		errprintf(err, "steps: %s", fd < 0 ? strerror(errno) : "open to other users");
+		errprintf(err, "the directory steps: %s",
+			  fd < 0 ? strerror(errno)
+				 : "users other than the daemon's can write to it");
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -43,8 +45,8 @@ int output_configure(struct output *o, const struct conf_contention *conf, struc
 	return jobs_configure(&o->jobs, conf, err);
 }
 
-/* Which ranks a step has, and how often their classes have changed. */
-static uint64_t print_of(const struct observed_step *step)
+/* Return a hash of the ranks of a step, and of how often their classes have changed. */
+static uint64_t hash_step(const struct observed_step *step)
 {
 	uint64_t h = step->n * 2 + step->ended;
 
@@ -76,7 +78,7 @@ static int write_step(struct output *o, const struct observed_node *node,
 		      const struct observed_step *step, struct errbuf *err)
 {
 	struct output_step *seen = find_step(o, step->inode);
-	uint64_t print = print_of(step);
+	uint64_t print = hash_step(step);
 	long now = monotonic_ms(), since = seen ? now - seen->written : 0;
 	long pause = step_json_pause(step->n) * 1000L;
 	size_t len;
@@ -85,7 +87,7 @@ static int write_step(struct output *o, const struct observed_node *node,
 
 	if (!seen)
 		return errprintf(err, "out of memory");
-	/* the timer may be some milliseconds early */
+	/* the timer may be some milliseconds early: 100 are allowed for that */
 	if (seen->written && !step->ended &&
 	    (since < pause - 100 || (print == seen->print && since < OUTPUT_MS - 100)))
 		return 0;

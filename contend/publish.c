@@ -23,7 +23,8 @@ const char *publish_name(char buf[PUBLISH_NAME_MAX], const struct observed_step 
 	return buf;
 }
 
-/* Let READER read the file, whose mode shows as 0640 then: the group's bits are the ACL's mask. */
+/* Let user READER read the file. Its mode shows as 0640 then, as the group's bits are the mask of
+ * the ACL. */
 static int grant_read(int fd, uid_t reader)
 {
 	char text[64];
@@ -43,7 +44,7 @@ static int grant_read(int fd, uid_t reader)
 
 static int write_document(int fd, uid_t reader, const char *text, size_t len)
 {
-	/* the text last: no other user can open the file before it has its rights */
+	/* rights before the text: until then only the daemon's user can open the file */
 	return grant_read(fd, reader) < 0 || write_all(fd, text, len) < 0 ? -1 : 0;
 }
 
@@ -61,7 +62,8 @@ static int replace_document(int dir_fd, const struct observed_step *step, const 
 		return errprintf(err, "%s: %s", name, strerror(errno));
 	rc = write_document(fd, step->uid, text, len);
 	if (rc < 0 && errno == EOPNOTSUPP)
-		errprintf(err, "%s: this file system has no access control lists", name);
+		errprintf(err, "%s: the file system of this directory has no access control lists",
+			  name);
 	else if (rc < 0)
 		errprintf(err, "%s: %s", name, strerror(errno));
 	if (close(fd) < 0 && rc == 0)
@@ -82,7 +84,7 @@ int publish_step(struct publisher *p, const struct observed_step *step, const ch
 	return !p->failing ? 0 : before ? 1 : -1;
 }
 
-/* Is NAME the document of a step that NODE has, and that runs? */
+/* Is NAME the document of a step of NODE that has not ended? */
 static bool is_live(const char *name, const struct observed_node *node)
 {
 	char own[PUBLISH_NAME_MAX];

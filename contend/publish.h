@@ -9,9 +9,9 @@
 #include "contention/observed.h"
 
 /*
- * Documents of steps in a directory, JOB.STEP.json: root's, readable to root and the step's user
- * alone (a POSIX ACL, as the owner may change a file). A reader sees the old or the new document
- * whole; where the disk is full the old one stays.
+ * Documents of steps, JOB.STEP.json in one directory. Root owns them, and of other users only the
+ * step's can read them: by a POSIX ACL, as an owner could change them. They are replaced
+ * atomically; if the disk is full the old document stays.
  */
 #define PUBLISH_DIR "/run/nodeos-contend/steps"
 #define PUBLISH_NAME_MAX 48 /* bytes of a document's name with the final NUL */
@@ -23,12 +23,12 @@ struct publisher {
 	bool failing; /* the last document could not be written, and this was said */
 };
 
-/* Write "JOB.STEP.json" to BUF; returns it. */
+/* Write "JOB.STEP.json" to BUF. Returns BUF. */
 const char *publish_name(char buf[PUBLISH_NAME_MAX], const struct observed_step *step);
 
 /*
- * Write the document of STEP, the LEN bytes of TEXT. Returns 0; -1 with the reason, the first time
- * of a row of failures; 1 when it fails like the ones before.
+ * Write the LEN bytes of TEXT as the document of STEP. Returns 0; -1 with the reason for the first
+ * failure after a success; 1 for each further failure.
  */
 int publish_step(struct publisher *p, const struct observed_step *step, const char *text,
 		 size_t len, struct errbuf *err);

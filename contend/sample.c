@@ -17,7 +17,8 @@ static bool is_stopped(struct sample_pass *pass, pid_t pid)
 	return stopped || process_is_frozen(pass->proc_fd, pass->cgroup_fd, pid);
 }
 
-/* Add what was counted to the rank's totals. REMOTE: of this interval, as counted. */
+/* Add what was counted to the rank's totals. REMOTE are the remote misses of this interval, not
+ * scaled. */
 static void add_totals(struct observed_rank *rank, const struct rank_sample *s, uint64_t remote,
 		       const struct counter_reading *before, const struct counter_reading *now)
 {
@@ -45,7 +46,7 @@ static void add_sample(struct observed_rank *rank, const struct classify_conf *b
 		rank->since = time;
 }
 
-/* The counters are gone: the rank is of unknown class from now on. */
+/* End the counters of a rank, which have failed: its class is unknown from now on. */
 static void lose_counters(struct counted *c, struct observed_rank *rank,
 			  const struct classify_conf *bounds, const struct sample_pass *pass)
 {
@@ -78,8 +79,8 @@ static void read_rank(struct counted *c, struct observed_rank *rank,
 	if (now.enabled >= c->before.enabled && s.milliseconds)
 		rank->cpu = (now.enabled - c->before.enabled) / s.milliseconds / 1000;
 	s.cpu = rank->cpu > UINT32_MAX ? UINT32_MAX : (uint32_t)rank->cpu;
-	/* only a rank that has not run at all can be stopped, and one that is idle need not be
-	 * asked */
+	/* look at the process only if it has not run at all since the last reading, and not if the
+	 * rank was idle before: then its state makes no difference */
 	c->stopped = now.enabled == c->before.enabled && (c->stopped || !rank->state.idle) &&
 		     is_stopped(pass, c->pid);
 	if (!c->stopped) {

@@ -6,24 +6,24 @@
 
 #include "contend/counted.h"
 
-/* What a pass over all ranks needs besides them. */
+/* One pass over all ranks: what it needs besides them, and its results. */
 struct sample_pass {
 	long now; /* monotonic milliseconds */
 	double time; /* Unix time */
-	/* milliseconds since a rank's last reading below which it is not read; 1 at least */
-	unsigned least, least_quiet;
+	/* a rank, or a quiet one, is read only if its last reading is so many milliseconds ago */
+	unsigned least, least_quiet; /* 1 at least */
 	int proc_fd; /* "/proc", or a test's directory */
 	int cgroup_fd; /* root of cgroup v2 */
-	unsigned lost; /* out: ranks whose counters have failed in this pass */
-	unsigned gone; /* out: ranks that ran before this pass and are no processes any more */
-	struct errbuf why; /* out: how the last one did */
+	unsigned lost; /* result: ranks whose counters failed in this pass */
+	unsigned gone; /* result: ranks whose process was found to have ended */
+	struct errbuf why; /* result: why the last of the lost counters failed */
 };
 
 /*
- * Read the counters of all ranks of NODE, for which T has passed counted_match(), and class them.
- * One call of the kernel a rank: its share of a CPU comes with its counters, as their time runs
- * only while the rank does. Ranks on quiet CPUs have another interval. A rank
- * that is stopped, or frozen with its cgroup, gets no sample: it has the class that it had.
+ * Read the counters of the ranks of NODE, for which T has passed counted_match(), and class the
+ * ranks. This is one system call for each rank: its CPU time comes with its counters, which run
+ * only while the rank does. A rank that is stopped, or frozen with its cgroup, gets no sample, so it
+ * keeps its class.
  */
 void sample_ranks(struct counted_table *t, struct observed_node *node, struct sample_pass *pass);
 

@@ -14,11 +14,11 @@
 #define MAGIC "nodeos-contend 1"
 
 struct saved_rank {
-	uint64_t inode; /* of the step's directory */
+	uint64_t inode; /* inode of the step's directory */
 	uint64_t start;
 	int32_t pid;
-	int32_t used; /* given back */
-	int32_t rank; /* the daemon may not learn it again, see ranks_keep() */
+	int32_t used; /* 1: a rank has been given it; 0 in the file */
+	int32_t rank; /* kept, as slurmstepd does not name it again: see ranks_keep() */
 	int32_t padding; /* 0 */
 	uint64_t instructions, misses, remote, interrupts;
 	double since, started;
@@ -30,19 +30,19 @@ struct saved_domain {
 	uint64_t peak;
 };
 
-/* The file: this, its domains, its ranks. */
+/* The file has this head, then its domains, then its ranks. */
 struct saved_head {
 	char magic[sizeof(MAGIC)];
-	uint32_t sizes[3]; /* of these three structs: another build */
+	uint32_t sizes[3]; /* of these three structs; they differ if another build wrote the file */
 	struct classify_conf bounds;
-	char row[EVENTS_NAME_MAX]; /* totals of other events are not added to */
+	char row[EVENTS_NAME_MAX]; /* name of the row whose events the totals count */
 	uint32_t n_domains, n_ranks;
 };
 
 struct saved {
 	struct saved_head head;
 	struct saved_domain *domain;
-	struct saved_rank *rank; /* by inode, pid and start */
+	struct saved_rank *rank; /* sorted by inode, pid and start */
 };
 
 static int compare_saved(const void *a, const void *b)
@@ -187,9 +187,9 @@ static int check_head(const struct saved_head *head, int fd, struct errbuf *err)
 	fill_head(&ours, &none);
 	if (memcmp(head->magic, ours.magic, sizeof(ours.magic)) != 0 ||
 	    memcmp(head->sizes, ours.sizes, sizeof(ours.sizes)) != 0)
-		return errprintf(err, SAVED_FILE ": of another release");
+		return errprintf(err, SAVED_FILE ": another release has written this file");
 	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077))
-		return errprintf(err, SAVED_FILE ": open to other users");
+		return errprintf(err, SAVED_FILE ": users other than the daemon's can open it");
 	if (head->n_ranks > SAVED_RANKS_MAX || head->n_domains > IDSET_MAX ||
 	    (uint64_t)st.st_size != sizeof(*head) + head->n_domains * sizeof(struct saved_domain) +
 					    head->n_ranks * sizeof(struct saved_rank))
@@ -197,19 +197,19 @@ static int check_head(const struct saved_head *head, int fd, struct errbuf *err)
 	return 0;
 }
 
-/* A byte other than 0 and 1 is no bool, and must not be read as one. */
+/* Is the byte of B 0 or 1? Reading another one as a bool is undefined. */
 static bool saved_is_flag(const bool *b)
 {
 	return *(const unsigned char *)b <= 1;
 }
 
-/* Unix time; not so with NaN. */
+/* Is T a Unix time? NaN is none. */
 static bool is_time(double t)
 {
 	return t >= 0 && t < 1e11;
 }
 
-/* Could fill_rank() have made all of S? */
+/* Are all ranks of S such as fill_rank() makes them? */
 static bool are_ranks(const struct saved *s)
 {
 	for (unsigned i = 0; i < s->head.n_ranks; i++) {

@@ -5,31 +5,31 @@
 #include "contention/observed.h"
 
 /*
- * What a restart of the daemon must not lose: each rank's class, its samples and totals, and the
- * highest rates of domains. One file of the daemon's own beside its documents, so that a boot
- * empties it.
+ * What a restart of the daemon must not lose: class, samples and totals of each rank, and the peaks
+ * of domains. It is a file that only the daemon's user can open, below /run, so that it does not
+ * outlive a boot.
  */
 #define SAVED_FILE "state"
 #define SAVED_RANKS_MAX 65536u
 
-struct saved; /* ranks of an earlier life that are not back yet */
+struct saved; /* the state of an earlier daemon */
 
-/* Write the state of NODE to SAVED_FILE below DIR_FD. Returns 0, or -1. */
+/* Write the state of NODE to SAVED_FILE below DIR_FD. Returns 0, or -1 with the reason. */
 int saved_write(int dir_fd, const struct observed_node *node, struct errbuf *err);
 
 /*
- * Read it. Returns 0, with NULL in *OUT where there is no file; -1 with the reason, and NULL in
- * *OUT, where it is not ours, damaged or of another kind.
+ * Read SAVED_FILE below DIR_FD. Returns 0, with NULL in *OUT if there is no such file; or -1 with
+ * the reason, and NULL in *OUT, if the file is damaged, of another release, or open to other users.
  */
 int saved_read(struct saved **out, int dir_fd, struct errbuf *err);
 
-/* The same of NODE itself, in place of a file, for a new configuration. NULL: out of memory. */
+/* Copy the state of NODE, for a new watch. Returns NULL if out of memory. */
 struct saved *saved_of(const struct observed_node *node);
 
 /*
- * Give ranks of NODE that have just been found, by pid and start, what SAVED (NULL: nothing) has of
- * them; each once. Totals only where they count the same events, and of these classes and samples
- * only where the bounds are the same.
+ * Give each rank of NODE the state that SAVED (may be NULL) has of the process with its pid and
+ * start; each state is given once. Totals are given only if they are counts of the same events, and
+ * class and samples only if the bounds of the classes are the same, too.
  */
 void saved_give(struct saved *saved, struct observed_node *node);
 void saved_free(struct saved *saved);

@@ -30,7 +30,7 @@ static void put_count(struct json_out *j, const char *key, uint64_t value)
 		jout_number(j, key, value);
 }
 
-/* VALUE of SCALE parts of one (10 or 1000); unknown: null. */
+/* Write VALUE, in parts of 1 / SCALE (10 or 1000), as a decimal number; unknown is null. */
 static void put_parts(struct json_out *j, const char *key, uint64_t value, unsigned scale)
 {
 	if (value == OBSERVED_UNKNOWN)
@@ -39,13 +39,13 @@ static void put_parts(struct json_out *j, const char *key, uint64_t value, unsig
 		jout_parts(j, key, value, scale);
 }
 
-/* Unix time; 0: null. */
+/* Write a Unix time; 0 is null. */
 static void put_time(struct json_out *j, const char *key, double time)
 {
 	put_parts(j, key, time > 0 ? (uint64_t)(time * 1000 + 0.5) : OBSERVED_UNKNOWN, 1000);
 }
 
-/* A text with bytes of a user; NULL: null. */
+/* Write a text that a user may have chosen, made printable; NULL is null. */
 static void put_foreign(struct json_out *j, const char *key, const char *text)
 {
 	char clean[4 * OBSERVED_WHY_MAX];
@@ -120,7 +120,7 @@ static bool is_first_of(const struct observed_rank *const *rank, unsigned i)
 	return true;
 }
 
-/* By number, then by pid; those without a number are behind all others. */
+/* Sorts by number, then by pid; ranks without a number come last. */
 static int compare_ranks(const void *a, const void *b)
 {
 	const struct observed_rank *x = *(const struct observed_rank *const *)a,
@@ -131,8 +131,8 @@ static int compare_ranks(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* The ranks of STEP, to free(), in an order that is the same in all its documents, however they
- * were found; NULL: out of memory. */
+/* Return the ranks of STEP in an order that does not depend on when they were found, so that it is
+ * the same in all documents. The caller frees the array. NULL if out of memory. */
 static const struct observed_rank **sort_ranks(const struct observed_step *step)
 {
 	const struct observed_rank **rank = calloc(step->n + 1, sizeof(*rank));
@@ -144,7 +144,8 @@ static const struct observed_rank **sort_ranks(const struct observed_step *step)
 	return rank;
 }
 
-/* One line: a point in each three of the document's would be most of its lines. */
+/* Write H on one line, with about MOST points: the first, the last, and each at which the class
+ * changes, are among them. */
 static void put_history(struct json_out *j, const struct history *h, unsigned most)
 {
 	static const char letter[] = {

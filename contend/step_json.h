@@ -8,20 +8,20 @@
 #include "contention/observed.h"
 
 /*
- * The document of a step on a host, nodeos-contention(5): what its user and root read. JSON of
- * nodeos-contention.schema.json; a number that is not known is null, never 0.
+ * The document of a step on a host, for root and the step's user: nodeos-contention(5). It is JSON
+ * as in nodeos-contention.schema.json; a number that is not known is null, never 0.
  */
-#define STEP_JSON_SCHEMA 1
-/* points of history in a document: its ranks share them, 16 for each at least */
-#define STEP_JSON_POINTS 8192
-#define STEP_JSON_POINTS_MIN 16
+#define STEP_JSON_SCHEMA 1 /* version */
+#define STEP_JSON_POINTS 8192 /* points of history in a document, which its ranks share */
+#define STEP_JSON_POINTS_MIN 16 /* points of each rank at least */
 
-/* Returns the LEN bytes of the document of STEP of NODE, to free(); NULL: out of memory. */
+/* Returns the document of STEP of NODE, of *LEN bytes, which the caller frees; NULL if out of
+ * memory. */
 char *step_json(size_t *len, const struct observed_node *node, const struct observed_step *step,
 		struct histories *histories);
 
-/* How many seconds a step of so many RANKS waits between two documents, so that these cost little:
- * 1 up to 32 ranks, 8 with 256. */
+/* The least number of seconds between two documents of a step of so many RANKS, so that they cost
+ * little: 1 up to 32 ranks, 8 with 256. */
 unsigned step_json_pause(unsigned ranks);
 
 #endif

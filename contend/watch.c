@@ -14,10 +14,10 @@
 #include "counters/peaks.h"
 #include "manifest/request.h"
 
-/* Looks until ranks of an earlier life are back, if they live. */
-#define SAVED_LOOKS 3
-#define LOOK_RANK_MS 80
-#define LOOK_MAX_MS 30000
+#define SAVED_LOOKS \
+	3 /* looks after which ranks of an earlier watch have been found, if they live */
+#define LOOK_RANK_MS 80 /* milliseconds between looks for each rank */
+#define LOOK_MAX_MS 30000 /* the most milliseconds between two looks */
 
 static double unix_time(void)
 {
@@ -53,7 +53,8 @@ static void describe_node(struct watch *w)
 	w->node.simulated = w->about.simulated;
 }
 
-/* Is a container of the ledger observed: as its request says, else as nodeos.conf does? */
+/* Is CONTAINER of the ledger observed? Its request TEXT decides, or nodeos.conf if that says
+ * nothing. */
 static bool wants_container(const char *text, const char *container, void *arg)
 {
 	const struct conf_contention *c = arg;
@@ -70,14 +71,14 @@ static bool wants_container(const char *text, const char *container, void *arg)
 	return contention_observes(policy == CONTENTION_UNSET ? c->policy : policy);
 }
 
-/* What a calibration has measured, where the same events count. */
+/* Take the peaks of a calibration that counted the same events. */
 static void take_peaks(struct watch *w)
 {
 	struct contention_peaks peaks;
 	struct errbuf err;
 
 	if (contention_peaks_read(&peaks, w->host->peaks_dir, geteuid(), &err) < 0) {
-		contend_log("the peaks of a calibration are not used: %s", err.text);
+		contend_log("the calibrated peaks are not used: %s", err.text);
 		return;
 	}
 	for (unsigned i = 0; i < w->node.n_domains; i++) {
@@ -147,7 +148,7 @@ int watch_add(struct watch *w, const struct contention_message *m, struct errbuf
 {
 	int n = ranks_announce(w->ranks, &w->node, m, err);
 
-	/* also where none is a rank: their counters end */
+	/* also if none is a rank: this ends their counters */
 	if (counted_match(&w->counted, &w->node, n < 0 ? NULL : err) < 0)
 		return -1;
 	return n < 0 ? -1 : 0;
@@ -166,7 +167,7 @@ void watch_look(struct watch *w, struct errbuf *bad)
 		w->saved = NULL;
 	}
 	if (counted_match(&w->counted, &w->node, &err) < 0)
-		errappend(bad, "%s%u ranks have no counters: %s", *bad->text ? "; " : "",
+		errappend(bad, "%s%u rank(s) have no counters: %s", *bad->text ? "; " : "",
 			  w->counted.refused, err.text);
 	counted_renew(&w->counted, &w->node);
 	now = monotonic_ms();
@@ -198,7 +199,7 @@ bool watch_sample(struct watch *w, struct errbuf *bad)
 	sample_ranks(&w->counted, &w->node, &pass);
 	errclear(bad);
 	if (pass.lost)
-		errprintf(bad, "counters of %u ranks have failed: %s", pass.lost, pass.why.text);
+		errprintf(bad, "the counters of %u rank(s) failed: %s", pass.lost, pass.why.text);
 	w->node.time = pass.time;
 	observed_count(&w->node);
 	return pass.gone != 0;

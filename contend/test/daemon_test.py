@@ -397,7 +397,7 @@ def test_kills(host, times=KILLS):
     write(f"{host.run}/state", "damaged" * 1000)
     host.start()
     ok(
-        "classes begin anew" in host.logged() and host.launch() == "ok 3",
+        "of an earlier daemon are lost" in host.logged() and host.launch() == "ok 3",
         "a damaged state file is not used",
         host.logged(),
     )
@@ -406,7 +406,7 @@ def test_kills(host, times=KILLS):
 def test_end(host, reports):
     shutil.rmtree(f"{host.top}/sys/fs/cgroup/{SCOPE}/job_{host.job}")
     document = until(lambda: host.document()["ended"] and host.document(), 12)
-    ok(document and len(document["ranks"]) == 3, "the last document has the ranks, and says so")
+    ok(document and len(document["ranks"]) == 3, "the last document has the ranks, and is marked as ended")
     path = f"{reports}/{host.job}/n7.json"
 
     def record():

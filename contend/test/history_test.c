@@ -34,8 +34,8 @@ static void test_thinned(void)
 		last = history_time(&h, i);
 	}
 	/* 86,400 / 120 = 720: the next power of two and the point beside a change */
-	ok(widest <= 2048 && last >= 86400 - 1024, "points are over the whole day: gaps to %.0f s",
-	   widest);
+	ok(widest <= 2048 && last >= 86400 - 1024,
+	   "points are spread over the whole day: gaps of at most %.0f s", widest);
 	unsigned devils = 0, at = 0;
 
 	for (unsigned i = 0; i < h.n; i++)
@@ -54,8 +54,8 @@ static void test_backwards(void)
 	history_add(&h, 1000, 1, RANK_TURTLE);
 	history_add(&h, 1010, UINT32_MAX, RANK_DEVIL);
 	history_add(&h, 900, 1, RANK_TURTLE);
-	ok(history_time(&h, 2) == 1010, "a clock that was put back does not turn the order");
-	is_int(h.point[1].rate, CLASSIFY_RATE_MAX, "a rate has the classes' limit");
+	ok(history_time(&h, 2) == 1010, "points stay in order when the clock is set back");
+	is_int(h.point[1].rate, CLASSIFY_RATE_MAX, "a rate is cut to the largest rate of classes");
 	history_free(&h);
 }
 

@@ -42,7 +42,7 @@ static void test_line(void)
 	job_record_print(line, &(struct job_record){ .job = 43 }, &n, true);
 	ok(strstr(line, "\"class\":\"unknown\",\"ranks\":0,") && strstr(line, "\"rate\":null,") &&
 		   strstr(line, "\"cpu\":null,") && strstr(line, "\"quality\":null,"),
-	   "what is not known of a job without ranks is null");
+	   "unknown numbers of a job without ranks are null");
 	observed_free(&n);
 }
 
@@ -77,11 +77,11 @@ static void test_writer(void)
 		bail("%s", err.text);
 	w.uid = geteuid();
 	w.gid = getegid();
-	is_int(job_record_poll(&w, &err), 0, "nothing is at work at first");
-	ok(job_record_start(&w, "../n1", two, 2, &err) < 0, "a host's name is no path: %s",
-	   err.text);
-	is_int(job_record_start(&w, "n1", two, 2, &err), 0, "records are begun");
-	is_int(job_record_start(&w, "n1", two, 2, &err), 1, "only one process is at work");
+	is_int(job_record_poll(&w, &err), 0, "no writer runs at first");
+	ok(job_record_start(&w, "../n1", two, 2, &err) < 0,
+	   "a path as the host's name is refused: %s", err.text);
+	is_int(job_record_start(&w, "n1", two, 2, &err), 0, "a writer is started");
+	is_int(job_record_start(&w, "n1", two, 2, &err), 1, "only one writer runs at a time");
 	is_int(poll_writer(&w, &err), 0, "records are written");
 	snprintf(path, sizeof(path), "%s/42/n1.json", scratch);
 	ok(file_read(AT_FDCWD, path, text, sizeof(text), NULL) == 4 && strcmp(text, "two\n") == 0,
@@ -92,7 +92,7 @@ static void test_writer(void)
 	/* a file where the directory of job 41 should be */
 	snprintf(path, sizeof(path), "%s/41", scratch);
 	snprintf(w.dir, sizeof(w.dir), "%s/41/n1.json", scratch);
-	is_int(job_record_start(&w, "n1", two, 1, &err), 0, "another write is begun");
+	is_int(job_record_start(&w, "n1", two, 1, &err), 0, "another writer is started");
 	ok(poll_writer(&w, &err) < 0 && strstr(err.text, "Not a directory"),
 	   "the reason of a failure arrives: %s", err.text);
 }
@@ -116,11 +116,12 @@ static void test_late(void)
 	waitpid(w.pid, NULL, WUNTRACED);
 	w.end = 0;
 	is_int(job_record_start(&w, "n1", &one, 1, &err), 1,
-	       "nothing is begun while a process does not end");
-	is_int(job_record_poll(&w, &err), 1, "a process whose time is over is killed");
-	ok(poll_writer(&w, &err) < 0, "a process that was killed has failed: %s", err.text);
-	is_int(job_record_start(&w, "n1", &one, 1, &err), 0, "the next one begins");
-	is_int(poll_writer(&w, &err), 0, "the next one writes");
+	       "no writer is started while another one does not end");
+	is_int(job_record_poll(&w, &err), 1, "a writer whose time is over is killed");
+	ok(poll_writer(&w, &err) < 0, "a writer that was killed has failed: %s", err.text);
+	is_int(job_record_start(&w, "n1", &one, 1, &err), 0,
+	       "the next writer is started after a killed one");
+	is_int(poll_writer(&w, &err), 0, "the next writer after a killed one writes");
 }
 
 static void test_rights(void)

@@ -43,8 +43,8 @@ static void test_rights(struct publisher *p, const struct observed_node *n)
 		skip(3, "for root only");
 		return;
 	}
-	ok(can_read(path, 1000), "the step's user reads it");
-	ok(!can_read(path, 1001), "another user does not");
+	ok(can_read(path, 1000), "the step's user reads the document");
+	ok(!can_read(path, 1001), "another user does not read the document");
 	snprintf(path, sizeof(path), "%s/42.batch.json", scratch);
 	publish_step(p, &n->step[1], "{}\n", 3, &err);
 	ok(can_read(path, 1001) && !can_read(path, 1000), "each document is its own user's");
@@ -81,9 +81,9 @@ static void test_full(struct publisher *p, const struct observed_node *n)
 	       "a full disk is reported once");
 	ok(file_read(AT_FDCWD, path, got, sizeof(got), NULL) == 4 && strcmp(got, "old\n") == 0,
 	   "the old document stays");
-	is_int(count_files(), 1, "no half of one stays");
+	is_int(count_files(), 1, "no half-written document stays");
 	is_int(publish_step(p, &n->step[0], "new\n", 4, &err), 0,
-	       "the next one that fits is written");
+	       "the next document that fits is written");
 	close(p->dir_fd);
 	umount(scratch);
 }
@@ -98,12 +98,13 @@ static void test_sweep(struct publisher *p, struct observed_node *n)
 	publish_step(p, &n->step[1], "{}\n", 3, &err);
 	scratch_file(".7.0.json.new", "half");
 	n->step[0].ended = true;
-	is_int(publish_sweep(p, n), 0, "what was just written stays");
+	is_int(publish_sweep(p, n), 0, "a document that was just written stays");
 	n->time += 61;
-	is_int(publish_sweep(p, n), 2, "the document of an ended step goes later, and half a one");
-	is_int(count_files(), 1, "that of a step that runs stays");
+	is_int(publish_sweep(p, n), 2,
+	       "the document of an ended step, and a half-written one, are removed later");
+	is_int(count_files(), 1, "the document of a running step stays");
 	observed_remove_step(n, 1);
-	is_int(publish_sweep(p, n), 1, "the document of a step that is not known goes");
+	is_int(publish_sweep(p, n), 1, "the document of an unknown step is removed");
 }
 
 /* Of 40 documents of 100 bytes, ended one second after the other, the last ten are 1,000 bytes. */

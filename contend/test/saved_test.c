@@ -75,15 +75,15 @@ static void test_given(void)
 		   classify_mean(&r[0].state) == 311600 && r[0].since == EXAMPLE_TIME - 60,
 	   "class, samples and time are given back");
 	ok(r[1].instructions == OBSERVED_UNKNOWN && r[1].state.class == RANK_UNKNOWN,
-	   "another process gets nothing");
+	   "another process with the same pid is given nothing");
 	ok(n.step[0].started == EXAMPLE_TIME - 90 && n.step[1].started == EXAMPLE_TIME + 5,
 	   "the time when a step was first seen is given back to that step");
-	ok(n.step[1].rank[0].misses == OBSERVED_UNKNOWN, "a rank of another step gets nothing");
+	ok(n.step[1].rank[0].misses == OBSERVED_UNKNOWN, "a rank of another step is given nothing");
 	ok(n.domain[0].peak == 30000000 && n.domain[1].peak == 9000,
 	   "a domain's peak is the higher one");
 	r[0].misses = 5;
 	saved_give(s, &n);
-	is_int((long long)r[0].misses, 5, "a rank is given its own once");
+	is_int((long long)r[0].misses, 5, "the state of a rank is given once");
 	saved_give(NULL, &n);
 	saved_free(s);
 	saved_free(NULL);
@@ -100,7 +100,7 @@ static void test_other_settings(void)
 	n.domain[1].calibrated = true;
 	saved_give(s, &n);
 	ok(n.step[0].rank[0].misses == 31160000 && n.step[0].rank[0].state.class == RANK_UNKNOWN,
-	   "classes begin anew with other bounds, and totals go on");
+	   "with other bounds totals are given back, and classes are not");
 	is_int((long long)n.domain[1].peak, 7, "a calibrated peak stays");
 	saved_free(s);
 	observed_free(&n);
@@ -197,13 +197,13 @@ static void test_refused(void)
 	put_word(head - 4, 4);
 	refused("another number of ranks", "state: damaged");
 	put_word(0, 0x30303030);
-	refused("another magic", "state: of another release");
+	refused("another magic", "state: another release has written this file");
 	put_word(HEAD_SIZES + 8, 8);
-	refused("another size of ranks", "state: of another release");
+	refused("another size of ranks", "state: another release has written this file");
 	put_state(state, len);
 	if (chmod(path, 0640) < 0)
 		bail("chmod");
-	refused("a file that others can read", "state: open to other users");
+	refused("a file that others can read", "state: users other than the daemon's can open it");
 	unlink(path);
 	if (symlink("/etc/passwd", path) < 0)
 		bail("symlink");
@@ -246,9 +246,9 @@ static void test_damaged(void)
 		saved_free(s);
 		observed_free(&n);
 	}
-	ok(taken > 100 && taken < 3000, "damaged ranks: some cannot be seen, some are refused: %u",
-	   taken);
-	is_int(odd, 0, "what is taken of damaged ranks is in its range");
+	ok(taken > 100 && taken < 3000,
+	   "some damage of ranks cannot be detected, other damage is refused: %u", taken);
+	is_int(odd, 0, "numbers that are taken from damaged ranks are in their ranges");
 }
 
 int main(void)
