@@ -8,7 +8,7 @@
 
 #define REPLAY "replay:"
 
-/* Return whether the LEN bytes of TEXT are printable ASCII, with blanks or without. */
+/* Return whether the LEN bytes of TEXT are printable ASCII; BLANKS: blanks are allowed. */
 static bool is_plain_text(const char *text, size_t len, bool blanks)
 {
 	for (size_t i = 0; i < len; i++)
@@ -40,7 +40,7 @@ bool conf_path_is_safe(const char *text, size_t len)
 
 bool conf_contention_is_dir(const char *text, size_t len)
 {
-	/* every user may create files there, or they are the kernel's */
+	/* directories in which every user may create files, and those of the kernel */
 	static const char *const others[] = { "/tmp",	   "/var/tmp", "/dev/shm", "/dev/mqueue",
 					      "/run/user", "/proc",    "/sys" };
 
@@ -78,22 +78,22 @@ static int refuse_keys(const char *keys[2], const char *first, const char *secon
 int conf_contention_check(const struct conf_contention *c, const char *keys[2], struct errbuf *err)
 {
 	if (c->turtle >= c->devil) {
-		errprintf(err, "%u is not below contention_devil, which is %u", c->turtle,
-			  c->devil);
+		errprintf(err, "%u: expected a number below contention_devil, which is %u",
+			  c->turtle, c->devil);
 		return refuse_keys(keys, "contention_turtle", "contention_devil");
 	}
 	if (c->majority > c->window) {
-		errprintf(err, "%u is more than contention_window, which is %u", c->majority,
+		errprintf(err, "%u: expected at most contention_window, which is %u", c->majority,
 			  c->window);
 		return refuse_keys(keys, "contention_majority", "contention_window");
 	}
 	if (c->interval > c->interval_quiet) {
-		errprintf(err, "%u is more than contention_interval_quiet, which is %u",
+		errprintf(err, "%u: expected at most contention_interval_quiet, which is %u",
 			  c->interval, c->interval_quiet);
 		return refuse_keys(keys, "contention_interval", "contention_interval_quiet");
 	}
 	if (c->interval > c->report_interval) {
-		errprintf(err, "%u is more than contention_report_interval, which is %u",
+		errprintf(err, "%u: expected at most contention_report_interval, which is %u",
 			  c->interval, c->report_interval);
 		return refuse_keys(keys, "contention_interval", "contention_report_interval");
 	}

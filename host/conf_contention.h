@@ -12,47 +12,51 @@
 #define CONF_EVENTS_MAX 1024 /* bytes of a row of events with the final NUL */
 #define CONF_USER_MAX 64 /* bytes of a user's name with the final NUL */
 
+/* contention_when: when ranks are placed. */
 enum contention_when {
 	CONTENTION_WHEN_CONTENDED, /* in domains whose misses are near their peak */
 	CONTENTION_WHEN_ALWAYS,
 };
 
-/* Each move of pages makes all CPUs of the host drain their lists of pages. */
+/*
+ * contention_pages: whether pages follow ranks that move. Each move of pages makes all CPUs of the
+ * host drain their lists of pages.
+ */
 enum contention_pages {
 	CONTENTION_PAGES_AUTO, /* unless a container of another job has quiet CPUs */
 	CONTENTION_PAGES_ALWAYS,
 	CONTENTION_PAGES_NEVER,
 };
 
-/* Keys contention_NAME of nodeos.conf: who is observed, how, and where it is reported. */
+/* Keys contention_NAME of nodeos.conf: which ranks are observed, how, and where reports go. */
 struct conf_contention {
-	/* of containers that do not say otherwise; never CONTENTION_UNSET */
+	/* of containers whose request does not say otherwise; never CONTENTION_UNSET */
 	enum contention_policy policy;
 	bool all_steps; /* contention_steps = all: also steps without a container */
 	char source[DIR_PATH_MAX + 8]; /* auto, perf, none, replay:FILE */
-	/* a row in place of events.d's, to be parsed by events_row_parse(); "" */
+	/* a row that replaces that of events.d, for events_row_parse(); "": none */
 	char events[CONF_EVENTS_MAX];
-	unsigned interval, interval_quiet; /* seconds: 1, 30 */
-	/* as struct classify_conf has them, and in its ranges */
+	unsigned interval, interval_quiet; /* seconds; the defaults are 1 and 30 */
+	/* as in struct classify_conf, and in its ranges */
 	unsigned turtle, devil, delta, window, majority;
-	char metrics_dir[DIR_PATH_MAX]; /* of node_exporter's textfile collector; "" */
-	char report_dir[DIR_PATH_MAX]; /* files for nodeosctl contention collect; "" */
-	/* who writes them, a name or a number as id(1) prints it; "": root */
+	char metrics_dir[DIR_PATH_MAX]; /* of node_exporter's textfile collector; "": none */
+	char report_dir[DIR_PATH_MAX]; /* files for nodeosctl contention collect; "": none */
+	/* the user that writes these files: a name or number as id(1) prints it; "": root */
 	char report_user[CONF_USER_MAX];
-	unsigned report_interval; /* seconds: 60 */
-	enum contention_when when; /* ranks are placed */
-	unsigned busy; /* percent of a domain's peak: above it, there is contention */
-	unsigned min_move; /* seconds between two moves of a rank: 10 */
-	enum contention_pages pages; /* pages follow ranks */
-	unsigned page_rate; /* MiB a second, of all workers together */
+	unsigned report_interval; /* seconds; the default is 60 */
+	enum contention_when when;
+	unsigned busy; /* percent of a domain's peak; above it, there is contention */
+	unsigned min_move; /* the least seconds between two moves of a rank; the default is 10 */
+	enum contention_pages pages;
+	unsigned page_rate; /* MiB in a second, of all workers together */
 	bool record; /* collect writes AdminComment and SystemComment */
 	bool node_extra; /* collect writes Extra of nodes */
 };
 
 /*
- * Return whether the LEN bytes of TEXT are a value of the key: a source; a row of events, which is
- * not parsed here; an absolute directory that not every user may create files in, see
- * conf_path_is_safe().
+ * Return whether the LEN bytes of TEXT are a value of a key: a source; a row of events, which is
+ * not parsed here; a path as in conf_path_is_safe() that is not below a directory in which every
+ * user may create files, or which is the kernel's.
  */
 bool conf_contention_is_source(const char *text, size_t len);
 bool conf_contention_is_events(const char *text, size_t len);
@@ -65,8 +69,8 @@ bool conf_contention_is_dir(const char *text, size_t len);
 bool conf_path_is_safe(const char *text, size_t len);
 
 /*
- * Check keys that depend on each other. Returns 0, or -1 with the two keys in KEYS, the first of
- * which the text in ERR is about.
+ * Check keys that depend on each other. Returns 0, or -1 with the two keys in KEYS and, in ERR,
+ * what is wrong with the value of the first one.
  */
 int conf_contention_check(const struct conf_contention *c, const char *keys[2], struct errbuf *err);
 
@@ -79,9 +83,9 @@ enum contention_policy contention_of_container(const struct requested_container 
 					       const struct conf_contention *conf);
 
 /*
- * Return whether the ranks of container NAME of R are observed where --nodeos-contention says
- * nothing. Without a request (R NULL), and for ranks outside of all containers (NAME NULL or ""),
- * that is as for steps without a container.
+ * Return whether the ranks of container NAME of R are observed if the step has no option
+ * --nodeos-contention. Without a request (R NULL), and for ranks outside of all containers (NAME
+ * NULL or ""), the answer is that for steps without a container.
  */
 bool request_is_observed(const struct request *r, const char *name, const struct conf *conf);
 

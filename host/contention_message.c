@@ -58,7 +58,7 @@ static int message_number(unsigned *out, const char *text, size_t len, unsigned 
 	return word_count(word, 0, max, out);
 }
 
-/* Parse "RANK:PID:CONTAINER" of LEN bytes. */
+/* Parse the LEN bytes of TEXT, "RANK:PID:CONTAINER". */
 static int parse_rank(struct contention_rank *out, const char *text, size_t len)
 {
 	const char *first = memchr(text, ':', len), *second;
@@ -106,7 +106,7 @@ static int message_ranks(struct contention_message *out, const char *text, size_
 	return 0;
 }
 
-/* Take the policy in the LEN bytes of TEXT. One of a later release is none. */
+/* Parse the LEN bytes of TEXT as a policy. A word of a later release leaves the policy unset. */
 static void message_policy(struct contention_message *out, const char *text, size_t len)
 {
 	char word[NUMBER_MAX];
@@ -129,7 +129,7 @@ enum message_word {
 	WORDS
 };
 
-/* Take the word of LEN bytes, "NAME=VALUE". SEEN has a bit for each word that was there. */
+/* Parse a word of LEN bytes, "NAME=VALUE". SEEN has a bit for each known word so far. */
 static int message_take_word(struct contention_message *out, const char *word, size_t len,
 			     unsigned *seen)
 {
@@ -190,10 +190,11 @@ int contention_message_parse(struct contention_message *out, const char *text, s
 	if ((seen | 1u << WORD_POLICY) == (1u << WORDS) - 1)
 		return 0;
 	contention_message_free(out);
-	return errprintf(err, "a word is missing (needed: job, step, uid, gid, het, ranks)");
+	return errprintf(err, "a word is missing: expected job, step, uid, gid, het and ranks");
 bad:
 	contention_message_free(out);
-	return errprintf(err, "a bad word: %s", word_quote(quoted, at, (size_t)(end - at)));
+	return errprintf(err, "%s: expected a word NAME=VALUE, each NAME once",
+			 word_quote(quoted, at, (size_t)(end - at)));
 }
 
 void contention_message_free(struct contention_message *m)
@@ -204,7 +205,7 @@ void contention_message_free(struct contention_message *m)
 
 /* ---------------------------------------------------------------- the socket */
 
-/* Returns a socket without waiting that is connected to the daemon's, or -1 with errno. */
+/* Returns a non-blocking socket that is connected to the daemon's, or -1 with errno. */
 static int connect_daemon(const char *path)
 {
 	struct sockaddr_un to = { .sun_family = AF_UNIX };
@@ -218,7 +219,8 @@ static int connect_daemon(const char *path)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	/* an address of its own, for the answer; connected, it takes the daemon's alone */
+	/* the answer needs an address of ours; a connected socket takes datagrams of the daemon
+	 * only */
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
 	    bind(fd, (struct sockaddr *)&to, sizeof(to.sun_family)) < 0) {
 		error = errno;
@@ -226,7 +228,7 @@ static int connect_daemon(const char *path)
 		errno = error;
 		return -1;
 	}
-	/* the kernel doubles it; without success a smaller message still goes */
+	/* the kernel doubles it; if this fails, messages of the default size can still be sent */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	return fd;
@@ -255,19 +257,19 @@ static int wait_daemon(int fd, short events, long deadline, struct errbuf *err)
 static int send_text(int fd, const char *text, long deadline, struct errbuf *err)
 {
 	while (send(fd, text, strlen(text), MSG_NOSIGNAL) < 0) {
-		/* its queue is full */
+		/* the daemon's queue is full */
 		if (errno == EAGAIN || errno == EINTR) {
 			if (wait_daemon(fd, POLLOUT, deadline, err) < 0)
 				return -1;
 		} else {
-			return errprintf(err, "nodeos-contend does not take the message: %s",
-					 strerror(errno));
+			return errprintf(err, "cannot send to nodeos-contend: %s", strerror(errno));
 		}
 	}
 	return 0;
 }
 
-/* Take the answer about N ranks. */
+/* Receive the answer to a message of N ranks. Returns how many are counted, or -1 with the
+ * reason. */
 static int take_answer(int fd, unsigned n, long deadline, struct errbuf *err)
 {
 	char text[ANSWER_MAX], quoted[WORD_QUOTE_MAX];
@@ -280,14 +282,15 @@ static int take_answer(int fd, unsigned n, long deadline, struct errbuf *err)
 		len = recv(fd, text, sizeof(text) - 1, 0);
 	} while (len < 0 && (errno == EAGAIN || errno == EINTR));
 	if (len < 0)
-		return errprintf(err, "nodeos-contend has gone: %s", strerror(errno));
+		return errprintf(err, "nodeos-contend ended without an answer: %s",
+				 strerror(errno));
 	text[len] = '\0';
 	text[strcspn(text, "\n")] = '\0';
 	if (strncmp(text, "ok ", 3) == 0 && word_count(text + 3, 0, n, &counted) == 0)
 		return (int)counted;
 	if (strncmp(text, "no ", 3) == 0)
-		return errprintf(err, "nodeos-contend refuses: %s", text + 3);
-	return errprintf(err, "nodeos-contend answers %s: expected \"ok N\" or \"no REASON\"",
+		return errprintf(err, "nodeos-contend refused the message: %s", text + 3);
+	return errprintf(err, "nodeos-contend answered %s: expected \"ok N\" or \"no REASON\"",
 			 word_quote(quoted, text, strlen(text)));
 }
 
@@ -299,11 +302,11 @@ int contention_message_send(const struct contention_message *m, const char *sock
 	char *text;
 
 	if (fd < 0)
-		return errprintf(err, "nodeos-contend does not run here (%s: %s)", socket,
+		return errprintf(err, "nodeos-contend does not run on this host (%s: %s)", socket,
 				 strerror(errno));
 	text = contention_message_print(m);
 	if (!text)
-		errprintf(err, "out of memory, or more than %d bytes of ranks",
+		errprintf(err, "out of memory, or the message would have more than %d bytes",
 			  CONTENTION_MESSAGE_MAX);
 	else if (send_text(fd, text, deadline, err) == 0)
 		rc = take_answer(fd, m->n, deadline, err);

@@ -11,21 +11,23 @@
 #include "manifest/request.h"
 
 /*
- * The datagram of slurmstepd to nodeos-contend when the ranks of a step are forked and not yet
- * executed, and its answer. Text of one line, so that releases understand each other:
+ * The datagram that slurmstepd sends to nodeos-contend when the ranks of a step are forked but have
+ * not executed their program yet, and the answer. The text is one line, which each release must
+ * understand:
  *
  *   nodeos-contend 1 job=41 step=0 uid=1000 gid=1000 het=0 policy=dino ranks=0:5301:sim,1:5302:sim
  *
- * (policy: of --nodeos-contention, none: as containers and nodeos.conf say; rank:pid:container;
- * "-" for no container; pids are those of slurmstepd's pid namespace). Unknown
- * words are skipped; a word is given once. The socket (SOCK_DGRAM) is root's, mode 0600, and the
- * daemon checks SO_PASSCRED's uid, too. It answers to the sender's address: "ok N", ranks whose
- * counters are open, or "no REASON". The sender waits CONTENTION_WAIT_MS at most, and goes on
- * without an answer: the daemon finds ranks by the ledger and by contention_record.h, too.
+ * "policy" has the word of --nodeos-contention; without it containers and nodeos.conf decide. A rank
+ * is rank:pid:container, with "-" for no container; pids are those of slurmstepd's pid namespace.
+ * Unknown words are skipped; a known word comes once. The socket (SOCK_DGRAM) belongs to root and
+ * has mode 0600; the daemon also checks the sender's uid, which the kernel gives it (SO_PASSCRED).
+ * It sends its answer to the sender's address: "ok N", the number of ranks whose counters are open,
+ * or "no REASON". The sender waits CONTENTION_WAIT_MS at most, and goes on without an answer, as
+ * the daemon also finds ranks by the ledger and by contention_record.h.
  */
 #define CONTENTION_SOCKET "/run/nodeos-contend/launch"
-#define CONTENTION_WAIT_MS 50
-/* bytes: 4,096 ranks in containers of the longest names; what the daemon has to take */
+#define CONTENTION_WAIT_MS 50 /* milliseconds */
+/* bytes that the daemon must accept: 4,096 ranks in containers with the longest names */
 #define CONTENTION_MESSAGE_MAX (384 * 1024)
 
 struct contention_rank {
@@ -35,32 +37,33 @@ struct contention_rank {
 };
 
 struct contention_message {
-	/* het_job is 0 from slurmstepd, whose environment is the user's */
+	/* slurmstepd always sends het_job 0: it knows it from the user's environment only */
 	uint32_t job, step, het_job;
 	uid_t uid;
 	gid_t gid;
 	enum contention_policy policy; /* CONTENTION_UNSET: the option was not given */
 	unsigned n;
-	/* n of them; the caller's, or see contention_message_free() */
+	/* n of them; contention_message_free() frees those of contention_message_parse() */
 	struct contention_rank *rank;
 };
 
-/* Returns a text to free(), NULL: out of memory or longer than CONTENTION_MESSAGE_MAX. */
+/* Returns the text, which the caller frees; NULL if out of memory, or if the text would be longer
+ * than CONTENTION_MESSAGE_MAX. */
 char *contention_message_print(const struct contention_message *m);
-/* Parse LEN bytes. Returns 0, or -1 with the reason; *OUT is then empty. */
+/* Parse the LEN bytes of TEXT. Returns 0, or -1 with the reason; *OUT is then empty. */
 int contention_message_parse(struct contention_message *out, const char *text, size_t len,
 			     struct errbuf *err);
 void contention_message_free(struct contention_message *m);
 
 /*
- * Send M to the daemon at SOCKET and wait for its answer, CONTENTION_WAIT_MS at most in all.
- * Returns how many ranks it counts, or -1 with the reason (no daemon, no answer in time): never a
- * reason to stop a launch.
+ * Send M to the daemon at SOCKET, and wait for its answer: together CONTENTION_WAIT_MS at most.
+ * Returns how many ranks the daemon counts, or -1 with the reason (no daemon, no answer in time),
+ * which must not stop a launch.
  */
 int contention_message_send(const struct contention_message *m, const char *socket,
 			    struct errbuf *err);
 
-/* Return whether a daemon listens at SOCKET, or one that the caller may not ask. */
+/* Return whether a daemon listens at SOCKET; also true if the caller may not connect to it. */
 bool contention_is_running(const char *socket);
 
 #endif

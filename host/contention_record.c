@@ -28,7 +28,7 @@ int contention_record_write(const char *state_dir, uint64_t inode,
 
 	record_name(name, inode);
 	if (!text)
-		errprintf(err, "out of memory, or too many ranks");
+		errprintf(err, "out of memory, or the record is too long");
 	else if (dir >= 0)
 		rc = file_replace(dir, name, text, 0600, err);
 	if (dir >= 0)
@@ -80,7 +80,7 @@ int contention_record_each(const char *state_dir,
 
 	if (dir < 0)
 		return errno == ENOENT ? 0 : errprintf(err, "%s: %s", state_dir, strerror(errno));
-	/* read all names first: FN removes files of this directory */
+	/* read all names first, as FN may remove files of this directory */
 	n = scandirat(dir, ".", &e, NULL, alphasort);
 	if (n < 0)
 		errprintf(err, "%s: %s", state_dir, strerror(errno));

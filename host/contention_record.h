@@ -8,13 +8,13 @@
 #include "host/contention_message.h"
 
 /*
- * Steps with --nodeos-contention, for a daemon that was not there when their ranks were named: a
- * file of each in STATE_DIR, "contention-INODE" by the inode of the step's cgroup directory, with
- * the text of the message. It decides over nodeos.conf and the containers' requests: its ranks are
- * observed and no others of the step, so without a rank none is. slurmstepd writes it when all
- * ranks are forked and removes it at the step's end; where it was killed, the daemon removes it
- * when the ranks have gone, and one without ranks stays until the directory goes. No lock: a file
- * is replaced as a whole.
+ * Records of steps with --nodeos-contention, for a daemon that did not run when the step's ranks
+ * were named. A record is a file of STATE_DIR, "contention-INODE", with the inode of the step's
+ * cgroup directory; it has the text of the message. It overrides nodeos.conf and the containers'
+ * requests: of the step exactly its ranks are observed, so a record without ranks means that none
+ * is. slurmstepd writes it when all ranks are forked, and removes it at the step's end. If
+ * slurmstepd is killed, the daemon removes the record when its ranks have ended; one without ranks
+ * then stays until STATE_DIR is removed. There is no lock: a file is replaced atomically.
  */
 
 /* Write M as the record of the step INODE. Returns 0, or -1 with the reason. */
@@ -23,8 +23,8 @@ int contention_record_write(const char *state_dir, uint64_t inode,
 void contention_record_remove(const char *state_dir, uint64_t inode);
 
 /*
- * Call FN with each readable record, which it may remove; M is valid in FN only. Returns 0, or -1
- * with the reason where STATE_DIR cannot be read; no STATE_DIR is no record.
+ * Call FN for each readable record. FN may remove the record; M is valid only during the call.
+ * Returns 0, or -1 with the reason if STATE_DIR cannot be read; a missing STATE_DIR has no records.
  */
 int contention_record_each(const char *state_dir,
 			   void (*fn)(uint64_t inode, const struct contention_message *m,

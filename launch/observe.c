@@ -20,7 +20,8 @@ bool observe_plain_steps(const char *conf_path)
 	       request_is_observed(NULL, NULL, &conf);
 }
 
-/* What --nodeos-contention says; the site's allow_contention = no takes all but "off" back. */
+/* Return the value of --nodeos-contention; with allow_contention = no each word but "off" counts as
+ * unset. */
 static enum contention_policy wish_of(const struct step_input *in, const struct conf *conf)
 {
 	if (contention_observes(in->contention) &&
@@ -38,9 +39,10 @@ static bool is_observed(enum contention_policy wish, const struct request *r, co
 }
 
 /*
- * Name the ranks of M to the daemon, where there are any, and keep them for one that starts later,
- * where the option chose them (WISH). INODE is that of the step's directory. Returns how many the
- * daemon counts, or -1 with the reason. A text in ERR with another result: they could not be kept.
+ * Name the ranks of M, if there are any, to the daemon. If the option chose them (WISH), write a
+ * record, too, for a daemon that starts later. INODE is that of the step's directory. Returns how
+ * many ranks the daemon counts, or -1 with the reason. ERR has a text with any result if the record
+ * could not be written.
  */
 static int name_ranks(const struct contention_message *m, enum contention_policy wish,
 		      uint64_t inode, const struct conf *conf, struct errbuf *err)
@@ -63,8 +65,8 @@ struct plain_ranks {
 	struct step_input in;
 	struct conf conf;
 	unsigned seen;
-	uint64_t recorded; /* inode of the step's directory, where it has a record; 0: none */
-	struct contention_rank rank[]; /* in.n_ranks */
+	uint64_t recorded; /* inode of the step's directory; 0: the step has no record */
+	struct contention_rank rank[]; /* in.n_ranks of them */
 };
 
 int plain_ranks_new(struct plain_ranks **out, const struct step_input *in, struct errbuf *err)
@@ -73,8 +75,10 @@ int plain_ranks_new(struct plain_ranks **out, const struct step_input *in, struc
 
 	*out = NULL;
 	if (in->n_ranks == 0 || in->n_ranks > STEP_RANKS_MAX)
-		return errprintf(err, "%u ranks on this node, at most %d can be named", in->n_ranks,
-				 STEP_RANKS_MAX);
+		return errprintf(err,
+				 "%u ranks on this node: expected 1 to %d, so none is observed at"
+				 " its start",
+				 in->n_ranks, STEP_RANKS_MAX);
 	p = calloc(1, sizeof(*p) + in->n_ranks * sizeof(p->rank[0]));
 	if (!p)
 		return errprintf(err, "out of memory");
@@ -91,7 +95,7 @@ int plain_ranks_new(struct plain_ranks **out, const struct step_input *in, struc
 	return 0;
 }
 
-/* Returns the inode of the directory of PID's step, or 0. */
+/* Return the inode of the cgroup directory of PID's step, or 0. */
 static uint64_t step_inode_of(pid_t pid)
 {
 	struct cgroup_place place = { .step_inode = 0 };
@@ -106,8 +110,8 @@ static uint64_t step_inode_of(pid_t pid)
 	return place.step_inode;
 }
 
-/* All ranks are there. */
-static void name_plain(struct plain_ranks *p)
+/* Name the ranks of a plain step, all of which are forked. */
+static void name_plain_ranks(struct plain_ranks *p)
 {
 	struct contention_message m = {
 		.job = p->in.job_id,
@@ -121,7 +125,7 @@ static void name_plain(struct plain_ranks *p)
 	struct errbuf err = { 0 };
 	int counted;
 
-	/* here, as root, for users may not read the file */
+	/* read by root, as users may be unable to read the file */
 	if (conf_load(&p->conf, p->in.conf_path, 0, &err) < 0) {
 		STEP_LOG(p, "observe", "%s", err.text);
 		return;
@@ -145,7 +149,7 @@ void plain_ranks_add(struct plain_ranks *p, unsigned rank, pid_t pid)
 		return;
 	p->rank[rank].pid = pid;
 	if (++p->seen == p->in.n_ranks)
-		name_plain(p);
+		name_plain_ranks(p);
 }
 
 void plain_ranks_end(struct plain_ranks *p)

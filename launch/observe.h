@@ -9,28 +9,30 @@
 #include "launch/step.h"
 
 /*
- * Ranks of a step that nodeos-contend observes: slurmstepd names them when all of the node are
- * forked, and keeps a record where the step has --nodeos-contention (host/contention_record.h).
- * Nothing of a rank is changed. A failure is logged and never ends a launch.
+ * Names the ranks of a step to nodeos-contend, when all ranks of the node are forked. If the step
+ * has --nodeos-contention it also writes a record (host/contention_record.h). Changes nothing that
+ * a rank has. A failure is logged, and never ends a launch.
  */
 
-/* Does nodeos.conf observe steps without a container? A faulty configuration gives false. */
+/* Are steps without a container observed, by nodeos.conf? False if nodeos.conf has a fault. */
 bool observe_plain_steps(const char *conf_path);
 
-/* A step that NodeOS does nothing else for. */
+/* The ranks of a plain step, for which NodeOS does nothing else. */
 struct plain_ranks;
 
-/* Copies what it needs of IN. Returns 0, or -1 with the reason. */
+/* Make *OUT for the step of IN, of which nothing is kept. Returns 0, or -1 with the reason. */
 int plain_ranks_new(struct plain_ranks **out, const struct step_input *in, struct errbuf *err);
 
-/* As root in slurmstepd: rank RANK (local number) is process PID. The last one sends. */
+/* Note that rank RANK (its number on this node) is process PID. The call for the last rank sends
+ * the message. To be called as root, in slurmstepd. */
 void plain_ranks_add(struct plain_ranks *p, unsigned rank, pid_t pid);
 
-/* The step is over; NULL does nothing. */
+/* End a plain step: remove its record, and free P; NULL does nothing. */
 void plain_ranks_end(struct plain_ranks *p);
 
-/* The same for a step that has a struct step. All its ranks are placed; the step is over. */
+/* Name the ranks of a step that has a struct step, when all are placed. */
 void observe_step(const struct step *s);
+/* Remove the record of such a step at its end. */
 void observe_step_end(const struct step *s);
 
 #endif

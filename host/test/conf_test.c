@@ -311,23 +311,24 @@ static void refused(void)
 		{ "contention_interval = 61", "f:1: contention_interval: \"61\" (allowed" },
 		{ "contention_interval_quiet = 3601",
 		  "f:1: contention_interval_quiet: \"3601\" (allowed: 1 to 3600)" },
-		{ "contention_interval = 31", "f:1: contention_interval: 31 is more than "
+		{ "contention_interval = 31", "f:1: contention_interval: 31: expected at most "
 					      "contention_interval_quiet, which is 30" },
 		{ "\ncontention_interval_quiet = 40\ncontention_report_interval = "
 		  "10\ncontention_interval = 11",
-		  "f:4: contention_interval: 11 is more than contention_report_interval, which is "
+		  "f:4: contention_interval: 11: expected at most contention_report_interval, "
+		  "which is "
 		  "10" },
 		{ "contention_turtle = 100001",
 		  "f:1: contention_turtle: \"100001\" (allowed: 0 to 100000)" },
-		{ "contention_turtle = 45",
-		  "f:1: contention_turtle: 45 is not below contention_devil, which is 45" },
-		{ "\ncontention_devil = 30",
-		  "f:2: contention_turtle: 30 is not below contention_devil, which is 30" },
+		{ "contention_turtle = 45", "f:1: contention_turtle: 45: expected a number below "
+					    "contention_devil, which is 45" },
+		{ "\ncontention_devil = 30", "f:2: contention_turtle: 30: expected a number below "
+					     "contention_devil, which is 30" },
 		{ "contention_devil = 0", "f:1: contention_devil: \"0\" (allowed: 1 to 100000)" },
 		{ "contention_delta = -1", "f:1: contention_delta: \"-1\" (allowed: 0 to 100000)" },
 		{ "contention_window = 33", "f:1: contention_window: \"33\" (allowed: 1 to 32)" },
 		{ "contention_window = 4",
-		  "f:1: contention_majority: 5 is more than contention_window, which is 4" },
+		  "f:1: contention_majority: 5: expected at most contention_window, which is 4" },
 		{ "contention_majority = 0", "f:1: contention_majority: \"0\" (allowed: 1 to 32)" },
 		{ "contention_metrics_dir = metrics",
 		  "f:1: contention_metrics_dir: \"metrics\" (allowed: none, or an absolute path" },

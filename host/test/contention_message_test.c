@@ -188,12 +188,12 @@ static void answers(const char *path)
 	} row[] = {
 		{ "ok 2", 2, "" },
 		{ "ok 0\n", 0, "" },
-		{ "no counters here", -1, "nodeos-contend refuses: counters here" },
+		{ "no counters here", -1, "nodeos-contend refused the message: counters here" },
 		{ NULL, -1, "nodeos-contend has not answered within 50 ms" },
-		{ "ok 3", -1, "nodeos-contend answers \"ok 3\": expected" },
-		{ "ok", -1, "nodeos-contend answers \"ok\"" },
-		{ "ok -1", -1, "nodeos-contend answers \"ok -1\"" },
-		{ "\xff\x1b[31m\x01", -1, "nodeos-contend answers \"\\xff\\x1b[31m\\x01\"" },
+		{ "ok 3", -1, "nodeos-contend answered \"ok 3\": expected" },
+		{ "ok", -1, "nodeos-contend answered \"ok\"" },
+		{ "ok -1", -1, "nodeos-contend answered \"ok -1\"" },
+		{ "\xff\x1b[31m\x01", -1, "nodeos-contend answered \"\\xff\\x1b[31m\\x01\"" },
 	};
 	struct errbuf err;
 
