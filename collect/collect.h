@@ -10,60 +10,60 @@
 
 struct json_object;
 
-/* Print a message, which may hold any bytes. */
+/* Print TEXT as a message; it may hold any bytes. */
 typedef void collect_say(const char *text);
 
 /*
- * nodeosctl contention collect with its options; ARGV[0] begins getopt's messages. Returns the exit
- * status: 0 done, 1 failed with messages, 2 wrong usage.
+ * Run nodeosctl contention collect with its options; getopt's messages begin with ARGV[0]. Returns
+ * the exit status: 0, 1 if something failed (with a message), 2 for wrong usage.
  */
 int collect_command(int argc, char **argv, collect_say *say);
 
-/* One run of nodeosctl contention collect; its parts are in job.c, node.c and state.c. */
+/* One run of nodeosctl contention collect; job.c, node.c and state.c have its parts. */
 struct collect {
-	int dir; /* contention_report_dir */
-	const char *path; /* of it, for messages */
+	int dir; /* descriptor of contention_report_dir */
+	const char *path; /* its path, for messages */
 	double now; /* Unix time */
-	bool dry; /* change nothing, and say what would be */
-	struct json_out *j; /* NULL: text */
+	bool dry; /* change nothing, and print what a run would do */
+	struct json_out *j; /* prints JSON; NULL: print text */
 	collect_say *say;
-	bool record; /* write comments; else files only */
-	unsigned grace; /* seconds that an ended job's missing last reports are waited for */
-	double keep; /* seconds that the directory of a finished job stays */
+	bool record; /* write comments of jobs; otherwise write files only */
+	unsigned grace; /* seconds to wait for the last reports of a job that has ended */
+	double keep; /* seconds for which the directory of a finished job stays */
 
 	struct slurm_job *jobs;
 	long n_jobs;
-	int accounts; /* slurmdbd: 1, 0; -1: not asked yet */
+	int accounts; /* 1: there is a slurmdbd; 0: there is none; -1: not known yet */
 
-	/* the state of this run and of the last one, state.c */
-	struct json_object *said, *said_before;
-	struct json_object *nodes, *nodes_before;
+	/* the state of this run and of the last one, see state.c */
+	struct json_object *said, *said_before; /* keys of messages */
+	struct json_object *nodes, *nodes_before; /* numbers of ranks on each node */
 	struct json_object *finished, *finished_before; /* jobs whose record is final */
 	unsigned failures;
 };
 
-#define COLLECT_FAILURES_MAX 5 /* then the run ends: Slurm is not well */
+#define COLLECT_FAILURES_MAX 5 /* failures that end the run, as Slurm may be down */
 
 /* Print a message, and count a failure. */
 void collect_fail(struct collect *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Print a message, unless the last run has printed one with this KEY, too. */
+/* Print a message, unless the last run printed one with the same KEY. */
 void collect_say_once(struct collect *c, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Load the state of the last run; a missing or broken one is empty. */
+/* Load the state of the last run; it is empty if its file is missing or damaged. */
 void collect_state_load(struct collect *c);
-/* Write the state, if it differs from the last run's. */
+/* Write the state of this run, if it differs from that of the last one. */
 void collect_state_save(struct collect *c);
 void collect_state_free(struct collect *c);
 
-/* Merge and record the reports of the job with the directory NAME. */
+/* Merge and record the reports of the job whose directory is NAME. */
 void collect_job(struct collect *c, const char *name);
 
-/* Count the ranks of a host's report on a running job. */
+/* Add the ranks of H, a host's report on a running job, to those of its node. */
 void collect_node_add(struct collect *c, const struct host_report *h);
-/* Write Extra of all nodes with running jobs, or that had some. */
+/* Write Extra of all nodes that have running jobs, or had some before. */
 void collect_nodes(struct collect *c);
-/* Take out of Extra of all nodes what collect_nodes() has put there. */
+/* Remove from Extra of all nodes what collect_nodes() wrote there. */
 void collect_nodes_clear(struct collect *c);
 
 #endif

@@ -103,7 +103,7 @@ static int parse_collect_options(struct collect_options *o, int argc, char **arg
 	return optind == argc ? -1 : refuse_option(say, "unexpected \"%.200s\"", argv[optind]);
 }
 
-/* Wait for no other run: its timer comes again. Returns the lock's descriptor, or -1. */
+/* Take the lock, without waiting for another run. Returns its descriptor, or -1 with the reason. */
 static int take_lock(int dir, struct errbuf *err)
 {
 	int fd = openat(dir, LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -111,7 +111,7 @@ static int take_lock(int dir, struct errbuf *err)
 	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return fd;
 	errprintf(err, "%s",
-		  fd >= 0 && errno == EWOULDBLOCK ? "another run is at work" : strerror(errno));
+		  fd >= 0 && errno == EWOULDBLOCK ? "another run holds the lock" : strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return -1;
@@ -163,7 +163,7 @@ static void collect_all(struct collect *c, bool node_extra)
 		jout_close(c->j, '}');
 	}
 	if (c->failures >= COLLECT_FAILURES_MAX)
-		c->say("ends after too many failures");
+		c->say("too many failures: the other jobs and nodes follow at the next run");
 }
 
 static int run_collect(struct collect *c, bool node_extra)
@@ -215,7 +215,8 @@ int collect_command(int argc, char **argv, collect_say *say)
 	if (conf_load(&conf, path, o.conf ? geteuid() : 0, &err) == 0) {
 		c.path = o.dir ? o.dir : conf.contention.report_dir;
 		if (!*c.path)
-			errprintf(&err, "nowhere to collect from: set contention_report_dir in %s",
+			errprintf(&err,
+				  "no directory to collect from: set contention_report_dir in %s",
 				  path);
 	}
 	if (*err.text) {

@@ -7,7 +7,7 @@
 
 #define PREFIX "nodeos_"
 
-/* Parse all of TEXT. Returns NULL when it is no JSON object. */
+/* Parse TEXT. Returns NULL if it is not exactly one JSON object. */
 static struct json_object *parse_object(const char *text)
 {
 	struct json_tokener *tok = json_tokener_new();
@@ -16,7 +16,7 @@ static struct json_object *parse_object(const char *text)
 	if (!tok)
 		return NULL;
 	json_tokener_set_flags(tok, JSON_TOKENER_STRICT);
-	/* with its NUL: a text without an end is no document */
+	/* the final NUL, too: it ends the document for the parser */
 	doc = json_tokener_parse_ex(tok, text, (int)strlen(text) + 1);
 	json_tokener_free(tok);
 	if (doc && !json_object_is_type(doc, json_type_object)) {
@@ -26,7 +26,7 @@ static struct json_object *parse_object(const char *text)
 	return doc;
 }
 
-/* Remove one member of ours. Returns 0 when there was none. */
+/* Remove one member nodeos_*. Returns 0 if there is none. */
 static int remove_own(struct json_object *doc)
 {
 	json_object_object_foreach(doc, key, value)
@@ -48,7 +48,7 @@ int extra_merge(char *buf, size_t size, const char *site, const struct node_rank
 	int rc = 0;
 
 	if (!doc)
-		return errprintf(err, "its Extra is no JSON object, and is left as it is");
+		return errprintf(err, "its Extra is no JSON object, and stays as it is");
 	while (remove_own(doc))
 		;
 	if (ranks) {

@@ -6,15 +6,16 @@
 
 #include "base/errbuf.h"
 
-/* Ranks of a node that runs jobs, by class. */
+/* How many ranks of each class a node has. */
 struct node_ranks {
 	unsigned devils, semi_devils;
 };
 
 /*
- * Write SITE, the Extra of a node ("": none), with the members nodeos_devils and nodeos_semi_devils
- * to BUF; RANKS NULL: without any member nodeos_*, "" for an empty object. The site's own members
- * stay. Returns 0, or -1: SITE is no JSON object, or the result is too long.
+ * Write SITE, the Extra of a node ("": none), to BUF, with its members nodeos_* replaced by
+ * nodeos_devils and nodeos_semi_devils of RANKS; if RANKS is NULL they are removed, and an empty
+ * object is written as "". Members of the site stay. Returns 0, or -1 with the reason: SITE is no
+ * JSON object, or the result is too long.
  */
 int extra_merge(char *buf, size_t size, const char *site, const struct node_ranks *ranks,
 		struct errbuf *err);

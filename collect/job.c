@@ -10,36 +10,36 @@
 #include "collect/collect.h"
 #include "collect/reports.h"
 
-#define SKEW 30 /* seconds that a node's clock may be behind slurmctld's */
-#define ACCOUNT_WAIT 3600 /* seconds that an ended job may be missing in the database */
+#define SKEW 30 /* seconds by which a node's clock may be behind slurmctld's */
+#define ACCOUNT_WAIT 3600 /* seconds for which an ended job may be missing in the database */
 
-/* Where the record is. */
+/* Where the record of a job is kept; record.json and the output have these words. */
 static const char in_file[] = "file", in_admin[] = "admin_comment", in_system[] = "system_comment";
 
 /* DIR/JOB/record.json, as the last run left it. */
 struct saved {
-	int64_t start; /* of the job's run that it is of, Unix time; 0: there is none */
+	int64_t start; /* Unix time at which the recorded run of the job started; 0: no record */
 	char text[COMMENT_RECORD_MAX];
-	double rate; /* that TEXT shows; negative: unknown */
+	double rate; /* the rate that TEXT shows; negative: unknown */
 	const char *where;
 	bool final;
-	double time; /* Unix time when it was written */
+	double time; /* Unix time at which it was written */
 };
 
-/* One job in this run. */
+/* The handling of one job. */
 struct turn {
 	struct collect *c;
-	const char *name;
+	const char *name; /* of its directory: the job's number */
 	uint32_t job;
-	int fd; /* of its directory */
-	const struct slurm_job *slurm; /* NULL: slurmctld knows it no more */
-	struct slurm_account account; /* where it was asked for */
-	bool asked;
-	int64_t start, end; /* of this run of the job; 0: not known */
+	int fd; /* descriptor of its directory */
+	const struct slurm_job *slurm; /* NULL: slurmctld does not know the job any more */
+	struct slurm_account account; /* valid if ASKED */
+	bool asked; /* the database has been asked */
+	int64_t start, end; /* of this run of the job, Unix time; 0: not known */
 	struct saved saved;
 	struct comment_record record;
-	char text[COMMENT_RECORD_MAX];
-	double rate; /* that TEXT shows */
+	char text[COMMENT_RECORD_MAX]; /* the new record */
+	double rate; /* the rate that TEXT shows; negative: unknown */
 };
 
 static struct json_object *saved_member(struct json_object *doc, const char *name)
@@ -78,7 +78,7 @@ static void load_saved(struct turn *t)
 	json_object_put(doc);
 }
 
-/* Write what SAVED is now. Returns whether that worked. */
+/* Write record.json with the new record. Returns false after a message if that fails. */
 static bool save_record(struct turn *t, const char *where, bool final)
 {
 	struct errbuf err = { 0 };
@@ -107,7 +107,7 @@ static bool save_record(struct turn *t, const char *where, bool final)
 	return good;
 }
 
-/* Print what became of the job. WHERE NULL: it has no record. */
+/* Print what was done for the job, and WHERE its record is; NULL: it has none. */
 static void print_job(const struct turn *t, const char *action, const char *where)
 {
 	struct json_out *j = t->c->j;
@@ -141,7 +141,7 @@ static void job_report_read(const struct host_report *h, void *arg)
 {
 	struct turn *t = arg;
 
-	/* of a run before the job was requeued */
+	/* a report on an earlier run, before the job was requeued */
 	if (h->time + SKEW < (double)t->start)
 		return;
 	comment_record_add(&t->record, h);
@@ -149,7 +149,7 @@ static void job_report_read(const struct host_report *h, void *arg)
 		collect_node_add(t->c, h);
 }
 
-/* Ask the database once. Returns 0, or -1 after a message. */
+/* Ask the database for the job, unless that was done. Returns 0, or -1 after a message. */
 static int ask_account(struct turn *t)
 {
 	struct errbuf err = { 0 };
@@ -167,8 +167,9 @@ static int ask_account(struct turn *t)
 	return 0;
 }
 
-/* Has the job ended since slurmctld was asked? Then it takes no comment, which is no failure. */
-static bool ended_meanwhile(const struct turn *t)
+/* Has the job ended since the jobs were loaded? Then that its comment cannot be written is no
+ * failure. */
+static bool has_ended_meanwhile(const struct turn *t)
 {
 	const struct slurm_job *now;
 	struct slurm_job *jobs;
@@ -184,7 +185,7 @@ static bool ended_meanwhile(const struct turn *t)
 	return !running;
 }
 
-/* Put the record of a running job into its AdminComment. */
+/* Write the record of a running job to its AdminComment. */
 static void record_running(struct turn *t)
 {
 	char comment[SLURM_COMMENT_MAX];
@@ -196,7 +197,7 @@ static void record_running(struct turn *t)
 		return;
 	}
 	if (t->c->record && slurm_comment_read(comment, t->slurm, &err) < 0) {
-		if (!ended_meanwhile(t))
+		if (!has_ended_meanwhile(t))
 			collect_fail(t->c, "job %s: %s", t->name, err.text);
 		return;
 	}
@@ -204,7 +205,7 @@ static void record_running(struct turn *t)
 		where = in_file;
 	else if (strcmp(comment, t->text) != 0 && !t->c->dry &&
 		 slurm_comment_write(t->slurm, t->text, &err) < 0) {
-		if (!ended_meanwhile(t))
+		if (!has_ended_meanwhile(t))
 			collect_fail(t->c,
 				     "job %s: %s (is this user SlurmUser, or an operator in "
 				     "slurmdbd?)",
@@ -221,7 +222,7 @@ static void finish_job(struct turn *t, const char *where)
 		print_job(t, "final", where);
 }
 
-/* The database has the job: its SystemComment. */
+/* Write the record of a job that the database has to its SystemComment. */
 static void record_account(struct turn *t)
 {
 	struct errbuf err = { 0 };
@@ -239,7 +240,7 @@ static void record_account(struct turn *t)
 	finish_job(t, in_system);
 }
 
-/* Does the database have this run of the job as ended? */
+/* Does the database have this run of the job, and as ended? */
 static bool is_accounted(const struct turn *t)
 {
 	const struct slurm_account *a = &t->account;
@@ -262,7 +263,7 @@ static void record_ended(struct turn *t)
 		finish_job(t, in_file);
 	} else if (!t->c->accounts) {
 		collect_say_once(t->c, "no slurmdbd",
-				 "Slurm has no slurmdbd (AccountingStorageType in slurm.conf): "
+				 "Slurm has no slurmdbd (AccountingStorageType in slurm.conf), so "
 				 "records of ended jobs are in %s/JOB/%s only",
 				 t->c->path, REPORT_RECORD);
 		finish_job(t, in_file);
@@ -272,20 +273,20 @@ static void record_ended(struct turn *t)
 		print_job(t, "waiting", NULL);
 	} else {
 		collect_say_once(t->c, t->name,
-				 "job %s: slurmdbd does not have it: its record is in %s/%s/%s "
+				 "job %s: slurmdbd does not know it, so its record is in %s/%s/%s "
 				 "only",
 				 t->name, t->c->path, t->name, REPORT_RECORD);
 		finish_job(t, in_file);
 	}
 }
 
-/* Is the final record of this run, or of none that slurmctld knows? */
+/* Does slurmctld know no other run of the job than the one that began at START? */
 static bool is_same_run(const struct slurm_job *slurm, int64_t start)
 {
 	return !slurm || slurm->kind == SLURM_JOB_WAITING || slurm->start == start;
 }
 
-/* Remember that the job needs no look before its directory goes. */
+/* Note in the state that the job needs no handling until its directory is removed. */
 static void remember_final(struct turn *t)
 {
 	struct json_object *entry = json_object_new_object();
@@ -296,8 +297,8 @@ static void remember_final(struct turn *t)
 }
 
 /*
- * Does the last run remember it? A site has tens of thousands of finished jobs, and their files are
- * on another host.
+ * Does the state of the last run have the job as finished? Then its files need not be read, which
+ * are on another host: a site may have tens of thousands of finished jobs.
  */
 static bool is_remembered(struct collect *c, const char *name, const struct slurm_job *slurm)
 {
@@ -311,7 +312,7 @@ static bool is_remembered(struct collect *c, const char *name, const struct slur
 	return true;
 }
 
-/* Remove the directory of a job whose record is final, in its time. */
+/* Handle a job whose record is final: remove its directory when that has been kept long enough. */
 static void visit_final(struct turn *t)
 {
 	struct errbuf err = { 0 };
@@ -331,7 +332,7 @@ static void visit_final(struct turn *t)
 	print_job(t, "removed", NULL);
 }
 
-/* Learn which run of the job it is. Returns 0, or -1 after a message. */
+/* Find out when this run of the job started and ended. Returns 0, or -1 after a message. */
 static int learn_run(struct turn *t)
 {
 	if (!t->slurm && t->c->record && ask_account(t) < 0)

@@ -6,9 +6,9 @@
 #include "collect/collect.h"
 #include "collect/extra.h"
 
-#define INTERVAL \
-	60 /* seconds between two changes of a node: each costs slurmctld backfill's work */
-#define STALE 600 /* seconds: an older report says nothing of the node */
+/* seconds between two changes of a node, after each of which slurmctld's backfill starts again */
+#define INTERVAL 60
+#define STALE 600 /* seconds; older reports are not counted */
 
 static struct json_object *child_of(struct json_object *parent, const char *name)
 {
@@ -58,9 +58,9 @@ static void print_node(struct collect *c, const char *host, const char *action, 
 }
 
 enum extra_result {
-	EXTRA_SET, /* Slurm has it now */
-	EXTRA_REFUSED,
-	EXTRA_FAILED,
+	EXTRA_SET, /* Slurm has the new Extra */
+	EXTRA_REFUSED, /* the site's Extra is no JSON object, or too long */
+	EXTRA_FAILED, /* a program of Slurm failed */
 };
 
 /* Merge RANKS (NULL: none) into the node's Extra. */
@@ -94,7 +94,7 @@ static enum extra_result write_extra(struct collect *c, const char *host,
 	return EXTRA_SET;
 }
 
-/* The state has what Slurm has of ours. BEFORE NULL: nothing. */
+/* Keep in the state what Slurm still has for HOST: BEFORE, or NULL for nothing. */
 static void keep_state(struct collect *c, const char *host, struct json_object *before)
 {
 	if (before)
@@ -110,7 +110,8 @@ static bool is_early(const struct collect *c, struct json_object *before)
 	return before && c->now >= since && c->now - since < INTERVAL;
 }
 
-/* A node with running jobs: NODE has what they count, and gets when it was written. */
+/* Write Extra of HOST, if it is due. NODE has the numbers of its ranks, and is given the time of
+ * the write. */
 static void visit_node(struct collect *c, const char *host, struct json_object *node)
 {
 	struct json_object *before = child_of(c->nodes_before, host);
@@ -130,7 +131,8 @@ static void visit_node(struct collect *c, const char *host, struct json_object *
 	}
 }
 
-/* A node without numbers matches no constraint, so one that no running job reports from has 0. */
+/* Add nodes from which no running job reports any more: their numbers become 0, as a node without
+ * numbers would match no constraint. */
 static void add_idle_nodes(struct collect *c)
 {
 	json_object_object_foreach(c->nodes_before, host, before)

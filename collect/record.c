@@ -2,6 +2,7 @@
 #include "collect/record.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <json-c/json.h>
 #include <math.h>
 #include <stdio.h>
@@ -10,11 +11,12 @@
 #define DEPTH_MAX 4
 #define FORM "nodeos1"
 
-/* The members of a report, as they are read. */
+/* The members of a report that is being read. After the first fault, which ERR has, no more are
+ * read. */
 struct members {
 	struct json_object *doc;
 	struct errbuf *err;
-	bool bad; /* ERR has the first fault */
+	bool bad;
 };
 
 static struct json_object *member_of(struct members *m, const char *name, enum json_type type)
@@ -26,13 +28,14 @@ static struct json_object *member_of(struct members *m, const char *name, enum j
 	if (!json_object_object_get_ex(m->doc, name, &value) ||
 	    json_object_get_type(value) != type) {
 		m->bad = true;
-		errprintf(m->err, "no \"%s\" of type %s", name, json_type_to_name(type));
+		errprintf(m->err, "\"%s\" is missing, or not of type %s", name,
+			  json_type_to_name(type));
 		return NULL;
 	}
 	return value;
 }
 
-/* A number from 0 to MAX; 0 when there is none. */
+/* Return the whole number of member NAME, from 0 to MAX; 0 after a fault. */
 static uint64_t member_count(struct members *m, const char *name, uint64_t max)
 {
 	struct json_object *value = member_of(m, name, json_type_int);
@@ -41,7 +44,7 @@ static uint64_t member_count(struct members *m, const char *name, uint64_t max)
 	if (n >= 0 && (uint64_t)n <= max)
 		return (uint64_t)n;
 	m->bad = true;
-	errprintf(m->err, "\"%s\" is out of range", name);
+	errprintf(m->err, "\"%s\" is not from 0 to %" PRIu64, name, max);
 	return 0;
 }
 
@@ -52,7 +55,8 @@ static bool member_bool(struct members *m, const char *name)
 	return value && json_object_get_boolean(value);
 }
 
-/* A number from 0 to MAX, with a fraction or without. ABSENT: null or no member is that. */
+/* Return the number of member NAME, from 0 to MAX. If it is null or missing, return *ABSENT; with
+ * ABSENT NULL that is a fault. */
 static double member_number(struct members *m, const char *name, double max, const double *absent)
 {
 	struct json_object *value = NULL;
@@ -69,11 +73,11 @@ static double member_number(struct members *m, const char *name, double max, con
 	if (isfinite(x) && x >= 0 && x <= max)
 		return x;
 	m->bad = true;
-	errprintf(m->err, "\"%s\" is no number from 0 to %.0f", name, max);
+	errprintf(m->err, "\"%s\" is not a number from 0 to %.0f", name, max);
 	return 0;
 }
 
-/* The text of a member without NUL in it; "" when there is none. */
+/* Return the text of member NAME, which must not have a NUL in it; "" after a fault. */
 static const char *member_text(struct members *m, const char *name)
 {
 	struct json_object *value = member_of(m, name, json_type_string);
@@ -82,7 +86,7 @@ static const char *member_text(struct members *m, const char *name)
 	if (!value || strlen(text) == (size_t)json_object_get_string_len(value))
 		return text;
 	m->bad = true;
-	errprintf(m->err, "\"%s\" holds a NUL", name);
+	errprintf(m->err, "\"%s\" has a NUL in it", name);
 	return "";
 }
 
@@ -96,11 +100,11 @@ static void read_class(struct members *m, enum rank_class *out)
 			return;
 		}
 	if (!m->bad)
-		errprintf(m->err, "\"class\" is none");
+		errprintf(m->err, "\"class\" is not unknown, turtle, semi-devil or devil");
 	m->bad = true;
 }
 
-/* null: there are no counters. */
+/* Read the quality; null, of a host without counters, counts as X. */
 static void read_quality(struct members *m, enum events_quality *out)
 {
 	struct json_object *value = NULL;
@@ -116,11 +120,12 @@ static void read_quality(struct members *m, enum events_quality *out)
 			return;
 		}
 	if (!m->bad)
-		errprintf(m->err, "\"quality\" is none");
+		errprintf(m->err, "\"quality\" is not A, A-, B, B-, C, X or null");
 	m->bad = true;
 }
 
-/* A name in small letters, as it goes into records; a path behind "replay:" stays out of them. */
+/* Read the source: a name in small letters, as records need it. A path behind "replay:" is left
+ * out. */
 static void read_source(struct members *m, char out[SOURCE_NAME_MAX])
 {
 	const char *text = member_text(m, "source");
@@ -128,7 +133,10 @@ static void read_source(struct members *m, char out[SOURCE_NAME_MAX])
 
 	if (!m->bad && (len == 0 || len >= SOURCE_NAME_MAX || (text[len] && text[len] != ':'))) {
 		m->bad = true;
-		errprintf(m->err, "\"source\" is none");
+		errprintf(m->err,
+			  "\"source\" does not begin with a name of 1 to %d small letters,"
+			  " digits, \"_\" or \"-\"",
+			  SOURCE_NAME_MAX - 1);
 		return;
 	}
 	snprintf(out, SOURCE_NAME_MAX, "%.*s", (int)len, text);
@@ -146,7 +154,7 @@ static void read_members(struct host_report *out, struct members *m)
 	snprintf(out->host, sizeof(out->host), "%s", host);
 	if (strlen(host) >= sizeof(out->host)) {
 		m->bad = true;
-		errprintf(m->err, "\"host\" is too long");
+		errprintf(m->err, "\"host\" has more than %zu bytes", sizeof(out->host) - 1);
 	}
 	out->job = (uint32_t)member_count(m, "job", UINT32_MAX);
 	out->time = member_number(m, "time", 1e11, NULL);
@@ -165,7 +173,8 @@ static void read_members(struct host_report *out, struct members *m)
 	if (!m->bad &&
 	    (uint64_t)out->turtles + out->semi_devils + out->devils + out->unknown != out->ranks) {
 		m->bad = true;
-		errprintf(m->err, "the ranks of the classes are not %u in all", out->ranks);
+		errprintf(m->err, "the numbers of the classes do not add up to \"ranks\", %u",
+			  out->ranks);
 	}
 }
 
@@ -183,7 +192,7 @@ int host_report_parse(struct host_report *out, const char *text, size_t len, str
 	m.doc = json_tokener_parse_ex(tok, text, (int)len);
 	if (!m.doc || !json_object_is_type(m.doc, json_type_object)) {
 		m.bad = true;
-		errprintf(err, "no JSON object (half-written?)");
+		errprintf(err, "not a JSON object (half-written?)");
 	} else {
 		*out = (struct host_report){ 0 };
 		read_members(out, &m);
@@ -225,7 +234,7 @@ double comment_record_rate(const struct comment_record *r)
 	return r->weight ? r->weighed / (double)r->weight : -1;
 }
 
-/* Append " NAME=N" where N is not 0. */
+/* Append " NAME=N" to BUF, unless N is 0. */
 static void append_count(char buf[COMMENT_RECORD_MAX], const char *name, uint64_t n)
 {
 	size_t len = strlen(buf);

@@ -12,9 +12,10 @@
 #include <unistd.h>
 
 #define SUFFIX ".json"
-#define FILES_MAX (4 * REPORT_HOSTS_MAX) /* names that are looked at in a job's directory */
+#define FILES_MAX (4 * REPORT_HOSTS_MAX) /* names of a job's directory that are read */
 
-/* Is what ST describes from the reports' user or root, and for no other to change? */
+/* Do only the caller and root own and change the file or directory of ST? In a sticky directory
+ * others may add files. */
 static bool is_trusted(const struct stat *st)
 {
 	return (st->st_uid == geteuid() || st->st_uid == 0) &&
@@ -46,12 +47,13 @@ int report_dir_open(const char *path, struct errbuf *err)
 		errprintf(err, "%s: %s", path, strerror(errno));
 	else if (st.st_uid != geteuid())
 		errprintf(err,
-			  "%s belongs to %s, and this runs as %s: run it as %s, who is to be "
-			  "contention_report_user and Slurm's user or an operator",
+			  "%s belongs to user %s, and this program runs as %s: run it as %s, who "
+			  "must be contention_report_user and SlurmUser or an operator",
 			  path, user_name(owner, st.st_uid), user_name(me, geteuid()),
 			  user_name(owner, st.st_uid));
 	else if (!is_trusted(&st))
-		errprintf(err, "%s: other users may write there: chmod go-w %s", path, path);
+		errprintf(err, "%s: other users can write to it: run \"chmod go-w %s\"", path,
+			  path);
 	else
 		return fd;
 	close(fd);
@@ -72,7 +74,7 @@ int report_job_open(int dir, const char *name, struct errbuf *err)
 	return fd;
 }
 
-/* Open the regular file NAME below DIR. Returns -1 with errno and the reason. */
+/* Open the regular file NAME below DIR. Returns its descriptor, or -1 with errno and the reason. */
 static int open_regular(int dir, const char *name, struct errbuf *err)
 {
 	/* O_NONBLOCK: a named pipe would wait for a writer */
@@ -87,7 +89,7 @@ static int open_regular(int dir, const char *name, struct errbuf *err)
 		return fd;
 	errprintf(err, "%s",
 		  S_ISREG(st.st_mode) ? "another user owns it or may write to it"
-				      : "no regular file");
+				      : "not a regular file");
 	close(fd);
 	errno = EPERM;
 	return -1;
@@ -123,7 +125,8 @@ static ssize_t read_file(int dir, const char *name, char *buf, size_t size, stru
 	return error ? -1 : (ssize_t)used;
 }
 
-/* "HOST.json" of a host, with NAME's length without the suffix; 0: another file. */
+/* Return the length of HOST if NAME is "HOST.json", the report of a host; 0 if it is another
+ * file. */
 static size_t host_length(const char *name)
 {
 	size_t len = strlen(name), suffix = strlen(SUFFIX);
@@ -143,13 +146,13 @@ static int read_report(struct host_report *h, int dir, const char *name, uint32_
 	if (len < 0 || host_report_parse(h, text, (size_t)len, err) < 0)
 		return -1;
 	if (h->job != job)
-		return errprintf(err, "it is of job %u", (unsigned)h->job);
+		return errprintf(err, "it is a report on job %u", (unsigned)h->job);
 	if (strlen(h->host) != host_length(name) || strncmp(h->host, name, strlen(h->host)) != 0)
-		return errprintf(err, "it is of another host");
+		return errprintf(err, "it is the report of another host");
 	return 0;
 }
 
-/* As opendir(), of an open directory, which stays open. */
+/* As opendir(), for the open directory DIR, which stays open. */
 static DIR *list_directory(int dir, struct errbuf *err)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -178,7 +181,7 @@ int report_job_read(int job_dir, uint32_t job, const struct report_reader *r, st
 		if (!host_length(e->d_name))
 			continue;
 		if (hosts == REPORT_HOSTS_MAX) {
-			r->skipped(e->d_name, "there are more hosts than are read", r->arg);
+			r->skipped(e->d_name, "the job has more hosts than are read", r->arg);
 			break;
 		}
 		if (read_report(&h, job_dir, e->d_name, job, &why) < 0) {
@@ -221,7 +224,7 @@ int report_job_remove(int dir, const char *name, struct errbuf *err)
 		close(fd);
 		return -1;
 	}
-	/* a directory among them stays, and rmdir refuses */
+	/* a directory among them stays: then the removal of NAME fails */
 	while ((e = readdir(d)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			unlinkat(fd, e->d_name, 0);

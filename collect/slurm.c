@@ -9,13 +9,14 @@
 #include "base/program.h"
 #include "base/subprocess.h"
 
-#define SECONDS 100 /* Slurm's own programs wait up to MessageTimeout */
-#define ANSWER_MAX (64u << 20)
-#define ID_WIDTH 12 /* more than a job's number has digits */
+#define SECONDS 100 /* limit of time of a program, which may wait for MessageTimeout itself */
+#define ANSWER_MAX (64u << 20) /* bytes of a program's output */
+#define ID_WIDTH 12 /* columns: more than a job's number has digits */
 #define ARGUMENT_MAX (SLURM_EXTRA_MAX + 64)
 
-/* Copy the last line of TEXT with a letter in it: there the programs say why they failed. */
-static void last_words(char buf[256], const char *text)
+/* Copy the last line of TEXT that has more than blanks, "-" and "=": the programs print there why
+ * they failed. */
+static void copy_last_line(char buf[256], const char *text)
 {
 	buf[0] = '\0';
 	for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
@@ -28,8 +29,9 @@ static void last_words(char buf[256], const char *text)
 }
 
 /*
- * Run ARGV, whose program is looked up. SAY: its standard error belongs to its answer, which is
- * not read. Returns malloc'ed output, or NULL with the reason.
+ * Run ARGV, whose program is searched in PATH. SAY: the output is for messages only, and includes
+ * the program's standard error. Returns the output, which the caller frees, or NULL with the
+ * reason.
  */
 static char *ask_program(const char **argv, bool say, struct errbuf *err)
 {
@@ -50,7 +52,8 @@ static char *ask_program(const char **argv, bool say, struct errbuf *err)
 	argv[0] = program_find(name, program);
 	if (!argv[0]) {
 		argv[0] = name;
-		errprintf(err, "no program %s in PATH: Slurm's client programs are needed", name);
+		errprintf(err, "there is no program %s in PATH: install Slurm's client programs",
+			  name);
 		return NULL;
 	}
 	rc = subprocess_run(&h, &text, err);
@@ -58,14 +61,14 @@ static char *ask_program(const char **argv, bool say, struct errbuf *err)
 	if (rc == 0)
 		return text;
 	if (rc > 0) {
-		last_words(why, text);
+		copy_last_line(why, text);
 		errprintf(err, "%s failed%s%s", name, *why ? ": " : "", why);
 	}
 	free(text);
 	return NULL;
 }
 
-/* Run a program that changes something. */
+/* Run a program that changes something, whose output is not needed. */
 static int tell_program(const char **argv, struct errbuf *err)
 {
 	char *text = ask_program(argv, true, err);
@@ -95,7 +98,8 @@ void slurm_clean_environment(void)
 	setenv("SLURM_TIME_FORMAT", "%s", 1);
 }
 
-/* Take the field at *LINE, which '|' or the line's end ends, and go behind it. */
+/* Return the field at *LINE, which ends at '|' or at the end of the line, and move *LINE behind
+ * it. */
 static void next_field(char *buf, size_t size, const char **line)
 {
 	size_t len = strcspn(*line, "|\n");
@@ -115,7 +119,8 @@ static int64_t time_field(const char **line)
 	return *text && !*end && t > 0 ? t : 0;
 }
 
-/* By the short names of states, of squeue, or the long ones of sacct ("CANCELLED by 1000"). */
+/* Return the kind of a job by its state: a short name of squeue, or a long one of sacct ("CANCELLED
+ * by 1000"). */
 static enum slurm_job_kind kind_of(const char *state)
 {
 	static const struct {
@@ -147,7 +152,7 @@ static enum slurm_job_kind kind_of(const char *state)
 	return SLURM_JOB_WAITING;
 }
 
-/* Parse "JOB|NUMBER|STATE|START|END"; *LINE goes behind it. Returns 0, or -1. */
+/* Parse "JOB|NUMBER|STATE|START|END", and move *LINE behind it. Returns 0, or -1. */
 static int job_line(struct slurm_job *job, const char **line)
 {
 	char text[64], *end;
@@ -175,7 +180,7 @@ static int compare_jobs(const void *a, const void *b)
 
 long slurm_jobs_load(struct slurm_job **out, struct errbuf *err)
 {
-	/* no field is a text that a user chooses */
+	/* none of these fields is a text that a user chooses */
 	const char *argv[] = {
 		"squeue", "--noheader", "--all", "--states=all", "--format=%A|%i|%t|%S|%e", NULL
 	};
@@ -210,7 +215,7 @@ const struct slurm_job *slurm_jobs_find(const struct slurm_job *jobs, long n, ui
 	return bsearch(&key, jobs, (size_t)n, sizeof(*jobs), compare_jobs);
 }
 
-/* Copy the LEN bytes at TEXT without blanks round them; Slurm's words for nothing are "". */
+/* Copy the LEN bytes at TEXT without the blanks around them; Slurm's words for "none" become "". */
 static void copy_value(char *buf, size_t size, const char *text, size_t len)
 {
 	while (len > 0 && (text[0] == ' ' || text[0] == '\n')) {
@@ -232,18 +237,18 @@ int slurm_comment_read(char buf[SLURM_COMMENT_MAX], const struct slurm_job *job,
 	const size_t size = SLURM_COMMENT_MAX - 1;
 	char *text, *end;
 
-	/* of an array's first number come all its tasks */
+	/* for the first number of an array squeue prints all its tasks */
 	snprintf(id, sizeof(id), "%u", (unsigned)job->job);
 	snprintf(width, sizeof(width), "--Format=JobID:%d,admin_comment:%zu", ID_WIDTH, size);
 	buf[0] = '\0';
 	text = ask_program(argv, false, err);
 	if (!text)
 		return -1;
-	/* a comment may have lines of its own: the first that begins with the job's number */
+	/* find the first line that begins with the job's number, as a comment may have line ends */
 	for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		if (strtoul(at, &end, 10) != job->job || end - at > ID_WIDTH || *end != ' ')
 			continue;
-		/* a squeue that does not know the field leaves it out, and exits with 0 */
+		/* a squeue that does not know the field prints nothing for it, and exits with 0 */
 		if (strlen(at) < ID_WIDTH + size)
 			break;
 		copy_value(buf, SLURM_COMMENT_MAX, at + ID_WIDTH, size);
@@ -283,7 +288,7 @@ int slurm_accounts(struct errbuf *err)
 int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *err)
 {
 	char id[16];
-	/* the comment is last, as it may hold anything */
+	/* the comment is the last field, as it may hold any bytes */
 	const char *argv[] = { "sacct",
 			       "--noheader",
 			       "--parsable2",
@@ -337,11 +342,11 @@ int slurm_extra_read(char buf[SLURM_EXTRA_MAX], const char *node, struct errbuf 
 		free(text);
 		return errprintf(err, "sinfo knows no node %s", node);
 	}
-	/* a line for each partition */
+	/* sinfo prints a line for each partition */
 	copy_value(buf, SLURM_EXTRA_MAX, text, strcspn(text, "\n"));
 	free(text);
 	if (strlen(buf) >= SLURM_EXTRA_MAX - 1)
-		return errprintf(err, "Extra has more than %d bytes", SLURM_EXTRA_MAX - 2);
+		return errprintf(err, "its Extra has more than %d bytes", SLURM_EXTRA_MAX - 2);
 	return 0;
 }
 

@@ -9,42 +9,44 @@
 #include "base/errbuf.h"
 
 /*
- * Jobs, records and nodes as Slurm's programs show and change them: each call is one program,
- * without a shell, with a limit of time. Functions return -1 with the program's own words.
+ * Jobs, their comments and nodes, by Slurm's programs: each call runs one program, without a shell,
+ * with a limit of time. Functions return 0 unless they say otherwise, or -1 with the program's own
+ * words in ERR.
  */
-#define SLURM_NUMBER_MAX 32 /* bytes of a job's number as squeue prints it */
+#define SLURM_NUMBER_MAX 32 /* bytes of a job's number in squeue's form, with the final NUL */
 #define SLURM_COMMENT_MAX 1024 /* bytes that are read of a comment, with the final NUL */
-#define SLURM_EXTRA_MAX 8192 /* the same of a node's Extra */
+#define SLURM_EXTRA_MAX 8192 /* bytes of a node's Extra, with the final NUL */
 
 enum slurm_job_kind {
-	SLURM_JOB_WAITING, /* it does not run yet, or is just ending */
-	SLURM_JOB_RUNNING, /* also suspended */
+	SLURM_JOB_WAITING, /* it does not run yet, or is about to end */
+	SLURM_JOB_RUNNING, /* or suspended */
 	SLURM_JOB_ENDED,
 };
 
 struct slurm_job {
 	uint32_t job;
-	char number[SLURM_NUMBER_MAX]; /* "7", "7_2" of an array, "7+1" of a heterogeneous job */
+	char number[SLURM_NUMBER_MAX]; /* "7"; in an array "7_2", in a heterogeneous job "7+1" */
 	enum slurm_job_kind kind;
 	int64_t start, end; /* Unix time; 0: not known */
 };
 
-/* Keep options that the caller's environment has for Slurm's programs from them. */
+/* Remove variables of the environment that would act as options of Slurm's programs. */
 void slurm_clean_environment(void);
 
-/* All jobs that slurmctld knows, by number; free() *OUT. Returns how many, or -1. */
+/* Load all jobs that slurmctld knows, sorted by number. The caller frees *OUT. Returns their
+ * number, or -1. */
 long slurm_jobs_load(struct slurm_job **out, struct errbuf *err);
 const struct slurm_job *slurm_jobs_find(const struct slurm_job *jobs, long n, uint32_t job);
 
-/* The AdminComment of a job that slurmctld knows. */
+/* Read or write the AdminComment of a job that slurmctld knows. */
 int slurm_comment_read(char buf[SLURM_COMMENT_MAX], const struct slurm_job *job,
 		       struct errbuf *err);
 int slurm_comment_write(const struct slurm_job *job, const char *text, struct errbuf *err);
 
-/* Whether jobs are kept by slurmdbd: 1, 0, or -1. */
+/* Returns 1 if slurmdbd keeps the jobs, 0 if there is no slurmdbd, or -1. */
 int slurm_accounts(struct errbuf *err);
 
-/* A job in the database; of one that was requeued, its last run. */
+/* A job in the database: the last run of one that was requeued. */
 struct slurm_account {
 	bool found;
 	struct slurm_job job;
@@ -53,7 +55,7 @@ struct slurm_account {
 int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *err);
 int slurm_account_write(uint32_t job, const char *text, struct errbuf *err);
 
-/* Extra of a node, "" for none. A text that does not fit is an error. */
+/* Read or write Extra of a node, "" for none. A text that does not fit into BUF is an error. */
 int slurm_extra_read(char buf[SLURM_EXTRA_MAX], const char *node, struct errbuf *err);
 int slurm_extra_write(const char *node, const char *text, struct errbuf *err);
 

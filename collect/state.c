@@ -10,7 +10,7 @@
 #include "collect/reports.h"
 
 #define STATE_FILE "collect.json"
-#define SAID_MAX 1000 /* messages that are remembered */
+#define SAID_MAX 1000 /* keys of messages that are remembered */
 
 void collect_fail(struct collect *c, const char *fmt, ...)
 {
@@ -39,7 +39,7 @@ void collect_say_once(struct collect *c, const char *key, const char *fmt, ...)
 	c->say(text);
 }
 
-/* Take the object NAME out of DOC (NULL: an empty one). */
+/* Return the object NAME of DOC, which may be NULL; a new empty one if there is none. */
 static struct json_object *take_object(struct json_object *doc, const char *name)
 {
 	struct json_object *part;
