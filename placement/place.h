@@ -9,57 +9,59 @@
 #include "counters/classify.h"
 
 /*
- * Which domain (CPUs of one last-level cache) each rank of a container should have. Pure: no system
- * call, no clock; whoever calls decides when to look and what a move costs. Source: the scheduler
- * of Clavis 6.5.5 (DINO; Blagodurov, Zhuravlev, Fedorova), with three additions: ranks of several
- * cores, ranks that cannot move, and domains that may change their parts in the layout when fewer
- * ranks move then.
+ * Which domain (the CPUs of one last-level cache) each rank of a container should have. Pure: no
+ * system call, no clock; the caller decides when ranks are placed, and whether a move is worth its
+ * cost. The source is the scheduler of Clavis 6.5.5 (DINO; Blagodurov, Zhuravlev, Fedorova), with
+ * three additions: ranks of several cores, ranks that cannot move, and domains that exchange their
+ * parts of the layout if fewer cores move then.
  */
 #define PLACE_DOMAINS_MAX 64
 
-/* What moves as a whole: a rank with all its cores. */
+/* What moves as a whole: a rank with all its cores, or ranks that share cores. */
 struct place_unit {
-	enum rank_class class; /* for placement; unknown counts as turtle */
-	uint32_t rate; /* as classify.h has it; the policy di sorts by it */
+	enum rank_class class; /* the class for placement; unknown counts as turtle */
+	uint32_t rate; /* in the unit of classify.h; the policy di sorts by it */
 	unsigned cores; /* 1 at least */
-	unsigned domain; /* where it is now */
-	bool fixed; /* its user has bound it, or its domain cannot change: it counts and stays */
+	unsigned domain; /* the domain that it is in now */
+	bool fixed; /* it stays where it is: its user has bound it, or its domain cannot change */
 };
 
 struct place_host {
 	unsigned n_domains; /* 1 to PLACE_DOMAINS_MAX */
-	unsigned cores[PLACE_DOMAINS_MAX]; /* that the container has in each */
+	unsigned cores[PLACE_DOMAINS_MAX]; /* cores that the container has in each domain */
 	unsigned n;
-	const struct place_unit *unit; /* n of them; those of a domain fit into its cores */
+	const struct place_unit *unit; /* n of them; the units of a domain fit into its cores */
 };
 
-/* A way to place; a row of a table. */
+/* A policy of placement: a row of the table in place.c. */
 struct place_policy {
 	const char *name;
 	/*
-	 * Write the domain of each unit to TO. Returns 0, or -1: the units of several widths fit in
-	 * no other way that it finds; TO is then undefined.
+	 * Write the domain of each unit to TO. Returns 0, or -1 if it finds no way in which units
+	 * of several widths fit, or memory is out; TO is then undefined.
 	 */
 	int (*place)(const struct place_host *h, unsigned *to);
 };
 
-/* "dino", "di", "spread" or "none"; NULL: no such policy. */
+/* The policy NAME: "dino", "di", "spread" or "none"; NULL: there is no such policy. */
 const struct place_policy *place_policy_find(const char *name);
 
-/* The names of all policies, with ", " between them, for messages. */
+/* The names of all policies, separated by ", ", for messages. */
 extern const char place_policy_names[];
 
 /*
- * Write the domain that each unit of H should have to TO. Returns how many units change theirs, or
- * -1 with the reason in ERR, and TO then has where they are. "dino":
- *  - Units are laid out by class, devils first, each in the domain that has the fewest cores of
- *    units before it; ties go in snake order. The numbers of the domains' units of this and worse
- *    classes then differ by one at most, where all units have one core and none is fixed.
- *  - Domains of equal size and without fixed units take the parts of the layout so that the fewest
- *    cores move.
- *  - A unit whose domain has a place of its class and width stays; of several that want it, the
- *    first ones stay. So two units of one class and width never change places.
- * A second call with TO as the domains changes nothing.
+ * Write the domain that each unit of H should have to TO. Returns how many units change their
+ * domain, or -1 with the reason in ERR; TO then has the present domains. The policy dino:
+ *  - Units are laid out by class, devils first. Each goes to the domain in which the units before
+ *    it have the fewest cores; of several such domains, to the first in snake order. If all units have
+ *    one core and none is fixed, the domains' numbers of devils differ by one at most, and so do
+ *    those of devils and semi-devils together.
+ *  - Among domains of equal size and without fixed units the parts of the layout are exchanged so
+ *    that the fewest cores move.
+ *  - A unit stays if its part of the layout has a place of its class and width; if there are more
+ *    such units than places, the first ones stay. So two units of one class and width never
+ *    exchange their places.
+ * A second call, with TO as the present domains, moves nothing.
  */
 int place_units(const struct place_policy *p, const struct place_host *h, unsigned *to,
 		struct errbuf *err);

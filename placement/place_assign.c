@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The parts of a layout to domains at the least cost: the assignment problem by shortest augmenting
- * paths with potentials (Kuhn, Munkres; Jonker and Volgenant). Written here as no library of
- * Debian has it for C.
+ * Assigns the parts of a layout to domains at the least cost: the assignment problem, solved by
+ * shortest augmenting paths with potentials (Kuhn, Munkres; Jonker and Volgenant). Written here as
+ * no library of Debian has it for C.
  */
 #include <limits.h>
 #include <string.h>
@@ -14,12 +14,13 @@
 struct assignment {
 	unsigned n;
 	const int (*cost)[PLACE_DOMAINS_MAX];
-	/* all of these count from 1; 0 is the place to begin */
+	/* indexes count from 1; the search begins at domain 0, which does not exist */
 	int part_price[PLACE_DOMAINS_MAX + 1], domain_price[PLACE_DOMAINS_MAX + 1];
 	unsigned part_of[PLACE_DOMAINS_MAX + 1]; /* the part of each domain; 0: none yet */
 };
 
-/* One step of the search from domain AT: lower the distances, return the nearest domain. */
+/* Make one step of the search, from domain AT: lower the distances, and return the nearest
+ * domain. */
 static unsigned nearest_domain(struct assignment *a, unsigned at, bool *seen, int *distance,
 			       unsigned *before)
 {
@@ -80,7 +81,7 @@ void place_assign(const struct place_host *h, unsigned cost[PLACE_DOMAINS_MAX][P
 			bool may = part == d || (exchangeable[part] && exchangeable[d] &&
 						 h->cores[part] == h->cores[d]);
 
-			/* of equal costs, a domain has its own part */
+			/* "+ 1" for another's part: at equal cost a domain keeps its own */
 			allowed[part][d] = may ? (int)(2 * a.n * cost[part][d] + (part != d))
 					       : FORBIDDEN;
 		}

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The policies dino and spread: a layout of classes without names, then as many units as possible
- * stay where they are.
+ * The policies dino and spread: first a layout that says only how many units of each class a domain
+ * has; then as many units as possible stay where they are. spread treats all units as one class.
  */
 #include <stdlib.h>
 
 #include "placement/place_impl.h"
 
-/* Units of one class and width; each may have any place of the group. */
+/* The units of one class and width; each of them may have any place of the group. */
 struct group {
 	unsigned class, cores;
-	unsigned first, n; /* in struct groups' order */
-	unsigned quota[PLACE_DOMAINS_MAX]; /* places in each part of the layout */
-	unsigned present[PLACE_DOMAINS_MAX]; /* units in each domain now */
+	unsigned first, n; /* its units in the order of struct groups: index of the first, number */
+	unsigned quota[PLACE_DOMAINS_MAX]; /* number of its places in each part of the layout */
+	unsigned present[PLACE_DOMAINS_MAX]; /* number of its units in each domain now */
 };
 
 struct sorted_unit {
@@ -26,7 +26,7 @@ struct groups {
 	unsigned n;
 };
 
-/* 0 is placed first. */
+/* Return the rank of a unit's class in the layout: 0 is placed first. */
 static unsigned order_of(const struct place_unit *u, bool by_class)
 {
 	if (!by_class)
@@ -134,7 +134,7 @@ static void choose_parts(const struct groups *g, const struct place_host *h, uns
 	place_assign(h, cost, exchangeable, want);
 }
 
-/* Units stay where their group has places; the others fill the places that are left. */
+/* Let units stay where their group has places, and fill the remaining places with the others. */
 static void fill_places(const struct groups *g, const struct place_host *h, const unsigned *want,
 			unsigned *to)
 {
@@ -148,7 +148,7 @@ static void fill_places(const struct groups *g, const struct place_host *h, cons
 			unsigned unit = g->order[group->first + k].index;
 			unsigned d = h->unit[unit].domain;
 
-			to[unit] = h->n_domains; /* none yet */
+			to[unit] = h->n_domains; /* not placed yet */
 			if (left[d] > 0) {
 				left[d]--;
 				to[unit] = d;

@@ -4,26 +4,24 @@
 
 #include "placement/place.h"
 
-/* Inside of place.c and its policies. */
+/* What place.c and its policies share; others include place.h. */
 
-/*
- * place_layout.c: units that are placed one after the other, and the cores that each domain still
- * has.
- */
+/* place_layout.c: a layout, to which units are added one after the other. */
 struct layout {
 	const struct place_host *host;
-	unsigned room[PLACE_DOMAINS_MAX];
-	unsigned load[PLACE_DOMAINS_MAX]; /* cores of the units placed so far */
-	unsigned laid; /* how many */
+	unsigned room[PLACE_DOMAINS_MAX]; /* cores that each domain still has for units */
+	unsigned load[PLACE_DOMAINS_MAX]; /* cores of the units in each domain so far */
+	unsigned laid; /* number of units so far */
 };
 
-/* Begin with the room that fixed units leave. */
+/* Begin a layout with the room that fixed units leave. */
 void layout_begin(struct layout *l, const struct place_host *h);
 
-/* Count a unit that is in its domain and stays there; its room is taken already. */
+/* Add a fixed unit, in its own domain: layout_begin() has taken its room already. */
 void layout_count(struct layout *l, const struct place_unit *u);
 
-/* The domain for a unit of CORES cores by load and snake order; -1: it fits in none. */
+/* Add a unit of CORES cores. Returns the domain for it, by load and snake order, or -1 if it fits
+ * into none. */
 int layout_add(struct layout *l, unsigned cores);
 
 /* The policies: dino and spread, in place_by_class.c; di, in place_by_rate.c. */
@@ -32,8 +30,9 @@ int place_by_number(const struct place_host *h, unsigned *to);
 int place_by_rate(const struct place_host *h, unsigned *to);
 
 /*
- * place_assign.c: write WANT[d], the part that domain d takes: parts of domains that are equal
- * change places where fewer cores move. COST[part][domain]: cores that move.
+ * place_assign.c: write the part of the layout that domain d takes to WANT[d]. Parts of equal
+ * domains that are both EXCHANGEABLE are exchanged if fewer cores move then. COST[part][domain] is
+ * the number of cores that move if the domain takes the part.
  */
 void place_assign(const struct place_host *h, unsigned cost[PLACE_DOMAINS_MAX][PLACE_DOMAINS_MAX],
 		  const bool exchangeable[PLACE_DOMAINS_MAX], unsigned *want);

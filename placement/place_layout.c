@@ -24,7 +24,7 @@ void layout_count(struct layout *l, const struct place_unit *u)
 int layout_add(struct layout *l, unsigned cores)
 {
 	unsigned n = l->host->n_domains;
-	bool back = l->laid / n % 2; /* each second row of the snake runs backwards */
+	bool back = l->laid / n % 2; /* the snake: each second row of units runs backwards */
 	int best = -1;
 
 	for (unsigned i = 0; i < n; i++) {

@@ -5,14 +5,14 @@
 
 #define NO_UNIT UINT32_MAX
 
-/* A container's cores and ranks on the way to units of place.h. */
+/* The cores and ranks of a container, and the units of place.h that are made of them. */
 struct cores_work {
 	const struct place_ask *ask;
-	unsigned *core_domain; /* of each core, an index of USED; PLACE_DOMAINS_MAX: of none */
-	unsigned *core_leader; /* the leader of the unit that has each core; NO_UNIT: it is free */
-	unsigned *leader; /* of each rank: the rank that its unit is named by */
-	unsigned *unit_of; /* of each leader: its unit; NO_UNIT: it has none */
-	unsigned *to;
+	unsigned *core_domain; /* domain of each core in HOST; PLACE_DOMAINS_MAX: in none */
+	unsigned *core_leader; /* leader of the unit that has each core; NO_UNIT: it is free */
+	unsigned *leader; /* of each rank: the first rank of its unit, see find_leader() */
+	unsigned *unit_of; /* of each leader: its unit's index; NO_UNIT: it cannot be placed */
+	unsigned *to; /* the new domain of each unit */
 	struct place_unit *unit;
 	struct place_host host;
 };
@@ -21,10 +21,10 @@ const char *place_reason_text(enum place_reason reason)
 {
 	static const char *const text[] = {
 		[PLACE_MOVES] = "ranks move",
-		[PLACE_RIGHT] = "nothing to do: each rank has a domain that suits",
+		[PLACE_RIGHT] = "nothing to do: each rank is in a domain that suits it",
 		[PLACE_ONE_DOMAIN] = "nothing to do: one domain",
-		[PLACE_NONE_APART] = "nothing to do: no rank has cores of one domain for itself",
-		[PLACE_NO_FIT] = "nothing to do: ranks of several widths fit in no other way",
+		[PLACE_NONE_APART] = "nothing to do: no rank can move to another domain",
+		[PLACE_NO_FIT] = "nothing to do: no other placement was found that fits",
 		[PLACE_NO_MEMORY] = "out of memory",
 	};
 
@@ -56,7 +56,7 @@ static int begin_work(struct cores_work *w, const struct place_ask *a)
 	return -1;
 }
 
-/* Number the domains that the container has cores of, and count these. */
+/* Number the domains of which the container has cores, and count the cores of each. */
 static void number_domains(struct cores_work *w)
 {
 	const struct place_ask *a = w->ask;
@@ -78,6 +78,7 @@ static void number_domains(struct cores_work *w)
 	}
 }
 
+/* Return the leader of the unit of RANK, and shorten the path to it in LEADER. */
 static unsigned find_leader(unsigned *leader, unsigned rank)
 {
 	while (leader[rank] != rank)
@@ -85,7 +86,7 @@ static unsigned find_leader(unsigned *leader, unsigned rank)
 	return rank;
 }
 
-/* Ranks that share a core have one leader, the first of them. */
+/* Join ranks that share a core into one unit, whose leader is its first rank. */
 static void join_ranks(struct cores_work *w)
 {
 	const struct place_ask *a = w->ask;
@@ -115,7 +116,8 @@ static void join_ranks(struct cores_work *w)
 			w->core_leader[c] = find_leader(w->leader, w->core_leader[c]);
 }
 
-/* Does unit LEADER lie in one domain, and in the container alone? Fills *U with it. */
+/* Fill *U with the unit of LEADER. Returns whether all its cores are of one domain, and all its
+ * CPUs in the container. */
 static bool gather_unit(struct cores_work *w, unsigned leader, struct place_unit *u)
 {
 	const struct place_ask *a = w->ask;
@@ -145,7 +147,7 @@ static bool gather_unit(struct cores_work *w, unsigned leader, struct place_unit
 	return apart && u->domain < PLACE_DOMAINS_MAX;
 }
 
-/* Make the units; returns how many can move. */
+/* Make the units, and return how many of them can move. */
 static unsigned make_units(struct cores_work *w)
 {
 	const struct place_ask *a = w->ask;
@@ -178,7 +180,7 @@ static bool unit_moves(const struct cores_work *w, unsigned leader)
 	return unit != NO_UNIT && w->to[unit] != w->unit[unit].domain;
 }
 
-/* The CPUs of NEW at the places that those of HAD have in OLD. */
+/* Add to *OUT, for each CPU of HAD that is the k-th CPU of the core OLD, the k-th CPU of NEW. */
 static void translate_core(struct idset *out, const struct idset *had, const struct idset *old,
 			   const struct idset *new)
 {
@@ -186,14 +188,14 @@ static void translate_core(struct idset *out, const struct idset *had, const str
 
 	for (int from = idset_next(old, -1); from >= 0; from = idset_next(old, from)) {
 		to = idset_next(new, to);
-		if (to < 0) /* NEW has fewer threads: begin again */
+		if (to < 0) /* NEW has fewer CPUs: begin with its first one again */
 			to = idset_next(new, -1);
 		if (idset_has(had, (unsigned)from))
 			idset_add(out, (unsigned)to);
 	}
 }
 
-/* A core of DOMAIN behind FROM that no unit keeps, or that a moving one leaves. */
+/* Return the first core of DOMAIN, from core FROM on, that is free or that a moving unit leaves. */
 static unsigned next_free_core(const struct cores_work *w, unsigned domain, unsigned from)
 {
 	for (unsigned c = from; c < w->ask->n_cores; c++)
