@@ -35,7 +35,14 @@ from manpages import (
 from rooms import ALLOWED
 
 TOOL = os.path.abspath(os.path.join(BUILD, "nodeosctl"))
-TEXTS = ["README", "NEWS", "doc/install.md", "doc/status.md", "doc/HACKING.md"]
+TEXTS = [
+    "README",
+    "NEWS",
+    "doc/contention.md",
+    "doc/install.md",
+    "doc/status.md",
+    "doc/HACKING.md",
+]
 
 # ------------------------------------------------------------------ the pages
 

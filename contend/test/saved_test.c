@@ -100,7 +100,7 @@ static void test_other_settings(void)
 	n.domain[1].calibrated = true;
 	saved_give(s, &n);
 	ok(n.step[0].rank[0].misses == 31160000 && n.step[0].rank[0].state.class == RANK_UNKNOWN,
-	   "with other bounds totals are given back, and classes are not");
+	   "totals are given back with other bounds, and classes are not");
 	is_int((long long)n.domain[1].peak, 7, "a calibrated peak stays");
 	saved_free(s);
 	observed_free(&n);
