@@ -15,7 +15,7 @@
 #include "base/monotonic.h"
 #include "contend/job_record.h"
 
-#define HOST_MAX 128 /* bytes of a host's name with the final NUL */ /* bytes of a host's name with the final NUL */
+#define HOST_MAX 128 /* bytes of a host's name with the final NUL */
 
 int job_record_open(struct job_record_writer *w, const char *dir, const char *user,
 		    struct errbuf *err)

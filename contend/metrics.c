@@ -160,10 +160,11 @@ static void put_family(FILE *f, const char *name, const char *type, const char *
 }
 
 /*
- * How many ranks of S have series, of LEFT that still can; takes them from LEFT. A step that has
- * ended may have begun anew, as that of a requeued job, with the same labels.
+ * Return how many ranks of S have series, and subtract them from *LEFT, the number of ranks that
+ * still can. A step that has ended has none, as a later run of a requeued job may have the same
+ * labels.
  */
-static unsigned take_ranks(const struct observed_step *s, unsigned *left)
+static unsigned count_shown_ranks(const struct observed_step *s, unsigned *left)
 {
 	unsigned n = s->ended ? 0 : s->n < *left ? s->n : *left;
 
@@ -179,7 +180,7 @@ static void put_rank_family(FILE *f, const struct observed_node *node, const str
 	snprintf(name, sizeof(name), "nodeos_rank_%s", m->name);
 	put_family(f, name, m->type, m->help);
 	for (unsigned i = 0; i < node->n_steps; i++)
-		for (unsigned k = 0, n = take_ranks(&node->step[i], &left); k < n; k++) {
+		for (unsigned k = 0, n = count_shown_ranks(&node->step[i], &left); k < n; k++) {
 			const struct observed_rank *r = &node->step[i].rank[k];
 			uint64_t v = m->value(node, r);
 
@@ -202,7 +203,7 @@ static void put_classes(FILE *f, const struct observed_node *node)
 	put_family(f, "nodeos_rank_class", "gauge",
 		   "1 for the class that the rank has: turtle, semi-devil, devil or unknown.");
 	for (unsigned i = 0; i < node->n_steps; i++)
-		for (unsigned k = 0, n = take_ranks(&node->step[i], &left); k < n; k++) {
+		for (unsigned k = 0, n = count_shown_ranks(&node->step[i], &left); k < n; k++) {
 			const struct observed_rank *r = &node->step[i].rank[k];
 
 			fputs("nodeos_rank_class{", f);
@@ -219,9 +220,9 @@ static void put_left_out(FILE *f, const struct observed_node *node)
 
 	for (unsigned i = 0; i < node->n_steps; i++)
 		if (!node->step[i].ended)
-			n += node->step[i].n - take_ranks(&node->step[i], &left);
+			n += node->step[i].n - count_shown_ranks(&node->step[i], &left);
 	put_family(f, "nodeos_ranks_left_out", "gauge",
-		   "Observed ranks that have no series, as the node has too many.");
+		   "Number of observed ranks that have no series, as the node has too many.");
 	fprintf(f, "nodeos_ranks_left_out %u\n", n);
 }
 

@@ -8,12 +8,12 @@
 #include "contention/observed.h"
 
 /*
- * What the daemon knows as a text for Prometheus, by the textfile collector of node_exporter. Ranks
- * have the labels of jobstats: jobid, step, task. A process that is no task of srun has an empty
- * task and the label pid. A number that is not known is left out.
+ * Metrics for Prometheus, in a file for node_exporter's textfile collector. Ranks have the labels
+ * of jobstats: jobid, step, task. A process that is no task of srun has an empty label task, and a
+ * label pid. A number that is not known is left out.
  *
- * The series of a rank are 2 KB, which the collector reads at each scrape: the first
- * METRICS_RANKS_MAX ranks of the node have them, and nodeos_ranks_left_out counts the others.
+ * The series of a rank are 2 KB, which the collector reads at each scrape: so the first
+ * METRICS_RANKS_MAX ranks of the node have series, and nodeos_ranks_left_out counts the others.
  */
 #define METRICS_FILE "nodeos_contention.prom"
 #define METRICS_RANKS_MAX 2048u

@@ -15,7 +15,7 @@
 #define METRICS_MS 10000 /* milliseconds between two writes of metrics */
 #define SWEEP_MS 60000 /* milliseconds between two sweeps of old documents */
 #define KEEP_SECONDS 600 /* how long the document of an ended step stays */
-#define KEEP_BYTES (32u << 20) /* that these have together */
+#define KEEP_BYTES (32u << 20) /* bytes that these documents may have together */
 
 int output_open(struct output *o, int run_fd, const struct jobs_host *host, struct errbuf *err)
 {

@@ -17,10 +17,10 @@
 #define PUBLISH_NAME_MAX 48 /* bytes of a document's name with the final NUL */
 
 struct publisher {
-	int dir_fd; /* the caller's: root's directory, which others can enter */
-	unsigned keep; /* seconds that the document of an ended step stays */
-	size_t keep_bytes; /* that these have together at most, at a sweep */
-	bool failing; /* the last document could not be written, and this was said */
+	int dir_fd; /* root's directory, which all users can enter; the caller closes it */
+	unsigned keep; /* seconds for which the document of an ended step stays */
+	size_t keep_bytes; /* bytes that documents of ended steps may have together after a sweep */
+	bool failing; /* the last document could not be written, and the caller knows */
 };
 
 /* Write "JOB.STEP.json" to BUF. Returns BUF. */
@@ -34,9 +34,10 @@ int publish_step(struct publisher *p, const struct observed_step *step, const ch
 		 size_t len, struct errbuf *err);
 
 /*
- * Of documents of steps that NODE does not have or that have ended there, and of what a killed
- * daemon left, remove those that were last written KEEP seconds or more before NODE's time, and,
- * oldest first, what goes beyond KEEP_BYTES: short steps may be many. Returns how many.
+ * Remove documents of steps that have ended or that NODE does not have, and files that a killed
+ * daemon left: those that were last written KEEP seconds or more before NODE's time, and of the
+ * others the oldest as long as they have more than KEEP_BYTES together, as short steps may be many.
+ * Returns the number of removed files.
  */
 unsigned publish_sweep(struct publisher *p, const struct observed_node *node);
 

@@ -5,7 +5,7 @@
 
 #include "contention/process.h"
 
-/* Is the process stopped or frozen? Counts it as gone where there is none. */
+/* Is the process stopped or frozen? If it has ended, adds it to PASS->gone. */
 static bool is_stopped(struct sample_pass *pass, pid_t pid)
 {
 	bool stopped = process_is_stopped(pass->proc_fd, pid);

@@ -45,7 +45,7 @@ struct observed_rank {
 	enum observed_kind kind;
 	int rank; /* Slurm's number of the rank in the step, or OBSERVED_NO_RANK */
 	pid_t pid;
-	uint64_t start; /* clock ticks since boot; PID and START together identify the process */
+	uint64_t start; /* see struct process_seen; PID and START together identify the process */
 	char command[OBSERVED_COMMAND_MAX]; /* the name that the user chose: hostile bytes */
 	char container[REQUEST_NAME_MAX]; /* "": none */
 	char task[OBSERVED_TASK_MAX]; /* directory of its task below "user" of the step: "task_0" */

@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Bytes of a status with the final NUL: it has a line of groups, of which a user has many. */
+/* bytes of a status with the final NUL; its line of groups may be long */
 #define STATUS_MAX 8192
 #define TICKS_NS (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK))
 #define PIDFS_MAGIC 0x50494446 /* linux/magic.h, Linux 6.9 */
@@ -32,7 +32,7 @@ static int process_file_open(int proc_fd, pid_t pid, const char *file)
 	return openat(proc_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* The numbers of a stat. Returns 0, or -1: there is none. */
+/* Read the numbers of /proc/PID/stat. Returns 0, or -1 if there is no such file. */
 static int process_stat_fields(uint64_t field[STAT_FIELDS], int proc_fd, pid_t pid)
 {
 	int fd = process_file_open(proc_fd, pid, "stat");
@@ -66,7 +66,7 @@ static uint64_t process_stat_field(int proc_fd, pid_t pid, enum stat_field which
 
 /* ------------------------------------------------------------------------- the kernel's */
 
-/* The number that pidfs has for the process. 0: it has gone, or the kernel has no pidfs. */
+/* Return the number of the process in pidfs; 0 if it has ended, or the kernel has no pidfs. */
 static uint64_t process_number(pid_t pid)
 {
 	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -107,7 +107,8 @@ void process_source_open(struct process_source *out, int proc_fd)
 
 /* ------------------------------------------------------------------------------- status */
 
-/* What is behind WORD, "\nWORD:\t" of TEXT. No line of a user's can be it: the name is escaped. */
+/* Return what follows WORD, "\nNAME:\t", in TEXT. A user cannot forge such a line, as line ends in
+ * the process's name are escaped. */
 static const char *process_line(const char *text, const char *word)
 {
 	const char *line = strstr(text, word);
@@ -122,7 +123,7 @@ static uint64_t process_line_number(const char *text, const char *word)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* The kernel writes a line end as \n and a backslash as two of them. */
+/* Undo the kernel's escapes in a name: \n for a line end, and two backslashes for one. */
 static const char *process_take_name(char name[OBSERVED_COMMAND_MAX], const char *text)
 {
 	size_t len = 0;
@@ -164,7 +165,7 @@ int process_seen_parse(struct process_seen *out, const char *text)
 	return 0;
 }
 
-/* Read the start of an open file again. Returns 0, or -1: its process is gone. */
+/* Read an open file of a process from its start. Returns 0, or -1 if the process has ended. */
 static int process_text(char text[STATUS_MAX], int fd)
 {
 	ssize_t n = pread(fd, text, STATUS_MAX - 1, 0);
@@ -189,7 +190,7 @@ int process_seen_again(struct process_seen *out, const struct process_source *fr
 	} else if (process_ticks(&ticks, pid) < 0) {
 		return -1;
 	}
-	/* that it can be read shows that PID was this process' before */
+	/* if the status can still be read, PID was this process's when the rest was read */
 	if (process_text(text, status_fd) < 0 || process_seen_parse(out, text) < 0)
 		return -1;
 	out->start = start;
@@ -271,7 +272,7 @@ bool process_is_frozen(int proc_fd, int cgroup_fd, pid_t pid)
 	return rc == 0 && strstr(text, "frozen 1\n");
 }
 
-/* The line of /proc/PID/status that begins with WORD, read into TEXT. NULL: there is none. */
+/* Read /proc/PID/status into TEXT, and return what follows WORD in it; NULL if there is none. */
 static char *process_status_line(char text[STATUS_MAX], int proc_fd, pid_t pid, const char *word)
 {
 	int fd = process_file_open(proc_fd, pid, "status");

@@ -325,7 +325,8 @@ static int ranks_add(struct ranks *r, struct rank_step *s, struct observed_step 
 	}
 	fd = process_seen_open(&again, &r->source, p->pid);
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-		return errprintf(err, "/proc/%d/status: %s", (int)p->pid, strerror(errno));
+		return errprintf(err, "cannot observe process %d: /proc/%d/status: %s", (int)p->pid,
+				 (int)p->pid, strerror(errno));
 	if (fd < 0 || again.start != p->start) {
 		ranks_close_fd(&fd); /* it has ended; another process may have its number */
 		return 0;

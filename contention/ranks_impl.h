@@ -29,7 +29,7 @@ struct rank_task {
 /* What these files keep of a rank beside struct observed_rank, which has the same index. */
 struct rank_own {
 	int status; /* descriptor of /proc/PID/status */
-	int slot; /* of its storage; -1: none yet */
+	int slot; /* slot of its storage (storage.h); -1: none yet */
 	char task[RANK_TASK_NAME_MAX];
 	unsigned look; /* number of the last look that found it */
 	unsigned remembered; /* number of the last look when its memory was read */
@@ -108,7 +108,7 @@ struct rank_found {
  */
 int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	       const struct rank_found *found, struct errbuf *err);
-/* CPUs, domain and quiet of RANK in T. */
+/* Set CPUs, domain and quiet of RANK in task T. */
 void ranks_place(const struct ranks *r, const struct observed_node *node, struct rank_task *t,
 		 struct observed_rank *rank);
 /* The index of process P among the ranks of O, the observed step of S, or -1. */

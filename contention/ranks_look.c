@@ -56,8 +56,8 @@ static bool look_is_remote_shell(const char *command)
 	return strcmp(command, "srun") == 0 || strcmp(command, "ssh") == 0;
 }
 
-/* Read the process of rank I. */
-static int look_again(const struct look *l, unsigned i, struct process_seen *out)
+/* Read the process of rank I again. */
+static int look_read_again(const struct look *l, unsigned i, struct process_seen *out)
 {
 	const struct observed_rank *rank = &l->o->rank[i];
 
@@ -75,7 +75,7 @@ static void look_read_process(struct look *l, pid_t pid, unsigned task)
 	for (unsigned k = 0; k < 2 && k < s->n; k++) {
 		unsigned i = (s->next_rank + k) % s->n;
 
-		if (l->o->rank[i].pid == pid && look_again(l, i, &p->seen) == 0)
+		if (l->o->rank[i].pid == pid && look_read_again(l, i, &p->seen) == 0)
 			goto seen;
 	}
 	if (process_seen_look(&p->seen, &l->r->source, pid) < 0)
@@ -231,7 +231,8 @@ static bool look_has_lost(const struct look *l, unsigned i)
 
 	if (l->s->own[i].look == l->r->look)
 		return false;
-	return !l->cut || look_again(l, i, &p) < 0 || p.ended || p.start != l->o->rank[i].start;
+	return !l->cut || look_read_again(l, i, &p) < 0 || p.ended ||
+	       p.start != l->o->rank[i].start;
 }
 
 /* Drop the ranks that have ended, and set CPUs and domains of the others. */

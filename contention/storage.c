@@ -18,25 +18,27 @@
 #include "base/monotonic.h"
 #include "contention/process.h"
 
-#define STORAGE_WORKERS 32 /* that wait for a process, each for one of its own */
-#define STORAGE_PASSES 64 /* that are left out at most where a process is slow to answer */
+#define STORAGE_WORKERS 32 /* the most workers that wait, each for another process */
+#define STORAGE_PASSES 64 /* the most passes for which a slow process is left out */
 
-/* A slot has one process. Caller and reader share it; each number has one writer. */
+/* A slot has one process. Caller, reader and workers share it; each number has one writer. */
 struct storage_slot {
-	/* the caller's */
-	pid_t pid; /* 0: free */
-	uint64_t start;
-	uint32_t turn; /* which process of this slot */
-	/* the worker's */
-	uint32_t answered; /* TURN of the numbers below; 0: none */
-	uint64_t read, written;
-	/* the reader's: TURN of a process that was slow, and how it is spared */
-	uint32_t slow, skip, penalty; /* SKIP: passes, UINT32_MAX: all; PENALTY: the last SKIP */
+	/* written by the caller */
+	pid_t pid; /* 0: the slot is free */
+	uint64_t start; /* see struct process_seen */
+	uint32_t turn; /* differs for each process that the slot has had */
+	/* written by a worker */
+	uint32_t answered; /* TURN of the process that READ and WRITTEN are of; 0: none */
+	uint64_t read, written; /* bytes */
+	/* written by the reader */
+	uint32_t slow; /* TURN of the last process that was slow; 0: none */
+	uint32_t skip; /* passes for which that process is still left out; UINT32_MAX: all */
+	uint32_t penalty; /* passes for which it was left out the last time */
 };
 
 struct storage_page {
-	uint32_t n; /* slots behind the last one in use */
-	/* the worker's: slot that it reads, and since when (monotonic milliseconds) */
+	uint32_t n; /* slots up to and with the last one that was ever in use */
+	/* written by a worker: the slot that it reads, and since when, in monotonic milliseconds */
 	uint32_t at;
 	int64_t since;
 	struct storage_slot slot[STORAGE_SLOTS];
@@ -44,19 +46,19 @@ struct storage_page {
 
 struct storage {
 	struct process_source source;
-	unsigned limit; /* milliseconds for one process */
+	unsigned limit; /* milliseconds that a worker may wait for a process */
 	pid_t reader; /* 0: none */
 	uint32_t turn; /* TURN of the process that was added last */
 	struct storage_page *page;
 };
 
-/* A worker that was left behind, and the process that it waits for. */
+/* A worker that still waits, and the process that it waits for. */
 struct storage_waiting {
 	pid_t worker; /* 0: none */
 	uint32_t slot, turn;
 };
 
-/* The reader's own. */
+/* What only the reader has. */
 struct storage_reader {
 	struct storage_page *page;
 	struct process_source source;
@@ -147,7 +149,8 @@ static uint64_t storage_number(const char *text, const char *word)
 
 /* ------------------------------------------------------------------------------ a worker */
 
-/* Read of one process, the same one in all as they are looked at in one open directory. */
+/* Read the numbers of a slot's process. The open directory keeps "io" that of the process whose
+ * start is compared. */
 static void storage_read_slot(const struct storage_reader *r, struct storage_slot *slot)
 {
 	uint32_t turn = STORAGE_GET(slot->turn);
@@ -180,15 +183,15 @@ static bool storage_is_waited(const struct storage_reader *r, uint32_t slot)
 	return false;
 }
 
-/* Is SLOT's process left out of this pass, as it was slow? */
+/* Is the process of SLOT left out of this pass, because it was slow? */
 static bool storage_is_spared(const struct storage_slot *slot)
 {
 	return slot->skip && slot->slow == STORAGE_GET(slot->turn);
 }
 
-/* A worker's life: the slots from number FROM on. */
+/* Run a worker: read the slots from number FROM on. */
 static void __attribute__((noreturn))
-storage_work(const struct storage_reader *r, uint32_t from, pid_t parent)
+storage_run_worker(const struct storage_reader *r, uint32_t from, pid_t parent)
 {
 	struct storage_page *page = r->page;
 
@@ -203,14 +206,14 @@ storage_work(const struct storage_reader *r, uint32_t from, pid_t parent)
 		STORAGE_SET(page->at, i);
 		storage_read_slot(r, &page->slot[i]);
 		if (getppid() != parent || STORAGE_GET(page->at) != i)
-			_exit(0); /* another worker goes on behind this slot */
+			_exit(0); /* another worker has gone on with the next slot */
 	}
 	_exit(0);
 }
 
 /* ---------------------------------------------------------------------------- the reader */
 
-/* Forget the workers that have ended; end those whose process is a rank no more. */
+/* Remove workers that have ended, and kill those whose process is not in its slot any more. */
 static void storage_reap(struct storage_reader *r)
 {
 	for (unsigned i = 0; i < STORAGE_WORKERS; i++) {
@@ -227,8 +230,9 @@ static void storage_reap(struct storage_reader *r)
 }
 
 /*
- * WORKER waits for the process of slot AT. It is left to wait, so that one that only takes its time
- * is answered for; where too many are, this one ends, and its process is never asked again.
+ * Handle that WORKER waits too long for the process of slot AT. The worker goes on waiting, so that
+ * a process that is only slow is read in the end. If too many workers wait already, this one is
+ * killed, and its process is never read again.
  */
 static void storage_leave(struct storage_reader *r, pid_t worker, uint32_t at)
 {
@@ -244,7 +248,7 @@ static void storage_leave(struct storage_reader *r, pid_t worker, uint32_t at)
 	if (r->n_waiting == STORAGE_WORKERS) {
 		slot->skip = UINT32_MAX;
 		kill(worker, SIGKILL);
-		waitpid(worker, NULL, 0); /* it dies at once: each wait of it can be killed */
+		waitpid(worker, NULL, 0); /* it dies at once: SIGKILL ends each of its waits */
 		return;
 	}
 	while (r->waiting[i].worker)
@@ -254,8 +258,8 @@ static void storage_leave(struct storage_reader *r, pid_t worker, uint32_t at)
 }
 
 /*
- * Wait until WORKER has ended, or waits for a process for longer than the limit. Returns the slot
- * behind which to go on; UINT32_MAX: it has ended.
+ * Wait until WORKER has ended, or has waited for a process for longer than the limit. Returns
+ * UINT32_MAX if it has ended, otherwise the slot at which the next worker begins.
  */
 static uint32_t storage_attend(struct storage_reader *r, pid_t worker)
 {
@@ -288,7 +292,7 @@ static void storage_pass(struct storage_reader *r)
 		STORAGE_SET(r->page->since, (int64_t)monotonic_ms());
 		worker = fork();
 		if (worker == 0)
-			storage_work(r, from, self);
+			storage_run_worker(r, from, self);
 		if (worker < 0)
 			return;
 		from = storage_attend(r, worker);
@@ -301,8 +305,8 @@ static void storage_pass(struct storage_reader *r)
 	}
 }
 
-/* The reader's life: it has nothing open but PROC_FD, and ends with its parent. */
-static void __attribute__((noreturn)) storage_live(const struct storage *s, pid_t parent)
+/* Run the reader: it keeps no descriptor but that of /proc, and ends with its parent. */
+static void __attribute__((noreturn)) storage_run_reader(const struct storage *s, pid_t parent)
 {
 	struct storage_reader r = { .page = s->page, .source = s->source, .limit = s->limit };
 	sigset_t set;
@@ -334,5 +338,5 @@ void storage_tend(struct storage *s)
 		return;
 	s->reader = fork();
 	if (s->reader == 0)
-		storage_live(s, parent);
+		storage_run_reader(s, parent);
 }
