@@ -100,7 +100,7 @@ static int check_calibrate(const struct contention_options *o)
 	return -1;
 }
 
-/* Returns -1 to go on, or the exit status. */
+/* Returns -1 if the options are right, or the exit status. */
 static int parse_contention_options(struct contention_options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -148,7 +148,7 @@ static int parse_contention_options(struct contention_options *o, int argc, char
 	return parse_seconds(o, argc - optind, argv + optind);
 }
 
-/* Say why there is nothing to show; returns the exit status. */
+/* Print why there is nothing to show. Returns the exit status. */
 static int say_nothing(const struct contention_options *o, const struct seen *s)
 {
 	if (s->denied && o->wanted.has_job)
@@ -173,7 +173,7 @@ static int say_nothing(const struct contention_options *o, const struct seen *s)
 			     "nodeos.conf)");
 }
 
-/* Returns 0, or the exit status 1 with a message. */
+/* Read the documents that are wanted. Returns 0, or the exit status 1 after a message. */
 static int read_wanted(struct seen *s, const struct contention_options *o)
 {
 	struct errbuf err = { 0 };
@@ -231,7 +231,7 @@ static bool has_live(const struct seen *s)
 	return false;
 }
 
-/* Show S, and then what is there, until no step runs any more. */
+/* Print S, and then the documents again and again until no step runs any more. */
 static int watch_steps(struct seen *s, const struct contention_options *o)
 {
 	bool screen = isatty(STDOUT_FILENO);

@@ -10,15 +10,15 @@
 
 #include "base/hostname.h"
 #include "base/json_out.h"
-#include "counters/calibrate.h"
 #include "contention/domains.h"
 #include "contention/ranks.h"
+#include "counters/calibrate.h"
 #include "host/affinity.h"
 #include "host/cgroup.h"
 #include "host/conf.h"
 #include "tools/tool.h"
 
-#define DOMAIN_SECONDS 4 /* that a domain needs, about */
+#define DOMAIN_SECONDS 4 /* seconds that a domain takes, about */
 
 /* What is calibrated, and where. */
 struct calibration_host {
@@ -69,7 +69,7 @@ static int find_domains(struct calibration_host *h, struct errbuf *err)
 	return h->domain ? 0 : errprintf(err, "out of memory");
 }
 
-/* Jobs would be slowed, and be measured as part of the peaks. */
+/* Refuse to calibrate while jobs run: they would be slowed, and take part in the peaks. */
 static int refuse_jobs(const struct calibration *o, const struct calibration_host *h,
 		       struct errbuf *err)
 {
@@ -95,8 +95,8 @@ static bool may_use(const struct idset *cpus)
 	       idset_subset(cpus, &now);
 }
 
-/* A ServiceOS keeps root's shell off the CPUs of jobs: leave its cgroup, for the one of all CPUs.
- * What stays out of reach is an error of the measurement. */
+/* Move to the root cgroup if not all CPUs can be used, as a ServiceOS keeps root's shell off the
+ * CPUs of jobs. If a CPU still cannot be used, the measurement fails. */
 static void reach_cpus(const struct calibration_host *h)
 {
 	struct errbuf ignored;
@@ -109,7 +109,7 @@ static void reach_cpus(const struct calibration_host *h)
 		cgroup_write(h->cgroup_fd, ".", "cgroup.procs", "0", &ignored);
 }
 
-/* A rate of struct rank_sample: thousandths. */
+/* Write a rate in the unit of struct rank_sample: thousandths. */
 static void put_rate(struct json_out *j, const char *key, uint32_t rate)
 {
 	jout_parts(j, key, rate, CLASSIFY_RATE_UNIT);
@@ -172,7 +172,7 @@ static unsigned count_different(const struct calibration_host *h)
 	return n;
 }
 
-/* Measure, and write the peaks. */
+/* Measure all domains, and write the file of peaks. */
 static int calibrate_host(const struct calibration *o, struct calibration_host *h,
 			  struct counters *c, FILE *out, struct errbuf *err)
 {
@@ -188,7 +188,7 @@ static int calibrate_host(const struct calibration *o, struct calibration_host *
 		   "contention: loads the CPUs of %u domain%s, one after the other, for about "
 		   "%u seconds",
 		   h->n, h->n == 1 ? "" : "s", DOMAIN_SECONDS * h->n);
-	/* a file that is damaged is replaced */
+	/* a damaged file is replaced: no error */
 	contention_peaks_read(&peaks, h->peaks_dir, geteuid(), &ignored);
 	rc = calibrate_domains(o->json ? stderr : out, c, h->domain, h->n, &peaks, err);
 	if (rc == 0 && peaks.n)
@@ -239,7 +239,7 @@ int calibration_run(const struct calibration *o)
 		return tool_error(1, "contention: out of memory");
 	status = conf_load(conf, o->conf, 0, &err);
 	if (status == 0) {
-		/* as nodeos-contend opens them */
+		/* the same counters as nodeos-contend's */
 		const struct counters_conf counters = { .source = conf->contention.source,
 							.row = conf->contention.events };
 

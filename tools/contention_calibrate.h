@@ -7,21 +7,21 @@
 
 #include "counters/counters.h"
 
-/* nodeosctl contention --calibrate. */
+/* The options of nodeosctl contention --calibrate. */
 struct calibration {
-	const char *conf; /* nodeos.conf */
-	const char *root; /* of /sys and of the file of peaks; "": this host's, else a test's */
+	const char *conf; /* path of nodeos.conf */
+	const char *root; /* put before /sys and the directory of peaks; "" but in tests */
 	bool json;
-	bool force; /* also while jobs run here */
+	bool force; /* calibrate also while jobs run on this node */
 };
 
-/* For root: calibrate with the counters of nodeos.conf. Returns the exit status. */
+/* Calibrate with the counters of nodeos.conf, as root. Returns the exit status. */
 int calibration_run(const struct calibration *o);
 
 /*
- * The same with open counters: measure each domain, keep the peaks for nodeos-contend, and print to
- * OUT. With JSON the table goes to standard error, line by line. Returns the exit status: 3 where a
- * figure differs from what is known.
+ * The same with the open counters C: measure each domain, write the peaks for nodeos-contend, and
+ * print the results to OUT. With --json the table goes to standard error, line by line. Returns the
+ * exit status: 3 if a figure differs from what is known.
  */
 int calibration_measure(const struct calibration *o, struct counters *c, FILE *out);
 

@@ -74,7 +74,7 @@ static bool seen_bool(struct json_object *o, const char *key)
 	return json_object_is_type(v, json_type_boolean) && json_object_get_boolean(v);
 }
 
-/* The class whose name is TEXT, or begins with it. */
+/* Return the class whose name is TEXT, or begins with TEXT. */
 static enum rank_class class_of_text(const char *text)
 {
 	for (enum rank_class c = RANK_TURTLE; c <= RANK_DEVIL; c++)
@@ -88,8 +88,8 @@ static enum rank_class seen_class(struct json_object *o)
 	return class_of_text(seen_text(o, "class", ""));
 }
 
-/* The array KEY of O, whose length *N is, and in *OUT room for so many of SIZE bytes. Returns NULL
- * where there is none. */
+/* Return the array KEY of O and its length in *N, and allocate *OUT for N elements of SIZE bytes.
+ * Returns NULL if there is no such array or it is empty. */
 static struct json_object *seen_array(struct json_object *o, const char *key, void **out,
 				      size_t size, unsigned *n)
 {
@@ -197,7 +197,8 @@ static void take_arrays(struct seen_step *s)
 		take_domain(&s->domain[i], json_object_array_get_idx(a, i));
 }
 
-/* Add the document ROOT, which is then S's; one that is not wanted is dropped. */
+/* Add the document ROOT to S, which owns it then; one that is not wanted is freed. Returns 0, or -1
+ * with the reason. */
 static int seen_add(struct seen *s, struct json_object *root, const struct seen_wanted *wanted,
 		    const char *path, struct errbuf *err)
 {
@@ -224,7 +225,7 @@ static int seen_add(struct seen *s, struct json_object *root, const struct seen_
 	if (!known || (wanted->has_job && t.job != wanted->job) ||
 	    (wanted->step && strcmp(t.step, wanted->step) != 0)) {
 		json_object_put(root);
-		return known ? 0 : errprintf(err, "%s: no document of nodeos-contend", path);
+		return known ? 0 : errprintf(err, "%s: not a document of nodeos-contend", path);
 	}
 	more = realloc(s->step, (s->n + 1) * sizeof(*more));
 	if (!more) {
@@ -260,7 +261,7 @@ static int read_document(struct seen *s, const char *path, const struct seen_wan
 	return rc;
 }
 
-/* Is NAME that of a document, and wanted? */
+/* Is NAME the name of a document that is wanted? */
 static bool wants_name(const struct seen_wanted *wanted, const char *name)
 {
 	size_t len = strlen(name);
@@ -292,7 +293,7 @@ static int read_directory(struct seen *s, DIR *dir, const struct seen_wanted *wa
 			rc = read_document(s, path, wanted, err);
 		else if (errno != ENOENT)
 			s->denied++;
-		/* a document may go at any time */
+		/* the daemon may remove a document at any time */
 		if (rc < 0 && access(path, F_OK) < 0)
 			rc = 0;
 	}

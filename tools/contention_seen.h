@@ -12,8 +12,8 @@
 struct json_object;
 
 /*
- * Documents of nodeos-contend (nodeos-contention(5)) as a person looks at them. Texts belong to the
- * documents; a number that is not known is below 0; times are Unix time.
+ * Documents of nodeos-contend (nodeos-contention(5)), read for tables and pictures. Texts belong to
+ * the documents and end with them. A number that is not known is below 0. Times are Unix time.
  */
 #define CONTENTION_STEPS_DIR "/run/nodeos-contend/steps"
 
@@ -23,23 +23,23 @@ struct seen_point {
 };
 
 struct seen_rank {
-	int rank; /* -1: no task */
+	int rank; /* -1: the process is no task of srun */
 	long pid;
 	const char *command; /* hostile bytes */
 	const char *container; /* NULL: none */
 	const char *cpus;
-	int domain; /* -1: several, or none */
+	int domain; /* -1: its CPUs are in several domains, or in none */
 	bool quiet, idle, scaled;
-	double cpu; /* percent */
+	double cpu; /* percent of a CPU */
 	double rate; /* misses for 10,000 instructions */
 	enum rank_class class;
-	const char *why; /* the class is unknown; NULL */
-	double since;
+	const char *why; /* why the class is unknown; NULL: it is known */
+	double since; /* when the class last changed */
 	unsigned n;
 	struct seen_point *point; /* n of them, owned, in order of time */
 };
 
-/* Ranks together: a container's, or those without one. */
+/* The sum of the ranks of a container, or of those without one. */
 struct seen_sum {
 	const char *name; /* NULL: no container */
 	enum rank_class class;
@@ -50,7 +50,7 @@ struct seen_sum {
 struct seen_domain {
 	const char *cpus, *mems;
 	unsigned turtles, semi_devils, devils, unknown;
-	double rate, peak; /* misses a second */
+	double rate, peak; /* misses in a second */
 	bool calibrated;
 };
 
@@ -62,9 +62,9 @@ struct seen_step {
 	double time, started, interval;
 	bool ended;
 	const char *provider, *row, *quality; /* NULL: none */
-	const char *why; /* nothing counts; NULL */
+	const char *why; /* why nothing counts; NULL: something does */
 	bool simulated;
-	double turtle, devil; /* bounds */
+	double turtle, devil; /* bounds, in misses for 10,000 instructions */
 	unsigned n, n_sums, n_domains;
 	struct seen_rank *rank;
 	struct seen_sum *sum;
@@ -73,37 +73,36 @@ struct seen_step {
 
 struct seen {
 	unsigned n;
-	struct seen_step *step; /* by job and step */
-	/* documents that were asked for, and that the caller may not read */
-	unsigned denied;
+	struct seen_step *step; /* sorted by job and step */
+	unsigned denied; /* number of wanted documents that the caller may not read */
 };
 
 struct seen_wanted {
-	const char *from; /* a directory of documents, or a file with one or an array of them */
+	const char *from; /* a directory of documents, or a file with a document or an array */
 	bool has_job;
 	uint32_t job;
-	const char *step; /* NULL: each */
+	const char *step; /* NULL: all steps */
 };
 
 /*
- * Read what is WANTED. Returns 0, also where nothing is, or -1 with the reason, with errno ENOENT
- * where FROM is not there.
+ * Read the documents that WANTED describes. Returns 0, also if there are none, or -1 with the
+ * reason; errno is ENOENT then if FROM does not exist.
  */
 int seen_read(struct seen *s, const struct seen_wanted *wanted, struct errbuf *err);
-void seen_free(struct seen *s); /* it is then empty */
+void seen_free(struct seen *s); /* S is empty then */
 
 /* "41.0 rank 3", or "41.0 process 5301". */
 const char *seen_rank_label(char buf[64], const struct seen_step *s, const struct seen_rank *r);
 
-/* Print tables; NOW: Unix time, 0 where the documents are saved ones. */
+/* Print tables. NOW is the Unix time, or 0 for saved documents. */
 void contention_print_table(FILE *f, const struct seen *s, double now);
 
 /* Draw the classes over time of all ranks, by domain. S is not empty. */
 void contention_draw_svg(FILE *f, const struct seen *s);
 
-/* The longest bar is of this rate, the shortest of a tenth of a miss; logarithmic. */
+/* The end of the logarithmic scale of rates, which begins at 0.1. */
 #define CONTENTION_RATE_MAX 10000.0
-/* Where RATE is on a scale of that: 0 to 1. */
+/* Return the place of RATE on that scale: 0 to 1. */
 double contention_scale(double rate);
 
 #endif

@@ -14,12 +14,12 @@
 /* Sizes in pixels, 96 an inch. */
 enum {
 	WIDTH = 1180,
-	SIDE = 28, /* around everything */
-	LABEL = 232, /* left of the strips */
-	NUMBERS = 168, /* right of them */
-	STRIP = 46, /* height; where there are more than STRIPS_HIGH: */
-	STRIP_LOW = 22,
-	STRIPS_HIGH = 24,
+	SIDE = 28, /* margin of the sheet */
+	LABEL = 232, /* room left of the strips */
+	NUMBERS = 168, /* room right of the strips */
+	STRIP = 46, /* height of a strip */
+	STRIP_LOW = 22, /* height of a strip if there are more than STRIPS_HIGH strips */
+	STRIPS_HIGH = 24, /* a number of strips */
 	STRIP_GAP = 7,
 	PANEL_HEAD = 50,
 	PANEL_END = 12,
@@ -32,7 +32,8 @@ enum {
 #define STRIP_LEFT (SIDE + LABEL)
 #define STRIP_WIDTH (WIDTH - 2 * SIDE - LABEL - NUMBERS)
 
-/* Distinct with each common kind of colour blindness, and in grey by their lightness. */
+/* The colours are distinct for people with each common kind of colour blindness; in grey they
+ * differ in lightness. */
 static const struct class_look {
 	const char *fill, *line;
 } look[] = {
@@ -47,7 +48,7 @@ struct strip_sheet {
 	const struct seen *s;
 	double from, to; /* Unix time */
 	double turtle, devil;
-	int strip; /* height */
+	int strip; /* height of a strip */
 };
 
 static double time_to_x(const struct strip_sheet *d, double time)
@@ -57,7 +58,7 @@ static double time_to_x(const struct strip_sheet *d, double time)
 	return STRIP_LEFT + fmin(fmax(part, 0), 1) * STRIP_WIDTH;
 }
 
-/* Of a strip whose upper edge is at Y. */
+/* Return the height of RATE in a strip whose upper edge is at Y. */
 static double rate_to_y(const struct strip_sheet *d, double rate, double y)
 {
 	return y + d->strip - 3 - contention_scale(rate) * (d->strip - 6);
@@ -80,7 +81,7 @@ static void put_svg_text(const struct strip_sheet *d, double x, double y, const 
 
 /* ---------------------------------------------------------------------------------- strips */
 
-/* The rectangles of the strip: one for each time that the class stayed. */
+/* Draw the rectangles of a strip: one for each period in which the class stayed the same. */
 static void draw_strip_classes(const struct strip_sheet *d, const struct seen_rank *r, double end,
 			       double y)
 {
@@ -100,7 +101,7 @@ static void draw_strip_classes(const struct strip_sheet *d, const struct seen_ra
 	}
 }
 
-/* The line of the rate, interrupted where nothing was counted. */
+/* Draw the line of the rate, interrupted where nothing was counted. */
 static void draw_strip_rate(const struct strip_sheet *d, const struct seen_rank *r, double end,
 			    double y)
 {
@@ -132,7 +133,7 @@ static void draw_bound(const struct strip_sheet *d, double bound, double y)
 		rate_to_y(d, bound, y), STRIP_WIDTH);
 }
 
-/* Name and numbers of a rank, in two lines where the strip is as high. */
+/* Write name and numbers of a rank, in two lines if the strip is high enough. */
 static void draw_strip_labels(const struct strip_sheet *d, const struct seen_step *s,
 			      const struct seen_rank *r, double y)
 {
@@ -267,7 +268,8 @@ static double draw_panel(const struct strip_sheet *d, const struct seen_domain *
 
 /* ----------------------------------------------------------------------------------- sheet */
 
-/* The least of 1, 2, 5, 10, 15, 30 s, ... with which SPAN has few ticks. */
+/* Return the least of 1, 2, 5, 10, 15, 30 s, ... with which SPAN (seconds) has at most TICKS_MAX
+ * ticks. */
 static double tick_length(double span)
 {
 	static const double step[] = { 1,   2,	 5,    10,   15,   30,	  60,	 120,	300,
@@ -368,7 +370,7 @@ static const char strip_style[] =
 	".end{text-anchor:end}.scale{font-size:8.5px;fill:#9ca3af}.gauge{fill:#e5e7eb}.load{fill:#"
 	"6b7280}</style>\n";
 
-/* The times of all points, at least a second. */
+/* Find the first and the last time of all points, at least a second apart. */
 static void find_times(struct strip_sheet *d)
 {
 	d->from = INFINITY;

@@ -5,11 +5,11 @@
 #include "base/printable.h"
 #include "tools/contention_seen.h"
 
-#define BAR 30 /* cells: six a decade */
+#define BAR 30 /* characters of a bar: six for a factor of 10 */
 #define LOAD_BAR 20
-#define LATE 30 /* seconds after which a document is old */
+#define LATE 30 /* seconds after which a document is reported as old */
 
-/* SECONDS as "12 s", "3 min", "2 h", "5 d"; returns BUF. */
+/* Write SECONDS as "12 s", "3 min", "2 h" or "5 d" to BUF. Returns BUF. */
 static const char *format_age(char buf[32], double seconds)
 {
 	static const struct {
@@ -26,7 +26,8 @@ static const char *format_age(char buf[32], double seconds)
 	return buf;
 }
 
-/* VALUE by BASE, 1000 or, of bytes, 1024: "48.2 M", "48.2 MiB", "12 B"; "?": not known. */
+/* Write VALUE with a prefix: BASE 1000 gives "48.2 M"; BASE 1024, of bytes, "48.2 MiB" or "12 B".
+ * Returns the text, "?" if VALUE is not known. */
 static const char *format_size(char buf[32], double value, double base)
 {
 	static const char unit[] = " kMGTP";
@@ -45,7 +46,7 @@ static const char *format_size(char buf[32], double value, double base)
 	return buf;
 }
 
-/* VALUE with DIGITS, or "?"; returns BUF. */
+/* Write VALUE with DIGITS after the point. Returns the text, "?" if VALUE is not known. */
 static const char *format_known(char buf[32], double value, int digits)
 {
 	if (value < 0)
@@ -54,7 +55,7 @@ static const char *format_known(char buf[32], double value, int digits)
 	return buf;
 }
 
-/* "2 devils, 1 turtle"; returns BUF. */
+/* Write "2 devils, 1 turtle" or the like to BUF. Returns BUF. */
 static const char *format_classes(char buf[128], unsigned turtles, unsigned semi_devils,
 				  unsigned devils, unsigned unknown)
 {
@@ -76,7 +77,7 @@ static const char *format_classes(char buf[128], unsigned turtles, unsigned semi
 	return buf;
 }
 
-/* A bar on the logarithmic scale, with marks at the bounds. */
+/* Make the bar of a rank on the logarithmic scale, with marks at the bounds. */
 static void make_bar(char bar[BAR + 1], const struct seen_step *s, const struct seen_rank *r)
 {
 	static const char fill[] = {
@@ -211,7 +212,7 @@ void contention_print_table(FILE *f, const struct seen *s, double now)
 		if (s->step[i].time > last->time)
 			last = &s->step[i];
 	}
-	/* each document has all domains of the host: the latest one's are right */
+	/* each document has all domains of the host: take those of the latest document */
 	if (!last || !last->n_domains)
 		return;
 	fprintf(f, "%6s %-12s %-6s %9s %9s %6s %*s %s\n", "DOMAIN", "CPUS", "MEMS", "MISSES/S",
