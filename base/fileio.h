@@ -38,8 +38,8 @@ int write_all(int fd, const void *data, size_t len);
 int file_read_head(const char *path, char *buf, size_t size);
 
 /*
- * Read the first line of such a file, without its newline, cut to SIZE with the final NUL. Returns
- * 0 or -1.
+ * Read the first line of PATH, also a regular file, without its newline and cut to SIZE bytes with
+ * the final NUL. Returns 0 or -1.
  */
 int file_read_line(const char *path, char *buf, size_t size);
 

@@ -269,7 +269,7 @@ static void handle_launches(struct loop *l)
 	arm_timer(l);
 }
 
-static void reload(struct loop *l)
+static void reload_settings(struct loop *l)
 {
 	struct errbuf err = { 0 };
 	struct conf *conf, *old = l->conf;
@@ -296,7 +296,7 @@ static void handle_signal(struct loop *l)
 
 	while (read(l->signal_fd, &s, sizeof(s)) == sizeof(s))
 		if (s.ssi_signo == SIGHUP)
-			reload(l);
+			reload_settings(l);
 		else
 			l->ends = true;
 }
@@ -357,7 +357,7 @@ static void wait_and_handle(struct loop *l)
 		handle_tick(l);
 }
 
-static int begin(struct loop *l, struct errbuf *err)
+static int begin_loop(struct loop *l, struct errbuf *err)
 {
 	struct errbuf why = { 0 };
 	struct jobs_host jobs_host;
@@ -394,7 +394,7 @@ int loop_run(const struct loop_options *opt, struct errbuf *err)
 	if (!l)
 		return errprintf(err, "out of memory");
 	l->opt = opt;
-	rc = begin(l, err);
+	rc = begin_loop(l, err);
 	if (rc == 0) {
 		handle_tick(l);
 		notify_manager("READY=1");

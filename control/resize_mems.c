@@ -16,10 +16,11 @@
 #include "container/step_id.h"
 #include "host/apart.h"
 
-#define LOCK_SECONDS 20 /* for one process to be locked */
-#define LOOK_SECONDS 60 /* to read the mappings of one process: 4 KiB pages of a terabyte */
-#define MOVE_SECONDS 900 /* to copy its memory */
-/* to change a cgroup: the kernel copies the remaining pages */
+/* limits of time: */
+#define LOCK_SECONDS 20 /* to lock the memory of one process */
+#define LOOK_SECONDS 60 /* to read the mappings of one process with a terabyte of 4 KiB pages */
+#define MOVE_SECONDS 900 /* to copy the memory of one process */
+/* to change a cgroup, when the kernel copies the remaining pages */
 #define CONFINE_SECONDS 300
 
 /* Work on one process, done with the user's rights, and its result. */

@@ -53,13 +53,14 @@ struct conf_contention {
 	bool node_extra; /* collect writes Extra of nodes */
 };
 
-/*
- * Return whether the LEN bytes of TEXT are a value of a key: a source; a row of events, which is
- * not parsed here; a path as in conf_path_is_safe() that is not below a directory in which every
- * user may create files, or which is the kernel's.
- */
+/* Return whether the LEN bytes of TEXT are a value of contention_source. */
 bool conf_contention_is_source(const char *text, size_t len);
+/* The same for contention_events: printable ASCII. The row is not parsed here. */
 bool conf_contention_is_events(const char *text, size_t len);
+/*
+ * The same for the keys contention_NAME_dir: a safe path (conf_path_is_safe()) that is not below a
+ * directory of the kernel, or one in which every user may create files.
+ */
 bool conf_contention_is_dir(const char *text, size_t len);
 
 /*

@@ -149,8 +149,8 @@ static pid_t start_hog(void)
 }
 
 /*
- * Let the worker do its rounds; with a hog beside it, which is started again whenever it is killed.
- * Returns how often it was killed.
+ * Let the worker do its rounds; WITH_HOG: with a hog beside it, which is started again whenever the
+ * kernel kills it. Returns how often the hog was killed.
  */
 static unsigned arm(int go, int done, int with_hog)
 {

@@ -323,7 +323,7 @@ static void planned(void)
 	is_int(isolators_planned(&p, &plan, &err), 0, "real time beside two CPUs is accepted");
 	p.job = &job;
 	is_int(isolators_planned(&p, &plan, &err), -1,
-	       "real time beside two CPUs that the job's plan has is refused");
+	       "real time is refused if the two CPUs beside it are in the job's plan");
 	ask("nodeos 1;c=sim policy=batch;");
 	is_int(isolators_planned(&p, &plan, &err), 0,
 	       "a container of a fair policy may take every CPU");

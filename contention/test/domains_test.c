@@ -52,7 +52,7 @@ static void cache(unsigned cpu, unsigned index, const char *level, const char *t
 	put(shared, CPU "cpu%u/cache/index%u/shared_cpu_list", cpu, index);
 }
 
-/* Read the tree; the domains as "ID:CPUS@MEMS ID:..." */
+/* Read the tree, and return its domains as "ID:CPUS@MEMS ID:...". */
 static const char *domains(struct observed_node *node)
 {
 	static char out[4096];

@@ -416,7 +416,8 @@ static void test_errors(struct counters *c)
 	end(&child);
 	is_int(counters_begin(c, child.pid, &g, &err), -1,
 	       "a process that has ended is not counted");
-	ok(strstr(err.text, "has ended"), "a process that has ended is called so: %s", err.text);
+	ok(strstr(err.text, "has ended"), "the refusal says that the process has ended: %s",
+	   err.text);
 	is_int(counters_begin(c, 0, &g, &err), -1, "process 0 is refused");
 	is_int(counters_begin(c, -1, &g, &err), -1, "process -1, which is all, is refused");
 	is_int(open_descriptors(), n - 2, "no descriptor is left behind");

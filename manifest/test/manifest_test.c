@@ -461,7 +461,7 @@ static void refused(void)
 	}
 }
 
-/* Mistakes with the whole line of their message. */
+/* Mistakes, each with the whole message that it causes. */
 static void whole_lines(void)
 {
 	static const char typo[] = IMAGE(SIZES("\"cpu\":1"));

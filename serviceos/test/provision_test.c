@@ -601,7 +601,7 @@ static void meanwhile(const char *before)
 	       "provision_undo: refuses to run with a lost journal: %s", err.text);
 	renameat(state, "lost", state, UNDO_FILE_NAME);
 	is_int(undo(NULL), 0, "provision_undo: succeeds with the journal restored");
-	check_undone(before, "undone with the journal found again");
+	check_undone(before, "a journal that was restored undoes all");
 }
 
 static void journal(void)

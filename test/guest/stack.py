@@ -859,7 +859,7 @@ def second_plugin(what, order, m):
 def group_stacked(m):
     plugstack(
         probe="before", restart=True
-    )  # slurmd looks only at its start whether a plugin has a prolog
+    )  # slurmd checks only when it starts whether a plugin has a prolog
     second_plugin("probe before nodeos", "before", m)
     plugstack(probe="after")
     second_plugin("probe after nodeos", "after", m)

@@ -24,7 +24,7 @@ struct front {
 	pthread_barrier_t all;
 };
 
-/* One thread's finds. */
+/* Vertices that one thread has found. */
 struct finds {
 	uint32_t vertex[FOUND];
 	uint64_t n;

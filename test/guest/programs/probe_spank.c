@@ -45,7 +45,7 @@ static const char *context_name(void)
 	}
 }
 
-/* The value of a variable: of the step on a node, of this process elsewhere. */
+/* Return the value of variable NAME: on a node that of the step, elsewhere that of this process. */
 static const char *env(spank_t sp, const char *name, char *buf, int size)
 {
 	const char *value;
