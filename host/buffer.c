@@ -276,10 +276,10 @@ static int make_in(const struct buffer_dir *at, const struct buffer *b, const st
 		 (unsigned)b->ask->policy, (unsigned)b->ask->fill, b->ask->read_only ? "ro" : "rw",
 		 b->ask->source);
 	if (mkdirat(dir, POINT, 0700) < 0 && errno != EEXIST)
-		return errprintf(err, "mount point: %s", strerror(errno));
+		return errprintf(err, "cannot make the mount point: %s", strerror(errno));
 	point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (point < 0)
-		return errprintf(err, "mount point: %s", strerror(errno));
+		return errprintf(err, "cannot open the mount point: %s", strerror(errno));
 	/* a mount that exists is complete */
 	if (is_buffer(point)) {
 		if (file_read(dir, OWNER, old, sizeof(old), &ignored) >= 0 &&
@@ -295,7 +295,8 @@ static int make_in(const struct buffer_dir *at, const struct buffer *b, const st
 					 strerror(errno));
 		point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (point < 0)
-			return errprintf(err, "mount point: %s", strerror(errno));
+			return errprintf(err, "cannot make the mount point again: %s",
+					 strerror(errno));
 	}
 	if (file_replace(dir, OWNER, owner, 0600, err) < 0) {
 		close(point);

@@ -103,7 +103,7 @@ static void many_cores(void)
 	}
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), -1, "refused: 4,088 cores too many");
 	is(err.text, "the plan has cores outside the job's",
-	   "the message says that cores are outside");
+	   "the message says that cores are not the job's");
 	p->n_cores = 4;
 	idset_add(&p->core[3], 8);
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), -1,

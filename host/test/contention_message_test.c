@@ -111,7 +111,9 @@ static void parse(void)
 	strcpy(text, "nodeos-contend 1 later=1,2 gid=1 ranks= job=1 uid=1 step=0 het=2 more\n");
 	ok(contention_message_parse(&m, text, strlen(text), &err) == 0 && m.n == 0 &&
 		   m.het_job == 2,
-	   "contention_message_parse: any order, words of a later release, no rank %s", err.text);
+	   "contention_message_parse: takes words in any order, skips unknown ones, and needs no "
+	   "rank: %s",
+	   err.text);
 	contention_message_free(&m);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(contention_message_parse(&m, bad[i], strlen(bad[i]), &err) == -1 && *err.text &&
