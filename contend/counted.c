@@ -120,7 +120,8 @@ static int try_rank(struct counted_table *t, struct counted *c, struct observed_
 	if (c->tried && (begun < c->again || !left->again || !left->again--))
 		return 1;
 	if (begun >= left->end || begun >= left->step_end) {
-		errprintf(err, "opening counters takes too long: the others follow at the next look");
+		errprintf(err,
+			  "opening counters takes too long: the others follow at the next look");
 		return -1;
 	}
 	rc = begin_rank(t, c, rank, err);

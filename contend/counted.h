@@ -57,8 +57,8 @@ int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err);
 /*
  * Give each rank of NODE an entry, in their order; begin to count new ranks, and end the counters
  * of ranks that have ended. A call tries again only a few ranks for which an earlier call failed,
- * and stops trying after half a second; the next call goes on. An attempt waits while the process is
- * in execve(): then the rank is tried again after 10 s, and later more and more rarely, and all
+ * and stops trying after half a second; the next call goes on. An attempt waits while the process
+ * is in execve(): then the rank is tried again after 10 s, and later more and more rarely, and all
  * ranks of a step together may make a call wait for a tenth of a second. Returns 0, or -1 with the
  * last reason why ranks have no counters (REFUSED has their number), or because memory is out: the
  * table then has no entries until the next call.

@@ -22,8 +22,8 @@ struct sample_pass {
 /*
  * Read the counters of the ranks of NODE, for which T has passed counted_match(), and class the
  * ranks. This is one system call for each rank: its CPU time comes with its counters, which run
- * only while the rank does. A rank that is stopped, or frozen with its cgroup, gets no sample, so it
- * keeps its class.
+ * only while the rank does. A rank that is stopped, or frozen with its cgroup, gets no sample, so
+ * it keeps its class.
  */
 void sample_ranks(struct counted_table *t, struct observed_node *node, struct sample_pass *pass);
 

@@ -66,7 +66,7 @@ int process_policy(const struct process_source *from, pid_t pid);
 /* Is PID stopped, by SIGSTOP or a debugger? errno is ESRCH if it has ended, otherwise 0. */
 bool process_is_stopped(int proc_fd, pid_t pid);
 
-/* Is it frozen with its cgroup (cgroup.freeze), below CGROUP_FD, the root of cgroup v2? */
+/* Is PID frozen with its cgroup (cgroup.freeze)? CGROUP_FD is the root of cgroup v2. */
 bool process_is_frozen(int proc_fd, int cgroup_fd, pid_t pid);
 
 /* Real uid and gid of PID. Returns 0, or -1. */

@@ -17,13 +17,13 @@
  *
  *   nodeos-contend 1 job=41 step=0 uid=1000 gid=1000 het=0 policy=dino ranks=0:5301:sim,1:5302:sim
  *
- * "policy" has the word of --nodeos-contention; without it containers and nodeos.conf decide. A rank
- * is rank:pid:container, with "-" for no container; pids are those of slurmstepd's pid namespace.
- * Unknown words are skipped; a known word comes once. The socket (SOCK_DGRAM) belongs to root and
- * has mode 0600; the daemon also checks the sender's uid, which the kernel gives it (SO_PASSCRED).
- * It sends its answer to the sender's address: "ok N", the number of ranks whose counters are open,
- * or "no REASON". The sender waits CONTENTION_WAIT_MS at most, and goes on without an answer, as
- * the daemon also finds ranks by the ledger and by contention_record.h.
+ * "policy" has the word of --nodeos-contention; without it containers and nodeos.conf decide. A
+ * rank is rank:pid:container, with "-" for no container; pids are those of slurmstepd's pid
+ * namespace. Unknown words are skipped; a known word comes once. The socket (SOCK_DGRAM) belongs to
+ * root and has mode 0600; the daemon also checks the sender's uid, which the kernel gives it
+ * (SO_PASSCRED). It sends its answer to the sender's address: "ok N", the number of ranks whose
+ * counters are open, or "no REASON". The sender waits CONTENTION_WAIT_MS at most, and goes on
+ * without an answer, as the daemon also finds ranks by the ledger and by contention_record.h.
  */
 #define CONTENTION_SOCKET "/run/nodeos-contend/launch"
 #define CONTENTION_WAIT_MS 50 /* milliseconds */
