@@ -53,9 +53,9 @@ extern const char place_policy_names[];
  * Write the domain that each unit of H should have to TO. Returns how many units change their
  * domain, or -1 with the reason in ERR; TO then has the present domains. The policy dino:
  *  - Units are laid out by class, devils first. Each goes to the domain in which the units before
- *    it have the fewest cores; of several such domains, to the first in snake order. If all units have
- *    one core and none is fixed, the domains' numbers of devils differ by one at most, and so do
- *    those of devils and semi-devils together.
+ *    it have the fewest cores; of several such domains, to the first in snake order. If all units
+ *    have one core and none is fixed, the domains' numbers of devils differ by one at most, and so
+ *    do those of devils and semi-devils together.
  *  - Among domains of equal size and without fixed units the parts of the layout are exchanged so
  *    that the fewest cores move.
  *  - A unit stays if its part of the layout has a place of its class and width; if there are more
