@@ -104,13 +104,14 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 	return 0;
 }
 
-/* What one match has for the attempts to count. */
+/* How long and how often one call of counted_match() may still try to count. */
 struct counted_budget {
 	long end, step_end; /* monotonic milliseconds */
-	unsigned again; /* attempts at ranks that were refused before */
+	unsigned again; /* attempts for ranks for which an earlier attempt failed */
 };
 
-/* Try to count RANK within the budget. Returns 1: it is put off; 0; or -1: it is refused. */
+/* Try to count RANK within the budget. Returns 0, 1 if this is left to a later call, or -1 with the
+ * reason. */
 static int try_rank(struct counted_table *t, struct counted *c, struct observed_rank *rank,
 		    struct counted_budget *left, struct errbuf *err)
 {
