@@ -140,7 +140,7 @@ static void test_refused(void)
 	ok(table.n == 21 && table.refused == 20 && table.rank[20].group,
 	   "all other ranks have counters, and the number of those without is known");
 	ok(node.step[0].rank[0].instructions == OBSERVED_UNKNOWN, "a total without counters");
-	is(node.step[0].rank[3].why, "-4 is no process", "a rank without counters has its reason");
+	is(node.step[0].rank[3].why, "process ID -4: expected a positive number", "a rank without counters has its reason");
 	is(node.step[0].rank[20].why, "", "a rank with counters has none");
 	counted_match(&table, &node, &err);
 	/* 16 of those that were refused are tried again: the sixteenth is the last reason */
