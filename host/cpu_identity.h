@@ -7,10 +7,10 @@
 #define CPU_IDENTITY_MAX 64 /* bytes with the final NUL */
 
 /*
- * Write which processor the host below ROOT ("" for this host) has, in the words of
- * nodeos-events(5): of x86 "VENDOR-FAMILY-MODEL-STEPPING" by /proc/cpuinfo, of ARM the register
- * MIDR "0x00000000410fd0c1" by sysfs. It is that of the first CPU; a host with CPUs of several
- * kinds is taken for one of that. Returns 0, or -1: neither is there.
+ * Write the processor of the host whose files are below ROOT ("" for this host) to OUT, in the form
+ * of nodeos-events(5): on x86 "VENDOR-FAMILY-MODEL-STEPPING" from /proc/cpuinfo, on ARM the
+ * register MIDR, "0x00000000410fd0c1", from sysfs. If the CPUs are of several kinds, it is that of
+ * the first CPU. Returns 0, or -1 with the reason if neither file has it.
  */
 int cpu_identity_read(char out[CPU_IDENTITY_MAX], const char *root, struct errbuf *err);
 

@@ -258,7 +258,7 @@ def group_ended():
         [[other, f"nodeos1 class=devil ranks=1 devils=1 rate=311.5 {one}"]],
         "sacct shows the record of another ended job",
     )
-    same(accounted(plain), [[plain, ""]], "a job without report has none")
+    same(accounted(plain), [[plain, ""]], "a job without a report has no record")
     text = f"nodeos1 class=turtle ranks=1 turtles=1 rate=%d.0 {one}"
     same(
         sorted(accounted(array)),
@@ -294,7 +294,11 @@ def group_requeue():
     same(changes(), [], "the report of the first run does not count for the second one")
     turtle(job, inode=2)
     collect()
-    ok("class=turtle" in admin_comment(job), "the second run has its own", admin_comment(job))
+    ok(
+        "class=turtle" in admin_comment(job),
+        "the second run has a record of its own",
+        admin_comment(job),
+    )
     end(job)
     turtle(job, inode=2, ended=True)
     collect()
@@ -320,7 +324,11 @@ def group_site():
     same(accounted(job), [[job, "of the site"]], "the site's SystemComment stays")
     with open(f"{DIR}/{job}/record.json", encoding="utf-8") as f:
         r = json.load(f)
-    ok(r["final"] and r["where"] == "file", "the record is in its file", r)
+    ok(
+        r["final"] and r["where"] == "file",
+        "the record is in record.json beside a site's comment",
+        r,
+    )
     twice("site")
 
 
@@ -375,7 +383,7 @@ def extra(node):
 
 
 def wait_minute():
-    """Until nodes may be changed again."""
+    """Wait until nodes may be changed again."""
     time.sleep(62)
 
 

@@ -84,8 +84,8 @@ class Load:
         return d
 
     def classified(self, n=None, limit=90):
-        """A document in which all N ranks have a class, so much later that no sample of the ring is
-        of a rank's beginning."""
+        """A document in which all N ranks have a class, so late that no sample in the ring is
+        from the start of a rank."""
         n = n or len(self.specs)
         self.wait(
             lambda d: sum(r["class"] in KNOWN for r in d["ranks"]) >= n,
@@ -130,7 +130,7 @@ def judge_rate(rank, spec, what):
 
 
 def configure(**keys):
-    """Set contention_KEY of nodeos.conf, None: its default; and start the daemon anew."""
+    """Set contention_KEY of nodeos.conf (None: to its default), and restart the daemon."""
     for key, value in keys.items():
         root(f"sed -i '/^contention_{key} *=/d' /etc/nodeos/nodeos.conf")
         if value is not None:
@@ -165,7 +165,7 @@ def group_classes():
     r = run(f"nodeosctl contention -j {step.job}")
     ok(r.code == 0 and "semi-devil" in r.out and "SIMULATED cache" in r.out, "the table", r.text)
     r = run(f"nodeosctl contention -j {step.job}", user="bob")
-    ok(r.code != 0 and str(step.job) in r.err, "another user's job: refused", r.text)
+    ok(r.code != 0 and str(step.job) in r.err, "another user is refused the job", r.text)
     run(f"nodeosctl contention -j {step.job} --svg classes.svg")
     out = step.end()
     same(out.count("load "), 6, "all ranks end by themselves")
@@ -240,7 +240,7 @@ def group_none():
     same(
         (d.get("source", {}).get("provider"), rank.get("class"), rank.get("instructions")),
         ("none", "unknown", None),
-        "without the PMU: unknown, no number",
+        "without the PMU the class is unknown, and no number is shown",
     )
     r = run(f"nodeosctl contention -j {step.job}")
     ok("unknown" in r.out and "journalctl" in r.out, "the table says where the reason is", r.text)
@@ -249,7 +249,7 @@ def group_none():
     step = Load(3, "loop/1M", "-n1 --nodeos-contention=observe")
     same(step.end().count("load "), 1, "without the daemon the step runs")
     r = run("nodeosctl contention")
-    ok(r.code != 0 and UNIT in r.err, "without the daemon: the command names it", r.text)
+    ok(r.code != 0 and UNIT in r.err, "without the daemon the command says how to start it", r.text)
     root(f"insmod /shared/.nodeos/simllc.ko; systemctl start {UNIT}")
 
 
@@ -276,7 +276,7 @@ def group_kinds():
     same(
         sorted((r["container"], r["class"]) for r in d.get("ranks", [])),
         [("sim", "devil")],
-        "a manifest: only the container that asks is observed",
+        "of a manifest's containers only the one that asks is observed",
     )
     step.end()
     cluster.site("contention = observe", ("n0",))
@@ -285,7 +285,7 @@ def group_kinds():
     same(
         [r["class"] for r in step.classified(1).get("ranks", [])],
         ["devil"],
-        "contention_steps = all: a step without a container, too",
+        "with contention_steps = all a step without a container is observed",
     )
     step.end()
     root("sed -i '/^contention = observe/d' /etc/nodeos/nodeos.conf")
@@ -330,12 +330,16 @@ def group_kills():
 
 
 def group_held():
-    """A rank whose address space is held by its own file server holds nothing of ours up."""
+    """A rank whose file server holds its address space holds up neither daemon nor command."""
     held = Load(60, "", "-n1 -c2 --nodeos-contention=observe", program=HOLD)
     step = Load(40, "scan/16M", "-n1 -c2 --nodeos-contention=observe")
     judge_rate(by_rank(step.classified()).get(0, {}), "scan/16M", "beside a held address space")
     r = run("nodeosctl contention", timeout=10)
-    ok(r.code == 0 and r.seconds < 5, "the command answers at once", r.text)
+    ok(
+        r.code == 0 and r.seconds < 5,
+        "the command answers at once beside a held address space",
+        r.text,
+    )
     text = root(f"cat /proc/$(systemctl show -P MainPID {UNIT})/wchan; ps -o stat= -C {UNIT}").out
     ok(" D" not in text, "the daemon waits for nothing", text)
     step.end()
