@@ -285,7 +285,7 @@ def group_kinds():
     same(
         [r["class"] for r in step.classified(1).get("ranks", [])],
         ["devil"],
-        "with contention_steps = all a step without a container is observed",
+        "a step without a container is observed with contention_steps = all",
     )
     step.end()
     root("sed -i '/^contention = observe/d' /etc/nodeos/nodeos.conf")
