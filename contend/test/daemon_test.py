@@ -406,7 +406,10 @@ def test_kills(host, times=KILLS):
 def test_end(host, reports):
     shutil.rmtree(f"{host.top}/sys/fs/cgroup/{SCOPE}/job_{host.job}")
     document = until(lambda: host.document()["ended"] and host.document(), 12)
-    ok(document and len(document["ranks"]) == 3, "the last document has the ranks, and is marked as ended")
+    ok(
+        document and len(document["ranks"]) == 3,
+        "the last document has the ranks, and is marked as ended",
+    )
     path = f"{reports}/{host.job}/n7.json"
 
     def record():
