@@ -40,12 +40,25 @@ static int remove_own(struct json_object *doc)
 	return 0;
 }
 
+/* Write DOC to BUF, and put it. */
+static int print_extra(char *buf, size_t size, struct json_object *doc, struct errbuf *err)
+{
+	const char *text = "";
+	int rc = 0;
+
+	if (json_object_object_length(doc) > 0)
+		text = json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN |
+								   JSON_C_TO_STRING_NOSLASHESCAPE);
+	if ((size_t)snprintf(buf, size, "%s", text) >= size)
+		rc = errprintf(err, "its Extra would have more than %zu bytes", size - 1);
+	json_object_put(doc);
+	return rc;
+}
+
 int extra_merge(char *buf, size_t size, const char *site, const struct node_ranks *ranks,
 		struct errbuf *err)
 {
 	struct json_object *doc = parse_object(*site ? site : "{}");
-	const char *text = "";
-	int rc = 0;
 
 	if (!doc)
 		return errprintf(err, "its Extra is no JSON object, and stays as it is");
@@ -56,11 +69,17 @@ int extra_merge(char *buf, size_t size, const char *site, const struct node_rank
 		json_object_object_add(doc, PREFIX "semi_devils",
 				       json_object_new_int64(ranks->semi_devils));
 	}
-	if (json_object_object_length(doc) > 0)
-		text = json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN |
-								   JSON_C_TO_STRING_NOSLASHESCAPE);
-	if ((size_t)snprintf(buf, size, "%s", text) >= size)
-		rc = errprintf(err, "its Extra would have more than %zu bytes", size - 1);
-	json_object_put(doc);
-	return rc;
+	return print_extra(buf, size, doc, err);
+}
+
+int extra_merge_advice(char *buf, size_t size, const char *site, const struct node_advice *advice,
+		       struct errbuf *err)
+{
+	struct json_object *doc = parse_object(*site ? site : "{}");
+
+	if (!doc)
+		return errprintf(err, "its Extra is no JSON object, and is left as it is");
+	json_object_object_add(doc, PREFIX "devils_leave", json_object_new_int64(advice->leave));
+	json_object_object_add(doc, PREFIX "devils_come", json_object_new_int64(advice->come));
+	return print_extra(buf, size, doc, err);
 }

@@ -20,4 +20,13 @@ struct node_ranks {
 int extra_merge(char *buf, size_t size, const char *site, const struct node_ranks *ranks,
 		struct errbuf *err);
 
+/* What the advice on a node is: devils that should leave it, and come to it. */
+struct node_advice {
+	unsigned leave, come;
+};
+
+/* As extra_merge(), with the members nodeos_devils_leave and nodeos_devils_come; others stay. */
+int extra_merge_advice(char *buf, size_t size, const char *site, const struct node_advice *advice,
+		       struct errbuf *err);
+
 #endif

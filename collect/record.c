@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define DEPTH_MAX 4
+#define DEPTH_MAX 5
 #define FORM "nodeos1"
 
 /* The members of a report that is being read. After the first fault, which ERR has, no more are
@@ -142,6 +142,51 @@ static void read_source(struct members *m, char out[SOURCE_NAME_MAX])
 	snprintf(out, SOURCE_NAME_MAX, "%.*s", (int)len, text);
 }
 
+static void read_container(struct report_container *out, struct members *m)
+{
+	static const double no_traffic = -1;
+	struct json_object *name = NULL;
+	const char *text = "";
+
+	if (!json_object_object_get_ex(m->doc, "name", &name) || name)
+		text = member_text(m, "name");
+	if (strlen(text) >= sizeof(out->name)) {
+		m->bad = true;
+		errprintf(m->err, "a container's name is too long");
+	}
+	snprintf(out->name, sizeof(out->name), "%s", text);
+	out->turtles = (unsigned)member_count(m, "turtles", REPORT_COUNT_MAX);
+	out->semi_devils = (unsigned)member_count(m, "semi_devils", REPORT_COUNT_MAX);
+	out->devils = (unsigned)member_count(m, "devils", REPORT_COUNT_MAX);
+	out->unknown = (unsigned)member_count(m, "unknown", REPORT_COUNT_MAX);
+	out->cpus = (unsigned)member_count(m, "cpus", REPORT_CPUS_MAX);
+	out->traffic = member_number(m, "traffic", REPORT_TRAFFIC_MAX, &no_traffic);
+}
+
+static void read_containers(struct host_report *out, struct members *m)
+{
+	struct json_object *list;
+
+	if (!json_object_object_get_ex(m->doc, "containers", NULL))
+		return;
+	list = member_of(m, "containers", json_type_array);
+	if (list && json_object_array_length(list) > REPORT_CONTAINERS_MAX) {
+		m->bad = true;
+		errprintf(m->err, "more than %d containers", REPORT_CONTAINERS_MAX);
+	}
+	for (size_t i = 0; !m->bad && i < json_object_array_length(list); i++) {
+		struct members of = { .doc = json_object_array_get_idx(list, i), .err = m->err };
+
+		if (json_object_is_type(of.doc, json_type_object)) {
+			read_container(&out->container[out->n_containers++], &of);
+		} else {
+			of.bad = true;
+			errprintf(m->err, "\"containers\" has what is no object");
+		}
+		m->bad = of.bad;
+	}
+}
+
 static void read_members(struct host_report *out, struct members *m)
 {
 	static const double no_rate = -1;
@@ -170,6 +215,7 @@ static void read_members(struct host_report *out, struct members *m)
 	read_source(m, out->source);
 	out->simulated = member_bool(m, "simulated");
 	out->changes = (unsigned)member_count(m, "changes", REPORT_COUNT_MAX);
+	read_containers(out, m);
 	if (!m->bad &&
 	    (uint64_t)out->turtles + out->semi_devils + out->devils + out->unknown != out->ranks) {
 		m->bad = true;

@@ -18,11 +18,23 @@
  * quality=a source=perf hosts=2". It is no JSON, since sacctmgr replaces double quotes by
  * backticks, and has no capital letters, since the sacctmgr of Slurm 22.05 makes all letters small.
  */
-#define HOST_REPORT_MAX 1024 /* a host's report has fewer bytes */
+#define HOST_REPORT_MAX 4096 /* a host's report has fewer bytes */
 #define HOST_NAME_MAX_BYTES 64 /* bytes of a host's name with the final NUL */
 #define COMMENT_RECORD_MAX 250 /* bytes of a record with the final NUL */
 #define SOURCE_NAME_MAX 16 /* bytes of a source's name with the final NUL */
 #define REPORT_COUNT_MAX 1000000u /* the most ranks, and changes, of a host: more is refused */
+
+#define REPORT_CONTAINERS_MAX 16 /* of a job on a host: more are refused */
+#define REPORT_CPUS_MAX 65536u /* of a container */
+#define REPORT_TRAFFIC_MAX 1e9 /* bytes for 10,000 instructions */
+
+/* What a job's container has on a host. */
+struct report_container {
+	char name[HOST_NAME_MAX_BYTES]; /* hostile bytes without NUL; "": ranks without one */
+	unsigned turtles, semi_devils, devils, unknown; /* ranks */
+	unsigned cpus; /* hardware threads that they may use; 0: not known */
+	double traffic; /* bytes for 10,000 instructions; negative: unknown */
+};
 
 /* The report of a host on a job: contend/job_record.h has its members. */
 struct host_report {
@@ -37,6 +49,8 @@ struct host_report {
 	char source[SOURCE_NAME_MAX]; /* "perf", "replay", "none" */
 	bool simulated; /* the counts are of a simulated cache */
 	unsigned changes; /* how often ranks have changed their class */
+	unsigned n_containers; /* 0 in reports of a daemon that does not name them */
+	struct report_container container[REPORT_CONTAINERS_MAX];
 };
 
 /*

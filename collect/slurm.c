@@ -182,7 +182,7 @@ long slurm_jobs_load(struct slurm_job **out, struct errbuf *err)
 {
 	/* none of these fields is a text that a user chooses */
 	const char *argv[] = {
-		"squeue", "--noheader", "--all", "--states=all", "--format=%A|%i|%t|%S|%e", NULL
+		"squeue", "--noheader", "--all", "--states=all", "--format=%A|%i|%t|%S|%e|%P", NULL
 	};
 	char *text = ask_program(argv, false, err);
 	size_t room = 1;
@@ -200,7 +200,10 @@ long slurm_jobs_load(struct slurm_job **out, struct errbuf *err)
 	for (const char *at = text; *at;) {
 		const char *next = at + strcspn(at, "\n");
 
-		n += job_line(*out + n, &at) == 0;
+		if (job_line(*out + n, &at) == 0) {
+			next_field((*out)[n].partition, sizeof((*out)->partition), &at);
+			n++;
+		}
 		at = next + (*next == '\n');
 	}
 	free(text);
@@ -213,6 +216,109 @@ const struct slurm_job *slurm_jobs_find(const struct slurm_job *jobs, long n, ui
 	struct slurm_job key = { .job = job };
 
 	return bsearch(&key, jobs, (size_t)n, sizeof(*jobs), compare_jobs);
+}
+
+uint64_t slurm_partition_set(const struct slurm_partitions *p, const char *name)
+{
+	if (!*name)
+		return UINT64_MAX;
+	for (unsigned i = 0; i < p->n; i++)
+		if (strcmp(p->name[i], name) == 0)
+			return UINT64_C(1) << i;
+	return 0;
+}
+
+/* What a node's state is, with the marks of sinfo behind it: "idle~" is powered down. */
+static void node_state(struct slurm_node *node, const char *state)
+{
+	size_t len = strcspn(state, "*~#!%$@^+-");
+	const char *marks = state + len;
+
+	node->powered = !strpbrk(marks, "~%");
+	node->open = (len == 4 && strncmp(state, "idle", 4) == 0) ||
+		     (len == 3 && strncmp(state, "mix", 3) == 0) ||
+		     (len == 5 && strncmp(state, "alloc", 5) == 0);
+	node->open &= !*marks || strcmp(marks, "~") == 0;
+}
+
+/* Parse "NAME|PARTITION|A/I/O/T|STATE"; *LINE goes behind it. Returns 0, or -1. */
+static int node_line(struct slurm_node *node, struct slurm_partitions *p, const char **line)
+{
+	char cpus[64], state[32], partition[SLURM_NAME_MAX];
+	unsigned idle, other;
+
+	*node = (struct slurm_node){ 0 };
+	next_field(node->name, sizeof(node->name), line);
+	next_field(partition, sizeof(partition), line);
+	next_field(cpus, sizeof(cpus), line);
+	next_field(state, sizeof(state), line);
+	if (!*node->name ||
+	    sscanf(cpus, "%9u/%9u/%9u/%9u", &node->allocated, &idle, &other, &node->cpus) != 4)
+		return -1;
+	if (*partition && !slurm_partition_set(p, partition) && p->n < SLURM_PARTITIONS_MAX)
+		strcpy(p->name[p->n++], partition);
+	node->partitions = slurm_partition_set(p, partition);
+	node_state(node, state);
+	return 0;
+}
+
+static int compare_node_names(const void *a, const void *b)
+{
+	return strcmp(((const struct slurm_node *)a)->name, ((const struct slurm_node *)b)->name);
+}
+
+/* A node has a line for each of its partitions: make one of them. Returns how many are left. */
+static long merge_nodes(struct slurm_node *node, long n)
+{
+	long kept = 0;
+
+	qsort(node, (size_t)n, sizeof(*node), compare_node_names);
+	for (long i = 0; i < n; i++)
+		if (kept && strcmp(node[kept - 1].name, node[i].name) == 0)
+			node[kept - 1].partitions |= node[i].partitions;
+		else
+			node[kept++] = node[i];
+	return kept;
+}
+
+long slurm_nodes_load(struct slurm_node **out, struct slurm_partitions *partitions,
+		      struct errbuf *err)
+{
+	const char *argv[] = { "sinfo",	 "--noheader",		 "--all",
+			       "--Node", "--format=%N|%R|%C|%t", NULL };
+	char *text = ask_program(argv, false, err);
+	size_t room = 1;
+	long n = 0;
+
+	partitions->n = 0;
+	if (!text)
+		return errappend(err, " (is slurmctld up?)");
+	for (const char *at = text; *at; at++)
+		room += *at == '\n';
+	*out = calloc(room, sizeof(**out));
+	if (!*out) {
+		free(text);
+		return errprintf(err, "out of memory");
+	}
+	for (const char *at = text; *at;) {
+		const char *next = at + strcspn(at, "\n");
+
+		n += node_line(*out + n, partitions, &at) == 0;
+		at = next + (*next == '\n');
+	}
+	free(text);
+	return merge_nodes(*out, n);
+}
+
+long slurm_nodes_index(const struct slurm_node *nodes, long n, const char *name)
+{
+	struct slurm_node key;
+	const struct slurm_node *found;
+
+	if (snprintf(key.name, sizeof(key.name), "%s", name) >= (int)sizeof(key.name))
+		return -1;
+	found = bsearch(&key, nodes, (size_t)n, sizeof(*nodes), compare_node_names);
+	return found ? found - nodes : -1;
 }
 
 /* Copy the LEN bytes at TEXT without the blanks around them; Slurm's words for "none" become "". */

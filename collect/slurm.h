@@ -14,6 +14,7 @@
  * words in ERR.
  */
 #define SLURM_NUMBER_MAX 32 /* bytes of a job's number in squeue's form, with the final NUL */
+#define SLURM_NAME_MAX 64 /* bytes of a node's or partition's name with the final NUL */
 #define SLURM_COMMENT_MAX 1024 /* bytes that are read of a comment, with the final NUL */
 #define SLURM_EXTRA_MAX 8192 /* bytes of a node's Extra, with the final NUL */
 
@@ -28,6 +29,22 @@ struct slurm_job {
 	char number[SLURM_NUMBER_MAX]; /* "7"; in an array "7_2", in a heterogeneous job "7+1" */
 	enum slurm_job_kind kind;
 	int64_t start, end; /* Unix time; 0: not known */
+	char partition[SLURM_NAME_MAX]; /* "": not known */
+};
+
+/* The names of partitions; a bit of a set is an index here. */
+#define SLURM_PARTITIONS_MAX 64 /* further ones are in no set */
+struct slurm_partitions {
+	unsigned n;
+	char name[SLURM_PARTITIONS_MAX][SLURM_NAME_MAX];
+};
+
+struct slurm_node {
+	char name[SLURM_NAME_MAX];
+	unsigned cpus, allocated; /* hardware threads, or cores: what Slurm counts as CPUs */
+	bool powered;
+	bool open; /* a job may start on it: it is up, and not drained, reserved or planned */
+	uint64_t partitions;
 };
 
 /* Remove variables of the environment that would act as options of Slurm's programs. */
@@ -37,6 +54,14 @@ void slurm_clean_environment(void);
  * number, or -1. */
 long slurm_jobs_load(struct slurm_job **out, struct errbuf *err);
 const struct slurm_job *slurm_jobs_find(const struct slurm_job *jobs, long n, uint32_t job);
+
+/* All nodes of Slurm, by name, and all partitions; free() *OUT. Returns how many, or -1. */
+long slurm_nodes_load(struct slurm_node **out, struct slurm_partitions *partitions,
+		      struct errbuf *err);
+/* The index of a node, or -1. */
+long slurm_nodes_index(const struct slurm_node *nodes, long n, const char *name);
+/* The set that has the partition NAME alone; "": all. */
+uint64_t slurm_partition_set(const struct slurm_partitions *p, const char *name);
 
 /* Read or write the AdminComment of a job that slurmctld knows. */
 int slurm_comment_read(char buf[SLURM_COMMENT_MAX], const struct slurm_job *job,

@@ -7,6 +7,8 @@
 
 #include "base/printable.h"
 
+#define JOB_TRAFFIC_MAX 1e12 /* thousandths of a byte; more is no number that a reader takes */
+
 static void add_live_step(struct job_record *r, const struct observed_step *step)
 {
 	struct observed_sum s;
@@ -38,6 +40,61 @@ static void take_counts(const struct observed_step *step, uint64_t *instructions
 	}
 }
 
+/* The container of a rank, added where it is new. NULL: there are too many. */
+static struct job_container *container_of_rank(struct job_record *r, const char *name)
+{
+	struct job_container *c = r->container;
+
+	for (; c < r->container + r->n_containers; c++)
+		if (strcmp(c->name, name) == 0)
+			return c;
+	if (r->n_containers == JOB_CONTAINERS_MAX)
+		return NULL;
+	r->n_containers++;
+	*c = (struct job_container){ 0 };
+	snprintf(c->name, sizeof(c->name), "%s", name);
+	return c;
+}
+
+static void add_to_total(uint64_t *sum, uint64_t value)
+{
+	if (*sum == OBSERVED_UNKNOWN || value == OBSERVED_UNKNOWN ||
+	    __builtin_add_overflow(*sum, value, sum))
+		*sum = OBSERVED_UNKNOWN;
+}
+
+static void add_contained_rank(struct job_container *c, const struct observed_rank *r)
+{
+	c->turtles += r->state.class == RANK_TURTLE;
+	c->semi_devils += r->state.class == RANK_SEMI_DEVIL;
+	c->devils += r->state.class == RANK_DEVIL;
+	c->unknown += r->state.class == RANK_UNKNOWN;
+	add_to_total(&c->bytes, r->sent);
+	add_to_total(&c->bytes, r->received);
+	add_to_total(&c->instructions, r->instructions);
+}
+
+/* The containers of the job's steps: one that several steps have is one. */
+static void list_containers(struct job_record *r, const struct observed_node *node)
+{
+	struct idset cpus[JOB_CONTAINERS_MAX];
+
+	for (unsigned i = 0; i < JOB_CONTAINERS_MAX; i++)
+		idset_zero(&cpus[i]);
+	for (unsigned i = 0; i < node->n_steps; i++)
+		for (unsigned k = 0; node->step[i].job == r->job && k < node->step[i].n; k++) {
+			const struct observed_rank *rank = &node->step[i].rank[k];
+			struct job_container *c = container_of_rank(r, rank->container);
+
+			if (!c)
+				continue;
+			add_contained_rank(c, rank);
+			idset_or(&cpus[c - r->container], &rank->cpus);
+		}
+	for (unsigned i = 0; i < r->n_containers; i++)
+		r->container[i].cpus = idset_count(&cpus[i]);
+}
+
 void job_record_look(struct job_record *r, const struct observed_node *node)
 {
 	struct job_record now = { .job = r->job,
@@ -57,6 +114,7 @@ void job_record_look(struct job_record *r, const struct observed_node *node)
 		take_counts(s, &now.instructions, &now.misses, &now.changes);
 	}
 	if (ranks) {
+		list_containers(&now, node);
 		*r = now;
 	} else {
 		r->instructions = r->misses = r->changes = 0;
@@ -98,6 +156,28 @@ static void put_name(FILE *f, const char *name, const char *value)
 	fputs("\",", f);
 }
 
+static void put_job_container(FILE *f, const struct job_container *c)
+{
+	double traffic = 0;
+	bool known = c->bytes != OBSERVED_UNKNOWN && c->instructions != OBSERVED_UNKNOWN &&
+		     c->instructions > 0;
+
+	if (known)
+		traffic = (double)c->bytes * 1e7 / (double)c->instructions;
+	known &= traffic < JOB_TRAFFIC_MAX;
+	putc('{', f);
+	if (*c->name)
+		put_name(f, "name", c->name);
+	else
+		fputs("\"name\":null,", f);
+	fprintf(f, "\"turtles\":%u,\"semi_devils\":%u,\"devils\":%u,\"unknown\":%u,\"cpus\":%u,",
+		c->turtles, c->semi_devils, c->devils, c->unknown, c->cpus);
+	if (known)
+		fprintf(f, "\"traffic\":%.3f}", traffic / 1000);
+	else
+		fputs("\"traffic\":null}", f);
+}
+
 unsigned job_record_print(char buf[JOB_RECORD_MAX], const struct job_record *r,
 			  const struct observed_node *node, bool ended)
 {
@@ -128,7 +208,12 @@ unsigned job_record_print(char buf[JOB_RECORD_MAX], const struct job_record *r,
 		put_name(f, "quality", events_quality_name(node->quality));
 	else
 		fputs("\"quality\":null,", f);
-	fprintf(f, "\"simulated\":%s}\n", node->simulated ? "true" : "false");
+	fprintf(f, "\"simulated\":%s,\"containers\":[", node->simulated ? "true" : "false");
+	for (unsigned i = 0; i < r->n_containers; i++) {
+		fputs(i ? "," : "", f);
+		put_job_container(f, &r->container[i]);
+	}
+	fputs("]}\n", f);
 	len = ftell(f);
 	fclose(f);
 	return len > 0 ? (unsigned)len : 0;

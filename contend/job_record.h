@@ -16,7 +16,9 @@
  *
  *   {"nodeos_contention":1,"host":"n1","job":41,"inode":4711,"time":1795207785,"ended":false,
  *    "class":"devil","ranks":3,"turtles":1,"semi_devils":0,"devils":2,"unknown":0,"rate":207.5,
- *    "cpu":2.991,"changes":3,"source":"perf","quality":"A","simulated":false}
+ *    "cpu":2.991,"changes":3,"source":"perf","quality":"A","simulated":false,
+ *    "containers":[{"name":"sim","turtles":1,"semi_devils":0,"devils":2,"unknown":0,"cpus":3,
+ *    "traffic":12.500}]}
  *
  *   inode    inode of the job's cgroup directory; each run of the job (after a requeue) has another
  *   time     Unix time, whole seconds
@@ -27,10 +29,21 @@
  *   cpu      CPUs that its ranks used at that look; null: not known
  *   changes  how often its ranks have changed their class
  *   quality  quality of the row of events; null without counters
+ *   containers  those with ranks, JOB_CONTAINERS_MAX at most; ranks without one have the name null.
+ *            cpus: hardware threads that their ranks may use; traffic: bytes sent and received for
+ *            10,000 instructions, null: not known
  */
 #define JOB_RECORD_VERSION 1
-#define JOB_RECORD_MAX 1024 /* bytes with newline and final NUL */
+#define JOB_RECORD_MAX 4096 /* bytes with newline and final NUL */
+#define JOB_CONTAINERS_MAX 12 /* of a job on a host; further ones are left out */
 #define JOB_RECORD_SECONDS 30 /* the most that writing records may take */
+
+struct job_container {
+	char name[REQUEST_NAME_MAX]; /* "": ranks without one */
+	unsigned turtles, semi_devils, devils, unknown; /* ranks */
+	unsigned cpus;
+	uint64_t bytes, instructions; /* of its ranks; OBSERVED_UNKNOWN if one's are */
+};
 
 /* What this host knows of a job over its life, as plain data. A new one has JOB and INODE, and is
  * otherwise all 0. */
@@ -41,6 +54,8 @@ struct job_record {
 	enum rank_class class;
 	unsigned turtles, semi_devils, devils, unknown;
 	uint64_t cpu; /* thousandths of a CPU, or OBSERVED_UNKNOWN */
+	unsigned n_containers;
+	struct job_container container[JOB_CONTAINERS_MAX];
 	/* totals of steps that have ended */
 	uint64_t past_instructions, past_misses, past_changes;
 	/* totals of steps that run */

@@ -33,6 +33,7 @@ PAGES = (
     "nodeosctl.1",
     *(f"nodeosctl-{command}.1" for command in COMMANDS),
     "nodeos-contention.5",
+    "nodeosctl-contention-advise.1",
     "nodeosctl-contention-collect.1",
     "nodeos-dimsim.1",
     "nodeos-diagnostics.7",

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/textfile.h"
+#include "collect/advise.h"
 #include "collect/collect.h"
 #include "host/conf.h"
 #include "tools/contention_calibrate.h"
@@ -21,6 +22,7 @@ static const char usage_text[] =
 	"       nodeosctl contention [-j JOB[.STEP]] --watch [SECONDS]\n"
 	"       nodeosctl contention --calibrate [--force] [--json]\n"
 	"       nodeosctl contention collect [OPTION]...   (nodeosctl-contention-collect(1))\n"
+	"       nodeosctl contention advise [OPTION]...    (nodeosctl-contention-advise(1))\n"
 	"Show how much each rank on this node disturbs others: its misses in the last-level cache "
 	"for\n"
 	"10,000 instructions, its class, and the load of each cache's memory. For users: their own "
@@ -267,6 +269,19 @@ static int run_contention_collect(int argc, char **argv)
 	return collect_command(argc, argv, say_collect);
 }
 
+static void say_advise(const char *text)
+{
+	tool_error(0, "contention advise: %s", text);
+}
+
+static int run_contention_advise(int argc, char **argv)
+{
+	static char called[] = "nodeosctl: contention advise";
+
+	argv[0] = called;
+	return advise_command(argc, argv, say_advise);
+}
+
 int tool_contention(int argc, char **argv)
 {
 	struct contention_options o = { 0 };
@@ -275,6 +290,8 @@ int tool_contention(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "collect") == 0)
 		return run_contention_collect(argc - 1, argv + 1);
+	if (argc > 1 && strcmp(argv[1], "advise") == 0)
+		return run_contention_advise(argc - 1, argv + 1);
 	status = parse_contention_options(&o, argc, argv);
 	if (status >= 0)
 		return status;

@@ -52,7 +52,8 @@ static void test_parse(void)
 		 "\"time\":1795207785,\"ended\":false,\"class\":\"devil\",\"ranks\":3,"
 		 "\"turtles\":1,\"semi_devils\":0,\"devils\":2,\"unknown\":0,\"rate\":207.5,"
 		 "\"cpu\":2.991,\"changes\":3,\"source\":\"perf\",\"quality\":\"A\","
-		 "\"simulated\":false}\n"),
+		 "\"simulated\":false,\"containers\":[{\"name\":\"sim\",\"turtles\":1,"
+		 "\"semi_devils\":0,\"devils\":2,\"unknown\":0,\"cpus\":3,\"traffic\":12.500}]}\n"),
 	   "the line that contend/job_record.h documents");
 	ok(taken(with("\"rate\":48.1", "\"rate\":null")), "a rate may be null");
 	ok(taken(with("\"rate\":48.1", "\"rate\":48")), "a rate may be whole");

@@ -24,7 +24,9 @@ static void test_line(void)
 	   "{\"nodeos_contention\":1,\"host\":\"n1\",\"job\":41,\"inode\":4700,"
 	   "\"time\":1795207786,\"ended\":false,\"class\":\"devil\",\"ranks\":4,\"turtles\":1,"
 	   "\"semi_devils\":1,\"devils\":1,\"unknown\":1,\"rate\":62.651,\"cpu\":null,"
-	   "\"changes\":2,\"source\":\"perf\",\"quality\":\"A\",\"simulated\":true}\n",
+	   "\"changes\":2,\"source\":\"perf\",\"quality\":\"A\",\"simulated\":true,"
+	   "\"containers\":[{\"name\":\"sim\",\"turtles\":1,\"semi_devils\":1,\"devils\":1,"
+	   "\"unknown\":1,\"cpus\":8,\"traffic\":null}]}\n",
 	   "the record of a running job, its CPUs unknown as those of a rank are");
 	observed_remove_rank(&n.step[0], 3);
 	job_record_look(&r, &n);
