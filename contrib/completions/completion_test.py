@@ -183,7 +183,11 @@ def test_values(d):
         "plan -c CPUS: a manifest is offered behind it",
     )
     same(offered(["nodeosctl", "report", ""], d), [], "report: no operand is offered")
-    same(offered(["nodeosctl", "contention", ""], d), ["collect"], "contention: collect is offered")
+    same(
+        offered(["nodeosctl", "contention", ""], d),
+        ["collect", "advise"],
+        "contention: collect and advise are offered",
+    )
     same(
         offered(["nodeosctl", "contention", "--json", ""], d),
         [],
