@@ -46,7 +46,7 @@ struct collect {
 
 /* Print a message, and count a failure. */
 void collect_fail(struct collect *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Print a message, unless the last run printed one with the same KEY. */
+/* Print a message, unless this run or the last one printed one with the same KEY. */
 void collect_say_once(struct collect *c, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -26,12 +26,14 @@ void collect_fail(struct collect *c, const char *fmt, ...)
 
 void collect_say_once(struct collect *c, const char *key, const char *fmt, ...)
 {
+	bool said = json_object_object_get_ex(c->said, key, NULL) ||
+		    json_object_object_get_ex(c->said_before, key, NULL);
 	char text[1024];
 	va_list ap;
 
 	if (json_object_object_length(c->said) < SAID_MAX)
 		json_object_object_add(c->said, key, json_object_new_boolean(1));
-	if (json_object_object_get_ex(c->said_before, key, NULL))
+	if (said)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);

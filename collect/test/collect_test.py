@@ -283,12 +283,17 @@ def test_ended(top):
 
     s = Site(top)
     s.put("config", "AccountingStorageType  = (null)\n")
+    # a second job of which slurmctld knows no more
     s.jobs(ENDED.format(start=s.now - 60, end=s.now))
     s.report(41, "n0", ended=True)
+    s.report(42, "n0", ended=True)
     r = s.collect()
     ok(
-        r.returncode == 0 and "AccountingStorageType" in r.stderr and not s.changes(),
-        "without slurmdbd the record is a file, with a message",
+        r.returncode == 0
+        and r.stderr.count("AccountingStorageType") == 1
+        and os.path.exists(f"{s.dir}/42/record.json")
+        and not s.changes(),
+        "without slurmdbd the records of two jobs are files, with one message",
         r.stderr,
     )
     s.report(43, "n0", ended=True)
