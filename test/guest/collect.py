@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# boot: accounting=yes
-# run: deep limit=1800
-# rooms: collect
-"""Records of contention in slurmctld and in the database: nodeosctl contention collect with
-slurmdbd and MariaDB. The reports come from a writer of this file, which runs as their user. Run by
-test/guest/run as root on n0; collect.py [GROUP...]"""
+# run: deep limit=600 daemons
+# run: deep accounting=yes limit=2400
+# rooms: collect contend
+"""Records of contention in slurmctld and, with slurmdbd and MariaDB, in the database: nodeosctl
+contention collect. The reports of the groups daemons and again are those of both nodes'
+nodeos-contend, which reads counts of a trace; in the other groups they come from a writer of this
+file, which runs as their user. Run by test/guest/run as root on n0; collect.py [GROUP...]"""
 
 import json
 import os
@@ -20,6 +21,15 @@ DIR = "/shared/reports"
 LOG = "/run/collect.log"
 WRAPPERS = "/run/collect-bin"
 AS_SLURM = "setpriv --reuid=slurm --regid=slurm --clear-groups"
+UNIT = "nodeos-contend"
+TRACE = "/etc/nodeos/trace"
+INTERVAL = 10  # seconds of contention_report_interval
+OFTEN = 5  # seconds between two runs of the timer here
+TURN = 30  # samples after which a rank on n0 is a devil
+
+
+def has_database():
+    return "slurmdbd" in run("scontrol show config", user="root").out
 
 
 def setup():
@@ -149,6 +159,12 @@ def end(*jobs):
     run(f"scancel {' '.join(jobs)}", user="root")
     limit = time.time() + 120
     while time.time() < limit:
+        if not has_database():
+            left = run(f"squeue -h -j {','.join(jobs)} -t PD,R,S,CG", user="root").out
+            if not left:
+                return
+            time.sleep(0.5)
+            continue
         states = run(f"sacct -X -n -P -j {','.join(jobs)} -o state", user="root").out.split()
         left = run(f"squeue -h -j {','.join(jobs)} -t PD,R,S,CG", user="root").out
         if states and not {"RUNNING", "PENDING"} & set(states) and not left:
@@ -441,16 +457,233 @@ def group_extra():
     all_idle("extra: all nodes are idle at the end")
 
 
+def trace(turn):
+    """Counts of ranks that read memory from the sample TURN on: 2e9 instructions a second with 0.2
+    misses for 10,000, then with 300."""
+    lines = []
+    for rank in range(8):
+        misses = 0
+        for n in range(1, 401):
+            misses += 40_000 if n <= turn else 60_000_000
+            lines.append(f"{rank} {n * 2_000_000_000} {misses} - {n * 10**9} {n * 10**9}")
+    return "\n".join(lines) + "\n"
+
+
+def start_daemons():
+    """Both nodes' daemons, with a trace: each rank on n0 becomes a devil, on n1 it is a turtle."""
+    for node, turn in (("n0", TURN), ("n1", 400)):
+        name = f"/shared/trace.{node}"
+        with open(name, "w", encoding="utf-8") as f:
+            f.write(trace(turn))
+        lines = [f"contention_source = replay:{TRACE}", f"contention_report_interval = {INTERVAL}"]
+        if node != "n0":
+            lines += [f"contention_report_dir = {DIR}", "contention_report_user = slurm"]
+        more = "\n".join(lines)
+        r = run(
+            f"cp {name} {TRACE} && printf '%s\n' '{more}' >>/etc/nodeos/nodeos.conf &&"
+            f" systemctl restart {UNIT}",
+            user="root",
+            node=node,
+        )
+        ok(r.code == 0, f"nodeos-contend starts on {node}", r.text)
+
+
+def stop_daemons():
+    for node, keys in (("n0", "(source|report_interval)"), ("n1", "")):
+        run(
+            f"systemctl stop {UNIT}; sed -i -E '/^contention_{keys}/d' /etc/nodeos/nodeos.conf",
+            user="root",
+            node=node,
+        )
+
+
+def start_timer():
+    """The timer of the package, at a shorter interval."""
+    folder = "/run/systemd/system/nodeos-collect.timer.d"
+    os.makedirs(folder, exist_ok=True)
+    with open(f"{folder}/often.conf", "w", encoding="utf-8") as f:
+        f.write(
+            "[Timer]\n# an empty one removes all\nOnActiveSec=\nOnActiveSec=1s\n"
+            f"OnUnitInactiveSec={OFTEN}s\nAccuracySec=1s\n"
+        )
+    r = run("systemctl daemon-reload; systemctl start nodeos-collect.timer", user="root")
+    ok(r.code == 0, "the timer of collect starts", r.text)
+
+
+def stop_timer():
+    """When it has returned no run is at work."""
+    run(
+        "systemctl stop nodeos-collect.timer; while systemctl is-active -q nodeos-collect.service;"
+        " do sleep 0.2; done",
+        user="root",
+    )
+
+
+def wait_for(good, limit):
+    """Seconds until GOOD() is true; None after LIMIT seconds."""
+    begin = time.time()
+    while not good():
+        if time.time() > begin + limit:
+            return None
+        time.sleep(0.5)
+    return time.time() - begin
+
+
+def own_class(job):
+    """Class of the job's first rank in the document of n0."""
+    r = run(f"nodeosctl contention -j {job} --json")
+    steps = json.loads(r.out) if r.out.startswith("[") else []
+    return steps[0]["ranks"][0]["class"] if steps and steps[0]["ranks"] else ""
+
+
+def reported(job, host, *words):
+    """Does the daemon's report have all of these words?"""
+    try:
+        with open(f"{DIR}/{job}/{host}.json", encoding="utf-8") as f:
+            text = f.read()
+    except OSError:
+        return False
+    return all(w in text for w in words)
+
+
+def follow(job, old, new, more=""):
+    """The document of JOB goes from class OLD to NEW, and AdminComment follows, with MORE."""
+    seconds = wait_for(lambda: own_class(job) == new, 60 + TURN * 2)
+    ok(seconds is not None, f"a rank of job {job} that was {old} is {new}", own_class(job))
+    seconds = wait_for(lambda: f"class={new} " in admin_comment(job), 60)
+    # a run of collect itself takes seconds on an emulated machine
+    ok(
+        seconds is not None and seconds <= 2 * INTERVAL + 5 and more in admin_comment(job),
+        f"two intervals later at most, scontrol shows {new}",
+        f"{seconds} s: {admin_comment(job)}",
+    )
+    cluster.note(f"AdminComment has {new} after {seconds} s")
+
+
+def final_record(job):
+    """What is kept of an ended job: SystemComment, or the file where there is no database."""
+    with open(f"{DIR}/{job}/record.json", encoding="utf-8") as f:
+        r = json.load(f)
+    ok(r["final"], f"the record of job {job} is final", r)
+    if not has_database():
+        return r["record"]
+    return accounted(job)[0][1]
+
+
+def rewrite_copies(job):
+    """A job's user writes what he likes into what he may read and write."""
+    own = f"{HOME}/copies"
+    for command in (
+        f"echo x >/run/nodeos-contend/steps/{job}.0.json",
+        f"echo x >{DIR}/{job}/n0.json",
+    ):
+        ok(run(command).code != 0, f"a user cannot: {command}")
+    run(
+        f"mkdir -p {own}/{job}; nodeosctl contention -j {job} --json | sed s/devil/turtle/g"
+        f" >{own}/{job}.0.json; sed s/devil/turtle/g {DIR}/{job}/n0.json >{own}/{job}/n0.json"
+    )
+
+
+def group_daemons():
+    """From the counters of two nodes to Slurm's record, by the unit, the timer and the daemons."""
+    start_daemons()
+    start_timer()
+    observed = "srun --mpi=none --nodeos-contention=observe"
+    job = submit("-N2 -n2", f"{observed} -N2 -n2 sleep 3000")
+    other = submit("-w n1", f"{observed} -n1 sleep 3000")
+    plain = submit("-w n1", "srun --mpi=none -n1 sleep 3000")
+    follow(job, "unknown", "turtle")
+    follow(job, "turtle", "devil", " ranks=2 devils=1 turtles=1 ")
+    stop_timer()
+    for host, name in (("n0", "devil"), ("n1", "turtle")):
+        ok(
+            wait_for(lambda h=host, c=name: reported(job, h, f'"class":"{c}"'), 60) is not None,
+            f"{host} reports its rank as a {name}",
+        )
+    # no report is written from here on
+    cluster.both(f"systemctl kill -s STOP {UNIT}")
+    collect()
+    ok(
+        "class=devil ranks=2 devils=1 turtles=1 " in admin_comment(job)
+        and " hosts=2 " in admin_comment(job) + " ",
+        "the record has the ranks of both nodes",
+        admin_comment(job),
+    )
+    ok(
+        "class=turtle ranks=1 turtles=1 " in admin_comment(other),
+        "a second job has its own record",
+        admin_comment(other),
+    )
+    same(admin_comment(plain), "", "a job without report has no comment")
+    before = admin_comment(job)
+    rewrite_copies(job)
+    twice("daemons")
+    same(admin_comment(job), before, "what a user makes of his copies changes no record")
+    cluster.both(f"systemctl kill -s CONT {UNIT}")
+    end(job, other, plain)
+    for j, host in ((job, "n0"), (job, "n1"), (other, "n1")):
+        ok(
+            wait_for(lambda j=j, host=host: reported(j, host, '"ended":true'), 60) is not None,
+            f"{host} writes the last report of job {j}",
+        )
+    collect()
+    ok("class=devil ranks=2 devils=1 turtles=1 " in final_record(job), "the record is kept")
+    ok("class=turtle ranks=1 " in final_record(other), "that of the second job is kept")
+    ok(not os.path.exists(f"{DIR}/{plain}"), "a job without report has none")
+    twice("daemons, ended")
+    stop_daemons()
+    all_idle("daemons: all nodes are idle at the end")
+
+
+def group_again():
+    """A requeued job has one record, of its last run, by the daemons' reports."""
+    start_daemons()
+    job = submit("--requeue -w n0", "srun --mpi=none --nodeos-contention=observe -n1 sleep 3000")
+    ok(wait_for(lambda: reported(job, "n0", '"class":"devil"'), 120) is not None, "a first run")
+    collect()
+    ok("class=devil" in admin_comment(job), "the first run has a record", admin_comment(job))
+    run(f"scontrol requeue {job}", user="root")
+    ok(
+        wait_for(lambda: reported(job, "n0", '"ended":true'), 60) is not None,
+        "the daemon writes the last report of the first run",
+    )
+    collect()
+    # the credential of the first run must end first: two minutes
+    wait_state(job, "RUNNING", limit=300)
+    ok(
+        wait_for(lambda: reported(job, "n0", '"class":"turtle"', '"ended":false'), 60) is not None,
+        "the daemon reports the second run anew",
+    )
+    collect()
+    ok("class=turtle" in admin_comment(job), "the second run has its own", admin_comment(job))
+    end(job)
+    ok(wait_for(lambda: reported(job, "n0", '"ended":true'), 60) is not None, "it has ended")
+    collect()
+    comments = [comment for _, comment in accounted(job, "-D")]
+    ok(
+        len(comments) == 2 and comments[0] == "" and "ranks=1" in comments[1],
+        "one record in the database, of the last run",
+        comments,
+    )
+    twice("again")
+    stop_daemons()
+    all_idle("again: all nodes are idle at the end")
+
+
 GROUPS = {
+    "daemons": group_daemons,
     "running": group_running,
     "ended": group_ended,
     "site": group_site,
     "user": group_user,
     "extra": group_extra,
     "requeue": group_requeue,
+    "again": group_again,
 }
 
 if __name__ == "__main__":
     setup()
     run_groups(GROUPS, sys.argv[1:] or GROUPS)
+    # other suites may follow
+    cluster.both("sed -i '/^contention_/d' /etc/nodeos/nodeos.conf")
     cluster.done()
