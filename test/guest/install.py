@@ -11,6 +11,7 @@ plugin, with debs/1/*.deb and debs/2/*.deb.
 install.py [GROUP...]: each group continues from the state that the previous one left"""
 
 import glob
+import json
 import os
 import random
 import sys
@@ -112,10 +113,11 @@ def group_install():
         "nodeos-provision.service",
         "nodeos-provision.timer",
         "nodeos-contend.service",
+        "nodeos-collect.timer",
     )
     same(
         [told(f"systemctl is-enabled {u}") + " " + told(f"systemctl is-active {u}") for u in units],
-        ["enabled active"] * 2 + ["disabled inactive"] * 3,
+        ["enabled active"] * 2 + ["disabled inactive"] * 4,
         "discovery and nodeosd's socket are on; services that take cores from jobs, and the one"
         " that observes them, wait for the admin to enable them",
     )
@@ -164,7 +166,7 @@ def group_install():
 
 
 JOB = f"""#!/bin/bash
-srun --nodeos-container=sim -N2 -n2 bash -c '
+srun --nodeos-container=sim --nodeos-contention=observe -N2 -n2 bash -c '
 	while [ ! -e {HOME}/end ]; do
 		echo "$NODEOS_CPUS $(sed -n "s/^Cpus_allowed_list:\\t//p" /proc/self/status)" \
 >>{HOME}/beat.$SLURM_PROCID
@@ -220,6 +222,41 @@ def goes_on(what):
         )
 
 
+def start_daemon():
+    """As the admin does it, on both nodes."""
+    on_both("systemctl start nodeos-contend", "nodeos-contend starts")
+
+
+def daemon(node=None):
+    """State and process id of nodeos-contend."""
+    return told("systemctl show -P ActiveState -P MainPID nodeos-contend", node).split()
+
+
+def document(job):
+    """Of each observed step of JOB on n0: when it was first seen, when that was written, and the
+    classes of its ranks. Guests have no counters."""
+    r = root(f"nodeosctl contention -j {job} --json")
+    steps = json.loads(r.out) if r.out.startswith("[") else []
+    return [(d["started"], d["time"], [x["class"] for x in d["ranks"]]) for d in steps]
+
+
+def observed(job, what, after=0.0):
+    """The document of JOB's only observed step, when one is written behind the time AFTER."""
+    end = time.time() + 60
+    found = []
+    while time.time() < end:
+        found = document(job)
+        if found and found[0][1] > after and found[0][2]:
+            break
+        time.sleep(0.5)
+    ok(
+        len(found) == 1 and found[0][1] > after and found[0][2] == ["unknown"],
+        what,
+        f"{found}\n" + told("journalctl -u nodeos-contend | tail"),
+    )
+    return found[0] if found else (0, 0, [])
+
+
 class Launches(threading.Thread):
     """Start steps with containers, one after the other, until stopped."""
 
@@ -235,8 +272,10 @@ class Launches(threading.Thread):
 
 
 def group_upgrade():
-    """A higher version over live jobs."""
-    start_job()
+    """A higher version over live jobs, with nodeos-contend at work."""
+    start_daemon()
+    job = start_job()
+    seen, before = observed(job, "nodeos-contend observes the job's step"), daemon()
     so = told("dpkg -L slurm-nodeos-plugin | grep 'nodeos.so$'")
     inode, conf, sums = os.stat(so).st_ino, told(f"cat {CONF}"), told(f"md5sum {TOP} {OWN}")
     launches = Launches()
@@ -269,6 +308,14 @@ def group_upgrade():
         "the upgrade keeps the site's nodeos.conf and the line",
     )
     goes_on("after the upgrade")
+    after = daemon()
+    ok(
+        before[0] == after[0] == "active" and before[1] != after[1],
+        "the upgrade starts nodeos-contend anew where it ran",
+        (before, after),
+    )
+    again = observed(job, "after the upgrade, it observes the step", after=time.time())
+    same(again[0], seen[0], "after the upgrade, the document says since when the step runs")
     write("go", "")
     ok(
         wait_for("late", 3),
@@ -371,7 +418,8 @@ def group_interrupted(times=6):
 def group_remove():
     """Remove the packages beside a live job, install, remove and purge them again: Slurm always
     works."""
-    start_job()
+    start_daemon()
+    observed(start_job(), "nodeos-contend observes the job's step")
     root(f"printf 'required nodeos.so conf={CONF}\\n' >>{TOP}; rm {OWN}", node="n1")
     ok(
         root("dpkg -r nodeos-tools").code != 0 and version("nodeos-tools").startswith("installed"),
@@ -426,11 +474,19 @@ def group_remove():
         run("srun -N2 -n2 -c2 --nodeos-cpus=2 true").code, 0, "installed again: a container starts"
     )
     on_both("systemctl restart slurmd", "installed again: slurmd starts with the plugin")
+    same(daemon()[0], "active", "nodeos-contend runs until its package is removed")
+    root("mkdir -p /var/lib/nodeos && touch /var/lib/nodeos/contention-peaks")
     on_both("dpkg -P slurm-nodeos-plugin nodeos-tools", "both packages are purged")
+    same(
+        [daemon(n)[0] + told("pgrep -x nodeos-contend", n) for n in ("n0", "n1")],
+        ["inactive"] * 2,
+        "after the purge, no nodeos-contend runs",
+    )
     same(active(), [], "after the purge, no active line names nodeos")
     left = (
         "ls -d /etc/nodeos /etc/slurm/plugstack.conf.d/nodeos.conf /usr/libexec/nodeos"
-        " /usr/bin/nodeosctl /usr/lib/systemd/system/nodeosd.socket"
+        " /usr/bin/nodeosctl /usr/lib/systemd/system/nodeosd.socket /run/nodeos-contend"
+        " /var/lib/nodeos /usr/share/nodeos"
     )
     same(
         [told(left + " 2>/dev/null", n) for n in ("n0", "n1")],
@@ -443,7 +499,7 @@ def group_remove():
         "after the purge, nodeosd's socket is inactive",
     )
     same(
-        told("find /etc/systemd -name 'nodeosd*' -o -name 'nodeos-disc*' -o -name 'nodeos-prov*'"),
+        told("find /etc/systemd -name 'nodeos*'"),
         "",
         "after the purge, no link to a unit is left",
     )
