@@ -70,71 +70,106 @@ static int become(uid_t uid, gid_t gid)
 		       : 0;
 }
 
-static _Noreturn void process(const struct apart *a, int out)
+/* End when CALLER does, which has started this process; -1: it has ended. */
+static int end_with(pid_t caller)
+{
+	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == caller ? 0 : -1;
+}
+
+static _Noreturn void process(const struct apart *a, int out, pid_t caller)
 {
 	char result[APART_RESULT_MAX] = { 0 };
 
 	if (drop_files(out, a->keep_fd) < 0 || (a->cgroup && go_to(a->keep_fd, a->cgroup) < 0) ||
-	    (a->as_user && become(a->uid, a->gid) < 0))
+	    (a->as_user && become(a->uid, a->gid) < 0) ||
+	    /* a change of rights would undo it */
+	    (a->ends_with_caller && end_with(caller) < 0))
 		_exit(1);
 	a->work(a->arg, result);
 	_exit(write(out, result, a->size) == (ssize_t)a->size ? 0 : 1);
 }
 
-/*
- * Read the result of SIZE bytes. Returns the bytes read before END, fewer when the process has
- * died, or -1.
- */
-static ssize_t apart_hear(int in, void *result, size_t size, long end)
+int apart_start(struct apart_process *p, const struct apart *a, struct errbuf *err)
 {
-	struct pollfd p = { .fd = in, .events = POLLIN };
-	long left;
-	int rc;
+	pid_t caller = getpid(), pid;
+	int ends[2];
 
-	do {
-		left = end - monotonic_ms();
-		rc = poll(&p, 1, left > 0 ? (int)left : 0);
-	} while (rc < 0 && errno == EINTR);
-	return rc == 0 ? -1 : read(in, result, size);
+	if (a->size > APART_RESULT_MAX)
+		return errprintf(err, "a result of %zu bytes", a->size);
+	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
+		return errprintf(err, "pipe: %s", strerror(errno));
+	pid = fork();
+	if (pid == 0)
+		process(a, ends[1], caller);
+	close(ends[1]);
+	if (pid < 0) {
+		close(ends[0]);
+		return errprintf(err, "fork: %s", strerror(errno));
+	}
+	*p = (struct apart_process){ .pid = pid,
+				     .in = ends[0],
+				     .end = monotonic_ms() + 1000L * a->seconds,
+				     .size = a->size,
+				     .seconds = a->seconds };
+	return 0;
+}
+
+bool apart_abandon(struct apart_process *p)
+{
+	if (p->in >= 0)
+		close(p->in);
+	p->in = -1;
+	/* The process's user may stop it even after the result has arrived, so kill it. One that
+	 * the kernel holds becomes init's when the caller ends. */
+	if (p->pid > 0 && (kill(p->pid, SIGKILL), waitpid(p->pid, NULL, WNOHANG)) != 0)
+		p->pid = 0;
+	return p->pid == 0;
+}
+
+enum apart_end apart_check(struct apart_process *p, void *result, struct errbuf *err)
+{
+	char got[APART_RESULT_MAX];
+	ssize_t n = read(p->in, got, p->size);
+
+	if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+		if (monotonic_ms() < p->end)
+			return APART_AT_WORK;
+		apart_abandon(p);
+		errprintf(err, "not finished within %u s", p->seconds);
+		return APART_LATE;
+	}
+	apart_abandon(p);
+	if (n != (ssize_t)p->size) {
+		errprintf(err, "the process could not start, or died");
+		return APART_FAILED;
+	}
+	memcpy(result, got, p->size);
+	return APART_DONE;
+}
+
+/* Wait until P has said something or its time is over. */
+static void hear_from(const struct apart_process *p)
+{
+	struct pollfd f = { .fd = p->in, .events = POLLIN };
+	long left = p->end - monotonic_ms();
+
+	poll(&f, 1, left > 0 ? (int)left : 0);
 }
 
 enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 1000000 };
-	long end = monotonic_ms() + 1000L * a->seconds;
-	char got[APART_RESULT_MAX];
-	int ends[2];
-	ssize_t n;
-	pid_t pid;
+	struct apart_process p;
+	enum apart_end rc;
 
-	if (a->size > sizeof(got) || pipe2(ends, O_CLOEXEC) < 0) {
-		errprintf(err, "pipe: %s", strerror(errno));
+	if (apart_start(&p, a, err) < 0)
 		return APART_FAILED;
-	}
-	pid = fork();
-	if (pid == 0)
-		process(a, ends[1]);
-	close(ends[1]);
-	if (pid < 0) {
-		close(ends[0]);
-		errprintf(err, "fork: %s", strerror(errno));
-		return APART_FAILED;
-	}
-	n = apart_hear(ends[0], got, a->size, end);
-	close(ends[0]);
-	/* The process's user may stop it even after the result has arrived, so kill it and wait
-	 * until END. A process that the kernel holds longer becomes init's when the caller ends. */
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, WNOHANG) == 0 && monotonic_ms() < end)
+	do {
+		hear_from(&p);
+		rc = apart_check(&p, result, err);
+	} while (rc == APART_AT_WORK);
+	/* wait for its end, too, but not longer than for the result */
+	while (!apart_abandon(&p) && monotonic_ms() < p.end)
 		nanosleep(&pause, NULL);
-	if (n < 0) {
-		errprintf(err, "not finished within %u s", a->seconds);
-		return APART_LATE;
-	}
-	if (n != (ssize_t)a->size) {
-		errprintf(err, "the process could not start, or died");
-		return APART_FAILED;
-	}
-	memcpy(result, got, a->size);
-	return APART_DONE;
+	return rc;
 }

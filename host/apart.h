@@ -26,6 +26,8 @@ struct apart {
 	 * cgroup */
 	const char *cgroup;
 	bool as_user; /* with the rights of UID and GID only, and no other groups */
+	/* killed when the caller's thread ends, not only its own time limit */
+	bool ends_with_caller;
 	uid_t uid;
 	gid_t gid;
 };
@@ -37,6 +39,7 @@ enum apart_end {
 	/* still at work after SECONDS: killed, but it ends only when the kernel lets it */
 	APART_LATE,
 	APART_FAILED, /* could not start, or died */
+	APART_AT_WORK, /* apart_check() only: not ended, and it has time left */
 };
 
 /*
@@ -44,5 +47,29 @@ enum apart_end {
  * APART_DONE.
  */
 enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err);
+
+/* A process of apart_start(). */
+struct apart_process {
+	pid_t pid; /* 0: it has ended, and no other process of the host is meant */
+	int in; /* its result comes from here, for poll(2); -1: it has come, or never will */
+	long end; /* of its time, by monotonic_ms() */
+	size_t size; /* of the result */
+	unsigned seconds;
+};
+
+/* Start A->work(A->arg) as apart_run() does, and go on. Returns 0, or -1 with the reason. */
+int apart_start(struct apart_process *p, const struct apart *a, struct errbuf *err);
+
+/*
+ * Has it a result? Does not wait. With another answer than APART_AT_WORK the process has been
+ * abandoned, and no second call is allowed.
+ */
+enum apart_end apart_check(struct apart_process *p, void *result, struct errbuf *err);
+
+/*
+ * Kill the process. Returns whether it has ended; as long as it has not, call again, at any time:
+ * the kernel may hold it for ever. Does not wait.
+ */
+bool apart_abandon(struct apart_process *p);
 
 #endif

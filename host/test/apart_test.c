@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "base/monotonic.h"
 #include "base/test/fixture.h"
@@ -178,6 +179,99 @@ static void user(void)
 	close(root);
 }
 
+/* Call apart_abandon() until the process has ended, for a minute at most. */
+static bool ends_soon(struct apart_process *p)
+{
+	long end = monotonic_ms() + 60000;
+
+	while (!apart_abandon(p) && monotonic_ms() < end)
+		usleep(1000);
+	return p->pid == 0;
+}
+
+/* The caller goes on while the process works. */
+static void apart(void)
+{
+	int number = 21;
+	struct apart a = { .work = wait_for_ever,
+			   .arg = &number,
+			   .size = sizeof(struct seen),
+			   .seconds = 60,
+			   .keep_fd = -1 };
+	struct apart_process p, q;
+	struct seen s = { .number = 7 };
+	struct errbuf err = { 0 };
+	enum apart_end end;
+	pid_t pid;
+
+	ok(apart_start(&p, &a, &err) == 0 && apart_check(&p, &s, &err) == APART_AT_WORK,
+	   "apart_start: the caller goes on beside the process: %s", err.text);
+	a.work = look;
+	ok(apart_start(&q, &a, &err) == 0, "apart_start: a second process: %s", err.text);
+	while ((end = apart_check(&q, &s, &err)) == APART_AT_WORK)
+		usleep(1000);
+	ok(end == APART_DONE && s.number == 42,
+	   "apart_check: the second process has its result beside the first: %s", err.text);
+	is_int(s.open_files, 1, "apart_start: the second process has no pipe of the first");
+	ok(ends_soon(&q), "apart_abandon: a process with a result ends");
+	pid = p.pid;
+	ok(ends_soon(&p) && kill(pid, 0) < 0 && errno == ESRCH,
+	   "apart_abandon: a process at work is killed and its number is free");
+	ok(apart_abandon(&p), "apart_abandon: one that has ended is not killed again");
+	a.work = stop;
+	a.seconds = 1;
+	ok(apart_start(&p, &a, &err) == 0, "apart_start: a process that will be stopped");
+	while ((end = apart_check(&p, &s, &err)) == APART_AT_WORK)
+		usleep(1000);
+	ok(end == APART_LATE && ends_soon(&p), "apart_check: a stopped process is late: %s",
+	   err.text);
+}
+
+/* Start a process with a user's rights that ends with its caller, which ends at once. */
+static void start_and_end(void *arg, void *result)
+{
+	struct apart a = { .work = wait_for_ever,
+			   .size = 1,
+			   .seconds = 60,
+			   .keep_fd = -1,
+			   .ends_with_caller = true,
+			   .as_user = geteuid() == 0,
+			   .uid = 12345,
+			   .gid = 54321 };
+	struct apart_process p;
+	struct errbuf err;
+	char nothing;
+
+	(void)arg;
+	if (apart_start(&p, &a, &err) < 0)
+		return;
+	usleep(300000); /* it has the user's rights by then */
+	if (apart_check(&p, &nothing, &err) == APART_AT_WORK)
+		*(pid_t *)result = p.pid;
+}
+
+static void with_caller(void)
+{
+	struct apart a = {
+		.work = start_and_end, .size = sizeof(pid_t), .seconds = 60, .keep_fd = -1
+	};
+	long end = monotonic_ms() + 10000;
+	struct errbuf err = { 0 };
+	pid_t pid = 0;
+
+	/* without its caller, the process becomes a child of this one */
+	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+	ok(apart_run(&a, &pid, &err) == APART_DONE && pid > 0,
+	   "apart_start: a process of another one works: %s", err.text);
+	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0 && monotonic_ms() < end)
+		usleep(1000);
+	ok(pid > 0 && kill(pid, 0) < 0 && errno == ESRCH,
+	   "apart_start: ends_with_caller ends the process with its caller");
+	if (pid > 0)
+		kill(pid, SIGKILL);
+	prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
 int main(void)
 {
 	scratch_make();
@@ -185,5 +279,7 @@ int main(void)
 	locks();
 	many_files();
 	user();
+	apart();
+	with_caller();
 	return tap_done();
 }
