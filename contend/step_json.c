@@ -77,6 +77,7 @@ static void put_head(struct json_out *j, const struct observed_node *node,
 	jout_string(j, "quality", *node->row ? events_quality_name(node->quality) : NULL);
 	jout_bool(j, "simulated", node->simulated);
 	jout_bool(j, "has_remote", node->has_remote);
+	jout_bool(j, "user_only", node->user_only);
 	put_foreign(j, "why", *node->why ? node->why : NULL);
 	jout_close(j, '}');
 	jout_open(j, "bounds", '{');

@@ -51,6 +51,7 @@ static void describe_node(struct watch *w)
 	}
 	w->node.has_remote = w->about.has_remote;
 	w->node.simulated = w->about.simulated;
+	w->node.user_only = w->about.user_only;
 }
 
 /* Is CONTAINER of the ledger observed? Its request TEXT decides, or nodeos.conf if that says
@@ -98,7 +99,8 @@ int watch_open(struct watch *w, const struct conf *conf, const struct watch_host
 	       struct saved *saved, struct errbuf *err)
 {
 	const struct counters_conf counters = { .source = conf->contention.source,
-						.row = conf->contention.events };
+						.row = conf->contention.events,
+						.user_only = conf->contention.user_only };
 	const struct ranks_conf ranks = { .state_dir = conf->state_dir,
 					  .cgroup_fd = host->cgroup_fd,
 					  .proc_fd = host->proc_fd,

@@ -111,6 +111,7 @@ struct observed_node {
 	enum events_quality quality; /* of that row; EVENTS_X without one */
 	bool has_remote; /* remote misses are counted */
 	bool simulated; /* the counters are those of a simulated cache */
+	bool user_only; /* what ranks do in the kernel is not counted */
 	char why[OBSERVED_WHY_MAX]; /* why nothing counts on this host; "" if something does */
 	struct classify_conf bounds;
 	unsigned n_domains;

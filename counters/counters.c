@@ -122,6 +122,7 @@ void counters_about(const struct counters *c, struct counters_about *out)
 		.row = c->has_row ? &c->row : NULL,
 		.has_remote = c->has_remote,
 		.simulated = c->simulated,
+		.user_only = c->user_only && c->provider == &counters_perf,
 		.why = c->why,
 	};
 }

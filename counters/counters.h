@@ -46,6 +46,7 @@ struct counters_about {
 	const struct events_row *row; /* NULL: no row is used */
 	bool has_remote; /* remote misses are counted */
 	bool simulated; /* the counts are of a simulated cache, by the PMU simllc */
+	bool user_only; /* the kernel is not counted; false for traces, and if nothing counts */
 	const char *why; /* why nothing counts; "" if the provider counts; freed with C */
 };
 

@@ -36,6 +36,7 @@ struct conf_contention {
 	char source[DIR_PATH_MAX + 8]; /* auto, perf, none, replay:FILE */
 	/* a row that replaces that of events.d, for events_row_parse(); "": none */
 	char events[CONF_EVENTS_MAX];
+	bool user_only; /* contention_count = user: what ranks do in the kernel is not counted */
 	unsigned interval, interval_quiet; /* seconds; the defaults are 1 and 30 */
 	/* as in struct classify_conf, and in its ranges */
 	unsigned turtle, devil, delta, window, majority;

@@ -40,6 +40,7 @@ static const char *const yes_words[] = { "no", "yes", NULL };
 static const char *const when_words[] = { "contended", "always", NULL };
 static const char *const pages_words[] = { "auto", "always", "never", NULL };
 static const char *const steps_words[] = { "containers", "all", NULL };
+static const char *const count_words[] = { "all", "user", NULL };
 
 /* Type: an enum whose constants are the places of the row's words. */
 static int conf_keys_parse_word(const struct conf_key *key, struct conf *c, const char *value)
@@ -491,6 +492,9 @@ static const struct conf_key row[] = {
 	{ "contention_events", "none, or a row of nodeos-events(5), with \";\" between its clauses",
 	  "none", "the events of this processor, in place of the installed tables",
 	  TEXT(contention.events, conf_contention_is_events, 0) },
+	{ "contention_count", "all, user", "all",
+	  "whose instructions and misses count: all, or those of user code without the kernel's",
+	  FLAG(contention.user_only, count_words) },
 	{ "contention_interval", "1 to 60", "1", "seconds between two samples of a rank",
 	  COUNT(contention.interval, 1, 60) },
 	{ "contention_interval_quiet", "1 to 3600", "30",

@@ -241,7 +241,9 @@ int calibration_run(const struct calibration *o)
 	if (status == 0) {
 		/* the same counters as nodeos-contend's */
 		const struct counters_conf counters = { .source = conf->contention.source,
-							.row = conf->contention.events };
+							.row = conf->contention.events,
+							.user_only =
+								conf->contention.user_only };
 
 		status = counters_open(&c, &counters, &err);
 	}

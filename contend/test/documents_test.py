@@ -70,9 +70,9 @@ def test_step():
     is_same(total["rate"], 62.65, "a step's rate is weighted by instructions")
     is_same(total["instructions"], None, "a sum with an unknown number is null")
     is_same(
-        (d["source"]["simulated"], d["bounds"], d["het_job"]),
-        (True, {"turtle": 30, "devil": 45}, None),
-        "a simulated cache is named, and the bounds are there",
+        (d["source"]["simulated"], d["source"]["user_only"], d["bounds"], d["het_job"]),
+        (True, True, {"turtle": 30, "devil": 45}, None),
+        "a simulated cache and counting of user code are named, and the bounds are there",
     )
     is_same(
         [d["domains"][1][k] for k in ("cache", "misses_per_second", "peak_misses_per_second")],

@@ -128,6 +128,7 @@ static inline void example_node(struct observed_node *n)
 	n->quality = EVENTS_A;
 	n->has_remote = true;
 	n->simulated = true;
+	n->user_only = true;
 	n->bounds = classify_default;
 	n->n_domains = 2;
 	n->domain = calloc(2, sizeof(*n->domain));

@@ -3,6 +3,7 @@
  * The provider perf with software events. A process that is counted makes a known number of page
  * faults, by threads and processes of which some exist before it is counted and others later.
  */
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -423,6 +424,56 @@ static void test_errors(struct counters *c)
 	is_int(open_descriptors(), n - 2, "no descriptor is left behind");
 }
 
+/* Page faults by user code, and as many that the kernel takes for it while it writes. */
+static void be_served(int say_fd, int hear_fd)
+{
+	size_t size = FAULTS * 4096ul;
+	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+	char *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (zero < 0 || at == MAP_FAILED || madvise(at, size, MADV_NOHUGEPAGE) < 0)
+		_exit(1);
+	say(say_fd);
+	hear(hear_fd);
+	touch();
+	for (size_t done = 0; done < size;) {
+		ssize_t n = read(zero, at + done, size - done);
+
+		if (n <= 0)
+			_exit(1);
+		done += (size_t)n;
+	}
+	say(say_fd);
+	hear(hear_fd);
+}
+
+/* What is counted of both kinds. */
+static void test_served(struct counters *c, unsigned touchers, bool user_only, const char *what)
+{
+	struct child child = start(be_served);
+	struct counters_about about;
+	struct counter_group *g;
+
+	counters_about(c, &about);
+	ok(about.user_only == user_only, "what is said of the kernel's events");
+	hear(child.said);
+	g = begin(c, &child);
+	say(child.told);
+	hear(child.said);
+	is_faults(totals(g).misses, touchers, what);
+	counters_end(g);
+	end(&child);
+}
+
+static void test_user_only(struct counters *c)
+{
+	struct counters *user = open_soft_for(SOFT_ROW, false, true);
+
+	test_served(c, 2, false, "what the kernel does for a rank counts");
+	test_served(user, 1, true, "counting of user code leaves out what the kernel does");
+	counters_close(user);
+}
+
 static void test_about(struct counters *c)
 {
 	struct counters_about about;
@@ -457,6 +508,7 @@ int main(int argc, char **argv)
 	test_late(c);
 	test_crowd(c);
 	test_no_groups();
+	test_user_only(c);
 	test_chain(c);
 	test_interrupts(c);
 	test_errors(c);

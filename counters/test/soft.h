@@ -15,7 +15,8 @@
 #define SOFT_ROW "Test-6-1 soft A-; instructions 0x1; misses 0x2; remote 0x3; note none"
 
 /* Needs scratch_make(); skips the program where no software event can be opened. */
-__attribute__((unused)) static struct counters *open_soft(const char *row, bool no_groups)
+__attribute__((unused)) static struct counters *open_soft_for(const char *row, bool no_groups,
+							    bool user_only)
 {
 	const struct counters_host host = {
 		.root = scratch,
@@ -23,7 +24,12 @@ __attribute__((unused)) static struct counters *open_soft(const char *row, bool 
 		.owner = getuid(),
 		.no_groups = no_groups,
 	};
-	const struct counters_conf conf = { .source = "perf", .row = row, .dirs = { scratch } };
+	const struct counters_conf conf = {
+		.source = "perf",
+		.row = row,
+		.dirs = { scratch },
+		.user_only = user_only,
+	};
 	struct counters_about about;
 	struct errbuf err = { 0 };
 	struct counters *c;
@@ -37,6 +43,11 @@ __attribute__((unused)) static struct counters *open_soft(const char *row, bool 
 	if (strcmp(about.provider, "perf") != 0)
 		skip_all("%s", about.why);
 	return c;
+}
+
+__attribute__((unused)) static struct counters *open_soft(const char *row, bool no_groups)
+{
+	return open_soft_for(row, no_groups, false);
 }
 
 #endif

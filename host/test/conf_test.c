@@ -71,6 +71,7 @@ static void defaults(void)
 		   c.contention.window == 10 && c.contention.majority == 5,
 	   "conf_defaults: bounds of classes");
 	is(c.contention.source, "auto", "conf_defaults: contention_source");
+	ok(!c.contention.user_only, "conf_defaults: the kernel's instructions count, too");
 	ok(!*c.contention.events && !*c.contention.metrics_dir && !*c.contention.report_dir &&
 		   !*c.contention.report_user && !c.contention.record && !c.contention.node_extra,
 	   "conf_defaults: contention reports nothing");
@@ -90,6 +91,7 @@ static void good_contention(const struct conf_contention *c)
 	   "conf_parse: contention_pages, contention_page_rate");
 	is(c->source, "replay:/var/lib/trace", "conf_parse: contention_source");
 	is(c->events, "model 6; misses 0x412e", "conf_parse: contention_events");
+	ok(c->user_only, "conf_parse: contention_count");
 	ok(c->interval == 60 && c->interval_quiet == 60 && c->report_interval == 3600,
 	   "conf_parse: contention_interval, contention_interval_quiet, "
 	   "contention_report_interval");
@@ -134,6 +136,7 @@ static void good(void)
 		"contention_page_rate = 65536\n"
 		"contention_source = replay:/var/lib/trace\n"
 		"contention_events = model 6; misses 0x412e\n"
+		"contention_count = user\n"
 		"contention_interval = 60\n"
 		"contention_interval_quiet = 60\n"
 		"contention_devil = 47\n"
@@ -307,6 +310,8 @@ static void refused(void)
 		{ "contention_events = a\tb",
 		  "f:1: contention_events: \"a\\x09b\" (allowed: none, or a row" },
 		{ "contention_events =", "f:1: contention_events: \"\" (allowed" },
+		{ "contention_count = kernel",
+		  "f:1: contention_count: \"kernel\" (allowed: all, user)" },
 		{ "contention_interval = 0", "f:1: contention_interval: \"0\" (allowed: 1 to 60)" },
 		{ "contention_interval = 61", "f:1: contention_interval: \"61\" (allowed" },
 		{ "contention_interval_quiet = 3601",
