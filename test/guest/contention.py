@@ -10,12 +10,14 @@ change, a daemon that is killed, users who may not read.
 
 contention.py [GROUP...]"""
 
-import glob
 import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
+import threading
 import time
 
 import cluster
@@ -25,13 +27,13 @@ from containers import pod, write
 LOAD = "/usr/libexec/nodeos/test/load"
 HOLD = "/usr/libexec/nodeos/test/hold"
 UNIT = "nodeos-contend"
-STEPS = "/run/nodeos-contend/steps"
 # Lines from memory for 10,000 instructions, by the assembler of test/simllc/test/kinds.h.
 RATE = {"muladd": 1e4 / 304, "scan": 1e4 / 32, "triad": 1e4 * 3 / 56, "chase": 1e4 / 3}
 CLASS = {"loop": "turtle", "muladd": "semi-devil", "scan": "devil", "triad": "devil"}
 CLASS["chase"] = "devil"
 KNOWN = ("turtle", "semi-devil", "devil")
-times = 20
+PROCS = f"/sys/fs/cgroup/system.slice/{UNIT}.service/cgroup.procs"
+KILLS = 100  # of the daemon
 
 
 def root(command, timeout=180):
@@ -117,14 +119,10 @@ def by_rank(d):
 
 
 def judge_rate(rank, spec, what):
-    """The rate of RANK is within a tenth of the calculated one, its class as the bounds have it.
-    The calculation is of user code. What the kernel executes for each tick dilutes the rates of
-    loads that execute few instructions a second under the simulated cache: theirs may be lower.
-    (test/simllc/boot.py compares them by user code alone.)"""
+    """The rate of RANK is within a tenth of the calculated one, its class as the bounds have it."""
     want = RATE.get(kind(spec), 0)
     got = rank.get("rate")
-    least = {"triad": 0.75 * want, "chase": 0.4 * want}.get(kind(spec), 0.9 * want)
-    good = got is not None and (least <= got <= 1.1 * want if want else got < 3)
+    good = got is not None and (0.9 * want <= got <= 1.1 * want if want else got < 3)
     ok(good, f"{what}: {spec}: {want:.1f} misses for 10,000 instructions", f"{got}\n{rank}")
     same(rank.get("class"), CLASS[kind(spec)] if want else "turtle", f"{what}: {spec}: its class")
 
@@ -151,9 +149,9 @@ def group_classes():
     same(inside.get("class"), "turtle", "a scan of 1 MiB that its socket's cache holds: turtle")
     source = d.get("source", {})
     same(
-        (source.get("provider"), source.get("row"), source.get("simulated")),
-        ("perf", "amdzen3", True),
-        "the document names counters, row and that they are simulated",
+        tuple(source.get(key) for key in ("provider", "row", "simulated", "user_only")),
+        ("perf", "amdzen3", True, True),
+        "the document names counters, row, that they are simulated, and of user code",
     )
     domains = {x["domain"]: x for x in d.get("domains", [])}
     same(len(domains), 2, "a domain for each socket")
@@ -178,14 +176,14 @@ def group_pair():
     mpirun, too, whose children are the ranks."""
     for way, where, want in (("0,2", "one socket", "devil"), ("0,8", "two", "turtle")):
         bind = f"--exclusive --cpu-bind=map_cpu:{way}"
-        step = Load(50, "scan/3M,scan/3M", f"-n2 -c2 {bind} --nodeos-contention=observe")
+        step = Load(50, "scan/3M,scan/3M", f"-n2 -c8 {bind} --nodeos-contention=observe")
         ranks = by_rank(step.classified())
         same(
             (len({r["domain"] for r in ranks.values()}), [r["class"] for r in ranks.values()]),
             (1 if want == "devil" else 2, [want] * 2),
             f"two scans of 3 MiB on {where}: each a {want}",
         )
-        step.end()
+        step.cancel()
     write(
         "pair.sh",
         f"#!/bin/bash\nmpirun --bind-to core -n 2 {LOAD}-mpi 40 loop/1M,scan/16M\n",
@@ -259,7 +257,7 @@ def group_kinds():
         step = Load(50, f"scan/16M/{how}", "-n1 -c2 --nodeos-contention=observe")
         ranks = by_rank(step.classified())
         judge_rate(ranks.get(0, {}), step.specs[0], how)
-        step.end()
+        step.cancel()
     m = write(
         "two.json",
         pod(
@@ -278,7 +276,7 @@ def group_kinds():
         [("sim", "devil")],
         "of a manifest's containers only the one that asks is observed",
     )
-    step.end()
+    step.cancel()
     cluster.site("contention = observe", ("n0",))
     configure(steps="all")
     step = Load(40, "scan/16M", "-n1")
@@ -287,13 +285,36 @@ def group_kinds():
         ["devil"],
         "a step without a container is observed with contention_steps = all",
     )
-    step.end()
+    step.cancel()
     root("sed -i '/^contention = observe/d' /etc/nodeos/nodeos.conf")
     configure(steps=None)
 
 
+def group_resize():
+    """The ranks of a container that is resized keep their rows, with other CPUs."""
+    step = Load(120, "scan/16M,loop/1M", "-n2 -c4 --nodeos-cpus=8 --nodeos-contention=observe")
+    before = by_rank(step.classified())
+    r = run(f"nodeosctl resize --step={step.job}.0 step --cpus=4")
+    same(r.code, 0, "a container whose ranks are observed is resized")
+    time.sleep(14)
+    after = by_rank(step.document())
+    same(
+        [[len(cluster.cpus(x[n]["cpus"])) for n in sorted(x)] for x in (before, after)],
+        [[4, 4], [2, 2]],
+        "resized: the ranks' rows have their new CPUs",
+    )
+    same(
+        [after[n]["pid"] for n in sorted(after)],
+        [before[n]["pid"] for n in sorted(before)],
+        "resized: the rows are those of the same processes",
+    )
+    for n, spec in enumerate(step.specs):
+        judge_rate(after.get(n, {}), spec, "resized")
+    step.cancel()
+
+
 def group_suspend():
-    """A rank that is suspended keeps its class; a container that is resized keeps its rows."""
+    """A rank that is suspended keeps its class."""
     step = Load(90, "scan/16M", "-n1 -c2 --nodeos-contention=observe")
     step.classified()
     root(f"scontrol suspend {step.job}")
@@ -306,27 +327,83 @@ def group_suspend():
     step.cancel()
 
 
+def text_of(path):
+    try:
+        with open(path) as f:
+            return f.read()
+    except OSError:
+        return ""
+
+
+def write_unit(text):
+    """A part of the daemon's unit until the next boot; None: none. The daemon goes on."""
+    path = f"/run/systemd/system/{UNIT}.service.d"
+    shutil.rmtree(path, ignore_errors=True)
+    if text:
+        os.makedirs(path)
+        with open(f"{path}/test.conf", "w") as f:
+            f.write(text)
+    root("systemctl daemon-reload")
+
+
+def kill_daemon(n, last):
+    """Wait until systemd has started the daemon after the one of pid LAST, and kill it, while it
+    starts or later; returns its pid, or 0."""
+    pid, end = 0, time.time() + 60
+    while not pid and time.time() < end:
+        time.sleep(0.05)
+        found = [int(p) for p in text_of(PROCS).split() if int(p) != last]
+        pid = min(found, default=0)  # its children have larger ones
+    time.sleep(n % 10 * 0.3)
+    try:
+        os.kill(pid or sys.maxsize, signal.SIGKILL)
+    except (ProcessLookupError, OverflowError):
+        return 0
+    return pid
+
+
+def launch_until(stop, codes):
+    """Launches that are observed, one after the other."""
+    while not stop.is_set():
+        r = run(f"srun -n1 --nodeos-contention=observe {LOAD} 1 loop/1M", timeout=120)
+        codes.append(r.code)
+
+
 def group_kills():
     """The daemon is killed at any moment: no rank and no launch notices."""
-    step = Load(60 + 6 * times, "scan/16M,loop/1M", "-n2 -c2 --nodeos-contention=observe")
-    step.classified()
-    launched = 0
-    for n in range(times):
-        root(f"systemctl kill -s KILL {UNIT}")
-        if n % 5 == 0:
-            r = run(f"srun -n1 --overlap --nodeos-contention=observe {LOAD} 1 loop/1M", timeout=60)
-            launched += r.code == 0
-        time.sleep(0.5)
-        root(f"systemctl reset-failed {UNIT}; systemctl start {UNIT}")
-    same(launched, (times + 4) // 5, f"launches while the daemon is killed {times} times")
+    write_unit("[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestartSec=100ms\n")
+    # one rank: a real processor's time goes to the daemon's starts and to launches
+    step = Load(60 + 10 * KILLS, "scan/16M", "-n1 -c2 --nodeos-contention=observe")
+    before = by_rank(step.classified())
+    stop, codes = threading.Event(), []
+    launches = threading.Thread(target=launch_until, args=(stop, codes))
+    launches.start()
+    killed = [0]
+    while len(killed) <= KILLS and len(codes) < 10 * KILLS:
+        killed += filter(None, [kill_daemon(len(killed), killed[-1])])
+    stop.set()
+    launches.join()
+    write_unit(None)
+    ok(
+        len(set(killed)) > KILLS and len(codes) >= 10 and not any(codes),
+        f"all launches go on while the daemon is killed {KILLS} times",
+        (killed, codes),
+    )
     ranks = by_rank(step.classified(limit=60))
+    same(
+        [(ranks[n]["pid"], ranks[n]["changes"]) for n in sorted(ranks)],
+        [(before[n]["pid"], before[n]["changes"]) for n in sorted(before)],
+        f"after {KILLS} kills the ranks are the same, and none has changed its class",
+    )
+    ok(
+        all(ranks[n]["instructions"] > before[n]["instructions"] for n in before),
+        "totals of ranks go on over kills",
+        (before, ranks),
+    )
     for n, spec in enumerate(step.specs):
-        judge_rate(ranks.get(n, {}), spec, f"after {times} kills")
+        judge_rate(ranks.get(n, {}), spec, f"after {KILLS} kills")
     step.cancel()
     cluster.wait_idle()
-    time.sleep(12)
-    left = [p for p in glob.glob(f"{STEPS}/{step.job}.*")]
-    note(f"documents left of the ended job: {left}")
 
 
 def group_held():
@@ -360,8 +437,8 @@ def group_interrupts():
     ranks = by_rank(d)
     ok(all(r["quiet"] for r in ranks.values()) and ranks, "hpc: the CPUs are quiet ones", d)
     ok(
-        all((r["our_interrupts"] or 0) <= 5 for r in ranks.values()),
-        "25 s with reads each 10 s: five interrupts at most",
+        all(1 <= (r["our_interrupts"] or 0) <= 5 for r in ranks.values()),
+        "25 s with reads each 10 s: one to five interrupts",
         [r["our_interrupts"] for r in ranks.values()],
     )
     step.end()
@@ -374,7 +451,10 @@ GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith(
 def main():
     names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
     cluster.patient()
-    r = root(f"systemctl start {UNIT} && systemctl is-active {UNIT}")
+    # The calculated rates are those of user code. Under emulation the kernel's ticks are large
+    # beside a load that executes few instructions a second.
+    configure(count="user")
+    r = root(f"systemctl is-active {UNIT}")
     ok(r.code == 0, "the daemon starts", r.text + root(f"journalctl -u {UNIT} | tail").out)
     cluster.run_groups(GROUPS, names, broken=lambda: root("scancel -u alice; pkill -x load"))
     log = root(f"journalctl -u {UNIT} -o cat | tail -n 40").out
