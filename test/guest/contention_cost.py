@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# boot: nodes=1 numa=2 memory=1536 llc=size=4M qemu="-cpu EPYC-Milan"
+# run: deep limit=1800
+# rooms: contend counters
+"""What observing ranks costs, in counts of the simulated PMU (test/simllc), which counts each
+instruction of a task: the daemon's own, those of launches, calls of the PMU at switches between
+tasks, interrupts of quiet CPUs. The notes that it prints are the numbers of doc/benchmarks.md.
+
+contention_cost.py [GROUP...]"""
+
+import ctypes
+import json
+import os
+import statistics
+import struct
+import subprocess
+import sys
+import time
+
+import cluster
+from cluster import HOME, all_idle, note, ok, run
+from containers import write
+
+LOAD = "/usr/libexec/nodeos/test/load"
+UNIT = "nodeos-contend"
+THREADS = f"/sys/fs/cgroup/system.slice/{UNIT}.service/cgroup.threads"
+PMU = "/sys/bus/event_source/devices/simllc"
+TRACING = "/sys/kernel/tracing"
+INHERIT, NO_USER, NO_KERNEL = 1 << 1, 1 << 4, 1 << 5  # bits of struct perf_event_attr
+PERF_EVENT_OPEN = 298  # of x86-64
+KINDS = {"user": NO_KERNEL, "kernel": NO_USER}
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def root(command, timeout=180):
+    return run(command, user="root", timeout=timeout)
+
+
+def text_of(path):
+    with open(path) as f:
+        return f.read()
+
+
+class Instructions:
+    """Instructions that tasks and all that they start from now on execute, by kind."""
+
+    def __init__(self, tids):
+        event = int(text_of(f"{PMU}/events/instructions").partition("=")[2], 16)
+        self.fds = {kind: [] for kind in KINDS}
+        for kind, flags in KINDS.items():
+            attr = struct.pack(
+                "=IIQQQQQIIQ",
+                int(text_of(f"{PMU}/type")),
+                64,
+                event,
+                0,
+                0,
+                0,
+                INHERIT | flags,
+                0,
+                0,
+                0,
+            )
+            for tid in tids:
+                fd = libc.syscall(PERF_EVENT_OPEN, attr, tid, -1, -1, 8)
+                if fd < 0:
+                    raise OSError(ctypes.get_errno(), f"perf_event_open of task {tid}")
+                self.fds[kind].append(fd)
+
+    def read(self):
+        return {
+            kind: sum(struct.unpack("=Q", os.read(fd, 8))[0] for fd in fds)
+            for kind, fds in self.fds.items()
+        }
+
+    def close(self):
+        for fd in sum(self.fds.values(), []):
+            os.close(fd)
+
+
+def counted(tids, action):
+    """What TIDS and their children execute during ACTION, in millions."""
+    count = Instructions(tids)
+    before = count.read()
+    action()
+    after = count.read()
+    count.close()
+    return {kind: (after[kind] - before[kind]) / 1e6 for kind in KINDS}
+
+
+def documents(job):
+    r = run(f"nodeosctl contention -j {job} --json")
+    return json.loads(r.out) if r.code == 0 and r.out.strip() else []
+
+
+def start(line):
+    """A job's command in the background, as alice."""
+    argv = ["setpriv", "--reuid=alice", "--regid=alice", "--init-groups", "bash", "-c"]
+    return subprocess.Popen(
+        [*argv, f"exec {line}"],
+        env=cluster.clean_env("alice"),
+        cwd=HOME,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def end_all(process=None):
+    root("scancel -u alice")
+    if process:
+        process.wait(60)
+    cluster.wait_idle()
+
+
+def group_daemon():
+    """Instructions of the daemon a second, by the number of ranks, which sleep."""
+    seconds, found = 20, {}
+    for ranks in (4, 64, 256):
+        write("many.sh", f"#!/bin/bash\nmpirun --oversubscribe -n {ranks} sleep 900\n")
+        job = run("sbatch --parsable -N1 -n1 --nodeos-contention=observe many.sh").out.strip()
+        seen, end = 0, time.time() + 180
+        while seen < ranks and time.time() < end:
+            seen = max((len(d["ranks"]) for d in documents(job)), default=0)
+            time.sleep(2)
+        ok(seen == ranks, f"{ranks} ranks are observed", seen)
+        time.sleep(10)
+        tids = [int(t) for t in text_of(THREADS).split()]
+        m = counted(tids, lambda: time.sleep(seconds))
+        found[ranks] = {kind: m[kind] / seconds for kind in m}
+        note(
+            f"{ranks} ranks: daemon, M instructions a second: user {found[ranks]['user']:.3f},"
+            f" kernel {found[ranks]['kernel']:.3f}"
+        )
+        end_all()
+    ok(
+        sum(found[256].values()) < 10,
+        "256 ranks: less than 10 M instructions a second",
+        found,
+    )
+
+
+def switches(job_step):
+    """Switches from the two ranks of a step to another task, and the ranks."""
+    pids = [
+        p
+        for path in root(f"find /sys/fs/cgroup -path '*{job_step}*' -name cgroup.procs").out.split()
+        for p in text_of(path).split()
+        if text_of(f"/proc/{p}/comm").strip() == "load"
+    ]
+    total = 0
+    for p in pids:
+        for line in text_of(f"/proc/{p}/status").splitlines():
+            if "ctxt_switches" in line:
+                total += int(line.split()[1])
+    return total, pids
+
+
+def trace_calls(seconds, job_step):
+    """Calls of the simulated PMU, and switches of the ranks, within SECONDS."""
+    root(
+        f"cd {TRACING} && echo 0 >tracing_on && echo 65536 >buffer_size_kb &&"
+        " echo simllc_add simllc_del >set_ftrace_filter && echo function >current_tracer &&"
+        " echo >trace"
+    )
+    before, pids = switches(job_step)
+    root(f"echo 1 >{TRACING}/tracing_on")
+    time.sleep(seconds)
+    root(f"echo 0 >{TRACING}/tracing_on")
+    after, _ = switches(job_step)
+    calls = int(root(f"grep -c -e simllc_add -e simllc_del {TRACING}/trace").out or 0)
+    root(f"cd {TRACING} && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")
+    return calls, after - before, pids
+
+
+def group_switches():
+    """Two ranks share a CPU: calls of the PMU when the kernel switches between them."""
+    for policy in ("observe", "off"):
+        before = cluster.last_job()
+        p = start(
+            f"srun -n2 -O --cpu-bind=map_cpu:0,0 --nodeos-contention={policy} {LOAD} 90"
+            " loop/1M,loop/1M"
+        )
+        end, pids = time.time() + 60, []
+        while len(pids) < 2 and time.time() < end:
+            time.sleep(2)
+            job = cluster.last_job()
+            pids = switches(f"job_{job}/step_0")[1] if job > before else []
+        time.sleep(8)
+        calls, changed, pids = trace_calls(10, f"job_{job}/step_0")
+        note(
+            f"{policy}: {changed} switches of {len(pids)} ranks, {calls} calls of the PMU to begin"
+            f" or end an event: {calls / max(changed, 1):.2f} a switch"
+        )
+        if policy == "off":
+            ok(calls == 0 and changed > 0, "without descriptors: no call of the PMU", calls)
+        else:
+            ok(
+                changed > 0 and 4 <= calls / changed <= 12,
+                "with descriptors: each event begins and ends once a switch",
+                (calls, changed),
+            )
+        end_all(p)
+
+
+def group_launch():
+    """Launches with and without observation, in pairs: instructions of slurmd and its children."""
+    slurmd = root("systemctl show -P MainPID slurmd").out.strip()
+    found = {policy: [] for policy in ("off", "observe")}
+    for n in range(12):
+        for policy in ("off", "observe") if n % 2 else ("observe", "off"):
+            tids = [int(t) for t in os.listdir(f"/proc/{slurmd}/task")]
+            m = counted(
+                tids,
+                lambda policy=policy: (
+                    run(f"srun -n4 --nodeos-contention={policy} true"),
+                    cluster.wait_idle(),
+                ),
+            )
+            if n >= 2:
+                found[policy].append(m)
+    for kind in KINDS:
+        pairs = [b[kind] / a[kind] for a, b in zip(found["off"], found["observe"], strict=True)]
+        middle = {k: statistics.median(m[kind] for m in v) for k, v in found.items()}
+        note(
+            f"launch, {kind}: off {middle['off']:.2f} M, observe {middle['observe']:.2f} M, ratio"
+            f" of pairs {statistics.median(pairs):.4f} ({min(pairs):.4f} to {max(pairs):.4f})"
+        )
+        if kind == "user":
+            ok(
+                statistics.median(pairs) <= 1.01,
+                "a launch that is observed: at most 1 % more user instructions",
+                pairs,
+            )
+
+
+def calls_of(cpus):
+    """Interrupts by which other CPUs call a function on CPUS."""
+    line = next(x for x in text_of("/proc/interrupts").splitlines() if x.strip().startswith("CAL"))
+    return sum(int(line.split()[1 + cpu]) for cpu in cpus)
+
+
+def group_quiet():
+    """Ranks on quiet CPUs: interrupts of these CPUs with and without observation."""
+    for policy in ("off", "observe"):
+        before = cluster.last_job()
+        p = start(
+            f"srun -n2 -c2 --nodeos-cpus=4 --nodeos-sched=hpc --nodeos-contention={policy} {LOAD}"
+            " 120 loop/1M"
+        )
+        time.sleep(20)
+        job = cluster.last_job()
+        ok(job > before, f"{policy}: the job runs")
+        cpus = set()
+        for pid in switches(f"job_{job}/step_0")[1]:
+            for line in text_of(f"/proc/{pid}/status").splitlines():
+                if line.startswith("Cpus_allowed_list"):
+                    cpus |= cluster.cpus(line.split()[1])
+        first = calls_of(cpus)
+        time.sleep(75)
+        calls = calls_of(cpus) - first
+        ours = [r["our_interrupts"] for d in documents(job) for r in d["ranks"]]
+        note(f"{policy}: 75 s, CPUs {sorted(cpus)}: {calls} calls from other CPUs; ours: {ours}")
+        if policy == "observe":
+            ok(
+                len(ours) == 2 and all(n is not None and 1 <= n <= 5 for n in ours),
+                "reads each 30 s: at most five interrupts of a rank in 95 s",
+                ours,
+            )
+        end_all(p)
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
+    cluster.patient()
+    r = root(f"systemctl start {UNIT}; systemctl is-active {UNIT}")
+    ok(r.code == 0, "the daemon runs", r.text)
+    cluster.run_groups(GROUPS, names, broken=end_all)
+    all_idle("cost: the node is idle at the end")
+    cluster.done()
+
+
+main()
