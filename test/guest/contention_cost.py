@@ -192,11 +192,15 @@ def group_switches():
             f" or end an event: {calls / max(changed, 1):.2f} a switch"
         )
         if policy == "off":
-            ok(calls == 0 and changed > 0, "without descriptors: no call of the PMU", calls)
+            ok(
+                calls == 0 and changed > 0,
+                "ranks that are not observed: no call of the PMU at switches",
+                calls,
+            )
         else:
             ok(
                 changed > 0 and 4 <= calls / changed <= 12,
-                "with descriptors: each event begins and ends once a switch",
+                "observed ranks: each event begins and ends once a switch",
                 (calls, changed),
             )
         end_all(p)
