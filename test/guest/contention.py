@@ -2,7 +2,7 @@
 # The CPU's identity chooses the row of events.d; what counts is a simulated cache of each socket.
 # boot: nodes=1 numa=2 memory=1536 llc=size=4M qemu="-cpu EPYC-Milan"
 # run: ci limit=600 classes
-# run: deep limit=3600
+# run: deep limit=2400
 # rooms: contention contend host launch tools
 """Classes of ranks by the misses of a simulated last-level cache, through Slurm and MPI: rates as
 calculated from the loads' assembler (programs/load.c), domains, ranks that fork, exec, sleep or
