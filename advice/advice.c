@@ -3,7 +3,7 @@
 
 #include "advice/advice_impl.h"
 
-#define CPUS_MAX 1000000u /* of a node: what is added fits into 32 bits */
+#define CPUS_MAX 1000000u /* of a node, and of a container */
 
 const struct advice_weights advice_weights_default = { .devils = 4, .power = 1, .parting = 2 };
 const struct advice_search advice_search_default = { .exact_nodes = 16,
@@ -17,7 +17,7 @@ const char *advice_kind_name(enum advice_kind kind)
 	return name[kind];
 }
 
-/* The site as it is, or a reason why it cannot be so. */
+/* Refuse numbers and indices that are out of their range. */
 static int check_advice_site(const struct advice_site *site, struct errbuf *err)
 {
 	const struct advice_weights *w = &site->weights;

@@ -4,29 +4,29 @@
 #include "advice/advice_impl.h"
 
 /*
- * Layouts in the order in which steps reach them: the first one of a cost takes the fewest steps.
- * Layouts that differ only in containers that are alike are one. A layout is known by a sum of 64
- * random bits for each container's kind and node: of 200,000 layouts, two have the same by accident
- * once in 10^9 searches.
+ * The states of a breadth-first search are layouts: of those with the same cost, the first one
+ * takes the fewest steps. Layouts that differ only in containers of one kind are the same state.
+ * Its key is a sum of 64 random bits for the kind and node of each container: with 200,000 layouts,
+ * two of them get the same key once in 10^9 searches.
  */
 struct state {
 	uint64_t key;
 	int64_t cost;
-	unsigned parent; /* index */
-	struct advice_step step; /* from the parent */
+	unsigned parent; /* index of the state that it was reached from */
+	struct advice_step step; /* from the parent to here */
 };
 
 struct search {
 	struct layout *l;
-	unsigned n, max, room; /* states: found, to be found at most, with memory */
+	unsigned n, max, room; /* states found, their limit, and for how many there is memory */
 	struct state *state;
-	unsigned *where; /* of each container in each state */
-	unsigned *slot; /* states by their keys; 0: none, else their index + 1 */
-	unsigned slots; /* a power of two */
-	unsigned at; /* the state whose steps are looked at, */
+	unsigned *where; /* for each state, the node of each container */
+	unsigned *slot; /* hash table of the states by key: index + 1, or 0 if the slot is free */
+	unsigned slots; /* its size, a power of two */
+	unsigned at; /* index of the state that is looked at, */
 	unsigned n_steps, step_room;
-	struct advice_step *step; /* and these */
-	bool full, failed;
+	struct advice_step *step; /* and the steps that it allows */
+	bool full, failed; /* more than MAX states; no memory */
 };
 
 /* SplitMix64 (Steele, Lea, Flood 2014). */
@@ -54,7 +54,7 @@ static uint64_t key_after(const struct search *s, const struct advice_step *t)
 	return key;
 }
 
-/* The slot of KEY, or the free one for it. */
+/* The slot that has KEY, or the free slot where it belongs. */
 static unsigned *find_slot(const struct search *s, uint64_t key)
 {
 	unsigned i = (unsigned)key & (s->slots - 1);
@@ -132,7 +132,7 @@ static int compare_kept(const void *a, const void *b, void *arg)
 	return step_before(s->l, b, a) - step_before(s->l, a, b);
 }
 
-/* Add the layouts behind the one at S->AT, those of better steps first. */
+/* Add the layouts that one step from state S->AT reaches, those of better steps first. */
 static void follow_state(struct search *s)
 {
 	s->n_steps = 0;
@@ -149,7 +149,7 @@ static void follow_state(struct search *s)
 	}
 }
 
-/* Write the steps to the cheapest state. Returns 1, or 0: they are too many. */
+/* Write the steps that lead to the cheapest state. Returns 1, or 0: there are too many. */
 static int take_best(struct advice *out, const struct search *s)
 {
 	unsigned best = 0, n = 0;

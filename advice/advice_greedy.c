@@ -3,7 +3,7 @@
 
 #include "advice/advice_impl.h"
 
-#define AHEAD 16 /* steps whose next one is looked at */
+#define AHEAD 16 /* steps that are judged together with the best step after them */
 
 /* The best steps found so far, the best one first. */
 struct choice {
@@ -34,7 +34,7 @@ static void choose_of_all(struct choice *c)
 		layout_visit_steps(c->l, node, choose_step, c);
 }
 
-/* The step that with its best next one gains most. Returns false: there is none. */
+/* Choose the step that gains most together with the best step after it. False: there is none. */
 static bool choose_ahead(struct advice_step *out, struct layout *l)
 {
 	struct choice c = { .l = l, .max = AHEAD }, next = { .l = l, .max = 1 };
@@ -56,7 +56,10 @@ static bool choose_ahead(struct advice_step *out, struct layout *l)
 	return c.n > 0;
 }
 
-/* The best step of the node with the most devils that has one: the order of Clavis-HPC. */
+/*
+ * Choose the best step of the node with the most devils, as Clavis-HPC does; if that node has no
+ * step, of the node with the next most, and so on. False: no node has a step.
+ */
 static bool choose_worst_node(struct advice_step *out, const struct layout *l)
 {
 	struct choice c = { .l = l, .max = 1 };

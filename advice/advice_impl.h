@@ -5,54 +5,56 @@
 #include "advice/advice.h"
 
 #define ADVICE_NONE UINT32_MAX
-/* turtles of a node that are looked at for a swap: the first ones that are not alike */
+/* turtles of a node that are considered for a swap; of a kind, ADVICE_SWAP_MAX at most */
 #define ADVICE_TURTLES_MAX 16
 
-/* A site with its containers somewhere. */
+/* A site, and a node for each of its containers, which may differ from the present one. */
 struct layout {
 	const struct advice_site *site;
 	int64_t apart; /* the cost of parting when no two containers share a node */
-	/* the rest is in MEMORY, which is owned; of each node: */
-	unsigned *used; /* CPUs, with those that are taken */
-	unsigned *devils, *count; /* containers */
+	/* the arrays are parts of MEMORY, which is owned; for each node: */
+	unsigned *used; /* CPUs of its containers, and those that are taken */
+	unsigned *devils, *count; /* number of devils, and of all containers */
 	unsigned *head; /* its first container, or ADVICE_NONE */
-	unsigned *node_kind; /* the first node that is the same when both are idle */
+	unsigned *node_kind; /* the first node that equals this one when both are idle */
 	unsigned *seen; /* by NODE_KIND: scratch of layout_visit_steps() */
-	/* of each container: */
-	unsigned *node; /* where it is */
-	unsigned *next; /* the next one there, by index, or ADVICE_NONE */
-	unsigned *kind; /* the first container that is like it in all that counts */
-	unsigned *pull; /* its part of advice_pair_traffic(), 0: it communicates with none */
+	/* for each container: */
+	unsigned *node; /* the node that it is on */
+	unsigned *next; /* the next container there in the order of indices, or ADVICE_NONE */
+	unsigned *kind; /* the first container that a search need not distinguish from it */
+	unsigned *pull; /* its traffic, 0 to ADVICE_UNIT; 0: it communicates with no other */
 	unsigned *memory;
 };
 
-/* Returns 0, or -1: no memory. Each container is where SITE has it. */
+/* Begin with each container on the node that SITE says. Returns 0, or -1: no memory. */
 int layout_open(struct layout *l, const struct advice_site *site);
 void layout_close(struct layout *l);
-/* Put each container where TO says. */
+/* Put each container on its node of TO. */
 void layout_set(struct layout *l, const unsigned *to);
 int64_t layout_cost(const struct layout *l);
-/* Do a step, which fits. */
+/* Carry out a step, which must fit. */
 void layout_apply(struct layout *l, const struct advice_step *s);
-/* Undo the step that was done last. */
+/* Undo the last step. */
 void layout_undo(struct layout *l, const struct advice_step *s);
 
 typedef void step_visit(const struct advice_step *s, void *arg);
-/* Call VISIT for each step with a gain that node FROM can take now; of steps alike, for one. */
+/* Call VISIT for each step that moves a devil away from node FROM with a gain; once for steps that
+ * differ only in containers or idle nodes of one kind. */
 void layout_visit_steps(const struct layout *l, unsigned from, step_visit *visit, void *arg);
 
 /*
- * Whether A is to be chosen before B where both come to the same in the end: larger gain, then the
- * kinds in their order, fewer CPUs to move, and the order of indices.
+ * Whether A is a better step than B: by the larger gain, then by the order of the kinds, then by
+ * fewer CPUs to move, then by the order of indices.
  */
 bool step_before(const struct layout *l, const struct advice_step *a, const struct advice_step *b);
 
 /*
- * Find the best of all layouts that steps reach. Returns 1: done; 0: there are more of them than
- * STATES; -1: no memory.
+ * Write the steps to the best of all layouts that steps can reach. Returns 1; 0: there are more
+ * than STATES layouts, or too many steps; -1: no memory.
  */
 int advice_search_all(struct advice *out, struct layout *l, unsigned states);
-/* Do one step after the other. AHEAD: choose each with the one behind it. */
+/* Write one step after the other while there is a gain. AHEAD: choose each together with the best
+ * step after it; else the best step of the node with the most devils. */
 void advice_search_greedy(struct advice *out, struct layout *l, bool ahead);
 
 #endif

@@ -30,7 +30,7 @@ static int compare(uint64_t x, uint64_t y)
 	return (x > y) - (x < y);
 }
 
-/* By job; within one, by what they communicate. */
+/* By job; containers of one job by their traffic. */
 static int compare_by_job(const void *a, const void *b, void *arg)
 {
 	const struct layout *l = arg;
@@ -40,8 +40,8 @@ static int compare_by_job(const void *a, const void *b, void *arg)
 	return x->job != y->job ? compare(x->job, y->job) : compare(pull_of(x), pull_of(y));
 }
 
-/* By all that counts of a container whose job has no part in it; then by index. */
-static int compare_alike(const struct layout *l, unsigned i, unsigned j)
+/* 0: a search need not distinguish them. A container that communicates equals no other. */
+static int compare_kinds(const struct layout *l, unsigned i, unsigned j)
 {
 	const struct advice_container *x = &l->site->container[i], *y = &l->site->container[j];
 	int order = compare(x->class, y->class);
@@ -55,15 +55,15 @@ static int compare_alike(const struct layout *l, unsigned i, unsigned j)
 	return order;
 }
 
-static int compare_containers(const void *a, const void *b, void *arg)
+static int compare_container_order(const void *a, const void *b, void *arg)
 {
 	unsigned i = *(const unsigned *)a, j = *(const unsigned *)b;
-	int order = compare_alike(arg, i, j);
+	int order = compare_kinds(arg, i, j);
 
 	return order ? order : compare(i, j);
 }
 
-static int compare_idle(const struct layout *l, unsigned i, unsigned j)
+static int compare_node_kinds(const struct layout *l, unsigned i, unsigned j)
 {
 	const struct advice_node *x = &l->site->node[i], *y = &l->site->node[j];
 	int order = compare(x->cpus, y->cpus);
@@ -73,10 +73,10 @@ static int compare_idle(const struct layout *l, unsigned i, unsigned j)
 	return order ? order : compare(x->powered, y->powered);
 }
 
-static int compare_idle_nodes(const void *a, const void *b, void *arg)
+static int compare_node_order(const void *a, const void *b, void *arg)
 {
 	unsigned i = *(const unsigned *)a, j = *(const unsigned *)b;
-	int order = compare_idle(arg, i, j);
+	int order = compare_node_kinds(arg, i, j);
 
 	return order ? order : compare(i, j);
 }
@@ -101,11 +101,11 @@ static void measure_pull(struct layout *l, unsigned *order)
 		while (last < n && c[order[last]].job == c[order[first]].job)
 			last++;
 		for (unsigned i = first; i < last; i++) {
-			/* each later one communicates as much or more */
+			/* each later one has as much traffic or more, so this one's counts */
 			l->pull[order[i]] = pull_of(&c[order[i]]);
 			apart += (int64_t)pull_of(&c[order[i]]) * (last - i - 1);
 		}
-		/* what only one does reaches no other */
+		/* without a partner that communicates there is no pair */
 		if (last - first == 1 || pull_of(&c[order[last - 2]]) == 0)
 			l->pull[order[last - 1]] = 0;
 	}
@@ -113,18 +113,18 @@ static void measure_pull(struct layout *l, unsigned *order)
 }
 
 /* Fill KIND and NODE_KIND. ORDER: scratch. */
-static void find_alike(struct layout *l, unsigned *order)
+static void find_kinds(struct layout *l, unsigned *order)
 {
 	number_array(order, l->site->n);
-	qsort_r(order, l->site->n, sizeof(*order), compare_containers, l);
+	qsort_r(order, l->site->n, sizeof(*order), compare_container_order, l);
 	for (unsigned i = 0; i < l->site->n; i++)
-		l->kind[order[i]] = i && compare_alike(l, order[i - 1], order[i]) == 0
+		l->kind[order[i]] = i && compare_kinds(l, order[i - 1], order[i]) == 0
 					    ? l->kind[order[i - 1]]
 					    : order[i];
 	number_array(order, l->site->n_nodes);
-	qsort_r(order, l->site->n_nodes, sizeof(*order), compare_idle_nodes, l);
+	qsort_r(order, l->site->n_nodes, sizeof(*order), compare_node_order, l);
 	for (unsigned i = 0; i < l->site->n_nodes; i++)
-		l->node_kind[order[i]] = i && compare_idle(l, order[i - 1], order[i]) == 0
+		l->node_kind[order[i]] = i && compare_node_kinds(l, order[i - 1], order[i]) == 0
 						 ? l->node_kind[order[i - 1]]
 						 : order[i];
 }
@@ -132,7 +132,7 @@ static void find_alike(struct layout *l, unsigned *order)
 int layout_open(struct layout *l, const struct advice_site *site)
 {
 	size_t nodes = site->n_nodes, n = site->n;
-	/* and as many for a sort of either */
+	/* one array more of each size: scratch for sorting */
 	unsigned *at =
 		calloc((NODE_ARRAYS + 1) * nodes + (CONTAINER_ARRAYS + 1) * n + 1, sizeof(*at));
 	unsigned **of_nodes[NODE_ARRAYS] = { &l->used, &l->devils,    &l->count,
@@ -147,7 +147,7 @@ int layout_open(struct layout *l, const struct advice_site *site)
 	for (unsigned i = 0; i < CONTAINER_ARRAYS; i++, at += n)
 		*of_containers[i] = at;
 	measure_pull(l, at);
-	find_alike(l, at);
+	find_kinds(l, at);
 	for (unsigned i = 0; i < n; i++)
 		at[i] = site->container[i].node;
 	layout_set(l, at);
@@ -195,7 +195,7 @@ void layout_set(struct layout *l, const unsigned *to)
 		l->devils[i] = l->count[i] = 0;
 		l->head[i] = ADVICE_NONE;
 	}
-	/* from the last: each goes to the head of its list */
+	/* from the last to the first: each is then put at the head of its list at once */
 	for (unsigned i = l->site->n; i-- > 0;)
 		put_on_node(l, i, to[i]);
 }
@@ -221,7 +221,7 @@ void layout_undo(struct layout *l, const struct advice_step *s)
 	exchange_containers(l, s, s->to, s->from);
 }
 
-/* What the containers of a node communicate with each other. */
+/* The traffic between the containers of one node. */
 static int64_t sum_together(const struct layout *l, unsigned node)
 {
 	int64_t sum = 0;

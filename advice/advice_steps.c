@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "advice/advice_impl.h"
 
-/* What layout_visit_steps() is at. */
+/* State of one layout_visit_steps(). */
 struct visit {
 	const struct layout *l;
 	step_visit *visit;
 	void *arg;
 	struct advice_step step; /* devil, from, to, and the turtles chosen so far */
-	unsigned turtle[ADVICE_TURTLES_MAX], n; /* of the node TO that may come here */
-	unsigned need, room; /* CPUs that the turtles must free, and may take, at least and most */
+	unsigned turtle[ADVICE_TURTLES_MAX], n; /* turtles on STEP.TO that may move to STEP.FROM */
+	unsigned need, room; /* CPUs that swapped turtles must free there, and may take here */
 };
 
 static unsigned free_cpus(const struct layout *l, unsigned node)
@@ -30,7 +30,7 @@ static bool has_turtle(const struct advice_step *s, unsigned container)
 	return false;
 }
 
-/* What a container communicates with those of a node that do not move in S. */
+/* The traffic between a container and those containers of a node that do not move in S. */
 static int64_t sum_pull(const struct layout *l, const struct advice_step *s, unsigned container,
 			unsigned node)
 {
@@ -71,8 +71,8 @@ static void offer_step(struct visit *v, enum advice_kind kind)
 		v->visit(&v->step, v->arg);
 }
 
-/* Is each of the turtles needed? */
-static bool is_least(const struct visit *v, unsigned cpus)
+/* Is each of the chosen turtles needed, when all have CPUS? */
+static bool needs_each_turtle(const struct visit *v, unsigned cpus)
 {
 	for (unsigned i = 0; i < v->step.n_turtles; i++)
 		if (cpus - v->l->site->container[v->step.turtle[i]].cpus >= v->need)
@@ -80,13 +80,13 @@ static bool is_least(const struct visit *v, unsigned cpus)
 	return true;
 }
 
-/* Choose further turtles from number FIRST on; those chosen have CPUS. */
+/* Offer all swaps with the turtles chosen so far, which have CPUS, and others from FIRST on. */
 static void choose_turtles(struct visit *v, unsigned first, unsigned cpus)
 {
 	unsigned tried = ADVICE_NONE;
 
 	if (cpus >= v->need) {
-		if (cpus <= v->room && is_least(v, cpus))
+		if (cpus <= v->room && needs_each_turtle(v, cpus))
 			offer_step(v, ADVICE_SWAP);
 		return;
 	}
@@ -104,7 +104,7 @@ static void choose_turtles(struct visit *v, unsigned first, unsigned cpus)
 	}
 }
 
-/* List the turtles of the node TO that may come here, those alike together, as many as count. */
+/* List the turtles on STEP.TO that may move to STEP.FROM, those of a kind side by side. */
 static void list_turtles(struct visit *v)
 {
 	const struct layout *l = v->l;
@@ -153,7 +153,7 @@ static void try_node(struct visit *v)
 	choose_turtles(v, 0, 0);
 }
 
-/* Has an earlier devil of its node, which is like it, the same steps? */
+/* Has its node an earlier devil of the same kind, which has the same steps? */
 static bool is_repeated(const struct layout *l, unsigned devil)
 {
 	for (unsigned i = l->head[l->node[devil]]; i < devil; i = l->next[i])

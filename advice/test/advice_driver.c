@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Advice of advice/advice.c, for advice_oracle.py. A line of input:
+ * Lets advice_oracle.py call advice_make(). A line of input:
  *   DEVILS POWER PARTING  EXACT_NODES EXACT_STATES AHEAD_NODES
  *   NODES (CPUS TAKEN POWERED OPEN GROUPS)...  CONTAINERS (CLASS NODE CPUS JOB TRAFFIC GROUPS)...
- * and one of output, "refused" or
+ * gives a line of output, "refused" or
  *   EXACT BEFORE AFTER  (KIND DEVIL FROM TO GAIN DEVILS POWER PARTING TURTLES...;)...
  */
 #include <inttypes.h>

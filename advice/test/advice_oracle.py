@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Random sites: advice of advice/advice.c (through advice_driver) against its rule, restated here
-from advice/README: a search of every layout that allowed moves reach for up to 6 nodes, and the
-properties of each proposal for 16 nodes with 40 containers. TAP. NODEOS_ADVICE_SITES: how many
-(2,000; test/run --deep: 10,000). advice_oracle.py --differ: how far greedy search is from a search
-of all layouts."""
+"""Compare the advice of advice/advice.c (through advice_driver) on random sites with its rule,
+which is written here a second time from advice/README. For sites of up to 6 nodes, search every
+layout that allowed moves reach; for 16 nodes with 40 containers, check each proposal. Prints TAP.
+NODEOS_ADVICE_SITES: number of sites (2,000; test/run --deep: 10,000). advice_oracle.py --differ
+prints how much less the two searches of larger sites gain than a search of all layouts."""
 
 import itertools
 import os
@@ -19,7 +19,8 @@ SMALL = SITES // 10
 TURTLE, SEMI, DEVIL = 1, 2, 3
 UNKNOWN_TRAFFIC = 2**32 - 1
 SWAP_MAX = 4  # turtles
-LAYOUTS_MAX = 20000  # of a site that is searched here; larger ones are drawn again
+LAYOUTS_MAX = 20000  # a site with more layouts is replaced by another random site
+# struct advice_search: the default, always with the step after, always without it
 DEFAULT, GREEDY, PLAIN = (16, 200000, 64), (0, 0, 64), (0, 0, 0)
 
 
@@ -88,7 +89,7 @@ class Site:
             out[t] = source
         if any(self.used(out, n) > self.nodes[n][0] for n in (source, to)):
             return None
-        # no turtle moves without need
+        # each turtle must be needed: without its move the devil does not fit
         for t in turtles:
             out[t] = to
             if self.used(out, to) <= self.nodes[to][0]:
@@ -110,7 +111,7 @@ class Site:
                             yield out
 
     def best(self, most=LAYOUTS_MAX):
-        """The least cost that moves reach, or None: more than MOST layouts."""
+        """The least cost of all layouts that moves reach, or None: there are more than MOST."""
         seen, todo = {self.where}, [self.where]
         least = self.cost(self.where)
         while todo:
@@ -189,7 +190,7 @@ def parse(line):
 
 
 def faults(site, line):
-    """What is wrong with an answer: each proposal done in its turn."""
+    """The first mistake of an answer, found by carrying out its proposals; "" for none."""
     if line == "refused":
         return "refused"
     _, before, after, steps = parse(line)
@@ -223,7 +224,7 @@ def ok(wrong, what):
 
 
 def small_sites(rng):
-    """Sites that can be searched here, with their best cost."""
+    """Sites with few enough layouts for a search here, with their least cost."""
     while True:
         site = random_site(rng, rng.choice([1, 2, 3, 3, 4, 4, 5, 6]), rng.randint(2, 14))
         best = site.best()
@@ -239,27 +240,33 @@ def test_best():
         for (site, best), line in zip(sites, lines, strict=True)
         if faults(site, line) or parse(line)[2] != best or not parse(line)[0]
     ]
-    ok(wrong, f"{len(sites)} sites of 6 nodes at most: as the best of all layouts")
+    ok(
+        wrong,
+        f"{len(sites)} sites of 6 nodes at most: advice reaches the least cost of all layouts",
+    )
     kinds = Counter(step[0] for line in lines for step in parse(line)[3])
     few = [k for k in ("idle", "room", "swap") if kinds[k] < SMALL // 20]
-    ok(few, f"they have proposals of each kind: {dict(kinds)}")
+    ok(few, f"the advice on these sites has proposals of each kind: {dict(kinds)}")
     several = sum(len(step) > 9 for line in lines for step in parse(line)[3])
-    ok([] if several else ["none"], f"{several} swaps are with several turtles")
+    ok([] if several else ["none"], f"{several} swaps move several turtles")
     return [(s, b) for (s, b) in sites if s.cost(s.where) != b]
 
 
 def test_large():
     rng = random.Random(16)
     sites = [random_site(rng, 16, 40) for _ in range(SITES)]
-    for name, search in (("a step with the one behind it", GREEDY), ("one step", PLAIN)):
+    for name, search in (("together with the step after it", GREEDY), ("by itself", PLAIN)):
         lines = ask(sites, search)
         wrong = [
             f"{why}: {line} of {site.line(search)}"
             for site, line in zip(sites, lines, strict=True)
             if (why := faults(site, line))
         ]
-        ok(wrong, f"{len(sites)} sites of 16 nodes, {name} at a time: moves, room and gain")
-    # a semi-devil in the place of each devil: nothing may move
+        ok(
+            wrong,
+            f"{len(sites)} sites of 16 nodes, each step chosen {name}, by the rule",
+        )
+    # the same sites with semi-devils in place of devils: nothing may move
     still = [
         Site(s.weights, s.nodes, [(min(c[0], SEMI), *c[1:]) for c in s.containers])
         for s in sites[:1000]
@@ -269,7 +276,7 @@ def test_large():
 
 
 def differ():
-    """Print how far from the best the two greedy searches end."""
+    """Print how much less than the most possible the two searches of single steps gain."""
     rng, sites, best = random.Random(5), [], []
     for _ in range(int(os.environ.get("NODEOS_ADVICE_SITES", "300"))):
         site = random_site(rng, 16, 40)
@@ -278,11 +285,11 @@ def differ():
             sites.append(site)
             best.append(parse(line)[1] - parse(line)[2])
     print(f"{len(sites)} sites of 16 nodes and 40 containers that can be searched in full")
-    for name, search in (("a step with the one behind it", GREEDY), ("one step", PLAIN)):
+    for name, search in (("together with the step after it", GREEDY), ("by itself", PLAIN)):
         got = [parse(line)[1] - parse(line)[2] for line in ask(sites, search)]
         lost = [1 - g / b for g, b in zip(got, best) if b]
         print(
-            f"{name} at a time: {sum(x > 0 for x in lost)} of {len(lost)} gain less,"
+            f"each step chosen {name}: {sum(x > 0 for x in lost)} of {len(lost)} gain less,"
             f" {100 * sum(lost) / len(lost):.2f} % on the average, {100 * max(lost):.0f} % at most"
         )
     return 0

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Advice on small sites; what is expected is worked out by hand. */
+/* Advice on small sites; the expected values are worked out by hand. */
 #include "advice/advice.h"
 
 #include "base/test/tap.h"
@@ -49,9 +49,9 @@ static void test_idle_first(void)
 
 	ok(a->n == 1 && a->step[0].kind == ADVICE_IDLE && a->step[0].to == 2,
 	   "one of two devils goes to the idle node, not beside a turtle");
-	/* a pair of devils (4), and three nodes of 1 that are powered */
+	/* before: a pair of devils (4) and three powered nodes (1 each) */
 	ok(a->before == 7000 && a->after == 3000 && a->step[0].gain == 4000,
-	   "the gain is that of a pair of devils");
+	   "separating a pair of devils gains their weight");
 	ok(a->exact, "three nodes are searched in full");
 }
 
@@ -75,10 +75,10 @@ static void test_swap(void)
 	ok(a->n == 1 && a->step[0].kind == ADVICE_SWAP && a->step[0].devil == 0 &&
 		   a->step[0].n_turtles == 2 && a->step[0].turtle[0] == 2 &&
 		   a->step[0].turtle[1] == 3,
-	   "two turtles of half the size are swapped with a devil; the semi-devil stays");
+	   "a devil changes places with two turtles of half its size; the semi-devil stays");
 }
 
-static void test_nothing(void)
+static void test_no_step(void)
 {
 	const struct advice_node node[] = { NODE(8), NODE(8) };
 	const struct advice_container semi[] = { DEVIL(0, 4), SEMI(0, 4) };
@@ -88,39 +88,41 @@ static void test_nothing(void)
 	const struct advice_node other[] = { NODE(8), { 8, 0, true, true, 2 } };
 	const struct advice_container two[] = { DEVIL(0, 4), DEVIL(0, 4) };
 
-	ok(ADVISE(node, semi)->n == 0, "a semi-devil beside a devil: nothing to do");
-	/* one pair on either node: the same cost */
-	ok(ADVISE(node, full)->n == 0, "a swap that only changes the node of the pair is no gain");
-	ok(ADVISE(closed, two)->n == 0, "a drained node gets none");
-	ok(ADVISE(other, two)->n == 0, "a node of another partition gets none");
+	ok(ADVISE(node, semi)->n == 0, "a semi-devil beside a devil stays");
+	/* the pair of devils would only be on the other node: the same cost */
+	ok(ADVISE(node, full)->n == 0,
+	   "a swap that only moves the pair to the other node is not proposed");
+	ok(ADVISE(closed, two)->n == 0, "no devil moves to a drained node");
+	ok(ADVISE(other, two)->n == 0, "no devil moves to a node of another partition");
 }
 
 static void test_parting(void)
 {
-	/* both send 500 bytes for 10,000 instructions: half a pair, a cost of 1 when parted */
+	/* both have 500 bytes for 10,000 instructions: half a pair, which costs 1 when parted */
 	const struct advice_node node[] = { NODE(8), NODE(8) };
 	struct advice_container c[] = { { RANK_DEVIL, 0, 4, 7, 500000, 1 },
 					{ RANK_DEVIL, 0, 4, 7, 500000, 1 } };
 	const struct advice *a = ADVISE(node, c);
 
 	ok(a->n == 1 && a->step[0].gain == 3000 && a->step[0].parting == -1000,
-	   "two devils that communicate are parted for less");
+	   "parting two devils that communicate gains less");
 	c[0].job = 8;
 	a = ADVISE(node, c);
-	ok(a->n == 1 && a->step[0].gain == 4000, "of different jobs, they do not communicate");
+	ok(a->n == 1 && a->step[0].gain == 4000,
+	   "devils of different jobs count as not communicating");
 	c[0] = (struct advice_container){ RANK_DEVIL, 0, 2, 9, 5000000, 1 };
-	ok(advice_pair_traffic(&c[0], &c[0]) == 1000, "more than a whole pair is one");
+	ok(advice_pair_traffic(&c[0], &c[0]) == 1000, "the traffic of a pair counts up to a limit");
 }
 
 static void test_sequence(void)
 {
-	/* the turtle's place is free for the second node's devil only when the first has gone */
+	/* node 0 is idle; node 1 has three devils; node 2 has a turtle, a semi-devil and 2 CPUs */
 	const struct advice_node node[] = { NODE(4), NODE(8), NODE(8) };
 	const struct advice_container c[] = { DEVIL(1, 4), DEVIL(1, 2), DEVIL(1, 2), TURTLE(2, 4),
 					      SEMI(2, 2) };
 	const struct advice *a = ADVISE(node, c);
 
-	/* three pairs; best is one devil on each node */
+	/* before: three pairs of devils; the best layout has one devil on each node */
 	ok(a->before == 15000 && a->after == 3000 && a->n == 2,
 	   "three devils on one of three nodes: two go, each to a node of its own");
 }
@@ -135,13 +137,13 @@ static void test_refused(void)
 	struct errbuf err = { 0 };
 
 	ok(advice_make(&out, &site, &advice_search_default, &err) < 0 && *err.text && !out.n,
-	   "more CPUs in use than a node has: refused");
+	   "a node with more CPUs in use than it has is refused");
 	site = (struct advice_site){ 1, 1, node, outside, advice_weights_default };
 	ok(advice_make(&out, &site, &advice_search_default, &err) < 0,
-	   "a node that is not there: refused");
+	   "a container on a node that does not exist is refused");
 	site = (struct advice_site){ 0, 0, NULL, NULL, advice_weights_default };
 	ok(advice_make(&out, &site, &advice_search_default, &err) == 0 && !out.n,
-	   "no node at all: no proposal");
+	   "a site without nodes gets no proposal");
 }
 
 int main(void)
@@ -149,7 +151,7 @@ int main(void)
 	test_idle_first();
 	test_powered_up();
 	test_swap();
-	test_nothing();
+	test_no_step();
 	test_parting();
 	test_sequence();
 	test_refused();
