@@ -15,17 +15,18 @@
 static const char advise_usage[] =
 	"Usage: nodeosctl contention advise [--json | --print=extra|requeue] [--weights=D,P,C]\n"
 	"                                   [--dir DIR] [--conf FILE]\n"
-	"Say which containers should be on other nodes, so that no node has two devils: by the\n"
-	"nodes' reports in contention_report_dir. Changes nothing. For the head node and the user\n"
+	"Read the nodes' reports in contention_report_dir, and say which containers should move "
+	"to\n"
+	"other nodes so that no node has two devils. Changes nothing. Run it on the head node, as\n"
 	"contention_report_user.\n"
 	"\n"
 	"  -j, --json           print JSON (nodeos-advice.schema.json)\n"
-	"      --print=extra    print commands that put it into Extra of nodes\n"
-	"      --print=requeue  print commands that requeue the jobs, away from these nodes\n"
-	"      --weights=D,P,C  what two devils on a node, a powered node, and two parted\n"
-	"                       containers that communicate cost (4,1,2)\n"
-	"      --dir DIR        instead of contention_report_dir\n"
-	"      --conf FILE      instead of " NODEOS_CONF_PATH "\n"
+	"      --print=extra    print commands that write the advice into Extra of nodes\n"
+	"      --print=requeue  print commands that requeue the jobs and exclude their nodes\n"
+	"      --weights=D,P,C  the cost of two devils on one node, of a powered node, and of\n"
+	"                       two containers that communicate from different nodes (4,1,2)\n"
+	"      --dir DIR        read DIR instead of contention_report_dir\n"
+	"      --conf FILE      read FILE instead of " NODEOS_CONF_PATH "\n"
 	"  -h, --help           print this\n\n"
 	"Manual page: man nodeosctl-contention-advise\n";
 
@@ -119,7 +120,7 @@ static int parse_advise_options(struct advise_options *o, int argc, char **argv,
 			return status;
 	}
 	if (optind != argc)
-		return refuse_value(say, "unexpected ", argv[optind], "options only");
+		return refuse_value(say, "unexpected ", argv[optind], "an option");
 	if (o->json && (o->extra || o->requeue)) {
 		say("--json and --print exclude each other");
 		return 2;

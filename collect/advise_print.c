@@ -16,7 +16,10 @@ static const char *node_name(const struct site *s, unsigned node)
 	return s->slurm_node[node].name;
 }
 
-/* "container sim of job 41 (8 CPUs, 97.5 bytes of traffic for 10,000 instructions)". */
+/*
+ * Print "container sim of job 41 (8 CPUs, 6 of 8 ranks are devils, 97.5 bytes of traffic for 10,000
+ * instructions)"; the ranks only of a devil.
+ */
 static void print_advised(const struct site *s, unsigned i)
 {
 	const struct site_container *c = &s->shown[i];
@@ -27,7 +30,7 @@ static void print_advised(const struct site *s, unsigned i)
 	printf("job %s (%u CPU%s", c->job, s->container[i].cpus,
 	       s->container[i].cpus == 1 ? "" : "s");
 	if (s->container[i].class == RANK_DEVIL)
-		printf(", %u of %u ranks devils", c->devils, c->ranks);
+		printf(", %u of %u ranks are devils", c->devils, c->ranks);
 	if (c->traffic >= 0)
 		printf(", %.1f bytes of traffic for 10,000 instructions)", c->traffic);
 	else
@@ -46,7 +49,7 @@ static void print_proposal(const struct site *s, const struct advice_step *t, un
 	print_advised(s, t->devil);
 	printf(" from %s to %s", node_name(s, t->from), node_name(s, t->to));
 	for (unsigned i = 0; i < t->n_turtles; i++) {
-		printf("%s", i ? ", and " : ", back comes ");
+		printf("%s", i ? ", and " : ", in exchange for ");
 		print_advised(s, t->turtle[i]);
 	}
 	printf("\n   gain %.2f:", (double)t->gain / ADVICE_UNIT);
@@ -56,10 +59,10 @@ static void print_proposal(const struct site *s, const struct advice_step *t, un
 	printf("\n   why: %s has %u devils; %s ", node_name(s, t->from), t->from_devils,
 	       node_name(s, t->to));
 	if (t->kind == ADVICE_IDLE)
-		printf("is idle%s\n", t->power ? ", and is to be powered up" : "");
+		printf("is idle%s\n", t->power ? ", and must be powered up" : "");
 	else
-		printf("has %u%s\n", t->to_devils,
-		       t->kind == ADVICE_ROOM ? ", and free CPUs" : ", and turtles that fit here");
+		printf("has %u, and %s\n", t->to_devils,
+		       t->kind == ADVICE_ROOM ? "free CPUs" : "turtles that make room");
 }
 
 void advise_print_text(const struct advice *a, const struct site *s)
@@ -72,10 +75,10 @@ void advise_print_text(const struct advice *a, const struct site *s)
 	if (a->n)
 		printf("cost %.2f, afterwards %.2f%s\n", (double)a->before / ADVICE_UNIT,
 		       (double)a->after / ADVICE_UNIT,
-		       a->exact ? "" : " (the site is too large to search for the least)");
+		       a->exact ? "" : " (perhaps not the least: the site is too large to search)");
 }
 
-/* A number of thousandths, which may be negative. */
+/* Put a number of thousandths, which may be negative. */
 static void put_cost(struct json_out *j, const char *key, int64_t thousandths)
 {
 	jout_signed(j, key, thousandths);
@@ -146,7 +149,7 @@ void advise_print_json(const struct advice *a, const struct site *s,
 	jout_close(&j, '}');
 }
 
-/* Print a word of a shell. */
+/* Print WORD quoted for a shell. */
 static void print_quoted(const char *word)
 {
 	putchar('\'');

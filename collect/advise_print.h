@@ -4,14 +4,17 @@
 
 #include "collect/site.h"
 
-/* What is printed on standard output of the advice A for the site S. */
+/* Print the advice A for the site S on standard output. */
 void advise_print_text(const struct advice *a, const struct site *s);
 void advise_print_json(const struct advice *a, const struct site *s,
 		       const struct advice_weights *weights);
-/* Commands that put it into Extra of nodes, which is read from Slurm. Returns 0, or -1: a node's
- * Extra could not be read or is no JSON object, said through S. */
+/*
+ * Print commands that write the advice into Extra of nodes, whose present Extra is read from Slurm.
+ * Returns 0, or -1 with messages through S->SAY: the Extra of a node could not be read, or is no
+ * JSON object.
+ */
 int advise_print_extra(const struct advice *a, const struct site *s);
-/* Commands that requeue jobs. */
+/* Print commands that requeue the jobs of all devils that should move. */
 void advise_print_requeue(const struct advice *a, const struct site *s);
 
 #endif

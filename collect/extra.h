@@ -20,7 +20,7 @@ struct node_ranks {
 int extra_merge(char *buf, size_t size, const char *site, const struct node_ranks *ranks,
 		struct errbuf *err);
 
-/* What the advice on a node is: devils that should leave it, and come to it. */
+/* Numbers of devils that should leave a node, and come to it. */
 struct node_advice {
 	unsigned leave, come;
 };

@@ -14,7 +14,7 @@
 
 #define SKEW 30 /* seconds that a node's clock may be behind slurmctld's */
 
-/* One job in a read. */
+/* State of reading the reports on one job. */
 struct site_turn {
 	struct site *s;
 	const char *name;
@@ -76,10 +76,10 @@ static void add_container(struct site_turn *t, unsigned node, const struct repor
 
 	if (!ranks || !cpus)
 		return;
-	/* until all are read, TAKEN is what they have */
+	/* until all reports are read, TAKEN counts the CPUs of the containers read so far */
 	if (cpus > s->node[node].cpus - s->node[node].taken) {
 		say_site_left_out(
-			s, "job %s on %s: a container is left out: %u CPUs are more than left",
+			s, "job %s on %s: a container of %u CPUs is left out: fewer are free",
 			t->job->number, s->slurm_node[node].name, cpus);
 		return;
 	}
@@ -141,7 +141,7 @@ static void skip_report(const char *file, const char *why, void *arg)
 	say_site_left_out(t->s, "%s/%s/%s is left out: %s", t->s->path, t->name, file, why);
 }
 
-/* Returns 0, or -1: there are too many containers, or no memory. */
+/* Read the reports on one job. Returns 0, or -1: there are too many containers, or no memory. */
 static int visit_site_job(struct site *s, int dir, const char *name)
 {
 	struct site_turn t = { .s = s, .name = name };
@@ -188,7 +188,7 @@ static int open_site(struct site *s, struct errbuf *err)
 	return 0;
 }
 
-/* What Slurm has allocated of a node and no container here has is taken by others. */
+/* Set TAKEN of each node to the CPUs that Slurm has allocated and no container of S has. */
 static void count_taken(struct site *s)
 {
 	for (long i = 0; i < s->n_nodes; i++) {
@@ -218,9 +218,9 @@ int site_read(struct site *s, int dir, struct errbuf *err)
 	free(entry);
 	count_taken(s);
 	if (s->messages > SITE_MESSAGES_MAX) {
-		char text[64];
+		char text[80];
 
-		snprintf(text, sizeof(text), "%u more are left out",
+		snprintf(text, sizeof(text), "%u more reports or containers are left out",
 			 s->messages - SITE_MESSAGES_MAX);
 		s->say(text);
 	}

@@ -32,7 +32,7 @@ struct slurm_job {
 	char partition[SLURM_NAME_MAX]; /* "": not known */
 };
 
-/* The names of partitions; a bit of a set is an index here. */
+/* The names of partitions. A set of partitions has bit I for NAME[I]. */
 #define SLURM_PARTITIONS_MAX 64 /* further ones are in no set */
 struct slurm_partitions {
 	unsigned n;
@@ -44,7 +44,7 @@ struct slurm_node {
 	unsigned cpus, allocated; /* hardware threads, or cores: what Slurm counts as CPUs */
 	bool powered;
 	bool open; /* a job may start on it: it is up, and not drained, reserved or planned */
-	uint64_t partitions;
+	uint64_t partitions; /* set of partitions that it belongs to */
 };
 
 /* Remove variables of the environment that would act as options of Slurm's programs. */
@@ -55,12 +55,13 @@ void slurm_clean_environment(void);
 long slurm_jobs_load(struct slurm_job **out, struct errbuf *err);
 const struct slurm_job *slurm_jobs_find(const struct slurm_job *jobs, long n, uint32_t job);
 
-/* All nodes of Slurm, by name, and all partitions; free() *OUT. Returns how many, or -1. */
+/* Load all nodes of Slurm, sorted by name, and all partitions. The caller frees *OUT. Returns the
+ * number of nodes, or -1. */
 long slurm_nodes_load(struct slurm_node **out, struct slurm_partitions *partitions,
 		      struct errbuf *err);
 /* The index of a node, or -1. */
 long slurm_nodes_index(const struct slurm_node *nodes, long n, const char *name);
-/* The set that has the partition NAME alone; "": all. */
+/* The set that has only the partition NAME; for "", the set of all. */
 uint64_t slurm_partition_set(const struct slurm_partitions *p, const char *name);
 
 /* Read or write the AdminComment of a job that slurmctld knows. */
@@ -71,7 +72,7 @@ int slurm_comment_write(const struct slurm_job *job, const char *text, struct er
 /* Returns 1 if slurmdbd keeps the jobs, 0 if there is no slurmdbd, or -1. */
 int slurm_accounts(struct errbuf *err);
 
-/* A job in the database: the last run of one that was requeued. */
+/* A job in the database; of a requeued job, its last run. */
 struct slurm_account {
 	bool found;
 	struct slurm_job job;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl contention advise on directories of reports, some hostile, with stand-ins for Slurm's
-programs: text, JSON by its schema, printed commands; random sites of 16 nodes with 40 containers,
-each proposal by the rule as advice/test/advice_oracle.py states it. TAP. NODEOS_BUILD: the build
-tree; NODEOS_ADVISE_SITES: how many random sites (20)."""
+"""Run nodeosctl contention advise on directories of reports, some hostile, with stand-ins for
+Slurm's programs. Check its text, its JSON against the schema, its printed commands, and on random
+sites of 16 nodes with 40 containers each proposal against the rule of advice/test/advice_oracle.py.
+Prints TAP. NODEOS_BUILD: the build tree; NODEOS_ADVISE_SITES: number of random sites (20)."""
 
 import json
 import os
@@ -121,7 +121,7 @@ def test_site(top):
             0,
             "",
             [
-                "1. move container sim of job 41 (4 CPUs, 4 of 4 ranks devils, 12.5 bytes of"
+                "1. move container sim of job 41 (4 CPUs, 4 of 4 ranks are devils, 12.5 bytes of"
                 " traffic for 10,000 instructions) from n1 to n3",
                 "   gain 4.00: devils +4.00",
                 "   why: n1 has 2 devils; n3 is idle",
@@ -129,7 +129,7 @@ def test_site(top):
                 "cost 8.00, afterwards 4.00",
             ],
         ),
-        "one of two devils is to go to the idle node, with gain and reason",
+        "one of two devils should move to the idle node, with gain and reason",
     )
     s.put("extra.n1", '{"rack":"it\'s 7","nodeos_devils":6}\n')
     r = s.advise("--print=extra")
@@ -147,17 +147,21 @@ def test_site(top):
                 ("n3", '{"nodeos_devils_leave":0,"nodeos_devils_come":1}'),
             )
         ],
-        "--print=extra keeps the other members, and a shell reads it as meant",
+        "--print=extra keeps other members, quoted for a shell",
     )
     s.put("extra.n1", "rack 7\n")
     r = s.advise("--print=extra")
-    ok(r.returncode == 1 and "n1: its Extra is no JSON" in r.stderr, "Extra without JSON", r.stderr)
+    ok(
+        r.returncode == 1 and "n1: its Extra is no JSON" in r.stderr,
+        "Extra that is no JSON is refused",
+        r.stderr,
+    )
     r = s.advise("--print=requeue")
     same(
         r.stdout,
         "scontrol requeuehold 41 && scontrol update jobid=41 excnodelist=n1 &&"
         " scontrol release 41\n",
-        "--print=requeue",
+        "--print=requeue prints the command that requeues job 41 away from n1",
     )
     r = s.advise("--weights=0,1,2")
     same(r.stdout.splitlines()[0][:13], "nothing to do", "devils that cost nothing stay")
@@ -174,7 +178,7 @@ def test_wrong(top):
         ["--json", "--print=extra"],
     ):
         r = s.advise(*words)
-        ok(r.returncode == 2 and r.stderr, f"{' '.join(words)}: wrong usage", r.stderr)
+        ok(r.returncode == 2 and r.stderr, f"{' '.join(words)} is refused as wrong usage", r.stderr)
 
 
 def test_hostile(top):
@@ -196,7 +200,12 @@ def test_hostile(top):
     s.put("reports/41/n7.json", "{" * 5000)
     s.put("reports/41/n6.json", "{}", 0o666)
     r = s.advise()
-    ok(r.returncode == 0 and " to n3\n" in r.stdout, "the rest is advised on", r.stdout, r.stderr)
+    ok(
+        r.returncode == 0 and " to n3\n" in r.stdout,
+        "advice is given on the readable reports",
+        r.stdout,
+        r.stderr,
+    )
     left = [line for line in r.stderr.splitlines() if "left out" in line]
     for file in ("44/nowhere", "job 45 on n3", "46/n3", "48/n3", "49/n3", "50/n3", "51/n3"):
         ok(sum(file in line for line in left) == 1, f"{file} is left out and named", r.stderr)
@@ -206,14 +215,15 @@ def test_hostile(top):
     for i in range(100, 200):
         s.report(i, "n3", {"devils": 1, "cpus": -1})
     r = s.advise()
-    ok("more are left out" in r.stderr, "messages are counted after the first 50")
-    ok(len(r.stderr.splitlines()) < 60, "messages behind the first 50 are not printed")
+    ok("are left out" in r.stderr.splitlines()[-1], "the last message counts those after the 50th")
+    ok(len(r.stderr.splitlines()) < 60, "messages after the 50th are not printed")
 
 
 def random_reports(top, rng):
-    """A random site as reports: the site, its directory, and indices of (job, node, name)."""
+    """A random site and its reports: the site (None: it cannot be reported), where the reports are,
+    and the index of each container by its name."""
     site, s, index = oracle.random_site(rng, 16, 40), Site(top), {}
-    # reports cannot say: containers that are nowhere welcome
+    # each container has a partition: reports cannot express one that may be on no node
     site = oracle.Site(site.weights, site.nodes, [(*c[:5], c[5] or 3) for c in site.containers])
     jobs = {}
     for i, (klass, node, cpus, job, traffic, groups) in enumerate(site.containers):
@@ -274,10 +284,10 @@ def test_random(top):
             wrong.append(f"site {number}: {why} {problems}")
     ok(
         not wrong,
-        f"{SITES} random sites by their reports: each proposal is by the rule",
+        f"{SITES} random sites read from reports: each proposal follows the rule",
         *wrong[:3],
     )
-    ok(proposals > SITES, f"{proposals} proposals")
+    ok(proposals > SITES, f"these sites get {proposals} proposals, more than one each")
 
 
 def main():

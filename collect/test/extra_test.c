@@ -21,17 +21,20 @@ int main(void)
 					   "null",   "{",   "{}{}",  "{\"a\":1} x" };
 	char small[16];
 
-	is(merged("", &ranks), "{\"nodeos_devils\":2,\"nodeos_semi_devils\":1}", "no Extra yet");
-	is(merged("{}", &ranks), "{\"nodeos_devils\":2,\"nodeos_semi_devils\":1}", "an empty one");
+	is(merged("", &ranks), "{\"nodeos_devils\":2,\"nodeos_semi_devils\":1}",
+	   "numbers of ranks become an object if there was no Extra");
+	is(merged("{}", &ranks), "{\"nodeos_devils\":2,\"nodeos_semi_devils\":1}",
+	   "numbers of ranks are added to an empty object");
 	is(merged("{\"rack\": 7, \"nodeos_devils\": 9, \"path\": \"/a\", \"load\": 1.50}", &ranks),
 	   "{\"rack\":7,\"path\":\"/"
 	   "a\",\"load\":1.50,\"nodeos_devils\":2,\"nodeos_semi_devils\":1}",
-	   "the site's members stay as they are");
+	   "the site's members stay unchanged, older numbers of ranks are replaced");
 	is(merged("{\"nodeos_devils\":2,\"rack\":7,\"nodeos_semi_devils\":1,\"nodeos_old\":1}",
 		  NULL),
-	   "{\"rack\":7}", "without ranks only the site's are left");
-	is(merged("{\"nodeos_devils\":2}", NULL), "", "an empty object is none");
-	is(merged("", NULL), "", "nothing stays nothing");
+	   "{\"rack\":7}", "without ranks only the site's members are left");
+	is(merged("{\"nodeos_devils\":2}", NULL), "",
+	   "an object that becomes empty is written as no text");
+	is(merged("", NULL), "", "without ranks, no Extra stays no Extra");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct errbuf err = { 0 };
 		char buf[256];
@@ -39,6 +42,7 @@ int main(void)
 		ok(extra_merge(buf, sizeof(buf), bad[i], &ranks, &err) < 0 && *err.text,
 		   "%s is refused", bad[i]);
 	}
-	ok(extra_merge(small, sizeof(small), "", &ranks, NULL) < 0, "a long result is refused");
+	ok(extra_merge(small, sizeof(small), "", &ranks, NULL) < 0,
+	   "a result that does not fit is refused");
 	return tap_done();
 }
