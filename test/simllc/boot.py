@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boot small guests with the simulated last-level cache, and compare the counts of
-perf_event_open() there with the known counts of loads in assembler (test/loads.c). boot.py
-[--short] [--only GUEST] KERNEL TREE WORKDIR: KERNEL and TREE of kernel/build; --short: the first
-guest only, below a minute. Needs QEMU and cpio; TAP on stdout. All counts are those of a simulated
-cache."""
+perf_event_open() there with the known counts of loads in assembler (test/loads.c).
+Usage: boot.py [--short] [--only GUEST] KERNEL TREE WORKDIR, with KERNEL and TREE as kernel/build
+makes them; --short boots only the first guest, in less than a minute. Needs QEMU and cpio. Prints
+TAP. All counts are those of a simulated cache."""
 
 import argparse
 import os
@@ -21,7 +21,7 @@ from boot import Boot, Machine, ok, same  # noqa: E402
 
 MIB = 1 << 20
 NODE = 256  # MiB
-# lines from memory for each instruction, by the assembler of loads.c
+# lines from memory for each instruction, calculated from the assembler code in test/kinds.h
 RATE = {"scan": 1 / 32, "muladd": 1 / 304, "triad": 3 / 56, "chase": 1 / 3, "write": 1 / 32}
 INSN, REFS, STALL = "simllc/1/0/u", "simllc/2/0/u", "simllc/4/0/"
 MISS, REMOTE, PREFETCH, FILLS = (f"simllc/{bits}/0/u" for bits in ("78", "50", "780", "7f8"))
@@ -119,7 +119,11 @@ def judge_rates(g):
     for n in range(4):
         near(g.value(f"cpu{n}", INSN), 2 * 4 * MIB, f"instructions of CPU {n}", 0.01)
     for n in range(4):
-        below(g.rate(f"cpu{n}"), 1, f"loop on CPU {n}: misses for 10,000 instructions")
+        below(
+            g.rate(f"cpu{n}"),
+            1,
+            f"a loop without memory on CPU {n}: misses for 10,000 instructions",
+        )
     below(g.rate("inside"), 1, "scan of 1 MiB: misses for 10,000 instructions")
     near(g.rate("inside", event=REFS), 1e4 / 32, "scan of 1 MiB: references")
     for load, rate in RATE.items():
@@ -132,13 +136,13 @@ def judge_tasks(g):
     for n in (0, 1):
         rate = g.rate("together", n)
         ok(rate > DEVIL, f"two scans of 3 MiB in one cache of 4 MiB: scan {n} is a devil", rate)
-        below(g.rate("apart", n), TURTLE, f"in a cache each: scan {n} is a turtle")
-    near(g.rate("child"), 1e4 / 32, "the child of a process that is counted")
+        below(g.rate("apart", n), TURTLE, f"two scans in two caches: scan {n} is a turtle")
+    near(g.rate("child"), 1e4 / 32, "counters of a process count its child, too")
     lines = 2 * 8 * MIB // 64
     user, kernel, both = (g.value("modes", f"simllc/78/0/{flags}") for flags in ("u", "k", ""))
     near(kernel, lines, "lines that the kernel writes: its misses")
     below(user, lines / 100, "lines that the kernel writes: misses of user code")
-    near(both, kernel + user, "both together", 0.02)
+    near(both, kernel + user, "lines that the kernel writes: misses of user code and kernel", 0.02)
     user, kernel = (g.value("user-mode", f"simllc/78/0/{flags}") for flags in ("u", "k"))
     near(user, lines, "lines that user code reads: its misses")
     below(kernel, lines / 10, "lines that user code reads: misses of the kernel")
@@ -183,7 +187,7 @@ def judge_plain(g):
     same(g.said("open nothing"), "EINVAL", "an event without a counter is refused")
     same(g.said("open raw"), "ENOENT", "a processor without a list has no raw events")
     same(g.said("rmmod"), "0", "the module can be unloaded")
-    same(g.said("open gone"), "ENOENT", "the PMU is gone when the module is unloaded")
+    same(g.said("open gone"), "ENOENT", "no event can be opened after the module is unloaded")
     same(g.said("insmod processor=none"), "Invalid argument", "processor=none is refused")
     same(g.said("open named"), "0", "processor=amdzen4: its raw events are known")
     total = 0
@@ -224,14 +228,29 @@ def plan_skylake():
 def judge_skylake(g):
     lines = 2 * 8 * MIB // 64
     for load, mine, other in (("scan", "reads", "writes"), ("write", "writes", "reads")):
-        near(g.value(f"{load}-named", MISS), lines / 2, f"{load}: every other line is a miss")
-        near(g.value(f"{load}-named", PREFETCH), lines / 2, f"{load}: the others are prefetched")
-        near(g.value(f"{load}-named", FILLS), lines, f"{load}: both")
-        near(g.value(load, SKYLAKE["instructions"]), 32 * lines, f"{load}: raw c0", 0.01)
-        near(g.value(load, SKYLAKE["misses"]), lines / 2, f"{load}: without prefetches")
-        near(g.value(load, SKYLAKE["references"]), lines, f"{load}: references")
-        near(g.value(load, SKYLAKE[mine]), lines, f"{load}: {mine}, with prefetches")
-        below(g.value(load, SKYLAKE[other]), lines / 100, f"{load}: {other}")
+        near(
+            g.value(f"{load}-named", MISS),
+            lines / 2,
+            f"prefetch=next, {load}: every other line is a miss",
+        )
+        near(
+            g.value(f"{load}-named", PREFETCH),
+            lines / 2,
+            f"prefetch=next, {load}: the others are prefetched",
+        )
+        near(
+            g.value(f"{load}-named", FILLS), lines, f"prefetch=next, {load}: misses and prefetches"
+        )
+        near(
+            g.value(load, SKYLAKE["instructions"]),
+            32 * lines,
+            f"raw events, {load}: instructions",
+            0.01,
+        )
+        near(g.value(load, SKYLAKE["misses"]), lines / 2, f"raw events, {load}: misses")
+        near(g.value(load, SKYLAKE["references"]), lines, f"raw events, {load}: references")
+        near(g.value(load, SKYLAKE[mine]), lines, f"raw events, {load}: {mine} and prefetches")
+        below(g.value(load, SKYLAKE[other]), lines / 100, f"raw events, {load}: {other}")
     same(g.said("open zen"), "ENOENT", "AMD's raw event does not exist on Intel")
     same(g.said("open other-msr"), "ENOENT", "a raw event with another value of the MSR is refused")
     judge_provider(g)
@@ -253,22 +272,24 @@ def plan_milan():
 def judge_milan(g):
     lines = 2 * 8 * MIB // 64
     for n, mine, other in ((0, "near", "far"), (1, "far", "near")):
-        near(g.value(f"node{n}", "raw/c0/0/u"), 32 * lines, f"node {n}: raw c0", 0.01)
-        near(g.value(f"node{n}", MILAN["all"]), lines, f"node {n}: 1 line of 8, times 8")
-        near(g.value(f"node{n}", MILAN[mine]), lines, f"node {n}: {mine} fills")
-        below(g.value(f"node{n}", MILAN[other]), lines / 100, f"node {n}: {other} fills")
-        below(g.value(f"node{n}", "raw/ff72/0/u"), 1, f"node {n}: prefetches, without any")
-    below(g.rate("inside"), 1, "a sample of the cache has the size of all of it")
+        near(
+            g.value(f"node{n}", "raw/c0/0/u"), 32 * lines, f"memory on node {n}: instructions", 0.01
+        )
+        near(g.value(f"node{n}", MILAN["all"]), lines, f"memory on node {n}: fills, 1 of 8 sampled")
+        near(g.value(f"node{n}", MILAN[mine]), lines, f"memory on node {n}: {mine} fills")
+        below(g.value(f"node{n}", MILAN[other]), lines / 100, f"memory on node {n}: {other} fills")
+        below(g.value(f"node{n}", "raw/ff72/0/u"), 1, f"memory on node {n}: prefetches")
+    below(g.rate("inside"), 1, "a sampled cache holds 1 MiB, as the whole cache does")
     same(g.said("open intel"), "ENOENT", "Intel's raw event does not exist on AMD")
     judge_provider(g)
 
 
-# The rows of events.d; with remote misses, amdzen3 has four events.
+# The row of events.d for each guest's processor; amdzen3 also counts remote misses: four events.
 PROVIDED = {"milan": "amdzen3 A-", "skylake": "skylakex A-"}
 
 
 def judge_provider(g):
-    """What the provider of counters of contention/ counts, by this processor's row."""
+    """Compare the counts of the provider of counters/, which uses this processor's row."""
     row = PROVIDED[g.name]
     remote = {"milan": 1, "skylake": 0}[g.name]
     same(g.said("provider about all"), f"perf {row} {remote} 1 ", f"provider: row {row}")
@@ -281,7 +302,7 @@ def judge_provider(g):
             if load == "loop":
                 below(1e4 * miss / insn, 1, name)
             elif load == "chase" and g.name == "skylake":
-                # the next line comes, too, and may be gone before the chase gets there
+                # a miss also brings the next line, which may be replaced before the chase needs it
                 ok(
                     RATE[load] < miss / insn < 2 * RATE[load],
                     f"{name}: with prefetches",
@@ -296,10 +317,11 @@ def judge_provider(g):
     same(about, f"perf {row} 0 1 ", "provider, three counters: remote misses are left out")
     insn, miss, _, enabled, running, _ = got.get(("one", "scan"), [1, -1, 0, 1, 1, 0])
     near(1e4 * miss / insn, 1e4 * RATE["scan"], "provider, events in turns: scan", 0.3)
-    ok(0.1 < running / enabled < 0.7, "provider, events in turns", f"{running} of {enabled}")
+    share = running / enabled
+    ok(0.1 < share < 0.7, "provider, events in turns: each counts a part of the time", share)
     counted, calls = map(int, (g.said("provider interrupts") or "0 0").split())
-    ok(45 <= counted <= 50, "provider: a running rank has an interrupt a read", counted)
-    near(calls, counted, "provider: interrupts that the kernel counts", 0.3)
+    ok(45 <= counted <= 50, "provider: each read of a running rank is one interrupt", counted)
+    near(calls, counted, "provider: the kernel counts as many interrupts", 0.3)
     for n in (0, 1):
         ok(int(g.said(f"provider peak {n}") or 0) > 0, f"calibration: a peak of domain {n}")
     table = re.findall(r"^  (loop|scan|triad) +([\d.]+) +([\d.]+)(.*)$", g.text, re.M)
@@ -312,8 +334,10 @@ def judge_provider(g):
         else:
             below(float(rate), 1, what)
         ok("differs" not in said, f"{what}: agrees", said)
-    ok("No such file" in (g.said("provider gone") or ""), "provider: a PMU that is gone", g.text)
-    ok((g.said("provider about gone") or "").startswith("none"), "provider: none then", g.text)
+    gone = g.said("provider gone") or ""
+    ok("No such file" in gone, "provider: without a PMU, an error says so", g.text)
+    gone = g.said("provider about gone") or ""
+    ok(gone.startswith("none"), "provider: without a PMU, its source is none", g.text)
 
 
 def plan_time():
@@ -330,18 +354,17 @@ def plan_time():
 
 
 def judge_time(g):
-    """A pass is 16,384 lines; at 100 us each, one controller needs 1.64 s for them, whichever vCPU
-    asks. The time for all else depends on the host: a vCPU that is late finds a shorter queue, so a
-    queue has an upper bound only."""
+    """A pass is 16,384 lines; a controller that needs 100 us for each is busy for 1.64 s, whichever
+    vCPU asks. The host delays vCPUs: one that is late finds a shorter queue, so the time in a queue
+    has an upper bound only."""
     pass_s = MIB // 64 * 100e-6
 
     def stall(what, load=0):
-        """Seconds for which a pass stood still, in units of a pass of a controller without other
-        work."""
+        """Time for which the model stopped the vCPU in a pass, in units of the 1.64 s."""
         passes = max(1, g.passes.get((what, load), (0, 0))[0])
         return g.value(what, STALL, load) / 1e9 / passes / pass_s
 
-    near(stall("remote"), 2, "lines from the other node, 200 us each, not 100: stall")
+    near(stall("remote"), 2, "stall for lines from the other node, 200 us each instead of 100")
     for what, load in (("alone", 0), ("apart", 0), ("apart", 1)):
         got = stall(what, load)
         ok(0.3 < got < 1.05, f"{what}, scan {load}: only its own lines are queued", got)
@@ -350,7 +373,7 @@ def judge_time(g):
     for what, loads in (("alone", 1), ("together", 2)):
         passes = [g.passes.get((what, n), (0, 1)) for n in range(loads)]
         served = sum(n for n, _ in passes) * pass_s * 1e9 / max(ns for _, ns in passes)
-        ok(0 < served < 1.02, f"{what}: no faster than the controller", served)
+        ok(0 < served < 1.02, f"scans {what} are no faster than the controller", served)
 
 
 def plan_strange():
@@ -358,8 +381,8 @@ def plan_strange():
 
 
 def judge_strange(g):
-    same(g.said("open none"), "ENOENT", "shared memory without the plugin's mark: no PMU")
-    same(g.said("open generic"), "ENOENT", "shared memory without the mark: no generic events")
+    same(g.said("open none"), "ENOENT", "shared memory without the plugin's magic: no PMU")
+    same(g.said("open generic"), "ENOENT", "shared memory without the magic: no generic events")
 
 
 GUESTS = {
@@ -376,13 +399,14 @@ GUESTS = {
 
 
 def built(*arguments):
-    """The path that build prints."""
+    """Run build; return the path that it prints."""
     done = subprocess.run([f"{HERE}/build", *arguments], check=True, stdout=subprocess.PIPE)
     return done.stdout.decode().split()[-1]
 
 
 def build_provider():
-    """The program counters/test/provider_guest.c with the units of NodeOS that it tries."""
+    """Build counters/test/provider_guest.c with the units of NodeOS that it tests; return its
+    path."""
     out = f"{boot.WORK}/provider"
     units = ["classify", "calibrate", "calibrate_load", "counters", "counters_none"]
     units += ["counters_perf", "counters_replay", "events", "events_load", "events_scan"]

@@ -66,8 +66,8 @@ static void unlock_set(uint8_t *lock)
 }
 
 /*
- * Bring LINE in unless it is in the cache; return whether it was. If TOUCH, it is the last used
- * line then.
+ * Bring LINE in unless it is in the cache; return whether it was. A line that is brought in is the
+ * last used one; a line that was in the cache becomes the last used one only if TOUCH.
  */
 static bool fetch(struct cache *c, uint64_t line, bool touch)
 {

@@ -22,16 +22,16 @@ struct memory {
 	int64_t free_at[MEMORY_NODES];
 };
 
-/* How an emulator numbers memory: as offsets in all RAM, without a hole. */
+/* How an emulator numbers the bytes of memory. */
 enum memory_address {
-	MEMORY_PHYSICAL, /* as a guest of a q35 machine does: RAM continues at 4 GiB */
+	MEMORY_PHYSICAL, /* as the guest of a q35 machine: RAM has a hole below 4 GiB */
 	MEMORY_DOUBLED /* QEMU 7.2 to 8.2: each node begins at twice the bytes of those before it */
 };
 
 /* The node of the address; -1: it is on no node, or the node is not known. */
 int memory_node(const struct memory *, uint64_t address, enum memory_address);
 
-/* Return whether NODE is another node than the CPU's. */
+/* Whether NODE is known and is not the node of the CPU. */
 bool memory_is_remote(const struct memory *, int node, unsigned cpu);
 
 bool memory_has_time(const struct memory *);
@@ -44,9 +44,9 @@ bool memory_has_time(const struct memory *);
 int64_t memory_enqueue(struct memory *, int node, unsigned lines, int64_t now);
 
 /*
- * A CPU that has to stand still for DEBT ns gets LINES lines from the node at time NOW: returns its
- * new debt. Latencies add up; the CPU waits for the queue of the node's controller once, whichever
- * CPUs filled it. Threads may call this at the same time.
+ * Add the cost of LINES lines from the node at time NOW to the DEBT of a CPU, the nanoseconds for
+ * which it must be stopped; returns the new debt. Latencies add up. The debt is at least the time
+ * until the node's controller has brought these lines. Threads may call this at the same time.
  */
 int64_t memory_charge(struct memory *, int node, bool remote, unsigned lines, int64_t now,
 		      int64_t debt);

@@ -57,7 +57,7 @@ refuse(char *error, size_t size, const char *format, ...)
 	return -1;
 }
 
-/* Parse "4M": digits, then K, M, G or nothing. END, unless NULL, gets the text behind that. */
+/* Parse "4M": digits, then K, M, G or nothing. *END is the rest; if END is NULL, none may be. */
 static int parse_number(const char *text, uint64_t *to, const char **end)
 {
 	static const char unit[] = "KMG";

@@ -29,7 +29,7 @@ enum {
 struct vcpu {
 	_Alignas(64) struct l1 l1;
 	uint64_t last_rep;
-	int64_t debt; /* nanoseconds for which it must still stand still */
+	int64_t debt; /* nanoseconds for which it must still be stopped */
 };
 
 static struct vcpu vcpu[SIMLLC_CPUS];
@@ -56,8 +56,8 @@ static int64_t clock_ns(void)
 	return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
-/* Let the vCPU stand still for its debt, once that is long enough. */
-static void stand_still(unsigned cpu, unsigned kernel)
+/* Stop the vCPU for its debt, once that is long enough for a sleep. */
+static void stop_for_debt(unsigned cpu, unsigned kernel)
 {
 	struct vcpu *c = &vcpu[cpu];
 	int64_t ns = c->debt > STALL_MAX_NS ? STALL_MAX_NS : c->debt;
@@ -116,7 +116,7 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 				c->debt);
 	if (result & CACHE_PREFETCHED)
 		memory_enqueue(&options.memory, node, weight, clock_ns());
-	stand_still(cpu, kernel);
+	stop_for_debt(cpu, kernel);
 }
 
 static void on_mapping(unsigned cpu, void *arg)

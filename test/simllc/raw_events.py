@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The raw events that the guest's module knows, from Linux's own lists of events.
+"""Generate the raw events of the guest's module from Linux's own lists of events.
 raw_events.py ARCH: ARCH is tools/perf/pmu-events/arch/x86 of a kernel tree; prints C, which
-module/simllc.c includes. Which processor has which list, and an event's numbers, are those of the
-lists. What is from here is which of their names stand for what the simulated cache does: MEANINGS.
-A known event of something that is not simulated because nothing here does it (what an L2 prefetcher
-fetches) counts 0; others (instruction fetches, hits in other caches) are left out, so refused."""
+module/simllc.c includes. The lists say which processor has which events, and their numbers; only
+MEANINGS, which names stand for which counters of the simulated cache, is written here. An event of
+hardware that the model does not have (the prefetcher of an L2) counts 0. Events of what happens but
+is not simulated (instruction fetches, hits in other caches) are left out, so they are refused."""
 
 import csv
 import functools
@@ -14,23 +14,23 @@ import os
 import re
 import sys
 
-# As in abi.h.
+# counters and bits of abi.h
 INSTRUCTIONS, REFERENCES, FILLS, PREFETCH = 1 << 0, 1 << 1, 3, 4
 READ, WRITE = (0,), (2,)
 LOCAL, REMOTE = (0,), (1,)
 
 
 def fills(prefetch, access, place):
-    """The counters of such lines, as bits; PREFETCH: (0,) those that accesses wait for, (4,) those
-    that the prefetcher fetches."""
+    """The counters of such lines, as bits. PREFETCH has 0 for lines that accesses wait for, and 4
+    for lines that the prefetcher fetches."""
     return sum(1 << (FILLS + (p | a | r)) for p in prefetch for a in access for r in place)
 
 
 DEMAND, PREFETCHED = (0,), (PREFETCH,)
 BOTH, ANY, EITHER = DEMAND + PREFETCHED, READ + WRITE, LOCAL + REMOTE
 
-# Intel: OCR.REQUEST.PLACE, once OFFCORE_RESPONSE.REQUEST.PLACE. The simulated prefetcher is the
-# cache's own, the "L3" or "LLC" one; no core has one.
+# Intel: OCR.REQUEST.PLACE, formerly OFFCORE_RESPONSE.REQUEST.PLACE. The simulated prefetcher is
+# that of the "L3" or "LLC"; the simulated cores have none.
 REQUESTS = {
     "READS_TO_CORE": (DEMAND, ANY),
     "DEMAND_DATA_RD": (DEMAND, READ),
@@ -51,7 +51,7 @@ PLACES = {
     r"LOCAL_DRAM|L3_MISS_LOCAL(_DRAM\.ANY_SNOOP)?|L(3|LC)_MISS(\.LOCAL_DRAM|_LOCAL\.DRAM)": LOCAL,
     r"REMOTE_DRAM|L3_MISS_REMOTE_HOP1_DRAM\.ANY_SNOOP|LLC_MISS\.REMOTE_DRAM": REMOTE,
 }
-# AMD: what a core's accesses fetch, by source. The prefetcher that misses the L3 is the L2's.
+# AMD: lines that a core's accesses fetch, by source. The prefetcher of the L2 is the simulated one.
 NEAR = r"mem_io_local|dram_io_near|ls_mabresp_lcl_dram"
 FAR = r"mem_io_remote|dram_io_far|ls_mabresp_rmt_dram"
 MEANINGS = {
@@ -71,14 +71,14 @@ MEANINGS = {
     for request in REQUESTS
     for place in PLACES
 }
-# Fixed counters have no code in the lists; programmed into another counter, it is this.
+# In the lists, events of fixed counters have no code; in another counter they have this one.
 ARCHITECTURAL = {"INST_RETIRED.ANY": "0xc0", "INST_RETIRED.ANY_P": "0xc0"}
 MSR = {"0x1a6", "0x1a7"}  # OFFCORE_RSP_0 and 1, which config1 is written to
 
 
 @functools.cache
 def meaning(name):
-    """The counters of an event's name; None: it is not one of the simulated ones."""
+    """The counters that an event's name stands for, as bits; None: it has no meaning here."""
     found = [bits for pattern, bits in MEANINGS.items() if re.fullmatch(pattern, name, re.I)]
     assert len(found) < 2, f"{name} has two meanings"
     return found[0] if found else None
@@ -98,7 +98,7 @@ def configs(event):
 
 
 def unions(events):
-    """AMD: the bits of a unit mask are added up, so any of them may be together."""
+    """The events and all combinations of their unit masks, as AMD's counters add up all bits."""
     out = dict(events)
     for _ in range(8):
         out |= {
@@ -119,20 +119,20 @@ def table(folder, amd):
         with open(os.path.join(folder, name), encoding="utf-8") as f:
             listed = json.load(f)
         for event in listed:
-            # with a unit it is not the core's, or it is one of several kinds of core
+            # an event with a unit is no event of a core, or only of one of several kinds of core
             if not isinstance(event, dict) or "EventName" not in event or "Unit" in event:
                 continue
             bits = meaning(event["EventName"])
             if bits is None:
                 continue
             for config in configs(event):
-                # of a processor for one socket, "local" and "any" are one event
+                # lists of single-socket processors have the same numbers for "local" and "any"
                 out[config] = out.get(config, 0) | bits
     return unions(out) if amd else out
 
 
 def processors(path):
-    """The rows of mapfile.csv: (pattern, list), in order; the first that fits counts."""
+    """The rows of mapfile.csv: (pattern, list), in order; the first that matches is used."""
     with open(path, encoding="utf-8") as f:
         for row in csv.DictReader(f):
             if row["EventType"] == "core":
@@ -141,8 +141,8 @@ def processors(path):
 
 
 def models(rows):
-    """Rows (list, vendor, family, first model, last model, steppings as bits) that say the same as
-    the patterns, which a kernel module cannot match."""
+    """Rows (list, vendor, family, first model, last model, steppings as bits) that match the same
+    processors as the patterns, since a kernel module cannot match patterns."""
     rows = list(rows)
     families = sorted({tuple(p.pattern.split("-")[:2]) for p, _ in rows})
     out = []

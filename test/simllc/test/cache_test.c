@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Compare the model of the cache with a model of lists that have the time of each use, and with
- * counts by hand.
+ * Compare the model of the cache with a second model, which lists each set's lines with the time of
+ * their last use, and with counts that were calculated by hand.
  */
 #include "test/simllc/cache.h"
 
@@ -104,8 +104,9 @@ static void test_one_shape(struct cache_shape shape, unsigned sets)
 		wrong = cache_access(c, line) != oracle_access(&o, line);
 	}
 	ok(c && !wrong,
-	   "%u sets of %u ways, 1 of %u lines%s: %d random accesses give the same as lists", sets,
-	   shape.ways, 1u << shape.sample, shape.prefetch ? ", prefetch" : "", n);
+	   "%u sets of %u ways, 1 of %u lines%s: %d random accesses give the same results as the "
+	   "second model",
+	   sets, shape.ways, 1u << shape.sample, shape.prefetch ? ", prefetch" : "", n);
 	cache_free(c);
 }
 
@@ -148,11 +149,12 @@ static void test_scans(void)
 	struct cache *c = cache_new(&small);
 
 	is_int((long long)cache_sets(&small), 64, "64 KiB in 16 ways are 64 sets");
-	is_int((long long)scan(c, 0, 1, 1024).misses, 1024, "a scan misses once a line");
+	is_int((long long)scan(c, 0, 1, 1024).misses, 1024,
+	       "the first scan misses once for each line");
 	is_int((long long)scan(c, 0, 1, 1024).misses, 0,
 	       "a scan within the size misses in its first pass only");
 	is_int((long long)scan(c, 0, 1, 4096).misses, 4096 - 1024,
-	       "a scan of four times the size finds the lines of the scan before");
+	       "a scan of four times the size hits only the lines of the scan before");
 	is_int((long long)scan(c, 0, 1, 4096).misses, 4096,
 	       "later scans of four times the size miss each line");
 	cache_free(c);
@@ -199,13 +201,13 @@ static void test_prefetch(void)
 	is_int((long long)found.prefetched, 2048,
 	       "prefetch=next: the other lines come by prefetch");
 	is_int(cache_access(c, 100 * PAGE_LINES - 1), CACHE_SAMPLED | CACHE_MISS,
-	       "the last line of a page brings none of the next page");
+	       "prefetch=next: the last line of a page does not bring the next page's first line");
 	found = scan(c, 200 * PAGE_LINES, 2, 32);
 	is_int((long long)(found.misses + found.prefetched), 64,
-	       "a scan of each second line: half of the fills are of lines that it does not need");
+	       "prefetch=next, a scan of every other line: all lines of its range are fetched");
 	cache_access(c, 301 * PAGE_LINES + 1);
 	is_int(cache_access(c, 301 * PAGE_LINES), CACHE_SAMPLED | CACHE_MISS,
-	       "a next line that is in the cache already is not fetched");
+	       "prefetch=next: a next line that is already in the cache is not fetched");
 	cache_free(c);
 }
 
@@ -218,9 +220,10 @@ static void test_sample(void)
 	is_int((long long)cache_sets(&shape), 8, "1 of 8 lines: 8 sets of 64");
 	is_int((long long)found.sampled, 512, "1 of 8 lines is simulated");
 	is_int((long long)found.misses * 8, 4096,
-	       "8 times the simulated misses are those of the whole scan");
+	       "8 times the simulated misses are the misses of the whole scan");
 	scan(c, 0, 1, 1024);
-	is_int((long long)scan(c, 0, 1, 1024).misses, 0, "the size is that of the whole cache");
+	is_int((long long)scan(c, 0, 1, 1024).misses, 0,
+	       "a cache of which 1 of 8 lines is simulated holds 1,024 lines");
 	cache_free(c);
 }
 
@@ -264,7 +267,8 @@ static void test_threads(void)
 		bail("no thread");
 	scan_often(&w[0]);
 	pthread_join(other, NULL);
-	is_int((long long)(w[0].misses + w[1].misses), 16, "two threads in a set lose no line");
+	is_int((long long)(w[0].misses + w[1].misses), 16,
+	       "two threads that access one set at the same time lose no line");
 	cache_free(c);
 }
 
@@ -275,17 +279,17 @@ static void test_l1(void)
 
 	for (uint64_t i = 0; i < 1024; i++)
 		hits += l1_access(&l1, i / 2);
-	is_int(hits, 512, "the first level has each line at its second access");
+	is_int(hits, 512, "the first-level cache answers the second access to each line");
 	hits = 0;
 	for (uint64_t i = 0; i < 512; i++)
 		hits += l1_access(&l1, i);
-	is_int(hits, 512, "32 KiB stay");
+	is_int(hits, 512, "the first-level cache holds 32 KiB");
 	l1_access(&l1, 0);
 	l1_access(&l1, 1024);
 	ok(l1_access(&l1, 0) && !l1_access(&l1, 256),
-	   "of three lines in a set the oldest is replaced");
+	   "the first-level cache replaces the least recently used line of a set");
 	l1_clear(&l1);
-	ok(!l1_access(&l1, 0), "a cache can be emptied");
+	ok(!l1_access(&l1, 0), "l1_clear() empties the first-level cache");
 }
 
 int main(void)

@@ -3,8 +3,8 @@
 #define NODEOS_TEST_SIMLLC_KINDS_H
 
 /*
- * Loads in assembler, whose numbers of instructions and of lines from memory are known, for a cache
- * that is smaller than BYTES, in memory that no other program uses.
+ * Loads in assembler. Their numbers of instructions are known, and also their numbers of lines from
+ * memory, if the cache is smaller than BYTES and no other program uses that memory.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static void run_loop(uint64_t n)
 		     : "cc");
 }
 
-/* 4 instructions per 8 bytes, a line per 64 */
+/* 4 instructions per 8 bytes, a line from memory per 64 bytes */
 static void run_scan(const char *at, const char *end)
 {
 	uint64_t sum = 0;
@@ -43,7 +43,7 @@ static void run_write(char *at, const char *end)
 		     : "cc", "memory");
 }
 
-/* 38 instructions per 8 bytes: eight rounds of four, and six */
+/* 38 instructions per 8 bytes: eight rounds of four instructions, and six others */
 static void run_muladd(const char *at, const char *end)
 {
 	double x = 0, factor = 1.0000001, sum = 0;
@@ -73,7 +73,7 @@ static void run_triad(char *a, const char *b, const char *c, uint64_t bytes)
 		     : "cc", "memory");
 }
 
-/* 3 instructions for a line */
+/* 3 instructions per line from memory */
 static void run_chase(char *at, uint64_t lines)
 {
 	asm volatile("1: mov (%0), %0\n\tdec %1\n\tjnz 1b"

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The loads of kinds.h, and their counts by perf_event_open(), as a provider of counters would read
- * them. It runs in the small guests of ../boot.py.
+ * Run the loads of kinds.h, and print their counts by perf_event_open(), read as a provider of
+ * counters reads them. It runs in the small guests of ../boot.py.
  *
- * loads FILE: a command a line:
+ * loads FILE: each line of FILE is a command:
  *	insmod FILE [PARAMETER=VALUE]...	rmmod NAME
- *	open NAME EVENT				prints what perf_event_open() says
- *	count NAME EVENTS LOAD...		runs the loads beside each other
+ *	open NAME EVENT				prints the error of perf_event_open(), or 0
+ *	count NAME EVENTS LOAD...		runs the loads at the same time
  * EVENT is TYPE/CONFIG/CONFIG1/FLAGS: TYPE is hardware, cache, raw or the name of a PMU; FLAGS are
  * u (user code only), k (kernel code only), s (asks for samples). EVENTS are separated by commas,
- * or by + where one is to be in the group of the one before. LOAD is KIND/BYTES/PASSES/CPU, and
- * /NODE for its memory, and /NODE again, to which its pages are moved before it is counted; + in
- * front: in a child of it. All end when the first has made its passes.
+ * or by + if the second one is in the group of the first. LOAD is KIND/BYTES/PASSES/CPU, then
+ * optionally /NODE for its memory, then /NODE to which its pages are moved before the count. With +
+ * in front, a child of the counted process runs it. All loads end when the first one has made its
+ * passes.
  */
 #define _GNU_SOURCE
 #include <errno.h>

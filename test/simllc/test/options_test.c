@@ -31,14 +31,14 @@ static void test_good(void)
 	   "the default: 4 MiB in 16 ways for all vCPUs, no nodes, no time: %s", error);
 	ok(parse(&o, "out=/f,size=512K,ways=8,share=4,prefetch=next", error, sizeof(error)) == 0 &&
 		   o.shape.size == MIB / 2 && o.shape.ways == 8 && o.share == 4 && o.shape.prefetch,
-	   "size, ways, share, prefetch: %s", error);
+	   "size, ways, share and prefetch are parsed: %s", error);
 	ok(parse(&o, "out=/f,nodes=768M+1G,nodecpus=4,sample=2,miss_ns=80,node_ns=5", error,
 		 sizeof(error)) == 0 &&
 		   o.memory.nodes == 2 && o.memory.end[0] == 768 * MIB &&
 		   o.memory.end[1] == 1792 * MIB && o.memory.node_cpus == 4 &&
 		   o.shape.sample == 2 && o.memory.miss_ns == 80 && o.memory.node_ns == 5 &&
 		   memory_has_time(&o.memory),
-	   "nodes and times: %s", error);
+	   "nodes and times are parsed: %s", error);
 }
 
 static void test_refused(void)
@@ -77,8 +77,8 @@ static void test_refused(void)
 	char error[256];
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(parse(&o, bad[i], error, sizeof(error)) == -1 && error[0], "%s: %s", bad[i],
-		   error);
+		ok(parse(&o, bad[i], error, sizeof(error)) == -1 && error[0], "%s is refused: %s",
+		   bad[i], error);
 }
 
 static void test_nodes(void)
@@ -99,11 +99,16 @@ static void test_nodes(void)
 	       "memory_node: the third node continues at 4 GiB");
 	is_int(memory_node(&m, 4 * gib + 256 * MIB, MEMORY_PHYSICAL), 3,
 	       "memory_node: the fourth node");
-	is_int(memory_node(&m, 5 * gib, MEMORY_PHYSICAL), -1, "memory_node: -1 behind the end");
-	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_DOUBLED), 0, "doubled: the first node");
-	is_int(memory_node(&m, 768 * MIB, MEMORY_DOUBLED), -1, "doubled: -1 in a gap");
-	is_int(memory_node(&m, 1536 * MIB, MEMORY_DOUBLED), 1, "doubled: the second node");
-	is_int(memory_node(&m, 2 * 3 * 768 * MIB, MEMORY_DOUBLED), 3, "doubled: the fourth node");
+	is_int(memory_node(&m, 5 * gib, MEMORY_PHYSICAL), -1,
+	       "memory_node: -1 after the end of RAM");
+	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_DOUBLED), 0,
+	       "memory_node, doubled: the first node");
+	is_int(memory_node(&m, 768 * MIB, MEMORY_DOUBLED), -1,
+	       "memory_node, doubled: -1 between two nodes");
+	is_int(memory_node(&m, 1536 * MIB, MEMORY_DOUBLED), 1,
+	       "memory_node, doubled: the second node");
+	is_int(memory_node(&m, 2 * 3 * 768 * MIB, MEMORY_DOUBLED), 3,
+	       "memory_node, doubled: the fourth node");
 	ok(!memory_is_remote(&m, 1, 7) && memory_is_remote(&m, 1, 8) &&
 		   memory_is_remote(&m, 0, 4) && !memory_is_remote(&m, -1, 0),
 	   "memory_is_remote: node 1 has CPUs 4 to 7; an unknown node is not remote");
@@ -122,21 +127,21 @@ static void test_time(void)
 	       "memory_charge: a miss that stands for eight");
 	m = (struct memory){ .nodes = 2, .node_cpus = 1, .node_ns = 100 };
 	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 100,
-	       "memory_charge: a line of a free controller");
+	       "memory_charge: a line from an idle controller");
 	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 200,
-	       "memory_charge: another CPU's line waits for that line");
+	       "memory_charge: a second line waits for the first one");
 	is_int(memory_charge(&m, 1, false, 1, 1000, 0), 100,
-	       "memory_charge: the other node's controller is free");
+	       "memory_charge: the other node's controller is idle");
 	is_int(memory_charge(&m, 0, false, 1, 1150, 0), 150,
-	       "memory_charge: 50 ns of earlier work, and 100 of its own");
+	       "memory_charge: 50 ns for earlier lines and 100 ns for its own");
 	is_int(memory_charge(&m, 0, false, 1, 9000, 0), 100,
-	       "memory_charge: the controller does not save up idle time");
+	       "memory_charge: idle time of a controller does not shorten later work");
 	is_int(memory_charge(&m, 0, false, 1, 9000, 500), 500,
-	       "memory_charge: a CPU waits for the queue once");
+	       "memory_charge: a debt that exceeds the queue does not grow by the queue");
 	is_int(memory_charge(&m, -1, false, 1, 9000, 7), 7,
 	       "memory_charge: no queue without a node");
 	is_int(memory_enqueue(&m, 1, 3, 20000), 20300,
-	       "memory_enqueue: three lines that no program waits for");
+	       "memory_enqueue: three lines take three times as long");
 }
 
 int main(void)

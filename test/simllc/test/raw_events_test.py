@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""raw_events.py on a small tree of lists, written here as Linux has them. Part of make check."""
+"""Run raw_events.py on a small tree of lists in Linux's format. Part of make check."""
 
 import json
 import os
@@ -60,8 +60,8 @@ LISTS = {
         {"EventName": "l2_pf_miss_l2_l3.l2_stream", "EventCode": "0x172", "UMask": "0x01"},
     ],
 }
-# by abi.h: 1 instructions, and from 8 on a bit for each kind of line:
-# 8 read, 0x10 read from far, 0x20 write, 0x40 write from far; the same of prefetches, times 16
+# bits of abi.h: 1 instructions; 8 lines for a load, 0x10 for a load from another node, 0x20 for a
+# store, 0x40 for a store from another node; 16 times these values: prefetched lines
 WANT = {
     "server": {
         (0xC0, 0): 1,
@@ -72,7 +72,7 @@ WANT = {
     "later": {(0xC0, 0): 1},
     "client": {(0x1B7, 0x184000001): 0x18, (0x1BB, 0x184000001): 0x18},
     "zen": {(0xC0, 0): 1, (0x844, 0): 0x28, (0x4044, 0): 0x50, (0x4844, 0): 0x78},
-    # the upper bits of a code are from bit 32 on
+    # bits 8 to 11 of an event's code are bits 32 to 35 of config
     "bigzen": {(0x100000172, 0): 0, (0x100000272, 0): 0x780, (0x100000372, 0): 0x780},
 }
 PROCESSORS = [
@@ -117,12 +117,12 @@ def main():
         rows = re.findall(r"\{ (\w+), (\w+), (\w+) \}", body)
         found[name] = {(int(a, 0), int(b, 0)): int(c, 0) for a, b, c in rows}
     for name, want in WANT.items():
-        same(found.get(name), want, f"the events of {name}")
+        same(found.get(name), want, f"the raw events of the list {name}")
     rows = re.findall(r'\{ "(\w+)", "(\w+)", (\w+), (\w+), (\w+), (\w+),', text)
     same(
         [(n, v, *(int(x, 0) for x in numbers)) for n, v, *numbers in rows],
         PROCESSORS,
-        "the processors, by models and steppings",
+        "the processors of each list, by models and steppings",
     )
     print(f"1..{count}")
     return failed != 0
