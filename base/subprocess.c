@@ -215,7 +215,7 @@ static int hear_output(struct dialogue *d, int out, struct errbuf *err)
 }
 
 /* Feed the input and drain the output until both ends are closed. */
-static int exchange(struct dialogue *d, struct pipes *p, struct errbuf *err)
+static int exchange_text(struct dialogue *d, struct pipes *p, struct errbuf *err)
 {
 	long end = monotonic_ms() + (long)d->h->timeout * 1000;
 	int said = p->said[0], rc = 1;
@@ -246,7 +246,8 @@ static int exchange(struct dialogue *d, struct pipes *p, struct errbuf *err)
 }
 
 /* Run the dialogue. *TEXT gets all output, even on failure; NULL: out of memory. */
-static int talk(const struct subprocess *h, struct pipes *p, char **text, struct errbuf *err)
+static int run_dialogue(const struct subprocess *h, struct pipes *p, char **text,
+			struct errbuf *err)
 {
 	struct dialogue d = {
 		.h = h, .next = h->input, .left = h->input ? strlen(h->input) : 0, .room = 4096
@@ -256,7 +257,7 @@ static int talk(const struct subprocess *h, struct pipes *p, char **text, struct
 	*text = d.text = malloc(d.room);
 	if (!d.text)
 		return errprintf(err, "out of memory");
-	rc = exchange(&d, p, err);
+	rc = exchange_text(&d, p, err);
 	d.text[d.used] = '\0';
 	*text = d.text;
 	return rc;
@@ -329,7 +330,7 @@ int subprocess_run(const struct subprocess *h, char **out, struct errbuf *err)
 	close_end(&p.out[1]);
 	close_end(&p.said[1]);
 	old_pipe = signal(SIGPIPE, SIG_IGN);
-	rc = talk(h, &p, &text, err);
+	rc = run_dialogue(h, &p, &text, err);
 	if (rc < 0)
 		kill(pid, SIGKILL);
 	signal(SIGPIPE, old_pipe);

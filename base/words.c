@@ -47,7 +47,7 @@ static char words_lower(char c)
 	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-static unsigned smallest(unsigned a, unsigned b, unsigned c)
+static unsigned smallest_of_three(unsigned a, unsigned b, unsigned c)
 {
 	unsigned ab = a < b ? a : b;
 
@@ -73,7 +73,8 @@ static unsigned words_distance(const char *a, size_t na, const char *b, size_t n
 		for (unsigned j = 1; j <= nb; j++) {
 			bool same = words_lower(a[i - 1]) == words_lower(b[j - 1]);
 
-			now[j] = smallest(before[j] + 1, now[j - 1] + 1, before[j - 1] + !same);
+			now[j] = smallest_of_three(before[j] + 1, now[j - 1] + 1,
+						   before[j - 1] + !same);
 			if (i > 1 && j > 1 && words_lower(a[i - 1]) == words_lower(b[j - 2]) &&
 			    words_lower(a[i - 2]) == words_lower(b[j - 1]) &&
 			    two_before[j - 2] + 1 < now[j])

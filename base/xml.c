@@ -107,7 +107,7 @@ static size_t put_utf8(char *to, unsigned long code)
  * Decode a reference ("&lt;", "&#10;") at *FROM, which moves on, to TO as UTF-8, which is never
  * longer. Returns the bytes written, or 0 when it is not a reference.
  */
-static size_t reference(char *to, char **from)
+static size_t decode_reference(char *to, char **from)
 {
 	static const struct {
 		const char *text;
@@ -161,7 +161,7 @@ static char *read_value(struct xml *x, struct errbuf *err)
 			return NULL;
 		}
 		if (*from == '&') {
-			size_t n = reference(to, &from);
+			size_t n = decode_reference(to, &from);
 
 			if (!n) {
 				xml_bad(x, err,
@@ -211,7 +211,7 @@ static int read_attr(struct xml *x, struct errbuf *err)
 	return 0;
 }
 
-static enum xml_event start(struct xml *x, struct errbuf *err)
+static enum xml_event start_element(struct xml *x, struct errbuf *err)
 {
 	size_t len = name_length(++x->at);
 	char *end = x->at + len;
@@ -299,7 +299,7 @@ enum xml_event xml_next(struct xml *x, struct errbuf *err)
 		if (x->done)
 			return xml_bad(x, err, "a second document behind the first");
 		if (x->at[1] != '/')
-			return start(x, err);
+			return start_element(x, err);
 		x->text = from;
 		x->text_len = (size_t)(x->at - from);
 		return xml_end(x, err);
