@@ -23,7 +23,7 @@
  * a job, its slurmstepd gets a twentieth of the time, and other jobs' launches wait for the lock. A
  * caller without the right to real time keeps its policy.
  */
-static void hurry(struct ledger *l)
+static void raise_own_priority(struct ledger *l)
 {
 	struct sched_param first = { .sched_priority = 1 };
 
@@ -214,7 +214,7 @@ int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		errprintf(err, "%s/lock: %s", state_dir, strerror(errno));
 		goto error;
 	}
-	hurry(l);
+	raise_own_priority(l);
 	if (lock(l->lock_fd, timeout, err) < 0) {
 		errwrap(err, "%s", state_dir);
 		goto error;

@@ -110,7 +110,7 @@ static int best_fit(const struct share *s, const struct idset *nodes)
 }
 
 /* The node of NODES with the most space left; -1: none has any. */
-static int emptiest(const struct share *s, const struct idset *nodes)
+static int find_emptiest_node(const struct share *s, const struct idset *nodes)
 {
 	uint64_t most = 0;
 	int best = -1;
@@ -175,7 +175,7 @@ static uint64_t memory_of_job(const struct blocks *b, const struct mems_given *g
  * Bytes of the share; 0 if the job's containers have blocks for all its memory: its other ranks
  * then use these.
  */
-static uint64_t wanted(const struct blocks *b, const struct idset *own, uint64_t memory)
+static uint64_t wanted_share(const struct blocks *b, const struct idset *own, uint64_t memory)
 {
 	uint64_t own_bytes = blocks_usable(b, own);
 
@@ -189,7 +189,7 @@ void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const str
 	uint64_t want;
 
 	job_plan_mems(plan, true, &own);
-	want = wanted(b, &own, job_memory);
+	want = wanted_share(b, &own, job_memory);
 	if (job_memory && want < job->share_bytes)
 		job->share_bytes = want;
 }
@@ -205,7 +205,7 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 
 	idset_zero(&job->share);
 	job_plan_mems(plan, true, &own);
-	s.want = wanted(b, &own, memory);
+	s.want = wanted_share(b, &own, memory);
 	idset_and(&free, given->mems);
 	if (service->own_mems)
 		idset_andnot(&free, &service->mems);
@@ -219,7 +219,7 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 		mems_add_node(&s, fit);
 	take_free(&s, free, given->cpus);
 	s.load = held->even;
-	for (int node; s.have < s.want && (node = emptiest(&s, &used)) >= 0;)
+	for (int node; s.have < s.want && (node = find_emptiest_node(&s, &used)) >= 0;)
 		mems_add_node(&s, node);
 	job->share_bytes = s.want;
 	/*

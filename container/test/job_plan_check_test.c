@@ -195,7 +195,7 @@ static void ask_memory(struct requested_container *c, const struct machine *m, u
 }
 
 /* Plan a random request; false: the planner refuses it. *S then has no plan. */
-static bool plan_some(struct situation *s)
+static bool plan_random_request(struct situation *s)
 {
 	unsigned left;
 
@@ -361,7 +361,7 @@ static void test_machine(const char *description, unsigned requests)
 	s.m = m;
 	describe_memory(&s);
 	for (unsigned i = 0; i < requests && !bad; i++) {
-		bool planned = plan_some(&s);
+		bool planned = plan_random_request(&s);
 
 		launches += planned;
 		for (int resized = 0; planned && !bad && resized < 2; resized++) {

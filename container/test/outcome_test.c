@@ -110,7 +110,7 @@ static void judges(void)
 	if (!policy_supported(POLICY_HPC)) {
 		n = outcomes(o, &r, &got, &node);
 		is_int(find(o, n, "scheduler")->outcome, OUTCOME_FAILED,
-		       "a policy that this kernel lacks has failed");
+		       "the outcome of a policy that this kernel lacks is \"failed\"");
 	}
 	conf.hpc_fallback = POLICY_FIFO;
 	r.container[0].priority = HPC_TOPO;
