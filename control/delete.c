@@ -68,7 +68,8 @@ static int say_own(const struct resize_view *v, struct errbuf *err)
 }
 
 /* Is the container empty? Returns 0 if so, 1 while killed ranks end, -1 with the reason. */
-static int empty(const struct resize_view *v, struct deletion *d, bool late, struct errbuf *err)
+static int check_empty(const struct resize_view *v, struct deletion *d, bool late,
+		       struct errbuf *err)
 {
 	const char *name = v->o.container->name;
 	struct rank_group in = { .n = 0 };
@@ -116,7 +117,7 @@ static int open_empty(struct resize_view *v, struct deletion *d, struct errbuf *
 	for (;;) {
 		if (resize_view_open(v, err) < 0)
 			return d->killed ? errappend(err, KILLED) : -1;
-		rc = empty(v, d, monotonic_ms() - start > KILL_MS, err);
+		rc = check_empty(v, d, monotonic_ms() - start > KILL_MS, err);
 		if (rc == 0)
 			return 0;
 		resize_view_close(v);

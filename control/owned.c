@@ -132,7 +132,7 @@ static int check_one(const struct owned *f, const struct ask *a, struct errbuf *
 			 a->container, steps.text);
 }
 
-static int none(const struct node_state *s, const struct ask *a, struct errbuf *err)
+static int refuse_missing(const struct node_state *s, const struct ask *a, struct errbuf *err)
 {
 	struct steps steps = { .n = 0 };
 
@@ -179,7 +179,7 @@ int owned_find(struct owned *out, const struct node_state *s, const struct ask *
 	}
 	if (!out->container && deleted)
 		return was_deleted(name, deleted, err);
-	return out->container ? check_one(out, a, err) : none(s, a, err);
+	return out->container ? check_one(out, a, err) : refuse_missing(s, a, err);
 }
 
 int owned_find_again(struct owned *out, const struct node_state *s, const char *name,

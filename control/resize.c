@@ -113,7 +113,7 @@ struct change {
 	unsigned n_looked_at;
 };
 
-static int collect(struct change *c, struct resize_view *v, struct errbuf *err)
+static int collect_ranks(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	rank_group_free(&c->in);
 	rank_group_free(&c->rest);
@@ -220,7 +220,7 @@ static int move_off(struct change *c, const struct rank_group *g, const struct r
 }
 
 /* Copy the ranks of C->in, which must outlive the view. */
-static int remember(struct change *c, struct errbuf *err)
+static int remember_ranks(struct change *c, struct errbuf *err)
 {
 	free(c->looked_at);
 	c->n_looked_at = 0;
@@ -255,7 +255,7 @@ static int collect_new(struct rank_group *g, const struct change *c, struct errb
 }
 
 /* Confine all ranks to the old and the new memory nodes together, as the ledger records. */
-static void stay(const struct change *c, const struct resize_view *v)
+static void confine_to_both(const struct change *c, const struct resize_view *v)
 {
 	struct idset both = c->next.mems;
 	struct errbuf ignored;
@@ -296,7 +296,7 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 					&c->next.mems, err);
 	}
 	if (rc == 0)
-		rc = remember(c, err);
+		rc = remember_ranks(c, err);
 	/* the kernel moves the remaining pages; if a rank cannot leave some nodes, all ranks get
 	 * them back */
 	if (rc == 0 && !idset_empty(&c->mems_gone)) {
@@ -307,7 +307,7 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 		if (rc == 0)
 			rc = move_off(c, &new_ones, v, &c->left, err);
 		if (rc < 0)
-			stay(c, v);
+			confine_to_both(c, v);
 	}
 	rank_group_free(&new_ones);
 	return rc;
@@ -320,7 +320,9 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct rank_group new_ones = { .n = 0 };
-	int rc = collect(c, v, err) < 0 || collect_new(&new_ones, c, err) < 0 ? -1 : new_ones.n > 0;
+	int rc = collect_ranks(c, v, err) < 0 || collect_new(&new_ones, c, err) < 0
+			 ? -1
+			 : new_ones.n > 0;
 
 	rank_group_free(&new_ones);
 	return rc;
@@ -352,7 +354,7 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	if (rc < 0) {
 		ledger_close(v->lock);
 		v->lock = NULL;
-		stay(c, v);
+		confine_to_both(c, v);
 	}
 	return rc;
 }
@@ -396,7 +398,7 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 		return leave_mems(c, v, err);
 	ledger_close(v->lock);
 	v->lock = NULL;
-	stay(c, v);
+	confine_to_both(c, v);
 	return errprintf(err,
 			 "ranks kept being started in container %s: it keeps memory nodes that "
 			 "they have begun to use; try again",
@@ -428,7 +430,7 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 	}
 	back.before = *v->o.container;
 	back.next.mems = back.before.mems;
-	if (collect(&back, v, &why) == 0 && change_cpus(&back, v, &why) == 0) {
+	if (collect_ranks(&back, v, &why) == 0 && change_cpus(&back, v, &why) == 0) {
 		memcpy(v->o.container->why, c->before.why, sizeof(c->before.why));
 		v->o.container->asked = c->before.asked;
 		ledger_write(v->lock, v->o.job, &why);
@@ -442,7 +444,8 @@ stays:
 			  why.text);
 }
 
-static int change(FILE *out, struct resize_view *v, const struct job_plan *made, struct errbuf *err)
+static int change_container(FILE *out, struct resize_view *v, const struct job_plan *made,
+			    struct errbuf *err)
 {
 	struct change c = { .before = *v->o.container, .next = made->container[0] };
 	struct resize_told t = { .job_id = v->o.job->job_id,
@@ -459,7 +462,7 @@ static int change(FILE *out, struct resize_view *v, const struct job_plan *made,
 		c.next.shared |= c.before.shared;
 	c.mems_gone = c.before.mems;
 	idset_andnot(&c.mems_gone, &c.next.mems);
-	if (check_change(v, &c.next, err) < 0 || collect(&c, v, err) < 0)
+	if (check_change(v, &c.next, err) < 0 || collect_ranks(&c, v, err) < 0)
 		return -1;
 	rc = change_cpus(&c, v, err);
 	if (rc == 0)
@@ -504,7 +507,7 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		resize_check_user(&conf, NODEOS_CONF_PATH, v->uid, false, true, &v->no_mems);
 	}
 	if (lock >= 0 && resize_plan(&made, v, helper_path, err) == 0) {
-		rc = change(out, v, made, err);
+		rc = change_container(out, v, made, err);
 		resize_view_close(v);
 	}
 	job_plan_free(made);

@@ -107,7 +107,7 @@ static int resize_ranks_late(long end, struct errbuf *err)
 
 /* One pass over the threads of a rank. */
 struct pass {
-	const char *path; /* of the rank's cgroup */
+	const char *path; /* of the rank's cgroup, below the cgroup mount */
 	const struct idset *now, *next;
 	unsigned threads, changed;
 	long end; /* time limit */

@@ -51,7 +51,7 @@ void resize_told_free(struct resize_told *t)
 	t->n = 0;
 }
 
-static const char *list(char buf[IDSET_LIST_MAX], const struct idset *s)
+static const char *format_set(char buf[IDSET_LIST_MAX], const struct idset *s)
 {
 	idset_format(s, buf, IDSET_LIST_MAX);
 	return buf;
@@ -64,12 +64,12 @@ static void print_change(FILE *out, const char *word, const struct idset *before
 	char a[IDSET_LIST_MAX], b[IDSET_LIST_MAX];
 
 	if (idset_equal(before, after))
-		fprintf(out, "%s %s", word, list(a, after));
+		fprintf(out, "%s %s", word, format_set(a, after));
 	else
-		fprintf(out, "%s %s -> %s", word, list(a, before), list(b, after));
+		fprintf(out, "%s %s -> %s", word, format_set(a, before), format_set(b, after));
 }
 
-static uint64_t moved(const struct resize_told *t)
+static uint64_t moved_bytes(const struct resize_told *t)
 {
 	return t->had->anonymous > t->left->anonymous ? t->had->anonymous - t->left->anonymous : 0;
 }
@@ -88,9 +88,9 @@ static void tell_text(FILE *out, const struct resize_told *t)
 
 	if (t->after->deleted) {
 		fprintf(out, "container %s of job %u: deleted", t->after->name, t->job_id);
-		fprintf(out, "; cpus %s", list(a, &t->before->reserved));
+		fprintf(out, "; cpus %s", format_set(a, &t->before->reserved));
 		if (t->before->confined)
-			fprintf(out, " and mems %s", list(a, &t->before->mems));
+			fprintf(out, " and mems %s", format_set(a, &t->before->mems));
 		fputs(" are its job's again", out);
 	} else {
 		fprintf(out, "container %s of job %u: ", t->after->name, t->job_id);
@@ -112,14 +112,14 @@ static void tell_text(FILE *out, const struct resize_told *t)
 		fprintf(out,
 			"  memory: %llu KiB moved off memory nodes %s, %llu KiB and %llu KiB of "
 			"files stay\n",
-			(unsigned long long)(moved(t) >> 10), list(a, t->mems_gone),
+			(unsigned long long)(moved_bytes(t) >> 10), format_set(a, t->mems_gone),
 			(unsigned long long)(t->left->anonymous >> 10),
 			(unsigned long long)(t->left->files >> 10));
 	if (keeps_policy(t))
 		fprintf(out,
 			"  memory: running programs keep allocating from %s until they bind "
 			"themselves anew\n",
-			list(a, &t->before->mems));
+			format_set(a, &t->before->mems));
 }
 
 static void tell_change(struct json_out *j, const char *key, const struct idset *before,
@@ -155,7 +155,7 @@ static void tell_json(FILE *out, const struct resize_told *t)
 	}
 	jout_close(&j, ']');
 	jout_open(&j, "memory", '{');
-	jout_number(&j, "moved", moved(t));
+	jout_number(&j, "moved", moved_bytes(t));
 	jout_number(&j, "left", t->left->anonymous);
 	jout_number(&j, "left_of_files", t->left->files);
 	jout_bool(&j, "programs_keep_policy", keeps_policy(t));

@@ -57,7 +57,7 @@ static void look_at_process(pid_t pid, void *arg)
  * Has a rank of S been placed, but not begun? Until its exec the rank is a copy of slurmstepd,
  * which binds itself as planned and fails with other CPUs.
  */
-static bool begins(const struct ledger_step *s, int cgroup_fd)
+static bool has_unbegun_rank(const struct ledger_step *s, int cgroup_fd)
 {
 	char path[RANK_PATH_MAX];
 	struct beginning b = { .any = false };
@@ -80,7 +80,7 @@ static int check_steps(const struct resize_view *v, struct errbuf *err)
 		const struct ledger_step *s = &v->o.job->step[i];
 
 		step_id_format(s->step_id, step);
-		if (s->launching || begins(s, v->s.cgroup_fd))
+		if (s->launching || has_unbegun_rank(s, v->s.cgroup_fd))
 			return errprintf(err,
 					 "step %s of the job is being launched here: try again",
 					 step),
