@@ -61,7 +61,7 @@ static int go_to(int keep, const char *cgroup)
 }
 
 /* A change of uid makes the process undumpable, so its new user cannot trace it. */
-static int become(uid_t uid, gid_t gid)
+static int become_user(uid_t uid, gid_t gid)
 {
 	return setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
 			       setresuid(uid, uid, uid) < 0 ||
@@ -76,12 +76,12 @@ static int end_with(pid_t caller)
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == caller ? 0 : -1;
 }
 
-static _Noreturn void process(const struct apart *a, int out, pid_t caller)
+static _Noreturn void run_apart_process(const struct apart *a, int out, pid_t caller)
 {
 	char result[APART_RESULT_MAX] = { 0 };
 
 	if (drop_files(out, a->keep_fd) < 0 || (a->cgroup && go_to(a->keep_fd, a->cgroup) < 0) ||
-	    (a->as_user && become(a->uid, a->gid) < 0) ||
+	    (a->as_user && become_user(a->uid, a->gid) < 0) ||
 	    /* a change of rights would undo it */
 	    (a->ends_with_caller && end_with(caller) < 0))
 		_exit(1);
@@ -100,7 +100,7 @@ int apart_start(struct apart_process *p, const struct apart *a, struct errbuf *e
 		return errprintf(err, "pipe: %s", strerror(errno));
 	pid = fork();
 	if (pid == 0)
-		process(a, ends[1], caller);
+		run_apart_process(a, ends[1], caller);
 	close(ends[1]);
 	if (pid < 0) {
 		close(ends[0]);

@@ -311,7 +311,7 @@ static uint64_t held_by_kernel(const char *root, unsigned node)
 /*
  * Return the bytes usable at boot, or fewer when huge pages have taken memory or the node is gone.
  */
-static uint64_t capacity(const char *root, const struct block *one)
+static uint64_t block_capacity(const char *root, const struct block *one)
 {
 	static const char *const field[] = { "MemTotal:", NULL };
 	uint64_t total = sum_of_node(root, one->node, field) << 10;
@@ -331,7 +331,7 @@ uint64_t blocks_usable_now(const struct blocks *b, const char *root, const struc
 
 		if (!idset_has(nodes, one->node))
 			continue;
-		usable = capacity(root, one);
+		usable = block_capacity(root, one);
 		held = held_by_kernel(root, one->node);
 		sum += held < usable ? usable - held : 0;
 	}
@@ -366,7 +366,7 @@ uint64_t blocks_largest(const struct blocks *b, const struct idset *nodes)
 void blocks_gone(const struct blocks *b, const char *root, struct idset *nodes)
 {
 	for (unsigned i = 0; i < b->n; i++)
-		if (capacity(root, &b->block[i]))
+		if (block_capacity(root, &b->block[i]))
 			idset_del(nodes, b->block[i].node);
 }
 

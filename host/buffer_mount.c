@@ -161,7 +161,7 @@ static int make_path(const char *path)
  * Runs in a child: copy the mount from the namespace of MAKER to HERE, the parent's. Returns 0 or
  * an errno.
  */
-static int carry(const char *path, int maker, int here)
+static int carry_mount(const char *path, int maker, int here)
 {
 	struct statfs st;
 	int tree;
@@ -216,7 +216,7 @@ static int buffer_mount_show(const char *path, const struct buffer_maker *maker,
 	if (!why) {
 		pid = fork();
 		if (pid == 0)
-			_exit(carry(path, there, here));
+			_exit(carry_mount(path, there, here));
 		why = pid < 0 ? strerror(errno) : NULL;
 	}
 	if (pid > 0) {

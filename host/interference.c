@@ -13,12 +13,12 @@
 #include "base/proc.h"
 #include "host/affinity.h"
 
-static int numbered(const struct dirent *e)
+static int is_numbered(const struct dirent *e)
 {
 	return isdigit((unsigned char)e->d_name[0]);
 }
 
-static int directory(const struct dirent *e)
+static int is_directory(const struct dirent *e)
 {
 	return e->d_name[0] != '.' && e->d_type == DT_DIR;
 }
@@ -27,8 +27,8 @@ static int directory(const struct dirent *e)
  * List the entries of PATH below ROOT in the order of their numbers. Returns -1 when it cannot be
  * read.
  */
-static int entries(struct dirent ***e, int root, const char *path,
-		   int (*filter)(const struct dirent *e))
+static int list_entries(struct dirent ***e, int root, const char *path,
+			int (*filter)(const struct dirent *e))
 {
 	int fd = openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC), n;
 
@@ -69,7 +69,7 @@ static int interference_add(struct noise *n, const struct noise_source *one)
 static bool name_irq(char name[NOISE_NAME_MAX], int root, const char *path)
 {
 	struct dirent **e;
-	int n = entries(&e, root, path, directory);
+	int n = list_entries(&e, root, path, is_directory);
 	size_t used = 0;
 
 	name[0] = '\0';
@@ -129,7 +129,7 @@ static int interference_each(struct noise *n, int root, const char *path, bool *
 			     int (*fn)(struct noise *n, int root, const char *name))
 {
 	struct dirent **e;
-	int count = entries(&e, root, path, numbered), rc = 0;
+	int count = list_entries(&e, root, path, is_numbered), rc = 0;
 
 	*known = count >= 0;
 	for (int i = 0; i < count && rc == 0; i++)

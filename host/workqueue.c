@@ -12,7 +12,7 @@
 
 const char *workqueue_sysfs = "/sys/devices/virtual/workqueue";
 
-static const char *sysfs(char path[256], const char *file)
+static const char *sysfs_path(char path[256], const char *file)
 {
 	snprintf(path, 256, "%s/%s", workqueue_sysfs, file);
 	return path;
@@ -21,11 +21,11 @@ static const char *sysfs(char path[256], const char *file)
 /*
  * Return whether the kernel takes isolated CPUs from workqueues: only such kernels have this file.
  */
-static bool concerned(void)
+static bool kernel_isolates_workqueues(void)
 {
 	char path[256];
 
-	return access(sysfs(path, "cpumask_isolated"), F_OK) == 0;
+	return access(sysfs_path(path, "cpumask_isolated"), F_OK) == 0;
 }
 
 static int read_mask(struct idset *out, int dir, const char *path, struct errbuf *err)
@@ -41,7 +41,7 @@ static int read_mask(struct idset *out, int dir, const char *path, struct errbuf
 static int write_mask(const struct idset *cpus, struct errbuf *err)
 {
 	char text[HEXMASK_MAX], path[256];
-	int fd = open(sysfs(path, "cpumask"), O_WRONLY | O_TRUNC | O_CLOEXEC), rc = 0;
+	int fd = open(sysfs_path(path, "cpumask"), O_WRONLY | O_TRUNC | O_CLOEXEC), rc = 0;
 
 	hexmask_format(cpus, text);
 	if (fd < 0 || write_all(fd, text, strlen(text)) < 0)
@@ -58,7 +58,7 @@ static void take_isolated(struct idset *mask)
 	struct errbuf ignored;
 	char path[256];
 
-	if (read_mask(&isolated, AT_FDCWD, sysfs(path, "cpumask_isolated"), &ignored) == 0)
+	if (read_mask(&isolated, AT_FDCWD, sysfs_path(path, "cpumask_isolated"), &ignored) == 0)
 		idset_andnot(mask, &isolated);
 }
 
@@ -72,9 +72,9 @@ int workqueue_leave(int dir, const struct idset *cpus, struct errbuf *err)
 	struct idset now, left;
 	char text[HEXMASK_MAX], path[256];
 
-	if (!concerned())
+	if (!kernel_isolates_workqueues())
 		return 0;
-	if (read_mask(&now, AT_FDCWD, sysfs(path, "cpumask_requested"), err) < 0)
+	if (read_mask(&now, AT_FDCWD, sysfs_path(path, "cpumask_requested"), err) < 0)
 		return -1;
 	if (!idset_intersects(&now, cpus))
 		return 0;
@@ -99,7 +99,7 @@ void workqueue_return(int dir, const struct idset *isolated)
 	char path[256];
 
 	if (read_mask(&mask, dir, WORKQUEUE_FILE, &ignored) < 0 ||
-	    read_mask(&now, AT_FDCWD, sysfs(path, "cpumask_requested"), &ignored) < 0)
+	    read_mask(&now, AT_FDCWD, sysfs_path(path, "cpumask_requested"), &ignored) < 0)
 		return;
 	base = mask;
 	idset_andnot(&mask, isolated);

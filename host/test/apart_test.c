@@ -112,7 +112,7 @@ static void locks(void)
 }
 
 /* The caller has so many files open that the pipe's number is above 1024. */
-static void many_files(void)
+static void test_many_files(void)
 {
 	int number = 21, fd[1100];
 	struct apart a = { .work = look,
@@ -277,7 +277,7 @@ int main(void)
 	scratch_make();
 	ends();
 	locks();
-	many_files();
+	test_many_files();
 	user();
 	apart();
 	with_caller();

@@ -287,7 +287,7 @@ static void many(const char *path)
 /* The inodes that contention_record_each() has shown, and their ranks. */
 static char seen[200];
 
-static void see(uint64_t inode, const struct contention_message *m, void *arg)
+static void note_record(uint64_t inode, const struct contention_message *m, void *arg)
 {
 	sprintf(seen + strlen(seen), "%llu:%u.%u ", (unsigned long long)inode, m->job, m->n);
 	if (inode == 7)
@@ -303,7 +303,7 @@ static void records(void)
 	FILE *f;
 
 	snprintf(dir, sizeof(dir), "%s/state", scratch);
-	is_int(contention_record_each(dir, see, dir, &err), 0, "no directory is no record");
+	is_int(contention_record_each(dir, note_record, dir, &err), 0, "no directory is no record");
 	is_int(contention_record_write(dir, 7, &m, &err), 0, "contention_record_write: %s",
 	       err.text);
 	m.n = 0;
@@ -317,12 +317,13 @@ static void records(void)
 	f = fopen(path, "w");
 	fputs(two, f);
 	fclose(f);
-	is_int(contention_record_each(dir, see, dir, &err), 0, "contention_record_each: %s",
+	is_int(contention_record_each(dir, note_record, dir, &err), 0, "contention_record_each: %s",
 	       err.text);
 	is(seen, "18446744073709551615:41.0 7:41.1 ",
 	   "contention_record_each: shows readable records alone");
 	*seen = '\0';
-	is_int(contention_record_each(dir, see, dir, &err), 0, "contention_record_each: again");
+	is_int(contention_record_each(dir, note_record, dir, &err), 0,
+	       "contention_record_each: again");
 	is(seen, "18446744073709551615:41.0 ",
 	   "contention_record_each: its function may remove a record");
 }
