@@ -37,7 +37,7 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 }
 
 /* Does the part differ from the request for a reason outside of its container's isolators? */
-static bool differs(const struct step_part *p)
+static bool differs_from_request(const struct step_part *p)
 {
 	return p->shares_all || p->shares_ranks || p->fewer_cpus || p->takes_turns ||
 	       *p->given.unfenced;
@@ -46,7 +46,8 @@ static bool differs(const struct step_part *p)
 /* Outcomes are ordered from good to bad. */
 static enum outcome part_outcome(const struct step_part *p)
 {
-	return differs(p) && p->outcome < OUTCOME_MODIFIED ? OUTCOME_MODIFIED : p->outcome;
+	return differs_from_request(p) && p->outcome < OUTCOME_MODIFIED ? OUTCOME_MODIFIED
+									: p->outcome;
 }
 
 /* The outcome of a part's ranks as a word. */
@@ -54,7 +55,7 @@ static const char *part_word(const struct step_part *p)
 {
 	if (p->kind == STEP_NONE)
 		return "unconstrained";
-	if (p->shares_all || (differs(p) && p->outcome < OUTCOME_MODIFIED))
+	if (p->shares_all || (differs_from_request(p) && p->outcome < OUTCOME_MODIFIED))
 		return outcome_name(OUTCOME_MODIFIED);
 	return p->kind == STEP_NAMED ? outcome_name(p->outcome) : "rest";
 }
