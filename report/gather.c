@@ -164,7 +164,7 @@ static bool begins_with_any(const char *text, const char *const *word)
  * user has set them. Variables of Slurm's configuration stay. For OTHERS, a job of another user,
  * remove all variables but a few: that user can read the environment of srun and its tasks.
  */
-static void forget(bool others)
+static void forget_environment(bool others)
 {
 	static const char *const slurm[] = { "SLURM_", "SLURMD_", "SRUN_", "SQUEUE_", NULL };
 	static const char *const kept[] = { "SLURM_CONF=", "SLURM_JWT=", "SLURM_CLUSTERS=",
@@ -186,7 +186,7 @@ struct progress {
 	size_t at; /* text before this offset is counted */
 };
 
-static void heard(const char *text, size_t len, void *arg)
+static void count_answers(const char *text, size_t len, void *arg)
 {
 	struct progress *p = arg;
 	unsigned n = parcel_count(text, len, &p->at);
@@ -199,8 +199,8 @@ static void heard(const char *text, size_t len, void *arg)
 }
 
 /* Add the answer of each of NODES, one name a line. */
-static int unpack(struct merged *out, const char *nodes, const struct parcels *parcels,
-		  const char *reason, struct errbuf *err)
+static int unpack_answers(struct merged *out, const char *nodes, const struct parcels *parcels,
+			  const char *reason, struct errbuf *err)
 {
 	char node[MERGED_NAME_MAX];
 	struct errbuf why;
@@ -305,7 +305,7 @@ static int ask_record(struct merged *out, const struct record *r, const char *sr
 	make_call(&c, r, progress.all);
 	others = c.argv[0] == c.setpriv;
 	if (others)
-		forget(true);
+		forget_environment(true);
 	rc = subprocess_run(&(struct subprocess){ .argv = c.argv,
 						  .uid = (uid_t)-1,
 						  .extra_fd = -1,
@@ -314,7 +314,8 @@ static int ask_record(struct merged *out, const struct record *r, const char *sr
 						  .timeout = SECONDS,
 						  .output_max = PARCELS_MAX,
 						  .keep_partial = true,
-						  .heard = isatty(STDERR_FILENO) ? heard : NULL,
+						  .heard = isatty(STDERR_FILENO) ? count_answers
+										 : NULL,
 						  .arg = &progress },
 			    &text, &why);
 	if (progress.seen && progress.seen < progress.all)
@@ -324,7 +325,7 @@ static int ask_record(struct merged *out, const struct record *r, const char *sr
 			  : "no answer";
 	rc = parcels_index(&parcels, text ? text : "") < 0
 		     ? errprintf(err, "out of memory")
-		     : unpack(out, nodes, &parcels, reason, err);
+		     : unpack_answers(out, nodes, &parcels, reason, err);
 	parcels_free(&parcels);
 	free(text);
 	free(nodes);
@@ -339,7 +340,7 @@ int gather_job(struct merged *out, const struct gather_job *j, struct errbuf *er
 
 	if (!program_find("srun", srun))
 		return errprintf(err, "srun is not in PATH");
-	forget(false);
+	forget_environment(false);
 	rc = look_up(&all, j, err);
 	for (unsigned i = 0; rc == 0 && i < all.n; i++)
 		rc = ask_record(out, &all.r[i], srun, err);

@@ -18,8 +18,8 @@
  * *OUT is member KEY of O, of KIND; NULL if it is OPTIONAL and missing or null. -1: it is missing
  * or of another kind.
  */
-static int member(const struct json_doc *d, const struct json_node *o, const char *key,
-		  enum json_kind kind, bool optional, const struct json_node **out)
+static int find_member(const struct json_doc *d, const struct json_node *o, const char *key,
+		       enum json_kind kind, bool optional, const struct json_node **out)
 {
 	*out = NULL;
 	if (o->kind != JSON_OBJECT)
@@ -42,7 +42,7 @@ static int get_set(const struct json_doc *d, const struct json_node *o, const ch
 	struct errbuf why;
 
 	idset_zero(set);
-	if (member(d, o, key, JSON_STRING, optional, &v) < 0)
+	if (find_member(d, o, key, JSON_STRING, optional, &v) < 0)
 		return -1;
 	return v && idset_parse(set, json_doc_string(d, v), &why) < 0
 		       ? json_doc_fail(d, v, "%s", why.text)
@@ -55,7 +55,7 @@ static int get_number(const struct json_doc *d, const struct json_node *o, const
 	const struct json_node *v;
 	char text[32], *end;
 
-	if (member(d, o, key, JSON_NUMBER, optional, &v) < 0)
+	if (find_member(d, o, key, JSON_NUMBER, optional, &v) < 0)
 		return -1;
 	if (!v)
 		return 0;
@@ -82,7 +82,7 @@ static int get_text(const struct json_doc *d, const struct json_node *o, const c
 	const struct json_node *v;
 
 	buf[0] = '\0';
-	if (member(d, o, key, JSON_STRING, optional, &v) < 0)
+	if (find_member(d, o, key, JSON_STRING, optional, &v) < 0)
 		return -1;
 	if (v)
 		copy_text(buf, size, json_doc_string(d, v));
@@ -98,7 +98,7 @@ static int merged_each(const struct json_doc *d, const struct json_node *o, cons
 {
 	const struct json_node *array;
 
-	if (member(d, o, key, JSON_ARRAY, optional, &array) < 0)
+	if (find_member(d, o, key, JSON_ARRAY, optional, &array) < 0)
 		return -1;
 	for (const struct json_node *i = array ? json_doc_first(d, array) : NULL; i;
 	     i = json_doc_next(d, i))
@@ -140,7 +140,7 @@ static int get_asked(const struct json_doc *d, const struct json_node *o, char *
 	char policy[24];
 
 	buf[0] = '\0';
-	if (member(d, o, "asked", JSON_OBJECT, false, &asked) < 0)
+	if (find_member(d, o, "asked", JSON_OBJECT, false, &asked) < 0)
 		return -1;
 	v = json_doc_member(d, asked, "cpus");
 	if ((v && v->kind != JSON_STRING &&
@@ -149,7 +149,7 @@ static int get_asked(const struct json_doc *d, const struct json_node *o, char *
 	    get_number(d, asked, "mems", true, IDSET_MAX, &mems) < 0 ||
 	    get_number(d, asked, "mems_bytes", true, UINT64_MAX, &bytes) < 0 ||
 	    get_text(d, asked, "policy", true, policy, sizeof(policy)) < 0 ||
-	    member(d, asked, "dimmap", JSON_OBJECT, true, &dimmap) < 0 ||
+	    find_member(d, asked, "dimmap", JSON_OBJECT, true, &dimmap) < 0 ||
 	    (dimmap && get_number(d, dimmap, "size_bytes", false, UINT64_MAX, &buffer) < 0))
 		return -1;
 	if (cpus)
@@ -222,8 +222,8 @@ static int get_now(const struct json_doc *d, const struct json_node *o, struct m
 	uint64_t processes = UINT64_MAX, irqs = UINT64_MAX, threads = UINT64_MAX;
 
 	c->processes = c->irqs = c->threads = -1;
-	if (member(d, o, "effective", JSON_OBJECT, true, &effective) < 0 ||
-	    member(d, o, "noise", JSON_OBJECT, true, &noise) < 0 ||
+	if (find_member(d, o, "effective", JSON_OBJECT, true, &effective) < 0 ||
+	    find_member(d, o, "noise", JSON_OBJECT, true, &noise) < 0 ||
 	    merged_each(d, o, "memory", true, add_memory, c) < 0)
 		return -1;
 	if (effective && get_number(d, effective, "processes", false, INT32_MAX, &processes) < 0)
@@ -251,7 +251,7 @@ static int get_container(const struct json_doc *d, const struct json_node *o,
 	    get_set(d, o, "cpus", false, &c->cpus) < 0 ||
 	    get_set(d, o, "reserved", false, &c->reserved) < 0 ||
 	    get_set(d, o, "mems", false, &c->mems) < 0 ||
-	    member(d, o, "mems_confined", JSON_BOOL, false, &confined) < 0 ||
+	    find_member(d, o, "mems_confined", JSON_BOOL, false, &confined) < 0 ||
 	    get_text(d, o, "policy", false, c->policy, sizeof(c->policy)) < 0 ||
 	    merged_each(d, o, "isolators", false, add_outcome, c) < 0 || get_now(d, o, c) < 0)
 		return -1;
@@ -404,13 +404,13 @@ static int get_service(const struct json_doc *d, const struct json_node *o,
 	const struct json_node *service, *own;
 	struct idset cpus, mems;
 
-	if (member(d, o, "serviceos", JSON_OBJECT, true, &service) < 0)
+	if (find_member(d, o, "serviceos", JSON_OBJECT, true, &service) < 0)
 		return -1;
 	if (!service)
 		return 0;
 	if (get_set(d, service, "cpus", false, &cpus) < 0 ||
 	    get_set(d, service, "mems", false, &mems) < 0 ||
-	    member(d, service, "own_mems", JSON_BOOL, false, &own) < 0)
+	    find_member(d, service, "own_mems", JSON_BOOL, false, &own) < 0)
 		return -1;
 	node->service_cpus = cpus;
 	if (d->text[own->at] == 't')
@@ -449,7 +449,7 @@ static int take_report(struct merged *m, const struct json_doc *d, const struct 
 	if (rc < 0)
 		return -1;
 	if (step &&
-	    (get_job(d, o, &t) < 0 || member(d, o, "ranks", JSON_ARRAY, false, &t.ranks) < 0))
+	    (get_job(d, o, &t) < 0 || find_member(d, o, "ranks", JSON_ARRAY, false, &t.ranks) < 0))
 		return -1;
 	/* a step that failed before planning has no containers */
 	if (step ? merged_each(d, o, "containers", true, merged_add_container, &t) < 0
