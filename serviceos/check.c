@@ -94,7 +94,7 @@ static void check_add_thread(struct reach *r, const char *name)
 }
 
 /* Report a live process whose state cannot be read. */
-static void unreadable(struct checking *c, int pid)
+static void report_unreadable(struct checking *c, int pid)
 {
 	char name[32], what[64];
 	struct process_stat p;
@@ -116,7 +116,7 @@ static void check_judge(struct checking *c, const struct process_stat *p, const 
 
 	/* a process that cannot be read does not count as kept */
 	if (!r->threads) {
-		unreadable(c, p->pid);
+		report_unreadable(c, p->pid);
 		return;
 	}
 	if (cpus_ok && mems_ok) {
@@ -144,7 +144,7 @@ static void check_process(struct checking *c, const char *pid)
 	if (process_stat_read(&p, c->root, pid) < 0 || p.kernel)
 		return;
 	if (process_cgroup(cgroup, sizeof(cgroup), c->root, pid) < 0) {
-		unreadable(c, p.pid);
+		report_unreadable(c, p.pid);
 		return;
 	}
 	if (service_exempt(cgroup, c->conf))

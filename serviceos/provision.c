@@ -230,9 +230,9 @@ static bool is_exception(const struct service_item *it)
 }
 
 /*
- * Return whether making or removing the exception IT must wait. While the types' drop-ins have
- * memory lines, this changes the memory nodes of the unit, which may hold processes of any user:
- * Slurm's scope holds the jobs'.
+ * Return whether the exception IT of a unit must not be made or removed now. While the drop-ins for
+ * all units of a type have memory lines, this would change the unit's memory nodes, and the unit
+ * may hold processes of users: the unit of slurmd's scope holds all jobs.
  */
 static bool exception_waits(struct run *r, const struct service_item *it)
 {
@@ -352,7 +352,7 @@ static enum undo_kind provision_kind_of(const struct service_item *it)
  * Return the value that restores IT. A thread that may run on every online CPU has no restriction
  * of its own, so it may run on all possible CPUs (in a cpuset the kernel shows no offline CPU).
  */
-static const char *before(const struct run *r, const struct service_item *it)
+static const char *value_before(const struct run *r, const struct service_item *it)
 {
 	struct errbuf ignored;
 	struct idset cpus;
@@ -366,7 +366,7 @@ static const char *before(const struct run *r, const struct service_item *it)
 static int set_item(struct run *r, const struct service_item *it)
 {
 	if (!it->open &&
-	    undo_note(&r->undo, provision_kind_of(it), it->name, before(r, it), r->err) < 0)
+	    undo_note(&r->undo, provision_kind_of(it), it->name, value_before(r, it), r->err) < 0)
 		return -1;
 	if (service_item_set(r->p->root, it, it->wanted, r->err) == 0)
 		return undo_find(&r->undo, UNDO_FIXED, it->name)
@@ -398,7 +398,7 @@ static bool was_changed(const struct run *r, const struct service_item *it)
 	const struct undo_line *l = undo_find(
 		&r->undo, it->kind == ITEM_DROPIN ? UNDO_FILE : provision_kind_of(it), it->name);
 
-	return l && (it->kind == ITEM_DROPIN || strcmp(l->text, before(r, it)) != 0);
+	return l && (it->kind == ITEM_DROPIN || strcmp(l->text, value_before(r, it)) != 0);
 }
 
 static int apply_item(const struct service_item *it, void *arg)
@@ -448,7 +448,7 @@ static int note_item(const struct service_item *it, void *arg)
 
 	return it->fixed || it->open || it->kind == ITEM_DROPIN
 		       ? 0
-		       : undo_note(&r->undo, provision_kind_of(it), it->name, before(r, it),
+		       : undo_note(&r->undo, provision_kind_of(it), it->name, value_before(r, it),
 				   r->err);
 }
 
@@ -672,7 +672,7 @@ static bool is_back(const struct run *r, const struct service_item *it, const ch
 	struct errbuf ignored;
 	struct idset is, most;
 
-	if (strcmp(before(r, it), text) == 0)
+	if (strcmp(value_before(r, it), text) == 0)
 		return true;
 	if (it->kind != ITEM_CPUSET || *text)
 		return false;
