@@ -354,7 +354,7 @@ static bool is_placed_alone(bool is_srun)
 
 /* Make the request from this command's own options and put it into the environment for the
  * nodes. */
-static int ship(spank_t sp, bool is_srun, struct errbuf *err)
+static int ship_request(spank_t sp, bool is_srun, struct errbuf *err)
 {
 	static struct request r;
 	static char text[REQUEST_TEXT_MAX];
@@ -496,14 +496,14 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 	if (job_request && !foreign && (knows_job || !argv_words.names_job))
 		return check_planned(job_request, err);
 	if (own_request_option())
-		return ship(sp, is_srun, err);
+		return ship_request(sp, is_srun, err);
 	if (!is_srun && strcmp(program_invocation_short_name, "sbatch") == 0 &&
 	    check_script(err) < 0)
 		return -1;
 	if (options_make_request())
 		return 0;
 	if (is_placed_alone(is_srun))
-		return ship(sp, is_srun, err);
+		return ship_request(sp, is_srun, err);
 	new_job = !is_srun || (!outer_job && !argv_words.names_job && !argv_words.json);
 	return client_check_container(NULL, is_srun, new_job, err);
 }
@@ -592,7 +592,7 @@ static int user_init(spank_t sp, struct errbuf *err)
 		return -1;
 	ships = program ||
 		((own_request_option() || is_placed_alone(true)) && !getenv(ENV_STEP_REQUEST));
-	if (!job_request && ships && ship(sp, true, err) < 0)
+	if (!job_request && ships && ship_request(sp, true, err) < 0)
 		return -1;
 	if (!job_request && !getenv(ENV_STEP_REQUEST) &&
 	    client_check_container(NULL, true, !outer_job && !argv_words.names_job, err) < 0)

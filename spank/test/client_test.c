@@ -159,7 +159,7 @@ static int be_srun(int argc, char **argv)
 
 /* ------------------------------------------------------------------ cases */
 
-/* The output of "srun LINE" in job 7, whose step belongs to job JOB_ID. */
+/* Return the output of "srun LINE", started in job 7, for a step of job JOB_ID. */
 static const char *srun(const char *job_id, const char *line)
 {
 	static char out[2048];
