@@ -62,7 +62,7 @@ static void features_found(struct findings *f, const char *fmt, ...)
 	va_end(ap);
 }
 
-static void fact(struct findings *f, const char *key, const char *value)
+static void print_fact(struct findings *f, const char *key, const char *value)
 {
 	if (f->j)
 		jout_string(f->j, key, value);
@@ -161,32 +161,33 @@ static void kernel_facts(struct findings *f)
 	struct idset isolated;
 	int fd;
 
-	fact(f, "version", VERSION);
-	fact(f, "slurm-headers", NODEOS_SLURM_SERIES);
+	print_fact(f, "version", VERSION);
+	print_fact(f, "slurm-headers", NODEOS_SLURM_SERIES);
 	plugin_series(series, sizeof(series));
-	fact(f, "plugin", *series ? NODEOS_PLUGIN_PATH : "not installed");
-	fact(f, "plugin-series", series);
+	print_fact(f, "plugin", *series ? NODEOS_PLUGIN_PATH : "not installed");
+	print_fact(f, "plugin-series", series);
 	slurm_lacks(series, text, sizeof(text));
-	fact(f, "slurm-lacks", text);
+	print_fact(f, "slurm-lacks", text);
 	snprintf(text, sizeof(text), "%u.%u.%u", hwloc_get_api_version() >> 16,
 		 hwloc_get_api_version() >> 8 & 255, hwloc_get_api_version() & 255);
-	fact(f, "hwloc-api", text);
-	fact(f, "json-c", json_c_version());
+	print_fact(f, "hwloc-api", text);
+	print_fact(f, "json-c", json_c_version());
 	uname(&u);
-	fact(f, "kernel", u.release);
+	print_fact(f, "kernel", u.release);
 	isolcpus_read("", &isolated);
-	fact(f, "isolated-cpus", idset_brief(list, &isolated));
+	print_fact(f, "isolated-cpus", idset_brief(list, &isolated));
 	snprintf(text, sizeof(text), "%d", numa_available() < 0 ? 1 : numa_num_configured_nodes());
-	fact(f, "memory-nodes", text);
+	print_fact(f, "memory-nodes", text);
 	memory_blocks(text, sizeof(text));
-	fact(f, "memory-blocks", text);
+	print_fact(f, "memory-blocks", text);
 	fd = cgroup_open_root(NULL, &err);
 	if (fd < 0 || cgroup_read(fd, ".", "cgroup.controllers", text, sizeof(text), &err) < 0)
 		strcpy(text, "none");
-	fact(f, "cgroup-controllers", text);
-	fact(f, "partitions",
-	     fd >= 0 && faccessat(fd, "cpuset.cpus.isolated", F_OK, 0) == 0 ? "member,root,isolated"
-									    : "member");
+	print_fact(f, "cgroup-controllers", text);
+	print_fact(f, "partitions",
+		   fd >= 0 && faccessat(fd, "cpuset.cpus.isolated", F_OK, 0) == 0
+			   ? "member,root,isolated"
+			   : "member");
 	if (fd >= 0)
 		close(fd);
 	text[0] = '\0';
@@ -194,11 +195,12 @@ static void kernel_facts(struct findings *f)
 		if (policy_supported(p))
 			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
 				 *text ? "," : "", policy_name(p));
-	fact(f, "policies", text);
-	fact(f, "dimmap",
-	     buffer_supported()
-		     ? "yes"
-		     : "none: this kernel has no dimmapfs: see INSTALLING in nodeos-spank(8)");
+	print_fact(f, "policies", text);
+	print_fact(
+		f, "dimmap",
+		buffer_supported()
+			? "yes"
+			: "none: this kernel has no dimmapfs: see INSTALLING in nodeos-spank(8)");
 }
 
 static const struct wanted {
@@ -249,7 +251,7 @@ static void features_check_slurm(struct findings *f, const char *config)
 			       "CgroupPlugin is \"%s\": set CgroupPlugin=cgroup/v2 in cgroup.conf",
 			       value);
 	slurm_value(config, "SLURM_VERSION", value, sizeof(value));
-	fact(f, "slurm", value);
+	print_fact(f, "slurm", value);
 	plugin_series(series, sizeof(series));
 	if (!*series)
 		features_found(f, "the plugin %s is missing, or is of another version of NodeOS",
@@ -391,13 +393,13 @@ static void check_site(struct findings *f)
 		features_found(f, "%s", err.text);
 	free(config);
 	check_sharing(f);
-	fact(f, "nodeosd",
-	     nodeosd_listens() ? "listens"
-			       : "does not listen: systemctl enable --now nodeosd.socket");
-	fact(f, "nodeos-contend",
-	     contention_is_running(CONTENTION_SOCKET)
-		     ? "runs"
-		     : "does not run: systemctl enable --now nodeos-contend.service");
+	print_fact(f, "nodeosd",
+		   nodeosd_listens() ? "listens"
+				     : "does not listen: systemctl enable --now nodeosd.socket");
+	print_fact(f, "nodeos-contend",
+		   contention_is_running(CONTENTION_SOCKET)
+			   ? "runs"
+			   : "does not run: systemctl enable --now nodeos-contend.service");
 }
 
 int tool_features(int argc, char **argv)

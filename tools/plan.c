@@ -455,7 +455,7 @@ static int read_offer(struct idset *out, const char *option, const char *value, 
 }
 
 /* Fill P->in with the CPUs and memory nodes that containers may get. */
-static int offer(struct planned *p, const struct machine *m, struct errbuf *err)
+static int offer_all(struct planned *p, const struct machine *m, struct errbuf *err)
 {
 	char list[128];
 
@@ -507,7 +507,7 @@ static int tools_plan_make(struct planned *p, struct errbuf *err)
 		machine_free(m);
 		return -1;
 	}
-	rc = offer(p, m, err);
+	rc = offer_all(p, m, err);
 	p->in.cores = p->in.cpus;
 	p->kept_one = rc == 0 &&
 		      hpc_keep_one(&p->in.cpus, machine_cpus(m), &p->request, &p->conf, false);

@@ -24,7 +24,7 @@ static const char *program_name(void)
 }
 
 /* Write how COMMAND is called to BUF, with BETWEEN behind nodeosctl; returns BUF. */
-static char *called(char buf[CALLED_MAX], const char *between, const char *command)
+static char *format_call(char buf[CALLED_MAX], const char *between, const char *command)
 {
 	if (own_program)
 		snprintf(buf, CALLED_MAX, "%s", own_program);
@@ -69,11 +69,11 @@ int tool_wrong(const char *command, const char *fmt, ...)
 	char buf[CALLED_MAX];
 	va_list ap;
 
-	fprintf(stderr, "%s: ", called(buf, ": ", command));
+	fprintf(stderr, "%s: ", format_call(buf, ": ", command));
 	va_start(ap, fmt);
 	put_message(fmt, ap);
 	va_end(ap);
-	fprintf(stderr, " (see %s --help)\n", called(buf, " ", command));
+	fprintf(stderr, " (see %s --help)\n", format_call(buf, " ", command));
 	return 2;
 }
 
@@ -83,11 +83,12 @@ int tool_getopt(int argc, char **argv, const char *shorts, const struct option *
 	int c;
 
 	/* getopt begins its messages with it */
-	argv[0] = called(buf, ": ", command);
+	argv[0] = format_call(buf, ": ", command);
 	c = getopt_long(argc, argv, shorts, longs, NULL);
 	argv[0] = command;
 	if (c == '?')
-		fprintf(stderr, "%s: see %s --help\n", program_name(), called(buf, " ", command));
+		fprintf(stderr, "%s: see %s --help\n", program_name(),
+			format_call(buf, " ", command));
 	return c;
 }
 

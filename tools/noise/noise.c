@@ -101,7 +101,7 @@ static uint64_t shortest_look(void)
 	return least == UINT64_MAX ? 1 : least;
 }
 
-static void detours(struct run *r, const struct options *o)
+static void measure_detours(struct run *r, const struct options *o)
 {
 	uint64_t limit = (r->gaps.least = shortest_look()) * o->threshold;
 	uint64_t start = noise_now(), before = start, end = start + (uint64_t)(o->seconds * 1e9);
@@ -161,7 +161,7 @@ static uint64_t rounds_of(uint64_t ns)
 	}
 }
 
-static void quanta(struct run *r, const struct options *o)
+static void measure_quanta(struct run *r, const struct options *o)
 {
 	uint64_t n = rounds_of((uint64_t)o->microseconds * 1000);
 	uint64_t start = noise_now(), end = start + (uint64_t)(o->seconds * 1e9), before = start;
@@ -269,9 +269,9 @@ static int noise_measure(const struct options *o)
 	mlockall(MCL_CURRENT);
 	getrusage(RUSAGE_SELF, &before);
 	if (o->work)
-		quanta(&r, o);
+		measure_quanta(&r, o);
 	else
-		detours(&r, o);
+		measure_detours(&r, o);
 	getrusage(RUSAGE_SELF, &after);
 	r.voluntary = after.ru_nvcsw - before.ru_nvcsw;
 	r.involuntary = after.ru_nivcsw - before.ru_nivcsw;
