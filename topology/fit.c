@@ -128,8 +128,8 @@ static unsigned free_cores(const struct chooser *ch, unsigned first, unsigned en
 }
 
 /* Add the price of using domains of LEVELS that hold FREE free cores and MEMORY. */
-static void charge(const struct chooser *ch, struct state *s, unsigned levels, unsigned free,
-		   int64_t memory)
+static void charge_domains(const struct chooser *ch, struct state *s, unsigned levels,
+			   unsigned free, int64_t memory)
 {
 	unsigned count[LEVELS + 1] = { 0 }, fit[LEVELS] = { 0 };
 
@@ -163,7 +163,7 @@ static struct table *table_of_core(const struct chooser *ch, unsigned i)
 	for (unsigned l = 0; l < LEVELS; l++)
 		if (m->n_domains_of[l] && m->core[fc->core].of[l] == NONE)
 			own |= 1u << l;
-	charge(ch, taken, own, 1, ch->in->core_memory ? ch->in->core_memory[fc->core] : 0);
+	charge_domains(ch, taken, own, 1, ch->in->core_memory ? ch->in->core_memory[fc->core] : 0);
 	taken->price[ch->slot_waste] += fit_pack((unsigned[]){ fc->threads, 1 }, 2, 20);
 	taken->price[ch->slot_place] += (int64_t)fc->half << 15 * LEVELS;
 	t->set[(size_t)units] = UINT64_C(1) << i % 64;
@@ -175,8 +175,8 @@ static struct table *table_of_core(const struct chooser *ch, unsigned i)
 }
 
 /* Return whether A + B is better than STATE, whose left part has rank BEST_RANK. */
-static bool improves(const struct state *a, const struct state *b, const struct state *state,
-		     unsigned best_rank)
+static bool improves_state(const struct state *a, const struct state *b, const struct state *state,
+			   unsigned best_rank)
 {
 	if (!state->possible)
 		return true;
@@ -198,7 +198,7 @@ static void join_sets(struct table *t, unsigned s, const struct table *from, uns
 }
 
 /* Merge two neighbours, of which LEFT holds the lower cores, and free both. */
-static struct table *merge(const struct chooser *ch, struct table *left, struct table *right)
+static struct table *merge_tables(const struct chooser *ch, struct table *left, struct table *right)
 {
 	struct table *t = NULL;
 	unsigned *split = NULL;
@@ -222,7 +222,8 @@ static struct table *merge(const struct chooser *ch, struct table *left, struct 
 			const struct state *b = &right->state[j];
 			struct state *to = &t->state[i + j];
 
-			if (!b->possible || !improves(a, b, to, left->state[split[i + j]].rank))
+			if (!b->possible ||
+			    !improves_state(a, b, to, left->state[split[i + j]].rank))
 				continue;
 			to->possible = true;
 			split[i + j] = i;
@@ -316,8 +317,8 @@ static struct table *table_of_range(const struct chooser *ch, const unsigned *bo
 	if (n == 1)
 		return inner[0] == NONE ? table_of_core(ch, border[0])
 					: table_of_domain(ch, inner[0], border[0], border[1]);
-	return merge(ch, table_of_range(ch, border, half, inner),
-		     table_of_range(ch, border + half, n - half, inner + half));
+	return merge_tables(ch, table_of_range(ch, border, half, inner),
+			    table_of_range(ch, border + half, n - half, inner + half));
 }
 
 /* Return the first candidate at or after FIRST whose core is not below END_CORE. */
@@ -362,9 +363,9 @@ static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsig
 		return NULL;
 	for (unsigned s = 1; s < t->n; s++)
 		if (t->state[s].possible)
-			charge(ch, &t->state[s], domain->levels,
-			       free_cores(ch, domain->first_core, domain->end_core),
-			       ch->in->domain_memory ? ch->in->domain_memory[d] : 0);
+			charge_domains(ch, &t->state[s], domain->levels,
+				       free_cores(ch, domain->first_core, domain->end_core),
+				       ch->in->domain_memory ? ch->in->domain_memory[d] : 0);
 	best_state(ch, t, &ch->best[d]);
 	return t;
 }
@@ -381,8 +382,9 @@ static void charge_outer(const struct chooser *ch, unsigned d, struct state oute
 		key->memory += outer.price[ch->slot_memory];
 		key->fit += outer.price[ch->slot_fit];
 	}
-	charge(ch, &outer, domain->levels, free_cores(ch, domain->first_core, domain->end_core),
-	       ch->in->domain_memory ? ch->in->domain_memory[d] : 0);
+	charge_domains(ch, &outer, domain->levels,
+		       free_cores(ch, domain->first_core, domain->end_core),
+		       ch->in->domain_memory ? ch->in->domain_memory[d] : 0);
 	for (unsigned next = d + 1; next < domain->end; next = m->domain[next].end)
 		charge_outer(ch, next, outer);
 }
@@ -399,7 +401,7 @@ static unsigned gcd(unsigned a, unsigned b)
 }
 
 /* Set candidates' positions, free cores below every core, and widths; -1: out of memory. */
-static int prepare(struct chooser *ch, unsigned **index)
+static int prepare_chooser(struct chooser *ch, unsigned **index)
 {
 	const struct fit_in *in = ch->in;
 	const struct machine *m = in->m;
@@ -439,7 +441,7 @@ int fit_cores(const struct fit_in *in, struct fit_out *out)
 	struct chooser ch = { .in = in };
 	struct table *t = NULL;
 	unsigned *index = NULL;
-	int rc = prepare(&ch, &index);
+	int rc = prepare_chooser(&ch, &index);
 
 	memset(out, 0, sizeof(*out));
 	if (rc <= 0)

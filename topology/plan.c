@@ -200,7 +200,7 @@ static void plan_mark_shared(struct planner *p)
 }
 
 /* Move the drafts into a new plan. */
-static int finish(struct plan **out, struct planner *p, struct errbuf *err)
+static int finish_plan(struct plan **out, struct planner *p, struct errbuf *err)
 {
 	struct plan *plan = calloc(1, sizeof(*plan));
 
@@ -245,7 +245,7 @@ int plan_make(struct plan **out, const struct machine *m, const struct plan_opts
 	p.ordinary = p.mems;
 	idset_and(&p.ordinary, &m->ordinary);
 	if (plan_check(&p, err) == 0 && index_cores(&p, err) == 0 && plan_place(&p, err) == 0)
-		rc = finish(out, &p, err);
+		rc = finish_plan(out, &p, err);
 	for (unsigned i = 0; p.draft && i < n; i++) {
 		if (p.draft[i].why)
 			fclose(p.draft[i].why);

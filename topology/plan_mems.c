@@ -137,8 +137,8 @@ static int plan_mems_too_few(const struct planner *p, const struct plan_ask *ask
 }
 
 /* Return how many of the first candidates hold the requested memory; 0: all are not enough. */
-static unsigned enough(const struct planner *p, const struct plan_ask *ask,
-		       const struct candidate *c, unsigned n, uint64_t *sum)
+static unsigned count_enough(const struct planner *p, const struct plan_ask *ask,
+			     const struct candidate *c, unsigned n, uint64_t *sum)
 {
 	*sum = 0;
 	for (unsigned i = 0; i < n; i++) {
@@ -168,7 +168,7 @@ static void plan_mems_give(struct planner *p, struct draft *d, const struct cand
  * Choose nothing. A container that is bound all the same must not be bound to the memory of a GPU
  * or an expander.
  */
-static int unconfined(struct planner *p, unsigned i, struct errbuf *err)
+static int plan_unconfined(struct planner *p, unsigned i, struct errbuf *err)
 {
 	bool bound = p->opts->default_mems == MEMS_ORDINARY;
 
@@ -188,10 +188,10 @@ int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 	uint64_t sum = 0;
 
 	if (ask->mems_kind == MEMS_UNSET && p->opts->default_mems != MEMS_LOCAL)
-		return unconfined(p, i, err);
+		return plan_unconfined(p, i, err);
 	if (candidates(p, d, &c, &n) < 0)
 		return errprintf(err, "out of memory");
-	many = ask->mems_kind == MEMS_UNSET ? local_ones(c, n) : enough(p, ask, c, n, &sum);
+	many = ask->mems_kind == MEMS_UNSET ? local_ones(c, n) : count_enough(p, ask, c, n, &sum);
 	if (n == 0 || (!many && ask->mems_kind != MEMS_UNSET)) {
 		free(c);
 		return plan_mems_too_few(p, ask, sum, n, err);

@@ -88,7 +88,7 @@ static unsigned free_threads(const struct fit_in *in, const struct domain *d)
 	return sum;
 }
 
-static bool uses(const struct draft *draft, const struct domain *d)
+static bool uses_domain(const struct draft *draft, const struct domain *d)
 {
 	for (unsigned c = d->first_core; c < d->end_core; c++)
 		if (draft->core[c])
@@ -126,7 +126,7 @@ static void plan_why_look(const struct planner *p, const struct draft *draft,
 			continue;
 		v->free += free_threads(in, dom) > 0;
 		v->fits += fit->best[d].given > 0;
-		if (uses(draft, dom)) {
+		if (uses_domain(draft, dom)) {
 			v->used++;
 			v->chosen = d;
 		}
@@ -194,7 +194,7 @@ static void list_candidates(FILE *f, const struct planner *p, const struct fit_i
  * Return whether LEVEL and the level before it divide the cores in view alike, so that one line
  * describes both.
  */
-static bool repeats(const struct machine *m, enum level level, const struct level_view *v)
+static bool repeats_level(const struct machine *m, enum level level, const struct level_view *v)
 {
 	for (unsigned c = v->first_core; level > 0 && c < v->end_core; c++) {
 		unsigned a = m->core[c].of[level - 1], b = m->core[c].of[level];
@@ -215,7 +215,7 @@ static void explain_level(const struct planner *p, const struct draft *draft,
 	FILE *f = draft->why;
 
 	plan_why_look(p, draft, in, fit, level, v);
-	if (v->free >= 2 && !repeats(m, level, v)) {
+	if (v->free >= 2 && !repeats_level(m, level, v)) {
 		list_candidates(f, p, in, fit, level, v);
 		if (!v->inside) {
 			fprintf(f, "; uses %u of %u", v->used, v->free);

@@ -75,7 +75,7 @@ static void rankmap_renew_take(struct units *u, unsigned i, struct idset *out)
 }
 
 /* Return the free unit nearest to number AT; there is one. */
-static unsigned nearest(const struct units *u, unsigned at)
+static unsigned nearest_free_unit(const struct units *u, unsigned at)
 {
 	for (unsigned far = 0;; far++) {
 		if (far <= at && at - far < u->n && !u->taken[at - far])
@@ -111,7 +111,7 @@ static void rankmap_renew_fill(struct units *u, unsigned count, unsigned got, un
 		if (idset_intersects(&u->cpus[i], out))
 			at = i;
 	for (; got < count; got++) {
-		at = nearest(u, at < u->n ? at : u->n - 1);
+		at = nearest_free_unit(u, at < u->n ? at : u->n - 1);
 		rankmap_renew_take(u, at, out);
 	}
 }

@@ -28,8 +28,9 @@ static struct idset resize_core_cpus(const struct machine *m, unsigned c)
 }
 
 /* Return the CPUs of FREE that lie in a domain of LEVEL (-1: the machine) with CPUs of HELD. */
-static int nearby(struct idset *out, const struct machine *m, int level, const struct idset *held,
-		  const struct idset *free_cpus, struct errbuf *err)
+static int find_nearby_cpus(struct idset *out, const struct machine *m, int level,
+			    const struct idset *held, const struct idset *free_cpus,
+			    struct errbuf *err)
 {
 	bool *used = calloc(m->n_domains + 1u, sizeof(*used));
 	struct idset s;
@@ -52,7 +53,7 @@ static int nearby(struct idset *out, const struct machine *m, int level, const s
 }
 
 /* Return how many threads of CPUS a container with SMT could use. */
-static unsigned room(const struct machine *m, const struct idset *cpus, unsigned smt)
+static unsigned usable_threads(const struct machine *m, const struct idset *cpus, unsigned smt)
 {
 	unsigned sum = 0;
 
@@ -101,7 +102,7 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 		FILE *why, struct errbuf *err)
 {
 	unsigned have = idset_count(&r->cpus), need = r->want_cpus - have,
-		 all = room(m, &r->free_cpus, r->smt);
+		 all = usable_threads(m, &r->free_cpus, r->smt);
 	struct idset left = r->free_cpus, part;
 	struct plan_container more;
 	char list[128];
@@ -117,9 +118,9 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 
 		if (near_level[i] >= 0 && !m->n_domains_of[near_level[i]])
 			continue;
-		if (nearby(&part, m, near_level[i], &r->reserved, &left, err) < 0)
+		if (find_nearby_cpus(&part, m, near_level[i], &r->reserved, &left, err) < 0)
 			return -1;
-		there = room(m, &part, r->smt);
+		there = usable_threads(m, &part, r->smt);
 		if (!there)
 			continue;
 		ask.want = need < there ? need : there;
