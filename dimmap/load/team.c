@@ -43,7 +43,7 @@ static struct counts counts_now(void)
 	return (struct counts){ u.ru_majflt, u.ru_minflt, u.ru_nvcsw, u.ru_nivcsw };
 }
 
-static void *live(void *arg)
+static void *run_member(void *arg)
 {
 	struct member *m = arg;
 	struct team *t = m->team;
@@ -104,7 +104,7 @@ static int team_start(struct team *t, unsigned threads, bool pin, struct errbuf 
 
 		m->team = t;
 		m->number = t->n;
-		error = pthread_create(&m->thread, NULL, live, m);
+		error = pthread_create(&m->thread, NULL, run_member, m);
 		if (error)
 			return errprintf(err, "cannot start thread %u of %u: %s", t->n + 1, threads,
 					 strerror(error));

@@ -14,7 +14,7 @@ static double integral(const struct zipf *z, double x)
 	return fabs(t) < 1e-12 ? log(x) : expm1(t) / (1 - z->a);
 }
 
-static double inverse(const struct zipf *z, double y)
+static double inverse_integral(const struct zipf *z, double y)
 {
 	double t = (1 - z->a) * y;
 
@@ -34,14 +34,14 @@ void zipf_start(struct zipf *z, double a, uint64_t n)
 	 */
 	z->low = integral(z, 1.5) - 1;
 	z->high = integral(z, z->n + 0.5);
-	z->sure = 2 - inverse(z, integral(z, 2.5) - pow(2, -a));
+	z->sure = 2 - inverse_integral(z, integral(z, 2.5) - pow(2, -a));
 }
 
 uint64_t zipf_next(const struct zipf *z, struct random *r)
 {
 	for (;;) {
 		double y = z->high - random_unit(random_next(r)) * (z->high - z->low);
-		double x = inverse(z, y), k = floor(x + 0.5);
+		double x = inverse_integral(z, y), k = floor(x + 0.5);
 
 		if (k < 1)
 			k = 1;

@@ -32,18 +32,18 @@ static uint64_t u64_at(const unsigned char *at)
 }
 
 /* After a short read of F: returns -1 with ERR on an error, 0 at the end of the file. */
-static int broken(FILE *f, const char *name, struct errbuf *err)
+static int check_short_read(FILE *f, const char *name, struct errbuf *err)
 {
 	return ferror(f) ? errprintf(err, "%s: %s", name, strerror(errno)) : 0;
 }
 
-static int accesses_read_read_head(struct head *head, FILE *f, const char *name, struct errbuf *err)
+static int accesses_read_head(struct head *head, FILE *f, const char *name, struct errbuf *err)
 {
 	unsigned char raw[TRACE_HEAD];
 	size_t got = fread(raw, 1, sizeof(raw), f);
 	uint32_t merge;
 
-	if (got < sizeof(raw) && broken(f, name, err) < 0)
+	if (got < sizeof(raw) && check_short_read(f, name, err) < 0)
 		return -1;
 	if (got < 8 || memcmp(raw, TRACE_MAGIC, 8) != 0)
 		return errprintf(err, "%s: not a page trace: it does not begin with %s", name,
@@ -105,7 +105,7 @@ int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf 
 	struct head head = { 0 };
 	size_t got;
 
-	if (accesses_read_read_head(&head, f, name, err) < 0)
+	if (accesses_read_head(&head, f, name, err) < 0)
 		return -1;
 	if (accesses_file(a, head.pages, err) < 0)
 		return errwrap(err, "%s", name);
@@ -115,7 +115,7 @@ int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf 
 			if (add_record(a, &head, u64_at(raw + at), record, name, err) < 0)
 				return -1;
 	} while (got == sizeof(raw));
-	if (broken(f, name, err) < 0)
+	if (check_short_read(f, name, err) < 0)
 		return -1;
 	if (got % 8)
 		return errprintf(err, "%s: ends within record %" PRIu64 ", after %zu of 8 bytes",

@@ -7,7 +7,7 @@
 /* The place of a page that is not in the heap. */
 #define OUT UINT32_MAX
 
-static void went(struct buffer_counts *c, bool dirty)
+static void count_eviction(struct buffer_counts *c, bool dirty)
 {
 	c->evicted++;
 	c->evicted_dirty += dirty;
@@ -53,7 +53,7 @@ int bounds_lru(const struct accesses *a, uint32_t pages, struct buffer_counts *o
 			if (n == pages) {
 				y = r[ends].newer;
 				unlink_page(r, y);
-				went(out, r[y].dirty);
+				count_eviction(out, r[y].dirty);
 				r[y].in = r[y].dirty = false;
 			} else {
 				n++;
@@ -101,7 +101,7 @@ static void bounds_put(struct heap *h, uint32_t at, uint32_t x)
 	h->place[x] = at;
 }
 
-static void rise(struct heap *h, uint32_t at)
+static void heap_rise(struct heap *h, uint32_t at)
 {
 	uint32_t x = h->page[at];
 
@@ -112,7 +112,7 @@ static void rise(struct heap *h, uint32_t at)
 	bounds_put(h, at, x);
 }
 
-static void sink(struct heap *h, uint32_t at)
+static void heap_sink(struct heap *h, uint32_t at)
 {
 	uint32_t x = h->page[at];
 
@@ -136,7 +136,7 @@ static uint32_t take_last(struct heap *h)
 	h->place[x] = OUT;
 	if (--h->n) {
 		bounds_put(h, 0, h->page[h->n]);
-		sink(h, 0);
+		heap_sink(h, 0);
 	}
 	return x;
 }
@@ -152,14 +152,14 @@ static void play_opt(struct heap *h, bool *dirty, const struct accesses *a, cons
 			if (h->n == pages) {
 				uint32_t y = take_last(h);
 
-				went(out, dirty[y]);
+				count_eviction(out, dirty[y]);
 				dirty[y] = false;
 			}
 			bounds_put(h, h->n++, x);
 		}
 		/* it was the page needed soonest, so it can only rise */
 		h->next[x] = next[i];
-		rise(h, h->place[x]);
+		heap_rise(h, h->place[x]);
 		dirty[x] |= access_write(a, i);
 	}
 	out->read = out->misses;

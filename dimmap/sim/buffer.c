@@ -22,14 +22,14 @@ static uint32_t at_least_1(uint32_t n)
 	return n ? n : 1;
 }
 
-static uint32_t lesser(uint32_t a, uint32_t b)
+static uint32_t lesser_of(uint32_t a, uint32_t b)
 {
 	return a < b ? a : b;
 }
 
 static int part_init(struct part *p, const struct buffer_options *o, uint32_t pages)
 {
-	p->batch = at_least_1(lesser(o->batch, pages / 4));
+	p->batch = at_least_1(lesser_of(o->batch, pages / 4));
 	p->memory = calloc(1, dimmap_pool_size(o->policy, pages));
 	p->dirty = calloc(pages, sizeof(*p->dirty));
 	p->picked = calloc(p->batch, sizeof(*p->picked));
@@ -42,7 +42,7 @@ static int part_init(struct part *p, const struct buffer_options *o, uint32_t pa
 struct buffer *buffer_new(const struct buffer_options *o)
 {
 	struct buffer *b = calloc(1, sizeof(*b) + o->pools * sizeof(b->part[0]));
-	uint32_t fill = lesser(o->fill, at_least_1(o->pages / o->pools / 4));
+	uint32_t fill = lesser_of(o->fill, at_least_1(o->pages / o->pools / 4));
 
 	if (!b)
 		return NULL;

@@ -96,7 +96,7 @@ static int play_all(struct results *r, const struct accesses *a, const struct op
 	return 0;
 }
 
-static const char *what(const struct options *o, char *text, size_t size)
+static const char *describe_options(const struct options *o, char *text, size_t size)
 {
 	unsigned n = 0;
 
@@ -114,7 +114,7 @@ static void set_up(struct results *r, const struct accesses *a, const struct opt
 {
 	static char text[256];
 
-	r->what = what(o, text, sizeof(text));
+	r->what = describe_options(o, text, sizeof(text));
 	r->accesses = a->n;
 	r->writes = a->writes;
 	r->pages = a->pages;

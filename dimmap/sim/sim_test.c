@@ -222,7 +222,7 @@ static void scan(void)
 	       "a cyclic scan of one page more than the buffer: LRU always misses");
 	next = bounds_next(&a);
 	bounds_opt(&a, next, 100, &c);
-	/* 101 misses in the first round, then one of 100 accesses */
+	/* 101 misses in the first round, then one miss in 100 accesses */
 	is_int((long long)c.misses, 101 + (5050 - 101) / 100,
 	       "a cyclic scan of one page more than the buffer: OPT misses once in 100");
 	free(next);

@@ -53,7 +53,7 @@ struct job {
 /* --------------------------------------------------------------------------- sweeps */
 
 /* The epoch of a block, taken from its first word. */
-static uint32_t learn(struct epochs *e, uint64_t block, uint64_t word)
+static uint32_t learn_epoch(struct epochs *e, uint64_t block, uint64_t word)
 {
 	uint32_t epoch;
 	unsigned writer;
@@ -74,7 +74,8 @@ static uint64_t lriot_sweep(struct job *j, bool learns)
 		uint32_t epoch;
 
 		plain_read(&j->m, words, block * LRIOT_BLOCK, LRIOT_BLOCK);
-		epoch = learns ? learn(&j->epochs, block, words[0]) : epochs_low(&j->epochs, block);
+		epoch = learns ? learn_epoch(&j->epochs, block, words[0])
+			       : epochs_low(&j->epochs, block);
 		if (stamps_wrong(words, block * LRIOT_BLOCK, LRIOT_BLOCK, epoch, epoch, &wrong))
 			findings_add(&j->out->found, &wrong);
 	}

@@ -28,7 +28,7 @@ double flow_lipschitz(const struct flow *f)
 	return sqrt(f->a * f->a + f->b * f->b + f->c * f->c);
 }
 
-static void ahead(double out[3], const double p[3], const double v[3], double h)
+static void point_ahead(double out[3], const double p[3], const double v[3], double h)
 {
 	for (unsigned i = 0; i < 3; i++)
 		out[i] = p[i] + h * v[i];
@@ -39,11 +39,11 @@ void rk4_step(velocity *at, const void *of, double p[3], double h)
 	double k1[3], k2[3], k3[3], k4[3], q[3];
 
 	at(of, p, k1);
-	ahead(q, p, k1, h / 2);
+	point_ahead(q, p, k1, h / 2);
 	at(of, q, k2);
-	ahead(q, p, k2, h / 2);
+	point_ahead(q, p, k2, h / 2);
 	at(of, q, k3);
-	ahead(q, p, k3, h);
+	point_ahead(q, p, k3, h);
 	at(of, q, k4);
 	for (unsigned i = 0; i < 3; i++)
 		p[i] += h / 6 * (k1[i] + 2 * k2[i] + 2 * k3[i] + k4[i]);
