@@ -106,7 +106,7 @@ int json_doc_fail_key(const struct json_doc *doc, const struct json_node *node, 
  * text, and no key occurs twice, so both trees are walked side by side. Returns -1 when they
  * differ, which would be a bug of the scan.
  */
-static int attach(struct json_doc *doc, unsigned i, struct json_object *value)
+static int attach_value(struct json_doc *doc, unsigned i, struct json_object *value)
 {
 	static const enum json_type type_of[] = {
 		[JSON_NULL] = json_type_null,	[JSON_BOOL] = json_type_boolean,
@@ -124,7 +124,7 @@ static int attach(struct json_doc *doc, unsigned i, struct json_object *value)
 		if (json_object_array_length(value) != node->n)
 			return -1;
 		for (size_t k = 0; k < node->n; k++, child = doc->tree.node[child].next)
-			if (attach(doc, child, json_object_array_get_idx(value, k)) < 0)
+			if (attach_value(doc, child, json_object_array_get_idx(value, k)) < 0)
 				return -1;
 	} else if (type == json_type_object) {
 		if (json_object_object_length(value) != (int)node->n)
@@ -132,7 +132,7 @@ static int attach(struct json_doc *doc, unsigned i, struct json_object *value)
 		json_object_object_foreach(value, key, member)
 		{
 			if (strcmp(key, doc->tree.node[child].key) != 0 ||
-			    attach(doc, child, member) < 0)
+			    attach_value(doc, child, member) < 0)
 				return -1;
 			child = doc->tree.node[child].next;
 		}
@@ -141,7 +141,7 @@ static int attach(struct json_doc *doc, unsigned i, struct json_object *value)
 }
 
 /* Build json-c's values of a text that the scan has accepted. */
-static int build(struct json_doc *doc)
+static int build_values(struct json_doc *doc)
 {
 	/* json-c counts a scalar as a level, and refuses the last one */
 	struct json_tokener *tok = json_tokener_new_ex(JSON_POS_DEPTH + 2);
@@ -164,7 +164,7 @@ static int build(struct json_doc *doc)
 	json_tokener_free(tok);
 	if (error != json_tokener_success)
 		return errprintf(doc->err, "json-c: %s", json_tokener_error_desc(error));
-	if (attach(doc, 0, doc->root) < 0)
+	if (attach_value(doc, 0, doc->root) < 0)
 		return errprintf(doc->err, "json-c and the scan of NodeOS read different values");
 	return 0;
 }
@@ -181,7 +181,7 @@ static int manifest_json_doc_parse(struct json_doc *out, struct json_doc doc, un
 	doc.err = &reason;
 	result = json_scan_scan(&doc.tree, doc.text, doc.len, max_values, &at, &reason);
 	if (result == 0)
-		result = build(&doc);
+		result = build_values(&doc);
 	doc.err = err;
 	if (result < 0) {
 		fail_at(&doc, at, NULL, reason.text);

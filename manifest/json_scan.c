@@ -57,7 +57,7 @@ static void skip_blanks(struct scan *s)
 }
 
 /* Report that the text at the current position is not EXPECTED. */
-static int unexpected(struct scan *s, const char *expected)
+static int report_unexpected(struct scan *s, const char *expected)
 {
 	char quoted[WORD_QUOTE_MAX];
 	const char *hint = "";
@@ -231,7 +231,7 @@ static bool scan_char(struct scan *s, const char *any_of)
 /*
  * Return whether the integer START .. END of the text, "-" aside, fits 64 bits (63 when negative).
  */
-static bool fits(const char *start, const char *end)
+static bool fits_64_bits(const char *start, const char *end)
 {
 	uint64_t max = *start == '-' ? (uint64_t)INT64_MAX + 1 : UINT64_MAX;
 	uint64_t v = 0;
@@ -255,22 +255,22 @@ static int scan_number(struct scan *s)
 	scan_char(s, "-");
 	digits = s->pos;
 	if (!scan_digits(s))
-		return unexpected(s, "a digit");
+		return report_unexpected(s, "a digit");
 	if (s->text[digits] == '0' && s->pos - digits > 1)
 		return FAULT(s, start, "a number must have no leading zero");
 	if (scan_char(s, ".")) {
 		integer = false;
 		if (!scan_digits(s))
-			return unexpected(s, "a digit");
+			return report_unexpected(s, "a digit");
 	}
 	if (scan_char(s, "eE")) {
 		integer = false;
 		scan_char(s, "+-");
 		if (!scan_digits(s))
-			return unexpected(s, "a digit");
+			return report_unexpected(s, "a digit");
 	}
 	/* json-c saturates or refuses such integers, depending on its release */
-	if (integer && !fits(s->text + start, s->text + s->pos))
+	if (integer && !fits_64_bits(s->text + start, s->text + s->pos))
 		return FAULT(s, start, "this number is too large: an integer has at most 64 bits");
 	return 0;
 }
@@ -295,7 +295,7 @@ static int scan_literal(struct scan *s)
 			     "unexpected %s: expected a value (a text needs double quotes)",
 			     word_quote(quoted, s->text + s->pos, n));
 	}
-	return unexpected(s, "a value");
+	return report_unexpected(s, "a value");
 }
 
 /* Add a node as the last child of PARENT. Returns its index, or -1. */
@@ -349,14 +349,14 @@ static int scan_key(struct scan *s, const char **key)
 	size_t length;
 
 	if (s->pos == s->len || s->text[s->pos] != '"')
-		return unexpected(s, "a key in double quotes");
+		return report_unexpected(s, "a key in double quotes");
 	if (scan_string(s, out, &length) < 0)
 		return -1;
 	s->keys_used += length + 1;
 	*key = out;
 	skip_blanks(s);
 	if (!scan_char(s, ":"))
-		return unexpected(s, "\":\" after the key");
+		return report_unexpected(s, "\":\" after the key");
 	skip_blanks(s);
 	return 0;
 }
@@ -421,7 +421,7 @@ static int scan_children(struct scan *s, unsigned self)
 		unsigned child = s->tree.n;
 
 		if (last && !scan_char(s, ","))
-			return unexpected(s, object ? "\",\" or \"}\"" : "\",\" or \"]\"");
+			return report_unexpected(s, object ? "\",\" or \"}\"" : "\",\" or \"]\"");
 		if (last) {
 			size_t comma = s->pos - 1;
 
@@ -456,7 +456,7 @@ static int scan_value(struct scan *s, unsigned parent, const char *key, size_t k
 	int self, result;
 
 	if (s->pos == s->len)
-		return unexpected(s, "a value");
+		return report_unexpected(s, "a value");
 	kind = json_scan_kind_of(s->text[s->pos]);
 	self = json_scan_add_node(s, kind, parent);
 	if (self < 0)
@@ -493,7 +493,7 @@ static int scan_text(struct scan *s)
 	if (scan_value(s, 0, NULL, 0) < 0)
 		return -1;
 	skip_blanks(s);
-	return s->pos == s->len ? 0 : unexpected(s, "nothing after the end of the value");
+	return s->pos == s->len ? 0 : report_unexpected(s, "nothing after the end of the value");
 }
 
 int json_scan_scan(struct json_tree *tree, const char *text, size_t len, unsigned max_values,

@@ -550,7 +550,7 @@ int manifest_check_object(const struct json_doc *doc, const struct json_node *va
 }
 
 /* Return whether WORD, in any letter case, is one of LIST, which has a blank after each word. */
-static bool listed(const char *word, const char *list)
+static bool is_listed(const char *word, const char *list)
 {
 	size_t len = strlen(word);
 
@@ -572,7 +572,7 @@ static const struct manifest_key *find_key(const struct manifest_key *keys, cons
 static const struct manifest_key *find_other(const struct manifest_key *keys, const char *word)
 {
 	for (; keys->name; keys++)
-		if (listed(word, keys->others))
+		if (is_listed(word, keys->others))
 			return keys;
 	return NULL;
 }
@@ -580,7 +580,7 @@ static const struct manifest_key *find_other(const struct manifest_key *keys, co
 const struct manifest_isolator *manifest_isolator_other(const char *word)
 {
 	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++)
-		if (listed(word, i->others))
+		if (is_listed(word, i->others))
 			return i;
 	return NULL;
 }
