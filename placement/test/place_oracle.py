@@ -52,8 +52,8 @@ def random_host(rng):
 
 
 def snake(host, key):
-    """Parts of the layout, each a Counter of (order, cores), or None: a unit fits nowhere. KEY: a
-    unit's order."""
+    """Deal the units, in the order of KEY, to the domains in turns, back and forth. Returns a
+    Counter of (order, cores) for each domain, or None: a unit fits nowhere."""
     n = len(host.cores)
     room = list(host.cores)
     for u in host.units:
