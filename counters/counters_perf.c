@@ -48,7 +48,7 @@ enum perf_form {
 
 enum total { INSTRUCTIONS, MISSES, REMOTE, TOTALS };
 
-/* How this host counts. */
+/* The events to open on this host, and the limits of counters and time. */
 struct perf_plan {
 	uint32_t type;
 	bool user_only;

@@ -116,7 +116,7 @@ static void let_go(const struct child *c)
 		fail("pipe");
 }
 
-static void hear_ready(const struct child *c)
+static void wait_until_ready(const struct child *c)
 {
 	char word;
 
@@ -153,7 +153,7 @@ static void count_kind(struct counters *c, const char *what, char *kind, int ear
 	uint64_t ra, rb;
 
 	let_go(&child);
-	hear_ready(&child);
+	wait_until_ready(&child);
 	let_go(&child);
 	nap(100);
 	if (!g)
@@ -196,7 +196,7 @@ static void count_interrupts_of_reads(struct counters *c)
 	uint64_t remote;
 
 	let_go(&child);
-	hear_ready(&child);
+	wait_until_ready(&child);
 	let_go(&child);
 	nap(200);
 	g = begin(c, child.pid);
