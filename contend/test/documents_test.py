@@ -77,7 +77,7 @@ def test_step():
     is_same(
         [d["domains"][1][k] for k in ("cache", "misses_per_second", "peak_misses_per_second")],
         [8, None, None],
-        "a domain without a rate and a peak has null",
+        "a domain without a rate and a peak has null for both",
     )
     history = ranks[0]["history"]
     is_same(
