@@ -132,7 +132,7 @@ def unchecked(top, paths):
 
 
 def plant():
-    """Findings in two files that have one offender of each kind."""
+    """Return the findings in two files that break each rule once."""
     body = "{\n" + "\tx++;\n" * (MAX_LINES - 3) + "}\n\n"
     parameters = ", ".join(f"int p{i}" for i in range(MAX_PARAMETERS))
     with tempfile.TemporaryDirectory() as top:

@@ -442,7 +442,7 @@ def hostile_list():
     request, step = "SLURM_SPANK_NODEOS_REQUEST", "SLURM_SPANK_NODEOS_STEP"
     bad = {
         "a request of a newer version": "nodeos 2;c=sim cpus=2;",
-        "a too long request": "nodeos 1;" + "c=a;" * 20000,
+        "a request that is too long": "nodeos 1;" + "c=a;" * 20000,
         "a request just below the limit": "nodeos 1;" + "c=a;" * 16000,
         "a request with control characters": "nodeos 1;c=si\x1b[2Jm cpus=2;",
         "a request with a line break": "nodeos 1;c=sim cpus=2;\nerror: nodeos: n0: forged",

@@ -586,7 +586,7 @@ def group_resize():
         more="-n1 -c10 --mem=1200",
     )
     before = job.containers()
-    job.check("at first")
+    job.check("before the first resize")
     ok(
         len(before["sim"][1]) == 3
         and len(before["vda"][1]) == 1
@@ -633,7 +633,7 @@ def group_resize():
         set(),
         "resize sim --mems=1: the ledger gives the two blocks to no container",
     )
-    job.check("sim with one")
+    job.check("after resize sim --mems=1")
     # another job can get a block that was given up, without old pages
     other = run(f"srun -n1 -c1 --mem=300 --nodeos-mems=2 {WHEREAMI}")
     mine = cpus(ranks(other)[0]["mems"]) if ranks(other) else set()
@@ -654,7 +654,7 @@ def group_resize():
         "resize vda --mems=+2: its limit grows with its blocks",
         [limit_of(t) for t in job.tasks("vda")],
     )
-    job.check("vda with three")
+    job.check("after resize vda --mems=+2")
     r, _ = resize("sim --mems=40G")
     ok(
         r.code == 1 and "at most here" in r.err,

@@ -26,7 +26,7 @@ def group_cpus(machine):
     """A container shrinks, and its neighbour takes the CPUs."""
     job = Job()
     before = job.containers()
-    job.check("at first")
+    job.check("before the first change")
     same(
         (len(before["sim"][0]), len(before["vda"][0])),
         (8, 4),
@@ -40,7 +40,7 @@ def group_cpus(machine):
         "resize sim --cpus=-4: sim gives four threads up",
         r.text,
     )
-    job.check("sim with four")
+    job.check("after resize sim --cpus=-4")
     now = job.containers()
     ok(
         now["sim"][0] < before["sim"][0],
@@ -64,7 +64,7 @@ def group_cpus(machine):
     given = before["sim"][0] - now["sim"][0]
     r, told = resize(f"--job={job.id} vda --cpus=12")
     ok(r.code == 0, "resize vda --cpus=12: vda grows", r.text)
-    job.check("vda with all free CPUs")
+    job.check("after resize vda --cpus=12")
     now = job.containers()
     ok(
         given <= now["vda"][0] and len(now["vda"][0]) == 12,
@@ -86,7 +86,7 @@ def group_cpus(machine):
     r, _ = resize("vda --cpus=4")
     ok(r.code == 0, "resize vda --cpus=4: vda shrinks again", r.text)
     r, _ = resize("sim --cpus=8")
-    job.check("at the first sizes again")
+    job.check("after resizes to the first sizes")
     same(
         {n: len(c) for n, (c, _) in job.containers().items()},
         {"sim": 8, "vda": 4},
@@ -383,7 +383,7 @@ def group_mems(machine):
         "resize sim --mems=1: the answer has the node that sim gave up",
         told,
     )
-    job.check("sim on one node")
+    job.check("after resize sim --mems=1")
     ok(
         "mems: 1 given, as it has been resized" in run(f"nodeosctl show --job={job.id}").out,
         "show reports fewer memory nodes than requested",
@@ -401,7 +401,7 @@ def group_mems(machine):
         "resize sim --mems=+1: the answer warns that running programs keep their memory policy",
         told,
     )
-    job.check("sim on two nodes")
+    job.check("after resize sim --mems=+1")
     r = run("nodeosctl resize vda --mems=2", user="alice")
     ok(
         r.code == 0 and "until they bind themselves anew" in r.out,
@@ -521,16 +521,16 @@ def group_refused(machine):
         {t: {tid: c for tid, c in threads[t].items() if tid in threads_of(t)} for t in threads},
         "refused resizes leave every thread unchanged",
     )
-    job.check("as before")
+    job.check("after refused resizes")
     ok(resize("sim --cpus=+4", user="root")[0].code == 0, "root may resize a user's container")
-    job.check("by root")
+    job.check("after a resize by root")
     job.end()
 
 
 def group_deleted(machine):
     """A deleted container returns its CPUs to the job, and its ranks end only on request."""
     job = Job(rest="-n1")
-    job.check("at first")
+    job.check("before the first change")
     before, steps = job.containers(), {s["container"]: s["step"] for s in job.show()["steps"]}
     for user, arguments, code, words in (
         ("bob", f"--job={job.id} vda --kill", 1, "you have no container vda on this node"),
@@ -568,7 +568,7 @@ def group_deleted(machine):
     same(job.containers(), {"sim": before["sim"]}, "delete vda: sim is unchanged, and vda is gone")
     same(job.show()["deleted"], ["vda"], "delete vda: show --json has it as deleted")
     ok("container vda: deleted" in run("nodeosctl show").out, "delete vda: show has it as deleted")
-    job.check("without vda")
+    job.check("after delete vda")
     r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=vda true")
     ok(
         "container vda of this job was deleted on this node" in r,
@@ -595,7 +595,7 @@ def group_deleted(machine):
         "delete vda: sim can take four of its threads",
         r.text,
     )
-    job.check("sim with twelve")
+    job.check("after resize sim to 12 threads")
     gone = job.tasks("sim")
     r = run("nodeosctl delete sim --kill", timeout=120)
     ok(
@@ -608,7 +608,7 @@ def group_deleted(machine):
         [],
         "delete sim --kill: none of its processes is left",
     )
-    job.check("without containers")
+    job.check("after delete sim --kill")
     same(job.containers(), {}, "delete sim --kill: no container is left")
     same(
         [set().union(*threads_of(t).values()) for t in job.tasks()],
@@ -715,7 +715,7 @@ def group_stepd(machine):
     )
     r, _ = resize("sim --cpus=+4")
     ok(r.code == 0, "slurmstepd of vda's step killed: sim can grow", r.text)
-    job.check("sim larger")
+    job.check("slurmstepd of vda's step killed, sim larger")
     r = job.inside(
         "srun -n1 --overlap --mpi=none --nodeos-container=vda bash -c 'echo in $NODEOS_CONTAINER'"
     )
@@ -731,7 +731,7 @@ def group_stepd(machine):
         [],
         "slurmstepd of vda's step killed: after delete --kill no process of the step is alive",
     )
-    job.check("without vda")
+    job.check("after delete vda")
     job.end(steps=("sim",))
     same(
         cluster.leftovers(),

@@ -656,7 +656,7 @@ def group_var(machine):
         told_files("/var/tmp", scratch)
         r, _ = delete("vda --kill")
         ok(r.code == 0, "/var: delete needs no room", r.text)
-        job.check("/var: without vda")
+        job.check("/var: after delete vda")
     files_work("/var/tmp")
     # Slurm looks at its spool now and then
     reason = run("sinfo -h -N -n n0 -o %E", user="root").out.strip()
