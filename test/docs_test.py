@@ -249,7 +249,7 @@ def json_members():
                 found |= {key for _, key in re.findall(r'\{ "(\w+)", "(\w+)" \}', table)}
         for either in re.findall(r'jout_\w+\([^,"]*, [^,"]* \? "([^"]+)" : "([^"]+)"', code):
             found |= set(either)
-        found |= set(re.findall(r'\bfact\(f, "([^"]+)"', code))
+        found |= set(re.findall(r'\bprint_fact\(f, "([^"]+)"', code))
     for call in re.findall(
         r"json_object_object_add\(([^;]*?)json_object_new|json_object_object_add\(([^;]*)\)",
         read("report/merged_text.c"),
