@@ -50,7 +50,7 @@ int main(int argc, char **argv)
 	diag("after %ld ms: %s", took, err.text);
 	ok(!table.rank[0].group && table.rank[1].group && table.refused == 1,
 	   "counted_match: the rank behind it has counters");
-	ok(strstr(err.text, "executes a program") != NULL, "counted_match: the reason");
+	ok(strstr(err.text, "execve() takes longer") != NULL, "counted_match: the reason");
 	took = match(&err);
 	is_int((long long)table.rank[0].pause, 10000,
 	       "counted_match: the pause before the next try");
