@@ -8,16 +8,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/proc.h"
+
 /* bytes of a status with the final NUL; its line of groups may be long */
 #define STATUS_MAX 8192
 #define TICKS_NS (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK))
-#define PIDFS_MAGIC 0x50494446 /* linux/magic.h, Linux 6.9 */
 
 /* The numbers of proc_pid_stat(5) that follow the name and the state, in the file's order. */
 enum stat_field { STAT_UTIME = 10, STAT_STIME, STAT_START = 18, STAT_POLICY = 37, STAT_FIELDS };
@@ -65,20 +64,6 @@ static uint64_t process_stat_field(int proc_fd, pid_t pid, enum stat_field which
 }
 
 /* ------------------------------------------------------------------------- the kernel's */
-
-/* Return the number of the process in pidfs; 0 if it has ended, or the kernel has no pidfs. */
-static uint64_t process_number(pid_t pid)
-{
-	int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	struct statfs fs;
-	struct stat st;
-	bool is_number = fd >= 0 && fstatfs(fd, &fs) == 0 && fs.f_type == PIDFS_MAGIC &&
-			 fstat(fd, &st) == 0;
-
-	if (fd >= 0)
-		close(fd);
-	return is_number ? st.st_ino : 0;
-}
 
 /* include/linux/posix-timers_types.h: the clock of a process, as clock_getcpuclockid() makes it */
 static clockid_t process_clock(pid_t pid)

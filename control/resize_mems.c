@@ -56,7 +56,7 @@ static void resize_mems_look_at(void *arg, void *result)
 	const struct job *job = arg;
 	struct found *o = result;
 	char path[64], *line = NULL;
-	struct process_stat p;
+	struct process_facts p;
 	bool any = false;
 	size_t size = 0;
 	FILE *f;
@@ -73,7 +73,7 @@ static void resize_mems_look_at(void *arg, void *result)
 			o->mapped.anonymous += bytes_on(line, job->nodes);
 	}
 	/* numa_maps is also empty for a process of which only the first thread has ended */
-	if (f && !any && process_stat_of(&p, job->pid) == 0 && !p.exiting)
+	if (f && !any && process_look_of(&p, job->pid) == 0 && !p.exiting)
 		o->error = ENODATA;
 	free(line);
 	if (f)
@@ -128,10 +128,10 @@ struct walk {
 static bool resize_mems_is_there(const struct walk *w, pid_t pid)
 {
 	char path[RANK_PATH_MAX];
-	struct process_stat p;
+	struct process_facts p;
 
 	return process_cgroup_of(path, sizeof(path), pid) == 0 && strcmp(path, w->path) == 0 &&
-	       process_stat_of(&p, pid) == 0 && !p.ended;
+	       process_look_of(&p, pid) == 0 && !p.ended;
 }
 
 static void resize_mems_visit(pid_t pid, void *arg)

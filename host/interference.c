@@ -114,11 +114,12 @@ static void name_thread(char name[NOISE_NAME_MAX], const char *comm)
 static int interference_add_thread(struct noise *n, int root, const char *pid)
 {
 	struct noise_source one = { .irq = -1 };
-	struct process_stat p;
+	struct process_facts p;
 	struct errbuf ignored;
 	struct idset mems;
 
-	if (process_stat_read(&p, root, pid) < 0 || !p.kernel || !p.pinned || p.ended ||
+	if (process_look(&p, root, pid) < 0 || !p.kernel || p.ended ||
+	    process_identify(&p, root, pid) < 0 || !p.kernel || !p.pinned ||
 	    status_sets_at(root, pid, &one.cpus, &mems, &ignored) < 0)
 		return 0;
 	name_thread(one.name, p.comm);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -97,20 +98,38 @@ static void check_add_thread(struct reach *r, const char *name)
 static void report_unreadable(struct checking *c, int pid)
 {
 	char name[32], what[64];
-	struct process_stat p;
+	struct process_facts p;
 
 	snprintf(name, sizeof(name), "%d", pid);
-	if (process_stat_read(&p, c->root, name) < 0 || p.kernel || p.ended)
+	if (process_look(&p, c->root, name) < 0 || p.kernel || p.ended)
 		return;
 	snprintf(what, sizeof(what), "process %d (%s)", p.pid, p.comm);
 	check_found(c, SERVICE_DRIFT, what, c->cpus, "cannot be read in /proc", NULL);
 }
 
-static void check_judge(struct checking *c, const struct process_stat *p, const char *cgroup,
+/*
+ * Return why provision could not change the affinity of process PID, or what to do. Threads of the
+ * process that a user makes hang cost at most one wait (base/proc.h).
+ */
+static const char *check_advise(struct checking *c, int pid)
+{
+	const struct undo_line *tried;
+	struct process_facts p;
+	char name[48];
+
+	snprintf(name, sizeof(name), "%d", pid);
+	if (process_identify(&p, c->root, name) < 0)
+		return errno == ETIME ? "it executes a program, and waits in execve()"
+				      : provision_it;
+	snprintf(name, sizeof(name), "%d %" PRIu64, p.pid, p.number);
+	tried = undo_find(&c->undo, UNDO_FIXED, name);
+	return tried && *tried->text ? tried->text : provision_it;
+}
+
+static void check_judge(struct checking *c, const struct process_facts *p, const char *cgroup,
 			const struct reach *r)
 {
-	char what[512], list[IDSET_LIST_MAX], thread[64];
-	const struct undo_line *tried;
+	char what[512], list[IDSET_LIST_MAX];
 	bool cpus_ok = idset_subset(&r->cpus, &c->set->cpus);
 	bool mems_ok = !c->set->own_mems || idset_subset(&r->mems, &c->set->mems);
 
@@ -123,13 +142,11 @@ static void check_judge(struct checking *c, const struct process_stat *p, const 
 		c->kept++;
 		return;
 	}
-	snprintf(thread, sizeof(thread), "%d %llu", p->pid, p->start);
 	snprintf(what, sizeof(what), "process %d (%s) in %.300s: %s", p->pid, p->comm, cgroup,
 		 cpus_ok ? "memory nodes" : "CPUs");
 	idset_format(cpus_ok ? &r->mems : &r->cpus, list, sizeof(list));
-	tried = undo_find(&c->undo, UNDO_FIXED, thread);
 	check_found(c, SERVICE_DRIFT, what, cpus_ok ? c->mems : c->cpus, list,
-		    tried && *tried->text ? tried->text : provision_it);
+		    check_advise(c, p->pid));
 }
 
 /* Threads are in their process's cgroup, unless it is threaded; each has an affinity of its own. */
@@ -137,11 +154,11 @@ static void check_process(struct checking *c, const char *pid)
 {
 	char cgroup[4096], path[64], name[64];
 	struct reach reach = { .threads = 0 };
-	struct process_stat p;
+	struct process_facts p;
 	struct dirent **e = NULL;
 	int n;
 
-	if (process_stat_read(&p, c->root, pid) < 0 || p.kernel)
+	if (process_look(&p, c->root, pid) < 0 || p.kernel)
 		return;
 	if (process_cgroup(cgroup, sizeof(cgroup), c->root, pid) < 0) {
 		report_unreadable(c, p.pid);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -210,21 +211,25 @@ static int give_files(struct each *e)
 
 /* ---------------------------------------------------------------------- threads */
 
-/* NAME as in process_stat_read(); PROCESS: the process's pid, 0 for the kernel's threads. */
+/* NAME as in process_look(); PROCESS: the process's pid, 0 for the kernel's threads. */
 static int give_thread(struct each *e, const char *name, int process)
 {
-	struct process_stat p;
+	struct process_facts p;
 	struct idset cpus, mems;
 	struct errbuf ignored;
 
-	if (process_stat_read(&p, e->in->root, name) < 0 ||
+	e->it.hangs = process_identify(&p, e->in->root, name) < 0;
+	if ((e->it.hangs && errno != ETIME) ||
 	    status_sets_at(e->in->root, name, &cpus, &mems, &ignored) < 0)
 		return 0;
 	e->it.kind = ITEM_THREAD;
 	e->it.pid = p.pid;
 	e->it.process = process;
-	e->it.fixed = p.pinned;
-	snprintf(e->it.name, sizeof(e->it.name), "%d %llu", p.pid, p.start);
+	e->it.fixed = p.pinned || e->it.hangs;
+	if (e->it.hangs)
+		snprintf(e->it.name, sizeof(e->it.name), "%d", p.pid);
+	else
+		snprintf(e->it.name, sizeof(e->it.name), "%d %" PRIu64, p.pid, p.number);
 	if (process)
 		snprintf(e->it.label, sizeof(e->it.label), "process %d (%s)", process, p.comm);
 	else
@@ -239,10 +244,10 @@ static int give_process(struct each *e, const char *name)
 {
 	char path[64], thread[64], cgroup[4096];
 	struct dirent **entry = NULL;
-	struct process_stat p;
+	struct process_facts p;
 	int n, rc = 0;
 
-	if (!isdigit((unsigned char)name[0]) || process_stat_read(&p, e->in->root, name) < 0)
+	if (!isdigit((unsigned char)name[0]) || process_look(&p, e->in->root, name) < 0)
 		return 0;
 	if (p.kernel)
 		return give_thread(e, name, 0);
@@ -331,6 +336,8 @@ const char *service_item_fixed(const struct service_item *it)
 	if (it->kind != ITEM_THREAD)
 		/* a managed interrupt, or an interrupt without a driver */
 		return "the kernel allows no write";
+	if (it->hangs)
+		return "it executes a program, and waits in execve()";
 	if (strncmp(it->label, "kthread kworker/u", 17) == 0)
 		return "it follows the workqueues";
 	return strncmp(it->label, "kthread kworker/R", 17) == 0
@@ -340,15 +347,16 @@ const char *service_item_fixed(const struct service_item *it)
 
 static int set_thread(int root, const struct service_item *it, const char *text, struct errbuf *err)
 {
-	struct process_stat p;
+	struct process_facts p;
 	char name[32], now[64];
 	struct idset cpus;
 
 	/* /proc has every thread under its own number, too, but lists processes only */
 	snprintf(name, sizeof(name), "%d", it->pid);
-	if (process_stat_read(&p, root, name) < 0)
-		return 0; /* the thread has ended */
-	snprintf(now, sizeof(now), "%d %llu", p.pid, p.start);
+	if (process_identify(&p, root, name) < 0)
+		/* otherwise the thread has ended */
+		return errno == ETIME ? errprintf(err, "thread %d waits in execve()", it->pid) : 0;
+	snprintf(now, sizeof(now), "%d %" PRIu64, p.pid, p.number);
 	if (strcmp(now, it->name) != 0)
 		return 0; /* another thread has this number now */
 	if (idset_parse(&cpus, text, err) < 0)

@@ -30,7 +30,8 @@ enum item_kind {
 
 struct service_item {
 	enum item_kind kind;
-	/* the path below ROOT, without a leading '/'; of a thread "PID START" */
+	/* the path below ROOT, without a leading '/'; of a thread "PID NUMBER" (base/proc.h),
+	 * "PID" if it hangs */
 	char name[ITEM_NAME_MAX];
 	char label[128]; /* for people */
 	char found[ITEM_TEXT_MAX], wanted[ITEM_TEXT_MAX]; /* without the final newline */
@@ -38,7 +39,10 @@ struct service_item {
 	/* a cpuset that must hold more than the ServiceOS, such as that of slurmstepd's scope */
 	bool open;
 	bool ok; /* found needs no change */
-	bool fixed; /* the kernel allows no change */
+	bool fixed; /* the kernel allows no change, or HANGS */
+	/* a thread that executes a program and does not finish, on a kernel that cannot know it
+	 * from a later one without that */
+	bool hangs;
 	int pid, process; /* of a thread; process: the pid of its process, 0: the kernel */
 };
 

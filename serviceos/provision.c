@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -700,14 +701,14 @@ static int restore(struct run *r, const struct service_item *it, const char *tex
  */
 static const char *old_affinity(const struct run *r, int process)
 {
-	struct process_stat p;
+	struct process_facts p;
 	const struct undo_line *l;
 	char name[48];
 
 	snprintf(name, sizeof(name), "%d", process);
-	if (process_stat_read(&p, r->p->root, name) < 0)
+	if (process_identify(&p, r->p->root, name) < 0)
 		return NULL;
-	snprintf(name, sizeof(name), "%d %llu", p.pid, p.start);
+	snprintf(name, sizeof(name), "%d %" PRIu64, p.pid, p.number);
 	l = undo_find(&r->undo, UNDO_THREAD, name);
 	if (l)
 		return l->text;

@@ -116,7 +116,7 @@ static unsigned long user_of(int root, const char *pid, unsigned long first)
 	static char text[STATUS_MAX];
 	char path[64];
 	unsigned long uid[4] = { 0 };
-	struct process_stat p;
+	struct process_facts p;
 	struct errbuf ignored;
 	const char *line;
 
@@ -129,7 +129,7 @@ static unsigned long user_of(int root, const char *pid, unsigned long first)
 	for (unsigned i = 0; i < 4; i++)
 		if (users_is_user(root, first, uid[i]))
 			/* a zombie has no memory any more */
-			return process_stat_read(&p, root, pid) == 0 && p.ended ? 0 : uid[i];
+			return process_look(&p, root, pid) == 0 && p.ended ? 0 : uid[i];
 	return 0;
 }
 

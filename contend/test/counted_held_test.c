@@ -2,9 +2,7 @@
 /* The counters of a rank that hangs in execve(), with software events. */
 #include "contend/counted.h"
 
-#include <libgen.h>
-
-#include "contention/test/held.h"
+#include "base/test/held.h"
 #include "counters/test/soft.h"
 
 static struct observed_node node;
@@ -30,7 +28,7 @@ static long match(struct errbuf *err)
 int main(int argc, char **argv)
 {
 	struct errbuf err = { 0 };
-	char program[512];
+	char program[HELD_PATH_MAX];
 	struct held held;
 	const char *why;
 	long took;
@@ -39,7 +37,7 @@ int main(int argc, char **argv)
 	scratch_make();
 	table.counters = open_soft(SOFT_ROW, false);
 	node.bounds = classify_default;
-	snprintf(program, sizeof(program), "%s/../../contention/test/hold", dirname(argv[0]));
+	held_program(program, argv[0]);
 	why = held_begin(&held, program);
 	if (why)
 		skip_all("%s", why);

@@ -4,14 +4,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <sched.h>
 
 #include "base/test/fixture.h"
+#include "base/test/held.h"
 #include "base/test/tap.h"
 #include "contention/ranks.h"
 #include "contention/storage.h"
-#include "contention/test/held.h"
 
 #define LIMIT_MS 5000 /* for what takes a millisecond, on a busy host */
 #define TASK "cg/system.slice/slurmstepd.scope/job_7/step_0/user/task_0"
@@ -165,7 +164,7 @@ static void test_storage(void)
 
 int main(int argc, char **argv)
 {
-	char program[512];
+	char program[HELD_PATH_MAX];
 	const char *why;
 
 	(void)argc;
@@ -173,7 +172,7 @@ int main(int argc, char **argv)
 	ok(source.real, "process_source_open: the kernel's /proc");
 	scratch_make();
 	test_numbers();
-	snprintf(program, sizeof(program), "%s/hold", dirname(argv[0]));
+	held_program(program, argv[0]);
 	why = held_begin(&held, program);
 	if (why || !source.numbered) {
 		skip(5, "%s", why ? why : "Linux before 6.9 does not number processes");

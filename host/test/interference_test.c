@@ -50,9 +50,10 @@ static void thread(unsigned pid, const char *comm, unsigned flags, const char *c
 	if (!cpus)
 		return;
 	snprintf(text, sizeof(text),
-		 "Name:\t%s\nCpus_allowed:\tff\nCpus_allowed_list:\t%s\nMems_allowed:\t1\nMems_"
-		 "allowed_list:\t0\n",
-		 comm, cpus);
+		 "Name:\t%s\nState:\tS (sleeping)\nTgid:\t%u\nPid:\t%u\nPPid:\t2\n%sThreads:\t1\n"
+		 "Cpus_allowed:\tff\nCpus_allowed_list:\t%s\nMems_allowed:\t1\n"
+		 "Mems_allowed_list:\t0\n",
+		 comm, pid, pid, flags & KTHREAD ? "" : "VmSize:\t  4096 kB\n", cpus);
 	put(dir, "status", text);
 }
 
@@ -92,6 +93,7 @@ static void make_node(void)
 	thread(304, "a) S 2 (b", KTHREAD | PINNED, "3\n");
 	thread(305, "gone", KTHREAD | PINNED, NULL);
 	thread(306, "odd", KTHREAD | PINNED, "2-\n");
+	thread(307, "cut", KTHREAD | PINNED, "2\n");
 	put("proc/307", "stat", "307 (cut");
 	put("proc/308", "stat", "");
 	put("proc", "309", "no directory\n");

@@ -56,21 +56,39 @@ static const char *get(const char *path)
 	return text[next];
 }
 
+/*
+ * Write the status of process PID, or of thread PID of process TASK of the same tree, as
+ * fs/proc/array.c of a kernel before 6.8 prints it. UIDS are four.
+ */
+static void put_status_of(pid_t pid, pid_t task, const char *name, const char *uids,
+			  const char *sets)
+{
+	bool kernel = pid == kthread || pid == 14;
+	char path[64], text[512];
+
+	snprintf(path, sizeof(path), task ? "proc/%d/task/%d/status" : "proc/%d/status",
+		 task ? (int)task : (int)pid, (int)pid);
+	snprintf(text, sizeof(text),
+		 "Name:\t%s\nState:\tS (sleeping)\nTgid:\t%d\nPid:\t%d\nPPid:\t%d\nUid:\t%s\n"
+		 "%sThreads:\t1\n%s",
+		 name, task ? (int)task : (int)pid, (int)pid, kernel ? 2 : 1, uids,
+		 kernel ? "" : "VmSize:\t    8192 kB\n", sets);
+	put(path, text, 0444);
+}
+
 /* Write the kernel's status of our children. */
 static void put_one_status(pid_t pid, bool task)
 {
-	char path[64], text[256];
 	struct errbuf err;
 	struct idset cpus;
+	char text[256];
 
 	if (affinity_get(pid, &cpus, &err) < 0)
 		bail("%s", err.text);
-	snprintf(path, sizeof(path), task ? "proc/%d/task/%d/status" : "proc/%d/status", (int)pid,
-		 (int)pid);
-	snprintf(text, sizeof(text),
-		 "Name:\tx\nUid:\t0\t0\t0\t0\nCpus_allowed_list:\t%s\nMems_allowed_list:\t0\n",
+	snprintf(text, sizeof(text), "Cpus_allowed_list:\t%s\nMems_allowed_list:\t0\n",
 		 list_of(&cpus));
-	put(path, text, 0444);
+	put_status_of(pid, task ? pid : 0, pid == kthread ? "kswapd) 0" : "munged", "0\t0\t0\t0",
+		      text);
 }
 
 static void put_status(void)
@@ -96,12 +114,11 @@ static void put_thread(void)
 	/* pinned: PF_NO_SETAFFINITY */
 	put("proc/14/stat",
 	    "14 (migration/1) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
-	put("proc/14/status",
-	    "Name:\tmigration/1\nUid:\t0\t0\t0\t0\nCpus_allowed_list:\t1\nMems_allowed_list:\t0\n",
-	    0444);
+	put_status_of(14, 0, "migration/1", "0\t0\t0\t0",
+		      "Cpus_allowed_list:\t1\nMems_allowed_list:\t0\n");
 	/* a process of a job, and a process of the system, which is a child of ours, too */
-	put("proc/900/stat", "900 (bash) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n",
-	    0444);
+	put_status_of(900, 0, "bash", "0\t0\t0\t0",
+		      "Cpus_allowed_list:\t0-3\nMems_allowed_list:\t0\n");
 	put("proc/900/cgroup", "0::/system.slice/slurmstepd.scope/job_1\n", 0444);
 	snprintf(path, sizeof(path), "proc/%d", (int)daemon_pid);
 	scratch_dir(path);
@@ -496,8 +513,10 @@ static void new_thread(const char *before)
 	put(path, text, 0444);
 	snprintf(path, sizeof(path), "proc/%d/task/%d/stat", (int)daemon_pid, (int)thread);
 	put(path, text, 0444);
+	put_status_of(thread, daemon_pid, "worker", "0\t0\t0\t0",
+		      "Cpus_allowed_list:\t0\nMems_allowed_list:\t0\n");
+	put_status_of(thread, 0, "worker", "0\t0\t0\t0", "Cpus_allowed_list:\t0\n");
 	snprintf(path, sizeof(path), "proc/%d/task/%d/status", (int)daemon_pid, (int)thread);
-	put(path, "Name:\tx\nCpus_allowed_list:\t0\nMems_allowed_list:\t0\n", 0444);
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	affinity_get(thread, &cpus, &err);
 	ok(idset_equal(&cpus, &mine),
@@ -508,7 +527,9 @@ static void new_thread(const char *before)
 	unlinkat(root, path, 0);
 	*strrchr(path, '/') = '\0';
 	unlinkat(root, path, AT_REMOVEDIR);
-	snprintf(path, sizeof(path), "proc/%d/stat", (int)thread);
+	snprintf(path, sizeof(path), "proc/%d/status", (int)thread);
+	unlinkat(root, path, 0);
+	strcpy(strrchr(path, '/'), "/stat");
 	unlinkat(root, path, 0);
 	*strrchr(path, '/') = '\0';
 	unlinkat(root, path, AT_REMOVEDIR);
@@ -673,14 +694,22 @@ static void exempt(void)
 	is(service_exempt("/init.scope", &c), NULL, "service_exempt: not init");
 }
 
-static void put_state(char letter, unsigned threads)
+/* The status of a user's process, which has UIDS in four columns. */
+static void put_status_777(char letter, unsigned threads, const char *uids)
 {
-	char text[128];
+	char text[512];
 
 	snprintf(text, sizeof(text),
-		 "777 (sleep) %c 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 %u 0 5 0 0\n", letter,
-		 threads);
-	put("proc/777/stat", text, 0444);
+		 "Name:\tsleep\nState:\t%c (x)\nTgid:\t777\nPid:\t777\nPPid:\t1\nUid:\t%s\n"
+		 "VmSize:\t    8192 kB\nThreads:\t%u\n"
+		 "Cpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n",
+		 letter, uids, threads);
+	put("proc/777/status", text, 0444);
+}
+
+static void put_state(char letter, unsigned threads)
+{
+	put_status_777(letter, threads, "1000\t0\t0\t0");
 }
 
 /* Let /proc show a user's process in CGROUP; its real uid counts, whichever user it runs as. */
@@ -689,8 +718,7 @@ static void put_user(const char *cgroup)
 	char text[256];
 
 	put_state('S', 1);
-	put("proc/777/status",
-	    "Name:\tsleep\nUid:\t1000\t0\t0\t0\nCpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n",
+	put("proc/777/stat", "777 (sleep) S 1 0 0 0 -1 4194560 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n",
 	    0444);
 	snprintf(text, sizeof(text), "0::%s\n", cgroup);
 	put("proc/777/cgroup", text, 0444);
@@ -742,11 +770,9 @@ static bool waits(const char *cgroup, const char *uids)
 {
 	struct provision p = provision(true);
 	struct errbuf err = { 0 };
-	char text[128];
 
 	put_user(cgroup);
-	snprintf(text, sizeof(text), "Name:\tx\nUid:\t%s\n", uids);
-	put("proc/777/status", text, 0444);
+	put_status_777('S', 1, uids);
 	if (provision_apply(&p, &err) < 0)
 		diag("%s", err.text);
 	remove_user();
@@ -817,10 +843,12 @@ static void many_groups(unsigned n)
 	size_t size;
 	FILE *f = open_memstream(&text, &size);
 
-	fputs("Name:\tsleep\nUid:\t1000\t1000\t1000\t1000\nGroups:\t", f);
+	fputs("Name:\tsleep\nState:\tS (sleeping)\nTgid:\t777\nPid:\t777\nPPid:\t1\n"
+	      "Uid:\t1000\t1000\t1000\t1000\nGroups:\t",
+	      f);
 	while (n-- > 0)
 		fprintf(f, "%u ", 4000000000U + n);
-	fputs("\nCpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n", f);
+	fputs("\nThreads:\t1\nCpus_allowed_list:\t0\nMems_allowed_list:\t0-1\n", f);
 	fclose(f);
 	put("proc/777/status", text, 0444);
 	free(text);
@@ -900,7 +928,6 @@ static void logged_in(const char *before)
 	ok(provision_apply(&p, &err) == 0 && p.waiting,
 	   "provision_apply: memory nodes wait for a process whose first thread alone has ended");
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
-	put_state('S', 1);
 	many_groups(9000);
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && p.waiting,

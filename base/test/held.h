@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTENTION_TEST_HELD_H
-#define NODEOS_CONTENTION_TEST_HELD_H
+#ifndef NODEOS_BASE_TEST_HELD_H
+#define NODEOS_BASE_TEST_HELD_H
 
 /*
  * A process that hangs in execve() with its exec_update_lock held (test/guest/programs/hold.c). It
@@ -18,6 +18,7 @@
 #include "base/monotonic.h"
 
 #define HELD_SECONDS "30"
+#define HELD_PATH_MAX 512 /* bytes with the final NUL */
 
 struct held {
 	pid_t holder, pid; /* the second one hangs */
@@ -53,6 +54,15 @@ static int held_read_stat(void *arg)
 	snprintf(path, sizeof(path), "/proc/%d/stat", *(pid_t *)arg);
 	f = fopen(path, "re");
 	return f && fgets(text, sizeof(text), f) ? 0 : 1;
+}
+
+/* Write the path of "hold" for the test SELF, the argument 0 of ROOM/test/NAME. */
+static void held_program(char path[HELD_PATH_MAX], const char *self)
+{
+	const char *end = strrchr(self, '/');
+
+	snprintf(path, HELD_PATH_MAX, "%.*s/../../base/test/hold", end ? (int)(end - self) : 1,
+		 end ? self : ".");
 }
 
 static void held_end(struct held *h)
