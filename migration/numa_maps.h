@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_MIGRATION_NUMA_MAPS_H
+#define NODEOS_MIGRATION_NUMA_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/errbuf.h"
+#include "base/idset.h"
+
+/*
+ * Lines of /proc/PID/numa_maps and /proc/PID/maps. Users name files and mappings, so a line is
+ * hostile text; the kernel writes line ends, and in numa_maps also blanks, of names as "\012".
+ */
+
+#define NUMA_MAPS_NODES 1024 /* in a line at most: the kernel's MAX_NUMNODES */
+#define NUMA_MAPS_LINE (1 << 16) /* bytes: a name of 16 KiB, and 1024 nodes */
+
+enum numa_policy {
+	NUMA_POLICY_ANY, /* "default", "local": pages lie where their thread runs */
+	NUMA_POLICY_NODES, /* "prefer", "prefer (many)", "bind": on NODES */
+	NUMA_POLICY_SPREAD, /* "interleave", "weighted interleave" */
+	NUMA_POLICY_UNKNOWN, /* another one, or the kernel cut its nodes */
+};
+
+struct numa_mapping {
+	uint64_t start; /* address */
+	enum numa_policy policy;
+	struct idset nodes;
+	bool file; /* of a file, shared memory included */
+	bool huge; /* of hugetlbfs */
+	uint64_t anon; /* pages that are no file's */
+	unsigned n;
+	struct {
+		unsigned node;
+		uint64_t bytes; /* the sum over all nodes fits */
+	} on[NUMA_MAPS_NODES];
+};
+
+/* Parse LINE, with or without its line end. Returns 0, or -1 with the reason. */
+int numa_mapping_parse(struct numa_mapping *out, const char *line, struct errbuf *err);
+
+/* Does the policy of M have its pages on NODE as well? */
+bool numa_mapping_allows(const struct numa_mapping *m, unsigned node);
+
+struct maps_extent {
+	uint64_t start, end; /* addresses; START < END */
+	bool plain; /* private anonymous memory: heap, stack, or without a file; no "[vdso]" */
+};
+
+/* The same of a line of maps, of which the first 256 bytes are enough. */
+int maps_extent_parse(struct maps_extent *out, const char *line, struct errbuf *err);
+
+#endif
