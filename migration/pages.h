@@ -70,8 +70,8 @@ struct pages_result {
 };
 
 /*
- * Count only: where the memory of the processes in PATH lies. OUT has no field of a move. Returns 0,
- * or -1 when the cgroup cannot be read.
+ * Count only: where the memory of the processes in PATH and below lies. OUT has no field of a move.
+ * Returns 0, or -1 when the cgroup cannot be read.
  */
 int pages_look(struct pages_result *out, const struct node_home *where, int cgroup_fd,
 	       const char *path, struct errbuf *err);

@@ -18,6 +18,8 @@ RISKS = re.compile(
     r" ?\(|\bprocess_vm_|\bmigrate_pages ?\(|\bmove_pages ?\(\)|"
     r"\"/?proc/%[^\"]*/(task/[^\"]*/)?"
     r"(maps|smaps|smaps_rollup|numa_maps|pagemap|clear_refs|environ|cmdline|mem)\"|"
+    r"\bopenat ?\([^;]*\"(maps|smaps|smaps_rollup|numa_maps|pagemap|clear_refs|environ|cmdline"
+    r"|mem)\"|"
     r"/memory/memory|memory[0-9%u]*/(online|state)|cgroup\.freeze"
 )
 FUNCTION = re.compile(r"^[a-z_][\w \*]*?\**(\w+) ?\([^;]*$")

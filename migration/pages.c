@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "migration/pages.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "host/cgroup.h"
+#include "migration/pages_move.h"
+#include "migration/process_memory.h"
+
+/* Of a rank that forks without end, the list of processes has no end either. */
+#define PROCESSES_MAX 65536
+
+/* One pass over the processes of a cgroup. */
+struct pass {
+	const struct node_home *where;
+	const struct pages_plan *plan; /* NULL: no target, so nothing is bound */
+	struct pages_mover *mover; /* NULL: count only */
+	struct pages_progress *progress; /* NULL: none */
+	struct pages_result *out;
+	struct node_memory sum; /* of all processes, or of one that may be moved */
+	unsigned n;
+};
+
+const char *pages_end_name(enum pages_end end)
+{
+	static const char *const names[] = {
+		[PAGES_ENOUGH] = "enough",	 [PAGES_ROUNDS_USED] = "rounds used",
+		[PAGES_NO_GAIN] = "no gain",	 [PAGES_FULL] = "node full",
+		[PAGES_TIME_USED] = "time used", [PAGES_UNSUPPORTED] = "unsupported",
+		[PAGES_GONE] = "gone",
+	};
+
+	return end < sizeof(names) / sizeof(names[0]) ? names[end] : "unknown";
+}
+
+/* Anonymous memory of a mapping, to the sums of the pass. */
+static void count_mapping(const struct numa_mapping *m, const struct maps_extent *extent, void *arg)
+{
+	struct pass *pass = arg;
+	struct node_memory here = { 0 };
+
+	(void)extent;
+	if (pass->progress)
+		pass->progress->beats++;
+	/* private copies of a file's pages are left out, those of hugetlbfs are not */
+	if (!m->anon || (m->file && !m->huge))
+		return;
+	for (unsigned i = 0; i < m->n; i++) {
+		node_memory_add(&here, pass->where, m->on[i].node, m->on[i].bytes);
+		node_memory_add(&pass->sum, pass->where, m->on[i].node, m->on[i].bytes);
+	}
+	if (m->huge)
+		pass->out->huge += here.elsewhere;
+	else if (pass->plan && !numa_mapping_allows(m, pass->plan->to))
+		pass->out->bound += here.elsewhere;
+}
+
+/* Move the process's pages, if more than enough of its own are elsewhere: a call less is a drain
+ * less of all CPUs, and a rank whose processes all have enough at home has so, too. */
+static void move_process(struct pass *pass, const struct process_memory *p)
+{
+	struct pages_result ignored = { 0 };
+	struct pass look = { .where = pass->where, .progress = pass->progress, .out = &ignored };
+
+	if (process_memory_each(p, count_mapping, &look) == 0 &&
+	    node_memory_share(&look.sum) > NODE_MEMORY_ENOUGH)
+		pages_mover_move(pass->mover, p);
+}
+
+static void visit_process(const char *path, pid_t pid, void *arg)
+{
+	struct pass *pass = arg;
+	struct process_memory p;
+
+	if (pid <= 0 || pid == getpid() || ++pass->n > PROCESSES_MAX ||
+	    (pass->mover && pages_mover_stops(pass->mover)))
+		return;
+	if (pass->progress) {
+		pass->progress->pid = (uint32_t)pid;
+		pass->progress->beats++;
+	}
+	if (process_memory_open(&p, pid, path) < 0) {
+		pass->out->refused += !pass->mover && errno != ESRCH;
+		return;
+	}
+	if (pass->mover)
+		move_process(pass, &p);
+	else if (process_memory_each(&p, count_mapping, pass) == 0)
+		pass->out->processes++;
+	process_memory_close(&p);
+}
+
+/* Set OUT's sums of what lies where now. */
+static int look_again(struct pages_result *out, struct pass *pass, int cgroup_fd, const char *path,
+		      struct errbuf *err)
+{
+	pass->mover = NULL;
+	pass->out = out;
+	pass->n = 0;
+	pass->sum = (struct node_memory){ 0 };
+	out->processes = out->refused = 0;
+	out->bound = out->huge = 0;
+	if (cgroup_each_pid_below(cgroup_fd, path, visit_process, pass, err) < 0)
+		return -1;
+	out->after = pass->sum;
+	return 0;
+}
+
+static int look_first(struct pages_result *out, struct pass *pass, int cgroup_fd, const char *path,
+		      struct errbuf *err)
+{
+	*out = (struct pages_result){ .end = PAGES_ENOUGH };
+	if (!cgroup_inode(cgroup_fd, path))
+		return errprintf(err, "cgroup %s: there is none", path);
+	if (look_again(out, pass, cgroup_fd, path, err) < 0)
+		return -1;
+	out->before = out->after;
+	return 0;
+}
+
+int pages_look(struct pages_result *out, const struct node_home *where, int cgroup_fd,
+	       const char *path, struct errbuf *err)
+{
+	struct pass pass = { .where = where };
+
+	return look_first(out, &pass, cgroup_fd, path, err);
+}
+
+/* Is another round of use? If not, OUT gets the end. MOVED: bytes before the last round. */
+static bool round_is_of_use(struct pages_result *out, const struct pages_mover *m, uint64_t moved)
+{
+	const struct node_memory *now = &out->after;
+
+	if (out->processes == 0)
+		out->end = out->refused ? PAGES_NO_GAIN : PAGES_GONE;
+	else if (node_memory_share(now) <= NODE_MEMORY_ENOUGH)
+		out->end = PAGES_ENOUGH;
+	else if (m->unsupported)
+		out->end = PAGES_UNSUPPORTED;
+	else if (m->full)
+		out->end = PAGES_FULL;
+	else if (m->late)
+		out->end = PAGES_TIME_USED;
+	else if (now->elsewhere <= out->bound + out->huge || (out->rounds && out->moved == moved))
+		out->end = PAGES_NO_GAIN;
+	else if (out->rounds == PAGES_ROUNDS)
+		out->end = PAGES_ROUNDS_USED;
+	else
+		return true;
+	return false;
+}
+
+int pages_move(struct pages_result *out, const struct pages_plan *plan, int cgroup_fd,
+	       const char *path, struct pages_progress *progress, struct errbuf *err)
+{
+	struct pass pass = { .where = &plan->where, .plan = plan, .progress = progress };
+	struct pages_mover mover;
+	uint64_t moved = 0;
+	int rc;
+
+	if (pages_mover_init(&mover, plan, progress, out) < 0)
+		return errprintf(err, "out of memory");
+	rc = look_first(out, &pass, cgroup_fd, path, err);
+	while (rc == 0 && round_is_of_use(out, &mover, moved)) {
+		moved = out->moved;
+		out->rounds++;
+		out->shared = out->busy = 0;
+		pass.mover = &mover;
+		pass.n = 0;
+		rc = cgroup_each_pid_below(cgroup_fd, path, visit_process, &pass, err);
+		if (rc == 0)
+			rc = look_again(out, &pass, cgroup_fd, path, err);
+	}
+	pages_mover_free(&mover);
+	return rc;
+}
