@@ -24,7 +24,7 @@ struct page_request {
 	int cgroup_fd; /* the cgroup root; stays open until the worker has ended */
 	char cgroup[CGROUP_PATH_MAX]; /* of the rank, below it: "JOB/STEP/user/task_N" */
 	uint64_t step; /* inode of the step's directory, for page_workers_forget() */
-	uid_t uid;
+	uid_t uid; /* not 0 */
 	gid_t gid;
 	struct pages_plan plan;
 	unsigned foreign_cpus; /* CPUs that are on and not of the rank's container */
@@ -42,7 +42,8 @@ enum page_state {
 	PAGE_NONE, /* no worker */
 	PAGE_AT_WORK,
 	PAGE_DONE, /* the outcome is valid, and ended as pages.h says */
-	PAGE_DIED, /* its user killed it, or it could not start */
+	/* its user killed or suspended it, its job is suspended, or it could not start or look */
+	PAGE_DIED,
 	PAGE_ABANDONED, /* killed: it made no progress or took too long; the rank is marked */
 };
 
@@ -62,6 +63,9 @@ struct page_workers;
 
 /* NULL: out of memory. */
 struct page_workers *page_workers_new(void);
+
+/* Another limit than PAGE_WORKER_SILENT_S, in milliseconds: for tests. */
+void page_workers_set_silence(struct page_workers *w, unsigned ms);
 
 /* Kill all workers, and free W; does not wait for them. NULL does nothing. */
 void page_workers_free(struct page_workers *w);

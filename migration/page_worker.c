@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "migration/page_worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/monotonic.h"
+#include "contention/process.h"
+#include "host/apart.h"
+
+/* seconds beside those of the plan: to look at the rank before and after, and for the last call */
+#define LOOK_SECONDS 60
+
+/* A rank that did not answer. */
+struct page_mark {
+	uint64_t step;
+	char cgroup[CGROUP_PATH_MAX];
+};
+
+struct page_workers {
+	long silent_ms;
+	struct page_request request; /* of the active worker, if there is one */
+	struct pages_progress *progress; /* its memory; NULL: no worker is active */
+	struct apart_process active;
+	uint32_t beats; /* when its progress was last seen to change */
+	long changed; /* monotonic milliseconds: when that was */
+	unsigned n_left, n_marks;
+	struct apart_process left[PAGE_WORKERS_ABANDONED]; /* not ended */
+	struct page_mark *mark;
+};
+
+/* What comes from the process. */
+struct page_report {
+	int rc;
+	struct pages_result result;
+	char why[256];
+};
+
+/* What the process needs; its own copy, as the process is a fork. */
+struct page_work {
+	const struct page_request *request;
+	struct pages_progress *progress;
+};
+
+_Static_assert(sizeof(struct page_report) <= APART_RESULT_MAX, "comes in one piece");
+
+struct page_workers *page_workers_new(void)
+{
+	struct page_workers *w = calloc(1, sizeof(*w));
+
+	if (w)
+		w->silent_ms = 1000L * PAGE_WORKER_SILENT_S;
+	return w;
+}
+
+void page_workers_set_silence(struct page_workers *w, unsigned ms)
+{
+	w->silent_ms = ms;
+}
+
+/* The kernel may hold a process that was killed: its end is waited for elsewhere. */
+static void reap_workers(struct page_workers *w)
+{
+	for (unsigned i = w->n_left; i-- > 0;)
+		if (apart_abandon(&w->left[i]))
+			w->left[i] = w->left[--w->n_left];
+}
+
+/* The active worker is none any more. */
+static void leave_worker(struct page_workers *w)
+{
+	munmap(w->progress, sizeof(*w->progress));
+	w->progress = NULL;
+	/* room: a worker starts only where LEFT is not full */
+	if (!apart_abandon(&w->active))
+		w->left[w->n_left++] = w->active;
+}
+
+void page_workers_free(struct page_workers *w)
+{
+	if (!w)
+		return;
+	if (w->progress)
+		leave_worker(w);
+	reap_workers(w);
+	free(w->mark);
+	free(w);
+}
+
+bool page_workers_silent(const struct page_workers *w, const char *cgroup)
+{
+	for (unsigned i = 0; i < w->n_marks; i++)
+		if (strcmp(w->mark[i].cgroup, cgroup) == 0)
+			return true;
+	return false;
+}
+
+unsigned page_workers_abandoned(const struct page_workers *w)
+{
+	return w->n_left;
+}
+
+static void mark_silent(struct page_workers *w)
+{
+	struct page_mark *more = reallocarray(w->mark, w->n_marks + 1u, sizeof(*more));
+
+	if (!more)
+		return; /* it may be tried again then: a worker more that is abandoned */
+	w->mark = more;
+	more[w->n_marks].step = w->request.step;
+	memcpy(more[w->n_marks++].cgroup, w->request.cgroup, sizeof(more->cgroup));
+}
+
+void page_workers_forget(struct page_workers *w, uint64_t step)
+{
+	for (unsigned i = w->n_marks; i-- > 0;)
+		if (w->mark[i].step == step)
+			w->mark[i] = w->mark[--w->n_marks];
+	if (w->progress && w->request.step == step)
+		leave_worker(w);
+}
+
+/* ------------------------------------------------------------------ start */
+
+/* In the process of its own, with the user's rights. */
+static void move_apart(void *arg, void *result)
+{
+	const struct page_work *work = arg;
+	const struct page_request *r = work->request;
+	struct page_report *report = result;
+	struct errbuf err = { 0 };
+
+	report->rc = pages_move(&report->result, &r->plan, r->cgroup_fd, r->cgroup, work->progress,
+				&err);
+	snprintf(report->why, sizeof(report->why), "%.*s", (int)sizeof(report->why) - 1, err.text);
+}
+
+static bool request_is_valid(const struct page_request *r)
+{
+	const struct pages_plan *plan = &r->plan;
+
+	return r->uid && *r->cgroup && memchr(r->cgroup, '\0', sizeof(r->cgroup)) &&
+	       idset_has(&plan->where.home, plan->to) &&
+	       idset_subset(&plan->where.home, &plan->where.container);
+}
+
+static enum page_start launch_worker(struct page_workers *w, struct errbuf *err)
+{
+	struct page_request *r = &w->request;
+	struct page_work work = { .request = r };
+	struct apart a = { .work = move_apart,
+			   .arg = &work,
+			   .size = sizeof(struct page_report),
+			   .seconds = r->plan.seconds + LOOK_SECONDS,
+			   .keep_fd = r->cgroup_fd,
+			   .cgroup = r->cgroup,
+			   .as_user = true,
+			   .ends_with_caller = true,
+			   .uid = r->uid,
+			   .gid = r->gid };
+
+	work.progress = mmap(NULL, sizeof(*work.progress), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (work.progress == MAP_FAILED) {
+		errprintf(err, "shared memory: %s", strerror(errno));
+		return PAGE_FAILED;
+	}
+	if (apart_start(&w->active, &a, err) < 0) {
+		munmap(work.progress, sizeof(*work.progress));
+		return PAGE_FAILED;
+	}
+	w->progress = work.progress;
+	w->beats = 0;
+	w->changed = monotonic_ms();
+	return PAGE_STARTED;
+}
+
+enum page_start page_worker_start(struct page_workers *w, const struct page_request *r,
+				  struct errbuf *err)
+{
+	reap_workers(w);
+	if (w->progress) {
+		errprintf(err, "the pages of another rank are being moved");
+		return PAGE_BUSY;
+	}
+	if (!request_is_valid(r)) {
+		errprintf(err, "a request without a user, a cgroup or a node of the rank's home");
+		return PAGE_FAILED;
+	}
+	if (page_workers_silent(w, r->cgroup)) {
+		errprintf(err, "the memory of the rank did not answer earlier: it is left alone");
+		return PAGE_SILENT;
+	}
+	if (w->n_left == PAGE_WORKERS_ABANDONED) {
+		errprintf(err, "%d abandoned workers have not ended", PAGE_WORKERS_ABANDONED);
+		return PAGE_HELD;
+	}
+	w->request = *r;
+	return launch_worker(w, err);
+}
+
+/* ------------------------------------------------------------------ check */
+
+/* Has the active worker been without progress for too long? */
+static bool is_silent(struct page_workers *w)
+{
+	uint32_t beats = w->progress->beats;
+	long now = monotonic_ms();
+
+	if (beats != w->beats) {
+		w->beats = beats;
+		w->changed = now;
+	}
+	return now - w->changed >= w->silent_ms;
+}
+
+/* A worker that is suspended with its rank says nothing of the rank's memory. */
+static bool is_suspended(const struct page_workers *w)
+{
+	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool suspended = proc >= 0 &&
+			 (process_is_stopped(proc, w->active.pid) ||
+			  process_is_frozen(proc, w->request.cgroup_fd, w->active.pid));
+
+	if (proc >= 0)
+		close(proc);
+	return suspended;
+}
+
+/* The worker is late or silent: the state it ends with. */
+static enum page_state give_up_worker(struct page_workers *w, struct page_outcome *out,
+				      struct errbuf *err)
+{
+	if (is_suspended(w)) {
+		errprintf(err, "suspended while the pages were being moved");
+		return PAGE_DIED;
+	}
+	out->silent = (pid_t)w->progress->pid;
+	mark_silent(w);
+	errprintf(err, "its memory did not answer in time: it is left alone until its step ends");
+	if (out->silent)
+		errwrap(err, "process %ld", (long)out->silent);
+	return PAGE_ABANDONED;
+}
+
+static enum page_state judge_worker(struct page_workers *w, struct page_outcome *out,
+				    struct errbuf *err)
+{
+	struct page_report report;
+
+	switch (apart_check(&w->active, &report, err)) {
+	case APART_AT_WORK:
+		return is_silent(w) ? give_up_worker(w, out, err) : PAGE_AT_WORK;
+	case APART_LATE:
+		return give_up_worker(w, out, err);
+	case APART_FAILED:
+		return PAGE_DIED;
+	case APART_DONE:
+		break;
+	}
+	if (report.rc < 0) {
+		report.why[sizeof(report.why) - 1] = '\0';
+		errprintf(err, "%s", report.why);
+		return PAGE_DIED;
+	}
+	out->result = report.result;
+	return PAGE_DONE;
+}
+
+enum page_state page_worker_check(struct page_workers *w, struct page_outcome *out,
+				  struct errbuf *err)
+{
+	enum page_state state;
+
+	reap_workers(w);
+	if (!w->progress)
+		return PAGE_NONE;
+	*out = (struct page_outcome){ .step = w->request.step };
+	memcpy(out->cgroup, w->request.cgroup, sizeof(out->cgroup));
+	state = judge_worker(w, out, err);
+	out->calls = w->progress->calls;
+	out->moved = w->progress->moved;
+	out->drains = (uint64_t)out->calls * w->request.foreign_cpus;
+	if (state != PAGE_AT_WORK)
+		leave_worker(w);
+	return state;
+}
