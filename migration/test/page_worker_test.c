@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "migration/page_worker.h"
 
-#include <libgen.h>
-
 #include "base/test/fixture.h"
-#include "contention/test/held.h"
+#include "base/test/held.h"
 #include "migration/test/rank.h"
 
 #define SILENT_MS 1000
@@ -259,11 +257,10 @@ static void is_held(void)
 
 int main(int argc, char **argv)
 {
-	char program[4096];
+	char program[HELD_PATH_MAX];
 
 	(void)argc;
-	/* beside this program's directory, in that of another room */
-	snprintf(program, sizeof(program), "%s/../../contention/test/hold", dirname(argv[0]));
+	held_program(program, argv[0]);
 	hold = program;
 	if (geteuid() != 0 || !rank_begin())
 		skip_all("only root can make cgroups, of v2");
