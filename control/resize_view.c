@@ -2,7 +2,6 @@
 #include "control/resize_view.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "base/monotonic.h"
 #include "base/printable.h"
+#include "base/proc.h"
 #include "container/step_id.h"
 #include "control/changes.h"
 #include "control/lock.h"
@@ -39,25 +39,15 @@ struct beginning {
 static void look_at_process(pid_t pid, void *arg)
 {
 	struct beginning *b = arg;
-	char name[40], exe[PATH_MAX];
-	const char *base;
-	ssize_t n;
+	struct process_facts p;
 
 	if (b->any || b->seen++ >= LOOKED_AT)
 		return;
-	snprintf(name, sizeof(name), "/proc/%ld/exe", (long)pid);
-	n = readlink(name, exe, sizeof(exe) - 1);
-	exe[n > 0 ? n : 0] = '\0';
-	base = strrchr(exe, '/');
-	/* /proc adds " (deleted)" to the name while a new version replaces slurmstepd */
-	b->any = base && strncmp(base, "/slurmstepd", strlen("/slurmstepd")) == 0;
+	/* its user may choose another name, and keeps only his own container from changes by it */
+	b->any = process_look_of(&p, pid) == 0 && strncmp(p.comm, "slurmstepd", 10) == 0;
 }
 
-/*
- * Has a rank of S been placed, but not begun? Until its exec the rank is a copy of slurmstepd,
- * which binds itself as planned and fails with other CPUs.
- */
-static bool has_unbegun_rank(const struct ledger_step *s, int cgroup_fd)
+bool resize_view_has_unbegun(const struct ledger_step *s, int cgroup_fd)
 {
 	char path[RANK_PATH_MAX];
 	struct beginning b = { .any = false };
@@ -80,7 +70,7 @@ static int check_steps(const struct resize_view *v, struct errbuf *err)
 		const struct ledger_step *s = &v->o.job->step[i];
 
 		step_id_format(s->step_id, step);
-		if (s->launching || has_unbegun_rank(s, v->s.cgroup_fd))
+		if (s->launching || resize_view_has_unbegun(s, v->s.cgroup_fd))
 			return errprintf(err,
 					 "step %s of the job is being launched here: try again",
 					 step),

@@ -39,6 +39,12 @@ struct resize_view {
 int resize_view_open(struct resize_view *v, struct errbuf *err);
 void resize_view_close(struct resize_view *v);
 
+/*
+ * Has a rank of S been placed, but not begun? Until its exec the rank is a copy of slurmstepd,
+ * which binds itself as planned and fails with other CPUs. CGROUP_FD is the root of cgroup v2.
+ */
+bool resize_view_has_unbegun(const struct ledger_step *s, int cgroup_fd);
+
 /* CPUs of the job's other containers, of its plan and of its steps. */
 void resize_view_held(struct idset *out, const struct resize_view *v);
 
