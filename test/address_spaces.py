@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compare doc/HACKING.md's table with the sources: each place that changes a cgroup, or may wait
-for a process's address space, has a row with the reason why it is safe, and each row has such a
-place."""
+for a process's address space or execve(), has a row with the reason why it is safe, and each row
+has such a place."""
 
 import os
 import re
@@ -17,7 +17,8 @@ RISKS = re.compile(
     r"SYS_(migrate_pages|move_pages|process_vm_readv|process_vm_writev)|\bptrace"
     r" ?\(|\bprocess_vm_|\bmigrate_pages ?\(|\bmove_pages ?\(\)|"
     r"\"/?proc/%[^\"]*/(task/[^\"]*/)?"
-    r"(maps|smaps|smaps_rollup|numa_maps|pagemap|clear_refs|environ|cmdline|mem)\"|"
+    r"(maps|smaps|smaps_rollup|numa_maps|pagemap|clear_refs|environ|cmdline|mem|auxv|"
+    r"stat|io|wchan|stack|syscall|personality|exe|cwd|root)\"|\bproc_read_file ?\(|"
     r"\bopenat ?\([^;]*\"(maps|smaps|smaps_rollup|numa_maps|pagemap|clear_refs|environ|cmdline"
     r"|mem)\"|"
     r"/memory/memory|memory[0-9%u]*/(online|state)|cgroup\.freeze"
@@ -63,8 +64,8 @@ def main():
         why = ""
         if place not in table:
             why = (
-                f"{place[0]}:{found[place]}: {place[1]}() changes a cgroup or may wait for an"
-                " address space: add a row to doc/HACKING.md"
+                f"{place[0]}:{found[place]}: {place[1]}() changes a cgroup, or may wait for an"
+                " address space or an execve(): add a row to doc/HACKING.md"
             )
         elif place not in found:
             why = f"doc/HACKING.md: {place[0]}: {place[1]}() no longer does either: remove its row"
