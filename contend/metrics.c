@@ -130,6 +130,18 @@ static uint64_t metric_interrupts(const struct observed_node *n, const struct ob
 	return r->interrupts;
 }
 
+static uint64_t metric_moves(const struct observed_node *n, const struct observed_rank *r)
+{
+	(void)n;
+	return r->moves;
+}
+
+static uint64_t metric_pages(const struct observed_node *n, const struct observed_rank *r)
+{
+	(void)n;
+	return r->pages;
+}
+
 static const struct rank_family rank_family[] = {
 	{ "instructions_total", "counter", "Retired instructions.", metric_instructions, 1 },
 	{ "llc_misses_total", "counter",
@@ -152,6 +164,10 @@ static const struct rank_family rank_family[] = {
 	{ "observer_interrupts_total", "counter",
 	  "Interrupts that the daemon's reading of counters sent to the rank's CPUs.",
 	  metric_interrupts, 1 },
+	{ "moves_total", "counter", "How often the rank was moved to other cores.", metric_moves,
+	  1 },
+	{ "pages_moved_bytes_total", "counter",
+	  "Bytes of the rank's memory that followed it to another memory node.", metric_pages, 1 },
 };
 
 static void put_family(FILE *f, const char *name, const char *type, const char *help)

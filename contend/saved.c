@@ -21,6 +21,8 @@ struct saved_rank {
 	int32_t rank; /* kept, as slurmstepd does not name it again: see ranks_keep() */
 	int32_t padding; /* 0 */
 	uint64_t instructions, misses, remote, interrupts;
+	uint64_t moves, pages;
+	double moved;
 	double since, started;
 	struct rank_state state;
 };
@@ -102,6 +104,9 @@ static void fill_rank(struct saved_rank *out, const struct observed_step *step,
 				    .misses = rank->misses,
 				    .remote = rank->remote,
 				    .interrupts = rank->interrupts,
+				    .moves = rank->moves,
+				    .pages = rank->pages,
+				    .moved = rank->moved,
 				    .since = rank->since,
 				    .started = step->started,
 				    .state = rank->state };
@@ -270,6 +275,9 @@ static void give_rank(struct saved *saved, struct observed_step *step, struct ob
 	rank->misses = found->misses;
 	rank->remote = found->remote;
 	rank->interrupts = found->interrupts;
+	rank->moves = (unsigned)found->moves;
+	rank->pages = found->pages;
+	rank->moved = found->moved;
 	if (same_bounds) {
 		rank->state = found->state;
 		rank->since = found->since;

@@ -221,6 +221,21 @@ static void put_rank_members(struct json_out *j, const struct observed_node *nod
 	put_count(j, "remote", node->has_remote ? r->remote : OBSERVED_UNKNOWN);
 	put_class(j, node, r);
 	put_count(j, "our_interrupts", r->interrupts);
+	jout_number(j, "moves", r->moves);
+	jout_number(j, "pages_moved_bytes", r->pages);
+}
+
+static void put_placing(struct json_out *j, const struct observed_placing *p)
+{
+	jout_open(j, NULL, '{');
+	jout_string(j, "container", p->container);
+	jout_string(j, "policy", contention_policy_name(p->policy));
+	jout_string(j, "why", p->why);
+	jout_string(j, "pages", *p->pages ? p->pages : NULL);
+	jout_number(j, "moves", p->moves);
+	jout_number(j, "drains", p->drains);
+	jout_bool(j, "numa_balancing", p->numa_balancing);
+	jout_close(j, '}');
 }
 
 static void put_domain(struct json_out *j, const struct observed_node *node, unsigned i)
@@ -281,6 +296,10 @@ char *step_json(size_t *len, const struct observed_node *node, const struct obse
 	put_sum(&j, "total", step, NULL);
 	put_step_ranks(&j, node, step, rank, histories);
 	free(rank);
+	jout_open(&j, "placings", '[');
+	for (unsigned i = 0; i < step->n_placings; i++)
+		put_placing(&j, &step->placing[i]);
+	jout_close(&j, ']');
 	jout_open(&j, "domains", '[');
 	for (unsigned i = 0; i < node->n_domains; i++)
 		put_domain(&j, node, i);

@@ -61,9 +61,27 @@ struct observed_step *observed_add_step(struct observed_node *node)
 	return grown;
 }
 
+struct observed_placing *observed_meet_placing(struct observed_step *step, const char *container)
+{
+	struct observed_placing *more;
+
+	for (unsigned i = 0; i < step->n_placings; i++)
+		if (strcmp(step->placing[i].container, container) == 0)
+			return &step->placing[i];
+	more = reallocarray(step->placing, step->n_placings + 1u, sizeof(*more));
+	if (!more)
+		return NULL;
+	step->placing = more;
+	more += step->n_placings++;
+	memset(more, 0, sizeof(*more));
+	snprintf(more->container, sizeof(more->container), "%s", container);
+	return more;
+}
+
 void observed_remove_step(struct observed_node *node, unsigned i)
 {
 	free(node->step[i].rank);
+	free(node->step[i].placing);
 	node->n_steps--;
 	memmove(&node->step[i], &node->step[i + 1], (node->n_steps - i) * sizeof(*node->step));
 }

@@ -20,7 +20,7 @@
 #define OBSERVED_COMMAND_MAX 16 /* bytes of /proc/PID/comm with the final NUL */
 #define OBSERVED_TASK_MAX 32 /* bytes of a name of a directory with the final NUL */
 #define OBSERVED_SOURCE_MAX 64 /* bytes with the final NUL */
-#define OBSERVED_WHY_MAX 128 /* bytes with the final NUL */
+#define OBSERVED_WHY_MAX 160 /* bytes with the final NUL */
 #define OBSERVED_NO_RANK (-1) /* a process that is no task of srun */
 #define OBSERVED_NO_DOMAIN (-1) /* the rank's CPUs are in several domains, or in none */
 
@@ -75,8 +75,23 @@ struct observed_rank {
 
 	struct rank_state state; /* class, rates, how often the class changed */
 	double since; /* Unix time at which the class last changed */
+	/* what migration/mover.h has done with it */
+	unsigned moves; /* number of moves to other cores */
+	double moved; /* time of the last move, of the clock of COUNTED; 0: none */
+	uint64_t pages; /* bytes of its memory that followed it */
 	bool scaled; /* a sample in the ring was scaled */
 	char why[OBSERVED_WHY_MAX]; /* why it has no counters, or has lost them; "": it has some */
+};
+
+/* A container whose ranks are placed, or are to be. */
+struct observed_placing {
+	char container[REQUEST_NAME_MAX];
+	enum contention_policy policy;
+	char why[OBSERVED_WHY_MAX]; /* why ranks moved last, or none does */
+	char pages[OBSERVED_WHY_MAX]; /* what the last move of pages has come to; "": none yet */
+	unsigned moves; /* of ranks of this step */
+	bool numa_balancing; /* of the kernel is on, and moves pages, too */
+	uint64_t drains; /* times that moves of pages made a CPU of others drain its lists */
 };
 
 struct observed_step {
@@ -91,6 +106,8 @@ struct observed_step {
 	bool ended; /* its next document is its last */
 	unsigned n;
 	struct observed_rank *rank; /* n of them, owned */
+	unsigned n_placings;
+	struct observed_placing *placing; /* owned */
 };
 
 struct observed_domain {
@@ -132,6 +149,9 @@ void observed_remove_step(struct observed_node *node, unsigned i);
  * to other ranks of the step become invalid. */
 struct observed_rank *observed_add_rank(struct observed_step *step);
 void observed_remove_rank(struct observed_step *step, unsigned i);
+
+/* Find what is known of the placing of CONTAINER, or add it; NULL: out of memory. */
+struct observed_placing *observed_meet_placing(struct observed_step *step, const char *container);
 
 /* The reason why the class of RANK is unknown, in BUF or of NODE or RANK; NULL if it is known. */
 const char *observed_why(char buf[OBSERVED_WHY_MAX], const struct observed_node *node,

@@ -182,6 +182,19 @@ static void take_domain(struct seen_domain *d, struct json_object *o)
 	};
 }
 
+static void take_placing(struct seen_placing *p, struct json_object *o)
+{
+	*p = (struct seen_placing){
+		.container = seen_text(o, "container", "?"),
+		.policy = seen_text(o, "policy", "?"),
+		.why = seen_text(o, "why", "?"),
+		.pages = seen_text(o, "pages", NULL),
+		.moves = seen_number(o, "moves"),
+		.drains = seen_number(o, "drains"),
+		.balanced = seen_bool(o, "numa_balancing"),
+	};
+}
+
 static void take_arrays(struct seen_step *s)
 {
 	struct json_object *a;
@@ -192,6 +205,10 @@ static void take_arrays(struct seen_step *s)
 	a = seen_array(s->root, "containers", (void **)&s->sum, sizeof(*s->sum), &s->n_sums);
 	for (unsigned i = 0; i < s->n_sums; i++)
 		take_sum(&s->sum[i], json_object_array_get_idx(a, i));
+	a = seen_array(s->root, "placings", (void **)&s->placing, sizeof(*s->placing),
+		       &s->n_placings);
+	for (unsigned i = 0; i < s->n_placings; i++)
+		take_placing(&s->placing[i], json_object_array_get_idx(a, i));
 	a = seen_array(s->root, "domains", (void **)&s->domain, sizeof(*s->domain), &s->n_domains);
 	for (unsigned i = 0; i < s->n_domains; i++)
 		take_domain(&s->domain[i], json_object_array_get_idx(a, i));
@@ -351,6 +368,7 @@ void seen_free(struct seen *s)
 			free(t->rank[k].point);
 		free(t->rank);
 		free(t->sum);
+		free(t->placing);
 		free(t->domain);
 		json_object_put(t->root);
 	}

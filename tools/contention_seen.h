@@ -47,6 +47,14 @@ struct seen_sum {
 	double rate, cpu, memory, sent, received, read, written;
 };
 
+/* A container whose ranks a policy places. */
+struct seen_placing {
+	const char *container, *policy, *why;
+	const char *pages; /* NULL: none moved yet */
+	double moves, drains;
+	bool balanced; /* by the kernel's numa_balancing */
+};
+
 struct seen_domain {
 	const char *cpus, *mems;
 	unsigned turtles, semi_devils, devils, unknown;
@@ -65,9 +73,10 @@ struct seen_step {
 	const char *why; /* why nothing counts; NULL: something does */
 	bool simulated;
 	double turtle, devil; /* bounds, in misses for 10,000 instructions */
-	unsigned n, n_sums, n_domains;
+	unsigned n, n_sums, n_placings, n_domains;
 	struct seen_rank *rank;
 	struct seen_sum *sum;
+	struct seen_placing *placing;
 	struct seen_domain *domain;
 };
 

@@ -139,6 +139,19 @@ static void print_sum_line(FILE *f, const struct seen_sum *c)
 		format_size(size[4], c->written, 1024));
 }
 
+static void print_placing_line(FILE *f, const struct seen_placing *p)
+{
+	char name[64], why[4 * 160], pages[4 * 160];
+
+	fprintf(f, "placed by %.16s: container %s: %.0f moves; %s%s\n", p->policy,
+		printable(name, sizeof(name), p->container), p->moves,
+		printable(why, sizeof(why), p->why),
+		p->balanced ? "; the kernel's numa_balancing moves pages, too" : "");
+	if (p->pages)
+		fprintf(f, "  pages: %s (%.0f times a CPU of others emptied its lists of pages)\n",
+			printable(pages, sizeof(pages), p->pages), p->drains);
+}
+
 static void print_head(FILE *f, const struct seen_step *s, double now)
 {
 	char age[32], host[80], row[80], why[128];
@@ -178,6 +191,8 @@ static void print_step_table(FILE *f, const struct seen_step *s, double now)
 	putc('\n', f);
 	for (unsigned i = 0; i < s->n_sums; i++)
 		print_sum_line(f, &s->sum[i]);
+	for (unsigned i = 0; i < s->n_placings; i++)
+		print_placing_line(f, &s->placing[i]);
 	putc('\n', f);
 }
 

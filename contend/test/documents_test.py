@@ -79,6 +79,26 @@ def test_step():
         [8, None, None],
         "a domain without a rate and a peak has null for both",
     )
+    is_same(
+        d["placings"],
+        [
+            {
+                "container": "sim",
+                "policy": "dino",
+                "why": "ranks move",
+                "pages": None,
+                "moves": 2,
+                "drains": 0,
+                "numa_balancing": False,
+            }
+        ],
+        "a container that is placed has policy, reason and number of moves",
+    )
+    is_same(
+        [(r["moves"], r["pages_moved_bytes"]) for r in ranks[1:3]],
+        [(0, 0), (2, 33554432)],
+        "a rank that was moved has the number of moves, and the bytes that followed",
+    )
     history = ranks[0]["history"]
     is_same(
         (len(history), history[0][1:], history[30][1:], history[29][2]),

@@ -65,6 +65,7 @@ static inline void example_numbers(struct observed_rank *r, uint64_t cpu, uint64
 static inline void example_job_41(struct observed_node *n)
 {
 	struct observed_step *s = observed_add_step(n);
+	struct observed_placing *placing;
 	struct observed_rank *r;
 
 	if (!s)
@@ -87,7 +88,15 @@ static inline void example_job_41(struct observed_node *n)
 	example_rate(r, RANK_TURTLE, 100);
 	example_numbers(r, 1980, 3000000000, 30000);
 	r->quiet = true;
+	r->moves = 2;
+	r->pages = 32u << 20;
 	r = example_rank(s, OBSERVED_NO_RANK, EXAMPLE_HOSTILE, "0-7", OBSERVED_NO_DOMAIN);
+	placing = observed_meet_placing(s, "sim");
+	if (!placing)
+		abort();
+	placing->policy = CONTENTION_DINO;
+	strcpy(placing->why, "ranks move");
+	placing->moves = 2;
 }
 
 static inline void example_job_42(struct observed_node *n)

@@ -61,6 +61,16 @@ def document(job, step, *ranks, **more):
             | {"name": "sim", "class": "devil", "devils": 1, "turtles": 1, "memory_bytes": 3 << 19}
         ],
         "ranks": list(ranks),
+        "placings": [
+            {
+                "container": "sim",
+                "policy": "dino",
+                "why": "nothing to do: one domain\x1b[2J",
+                "pages": "task_0: 16 MiB followed, 3 % lie elsewhere (enough)",
+                "moves": 2,
+                "drains": 12,
+            }
+        ],
         "domains": [
             {
                 "domain": 0,
@@ -139,6 +149,12 @@ def test_table(folder):
         hostile,
     )
     ok("of a SIMULATED cache" in out, "a simulated cache is named")
+    ok(
+        "placed by dino: container sim: 2 moves; nothing to do: one domain?[2J" in out
+        and "pages: task_0: 16 MiB followed, 3 % lie elsewhere (enough) (12 times" in out,
+        "a container that is placed has policy, moves, reason and what became of pages",
+        out,
+    )
     ok(
         "memory 1.5 MiB, sent ?," in line_with(out, "container sim:"),
         "the container's numbers are there, and ? is unknown",
