@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "migration/mover.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fileio.h"
+#include "base/monotonic.h"
+#include "host/apart.h"
+#include "migration/decide.h"
+#include "migration/journal.h"
+#include "migration/mover_pages.h"
+
+/* The result of the process that binds ranks. */
+struct bound {
+	int threads; /* -1: failed */
+	struct errbuf why;
+};
+_Static_assert(sizeof(struct bound) <= APART_RESULT_MAX, "a result is one piece");
+
+struct mover {
+	struct mover_host host;
+	struct mover_pages *pages;
+	bool begun; /* the journal of an earlier life was read */
+	/* the move of cores that is under way */
+	bool moves;
+	struct apart_process child;
+	struct decision decision;
+	struct rebind_host rebind_host;
+	char state_dir[DIR_PATH_MAX];
+	bool unreaped;
+};
+
+struct mover *mover_new(const struct mover_host *h)
+{
+	struct mover *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return NULL;
+	m->host = *h;
+	m->pages = mover_pages_new(h->cgroup_fd);
+	if (m->pages)
+		return m;
+	free(m);
+	return NULL;
+}
+
+void mover_free(struct mover *m)
+{
+	if (!m)
+		return;
+	mover_pages_free(m->pages);
+	decision_free(&m->decision);
+	free(m);
+}
+
+static double mover_clock(void)
+{
+	return (double)monotonic_ms() / 1000;
+}
+
+/* ------------------------------------------------------------------ the process that binds */
+
+static void bind_apart(void *arg, void *result)
+{
+	const struct mover *m = arg;
+	struct bound *b = result;
+
+	b->threads = rebind_ranks(&m->decision.rebind, &m->rebind_host, &b->why);
+}
+
+/* Start the move that M's decision has. Returns 0, or -1 with the reason. */
+static int mover_start(struct mover *m, const struct conf *conf, struct errbuf *err)
+{
+	struct apart a = { .work = bind_apart,
+			   .arg = m,
+			   .size = sizeof(struct bound),
+			   .keep_fd = m->host.cgroup_fd };
+
+	snprintf(m->state_dir, sizeof(m->state_dir), "%s", conf->state_dir);
+	m->rebind_host = (struct rebind_host){ .state_dir = m->state_dir,
+					       .cgroup_fd = m->host.cgroup_fd,
+					       .timeout = conf->helper_timeout };
+	a.seconds = rebind_seconds(&m->rebind_host);
+	if (!m->decision.rebind.again &&
+	    journal_write(m->host.run_fd, &m->decision.rebind, err) < 0)
+		return -1;
+	if (apart_start(&m->child, &a, err) < 0) {
+		journal_remove(m->host.run_fd);
+		return -1;
+	}
+	m->moves = m->unreaped = true;
+	return 0;
+}
+
+/* ------------------------------------------------------------------ what it has come to */
+
+static struct observed_step *mover_step(struct observed_node *node, uint64_t inode)
+{
+	for (unsigned i = 0; i < node->n_steps; i++)
+		if (node->step[i].inode == inode)
+			return &node->step[i];
+	return NULL;
+}
+
+static int mover_domain(const struct observed_node *node, const struct idset *cpus)
+{
+	for (unsigned i = 0; i < node->n_domains; i++)
+		if (idset_subset(cpus, &node->domain[i].cpus))
+			return (int)i;
+	return OBSERVED_NO_DOMAIN;
+}
+
+/* A task has moved: note it for each of its processes. Returns its step; NULL: it has gone. */
+static struct observed_step *note_moved(struct mover *m, struct observed_node *node,
+					const struct rebind_rank *moved)
+{
+	struct observed_step *s = mover_step(node, moved->step_inode);
+
+	for (unsigned i = 0; s && i < s->n; i++) {
+		struct observed_rank *r = &s->rank[i];
+
+		if (strcmp(r->task, moved->task) != 0)
+			continue;
+		r->cpus = moved->next;
+		r->domain = mover_domain(node, &r->cpus);
+		r->moves++;
+		r->moved = mover_clock();
+	}
+	if (s)
+		mover_pages_want(m->pages, s->inode, moved->task);
+	return s;
+}
+
+static void note_place(struct mover *m, struct observed_node *node, const struct rebind_place *p)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		struct observed_placing *placing;
+		struct observed_step *s;
+
+		/* ranks that stay are listed, too, where their container has other CPUs */
+		if (idset_equal(&p->rank[i].now, &p->rank[i].next))
+			continue;
+		s = note_moved(m, node, &p->rank[i]);
+		placing = s ? observed_meet_placing(s, p->name) : NULL;
+		if (!placing)
+			continue;
+		placing->moves++;
+		snprintf(placing->why, sizeof(placing->why), "%s", m->decision.why);
+	}
+}
+
+/* The move has failed: its ranks are left alone for a while, as after one that succeeded. */
+static void note_failed(struct observed_node *node, const struct rebind_place *p, const char *why)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		struct observed_step *s = mover_step(node, p->rank[i].step_inode);
+		struct observed_placing *placing = s ? observed_meet_placing(s, p->name) : NULL;
+
+		if (placing)
+			snprintf(placing->why, sizeof(placing->why), "not moved: %.140s", why);
+		for (unsigned k = 0; s && k < s->n; k++)
+			if (strcmp(s->rank[k].task, p->rank[i].task) == 0)
+				s->rank[k].moved = mover_clock();
+	}
+}
+
+static void check_cores(struct mover *m, struct observed_node *node, struct errbuf *bad)
+{
+	struct bound b;
+	struct errbuf err = { 0 };
+	enum apart_end end;
+
+	if (m->unreaped && !m->moves)
+		m->unreaped = !apart_abandon(&m->child);
+	if (!m->moves)
+		return;
+	end = apart_check(&m->child, &b, &err);
+	if (end == APART_AT_WORK)
+		return;
+	m->moves = false;
+	m->unreaped = !apart_abandon(&m->child);
+	if (end == APART_DONE && b.threads < 0)
+		errcopy(&err, &b.why);
+	for (unsigned i = 0; i < m->decision.rebind.n; i++)
+		if (end == APART_DONE && b.threads >= 0)
+			note_place(m, node, &m->decision.rebind.place[i]);
+		else
+			note_failed(node, &m->decision.rebind.place[i], err.text);
+	/* a process that was killed may have bound some ranks: the next one makes it whole */
+	if (end == APART_DONE)
+		journal_remove(m->host.run_fd);
+	else
+		m->begun = false;
+	if (*err.text)
+		errprintf(bad, "ranks of container %s are not moved: %.200s",
+			  m->decision.rebind.n ? m->decision.rebind.place[0].name : "?", err.text);
+	decision_free(&m->decision);
+}
+
+void mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad)
+{
+	errclear(bad);
+	check_cores(m, node, bad);
+	mover_pages_check(m->pages, node, bad);
+}
+
+/* ------------------------------------------------------------------ decisions */
+
+struct mover_look {
+	struct mover *m;
+	struct observed_node *node;
+	const struct conf *conf;
+	struct errbuf *bad;
+};
+
+/* Is the kernel's numa_balancing on? */
+static bool balances_pages(void)
+{
+	char text[16];
+	struct errbuf ignored;
+
+	return file_read(AT_FDCWD, "/proc/sys/kernel/numa_balancing", text, sizeof(text),
+			 &ignored) > 0 &&
+	       strtol(text, NULL, 10) > 0;
+}
+
+/* Note for the steps with ranks in container PLACE what D says of it. */
+static void note_reason(struct observed_node *node, const struct decide_input *in,
+			const struct decision *d, const char *place)
+{
+	bool numa_balancing = balances_pages();
+
+	for (unsigned i = 0; i < node->n_steps; i++) {
+		struct observed_step *s = &node->step[i];
+		struct observed_placing *placing;
+		bool here = false;
+
+		if (s->ended || s->job != in->job->job_id ||
+		    (in->own && s->inode != in->own->inode))
+			continue;
+		for (unsigned k = 0; k < s->n && !here; k++)
+			here = strcmp(s->rank[k].container, place) == 0;
+		placing = here ? observed_meet_placing(s, place) : NULL;
+		if (!placing)
+			continue;
+		placing->policy = d->policy;
+		placing->numa_balancing = numa_balancing;
+		if (!d->moves)
+			snprintf(placing->why, sizeof(placing->why), "%s", d->why);
+	}
+}
+
+static void take_decision(struct mover_look *look, const struct decide_input *in,
+			  struct decision *d)
+{
+	const struct job_plan *plan = in->own ? in->own->plan : in->job->plan;
+
+	for (unsigned i = 0; i < plan->n; i++)
+		if (d->containers >> i & 1) {
+			note_reason(look->node, in, d, plan->container[i].name);
+			mover_pages_consider(look->m->pages, in, &plan->container[i]);
+		}
+	if (!d->moves || look->m->moves) {
+		decision_free(d);
+		return;
+	}
+	look->m->decision = *d;
+	if (mover_start(look->m, look->conf, look->bad) < 0)
+		decision_free(&look->m->decision);
+}
+
+static void decide_plan_of(struct mover_look *look, struct ledger_job *job, struct ledger_step *own)
+{
+	const struct decide_input in = {
+		.job = job, .own = own, .node = look->node, .conf = look->conf, .now = mover_clock()
+	};
+	uint64_t group[REQUEST_CONTAINERS_MAX];
+	int n = decide_groups(group, &in);
+	struct decision d;
+
+	if (n < 0)
+		errprintf(look->bad, "out of memory");
+	for (int i = 0; i < n; i++) {
+		if (decide_group(&d, &in, group[i]) < 0)
+			errprintf(look->bad, "out of memory");
+		else
+			take_decision(look, &in, &d);
+	}
+}
+
+/* Has NODE a rank of this job? */
+static bool is_observed_job(const struct observed_node *node, uint32_t job)
+{
+	for (unsigned i = 0; i < node->n_steps; i++)
+		if (node->step[i].job == job && !node->step[i].ended)
+			return true;
+	return false;
+}
+
+/* The ledger's copy is FN's to change, as nothing else reads it; see ledger_look(). */
+static int decide_entry(const struct ledger_job *seen, void *arg)
+{
+	struct mover_look *look = arg;
+	struct ledger_job *job = NULL;
+	struct errbuf err = { 0 };
+
+	mover_pages_see(look->m->pages, seen);
+	if (!is_observed_job(look->node, seen->job_id))
+		return 0;
+	if (ledger_peek(look->conf->state_dir, seen->inode, &job, &err) < 0 || !job) {
+		if (*err.text)
+			errcopy(look->bad, &err);
+		return 0;
+	}
+	for (unsigned i = 0; i < job->n_steps; i++) {
+		if (ledger_step_load_ranks(&job->step[i], &err) < 0) {
+			errcopy(look->bad, &err);
+			ledger_job_free(job);
+			return 0;
+		}
+		ledger_step_drop_ended(&job->step[i], look->m->host.cgroup_fd);
+	}
+	decide_plan_of(look, job, NULL);
+	for (unsigned i = 0; i < job->n_steps; i++)
+		if (job->step[i].plan)
+			decide_plan_of(look, job, &job->step[i]);
+	ledger_job_free(job);
+	return 0;
+}
+
+/* Make again what a daemon that was killed has begun. */
+static void take_journal(struct mover *m, const struct conf *conf, struct errbuf *bad)
+{
+	int rc = journal_read(&m->decision.rebind, m->host.run_fd, bad);
+
+	m->begun = true;
+	if (rc == 0)
+		return;
+	if (rc < 0 || mover_start(m, conf, bad) < 0) {
+		journal_remove(m->host.run_fd);
+		decision_free(&m->decision);
+	}
+}
+
+/* Does a step or nodeos.conf want ranks placed, so that the ledger is worth a look? */
+static bool may_place(const struct observed_node *node)
+{
+	for (unsigned i = 0; i < node->n_steps; i++)
+		if (!node->step[i].ended && node->step[i].contained)
+			return true;
+	return false;
+}
+
+void mover_look(struct mover *m, struct observed_node *node, const struct conf *conf,
+		struct errbuf *bad)
+{
+	struct mover_look look = { .m = m, .node = node, .conf = conf, .bad = bad };
+	const struct ledger_at at = { conf->state_dir, m->host.cgroup_fd };
+	const struct ledger_whose all = { .uid = (uid_t)-1 };
+	struct errbuf err;
+
+	errclear(bad);
+	if (m->moves || m->unreaped)
+		return;
+	if (!m->begun)
+		take_journal(m, conf, bad);
+	if (!may_place(node))
+		return;
+	mover_pages_begin(m->pages, conf);
+	if (ledger_look(&at, &all, decide_entry, &look, bad, &err) < 0)
+		errcopy(bad, &err);
+}

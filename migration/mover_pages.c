@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "migration/mover_pages.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/monotonic.h"
+#include "migration/page_worker.h"
+
+#define PAGES_MOVE_S 120 /* of one rank's move, at most */
+#define PAGES_AGAIN_MS 60000 /* until a rank is tried again that could not be served */
+
+/* A rank that was served, or whose pages are to follow. */
+struct tried {
+	uint64_t step;
+	char task[OBSERVED_TASK_MAX];
+	bool wanted;
+	long next; /* monotonic milliseconds: not before */
+};
+
+/* The rank that needs it most. */
+struct candidate {
+	bool there;
+	uint32_t job;
+	enum rank_class class;
+	uint64_t elsewhere; /* bytes; UINT64_MAX: unknown */
+	char container[REQUEST_NAME_MAX], task[OBSERVED_TASK_MAX];
+	struct page_request request;
+};
+
+struct mover_pages {
+	int cgroup_fd;
+	struct page_workers *workers;
+	enum contention_pages allowed;
+	unsigned rate; /* MiB a second */
+	enum sched_policy default_policy;
+	/* jobs that have quiet CPUs: how many, and one of them */
+	unsigned n_quiet;
+	uint32_t quiet_job;
+	struct candidate best, active;
+	unsigned n_tried;
+	struct tried *tried;
+};
+
+struct mover_pages *mover_pages_new(int cgroup_fd)
+{
+	struct mover_pages *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->cgroup_fd = cgroup_fd;
+	p->workers = page_workers_new();
+	if (p->workers)
+		return p;
+	free(p);
+	return NULL;
+}
+
+void mover_pages_free(struct mover_pages *p)
+{
+	if (!p)
+		return;
+	page_workers_free(p->workers);
+	free(p->tried);
+	free(p);
+}
+
+static struct tried *tried_find(struct mover_pages *p, uint64_t step, const char *task)
+{
+	for (unsigned i = 0; i < p->n_tried; i++)
+		if (p->tried[i].step == step && strcmp(p->tried[i].task, task) == 0)
+			return &p->tried[i];
+	return NULL;
+}
+
+/* The same, made where there is none; NULL: out of memory. */
+static struct tried *tried_meet(struct mover_pages *p, uint64_t step, const char *task)
+{
+	struct tried *t = tried_find(p, step, task), *more;
+
+	if (t)
+		return t;
+	more = reallocarray(p->tried, p->n_tried + 1u, sizeof(*more));
+	if (!more)
+		return NULL;
+	p->tried = more;
+	t = &more[p->n_tried++];
+	*t = (struct tried){ .step = step };
+	snprintf(t->task, sizeof(t->task), "%s", task);
+	return t;
+}
+
+void mover_pages_want(struct mover_pages *p, uint64_t step, const char *task)
+{
+	struct tried *t = tried_meet(p, step, task);
+
+	if (!t)
+		return;
+	t->wanted = true;
+	t->next = 0;
+}
+
+/* ------------------------------------------------------------------ a pass */
+
+void mover_pages_begin(struct mover_pages *p, const struct conf *conf)
+{
+	p->allowed = conf->contention.pages;
+	p->rate = conf->contention.page_rate;
+	p->default_policy = conf->default_policy;
+	p->n_quiet = 0;
+	p->best.there = false;
+}
+
+static bool is_quiet(const struct mover_pages *p, const char *text, const struct job_plan *plan)
+{
+	struct request *r = malloc(sizeof(*r));
+	bool quiet = false;
+
+	if (r && text && request_parse(r, text, NULL) == 0)
+		for (unsigned i = 0; i < r->n && !quiet; i++) {
+			const struct requested_container *c = &r->container[i];
+			const struct planned_container *has = job_plan_find(plan, c->name);
+			enum sched_policy policy = c->policy == POLICY_UNSET ? p->default_policy
+									     : c->policy;
+
+			quiet = has && !has->deleted &&
+				(policy == POLICY_HPC || c->partition == PARTITION_ISOLATED);
+		}
+	free(r);
+	return quiet;
+}
+
+void mover_pages_see(struct mover_pages *p, const struct ledger_job *job)
+{
+	bool quiet = job->plan && is_quiet(p, job->request, job->plan);
+
+	for (unsigned i = 0; i < job->n_steps && !quiet; i++)
+		quiet = job->step[i].plan && is_quiet(p, job->step[i].request, job->step[i].plan);
+	if (!quiet)
+		return;
+	p->n_quiet++;
+	p->quiet_job = job->job_id;
+}
+
+/* What is observed of a rank of the ledger; NULL: nothing. */
+static const struct observed_rank *pages_observed(const struct observed_node *node,
+						  const struct ledger_step *s,
+						  const struct ledger_rank *r,
+						  const struct observed_step **step)
+{
+	for (unsigned i = 0; i < node->n_steps; i++) {
+		if (node->step[i].inode != s->inode)
+			continue;
+		*step = &node->step[i];
+		for (unsigned k = 0; k < node->step[i].n; k++)
+			if (strcmp(node->step[i].rank[k].task, r->task) == 0)
+				return &node->step[i].rank[k];
+	}
+	return NULL;
+}
+
+/* The memory nodes where a rank on CPUS belongs, of those that the container has. */
+static bool pages_home(struct node_home *out, const struct observed_node *node,
+		       const struct idset *cpus, const struct planned_container *c)
+{
+	idset_zero(&out->home);
+	out->container = c->mems;
+	for (unsigned i = 0; i < node->n_domains; i++)
+		if (idset_subset(cpus, &node->domain[i].cpus))
+			out->home = node->domain[i].mems;
+	idset_and(&out->home, &c->mems);
+	/* all is at home: nothing can lie elsewhere */
+	return !idset_empty(&out->home) && !idset_equal(&out->home, &c->mems);
+}
+
+static unsigned foreign_cpus(const struct observed_node *node, const struct planned_container *c)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < node->n_domains; i++) {
+		struct idset cpus = node->domain[i].cpus;
+
+		idset_andnot(&cpus, &c->cpus);
+		n += idset_count(&cpus);
+	}
+	return n;
+}
+
+/* Fill OUT for a rank. Returns whether its pages are to be moved. */
+static bool pages_candidate(struct candidate *out, struct mover_pages *p,
+			    const struct decide_input *in, const struct ledger_step *s,
+			    const struct ledger_rank *rank)
+{
+	const struct tried *t = tried_find(p, s->inode, rank->task);
+	const struct observed_step *step = NULL;
+	const struct observed_rank *r = pages_observed(in->node, s, rank, &step);
+	struct pages_plan *plan = &out->request.plan;
+	struct node_memory memory;
+	struct errbuf ignored;
+
+	if (!r || s->launching || (t && t->next > monotonic_ms()))
+		return false;
+	if ((size_t)snprintf(out->request.cgroup, sizeof(out->request.cgroup), "%s/user/%s",
+			     s->cgroup, rank->task) >= sizeof(out->request.cgroup) ||
+	    page_workers_silent(p->workers, out->request.cgroup))
+		return false;
+	/* of an unknown place, only what has just moved */
+	out->elsewhere = UINT64_MAX;
+	if (node_memory_read(&memory, &plan->where, p->cgroup_fd, out->request.cgroup, &ignored) ==
+	    0) {
+		unsigned share = node_memory_share(&memory);
+
+		if (share <= (t && t->wanted ? NODE_MEMORY_ENOUGH : NODE_MEMORY_REPAIR))
+			return false;
+		out->elsewhere = memory.elsewhere;
+	} else if (!t || !t->wanted) {
+		return false;
+	}
+	out->there = true;
+	out->job = step->job;
+	out->class = classify_for_placement(&r->state);
+	memcpy(out->task, r->task, sizeof(out->task));
+	out->request.cgroup_fd = p->cgroup_fd;
+	out->request.step = s->inode;
+	out->request.uid = step->uid;
+	out->request.gid = step->gid;
+	return true;
+}
+
+void mover_pages_consider(struct mover_pages *p, const struct decide_input *in,
+			  const struct planned_container *c)
+{
+	for (unsigned i = 0; i < in->job->n_steps; i++) {
+		const struct ledger_step *s = &in->job->step[i];
+
+		if (in->own ? s != in->own : s->plan != NULL)
+			continue;
+		for (unsigned k = 0; k < s->n_placed; k++) {
+			const struct ledger_rank *rank = &s->placed[k];
+			struct candidate new = { .there = false };
+			struct pages_plan *plan = &new.request.plan;
+
+			if (strcmp(rank->place, c->name) != 0 ||
+			    !pages_home(&plan->where, in->node, &rank->cpus, c) ||
+			    !pages_candidate(&new, p, in, s, rank))
+				continue;
+			if (p->best.there &&
+			    (new.class < p->best.class ||
+			     (new.class == p->best.class &&new.elsewhere <= p->best.elsewhere)))
+				continue;
+			plan->to = (unsigned)idset_next(&plan->where.home, -1);
+			plan->rate = (uint64_t)p->rate << 20;
+			plan->seconds = PAGES_MOVE_S;
+			new.request.foreign_cpus = foreign_cpus(in->node, c);
+			strcpy(new.container, c->name);
+			p->best = new;
+		}
+	}
+}
+
+/* ------------------------------------------------------------------ the worker */
+
+static struct observed_step *pages_step(struct observed_node *node, uint64_t inode)
+{
+	for (unsigned i = 0; i < node->n_steps; i++)
+		if (node->step[i].inode == inode)
+			return &node->step[i];
+	return NULL;
+}
+
+/* Note TEXT for the rank of C, and how many bytes and drains there were. */
+static void pages_note(struct observed_node *node, const struct candidate *c, const char *text,
+		       const struct page_outcome *o)
+{
+	struct observed_step *s = pages_step(node, c->request.step);
+	struct observed_placing *placing = s ? observed_meet_placing(s, c->container) : NULL;
+
+	if (!placing)
+		return;
+	snprintf(placing->pages, sizeof(placing->pages), "%s: %s", c->task, text);
+	if (!o)
+		return;
+	placing->drains += o->drains;
+	for (unsigned i = 0; i < s->n; i++)
+		if (strcmp(s->rank[i].task, c->task) == 0) {
+			s->rank[i].pages += o->moved;
+			break;
+		}
+}
+
+/* Leave the rank of C alone for a while. */
+static void pages_leave(struct mover_pages *p, const struct candidate *c)
+{
+	struct tried *t = tried_meet(p, c->request.step, c->task);
+
+	if (!t)
+		return;
+	t->wanted = false;
+	t->next = monotonic_ms() + PAGES_AGAIN_MS;
+}
+
+static void pages_done(struct mover_pages *p, struct observed_node *node,
+		       const struct page_outcome *o)
+{
+	const struct pages_result *r = &o->result;
+	struct tried *t;
+	uint64_t all = r->after.home + r->after.elsewhere;
+	char text[OBSERVED_WHY_MAX];
+
+	pages_leave(p, &p->active);
+	if (r->end == PAGES_ENOUGH && (t = tried_find(p, p->active.request.step, p->active.task)))
+		t->next = 0;
+	snprintf(text, sizeof(text), "%llu MiB followed, %llu %% lie elsewhere (%s)",
+		 (unsigned long long)(r->moved >> 20),
+		 (unsigned long long)(all ? r->after.elsewhere * 100 / all : 0),
+		 pages_end_name(r->end));
+	pages_note(node, &p->active, text, o);
+}
+
+static void pages_take(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
+{
+	struct page_outcome o;
+	struct errbuf err = { 0 };
+
+	switch (page_worker_check(p->workers, &o, &err)) {
+	case PAGE_DONE:
+		pages_done(p, node, &o);
+		break;
+	case PAGE_DIED:
+	case PAGE_ABANDONED:
+		pages_leave(p, &p->active);
+		pages_note(node, &p->active, err.text, &o);
+		errprintf(bad, "pages of job %u, %s: %.200s", p->active.job, p->active.task,
+			  err.text);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Why the pages of C may not be moved now; "": they may. */
+static void pages_refusal(const struct mover_pages *p, const struct candidate *c,
+			  char why[OBSERVED_WHY_MAX])
+{
+	*why = '\0';
+	if (p->allowed == CONTENTION_PAGES_NEVER)
+		snprintf(why, OBSERVED_WHY_MAX, "not moved: contention_pages is never");
+	else if (p->allowed == CONTENTION_PAGES_AUTO &&
+		 (p->n_quiet > 1 || (p->n_quiet == 1 && p->quiet_job != c->job)))
+		snprintf(why, OBSERVED_WHY_MAX,
+			 "not moved: another job has quiet CPUs here (contention_pages is auto)");
+}
+
+static void pages_start(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
+{
+	char why[OBSERVED_WHY_MAX];
+	struct errbuf err = { 0 };
+
+	if (!p->best.there)
+		return;
+	pages_refusal(p, &p->best, why);
+	if (*why) {
+		pages_note(node, &p->best, why, NULL);
+		p->best.there = false;
+		return;
+	}
+	switch (page_worker_start(p->workers, &p->best.request, &err)) {
+	case PAGE_STARTED:
+		p->active = p->best;
+		break;
+	case PAGE_BUSY:
+		return;
+	default:
+		pages_leave(p, &p->best);
+		pages_note(node, &p->best, err.text, NULL);
+		errprintf(bad, "pages of job %u, %s: %.200s", p->best.job, p->best.task, err.text);
+	}
+	p->best.there = false;
+}
+
+void mover_pages_check(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
+{
+	pages_take(p, node, bad);
+	for (unsigned i = p->n_tried; i-- > 0;)
+		if (!pages_step(node, p->tried[i].step)) {
+			page_workers_forget(p->workers, p->tried[i].step);
+			p->tried[i] = p->tried[--p->n_tried];
+		}
+	pages_start(p, node, bad);
+}

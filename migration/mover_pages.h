@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_MIGRATION_MOVER_PAGES_H
+#define NODEOS_MIGRATION_MOVER_PAGES_H
+
+#include "contention/observed.h"
+#include "host/conf.h"
+#include "migration/decide.h"
+
+/*
+ * Which rank's pages are moved next; inside of mover.c. A pass over the ledger considers all ranks
+ * that are placed, and keeps the one that needs it most: of devils first, then by bytes elsewhere.
+ */
+struct mover_pages;
+
+struct mover_pages *mover_pages_new(int cgroup_fd); /* NULL: out of memory */
+void mover_pages_free(struct mover_pages *p); /* NULL does nothing */
+
+/* A pass begins, with these settings. */
+void mover_pages_begin(struct mover_pages *p, const struct conf *conf);
+
+/* A job of the host: has a container of it quiet CPUs? */
+void mover_pages_see(struct mover_pages *p, const struct ledger_job *job);
+
+/* Consider the ranks of container C. */
+void mover_pages_consider(struct mover_pages *p, const struct decide_input *in,
+			  const struct planned_container *c);
+
+/* The rank TASK of step STEP (an inode) has other cores by now: its pages are to follow at once. */
+void mover_pages_want(struct mover_pages *p, uint64_t step, const char *task);
+
+/* Take what has ended into NODE, and start what was chosen. A failure is in BAD. */
+void mover_pages_check(struct mover_pages *p, struct observed_node *node, struct errbuf *bad);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Which ranks move; expected CPUs by hand. */
+#include "migration/decide.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/test/tap.h"
+
+#define NOW 1000.0
+
+static struct idset cpus_of(const char *list)
+{
+	struct errbuf err = { 0 };
+	struct idset s;
+
+	if (idset_parse(&s, list, &err) < 0)
+		bail("%s", err.text);
+	return s;
+}
+
+/* Eight CPUs, a core each; CPUs 0-3 and 4-7 have a cache each. */
+static struct observed_domain domain[2];
+static struct observed_step step[1];
+static struct observed_node node = { .n_domains = 2, .domain = domain, .step = step };
+static struct conf conf;
+static struct ledger_job *job;
+
+static void make_host(void)
+{
+	struct planned_container *c;
+
+	domain[0] = (struct observed_domain){ .id = 0, .rate = 60, .peak = 100 };
+	domain[1] = (struct observed_domain){ .id = 1, .rate = 5, .peak = 100 };
+	domain[0].cpus = cpus_of("0-3");
+	domain[1].cpus = cpus_of("4-7");
+	conf.contention = (struct conf_contention){ .policy = CONTENTION_OBSERVE,
+						    .when = CONTENTION_WHEN_CONTENDED,
+						    .busy = 50,
+						    .min_move = 10 };
+	job = ledger_job_new(&(struct cgroup_place){ .job_inode = 77 }, 41, 1000);
+	job->plan = job_plan_new();
+	for (unsigned i = 0; i < 8; i++) {
+		struct idset core = { 0 };
+
+		idset_add(&core, i);
+		job_plan_add_core(job->plan, &core);
+	}
+	c = job_plan_add(job->plan, "sim");
+	c->cpus = c->reserved = cpus_of("0-7");
+}
+
+/*
+ * A step of ranks on CPUs 0, 1, 2 ...; CLASSES has a letter for each, "DDTT"; "-" is a rank that is
+ * not observed.
+ */
+static void add_ranks(const char *request, const char *classes)
+{
+	struct ledger_step *s = ledger_job_add_step(job);
+
+	free(job->request);
+	job->request = strdup(request);
+	s->inode = 5;
+	node.n_steps = 1;
+	step[0] = (struct observed_step){ .job = 41, .inode = 5 };
+	step[0].rank = calloc(strlen(classes), sizeof(*step[0].rank));
+	for (unsigned i = 0; classes[i]; i++) {
+		struct ledger_rank *r = ledger_step_add_rank(s);
+		struct observed_rank *o = &step[0].rank[step[0].n];
+
+		snprintf(r->task, sizeof(r->task), "task_%u", i);
+		strcpy(r->place, "sim");
+		idset_add(&r->cpus, i);
+		if (classes[i] == '-')
+			continue;
+		step[0].n++;
+		snprintf(o->task, sizeof(o->task), "task_%u", i);
+		o->cpus = r->cpus;
+		o->state.class = classes[i] == 'D' ? RANK_DEVIL : RANK_TURTLE;
+	}
+}
+
+static void drop_ranks(void)
+{
+	ledger_job_del_step(job, 5);
+	free(step[0].rank);
+	node.n_steps = 0;
+}
+
+/* What is decided, as "1>4 (WHY)"; "none" where the container is not to be placed. */
+static const char *decided(void)
+{
+	static char text[512];
+	const struct decide_input in = { .job = job, .node = &node, .conf = &conf, .now = NOW };
+	uint64_t group[REQUEST_CONTAINERS_MAX];
+	int n = decide_groups(group, &in);
+	struct decision d;
+
+	*text = '\0';
+	if (n == 0)
+		return "none";
+	if (n != 1 || decide_group(&d, &in, group[0]) < 0)
+		bail("%d groups", n);
+	for (unsigned i = 0; d.rebind.n == 1 && i < d.rebind.place[0].n; i++) {
+		const struct rebind_rank *r = &d.rebind.place[0].rank[i];
+		size_t used = strlen(text);
+
+		snprintf(text + used, sizeof(text) - used, "%d>%d ", idset_next(&r->now, -1),
+			 idset_next(&r->next, -1));
+	}
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), "(%s)", d.why);
+	decision_free(&d);
+	return text;
+}
+
+#define DINO "nodeos 1;c=sim cpus=8 contention=dino;"
+
+static void moves(void)
+{
+	add_ranks(DINO, "DDTT");
+	is(decided(), "1>4 3>5 (ranks move)", "two devils and two turtles on one cache are parted");
+	domain[0].rate = 50;
+	is(decided(),
+	   "(nothing to do: no contention (domain 0 has 50 % of its peak, contention_busy is 50 "
+	   "%))",
+	   "at contention_busy no rank moves");
+	conf.contention.when = CONTENTION_WHEN_ALWAYS;
+	is(decided(), "1>4 3>5 (ranks move)", "contention_when = always: ranks move");
+	conf.contention.when = CONTENTION_WHEN_CONTENDED;
+	domain[0].rate = 60;
+	domain[0].peak = 0;
+	domain[1].rate = OBSERVED_UNKNOWN;
+	is(decided(), "(nothing to do: no misses are counted here)",
+	   "without a peak no rank moves");
+	domain[0].peak = 100;
+	domain[1].rate = 5;
+	drop_ranks();
+	add_ranks(DINO, "DD");
+	is(decided(), "1>4 (ranks move)", "one of two devils moves");
+	drop_ranks();
+	add_ranks(DINO, "TTTT");
+	is(decided(), "2>4 3>5 (ranks move)", "four turtles are spread, two to each cache");
+	drop_ranks();
+}
+
+static void stays(void)
+{
+	add_ranks(DINO, "DDTT");
+	step[0].rank[1].cpus = cpus_of("1-2");
+	is(decided(), "0>4 3>5 (ranks move)",
+	   "a devil that its user has bound stays, the other moves");
+	step[0].rank[1].cpus = cpus_of("1");
+	step[0].rank[0].moved = step[0].rank[1].moved = NOW - 9.5;
+	ok(!strstr(decided(), "0>") && !strstr(decided(), "1>"),
+	   "ranks that have moved 9.5 s ago stay: %s", decided());
+	step[0].rank[0].moved = step[0].rank[1].moved = NOW - 10;
+	is(decided(), "1>4 3>5 (ranks move)", "ranks that have moved 10 s ago move");
+	job->step[0].launching = true;
+	is(decided(),
+	   "(nothing to do: each rank stays where its user, hpc:topo or its last move has "
+	   "put it)",
+	   "ranks of a step that is being launched stay");
+	job->step[0].launching = false;
+	step[0].policy = CONTENTION_OBSERVE;
+	is(decided(), "none", "a step with --nodeos-contention=observe is not placed");
+	step[0].policy = CONTENTION_UNSET;
+	drop_ranks();
+	add_ranks(DINO, "D-TT");
+	ok(!strstr(decided(), "1>"), "a rank of which nothing is observed stays: %s", decided());
+	drop_ranks();
+}
+
+static void policies(void)
+{
+	add_ranks("nodeos 1;c=sim cpus=8;", "DDTT");
+	is(decided(), "none", "a container without a policy of its own is not placed by observe");
+	conf.contention.policy = CONTENTION_DINO;
+	is(decided(), "1>4 3>5 (ranks move)", "contention = dino places it");
+	step[0].policy = CONTENTION_OFF;
+	is(decided(), "none", "a step with --nodeos-contention=off is not placed");
+	step[0].policy = CONTENTION_UNSET;
+	conf.contention.policy = CONTENTION_OBSERVE;
+	drop_ranks();
+	add_ranks("nodeos 1;c=sim cpus=8 policy=hpc prio=2 contention=dino;", "DDTT");
+	is(decided(),
+	   "(nothing to do: each rank stays where its user, hpc:topo or its last move has "
+	   "put it)",
+	   "ranks of policy hpc:topo stay, which places them itself");
+	drop_ranks();
+	add_ranks("nodeos 1;c=sim cpus=8 policy=hpc prio=1 contention=dino;", "DDTT");
+	is(decided(), "1>4 3>5 (ranks move)", "ranks of policy hpc:rr move");
+	drop_ranks();
+	add_ranks("nodeos 1;c=other contention=dino;", "DDTT");
+	is(decided(), "none", "a container that the request does not have is not placed");
+	drop_ranks();
+	add_ranks("not a request", "DDTT");
+	is(decided(), "none", "a container with an unreadable request is not placed");
+	drop_ranks();
+	add_ranks(DINO, "DDTT");
+	job->plan->container[0].deleted = true;
+	is(decided(), "none", "a container that its user has deleted is not placed");
+	job->plan->container[0].deleted = false;
+	job->plan->container[0].cpus = cpus_of("0-3");
+	is(decided(), "(nothing to do: one domain)", "a container on one cache has no other place");
+	drop_ranks();
+}
+
+/* Containers A on CPUs 0-3 and B on 4-7, CLASSES of the ranks on CPUs 0, 1, 2 ... */
+static void two_containers(const char *request, const char *classes)
+{
+	struct planned_container *c = &job->plan->container[0];
+
+	strcpy(c->name, "a");
+	c->cpus = c->reserved = cpus_of("0-3");
+	c->mems = cpus_of("0-1");
+	c = job_plan_add(job->plan, "b");
+	c->cpus = c->reserved = cpus_of("4-7");
+	c->mems = cpus_of("0-1");
+	add_ranks(request, classes);
+	for (unsigned i = 0; i < job->step[0].n_placed; i++)
+		strcpy(job->step[0].placed[i].place, i < 4 ? "a" : "b");
+}
+
+/* "a: 0-3>0-1,4-5 0>0 ... b: ..." */
+static const char *exchanged(void)
+{
+	static char text[1024];
+	const struct decide_input in = { .job = job, .node = &node, .conf = &conf, .now = NOW };
+	uint64_t group[REQUEST_CONTAINERS_MAX];
+	char from[128], to[128];
+	struct decision d;
+	FILE *f = fmemopen(text, sizeof(text), "w");
+
+	if (!f || decide_groups(group, &in) != 1 || decide_group(&d, &in, group[0]) < 0)
+		bail("no single group");
+	for (unsigned i = 0; i < d.rebind.n; i++) {
+		const struct rebind_place *p = &d.rebind.place[i];
+
+		fprintf(f, "%s: %s>%s", p->name, idset_brief(from, &p->cpus),
+			idset_brief(to, &p->next_cpus));
+		for (unsigned k = 0; k < p->n; k++)
+			fprintf(f, " %s>%s", idset_brief(from, &p->rank[k].now),
+				idset_brief(to, &p->rank[k].next));
+		fputs(i + 1 < d.rebind.n ? "; " : "", f);
+	}
+	fprintf(f, " (%s)", d.why);
+	fclose(f);
+	decision_free(&d);
+	return text;
+}
+
+#define BOTH "nodeos 1;c=a cpus=4 contention=dino;c=b cpus=4 contention=dino;"
+
+static void exchanges(void)
+{
+	const struct decide_input in = { .job = job, .node = &node, .conf = &conf, .now = NOW };
+	uint64_t group[REQUEST_CONTAINERS_MAX];
+
+	domain[0].mems = cpus_of("0");
+	domain[1].mems = cpus_of("1");
+	two_containers(BOTH, "DDDDTTTT");
+	is(exchanged(), "a: 0-3>0-1,6-7 0>0 1>1 2>6 3>7; b: 4-7>2-5 4>4 5>5 6>2 7>3 (ranks move)",
+	   "four devils and four turtles of two containers: two of each on each cache");
+	drop_ranks();
+	add_ranks(BOTH, "DD------");
+	for (unsigned i = 0; i < 8; i++)
+		strcpy(job->step[0].placed[i].place, i < 4 ? "a" : "b");
+	ok(strstr(exchanged(), "(ranks move)") == NULL,
+	   "ranks of which nothing is observed keep their cores, so none is free: %s", exchanged());
+	drop_ranks();
+	job->plan->container[1].mems = cpus_of("1");
+	add_ranks(BOTH, "DDDDTTTT");
+	for (unsigned i = 0; i < 8; i++)
+		strcpy(job->step[0].placed[i].place, i < 4 ? "a" : "b");
+	is_int(decide_groups(group, &in), 2,
+	       "a container without memory of each domain exchanges no cores");
+	job->plan->container[1].mems = cpus_of("0-1");
+	drop_ranks();
+	add_ranks("nodeos 1;c=a cpus=4 partition=root contention=dino;c=b cpus=4 contention=dino;",
+		  "DDDDTTTT");
+	for (unsigned i = 0; i < 8; i++)
+		strcpy(job->step[0].placed[i].place, i < 4 ? "a" : "b");
+	is_int(decide_groups(group, &in), 2, "a partition exchanges no cores");
+	drop_ranks();
+}
+
+int main(void)
+{
+	make_host();
+	moves();
+	stays();
+	policies();
+	exchanges();
+	ledger_job_free(job);
+	return tap_done();
+}

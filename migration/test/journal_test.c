@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* A move that was begun, over the daemon's end. */
+#include "migration/journal.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/test/fixture.h"
+#include "base/test/tap.h"
+
+static int dir;
+
+static struct idset set(const char *list)
+{
+	struct idset s;
+
+	idset_zero(&s);
+	if (*list && idset_parse(&s, list, NULL) < 0)
+		bail("%s", list);
+	return s;
+}
+
+static bool same_place(const struct rebind_place *a, const struct rebind_place *b)
+{
+	bool same = strcmp(a->name, b->name) == 0 && idset_equal(&a->cpus, &b->cpus) &&
+		    idset_equal(&a->next_cpus, &b->next_cpus) &&
+		    idset_equal(&a->reserved, &b->reserved) &&
+		    idset_equal(&a->next_reserved, &b->next_reserved) && a->n == b->n;
+
+	for (unsigned i = 0; same && i < a->n; i++)
+		same = a->rank[i].step_inode == b->rank[i].step_inode &&
+		       strcmp(a->rank[i].task, b->rank[i].task) == 0 &&
+		       idset_equal(&a->rank[i].now, &b->rank[i].now) &&
+		       idset_equal(&a->rank[i].next, &b->rank[i].next);
+	return same;
+}
+
+static void round_trip(void)
+{
+	struct rebind_rank rank[2] = {
+		{ 5, "task_0", set("0"), set("4") },
+		{ 18446744073709551615u, "task_4294967295", set("1-2,4095"), set("8") },
+	};
+	struct rebind_place place[2] = {
+		{ "sim", set("0-3"), set("0-1,4-5"), set("0-3,8-11"), set("0-1,4-5,8-9"), 2, rank },
+		{ "vda-0.1", set("4-7"), set("2-3,6-7"), set(""), set(""), 0, NULL },
+	};
+	const struct rebind r = {
+		.job_inode = 18446744073709551614u, .own_inode = 9, .n = 2, .place = place
+	};
+	struct errbuf err = { 0 };
+	struct rebind got;
+
+	is_int(journal_read(&got, dir, &err), 0, "journal_read: no file is no move");
+	is_int(journal_write(dir, &r, &err), 0, "journal_write: writes %s", err.text);
+	is_int(journal_read(&got, dir, &err), 1, "journal_read: reads it %s", err.text);
+	ok(got.job_inode == r.job_inode && got.own_inode == 9 && got.n == 2 && got.again,
+	   "journal_read: the job, and that it was begun");
+	ok(got.n == 2 && same_place(&got.place[0], &place[0]) &&
+		   same_place(&got.place[1], &place[1]),
+	   "journal_read: containers and ranks, also without CPUs");
+	journal_free(&got);
+	ok(got.n == 0 && !got.place, "journal_free: no container is left");
+	journal_remove(dir);
+	is_int(journal_read(&got, dir, &err), 0, "journal_remove: the move is over");
+}
+
+static void refused(void)
+{
+	static const char *const bad[] = {
+		"",
+		"nodeos-moving 2 1 2 0\n",
+		"nodeos-moving 1 1 2\n",
+		"nodeos-moving 1 1 2 65\n",
+		"nodeos-moving 1 1 2 1\n",
+		"nodeos-moving 1 1 2 1\nsim 1 0 1 0\n",
+		"nodeos-moving 1 1 2 1\nsim 1 0 1 0 1\n",
+		"nodeos-moving 1 1 2 1\nsim 1 0 1 0 1\n5 task_0 0\n",
+		"nodeos-moving 1 1 2 1\nsim 1 0 1 0 1\n5 task_0 0 1 2\n",
+		"nodeos-moving 1 1 2 1\nsim 1 0 1 0 1\n5 task_0 0 a\n",
+		"nodeos-moving 1 1 2 1\nsim 70000 0 1 0 1\n",
+		"nodeos-moving 1 1 2 1\nsim 1 0 1 0 1\n5 task_of_a_name_that_is_too_long 0 1\n",
+	};
+	struct errbuf err;
+	struct rebind got;
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		scratch_file("moving", bad[i]);
+		is_int(journal_read(&got, dir, &err), -1, "journal_read: refuses text %zu", i);
+		ok(got.n == 0 && !got.place, "journal_read: text %zu gives no container", i);
+	}
+	journal_remove(dir);
+	if (symlinkat("/etc/passwd", dir, JOURNAL_FILE) < 0)
+		bail("symlink");
+	is_int(journal_read(&got, dir, &err), -1, "journal_read: follows no symbolic link");
+	journal_remove(dir);
+	if (mkfifoat(dir, JOURNAL_FILE, 0600) < 0)
+		bail("mkfifo");
+	is_int(journal_read(&got, dir, &err), -1, "journal_read: waits for no pipe");
+	journal_remove(dir);
+}
+
+int main(void)
+{
+	scratch_make();
+	dir = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	round_trip();
+	refused();
+	return tap_done();
+}
