@@ -24,6 +24,7 @@
 #include "contend/output.h"
 #include "contend/watch.h"
 #include "counters/peaks.h"
+#include "migration/mover.h"
 
 /* milliseconds from a launch to the next look, in which a launcher of MPI starts its ranks */
 #define LAUNCHED_MS 2000
@@ -37,13 +38,15 @@ struct loop {
 	struct conf *conf; /* the settings of WATCH, owned */
 	struct watch watch;
 	struct output output;
+	struct mover *mover; /* NULL: ranks are not placed */
 	int run_fd, epoll_fd, timer_fd, signal_fd, launch_fd;
 	char online[IDSET_LIST_MAX + 2]; /* CPUs when the domains were read; "": not known yet */
 	unsigned armed; /* period of the timer in milliseconds */
 	/* monotonic milliseconds of the last look, of the next look, and of the last saved state */
 	long looked, next_look, saved;
 	bool ends;
-	struct contend_state look_state, sample_state, save_state, output_state, launch_state;
+	struct contend_state look_state, sample_state, save_state, output_state, launch_state,
+		move_state;
 };
 
 /* ------------------------------------------------------------- what the daemon reads and writes */
@@ -217,6 +220,28 @@ static void follow_cpus(struct loop *l)
 	strcpy(l->online, online);
 }
 
+/* Decide which ranks are to have other cores. */
+static void look_to_move(struct loop *l)
+{
+	struct errbuf bad;
+
+	if (!l->mover)
+		return;
+	mover_look(l->mover, &l->watch.node, l->conf, &bad);
+	contend_log_state(&l->move_state, "placing", bad.text);
+}
+
+static void check_moves(struct loop *l)
+{
+	struct errbuf bad;
+
+	if (!l->mover)
+		return;
+	mover_check(l->mover, &l->watch.node, &bad);
+	if (*bad.text)
+		contend_log("%s", bad.text);
+}
+
 static void handle_tick(struct loop *l)
 {
 	long now = monotonic_ms();
@@ -233,7 +258,9 @@ static void handle_tick(struct loop *l)
 		l->next_look = now + watch_look_pause(&l->watch) - 100;
 		contend_log_state(&l->look_state, "look", bad.text);
 		output_look(&l->output, &l->watch.node);
+		look_to_move(l);
 	}
+	check_moves(l);
 	write_output(l);
 	watch_forget_ended(&l->watch);
 	if (!l->saved || now - l->saved >= SAVE_MS)
@@ -360,6 +387,7 @@ static void wait_and_handle(struct loop *l)
 static int begin_loop(struct loop *l, struct errbuf *err)
 {
 	struct errbuf why = { 0 };
+	struct mover_host mover_host;
 	struct jobs_host jobs_host;
 	struct saved *saved;
 
@@ -375,6 +403,9 @@ static int begin_loop(struct loop *l, struct errbuf *err)
 	if (l->run_fd < 0 || lock_run_dir(l->run_fd, l->opt->run_dir, err) < 0 ||
 	    output_open(&l->output, l->run_fd, &jobs_host, err) < 0)
 		return -1;
+	mover_host = (struct mover_host){ .cgroup_fd = l->host.cgroup_fd, .run_fd = l->run_fd };
+	/* one look, or another host's files, move nothing */
+	l->mover = l->opt->once || l->opt->root ? NULL : mover_new(&mover_host);
 	if (saved_read(&saved, l->run_fd, &why) < 0)
 		contend_log("classes and totals of an earlier daemon are lost: %s", why.text);
 	if (watch_open(&l->watch, l->conf, &l->host, saved, err) < 0) {
@@ -405,6 +436,7 @@ int loop_run(const struct loop_options *opt, struct errbuf *err)
 	}
 	watch_close(&l->watch);
 	output_close(&l->output);
+	mover_free(l->mover);
 	free(l->conf);
 	free(l);
 	return rc;

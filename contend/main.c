@@ -2,7 +2,7 @@
 /*
  * nodeos-contend observes the ranks of this host. It counts their misses in the last-level cache
  * and classes them, for documents in /run/nodeos-contend that nodeosctl contention reads. One
- * process, started by systemd. It changes nothing that a rank has, so that it can end and begin at
+ * process, started by systemd. It changes ranks only through migration/, so it may end and begin at
  * any time.
  */
 #include <getopt.h>
