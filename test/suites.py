@@ -28,9 +28,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("NODEOS_BUILD_DIR") or f"{TOP}/build"
 GUEST = f"{TOP}/test/guest"
 # every suite finds these beside it
-SHARED = [f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "livejob")] + [
-    f"{TOP}/etc/examples"
-]
+SHARED = [
+    f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "livejob", "loads")
+] + [f"{TOP}/etc/examples"]
 BOOT = ("nodes", "numa", "memory", "nvme", "append", "llc", "qemu", "kernel", "slurm", "plugin")
 BOOT += ("accounting", "put")
 MACHINE = {"nodes": "2", "slurm": "24.11"}

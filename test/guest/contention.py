@@ -10,7 +10,6 @@ change, a daemon that is killed, users who may not read.
 
 contention.py [GROUP...]"""
 
-import json
 import os
 import re
 import shutil
@@ -23,99 +22,19 @@ import time
 import cluster
 from cluster import HOME, all_idle, note, ok, run, same
 from containers import pod, write
+from loads import LOAD, UNIT, Load, by_rank, configure, root
 
-LOAD = "/usr/libexec/nodeos/test/load"
 HOLD = "/usr/libexec/nodeos/test/hold"
-UNIT = "nodeos-contend"
 # Lines from memory for 10,000 instructions, by the assembler of test/simllc/test/kinds.h.
 RATE = {"muladd": 1e4 / 304, "scan": 1e4 / 32, "triad": 1e4 * 3 / 56, "chase": 1e4 / 3}
 CLASS = {"loop": "turtle", "muladd": "semi-devil", "scan": "devil", "triad": "devil"}
 CLASS["chase"] = "devil"
-KNOWN = ("turtle", "semi-devil", "devil")
 PROCS = f"/sys/fs/cgroup/system.slice/{UNIT}.service/cgroup.procs"
 KILLS = 100  # of the daemon
 
 
-def root(command, timeout=180):
-    return run(command, user="root", timeout=timeout)
-
-
-class Load:
-    """A step of load.c in the background, and its documents."""
-
-    def __init__(self, seconds, specs, options="", command="srun", program=LOAD, user="alice"):
-        self.specs = specs.split(",")
-        line = f"{command} {options} {program} {seconds} {specs}"
-        argv = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "bash", "-c"]
-        self.before = cluster.last_job()
-        self.p = subprocess.Popen(
-            [*argv, f"exec {line}"],
-            env=cluster.clean_env(user),
-            cwd=f"/shared/home/{user}",
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        self.job = self.number = 0
-        end = time.time() + 60
-        while not self.job and time.time() < end and self.p.poll() is None:
-            last = cluster.last_job()
-            self.job = last if last > self.before else 0
-            time.sleep(0.3)
-
-    def documents(self, user="alice"):
-        r = run(f"nodeosctl contention -j {self.job} --json", user=user)
-        return json.loads(r.out) if r.code == 0 and r.out.strip() else []
-
-    def document(self):
-        """The document of the step with most ranks; {} before it is there."""
-        found = self.documents()
-        return max(found, key=lambda d: len(d["ranks"])) if found else {}
-
-    def wait(self, good, limit=90):
-        """The first document that is GOOD, or the last one."""
-        end = time.time() + limit
-        d = {}
-        while time.time() < end:
-            d = self.document() or d
-            if d and good(d):
-                break
-            if self.p.poll() is not None:
-                break
-            time.sleep(1)
-        return d
-
-    def classified(self, n=None, limit=90):
-        """A document in which all N ranks have a class, so late that no sample in the ring is
-        from the start of a rank."""
-        n = n or len(self.specs)
-        self.wait(
-            lambda d: sum(r["class"] in KNOWN for r in d["ranks"]) >= n,
-            limit,
-        )
-        time.sleep(14)
-        return self.document()
-
-    def end(self):
-        """Output of the step; it ends by itself."""
-        try:
-            out, _ = self.p.communicate(timeout=180)
-        except subprocess.TimeoutExpired:
-            root(f"scancel {self.job}")
-            out, _ = self.p.communicate(timeout=60)
-        return out
-
-    def cancel(self):
-        root(f"scancel {self.job}")
-        self.p.communicate(timeout=60)
-
-
 def kind(spec):
     return re.split("[/+]", spec)[0]
-
-
-def by_rank(d):
-    return {r["rank"]: r for r in d.get("ranks", []) if r["rank"] is not None}
 
 
 def judge_rate(rank, spec, what):
@@ -125,15 +44,6 @@ def judge_rate(rank, spec, what):
     good = got is not None and (0.9 * want <= got <= 1.1 * want if want else got < 3)
     ok(good, f"{what}: {spec}: {want:.1f} misses for 10,000 instructions", f"{got}\n{rank}")
     same(rank.get("class"), CLASS[kind(spec)] if want else "turtle", f"{what}: {spec}: its class")
-
-
-def configure(**keys):
-    """Set contention_KEY of nodeos.conf (None: to its default), and restart the daemon."""
-    for key, value in keys.items():
-        root(f"sed -i '/^contention_{key} *=/d' /etc/nodeos/nodeos.conf")
-        if value is not None:
-            cluster.site(f"contention_{key} = {value}", ("n0",))
-    root(f"systemctl restart {UNIT}")
 
 
 def group_classes():

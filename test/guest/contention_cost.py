@@ -20,9 +20,8 @@ import time
 import cluster
 from cluster import HOME, all_idle, note, ok, run
 from containers import write
+from loads import LOAD, UNIT, root
 
-LOAD = "/usr/libexec/nodeos/test/load"
-UNIT = "nodeos-contend"
 THREADS = f"/sys/fs/cgroup/system.slice/{UNIT}.service/cgroup.threads"
 PMU = "/sys/bus/event_source/devices/simllc"
 TRACING = "/sys/kernel/tracing"
@@ -30,10 +29,6 @@ INHERIT, NO_USER, NO_KERNEL = 1 << 1, 1 << 4, 1 << 5  # bits of struct perf_even
 PERF_EVENT_OPEN = 298  # of x86-64
 KINDS = {"user": NO_KERNEL, "kernel": NO_USER}
 libc = ctypes.CDLL(None, use_errno=True)
-
-
-def root(command, timeout=180):
-    return run(command, user="root", timeout=timeout)
 
 
 def text_of(path):

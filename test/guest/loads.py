@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Steps of programs/load.c in the background with the documents that nodeos-contend writes of them,
+and the daemon's settings; for the suites of contention and of placing."""
+
+import json
+import subprocess
+import time
+
+import cluster
+from cluster import run
+
+LOAD = "/usr/libexec/nodeos/test/load"
+UNIT = "nodeos-contend"
+KNOWN = ("turtle", "semi-devil", "devil")
+
+
+def root(command, timeout=180):
+    return run(command, user="root", timeout=timeout)
+
+
+class Load:
+    """A step of load.c in the background, and its documents."""
+
+    def __init__(self, seconds, specs, options="", command="srun", program=LOAD, user="alice"):
+        self.specs = specs.split(",")
+        line = f"{command} {options} {program} {seconds} {specs}"
+        argv = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", "bash", "-c"]
+        self.before = cluster.last_job()
+        self.p = subprocess.Popen(
+            [*argv, f"exec {line}"],
+            env=cluster.clean_env(user),
+            cwd=f"/shared/home/{user}",
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.job = self.number = 0
+        end = time.time() + 60
+        while not self.job and time.time() < end and self.p.poll() is None:
+            last = cluster.last_job()
+            self.job = last if last > self.before else 0
+            time.sleep(0.3)
+
+    def documents(self, user="alice"):
+        r = run(f"nodeosctl contention -j {self.job} --json", user=user)
+        return json.loads(r.out) if r.code == 0 and r.out.strip() else []
+
+    def document(self):
+        """The document of the step with most ranks; {} before it is there."""
+        found = self.documents()
+        return max(found, key=lambda d: len(d["ranks"])) if found else {}
+
+    def wait(self, good, limit=90):
+        """The first document that is GOOD, or the last one."""
+        end = time.time() + limit
+        d = {}
+        while time.time() < end:
+            d = self.document() or d
+            if d and good(d):
+                break
+            if self.p.poll() is not None:
+                break
+            time.sleep(1)
+        return d
+
+    def classified(self, n=None, limit=90):
+        """A document in which all N ranks have a class, so late that no sample in the ring is
+        from the start of a rank."""
+        n = n or len(self.specs)
+        self.wait(
+            lambda d: sum(r["class"] in KNOWN for r in d["ranks"]) >= n,
+            limit,
+        )
+        time.sleep(14)
+        return self.document()
+
+    def end(self):
+        """Output of the step; it ends by itself."""
+        try:
+            out, _ = self.p.communicate(timeout=180)
+        except subprocess.TimeoutExpired:
+            root(f"scancel {self.job}")
+            out, _ = self.p.communicate(timeout=60)
+        return out
+
+    def cancel(self):
+        root(f"scancel {self.job}")
+        self.p.communicate(timeout=60)
+
+
+def by_rank(d):
+    return {r["rank"]: r for r in d.get("ranks", []) if r["rank"] is not None}
+
+
+def configure(**keys):
+    """Set contention_KEY of nodeos.conf (None: to its default), and restart the daemon."""
+    for key, value in keys.items():
+        root(f"sed -i '/^contention_{key} *=/d' /etc/nodeos/nodeos.conf")
+        if value is not None:
+            cluster.site(f"contention_{key} = {value}", ("n0",))
+    root(f"systemctl restart {UNIT}")

@@ -1,0 +1,321 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The CPU's identity chooses the row of events.d; what counts is a simulated cache of each socket.
+# boot: nodes=1 numa=2 memory=1536 llc=size=4M qemu="-cpu EPYC-Milan"
+# run: ci limit=600 part
+# run: deep limit=3600
+# rooms: migration placement contend contention host launch spank tools
+"""Ranks are placed over the caches of a node by their classes, and their pages follow: through
+Slurm, with a simulated last-level cache on each of two sockets.
+
+placing.py [GROUP...]"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import cluster
+from cluster import all_idle, note, ok, run, same
+from containers import pod, write
+from loads import LOAD, UNIT, Load, by_rank, configure, root
+
+# Sockets of the guest, as sets of CPUs.
+SOCKETS = [set(range(0, 8)), set(range(8, 16))]
+# srun deals ranks to the sockets in turn, so both devils are on one and both turtles on the other
+BAD = "triad/16M,loop/1M,triad/16M,loop/1M"
+DEVILS = (0, 2)
+
+
+def socket_of(cpus):
+    """0 or 1; None: the CPUs are of both."""
+    found = [i for i, s in enumerate(SOCKETS) if cluster.cpus(cpus) <= s]
+    return found[0] if found else None
+
+
+def allowed(pid):
+    """Sockets that the kernel lets the threads of PID run on."""
+    found = set()
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/status") as f:
+            text = f.read()
+        found.add(socket_of(re.search(r"^Cpus_allowed_list:\s*(\S+)", text, re.M).group(1)))
+    return found
+
+
+def where(d):
+    """The socket of each rank, by the kernel."""
+    return [sorted(allowed(r["pid"]), key=str) for _, r in sorted(by_rank(d).items())]
+
+
+def pages(pid):
+    """Anonymous pages of PID on each memory node."""
+    count = [0, 0]
+    with open(f"/proc/{pid}/numa_maps") as f:
+        for line in f:
+            if "anon=" in line and "file=" not in line:
+                for node, n in re.findall(r" N(\d)=(\d+)", line):
+                    count[int(node)] += int(n)
+    return count
+
+
+def elsewhere(pid, socket):
+    """Percent of its anonymous pages that are not on its socket's memory node."""
+    count = pages(pid)
+    return 100 * count[1 - socket] / max(1, sum(count))
+
+
+def moves(d):
+    return [r["moves"] for _, r in sorted(by_rank(d).items())]
+
+
+def parted(d):
+    """Is one devil, and one turtle, on each socket?"""
+    at = where(d)
+    return len(at) == 4 and at[0] != at[2] and at[1] != at[3] and all(len(a) == 1 for a in at)
+
+
+def group_part():
+    """Two devils on one socket and two turtles on the other: one of each moves, with its pages, and
+    none later."""
+    root("sysctl -w kernel.numa_balancing=0")  # else the kernel itself moves pages
+    step = Load(150, BAD, "-n4 -c4 --nodeos-contention=dino")
+    d = step.wait(lambda d: len(by_rank(d)) == 4, 40)
+    same(where(d), [[0], [1], [0], [1]], "Slurm's order puts both devils on one socket")
+    d = step.wait(lambda d: sum(moves(d)) and parted(d), 90)
+    ok(parted(d), "dino: a devil and a turtle on each socket, by the kernel", where(d))
+    same(sorted(moves(d)), [0, 0, 1, 1], "dino: two ranks have moved once, and no other")
+    placing = d.get("placings", [{}])[0]
+    same(
+        (placing.get("policy"), placing.get("moves")),
+        ("dino", 2),
+        "the document has the policy and the number of moves",
+    )
+    moved = [n for n, r in by_rank(d).items() if r["moves"]]
+    follow = [n for n in moved if n in DEVILS]
+    end = time.time() + 60
+    at = {n: socket_of(r["cpus"]) for n, r in by_rank(d).items()}
+    while time.time() < end and any(elsewhere(by_rank(d)[n]["pid"], at[n]) >= 10 for n in follow):
+        time.sleep(1)
+    left = {n: elsewhere(by_rank(d)[n]["pid"], at[n]) for n in follow}
+    ok(
+        follow and all(x < 10 for x in left.values()),
+        "the devil's pages have followed it: less than 10 % lie elsewhere",
+        (left, step.document().get("placings")),
+    )
+    r = run(f"nodeosctl contention -j {step.job}")
+    ok("placed by dino" in r.out, "the table says what was done", r.text)
+    r = root(f"nodeosctl report --job={step.job}")
+    ok(r.code == 0 and "placed by dino" in r.out, "the report has the policy", r.text)
+    r = root(f"nodeosctl verify --job={step.job}")
+    ok(r.code == 0, "nodeosctl verify agrees with ranks that were moved", r.text)
+    time.sleep(30)
+    same(moves(step.document()), moves(d), "30 s later none has moved again")
+    same(step.end().count("load "), 4, "all ranks end by themselves")
+
+
+def group_words():
+    """What does not move, and why."""
+    for options, what, want in (
+        ("--nodeos-contention=observe", "observe", None),
+        ("--nodeos-contention=dino --nodeos-container=none", "no container", None),
+        ("--nodeos-contention=dino --nodeos-cpus=8", "a container on one socket", "one domain"),
+    ):
+        step = Load(40, "triad/8M,triad/8M", f"-n2 -c4 {options}")
+        d = step.wait(lambda d: all(r["class"] == "devil" for r in d["ranks"]), 30)
+        before = where(d)
+        time.sleep(8)
+        d = step.document()
+        same(where(d), before, f"{what}: no rank moves")
+        why = " ".join(p["why"] for p in d.get("placings", []))
+        ok((want or "") in why if want else not why, f"{what}: the reason", why)
+        step.cancel()
+    bind = write(
+        "bind.sh",
+        "#!/bin/bash\nmine=$(taskset -cp $$ | sed 's/.*: //; s/[,-].*//')\n"
+        f'exec taskset -c "$mine" {LOAD} "$@"\n',
+    )
+    step = Load(40, BAD, "-n4 -c4 --nodeos-contention=dino", program=f"bash {bind}")
+    d = step.wait(lambda d: all(r["class"] != "unknown" for r in d["ranks"]), 30)
+    before = where(d)
+    time.sleep(10)
+    d = step.document()
+    same(where(d), before, "ranks that have bound themselves to a CPU stay")
+    why = " ".join(p["why"] for p in d.get("placings", []))
+    ok("each rank stays where its user" in why, "the reason names the user's binding", why)
+    step.cancel()
+    cluster.wait_idle()
+
+
+def group_two():
+    """Two steps of one job with dino at once: each has its own CPUs, or says why it has none."""
+    write(
+        "two.sh",
+        f"#!/bin/bash\nsrun -n2 -c4 --exact {LOAD} 20 loop/1M,loop/1M &\n"
+        f"srun -n2 -c4 --exact {LOAD} 20 loop/1M,loop/1M &\nwait\n",
+    )
+    r = run("sbatch --wait -o two.out -N1 -n4 -c4 --nodeos-contention=dino two.sh", timeout=120)
+    text = open(f"{cluster.HOME}/two.out").read()
+    ok(
+        text.count("load ") == 4,
+        "two steps of a job with --nodeos-contention=dino run beside each other",
+        (r.text, text),
+    )
+
+
+def group_resize():
+    """Ranks are resized, suspended and moved at once: none leaves its container."""
+    step = Load(120, BAD, "-n4 -c4 --nodeos-cpus=16 --nodeos-contention=dino")
+    step.wait(lambda d: sum(moves(d)), 60)
+    for cpus in (8, 16, 12, 16):
+        r = run(f"nodeosctl resize --step={step.job}.0 step --cpus={cpus}")
+        ok(r.code == 0, f"a container that is placed is resized to {cpus} CPUs", r.text)
+        time.sleep(3)
+        r = root(f"nodeosctl verify --job={step.job}")
+        ok(r.code == 0, "nodeosctl verify agrees", r.text)
+    root(f"scontrol suspend {step.job}")
+    time.sleep(5)
+    root(f"scontrol resume {step.job}")
+    time.sleep(12)
+    d = step.document()
+    ok(all(len(a) == 1 for a in where(d)), "each rank is on one socket again", where(d))
+    same(step.end().count("load "), 4, "all ranks end by themselves")
+
+
+def kill_often(stop, killed):
+    while not stop.is_set():
+        pid = int(root(f"systemctl show -P MainPID {UNIT}").out or 0)
+        if pid:
+            try:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+            except ProcessLookupError:
+                pass
+        time.sleep(0.4)
+
+
+def group_kills():
+    """The daemon is killed while it moves: ranks end on CPUs of the ledger."""
+    path = f"/run/systemd/system/{UNIT}.service.d"
+    os.makedirs(path, exist_ok=True)
+    with open(f"{path}/kills.conf", "w") as f:
+        f.write("[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestartSec=100ms\n")
+    root("systemctl daemon-reload")
+    configure(when="always", min_move=1)
+    step = Load(120, BAD, "-n4 -c4 --nodeos-contention=di")
+    step.wait(lambda d: all(r["class"] != "unknown" for r in d["ranks"]), 40)
+    stop, killed = threading.Event(), []
+    thread = threading.Thread(target=kill_often, args=(stop, killed))
+    thread.start()
+    time.sleep(30)
+    stop.set()
+    thread.join()
+    ok(len(killed) > 10, "the daemon was killed while it places ranks", killed)
+    time.sleep(20)
+    d = step.document()
+    ok(all(len(a) == 1 for a in where(d)), "each rank is on one socket", where(d))
+    r = root(f"nodeosctl verify --job={step.job}")
+    ok(r.code == 0, "nodeosctl verify agrees after the kills", r.text)
+    ok(
+        not os.path.exists("/run/nodeos-contend/moving"),
+        "no move is left unfinished",
+        root("cat /run/nodeos-contend/moving").text,
+    )
+    step.cancel()
+    os.unlink(f"{path}/kills.conf")
+    root("systemctl daemon-reload")
+    configure(when=None, min_move=None)
+
+
+def group_manifest():
+    """Only the container that asks is placed."""
+    m = write(
+        "two.json",
+        pod(
+            sim={"container": {"cpus": 12}, "contention": {"policy": "dino"}},
+            vda={"container": {"cpus": 4}, "contention": {"policy": "observe"}},
+        ),
+    )
+    step = Load(
+        60,
+        "triad/8M,triad/8M,loop/1M,loop/1M",
+        f"-n4 -c4 --nodeos-manifest={m} --nodeos-container=sim:0-2,vda:3",
+    )
+    d = step.wait(lambda d: all(r["class"] != "unknown" for r in d["ranks"]), 40)
+    d = step.wait(lambda d: d.get("placings"), 20)
+    same([p["container"] for p in d["placings"]], ["sim"], "the container with dino is placed")
+    step.cancel()
+    cluster.wait_idle()
+
+
+def group_exchange():
+    """Two containers of a job, packed on a socket each, one of devils and one of turtles, exchange
+    cores; the job's next step has the new ones at once."""
+    root("sysctl -w kernel.numa_balancing=0")
+    m = write(
+        "two.json",
+        pod(
+            a={"container": {"cpus": 8, "mems": 2}, "contention": {"policy": "dino"}},
+            b={"container": {"cpus": 8, "mems": 2}, "contention": {"policy": "dino"}},
+        ),
+    )
+    specs = ",".join(["triad/8M"] * 4 + ["loop/1M"] * 4)
+    line = "srun -n8 -c2 --nodeos-container=a:0-3,b:4-7"
+    write(
+        "exchange.sh",
+        f"#!/bin/bash\n{line} {LOAD} 110 {specs}\n{line} {LOAD} 20 {specs}\n",
+    )
+    r = run(f"sbatch --parsable -N1 -n8 -c2 --nodeos-manifest={m} exchange.sh")
+    step = Load.__new__(Load)
+    step.job, step.specs, step.p = int(r.out or 0), [1] * 8, subprocess.Popen(["sleep", "250"])
+    d = step.wait(lambda d: len(by_rank(d)) == 8, 40)
+    same(where(d), [[0]] * 4 + [[1]] * 4, "the planner packs each container into a socket")
+    d = step.wait(lambda d: sum(moves(d)), 90)
+    time.sleep(2)
+    at = where(d)
+    same(
+        (sorted(at[:4]), sorted(at[4:])),
+        ([[0], [0], [1], [1]],) * 2,
+        "two devils and two turtles are on each socket",
+    )
+    same(sum(moves(d)), 4, "four ranks have moved")
+    r = root(f"nodeosctl verify --job={step.job}")
+    ok(r.code == 0, "nodeosctl verify agrees with containers that exchanged cores", r.text)
+    end = time.time() + 60
+    left = [100]
+    while time.time() < end and max(left) >= 10:
+        time.sleep(2)
+        left = [elsewhere(r["pid"], at[n][0]) for n, r in sorted(by_rank(d).items())[:4]]
+    placings = step.document().get("placings")
+    ok(max(left) < 10, "the devils' pages are on their sockets", (left, placings))
+    first = d["step"]
+    d = step.wait(lambda d: d["step"] != first and len(by_rank(d)) == 8, 150)
+    at = where(d)
+    same(
+        (d.get("step"), sorted(at[:4]), sorted(at[4:])),
+        ("1", [[0], [0], [1], [1]], [[0], [0], [1], [1]]),
+        "the job's next step has two devils on each socket at once",
+    )
+    step.cancel()
+    cluster.wait_idle()
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
+    cluster.patient()
+    configure(count="user")
+    r = root(f"systemctl is-active {UNIT}")
+    ok(r.code == 0, "the daemon starts", r.text + root(f"journalctl -u {UNIT} | tail").out)
+    cluster.run_groups(GROUPS, names, broken=lambda: root("scancel -u alice; pkill -x load"))
+    log = root(f"journalctl -u {UNIT} -o cat | tail -n 40").out
+    note("the daemon's log:\n#   " + log.replace("\n", "\n#   "))
+    all_idle("placing: the node is idle at the end")
+    cluster.done()
+
+
+main()
