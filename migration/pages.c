@@ -56,15 +56,29 @@ static void count_mapping(const struct numa_mapping *m, const struct maps_extent
 		pass->out->bound += here.elsewhere;
 }
 
-/* Move the process's pages, if more than enough of its own are elsewhere: a call less is a drain
- * less of all CPUs, and a rank whose processes all have enough at home has so, too. */
+/* Can more than what is left in the end be moved, of memory M of which STAYS bytes cannot be? */
+static bool is_worth_a_call(const struct node_memory *m, uint64_t stays)
+{
+	struct node_memory best = *m;
+
+	best.elsewhere -= stays < m->elsewhere ? stays : m->elsewhere;
+	best.home += m->elsewhere - best.elsewhere;
+	return node_memory_share(&best) > NODE_MEMORY_ENOUGH;
+}
+
+/*
+ * Move the process's pages if that is worth a call, which drains all CPUs. A rank whose processes
+ * all have enough at home has so, too.
+ */
 static void move_process(struct pass *pass, const struct process_memory *p)
 {
-	struct pages_result ignored = { 0 };
-	struct pass look = { .where = pass->where, .progress = pass->progress, .out = &ignored };
+	struct pages_result found = { 0 };
+	struct pass look = {
+		.where = pass->where, .plan = pass->plan, .progress = pass->progress, .out = &found
+	};
 
 	if (process_memory_each(p, count_mapping, &look) == 0 &&
-	    node_memory_share(&look.sum) > NODE_MEMORY_ENOUGH)
+	    is_worth_a_call(&look.sum, found.bound + found.huge))
 		pages_mover_move(pass->mover, p);
 }
 
@@ -142,7 +156,8 @@ static bool round_is_of_use(struct pages_result *out, const struct pages_mover *
 		out->end = PAGES_FULL;
 	else if (m->late)
 		out->end = PAGES_TIME_USED;
-	else if (now->elsewhere <= out->bound + out->huge || (out->rounds && out->moved == moved))
+	else if (!is_worth_a_call(now, out->bound + out->huge) ||
+		 (out->rounds && out->moved - moved <= now->elsewhere / 100))
 		out->end = PAGES_NO_GAIN;
 	else if (out->rounds == PAGES_ROUNDS)
 		out->end = PAGES_ROUNDS_USED;

@@ -41,7 +41,9 @@ struct pages_progress {
 enum pages_end {
 	PAGES_ENOUGH, /* no more than NODE_MEMORY_ENOUGH lie elsewhere */
 	PAGES_ROUNDS_USED, /* more do after PAGES_ROUNDS, as the rank makes new ones */
-	PAGES_NO_GAIN, /* more do, and the last round moved nothing: see the reasons */
+	/* more do, and next to nothing of them can be moved, or was in the last round: see the
+	 * reasons */
+	PAGES_NO_GAIN,
 	PAGES_FULL, /* the node has no memory left */
 	PAGES_TIME_USED,
 	PAGES_UNSUPPORTED, /* this kernel has no PAGEMAP_SCAN */
