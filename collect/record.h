@@ -49,7 +49,7 @@ struct host_report {
 	char source[SOURCE_NAME_MAX]; /* "perf", "replay", "none" */
 	bool simulated; /* the counts are of a simulated cache */
 	unsigned changes; /* how often ranks have changed their class */
-	unsigned n_containers; /* 0 in reports of a daemon that does not name them */
+	unsigned n_containers; /* 0 if the daemon is of a release that does not report containers */
 	struct report_container container[REPORT_CONTAINERS_MAX];
 };
 

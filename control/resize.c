@@ -235,7 +235,7 @@ static int remember_ranks(struct change *c, struct errbuf *err)
 	return 0;
 }
 
-/* Collect the ranks of C->in that have started since remember(). */
+/* Collect the ranks of C->in that have started since remember_ranks(). */
 static int collect_new(struct rank_group *g, const struct change *c, struct errbuf *err)
 {
 	g->moved = calloc(c->in.n + 1u, sizeof(*g->moved));

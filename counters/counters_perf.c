@@ -26,7 +26,7 @@
  * that ratios of the counts compare equal times.
  */
 #define EVENTS_MAX (1 + EVENTS_MISSES_MAX + EVENTS_REMOTE_MAX)
-#define TRIAL_NS 100000000 /* ns: within this time the events of a form must count */
+#define TRIAL_NS 100000000 /* ns in which all events must have counted, or a form is not used */
 #define ATTACH_MS 50 /* milliseconds that attaching to a rank may take */
 /*
  * One rank may have 1 / RANK_SHARE of the descriptors (RLIMIT_NOFILE), or RANK_MIN if that is more,

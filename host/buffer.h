@@ -14,7 +14,7 @@
  * Return whether this node's kernel has dimmapfs: built in, loaded, or as a module that it loads
  * when needed.
  */
-bool buffer_supported(void); /* the module is loaded, or is when it is needed */
+bool buffer_supported(void);
 
 /*
  * Write into BUF the mount point of buffer INODE.INDEX below STATE_DIR, the value of NODEOS_DIMMAP.

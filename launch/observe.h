@@ -20,7 +20,7 @@ bool observe_plain_steps(const char *conf_path);
 /* The ranks of a plain step, for which NodeOS does nothing else. */
 struct plain_ranks;
 
-/* Make *OUT for the step of IN, of which nothing is kept. Returns 0, or -1 with the reason. */
+/* Make *OUT for the step of IN; IN may end before it. Returns 0, or -1 with the reason. */
 int plain_ranks_new(struct plain_ranks **out, const struct step_input *in, struct errbuf *err);
 
 /* Note that rank RANK (its number on this node) is process PID. The call for the last rank sends

@@ -56,7 +56,7 @@ static bool local_suffices(const struct planner *p, const struct plan_ask *ask,
 	return sum >= ask->mems;
 }
 
-/* Return whether the lowest core that only one of the sets of A and B holds is in A. */
+/* Compare the cores that A and B take: is the lowest one that they do not both take in A? */
 static bool plan_cores_lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)

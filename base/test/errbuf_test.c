@@ -2,7 +2,7 @@
 #include "base/errbuf.h"
 #include "base/test/tap.h"
 
-static void codes(void)
+static void test_codes(void)
 {
 	struct errbuf err = { 0 }, copy = { .text = "older", .code = 9 };
 
@@ -54,6 +54,6 @@ int main(void)
 	errprintf(&full, "old");
 	errwrap(&full, "%s", x);
 	is_int((long long)strlen(full.text), sizeof(full.text) - 1, "errwrap: cuts a long prefix");
-	codes();
+	test_codes();
 	return tap_done();
 }

@@ -101,7 +101,7 @@ static const char *held_begin(struct held *h, const char *program)
 			h->pid = (pid_t)strtol(line + 8, NULL, 10);
 	if (f)
 		fclose(f);
-	usleep(200000); /* from the line to the lock */
+	usleep(200000); /* it prints that line just before it takes the lock */
 	if (h->pid > 0 && held_apart(held_read_stat, &h->pid, 500) < 0)
 		return NULL;
 	held_end(h);

@@ -24,7 +24,7 @@ static const char *name_of(const char *path)
 }
 
 /* On a host whose name is n1. */
-static void scopes(void)
+static void test_scopes(void)
 {
 	is(name_of("/system.slice/rack1-n7_slurmstepd.scope/job_4/step_0"), "rack1-n7",
 	   "node_name_of: the node's name of the scope");
@@ -62,6 +62,6 @@ int main(void)
 	if (sethostname("n1.cluster.example", 18) < 0)
 		bail("sethostname");
 	is(name(), "n1", "hostname_short: the host's name up to its dot without SLURMD_NODENAME");
-	scopes();
+	test_scopes();
 	return tap_done();
 }

@@ -19,7 +19,7 @@ static const char *text(const struct idset *s)
 	return idset_format(s, buf, sizeof(buf)) < 0 ? "too long" : buf;
 }
 
-static void lists(void)
+static void test_lists(void)
 {
 	static const struct {
 		const char *in, *out;
@@ -52,7 +52,7 @@ static void lists(void)
 	}
 }
 
-static void format_bounds(void)
+static void test_format_bounds(void)
 {
 	struct idset s = parsed("0-3,8"), worst;
 	char buf[IDSET_LIST_MAX];
@@ -70,7 +70,7 @@ static void format_bounds(void)
 	   "idset_format: IDSET_LIST_MAX holds every second id");
 }
 
-static void algebra(void)
+static void test_algebra(void)
 {
 	struct idset a = parsed("0-3,64,4095"), b = parsed("3-5,64"), s, none = parsed("");
 
@@ -105,8 +105,8 @@ static void algebra(void)
 
 int main(void)
 {
-	lists();
-	format_bounds();
-	algebra();
+	test_lists();
+	test_format_bounds();
+	test_algebra();
 	return tap_done();
 }

@@ -14,7 +14,7 @@ format(char *buf, size_t size, const char *fmt, ...)
 	return buf;
 }
 
-static void characters(void)
+static void test_characters(void)
 {
 	static const struct {
 		const char *text, *want, *what;
@@ -60,7 +60,7 @@ static void characters(void)
 }
 
 /* A byte from 0x80 to 0xff between two letters is not a character. */
-static void high_bytes(void)
+static void test_high_bytes(void)
 {
 	unsigned wrong = 0;
 
@@ -72,7 +72,7 @@ static void high_bytes(void)
 	is_int(wrong, 0, "printable: replaces each byte from 0x80 to 0xff that stands alone");
 }
 
-static void cuts(void)
+static void test_cuts(void)
 {
 	static const struct {
 		size_t size;
@@ -116,8 +116,8 @@ static void cuts(void)
 
 int main(void)
 {
-	characters();
-	high_bytes();
-	cuts();
+	test_characters();
+	test_high_bytes();
+	test_cuts();
 	return tap_done();
 }

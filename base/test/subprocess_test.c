@@ -84,7 +84,7 @@ static void partial(void)
 	free(out);
 }
 
-static void held(void)
+static void test_held(void)
 {
 	static const char *const sleeper[] = { "/bin/sleep", "31", NULL };
 	struct errbuf err = { 0 };
@@ -182,7 +182,7 @@ int main(void)
 	is(out, "0\n1\n2\n3\n",
 	   "subprocess_run: the other user has no file of the caller's (3 is the directory of ls)");
 	free(out);
-	held();
+	test_held();
 	is_int(run(oom, NULL, 65534, &out, &err), 0,
 	       "subprocess_run: cat succeeds as another user");
 	is(out, "0\n", "subprocess_run: a negative OOM score becomes 0");

@@ -77,7 +77,7 @@ static pid_t writer(const char *path, bool closes)
 	_exit(0);
 }
 
-static void pipes(void)
+static void test_pipes(void)
 {
 	struct errbuf err = { 0 };
 	char want[256], *got = NULL;
@@ -133,7 +133,7 @@ int main(void)
 	   "textfile_write: the message names a full device");
 	ok(access("/dev/full", F_OK) == 0, "textfile_write: a device is not removed");
 
-	pipes();
+	test_pipes();
 	signal(SIGXFSZ, SIG_IGN);
 	if (setrlimit(RLIMIT_FSIZE, &room) < 0)
 		bail("setrlimit");

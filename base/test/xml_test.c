@@ -40,7 +40,7 @@ static const char *events(const char *text, size_t len)
 	return out;
 }
 
-static void taken(void)
+static void test_xml_taken(void)
 {
 	static const char *const table[][2] = {
 		{ "<a/>", "<a></a>." },
@@ -65,7 +65,7 @@ static void taken(void)
 		   "xml_next: document %zu is read", i);
 }
 
-static void refused(void)
+static void test_xml_refused(void)
 {
 	static const struct {
 		const char *text, *says;
@@ -129,7 +129,7 @@ static char *nested(unsigned elements)
 	return text;
 }
 
-static void bounds(void)
+static void test_xml_bounds(void)
 {
 	char *text = nested(XML_DEPTH_MAX), many[1024] = "<a", *got;
 
@@ -153,8 +153,8 @@ static void bounds(void)
 
 int main(void)
 {
-	taken();
-	refused();
-	bounds();
+	test_xml_taken();
+	test_xml_refused();
+	test_xml_bounds();
 	return tap_done();
 }

@@ -49,7 +49,7 @@ static void share_run(void)
 		die("mmap");
 }
 
-/* As much as a compiler makes of a sum of 64-bit words, in the order that they have. */
+/* The same accesses as the compiled code of a sum of 64-bit words, in their order. */
 static void read_words(const char *at, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += 8)

@@ -74,7 +74,7 @@ def placement(context):
     for seed in range(first, last + 1):
         name = f"placement.{seed}"
         words = f"{RANKS}:{seed}:{sizes}:{arms}:{given.each}:/simllc.ko"
-        # the processors' turns are then no longer than from one of all their ticks to the next
+        # skew_tick: the CPUs' ticks are at different times, so QEMU switches between CPUs at each
         append = f"skew_tick=1 do=run:/placed:{words}"
         boot = [*machine, *guests.simulated_cache(context, name, NODE, CPUS, cache)]
         guests.boot(context, name, kernel, boot, append, "/placed: exit 0")

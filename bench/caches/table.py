@@ -34,8 +34,8 @@ READS = [
     "migrations",
 ]
 SHARE = 1024  # KiB of a cache of 4 MiB for each of a socket's four ranks
-NEAR = 2  # % of misses that may be remote where a program is placed: of its start
-OF_UNPLACED = 0.1  # a placed program's remote misses, with those of its start
+NEAR = 2  # % of a placed program's misses that may be remote; those are from its start
+OF_UNPLACED = 0.1  # remote misses of a placed program, its start included, by those of an unplaced
 
 
 def rate(run, what):
@@ -158,7 +158,7 @@ def judge_placement(runs):
         text = f"{what}: {share:.1f} % of the misses are remote, at most {NEAR}"
         yield Verdict(share <= NEAR, text)
         ratios = of_cfs(runs, size, arm)
-        if ratios and arm in COMPARED and size < SHARE:  # what cannot fit misses anywhere
+        if ratios and arm in COMPARED and size < SHARE:  # larger sets fit nowhere
             ratio = statistics.median(ratios)
             yield Verdict(ratio <= 1, f"{what}: {ratio:.2f} times CFS's misses, at most 1")
 

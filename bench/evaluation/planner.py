@@ -275,7 +275,7 @@ def plots(raw):
     ]
     text = plot.panels(
         "What containers get in each other's way",
-        f"{asked} requests on four machines; fewer is better; zero is what containers are for",
+        f"{asked} requests on four machines; fewer is better; containers should reach zero",
         list(METHODS.values()),
         panels,
         highlight=0,

@@ -18,9 +18,9 @@ from bench.lib.tables import written
 HERE = f"{TOP}/bench/evaluation"
 PAGE = f"{TOP}/doc/evaluation.md"
 QUANTITIES = f"{HERE}/quantities.json"
-# short ones first
+# in the order of their run time
 PARTS = ("planner", "variability", "caches", "coupled", "launch", "outofcore")
-KEPT = False  # each part is
+KEPT = False  # each part keeps its own results
 MINUTES = {"quick": 30, "full": 150}
 OPTIONS = (
     Option("only", "P+P", "parts", list(PARTS), None, words(*PARTS)),

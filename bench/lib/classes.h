@@ -11,7 +11,7 @@
 #include "bench/lib/guest.h"
 
 #define POLICY_HPC 48
-#define QUANTUM 10000000 /* ns, as in containers */
+#define QUANTUM 10000000 /* ns; also the default of containers */
 
 static const struct arm {
 	const char *name;

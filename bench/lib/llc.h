@@ -19,7 +19,7 @@ struct llc {
 	int fd[LLC_EVENTS];
 };
 
-/* Of user code; the last of the cache's and the moves of all code. */
+/* The first three are of user code, the next two of the kernel, the moves of both. */
 static const char *const llc_names[LLC_EVENTS] = {
 	"instructions", "misses", "remote", "kernel-misses", "kernel-remote", "moves",
 };

@@ -65,7 +65,7 @@ def one(*allowed):
 
 
 def directory_with(path):
-    """A reader of a directory that contains the file PATH."""
+    """Return a reader for the name of a directory that must contain the file PATH."""
 
     def read(text):
         try:

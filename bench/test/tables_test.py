@@ -67,7 +67,7 @@ def test_hpc():
         [(v.good, v.what.partition(": topo")[2]) for v in bench.hpc.table.judge(raw)],
         [
             (True, ": no rank is moved more than once: 0"),
-            # 1 in 1.5 s: two whole or partial periods, and one to end in
+            # 1.5 s touch up to three of the guard's periods of 1 s
             (True, ": no rank loses its CPU but to the guard: 0.3 times a period"),
             (True, ", busy node: foreign instructions are 0.050 of CFS, at most 0.15"),
             (True, ", busy node: 0.50 % are other programs', at most the guard's 5"),
@@ -224,7 +224,7 @@ def test_dimmap():
     t.same(
         texts(table),
         [
-            # 2000 for 8 faults, 4000 for 10; the device's are 100: 150 of 300
+            # 2000 / 8 and 4000 / 10 instructions per fault; less 100 of the device: 150 and 300
             "1 | 0 % | dimmap | 250 | 0.62 | 150 | 0.50 | 0.125 | 1.00",
             "1 | 0 % | random | 400 | 1.00 | 300 | 1.00 | 0.500 | 1.00",
         ],

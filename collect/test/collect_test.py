@@ -283,7 +283,7 @@ def test_ended(top):
 
     s = Site(top)
     s.put("config", "AccountingStorageType  = (null)\n")
-    # a second job of which slurmctld knows no more
+    # a second job, which slurmctld no longer knows
     s.jobs(ENDED.format(start=s.now - 60, end=s.now))
     s.report(41, "n0", ended=True)
     s.report(42, "n0", ended=True)

@@ -118,7 +118,7 @@ static struct ledger *open_ledger(void)
 	return l;
 }
 
-static void workqueues(void)
+static void test_workqueues(void)
 {
 	struct idset cpus = set_of("0-3"), more = set_of("8-9"), none = set_of(""),
 		     rest = set_of("4-15");
@@ -159,7 +159,7 @@ static void workqueues(void)
 	ledger_close(l);
 }
 
-static void raise_and_lower(void)
+static void test_raise_and_lower(void)
 {
 	struct ledger *l = open_ledger();
 	struct ledger_job *job;
@@ -208,7 +208,7 @@ static void raise_and_lower(void)
 }
 
 /* The kernel shows "isolated invalid (...)"; a file that cannot be changed does, too. */
-static void not_valid(void)
+static void test_not_valid(void)
 {
 	struct errbuf err = { 0 };
 	struct idset cpus = set_of("0-3");
@@ -226,7 +226,7 @@ static void not_valid(void)
 	       "partition_make: fails without the directory: %s", err.text);
 }
 
-static void dropped(void)
+static void test_fence_dropped(void)
 {
 	struct ledger_job *one, *two, *kept = NULL;
 	struct errbuf err = { 0 };
@@ -286,7 +286,7 @@ static void dropped(void)
 	ledger_job_free(two);
 }
 
-static void others(void)
+static void test_fence_others(void)
 {
 	struct errbuf err = { 0 };
 	struct idset cpus = set_of("0-3");
@@ -339,11 +339,11 @@ int main(void)
 {
 	scratch_make();
 	root = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	workqueues();
-	raise_and_lower();
-	not_valid();
-	dropped();
-	others();
+	test_workqueues();
+	test_raise_and_lower();
+	test_not_valid();
+	test_fence_dropped();
+	test_fence_others();
 	close(root);
 	return tap_done();
 }

@@ -46,7 +46,7 @@ static void write_asked(struct json_out *j, const struct judged *c)
 	isolators_asked(j, c->ask);
 }
 
-static void reports(void)
+static void test_reports(void)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
 	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
@@ -78,7 +78,7 @@ static void reports(void)
 	is_int(o[3].outcome, OUTCOME_IGNORED, "isolators_outcome: power is ignored");
 }
 
-static void site(void)
+static void test_isolator_site(void)
 {
 	struct errbuf err = { 0 };
 
@@ -103,7 +103,7 @@ static void site(void)
 	is_int(isolators_shown(&request), 0, "isolators_shown: a partition is not shown to ranks");
 }
 
-static void oom(void)
+static void test_oom(void)
 {
 	struct isolator_rank rank = { .number = 3 };
 	struct given g = { .number[RANK_NUMBER_OOM] = { true, 700 } };
@@ -144,7 +144,7 @@ static void oom(void)
 	       "oom: a score of a request of an older release is ignored");
 }
 
-static void contention(void)
+static void test_contention(void)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
 	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
@@ -277,7 +277,7 @@ static void note(const char *name, const char *value, void *arg)
 	snprintf(seen->text + used, sizeof(seen->text) - used, "%s=%s ", name, value);
 }
 
-static void variables(void)
+static void test_variables(void)
 {
 	struct idset chosen = set_of("3");
 	struct isolator_rank rank = { .chosen = &chosen };
@@ -294,7 +294,7 @@ static void variables(void)
 }
 
 /* Real time and SCHED_HPC beside live containers; RESERVED is what the planner gave. */
-static void planned(void)
+static void test_isolator_planned(void)
 {
 	struct planned_container one = { .name = "sim", .reserved = set_of("0-3") };
 	struct planned_container other = { .name = "vda", .reserved = set_of("4-5") };
@@ -361,7 +361,7 @@ static void planned(void)
 	is(list_of(&p.outside), "0-7", "live containers leave all CPUs to the system");
 }
 
-static void changes(void)
+static void test_changes(void)
 {
 	static const struct blocks off;
 	struct planned_container before = placed, next = placed;
@@ -396,14 +396,14 @@ int main(void)
 	scratch_file("job_1/step_0/user/cpuset.cpus", "");
 	root = open(scratch, O_PATH | O_DIRECTORY);
 	conf_defaults(&conf);
-	reports();
-	site();
-	oom();
-	contention();
+	test_reports();
+	test_isolator_site();
+	test_oom();
+	test_contention();
 	partitions(root);
 	cpus(root);
-	variables();
-	planned();
-	changes();
+	test_variables();
+	test_isolator_planned();
+	test_changes();
 	return tap_done();
 }

@@ -42,7 +42,7 @@ static struct request two(void)
 }
 
 /* Make each of these changes to a good plan; the check must refuse it. */
-static void lies(void)
+static void test_lies(void)
 {
 	static const struct {
 		const char *cpus, *reserved, *mems;
@@ -81,7 +81,7 @@ static void lies(void)
 }
 
 /* One core for each possible CPU number, in a job of eight CPUs. */
-static void many_cores(void)
+static void test_many_cores(void)
 {
 	const struct plan_input in = { .cores = set_of("0-7"),
 				       .cpus = set_of("0-6"),
@@ -393,8 +393,8 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		rnd_state = strtoull(argv[1], NULL, 10) | 1;
 	scratch_make();
-	lies();
-	many_cores();
+	test_lies();
+	test_many_cores();
 	snprintf(path, sizeof(path), "%s/topology/test/machines.txt", source ? source : ".");
 	f = fopen(path, "r");
 	if (!f)

@@ -16,7 +16,7 @@
 #define KINDS \
 	"nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0 kinds"
 
-static void round_trip(void)
+static void test_job_plan_round_trip(void)
 {
 	struct job_plan *p;
 	struct errbuf err;
@@ -45,7 +45,7 @@ static void round_trip(void)
 }
 
 /* A deleted container has only its line. */
-static void deleted(void)
+static void test_deleted(void)
 {
 	static const char text[] = "nodeos-plan 1\ncore 0,4\ncontainer sim cpus 0 reserved 0,4 "
 				   "mems 0 asked 1 confined 1 shared 0\ndeleted vda\nend\n";
@@ -76,7 +76,7 @@ static void deleted(void)
 	job_plan_free(p);
 }
 
-static void refused(void)
+static void test_job_plan_refused(void)
 {
 	static const struct {
 		const char *text, *what;
@@ -130,7 +130,7 @@ static void refused(void)
 /*
  * Refusals of the planner, as the helper prints them, and as a user who replaces the helper could.
  */
-static void refusals(void)
+static void test_job_plan_refusals(void)
 {
 	static const struct {
 		const char *text;
@@ -176,7 +176,7 @@ static void refusals(void)
 	}
 }
 
-static void input(void)
+static void test_input(void)
 {
 	struct plan_input in = {
 		.cores = set_of("0-7"),
@@ -212,10 +212,10 @@ static void input(void)
 
 int main(void)
 {
-	round_trip();
-	deleted();
-	refused();
-	refusals();
-	input();
+	test_job_plan_round_trip();
+	test_deleted();
+	test_job_plan_refused();
+	test_job_plan_refusals();
+	test_input();
 	return tap_done();
 }

@@ -70,7 +70,7 @@ static const char *written(void)
 }
 
 /* A step of an earlier release with two ranks is alive, and another has ended. */
-static void earlier_release(void)
+static void test_earlier_release(void)
 {
 	uint64_t step = cgroup_dir("job_7/step_1"), inode;
 	struct ledger_job *job;
@@ -147,7 +147,7 @@ static struct ledger_job *new_job(const char *dir, uid_t uid)
  * An earlier release cannot read runs of placed ranks. It takes them for a step that is launching:
  * the runs stand in the line "launching", and no other line is new.
  */
-static void many_ranks(void)
+static void test_many_ranks(void)
 {
 	struct ledger_job *job = new_job("job_m", 1000), *got;
 	struct ledger *l = opened();
@@ -195,7 +195,7 @@ static int light(const struct ledger_job *job, void *arg)
 	return job->light && !job->step[0].rank_lines && ledger_write(l, job, err) < 0 ? 0 : -1;
 }
 
-static void without_ranks(void)
+static void test_without_ranks(void)
 {
 	struct ledger_job *job = new_job("job_w", 1000);
 	struct errbuf err = { 0 }, bad = { 0 };
@@ -222,7 +222,7 @@ static int count(const struct ledger_job *job, void *arg)
 }
 
 /* Lines of a later release are read, kept and named, and their memory nodes count as taken. */
-static void later_release(void)
+static void test_later_release(void)
 {
 	uint64_t step = cgroup_dir("job_l/step_1"), inode;
 	struct errbuf err = { 0 }, bad = { 0 };
@@ -260,7 +260,7 @@ static void later_release(void)
 }
 
 /* An entry of an unknown form is removed with the job that its head names. */
-static void later_format(void)
+static void test_later_format(void)
 {
 	uint64_t inode = put("job_f", "nodeos-ledger 2", "whatever { mems 3 }\n");
 	struct ledger *l = opened();
@@ -279,7 +279,7 @@ static void later_format(void)
 }
 
 /* Only the lines of ranks are damaged: those of a live step, and those of an ended one. */
-static void damaged_ranks(void)
+static void test_damaged_ranks(void)
 {
 	static const struct {
 		const char *lines, *kept;
@@ -321,13 +321,13 @@ static void damaged_ranks(void)
 	rmdir(path);
 	l = opened();
 	job = get(l, inode);
-	ok(job && job->n_steps == 0 && job->plan, "damaged ranks: a step goes when it has ended");
+	ok(job && job->n_steps == 0 && job->plan, "damaged ranks: an ended step is removed");
 	ledger_job_free(job);
 	ledger_remove(l, inode, &err);
 	ledger_close(l);
 }
 
-static void damaged(void)
+static void test_ledger_release_damaged(void)
 {
 	static const char *const body[] = {
 		"Gpus 1\n", "\n", "gpus \x01\n", "rank task_0 sim 0", PLAN PLAN,
@@ -359,7 +359,7 @@ static void scatter(struct ledger_step *s)
 			idset_add(&s->placed[i].cpus, (unsigned)rand() % 1024);
 }
 
-static void bounds(void)
+static void test_ledger_release_bounds(void)
 {
 	struct ledger_job *job = new_job("job_b", 1000), *more, *plain;
 	struct ledger *l = opened();
@@ -419,14 +419,14 @@ int main(void)
 {
 	ledger_fixture();
 	ledger_close(opened());
-	earlier_release();
-	many_ranks();
-	without_ranks();
-	later_release();
-	later_format();
-	damaged_ranks();
-	damaged();
-	bounds();
+	test_earlier_release();
+	test_many_ranks();
+	test_without_ranks();
+	test_later_release();
+	test_later_format();
+	test_damaged_ranks();
+	test_ledger_release_damaged();
+	test_ledger_release_bounds();
 	close(root);
 	return tap_done();
 }

@@ -49,7 +49,7 @@ static void events(const char *path, const char *text)
 		abort();
 }
 
-static void who_has_it_hurries(void)
+static void test_who_has_it_hurries(void)
 {
 	struct sched_param first = { .sched_priority = 1 }, none = { 0 };
 	struct errbuf err;
@@ -70,7 +70,7 @@ static void who_has_it_hurries(void)
 	is_int(sched_getscheduler(0), SCHED_OTHER, "ledger_close: restores the policy");
 }
 
-static void keep_and_sweep(void)
+static void test_keep_and_sweep(void)
 {
 	struct ledger_job *job = job_in("job_1", 1, 1000), *got = NULL;
 	uint64_t inode = job->inode;
@@ -180,7 +180,7 @@ static int count(const struct ledger_job *job, void *arg)
 	return 0;
 }
 
-static void corrupt(void)
+static void test_corrupt(void)
 {
 	static const char *const text[] = {
 		"",
@@ -244,7 +244,7 @@ static void unread_mems(struct ledger *l, struct idset *out)
  * Memory nodes in a damaged entry count as taken as long as its job lives; then the entry is
  * removed.
  */
-static void unread(void)
+static void test_unread(void)
 {
 	struct ledger_job *job = job_in("job_u", 8, 1000);
 	struct ledger_step *step;
@@ -311,7 +311,7 @@ static void unread(void)
 }
 
 /* A directory that cannot be read does not prove that its job has ended. */
-static void blind(void)
+static void test_blind(void)
 {
 	struct ledger_job *job = job_in("job_b", 6, 1000), *got = NULL;
 	struct errbuf err;
@@ -332,7 +332,7 @@ static void blind(void)
 }
 
 /* After a good entry, no text is left that a report would show as a problem. */
-static void quiet(void)
+static void test_quiet(void)
 {
 	struct ledger_job *job = job_in("job_q", 5, 1000);
 	struct errbuf err, bad = { 0 };
@@ -350,7 +350,7 @@ static void quiet(void)
 }
 
 /* On a full file system, the message has the entry's path, and the old entry stays. */
-static void full(void)
+static void test_ledger_full(void)
 {
 	struct ledger_job *job = job_in("small", 9, 1000), *again = NULL;
 	struct ledger *l = NULL;
@@ -418,7 +418,7 @@ static struct looked looks(uid_t uid, unsigned long job, bool tells)
 }
 
 /* Queries of users do not delay a launch, and another user's entry costs them nothing. */
-static void without_the_lock(void)
+static void test_without_the_lock(void)
 {
 	struct ledger_job *mine = job_in("job_m", 11, 1000), *other = job_in("job_o", 12, 1000),
 			  *ended = job_in("job_e", 13, 1000), *damaged = job_in("job_d", 14, 1000);
@@ -464,7 +464,7 @@ static void without_the_lock(void)
 	ledger_job_free(damaged);
 }
 
-static void locking(void)
+static void test_locking(void)
 {
 	struct ledger *l, *second;
 	struct errbuf err;
@@ -488,15 +488,15 @@ static void locking(void)
 int main(void)
 {
 	ledger_fixture();
-	keep_and_sweep();
-	who_has_it_hurries();
-	quiet();
-	unread();
-	blind();
-	corrupt();
-	full();
-	without_the_lock();
-	locking();
+	test_keep_and_sweep();
+	test_who_has_it_hurries();
+	test_quiet();
+	test_unread();
+	test_blind();
+	test_corrupt();
+	test_ledger_full();
+	test_without_the_lock();
+	test_locking();
 	close(root);
 	return tap_done();
 }

@@ -26,7 +26,7 @@ static unsigned outcomes(struct isolator_outcome *o, const struct request *r,
 	return isolators_outcome(o, &j);
 }
 
-static void judges(void)
+static void test_judges(void)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
 	struct sched_given sched;
@@ -150,7 +150,7 @@ static void judges(void)
 	       "a dry run does not judge by this kernel");
 }
 
-static void site_rules(void)
+static void test_site_rules(void)
 {
 	struct request r;
 	struct errbuf err = { 0 };
@@ -170,7 +170,7 @@ static void site_rules(void)
 	       "priority 0 is allowed as the lowest, 1");
 }
 
-static void json(void)
+static void test_outcome_json(void)
 {
 	struct json_out j = { 0 };
 	struct idset s = set_of("0-1");
@@ -197,8 +197,8 @@ static void json(void)
 int main(void)
 {
 	conf_defaults(&conf);
-	judges();
-	site_rules();
-	json();
+	test_judges();
+	test_site_rules();
+	test_outcome_json();
 	return tap_done();
 }

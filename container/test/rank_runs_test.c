@@ -65,7 +65,7 @@ static void regular(const char *what, struct ledger_step *s, const char *want)
 }
 
 /* Distributions of launchers: 4,096 ranks on a node with 64 CPUs are a few tokens. */
-static void distributions(void)
+static void test_distributions(void)
 {
 	struct ledger_step s = { .inode = 0 };
 	struct idset cpus = set_of("0-3,64-67");
@@ -116,7 +116,7 @@ static void fill(struct ledger_step *s)
 	}
 }
 
-static void random_placements(void)
+static void test_random_placements(void)
 {
 	unsigned bad = 0;
 
@@ -134,7 +134,7 @@ static void random_placements(void)
 	is_int((int)bad, 0, "all of %d random placements parse back to the same ranks", ROUNDS);
 }
 
-static void no_such_form(void)
+static void test_no_such_form(void)
 {
 	static const char *const task[] = { "task_special", "task_01", "task_", "task_1234567890" };
 	struct ledger_rank r = { .place = "sim", .cpus = set_of("1") };
@@ -156,7 +156,7 @@ static void no_such_form(void)
 	ok(!rank_runs_format(&r, 1), "rank_runs_format: a rank without CPUs has no run");
 }
 
-static void damaged(void)
+static void test_rank_runs_damaged(void)
 {
 	static const char *const text[] = { "",
 					    "x",
@@ -196,9 +196,9 @@ static void damaged(void)
 
 int main(void)
 {
-	distributions();
-	random_placements();
-	no_such_form();
-	damaged();
+	test_distributions();
+	test_random_placements();
+	test_no_such_form();
+	test_rank_runs_damaged();
 	return tap_done();
 }

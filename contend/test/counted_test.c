@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which rank has which counters, as each of a trace has instructions of its own. */
+/* Which counters each rank has: all counters of the trace have different instructions. */
 #include "contend/counted.h"
 
 #include "base/test/tap.h"
@@ -63,7 +63,7 @@ static void test_early(void)
 	add_rank(&node.step[0], 0, 501);
 	add_rank(&node.step[0], 1, 502);
 	is_int(counted_match(&table, &node, &err), 0, "two ranks have counters");
-	/* early: 502 is the trace's first, 599 its second; 501 comes third */
+	/* 502 has the trace's first counters, and 599 its second, both early; 501 has its third */
 	is(counters_of_ranks(), "501:300 502:100", "the early counters are given to their rank");
 	ok(table.n_early == 0 && !table.early, "early counters of no rank end");
 	ok(table.rank[0].tried && !table.rank[1].tried,
@@ -140,7 +140,8 @@ static void test_refused(void)
 	ok(table.n == 21 && table.refused == 20 && table.rank[20].group,
 	   "all other ranks have counters, and the number of those without is known");
 	ok(node.step[0].rank[0].instructions == OBSERVED_UNKNOWN, "a total without counters");
-	is(node.step[0].rank[3].why, "process ID -4: expected a positive number", "a rank without counters has its reason");
+	is(node.step[0].rank[3].why, "process ID -4: expected a positive number",
+	   "a rank without counters has its reason");
 	is(node.step[0].rank[20].why, "", "a rank with counters has none");
 	counted_match(&table, &node, &err);
 	/* 16 of those that were refused are tried again: the sixteenth is the last reason */

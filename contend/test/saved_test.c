@@ -160,7 +160,7 @@ static uint32_t state_word(size_t at)
 	return word;
 }
 
-/* The state with another WORD AT. */
+/* Write the state with WORD in place of the word at offset AT, and keep the old word. */
 static void put_word(size_t at, uint32_t word)
 {
 	uint32_t before = state_word(at);
@@ -215,7 +215,7 @@ static void test_refused(void)
 	unlink(path);
 }
 
-/* Damage of ranks that the head does not show: what is taken is in its range. */
+/* Ranks are damaged, and the head is correct: each value that is taken over is in its range. */
 static void test_damaged(void)
 {
 	size_t at = state_word(HEAD_SIZES) + 2 * state_word(HEAD_SIZES + 4);

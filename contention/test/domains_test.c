@@ -92,7 +92,7 @@ static const char *cache_sizes(const struct observed_node *node)
 }
 
 /* Two sockets of two cores, the second with its CPU 7 offline, the CPUs dealt out in turns. */
-static void two_sockets(void)
+static void test_two_sockets(void)
 {
 	struct observed_node node;
 	struct idset cpus;
@@ -131,7 +131,7 @@ static void two_sockets(void)
 	observed_free(&node);
 }
 
-static void without_caches(void)
+static void test_without_caches(void)
 {
 	struct observed_node node;
 
@@ -159,7 +159,7 @@ static void without_caches(void)
 	   "domains_read: no list of CPUs is an error");
 	ok(!node.domain, "domains_read: leaves no domain after an error");
 	begin("0-3\n");
-	for (unsigned i = 0; i < 4; i++) /* a list that does not have its CPU, or is none */
+	for (unsigned i = 0; i < 4; i++) /* not the CPU's own, or no list */
 		cache(i, 0, "3\n", "Unified\n", i % 2 ? "9-8\n" : "7\n");
 	is(domains(&node), "0:0-3@", "domains_read: damaged lists of a cache are no cache");
 	observed_free(&node);
@@ -181,7 +181,7 @@ static const char *quiet(void)
 	return list_of(&cpus);
 }
 
-static void quiet_cpus(void)
+static void test_quiet_cpus(void)
 {
 	begin("0-7\n");
 	is(quiet(), "", "domains_quiet_cpus: none if no file lists any");
@@ -285,7 +285,7 @@ static void compare_recorded(const char *path, const char *name)
 	hwloc_topology_destroy(t);
 }
 
-static void recorded_machines(void)
+static void test_recorded_machines(void)
 {
 	const char *folder = getenv("NODEOS_TOPOLOGIES");
 	DIR *dir = folder ? opendir(folder) : NULL;
@@ -307,7 +307,7 @@ static void recorded_machines(void)
 	closedir(dir);
 }
 
-static void this_host(void)
+static void test_this_host(void)
 {
 	struct observed_node node = { .n_domains = 0 };
 	struct errbuf err = { 0 };
@@ -330,10 +330,10 @@ static void this_host(void)
 int main(void)
 {
 	scratch_make();
-	two_sockets();
-	without_caches();
-	quiet_cpus();
-	recorded_machines();
-	this_host();
+	test_two_sockets();
+	test_without_caches();
+	test_quiet_cpus();
+	test_recorded_machines();
+	test_this_host();
 	return tap_done();
 }

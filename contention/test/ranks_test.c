@@ -62,7 +62,7 @@ static const char *escaped(const char *command)
 	return out;
 }
 
-/* A process; what is 0 is as follows. */
+/* Put the files of process F; its members that are 0 have defaults. */
 static void put_process(struct fake f)
 {
 	char text[1024];
@@ -161,7 +161,7 @@ static int announce(uint32_t job, uint32_t step, unsigned n, struct contention_r
 }
 
 /* A message of slurmstepd is believed if it agrees with the cgroups. */
-static void announced(void)
+static void test_announced(void)
 {
 	struct contention_rank rank[4] = {
 		{ 0, 501, "sim" }, { 1, 502, "sim" }, { 2, 503, "vda" }, { 3, 504, "sim" }
@@ -236,7 +236,7 @@ static void announced(void)
 }
 
 /* Slurm 22.05 numbers the directories of each node from 0. */
-static void numbered(void)
+static void test_numbered(void)
 {
 	struct contention_rank rank = { 5, 801, "" };
 	const char *task = "job_41/step_2/user/task_1";
@@ -250,13 +250,13 @@ static void numbered(void)
 	   "ranks_announce: the rank of a second node has its number in the step");
 	put_process((struct fake){ .pid = 802, .task = task, .start = 2000 });
 	put_procs(task, "802\n");
-	is(look(), "task 5 802", "ranks_look: the number of the task's next process");
+	is(look(), "task 5 802", "ranks_look: a task's next process has the task's number");
 	end();
 	lose("cg/system.slice");
 }
 
 /* Launchers, and what users call their programs. */
-static void launchers(void)
+static void test_launchers(void)
 {
 	struct contention_rank rank = { 0, 600, "" };
 	struct errbuf err;
@@ -322,7 +322,7 @@ static void launchers(void)
 }
 
 /* The batch script is no task of srun. */
-static void batch_script(void)
+static void test_batch_script(void)
 {
 	struct contention_rank rank = { 0, 700, "sim" };
 	const char *task = "job_41/step_batch/user/task_0";
@@ -424,7 +424,7 @@ static bool has_record(uint64_t inode)
 	return contention_record_each(state, see_record, &look, NULL) == 0 && look.seen;
 }
 
-/* On the host of by_ledger(), where the ledger and nodeos.conf have other steps observed. */
+/* On the host of test_by_ledger(), where the ledger and nodeos.conf have other steps observed. */
 static void by_records(void)
 {
 	struct contention_rank one[] = { { 7, 802, "" } }, gone[] = { { 0, 999, "" } };
@@ -449,7 +449,7 @@ static void by_records(void)
 	end();
 }
 
-static void by_ledger(void)
+static void test_by_ledger(void)
 {
 	char task[64];
 
@@ -528,7 +528,7 @@ static void put_usage(const char *task, const char *usage, const char *memory, c
 		put(io, "cg/" SCOPE "%s/io.stat", task);
 }
 
-static void used_by_tasks(void)
+static void test_used_by_tasks(void)
 {
 	struct contention_rank rank[] = { { 0, 900, "" }, { 1, 901, "" } };
 	const char *a = "job_60/step_0/user/task_0", *b = "job_60/step_0/user/task_1";
@@ -582,7 +582,7 @@ static void used_by_tasks(void)
 	lose("cg/system.slice");
 }
 
-static void used_by_children(void)
+static void test_used_by_children(void)
 {
 	struct contention_rank rank = { 0, 910, "" };
 	const char *task = "job_61/step_0/user/task_0";
@@ -610,7 +610,7 @@ static void used_by_children(void)
 }
 
 /* A step of more processes than are looked at. */
-static void too_many(void)
+static void test_too_many(void)
 {
 	const char *task = "job_62/step_0/user/task_0";
 	unsigned n = RANKS_STEP_PROCESSES_MAX + 10;
@@ -641,7 +641,7 @@ static void too_many(void)
 	lose("cg/system.slice");
 }
 
-static void damaged_status(void)
+static void test_damaged_status(void)
 {
 	struct process_seen p;
 
@@ -658,7 +658,7 @@ static void damaged_status(void)
 }
 
 /* Step 60 has so many processes that none of step 61 is read. */
-static void crowded_out(void)
+static void test_crowded_out(void)
 {
 	static char pids[RANKS_STEP_PROCESSES_MAX * 8 + 1];
 	char task[64];
@@ -682,7 +682,8 @@ static void crowded_out(void)
 		put_procs(task, pids);
 	}
 	look();
-	ok(strstr(bad.text, "too many processes"), "a look has its limit: %s", bad.text);
+	ok(strstr(bad.text, "too many processes"),
+	   "ranks_look: the number of processes has a limit: %s", bad.text);
 	is(listed(1), "child -1 901", "a rank stays one when another job has too many processes");
 	put_process((struct fake){
 		.pid = 901, .parent = 900, .state = 'Z', .task = "job_61/step_batch/user/task_0" });
@@ -713,15 +714,15 @@ int main(void)
 	proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "%s/sys", scratch);
 	sys_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	announced();
-	numbered();
-	launchers();
-	batch_script();
-	by_ledger();
-	used_by_tasks();
-	used_by_children();
-	too_many();
-	crowded_out();
-	damaged_status();
+	test_announced();
+	test_numbered();
+	test_launchers();
+	test_batch_script();
+	test_by_ledger();
+	test_used_by_tasks();
+	test_used_by_children();
+	test_too_many();
+	test_crowded_out();
+	test_damaged_status();
 	return tap_done();
 }

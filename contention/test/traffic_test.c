@@ -14,7 +14,7 @@
 #include "host/cgroup.h"
 
 /* The bytes by the tables of Linux's Documentation/bpf/standardization/instruction-set.rst. */
-static void encode(void)
+static void test_encode(void)
 {
 	static const uint8_t want[6][8] = {
 		/* opcode, src << 4 | dst, offset (16), immediate (32) */
@@ -110,7 +110,7 @@ int main(void)
 	char name[64];
 	int root, dir = -1;
 
-	encode();
+	test_encode();
 	root = cgroup_open_root(NULL, &err);
 	snprintf(name, sizeof(name), "nodeos-test-%d", (int)getpid());
 	if (root < 0 || traffic_open(&t, &err) < 0) {

@@ -25,7 +25,7 @@ static const char *content(void)
 	return n < 0 ? "none" : text;
 }
 
-static void counted(void)
+static void test_counted(void)
 {
 	struct errbuf err = { 0 };
 	struct stat st;
@@ -49,7 +49,7 @@ static void counted(void)
 }
 
 /* Every reader of the file can lock it, in both ways. */
-static void locked(void)
+static void test_locked(void)
 {
 	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
 	struct errbuf err = { 0 };
@@ -65,7 +65,7 @@ static void locked(void)
 	close(fd);
 }
 
-static void turns(void)
+static void test_turns(void)
 {
 	struct errbuf err = { 0 };
 	int alice = lock_private(state, PRIVATE_LOCK_USER(1000), 0, &err),
@@ -96,8 +96,8 @@ int main(void)
 
 	snprintf(path, sizeof(path), "%s/changes", dir);
 	snprintf(state, sizeof(state), "%s/state", dir);
-	counted();
-	locked();
-	turns();
+	test_counted();
+	test_locked();
+	test_turns();
 	return tap_done();
 }

@@ -150,7 +150,7 @@ static void by_step(const struct node_state *s)
 }
 
 /* More steps than a message can name. */
-static void many(void)
+static void test_owned_many(void)
 {
 	struct ledger_job *job = make_job(4294967295u);
 	struct node_state s = { .n_jobs = 1, .job = &job };
@@ -217,7 +217,7 @@ int main(void)
 	is_int(step_of(&s, "vda", "slurm/job_7/step_0/user/task_0"), -1,
 	       "an unknown name finds no container");
 	by_step(&s);
-	many();
+	test_owned_many();
 	job[1] = make_job(8);
 	snprintf(job[1]->step[0].cgroup, sizeof(job[1]->step[0].cgroup), "slurm/job_8/step_0");
 	snprintf(job[1]->step[1].cgroup, sizeof(job[1]->step[1].cgroup), "slurm/job_8/step_1");

@@ -11,7 +11,7 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 
-static void parse(void)
+static void test_protocol_parse(void)
 {
 	static const struct {
 		const char *line, *error; /* NULL: no error */
@@ -145,7 +145,7 @@ static void parse(void)
 }
 
 /* Memory nodes as users write them. */
-static void mems(void)
+static void test_protocol_mems(void)
 {
 	static const struct {
 		const char *text;
@@ -181,7 +181,7 @@ static void mems(void)
 }
 
 /* Format a line of each operation from its parsed form. */
-static void back(void)
+static void test_back(void)
 {
 	static const struct {
 		const char *line;
@@ -290,7 +290,7 @@ static void tick(int sig)
 }
 
 /* A program with a profiler's timer, which interrupts its calls, on a busy node. */
-static void busy(void)
+static void test_busy(void)
 {
 	struct itimerval every = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
 	struct sigaction act = { .sa_handler = tick };
@@ -313,7 +313,7 @@ static void busy(void)
 	setitimer(ITIMER_REAL, &never, NULL);
 }
 
-static void talk(void)
+static void test_talk(void)
 {
 	char path[100], heard[ASK_LINE_MAX];
 	struct errbuf err = { 0 };
@@ -340,10 +340,10 @@ static void talk(void)
 int main(void)
 {
 	scratch_make();
-	parse();
-	back();
-	mems();
-	talk();
-	busy();
+	test_protocol_parse();
+	test_back();
+	test_protocol_mems();
+	test_talk();
+	test_busy();
 	return tap_done();
 }

@@ -79,7 +79,7 @@ static struct rank_group group_of(unsigned id)
 	return g;
 }
 
-static void limits(void)
+static void test_resize_ranks_limits(void)
 {
 	bool less = true;
 
@@ -95,7 +95,7 @@ static void limits(void)
 }
 
 /* Both groups share one limit, which passes while the first is being bound. */
-static void two_groups(void)
+static void test_two_groups(void)
 {
 	struct rank_group one = group_of(1), two = group_of(2);
 	struct errbuf err = { 0 };
@@ -133,7 +133,7 @@ static void two_groups(void)
 }
 
 /* Without time for an undo, ranks that are bound already stay so, and the error names them. */
-static void late_undo(void)
+static void test_late_undo(void)
 {
 	struct rank_group g = group_of(3);
 	struct errbuf err = { 0 };
@@ -155,7 +155,7 @@ static void late_undo(void)
 }
 
 /* A rank with so many threads that the time limit passes between two of them. */
-static void late_thread(void)
+static void test_late_thread(void)
 {
 	struct rank_group g = group_of(4);
 	struct errbuf err = { 0 };
@@ -191,10 +191,10 @@ int main(void)
 	for (unsigned id = 1; id <= 4; id++)
 		add_step(id, id == 4 ? listed : "");
 	free(listed);
-	limits();
-	two_groups();
-	late_undo();
-	late_thread();
+	test_resize_ranks_limits();
+	test_two_groups();
+	test_late_undo();
+	test_late_thread();
 	ledger_job_free(job);
 	close(root);
 	return tap_done();

@@ -5,7 +5,7 @@
 
 #include "base/test/tap.h"
 
-static void mems(void)
+static void test_resize_site_mems(void)
 {
 	struct errbuf err = { 0 };
 	struct conf conf;
@@ -20,7 +20,7 @@ static void mems(void)
 	       "resize_check_mems: resize_mems allows changes");
 }
 
-static void users(void)
+static void test_resize_site_users(void)
 {
 	static const struct {
 		const char *conf;
@@ -58,7 +58,7 @@ static void users(void)
 	   "resize_check_user: the message names list and key: %s", err.text);
 }
 
-static void launched(void)
+static void test_launched(void)
 {
 	static const struct {
 		const char *conf;
@@ -98,8 +98,8 @@ static void launched(void)
 
 int main(void)
 {
-	mems();
-	launched();
-	users();
+	test_resize_site_mems();
+	test_launched();
+	test_resize_site_users();
 	return tap_done();
 }

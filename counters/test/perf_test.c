@@ -135,7 +135,7 @@ static struct counter_group *begin(struct counters *c, const struct child *child
 	return g;
 }
 
-/* Each toucher's faults and not those of one more; a sanitizer has some of its own. */
+/* Check that GOT has the faults of TOUCHERS, and not of one more; a sanitizer adds a few. */
 static void is_faults(uint64_t got, unsigned touchers, const char *what)
 {
 	if (!ok(got >= touchers * FAULTS && got < touchers * FAULTS + FAULTS * 9 / 10, "%s", what))
@@ -241,7 +241,7 @@ static void test_late(struct counters *c)
 	counters_end(g);
 }
 
-/* Threads that wait, of which the counters would be the greater part of all descriptors. */
+/* Many waiting threads, whose counters would need more than half of all descriptors. */
 static void be_crowded(int say_fd, int hear_fd)
 {
 	pthread_t t;

@@ -265,7 +265,7 @@ static void remove_module(void)
 		fail("delete_module");
 }
 
-/* A processor that counts so few events at the same time. */
+/* Count with a module whose PARAMETERS let a CPU count only few events at the same time. */
 static void count_few(const char *what, const char *parameters)
 {
 	struct counters *c;

@@ -6,7 +6,7 @@
 #include "base/test/tap.h"
 #include "dimmap/load/random.h"
 
-static void exact(void)
+static void test_latency_exact(void)
 {
 	static struct latency l;
 
@@ -31,7 +31,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Compare percentiles of times of all magnitudes with the sorted list. */
-static void against_sorting(void)
+static void test_against_sorting(void)
 {
 	enum { N = 100001 };
 	static const double shares[] = { 0.001, 0.1, 0.5, 0.9, 0.99, 0.999, 0.99999 };
@@ -66,7 +66,7 @@ static void against_sorting(void)
 	free(all);
 }
 
-static void very_long(void)
+static void test_very_long(void)
 {
 	static struct latency l;
 
@@ -78,8 +78,8 @@ static void very_long(void)
 
 int main(void)
 {
-	exact();
-	against_sorting();
-	very_long();
+	test_latency_exact();
+	test_against_sorting();
+	test_very_long();
 	return tap_done();
 }

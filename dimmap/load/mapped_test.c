@@ -12,7 +12,7 @@
 static char path[256];
 static struct errbuf err;
 
-static void opening(void)
+static void test_opening(void)
 {
 	struct mapped m;
 	char head[8];
@@ -40,7 +40,7 @@ static void opening(void)
 	   "file_head: refuses a directory: %s", err.text);
 }
 
-static void making(void)
+static void test_making(void)
 {
 	struct mapped m;
 
@@ -92,7 +92,7 @@ static const char *said(int *code)
 	return text;
 }
 
-static void failing(void)
+static void test_failing(void)
 {
 	char want[512];
 	int code;
@@ -114,7 +114,7 @@ static void work(void *arg, unsigned thread)
 		memory[(64 * thread + i) * 4096] = 1;
 }
 
-static void teams(void)
+static void test_teams(void)
 {
 	char *memory = aligned_alloc(4096, 4 * 64 * 4096);
 	struct counts sum = { 0 };
@@ -137,10 +137,10 @@ int main(void)
 	if (fd < 0)
 		bail("%s cannot be made", path);
 	close(fd);
-	opening();
-	failing();
-	making();
-	teams();
+	test_opening();
+	test_failing();
+	test_making();
+	test_teams();
 	unlink(path);
 	return tap_done();
 }

@@ -9,7 +9,7 @@
 #include "dimmap/load/zipf.h"
 
 /* Known numbers, from other programs' tests of these generators. */
-static void known_numbers(void)
+static void test_known_numbers(void)
 {
 	static const uint64_t split[] = { 6457827717110365317u, 3203168211198807973u,
 					  9817491932198370423u, 4593380528125082431u,
@@ -61,7 +61,7 @@ static double chi_squared(const uint64_t *count, const double *share, unsigned c
 	return sum;
 }
 
-static void even(void)
+static void test_even(void)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 7, 100, 1000, 1023 };
 	enum { DRAWS = 200000 };
@@ -89,7 +89,7 @@ static void even(void)
 	}
 }
 
-static void threads_differ(void)
+static void test_threads_differ(void)
 {
 	struct random a, b, c;
 	unsigned same = 0;
@@ -152,7 +152,7 @@ static void zipf_small(double a, unsigned n)
 	   bound);
 }
 
-static void zipf_control(void)
+static void test_zipf_control(void)
 {
 	double bound, sum = zipf_against(0.99, 0.97, 1000, &bound);
 
@@ -166,7 +166,7 @@ static void zipf_control(void)
  * Draw from 2^40 ranks with a = 1: the sum of 1/k is ln n + 0.5772..., with more digits than
  * needed.
  */
-static void zipf_large(void)
+static void test_zipf_large(void)
 {
 	enum { DRAWS = 400000 };
 	double all = 40 * log(2) + 0.57721566490153286, first_100 = 0, expected, deviation;
@@ -198,7 +198,7 @@ static void zipf_large(void)
 	is_int(beyond, 0, "zipf: no rank beyond the last is drawn");
 }
 
-static void permutations(void)
+static void test_permutations(void)
 {
 	static const unsigned sizes[] = { 1, 2, 3, 4, 7, 64, 1000, 4097, 65536 };
 
@@ -227,7 +227,7 @@ static void permutations(void)
  * The 64 hottest of 65536 blocks lie in 4096 groups of 16. Distributed at random, about 0.5 pairs
  * share a group; 8 is far beyond chance.
  */
-static void hot_ones_apart(void)
+static void test_hot_ones_apart(void)
 {
 	unsigned char seen[4096] = { 0 };
 	unsigned shared = 0;
@@ -241,19 +241,19 @@ static void hot_ones_apart(void)
 
 int main(void)
 {
-	known_numbers();
-	even();
-	threads_differ();
+	test_known_numbers();
+	test_even();
+	test_threads_differ();
 	zipf_small(0.5, 1000);
 	zipf_small(0.99, 1000);
-	zipf_control();
+	test_zipf_control();
 	zipf_small(1, 1000);
 	zipf_small(1.5, 1000);
 	zipf_small(2.5, 1000);
 	zipf_small(10, 3);
 	zipf_small(1, 1);
-	zipf_large();
-	permutations();
-	hot_ones_apart();
+	test_zipf_large();
+	test_permutations();
+	test_hot_ones_apart();
 	return tap_done();
 }

@@ -32,7 +32,7 @@ static unsigned char *slurp(size_t *size)
 	return data;
 }
 
-static void format(void)
+static void test_format(void)
 {
 	static const struct {
 		unsigned thread;
@@ -103,7 +103,7 @@ static void *touch_many(void *arg)
 	return NULL;
 }
 
-static void threads(void)
+static void test_trace_threads(void)
 {
 	struct {
 		struct trace *trace;
@@ -141,7 +141,7 @@ static void threads(void)
 	free(data);
 }
 
-static void troubles(void)
+static void test_trace_troubles(void)
 {
 	struct errbuf err = { 0 };
 	struct trace *t;
@@ -173,9 +173,9 @@ int main(void)
 	if (fd < 0)
 		bail("%s cannot be made", path);
 	close(fd);
-	format();
-	threads();
-	troubles();
+	test_format();
+	test_trace_threads();
+	test_trace_troubles();
 	unlink(path);
 	return tap_done();
 }

@@ -8,7 +8,7 @@
 static uint64_t n;
 static double x;
 
-static void counts(void)
+static void test_counts(void)
 {
 	static const char *const bad[] = { "",
 					   " 5",
@@ -37,7 +37,7 @@ static void counts(void)
 	   "value_count: refuses 2^64, and leaves the number unchanged");
 }
 
-static void sizes(void)
+static void test_sizes(void)
 {
 	static const char *const bad[] = {
 		"",    "K",   "1KB", "1KK",	  "1.5G",
@@ -55,7 +55,7 @@ static void sizes(void)
 	   "value_size: refuses a size beyond its bounds");
 }
 
-static void reals(void)
+static void test_reals(void)
 {
 	static const char *const bad[] = {
 		"", "nan", "inf", " 1", "1 ", "1,5", "0.4", "2.1", "one"
@@ -68,7 +68,7 @@ static void reals(void)
 		   "value_real: refuses \"%s\" as a number from 0.5 to 2", bad[i]);
 }
 
-static void words(void)
+static void test_value_words(void)
 {
 	struct errbuf err;
 	bool yes;
@@ -88,9 +88,9 @@ static void words(void)
 
 int main(void)
 {
-	counts();
-	sizes();
-	reals();
-	words();
+	test_counts();
+	test_sizes();
+	test_reals();
+	test_value_words();
 	return tap_done();
 }

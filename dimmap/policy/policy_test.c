@@ -442,7 +442,7 @@ static void against_oracle(const struct dimmap_policy *policy)
 
 /* ------------------------------------------------------------------ single facts */
 
-static void names(void)
+static void test_policy_names(void)
 {
 	is(dimmap_policies[0]->name, "s3fifo", "dimmap_policies: s3fifo is the default");
 	for (unsigned i = 0; dimmap_policies[i]; i++)
@@ -457,7 +457,7 @@ static void names(void)
 	   "dimmap_hash: equals splitmix64");
 }
 
-static void victims(void)
+static void test_victims(void)
 {
 	for (unsigned i = 0; dimmap_policies[i]; i++) {
 		const struct dimmap_policy *p = dimmap_policies[i];
@@ -477,7 +477,7 @@ static void victims(void)
 
 /* A page that is used more often than a count can hold, in a pool of one page, so that no page
  * stays a victim. */
-static void saturation(void)
+static void test_saturation(void)
 {
 	struct memory m;
 	uint32_t x, y;
@@ -501,7 +501,7 @@ static void saturation(void)
 }
 
 /* A page that is freed early, as when its file is removed, leaves no record. */
-static void dropped(void)
+static void test_policy_dropped(void)
 {
 	struct memory m;
 
@@ -515,7 +515,7 @@ static void dropped(void)
 	free(m.at);
 }
 
-static void ghosts(void)
+static void test_ghosts(void)
 {
 	const struct dimmap_policy *s3fifo = dimmap_policy_find("s3fifo");
 	unsigned soon = 0, soon_back = 0, late_back = 0;
@@ -566,7 +566,7 @@ static double kept(const char *name, uint32_t pages, uint32_t hot, uint32_t batc
 	return (double)hits / (double)of;
 }
 
-static void hot_set(void)
+static void test_hot_set(void)
 {
 	static const char *const better[] = { "dimmap", "sieve", "s3fifo" };
 
@@ -587,15 +587,15 @@ static void hot_set(void)
 
 int main(void)
 {
-	names();
-	victims();
-	saturation();
-	dropped();
-	ghosts();
+	test_policy_names();
+	test_victims();
+	test_saturation();
+	test_policy_dropped();
+	test_ghosts();
 	for (unsigned i = 0; dimmap_policies[i]; i++)
 		invariants(dimmap_policies[i]);
 	for (unsigned i = 0; dimmap_policies[i]; i++)
 		against_oracle(dimmap_policies[i]);
-	hot_set();
+	test_hot_set();
 	return tap_done();
 }

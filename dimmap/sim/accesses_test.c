@@ -12,7 +12,7 @@
 static char path[256];
 
 /* Read traces that the trace writer of the loads has written. */
-static void round_trip(void)
+static void test_accesses_round_trip(void)
 {
 	static const struct {
 		uint64_t offset;
@@ -50,7 +50,7 @@ static void round_trip(void)
 	accesses_free(&a);
 }
 
-static void many(void)
+static void test_accesses_many(void)
 {
 	struct accesses a = { 0 };
 	uint64_t x = 0;
@@ -112,7 +112,7 @@ static void refused(const struct raw *r, size_t size, const char *want)
 	accesses_free(&a);
 }
 
-static void troubles(void)
+static void test_accesses_troubles(void)
 {
 	struct accesses a = { 0 };
 	struct errbuf err = { 0 };
@@ -163,7 +163,7 @@ static void troubles(void)
 }
 
 /* Valid traces with random bytes and lengths are read, or refused with one line. */
-static void at_random(void)
+static void test_at_random(void)
 {
 	unsigned read = 0, refused_ = 0, bad = 0;
 	struct random random;
@@ -210,10 +210,10 @@ int main(void)
 	if (fd < 0)
 		bail("%s cannot be made", path);
 	close(fd);
-	round_trip();
-	many();
-	troubles();
-	at_random();
+	test_accesses_round_trip();
+	test_accesses_many();
+	test_accesses_troubles();
+	test_at_random();
 	unlink(path);
 	return tap_done();
 }

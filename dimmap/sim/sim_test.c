@@ -109,7 +109,7 @@ static bool same_misses(const struct buffer_counts *a, const struct buffer_count
 	return a->misses == b->misses && a->evicted == b->evicted;
 }
 
-static void bounds(void)
+static void test_sim_bounds(void)
 {
 	static const char *const patterns[] = { "uniform", "zipf:0.9", "scan", "loop:10",
 						"drift:1.2" };
@@ -143,7 +143,7 @@ static void bounds(void)
 }
 
 /* Compare with numbers counted by hand, of an example like Belady's. */
-static void by_hand(void)
+static void test_sim_by_hand(void)
 {
 	static const uint64_t order[] = { 1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5 };
 	struct accesses a = { 0 };
@@ -206,7 +206,7 @@ static void uniform(const char *policy)
 		}
 }
 
-static void scan(void)
+static void test_scan(void)
 {
 	struct buffer_counts c;
 	struct accesses a;
@@ -233,7 +233,7 @@ static void scan(void)
 	accesses_free(&a);
 }
 
-static void opt_is_best(void)
+static void test_opt_is_best(void)
 {
 	static const char *const patterns[] = { "uniform", "zipf:0.8", "zipf:1.2", "scan",
 						"loop:2",  "loop:20",  "drift:1" };
@@ -346,7 +346,7 @@ static void pools_and_windows(const struct dimmap_policy *policy)
 	is_int(bad, 0, "%s: pools and windows equal the oracle's, in %u runs", policy->name, n);
 }
 
-static void evictions(void)
+static void test_evictions(void)
 {
 	struct buffer *b = start("fifo", 8, 64);
 
@@ -387,7 +387,7 @@ static void evictions(void)
 	buffer_free(b);
 }
 
-static void division(void)
+static void test_division(void)
 {
 	struct buffer *b =
 		buffer_new(&(struct buffer_options){ dimmap_policy_find("sieve"), 11, 4, 8, 1 });
@@ -400,7 +400,7 @@ static void division(void)
 
 /* ------------------------------------------------------------------ patterns and options */
 
-static void patterns(void)
+static void test_sim_patterns(void)
 {
 	static const char *const bad[] = { "",	       "zipf",	   "zipf:",    "zipf:0",
 					   "zipf:11",  "zipf:nan", "zipf:1x",  "uniform:1",
@@ -463,7 +463,7 @@ static void given(const char *list, uint32_t pages, const char *want)
 	is(text, want, "--pages: %s of %u pages", list, pages);
 }
 
-static void option_lists(void)
+static void test_option_lists(void)
 {
 	given("1%,2%,50%", 1000, "10 20 500");
 	given("50%,7,0.1%,7", 1000, "1 7 500");
@@ -494,7 +494,7 @@ static unsigned count(const char *text, const char *word)
 	return n;
 }
 
-static void picture(void)
+static void test_sim_picture(void)
 {
 	static struct results r = { .what = "a <b> & c",
 				    .accesses = 1000,
@@ -549,18 +549,18 @@ static void picture(void)
 
 int main(void)
 {
-	by_hand();
-	bounds();
-	scan();
+	test_sim_by_hand();
+	test_sim_bounds();
+	test_scan();
 	for (unsigned i = 0; dimmap_policies[i]; i++)
 		uniform(dimmap_policies[i]->name);
-	opt_is_best();
-	evictions();
-	division();
+	test_opt_is_best();
+	test_evictions();
+	test_division();
 	for (unsigned i = 0; dimmap_policies[i]; i++)
 		pools_and_windows(dimmap_policies[i]);
-	patterns();
-	option_lists();
-	picture();
+	test_sim_patterns();
+	test_option_lists();
+	test_sim_picture();
 	return tap_done();
 }

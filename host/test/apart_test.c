@@ -57,7 +57,7 @@ static void die(void *arg, void *result)
 	_exit(0);
 }
 
-static void ends(void)
+static void test_ends(void)
 {
 	int number = 21;
 	struct apart a = { .work = look,
@@ -95,7 +95,7 @@ static void ends(void)
 }
 
 /* A process that outlives the caller does not keep the caller's lock. */
-static void locks(void)
+static void test_locks(void)
 {
 	struct apart a = { .work = wait_for_ever, .size = 1, .seconds = 1, .keep_fd = -1 };
 	int fd = openat(AT_FDCWD, scratch, O_RDONLY | O_DIRECTORY), other;
@@ -141,7 +141,7 @@ static void test_many_files(void)
 	setrlimit(RLIMIT_NOFILE, &before);
 }
 
-static void user(void)
+static void test_user(void)
 {
 	int number = 1, root;
 	struct apart a = { .work = look,
@@ -190,7 +190,7 @@ static bool ends_soon(struct apart_process *p)
 }
 
 /* The caller goes on while the process works. */
-static void apart(void)
+static void test_apart(void)
 {
 	int number = 21;
 	struct apart a = { .work = wait_for_ever,
@@ -250,7 +250,7 @@ static void start_and_end(void *arg, void *result)
 		*(pid_t *)result = p.pid;
 }
 
-static void with_caller(void)
+static void test_with_caller(void)
 {
 	struct apart a = {
 		.work = start_and_end, .size = sizeof(pid_t), .seconds = 60, .keep_fd = -1
@@ -275,11 +275,11 @@ static void with_caller(void)
 int main(void)
 {
 	scratch_make();
-	ends();
-	locks();
+	test_ends();
+	test_locks();
 	test_many_files();
-	user();
-	apart();
-	with_caller();
+	test_user();
+	test_apart();
+	test_with_caller();
 	return tap_done();
 }

@@ -90,7 +90,7 @@ static void put(const char *name, mode_t mode, uid_t uid, gid_t gid)
 	close(fd);
 }
 
-static void sources(void)
+static void test_buffer_sources(void)
 {
 	static const char denied[] = "cannot be opened for reading and writing by its user (uid "
 				     "65534): Permission denied";
@@ -200,7 +200,7 @@ static void entry(char *path, const char *cgroup, uint64_t inode, unsigned index
 }
 
 /* Directories of buffers, without mounts: which of them does a sweep remove? */
-static void sweep(void)
+static void test_buffer_sweep(void)
 {
 	char state[128], path[BUFFER_PATH_MAX], name[320], empty[300], odd[300];
 	struct errbuf err;
@@ -288,7 +288,7 @@ int main(void)
 {
 	alarm(120); /* a time limit for the test, in case a wait has none */
 	scratch_make();
-	sources();
-	sweep();
+	test_buffer_sources();
+	test_buffer_sweep();
 	return tap_done();
 }

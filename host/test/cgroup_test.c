@@ -27,7 +27,7 @@ static void note(const char *path, pid_t pid, void *arg)
 }
 
 /* Every process whose memory nodes change with those of the directory "user". */
-static void below(void)
+static void test_below(void)
 {
 	static const char user[] = JOB "/step_9/user";
 	static const char *const process[][2] = {
@@ -59,7 +59,7 @@ static void below(void)
 	is(text, "", "cgroup_each_pid_below: a missing cgroup has no process");
 }
 
-static void places(void)
+static void test_places(void)
 {
 	struct cgroup_place p;
 	struct errbuf err;
@@ -93,7 +93,7 @@ static void places(void)
 	       "cgroup_find_place: refuses a step that is gone");
 }
 
-static void sets(void)
+static void test_sets(void)
 {
 	struct idset s, want = set_of("0-3,8");
 	struct errbuf err;
@@ -125,7 +125,7 @@ static void sets(void)
 }
 
 /* Each of several slurmds on one host has a scope of its own. */
-static void nodes(void)
+static void test_cgroup_nodes(void)
 {
 	ok(cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n1"),
 	   "cgroup_is_of_node: a job of the node's own slurmd");
@@ -152,10 +152,10 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/cg", scratch);
 	root = cgroup_open_root(path, &err);
 	ok(root >= 0, "cgroup_open_root: opens a test's root");
-	places();
-	below();
-	sets();
-	nodes();
+	test_places();
+	test_below();
+	test_sets();
+	test_cgroup_nodes();
 	close(root);
 	return tap_done();
 }

@@ -44,7 +44,7 @@ static int check(const char *value, uid_t uid, bool undecided, struct errbuf *er
 	return conf_allow_check(&allow, "mems", &user, "/c", err);
 }
 
-static void answers(void)
+static void test_answers(void)
 {
 	struct errbuf err;
 
@@ -80,7 +80,7 @@ static void no_answer(const char *name, const char *said)
 	       "%s: a submission leaves the answer to the nodes %s", name, err.text);
 }
 
-static void away(void)
+static void test_away(void)
 {
 	time_t start = time(NULL);
 
@@ -93,11 +93,11 @@ static void away(void)
 int main(void)
 {
 	alarm(120); /* a time limit for the test, in case a wait has none */
-	answers();
+	test_answers();
 	database = FAILS;
 	no_answer("an error", "Input/output error");
 	database = NO_SERVER;
 	no_answer("no server", "No such file or directory");
-	away();
+	test_away();
 	return tap_done();
 }

@@ -34,7 +34,7 @@ static int same(const struct conf *a, const struct conf *b)
 	       strcmp(a->service_except, b->service_except) == 0;
 }
 
-static void defaults(void)
+static void test_defaults(void)
 {
 	struct conf c, parsed;
 	struct errbuf err = { 0 };
@@ -105,7 +105,7 @@ static void good_contention(const struct conf_contention *c)
 	ok(c->record && c->node_extra, "conf_parse: contention_record, contention_node_extra");
 }
 
-static void good(void)
+static void test_conf_good(void)
 {
 	static const char text[] =
 		"# a comment: x = y\n"
@@ -195,7 +195,7 @@ static void good(void)
 	ok(c.service.own_mems && c.service.homes, "conf_parse: serviceos_mems = homes");
 }
 
-static void refused(void)
+static void test_conf_refused(void)
 {
 	static const struct {
 		const char *text;
@@ -399,7 +399,7 @@ static void refused(void)
 }
 
 /* conf_parse() reads back what conf_print() writes, for any values. */
-static void print(void)
+static void test_print(void)
 {
 	static const char odd[] =
 		"allow_policies = rr, hpc\nstrict = no\ndefault_policy = rr\ndefault_mems = local\n"
@@ -446,7 +446,7 @@ static char *slurp(const char *name)
 }
 
 /* The installed file changes nothing; its keys are comments that show the table's defaults. */
-static void installed_file(void)
+static void test_installed_file(void)
 {
 	char *text = slurp("etc/nodeos.conf");
 	struct conf c, want;
@@ -505,7 +505,7 @@ static void generated(const char *name, const char *begin, const char *end, cons
 }
 
 /* etc/nodeos.conf behind its first lines of prose. */
-static void generated_file(void)
+static void test_generated_file(void)
 {
 	char *want = NULL;
 	struct conf c;
@@ -543,7 +543,7 @@ static void print_mdoc(FILE *f, const char *text)
 }
 
 /* The table of keys in nodeos.conf(5), without the prose written by hand behind it. */
-static void generated_table(void)
+static void test_generated_table(void)
 {
 	char *want = NULL;
 	struct conf_key key;
@@ -566,7 +566,7 @@ static void generated_table(void)
 }
 
 /* The text for allow_NAME of the isolators that are one number, which is the same for all. */
-static void generated_numbers(void)
+static void test_generated_numbers(void)
 {
 	char *want = NULL;
 	size_t len = 0;
@@ -582,7 +582,7 @@ static void generated_numbers(void)
 }
 
 /* Values of allow_NAME, and the users that each lets through. */
-static void allow(void)
+static void test_allow(void)
 {
 	static const char *const bad[] = {
 		"maybe",	  "yes no",	"users",     "users:",
@@ -635,7 +635,7 @@ static void allow(void)
 	is_int(parse(&c, text, &err), -1, "conf_parse: refuses a name of 100 bytes: %s", err.text);
 }
 
-static void manual_page(void)
+static void test_manual_page(void)
 {
 	char *text = slurp("doc/nodeos.conf.5");
 
@@ -720,7 +720,7 @@ static void links(const char *dir, const char *path, const char *link)
 	rmdir(sub);
 }
 
-static void files(void)
+static void test_conf_files(void)
 {
 	char dir[] = "/tmp/nodeos-conf-XXXXXX";
 	char path[64], link[64];
@@ -779,7 +779,7 @@ static void files(void)
 }
 
 /* Sources of buffers that a site can allow. */
-static void sources(void)
+static void test_conf_sources(void)
 {
 	static const struct {
 		const char *source;
@@ -822,17 +822,17 @@ static void sources(void)
 
 int main(void)
 {
-	sources();
-	defaults();
-	good();
-	refused();
-	print();
-	installed_file();
-	generated_file();
-	generated_table();
-	generated_numbers();
-	allow();
-	manual_page();
-	files();
+	test_conf_sources();
+	test_defaults();
+	test_conf_good();
+	test_conf_refused();
+	test_print();
+	test_installed_file();
+	test_generated_file();
+	test_generated_table();
+	test_generated_numbers();
+	test_allow();
+	test_manual_page();
+	test_conf_files();
 	return tap_done();
 }

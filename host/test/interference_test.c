@@ -57,7 +57,7 @@ static void thread(unsigned pid, const char *comm, unsigned flags, const char *c
 	put(dir, "status", text);
 }
 
-static void make_node(void)
+static void test_make_node(void)
 {
 	char path[32];
 
@@ -121,7 +121,7 @@ static char *told(const struct noise_on *on)
 	return text;
 }
 
-static void many(void)
+static void test_interference_many(void)
 {
 	static struct noise_source source[100];
 	struct noise n = { .n = 100, .source = source };
@@ -156,7 +156,7 @@ int main(void)
 	ok(!n.irqs_known && !n.threads_known && !n.n,
 	   "noise_read: a tree without /proc is not known to be quiet");
 	noise_free(&n);
-	make_node();
+	test_make_node();
 	is_int(noise_read(&n, root, &err), 0, "noise_read: reads a node %s", err.text);
 	ok(n.irqs_known && n.threads_known, "noise_read: the node's IRQs and threads are known");
 	cpus = set_of("2-3");
@@ -189,7 +189,7 @@ int main(void)
 	noise_on(&on, &n, &cpus);
 	is(list_of(&on.tick), "4", "noise_on: CPUs without nohz_full= have the tick");
 	noise_free(&n);
-	many();
+	test_interference_many();
 	ok(memory_node_use(root, 3, &total, &used) == 0 && total == 2048 << 10 &&
 		   used == 1536 << 10,
 	   "memory_node_use: total and used bytes");

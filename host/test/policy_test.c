@@ -8,7 +8,7 @@
 
 #include "base/test/tap.h"
 
-static void names(void)
+static void test_policy_names(void)
 {
 	static const struct {
 		const char *word;
@@ -54,7 +54,7 @@ static void names(void)
 	   "policy_name: \"unset\" for a number outside the enumeration");
 }
 
-static void numbers(void)
+static void test_policy_numbers(void)
 {
 	/* sched.h's numbers, and the number of the NodeOS kernel series */
 	is(policy_by_number(0), "other", "policy_by_number: 0");
@@ -69,7 +69,7 @@ static void numbers(void)
 	   "policy_by_number: ignores SCHED_RESET_ON_FORK");
 }
 
-static void priorities(void)
+static void test_priorities(void)
 {
 	static const struct {
 		enum sched_policy policy;
@@ -134,7 +134,7 @@ static void apply_idle(void)
 		is_int(status, 0, "policy_apply: nice stays over real time");
 }
 
-static void apply(void)
+static void test_apply(void)
 {
 	struct errbuf err;
 
@@ -179,9 +179,9 @@ static void apply(void)
 
 int main(void)
 {
-	names();
-	numbers();
-	priorities();
-	apply();
+	test_policy_names();
+	test_policy_numbers();
+	test_priorities();
+	test_apply();
 	return tap_done();
 }

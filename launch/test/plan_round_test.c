@@ -43,7 +43,7 @@ static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struc
 
 static char helper[128]; /* plans as the request says, and creates the file "planned" */
 
-static void make_helper(void)
+static void test_make_helper(void)
 {
 	char text[512];
 
@@ -180,7 +180,7 @@ static int plan_one(const struct ledger_job *job, bool of_step, struct errbuf *e
 	return rc;
 }
 
-static void site(void)
+static void test_plan_round_site(void)
 {
 	struct ledger_job *job = write_job("site", 0, false, "0");
 	char planned[128];
@@ -223,7 +223,7 @@ static void divide(struct step *s)
 	s->blocks = (struct blocks){ .on = true, .n = 1, .block = home, .homes = set_of("0") };
 }
 
-static void room(void)
+static void test_room(void)
 {
 	struct ledger_job *job = write_job("room", 1, false, NULL);
 	struct step *s = new_step(job, NULL);
@@ -243,7 +243,7 @@ static void room(void)
 	ledger_job_free(job);
 }
 
-static void full(void)
+static void test_plan_round_full(void)
 {
 	struct ledger_job *job = write_job("full", LEDGER_STEPS_MAX, false, NULL);
 	struct step *s = new_step(job, NULL);
@@ -281,7 +281,7 @@ static void full(void)
 }
 
 /* A directory has the name of the new entry's file. */
-static void unwritable(void)
+static void test_unwritable(void)
 {
 	struct ledger_job *job = write_job("unwritable", 1, false, NULL);
 	char path[64];
@@ -298,7 +298,7 @@ static void unwritable(void)
 	ledger_job_free(job);
 }
 
-static void warnings(void)
+static void test_warnings(void)
 {
 	struct ledger_job *job = write_job("warnings", 0, false, "0");
 	struct errbuf one = { .text = "one" }, two = { .text = "two" }, none = { 0 };
@@ -320,12 +320,12 @@ int main(void)
 	ledger_fixture();
 	if (request_parse(&request, request_text, &err) < 0)
 		bail("%s", err.text);
-	make_helper();
-	site();
-	room();
-	full();
-	unwritable();
-	warnings();
+	test_make_helper();
+	test_plan_round_site();
+	test_room();
+	test_plan_round_full();
+	test_unwritable();
+	test_warnings();
 	close(root);
 	return tap_done();
 }

@@ -136,7 +136,7 @@ static void check(const struct advice_case *c, const char *text)
 }
 
 /* For other refusals, more CPUs and memory nodes would not help. */
-static void no_advice(void)
+static void test_no_advice(void)
 {
 	struct advice_case c = {
 		.alone = true,
@@ -160,7 +160,7 @@ static void no_advice(void)
 }
 
 /* Without any free CPU, the message is the reason. */
-static void none_free(void)
+static void test_none_free(void)
 {
 	struct advice_case c = { .of_step = true };
 	static struct step s;
@@ -182,7 +182,7 @@ int main(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		check(&cases[i], cases[i].code == PLAN_NO_CPUS ? of_mems : of_threads);
-	no_advice();
-	none_free();
+	test_no_advice();
+	test_none_free();
 	return tap_done();
 }

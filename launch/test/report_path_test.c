@@ -4,7 +4,7 @@
 #include "base/test/tap.h"
 #include "container/step_id.h"
 
-static void paths(void)
+static void test_paths(void)
 {
 	const struct report_names batch = { 7, STEP_ID_BATCH, "n0" }, first = { 1, 0, "n0" };
 	struct errbuf err = { 0 };
@@ -27,6 +27,6 @@ static void paths(void)
 
 int main(void)
 {
-	paths();
+	test_paths();
 	return tap_done();
 }

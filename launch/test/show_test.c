@@ -109,7 +109,7 @@ static const char *killed_before(bool failing)
 }
 
 /* The step fails while the rank waits and slurmstepd still lives. */
-static void failed_meanwhile(void)
+static void test_failed_meanwhile(void)
 {
 	char text[sizeof(((struct errbuf *)0)->text)];
 	static struct step *s;
@@ -132,7 +132,7 @@ static void failed_meanwhile(void)
 
 int main(void)
 {
-	failed_meanwhile();
+	test_failed_meanwhile();
 	ok(strstr(killed_before(false), "slurmstepd has ended") != NULL,
 	   "a rank ends if slurmstepd has ended before it looks");
 	ok(strstr(killed_before(true), "nodeos: ") != NULL,

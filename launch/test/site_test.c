@@ -67,7 +67,7 @@ static int check(const char *text, struct errbuf *err)
 	return site_check_isolators(&job, &request, err);
 }
 
-static void no_call(void)
+static void test_no_call(void)
 {
 	struct errbuf err = { 0 };
 
@@ -80,7 +80,7 @@ static void no_call(void)
 	is_int(slurmctld.calls, 0, "a list of users needs no call");
 }
 
-static void users(void)
+static void test_site_users(void)
 {
 	struct errbuf err = { 0 };
 
@@ -95,7 +95,7 @@ static void users(void)
 	is_int(check("allow_cpus = no", &err), -1, "\"no\" refuses every user: %s", err.text);
 }
 
-static void accounts(void)
+static void test_accounts(void)
 {
 	struct errbuf err = { 0 };
 
@@ -117,7 +117,7 @@ static void accounts(void)
 	       "an account that slurmctld does not know is refused: %s", err.text);
 }
 
-static void failure(void)
+static void test_failure(void)
 {
 	struct errbuf err = { 0 };
 	struct conf conf;
@@ -141,9 +141,9 @@ int main(void)
 		       -1, 0);
 	if (lookups == MAP_FAILED)
 		bail("out of memory");
-	no_call();
-	users();
-	accounts();
-	failure();
+	test_no_call();
+	test_site_users();
+	test_accounts();
+	test_failure();
 	return tap_done();
 }

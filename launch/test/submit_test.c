@@ -6,7 +6,7 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 
-static void wishes(void)
+static void test_wishes(void)
 {
 	static const struct {
 		struct submit_wish wish;
@@ -42,7 +42,7 @@ static void wishes(void)
 	}
 }
 
-static void site(void)
+static void test_submit_site(void)
 {
 	struct request r = {
 		.n = 2, .container = { { .name = "sim", .cpus = 2 }, { .name = "vda", .cpus = 2 } }
@@ -95,7 +95,7 @@ static void site(void)
 	unlink(path);
 }
 
-static void names(void)
+static void test_submit_names(void)
 {
 	const struct request r = {
 		.n = 2, .container = { { .name = "sim", .cpus = 2 }, { .name = "vda", .cpus = 2 } }
@@ -123,7 +123,7 @@ static void names(void)
 	   "submit_check_container: the message refers to srun: %s", err.text);
 }
 
-static void components(void)
+static void test_components(void)
 {
 	const char *const name[] = { "nodeos-cpus", "nodeos-mems" };
 	const char *const one[] = { "2", NULL }, *const other[] = { "4", NULL },
@@ -146,9 +146,9 @@ static void components(void)
 
 int main(void)
 {
-	wishes();
-	site();
-	names();
-	components();
+	test_wishes();
+	test_submit_site();
+	test_submit_names();
+	test_components();
 	return tap_done();
 }

@@ -27,7 +27,7 @@ static void refused(const char *text, const char *part)
 	   err.text);
 }
 
-static void forms(void)
+static void test_forms(void)
 {
 	is(at("vda", 0), "vda", "choice_of: one name is for rank 0");
 	is(at("vda", 4000000), "vda", "choice_of: one name is for the highest rank");
@@ -43,7 +43,7 @@ static void forms(void)
 	is(at("8:0,9:1", 1), "9", "choice_of: names may be numbers");
 }
 
-static void mistakes(void)
+static void test_mistakes(void)
 {
 	static char longest[REQUEST_NAME_MAX + 8];
 	static char many[CHOICE_RANGES_MAX * 8 + 64] = "a:0";
@@ -70,7 +70,7 @@ static void mistakes(void)
 	refused(many, "more than");
 }
 
-static void checks(void)
+static void test_checks(void)
 {
 	struct request r = { .n = 2, .container = { { .name = "sim" }, { .name = "vda" } } };
 	struct errbuf err;
@@ -94,7 +94,7 @@ static void checks(void)
  * Random maps, written as ranges and parsed, must give every rank the same container as a plain
  * array.
  */
-static void property(void)
+static void test_property(void)
 {
 	static const char *const name[] = { "a", "b", "none" };
 	unsigned bad = 0;
@@ -127,9 +127,9 @@ static void property(void)
 
 int main(void)
 {
-	forms();
-	mistakes();
-	checks();
-	property();
+	test_forms();
+	test_mistakes();
+	test_checks();
+	test_property();
 	return tap_done();
 }

@@ -18,7 +18,7 @@ static void extract(const char *text, unsigned lines, const char *want)
 	free(copy);
 }
 
-static void extraction(void)
+static void test_extraction(void)
 {
 	extract("#!/bin/sh\n#NODEOS {\n# x\n#NODEOS }\ntrue\n#NODEOS late\n", 2,
 		"         \n        {\n   \n        }\n    \n            \n");
@@ -47,7 +47,7 @@ static const char good[] =
 	"#NODEOS   {\"name\":\"container\",\"value\":{\"cpus\":%s}}]}}\n"
 	"srun true\n";
 
-static void manifests(void)
+static void test_manifests(void)
 {
 	struct errbuf err = { 0 };
 	struct request r;
@@ -86,7 +86,7 @@ static const char pod[] =
 	"{\"name\":\"vda\",\"app\":{\"isolators\":[{\"name\":\"container\",\"value\":{\"cpus\":2}}]"
 	"}}]}";
 
-static void commands(void)
+static void test_commands(void)
 {
 	struct manifest_info info;
 	struct errbuf err = { 0 };
@@ -111,7 +111,7 @@ static void commands(void)
 	free(info.apps);
 }
 
-static void damage(void)
+static void test_damage(void)
 {
 	static const char *const bad[] = { "",	      "x",	  "x=%",
 					   "x=%2",    "x=%zz",	  "x=%00",
@@ -131,9 +131,9 @@ static void damage(void)
 
 int main(void)
 {
-	extraction();
-	manifests();
-	commands();
-	damage();
+	test_extraction();
+	test_manifests();
+	test_commands();
+	test_damage();
 	return tap_done();
 }

@@ -9,7 +9,7 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /* Texts that are valid by json.org and accepted here; one value each. */
-static void accepted(void)
+static void test_json_scan_accepted(void)
 {
 	static const char *const good[] = {
 		"{}",
@@ -61,7 +61,7 @@ static void accepted(void)
 }
 
 /* The offset of each fault, counted by hand, and a part of the reason. */
-static void refused(void)
+static void test_json_scan_refused(void)
 {
 	static const struct {
 		const char *text;
@@ -156,7 +156,7 @@ static void refused(void)
 	}
 }
 
-static void tree_of(void)
+static void test_tree_of(void)
 {
 	static const char text[] =
 		"{ \"a\": [10, \"x\"],\n  \"b\\n\": {\"c\": null}, \"\xc3\xa9\": true }";
@@ -214,7 +214,7 @@ static int scan_depth(unsigned depth, size_t *at)
 	return result;
 }
 
-static void limits(void)
+static void test_json_scan_limits(void)
 {
 	size_t at = 0;
 	char *many = malloc(2 * JSON_POS_VALUES + 2);
@@ -246,9 +246,9 @@ static void limits(void)
 
 int main(void)
 {
-	accepted();
-	refused();
-	tree_of();
-	limits();
+	test_json_scan_accepted();
+	test_json_scan_refused();
+	test_tree_of();
+	test_json_scan_limits();
 	return tap_done();
 }

@@ -57,7 +57,7 @@ static void keys_of(const struct manifest_isolator *isolator)
 	is(twice(), NULL, "no other word in the value of %s means two keys", isolator->name);
 }
 
-static void isolators(void)
+static void test_isolators(void)
 {
 	const char *bad = NULL;
 
@@ -76,6 +76,6 @@ int main(void)
 {
 	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++)
 		keys_of(i);
-	isolators();
+	test_isolators();
 	return tap_done();
 }

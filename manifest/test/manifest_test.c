@@ -44,7 +44,7 @@ static const char *load(const char *text, size_t len)
 	return out;
 }
 
-static void good(void)
+static void test_manifest_good(void)
 {
 	static const struct {
 		const char *text;
@@ -442,7 +442,7 @@ static const struct {
 	  "(allowed: empty, host)" },
 };
 
-static void refused(void)
+static void test_manifest_refused(void)
 {
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		size_t len = strlen(bad[i].text);
@@ -462,7 +462,7 @@ static void refused(void)
 }
 
 /* Mistakes, each with the whole message that it causes. */
-static void whole_lines(void)
+static void test_whole_lines(void)
 {
 	static const char typo[] = IMAGE(SIZES("\"cpu\":1"));
 	static const char value[] = IMAGE(SIZES("\"cpus\":\"4.5\""));
@@ -511,7 +511,7 @@ static void fill(char *text, size_t len, const char *unit)
 		text[i] = unit[i % n];
 }
 
-static void nonsense(void)
+static void test_nonsense(void)
 {
 	const size_t len = MANIFEST_SIZE_MAX;
 	char *text = malloc(len);
@@ -581,7 +581,7 @@ static char *read_ok(const char *path, size_t *len)
 }
 
 /* Every installed example, with its request. */
-static void examples(void)
+static void test_examples(void)
 {
 	static const char *const table[][2] = {
 		{ "figure3.json", "nodeos 1;c=mycontainer cpus=48 mems=1 policy=hpc;" },
@@ -617,7 +617,7 @@ static void examples(void)
 }
 
 /* A manifest of an Argo node resource manager that still calls "power" "powerpolicy". */
-static void older_argo(void)
+static void test_older_argo(void)
 {
 	const char *top = getenv("NODEOS_SOURCE");
 	char path[4096];
@@ -643,7 +643,7 @@ static void refuse_file(const char *path, const char *says)
 	   "manifest_read_file: refuses a file: %s", err.text);
 }
 
-static void files(void)
+static void test_manifest_files(void)
 {
 	char dir[] = "/tmp/nodeos-manifest-XXXXXX";
 	char path[64];
@@ -687,12 +687,12 @@ static void files(void)
 
 int main(void)
 {
-	good();
-	refused();
-	whole_lines();
-	nonsense();
-	examples();
-	older_argo();
-	files();
+	test_manifest_good();
+	test_manifest_refused();
+	test_whole_lines();
+	test_nonsense();
+	test_examples();
+	test_older_argo();
+	test_manifest_files();
 	return tap_done();
 }

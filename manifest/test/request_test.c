@@ -11,7 +11,7 @@
 
 static char text[REQUEST_TEXT_MAX + 64];
 
-static void names(void)
+static void test_request_names(void)
 {
 	static const char *const good[] = {
 		"sim",
@@ -64,7 +64,7 @@ static void names(void)
 }
 
 /* Each text is canonical: it parses, and the parsed request formats to the same text. */
-static void round_trips(void)
+static void test_round_trips(void)
 {
 	static const char *const good[] = {
 		"nodeos 1;c=sim cpus=44 mems=44 policy=hpc;c=vda cpus=2 smt=1 mems=17179869184b "
@@ -104,7 +104,7 @@ static void round_trips(void)
 	}
 }
 
-static void fields(void)
+static void test_fields(void)
 {
 	struct request r;
 	struct errbuf err;
@@ -133,7 +133,7 @@ static void fields(void)
 	       "request_parse: ignored");
 }
 
-static void refused(void)
+static void test_request_refused(void)
 {
 	static const char *const bad[] = {
 		"",
@@ -276,7 +276,7 @@ static void refused(void)
 	}
 }
 
-static void limits(void)
+static void test_request_limits(void)
 {
 	struct request r;
 	struct errbuf err = { 0 };
@@ -346,7 +346,7 @@ static void limits(void)
 	free(p);
 }
 
-static void format_fails(void)
+static void test_format_fails(void)
 {
 	struct request r;
 	struct errbuf err;
@@ -385,7 +385,7 @@ static void format_fails(void)
 	is_int(request_check(&r, &err), -1, "request_check: refuses a name without its NUL");
 }
 
-static void mems(void)
+static void test_request_mems(void)
 {
 	static const struct {
 		const char *text;
@@ -444,7 +444,7 @@ static void mems(void)
 }
 
 /* Values of --nodeos-sched, and the canonical text of the container that each makes. */
-static void sched(void)
+static void test_sched(void)
 {
 	static const struct {
 		const char *text;
@@ -513,7 +513,7 @@ static void sched(void)
 }
 
 /* Numbers of ranks may be negative where a row of RANK_NUMBERS allows it. */
-static void signed_numbers(void)
+static void test_signed_numbers(void)
 {
 	static const char *const bad[] = { "",	  "-",	 "-0",		"--1",	       "+1",
 					   "01",  "-01", " 1",		"1 ",	       "21",
@@ -536,7 +536,7 @@ static void signed_numbers(void)
 	}
 }
 
-static void unknown_field(void)
+static void test_unknown_field(void)
 {
 	struct request r;
 	struct errbuf err;
@@ -553,7 +553,7 @@ static void unknown_field(void)
 }
 
 /* All ignored isolators together are the longest value, apart from a path. */
-static void all_ignored(void)
+static void test_all_ignored(void)
 {
 	static struct request r = { .n = 1, .container = { { .name = "a" } } };
 	struct request again;
@@ -571,16 +571,16 @@ static void all_ignored(void)
 
 int main(void)
 {
-	unknown_field();
-	signed_numbers();
-	all_ignored();
-	sched();
-	names();
-	round_trips();
-	fields();
-	refused();
-	limits();
-	format_fails();
-	mems();
+	test_unknown_field();
+	test_signed_numbers();
+	test_all_ignored();
+	test_sched();
+	test_request_names();
+	test_round_trips();
+	test_fields();
+	test_request_refused();
+	test_request_limits();
+	test_format_fails();
+	test_request_mems();
 	return tap_done();
 }

@@ -31,7 +31,7 @@ static char *read_all(const char *path)
 	return text;
 }
 
-static void label(void)
+static void test_label(void)
 {
 	struct picture_part p = { .kind = PICTURE_CONTAINER };
 
@@ -61,7 +61,7 @@ int main(void)
 	char path[300], one[32], two[32];
 	char *svg;
 
-	label();
+	test_label();
 	scratch_make();
 	snprintf(path, sizeof(path), "%s/p.svg", scratch);
 	if (machine_load_synthetic(&m, "package:2 [numa] core:2 pu:1", &err) < 0)

@@ -34,7 +34,7 @@ static const char *found(const char *parcels, const char *node)
 
 /* A very large job: 20,000 nodes with mixed lines take seconds, where a search through all lines
  * for each node would take minutes. */
-static void many(void)
+static void test_parcel_many(void)
 {
 	enum { NODES = 20000 };
 	struct timespec start, end;
@@ -106,7 +106,7 @@ int main(void)
 	       "parcel_count: ignores an incomplete line");
 	is_int(parcel_count("=n0 1\n=n1 2\n", 13, &seen), 1,
 	       "parcel_count: counts a line once it is complete");
-	many();
+	test_parcel_many();
 	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n0"), "ac",
 	   "parcel_read: finds the text of the first of two mixed nodes");
 	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n1"), "b",

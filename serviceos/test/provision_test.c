@@ -135,7 +135,7 @@ static void put_thread(void)
 	put_status();
 }
 
-static void tree(void)
+static void test_tree(void)
 {
 	put("proc/irq/default_smp_affinity", "ffff\n", 0644);
 	put("proc/irq/24/smp_affinity_list", "0-15\n", 0644);
@@ -549,7 +549,7 @@ static void in_the_way(const char *before)
 	check_undone(before, "refused");
 }
 
-static void remove_irq27(void)
+static void test_remove_irq27(void)
 {
 	unlinkat(root, "proc/irq/27/smp_affinity_list", 0);
 	unlinkat(root, "proc/irq/27", AT_REMOVEDIR);
@@ -625,7 +625,7 @@ static void meanwhile(const char *before)
 	check_undone(before, "a journal that was restored undoes all");
 }
 
-static void journal(void)
+static void test_journal(void)
 {
 	struct errbuf err = { 0 };
 	struct undo u;
@@ -661,7 +661,7 @@ static void journal(void)
 	unlinkat(state, UNDO_FILE_NAME, 0);
 }
 
-static void exempt(void)
+static void test_exempt(void)
 {
 	struct conf c;
 
@@ -956,7 +956,7 @@ static void logged_in(const char *before)
  * A user's own directory must not have the cpuset controller: the user could move a process that
  * holds its address space between cpusets.
  */
-static void users_slice(void)
+static void test_users_slice(void)
 {
 	static const char mems[] = "sys/fs/cgroup/user.slice/cpuset.mems";
 	static const char on[] = "sys/fs/cgroup/user.slice/user-1000.slice/cgroup.subtree_control";
@@ -1046,12 +1046,12 @@ int main(void)
 	state = open(conf.state_dir, O_RDONLY | O_DIRECTORY);
 	kthread = sleeper();
 	daemon_pid = sleeper();
-	tree();
+	test_tree();
 	before = image();
-	journal();
-	exempt();
+	test_journal();
+	test_exempt();
 	once(before);
-	remove_irq27();
+	test_remove_irq27();
 	check_undone(before, "unprovisioned");
 	in_the_way(before);
 	counted(before);
@@ -1059,7 +1059,7 @@ int main(void)
 	new_thread(before);
 	meanwhile(before);
 	logged_in(before);
-	users_slice();
+	test_users_slice();
 	killed(before);
 	free(before);
 	kill(kthread, SIGKILL);

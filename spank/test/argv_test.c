@@ -24,7 +24,7 @@ static bool plain(const char *line)
 	return !v.names_container && !v.uses_nodeos && !v.off;
 }
 
-static void own_options(void)
+static void test_own_options(void)
 {
 	ok(view("--nodeos-container=vda app").names_container,
 	   "argv_view: --nodeos-container= is found");
@@ -58,7 +58,7 @@ static void own_options(void)
 	   "argv_view: off as the value of an option of srun's does not count");
 }
 
-static void shapes(void)
+static void test_argv_shapes(void)
 {
 	static const char *const shaping[] = {
 		"--exact",	     "--exa",	"--exclusive",	"--excl",
@@ -82,7 +82,7 @@ static void shapes(void)
  * Lines without options of NodeOS. The search knows no grammar of srun: it treats flags, values,
  * abbreviations and options of later Slurm releases alike.
  */
-static void plain_lines(void)
+static void test_plain_lines(void)
 {
 	static const char *const line[] = {
 		"-n 4 app",
@@ -105,7 +105,7 @@ static void plain_lines(void)
 }
 
 /* Words after the program are not srun's, if it is certain which word is the program. */
-static void arguments(void)
+static void test_argv_arguments(void)
 {
 	static const char *const line[] = {
 		"app --nodeos-cpus=4",
@@ -142,7 +142,7 @@ static int options_len(const char *line, int options)
 	return argv_options_len(text, len, options);
 }
 
-static void exact(void)
+static void test_argv_exact(void)
 {
 	is_int(options_len("-n 4 app --async", 3), 5 + 3 + 2,
 	       "argv_options_len: covers srun's options to a byte");
@@ -156,7 +156,7 @@ static void exact(void)
 	       "argv_options_len: unknown for a heterogeneous step");
 }
 
-static void others(void)
+static void test_argv_others(void)
 {
 	ok(view("--jobid=28 app").names_job, "argv_view: --jobid= is found");
 	ok(view("-N1 --jobid 28 app").names_job,
@@ -180,11 +180,11 @@ static void others(void)
 
 int main(void)
 {
-	own_options();
-	shapes();
-	plain_lines();
-	arguments();
-	exact();
-	others();
+	test_own_options();
+	test_argv_shapes();
+	test_plain_lines();
+	test_argv_arguments();
+	test_argv_exact();
+	test_argv_others();
 	return tap_done();
 }

@@ -202,7 +202,7 @@ static void has(const char *job_id, const char *line, const char *words, const c
 }
 
 /* In job 7, with containers from sbatch. */
-static void planned(void)
+static void test_client_planned(void)
 {
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
 	has("7", "-n1 app", "rc 0, guard step, step -, origin 7",
@@ -244,7 +244,7 @@ static void inherit(enum option_id id, const char *value)
 }
 
 /* Options from the sbatch of job 7 do not apply to a step of job 9. */
-static void inherited_options(void)
+static void test_inherited_options(void)
 {
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
 	inherit(OPT_CONTAINER, "sim");
@@ -293,7 +293,7 @@ static void inherited_options(void)
 	inherit(OPT_NODEOS, NULL);
 }
 
-static void arguments(void)
+static void test_client_arguments(void)
 {
 	has("7", "--async --nodeos-cpus=2 app", "prolog yes, rc 0, guard async",
 	    "--async with a request has a task prolog");
@@ -308,7 +308,7 @@ static void arguments(void)
 }
 
 /* In a step of job 7 whose own srun started in job 5: settings of job 5 are dropped. */
-static void nested(void)
+static void test_nested(void)
 {
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
 	setenv(ENV_ORIGIN, "5,container", 1);
@@ -334,9 +334,9 @@ int main(int argc, char **argv)
 	if (strcmp(argv[0], "srun") == 0)
 		return be_srun(argc, argv);
 	setenv("SLURM_JOB_ID", "7", 1);
-	planned();
-	inherited_options();
-	nested();
-	arguments();
+	test_client_planned();
+	test_inherited_options();
+	test_nested();
+	test_client_arguments();
 	return tap_done();
 }

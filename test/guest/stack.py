@@ -418,7 +418,7 @@ def default_binding(p):
         said = re.findall(r"CpuBindType=(\S+)", err)
         p.check(
             "1.93",
-            f"default of {nodes}",
+            f"srun on {nodes} binds ranks to {want} by default",
             len(said) == 1 and want in said[0],
             (said, [len(s) for s in masks(found)]),
             r.text + err,

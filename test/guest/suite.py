@@ -1219,7 +1219,7 @@ def group_show(machine):
         "SLURM_EXCLUSIVE=1 SLURM_EXACT=1 SLURM_CPUS_PER_TASK=64 SLURM_NTASKS_PER_NODE=64 nodeosctl"
         " exec vda -- bash -c 'echo $NODEOS_CONTAINER'"
     )
-    same(r.out, "vda\n", f"exec works in a shell with the sizes of another program {r.text}")
+    same(r.out, "vda\n", f"exec ignores sizes of a step in its environment {r.text}")
     # Slurm's name of the node is not the host's; nodeosd knows it where each slurmd has its own
     # scope
     if run(

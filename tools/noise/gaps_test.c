@@ -7,7 +7,7 @@
 
 #include "base/test/tap.h"
 
-static void numbers(void)
+static void test_gaps_numbers(void)
 {
 	/* loops of 100 ns, with lengths that are easy to add */
 	struct gap gap[] = { { 0, 999 },	{ 10, 1000 }, { 20, 9999 }, { 30, 10000 },
@@ -33,7 +33,7 @@ static void numbers(void)
 	is_int((long long)s.median, 1000, "gaps_summary: median length");
 }
 
-static void variation(void)
+static void test_variation(void)
 {
 	struct gap gap[] = { { 0, 2000 }, { 1, 4000 }, { 2, 4000 }, { 3, 4000 },
 			     { 4, 5000 }, { 5, 5000 }, { 6, 7000 }, { 7, 9000 } };
@@ -61,7 +61,7 @@ static unsigned count(const char *text, const char *word)
 	return n;
 }
 
-static void picture(void)
+static void test_gaps_picture(void)
 {
 	enum { MANY = 100000 };
 	struct gap *gap = malloc(MANY * sizeof(*gap));
@@ -90,9 +90,9 @@ static void picture(void)
 
 int main(void)
 {
-	numbers();
-	variation();
-	picture();
+	test_gaps_numbers();
+	test_variation();
+	test_gaps_picture();
 	is(gaps_decade(0), "< 1 us", "gaps_decade: the first");
 	is(gaps_decade(6), ">= 100 ms", "gaps_decade: the last");
 	is(gaps_decade(7), "?", "gaps_decade: \"?\" beyond the last");

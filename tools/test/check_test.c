@@ -51,7 +51,7 @@ static int run(const char *a, const char *b, const char *c)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void json(void)
+static void test_check_json(void)
 {
 	struct json_object *root, *list, *one, *value;
 
@@ -79,7 +79,7 @@ static void json(void)
 }
 
 /* --json shows each member of a container and each isolator of every-key.json. */
-static void accepted(void)
+static void test_check_accepted(void)
 {
 	static const char want[] =
 		"name cpus smt mems policy priority quantum_ms partition dimmap contention "
@@ -142,7 +142,7 @@ static const char *fault(const char *text)
 	return got;
 }
 
-static void faults(void)
+static void test_faults(void)
 {
 	is(fault("{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{"
 		 "\"isolators\":[{\"name\":\"container\",\"value\":{\"cpus\":0}}]}}"),
@@ -170,7 +170,7 @@ int main(void)
 	snprintf(dir, sizeof(dir), "%s/etc/examples", top ? top : ".");
 	if (!ok(chdir(dir) == 0, "chdir to %s", dir))
 		return tap_done();
-	faults();
+	test_faults();
 	is_int(run("coupled.json", NULL, NULL), 0, "check: a valid manifest");
 	is(out, "coupled.json: ok: 2 containers: sim cpus=12 mems=3, vda cpus=2 mems=1\n",
 	   "check: the line of a valid manifest");
@@ -211,8 +211,8 @@ int main(void)
 	   "rest.json: ok: 2 containers: sim cpus=rest smt=1, vda cpus=2 mems=1073741824b "
 	   "policy=batch\n",
 	   "check: the lines of every key and of all CPUs left over");
-	accepted();
-	json();
+	test_check_accepted();
+	test_check_json();
 	is_int(run("--help", NULL, NULL), 0, "check --help");
 	ok(strncmp(out, "Usage: nodeosctl check", 22) == 0 && !errors[0],
 	   "check --help: prints on standard output only");

@@ -17,7 +17,7 @@ static void is_list(const struct idset *got, const char *want, const char *what)
 	is(text, want, "%s", what);
 }
 
-static void synthetic(void)
+static void test_synthetic(void)
 {
 	struct idset cpus;
 	struct machine *m;
@@ -68,7 +68,7 @@ static void parts(const char *machine, const char *want, const char *what)
 	machine_free(m);
 }
 
-static void sources(void)
+static void test_machine_sources(void)
 {
 	char path[] = "/tmp/machine_test_XXXXXX";
 	struct machine *m, *again;
@@ -161,7 +161,7 @@ static uint64_t usable_of(const struct machine *m)
 	return machine_usable(m, machine_mems(m));
 }
 
-static void huge_pages(void)
+static void test_huge_pages(void)
 {
 	const uint64_t gib = UINT64_C(1) << 30, mib = UINT64_C(1) << 20;
 	char root[] = "/tmp/machine_test_XXXXXX", command[64];
@@ -195,7 +195,7 @@ static void huge_pages(void)
 		diag("%s remains", root);
 }
 
-static void refusals(void)
+static void test_machine_refusals(void)
 {
 	static const char *const bad[][2] = {
 		{ "", "an empty description" },
@@ -272,7 +272,7 @@ static void refusals(void)
 /*
  * hwloc loads another machine than NodeOS asks for (HWLOC_XMLFILE): the loaded one is checked, too.
  */
-static void behind_the_back(void)
+static void test_behind_the_back(void)
 {
 	const char *top = getenv("NODEOS_SOURCE");
 	char path[4096];
@@ -297,7 +297,7 @@ static void behind_the_back(void)
  * A pipe, as of <(lstopo --of xml), and a file that is too large; sparse, so that it takes no
  * space.
  */
-static void kinds_of_file(void)
+static void test_kinds_of_file(void)
 {
 	char dir[] = "/tmp/machine_test_XXXXXX", path[64];
 	struct machine *m;
@@ -338,7 +338,7 @@ static void kinds_of_file(void)
 }
 
 /* Shapes of real machines: each must load and give all CPUs to one container. */
-static void shapes(void)
+static void test_machine_shapes(void)
 {
 	static const struct {
 		const char *machine;
@@ -400,7 +400,7 @@ static void shapes(void)
 
 int main(void)
 {
-	synthetic();
+	test_synthetic();
 	parts("package:2 numa:2 core:2 pu:1", "0:0-1:0 0:2-3:1 1:4-5:2 1:6-7:3 ",
 	      "machine_parts: two packages of two memory nodes");
 	parts("package:2 [numa] [numa] core:2 pu:2", "0:0-3:0-1 1:4-7:2-3 ",
@@ -408,11 +408,11 @@ int main(void)
 	parts("[numa] package:2 core:2 pu:1",
 	      "0:0-1:0 1:2-3: ", "machine_parts: one memory node for all");
 	parts("core:2 pu:2", "0:0-3:0 ", "machine_parts: a machine without packages");
-	sources();
-	huge_pages();
-	refusals();
-	behind_the_back();
-	kinds_of_file();
-	shapes();
+	test_machine_sources();
+	test_huge_pages();
+	test_machine_refusals();
+	test_behind_the_back();
+	test_kinds_of_file();
+	test_machine_shapes();
 	return tap_done();
 }

@@ -50,7 +50,7 @@ static const char *load(struct machine **m, const char *xml)
 	return machine_load_xml_buffer(m, xml, strlen(xml), &err) == 0 ? NULL : err.text;
 }
 
-static void taken(void)
+static void test_machine_xml_taken(void)
 {
 	static const struct {
 		const char *xml, *cpus, *mems, *what;
@@ -105,7 +105,7 @@ static void taken(void)
 	}
 }
 
-static void refused(void)
+static void test_machine_xml_refused(void)
 {
 	static const struct {
 		const char *xml, *says;
@@ -253,7 +253,7 @@ static void refused(void)
 }
 
 /* A set with as many words of 32 bits as a CPU beyond the limit needs. */
-static void far_cpu(void)
+static void test_far_cpu(void)
 {
 	char set[2048] = "0x1", *xml;
 	struct machine *m;
@@ -276,7 +276,7 @@ static void far_cpu(void)
 	free(xml);
 }
 
-static void control_characters(void)
+static void test_control_characters(void)
 {
 	struct machine *m;
 	const char *says = load(&m, TOPOLOGY(MACHINE(NODE OBJ("&#10;\xc3\xa4", "0x3", "", CPUS))));
@@ -287,9 +287,9 @@ static void control_characters(void)
 
 int main(void)
 {
-	taken();
-	refused();
-	far_cpu();
-	control_characters();
+	test_machine_xml_taken();
+	test_machine_xml_refused();
+	test_far_cpu();
+	test_control_characters();
 	return tap_done();
 }

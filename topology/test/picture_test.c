@@ -48,7 +48,7 @@ static struct picture_part part(enum picture_kind kind, const char *label, const
 	return p;
 }
 
-static void small(void)
+static void test_small(void)
 {
 	/* 2 packages of 2 cores of 2 threads, each package with a memory node; core c has CPUs 2c
 	 * and 2c + 1 */
@@ -97,7 +97,7 @@ static void small(void)
  * As many containers as a manifest can have: all colours differ, those of containers and all
  * others.
  */
-static void many(void)
+static void test_picture_many(void)
 {
 	struct picture_part *parts = calloc(66, sizeof(*parts));
 	struct machine *m;
@@ -141,7 +141,7 @@ static void many(void)
 
 int main(void)
 {
-	small();
-	many();
+	test_small();
+	test_picture_many();
 	return tap_done();
 }

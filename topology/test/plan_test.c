@@ -245,7 +245,7 @@ static void run(const struct test *t)
 }
 
 /* The explanation has the numbers and the rule that decided. */
-static void explanation(void)
+static void test_explanation(void)
 {
 	struct plan_opts opts = { .cpus = parsed("2-47"), .mems = parsed("0-1") };
 	struct plan_ask ask[] = { { "sim", 21, 0, MEMS_COUNT, 1 } };
@@ -266,7 +266,7 @@ static void explanation(void)
 	machine_free(m);
 }
 
-static void many_containers(void)
+static void test_many_containers(void)
 {
 	struct plan_opts opts = { .default_mems = MEMS_ALL };
 	struct plan_ask ask[64];
@@ -296,8 +296,8 @@ int main(void)
 {
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		run(&tests[i]);
-	explanation();
-	many_containers();
+	test_explanation();
+	test_many_containers();
 	plan_free(NULL);
 	return tap_done();
 }

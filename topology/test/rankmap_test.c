@@ -622,7 +622,7 @@ static void run(const struct test *t, bool unbound, unsigned threads_per_core, b
 }
 
 /* The paper's node: 21 ranks in a container of 22 cores beside one of one core. */
-static void paper(void)
+static void test_paper(void)
 {
 	static struct idset core[24], bound[21], out[21];
 	struct idset container = parsed("1-22,25-46"), step = parsed("0-47");
@@ -652,7 +652,7 @@ static void paper(void)
  * Random masks: every result is a non-empty subset of the container, and separate masks stay
  * separate while there are enough cores.
  */
-static void random_maps(void)
+static void test_random_maps(void)
 {
 	static struct idset core[16], bound[MOST], out[MOST], again[MOST];
 	unsigned bad = 0, overlaps = 0, differ = 0;
@@ -715,7 +715,7 @@ static void random_maps(void)
 	is_int(differ, 0, "rankmap_make: random: two runs give the same map");
 }
 
-static void large(void)
+static void test_large(void)
 {
 	static struct idset core[1024], bound[1024], out[1024];
 	struct idset all = { 0 };
@@ -741,7 +741,7 @@ static void large(void)
 }
 
 /* A container's size counts threads, a step's ranks need cores: the message has both numbers. */
-static void too_many_for_the_size(void)
+static void test_too_many_for_the_size(void)
 {
 	static const struct {
 		unsigned threads; /* of a core */
@@ -777,14 +777,14 @@ static void too_many_for_the_size(void)
 
 int main(void)
 {
-	too_many_for_the_size();
+	test_too_many_for_the_size();
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		run(&tests[i], false, 0, false);
 	for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++)
 		run(&wishes[i].test, wishes[i].unbound, wishes[i].threads_per_core,
 		    wishes[i].by_thread);
-	paper();
-	random_maps();
-	large();
+	test_paper();
+	test_random_maps();
+	test_large();
 	return tap_done();
 }

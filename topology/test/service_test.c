@@ -91,7 +91,7 @@ static void one(size_t i)
 }
 
 /* CPUs= of slurm.conf's NodeName line may be lower than the machine's number. */
-static void slurm_by_core(void)
+static void test_slurm_by_core(void)
 {
 	struct idset cpus, out;
 	struct machine *m;
@@ -110,7 +110,7 @@ static void slurm_by_core(void)
 }
 
 /* Physical nodes 0 and 1, of which the second is divided: 2 and 3 are its blocks. */
-static void homes(void)
+static void test_homes(void)
 {
 	struct service_ask ask = {
 		.kind = SERVICE_PER_NODE, .cores = 1, .own_mems = true, .homes = true
@@ -140,7 +140,7 @@ static void homes(void)
 }
 
 /* Nodes 0 and 1 are ordinary, 2 and 3 special; this process may not use 3. */
-static void special(void)
+static void test_special(void)
 {
 	static const struct {
 		const char *mems;
@@ -170,7 +170,7 @@ static void special(void)
 	machine_free(m);
 }
 
-static void bytes(void)
+static void test_service_bytes(void)
 {
 	struct machine *m;
 	struct errbuf err;
@@ -188,9 +188,9 @@ int main(void)
 {
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		one(i);
-	slurm_by_core();
-	homes();
-	special();
-	bytes();
+	test_slurm_by_core();
+	test_homes();
+	test_special();
+	test_service_bytes();
 	return tap_done();
 }

@@ -69,7 +69,7 @@ static const char *levels(uint32_t root, unsigned threads, struct search_result 
 	return text;
 }
 
-static void by_hand(void)
+static void test_search_by_hand(void)
 {
 	static const int lane[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { 3, 4 },
 				       { 4, 5 }, { 5, 6 }, { 6, 7 }, { -1, 0 } };
@@ -108,7 +108,7 @@ static void by_hand(void)
 	}
 }
 
-static void damaged(void)
+static void test_search_damaged(void)
 {
 	static const int lane[][2] = { { 0, 1 }, { 1, 2 }, { 2, 3 }, { -1, 0 } };
 	static const struct {
@@ -148,7 +148,7 @@ static void damaged(void)
  * For each bit of the names before their permutation, an edge takes quadrant 0, 1, 2 or 3 with the
  * shares of Graph500, independent of the bits before.
  */
-static void quadrants(void)
+static void test_quadrants(void)
 {
 	static const double share[4] = { 0.57, 0.19, 0.19, 0.05 };
 	struct rmat r = { .scale = 12, .edge_factor = 16, .seed = 5 };
@@ -234,9 +234,9 @@ int main(void)
 	if (fd < 0)
 		bail("%s cannot be made", path);
 	close(fd);
-	by_hand();
-	damaged();
-	quadrants();
+	test_search_by_hand();
+	test_search_damaged();
+	test_quadrants();
 	made(2, 1, 1);
 	made(10, 4, 2);
 	made(13, 16, 3);

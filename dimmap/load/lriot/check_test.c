@@ -12,7 +12,7 @@
 
 #include "base/test/tap.h"
 
-static void stamps(void)
+static void test_stamps(void)
 {
 	uint64_t words[512];
 	uint32_t epoch;
@@ -52,7 +52,7 @@ static void stamps(void)
 	   "stamps_wrong: a word behind the end is not looked at");
 }
 
-static void epochs(void)
+static void test_epochs(void)
 {
 	struct epochs e;
 
@@ -95,7 +95,7 @@ static void *write_often(void *arg)
 	return NULL;
 }
 
-static void writers(void)
+static void test_writers(void)
 {
 	pthread_t id[4];
 
@@ -109,7 +109,7 @@ static void writers(void)
 	epochs_drop(&shared);
 }
 
-static void words_of_findings(void)
+static void test_words_of_findings(void)
 {
 	struct finding f = { 69632, stamp_make(69632, 2, 7), 3, 3 };
 	static struct findings all;
@@ -155,7 +155,7 @@ static bool all_once(const char *text, uint64_t blocks, unsigned threads)
 	return !bad;
 }
 
-static void patterns(void)
+static void test_check_patterns(void)
 {
 	static const char *const bad[] = { "",	       "random",    "zipf",    "zipf:",
 					   "zipf:0",   "zipf:11",   "zipf:1x", "stride",
@@ -192,10 +192,10 @@ static void patterns(void)
 
 int main(void)
 {
-	stamps();
-	epochs();
-	writers();
-	words_of_findings();
-	patterns();
+	test_stamps();
+	test_epochs();
+	test_writers();
+	test_words_of_findings();
+	test_check_patterns();
 	return tap_done();
 }

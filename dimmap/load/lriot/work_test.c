@@ -65,7 +65,7 @@ static void work(struct lriot o, const struct lriot_access *access, bool fill)
 		bail("%s", err.text);
 }
 
-static void nothing_wrong(void)
+static void test_nothing_wrong(void)
 {
 	for (int random = 0; random < 2; random++) {
 		work((struct lriot){ .load = { .threads = 4, .random = random },
@@ -108,7 +108,7 @@ static void same_as_done(const char *what)
 	is_int(same, kept, "lriot: %s: the errors name the pages of these blocks", what);
 }
 
-static void lost_writes(void)
+static void test_lost_writes(void)
 {
 	static const struct lriot_access lost = { .read = NULL, .write = write_lost };
 	static const struct lriot_access torn = { .read = NULL, .write = write_torn };
@@ -130,7 +130,7 @@ static void lost_writes(void)
 	   "lriot: a run on a torn file is refused");
 }
 
-static void wrong_reads(void)
+static void test_wrong_reads(void)
 {
 	static const struct lriot_access elsewhere = { read_elsewhere, NULL };
 
@@ -153,9 +153,9 @@ int main(void)
 	if (fd < 0)
 		bail("%s cannot be made", path);
 	close(fd);
-	nothing_wrong();
-	lost_writes();
-	wrong_reads();
+	test_nothing_wrong();
+	test_lost_writes();
+	test_wrong_reads();
 	unlink(path);
 	return tap_done();
 }

@@ -24,7 +24,7 @@ static double apart(const double a[3], const double b[3])
 		    (a[2] - b[2]) * (a[2] - b[2]));
 }
 
-static void a_flow(void)
+static void test_a_flow(void)
 {
 	static const double origin[3] = { 0, 0, 0 }, quarter[3] = { M_PI / 2, M_PI / 2, M_PI / 2 };
 	static const struct flow f = { 3, 5, 7 };
@@ -75,7 +75,7 @@ static double error_of_circle(unsigned steps)
 	return apart(p, end);
 }
 
-static void steps(void)
+static void test_steps(void)
 {
 	double ratio = error_of_circle(10) / error_of_circle(20);
 
@@ -131,8 +131,8 @@ static void points(uint32_t brick)
 		for (int y = 0; y < 12; y++)
 			for (int x = 0; x < 12; x++) {
 				/*
-				 * exactly at a point of the grid: its neighbours contribute only as
-				 * the place is rounded
+				 * exactly at a point of the grid: other points contribute only by
+				 * the rounding of P
 				 */
 				double p[3] = { 2 * M_PI * x / 12, 2 * M_PI * y / 12,
 						2 * M_PI * z / 12 },
@@ -148,7 +148,7 @@ static void points(uint32_t brick)
 	field_close(&f);
 }
 
-static void between(void)
+static void test_between(void)
 {
 	enum { PLACES = 20000 };
 	static const uint32_t layout[] = { 0, 2, 8, 16, 48 };
@@ -180,7 +180,7 @@ static void between(void)
 }
 
 /* Check the file's layout against field.h. */
-static void layouts(void)
+static void test_layouts(void)
 {
 	/* v = sin x, w = cos x: the velocity gives a point's x */
 	struct field f = made(8, 4, (struct flow){ 0, 1, 0 });
@@ -211,7 +211,7 @@ static void layouts(void)
 	field_close(&f);
 }
 
-static void lines(void)
+static void test_lines(void)
 {
 	struct lines l = {
 		.seeds = 40, .load = { .seed = 1, .threads = 1 }, .steps = 200, .h = 0.01
@@ -264,13 +264,13 @@ int main(void)
 	if (fd < 0)
 		bail("%s cannot be made", path);
 	close(fd);
-	a_flow();
-	steps();
+	test_a_flow();
+	test_steps();
 	points(0);
 	points(3);
-	between();
-	layouts();
-	lines();
+	test_between();
+	test_layouts();
+	test_lines();
 	unlink(path);
 	return tap_done();
 }
