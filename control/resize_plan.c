@@ -134,7 +134,7 @@ static int resize_plan_fill(struct input *i, const struct resize_view *v, struct
 	return resize_plan_offer_mems(&i->in, v, err) < 0 ? -1 : write_request(i, v, err);
 }
 
-/* Is a plan made from A also one for B? */
+/* Is a plan that was made from input A also valid for input B? */
 static bool same_input(const struct plan_input *a, const struct plan_input *b)
 {
 	return idset_equal(&a->cores, &b->cores) && idset_equal(&a->cpus, &b->cpus) &&

@@ -37,7 +37,7 @@ struct contention_rank {
 };
 
 struct contention_message {
-	/* slurmstepd always sends het_job 0: it knows it from the user's environment only */
+	/* slurmstepd sends het_job 0, as only the user's environment shows it the number */
 	uint32_t job, step, het_job;
 	uid_t uid;
 	gid_t gid;

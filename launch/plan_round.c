@@ -27,8 +27,8 @@ static void plan_round_offer_mems(struct plan_input *in, const struct step *s,
 {
 	in->mems = v->job_mems;
 	/*
-	 * with own_mems every container is bound to its memory nodes: by default, without special
-	 * memory
+	 * If the ServiceOS has memory nodes of its own (own_mems), every container is bound to
+	 * memory nodes; one that asks for none gets those of ordinary memory.
 	 */
 	in->default_mems =
 		plan_input_default_mems(s->conf.default_mems, s->service.own_mems, s->blocks.on);

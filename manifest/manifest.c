@@ -213,7 +213,7 @@ static int load_pod(struct loader *l, const struct json_node *root)
 	return 0;
 }
 
-static int manifest_manifest_load(struct loader *l)
+static int load_root_object(struct loader *l)
 {
 	const struct json_node *root = json_doc_root(&l->doc);
 	struct errbuf why = { 0 };
@@ -241,7 +241,7 @@ static int parse_and_load(struct loader *l, const char *name, const char *text, 
 
 	if (json_doc_parse(&l->doc, name, text, len, &l->fault, err) < 0)
 		return -1;
-	result = manifest_manifest_load(l);
+	result = load_root_object(l);
 	json_doc_free(&l->doc);
 	return result;
 }

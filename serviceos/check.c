@@ -192,8 +192,8 @@ static void check_processes(struct checking *c)
 	free(e);
 }
 
-/* Check that slurmctld keeps jobs from the same cores. */
-static void check_check_slurm(struct checking *c)
+/* Check that slurmctld reserves the ServiceOS's cores, too. */
+static void check_slurm_cores(struct checking *c)
 {
 	static const char what[] = "Slurm: CpuSpecList of this node";
 	struct idset want, is;
@@ -258,7 +258,7 @@ static void check_conf(struct checking *c)
 		    idset_empty(&want.cpus) ? "nodeosctl unprovision" : provision_it);
 }
 
-static int check_check_node(struct checking *c, struct errbuf *err)
+static int check_node_config(struct checking *c, struct errbuf *err)
 {
 	struct service_items in;
 	char kept[32];
@@ -273,7 +273,7 @@ static int check_check_node(struct checking *c, struct errbuf *err)
 		rc = service_each_item(&in, check_item, c, err);
 		if (rc == 0) {
 			check_processes(c);
-			check_check_slurm(c);
+			check_slurm_cores(c);
 			snprintf(kept, sizeof(kept), "%u", c->kept);
 			check_found(c, SERVICE_KEPT, "the ServiceOS", c->cpus, kept, NULL);
 		}
@@ -308,7 +308,7 @@ int service_check(const struct service_set *set, const struct conf *conf,
 	idset_format(&set->mems, c->mems, sizeof(c->mems));
 	check_conf(c);
 	if (!idset_empty(&set->cpus))
-		rc = check_check_node(c, err);
+		rc = check_node_config(c, err);
 	machine_free(m);
 	free(c);
 	return rc;

@@ -221,7 +221,7 @@ static void see_options(void)
 		  argv_words.job != outer_job;
 }
 
-static unsigned long job_around(void)
+static unsigned long surrounding_job(void)
 {
 	const char *id = getenv("SLURM_JOB_ID");
 
@@ -273,7 +273,7 @@ int client_init(spank_t sp, int is_srun)
 {
 	char name[128];
 
-	outer_job = job_around();
+	outer_job = surrounding_job();
 	guard_disarm_client();
 	unsetenv(ENV_STEP_REQUEST);
 	unsetenv(ENV_EXEC);

@@ -376,7 +376,7 @@ def test_small():
             "dram",
         ),
         (
-            "twice the bandwidth is ordinary",
+            "memory with twice the bandwidth counts as ordinary",
             [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=200)],
             None,
             {0, 1},
@@ -503,7 +503,7 @@ def asks_for(cpus, nodes):
         yield [("a", 1, f"{gib}GiB"), ("b", 1, f"{gib}GiB")]
 
 
-def invariant(path):
+def check_invariant(path):
     every, never, cpus = look(path)
     name, wrong, plans = os.path.basename(path), [], 0
     if not every:
@@ -546,7 +546,7 @@ with tempfile.TemporaryDirectory() as scratch:
     known = recorded([MACHINES]) + [os.path.join(scratch, "aurora.xml")]
     folder = os.environ.get("NODEOS_TOPOLOGIES", "")
     for xml_file in known + recorded(sys.argv[1:] or ([folder] if os.path.isdir(folder) else [])):
-        invariant(xml_file)
+        check_invariant(xml_file)
     if not sys.argv[1:] and not os.path.isdir(folder):
         skip("recorded machines", f"NODEOS_TOPOLOGIES is {folder or 'not set'}")
 sys.exit(done())

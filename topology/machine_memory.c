@@ -142,7 +142,7 @@ static uint64_t bandwidth(const struct machine *m, unsigned i)
  * the cpuset of nearby nodes, and guesses DRAM and HBM by their bandwidths. So distance and
  * bandwidth show which nodes are not the CPUs' own.
  */
-static void judge_beside(struct machine *m, unsigned i, unsigned own)
+static void judge_kind(struct machine *m, unsigned i, unsigned own)
 {
 	struct memnode *node = &m->node[i];
 	uint64_t slow = bandwidth(m, own), fast = bandwidth(m, i);
@@ -200,7 +200,7 @@ static int judge_by_place(struct machine *m)
 		if (!is_local(n) && n->kind == MEMORY_DRAM)
 			n->kind = MEMORY_UNKNOWN;
 		else if (own != NONE && own != i)
-			judge_beside(m, i, own);
+			judge_kind(m, i, own);
 	}
 	free(first);
 	return 0;

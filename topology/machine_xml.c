@@ -376,7 +376,7 @@ static int machine_xml_read_set(struct checker *c, struct idset *set, const char
 		    : parse_set(c, set, name, xml_attr(&c->x, name));
 }
 
-/* Check for the sets that hwloc relies on: the complete ones; in format 1 it makes up nodesets. */
+/* Check that the object has the sets that hwloc relies on. In format 1, hwloc adds nodesets. */
 static int check_sets(struct checker *c)
 {
 	static const char *const names[] = { "cpuset", "complete_cpuset", "nodeset",

@@ -145,7 +145,7 @@ static void rankmap_divide(const struct map *m, struct idset *out)
 	const unsigned all = m->n_cores / n;
 	const unsigned share = m->bound && m->bound < all ? m->bound : all;
 	unsigned wish = (m->in->cpus_per_task + m->threads - 1) / m->threads;
-	unsigned each = m->in->cpus_per_task > 1 ? wish : share; /* -c goes first */
+	unsigned each = m->in->cpus_per_task > 1 ? wish : share; /* -c has precedence */
 
 	if (n == 1) {
 		each = m->n_step && m->n_step < m->n_cores ? m->n_step : m->n_cores;

@@ -46,7 +46,8 @@ int main(void)
 					       { "", "?" } };
 
 	setenv("SLURMD_NODENAME", "rack1-n0", 1);
-	is(name(), "rack1-n0", "hostname_short: SLURMD_NODENAME goes before the host's name");
+	is(name(), "rack1-n0",
+	   "hostname_short: SLURMD_NODENAME has precedence over the host's name");
 	setenv("SLURMD_NODENAME", "", 1);
 	/* give this process alone another host name */
 	if (unshare(CLONE_NEWUTS) < 0 && unshare(CLONE_NEWUSER | CLONE_NEWUTS) < 0) {

@@ -45,7 +45,7 @@ def rate(run, what):
 
 
 def emptier(run, half):
-    """Of two sockets, whose second begins with CPU HALF, the ranks of that with fewer."""
+    """The number of ranks on the socket that has fewer; the second socket begins with CPU HALF."""
     second = sum(r["cpus"][1] >= half for r in run["ranks"])
     return min(second, len(run["ranks"]) - second)
 

@@ -100,7 +100,9 @@ def test_hpc():
     t.raises(Failed, "3 runs, 2 of", "hpc: a run that was not counted", runs_of, log, counted[:2])
     odd = hpc_log(("cfs", 5, 100, "1e-9"), ("topo", 0, 1, "2e-9"))
     t.raises(Failed, "do not agree", "hpc: another result", runs_of, odd, counted[:2])
-    t.raises(Failed, "another form", "hpc: a line that is none", runs_of, log + "\nrank x", counted)
+    t.raises(
+        Failed, "another form", "hpc: a line in another form", runs_of, log + "\nrank x", counted
+    )
     missing = "\n".join(log.splitlines()[:-1])
     t.raises(Failed, "[2, 2, 1]", "hpc: a rank too few", runs_of, missing, counted)
 
@@ -162,7 +164,7 @@ def test_placement():
     runs_of = bench.caches.run.runs_of
     missing = "\n".join(log.splitlines()[:-1])
     t.raises(Failed, "seed 1: 7 ranks", "caches: a rank too few", runs_of, missing)
-    t.raises(Failed, "another form", "caches: a line that is none", runs_of, log + "\nrank x")
+    t.raises(Failed, "another form", "caches: a line in another form", runs_of, log + "\nrank x")
 
 
 def test_lriot():

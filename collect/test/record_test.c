@@ -47,7 +47,7 @@ static void test_parse(void)
 	ok(h.job == 41 && h.ranks == 4 && h.turtles == 1 && h.devils == 3 && h.changes == 2 &&
 		   h.class == RANK_DEVIL && h.quality == EVENTS_A && !h.ended && !h.simulated &&
 		   h.rate > 48.09 && h.rate < 48.11,
-	   "a report: numbers and words");
+	   "numbers and words of a report are read");
 	ok(taken("{\"nodeos_contention\":1,\"host\":\"n1\",\"job\":41,\"inode\":4711,"
 		 "\"time\":1795207785,\"ended\":false,\"class\":\"devil\",\"ranks\":3,"
 		 "\"turtles\":1,\"semi_devils\":0,\"devils\":2,\"unknown\":0,\"rate\":207.5,"
@@ -71,7 +71,7 @@ static void test_parse(void)
 	ok(!taken(with("\"nodeos_contention\":1", "\"nodeos_contention\":0")), "form 0");
 	ok(!taken(with("\"job\":41", "\"job\":-1")), "a negative job");
 	ok(!taken(with("\"job\":41", "\"job\":4294967296")), "a job above 32 bits");
-	ok(!taken(with("\"job\":41", "\"job\":\"41\"")), "a job that is a text");
+	ok(!taken(with("\"job\":41", "\"job\":\"41\"")), "a job's number as a text");
 	ok(!taken(with("\"devil\"", "\"angel\"")), "an unknown class");
 	ok(!taken(with("\"A\"", "\"D\"")), "an unknown quality");
 	ok(!taken(with("\"perf\"", "\"Perf x\"")), "a source with a blank");

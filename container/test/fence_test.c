@@ -29,7 +29,7 @@ static void put(const char *dir, const char *file, const char *text)
 		abort();
 }
 
-static const char *got(const char *dir, const char *file)
+static const char *read_cgroup_text(const char *dir, const char *file)
 {
 	static char buf[4][256];
 	static int next;
@@ -128,32 +128,38 @@ static void test_workqueues(void)
 
 	fresh_workqueues("ffff\n");
 	is_int(workqueue_leave(dir, &cpus, &err), 0, "workqueues: four CPUs leave");
-	is(got("wq", "cpumask"), "fff0", "workqueues: the other CPUs stay");
+	is(read_cgroup_text("wq", "cpumask"), "fff0", "workqueues: the other CPUs stay");
 	is_int(workqueue_leave(dir, &more, &err), 0, "workqueues: two more CPUs leave");
-	is(got("wq", "cpumask"), "fcf0", "workqueues: the first four stay out meanwhile");
+	is(read_cgroup_text("wq", "cpumask"), "fcf0",
+	   "workqueues: the first four stay out meanwhile");
 	is_int(workqueue_leave(dir, &more, &err), 0,
 	       "workqueues: CPUs that have left may leave again");
-	is(got("wq", "cpumask"), "fcf0", "workqueues: leaving twice changes nothing");
+	is(read_cgroup_text("wq", "cpumask"), "fcf0", "workqueues: leaving twice changes nothing");
 	is_int(workqueue_leave(dir, &rest, &err), -1, "workqueues: the last CPUs cannot leave: %s",
 	       err.text);
-	is(got("wq", "cpumask"), "fcf0", "workqueues: a refused leave writes nothing");
+	is(read_cgroup_text("wq", "cpumask"), "fcf0", "workqueues: a refused leave writes nothing");
 	workqueue_return(dir, &more);
-	is(got("wq", "cpumask"), "fcff", "workqueues: CPUs outside of partitions return");
+	is(read_cgroup_text("wq", "cpumask"), "fcff",
+	   "workqueues: CPUs outside of partitions return");
 	workqueue_return(dir, &none);
-	is(got("wq", "cpumask"), "ffff", "workqueues: all CPUs return");
+	is(read_cgroup_text("wq", "cpumask"), "ffff", "workqueues: all CPUs return");
 	workqueue_return(dir, &cpus);
-	is(got("wq", "cpumask"), "ffff", "workqueues: a return of no CPUs changes nothing");
+	is(read_cgroup_text("wq", "cpumask"), "ffff",
+	   "workqueues: a return of no CPUs changes nothing");
 	put("wq", "cpumask_isolated", "f000\n");
 	is_int(workqueue_leave(dir, &cpus, &err), 0,
 	       "workqueues: CPUs leave beside isolcpus of the kernel");
-	is(got("wq", "cpumask"), "ff0", "workqueues: isolated CPUs of the kernel stay out");
+	is(read_cgroup_text("wq", "cpumask"), "ff0",
+	   "workqueues: isolated CPUs of the kernel stay out");
 	put("wq", "cpumask_isolated", "0\n");
 	workqueue_return(dir, &none);
-	is(got("wq", "cpumask"), "ffff", "workqueues: all CPUs return when none is isolated");
+	is(read_cgroup_text("wq", "cpumask"), "ffff",
+	   "workqueues: all CPUs return when none is isolated");
 	fresh_workqueues("3\n");
 	is_int(workqueue_leave(dir, &more, &err), 0,
 	       "workqueues: CPUs outside of the mask may leave");
-	is(got("wq", "cpumask"), "3", "workqueues: leaving without a change writes nothing");
+	is(read_cgroup_text("wq", "cpumask"), "3",
+	   "workqueues: leaving without a change writes nothing");
 	ok(faccessat(dir, WORKQUEUE_FILE, F_OK, 0) < 0,
 	   "workqueues: leaving without a change keeps no file");
 	ledger_close(l);
@@ -173,31 +179,31 @@ static void test_raise_and_lower(void)
 	job->step[1].launching = true;
 	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 1,
 	       "fence_raise: waits while a sibling is launching");
-	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "",
+	is(read_cgroup_text("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "",
 	   "fence_raise: no fence exists while a sibling is launching");
 	job->step[1].launching = false;
 	put("cg/a", "cpuset.cpus.exclusive", "12");
 	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 0,
 	       "fence_raise: raises when no step is launching (%s)", err.text);
-	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "isolated",
+	is(read_cgroup_text("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "isolated",
 	   "fence_raise: the first step's fence is isolated");
-	is(got("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "root",
+	is(read_cgroup_text("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "root",
 	   "fence_raise: the second step's fence is a root partition");
-	is(got("cg/a/job_1/step_0/user", "cpuset.cpus.exclusive"), "0-3",
+	is(read_cgroup_text("cg/a/job_1/step_0/user", "cpuset.cpus.exclusive"), "0-3",
 	   "fence_raise: the fence has its CPUs exclusively");
-	is(got("cg/a/job_1/step_0", "cpuset.cpus.exclusive"), "0-3",
+	is(read_cgroup_text("cg/a/job_1/step_0", "cpuset.cpus.exclusive"), "0-3",
 	   "fence_raise: the step has the fence's CPUs exclusively");
-	is(got("cg/a/job_1", "cpuset.cpus.exclusive"), "0-3,8-9",
+	is(read_cgroup_text("cg/a/job_1", "cpuset.cpus.exclusive"), "0-3,8-9",
 	   "fence_raise: the job has the CPUs of both fences exclusively");
-	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9,12",
+	is(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9,12",
 	   "fence_raise: exclusive CPUs of others stay in the directory above");
-	is(got("wq", "cpumask"), "fff0",
+	is(read_cgroup_text("wq", "cpumask"), "fff0",
 	   "fence_raise: CPUs of the isolated fence leave the workqueues, those of the root "
 	   "partition stay");
 	put("cg/a/job_1/step_0/user", "cpuset.cpus.partition", "");
 	put("cg/a/job_1/step_1/user", "cpuset.cpus.partition", "");
 	is_int(fence_lower(root, job, &err), 0, "fence_lower: lowers the job's fences");
-	is(got("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "member",
+	is(read_cgroup_text("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "member",
 	   "fence_lower: a lowered fence is a member");
 	ok(!fence_wanted(job), "fence_wanted: no request asks for a partition");
 	job->request = strdup("nodeos 1;c=a cpus=2 partition=root;");
@@ -220,7 +226,8 @@ static void test_not_valid(void)
 	       "partition_make: fails for an invalid partition");
 	ok(strstr(err.text, "partition isolated: the kernel makes it \"isolated invalid (Cpu list"),
 	   "partition_make: reports the kernel's reason: %s", err.text);
-	ok(strncmp(got("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "member", 6) == 0,
+	ok(strncmp(read_cgroup_text("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "member",
+		   6) == 0,
 	   "partition_make: an invalid partition becomes a member again");
 	is_int(partition_make(root, "cg/a/job_9/step_0/user", PARTITION_ISOLATED, &cpus, &err), -1,
 	       "partition_make: fails without the directory: %s", err.text);
@@ -244,7 +251,7 @@ static void test_fence_dropped(void)
 	ledger_write(l, two, &err);
 	fence_raise(l, root, one, 0, &err);
 	fence_raise(l, root, two, 0, &err);
-	is(got("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9",
+	is(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9",
 	   "fence_raise: the directory above has the fences of both jobs");
 	for (size_t i = 0; i < 2; i++)
 		put(dirs[i], "cpuset.cpus.exclusive", "0-3,8-9");
@@ -260,18 +267,19 @@ static void test_fence_dropped(void)
 	put("cg/a", "cpuset.cpus.exclusive", "0-3,8-9,15");
 	fence_refresh_job(root, one);
 	fence_refresh_above(l, root, one->cgroup, &gone);
-	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9,15", 6) == 0,
+	ok(strncmp(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "8-9,15", 6) == 0,
 	   "fence_drop: CPUs of the second job, and those of others, stay above");
-	ok(*got("cg/a/job_1", "cpuset.cpus.exclusive") != '0',
+	ok(*read_cgroup_text("cg/a/job_1", "cpuset.cpus.exclusive") != '0',
 	   "fence_drop: the job's directory keeps no exclusive CPU");
-	is(got("wq", "cpumask"), "fcff", "fence_drop: the workqueues get the CPUs back");
+	is(read_cgroup_text("wq", "cpumask"), "fcff",
+	   "fence_drop: the workqueues get the CPUs back");
 
 	/* an unreadable entry of another job is no obstacle; CPUs of a live fence stay */
 	put("cg/a", "cpuset.cpus.exclusive", "0-3,8-9");
 	put("state", "job-999", "nonsense\n");
 	idset_or(&gone, &two->step[0].fence);
 	fence_refresh_above(l, root, one->cgroup, &gone);
-	ok(strncmp(got("cg/a", "cpuset.cpus.exclusive"), "8-9", 3) == 0,
+	ok(strncmp(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "8-9", 3) == 0,
 	   "fence_refresh_above: beside an unreadable entry, only CPUs of the gone fence are "
 	   "taken");
 
@@ -279,7 +287,7 @@ static void test_fence_dropped(void)
 	put("cg/a/job_2/step_0/user", "cpuset.cpus.partition", "isolated");
 	two->step[0].inode++;
 	fence_drop(root, &two->step[0], &gone);
-	is(got("cg/a/job_2/step_0/user", "cpuset.cpus.partition"), "isolated",
+	is(read_cgroup_text("cg/a/job_2/step_0/user", "cpuset.cpus.partition"), "isolated",
 	   "fence_drop: a directory of the same name that another step has stays");
 	ledger_close(l);
 	ledger_job_free(one);

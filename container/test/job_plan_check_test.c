@@ -260,7 +260,7 @@ static int another(const struct situation *s, const struct idset *have)
 
 /* Change container I of the plan; false: there is nothing to change, or root cannot see the
  * change. */
-static bool change(struct situation *s, unsigned i, enum change what)
+static bool change_plan(struct situation *s, unsigned i, enum change what)
 {
 	struct planned_container *c = &s->p->container[i];
 	const struct requested_container *ask = &s->r.container[i];
@@ -325,7 +325,7 @@ static const char *wrong(struct situation *s)
 		bad = s->err.text;
 	for (unsigned i = 0; i < s->p->n && !bad; i++)
 		for (int what = 0; what < CHANGES && !bad; what++) {
-			if (change(s, i, (enum change)what)) {
+			if (change_plan(s, i, (enum change)what)) {
 				tried[s->in.resize][what]++;
 				if (check(s) == 0)
 					bad = change_name[what];

@@ -74,7 +74,7 @@ static void print_reversed(struct histories *all, struct observed_node *n)
 	print_owned(step_json(&len, n, s, all));
 }
 
-/* With the run before of a requeued job, which has ended. */
+/* The example with a requeued job, and with the ended steps of its run before. */
 static void print_metrics(struct observed_node *n)
 {
 	struct observed_step *s = observed_add_step(n);

@@ -118,7 +118,7 @@ def test_metrics():
     try:
         from prometheus_client.parser import text_string_to_metric_families
     except ImportError as e:
-        skip("metrics as Prometheus reads them", f"{e} (Debian: python3-prometheus-client)")
+        skip("Prometheus can read the metrics", f"{e} (Debian: python3-prometheus-client)")
         return
     text = printed("metrics").decode("utf-8", "strict")
     families = {f.name: f for f in text_string_to_metric_families(text)}

@@ -263,7 +263,7 @@ static void test_adoption(void)
 	class_is("turtle", "4 of 10 devilish samples change no class");
 	add_rates(1, 100);
 	class_is("devil", "5 of 10 devilish samples make a devil");
-	is_int(state.adopted, 50000, "adopted is the mean of ring and not the last rate");
+	is_int(state.adopted, 50000, "the adopted rate is the mean of the ring, not the last rate");
 	is_int((long long)state.held, 0, "the time of a new class begins at 0");
 	is_int(state.changes, 2, "from unknown to turtle to devil are two changes");
 	add_rates(10, 100);

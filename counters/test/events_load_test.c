@@ -64,7 +64,7 @@ static void test_order(void)
 	scratch_file("etc/z.tab", "Test-6-6A first" EVENTS);
 	scratch_file("usr/a.tab", "broken");
 	is(found(""), "first",
-	   "a site's row of the same name goes before those of the installation");
+	   "a site's row has precedence over the installation's row of the same name");
 	scratch_file("usr/a.tab", "Test-6-6A first" EVENTS);
 	delete_file("etc/z.tab");
 	scratch_file("usr/.hidden.tab", "broken");
@@ -76,7 +76,7 @@ static void test_order(void)
 static void test_row_of_conf(void)
 {
 	is(found("Test-6-6A mine B; instructions 0xc0; misses 0x2"), "mine",
-	   "a row of nodeos.conf goes before all files");
+	   "a row of nodeos.conf has precedence over all files");
 	is(found("Test-6-1 mine B; instructions 0xc0; misses 0x2"), "first",
 	   "a row of nodeos.conf for another processor is passed over");
 	is(found("Test-6-6A mine"),

@@ -65,7 +65,7 @@ static void test_hostile(void)
 		{ "a domain below 0", HEAD "domain -1 cpus 0-3 peak 1\n" },
 		{ "a domain that is too large", HEAD "domain 2147483648 cpus 0-3 peak 1\n" },
 		{ "a domain without CPUs", HEAD "domain 0 cpus  peak 1\n" },
-		{ "CPUs that are none", HEAD "domain 0 cpus 0-99999 peak 1\n" },
+		{ "CPU numbers that are too large", HEAD "domain 0 cpus 0-99999 peak 1\n" },
 		{ "a peak of 0", HEAD "domain 0 cpus 0 peak 0\n" },
 		{ "a peak that is too large", HEAD "domain 0 cpus 0 peak 18446744073709551616\n" },
 		{ "a peak below 0", HEAD "domain 0 cpus 0 peak -1\n" },

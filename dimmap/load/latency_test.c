@@ -48,7 +48,7 @@ static void test_against_sorting(void)
 	qsort(all, N, sizeof(*all), compare);
 	latency_add(&a, &b);
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-		/* rounded up, and counted from 1 */
+		/* the place in the sorted list: rounded up, the first is 1 */
 		double place = shares[i] * N;
 		uint64_t want = all[(size_t)place + ((double)(size_t)place < place) - 1],
 			 got = latency_percentile(&a, shares[i]);

@@ -6,7 +6,7 @@
 #include "dimmap.h"
 
 /* Frees the oldest clean victims. Puts dirty ones into pool->pick; returns their number. */
-static u32 dimmap_let_go(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool)
+static u32 dimmap_free_victims(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool)
 {
 	u32 dirty = 0, x;
 
@@ -87,7 +87,7 @@ int dimmap_evict(struct dimmap_lock_pool *pool, const struct dimmap_file *file)
 		spin_lock_irqsave(&pool->lock, flags);
 		for (i = 0; i < n; i++)
 			dimmap_pool_unmapped(&pool->pool, pool->picked[i]);
-		dirty = dimmap_let_go(buffer, pool);
+		dirty = dimmap_free_victims(buffer, pool);
 		rc = dimmap_count(&pool->pool, DIMMAP_FREE) > 0;
 		dimmap_wake(&pool->wait);
 		if (rc)

@@ -5,7 +5,10 @@
 
 #include "dimmap.h"
 
-/* The fault result of an error: a signal, or a retry, before which a fatal signal ends the task. */
+/*
+ * Returns the fault result for the error RC: SIGBUS, or for -EINTR a retry, before which the kernel
+ * ends the task by its fatal signal.
+ */
 static vm_fault_t dimmap_fault_error(struct vm_fault *vmf, int rc)
 {
 	if (rc == -EINTR && fault_flag_allow_retry_first(vmf->flags) &&

@@ -31,7 +31,7 @@ struct oracle {
 	struct oracle_counts counts;
 };
 
-/* splitmix64's (Steele, Lea, Flood 2014): shift by 30, 27 and 31 between two products. */
+/* The hash of splitmix64 (Steele, Lea, Flood 2014): shift by 30, 27 and 31 between two products. */
 uint64_t oracle_hash(uint64_t key)
 {
 	static const uint64_t factor[] = { 0xbf58476d1ce4e5b9u, 0x94d049bb133111ebu };

@@ -223,7 +223,7 @@ static void do_free(struct model *t, enum state from)
 	set(t, x, FREE);
 }
 
-static const char *do_something(struct model *t)
+static const char *do_random_action(struct model *t)
 {
 	uint32_t x;
 
@@ -293,7 +293,7 @@ static void invariants(const struct dimmap_policy *policy)
 		t.count[FREE] = sizes[i];
 		t.keys = 4 * sizes[i];
 		while (!what && done++ < (sizes[i] > 64 ? 4000 : 20000)) {
-			what = do_something(&t);
+			what = do_random_action(&t);
 			if (!what)
 				what = wrong(&t);
 		}
@@ -442,7 +442,7 @@ static void against_oracle(const struct dimmap_policy *policy)
 
 /* ------------------------------------------------------------------ single facts */
 
-static void test_policy_names(void)
+static void test_names_of_policies(void)
 {
 	is(dimmap_policies[0]->name, "s3fifo", "dimmap_policies: s3fifo is the default");
 	for (unsigned i = 0; dimmap_policies[i]; i++)
@@ -587,7 +587,7 @@ static void test_hot_set(void)
 
 int main(void)
 {
-	test_policy_names();
+	test_names_of_policies();
 	test_victims();
 	test_saturation();
 	test_policy_dropped();

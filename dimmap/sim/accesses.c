@@ -11,7 +11,7 @@ static int no_memory(struct errbuf *err)
 	return errprintf(err, "not enough memory for so many accesses");
 }
 
-int accesses_file(struct accesses *a, uint64_t pages, struct errbuf *err)
+int accesses_add_file(struct accesses *a, uint64_t pages, struct errbuf *err)
 {
 	uint64_t *more;
 

@@ -44,7 +44,7 @@ static inline bool access_write(const struct accesses *a, size_t i)
  * use A. */
 
 /* Begin another file of PAGES pages; later accesses_add() calls are for it. */
-int accesses_file(struct accesses *a, uint64_t pages, struct errbuf *err);
+int accesses_add_file(struct accesses *a, uint64_t pages, struct errbuf *err);
 int accesses_add(struct accesses *a, uint64_t index, bool write, struct errbuf *err);
 
 /* Add all of a page trace (dimmap/load/trace.h) as another file. */

@@ -56,7 +56,7 @@ int accesses_make(struct accesses *a, const struct accesses_wish *w, struct errb
 		zipf_start(&zipf, p->a, size);
 	if (hot < 1)
 		hot = 1;
-	if (accesses_file(a, size, err) < 0)
+	if (accesses_add_file(a, size, err) < 0)
 		return -1;
 	for (uint64_t i = 0; i < w->n; i++) {
 		bool write = w->writes && random_below(&random, 100) < w->writes;

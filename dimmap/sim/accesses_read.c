@@ -107,7 +107,7 @@ int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf 
 
 	if (accesses_read_head(&head, f, name, err) < 0)
 		return -1;
-	if (accesses_file(a, head.pages, err) < 0)
+	if (accesses_add_file(a, head.pages, err) < 0)
 		return errwrap(err, "%s", name);
 	do {
 		got = fread(raw, 1, sizeof(raw), f);

@@ -56,7 +56,7 @@ static void test_accesses_many(void)
 	uint64_t x = 0;
 	unsigned bad = 0;
 
-	accesses_file(&a, TRACE_PAGES_MAX, NULL);
+	accesses_add_file(&a, TRACE_PAGES_MAX, NULL);
 	for (unsigned i = 0; i < 200000; i++)
 		accesses_add(&a, random_split(&x) % 50000 * 20000000, i & 1, NULL);
 	x = 0;

@@ -43,7 +43,7 @@ static void play_all(const struct accesses *a)
 /* Input that is no trace becomes accesses, mostly: one for each byte. */
 static int read_bytes(struct accesses *a, const uint8_t *data, size_t size, struct errbuf *err)
 {
-	int result = accesses_file(a, 128, err);
+	int result = accesses_add_file(a, 128, err);
 
 	for (size_t i = 0; i < size && result == 0; i++)
 		result = accesses_add(a, data[i] & 127, data[i] >> 7, err);

@@ -150,7 +150,7 @@ static void test_sim_by_hand(void)
 	struct buffer_counts c;
 	uint32_t *next;
 
-	accesses_file(&a, 10, NULL);
+	accesses_add_file(&a, 10, NULL);
 	for (size_t i = 0; i < N(order); i++)
 		accesses_add(&a, order[i], false, NULL);
 	is_int(a.pages, 5, "accesses_add: counts five pages");

@@ -112,7 +112,7 @@ static _Atomic uint32_t *complete;
  */
 static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void mark(uint32_t number)
+static void log_mark(uint32_t number)
 {
 	static struct {
 		struct dm_ioctl head;
@@ -193,7 +193,7 @@ static void sync_one(uint64_t random, uint32_t mine)
 	if (rc)
 		fail("sync");
 	tell(safe);
-	mark(++marks);
+	log_mark(++marks);
 	pthread_mutex_unlock(&sync_lock);
 	free(safe);
 }

@@ -329,7 +329,7 @@ static void records(void)
 }
 
 /* Which containers are observed: what they ask for, then what the site says. */
-static void observed(void)
+static void test_which_are_observed(void)
 {
 	static const struct {
 		const char *conf, *name;
@@ -378,6 +378,6 @@ int main(void)
 	full_queue(path);
 	many(path);
 	records();
-	observed();
+	test_which_are_observed();
 	return tap_done();
 }

@@ -57,7 +57,7 @@ static void thread(unsigned pid, const char *comm, unsigned flags, const char *c
 	put(dir, "status", text);
 }
 
-static void test_make_node(void)
+static void make_node(void)
 {
 	char path[32];
 
@@ -156,7 +156,7 @@ int main(void)
 	ok(!n.irqs_known && !n.threads_known && !n.n,
 	   "noise_read: a tree without /proc is not known to be quiet");
 	noise_free(&n);
-	test_make_node();
+	make_node();
 	is_int(noise_read(&n, root, &err), 0, "noise_read: reads a node %s", err.text);
 	ok(n.irqs_known && n.threads_known, "noise_read: the node's IRQs and threads are known");
 	cpus = set_of("2-3");
@@ -194,7 +194,7 @@ int main(void)
 		   used == 1536 << 10,
 	   "memory_node_use: total and used bytes");
 	is_int(memory_node_use(root, 4, &total, &used), -1,
-	       "memory_node_use: refuses numbers that are none");
+	       "memory_node_use: refuses text in place of numbers");
 	is_int(memory_node_use(root, 5, &total, &used), -1,
 	       "memory_node_use: refuses a missing node");
 	close(root);

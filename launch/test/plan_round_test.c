@@ -43,7 +43,7 @@ static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struc
 
 static char helper[128]; /* plans as the request says, and creates the file "planned" */
 
-static void test_make_helper(void)
+static void make_helper(void)
 {
 	char text[512];
 
@@ -320,7 +320,7 @@ int main(void)
 	ledger_fixture();
 	if (request_parse(&request, request_text, &err) < 0)
 		bail("%s", err.text);
-	test_make_helper();
+	make_helper();
 	test_plan_round_site();
 	test_room();
 	test_plan_round_full();

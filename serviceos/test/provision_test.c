@@ -549,7 +549,7 @@ static void in_the_way(const char *before)
 	check_undone(before, "refused");
 }
 
-static void test_remove_irq27(void)
+static void remove_irq27(void)
 {
 	unlinkat(root, "proc/irq/27/smp_affinity_list", 0);
 	unlinkat(root, "proc/irq/27", AT_REMOVEDIR);
@@ -1051,7 +1051,7 @@ int main(void)
 	test_journal();
 	test_exempt();
 	once(before);
-	test_remove_irq27();
+	remove_irq27();
 	check_undone(before, "unprovisioned");
 	in_the_way(before);
 	counted(before);

@@ -473,7 +473,7 @@ def group_jobs():
         b.stop()
     cluster.wait_idle()
     same(ledger(), {}, "all blocks are free after the jobs")
-    # inside one job: rest, none, off, script lines, salloc
+    # steps outside of containers in one job, by each option; options in a script; salloc
     m = write(
         "two.json",
         pod(sim={"container": {"cpus": 4, "mems": 2}}, vda={"container": {"cpus": 2, "mems": 1}}),

@@ -86,13 +86,13 @@ def run_block(block, shells):
     """Run the block on its nodes at once; returns what is wrong, and the output."""
     results = {}
 
-    def one(node):
+    def run_on_node(node):
         # scripts of packages take minutes in emulated Perl
         results[node] = try_block(
             block, shells.of(block.kind, node), 900 if block.kind == "root" else 300, limit=240
         )
 
-    threads = [threading.Thread(target=one, args=(node,)) for node in block.nodes]
+    threads = [threading.Thread(target=run_on_node, args=(node,)) for node in block.nodes]
     for t in threads:
         t.start()
     for t in threads:

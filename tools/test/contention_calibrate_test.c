@@ -27,7 +27,7 @@ static void put(const char *folder, const char *file, const char *content)
 	scratch_file(path, content);
 }
 
-static void test_make_tree(void)
+static void make_tree(void)
 {
 	char cpus[32], folder[128];
 	cpu_set_t set;
@@ -184,7 +184,7 @@ int main(void)
 	struct counters *c;
 
 	scratch_make();
-	test_make_tree();
+	make_tree();
 	scratch_dir("proc");
 	scratch_file("proc/cpuinfo",
 		     "vendor_id\t: Test\ncpu family\t: 6\nmodel\t\t: 1\nstepping\t: 1\n");

@@ -36,7 +36,7 @@ static struct idset some_of(const struct idset *all, unsigned keep_percent)
 	return s;
 }
 
-static void invent(struct situation *s)
+static void invent_situation(struct situation *s)
 {
 	static const char *const name[MOST] = { "a", "b", "c", "d", "e" };
 	struct idset ordinary;
@@ -311,7 +311,7 @@ static void test_machine(const char *arg, unsigned rounds)
 	}
 	s.m = m;
 	for (unsigned r = 0; !problem && r < rounds; r++) {
-		invent(&s);
+		invent_situation(&s);
 		if (machine_cores(m, &s.opts.cpus, &s.core, &s.n_cores, &err) < 0)
 			bail("%s", err.text);
 		problem = one(&s, &made);
