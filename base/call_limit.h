@@ -20,7 +20,7 @@ struct call_limit {
 int call_limit_open(struct call_limit *l, struct errbuf *err);
 void call_limit_close(struct call_limit *l);
 
-/* Calls between these two have MILLISECONDS together; behind that each one that waits ends at
+/* Calls between these two have MILLISECONDS together; after that, a call that waits ends at
  * once. */
 void call_limit_begin(const struct call_limit *l, unsigned milliseconds);
 void call_limit_end(const struct call_limit *l);

@@ -266,9 +266,9 @@ def plots(raw):
     panels = [
         (name, "", [plot.Value(total(rows, method, what)) for method in METHODS])
         for what, name in {
-            "cores": "Cores of two containers",
-            "caches": "Last caches of two",
-            "numa": "Localities of two",
+            "cores": "Cores shared by two containers",
+            "caches": "Last caches shared by two",
+            "numa": "Localities shared by two",
             "span": "Localities too many",
             "neighbours": "Neighbour ranks apart",
         }.items()

@@ -218,7 +218,7 @@ static void test_plan_round_site(void)
 	ledger_job_free(job);
 }
 
-static void divide(struct step *s)
+static void divide_memory(struct step *s)
 {
 	s->blocks = (struct blocks){ .on = true, .n = 1, .block = home, .homes = set_of("0") };
 }
@@ -235,7 +235,7 @@ static void test_room(void)
 	ok(noted, "the ledger has a step outside of containers");
 	is(step_warning(s), "", "a step that the ledger has gives no warning");
 	s = new_step(job, NULL);
-	divide(s);
+	divide_memory(s);
 	is_int(plan(s, job, &noted, &err), 0, "a step on a node with blocks is planned %s",
 	       err.text);
 	ok(noted && idset_equal(&s->shared->part[0].given.mems, &s->blocks.homes),
@@ -257,7 +257,7 @@ static void test_plan_round_full(void)
 	   "the warning of one step more names the bound: %s", warning);
 	is(err.text, "", "one step more leaves no error");
 	s = new_step(job, NULL);
-	divide(s);
+	divide_memory(s);
 	is_int(plan(s, job, &noted, &err), -1,
 	       "one step more is refused if memory is chosen for it: %s", err.text);
 	ok(!noted && err.code == LEDGER_BOUND, "the error of the refused step is the bound");
@@ -266,7 +266,7 @@ static void test_plan_round_full(void)
 
 	job = write_job("full_share", LEDGER_STEPS_MAX, false, "0");
 	s = new_step(job, NULL);
-	divide(s);
+	divide_memory(s);
 	is_int(plan(s, job, &noted, &err), 0,
 	       "one step more is planned if the job's share is noted already %s", err.text);
 	ok(!noted && *step_warning(s), "one step more with a noted share has a warning");

@@ -58,7 +58,7 @@ def killed(job, what):
     ok(len(job.show()["steps"]) < before, f"{what}: a killed step is swept", job.show()["steps"])
 
 
-def over(first, second, what):
+def upgrade_beside_job(first, second, what):
     """Launch a job with FIRST, then install SECOND's files."""
     install(first)
     job = Job(rest="-n1")
@@ -82,11 +82,11 @@ def over(first, second, what):
 
 
 def group_older(machine):
-    over("release.tar", "now.tar", "an older release's step")
+    upgrade_beside_job("release.tar", "now.tar", "an older release's step")
 
 
 def group_newer(machine):
-    over("now.tar", "release.tar", "a newer release's step")
+    upgrade_beside_job("now.tar", "release.tar", "a newer release's step")
 
 
 # 240 lines "rank task_N LONG CPUS" exceed the 16 KiB of an entry
