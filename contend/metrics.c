@@ -175,14 +175,28 @@ static void put_family(FILE *f, const char *name, const char *type, const char *
 	fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/*
- * Return how many ranks of S have series, and subtract them from *LEFT, the number of ranks that
- * still can. A step that has ended has none, as a later run of a requeued job may have the same
- * labels.
- */
-static unsigned count_shown_ranks(const struct observed_step *s, unsigned *left)
+/* Has step number I of NODE an earlier one with the same labels? Only a user who made srun himself
+ * has two components of a heterogeneous step on one host. */
+static bool has_namesake(const struct observed_node *node, unsigned i)
 {
-	unsigned n = s->ended ? 0 : s->n < *left ? s->n : *left;
+	const struct observed_step *s = &node->step[i];
+
+	for (unsigned k = 0; k < i; k++)
+		if (!node->step[k].ended && node->step[k].job == s->job &&
+		    node->step[k].step == s->step)
+			return true;
+	return false;
+}
+
+/*
+ * Return how many ranks of step number I have series, and subtract them from *LEFT, the number of
+ * ranks that still can. The collector refuses a file in which two series have the same labels: so a
+ * step that has ended has none, as a later run of a requeued job may have its labels.
+ */
+static unsigned count_shown_ranks(const struct observed_node *node, unsigned i, unsigned *left)
+{
+	const struct observed_step *s = &node->step[i];
+	unsigned n = s->ended || has_namesake(node, i) ? 0 : s->n < *left ? s->n : *left;
 
 	*left -= n;
 	return n;
@@ -196,7 +210,7 @@ static void put_rank_family(FILE *f, const struct observed_node *node, const str
 	snprintf(name, sizeof(name), "nodeos_rank_%s", m->name);
 	put_family(f, name, m->type, m->help);
 	for (unsigned i = 0; i < node->n_steps; i++)
-		for (unsigned k = 0, n = count_shown_ranks(&node->step[i], &left); k < n; k++) {
+		for (unsigned k = 0, n = count_shown_ranks(node, i, &left); k < n; k++) {
 			const struct observed_rank *r = &node->step[i].rank[k];
 			uint64_t v = m->value(node, r);
 
@@ -219,7 +233,7 @@ static void put_classes(FILE *f, const struct observed_node *node)
 	put_family(f, "nodeos_rank_class", "gauge",
 		   "1 for the class that the rank has: turtle, semi-devil, devil or unknown.");
 	for (unsigned i = 0; i < node->n_steps; i++)
-		for (unsigned k = 0, n = count_shown_ranks(&node->step[i], &left); k < n; k++) {
+		for (unsigned k = 0, n = count_shown_ranks(node, i, &left); k < n; k++) {
 			const struct observed_rank *r = &node->step[i].rank[k];
 
 			fputs("nodeos_rank_class{", f);
@@ -236,7 +250,7 @@ static void put_left_out(FILE *f, const struct observed_node *node)
 
 	for (unsigned i = 0; i < node->n_steps; i++)
 		if (!node->step[i].ended)
-			n += node->step[i].n - count_shown_ranks(&node->step[i], &left);
+			n += node->step[i].n - count_shown_ranks(node, i, &left);
 	put_family(f, "nodeos_ranks_left_out", "gauge",
 		   "Number of observed ranks that have no series, as the node has too many.");
 	fprintf(f, "nodeos_ranks_left_out %u\n", n);

@@ -131,6 +131,14 @@ void ranks_forget_steps(struct ranks *r, const struct observed_node *node)
 	}
 }
 
+/* Is TEXT, behind the number of a step, empty or the number of a component, "+1"? */
+static bool is_component(const char *text)
+{
+	size_t digits = *text == '+' ? strspn(text + 1, "0123456789") : 0;
+
+	return !*text || (digits && !text[1 + digits]);
+}
+
 int ranks_parse_step(const char *name, uint32_t *step)
 {
 	static const uint32_t special[] = { STEP_ID_BATCH, STEP_ID_EXTERN, STEP_ID_INTERACTIVE };
@@ -148,7 +156,7 @@ int ranks_parse_step(const char *name, uint32_t *step)
 		}
 	}
 	n = strtoul(name, &end, 10);
-	if (*name < '0' || *name > '9' || *end || n >= STEP_ID_INTERACTIVE)
+	if (*name < '0' || *name > '9' || n >= STEP_ID_INTERACTIVE || !is_component(end))
 		return -1;
 	*step = (uint32_t)n;
 	return 0;

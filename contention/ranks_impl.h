@@ -118,7 +118,11 @@ void ranks_drop(struct ranks *r, struct rank_step *s, struct observed_step *o, u
 /* Read an open io.stat: sums over all disks, in bytes. Returns 0, or -1: both unchanged. */
 int ranks_read_io(int fd, uint64_t *read, uint64_t *written);
 
-/* Parse "step_0", "step_batch". Returns 0, or -1. */
+/*
+ * Parse "step_0", "step_batch". Returns 0, or -1. "step_0+1" is the second component of step 0,
+ * where one job has a heterogeneous step (Slurm before 26.05); srun gives each component hosts of
+ * its own.
+ */
 int ranks_parse_step(const char *name, uint32_t *step);
 
 /* ------------------------------------------------------------- ranks_scan.c */

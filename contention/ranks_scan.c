@@ -88,6 +88,11 @@ static void scan_add_task(const struct scan *scan, const char *path, struct obse
 	if (!cgroup_inode(scan->r->conf.cgroup_fd, dir) ||
 	    (!s && scan_find_owner(scan, path, name, seen) < 0))
 		return;
+	/* slurmstepd writes a record before it lets the step's programs start, but this one may
+	 * have started since the records were read: the next look takes it */
+	if (!s && scan->r->conf.state_dir &&
+	    contention_record_exists(scan->r->conf.state_dir, seen->inode))
+		return;
 	s = ranks_meet_step(scan->r, scan->node, path, seen, scan->bad);
 	t = s ? ranks_meet_task(s, name) : NULL;
 	if (t)
@@ -115,12 +120,14 @@ static bool scan_has_process(const struct scan *scan, uint64_t inode,
 /*
  * Take the record M of a step. A step has one if an option of srun chose which of its ranks are
  * observed: these and no others, even if the daemon did not run when slurmstepd named them. If all
- * of these ranks have ended, slurmstepd has failed to remove the record: it is removed here.
+ * of these ranks have ended, slurmstepd has failed to remove the record: it is removed here. A step
+ * that was found before it had a record without ranks is observed no longer.
  */
 static void scan_take_record(uint64_t inode, const struct contention_message *m, void *arg)
 {
 	struct scan *scan = arg;
 	uint64_t *more = reallocarray(scan->recorded, scan->n_recorded + 1, sizeof(*more));
+	struct observed_step *seen = ranks_observed(scan->node, inode);
 	struct errbuf err;
 
 	if (!more) {
@@ -129,6 +136,8 @@ static void scan_take_record(uint64_t inode, const struct contention_message *m,
 	}
 	scan->recorded = more;
 	more[scan->n_recorded++] = inode;
+	if (!m->n && seen)
+		seen->ended = true;
 	if (!m->n || ranks_step(scan->r, inode))
 		return;
 	if (!scan_has_process(scan, inode, m))

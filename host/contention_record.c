@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -53,6 +54,21 @@ void contention_record_remove(const char *state_dir, uint64_t inode)
 		unlinkat(dir, name, 0);
 		close(dir);
 	}
+}
+
+bool contention_record_exists(const char *state_dir, uint64_t inode)
+{
+	char name[RECORD_NAME_MAX];
+	int dir = open_records(state_dir);
+	struct stat st;
+	bool found;
+
+	if (dir < 0)
+		return false;
+	record_name(name, inode);
+	found = fstatat(dir, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+	close(dir);
+	return found;
 }
 
 /* Read the record NAME below DIR. Returns 0 with *OUT, for contention_message_free(); or -1. */

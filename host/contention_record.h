@@ -2,6 +2,7 @@
 #ifndef NODEOS_HOST_CONTENTION_RECORD_H
 #define NODEOS_HOST_CONTENTION_RECORD_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/errbuf.h"
@@ -21,6 +22,8 @@
 int contention_record_write(const char *state_dir, uint64_t inode,
 			    const struct contention_message *m, struct errbuf *err);
 void contention_record_remove(const char *state_dir, uint64_t inode);
+/* Return whether the step INODE has a record, readable or not. */
+bool contention_record_exists(const char *state_dir, uint64_t inode);
 
 /*
  * Call FN for each readable record. FN may remove the record; M is valid only during the call.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The directory of metrics belongs to another service, which puts a link to a file of root's where
- * the metrics are, at each moment. */
+/* Steps with the same labels. A directory of metrics that belongs to another service, which puts a
+ * link to a file of root's where the metrics are, at each moment. */
 #include "contend/metrics.h"
 
 #include <fcntl.h>
@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "base/fileio.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 #include "contend/test/example.h"
@@ -21,6 +22,52 @@ static _Noreturn void put_links(int dir)
 		if (symlinkat("secret", dir, "link") < 0 ||
 		    renameat(dir, "link", dir, METRICS_FILE) < 0)
 			unlinkat(dir, "link", 0);
+}
+
+/* A line of the metrics that begins with WORD: how often it is there. */
+static unsigned count_lines(int dir, const char *word)
+{
+	static char text[65536];
+	unsigned n = 0;
+	int len = file_read(dir, METRICS_FILE, text, sizeof(text), NULL);
+
+	for (const char *at = len > 0 ? strstr(text, word) : NULL; at; at = strstr(at + 1, word))
+		n++;
+	return n;
+}
+
+/* Three live steps: two have the number 0 of one job. */
+static void test_namesakes(int dir)
+{
+	static const struct {
+		uint32_t job, step;
+	} id[] = { { 41, 0 }, { 41, 0 }, { 41, 1 } };
+	struct observed_node node = { .host = "n1" };
+	struct errbuf err = { 0 };
+
+	for (unsigned i = 0; i < 3; i++) {
+		struct observed_step *s = observed_add_step(&node);
+		struct observed_rank *r = s ? observed_add_rank(s) : NULL;
+
+		if (!r)
+			bail("out of memory");
+		s->job = id[i].job;
+		s->step = id[i].step;
+		s->inode = 100 + i;
+		r->rank = 0;
+	}
+	is_int(metrics_write(dir, &node, &err), 0, "metrics of steps with the same labels");
+	is_int(count_lines(dir, "nodeos_rank_class{jobid=\"41\",step=\"0\",task=\"0\""), 1,
+	       "one of two steps with the same number has series");
+	is_int(count_lines(dir, "nodeos_rank_class{jobid=\"41\",step=\"1\""), 1,
+	       "another step of the job has its own");
+	is_int(count_lines(dir, "nodeos_ranks_left_out 1\n"), 1, "the other's rank is left out");
+	node.step[0].ended = true;
+	metrics_write(dir, &node, &err);
+	is_int(count_lines(dir, "nodeos_rank_class{jobid=\"41\",step=\"0\""), 1,
+	       "the second has series when the first has ended");
+	is_int(count_lines(dir, "nodeos_ranks_left_out 0\n"), 1, "no rank is left out then");
+	observed_free(&node);
 }
 
 int main(void)
@@ -39,6 +86,7 @@ int main(void)
 	ok(metrics_write(dir, &node, &err) == 0 && fstatat(dir, METRICS_FILE, &st, 0) == 0 &&
 		   (st.st_mode & 0777) == 0644,
 	   "metrics are readable to all: %s", err.text);
+	test_namesakes(dir);
 	pid = fork();
 	if (pid == 0)
 		put_links(dir);

@@ -449,6 +449,106 @@ static void by_records(void)
 	end();
 }
 
+static uint64_t raced; /* inode of a step */
+
+/* Called when a look has read the records, and not yet the tree of cgroups: slurmstepd writes a
+ * record. */
+static bool want_while_recording(const char *request, const char *container, void *arg)
+{
+	struct contention_message off = { .job = 51 };
+	struct errbuf err;
+
+	(void)request, (void)container, (void)arg;
+	if (contention_record_write(state, raced, &off, &err) < 0)
+		bail("%s", err.text);
+	return false;
+}
+
+/* The step of job JOB among those that are observed; NULL: none. */
+static const struct observed_step *observed_of(uint32_t job)
+{
+	for (unsigned i = 0; i < node.n_steps; i++)
+		if (node.step[i].job == job)
+			return &node.step[i];
+	return NULL;
+}
+
+/* On the same host: a step gets --nodeos-contention=off while the daemon looks. */
+static void test_late_records(void)
+{
+	struct contention_message off = { .job = 51 };
+	const struct observed_step *step;
+	struct errbuf err;
+
+	raced = job_inode("job_51/step_0");
+	contention_record_remove(state, raced);
+	contention_record_remove(state, job_inode("job_50/step_3"));
+	wanted = want_while_recording;
+	begin();
+	look();
+	ok(has_record(raced) && !observed_of(51) && observed_of(50),
+	   "ranks_look: observes no step that gets a record without ranks during the look");
+	look();
+	ok(!observed_of(51), "ranks_look: nor does the next look observe it");
+	end();
+
+	contention_record_remove(state, raced);
+	wanted = want_vda;
+	begin();
+	look();
+	step = observed_of(51);
+	ok(step && step->n == 1 && !step->ended, "ranks_look: a step without a record is observed");
+	is_int(contention_record_write(state, raced, &off, &err), 0, "a late record");
+	look();
+	step = observed_of(51);
+	ok(step && step->ended, "ranks_look: a record without ranks ends the observation");
+	for (unsigned i = node.n_steps; i-- > 0;)
+		if (node.step[i].ended)
+			observed_remove_step(&node, i);
+	look();
+	ok(!observed_of(51) && observed_of(50), "ranks_look: it is not observed again");
+	end();
+}
+
+/* How Slurm before 26.05 names the directories of components of a job's heterogeneous step. */
+static void test_components(void)
+{
+	static const struct {
+		const char *name;
+		int step; /* -1: refused */
+	} dir[] = {
+		{ "step_0+0", 0 },   { "step_0+1", 0 },	 { "step_7+12", 7 },   { "step_7", 7 },
+		{ "step_0+", -1 },   { "step_0+x", -1 }, { "step_0+1x", -1 },  { "step_+1", -1 },
+		{ "step_0++1", -1 }, { "step_0-1", -1 }, { "step_0+1+1", -1 }, { "step_0 1", -1 },
+	};
+	struct contention_rank rank = { 5, 820, "" };
+	struct errbuf err;
+	char task[64];
+
+	all_steps = true;
+	for (unsigned i = 0; i < sizeof(dir) / sizeof(dir[0]); i++) {
+		snprintf(task, sizeof(task), "job_53/%s/user/task_5", dir[i].name);
+		put_procs(task, "820\n");
+		put_process((struct fake){ .pid = 820, .task = task });
+		begin();
+		look();
+		if (dir[i].step < 0)
+			ok(!node.n_steps, "ranks_look: %s is no step", dir[i].name);
+		else
+			ok(node.n_steps == 1 && node.step[0].job == 53 &&
+				   (int)node.step[0].step == dir[i].step &&
+				   strcmp(listed(0), "task 5 820") == 0,
+			   "ranks_look: %s is step %d", dir[i].name, dir[i].step);
+		end();
+		begin();
+		is_int(announce(53, 0, 1, &rank, &err), dir[i].step == 0 ? 1 : -1,
+		       "ranks_announce: believes a rank of step 0 in a directory of step 0 only");
+		end();
+		lose("cg/system.slice");
+	}
+	all_steps = false;
+}
+
 static void test_by_ledger(void)
 {
 	char task[64];
@@ -509,6 +609,7 @@ static void test_by_ledger(void)
 	   "ranks_look: job and owner of a step in the tree of cgroups");
 	end();
 	by_records();
+	test_late_records();
 	all_steps = false;
 	wanted = NULL;
 	ledger_dir_name = NULL;
@@ -718,6 +819,7 @@ int main(void)
 	test_numbered();
 	test_launchers();
 	test_batch_script();
+	test_components();
 	test_by_ledger();
 	test_used_by_tasks();
 	test_used_by_children();
