@@ -374,8 +374,9 @@ static int attach_threads(struct counter_group *g, struct errbuf *err)
 /*
  * Reading an event interrupts each other CPU on which a thread that inherited the event is running.
  * The number of these threads is not known; the mean is RAN / PASSED, the CPU time and the time
- * since the last read, both in ns. It is rounded up, except for a tenth above a whole number, as
- * the two clocks are read one after the other.
+ * since the last read, both in ns. PASSED is from before that read until after this one, so that a
+ * reader that is kept waiting between two clocks does not see one thread run as two. The mean is
+ * rounded up, except for a tenth above a whole number, as the clocks are not the same.
  */
 static void count_interrupts(struct counter_group *g, uint64_t ran, int64_t passed)
 {
@@ -392,13 +393,15 @@ static int add_all_counts(struct counter_group *g)
 {
 	const struct perf_plan *plan = g->counters->data;
 	struct perf_rank *r = g->data;
-	int64_t now = perf_clock(), passed = now - r->read_at;
+	int64_t now = perf_clock();
 	struct perf_count count[EVENTS_MAX];
+	uint64_t ran;
 
 	for (unsigned i = 0; i < r->n; i++) {
 		if (read_thread(plan, &r->thread[i], count) < 0)
 			return -1;
-		count_interrupts(g, add_thread_counts(plan, r, &r->thread[i], count), passed);
+		ran = add_thread_counts(plan, r, &r->thread[i], count);
+		count_interrupts(g, ran, perf_clock() - r->read_at);
 	}
 	r->read_at = now;
 	return 0;
