@@ -22,9 +22,8 @@ import time
 import cluster
 from cluster import HOME, all_idle, note, ok, run, same
 from containers import pod, write
-from loads import LOAD, UNIT, Load, by_rank, configure, root
+from loads import HOLD, LOAD, UNIT, Load, by_rank, configure, root
 
-HOLD = "/usr/libexec/nodeos/test/hold"
 # Lines from memory for 10,000 instructions, by the assembler of test/simllc/test/kinds.h.
 RATE = {"muladd": 1e4 / 304, "scan": 1e4 / 32, "triad": 1e4 * 3 / 56, "chase": 1e4 / 3}
 CLASS = {"loop": "turtle", "muladd": "semi-devil", "scan": "devil", "triad": "devil"}

@@ -10,6 +10,7 @@ import cluster
 from cluster import run
 
 LOAD = "/usr/libexec/nodeos/test/load"
+HOLD = "/usr/libexec/nodeos/test/hold"
 UNIT = "nodeos-contend"
 KNOWN = ("turtle", "semi-devil", "devil")
 
