@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -60,11 +61,30 @@ static int go_to(int keep, const char *cgroup)
 	return rc;
 }
 
-/* A change of uid makes the process undumpable, so its new user cannot trace it. */
+/*
+ * A guest in a user's cgroup: should its memory be short, the kernel kills this process and not the
+ * user's, and the caller's priority would be at the expense of the user's processes.
+ */
+static int yield_to_user(void)
+{
+	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+	int rc = fd >= 0 && write(fd, "1000", 4) == 4 ? 0 : -1;
+
+	if (fd >= 0)
+		close(fd);
+	errno = 0;
+	if (getpriority(PRIO_PROCESS, 0) < 0)
+		rc |= setpriority(PRIO_PROCESS, 0, 0);
+	return rc;
+}
+
+/* The user must not trace the process: a change of uid makes it undumpable only where the sysctl
+ * fs.suid_dumpable is not 1. */
 static int become_user(uid_t uid, gid_t gid)
 {
 	return setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
 			       setresuid(uid, uid, uid) < 0 ||
+			       prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0 ||
 			       prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
 		       ? -1
 		       : 0;
@@ -80,7 +100,8 @@ static _Noreturn void run_apart_process(const struct apart *a, int out, pid_t ca
 {
 	char result[APART_RESULT_MAX] = { 0 };
 
-	if (drop_files(out, a->keep_fd) < 0 || (a->cgroup && go_to(a->keep_fd, a->cgroup) < 0) ||
+	if (drop_files(out, a->keep_fd) < 0 || (a->as_user && yield_to_user() < 0) ||
+	    (a->cgroup && go_to(a->keep_fd, a->cgroup) < 0) ||
 	    (a->as_user && become_user(a->uid, a->gid) < 0) ||
 	    /* a change of rights would undo it */
 	    (a->ends_with_caller && end_with(caller) < 0))

@@ -25,7 +25,11 @@ struct apart {
 	/* path below KEEP_FD that the process moves to first; NULL: it stays in the caller's
 	 * cgroup */
 	const char *cgroup;
-	bool as_user; /* with the rights of UID and GID only, and no other groups */
+	/*
+	 * with the rights of UID and GID only, and no other groups; never above the priority of the
+	 * user's processes, and killed before them where memory is short
+	 */
+	bool as_user;
 	/* killed when the caller's thread ends, not only its own time limit */
 	bool ends_with_caller;
 	uid_t uid;

@@ -17,19 +17,26 @@ struct seen {
 	int number;
 	uid_t uid;
 	gid_t gid;
-	int groups, dumpable, open_files;
+	int groups, dumpable, open_files, priority, oom_score_adj;
 };
 
 static void look(void *arg, void *result)
 {
 	struct seen *s = result;
 	struct stat st, null;
+	FILE *f;
 
 	s->number = *(int *)arg * 2;
 	s->uid = geteuid();
 	s->gid = getegid();
 	s->groups = getgroups(0, NULL);
 	s->dumpable = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0);
+	s->priority = getpriority(PRIO_PROCESS, 0);
+	f = fopen("/proc/self/oom_score_adj", "re");
+	if (!f || fscanf(f, "%d", &s->oom_score_adj) != 1)
+		s->oom_score_adj = -1;
+	if (f)
+		fclose(f);
 	stat("/dev/null", &null);
 	for (int fd = 0; fd < 1024; fd++)
 		s->open_files += fstat(fd, &st) == 0 && st.st_rdev != null.st_rdev;
@@ -157,7 +164,7 @@ static void test_user(void)
 	int fd;
 
 	if (geteuid() != 0) {
-		skip(4, "only root can become another user");
+		skip(6, "only root can become another user");
 		return;
 	}
 	scratch_dir("group");
@@ -166,15 +173,20 @@ static void test_user(void)
 	root = open(scratch, O_RDONLY | O_DIRECTORY);
 	a.keep_fd = root;
 	a.cgroup = "group";
+	setpriority(PRIO_PROCESS, 0, -5);
 	ok(apart_run(&a, &s, &err) == APART_DONE && s.uid == 12345 && s.gid == 54321 &&
 		   s.groups == 0,
 	   "apart_run: as_user gives the user's rights and no groups: %s", err.text);
 	is_int(s.dumpable, 0, "apart_run: the user cannot trace the process");
+	is_int(s.priority, 0, "apart_run: as_user takes the caller's priority away");
+	is_int(s.oom_score_adj, 1000,
+	       "apart_run: where memory is short, the kernel kills the process and not the user's");
 	ok(read(fd, text, sizeof(text) - 1) == 1 && strcmp(text, "0") == 0,
 	   "apart_run: the process moves to the cgroup first");
 	a.cgroup = "nowhere";
 	ok(apart_run(&a, &s, &err) == APART_FAILED,
 	   "apart_run: the process fails without the cgroup");
+	setpriority(PRIO_PROCESS, 0, 0);
 	close(fd);
 	close(root);
 }
