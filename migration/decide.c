@@ -14,6 +14,7 @@ struct decide_rank {
 	const struct ledger_rank *rank;
 	unsigned container; /* number in the plan */
 	unsigned seen; /* number of its processes that are observed */
+	bool bound; /* by its user: its CPUs are not those of the ledger */
 	enum contention_policy policy;
 	struct place_rank place;
 };
@@ -105,23 +106,27 @@ static struct decide_rank *decide_rank_find(struct decide_work *w, uint64_t step
 
 /* ------------------------------------------------------------------ what is observed of them */
 
+enum contention_policy decide_policy(const struct observed_step *step,
+				     const struct requested_container *ask, const struct conf *conf)
+{
+	return step->policy != CONTENTION_UNSET ? step->policy
+						: contention_of_container(ask, &conf->contention);
+}
+
 static void decide_look(struct decide_work *w, struct decide_rank *d,
 			const struct observed_step *step, const struct observed_rank *r)
 {
 	enum rank_class class = classify_for_placement(&r->state);
 	double since = w->in->now - r->moved;
 
-	d->policy = step->policy != CONTENTION_UNSET
-			    ? step->policy
-			    : contention_of_container(decide_ask(w, d->container),
-						      &w->in->conf->contention);
+	d->policy = decide_policy(step, decide_ask(w, d->container), w->in->conf);
 	/* several processes below one task move with it: the worst of them counts */
 	if (!d->seen || class > d->place.class)
 		d->place.class = class;
 	if (r->state.has_adopted && r->state.adopted > d->place.rate)
 		d->place.rate = r->state.adopted;
-	d->place.fixed |= !idset_equal(&r->cpus, &d->rank->cpus) ||
-			  (r->moved > 0 && since < w->in->conf->contention.min_move);
+	d->bound |= !idset_equal(&r->cpus, &d->rank->cpus);
+	d->place.fixed |= d->bound || (r->moved > 0 && since < w->in->conf->contention.min_move);
 	d->seen++;
 }
 
@@ -213,11 +218,17 @@ static bool decide_has_mems(const struct observed_node *node, const struct plann
 	return true;
 }
 
-/* May container I of W, its only one, exchange cores with others? */
+/*
+ * May container I of W, its only one, exchange cores with others? A rank may be bound to any of its
+ * cores by its user, who would lose them.
+ */
 static bool decide_may_exchange(const struct decide_work *w, unsigned i)
 {
 	const struct requested_container *ask = decide_ask(w, i);
 
+	for (unsigned k = 0; k < w->n; k++)
+		if (w->rank[k].bound)
+			return false;
 	return ask && ask->partition == PARTITION_MEMBER && !decide_is_topo(w, ask) &&
 	       exchange_threads(w->plan, i) > 0;
 }

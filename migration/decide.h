@@ -31,11 +31,19 @@ struct decide_input {
 };
 
 /*
+ * The policy of STEP's ranks in the container of which the request says ASK: that of the step's
+ * option, or else the container's.
+ */
+enum contention_policy decide_policy(const struct observed_step *step,
+				     const struct requested_container *ask,
+				     const struct conf *conf);
+
+/*
  * Write the groups of the plan's containers to GROUP, a bit for each container. Containers that one
  * policy places exchange cores, so they are a group: where none is a partition or is placed by
- * hpc:topo, all have the same number of threads of each core, and each has memory nodes of each
- * domain. Another container that is placed is a group of its own. Returns how many there are; -1:
- * out of memory.
+ * hpc:topo, none has a rank that its user has bound, all have the same number of threads of each
+ * core, and each has memory nodes of each domain. Another container that is placed is a group of
+ * its own. Returns how many there are; -1: out of memory.
  */
 int decide_groups(uint64_t group[REQUEST_CONTAINERS_MAX], const struct decide_input *in);
 

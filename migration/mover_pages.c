@@ -10,6 +10,7 @@
 
 #define PAGES_MOVE_S 120 /* of one rank's move, at most */
 #define PAGES_AGAIN_MS 60000 /* until a rank is tried again that could not be served */
+#define PAGES_HELD_MS 5000 /* the same, where a worker that was killed has not ended yet */
 
 /* A rank that was served, or whose pages are to follow. */
 struct tried {
@@ -143,32 +144,71 @@ void mover_pages_see(struct mover_pages *p, const struct ledger_job *job)
 	p->quiet_job = job->job_id;
 }
 
-/* What is observed of a rank of the ledger; NULL: nothing. */
-static const struct observed_rank *pages_observed(const struct observed_node *node,
-						  const struct ledger_step *s,
-						  const struct ledger_rank *r,
-						  const struct observed_step **step)
+/* The observed processes of a step, in the order of their tasks. */
+struct processes {
+	const struct observed_step *step; /* NULL: none is observed */
+	const struct observed_rank **rank;
+};
+
+static int compare_tasks(const void *a, const void *b)
 {
-	for (unsigned i = 0; i < node->n_steps; i++) {
-		if (node->step[i].inode != s->inode)
-			continue;
-		*step = &node->step[i];
-		for (unsigned k = 0; k < node->step[i].n; k++)
-			if (strcmp(node->step[i].rank[k].task, r->task) == 0)
-				return &node->step[i].rank[k];
-	}
-	return NULL;
+	const struct observed_rank *const *x = a, *const *y = b;
+
+	return strcmp((*x)->task, (*y)->task);
 }
 
-/* The memory nodes where a rank on CPUS belongs, of those that the container has. */
-static bool pages_home(struct node_home *out, const struct observed_node *node,
-		       const struct idset *cpus, const struct planned_container *c)
+/* Returns 0, or -1: out of memory. */
+static int sort_processes(struct processes *out, const struct observed_node *node, uint64_t inode)
+{
+	*out = (struct processes){ 0 };
+	for (unsigned i = 0; i < node->n_steps && !out->step; i++)
+		if (node->step[i].inode == inode)
+			out->step = &node->step[i];
+	if (!out->step)
+		return 0;
+	out->rank = calloc(out->step->n + 1u, sizeof(const struct observed_rank *));
+	if (!out->rank)
+		return -1;
+	for (unsigned i = 0; i < out->step->n; i++)
+		out->rank[i] = &out->step->rank[i];
+	qsort(out->rank, out->step->n, sizeof(const struct observed_rank *), compare_tasks);
+	return 0;
+}
+
+/*
+ * A process of TASK; NULL: none is observed. *DOMAIN is where they all run, OBSERVED_NO_DOMAIN: in
+ * several domains. Their user may have bound them elsewhere than the ledger says.
+ */
+static const struct observed_rank *pages_observed(const struct processes *p, const char *task,
+						  int *domain)
+{
+	struct observed_rank wanted;
+	const struct observed_rank *key = &wanted, *const * found;
+	unsigned at;
+
+	snprintf(wanted.task, sizeof(wanted.task), "%s", task);
+	found = bsearch(&key, p->rank, p->step->n, sizeof(const struct observed_rank *),
+			compare_tasks);
+	if (!found)
+		return NULL;
+	at = (unsigned)(found - p->rank);
+	while (at > 0 && strcmp(p->rank[at - 1]->task, task) == 0)
+		at--;
+	*domain = p->rank[at]->domain;
+	for (unsigned i = at; i < p->step->n && strcmp(p->rank[i]->task, task) == 0; i++)
+		if (p->rank[i]->domain != *domain)
+			*domain = OBSERVED_NO_DOMAIN;
+	return p->rank[at];
+}
+
+/* The memory nodes where a rank in DOMAIN belongs, of those that the container has. */
+static bool pages_home(struct node_home *out, const struct observed_node *node, int domain,
+		       const struct planned_container *c)
 {
 	idset_zero(&out->home);
 	out->container = c->mems;
-	for (unsigned i = 0; i < node->n_domains; i++)
-		if (idset_subset(cpus, &node->domain[i].cpus))
-			out->home = node->domain[i].mems;
+	if (domain >= 0 && (unsigned)domain < node->n_domains)
+		out->home = node->domain[domain].mems;
 	idset_and(&out->home, &c->mems);
 	/* all is at home: nothing can lie elsewhere */
 	return !idset_empty(&out->home) && !idset_equal(&out->home, &c->mems);
@@ -187,22 +227,20 @@ static unsigned foreign_cpus(const struct observed_node *node, const struct plan
 	return n;
 }
 
-/* Fill OUT for a rank. Returns whether its pages are to be moved. */
+/* Fill OUT for a rank of the step S. Returns whether its pages are to be moved. */
 static bool pages_candidate(struct candidate *out, struct mover_pages *p,
-			    const struct decide_input *in, const struct ledger_step *s,
-			    const struct ledger_rank *rank)
+			    const struct ledger_step *s, const struct observed_step *step,
+			    const struct observed_rank *r)
 {
-	const struct tried *t = tried_find(p, s->inode, rank->task);
-	const struct observed_step *step = NULL;
-	const struct observed_rank *r = pages_observed(in->node, s, rank, &step);
+	const struct tried *t = tried_find(p, s->inode, r->task);
 	struct pages_plan *plan = &out->request.plan;
 	struct node_memory memory;
 	struct errbuf ignored;
 
-	if (!r || s->launching || (t && t->next > monotonic_ms()))
+	if ((t && t->next > monotonic_ms()) || page_workers_held(p->workers, step->uid))
 		return false;
 	if ((size_t)snprintf(out->request.cgroup, sizeof(out->request.cgroup), "%s/user/%s",
-			     s->cgroup, rank->task) >= sizeof(out->request.cgroup) ||
+			     s->cgroup, r->task) >= sizeof(out->request.cgroup) ||
 	    page_workers_silent(p->workers, out->request.cgroup))
 		return false;
 	/* of an unknown place, only what has just moved */
@@ -228,35 +266,70 @@ static bool pages_candidate(struct candidate *out, struct mover_pages *p,
 	return true;
 }
 
+/* Consider the ranks of step S in container C. */
+static void consider_step(struct mover_pages *p, const struct decide_input *in,
+			  const struct planned_container *c, const struct ledger_step *s,
+			  const struct processes *seen)
+{
+	for (unsigned k = 0; k < s->n_placed; k++) {
+		struct candidate new = { .there = false };
+		struct pages_plan *plan = &new.request.plan;
+		int domain = OBSERVED_NO_DOMAIN;
+		const struct observed_rank *r =
+			strcmp(s->placed[k].place, c->name) == 0
+				? pages_observed(seen, s->placed[k].task, &domain)
+				: NULL;
+
+		if (!r || !pages_home(&plan->where, in->node, domain, c) ||
+		    !pages_candidate(&new, p, s, seen->step, r))
+			continue;
+		if (p->best.there &&
+		    (new.class < p->best.class ||
+		     (new.class == p->best.class &&new.elsewhere <= p->best.elsewhere)))
+			continue;
+		plan->to = (unsigned)idset_next(&plan->where.home, -1);
+		plan->rate = (uint64_t)p->rate << 20;
+		plan->seconds = PAGES_MOVE_S;
+		new.request.foreign_cpus = foreign_cpus(in->node, c);
+		strcpy(new.container, c->name);
+		p->best = new;
+	}
+}
+
+/* What the request says of container C; NULL: nothing. The caller frees *REQUEST. */
+static const struct requested_container *pages_ask(struct request **request,
+						   const struct decide_input *in,
+						   const struct planned_container *c)
+{
+	const char *text = in->own ? in->own->request : in->job->request;
+	int found = -1;
+
+	*request = malloc(sizeof(**request));
+	if (*request && text && request_parse(*request, text, NULL) == 0)
+		found = request_find(*request, c->name);
+	return found < 0 ? NULL : &(*request)->container[found];
+}
+
 void mover_pages_consider(struct mover_pages *p, const struct decide_input *in,
 			  const struct planned_container *c)
 {
-	for (unsigned i = 0; i < in->job->n_steps; i++) {
+	struct request *request;
+	const struct requested_container *ask = pages_ask(&request, in, c);
+
+	for (unsigned i = 0; ask && i < in->job->n_steps; i++) {
 		const struct ledger_step *s = &in->job->step[i];
+		struct processes seen;
 
-		if (in->own ? s != in->own : s->plan != NULL)
+		if ((in->own ? s != in->own : s->plan != NULL) || s->launching ||
+		    sort_processes(&seen, in->node, s->inode) < 0)
 			continue;
-		for (unsigned k = 0; k < s->n_placed; k++) {
-			const struct ledger_rank *rank = &s->placed[k];
-			struct candidate new = { .there = false };
-			struct pages_plan *plan = &new.request.plan;
-
-			if (strcmp(rank->place, c->name) != 0 ||
-			    !pages_home(&plan->where, in->node, &rank->cpus, c) ||
-			    !pages_candidate(&new, p, in, s, rank))
-				continue;
-			if (p->best.there &&
-			    (new.class < p->best.class ||
-			     (new.class == p->best.class &&new.elsewhere <= p->best.elsewhere)))
-				continue;
-			plan->to = (unsigned)idset_next(&plan->where.home, -1);
-			plan->rate = (uint64_t)p->rate << 20;
-			plan->seconds = PAGES_MOVE_S;
-			new.request.foreign_cpus = foreign_cpus(in->node, c);
-			strcpy(new.container, c->name);
-			p->best = new;
-		}
+		/* a worker has the user's rights: ranks of root have none */
+		if (seen.step && seen.step->uid &&
+		    contention_places(decide_policy(seen.step, ask, in->conf)))
+			consider_step(p, in, c, s, &seen);
+		free(seen.rank);
 	}
+	free(request);
 }
 
 /* ------------------------------------------------------------------ the worker */
@@ -309,7 +382,9 @@ static void pages_done(struct mover_pages *p, struct observed_node *node,
 	char text[OBSERVED_WHY_MAX];
 
 	pages_leave(p, &p->active);
-	if (r->end == PAGES_ENOUGH && (t = tried_find(p, p->active.request.step, p->active.task)))
+	/* "enough" at once: what memory.numa_stat has elsewhere cannot be moved */
+	if (r->end == PAGES_ENOUGH && r->moved &&
+	    (t = tried_find(p, p->active.request.step, p->active.task)))
 		t->next = 0;
 	snprintf(text, sizeof(text), "%llu MiB followed, %llu %% lie elsewhere (%s)",
 		 (unsigned long long)(r->moved >> 20),
@@ -352,10 +427,23 @@ static void pages_refusal(const struct mover_pages *p, const struct candidate *c
 			 "not moved: another job has quiet CPUs here (contention_pages is auto)");
 }
 
+/* End the worker if its rank's pages may not be moved any more, as another job has quiet CPUs by
+ * now, or nodeos.conf was changed. */
+static void pages_stop(struct mover_pages *p, struct observed_node *node)
+{
+	char why[OBSERVED_WHY_MAX];
+	struct page_outcome o;
+
+	pages_refusal(p, &p->active, why);
+	if (*why && page_worker_stop(p->workers, &o))
+		pages_note(node, &p->active, why, &o);
+}
+
 static void pages_start(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
 {
 	char why[OBSERVED_WHY_MAX];
 	struct errbuf err = { 0 };
+	struct tried *t;
 
 	if (!p->best.there)
 		return;
@@ -371,6 +459,12 @@ static void pages_start(struct mover_pages *p, struct observed_node *node, struc
 		break;
 	case PAGE_BUSY:
 		return;
+	case PAGE_HELD:
+		t = tried_meet(p, p->best.request.step, p->best.task);
+		if (t)
+			t->next = monotonic_ms() + PAGES_HELD_MS;
+		pages_note(node, &p->best, err.text, NULL);
+		break;
 	default:
 		pages_leave(p, &p->best);
 		pages_note(node, &p->best, err.text, NULL);
@@ -382,6 +476,7 @@ static void pages_start(struct mover_pages *p, struct observed_node *node, struc
 void mover_pages_check(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
 {
 	pages_take(p, node, bad);
+	pages_stop(p, node);
 	for (unsigned i = p->n_tried; i-- > 0;)
 		if (!pages_step(node, p->tried[i].step)) {
 			page_workers_forget(p->workers, p->tried[i].step);

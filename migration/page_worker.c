@@ -22,6 +22,12 @@ struct page_mark {
 	char cgroup[CGROUP_PATH_MAX];
 };
 
+/* A worker that was killed. */
+struct left_worker {
+	struct apart_process process;
+	uid_t silent; /* it made no progress, and this is its user; 0: it had an end */
+};
+
 struct page_workers {
 	long silent_ms;
 	struct page_request request; /* of the active worker, if there is one */
@@ -30,7 +36,7 @@ struct page_workers {
 	uint32_t beats; /* when its progress was last seen to change */
 	long changed; /* monotonic milliseconds: when that was */
 	unsigned n_left, n_marks;
-	struct apart_process left[PAGE_WORKERS_ABANDONED]; /* not ended */
+	struct left_worker left[PAGE_WORKERS_ABANDONED]; /* not ended */
 	struct page_mark *mark;
 };
 
@@ -67,18 +73,19 @@ void page_workers_set_silence(struct page_workers *w, unsigned ms)
 static void reap_workers(struct page_workers *w)
 {
 	for (unsigned i = w->n_left; i-- > 0;)
-		if (apart_abandon(&w->left[i]))
+		if (apart_abandon(&w->left[i].process))
 			w->left[i] = w->left[--w->n_left];
 }
 
-/* The active worker is none any more. */
-static void leave_worker(struct page_workers *w)
+/* The active worker is none any more; SILENT: it made no progress. */
+static void leave_worker(struct page_workers *w, bool silent)
 {
 	munmap(w->progress, sizeof(*w->progress));
 	w->progress = NULL;
 	/* room: a worker starts only where LEFT is not full */
 	if (!apart_abandon(&w->active))
-		w->left[w->n_left++] = w->active;
+		w->left[w->n_left++] =
+			(struct left_worker){ w->active, silent ? w->request.uid : 0 };
 }
 
 void page_workers_free(struct page_workers *w)
@@ -86,7 +93,7 @@ void page_workers_free(struct page_workers *w)
 	if (!w)
 		return;
 	if (w->progress)
-		leave_worker(w);
+		leave_worker(w, false);
 	reap_workers(w);
 	free(w->mark);
 	free(w);
@@ -122,7 +129,7 @@ void page_workers_forget(struct page_workers *w, uint64_t step)
 		if (w->mark[i].step == step)
 			w->mark[i] = w->mark[--w->n_marks];
 	if (w->progress && w->request.step == step)
-		leave_worker(w);
+		leave_worker(w, false);
 }
 
 /* ------------------------------------------------------------------ start */
@@ -138,6 +145,14 @@ static void move_apart(void *arg, void *result)
 	report->rc = pages_move(&report->result, &r->plan, r->cgroup_fd, r->cgroup, work->progress,
 				&err);
 	snprintf(report->why, sizeof(report->why), "%.*s", (int)sizeof(report->why) - 1, err.text);
+}
+
+bool page_workers_held(const struct page_workers *w, uid_t uid)
+{
+	for (unsigned i = 0; i < w->n_left; i++)
+		if (w->left[i].silent == uid)
+			return true;
+	return false;
 }
 
 static bool request_is_valid(const struct page_request *r)
@@ -195,6 +210,10 @@ enum page_start page_worker_start(struct page_workers *w, const struct page_requ
 	if (page_workers_silent(w, r->cgroup)) {
 		errprintf(err, "the memory of the rank did not answer earlier: it is left alone");
 		return PAGE_SILENT;
+	}
+	if (page_workers_held(w, r->uid)) {
+		errprintf(err, "a worker for a rank of the same user has not ended");
+		return PAGE_HELD;
 	}
 	if (w->n_left == PAGE_WORKERS_ABANDONED) {
 		errprintf(err, "%d abandoned workers have not ended", PAGE_WORKERS_ABANDONED);
@@ -272,6 +291,20 @@ static enum page_state judge_worker(struct page_workers *w, struct page_outcome 
 	return PAGE_DONE;
 }
 
+/* Write to OUT what the active worker has done until now. */
+static void count_calls(struct page_outcome *out, const struct page_workers *w)
+{
+	out->calls = w->progress->calls;
+	out->moved = w->progress->moved;
+	out->drains = (uint64_t)out->calls * w->request.foreign_cpus;
+}
+
+static void name_outcome(struct page_outcome *out, const struct page_workers *w)
+{
+	*out = (struct page_outcome){ .step = w->request.step };
+	memcpy(out->cgroup, w->request.cgroup, sizeof(out->cgroup));
+}
+
 enum page_state page_worker_check(struct page_workers *w, struct page_outcome *out,
 				  struct errbuf *err)
 {
@@ -280,13 +313,20 @@ enum page_state page_worker_check(struct page_workers *w, struct page_outcome *o
 	reap_workers(w);
 	if (!w->progress)
 		return PAGE_NONE;
-	*out = (struct page_outcome){ .step = w->request.step };
-	memcpy(out->cgroup, w->request.cgroup, sizeof(out->cgroup));
+	name_outcome(out, w);
 	state = judge_worker(w, out, err);
-	out->calls = w->progress->calls;
-	out->moved = w->progress->moved;
-	out->drains = (uint64_t)out->calls * w->request.foreign_cpus;
+	count_calls(out, w);
 	if (state != PAGE_AT_WORK)
-		leave_worker(w);
+		leave_worker(w, state == PAGE_ABANDONED);
 	return state;
+}
+
+bool page_worker_stop(struct page_workers *w, struct page_outcome *out)
+{
+	if (!w->progress)
+		return false;
+	name_outcome(out, w);
+	count_calls(out, w);
+	leave_worker(w, false);
+	return true;
 }

@@ -17,7 +17,11 @@
  * Workers end with the caller, unless the kernel holds them.
  */
 
-#define PAGE_WORKERS_ABANDONED 8 /* with as many that have not ended, no other is started */
+/*
+ * With as many that have not ended, no other is started; and none for a user who holds one, so that
+ * no user alone can stop the moves of others.
+ */
+#define PAGE_WORKERS_ABANDONED 8
 #define PAGE_WORKER_SILENT_S 30 /* a worker without progress for so long is abandoned */
 
 struct page_request {
@@ -34,7 +38,7 @@ enum page_start {
 	PAGE_STARTED,
 	PAGE_BUSY, /* another worker is active: later */
 	PAGE_SILENT, /* the rank did not answer earlier: not before its step ends */
-	PAGE_HELD, /* PAGE_WORKERS_ABANDONED workers have not ended: later, perhaps */
+	PAGE_HELD, /* abandoned workers have not ended, of this user or of many: later, perhaps */
 	PAGE_FAILED, /* no process could be started, or the request is wrong */
 };
 
@@ -82,8 +86,15 @@ enum page_start page_worker_start(struct page_workers *w, const struct page_requ
 enum page_state page_worker_check(struct page_workers *w, struct page_outcome *out,
 				  struct errbuf *err);
 
+/* End the active worker, if there is one, and write to *OUT what it has done. Returns whether there
+ * was one. */
+bool page_worker_stop(struct page_workers *w, struct page_outcome *out);
+
 /* Is the rank marked as one that does not answer? */
 bool page_workers_silent(const struct page_workers *w, const char *cgroup);
+
+/* Has a worker of this user been abandoned, and not ended? */
+bool page_workers_held(const struct page_workers *w, uid_t uid);
 
 /* How many workers were killed and have not ended. */
 unsigned page_workers_abandoned(const struct page_workers *w);

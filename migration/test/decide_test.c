@@ -268,6 +268,13 @@ static void exchanges(void)
 	ok(strstr(exchanged(), "(ranks move)") == NULL,
 	   "ranks of which nothing is observed keep their cores, so none is free: %s", exchanged());
 	drop_ranks();
+	add_ranks(BOTH, "DDDDTTTT");
+	for (unsigned i = 0; i < 8; i++)
+		strcpy(job->step[0].placed[i].place, i < 4 ? "a" : "b");
+	step[0].rank[3].cpus = cpus_of("2-3");
+	is_int(decide_groups(group, &in), 2,
+	       "a container with a rank that its user has bound exchanges no cores");
+	drop_ranks();
 	job->plan->container[1].mems = cpus_of("1");
 	add_ranks(BOTH, "DDDDTTTT");
 	for (unsigned i = 0; i < 8; i++)

@@ -166,6 +166,10 @@ static void dies(void)
 	page_workers_forget(w, 2);
 	ok(page_worker_check(w, &out, &err) == PAGE_NONE && none_is_left(),
 	   "the end of a step ends the worker of its rank");
+	start_away(&r, 2);
+	ok(page_worker_stop(w, &out) && out.step == 2 && !page_worker_stop(w, &out) &&
+		   page_worker_check(w, &out, &err) == PAGE_NONE && none_is_left(),
+	   "a worker that is stopped has no other outcome");
 	set_frozen(&r, "0");
 	start_away(&r, 2);
 	pid = worker_of(&r);
@@ -195,6 +199,7 @@ static void is_silent(void)
 		state = await(&out, &err);
 	}
 	ok(state == PAGE_ABANDONED && *err.text, "a silent worker is abandoned: %s", err.text);
+	ok(none_is_left() && !page_workers_held(w, RANK_UID), "the abandoned worker has ended");
 	page_workers_set_silence(w, SILENT_MS);
 	q = request_for(&r, 4);
 	ok(page_workers_silent(w, r.path) && page_worker_start(w, &q, &err) == PAGE_SILENT &&
@@ -203,7 +208,6 @@ static void is_silent(void)
 	q = request_for(&next, 5);
 	ok(page_worker_start(w, &q, &err) == PAGE_STARTED && await(&out, &err) == PAGE_DONE,
 	   "another rank's worker starts and is done: %s", err.text);
-	ok(none_is_left(), "the abandoned worker has ended");
 	page_workers_forget(w, 5);
 	ok(page_workers_silent(w, r.path), "another step's end leaves the mark");
 	page_workers_forget(w, 4);
