@@ -88,7 +88,9 @@ static int mover_start(struct mover *m, const struct conf *conf, struct errbuf *
 	    journal_write(m->host.run_fd, &m->decision.rebind, err) < 0)
 		return -1;
 	if (apart_start(&m->child, &a, err) < 0) {
-		journal_remove(m->host.run_fd);
+		/* what an earlier process has begun is still to be made whole */
+		if (!m->decision.rebind.again)
+			journal_remove(m->host.run_fd);
 		return -1;
 	}
 	m->moves = m->unreaped = true;
@@ -334,15 +336,18 @@ static int decide_entry(const struct ledger_job *seen, void *arg)
 /* Make again what a daemon that was killed has begun. */
 static void take_journal(struct mover *m, const struct conf *conf, struct errbuf *bad)
 {
-	int rc = journal_read(&m->decision.rebind, m->host.run_fd, bad);
+	int rc;
 
-	m->begun = true;
-	if (rc == 0)
-		return;
-	if (rc < 0 || mover_start(m, conf, bad) < 0) {
+	memset(&m->decision, 0, sizeof(m->decision));
+	rc = journal_read(&m->decision.rebind, m->host.run_fd, bad);
+	if (rc < 0)
 		journal_remove(m->host.run_fd);
+	if (rc > 0 && mover_start(m, conf, bad) < 0) {
 		decision_free(&m->decision);
+		return; /* again at the next look */
 	}
+	snprintf(m->decision.why, sizeof(m->decision.why), "ranks move");
+	m->begun = true;
 }
 
 /* Does a step or nodeos.conf want ranks placed, so that the ledger is worth a look? */
@@ -367,7 +372,8 @@ void mover_look(struct mover *m, struct observed_node *node, const struct conf *
 		return;
 	if (!m->begun)
 		take_journal(m, conf, bad);
-	if (!may_place(node))
+	/* no other move may write the journal before */
+	if (!m->begun || !may_place(node))
 		return;
 	mover_pages_begin(m->pages, conf);
 	if (ledger_look(&at, &all, decide_entry, &look, bad, &err) < 0)

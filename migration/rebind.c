@@ -6,6 +6,12 @@
 
 #include "control/resize_ranks.h"
 
+/*
+ * Launches wait meanwhile, and users choose how many threads their ranks have and how often their
+ * classes change: a move that comes by itself may take less of helper_timeout than a resize.
+ */
+#define LOCKED_SECONDS_MAX 4u
+
 unsigned rebind_seconds(const struct rebind_host *h)
 {
 	return 2 * h->timeout + 1;
@@ -171,7 +177,8 @@ static int rebind_job(struct rebind_work *w, struct errbuf *err)
 	w->group = calloc(w->r->n + 1u, sizeof(*w->group));
 	if (!w->group)
 		return errprintf(err, "out of memory");
-	bind_time_start(&w->time, w->host->timeout);
+	bind_time_start(&w->time, w->host->timeout < LOCKED_SECONDS_MAX ? w->host->timeout
+									: LOCKED_SECONDS_MAX);
 	if (rebind_load(w, err) == 0) {
 		rc = 0;
 		for (unsigned i = 0; rc == 0 && i < w->r->n; i++)
