@@ -141,8 +141,8 @@ int pages_look(struct pages_result *out, const struct node_home *where, int cgro
 	return look_first(out, &pass, cgroup_fd, path, err);
 }
 
-/* Is another round of use? If not, OUT gets the end. MOVED: bytes before the last round. */
-static bool round_is_of_use(struct pages_result *out, const struct pages_mover *m, uint64_t moved)
+/* Is another round of use? If not, OUT gets the end. IDLE: the last one moved next to nothing. */
+static bool round_is_of_use(struct pages_result *out, const struct pages_mover *m, bool idle)
 {
 	const struct node_memory *now = &out->after;
 
@@ -156,8 +156,7 @@ static bool round_is_of_use(struct pages_result *out, const struct pages_mover *
 		out->end = PAGES_FULL;
 	else if (m->late)
 		out->end = PAGES_TIME_USED;
-	else if (!is_worth_a_call(now, out->bound + out->huge) ||
-		 (out->rounds && out->moved - moved <= now->elsewhere / 100))
+	else if (!is_worth_a_call(now, out->bound + out->huge) || (out->rounds && idle))
 		out->end = PAGES_NO_GAIN;
 	else if (out->rounds == PAGES_ROUNDS)
 		out->end = PAGES_ROUNDS_USED;
@@ -171,14 +170,16 @@ int pages_move(struct pages_result *out, const struct pages_plan *plan, int cgro
 {
 	struct pass pass = { .where = &plan->where, .plan = plan, .progress = progress };
 	struct pages_mover mover;
-	uint64_t moved = 0;
+	bool idle = false;
 	int rc;
 
 	if (pages_mover_init(&mover, plan, progress, out) < 0)
 		return errprintf(err, "out of memory");
 	rc = look_first(out, &pass, cgroup_fd, path, err);
-	while (rc == 0 && round_is_of_use(out, &mover, moved)) {
-		moved = out->moved;
+	while (rc == 0 && round_is_of_use(out, &mover, idle)) {
+		uint64_t moved = out->moved;
+		unsigned to = mover.to;
+
 		out->rounds++;
 		out->shared = out->busy = 0;
 		pass.mover = &mover;
@@ -186,6 +187,8 @@ int pages_move(struct pages_result *out, const struct pages_plan *plan, int cgro
 		rc = cgroup_each_pid_below(cgroup_fd, path, visit_process, &pass, err);
 		if (rc == 0)
 			rc = look_again(out, &pass, cgroup_fd, path, err);
+		/* a round that only found a node full is not the last */
+		idle = mover.to == to && out->moved - moved <= out->after.elsewhere / 100;
 	}
 	pages_mover_free(&mover);
 	return rc;

@@ -21,7 +21,7 @@
 
 struct pages_plan {
 	struct node_home where; /* pages on its home and outside of the container stay */
-	unsigned to; /* the node, one of WHERE.home */
+	unsigned to; /* the first node to fill, one of WHERE.home */
 	uint64_t rate; /* bytes a second at most, in the mean; 0: no bound */
 	uint64_t call; /* bytes of one call; 0: PAGES_CALL */
 	unsigned seconds; /* no call of move_pages() begins after that */
@@ -44,7 +44,7 @@ enum pages_end {
 	/* more do, and next to nothing of them can be moved, or was in the last round: see the
 	 * reasons */
 	PAGES_NO_GAIN,
-	PAGES_FULL, /* the node has no memory left */
+	PAGES_FULL, /* no node of the home has memory left */
 	PAGES_TIME_USED,
 	PAGES_UNSUPPORTED, /* this kernel has no PAGEMAP_SCAN */
 	PAGES_GONE, /* no process is left */

@@ -30,6 +30,13 @@ static uint64_t huge_page_size(void)
 	return size && (size & (size - 1)) == 0 ? size : (uint64_t)2 << 20;
 }
 
+static void set_target(struct pages_mover *m, unsigned node)
+{
+	m->to = node;
+	for (unsigned i = 0; i < m->max; i++)
+		m->nodes[i] = (int)node;
+}
+
 int pages_mover_init(struct pages_mover *m, const struct pages_plan *plan,
 		     struct pages_progress *progress, struct pages_result *out)
 {
@@ -48,8 +55,7 @@ int pages_mover_init(struct pages_mover *m, const struct pages_plan *plan,
 	m->status = calloc(m->max, sizeof(*m->status));
 	m->where = calloc(m->max, sizeof(*m->where));
 	if (m->address && m->huge && m->nodes && m->status && m->where) {
-		for (unsigned i = 0; i < m->max; i++)
-			m->nodes[i] = (int)plan->to;
+		set_target(m, plan->to);
 		return 0;
 	}
 	pages_mover_free(m);
@@ -145,7 +151,7 @@ static void count_pages(struct pages_mover *m)
 	for (unsigned i = 0; i < m->n; i++) {
 		uint64_t bytes = entry_bytes(m, i);
 
-		if (m->where[i] == (int)m->plan->to) {
+		if (m->where[i] == (int)m->to) {
 			m->out->moved += bytes;
 			m->progress->moved += bytes;
 		} else if (m->status[i] == -EACCES) {
@@ -156,8 +162,21 @@ static void count_pages(struct pages_mover *m)
 	}
 }
 
+/* The target has no memory left: go on with another node of the home, such as a block. */
+static void leave_full_node(struct pages_mover *m)
+{
+	struct idset left = m->plan->where.home;
+
+	idset_add(&m->filled, m->to);
+	idset_andnot(&left, &m->filled);
+	m->full = idset_empty(&left);
+	if (!m->full)
+		set_target(m, (unsigned)idset_next(&left, -1));
+}
+
 static void call_move(struct pages_mover *m)
 {
+	bool full;
 	long rc;
 
 	wait_for_rate(m);
@@ -173,11 +192,13 @@ static void call_move(struct pages_mover *m)
 	m->progress->beats++;
 	rc = syscall(SYS_move_pages, m->p->pid, (unsigned long)m->n, m->address, m->nodes,
 		     m->status, MOVE_OWN);
-	m->full = m->full || (rc < 0 && errno == ENOMEM);
+	full = rc < 0 && errno == ENOMEM;
 	m->progress->beats++;
 	/* of pages of a failed migration the call says nothing */
 	if (ask_nodes(m, 0) == 0)
 		count_pages(m);
+	if (full)
+		leave_full_node(m);
 	forget_pages(m);
 }
 
@@ -224,7 +245,7 @@ static void move_mapping(const struct numa_mapping *map, const struct maps_exten
 
 	m->progress->beats++;
 	if (!extent->plain || map->file || map->huge || !has_elsewhere(m, map) ||
-	    !numa_mapping_allows(map, m->plan->to))
+	    !numa_mapping_allows(map, m->to))
 		return;
 	while (at < extent->end && !pages_mover_stops(m)) {
 		int n = process_memory_scan(found, RANGES, m->pages_fd, &at, extent->end);

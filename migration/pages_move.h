@@ -12,6 +12,8 @@ struct pages_mover {
 	struct pages_result *out; /* moved, calls, shared, busy */
 	long started, end; /* monotonic milliseconds */
 	bool late, full, unsupported; /* no call begins any more */
+	unsigned to; /* node that pages go to now: of the plan, or the next one of its home */
+	struct idset filled; /* nodes of the home that have no memory left */
 	uint64_t call, page, huge_page; /* bytes */
 	/* of one process: pages that were found; the first KNOWN of them lie elsewhere */
 	const struct process_memory *p;
