@@ -312,7 +312,7 @@ long slurm_nodes_load(struct slurm_node **out, struct slurm_partitions *partitio
 
 long slurm_nodes_index(const struct slurm_node *nodes, long n, const char *name)
 {
-	struct slurm_node key;
+	struct slurm_node key = { .name = "" };
 	const struct slurm_node *found;
 
 	if (snprintf(key.name, sizeof(key.name), "%s", name) >= (int)sizeof(key.name))

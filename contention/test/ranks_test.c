@@ -72,8 +72,8 @@ static void put_process(struct fake f)
 		 "0 0 0 0 "
 		 "0 "
 		 "0 0 0 0 0 0 0 17 0 0 %u 0 0 0\n",
-		 f.pid, f.state ? f.state : 'R', f.parent, f.ticks, 77, f.start ? f.start : 1000,
-		 77, f.policy);
+		 f.pid, f.state ? f.state : 'R', f.parent, f.ticks, 77u, f.start ? f.start : 1000,
+		 77u, f.policy);
 	put(text, "proc/%d/stat", f.pid);
 	snprintf(text, sizeof(text), "12:misc:/x\n0::/" SCOPE "%s\n", f.task);
 	put(text, "proc/%d/cgroup", f.pid);

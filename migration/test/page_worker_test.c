@@ -66,7 +66,7 @@ static void works(void)
 	struct page_request q;
 	struct page_outcome out;
 	struct errbuf err = { 0 };
-	struct rank r;
+	struct rank r = { .name = "" };
 
 	rank_start(&r, "plain", RANK_UID, rank_fill, &mib);
 	q = request_for(&r, 1);
@@ -145,7 +145,7 @@ static void dies(void)
 {
 	struct page_outcome out;
 	struct errbuf err = { 0 };
-	struct rank r;
+	struct rank r = { .name = "" };
 	pid_t pid;
 
 	rank_start(&r, "victim", RANK_UID, rank_fill, &mib);
@@ -188,7 +188,7 @@ static void is_silent(void)
 	struct page_request q;
 	struct page_outcome out;
 	struct errbuf err = { 0 };
-	struct rank r, next;
+	struct rank r = { .name = "" }, next = { .name = "" };
 
 	rank_start(&r, "silent", RANK_UID, rank_fill, &mib);
 	rank_start(&next, "next", RANK_UID, rank_fill, &mib);
@@ -238,7 +238,7 @@ static void is_held(void)
 		mmap(NULL, sizeof(*h), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct page_outcome out;
 	struct errbuf err = { 0 };
-	struct rank r;
+	struct rank r = { .name = "" };
 	long start;
 
 	rank_start(&r, "holder", RANK_UID, begin_to_hold, h);

@@ -145,7 +145,7 @@ static void moves(const char *name, bool huge, bool stopped)
 {
 	struct pages_plan plan = plan_to_1();
 	struct pages_result out;
-	struct rank r;
+	struct rank r = { .name = "" };
 	char byte = 0;
 
 	start(&r, name, fill_node0, (struct rank_report){ .huge = huge });
@@ -178,7 +178,7 @@ static void keeps_rate(void)
 	struct pages_plan plan = plan_to_1();
 	struct pages_result out;
 	long begin;
-	struct rank r;
+	struct rank r = { .name = "" };
 
 	plan.rate = 16 * MIB;
 	plan.call = 16 * MIB;
@@ -196,7 +196,7 @@ static void stays(const char *name, struct rank_report with)
 {
 	struct pages_plan plan = plan_to_1();
 	struct pages_result out;
-	struct rank r;
+	struct rank r = { .name = "" };
 
 	start(&r, name, fill_node0, with);
 	move(&out, &r, &plan);
@@ -212,7 +212,7 @@ static void is_sparse(void)
 {
 	struct pages_plan plan = plan_to_1();
 	struct pages_result out;
-	struct rank r;
+	struct rank r = { .name = "" };
 	long begin;
 
 	start(&r, "sparse", fill_sparse, (struct rank_report){ .huge = false });
@@ -238,7 +238,7 @@ static void exits(void)
 	struct pages_plan plan = plan_to_1();
 	struct pages_result out;
 	pthread_t thread;
-	struct rank r;
+	struct rank r = { .name = "" };
 
 	plan.call = MIB;
 	start(&r, "exits", fill_node0, (struct rank_report){ .huge = false });
@@ -273,7 +273,7 @@ static void is_held(void)
 	struct page_workers *w = page_workers_new();
 	struct page_outcome out;
 	struct errbuf err = { 0 };
-	struct rank r, next;
+	struct rank r = { .name = "" }, next = { .name = "" };
 
 	chmod("/dev/fuse", 0666);
 	mkdir("/tmp", 0777);

@@ -35,7 +35,7 @@ static void counts(void)
 	struct pages_plan plan = { .where = at_home, .seconds = 60 };
 	struct pages_result out;
 	struct errbuf err = { 0 };
-	struct rank r;
+	struct rank r = { .name = "" };
 
 	rank_start(&r, "filled", 0, rank_fill, &mib);
 	look(&out, &r, &at_home);
@@ -65,7 +65,7 @@ static void gains_nothing(void)
 {
 	struct pages_plan plan = { .where = elsewhere, .to = 1, .seconds = 60, .call = 16 * MIB };
 	struct pages_result out;
-	struct rank r;
+	struct rank r = { .name = "" };
 
 	rank_start(&r, "refused", 0, rank_fill, &mib);
 	move(&out, &r, &plan);
@@ -99,7 +99,7 @@ static void sparse(void)
 {
 	struct pages_plan plan = { .where = elsewhere, .to = 1, .seconds = 60 };
 	struct pages_result out;
-	struct rank r;
+	struct rank r = { .name = "" };
 	long start;
 
 	rank_start(&r, "sparse", 0, map_sparse, NULL);
@@ -140,7 +140,7 @@ static void scans(void)
 {
 	struct process_memory p;
 	struct ranges seen = { 0 };
-	struct rank r;
+	struct rank r = { .name = "" };
 
 	rank_start(&r, "scanned", 0, map_sparse, NULL);
 	ok(process_memory_open(&p, r.pid, rank_job) == 0 && process_memory_probe(&p) == 0,
@@ -170,7 +170,7 @@ static void refuses(void)
 {
 	struct pages_result *out =
 		mmap(NULL, sizeof(*out), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	struct rank r;
+	struct rank r = { .name = "" };
 	pid_t pid;
 
 	rank_start(&r, "hidden", RANK_UID, hide, &mib);
