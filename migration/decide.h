@@ -13,7 +13,8 @@
 #define DECIDE_WHY_MAX 160 /* bytes of a reason with the final NUL */
 
 struct decision {
-	uint64_t containers; /* bit I: container I of the plan is one of those that were looked at */
+	/* bit I: container I of the plan is one of the group */
+	uint64_t containers;
 	enum contention_policy policy; /* that places them */
 	bool contended; /* a domain of them is, or nodeos.conf does not ask */
 	char why[DECIDE_WHY_MAX]; /* why ranks move, or none does */

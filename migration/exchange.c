@@ -87,7 +87,8 @@ static void division_give_rest(struct division *d)
 	const struct job_plan *plan = d->x->plan;
 
 	for (unsigned k = 0; k < plan->n_cores; k++)
-		if (d->owner[k] != NO_CONTAINER && d->user[k] == NO_CONTAINER && d->spare[d->owner[k]]) {
+		if (d->owner[k] != NO_CONTAINER && d->user[k] == NO_CONTAINER &&
+		    d->spare[d->owner[k]]) {
 			d->user[k] = d->owner[k];
 			d->spare[d->owner[k]]--;
 		}

@@ -28,7 +28,8 @@ struct rebind_place {
 
 struct rebind {
 	uint64_t job_inode;
-	uint64_t own_inode; /* of the step that has brought the containers; 0: the job's plan has them */
+	/* of the step that has brought the containers; 0: they are in the job's plan */
+	uint64_t own_inode;
 	/*
 	 * A process that did this was killed: ranks may have their old or their new CPUs, and the
 	 * entry, too.

@@ -61,7 +61,6 @@ ALLOWED = {
     "advice": ["base", "counters"],
     "migration": CORE + ["container", "counters", "contention", "placement", "control"],
     "collect": CORE + ["counters", "contention", "advice"],
-    "migration": CORE + ["container", "counters", "contention", "placement", "control"],
     "launch": CORE + ["serviceos", "container"],
     "report": CORE + ["serviceos", "container"],
     "control": CORE + ["container", "report"],

@@ -17,7 +17,12 @@ static struct observed_rank rank[3];
 static struct observed_step step = {
 	.job = 7, .uid = 1000, .gid = 1000, .n = 3, .rank = rank, .policy = CONTENTION_UNSET
 };
-static struct observed_node node = { .n_domains = 2, .domain = domain, .n_steps = 1, .step = &step };
+static struct observed_node node = {
+	.n_domains = 2,
+	.domain = domain,
+	.n_steps = 1,
+	.step = &step,
+};
 static struct conf conf;
 static struct ledger_job *job;
 

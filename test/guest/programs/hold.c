@@ -2,7 +2,7 @@
 /*
  * hold [SECONDS [exec]]: a process whose address space the kernel cannot lock; any user can make
  * one. A thread waits in a page fault for a file server (FUSE), part of this program, that never
- * answers; the fault holds the mmap_lock. Prints "held" when the lock is held, and a line "answered"
+ * answers; the fault holds the mmap_lock. Prints "held" when the lock is held, and "answered"
  * when the fault ends: after SECONDS, or (0) never. Needs user namespaces and /dev/fuse.
  *
  * With "exec" a child, which shares the address space, executes a program then, and waits for the
