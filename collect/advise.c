@@ -83,7 +83,7 @@ static int take_advise_option(struct advise_options *o, int option, collect_say 
 		return parse_weights(&o->weights, optarg)
 			       ? -1
 			       : refuse_value(say, "--weights=", optarg,
-					      "three numbers up to 1000000, as 4,1,2");
+					      "three numbers up to 1000000, such as 4,1,2");
 	case ADVISE_DIR:
 		o->dir = optarg;
 		return -1;

@@ -74,7 +74,7 @@ static void add_contained_rank(struct job_container *c, const struct observed_ra
 	add_to_total(&c->instructions, r->instructions);
 }
 
-/* The containers of the job's steps: one that several steps have is one. */
+/* List the containers of the job's steps; one that several steps share is listed once. */
 static void list_containers(struct job_record *r, const struct observed_node *node)
 {
 	struct idset cpus[JOB_CONTAINERS_MAX];

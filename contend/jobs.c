@@ -171,7 +171,7 @@ int jobs_write(struct jobs *jobs, const struct conf_contention *conf,
 		return open_writer(jobs, conf, err);
 	if (!jobs->writes && *conf->report_dir && now >= jobs->retry) {
 		jobs->retry = now + LOOKUP_MS;
-		rc = open_writer(jobs, conf, err); /* the user may be known by now */
+		rc = open_writer(jobs, conf, err); /* contention_report_user may exist by now */
 		if (rc == 0)
 			jobs->retry = 0;
 	}

@@ -90,8 +90,9 @@ struct observed_placing {
 	char why[OBSERVED_WHY_MAX]; /* why ranks moved last, or none does */
 	char pages[OBSERVED_WHY_MAX]; /* what the last move of pages has come to; "": none yet */
 	unsigned moves; /* of ranks of this step */
-	bool numa_balancing; /* of the kernel is on, and moves pages, too */
-	uint64_t drains; /* times that moves of pages made a CPU of others drain its lists */
+	bool numa_balancing; /* the kernel's automatic NUMA balancing is on: it moves pages, too */
+	/* times that a move made a CPU outside of the container empty its LRU lists */
+	uint64_t drains;
 };
 
 struct observed_step {

@@ -18,8 +18,8 @@ static const char *last_component(const char *path)
  * Check that PLACE is a task's directory of the step in M. Builds of Slurm name the directory of a
  * job "job_41", or without its number.
  */
-static int announce_check(const struct cgroup_place *place, const struct contention_message *m,
-			  pid_t pid, struct errbuf *err)
+static int check_announced_place(const struct cgroup_place *place,
+				 const struct contention_message *m, pid_t pid, struct errbuf *err)
 {
 	const char *job = last_component(place->job);
 	char want[32];
@@ -37,8 +37,9 @@ static int announce_check(const struct cgroup_place *place, const struct content
 	return 0;
 }
 
-static int announce_keep(struct ranks *r, struct observed_node *node, struct rank_step *s,
-			 struct rank_task *t, const struct process_seen *p, struct errbuf *err)
+static int keep_announced_rank(struct ranks *r, struct observed_node *node, struct rank_step *s,
+			       struct rank_task *t, const struct process_seen *p,
+			       struct errbuf *err)
 {
 	const struct rank_found found = { p, t, OBSERVED_TASK };
 	struct observed_step *o = ranks_observed(node, s->inode);
@@ -53,9 +54,9 @@ static int announce_keep(struct ranks *r, struct observed_node *node, struct ran
 	return 1;
 }
 
-static int announce_add(struct ranks *r, struct observed_node *node,
-			const struct contention_message *m, const struct contention_rank *rank,
-			struct errbuf *err)
+static int add_announced_rank(struct ranks *r, struct observed_node *node,
+			      const struct contention_message *m,
+			      const struct contention_rank *rank, struct errbuf *err)
 {
 	struct observed_step seen = {
 		.job = m->job,
@@ -75,7 +76,7 @@ static int announce_add(struct ranks *r, struct observed_node *node,
 	if (process_seen_look(&before, &r->source, rank->pid) < 0)
 		return errprintf(err, "no process %d", (int)rank->pid);
 	if (cgroup_find_place(&place, r->conf.cgroup_fd, r->proc, rank->pid, err) < 0 ||
-	    announce_check(&place, m, rank->pid, err) < 0)
+	    check_announced_place(&place, m, rank->pid, err) < 0)
 		return -1;
 	if (process_seen_look(&after, &r->source, rank->pid) < 0 || after.start != before.start ||
 	    after.ended)
@@ -93,7 +94,7 @@ static int announce_add(struct ranks *r, struct observed_node *node,
 	ranks_watch_task(r, s, t, rank->container);
 	if (!s->tasks_of_srun)
 		return 0;
-	return announce_keep(r, node, s, t, &after, err);
+	return keep_announced_rank(r, node, s, t, &after, err);
 }
 
 int ranks_announce(struct ranks *r, struct observed_node *node, const struct contention_message *m,
@@ -103,7 +104,7 @@ int ranks_announce(struct ranks *r, struct observed_node *node, const struct con
 	struct errbuf why, first = { 0 };
 
 	for (unsigned i = 0; i < m->n; i++) {
-		int n = announce_add(r, node, m, &m->rank[i], &why);
+		int n = add_announced_rank(r, node, m, &m->rank[i], &why);
 
 		if (n < 0 && !*first.text)
 			errcopy(&first, &why);

@@ -74,7 +74,8 @@ static int take_head(struct events_scan *s, struct events_row *row)
 	int quality;
 
 	if (events_scan_word(s) < 0)
-		return events_scan_missing(s, "a processor, as GenuineIntel-6-6A or 0x410fd0c0");
+		return events_scan_missing(s,
+					   "a processor, such as GenuineIntel-6-6A or 0x410fd0c0");
 	if (events_scan_match(s, row) < 0)
 		return -1;
 	if (events_scan_word(s) < 0)

@@ -357,9 +357,9 @@ int cpu_identity_parse(struct cpu_identity *out, const char *text, struct errbuf
 		}
 	}
 	if (!good || p != end)
-		return errprintf(err,
-				 "%s: expected a processor, as GenuineIntel-6-6A-6 or 0x410fd0c1",
-				 word_quote(quoted, text, strlen(text)));
+		return errprintf(
+			err, "%s: expected a processor, such as GenuineIntel-6-6A-6 or 0x410fd0c1",
+			word_quote(quoted, text, strlen(text)));
 	*out = cpu;
 	return 0;
 }

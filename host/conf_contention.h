@@ -20,7 +20,7 @@ enum contention_when {
 
 /*
  * contention_pages: whether pages follow ranks that move. Each move of pages makes all CPUs of the
- * host drain their lists of pages.
+ * host empty their LRU lists.
  */
 enum contention_pages {
 	CONTENTION_PAGES_AUTO, /* unless a container of another job has quiet CPUs */

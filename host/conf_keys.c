@@ -222,7 +222,7 @@ _Static_assert(sizeof(enum mems_default) == sizeof(unsigned) &&
 
 const char conf_service_allowed[] = "none, N/node or N/socket cores, or a list of CPUs as 0,32";
 const char conf_service_mems_allowed[] =
-	"all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes as 0-1";
+	"all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes, such as 0-1";
 
 /* Parse "2/node" or "2/socket", a number of cores. */
 static int parse_counted(struct service_ask *out, const char *value)
@@ -461,12 +461,12 @@ static const struct conf_key row[] = {
 	  "memory nodes of the system: all, shared with containers, or nodes that no container "
 	  "gets",
 	  OWN(service, parse_serviceos_mems, print_serviceos_mems) },
-	{ "serviceos_except", "none, or a list of units with their type, as lustre.service", "none",
-	  "units that may run everywhere; slurmd and its jobs always may",
+	{ "serviceos_except", "none, or a list of full names of units, such as lustre.service",
+	  "none", "units that may run everywhere; slurmd and its jobs always may",
 	  TEXTS(service_except, is_unit_name) },
 	{ "dimmap_devices",
-	  "none, or a list of block devices below /dev as /dev/nvme1n1p1, with *, ? and [] behind "
-	  "the last /",
+	  "none, or a list of block devices below /dev, such as /dev/nvme1n1p1, with *, ? and [] "
+	  "behind the last /",
 	  "none",
 	  "devices for buffers of dimmapfs: every user that can submit jobs can read "
 	  "and write them",

@@ -41,7 +41,7 @@ struct contention_message {
 	uint32_t job, step, het_job;
 	uid_t uid;
 	gid_t gid;
-	enum contention_policy policy; /* CONTENTION_UNSET: the option was not given */
+	enum contention_policy policy; /* of --nodeos-contention; CONTENTION_UNSET: not given */
 	unsigned n;
 	/* n of them; contention_message_free() frees those of contention_message_parse() */
 	struct contention_rank *rank;

@@ -74,8 +74,9 @@ int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned qua
 		priority = 1;
 	policy_priority_range(p, &min, &max);
 	if (priority < min || priority > max)
-		return errprintf(err, "priority %u is not one of policy \"%s\" (allowed: %u to %u)",
-				 priority, policy_name(p), min, max);
+		return errprintf(
+			err, "priority %u is out of range for policy \"%s\" (allowed: %u to %u)",
+			priority, policy_name(p), min, max);
 	if (quantum > HPC_QUANTUM_MAX || (quantum && p != POLICY_HPC))
 		return errprintf(err, "quantum %u with policy \"%s\" (allowed: 0 to %d, with hpc)",
 				 quantum, policy_name(p), HPC_QUANTUM_MAX);

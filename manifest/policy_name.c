@@ -12,7 +12,7 @@ struct policy {
 	unsigned min, max;
 };
 
-/* POLICY_UNSET has no words: no text may mean "unset" */
+/* POLICY_UNSET has no words: users cannot write it */
 static const struct policy table[POLICY_COUNT] = {
 	[POLICY_UNSET] = { NULL, NULL, -1, 0, 0 },
 	[POLICY_OTHER] = { "other", "SCHED_OTHER", SCHED_OTHER, 0, 0 },

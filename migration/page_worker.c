@@ -40,14 +40,14 @@ struct page_workers {
 	struct page_mark *mark;
 };
 
-/* What comes from the process. */
+/* What the worker process returns. */
 struct page_report {
 	int rc;
 	struct pages_result result;
 	char why[256];
 };
 
-/* What the process needs; its own copy, as the process is a fork. */
+/* What the worker process is given. It is forked, so the request is its own copy. */
 struct page_work {
 	const struct page_request *request;
 	struct pages_progress *progress;

@@ -51,7 +51,7 @@ enum page_state {
 	PAGE_ABANDONED, /* killed: it made no progress or took too long; the rank is marked */
 };
 
-/* Of the worker that was active. */
+/* The outcome of the worker that was active. */
 struct page_outcome {
 	char cgroup[CGROUP_PATH_MAX];
 	uint64_t step;
@@ -59,7 +59,8 @@ struct page_outcome {
 	/* also of a worker that did not come back: calls and bytes until then */
 	uint32_t calls;
 	uint64_t moved;
-	uint64_t drains; /* of CPUs outside of the container: CALLS times their number */
+	/* times that a foreign CPU had to empty its LRU lists: CALLS times FOREIGN_CPUS */
+	uint64_t drains;
 	pid_t silent; /* PAGE_ABANDONED: the process that it waited for; 0: unknown */
 };
 

@@ -119,7 +119,7 @@ static int gather_choose(struct records *all, const struct gather_job *j, const 
 		snprintf(tasks + strlen(tasks), sizeof(tasks) - strlen(tasks), " %ld",
 			 all->r[i].part);
 	return errprintf(err,
-			 "job %s is an array of which %u tasks run: name one, as --job=%s_%ld "
+			 "job %s is an array of which %u tasks run: name one, such as --job=%s_%ld "
 			 "(running:%s%s)",
 			 name, n, name, all->r[0].part, tasks,
 			 strlen(tasks) >= sizeof(tasks) - 16 ? "..." : "");

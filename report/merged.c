@@ -132,7 +132,7 @@ static void add_bytes(char *buf, size_t size, const char *what, uint64_t bytes)
 		 gib ? "G" : "M");
 }
 
-/* Write the request as in its text: "cpus=12 mems=3 policy=hpc". */
+/* Write into BUF what was requested, such as "cpus=12 mems=3 policy=hpc". */
 static int get_asked(const struct json_doc *d, const struct json_node *o, char *buf, size_t size)
 {
 	const struct json_node *asked, *v, *dimmap;

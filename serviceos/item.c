@@ -101,7 +101,8 @@ static int give_file(struct each *e, enum item_kind kind, const char *path, unsi
 	return e->fn(&e->it, e->arg);
 }
 
-/* Call GIVE for each entry of the directory PATH, in the order of numbers. */
+/* Call GIVE for each entry of the directory PATH, sorted by name, where 9 comes before 10. Stops
+ * when GIVE returns non-zero, and returns that value. */
 static int each_entry(struct each *e, const char *path,
 		      int (*give)(struct each *e, const char *name))
 {

@@ -52,7 +52,8 @@ struct service_items {
 	const struct conf *conf;
 };
 
-/* Call FN for each item until it returns non-zero. Returns that value, 0, or -1 without memory. */
+/* Call FN for each item until it returns non-zero. Returns that value, 0 if FN
+ * returned none, or -1 if out of memory. */
 int service_each_item(const struct service_items *in,
 		      int (*fn)(const struct service_item *it, void *arg), void *arg,
 		      struct errbuf *err);

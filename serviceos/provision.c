@@ -787,9 +787,9 @@ static int undo_all(struct run *r)
 	if (p->dry)
 		return 0;
 	if (p->waiting)
-		return errprintf(r->err,
-				 "users' processes keep their memory nodes (--verbose shows them): "
-				 "run this command again when the users have logged out, or boot");
+		return errprintf(
+			r->err, "users' processes keep their memory nodes (--verbose shows them): "
+				"run this command again when the users have logged out, or reboot");
 	if (p->fixed)
 		return errprintf(r->err,
 				 "%u item%s could not be put back (--verbose shows them): run this "

@@ -745,7 +745,7 @@ def test_parts():
     ok(
         r.returncode == 1
         and not called
-        and "job 30 is an array of which 2 tasks run: name one, as --job=30_0 (running: 0 2)"
+        and "job 30 is an array of which 2 tasks run: name one, such as --job=30_0 (running: 0 2)"
         in r.stderr,
         "an array with two running tasks: refused, as the task is missing",
         r.stderr,

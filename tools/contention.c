@@ -64,9 +64,9 @@ static int parse_wanted_job(struct contention_options *o, const char *text)
 
 	if (*text < '0' || *text > '9' || job > UINT32_MAX || (*end && *end != '.') ||
 	    (*end && (!is_step(end + 1) || strlen(end + 1) >= sizeof(o->step))))
-		return tool_wrong("contention",
-				  "--job=%s: expected JOB or JOB.STEP, as 41, 41.0 or 41.batch",
-				  text);
+		return tool_wrong(
+			"contention",
+			"--job=%s: expected JOB or JOB.STEP, such as 41, 41.0 or 41.batch", text);
 	o->wanted.has_job = true;
 	o->wanted.job = (uint32_t)job;
 	if (*end) {

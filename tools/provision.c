@@ -306,9 +306,10 @@ static int provision_choose(struct service_set *set, const struct conf *conf,
 				 "serviceos is none in %s, but this node is provisioned (CPUs "
 				 "%.200s): nodeosctl unprovision undoes that",
 				 path, provision_list_of(&now.cpus));
-	return errprintf(err,
-			 "serviceos is none in %s: name the cores there, as \"serviceos = 1/node\"",
-			 path);
+	return errprintf(
+		err,
+		"serviceos is none in %s: name the cores there, for example \"serviceos = 1/node\"",
+		path);
 }
 
 static int begin_provision(struct provision *p, struct errbuf *err)

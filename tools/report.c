@@ -25,7 +25,7 @@ static const char usage_text[] =
 	"      --merge      show saved JSON reports, of nodes or of steps (\"-\": standard input)\n"
 	"  -j, --json       print JSON (schema 1)\n"
 	"      --svg=FILE   draw a picture instead (\"-\": standard output)\n"
-	"      --job=ID     show only that job; with --all-nodes also a task of an array, as 7_2\n"
+	"      --job=ID     show only that job; with --all-nodes also an array task, such as 7_2\n"
 	"  -h, --help       print this\n"
 	"\n"
 	"Exit status: 0 done, 1 failed, or a node did not answer, 2 wrong usage.\n";
@@ -262,7 +262,7 @@ int tool_report(int argc, char **argv)
 				return tool_error(
 					2,
 					"report: --job=%.40s: expected the number of a job, or "
-					"with --all-nodes of a task of an array, as 7_2",
+					"with --all-nodes of a task of an array, such as 7_2",
 					optarg);
 		} else {
 			return tool_help(c, argv[0], usage_text);

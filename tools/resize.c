@@ -20,7 +20,7 @@ static const char usage_text[] =
 	"                 that many more or fewer than now\n"
 	"      --mems=N   memory nodes, where the site allows it (resize_mems of nodeos.conf, off "
 	"by\n"
-	"                 default); +N, -N: that many more or fewer; or a size, as 16G\n"
+	"                 default); +N, -N: that many more or fewer; or a size, such as 16G\n"
 	"      --job=ID   the container of that job (needed when several jobs have one of that "
 	"name)\n"
 	"      --step=ID  the container that the ranks of that step are in: N, or JOB.N\n"

@@ -53,7 +53,7 @@ struct fit_out {
 
 /*
  * Find the best set. Returns 1 with *OUT filled (free with fit_free()), 0 when there are too few
- * cores of that kind, -1 without memory.
+ * cores of that kind, -1 if out of memory.
  */
 int fit_cores(const struct fit_in *in, struct fit_out *out);
 void fit_free(struct fit_out *out);

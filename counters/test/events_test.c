@@ -178,7 +178,7 @@ static void test_row(void)
 	static const struct {
 		const char *text, *refusal;
 	} bad[] = {
-		{ "", "line 1, column 1: the clause ends here: expected a processor, as "
+		{ "", "line 1, column 1: the clause ends here: expected a processor, such as "
 		      "GenuineIntel-6-6A or 0x410fd0c0" },
 		{ "A-6-1 n A; instructions 0x1; misses 0x2\nA-6-2 m A",
 		  "line 2, column 1: expected one row" },

@@ -68,7 +68,8 @@ static int dimmap_parse_nodes(struct fs_context *fc, const char *text, nodemask_
 	nodemask_t has;
 
 	if (nodelist_parse(text, *nodes) || nodes_empty(*nodes))
-		return invalfc(fc, "nodes=%s: a list of memory nodes is expected, as 0,2-3", text);
+		return invalfc(fc, "nodes=%s: expected a list of memory nodes, such as 0,2-3",
+			       text);
 	nodes_and(has, *nodes, node_states[N_MEMORY]);
 	if (!nodes_equal(has, *nodes))
 		return invalfc(fc, "nodes=%s: nodes with memory are %*pbl", text,

@@ -46,7 +46,7 @@ static int dimmap_set_pte(pte_t *pte, unsigned long addr, void *data)
  * @pfn: the page; the caller prevents its unmapping meanwhile
  * @write: map with all rights of the mapping; else for reading only, so that the first write faults
  *
- * Return: 0, or -ENOMEM without memory for page tables.
+ * Return: 0, or -ENOMEM if there is no memory for page tables.
  */
 int dimmap_map(struct vm_area_struct *vma, unsigned long addr, unsigned long pfn, bool write)
 {

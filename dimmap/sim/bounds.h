@@ -8,7 +8,7 @@
 /*
  * Bounds to compare policies with. No buffer can implement them, since it does not see accesses to
  * mapped pages. Both admit a page only when it is needed, and evict one when there is no room. They
- * return 0, or -1 without memory.
+ * return 0, or -1 if out of memory.
  */
 
 /* Evicts the page that has not been used for the longest time. */
@@ -20,7 +20,7 @@ int bounds_opt(const struct accesses *a, const uint32_t *next, uint32_t pages,
 	       struct buffer_counts *out);
 
 /* Returns for each access the next one to the same page, or BOUNDS_NEVER; the caller frees it. NULL
- * without memory. */
+ * if out of memory. */
 #define BOUNDS_NEVER UINT32_MAX
 uint32_t *bounds_next(const struct accesses *a);
 

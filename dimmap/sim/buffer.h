@@ -36,7 +36,7 @@ enum buffer_result { BUFFER_HIT, BUFFER_RECOVER, BUFFER_MISS };
 
 struct buffer;
 
-/* The caller frees the buffer. NULL without memory. */
+/* The caller frees the buffer. NULL if out of memory. */
 struct buffer *buffer_new(const struct buffer_options *o);
 void buffer_free(struct buffer *b); /* NULL is allowed */
 

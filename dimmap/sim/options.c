@@ -133,7 +133,7 @@ static int options_add_size(struct options *o, const char *word, struct errbuf *
 	if (good < 0)
 		return value_refuse(
 			err, "pages", word,
-			"numbers of pages from 1 to %u, or percents up to 100%%, as 512,10%%",
+			"numbers of pages from 1 to %u, or percents up to 100%%, such as 512,10%%",
 			BUFFER_PAGES_MAX);
 	if (o->wishes == SIZES_MAX)
 		return errprintf(err, "--pages: %d sizes at most", SIZES_MAX);

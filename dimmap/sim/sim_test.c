@@ -471,16 +471,16 @@ static void test_option_lists(void)
 	given("268435456", 1, "268435456");
 	given("268435457", 1,
 	      "--pages=\"268435457\": expected numbers of pages from 1 to 268435456, or percents "
-	      "up to 100%, as 512,10%");
+	      "up to 100%, such as 512,10%");
 	given("1,,2", 1,
 	      "--pages=\"\": expected numbers of pages from 1 to 268435456, or percents up to "
-	      "100%, as 512,10%");
+	      "100%, such as 512,10%");
 	given("101%", 1,
 	      "--pages=\"101%\": expected numbers of pages from 1 to 268435456, or percents up to "
-	      "100%, as 512,10%");
+	      "100%, such as 512,10%");
 	given("%", 1,
 	      "--pages=\"%\": expected numbers of pages from 1 to 268435456, or percents up to "
-	      "100%, as 512,10%");
+	      "100%, such as 512,10%");
 }
 
 /* ------------------------------------------------------------------ the picture */

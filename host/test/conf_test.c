@@ -257,7 +257,7 @@ static void test_conf_refused(void)
 		{ "serviceos = one", "f:1: serviceos: \"one\" (allowed" },
 		{ "serviceos_mems = 1GiB",
 		  "f:1: serviceos_mems: \"1GiB\" (allowed: all, homes (what fgmn= leaves of "
-		  "divided nodes), or a list of memory nodes as 0-1)" },
+		  "divided nodes), or a list of memory nodes, such as 0-1)" },
 		{ "dimmap_devices = /dev", "f:1: dimmap_devices: \"/dev\" (allowed: none, or a "
 					   "list of block devices below /dev" },
 		{ "dimmap_devices = /tmp/x", "f:1: dimmap_devices: \"/tmp/x\" (allowed" },
@@ -274,7 +274,7 @@ static void test_conf_refused(void)
 		{ "dimmap_devices = /dev/nvme[0", "f:1: dimmap_devices: \"/dev/nvme[0\" (allowed" },
 		{ "dimmap_max = 16X", "f:1: dimmap_max: \"16X\" (allowed" },
 		{ "serviceos_except = lustre", "f:1: serviceos_except: \"lustre\" (allowed: none, "
-					       "or a list of units with their type" },
+					       "or a list of full names of units" },
 		{ "serviceos_except = a.slice", "f:1: serviceos_except: \"a.slice\" (allowed" },
 		{ "serviceos_except = a@.service",
 		  "f:1: serviceos_except: \"a@.service\" (allowed" },

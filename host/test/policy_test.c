@@ -145,11 +145,11 @@ static void test_apply(void)
 	is_int(policy_apply(0, POLICY_UNSET, 0, 0, &err), -1, "policy_apply: refuses unset");
 	is_int(policy_apply(0, POLICY_OTHER, 1, 0, &err), -1,
 	       "policy_apply: refuses a priority of other");
-	is(err.text, "priority 1 is not one of policy \"other\" (allowed: 0 to 0)",
+	is(err.text, "priority 1 is out of range for policy \"other\" (allowed: 0 to 0)",
 	   "policy_apply: the message about a priority of other");
 	is_int(policy_apply(0, POLICY_FIFO, 100, 0, &err), -1, "policy_apply: refuses fifo 100");
 	is_int(policy_apply(0, POLICY_HPC, 3, 0, &err), -1, "policy_apply: refuses hpc 3");
-	is(err.text, "priority 3 is not one of policy \"hpc\" (allowed: 0 to 2)",
+	is(err.text, "priority 3 is out of range for policy \"hpc\" (allowed: 0 to 2)",
 	   "policy_apply: the message about hpc 3");
 	if (!policy_supported(POLICY_HPC)) {
 		is_int(policy_apply(0, POLICY_HPC, 0, 0, &err), -1,

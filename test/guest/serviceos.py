@@ -300,7 +300,7 @@ def group_mistakes():
             {"serviceos": "1/node", "serviceos_mems": "9"},
             "memory nodes 9: this machine has memory in 0-3",
         ),
-        ({"serviceos": "1/node", "serviceos_except": "../x"}, "a list of units with their type"),
+        ({"serviceos": "1/node", "serviceos_except": "../x"}, "a list of full names of units"),
     ):
         configure(**keys)
         r = here("nodeosctl provision")

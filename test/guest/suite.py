@@ -1059,7 +1059,7 @@ def group_parts(machine):
     r = run(f"nodeosctl report --all-nodes --job={job}", timeout=400)
     ok(
         r.code == 1
-        and f"job {job} is an array of which 2 tasks run: name one, as --job={job}_" in r.err,
+        and f"job {job} is an array of which 2 tasks run: name one, such as --job={job}_" in r.err,
         "report --all-nodes of an array with two tasks: refused, as the task is missing",
         r.text,
     )

@@ -7,7 +7,7 @@ refused() { # OPTIONS, MESSAGE OF THE LOG
 refused "" "size=0K: 32K to 8T is needed"
 refused size=9T "size=9663676416K: 32K to 8T is needed"
 refused size=12Q "size=12Q: a number of bytes is expected, with K, M, G or T"
-refused size=1M,nodes=x "nodes=x: a list of memory nodes is expected, as 0,2-3"
+refused size=1M,nodes=x "nodes=x: expected a list of memory nodes, such as 0,2-3"
 refused size=1M,nodes=0,7 "Unknown parameter '7'"
 refused size=1M,nodes=7 "nodes=7: nodes with memory are 0-1"
 refused size=1M,policy=lru "    sieve"

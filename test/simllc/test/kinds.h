@@ -82,7 +82,8 @@ static void run_chase(char *at, uint64_t lines)
 		     : "cc", "memory");
 }
 
-/* Make one cycle through all lines, at random (Sattolo 1986). Returns 0, or -1 without memory. */
+/* Make one cycle through all lines, at random (Sattolo 1986). Returns 0, or -1 if out of
+ * memory. */
 static int make_cycle(char *at, size_t lines)
 {
 	uint32_t *order = malloc(lines * sizeof(*order)), state = 1;
