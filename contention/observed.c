@@ -61,6 +61,14 @@ struct observed_step *observed_add_step(struct observed_node *node)
 	return grown;
 }
 
+struct observed_step *observed_step_find(struct observed_node *node, uint64_t inode)
+{
+	for (unsigned i = 0; i < node->n_steps; i++)
+		if (node->step[i].inode == inode)
+			return &node->step[i];
+	return NULL;
+}
+
 struct observed_placing *observed_meet_placing(struct observed_step *step, const char *container)
 {
 	struct observed_placing *more;

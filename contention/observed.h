@@ -144,6 +144,8 @@ void observed_free(struct observed_node *node);
 /* Append a step, all zero. Returns NULL if out of memory. Pointers to other steps become
  * invalid. */
 struct observed_step *observed_add_step(struct observed_node *node);
+/* The step with this inode; NULL: none. */
+struct observed_step *observed_step_find(struct observed_node *node, uint64_t inode);
 void observed_remove_step(struct observed_node *node, unsigned i);
 
 /* Append a rank without a domain and with unknown numbers. Returns NULL if out of memory. Pointers

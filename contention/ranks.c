@@ -109,14 +109,6 @@ struct rank_step *ranks_step(struct ranks *r, uint64_t inode)
 	return NULL;
 }
 
-struct observed_step *ranks_observed(struct observed_node *node, uint64_t inode)
-{
-	for (unsigned i = 0; i < node->n_steps; i++)
-		if (node->step[i].inode == inode)
-			return &node->step[i];
-	return NULL;
-}
-
 void ranks_forget_steps(struct ranks *r, const struct observed_node *node)
 {
 	for (unsigned i = r->n_steps; i-- > 0;) {
@@ -170,7 +162,7 @@ struct rank_step *ranks_meet_step(struct ranks *r, struct observed_node *node, c
 	struct timespec now;
 
 	ranks_forget_steps(r, node);
-	o = ranks_observed(node, seen->inode);
+	o = observed_step_find(node, seen->inode);
 	s = ranks_step(r, seen->inode);
 	if (o && s) {
 		o->contained |= seen->contained;

@@ -42,7 +42,7 @@ static int keep_announced_rank(struct ranks *r, struct observed_node *node, stru
 			       struct errbuf *err)
 {
 	const struct rank_found found = { p, t, OBSERVED_TASK };
-	struct observed_step *o = ranks_observed(node, s->inode);
+	struct observed_step *o = observed_step_find(node, s->inode);
 	int i;
 
 	if (!o || ranks_keep(r, s, o, &found, err) < 0)

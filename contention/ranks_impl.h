@@ -77,7 +77,6 @@ void ranks_forget_steps(struct ranks *r, const struct observed_node *node);
 
 /* The step whose directory has this INODE; NULL: none. */
 struct rank_step *ranks_step(struct ranks *r, uint64_t inode);
-struct observed_step *ranks_observed(struct observed_node *node, uint64_t inode);
 
 /*
  * Return the step with the inode of SEEN; adds it to R and NODE, with directory PATH, if it is new.

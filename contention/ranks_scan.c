@@ -127,7 +127,7 @@ static void scan_take_record(uint64_t inode, const struct contention_message *m,
 {
 	struct scan *scan = arg;
 	uint64_t *more = reallocarray(scan->recorded, scan->n_recorded + 1, sizeof(*more));
-	struct observed_step *seen = ranks_observed(scan->node, inode);
+	struct observed_step *seen = observed_step_find(scan->node, inode);
 	struct errbuf err;
 
 	if (!more) {

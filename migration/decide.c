@@ -479,10 +479,6 @@ int decide_group(struct decision *out, const struct decide_input *in, uint64_t g
 
 void decision_free(struct decision *d)
 {
-	for (unsigned i = 0; i < d->rebind.n; i++)
-		free(d->rebind.place[i].rank);
-	free(d->rebind.place);
-	d->rebind.place = NULL;
-	d->rebind.n = 0;
+	rebind_free(&d->rebind);
 	d->moves = 0;
 }

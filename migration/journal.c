@@ -66,15 +66,6 @@ void journal_remove(int dir_fd)
 	unlinkat(dir_fd, JOURNAL_FILE, 0);
 }
 
-void journal_free(struct rebind *r)
-{
-	for (unsigned i = 0; i < r->n; i++)
-		free(r->place[i].rank);
-	free(r->place);
-	r->place = NULL;
-	r->n = 0;
-}
-
 /* Take N sets from the rest of a line. Returns 0, or -1. */
 static int journal_take_sets(char *line, struct idset *const set[], unsigned n)
 {
@@ -175,7 +166,7 @@ int journal_read(struct rebind *out, int dir_fd, struct errbuf *err)
 		return -1;
 	line = malloc(LINE_MAX_BYTES);
 	if (!line || journal_take(out, f, line) < 0) {
-		journal_free(out);
+		rebind_free(out);
 		rc = errprintf(err, JOURNAL_FILE ": damaged");
 	}
 	out->again = true;

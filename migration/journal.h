@@ -17,12 +17,9 @@ int journal_write(int dir_fd, const struct rebind *r, struct errbuf *err);
 void journal_remove(int dir_fd);
 
 /*
- * Read it. Returns 1 with *OUT, whose AGAIN is set, for journal_free(); 0: there is none; -1 with
+ * Read it. Returns 1 with *OUT, whose AGAIN is set, for rebind_free(); 0: there is none; -1 with
  * the reason: it is not a regular file of the caller's own, or damaged.
  */
 int journal_read(struct rebind *out, int dir_fd, struct errbuf *err);
-
-/* Free the places of R and their ranks; it then has none. */
-void journal_free(struct rebind *r);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "base/fileio.h"
 #include "base/monotonic.h"
+#include "contention/domains.h"
 #include "host/apart.h"
 #include "migration/decide.h"
 #include "migration/journal.h"
@@ -99,27 +100,11 @@ static int mover_start(struct mover *m, const struct conf *conf, struct errbuf *
 
 /* ------------------------------------------------------------------ what it has come to */
 
-static struct observed_step *mover_step(struct observed_node *node, uint64_t inode)
-{
-	for (unsigned i = 0; i < node->n_steps; i++)
-		if (node->step[i].inode == inode)
-			return &node->step[i];
-	return NULL;
-}
-
-static int mover_domain(const struct observed_node *node, const struct idset *cpus)
-{
-	for (unsigned i = 0; i < node->n_domains; i++)
-		if (idset_subset(cpus, &node->domain[i].cpus))
-			return (int)i;
-	return OBSERVED_NO_DOMAIN;
-}
-
 /* A task has moved: note it for each of its processes. Returns its step; NULL: it has gone. */
 static struct observed_step *note_moved(struct mover *m, struct observed_node *node,
 					const struct rebind_rank *moved)
 {
-	struct observed_step *s = mover_step(node, moved->step_inode);
+	struct observed_step *s = observed_step_find(node, moved->step_inode);
 
 	for (unsigned i = 0; s && i < s->n; i++) {
 		struct observed_rank *r = &s->rank[i];
@@ -127,7 +112,7 @@ static struct observed_step *note_moved(struct mover *m, struct observed_node *n
 		if (strcmp(r->task, moved->task) != 0)
 			continue;
 		r->cpus = moved->next;
-		r->domain = mover_domain(node, &r->cpus);
+		r->domain = domains_of(node, &r->cpus);
 		r->moves++;
 		r->moved = mover_clock();
 	}
@@ -158,7 +143,7 @@ static void note_place(struct mover *m, struct observed_node *node, const struct
 static void note_failed(struct observed_node *node, const struct rebind_place *p, const char *why)
 {
 	for (unsigned i = 0; i < p->n; i++) {
-		struct observed_step *s = mover_step(node, p->rank[i].step_inode);
+		struct observed_step *s = observed_step_find(node, p->rank[i].step_inode);
 		struct observed_placing *placing = s ? observed_meet_placing(s, p->name) : NULL;
 
 		if (placing)

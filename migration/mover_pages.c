@@ -334,24 +334,16 @@ void mover_pages_consider(struct mover_pages *p, const struct decide_input *in,
 
 /* ------------------------------------------------------------------ the worker */
 
-static struct observed_step *pages_step(struct observed_node *node, uint64_t inode)
-{
-	for (unsigned i = 0; i < node->n_steps; i++)
-		if (node->step[i].inode == inode)
-			return &node->step[i];
-	return NULL;
-}
-
 /* Note TEXT for the rank of C, and how many bytes and drains there were. */
 static void pages_note(struct observed_node *node, const struct candidate *c, const char *text,
 		       const struct page_outcome *o)
 {
-	struct observed_step *s = pages_step(node, c->request.step);
+	struct observed_step *s = observed_step_find(node, c->request.step);
 	struct observed_placing *placing = s ? observed_meet_placing(s, c->container) : NULL;
 
 	if (!placing)
 		return;
-	snprintf(placing->pages, sizeof(placing->pages), "%s: %s", c->task, text);
+	snprintf(placing->pages, sizeof(placing->pages), "%s: %.126s", c->task, text);
 	if (!o)
 		return;
 	placing->drains += o->drains;
@@ -478,7 +470,7 @@ void mover_pages_check(struct mover_pages *p, struct observed_node *node, struct
 	pages_take(p, node, bad);
 	pages_stop(p, node);
 	for (unsigned i = p->n_tried; i-- > 0;)
-		if (!pages_step(node, p->tried[i].step)) {
+		if (!observed_step_find(node, p->tried[i].step)) {
 			page_workers_forget(p->workers, p->tried[i].step);
 			p->tried[i] = p->tried[--p->n_tried];
 		}

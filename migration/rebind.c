@@ -17,6 +17,15 @@ unsigned rebind_seconds(const struct rebind_host *h)
 	return 2 * h->timeout + 1;
 }
 
+void rebind_free(struct rebind *r)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		free(r->place[i].rank);
+	free(r->place);
+	r->place = NULL;
+	r->n = 0;
+}
+
 /* The ranks of R on the way: a group of each container. */
 struct rebind_work {
 	const struct rebind *r;

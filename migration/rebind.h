@@ -39,6 +39,9 @@ struct rebind {
 	struct rebind_place *place; /* n of them, the caller's */
 };
 
+/* Free the places of R and their ranks; it then has none. */
+void rebind_free(struct rebind *r);
+
 struct rebind_host {
 	const char *state_dir; /* of the ledger */
 	int cgroup_fd;

@@ -61,8 +61,8 @@ static void round_trip(void)
 	ok(got.n == 2 && same_place(&got.place[0], &place[0]) &&
 		   same_place(&got.place[1], &place[1]),
 	   "journal_read: containers and ranks, also without CPUs");
-	journal_free(&got);
-	ok(got.n == 0 && !got.place, "journal_free: no container is left");
+	rebind_free(&got);
+	ok(got.n == 0 && !got.place, "rebind_free: no container is left");
 	journal_remove(dir);
 	is_int(journal_read(&got, dir, &err), 0, "journal_remove: the move is over");
 }
