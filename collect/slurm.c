@@ -178,25 +178,40 @@ static int compare_jobs(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/*
+ * Ask a program of Slurm. Returns what it prints, to free(), and in *OUT room for a row of SIZE
+ * bytes for each line; NULL with the reason.
+ */
+static char *ask_rows(void **out, size_t size, const char *argv[], struct errbuf *err)
+{
+	char *text = ask_program(argv, false, err);
+	size_t room = 1;
+
+	if (!text) {
+		errappend(err, " (is slurmctld up?)");
+		return NULL;
+	}
+	for (const char *at = text; *at; at++)
+		room += *at == '\n';
+	*out = calloc(room, size);
+	if (*out)
+		return text;
+	free(text);
+	errprintf(err, "out of memory");
+	return NULL;
+}
+
 long slurm_jobs_load(struct slurm_job **out, struct errbuf *err)
 {
 	/* none of these fields is a text that a user chooses */
 	const char *argv[] = {
 		"squeue", "--noheader", "--all", "--states=all", "--format=%A|%i|%t|%S|%e|%P", NULL
 	};
-	char *text = ask_program(argv, false, err);
-	size_t room = 1;
+	char *text = ask_rows((void **)out, sizeof(**out), argv, err);
 	long n = 0;
 
 	if (!text)
-		return errappend(err, " (is slurmctld up?)");
-	for (const char *at = text; *at; at++)
-		room += *at == '\n';
-	*out = calloc(room, sizeof(**out));
-	if (!*out) {
-		free(text);
-		return errprintf(err, "out of memory");
-	}
+		return -1;
 	for (const char *at = text; *at;) {
 		const char *next = at + strcspn(at, "\n");
 
@@ -286,20 +301,12 @@ long slurm_nodes_load(struct slurm_node **out, struct slurm_partitions *partitio
 {
 	const char *argv[] = { "sinfo",	 "--noheader",		 "--all",
 			       "--Node", "--format=%N|%R|%C|%t", NULL };
-	char *text = ask_program(argv, false, err);
-	size_t room = 1;
+	char *text = ask_rows((void **)out, sizeof(**out), argv, err);
 	long n = 0;
 
 	partitions->n = 0;
 	if (!text)
-		return errappend(err, " (is slurmctld up?)");
-	for (const char *at = text; *at; at++)
-		room += *at == '\n';
-	*out = calloc(room, sizeof(**out));
-	if (!*out) {
-		free(text);
-		return errprintf(err, "out of memory");
-	}
+		return -1;
 	for (const char *at = text; *at;) {
 		const char *next = at + strcspn(at, "\n");
 

@@ -20,9 +20,9 @@ import threading
 import time
 
 import cluster
-from cluster import HOME, all_idle, note, ok, run, same
+from cluster import HOME, ok, run, same
 from containers import pod, write
-from loads import HOLD, LOAD, UNIT, Load, by_rank, configure, root
+from loads import HOLD, LOAD, UNIT, Load, by_rank, configure, root, run_suite
 
 # Lines from memory for 10,000 instructions, by the assembler of test/simllc/test/kinds.h.
 RATE = {"muladd": 1e4 / 304, "scan": 1e4 / 32, "triad": 1e4 * 3 / 56, "chase": 1e4 / 3}
@@ -357,19 +357,4 @@ def group_interrupts():
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
 
 
-def main():
-    names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
-    cluster.patient()
-    # The calculated rates are those of user code. Under emulation the kernel's ticks are large
-    # beside a load that executes few instructions a second.
-    configure(count="user")
-    r = root(f"systemctl is-active {UNIT}")
-    ok(r.code == 0, "the daemon starts", r.text + root(f"journalctl -u {UNIT} | tail").out)
-    cluster.run_groups(GROUPS, names, broken=lambda: root("scancel -u alice; pkill -x load"))
-    log = root(f"journalctl -u {UNIT} -o cat | tail -n 40").out
-    note("the daemon's log:\n#   " + log.replace("\n", "\n#   "))
-    all_idle("contention: the node is idle at the end")
-    cluster.done()
-
-
-main()
+run_suite("contention", GROUPS)

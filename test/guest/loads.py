@@ -4,10 +4,11 @@ and the daemon's settings; for the suites of contention and of placing."""
 
 import json
 import subprocess
+import sys
 import time
 
 import cluster
-from cluster import run
+from cluster import all_idle, note, ok, run
 
 LOAD = "/usr/libexec/nodeos/test/load"
 HOLD = "/usr/libexec/nodeos/test/hold"
@@ -100,3 +101,19 @@ def configure(**keys):
         if value is not None:
             cluster.site(f"contention_{key} = {value}", ("n0",))
     root(f"systemctl restart {UNIT}")
+
+
+def run_suite(name, groups):
+    """Run the groups of a suite that the command line names, or all, with the daemon's log."""
+    names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(groups)
+    cluster.patient()
+    # The calculated rates are those of user code. Under emulation the kernel's ticks are large
+    # beside a load that executes few instructions a second.
+    configure(count="user")
+    r = root(f"systemctl is-active {UNIT}")
+    ok(r.code == 0, "the daemon starts", r.text + root(f"journalctl -u {UNIT} | tail").out)
+    cluster.run_groups(groups, names, broken=lambda: root("scancel -u alice; pkill -x load"))
+    log = root(f"journalctl -u {UNIT} -o cat | tail -n 40").out
+    note("the daemon's log:\n#   " + log.replace("\n", "\n#   "))
+    all_idle(f"{name}: the node is idle at the end")
+    cluster.done()

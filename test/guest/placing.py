@@ -13,14 +13,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 
 import cluster
-from cluster import all_idle, note, ok, run, same
+from cluster import note, ok, run, same
 from containers import pod, write
-from loads import HOLD, LOAD, UNIT, Load, by_rank, configure, root
+from loads import HOLD, LOAD, UNIT, Load, by_rank, configure, root, run_suite
 
 # Sockets of the guest, as sets of CPUs.
 SOCKETS = [set(range(0, 8)), set(range(8, 16))]
@@ -408,17 +407,4 @@ def group_exchange():
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
 
 
-def main():
-    names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
-    cluster.patient()
-    configure(count="user")
-    r = root(f"systemctl is-active {UNIT}")
-    ok(r.code == 0, "the daemon starts", r.text + root(f"journalctl -u {UNIT} | tail").out)
-    cluster.run_groups(GROUPS, names, broken=lambda: root("scancel -u alice; pkill -x load"))
-    log = root(f"journalctl -u {UNIT} -o cat | tail -n 40").out
-    note("the daemon's log:\n#   " + log.replace("\n", "\n#   "))
-    all_idle("placing: the node is idle at the end")
-    cluster.done()
-
-
-main()
+run_suite("placing", GROUPS)
