@@ -20,8 +20,10 @@ struct dimmap_bind {
 #define DIMMAP_BIND_READ_ONLY 1
 
 #define DIMMAP_IOC_BIND _IOWR('d', 0x40, struct dimmap_bind)
-/* Writes all dirty pages. The argument is a limit in milliseconds: ETIMEDOUT when a device takes
- * nothing for so long. */
+/*
+ * Writes all dirty pages. The argument is a limit in milliseconds: ETIMEDOUT when a device takes
+ * nothing for so long.
+ */
 #define DIMMAP_IOC_SYNC _IOW('d', 0x41, __u32)
 /*
  * Makes all later accesses fail; dirty pages are lost. Pages and sources are released as soon as
