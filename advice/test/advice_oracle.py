@@ -15,7 +15,7 @@ from collections import Counter
 
 BUILD = os.environ.get("NODEOS_BUILD", ".")
 SITES = int(os.environ.get("NODEOS_ADVICE_SITES", "2000"))
-SMALL = SITES // 10
+SMALL = max(200, SITES // 10)  # fewer might have no swap with several turtles
 TURTLE, SEMI, DEVIL = 1, 2, 3
 UNKNOWN_TRAFFIC = 2**32 - 1
 SWAP_MAX = 4  # turtles
