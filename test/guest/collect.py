@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# run: deep limit=600 daemons
-# run: deep accounting=yes limit=2400
+# boot: accounting=yes
+# run: deep limit=2400
+# run: deep accounting=no limit=600 daemons
 # rooms: collect contend
 """Records of contention in slurmctld and, with slurmdbd and MariaDB, in the database: nodeosctl
 contention collect. The reports of the groups daemons and again are those of both nodes'
