@@ -3,18 +3,32 @@
 
 #include <string.h>
 
+static int is_plain(char ch)
+{
+	unsigned char c = (unsigned char)ch;
+
+	return c != '"' && c != '\\' && c >= ' ' && c != 127;
+}
+
 static void put_string(FILE *f, const char *s, size_t len)
 {
-	putc('"', f);
-	for (; len--; s++) {
-		unsigned char c = (unsigned char)*s;
+	const char *end = s + len;
 
+	putc('"', f);
+	while (s < end) {
+		const char *plain = s; /* written at once: most strings are plain as a whole */
+		unsigned char c;
+
+		while (s < end && is_plain(*s))
+			s++;
+		fwrite(plain, 1, (size_t)(s - plain), f);
+		if (s == end)
+			break;
+		c = (unsigned char)*s++;
 		if (c == '"' || c == '\\')
 			fprintf(f, "\\%c", c);
-		else if (c < ' ' || c == 127)
-			fprintf(f, "\\u%04x", c);
 		else
-			putc(c, f);
+			fprintf(f, "\\u%04x", c);
 	}
 	putc('"', f);
 }

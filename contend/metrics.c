@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -311,6 +312,7 @@ char *metrics_text(size_t *len, const struct observed_node *node)
 
 	if (!f)
 		return NULL;
+	__fsetlocking(f, FSETLOCKING_BYCALLER);
 	put_source(f, node);
 	for (unsigned i = 0; i < sizeof(rank_family) / sizeof(rank_family[0]); i++)
 		put_rank_family(f, node, &rank_family[i]);

@@ -2,6 +2,7 @@
 #include "contend/step_json.h"
 
 #include <inttypes.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -291,6 +292,7 @@ char *step_json(size_t *len, const struct observed_node *node, const struct obse
 		free(rank);
 		return NULL;
 	}
+	__fsetlocking(j.f, FSETLOCKING_BYCALLER); /* locks were a fifth of the daemon's time */
 	jout_open(&j, NULL, '{');
 	put_head(&j, node, step);
 	put_sum(&j, "total", step, NULL);
