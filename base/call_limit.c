@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define AGAIN_NS 5000000 /* a signal between two calls ends none, so more follow */
+#define AGAIN_NS 5000000 /* a signal between two calls interrupts neither, so it is repeated */
 
 static void handle_limit(int signal)
 {
@@ -16,7 +16,8 @@ static void handle_limit(int signal)
 
 int call_limit_open(struct call_limit *l, struct errbuf *err)
 {
-	struct sigaction action = { .sa_handler = handle_limit }; /* without SA_RESTART */
+	struct sigaction action = { .sa_handler =
+					    handle_limit }; /* no SA_RESTART: the call must fail */
 	struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGRTMAX };
 	sigset_t set;
 

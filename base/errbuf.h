@@ -9,10 +9,9 @@
  * Text and code are valid after such a failure, after errclear() and after an initialisation with {
  * 0 }, which means "no error".
  *
- * A room that gives codes has an enum for them whose value 0 means none (topology/refusal.h). Codes
- * of two rooms never meet in one errbuf: an error passes upwards only through errwrap(),
- * errappend() and errcopy(), which keep its code. A text that errprintf() formats into another one
- * loses its code.
+ * A room that gives codes has an enum for them, in which 0 means none (topology/refusal.h). An
+ * errbuf never mixes codes of two rooms: errwrap(), errappend() and errcopy() keep the code of an
+ * error; errprintf() with the text of another errbuf drops its code.
  */
 struct errbuf {
 	char text[512];
@@ -22,14 +21,14 @@ struct errbuf {
 /* Format the text into ERR, without a code. ERR may be NULL, here and below. Returns -1, always. */
 int errprintf(struct errbuf *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The same with CODE, a value of the enum of the room that fails. Returns -1, always. */
+/* As errprintf(), with CODE, a value of the failing room's enum. Returns -1, always. */
 int errcode(struct errbuf *err, int code, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Put "PREFIX: " before the text already in ERR; its code stays. Returns -1, always. */
+/* Put "PREFIX: " before the text of ERR; the code stays. Returns -1, always. */
 int errwrap(struct errbuf *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Append the message to ERR's text; its code stays. Returns -1, always. */
+/* Append the message to the text of ERR; the code stays. Returns -1, always. */
 int errappend(struct errbuf *err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Copy text and code of FROM, which is not NULL, into ERR. Returns -1, always. */

@@ -49,7 +49,7 @@ bad:
 			 text);
 }
 
-/* Return word W of the kernel's form, 32 bits; a word of struct idset holds two of them. */
+/* Return word W of the mask in the kernel's form, 32 bits: half a word of struct idset. */
 static unsigned long word_of(const struct idset *s, unsigned w)
 {
 	return (unsigned long)(s->word[w / 2] >> (w % 2 * 32) & 0xffffffff);

@@ -6,7 +6,7 @@
 
 /*
  * The kernel's second form of a CPU mask, "ff,00000001": hexadecimal words of 32 bits, the highest
- * first (lib/bitmap.c). Some files know this form only.
+ * first (lib/bitmap.c). Some of its files have only this form.
  */
 #define HEXMASK_MAX (IDSET_MAX / 32 * 9 + 1)
 

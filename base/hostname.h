@@ -12,9 +12,9 @@
 void hostname_short(char buf[NODE_NAME_MAX]);
 
 /*
- * As hostname_short(), for a caller that is not a child of slurmd: the name of the node whose
- * slurmd has made the cgroup PATH. On a host with several slurmds, each has a scope of its node's
- * name, "/system.slice/NODE_slurmstepd.scope/...".
+ * Write the name of the node whose slurmd has made the cgroup PATH, for a caller that is not a
+ * child of slurmd. If a host has several slurmds, the scope of each has the node's name,
+ * "/system.slice/NODE_slurmstepd.scope/..."; otherwise the name is as in hostname_short().
  */
 void node_name_of(char buf[NODE_NAME_MAX], const char *path);
 

@@ -94,7 +94,10 @@ int idset_next(const struct idset *s, int after)
 	return -1;
 }
 
-/* Parse one decimal id at *P and advance *P. Returns -1 without a digit or beyond the limit. */
+/*
+ * Parse one decimal id at *P and advance *P. Returns -1 when there is no digit or the id is too
+ * large.
+ */
 static long parse_id(const char **p)
 {
 	long id = 0;
@@ -109,7 +112,7 @@ static long parse_id(const char **p)
 	return id;
 }
 
-/* LIST may come from any user, and the message goes to terminals and logs: quote it. */
+/* Set the message for LIST, which may come from any user: quote it for terminals and logs. */
 static int idset_refuse(const char *list, struct errbuf *err)
 {
 	char shown[65];

@@ -51,7 +51,7 @@ int idset_parse(struct idset *s, const char *list, struct errbuf *err);
  */
 int idset_format(const struct idset *s, char *buf, size_t size);
 
-/* Write the list form for a message to BUF; "..." replaces one that is too long. Returns BUF. */
+/* Write the list form for a message to BUF; "..." replaces a list that is too long. Returns BUF. */
 const char *idset_brief(char buf[128], const struct idset *s);
 
 /* bytes that hold the list form of any set */

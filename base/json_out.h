@@ -13,7 +13,7 @@
 struct json_out {
 	FILE *f;
 	unsigned depth;
-	int first; /* the current object or array is empty so far */
+	int first; /* nothing has been written into the current object or array */
 };
 
 /* KEY is NULL for an element of an array and for the document itself. */
@@ -21,14 +21,16 @@ void jout_open(struct json_out *j, const char *key, char bracket); /* '{' or '['
 void jout_close(struct json_out *j, char bracket); /* '}' or ']' */
 void jout_string(struct json_out *j, const char *key, const char *value); /* NULL: null */
 void jout_number(struct json_out *j, const char *key, unsigned long long value);
-/* VALUE of SCALE parts of one, SCALE a power of ten: 1234 of 1000 is 1.234. */
+/* Write VALUE / SCALE as a decimal fraction; SCALE is a power of ten. 1234 and 1000 give 1.234. */
 void jout_parts(struct json_out *j, const char *key, unsigned long long value, unsigned scale);
 void jout_signed(struct json_out *j, const char *key, long long value);
 void jout_bool(struct json_out *j, const char *key, int value);
 void jout_set(struct json_out *j, const char *key, const struct idset *set); /* "0-3,8" */
 /* Write the lines of TEXT as an array. */
 void jout_lines(struct json_out *j, const char *key, const char *text);
-/* Write TEXT, members that another json_out made at the same depth, with their own commas. */
+/*
+ * Write TEXT: members, with the commas between them, that another json_out wrote at the same depth.
+ */
 void jout_raw_members(struct json_out *j, const char *text);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <time.h>
 
-/* Return milliseconds of a clock that no change of the wall clock moves. */
+/* Return the milliseconds of CLOCK_MONOTONIC, which no change of the wall clock affects. */
 static inline long monotonic_ms(void)
 {
 	struct timespec t;

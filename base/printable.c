@@ -21,7 +21,10 @@ size_t utf8_length(const char *text, size_t left)
 		n = 4;
 	else
 		return 0;
-	/* The second byte shows overlong forms, surrogates and code points above U+10FFFF. */
+	/*
+	 * the range of the second byte excludes overlong forms, surrogates and code points above
+	 * U+10FFFF
+	 */
 	if (p[0] == 0xe0)
 		low = 0xa0;
 	else if (p[0] == 0xed)
@@ -46,10 +49,11 @@ static bool is_control(const char *s)
 	return p[0] < ' ' || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
 }
 
-/* Copy TEXT, which may be BUF itself, to BUF. CUT: TEXT has lost its end already. */
+/* Copy TEXT, which may be BUF itself, to BUF. CUT: the end of TEXT is already lost. */
 static const char *printable_copy(char *buf, size_t size, const char *text, bool cut)
 {
-	size_t used = 0, mark = 0; /* MARK: the longest start of BUF that leaves room for "..." */
+	size_t used = 0,
+	       mark = 0; /* MARK: length of the longest start of BUF that leaves space for "..." */
 
 	while (*text) {
 		size_t n = utf8_length(text, strnlen(text, 4));
@@ -87,7 +91,7 @@ const char *printable_format(char *buf, size_t size, const char *fmt, va_list ap
 
 	if (len < 0)
 		buf[0] = '\0';
-	/* the cut may have split the last character; "..." takes its room anyway */
+	/* the cut may have split the last character; "..." takes its place anyway */
 	if (cut) {
 		size_t last = strlen(buf);
 

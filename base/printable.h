@@ -6,15 +6,15 @@
 #include <stddef.h>
 
 /*
- * Make one line for a log or a terminal of TEXT, which may hold any bytes of a user. Control
- * characters (with newline, tab, ESC, DEL, and U+0080 to U+009F, which terminals obey as well) and
- * each byte that is not UTF-8 become '?'. A text that does not fit is cut between characters and
- * ends with "...". Call it where text leaves the program; a message on its way is in an errbuf.
- * SIZE is the size of BUF with the final NUL, at least 4. Both functions return BUF.
+ * Make one line for a log or a terminal from TEXT, which may contain any bytes chosen by a user.
+ * Control characters (with newline, tab, ESC, DEL, and U+0080 to U+009F, which terminals obey as
+ * well) and each byte that is not UTF-8 become '?'. A text that does not fit is cut between
+ * characters and ends with "...". Call it only where a text leaves the program: an errbuf keeps all
+ * bytes. SIZE is the size of BUF with the final NUL, at least 4. Both functions return BUF.
  */
 const char *printable(char *buf, size_t size, const char *text);
 
-/* As printable(), of a format. AP is used up. */
+/* As printable(), for a format and its arguments. AP cannot be used again. */
 const char *printable_format(char *buf, size_t size, const char *fmt, va_list ap)
 	__attribute__((format(printf, 3, 0)));
 

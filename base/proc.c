@@ -24,24 +24,28 @@
 #define PIDFD_THREAD O_EXCL /* linux/pidfd.h, Linux 6.9 */
 #define KTHREADD 2 /* the parent of all threads of the kernel */
 
-#define STAT_MAX 1024 /* bytes with the final NUL; it has no text but the name */
+#define STAT_MAX 1024 /* bytes of a stat with the final NUL: numbers, and a short name */
 
-/* for a file that takes microseconds, on a busy host; behind the first process that hangs, whose
- * user may have many, shorter */
+/*
+ * The limit of a read that takes microseconds on an idle host. After the first process that hangs
+ * it is shorter, as the user of that process may have many of them.
+ */
 #define LIMIT_MS 1000
 #define LIMIT_AGAIN_MS 50
 
 /* ------------------------------------------------------------------------------- status */
 
-/* What a status says of a process beside its facts. */
+/* What a status shows that struct process_facts does not have. */
 struct proc_lines {
 	bool any, has_kthread, has_memory;
 	char state;
 	long tgid, parent, threads;
 };
 
-/* The name is that of the process's owner, and root's terminal shows it. The kernel escapes line
- * ends in it, so no other line can be forged. */
+/*
+ * The owner of a process chooses its name, and root's terminal shows it. The kernel escapes line
+ * ends in it, so no other line can be forged.
+ */
 static void proc_take_name(char *comm, size_t size, const char *text)
 {
 	snprintf(comm, size, "%.*s", (int)strcspn(text, "\n"), text);
@@ -80,10 +84,11 @@ static void proc_take_line(struct process_facts *out, struct proc_lines *seen, c
 }
 
 /*
- * A kernel of before "Kthread" (Linux 6.8): its threads have no memory, and kthreadd as parent. A
- * program that the kernel starts has that parent, too, and memory until it ends.
+ * For kernels without the line "Kthread" (before Linux 6.8). Kernel threads have no memory, and
+ * kthreadd is their parent. A program that the kernel starts has that parent, too, but also memory
+ * until it ends.
  */
-static bool proc_is_kernels(const struct proc_lines *seen)
+static bool proc_is_kernel_thread(const struct proc_lines *seen)
 {
 	return !seen->has_memory && (seen->tgid == KTHREADD || seen->parent == KTHREADD);
 }
@@ -110,13 +115,16 @@ static int proc_read_status(struct process_facts *out, int dir)
 		return -1;
 	}
 	if (!seen.has_kthread)
-		out->kernel = proc_is_kernels(&seen);
+		out->kernel = proc_is_kernel_thread(&seen);
 	out->ended = (seen.state == 'Z' || seen.state == 'X') && seen.threads <= 1;
 	out->exiting = !out->kernel && !seen.has_memory && seen.threads <= 1;
 	return 0;
 }
 
-/* Returns a descriptor that remains this process's: nothing is read by it once that has ended. */
+/*
+ * Return a descriptor that stays bound to this process: after its end, reads fail, and show no
+ * other process with the same pid.
+ */
 static int proc_open(int root, const char *name)
 {
 	char path[300];
@@ -125,7 +133,7 @@ static int proc_open(int root, const char *name)
 	return openat(root, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
-int process_look(struct process_facts *out, int root, const char *name)
+int process_read_facts(struct process_facts *out, int root, const char *name)
 {
 	int dir = proc_open(root, name);
 	int rc = dir < 0 ? -1 : proc_read_status(out, dir);
@@ -135,13 +143,13 @@ int process_look(struct process_facts *out, int root, const char *name)
 	return rc;
 }
 
-int process_look_of(struct process_facts *out, pid_t pid)
+int process_read_facts_of(struct process_facts *out, pid_t pid)
 {
 	int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), rc;
 	char name[24];
 
 	snprintf(name, sizeof(name), "%ld", (long)pid);
-	rc = root < 0 ? -1 : process_look(out, root, name);
+	rc = root < 0 ? -1 : process_read_facts(out, root, name);
 	if (root >= 0)
 		close(root);
 	return rc;
@@ -151,7 +159,7 @@ int process_look_of(struct process_facts *out, pid_t pid)
 
 uint64_t process_number(pid_t pid)
 {
-	/* an older kernel knows no such flag */
+	/* before Linux 6.9 this flag is unknown */
 	int fd = (int)syscall(SYS_pidfd_open, pid, PIDFD_THREAD);
 	struct statfs fs;
 	struct stat st;
@@ -174,7 +182,7 @@ static ssize_t proc_read_file(char *buf, size_t size, int dir_fd, const char *na
 	return n;
 }
 
-/* Nothing here may take a lock of the library, which another thread held at the fork. */
+/* Nothing here may take a lock of libc: another thread may have held it at the fork. */
 static _Noreturn void proc_read_in_child(int out, size_t size, int dir_fd, const char *name)
 {
 	char text[STAT_MAX];
@@ -238,8 +246,8 @@ static int proc_parse_stat(struct process_facts *out, const char *text)
 }
 
 /*
- * Only a process of a user can make its stat wait: threads of the kernel have no address space to
- * leave, and a test's tree has files.
+ * Only the stat of a user's process can be slow to read: kernel threads have no address space, and
+ * the tree of a test has plain files.
  */
 static int proc_read_stat(struct process_facts *out, int dir, bool may_wait)
 {
@@ -268,7 +276,7 @@ int process_identify(struct process_facts *out, int root, const char *name)
 	if (rc == 0 && !out->number)
 		rc = proc_read_stat(out, dir, real && !out->kernel);
 	else if (rc == 0 && faccessat(dir, "status", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-		rc = -1; /* it has ended, and the number may be another one's */
+		rc = -1; /* it has ended, and another process may have the pid now */
 	error = errno;
 	if (dir >= 0)
 		close(dir);
@@ -294,7 +302,7 @@ int process_cgroup(char *buf, size_t size, int root, const char *name)
 	snprintf(buf, size, "%.*s", at ? (int)strcspn(at, "\n") : 0, at ? at : "");
 	for (char *c = buf; *c; c++)
 		if (*c < ' ' || *c > '~')
-			*c = '?'; /* the user may choose any name for this process */
+			*c = '?'; /* the user may choose any name for the cgroup */
 	return *buf ? 0 : -1;
 }
 

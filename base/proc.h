@@ -8,50 +8,58 @@
 #include <sys/types.h>
 
 /*
- * Processes and threads as /proc shows them, from files that wait neither for an address space nor
- * for a process in execve(), which its user can make last for ever (last section of
+ * Processes and threads as /proc shows them. Reads of the files used wait neither for an address
+ * space nor for a process in execve(), since a user can make both last for ever (last section of
  * doc/HACKING.md). A name is "123" or "123/task/456", below ROOT, the fd of "/" or of a test's
  * tree.
  */
 struct process_facts {
-	int pid; /* of a thread: its own */
-	/* the first bytes; '?' for those that a terminal cannot show. Its user chooses it. */
+	int pid; /* of a thread: the id of the thread */
+	/*
+	 * the first bytes of the name, which its user chooses; '?' for bytes that a terminal cannot
+	 * show
+	 */
 	char comm[32];
 	bool kernel; /* a kernel thread */
-	/* all threads have ended; if only the first has, the address space still exists */
+	/*
+	 * All threads have ended. If only the first has ended, this is false and the address space
+	 * exists.
+	 */
 	bool ended;
 	bool exiting; /* the last thread is ending, and the address space is gone */
 	/* process_identify() only: */
-	bool pinned; /* the kernel lets no process change the affinity of this thread of its own */
+	bool pinned; /* the kernel refuses every change of this thread's affinity */
 	/*
-	 * pid and number identify a process or thread until the next boot: the kernel's number of
-	 * it (the inode of its pidfd), or, for threads of the kernel and before Linux 6.9, the
-	 * start time in clock ticks since boot
+	 * pid and number identify a process or thread until the next boot. The number is the inode
+	 * of its pidfd, or, for kernel threads and before Linux 6.9, its start time in clock ticks
+	 * since boot.
 	 */
 	uint64_t number;
 };
 
 /* Read the status of NAME. Returns 0, or -1 when there is no such process. */
-int process_look(struct process_facts *out, int root, const char *name);
+int process_read_facts(struct process_facts *out, int root, const char *name);
 
-/* As process_look(), for process PID of this host. */
-int process_look_of(struct process_facts *out, pid_t pid);
+/* As process_read_facts(), for process PID of this host. */
+int process_read_facts_of(struct process_facts *out, pid_t pid);
 
 /*
- * As process_look(), with all facts. Before Linux 6.9 a process of a user is asked in a process of
- * our own, which may wait: one second at first, and shorter when one has waited already. Returns
- * 0, or -1 with errno: ETIME when the process is executing a program and does not finish, where
- * OUT has the facts of process_look(); otherwise there is no such process.
+ * As process_read_facts(), with all facts. Before Linux 6.9 a child reads the stat of a user's
+ * process, as the read may hang; the child is killed after one second, or sooner if an earlier
+ * child has hung. Returns 0, or -1 with errno: ETIME when the process is in execve() and does not
+ * leave it (OUT then has the facts of process_read_facts()); otherwise there is no such process.
  */
 int process_identify(struct process_facts *out, int root, const char *name);
 
-/* The kernel's number of PID, a process or thread; 0 when it has ended, or before Linux 6.9. */
+/*
+ * Return the kernel's number of PID, a process or thread; 0 when it has ended, or before Linux 6.9.
+ */
 uint64_t process_number(pid_t pid);
 
 /*
- * Read up to SIZE - 1 bytes of the file NAME below DIR_FD in a process of our own, which is killed
- * after LIMIT milliseconds: for files of /proc that wait for an execve(). Returns the number of
- * bytes, or -1 with errno, ETIME when it took too long.
+ * Read up to SIZE - 1 bytes of the file NAME below DIR_FD in a child, which is killed after LIMIT
+ * milliseconds: for files of /proc whose read waits for an execve(). Returns the number of bytes,
+ * or -1 with errno, ETIME when the read took too long.
  */
 ssize_t process_read_apart(char *buf, size_t size, int dir_fd, const char *name, unsigned limit);
 
@@ -59,8 +67,8 @@ ssize_t process_read_apart(char *buf, size_t size, int dir_fd, const char *name,
 int process_cgroup(char *buf, size_t size, int root, const char *name);
 
 /*
- * As process_cgroup(), for process PID of this host, in the form "a/b" that cgroups have everywhere
- * else in this tree.
+ * As process_cgroup(), for process PID of this host, in the form "a/b" that all other code of this
+ * tree uses.
  */
 int process_cgroup_of(char *buf, size_t size, pid_t pid);
 

@@ -19,8 +19,9 @@
 #include "base/monotonic.h"
 
 /*
- * Raise a negative OOM score, which slurmstepd has against the OOM killer, to 0. A score that the
- * admin has raised above 0 stays: lowering it takes CAP_SYS_RESOURCE. Async-signal-safe.
+ * Raise a negative OOM score to 0: slurmstepd has one, as protection against the OOM killer. A
+ * score that the admin has raised above 0 stays, as a process needs CAP_SYS_RESOURCE to lower it.
+ * Async-signal-safe.
  */
 static int give_up_immunity(void)
 {
@@ -36,11 +37,11 @@ static int give_up_immunity(void)
 	return rc;
 }
 
-/* Pipes to and from the child, [0] to read and [1] to write; -1: closed, or none. */
+/* Pipes to and from the child, [0] to read and [1] to write; -1: closed, or not opened. */
 struct pipes {
 	int in[2];
 	int out[2];
-	int said[2]; /* standard error of a child that runs apart */
+	int messages[2]; /* standard error of a child that runs apart */
 };
 
 static void close_end(int *fd)
@@ -55,7 +56,7 @@ static void close_pipes(struct pipes *p)
 	for (int i = 0; i < 2; i++) {
 		close_end(&p->in[i]);
 		close_end(&p->out[i]);
-		close_end(&p->said[i]);
+		close_end(&p->messages[i]);
 	}
 }
 
@@ -63,30 +64,30 @@ static int open_pipes(struct pipes *p, bool apart, struct errbuf *err)
 {
 	*p = (struct pipes){ { -1, -1 }, { -1, -1 }, { -1, -1 } };
 	if (pipe2(p->in, O_CLOEXEC) < 0 || pipe2(p->out, O_CLOEXEC) < 0 ||
-	    (apart && pipe2(p->said, O_CLOEXEC) < 0)) {
+	    (apart && pipe2(p->messages, O_CLOEXEC) < 0)) {
 		errprintf(err, "pipe: %s", strerror(errno));
 		close_pipes(p);
 		return -1;
 	}
 	fcntl(p->in[1], F_SETFL, O_NONBLOCK);
 	if (apart)
-		fcntl(p->said[0], F_SETFL, O_NONBLOCK);
+		fcntl(p->messages[0], F_SETFL, O_NONBLOCK);
 	return 0;
 }
 
 /*
- * Runs between fork and exec, possibly in a copy of the multi-threaded slurmstepd: this function
- * and all that it calls are async-signal-safe.
+ * This function and all that it calls are async-signal-safe: it runs between fork and exec,
+ * possibly in a copy of the multi-threaded slurmstepd.
  */
 static void connect_files(const struct subprocess *h, const struct pipes *p)
 {
-	int in, out, said = -1, extra = h->extra_fd;
+	int in, out, messages = -1, extra = h->extra_fd;
 
-	/* move our ends above 0 to 3, the numbers that they are copied to */
+	/* move our ends above 0 to 3: dup2() below overwrites those */
 	in = fcntl(p->in[0], F_DUPFD_CLOEXEC, 10);
 	out = fcntl(p->out[1], F_DUPFD_CLOEXEC, 10);
 	if (h->apart)
-		said = fcntl(p->said[1], F_DUPFD_CLOEXEC, 10);
+		messages = fcntl(p->messages[1], F_DUPFD_CLOEXEC, 10);
 	if (extra >= 0)
 		extra = fcntl(extra, F_DUPFD_CLOEXEC, 10);
 	if (in < 0 || out < 0 || dup2(in, 0) < 0 || dup2(out, 1) < 0)
@@ -95,7 +96,7 @@ static void connect_files(const struct subprocess *h, const struct pipes *p)
 		_exit(127);
 	/* a program with access to root's terminal, even by /dev/tty, could type into it (TIOCSTI)
 	 * and read what root types */
-	if (h->apart && (setsid() < 0 || dup2(said, 2) < 0))
+	if (h->apart && (setsid() < 0 || dup2(messages, 2) < 0))
 		_exit(127);
 	for (int fd = 3; h->apart && fd < 1024; fd++)
 		if (fd != extra)
@@ -147,7 +148,7 @@ static void exec_program(const struct subprocess *h, const struct pipes *p)
 		sigaction(sig, &dfl, NULL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	connect_files(h, p);
-	/* a user's own command keeps its files: a manifest may be /dev/fd/63 */
+	/* a user's own command keeps its open files: its manifest may be /dev/fd/63 */
 	if (h->uid != (uid_t)-1)
 		drop_rights(h);
 	execve(h->argv[0], (char *const *)h->argv, h->uid != (uid_t)-1 ? no_env : environ);
@@ -155,10 +156,10 @@ static void exec_program(const struct subprocess *h, const struct pipes *p)
 }
 
 /* Copy a piece of the child's standard error to ours. Returns the number of bytes, 0 at its end. */
-static ssize_t pass_on(int said)
+static ssize_t copy_messages(int messages)
 {
 	char piece[512];
-	ssize_t n = read(said, piece, sizeof(piece));
+	ssize_t n = read(messages, piece, sizeof(piece));
 
 	for (ssize_t i = 0; i < n; i++)
 		if ((piece[i] < ' ' && piece[i] != '\n') || piece[i] > '~')
@@ -168,13 +169,13 @@ static ssize_t pass_on(int said)
 	return n;
 }
 
-/* The text for the program, and the program's answer. */
+/* The text for the program, and the program's output. */
 struct dialogue {
 	const struct subprocess *h;
 	const char *next; /* the rest of the input */
 	size_t left;
 	char *text; /* the output so far, with room for a final NUL */
-	size_t used, room;
+	size_t used, capacity;
 };
 
 static void feed_input(struct dialogue *d, int in)
@@ -185,32 +186,33 @@ static void feed_input(struct dialogue *d, int in)
 		d->next += n;
 		d->left -= (size_t)n;
 	} else if (errno != EINTR && errno != EAGAIN) {
-		d->left = 0; /* the program reads no more; its answer shows why */
+		d->left = 0; /* the program reads no more; its output shows why */
 	}
 }
 
 /* Read a piece of the output. Returns 1, 0 at its end, or -1. */
-static int hear_output(struct dialogue *d, int out, struct errbuf *err)
+static int read_output(struct dialogue *d, int out, struct errbuf *err)
 {
 	ssize_t n;
 
-	if (d->used + 1 == d->room) {
-		char *more = d->room <= d->h->output_max ? realloc(d->text, d->room * 2) : NULL;
+	if (d->used + 1 == d->capacity) {
+		char *more = d->capacity <= d->h->output_max ? realloc(d->text, d->capacity * 2)
+							     : NULL;
 
 		if (!more)
-			return errprintf(err, "%s: answer longer than %zu bytes", d->h->argv[0],
+			return errprintf(err, "%s: output longer than %zu bytes", d->h->argv[0],
 					 d->h->output_max);
 		d->text = more;
-		d->room *= 2;
+		d->capacity *= 2;
 	}
-	n = read(out, d->text + d->used, d->room - d->used - 1);
+	n = read(out, d->text + d->used, d->capacity - d->used - 1);
 	if (n < 0)
 		return errno == EINTR || errno == EAGAIN
 			       ? 1
 			       : errprintf(err, "%s: %s", d->h->argv[0], strerror(errno));
 	d->used += (size_t)n;
-	if (n > 0 && d->h->heard)
-		d->h->heard(d->text, d->used, d->h->arg);
+	if (n > 0 && d->h->on_output)
+		d->h->on_output(d->text, d->used, d->h->arg);
 	return n > 0;
 }
 
@@ -218,12 +220,12 @@ static int hear_output(struct dialogue *d, int out, struct errbuf *err)
 static int exchange_text(struct dialogue *d, struct pipes *p, struct errbuf *err)
 {
 	long end = monotonic_ms() + (long)d->h->timeout * 1000;
-	int said = p->said[0], rc = 1;
+	int messages = p->messages[0], rc = 1;
 
 	while (rc > 0) {
 		struct pollfd f[3] = { { p->out[0], POLLIN, 0 },
 				       { d->left ? p->in[1] : -1, POLLOUT, 0 },
-				       { said, POLLIN, 0 } };
+				       { messages, POLLIN, 0 } };
 		long wait = end - monotonic_ms();
 
 		if (!d->left)
@@ -233,14 +235,16 @@ static int exchange_text(struct dialogue *d, struct pipes *p, struct errbuf *err
 					 d->h->timeout);
 		if (f[1].revents)
 			feed_input(d, p->in[1]);
-		if (f[2].revents && pass_on(said) == 0)
-			said = -1;
+		if (f[2].revents && copy_messages(messages) == 0)
+			messages = -1;
 		if (f[0].revents)
-			rc = hear_output(d, p->out[0], err);
+			rc = read_output(d, p->out[0], err);
 	}
-	/* a program in a user's hands may close its output and go on writing to standard error as
-	 * fast as this reads */
-	while (rc == 0 && said >= 0 && monotonic_ms() < end && pass_on(said) > 0)
+	/*
+	 * a user who controls the program may close its output and write to standard error as fast
+	 * as this loop reads
+	 */
+	while (rc == 0 && messages >= 0 && monotonic_ms() < end && copy_messages(messages) > 0)
 		;
 	return rc;
 }
@@ -250,11 +254,11 @@ static int run_dialogue(const struct subprocess *h, struct pipes *p, char **text
 			struct errbuf *err)
 {
 	struct dialogue d = {
-		.h = h, .next = h->input, .left = h->input ? strlen(h->input) : 0, .room = 4096
+		.h = h, .next = h->input, .left = h->input ? strlen(h->input) : 0, .capacity = 4096
 	};
 	int rc;
 
-	*text = d.text = malloc(d.room);
+	*text = d.text = malloc(d.capacity);
 	if (!d.text)
 		return errprintf(err, "out of memory");
 	rc = exchange_text(&d, p, err);
@@ -278,9 +282,9 @@ static pid_t wait_for(pid_t pid, int *status)
 }
 
 /*
- * Reap a child that has closed its output or been killed. It ends at once, unless its owner holds
- * it; then it is killed. A child that a debugger holds even then is left to init (returns 0): no
- * user may make slurmstepd wait.
+ * Reap a child that has closed its output or been killed. It ends soon, unless its user stops or
+ * traces it; then it is killed. A child that a tracer keeps alive even then is left to init
+ * (returns 0), since no user may make slurmstepd wait.
  */
 static pid_t subprocess_reap(pid_t pid, int *status)
 {
@@ -296,7 +300,8 @@ static pid_t subprocess_reap(pid_t pid, int *status)
 static int exit_status(const struct subprocess *h, pid_t got, int status, struct errbuf *err)
 {
 	if (got == 0)
-		return errprintf(err, "%s: another process keeps it from ending", h->argv[0]);
+		return errprintf(err, "%s: another process traces it and keeps it from ending",
+				 h->argv[0]);
 	if (got < 0)
 		return 0;
 	if (!WIFEXITED(status))
@@ -328,7 +333,7 @@ int subprocess_run(const struct subprocess *h, char **out, struct errbuf *err)
 	}
 	close_end(&p.in[0]);
 	close_end(&p.out[1]);
-	close_end(&p.said[1]);
+	close_end(&p.messages[1]);
 	old_pipe = signal(SIGPIPE, SIG_IGN);
 	rc = run_dialogue(h, &p, &text, err);
 	if (rc < 0)

@@ -9,8 +9,8 @@
 #include "base/errbuf.h"
 
 /*
- * A program that runs on a node without root's rights, as it needs libraries that root does not
- * load.
+ * A program that runs on a node without root's rights, because it needs libraries that root does
+ * not load.
  */
 struct subprocess {
 	const char *const *argv; /* argv[0]: absolute path; NULL-terminated */
@@ -21,17 +21,19 @@ struct subprocess {
 	bool keep_stderr; /* its standard error is the caller's */
 	bool join_stderr; /* collect its standard error with its output */
 	/*
-	 * another user may take control of it, so it gets no terminal, and its standard error is
-	 * passed on with control characters as '?'
+	 * another user may take control of the program, so it gets no terminal, and in its standard
+	 * error control characters become '?'
 	 */
 	bool apart;
 	unsigned timeout; /* seconds */
 	size_t output_max; /* bytes */
-	/* when it is killed for its time or its length, *OUT has the output so far, which the
-	 * caller frees */
+	/*
+	 * *OUT has the output so far even when the program exceeds TIMEOUT or OUTPUT_MAX; the
+	 * caller frees it
+	 */
 	bool keep_partial;
-	/* NULL, or called with the whole output so far whenever there is more */
-	void (*heard)(const char *text, size_t len, void *arg);
+	/* called with the whole output so far, each time more has arrived; may be NULL */
+	void (*on_output)(const char *text, size_t len, void *arg);
 	void *arg;
 };
 

@@ -14,8 +14,10 @@
 int textfile_close(FILE *f, struct stat *emptied)
 {
 	int bad = fflush(f) != 0 || ferror(f) ? (errno ? errno : EIO) : 0;
-	/* a file system may report an error at the close only: this descriptor empties the file
-	 * then */
+	/*
+	 * a file system may report an error only at the close: this descriptor can empty the file
+	 * then
+	 */
 	int kept = fcntl(fileno(f), F_DUPFD_CLOEXEC, 3);
 
 	if (fclose(f) != 0 && !bad)
@@ -54,7 +56,7 @@ int textfile_write(const char *path, const char *text, size_t len, struct errbuf
 	if (textfile_close(f, &mine) == 0)
 		return 0;
 	errprintf(err, "%s: %s", path, strerror(errno));
-	/* a symbolic link to the file stays */
+	/* remove the file, but not a symbolic link to it */
 	if (mine.st_mode && lstat(path, &there) == 0 && there.st_dev == mine.st_dev &&
 	    there.st_ino == mine.st_ino)
 		unlink(path);
@@ -80,8 +82,8 @@ static int textfile_check_kind(int *wait_ms, int fd, const char *path, size_t ma
 }
 
 /*
- * As read(2). A pipe without a writer yet reads as empty, so wait for its first byte or the
- * hang-up. A limit covers a writer that stops and never closes the pipe.
+ * As read(2). A pipe that has no writer yet reads as empty, so wait for its first byte or the
+ * hang-up. The limit is for a writer that stops and never closes the pipe.
  */
 static ssize_t textfile_read_some(int fd, char *buf, size_t size, int wait_ms)
 {
@@ -159,12 +161,12 @@ int textfile_read(char **text, size_t *len, const char *path, size_t max, struct
 	struct source s = { .path = path, .max = max };
 	int rc;
 
-	/* standard input may be anything, a terminal too, and has no time limit */
+	/* standard input may be of any kind, such as a terminal, and has no time limit */
 	if (strcmp(path, "-") == 0)
 		return textfile_read_all(
 			text, len, &(struct source){ "standard input", STDIN_FILENO, -1, max },
 			err);
-	/* without O_NONBLOCK the open of a named pipe waits for a writer without a limit */
+	/* without O_NONBLOCK, opening a named pipe waits for a writer for any time */
 	s.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s.fd < 0)
 		return errprintf(err, "%.200s: cannot open: %s", path, strerror(errno));

@@ -16,7 +16,10 @@
 
 #include "base/monotonic.h"
 
-/* A process that sleeps, as in a read from a dead file server, takes no CPU time. */
+/*
+ * Elapsed time is limited as well: a process that sleeps, such as in a read from a dead file
+ * server, uses no CPU time.
+ */
 #define ELAPSED_PER_CPU_SECOND 5
 
 /* The largest machines of hwloc take some hundred megabytes. */
@@ -33,7 +36,7 @@
 #define SHADOW 1
 #endif
 
-/* Memory that the caller has mapped counts, too. A lower limit of the caller's stays. */
+/* Limit the memory beyond that which the caller has mapped. A lower limit of the caller stays. */
 static void limit_memory(void)
 {
 #ifndef SHADOW
@@ -76,8 +79,8 @@ static void trial_child(void (*try)(void *arg), void *arg, unsigned seconds)
 }
 
 /*
- * Wait until PID, which holds the other end of the pipe ALIVE, ends. Returns true when it had to be
- * killed.
+ * Wait until PID, the last process that has the other end of the pipe ALIVE open, ends. Returns
+ * true when it had to be killed.
  */
 static bool kill_late(pid_t pid, int alive, unsigned seconds)
 {
@@ -122,7 +125,7 @@ int trial_within(struct trial_limits limits, void (*try)(void *arg), void *arg, 
 
 	if (pipe2(alive, O_CLOEXEC) < 0)
 		return errprintf(err, "pipe: %s", strerror(errno));
-	fflush(NULL); /* otherwise both processes would write the buffered output */
+	fflush(NULL); /* or both processes would write the buffered output */
 	/* where the caller ignores SIGCHLD, the kernel discards the child's exit status */
 	sigaction(SIGCHLD, &dfl, &before);
 	pid = fork();

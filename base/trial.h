@@ -5,10 +5,10 @@
 #include "base/errbuf.h"
 
 /*
- * Run TRY(ARG) in a process of its own, so that the caller survives a crash, a failed assertion,
- * more than SECONDS of CPU time, and five times as many seconds of elapsed time: these return -1
- * with "the process ...". The process may use 4 GiB of memory beyond the caller's; with a sanitizer
- * any amount. Returns 0 when TRY has returned, with any result. Its standard error is discarded.
+ * Run TRY(ARG) in a child, so that the caller survives a crash, a failed assertion, more than
+ * SECONDS of CPU time, and more than five times SECONDS of elapsed time: these return -1 with "the
+ * process ...". The child may use 4 GiB of memory more than the caller; with a sanitizer any
+ * amount. Returns 0 when TRY has returned. The child's standard error is discarded.
  */
 int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *err);
 
@@ -16,9 +16,7 @@ struct trial_limits {
 	unsigned cpu_seconds, elapsed_seconds;
 };
 
-/*
- * As trial(), with a limit of elapsed time of its own: on a busy machine a process may run seldom.
- */
+/* As trial(), with a separate limit of elapsed time: on a busy machine a process may run seldom. */
 int trial_within(struct trial_limits limits, void (*try)(void *arg), void *arg, struct errbuf *err);
 
 #endif

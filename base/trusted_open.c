@@ -16,14 +16,14 @@
 struct walk {
 	const char *path; /* as the caller gave it, for messages */
 	uid_t owner;
-	unsigned links; /* symbolic links met so far */
+	unsigned links; /* symbolic links followed so far */
 	int dir; /* the directory that REST is relative to */
 	char rest[PATH_MAX];
 };
 
 /*
- * Check that only root and the owner can change the file of ST. WHAT it is, for the message: "", or
- * "the link x: ".
+ * Check that only root and the owner can change the file of ST. WHAT begins the message: "" for the
+ * file itself, or for example "the link x: ".
  */
 static int trusted_open_check(const struct walk *w, const struct stat *st, const char *what,
 			      struct errbuf *err)
@@ -89,7 +89,9 @@ static int trusted_open_follow(struct walk *w, const char *name, struct errbuf *
 		errno = ELOOP;
 		return trusted_open_cannot(w, "open", err);
 	}
-	/* a relative target begins in the link's directory, so that must be trusted, too */
+	/*
+	 * a relative target starts in the link's directory, so that directory must be trusted, too
+	 */
 	if (fstatat(w->dir, "", &st, AT_EMPTY_PATH) < 0)
 		return trusted_open_cannot(w, "stat", err);
 	if (trusted_open_check(w, &st, "the link's directory: ", err) < 0)
@@ -131,7 +133,7 @@ static int open_file(struct walk *w, const char *name, struct errbuf *err)
 		trusted_open_cannot(w, "stat", err);
 	else if (!S_ISREG(st.st_mode))
 		errprintf(err, "%.160s: is not a regular file", w->path);
-	else if (trusted_open_check(w, &st, w->links ? "where it leads: " : "", err) == 0)
+	else if (trusted_open_check(w, &st, w->links ? "the file it leads to: " : "", err) == 0)
 		return fd;
 	close(fd);
 	errno = EPERM;

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WORD_MAX 40 /* longer words are no misspelling of an allowed word */
+#define WORD_MAX 40 /* a longer word is no misspelling of an allowed word */
 
 static bool is_printable(char c)
 {
@@ -55,8 +55,8 @@ static unsigned smallest_of_three(unsigned a, unsigned b, unsigned c)
 }
 
 /*
- * Return the edits (insert, delete, replace, swap) that turn A into B; both have at most WORD_MAX
- * bytes.
+ * Return the number of edits (insert, delete, replace, swap) that turn A into B; both have at most
+ * WORD_MAX bytes.
  */
 static unsigned words_distance(const char *a, size_t na, const char *b, size_t nb)
 {
@@ -130,7 +130,7 @@ const char *word_list(char *buf, size_t size, const char *const *names)
 	return buf;
 }
 
-int word_count(const char *text, unsigned min, unsigned max, unsigned *out)
+int word_parse_number(const char *text, unsigned min, unsigned max, unsigned *out)
 {
 	uint64_t v = 0;
 

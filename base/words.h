@@ -11,15 +11,15 @@
 #define WORD_QUOTE_MAX 64 /* bytes with the final NUL */
 
 /*
- * Write the LEN bytes at S in double quotes to BUF: printable ASCII as is, other bytes as \xHH,
- * "..." for the end of a long text. Returns BUF.
+ * Write the LEN bytes at S in double quotes to BUF: printable ASCII as it is, other bytes as \xHH,
+ * "..." in place of the end of a long text. Returns BUF.
  */
 const char *word_quote(char buf[WORD_QUOTE_MAX], const char *s, size_t len);
 
 /*
  * Return the name of NAMES (NULL-terminated) of which WORD is most likely a misspelling, or NULL.
- * It is at most one edit away, two in words of six letters and more, three from twelve on (as a
- * plural in -ies is), in any letter case.
+ * Case is ignored. The name is at most one edit away from WORD, two if WORD has six letters or
+ * more, three from twelve on (enough for a plural in -ies).
  */
 const char *word_near(const char *word, const char *const *names);
 
@@ -27,9 +27,9 @@ const char *word_near(const char *word, const char *const *names);
 const char *word_list(char *buf, size_t size, const char *const *names);
 
 /*
- * Parse a whole number from MIN to MAX in decimal digits, without sign, blanks and leading zeros.
- * Returns 0 or -1.
+ * Parse TEXT as a whole number from MIN to MAX in decimal digits, without sign, blanks and leading
+ * zeros. Returns 0 or -1.
  */
-int word_count(const char *text, unsigned min, unsigned max, unsigned *out);
+int word_parse_number(const char *text, unsigned min, unsigned max, unsigned *out);
 
 #endif

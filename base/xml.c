@@ -16,7 +16,7 @@ int xml_open(struct xml *x, char *text, size_t len, struct errbuf *err)
 	x->at = text;
 	x->line = x->at_line = 1;
 	if (len >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
-		return errprintf(err, "this is UTF-16: expected UTF-8");
+		return errprintf(err, "the text is UTF-16: write it in UTF-8");
 	for (size_t i = 0; i < len; i++) {
 		unsigned char c = (unsigned char)text[i];
 
@@ -43,7 +43,7 @@ static void skip_spaces(struct xml *x)
 		x->at_line += *x->at == '\n';
 }
 
-/* Move behind the next END. Returns false when there is none. */
+/* Move past the next END. Returns false when there is none. */
 static bool skip_to(struct xml *x, const char *end)
 {
 	char *found = strstr(x->at, end);
@@ -57,8 +57,8 @@ static bool skip_to(struct xml *x, const char *end)
 }
 
 /*
- * Skip <?xml ...?>, a comment or a DOCTYPE. Returns 1 when skipped, 0 when none of them is here, -1
- * when it does not end or is not supported.
+ * Skip <?xml ...?>, a comment or a DOCTYPE. Returns 1 when one was skipped, 0 when none is here, -1
+ * when it has no end or is not supported.
  */
 static int skip_markup(struct xml *x, struct errbuf *err)
 {
@@ -72,14 +72,14 @@ static int skip_markup(struct xml *x, struct errbuf *err)
 		end = ">";
 	else
 		return 0;
-	/* entities that a document defines itself can make a small file huge */
+	/* a document could define entities that make a small file huge */
 	if (*end == '>' && x->at[strcspn(x->at, "[>")] == '[') {
-		xml_bad(x, err, "a DOCTYPE with declarations of its own is not read");
+		xml_bad(x, err, "a DOCTYPE with declarations is not supported");
 		return -1;
 	}
 	if (skip_to(x, end))
 		return 1;
-	xml_bad(x, err, "unterminated markup");
+	xml_bad(x, err, "a comment, declaration or DOCTYPE has no end");
 	return -1;
 }
 
@@ -104,8 +104,9 @@ static size_t put_utf8(char *to, unsigned long code)
 }
 
 /*
- * Decode a reference ("&lt;", "&#10;") at *FROM, which moves on, to TO as UTF-8, which is never
- * longer. Returns the bytes written, or 0 when it is not a reference.
+ * Decode the reference ("&lt;", "&#10;") at *FROM to UTF-8 at TO, and move *FROM past it. The
+ * result is never longer than the reference. Returns the bytes written, or 0 when it is no
+ * reference.
  */
 static size_t decode_reference(char *to, char **from)
 {
@@ -146,7 +147,7 @@ static size_t decode_reference(char *to, char **from)
 	return put_utf8(to, code);
 }
 
-/* Decode the quoted value at X->at in place: it never grows. */
+/* Decode the quoted value at X->at in place: decoding never makes it longer. */
 static char *read_value(struct xml *x, struct errbuf *err)
 {
 	char quote = *x->at, *value = x->at + 1, *from = value, *to = value;
@@ -157,7 +158,7 @@ static char *read_value(struct xml *x, struct errbuf *err)
 	}
 	while (*from && *from != quote) {
 		if (*from == '<') {
-			xml_bad(x, err, "\"<\" in an attribute's value (write &lt;)");
+			xml_bad(x, err, "an attribute's value contains \"<\" (write &lt;)");
 			return NULL;
 		}
 		if (*from == '&') {
@@ -165,7 +166,8 @@ static char *read_value(struct xml *x, struct errbuf *err)
 
 			if (!n) {
 				xml_bad(x, err,
-					"an unknown entity (allowed: &lt; &gt; &amp; &quot; &apos; "
+					"the entity is unknown (allowed: &lt; &gt; &amp; &quot; "
+					"&apos; "
 					"&#10;)");
 				return NULL;
 			}
@@ -176,7 +178,7 @@ static char *read_value(struct xml *x, struct errbuf *err)
 		*to++ = *from++;
 	}
 	if (!*from) {
-		xml_bad(x, err, "a value without its closing quote");
+		xml_bad(x, err, "a value has no closing quote");
 		return NULL;
 	}
 	x->at = from + 1;
@@ -193,12 +195,12 @@ static int read_attr(struct xml *x, struct errbuf *err)
 	if (!len)
 		return xml_bad(x, err, "expected an attribute, \">\" or \"/>\""), -1;
 	if (x->n_attrs == XML_ATTRS_MAX)
-		return xml_bad(x, err, "an element with too many attributes"), -1;
+		return xml_bad(x, err, "an element has more than 32 attributes"), -1;
 	a->name = x->at;
 	x->at = end;
 	skip_spaces(x);
 	if (*x->at != '=')
-		return xml_bad(x, err, "an attribute without a value"), -1;
+		return xml_bad(x, err, "an attribute has no value"), -1;
 	x->at++;
 	skip_spaces(x);
 	*end = '\0';
@@ -218,9 +220,9 @@ static enum xml_event start_element(struct xml *x, struct errbuf *err)
 	bool more = true;
 
 	if (!len)
-		return xml_bad(x, err, "\"<\" without the name of an element");
+		return xml_bad(x, err, "after \"<\" there is no name of an element");
 	if (x->depth == XML_DEPTH_MAX)
-		return xml_bad(x, err, "elements are nested too deeply");
+		return xml_bad(x, err, "elements are nested more than 64 deep");
 	x->line = x->at_line;
 	x->name = x->open[x->depth++] = x->at;
 	x->n_attrs = 0;
@@ -248,7 +250,7 @@ static enum xml_event xml_end(struct xml *x, struct errbuf *err)
 	const char *open = x->depth ? x->open[x->depth - 1] : NULL;
 
 	if (!open || len != strlen(open) || strncmp(x->at, open, len) != 0)
-		return xml_bad(x, err, "an end tag that does not match the open element");
+		return xml_bad(x, err, "the end tag does not match the open element");
 	x->line = x->at_line;
 	x->at += len;
 	skip_spaces(x);
@@ -282,14 +284,14 @@ enum xml_event xml_next(struct xml *x, struct errbuf *err)
 			if (!x->depth && !is_space(*x->at))
 				return xml_bad(
 					x, err,
-					x->done ? "text after the end of the document"
+					x->done ? "text follows the end of the document"
 						: "this is not XML: it does not begin with <");
 		}
 		if (!*x->at && x->done)
 			return XML_DONE;
 		if (!*x->at)
 			return xml_bad(x, err,
-				       x->depth ? "the document ends within an element"
+				       x->depth ? "the document ends before its elements do"
 						: "no element: this is not XML");
 		skipped = skip_markup(x, err);
 		if (skipped < 0)
@@ -297,7 +299,7 @@ enum xml_event xml_next(struct xml *x, struct errbuf *err)
 		if (skipped)
 			continue;
 		if (x->done)
-			return xml_bad(x, err, "a second document behind the first");
+			return xml_bad(x, err, "a second root element follows the first");
 		if (x->at[1] != '/')
 			return start_element(x, err);
 		x->text = from;

@@ -10,8 +10,8 @@
 /*
  * A pull reader for the XML that hwloc writes: one pass, fixed bounds, for untrusted text. It reads
  * elements, attributes, character data, comments, processing instructions, a DOCTYPE without
- * internal subset and the predefined and numeric entities. It refuses CDATA sections and everything
- * else of XML, with the line.
+ * internal subset, and the predefined and numeric entities. It refuses all other XML, such as CDATA
+ * sections, with the number of the line.
  */
 
 #define XML_DEPTH_MAX 64 /* nested elements; hwloc's own files stay below 20 */
@@ -30,13 +30,13 @@ struct xml_attr {
 
 struct xml {
 	unsigned line; /* of the markup that the last event comes from */
-	/* open elements, with the one that starts or ends */
+	/* number of open elements, including the one that starts or ends */
 	unsigned depth;
 	const char *name; /* of the element that starts or ends */
 	unsigned n_attrs; /* at XML_START only */
 	struct xml_attr attr[XML_ATTRS_MAX];
-	const char *text; /* at XML_END: the characters since the last markup, not NUL-terminated,
-			     entities as they stand */
+	/* at XML_END: the characters since the last markup, not NUL-terminated, undecoded */
+	const char *text;
 	size_t text_len;
 	/* private to the reader */
 	char *at;
@@ -46,8 +46,8 @@ struct xml {
 };
 
 /*
- * Read TEXT of LEN bytes. The reader changes TEXT, and names and values point into it, so the
- * caller keeps TEXT as long as X. TEXT[LEN] must be NUL.
+ * Begin to read TEXT of LEN bytes. The reader changes TEXT, and names and values point into it, so
+ * the caller keeps TEXT as long as X. TEXT[LEN] must be NUL.
  */
 int xml_open(struct xml *x, char *text, size_t len, struct errbuf *err);
 

@@ -84,7 +84,7 @@ static int parse_collect_options(struct collect_options *o, int argc, char **arg
 			o->json = true;
 			break;
 		case OPTION_KEEP:
-			if (word_count(optarg, 0, 36500, &o->keep) < 0)
+			if (word_parse_number(optarg, 0, 36500, &o->keep) < 0)
 				return refuse_option(say, "--keep=%.200s: expected 0 to 36500 days",
 						     optarg);
 			break;

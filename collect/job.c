@@ -392,7 +392,7 @@ void collect_job(struct collect *c, const char *name)
 	struct errbuf err = { 0 };
 	unsigned number;
 
-	if (word_count(name, 1, UINT32_MAX, &number) < 0)
+	if (word_parse_number(name, 1, UINT32_MAX, &number) < 0)
 		return;
 	t.job = number;
 	t.slurm = slurm_jobs_find(c->jobs, c->n_jobs, t.job);

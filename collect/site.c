@@ -150,7 +150,7 @@ static int visit_site_job(struct site *s, int dir, const char *name)
 	unsigned job;
 	int fd;
 
-	if (word_count(name, 1, UINT32_MAX, &job) < 0)
+	if (word_parse_number(name, 1, UINT32_MAX, &job) < 0)
 		return 0;
 	t.job = slurm_jobs_find(s->jobs, s->n_jobs, job);
 	if (!t.job || t.job->kind != SLURM_JOB_RUNNING)

@@ -73,7 +73,7 @@ static void resize_mems_look_at(void *arg, void *result)
 			o->mapped.anonymous += bytes_on(line, job->nodes);
 	}
 	/* numa_maps is also empty for a process of which only the first thread has ended */
-	if (f && !any && process_look_of(&p, job->pid) == 0 && !p.exiting)
+	if (f && !any && process_read_facts_of(&p, job->pid) == 0 && !p.exiting)
 		o->error = ENODATA;
 	free(line);
 	if (f)
@@ -131,7 +131,7 @@ static bool resize_mems_is_there(const struct walk *w, pid_t pid)
 	struct process_facts p;
 
 	return process_cgroup_of(path, sizeof(path), pid) == 0 && strcmp(path, w->path) == 0 &&
-	       process_look_of(&p, pid) == 0 && !p.ended;
+	       process_read_facts_of(&p, pid) == 0 && !p.ended;
 }
 
 static void resize_mems_visit(pid_t pid, void *arg)

@@ -44,7 +44,7 @@ static void look_at_process(pid_t pid, void *arg)
 	if (b->any || b->seen++ >= LOOKED_AT)
 		return;
 	/* its user may choose another name, and keeps only his own container from changes by it */
-	b->any = process_look_of(&p, pid) == 0 && strncmp(p.comm, "slurmstepd", 10) == 0;
+	b->any = process_read_facts_of(&p, pid) == 0 && strncmp(p.comm, "slurmstepd", 10) == 0;
 }
 
 bool resize_view_has_unbegun(const struct ledger_step *s, int cgroup_fd)

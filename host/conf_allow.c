@@ -65,7 +65,7 @@ bool conf_allow_is_user(const char *text, size_t len)
 		return is_name(text, len);
 	memcpy(word, text, len);
 	word[len] = '\0';
-	return word_count(word, 0, (uid_t)-2, &uid) == 0;
+	return word_parse_number(word, 0, (uid_t)-2, &uid) == 0;
 }
 
 int conf_allow_parse(struct conf_allow *out, const char *value)

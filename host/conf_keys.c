@@ -77,7 +77,7 @@ static void conf_keys_print_contention(const struct conf_key *key, FILE *f, cons
 /* Type: a number from the row's MIN to its MAX. */
 static int parse_count(const struct conf_key *key, struct conf *c, const char *value)
 {
-	return word_count(value, key->min, key->max, field(key, c));
+	return word_parse_number(value, key->min, key->max, field(key, c));
 }
 
 static void print_count(const struct conf_key *key, FILE *f, const struct conf *c)
@@ -235,7 +235,7 @@ static int parse_counted(struct service_ask *out, const char *value)
 		return -1;
 	memcpy(count, value, (size_t)(slash - value));
 	count[slash - value] = '\0';
-	if (word_count(count, 1, IDSET_MAX, &n) < 0 ||
+	if (word_parse_number(count, 1, IDSET_MAX, &n) < 0 ||
 	    (strcmp(slash, "/node") != 0 && strcmp(slash, "/socket") != 0))
 		return -1;
 	out->kind = strcmp(slash, "/node") == 0 ? SERVICE_PER_NODE : SERVICE_PER_SOCKET;

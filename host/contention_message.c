@@ -55,7 +55,7 @@ static int message_number(unsigned *out, const char *text, size_t len, unsigned 
 		return -1;
 	memcpy(word, text, len);
 	word[len] = '\0';
-	return word_count(word, 0, max, out);
+	return word_parse_number(word, 0, max, out);
 }
 
 /* Parse the LEN bytes of TEXT, "RANK:PID:CONTAINER". */
@@ -286,7 +286,7 @@ static int take_answer(int fd, unsigned n, long deadline, struct errbuf *err)
 				 strerror(errno));
 	text[len] = '\0';
 	text[strcspn(text, "\n")] = '\0';
-	if (strncmp(text, "ok ", 3) == 0 && word_count(text + 3, 0, n, &counted) == 0)
+	if (strncmp(text, "ok ", 3) == 0 && word_parse_number(text + 3, 0, n, &counted) == 0)
 		return (int)counted;
 	if (strncmp(text, "no ", 3) == 0)
 		return errprintf(err, "nodeos-contend refused the message: %s", text + 3);

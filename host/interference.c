@@ -118,7 +118,7 @@ static int interference_add_thread(struct noise *n, int root, const char *pid)
 	struct errbuf ignored;
 	struct idset mems;
 
-	if (process_look(&p, root, pid) < 0 || !p.kernel || p.ended ||
+	if (process_read_facts(&p, root, pid) < 0 || !p.kernel || p.ended ||
 	    process_identify(&p, root, pid) < 0 || !p.kernel || !p.pinned ||
 	    status_sets_at(root, pid, &one.cpus, &mems, &ignored) < 0)
 		return 0;

@@ -62,7 +62,7 @@ static int load_count(const struct json_doc *doc, const struct manifest_key *key
 
 	if (scalar(doc, value, text, sizeof(text)) < 0)
 		return -1;
-	if (word_count(text, (unsigned)key->min, (unsigned)key->max, out) < 0)
+	if (word_parse_number(text, (unsigned)key->min, (unsigned)key->max, out) < 0)
 		return manifest_keys_refuse(doc, value, text, key->allowed);
 	return 0;
 }
@@ -230,7 +230,7 @@ static int load_priority(const struct json_doc *doc, const struct manifest_key *
 	policy_priority_range(c->policy, &min, &max);
 	if (scalar(doc, value, text, sizeof(text)) < 0)
 		return -1;
-	if (word_count(text, 0, max, &c->priority) == 0)
+	if (word_parse_number(text, 0, max, &c->priority) == 0)
 		return 0;
 	if (c->policy == POLICY_HPC) {
 		placement = hpc_placement_by_name(text);

@@ -314,8 +314,8 @@ static int ask_record(struct merged *out, const struct record *r, const char *sr
 						  .timeout = SECONDS,
 						  .output_max = PARCELS_MAX,
 						  .keep_partial = true,
-						  .heard = isatty(STDERR_FILENO) ? count_answers
-										 : NULL,
+						  .on_output = isatty(STDERR_FILENO) ? count_answers
+										     : NULL,
 						  .arg = &progress },
 			    &text, &why);
 	if (progress.seen && progress.seen < progress.all)

@@ -101,7 +101,7 @@ static void report_unreadable(struct checking *c, int pid)
 	struct process_facts p;
 
 	snprintf(name, sizeof(name), "%d", pid);
-	if (process_look(&p, c->root, name) < 0 || p.kernel || p.ended)
+	if (process_read_facts(&p, c->root, name) < 0 || p.kernel || p.ended)
 		return;
 	snprintf(what, sizeof(what), "process %d (%s)", p.pid, p.comm);
 	check_found(c, SERVICE_DRIFT, what, c->cpus, "cannot be read in /proc", NULL);
@@ -158,7 +158,7 @@ static void check_process(struct checking *c, const char *pid)
 	struct dirent **e = NULL;
 	int n;
 
-	if (process_look(&p, c->root, pid) < 0 || p.kernel)
+	if (process_read_facts(&p, c->root, pid) < 0 || p.kernel)
 		return;
 	if (process_cgroup(cgroup, sizeof(cgroup), c->root, pid) < 0) {
 		report_unreadable(c, p.pid);

@@ -212,7 +212,7 @@ static int give_files(struct each *e)
 
 /* ---------------------------------------------------------------------- threads */
 
-/* NAME as in process_look(); PROCESS: the process's pid, 0 for the kernel's threads. */
+/* NAME as in process_read_facts(); PROCESS: the process's pid, 0 for the kernel's threads. */
 static int give_thread(struct each *e, const char *name, int process)
 {
 	struct process_facts p;
@@ -248,7 +248,7 @@ static int give_process(struct each *e, const char *name)
 	struct process_facts p;
 	int n, rc = 0;
 
-	if (!isdigit((unsigned char)name[0]) || process_look(&p, e->in->root, name) < 0)
+	if (!isdigit((unsigned char)name[0]) || process_read_facts(&p, e->in->root, name) < 0)
 		return 0;
 	if (p.kernel)
 		return give_thread(e, name, 0);

@@ -129,7 +129,7 @@ static unsigned long user_of(int root, const char *pid, unsigned long first)
 	for (unsigned i = 0; i < 4; i++)
 		if (users_is_user(root, first, uid[i]))
 			/* a zombie has no memory any more */
-			return process_look(&p, root, pid) == 0 && p.ended ? 0 : uid[i];
+			return process_read_facts(&p, root, pid) == 0 && p.ended ? 0 : uid[i];
 	return 0;
 }
 

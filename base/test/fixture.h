@@ -80,7 +80,7 @@ __attribute__((unused)) static void scratch_file(const char *path, const char *t
 		abort();
 }
 
-/* Of this process, and one more. */
+/* Return the number of open descriptors of this process plus a constant: only differences count. */
 __attribute__((unused)) static unsigned open_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");

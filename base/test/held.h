@@ -3,8 +3,8 @@
 #define NODEOS_BASE_TEST_HELD_H
 
 /*
- * A process that hangs in execve() with its exec_update_lock held (test/guest/programs/hold.c). It
- * hangs for HELD_SECONDS at most, whatever becomes of the test, and only as long as the test lives.
+ * A process that hangs in execve() and holds its exec_update_lock (test/guest/programs/hold.c), for
+ * HELD_SECONDS at most and no longer than the test lives.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -21,11 +21,13 @@
 #define HELD_PATH_MAX 512 /* bytes with the final NUL */
 
 struct held {
-	pid_t holder, pid; /* the second one hangs */
+	pid_t holder, pid; /* PID hangs; HOLDER serves the file that it executes */
 };
 
-/* Run FN(ARG) in a process of its own. Returns its exit status, or -1: it was killed after LIMIT
- * milliseconds. */
+/*
+ * Run FN(ARG) in a child. Returns its exit status, or -1 when it was killed after LIMIT
+ * milliseconds.
+ */
 static int held_apart(int (*fn)(void *arg), void *arg, long limit)
 {
 	long end = monotonic_ms() + limit;
@@ -56,7 +58,7 @@ static int held_read_stat(void *arg)
 	return f && fgets(text, sizeof(text), f) ? 0 : 1;
 }
 
-/* Write the path of "hold" for the test SELF, the argument 0 of ROOM/test/NAME. */
+/* Write the path of the program "hold" for the test whose argument 0, ROOM/test/NAME, is SELF. */
 static void held_program(char path[HELD_PATH_MAX], const char *self)
 {
 	const char *end = strrchr(self, '/');
@@ -74,7 +76,10 @@ static void held_end(struct held *h)
 	h->holder = 0;
 }
 
-/* PROGRAM is the path of "hold". Returns NULL, or why there is no such process here. */
+/*
+ * Start PROGRAM, the path of "hold". Returns NULL, or the reason why no such process can exist
+ * here.
+ */
 static const char *held_begin(struct held *h, const char *program)
 {
 	char line[64] = "";
@@ -83,9 +88,9 @@ static const char *held_begin(struct held *h, const char *program)
 
 	h->pid = 0;
 	if (access("/dev/fuse", R_OK | W_OK) < 0)
-		return "no /dev/fuse here";
+		return "/dev/fuse is not accessible";
 	if (pipe(out) < 0 || (h->holder = fork()) < 0)
-		return "no pipe or process";
+		return "pipe or fork failed";
 	if (h->holder == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		dup2(out[1], 1);
@@ -101,11 +106,11 @@ static const char *held_begin(struct held *h, const char *program)
 			h->pid = (pid_t)strtol(line + 8, NULL, 10);
 	if (f)
 		fclose(f);
-	usleep(200000); /* it prints that line just before it takes the lock */
+	usleep(200000); /* "hold" prints the line just before the process takes the lock */
 	if (h->pid > 0 && held_apart(held_read_stat, &h->pid, 500) < 0)
 		return NULL;
 	held_end(h);
-	return "a user cannot mount a file server, or stat waits for no lock";
+	return "a user cannot mount a FUSE file system here, or a read of stat takes no lock";
 }
 
 #endif

@@ -5,7 +5,7 @@
 #include "base/test/tap.h"
 
 static const struct {
-	const char *text, *list, *again; /* AGAIN: how the set is written; NULL: as TEXT */
+	const char *text, *list, *again; /* AGAIN: what hexmask_format() writes; NULL: TEXT */
 } good[] = {
 	{ "1", "0", NULL },
 	{ "ffff", "0-15", NULL },

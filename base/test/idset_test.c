@@ -2,7 +2,7 @@
 #include "base/idset.h"
 #include "base/test/tap.h"
 
-static struct idset parsed(const char *list)
+static struct idset set_from(const char *list)
 {
 	struct idset s;
 	struct errbuf err;
@@ -12,7 +12,7 @@ static struct idset parsed(const char *list)
 	return s;
 }
 
-static const char *text(const struct idset *s)
+static const char *list_text(const struct idset *s)
 {
 	static char buf[IDSET_LIST_MAX];
 
@@ -38,51 +38,54 @@ static void test_lists(void)
 	struct errbuf err;
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-		struct idset s = parsed(good[i].in);
+		struct idset s = set_from(good[i].in);
 
-		is(text(&s), good[i].out, "idset_format: list form of item %zu", i);
+		is(list_text(&s), good[i].out, "idset_format: writes list %zu in its shortest form",
+		   i);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct idset s = parsed("7");
+		struct idset s = set_from("7");
 
 		err.text[0] = '\0';
 		ok(idset_parse(&s, bad[i], &err) == -1 && err.text[0],
 		   "idset_parse: refuses bad list %zu", i);
-		is(text(&s), "7", "idset_parse: a failed parse leaves the set untouched");
+		is(list_text(&s), "7", "idset_parse: a failed parse leaves the set untouched");
 	}
 }
 
 static void test_format_bounds(void)
 {
-	struct idset s = parsed("0-3,8"), worst;
+	struct idset s = set_from("0-3,8"), worst;
 	char buf[IDSET_LIST_MAX];
 
 	is_int(idset_format(&s, buf, 6), 5,
-	       "idset_format: a buffer of the exact size holds the list");
-	is_int(idset_format(&s, buf, 5), -1, "idset_format: fails in a buffer one byte short");
-	is(buf, "", "idset_format: a buffer too short holds the empty string");
-	is_int(idset_format(&s, buf, 0), -1, "idset_format: fails without a buffer");
+	       "idset_format: the list fits a buffer of its exact size");
+	is_int(idset_format(&s, buf, 5), -1,
+	       "idset_format: fails if the buffer is one byte too short");
+	is(buf, "", "idset_format: leaves \"\" in a buffer that is too short");
+	is_int(idset_format(&s, buf, 0), -1, "idset_format: fails if the buffer has no byte");
 	idset_zero(&worst);
-	is_int(idset_format(&worst, buf, 1), 0, "idset_format: the empty set fits one byte");
+	is_int(idset_format(&worst, buf, 1), 0,
+	       "idset_format: the empty set fits a buffer of one byte");
 	for (unsigned i = 0; i < IDSET_MAX; i += 2)
 		idset_add(&worst, i);
 	ok(idset_format(&worst, buf, sizeof(buf)) > 0,
-	   "idset_format: IDSET_LIST_MAX holds every second id");
+	   "idset_format: the list of every second id fits IDSET_LIST_MAX");
 }
 
 static void test_algebra(void)
 {
-	struct idset a = parsed("0-3,64,4095"), b = parsed("3-5,64"), s, none = parsed("");
+	struct idset a = set_from("0-3,64,4095"), b = set_from("3-5,64"), s, none = set_from("");
 
 	s = a;
 	idset_or(&s, &b);
-	is(text(&s), "0-5,64,4095", "idset_or");
+	is(list_text(&s), "0-5,64,4095", "idset_or");
 	s = a;
 	idset_and(&s, &b);
-	is(text(&s), "3,64", "idset_and");
+	is(list_text(&s), "3,64", "idset_and");
 	s = a;
 	idset_andnot(&s, &b);
-	is(text(&s), "0-2,4095", "idset_andnot");
+	is(list_text(&s), "0-2,4095", "idset_andnot");
 	is_int(idset_count(&a), 6, "idset_count");
 	ok(idset_intersects(&a, &b) && !idset_intersects(&a, &none), "idset_intersects");
 	ok(idset_subset(&none, &a) && idset_subset(&s, &a) && !idset_subset(&b, &a),
@@ -96,11 +99,11 @@ static void test_algebra(void)
 	idset_del(&a, 9999);
 	idset_add(&a, 4096);
 	idset_add(&a, ~0u);
-	is(text(&a), "0-3,4095", "idset_add, idset_del: ids beyond IDSET_MAX are ignored");
-	is_int(idset_next(&a, -1), 0, "idset_next: the first id");
-	is_int(idset_next(&a, 3), 4095, "idset_next: crosses empty words");
-	is_int(idset_next(&a, 4095), -1, "idset_next: -1 after the last id");
-	is_int(idset_next(&none, -1), -1, "idset_next: -1 in the empty set");
+	is(list_text(&a), "0-3,4095", "idset_add, idset_del: ids beyond IDSET_MAX are ignored");
+	is_int(idset_next(&a, -1), 0, "idset_next: -1 gives the first id");
+	is_int(idset_next(&a, 3), 4095, "idset_next: skips empty words");
+	is_int(idset_next(&a, 4095), -1, "idset_next: returns -1 after the last id");
+	is_int(idset_next(&none, -1), -1, "idset_next: returns -1 for the empty set");
 }
 
 int main(void)

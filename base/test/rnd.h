@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* Random numbers of a test, by xorshift: the same numbers with every libc. */
+/* Random numbers for tests, by xorshift: the same numbers with every libc. */
 static uint64_t rnd_state = 0x9e3779b97f4a7c15; /* a test may set another seed, but not 0 */
 
-/* Return a number below BELOW; 0 for 0. */
+/* Return a number from 0 to BELOW - 1; 0 if BELOW is 0. */
 static unsigned rnd(unsigned below)
 {
 	rnd_state ^= rnd_state << 13;

@@ -11,10 +11,10 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 
-static unsigned timeout = 20; /* generous, for a busy machine */
+static unsigned timeout = 20; /* seconds; generous, for a busy machine */
 
-static int run(const char *const *argv, const char *input, uid_t uid, char **out,
-	       struct errbuf *err)
+static int run_program(const char *const *argv, const char *input, uid_t uid, char **out,
+		       struct errbuf *err)
 {
 	struct subprocess h = {
 		.argv = argv,
@@ -30,8 +30,8 @@ static int run(const char *const *argv, const char *input, uid_t uid, char **out
 	return subprocess_run(&h, out, err);
 }
 
-/* Fork a process that traces the helper as its user and never waits for it. */
-static pid_t tracer(const char *comm)
+/* Fork a process that traces the program COMM as its user and never waits for it. */
+static pid_t fork_tracer(const char *comm)
 {
 	pid_t pid = fork();
 	char path[64], name[64];
@@ -56,13 +56,13 @@ static pid_t tracer(const char *comm)
 
 static unsigned times_heard;
 
-static void hear(const char *text, size_t len, void *arg)
+static void count_output(const char *text, size_t len, void *arg)
 {
 	times_heard += len > 0 && strncmp(text, "one", len < 3 ? len : 3) == 0 &&
 		       arg == &times_heard;
 }
 
-static void partial(void)
+static void test_keep_partial(void)
 {
 	static const char *const slow[] = { "/bin/sh", "-c", "echo one; exec sleep 30", NULL };
 	struct subprocess h = { .argv = slow,
@@ -71,30 +71,29 @@ static void partial(void)
 				.timeout = 2,
 				.output_max = 1000,
 				.keep_partial = true,
-				.heard = hear,
+				.on_output = count_output,
 				.arg = &times_heard };
 	struct errbuf err = { 0 };
 	char *out = NULL;
 
 	is_int(subprocess_run(&h, &out, &err), -1,
-	       "subprocess_run: a program with keep_partial is killed at its time limit: %s",
-	       err.text);
+	       "subprocess_run: kills a program with keep_partial at its time limit: %s", err.text);
 	is(out, "one\n", "subprocess_run: keep_partial keeps the output so far");
-	ok(times_heard == 1, "subprocess_run: heard() is called while the program runs");
+	ok(times_heard == 1, "subprocess_run: on_output() is called while the program runs");
 	free(out);
 }
 
-static void test_held(void)
+static void test_traced(void)
 {
 	static const char *const sleeper[] = { "/bin/sleep", "31", NULL };
 	struct errbuf err = { 0 };
 	time_t start = time(NULL);
-	pid_t pid = tracer("sleep\n");
+	pid_t pid = fork_tracer("sleep\n");
 	char *out;
 
 	timeout = 1;
-	is_int(run(sleeper, NULL, 65534, &out, &err), -1,
-	       "subprocess_run: a program that a debugger holds fails: %s", err.text);
+	is_int(run_program(sleeper, NULL, 65534, &out, &err), -1,
+	       "subprocess_run: fails if a debugger keeps the program from ending: %s", err.text);
 	ok(time(NULL) - start < 30, "subprocess_run: a debugger does not make the caller wait");
 	timeout = 20;
 	kill(pid, SIGKILL);
@@ -120,70 +119,71 @@ int main(void)
 	char big[60000], *out;
 	int fd;
 
-	is_int(run(cat, "hello\n", (uid_t)-1, &out, &err), 0,
+	is_int(run_program(cat, "hello\n", (uid_t)-1, &out, &err), 0,
 	       "subprocess_run: the program succeeds with input");
 	is(out, "hello\n", "subprocess_run: input reaches the program, and output the caller");
 	free(out);
 	memset(big, 'x', sizeof(big) - 1);
 	big[sizeof(big) - 1] = '\0';
-	is_int(run(cat, big, (uid_t)-1, &out, &err), 0,
+	is_int(run_program(cat, big, (uid_t)-1, &out, &err), 0,
 	       "subprocess_run: the program succeeds with more input than a pipe holds");
 	ok(out && strcmp(out, big) == 0,
-	   "subprocess_run: more output than a pipe holds comes back whole");
+	   "subprocess_run: returns all of an output larger than a pipe");
 	free(out);
-	is_int(run(false_, NULL, (uid_t)-1, &out, &err), 1,
-	       "subprocess_run: returns the exit status");
+	is_int(run_program(false_, NULL, (uid_t)-1, &out, &err), 1,
+	       "subprocess_run: returns the program's exit status");
 	free(out);
-	is_int(run(no, NULL, (uid_t)-1, &out, &err), -1, "subprocess_run: a missing program fails");
+	is_int(run_program(no, NULL, (uid_t)-1, &out, &err), -1,
+	       "subprocess_run: a missing program fails");
 	ok(strstr(err.text, "not installed") != NULL,
 	   "subprocess_run: the message names a missing program: %s", err.text);
-	ok(run(crasher, NULL, (uid_t)-1, &out, &err) == -1 && !out,
-	   "subprocess_run: a program that crashes has no answer");
+	ok(run_program(crasher, NULL, (uid_t)-1, &out, &err) == -1 && !out,
+	   "subprocess_run: fails if the program crashes");
 	is(err.text, "/bin/sh: died of signal 11",
-	   "subprocess_run: the message names program and signal");
+	   "subprocess_run: the message names the program and the signal");
 	timeout = 1;
-	is_int(run(sleeper, NULL, (uid_t)-1, &out, &err), -1,
-	       "subprocess_run: a program that does not answer fails");
+	is_int(run_program(sleeper, NULL, (uid_t)-1, &out, &err), -1,
+	       "subprocess_run: fails if the program does not answer");
 	timeout = 20;
 	ok(strstr(err.text, "within 1 s") != NULL,
-	   "subprocess_run: a program that does not answer is killed: %s", err.text);
-	is_int(run(loud, NULL, (uid_t)-1, &out, &err), -1,
-	       "subprocess_run: a program that writes without end fails");
+	   "subprocess_run: kills a program that does not answer: %s", err.text);
+	is_int(run_program(loud, NULL, (uid_t)-1, &out, &err), -1,
+	       "subprocess_run: fails if the program writes without end");
 	ok(strstr(err.text, "longer than") != NULL,
-	   "subprocess_run: a program that writes without end is killed: %s", err.text);
-	is_int(run(closer, NULL, (uid_t)-1, &out, &err), -1,
-	       "subprocess_run: a program that closes its output and stays is killed");
-	ok(time(NULL) - start < 60,
-	   "subprocess_run: a program that closes its output and stays costs no waiting");
+	   "subprocess_run: kills a program that writes without end: %s", err.text);
+	is_int(run_program(closer, NULL, (uid_t)-1, &out, &err), -1,
+	       "subprocess_run: kills a program that closes its output and stays");
+	ok(time(NULL) - start < 60, "subprocess_run: does not wait for such a program");
 	if (geteuid() != 0) {
 		ok(1, "# SKIP not root: rights cannot be dropped");
-		partial();
+		test_keep_partial();
 		return tap_done();
 	}
-	is_int(run(id, NULL, 65534, &out, &err), 0,
+	is_int(run_program(id, NULL, 65534, &out, &err), 0,
 	       "subprocess_run: a program succeeds as another user");
-	is(out, "65534\n", "subprocess_run: the program has the other user's uid");
+	is(out, "65534\n", "subprocess_run: the program runs with the other user's uid");
 	free(out);
-	is_int(run(groups, NULL, 65534, &out, &err), 0,
+	is_int(run_program(groups, NULL, 65534, &out, &err), 0,
 	       "subprocess_run: id -G succeeds as another user");
-	is(out, "65534\n", "subprocess_run: the other user has no group of root's");
+	is(out, "65534\n", "subprocess_run: the program has no group of root");
 	free(out);
 	setenv("LD_PRELOAD", "", 1);
-	is_int(run(env, NULL, 65534, &out, &err), 0,
+	is_int(run_program(env, NULL, 65534, &out, &err), 0,
 	       "subprocess_run: env succeeds as another user");
-	is(out, "LC_ALL=C\n", "subprocess_run: the other user's environment is empty");
+	is(out, "LC_ALL=C\n", "subprocess_run: the program has an empty environment");
 	free(out);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY);
 	if (fd < 0 || write(fd, "-500", 4) != 4)
 		diag("cannot lower our own OOM score");
 	close(fd);
-	open("/etc/passwd", O_RDONLY); /* without O_CLOEXEC, yet the program must not get it */
-	is_int(run(fds, NULL, 65534, &out, &err), 0, "subprocess_run: ls succeeds as another user");
+	open("/etc/passwd", O_RDONLY); /* without O_CLOEXEC: the program must not get it even so */
+	is_int(run_program(fds, NULL, 65534, &out, &err), 0,
+	       "subprocess_run: ls succeeds as another user");
 	is(out, "0\n1\n2\n3\n",
-	   "subprocess_run: the other user has no file of the caller's (3 is the directory of ls)");
+	   "subprocess_run: the program gets no file of the caller (3 is ls's own)");
 	free(out);
-	test_held();
-	is_int(run(oom, NULL, 65534, &out, &err), 0,
+	test_traced();
+	is_int(run_program(oom, NULL, 65534, &out, &err), 0,
 	       "subprocess_run: cat succeeds as another user");
 	is(out, "0\n", "subprocess_run: a negative OOM score becomes 0");
 	free(out);
@@ -191,7 +191,7 @@ int main(void)
 	if (fd < 0 || write(fd, "300", 3) != 3)
 		diag("cannot raise our own OOM score");
 	close(fd);
-	is_int(run(oom, NULL, 65534, &out, &err), 0,
+	is_int(run_program(oom, NULL, 65534, &out, &err), 0,
 	       "subprocess_run: cat succeeds with a positive OOM score");
 	is(out, "300\n", "subprocess_run: a positive OOM score stays");
 	free(out);

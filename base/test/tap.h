@@ -4,8 +4,8 @@
 
 /*
  * Test results in the Test Anything Protocol. Every check prints one line, formats its name as
- * printf does, and returns whether it passed. End main with "return tap_done();": 0 when all
- * passed.
+ * printf does, and returns whether it passed. End main with "return tap_done();", which returns 0
+ * when all checks passed.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -51,7 +51,7 @@ tap_ok(bool pass, const char *file, int line, const char *fmt, ...)
 	return pass;
 }
 
-/* NULL equals NULL only. */
+/* Two NULLs are equal; NULL equals no string. */
 static inline bool __attribute__((format(printf, 5, 6)))
 tap_is(const char *got, const char *want, const char *file, int line, const char *fmt, ...)
 {
@@ -99,7 +99,7 @@ static inline void __attribute__((format(printf, 2, 3))) skip(unsigned n, const 
 		printf("ok %u # SKIP %s\n", ++tap_count, why);
 }
 
-/* Skip the whole program, before any check. */
+/* Skip the whole program. Call it before any check. */
 static inline void __attribute__((noreturn, format(printf, 1, 2))) skip_all(const char *fmt, ...)
 {
 	va_list ap;

@@ -15,22 +15,22 @@ static const bool limited = false;
 static const bool limited = true;
 #endif
 
-static void nothing(void *arg)
+static void do_nothing(void *arg)
 {
 	(void)arg;
 }
 
-static void change(void *arg)
+static void change_number(void *arg)
 {
 	*(int *)arg = 1;
 }
 
-static void crash(void *arg)
+static void raise_signal(void *arg)
 {
 	raise(*(int *)arg);
 }
 
-static void spin(void *arg)
+static void use_cpu(void *arg)
 {
 	for (volatile unsigned n = 0; !arg; n++)
 		;
@@ -47,8 +47,8 @@ static void sleep_on(void *arg)
 		sleep(60);
 }
 
-/* Touch this much memory, or crash where there is less. */
-static void take(void *arg)
+/* Touch *ARG bytes of memory; crash when there are fewer. */
+static void touch_memory(void *arg)
 {
 	volatile char *p = malloc(*(size_t *)arg);
 
@@ -57,7 +57,7 @@ static void take(void *arg)
 	_exit(p ? 0 : 1);
 }
 
-static void leave(void *arg)
+static void exit_with(void *arg)
 {
 	_exit(*(int *)arg);
 }
@@ -66,40 +66,40 @@ int main(void)
 {
 	int number = 0, sig = SIGSEGV, code = 3;
 	size_t some = (size_t)1 << 30, much = (size_t)16 << 30;
-	/* a busy machine may give the process only a small part of a CPU */
+	/* a busy machine may give the process little of a CPU */
 	struct trial_limits patient = { .cpu_seconds = 1, .elapsed_seconds = 600 };
 	time_t started;
 	struct errbuf err = { 0 };
 
-	ok(trial(nothing, NULL, 5, &err) == 0, "trial: 0 for a function that returns");
-	ok(trial(change, &number, 5, &err) == 0 && number == 0,
-	   "trial: a change of memory does not reach the caller");
-	ok(trial(crash, &sig, 5, &err) < 0 && strstr(err.text, "died of signal 11 ("),
-	   "trial: a crash is reported: %s", err.text);
+	ok(trial(do_nothing, NULL, 5, &err) == 0, "trial: returns 0 when the function returns");
+	ok(trial(change_number, &number, 5, &err) == 0 && number == 0,
+	   "trial: the function cannot change the caller's memory");
+	ok(trial(raise_signal, &sig, 5, &err) < 0 && strstr(err.text, "died of signal 11 ("),
+	   "trial: reports a crash: %s", err.text);
 	sig = SIGABRT;
-	ok(trial(crash, &sig, 5, &err) < 0 && strstr(err.text, "died of signal 6 ("),
-	   "trial: a failed assertion is reported: %s", err.text);
+	ok(trial(raise_signal, &sig, 5, &err) < 0 && strstr(err.text, "died of signal 6 ("),
+	   "trial: reports a failed assertion: %s", err.text);
 	signal(SIGSEGV, SIG_IGN);
 	sig = SIGSEGV;
-	ok(trial(crash, &sig, 5, &err) < 0,
-	   "trial: a crash is reported where the caller ignores SIGSEGV");
+	ok(trial(raise_signal, &sig, 5, &err) < 0,
+	   "trial: reports a crash if the caller ignores SIGSEGV");
 	signal(SIGSEGV, SIG_DFL);
-	ok(trial(leave, &code, 5, &err) < 0 && strstr(err.text, "crashed (exit status 3)"),
-	   "trial: an exit status is reported: %s", err.text);
-	ok(trial_within(patient, spin, NULL, &err) < 0 && strstr(err.text, "more than 1 seconds"),
-	   "trial: a function that uses too much CPU time is stopped: %s", err.text);
+	ok(trial(exit_with, &code, 5, &err) < 0 && strstr(err.text, "crashed (exit status 3)"),
+	   "trial: reports an exit status: %s", err.text);
+	ok(trial_within(patient, use_cpu, NULL, &err) < 0 &&
+		   strstr(err.text, "more than 1 seconds"),
+	   "trial: stops a function that uses too much CPU time: %s", err.text);
 	err.text[0] = '\0';
 	started = time(NULL);
 	is_int(trial(sleep_on, NULL, 1, &err), -1,
-	       "trial: a function that sleeps without end is given up");
+	       "trial: fails if the function sleeps without end");
 	is(err.text, "the process had not ended after 5 seconds",
-	   "trial: the message says after how long");
-	ok(time(NULL) - started < 300,
-	   "trial: a function that sleeps is given up within 300 seconds");
-	is_int(trial(take, &some, 5, &err), 0, "trial: a function may use a gigabyte");
+	   "trial: the message gives the elapsed time");
+	ok(time(NULL) - started < 300, "trial: stops such a function in less than 300 seconds");
+	is_int(trial(touch_memory, &some, 5, &err), 0, "trial: allows a gigabyte of memory");
 	if (limited)
-		is_int(trial(take, &much, 5, &err), -1, "trial: a function may not use 16 GiB");
+		is_int(trial(touch_memory, &much, 5, &err), -1, "trial: refuses 16 GiB of memory");
 	else
-		skip(1, "trial: a sanitizer has memory of its own");
+		skip(1, "trial sets no memory limit with a sanitizer");
 	return tap_done();
 }

@@ -7,10 +7,10 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
- * Return what the reader reads of TEXT: "<name attr=value>", "</name:text>", then "." or "!
- * message".
+ * Return the events that the reader finds in TEXT: "<name attr=value>", "</name:text>", then "." at
+ * the end or "! message".
  */
-static const char *events(const char *text, size_t len)
+static const char *read_events(const char *text, size_t len)
 {
 	static char out[4096];
 	struct errbuf err = { 0 };
@@ -61,8 +61,8 @@ static void test_xml_taken(void)
 	};
 
 	for (size_t i = 0; i < COUNT(table); i++)
-		is(events(table[i][0], strlen(table[i][0])), table[i][1],
-		   "xml_next: document %zu is read", i);
+		is(read_events(table[i][0], strlen(table[i][0])), table[i][1],
+		   "xml_next: reads document %zu", i);
 }
 
 static void test_xml_refused(void)
@@ -73,13 +73,13 @@ static void test_xml_refused(void)
 		{ "", "line 1: no element: this is not XML" },
 		{ "   \n", "line 2: no element" },
 		{ "hello", "line 1: this is not XML: it does not begin with <" },
-		{ "<a>", "the document ends within an element" },
+		{ "<a>", "the document ends before its elements do" },
 		{ "<a", "expected a blank" },
 		{ "<a ", "expected an attribute" },
-		{ "<a b", "an attribute without a value" },
+		{ "<a b", "an attribute has no value" },
 		{ "<a b=", "must be in quotes" },
 		{ "<a b=1/>", "must be in quotes" },
-		{ "<a b=\"1", "without its closing quote" },
+		{ "<a b=\"1", "has no closing quote" },
 		{ "<a b=\"1\"c=\"2\"/>", "expected a blank" },
 		{ "<a b=\"1\" b=\"2\"/>", "an attribute occurs twice" },
 		{ "<a b=\"<\"/>", "write &lt;" },
@@ -91,34 +91,35 @@ static void test_xml_refused(void)
 		{ "<a b=\"&#xd800;\"/>", "entity" },
 		{ "<a b=\"&#99999999999999999999;\"/>", "entity" },
 		{ "<a b=\"&", "entity" },
-		{ "<a>\n<b>\n</a>", "line 3: an end tag that does not match the open element" },
-		{ "</a>", "an end tag that does not match" },
-		{ "<a></ab>", "an end tag that does not match" },
+		{ "<a>\n<b>\n</a>", "line 3: the end tag does not match the open element" },
+		{ "</a>", "the end tag does not match" },
+		{ "<a></ab>", "the end tag does not match" },
 		{ "<a></a", "expected \">\"" },
-		{ "<a/><b/>", "a second document" },
-		{ "<a/>x", "text after the end" },
-		{ "<>", "without the name" },
-		{ "<1/>", "without the name" },
-		{ "<a><![CDATA[x]]></a>", "without the name" },
+		{ "<a/><b/>", "a second root element" },
+		{ "<a/>x", "text follows the end" },
+		{ "<>", "no name of an element" },
+		{ "<1/>", "no name of an element" },
+		{ "<a><![CDATA[x]]></a>", "no name of an element" },
 		{ "<!DOCTYPE a [<!ENTITY b \"c\">]><a/>", "DOCTYPE with declarations" },
-		{ "<!-- ", "unterminated markup" },
-		{ "<?xml ", "unterminated markup" },
-		{ "<!DOCTYPE", "unterminated markup" },
+		{ "<!-- ", "has no end" },
+		{ "<?xml ", "has no end" },
+		{ "<!DOCTYPE", "has no end" },
 		{ "<a>\n\x01</a>", "line 2: byte 0x01" },
 		{ "\xff\xfe<", "UTF-16" },
 	};
 
 	for (size_t i = 0; i < COUNT(table); i++) {
-		const char *got = events(table[i].text, strlen(table[i].text));
+		const char *got = read_events(table[i].text, strlen(table[i].text));
 
 		ok(strstr(got, "! ") && strstr(got, table[i].says),
-		   "xml_next: refused with \"%s\": %s", table[i].says, got);
+		   "xml_next: refuses with \"%s\": %s", table[i].says, got);
 	}
-	ok(strstr(events("<a>\0</a>", 8), "byte 0x00") != NULL, "xml_next: a NUL byte is refused");
+	ok(strstr(read_events("<a>\0</a>", 8), "byte 0x00") != NULL,
+	   "xml_next: refuses a NUL byte");
 }
 
 /* Return a text of ELEMENTS nested elements. */
-static char *nested(unsigned elements)
+static char *nested_elements(unsigned elements)
 {
 	char *text = malloc(elements * 7u + 1), *to = text;
 
@@ -131,24 +132,24 @@ static char *nested(unsigned elements)
 
 static void test_xml_bounds(void)
 {
-	char *text = nested(XML_DEPTH_MAX), many[1024] = "<a", *got;
+	char *text = nested_elements(XML_DEPTH_MAX), many[1024] = "<a", *got;
 
-	got = strrchr(events(text, strlen(text)), '>');
+	got = strrchr(read_events(text, strlen(text)), '>');
 	is(got, ">.", "xml_next: reads %d nested elements", XML_DEPTH_MAX);
 	free(text);
-	text = nested(XML_DEPTH_MAX + 1);
-	ok(strstr(events(text, strlen(text)), "nested too deeply") != NULL,
+	text = nested_elements(XML_DEPTH_MAX + 1);
+	ok(strstr(read_events(text, strlen(text)), "nested more than 64 deep") != NULL,
 	   "xml_next: refuses one nested element more");
 	free(text);
-	text = nested(100000);
-	ok(strstr(events(text, strlen(text)), "nested too deeply") != NULL,
+	text = nested_elements(100000);
+	ok(strstr(read_events(text, strlen(text)), "nested more than 64 deep") != NULL,
 	   "xml_next: refuses 100,000 nested elements");
 	free(text);
 	for (unsigned i = 0; i <= XML_ATTRS_MAX; i++)
 		sprintf(many + strlen(many), " a%c%c=\"\"", 'a' + (int)i / 26, 'a' + (int)i % 26);
 	strcat(many, "/>");
-	ok(strstr(events(many, strlen(many)), "too many attributes") != NULL,
-	   "xml_next: refuses too many attributes");
+	ok(strstr(read_events(many, strlen(many)), "more than 32 attributes") != NULL,
+	   "xml_next: refuses more than 32 attributes");
 }
 
 int main(void)

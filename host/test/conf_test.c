@@ -690,11 +690,12 @@ static void links(const char *dir, const char *path, const char *link)
 		refuse_file(link, 0, "the link link: belongs to uid 65534 (allowed: root)");
 		ok(lchown(link, 0, (gid_t)-1) == 0 && chown(path, 65534, (gid_t)-1) == 0,
 		   "the test can give the file away");
-		refuse_file(link, 0, "where it leads: belongs to uid 65534 (allowed: root)");
+		refuse_file(link, 0, "the file it leads to: belongs to uid 65534 (allowed: root)");
 		ok(chown(path, 0, (gid_t)-1) == 0, "the test can take the file back");
 	}
 	ok(chmod(path, 0666) == 0, "the test can let all users write the file");
-	refuse_file(link, geteuid(), "where it leads: group or others can write it (mode 0666)");
+	refuse_file(link, geteuid(),
+		    "the file it leads to: group or others can write it (mode 0666)");
 	unlink(link);
 	ok(chmod(path, 0644) == 0 && mkdir(sub, 0755) == 0 &&
 		   symlink("../nodeos.conf", inner) == 0 && symlink("sub/nodeos.conf", link) == 0,
