@@ -671,7 +671,53 @@ def group_again():
     all_idle("again: all nodes are idle at the end")
 
 
+def advise(*options):
+    return run(f"{AS_SLURM} nodeosctl contention advise {' '.join(options)}", user="root")
+
+
+def group_advise():
+    """Two devils on n0 by its daemon: one is advised to go to n1, and goes by the printed
+    commands."""
+    start_daemons()
+    step = "srun --mpi=none --nodeos-contention=observe -n1 sleep 3000"
+    jobs = [submit("--requeue -w n0", step) for _ in range(2)]
+    for job in jobs:
+        ok(wait_for(lambda j=job: reported(j, "n0", '"class":"devil"'), 120) is not None, "a devil")
+    r = advise("--json")
+    found = json.loads(r.out).get("proposals", []) if r.code == 0 else []
+    same(len(found), 1, "two devils on a node beside an idle one: one proposal")
+    r = advise()
+    ok(re.search(r"^1\. move .* from n0 to n1$", r.out, re.M), "as text: from n0 to n1", r.text)
+    r = run(advise("--print=extra").out, user="root")
+    ok(
+        r.code == 0 and re.search(r'"nodeos_devils_leave": *1\b', extra("n0")),
+        "the printed commands write the advice into Extra",
+        (extra("n0"), r.text),
+    )
+    commands = advise("--print=requeue").out
+    r = run(commands, user="root")
+    ok(r.code == 0, "slurmctld takes the printed commands of a requeue", (commands, r.text))
+    moved = [j for j in jobs if re.search(rf"\b{j}\b", commands)]
+    same(len(moved), 1, "the commands name one job")
+    for job in moved:
+        # the credential of the first run must end first: two minutes
+        wait_state(job, "RUNNING", limit=300)
+        same(run(f"squeue -h -o %N -j {job}").out.strip(), "n1", "the requeued job runs on n1")
+        ok(wait_for(lambda j=job: reported(j, "n1", '"ended":false'), 90) is not None, "n1 reports")
+    r = advise("--json")
+    ok(
+        r.code == 0 and json.loads(r.out)["proposals"] == [],
+        "afterwards there is nothing to advise",
+        r.text,
+    )
+    end(*jobs)
+    stop_daemons()
+    run("scontrol update nodename=n0 extra=; scontrol update nodename=n1 extra=", user="root")
+    all_idle("advise: all nodes are idle at the end")
+
+
 GROUPS = {
+    "advise": group_advise,
     "daemons": group_daemons,
     "running": group_running,
     "ended": group_ended,

@@ -13,6 +13,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -26,6 +27,10 @@ SOCKETS = [set(range(0, 8)), set(range(8, 16))]
 # srun deals ranks to the sockets in turn, so both devils are on one and both turtles on the other
 BAD = "triad/16M,loop/1M,triad/16M,loop/1M"
 DEVILS = (0, 2)
+TRACING = "/sys/kernel/tracing"
+JOURNAL = "/run/nodeos-contend/moving"  # of moves that are not finished
+KILLS = 100  # of the daemon
+ROUNDS = 12  # kills within a move
 
 
 def socket_of(cpus):
@@ -47,6 +52,14 @@ def allowed(pid):
 def where(d):
     """The socket of each rank, by the kernel."""
     return [sorted(allowed(r["pid"]), key=str) for _, r in sorted(by_rank(d).items())]
+
+
+def cpuset_of(pid):
+    """CPUs of the cpuset that PID is in: its container's."""
+    with open(f"/proc/{pid}/cgroup") as f:
+        path = f.read().split("::", 1)[1].strip()
+    with open(f"/sys/fs/cgroup{path}/cpuset.cpus.effective") as f:
+        return cluster.cpus(f.read().strip())
 
 
 def pages(pid):
@@ -80,10 +93,11 @@ def group_part():
     """Two devils on one socket and two turtles on the other: one of each moves, with its pages, and
     none later."""
     root("sysctl -w kernel.numa_balancing=0")  # else the kernel itself moves pages
-    step = Load(95, BAD, "-n4 -c4 --nodeos-contention=dino")
+    step = Load(125, BAD, "-n4 -c4 --nodeos-contention=dino")
     d = step.wait(lambda d: len(by_rank(d)) == 4, 40)
     same(where(d), [[0], [1], [0], [1]], "Slurm's order puts both devils on one socket")
     d = step.wait(lambda d: sum(moves(d)) and parted(d), 90)
+    placed = time.time()
     ok(parted(d), "dino: a devil and a turtle on each socket, by the kernel", where(d))
     same(sorted(moves(d)), [0, 0, 1, 1], "dino: two ranks have moved once, and no other")
     placing = d.get("placings", [{}])[0]
@@ -110,8 +124,8 @@ def group_part():
     ok(r.code == 0 and "placed by dino" in r.out, "the report has the policy", r.text)
     r = root(f"nodeosctl verify --job={step.job}")
     ok(r.code == 0, "nodeosctl verify agrees with ranks that were moved", r.text)
-    time.sleep(30)
-    same(moves(step.document()), moves(d), "30 s later none has moved again")
+    time.sleep(max(0, placed + 60 - time.time()))
+    same(moves(step.document()), moves(d), "60 s later none has moved again")
     same(step.end().count("load "), 4, "all ranks end by themselves")
 
 
@@ -241,46 +255,81 @@ def group_arms():
     root("sysctl -w kernel.numa_balancing=1")
 
 
-def kill_often(stop, killed):
+def kill_now():
+    """Kill the daemon; returns its pid, or 0 if there is none."""
+    pid = int(root(f"systemctl show -P MainPID {UNIT}").out or 0)
+    try:
+        os.kill(pid or sys.maxsize, signal.SIGKILL)
+    except (ProcessLookupError, OverflowError):
+        return 0
+    return pid
+
+
+def kill_moving(n, stop, killed):
+    """Kill the daemon N times some milliseconds after its journal names moves that have begun."""
+    pid = int(root(f"systemctl show -P MainPID {UNIT}").out or 0)
     while not stop.is_set():
-        pid = int(root(f"systemctl show -P MainPID {UNIT}").out or 0)
-        if pid:
-            try:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-            except ProcessLookupError:
-                pass
-        # a look, which may begin a move, comes 2 to 7 s after the start
-        time.sleep(2 + 0.7 * (len(killed) % 8))
+        if not os.path.exists(JOURNAL):
+            time.sleep(0.001)
+            continue
+        time.sleep(n % 6 * 0.008)
+        try:
+            os.kill(pid, signal.SIGKILL)
+            killed.append(os.path.exists(JOURNAL))
+        except ProcessLookupError:
+            pass
+        return
+
+
+def judge_kills(step, what):
+    """Each rank is on one socket, and ledger and journal agree with that."""
+    end = time.time() + 30
+    while os.path.exists(JOURNAL) and time.time() < end:
+        time.sleep(0.5)
+    d = step.document()
+    at = where(d)
+    good = len(at) == 4 and all(len(a) == 1 and a[0] is not None for a in at)
+    ok(good, f"{what}: each rank is on one socket", at)
+    r = root(f"nodeosctl verify --job={step.job}")
+    ok(r.code == 0, f"{what}: nodeosctl verify agrees", r.text)
+    ok(not os.path.exists(JOURNAL), f"{what}: no move is left unfinished")
 
 
 def group_kills():
-    """The daemon is killed while it moves: ranks end on CPUs of the ledger."""
+    """The daemon is killed 100 times, some of them within moves: ranks end on CPUs of the
+    ledger."""
     path = f"/run/systemd/system/{UNIT}.service.d"
     os.makedirs(path, exist_ok=True)
     with open(f"{path}/kills.conf", "w") as f:
         f.write("[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestartSec=100ms\n")
     root("systemctl daemon-reload")
     configure(when="always", min_move=1)
-    step = Load(120, BAD, "-n4 -c4 --nodeos-contention=di")
+    within, total = 0, 0
+    for n in range(ROUNDS):
+        step = Load(90, BAD, "-n4 -c4 --nodeos-contention=dino")
+        step.wait(lambda d: len(by_rank(d)) == 4, 40)
+        stop, killed = threading.Event(), []
+        thread = threading.Thread(target=kill_moving, args=(n, stop, killed))
+        thread.start()
+        d = step.wait(parted, 60)
+        stop.set()
+        thread.join()
+        total, within = total + len(killed), within + sum(killed)
+        ok(parted(d), f"round {n}: the ranks are parted after the kill", (where(d), killed))
+        judge_kills(step, f"round {n}")
+        step.cancel()
+        cluster.wait_idle()
+    ok(within >= ROUNDS // 3, "kills hit moves that are not finished", (within, total))
+    step = Load(60 + 4 * KILLS, BAD, "-n4 -c4 --nodeos-contention=dino")
     step.wait(lambda d: all(r["class"] != "unknown" for r in d["ranks"]), 40)
-    stop, killed = threading.Event(), []
-    thread = threading.Thread(target=kill_often, args=(stop, killed))
-    thread.start()
-    time.sleep(60)
-    stop.set()
-    thread.join()
-    ok(len(killed) >= 8, "the daemon was killed while it places ranks", killed)
-    time.sleep(20)
-    d = step.document()
-    ok(all(len(a) == 1 for a in where(d)), "each rank is on one socket", where(d))
-    r = root(f"nodeosctl verify --job={step.job}")
-    ok(r.code == 0, "nodeosctl verify agrees after the kills", r.text)
-    ok(
-        not os.path.exists("/run/nodeos-contend/moving"),
-        "no move is left unfinished",
-        root("cat /run/nodeos-contend/moving").text,
-    )
+    end = time.time() + 4 * KILLS
+    while total < KILLS and time.time() < end:
+        total += kill_now() > 0
+        # a look, which may begin a move, comes 2 to 7 s after the start
+        time.sleep(0.5 + 0.7 * (total % 8))
+    same(total, KILLS, "the daemon was killed as often as planned")
+    step.wait(parted, 60)
+    judge_kills(step, f"after {KILLS} kills")
     step.cancel()
     os.unlink(f"{path}/kills.conf")
     root("systemctl daemon-reload")
@@ -301,12 +350,57 @@ def daemon_waits():
     return "D" in states
 
 
+def kernel_waits():
+    """Workers of the kernel in a wait that cannot be killed; "ps" would wait for a held rank."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/status") as f:
+                text = f.read()
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        if re.search(r"^Name:\s+kworker", text, re.M) and re.search(r"^State:\s+D", text, re.M):
+            found.append(text.splitlines()[0])
+    return found
+
+
+def drains(action):
+    """Drains of the kernel's lists of pages (LRU) while ACTION runs, as [CPU...]."""
+    root(
+        f"cd {TRACING} && echo 0 >tracing_on && echo lru_add_drain_per_cpu >set_ftrace_filter &&"
+        " echo function >current_tracer && echo >trace && echo 1 >tracing_on"
+    )
+    action()
+    root(f"echo 0 >{TRACING}/tracing_on")
+    found = [int(n) for n in re.findall(r"\[(\d+)\]", root(f"grep -v '^#' {TRACING}/trace").out)]
+    root(f"cd {TRACING} && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")
+    return found
+
+
+def drain_all():
+    """A program that has the kernel drain the lists of all CPUs, and waits for that."""
+    return root("python3 -c 'import ctypes; ctypes.CDLL(None).mlockall(1)'", timeout=20)
+
+
+def judge_host(pages_follow):
+    """Beside a held address space nothing on the host waits, and no CPU is drained without end."""
+    idle = drains(lambda: time.sleep(15))
+    ok(pages_follow and len(idle) <= 2, "when pages have followed, no CPU drains its lists", idle)
+    r = []
+    seen = drains(lambda: r.append(drain_all()))
+    ok(seen and r[0].code == 0, "a program that drains the lists of all CPUs is seen", (seen, r[0]))
+    ok(r[0].seconds < 5, "it waits for no held address space", r[0].seconds)
+    waits = kernel_waits()
+    time.sleep(1)
+    same(sorted(set(waits) & set(kernel_waits())), [], "no worker of the kernel waits")
+
+
 def group_held():
     """A rank whose address space is held by its own file server, in a container that is placed:
     other ranks are moved, and their pages follow."""
     root("sysctl -w kernel.numa_balancing=0")
-    held = Load(100, "", "-n1 -c4 --nodeos-contention=dino", program=HOLD)
-    step = Load(80, BAD, "-n4 -c2 --nodeos-contention=dino")
+    held = Load(140, "", "-n1 -c4 --nodeos-contention=dino", program=HOLD)
+    step = Load(120, BAD, "-n4 -c2 --nodeos-contention=dino")
     same(where(step.wait(lambda d: len(by_rank(d)) == 4, 40)), [[0], [1], [0], [1]], "both start")
     d = step.wait(lambda d: sum(moves(d)) and parted(d), 60)
     ok(parted(d), "beside a held address space a devil and a turtle are on each socket", where(d))
@@ -322,6 +416,7 @@ def group_held():
         (left, step.document().get("placings")),
     )
     ok(not daemon_waits(), "the daemon waits for nothing")
+    judge_host(all(x < 10 for x in left.values()))
     r = run("nodeosctl contention", timeout=10)
     ok(r.code == 0 and r.seconds < 5, "the command answers at once", r.text)
     same(step.end().count("load "), 4, "all ranks end by themselves")
@@ -380,6 +475,14 @@ def group_exchange():
         "two devils and two turtles are on each socket",
     )
     same(sum(moves(d)), 4, "four ranks have moved")
+    sets = [cpuset_of(r["pid"]) for _, r in sorted(by_rank(d).items())]
+    ok(
+        all(a == sets[0] for a in sets[:4]) and all(b == sets[4] for b in sets[4:]),
+        "ranks of a container share a cpuset",
+        sets,
+    )
+    same(sorted(sets[0] | sets[4]), list(range(16)), "the two containers have all CPUs")
+    same(sorted(sets[0] & sets[4]), [], "and after the exchange no CPU is in both cpusets")
     r = root(f"nodeosctl verify --job={step.job}")
     ok(r.code == 0, "nodeosctl verify agrees with containers that exchanged cores", r.text)
     end = time.time() + 60
