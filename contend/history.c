@@ -28,11 +28,11 @@ void history_free(struct history *h)
 	*h = (struct history){ 0 };
 }
 
-/* Does the class change at point I? */
-/* Does the class change at point I? */
+/* Does the class or the domain change at point I? */
 static bool history_turns(const struct history *h, unsigned i)
 {
-	return i == 0 || h->point[i].class != h->point[i - 1].class;
+	return i == 0 || h->point[i].class != h->point[i - 1].class ||
+	       h->point[i].domain != h->point[i - 1].domain;
 }
 
 /* Keep the first point, and one of each two points after it. */
@@ -68,29 +68,33 @@ static bool grow_history(struct history *h)
 	return true;
 }
 
-void history_add(struct history *h, double time, uint32_t rate, enum rank_class class)
+void history_add(struct history *h, const struct history_sample *s)
 {
-	double since;
+	int16_t domain = s->domain >= 0 && s->domain <= INT16_MAX ? (int16_t)s->domain : -1;
+	const struct history_point *last;
 	struct history_point *p;
+	double since;
 
 	if (!h->n) {
-		h->first = time;
+		h->first = s->time;
 		h->stride = 1;
 	}
 	h->skipped++;
-	if (h->n && h->point[h->n - 1].class == class && h->skipped < h->stride)
+	last = h->n ? &h->point[h->n - 1] : NULL;
+	if (last && last->class == s->class && last->domain == domain && h->skipped < h->stride)
 		return;
 	if (h->n == h->room && h->n == HISTORY_POINTS)
 		halve_history(h);
 	if (h->n == h->room && !grow_history(h))
 		return;
-	since = (time - h->first) * 10;
+	since = (s->time - h->first) * 10;
 	p = &h->point[h->n];
 	p->at = since > 0 && since < UINT32_MAX ? (uint32_t)(since + 0.5) : 0;
 	if (h->n && p->at < p[-1].at)
 		p->at = p[-1].at;
-	p->rate = rate < CLASSIFY_RATE_MAX ? rate : CLASSIFY_RATE_MAX;
-	p->class = (uint8_t) class;
+	p->rate = s->rate < CLASSIFY_RATE_MAX ? s->rate : CLASSIFY_RATE_MAX;
+	p->class = (uint8_t)s->class;
+	p->domain = domain;
 	h->n++;
 	h->skipped = 0;
 }
@@ -164,8 +168,9 @@ void histories_add(struct histories *all, const struct observed_node *node)
 			if (!e)
 				continue;
 			e->seen = true;
-			history_add(&e->history, node->time, classify_mean(&r->state),
-				    r->state.class);
+			history_add(&e->history,
+				    &(struct history_sample){ node->time, classify_mean(&r->state),
+							      r->state.class, r->domain });
 		}
 	drop_unseen(all);
 }

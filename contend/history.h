@@ -8,10 +8,10 @@
 #include "contention/observed.h"
 
 /*
- * The rate and the class of each rank over time, for pictures, in bounded memory. A rank has at
- * most HISTORY_POINTS points over its whole life. When it has that many, every second one is
- * dropped, and from then on only half as many samples become points. Of two points of which one is
- * dropped, the one at which the class changed stays.
+ * The rate, the class and the domain of each rank over time, for pictures, in bounded memory. A
+ * rank has at most HISTORY_POINTS points over its whole life. When it has that many, every second
+ * one is dropped, and from then on only half as many samples become points. Of two points of which
+ * one is dropped, the one at which class or domain changed stays.
  */
 #define HISTORY_POINTS 240
 #define HISTORY_RANKS_MAX 4096 /* ranks of a host (12 MB in all); further ones have no history */
@@ -20,21 +20,30 @@ struct history_point {
 	uint32_t at; /* tenths of a second since the first point */
 	uint32_t rate; /* in the unit of classify.h */
 	uint8_t class; /* enum rank_class */
+	int16_t domain; /* index in struct observed_node; -1: several, or none */
 };
 
 /* A history without points is all zero. */
 struct history {
 	double first; /* Unix time of the first point */
 	unsigned n, room;
-	unsigned stride; /* each STRIDE-th sample is kept, and each at which the class changes */
+	/* each STRIDE-th sample is kept, and each at which class or domain changes */
+	unsigned stride;
 	unsigned skipped; /* samples since the last point */
 	struct history_point *point; /* owned */
 };
 
-/* Add a sample; it is lost if memory is out. A TIME (Unix time) before that of the last point is
- * taken to be that of the last point. */
-void history_add(struct history *h, double time, uint32_t rate, enum rank_class class);
-/* The Unix time of point I. */
+/* A sample. DOMAIN: see struct history_point; numbers above INT16_MAX are taken to be -1. */
+struct history_sample {
+	double time; /* Unix time */
+	uint32_t rate; /* in the unit of classify.h */
+	enum rank_class class;
+	int domain;
+};
+
+/* Add a sample; it is lost if memory is out. A time before that of the last point is taken to be
+ * that of the last point. */
+void history_add(struct history *h, const struct history_sample *s);
 /* The Unix time of point I. */
 double history_time(const struct history *h, unsigned i);
 void history_free(struct history *h); /* H is empty then */
@@ -46,7 +55,7 @@ struct histories {
 	unsigned cursor; /* index at which the next search begins */
 };
 
-/* Add the present rate and class of each rank of NODE, and drop the histories of ranks that NODE
+/* Add the present rate, class and domain of each rank of NODE, and drop the histories of ranks that NODE
  * does not have. */
 void histories_add(struct histories *all, const struct observed_node *node);
 /* The history of RANK of STEP; NULL if it has none. */

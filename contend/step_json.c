@@ -146,8 +146,8 @@ static const struct observed_rank **sort_ranks(const struct observed_step *step)
 	return rank;
 }
 
-/* Write H on one line, with about MOST points: the first, the last, and each at which the class
- * changes, are among them. */
+/* Write H on one line, with about MOST points: the first, the last, and each at which class or
+ * domain changes, are among them. */
 static void put_history(struct json_out *j, const struct history *h, unsigned most)
 {
 	static const char letter[] = {
@@ -162,17 +162,22 @@ static void put_history(struct json_out *j, const struct history *h, unsigned mo
 	snprintf(text, sizeof(text), "\n%*s\"history\": [", 2 * (int)j->depth, "");
 	jout_raw_members(j, text);
 	for (unsigned i = 0; h && i < h->n; i++) {
-		bool turns = i > 0 && h->point[i].class != h->point[last].class;
+		const struct history_point *p = &h->point[i], *before = &h->point[last];
+		bool turns = p->class != before->class || p->domain != before->domain;
 		uint64_t at = (uint64_t)(history_time(h, i) * 10 + 0.5);
 
 		if (i % step && i + 1 < h->n && !turns)
 			continue;
 		fprintf(j->f, "%s[%" PRIu64 ".%" PRIu64 ",", i ? "," : "", at / 10, at % 10);
-		if (h->point[i].class == RANK_UNKNOWN)
+		if (p->class == RANK_UNKNOWN)
 			fputs("null", j->f);
 		else
-			fprintf(j->f, "%u.%03u", h->point[i].rate / 1000, h->point[i].rate % 1000);
-		fprintf(j->f, ",\"%c\"]", letter[h->point[i].class]);
+			fprintf(j->f, "%u.%03u", p->rate / 1000, p->rate % 1000);
+		fprintf(j->f, ",\"%c\",", letter[p->class]);
+		if (p->domain < 0)
+			fputs("null]", j->f);
+		else
+			fprintf(j->f, "%d]", p->domain);
 		last = i;
 	}
 	putc(']', j->f);

@@ -53,6 +53,12 @@ static double seen_number(struct json_object *o, const char *key)
 	return seen_value(seen_member(o, key));
 }
 
+/* Return V as a small number, or -1 if it is not known. */
+static int seen_small(struct json_object *v)
+{
+	return (int)fmax(fmin(seen_value(v), INT32_MAX), -1);
+}
+
 static unsigned seen_count(struct json_object *o, const char *key)
 {
 	double v = seen_number(o, key);
@@ -117,26 +123,33 @@ static void take_points(struct seen_rank *r, struct json_object *o)
 		struct json_object *p = json_object_array_get_idx(a, i);
 		struct seen_point *to = &r->point[i];
 
-		if (!json_object_is_type(p, json_type_array) || json_object_array_length(p) != 3) {
+		/* documents of an earlier version have no domains in points */
+		size_t members =
+			json_object_is_type(p, json_type_array) ? json_object_array_length(p) : 0;
+
+		if (members != 3 && members != 4) {
 			r->n = i;
 			break;
 		}
 		to->time = seen_value(json_object_array_get_idx(p, 0));
 		to->rate = seen_value(json_object_array_get_idx(p, 1));
-		p = json_object_array_get_idx(p, 2);
-		if (json_object_is_type(p, json_type_string))
-			to->class = class_of_text(json_object_get_string(p));
+		if (json_object_is_type(json_object_array_get_idx(p, 2), json_type_string))
+			to->class = class_of_text(
+				json_object_get_string(json_object_array_get_idx(p, 2)));
+		to->domain = r->domain;
+		if (members == 4)
+			to->domain = seen_small(json_object_array_get_idx(p, 3));
 	}
 }
 
 static void take_seen_rank(struct seen_rank *r, struct json_object *o)
 {
-	r->rank = (int)fmin(seen_number(o, "rank"), INT32_MAX);
+	r->rank = seen_small(seen_member(o, "rank"));
 	r->pid = (long)seen_number(o, "pid");
 	r->command = seen_text(o, "command", "?");
 	r->container = seen_text(o, "container", NULL);
 	r->cpus = seen_text(o, "cpus", "");
-	r->domain = (int)fmin(seen_number(o, "domain"), INT32_MAX);
+	r->domain = seen_small(seen_member(o, "domain"));
 	r->quiet = seen_bool(o, "quiet");
 	r->idle = seen_bool(o, "idle");
 	r->scaled = seen_bool(o, "scaled");
@@ -145,6 +158,8 @@ static void take_seen_rank(struct seen_rank *r, struct json_object *o)
 	r->class = seen_class(o);
 	r->why = r->class == RANK_UNKNOWN ? seen_text(o, "why", NULL) : NULL;
 	r->since = seen_number(o, "class_since");
+	r->moves = seen_number(o, "moves");
+	r->pages = seen_number(o, "pages_moved_bytes");
 	take_points(r, o);
 }
 

@@ -20,6 +20,7 @@ struct json_object;
 struct seen_point {
 	double time, rate;
 	enum rank_class class;
+	int domain; /* as in struct seen_rank */
 };
 
 struct seen_rank {
@@ -35,6 +36,7 @@ struct seen_rank {
 	enum rank_class class;
 	const char *why; /* why the class is unknown; NULL: it is known */
 	double since; /* when the class last changed */
+	double moves, pages; /* to other cores; bytes of memory that followed */
 	unsigned n;
 	struct seen_point *point; /* n of them, owned, in order of time */
 };

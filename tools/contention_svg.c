@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A picture of the classes of ranks over time: a panel for each domain, in it a strip for each rank
- * on its CPUs. A strip has the colour of the class and, as a line, the rate on a logarithmic scale,
- * with the two bounds. All strips have the same axis of time.
+ * A picture of the ranks over domains and time: a panel for each domain, in it a strip for each
+ * rank that is or was on its CPUs. A strip has the colour of the class and, as a line, the rate on a
+ * logarithmic scale, with the two bounds, in the times when the rank was in this domain; an arrow
+ * leads to the domain that it was moved to. All strips have the same axis of time.
  */
 #include <math.h>
 #include <string.h>
@@ -81,47 +82,61 @@ static void put_svg_text(const struct strip_sheet *d, double x, double y, const 
 
 /* ---------------------------------------------------------------------------------- strips */
 
+/* A rank of a step in the panel of a domain. */
+struct strip {
+	const struct seen_step *step;
+	const struct seen_rank *rank;
+	int domain;
+	double y; /* its upper edge */
+};
+
 /* Draw the rectangles of a strip: one for each period in which the class stayed the same. */
-static void draw_strip_classes(const struct strip_sheet *d, const struct seen_rank *r, double end,
-			       double y)
+static void draw_strip_classes(const struct strip_sheet *d, const struct strip *s)
 {
+	const struct seen_rank *r = s->rank;
+
 	for (unsigned i = 0; i < r->n;) {
 		unsigned k = i + 1;
 		double x = time_to_x(d, r->point[i].time), to;
 
-		while (k < r->n && r->point[k].class == r->point[i].class)
+		while (k < r->n && r->point[k].class == r->point[i].class &&
+		       r->point[k].domain == r->point[i].domain)
 			k++;
-		to = time_to_x(d, k < r->n ? r->point[k].time : end);
-		fprintf(d->f,
-			"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
-			"fill=\"%s\" class=\"%s\"/>\n",
-			x, y, fmax(to - x, 0.5), d->strip, look[r->point[i].class].fill,
-			rank_class_name(r->point[i].class));
+		to = time_to_x(d, k < r->n ? r->point[k].time : s->step->time);
+		if (r->point[i].domain == s->domain)
+			fprintf(d->f,
+				"<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%d\" "
+				"fill=\"%s\" class=\"%s\"/>\n",
+				x, s->y, fmax(to - x, 0.5), d->strip, look[r->point[i].class].fill,
+				rank_class_name(r->point[i].class));
 		i = k;
 	}
 }
 
-/* Draw the line of the rate, interrupted where nothing was counted. */
-static void draw_strip_rate(const struct strip_sheet *d, const struct seen_rank *r, double end,
-			    double y)
+/* Draw the line of the rate, interrupted where nothing was counted, or in another domain. */
+static void draw_strip_rate(const struct strip_sheet *d, const struct strip *s)
 {
+	const struct seen_rank *r = s->rank;
+	double last = 0;
 	bool down = false;
 
 	fputs("<path class=\"rate\" d=\"", d->f);
 	for (unsigned i = 0; i < r->n; i++) {
 		const struct seen_point *p = &r->point[i];
 
-		if (p->rate < 0) {
+		if (p->rate < 0 || p->domain != s->domain) {
+			if (down)
+				fprintf(d->f, "L%.1f %.1f", time_to_x(d, p->time), last);
 			down = false;
 			continue;
 		}
-		fprintf(d->f, "%s%.1f %.1f", down ? "L" : "M", time_to_x(d, p->time),
-			rate_to_y(d, p->rate, y));
+		last = rate_to_y(d, p->rate, s->y);
+		fprintf(d->f, "%s%.1f %.1f", down ? "L" : "M", time_to_x(d, p->time), last);
 		down = true;
 	}
 	if (down)
-		fprintf(d->f, "L%.1f %.1f", time_to_x(d, end),
-			rate_to_y(d, r->rate >= 0 ? r->rate : r->point[r->n - 1].rate, y));
+		fprintf(d->f, "L%.1f %.1f", time_to_x(d, s->step->time),
+			r->rate >= 0 ? rate_to_y(d, r->rate, s->y) : last);
 	fputs("\"/>\n", d->f);
 }
 
@@ -131,6 +146,24 @@ static void draw_bound(const struct strip_sheet *d, double bound, double y)
 		return;
 	fprintf(d->f, "<path class=\"bound\" d=\"M%d %.1fh%d\"/>\n", STRIP_LEFT,
 		rate_to_y(d, bound, y), STRIP_WIDTH);
+}
+
+/* Write the name of a rank that has left the domain, and the domain in which it is now. */
+static void draw_left_labels(const struct strip_sheet *d, const struct strip *s)
+{
+	bool low = d->strip < STRIP;
+	char text[64], label[64];
+
+	put_svg_text(d, SIDE + 16, s->y + (low ? 15 : 20), "left",
+		     seen_rank_label(label, s->step, s->rank));
+	if (s->rank->domain < 0)
+		strcpy(text, "now on CPUs of several domains");
+	else
+		snprintf(text, sizeof(text), "now in domain %d", s->rank->domain);
+	if (low)
+		put_svg_text(d, STRIP_LEFT - 8, s->y + 15, "note end", text);
+	else
+		put_svg_text(d, SIDE + 16, s->y + 36, "note", text);
 }
 
 /* Write name and numbers of a rank, in two lines if the strip is high enough. */
@@ -170,22 +203,33 @@ static void draw_strip_labels(const struct strip_sheet *d, const struct seen_ste
 	put_svg_text(d, STRIP_LEFT + STRIP_WIDTH + 3, y + d->strip - 2, "scale", "0.1");
 }
 
-static void draw_strip(const struct strip_sheet *d, const struct seen_step *s,
-		       const struct seen_rank *r, double y)
+static void draw_strip(const struct strip_sheet *d, const struct strip *s)
 {
 	fputs("<g>\n", d->f);
 	fprintf(d->f, "<rect x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\" class=\"empty\"/>\n",
-		STRIP_LEFT, y, STRIP_WIDTH, d->strip);
-	draw_strip_classes(d, r, s->time, y);
-	draw_bound(d, d->turtle, y);
-	draw_bound(d, d->devil, y);
-	if (r->n)
-		draw_strip_rate(d, r, s->time, y);
-	draw_strip_labels(d, s, r, y);
+		STRIP_LEFT, s->y, STRIP_WIDTH, d->strip);
+	draw_strip_classes(d, s);
+	draw_bound(d, d->turtle, s->y);
+	draw_bound(d, d->devil, s->y);
+	if (s->rank->n)
+		draw_strip_rate(d, s);
+	if (s->rank->domain == s->domain)
+		draw_strip_labels(d, s->step, s->rank, s->y);
+	else
+		draw_left_labels(d, s);
 	fputs("</g>\n", d->f);
 }
 
 /* ---------------------------------------------------------------------------------- panels */
+
+/* Is R in DOMAIN, or was it there? */
+static bool was_in(const struct seen_rank *r, int domain)
+{
+	for (unsigned i = 0; i < r->n; i++)
+		if (r->point[i].domain == domain)
+			return true;
+	return r->domain == domain;
+}
 
 static unsigned count_ranks_in(const struct seen *s, int domain)
 {
@@ -193,7 +237,7 @@ static unsigned count_ranks_in(const struct seen *s, int domain)
 
 	for (unsigned i = 0; i < s->n; i++)
 		for (unsigned k = 0; k < s->step[i].n; k++)
-			n += s->step[i].rank[k].domain == domain;
+			n += was_in(&s->step[i].rank[k], domain);
 	return n;
 }
 
@@ -259,11 +303,86 @@ static double draw_panel(const struct strip_sheet *d, const struct seen_domain *
 	draw_panel_head(d, m, domain, y);
 	for (unsigned i = 0; i < d->s->n; i++)
 		for (unsigned k = 0; k < d->s->step[i].n; k++)
-			if (d->s->step[i].rank[k].domain == domain) {
-				draw_strip(d, &d->s->step[i], &d->s->step[i].rank[k], at);
+			if (was_in(&d->s->step[i].rank[k], domain)) {
+				struct strip s = { &d->s->step[i], &d->s->step[i].rank[k], domain,
+						   at };
+
+				draw_strip(d, &s);
 				at += d->strip + STRIP_GAP;
 			}
 	return y + height + PANEL_GAP;
+}
+
+/* ----------------------------------------------------------------------------------- moves */
+
+/* Return the upper edge of the strip of RANK in the panel of DOMAIN; -1: there is none. */
+static double find_strip(const struct strip_sheet *d, unsigned domains,
+			 const struct seen_rank *rank, int domain)
+{
+	double y = TITLE_HEIGHT;
+
+	for (unsigned m = 0; m <= domains; m++) {
+		int now = m < domains ? (int)m : -1;
+		unsigned ranks = count_ranks_in(d->s, now), at = 0;
+
+		for (unsigned i = 0; now == domain && i < d->s->n; i++)
+			for (unsigned k = 0; k < d->s->step[i].n; k++) {
+				const struct seen_rank *r = &d->s->step[i].rank[k];
+
+				if (r == rank && was_in(r, domain))
+					return y + PANEL_HEAD + (int)at * (d->strip + STRIP_GAP);
+				at += was_in(r, domain);
+			}
+		if (ranks)
+			y += panel_height(d, ranks) + PANEL_GAP;
+	}
+	return -1;
+}
+
+/* Draw an arrow from FROM to TO at X, each the upper edge of a strip. Arrows down bend to the right,
+ * arrows up to the left, so that both of an exchange are seen. */
+static void draw_arrow(const struct strip_sheet *d, double x, double from, double to,
+		       const char *colour)
+{
+	double y1 = from < to ? from + d->strip : from, y2 = from < to ? to - 1 : to + d->strip + 1;
+	double bend = from < to ? 30 : -30, head = from < to ? -9 : 9;
+
+	for (unsigned i = 0; i < 2; i++)
+		fprintf(d->f,
+			"<path class=\"%s\" stroke=\"%s\" d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f "
+			"%.1f\"/>\n",
+			i ? "move" : "halo", i ? colour : "#ffffff", x, y1, x + bend,
+			y1 + (y2 - y1) * 0.25, x + bend, y1 + (y2 - y1) * 0.75, x, y2 + head / 2);
+	fprintf(d->f,
+		"<path fill=\"%s\" d=\"M%.1f %.1fl-5 %.1fh10z\"/>\n"
+		"<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"/>\n",
+		colour, x, y2, head, x, y1, colour);
+}
+
+/* Draw an arrow for each change of a domain. Returns how many. */
+static unsigned draw_moves(const struct strip_sheet *d, unsigned domains)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < d->s->n; i++)
+		for (unsigned k = 0; k < d->s->step[i].n; k++) {
+			const struct seen_rank *r = &d->s->step[i].rank[k];
+
+			for (unsigned p = 1; p < r->n; p++) {
+				double from, to;
+
+				if (r->point[p].domain == r->point[p - 1].domain)
+					continue;
+				from = find_strip(d, domains, r, r->point[p - 1].domain);
+				to = find_strip(d, domains, r, r->point[p].domain);
+				if (from < 0 || to < 0)
+					continue;
+				draw_arrow(d, time_to_x(d, r->point[p].time), from, to,
+					   look[r->point[p - 1].class].line);
+				n++;
+			}
+		}
+	return n;
 }
 
 /* ----------------------------------------------------------------------------------- sheet */
@@ -300,7 +419,7 @@ static void draw_time_axis(const struct strip_sheet *d, double top, double y)
 	}
 }
 
-static void draw_class_legend(const struct strip_sheet *d, double y)
+static void draw_class_legend(const struct strip_sheet *d, double y, bool moves)
 {
 	static const enum rank_class order[] = { RANK_TURTLE, RANK_SEMI_DEVIL, RANK_DEVIL,
 						 RANK_UNKNOWN };
@@ -320,6 +439,13 @@ static void draw_class_legend(const struct strip_sheet *d, double y)
 				 order[i] == RANK_TURTLE ? d->turtle : d->devil);
 		put_svg_text(d, x + 34, y + 12, "entry", text);
 	}
+	if (moves) {
+		fprintf(d->f,
+			"<path class=\"move\" stroke=\"#1f2937\" d=\"M%.1f %.1fh18\"/>\n"
+			"<path fill=\"#1f2937\" d=\"M%.1f %.1fl-9 -5v10z\"/>\n",
+			x, y + 7.5, x + 26, y + 7.5);
+		put_svg_text(d, x + 34, y + 12, "entry", "a move to another domain");
+	}
 	fprintf(d->f, "<path class=\"rate\" d=\"M%d %.1fl9 -6 9 4 8 -7\"/>\n", SIDE, y + 38);
 	put_svg_text(d, SIDE + 34, y + 40, "entry",
 		     "misses of the last-level cache for 10,000 instructions, on a logarithmic "
@@ -328,6 +454,24 @@ static void draw_class_legend(const struct strip_sheet *d, double y)
 	put_svg_text(d, SIDE + 34, y + 66, "entry",
 		     "the bounds of the classes; a class is that of the mean of the last samples "
 		     "when it was adopted");
+}
+
+/* Add what was moved to the line at TEXT, which has SIZE bytes. */
+static void say_moved(char *text, size_t size, const struct seen *s)
+{
+	double moves = 0, pages = 0;
+	size_t used = strlen(text);
+
+	for (unsigned i = 0; i < s->n; i++)
+		for (unsigned k = 0; k < s->step[i].n; k++) {
+			moves += fmax(s->step[i].rank[k].moves, 0);
+			pages += fmax(s->step[i].rank[k].pages, 0);
+		}
+	if (moves > 0)
+		snprintf(text + used, size - used,
+			 "; moves of ranks: %.0f, memory that followed: "
+			 "%.0f MiB",
+			 moves, pages / (1 << 20));
 }
 
 static void draw_sheet_title(const struct strip_sheet *d)
@@ -352,6 +496,7 @@ static void draw_sheet_title(const struct strip_sheet *d)
 	else
 		snprintf(text, sizeof(text), "from %s; counters: %.40s%s", when, s->provider,
 			 s->simulated ? "; of a SIMULATED cache" : "");
+	say_moved(text, sizeof(text), d->s);
 	put_svg_text(d, SIDE, 66, "note", text);
 }
 
@@ -366,6 +511,8 @@ static const char strip_style[] =
 	".panel{fill:#ffffff;stroke:#cbd2dc;stroke-width:1.2}.empty{fill:#f6f7f9}"
 	".rate{fill:none;stroke:#1f2937;stroke-width:1.5;stroke-linejoin:round}"
 	".bound{fill:none;stroke:#374151;stroke-width:0.8;stroke-dasharray:3 3;opacity:0.6}"
+	".left{font-size:13px;fill:#6b7280}.move{fill:none;stroke-width:2.4}"
+	".halo{fill:none;stroke-width:6;opacity:0.8}"
 	".tick{fill:none;stroke:#6b7280;stroke-width:0.8;opacity:0.25}"
 	".end{text-anchor:end}.scale{font-size:8.5px;fill:#9ca3af}.gauge{fill:#e5e7eb}.load{fill:#"
 	"6b7280}</style>\n";
@@ -425,6 +572,6 @@ void contention_draw_svg(FILE *f, const struct seen *s)
 	if (count_ranks_in(s, -1))
 		draw_panel(&d, NULL, -1, y);
 	draw_time_axis(&d, TITLE_HEIGHT + PANEL_HEAD, height - PANEL_GAP);
-	draw_class_legend(&d, height + AXIS - 8);
+	draw_class_legend(&d, height + AXIS - 8, draw_moves(&d, last->n_domains) > 0);
 	fputs("</svg>\n", f);
 }

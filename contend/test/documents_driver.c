@@ -11,7 +11,7 @@
 #include "contend/test/example.h"
 
 /* Ninety seconds in which the first rank becomes a devil at the thirtieth, and the last one of
- * job 41 has no counter. */
+ * job 41 has no counter; the turtle was in the other domain in the first forty seconds. */
 static void example_past(struct histories *all, struct observed_node *n)
 {
 	struct observed_node now = *n;
@@ -24,6 +24,7 @@ static void example_past(struct histories *all, struct observed_node *n)
 			     i < 30 ? 4000 + 90 * i : 311600 - (i % 7) * 4000);
 		example_rate(&r[1], i < 8 ? RANK_UNKNOWN : RANK_SEMI_DEVIL, 32001 + (i % 5) * 900);
 		example_rate(&r[2], RANK_TURTLE, 100 + i);
+		r[2].domain = i < 40 ? 0 : 1;
 		histories_add(all, &now);
 	}
 	example_rate(&n->step[0].rank[0], RANK_DEVIL, 311600);

@@ -102,10 +102,15 @@ def test_step():
     history = ranks[0]["history"]
     is_same(
         (len(history), history[0][1:], history[30][1:], history[29][2]),
-        (91, [4.0, "t"], [303.6, "d"], "t"),
+        (91, [4.0, "t", 0], [303.6, "d", 0], "t"),
         "ninety seconds are 91 points, and the rank becomes a devil in the thirtieth",
     )
     ok(ranks[1]["history"][0][1] is None, "the rate of a time without class is null")
+    is_same(
+        [[p[3] for p in ranks[n]["history"]] for n in (2, 3)],
+        [[0] * 40 + [1] * 51, [None] * 91],
+        "each point has the domain in which the rank was: one that was moved, and one in several",
+    )
     batch = json.loads(printed("42"))
     is_same(
         (batch["step"], batch["het_job"], batch["containers"][0]["name"], len(batch["ranks"])),

@@ -328,6 +328,67 @@ def test_picture(folder):
     ok(len(strips["unknown"]) == 1, "a rank without counters is a strip of unknown class")
 
 
+def test_moves(folder):
+    """Half of a minute after both began, a devil and a turtle exchange domains; a quarter later the
+    devil is a turtle."""
+    scan = [[NOW - 60, 300.0, "d", 0], [NOW - 30, 300.0, "d", 1], [NOW - 15, 2.0, "t", 1]]
+    loop = [[NOW - 60, 0.2, "t", 1], [NOW - 30, 0.2, "t", 0]]
+    saved = put(
+        folder,
+        document(
+            43,
+            "0",
+            rank(0, "scan", "turtle", 2.0, 1, history=scan, moves=1, pages_moved_bytes=48 << 20),
+            rank(1, "loop", "turtle", 0.2, 0, history=loop, moves=1, pages_moved_bytes=0),
+        ),
+        "moves",
+    )
+    status, svg, err = run("--from", saved, "--svg=-")
+    root = tree.fromstring(svg) if status == 0 else tree.Element("none")
+    ok(status == 0, "a picture of ranks that were moved is written", err)
+    texts = ["".join(t.itertext()) for t in root.iter(f"{SVG}text")]
+    ok(
+        texts.count("43.0 rank 0") == 2 and texts.count("43.0 rank 1") == 2,
+        "a rank that was moved has a strip in each domain where it was",
+        texts,
+    )
+    ok(
+        "now in domain 1" in texts and "now in domain 0" in texts,
+        "a strip that was left says where the rank is now",
+        texts,
+    )
+    ok(
+        any("moves of ranks: 2, memory that followed: 48 MiB" in t for t in texts),
+        "the picture has the number of moves, and the memory that followed",
+        texts,
+    )
+    high = [r for r in root.iter(f"{SVG}rect") if float(r.get("height", 0)) > 20]
+    strips = [
+        (r.get("class"), float(r.get("x")), float(r.get("width")), float(r.get("y")))
+        for r in high
+        if r.get("class") in ("turtle", "devil")
+    ]
+    whole = max((float(r.get("width")) for r in high if r.get("class") == "empty"), default=0)
+    left = min((s[1] for s in strips), default=0)
+    got = sorted((c, round(4 * (x - left) / whole), round(4 * w / whole)) for c, x, w, _ in strips)
+    # in quarters of the time: the devil's halves are in two domains
+    want = [("devil", 0, 2), ("devil", 2, 1), ("turtle", 0, 2), ("turtle", 2, 2), ("turtle", 3, 1)]
+    ok(got == want, "each strip has the times in which the rank was in its domain", got)
+    tops = {c: [y for k, x, _, y in strips if k == c] for c in ("turtle", "devil")}
+    ok(len(set(tops["devil"])) == 2, "the devil's strips are in two panels", tops)
+    arrows = [p for p in root.iter(f"{SVG}path") if p.get("class") == "move"]
+    places = sorted(
+        round(4 * (float(p.get("d")[1:].split()[0]) - left) / whole) for p in arrows[:2]
+    )
+    ok(
+        (len(arrows), places) == (3, [2, 2]),
+        "an arrow for each move, in the middle of the time, and one that explains them",
+        places,
+    )
+    picture = run("--from", folder, "-j", "41.0", "--svg=-")[1]
+    ok('class="move"' not in picture, "without a move there is no arrow, and no word of one")
+
+
 def main():
     if not os.access(TOOL, os.X_OK):
         skip("nodeosctl contention", "nodeosctl is not built")
@@ -336,6 +397,7 @@ def main():
         put(folder, EXAMPLE)
         test_table(folder)
         test_picture(folder)
+        test_moves(folder)
         test_select(folder)
         test_watch(folder)
         test_errors(folder)
