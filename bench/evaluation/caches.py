@@ -8,7 +8,7 @@ from statistics import median
 import bench.caches.run
 import bench.caches.table
 from bench.caches.table import CLASSES, HPC, MEDIA, PLACES, a_read, chosen, rates, remote_share
-from bench.evaluation import plot
+from bench.lib import plot
 from bench.lib.context import measured
 
 TITLE = "Figures 6 and 9: misses in a simulated cache"

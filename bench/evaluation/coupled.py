@@ -4,8 +4,7 @@ alone, in one container, in two, by taskset."""
 
 import statistics
 
-from bench.evaluation import plot
-from bench.lib import guests, marks
+from bench.lib import guests, marks, plot
 from bench.lib.context import TOP, Failed, load
 from bench.lib.tables import Table, number, spread
 

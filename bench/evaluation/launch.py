@@ -5,8 +5,7 @@ counted."""
 import json
 import statistics
 
-from bench.evaluation import plot
-from bench.lib import guests, marks
+from bench.lib import guests, marks, plot
 from bench.lib.context import TOP, Failed, read
 from bench.lib.tables import Table, number, spread
 

@@ -5,7 +5,8 @@ bench/run streamline measures it; doc/benchmarks.md has its full size."""
 from statistics import median
 
 import bench.streamline.run
-from bench.evaluation import benchmarks, plot
+from bench.evaluation import benchmarks
+from bench.lib import plot
 from bench.lib.context import measured
 from bench.lib.tables import Table, number, spread
 

@@ -9,8 +9,8 @@ import statistics
 import subprocess
 import tempfile
 
-from bench.evaluation import machine, mpibind, plot
-from bench.lib import job
+from bench.evaluation import machine, mpibind
+from bench.lib import job, plot
 from bench.lib.context import TOP
 from bench.lib.options import Option
 from bench.lib.tables import Table, number

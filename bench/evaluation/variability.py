@@ -5,8 +5,9 @@ SCHED_FIFO and SCHED_HPC. bench/run hpc measures it; doc/benchmarks.md has its 3
 import statistics
 
 import bench.hpc.run
-from bench.evaluation import benchmarks, plot
+from bench.evaluation import benchmarks
 from bench.hpc.table import HPC, foreign
+from bench.lib import plot
 from bench.lib.context import measured
 from bench.lib.tables import Table, number, spread
 

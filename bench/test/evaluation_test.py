@@ -29,12 +29,11 @@ from bench.evaluation import (
     mpibind,
     outofcore,
     planner,
-    plot,
     table,
     variability,
 )
 from bench.evaluation import run as evaluate
-from bench.lib import context
+from bench.lib import context, plot
 from bench.lib.context import Failed
 from bench.lib.tables import cell_text, written
 from bench.lib.tap import Tests
