@@ -291,11 +291,105 @@ static void exchanges(void)
 	drop_ranks();
 }
 
+/* Give rank I the CPU, in the ledger and by the kernel. */
+static void put_rank(unsigned i, unsigned cpu)
+{
+	struct idset set = { 0 };
+
+	idset_add(&set, cpu);
+	job->step[0].placed[i].cpus = set;
+	step[0].rank[i].cpus = set;
+}
+
+static int cache_of(unsigned i)
+{
+	return idset_intersects(&step[0].rank[i].cpus, &domain[1].cpus);
+}
+
+/*
+ * A second in which ranks 0 and 1 miss 242 times for 10,000 instructions while they share a cache,
+ * and 3 times in a cache each, as two scans of 3 MiB do with caches of 4 MiB; ranks 2 and 3 never.
+ */
+static void pass_second(void)
+{
+	bool together = cache_of(0) == cache_of(1);
+
+	for (unsigned i = 0; i < 4; i++) {
+		struct rank_sample s = { .kind = SAMPLE_COUNTED,
+					 .instructions = 1000000,
+					 .milliseconds = 1000,
+					 .cpu = 1000 };
+
+		s.misses = i >= 2 ? 0 : together ? 24200 : 300;
+		s.rate = classify_rate(s.instructions, s.misses);
+		classify_add(&step[0].rank[i].state, &classify_default, &s);
+	}
+}
+
+/* Move what is decided at NOW; returns the number of ranks. */
+static unsigned move_decided(double now)
+{
+	const struct decide_input in = { .job = job, .node = &node, .conf = &conf, .now = now };
+	uint64_t group[REQUEST_CONTAINERS_MAX];
+	struct decision d;
+	unsigned moved = 0;
+
+	if (decide_groups(group, &in) != 1 || decide_group(&d, &in, group[0]) < 0)
+		bail("no single group");
+	for (unsigned i = 0; d.rebind.n == 1 && i < d.rebind.place[0].n; i++) {
+		const struct rebind_rank *r = &d.rebind.place[0].rank[i];
+		unsigned k = (unsigned)atoi(r->task + strlen("task_"));
+
+		put_rank(k, (unsigned)idset_next(&r->next, -1));
+		step[0].rank[k].moved = now;
+		moved++;
+	}
+	decision_free(&d);
+	return moved;
+}
+
+/* Victims of each other look like devils until they are parted. They are turtles then, and must
+ * not come together again. */
+static void victims(const char *request, const char *policy)
+{
+	unsigned moved = 0, late = 0;
+
+	conf.contention.when = CONTENTION_WHEN_ALWAYS;
+	add_ranks(request, "TTTT");
+	put_rank(2, 4);
+	put_rank(3, 5);
+	for (unsigned i = 0; i < 4; i++)
+		step[0].rank[i].state = (struct rank_state){ 0 };
+	for (unsigned t = 1; t <= 300; t++) {
+		unsigned n;
+
+		pass_second();
+		if (t == 5)
+			ok(step[0].rank[0].state.class == RANK_DEVIL &&
+				   step[0].rank[1].state.class == RANK_DEVIL &&
+				   step[0].rank[2].state.class == RANK_TURTLE,
+			   "%s: two victims on one cache are devils", policy);
+		n = t % 5 ? 0 : move_decided(NOW + t);
+		moved += n;
+		late += t > 5 ? n : 0;
+	}
+	is_int(moved, 2, "%s: two moves part the victims", policy);
+	is_int(late, 0, "%s: nothing moves in five minutes after that", policy);
+	ok(cache_of(0) != cache_of(1) && cache_of(2) != cache_of(3),
+	   "%s: each victim has a cache of its own", policy);
+	ok(step[0].rank[0].state.class == RANK_TURTLE && step[0].rank[1].state.class == RANK_TURTLE,
+	   "%s: a victim that was parted is a turtle", policy);
+	drop_ranks();
+	conf.contention.when = CONTENTION_WHEN_CONTENDED;
+}
+
 int main(void)
 {
 	make_host();
 	moves();
 	stays();
+	victims(DINO, "dino");
+	victims("nodeos 1;c=sim cpus=8 contention=di;", "di");
 	policies();
 	exchanges();
 	ledger_job_free(job);
