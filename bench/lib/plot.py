@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Plots as SVG. They need no library, and equal numbers give equal bytes. panels(): bars with their
-spread, a panel for each measure, a row for each arm. lines(): curves over a logarithmic axis."""
+spread, a panel for each measure, a row for each arm. lines(): curves over a logarithmic axis.
+paths(): curves from zero to where each ends."""
 
 import math
 from dataclasses import dataclass
@@ -268,6 +269,45 @@ def lines(
         b[0] = max(b[0], a[0] + 16)
     for y, x, name, colour in ends:
         c.text(x + 10, y + 4, name, 12, colour, weight="bold")
+    if note:
+        c.text(24, height - 14, note, 10.5, SOFT)
+    return c.done()
+
+
+def paths(title, subtitle, x_name, y_name, series, note="", width=980, height=440):
+    """SERIES: (name, [curve...]), each curve a list of (x, y) from (0, 0) on; axes from 0. The
+    names stand on the right, with the spread of the curves' ends."""
+    c = Canvas(width, height, title, subtitle)
+    names = [(name, of([curve[-1][0] for curve in curves])) for name, curves in series]
+    texts = [
+        (name, f"ends at {short(v.middle)} ({short(v.low)} to {short(v.high)})")
+        for name, v in names
+    ]
+    right = width - 64 - max(1.08 * wide(text, 12) for pair in texts for text in pair)
+    left, top, bottom = 64, 96, height - (74 if note else 54)
+    points = [p for _, curves in series for curve in curves for p in curve]
+    x_end, y_end = (max(p[n] for p in points) for n in (0, 1))
+
+    def place(x, y):
+        return left + (right - left) * x / x_end, bottom - (bottom - top) * y / y_end
+
+    for mark in ticks(0, y_end):
+        c.line(left, place(0, mark)[1], right, place(0, mark)[1], RULE)
+        c.text(left - 8, place(0, mark)[1] + 4, short(mark), 11, SOFT, "end")
+    for mark in ticks(0, x_end):
+        c.line(place(mark, 0)[0], bottom, place(mark, 0)[0], bottom + 5, SOFT)
+        c.text(place(mark, 0)[0], bottom + 19, short(mark), 11, SOFT, "middle")
+    c.text((left + right) / 2, bottom + 38, x_name, 11.5, SOFT, "middle")
+    c.text(24, top - 14, y_name, 11.5, SOFT)
+    for n, ((name, curves), (_, ends)) in enumerate(zip(series, texts)):
+        colour = SERIES[n % len(SERIES)]
+        for curve in curves:
+            c.path([place(x, y) for x, y in curve], colour, 1.4)
+            c.dot(*place(*curve[-1]), 3.6, colour)
+        y = top + 12 + 46 * n
+        c.line(right + 24, y - 4, right + 40, y - 4, colour, 3)
+        c.text(right + 48, y, name, 12, colour, weight="bold")
+        c.text(right + 48, y + 17, ends, 11, SOFT)
     if note:
         c.text(24, height - 14, note, 10.5, SOFT)
     return c.done()

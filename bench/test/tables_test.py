@@ -5,12 +5,15 @@
 import os
 import sys
 import tempfile
+import xml.etree.ElementTree as ElementTree
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, TOP)
 sys.dont_write_bytecode = True
 import bench.caches.run
 import bench.caches.table
+import bench.contention.run
+import bench.contention.table
 import bench.dimmap.run
 import bench.dimmap.table
 import bench.fgmn.run
@@ -116,6 +119,103 @@ def placed_log(arm, size, seed, misses, remote, moves, cpu):
         counts += f" kernel-misses 1 kernel-remote 0 moves {moves if n == 7 else 0}"
         lines.append(f"rank {n} cpu 1 {cpu if n % 2 else 1} {counts}")
     return "\n".join(lines)
+
+
+def contention_run(arm, seed, moves, *ranks):
+    """What guest leaves of a run; RANKS: (kind, lines), a line of (pass, seconds, misses, remote,
+    CPU, KiB on each node); a pass has 1,000 instructions."""
+    text = ["step 3"]
+    for n, (kind, lines) in enumerate(ranks):
+        for done, seconds, misses, remote, cpu, kib in lines:
+            counts = f"instructions {1000 * done} misses {misses} remote {remote} stall 0.5"
+            text.append(
+                f"rank {n} {kind} pass {done} seconds {seconds:.2f} {counts} cpu {cpu}"
+                f" kib {kib[0]} {kib[1]}"
+            )
+    document = {
+        "ranks": [{"moves": m, "pages_moved_bytes": 0} for m in moves],
+        "placings": [{"why": "ranks move"}],
+    }
+    return {"seed": seed, "arm": arm, "text": "\n".join(text), "document": document}
+
+
+def contention_runs():
+    """Two seeds of the worst placement and of dino: 30 passes of each scan."""
+    rest = [("loop", [(9, 5, 0, 0, 8, (0, 8))])] * 2
+    worst = [("scan", [(20, 10, 600, 0, 0, (8, 0)), (30, 15, 900, 0, 0, (8, 0))])] * 2
+    slow = [("scan", [(20, 20, 600, 0, 0, (8, 0)), (30, 30, 900, 0, 0, (8, 0))])] * 2
+    stays = ("scan", [(10, 4, 300, 0, 0, (8, 0)), (20, 5, 310, 0, 0, (8, 0))])
+    stays[1].append((30, 6, 311, 0, 0, (8, 0)))
+    moved = ("scan", [(10, 4, 300, 0, 0, (8, 0)), (20, 5, 305, 5, 8, (8, 0))])
+    moved[1].append((30, 7.5, 308, 8, 8, (2, 6)))
+    return [
+        contention_run("worst", 1, [0] * 4, *worst, *rest),
+        contention_run("dino", 1, [0, 0, 1, 1], stays, moved, *rest),
+        contention_run("worst", 2, [0] * 4, *slow, *rest),
+        contention_run("dino", 2, [0, 0, 1, 1], stays, moved, *rest),
+    ]
+
+
+def test_contention():
+    read = bench.contention.run.run_of
+    raw = {"runs": [read(one) for one in contention_runs()]}
+    (table,) = bench.contention.table.tables(raw)
+    t.same(
+        texts(table),
+        [
+            # 1 + 3 misses of 20,000 instructions in the last third, 3 of them remote; 619 of 60,000
+            # in all; 2 of 16 KiB on another node; 7.5 of 15 and of 30 seconds
+            "**dino** | 2.0 | 103.2 | 75.0 | 12 | 2 | 7.5 | 0.38 (0.25 to 0.50)",
+            "by hand, worst | 300.0 | 300.0 | 0.0 | 0 | 0 | 22.5 (15.0 to 30.0) | 1.00",
+        ],
+        "contention: rates of both scans, in all and at the end, and the step's end",
+    )
+    t.same(
+        [(v.good, v.what.partition(": ")[2]) for v in bench.contention.table.judge(raw)],
+        [
+            (True, "at most 2.0 misses at the end, no devil"),
+            (True, "2 to 2 moves, two in each step"),
+            (True, "ends after 0.50 of the worst's time"),
+            (True, "at least 300.0 misses at the end, devils"),
+        ],
+        "contention: verdicts",
+    )
+    curves = bench.contention.table.progress(raw["runs"])
+    t.same(
+        curves["dino", 1],
+        # the moved scan has 24 passes at 6 s: 20 and 4 of the next ten in a second of 2.5
+        [(0, 0.0), *[(4, 100 / 3)] * 2, *[(5, 200 / 3)] * 2, (6, 90.0), (7.5, 100.0)],
+        "contention: progress adds what each scan has at that time",
+    )
+    bad = contention_run("dino", 1, [2, 0, 1, 1], *[("scan", [(30, 9, 900, 0, 0, (8, 0))])] * 4)
+    worse = {"runs": [raw["runs"][0], read(bad)]}
+    t.same(
+        [v.good for v in bench.contention.table.judge(worse)][:3],
+        [False, False, True],
+        "contention: dino with devils at the end and with four moves does not hold",
+    )
+    plots = bench.contention.table.plots(raw)
+    t.same(
+        sorted(plots), ["contention-arms.svg", "contention-progress.svg"], "contention: two plots"
+    )
+    for file, svg in plots.items():
+        t.same(
+            ElementTree.fromstring(svg).tag.endswith("svg"),
+            True,
+            f"contention: {file} is well-formed",
+        )
+    t.same(
+        "ends at 7.50 (7.50 to 7.50)" in plots["contention-progress.svg"],
+        True,
+        "contention: the plot says when a step ends",
+    )
+    few = contention_run("dino", 1, [0] * 4, ("scan", [(30, 9, 900, 0, 0, (8, 0))]))
+    t.raises(Failed, "not each rank", "contention: a rank that said nothing", read, few)
+    few["document"] = None
+    few["text"] = contention_runs()[0]["text"]
+    t.raises(Failed, "no document", "contention: no document of the daemon", read, few)
+    few["text"] += "\nrank 0 scan"
+    t.raises(Failed, "another form", "contention: a line in another form", read, few)
 
 
 def test_placement():
@@ -564,6 +664,7 @@ def test_streamline():
 
 def main():
     test_placement()
+    test_contention()
     test_lriot()
     test_hpc()
     test_policies()

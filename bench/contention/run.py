@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Boots a node of the virtual cluster with a *simulated* last-level cache of 4 MiB for each of two
+sockets (test/simllc) and its model of time, and runs steps of four ranks there: two that scan 3 MiB
+each, which one cache cannot hold, and two that compute. Slurm puts both scans on one socket. A seed
+chooses which ranks scan, the order in which ranks begin, and the order of the arms:
+
+    none       NodeOS observes the step; with numa_balancing of the kernel on or off, and with the
+               memory of each rank bound to its first node (as by numactl --membind), or not
+    dino       the policy dino, with numa_balancing on or off
+    worst      bound by hand with srun --cpu-bind, both scans on one socket
+    best       bound by hand, a scan on each socket
+
+A scan reads its memory a fixed number of times, so the step's end can be compared. Misses, time and
+moves are those of a model and of an emulator; ratios are of one boot only. Results of each seed are
+kept until an input changes."""
+
+import argparse
+import json
+import re
+
+from bench.lib import guests
+from bench.lib.context import TOP, Failed, kept, key_of, load, store
+from bench.lib.options import Option, interval, positive, words
+
+TITLE = "Contention: a bad placement, and what makes it good"
+KEPT = False  # each seed keeps its own results
+MINUTES = {"quick": 6, "full": 25}
+ARMS = ("none", "none-balancing", "none-bind", "none-balancing-bind", "dino", "dino-balancing")
+ARMS += ("worst", "best")
+OPTIONS = (
+    Option("seeds", "A-B", "of the runs", "1-5", "1-1", interval),
+    Option("arms", "A+A", "of each seed", list(ARMS), None, words(*ARMS)),
+    Option("passes", "N", "of a scan", 240, 150, positive),
+    Option("llc", "SIZE", "of each simulated cache", "4M"),
+    Option("time", "MODEL", "of the simulated memory", "miss_ns=1500,remote_ns=1000,node_ns=500"),
+)
+INPUTS = [
+    *guests.CLUSTER,
+    *guests.CACHE,
+    "bench/contention/guest",
+    "bench/contention/rank.c",
+    "bench/lib/job.py",
+    *(f"{room}/*.c" for room in ("counters", "contention", "contend", "placement", "migration")),
+]
+RANKS = 4
+MEMORY = 1536  # MiB of a memory node; Slurm has to find 2,700 in all
+LINE = re.compile(
+    r"rank (\d+) (scan|loop) pass (\d+) seconds ([\d.]+) instructions (\d+) misses (\d+)"
+    r" remote (\d+) stall ([\d.]+) cpu (\d+) kib (\d+) (\d+)"
+)
+NAMES = ("rank", "kind", "pass", "seconds", "instructions", "misses", "remote", "stall", "cpu")
+NAMES += ("kib0", "kib1")
+
+
+def run(context):
+    """{runs: the runs of all seeds}"""
+    first, last = map(int, context.options.seeds.split("-"))
+    whole = argparse.Namespace(**{**vars(context.options), "seeds": ""})
+    key = key_of(__import__(__name__, fromlist=["run"]), whole)
+    paths = {seed: f"{context.out}/seed.{seed}.json" for seed in range(first, last + 1)}
+    missing = [s for s, p in paths.items() if context.options.again or not kept(p, key)]
+    if missing:
+        for seed, runs in measure(context, missing).items():
+            store(paths[seed], json.dumps({"key": key, "runs": runs}, indent=1) + "\n")
+    return {"runs": [one for path in paths.values() for one in load(path)["runs"]]}
+
+
+def measure(context, seeds):
+    """{seed: its runs}, all of one boot."""
+    given, here = context.options, f"{TOP}/bench/contention"
+    rank = guests.program(context, f"{context.build}/rank", f"{here}/rank.c")
+    puts = [f"{here}/guest", f"{TOP}/bench/lib/job.py", rank]
+    more = ["--llc", f"size={given.llc},{given.time}", "--numa", "2", "--memory", str(MEMORY)]
+    more += ["--qemu", "-cpu EPYC-Milan"]
+    command = ["./guest", "+".join(map(str, seeds)), "+".join(given.arms), str(given.passes)]
+    context.say(f"seeds {'+'.join(map(str, seeds))}: log in {context.out}/log")
+    left = guests.cluster(context, puts, command, more, clock="tcg", share=f"seeds.{seeds[0]}")
+    found = {seed: [] for seed in seeds}
+    for one in load(f"{left}/runs.json"):
+        found[one["seed"]].append(run_of(one))
+    return found
+
+
+def number(text):
+    return float(text) if "." in text else int(text)
+
+
+def run_of(one):
+    """{seed, arm, moves, why, lines: [{rank, kind, pass, ...}]} of what guest has left."""
+    what, lines, document = f"{one['arm']}, seed {one['seed']}", [], one["document"]
+    for text in one["text"].splitlines():
+        if m := LINE.fullmatch(text):
+            lines.append({n: g if n == "kind" else number(g) for n, g in zip(NAMES, m.groups())})
+        elif text.startswith("rank "):
+            raise Failed(f"{what}: a line of a rank in another form: {text}")
+    if len({line["rank"] for line in lines}) != RANKS:
+        raise Failed(f"{what}: not each rank has said what it counted:\n{one['text']}")
+    if not document:
+        raise Failed(f"{what}: nodeos-contend has written no document")
+    return {
+        "seed": one["seed"],
+        "arm": one["arm"],
+        "moves": sum(r["moves"] for r in document["ranks"]),
+        "pages": sum(r["pages_moved_bytes"] for r in document["ranks"]),
+        "why": [p["why"] for p in document["placings"]],
+        "lines": lines,
+    }
