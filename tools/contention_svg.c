@@ -193,11 +193,12 @@ static void draw_strip_labels(const struct strip_sheet *d, const struct seen_ste
 	fputs("</g>\n", d->f);
 	if (low)
 		return;
-	if (r->cpu >= 0)
-		snprintf(text, sizeof(text), "CPU %.0f %%%s%s", r->cpu, r->idle ? ", idle" : "",
-			 s->ended ? ", ended" : "");
+	if (s->ended)
+		strcpy(text, "ended");
+	else if (r->cpu >= 0)
+		snprintf(text, sizeof(text), "CPU %.0f %%%s", r->cpu, r->idle ? ", idle" : "");
 	else
-		snprintf(text, sizeof(text), "CPU ?%s", s->ended ? ", ended" : "");
+		strcpy(text, "CPU ?");
 	put_svg_text(d, right, y + 36, "note", text);
 	put_svg_text(d, STRIP_LEFT + STRIP_WIDTH + 3, y + 9, "scale", "10k");
 	put_svg_text(d, STRIP_LEFT + STRIP_WIDTH + 3, y + d->strip - 2, "scale", "0.1");
