@@ -238,6 +238,7 @@ static void put_placing(struct json_out *j, const struct observed_placing *p)
 	jout_string(j, "policy", contention_policy_name(p->policy));
 	jout_string(j, "why", p->why);
 	jout_string(j, "pages", *p->pages ? p->pages : NULL);
+	jout_string(j, "units", *p->units ? p->units : NULL);
 	jout_number(j, "moves", p->moves);
 	jout_number(j, "drains", p->drains);
 	jout_bool(j, "numa_balancing", p->numa_balancing);

@@ -89,6 +89,8 @@ struct observed_placing {
 	enum contention_policy policy;
 	char why[OBSERVED_WHY_MAX]; /* why ranks moved last, or none does */
 	char pages[OBSERVED_WHY_MAX]; /* what the last move of pages has come to; "": none yet */
+	/* tasks with several processes, which move as one; "": none */
+	char units[OBSERVED_WHY_MAX];
 	unsigned moves; /* of ranks of this step */
 	bool numa_balancing; /* the kernel's automatic NUMA balancing is on: it moves pages, too */
 	/* times that a move made a CPU outside of the container empty its LRU lists */

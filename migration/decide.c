@@ -418,6 +418,30 @@ static unsigned decide_cores(struct idset *core, const struct decide_work *w)
 	return n;
 }
 
+/* Say which tasks have several processes, as many as fit into UNITS. */
+static void decide_say_units(char units[DECIDE_WHY_MAX], const struct decide_work *w)
+{
+	size_t used = 0;
+
+	units[0] = '\0';
+	for (unsigned i = 0; i < w->n; i++) {
+		const struct decide_rank *d = &w->rank[i];
+		size_t left = DECIDE_WHY_MAX - used;
+		int n;
+
+		if (d->seen < 2)
+			continue;
+		n = snprintf(units + used, left, "%s%s: %u processes %s", used ? "; " : "",
+			     d->rank->task, d->seen,
+			     d->bound ? "stay where they are bound" : "move as one");
+		if (n < 0 || (size_t)n >= left) {
+			snprintf(units + used, left, "; ..."); /* instead of half a clause */
+			return;
+		}
+		used += (size_t)n;
+	}
+}
+
 /* Place the ranks of W. Returns 0; -1: out of memory. */
 static int decide_place(struct decision *out, const struct decide_work *w)
 {
@@ -463,6 +487,7 @@ int decide_group(struct decision *out, const struct decide_input *in, uint64_t g
 	if (decide_begin(&w, in, group, &out->policy) < 0)
 		return -1;
 	out->containers = w.group;
+	decide_say_units(out->units, &w);
 	out->contended = in->conf->contention.when == CONTENTION_WHEN_ALWAYS ||
 			 decide_is_contended(&w, out->why);
 	if (out->contended && !decide_may_move(&w))

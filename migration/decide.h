@@ -18,6 +18,8 @@ struct decision {
 	enum contention_policy policy; /* that places them */
 	bool contended; /* a domain of them is, or nodeos.conf does not ask */
 	char why[DECIDE_WHY_MAX]; /* why ranks move, or none does */
+	/* Tasks with several processes: "task_0: 4 processes move as one"; "": none. */
+	char units[DECIDE_WHY_MAX];
 	unsigned moves; /* ranks that move; REBIND is then what to do */
 	struct rebind rebind; /* owned; see decision_free() */
 };

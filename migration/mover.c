@@ -235,6 +235,7 @@ static void note_reason(struct observed_node *node, const struct decide_input *i
 			continue;
 		placing->policy = d->policy;
 		placing->numa_balancing = numa_balancing;
+		snprintf(placing->units, sizeof(placing->units), "%s", d->units);
 		if (!d->moves)
 			snprintf(placing->why, sizeof(placing->why), "%s", d->why);
 	}

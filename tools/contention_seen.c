@@ -204,6 +204,7 @@ static void take_placing(struct seen_placing *p, struct json_object *o)
 		.policy = seen_text(o, "policy", "?"),
 		.why = seen_text(o, "why", "?"),
 		.pages = seen_text(o, "pages", NULL),
+		.units = seen_text(o, "units", NULL),
 		.moves = seen_number(o, "moves"),
 		.drains = seen_number(o, "drains"),
 		.balanced = seen_bool(o, "numa_balancing"),

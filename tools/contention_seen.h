@@ -53,6 +53,7 @@ struct seen_sum {
 struct seen_placing {
 	const char *container, *policy, *why;
 	const char *pages; /* NULL: none moved yet */
+	const char *units; /* tasks with several processes; NULL: none */
 	double moves, drains;
 	bool balanced; /* by the kernel's numa_balancing */
 };

@@ -141,12 +141,14 @@ static void print_sum_line(FILE *f, const struct seen_sum *c)
 
 static void print_placing_line(FILE *f, const struct seen_placing *p)
 {
-	char name[64], why[4 * 160], pages[4 * 160];
+	char name[64], why[4 * 160], pages[4 * 160], units[4 * 160];
 
 	fprintf(f, "placed by %.16s: container %s: %.0f moves; %s%s\n", p->policy,
 		printable(name, sizeof(name), p->container), p->moves,
 		printable(why, sizeof(why), p->why),
 		p->balanced ? "; the kernel's numa_balancing moves pages, too" : "");
+	if (p->units)
+		fprintf(f, "  %s\n", printable(units, sizeof(units), p->units));
 	if (p->pages)
 		fprintf(f, "  pages: %s (%.0f times a CPU of others emptied its lists of pages)\n",
 			printable(pages, sizeof(pages), p->pages), p->drains);

@@ -87,12 +87,13 @@ def test_step():
                 "policy": "dino",
                 "why": "ranks move",
                 "pages": None,
+                "units": "task_0: 2 processes move as one",
                 "moves": 2,
                 "drains": 0,
                 "numa_balancing": False,
             }
         ],
-        "a container that is placed has policy, reason and number of moves",
+        "a container that is placed has policy, reason, units and number of moves",
     )
     is_same(
         [(r["moves"], r["pages_moved_bytes"]) for r in ranks[1:3]],

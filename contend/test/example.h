@@ -96,6 +96,7 @@ static inline void example_job_41(struct observed_node *n)
 		abort();
 	placing->policy = CONTENTION_DINO;
 	strcpy(placing->why, "ranks move");
+	strcpy(placing->units, "task_0: 2 processes move as one");
 	placing->moves = 2;
 }
 

@@ -170,6 +170,65 @@ static void stays(void)
 	drop_ranks();
 }
 
+/* Add one more process of task 0, on CPUS. */
+static void add_process(const char *cpus)
+{
+	struct observed_rank *more =
+		reallocarray(step[0].rank, step[0].n + 1u, sizeof(*step[0].rank));
+
+	if (!more)
+		bail("out of memory");
+	step[0].rank = more;
+	more[step[0].n] = more[0];
+	more[step[0].n].cpus = cpus_of(cpus);
+	more[step[0].n++].state.class = RANK_TURTLE;
+}
+
+/* What is said of tasks with several processes. */
+static const char *units(void)
+{
+	static char text[DECIDE_WHY_MAX];
+	const struct decide_input in = { .job = job, .node = &node, .conf = &conf, .now = NOW };
+	uint64_t group[REQUEST_CONTAINERS_MAX];
+	struct decision d;
+
+	if (decide_groups(group, &in) != 1 || decide_group(&d, &in, group[0]) < 0)
+		bail("no single group");
+	strcpy(text, d.units);
+	decision_free(&d);
+	return text;
+}
+
+static void processes(void)
+{
+	add_ranks(DINO, "DDTT");
+	is(units(), "", "tasks of one process each: nothing is said of units");
+	add_process("0");
+	is(units(), "task_0: 2 processes move as one", "a task with two processes is named");
+	is(decided(), "1>4 3>5 (ranks move)", "a task has the worst class of its processes");
+	step[0].rank[4].cpus = cpus_of("1");
+	is(units(), "task_0: 2 processes stay where they are bound",
+	   "processes that are bound to other CPUs than their task's stay");
+	drop_ranks();
+	add_ranks(DINO, "DDTT");
+	for (unsigned i = 0; i < 4; i++) {
+		add_process("0");
+		snprintf(step[0].rank[4 + i].task, sizeof(step[0].rank[0].task), "task_%u", i);
+		step[0].rank[4 + i].cpus = step[0].rank[i].cpus;
+	}
+	is(units(),
+	   "task_0: 2 processes move as one; task_1: 2 processes move as one; task_2: 2 processes "
+	   "move as one; task_3: 2 processes move as one",
+	   "all tasks that fit are named");
+	for (unsigned i = 0; i < 4; i++)
+		step[0].rank[4 + i].cpus = cpus_of("7");
+	is(units(),
+	   "task_0: 2 processes stay where they are bound; task_1: 2 processes stay where they are "
+	   "bound; task_2: 2 processes stay where they are bound; ...",
+	   "there are dots for tasks that do not fit");
+	drop_ranks();
+}
+
 static void policies(void)
 {
 	add_ranks("nodeos 1;c=sim cpus=8;", "DDTT");
@@ -388,6 +447,7 @@ int main(void)
 	make_host();
 	moves();
 	stays();
+	processes();
 	victims(DINO, "dino");
 	victims("nodeos 1;c=sim cpus=8 contention=di;", "di");
 	policies();

@@ -67,6 +67,7 @@ def document(job, step, *ranks, **more):
                 "policy": "dino",
                 "why": "nothing to do: one domain\x1b[2J",
                 "pages": "task_0: 16 MiB followed, 3 % lie elsewhere (enough)",
+                "units": "task_0: 2 processes move as one",
                 "moves": 2,
                 "drains": 12,
             }
@@ -151,8 +152,9 @@ def test_table(folder):
     ok("of a SIMULATED cache" in out, "a simulated cache is named")
     ok(
         "placed by dino: container sim: 2 moves; nothing to do: one domain?[2J" in out
-        and "pages: task_0: 16 MiB followed, 3 % lie elsewhere (enough) (12 times" in out,
-        "a container that is placed has policy, moves, reason and what became of pages",
+        and "pages: task_0: 16 MiB followed, 3 % lie elsewhere (enough) (12 times" in out
+        and "\n  task_0: 2 processes move as one\n" in out,
+        "a container that is placed has policy, moves, reason, units and what became of pages",
         out,
     )
     ok(
