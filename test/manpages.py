@@ -38,6 +38,7 @@ PAGES = (
     "nodeos-dimsim.1",
     "nodeos-diagnostics.7",
     "nodeos-events.5",
+    "nodeos-lwk.1",
     "nodeos-mpirun.1",
     "nodeos-noise.1",
     "nodeos.conf.5",

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lwk/call.h"
+
+#include <asm/prctl.h>
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+
+#include "lwk/clone.h"
+#include "lwk/count.h"
+#include "lwk/exec.h"
+#include "lwk/host.h"
+#include "lwk/memory.h"
+#include "lwk/signal.h"
+
+bool call_print_counts;
+
+static long pass_call(struct thread *t, const long arg[6])
+{
+	return host_gate(t->call, arg, &t->pending);
+}
+
+/* Not there: the kernel's word for it lets libc take another way. */
+static long refuse_call(struct thread *t, const long arg[6])
+{
+	(void)t;
+	(void)arg;
+	return -ENOSYS;
+}
+
+static long forbid_call(struct thread *t, const long arg[6])
+{
+	(void)t;
+	(void)arg;
+	return -EPERM;
+}
+
+static long call_brk(struct thread *t, const long arg[6])
+{
+	(void)t;
+	return memory_brk((uint64_t)arg[0]);
+}
+
+static long call_mmap(struct thread *t, const long arg[6])
+{
+	(void)t;
+	return memory_map(arg);
+}
+
+static long call_munmap(struct thread *t, const long arg[6])
+{
+	(void)t;
+	return memory_unmap(arg);
+}
+
+static long call_mprotect(struct thread *t, const long arg[6])
+{
+	(void)t;
+	return memory_protect(arg);
+}
+
+/* Protection keys are switched off in the machine: only the key -1 is known. */
+static long call_pkey_mprotect(struct thread *t, const long arg[6])
+{
+	(void)t;
+	return arg[3] == -1 ? memory_protect(arg) : -EINVAL;
+}
+
+static long call_mremap(struct thread *t, const long arg[6])
+{
+	(void)t;
+	return memory_remap(arg);
+}
+
+static long call_madvise(struct thread *t, const long arg[6])
+{
+	(void)t;
+	return memory_advise(arg);
+}
+
+static long put_word(long address, uint64_t word)
+{
+	return program_copy((void *)address, &word, sizeof(word));
+}
+
+static long call_arch_prctl(struct thread *t, const long arg[6])
+{
+	switch (arg[0]) {
+	case ARCH_SET_FS:
+		return thread_set_fs(t, (uint64_t)arg[1], thread_get_gs(t));
+	case ARCH_SET_GS:
+		return thread_set_fs(t, thread_get_fs(t), (uint64_t)arg[1]);
+	case ARCH_GET_FS:
+		return put_word(arg[1], thread_get_fs(t));
+	case ARCH_GET_GS:
+		return put_word(arg[1], thread_get_gs(t));
+	default:
+		return -EINVAL;
+	}
+}
+
+static long call_exit(struct thread *t, const long arg[6])
+{
+	thread_leave(t, arg[0]);
+}
+
+static long call_exit_group(struct thread *t, const long arg[6])
+{
+	if (call_print_counts && !t->borrowed)
+		count_print();
+	return pass_call(t, arg);
+}
+
+/* /proc/self/exe is the program, not this one. */
+static long read_own_link(const char *own, long buffer, long size)
+{
+	size_t n = strlen(own);
+
+	if (size <= 0)
+		return -EINVAL;
+	if (n > (size_t)size)
+		n = (size_t)size;
+	return program_copy((void *)buffer, own, n) < 0 ? -EFAULT : (long)n;
+}
+
+static long call_readlink(struct thread *t, const long arg[6])
+{
+	const char *own = exec_own_path(t, (uint64_t)arg[0]);
+
+	return own ? read_own_link(own, arg[1], arg[2]) : pass_call(t, arg);
+}
+
+static long call_readlinkat(struct thread *t, const long arg[6])
+{
+	const char *own = exec_own_path(t, (uint64_t)arg[1]);
+
+	return own ? read_own_link(own, arg[2], arg[3]) : pass_call(t, arg);
+}
+
+/* Calls with a path as argument 0 or 1, which is followed when it is /proc/self/exe. */
+static long follow_path(struct thread *t, const long arg[6], int index)
+{
+	const char *own = exec_own_path(t, (uint64_t)arg[index]);
+	long changed[6];
+
+	if (!own)
+		return pass_call(t, arg);
+	memcpy(changed, arg, sizeof(changed));
+	changed[index] = (long)own;
+	return pass_call(t, changed);
+}
+
+static long call_path(struct thread *t, const long arg[6])
+{
+	return follow_path(t, arg, 0);
+}
+
+static long call_path_at(struct thread *t, const long arg[6])
+{
+	return follow_path(t, arg, 1);
+}
+
+/* The machine's own files cannot be closed, nor replaced. */
+static long call_close(struct thread *t, const long arg[6])
+{
+	return machine_owns(arg[0]) ? -EBADF : pass_call(t, arg);
+}
+
+static long call_dup(struct thread *t, const long arg[6])
+{
+	return machine_owns(arg[1]) ? -EBADF : pass_call(t, arg);
+}
+
+static long call_close_range(struct thread *t, const long arg[6])
+{
+	uint64_t first = (unsigned)arg[0], last = (unsigned)arg[1];
+	long own, end, rc = 0;
+
+	machine_descriptors(&own, &end);
+	if (first > last || last < (uint64_t)own || first >= (uint64_t)end)
+		return pass_call(t, arg);
+	if (first < (uint64_t)own)
+		rc = host_call(SYS_close_range, (long)first, own - 1, arg[2]);
+	if (rc == 0 && last >= (uint64_t)end)
+		rc = host_call(SYS_close_range, end, (long)last, arg[2]);
+	return rc;
+}
+
+static call_handler *const handlers[] = {
+	/* memory */
+	[SYS_brk] = call_brk,
+	[SYS_mmap] = call_mmap,
+	[SYS_munmap] = call_munmap,
+	[SYS_mprotect] = call_mprotect,
+	[SYS_mremap] = call_mremap,
+	[SYS_madvise] = call_madvise,
+	[SYS_pkey_mprotect] = call_pkey_mprotect,
+	[SYS_pkey_alloc] = refuse_call,
+	[SYS_remap_file_pages] = refuse_call,
+	/* signals */
+	[SYS_rt_sigaction] = signal_action,
+	[SYS_rt_sigprocmask] = signal_mask,
+	[SYS_rt_sigreturn] = signal_return,
+	[SYS_sigaltstack] = signal_stack,
+	/* threads and processes */
+	[SYS_clone] = clone_call,
+	[SYS_clone3] = clone_call3,
+	[SYS_fork] = clone_fork,
+	[SYS_vfork] = clone_vfork,
+	[SYS_exit] = call_exit,
+	[SYS_exit_group] = call_exit_group,
+	[SYS_execve] = execute_program,
+	[SYS_execveat] = execute_program_at,
+	/* the processor */
+	[SYS_arch_prctl] = call_arch_prctl,
+	[SYS_rseq] = refuse_call, /* its sections cannot be aborted in a machine: doc/lwk.md */
+	[SYS_modify_ldt] = refuse_call,
+	[SYS_set_thread_area] = refuse_call,
+	[SYS_iopl] = forbid_call,
+	[SYS_ioperm] = forbid_call,
+	/* files of this process */
+	[SYS_readlink] = call_readlink,
+	[SYS_readlinkat] = call_readlinkat,
+	[SYS_open] = call_path,
+	[SYS_stat] = call_path,
+	[SYS_access] = call_path,
+	[SYS_openat] = call_path_at,
+	[SYS_newfstatat] = call_path_at,
+	[SYS_faccessat] = call_path_at,
+	[SYS_close] = call_close,
+	[SYS_dup2] = call_dup,
+	[SYS_dup3] = call_dup,
+	[SYS_close_range] = call_close_range,
+};
+
+call_handler *call_lookup(long number)
+{
+	size_t count = sizeof(handlers) / sizeof(handlers[0]);
+
+	return number >= 0 && (size_t)number < count ? handlers[number] : NULL;
+}
+
+long call_make(struct thread *t)
+{
+	const struct kvm_regs *r = t->regs;
+	long arg[6] = { (long)r->rdi, (long)r->rsi, (long)r->rdx,
+			(long)r->r10, (long)r->r8,  (long)r->r9 };
+	call_handler *handler;
+	long rc;
+
+	t->call = (int)r->rax;
+	count_call(t->call);
+	handler = call_lookup(t->call);
+	if (handler)
+		return handler(t, arg);
+	t->kicked = 0;
+	do
+		rc = pass_call(t, arg);
+	while (rc == -EINTR && !t->pending && __atomic_exchange_n(&t->kicked, 0, __ATOMIC_RELAXED));
+	return rc;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_LWK_ELF_H
+#define NODEOS_LWK_ELF_H
+
+#include <elf.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/errbuf.h"
+
+/*
+ * What an executable file asks for. Pure: checks bytes of a file, which may be anything. Two kinds
+ * of files are programs: ELF files of x86-64, and scripts whose first line names an interpreter.
+ */
+#define ELF_HEAD 4096 /* bytes of a file's beginning that are looked at */
+#define ELF_SEGMENTS 16 /* at most, of the type PT_LOAD */
+#define ELF_SCRIPT_MAX 256 /* bytes of a script's first line, as Linux has it */
+
+enum elf_kind {
+	ELF_PROGRAM = 1,
+	ELF_SCRIPT,
+	ELF_OTHER, /* Linux has other kinds, but this program does not; execve() gives ENOEXEC */
+	ELF_FOREIGN, /* a program of another machine, or of 32 bits */
+};
+
+struct elf_segment {
+	uint64_t address; /* of its first byte, before the file is moved */
+	uint64_t size; /* in memory */
+	uint64_t offset; /* in the file */
+	uint64_t in_file; /* bytes */
+	int prot; /* PROT_* */
+};
+
+struct elf {
+	enum elf_kind kind;
+	/* ELF_PROGRAM */
+	bool movable; /* may be loaded anywhere: PIE, or a shared object */
+	uint64_t entry, low, high; /* addresses; low and high are of whole pages */
+	uint64_t align; /* of low when it is moved */
+	uint64_t headers; /* address of the program headers, 0: not loaded */
+	uint16_t header_count;
+	unsigned segments;
+	struct elf_segment segment[ELF_SEGMENTS];
+	/* ELF_PROGRAM with a dynamic linker, ELF_SCRIPT; else "" */
+	char interpreter[PATH_MAX];
+	char argument[ELF_SCRIPT_MAX]; /* of a script's interpreter, "" for none */
+};
+
+/*
+ * Read what the first N bytes (ELF_HEAD at most, all of a shorter file) of a file of FILE_SIZE
+ * bytes say. Returns 0, or -1 with a reason; kind is set in both cases, after a failure to
+ * ELF_OTHER or ELF_FOREIGN.
+ */
+int elf_read(struct elf *e, const void *head, size_t n, uint64_t file_size, struct errbuf *err);
+
+#endif

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_LWK_EXTENT_H
+#define NODEOS_LWK_EXTENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Which pages of the extent are used: the allocator of the program's private memory. Pure: it
+ * touches none of these pages. Addresses and sizes are multiples of EXTENT_PAGE; the caller locks.
+ */
+#define EXTENT_PAGE 4096UL
+
+struct extent {
+	uint64_t base; /* address of the first page, a multiple of the largest alignment */
+	uint64_t pages; /* in it */
+	uint64_t free; /* of these */
+	uint64_t top; /* no page from here on is free */
+	uint64_t *used; /* a bit for each page */
+	uint64_t *dirty; /* a bit for each page that extent_set_dirty() has named */
+};
+
+/* Bytes for the bits of an extent of BYTES; they must be zero at extent_init(). */
+size_t extent_map_size(uint64_t bytes);
+void extent_init(struct extent *e, uint64_t base, uint64_t bytes, void *map);
+
+/* Take BYTES at a multiple of ALIGN (a power of two), at the highest free place; 0: none. */
+uint64_t extent_take(struct extent *e, uint64_t bytes, uint64_t align);
+
+/* Take BYTES at ADDRESS, if all of them are free. */
+bool extent_take_at(struct extent *e, uint64_t address, uint64_t bytes);
+
+/* Mark BYTES at ADDRESS as used, whatever they were. */
+void extent_take_over(struct extent *e, uint64_t address, uint64_t bytes);
+
+/* Mark them as free. */
+void extent_give(struct extent *e, uint64_t address, uint64_t bytes);
+
+/* Whether BYTES at ADDRESS are all in the extent; whether any of them is. BYTES is not 0. */
+bool extent_holds(const struct extent *e, uint64_t address, uint64_t bytes);
+bool extent_meets(const struct extent *e, uint64_t address, uint64_t bytes);
+
+/* Whether all of the BYTES at ADDRESS, which are in the extent, are used. */
+bool extent_is_used(const struct extent *e, uint64_t address, uint64_t bytes);
+
+/*
+ * Find the next run of used pages from *ADDRESS on: sets *ADDRESS and returns its bytes, 0 when
+ * there is none.
+ */
+uint64_t extent_next_used(const struct extent *e, uint64_t *address);
+
+/* Whether the page at ADDRESS may hold anything but zeros; the pages of BYTES at ADDRESS may. */
+bool extent_was_dirty(const struct extent *e, uint64_t address);
+void extent_set_dirty(struct extent *e, uint64_t address, uint64_t bytes);
+
+#endif

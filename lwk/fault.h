@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_LWK_FAULT_H
+#define NODEOS_LWK_FAULT_H
+
+#include "lwk/thread.h"
+
+/*
+ * Faults of the program's memory accesses. The machine reports one in two ways: as an exception of
+ * its own page tables (no window yet, or a protection in the extent), with the address; or KVM_RUN
+ * fails with EFAULT, as the same access would fail in this process, and gives no address. Then the
+ * instruction is repeated with empty page tables, into which come, one by one, the GiBs whose
+ * addresses turn out to be good. The first bad address is what the program gets with its signal.
+ */
+
+/* KVM_RUN has failed with EFAULT. */
+void fault_search(struct thread *t);
+
+/* An exception of number 14 came, for ADDRESS, with the processor's ERROR code. */
+void fault_handle(struct thread *t, uint64_t address, uint64_t error);
+
+/* Any other exit came: a search is over. */
+void fault_end_search(struct thread *t);
+
+#endif

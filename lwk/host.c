@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lwk/host.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define PAGE 4096UL
+
+long program_text(char *to, size_t size, uint64_t from)
+{
+	size_t done = 0;
+
+	while (done < size) {
+		size_t n = PAGE - (from + done) % PAGE;
+		const char *end;
+
+		if (n > size - done)
+			n = size - done;
+		if (program_copy(to + done, (const void *)(from + done), n) < 0)
+			return -EFAULT;
+		end = memchr(to + done, '\0', n);
+		if (end)
+			return end - to;
+		done += n;
+	}
+	return -ENAMETOOLONG;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lwk/load.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "lwk/host.h"
+#include "lwk/memory.h"
+#include "lwk/window.h"
+
+#define PAGE 4096UL
+
+static int fail_open(struct program *p, int error, struct errbuf *err)
+{
+	if (p->fd >= 0)
+		host_call(SYS_close, p->fd);
+	p->fd = -1;
+	p->error = error;
+	return errprintf(err, "%s", strerror(error));
+}
+
+/* A file that changes the user or has capabilities: Linux would start it with other rights. */
+static bool changes_rights(const struct program *p, const struct stat *s)
+{
+	char value[64];
+	long n;
+
+	if (s->st_mode & S_ISUID || (s->st_mode & S_ISGID && s->st_mode & S_IXGRP))
+		return true;
+	n = host_call(SYS_fgetxattr, p->fd, (long)"security.capability", (long)value,
+		      sizeof(value));
+	return n > 0 || n == -ERANGE;
+}
+
+static int refuse_program(struct program *p, const char *why, struct errbuf *err)
+{
+	host_call(SYS_close, p->fd);
+	p->fd = -1;
+	p->refused = true;
+	p->error = EPERM;
+	return errprintf(err, "%s", why);
+}
+
+int program_open(struct program *p, const char *path, struct errbuf *err)
+{
+	char head[ELF_HEAD];
+	struct stat s;
+	long n;
+
+	memset(p, 0, sizeof(*p));
+	p->fd = (int)host_call(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC);
+	if (p->fd < 0)
+		return fail_open(p, -p->fd, err);
+	if (host_call(SYS_fstat, p->fd, (long)&s) < 0 || !S_ISREG(s.st_mode))
+		return fail_open(p, EACCES, err);
+	n = host_call(SYS_faccessat2, AT_FDCWD, (long)path, 1 /* X_OK */, AT_EACCESS);
+	if (n < 0)
+		return fail_open(p, (int)-n, err);
+	n = host_call(SYS_pread64, p->fd, (long)head, sizeof(head), 0);
+	if (n < 0)
+		return fail_open(p, (int)-n, err);
+	if (changes_rights(p, &s))
+		return refuse_program(p,
+				      "it runs with other rights (setuid, setgid or"
+				      " capabilities), which is not supported",
+				      err);
+	if (elf_read(&p->elf, head, (size_t)n, (uint64_t)s.st_size, err) == 0)
+		return 0;
+	if (p->elf.kind == ELF_FOREIGN)
+		return refuse_program(p, err ? err->text : "", err);
+	host_call(SYS_close, p->fd);
+	p->fd = -1;
+	p->error = ENOEXEC;
+	return -1;
+}
+
+void program_close(struct program *p)
+{
+	if (p->fd >= 0)
+		host_call(SYS_close, p->fd);
+	p->fd = -1;
+}
+
+/* Memory of Linux for a program that must be at its own addresses. */
+static int map_fixed(const struct elf *e, struct errbuf *err)
+{
+	void *at = mmap((void *)e->low, e->high - e->low, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_POPULATE, -1, 0);
+
+	if (at == MAP_FAILED)
+		return errprintf(err, "its addresses are in use here: %s", strerror(errno));
+	for (uint64_t w = e->low / WINDOW_SIZE * WINDOW_SIZE; w < e->high; w += WINDOW_SIZE)
+		window_open(w);
+	return 0;
+}
+
+static int set_prot(const struct elf *e, const struct elf_segment *s, uint64_t base)
+{
+	uint64_t first = (base + s->address) / PAGE * PAGE;
+	uint64_t end = (base + s->address + s->size + PAGE - 1) / PAGE * PAGE;
+
+	return e->movable ? memory_protect_part(first, end - first, s->prot)
+			  : mprotect((void *)first, end - first, s->prot);
+}
+
+/*
+ * Read a segment with the whole pages of the file around it, as a mapping would have them: some
+ * programs look at bytes beside their segments.
+ */
+static int read_segment(const struct program *p, const struct elf_segment *s, uint64_t base)
+{
+	uint64_t before = s->address % PAGE, want = before + s->in_file, done = 0;
+	uint64_t to = base + s->address - before;
+
+	while (done < want) {
+		long n = host_call(SYS_pread64, p->fd, (long)(to + done), (long)(want - done),
+				   (long)(s->offset - before + done));
+
+		if (n <= 0)
+			return -1;
+		done += (uint64_t)n;
+	}
+	return 0;
+}
+
+int program_load(const struct program *p, struct loaded *l, struct errbuf *err)
+{
+	const struct elf *e = &p->elf;
+	uint64_t base = 0;
+
+	if (e->movable) {
+		uint64_t at = memory_take(e->high - e->low, e->align, PROT_NONE);
+
+		if (!at)
+			return errprintf(err, "the extent is too small for it (--memory)");
+		base = at - e->low;
+	} else if (map_fixed(e, err) < 0) {
+		return -1;
+	}
+	for (unsigned i = 0; i < e->segments; i++)
+		if (read_segment(p, &e->segment[i], base) < 0)
+			return errprintf(err, "it cannot be read");
+	for (unsigned i = 0; i < e->segments; i++)
+		if (set_prot(e, &e->segment[i], base) < 0)
+			return errprintf(err, "no page table for it");
+	*l = (struct loaded){ base, base + e->entry, e->headers ? base + e->headers : 0,
+			      e->header_count };
+	return 0;
+}

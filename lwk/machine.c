@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lwk/machine.h"
+
+#include <cpuid.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+
+#include "lwk/host.h"
+#include "lwk/stub.h"
+
+#define PRESENT 1UL
+#define WRITE 2UL
+#define LARGE 0x80UL
+#define LARGE_SIZE (2UL << 20)
+#define FIXED_TABLES (16UL << 20) /* for windows, see window.h */
+#define CPUID_ENTRIES 256
+#define DESCRIPTORS (LWK_VCPUS + 8)
+
+#define CR3_PWT 8UL
+#define CR0_ON 0x80010033UL /* PG, WP, NE, ET, MP, PE */
+#define CR4_ON 0x620UL /* PAE, OSFXSR, OSXMMEXCPT */
+#define CR4_FSGSBASE (1UL << 16)
+#define CR4_OSXSAVE (1UL << 18)
+#define EFER_ON 0xd01UL /* SCE, LME, LMA, NXE */
+#define FLAGS_CLEARED 0x47700UL
+#define MSR_STAR 0xc0000081
+#define MSR_LSTAR 0xc0000082
+#define MSR_FMASK 0xc0000084
+
+struct machine machine = { .vm = -1 };
+static long first_descriptor;
+static struct kvm_segment user_cs, user_ss;
+static uint64_t cr4;
+
+void machine_descriptors(long *first, long *end)
+{
+	*first = first_descriptor;
+	*end = first_descriptor + DESCRIPTORS;
+}
+
+bool machine_owns(long fd)
+{
+	return first_descriptor && fd >= first_descriptor && fd < first_descriptor + DESCRIPTORS;
+}
+
+/* Move FD to where the program does not use it; returns the new one or -errno. */
+static int hide_descriptor(long fd)
+{
+	struct rlimit old, more;
+	long at;
+
+	if (fd < 0)
+		return (int)fd;
+	host_call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&old);
+	more = old;
+	if (!first_descriptor && old.rlim_max - old.rlim_cur >= DESCRIPTORS)
+		first_descriptor = (long)old.rlim_cur;
+	else if (!first_descriptor)
+		first_descriptor = (long)(old.rlim_cur > 2 * DESCRIPTORS
+						  ? old.rlim_cur - DESCRIPTORS
+						  : old.rlim_cur / 2);
+	if (more.rlim_cur < (rlim_t)first_descriptor + DESCRIPTORS)
+		more.rlim_cur = (rlim_t)first_descriptor + DESCRIPTORS;
+	if (more.rlim_cur > more.rlim_max)
+		more.rlim_cur = more.rlim_max;
+	host_call(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&more, 0);
+	at = host_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, first_descriptor);
+	host_call(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&old, 0);
+	host_call(SYS_close, fd);
+	return (int)at;
+}
+
+static struct kvm_cpuid_entry2 *cpuid_entry(uint32_t function, uint32_t index)
+{
+	for (unsigned i = 0; i < machine.cpuid->nent; i++) {
+		struct kvm_cpuid_entry2 *e = &machine.cpuid->entries[i];
+
+		if (e->function == function && e->index == index)
+			return e;
+	}
+	return NULL;
+}
+
+/* The processor as the program sees it: this one, less what the machine cannot save in a frame. */
+static void trim_cpuid(void)
+{
+	struct kvm_cpuid2 *all = machine.cpuid;
+	struct kvm_cpuid_entry2 *e;
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < all->nent; i++) /* leave out those of a hypervisor */
+		if (all->entries[i].function >> 28 != 4)
+			all->entries[n++] = all->entries[i];
+	all->nent = n;
+	e = cpuid_entry(1, 0);
+	if (e)
+		e->ecx &= ~(1U << 31 | 1U << 24); /* hypervisor; TSC deadline timer */
+	e = cpuid_entry(7, 0);
+	if (e)
+		e->edx &= ~(1U << 22 | 1U << 24 | 1U << 25); /* AMX */
+}
+
+static void find_features(void)
+{
+	unsigned a, b, c, d;
+	struct kvm_cpuid_entry2 *e = cpuid_entry(0x80000008, 0);
+
+	machine.address_bits = e && (e->eax & 0xff) ? e->eax & 0xff : 36;
+	e = cpuid_entry(0x80000001, 0);
+	machine.gib_pages = e && e->edx >> 26 & 1;
+	__cpuid(1, a, b, c, d);
+	if (c >> 27 & 1) {
+		unsigned low, high;
+
+		e = cpuid_entry(0xd, 0);
+		__asm__("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+		machine.xcr0 = low;
+		machine.xcr0 &= e ? e->eax : 7;
+		machine.xcr0 &= ~(1UL << 17 | 1UL << 18); /* AMX */
+	}
+	cr4 = CR4_ON | (machine.xcr0 ? CR4_OSXSAVE : 0);
+	e = cpuid_entry(7, 0);
+	if (e && e->ebx & 1)
+		cr4 |= CR4_FSGSBASE;
+}
+
+/* Bytes of the state in xcr0, by the offsets and sizes that the processor gives. */
+static void find_xsave_size(void)
+{
+	machine.xsave_size = machine.xcr0 ? 576 : 512;
+	for (unsigned bit = 2; bit < 32; bit++) {
+		unsigned size, offset, c, d;
+
+		if (!(machine.xcr0 >> bit & 1))
+			continue;
+		__cpuid_count(0xd, bit, size, offset, c, d);
+		if (offset + size > machine.xsave_size)
+			machine.xsave_size = offset + size;
+	}
+}
+
+static void set_gate(unsigned vector)
+{
+	uint64_t *gate = machine_table(LWK_IDT) + 2 * vector;
+	uint64_t at = LWK_KERNEL + LWK_TRAPS + vector * LWK_TRAP_ENTRY;
+	uint64_t user = vector == 3 || vector == 4 ? 0x60 : 0; /* INT3, INTO */
+
+	gate[0] = (at & 0xffff) | (uint64_t)LWK_KERNEL_CS << 16 | (0x8e | user) << 40 |
+		  (at >> 16 & 0xffff) << 48;
+	gate[1] = at >> 32;
+}
+
+/* Fill the kernel half: tables of the processor, code, and its own page tables. */
+static void fill_kernel(void)
+{
+	uint64_t *gdt = machine_table(LWK_GDT);
+
+	gdt[LWK_KERNEL_CS / 8] = 0x00af9b000000ffff;
+	gdt[LWK_KERNEL_SS / 8] = 0x00cf93000000ffff;
+	gdt[LWK_USER_SS / 8] = 0x00cff3000000ffff;
+	gdt[LWK_USER_CS / 8] = 0x00affb000000ffff;
+	memcpy(machine.kernel + LWK_TRAPS, lwk_traps, (size_t)(lwk_traps_end - lwk_traps));
+	for (unsigned vector = 0; vector < LWK_TRAP_COUNT; vector++)
+		set_gate(vector);
+	machine_table(LWK_LEVEL4)[256] = LWK_KERNEL_LEVEL3 | PRESENT | WRITE;
+	machine_table(LWK_KERNEL_LEVEL3)[0] = LWK_KERNEL_LEVEL2 | PRESENT | WRITE;
+	for (uint64_t at = 0; at < machine.kernel_size; at += LARGE_SIZE)
+		machine_table(LWK_KERNEL_LEVEL2)[at / LARGE_SIZE] = at | PRESENT | WRITE | LARGE;
+}
+
+static void fill_segments(void)
+{
+	user_cs = (struct kvm_segment){ .limit = ~0U,
+					.selector = LWK_USER_CS,
+					.present = 1,
+					.type = 11,
+					.dpl = 3,
+					.s = 1,
+					.l = 1,
+					.g = 1 };
+	user_ss = (struct kvm_segment){ .limit = ~0U,
+					.selector = LWK_USER_SS,
+					.present = 1,
+					.type = 3,
+					.dpl = 3,
+					.s = 1,
+					.db = 1,
+					.g = 1 };
+}
+
+/* Make the virtual machine with the kernel half as its memory at 0; returns 0 or -errno. */
+static int create_vm(int kvm)
+{
+	struct kvm_userspace_memory_region region = { .memory_size = machine.kernel_size,
+						      .userspace_addr = (uint64_t)machine.kernel };
+	long fd = host_call(SYS_ioctl, kvm, KVM_CREATE_VM, 0);
+
+	machine.vm = hide_descriptor(fd);
+	if (machine.vm < 0)
+		return machine.vm;
+	machine.vcpus = 0;
+	return (int)host_call(SYS_ioctl, machine.vm, KVM_SET_USER_MEMORY_REGION, (long)&region);
+}
+
+static int open_kvm(void)
+{
+	return (int)host_call(SYS_openat, AT_FDCWD, (long)"/dev/kvm", O_RDWR | O_CLOEXEC);
+}
+
+static int say_no_kvm(int error, struct errbuf *err)
+{
+	if (error == ENOENT || error == ENODEV || error == ENXIO)
+		return errprintf(err,
+				 "/dev/kvm: %s: this kernel has no KVM, or its module (kvm_amd,"
+				 " kvm_intel) is not loaded, or the processor does not offer"
+				 " virtualization",
+				 strerror(error));
+	return errprintf(err, "/dev/kvm: %s: ask your administrator for access (group kvm)",
+			 strerror(error));
+}
+
+/* Refuse shadow paging: page tables that change from outside of the machine need the hardware. */
+static int check_paging(struct errbuf *err)
+{
+	static const char *const file[] = { "/sys/module/kvm_amd/parameters/npt",
+					    "/sys/module/kvm_intel/parameters/ept" };
+
+	for (unsigned i = 0; i < 2; i++) {
+		FILE *f = fopen(file[i], "re");
+		int c = f ? fgetc(f) : 'Y';
+
+		if (f)
+			fclose(f);
+		if (c == 'N' || c == '0')
+			return errprintf(err, "KVM has nested paging switched off (%s)", file[i]);
+	}
+	return 0;
+}
+
+static int read_cpuid(int kvm, struct errbuf *err)
+{
+	machine.cpuid =
+		calloc(1, sizeof(*machine.cpuid) + CPUID_ENTRIES * sizeof(struct kvm_cpuid_entry2));
+	if (!machine.cpuid)
+		return errprintf(err, "out of memory");
+	machine.cpuid->nent = CPUID_ENTRIES;
+	if (ioctl(kvm, KVM_GET_SUPPORTED_CPUID, machine.cpuid) < 0)
+		return errprintf(err, "KVM_GET_SUPPORTED_CPUID: %s", strerror(errno));
+	if (ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_SYNC_REGS) <= 0 ||
+	    ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_IMMEDIATE_EXIT) <= 0)
+		return errprintf(err, "this kernel's KVM is too old: Linux 5.14 is needed");
+	machine.run_size = (size_t)ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
+	trim_cpuid();
+	find_features();
+	find_xsave_size();
+	return 0;
+}
+
+int machine_open(uint64_t extent_size, struct errbuf *err)
+{
+	int kvm = open_kvm(), rc;
+
+	if (kvm < 0)
+		return say_no_kvm(-kvm, err);
+	if (check_paging(err) < 0 || read_cpuid(kvm, err) < 0)
+		return -1;
+	machine.kernel_size = LWK_TABLES + FIXED_TABLES + extent_size / 512 + extent_size / 262144;
+	machine.kernel_size = (machine.kernel_size + LARGE_SIZE - 1) / LARGE_SIZE * LARGE_SIZE;
+	if (machine.kernel_size > 1UL << 30)
+		return errprintf(err, "--memory: more than 400 GiB");
+	machine.kernel = mmap(NULL, machine.kernel_size, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (machine.kernel == MAP_FAILED)
+		return errprintf(err, "no memory for page tables: %s", strerror(errno));
+	madvise(machine.kernel, machine.kernel_size, MADV_NOHUGEPAGE); /* little of it is used */
+	machine.tables = LWK_TABLES;
+	fill_kernel();
+	fill_segments();
+	rc = create_vm(kvm);
+	host_call(SYS_close, kvm);
+	if (rc < 0)
+		return errprintf(err, "KVM cannot make a machine: %s", strerror(-rc));
+	return 0;
+}
+
+int machine_open_again(void)
+{
+	int kvm = open_kvm(), rc;
+
+	if (kvm < 0)
+		return kvm;
+	rc = create_vm(kvm);
+	host_call(SYS_close, kvm);
+	return rc;
+}
+
+uint64_t machine_take_table(void)
+{
+	uint64_t at = __atomic_fetch_add(&machine.tables, 4096, __ATOMIC_RELAXED);
+
+	return at + 4096 <= machine.kernel_size ? at : 0;
+}
+
+int machine_reset_vcpu(const struct vcpu *v)
+{
+	uint64_t area = LWK_KERNEL + LWK_AREAS + v->number * (uint64_t)LWK_AREA_SIZE;
+	struct kvm_sregs s;
+	long rc = host_call(SYS_ioctl, v->fd, KVM_GET_SREGS, (long)&s);
+
+	if (rc < 0)
+		return (int)rc;
+	s.cr0 = CR0_ON;
+	s.cr3 = LWK_LEVEL4;
+	s.cr4 = cr4;
+	s.efer = EFER_ON;
+	s.cs = user_cs;
+	s.ss = s.ds = s.es = s.fs = s.gs = user_ss;
+	s.gdt = (struct kvm_dtable){ .base = LWK_KERNEL + LWK_GDT, .limit = 63 };
+	s.idt = (struct kvm_dtable){ .base = LWK_KERNEL + LWK_IDT,
+				     .limit = LWK_TRAP_COUNT * 16 - 1 };
+	s.tr = (struct kvm_segment){
+		.base = area + LWK_TSS, .limit = 103, .selector = LWK_TR, .type = 11, .present = 1
+	};
+	return (int)host_call(SYS_ioctl, v->fd, KVM_SET_SREGS, (long)&s);
+}
+
+int machine_set_table(const struct vcpu *v, uint64_t table)
+{
+	struct kvm_sregs s;
+	long rc = host_call(SYS_ioctl, v->fd, KVM_GET_SREGS, (long)&s);
+
+	if (rc < 0)
+		return (int)rc;
+	/* KVM flushes when CR3 changes: PWT, which has no meaning with nested paging, is turned */
+	s.cr3 = table | ((s.cr3 & CR3_PWT) ^ CR3_PWT);
+	return (int)host_call(SYS_ioctl, v->fd, KVM_SET_SREGS, (long)&s);
+}
+
+int machine_forget_tables(const struct vcpu *v)
+{
+	return machine_set_table(v, LWK_LEVEL4);
+}
+
+static int set_msrs(const struct vcpu *v)
+{
+	uint64_t area = LWK_KERNEL + LWK_AREAS + v->number * (uint64_t)LWK_AREA_SIZE;
+	struct {
+		struct kvm_msrs head;
+		struct kvm_msr_entry entry[3];
+	} m = { .head.nmsrs = 3 };
+	long rc;
+
+	m.entry[0] = (struct kvm_msr_entry){ .index = MSR_STAR };
+	m.entry[0].data = (uint64_t)LWK_KERNEL_CS << 32 | (LWK_USER_CS - 16UL) << 48;
+	m.entry[1] = (struct kvm_msr_entry){ .index = MSR_LSTAR, .data = area };
+	m.entry[2] = (struct kvm_msr_entry){ .index = MSR_FMASK, .data = FLAGS_CLEARED };
+	rc = host_call(SYS_ioctl, v->fd, KVM_SET_MSRS, (long)&m);
+	return rc < 0 ? (int)rc : rc == 3 ? 0 : -EIO;
+}
+
+/* The program's clock is the host's: offset 0, so that the vDSO is right (doc/lwk.md). */
+static int set_clock(const struct vcpu *v)
+{
+	uint64_t zero = 0;
+	struct kvm_device_attr offset = { .group = KVM_VCPU_TSC_CTRL,
+					  .attr = KVM_VCPU_TSC_OFFSET,
+					  .addr = (uint64_t)&zero };
+
+	return (int)host_call(SYS_ioctl, v->fd, KVM_SET_DEVICE_ATTR, (long)&offset);
+}
+
+static void fill_area(const struct vcpu *v)
+{
+	uint8_t *area = machine_area(v);
+	uint64_t top = LWK_KERNEL + (uint64_t)(area - machine.kernel) + LWK_STACK_TOP;
+
+	memcpy(area, lwk_stub, (size_t)(lwk_stub_end - lwk_stub));
+	memcpy(area + LWK_TSS + 4, &top, sizeof(top)); /* RSP of ring 0 */
+}
+
+int machine_new_vcpu(struct vcpu *v)
+{
+	struct kvm_xcrs x = { .nr_xcrs = 1 };
+	long rc;
+
+	if (machine.vcpus >= LWK_VCPUS)
+		return -EAGAIN;
+	v->number = machine.vcpus;
+	v->fd = hide_descriptor(
+		host_call(SYS_ioctl, machine.vm, KVM_CREATE_VCPU, (long)machine.vcpus));
+	if (v->fd < 0)
+		return v->fd;
+	machine.vcpus++;
+	rc = host_call(SYS_mmap, 0, (long)machine.run_size, PROT_READ | PROT_WRITE, MAP_SHARED,
+		       v->fd, 0);
+	if (rc < 0 && rc > -4096)
+		return (int)rc;
+	v->run = (struct kvm_run *)rc;
+	fill_area(v);
+	x.xcrs[0].value = machine.xcr0;
+	rc = host_call(SYS_ioctl, v->fd, KVM_SET_CPUID2, (long)machine.cpuid);
+	if (rc == 0)
+		rc = machine_reset_vcpu(v);
+	if (rc == 0)
+		rc = set_msrs(v);
+	if (rc == 0 && machine.xcr0)
+		rc = host_call(SYS_ioctl, v->fd, KVM_SET_XCRS, (long)&x);
+	if (rc == 0)
+		rc = set_clock(v);
+	v->run->kvm_valid_regs = KVM_SYNC_X86_REGS;
+	return (int)rc;
+}

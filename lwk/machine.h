@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_LWK_MACHINE_H
+#define NODEOS_LWK_MACHINE_H
+
+#include <linux/kvm.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/errbuf.h"
+#include "lwk/layout.h"
+
+/*
+ * The machine of this process: a virtual machine of KVM without a kernel, without an interrupt
+ * controller and without a timer. Its kernel half (layout.h) is memory of this process; the rest
+ * of its address space is this process's own (window.h). There is one in each process.
+ */
+struct machine {
+	int vm; /* file descriptor */
+	uint8_t *kernel; /* the kernel half here */
+	uint64_t kernel_size; /* bytes */
+	uint64_t tables; /* offset of the next free page table */
+	unsigned address_bits; /* of guest-physical addresses */
+	bool gib_pages; /* page tables may map a GiB at once */
+	uint64_t xcr0; /* the processor state that the program may use; 0: no XSAVE */
+	size_t xsave_size; /* bytes of that state in a signal's frame */
+	size_t run_size; /* bytes of struct kvm_run and what follows it */
+	unsigned vcpus; /* made so far; their numbers are below that */
+	struct kvm_cpuid2 *cpuid;
+};
+extern struct machine machine;
+
+struct vcpu {
+	int fd;
+	unsigned number;
+	struct kvm_run *run;
+};
+
+/*
+ * Make the machine, with room for page tables of an extent of EXTENT_SIZE bytes. Each error says
+ * what is missing and what to do.
+ */
+int machine_open(uint64_t extent_size, struct errbuf *err);
+
+/*
+ * Make a machine for this process, which is a copy (fork) of one that has a machine: the kernel
+ * half is already a copy. The number of vCPUs begins again. Returns 0 or -errno.
+ */
+int machine_open_again(void);
+
+/* Take a page table, zeroed: its offset in the kernel half, 0 when there is none left. */
+uint64_t machine_take_table(void);
+static inline uint64_t *machine_table(uint64_t offset)
+{
+	return (uint64_t *)(machine.kernel + offset);
+}
+
+/*
+ * Make a vCPU with its area, in ring 3, with RIP, RSP and FS 0. Only one thread may call this at a
+ * time. Returns 0 or -errno.
+ */
+int machine_new_vcpu(struct vcpu *v);
+
+/* Put a vCPU back into ring 3 with the first page tables. Returns 0 or -errno. */
+int machine_reset_vcpu(const struct vcpu *v);
+
+/* Let it forget what it has read of page tables before it runs again. Returns 0 or -errno. */
+int machine_forget_tables(const struct vcpu *v);
+
+/* Switch it to the page table of level 4 at offset TABLE of the kernel half. 0 or -errno. */
+int machine_set_table(const struct vcpu *v, uint64_t table);
+
+/* Begin of the area of a vCPU. */
+static inline uint8_t *machine_area(const struct vcpu *v)
+{
+	return machine.kernel + LWK_AREAS + v->number * (uint64_t)LWK_AREA_SIZE;
+}
+
+/*
+ * File descriptors of the machine are above the limit of the program (RLIMIT_NOFILE), where its
+ * loops over all descriptors do not meet them, if the hard limit allows that.
+ */
+bool machine_owns(long fd);
+
+/* Numbers of the descriptors that the machine may own: [first, end). */
+void machine_descriptors(long *first, long *end);
+
+#endif

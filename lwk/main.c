@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* nodeos-lwk: run a program in a machine of its own without a kernel; see doc/lwk.md. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/errbuf.h"
+#include "base/printable.h"
+#include "lwk/call.h"
+#include "lwk/clone.h"
+#include "lwk/count.h"
+#include "lwk/exec.h"
+#include "lwk/host.h"
+#include "lwk/load.h"
+#include "lwk/memory.h"
+#include "lwk/options.h"
+#include "lwk/run.h"
+#include "lwk/signal.h"
+#include "lwk/stack.h"
+#include "lwk/vdso.h"
+
+enum { EXIT_OURS = 125, EXIT_CANNOT = 126, EXIT_NOT_FOUND = 127 };
+
+#define SCRIPTS_MAX 4 /* interpreters that are scripts themselves, as Linux has it */
+#define STACK_DEFAULT (8UL << 20)
+#define GUARD (64UL << 10)
+#define FLAGS_START 0x202UL
+#define ARENA_NAME "MALLOC_ARENA_MAX"
+
+/* What runs: after interpreters of scripts are found. */
+struct start {
+	char path[PATH_MAX]; /* of the file that is loaded */
+	char name[PATH_MAX]; /* AT_EXECFN: what was asked for */
+	char *const *argv;
+	struct program program;
+	struct loaded loaded, linker;
+	uint64_t entry, rsp;
+};
+
+struct stack {
+	uint64_t bottom, size;
+};
+
+static void print_lwk_usage(void)
+{
+	puts("usage: nodeos-lwk [OPTION]... [--] PROGRAM [ARGUMENT]...\n\n"
+	     "Run an unmodified program of x86-64 in a machine of KVM without a kernel: its "
+	     "private\n"
+	     "memory is one extent of huge pages, its system calls are made by this process.\n\n"
+	     "  -m, --memory=SIZE   of the extent: 16M to 256G [256M]\n"
+	     "  -p, --page=2M|1G    huge pages of the extent [2M]\n"
+	     "  -c, --counts        print to stderr at the end what left the machine\n"
+	     "  -l, --loose         programs that it executes run outside of machines\n"
+	     "  -n, --name=NAME     the program's argv[0]\n"
+	     "  -t, --comm=NAME     its name in /proc\n"
+	     "  -k, --child         its extent may be ordinary memory\n"
+	     "  -h, --help\n"
+	     "  -V, --version\n\n"
+	     "Exit status: the program's; 125 for errors of the machine, 126 if the program "
+	     "cannot\n"
+	     "be executed, 127 if it is not found. See nodeos-lwk(1).");
+}
+
+static int fail(int status, const char *what, const struct errbuf *err)
+{
+	char line[1024], name[512];
+
+	fprintf(stderr, "nodeos-lwk: %s%s%s\n", what ? printable(name, sizeof(name), what) : "",
+		what ? ": " : "", printable(line, sizeof(line), err->text));
+	return status;
+}
+
+/* Find the program as a shell would; PATH_MAX bytes at BUF. */
+static bool find_in_path(char *buf, const char *name)
+{
+	const char *path = getenv("PATH"), *end;
+
+	if (strchr(name, '/')) {
+		snprintf(buf, PATH_MAX, "%s", name);
+		return true;
+	}
+	for (path = path ? path : "/usr/bin:/bin"; *path; path = *end ? end + 1 : end) {
+		end = strchrnul(path, ':');
+		snprintf(buf, PATH_MAX, "%.*s/%s", end > path ? (int)(end - path) : 1,
+			 end > path ? path : ".", name);
+		if (access(buf, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Replace a script at S->path by its interpreter, with the script as its argument. */
+static int add_interpreter(struct start *s, struct errbuf *err)
+{
+	const struct elf *e = &s->program.elf;
+	size_t argc = 0, n = 0;
+	char **argv;
+
+	while (s->argv[argc])
+		argc++;
+	argv = calloc(argc + 4, sizeof(*argv));
+	if (!argv)
+		return errprintf(err, "out of memory");
+	argv[n++] = strdup(e->interpreter);
+	if (*e->argument)
+		argv[n++] = strdup(e->argument);
+	argv[n++] = strdup(s->path);
+	for (size_t i = 1; i < argc; i++)
+		argv[n++] = s->argv[i];
+	s->argv = argv;
+	memcpy(s->path, e->interpreter, sizeof(s->path));
+	program_close(&s->program);
+	return 0;
+}
+
+/* Open the program, through scripts. Returns 0, or -1 with a reason. */
+static int open_start(struct start *s, struct errbuf *err)
+{
+	for (int i = 0; i <= SCRIPTS_MAX; i++) {
+		if (program_open(&s->program, s->path, err) < 0)
+			return errwrap(err, "%s", s->path);
+		if (s->program.elf.kind != ELF_SCRIPT)
+			return 0;
+		if (add_interpreter(s, err) < 0)
+			return -1;
+	}
+	program_close(&s->program);
+	s->program.error = ELOOP;
+	return errprintf(err, "%s: too many interpreters", s->path);
+}
+
+static int load_linker(struct start *s, struct errbuf *err)
+{
+	struct program linker;
+	int rc;
+
+	if (!*s->program.elf.interpreter)
+		return 0;
+	if (program_open(&linker, s->program.elf.interpreter, err) < 0)
+		return errwrap(err, "%s", s->program.elf.interpreter);
+	rc = linker.elf.kind == ELF_PROGRAM ? program_load(&linker, &s->linker, err)
+					    : errprintf(err, "its dynamic linker is a script");
+	program_close(&linker);
+	s->entry = s->linker.entry;
+	return rc;
+}
+
+static char **make_environment(void)
+{
+	static char arenas[] = ARENA_NAME "=1";
+	size_t n = 0;
+	char **envp;
+
+	while (environ[n])
+		n++;
+	envp = calloc(n + 2, sizeof(*envp));
+	if (!envp)
+		return environ;
+	memcpy(envp, environ, n * sizeof(*envp));
+	if (!getenv(ARENA_NAME)) /* each arena reserves address space outside of the extent */
+		envp[n] = arenas;
+	return envp;
+}
+
+/* Take the stack, at the top of the extent, with a guard below. */
+static int take_stack(struct stack *k, uint64_t memory, struct errbuf *err)
+{
+	struct rlimit limit = { STACK_DEFAULT, STACK_DEFAULT };
+
+	getrlimit(RLIMIT_STACK, &limit);
+	k->size = limit.rlim_cur == RLIM_INFINITY ? STACK_DEFAULT : limit.rlim_cur;
+	if (k->size > memory / 4)
+		k->size = memory / 4;
+	k->size = (k->size + 4095) & ~4095UL;
+	k->bottom = memory_take(k->size, 4096, PROT_READ | PROT_WRITE);
+	if (!k->bottom || !memory_take(GUARD, 4096, PROT_NONE))
+		return errprintf(err, "the extent is too small for the stack (--memory)");
+	return 0;
+}
+
+static int write_stack(struct start *s, const struct stack *k, struct errbuf *err)
+{
+	uint64_t vdso = vdso_prepare();
+	uint8_t random[16];
+	struct stack_input in = { .argv = s->argv, .name = s->name, .random = random };
+
+	if (getrandom(random, sizeof(random), 0) < 0)
+		return errprintf(err, "getrandom: %s", strerror(errno));
+	const uint64_t aux[][2] = {
+		{ vdso ? AT_SYSINFO_EHDR : AT_IGNORE, vdso },
+		{ AT_HWCAP, getauxval(AT_HWCAP) },
+		{ AT_PAGESZ, 4096 },
+		{ AT_CLKTCK, getauxval(AT_CLKTCK) },
+		{ AT_PHDR, s->loaded.headers },
+		{ AT_PHENT, sizeof(Elf64_Phdr) },
+		{ AT_PHNUM, s->loaded.header_count },
+		{ AT_BASE, s->linker.base },
+		{ AT_FLAGS, 0 },
+		{ AT_ENTRY, s->loaded.entry },
+		{ AT_UID, getuid() },
+		{ AT_EUID, geteuid() },
+		{ AT_GID, getgid() },
+		{ AT_EGID, getegid() },
+		{ AT_SECURE, 0 },
+		{ AT_HWCAP2, getauxval(AT_HWCAP2) },
+		{ AT_MINSIGSTKSZ, getauxval(AT_MINSIGSTKSZ) },
+	};
+	in.aux = aux;
+	in.aux_count = sizeof(aux) / sizeof(aux[0]);
+	in.envp = make_environment();
+	s->rsp = stack_fill(k->bottom, k->bottom + k->size, &in, err);
+	return s->rsp ? 0 : -1;
+}
+
+static int load_start(struct start *s, uint64_t memory, struct errbuf *err)
+{
+	struct stack k;
+
+	/* the stack is at the top of the extent: libc takes the mapping's end for its end */
+	if (take_stack(&k, memory, err) < 0 || program_load(&s->program, &s->loaded, err) < 0)
+		return -1;
+	s->entry = s->loaded.entry;
+	program_close(&s->program);
+	return load_linker(s, err) < 0 ? -1 : write_stack(s, &k, err);
+}
+
+static int open_memory(const struct options *o, struct errbuf *err)
+{
+	if (memory_open(o->memory, o->page, err) == 0)
+		return 0;
+	return o->child ? memory_open_ordinary(o->memory, err) : -1;
+}
+
+/* Make the first thread and enter the machine with it. */
+static int enter_program(const struct start *s, const char *comm, struct errbuf *err)
+{
+	long error;
+	struct thread *t = thread_new(&error);
+	const char *slash = strrchr(s->name, '/');
+
+	if (!t)
+		return errprintf(err, "KVM cannot make a vCPU: %s", strerror((int)-error));
+	t->run = run_thread;
+	t->regs->rip = s->entry;
+	t->regs->rsp = s->rsp;
+	t->regs->rflags = FLAGS_START;
+	thread_join(t);
+	signal_start(t);
+	prctl(PR_SET_NAME, comm ? comm : slash ? slash + 1 : s->name);
+	count_start();
+	host_switch_stack(thread_stack_top(t), clone_begin, t);
+}
+
+static int run_program(const struct options *o)
+{
+	static struct start s;
+	static char own[PATH_MAX];
+	struct errbuf err = { 0 };
+
+	if (!find_in_path(s.path, o->argv[0])) {
+		errprintf(&err, "not found in PATH");
+		return fail(EXIT_NOT_FOUND, o->argv[0], &err);
+	}
+	memcpy(s.name, s.path, sizeof(s.name));
+	s.argv = o->argv;
+	if (o->name) {
+		((char **)o->argv)[0] = (char *)o->name;
+	}
+	if (open_start(&s, &err) < 0)
+		return fail(s.program.error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT, NULL, &err);
+	if (!realpath(s.path, own))
+		memcpy(own, s.path, sizeof(own));
+	exec_start(o, own);
+	call_print_counts = o->counts;
+	if (machine_open(o->memory, &err) < 0 || open_memory(o, &err) < 0)
+		return fail(EXIT_OURS, NULL, &err);
+	if (load_start(&s, o->memory, &err) < 0)
+		return fail(EXIT_OURS, s.path, &err);
+	enter_program(&s, o->comm, &err);
+	return fail(EXIT_OURS, NULL, &err);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o;
+	struct errbuf err = { 0 };
+
+	if (options_parse(&o, argc, argv, &err) < 0)
+		return fail(EXIT_OURS, NULL, &err);
+	if (o.help) {
+		print_lwk_usage();
+		return 0;
+	}
+	if (o.version) {
+		puts("nodeos-lwk " VERSION);
+		return 0;
+	}
+	return run_program(&o);
+}

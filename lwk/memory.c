@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "lwk/memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mman.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lwk/extent.h"
+#include "lwk/host.h"
+#include "lwk/lock.h"
+#include "lwk/thread.h"
+#include "lwk/window.h"
+
+#define LARGE_PAGE (2UL << 20)
+#define FILE_SHARE 8 /* a file's mapping takes at most 1/8 of the extent */
+#ifndef MREMAP_DONTUNMAP
+#define MREMAP_DONTUNMAP 4
+#endif
+
+static struct {
+	struct lock lock;
+	struct extent extent;
+	uint64_t brk;
+	bool stale; /* processors may still know rights of pages that were given back */
+	struct memory_numbers numbers;
+} memory;
+
+static uint64_t round_up(uint64_t bytes)
+{
+	return (bytes + EXTENT_PAGE - 1) & ~(EXTENT_PAGE - 1);
+}
+
+static bool is_error(long rc)
+{
+	return rc < 0 && rc > -4096;
+}
+
+/* Note the extent, whose memory is at MEMORY_BASE, and open its windows. */
+static int begin_extent(uint64_t size, struct errbuf *err)
+{
+	void *map = mmap(NULL, extent_map_size(size), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		return errprintf(err, "no memory for the map of the extent: %s", strerror(errno));
+	extent_init(&memory.extent, MEMORY_BASE, size, map);
+	memory.brk = MEMORY_BASE;
+	memory.numbers.size = size;
+	window_set_extent(MEMORY_BASE, size);
+	for (uint64_t at = MEMORY_BASE; at < MEMORY_BASE + size; at += WINDOW_SIZE) {
+		int rc = window_open(at);
+
+		if (rc < 0)
+			return errprintf(err, "KVM does not take the extent: %s", strerror(-rc));
+	}
+	return 0;
+}
+
+static int say_no_pages(uint64_t size, enum memory_page page, struct errbuf *err)
+{
+	const char *name = page == MEMORY_1G ? "1048576kB" : "2048kB";
+	unsigned long want = (unsigned long)(size >> page), have = 0;
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/sys/kernel/mm/hugepages/hugepages-%s/free_hugepages", name);
+	f = fopen(path, "re");
+	if (f) {
+		if (fscanf(f, "%lu", &have) != 1)
+			have = 0;
+		fclose(f);
+	}
+	return errprintf(err,
+			 "no room for the extent: it needs %lu free huge pages of %s, and"
+			 " there are %lu; root reserves them with /sys/kernel/mm/hugepages/"
+			 "hugepages-%s/nr_hugepages",
+			 want, page == MEMORY_1G ? "1 GiB" : "2 MiB", have, name);
+}
+
+int memory_open(uint64_t size, enum memory_page page, struct errbuf *err)
+{
+	int fd = memfd_create("nodeos-lwk",
+			      MFD_CLOEXEC | MFD_HUGETLB | (unsigned)page << MAP_HUGE_SHIFT);
+	int flags = MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_POPULATE;
+	void *at;
+
+	if (fd < 0)
+		return errno == ENODEV || errno == ENOENT || errno == EINVAL
+			       ? say_no_pages(size, page, err)
+			       : errprintf(err, "memfd_create: %s", strerror(errno));
+	at = ftruncate(fd, (off_t)size) < 0
+		     ? MAP_FAILED
+		     : mmap((void *)MEMORY_BASE, size, PROT_READ | PROT_WRITE | PROT_EXEC, flags,
+			    fd, 0);
+	close(fd);
+	if (at == MAP_FAILED)
+		return say_no_pages(size, page, err);
+	return begin_extent(size, err);
+}
+
+int memory_open_ordinary(uint64_t size, struct errbuf *err)
+{
+	void *at = mmap((void *)MEMORY_BASE, size, PROT_READ | PROT_WRITE | PROT_EXEC,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_NORESERVE, -1, 0);
+
+	if (at == MAP_FAILED)
+		return errprintf(err, "no room for the extent: %s", strerror(errno));
+	memory.numbers.ordinary = true;
+	return begin_extent(size, err);
+}
+
+void memory_lock(void)
+{
+	lock_take(&memory.lock);
+}
+
+void memory_unlock(void)
+{
+	lock_release(&memory.lock);
+}
+
+int memory_copy(void)
+{
+	uint64_t size = memory.numbers.size, at = MEMORY_BASE, n;
+	long to = host_call(SYS_mmap, 0, (long)(size + LARGE_PAGE),
+			    PROT_READ | PROT_WRITE | PROT_EXEC,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
+	     rc;
+	uint64_t begin;
+
+	if (is_error(to))
+		return (int)to;
+	begin = ((uint64_t)to + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+	while ((n = extent_next_used(&memory.extent, &at)) != 0) {
+		memcpy((void *)(begin + (at - MEMORY_BASE)), (void *)at, n);
+		at += n;
+		if (at >= MEMORY_BASE + size)
+			break;
+	}
+	memset(memory.extent.dirty, 0, extent_map_size(size) / 2);
+	at = MEMORY_BASE;
+	while (at < MEMORY_BASE + size && (n = extent_next_used(&memory.extent, &at)) != 0) {
+		extent_set_dirty(&memory.extent, at, n);
+		at += n;
+	}
+	rc = host_call(SYS_mremap, (long)begin, (long)size, (long)size,
+		       MREMAP_MAYMOVE | MREMAP_FIXED, (long)MEMORY_BASE);
+	memory.numbers.ordinary = true;
+	memory.lock = (struct lock){ 0 };
+	return is_error(rc) ? (int)rc : 0;
+}
+
+bool memory_has(uint64_t address)
+{
+	return address >= MEMORY_BASE && address - MEMORY_BASE < memory.numbers.size;
+}
+
+bool memory_is_used(uint64_t address)
+{
+	return memory_has(address) &&
+	       extent_is_used(&memory.extent, address & ~(EXTENT_PAGE - 1), EXTENT_PAGE);
+}
+
+/* Set PROT; when pages lose rights, every processor must know before this returns. */
+static long set_rights(uint64_t address, uint64_t bytes, int prot)
+{
+	int rc = window_protect(address, bytes, prot);
+
+	if (rc < 0)
+		return rc;
+	if (rc > 0 || (memory.stale && !(prot & PROT_WRITE))) {
+		memory.stale = false;
+		thread_forget_pages();
+	}
+	return 0;
+}
+
+static void clear_pages(uint64_t address, uint64_t bytes)
+{
+	for (uint64_t at = address; at < address + bytes; at += EXTENT_PAGE)
+		if (extent_was_dirty(&memory.extent, at))
+			memset((void *)at, 0, EXTENT_PAGE);
+	extent_set_dirty(&memory.extent, address, bytes);
+}
+
+/* Give pages back. Their old rights matter only once the pages are used with fewer. */
+static void give_pages(uint64_t address, uint64_t bytes)
+{
+	extent_give(&memory.extent, address, bytes);
+	if (window_protect(address, bytes, PROT_NONE) > 0)
+		memory.stale = true;
+}
+
+uint64_t memory_take(uint64_t bytes, uint64_t align, int prot)
+{
+	uint64_t at;
+
+	memory_lock();
+	at = extent_take(&memory.extent, round_up(bytes), align);
+	if (at) {
+		clear_pages(at, round_up(bytes));
+		if (set_rights(at, round_up(bytes), prot) < 0) {
+			give_pages(at, round_up(bytes));
+			at = 0;
+		}
+	}
+	memory_unlock();
+	return at;
+}
+
+int memory_protect_part(uint64_t address, uint64_t bytes, int prot)
+{
+	long rc;
+
+	memory_lock();
+	rc = set_rights(address, bytes, prot);
+	memory_unlock();
+	return (int)rc;
+}
+
+/* The heap grows from the begin of the extent as far as there is nothing else. */
+static void move_brk(uint64_t end)
+{
+	uint64_t old = round_up(memory.brk), new = round_up(end);
+
+	if (new > old) {
+		if (!extent_take_at(&memory.extent, old, new - old))
+			return;
+		clear_pages(old, new - old);
+		if (set_rights(old, new - old, PROT_READ | PROT_WRITE) < 0) {
+			give_pages(old, new - old);
+			return;
+		}
+	} else if (new < old) {
+		give_pages(new, old - new);
+	}
+	if (end<memory.brk &&new> end)
+		memset((void *)end, 0, (memory.brk < new ? memory.brk : new) - end);
+	memory.brk = end;
+}
+
+long memory_brk(uint64_t end)
+{
+	long result;
+
+	memory_lock();
+	if (end >= MEMORY_BASE && end <= MEMORY_BASE + memory.numbers.size)
+		move_brk(end);
+	result = (long)memory.brk;
+	memory_unlock();
+	return result;
+}
+
+/* Let Linux make a mapping; ADDED: it is private, usable memory. */
+static long map_outside(const long arg[6], bool added)
+{
+	long at = host_call_array(SYS_mmap, arg);
+
+	if (!is_error(at) && added) {
+		memory.numbers.outside += round_up((uint64_t)arg[1]);
+		memory.numbers.outside_mappings++;
+	}
+	return at;
+}
+
+/* Read LENGTH bytes of a file at OFFSET to the address TO; less at the end of the file. */
+static long read_mapped_file(uint64_t to, uint64_t length, long fd, long offset)
+{
+	uint64_t done = 0;
+
+	while (done < length) {
+		long n = host_call(SYS_pread64, fd, (long)(to + done), (long)(length - done),
+				   offset + (long)done);
+
+		if (n < 0 && n != -EINTR)
+			return n;
+		if (n == 0)
+			break;
+		done += n > 0 ? (uint64_t)n : 0;
+	}
+	return 0;
+}
+
+/* Whether the private mapping of ARG can be a copy in the extent. */
+static bool can_copy(const long arg[6])
+{
+	struct stat s;
+
+	if (arg[3] & MAP_ANONYMOUS)
+		return true;
+	return host_call(SYS_fstat, arg[4], (long)&s) == 0 && S_ISREG(s.st_mode) && arg[5] >= 0 &&
+	       arg[5] % (long)EXTENT_PAGE == 0 &&
+	       ((uint64_t)arg[1] <= memory.numbers.size / FILE_SHARE ||
+		(arg[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)));
+}
+
+/* Find pages of the extent for the mapping of ARG: their address, 0 for none, or -errno. */
+static long find_pages(const long arg[6], uint64_t bytes)
+{
+	struct extent *e = &memory.extent;
+	uint64_t want = (uint64_t)arg[0];
+
+	if (!(arg[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)))
+		return (long)extent_take(e, bytes, bytes >= LARGE_PAGE ? LARGE_PAGE : EXTENT_PAGE);
+	if (want % EXTENT_PAGE)
+		return -EINVAL;
+	if (!extent_meets(e, want, bytes))
+		return 0;
+	if (!extent_holds(e, want, bytes))
+		return -ENOMEM;
+	if (arg[3] & MAP_FIXED_NOREPLACE && !extent_take_at(e, want, bytes))
+		return -EEXIST;
+	extent_take_over(e, want, bytes);
+	return arg[0];
+}
+
+/* A private mapping of ARG, BYTES of whole pages. */
+static long map_private(const long arg[6], uint64_t bytes)
+{
+	int prot = (int)arg[2];
+	long at = find_pages(arg, bytes), rc;
+
+	if (is_error(at))
+		return at;
+	if (!at)
+		return map_outside(arg, true);
+	clear_pages((uint64_t)at, bytes);
+	rc = 0;
+	if (!(arg[3] & MAP_ANONYMOUS))
+		rc = read_mapped_file((uint64_t)at, (uint64_t)arg[1], arg[4], arg[5]);
+	if (rc == 0)
+		rc = set_rights((uint64_t)at, bytes, prot);
+	if (rc == 0)
+		return at;
+	give_pages((uint64_t)at, bytes);
+	return rc;
+}
+
+static long map_locked(const long arg[6])
+{
+	uint64_t bytes = round_up((uint64_t)arg[1]);
+	bool private = (arg[3] & MAP_TYPE) == MAP_PRIVATE && !(arg[3] & MAP_HUGETLB);
+	bool reserve = arg[3] & MAP_ANONYMOUS && arg[2] == PROT_NONE && !(arg[3] & MAP_STACK);
+	bool fixed = arg[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE);
+
+	if (!arg[1] || bytes < (uint64_t)arg[1])
+		return arg[1] ? -ENOMEM : -EINVAL;
+	if (fixed && extent_meets(&memory.extent, (uint64_t)arg[0], bytes)) {
+		if (!private || !can_copy(arg))
+			return -ENOMEM; /* the extent has no holes */
+		return map_private(arg, bytes);
+	}
+	if (private && !reserve && can_copy(arg))
+		return map_private(arg, bytes);
+	return map_outside(arg, private && !reserve);
+}
+
+long memory_map(const long arg[6])
+{
+	long rc;
+
+	memory_lock();
+	rc = map_locked(arg);
+	memory_unlock();
+	return rc;
+}
+
+/*
+ * The call NR for BYTES at ADDRESS, a part of which is in the extent: Linux gets what is below and
+ * above. ARG has the other arguments. Returns 0 or -errno.
+ */
+static long call_outside(long nr, const long arg[6], uint64_t bytes)
+{
+	uint64_t address = (uint64_t)arg[0], end = address + bytes;
+	uint64_t high = MEMORY_BASE + memory.numbers.size;
+	long rc = 0;
+
+	if (address < MEMORY_BASE)
+		rc = host_call(nr, arg[0], (long)(MEMORY_BASE - address), arg[2]);
+	if (rc == 0 && end > high)
+		rc = host_call(nr, (long)(address > high ? address : high),
+			       (long)(end - (address > high ? address : high)), arg[2]);
+	return rc;
+}
+
+/* The part of BYTES at *ADDRESS that is in the extent; sets *ADDRESS to its begin. */
+static uint64_t part_inside(uint64_t *address, uint64_t bytes)
+{
+	uint64_t end = *address + bytes, high = MEMORY_BASE + memory.numbers.size;
+
+	if (*address < MEMORY_BASE)
+		*address = MEMORY_BASE;
+	return (end < high ? end : high) - *address;
+}
+
+long memory_unmap(const long arg[6])
+{
+	uint64_t address = (uint64_t)arg[0], bytes = round_up((uint64_t)arg[1]);
+	long rc;
+
+	if (address % EXTENT_PAGE || !bytes)
+		return -EINVAL;
+	if (address + bytes < address || !extent_meets(&memory.extent, address, bytes))
+		return host_call_array(SYS_munmap, arg);
+	memory_lock();
+	rc = call_outside(SYS_munmap, arg, bytes);
+	bytes = part_inside(&address, bytes);
+	give_pages(address, bytes);
+	memory_unlock();
+	return rc;
+}
+
+long memory_protect(const long arg[6])
+{
+	uint64_t address = (uint64_t)arg[0], bytes = round_up((uint64_t)arg[1]);
+	long rc;
+
+	if (address % EXTENT_PAGE)
+		return -EINVAL;
+	if (!bytes || address + bytes < address || !extent_meets(&memory.extent, address, bytes))
+		return host_call_array(SYS_mprotect, arg);
+	if (arg[2] & ~(PROT_READ | PROT_WRITE | PROT_EXEC))
+		return -EINVAL;
+	memory_lock();
+	rc = call_outside(SYS_mprotect, arg, bytes);
+	bytes = part_inside(&address, bytes);
+	if (rc == 0)
+		rc = extent_is_used(&memory.extent, address, bytes)
+			     ? set_rights(address, bytes, (int)arg[2])
+			     : -ENOMEM;
+	memory_unlock();
+	return rc;
+}
+
+/* Move OLD bytes at FROM to a new place of BYTES; the address or -errno. */
+static long move_part(uint64_t from, uint64_t old, uint64_t bytes)
+{
+	int prot = window_protection(from);
+	uint64_t at =
+		extent_take(&memory.extent, bytes, bytes >= LARGE_PAGE ? LARGE_PAGE : EXTENT_PAGE);
+
+	if (!at)
+		return -ENOMEM;
+	clear_pages(at + old, bytes - old);
+	extent_set_dirty(&memory.extent, at, old);
+	memcpy((void *)at, (void *)from, old);
+	if (set_rights(at, bytes, prot) < 0) {
+		give_pages(at, bytes);
+		return -ENOMEM;
+	}
+	give_pages(from, old);
+	return (long)at;
+}
+
+static long remap_inside(const long arg[6])
+{
+	uint64_t address = (uint64_t)arg[0], old = round_up((uint64_t)arg[1]);
+	uint64_t bytes = round_up((uint64_t)arg[2]);
+
+	if (address % EXTENT_PAGE || !bytes || !old ||
+	    arg[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP)) /* needs holes */
+		return -EINVAL;
+	if (!extent_holds(&memory.extent, address, old) ||
+	    !extent_is_used(&memory.extent, address, old))
+		return -EFAULT;
+	if (bytes <= old) {
+		if (bytes < old)
+			give_pages(address + bytes, old - bytes);
+		return arg[0];
+	}
+	if (extent_take_at(&memory.extent, address + old, bytes - old)) {
+		clear_pages(address + old, bytes - old);
+		if (set_rights(address + old, bytes - old, window_protection(address)) == 0)
+			return arg[0];
+		give_pages(address + old, bytes - old);
+	}
+	return arg[3] & MREMAP_MAYMOVE ? move_part(address, old, bytes) : -ENOMEM;
+}
+
+long memory_remap(const long arg[6])
+{
+	long rc;
+
+	if (!extent_meets(&memory.extent, (uint64_t)arg[0], round_up((uint64_t)arg[1]) | 1))
+		return host_call_array(SYS_mremap, arg);
+	memory_lock();
+	rc = remap_inside(arg);
+	memory_unlock();
+	return rc;
+}
+
+long memory_advise(const long arg[6])
+{
+	uint64_t address = (uint64_t)arg[0], bytes = round_up((uint64_t)arg[1]);
+
+	if (!bytes || !extent_meets(&memory.extent, address, bytes))
+		return host_call_array(SYS_madvise, arg);
+	if (address % EXTENT_PAGE || !extent_holds(&memory.extent, address, bytes))
+		return -EINVAL;
+	memory_lock();
+	if (arg[2] == MADV_DONTNEED)
+		memset((void *)address, 0, bytes);
+	memory_unlock();
+	return 0;
+}
+
+void memory_count(struct memory_numbers *n)
+{
+	*n = memory.numbers;
+	n->used = (memory.extent.pages - memory.extent.free) * EXTENT_PAGE;
+}

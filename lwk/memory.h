@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_LWK_MEMORY_H
+#define NODEOS_LWK_MEMORY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/errbuf.h"
+
+/*
+ * The program's memory. Its private memory is in the extent: huge pages that are all there before
+ * the program begins, at MEMORY_BASE. A private mapping of a file is a copy there. Shared mappings,
+ * reserves of address space (PROT_NONE) and what does not fit are mappings of Linux, outside.
+ */
+#define MEMORY_BASE 0x100000000000UL
+
+enum memory_page { MEMORY_2M = 21, MEMORY_1G = 30 }; /* their binary logarithms */
+
+/* Get the extent: SIZE bytes, a multiple of 2 MiB, in pages of PAGE (1 GiB: a multiple of that). */
+int memory_open(uint64_t size, enum memory_page page, struct errbuf *err);
+
+/* Get it from ordinary memory, which has page faults: for programs that a child executes. */
+int memory_open_ordinary(uint64_t size, struct errbuf *err);
+
+/*
+ * In a copy (fork) of the process, which still shares the extent: replace it by private, ordinary
+ * memory with a copy of all that is used. The process that was copied waits. Returns 0 or -errno.
+ */
+int memory_copy(void);
+void memory_lock(void);
+void memory_unlock(void);
+
+/*
+ * Take BYTES, whole pages, at a multiple of ALIGN, with PROT: zeros. Returns the address, 0 when
+ * there is none.
+ */
+uint64_t memory_take(uint64_t bytes, uint64_t align, int prot);
+
+/* Set PROT of a part of what was taken. */
+int memory_protect_part(uint64_t address, uint64_t bytes, int prot);
+
+/* Whether ADDRESS is in the extent; whether the program uses it. */
+bool memory_has(uint64_t address);
+bool memory_is_used(uint64_t address);
+
+/* Calls of the program; results as Linux gives them. */
+long memory_brk(uint64_t end);
+long memory_map(const long arg[6]);
+long memory_unmap(const long arg[6]);
+long memory_protect(const long arg[6]);
+long memory_remap(const long arg[6]);
+long memory_advise(const long arg[6]);
+
+struct memory_numbers {
+	uint64_t size, used; /* bytes of the extent */
+	uint64_t outside; /* bytes of private mappings that were made outside */
+	uint64_t outside_mappings; /* their number */
+	bool ordinary; /* the extent is not in huge pages */
+};
+void memory_count(struct memory_numbers *n);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_LWK_SIGNAL_H
+#define NODEOS_LWK_SIGNAL_H
+
+#include "lwk/thread.h"
+
+/*
+ * Signals. Linux delivers them to this process as to any other; a signal with a handler of the
+ * program arrives in our own handler, which notes it and blocks all others. At the next exit the
+ * frame of the program's handler is put on the program's stack, and Linux gets the mask that this
+ * handler runs with: so the next signal may arrive, and its frame is put above the first, as in
+ * the kernel.
+ */
+
+/* Take over the dispositions that this process was started with; T is the first thread. */
+void signal_start(struct thread *t);
+
+/* A copy of ACTIONS for a process that shares this memory, without the handlers if CLEARED; NULL:
+ * no memory. */
+struct actions *signal_copy_actions(const struct actions *a, bool cleared);
+void signal_free_actions(struct actions *a);
+
+/* Put the frames of signals that wait on the program's stack. */
+void signal_deliver(struct thread *t);
+
+/*
+ * The program's instruction has caused signal NUMBER with si_code CODE and si_addr ADDRESS: put its
+ * frame on the stack, or end the process if the program blocks or ignores it. TRAP is the number of
+ * the exception.
+ */
+struct signal_fault {
+	int number, code;
+	uint64_t address, trap, error, cr2;
+};
+void signal_raise(struct thread *t, const struct signal_fault *f);
+
+/* End the process by signal NUMBER, with the program's registers in a core dump. */
+void signal_die(struct thread *t, int number) __attribute__((noreturn));
+
+/* Calls of the program; results as Linux gives them. */
+long signal_action(struct thread *t, const long arg[6]);
+long signal_mask(struct thread *t, const long arg[6]);
+long signal_stack(struct thread *t, const long arg[6]);
+long signal_return(struct thread *t, const long arg[6]);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The table of system calls: which are not simply passed on; and what needs no machine. */
+#include "lwk/call.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/test/tap.h"
+#include "lwk/host.h"
+#include "lwk/stub.h"
+
+static void check_table(void)
+{
+	static const long handled[] = {
+		SYS_brk,	  SYS_mmap,	   SYS_munmap,	     SYS_mprotect,
+		SYS_mremap,	  SYS_madvise,	   SYS_clone,	     SYS_clone3,
+		SYS_fork,	  SYS_vfork,	   SYS_execve,	     SYS_execveat,
+		SYS_exit,	  SYS_exit_group,  SYS_rt_sigaction, SYS_rt_sigprocmask,
+		SYS_rt_sigreturn, SYS_sigaltstack, SYS_arch_prctl,   SYS_close,
+		SYS_close_range,  SYS_readlink,
+	};
+	static const long passed[] = { SYS_read,
+				       SYS_write,
+				       SYS_futex,
+				       SYS_getpid,
+				       SYS_ioctl,
+				       SYS_set_robust_list,
+				       SYS_process_vm_readv,
+				       SYS_shmat };
+	static const long refused[] = { SYS_rseq, SYS_modify_ldt, SYS_pkey_alloc };
+	const long none[6] = { 0 };
+
+	for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
+		ok(call_lookup(handled[i]), "call %ld is handled here", handled[i]);
+	for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
+		ok(!call_lookup(passed[i]), "call %ld is passed on", passed[i]);
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		call_handler *f = call_lookup(refused[i]);
+
+		is_int(f ? f(NULL, none) : 0, -ENOSYS, "call %ld is not there", refused[i]);
+	}
+	ok(!call_lookup(-1) && !call_lookup(1L << 40) && !call_lookup(100000),
+	   "numbers outside of the table are passed on");
+}
+
+static void check_gate(void)
+{
+	static volatile int closed;
+	const long none[6] = { 0 };
+
+	is_int(host_gate(SYS_getpid, none, &closed), getpid(), "an open gate makes the call");
+	closed = 1;
+	is_int(host_gate(SYS_getpid, none, &closed), HOST_CLOSED, "a closed gate makes none");
+	is_int(host_call(SYS_close, -1), -EBADF, "a failed call gives -errno");
+}
+
+static void check_text(void)
+{
+	char *page = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char text[16];
+
+	munmap(page + 4096, 4096);
+	memcpy(page + 4096 - 6, "hello", 6);
+	is_int(program_text(text, sizeof(text), (uint64_t)page + 4090), 5, "a text before a hole");
+	is(text, "hello", "bytes of the text before a hole");
+	is_int(program_text(text, 3, (uint64_t)page + 4090), -ENAMETOOLONG, "no room for a text");
+}
+
+static void check_stub(void)
+{
+	ok(lwk_stub_end - lwk_stub <= LWK_ANSWERS, "the stub ends before its answers");
+	is_int(lwk_traps_end - lwk_traps, LWK_TRAP_COUNT * LWK_TRAP_ENTRY + 2,
+	       "each exception has its entry");
+	ok(memcmp(lwk_stub_out, "\xe6\x10\x48\x0f\x07", 5) == 0,
+	   "SYSRETQ follows the exit for a call");
+	ok(lwk_traps[2] == 0x6a && lwk_traps[3] == 0 && lwk_traps[14 * LWK_TRAP_ENTRY + 1] == 14,
+	   "exception 0 pushes an error code, exception 14 has one");
+}
+
+int main(void)
+{
+	check_table();
+	check_gate();
+	check_text();
+	check_stub();
+	return tap_done();
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Files as programs: headers made by hand, broken ones, scripts, and this test itself. */
+#include "lwk/elf.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/test/tap.h"
+
+#define SIZE 0x3000UL
+
+static struct {
+	Elf64_Ehdr h;
+	Elf64_Phdr p[4];
+	char interpreter[16];
+} file;
+
+static Elf64_Phdr *set_segment(int i, uint64_t offset, uint64_t address, uint64_t in_file,
+			       uint64_t size)
+{
+	file.p[i] = (Elf64_Phdr){ .p_type = PT_LOAD, .p_flags = PF_R, .p_offset = offset };
+	file.p[i].p_vaddr = address;
+	file.p[i].p_filesz = in_file;
+	file.p[i].p_memsz = size;
+	file.p[i].p_align = 0x1000;
+	return &file.p[i];
+}
+
+static void begin(uint16_t type)
+{
+	memset(&file, 0, sizeof(file));
+	memcpy(file.h.e_ident, ELFMAG, SELFMAG);
+	file.h.e_ident[EI_CLASS] = ELFCLASS64;
+	file.h.e_ident[EI_DATA] = ELFDATA2LSB;
+	file.h.e_machine = EM_X86_64;
+	file.h.e_type = type;
+	file.h.e_entry = 0x401000;
+	file.h.e_phoff = sizeof(file.h);
+	file.h.e_phentsize = sizeof(Elf64_Phdr);
+	file.h.e_phnum = 3;
+	set_segment(0, 0, 0x400000, 0x1000, 0x1000)->p_flags = PF_R | PF_X;
+	set_segment(1, 0x1000, 0x402000, 0x10, 0x2345)->p_flags = PF_R | PF_W;
+	file.p[2] = (Elf64_Phdr){ .p_type = PT_NOTE };
+}
+
+static int read_it(struct elf *e, struct errbuf *err)
+{
+	return elf_read(e, &file, sizeof(file), SIZE, err);
+}
+
+static void check_good(void)
+{
+	struct elf e;
+	struct errbuf err = { 0 };
+
+	begin(ET_EXEC);
+	is_int(read_it(&e, &err), 0, "a program at its own addresses: %s", err.text);
+	ok(e.kind == ELF_PROGRAM && !e.movable, "a program at its own addresses is not movable");
+	is_int((long long)e.low, 0x400000, "the lowest page");
+	is_int((long long)e.high, 0x405000, "the end of its last page");
+	is_int((long long)e.entry, 0x401000, "the entry");
+	is_int((long long)e.headers, 0x400040, "the address of its program headers");
+	is_int(e.segments, 2, "number of segments");
+	is_int(e.segment[0].prot, PROT_READ | PROT_EXEC, "text can be executed, not written");
+	is_int(e.segment[1].prot, PROT_READ | PROT_WRITE, "data can be written, not executed");
+	is(e.interpreter, "", "a static program has no dynamic linker");
+	begin(ET_DYN);
+	file.p[2] = (Elf64_Phdr){ .p_type = PT_INTERP, .p_offset = sizeof(file) - 16 };
+	file.p[2].p_filesz = 8;
+	memcpy(file.interpreter, "/lib/ld", 8);
+	file.p[1].p_align = 0x4000;
+	is_int(read_it(&e, &err), 0, "a movable program: %s", err.text);
+	ok(e.movable, "ET_DYN is movable");
+	is(e.interpreter, "/lib/ld", "the dynamic linker");
+	is_int((long long)e.align, 0x4000, "the largest alignment of its segments");
+}
+
+static void refuse(const char *what, const char *words)
+{
+	struct elf e;
+	struct errbuf err = { 0 };
+
+	ok(read_it(&e, &err) == -1 && strstr(err.text, words) && e.kind != ELF_PROGRAM, "%s: %s",
+	   what, err.text);
+}
+
+static void check_broken(void)
+{
+	begin(ET_EXEC);
+	file.h.e_ident[EI_CLASS] = ELFCLASS32;
+	refuse("32 bits", "32-bit");
+	begin(ET_EXEC);
+	file.h.e_machine = EM_AARCH64;
+	refuse("another machine", "x86-64");
+	begin(ET_REL);
+	refuse("an object file", "no executable");
+	begin(ET_EXEC);
+	file.h.e_phnum = 5000;
+	refuse("headers that are not in the file's begin", "first");
+	begin(ET_EXEC);
+	file.h.e_phoff = ~0UL;
+	refuse("an offset of headers that wraps", "first");
+	begin(ET_EXEC);
+	file.p[1].p_filesz = 0x2001;
+	refuse("a segment beyond the end of the file", "outside");
+	begin(ET_EXEC);
+	file.p[1].p_memsz = 1UL << 63;
+	refuse("a segment beyond the user's addresses", "outside");
+	begin(ET_EXEC);
+	file.p[1].p_offset = 0x1001;
+	refuse("an offset that does not fit the address", "outside");
+	begin(ET_EXEC);
+	file.p[1].p_vaddr = 0x300000;
+	refuse("segments out of order", "order");
+	begin(ET_EXEC);
+	file.h.e_phnum = 0;
+	refuse("nothing to load", "nothing");
+	begin(ET_DYN);
+	file.p[2] = (Elf64_Phdr){ .p_type = PT_INTERP, .p_offset = 8000, .p_filesz = 5 };
+	refuse("the name of a dynamic linker far away", "dynamic linker");
+}
+
+static void check_script(const char *text, const char *interpreter, const char *argument)
+{
+	struct elf e;
+	struct errbuf err = { 0 };
+	int rc = elf_read(&e, text, strlen(text), strlen(text), &err);
+
+	ok(rc == 0 && e.kind == ELF_SCRIPT, "a script: %s", err.text);
+	is(e.interpreter, interpreter, "the interpreter of a script");
+	is(e.argument, argument, "the argument of its interpreter");
+}
+
+static void check_scripts(void)
+{
+	char line[300] = "#! /bin/sh";
+	struct elf e;
+	struct errbuf err;
+
+	check_script("#!/bin/sh\necho\n", "/bin/sh", "");
+	check_script("#! \t/usr/bin/env  python3 -x \n", "/usr/bin/env", "python3 -x");
+	check_script("#!/bin/sh", "/bin/sh", "");
+	is_int(elf_read(&e, "#!  \n", 5, 5, &err), -1, "a script without an interpreter");
+	memset(line + 10, 'x', sizeof(line) - 10);
+	is_int(elf_read(&e, line, sizeof(line), sizeof(line), &err), -1, "an endless first line");
+	is_int(elf_read(&e, "hello", 5, 5, &err), -1, "a text");
+	is_int(elf_read(&e, "", 0, 0, &err), -1, "an empty file");
+	ok(e.kind == ELF_OTHER, "an empty file is no program");
+}
+
+static void check_itself(void)
+{
+	char head[ELF_HEAD];
+	struct elf e;
+	struct errbuf err = { 0 };
+	struct stat s;
+	int fd = open("/proc/self/exe", O_RDONLY);
+	ssize_t n = read(fd, head, sizeof(head));
+
+	fstat(fd, &s);
+#ifdef __x86_64__
+	is_int(elf_read(&e, head, (size_t)n, (uint64_t)s.st_size, &err), 0, "this test: %s",
+	       err.text);
+	ok(e.headers && e.segments >= 2 && *e.interpreter,
+	   "segments and dynamic linker of this test");
+#else
+	is_int(elf_read(&e, head, (size_t)n, (uint64_t)s.st_size, &err), -1, "this test: %s",
+	       err.text);
+#endif
+	close(fd);
+}
+
+int main(void)
+{
+	check_good();
+	check_broken();
+	check_scripts();
+	check_itself();
+	return tap_done();
+}

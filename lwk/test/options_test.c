@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The command line, and the one for a program that the present one executes. */
+#include "lwk/options.h"
+
+#include "base/test/tap.h"
+
+static int parse(struct options *o, struct errbuf *err, const char *words)
+{
+	static char text[200], *argv[20];
+	int argc = 0;
+
+	snprintf(text, sizeof(text), "%s", words);
+	for (char *w = strtok(text, " "); w; w = strtok(NULL, " "))
+		argv[argc++] = w;
+	argv[argc] = NULL;
+	err->text[0] = '\0';
+	return options_parse(o, argc, argv, err);
+}
+
+static void refuse(const char *words, const char *reason)
+{
+	struct options o;
+	struct errbuf err;
+
+	is_int(parse(&o, &err, words), -1, "%s", words);
+	is(err.text, reason, "reason for %s", words);
+}
+
+int main(void)
+{
+	struct options o;
+	struct errbuf err;
+	const char *words[OPTIONS_WORDS];
+	char text[OPTIONS_TEXT];
+
+	is_int(parse(&o, &err, "lwk prog -x"), 0, "a program with an option of its own");
+	is_int((long long)o.memory, 256 << 20, "the default is 256 MiB");
+	is(o.argv[1], "-x", "the program's own option");
+	is_int(parse(&o, &err, "lwk --memory=2G -p 1G --counts --name=-sh -- a b"), 0, "options");
+	ok(o.memory == 2UL << 30 && o.page == MEMORY_1G && o.counts && !o.loose,
+	   "values of the options");
+	is(o.name, "-sh", "the program's name");
+	is(o.argv[0], "a", "the program");
+	is_int(options_words(&o, words, text), 4, "number of words for another program");
+	is(words[1], "--memory=2048M", "memory of the other program");
+	is(words[2], "--page=1G", "pages of the other program");
+	is(words[3], "--counts", "counts of the other program");
+	refuse("lwk", "no program is given; see --help");
+	refuse("lwk --memory=1K a", "--memory=1K: not a size from 16M to 256G");
+	refuse("lwk --memory=-1G a", "--memory=-1G: not a size from 16M to 256G");
+	refuse("lwk --memory=8M a", "--memory=8M: not a size from 16M to 256G");
+	refuse("lwk --memory=99999999999999999999G a",
+	       "--memory=99999999999999999999G: not a size from 16M to 256G");
+	refuse("lwk --memory=17M a", "--memory: not a multiple of the page size");
+	refuse("lwk --page=4K a", "--page=4K: 1G or 2M");
+	refuse("lwk --what a", "unknown option, or one without its value; see --help");
+	refuse("lwk --page", "unknown option, or one without its value; see --help");
+	return tap_done();
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* fork, vfork, posix_spawn, system, popen, exec; the program runs itself for some of them. */
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static volatile int shared = 1;
+
+static void on_child(int number)
+{
+	(void)number;
+	shared++;
+}
+
+static int ended(pid_t pid)
+{
+	int status;
+
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return -errno;
+	return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static void check_fork(void)
+{
+	char *text = strdup("parent");
+	int p[2], n;
+	pid_t pid;
+	char c = 0;
+
+	if (pipe(p) < 0)
+		perror("pipe");
+	pid = fork();
+	if (pid == 0) {
+		strcpy(text, "child");
+		shared = 100;
+		(void)!write(p[1], text, 1);
+		pid = fork();
+		if (pid == 0)
+			_exit(getppid() > 1 ? 4 : 5);
+		_exit(ended(pid) + 10);
+	}
+	n = (int)read(p[0], &c, 1);
+	printf("fork: %d, read %d %c, text %s, shared %d\n", ended(pid), n, c, text, shared);
+	pid = fork();
+	if (pid == 0)
+		raise(SIGTERM);
+	printf("child by signal: %d\n", ended(pid));
+	pid = vfork();
+	if (pid == 0) {
+		shared = 2;
+		_exit(6);
+	}
+	printf("vfork: %d, shared %d\n", ended(pid), shared);
+}
+
+static void check_exec(char *self)
+{
+	char *argv[] = { "renamed", "exec", "a b", NULL };
+	char *none[] = { "none", NULL };
+	posix_spawn_file_actions_t fa;
+	char line[100] = "";
+	pid_t pid;
+	FILE *f;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		execv(self, argv);
+		_exit(99);
+	}
+	printf("exec: %d\n", ended(pid));
+	posix_spawn_file_actions_init(&fa);
+	printf("spawn: %d", posix_spawn(&pid, self, &fa, NULL, argv, environ));
+	fflush(stdout);
+	printf(" %d\n", ended(pid));
+	printf("spawn of nothing: %s\n",
+	       strerror(posix_spawn(&pid, "/nothing", NULL, NULL, none, environ)));
+	fflush(stdout);
+	printf("system: %d\n", WEXITSTATUS(system("echo from the shell; exit 5")));
+	f = popen("echo popen; cat /proc/self/comm", "r");
+	while (f && fgets(line, sizeof(line), f))
+		printf("popen: %s", line);
+	printf("popen: %d\n", f ? WEXITSTATUS(pclose(f)) : -1);
+	execl("/etc/passwd", "passwd", NULL);
+	printf("exec of a text: %s\n", strerror(errno));
+}
+
+int main(int argc, char **argv)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 2 && strcmp(argv[1], "exec") == 0) {
+		printf("executed as %s with %d arguments, %s\n", argv[0], argc, argv[2]);
+		return 8;
+	}
+	check_fork();
+	signal(SIGCHLD, on_child);
+	shared = 0;
+	ended(fork() ? -1 : (_exit(0), 0));
+	while (!shared)
+		pause();
+	printf("SIGCHLD: %d\n", shared);
+	signal(SIGCHLD, SIG_DFL);
+	while (wait(NULL) > 0)
+		continue;
+	check_exec(argv[0]);
+	return 2;
+}

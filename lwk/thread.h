@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_LWK_THREAD_H
+#define NODEOS_LWK_THREAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "lwk/frame.h"
+#include "lwk/lock.h"
+#include "lwk/machine.h"
+
+/*
+ * A thread of the program is a thread of this process with a vCPU and a stack of its own here, so
+ * Linux schedules it, and its tid, futexes, affinity and policy are Linux's. Vfork's child is one,
+ * too, in a process of its own that shares this memory.
+ */
+struct action { /* struct kernel_sigaction */
+	uint64_t handler, flags, restorer, mask;
+};
+
+struct actions {
+	struct lock lock;
+	struct action of[65]; /* by the number of the signal */
+};
+
+/* A signal between Linux's delivery and the program's handler (signal.h). */
+struct arrived {
+	int number;
+	uint64_t old_mask; /* blocked before */
+	uint64_t trap, error, cr2; /* of an exception */
+	uint8_t info[128]; /* siginfo_t */
+};
+
+struct thread {
+	struct vcpu vcpu;
+	struct kvm_regs *regs; /* the vCPU's, shared with KVM */
+	void (*run)(struct thread *);
+	int in_use; /* 0: its stack and vCPU may be used again */
+	int pid, tid;
+	int pending; /* 1: ARRIVED holds a signal, and all others are blocked */
+	int kicked; /* 1: a kick came since the last exit */
+	int running; /* 1: the vCPU may be in the machine */
+	int forget; /* 1: it must forget page tables before it enters the machine again */
+	bool borrowed; /* of vfork's child: its parent gives it back */
+	bool lone_member; /* a thread of the process, not vfork's child */
+	bool no_result; /* the call has set all registers itself */
+	unsigned probes; /* steps of a search for a fault (fault.h), 0: none */
+	uint64_t probe_table[4]; /* page tables of that search */
+	long call; /* number of the present call */
+	struct arrived arrived;
+	struct actions *actions;
+	struct frame_stack alt;
+	void *scratch; /* memory of execve() in vfork's child */
+	size_t scratch_size;
+	struct thread *next;
+};
+
+#define THREAD_STACK 0x10000UL /* bytes and alignment; the struct is at its begin */
+
+/* The thread that calls. */
+static inline struct thread *thread_self(void)
+{
+	return (struct thread *)((uintptr_t)__builtin_frame_address(0) & ~(THREAD_STACK - 1));
+}
+
+/* End of the stack of T. */
+static inline void *thread_stack_top(struct thread *t)
+{
+	return (char *)t + THREAD_STACK - 64;
+}
+
+/*
+ * Take a thread with a vCPU, one that has ended if possible; its registers, signals and actions
+ * are the caller's to set. NULL with *ERROR -errno.
+ */
+struct thread *thread_new(long *error);
+
+/* Give back a thread that did not begin, or vfork's child when it has left this memory. */
+void thread_give(struct thread *t);
+
+/* Note who the calling thread is for Linux, for itself and for the stub. */
+void thread_set_ids(struct thread *t);
+
+/* Count T among the threads of the process, before it begins. */
+void thread_join(struct thread *t);
+
+/* End the calling thread with STATUS. */
+void thread_leave(struct thread *t, long status) __attribute__((noreturn));
+
+/* In a copy (fork) of the process that runs T: give T a vCPU of the new machine. 0 or -errno. */
+int thread_start_again(struct thread *t);
+
+/*
+ * Page tables of the extent have lost rights: no thread of this machine uses the old ones when
+ * this returns. Other threads are interrupted with the signal THREAD_KICK, which the program can
+ * use, too, but never block.
+ */
+void thread_forget_pages(void);
+#define THREAD_KICK 64
+#define THREAD_KICK_VALUE 0x4c574b
+#define THREAD_KICK_BIT (1UL << (THREAD_KICK - 1))
+
+/* Threads and vCPUs so far. */
+unsigned thread_count(void);
+
+/* The first thread; ->next has all others, used or not. */
+struct thread *thread_first(void);
+
+/* A register that is not in T->regs. */
+uint64_t thread_get_fs(const struct thread *t);
+long thread_set_fs(const struct thread *t, uint64_t fs, uint64_t gs);
+uint64_t thread_get_gs(const struct thread *t);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_LWK_WINDOW_H
+#define NODEOS_LWK_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/*
+ * The user half of the machine's address space: every address means there what it means in this
+ * process. Each GiB that the program touches is a window: memory of the machine (a slot of KVM)
+ * over the same addresses of this process, so that the kernel itself keeps mappings, protections
+ * and shared memory alike in both. Only the extent has protections of its own, in page tables of
+ * 4 KiB pages where it is divided.
+ */
+#define WINDOW_SIZE (1UL << 30)
+#define WINDOWS_MAX 8192
+
+/* Say where the extent is; before the first window. */
+void window_set_extent(uint64_t base, uint64_t size);
+
+/* Open the window of ADDRESS: 1, or 0 if it was open, or -errno (-E2BIG: no more windows). */
+int window_open(uint64_t address);
+
+/* Give all windows to the machine of a process that is a copy (fork). Returns 0 or -errno. */
+int window_open_again(void);
+
+/*
+ * Set the protection (PROT_*) of BYTES of the extent at ADDRESS, whole pages; the window is open.
+ * PROT_NONE is also for pages that are not used. Returns 1 when a page lost a right, so that
+ * processors may have to forget it (thread_forget_pages()), 0 otherwise, -ENOMEM when there is no
+ * page table, with nothing changed.
+ */
+int window_protect(uint64_t address, uint64_t bytes, int prot);
+
+/* The protection of the page at ADDRESS of the extent. */
+int window_protection(uint64_t address);
+
+/* The entry of level 3 for ADDRESS, 0 when its window is not open. For fault.c. */
+uint64_t window_entry(uint64_t address);
+
+/* Windows that are open. */
+unsigned window_count(void);
+
+#endif
