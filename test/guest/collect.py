@@ -680,7 +680,12 @@ def group_advise():
     commands."""
     start_daemons()
     step = "srun --mpi=none --nodeos-contention=observe -n1 sleep 3000"
-    jobs = [submit("--requeue -w n0", step) for _ in range(2)]
+    # no list of nodes: the requeued job must be free to go elsewhere
+    run("scontrol update nodename=n1 state=drain reason=advise", user="root")
+    jobs = [submit("--requeue", step) for _ in range(2)]
+    for job in jobs:
+        wait_state(job, "RUNNING")
+    run("scontrol update nodename=n1 state=resume", user="root")
     for job in jobs:
         ok(wait_for(lambda j=job: reported(j, "n0", '"class":"devil"'), 120) is not None, "a devil")
     r = advise("--json")
