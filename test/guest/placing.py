@@ -379,7 +379,7 @@ def drains(action):
 
 def drain_all():
     """A program that has the kernel drain the lists of all CPUs, and waits for that."""
-    return root("python3 -c 'import ctypes; ctypes.CDLL(None).mlockall(1)'", timeout=20)
+    return root("python3 -c 'import ctypes; ctypes.CDLL(None).mlockall(1)'", timeout=60)
 
 
 def judge_host(pages_follow):
@@ -389,7 +389,8 @@ def judge_host(pages_follow):
     r = []
     seen = drains(lambda: r.append(drain_all()))
     ok(seen and r[0].code == 0, "a program that drains the lists of all CPUs is seen", (seen, r[0]))
-    ok(r[0].seconds < 5, "it waits for no held address space", r[0].seconds)
+    # the address space is held for a minute or more; a program of Python starts in some seconds
+    ok(r[0].seconds < 20, "it waits for no held address space", r[0].seconds)
     waits = kernel_waits()
     time.sleep(1)
     same(sorted(set(waits) & set(kernel_waits())), [], "no worker of the kernel waits")
