@@ -100,7 +100,8 @@ def run_of(one):
     return {
         "seed": one["seed"],
         "arm": one["arm"],
-        "moves": sum(r["moves"] for r in document["ranks"]),
+        # not the sum of the ranks': those that have ended before the others are not there
+        "moves": sum(p["moves"] for p in document["placings"]),
         "pages": sum(r["pages_moved_bytes"] for r in document["ranks"]),
         "why": [p["why"] for p in document["placings"]],
         "lines": lines,

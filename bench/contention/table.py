@@ -25,6 +25,7 @@ HEAD = [
     "whole step",
     "memory on another node at the end, %",
     "moves",
+    "seconds in which memory stops a scan",
     "seconds of the step",
     "of worst by hand",
 ]
@@ -81,6 +82,11 @@ def seconds(run):
     return max(lines[-1]["seconds"] for lines in scans(run).values())
 
 
+def stopped(run):
+    """The seconds for which the model of memory stops a scan, of the one that it stops longer."""
+    return max(lines[-1]["stall"] for lines in scans(run).values())
+
+
 def of_worst(runs, arm):
     """The seconds of ARM by those of the worst placement, of each seed that has both."""
     time = {(r["seed"], r["arm"]): seconds(r) for r in runs}
@@ -109,6 +115,7 @@ def measures(runs, arm):
         [remote_whole(r) for r in of],
         [elsewhere(r) for r in of],
         [r["moves"] for r in of],
+        [stopped(r) for r in of],
         [seconds(r) for r in of],
         of_worst(runs, arm),
     ]
@@ -118,8 +125,8 @@ def tables(raw):
     runs, rows = raw["runs"], []
     for arm in there(runs):
         cells = [
-            spread(values, digits)
-            for values, digits in zip(measures(runs, arm), (1, 1, 1, 1, 0, 0, 1, 2))
+            spread([round(v, digits) for v in values], digits)
+            for values, digits in zip(measures(runs, arm), (1, 1, 1, 1, 0, 0, 1, 1, 2))
         ]
         rows.append([f"**{ARMS[arm]}**" if arm in PLACED else ARMS[arm], *cells])
     seeds = ", ".join(str(s) for s in sorted({r["seed"] for r in runs}))
@@ -175,11 +182,12 @@ def plots(raw):
         return name, unit, [plot.of(f) if f else None for f in found]
 
     panels = [
-        panel("Misses at the end", "for 10,000 instructions", 0, 1),
-        panel("Misses in all", "for 10,000 instructions", 1, 1),
+        panel("Misses, at end", "for 10,000 instructions", 0, 1),
+        panel("Misses, in all", "for 10,000 instructions", 1, 1),
         panel("Remote, in all", "% of the misses", 3, 1),
         panel("Moves", "of ranks", 5, 0),
-        panel("The step's end", "seconds of the model", 6, 1),
+        panel("Stopped by memory", "seconds of the model", 6, 1),
+        panel("The step's end", "seconds, emulated", 7, 1),
     ]
     note = "Simulated: counts of a model of caches and memory, not of a processor."
     series = [
@@ -198,7 +206,7 @@ def plots(raw):
         "contention-progress.svg": plot.paths(
             "When the step ends",
             f"Passes of both scans over time, a curve for each run ({seeds} seeds)",
-            "seconds, by a model of memory's time under emulation",
+            "seconds under emulation, with a model of memory's time",
             "% of the passes",
             [(name, c) for name, c in series if c],
             note=note,
