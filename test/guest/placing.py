@@ -390,7 +390,7 @@ def judge_host(pages_follow):
     seen = drains(lambda: r.append(drain_all()))
     ok(seen and r[0].code == 0, "a program that drains the lists of all CPUs is seen", (seen, r[0]))
     # the address space is held for a minute or more; a program of Python starts in some seconds
-    ok(r[0].seconds < 20, "it waits for no held address space", r[0].seconds)
+    ok(r[0].seconds < 20, "a drain of all CPUs waits for no held address space", r[0].seconds)
     waits = kernel_waits()
     time.sleep(1)
     same(sorted(set(waits) & set(kernel_waits())), [], "no worker of the kernel waits")
@@ -483,7 +483,7 @@ def group_exchange():
         sets,
     )
     same(sorted(sets[0] | sets[4]), list(range(16)), "the two containers have all CPUs")
-    same(sorted(sets[0] & sets[4]), [], "and after the exchange no CPU is in both cpusets")
+    same(sorted(sets[0] & sets[4]), [], "after an exchange no CPU is in both cpusets")
     r = root(f"nodeosctl verify --job={step.job}")
     ok(r.code == 0, "nodeosctl verify agrees with containers that exchanged cores", r.text)
     end = time.time() + 60
