@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_HOST_CPU_DOMAINS_H
+#define NODEOS_HOST_CPU_DOMAINS_H
+
+#include "base/errbuf.h"
+#include "base/idset.h"
+
+/*
+ * List the CPUs of each package, memory node and L3 cache that has some of CPUS: *OUT is a
+ * malloc'ed array of *N sets, in any order and with equal ones. Offline CPUs are in none; what /sys
+ * below ROOT ("": this host) does not name is left out. -1: out of memory.
+ */
+int cpu_domains_read(struct idset **out, unsigned *n, const char *root, const struct idset *cpus,
+		     struct errbuf *err);
+
+#endif
