@@ -9,7 +9,7 @@
 #include "base/proc.h"
 #include "container/step_id.h"
 #include "host/affinity.h"
-#include "topology/rankmap_renew.h"
+#include "ranks/rankmap_renew.h"
 
 #define PASSES 20 /* passes over a rank's threads, at most, until a pass finds no new one */
 /*

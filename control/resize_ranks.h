@@ -25,7 +25,7 @@ int rank_group_collect(struct rank_group *g, struct ledger_job *job, const struc
 		       const char *place, struct errbuf *err);
 void rank_group_free(struct rank_group *g);
 
-/* Compute the new CPUs of each rank, from the job's cores in PLAN (topology/rankmap_renew.h).
+/* Compute the new CPUs of each rank, from the job's cores in PLAN (ranks/rankmap_renew.h).
  * Changes nothing else. */
 int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct errbuf *err);
 

@@ -6,6 +6,7 @@
 
 #include "container/ledger.h"
 #include "container/mems.h"
+#include "host/cpu_domains.h"
 #include "launch/prepare_impl.h"
 
 /* The CPUs that Slurm gave to the job or step whose containers are planned. */
@@ -241,9 +242,10 @@ int prepare_keep_cores(struct step *s, const struct node_view *v, const struct j
 	s->core = calloc(s->n_cores ? s->n_cores : 1, sizeof(*s->core));
 	if (!s->core)
 		return errprintf(err, "out of memory");
-	if (plan)
-		memcpy(s->core, plan->core, s->n_cores * sizeof(*s->core));
-	else
+	if (!plan) {
 		s->core[0] = v->job_cpus;
-	return 0;
+		return 0;
+	}
+	memcpy(s->core, plan->core, s->n_cores * sizeof(*s->core));
+	return cpu_domains_read(&s->domain, &s->n_domains, "", &v->job_cpus, err);
 }

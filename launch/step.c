@@ -20,7 +20,7 @@
 #include "host/cgroup.h"
 #include "launch/observe.h"
 #include "launch/step_impl.h"
-#include "topology/rankmap.h"
+#include "ranks/rankmap.h"
 
 static const char *step_copy(const char *s)
 {
@@ -221,6 +221,8 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 		.n_cores = s->n_cores,
 		.core = s->core,
 		.container = container,
+		.n_domains = s->n_domains,
+		.domain = s->domain,
 	};
 
 	if (rankmap_make(&in, out, err) == 0)

@@ -111,6 +111,8 @@ struct step {
 	struct idset step_cpus; /* CPUs that Slurm gave the step */
 	struct idset *core;
 	unsigned n_cores;
+	struct idset *domain; /* caches, memory nodes and packages of the job's CPUs */
+	unsigned n_domains;
 };
 
 /*

@@ -21,6 +21,7 @@ MAX_LINES = 6000  # lines of a room's sources without tests; split a larger room
 INSTALLED = [
     "base",
     "topology",
+    "ranks",
     "manifest",
     "host",
     "serviceos",
@@ -45,6 +46,7 @@ CORE = ["base", "topology", "manifest", "host"]
 ALLOWED = {
     "base": [],
     "topology": ["base"],
+    "ranks": ["base", "topology"],  # only the codes of refusals, see ONLY
     "manifest": ["base", "topology"],
     "dimmap": ["base"],
     "host": [
@@ -63,11 +65,12 @@ ALLOWED = {
     "lwk": ["base"],
     "migration": CORE + ["container", "counters", "contention", "placement", "control"],
     "collect": CORE + ["counters", "contention", "advice"],
-    "launch": CORE + ["serviceos", "container"],
+    "launch": CORE + ["serviceos", "container", "ranks"],
     "report": CORE + ["serviceos", "container"],
-    "control": CORE + ["container", "report"],
+    "control": CORE + ["container", "report", "ranks"],
     "tools": CORE
     + [
+        "ranks",
         "serviceos",
         "container",
         "counters",
@@ -88,6 +91,7 @@ ALLOWED = {
 # Arrows to some headers only: (from, to): headers.
 ONLY = {
     ("host", "dimmap"): ["dimmap/dimmap_ioctl.h"],
+    ("ranks", "topology"): ["topology/refusal.h"],
     ("launch", "serviceos"): ["serviceos/state.h"],
     ("report", "serviceos"): ["serviceos/state.h"],
     ("test", "bench"): ["bench/lib/block.h"],

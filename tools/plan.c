@@ -12,9 +12,9 @@
 #include "host/conf.h"
 #include "host/isolcpus.h"
 #include "manifest/manifest.h"
+#include "ranks/rankmap.h"
 #include "report/lstopo.h"
 #include "tools/tool.h"
-#include "topology/rankmap.h"
 
 static const char usage_text[] =
 	"Usage: nodeosctl plan [OPTION]... MANIFEST\n"
@@ -69,6 +69,8 @@ struct planned {
 	uint64_t usable[REQUEST_CONTAINERS_MAX]; /* bytes of each container's memory nodes */
 	unsigned ranks[REQUEST_CONTAINERS_MAX];
 	struct idset *map[REQUEST_CONTAINERS_MAX];
+	struct idset *domain; /* of the machine (machine_domains()) */
+	unsigned n_domains;
 };
 
 /*
@@ -138,6 +140,8 @@ static int parse_ntasks(struct planned *p, struct errbuf *err)
 
 static int plan_map_ranks(struct planned *p, struct errbuf *err)
 {
+	if (machine_domains(p->machine, &p->domain, &p->n_domains, err) < 0)
+		return -1;
 	for (unsigned i = 0; i < p->plan->n; i++) {
 		struct rankmap_in in = {
 			.n_ranks = p->ranks[i],
@@ -147,6 +151,8 @@ static int plan_map_ranks(struct planned *p, struct errbuf *err)
 			.n_cores = p->plan->n_cores,
 			.core = p->plan->core,
 			.container = &p->plan->container[i].cpus,
+			.n_domains = p->n_domains,
+			.domain = p->domain,
 		};
 
 		if (!p->ranks[i])
@@ -673,6 +679,7 @@ int tool_plan(int argc, char **argv)
 	}
 	machine_free(p.machine);
 	job_plan_free(p.plan);
+	free(p.domain);
 	for (unsigned i = 0; i < p.request.n; i++)
 		free(p.map[i]);
 	return status;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Huge pages of a memory node, as /sys shows them. */
 #include "topology/huge_pages.h"
 
 #include <dirent.h>

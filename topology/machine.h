@@ -82,6 +82,12 @@ const struct idset *machine_mems(const struct machine *m);
 int machine_cores(const struct machine *m, const struct idset *cpus, struct plan_core **out,
 		  unsigned *n, struct errbuf *err);
 
+/*
+ * List the CPUs of the packages, the L3 caches and the parts of M that are near the same memory, in
+ * any order: *OUT is a malloc'ed array of *N sets. On this host host/cpu_domains.h lists the same.
+ */
+int machine_domains(const struct machine *m, struct idset **out, unsigned *n, struct errbuf *err);
+
 /* Cores that are near the same memory, in one package: the unit in which a machine is drawn. */
 struct machine_part {
 	unsigned package; /* by logical number */

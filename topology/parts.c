@@ -52,3 +52,24 @@ int machine_parts(const struct machine *m, struct machine_part **out, unsigned *
 	*out = part;
 	return 0;
 }
+
+int machine_domains(const struct machine *m, struct idset **out, unsigned *n, struct errbuf *err)
+{
+	struct idset *set = calloc(m->n_domains + 1u, sizeof(*set));
+
+	*n = 0;
+	if (!set)
+		return errprintf(err, "out of memory");
+	for (unsigned d = 0; d < m->n_domains; d++) {
+		const struct domain *domain = &m->domain[d];
+
+		if (!domain->levels)
+			continue;
+		for (unsigned c = domain->first_core; c < domain->end_core; c++)
+			for (unsigned i = 0; i < m->core[c].n_pus; i++)
+				idset_add(&set[*n], m->pu[m->core[c].first_pu + i]);
+		(*n)++;
+	}
+	*out = set;
+	return 0;
+}

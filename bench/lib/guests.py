@@ -14,7 +14,10 @@ CACHE = ["test/simllc/*.[ch]", "test/simllc/module/*.c"]  # the simulated one
 INPUTS = ["bench/lib/guests.py", "bench/lib/plugin", "bench/lib/*.[ch]", "kernel/patches/*/series"]
 CLUSTER = [
     *INPUTS,
-    *(f"{room}/*.c" for room in ("spank", "base", "topology", "manifest", "host", "container")),
+    *(
+        f"{room}/*.c"
+        for room in ("spank", "base", "topology", "ranks", "manifest", "host", "container")
+    ),
     "launch/*.c",
     "etc/nodeos.conf",
     "test/guest/run",

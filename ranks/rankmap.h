@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_TOPOLOGY_RANKMAP_H
-#define NODEOS_TOPOLOGY_RANKMAP_H
+#ifndef NODEOS_RANKS_RANKMAP_H
+#define NODEOS_RANKS_RANKMAP_H
 
 #include <stdbool.h>
 
@@ -8,10 +8,7 @@
 #include "base/idset.h"
 #include "topology/refusal.h"
 
-/*
- * Map the ranks of one step to the CPUs of its container. Needs libc only: every rank computes the
- * same map for itself between fork and exec.
- */
+/* Map the ranks of one step to the CPUs of its container. Needs libc only. */
 struct rankmap_in {
 	unsigned n_ranks; /* ranks of this step on this node */
 	/* n_ranks masks that Slurm bound; NULL: not known */
@@ -28,6 +25,12 @@ struct rankmap_in {
 	unsigned n_cores; /* cores that cover step_cpus and the container, in logical order */
 	const struct idset *core; /* n_cores sets: the threads of each */
 	const struct idset *container; /* usable CPUs of the container */
+	/*
+	 * N_DOMAINS sets of CPUs that no rank should straddle (ranks/runs.h): caches, memory
+	 * nodes, packages. Those that overlap others are ignored.
+	 */
+	unsigned n_domains;
+	const struct idset *domain;
 };
 
 /*
@@ -37,7 +40,11 @@ struct rankmap_in {
  * near a GRES). Otherwise the k-th core of the step becomes the k-th core of the container. Masks
  * without information (all equal, or unknown) are divided by local rank and cpus_per_task. So are
  * masks of more cores than the container has, in their order, with no more cores for a rank than
- * the widest mask holds.
+ * the widest mask holds; and masks whose ranks would straddle more domains than so.
+ *
+ * Ranks get equally many cores, and idle ones lie between them where a rank would straddle a domain
+ * otherwise. If this does not suffice, and neither -c nor a mask gives the number, ranks get
+ * different numbers of cores and straddle no domain.
  *
  * Without overcommit, more ranks than cores of the container is an error (by_thread: than threads),
  * whose code is PLAN_NO_RANK_CPUS.

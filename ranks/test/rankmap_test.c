@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Expected maps are written by hand from the rules in topology/rankmap.h. */
+/* Expected maps are written by hand from the rules in ranks/rankmap.h. */
 #include "base/test/tap.h"
-#include "topology/rankmap.h"
+#include "ranks/rankmap.h"
 
 #define MOST 48
 
@@ -775,8 +775,107 @@ static void test_too_many_for_the_size(void)
 	}
 }
 
+/* Eight domains of CORES / 8 cores of two threads, in two halves. */
+static void test_domains(void)
+{
+	static const struct {
+		const char *name;
+		unsigned cores, ranks, cpus_per_task;
+		bool by_thread;
+		const char *container, *bound[9], *want[9];
+	} table[] = {
+		{ "nine ranks on eight domains: two ranks share one, and no rank straddles",
+		  48,
+		  9,
+		  1,
+		  false,
+		  "0-95",
+		  { NULL },
+		  { "0-5,48-53", "6-11,54-59", "12-17,60-65", "18-23,66-71", "24-29,72-77",
+		    "30-35,78-83", "36-41,84-89", "42-44,90-92", "45-47,93-95" } },
+		{ "three ranks with -c 8 leave a core idle rather than straddle",
+		  40,
+		  3,
+		  8,
+		  false,
+		  "0-79",
+		  { NULL },
+		  { "0-3,40-43", "5-8,45-48", "10-13,50-53" } },
+		{ "two ranks of a container that has a part of each domain",
+		  16,
+		  2,
+		  1,
+		  false,
+		  "1-4,17-20",
+		  { NULL },
+		  { "1-3,17-19", "4,20" } },
+		{ "masks of two cores that would straddle after a shift are divided",
+		  24,
+		  2,
+		  4,
+		  false,
+		  "2-8,26-32",
+		  { "0-1,24-25", "4-5,28-29" },
+		  { "3-4,27-28", "6-7,30-31" } },
+		{ "threads with -c 2 stay on one core",
+		  8,
+		  2,
+		  2,
+		  true,
+		  "0-2,9-10",
+		  { NULL },
+		  { "1,9", "2,10" } },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		static struct idset core[MOST], domain[10], bound[9], out[9];
+		struct idset container = parsed(table[i].container), step;
+		unsigned cores = table[i].cores, wrong = 0;
+		struct rankmap_in in = {
+			.n_ranks = table[i].ranks,
+			.cpus_per_task = table[i].cpus_per_task,
+			.by_thread = table[i].by_thread,
+			.bound = table[i].bound[0] ? bound : NULL,
+			.step_cpus = &step,
+			.n_cores = cores,
+			.core = core,
+			.container = &container,
+			.n_domains = 10,
+			.domain = domain,
+		};
+		struct errbuf err = { 0 };
+
+		memset(domain, 0, sizeof(domain));
+		idset_zero(&step);
+		for (unsigned c = 0; c < cores; c++) {
+			idset_zero(&core[c]);
+			idset_add(&core[c], c);
+			idset_add(&core[c], c + cores);
+			idset_or(&step, &core[c]);
+			idset_or(&domain[c / (cores / 8)], &core[c]);
+			idset_or(&domain[8 + c / (cores / 2)], &core[c]);
+		}
+		for (unsigned r = 0; r < in.n_ranks && in.bound; r++)
+			bound[r] = parsed(table[i].bound[r]);
+		if (!ok(rankmap_make(&in, out, &err) == 0, "rankmap_make: %s", table[i].name))
+			diag("%s", err.text);
+		for (unsigned r = 0; r < in.n_ranks; r++) {
+			struct idset want = parsed(table[i].want[r]);
+			char got[128];
+
+			if (idset_equal(&out[r], &want))
+				continue;
+			wrong++;
+			diag("rank %u: %s, expected %s", r, idset_brief(got, &out[r]),
+			     table[i].want[r]);
+		}
+		is_int(wrong, 0, "rankmap_make: %s: the ranks' CPUs", table[i].name);
+	}
+}
+
 int main(void)
 {
+	test_domains();
 	test_too_many_for_the_size();
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		run(&tests[i], false, 0, false);

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Runs in every rank between fork and exec of a threaded process: no malloc, no locks. The tables
- * below are on the stack.
- */
-#include "topology/rankmap.h"
+#include "ranks/rankmap.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "ranks/runs.h"
 
 #define NOWHERE UINT16_MAX
 
@@ -132,52 +131,153 @@ static bool masks_say_nothing(const struct rankmap_in *in)
 	return true;
 }
 
+/* Units to divide among ranks: the container's cores, or its threads. */
+struct row {
+	unsigned n;
+	uint16_t of[IDSET_MAX]; /* the unit of each CPU, or NOWHERE */
+	struct idset *unit; /* the CPUs of each */
+};
+
+/* Find the units of DOMAIN. Returns false if it has none, or if they are no neighbours. */
+static bool find_row_run(const struct row *row, const struct idset *domain, struct run *out)
+{
+	unsigned first = NOWHERE, last = 0, n = 0;
+	bool seen[IDSET_MAX] = { false };
+
+	for (int id = idset_next(domain, -1); id >= 0; id = idset_next(domain, id)) {
+		unsigned u = row->of[id];
+
+		if (u == NOWHERE || seen[u])
+			continue;
+		seen[u] = true;
+		n++;
+		first = u < first ? u : first;
+		last = u > last ? u : last;
+	}
+	*out = (struct run){ (uint16_t)first, (uint16_t)(last + 1) };
+	return n && n == last + 1 - first;
+}
+
+/* Fill IN's domains from M's, and each core for a row of THREADS. Free them. -1: out of memory. */
+static int find_row_domains(struct runs_in *in, const struct map *m, const struct row *row,
+			    bool threads)
+{
+	const unsigned cores = threads ? m->n_cores : 0;
+	struct run *domain = calloc(m->in->n_domains + cores + 1u, sizeof(*domain));
+	unsigned n = 0;
+
+	if (!domain)
+		return -1;
+	for (unsigned i = 0; i < m->in->n_domains; i++)
+		n += find_row_run(row, &m->in->domain[i], &domain[n]);
+	for (unsigned c = 0; c < cores; c++)
+		n += find_row_run(row, &m->in->core[m->core[c]], &domain[n]);
+	in->n_domains = runs_sort(domain, n);
+	in->domain = domain;
+	return 0;
+}
+
+/* Fill ROW with the cores of the container, or with their threads. -1: out of memory. */
+static int list_row(struct row *row, const struct map *m, bool threads)
+{
+	row->n = 0;
+	row->unit = calloc((size_t)m->n_cores * (threads ? m->threads : 1), sizeof(*row->unit));
+	if (!row->unit)
+		return -1;
+	for (unsigned i = 0; i < IDSET_MAX; i++)
+		row->of[i] = NOWHERE;
+	for (unsigned c = 0; c < m->n_cores; c++) {
+		struct idset s = container_core(m, c);
+
+		for (int id = idset_next(&s, -1); id >= 0; id = idset_next(&s, id)) {
+			idset_add(&row->unit[row->n], (unsigned)id);
+			row->of[id] = (uint16_t)row->n;
+			row->n += threads;
+		}
+		row->n += !threads;
+	}
+	return 0;
+}
+
 /*
- * Divide in order: runs of equally many cores, or one core each in turn when there are more ranks
- * than cores. Masks that cannot be followed still give the number of cores of a rank, so that -m
+ * Give each rank EACH neighbours of a row of units, in the order of the ranks; different numbers
+ * where that is MAY_DIFFER, and equal ones would straddle domains. Ranks that have no units of
+ * their own share them in turns.
+ */
+static int divide_row(const struct map *m, bool threads, unsigned each, bool may_differ,
+		      struct idset *out)
+{
+	const unsigned n = m->in->n_ranks;
+	struct runs_in in = { .n_ranks = n };
+	struct run *run = calloc(n, sizeof(*run));
+	struct row row = { .unit = NULL };
+	int straddling = -1;
+
+	if (!run || list_row(&row, m, threads) < 0 || find_row_domains(&in, m, &row, threads) < 0)
+		goto out;
+	in.n_units = row.n;
+	if ((uint64_t)each * n <= row.n)
+		straddling = runs_equal(run, &in, each);
+	else
+		straddling = 0;
+	if (straddling > 0 && may_differ)
+		straddling = runs_uneven(run, &in);
+	for (unsigned r = 0; straddling >= 0 && r < n; r++) {
+		const struct run *own = &run[m->order[r]];
+		unsigned units = own->end ? (unsigned)(own->end - own->first) : each;
+
+		idset_zero(&out[r]);
+		for (unsigned k = 0; k < units; k++)
+			idset_or(&out[r], &row.unit[own->end ? own->first + k
+							     : (m->order[r] * each + k) % row.n]);
+	}
+out:
+	free((void *)in.domain);
+	free(row.unit);
+	free(run);
+	return straddling < 0 ? -1 : 0;
+}
+
+/*
+ * Divide in order: neighbouring cores, or one core each in turn when there are more ranks than
+ * cores. Masks that cannot be followed still give the number of cores of a rank, so that -m
  * block and -m cyclic give the ranks of a container equally many cores. A lone rank gets as many
  * cores as Slurm gave to its step: the whole job for a launcher daemon and a batch script, a part
  * for one of several steps of "srun --exact -n1 -c2".
  */
-static void rankmap_divide(const struct map *m, struct idset *out)
+static int rankmap_divide(const struct map *m, struct idset *out)
 {
 	const unsigned n = m->in->n_ranks;
 	const unsigned all = m->n_cores / n;
 	const unsigned share = m->bound && m->bound < all ? m->bound : all;
 	unsigned wish = (m->in->cpus_per_task + m->threads - 1) / m->threads;
-	unsigned each = m->in->cpus_per_task > 1 ? wish : share; /* -c has precedence */
+	bool named = m->in->cpus_per_task > 1; /* -c has precedence */
+	unsigned each = named ? wish : share;
 
 	if (n == 1) {
 		each = m->n_step && m->n_step < m->n_cores ? m->n_step : m->n_cores;
 	} else if ((uint64_t)each * n > m->n_cores) {
 		each = share;
+		named = false;
 	}
-	if (!each)
-		each = 1;
-	for (unsigned r = 0; r < n; r++) {
-		idset_zero(&out[r]);
-		for (unsigned k = 0; k < each; k++) {
-			struct idset s = container_core(m, (m->order[r] * each + k) % m->n_cores);
-
-			idset_or(&out[r], &s);
-		}
-	}
+	named |= n == 1 || (m->bound && m->bound <= all);
+	return divide_row(m, false, each ? each : 1, !named, out);
 }
 
 /*
  * --cpu-bind=threads: one thread each, on separate cores as long as there are any; with -c,
  * neighbouring threads.
  */
-static void divide_threads(const struct map *m, struct idset *out)
+static int divide_threads(const struct map *m, struct idset *out)
 {
-	const unsigned each = m->in->cpus_per_task > 1 ? m->in->cpus_per_task : 1;
 	uint16_t list[IDSET_MAX];
 	unsigned n = 0;
 
+	if (m->in->cpus_per_task > 1)
+		return divide_row(m, true, m->in->cpus_per_task, false, out);
 	for (unsigned i = 0; i < m->n_cores * m->threads; i++) {
-		unsigned c = each == 1 ? i % m->n_cores : i / m->threads;
-		unsigned thread = each == 1 ? i / m->n_cores : i % m->threads;
-		struct idset s = container_core(m, c);
+		struct idset s = container_core(m, i % m->n_cores);
+		unsigned thread = i / m->n_cores;
 		int id = idset_next(&s, -1);
 
 		while (id >= 0 && thread-- > 0)
@@ -187,9 +287,9 @@ static void divide_threads(const struct map *m, struct idset *out)
 	}
 	for (unsigned r = 0; r < m->in->n_ranks; r++) {
 		idset_zero(&out[r]);
-		for (unsigned k = 0; k < each; k++)
-			idset_add(&out[r], list[(m->order[r] * each + k) % n]);
+		idset_add(&out[r], list[m->order[r] % n]);
 	}
+	return 0;
 }
 
 static unsigned count_threads(const struct map *m)
@@ -331,10 +431,87 @@ static bool rankmap_keep(const struct rankmap_in *in, struct idset *out)
 	return true;
 }
 
+/* Count the ranks of OUT that have a part of a domain, and CPUs of the container outside of it. */
+static unsigned count_straddling(const struct rankmap_in *in, const struct idset *out)
+{
+	unsigned straddling = 0;
+
+	for (unsigned r = 0; r < in->n_ranks; r++)
+		for (unsigned d = 0; d < in->n_domains; d++) {
+			struct idset domain;
+
+			if (!idset_intersects(&in->domain[d], &out[r]) ||
+			    idset_subset(&out[r], &in->domain[d]))
+				continue;
+			domain = in->domain[d];
+			idset_and(&domain, in->container);
+			if (idset_subset(&domain, &out[r]))
+				continue;
+			straddling++;
+			break;
+		}
+	return straddling;
+}
+
+static int divide_ranks(const struct map *m, struct idset *out, struct errbuf *err)
+{
+	int rc = (m->in->by_thread ? divide_threads : rankmap_divide)(m, out);
+
+	return rc < 0 ? errprintf(err, "out of memory") : 0;
+}
+
+/* Divide instead of the map OUT that follows the masks, if fewer ranks straddle then. */
+static int divide_if_better(struct map *m, struct idset *out, struct errbuf *err)
+{
+	const size_t size = m->in->n_ranks * sizeof(*out);
+	unsigned straddling = count_straddling(m->in, out);
+	struct idset *other;
+	int rc;
+
+	if (!straddling)
+		return 0;
+	other = malloc(size);
+	if (!other)
+		return errprintf(err, "out of memory");
+	rc = divide_ranks(m, other, err);
+	if (rc == 0 && count_straddling(m->in, other) < straddling)
+		memcpy(out, other, size);
+	free(other);
+	return rc;
+}
+
+/* Map by Slurm's masks, which differ. */
+static int map_by_masks(struct map *m, struct idset *out, struct errbuf *err)
+{
+	bool ok = true;
+
+	if (!m->in->threads_per_core && rankmap_keep(m->in, out))
+		return 0;
+	list_step(m);
+	for (unsigned r = 0; ok && r < m->in->n_ranks; r++)
+		ok = rankmap_follow(m, &m->in->bound[r], &out[r]);
+	order_by_core(m);
+	m->bound = ok ? widest_mask(m) : 0;
+	if (!ok || collides(m, out))
+		return divide_ranks(m, out, err);
+	return divide_if_better(m, out, err);
+}
+
+static void give_all(const struct map *m, struct idset *out)
+{
+	for (unsigned r = 0; r < m->in->n_ranks; r++) {
+		idset_zero(&out[r]);
+		for (unsigned c = 0; c < m->n_cores; c++) {
+			struct idset s = container_core(m, c);
+
+			idset_or(&out[r], &s);
+		}
+	}
+}
+
 int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *err)
 {
 	struct map m;
-	bool ok = true;
 
 	if (in->n_ranks == 0)
 		return 0;
@@ -346,16 +523,10 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 	list_container(&m);
 	if (!m.n_cores)
 		return errprintf(err, "the container has no CPU on this machine's cores");
-	for (unsigned r = 0; in->unbound && r < in->n_ranks; r++) {
-		idset_zero(&out[r]);
-		for (unsigned c = 0; c < m.n_cores; c++) {
-			struct idset s = container_core(&m, c);
-
-			idset_or(&out[r], &s);
-		}
-	}
-	if (in->unbound)
+	if (in->unbound) {
+		give_all(&m, out);
 		return 0;
+	}
 	if (in->n_ranks > (in->by_thread ? count_threads(&m) : m.n_cores) && !in->overcommit)
 		return too_many(&m, err);
 	for (unsigned c = 0; in->step_cpus && c < in->n_cores; c++)
@@ -365,19 +536,5 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 	if (in->n_ranks == 1 && in->bound && m.n_step && m.n_step < m.n_cores &&
 	    !in->threads_per_core && rankmap_keep(in, out))
 		return 0; /* one of several small steps, as of "--exact -n1 -c2" */
-	if (masks_say_nothing(in)) {
-		(in->by_thread ? divide_threads : rankmap_divide)(&m, out);
-		return 0;
-	}
-	if (!in->threads_per_core && rankmap_keep(in, out))
-		return 0;
-	list_step(&m);
-	for (unsigned r = 0; ok && r < in->n_ranks; r++)
-		ok = rankmap_follow(&m, &in->bound[r], &out[r]);
-	if (!ok || collides(&m, out)) {
-		order_by_core(&m);
-		m.bound = ok ? widest_mask(&m) : 0;
-		(in->by_thread ? divide_threads : rankmap_divide)(&m, out);
-	}
-	return 0;
+	return masks_say_nothing(in) ? divide_ranks(&m, out, err) : map_by_masks(&m, out, err);
 }

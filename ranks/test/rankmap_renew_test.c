@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Expected sets are written by hand from the rules in topology/rankmap_renew.h. */
+/* Expected sets are written by hand from the rules in ranks/rankmap_renew.h. */
 #include "base/test/rnd.h"
 #include "base/test/tap.h"
-#include "topology/rankmap_renew.h"
+#include "ranks/rankmap_renew.h"
 
 #define MOST 12
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "topology/rankmap_renew.h"
+#include "ranks/rankmap_renew.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

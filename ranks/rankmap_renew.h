@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_TOPOLOGY_RANKMAP_RENEW_H
-#define NODEOS_TOPOLOGY_RANKMAP_RENEW_H
+#ifndef NODEOS_RANKS_RANKMAP_RENEW_H
+#define NODEOS_RANKS_RANKMAP_RENEW_H
 
 #include "base/errbuf.h"
 #include "base/idset.h"
