@@ -40,6 +40,7 @@ void clone_begin(void *thread)
 	struct thread *t = thread;
 
 	thread_set_ids(t);
+	host_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&t->mask, 0, 8);
 	t->run(t);
 }
 
@@ -74,11 +75,39 @@ static void set_signals(struct thread *n, const struct thread *t, uint64_t flags
 		n->alt = t->alt;
 }
 
+static void free_thread(struct thread *n, const struct thread *t)
+{
+	if (n->actions && n->actions != t->actions)
+		signal_free_actions(n->actions);
+	thread_give(n);
+}
+
+/* Begin N as ARGS say, on its own stack here. The caller's signals are blocked meanwhile, as a
+ * thread begins with the mask of the one that makes it. */
+static long begin_thread(struct thread *n, struct thread *t, struct clone_args *args)
+{
+	uint64_t every = ~0UL, mask;
+	long rc = HOST_CLOSED;
+
+	host_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&every, (long)&mask, 8);
+	n->mask = mask;
+	if (!t->pending) {
+		if (args->flags & CLONE_THREAD)
+			thread_join(n);
+		args->flags &= ~(uint64_t)CLONE_SETTLS;
+		args->tls = 0;
+		args->stack = (uint64_t)n;
+		args->stack_size = (uint64_t)((char *)thread_stack_top(n) - (char *)n);
+		rc = host_clone3(args, sizeof(*args), clone_begin, n);
+	}
+	host_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
+	return rc;
+}
+
 /* A thread, or a process that shares this memory. */
 static long clone_thread(struct thread *t, const struct clone_args *asked)
 {
 	struct clone_args args = *asked;
-	bool member = args.flags & CLONE_THREAD, waits = args.flags & CLONE_VFORK;
 	struct thread *n;
 	long rc;
 
@@ -88,22 +117,13 @@ static long clone_thread(struct thread *t, const struct clone_args *asked)
 	rc = prepare_thread(n, t, asked);
 	set_signals(n, t, args.flags);
 	if (rc < 0 || !n->actions) {
-		thread_give(n);
+		free_thread(n, t);
 		return rc < 0 ? rc : -ENOMEM;
 	}
-	n->borrowed = waits;
-	if (member)
-		thread_join(n);
-	args.flags &= ~(uint64_t)CLONE_SETTLS;
-	args.tls = 0;
-	args.stack = (uint64_t)n;
-	args.stack_size = (uint64_t)((char *)thread_stack_top(n) - (char *)n);
-	rc = host_clone3(&args, sizeof(args), clone_begin, n);
-	if (rc < 0 || waits) {
-		if (n->actions != t->actions)
-			signal_free_actions(n->actions);
-		thread_give(n);
-	}
+	n->borrowed = args.flags & CLONE_VFORK;
+	rc = begin_thread(n, t, &args);
+	if (rc < 0 || asked->flags & CLONE_VFORK)
+		free_thread(n, t);
 	return rc;
 }
 
@@ -155,6 +175,7 @@ static void run_copy(struct thread *t, const struct clone_args *asked, const str
 	t->regs->rsp = asked->stack ? asked->stack + asked->stack_size : c.rsp;
 	t->regs->rflags = c.flags;
 	t->regs->rax = 0;
+	t->actions->lock = (struct lock){ 0 }; /* of a thread that is not here */
 	if (asked->flags & CLONE_CLEAR_SIGHAND)
 		for (int n = 1; n <= 64; n++)
 			if (t->actions->of[n].handler != (uint64_t)SIG_IGN)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "lwk/count.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -11,6 +12,7 @@
 #include "lwk/thread.h"
 #include "lwk/window.h"
 
+#define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 #define TOP_CALLS 5
 #define STAT_MAX 256 /* of a vCPU */
 
@@ -87,6 +89,20 @@ static void print_calls(void)
 	}
 }
 
+/* With another source than tsc, the vDSO makes a system call each time. */
+static void print_clock(void)
+{
+	char name[32] = "unknown\n", line[64];
+	long fd = host_call(SYS_open, (long)CLOCK_SOURCE, O_RDONLY), n;
+
+	n = fd < 0 ? 0 : host_call(SYS_read, fd, (long)name, sizeof(name) - 1);
+	if (fd >= 0)
+		host_call(SYS_close, fd);
+	name[n > 0 ? n : (long)strlen(name)] = '\0';
+	n = snprintf(line, sizeof(line), "nodeos-lwk: clock source: %s", name);
+	(void)!write(STDERR_FILENO, line, (size_t)n);
+}
+
 /* Add one number of a vCPU, described at OFFSET of the file FD. */
 static void add_stat(long fd, const struct kvm_stats_header *h, unsigned i)
 {
@@ -135,6 +151,7 @@ void count_print(void)
 	print_calls();
 	for (size_t i = 0; i < sizeof(stat) / sizeof(stat[0]); i++)
 		print_line(stat[i].sum, stat[i].name);
+	print_clock();
 	print_line((uint64_t)faults, "page faults of the host");
 	print_line(thread_count(), "vCPUs");
 	print_line(window_count(), "windows");

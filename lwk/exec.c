@@ -17,6 +17,7 @@
 
 static struct options options;
 static const char *own_path;
+static struct lock check_lock;
 
 void exec_start(const struct options *o, const char *path)
 {
@@ -27,6 +28,7 @@ void exec_start(const struct options *o, const char *path)
 void exec_set_child(void)
 {
 	options.child = true;
+	check_lock = (struct lock){ 0 }; /* of a thread that is not here */
 }
 
 /* Write the words up to a null pointer and a line end to stderr, without libc's streams. */
@@ -63,13 +65,12 @@ const char *exec_own_path(const struct thread *t, uint64_t address)
 /* The program's own errors first: whether execve() would succeed. 0 or -errno. */
 static long check_program(const char *path)
 {
-	static struct lock lock;
 	static struct program p;
 	char interpreter[PATH_MAX];
 	struct errbuf err;
 	long rc = 0;
 
-	lock_take(&lock);
+	lock_take(&check_lock);
 	if (program_open(&p, path, &err) < 0) {
 		if (p.refused)
 			say_words((const char *const[]){ "nodeos-lwk: ", path, ": ", err.text,
@@ -82,7 +83,7 @@ static long check_program(const char *path)
 			rc = -p.error;
 		program_close(&p);
 	}
-	lock_release(&lock);
+	lock_release(&check_lock);
 	return rc;
 }
 

@@ -245,10 +245,16 @@ static int enter_program(const struct start *s, const char *comm, struct errbuf 
 {
 	long error;
 	struct thread *t = thread_new(&error);
+	uint64_t code = memory_take(4096, 4096, PROT_READ | PROT_EXEC);
 	const char *slash = strrchr(s->name, '/');
 
 	if (!t)
 		return errprintf(err, "KVM cannot make a vCPU: %s", strerror((int)-error));
+	if (!code)
+		return errprintf(err, "the extent is too small (--memory)");
+	if (run_check_machine(t, code, err) < 0)
+		return -1;
+	*t->regs = (struct kvm_regs){ 0 };
 	t->run = run_thread;
 	t->regs->rip = s->entry;
 	t->regs->rsp = s->rsp;

@@ -166,6 +166,16 @@ bool memory_is_used(uint64_t address)
 	       extent_is_used(&memory.extent, address & ~(EXTENT_PAGE - 1), EXTENT_PAGE);
 }
 
+bool memory_is_writable(uint64_t address, uint64_t bytes)
+{
+	uint64_t first = address & ~(EXTENT_PAGE - 1);
+
+	for (uint64_t at = first; at < address + bytes; at += EXTENT_PAGE)
+		if (memory_has(at) && !(window_protection(at) & PROT_WRITE))
+			return false;
+	return true;
+}
+
 /* Set PROT; when pages lose rights, every processor must know before this returns. */
 static long set_rights(uint64_t address, uint64_t bytes, int prot)
 {
@@ -344,7 +354,7 @@ static long map_private(const long arg[6], uint64_t bytes)
 static long map_locked(const long arg[6])
 {
 	uint64_t bytes = round_up((uint64_t)arg[1]);
-	bool private = (arg[3] & MAP_TYPE) == MAP_PRIVATE && !(arg[3] & MAP_HUGETLB);
+	bool private = (arg[3] & MAP_TYPE) == MAP_PRIVATE && !(arg[3] & (MAP_HUGETLB | MAP_32BIT));
 	bool reserve = arg[3] & MAP_ANONYMOUS && arg[2] == PROT_NONE && !(arg[3] & MAP_STACK);
 	bool fixed = arg[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE);
 

@@ -43,6 +43,9 @@ int memory_protect_part(uint64_t address, uint64_t bytes, int prot);
 bool memory_has(uint64_t address);
 bool memory_is_used(uint64_t address);
 
+/* Whether the program may write all of BYTES at ADDRESS, as far as they are in the extent. */
+bool memory_is_writable(uint64_t address, uint64_t bytes);
+
 /* Calls of the program; results as Linux gives them. */
 long memory_brk(uint64_t end);
 long memory_map(const long arg[6]);

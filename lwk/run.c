@@ -17,6 +17,7 @@
 #define EXIT_BROKEN 125
 #define SYSCALL_SIZE 2 /* bytes of the instruction */
 #define PAGE_FAULT 14
+#define CHECK_VALUE 0x6c776bUL
 #define MXCSR 24 /* offset in an XSAVE area; the x87 status is at 2, its control at 0 */
 
 /* Signals of exceptions, as Linux has them (arch/x86/kernel/traps.c). */
@@ -169,6 +170,24 @@ static long enter_machine(struct thread *t)
 	__atomic_store_n(&t->running, 0, __ATOMIC_SEQ_CST);
 	t->vcpu.run->immediate_exit = 0;
 	return rc;
+}
+
+int run_check_machine(struct thread *t, uint64_t code, struct errbuf *err)
+{
+	const struct kvm_run *run = t->vcpu.run;
+	long rc;
+
+	memcpy((void *)code, "\x0f\x05", SYSCALL_SIZE);
+	*t->regs = (struct kvm_regs){ .rip = code, .rsp = code, .rax = CHECK_VALUE, .rflags = 2 };
+	rc = enter_machine(t);
+	if (rc < 0 || run->exit_reason != KVM_EXIT_IO || run->io.port != LWK_PORT_CALL ||
+	    t->regs->rax != CHECK_VALUE || t->regs->rcx != code + SYSCALL_SIZE)
+		return errprintf(err,
+				 "KVM cannot run this machine (result %ld, exit %u): is it the"
+				 " processor's own virtualization?",
+				 rc, run->exit_reason);
+	rc = machine_reset_vcpu(&t->vcpu);
+	return rc < 0 ? errprintf(err, "KVM_SET_SREGS: %s", strerror((int)-rc)) : 0;
 }
 
 void run_thread(struct thread *t)

@@ -10,6 +10,7 @@
 
 #include "lwk/context.h"
 #include "lwk/host.h"
+#include "lwk/memory.h"
 
 #define RESTORER 0x04000000UL /* SA_RESTORER */
 #define AUTODISARM (1U << 31) /* SS_AUTODISARM */
@@ -123,7 +124,7 @@ void signal_start(struct thread *t)
 		if (is_ours(number))
 			install_action(number, a);
 	}
-	set_mask(set_mask(~0UL));
+	t->mask = set_mask(~0UL);
 	dump_extent();
 }
 
@@ -244,7 +245,8 @@ static long push_frame(struct thread *t, const struct action *a)
 	f.context.fp = at.fp;
 	f.mask = t->arrived.old_mask;
 	memcpy(f.info, t->arrived.info, sizeof(f.info));
-	if (save_fp(t, at.fp) < 0 || program_copy((void *)at.frame, &f, sizeof(f)) < 0)
+	if (!memory_is_writable(at.frame, top - at.frame) || save_fp(t, at.fp) < 0 ||
+	    program_copy((void *)at.frame, &f, sizeof(f)) < 0)
 		return -EFAULT;
 	if ((uint32_t)alt->flags & AUTODISARM)
 		*alt = (struct frame_stack){ .flags = SS_DISABLE };

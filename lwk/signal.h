@@ -12,7 +12,10 @@
  * the kernel.
  */
 
-/* Take over the dispositions that this process was started with; T is the first thread. */
+/*
+ * Take over the dispositions and the mask that this process was started with; T is the first
+ * thread, which blocks all signals until it begins.
+ */
 void signal_start(struct thread *t);
 
 /* A copy of ACTIONS for a process that shares this memory, without the handlers if CLEARED; NULL:

@@ -93,6 +93,14 @@ struct thread *thread_new(long *error)
 	return t;
 }
 
+static void set_lone(bool lone)
+{
+	for (struct thread *t = all; t; t = t->next)
+		if (__atomic_load_n(&t->in_use, __ATOMIC_ACQUIRE))
+			__atomic_store_n(answer_of(t, LWK_ANSWER_LONE), lone && t->lone_member,
+					 __ATOMIC_RELAXED);
+}
+
 void thread_give(struct thread *t)
 {
 	if (t->scratch)
@@ -100,6 +108,7 @@ void thread_give(struct thread *t)
 	if (t->lone_member) {
 		lock_take(&thread_lock);
 		members--;
+		set_lone(members == 1);
 		lock_release(&thread_lock);
 	}
 	__atomic_store_n(&t->in_use, 0, __ATOMIC_RELEASE);
@@ -111,14 +120,6 @@ void thread_set_ids(struct thread *t)
 	t->tid = (int)host_call(SYS_gettid, 0);
 	*answer_of(t, LWK_ANSWER_PID) = (uint32_t)t->pid;
 	*answer_of(t, LWK_ANSWER_TID) = (uint32_t)t->tid;
-}
-
-static void set_lone(bool lone)
-{
-	for (struct thread *t = all; t; t = t->next)
-		if (__atomic_load_n(&t->in_use, __ATOMIC_ACQUIRE))
-			__atomic_store_n(answer_of(t, LWK_ANSWER_LONE), lone && t->lone_member,
-					 __ATOMIC_RELAXED);
 }
 
 void thread_join(struct thread *t)
@@ -176,6 +177,7 @@ static void kick_thread(const struct thread *t)
 	memset(&info, 0, sizeof(info));
 	info.si_signo = THREAD_KICK;
 	info.si_code = SI_QUEUE;
+	info.si_pid = t->pid;
 	info.si_value.sival_int = THREAD_KICK_VALUE;
 	host_call(SYS_rt_tgsigqueueinfo, t->pid, t->tid, THREAD_KICK, (long)&info);
 }

@@ -35,6 +35,7 @@ struct thread {
 	struct vcpu vcpu;
 	struct kvm_regs *regs; /* the vCPU's, shared with KVM */
 	void (*run)(struct thread *);
+	uint64_t mask; /* blocked signals, when it begins */
 	int in_use; /* 0: its stack and vCPU may be used again */
 	int pid, tid;
 	int pending; /* 1: ARRIVED holds a signal, and all others are blocked */

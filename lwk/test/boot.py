@@ -20,13 +20,13 @@ sys.path.insert(0, f"{TOP}/kernel/test")
 import boot  # noqa: E402
 from boot import Boot, Machine, ok, same  # noqa: E402
 
-PROGRAMS = ("hello", "memory", "threads", "signals", "processes", "compute")
+PROGRAMS = ("hello", "memory", "threads", "signals", "processes", "compute", "shoot", "crash")
 KINDS = {
     "dyn": ["-fPIE", "-pie"],
     "pie": ["-fPIE", "-static-pie"],
     "static": ["-fno-pie", "-no-pie", "-static"],
 }
-MODULES = ("irqbypass", "ccp", "kvm", "kvm-amd")
+MODULES = ("irqbypass", "ccp", "kvm", "kvm-amd", "netfs", "9pnet", "9pnet_virtio", "9p")
 PAGES = 200  # huge pages of the guest
 
 
@@ -35,9 +35,12 @@ def compile_programs():
     made = []
     for name in PROGRAMS:
         for kind, flags in KINDS.items():
+            source = f"{HERE}/programs/{name}.c"
             made.append(f"{boot.WORK}/{name}.{kind}")
+            if os.path.exists(made[-1]) and os.path.getmtime(made[-1]) > os.path.getmtime(source):
+                continue
             command = ["gcc", "-O1", "-pthread", "-D_GNU_SOURCE", *flags, "-o", made[-1]]
-            subprocess.run([*command, f"{HERE}/programs/{name}.c", "-lm"], check=True)
+            subprocess.run([*command, source, "-lm"], check=True)
     return made
 
 
@@ -54,15 +57,30 @@ def unpack_modules(tree):
     return made
 
 
+PERL = "$s += $_ for map { $_ * 2 } 1 .. 9; print qq($s\\n); print sort qx(echo b; echo a)"
+
+
+def make_mpi_plan():
+    """Ranks with copies through shared memory, with process_vm_readv(), and over TCP."""
+    ways = (("sm", "self,sm", "none"), ("cma", "self,sm", "cma"), ("tcp", "self,tcp", "none"))
+    lines = [f"ranks mpi-{name} {btl} {copy} 2" for name, btl, copy in ways]
+    return ["LIMIT=300", *lines, "ranks mpi-four self,sm none 4"]
+
+
 def make_plan(short):
     """Lines for guest.sh."""
-    kinds = list(KINDS)
-    lines = []
-    for name, size in (("hello", 16), ("memory", 48), ("threads", 32), ("processes", 16)):
-        lines += [f"compare {name}.{kind} {size}M /{name}.{kind}" for kind in kinds]
-    lines += [f"compare signals.{k} 16M /signals.{k}" for k in (kinds[:1] if short else kinds)]
-    lines += ["outside"]
-    lines += ["without_kvm", "no_pages"]
+    lines = [f"compare hello.{kind} 16M /hello.{kind} x" for kind in KINDS]
+    programs = (("memory", 48), ("threads", 32), ("processes", 16), ("signals", 16))
+    if short:
+        kinds = ("dyn", "pie", "static", "dyn")
+        lines += [f"compare {n}.{k} {size}M /{n}.{k}" for (n, size), k in zip(programs, kinds)]
+    else:
+        lines += [f"compare {n}.{k} {size}M /{n}.{k}" for n, size in programs for k in KINDS]
+        lines += ["LIMIT=400", "compare many-threads 192M /threads.dyn 512 20"]
+        lines += ["compare storm 16M /signals.pie 10000", "compare shoot 32M /shoot.dyn"]
+        lines += [f"compare perl 32M perl -e '{PERL}'", "core_dump", "refusals"]
+        lines += ["inside fuzz nodeos-lwk --memory=16M /fuzz 240 $(date +%s)"]
+    lines += ["scripts", "outside", "no_pages", "without_paging", "without_kvm"]
     return lines
 
 
@@ -71,7 +89,7 @@ class Guest:
 
     def __init__(self, machine, append=""):
         do = f"do=pages:{PAGES},run:/busybox:sh:/guest.sh"
-        self.boot = Boot(machine, f"clocksource=tsc mitigations=off {append} {do}", limit=900)
+        self.boot = Boot(machine, f"clocksource=tsc mitigations=off {append} {do}", limit=1800)
         self.parts = {}
         found = r"^=== (native|inside) (\S+)\n(.*?)^=== status (\d+)\n(.*?)^=== \.$"
         for part, name, out, status, err in re.findall(found, self.boot.after, re.M | re.S):
@@ -123,13 +141,65 @@ def judge_outside(g):
     same(g.said("outside KILL"), f"137 {PAGES}", "SIGKILL ends it, and its pages are free")
 
 
-def judge_refusals(g):
+def judge_refusals(g, short):
     for name, status, words in (
+        ("setuid", 126, "with other rights"),
+        ("setuid-later", 126, "with other rights"),
+        ("elf32", 126, "32-bit"),
+        ("not-found", 127, "not found in PATH"),
+        ("too-small", 125, "not a multiple"),
+        ("no-1g", 125, "needs 1 free huge pages of 1 GiB, and there are 0"),
+        ("loose", 0, "/hello.static runs outside (--loose)"),
+        ("user", 125, "group kvm"),
+        ("npt0", 125, "nested paging switched off"),
         ("without-kvm", 125, "this kernel has no KVM"),
-        ("no-pages", 125, "this kernel has no KVM"),
+        ("no-pages", 125, "free huge pages of 2 MiB, and there are 0"),
     ):
+        if ("inside", name) not in g.parts and short:
+            continue
         out, got, err = g.parts.get(("inside", name), ("", -1, ""))
-        ok(got == status and words in err, f"{name}: status {status} and the reason", err)
+        ok(got == status and words in err, f"{name}: status {status} and the reason", (got, err))
+
+
+def judge_fuzz(g):
+    out, status, err = g.parts.get(("inside", "fuzz"), ("", -1, ""))
+    print(f"# {err.strip()}")
+    same((out, status), ("fuzz: all ended\n", 0), "random instructions and calls end their rank")
+
+
+def judge_ranks(g):
+    """Page faults of ranks while they exchange messages, which stderr has for each."""
+    for part, name in g.parts:
+        faults = re.findall(r"^mpi: rank \d+ page faults (\d+)$", g.parts[part, name][2], re.M)
+        print(f"# {name}, {part}: page faults of ranks in MPI: {' '.join(faults)}")
+
+
+def pack(files, lines):
+    """Make the initramfs."""
+    plan = f"{boot.WORK}/plan"
+    with open(plan, "w", encoding="utf-8") as f:
+        f.write("\n".join(lines) + "\n")
+    # a dynamic program, for the libraries that it needs
+    needs = [f"{boot.WORK}/signals.dyn", "/usr/bin/perl"]
+    alone = {name: f"{HERE}/programs/{name}.c" for name in ("pages", "fuzz")}
+    boot.initramfs(boot.WORK, alone, [*files, plan], needs)
+
+
+def compile_mpi(root):
+    """The program of ranks, for the libraries below ROOT."""
+    lib = f"{root}/usr/lib/x86_64-linux-gnu"
+    made = f"{boot.WORK}/mpi"
+    command = ["gcc", f"--sysroot={root}", "-O1", f"-I{lib}/openmpi/include", "-o", made]
+    libraries = [f"-L{lib}/openmpi/lib", f"-L{lib}", "-lmpi"]
+    subprocess.run([*command, f"{HERE}/programs/mpi.c", *libraries], check=True)
+    return made
+
+
+def finish(g):
+    ok(not g.boot.complaints, "the kernel's log has no complaint", g.boot.complaints)
+    print(f"1..{boot.count}")
+    print(f"{boot.count - boot.failed} passed, {boot.failed} failed, 0 skipped")
+    return boot.failed != 0
 
 
 def main():
@@ -138,6 +208,12 @@ def main():
     )
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--long", dest="short", action="store_false")
+    parser.add_argument(
+        "--root", help="root file system with Open MPI (root-* of test/guest/image's cache)"
+    )
+    parser.add_argument(
+        "--only", metavar="REGEX", help="of the tests that compare, those whose line matches"
+    )
     parser.add_argument("kernel")
     parser.add_argument("tree")
     parser.add_argument("lwk")
@@ -145,26 +221,31 @@ def main():
     args = parser.parse_args()
     boot.WORK, boot.KERNEL = os.path.abspath(args.work), args.kernel
     os.makedirs(boot.WORK, exist_ok=True)
-    plan = f"{boot.WORK}/plan"
-    with open(plan, "w", encoding="utf-8") as f:
-        f.write("\n".join(make_plan(args.short)) + "\n")
-    files = [*compile_programs(), *unpack_modules(args.tree), plan, f"{HERE}/guest.sh"]
+    files = [*compile_programs(), *unpack_modules(args.tree), f"{HERE}/guest.sh"]
     files += ["/bin/busybox", os.path.abspath(args.lwk)]
-    # a dynamic program, for the libraries that it needs
-    needs = [f"{boot.WORK}/signals.dyn"]
-    boot.initramfs(boot.WORK, {"pages": f"{HERE}/programs/pages.c"}, files, needs)
     machine = Machine("two CPUs with SVM", [1536], cpus=[2], slit=False)
     machine.args += ["-cpu", "EPYC,+svm,+npt,+invtsc"]
+    if args.root:
+        files.append(compile_mpi(args.root))
+        share = f"local,path={args.root},mount_tag=root,security_model=none,readonly=on"
+        machine.args += ["-virtfs", f"{share},multidevs=remap"]
+    plan = make_mpi_plan() if args.root else make_plan(args.short)
+    if args.only:
+        plan = [line for line in plan if re.search(args.only, line)]
+    pack(files, plan)
     g = Guest(machine)
     ok("free at the end" in g.boot.after, "the guest ran to its end", g.boot.text[-3000:])
     judge_equal(g)
+    if args.root:
+        judge_ranks(g)
+    if args.root or args.only:
+        return finish(g)
     judge_counts(g)
     judge_outside(g)
-    judge_refusals(g)
-    ok(not g.boot.complaints, "the kernel's log has no complaint", g.boot.complaints)
-    print(f"1..{boot.count}")
-    print(f"{boot.count - boot.failed} passed, {boot.failed} failed, 0 skipped")
-    return boot.failed != 0
+    judge_refusals(g, args.short)
+    if not args.short:
+        judge_fuzz(g)
+    return finish(g)
 
 
 if __name__ == "__main__":

@@ -81,6 +81,89 @@ outside () {
 	done
 }
 
+# A core dump of a program that crashes, and what it has.
+core_dump () {
+	local what
+
+	echo /tmp/core >/proc/sys/kernel/core_pattern
+	ulimit -c unlimited
+	for what in native inside; do
+		rm -f /tmp/core
+		if [ $what = native ]; then
+			/crash.static
+		else
+			nodeos-lwk --memory=16M /crash.static
+		fi >/tmp/out 2>/tmp/err
+		echo "core dump: status $?" >>/tmp/out
+		/crash.static /tmp/core >>/tmp/out
+		printf '=== %s core\n' $what
+		cat /tmp/out
+		printf '=== status 0\n'
+		cat /tmp/err
+		echo "=== ."
+	done
+	ulimit -c 0
+	rm -f /tmp/core
+}
+
+# shellcheck disable=SC2016  # for shells inside
+scripts () {
+	printf '#!/busybox sh\necho "script $0 $1 $#"\n/hello.static x\necho $?\n' >/tmp/script
+	printf '#!/tmp/script with an argument\n' >/tmp/second
+	chmod +x /tmp/script /tmp/second
+	compare script 16M /tmp/script a b
+	compare second-script 16M /tmp/second a
+	compare shell 16M sh -c 'for i in 3 1 2; do echo $i | cat; done | sort; exec /hello.dyn end'
+}
+
+refusals () {
+	cp /hello.static /tmp/setuid
+	chmod 4755 /tmp/setuid
+	inside setuid nodeos-lwk --memory=16M /tmp/setuid
+	inside setuid-later nodeos-lwk --memory=16M sh -c /tmp/setuid
+	printf '\177ELF\001\001\001' >/tmp/elf32
+	chmod +x /tmp/elf32
+	inside elf32 nodeos-lwk --memory=16M /tmp/elf32
+	inside not-found nodeos-lwk --memory=16M nothing
+	inside too-small nodeos-lwk --memory=16M --page=1G /hello.static
+	inside no-1g nodeos-lwk --memory=1G --page=1G /hello.static
+	inside loose nodeos-lwk --memory=16M --loose sh -c '/hello.static x; echo $?'
+	inside user su "nobody" -s /busybox -c 'nodeos-lwk --memory=16M /hello.static x'
+}
+
+# ranks NAME MCA_OPTIONS...: Open MPI of the root file system that QEMU shares
+ranks () {
+	local where=/mnt
+
+	name=$1
+	shift
+	if ! grep -q ' /mnt 9p ' /proc/mounts; then
+		mkdir -p /mnt
+		mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro root /mnt
+		for dir in proc sys dev; do
+			mount -o bind /$dir /mnt/$dir
+		done
+		mkdir -p /dev/shm
+		mount -t tmpfs tmp /dev/shm
+		mount -t tmpfs tmp /mnt/tmp
+		mount -t tmpfs tmp /mnt/run
+		cp /mpi /nodeos-lwk /mnt/tmp
+		hostname n1
+		export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=/tmp \
+			OMPI_MCA_pml=ob1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
+	fi
+	export OMPI_MCA_btl="$1" OMPI_MCA_btl_sm_single_copy_mechanism="$2"
+	set -- env PATH=/usr/bin:/bin mpirun --oversubscribe -n "$3"
+	run native chroot $where "$@" /tmp/mpi 9
+	run inside chroot $where "$@" /tmp/nodeos-lwk --memory=96M --counts /tmp/mpi 9
+}
+
+without_paging () {
+	rmmod kvm_amd
+	insmod /?-kvm-amd.ko npt=0
+	inside npt0 nodeos-lwk --memory=16M /hello.static x
+}
+
 without_kvm () {
 	rmmod kvm_amd kvm
 	name=without-kvm
