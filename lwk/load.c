@@ -35,13 +35,14 @@ static bool changes_rights(const struct program *p, const struct stat *s)
 	return n > 0 || n == -ERANGE;
 }
 
-static int refuse_program(struct program *p, const char *why, struct errbuf *err)
+/* Linux would execute it, and this program does not, for the reason in ERR. */
+static int refuse_program(struct program *p)
 {
 	host_call(SYS_close, p->fd);
 	p->fd = -1;
 	p->refused = true;
 	p->error = EPERM;
-	return errprintf(err, "%s", why);
+	return -1;
 }
 
 int program_open(struct program *p, const char *path, struct errbuf *err)
@@ -62,15 +63,15 @@ int program_open(struct program *p, const char *path, struct errbuf *err)
 	n = host_call(SYS_pread64, p->fd, (long)head, sizeof(head), 0);
 	if (n < 0)
 		return fail_open(p, (int)-n, err);
-	if (changes_rights(p, &s))
-		return refuse_program(p,
-				      "it runs with other rights (setuid, setgid or"
-				      " capabilities), which is not supported",
-				      err);
+	if (changes_rights(p, &s)) {
+		errprintf(err, "programs with other rights (setuid, setgid or capabilities) are"
+			       " not supported");
+		return refuse_program(p);
+	}
 	if (elf_read(&p->elf, head, (size_t)n, (uint64_t)s.st_size, err) == 0)
 		return 0;
 	if (p->elf.kind == ELF_FOREIGN)
-		return refuse_program(p, err ? err->text : "", err);
+		return refuse_program(p);
 	host_call(SYS_close, p->fd);
 	p->fd = -1;
 	p->error = ENOEXEC;

@@ -80,7 +80,7 @@ def make_plan(short):
         lines += ["compare storm 16M /signals.pie 10000", "compare shoot 32M /shoot.dyn"]
         lines += [f"compare perl 32M perl -e '{PERL}'", "core_dump", "refusals"]
         lines += ["inside fuzz nodeos-lwk --memory=16M /fuzz 240 $(date +%s)"]
-    lines += ["scripts", "outside", "no_pages", "without_paging", "without_kvm"]
+    lines += ["scripts", "outside", "end_all", "no_pages", "without_paging", "without_kvm"]
     return lines
 
 
@@ -143,8 +143,8 @@ def judge_outside(g):
 
 def judge_refusals(g, short):
     for name, status, words in (
-        ("setuid", 126, "with other rights"),
-        ("setuid-later", 126, "with other rights"),
+        ("setuid", 126, "programs with other rights"),
+        ("setuid-later", 126, "programs with other rights"),
         ("elf32", 126, "32-bit"),
         ("not-found", 127, "not found in PATH"),
         ("too-small", 125, "not a multiple"),
