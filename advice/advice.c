@@ -30,11 +30,12 @@ static int check_advice_site(const struct advice_site *site, struct errbuf *err)
 		return errprintf(err, "a weight is above %u", ADVICE_WEIGHT_MAX);
 	for (unsigned i = 0; i < site->n_nodes; i++)
 		if (site->node[i].cpus > CPUS_MAX || site->node[i].taken > site->node[i].cpus)
-			return errprintf(err, "node %u has a number of CPUs out of its range", i);
+			return errprintf(err, "node %u: its number of CPUs is out of range", i);
 	for (unsigned i = 0; i < site->n; i++)
 		if (site->container[i].node >= site->n_nodes || site->container[i].cpus < 1 ||
 		    site->container[i].cpus > CPUS_MAX)
-			return errprintf(err, "container %u has a number out of its range", i);
+			return errprintf(err, "container %u: one of its numbers is out of range",
+					 i);
 	return 0;
 }
 

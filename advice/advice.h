@@ -9,10 +9,11 @@
 #include "counters/classify.h"
 
 /*
- * Which containers should move to other nodes. Pure: no file, no clock; the only system calls are
- * those of malloc(). The rule is that of Clavis-HPC (Blagodurov, Fedorova): a node with two or more
- * devils sends one to an idle node, or to free CPUs of another node, or swaps it with turtles.
- * Only devils and, in a swap, turtles move; semi-devils and containers of unknown class stay.
+ * Advice decides which containers should move to other nodes. Pure: no file, no clock; the only
+ * system calls are those of malloc(). The rule is that of Clavis-HPC (Blagodurov, Fedorova): a node
+ * with two or more devils sends one to an idle node, or to free CPUs of another node, or swaps it
+ * with turtles. Only devils and, in a swap, turtles move; semi-devils and containers of unknown
+ * class stay.
  *
  * Advice lowers the cost, which is Clavis-HPC's as well. It is the sum, in thousandths, of
  *   weights.devils  for each pair of devils on one node,
@@ -35,12 +36,13 @@ struct advice_weights {
 	unsigned devils, power, parting; /* each up to ADVICE_WEIGHT_MAX */
 };
 
-/* 4, 1, 2: to separate two devils is worth powering a node up, or parting a job. */
+/* 4, 1, 2: separating two devils is worth powering up a node, or parting a job. */
 extern const struct advice_weights advice_weights_default;
 
 struct advice_node {
 	unsigned cpus; /* hardware threads */
-	unsigned taken; /* of them, by jobs without containers in this site, which never move */
+	/* those of CPUS that jobs without containers in this site have; these jobs never move */
+	unsigned taken;
 	bool powered;
 	bool open; /* containers may move to it: it is up, and not drained or reserved */
 	uint64_t groups; /* a bit for each group of nodes (Slurm's partition) that it belongs to */
@@ -64,9 +66,10 @@ struct advice_site {
 
 /* How to search. */
 struct advice_search {
-	unsigned exact_nodes; /* sites of at most this many nodes are searched in full, */
-	unsigned exact_states; /* unless steps can reach more than this many layouts */
-	unsigned ahead_nodes; /* up to this many nodes, steps are chosen with the one after them */
+	unsigned exact_nodes; /* sites of up to EXACT_NODES nodes are searched in full, */
+	unsigned exact_states; /* unless steps can reach more than EXACT_STATES layouts */
+	/* in other sites of up to AHEAD_NODES nodes, a step is judged with the step after it */
+	unsigned ahead_nodes;
 };
 
 /* 16 nodes, 200,000 layouts, 64 nodes. */
@@ -87,8 +90,9 @@ struct advice_step {
 	unsigned devil; /* index of the container */
 	unsigned from, to; /* nodes */
 	unsigned n_turtles, turtle[ADVICE_SWAP_MAX]; /* these move from TO to FROM */
-	int64_t gain; /* by how much the cost falls: positive, the sum of the next three */
-	int64_t devils, power, parting; /* of the cost's three parts; negative: that part rises */
+	int64_t gain; /* by how much the cost falls; positive, the sum of the next three */
+	/* by how much each part of the cost falls; negative: it rises */
+	int64_t devils, power, parting;
 	unsigned from_devils, to_devils; /* devils on the two nodes before the step */
 };
 
@@ -108,8 +112,8 @@ int advice_make(struct advice *out, const struct advice_site *site,
 		const struct advice_search *search, struct errbuf *err);
 
 /*
- * How much two containers communicate, by the one with less traffic: 0 to ADVICE_UNIT, the value of
- * a whole pair (ADVICE_TRAFFIC_FULL). 0 for containers of different jobs.
+ * How much two containers communicate, judged by the container with less traffic: 0 to ADVICE_UNIT,
+ * the value of a whole pair (ADVICE_TRAFFIC_FULL). 0 for containers of different jobs.
  */
 unsigned advice_pair_traffic(const struct advice_container *a, const struct advice_container *b);
 

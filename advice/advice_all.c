@@ -18,14 +18,15 @@ struct state {
 
 struct search {
 	struct layout *l;
-	unsigned n, max, room; /* states found, their limit, and for how many there is memory */
+	/* number of states found, its limit, and the number that STATE has memory for */
+	unsigned n, max, room;
 	struct state *state;
 	unsigned *where; /* for each state, the node of each container */
 	unsigned *slot; /* hash table of the states by key: index + 1, or 0 if the slot is free */
 	unsigned slots; /* its size, a power of two */
-	unsigned at; /* index of the state that is looked at, */
+	unsigned at; /* index of the state whose steps are followed */
 	unsigned n_steps, step_room;
-	struct advice_step *step; /* and the steps that it allows */
+	struct advice_step *step; /* the steps that state AT allows */
 	bool full, failed; /* more than MAX states; no memory */
 };
 
@@ -149,7 +150,7 @@ static void follow_state(struct search *s)
 	}
 }
 
-/* Write the steps that lead to the cheapest state. Returns 1, or 0: there are too many. */
+/* Write the steps that lead to the cheapest state. Returns 1, or 0 if there are too many steps. */
 static int take_best(struct advice *out, const struct search *s)
 {
 	unsigned best = 0, n = 0;

@@ -30,7 +30,7 @@ static int compare(uint64_t x, uint64_t y)
 	return (x > y) - (x < y);
 }
 
-/* By job; containers of one job by their traffic. */
+/* Order by job, and containers of one job by their traffic. */
 static int compare_by_job(const void *a, const void *b, void *arg)
 {
 	const struct layout *l = arg;
@@ -40,7 +40,10 @@ static int compare_by_job(const void *a, const void *b, void *arg)
 	return x->job != y->job ? compare(x->job, y->job) : compare(pull_of(x), pull_of(y));
 }
 
-/* 0: a search need not distinguish them. A container that communicates equals no other. */
+/*
+ * Returns 0 if a search need not distinguish containers I and J. A container that communicates
+ * equals no other.
+ */
 static int compare_kinds(const struct layout *l, unsigned i, unsigned j)
 {
 	const struct advice_container *x = &l->site->container[i], *y = &l->site->container[j];
@@ -132,7 +135,7 @@ static void find_kinds(struct layout *l, unsigned *order)
 int layout_open(struct layout *l, const struct advice_site *site)
 {
 	size_t nodes = site->n_nodes, n = site->n;
-	/* one array more of each size: scratch for sorting */
+	/* one more array of each size is scratch for sorting */
 	unsigned *at =
 		calloc((NODE_ARRAYS + 1) * nodes + (CONTAINER_ARRAYS + 1) * n + 1, sizeof(*at));
 	unsigned **of_nodes[NODE_ARRAYS] = { &l->used, &l->devils,    &l->count,
@@ -195,7 +198,7 @@ void layout_set(struct layout *l, const unsigned *to)
 		l->devils[i] = l->count[i] = 0;
 		l->head[i] = ADVICE_NONE;
 	}
-	/* from the last to the first: each is then put at the head of its list at once */
+	/* from the last to the first, so that each is inserted at the head of its list */
 	for (unsigned i = l->site->n; i-- > 0;)
 		put_on_node(l, i, to[i]);
 }

@@ -8,7 +8,8 @@ struct visit {
 	void *arg;
 	struct advice_step step; /* devil, from, to, and the turtles chosen so far */
 	unsigned turtle[ADVICE_TURTLES_MAX], n; /* turtles on STEP.TO that may move to STEP.FROM */
-	unsigned need, room; /* CPUs that swapped turtles must free there, and may take here */
+	/* CPUs that swapped turtles must free on STEP.TO, and may take on STEP.FROM */
+	unsigned need, room;
 };
 
 static unsigned free_cpus(const struct layout *l, unsigned node)
@@ -71,7 +72,7 @@ static void offer_step(struct visit *v, enum advice_kind kind)
 		v->visit(&v->step, v->arg);
 }
 
-/* Is each of the chosen turtles needed, when all have CPUS? */
+/* Is each of the chosen turtles needed? Together they have CPUS. */
 static bool needs_each_turtle(const struct visit *v, unsigned cpus)
 {
 	for (unsigned i = 0; i < v->step.n_turtles; i++)
@@ -153,7 +154,7 @@ static void try_node(struct visit *v)
 	choose_turtles(v, 0, 0);
 }
 
-/* Has its node an earlier devil of the same kind, which has the same steps? */
+/* Does the devil's node have an earlier devil of the same kind, and so with the same steps? */
 static bool is_repeated(const struct layout *l, unsigned devil)
 {
 	for (unsigned i = l->head[l->node[devil]]; i < devil; i = l->next[i])

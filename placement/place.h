@@ -9,19 +9,19 @@
 #include "counters/classify.h"
 
 /*
- * Which domain (the CPUs of one last-level cache) each rank of a container should have. Pure: no
- * system call, no clock; the caller decides when ranks are placed, and whether a move is worth its
- * cost. The source is the scheduler of Clavis 6.5.5 (DINO; Blagodurov, Zhuravlev, Fedorova), with
- * three additions: ranks of several cores, ranks that cannot move, and domains that exchange their
- * parts of the layout if fewer cores move then.
+ * Placement chooses a domain (the CPUs of one last-level cache) for each rank of a container. Pure:
+ * no system call, no clock; the caller decides when ranks are placed, and whether a move is worth
+ * its cost. The source is the scheduler of Clavis 6.5.5 (DINO; Blagodurov, Zhuravlev, Fedorova),
+ * with three additions: ranks of several cores, ranks that cannot move, and domains that exchange
+ * their parts of the layout if fewer cores move then.
  */
 #define PLACE_DOMAINS_MAX 64
 
-/* What moves as a whole: a rank with all its cores, or ranks that share cores. */
+/* A unit moves as a whole: it is a rank with all its cores, or ranks that share cores. */
 struct place_unit {
 	enum rank_class class; /* the class for placement; unknown counts as turtle */
 	uint32_t rate; /* in the unit of classify.h; the policy di sorts by it */
-	unsigned cores; /* 1 at least */
+	unsigned cores; /* at least 1 */
 	unsigned domain; /* the domain that it is in now */
 	bool fixed; /* it stays where it is: its user has bound it, or its domain cannot change */
 };

@@ -7,7 +7,9 @@
 
 #include "placement/place_impl.h"
 
-/* The units of one class and width; each of them may have any place of the group. */
+/*
+ * The units of one class and width (number of cores); each of them may have any place of the group.
+ */
 struct group {
 	unsigned class, cores;
 	unsigned first, n; /* its units in the order of struct groups: index of the first, number */

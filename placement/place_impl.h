@@ -9,15 +9,15 @@
 /* place_layout.c: a layout, to which units are added one after the other. */
 struct layout {
 	const struct place_host *host;
-	unsigned room[PLACE_DOMAINS_MAX]; /* cores that each domain still has for units */
+	unsigned room[PLACE_DOMAINS_MAX]; /* free cores of each domain */
 	unsigned load[PLACE_DOMAINS_MAX]; /* cores of the units in each domain so far */
 	unsigned laid; /* number of units so far */
 };
 
-/* Begin a layout with the room that fixed units leave. */
+/* Begin a layout: the cores that fixed units leave are free. */
 void layout_begin(struct layout *l, const struct place_host *h);
 
-/* Add a fixed unit, in its own domain: layout_begin() has taken its room already. */
+/* Add a fixed unit to the load of its own domain. layout_begin() has taken its cores already. */
 void layout_count(struct layout *l, const struct place_unit *u);
 
 /* Add a unit of CORES cores. Returns the domain for it, by load and snake order, or -1 if it fits

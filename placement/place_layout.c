@@ -24,7 +24,8 @@ void layout_count(struct layout *l, const struct place_unit *u)
 int layout_add(struct layout *l, unsigned cores)
 {
 	unsigned n = l->host->n_domains;
-	bool back = l->laid / n % 2; /* the snake: each second row of units runs backwards */
+	/* snake order: every second pass over the domains runs backwards */
+	bool back = l->laid / n % 2;
 	int best = -1;
 
 	for (unsigned i = 0; i < n; i++) {

@@ -78,7 +78,7 @@ static void number_domains(struct cores_work *w)
 	}
 }
 
-/* Return the leader of the unit of RANK, and shorten the path to it in LEADER. */
+/* Return the leader of RANK's unit, and shorten the path from RANK to it in LEADER. */
 static unsigned find_leader(unsigned *leader, unsigned rank)
 {
 	while (leader[rank] != rank)

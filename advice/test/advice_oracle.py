@@ -20,7 +20,7 @@ TURTLE, SEMI, DEVIL = 1, 2, 3
 UNKNOWN_TRAFFIC = 2**32 - 1
 SWAP_MAX = 4  # turtles
 LAYOUTS_MAX = 20000  # a site with more layouts is replaced by another random site
-# struct advice_search: the default, always with the step after, always without it
+# values of struct advice_search: the default; each step with the step after it; each by itself
 DEFAULT, GREEDY, PLAIN = (16, 200000, 64), (0, 0, 64), (0, 0, 0)
 
 

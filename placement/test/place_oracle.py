@@ -153,7 +153,7 @@ def judge_groups(host, to, key):
 
 
 def judge_rates(host, to):
-    """The policy di, restated: no unit keeps its place for its own sake."""
+    """The policy di, restated: it does not try to leave units where they are."""
     n, room, load = len(host.cores), list(host.cores), [0] * len(host.cores)
     for u in host.units:
         if u[4]:
@@ -181,7 +181,7 @@ def judge(policy, host, moves, to):
     here = [u[3] for u in host.units]
     if moves < 0:
         if to != here:
-            return "a failure that moves units"
+            return "a failed call that moves units"
         found = judge_rates(host, to) if policy == "di" else snake(host, KEYS[policy])
         fits = found is not None and found != "a placement that does not fit"
         return "a placement that fits is refused" if fits and policy != "di" else None

@@ -23,7 +23,7 @@ static void make_machine(void)
 	}
 }
 
-/* RANKS: "0-1D 2-3D 8-9T ..."; a letter D, S, T or U is the class, "!" behind it fixes the rank. */
+/* RANKS: "0-1D 2-3D 8-9T ..."; a letter D, S, T or U is the class; "!" after it fixes the rank. */
 static unsigned parse_ranks(struct place_rank *rank, const char *text)
 {
 	char copy[256], *save;
@@ -89,15 +89,15 @@ int main(void)
 	check_place("0D 2D 8T 11T", 8, PLACE_MOVES, "0 10 8 3",
 		    "a rank with the first thread of a core has the first thread of the new one");
 	check_place("0D 1T 2D 3T 8T 9T 10T 11T", 8, PLACE_MOVES, "0 1 10 11 8 9 2 3",
-		    "ranks that share a core move together, by the worst of them");
+		    "ranks that share a core move together, by the worst of their classes");
 	check_place("0-1D! 2-3D! 8-9T 10-11T", 8, PLACE_RIGHT, "0-1 2-3 8-9 10-11",
 		    "ranks that are fixed stay");
 	check_place("0-1D! 2-3D 8-9T 10-11T", 8, PLACE_MOVES, "0-1 10-11 8-9 2-3",
-		    "beside a fixed devil the other one moves");
+		    "a devil that shares a domain with a fixed devil moves");
 	check_place("6-9D 0-1D 2-3D 10-11T 12-13T", 8, PLACE_MOVES, "6-9 0-1 12-13 10-11 2-3",
-		    "a rank of two domains stays, and keeps its cores");
+		    "a rank with cores of two domains stays, and keeps its cores");
 	check_place("0-1U 2-3U 8-9D", 8, PLACE_RIGHT, "0-1 2-3 8-9",
 		    "ranks of unknown class count as turtles");
-	check_place("", 8, PLACE_NONE_APART, "", "no ranks");
+	check_place("", 8, PLACE_NONE_APART, "", "a container without ranks: nothing to do");
 	return tap_done();
 }
