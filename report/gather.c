@@ -49,7 +49,7 @@ static bool gather_is_number(const char *text)
 }
 
 /* Parse LINE, which is modified: "7|7|RUNNING|1000|1000|n[0-2]", "8|7+1|...", "9|7_2|...",
- * "7|7_[3-5]|PENDING|...". false: it is no such line. */
+ * "7|7_[3-5]|PENDING|...". false: LINE is in none of these forms. */
 static bool read_record(struct record *out, char *line)
 {
 	char *field[6] = { line }, *end;
@@ -82,8 +82,8 @@ static bool is_meant(const struct record *r, const struct gather_job *j)
 	if (j->task >= 0)
 		return !r->component && r->leader == j->id && r->part == j->task;
 	/*
-	 * an array's last task has the array's own number; inside of it, the other tasks are not
-	 * meant
+	 * an array's last task has the array's own number; inside of that task, J does not mean the
+	 * other tasks
 	 */
 	if (j->inside && !r->component)
 		return r->id == j->id;
@@ -110,7 +110,7 @@ static int gather_choose(struct records *all, const struct gather_job *j, const 
 	all->n = n;
 	if (n == 0)
 		return errprintf(err,
-				 "job %s is %s: only a running job's nodes can be asked (--merge "
+				 "job %s is %s: only nodes of a running job can answer (--merge "
 				 "takes saved reports, such as those of --nodeos-report)",
 				 name, state);
 	if (n == 1 || all->r[0].component)
@@ -145,7 +145,8 @@ static int look_up(struct records *out, const struct gather_job *j, struct errbu
 		out->n += read_record(&more[out->n], line);
 	}
 	if (!out->n && *first)
-		return errprintf(err, "job %s: squeue's answer is unknown to this version: %s",
+		return errprintf(err,
+				 "job %s: nodeosctl does not understand this line of squeue: %s",
 				 name, first);
 	return gather_choose(out, j, name, err);
 }
@@ -236,7 +237,7 @@ static unsigned count_lines(const char *text)
 	return n;
 }
 
-/* The command line of srun, or of setpriv before it, and room for its words. */
+/* The command line of srun, or of setpriv that starts srun, and buffers for its words. */
 struct call {
 	const char *argv[32];
 	char srun[PROGRAM_PATH_MAX], setpriv[PROGRAM_PATH_MAX], uid[40], gid[40], jobid[32],
@@ -321,7 +322,7 @@ static int ask_record(struct merged *out, const struct record *r, const char *sr
 	if (progress.seen && progress.seen < progress.all)
 		putc('\n', stderr);
 	reason = rc < 0	  ? why.text
-		 : rc > 0 ? "no answer: srun, or nodeosctl show there, has failed"
+		 : rc > 0 ? "no answer: srun, or nodeosctl show on that node, has failed"
 			  : "no answer";
 	rc = parcels_index(&parcels, text ? text : "") < 0
 		     ? errprintf(err, "out of memory")

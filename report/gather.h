@@ -11,10 +11,10 @@ struct gather_job {
 };
 
 /*
- * Collect the output of "nodeosctl show" from every node of the running job J, and add it to OUT:
- * by one srun beside the job's steps (one for each component of a heterogeneous job), with the
+ * Collect the output of "nodeosctl show" from every node of the running job J, and add it to OUT.
+ * One srun runs beside the job's steps (one for each component of a heterogeneous job), with the
  * rights of the job's user and without root's environment and terminal. Nodes that do not answer
- * are added to OUT's missing nodes. -1: no node was asked.
+ * are added to OUT's missing nodes. -1: no node could be queried.
  */
 int gather_job(struct merged *out, const struct gather_job *j, struct errbuf *err);
 

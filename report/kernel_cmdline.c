@@ -36,9 +36,9 @@ static struct idset nodes_for_jobs(const struct machine *m, const struct service
 }
 
 /*
- * Memory that Slurm must withhold from jobs: the system's own nodes, or the paper's share of all
- * memory (under 5 %). On a divided machine Slurm must also withhold what is unusable on the nodes
- * for jobs.
+ * Memory that Slurm must withhold from jobs: that of the system's own nodes, or the paper's share
+ * of all memory (under 5 %). On a divided machine Slurm must also withhold the unusable memory of
+ * the nodes for jobs.
  */
 static uint64_t spec_mib(const struct machine *m, const struct service_set *set,
 			 const struct idset *for_jobs)
@@ -52,8 +52,7 @@ static uint64_t spec_mib(const struct machine *m, const struct service_set *set,
 	return (bytes + MIB - 1) / MIB;
 }
 
-/* Append the word of the kernel's command line LINE that begins with BEGIN, if there is one, to
- * BUF. */
+/* If a word of the kernel's command line LINE begins with BEGIN, append it to BUF. */
 static void append_word(char *buf, size_t size, const char *line, const char *begin)
 {
 	for (const char *word = line; *word; word += strcspn(word, " "), word += strspn(word, " "))
@@ -178,9 +177,9 @@ static void print_lines(const struct lines *l)
 {
 	char by_core[IDSET_LIST_MAX];
 
-	printf("# kernel command line: the tick, RCU's callbacks and new interrupts leave the "
+	printf("# kernel command line: keeps the tick, RCU callbacks and new interrupts off the "
 	       "containers' CPUs%s\n",
-	       *l->fgmn ? ";\n# the blocks of memory are those of this boot" : "");
+	       *l->fgmn ? ";\n# fgmn= makes the same memory blocks as in this boot" : "");
 	if (l->lacks_nohz)
 		puts("# (this kernel is built without CONFIG_NO_HZ_FULL and ignores nohz_full)");
 	puts(l->kernel);
@@ -189,13 +188,13 @@ static void print_lines(const struct lines *l)
 	puts(l->node);
 	idset_format(&l->cores, by_core, sizeof(by_core));
 	if (!idset_equal(&l->numbers, &l->cores))
-		printf("# (where that line has CPUs= no more than the cores, Slurm counts cores: "
+		printf("# (if that line has no more CPUs= than cores, Slurm counts cores: "
 		       "CpuSpecList=%s)\n",
 		       by_core);
-	puts("# and, beside other flags that are there:\nPrologFlags=Contain");
+	puts("# also add, beside other flags of PrologFlags:\nPrologFlags=Contain");
 	if (l->blocks)
 		printf("# blocks of memory, so that sbatch --gres=" GRES_NAME
-		       ":N waits for them: slurm.conf, beside other types that are there\n"
+		       ":N waits for them: slurm.conf, beside other types of GresTypes\n"
 		       "GresTypes=" GRES_NAME "\n# gres.conf\n%s\n",
 		       l->gres);
 }

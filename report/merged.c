@@ -15,8 +15,8 @@
 /* ------------------------------------------------------------------- single members */
 
 /*
- * *OUT is member KEY of O, of KIND; NULL if it is OPTIONAL and missing or null. -1: it is missing
- * or of another kind.
+ * Set *OUT to member KEY of O, of KIND; to NULL if it is OPTIONAL and missing or null. -1: KEY is
+ * missing or of another kind.
  */
 static int find_member(const struct json_doc *d, const struct json_node *o, const char *key,
 		       enum json_kind kind, bool optional, const struct json_node **out)
@@ -67,7 +67,7 @@ static int get_number(const struct json_doc *d, const struct json_node *o, const
 		       : 0;
 }
 
-/* Copy as many bytes as fit, printable. */
+/* Copy as many bytes as fit, made printable. */
 static void copy_text(char *buf, size_t size, const char *text)
 {
 	snprintf(buf, size, "%s", text);
@@ -171,7 +171,7 @@ static int get_asked(const struct json_doc *d, const struct json_node *o, char *
 
 static const char *const outcomes[] = { "enforced", "modified", "ignored", "failed" };
 
-/* Raise the container's outcome to an isolator's, if that is later in the list. */
+/* Raise the container's outcome to an isolator's, if the isolator's is later in the list. */
 static int add_outcome(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct merged_container *c = arg;
@@ -264,7 +264,8 @@ static int get_container(const struct json_doc *d, const struct json_node *o,
 struct taking {
 	struct merged *m;
 	struct merged_node *node;
-	struct merged_node made; /* the parts of the node's machine, from this report */
+	/* the parts of the node's machine, as this report describes them */
+	struct merged_node made;
 	uint32_t job;
 	char user[64];
 	const struct json_node *ranks; /* of a step's report: the array */
@@ -511,7 +512,7 @@ int merged_add(struct merged *m, const char *name, const char *text, size_t len,
 		return -1;
 	rc = merged_take(&doc, json_doc_root(&doc), m);
 	json_doc_free(&doc);
-	/* a text counts whole or not at all: remove the nodes that it added */
+	/* a text is added whole or not at all: remove the nodes that this text has added */
 	while (rc < 0 && m->n_nodes > before) {
 		free_parts(&m->node[--m->n_nodes]);
 		free(m->node[m->n_nodes].container);

@@ -10,7 +10,7 @@
 #include "manifest/request.h"
 
 /*
- * Reports of several nodes together, from JSON documents of report, show, or a launch
+ * Merge reports of several nodes: JSON documents of nodeosctl report and show, and of a launch
  * (--nodeos-report). The documents are hostile: a text is refused unless it follows
  * doc/nodeos-report.schema.json, and all output is printable.
  */
@@ -18,7 +18,7 @@
 #define MERGED_VALUES_MAX (1u << 21) /* values in one document */
 #define MERGED_NAME_MAX 256
 #define MERGED_NODES_MAX 65536
-#define MERGED_CONTAINERS_MAX 4096 /* containers of a node: as many as it may have CPUs */
+#define MERGED_CONTAINERS_MAX 4096 /* containers of a node: the limit of its CPUs */
 
 struct merged_container {
 	char name[REQUEST_NAME_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports of several nodes together: their order, and their differences. */
+/* The order of merged reports, and their differences. */
 #include <inttypes.h>
 #include <json-c/json.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "report/merged.h"
 
-#define NODES_NAMED 8 /* in a line for several */
+#define NODES_NAMED 8 /* nodes that a line names */
 
 static int by_name(const void *a, const void *b)
 {
@@ -224,7 +224,7 @@ static bool has_job(const struct merged_node *node, uint32_t job)
 	return false;
 }
 
-/* Add a line for the nodes of the job without this container. */
+/* Add a line with the nodes of the job that lack this container. */
 static int look_for(struct merged *m, const struct merged_key *key)
 {
 	struct value without = { .n = 0 };

@@ -12,7 +12,7 @@
 #include "report/merged_text.h"
 #include "topology/picture.h"
 
-/* Sizes in pixels, 96 an inch; lines of text are 12 or so high. */
+/* Sizes in pixels, 96 an inch; lines of text are about 12 high. */
 enum {
 	/* space around everything, between panels, and inside of frames */
 	MARGIN = 28,
@@ -314,11 +314,11 @@ static double draw_legend(struct sheet *s, double y)
 		draw_entry(s, y, s->owner[i].colour, text);
 	}
 	if (s->has_service) {
-		draw_entry(s, y, "#c3c9d1", "ServiceOS: the system's own");
+		draw_entry(s, y, "#c3c9d1", "ServiceOS: CPUs and memory of the system");
 		y += LEGEND_LINE;
 	}
 	if (s->has_shared) {
-		draw_entry(s, y, PICTURE_SHARED, "memory node of several");
+		draw_entry(s, y, PICTURE_SHARED, "memory node of several containers");
 		y += LEGEND_LINE;
 	}
 	draw_entry(s, y, "#ffffff", "free");
@@ -327,7 +327,7 @@ static double draw_legend(struct sheet *s, double y)
 		fprintf(s->f, "<g opacity=\"0.4\">");
 		draw_entry(s, y, s->owner[0].colour, "");
 		fputs("</g>\n", s->f);
-		text_at(s, MARGIN + 36, y, "entry", "pale: reserved with its core, and idle");
+		text_at(s, MARGIN + 36, y, "entry", "pale: an idle CPU, reserved with its core");
 		y += LEGEND_LINE;
 	}
 	if (s->has_irqs) {

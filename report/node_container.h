@@ -8,8 +8,10 @@
 #include "host/interference.h"
 #include "report/node_state.h"
 
-/* A container of a node as the kernel shows it now: its processes, the memory on its nodes, and all
- * else that runs on its CPUs. */
+/*
+ * A container of a node as the kernel shows it now: its processes, its nodes' memory, and
+ * everything else that runs on its CPUs.
+ */
 struct node_container {
 	const struct node_state *s;
 	const struct noise *noise; /* NULL: unreadable */

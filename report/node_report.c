@@ -58,7 +58,7 @@ static void each_place(const struct ledger_step *step, void (*fn)(const char *pl
 	}
 }
 
-/* The container of all the step's ranks, or NULL. */
+/* The container that all ranks of the step are in, or NULL. */
 static const char *single_container(const struct ledger_step *step)
 {
 	const char *places = ledger_step_places(step);
@@ -170,7 +170,7 @@ static struct job_view view_of(struct json_out *j, FILE *f, const struct node_st
 	};
 }
 
-/* NULL: no job is there to be disturbed, or the noise is unreadable. */
+/* NULL: the node has no job, or the noise is unreadable. */
 static const struct noise *look_at_noise(struct noise *noise, const struct node_state *s)
 {
 	struct errbuf ignored;
@@ -400,7 +400,8 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 		fprintf(f, "blocks of memory: %s (%llu MiB usable)",
 			node_report_list_of(&s->blocks.nodes),
 			(unsigned long long)(blocks_usable(&s->blocks, &s->blocks.nodes) >> 20));
-		fprintf(f, ", left of divided nodes: %s\n", node_report_list_of(&s->blocks.homes));
+		fprintf(f, ", homes (what is left of divided memory nodes): %s\n",
+			node_report_list_of(&s->blocks.homes));
 		if (!idset_empty(&s->blocks.poor))
 			fprintf(f, "blocks with less than nine tenths usable: %s\n",
 				node_report_list_of(&s->blocks.poor));

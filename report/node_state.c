@@ -30,7 +30,7 @@ static int keep_job(const struct ledger_job *job, void *arg)
 	return 1;
 }
 
-/* Load everything but the jobs. 1: no container was made since boot. */
+/* Load everything except the jobs. 1: no container was made since boot. */
 static int load_node(struct node_state *out, struct errbuf *err)
 {
 	memset(out, 0, sizeof(*out));

@@ -16,7 +16,7 @@
 struct node_state {
 	struct conf conf;
 	int cgroup_fd;
-	struct idset node_cpus; /* that cgroups may use */
+	struct idset node_cpus; /* the CPUs that cgroups may use */
 	struct service_set service; /* empty sets: the node has no ServiceOS */
 	struct blocks blocks;
 	unsigned n_jobs;
@@ -42,7 +42,7 @@ int node_state_look(struct node_state *out, uid_t uid, unsigned long job, struct
 
 void node_state_free(struct node_state *s);
 
-/* Drop all jobs but those of UID ((uid_t)-1: of every user) with the number JOB (0: any). */
+/* Drop all jobs except those of UID ((uid_t)-1: of every user) with the number JOB (0: any). */
 void node_state_keep(struct node_state *s, uid_t uid, unsigned long job);
 
 /* A process as the kernel shows it. */
@@ -60,7 +60,7 @@ int node_state_each_task(const struct node_state *s, const struct ledger_step *s
 				    void *arg),
 			 void *arg, struct errbuf *err);
 
-/* Does the job have every CPU of the node but the ServiceOS's? */
+/* Does the job have every CPU of the node except the ServiceOS's? */
 bool node_state_alone(const struct node_state *s, const struct ledger_job *job);
 
 #endif

@@ -15,7 +15,7 @@ void parcel_write(FILE *f, const char *node, const char *text)
 		size_t n = strcspn(text, "\n");
 
 		/*
-		 * a JSON text needs its line breaks only between values, with indentation behind
+		 * a JSON text needs its line breaks only between values, with indentation after
 		 * them
 		 */
 		if (n == 0) {

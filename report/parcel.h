@@ -5,8 +5,9 @@
 #include <stdio.h>
 
 /*
- * Texts of many nodes through one srun, which mixes their output, but never within a short line:
- * each line has its node's name and a piece, and the last one has the length of the text.
+ * Send texts of many nodes through one srun, which mixes their output, but never within a short
+ * line. Each line has its node's name and a piece of the text; the last line has the length of the
+ * text.
  *
  *   +n0 {"schema": 1,"kind": "node",
  *   +n0 "node": "n0"}

@@ -96,7 +96,7 @@ int main(void)
 	is_int(draw_svg(m, "title", part, 3, "/nonexistent/p.svg", &err), -1,
 	       "draw_svg: fails for a file that cannot be made");
 	is(err.text, "/nonexistent/p.svg: No such file or directory",
-	   "draw_svg: names the file and the cause");
+	   "draw_svg: the error names the file and the cause");
 	machine_free(m);
 	return tap_done();
 }

@@ -42,7 +42,7 @@ static void place(struct job_plan *p, const char *name, const char *cpus, const 
 	c->confined = confined;
 	c->kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
 	c->asked = idset_count(&c->cpus);
-	job_plan_add_why(c, "asks what it gets");
+	job_plan_add_why(c, "gets what it requests");
 }
 
 /* Returns a copy. A request that is not canonical would silently drop its containers. */
