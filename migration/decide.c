@@ -8,13 +8,13 @@
 #include "migration/exchange.h"
 #include "placement/place_ranks.h"
 
-/* A rank of the ledger, with what is observed of its processes. */
+/* A rank of the ledger, with the observations of its processes. */
 struct decide_rank {
 	const struct ledger_step *step;
 	const struct ledger_rank *rank;
 	unsigned container; /* number in the plan */
 	unsigned seen; /* number of its processes that are observed */
-	bool bound; /* by its user: its CPUs are not those of the ledger */
+	bool bound; /* its user has bound it: its CPUs are not those of the ledger */
 	enum contention_policy policy;
 	struct place_rank place;
 };
@@ -34,7 +34,7 @@ static const struct job_plan *decide_plan(const struct decide_input *in)
 	return in->own ? in->own->plan : in->job->plan;
 }
 
-/* What the request says of container I; NULL: nothing. */
+/* Container I of the request; NULL: the request does not have it. */
 static const struct requested_container *decide_ask(const struct decide_work *w, unsigned i)
 {
 	int found = w->request ? request_find(w->request, w->plan->container[i].name) : -1;
@@ -53,7 +53,7 @@ static int decide_compare(const void *a, const void *b)
 	return strcmp(x->rank->task, y->rank->task);
 }
 
-/* The number of the group's container PLACE; -1: it is not in the group. */
+/* The number in the plan of container PLACE; -1: it is not in the group. */
 static int decide_number(const struct decide_work *w, const char *place)
 {
 	for (unsigned i = 0; i < w->plan->n; i++)
@@ -104,7 +104,7 @@ static struct decide_rank *decide_rank_find(struct decide_work *w, uint64_t step
 	return bsearch(&key, w->rank, w->n, sizeof(*w->rank), decide_compare);
 }
 
-/* ------------------------------------------------------------------ what is observed of them */
+/* ------------------------------------------------------------------ observations of ranks */
 
 enum contention_policy decide_policy(const struct observed_step *step,
 				     const struct requested_container *ask, const struct conf *conf)
@@ -120,7 +120,7 @@ static void decide_look(struct decide_work *w, struct decide_rank *d,
 	double since = w->in->now - r->moved;
 
 	d->policy = decide_policy(step, decide_ask(w, d->container), w->in->conf);
-	/* several processes below one task move with it: the worst of them counts */
+	/* several processes of one task move together: the worst class counts */
 	if (!d->seen || class > d->place.class)
 		d->place.class = class;
 	if (r->state.has_adopted && r->state.adopted > d->place.rate)
@@ -139,7 +139,10 @@ static bool decide_is_topo(const struct decide_work *w, const struct requested_c
 	return p == POLICY_HPC && (named ? ask->priority : request_default_priority(p)) == HPC_TOPO;
 }
 
-/* Fill what is observed of each rank. Returns the policy that places some; UNSET: none is. */
+/*
+ * Fill the observations of each rank. Returns the policy that places some of the ranks; UNSET: none
+ * is placed.
+ */
 static enum contention_policy decide_observe(struct decide_work *w)
 {
 	enum contention_policy policy = CONTENTION_UNSET;
@@ -176,8 +179,8 @@ static void decide_end(struct decide_work *w)
 }
 
 /*
- * Begin to look at GROUP; containers that have been deleted, or of which the request says nothing,
- * leave it. *POLICY places it; UNSET: none does. Returns 0; -1: out of memory.
+ * Begin with GROUP, without the containers that have been deleted or that the request does not
+ * have. *POLICY: the policy that places the group; UNSET: none does. Returns 0; -1: out of memory.
  */
 static int decide_begin(struct decide_work *w, const struct decide_input *in, uint64_t group,
 			enum contention_policy *policy)
@@ -207,7 +210,7 @@ static int decide_begin(struct decide_work *w, const struct decide_input *in, ui
 
 /* ------------------------------------------------------------------ groups */
 
-/* Has container C memory nodes of each domain that CPUS are in? */
+/* Does container C have memory nodes of each domain that CPUS are in? */
 static bool decide_has_mems(const struct observed_node *node, const struct planned_container *c,
 			    const struct idset *cpus)
 {
@@ -219,8 +222,8 @@ static bool decide_has_mems(const struct observed_node *node, const struct plann
 }
 
 /*
- * May container I of W, its only one, exchange cores with others? A rank may be bound to any of its
- * cores by its user, who would lose them.
+ * May container I, the only one of W, exchange cores with others? Not if a user has bound one of
+ * its ranks: the rank could lose these cores.
  */
 static bool decide_may_exchange(const struct decide_work *w, unsigned i)
 {
@@ -276,7 +279,7 @@ int decide_groups(uint64_t group[REQUEST_CONTAINERS_MAX], const struct decide_in
 
 /* ------------------------------------------------------------------ the decision */
 
-/* Is there contention in a domain that the group has CPUs of? WHY: the highest share. */
+/* Is there contention in a domain of the group's CPUs? If not, WHY names the highest share. */
 static bool decide_is_contended(const struct decide_work *w, char why[DECIDE_WHY_MAX])
 {
 	const struct conf_contention *conf = &w->in->conf->contention;
@@ -296,7 +299,7 @@ static bool decide_is_contended(const struct decide_work *w, char why[DECIDE_WHY
 		}
 	}
 	if (!most) {
-		snprintf(why, DECIDE_WHY_MAX, "nothing to do: no misses are counted here");
+		snprintf(why, DECIDE_WHY_MAX, "nothing to do: this host counts no misses");
 		return false;
 	}
 	if (highest > conf->busy)
@@ -316,13 +319,13 @@ static bool decide_may_move(const struct decide_work *w)
 	return false;
 }
 
-/* What a group is to have: CPUs of its ranks, and of its containers by their numbers. */
+/* The decision for a group: the new CPUs of its ranks, and of its containers by their numbers. */
 struct decided {
 	const struct idset *next;
 	struct idset *cpus, *reserved;
 };
 
-/* Add what container I is to have to R. Returns 0; -1: out of memory. */
+/* Add the new CPUs of container I to R. Returns 0; -1: out of memory. */
 static int decide_fill_place(struct rebind *r, const struct decide_work *w, unsigned i,
 			     const struct decided *to)
 {
@@ -357,7 +360,7 @@ static int decide_fill_place(struct rebind *r, const struct decide_work *w, unsi
 	return 0;
 }
 
-/* Fill what each container of the group is to have. Returns 0, or -1. */
+/* Fill in the new CPUs of each container of the group. Returns 0, or -1. */
 static int decide_exchange(const struct decided *to, const struct decide_work *w)
 {
 	unsigned *container = calloc(w->n + 1u, sizeof(*container));
@@ -383,7 +386,7 @@ static int decide_exchange(const struct decided *to, const struct decide_work *w
 	return rc;
 }
 
-/* Make OUT->rebind of the ranks whose CPUs change to NEXT. Returns 0, or -1. */
+/* Fill OUT->rebind with the ranks whose CPUs change to NEXT. Returns 0, or -1. */
 static int decide_fill(struct decision *out, const struct decide_work *w, const struct idset *next)
 {
 	struct decided to = { .next = next,
@@ -405,7 +408,10 @@ static int decide_fill(struct decision *out, const struct decide_work *w, const 
 	return rc;
 }
 
-/* The cores of the group, with the CPUs that its containers have of each. Returns how many. */
+/*
+ * List the cores of the group, with the CPUs that its containers have of each. Returns the number
+ * of cores.
+ */
 static unsigned decide_cores(struct idset *core, const struct decide_work *w)
 {
 	unsigned n = 0;
@@ -492,8 +498,8 @@ int decide_group(struct decision *out, const struct decide_input *in, uint64_t g
 			 decide_is_contended(&w, out->why);
 	if (out->contended && !decide_may_move(&w))
 		snprintf(out->why, sizeof(out->why),
-			 "nothing to do: each rank stays where its user, hpc:topo or its last "
-			 "move has put it");
+			 "nothing to do: each rank is bound by its user, placed by hpc:topo, or "
+			 "has moved recently");
 	else if (out->contended && out->policy != CONTENTION_UNSET)
 		rc = decide_place(out, &w);
 	if (rc < 0)

@@ -7,53 +7,55 @@
 #include "migration/rebind.h"
 
 /*
- * Which ranks of a job's containers on this host are to have other CPUs: of what is observed, the
+ * Decides which ranks of a job's containers on this host get other CPUs, from observations, the
  * job's entry in the ledger and nodeos.conf. No system call.
  */
-#define DECIDE_WHY_MAX 160 /* bytes of a reason with the final NUL */
+#define DECIDE_WHY_MAX 160 /* bytes of a reason, including the final NUL */
 
 struct decision {
-	/* bit I: container I of the plan is one of the group */
+	/* bit I: container I of the plan is in the group */
 	uint64_t containers;
-	enum contention_policy policy; /* that places them */
-	bool contended; /* a domain of them is, or nodeos.conf does not ask */
-	char why[DECIDE_WHY_MAX]; /* why ranks move, or none does */
-	/* Tasks with several processes: "task_0: 4 processes move as one"; "": none. */
+	enum contention_policy policy; /* the policy that places these containers */
+	bool contended; /* one of their domains is contended, or contention_when is always */
+	char why[DECIDE_WHY_MAX]; /* why ranks move, or why none does */
+	/* tasks with several processes: "task_0: 4 processes move as one"; "": none */
 	char units[DECIDE_WHY_MAX];
-	unsigned moves; /* ranks that move; REBIND is then what to do */
+	unsigned moves; /* number of ranks that move; if not 0, REBIND has the moves */
 	struct rebind rebind; /* owned; see decision_free() */
 };
 
 struct decide_input {
-	/* with its ranks loaded (ledger_step_load_ranks()), without those that have ended */
+	/* its ranks are loaded (ledger_step_load_ranks()), without the ended ones */
 	struct ledger_job *job;
-	struct ledger_step *own; /* whose containers; NULL: those of the job's plan */
+	/* the step that has the containers; NULL: they are those of the job's plan */
+	struct ledger_step *own;
 	const struct observed_node *node;
 	const struct conf *conf;
-	double now; /* seconds, of the clock of observed_rank.moved */
+	double now; /* seconds, by the clock of observed_rank.moved */
 };
 
 /*
- * The policy of STEP's ranks in the container of which the request says ASK: that of the step's
- * option, or else the container's.
+ * The policy of STEP's ranks in the requested container ASK: that of the step's option, or else the
+ * container's.
  */
 enum contention_policy decide_policy(const struct observed_step *step,
 				     const struct requested_container *ask,
 				     const struct conf *conf);
 
 /*
- * Write the groups of the plan's containers to GROUP, a bit for each container. Containers that one
- * policy places exchange cores, so they are a group: where none is a partition or is placed by
- * hpc:topo, none has a rank that its user has bound, all have the same number of threads of each
- * core, and each has memory nodes of each domain. Another container that is placed is a group of
- * its own. Returns how many there are; -1: out of memory.
+ * Write the groups of the plan's containers to GROUP, a bit for each container. Containers that are
+ * placed by the same policy form one group, and exchange cores, if each is no partition, is not
+ * placed by hpc:topo, has no rank that its user has bound, has memory nodes of each domain, and has
+ * the same number of threads of each core as the others. Any other container that is placed is a
+ * group of its own. Returns the number of groups; -1: out of memory.
  */
 int decide_groups(uint64_t group[REQUEST_CONTAINERS_MAX], const struct decide_input *in);
 
 /*
- * Fill *OUT for the containers of GROUP. Returns 0; -1: out of memory. A rank stays that its user
- * has bound (its CPUs are not those of the ledger), that has moved less than contention_min_move
- * seconds ago, that the policy hpc places itself (hpc:topo), or whose step says observe or off.
+ * Fill *OUT for the containers of GROUP. Returns 0; -1: out of memory. These ranks stay: those that
+ * their user has bound (their CPUs are not those of the ledger), that have moved less than
+ * contention_min_move seconds ago, that hpc:topo places, or whose step has the policy observe or
+ * off.
  */
 int decide_group(struct decision *out, const struct decide_input *in, uint64_t group);
 void decision_free(struct decision *d);

@@ -33,8 +33,8 @@ unsigned exchange_threads(const struct job_plan *plan, unsigned i)
 struct division {
 	const struct exchange *x;
 	int *owner; /* of each core: the container of the group that has it now */
-	int *user; /* the container whose ranks are to have it */
-	unsigned spare[REQUEST_CONTAINERS_MAX]; /* cores that each may have beside those */
+	int *user; /* the container whose ranks will have it */
+	unsigned spare[REQUEST_CONTAINERS_MAX]; /* cores that each container may have in addition */
 };
 
 static int division_begin(struct division *d, const struct exchange *x)
@@ -81,7 +81,7 @@ static int division_find_spare(const struct division *d)
 	return NO_CONTAINER;
 }
 
-/* Give each core of the group that no rank is to have to a container. */
+/* Give each core of the group that no rank will have to a container. */
 static void division_give_rest(struct division *d)
 {
 	const struct job_plan *plan = d->x->plan;

@@ -66,7 +66,7 @@ void journal_remove(int dir_fd)
 	unlinkat(dir_fd, JOURNAL_FILE, 0);
 }
 
-/* Take N sets from the rest of a line. Returns 0, or -1. */
+/* Parse N sets from the rest of a line. Returns 0, or -1. */
 static int journal_take_sets(char *line, struct idset *const set[], unsigned n)
 {
 	struct errbuf ignored;
@@ -84,7 +84,7 @@ static int journal_take_sets(char *line, struct idset *const set[], unsigned n)
 	return strtok_r(NULL, " \n", &save) ? -1 : 0;
 }
 
-/* Read the ranks of P, which says how many. Returns 0, or -1. */
+/* Read the N ranks of P. Returns 0, or -1. */
 static int journal_take_ranks(struct rebind_place *p, FILE *f, char *line, unsigned n)
 {
 	int used;
@@ -134,7 +134,10 @@ static int journal_take(struct rebind *out, FILE *f, char *line)
 	return 0;
 }
 
-/* Open the file for reading; NULL: not ours. */
+/*
+ * Open the file for reading; NULL: the file is not a regular file of this user alone, or cannot be
+ * opened.
+ */
 static FILE *journal_open(int dir_fd, struct errbuf *err)
 {
 	int fd = openat(dir_fd, JOURNAL_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

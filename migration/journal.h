@@ -5,10 +5,10 @@
 #include "migration/rebind.h"
 
 /*
- * A move of ranks to other cores that is under way: a file "moving" in the daemon's own directory,
- * which is written before the move and removed after it. When the daemon is killed between, the
- * next one makes the move again. Otherwise a rank could keep CPUs that neither the ledger nor its
- * user has chosen for it.
+ * The journal is a file "moving" in the daemon's own directory. It has the move of ranks to other
+ * cores that is under way: it is written before the move and removed after it. If the daemon is
+ * killed in between, the next daemon repeats the move. Otherwise a rank could keep CPUs that
+ * neither the ledger nor its user has chosen for it.
  */
 #define JOURNAL_FILE "moving"
 
@@ -17,8 +17,8 @@ int journal_write(int dir_fd, const struct rebind *r, struct errbuf *err);
 void journal_remove(int dir_fd);
 
 /*
- * Read it. Returns 1 with *OUT, whose AGAIN is set, for rebind_free(); 0: there is none; -1 with
- * the reason: it is not a regular file of the caller's own, or damaged.
+ * Read JOURNAL_FILE. Returns 1 and fills *OUT, with AGAIN set, for rebind_free(); 0: there is no
+ * journal; -1 with the reason: the file is damaged, or not a regular file of the caller alone.
  */
 int journal_read(struct rebind *out, int dir_fd, struct errbuf *err);
 

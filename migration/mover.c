@@ -19,12 +19,12 @@ struct bound {
 	int threads; /* -1: failed */
 	struct errbuf why;
 };
-_Static_assert(sizeof(struct bound) <= APART_RESULT_MAX, "a result is one piece");
+_Static_assert(sizeof(struct bound) <= APART_RESULT_MAX, "a result fits into one message");
 
 struct mover {
 	struct mover_host host;
 	struct mover_pages *pages;
-	bool begun; /* the journal of an earlier life was read */
+	bool begun; /* the journal of an earlier daemon was read */
 	/* the move of cores that is under way */
 	bool moves;
 	struct apart_process child;
@@ -72,7 +72,7 @@ static void bind_apart(void *arg, void *result)
 	b->threads = rebind_ranks(&m->decision.rebind, &m->rebind_host, &b->why);
 }
 
-/* Start the move that M's decision has. Returns 0, or -1 with the reason. */
+/* Start the move of M's decision. Returns 0, or -1 with the reason. */
 static int mover_start(struct mover *m, const struct conf *conf, struct errbuf *err)
 {
 	struct apart a = { .work = bind_apart,
@@ -89,7 +89,7 @@ static int mover_start(struct mover *m, const struct conf *conf, struct errbuf *
 	    journal_write(m->host.run_fd, &m->decision.rebind, err) < 0)
 		return -1;
 	if (apart_start(&m->child, &a, err) < 0) {
-		/* what an earlier process has begun is still to be made whole */
+		/* if an earlier process began the move, the journal stays until it is complete */
 		if (!m->decision.rebind.again)
 			journal_remove(m->host.run_fd);
 		return -1;
@@ -98,9 +98,12 @@ static int mover_start(struct mover *m, const struct conf *conf, struct errbuf *
 	return 0;
 }
 
-/* ------------------------------------------------------------------ what it has come to */
+/* ------------------------------------------------------------------ results of moves */
 
-/* A task has moved: note it for each of its processes. Returns its step; NULL: it has gone. */
+/*
+ * A task has moved: note that for each of its processes. Returns its step; NULL: the step has
+ * ended.
+ */
 static struct observed_step *note_moved(struct mover *m, struct observed_node *node,
 					const struct rebind_rank *moved)
 {
@@ -127,7 +130,7 @@ static void note_place(struct mover *m, struct observed_node *node, const struct
 		struct observed_placing *placing;
 		struct observed_step *s;
 
-		/* ranks that stay are listed, too, where their container has other CPUs */
+		/* ranks that stay are listed, too, if their container gets other CPUs */
 		if (idset_equal(&p->rank[i].now, &p->rank[i].next))
 			continue;
 		s = note_moved(m, node, &p->rank[i]);
@@ -139,7 +142,7 @@ static void note_place(struct mover *m, struct observed_node *node, const struct
 	}
 }
 
-/* The move has failed: its ranks are left alone for a while, as after one that succeeded. */
+/* The move has failed: its ranks are left alone for a while, as after a move that succeeded. */
 static void note_failed(struct observed_node *node, const struct rebind_place *p, const char *why)
 {
 	for (unsigned i = 0; i < p->n; i++) {
@@ -176,13 +179,13 @@ static void check_cores(struct mover *m, struct observed_node *node, struct errb
 			note_place(m, node, &m->decision.rebind.place[i]);
 		else
 			note_failed(node, &m->decision.rebind.place[i], err.text);
-	/* a process that was killed may have bound some ranks: the next one makes it whole */
+	/* a process that was killed may have bound some ranks: the next one completes the move */
 	if (end == APART_DONE)
 		journal_remove(m->host.run_fd);
 	else
 		m->begun = false;
 	if (*err.text)
-		errprintf(bad, "ranks of container %s are not moved: %.200s",
+		errprintf(bad, "ranks of container %s have not been moved: %.200s",
 			  m->decision.rebind.n ? m->decision.rebind.place[0].name : "?", err.text);
 	decision_free(&m->decision);
 }
@@ -214,7 +217,7 @@ static bool balances_pages(void)
 	       strtol(text, NULL, 10) > 0;
 }
 
-/* Note for the steps with ranks in container PLACE what D says of it. */
+/* Note D's reason for the steps with ranks in container PLACE. */
 static void note_reason(struct observed_node *node, const struct decide_input *in,
 			const struct decision *d, const char *place)
 {
@@ -279,7 +282,7 @@ static void decide_plan_of(struct mover_look *look, struct ledger_job *job, stru
 	}
 }
 
-/* Has NODE a rank of this job? */
+/* Does NODE have a rank of this job? */
 static bool is_observed_job(const struct observed_node *node, uint32_t job)
 {
 	for (unsigned i = 0; i < node->n_steps; i++)
@@ -288,7 +291,7 @@ static bool is_observed_job(const struct observed_node *node, uint32_t job)
 	return false;
 }
 
-/* The ledger's copy is FN's to change, as nothing else reads it; see ledger_look(). */
+/* This function may change SEEN, the ledger's copy, as nothing else reads it; see ledger_look(). */
 static int decide_entry(const struct ledger_job *seen, void *arg)
 {
 	struct mover_look *look = arg;
@@ -319,7 +322,7 @@ static int decide_entry(const struct ledger_job *seen, void *arg)
 	return 0;
 }
 
-/* Make again what a daemon that was killed has begun. */
+/* Repeat a move that an earlier daemon had begun when it was killed. */
 static void take_journal(struct mover *m, const struct conf *conf, struct errbuf *bad)
 {
 	int rc;
@@ -330,13 +333,13 @@ static void take_journal(struct mover *m, const struct conf *conf, struct errbuf
 		journal_remove(m->host.run_fd);
 	if (rc > 0 && mover_start(m, conf, bad) < 0) {
 		decision_free(&m->decision);
-		return; /* again at the next look */
+		return; /* retried at the next mover_look() */
 	}
 	snprintf(m->decision.why, sizeof(m->decision.why), "ranks move");
 	m->begun = true;
 }
 
-/* Does a step or nodeos.conf want ranks placed, so that the ledger is worth a look? */
+/* Does a step or nodeos.conf request that ranks are placed? If not, the ledger need not be read. */
 static bool may_place(const struct observed_node *node)
 {
 	for (unsigned i = 0; i < node->n_steps; i++)
@@ -358,7 +361,7 @@ void mover_look(struct mover *m, struct observed_node *node, const struct conf *
 		return;
 	if (!m->begun)
 		take_journal(m, conf, bad);
-	/* no other move may write the journal before */
+	/* the journal must be read before another move overwrites it */
 	if (!m->begun || !may_place(node))
 		return;
 	mover_pages_begin(m->pages, conf);

@@ -6,9 +6,9 @@
 #include "host/conf.h"
 
 /*
- * Places the ranks of a host, and lets their pages follow: one move of cores and one of pages at a
- * time, each in a process of its own. No function here waits for one. What was done, or why nothing
- * is, stands in the steps of the node (struct observed_placing).
+ * Places the ranks of a host, and moves their pages to them: one move of cores and one of pages at
+ * a time, each in a process of its own. No function here waits for such a process. The steps of the
+ * node record what was done, or why nothing is (struct observed_placing).
  */
 struct mover;
 
@@ -22,13 +22,13 @@ struct mover *mover_new(const struct mover_host *h);
 void mover_free(struct mover *m); /* NULL does nothing */
 
 /*
- * Behind each look at the host's ranks: decide which ranks move, and begin. What could not be read
- * is in BAD.
+ * Call after each observation of the host's ranks: decide which ranks move, and start the move. BAD
+ * names what could not be read.
  */
 void mover_look(struct mover *m, struct observed_node *node, const struct conf *conf,
 		struct errbuf *bad);
 
-/* At least once a second: take what has ended into NODE. A failure is in BAD. */
+/* Call at least once a second: record moves that have ended in NODE, and failures in BAD. */
 void mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad);
 
 #endif

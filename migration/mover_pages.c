@@ -8,19 +8,19 @@
 #include "base/monotonic.h"
 #include "migration/page_worker.h"
 
-#define PAGES_MOVE_S 120 /* of one rank's move, at most */
-#define PAGES_AGAIN_MS 60000 /* until a rank is tried again that could not be served */
-#define PAGES_HELD_MS 5000 /* the same, where a worker that was killed has not ended yet */
+#define PAGES_MOVE_S 120 /* seconds: limit of one rank's move */
+#define PAGES_AGAIN_MS 60000 /* delay before a rank is tried again whose pages could not be moved */
+#define PAGES_HELD_MS 5000 /* the same delay if a killed worker has not ended yet */
 
-/* A rank that was served, or whose pages are to follow. */
+/* A rank whose pages were moved, or are to be moved. */
 struct tried {
 	uint64_t step;
 	char task[OBSERVED_TASK_MAX];
 	bool wanted;
-	long next; /* monotonic milliseconds: not before */
+	long next; /* earliest time of the next try, monotonic milliseconds */
 };
 
-/* The rank that needs it most. */
+/* The rank that needs a move of pages most. */
 struct candidate {
 	bool there;
 	uint32_t job;
@@ -36,7 +36,7 @@ struct mover_pages {
 	enum contention_pages allowed;
 	unsigned rate; /* MiB a second */
 	enum sched_policy default_policy;
-	/* jobs that have quiet CPUs: how many, and one of them */
+	/* number of jobs that have quiet CPUs, and the number of one such job */
 	unsigned n_quiet;
 	uint32_t quiet_job;
 	struct candidate best, active;
@@ -75,7 +75,7 @@ static struct tried *tried_find(struct mover_pages *p, uint64_t step, const char
 	return NULL;
 }
 
-/* The same, made where there is none; NULL: out of memory. */
+/* Like tried_find(), but adds a missing entry; NULL: out of memory. */
 static struct tried *tried_meet(struct mover_pages *p, uint64_t step, const char *task)
 {
 	struct tried *t = tried_find(p, step, task), *more;
@@ -176,8 +176,9 @@ static int sort_processes(struct processes *out, const struct observed_node *nod
 }
 
 /*
- * A process of TASK; NULL: none is observed. *DOMAIN is where they all run, OBSERVED_NO_DOMAIN: in
- * several domains. Their user may have bound them elsewhere than the ledger says.
+ * A process of TASK; NULL: none is observed. *DOMAIN is the domain in which all processes of TASK
+ * run, which the user may have bound elsewhere than the ledger says; OBSERVED_NO_DOMAIN: several
+ * domains.
  */
 static const struct observed_rank *pages_observed(const struct processes *p, const char *task,
 						  int *domain)
@@ -201,7 +202,10 @@ static const struct observed_rank *pages_observed(const struct processes *p, con
 	return p->rank[at];
 }
 
-/* The memory nodes where a rank in DOMAIN belongs, of those that the container has. */
+/*
+ * Fill OUT with those memory nodes of the container that are home to a rank in DOMAIN. False:
+ * nothing can lie elsewhere.
+ */
 static bool pages_home(struct node_home *out, const struct observed_node *node, int domain,
 		       const struct planned_container *c)
 {
@@ -210,7 +214,7 @@ static bool pages_home(struct node_home *out, const struct observed_node *node, 
 	if (domain >= 0 && (unsigned)domain < node->n_domains)
 		out->home = node->domain[domain].mems;
 	idset_and(&out->home, &c->mems);
-	/* all is at home: nothing can lie elsewhere */
+	/* without a home, or if all nodes are home, nothing can lie elsewhere */
 	return !idset_empty(&out->home) && !idset_equal(&out->home, &c->mems);
 }
 
@@ -243,7 +247,7 @@ static bool pages_candidate(struct candidate *out, struct mover_pages *p,
 			     s->cgroup, r->task) >= sizeof(out->request.cgroup) ||
 	    page_workers_silent(p->workers, out->request.cgroup))
 		return false;
-	/* of an unknown place, only what has just moved */
+	/* if the place of its memory is unknown, only ranks that have just moved are candidates */
 	out->elsewhere = UINT64_MAX;
 	if (node_memory_read(&memory, &plan->where, p->cgroup_fd, out->request.cgroup, &ignored) ==
 	    0) {
@@ -296,7 +300,9 @@ static void consider_step(struct mover_pages *p, const struct decide_input *in,
 	}
 }
 
-/* What the request says of container C; NULL: nothing. The caller frees *REQUEST. */
+/*
+ * Container C of the job's request; NULL: the request does not have it. The caller frees *REQUEST.
+ */
 static const struct requested_container *pages_ask(struct request **request,
 						   const struct decide_input *in,
 						   const struct planned_container *c)
@@ -323,7 +329,7 @@ void mover_pages_consider(struct mover_pages *p, const struct decide_input *in,
 		if ((in->own ? s != in->own : s->plan != NULL) || s->launching ||
 		    sort_processes(&seen, in->node, s->inode) < 0)
 			continue;
-		/* a worker has the user's rights: ranks of root have none */
+		/* a worker has the user's rights, and root's ranks get no worker */
 		if (seen.step && seen.step->uid &&
 		    contention_places(decide_policy(seen.step, ask, in->conf)))
 			consider_step(p, in, c, s, &seen);
@@ -334,7 +340,7 @@ void mover_pages_consider(struct mover_pages *p, const struct decide_input *in,
 
 /* ------------------------------------------------------------------ the worker */
 
-/* Note TEXT for the rank of C, and how many bytes and drains there were. */
+/* Note TEXT and the numbers of bytes and drains for the rank of C. */
 static void pages_note(struct observed_node *node, const struct candidate *c, const char *text,
 		       const struct page_outcome *o)
 {
@@ -374,7 +380,7 @@ static void pages_done(struct mover_pages *p, struct observed_node *node,
 	char text[OBSERVED_WHY_MAX];
 
 	pages_leave(p, &p->active);
-	/* "enough" at once: what memory.numa_stat has elsewhere cannot be moved */
+	/* ended with "enough" at once: what memory.numa_stat shows elsewhere cannot be moved */
 	if (r->end == PAGES_ENOUGH && r->moved &&
 	    (t = tried_find(p, p->active.request.step, p->active.task)))
 		t->next = 0;
@@ -416,11 +422,14 @@ static void pages_refusal(const struct mover_pages *p, const struct candidate *c
 	else if (p->allowed == CONTENTION_PAGES_AUTO &&
 		 (p->n_quiet > 1 || (p->n_quiet == 1 && p->quiet_job != c->job)))
 		snprintf(why, OBSERVED_WHY_MAX,
-			 "not moved: another job has quiet CPUs here (contention_pages is auto)");
+			 "not moved: another job has quiet CPUs on this host (contention_pages is "
+			 "auto)");
 }
 
-/* End the worker if its rank's pages may not be moved any more, as another job has quiet CPUs by
- * now, or nodeos.conf was changed. */
+/*
+ * Stop the worker if its rank's pages may no longer be moved: another job has quiet CPUs by now, or
+ * nodeos.conf has changed.
+ */
 static void pages_stop(struct mover_pages *p, struct observed_node *node)
 {
 	char why[OBSERVED_WHY_MAX];

@@ -7,28 +7,31 @@
 #include "migration/decide.h"
 
 /*
- * Which rank's pages are moved next; inside of mover.c. A pass over the ledger considers all ranks
- * that are placed, and keeps the one that needs it most: of devils first, then by bytes elsewhere.
+ * Chooses the rank whose pages are moved next; only mover.c uses it. A pass over the ledger
+ * considers all ranks that are placed, and keeps the rank that needs a move most: devils first,
+ * then by bytes elsewhere.
  */
 struct mover_pages;
 
 struct mover_pages *mover_pages_new(int cgroup_fd); /* NULL: out of memory */
 void mover_pages_free(struct mover_pages *p); /* NULL does nothing */
 
-/* A pass begins, with these settings. */
+/* Begin a pass with the settings of CONF. */
 void mover_pages_begin(struct mover_pages *p, const struct conf *conf);
 
-/* A job of the host: has a container of it quiet CPUs? */
+/* Note whether a container of this job of the host has quiet CPUs. */
 void mover_pages_see(struct mover_pages *p, const struct ledger_job *job);
 
 /* Consider the ranks of container C. */
 void mover_pages_consider(struct mover_pages *p, const struct decide_input *in,
 			  const struct planned_container *c);
 
-/* The rank TASK of step STEP (an inode) has other cores by now: its pages are to follow at once. */
+/*
+ * The rank TASK of step STEP (an inode) has moved to other cores: its pages are to follow at once.
+ */
 void mover_pages_want(struct mover_pages *p, uint64_t step, const char *task);
 
-/* Take what has ended into NODE, and start what was chosen. A failure is in BAD. */
+/* Record a move that has ended in NODE, and start the chosen one. BAD has the failure, if any. */
 void mover_pages_check(struct mover_pages *p, struct observed_node *node, struct errbuf *bad);
 
 #endif

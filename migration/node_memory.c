@@ -27,7 +27,7 @@ void node_memory_add(struct node_memory *out, const struct node_home *where, uns
 		add_capped(&out->outside, bytes);
 }
 
-/* "N1=4096"; returns what follows, or NULL. */
+/* Parse "N1=4096". Returns the text after it, or NULL. */
 static const char *read_node_bytes(unsigned *node, uint64_t *bytes, const char *at)
 {
 	unsigned long id;

@@ -7,16 +7,16 @@
 #include "base/errbuf.h"
 #include "base/idset.h"
 
-/* Bytes of anonymous memory of a rank, by where they lie. */
+/* Bytes of a rank's anonymous memory by location. */
 struct node_memory {
 	uint64_t home; /* on the nodes where it should be */
-	uint64_t elsewhere; /* on other nodes that its container has */
-	uint64_t outside; /* on nodes that its container has not: they stay */
+	uint64_t elsewhere; /* on other nodes of its container */
+	uint64_t outside; /* on nodes outside of its container: they stay */
 };
 
 /*
- * Where memory belongs. The nodes HOME are those of a rank's CPUs, blocks of memory (fgmn) of that
- * socket included; CONTAINER has all nodes of its container, HOME too.
+ * Where memory belongs. HOME: the memory nodes of a rank's CPUs, including memory blocks (fgmn) of
+ * that socket. CONTAINER: all memory nodes of its container, including HOME.
  */
 struct node_home {
 	struct idset home, container;
@@ -29,20 +29,20 @@ void node_memory_add(struct node_memory *out, const struct node_home *where, uns
 /*
  * Read the anonymous memory of all processes in PATH and below from its memory.numa_stat; takes no
  * lock of an address space. Shared memory (tmpfs, System V) counts as file there and is left out.
- * Returns 0, or -1 with the reason: the memory is unknown, for example where the memory controller
- * is off.
+ * Returns 0, or -1 with the reason that the memory is unknown, for example because the memory
+ * controller is off.
  */
 int node_memory_read(struct node_memory *out, const struct node_home *where, int cgroup_fd,
 		     const char *path, struct errbuf *err);
 
-/* The same of TEXT, a memory.numa_stat. */
+/* Like node_memory_read(), from TEXT, the content of a memory.numa_stat. */
 int node_memory_parse(struct node_memory *out, const struct node_home *where, const char *text,
 		      struct errbuf *err);
 
 /*
- * Thousandths of HOME and ELSEWHERE together that lie elsewhere, rounded up; 0 of nothing. A rank
- * above NODE_MEMORY_REPAIR needs a worker (page_worker.h), which then goes on until no more than
- * NODE_MEMORY_ENOUGH are left.
+ * ELSEWHERE in thousandths of HOME and ELSEWHERE together, rounded up; 0 if there is no memory. A
+ * rank above NODE_MEMORY_REPAIR needs a worker (page_worker.h), which then continues until at most
+ * NODE_MEMORY_ENOUGH is left.
  */
 unsigned node_memory_share(const struct node_memory *m);
 

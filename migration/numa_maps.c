@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The kernel prints a policy to 64 bytes: so long a one may have lost nodes. */
+/*
+ * The kernel cuts a policy to 64 bytes with the final NUL: a policy of this length may lack nodes.
+ */
 #define POLICY_CUT 63
 
 static const struct {
@@ -27,7 +29,7 @@ static bool at_end(char c)
 	return c == '\0' || c == '\n';
 }
 
-/* Digits of BASE at AT; returns what follows, or NULL. */
+/* Parse digits of BASE at AT. Returns the text after them, or NULL. */
 static const char *read_number(uint64_t *out, const char *at, int base)
 {
 	char *end;
@@ -39,7 +41,7 @@ static const char *read_number(uint64_t *out, const char *at, int base)
 	return errno ? NULL : end;
 }
 
-/* The policy at AT, "bind=static:0-1"; returns the blank or the end after it. */
+/* Parse the policy at AT, such as "bind=static:0-1". Returns the blank or the end after it. */
 static const char *read_policy(struct numa_mapping *out, const char *at)
 {
 	const char *begin = at, *end, *colon;
@@ -75,7 +77,7 @@ static const char *read_policy(struct numa_mapping *out, const char *at)
 	return end;
 }
 
-/* "N1=40" with the blank before it at AT: of pages, until their size is known. */
+/* Parse " N1=40" at AT. The number counts pages until scale_pages() knows their size. */
 static int read_node(struct numa_mapping *out, const char *at, struct errbuf *err)
 {
 	uint64_t node, pages;
@@ -86,7 +88,7 @@ static int read_node(struct numa_mapping *out, const char *at, struct errbuf *er
 	else
 		at = NULL;
 	if (!at || (*at != ' ' && !at_end(*at)) || node >= IDSET_MAX)
-		return errprintf(err, "numa_maps: no pages of a node");
+		return errprintf(err, "numa_maps: a node without a number of pages");
 	if (out->n == NUMA_MAPS_NODES)
 		return errprintf(err, "numa_maps: more than %d nodes", NUMA_MAPS_NODES);
 	out->on[out->n].node = (unsigned)node;
@@ -100,11 +102,11 @@ static int scale_pages(struct numa_mapping *out, uint64_t size, struct errbuf *e
 	uint64_t sum = 0;
 
 	if (out->n && (size == 0 || size > UINT64_MAX >> 10))
-		return errprintf(err, "numa_maps: no size of a page");
+		return errprintf(err, "numa_maps: the page size is missing or invalid");
 	size <<= 10;
 	for (unsigned i = 0; i < out->n; i++) {
 		if (out->on[i].bytes > (UINT64_MAX - sum) / size)
-			return errprintf(err, "numa_maps: more bytes than there can be");
+			return errprintf(err, "numa_maps: the number of bytes overflows");
 		out->on[i].bytes *= size;
 		sum += out->on[i].bytes;
 	}
@@ -144,7 +146,8 @@ int numa_mapping_parse(struct numa_mapping *out, const char *line, struct errbuf
 			    read_number(&out->anon, word + strlen(anon), 10) != at) ||
 			   (strncmp(word, size, strlen(size)) == 0 &&
 			    read_number(&page, word + strlen(size), 10) != at))
-			return errprintf(err, "numa_maps: no number of pages or bytes");
+			return errprintf(
+				err, "numa_maps: a number of pages or bytes is missing or invalid");
 	}
 	return at_end(*at) ? scale_pages(out, page, err) : -1;
 }
@@ -157,7 +160,7 @@ bool numa_mapping_allows(const struct numa_mapping *m, unsigned node)
 
 /* ------------------------------------------------------------------ maps */
 
-/* AT is the name in a line of maps. */
+/* Is AT, the name in a line of maps, one of plain memory? */
 static bool names_plain_memory(const char *at)
 {
 	static const char anon[] = "[anon:";
@@ -180,7 +183,7 @@ int maps_extent_parse(struct maps_extent *out, const char *line, struct errbuf *
 	at = at && *at == ':' ? read_number(&minor, at + 1, 16) : NULL;
 	at = at && *at == ' ' ? read_number(&inode, at + 1, 10) : NULL;
 	if (!at || (*at != ' ' && !at_end(*at)) || out->start >= out->end)
-		return errprintf(err, "maps: a line of another form");
+		return errprintf(err, "maps: a line in an unknown format");
 	at += strspn(at, " ");
 	out->plain = rights[3] == 'p' && inode == 0 && names_plain_memory(at);
 	return 0;

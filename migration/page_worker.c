@@ -13,7 +13,7 @@
 #include "contention/process.h"
 #include "host/apart.h"
 
-/* seconds beside those of the plan: to look at the rank before and after, and for the last call */
+/* seconds in addition to the plan's: to look at the rank before and after, and for the last call */
 #define LOOK_SECONDS 60
 
 /* A rank that did not answer. */
@@ -25,7 +25,7 @@ struct page_mark {
 /* A worker that was killed. */
 struct left_worker {
 	struct apart_process process;
-	uid_t silent; /* it made no progress, and this is its user; 0: it had an end */
+	uid_t silent; /* its user, if it made no progress; 0: it had finished */
 };
 
 struct page_workers {
@@ -33,10 +33,10 @@ struct page_workers {
 	struct page_request request; /* of the active worker, if there is one */
 	struct pages_progress *progress; /* its memory; NULL: no worker is active */
 	struct apart_process active;
-	uint32_t beats; /* when its progress was last seen to change */
-	long changed; /* monotonic milliseconds: when that was */
+	uint32_t beats; /* the last value seen of its progress */
+	long changed; /* when BEATS last changed, monotonic milliseconds */
 	unsigned n_left, n_marks;
-	struct left_worker left[PAGE_WORKERS_ABANDONED]; /* not ended */
+	struct left_worker left[PAGE_WORKERS_ABANDONED]; /* killed workers that have not ended */
 	struct page_mark *mark;
 };
 
@@ -53,7 +53,7 @@ struct page_work {
 	struct pages_progress *progress;
 };
 
-_Static_assert(sizeof(struct page_report) <= APART_RESULT_MAX, "comes in one piece");
+_Static_assert(sizeof(struct page_report) <= APART_RESULT_MAX, "a report fits into one message");
 
 struct page_workers *page_workers_new(void)
 {
@@ -69,7 +69,7 @@ void page_workers_set_silence(struct page_workers *w, unsigned ms)
 	w->silent_ms = ms;
 }
 
-/* The kernel may hold a process that was killed: its end is waited for elsewhere. */
+/* The kernel may keep a killed process alive, so this does not wait for its end. */
 static void reap_workers(struct page_workers *w)
 {
 	for (unsigned i = w->n_left; i-- > 0;)
@@ -77,12 +77,12 @@ static void reap_workers(struct page_workers *w)
 			w->left[i] = w->left[--w->n_left];
 }
 
-/* The active worker is none any more; SILENT: it made no progress. */
+/* The worker stops being the active one. SILENT: it made no progress. */
 static void leave_worker(struct page_workers *w, bool silent)
 {
 	munmap(w->progress, sizeof(*w->progress));
 	w->progress = NULL;
-	/* room: a worker starts only where LEFT is not full */
+	/* LEFT has a free entry, since a worker starts only if LEFT is not full */
 	if (!apart_abandon(&w->active))
 		w->left[w->n_left++] =
 			(struct left_worker){ w->active, silent ? w->request.uid : 0 };
@@ -117,7 +117,8 @@ static void mark_silent(struct page_workers *w)
 	struct page_mark *more = reallocarray(w->mark, w->n_marks + 1u, sizeof(*more));
 
 	if (!more)
-		return; /* it may be tried again then: a worker more that is abandoned */
+		/* without a mark, the rank may be tried again, and one more worker be abandoned */
+		return;
 	w->mark = more;
 	more[w->n_marks].step = w->request.step;
 	memcpy(more[w->n_marks++].cgroup, w->request.cgroup, sizeof(more->cgroup));
@@ -134,7 +135,7 @@ void page_workers_forget(struct page_workers *w, uint64_t step)
 
 /* ------------------------------------------------------------------ start */
 
-/* In the process of its own, with the user's rights. */
+/* Runs in the worker process, with the user's rights. */
 static void move_apart(void *arg, void *result)
 {
 	const struct page_work *work = arg;
@@ -204,11 +205,13 @@ enum page_start page_worker_start(struct page_workers *w, const struct page_requ
 		return PAGE_BUSY;
 	}
 	if (!request_is_valid(r)) {
-		errprintf(err, "a request without a user, a cgroup or a node of the rank's home");
+		errprintf(err, "invalid request: it needs a user, a cgroup, and a target node in "
+			       "the rank's home");
 		return PAGE_FAILED;
 	}
 	if (page_workers_silent(w, r->cgroup)) {
-		errprintf(err, "the memory of the rank did not answer earlier: it is left alone");
+		errprintf(err, "the address space of the rank did not respond earlier: its pages "
+			       "are not moved");
 		return PAGE_SILENT;
 	}
 	if (page_workers_held(w, r->uid)) {
@@ -238,7 +241,7 @@ static bool is_silent(struct page_workers *w)
 	return now - w->changed >= w->silent_ms;
 }
 
-/* A worker that is suspended with its rank says nothing of the rank's memory. */
+/* Is the worker suspended with its rank? Its silence then says nothing about the address space. */
 static bool is_suspended(const struct page_workers *w)
 {
 	int proc = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -251,7 +254,7 @@ static bool is_suspended(const struct page_workers *w)
 	return suspended;
 }
 
-/* The worker is late or silent: the state it ends with. */
+/* The state in which a worker ends that is late or silent. */
 static enum page_state give_up_worker(struct page_workers *w, struct page_outcome *out,
 				      struct errbuf *err)
 {
@@ -261,7 +264,8 @@ static enum page_state give_up_worker(struct page_workers *w, struct page_outcom
 	}
 	out->silent = (pid_t)w->progress->pid;
 	mark_silent(w);
-	errprintf(err, "its memory did not answer in time: it is left alone until its step ends");
+	errprintf(err, "the address space did not respond in time: the rank's pages are not moved "
+		       "until its step ends");
 	if (out->silent)
 		errwrap(err, "process %ld", (long)out->silent);
 	return PAGE_ABANDONED;

@@ -12,41 +12,48 @@
 
 /*
  * Moves of ranks' pages (pages.h) in processes of their own, one at a time; no function here waits.
- * A process that a user's address space holds is killed and abandoned: it ends when the kernel lets
- * it, and until then holds up nothing. Its rank is marked and not tried again until its step ends.
- * Workers end with the caller, unless the kernel holds them.
+ * A process that waits for a user's address space is killed and abandoned: it ends when the kernel
+ * lets it, and until then holds up nothing. Its rank is marked, and not tried again until its step
+ * ends. Workers end with the caller, unless the kernel holds them.
  */
 
 /*
- * With as many that have not ended, no other is started; and none for a user who holds one, so that
- * no user alone can stop the moves of others.
+ * While this number of abandoned workers have not ended, no worker starts. No worker starts for a
+ * user whose abandoned worker has not ended, so that no single user can stop the moves of others.
  */
 #define PAGE_WORKERS_ABANDONED 8
-#define PAGE_WORKER_SILENT_S 30 /* a worker without progress for so long is abandoned */
+#define PAGE_WORKER_SILENT_S 30 /* seconds without progress after which a worker is abandoned */
 
 struct page_request {
 	int cgroup_fd; /* the cgroup root; stays open until the worker has ended */
-	char cgroup[CGROUP_PATH_MAX]; /* of the rank, below it: "JOB/STEP/user/task_N" */
-	uint64_t step; /* inode of the step's directory, for page_workers_forget() */
+	/* the rank's cgroup below CGROUP_FD: "JOB/STEP/user/task_N" */
+	char cgroup[CGROUP_PATH_MAX];
+	uint64_t step; /* inode of the step's cgroup directory, for page_workers_forget() */
 	uid_t uid; /* not 0 */
 	gid_t gid;
 	struct pages_plan plan;
-	unsigned foreign_cpus; /* CPUs that are on and not of the rank's container */
+	unsigned foreign_cpus; /* number of online CPUs outside of the rank's container */
 };
 
 enum page_start {
 	PAGE_STARTED,
-	PAGE_BUSY, /* another worker is active: later */
-	PAGE_SILENT, /* the rank did not answer earlier: not before its step ends */
-	PAGE_HELD, /* abandoned workers have not ended, of this user or of many: later, perhaps */
+	PAGE_BUSY, /* another worker is active: retry later */
+	PAGE_SILENT, /* the rank did not respond earlier: do not retry before its step ends */
+	/*
+	 * an abandoned worker of this user, or the maximum of all users, has not ended: retry later
+	 */
+	PAGE_HELD,
 	PAGE_FAILED, /* no process could be started, or the request is wrong */
 };
 
 enum page_state {
 	PAGE_NONE, /* no worker */
 	PAGE_AT_WORK,
-	PAGE_DONE, /* the outcome is valid, and ended as pages.h says */
-	/* its user killed or suspended it, its job is suspended, or it could not start or look */
+	PAGE_DONE, /* the outcome is valid; its result says how it ended (enum pages_end) */
+	/*
+	 * its user killed or suspended it, its job is suspended, or it could not start or read the
+	 * rank's memory
+	 */
 	PAGE_DIED,
 	PAGE_ABANDONED, /* killed: it made no progress or took too long; the rank is marked */
 };
@@ -56,12 +63,13 @@ struct page_outcome {
 	char cgroup[CGROUP_PATH_MAX];
 	uint64_t step;
 	struct pages_result result; /* PAGE_DONE: valid */
-	/* also of a worker that did not come back: calls and bytes until then */
+	/* calls and bytes so far, also of a worker that was killed */
 	uint32_t calls;
 	uint64_t moved;
 	/* times that a foreign CPU had to empty its LRU lists: CALLS times FOREIGN_CPUS */
 	uint64_t drains;
-	pid_t silent; /* PAGE_ABANDONED: the process that it waited for; 0: unknown */
+	/* PAGE_ABANDONED: the process whose address space it waited for; 0: unknown */
+	pid_t silent;
 };
 
 struct page_workers;
@@ -69,20 +77,20 @@ struct page_workers;
 /* NULL: out of memory. */
 struct page_workers *page_workers_new(void);
 
-/* Another limit than PAGE_WORKER_SILENT_S, in milliseconds: for tests. */
+/* Replace the limit PAGE_WORKER_SILENT_S by MS milliseconds, for tests. */
 void page_workers_set_silence(struct page_workers *w, unsigned ms);
 
 /* Kill all workers, and free W; does not wait for them. NULL does nothing. */
 void page_workers_free(struct page_workers *w);
 
-/* Start a worker for a rank. ERR has the reason for all results but PAGE_STARTED. */
+/* Start a worker for a rank. ERR has the reason for all results except PAGE_STARTED. */
 enum page_start page_worker_start(struct page_workers *w, const struct page_request *r,
 				  struct errbuf *err);
 
 /*
- * Look at the active worker; call it at least once a second, also without one, as it reaps those
- * that were abandoned. Each worker has one of the last three states once. ERR has the reason for
- * PAGE_DIED and PAGE_ABANDONED.
+ * Check the active worker. Call this at least once a second, even without an active worker, since
+ * it reaps abandoned ones. Of each worker, one of the last three states is returned once. ERR has
+ * the reason for PAGE_DIED and PAGE_ABANDONED.
  */
 enum page_state page_worker_check(struct page_workers *w, struct page_outcome *out,
 				  struct errbuf *err);
@@ -91,13 +99,13 @@ enum page_state page_worker_check(struct page_workers *w, struct page_outcome *o
  * was one. */
 bool page_worker_stop(struct page_workers *w, struct page_outcome *out);
 
-/* Is the rank marked as one that does not answer? */
+/* Is the rank marked as not responding? */
 bool page_workers_silent(const struct page_workers *w, const char *cgroup);
 
-/* Has a worker of this user been abandoned, and not ended? */
+/* Has an abandoned worker of this user not ended yet? */
 bool page_workers_held(const struct page_workers *w, uid_t uid);
 
-/* How many workers were killed and have not ended. */
+/* The number of killed workers that have not ended. */
 unsigned page_workers_abandoned(const struct page_workers *w);
 
 /* The step has ended: remove the marks of its ranks, and kill its worker, if it has one. */

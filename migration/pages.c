@@ -8,17 +8,17 @@
 #include "migration/pages_move.h"
 #include "migration/process_memory.h"
 
-/* Of a rank that forks without end, the list of processes has no end either. */
+/* A limit for a rank that forks without end. */
 #define PROCESSES_MAX 65536
 
 /* One pass over the processes of a cgroup. */
 struct pass {
 	const struct node_home *where;
-	const struct pages_plan *plan; /* NULL: no target, so nothing is bound */
+	const struct pages_plan *plan; /* NULL: no target, so no policy excludes it */
 	struct pages_mover *mover; /* NULL: count only */
 	struct pages_progress *progress; /* NULL: none */
 	struct pages_result *out;
-	struct node_memory sum; /* of all processes, or of one that may be moved */
+	struct node_memory sum; /* of all processes, or of the one process that may be moved */
 	unsigned n;
 };
 
@@ -34,7 +34,7 @@ const char *pages_end_name(enum pages_end end)
 	return end < sizeof(names) / sizeof(names[0]) ? names[end] : "unknown";
 }
 
-/* Anonymous memory of a mapping, to the sums of the pass. */
+/* Add the anonymous memory of a mapping to the sums of the pass. */
 static void count_mapping(const struct numa_mapping *m, const struct maps_extent *extent, void *arg)
 {
 	struct pass *pass = arg;
@@ -43,7 +43,7 @@ static void count_mapping(const struct numa_mapping *m, const struct maps_extent
 	(void)extent;
 	if (pass->progress)
 		pass->progress->beats++;
-	/* private copies of a file's pages are left out, those of hugetlbfs are not */
+	/* leave out private copies of a file's pages, except those of hugetlbfs */
 	if (!m->anon || (m->file && !m->huge))
 		return;
 	for (unsigned i = 0; i < m->n; i++) {
@@ -56,7 +56,10 @@ static void count_mapping(const struct numa_mapping *m, const struct maps_extent
 		pass->out->bound += here.elsewhere;
 }
 
-/* Can more than what is left in the end be moved, of memory M of which STAYS bytes cannot be? */
+/*
+ * Memory M has STAYS bytes elsewhere that cannot be moved: can more be moved than may stay in the
+ * end?
+ */
 static bool is_worth_a_call(const struct node_memory *m, uint64_t stays)
 {
 	struct node_memory best = *m;
@@ -67,8 +70,8 @@ static bool is_worth_a_call(const struct node_memory *m, uint64_t stays)
 }
 
 /*
- * Move the process's pages if that is worth a call, which drains all CPUs. A rank whose processes
- * all have enough at home has so, too.
+ * Move the process's pages if that is worth a call, since each call drains all CPUs. If each
+ * process of a rank has enough at home, so has the rank.
  */
 static void move_process(struct pass *pass, const struct process_memory *p)
 {
@@ -105,7 +108,7 @@ static void visit_process(const char *path, pid_t pid, void *arg)
 	process_memory_close(&p);
 }
 
-/* Set OUT's sums of what lies where now. */
+/* Set OUT's sums: where the memory lies now. */
 static int look_again(struct pages_result *out, struct pass *pass, int cgroup_fd, const char *path,
 		      struct errbuf *err)
 {
@@ -126,7 +129,7 @@ static int look_first(struct pages_result *out, struct pass *pass, int cgroup_fd
 {
 	*out = (struct pages_result){ .end = PAGES_ENOUGH };
 	if (!cgroup_inode(cgroup_fd, path))
-		return errprintf(err, "cgroup %s: there is none", path);
+		return errprintf(err, "cgroup %s does not exist", path);
 	if (look_again(out, pass, cgroup_fd, path, err) < 0)
 		return -1;
 	out->before = out->after;
@@ -141,7 +144,7 @@ int pages_look(struct pages_result *out, const struct node_home *where, int cgro
 	return look_first(out, &pass, cgroup_fd, path, err);
 }
 
-/* Is another round of use? If not, OUT gets the end. IDLE: the last one moved next to nothing. */
+/* Is another round useful? If not, OUT gets the end. IDLE: the last round moved next to nothing. */
 static bool round_is_of_use(struct pages_result *out, const struct pages_mover *m, bool idle)
 {
 	const struct node_memory *now = &out->after;
@@ -187,7 +190,7 @@ int pages_move(struct pages_result *out, const struct pages_plan *plan, int cgro
 		rc = cgroup_each_pid_below(cgroup_fd, path, visit_process, &pass, err);
 		if (rc == 0)
 			rc = look_again(out, &pass, cgroup_fd, path, err);
-		/* a round that only found a node full is not the last */
+		/* a round that only found that a node is full is not the last */
 		idle = mover.to == to && out->moved - moved <= out->after.elsewhere / 100;
 	}
 	pages_mover_free(&mover);

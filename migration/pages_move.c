@@ -12,9 +12,9 @@
 #include "base/fileio.h"
 #include "base/monotonic.h"
 
-#define CALL_MAX ((uint64_t)1 << 30) /* bytes, whatever the plan says */
-#define RANGES 256 /* of one scan */
-#define NAP_MS 500 /* between signs of life */
+#define CALL_MAX ((uint64_t)1 << 30) /* upper limit of PLAN's bytes of a call */
+#define RANGES 256 /* ranges of one scan */
+#define NAP_MS 500 /* interval of progress updates while waiting */
 #define MOVE_OWN (1 << 1) /* MPOL_MF_MOVE: pages that only this process maps */
 #define UNTOUCHED INT_MIN /* a page that a call did not get to */
 
@@ -90,7 +90,7 @@ static void forget_pages(struct pages_mover *m)
 
 /* ------------------------------------------------------------------ calls */
 
-/* Where do pages FIRST.. lie? To WHERE. This call drains nothing. */
+/* Write the nodes of the pages from FIRST on to WHERE. This call drains nothing. */
 static int ask_nodes(struct pages_mover *m, unsigned first)
 {
 	int rc = process_memory_probe(m->p);
@@ -110,7 +110,7 @@ static bool is_elsewhere(const struct pages_mover *m, int node)
 	       idset_has(&where->container, (unsigned)node);
 }
 
-/* Keep of the new pages those that lie elsewhere. */
+/* Of the new pages, keep those that lie elsewhere. */
 static void keep_elsewhere(struct pages_mover *m)
 {
 	unsigned first = m->known;
@@ -145,7 +145,7 @@ static void wait_for_rate(struct pages_mover *m)
 	}
 }
 
-/* Count what has become of the pages of a call. */
+/* Count the results of a call for its pages. */
 static void count_pages(struct pages_mover *m)
 {
 	for (unsigned i = 0; i < m->n; i++) {
@@ -194,7 +194,7 @@ static void call_move(struct pages_mover *m)
 		     m->status, MOVE_OWN);
 	full = rc < 0 && errno == ENOMEM;
 	m->progress->beats++;
-	/* of pages of a failed migration the call says nothing */
+	/* the call does not report pages whose migration failed */
 	if (ask_nodes(m, 0) == 0)
 		count_pages(m);
 	if (full)
@@ -204,8 +204,10 @@ static void call_move(struct pages_mover *m)
 
 /* ------------------------------------------------------------------ pages of a process */
 
-/* Make room for an entry of BYTES. A call is never smaller than three quarters of what it may be,
- * as long as there are pages. */
+/*
+ * Make room for an entry of BYTES. As long as there are pages, a call has at least three quarters
+ * of its maximum.
+ */
 static void make_room(struct pages_mover *m, uint64_t bytes)
 {
 	if (m->n == 0 || (m->n < m->max && m->bytes + bytes <= m->call))

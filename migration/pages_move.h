@@ -5,21 +5,24 @@
 #include "migration/pages.h"
 #include "migration/process_memory.h"
 
-/* The calls of move_pages(2) of pages_move(); its memory is bounded by the bytes of one call. */
+/*
+ * The calls of move_pages(2) that pages_move() makes; the bytes of one call bound the memory it
+ * needs.
+ */
 struct pages_mover {
 	const struct pages_plan *plan;
 	struct pages_progress *progress;
-	struct pages_result *out; /* moved, calls, shared, busy */
+	struct pages_result *out; /* its fields moved, calls, shared and busy are updated */
 	long started, end; /* monotonic milliseconds */
-	bool late, full, unsupported; /* no call begins any more */
-	unsigned to; /* node that pages go to now: of the plan, or the next one of its home */
+	bool late, full, unsupported; /* each of them: no further call begins */
+	unsigned to; /* current target node: that of the plan, or the next node of its home */
 	struct idset filled; /* nodes of the home that have no memory left */
 	uint64_t call, page, huge_page; /* bytes */
-	/* of one process: pages that were found; the first KNOWN of them lie elsewhere */
+	/* the pages found in process P; the first KNOWN of them lie elsewhere */
 	const struct process_memory *p;
 	int pages_fd;
 	unsigned n, known, max;
-	uint64_t bytes; /* of all N */
+	uint64_t bytes; /* of all N pages */
 	void **address;
 	bool *huge;
 	int *nodes, *status, *where;
@@ -30,10 +33,10 @@ int pages_mover_init(struct pages_mover *m, const struct pages_plan *plan,
 		     struct pages_progress *progress, struct pages_result *out);
 void pages_mover_free(struct pages_mover *m);
 
-/* Move what lies elsewhere of P, once. */
+/* Move the pages of P that lie elsewhere, in one pass. */
 void pages_mover_move(struct pages_mover *m, const struct process_memory *p);
 
-/* Has a call, or the time, shown that no other one is of use? */
+/* Has a call shown that further calls are useless, or is the time over? */
 bool pages_mover_stops(const struct pages_mover *m);
 
 #endif

@@ -18,7 +18,7 @@ static bool is_in_cgroup(const struct process_memory *p)
 {
 	char text[2 * CGROUP_PATH_MAX], *at;
 
-	/* fails when the process has ended, also if another one has its pid */
+	/* fails when the process has ended, even if another process has its pid */
 	if (file_read(p->dir, "cgroup", text, sizeof(text), NULL) < 0)
 		return false;
 	at = strncmp(text, "0::/", 4) == 0 ? text : strstr(text, "\n0::/");
@@ -42,7 +42,7 @@ int process_memory_probe(const struct process_memory *p)
 	fd = openat(p->dir, "numa_maps", O_RDONLY | O_CLOEXEC);
 	n = fd < 0 ? -1 : read(fd, &byte, 1);
 	if (n == 0)
-		errno = ESRCH; /* it has no address space any more */
+		errno = ESRCH; /* it no longer has an address space */
 	if (fd >= 0)
 		close(fd);
 	return n == 1 ? 0 : -1;
@@ -89,7 +89,7 @@ struct walk {
 	char line[NUMA_MAPS_LINE];
 };
 
-/* Read a line to W, without what does not fit in. */
+/* Read a line to W; what does not fit is dropped. */
 static bool read_line(struct walk *w, FILE *f)
 {
 	size_t length;
@@ -104,7 +104,7 @@ static bool read_line(struct walk *w, FILE *f)
 	return true;
 }
 
-/* Both files are ordered by address. */
+/* Find the extent of the mapping in maps. Both files are ordered by address. */
 static void find_extent(struct walk *w)
 {
 	uint64_t start = w->mapping.start;
@@ -156,7 +156,7 @@ int process_memory_each(const struct process_memory *p,
 
 /*
  * PAGEMAP_SCAN of linux/fs.h, Linux 6.7: an ABI of the kernel, defined here for older headers. The
- * bits of a page, as in the kernel:
+ * bits of a page are those of the kernel.
  */
 #define IS_PRESENT (UINT64_C(1) << 3)
 #define IS_ZERO (UINT64_C(1) << 5)
@@ -199,7 +199,7 @@ int process_memory_scan(struct present_pages *out, unsigned max, int pages_fd, u
 		out[i] = (struct present_pages){ .start = found[i].start,
 						 .end = found[i].end,
 						 .huge = found[i].categories & IS_HUGE };
-	/* the kernel always comes further, or at least must not hold us up here */
+	/* the kernel always advances; if it did not, this loop must end all the same */
 	*at = s.walk_end > *at ? s.walk_end : end;
 	return n;
 }

@@ -9,37 +9,40 @@
 #include "migration/numa_maps.h"
 
 /*
- * The address space of a process of a rank. All here may wait for it for ever (pages.h), in a way
- * that SIGKILL ends.
+ * The address space of a process of a rank. All functions here may wait for it for ever (pages.h);
+ * SIGKILL ends the wait.
  */
 struct process_memory {
 	pid_t pid;
-	int dir; /* /proc/PID: of this process, also when another one gets its pid */
+	int dir; /* /proc/PID: refers to this process even if another one gets its pid */
 	const char *cgroup; /* borrowed */
 };
 
 /*
- * Open process PID, that is in CGROUP or below and has the caller's user and group, and probe it.
- * Returns 0, or -1 with errno: ESRCH if it has ended or left the cgroup; another one if it cannot
- * be looked at.
+ * Open and probe process PID, which must be in CGROUP or below and have the caller's user and
+ * group. Returns 0, or -1 with errno: ESRCH if it has ended or left the cgroup; another value if it
+ * cannot be read.
  */
 int process_memory_open(struct process_memory *p, pid_t pid, const char *cgroup);
 void process_memory_close(struct process_memory *p);
 
 /*
- * Read a byte of the process's numa_maps: for that its mmap_lock must be free. Returns 0 if it was
- * and the process is in its cgroup, or -1 with errno. Each call reads the address space that the
- * process has now, execve() or not.
+ * Read a byte of the process's numa_maps, which waits for its mmap_lock. Returns 0 if the read
+ * ended and the process is in its cgroup, or -1 with errno. Each call reads the present address
+ * space of the process, even after execve().
  */
 int process_memory_probe(const struct process_memory *p);
 
-/* Call FN for each mapping, with its extent; one that has just gone is not plain and has none. */
+/*
+ * Call FN for each mapping, with its extent. A mapping that has just been removed is not plain and
+ * has no extent.
+ */
 int process_memory_each(const struct process_memory *p,
 			void (*fn)(const struct numa_mapping *m, const struct maps_extent *extent,
 				   void *arg),
 			void *arg);
 
-/* Pages that are there, of a mapping. */
+/* A range of present pages of a mapping. */
 struct present_pages {
 	uint64_t start, end; /* addresses */
 	bool huge; /* transparent huge pages, each mapped whole */
@@ -49,9 +52,9 @@ struct present_pages {
 int process_memory_open_pages(const struct process_memory *p);
 
 /*
- * Find pages that are there from *AT to END, at most MAX ranges, and advance *AT behind them. The
- * kernel's page of zeros is none. Returns their number, or -1 with errno (ENOTTY: the kernel cannot
- * do that).
+ * Find present pages from *AT to END, at most MAX ranges, and advance *AT beyond them. The kernel's
+ * zero page does not count. Returns the number of ranges, or -1 with errno (ENOTTY: the kernel has
+ * no PAGEMAP_SCAN).
  */
 int process_memory_scan(struct present_pages *out, unsigned max, int pages_fd, uint64_t *at,
 			uint64_t end);

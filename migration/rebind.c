@@ -7,8 +7,9 @@
 #include "control/resize_ranks.h"
 
 /*
- * Launches wait meanwhile, and users choose how many threads their ranks have and how often their
- * classes change: a move that comes by itself may take less of helper_timeout than a resize.
+ * Launches wait during a move, and users choose how many threads their ranks have and how often
+ * their classes change. So a move that no user has requested gets less time than helper_timeout,
+ * which a resize gets.
  */
 #define LOCKED_SECONDS_MAX 4u
 
@@ -26,7 +27,7 @@ void rebind_free(struct rebind *r)
 	r->n = 0;
 }
 
-/* The ranks of R on the way: a group of each container. */
+/* State of one rebind_ranks(): a group of ranks for each container. */
 struct rebind_work {
 	const struct rebind *r;
 	const struct rebind_host *host;
@@ -63,8 +64,8 @@ static const struct rebind_rank *rebind_rank_find(const struct rebind_place *p,
 }
 
 /*
- * Keep in G the ranks that P names, with their new CPUs; where the container gets other CPUs, all
- * must be named, for none may stay on those that it gives away.
+ * Keep the ranks that P names in G, with their new CPUs. If the container gets other CPUs, P must
+ * name all its ranks, since none may stay on CPUs that the container gives away.
  */
 static int rebind_select(const struct rebind_work *w, struct rank_group *g,
 			 const struct rebind_place *p, struct errbuf *err)
@@ -79,7 +80,8 @@ static int rebind_select(const struct rebind_work *w, struct rank_group *g,
 		if (!to && !swaps)
 			continue;
 		if (!to)
-			return errprintf(err, "%s has started meanwhile", m->rank->task);
+			return errprintf(err, "%s has started after the move was decided",
+					 m->rank->task);
 		if (!idset_equal(&m->now, &to->now) &&
 		    !(w->r->again && idset_equal(&m->now, &to->next)))
 			return errprintf(err, "%s has other CPUs by now", to->task);
@@ -110,7 +112,7 @@ static bool rebind_is(const struct rebind_work *w, const struct idset *has, cons
 	return idset_equal(has, now) || (w->r->again && idset_equal(has, next));
 }
 
-/* Fill the group of place I, and check that all is as R says. */
+/* Fill the group of place I, and check that its CPUs are as R says. */
 static int rebind_group(struct rebind_work *w, unsigned i, struct errbuf *err)
 {
 	const struct rebind_place *p = &w->r->place[i];
@@ -138,7 +140,7 @@ static int rebind_group(struct rebind_work *w, unsigned i, struct errbuf *err)
 	return 0;
 }
 
-/* Write to the entries what the containers of R have; NEXT: the new CPUs, else the old ones. */
+/* Write the CPUs of R's containers to the entries. NEXT: the new CPUs, else the old ones. */
 static void rebind_note(const struct rebind_work *w, bool next)
 {
 	for (unsigned i = 0; i < w->r->n; i++) {
@@ -152,7 +154,7 @@ static void rebind_note(const struct rebind_work *w, bool next)
 	}
 }
 
-/* Bind all groups and write the entry, or undo it. */
+/* Bind all groups and write the entry; on failure, bind them back. */
 static int rebind_bind(struct rebind_work *w, struct errbuf *err)
 {
 	unsigned bound = 0;

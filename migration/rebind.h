@@ -7,17 +7,17 @@
 #include "container/ledger.h"
 
 /*
- * Give ranks of live containers other cores, through the ledger as nodeosctl resize does: the
- * cpuset.cpus of the rank, the affinity of its threads, the entry. Memory nodes stay. It waits for
- * the ledger's lock, so the daemon calls it in a process of its own.
+ * Give ranks of live containers other cores through the ledger, as nodeosctl resize does: this
+ * changes the cpuset.cpus of the rank, the affinity of its threads, and the entry. Memory nodes
+ * stay. rebind_ranks() waits for the ledger's lock, so the daemon calls it in a process of its own.
  */
 struct rebind_rank {
 	uint64_t step_inode;
 	char task[LEDGER_TASK_MAX];
-	struct idset now, next; /* CPUs that it has, and is to have */
+	struct idset now, next; /* its present and its new CPUs */
 };
 
-/* A container, and the CPUs that it has and is to have: other ones where two containers swap. */
+/* A container, with its present and its new CPUs, which differ if two containers swap CPUs. */
 struct rebind_place {
 	char name[REQUEST_NAME_MAX];
 	struct idset cpus, next_cpus;
@@ -28,11 +28,11 @@ struct rebind_place {
 
 struct rebind {
 	uint64_t job_inode;
-	/* of the step that has brought the containers; 0: they are in the job's plan */
+	/* inode of the step that has the containers; 0: they are those of the job's plan */
 	uint64_t own_inode;
 	/*
-	 * A process that did this was killed: ranks may have their old or their new CPUs, and the
-	 * entry, too.
+	 * A process that made this move was killed: ranks and the entry may have the old or the new
+	 * CPUs.
 	 */
 	bool again;
 	unsigned n;
@@ -43,20 +43,20 @@ struct rebind {
 void rebind_free(struct rebind *r);
 
 struct rebind_host {
-	const char *state_dir; /* of the ledger */
+	const char *state_dir; /* the ledger's directory */
 	int cgroup_fd;
 	unsigned timeout; /* seconds, helper_timeout of nodeos.conf */
 };
 
 /*
- * Bind the ranks of R. Returns how many threads they have, or -1 with the reason: a rank or a
- * container has other CPUs than R says, a step of the job is being launched, a container that is to
- * have other CPUs is a partition, the time is over. Nothing is changed then, but what ERR says
- * could not be put back. Ranks that have ended are no error.
+ * Bind the ranks of R. Returns the number of their threads, or -1 with the reason: a rank or a
+ * container has other CPUs than R says, a step of the job is being launched, a container that gets
+ * other CPUs is a partition, or the time is over. On failure nothing is changed, except what ERR
+ * names as not restored. Ranks that have ended are no error.
  */
 int rebind_ranks(const struct rebind *r, const struct rebind_host *h, struct errbuf *err);
 
-/* The most that rebind_ranks() takes, in seconds. */
+/* The time limit of rebind_ranks(), in seconds. */
 unsigned rebind_seconds(const struct rebind_host *h);
 
 #endif

@@ -51,8 +51,8 @@ static void make_host(void)
 }
 
 /*
- * A step of ranks on CPUs 0, 1, 2 ...; CLASSES has a letter for each, "DDTT"; "-" is a rank that is
- * not observed.
+ * Add a step with ranks on CPUs 0, 1, 2 ...; CLASSES, such as "DDTT", has a letter for each; "-" is
+ * a rank that is not observed.
  */
 static void add_ranks(const char *request, const char *classes)
 {
@@ -87,7 +87,10 @@ static void drop_ranks(void)
 	node.n_steps = 0;
 }
 
-/* What is decided, as "1>4 (WHY)"; "none" where the container is not to be placed. */
+/*
+ * The decision as text: "1>4 (WHY)" is a rank that moves from CPU 1 to 4; "none": the container is
+ * not placed.
+ */
 static const char *decided(void)
 {
 	static char text[512];
@@ -130,8 +133,8 @@ static void moves(void)
 	domain[0].rate = 60;
 	domain[0].peak = 0;
 	domain[1].rate = OBSERVED_UNKNOWN;
-	is(decided(), "(nothing to do: no misses are counted here)",
-	   "without a peak no rank moves");
+	is(decided(), "(nothing to do: this host counts no misses)",
+	   "on a host without a known peak no rank moves");
 	domain[0].peak = 100;
 	domain[1].rate = 5;
 	drop_ranks();
@@ -157,8 +160,8 @@ static void stays(void)
 	is(decided(), "1>4 3>5 (ranks move)", "ranks that have moved 10 s ago move");
 	job->step[0].launching = true;
 	is(decided(),
-	   "(nothing to do: each rank stays where its user, hpc:topo or its last move has "
-	   "put it)",
+	   "(nothing to do: each rank is bound by its user, placed by hpc:topo, or has moved "
+	   "recently)",
 	   "ranks of a step that is being launched stay");
 	job->step[0].launching = false;
 	step[0].policy = CONTENTION_OBSERVE;
@@ -166,7 +169,7 @@ static void stays(void)
 	step[0].policy = CONTENTION_UNSET;
 	drop_ranks();
 	add_ranks(DINO, "D-TT");
-	ok(!strstr(decided(), "1>"), "a rank of which nothing is observed stays: %s", decided());
+	ok(!strstr(decided(), "1>"), "a rank that is not observed stays: %s", decided());
 	drop_ranks();
 }
 
@@ -234,7 +237,8 @@ static void policies(void)
 	add_ranks("nodeos 1;c=sim cpus=8;", "DDTT");
 	is(decided(), "none", "a container without a policy of its own is not placed by observe");
 	conf.contention.policy = CONTENTION_DINO;
-	is(decided(), "1>4 3>5 (ranks move)", "contention = dino places it");
+	is(decided(), "1>4 3>5 (ranks move)",
+	   "contention = dino in nodeos.conf places a container without a policy of its own");
 	step[0].policy = CONTENTION_OFF;
 	is(decided(), "none", "a step with --nodeos-contention=off is not placed");
 	step[0].policy = CONTENTION_UNSET;
@@ -242,15 +246,15 @@ static void policies(void)
 	drop_ranks();
 	add_ranks("nodeos 1;c=sim cpus=8 policy=hpc prio=2 contention=dino;", "DDTT");
 	is(decided(),
-	   "(nothing to do: each rank stays where its user, hpc:topo or its last move has "
-	   "put it)",
-	   "ranks of policy hpc:topo stay, which places them itself");
+	   "(nothing to do: each rank is bound by its user, placed by hpc:topo, or has moved "
+	   "recently)",
+	   "ranks of policy hpc:topo stay, as the kernel places them");
 	drop_ranks();
 	add_ranks("nodeos 1;c=sim cpus=8 policy=hpc prio=1 contention=dino;", "DDTT");
 	is(decided(), "1>4 3>5 (ranks move)", "ranks of policy hpc:rr move");
 	drop_ranks();
 	add_ranks("nodeos 1;c=other contention=dino;", "DDTT");
-	is(decided(), "none", "a container that the request does not have is not placed");
+	is(decided(), "none", "a container that is missing in the request is not placed");
 	drop_ranks();
 	add_ranks("not a request", "DDTT");
 	is(decided(), "none", "a container with an unreadable request is not placed");
@@ -260,11 +264,11 @@ static void policies(void)
 	is(decided(), "none", "a container that its user has deleted is not placed");
 	job->plan->container[0].deleted = false;
 	job->plan->container[0].cpus = cpus_of("0-3");
-	is(decided(), "(nothing to do: one domain)", "a container on one cache has no other place");
+	is(decided(), "(nothing to do: one domain)", "a container on one cache: no rank can move");
 	drop_ranks();
 }
 
-/* Containers A on CPUs 0-3 and B on 4-7, CLASSES of the ranks on CPUs 0, 1, 2 ... */
+/* Containers a on CPUs 0-3 and b on CPUs 4-7, with ranks of CLASSES on CPUs 0, 1, 2 ... */
 static void two_containers(const char *request, const char *classes)
 {
 	struct planned_container *c = &job->plan->container[0];
@@ -319,13 +323,14 @@ static void exchanges(void)
 	domain[1].mems = cpus_of("1");
 	two_containers(BOTH, "DDDDTTTT");
 	is(exchanged(), "a: 0-3>0-1,6-7 0>0 1>1 2>6 3>7; b: 4-7>2-5 4>4 5>5 6>2 7>3 (ranks move)",
-	   "four devils and four turtles of two containers: two of each on each cache");
+	   "four devils and four turtles of two containers: each cache gets two devils and two "
+	   "turtles");
 	drop_ranks();
 	add_ranks(BOTH, "DD------");
 	for (unsigned i = 0; i < 8; i++)
 		strcpy(job->step[0].placed[i].place, i < 4 ? "a" : "b");
 	ok(strstr(exchanged(), "(ranks move)") == NULL,
-	   "ranks of which nothing is observed keep their cores, so none is free: %s", exchanged());
+	   "ranks that are not observed keep their cores, so no core is free: %s", exchanged());
 	drop_ranks();
 	add_ranks(BOTH, "DDDDTTTT");
 	for (unsigned i = 0; i < 8; i++)

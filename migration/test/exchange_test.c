@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Cores that containers exchange: by hand, and what holds for random ones. */
+/* Exchanges of cores: results worked out by hand, and invariants of random exchanges. */
 #include "migration/exchange.h"
 
 #include <stdlib.h>
@@ -54,13 +54,16 @@ static void threads(void)
 	idset_add(&c->reserved, 8);
 	is_int(exchange_threads(plan, 0), 2, "exchange_threads: both threads of each core");
 	is_int(exchange_threads(plan, 1), 1, "exchange_threads: one thread of each core");
-	is_int(exchange_threads(plan, 2), 0, "exchange_threads: of two cores two and one thread");
-	is_int(exchange_threads(plan, 3), 0,
-	       "exchange_threads: a CPU of another core is reserved, too");
+	is_int(exchange_threads(plan, 2), 0,
+	       "exchange_threads: two threads of one core and one of another");
+	is_int(exchange_threads(plan, 3), 0, "exchange_threads: a reserved CPU of another core");
 	job_plan_free(plan);
 }
 
-/* The ranks of random containers go to random cores of all of them: what must hold. */
+/*
+ * The ranks of random containers go to random cores of these containers. Returns whether the
+ * invariants hold.
+ */
 static bool holds(void)
 {
 	unsigned width[3], container[CORES], n = 0, at = 0, order[CORES];
@@ -135,7 +138,7 @@ static void two_on_a_core(void)
 		.plan = plan, .group = 3, .n = 2, .container = container, .next = next
 	};
 	is_int(exchange_cores(cpus, reserved, &x), -1,
-	       "exchange_cores: a core of ranks of two containers is refused");
+	       "exchange_cores: a core with ranks of two containers is refused");
 	job_plan_free(plan);
 }
 

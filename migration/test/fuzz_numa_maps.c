@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as a line of numa_maps and of maps. The bytes of what parses add up,
- * and an extent has a length; what is refused is so with one printable line.
+ * libFuzzer target: any bytes as a line of numa_maps and of maps. If a line is parsed, its bytes
+ * add up and an extent has a length; if it is refused, the reason is one printable line.
  */
 #include <stdint.h>
 #include <stdlib.h>

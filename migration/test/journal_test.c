@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A move that was begun, over the daemon's end. */
+/* The journal of a move that outlives its daemon. */
 #include "migration/journal.h"
 
 #include <fcntl.h>
@@ -53,18 +53,20 @@ static void round_trip(void)
 	struct errbuf err = { 0 };
 	struct rebind got;
 
-	is_int(journal_read(&got, dir, &err), 0, "journal_read: no file is no move");
-	is_int(journal_write(dir, &r, &err), 0, "journal_write: writes %s", err.text);
-	is_int(journal_read(&got, dir, &err), 1, "journal_read: reads it %s", err.text);
+	is_int(journal_read(&got, dir, &err), 0, "journal_read: without a file there is no move");
+	is_int(journal_write(dir, &r, &err), 0, "journal_write: writes a move %s", err.text);
+	is_int(journal_read(&got, dir, &err), 1, "journal_read: reads the written move %s",
+	       err.text);
 	ok(got.job_inode == r.job_inode && got.own_inode == 9 && got.n == 2 && got.again,
-	   "journal_read: the job, and that it was begun");
+	   "journal_read: gives the job, and sets AGAIN");
 	ok(got.n == 2 && same_place(&got.place[0], &place[0]) &&
 		   same_place(&got.place[1], &place[1]),
-	   "journal_read: containers and ranks, also without CPUs");
+	   "journal_read: gives containers and ranks, also ones without CPUs");
 	rebind_free(&got);
 	ok(got.n == 0 && !got.place, "rebind_free: no container is left");
 	journal_remove(dir);
-	is_int(journal_read(&got, dir, &err), 0, "journal_remove: the move is over");
+	is_int(journal_read(&got, dir, &err), 0,
+	       "journal_remove: journal_read finds no move afterwards");
 }
 
 static void refused(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which rank's pages are to be moved next: with contention_pages = never, the report names the one
- * that was chosen. A memory.numa_stat of the test's own says where memory lies.
+ * The choice of the rank whose pages are moved next: with contention_pages = never, the report
+ * names the chosen rank. The test writes its own memory.numa_stat.
  */
 #include "migration/mover_pages.h"
 
@@ -68,7 +68,7 @@ static void make_job(void)
 	add_rank(s, 2, 50, 50);
 }
 
-/* The task that is chosen; "none". */
+/* The chosen task, or "none". */
 static const char *chosen(void)
 {
 	const struct decide_input in = { .job = job, .node = &node, .conf = &conf };
@@ -97,7 +97,7 @@ int main(void)
 	make_job();
 	is(chosen(), "task_2", "the rank with the most memory on another node is chosen");
 	rank[1].state.class = RANK_DEVIL;
-	is(chosen(), "task_1", "devils come first");
+	is(chosen(), "task_1", "a devil is chosen before a turtle with more memory elsewhere");
 	rank[0].domain = 1;
 	rank[0].cpus = set_of("4");
 	rank[0].state.class = RANK_DEVIL;
@@ -108,7 +108,7 @@ int main(void)
 	step.policy = CONTENTION_OBSERVE;
 	is(chosen(), "none", "the pages of a step with --nodeos-contention=observe stay");
 	step.policy = CONTENTION_DINO;
-	is(chosen(), "task_1", "those of a step with --nodeos-contention=dino follow");
+	is(chosen(), "task_1", "the pages of a step with --nodeos-contention=dino follow");
 	step.policy = CONTENTION_UNSET;
 	free(job->request);
 	job->request = strdup("nodeos 1;c=sim cpus=8;");

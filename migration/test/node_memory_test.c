@@ -44,15 +44,14 @@ static void parses(void)
 	ok(node_memory_parse(&m, &w, four, &err) == 0, "numa_stat of four nodes: %s", err.text);
 	is_int((long long)m.home, 1048576 + 8192, "numa_stat: bytes on the home nodes");
 	is_int((long long)m.elsewhere, 4096, "numa_stat: bytes on other nodes of the container");
-	is_int((long long)m.outside, 3000000,
-	       "numa_stat: bytes on nodes that the container has not");
+	is_int((long long)m.outside, 3000000, "numa_stat: bytes on nodes outside of the container");
 	ok(node_memory_parse(&m, &w, "file N0=1\nanon N0=5", &err) == 0 && m.home == 5,
-	   "numa_stat: the line of anonymous memory may be the last");
+	   "numa_stat: the line of anonymous memory may be the last line");
 	m.home = 7;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		err.text[0] = '\0';
 		ok(node_memory_parse(&m, &w, wrong[i], &err) < 0 && *err.text && m.home == 7,
-		   "numa_stat %zu of another form is refused: %s", i, err.text);
+		   "numa_stat %zu in a wrong format is refused: %s", i, err.text);
 	}
 }
 
@@ -93,7 +92,7 @@ static void reads(void)
 	   "the memory of a cgroup by node: %s", err.text);
 	scratch_dir("other");
 	ok(node_memory_read(&m, &w, fd, "other", &err) < 0 && *err.text,
-	   "without the memory controller it is unknown: %s", err.text);
+	   "without the memory controller, the memory is unknown: %s", err.text);
 	close(fd);
 }
 

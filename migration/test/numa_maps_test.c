@@ -24,7 +24,7 @@ static void lines(void)
 	ok(parse("7f0000000000 default anon=5 dirty=5 active=0 N0=3 N1=2 kernelpagesize_kB=4\n"),
 	   "numa_maps: a mapping on two nodes");
 	ok(m.start == 0x7f0000000000 && m.anon == 5 && m.n == 2 && !m.file && !m.huge,
-	   "numa_maps: its address and anonymous pages");
+	   "numa_maps: address and number of anonymous pages");
 	ok(m.on[0].node == 0 && m.on[0].bytes == 12288 && m.on[1].node == 1 &&
 		   m.on[1].bytes == 8192,
 	   "numa_maps: bytes are pages of 4 KiB");
@@ -35,8 +35,8 @@ static void lines(void)
 		 "kernelpagesize_kB=2048\n") &&
 		   m.file && m.huge && m.anon == 2 && m.on[0].bytes == 4194304,
 	   "numa_maps: pages of hugetlbfs");
-	ok(parse("7f0000000000 default heap\n") && m.n == 0, "numa_maps: a heap without a page");
-	ok(parse("7f0000000000 default"), "numa_maps: without a line end");
+	ok(parse("7f0000000000 default heap\n") && m.n == 0, "numa_maps: a heap without pages");
+	ok(parse("7f0000000000 default"), "numa_maps: a line without a line end");
 	ok(parse("00400000 default file=/N1\\0757\\040huge N0=1 kernelpagesize_kB=4\n") &&
 		   !m.huge && m.n == 1 && m.on[0].node == 0,
 	   "numa_maps: a file whose name looks like other fields");
@@ -69,7 +69,7 @@ static void policies(void)
 		{ "bind:", false, false },
 		{ "bind:0-", false, false },
 		{ "bind:x", false, false },
-		/* 62 bytes, and 63: the kernel may have cut the next one */
+		/* 62 bytes, and 63 bytes: the kernel may have cut the latter */
 		{ "bind:1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39,41", false, true },
 		{ "bind:1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39,410", false, false },
 	};
@@ -117,15 +117,15 @@ static void refusals(void)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		ok(!parse(wrong[i]), "numa_maps: wrong line %zu is refused", i);
 	ok(parse("7f00 default N0=4503599627370494 N1=1 kernelpagesize_kB=4"),
-	   "numa_maps: the largest sum of bytes");
+	   "numa_maps: the largest sum of bytes is accepted");
 	at = snprintf(line, sizeof(line), "7f00 default");
 	for (int i = 0; i < NUMA_MAPS_NODES; i++)
 		at += snprintf(line + at, sizeof(line) - (size_t)at, " N%d=1", i);
 	snprintf(line + at, sizeof(line) - (size_t)at, " kernelpagesize_kB=4");
 	ok(parse(line) && m.n == NUMA_MAPS_NODES,
-	   "numa_maps: as many nodes as the kernel can have");
+	   "numa_maps: the largest number of nodes is accepted");
 	snprintf(line + at, sizeof(line) - (size_t)at, " N0=1 kernelpagesize_kB=4");
-	ok(!parse(line), "numa_maps: a node more is refused");
+	ok(!parse(line), "numa_maps: one more node is refused");
 }
 
 static void extents(void)

@@ -6,7 +6,7 @@
 #include "migration/test/rank.h"
 
 #define SILENT_MS 1000
-#define LIMIT_MS 20000 /* for what takes milliseconds, on a busy host */
+#define LIMIT_MS 20000 /* limit for operations of milliseconds on a busy host */
 
 static size_t mib = 16;
 static struct page_workers *w;
@@ -27,7 +27,7 @@ static struct page_request request_for(const struct rank *r, uint64_t step)
 	return q;
 }
 
-/* Node 1, which is none here: the worker's calls are refused. */
+/* Node 1, which this host does not have: the kernel refuses the worker's calls. */
 static struct page_request request_away(const struct rank *r, uint64_t step)
 {
 	struct page_request q = request_for(r, step);
@@ -70,15 +70,17 @@ static void works(void)
 
 	rank_start(&r, "plain", RANK_UID, rank_fill, &mib);
 	q = request_for(&r, 1);
-	ok(page_worker_check(w, &out, &err) == PAGE_NONE, "there is no worker at first");
+	ok(page_worker_check(w, &out, &err) == PAGE_NONE,
+	   "no worker is active before the first start");
 	ok(page_worker_start(w, &q, &err) == PAGE_STARTED, "a worker starts: %s", err.text);
-	ok(page_worker_start(w, &q, &err) == PAGE_BUSY && *err.text, "no second one: %s", err.text);
+	ok(page_worker_start(w, &q, &err) == PAGE_BUSY && *err.text,
+	   "a second worker is refused: %s", err.text);
 	ok(await(&out, &err) == PAGE_DONE && out.result.end == PAGES_ENOUGH &&
 		   out.result.before.home >= mib << 20 && out.result.processes == 1,
 	   "a worker looks at the rank with the user's rights, and is done: %s", err.text);
 	ok(out.step == 1 && strcmp(out.cgroup, r.path) == 0 && out.calls == 0 && out.drains == 0,
 	   "an outcome names the rank of its worker");
-	ok(page_worker_check(w, &out, &err) == PAGE_NONE, "an outcome comes once");
+	ok(page_worker_check(w, &out, &err) == PAGE_NONE, "an outcome is returned once");
 	q = request_away(&r, 1);
 	ok(page_worker_start(w, &q, &err) == PAGE_STARTED && await(&out, &err) == PAGE_DONE &&
 		   out.result.end == PAGES_NO_GAIN && out.calls >= 16 &&
@@ -95,7 +97,7 @@ static void works(void)
 	q = request_for(&r, 1);
 	ok(page_worker_start(w, &q, &err) == PAGE_STARTED && await(&out, &err) == PAGE_DIED &&
 		   *err.text,
-	   "a rank that has ended: %s", err.text);
+	   "the worker of a rank that has ended reports that: %s", err.text);
 	ok(!page_workers_silent(w, r.path) && none_is_left(),
 	   "a rank that has ended is not marked");
 }
@@ -128,7 +130,7 @@ static void start_away(const struct rank *r, uint64_t step)
 	   err.text);
 }
 
-/* A worker that moves itself to a frozen cgroup does nothing more. */
+/* A worker that moves itself into a frozen cgroup stops there. */
 static void set_frozen(const struct rank *r, const char *frozen)
 {
 	char file[256];
@@ -154,15 +156,16 @@ static void dies(void)
 	pid = worker_of(&r);
 	ok(pid > 0 && page_worker_check(w, &out, &err) == PAGE_AT_WORK, "a worker is at work");
 	ok(kill(pid, SIGKILL) == 0 && await(&out, &err) == PAGE_DIED && *err.text,
-	   "a worker that its user kills: %s", err.text);
+	   "a worker that its user kills has died: %s", err.text);
 	start_away(&r, 2);
 	ok(await(&out, &err) == PAGE_DIED && strstr(err.text, "suspended"),
 	   "a worker that is suspended with its rank is given up: %s", err.text);
-	ok(!page_workers_silent(w, r.path) && none_is_left(), "the rank is not marked");
+	ok(!page_workers_silent(w, r.path) && none_is_left(),
+	   "the rank of a suspended worker is not marked");
 	start_away(&r, 2);
 	page_workers_forget(w, 3);
 	ok(page_worker_check(w, &out, &err) == PAGE_AT_WORK,
-	   "another step's end leaves the worker");
+	   "the end of another step does not end the worker");
 	page_workers_forget(w, 2);
 	ok(page_worker_check(w, &out, &err) == PAGE_NONE && none_is_left(),
 	   "the end of a step ends the worker of its rank");
@@ -175,13 +178,13 @@ static void dies(void)
 	pid = worker_of(&r);
 	if (pid > 0 && kill(pid, SIGSTOP) == 0)
 		ok(await(&out, &err) == PAGE_DIED && !page_workers_silent(w, r.path),
-		   "a stopped worker is given up, too");
+		   "a stopped worker has no outcome");
 	else
 		ok(await(&out, &err) == PAGE_DONE, "a worker was done before it was stopped");
 	rank_end(&r);
 }
 
-/* Without time for a sign of life, each worker is silent. */
+/* With a limit of 0 ms, each worker counts as silent. */
 static void is_silent(void)
 {
 	enum page_state state = PAGE_NONE;
@@ -193,7 +196,7 @@ static void is_silent(void)
 	rank_start(&r, "silent", RANK_UID, rank_fill, &mib);
 	rank_start(&next, "next", RANK_UID, rank_fill, &mib);
 	page_workers_set_silence(w, 0);
-	/* one may be done before it is looked at */
+	/* a worker may be done before the first check */
 	for (int i = 0; i < 100 && !page_workers_silent(w, r.path); i++) {
 		start_away(&r, 4);
 		state = await(&out, &err);
@@ -209,7 +212,7 @@ static void is_silent(void)
 	ok(page_worker_start(w, &q, &err) == PAGE_STARTED && await(&out, &err) == PAGE_DONE,
 	   "another rank's worker starts and is done: %s", err.text);
 	page_workers_forget(w, 5);
-	ok(page_workers_silent(w, r.path), "another step's end leaves the mark");
+	ok(page_workers_silent(w, r.path), "the end of another step leaves the mark");
 	page_workers_forget(w, 4);
 	q = request_for(&r, 6);
 	ok(!page_workers_silent(w, r.path) && page_worker_start(w, &q, &err) == PAGE_STARTED &&
@@ -249,11 +252,12 @@ static void is_held(void)
 	}
 	start_away(&r, 7);
 	start = monotonic_ms();
-	ok(await(&out, &err) == PAGE_ABANDONED, "a worker that is held is abandoned: %s", err.text);
-	ok(monotonic_ms() - start >= SILENT_MS, "not before the limit");
-	ok(out.calls == 0 && out.drains == 0, "none of its calls began");
+	ok(await(&out, &err) == PAGE_ABANDONED,
+	   "a worker that waits for a held address space is abandoned: %s", err.text);
+	ok(monotonic_ms() - start >= SILENT_MS, "the worker is not abandoned before the limit");
+	ok(out.calls == 0 && out.drains == 0, "the abandoned worker began no call");
 	ok(out.silent == h->held.holder || out.silent == h->held.pid,
-	   "the process that it waited for is known");
+	   "the outcome names the process that the worker waited for");
 	ok(page_workers_silent(w, r.path) && none_is_left(),
 	   "the rank is marked, and the kernel lets the worker end");
 	rank_end(&r);
@@ -267,11 +271,11 @@ int main(int argc, char **argv)
 	held_program(program, argv[0]);
 	hold = program;
 	if (geteuid() != 0 || !rank_begin())
-		skip_all("only root can make cgroups, of v2");
+		skip_all("needs root and cgroup v2");
 	if (access("/proc/self/numa_maps", R_OK) < 0)
-		skip_all("this kernel has no numa_maps");
+		skip_all("needs a kernel with numa_maps");
 	if (access("/sys/devices/system/node/node1", F_OK) == 0)
-		skip_all("this machine has a second node");
+		skip_all("needs a machine with one memory node");
 	w = page_workers_new();
 	page_workers_set_silence(w, SILENT_MS);
 	works();

@@ -36,7 +36,7 @@ def build_guest():
     out = f"{boot.WORK}/pages"
     sources = [f"{TOP}/{room}/{name}.c" for room, names in SOURCES.items() for name in names]
     command = ["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-static", "-O1", "-pthread", f"-I{TOP}"]
-    # what the tests do not use of a source may need other ones
+    # drop unused functions, which may call sources that are not listed
     command += ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", "-o", out]
     subprocess.run([*command, *sources], check=True)
     return out

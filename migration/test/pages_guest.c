@@ -12,14 +12,14 @@
 #define TIB ((uint64_t)1 << 40)
 #define LIMIT_MS 60000
 
-/* of numaif.h, which a static program need not have */
+/* constants of numaif.h, which may not be installed for a static program */
 enum { MPOL_DEFAULT, MPOL_PREFERRED, MPOL_BIND, MPOL_INTERLEAVE };
 
-/* The memory of a rank, in memory that the test shares with it. */
+/* What a rank reports of its memory, in memory that it shares with the test. */
 struct rank_report {
 	char *memory;
 	bool huge, share;
-	int policy; /* after the memory is on node 0 */
+	int policy; /* set after the memory is on node 0 */
 	unsigned long nodes;
 	volatile pid_t holder;
 	volatile bool held; /* it holds its address space */
@@ -91,7 +91,7 @@ static void fill_and_hold(void *arg)
 	sleep(1);
 }
 
-/* MiB of a rank's memory on NODE, by the kernel's answer for each page. */
+/* MiB of a rank's memory on NODE, as the kernel reports it for each page. */
 static uint64_t mib_on(const struct rank *r, int node)
 {
 	static void *address[SIZE / 4096];
@@ -156,9 +156,9 @@ static void moves(const char *name, bool huge, bool stopped)
 	ok(out.end == PAGES_ENOUGH && mib_on(&r, 1) >= 58, "%s: nine of ten pages are on node 1",
 	   name);
 	ok(out.moved >= 58 * MIB && out.moved <= 80 * MIB && progress.moved == out.moved,
-	   "%s: as many bytes are counted", name);
+	   "%s: the bytes of these pages are counted", name);
 	ok(out.calls >= 1 && out.calls <= 4 && progress.calls == out.calls,
-	   "%s: one call, and few for what else the process has", name);
+	   "%s: one call for these pages, and few for the rest of the process", name);
 	for (unsigned i = 0; i < SIZE / 4096 && byte == (char)(i ? i - 1 : 0); i++) {
 		char path[64];
 		int fd;
@@ -200,7 +200,7 @@ static void stays(const char *name, struct rank_report with)
 
 	start(&r, name, fill_node0, with);
 	move(&out, &r, &plan);
-	is_int((long long)mib_on(&r, 0), 64, "%s: all is where it was", name);
+	is_int((long long)mib_on(&r, 0), 64, "%s: all pages stay where they were", name);
 	ok(out.end == PAGES_NO_GAIN && (with.share ? out.shared : out.bound) >= SIZE,
 	   "%s: the reason is counted", name);
 	if (!with.share)
@@ -219,7 +219,7 @@ static void is_sparse(void)
 	begin = monotonic_ms();
 	move(&out, &r, &plan);
 	ok(monotonic_ms() - begin < 10000 && mib_on(&r, 1) >= 58,
-	   "sparse: a TiB beside the memory costs nothing");
+	   "sparse: a mapping of a TiB with few pages does not slow the move");
 	rank_end(&r);
 }
 
@@ -261,7 +261,7 @@ static enum page_state await(struct page_workers *w, struct page_outcome *out, s
 	return state;
 }
 
-/* A user's rank that cannot be locked, and another one. */
+/* A rank that holds its own address space, and another rank of another user. */
 static void is_held(void)
 {
 	struct page_request q = { .cgroup_fd = rank_root,
@@ -281,13 +281,14 @@ static void is_held(void)
 	page_workers_set_silence(w, 4000);
 	*told = (struct rank_report){ .huge = false };
 	rank_start(&r, "held", RANK_UID, fill_and_hold, told);
-	ok(told->held, "held: there is such a process");
+	ok(told->held, "held: a process holds its address space");
 	snprintf(q.cgroup, sizeof(q.cgroup), "%s", r.path);
 	ok(page_worker_start(w, &q, &err) == PAGE_STARTED, "held: a worker starts %s", err.text);
 	ok(await(w, &out, &err) == PAGE_ABANDONED, "held: the worker is abandoned: %s", err.text);
-	is_int(out.silent, told->holder, "held: the process that was waited for is known");
+	is_int(out.silent, told->holder,
+	       "held: the outcome names the process that the worker waited for");
 	ok(page_workers_silent(w, r.path) && page_worker_start(w, &q, &err) == PAGE_SILENT,
-	   "held: its rank is left alone");
+	   "held: the rank is not tried again");
 	ok(out.calls == 0, "held: no call began");
 	*told = (struct rank_report){ .huge = false };
 	rank_start(&next, "next", RANK_UID, fill_node0, told);

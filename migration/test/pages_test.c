@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What pages.h does where all memory is on one node; pages_guest.c moves it between two. */
+/* pages.h on a machine with one memory node; pages_guest.c moves pages between two nodes. */
 #include "migration/pages.h"
 
 #include "base/test/fixture.h"
@@ -42,22 +42,22 @@ static void counts(void)
 	ok(out.before.home >= 64 * MIB && out.before.home < 80 * MIB &&
 		   out.after.home == out.before.home && !out.before.elsewhere &&
 		   !out.before.outside,
-	   "pages_look: 64 MiB and what the program needs are at home");
+	   "pages_look: 64 MiB and the program's own memory are at home");
 	ok(out.processes == 1 && !out.refused, "pages_look: one process");
 	look(&out, &r, &elsewhere);
 	ok(out.before.elsewhere >= 64 * MIB && !out.before.home,
-	   "pages_look: with another home it lies elsewhere");
+	   "pages_look: if another node is home, the memory lies elsewhere");
 	move(&out, &r, &plan);
 	ok(out.end == PAGES_ENOUGH && !out.calls && !out.rounds && !out.moved && !progress.calls,
 	   "pages_move: nothing lies elsewhere, so there is no call");
 	ok(progress.beats > 10 && progress.pid == (uint32_t)r.pid,
-	   "pages_move: there are signs of life, and the process is known");
+	   "pages_move: the progress changes and names the process");
 	kill(r.pid, SIGSTOP);
 	look(&out, &r, &at_home);
-	ok(out.before.home >= 64 * MIB, "pages_look: a stopped process");
+	ok(out.before.home >= 64 * MIB, "pages_look: a stopped process is read");
 	rank_end(&r);
 	ok(pages_look(&out, &at_home, rank_root, r.path, &err) < 0 && *err.text,
-	   "pages_look: a cgroup that is gone: %s", err.text);
+	   "pages_look: a cgroup that does not exist is an error: %s", err.text);
 }
 
 /* The target does not exist here: the kernel refuses each call, and no page is lost. */
@@ -73,7 +73,7 @@ static void gains_nothing(void)
 	   "pages_move: a round without a moved page is the last: %s", pages_end_name(out.end));
 	ok(out.calls >= 4 && out.calls <= 7 && progress.calls == out.calls,
 	   "pages_move: 64 MiB are four to seven calls of at most 16 MiB, not %u", out.calls);
-	ok(out.busy + out.shared >= 64 * MIB, "pages_move: all that stays has a reason");
+	ok(out.busy + out.shared >= 64 * MIB, "pages_move: all bytes that stay have a reason");
 	plan.seconds = 0;
 	move(&out, &r, &plan);
 	ok(out.end == PAGES_TIME_USED && !out.calls, "pages_move: no call begins without time: %s",
@@ -107,7 +107,8 @@ static void sparse(void)
 	move(&out, &r, &plan);
 	ok(monotonic_ms() - start < 1000, "pages_move: a TiB with three pages takes %ld ms",
 	   monotonic_ms() - start);
-	ok(out.rounds == 1 && out.before.elsewhere < 16 * MIB, "pages_move: its pages were tried");
+	ok(out.rounds == 1 && out.before.elsewhere < 16 * MIB,
+	   "pages_move: the pages of the sparse mapping were tried");
 	rank_end(&r);
 }
 
@@ -124,11 +125,11 @@ static void scan_mapping(const struct numa_mapping *m, const struct maps_extent 
 	uint64_t at = extent->start;
 	int n;
 
-	/* a sanitizer has larger ones */
+	/* sanitizers make larger mappings */
 	if (!extent->plain || extent->end - extent->start != TIB)
 		return;
 	ok(m->start == extent->start && extent->end == extent->start + TIB,
-	   "a mapping has its extent");
+	   "each mapping comes with its extent");
 	while (at < extent->end &&
 	       (n = process_memory_scan(found, 2, r->fd, &at, extent->end)) >= 0)
 		for (int i = 0; i < n; i++) {
@@ -145,18 +146,20 @@ static void scans(void)
 
 	rank_start(&r, "scanned", 0, map_sparse, NULL);
 	ok(process_memory_open(&p, r.pid, rank_job) == 0 && process_memory_probe(&p) == 0,
-	   "a process in a cgroup below answers");
+	   "process_memory_open: opens a process in a cgroup below");
 	seen.fd = process_memory_open_pages(&p);
 	ok(process_memory_each(&p, scan_mapping, &seen) == 0 && seen.n == 3 &&
 		   seen.bytes == 3 * (uint64_t)sysconf(_SC_PAGESIZE),
-	   "the three pages that are there are found, two at a time");
+	   "process_memory_scan: finds the three present pages, two at a time");
 	close(seen.fd);
 	kill(r.pid, SIGKILL);
 	waitpid(r.pid, NULL, 0);
 	r.pid = 0;
-	ok(process_memory_probe(&p) < 0, "a process that has ended does not answer");
+	ok(process_memory_probe(&p) < 0,
+	   "process_memory_probe: fails for a process that has ended");
 	process_memory_close(&p);
-	ok(process_memory_open(&p, getpid(), r.path) < 0, "a process of another cgroup is not one");
+	ok(process_memory_open(&p, getpid(), r.path) < 0,
+	   "process_memory_open: refuses a process of another cgroup");
 	rank_end(&r);
 }
 
@@ -166,7 +169,7 @@ static void hide(void *arg)
 	prctl(PR_SET_DUMPABLE, 0);
 }
 
-/* A user's worker cannot look at a process that the kernel hides. */
+/* A user's worker cannot read a process that the kernel hides. */
 static void refuses(void)
 {
 	struct pages_result *out =
@@ -193,11 +196,11 @@ int main(void)
 	idset_parse(&elsewhere.home, "1", NULL);
 	idset_parse(&elsewhere.container, "0-1", NULL);
 	if (geteuid() != 0 || !rank_begin())
-		skip_all("only root can make cgroups, of v2");
+		skip_all("needs root and cgroup v2");
 	if (access("/proc/self/numa_maps", R_OK) < 0)
-		skip_all("this kernel has no numa_maps");
+		skip_all("needs a kernel with numa_maps");
 	if (access("/sys/devices/system/node/node1", F_OK) == 0)
-		skip_all("this machine has a second node");
+		skip_all("needs a machine with one memory node");
 	counts();
 	gains_nothing();
 	sparse();

@@ -2,7 +2,7 @@
 #ifndef NODEOS_MIGRATION_TEST_RANK_H
 #define NODEOS_MIGRATION_TEST_RANK_H
 
-/* Processes in cgroups of their own, as ranks of a user. They end with the test. */
+/* Processes in cgroups of their own that stand for ranks of a user. They end with the test. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -68,7 +68,10 @@ static void rank_enter(const char *path)
 	close(fd);
 }
 
-/* Start FN(ARG) as rank NAME of user UID, and return when FN has. The rank then waits for ever. */
+/*
+ * Start FN(ARG) as rank NAME of user UID, and return when FN has returned. The rank then waits for
+ * ever.
+ */
 static void rank_start(struct rank *r, const char *name, uid_t uid, void (*fn)(void *arg),
 		       void *arg)
 {
@@ -78,7 +81,7 @@ static void rank_start(struct rank *r, const char *name, uid_t uid, void (*fn)(v
 	snprintf(r->name, sizeof(r->name), "%s", name);
 	snprintf(r->path, sizeof(r->path), "%s/%s", rank_job, name);
 	if (mkdirat(rank_root, r->path, 0755) < 0 || pipe2(ready, O_CLOEXEC) < 0)
-		bail("a cgroup for rank %s", name);
+		bail("no cgroup can be made for rank %s", name);
 	fflush(NULL);
 	r->pid = fork();
 	if (r->pid == 0) {
@@ -109,7 +112,7 @@ static void rank_end(struct rank *r)
 	rank_remove(r->name);
 }
 
-/* Anonymous memory of MIB MiB, all of it there. */
+/* Map anonymous memory of MIB MiB, and touch all of it. */
 static void rank_fill(void *arg)
 {
 	size_t size = *(size_t *)arg << 20;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ranks get other CPUs, with plain files in place of cgroups and of the affinity of threads (none
- * is listed). All lists of CPUs have the same length, as a write does not truncate plain files.
+ * Ranks get other CPUs. Plain files replace the cgroups, and list no threads. All lists of CPUs
+ * have the same length, as a write does not truncate plain files.
  */
 #include "migration/rebind.h"
 
@@ -36,7 +36,7 @@ static const char *kernel_has(const char *task)
 	return text;
 }
 
-/* What the ledger has: "sim=0-3 task_0=0 ...". */
+/* The ledger's entry as text: "sim=0-3 task_0=0 ...". */
 static const char *entry(void)
 {
 	static char text[256];
@@ -135,7 +135,7 @@ static void inside(void)
 
 	is_int(move_first("0", "2", false, &err), 0, "rebind_ranks: moves a rank %s", err.text);
 	is(entry(), "sim=0-3 vda=4-7 task_0=2 task_1=1 task_2=4 task_3=5 ",
-	   "rebind_ranks: the ledger has its new CPU");
+	   "rebind_ranks: the ledger has the rank's new CPU");
 	is_int(move_first("0", "3", false, &err), -1,
 	       "rebind_ranks: a rank with other CPUs than expected is refused");
 	is(err.text, "task_0 has other CPUs by now", "rebind_ranks: the reason names the rank");
@@ -143,10 +143,11 @@ static void inside(void)
 	       "rebind_ranks: a move that had been made is made again %s", err.text);
 	is_int(move_first("2", "4", false, &err), -1,
 	       "rebind_ranks: a CPU outside of the container is refused");
-	is(err.text, "task_0 would leave the container", "rebind_ranks: the reason says so");
+	is(err.text, "task_0 would leave the container", "rebind_ranks: the error has the reason");
 	is(entry(), "sim=0-3 vda=4-7 task_0=2 task_1=1 task_2=4 task_3=5 ",
-	   "rebind_ranks: the ledger is as before");
-	is_int(move_first("2", "0", false, &err), 0, "rebind_ranks: moves it back %s", err.text);
+	   "rebind_ranks: a refused move leaves the ledger as it was");
+	is_int(move_first("2", "0", false, &err), 0, "rebind_ranks: moves the rank back %s",
+	       err.text);
 }
 
 /* sim and vda swap CPUs 2-3 and 4-5 with task_1 and task_2. */
@@ -173,8 +174,10 @@ static void between(void)
 	struct errbuf err;
 
 	is_int(swap(1, &err), -1, "rebind_ranks: a swap that leaves a rank behind is refused");
-	is(err.text, "task_3 has started meanwhile", "rebind_ranks: the reason names that rank");
-	is(kernel_has("task_1"), "0-3", "rebind_ranks: nothing is changed");
+	is(err.text, "task_3 has started after the move was decided",
+	   "rebind_ranks: the reason names that rank");
+	is(kernel_has("task_1"), "0-3",
+	   "rebind_ranks: a refused swap leaves the cgroups as they were");
 	is_int(swap(2, &err), 0, "rebind_ranks: two containers swap CPUs %s", err.text);
 	is(entry(), "sim=0-1,4-5 vda=2-3,6-7 task_0=0 task_1=4 task_2=2 task_3=6 ",
 	   "rebind_ranks: the ledger has the new CPUs of containers and ranks");
@@ -193,6 +196,6 @@ int main(void)
 	between();
 	is_int(rebind_ranks(&none, &host, &err), -1,
 	       "rebind_ranks: a job without entry is refused");
-	is(err.text, "the job has ended", "rebind_ranks: the reason says so");
+	is(err.text, "the job has ended", "rebind_ranks: the error has the reason");
 	return tap_done();
 }
