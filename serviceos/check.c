@@ -25,7 +25,7 @@ struct checking {
 	void (*fn)(const struct service_finding *f, void *arg);
 	void *arg;
 	int root;
-	/* NULL when the machine could not be loaded; the reason is in the next member */
+	/* NULL if the machine could not be loaded; the next member has the reason */
 	const struct machine *m;
 	const char *no_machine;
 	struct undo undo;
@@ -119,7 +119,7 @@ static const char *check_advise(struct checking *c, int pid)
 
 	snprintf(name, sizeof(name), "%d", pid);
 	if (process_identify(&p, c->root, name) < 0)
-		return errno == ETIME ? "it executes a program, and waits in execve()"
+		return errno == ETIME ? "it is executing a program, and waits in execve()"
 				      : provision_it;
 	snprintf(name, sizeof(name), "%d %" PRIu64, p.pid, p.number);
 	tried = undo_find(&c->undo, UNDO_FIXED, name);
@@ -133,7 +133,7 @@ static void check_judge(struct checking *c, const struct process_facts *p, const
 	bool cpus_ok = idset_subset(&r->cpus, &c->set->cpus);
 	bool mems_ok = !c->set->own_mems || idset_subset(&r->mems, &c->set->mems);
 
-	/* a process that cannot be read does not count as kept */
+	/* a process that cannot be read does not count as KEPT */
 	if (!r->threads) {
 		report_unreadable(c, p->pid);
 		return;

@@ -5,8 +5,8 @@
 #include "host/conf.h"
 
 /*
- * Checks of nodeosctl verify: does the system stay in its ServiceOS? DRIFT is what provision would
- * correct; FIXED is what this kernel cannot move, and is reported separately.
+ * Checks of nodeosctl verify: does the system stay in its ServiceOS? DRIFT: provision would correct
+ * the item. FIXED: this kernel cannot move the item, which is reported separately.
  */
 enum service_verdict { SERVICE_KEPT, SERVICE_DRIFT, SERVICE_FIXED, SERVICE_UNKNOWN };
 
@@ -16,7 +16,7 @@ struct service_finding {
 	const char *what, *expected, *found, *why;
 };
 
-/* A finding KEPT, reported once, has the number of items that are right. */
+/* One finding KEPT has the number of items that are right. */
 int service_check(const struct service_set *set, const struct conf *conf,
 		  void (*fn)(const struct service_finding *f, void *arg), void *arg,
 		  struct errbuf *err);

@@ -38,7 +38,8 @@ void service_all(int root, const char *name, char wanted[ITEM_TEXT_MAX])
 }
 
 /*
- * Fill wanted and ok of a kernel's file from found. Returns false for an item that is no such file.
+ * Fill WANTED and OK of an item that is a kernel's file, from FOUND. Returns false for any other
+ * item.
  */
 static bool item_judge(struct each *e, unsigned least)
 {
@@ -81,7 +82,7 @@ static bool item_judge(struct each *e, unsigned least)
 	return true;
 }
 
-/* Give FN a file of the kernel, if this kernel has it. */
+/* Call FN for a file of the kernel, if this kernel has the file. */
 static int give_file(struct each *e, enum item_kind kind, const char *path, unsigned least,
 		     const char *label)
 {
@@ -192,7 +193,7 @@ static int give_files(struct each *e)
 		const char *path, *label;
 		unsigned least;
 	} file[] = {
-		{ ITEM_MASK, "proc/irq/default_smp_affinity", "IRQs to come", 0 },
+		{ ITEM_MASK, "proc/irq/default_smp_affinity", "new IRQs", 0 },
 		{ ITEM_MASK, "sys/devices/virtual/workqueue/cpumask", "unbound workqueues", 0 },
 		{ ITEM_LIST, "proc/sys/kernel/watchdog_cpumask", "lockup detectors", 0 },
 		/* move timers off idle CPUs; update memory statistics seldom (tuned's values) */
@@ -338,7 +339,7 @@ const char *service_item_fixed(const struct service_item *it)
 		/* a managed interrupt, or an interrupt without a driver */
 		return "the kernel allows no write";
 	if (it->hangs)
-		return "it executes a program, and waits in execve()";
+		return "it is executing a program, and waits in execve()";
 	if (strncmp(it->label, "kthread kworker/u", 17) == 0)
 		return "it follows the workqueues";
 	return strncmp(it->label, "kthread kworker/R", 17) == 0
@@ -359,7 +360,7 @@ static int set_thread(int root, const struct service_item *it, const char *text,
 		return errno == ETIME ? errprintf(err, "thread %d waits in execve()", it->pid) : 0;
 	snprintf(now, sizeof(now), "%d %" PRIu64, p.pid, p.number);
 	if (strcmp(now, it->name) != 0)
-		return 0; /* another thread has this number now */
+		return 0; /* another thread has this PID now */
 	if (idset_parse(&cpus, text, err) < 0)
 		return -1;
 	return affinity_set(it->pid, &cpus, err) < 0 && errno != ESRCH ? -1 : 0;

@@ -8,15 +8,15 @@
 #include "topology/service.h"
 
 /*
- * Every item of a node that confines the system to the ServiceOS, with its present and its wanted
- * value. The dry run, the changes and their verification walk the same list. ROOT is the directory
- * fd of "/", or of a test's tree.
+ * List the items of a node that confine the system to the ServiceOS, each with its present and its
+ * wanted value. The dry run, the changes and their verification walk the same list. ROOT is the
+ * directory fd of "/", or of a test's tree.
  */
 enum item_kind {
 	ITEM_DROPIN, /* a file that NodeOS makes: systemd's drop-ins, irqbalance's environment */
 	/*
 	 * the cpuset of a unit's cgroup: a list, "" meaning all. systemd sets its CPUs, so these
-	 * are always ok
+	 * items are always OK
 	 */
 	ITEM_CPUSET,
 	ITEM_MASK, /* a kernel file that holds a CPU mask (hexadecimal) */
@@ -40,8 +40,10 @@ struct service_item {
 	bool open;
 	bool ok; /* found needs no change */
 	bool fixed; /* the kernel allows no change, or HANGS */
-	/* a thread that executes a program and does not finish, on a kernel that cannot know it
-	 * from a later one without that */
+	/*
+	 * a thread that hangs in execve(), on a kernel that cannot distinguish it from a later
+	 * thread with the same PID
+	 */
 	bool hangs;
 	int pid, process; /* of a thread; process: the pid of its process, 0: the kernel */
 };

@@ -80,7 +80,10 @@ static int journal_load(struct undo *u, enum undo_mode mode, struct errbuf *err)
 		used += n > 0 ? (size_t)n : 0;
 	}
 	text[used] = '\0';
-	/* a change follows its complete line: without its end, the last line has no change */
+	/*
+	 * a change is made after its complete line is written: an incomplete last line has no
+	 * change
+	 */
 	last = strrchr(text, '\n');
 	whole = last ? (size_t)(last + 1 - text) : 0;
 	text[whole] = '\0';

@@ -5,9 +5,9 @@
 #include "base/errbuf.h"
 
 /*
- * The journal of nodeosctl provision, a file that only grows: before a value is changed for the
- * first time, it is written there as a line. So provision can be killed at any point and run again:
- * it records no value twice, and unprovision restores the state before the first run.
+ * The journal of nodeosctl provision is a file that only grows: before a value is changed for the
+ * first time, it is written to the journal as a line. So provision can be killed at any point and
+ * run again: it records no value twice, and unprovision restores the state before the first run.
  */
 enum undo_kind {
 	UNDO_MASK = 'm', /* name: a file's path; text: its content */
@@ -38,8 +38,8 @@ struct undo {
 #define UNDO_FILE_NAME "serviceos.undo"
 
 enum undo_mode {
-	UNDO_READ, /* to read only: another process may be writing */
-	UNDO_WRITE, /* with the directory locked */
+	UNDO_READ, /* for reading: another process may be writing */
+	UNDO_WRITE, /* for reading and writing: the caller has locked the directory */
 	UNDO_MAKE, /* as UNDO_WRITE, and creates a missing journal */
 };
 

@@ -25,8 +25,8 @@
 #define ROUNDS 10
 
 /*
- * reason for EINVAL of sched_setaffinity: the process's cgroup has none of these CPUs (systemctl
- * set-property)
+ * the reason if sched_setaffinity() fails with EINVAL: the cgroup of the process has none of these
+ * CPUs (systemctl set-property)
  */
 static const char held[] = "its cgroup has none of these CPUs (AllowedCPUs of its unit): remove "
 			   "that setting, or name the unit in serviceos_except";
@@ -158,7 +158,7 @@ static bool same_memory_lines(const char *a, const char *b)
 	return strcmp(lines[0], lines[1]) == 0;
 }
 
-/* Return whether the drop-ins of all units, which exceptions replace, have memory lines. */
+/* Return whether the drop-ins that apply to all units of a type have memory lines. */
 static bool units_have_memory_lines(const struct run *r)
 {
 	char text[ITEM_TEXT_MAX];

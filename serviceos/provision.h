@@ -16,7 +16,8 @@ struct provision {
 	bool dry; /* report changes without making them */
 	/* for a dry provision_apply(): report as if the journal were restored first */
 	bool as_new;
-	bool keep_state; /* for provision_undo(): launches continue to leave these CPUs out */
+	/* for provision_undo(): keep the state file, so that launches still leave out these CPUs */
+	bool keep_state;
 	/* notify systemd of changed units; replaced in tests */
 	int (*reload)(struct errbuf *err);
 	/*
@@ -25,7 +26,8 @@ struct provision {
 	 */
 	int (*save)(const struct provision *p, struct errbuf *err);
 	/*
-	 * called for each change made (when dry: needed), from IT's found to TO; TO NULL: removed
+	 * called for each change made (if DRY: needed), from IT's FOUND to TO; TO is NULL if IT is
+	 * removed
 	 */
 	void (*say)(const struct service_item *it, const char *to, void *arg);
 	/* called for each change that is needed and impossible, with the reason */

@@ -12,7 +12,7 @@
 
 #define HEAD "nodeos-serviceos 1\n"
 
-/* Parse the set behind "\nKEY ". */
+/* Parse the set after "\nKEY ". */
 static int state_read_set(struct idset *out, char *text, const char *key, struct errbuf *err)
 {
 	char *at = strstr(text, key), *end = at ? strchr(at + 1, '\n') : NULL;

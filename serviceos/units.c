@@ -38,9 +38,7 @@ static int units_give(struct each *e, const char *label)
 	return e->fn(&e->it, e->arg);
 }
 
-/*
- * Begin the text that E's item should have with the CPUs, in section SECTION. Returns its length.
- */
+/* Begin the wanted text of E's item with the CPUs, in section SECTION. Returns its length. */
 static size_t want_cpus(struct each *e, const char *section)
 {
 	char cpus[IDSET_LIST_MAX];
@@ -51,7 +49,7 @@ static size_t want_cpus(struct each *e, const char *section)
 				HEAD "[%s]\nAllowedCPUs=\nAllowedCPUs=%s", section, cpus);
 }
 
-/* End the text, from USED on, with the memory nodes, if the ServiceOS has its own. */
+/* Append the memory nodes to the wanted text, from USED on, if the ServiceOS has its own. */
 static void want_mems(struct each *e, size_t used)
 {
 	char mems[IDSET_LIST_MAX];
@@ -83,12 +81,12 @@ static int give_type(struct each *e, size_t type)
 }
 
 /*
- * All sessions and managers of users together. A manager (user@UID.service) is delegated: its user
- * owns the directory, and would own cpusets below it if the controller were on in user-UID.slice; a
- * unit with AllowedCPUs there turns it on. With cpusets of its own, a user could change the memory
- * nodes of a process that holds its address space locked, and hang the host (doc/HACKING.md). The
- * line that keeps the controller off in a slice also applies to the slice itself, so user.slice
- * must not have it.
+ * Give the drop-ins for all sessions and managers of users. A manager (user@UID.service) is
+ * delegated: its user owns the directory, and would own cpusets below it if the controller were on
+ * in user-UID.slice; a unit with AllowedCPUs there turns it on. With cpusets of its own, a user
+ * could change the memory nodes of a process that holds its address space locked, and hang the host
+ * (doc/HACKING.md). The line that keeps the controller off in a slice also applies to the slice
+ * itself, so user.slice must not have it.
  */
 static int give_users(struct each *e)
 {
@@ -140,7 +138,7 @@ static bool is_scope(const char *unit, size_t len)
 }
 
 /*
- * Give the existing scopes of slurmstepd below PATH, a slice, whatever name slurmd gives its node.
+ * Give the existing scopes of slurmstepd below the slice PATH, whatever name slurmd gives its node.
  */
 static int give_live_scopes(struct each *e, const char *path, const char *known, unsigned depth)
 {
@@ -167,8 +165,8 @@ static int give_live_scopes(struct each *e, const char *path, const char *known,
 }
 
 /*
- * A slurmd built for several on a host (as Debian's is) names the scope after its node, mostly the
- * host.
+ * Give the possible scopes of slurmstepd. A slurmd that supports several slurmds on a host (such as
+ * Debian's) names the scope after its node, which mostly has the host's name.
  */
 static int give_scopes(struct each *e)
 {
@@ -328,8 +326,8 @@ static int units_walk(struct each *e, const char *path, unsigned depth)
 		    strcmp(path, CGROUPS "/machine.slice") != 0 &&
 		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) < sizeof(below)) {
 			/*
-			 * confined before its name was known: undo that, or jobs would be confined
-			 * to the ServiceOS
+			 * an earlier provision did not know its name, and confined it: undo that,
+			 * or jobs would be confined to the ServiceOS
 			 */
 			e->it.open = true;
 			rc = give_cpuset(e, below, name, "cpuset.cpus", "CPUs");
@@ -340,7 +338,7 @@ static int units_walk(struct each *e, const char *path, unsigned depth)
 			   (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) >=
 				   sizeof(below) ||
 			   service_exempt(below + strlen(CGROUPS), e->in->conf)) {
-			; /* no unit of systemd's, or too deep for one */
+			; /* no unit of systemd, or too deep for a unit */
 		} else if (units_is_unit(name)) {
 			rc = give_cpusets(e, below, name);
 		} else if (ends_with_type(name, strlen(name), "slice") && depth < 8) {

@@ -22,7 +22,7 @@
 #define UNITS_DIR "run/systemd/system"
 #define UNITS_DROPIN "00-nodeos-serviceos.conf"
 
-/* The slice of all users, and the drop-ins of it and of each user's slice in it. */
+/* The slice of all users, and the drop-ins of this slice and of the slice of each user. */
 #define UNITS_USERS "user.slice"
 #define UNITS_USERS_DROPIN UNITS_DIR "/" UNITS_USERS ".d/" UNITS_DROPIN
 #define UNITS_BAR_DROPIN UNITS_DIR "/user-.slice.d/" UNITS_DROPIN
@@ -48,13 +48,16 @@ int service_each_cgroup(const struct service_items *in,
 const char *service_exempt(const char *path, const struct conf *conf);
 
 /*
- * Return whether UNIT is active, and whether systemd knows a unit of that name (false when it
- * cannot be asked).
+ * Return whether UNIT is active, and whether systemd knows a unit of that name (false if systemd
+ * does not respond).
  */
 bool service_unit_active(const char *unit);
 bool service_unit_known(const char *unit);
 
-/* Make the running systemd, and irqbalance where it runs, read written and removed files. */
+/*
+ * Make systemd, and irqbalance if it runs, read the files that were written and forget the removed
+ * ones.
+ */
 int service_units_reload(struct errbuf *err);
 
 #endif

@@ -38,7 +38,7 @@ static const char *const slurm_user_units[] = {
 	"/system.slice/slurmdbd.service",
 };
 
-/* Return the number behind WORD at the start of a line of TEXT, or FALLBACK. */
+/* Return the number after WORD at the start of a line of TEXT, or FALLBACK. */
 static unsigned long number_behind(const char *text, const char *word, unsigned long fallback)
 {
 	size_t len = strlen(word);
@@ -96,7 +96,7 @@ static bool is_of_a_package(int root, unsigned long uid)
 }
 
 /*
- * Return whether UID is a user's: any uid but those of system accounts. Subordinate uids of
+ * Return whether UID is a user's: any uid except those of system accounts. Subordinate uids of
  * namespaces are users', too.
  */
 static bool users_is_user(int root, unsigned long first, unsigned long uid)
@@ -128,7 +128,7 @@ static unsigned long user_of(int root, const char *pid, unsigned long first)
 		return ULONG_MAX;
 	for (unsigned i = 0; i < 4; i++)
 		if (users_is_user(root, first, uid[i]))
-			/* a zombie has no memory any more */
+			/* a zombie no longer has memory */
 			return process_read_facts(&p, root, pid) == 0 && p.ended ? 0 : uid[i];
 	return 0;
 }

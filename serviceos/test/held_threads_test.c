@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The threads of this host while one hangs in execve(), as its user wishes: what provision and its
- * check look at.
+ * A user can make a thread hang in execve(). provision and its check must still see all threads of
+ * this host.
  */
 #include <fcntl.h>
 
@@ -11,14 +11,14 @@
 #include "base/test/tap.h"
 #include "serviceos/item.h"
 
-#define LIMIT_MS 10000 /* for all threads of a busy host */
+#define LIMIT_MS 10000 /* limit for all threads of a busy host */
 
 static struct held held;
 static struct service_set set;
 static struct conf conf;
 static struct service_items in = { .set = &set, .conf = &conf };
 
-/* Return 1 for the thread that hangs if all is known of it. */
+/* Return 1 for the thread that hangs, if its item is complete. */
 static int find_held(const struct service_item *it, void *arg)
 {
 	char name[64];
@@ -45,7 +45,7 @@ static int look_at_threads(void *arg)
 	return service_each_item(&in, find_held, &others, &err) == 1 && others ? 0 : 1;
 }
 
-/* The affinity of the thread that hangs is set to what it is. */
+/* Set the affinity of the thread that hangs to its present value. */
 static int set_held(void *arg)
 {
 	struct service_item it = { .kind = ITEM_THREAD, .pid = held.pid, .process = held.pid };
@@ -74,9 +74,9 @@ int main(int argc, char **argv)
 		skip(2, "%s", why);
 	} else {
 		is_int(held_apart(look_at_threads, NULL, LIMIT_MS), 0,
-		       "service_each_item: a thread that hangs in execve, and the others");
+		       "service_each_item: finds all threads while one hangs in execve");
 		is_int(held_apart(set_held, NULL, LIMIT_MS), 0,
-		       "service_item_set: the affinity of a thread that hangs in execve");
+		       "service_item_set: sets the affinity of a thread that hangs in execve");
 	}
 	held_end(&held);
 	return tap_done();

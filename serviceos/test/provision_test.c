@@ -99,8 +99,8 @@ static void put_status(void)
 }
 
 /*
- * A child that the tree's /proc shows as a kernel thread; it may run on two CPUs if this process
- * may.
+ * Start a child that the tree's /proc shows as a kernel thread; it may run on two CPUs, if this
+ * process may.
  */
 static void put_thread(void)
 {
@@ -466,7 +466,7 @@ static void apply_with_systemd(void)
 	put(munge_cpus, "0\n", 0644);
 }
 
-/* A restored item counts once, however often unprovision looks at it. */
+/* A restored item counts once, however many rounds unprovision needs. */
 static void counted(const char *before)
 {
 	unsigned plain, full;
@@ -480,7 +480,7 @@ static void counted(const char *before)
 	is(get(munge_cpus), "0-15", "provision_undo: such a cgroup has all CPUs");
 	is_int(full, plain, "provision_undo: such a cgroup counts once");
 	put(munge_cpus, "\n", 0644);
-	check_undone(before, "undone but for that cgroup");
+	check_undone(before, "undone except for a cgroup that cannot get its empty cpuset again");
 }
 
 static pid_t sleeper(void)
@@ -609,9 +609,9 @@ static void meanwhile(const char *before)
 	is_int(apply(false, NULL), 0,
 	       "provision_apply: succeeds beside a confined scope of slurmstepd");
 	is(get("sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus"), "0-15",
-	   "provision_apply: opens that scope");
+	   "provision_apply: opens a confined scope of slurmstepd");
 	ok(get("run/systemd/system/other_slurmstepd.scope.d/" UNITS_DROPIN) != NULL,
-	   "provision_apply: makes an exception of that scope");
+	   "provision_apply: makes a confined scope of slurmstepd an exception");
 	unlinkat(root, "sys/fs/cgroup/system.slice/other_slurmstepd.scope/cpuset.cpus", 0);
 	unlinkat(root, "sys/fs/cgroup/system.slice/other_slurmstepd.scope", AT_REMOVEDIR);
 
@@ -622,7 +622,7 @@ static void meanwhile(const char *before)
 	       "provision_undo: refuses to run with a lost journal: %s", err.text);
 	renameat(state, "lost", state, UNDO_FILE_NAME);
 	is_int(undo(NULL), 0, "provision_undo: succeeds with the journal restored");
-	check_undone(before, "a journal that was restored undoes all");
+	check_undone(before, "undone with a restored journal");
 }
 
 static void test_journal(void)
@@ -636,7 +636,7 @@ static void test_journal(void)
 	   "undo_open: makes an empty journal");
 	ok(undo_note(&u, UNDO_MASK, "a", "0-3", &err) == 0 &&
 		   undo_note(&u, UNDO_MASK, "a", "7", &err) == 0,
-	   "undo_note: takes a name twice");
+	   "undo_note: accepts a name twice");
 	ok(undo_note(&u, UNDO_MASK, "b\nc", "7", &err) == -1,
 	   "undo_note: refuses a newline in a name");
 	undo_close(&u);
@@ -647,7 +647,7 @@ static void test_journal(void)
 	   "undo_open: ignores half a line");
 	is(undo_find(&u, UNDO_MASK, "a")->text, "0-3", "undo_find: a name has its first text");
 	ok(undo_note(&u, UNDO_MASK, "b", "0-15", &err) == 0,
-	   "undo_note: adds a line behind half a line");
+	   "undo_note: adds a line after half a line");
 	undo_close(&u);
 	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 2,
 	   "undo_open: the journal has two lines");
@@ -939,7 +939,7 @@ static void logged_in(const char *before)
 	   "provision_apply: memory nodes wait for a process that cannot be read");
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
 
-	/* the process's uid, 1000, is here one of system accounts */
+	/* with this UID_MIN, the process's uid 1000 is a system account */
 	put("etc/login.defs", "# UID_MIN 1\nUID_MIN\t\t  1001\n", 0644);
 	put_user(session);
 	p = provision(false);
@@ -1015,9 +1015,10 @@ static void test_users_slice(void)
 	   "provision_apply: cpusets are switched off after the logout");
 	put_user(session);
 	is_int(apply(false, &changed), 0,
-	       "provision_apply: succeeds when the user is back before systemd applies the line");
+	       "provision_apply: succeeds when the user is back before systemd switches cpusets "
+	       "off");
 	ok(!bar_has("DisableControllers=cpuset"),
-	   "provision_apply: the line is removed when the user is back");
+	   "provision_apply: the line that switches cpusets off is removed when the user is back");
 	remove_user();
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	unlinkat(root, on, 0);
@@ -1029,7 +1030,7 @@ static void test_users_slice(void)
 	is_int(apply(false, &changed), 0,
 	       "provision_apply: succeeds with a user's process in a job only");
 	ok(bar_has("DisableControllers=cpuset"),
-	   "provision_apply: the line against cpusets does not wait for a job");
+	   "provision_apply: cpusets are switched off without waiting for a job");
 	remove_user();
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
 }
