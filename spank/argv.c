@@ -69,7 +69,7 @@ static void note_job(struct argv_view *out, const char *word, const char *next)
 	const char *equals = strchr(word, '=');
 
 	out->names_job = true;
-	out->job = plain_number(equals ? equals + 1 : next); /* the last one counts */
+	out->job = plain_number(equals ? equals + 1 : next); /* the last --jobid counts */
 }
 
 static void note_option(struct argv_view *out, const char *before, const char *word,

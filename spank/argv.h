@@ -9,7 +9,7 @@
  * the plugin derives these defaults from the raw command line. Only srun knows where its own
  * options end. The search stops at the first word that is certainly the program or one of its
  * arguments, so it may take a few arguments for options. Such a mistake may lose a default, and
- * must never refuse a command; no option of srun's own is missed.
+ * must never refuse a command. The search misses no option of srun.
  */
 struct argv_view {
 	bool names_container; /* --nodeos-container */

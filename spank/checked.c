@@ -130,7 +130,7 @@ bool checked_is_manifest(const char *word)
 		return false;
 	/*
 	 * The kernel executes no file that begins with "{", whatever its mode. A list of programs
-	 * for srun --multi-prog, which can be in this place, does not begin with it either.
+	 * for srun --multi-prog, which can be in this place, does not begin with "{" either.
 	 */
 	n = file_read_head(word, text, HEAD_MAX);
 	text[n < 0 ? 0 : n] = '\0';
@@ -178,8 +178,8 @@ int checked_script(struct errbuf *warning, struct errbuf *err)
 	stray = script_stray(text, (size_t)len);
 	if (stray)
 		errprintf(warning,
-			  "%.200s:%u: not read as a manifest: #NODEOS lines stand before the first "
-			  "command, and begin with #NODEOS",
+			  "%.200s:%u: this line is ignored: #NODEOS lines must come before the "
+			  "first command, and begin with #NODEOS",
 			  script, stray);
 	if (script_count(text, (size_t)len) == 0)
 		return 0;

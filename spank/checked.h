@@ -23,9 +23,9 @@ int checked_set_exec(const struct request *r, const char *apps, const char *file
 		     struct errbuf *err);
 
 /*
- * Is WORD, in the place of srun's program, a manifest to run: NAME.json, a JSON object with an
- * "acKind"? Any other file is the user's program, whatever its name, and so is a file that does not
- * exist here.
+ * Is WORD, in the place of srun's program, a manifest to run (NAME.json, a JSON object with an
+ * "acKind")? Any other file is the user's program, whatever its name, and so is a file that does
+ * not exist here.
  */
 bool checked_is_manifest(const char *word);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * The side of sbatch, salloc and srun, with the user's rights: turn options into the request text,
- * which travels in the job's environment. Mistakes in it end here.
+ * The plugin in sbatch, salloc and srun, with the user's rights: turn options into the request
+ * text, which travels in the job's environment. A request with a mistake ends here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +95,8 @@ static bool shaped_by_env(void)
 }
 
 /*
- * Return the site's setting. An unreadable configuration counts as "no", and is reported elsewhere.
+ * Return whether slurm.conf sets KillOnBadExit. An unreadable configuration counts as "no", and is
+ * reported elsewhere.
  */
 static bool kills_on_bad_exit(void)
 {
@@ -157,7 +158,7 @@ static bool stands_here(enum option_id id)
 	}
 }
 
-/* Options of sbatch and salloc are for their own job, not for a step of another one. */
+/* Is option ID inherited from sbatch or salloc of another job than this step's? */
 static bool is_anothers(enum option_id id)
 {
 	return foreign && inherited[id] && !stands_here(id);
@@ -175,9 +176,9 @@ static bool is_off(void)
 }
 
 /*
- * Record for the nodes to which job the request and the options in this environment belong: "JOB",
- * and the words of origin_word[] if these options are inherited. Not in a heterogeneous
- * job, whose components have numbers of their own.
+ * Record for the nodes which job the request and the options in this environment belong to: "JOB",
+ * and the words of origin_word[] for inherited options. Record nothing in a heterogeneous job,
+ * whose components have numbers of their own.
  */
 static void note_origin(void)
 {
@@ -362,8 +363,8 @@ static int ship_request(spank_t sp, bool is_srun, struct errbuf *err)
 
 	if (program && own_request_option())
 		rc = errprintf(err,
-			       "--%s: %.200s, in the program's place, gives the containers "
-			       "already: give one or the other",
+			       "--%s: the manifest %.200s in the program's place already gives the "
+			       "containers: remove one of the two",
 			       own_request_option(), program);
 	else if (program) {
 		r = program_request;
@@ -371,12 +372,12 @@ static int ship_request(spank_t sp, bool is_srun, struct errbuf *err)
 	} else if (!client_value_of(OPT_MANIFEST))
 		rc = from_options(&r, is_srun, err);
 	else if (strcmp(client_value_of(OPT_MANIFEST), "-") == 0)
-		rc = errprintf(err,
-			       "--nodeos-manifest=-: standard input is the job's; give a file");
+		rc = errprintf(
+			err, "--nodeos-manifest=-: standard input belongs to the job; give a file");
 	else if (client_value_of(OPT_SCHED) || client_value_of(OPT_CPUS) ||
 		 client_value_of(OPT_MEMS))
 		rc = errprintf(err, "--nodeos-manifest replaces --nodeos-sched, --nodeos-cpus and "
-				    "--nodeos-mems: give one or the other");
+				    "--nodeos-mems: give the manifest, or these options");
 	else
 		rc = checked_manifest(&r, NULL, client_value_of(OPT_MANIFEST), err);
 	if (rc < 0 || submit_check_site(&r, plugstack_conf(), err) < 0 ||
@@ -424,8 +425,8 @@ static int check_program_planned(const char *job_request, struct errbuf *err)
 	if (strcmp(text, job_request) == 0)
 		return 0;
 	return errprintf(err,
-			 "%.200s: this job has its containers from sbatch or salloc, and they are "
-			 "not those of this manifest",
+			 "%.200s: the containers of this job, from sbatch or salloc, are not those "
+			 "of this manifest",
 			 program);
 }
 
@@ -435,10 +436,11 @@ static int check_planned(const char *job_request, struct errbuf *err)
 	static struct request r;
 
 	if (own_request_option())
-		return errprintf(err,
-				 "--%s: this job has its containers from sbatch or salloc already; "
-				 "name one of them with --nodeos-container, or use --nodeos=off",
-				 own_request_option());
+		return errprintf(
+			err,
+			"--%s: sbatch or salloc has already given this job its containers; name "
+			"one of them with --nodeos-container, or use --nodeos=off",
+			own_request_option());
 	if (request_parse(&r, job_request, err) < 0)
 		/* the request is forged, or of another release: the nodes decide and report it */
 		return 0;
@@ -508,7 +510,7 @@ static int post_opt(spank_t sp, bool is_srun, struct errbuf *err)
 	return client_check_container(NULL, is_srun, new_job, err);
 }
 
-/* Must this step be in containers, as far as is known here? */
+/* Must this step be in containers, as far as srun knows? */
 static bool needs_plugin(void)
 {
 	const char *container = client_value_of(OPT_CONTAINER);

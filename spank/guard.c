@@ -12,8 +12,8 @@
 #define ENV_SAVED_CORE "SLURM_SPANK_NODEOS_SAVED_CORE"
 #define ENV_SAVED_PROLOG "SLURM_SPANK_NODEOS_SAVED_PROLOG"
 /*
- * The job around sbatch, "" for none: sbatch's own processes have its number, the job script has
- * another number.
+ * The number of the job around sbatch, "" for none. sbatch's own processes have this number as
+ * SLURM_JOB_ID; the job script has another.
  */
 #define ENV_AROUND "SLURM_SPANK_NODEOS_AROUND"
 
@@ -31,7 +31,7 @@ static const char bash_env[] = "${SLURM_JOB_ID:+$([ \"$SLURM_JOB_ID\" = \"$" ENV
 			       "echo \"error: nodeos: ${SLURMD_NODENAME:-$(hostname)}: " REASON
 			       "\" >&2; kill -KILL $$; })}";
 
-/* Guarded variables, and the names that keep their original values. */
+/* Guarded variables, and the variables that keep their original values. */
 static const struct {
 	const char *name, *saved, *poison;
 } step_guard[] = {
@@ -182,10 +182,11 @@ int guard_lift(const struct step_env *env, struct errbuf *err)
 		return 0;
 	}
 	if (strcmp(version, GUARD_VERSION) != 0)
-		return errprintf(err,
-				 "this job was started by another version of the NodeOS plugin "
-				 "than this node has (guard %lu, here %s): upgrade the older one",
-				 strtoul(version, NULL, 10), GUARD_VERSION);
+		return errprintf(
+			err,
+			"this job was started by another version of the NodeOS plugin than this "
+			"node has (guard %lu, on this node %s): upgrade the older one",
+			strtoul(version, NULL, 10), GUARD_VERSION);
 	for (size_t i = 0; i < sizeof(step_guard) / sizeof(step_guard[0]); i++)
 		guard_give_back(env, step_guard[i].name, step_guard[i].saved, step_guard[i].poison);
 	lift_bash_env(env);

@@ -9,7 +9,7 @@
  * client puts settings of stock Slurm and bash into the environment that make processes fail there,
  * and the plugin on a node removes them before exec:
  *
- *   a step   SLURM_RLIMIT_AS of one byte, which slurmstepd sets last thing before exec
+ *   a step SLURM_RLIMIT_AS of one byte, which slurmstepd sets immediately before exec
  *            (ulimits.c): nothing can be executed with it. SLURM_RLIMIT_CORE holds the
  *            reason: slurmstepd prints a limit that it cannot read.
  *   srun     calls no hook of ours once it has set SLURM_RLIMIT_*. SLURM_TASK_PROLOG, which it

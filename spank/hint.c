@@ -24,7 +24,7 @@ static void hint_add(struct kind *kind, unsigned *n, const node_info_t *node)
 	struct kind k = { node->cpus, node->cpus_efctv, node->real_memory, node->mem_spec_limit,
 			  1 };
 
-	/* the second condition: slurmctld has not restarted since the list was removed */
+	/* an empty list: slurmctld has not restarted since the list was removed */
 	if ((!node->core_spec_cnt && !(node->cpu_spec_list && *node->cpu_spec_list)) ||
 	    k.cpus_left >= k.cpus)
 		return;
@@ -44,7 +44,7 @@ static void hint_say(const struct kind *k)
 
 	fprintf(stderr,
 		"nodeos: hint: %u node%s of %u threads keep%s %u for the system (ServiceOS): the "
-		"largest request there is %u threads",
+		"largest request for such a node is %u threads",
 		k->nodes, k->nodes == 1 ? "" : "s", k->cpus, k->nodes == 1 ? "s" : "",
 		k->cpus - k->cpus_left, k->cpus_left);
 	if (memory)

@@ -4,8 +4,8 @@
 
 /*
  * When sbatch, salloc or srun ends because no node can ever serve the request (ERROR is its errno),
- * and nodes keep cores for their system, print to standard error how many, and the largest possible
- * request. Slurm's own message has neither.
+ * and nodes keep cores for their system, print their number and the largest possible request to
+ * standard error. Slurm's own message has neither.
  */
 void hint_unavailable(int error);
 

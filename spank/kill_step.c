@@ -47,8 +47,8 @@ static void kill_step_ask_apart(void *arg, void *result)
 }
 
 /*
- * slurmstepd kills all processes of its step but itself. So this process dies, too, when another
- * node or the user has the step killed at the same time: try again.
+ * slurmstepd kills all processes of its step except itself. If another node or the user kills the
+ * step at the same time, the process that queries slurmctld dies, too: try again.
  */
 static enum apart_end kill_step_try(const struct apart *a, int *error)
 {

@@ -18,7 +18,7 @@ struct answer {
 	int error; /* errno or an error of Slurm; 0: JOB is filled in */
 	struct step_job job;
 };
-_Static_assert(sizeof(struct answer) <= APART_RESULT_MAX, "an answer comes in one piece");
+_Static_assert(sizeof(struct answer) <= APART_RESULT_MAX, "an answer fits into one message");
 
 static int load_job_load(job_info_msg_t **out, uint32_t job_id)
 {
@@ -80,10 +80,11 @@ static int load_job_refuse(struct errbuf *err, uint32_t job_id, int error)
 
 	*(void **)&text = dlsym(RTLD_DEFAULT, "slurm_strerror");
 	if (!text)
-		return errprintf(err, "slurmctld does not report them for job %u: error %d", job_id,
-				 error);
-	return errprintf(err, "slurmctld does not report them for job %u: %.200s", job_id,
-			 text(error));
+		return errprintf(err,
+				 "slurmctld reports no account and partition of job %u: error %d",
+				 job_id, error);
+	return errprintf(err, "slurmctld reports no account and partition of job %u: %.200s",
+			 job_id, text(error));
 }
 
 int load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err)
@@ -103,10 +104,12 @@ int load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *er
 	case APART_DONE:
 		break;
 	case APART_LATE:
-		return errprintf(err, "slurmctld has not reported them for job %u within %d s",
+		return errprintf(err,
+				 "slurmctld has not reported the account and partition of job %u "
+				 "within %d s",
 				 job_id, LOAD_JOB_SECONDS);
 	default:
-		return errprintf(err, "slurmctld cannot be asked for job %u: %.200s", job_id,
+		return errprintf(err, "slurmctld cannot be queried for job %u: %.200s", job_id,
 				 why.text);
 	}
 	if (answer.error)

@@ -14,8 +14,8 @@
  */
 
 /*
- * plugstack.conf: "conf=/PATH". A mistake there is kept for plugstack_problem() (NULL: none). It
- * fails commands that use NodeOS, and no others.
+ * Parse the arguments in plugstack.conf: "conf=/PATH". plugstack_problem() returns the mistake in
+ * them (NULL: none), which fails commands that use NodeOS, and no others.
  */
 void plugstack_parse(int ac, char *av[]);
 const char *plugstack_problem(void);

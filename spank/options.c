@@ -33,8 +33,8 @@ static struct spank_option table[OPT_COUNT + 1] = {
 		       "[nodeos] one container of N hardware threads (whole cores)", 1, OPT_CPUS,
 		       options_take },
 	[OPT_MEMS] = { "nodeos-mems", "N|SIZE",
-		       "[nodeos] with N memory nodes, or as many as hold SIZE (16G)", 1, OPT_MEMS,
-		       options_take },
+		       "[nodeos] with N memory nodes, or with enough of them for SIZE (16G)", 1,
+		       OPT_MEMS, options_take },
 	[OPT_REPORT] = { "nodeos-report", "PATTERN",
 			 "[nodeos] leave a JSON report per node and step (%j job, %s step, %N "
 			 "node)",

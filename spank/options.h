@@ -21,7 +21,7 @@ enum option_id {
 	OPT_COUNT,
 };
 
-/* Register all options, in every context (sbatch does not know a table alone). */
+/* Register all options, in every context (sbatch does not read spank_options). */
 int options_register(spank_t sp);
 
 /* The last value of an option; NULL: none. This file owns it. */

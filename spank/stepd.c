@@ -23,12 +23,13 @@
 #define VALUE_MAX 70000
 
 static struct step *step;
-static struct plain_ranks *plain; /* of a step without STEP; NULL: not to be named */
+/* ranks to name to nodeos-contend, in a step without STEP; NULL: none */
+static struct plain_ranks *plain;
 static pid_t stepd;
 static bool job_is_planned, site_has_fences;
 static bool launching;
-static bool keeps_memory; /* of every step on this node */
-static bool observes_plain; /* steps without a container */
+static bool keeps_memory; /* keep the memory of every step on this node off containers' nodes */
+static bool observes_plain; /* observe steps without a container, too */
 static struct errbuf guard_problem;
 
 int stepd_init(spank_t sp)
@@ -42,8 +43,8 @@ int stepd_init(spank_t sp)
 	keeps_memory = step_keeps_memory(plugstack_conf(), &err);
 	observes_plain = observe_plain_steps(plugstack_conf());
 	/*
-	 * before any session is in the step: later, a session's user decides how long the kernel
-	 * waits for a change
+	 * call it before a session is in the step: later, the session's user could make the kernel
+	 * wait
 	 */
 	if (keeps_memory && spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
 	    step_id == STEP_ID_EXTERN) {
@@ -76,8 +77,8 @@ static void env_unset(void *arg, const char *name)
 }
 
 /*
- * Lift the guard before another plugin starts a script of the user's, which the guard would stop.
- * The ranks report a failure: here, a failure would drain the node.
+ * Lift the guard before another plugin starts a script of the user, which the guard would stop. The
+ * ranks report a failure: here, a failure would drain the node.
  */
 int stepd_post_opt(spank_t sp)
 {
@@ -87,7 +88,7 @@ int stepd_post_opt(spank_t sp)
 	uid_t uid = 0;
 
 	guard_lift(&env, &guard_problem);
-	/* beside partitions of the job's other steps, Slurm would fail to bind this step's ranks */
+	/* while other steps of the job have partitions, Slurm could not bind this step's ranks */
 	if ((job_is_planned || site_has_fences) &&
 	    spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
 	    step_id != STEP_ID_EXTERN && spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
@@ -156,7 +157,7 @@ static void drop_foreign(spank_t sp, struct step_input *in, char **job_request, 
 	free(origin);
 }
 
-/* The global numbers of this node's ranks, for the caller to free. */
+/* The numbers in the step of this node's ranks, for the caller to free. */
 static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
 {
 	uint32_t *rank = calloc(n ? n : 1, sizeof(*rank));
@@ -252,8 +253,8 @@ static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 }
 
 /*
- * Prepare to name the ranks of a step without NodeOS to nodeos-contend. It is not needed for the
- * step, so a failure goes to the log.
+ * Prepare to name the ranks of a step without NodeOS to nodeos-contend. The step does not depend on
+ * this, so a failure goes to the log.
  */
 static void begin_plain(spank_t sp, struct step_input *in)
 {
@@ -273,7 +274,7 @@ static void begin_plain(spank_t sp, struct step_input *in)
 	free(ranks);
 }
 
-/* The value of --nodeos-contention; srun refuses others than its words. */
+/* The value of --nodeos-contention; srun refuses unknown words. */
 static enum contention_policy asked_contention(void)
 {
 	const char *value = option_value(OPT_CONTENTION);
@@ -325,7 +326,7 @@ int stepd_user_init(spank_t sp)
 	}
 	in.job_request = job_request;
 	in.step_request = step_request;
-	/* without the shared state no later report is possible: fail here */
+	/* without the shared state no later hook can report a failure: fail here */
 	if (fill_numbers(sp, &in, &err) == 0 && in.step_id != STEP_ID_EXTERN &&
 	    (ranks = global_ranks(sp, in.n_ranks, &err)) != NULL) {
 		in.global_rank = ranks;
@@ -394,7 +395,7 @@ int stepd_task_post_fork(spank_t sp)
 
 		if (plain && known && spank_get_item(sp, S_TASK_PID, &pid) == ESPANK_SUCCESS)
 			plain_ranks_add(plain, (unsigned)rank, pid);
-		/* the last rank is bound */
+		/* Slurm has bound the last rank */
 		if (launching && known &&
 		    spank_get_item(sp, S_JOB_LOCAL_TASK_COUNT, &n) == ESPANK_SUCCESS &&
 		    rank + 1 == (int)n)
@@ -424,7 +425,7 @@ static int set_program(spank_t sp, const struct step_env *env, struct errbuf *er
 
 	if (!text || spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1)
 		return 0;
-	/* nodeos-exec would report it, too, but not in the node's log */
+	/* nodeos-exec would report the error, too, but not in the node's log */
 	if (app_exec_parse(&x, text, err) < 0)
 		return errwrap(err, ENV_EXEC);
 	app_exec_free(&x);
@@ -501,9 +502,9 @@ int stepd_task_exit(spank_t sp)
 	if (kill_step(job_id, step_id) == 0)
 		return 0;
 	if (errno == ETIMEDOUT)
-		log_error("nodeos: step %u.%u has failed here and was not killed on its other "
-			  "nodes: slurmctld has not answered within %u s; its ranks there go on "
-			  "until they end, or scancel %u.%u is run",
+		log_error("nodeos: step %u.%u has failed on this node and was not killed on its "
+			  "other nodes: slurmctld has not answered within %u s; its ranks on the "
+			  "other nodes run until they end, or until scancel %u.%u",
 			  job_id, step_id, KILL_STEP_SECONDS, job_id, step_id);
 	else
 		/* %m gives Slurm's text of its own errors; no bytes here are a user's */

@@ -49,7 +49,7 @@ static void test_own_options(void)
 	ok(!view("--nodeos-report=x app").uses_nodeos,
 	   "argv_view: --nodeos-report makes no container");
 	ok(view("-n 2 --label -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos,
-	   "argv_view: our options are found behind any of srun's");
+	   "argv_view: our options are found after any options of srun");
 	ok(view("--nodeos=off app").off, "argv_view: --nodeos=off is off");
 	ok(view("--nodeos off app").off, "argv_view: --nodeos off in two words is off");
 	ok(!view("--nodeos-sched=off app").off,
@@ -75,7 +75,7 @@ static void test_argv_shapes(void)
 	ok(!view("--nodeos-container=sim ./app --exclusive").shapes_step,
 	   "an argument of the program does not shape the step");
 	ok(!view("--nodeos-container=sim -- ./app --exclusive").shapes_step,
-	   "an argument behind -- does not shape the step");
+	   "an argument after -- does not shape the step");
 }
 
 /*
@@ -100,7 +100,7 @@ static void test_plain_lines(void)
 	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++)
 		ok(plain(line[i]), "srun %s has no option of ours", line[i]);
 	ok(plain("-n 2 -- app --nodeos-cpus=4"),
-	   "an option of ours behind -- belongs to the program");
+	   "an option of ours after -- belongs to the program");
 	ok(plain(""), "an empty command line has no option of ours");
 }
 
@@ -128,7 +128,7 @@ static void test_argv_arguments(void)
 	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++)
 		ok(plain(line[i]), "srun %s: the option belongs to the program", line[i]);
 	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
-		ok(!plain(own[i]), "srun %s: the option belongs to srun, or may", own[i]);
+		ok(!plain(own[i]), "srun %s: the option may belong to srun", own[i]);
 }
 
 static int options_len(const char *line, int options)
@@ -145,9 +145,11 @@ static int options_len(const char *line, int options)
 static void test_argv_exact(void)
 {
 	is_int(options_len("-n 4 app --async", 3), 5 + 3 + 2,
-	       "argv_options_len: covers srun's options to a byte");
-	is_int(options_len("-n4", 2), 5 + 4, "argv_options_len: covers options without a program");
-	is_int(options_len("app", 1), 5, "argv_options_len: covers srun's name without options");
+	       "argv_options_len: gives the exact length of srun's options");
+	is_int(options_len("-n4", 2), 5 + 4,
+	       "argv_options_len: gives the length of options without a program");
+	is_int(options_len("app", 1), 5,
+	       "argv_options_len: gives the length of srun's name without options");
 	is_int(options_len("app", 0), -1,
 	       "argv_options_len: unknown before srun has parsed its options");
 	is_int(options_len("app", 3), -1,
@@ -162,18 +164,18 @@ static void test_argv_others(void)
 	ok(view("-N1 --jobid 28 app").names_job,
 	   "argv_view: --jobid with its value in the next word is found");
 	ok(view("--jobid=28 app").job == 28 && view("--jobid 28 app").job == 28,
-	   "argv_view: --jobid has its number");
+	   "argv_view: --jobid gives the job's number");
 	ok(view("--jobid=28 --jobid=29 app").job == 29,
 	   "argv_view: the last of two --jobid counts");
 	ok(!view("--jobid=28_1 app").job && !view("--jobid=28+1 app").job && !view("--jobid").job,
-	   "argv_view: a --jobid that is no plain number has none");
+	   "argv_view: a --jobid that is no plain number gives no job");
 	ok(!view("--job-name=7 app").names_job, "argv_view: --job-name is not --jobid");
 	ok(view("--async app").async && view("--asy app").async, "argv_view: --async is found");
 	ok(!view("--account=x app").async, "argv_view: --account is not --async");
 	ok(view("-n2 coupled.json -x").json,
 	   "argv_view: a word that ends in .json may be a manifest");
 	ok(view("-n2 -- coupled.json").json,
-	   "argv_view: a word behind -- that ends in .json may be a manifest");
+	   "argv_view: a word after -- that ends in .json may be a manifest");
 	ok(!view("-n2 app input.jsonl .json").json,
 	   "argv_view: words that do not end in .json are no manifests");
 }

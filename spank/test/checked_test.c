@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* The words in the place of srun's program that are manifests. */
+/* Which words in the place of srun's program are manifests. */
 #include "spank/checked.h"
 
 #include <stdlib.h>
@@ -28,9 +28,9 @@ int main(void)
 		{ "m.json", "{\"acKind\": \"PodManifest\"}\n", 0644, true,
 		  "a JSON object with an acKind" },
 		{ "blank.json", " \n\t{ \"acKind\": \"PodManifest\" }\n", 0644, true,
-		  "a JSON object with an acKind behind blanks" },
+		  "a JSON object with an acKind, after blanks" },
 		{ "broken.json", "{\"acKind\": broken", 0644, true,
-		  "a broken object, so that its mistake is reported," },
+		  "a broken object, whose mistake is then reported," },
 		{ "share.json", "{\"acKind\": \"PodManifest\"}", 0755, true,
 		  "a manifest that the file system marks as executable" },
 		{ "script.json", "#!/bin/sh\necho {\n", 0755, false, "a script" },
@@ -42,7 +42,7 @@ int main(void)
 		{ "m.txt", "{\"acKind\": \"PodManifest\"}", 0644, false,
 		  "an object in a file of another name" },
 		{ ".json", "{\"acKind\": \"PodManifest\"}", 0644, false,
-		  "a file that is all suffix" },
+		  "a file whose name is only the suffix" },
 	};
 	char dir[] = "/tmp/nodeos-checked-XXXXXX", bin[64];
 

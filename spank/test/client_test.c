@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * srun's side: the environment that it leaves for the nodes. Each case is a process with the
- * command line of an srun, which calls the hooks as srun does.
+ * The plugin in srun: the environment that it prepares for the nodes. Each case is a process with
+ * the command line of an srun, which calls the hooks as srun does.
  */
 #include <getopt.h>
 #include <stdarg.h>
@@ -105,7 +105,7 @@ static void take_environment(void)
 	}
 }
 
-/* A few options of srun, and all of the plugin; returns whether --async is among them. */
+/* Parse a few options of srun, and all of the plugin. Returns whether --async is among them. */
 static bool parse(int argc, char **argv)
 {
 	struct option longs[OPTIONS_MAX + 6] = {
@@ -207,7 +207,7 @@ static void test_client_planned(void)
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
 	has("7", "-n1 app", "rc 0, guard step, step -, origin 7",
 	    "a step of the job is guarded and has no request of its own");
-	has("7", "-n1 --nodeos-cpus=2 app", "sbatch or salloc already",
+	has("7", "-n1 --nodeos-cpus=2 app", "sbatch or salloc has already",
 	    "a second request is refused");
 	has("9", "--jobid=9 -n1 app", "rc 0, guard no, step -, origin 7",
 	    "a plain step of another job is not guarded");
@@ -215,9 +215,9 @@ static void test_client_planned(void)
 	    "a step of another job has its own request");
 	has("7", "--async -n1 app", "rc 0, guard async, step -",
 	    "an asynchronous step of the job is guarded");
-	has("7", "--async -n1 --nodeos-cpus=2 app", "sbatch or salloc already",
+	has("7", "--async -n1 --nodeos-cpus=2 app", "sbatch or salloc has already",
 	    "a second request of an asynchronous step is refused");
-	has("7", "--async --jobid=7 -n1 --nodeos-cpus=2 app", "sbatch or salloc already",
+	has("7", "--async --jobid=7 -n1 --nodeos-cpus=2 app", "sbatch or salloc has already",
 	    "a second request for the named own job is refused");
 	has("9", "--async --jobid=9 -n1 app", "rc 0, guard no, step -, origin 7",
 	    "a plain asynchronous step of another job is not guarded");
@@ -273,12 +273,13 @@ static void test_inherited_options(void)
 	inherit(OPT_CONTENTION, NULL);
 	inherit(OPT_MANIFEST, "m.json");
 	has("9", "--jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
-	    "a request for another job does not mix with an inherited manifest");
+	    "a request for another job ignores an inherited manifest");
 	has("9", "--jobid=9 -n1 --nodeos-manifest=m.json app", "rc 0, guard step, step nodeos 1;",
-	    "the inherited manifest on the command line counts for another job");
+	    "a manifest that is inherited, and also on the command line, counts for another job");
 	has("9", "--jobid=9 --async -n1 --nodeos-manifest=m.json app",
 	    "rc 0, guard async, step nodeos 1;",
-	    "the inherited manifest counts for an asynchronous step of another job");
+	    "a manifest that is inherited, and also on the command line, counts for an "
+	    "asynchronous step of another job");
 	has("7", "--jobid=7 --async -n1 --nodeos-manifest=m.json app", "rc 0, guard async, step -",
 	    "the inherited manifest means the job's request in its own job");
 	inherit(OPT_MANIFEST, NULL);
@@ -298,13 +299,13 @@ static void test_client_arguments(void)
 	has("7", "--async --nodeos-cpus=2 app", "prolog yes, rc 0, guard async",
 	    "--async with a request has a task prolog");
 	has("7", "--async -n1 app --nodeos-cpus=2", "prolog no, rc 0, guard no",
-	    "a word of the program's needs no task prolog");
+	    "an option among the program's arguments needs no task prolog");
 	has("7", "--async app --nodeos-container=x", "prolog no, rc 0, guard no",
-	    "a container among the program's words needs no task prolog");
+	    "a container among the program's arguments needs no task prolog");
 	has("7", "-n1 --nodeos-cpus=2 app --async", "prolog no, rc 0, guard step",
 	    "--async of the program is not srun's");
 	has("7", "-lQ app --jobid=9 --nodeos-cpus=2", "rc 0, guard no",
-	    "options behind a program with a flag before it are not srun's");
+	    "options after the program do not belong to srun");
 }
 
 /* In a step of job 7 whose own srun started in job 5: settings of job 5 are dropped. */
@@ -315,7 +316,7 @@ static void test_nested(void)
 	inherit(OPT_CONTAINER, "sim");
 	inherit(OPT_CPUS, "2");
 	has("7", "-n1 app", "rc 0, guard no, step -, origin -",
-	    "a nested step without a request drops those of the outer job");
+	    "a nested step without a request drops the settings of the outer job");
 	has("7", "-n1 --nodeos-cpus=2 app", "rc 0, guard step, step nodeos 1;",
 	    "a nested step has its own request");
 	setenv(ENV_ORIGIN, "5", 1);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* The end of a step waits for slurmctld no longer than its limit, whatever Slurm's function
- * does. */
+/*
+ * The end of a step waits for slurmctld no longer than the limit, whatever Slurm's function does.
+ */
 #include "spank/kill_step.h"
 
 #include <errno.h>
@@ -29,7 +30,7 @@ int slurm_kill_job_step(uint32_t job_id, uint32_t step_id, uint16_t signal, uint
 
 static enum { AGREES, REFUSES, IS_AWAY, HAS_ENDED_IT, KILLS_US } slurmctld;
 
-static int *asked; /* by all processes */
+static int *asked; /* number of calls in all processes */
 
 static FILE *log_file; /* stands for Slurm's log; it has the number of slurmstepd's first file */
 
@@ -74,7 +75,7 @@ int main(void)
 		     0);
 	if (asked == MAP_FAILED)
 		return 1;
-	ok(log_file != NULL, "Slurm has its log open as file 3");
+	ok(log_file != NULL, "the test has Slurm's log open as file 3");
 	is_int(kill_step(7, 2), 0, "kill_step: slurmctld kills the step");
 	slurmctld = REFUSES;
 	ok(kill_step(7, 2) == -1 && errno == EPERM,
@@ -83,9 +84,8 @@ int main(void)
 	is_int(kill_step(7, 2), 0, "kill_step: a step that has ended already needs no kill");
 	slurmctld = KILLS_US;
 	*asked = 0;
-	is_int(kill_step(7, 2), 0,
-	       "kill_step: asks again when its process is killed with the step");
-	is_int(*asked, 3, "kill_step: asks until an answer comes");
+	is_int(kill_step(7, 2), 0, "kill_step: retries when its process is killed with the step");
+	is_int(*asked, 3, "kill_step: retries until it gets an answer");
 	ok(time(NULL) - start < 10, "kill_step: an answer of slurmctld ends the wait");
 	slurmctld = IS_AWAY;
 	alarm(3 * KILL_STEP_SECONDS);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* An answer of slurmctld counts only if it is for that job and user, and in time. */
+/* An answer of slurmctld counts only if it is in time, and for the given job and user. */
 #include "spank/load_job.h"
 
 #include <errno.h>
@@ -58,17 +58,19 @@ int main(void)
 	is(job.account, "physics", "load_job: a job of an array has its own account");
 	is(job.partition, "", "load_job: a name that does not fit is unknown");
 	is_int(load_job(&job, 7, 2, &err), -1, "load_job: another user's job is refused");
-	is(err.text, "slurmctld does not report them for job 7: No such file or directory",
+	is(err.text,
+	   "slurmctld reports no account and partition of job 7: No such file or directory",
 	   "load_job: an error of the system has the system's text");
 	slurmctld = REFUSES;
 	is_int(load_job(&job, 7, 1, &err), -1, "load_job: a refusal of slurmctld fails");
-	is(err.text, "slurmctld does not report them for job 7: Invalid job id specified",
+	is(err.text,
+	   "slurmctld reports no account and partition of job 7: Invalid job id specified",
 	   "load_job: an error of Slurm has Slurm's text");
 	slurmctld = IS_AWAY;
 	start = time(NULL);
 	is_int(load_job(&job, 7, 1, &err), -1, "load_job: fails while slurmctld is away: %s",
 	       err.text);
 	ok(time(NULL) - start <= LOAD_JOB_SECONDS + 5,
-	   "load_job: the wait for slurmctld has an end");
+	   "load_job: the wait for slurmctld is limited");
 	return tap_done();
 }

@@ -39,8 +39,8 @@ int main(void)
 		   "%s: a message is one line, without ESC or a format of the user's", level);
 		is(logged_as, level, "%s: a message has its level", level);
 		sink[i].log("nodeos: request: %s of its job", request);
-		is_int((long long)strlen(logged), PRINTABLE_LOG_MAX - 1, "%s: 64 KiB are 1 KiB",
-		       level);
+		is_int((long long)strlen(logged), PRINTABLE_LOG_MAX - 1,
+		       "%s: a message of 64 KiB is cut to 1 KiB", level);
 	}
 	return tap_done();
 }

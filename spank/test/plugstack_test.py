@@ -38,7 +38,7 @@ def same(got, want, what):
 
 
 class Root:
-    """A directory with these files, and the plugin where the tool looks for it."""
+    """A root directory for sample files, with the plugin where nodeos-plugstack expects it."""
 
     def __init__(self, plugin=True):
         self.dir = tempfile.mkdtemp(prefix="nodeos plugstack.")
