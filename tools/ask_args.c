@@ -53,7 +53,7 @@ int tool_ask_container(struct ask *a, const char *command, const char *name)
 
 	if (strlen(name) >= sizeof(a->container) || request_check_name(name, &err) < 0)
 		return tool_error(2, "%s: %.100s: %s", command, name,
-				  *err.text ? err.text : "no container has such a long name");
+				  *err.text ? err.text : "the name is longer than any container's");
 	strcpy(a->container, name);
 	return 0;
 }

@@ -35,7 +35,7 @@ static const char usage[] =
 
 enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_REQUEST, OUTPUT_LAUNCH };
 
-/* --name; NULL: the path */
+/* the value of --name; NULL: messages use the path */
 static const char *message_name;
 
 static int check_load(struct request *r, struct manifest_info *info, const char *path,
@@ -129,7 +129,7 @@ static void check_put_container(struct json_out *j, const struct requested_conta
 	jout_close(j, '}');
 }
 
-/* Put the parts of a fault that has a place in the manifest. */
+/* Put the members of FAULT, if it has a place in the manifest. */
 static void put_fault(struct json_out *j, const struct json_fault *fault)
 {
 	if (!fault->line)

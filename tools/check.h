@@ -4,8 +4,8 @@
 
 /*
  * nodeosctl check: validate manifests without a node. ARGV[0] is the command's name. Returns the
- * exit status: 0 when all are valid, 1 with one line per invalid manifest on standard error, 2 for
- * wrong usage.
+ * exit status: 0 if all manifests are valid; 1 after one line on standard error for each invalid
+ * manifest; 2 for wrong usage.
  */
 int tool_check(int argc, char **argv);
 

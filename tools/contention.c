@@ -38,7 +38,7 @@ static const char usage_text[] =
 	"                        gives, for nodeos-contend; loads every CPU for some seconds, so "
 	"drain\n"
 	"                        the node first\n"
-	"      --force           calibrate while jobs run here\n"
+	"      --force           calibrate while jobs run on this node\n"
 	"  -h, --help            print this\n";
 
 struct contention_options {
@@ -47,7 +47,7 @@ struct contention_options {
 	bool json, watch, calibrate, force;
 	unsigned seconds;
 	const char *svg;
-	bool saved; /* documents that no daemon writes any more */
+	bool saved; /* FROM has saved documents, which no daemon updates */
 };
 
 static bool is_step(const char *text)
@@ -98,7 +98,8 @@ static int check_calibrate(const struct contention_options *o)
 	if (o->force && !o->calibrate)
 		return tool_wrong("contention", "--force needs --calibrate");
 	if (o->calibrate && (o->wanted.has_job || o->watch || o->svg || o->wanted.from))
-		return tool_wrong("contention", "--calibrate goes with --force and --json only");
+		return tool_wrong("contention",
+				  "--calibrate allows no options except --force and --json");
 	return -1;
 }
 
@@ -150,7 +151,7 @@ static int parse_contention_options(struct contention_options *o, int argc, char
 	return parse_seconds(o, argc - optind, argv + optind);
 }
 
-/* Print why there is nothing to show. Returns the exit status. */
+/* Print why no document was found. Returns the exit status. */
 static int say_nothing(const struct contention_options *o, const struct seen *s)
 {
 	if (s->denied && o->wanted.has_job)
@@ -163,8 +164,8 @@ static int say_nothing(const struct contention_options *o, const struct seen *s)
 	if (o->wanted.has_job)
 		return tool_error(1,
 				  "contention: job %u%s%s is not observed on this node: it has "
-				  "ended, runs elsewhere, or does not ask for it (srun "
-				  "--nodeos-contention=observe)",
+				  "ended, runs on other nodes, or has not requested observation "
+				  "(srun --nodeos-contention=observe)",
 				  o->wanted.job, o->wanted.step ? " step " : "",
 				  o->wanted.step ? o->wanted.step : "");
 	if (s->denied)
@@ -175,7 +176,7 @@ static int say_nothing(const struct contention_options *o, const struct seen *s)
 			     "nodeos.conf)");
 }
 
-/* Read the documents that are wanted. Returns 0, or the exit status 1 after a message. */
+/* Read the documents that the options select. Returns 0, or the exit status 1 after a message. */
 static int read_wanted(struct seen *s, const struct contention_options *o)
 {
 	struct errbuf err = { 0 };
@@ -233,7 +234,7 @@ static bool has_live(const struct seen *s)
 	return false;
 }
 
-/* Print S, and then the documents again and again until no step runs any more. */
+/* Print S, then read and print the documents repeatedly until no step runs. */
 static int watch_steps(struct seen *s, const struct contention_options *o)
 {
 	bool screen = isatty(STDOUT_FILENO);

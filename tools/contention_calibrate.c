@@ -18,9 +18,9 @@
 #include "host/conf.h"
 #include "tools/tool.h"
 
-#define DOMAIN_SECONDS 4 /* seconds that a domain takes, about */
+#define DOMAIN_SECONDS 4 /* approximate seconds for each domain */
 
-/* What is calibrated, and where. */
+/* The host whose domains are calibrated. */
 struct calibration_host {
 	int sys_fd, cgroup_fd;
 	char peaks_dir[PATH_MAX];
@@ -69,7 +69,10 @@ static int find_domains(struct calibration_host *h, struct errbuf *err)
 	return h->domain ? 0 : errprintf(err, "out of memory");
 }
 
-/* Refuse to calibrate while jobs run: they would be slowed, and take part in the peaks. */
+/*
+ * Refuse to calibrate while jobs run: they would be slowed, and their misses would count in the
+ * peaks.
+ */
 static int refuse_jobs(const struct calibration *o, const struct calibration_host *h,
 		       struct errbuf *err)
 {
@@ -95,8 +98,10 @@ static bool may_use(const struct idset *cpus)
 	       idset_subset(cpus, &now);
 }
 
-/* Move to the root cgroup if not all CPUs can be used, as a ServiceOS keeps root's shell off the
- * CPUs of jobs. If a CPU still cannot be used, the measurement fails. */
+/*
+ * If not all CPUs can be used, move to the root cgroup: a ServiceOS keeps root's shell off the CPUs
+ * of jobs. If a CPU still cannot be used, the measurement fails.
+ */
 static void reach_cpus(const struct calibration_host *h)
 {
 	struct errbuf ignored;
@@ -188,7 +193,7 @@ static int calibrate_host(const struct calibration *o, struct calibration_host *
 		   "contention: loads the CPUs of %u domain%s, one after the other, for about "
 		   "%u seconds",
 		   h->n, h->n == 1 ? "" : "s", DOMAIN_SECONDS * h->n);
-	/* a damaged file is replaced: no error */
+	/* a damaged file is no error: it is replaced */
 	contention_peaks_read(&peaks, h->peaks_dir, geteuid(), &ignored);
 	rc = calibrate_domains(o->json ? stderr : out, c, h->domain, h->n, &peaks, err);
 	if (rc == 0 && peaks.n)
@@ -216,10 +221,11 @@ int calibration_measure(const struct calibration *o, struct counters *c, FILE *o
 			print_calibration(out, &h, c);
 		different = count_different(&h);
 		if (different)
-			status = tool_error(3,
-					    "contention: %u figure%s from what the loads are known "
-					    "to do: classes may be wrong here (nodeos-events(5))",
-					    different, different == 1 ? " differs" : "s differ");
+			status = tool_error(
+				3,
+				"contention: %u figure%s from the expected rates of the loads: "
+				"classes may be wrong on this node (nodeos-events(5))",
+				different, different == 1 ? " differs" : "s differ");
 	}
 	calibration_close(&h);
 	return status;
@@ -239,11 +245,10 @@ int calibration_run(const struct calibration *o)
 		return tool_error(1, "contention: out of memory");
 	status = conf_load(conf, o->conf, 0, &err);
 	if (status == 0) {
-		/* the same counters as nodeos-contend's */
+		/* the same counters as those of nodeos-contend */
 		const struct counters_conf counters = { .source = conf->contention.source,
 							.row = conf->contention.events,
-							.user_only =
-								conf->contention.user_only };
+							.user_only = conf->contention.user_only };
 
 		status = counters_open(&c, &counters, &err);
 	}

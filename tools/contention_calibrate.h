@@ -10,7 +10,7 @@
 /* The options of nodeosctl contention --calibrate. */
 struct calibration {
 	const char *conf; /* path of nodeos.conf */
-	const char *root; /* put before /sys and the directory of peaks; "" but in tests */
+	const char *root; /* put before /sys and the directory of peaks; "" except in tests */
 	bool json;
 	bool force; /* calibrate also while jobs run on this node */
 };
@@ -19,9 +19,9 @@ struct calibration {
 int calibration_run(const struct calibration *o);
 
 /*
- * The same with the open counters C: measure each domain, write the peaks for nodeos-contend, and
+ * Calibrate with the open counters C: measure each domain, write the peaks for nodeos-contend, and
  * print the results to OUT. With --json the table goes to standard error, line by line. Returns the
- * exit status: 3 if a figure differs from what is known.
+ * exit status: 3 if a figure differs from the expected one.
  */
 int calibration_measure(const struct calibration *o, struct counters *c, FILE *out);
 

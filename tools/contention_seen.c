@@ -230,8 +230,10 @@ static void take_arrays(struct seen_step *s)
 		take_domain(&s->domain[i], json_object_array_get_idx(a, i));
 }
 
-/* Add the document ROOT to S, which owns it then; one that is not wanted is freed. Returns 0, or -1
- * with the reason. */
+/*
+ * Add the document ROOT to S, which then owns it; if WANTED does not select ROOT, free it. Returns
+ * 0, or -1 with the reason.
+ */
 static int seen_add(struct seen *s, struct json_object *root, const struct seen_wanted *wanted,
 		    const char *path, struct errbuf *err)
 {
@@ -284,7 +286,7 @@ static int read_document(struct seen *s, const char *path, const struct seen_wan
 	root = json_tokener_parse(text);
 	free(text);
 	if (!root)
-		return errprintf(err, "%s: no JSON", path);
+		return errprintf(err, "%s: not valid JSON", path);
 	if (!json_object_is_type(root, json_type_array))
 		return seen_add(s, root, wanted, path, err);
 	for (size_t i = 0; rc == 0 && i < json_object_array_length(root); i++)
@@ -294,7 +296,7 @@ static int read_document(struct seen *s, const char *path, const struct seen_wan
 	return rc;
 }
 
-/* Is NAME the name of a document that is wanted? */
+/* Is NAME the name of a document that WANTED selects? */
 static bool wants_name(const struct seen_wanted *wanted, const char *name)
 {
 	size_t len = strlen(name);

@@ -12,8 +12,8 @@
 struct json_object;
 
 /*
- * Documents of nodeos-contend (nodeos-contention(5)), read for tables and pictures. Texts belong to
- * the documents and end with them. A number that is not known is below 0. Times are Unix time.
+ * Documents of nodeos-contend (nodeos-contention(5)), parsed for tables and pictures. The documents
+ * own all texts. An unknown number is below 0. Times are Unix time.
  */
 #define CONTENTION_STEPS_DIR "/run/nodeos-contend/steps"
 
@@ -41,7 +41,7 @@ struct seen_rank {
 	struct seen_point *point; /* n of them, owned, in order of time */
 };
 
-/* The sum of the ranks of a container, or of those without one. */
+/* The sum of the ranks of a container, or of the ranks without a container. */
 struct seen_sum {
 	const char *name; /* NULL: no container */
 	enum rank_class class;
@@ -55,7 +55,7 @@ struct seen_placing {
 	const char *pages; /* NULL: none moved yet */
 	const char *units; /* tasks with several processes; NULL: none */
 	double moves, drains;
-	bool balanced; /* by the kernel's numa_balancing */
+	bool balanced; /* the kernel's numa_balancing moves pages, too */
 };
 
 struct seen_domain {
@@ -73,9 +73,9 @@ struct seen_step {
 	double time, started, interval;
 	bool ended;
 	const char *provider, *row, *quality; /* NULL: none */
-	const char *why; /* why nothing counts; NULL: something does */
+	const char *why; /* why no counter counts; NULL: one does */
 	bool simulated;
-	double turtle, devil; /* bounds, in misses for 10,000 instructions */
+	double turtle, devil; /* bounds of the classes, in misses for 10,000 instructions */
 	unsigned n, n_sums, n_placings, n_domains;
 	struct seen_rank *rank;
 	struct seen_sum *sum;
@@ -97,8 +97,8 @@ struct seen_wanted {
 };
 
 /*
- * Read the documents that WANTED describes. Returns 0, also if there are none, or -1 with the
- * reason; errno is ENOENT then if FROM does not exist.
+ * Read the documents that WANTED selects. Returns 0, even if there are none, or -1 with the reason;
+ * errno is then ENOENT if FROM does not exist.
  */
 int seen_read(struct seen *s, const struct seen_wanted *wanted, struct errbuf *err);
 void seen_free(struct seen *s); /* S is empty then */
@@ -109,7 +109,7 @@ const char *seen_rank_label(char buf[64], const struct seen_step *s, const struc
 /* Print tables. NOW is the Unix time, or 0 for saved documents. */
 void contention_print_table(FILE *f, const struct seen *s, double now);
 
-/* Draw the classes over time of all ranks, by domain. S is not empty. */
+/* Draw the classes of all ranks over time, by domain. S must not be empty. */
 void contention_draw_svg(FILE *f, const struct seen *s);
 
 /* The end of the logarithmic scale of rates, which begins at 0.1. */

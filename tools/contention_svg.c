@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A picture of the ranks over domains and time: a panel for each domain, in it a strip for each
- * rank that is or was on its CPUs. A strip has the colour of the class and, as a line, the rate on a
- * logarithmic scale, with the two bounds, in the times when the rank was in this domain; an arrow
- * leads to the domain that it was moved to. All strips have the same axis of time.
+ * Draws the classes of ranks over domains and time: a panel for each domain, and in it a strip for
+ * each rank that is or was on the domain's CPUs. While the rank was in this domain, the strip has
+ * the colour of its class and, as a line, its rate on a logarithmic scale, with the two bounds; an
+ * arrow leads to the domain that the rank was moved to. All strips have the same axis of time.
  */
 #include <math.h>
 #include <string.h>
@@ -16,11 +16,11 @@
 enum {
 	WIDTH = 1180,
 	SIDE = 28, /* margin of the sheet */
-	LABEL = 232, /* room left of the strips */
-	NUMBERS = 168, /* room right of the strips */
+	LABEL = 232, /* width of the space left of the strips */
+	NUMBERS = 168, /* width of the space right of the strips */
 	STRIP = 46, /* height of a strip */
 	STRIP_LOW = 22, /* height of a strip if there are more than STRIPS_HIGH strips */
-	STRIPS_HIGH = 24, /* a number of strips */
+	STRIPS_HIGH = 24, /* the number of strips above which strips are low */
 	STRIP_GAP = 7,
 	PANEL_HEAD = 50,
 	PANEL_END = 12,
@@ -33,8 +33,10 @@ enum {
 #define STRIP_LEFT (SIDE + LABEL)
 #define STRIP_WIDTH (WIDTH - 2 * SIDE - LABEL - NUMBERS)
 
-/* The colours are distinct for people with each common kind of colour blindness; in grey they
- * differ in lightness. */
+/*
+ * The colours are distinct with each common kind of colour blindness; in grey they differ in
+ * lightness.
+ */
 static const struct class_look {
 	const char *fill, *line;
 } look[] = {
@@ -256,7 +258,7 @@ static void say_load(char *buf, size_t size, const struct seen_domain *m)
 	else if (m->rate >= 0)
 		snprintf(buf, size, "%.1f million misses a second", m->rate / 1e6);
 	else
-		snprintf(buf, size, "misses a second: not known");
+		snprintf(buf, size, "misses a second: unknown");
 }
 
 static void draw_panel_head(const struct strip_sheet *d, const struct seen_domain *m, int domain,
@@ -453,8 +455,8 @@ static void draw_class_legend(const struct strip_sheet *d, double y, bool moves)
 		     "scale of 0.1 to 10,000");
 	fprintf(d->f, "<path class=\"bound\" d=\"M%d %.1fh26\"/>\n", SIDE, y + 61);
 	put_svg_text(d, SIDE + 34, y + 66, "entry",
-		     "the bounds of the classes; a class is that of the mean of the last samples "
-		     "when it was adopted");
+		     "the bounds of the classes; the class of a rank is that of the mean of its "
+		     "last samples at the time of its adoption");
 }
 
 /* Add what was moved to the line at TEXT, which has SIZE bytes. */

@@ -5,7 +5,7 @@
 #include "base/printable.h"
 #include "tools/contention_seen.h"
 
-#define BAR 30 /* characters of a bar: six for a factor of 10 */
+#define BAR 30 /* characters of a bar; six are a factor of 10 */
 #define LOAD_BAR 20
 #define LATE 30 /* seconds after which a document is reported as old */
 
@@ -26,8 +26,10 @@ static const char *format_age(char buf[32], double seconds)
 	return buf;
 }
 
-/* Write VALUE with a prefix: BASE 1000 gives "48.2 M"; BASE 1024, of bytes, "48.2 MiB" or "12 B".
- * Returns the text, "?" if VALUE is not known. */
+/*
+ * Write VALUE with a prefix: BASE 1000 gives "48.2 M"; BASE 1024 is for bytes and gives "48.2 MiB"
+ * or "12 B". Returns the text, "?" if VALUE is unknown.
+ */
 static const char *format_size(char buf[32], double value, double base)
 {
 	static const char unit[] = " kMGTP";
@@ -46,7 +48,7 @@ static const char *format_size(char buf[32], double value, double base)
 	return buf;
 }
 
-/* Write VALUE with DIGITS after the point. Returns the text, "?" if VALUE is not known. */
+/* Write VALUE with DIGITS after the point. Returns the text, "?" if VALUE is unknown. */
 static const char *format_known(char buf[32], double value, int digits)
 {
 	if (value < 0)
@@ -113,7 +115,7 @@ static void print_rank_line(FILE *f, const struct seen_step *s, const struct see
 		format_known(rate, r->rate, 1), bar, rank_class_name(r->class));
 	if (r->since > 0)
 		fprintf(f, " for %s", format_age(age, s->time - r->since));
-	/* where nothing counts the head says why */
+	/* if no counter counts, the head of the table has the reason */
 	if (r->why && !s->why)
 		fprintf(f, ": %s", printable(why, sizeof(why), r->why));
 	fprintf(f, "%s%s%s\n", r->idle ? ", idle" : "", r->scaled ? ", scaled" : "",
@@ -150,7 +152,7 @@ static void print_placing_line(FILE *f, const struct seen_placing *p)
 	if (p->units)
 		fprintf(f, "  %s\n", printable(units, sizeof(units), p->units));
 	if (p->pages)
-		fprintf(f, "  pages: %s (%.0f times a CPU of others emptied its lists of pages)\n",
+		fprintf(f, "  pages: %s (CPUs of other jobs drained their LRU lists %.0f times)\n",
 			printable(pages, sizeof(pages), p->pages), p->drains);
 }
 
@@ -167,7 +169,7 @@ static void print_head(FILE *f, const struct seen_step *s, double now)
 			"nodeos-contend)\n",
 			format_age(age, now - s->time));
 	if (strcmp(s->provider, "none") == 0)
-		fprintf(f, "  counters: none here, so classes are unknown: %s\n",
+		fprintf(f, "  counters: none on this node, so classes are unknown: %s\n",
 			s->why ? printable(why, sizeof(why), s->why)
 			       : "journalctl -u nodeos-contend");
 	else if (s->row)

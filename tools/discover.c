@@ -40,7 +40,7 @@ static int write_state(const struct machine *m, const struct blocks *b, struct e
 		return -1;
 	snprintf(path, sizeof(path), "%s/machine.xml", conf.state_dir);
 	snprintf(tmp, sizeof(tmp), "%s/.machine.xml.new", conf.state_dir);
-	/* replace the old file only by a file that loads */
+	/* replace the old file only if the new one loads */
 	if (machine_write_xml(m, tmp, err) < 0 || machine_load_xml_file(&again, tmp, err) < 0) {
 		unlink(tmp);
 		return errwrap(err, "%s is kept as it was", path);
@@ -76,9 +76,10 @@ int tool_discover(int argc, char **argv)
 	if (optind != argc)
 		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
 	if (!file && geteuid() != 0)
-		return tool_error(1, "discover: only root keeps this node's topology; with "
-				     "--output=FILE.xml it goes to a file");
-	rc = machine_load_whole(&m, &err); /* this service may be confined to the ServiceOS */
+		return tool_error(1, "discover: only root may write this node's topology; use "
+				     "--output=FILE.xml to write another file");
+	/* load the whole machine, as this process may be confined to the ServiceOS */
+	rc = machine_load_whole(&m, &err);
 	if (rc == 0)
 		rc = planner_note_usable(m, &b, &err);
 	if (rc == 0)

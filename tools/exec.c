@@ -34,9 +34,9 @@ static const char usage_text[] =
 	"is not\n"
 	"found or cannot be joined, 2 wrong usage.\n";
 
-#define STATUS_NOT_FOUND 127 /* as env(1) has it */
+#define STATUS_NOT_FOUND 127 /* the exit status of env(1) */
 
-#define WORDS 12 /* most arguments before COMMAND */
+#define WORDS 12 /* limit of arguments before COMMAND */
 
 struct options {
 	bool pty, dry;
@@ -55,22 +55,23 @@ static const char *exec_value_of(const char *answer, const char *word, char *buf
 	return buf;
 }
 
-/* Without nodeosd, as on a login node, only the job can be named: refuse a step, or no job. */
+/*
+ * Without nodeosd, such as on a login node, the user must name the job, and cannot name a step:
+ * refuse anything else.
+ */
 static int without_nodeosd(const struct ask *a, struct errbuf *err)
 {
 	if (a->step_given)
 		return errprintf(err,
 				 "nodeosd does not listen on this host (" ASK_SOCKET
-				 "), and only nodeosd on the step's node knows its container: call "
-				 "this there, or name the job alone (--job=ID)");
+				 "), and only nodeosd on the step's node knows its container: run "
+				 "this command on that node, or name the job alone (--job=ID)");
 	if (!a->job)
-		return errprintf(
-			err,
-			"nodeosd does not listen on this host (" ASK_SOCKET
-			"): name the job with --job=ID (squeue --me lists yours), or call this "
-			"on one of the job's nodes; if this is one, an administrator can start "
-			"nodeosd: "
-			"systemctl enable --now nodeosd.socket");
+		return errprintf(err, "nodeosd does not listen on this host (" ASK_SOCKET
+				      "): name the job with --job=ID (squeue --me lists your "
+				      "jobs), or run this command on a node of the job; if this is "
+				      "a node of the job, an administrator can start nodeosd: "
+				      "systemctl enable --now nodeosd.socket");
 	return 0;
 }
 
@@ -121,7 +122,8 @@ static void print(char *const *argv)
 
 /*
  * Remove the variables by which sbatch, salloc and srun size their own programs: srun refuses some
- * of them beside --overlap, and reads others as requests that one task on one node cannot meet.
+ * of these variables together with --overlap, and reads others as requests that one task on one
+ * node cannot meet.
  */
 static void clear_inputs(void)
 {

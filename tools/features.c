@@ -41,7 +41,7 @@ static const char usage_text[] =
 	"\n"
 	"Exit status: 0, or 3 when --site finds a problem.\n";
 
-/* Problems of the site, in the order in which they are found; facts are printed at once. */
+/* Problems of the site, in the order in which they are found. Facts are printed immediately. */
 struct findings {
 	struct json_out *j; /* NULL: text */
 	unsigned n;
@@ -101,7 +101,7 @@ static void plugin_series(char *buf, size_t size)
 		close(fd);
 }
 
-/* List features of newer Slurm releases that this one lacks, by its series and its files. */
+/* List features of newer Slurm releases that this release lacks, by its series and its files. */
 static void slurm_lacks(const char *series, char *buf, size_t size)
 {
 	static const struct {
@@ -140,7 +140,9 @@ static void memory_blocks(char *buf, size_t size)
 		snprintf(buf, size, "none (this kernel has no fgmn=)");
 	else if (blocks_are_on("")) {
 		if (blocks_read(&b, "", &ignored) == 0)
-			snprintf(buf, size, "%u of %llu MiB usable, left of divided nodes: %u; ",
+			snprintf(buf, size,
+				 "%u of %llu MiB usable, homes (what is left of divided nodes): "
+				 "%u; ",
 				 idset_count(&b.nodes),
 				 (unsigned long long)(blocks_usable(&b, &b.nodes) >> 20),
 				 idset_count(&b.homes));
@@ -254,7 +256,8 @@ static void features_check_slurm(struct findings *f, const char *config)
 	print_fact(f, "slurm", value);
 	plugin_series(series, sizeof(series));
 	if (!*series)
-		features_found(f, "the plugin %s is missing, or is of another version of NodeOS",
+		features_found(f,
+			       "the plugin %s is missing, or belongs to another version of NodeOS",
 			       NODEOS_PLUGIN_PATH);
 	else if (strncmp(value, series, strlen(series)) != 0 || value[strlen(series)] != '.')
 		features_found(
@@ -264,8 +267,10 @@ static void features_check_slurm(struct findings *f, const char *config)
 			series, value);
 }
 
-/* Where jobs must share CPUs, a launch refuses policy hpc on CPUs of another job
- * (fence_check_jobs()). */
+/*
+ * If a partition makes jobs share CPUs, a launch refuses policy hpc on CPUs of another job
+ * (fence_check_jobs()).
+ */
 static void check_sharing(struct findings *f)
 {
 	static const char start[] = "PartitionName=", forced[] = "OverSubscribe=FORCE";
@@ -293,7 +298,10 @@ static void check_sharing(struct findings *f)
 	free(text);
 }
 
-/* The helpers run below slurmstepd as users; a user can trace a program whose file is readable. */
+/*
+ * slurmstepd runs the helpers with users' rights; a user can trace a program whose file is
+ * readable.
+ */
 static void check_helpers(struct findings *f)
 {
 	static const char *const helper[] = { NODEOS_LIBEXECDIR "/nodeos-plan",
@@ -312,8 +320,8 @@ static void check_helpers(struct findings *f)
 }
 
 /*
- * Does systemd listen on nodeosd's socket? Commands of users need it, containers do not: so its
- * absence is no finding. The table of sockets shows it; a connection would start a nodeosd.
+ * Does systemd listen on nodeosd's socket? Users' commands need the socket, but containers do not,
+ * so its absence is no problem. Read the table of sockets: a connection would start a nodeosd.
  */
 static bool nodeosd_listens(void)
 {
@@ -333,7 +341,7 @@ static bool nodeosd_listens(void)
 	return listens;
 }
 
-/* The start of a helper needs close_range(2), of Linux 5.9. */
+/* Starting a helper needs close_range(2), of Linux 5.9. */
 static void check_kernel(struct findings *f)
 {
 	unsigned major = 0, minor = 0;

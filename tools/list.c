@@ -28,7 +28,8 @@ static void list_put(struct json_out *j, const struct ledger_job *job,
 	if (step)
 		step_id_format(step->step_id, id);
 	/*
-	 * a step container is for its own step alone, even if another container has the same name
+	 * a step container belongs to its own step only, even if another container has the same
+	 * name
 	 */
 	for (unsigned i = 0; i < job->n_steps; i++)
 		steps += (step ? step == &job->step[i] : !job->step[i].plan) &&

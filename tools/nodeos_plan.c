@@ -85,7 +85,10 @@ static int tools_helper_run(struct job_plan **plan, struct errbuf *err)
 		rc = request_parse(&request, in.request, err);
 	if (rc == 0)
 		rc = helper_load(&m, err);
-	/* machine.xml is older than some of the CPUs or memory nodes: read the machine itself */
+	/*
+	 * machine.xml lacks some of these CPUs or memory nodes, as it is older: read the machine
+	 * itself
+	 */
 	if (rc == 0 && (!idset_subset(&in.cpus, machine_cpus(m)) ||
 			!idset_subset(&in.mems, machine_mems(m)))) {
 		machine_free(m);

@@ -39,7 +39,7 @@ static const char usage_text[] =
 	"  -n, --ntasks=N|NAME=N[,NAME=N]...  ranks per container: also show the rank map\n"
 	"      --cpus-per-task=N  as srun -c\n"
 	"  -O, --overcommit       allow more ranks than cores\n"
-	"      --conf=FILE        use that nodeos.conf\n"
+	"      --conf=FILE        read FILE instead of the installed nodeos.conf\n"
 	"  -j, --json             print JSON (schema 1)\n"
 	"      --svg=FILE         draw the machine with its containers instead (\"-\": standard "
 	"output)\n"
@@ -63,8 +63,8 @@ struct planned {
 	struct service_set service;
 	struct plan_input in;
 	struct job_plan *plan;
-	bool kept_one; /* one CPU of the node stays outside of policy hpc */
-	/* memory nodes that no container gets, where the kernel has divided nodes (fgmn=) */
+	bool kept_one; /* one CPU of the node is kept free of policy hpc */
+	/* memory nodes that no container gets, if the kernel has divided nodes (fgmn=) */
 	struct idset withheld;
 	uint64_t usable[REQUEST_CONTAINERS_MAX]; /* bytes of each container's memory nodes */
 	unsigned ranks[REQUEST_CONTAINERS_MAX];
@@ -184,8 +184,10 @@ static void put_ranks(struct json_out *j, const struct planned_container *got, v
 	jout_close(j, ']');
 }
 
-/* Find the CPUs and memory nodes left over. Homes of divided memory nodes are the system's, as in
- * the planner. */
+/*
+ * Find the CPUs and memory nodes left over. Homes of divided memory nodes belong to the system, as
+ * in the planner.
+ */
 static void find_free(const struct planned *p, struct idset *cpus, struct idset *mems)
 {
 	struct idset held;
@@ -214,8 +216,8 @@ static void put_kind(struct json_out *j, enum memory_kind kind, const struct ids
 }
 
 /*
- * Print the kinds of the machine's memory nodes. A kind may appear twice: a node that a driver has
- * added is not ordinary beside others of its kind.
+ * Print the kinds of the machine's memory nodes. A kind may appear twice: nodes that a driver has
+ * added are not ordinary, unlike other nodes of their kind.
  */
 static void plan_put_memory(struct json_out *j, const struct machine *m)
 {
@@ -372,7 +374,7 @@ static int choose_service(struct planned *p, const struct machine *m, struct err
 	struct machine *whole = NULL;
 	int rc;
 
-	/* plan_check_options() has checked both */
+	/* plan_check_options() has checked both values */
 	if (p->o->serviceos)
 		conf_parse_service(&ask, p->o->serviceos);
 	if (p->o->serviceos_mems)
@@ -401,7 +403,7 @@ static void say_left_out(const char *option, const char *what, const struct idse
 		errappend(err, " (%s leaves out %s %s)", option, what, idset_brief(list, &out));
 }
 
-/* After too few CPUs or memory nodes: add to ERR which were withheld, and why. */
+/* Add to ERR, which reports too few CPUs or memory nodes, those that were withheld, and why. */
 static void say_withheld(const struct planned *p, const struct machine *m, struct errbuf *err)
 {
 	struct idset offered, mems = *machine_mems(m);
@@ -476,20 +478,20 @@ static int offer_all(struct planned *p, const struct machine *m, struct errbuf *
 	idset_andnot(&p->in.cpus, &p->service.cpus);
 	if (idset_empty(&p->in.cpus))
 		return errprintf(err,
-				 "the ServiceOS keeps all of these CPUs (%s): give others, or "
+				 "the ServiceOS keeps all of these CPUs (%s): give other CPUs, or "
 				 "--serviceos=none",
 				 idset_brief(list, &p->service.cpus));
 	if (p->service.own_mems)
 		idset_andnot(&p->in.mems, &p->service.mems);
 	if (p->o->mems && !idset_empty(&p->withheld) && idset_subset(&p->in.mems, &p->withheld))
 		return errprintf(err,
-				 "--mems=%.100s: no container gets these: homes of blocks, or "
-				 "blocks with hardly any usable memory",
+				 "--mems=%.100s: no container gets these nodes: they are homes of "
+				 "blocks, or blocks with hardly any usable memory",
 				 p->o->mems);
 	if (p->service.own_mems && idset_empty(&p->in.mems))
 		return errprintf(err,
-				 "the ServiceOS keeps all of these memory nodes (%s): give others, "
-				 "or --serviceos=none",
+				 "the ServiceOS keeps all of these memory nodes (%s): give other "
+				 "nodes, or --serviceos=none",
 				 idset_brief(list, &p->service.mems));
 	return 0;
 }
@@ -582,7 +584,7 @@ static int plan_take_option(struct options *o, int c)
 }
 
 /*
- * Check that the options fit each other, and the values for the ServiceOS. Returns as
+ * Check that the options fit each other, and the values for the ServiceOS. Returns the same as
  * plan_take_option().
  */
 static int plan_check_options(const struct options *o, const char *tool)

@@ -27,7 +27,7 @@ static const char provision_usage[] =
 	"the cores\n"
 	"and memory nodes that serviceos and serviceos_mems in nodeos.conf name. For root. A "
 	"second run\n"
-	"does the rest, and takes over a changed nodeos.conf.\n"
+	"completes the first one, and applies a changed nodeos.conf.\n"
 	"\n"
 	"  -n, --dry-run          change nothing, show every change that a run makes\n"
 	"  -v, --verbose          show every change, and what this kernel does not move\n"
@@ -55,7 +55,7 @@ struct options {
 	const char *usage;
 	bool dry, verbose, cmdline, json;
 	const char *topology, *conf_path;
-	unsigned put_back; /* number of changes undone of the previous ServiceOS */
+	unsigned put_back; /* number of changes of the previous ServiceOS that are undone */
 	struct json_out j;
 	char *text; /* the JSON text of j, printed at the end */
 	size_t size;
@@ -168,8 +168,8 @@ static void provision_end(struct options *o, const struct provision *p, const ch
 		      stderr);
 	if (p->held)
 		fprintf(stderr,
-			"nodeosctl: %u process%s elsewhere, as the unit has CPUs of its own "
-			"(--verbose, nodeosctl verify)\n",
+			"nodeosctl: %u process%s outside of the ServiceOS, as the unit has CPUs of "
+			"its own (--verbose, nodeosctl verify)\n",
 			p->held, p->held == 1 ? " stays" : "es stay");
 }
 
@@ -199,7 +199,7 @@ static int none_in_the_way(const struct node_state *s, const struct service_set 
 		if (!idset_empty(&held))
 			rc = errprintf(err,
 				       "CPUs %.200s belong to containers of job %u: drain the node "
-				       "first, or choose others",
+				       "first, or choose other CPUs",
 				       provision_list_of(&held), s->job[i]->job_id);
 		if (rc < 0 || !set->own_mems)
 			continue;
@@ -211,7 +211,7 @@ static int none_in_the_way(const struct node_state *s, const struct service_set 
 		if (!idset_empty(&held))
 			rc = errprintf(err,
 				       "containers of job %u may have memory on nodes %.200s: "
-				       "drain the node first, or choose others",
+				       "drain the node first, or choose other nodes",
 				       s->job[i]->job_id, provision_list_of(&held));
 	}
 	return rc;
@@ -235,7 +235,7 @@ static bool same_service(const struct service_set *a, const struct service_set *
 }
 
 /*
- * Save P's set under the ledger's lock, so that no launch meanwhile gives a container CPUs or
+ * Save P's set under the ledger's lock, so that a concurrent launch gives no container CPUs or
  * memory nodes of the new ServiceOS.
  */
 static int save(const struct provision *p, struct errbuf *err)
@@ -304,12 +304,12 @@ static int provision_choose(struct service_set *set, const struct conf *conf,
 	if (!o->cmdline && service_state_load(&now, conf->state_dir, &ignored) == 1)
 		return errprintf(err,
 				 "serviceos is none in %s, but this node is provisioned (CPUs "
-				 "%.200s): nodeosctl unprovision undoes that",
+				 "%.200s): run nodeosctl unprovision",
 				 path, provision_list_of(&now.cpus));
-	return errprintf(
-		err,
-		"serviceos is none in %s: name the cores there, for example \"serviceos = 1/node\"",
-		path);
+	return errprintf(err,
+			 "serviceos is none in %s: set it to the system's cores, for example "
+			 "\"serviceos = 1/node\"",
+			 path);
 }
 
 static int begin_provision(struct provision *p, struct errbuf *err)
@@ -331,7 +331,7 @@ static int load_conf(struct conf *conf, const struct options *o, struct errbuf *
 }
 
 /*
- * Take over a changed nodeos.conf: put everything back first, so that the journal does not record
+ * Apply a changed nodeos.conf: put everything back first, so that the journal does not record
  * values of the old ServiceOS as original ones. Refuse when CPUs of the ServiceOS are offline: a
  * new choice would move it onto CPUs that containers may have.
  */
@@ -342,7 +342,7 @@ static int take_over(struct options *o, struct provision *p, const struct idset 
 	struct provision undo = *p;
 	int rc = service_state_load(&now, p->conf->state_dir, err);
 
-	/* the state file cannot be read: undo what the journal has, and write a new file */
+	/* the state file cannot be read: undo the changes in the journal, and write a new file */
 	if (rc == 0)
 		return check_containers(&p->set, err);
 	if (rc < 0 && p->dry)
@@ -363,7 +363,7 @@ static int take_over(struct options *o, struct provision *p, const struct idset 
 	return rc < 0 ? -1 : 0;
 }
 
-/* Warn of names that except nothing, such as mistyped ones. */
+/* Warn of names that are no units, such as mistyped ones. */
 static void warn_unknown(const char *units)
 {
 	char unit[256];
@@ -421,8 +421,9 @@ static int provision(struct options *o, struct errbuf *err)
 	if (p.changed)
 		warn_unknown(conf.service_except);
 	if (p.unsettled)
-		return errprintf(err, "some process keeps starting threads elsewhere: run this "
-				      "again (nodeosctl verify shows them)");
+		return errprintf(err,
+				 "some process keeps starting threads outside of the ServiceOS: "
+				 "run this command again (nodeosctl verify shows the threads)");
 	return 0;
 }
 
@@ -444,7 +445,7 @@ static int unprovision(struct options *o, struct errbuf *err)
 	if (load_conf(&conf, o, err) < 0 || begin_provision(&p, err) < 0)
 		return -1;
 	service_state_load(&p.set, conf.state_dir,
-			   err); /* only for the report: the journal decides */
+			   err); /* the set is only for the report: the journal has what to undo */
 	provision_begin(o, &p.set);
 	none = (struct service_set){ .own_mems = false };
 	rc = check_containers(&none, err);
@@ -477,7 +478,7 @@ static int parse_arguments(struct options *o, int argc, char **argv)
 		{ "conf", required_argument, NULL, 'F' },
 		{ 0 },
 	};
-	/* unprovision takes the first four options */
+	/* unprovision has four of these options */
 	static const struct option few[] = {
 		{ "dry-run", no_argument, NULL, 'n' },
 		{ "verbose", no_argument, NULL, 'v' },
@@ -518,8 +519,8 @@ static int parse_arguments(struct options *o, int argc, char **argv)
 	/* verify, unprovision and launches read the installed file only */
 	if ((o->topology && !o->cmdline) || (o->conf_path && !o->cmdline && !o->dry))
 		return tool_error(2, "%s: --%s", argv[0],
-				  o->topology ? "topology goes with --cmdline"
-					      : "conf goes with --cmdline and --dry-run");
+				  o->topology ? "topology needs --cmdline"
+					      : "conf needs --cmdline or --dry-run");
 	return -1;
 }
 

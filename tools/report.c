@@ -21,7 +21,7 @@ static const char usage_text[] =
 	"are for\n"
 	"all users, and also show what differs between nodes.\n"
 	"\n"
-	"      --all-nodes  ask every node of a job of yours (default: this job)\n"
+	"      --all-nodes  query every node of one of your jobs (default: this job)\n"
 	"      --merge      show saved JSON reports, of nodes or of steps (\"-\": standard input)\n"
 	"  -j, --json       print JSON (schema 1)\n"
 	"      --svg=FILE   draw a picture instead (\"-\": standard output)\n"
@@ -31,13 +31,14 @@ static const char usage_text[] =
 	"Exit status: 0 done, 1 failed, or a node did not answer, 2 wrong usage.\n";
 
 struct drawing {
-	struct picture_part *part; /* the last part is "free": what no other part has */
+	/* the last part is "free": CPUs and memory nodes of no other part */
+	struct picture_part *part;
 	unsigned n;
 	const struct ledger_job *job;
 	bool failed;
 };
 
-/* Insert PART before the last, and take its CPUs and memory nodes from the last. */
+/* Insert PART before the part "free", and remove its CPUs and memory nodes from "free". */
 static void report_add_part(struct drawing *d, struct picture_part part, const char *what)
 {
 	struct picture_part *more = realloc(d->part, (d->n + 1) * sizeof(*more));
@@ -202,7 +203,9 @@ static int report_all(const struct wanted *w)
 	int status;
 
 	if (!job || job > UINT32_MAX)
-		return tool_error(2, "report: --all-nodes: outside of a job expects --job=ID");
+		return tool_error(
+			2,
+			"report: --all-nodes: expected --job=ID, since this shell is not in a job");
 	snprintf(title, sizeof(title),
 		 w->task < 0 ? "Containers of job %lu" : "Containers of job %lu_%ld", job, w->task);
 	status = gather_job(&m, &whose, &err) < 0 ? tool_error(1, "report: %s", err.text)

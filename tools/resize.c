@@ -9,7 +9,7 @@ static const char usage_text[] =
 	"[--json] CONTAINER\n"
 	"Give a container of your own more or fewer of the job's CPUs and memory nodes on this "
 	"node.\n"
-	"Its ranks are bound anew with all their threads. Pages on memory nodes that it gives up "
+	"Its ranks are bound again with all their threads. Pages on memory nodes that it gives up "
 	"are\n"
 	"moved; pages that cannot be moved are reported. Other containers of the job can take what "
 	"it\n"
@@ -17,10 +17,10 @@ static const char usage_text[] =
 	"\n"
 	"      --cpus=N   hardware threads that ranks may run on, rounded up to whole cores; +N, "
 	"-N:\n"
-	"                 that many more or fewer than now\n"
+	"                 N more or fewer than now\n"
 	"      --mems=N   memory nodes, where the site allows it (resize_mems of nodeos.conf, off "
 	"by\n"
-	"                 default); +N, -N: that many more or fewer; or a size, such as 16G\n"
+	"                 default); +N, -N: N more or fewer; or a size, such as 16G\n"
 	"      --job=ID   the container of that job (needed when several jobs have one of that "
 	"name)\n"
 	"      --step=ID  the container that the ranks of that step are in: N, or JOB.N\n"
@@ -46,7 +46,7 @@ static int resize_take_mems(struct ask *a, const char *text)
 		return 0;
 	return tool_error(2,
 			  "resize: --mems=%.40s: expected a number of memory nodes from 1 on, +N "
-			  "or -N, or a size as 16G",
+			  "or -N, or a size such as 16G",
 			  text);
 }
 

@@ -59,7 +59,8 @@ int tool_show(int argc, char **argv)
 	if (status >= 0)
 		return status;
 	if (o.job > UINT32_MAX)
-		return tool_error(2, "show: --job=%lu: no job has such a number", o.job);
+		return tool_error(2, "show: --job=%lu: expected a job number up to 4294967295",
+				  o.job);
 	a.json = o.json;
 	a.job = (uint32_t)o.job;
 	if (o.parcel)

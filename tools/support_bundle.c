@@ -7,15 +7,17 @@
 
 #define PLUGIN NODEOS_SOSPLUGINDIR "/nodeos.py"
 
-static const char usage_text[] =
-	"Usage: nodeosctl support-bundle\n"
-	"Gathers nothing any more: prints how sos(1) does, with the plugin of NodeOS. The command "
-	"goes\n"
-	"with the next release.\n"
-	"\n"
-	"  -h, --help  print this\n";
+static const char usage_text[] = "Usage: nodeosctl support-bundle\n"
+				 "No longer gathers anything: prints how to use sos(1) with the "
+				 "plugin of NodeOS. The command goes\n"
+				 "with the next release.\n"
+				 "\n"
+				 "  -h, --help  print this\n";
 
-/* Accepts the former options, too: scripts that still call it get the name of its replacement. */
+/*
+ * Accept the former options, too, so that scripts that still call this command get the name of its
+ * replacement.
+ */
 int tool_support_bundle(int argc, char **argv)
 {
 	static const struct option longs[] = { { "help", no_argument, NULL, 'h' }, { 0 } };
@@ -27,7 +29,7 @@ int tool_support_bundle(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "h", longs, NULL)) != -1)
 		if (c == 'h')
 			return tool_help(c, argv[0], usage_text);
-	fputs("nodeosctl: support-bundle: gathers nothing any more\n"
+	fputs("nodeosctl: support-bundle: no longer gathers anything\n"
 	      "sos(1) gathers, masks and packs what is needed to understand a problem on this "
 	      "node, with\nthe plugin " PLUGIN ".\n",
 	      stderr);

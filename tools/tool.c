@@ -8,7 +8,7 @@
 
 #define MESSAGE_MAX 4096 /* the longest messages hold a path */
 
-/* NULL: nodeosctl, and a command follows its name */
+/* NULL: the program is nodeosctl, and messages also name the command */
 static const char *own_program;
 
 #define CALLED_MAX 64 /* bytes with the final NUL */
@@ -23,7 +23,7 @@ static const char *program_name(void)
 	return own_program ? own_program : "nodeosctl";
 }
 
-/* Write how COMMAND is called to BUF, with BETWEEN behind nodeosctl; returns BUF. */
+/* Write "nodeosctl", BETWEEN and COMMAND, or the program's own name, to BUF; returns BUF. */
 static char *format_call(char buf[CALLED_MAX], const char *between, const char *command)
 {
 	if (own_program)
@@ -82,7 +82,7 @@ int tool_getopt(int argc, char **argv, const char *shorts, const struct option *
 	char buf[CALLED_MAX], *command = argv[0];
 	int c;
 
-	/* getopt begins its messages with it */
+	/* getopt begins its messages with argv[0] */
 	argv[0] = format_call(buf, ": ", command);
 	c = getopt_long(argc, argv, shorts, longs, NULL);
 	argv[0] = command;

@@ -34,8 +34,8 @@ void tool_set_program(const char *name);
 
 /*
  * Print a message on standard error, always one line (base/printable.h); returns STATUS.
- * tool_message() prints one that begins with its place, as a compiler's does; tool_error() prints
- * "nodeosctl: MESSAGE".
+ * tool_message() prints a message that begins with a place, such as a compiler's; tool_error()
+ * prints "nodeosctl: MESSAGE".
  */
 int tool_message(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int tool_error(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

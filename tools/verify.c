@@ -33,17 +33,15 @@ static const char usage_text[] =
 	"something differs.\n";
 
 struct check {
-	struct json_out j; /* f NULL: text */
+	struct json_out j; /* JSON output; its F is NULL for text output */
 	const struct node_state *s;
 	const struct ledger_job *job;
 	const struct ledger_step *step;
 	char id[16];
-	bool quiet; /* only count */
+	bool quiet; /* count, and print nothing */
 	unsigned count, wrong;
 	bool verbose;
-	/*
-	 * number of findings that this kernel cannot move, and of those that could not be checked
-	 */
+	/* number of items that this kernel cannot move, and of items that could not be checked */
 	unsigned n_fixed, n_unknown;
 	struct fixed {
 		char *what, *found, *why;
@@ -164,7 +162,9 @@ static void check_step(struct check *c)
 		node_state_each_task(c->s, c->step, check_task, &w, &ignored);
 }
 
-/* Check all jobs, or job ONLY. Returns whether there is a job with containers. */
+/*
+ * Check all jobs, or, if ONLY is not 0, that job. Returns whether there is a job with containers.
+ */
 static bool check_jobs(struct check *c, unsigned long only)
 {
 	bool any = false;

@@ -71,7 +71,7 @@ int gaps_summary(struct summary *out, const struct gaps *g)
 #define RIGHT 30
 #define TOP 70
 #define BOTTOM 60
-/* the eye cannot distinguish more: in each column only the longest gap is drawn */
+/* the eye cannot distinguish more marks: in each column only the longest gap is drawn */
 #define MARKS_MAX 20000
 
 static double gaps_x_of(uint64_t at, uint64_t total)

@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 /*
- * Gaps of a run: each interruption with detours, each quantum with work. Times are in ns since the
- * start. Pure: results depend on the numbers only.
+ * Gaps of a run: with detours, each interruption; with fixed work (--work), the duration of each
+ * quantum. Times are in ns since the start. Pure: results depend on the numbers only.
  */
 struct gap {
 	uint64_t at; /* its start */

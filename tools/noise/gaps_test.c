@@ -21,7 +21,7 @@ static void test_gaps_numbers(void)
 	is_int((long long)s.n[1], 3, "gaps_summary: 1000 ns, twice, and 9999 ns are 1-10 us");
 	is_int((long long)s.n[2], 1, "gaps_summary: 10 us begins the next decade");
 	is_int((long long)(s.n[3] + s.n[4] + s.n[5]), 0,
-	       "gaps_summary: the decades between are empty");
+	       "gaps_summary: the decades without gaps are empty");
 	is_int((long long)s.n[6], 1, "gaps_summary: 200 ms is in the last decade");
 	is_int((long long)s.lost[0], 899,
 	       "gaps_summary: time above the shortest loop is lost, a shorter gap loses nothing");
@@ -49,7 +49,7 @@ static void test_variation(void)
 	g.n = 0;
 	gaps_summary(&s, &g);
 	ok(s.variation == 0 && s.count == 0 && s.lost_all == 0 && s.longest.length == 0,
-	   "gaps_summary: all is 0 without gaps");
+	   "gaps_summary: without gaps, all results are 0");
 }
 
 static unsigned count(const char *text, const char *word)

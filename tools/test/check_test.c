@@ -156,7 +156,7 @@ static void test_faults(void)
 	   "check --json: the place in a text that is no JSON");
 	is(fault("#!/bin/sh\ntrue\n"),
 	   "1:1: : a script without #NODEOS lines before its first command",
-	   "check --json: a script without #NODEOS lines");
+	   "check --json: the fault of a script without #NODEOS lines");
 	is(fault("{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\"app\":{"
 		 "\"isolators\":[{\"name\":\"container\",\"value\":{}}]}}"),
 	   "", "check --json: a valid manifest has no fault");
@@ -202,7 +202,7 @@ int main(void)
 		   strstr(out, "\"name\": \"dimmap\""),
 	   "check --json: the buffer and its isolator: %s", out);
 	is_int(run("every-key.json", "rest.json", NULL), 0,
-	       "check: every key, and all CPUs left over");
+	       "check: manifests with every key, and with all CPUs left over");
 	is(out,
 	   "every-key.json: ok: 1 container: every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 "
 	   "quantum=20 partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
@@ -210,13 +210,13 @@ int main(void)
 	   "contention=observe\n"
 	   "rest.json: ok: 2 containers: sim cpus=rest smt=1, vda cpus=2 mems=1073741824b "
 	   "policy=batch\n",
-	   "check: the lines of every key and of all CPUs left over");
+	   "check: the lines of these two manifests");
 	test_check_accepted();
 	test_check_json();
 	is_int(run("--help", NULL, NULL), 0, "check --help");
 	ok(strncmp(out, "Usage: nodeosctl check", 22) == 0 && !errors[0],
 	   "check --help: prints on standard output only");
-	is_int(run(NULL, NULL, NULL), 2, "check: no manifest");
+	is_int(run(NULL, NULL, NULL), 2, "check: no manifest is wrong usage");
 	is(errors, "nodeosctl: check: which MANIFEST? (see nodeosctl check --help)\n",
 	   "check: one line names the missing argument");
 	is(out, "", "check: nothing on standard output without a manifest");
@@ -225,7 +225,7 @@ int main(void)
 	   "nodeosctl: check: --json, --request and --launch: expected one of them (see nodeosctl "
 	   "check --help)\n",
 	   "check: the message for two outputs");
-	is_int(run("--frob", "small.json", NULL), 2, "check: an unknown option");
+	is_int(run("--frob", "small.json", NULL), 2, "check: an unknown option is wrong usage");
 	is(errors,
 	   "nodeosctl: check: unrecognized option '--frob'\nnodeosctl: see nodeosctl check "
 	   "--help\n",

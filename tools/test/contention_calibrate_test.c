@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* nodeosctl contention --calibrate on a made tree: what it refuses; with software events in place
- * of a processor's, what it measures, prints and keeps. */
+/*
+ * nodeosctl contention --calibrate on a tree of files: what it refuses; with software events in
+ * place of processor events, what it measures, prints and stores.
+ */
 #include "tools/contention_calibrate.h"
 
 #include <sched.h>
@@ -14,7 +16,7 @@
 #define CACHE "sys/devices/system/cpu/cpu%u/cache/index3"
 #define JOB "sys/fs/cgroup/system.slice/slurmstepd.scope/job_41"
 
-static unsigned cpu; /* the only one of the tree */
+static unsigned cpu; /* the only CPU of the tree */
 static int kept, errors_fd;
 static char errors[16384], *text;
 
@@ -48,7 +50,7 @@ static void make_tree(void)
 	scratch_dir("var/lib");
 }
 
-/* Calibrate with C: the exit status; its output is in TEXT, its messages are in ERRORS. */
+/* Calibrate with C. Returns the exit status; the output is in TEXT, messages are in ERRORS. */
 static int calibrated(struct calibration o, struct counters *c)
 {
 	size_t len;
@@ -74,7 +76,7 @@ static int calibrated(struct calibration o, struct counters *c)
 	return status;
 }
 
-/* The peak that is kept of the tree's domain; 0: none. */
+/* The stored peak of the tree's domain; 0: none. */
 static uint64_t peak_kept(void)
 {
 	char dir[128], list[16];
@@ -134,7 +136,7 @@ static void test_jobs(struct counters *c)
 	is_int(calibrated((struct calibration){ 0 }, c), 1, "a node with a job is refused");
 	ok(strstr(errors, "--calibrate: 1 job runs on this node, and would be slowed") &&
 		   strstr(errors, "State=DRAIN") && strstr(errors, "--force"),
-	   "the refusal says how to go on: %s", errors);
+	   "the refusal has the remedy: %s", errors);
 	ok(peak_kept() == 0, "a refusal changes nothing");
 }
 
@@ -145,17 +147,17 @@ static void test_forced(struct counters *c)
 	is_int(calibrated((struct calibration){ .force = true }, c), 3,
 	       "--force calibrates beside a job, and figures differ");
 	ok(strstr(errors, "loads the CPUs of 1 domain, one after the other, for about 4 seconds"),
-	   "a calibration says beforehand what it does: %s", errors);
-	ok(strstr(errors, "3 figures differ"), "a calibration says that figures differ");
+	   "a calibration announces the load and its duration: %s", errors);
+	ok(strstr(errors, "3 figures differ"), "a calibration reports that figures differ");
 	ok(strstr(text, "row soft, quality A-") && strstr(text, "domain 5, CPUs ") &&
 		   strstr(text, "  scan       2500.0 "),
-	   "the table has what is expected");
+	   "the table has the row and the domain");
 	peak = peak_kept();
-	/* nanoseconds of one CPU that others use, too */
-	ok(peak > 30000000 && peak < 1300000000, "the peak is kept: %llu",
+	/* nanoseconds of one CPU that other processes use, too */
+	ok(peak > 30000000 && peak < 1300000000, "the peak is stored: %llu",
 	   (unsigned long long)peak);
 	ok(strstr(text, PEAKS_DIR "/" PEAKS_FILE) && strstr(text, "reload nodeos-contend"),
-	   "a calibration says where the peaks are, and how the daemon reads them");
+	   "a calibration prints where the peaks are, and how to reload the daemon");
 }
 
 static void test_json(struct counters *c)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl contention with documents written by hand here: tables, pictures, errors. TAP.
+"""nodeosctl contention with documents that this test writes by hand: tables, pictures, errors. TAP.
 NODEOS_BUILD: the build tree."""
 
 import json
@@ -129,44 +129,45 @@ def test_table(folder):
     scan, loop = line_with(out, " scan "), line_with(out, " loop ")
     ok(
         " ##############||## " in scan and " devil for 3 min" in scan,
-        "a bar is logarithmic, with the bounds",
+        "a bar is logarithmic, and has marks at the bounds",
         scan,
     )
-    ok(" 100.0 " in scan and " 99.8 " in scan, "a rank's rate and CPU are there", scan)
+    ok(" 100.0 " in scan and " 99.8 " in scan, "the table has a rank's rate and CPU", scan)
     ok(
         " ------        || " in loop and " ? " in loop and "turtle for 3 min, idle" in loop,
-        "an idle turtle of unknown CPU is shown so",
+        "the line of an idle turtle of unknown CPU has idle and ?",
         loop,
     )
     hostile = line_with(out, "(5300)")
     ok(
         "\x1b" not in out and "\x9b" not in out and '?[2J</text><&"?' in hostile,
-        "a hostile name drives no terminal",
+        "control characters of a hostile name are replaced",
         repr(hostile),
     )
     ok(
         hostile.endswith("unknown: 2 of the 5 samples?"),
-        "what is not known is no turtle, with the reason",
+        "a rank without a class is unknown, with the reason",
         hostile,
     )
     ok("of a SIMULATED cache" in out, "a simulated cache is named")
     ok(
         "placed by dino: container sim: 2 moves; nothing to do: one domain?[2J" in out
-        and "pages: task_0: 16 MiB followed, 3 % lie elsewhere (enough) (12 times" in out
+        and "pages: task_0: 16 MiB followed, 3 % lie elsewhere (enough)"
+        " (CPUs of other jobs drained their LRU lists 12 times" in out
         and "\n  task_0: 2 processes move as one\n" in out,
-        "a container that is placed has policy, moves, reason, units and what became of pages",
+        "the line of a placed container has policy, moves, reason, units and pages",
         out,
     )
     ok(
         "memory 1.5 MiB, sent ?," in line_with(out, "container sim:"),
-        "the container's numbers are there, and ? is unknown",
+        "the line of a container has its numbers, and ? for unknown ones",
         line_with(out, "container sim:"),
     )
     ok(
         "48 % [##########          ] 1 devil, 1 turtle" in out,
         "a domain's load is shown against its peak",
     )
-    ok("seen for 60 s" in out and "written" not in out.splitlines()[1], "the step's age is there")
+    ok("seen for 60 s" in out and "written" not in out.splitlines()[1], "the head has a step's age")
 
 
 def test_select(folder):
@@ -183,9 +184,9 @@ def test_select(folder):
     got = json.loads(run("--from", folder, "-j", "41.batch", "--json")[1])
     ok([d["step"] for d in got] == ["batch"], "a step is chosen by --job", got)
     got = json.loads(run("--from", folder, "--job=41", "--json")[1])
-    ok(got[0] == EXAMPLE, "--json prints the documents as they are")
+    ok(got[0] == EXAMPLE, "--json prints the documents unchanged")
     saved = put(folder, got, "saved")
-    ok(run("--from", saved)[1].count("job 41 ") == 2, "a file of --json is shown")
+    ok(run("--from", saved)[1].count("job 41 ") == 2, "a file that --json wrote is shown")
     for wrong in ("x", "41.", "41.x", "-1", "41.0.0", "99999999999"):
         status, _, err = run(f"--job={wrong}")
         ok(status == 2 and "JOB.STEP" in err, f"--job={wrong} is refused", err)
@@ -214,7 +215,7 @@ def test_errors(folder):
             f.write(text)
         status, _, err = run("--from", path)
         ok(status == 1 and err.count("\n") == 1, f"{text or 'nothing'} is no document", err)
-    # right kind, wrong everything else
+    # the right kind, and wrong types of all other members
     odd = {"kind": "contention", "ranks": [3, {"history": [[1], 2], "rank": "x"}], "domains": {}}
     path = put(folder, odd, "odd")
     ok(
@@ -227,7 +228,7 @@ def test_errors(folder):
         status, _, err = run()
         ok(
             status == 1 and "nodeos-contend does not run" in err and "systemctl" in err,
-            "without a daemon, the message says what to start",
+            "without a daemon, the message names the unit to start",
             err,
         )
     if os.geteuid() != 0:
@@ -283,7 +284,7 @@ def test_watch(folder):
     out, _ = p.communicate(timeout=30)
     ok(
         p.returncode == 0 and out.count("job 41 ") >= 2 and out.count(": ended") == 1,
-        "--watch shows it again until it has ended",
+        "--watch prints a step repeatedly until it has ended",
     )
 
 
@@ -315,7 +316,7 @@ def test_picture(folder):
         ]
         for c in ("turtle", "devil", "unknown")
     }
-    # half of the time as turtle, then the other half as devil
+    # the rank is a turtle for half of the time, then a devil
     widths = [float(r.get("width")) for r in strips["devil"]]
     left = [float(r.get("width")) for r in strips["turtle"]]
     ok(
@@ -323,7 +324,7 @@ def test_picture(folder):
         and len(left) == 2
         and abs(widths[0] - left[0]) < 2
         and abs(left[1] - 2 * left[0]) < 2,
-        "half of a strip is a devil, half a turtle; another rank stays one",
+        "a strip is half devil, half turtle; the strip of another rank has one class",
         widths,
         left,
     )
