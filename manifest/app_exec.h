@@ -9,8 +9,8 @@
 /*
  * The command of a manifest's app (app.exec, app.environment, app.workingDirectory), in the form
  * that travels from srun to a rank: words separated by one blank, each a letter, '=' and a text
- * with %XX for all but plain characters: "x=./app x=-v e=A=1 d=/data". The rank reads it as its
- * user.
+ * with %XX in place of all except plain characters: "x=./app x=-v e=A=1 d=/data". The rank reads it
+ * as its user.
  */
 #define APP_EXEC_MAX 65536 /* bytes with the final NUL */
 
@@ -23,7 +23,7 @@ void app_exec_put(FILE *f, char kind, const char *name, const char *value);
 
 struct app_exec {
 	char *text; /* decoded; the other members point into it */
-	char *dir; /* NULL: the directory stays */
+	char *dir; /* working directory; NULL: unchanged */
 	unsigned n_env;
 	char **env;
 	unsigned n_words;

@@ -37,8 +37,8 @@ static bool is_word_char(char c)
 }
 
 /*
- * ^[a-z0-9]+([SEPARATORS][a-z0-9]+)*$, as the specification's text has it; its Go code is less
- * strict.
+ * Match ^[a-z0-9]+([SEPARATORS][a-z0-9]+)*$, as the text of AppC's specification requires; its Go
+ * code is less strict.
  */
 static bool valid_name(const char *s, const char *separators)
 {
@@ -135,7 +135,7 @@ static bool valid_hash(const char *s)
 	return *s == '\0' && s[-1] != '-';
 }
 
-/* Types without a structure */
+/* types without members or items */
 static const struct type any = { .any = true };
 static const struct type object = { .kind = JSON_OBJECT };
 static const struct type string = { .kind = JSON_STRING };
@@ -373,7 +373,9 @@ static int check_number(const struct json_doc *doc, const struct json_node *node
 
 	json_doc_scalar(doc, node, text, sizeof(text));
 	value = strtoul(text, NULL, 10);
-	/* an integer of at most ten bytes that are all digits; other spellings are longer */
+	/*
+	 * an integer has at most ten digits; each other spelling is longer or has other characters
+	 */
 	if (node->end - node->at > 10 || strspn(text, "0123456789") != strlen(text) ||
 	    value < type->min || value > type->max)
 		return json_doc_fail(doc, node, "%s%s (allowed: %s)", text,

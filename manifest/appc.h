@@ -10,8 +10,8 @@
  * isolators.
  *
  * Differences from AppC, all deliberate: exec, user and group are optional (the Argo paper's own
- * manifest has none), and so is image; app and its isolators are required; unknown fields are
- * errors; null stands for an absent optional field.
+ * manifest has none of them), and so is image; app and its isolators are required; unknown fields
+ * are errors; null stands for an absent optional field.
  */
 
 /*

@@ -16,10 +16,10 @@ static int set_name(char *name, const char *text, size_t len, struct errbuf *err
 				 word_quote(quoted, text, len), REQUEST_NAME_MAX - 1);
 	memcpy(name, text, len);
 	name[len] = '\0';
-	return 0; /* choice_check_names() checks that there is such a container */
+	return 0; /* choice_check_names() checks that the container exists */
 }
 
-/* Parse the digits at *TEXT and move *TEXT behind them. */
+/* Parse the digits at *TEXT and move *TEXT after them. */
 static int take_rank(uint32_t *out, const char **text)
 {
 	uint32_t value = 0;
@@ -71,7 +71,7 @@ static int add_range(struct choice *c, const char *name, const char *text, size_
 	c->n++;
 	return 0;
 bad:
-	return errprintf(err, "%s: expected ranks as in 0-20 or 7, none above %u",
+	return errprintf(err, "%s: expected ranks such as 0-20 or 7, at most %u",
 			 word_quote(quoted, text, len), RANK_MAX);
 }
 

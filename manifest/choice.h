@@ -10,11 +10,11 @@
 /*
  * --nodeos-container: the containers of a step's ranks.
  *
- *   NAME                          every rank
- *   NAME:RANKS[,NAME:RANKS]...    RANKS: ranks of the step as in 0-20,22
+ *   NAME                          every rank NAME:RANKS[,NAME:RANKS]... RANKS: ranks of the step,
+ *   such as 0-20,22
  *
- * NAME is a container's or "none". Ranks outside all lists get what the containers leave. The text
- * comes to a node from a user: the parser is bounded, trusts nothing and needs libc only.
+ * NAME is a container's name or "none". Ranks outside all lists get what the containers leave. The
+ * text comes to a node from a user: the parser is bounded, trusts nothing and needs libc only.
  */
 #define CHOICE_RANGES_MAX 256
 #define CHOICE_NONE "none"
@@ -35,7 +35,7 @@ int choice_parse(struct choice *out, const char *text, struct errbuf *err);
 /* Return the container of this rank of the step, or NULL when no list has it. */
 const char *choice_of(const struct choice *c, uint32_t rank);
 
-/* Check that every name is a container of R or "none"; the error names the first that is not. */
+/* Check that every name is a container of R or "none"; the error has the first other name. */
 int choice_check_names(const struct choice *c, const struct request *r, struct errbuf *err);
 
 /* Check that no rank of a list is N_RANKS or more. */

@@ -5,11 +5,11 @@
 #include <stdbool.h>
 
 /*
- * What nodeos-contend does for the ranks of a container or a step, by the words of manifests,
- * requests and --nodeos-contention.
+ * What nodeos-contend does for the ranks of a container or a step, and the words for it in
+ * manifests, requests and --nodeos-contention.
  */
 enum contention_policy {
-	CONTENTION_UNSET, /* as nodeos.conf says */
+	CONTENTION_UNSET, /* nodeos.conf decides */
 	CONTENTION_OFF,
 	CONTENTION_OBSERVE,
 	/* observe the ranks and place them, by this policy of placement/place.h */

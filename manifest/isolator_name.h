@@ -19,8 +19,8 @@
 
 /*
  * The isolators whose value is one number for each rank of the container: X(ID, name in requests,
- * name in manifests, name in reports, least, most, description, other words). Manifests, requests,
- * reports and their pages need no more than the row.
+ * name in manifests, name in reports, least, most, description, other words). A row is all that
+ * manifests, requests, reports and their pages need.
  */
 #define RANK_NUMBERS(X)                                                                      \
 	X(OOM, oom, "os/linux/oom-score-adj", "oom_score_adj", 0, 1000,                      \
@@ -41,13 +41,13 @@ struct rank_number {
 	enum isolator_id isolator;
 	const char *name, *member; /* in manifests, and in reports */
 	int min, max;
-	const char *says; /* sentences */
-	const char *others; /* as in manifest/manifest_keys.h */
+	const char *says; /* the meaning, in sentences */
+	const char *others; /* other words for it, see manifest/manifest_keys.h */
 };
 
 extern const struct rank_number rank_numbers[RANK_NUMBER_COUNT];
 
-/* A container's number; 0 is a value. */
+/* A container's number. 0 is a valid value, so SET marks that there is one. */
 struct rank_value {
 	bool set; /* false: ranks keep the number that they have */
 	int value;

@@ -39,7 +39,10 @@ static size_t line_length(const char *text, size_t at, size_t len)
 	return end ? (size_t)(end - text) - at : len - at;
 }
 
-/* Count the marked lines. OUT: NULL, or a copy of TEXT, which keeps only the manifest. */
+/*
+ * Count the marked lines. OUT, unless NULL, is a copy of TEXT, in which all except the manifest is
+ * blanked out.
+ */
 static unsigned scan(const char *text, char *out, size_t len)
 {
 	bool commands = false;
@@ -60,8 +63,8 @@ static unsigned scan(const char *text, char *out, size_t len)
 }
 
 /*
- * Return whether a line begins like a manifest, as a marked line or as "# NODEOS {", and not like a
- * sentence.
+ * Return whether a line begins like a line of a manifest, such as a marked line or "# NODEOS {",
+ * not like a sentence.
  */
 static bool is_stray(const char *line, size_t len)
 {

@@ -7,7 +7,8 @@
 
 /*
  * A manifest inside a job script: the lines that begin with #NODEOS, up to the first command, as
- * Slurm reads its #SBATCH lines. libc only: the plugin checks whether a script has such lines.
+ * Slurm reads its #SBATCH lines. Needs libc only, as the plugin checks whether a script has such
+ * lines.
  */
 #define SCRIPT_MARK "#NODEOS"
 
@@ -20,7 +21,7 @@ bool script_is(const char *text, size_t len);
  */
 unsigned script_extract(char *text, size_t len);
 
-/* Return the same count and leave TEXT untouched. */
+/* Return the number of #NODEOS lines, and leave TEXT unchanged. */
 unsigned script_count(const char *text, size_t len);
 
 /*

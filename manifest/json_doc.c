@@ -103,7 +103,7 @@ int json_doc_fail_key(const struct json_doc *doc, const struct json_node *node, 
 
 /*
  * Attach the value of node I and of all nodes below it. json-c keeps members in the order of the
- * text, and no key occurs twice, so both trees are walked side by side. Returns -1 when they
+ * text, and no key occurs twice, so the two trees can be walked in parallel. Returns -1 if they
  * differ, which would be a bug of the scan.
  */
 static int attach_value(struct json_doc *doc, unsigned i, struct json_object *value)
@@ -156,7 +156,7 @@ static int build_values(struct json_doc *doc)
 	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_VALIDATE_UTF8);
 	doc->root = json_tokener_parse_ex(tok, doc->text, (int)doc->len);
 	error = json_tokener_get_error(tok);
-	/* a number at the top level ends only with the text's final NUL */
+	/* json-c ends a number at the top level only at the text's final NUL */
 	if (error == json_tokener_continue) {
 		doc->root = json_tokener_parse_ex(tok, "", 1);
 		error = json_tokener_get_error(tok);
@@ -165,7 +165,9 @@ static int build_values(struct json_doc *doc)
 	if (error != json_tokener_success)
 		return errprintf(doc->err, "json-c: %s", json_tokener_error_desc(error));
 	if (attach_value(doc, 0, doc->root) < 0)
-		return errprintf(doc->err, "json-c and the scan of NodeOS read different values");
+		return errprintf(
+			doc->err,
+			"internal error: json-c and the scan of NodeOS read different values");
 	return 0;
 }
 
@@ -250,8 +252,8 @@ const char *json_doc_scalar(const struct json_doc *doc, const struct json_node *
 			    size_t size)
 {
 	/*
-	 * json-c's number is the same for 48.0, 4.8e1 and 48, and may be saturated: take the
-	 * spelling
+	 * use the spelling: json-c's number is the same for 48.0, 4.8e1 and 48, and may be
+	 * saturated
 	 */
 	if (node->kind == JSON_STRING)
 		snprintf(buf, size, "%s", json_doc_string(doc, node));

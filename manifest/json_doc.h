@@ -19,24 +19,25 @@ struct json_fault {
  * its errors: "NAME:LINE:COLUMN: PATH: reason".
  */
 struct json_doc {
-	const char *name; /* borrowed, as the text is */
+	const char *name; /* borrowed, like the text */
 	const char *text;
 	size_t len;
 	struct json_tree tree;
 	struct json_object *root;
-	struct json_object **value; /* of tree.node[i], borrowed from root; NULL for null */
+	/* value[i] is that of tree.node[i], borrowed from root; NULL for null */
+	struct json_object **value;
 	struct errbuf *err;
 	struct json_fault *fault; /* or NULL */
 };
 
 /*
- * Parse TEXT. Messages of this and all other functions here go to ERR and call the text NAME; their
- * parts go to FAULT, which may be NULL. All of them are borrowed until json_doc_free(). A failed
- * parse needs no free.
+ * Parse TEXT. Messages of all functions of this file go to ERR and call the text NAME; their parts
+ * go to FAULT, which may be NULL. All arguments are borrowed until json_doc_free(), which a failed
+ * parse does not need.
  */
 int json_doc_parse(struct json_doc *doc, const char *name, const char *text, size_t len,
 		   struct json_fault *fault, struct errbuf *err);
-/* As json_doc_parse(), for a text that may have more values than a manifest; without FAULT. */
+/* Like json_doc_parse(), for a text that may have more values than a manifest; without FAULT. */
 int json_doc_parse_values(struct json_doc *doc, const char *name, const char *text, size_t len,
 			  unsigned max_values, struct errbuf *err);
 void json_doc_free(struct json_doc *doc);
@@ -53,9 +54,9 @@ const struct json_node *json_doc_member(const struct json_doc *doc, const struct
 const char *json_doc_string(const struct json_doc *doc, const struct json_node *node);
 
 /*
- * Copy the text of a string ("48") or the spelling of a number (48) to BUF of SIZE bytes, cut when
- * it does not fit. All values that manifests may write in either form are read by this function.
- * Returns BUF.
+ * Copy the text of a string ("48") or the spelling of a number (48) to BUF of SIZE bytes, cut if it
+ * does not fit. This function reads all values that manifests may write in either form. Returns
+ * BUF.
  */
 const char *json_doc_scalar(const struct json_doc *doc, const struct json_node *node, char *buf,
 			    size_t size);

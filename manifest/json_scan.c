@@ -23,7 +23,7 @@ struct scan {
 	unsigned max_values;
 };
 
-/* Report a fault at offset AT of the text; an expression of value -1. */
+/* Report a fault at offset AT of the text. The value of the expression is -1. */
 #define FAULT(s, at, ...) ((s)->fault_at = (at), errprintf((s)->err, __VA_ARGS__))
 
 const char *json_kind_name(enum json_kind kind)
@@ -129,7 +129,7 @@ static int scan_unicode(struct scan *s, char *out, size_t *used)
 	if (c < 0)
 		return FAULT(s, at, "bad escape in a string: \\u needs four hex digits");
 	if (c == 0)
-		return FAULT(s, at, "\\u0000 in a string: no text here can hold it");
+		return FAULT(s, at, "\\u0000 in a string: a text cannot contain a NUL character");
 	s->pos += 6;
 	if (c >= 0xd800 && c <= 0xdfff) {
 		int32_t second = c <= 0xdbff ? unicode_escape(s, s->pos) : -1;
@@ -170,7 +170,7 @@ static int scan_escape(struct scan *s, char *out, size_t *used)
 
 /*
  * Scan the string whose quote is at the current position. OUT, unless NULL, gets the decoded text
- * with a NUL, which is never longer than the string with its quotes.
+ * and a NUL, together never longer than the string with its quotes.
  */
 static int scan_string(struct scan *s, char *out, size_t *length)
 {
@@ -228,9 +228,7 @@ static bool scan_char(struct scan *s, const char *any_of)
 	return true;
 }
 
-/*
- * Return whether the integer START .. END of the text, "-" aside, fits 64 bits (63 when negative).
- */
+/* Return whether the digits of the integer START .. END fit 64 bits (63 bits if it is negative). */
 static bool fits_64_bits(const char *start, const char *end)
 {
 	uint64_t max = *start == '-' ? (uint64_t)INT64_MAX + 1 : UINT64_MAX;
@@ -292,7 +290,7 @@ static int scan_literal(struct scan *s)
 		char quoted[WORD_QUOTE_MAX];
 
 		return FAULT(s, s->pos,
-			     "unexpected %s: expected a value (a text needs double quotes)",
+			     "unexpected %s: expected a value (a string needs double quotes)",
 			     word_quote(quoted, s->text + s->pos, n));
 	}
 	return report_unexpected(s, "a value");
@@ -428,7 +426,7 @@ static int scan_children(struct scan *s, unsigned self)
 			skip_blanks(s);
 			if (scan_char(s, close))
 				return FAULT(s, comma,
-					     "a comma before \"%s\": JSON allows none there",
+					     "a comma before \"%s\": JSON allows no comma there",
 					     close);
 			key_at = s->pos;
 		}
@@ -484,12 +482,12 @@ static int scan_value(struct scan *s, unsigned parent, const char *key, size_t k
 static int scan_text(struct scan *s)
 {
 	if (s->len >= 3 && memcmp(s->text, "\xef\xbb\xbf", 3) == 0)
-		return FAULT(
-			s, 0,
-			"the text starts with a byte order mark: save it as UTF-8 without one");
+		return FAULT(s, 0,
+			     "the text starts with a byte order mark: save it as UTF-8 without "
+			     "this mark");
 	skip_blanks(s);
 	if (s->pos == s->len)
-		return FAULT(s, s->pos, "there is no text");
+		return FAULT(s, s->pos, "the text is empty");
 	if (scan_value(s, 0, NULL, 0) < 0)
 		return -1;
 	skip_blanks(s);

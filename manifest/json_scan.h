@@ -7,16 +7,16 @@
 #include "base/errbuf.h"
 
 /*
- * Positions of the values of a JSON text, and a check of the text. json-c builds the values
- * (json_doc.h) but records no positions, and silently keeps the last of two equal keys; this scan
- * covers both. libc only.
+ * Scans a JSON text: records the positions of its values, and refuses equal keys. json-c, which
+ * builds the values (json_doc.h), records no positions and silently keeps the last of two equal
+ * keys. Needs libc only.
  *
- * Stricter than RFC 8259 where a text could mean two things: no key twice in an object (compared
+ * The scan is stricter than RFC 8259 where a text is ambiguous: no key twice in an object (compared
  * after decoding), no U+0000, no half of a surrogate pair, no integer beyond 64 bits. Bounded by
  * JSON_POS_DEPTH and JSON_POS_VALUES.
  */
 #define JSON_POS_DEPTH 32 /* nested objects and arrays */
-#define JSON_POS_VALUES 65536 /* of a manifest; reports of many nodes may have more */
+#define JSON_POS_VALUES 65536 /* limit for a manifest; reports of many nodes may have more */
 
 enum json_kind {
 	JSON_NULL,
@@ -27,7 +27,7 @@ enum json_kind {
 	JSON_OBJECT,
 };
 
-/* One value. Links are indexes into json_tree.node; 0, the root, means "none". */
+/* One value. Links are indexes into json_tree.node; 0, the root's index, means "none". */
 struct json_node {
 	enum json_kind kind;
 	unsigned parent, first, next;
@@ -60,7 +60,8 @@ const struct json_node *json_scan_member(const struct json_tree *tree,
 const char *json_kind_name(enum json_kind kind);
 
 /*
- * Convert offset AT to line and column, from 1. A column is a character, not a byte; a tab is one.
+ * Convert offset AT to line and column, from 1. A column is a character, not a byte; a tab is one
+ * column.
  */
 void json_scan_where(const char *text, size_t at, unsigned *line, unsigned *column);
 

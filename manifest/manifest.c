@@ -74,13 +74,13 @@ static int unknown_isolator(struct loader *l, const struct json_node *node, cons
 	add_ignored(argo, 0, false);
 	near = other ? other->name : word_near(bare, names);
 	return json_doc_fail(&l->doc, node,
-			     "no isolator is named %s%s%s%s (allowed: %s; %s and AppC's others are "
-			     "accepted and ignored)",
+			     "no isolator is named %s%s%s%s (allowed: %s; %s and other isolators "
+			     "of AppC are accepted and ignored)",
 			     quoted, near ? ", did you mean \"" : "", near ? near : "",
 			     near ? "\"?" : "", known, word_list(ignored, sizeof(ignored), argo));
 }
 
-/* A list may have one name once only, under both spellings together. */
+/* Refuse a name that occurs twice in a list, in either spelling. */
 static int check_once(struct loader *l, const struct json_node *array,
 		      const struct json_node *isolator)
 {
@@ -99,7 +99,7 @@ static int check_once(struct loader *l, const struct json_node *array,
 	return 0;
 }
 
-/* C: the container of these isolators, or NULL for the pod's own. */
+/* C: the container of these isolators, or NULL for isolators of the pod. */
 static int load_isolator(struct loader *l, const struct json_node *isolator,
 			 struct requested_container *c, uint32_t *ignored)
 {
@@ -207,7 +207,7 @@ static int load_pod(struct loader *l, const struct json_node *root)
 			return -1;
 	if (pod_isolators && load_isolators(l, pod_isolators, NULL, &ignored) < 0)
 		return -1;
-	/* A pod's isolators apply to each app, so each container lists those that are ignored. */
+	/* A pod's isolators apply to each app, so each container lists the ignored ones. */
 	for (unsigned i = 0; i < l->request.n; i++)
 		l->request.container[i].ignored |= ignored;
 	return 0;
@@ -228,7 +228,10 @@ static int load_root_object(struct loader *l)
 			    json_doc_member(&l->doc, root, "name")) < 0) {
 		return -1;
 	}
-	/* the code above has checked every rule, with a position; this check guards that */
+	/*
+	 * The code above has checked every rule, and reported positions; this check finds bugs in
+	 * it.
+	 */
 	if (request_check(&l->request, &why) < 0)
 		return json_doc_fail(&l->doc, root, "%s", why.text);
 	return 0;
@@ -246,7 +249,7 @@ static int parse_and_load(struct loader *l, const char *name, const char *text, 
 	return result;
 }
 
-/* Load a script's manifest: blank out all else of the script, so that positions stay. */
+/* Load a script's manifest: blank out the rest of the script, so that positions stay. */
 static int load_script(struct loader *l, const char *name, const char *text, size_t len,
 		       struct errbuf *err)
 {

@@ -10,8 +10,8 @@
 #include "manifest/request.h"
 
 /*
- * AppC manifests in the NodeOS profile (doc/nodeos-manifest.5) -> the request. Only tools use it,
- * with the user's rights, since it needs json-c.
+ * Turns AppC manifests in the NodeOS profile (doc/nodeos-manifest.5) into the request. Needs
+ * json-c, so only tools use it, with the user's rights.
  */
 #define MANIFEST_SIZE_MAX (1024 * 1024)
 
@@ -25,9 +25,9 @@ struct manifest_info {
 };
 
 /*
- * Read the file PATH ("-": standard input) into *TEXT (malloc'ed; a NUL follows the *LEN bytes). It
- * is a regular file or a pipe; a named pipe without a writer is given up after ten seconds. Returns
- * 0, or -1 with "PATH: reason".
+ * Read the file PATH ("-": standard input) into *TEXT (malloc'ed; a NUL follows the *LEN bytes).
+ * PATH must be a regular file or a pipe; a read of a named pipe without a writer fails after ten
+ * seconds. Returns 0, or -1 with "PATH: reason".
  */
 int manifest_read_file(char **text, size_t *len, const char *path, struct errbuf *err);
 

@@ -7,7 +7,7 @@
 #include "base/words.h"
 #include "manifest/request_field.h"
 
-#define KEYS_MAX 8 /* keys of one isolator, with the end */
+#define KEYS_MAX 8 /* keys of one isolator, including the end of the list */
 
 /* the number of a macro as text */
 #define TEXT_OF(number) #number
@@ -25,7 +25,10 @@
 
 #define PATTERN_SIZE "^[1-9][0-9]*([bB]|[KkMmGgTtPpEe](iB?)?)?$"
 
-/* Copy a value that may be written "48" or 48 to BUF, cut at SIZE: no longer text is valid. */
+/*
+ * Copy a value that may be written "48" or 48 to BUF. A longer text is cut at SIZE, as it is never
+ * valid.
+ */
 static int scalar(const struct json_doc *doc, const struct json_node *value, char *buf, size_t size)
 {
 	if (value->kind != JSON_STRING && value->kind != JSON_NUMBER)
@@ -262,7 +265,7 @@ static int load_quantum(const struct json_doc *doc, const struct manifest_key *k
 	return load_count(doc, key, value, &c->quantum);
 }
 
-/* in the order of loading: a priority and a quantum need their policy */
+/* in the order of loading: a priority and a quantum need the policy */
 static const struct manifest_key scheduler_keys[] = {
 	{
 		.name = "policy",
@@ -495,7 +498,10 @@ static int load_rank_number(const struct json_doc *doc, const struct manifest_ke
 	return 0;
 }
 
-/* A key named "" is the only one: the isolator's value is its value, not an object. */
+/*
+ * A key named "" is the only key of its isolator: the isolator's value is that of the key, not an
+ * object.
+ */
 #define NUMBER_KEYS(id, field, isolator_, member, min_, max_, says_, others_) \
 	static const struct manifest_key field##_keys[] = {                   \
 		{                                                             \
@@ -600,7 +606,7 @@ const char *manifest_key_meant(const char *word, const struct manifest_isolator 
 	return NULL;
 }
 
-/* Report a key that ISOLATOR does not have; other isolators may have one of that name. */
+/* Report a key that ISOLATOR does not have; other isolators may have a key of that name. */
 static int manifest_keys_unknown_key(const struct json_doc *doc, const struct json_node *node,
 				     const struct manifest_isolator *isolator)
 {

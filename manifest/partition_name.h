@@ -3,8 +3,8 @@
 #define NODEOS_MANIFEST_PARTITION_NAME_H
 
 /*
- * Kinds of cpuset partition that a container's directory can be (host/partition.h), by the words of
- * manifests and of cgroupfs.
+ * Kinds of cpuset partition that a container's directory can be (host/partition.h), and the words
+ * for them in manifests and cgroupfs.
  */
 enum partition {
 	PARTITION_MEMBER,

@@ -3,8 +3,8 @@
 #define NODEOS_MANIFEST_POLICY_NAME_H
 
 /*
- * Scheduling policies by the words that users type. Options, manifests, nodeos.conf, reports and
- * the system call share one table.
+ * Scheduling policies, and the words that users type for them. Options, manifests, nodeos.conf,
+ * reports and the system call share one table.
  */
 enum sched_policy {
 	POLICY_UNSET,
@@ -21,22 +21,23 @@ enum sched_policy {
 #define NODEOS_SCHED_HPC 48
 
 /*
- * The CPU on which a task of SCHED_HPC starts: its priority (Documentation/scheduler/sched-hpc.rst
- * of the series).
+ * The priority of a task of SCHED_HPC chooses the CPU on which it starts
+ * (Documentation/scheduler/sched-hpc.rst of the kernel series).
  */
 enum hpc_placement {
 	HPC_USER, /* the parent's CPU, until the task moves itself */
 	HPC_RR, /* the least committed CPU, by number */
-	HPC_TOPO, /* likewise, breadth first over packages, nodes, caches and cores */
+	/* the least committed CPU, breadth first over packages, nodes, caches and cores */
+	HPC_TOPO,
 	HPC_PLACEMENTS,
 };
 
 /*
- * Milliseconds that a task of SCHED_HPC may run while others of the class wait for its CPU; 0: no
- * limit.
+ * Milliseconds that a task of SCHED_HPC may run while other tasks of the class wait for its CPU; 0:
+ * no limit.
  */
 #define HPC_QUANTUM_MAX 10000
-/* threads that wait for each other, more than CPUs, must not wait forever */
+/* not 0, as more threads than CPUs that wait for each other must not wait forever */
 #define HPC_QUANTUM_DEFAULT 10
 
 /* Return the policy of "hpc" or AppC's "SCHED_HPC" (any of the table), or POLICY_UNSET. */
@@ -49,8 +50,8 @@ const char *policy_names(void); /* POLICY_NAMES, for messages */
 int policy_is_realtime(enum sched_policy p); /* fifo, rr */
 
 /*
- * Write the allowed priorities of P: hpc 0..2, fifo and rr 1..99 (0 = 1, since AppC manifests say
- * "0"), otherwise 0.
+ * Write the allowed priorities of P: hpc 0..2, fifo and rr 1..99 (0 means 1, since AppC manifests
+ * use "0"), otherwise 0.
  */
 void policy_priority_range(enum sched_policy p, unsigned *min, unsigned *max);
 

@@ -9,7 +9,7 @@
 #include "base/words.h"
 #include "manifest/request_field.h"
 
-/* bytes that hold any container's record: the name, every ignored name, the numbers */
+/* bytes that suffice for any container's record: the name, every ignored name, the numbers */
 #define RECORD_MAX 1000
 _Static_assert(sizeof("nodeos 1;") + REQUEST_CONTAINERS_MAX * RECORD_MAX <= REQUEST_TEXT_MAX,
 	       "every valid request fits");
@@ -21,7 +21,7 @@ static bool is_name_char(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* strchr() would find the final NUL, too */
+/* C must not be NUL, which strchr() would find, too */
 static bool is_separator(char c)
 {
 	return c == '-' || c == '.' || c == '_' || c == '~' || c == '/';
@@ -75,7 +75,7 @@ static int check_mems(const struct requested_container *c, struct errbuf *err)
 					 c->mems, REQUEST_BYTES_MAX);
 		return 0;
 	}
-	return errprintf(err, "mems is of an unknown kind");
+	return errprintf(err, "the kind of mems is unknown");
 }
 
 static int check_policy(const struct requested_container *c, struct errbuf *err)
@@ -150,21 +150,21 @@ int request_check(const struct request *r, struct errbuf *err)
 			    strcmp(r->container[k].dimmap.source, c->dimmap.source) == 0)
 				return errprintf(err,
 						 "containers %s and %s: both have a buffer "
-						 "(dimmap) of %s: only one can",
+						 "(dimmap) of %s: only one container can",
 						 r->container[k].name, c->name, c->dimmap.source);
 		if (c->cpus)
 			continue;
 		if (rest)
 			return errprintf(err,
-					 "containers %s and %s both ask for all CPUs that are left "
-					 "(allowed: one)",
+					 "containers %s and %s both request all CPUs that are left "
+					 "(allowed: one container)",
 					 rest, c->name);
 		rest = c->name;
 	}
 	return 0;
 }
 
-/* A bounded text; USED reaches SIZE when the text does not fit. */
+/* A bounded text; USED is at least SIZE if the text does not fit. */
 struct out {
 	char *buf;
 	size_t size, used;
@@ -288,10 +288,10 @@ static int manifest_request_parse(struct request *r, const char *text, struct er
 	if (strncmp(text, header, sizeof(header) - 1) != 0) {
 		char quoted[WORD_QUOTE_MAX];
 
-		return errprintf(
-			err,
-			"it starts with %s, expected \"%s\": made by another version of NodeOS?",
-			word_quote(quoted, text, strcspn(text, ";")), header);
+		return errprintf(err,
+				 "it starts with %s, expected \"%s\": was it made by another "
+				 "version of NodeOS?",
+				 word_quote(quoted, text, strcspn(text, ";")), header);
 	}
 	while (*p) {
 		const char *end = strchr(p, ';');

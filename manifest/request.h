@@ -14,30 +14,30 @@
 #include "topology/plan.h" /* enum mems_kind */
 
 /*
- * The request: what a job asks of every node, made from a manifest or from options. It is the only
- * form that travels to nodes. It is in the job's environment, where any user can forge it, so the
+ * The request: what a job requests on every node, made from a manifest or from options. It travels
+ * to nodes in no other form. It is in the job's environment, where any user can forge it, so the
  * parser trusts nothing; it needs libc only.
  *
- * Canonical text is one line of printable ASCII, which survives environment dumps; records end with
- * ';', fields are separated by one blank:
+ * Its canonical text is one line of printable ASCII, which survives environment dumps; records end
+ * with ';', and fields are separated by one blank:
  *
  *   nodeos 1;c=sim cpus=44 mems=44 policy=hpc;c=vda cpus=2 smt=1 mems=17179869184b
  *   ignored=power,monitoring;
  *
- * Fields are in this order, and each is left out when it has its default: cpus (0: all that is
- * left), smt (0: all threads), mems (N, or Nb for bytes), policy (none: nodeos.conf's default),
- * prio (0, and 1 for fifo and rr, where both mean the same), quantum (milliseconds, with hpc only;
- * none: the node decides), partition (member), dimmap (bytes of a buffer; none: no buffer) and with
- * it dimmap_source, dimmap_policy and dimmap_fill (none: dimmapfs's own default), dimmap_access
- * (rw), ignored (the isolators of request_ignored_name that the manifest names, in table order),
- * the numbers of RANK_NUMBERS by their names (none: unchanged), and contention (a word of
- * contention_name.h; none: nodeos.conf's default). A text that is not canonical is
- * refused, so equal requests are equal texts.
+ * Fields are in this order, and a field with its default is left out: cpus (0: all that is left),
+ * smt (0: all threads), mems (N, or Nb for bytes), policy (none: nodeos.conf's default), prio (0,
+ * which also means 1 for fifo and rr), quantum (milliseconds, with hpc only; none: the node
+ * decides), partition (member), dimmap (bytes of a buffer; none: no buffer) and with it
+ * dimmap_source, dimmap_policy and dimmap_fill (none: dimmapfs's own default), dimmap_access (rw),
+ * ignored (the isolators of request_ignored_name that the manifest names, in table order), the
+ * numbers of RANK_NUMBERS by their names (none: unchanged), and contention (a word of
+ * contention_name.h; none: nodeos.conf's default). A text that is not canonical is refused, so
+ * equal requests are equal texts.
  */
 #define REQUEST_TEXT_MAX 65536 /* bytes with the final NUL */
 #define REQUEST_CONTAINERS_MAX 64
 #define REQUEST_NAME_MAX 64 /* bytes with the final NUL */
-/* a count; no node has more, and sums cannot overflow */
+/* number of CPUs; no node has more, and sums cannot overflow */
 #define REQUEST_CPUS_MAX 1048576
 #define REQUEST_SMT_MAX 64 /* threads of one core; no processor has more than 8 */
 #define REQUEST_MEMS_MAX 4096 /* memory nodes */
@@ -62,10 +62,10 @@ struct request_dimmap {
 };
 
 /*
- * Isolators of Argo and AppC that load and do nothing here: bit i of "ignored" is name i. The names
- * that manifest_isolators has gained occur in requests of older releases only. Argo's have the bare
- * name ("power"), AppC's their family ("resource/cpu"), so a name with a '/' has no "argo/"
- * spelling.
+ * Isolators of Argo and AppC that load and do nothing: bit i of "ignored" is name i. Names that are
+ * now in manifest_isolators occur only in requests of older releases. Argo's isolators have the
+ * bare name ("power"), AppC's have their family ("resource/cpu"), so a name with a '/' has no
+ * "argo/" spelling.
  */
 extern const char *const request_ignored_name[]; /* NULL-terminated */
 
@@ -98,8 +98,8 @@ struct request {
 };
 
 /*
- * Check that NAME is an AppC ACIdentifier other than "none", a word of an option. Returns 0, or -1
- * with the reason.
+ * Check that NAME is an AppC ACIdentifier, and not "none", which has a meaning as an option's
+ * value. Returns 0, or -1 with the reason.
  */
 int request_check_name(const char *name, struct errbuf *err);
 
@@ -107,8 +107,8 @@ int request_check_name(const char *name, struct errbuf *err);
 int request_find(const struct request *r, const char *name);
 
 /*
- * Check every limit and cross-field rule of R: unique names, ranges, priority with its policy, at
- * most one container with all CPUs that are left.
+ * Check every limit and cross-field rule of R: unique names, ranges, a priority that its policy
+ * allows, at most one container with all CPUs that are left.
  */
 int request_check(const struct request *r, struct errbuf *err);
 
@@ -116,13 +116,13 @@ int request_check(const struct request *r, struct errbuf *err);
 int request_no_such(const struct request *r, const char *name, struct errbuf *err);
 
 /*
- * Return whether C asks for the isolator ID by name. Each container has CPUs, so ISOLATOR_CPUS is
- * always true. False for memory nodes and a scheduling policy that the site's defaults decide, for
- * the partition "member", which means none, and for an ID that is not an isolator.
+ * Return whether C requests the isolator ID. Each container has CPUs, so ISOLATOR_CPUS is always
+ * true. False for memory nodes and a scheduling policy that the site's defaults decide, for the
+ * partition "member", which means no partition, and for an ID that is not an isolator.
  */
 bool request_container_wants(const struct requested_container *c, enum isolator_id id);
 
-/* Return whether a container of R does; false for an empty R. */
+/* Return whether a container of R requests the isolator ID; false for an empty R. */
 bool request_wants(const struct request *r, enum isolator_id id);
 
 /* Write the canonical text of a valid R to BUF. Returns its length, or -1 when it does not fit. */
@@ -138,13 +138,14 @@ int request_parse(struct request *r, const char *text, struct errbuf *err);
 int request_parse_sched(struct requested_container *c, const char *text, struct errbuf *err);
 
 /*
- * Return the priority of a container that gives POLICY alone: topology-aware placement with hpc,
- * else 0.
+ * Return the priority of a container that gives POLICY without a priority: topology-aware placement
+ * with hpc, else 0.
  */
 unsigned request_default_priority(enum sched_policy policy);
 
 /*
- * Return the quantum of C in milliseconds when it gets POLICY; 0: none, or a policy other than hpc.
+ * Return the quantum of C in milliseconds if C gets POLICY; 0: no quantum, or a policy other than
+ * hpc.
  */
 unsigned request_quantum(const struct requested_container *c, enum sched_policy policy);
 

@@ -219,7 +219,7 @@ static bool request_field_print_policy(char *value, const struct requested_conta
 	return c->policy != POLICY_UNSET && request_field_print_word(value, policy_name(c->policy));
 }
 
-/* With fifo and rr, priorities 0 and 1 are the same. */
+/* With fifo and rr, priorities 0 and 1 mean the same. */
 static bool print_prio(char *value, const struct requested_container *c)
 {
 	return c->priority > (policy_is_realtime(c->policy) ? 1 : 0) &&
@@ -281,7 +281,7 @@ static bool print_rank_value(char *value, const struct rank_value *v)
 	return v->set;
 }
 
-/* field_NAME() and print_NAME() of a row of RANK_NUMBERS, and its row here */
+/* define field_NAME() and print_NAME() of a row of RANK_NUMBERS, and the row of request_fields */
 #define NUMBER_FUNCTIONS(id, field, isolator, member, min, max, ...)                             \
 	static int field_##field(struct requested_container *c, const char *value,               \
 				 const char *end)                                                \

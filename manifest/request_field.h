@@ -10,7 +10,7 @@
 /* A field "NAME=VALUE" of a container's record. */
 struct request_field {
 	const char *name;
-	/* the isolator that a container asks for by this field; ISOLATOR_COUNT: none */
+	/* the isolator that a container requests by this field; ISOLATOR_COUNT: none */
 	enum isolator_id isolator;
 	/* parse VALUE .. END into C; -1: not a value of the field */
 	int (*parse)(struct requested_container *c, const char *value, const char *end);
@@ -26,7 +26,7 @@ struct request_field {
  */
 extern const struct request_field request_fields[];
 
-/* The parsers of three fields whose values options have, too, as in the row. */
+/* The parsers, as in the rows, of three fields whose values also occur in options. */
 int request_field_policy(struct requested_container *c, const char *value, const char *end);
 int request_field_prio(struct requested_container *c, const char *value, const char *end);
 int request_field_quantum(struct requested_container *c, const char *value, const char *end);
@@ -36,11 +36,14 @@ const struct request_field *request_field_find(const char *name, size_t len);
 
 /*
  * Parse decimal digits without a leading zero, up to MAX, at *P up to END, to *VALUE; *P moves
- * behind them. Returns 0, or -1 without such a number, with *P and *VALUE untouched.
+ * after them. Returns 0, or -1 without such a number, with *P and *VALUE unchanged.
  */
 int request_field_number(const char **p, const char *end, uint64_t max, uint64_t *value);
 
-/* Parse all of VALUE .. END in the same way, from MIN to MAX, with '-' before a negative number. */
+/*
+ * Parse all of VALUE .. END like request_field_number(), from MIN to MAX, with '-' before a
+ * negative number.
+ */
 int request_field_signed(int *out, const char *value, const char *end, int min, int max);
 
 #endif

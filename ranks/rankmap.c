@@ -22,9 +22,9 @@ struct map {
 	uint16_t step_threads[IDSET_MAX]; /* per step core */
 	uint16_t core[IDSET_MAX]; /* the container's cores: indexes in in->core */
 	unsigned n_cores; /* of the container */
-	unsigned threads; /* usable threads of its widest core */
-	unsigned n_step; /* cores that the step holds; 0: not known */
-	/* cores of the widest mask where wrapped masks are divided; 0: masks are ignored */
+	unsigned threads; /* usable threads of the container's widest core */
+	unsigned n_step; /* cores of the step; 0: unknown */
+	/* number of cores of the widest mask, if wrapped masks are divided; 0: masks are ignored */
 	unsigned bound;
 	/* place of each rank among all, by the first core that Slurm gave to it */
 	uint16_t order[IDSET_MAX];
@@ -44,10 +44,7 @@ static struct idset container_core(const struct map *m, unsigned c)
 	return s;
 }
 
-/*
- * List the container's cores without those that hold none of its threads; list_step() does the same
- * for the step.
- */
+/* List the cores that have threads of the container; list_step() does the same for the step. */
 static void list_container(struct map *m)
 {
 	for (unsigned c = 0; c < m->in->n_cores; c++) {
@@ -200,9 +197,9 @@ static int list_row(struct row *row, const struct map *m, bool threads)
 }
 
 /*
- * Give each rank EACH neighbours of a row of units, in the order of the ranks; different numbers
- * where that is MAY_DIFFER, and equal ones would straddle domains. Ranks that have no units of
- * their own share them in turns.
+ * Give each rank EACH neighbouring units of a row, in the order of the ranks. If MAY_DIFFER, and
+ * equal numbers would make ranks straddle domains, the numbers differ. Ranks without units of their
+ * own share the units in turn.
  */
 static int divide_row(const struct map *m, bool threads, unsigned each, bool may_differ,
 		      struct idset *out)
@@ -239,9 +236,9 @@ out:
 }
 
 /*
- * Divide in order: neighbouring cores, or one core each in turn when there are more ranks than
- * cores. Masks that cannot be followed still give the number of cores of a rank, so that -m
- * block and -m cyclic give the ranks of a container equally many cores. A lone rank gets as many
+ * Divide the cores in order: each rank gets neighbouring cores, or, if there are more ranks than
+ * cores, one core in turn. Masks that cannot be followed still give the number of cores of a rank,
+ * so that -m block and -m cyclic give a rank the same number of cores. A lone rank gets as many
  * cores as Slurm gave to its step: the whole job for a launcher daemon and a batch script, a part
  * for one of several steps of "srun --exact -n1 -c2".
  */
@@ -265,8 +262,8 @@ static int rankmap_divide(const struct map *m, struct idset *out)
 }
 
 /*
- * --cpu-bind=threads: one thread each, on separate cores as long as there are any; with -c,
- * neighbouring threads.
+ * --cpu-bind=threads: each rank gets one thread, on a core of its own as long as there are any;
+ * with -c, neighbouring threads.
  */
 static int divide_threads(const struct map *m, struct idset *out)
 {
@@ -345,8 +342,8 @@ static unsigned widest_mask(const struct map *m)
 }
 
 /*
- * Map the k-th core of the step to the k-th of the container. Returns false when no core of the
- * step is in the mask.
+ * Map the k-th core of the step to the k-th core of the container. Returns false when no core of
+ * the step is in the mask.
  */
 static bool rankmap_follow(const struct map *m, const struct idset *bound, struct idset *out)
 {
@@ -370,8 +367,8 @@ static bool rankmap_follow(const struct map *m, const struct idset *bound, struc
 }
 
 /*
- * Return whether wrapping has put ranks that Slurm kept apart on the same CPU without need: there
- * are cores for all ranks, or a CPU without a rank.
+ * Return whether wrapping has put ranks that Slurm kept apart on the same CPU needlessly: there are
+ * cores for all ranks, or a CPU without a rank.
  */
 static bool collides(const struct map *m, const struct idset *out)
 {
@@ -417,7 +414,7 @@ static int too_many(const struct map *m, struct errbuf *err)
 		       m->n_cores, s, hint);
 }
 
-/* Copy Slurm's masks to OUT. Returns false when one is empty or not in the container. */
+/* Copy Slurm's masks to OUT. Returns false if a mask is empty or not in the container. */
 static bool rankmap_keep(const struct rankmap_in *in, struct idset *out)
 {
 	for (unsigned r = 0; r < in->n_ranks; r++) {
@@ -535,6 +532,6 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 		m.order[r] = (uint16_t)r;
 	if (in->n_ranks == 1 && in->bound && m.n_step && m.n_step < m.n_cores &&
 	    !in->threads_per_core && rankmap_keep(in, out))
-		return 0; /* one of several small steps, as of "--exact -n1 -c2" */
+		return 0; /* one of several small steps, such as those of "--exact -n1 -c2" */
 	return masks_say_nothing(in) ? divide_ranks(&m, out, err) : map_by_masks(&m, out, err);
 }

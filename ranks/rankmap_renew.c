@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The units of the division: cores of the container, or its threads, in logical order. */
+/* The units that are divided: cores of the container, or its threads, in logical order. */
 struct units {
 	unsigned n;
 	struct idset *cpus;
@@ -74,7 +74,7 @@ static void rankmap_renew_take(struct units *u, unsigned i, struct idset *out)
 	idset_or(out, &u->cpus[i]);
 }
 
-/* Return the free unit nearest to number AT; there is one. */
+/* Return the free unit nearest to number AT. At least one unit must be free. */
 static unsigned nearest_free_unit(const struct units *u, unsigned at)
 {
 	for (unsigned far = 0;; far++) {
@@ -85,7 +85,7 @@ static unsigned nearest_free_unit(const struct units *u, unsigned at)
 	}
 }
 
-/* Take up to COUNT units for RANK out of those that it has. */
+/* Take up to COUNT of the units that RANK has for it. */
 static void rankmap_renew_keep(struct units *u, const struct rankmap_renew *in, unsigned rank,
 			       unsigned count, struct idset *out, unsigned *got)
 {
@@ -99,8 +99,8 @@ static void rankmap_renew_keep(struct units *u, const struct rankmap_renew *in, 
 }
 
 /*
- * Take the rest beside the kept units or, without any, from EXPECTED on, the rank's place in a
- * division in order.
+ * Take the remaining units near the kept ones or, if none was kept, from EXPECTED on, the rank's
+ * place in a division in order.
  */
 static void rankmap_renew_fill(struct units *u, unsigned count, unsigned got, unsigned expected,
 			       struct idset *out)
@@ -156,7 +156,7 @@ static int rankmap_renew_divide(const struct rankmap_renew *in, const struct uni
 	got = calloc(in->n_ranks + 1u, sizeof(*got));
 	if (!got)
 		return errprintf(err, "out of memory");
-	/* deal the units round: the numbers of ranks on two units differ by at most one */
+	/* deal the units in turn: the numbers of ranks on two units differ by at most one */
 	for (unsigned r = 0; d.n > after->n && r < in->n_ranks; r++)
 		if (!is_whole(in, r))
 			out[r] = after->cpus[k++ % after->n];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Choosing cores is a knapsack over the tree of domains. For each part of the tree a table holds
- * the best set of its cores for each sum of widths. Two parts merge by trying every split of the
- * sum; a domain then adds the price that is due as soon as one of its cores is used. Prices are
- * vectors that add up and are compared lexicographically. Addition keeps that order, so the best
- * sets of the parts make the best set of the whole: the result is exact, at about (free cores)^2 /
- * 2 steps.
+ * Choosing cores is a knapsack problem over the tree of domains. For each part of the tree a table
+ * holds the best set of its cores for each sum of widths. Two parts merge by trying every split of
+ * the sum; a domain then adds the price of using at least one of its cores. Prices are vectors that
+ * add up and are compared lexicographically. Addition keeps that order, so the best sets of the
+ * parts make the best set of the whole: the result is exact, at about (free cores)^2 / 2 steps.
  */
 #include "topology/fit.h"
 
@@ -17,7 +16,7 @@ enum { PRICES = 4 }; /* place, memory, waste, fit; most important first */
 struct state {
 	int64_t price[PRICES];
 	bool possible;
-	/* rank of this state's set among all sets of the table; rank 0 holds the lowest cores */
+	/* rank of this state's set among all sets of the table; rank 0 has the lowest cores */
 	unsigned rank;
 };
 
@@ -34,7 +33,7 @@ struct chooser {
 	const unsigned *index; /* the candidates: positions in in->core */
 	unsigned n;
 	unsigned *free_before; /* per machine core: all free cores with a lower index */
-	unsigned unit, states; /* common divisor of the widths; states worth keeping */
+	unsigned unit, states; /* common divisor of the widths; number of states worth keeping */
 	unsigned slot_place, slot_memory, slot_waste, slot_fit;
 	struct fit_key *best;
 };
@@ -75,7 +74,7 @@ static int64_t fit_pack(const unsigned *v, unsigned n, unsigned bits)
 	return sum;
 }
 
-/* Return < 0 when the lowest core that only one of the sets holds is in A. */
+/* Compare sets of cores: return < 0 if the lowest core that is in only one of them is in A. */
 static int compare_sets(const uint64_t *a, const uint64_t *b, unsigned words)
 {
 	for (unsigned i = 0; i < words; i++) {
@@ -87,7 +86,7 @@ static int compare_sets(const uint64_t *a, const uint64_t *b, unsigned words)
 	return 0;
 }
 
-/* Rank the sets by a merge sort, so that merging tables compares numbers only. */
+/* Sort the sets by a merge sort; their ranks let the merge of tables compare only numbers. */
 static void sort_ids(const struct table *t, unsigned *id, unsigned *scratch, unsigned n)
 {
 	unsigned half = n / 2;
@@ -127,7 +126,7 @@ static unsigned free_cores(const struct chooser *ch, unsigned first, unsigned en
 	return ch->free_before[end] - ch->free_before[first];
 }
 
-/* Add the price of using domains of LEVELS that hold FREE free cores and MEMORY. */
+/* Add the price of using domains of LEVELS that have FREE free cores and MEMORY. */
 static void charge_domains(const struct chooser *ch, struct state *s, unsigned levels,
 			   unsigned free, int64_t memory)
 {
@@ -186,7 +185,7 @@ static bool improves_state(const struct state *a, const struct state *b, const s
 		if (price != state->price[p])
 			return price < state->price[p];
 	}
-	/* another split has another left set, so comparing the left sets is enough */
+	/* each split has a different left set, so comparing the left sets is enough */
 	return a->rank < best_rank;
 }
 
@@ -533,8 +532,9 @@ enum fit_rule fit_compare(const struct fit_key *a, const struct fit_key *b, bool
 		*cmp = x < y ? -1 : x > y;
 	if (x == y)
 		return FIT_EQUAL;
-	/* place holds four rules in one number, fit three: the highest field that differs
-	 * decides */
+	/*
+	 * PLACE packs four rules into one number, FIT three: the highest field that differs decides
+	 */
 	if (rule == FIT_HALF)
 		return (enum fit_rule)(FIT_HALF + (int)highest_field(x, y, LEVELS + 1, 15));
 	if (rule == FIT_FIT_PACKAGE)

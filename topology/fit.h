@@ -27,18 +27,18 @@ struct fit_in {
 };
 
 /*
- * The value of a set of cores, the smaller the better, compared in this order:
+ * The cost of a set of cores (smaller is better), compared in this order:
  *  locality first: place, mixed, memory, given, waste, fit
  *  thrift:         given, waste, place, mixed, memory, fit
- * then the set with the lowest core that is in one of the two sets only.
+ * Of equal sets, the better one has the lowest core that is in only one of the two.
  */
 struct fit_key {
 	int64_t place; /* half cores, packages, NUMA localities, L3 domains (15 bits each) */
-	int64_t memory; /* minus the untaken memory of the used domains */
+	int64_t memory; /* the negated untaken memory of the used domains */
 	int64_t waste; /* threads reserved, cores (20 bits each) */
 	/* free cores of the used packages, localities, L3 domains (20 bits each) */
 	int64_t fit;
-	unsigned given; /* sum of widths; 0: no such set */
+	unsigned given; /* sum of widths; 0: no set satisfies the request */
 	bool mixed; /* CPU kinds are mixed */
 };
 

@@ -6,8 +6,8 @@
 
 /*
  * Return the bytes of memory node NODE that the kernel holds as huge pages of all sizes now; 0 also
- * when the kernel does not say. Only programs that ask for huge pages get them. ROOT is the path
- * before "/sys" ("": this system; a test's tree otherwise).
+ * if the kernel does not report them. Only programs that request huge pages get them. ROOT is the
+ * path before "/sys" ("": this system; a test's tree otherwise).
  */
 uint64_t huge_pages_of(const char *root, unsigned node);
 

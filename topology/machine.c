@@ -127,8 +127,8 @@ static unsigned count_objects(hwloc_obj_t obj)
 
 /*
  * Find the cores that the memory node OBJ is local to. hwloc attaches a memory-only node to the
- * whole machine when it knows no better place, so a node there is local to all cores only when no
- * part has memory of its own.
+ * whole machine if it knows no better place, so such a node is local to all cores only if no part
+ * of the machine has memory of its own.
  */
 static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
 {
@@ -172,8 +172,8 @@ static unsigned home_of(hwloc_obj_t obj)
 }
 
 /*
- * Return the node's bytes less huge pages, or what machine_note_usable() noted if that is less: the
- * writer of an XML file may have noted too many.
+ * Return the node's bytes less huge pages, or the bytes that machine_note_usable() noted, if they
+ * are fewer: the writer of an XML file may have noted too many.
  */
 static uint64_t machine_usable_of(hwloc_obj_t obj)
 {
@@ -226,7 +226,7 @@ static int copy_latency(struct machine *m, const struct hwloc_distances_s *dist,
 	return 0;
 }
 
-/* Pairs that the matrix does not hold stay UINT64_MAX, the farthest. */
+/* Pairs that are missing in the matrix stay UINT64_MAX, the farthest. */
 static int add_latency(struct machine *m, struct errbuf *err)
 {
 	struct hwloc_distances_s *dist = NULL;
@@ -252,7 +252,7 @@ static int add_latency(struct machine *m, struct errbuf *err)
 	return 0;
 }
 
-/* Cores of which hwloc knows no kind are a kind of their own. */
+/* Cores without a kind in hwloc form a kind of their own. */
 static int add_kinds(struct machine *m, struct errbuf *err)
 {
 #if HWLOC_API_VERSION >= 0x00020400
@@ -292,7 +292,7 @@ int machine_index(struct machine *m, struct errbuf *err)
 		return -1;
 	copy_sets(m);
 	if (idset_empty(&m->cpus) || idset_empty(&m->mems))
-		return errprintf(err, "none of its %ss is allowed (allowed_%s)",
+		return errprintf(err, "none of the machine's %ss is allowed (allowed_%s)",
 				 idset_empty(&m->cpus) ? "CPU" : "memory node",
 				 idset_empty(&m->cpus) ? "cpuset" : "nodeset");
 	objects = count_objects(root);

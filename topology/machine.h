@@ -14,7 +14,7 @@ struct machine;
 #define MACHINE_XML_MAX (64u << 20)
 
 /*
- * Load a machine into *OUT, which the caller frees with machine_free(). This one loads this host.
+ * Load this host into *OUT, which the caller frees with machine_free(). So do the functions below.
  */
 int machine_load_this(struct machine **out, struct errbuf *err);
 /* Load this host with everything allowed, whatever the caller's cgroup allows. */
@@ -38,8 +38,8 @@ int machine_write_xml(const struct machine *m, const char *path, struct errbuf *
 
 /*
  * Note in M, and so in its XML, that programs can use BYTES of memory node OS: the planner counts
- * these where a request gives memory by size. Nodes that M does not have are ignored. Returns 0, or
- * -1 when out of memory.
+ * these bytes if a request gives memory by size. Nodes that M does not have are ignored. Returns 0,
+ * or -1 when out of memory.
  */
 int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes);
 
@@ -49,10 +49,13 @@ int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes);
  */
 void machine_note_huge_pages(struct machine *m, const char *root);
 
-/* Return the memory nodes that containers get: of the machine's ordinary kind, and not empty. */
+/*
+ * Return the memory nodes that containers can get: those of the machine's ordinary kind, without
+ * empty ones.
+ */
 const struct idset *machine_ordinary(const struct machine *m);
 
-/* Write all memory nodes of KIND, with the empty ones. */
+/* Write all memory nodes of KIND, including empty ones. */
 void machine_of_kind(const struct machine *m, enum memory_kind kind, struct idset *out);
 
 /* Return the kinds of the memory nodes MEMS, as bits (MEMORY_KIND_BIT). */
@@ -62,13 +65,15 @@ unsigned machine_kinds(const struct machine *m, const struct idset *mems);
 uint64_t machine_usable(const struct machine *m, const struct idset *mems);
 
 /*
- * Write the homes: what the kernel leaves of physical nodes that it divides into blocks (fgmn=).
- * They are the system's memory, and no container gets them. Empty on other machines.
+ * Write the homes: memory nodes with what the kernel leaves of physical nodes that it divides into
+ * blocks (fgmn=). They belong to the system, and no container gets them. Other machines have none.
  */
 void machine_homes(const struct machine *m, struct idset *out);
 
-/* Write all nodes that no container gets on such a machine: the homes, and blocks of which less
- * than half can be used. */
+/*
+ * Write all nodes that no container gets on a machine with homes: these homes, and blocks of which
+ * less than half can be used.
+ */
 void machine_withheld(const struct machine *m, struct idset *out);
 
 /* Return the CPUs and memory nodes of hwloc's allowed sets, without empty nodes. */
@@ -92,7 +97,8 @@ int machine_domains(const struct machine *m, struct idset **out, unsigned *n, st
 struct machine_part {
 	unsigned package; /* by logical number */
 	struct idset cpus;
-	struct idset mems; /* near them; one near several parts is in the first only */
+	/* memory nodes near these CPUs; a node near several parts is in the first part only */
+	struct idset mems;
 };
 
 /* List the parts of M in logical order: *OUT is a malloc'ed array of *N entries. */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checks what the tables of machine.c rely on. hwloc's own checks are off in a release build, and
- * it loads trees that break each of these rules (by HWLOC_XMLFILE, or from an unusual kernel).
+ * Checks the properties that the tables of machine.c rely on. hwloc's own checks are off in a
+ * release build, and hwloc loads trees that break each of these rules (by HWLOC_XMLFILE, or from an
+ * unusual kernel).
  */
 #include "topology/machine_impl.h"
 
-/* Check that SET has an end and only ids below IDSET_MAX. */
+/* Check that SET is finite and has only ids below IDSET_MAX. */
 static int machine_check_check_set(hwloc_const_bitmap_t set, const char *what, struct errbuf *err)
 {
 	int last = set ? hwloc_bitmap_last(set) : -1;
 
 	if (!set || (last < 0 && !hwloc_bitmap_iszero(set)))
-		return errprintf(err, "a set of %ss that is missing or has no end", what);
+		return errprintf(err, "a set of %ss is missing or infinite", what);
 	if (last >= IDSET_MAX)
 		return errprintf(err, "%s %d is beyond the %d ids that NodeOS handles", what, last,
 				 IDSET_MAX);
@@ -53,8 +54,8 @@ static int machine_check_check_object(hwloc_obj_t obj, struct idset *seen, struc
 		if (!hwloc_bitmap_isincluded(child->cpuset, left)) {
 			hwloc_bitmap_free(left);
 			return errprintf(err,
-					 "a %s has CPUs that the %s around it lacks, or that "
-					 "another object beside it has, too",
+					 "a %s has CPUs that the %s around it lacks, or that one "
+					 "of its siblings has, too",
 					 hwloc_obj_type_string(child->type),
 					 hwloc_obj_type_string(obj->type));
 		}

@@ -9,14 +9,14 @@
 
 #include "topology/machine.h"
 
-/* Levels of which a container should span few domains, in this order. */
+/* Levels at which a container should span few domains, the most important level first. */
 enum level { LEVEL_PACKAGE, LEVEL_NUMA, LEVEL_L3, LEVELS };
 
 extern const char *const level_name[LEVELS]; /* "package", "NUMA locality", "L3" */
 
-/* of a NUMANode: its physical node in the kernel's physical_node */
+/* info of a NUMANode: its physical node, from the kernel's file physical_node */
 #define MACHINE_INFO_HOME "NodeOSPhysicalNode"
-/* of a NUMANode: the bytes that programs can use, see machine_note_usable() */
+/* info of a NUMANode: the bytes that programs can use, see machine_note_usable() */
 #define MACHINE_INFO_USABLE "NodeOSUsableBytes"
 
 #define NONE UINT_MAX /* no such index */
@@ -27,9 +27,9 @@ extern const char *const level_name[LEVELS]; /* "package", "NUMA locality", "L3"
  */
 struct core {
 	unsigned first_pu, n_pus;
-	unsigned n_complete; /* threads, the offline ones included */
+	unsigned n_complete; /* number of threads, including offline ones */
 	unsigned kind; /* CPU kind (performance, efficiency): 0 .. n_kinds - 1 */
-	unsigned of[LEVELS]; /* the domain of each level it lies in, or NONE */
+	unsigned of[LEVELS]; /* for each level, the domain that the core lies in, or NONE */
 };
 
 /*
@@ -47,19 +47,19 @@ struct domain {
 /* A memory node. The array is in logical order. */
 struct memnode {
 	unsigned os;
-	/* os of the physical node: its own, except for a block of the kernel's fgmn= */
+	/* OS of the physical node; equal to its own OS, except for a block of the kernel's fgmn= */
 	unsigned home;
-	bool empty; /* 0 bytes on a machine that gives sizes: never counted */
+	bool empty; /* 0 bytes, on a machine that gives sizes: such a node never counts */
 	/* added by a driver (DAX): not ordinary on a machine that has nodes of another origin */
 	bool added;
 	enum memory_kind kind;
 	uint64_t bytes;
-	/* bytes that sized requests count: all less huge pages, or those noted */
+	/* bytes that count for requests by size: all bytes less huge pages, or the noted ones */
 	uint64_t usable;
 	unsigned domain; /* local to the cores of this domain ... */
 	unsigned core; /* ... or of this core; both NONE: local to no core */
-	unsigned first_core, end_core; /* the same as a range of cores; empty: no core */
-	struct idset packages; /* logical numbers of the packages it lies in */
+	unsigned first_core, end_core; /* the cores that it is local to, as a range; empty: none */
+	struct idset packages; /* logical numbers of the packages that the node lies in */
 };
 
 struct machine {
@@ -75,7 +75,7 @@ struct machine {
 	unsigned n_nodes;
 	struct memnode *node;
 	uint64_t *latency; /* [from * n_nodes + to]; NULL: the machine does not say */
-	/* 0: the machine has none, and the level decides nothing */
+	/* number of domains of each level; 0: the level decides nothing */
 	unsigned n_domains_of[LEVELS];
 	unsigned n_kinds; /* 0: all cores are alike */
 };
@@ -96,7 +96,8 @@ uint64_t machine_huge_bytes(hwloc_obj_t obj);
 int machine_index_memory(struct machine *m, struct errbuf *err);
 
 /*
- * Check that the loaded TOPO is what machine_index() relies on. Returns 0, or -1 with the reason.
+ * Check that the loaded TOPO has the properties that machine_index() relies on. Returns 0, or -1
+ * with the reason.
  */
 int machine_check(hwloc_topology_t topo, struct errbuf *err);
 

@@ -17,8 +17,8 @@ enum source { FROM_THIS, FROM_WHOLE, FROM_BUFFER, FROM_SYNTHETIC };
 
 /*
  * INCLUDE_DISALLOWED keeps the structure whole, so that logical indexes do not depend on the
- * caller's cgroup. DONT_CHANGE_BINDING: without it, the x86 component binds itself to every CPU in
- * turn, and hangs where a real-time task runs.
+ * caller's cgroup. DONT_CHANGE_BINDING prevents the x86 component from binding itself to every CPU
+ * in turn, which hangs if a real-time task runs there.
  */
 static unsigned long load_flags(enum source source)
 {
@@ -84,9 +84,9 @@ static void note_homes(hwloc_topology_t topo)
 }
 
 /*
- * Use the built-in one of hwloc's two XML readers: each installation has it, and
- * machine_xml_check() writes for it. hwloc's own messages are off, as NodeOS checks the input
- * before and the result after.
+ * Use hwloc's built-in XML reader, not libxml2: each installation has it, and machine_xml_check()
+ * writes for it. Turn off hwloc's own messages, as NodeOS checks the input before and the result
+ * after.
  */
 static void set_hwloc_up(void)
 {
@@ -226,8 +226,8 @@ static void try_wanted(void *arg)
 }
 
 /*
- * Load here only what another process has loaded. If that load fails, this one must fail, too:
- * without the memory limit it could succeed here.
+ * Load W in a separate process first. If that fails, refuse W: without the separate process's
+ * memory limit, a load in this process could succeed.
  */
 static int try_first(const struct wanted *w, struct errbuf *err)
 {
@@ -288,8 +288,9 @@ int machine_write_xml(const struct machine *m, const char *path, struct errbuf *
 	int len, rc;
 
 	if (hwloc_topology_export_xmlbuffer(m->topo, &xml, &len, 0) < 0)
-		return errprintf(err, "cannot write the topology to %s: hwloc refuses", path);
-	/* without its final NUL */
+		return errprintf(err, "cannot write the topology to %s: hwloc's export has failed",
+				 path);
+	/* LEN counts the final NUL */
 	rc = textfile_write(path, xml, (size_t)len - 1, &why);
 	hwloc_free_xmlbuffer(m->topo, xml);
 	return rc < 0 ? errprintf(err, "cannot write the topology to %s", why.text) : 0;

@@ -9,7 +9,7 @@
 
 #include <hwloc/memattrs.h>
 
-/* hwloc's names in subtype; any other name that begins with "CXL" is an expander's. */
+/* hwloc's names in subtype. Any other name that begins with "CXL" is that of an expander. */
 static const struct {
 	const char *subtype;
 	enum memory_kind kind;
@@ -52,7 +52,9 @@ static bool is_added(hwloc_obj_t obj)
 	       hwloc_obj_get_info_by_name(obj, "DAXDevice");
 }
 
-/* Return whether OBJ or one below it is memory local to CPUs. SIZED: the machine has sizes. */
+/*
+ * Return whether OBJ or an object below it is memory local to CPUs. SIZED: the machine gives sizes.
+ */
 static bool holds_memory(hwloc_obj_t obj, bool sized)
 {
 	for (hwloc_obj_t child = obj->memory_first_child; child; child = child->next_sibling)
@@ -220,7 +222,7 @@ static void judge_blocks(struct machine *m)
 int machine_index_memory(struct machine *m, struct errbuf *err)
 {
 	enum memory_kind ordinary = MEMORY_KINDS;
-	bool added = true; /* whether all memory is added, empty nodes aside */
+	bool added = true; /* whether all memory is added; empty nodes do not count */
 	bool sized = hwloc_get_root_obj(m->topo)->total_memory > 0;
 
 	for (unsigned i = 0; i < m->n_nodes; i++) {

@@ -10,7 +10,7 @@
 #define LEVELS_MAX 12
 /* hwloc compares each object with its siblings: with 4096 siblings this takes 10 seconds */
 #define BESIDE_MAX 1024
-#define EXAMPLE "a machine as in \"package:2 core:4 pu:2\""
+#define EXAMPLE "a machine such as \"package:2 core:4 pu:2\""
 
 struct reader {
 	const char *at;
@@ -21,7 +21,7 @@ struct reader {
 	bool ends_in_pus, ends_typed;
 };
 
-/* Report WHAT at the place AT, of which a short piece is shown. */
+/* Report WHAT, with a short piece of the text at AT. */
 static int synthetic_bad(struct reader *r, const char *at, const char *what)
 {
 	char shown[25];
@@ -38,7 +38,7 @@ static bool synthetic_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Read a decimal number: MOST + 1 when it is above MOST, 0 without a digit. */
+/* Read a decimal number. Returns MOST + 1 for a number above MOST, 0 without a digit. */
 static unsigned synthetic_number(struct reader *r, unsigned most)
 {
 	unsigned n = 0;
@@ -74,7 +74,10 @@ static int synthetic_read_list(struct reader *r, unsigned total)
 		if (*r->at != ',')
 			break;
 	}
-	return n == total ? 0 : synthetic_bad(r, start, "not as many indexes as objects");
+	return n == total
+		       ? 0
+		       : synthetic_bad(r, start,
+				       "the number of indexes differs from the number of objects");
 }
 
 /* Read "2*4:1*2". */
@@ -98,7 +101,7 @@ static int read_loops(struct reader *r, unsigned total)
 	}
 }
 
-/* Read "core:pu", names of this or earlier levels: hwloc aborts on names of later levels. */
+/* Read "core:pu": names of this level or earlier ones, as hwloc aborts on names of later levels. */
 static int read_names(struct reader *r)
 {
 	const char *start = r->at;
@@ -138,7 +141,7 @@ static int read_attrs(struct reader *r, unsigned total)
 			r->at += strcspn(r->at, " )");
 		}
 		if (*r->at != ' ' && *r->at != ')')
-			return synthetic_bad(r, start, "brackets that do not close");
+			return synthetic_bad(r, start, "a bracket that is not closed");
 		r->at += strspn(r->at, " ");
 	}
 	r->at++;
@@ -161,7 +164,7 @@ static int read_memory(struct reader *r)
 	if (*r->at == '(' && read_attrs(r, r->cpus) < 0)
 		return -1;
 	if (*r->at != ']')
-		return synthetic_bad(r, start, "brackets that do not close");
+		return synthetic_bad(r, start, "a bracket that is not closed");
 	r->at++;
 	return 0;
 }
@@ -192,7 +195,7 @@ static int read_level(struct reader *r)
 		    (!hwloc_obj_type_is_normal(type) && type != HWLOC_OBJ_NUMANODE))
 			return synthetic_bad(r, start, "objects of this type hold no CPUs");
 		if (type != HWLOC_OBJ_GROUP && (r->types & 1u << type))
-			return synthetic_bad(r, start, "a second level of this type");
+			return synthetic_bad(r, start, "the type of this level occurs twice");
 		r->types |= 1u << type;
 	}
 	r->typed += typed;
@@ -207,7 +210,7 @@ static int read_level(struct reader *r)
 	if (n > BESIDE_MAX)
 		return errprintf(r->err,
 				 "a level has %u objects in each of the level before it, at most "
-				 "%d are allowed: group them (as in \"package:8 core:512 pu:1\")",
+				 "%d are allowed: group them (such as \"package:8 core:512 pu:1\")",
 				 n, BESIDE_MAX);
 	r->cpus *= n;
 	return *r->at == '(' ? read_attrs(r, r->cpus) : 0;
@@ -230,7 +233,7 @@ int machine_synthetic_check(const char *description, struct errbuf *err)
 		return errprintf(err, "an empty description (expected " EXAMPLE ", or FILE.xml)");
 	if (!r.ends_in_pus)
 		return errprintf(err, "the last level has to be PUs (hardware threads): end it "
-				      "with \"pu:1\" (as in \"package:2 core:4 pu:2\")");
+				      "with \"pu:1\" (such as \"package:2 core:4 pu:2\")");
 	if (r.typed - r.ends_typed != 0 && r.typed - r.ends_typed != r.levels - 1)
 		return errprintf(err, "some levels have a type and others do not (expected " EXAMPLE
 				      ", or FILE.xml)");

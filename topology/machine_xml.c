@@ -35,7 +35,7 @@ enum part {
 /* An open element. */
 struct level {
 	enum part part;
-	/* only for an object: */
+	/* the rest is used for an object only: */
 	unsigned line;
 	hwloc_obj_type_t type;
 	bool memory; /* attached beside the CPUs: a NUMANode or memory cache of format 2 */
@@ -47,7 +47,7 @@ struct level {
 
 struct matrix {
 	const char *name;
-	unsigned n; /* announced */
+	unsigned n; /* number of memory nodes that the element announces */
 	uint64_t kind;
 	unsigned n_index;
 	uint64_t *index; /* n */
@@ -62,7 +62,7 @@ struct checker {
 	unsigned major;
 	bool machine; /* the machine's object has begun */
 	bool nodesets; /* the machine has a nodeset */
-	struct idset pus, nodes; /* seen so far */
+	struct idset pus, nodes; /* ids seen so far */
 	struct matrix m;
 	struct level level[XML_DEPTH_MAX];
 };
@@ -78,7 +78,7 @@ static int bad_line(struct checker *c, unsigned line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* names and values may come from any user, and the message goes to terminals and logs */
+	/* names and values may be a user's bytes, and the message goes to terminals and logs */
 	for (char *t = text; *t; t++)
 		if (*t < ' ' || *t > '~')
 			*t = '?';
@@ -107,7 +107,7 @@ static int machine_xml_parse_number(uint64_t *out, const char *text)
 	return 0;
 }
 
-/* Read attribute NAME as a number up to MOST. Returns 1, 0 without it, or -1. */
+/* Read attribute NAME as a number up to MOST. Returns 1; 0: no such attribute; or -1. */
 static int number_attr(struct checker *c, uint64_t *out, const char *name, uint64_t most)
 {
 	const char *text = xml_attr(&c->x, name);
@@ -176,7 +176,7 @@ static int parse_set(struct checker *c, struct idset *set, const char *name, con
 	return 0;
 }
 
-/* Write TEXT as an attribute with the references that hwloc's reader knows, and no others. */
+/* Write TEXT as an attribute, with only the references that hwloc's reader knows. */
 static void machine_xml_put_text(FILE *f, const char *text)
 {
 	static const struct {
@@ -209,7 +209,7 @@ static int open_topology(struct checker *c)
 	const char *version = xml_attr(&c->x, "version");
 
 	if (strcmp(c->x.name, "root") == 0)
-		return bad(c, "hwloc 0.9 wrote this: NodeOS reads versions 1 and 2 of hwloc's XML");
+		return bad(c, "a file of hwloc 0.9: NodeOS reads versions 1 and 2 of hwloc's XML");
 	if (strcmp(c->x.name, "topology") != 0)
 		return bad(c,
 			   "the outermost element is <%.*s>, expected <topology>: not a machine "
@@ -220,8 +220,8 @@ static int open_topology(struct checker *c)
 		return bad(c, "version=\"%.*s\": expected 1.0 or 2.0", SHOWN, version);
 	if (version && c->major > 2)
 		return bad(c,
-			   "version %.*s of hwloc's XML, NodeOS reads 1 and 2: where it comes "
-			   "from, write it with "
+			   "version %.*s of hwloc's XML, NodeOS reads 1 and 2: on the machine that "
+			   "it describes, write it with "
 			   "\"lstopo --export-xml-flags v2 FILE.xml\"",
 			   SHOWN, version);
 	if (c->major < 1)
@@ -304,7 +304,7 @@ static int check_place(struct checker *c, struct level *l)
 	odd = l->all;
 	idset_and(&odd, &around->covered);
 	if (!idset_empty(&odd))
-		return bad(c, "cpuset: CPUs %s belong to another object beside it, too",
+		return bad(c, "cpuset: CPUs %s belong to a sibling of the object, too",
 			   idset_brief(list, &odd));
 	idset_or(&around->covered, &l->all);
 	return 0;
@@ -454,7 +454,7 @@ static int close_object(struct checker *c)
 	return 0;
 }
 
-/* Write the attributes A and B, without any other, which hwloc refuses here. */
+/* Write only the attributes A and B, as hwloc refuses others in this element. */
 static int put_pair(struct checker *c, const char *a, const char *b, bool numbers)
 {
 	const char *first = xml_attr(&c->x, a), *second = xml_attr(&c->x, b);
@@ -542,7 +542,7 @@ static int open_distances(struct checker *c)
 		return bad(c, "<distances2> without nbobjs and kind");
 	/* allocate no more than the memory nodes read so far need */
 	if (n > idset_count(&c->nodes))
-		return bad(c, "distances between %llu memory nodes: there are %u",
+		return bad(c, "distances between %llu memory nodes: the machine has %u",
 			   (unsigned long long)n, idset_count(&c->nodes));
 	c->m = (struct matrix){ .name = xml_attr(&c->x, "name"), .n = (unsigned)n, .kind = kind };
 	c->m.index = calloc(n, sizeof(*c->m.index));
@@ -570,7 +570,7 @@ static int add_number(struct checker *c, uint64_t n, bool index)
 
 	if (!index) {
 		if (m->n_value == (size_t)m->n * m->n)
-			return bad(c, "more distances than between %u memory nodes", m->n);
+			return bad(c, "more distances than %u memory nodes need", m->n);
 		m->value[m->n_value++] = n;
 		return 0;
 	}
@@ -757,7 +757,7 @@ static int open_in_object(struct checker *c)
 	if (strcmp(name, "object") == 0)
 		return open_object(c);
 	if (around->parent)
-		return bad(c, "<%.*s> behind an <object>: expected before", SHOWN, name);
+		return bad(c, "<%.*s> after an <object>: expected before it", SHOWN, name);
 	if (strcmp(name, "info") == 0)
 		return put_pair(c, "name", "value", false);
 	if (strcmp(name, "page_type") == 0 && (machine || around->type == HWLOC_OBJ_NUMANODE))

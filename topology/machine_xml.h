@@ -12,10 +12,10 @@
  *
  * hwloc trusts its XML: it allocates by the counts in it, and aborts on what it does not expect. So
  * the check requires version 1 or 2 of the format, one Machine, CPUs and memory nodes below
- * IDSET_MAX, each once, a PU for every CPU of an object's cpuset below it, and matrices with as
+ * IDSET_MAX, each once, below each object a PU for every CPU of its cpuset, and matrices with as
  * many values as they announce. The new text has the objects that hold CPUs and memory, their
  * infos, latencies between memory nodes, memory attributes and CPU kinds. It leaves out devices and
- * all else that no plan depends on, and each attribute that hwloc 2 does not know.
+ * everything else that no plan depends on, and each attribute that hwloc 2 does not know.
  */
 int machine_xml_check(char **out, size_t *out_len, const char *text, size_t len,
 		      struct errbuf *err);

@@ -5,15 +5,15 @@
 #include <stddef.h>
 
 /*
- * The kind of a memory node. One kind of a machine is the ordinary one, which containers get; the
- * other kinds are special and no container gets them. machine.h says which node is of which kind,
- * doc/planner.md by which facts.
+ * The kind of a memory node. One kind of a machine is ordinary: containers get it. Its other kinds
+ * are special: no container gets them. machine.h gives the kind of each node; doc/planner.md has
+ * the rules for kinds.
  */
 enum memory_kind {
 	MEMORY_DRAM,
-	MEMORY_HBM, /* MCDRAM, too */
-	MEMORY_SPM, /* set apart by the firmware (specific-purpose memory); its device is unknown */
-	MEMORY_UNKNOWN, /* without CPUs of its own; its device is unknown */
+	MEMORY_HBM, /* includes MCDRAM */
+	MEMORY_SPM, /* reserved by the firmware (specific-purpose memory), of an unknown device */
+	MEMORY_UNKNOWN, /* without CPUs of its own, of an unknown device */
 	MEMORY_CXL,
 	MEMORY_NVM,
 	MEMORY_GPU,
@@ -29,7 +29,10 @@ const char *memory_kind_name(enum memory_kind kind);
 /* Write the names of the kinds whose bits are set in KINDS to BUF, "dram,hbm"; returns BUF. */
 const char *memory_kinds_format(char buf[MEMORY_KINDS_TEXT_MAX], unsigned kinds);
 
-/* Parse the same text to *KINDS. Returns 0, or -1 for an unknown name or an empty text. */
+/*
+ * Parse the text of memory_kinds_format() to *KINDS. Returns 0, or -1 for an unknown name or an
+ * empty text.
+ */
 int memory_kinds_parse(unsigned *kinds, const char *text);
 
 #endif

@@ -12,8 +12,8 @@ static unsigned package_of(const struct machine *m, unsigned core)
 }
 
 /*
- * Return the part that a memory node is drawn in: the part of its first core, or of the node that
- * it was carved from.
+ * Return the part that a memory node is drawn in: the part of its first core, or of the first core
+ * of its physical node.
  */
 static struct machine_part *parts_part_of(const struct machine *m, const unsigned *part_of_core,
 					  struct machine_part *part, const struct memnode *node)

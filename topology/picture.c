@@ -55,10 +55,14 @@ struct picture {
 	const struct picture_part *part;
 	unsigned n;
 	char (*colour)[PICTURE_COLOUR_MAX];
-	bool sharing; /* a memory node of several parts is drawn, in their common colour */
+	/* a memory node of several containers parts is drawn, in their common colour */
+	bool sharing;
 };
 
-/* Return the colour of the only part with OS, of shared nodes if several have it, else NULL. */
+/*
+ * Return the colour of the only part that has OS, the colour of shared nodes if several parts have
+ * it, else NULL.
+ */
 static const char *colour_by(const struct picture *p, unsigned os, bool memory)
 {
 	const char *found = NULL;
@@ -73,7 +77,7 @@ static const char *colour_by(const struct picture *p, unsigned os, bool memory)
 	return found;
 }
 
-/* A core has the colour of the part that holds all of its threads. */
+/* A core has the colour of the part that has all of its threads. */
 static const char *colour_of_core(const struct picture *p, hwloc_obj_t core)
 {
 	const char *all = NULL;
@@ -133,7 +137,8 @@ static int picture_draw(struct picture *p, const char *title)
 		rc = picture_note(p, title, plain);
 	for (unsigned i = 0; rc == 0 && i < p->n; i++)
 		rc = picture_note(p, p->part[i].label, p->colour[i]);
-	return rc == 0 && p->sharing ? picture_note(p, "memory node of several", shared) : rc;
+	return rc == 0 && p->sharing ? picture_note(p, "memory node of several containers", shared)
+				     : rc;
 }
 
 /* Copy TOPO into a topology that takes Misc objects, which must be enabled before the load. */

@@ -22,7 +22,7 @@ struct picture_part {
 
 /*
  * Write M as hwloc XML for lstopo: boxes have the colours of the N parts that their CPUs and memory
- * nodes belong to, with TITLE and a legend beside them. *XML is malloc'ed.
+ * nodes belong to; TITLE and a legend are beside them. *XML is malloc'ed.
  */
 int picture_xml(const struct machine *m, const char *title, const struct picture_part *part,
 		unsigned n, char **xml, struct errbuf *err);

@@ -46,8 +46,8 @@ static int plan_check(const struct planner *p, struct errbuf *err)
 			continue;
 		if (rest)
 			return errcode(err, PLAN_BAD_ASK,
-				       "containers %.64s and %.64s both ask for every core that "
-				       "is left: only one can",
+				       "containers %.64s and %.64s both request every core that is "
+				       "left: only one container can",
 				       rest->name, ask->name);
 		rest = ask;
 	}
@@ -77,7 +77,7 @@ static int index_cores(struct planner *p, struct errbuf *err)
 	return 0;
 }
 
-/* Return the cores that ASK needs if all are as wide as the widest. */
+/* Return the number of cores that ASK needs if all cores are as wide as the widest one. */
 static unsigned plan_size_of(const struct planner *p, const struct plan_ask *ask)
 {
 	unsigned widest = 1;
@@ -90,7 +90,8 @@ static unsigned plan_size_of(const struct planner *p, const struct plan_ask *ask
 }
 
 /*
- * Order the requests: largest first, equal ones as given, "the rest" last. N is small (at most 64).
+ * Order the requests: largest first, equal ones in the given order, "the rest" last. N is small (at
+ * most 64).
  */
 static int *order_asks(const struct planner *p)
 {
@@ -138,8 +139,8 @@ static int draft_reset(struct planner *p, struct errbuf *err)
 
 /*
  * Memory by count or size is chosen right after the cores. Containers without a request for memory
- * get theirs last, so that a large one among them does not take the nodes that a small one asks
- * for.
+ * get memory last, so that a large one among them does not take the nodes that a small container
+ * requests.
  */
 static enum placing place_all(struct planner *p, const int *order, struct errbuf *err)
 {
@@ -162,8 +163,8 @@ static enum placing place_all(struct planner *p, const int *order, struct errbuf
 }
 
 /*
- * Locality first may spend the threads of uneven cores (offline threads, mixed kinds) so that a
- * later container lacks one; then plan again with the least waste first.
+ * With locality first, uneven cores (offline threads, mixed kinds) may be used such that a later
+ * container lacks a thread; then plan again with the least waste first.
  */
 static int plan_place(struct planner *p, struct errbuf *err)
 {
@@ -185,7 +186,10 @@ static int plan_place(struct planner *p, struct errbuf *err)
 	return rc == PLACED ? 0 : -1;
 }
 
-/* A node is shared when two confined containers, or a confined one and another job's, have it. */
+/*
+ * Mark shared nodes: those that two confined containers have, or a confined container and another
+ * job's.
+ */
 static void plan_mark_shared(struct planner *p)
 {
 	for (unsigned i = 0; i < p->n; i++) {

@@ -11,9 +11,9 @@
 #include "topology/refusal.h"
 
 /*
- * The planner: from a machine, a free set and requests to the CPUs and memory nodes of each
- * container, with the reasons. Pure: no files, no clock, no environment; the same input gives the
- * same plan. doc/planner.md holds the objective, in order.
+ * The planner chooses the CPUs and memory nodes of each container from a machine, a free set and
+ * requests, and gives the reasons. Pure: no files, no clock, no environment; the same input gives
+ * the same plan. doc/planner.md has the objective, in order.
  */
 
 struct machine; /* topology/machine.h */
@@ -43,7 +43,7 @@ struct plan_ask {
 struct plan_opts {
 	struct idset cpus; /* CPUs that containers may get (ids as the kernel numbers them) */
 	struct idset mems; /* memory nodes that containers may get */
-	/* subset of mems that another job's containers use: last choice */
+	/* those of MEMS that containers of other jobs use: the last choice */
 	struct idset mems_taken;
 	enum mems_default default_mems;
 };
@@ -59,15 +59,17 @@ struct plan_core {
 
 struct plan_container {
 	struct idset cpus; /* usable hardware threads: ranks may run on these */
-	/* cpus and their idle siblings (smt < all): no other container gets these */
+	/* CPUS and their idle siblings (if SMT is less than all): no other container gets these */
 	struct idset reserved;
 	struct idset mems;
 	unsigned cpus_asked; /* as requested; 0 stays 0 */
 	/* == count of cpus; differs from the request when rounded up to whole cores */
 	unsigned cpus_given;
-	bool mems_confined; /* mems is a proper choice (count, size or local), not "all" */
-	/* another container of this plan or mems_taken uses one of these nodes, too (never set when
-	 * not confined) */
+	bool mems_confined; /* MEMS was chosen (by count, size or locality), and is not "all" */
+	/*
+	 * another container of this plan uses one of MEMS, or mems_taken has it; false if not
+	 * confined
+	 */
 	bool mems_shared;
 	/* malloc'ed lines, '\n' between them: the candidates, and the rule that decided */
 	char *why;

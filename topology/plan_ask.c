@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The meaning of one request on one core or memory node. */
+/* How one request applies to one core or memory node. */
 #include "topology/plan_impl.h"
 
 unsigned plan_width(const struct plan_ask *ask, unsigned threads)

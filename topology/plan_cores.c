@@ -56,7 +56,7 @@ static bool local_suffices(const struct planner *p, const struct plan_ask *ask,
 	return sum >= ask->mems;
 }
 
-/* Compare the cores that A and B take: is the lowest one that they do not both take in A? */
+/* Is the lowest core that only one of A and B takes in A? */
 static bool plan_cores_lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -81,8 +81,8 @@ static void merge_best(struct fit_out *into, const struct fit_out *from, const s
 }
 
 /*
- * Find the best of all sets. Each CPU kind has a search of its own: "mixed or not" does not add up
- * over cores, so the search cannot price it.
+ * Find the best of all sets. Each CPU kind has a search of its own, since whether kinds are mixed
+ * is no sum over cores, so one search cannot price it.
  */
 static int fit_kinds(struct fit_in *in, struct fit_out *best)
 {
@@ -120,7 +120,7 @@ static int fit_kinds(struct fit_in *in, struct fit_out *best)
 }
 
 /*
- * Apply rules 1 to 6. The memory rule applies only where the best set without it has too little
+ * Apply rules 1 to 6. The memory rule applies only if the best set without it has too little
  * memory.
  */
 static int plan_cores_choose(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
@@ -186,7 +186,7 @@ static enum placing plan_cores_too_few(const struct planner *p, const struct pla
 			"before it left none free",
 			ask->name, ask->cpus ? "" : "at least ", ask->cpus ? ask->cpus : 1,
 			ask->cpus > 1 ? "s" : "",
-			ask->cpus ? "" : " (cpus=0 asks for what is left)");
+			ask->cpus ? "" : " (cpus=0 requests every core that is left)");
 	else
 		errcode(err, PLAN_NO_CPUS,
 			"container %.64s: needs %u thread%s (%u core%s), %u %s free here%s; the "

@@ -9,7 +9,8 @@
 
 /* The plan's view of a core of the machine. */
 struct own_core {
-	unsigned threads; /* threads in plan_opts.cpus; 0: the plan may not give this core */
+	/* number of threads in plan_opts.cpus; 0: the plan may not use this core */
+	unsigned threads;
 	bool half;
 	bool taken; /* by a container of this plan */
 };
@@ -31,7 +32,7 @@ struct planner {
 	unsigned n;
 	struct own_core *core;
 	struct idset mems; /* plan_opts.mems without empty nodes */
-	struct idset ordinary; /* those of mems that containers get */
+	struct idset ordinary; /* those of MEMS that containers can get */
 	struct idset mems_used; /* plan_opts.mems_taken and the nodes of confined containers */
 	bool thrift;
 	struct draft *draft; /* in the order of the requests */
@@ -44,7 +45,7 @@ unsigned plan_width(const struct plan_ask *ask, unsigned threads);
 
 /*
  * Choose and take the cores of request I: fills its draft's cpus, reserved, core and the first
- * lines of why. TOO_FEW_CPUS and FAILED come with an error.
+ * lines of why. TOO_FEW_CPUS and FAILED set ERR.
  */
 enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err);
 
@@ -59,20 +60,21 @@ int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask);
 
 /*
  * Write the request and the reasons for its cores to the draft's why. FIT chose them (NULL: all
- * free).
+ * free cores are taken).
  */
 void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 			const struct fit_out *fit);
 
 /*
- * Write the special nodes, which may be given but never are, to OUT: "hbm 2-3, gpu 4" ("": none).
+ * Write the special nodes in plan_opts.mems, which no container gets, to OUT: "hbm 2-3, gpu 4" ("":
+ * none).
  */
 #define PLAN_SPECIAL_MAX 256
 void plan_format_special(const struct planner *p, char out[PLAN_SPECIAL_MAX]);
 
 /*
- * Write the chosen memory nodes to the draft's why: LOCAL of them are local, REUSED are also
- * another container's.
+ * Write the chosen memory nodes to the draft's why: LOCAL of them are local; REUSED of them also
+ * belong to another container.
  */
 void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned reused);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * One container's memory: ordinary nodes; local untaken ones first, then by distance, taken ones
- * last.
+ * Choose one container's memory among ordinary nodes: local untaken ones first, then by distance,
+ * taken ones last.
  */
 #include <stdlib.h>
 
@@ -39,8 +39,9 @@ static void plan_mems_packages_of(const struct machine *m, const bool *core, str
 }
 
 /*
- * Return the distance from the nearest of the cores' own nodes by the machine's latencies. Without
- * latencies, or for cores without memory, the distance is 1 in one of the cores' packages, else 2.
+ * Return the node's distance from the nearest of the cores' own nodes, by the machine's latencies.
+ * Without latencies, or for cores without memory: 1 if the node is in a package of the cores, else
+ * 2.
  */
 static uint64_t plan_mems_distance(const struct machine *m, const bool *core,
 				   const struct idset *packages, unsigned to)
@@ -61,7 +62,7 @@ static uint64_t plan_mems_distance(const struct machine *m, const bool *core,
 	return idset_intersects(&m->node[to].packages, packages) ? 1 : 2;
 }
 
-/* List the nodes that containers get, best first; *OUT is malloc'ed. */
+/* List the nodes that the container can get, best first; *OUT is malloc'ed. */
 static int candidates(const struct planner *p, const struct draft *d, struct candidate **out,
 		      unsigned *n)
 {
@@ -90,7 +91,7 @@ static int candidates(const struct planner *p, const struct draft *d, struct can
 	return 0;
 }
 
-/* Append the size in a unit of the request's syntax, rounded down. */
+/* Append BYTES, rounded down, in a unit of the request's syntax. */
 static void offer_size(uint64_t bytes, struct errbuf *err)
 {
 	static const char *const unit[] = { "KiB", "MiB", "GiB" };
@@ -165,8 +166,8 @@ static void plan_mems_give(struct planner *p, struct draft *d, const struct cand
 }
 
 /*
- * Choose nothing. A container that is bound all the same must not be bound to the memory of a GPU
- * or an expander.
+ * Choose no memory nodes. If the caller binds the container all the same, it must not bind it to
+ * the memory of a GPU or an expander.
  */
 static int plan_unconfined(struct planner *p, unsigned i, struct errbuf *err)
 {
@@ -201,8 +202,8 @@ int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 		if (plan_node_amount(&p->m->node[c[k].node], ask))
 			plan_mems_give(p, d, &c[k]);
 	/*
-	 * no memory is requested and all local nodes are taken: share the local nodes, or without
-	 * any the nearest ones
+	 * no memory is requested and all local nodes are taken: share the local nodes, or the
+	 * nearest ones if there are no local nodes
 	 */
 	for (unsigned k = 0; k < n && !many; k++)
 		if (!c[k].remote)

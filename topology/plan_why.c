@@ -14,7 +14,7 @@ static const char *const reason[FIT_RULES] = {
 	[FIT_L3] = "fewer L3 domains",
 	[FIT_MIXED] = "CPU kinds not mixed",
 	[FIT_MEMORY] = "more local memory free",
-	[FIT_GIVEN] = "fewer threads beyond what is asked",
+	[FIT_GIVEN] = "fewer threads beyond the request",
 	[FIT_WASTE] = "fewer threads reserved or fewer cores",
 	[FIT_FIT_PACKAGE] = "the tightest fit by packages",
 	[FIT_FIT_NUMA] = "the tightest fit by NUMA localities",
@@ -47,9 +47,9 @@ static void explain_bytes(FILE *f, uint64_t bytes)
 static void explain_ask(FILE *f, const struct plan_ask *ask)
 {
 	if (ask->cpus)
-		fprintf(f, "asks %u thread%s", ask->cpus, plural(ask->cpus));
+		fprintf(f, "requests %u thread%s", ask->cpus, plural(ask->cpus));
 	else
-		fprintf(f, "asks every core that is left");
+		fprintf(f, "requests every core that is left");
 	if (ask->smt)
 		fprintf(f, ", %u per core", ask->smt);
 	if (ask->mems_kind == MEMS_COUNT)
@@ -68,13 +68,16 @@ static bool in_level(const struct domain *d, enum level level)
 }
 
 struct level_view {
-	unsigned first_core, end_core; /* look at domains inside this run of cores only */
+	unsigned first_core, end_core; /* only domains inside this range of cores count */
 	/* number of domains that the container uses; the last of these domains */
 	unsigned used, chosen;
 	bool inside; /* one domain holds all of the container's cores */
-	/* number of domains with free cores, and of those large enough alone */
+	/* number of domains with free cores, and of those that are large enough alone */
 	unsigned free, fits;
-	/* 1 << rule by which CHOSEN beats another that fits; 0: no other fits */
+	/*
+	 * bits 1 << RULE of the rules by which CHOSEN beats other domains that fit; 0: no other
+	 * fits
+	 */
 	unsigned rules;
 };
 
@@ -146,13 +149,16 @@ static void plan_why_look(const struct planner *p, const struct draft *draft,
 	}
 }
 
-/* Write "more local memory free, then the lowest number": each rule beat a domain that fits. */
+/*
+ * Write, for example, "more local memory free, then the lowest number": each listed rule decided
+ * against a domain that fits.
+ */
 static void list_rules(FILE *f, unsigned rules, bool thrift)
 {
 	const char *before = "";
 
 	if (!rules)
-		fprintf(f, "the only one that fits");
+		fprintf(f, "no other domain fits");
 	if (rules == 1u << FIT_EQUAL)
 		fprintf(f, "equal otherwise, ");
 	for (unsigned i = 0; i < FIT_RULES; i++) {
@@ -191,8 +197,8 @@ static void list_candidates(FILE *f, const struct planner *p, const struct fit_i
 }
 
 /*
- * Return whether LEVEL and the level before it divide the cores in view alike, so that one line
- * describes both.
+ * Return whether LEVEL and the level before it divide the viewed cores in the same way, so that one
+ * line describes both.
  */
 static bool repeats_level(const struct machine *m, enum level level, const struct level_view *v)
 {
@@ -246,7 +252,7 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 	fprintf(d->why, "; gets %u thread%s on %u of %u free cores", d->c.cpus_given,
 		plural(d->c.cpus_given), d->n_cores, in->n);
 	if (ask->cpus && d->c.cpus_given > ask->cpus)
-		fprintf(d->why, "\nrounded up to whole cores: %u threads for %u asked",
+		fprintf(d->why, "\nrounded up to whole cores: %u threads for %u requested",
 			d->c.cpus_given, ask->cpus);
 	if (reserved > d->c.cpus_given)
 		fprintf(d->why, "\n%u sibling thread%s reserved and idle",
@@ -261,8 +267,9 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 	else if (half)
 		fprintf(d->why, "\nhalf cores: leaves %u alone, whole cores suffice", half);
 	if (p->thrift)
-		fprintf(d->why, "\nwaste before locality: the other order left too few threads for "
-				"a container");
+		fprintf(d->why,
+			"\nwaste before locality: the reverse order left too few threads for "
+			"a container");
 	for (unsigned l = 0; fit && l < LEVELS; l++)
 		explain_level(p, d, in, fit, (enum level)l, &v);
 	if (fit && fit->key.mixed)
@@ -297,7 +304,7 @@ void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned r
 	char list[128], kinds[MEMORY_KINDS_TEXT_MAX], special[PLAN_SPECIAL_MAX];
 
 	if (!d->c.mems_confined) {
-		fprintf(d->why, "\nmemory: not asked, not confined (%u %snode%s)", n,
+		fprintf(d->why, "\nmemory: not requested, not confined (%u %snode%s)", n,
 			p->opts->default_mems == MEMS_ORDINARY ? "ordinary " : "", plural(n));
 		return;
 	}
@@ -306,8 +313,8 @@ void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned r
 	memory_kinds_format(kinds, machine_kinds(p->m, &d->c.mems));
 	fprintf(d->why, "\nmemory: %snode%s %s (%s); %u local, %u remote",
 		ask->mems_kind != MEMS_UNSET ? ""
-		: local			     ? "not asked, local "
-					     : "not asked, no local one: ",
+		: local			     ? "not requested, local "
+					     : "not requested, no local one: ",
 		plural(n), list, kinds, local, n - local);
 	if (reused)
 		fprintf(d->why, "; %u shared: no other %s%s node is left", reused,

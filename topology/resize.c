@@ -27,7 +27,10 @@ static struct idset resize_core_cpus(const struct machine *m, unsigned c)
 	return s;
 }
 
-/* Return the CPUs of FREE that lie in a domain of LEVEL (-1: the machine) with CPUs of HELD. */
+/*
+ * Write to OUT the CPUs of FREE that lie in a domain of LEVEL (-1: the machine) that has CPUs of
+ * HELD.
+ */
 static int find_nearby_cpus(struct idset *out, const struct machine *m, int level,
 			    const struct idset *held, const struct idset *free_cpus,
 			    struct errbuf *err)
@@ -52,7 +55,7 @@ static int find_nearby_cpus(struct idset *out, const struct machine *m, int leve
 	return 0;
 }
 
-/* Return how many threads of CPUS a container with SMT could use. */
+/* Return the number of threads of CPUS that a container with SMT could use. */
 static unsigned usable_threads(const struct machine *m, const struct idset *cpus, unsigned smt)
 {
 	unsigned sum = 0;
@@ -70,8 +73,8 @@ static unsigned usable_threads(const struct machine *m, const struct idset *cpus
 
 /* One question to the planner. */
 struct choice_ask {
-	const struct idset *cpus, *mems; /* the choice */
-	unsigned want; /* threads */
+	const struct idset *cpus, *mems; /* the sets to choose from */
+	unsigned want; /* number of threads */
 	enum mems_kind kind; /* kind of want_mems */
 	uint64_t want_mems;
 };
@@ -108,10 +111,10 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 	char list[128];
 
 	if (need > all)
-		return errcode(
-			err, PLAN_NO_CPUS,
-			"container %.64s has %u threads and can have %u at most here (%u asked)",
-			r->name, have, have + all, r->want_cpus);
+		return errcode(err, PLAN_NO_CPUS,
+			       "container %.64s has %u threads and can have %u at most here (%u "
+			       "requested)",
+			       r->name, have, have + all, r->want_cpus);
 	for (unsigned i = 0; need && i < NEAR_LEVELS; i++) {
 		struct choice_ask ask = { .cpus = &part, .mems = machine_mems(m) };
 		unsigned there;
@@ -147,8 +150,8 @@ static int shrink(struct plan_container *out, const struct machine *m, const str
 	char list[128];
 
 	/*
-	 * among equal choices, prefer CPUs beside the container's memory, as far as the planner
-	 * counts that memory
+	 * of equal choices, prefer CPUs near the container's memory, as far as the planner counts
+	 * that memory
 	 */
 	idset_and(&own, &m->ordinary);
 	if (r->mems_confined && !idset_empty(&own)) {
@@ -190,13 +193,13 @@ static int resize_mems(struct plan_container *out, const struct machine *m,
 	if (more && r->mems_kind == MEMS_COUNT && r->want_mems - have > idset_count(&from))
 		return errcode(err, PLAN_NO_MEMS,
 			       "container %.64s has %u memory nodes and can have %u at most here "
-			       "(%llu asked)",
+			       "(%llu requested)",
 			       r->name, (unsigned)have, (unsigned)have + idset_count(&from),
 			       (unsigned long long)r->want_mems);
 	if (more && r->mems_kind == MEMS_SIZE && r->want_mems - have > machine_usable(m, &from))
 		return errcode(err, PLAN_NO_MEMS,
-			       "container %.64s has memory nodes of %llu MiB and can have %llu "
-			       "MiB at most here (%llu MiB asked)",
+			       "container %.64s has memory nodes of %llu MiB and can have %llu MiB "
+			       "at most here (%llu MiB requested)",
 			       r->name, (unsigned long long)(have >> 20),
 			       (unsigned long long)((have + machine_usable(m, &from)) >> 20),
 			       (unsigned long long)(r->want_mems >> 20));

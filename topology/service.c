@@ -56,8 +56,8 @@ static int take_listed(struct idset *out, const struct machine *m, const struct 
 	}
 	if (!idset_equal(&whole, &ask->cpus))
 		return errprintf(err,
-				 "serviceos: CPUs %s are not whole cores: with all threads of "
-				 "these cores it is %s (a number of cores: 1/node, 1/socket)",
+				 "serviceos: CPUs %s are not whole cores: write %s, with all "
+				 "threads of these cores, or a number of cores (1/node, 1/socket)",
 				 idset_brief(a, &ask->cpus), idset_brief(b, &whole));
 	*out = whole;
 	return 0;
@@ -73,11 +73,11 @@ static int leave_ordinary(const struct machine *m, const struct idset *wanted, s
 	idset_and(&ordinary, &m->ordinary);
 	if (idset_intersects(&left, &ordinary))
 		return 0;
-	return errprintf(err,
-			 "serviceos_mems: memory nodes %s leave only special memory (%s) for "
-			 "containers, which get none of it: leave at least one of %s, or write "
-			 "\"all\" (shared with them)",
-			 idset_brief(a, wanted), idset_brief(b, &left), idset_brief(c, &ordinary));
+	return errprintf(
+		err,
+		"serviceos_mems: memory nodes %s leave only special memory (%s), which containers "
+		"do not get: leave at least one of %s, or write \"all\" (shared with containers)",
+		idset_brief(a, wanted), idset_brief(b, &left), idset_brief(c, &ordinary));
 }
 
 static int service_take_mems(struct service_set *out, const struct machine *m,
@@ -103,7 +103,8 @@ static int service_take_mems(struct service_set *out, const struct machine *m,
 	if (idset_equal(&wanted, &m->mems))
 		return errprintf(err,
 				 "serviceos_mems: memory nodes %s are all that this machine has: "
-				 "none would be left for containers (\"all\": shared with them)",
+				 "none would be left for containers (write \"all\" to share them "
+				 "with containers)",
 				 idset_brief(a, &wanted));
 	if (leave_ordinary(m, &wanted, err) < 0)
 		return -1;

@@ -10,7 +10,7 @@
 
 /*
  * The ServiceOS: cores and memory nodes that a node keeps for its system (the paper: one core with
- * its threads, under 5 % of memory). Pure, as the planner.
+ * its threads, under 5 % of memory). Pure, like the planner.
  */
 
 struct machine; /* topology/machine.h */
@@ -27,13 +27,13 @@ struct service_ask {
 	enum service_kind kind;
 	unsigned cores; /* number of cores for SERVICE_PER_NODE and SERVICE_PER_SOCKET */
 	struct idset cpus; /* for CPUS */
-	bool own_mems; /* MEMS are the system's alone; otherwise it shares all nodes */
-	/* mems are what the kernel's fgmn= leaves of the physical nodes */
+	bool own_mems; /* MEMS are for the system alone; otherwise the system shares all nodes */
+	/* the memory nodes are the homes: what the kernel's fgmn= leaves of the physical nodes */
 	bool homes;
-	struct idset mems; /* unless homes */
+	struct idset mems; /* used unless HOMES is set */
 };
 
-/* The request on one machine. */
+/* The ServiceOS of one machine. */
 struct service_set {
 	struct idset cpus; /* whole cores */
 	struct idset mems; /* memory nodes that the system may use */
@@ -42,10 +42,10 @@ struct service_set {
 };
 
 /*
- * Resolve ASK on M. Counted cores are the first in logical order; the kernel boots on the first of
- * them. Fails when there is no such CPU or node, when only part of a core is listed (Slurm
- * withholds and containers take whole ones), and when no core or no ordinary memory node would be
- * left.
+ * Choose the CPUs and memory nodes of ASK on M. Counted cores are the first ones in logical order;
+ * the kernel boots on the first core. Fails if M lacks a CPU or node, if only part of a core is
+ * listed (Slurm withholds whole cores, and containers take whole cores), and if no core or no
+ * ordinary memory node would be left.
  */
 int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask,
 		   struct errbuf *err);
@@ -54,10 +54,10 @@ int service_choose(struct service_set *out, const struct machine *m, const struc
 bool service_same(const struct service_set *a, const struct service_set *b);
 
 /*
- * Write Slurm's own ("abstract") numbers of the cores that hold CPUS, for CpuSpecList, in logical
- * order. The numbers count threads, as if each core had as many as the largest; they count cores
- * where slurm.conf gives the node no more CPUs than it has cores (CPUS_OF_NODE; 0: not known,
- * threads).
+ * Write Slurm's own ("abstract") numbers of the cores that have CPUS, for CpuSpecList. Slurm
+ * numbers in logical order: threads, as if each core had as many as the largest core; or cores, if
+ * slurm.conf gives the node no more CPUs than it has cores (CPUS_OF_NODE; 0: unknown, threads are
+ * numbered).
  */
 int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus,
 		       unsigned cpus_of_node, struct errbuf *err);

@@ -38,7 +38,7 @@ static void test_forms(void)
 	is(at("sim:0-20,vda:21-25", 26), "-", "choice_of: a rank outside all lists");
 	ok(c.by_rank, "choice_parse: the second form has lists of ranks");
 	is(at("sim:0-3,8,10-11,none:4", 8), "sim", "choice_of: a rank in a list of several ranges");
-	is(at("sim:0-3,8,10-11,none:4", 9), "-", "choice_of: a rank in a gap of that list");
+	is(at("sim:0-3,8,10-11,none:4", 9), "-", "choice_of: a rank in a gap of a list");
 	is(at("sim:0-3,8,10-11,none:4", 4), "none", "choice_of: a rank that is in no container");
 	is(at("8:0,9:1", 1), "9", "choice_of: names may be numbers");
 }
@@ -122,7 +122,7 @@ static void test_property(void)
 					    : !got || strcmp(got, name[place[i]]) != 0;
 		}
 	}
-	is_int(bad, 0, "choice_of: 500 random maps of 64 ranks");
+	is_int(bad, 0, "choice_of: 500 random maps of 64 ranks match a plain array");
 }
 
 int main(void)

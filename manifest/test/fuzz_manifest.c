@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * libFuzzer target: a manifest that loads makes a valid request that fits and is the same after
- * formatting and parsing. A refused manifest gets one printable line with a position; that line is
- * never json-c's, as the scan must be stricter. clang -fsanitize=fuzzer,address,undefined; seeds:
- * corpus/manifest.
+ * formatting and parsing. A refused manifest gets one printable line with a position. The line
+ * never comes from json-c, as the scan must be stricter. clang -fsanitize=fuzzer,address,undefined;
+ * seeds: corpus/manifest.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,8 +50,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(request_format(&r, text, sizeof(text), &err) > 0, err.text);
 		check(request_parse(&parsed, text, &err) == 0, err.text);
 		check(request_format(&parsed, again, sizeof(again), &err) > 0, err.text);
-		check(strcmp(text, again) == 0, "another text");
-		check(parsed.n == r.n && (info.pod || r.n == 1), "another number of containers");
+		check(strcmp(text, again) == 0, "the text differs after parsing");
+		check(parsed.n == r.n && (info.pod || r.n == 1),
+		      "the number of containers differs");
 		free(info.apps);
 	} else {
 		check_message(err.text);

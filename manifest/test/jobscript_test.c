@@ -31,7 +31,7 @@ static void test_extraction(void)
 	is_int(script_stray("#!/bin/sh\n#NODEOS {\n#NODEOS }\ntrue\n# NODEOS is fine\n", 51), 0,
 	       "script_stray: no stray line");
 	is_int(script_stray("#!/bin/sh\ntrue\n#NODEOS {}\n", 27), 3,
-	       "script_stray: a #NODEOS line behind the first command");
+	       "script_stray: a #NODEOS line after the first command");
 	is_int(script_stray("#!/bin/sh\n# NODEOS {}\ntrue\n", 28), 2,
 	       "script_stray: a line with a blank before the word");
 	ok(script_is("#!", 2) && !script_is("#", 1) && !script_is("{}", 2),
@@ -61,20 +61,20 @@ static void test_manifests(void)
 	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0,
 	   "manifest_load: refuses a bad manifest in a script");
 	ok(strncmp(err.text, "job.sh:6:47: ", 13) == 0,
-	   "manifest_load: line and column are the script's: %s", err.text);
+	   "manifest_load: line and column are those of the script: %s", err.text);
 	ok(manifest_load(&r, NULL, "job.sh", "#!/bin/sh\ntrue\n", 15, &err) < 0,
 	   "manifest_load: refuses a script without a manifest");
 	is(err.text, "job.sh:1:1: a script without #NODEOS lines before its first command",
 	   "manifest_load: the message about a script without a manifest");
 	snprintf(text, sizeof(text), "#!/bin/sh\ntrue\n#NODEOS {}\n");
 	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0,
-	   "manifest_load: refuses a manifest behind the first command");
+	   "manifest_load: refuses a manifest after the first command");
 	is(err.text, "job.sh:3:1: a script without #NODEOS lines before its first command",
 	   "manifest_load: the message has the line that comes too late");
 	ok(manifest_load(&r, NULL, "m", "#!", 2, &err) < 0,
-	   "manifest_load: refuses the mark of a script alone");
+	   "manifest_load: refuses a text that is only \"#!\"");
 	is(err.text, "m:1:1: a script without #NODEOS lines before its first command",
-	   "manifest_load: the message about a lone mark has a place, too");
+	   "manifest_load: the message about a text of only \"#!\" has a position");
 }
 
 static const char pod[] =

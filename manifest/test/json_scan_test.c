@@ -8,7 +8,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Texts that are valid by json.org and accepted here; one value each. */
+/* Texts of one value that are valid by json.org, and that the scan accepts. */
 static void test_json_scan_accepted(void)
 {
 	static const char *const good[] = {
@@ -68,8 +68,8 @@ static void test_json_scan_refused(void)
 		size_t at;
 		const char *says;
 	} bad[] = {
-		{ "", 0, "there is no text" },
-		{ "  \n", 3, "there is no text" },
+		{ "", 0, "the text is empty" },
+		{ "  \n", 3, "the text is empty" },
 		{ "\xef\xbb\xbf{}", 0, "byte order mark" },
 		{ "{", 1, "the text ends here: expected a key" },
 		{ "[", 1, "the text ends here: expected a value" },
@@ -175,9 +175,9 @@ static void test_tree_of(void)
 	is_int(t.node[0].n, 3, "json_scan_scan: the root has three members");
 	a = json_scan_member(&t, &t.node[0], "a");
 	is_int((long long)a->key_at, 2, "json_scan_member: where key a begins");
-	is_int((long long)a->at, 7, "json_scan_member: where its value begins");
-	is_int((long long)a->end, 16, "json_scan_member: where its value ends");
-	is_int(a->n, 2, "json_scan_member: its value has two items");
+	is_int((long long)a->at, 7, "json_scan_member: where the value of key a begins");
+	is_int((long long)a->end, 16, "json_scan_member: where the value of key a ends");
+	is_int(a->n, 2, "json_scan_member: the value of key a has two items");
 	is_int((long long)t.node[a->first].at, 8, "json_scan_scan: where the first item begins");
 	is_int(t.node[a->first].kind, JSON_NUMBER, "json_scan_scan: the first item is a number");
 	is_int(t.node[t.node[a->first].next].index, 1, "json_scan_scan: index of the second item");
@@ -187,7 +187,7 @@ static void test_tree_of(void)
 	is_int((long long)b->key_at, 20, "json_scan_member: a key with an escape");
 	c = json_scan_member(&t, b, "c");
 	ok(c && c->kind == JSON_NULL && &t.node[c->parent] == b,
-	   "json_scan_member: a null, with its parent");
+	   "json_scan_member: a value null has its parent");
 	ok(!json_scan_member(&t, b, "a"), "json_scan_member: NULL for a missing key");
 	e = json_scan_member(&t, &t.node[0], "\xc3\xa9");
 	ok(e && e->index == 2, "json_scan_member: a key in UTF-8");
@@ -235,7 +235,7 @@ static void test_json_scan_limits(void)
 	many[2 * JSON_POS_VALUES - 2] = ']';
 	ok(json_scan_scan(&t, many, 2 * JSON_POS_VALUES - 1, JSON_POS_VALUES, &at, &err) == 0,
 	   "json_scan_scan: takes as many values as allowed");
-	is_int(t.n, JSON_POS_VALUES, "json_scan_scan: all of these values are in the tree");
+	is_int(t.n, JSON_POS_VALUES, "json_scan_scan: the largest number of values is in the tree");
 	json_scan_free(&t);
 	many[2 * JSON_POS_VALUES - 2] = ',';
 	many[2 * JSON_POS_VALUES] = ']';

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Prints texts generated from the tables of isolators and keys; its argument chooses one: for
- * nodeos-manifest(5) the table of keys (mdoc) and the list of ignored isolators; a JSON Schema of
- * manifests; the members of reports for nodeosctl(1) and for the schema of reports. keys_test.py
- * compares them with the files in doc.
+ * Prints a text generated from the tables of isolators and keys, which the argument chooses: for
+ * nodeos-manifest(5), the table of keys (mdoc) or the list of ignored isolators; a JSON Schema of
+ * manifests; the members of reports for nodeos-report(5) or for the schema of reports. keys_test.py
+ * compares the texts with the files in doc.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -81,7 +81,7 @@ static void put_members(void)
 		       n->member, n->name);
 }
 
-/* Print the same for nodeos-report.schema.json. */
+/* Print these members for nodeos-report.schema.json. */
 static void put_report(void)
 {
 	for (const struct rank_number *n = rank_numbers; n < rank_numbers + RANK_NUMBER_COUNT; n++)
@@ -108,7 +108,7 @@ static void put_string(const char *text)
 	put_text((const char *const[]){ text, NULL });
 }
 
-/* Print JSON written with ' in place of ", so that the literals need no escapes. */
+/* Print JSON that is written with ' in place of ", so that the literals need no escapes. */
 static void put_json(const char *text)
 {
 	for (; *text; text++)
@@ -238,7 +238,8 @@ static void put_pairs(void)
 }
 
 /*
- * Print the definitions of an isolator of any known name, of an ignored one, and of lists of both.
+ * Print the definitions of an isolator with any known name, of an ignored isolator, and of lists of
+ * both.
  */
 static void put_isolators(void)
 {

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Texts generated from the tables of isolators and keys (manifest/manifest_keys.c,
 isolator_name.h), which the program manifest/test/keys prints: parts of nodeos-manifest(5), of
-nodeosctl(1) and of nodeos-report.schema.json, and nodeos-manifest.schema.json. keys_test.py --write
-writes all of them again. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
+nodeos-report(5) and of nodeos-report.schema.json, and nodeos-manifest.schema.json. keys_test.py
+--write writes all these texts again. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
 
 import difflib
 import glob
@@ -22,7 +22,7 @@ SCHEMA = "doc/nodeos-manifest.schema.json"
 
 
 def between(name):
-    """The generated part of a page: the text between two lines of comment."""
+    """The generated part of a page: the text between two comment lines."""
     return re.compile(rf'(?<=^\.\\" {name} begin\n).*?(?=^\.\\" {name} end$)', re.M | re.S)
 
 
@@ -120,7 +120,7 @@ def test_manifests():
     mixed = image(isolators=[*container()["isolators"], hpc])
     ok(not check.problems(mixed), "a policy of AppC is valid in any letter case")
     problems = [f"{f}: {p}" for f, m in corpus().items() for p in check.problems(m)]
-    ok(not problems, "each manifest of the corpus that nodeosctl takes is valid", *problems)
+    ok(not problems, "each manifest of the corpus that nodeosctl accepts is valid", *problems)
     for what, manifest in WRONG.items():
         ok(
             check.problems(manifest),
@@ -130,7 +130,7 @@ def test_manifests():
 
 
 def corpus():
-    """Manifests of the corpus that the built nodeosctl takes."""
+    """Manifests of the corpus that the built nodeosctl accepts."""
     tool = os.path.join(BUILD, "nodeosctl")
     return {
         os.path.basename(f): json.load(open(f, encoding="utf-8"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The further words in the tables of isolators and keys: each stands for one name, and is not a
- * name itself.
+ * The words OTHERS in the tables of isolators and keys: each stands for one name, and is not a name
+ * itself.
  */
 #include "manifest/manifest_keys.h"
 

@@ -18,7 +18,7 @@
 	"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{" \
 	"\"isolators\":[\n" x "\n]}}"
 #define POD(x) "{\"acKind\":\"PodManifest\",\"acVersion\":\"0.8.11\",\n\"apps\":[\n" x "\n]}"
-/* X: one more field of the manifest or of its app */
+/* manifests with one more field X, of the manifest or of its app */
 #define FIELD(x)                                                                            \
 	"{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\n\"app\":{" \
 	"\"isolators\":[" CONTAINER "]},\n" x "\n}"
@@ -122,7 +122,7 @@ static const struct {
 	const char *says;
 } bad[] = {
 	/* the text and its root */
-	{ "", "1:1", "there is no text" },
+	{ "", "1:1", "the text is empty" },
 	{ "[]", "1:1", "expected a manifest (an object), got an array" },
 	{ "48", "1:1", "expected a manifest (an object), got a number" },
 	{ "null", "1:1", "got null" },
@@ -240,7 +240,7 @@ static const struct {
 	{ IMAGE("{\"name\":\"x\",\"value\":{}}"), "3:9",
 	  "no isolator is named \"x\" (allowed: container, scheduler, dimmap, contention, "
 	  "os/linux/oom-score-adj; perfwrapper, power, hwbind, monitoring, image, powerpolicy and "
-	  "AppC's others are accepted and ignored)" },
+	  "other isolators of AppC are accepted and ignored)" },
 	{ IMAGE("{\"name\":\"oom\",\"value\":1}"), "3:9",
 	  "\"oom\", did you mean \"os/linux/oom-score-adj\"?" },
 	{ IMAGE("{\"name\":\"argo/sched\",\"value\":{}}"), "3:9",
@@ -491,7 +491,7 @@ static void test_whole_lines(void)
 	   "manifest_load: a long reason fits after a long name: %s", err.text);
 }
 
-/* A text without meaning, as large as possible, is refused with one line within 2 s. */
+/* A nonsense text of the largest size is refused with one line within 2 s. */
 static void check_nonsense(const char *what, const char *text, size_t len)
 {
 	clock_t start = clock();
@@ -616,7 +616,10 @@ static void test_examples(void)
 	}
 }
 
-/* A manifest of an Argo node resource manager that still calls "power" "powerpolicy". */
+/*
+ * A manifest for an older Argo node resource manager, which calls the isolator "power"
+ * "powerpolicy".
+ */
 static void test_older_argo(void)
 {
 	const char *top = getenv("NODEOS_SOURCE");
@@ -629,7 +632,7 @@ static void test_older_argo(void)
 	text = read_ok(path, &len);
 	if (text)
 		is(load(text, len), "nodeos 1;c=x cpus=4 mems=1 ignored=powerpolicy;",
-		   "manifest_load: Argo's older powerpolicy is ignored and recorded");
+		   "manifest_load: Argo's former name powerpolicy is ignored and recorded");
 	free(text);
 }
 

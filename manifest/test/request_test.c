@@ -282,7 +282,7 @@ static void test_request_limits(void)
 	struct errbuf err = { 0 };
 	char *p;
 
-	/* the largest valid request fits, and parses again */
+	/* the largest valid request fits, and its text can be parsed */
 	memset(&r, 0, sizeof(r));
 	r.n = REQUEST_CONTAINERS_MAX;
 	for (unsigned i = 0; i < r.n; i++) {
@@ -323,7 +323,7 @@ static void test_request_limits(void)
 	r.container[63].dimmap.source[REQUEST_SOURCE_MAX - 1] = 'y';
 	is_int(request_check(&r, &err), -1, "request_check: refuses a source without its NUL");
 
-	/* one container more is refused */
+	/* one more container is refused */
 	strcpy(text, "nodeos 1;");
 	for (unsigned i = 0; i <= REQUEST_CONTAINERS_MAX; i++)
 		sprintf(text + strlen(text), "c=x%u cpus=1;", i);
@@ -335,7 +335,7 @@ static void test_request_limits(void)
 	r.n = 0;
 	is_int(request_check(&r, &err), -1, "request_check: refuses a request without containers");
 
-	/* a text without an end, and one that is too long */
+	/* a text without a NUL, and a text that is too long */
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
 	is_int(request_parse(&r, text, &err), -1, "request_parse: refuses a text of 64 KiB");
@@ -552,7 +552,7 @@ static void test_unknown_field(void)
 	   "request_parse: the message about a bad value");
 }
 
-/* All ignored isolators together are the longest value, apart from a path. */
+/* The list of all ignored isolators is the longest value, except for a path. */
 static void test_all_ignored(void)
 {
 	static struct request r = { .n = 1, .container = { { .name = "a" } } };

@@ -6,7 +6,8 @@
 #include "manifest/request.h"
 
 /*
- * Return the names of the isolators that container I of R asks for, or R itself when I is negative.
+ * Return the names of the isolators that container I of R requests, or that R requests if I is
+ * negative.
  */
 static const char *wanted(const struct request *r, int i)
 {
@@ -45,16 +46,17 @@ int main(void)
 	static struct request r;
 	struct errbuf err;
 
-	is(wanted(&r, -1), "", "request_wants: a request without containers asks for nothing");
+	is(wanted(&r, -1), "", "request_wants: a request without containers requests no isolator");
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		char text[200];
 
 		snprintf(text, sizeof(text), "nodeos 1;c=a%s;", table[i].fields);
 		is_int(request_parse(&r, text, &err), 0, "request_parse: takes %s", text);
 		is(wanted(&r, 0), table[i].wants,
-		   "request_container_wants: the container asks for %s", table[i].wants);
+		   "request_container_wants: the container requests %s", table[i].wants);
 		is(wanted(&r, -1), table[i].wants,
-		   "request_wants: the request with %s asks for the same", table[i].fields);
+		   "request_wants: the request with %s requests the isolators of its container",
+		   table[i].fields);
 	}
 	is_int(request_parse(&r,
 			     "nodeos 1;c=dimmap=1 mems=1;c=b cpus=1 dimmap=1048576 "
@@ -67,13 +69,14 @@ int main(void)
 			     &err),
 	       0, "request_parse: takes two containers");
 	is(wanted(&r, 0), "cpus mems ",
-	   "request_container_wants: the first container asks for memory nodes");
+	   "request_container_wants: the first container requests memory nodes");
 	is(wanted(&r, 1), "cpus dimmap ",
-	   "request_container_wants: the second asks for a buffer; its path is not an isolator");
+	   "request_container_wants: the second container requests a buffer; the buffer's path is "
+	   "no isolator");
 	is(wanted(&r, -1), "cpus mems dimmap ",
-	   "request_wants: the request asks for the isolators of both");
+	   "request_wants: the request has the isolators of both containers");
 	ok(!request_container_wants(&r.container[0], ISOLATOR_COUNT) &&
 		   !request_wants(&r, ISOLATOR_COUNT),
-	   "request_container_wants: nothing asks for an isolator that does not exist");
+	   "request_container_wants: false for an isolator that does not exist");
 	return tap_done();
 }

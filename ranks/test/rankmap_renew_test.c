@@ -15,7 +15,7 @@ struct test {
 };
 
 static const struct test tests[] = {
-	{ "a rank with the whole container keeps the whole",
+	{ "a rank with the whole container gets the whole new container",
 	  8,
 	  1,
 	  "0-3",
@@ -43,7 +43,7 @@ static const struct test tests[] = {
 	  "0-4",
 	  { "0-1", "2-3" },
 	  { "0-1,4", "2-3" } },
-	{ "fewer cores for each rank, out of its own",
+	{ "fewer cores for each rank, all of them its own",
 	  8,
 	  1,
 	  "0-7",
@@ -64,7 +64,13 @@ static const struct test tests[] = {
 	  "0-3,4-7",
 	  { "0,4", "1,5" },
 	  { "0,2,4,6", "1,3,5,7" } },
-	{ "by threads as before", 4, 2, "0,4", "0-1,4-5", { "0", "4" }, { "0-1", "4-5" } },
+	{ "ranks that had threads get threads",
+	  4,
+	  2,
+	  "0,4",
+	  "0-1,4-5",
+	  { "0", "4" },
+	  { "0-1", "4-5" } },
 	{ "a rank that had part of the container keeps its number",
 	  8,
 	  1,
@@ -79,7 +85,7 @@ static const struct test tests[] = {
 	  "4-7",
 	  { "0-1" },
 	  { "4-5" } },
-	{ "a rank that had part of the container gets fewer of fewer",
+	{ "a rank that had part of the container gets fewer cores of a smaller container",
 	  8,
 	  1,
 	  "0-7",
@@ -249,18 +255,21 @@ int main(void)
 		bad = wrong();
 	is(bad, NULL, "rankmap_renew: %u random containers", i);
 	thread("0-3", "0-3", "4-5", "4-5",
-	       "rankmap_renew_thread: a thread free in its rank stays free");
+	       "rankmap_renew_thread: a thread with all CPUs of its rank gets all new CPUs");
 	thread("0-7", "0-3", "4-5", "4-5",
-	       "rankmap_renew_thread: a thread with more than its rank is free in it");
+	       "rankmap_renew_thread: a thread with more CPUs than its rank gets all CPUs of the "
+	       "rank");
 	thread("1", "0-3", "0-1", "1",
 	       "rankmap_renew_thread: a bound thread stays on a CPU that remains");
 	thread("3", "0-3", "0-1", "1",
 	       "rankmap_renew_thread: a bound thread goes from the k-th to the k-th CPU, counted "
 	       "round");
 	thread("2-3", "0-3", "4-7", "6-7",
-	       "rankmap_renew_thread: a thread bound to several CPUs goes from k-th to k-th");
+	       "rankmap_renew_thread: a thread bound to several CPUs goes from the k-th to the "
+	       "k-th CPU of each");
 	thread("2", "0-3", "4", "4", "rankmap_renew_thread: a bound thread goes to the only CPU");
 	thread("9", "0-3", "4-5", "4-5",
-	       "rankmap_renew_thread: a thread bound elsewhere is free in its rank");
+	       "rankmap_renew_thread: a thread bound outside of its rank gets all CPUs of the "
+	       "rank");
 	return tap_done();
 }

@@ -9,7 +9,7 @@ struct test {
 	const char *name;
 	unsigned cores, smt; /* core c has threads c, c + cores, ... */
 	const char *step, *container;
-	const char *bound[MOST]; /* NULL-terminated; an empty array: not known */
+	const char *bound[MOST]; /* NULL-terminated; an empty array: unknown masks */
 	unsigned ranks; /* only when BOUND is empty */
 	unsigned cpus_per_task;
 	bool overcommit;
@@ -37,7 +37,7 @@ static const struct test tests[] = {
 	  2,
 	  false,
 	  { "2-3,6-7" } },
-	{ "k-th core to k-th core",
+	{ "the k-th core of the step becomes the k-th core of the container",
 	  4,
 	  2,
 	  "0-7",
@@ -217,7 +217,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "0-1,4-5", "2-3,6-7" } },
-	{ "masks not known: divided",
+	{ "unknown masks: divided",
 	  4,
 	  2,
 	  NULL,
@@ -237,7 +237,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "0-1", "2-3" } },
-	{ "-c gives each rank as much, in whole cores",
+	{ "-c gives each rank its number of CPUs, in whole cores",
 	  6,
 	  2,
 	  NULL,
@@ -277,7 +277,7 @@ static const struct test tests[] = {
 	  2,
 	  false,
 	  { "0-1", "2-3" } },
-	{ "overcommit, masks not known: in turn",
+	{ "overcommit, unknown masks: in turn",
 	  4,
 	  1,
 	  NULL,
@@ -368,7 +368,7 @@ static const struct test tests[] = {
 	  0,
 	  false,
 	  { "!the container has no CPU on this machine's cores" } },
-	{ "a mask outside the step's cores counts as the step's",
+	{ "a mask outside the step's cores counts as the whole step",
 	  4,
 	  1,
 	  "0-1",

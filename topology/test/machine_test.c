@@ -41,7 +41,8 @@ static void test_synthetic(void)
 	   "machine_cores: the third core is not whole");
 	free(core);
 	idset_zero(&cpus);
-	is_int(machine_cores(m, &cpus, &core, &n, &err), 0, "machine_cores: no CPU has no core");
+	is_int(machine_cores(m, &cpus, &core, &n, &err), 0,
+	       "machine_cores: an empty set of CPUs has no core");
 	is_int(n, 0, "none");
 	free(core);
 	machine_free(m);
@@ -139,7 +140,7 @@ static struct machine *huge_machine(const char *info)
 	return m;
 }
 
-/* Write NUMBER into a directory laid out as the kernel's. */
+/* Write NUMBER into a tree of files like the kernel's. */
 static void put_huge_pages(const char *root, unsigned kib, const char *number)
 {
 	char path[256], command[300];
@@ -180,15 +181,16 @@ static void test_huge_pages(void)
 	   "machine_note_huge_pages: huge pages made since the load do not count");
 	put_huge_pages(root, 1048576, "1\n");
 	machine_note_huge_pages(m, root);
-	ok(usable_of(m) == 0, "machine_note_huge_pages: huge pages of more than the node leave 0");
+	ok(usable_of(m) == 0,
+	   "machine_note_huge_pages: huge pages larger than the node leave 0 usable bytes");
 	machine_free(m);
 	m = huge_machine("<info name=\"NodeOSUsableBytes\" value=\"1048576\"/>");
 	ok(usable_of(m) == mib,
-	   "machine_usable: noted bytes count where they are fewer than those without huge pages");
+	   "machine_usable: noted bytes count if they are fewer than the bytes without huge pages");
 	machine_free(m);
 	m = huge_machine("<info name=\"NodeOSUsableBytes\" value=\"1073741824\"/>");
 	ok(usable_of(m) == gib - 200 * mib,
-	   "machine_usable: noted bytes above those without huge pages do not count");
+	   "machine_usable: noted bytes above the bytes without huge pages do not count");
 	machine_free(m);
 	snprintf(command, sizeof(command), "rm -r %s", root);
 	if (system(command) != 0)
@@ -212,11 +214,11 @@ static void test_machine_refusals(void)
 		{ "package:2 numa:1", "end it with \"pu:1\"" },
 		{ "pu:2 core:2", "end it with \"pu:1\"" },
 		{ "frob:2 pu:1", "hwloc has no such type of object" },
-		{ "package:2 package:2 pu:1", "a second level of this type" },
+		{ "package:2 package:2 pu:1", "the type of this level occurs twice" },
 		{ "package:2 2 pu:1", "some levels have a type and others do not" },
 		{ "numa:2 [numa] pu:1", "NUMA nodes both as a level and in brackets" },
-		{ "[numa package:2 pu:1", "brackets that do not close" },
-		{ "core:2(memory=1GB pu:1", "brackets that do not close" },
+		{ "[numa package:2 pu:1", "a bracket that is not closed" },
+		{ "core:2(memory=1GB pu:1", "a bracket that is not closed" },
 		{ "package:10 core:10 pu:50",
 		  "CPU 4096 is beyond the 4096 ids that NodeOS handles" },
 		{ "package:11 core:100 pu:4",
@@ -233,7 +235,7 @@ static void test_machine_refusals(void)
 		/* hwloc makes bitmaps that reach to the id, divides by products that overflow */
 		{ "pu:1(indexes=4294967295)", "an index is beyond the 4096 ids" },
 		{ "pu:4(indexes=0,1,1,2)", "an index occurs twice" },
-		{ "pu:4(indexes=0,1)", "not as many indexes as objects" },
+		{ "pu:4(indexes=0,1)", "the number of indexes differs" },
 		{ "pu:4(indexes=0,1,2,)", "ids with commas between them" },
 		{ "pu:4(indexes=2*65536:2*65536)", "these steps do not interleave the objects" },
 		{ "pu:4(indexes=0*2)", "these steps do not interleave the objects" },
@@ -270,7 +272,8 @@ static void test_machine_refusals(void)
 }
 
 /*
- * hwloc loads another machine than NodeOS asks for (HWLOC_XMLFILE): the loaded one is checked, too.
+ * HWLOC_XMLFILE makes hwloc load another machine than NodeOS requests: the loaded machine is
+ * checked, too.
  */
 static void test_behind_the_back(void)
 {
@@ -294,8 +297,8 @@ static void test_behind_the_back(void)
 }
 
 /*
- * A pipe, as of <(lstopo --of xml), and a file that is too large; sparse, so that it takes no
- * space.
+ * A pipe, such as <(lstopo --of xml), and a file that is too large; the file is sparse, so that it
+ * takes no space.
  */
 static void test_kinds_of_file(void)
 {
@@ -337,7 +340,7 @@ static void test_kinds_of_file(void)
 	rmdir(dir);
 }
 
-/* Shapes of real machines: each must load and give all CPUs to one container. */
+/* Shapes of real machines: each must load, and one container must get all its CPUs. */
 static void test_machine_shapes(void)
 {
 	static const struct {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Machines that hwloc would load or crash on, with the message for each; and real machines' forms
- * of XML, which load.
+ * Machines that NodeOS refuses, though hwloc would load them or crash, each with its message; and
+ * forms of real machines' XML, which load.
  */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "base/test/tap.h"
@@ -122,8 +122,8 @@ static void test_machine_xml_refused(void)
 		  "a machine without a PU" },
 		/* versions */
 		{ "<topology version=\"3.0\">\n" GOOD "</topology>",
-		  "line 1: version 3.0 of hwloc's XML, NodeOS reads 1 and 2: where it comes from, "
-		  "write it with \"lstopo --export-xml-flags v2 FILE.xml\"" },
+		  "line 1: version 3.0 of hwloc's XML, NodeOS reads 1 and 2: on the machine that "
+		  "it describes, write it with \"lstopo --export-xml-flags v2 FILE.xml\"" },
 		{ "<topology version=\"4294967298.0\">" GOOD "</topology>",
 		  "of hwloc's XML, NodeOS reads 1 and 2" },
 		{ "<topology version=\"0.9\">" GOOD "</topology>", "version 0.9 of hwloc's XML" },
@@ -131,7 +131,7 @@ static void test_machine_xml_refused(void)
 		  "version=\"x\": expected 1.0 or 2.0" },
 		/* hwloc 2.9 takes the missing bracket for an address */
 		{ "<topology version=\"2.0\"", "line 1: expected a blank" },
-		{ "<root>" GOOD "</root>", "hwloc 0.9 wrote this" },
+		{ "<root>" GOOD "</root>", "a file of hwloc 0.9" },
 		{ "<html/>", "the outermost element is <html>, expected <topology>" },
 		{ "", "no element: this is not XML" },
 		{ "\x7f"
@@ -190,7 +190,7 @@ static void test_machine_xml_refused(void)
 		  "cpuset: CPUs 2 do not belong to the object around it (line 2)" },
 		/* places */
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x3", "", CPUS) OBJ("Core", "0x2", "", ""))),
-		  "CPUs 1 belong to another object beside it, too" },
+		  "CPUs 1 belong to a sibling of the object, too" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("PU", "0x1", "os_index=\"0\"", PU("0", "0x1"))
 					   PU("1", "0x2"))),
 		  "CPU 0 occurs twice" },
@@ -200,7 +200,7 @@ static void test_machine_xml_refused(void)
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x3", "", OBJ("Core", "0x3", "", CPUS)))),
 		  "a Core in a Core (line 4)" },
 		{ TOPOLOGY(MACHINE(NODE CPUS "<info name=\"a\" value=\"b\"/>")),
-		  "<info> behind an <object>" },
+		  "<info> after an <object>" },
 		{ TOPOLOGY(MACHINE("<info name=\"a\"/>" NODE CPUS)),
 		  "<info> without name and value" },
 		{ TOPOLOGY(MACHINE("<page_type size=\"x\" count=\"1\"/>" NODE CPUS)),
@@ -212,10 +212,10 @@ static void test_machine_xml_refused(void)
 		/* the check reads matrices before hwloc, which allocates by the announced size */
 		{ TWO_NODES MATRIX("65536", "0 1 ", "1 2 "), "expected a number up to 4096" },
 		{ TWO_NODES MATRIX("3", "0 1 ", "1 2 "),
-		  "distances between 3 memory nodes: there are 2" },
+		  "distances between 3 memory nodes: the machine has 2" },
 		{ TWO_NODES MATRIX("2", "0 1 ", "1 2 3 "), "3 of 4 distances" },
 		{ TWO_NODES MATRIX("2", "0 1 ", "1 2 3 4 5 "),
-		  "more distances than between 2 memory nodes" },
+		  "more distances than 2 memory nodes need" },
 		{ TWO_NODES MATRIX("2", "0 ", "1 2 3 4 "), "1 of 2 memory nodes" },
 		{ TWO_NODES MATRIX("2", "0 1 0 ", "1 2 3 4 "), "more than 2 memory nodes" },
 		{ TWO_NODES MATRIX("2", "0 0 ", "1 2 3 4 "),
@@ -252,7 +252,7 @@ static void test_machine_xml_refused(void)
 	}
 }
 
-/* A set with as many words of 32 bits as a CPU beyond the limit needs. */
+/* A set that is long enough for a CPU beyond the limit. */
 static void test_far_cpu(void)
 {
 	char set[2048] = "0x1", *xml;

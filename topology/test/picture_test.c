@@ -80,7 +80,8 @@ static void test_small(void)
 	while ((o = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_CORE, o)))
 		is(style(o), style_of(t, of_core[o->logical_index]),
 		   "picture_xml: core %u has the colour of its part", o->logical_index);
-	is(style(hwloc_get_numanode_obj_by_os_index(t, 0)), style_of(t, "memory node of several"),
+	is(style(hwloc_get_numanode_obj_by_os_index(t, 0)),
+	   style_of(t, "memory node of several containers"),
 	   "picture_xml: a memory node of two parts has the colour of shared nodes");
 	is(style(hwloc_get_numanode_obj_by_os_index(t, 1)), style_of(t, "system"),
 	   "picture_xml: a memory node of one part has its colour");
@@ -93,10 +94,7 @@ static void test_small(void)
 	machine_free(m);
 }
 
-/*
- * As many containers as a manifest can have: all colours differ, those of containers and all
- * others.
- */
+/* The largest number of containers of a manifest: the colours of all parts differ. */
 static void test_picture_many(void)
 {
 	struct picture_part *parts = calloc(66, sizeof(*parts));
@@ -131,7 +129,7 @@ static void test_picture_many(void)
 		for (unsigned k = 0; k < i; k++)
 			same += strcmp(colour[i], colour[k]) == 0;
 	is_int(same, 0, "picture_xml: each part has a colour of its own");
-	ok(!style_of(t, "memory node of several"),
+	ok(!style_of(t, "memory node of several containers"),
 	   "picture_xml: no legend line for shared nodes without such a node");
 	hwloc_topology_destroy(t);
 	free(xml);

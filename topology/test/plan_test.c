@@ -8,7 +8,7 @@
 #include "base/test/tap.h"
 #include "topology/machine.h"
 
-/* a row sets only what matters to its case; the rest is zero */
+/* a row sets only the members that matter to its case; the others are zero */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define MOST 4
@@ -33,7 +33,7 @@ struct test {
 };
 
 #define TWO "package:2 numa:1 core:4 pu:2" /* core c: threads 2c, 2c + 1 */
-/* in bytes: versions of hwloc differ about GB */
+/* in bytes, as versions of hwloc differ in the meaning of GB */
 #define NODE "[numa(memory=1073741824)] "
 #define FAKE "package:2 " NODE NODE "core:2 pu:1"
 
@@ -85,7 +85,7 @@ static const struct test tests[] = {
 	  .ask = { { "a", 2 } }, .want = { { "2-3" } } },
 	{ "a machine of one CPU", "pu:1", .ask = { { "a", 1 } }, .want = { { "0" } },
 	  .free_cpus = "" },
-	{ "waste before locality where a thread would be missing", "package:2 core:2 pu:3",
+	{ "waste before locality if a thread would be missing", "package:2 core:2 pu:3",
 	  .cpus = "0,1,3,4,6", .ask = { { "a", 3 }, { "b", 2 } },
 	  .want = { { "0-1,6" }, { "3-4" } } },
 	{ "no request", TWO, .free_cpus = "0-15", .free_mems = "0-1" },
@@ -118,8 +118,8 @@ static const struct test tests[] = {
 	  .mems_default = MEMS_LOCAL, .cpus = "0-1",
 	  .ask = { { "a", 1 }, { "b", 1, 0, MEMS_COUNT, 1 } },
 	  .want = { { "0", NULL, "1" }, { "1", NULL, "0" } } },
-	{ "mems: local by default, shared when no other is left", FAKE, .mems_default = MEMS_LOCAL,
-	  .cpus = "0-1", .ask = { { "a", 1 }, { "b", 1 } },
+	{ "mems: local by default, shared when no other node is left", FAKE,
+	  .mems_default = MEMS_LOCAL, .cpus = "0-1", .ask = { { "a", 1 }, { "b", 1 } },
 	  .want = { { "0", NULL, "0-1", true }, { "1", NULL, "0-1", true } } },
 	{ "mems: no request and all nodes: none is taken", FAKE, .ask = { { "a", 2 } },
 	  .want = { { "0-1" } }, .free_mems = "0-3" },
@@ -151,11 +151,13 @@ static const struct test tests[] = {
 		   "free",
 	  .code = PLAN_NO_CPUS },
 	{ "no core for cpus=0", TWO, .ask = { { "sim", 16 }, { "vda", 0 } },
-	  .error = "container vda: needs at least 1 thread (cpus=0 asks for what is left), but the "
+	  .error = "container vda: needs at least 1 thread (cpus=0 requests every core that is "
+		   "left), but the "
 		   "containers planned before it left none free",
 	  .code = PLAN_NO_CPUS },
 	{ "two containers with cpus=0", TWO, .ask = { { "a", 0 }, { "b", 0 } },
-	  .error = "containers a and b both ask for every core that is left: only one can",
+	  .error =
+		  "containers a and b both request every core that is left: only one container can",
 	  .code = PLAN_BAD_ASK },
 	{ "too many memory nodes", FAKE, .mems = "0-2", .ask = { { "a", 1, 0, MEMS_COUNT, 4 } },
 	  .error = "container a: needs 4 memory nodes, 3 may be given on this machine; the largest "
@@ -257,8 +259,8 @@ static void test_explanation(void)
 	    plan_make(&plan, m, &opts, ask, 1, &err) < 0)
 		bail("%s", err.text);
 	is(plan->container[0].why,
-	   "asks 21 threads, 1 memory node; gets 22 threads on 11 of 23 free cores\n"
-	   "rounded up to whole cores: 22 threads for 21 asked\n"
+	   "requests 21 threads, 1 memory node; gets 22 threads on 11 of 23 free cores\n"
+	   "rounded up to whole cores: 22 threads for 21 requested\n"
 	   "package: 0 (22 threads free) fits, 1 (24) fits; takes 0: the tightest fit by packages\n"
 	   "memory: node 0 (dram); 1 local, 0 remote",
 	   "explanation");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Properties of every plan on any machine: random requests on the machines of machines.txt and on
- * every recorded one (XML) of the folder NODEOS_TOPOLOGIES.
+ * every recorded machine (XML) of the folder NODEOS_TOPOLOGIES.
  *
  * usage: property_test [MACHINES.TXT [SEED [ASKS-PER-MACHINE]]]
  */
@@ -115,8 +115,8 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 		narrowest = w < narrowest ? w : narrowest;
 	}
 	/*
-	 * "half" is about threads of the whole machine; machine_cores() of the offered CPUs shows
-	 * it, too
+	 * half cores are those of the whole machine that are offered in part; machine_cores() of
+	 * the offered CPUs shows them, too
 	 */
 	for (unsigned k = 0; k < s->n_cores; k++)
 		half += !s->core[k].whole && idset_intersects(&s->core[k].cpus, &c->reserved);
@@ -173,8 +173,8 @@ static const char *wrong_together(const struct situation *s, const struct plan *
 }
 
 /*
- * Local memory, found without the planner's tables: a container that asks for just these cores,
- * alone on the machine, gets it by MEMS_LOCAL.
+ * Find local memory without the planner's tables: a container that requests just these cores, alone
+ * on the machine, gets local memory by MEMS_LOCAL.
  */
 static const char *wrong_memory(const struct situation *s, const struct plan *p)
 {

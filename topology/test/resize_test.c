@@ -29,14 +29,14 @@ static struct idset set_of(const char *list)
  */
 static const char small[] = "pack:2 numa:1 l3:2 core:4 pu:1";
 
-/* only a refusal has a code */
+/* only rows with a refusal set CODE */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 struct test {
 	const char *name, *machine;
 	const char *cpus, *reserved, *mems, *free_cpus, *free_mems;
 	unsigned want, smt;
-	unsigned mems_count; /* 0: as now */
+	unsigned mems_count; /* 0: no change */
 	const char *want_cpus, *want_mems; /* the sets; or the error in want_cpus, after a '!' */
 	enum plan_refusal code; /* of an error */
 };
@@ -57,7 +57,8 @@ static const struct test tests[] = {
 	  "1" },
 	{ "the present size", small, "0-1", "0-1", "0", "2-3", "1", 2, 0, 0, "0-1", "0" },
 	{ "more than the machine has", small, "0-1", "0-1", "0", "2-3", "1", 5, 0, 0,
-	  "!container a has 2 threads and can have 4 at most here (5 asked)", NULL, PLAN_NO_CPUS },
+	  "!container a has 2 threads and can have 4 at most here (5 requested)", NULL,
+	  PLAN_NO_CPUS },
 	{ "growth by whole cores", "core:4 pu:2", "0-1", "0-1", "0", "2-7", "", 3, 0, 0, "0-3",
 	  "0" },
 	{ "an odd number that whole cores already give", "core:4 pu:2", "0-3", "0-3", "0", "", "",
@@ -69,17 +70,17 @@ static const struct test tests[] = {
 	{ "a second memory node", small, "0-3", "0-3", "0", "", "1", 0, 0, 2, "0-3", "0-1" },
 	{ "shrinking keeps the near memory node", small, "8-11", "8-11", "0-1", "", "", 0, 0, 1,
 	  "8-11", "1" },
-	{ "no expander at the machine as further memory", "cxlroot.xml", "0-3", "0-3", "0", "", "2",
-	  0, 0, 2, "!container a has 1 memory nodes and can have 1 at most here (2 asked)", NULL,
-	  PLAN_NO_MEMS },
+	{ "an expander of the whole machine is not added", "cxlroot.xml", "0-3", "0-3", "0", "",
+	  "2", 0, 0, 2, "!container a has 1 memory nodes and can have 1 at most here (2 requested)",
+	  NULL, PLAN_NO_MEMS },
 	{ "DRAM of the other package before special memory", "cxlroot.xml", "0-3", "0-3", "0", "",
 	  "1-2", 0, 0, 2, "0-3", "0-1" },
 	{ "shrinking gives up a special node first", "cxlroot.xml", "0-3", "0-3", "0,2", "", "", 0,
 	  0, 1, "0-3", "0" },
 	{ "fewer CPUs beside a special node that stays", "cxlroot.xml", "0-3", "0-3", "2", "", "",
 	  2, 0, 0, "0-1", "2" },
-	{ "no further special node", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3,
-	  "!container a has 2 memory nodes and can have 2 at most here (3 asked)", NULL,
+	{ "no special node is added", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3,
+	  "!container a has 2 memory nodes and can have 2 at most here (3 requested)", NULL,
 	  PLAN_NO_MEMS },
 };
 

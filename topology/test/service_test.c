@@ -16,7 +16,7 @@ static const struct {
 	const char *name, *machine;
 	enum service_kind kind;
 	unsigned cores;
-	const char *cpus, *mems; /* the request; mems NULL: all, shared */
+	const char *cpus, *mems; /* the request; MEMS is NULL for all, shared */
 	const char *want_cpus, *want_mems, *want_slurm; /* or want_cpus ... */
 	const char *error;
 } tests[] = {
@@ -25,17 +25,17 @@ static const struct {
 	{ "two cores of the node", TWO, SERVICE_PER_NODE, 2, "", NULL, "0-3", "0-1", "0-3", NULL },
 	{ "a core of each socket", TWO, SERVICE_PER_SOCKET, 1, "", NULL, "0-1,8-9", "0-1",
 	  "0-1,8-9", NULL },
-	{ "one core, as the kernel and Slurm number its threads", APART, SERVICE_PER_NODE, 1, "",
+	{ "one core, in the numbers of the kernel and of Slurm", APART, SERVICE_PER_NODE, 1, "",
 	  NULL, "0,4", "0-1", "0-1", NULL },
-	{ "a core of each socket, as the kernel and Slurm number its threads", APART,
+	{ "a core of each socket, in the numbers of the kernel and of Slurm", APART,
 	  SERVICE_PER_SOCKET, 1, "", NULL, "0,2,4,6", "0-1", "0-1,4-5", NULL },
 	{ "a list of CPUs", APART, SERVICE_CPUS, 0, "3,7", NULL, "3,7", "0-1", "6-7", NULL },
 	{ "a machine without packages", "core:4 pu:2", SERVICE_PER_SOCKET, 1, "", NULL, "0-1", "0",
 	  "0-1", NULL },
 	{ "a list of memory nodes", TWO, SERVICE_PER_NODE, 1, "", "0", "0-1", "0", "0-1", NULL },
 	{ "half a core", APART, SERVICE_CPUS, 0, "0-1", NULL, NULL, NULL, NULL,
-	  "serviceos: CPUs 0-1 are not whole cores: with all threads of these cores it is 0-1,4-5 "
-	  "(a number of cores: 1/node, 1/socket)" },
+	  "serviceos: CPUs 0-1 are not whole cores: write 0-1,4-5, with all threads of these "
+	  "cores, or a number of cores (1/node, 1/socket)" },
 	{ "no such CPU", TWO, SERVICE_CPUS, 0, "15-16", NULL, NULL, NULL, NULL,
 	  "serviceos: CPUs 15-16: this machine has 0-15" },
 	{ "every core of the machine", TWO, SERVICE_PER_SOCKET, 4, "", NULL, NULL, NULL, NULL,
@@ -48,7 +48,7 @@ static const struct {
 	  "serviceos_mems: memory nodes 1-2: this machine has memory in 0-1" },
 	{ "every memory node of the machine", TWO, SERVICE_PER_NODE, 1, "", "0-1", NULL, NULL, NULL,
 	  "serviceos_mems: memory nodes 0-1 are all that this machine has: none would be left for "
-	  "containers (\"all\": shared with them)" },
+	  "containers (write \"all\" to share them with containers)" },
 };
 
 static void is_list(const struct idset *got, const char *want, const char *name, const char *what)
@@ -163,8 +163,8 @@ static void test_special(void)
 		       "service_choose: serviceos_mems = %s beside special memory", asks[i].mems);
 	}
 	is(err.text,
-	   "serviceos_mems: memory nodes 0-1 leave only special memory (2) for containers, "
-	   "which get none of it: leave at least one of 0-1, or write \"all\" (shared with them)",
+	   "serviceos_mems: memory nodes 0-1 leave only special memory (2), which containers do "
+	   "not get: leave at least one of 0-1, or write \"all\" (shared with containers)",
 	   "service_choose: the message for all ordinary memory has the fault, the reason and a "
 	   "cure");
 	machine_free(m);
