@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * counted FILE COMMAND ARG...: runs COMMAND and writes what the simulated cache counted of it and
- * of all that it started into FILE, a line of names and numbers (bench/lib/llc.h). Exits as it.
+ * counted FILE COMMAND ARG...: runs COMMAND and writes the simulated cache's counts of COMMAND and
+ * all its descendants to FILE, a line of names and numbers (bench/lib/llc.h). Exits with COMMAND's
+ * status.
  */
 #define _GNU_SOURCE
 #include <sys/wait.h>

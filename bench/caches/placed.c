@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * placed RANKS SEED SIZES ARMS MIB MODULE: loads MODULE, the simulated cache's, and runs RANKS
- * processes at once, again and again: for each of SIZES and of ARMS (bench/lib/classes.h; words
- * with "+" between them, in another order for each seed). A rank has SIZE KiB of its own, which it
- * has touched first, and reads them again and again, MIB in all, while it is counted, and then
- * without, until all have done so. CPU 0 is left out; a rank that has a CPU of its own has the
- * second thread of a core, so that each socket gets half of them. Beside them DISTURBERS programs,
- * which may run on all CPUs, sleep and read memory of their own by turns, for as long as the seed
- * says: the same in all arms. Before each run "run ARM SIZE SEED", then a line for each rank:
+ * placed RANKS SEED SIZES ARMS MIB MODULE: loads MODULE, the module of the simulated cache, and
+ * runs RANKS processes at once, for each of SIZES and each of ARMS (bench/lib/classes.h; words with
+ * "+" between them, in a different order for each seed). A rank touches SIZE KiB of its own memory,
+ * then reads them repeatedly: first MIB in all, which are counted, then uncounted until all ranks
+ * have been counted. CPU 0 is left out; a rank that has a CPU of its own has the second thread of a
+ * core, so that each socket gets half of the ranks. Beside the ranks, DISTURBERS programs, which
+ * may run on all CPUs, sleep and read memory of their own in turns; the seed determines how long,
+ * the same in all arms. Prints "run ARM SIZE SEED" before each run, then a line for each rank:
  *
- *	rank RANK cpu FIRST LAST COUNTS
+ * rank RANK cpu FIRST LAST COUNTS
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -49,7 +49,7 @@ static void share_run(void)
 		die("mmap");
 }
 
-/* The same accesses as the compiled code of a sum of 64-bit words, in their order. */
+/* Make the accesses of the compiled code of a sum of 64-bit words, in the same order. */
 static void read_words(const char *at, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += 8)
@@ -147,7 +147,7 @@ static void placed_run(const char *arm, size_t kib, int seed)
 	}
 	for (int i = 0; i < ranks; i++)
 		if (waitpid(rank[i], &status, 0) < 0 || status != 0)
-			die("a rank did not end well");
+			die("a rank failed");
 	for (int i = 0; i < DISTURBERS; i++) {
 		kill(other[i], SIGKILL);
 		waitpid(other[i], NULL, 0);

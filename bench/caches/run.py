@@ -2,11 +2,11 @@
 """Boots emulated machines of two sockets with a memory node and a *simulated* last-level cache
 each (test/simllc; --llc), and counts user code's misses by perf_event_open():
 
-    placement  eight ranks that read memory of their own again and again, less of it than their
-               share of the caches or more, on fifteen CPUs beside programs of the default class
-               that sleep and read by turns: under CFS (cfs), with a CPU for each (pinned), and
-               placed by SCHED_HPC (rr, topo). QEMU's clock goes by instructions (-icount), so that
-               the same seed gives the same counts
+    placement  eight ranks that repeatedly read memory of their own, less or more than their share
+               of the caches, on fifteen CPUs beside programs of the default class that sleep and
+               read in turns: under CFS (cfs), with a CPU for each (pinned), and placed by SCHED_HPC
+               (rr, topo). QEMU's clock counts instructions (-icount), so that the same seed gives
+               the same counts
     lriot      eight threads of dimmap-load's lriot that read a file at random through the page
                cache (mmap) and through a buffer of dimmapfs: on all CPUs (unplaced), bound with
                their memory by numactl (by hand), in a container; in a job of Slurm, three times
@@ -34,7 +34,7 @@ INPUTS = [
 PARTS = ("placement", "lriot")
 ARMS = ("cfs", "pinned", "rr", "topo")
 CPUS, RANKS = 16, 8
-NODE, SLURM_NODE = 1024, 1536  # MiB of a memory node; Slurm has to find 2,700 in all
+NODE, SLURM_NODE = 1024, 1536  # MiB of a memory node; Slurm requires 2,700 in all
 OPTIONS = (
     Option("only", "P+P", "of placement and lriot", list(PARTS), None, words(*PARTS)),
     Option("seeds", "A-B", "of the placement's disturbers, a boot each", "1-5", "1-1", interval),
@@ -74,7 +74,8 @@ def placement(context):
     for seed in range(first, last + 1):
         name = f"placement.{seed}"
         words = f"{RANKS}:{seed}:{sizes}:{arms}:{given.each}:/simllc.ko"
-        # skew_tick: the CPUs' ticks are at different times, so QEMU switches between CPUs at each
+        # skew_tick: the CPUs' ticks come at different times, and QEMU switches between CPUs at each
+        # tick
         append = f"skew_tick=1 do=run:/placed:{words}"
         boot = [*machine, *guests.simulated_cache(context, name, NODE, CPUS, cache)]
         guests.boot(context, name, kernel, boot, append, "/placed: exit 0")
@@ -93,13 +94,13 @@ def runs_of(log):
     lines."""
     runs = []
     for line in log.splitlines():
-        # the first one may follow what the firmware has left on its line
+        # the first line may follow text of the firmware
         if m := re.search(r"run (\w+) (\d+) (\d+)$", line):
             runs.append({"arm": m[1], "size": int(m[2]), "seed": int(m[3]), "ranks": []})
         elif m := RANK.fullmatch(line):
             runs[-1]["ranks"].append({"cpus": [int(m[2]), int(m[3])], **counts_of(m[4])})
         elif line.startswith("rank "):
-            raise Failed(f"a line of a rank in another form: {line}")
+            raise Failed(f"a line of a rank in an unknown format: {line}")
     for one in runs:
         if len(one["ranks"]) != RANKS:
             raise Failed(f"{one['arm']}, seed {one['seed']}: {len(one['ranks'])} ranks")

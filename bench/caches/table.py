@@ -13,7 +13,7 @@ CLASSES = {
     "topo": "SCHED_HPC topo",
 }
 PLACES = {"unplaced": "unplaced", "by hand": "numactl, by hand", "container": "container"}
-COMPARED = ("pinned", "topo")  # rr takes the first CPUs, and with them one socket's
+COMPARED = ("pinned", "topo")  # not rr, which takes the first CPUs, all of one socket
 MEDIA = {"mmap": "page cache", "buffer": "buffer"}
 HPC = ("rr", "topo")
 PLACED = [
@@ -34,8 +34,9 @@ READS = [
     "migrations",
 ]
 SHARE = 1024  # KiB of a cache of 4 MiB for each of a socket's four ranks
-NEAR = 2  # % of a placed program's misses that may be remote; those are from its start
-OF_UNPLACED = 0.1  # remote misses of a placed program, its start included, by those of an unplaced
+NEAR = 2  # % of a placed program's misses that may be remote, which occur at its start
+# limit of a placed program's remote misses, with its start, relative to an unplaced one's
+OF_UNPLACED = 0.1
 
 
 def rate(run, what):
@@ -59,7 +60,7 @@ def rates(runs, size, arm, what):
 
 
 def of_cfs(runs, size, arm):
-    """ARM's misses by CFS's, of each boot that has both."""
+    """ARM's misses relative to CFS's, of each boot that has both."""
     cfs, own = (
         {r["seed"]: rate(r, "misses") for r in chosen(runs, size=size, arm=a)} for a in ("cfs", arm)
     )

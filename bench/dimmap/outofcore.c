@@ -2,27 +2,22 @@
 
 /*
  * outofcore SCENE...: page faults of a mapping that is larger than the memory for it, between
- * markers that insn-count.c counts; run by kernel/test/init.c as root, with /dimmapfs.ko. A
- * scene is ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
+ * markers for insn-count.c; run by kernel/test/init.c as root, with /dimmapfs.ko. A scene is
+ * ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
  *
- *	ARM	dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default,
- *		random, mglru, mglru-random: mmap of the device in a cgroup of that memory,
- *		without and with MADV_RANDOM, without and with the multi-generational LRU;
- *		free-default, free-random: the same without the cgroup, bounded by the machine's
- *		memory only; direct: no mapping, but reads and writes of a page by O_DIRECT;
- *		umap: LLNL's UMap, if this program is linked with it, reading by O_DIRECT, with one
- *		filler for every two threads
- *	THREADS	one on each CPU from 0 on
- *	FAULTS	the number of random accesses of all threads together, after the memory has been
- *		filled twice
- *	WRITES	of 100 accesses
- *	BUFFER	MiB; 0 with free: what is available
- *	FILE	times BUFFER
- *	DEVICE	without /dev/
+ * ARM dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default, random,
+ * mglru, mglru-random: mmap of the device in a cgroup of that memory, without and with MADV_RANDOM,
+ * without and with the multi-generational LRU; free-default, free-random: as default and random,
+ * but without the cgroup, bounded by the machine's memory only; direct: no mapping, but reads and
+ * writes of a page by O_DIRECT; umap: LLNL's UMap, if this program is linked with it, reading by
+ * O_DIRECT, with one filler for every two threads THREADS one on each CPU from 0 on FAULTS the
+ * number of random accesses of all threads together, after the memory has been filled twice WRITES
+ * of 100 accesses BUFFER MiB; 0 with free: what is available FILE times BUFFER DEVICE without /dev/
  *
- * The cgroup has 4 MiB more, for the program itself and the kernel's data about its pages. Prints
+ * The cgroup has 4 MiB more than BUFFER, for the program itself and the kernel's data about its
+ * pages. Prints
  *
- *	outofcore SCENE accesses N major N minor N interrupts N pages N nanoseconds N file N
+ * outofcore SCENE accesses N major N minor N interrupts N pages N nanoseconds N file N
  *
  * between its markers: major and minor faults as the kernel counts them for the process,
  * interrupts of CPUs to flush their TLBs, pages read from the device.
@@ -254,7 +249,7 @@ static void map_umap(void)
 	direct = -1;
 }
 
-/* Move to a cgroup whose memory limit is this much above what this process has now. */
+/* Move to a cgroup whose memory limit is the scene's memory plus what this process uses now. */
 static void bound(void)
 {
 	char text[32];
@@ -360,7 +355,7 @@ int main(int argc, char **argv)
 			printf("outofcore %s: status %d\n", argv[i], status);
 			return 1;
 		}
-		/* killed for lack of memory: that is a result, too */
+		/* the kernel killed the scene for lack of memory, which is a result, too */
 		if (WIFSIGNALED(status))
 			printf("outofcore %s killed by signal %d\n", argv[i], WTERMSIG(status));
 	}

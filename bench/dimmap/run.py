@@ -123,7 +123,7 @@ def boot(context, name, kernel, memory, scenes, plugin=None):
     device = "irqmode=0"
     if plugin:
         machine += ["-plugin", guests.plugged(plugin, counted)]
-    else:  # a device that answers later does so by a timer
+    else:  # a device with latency answers by a timer
         device = f"irqmode=2 null_blk.completion_nsec={context.options.latency}"
         device += " null_blk.submit_queues=4 null_blk.hw_queue_depth=64"
     append = f"null_blk.gb=8 null_blk.{device} null_blk.memory_backed=1 do=run:/outofcore:{text}"
@@ -169,7 +169,7 @@ def scenes_of(log, counted):
         found[-1] = scene
         if counted is None:
             continue
-        # a killed scene has set no marker but its first
+        # a killed scene has set only its first marker
         while len(counted) > at + 1 and counted[at + 1][marks.ID] == 1:
             at += 1
         first, second = marks.pair(counted, at)

@@ -39,8 +39,8 @@ static float real(const unsigned char *at)
 }
 
 /*
- * Read the frame at FROM of SIZE bytes: the places of its atoms into X, their number into *ATOMS.
- * Returns the frame's length; 0: it is incomplete; -1: it is no frame.
+ * Read the frame at FROM, SIZE bytes: write the positions of its atoms to X, their number to
+ * *ATOMS. Returns the frame's length; 0: the frame is incomplete; -1: it is no frame.
  */
 static long frame(const unsigned char *from, size_t size, float *x, unsigned *atoms)
 {
@@ -66,7 +66,8 @@ static long frame(const unsigned char *from, size_t size, float *x, unsigned *at
 	if (size < length)
 		return 0;
 	if (sizes[7] != 12 * (size_t)*atoms)
-		return (long)length; /* this frame has no places, or places in double precision */
+		/* this frame has no positions, or positions in double precision */
+		return (long)length;
 	for (int i = 0; i < 7; i++)
 		at += sizes[i];
 	for (unsigned i = 0; i < 3 * *atoms; i++)

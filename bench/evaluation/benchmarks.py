@@ -7,8 +7,8 @@ from bench.lib.context import TOP, read
 
 
 def number(text):
-    """ "1,018 (816 to 1,456)" -> [1018, 816, 1456]: median, minimum, maximum; one number is all
-    three"""
+    """ "1,018 (816 to 1,456)" -> [1018, 816, 1456]: median, minimum, maximum; a single number
+    stands for all three"""
     found = [
         float(n.replace(",", ""))
         for n in re.findall(r"-?\d[\d,]*(?:\.\d+)?", text.replace("**", ""))

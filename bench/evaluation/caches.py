@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What of Argo's Figures 6 and 9 is an effect of caches and memory nodes, by the misses of a
+"""The part of Argo's Figures 6 and 9 that is an effect of caches and memory nodes, by misses of a
 *simulated* cache: LRIOT's reads, and ranks under three kinds of placement. Measured by bench/run
 caches."""
 

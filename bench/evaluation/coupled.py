@@ -40,7 +40,7 @@ SIZES = {"quick": ["3", "20", "8"], "full": ["10", "20", "8"]}
 
 def run(context):
     plugin, here = guests.plugin(context, "rank-count"), f"{TOP}/bench/evaluation"
-    # no other program of the guest is at this address: those are position-independent
+    # no other program of the guest is at this address, as all others are position-independent
     flags = ["-Wl,-Ttext-segment=0x20000000", "-lm"]
     to = f"{context.build}/analysis"
     puts = [guests.program(context, to, f"{here}/analysis.c", *flags), guests.mark(context)]

@@ -84,8 +84,8 @@ class Machine:
         # nodes in the order of hwloc, in which mpibind visits them, each with its object
         self.nodes = [(node, o) for o in every for node in o.numa_nodes() if o.cpus]
         self.numa = [set(s) for s in dict.fromkeys(frozenset(o.cpus) for _, o in self.nodes)]
-        # where smaller memory lies everywhere inside of a large one, the smaller ones are the
-        # localities
+        # if all of a large memory node's cores also have smaller memory nodes, the smaller ones are
+        # the localities
         self.numa = [
             s for s in self.numa if set().union(*(other for other in self.numa if other < s)) != s
         ] or [set(self.pus)]

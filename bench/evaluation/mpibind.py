@@ -5,7 +5,7 @@ devices, which the machines here lack:
 
 0. of memory nodes that have CPUs in common, one is used
    (here: the first one of the smallest localities);
-1. tasks are divided among memory nodes in proportion to the CPUs near each; those left over go to
+1. tasks are divided among memory nodes in proportion to the CPUs near each; remaining tasks go to
    the nodes with the largest remainders;
 2. within a node there are tasks times threads workers; the outermost level of the machine that has
    as many objects as there are workers is used, or else the level of the cores; the tasks divide
@@ -18,12 +18,12 @@ devices, which the machines here lack:
 
 
 def shares(what, among):
-    """The share of WHAT for each of AMONG: as even as possible, larger shares first."""
+    """Divide WHAT into AMONG shares: as even as possible, larger shares first."""
     return [what // among + (n < what % among) for n in range(among)]
 
 
 def dealt(elements, hands):
-    """Divide the elements in order among so many hands; if there are fewer elements than hands,
+    """Divide the elements in order among HANDS hands; if there are fewer elements than hands,
     some elements go to several."""
     elements = list(elements)
     if len(elements) >= hands:
@@ -75,8 +75,8 @@ def inside(machine, place, tasks, threads):
 
 
 def mapped(machine, tasks, threads=1):
-    """The CPUs of each task on the whole of MACHINE; THREADS are those of each task, 0: as many as
-    there are cores for."""
+    """The CPUs of each task on the whole of MACHINE; THREADS: number of threads of a task; 0: as
+    many as there are cores for."""
     nodes = []
     for node, place in sorted(machine.nodes, key=lambda pair: len(pair[1].cpus)):
         if not any(place.cpus & other.cpus for _, other in nodes):

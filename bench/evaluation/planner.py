@@ -28,7 +28,7 @@ INPUTS = [
     "tools/plan.c",
 ]
 
-# The machines of the papers (GROMACS's, that of the scheduling class, DI-MMAP's), and a many-core
+# The machines of the papers (on GROMACS, on the scheduling class, on DI-MMAP), and a many-core
 # node of today. All second threads of cores are numbered after all first ones, as Linux does on
 # such machines.
 PAPERS = {
@@ -54,7 +54,7 @@ MEASURES = {
 
 
 def requests(cores):
-    """Containers' cores, as users would request them: name -> sizes."""
+    """Typical requests of users for containers: name -> numbers of cores."""
     found = {
         "all but one, one": (cores - 1, 1),
         "seven eighths, an eighth": (cores - cores // 8, cores // 8),
@@ -68,7 +68,7 @@ def requests(cores):
 
 
 def containers_of(sizes, maps):
-    """A container's ranks are the next ones in order."""
+    """Give each container of SIZES the next ranks of MAPS in order."""
     out, at = [], 0
     for size in sizes:
         out.append(maps[at : at + size])
@@ -124,7 +124,7 @@ def first_free(m, sizes, threads):
 
 
 def least(domains, cores):
-    """How many of these domains, the largest first, are needed to have that many cores."""
+    """The number of DOMAINS, the largest first, that are needed for CORES cores."""
     n = 0
     for size in sorted(domains, reverse=True):
         if cores <= 0:

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * footprint GROUPS: the memory that the kernel uses itself soon after the boot, and what GROUPS
- * cgroups with the memory controller add; run by kernel/test/init.c, which has mounted /proc and
- * cgroup2 on /cg. Lines "footprint NAME NUMBER", KiB unless the name says otherwise.
+ * footprint GROUPS: the memory that the kernel itself uses soon after the boot, and the memory that
+ * GROUPS cgroups with the memory controller add; run by kernel/test/init.c, which has mounted /proc
+ * and cgroup2 on /cg. Lines "footprint NAME NUMBER", KiB unless the name says otherwise.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ int main(int argc, char **argv)
 	long slab, percpu, free;
 	char path[64];
 
-	/* meanwhile khugepaged sets min_free_kbytes, and the last work of the boot ends */
+	/* wait until khugepaged has set min_free_kbytes and the boot's work has ended */
 	sleep(3);
 	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
 		printf("footprint %s %ld\n", field[i], meminfo(field[i]));

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * neighbour ROUNDS WORKER HOG: fixed work in a cgroup with the memory nodes WORKER, between
- * markers that insn-count.c counts on CPU 1; first alone, then beside a cgroup with the memory
- * nodes HOG, on CPU 2, that is killed for lack of memory again and again. Run by
- * kernel/test/init.c, which has mounted /proc, /sys and cgroup2 on /cg. Two kinds of death:
+ * neighbour ROUNDS WORKER HOG: fixed work in a cgroup with the memory nodes WORKER, on CPU 1,
+ * between markers for insn-count.c; first alone, then beside a cgroup with the memory nodes HOG, on
+ * CPU 2, whose process is repeatedly killed for lack of memory. Run by kernel/test/init.c, which
+ * has mounted /proc, /sys and cgroup2 on /cg. Two kinds of death:
  *
- *	limit	memory.max is a little less than the nodes can hold, as NodeOS sets it
- *	nodes	no memory.max: the nodes themselves run out
+ * limit memory.max is a little less than the nodes can hold, like the limit that NodeOS sets nodes
+ * no memory.max: the nodes themselves run out
  *
  * A round faults 1024 pages of 4 KiB in and computes on them. Lines:
  *
- *	neighbour ARM ROUNDS kills N
- *	neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that has
- *	changed since before the arm
+ * neighbour ARM ROUNDS kills N
+ * neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that has
+ * changed since before the arm
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -104,7 +104,7 @@ static unsigned read_counters(struct counter *c)
 	return n;
 }
 
-/* ------------------------------------------------------------------ the two of them */
+/* ------------------------------------------------------------------ worker and hog */
 
 static void neighbour_work(unsigned rounds, int go, int done)
 {
@@ -149,8 +149,8 @@ static pid_t start_hog(void)
 }
 
 /*
- * Let the worker do its rounds; WITH_HOG: with a hog beside it, which is started again whenever the
- * kernel kills it. Returns how often the hog was killed.
+ * Let the worker do its rounds. WITH_HOG: with a hog beside it, which is started again whenever the
+ * kernel kills it. Returns the number of times that the hog was killed.
  */
 static unsigned arm(int go, int done, int with_hog)
 {

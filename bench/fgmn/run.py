@@ -7,8 +7,8 @@ fgmn= (off) and the patched one with fgmn=all:23x128M (on):
                gives the same counts
     neighbour  instructions of fixed work on blocks, alone and beside a container that is killed
                again and again because its own blocks are too small
-    memory     what each boot's kernel uses itself, and what a cgroup with the memory controller
-               adds, with 8 and with 16 CPUs
+    memory     what the kernel of each boot itself uses, and what a cgroup with the memory
+               controller adds, with 8 and with 16 CPUs
 
 10 minutes on two idle processors once the kernels are built."""
 
@@ -81,8 +81,8 @@ def run(context):
             given = [f"faults.{variant}", kernels[variant], scenes, "faults", plugin]
             found["faults"][variant] = faults_of(*counted(context, *given))
     if "neighbour" in only:
-        # two blocks for each, of the same socket; 256 MiB less struct pages and high watermarks are
-        # 233: 230 of these
+        # worker and hog have two blocks each, of the same socket; 256 MiB less struct pages and
+        # high watermarks are 233 MiB, of which the hog may use 230
         work = f"{BLOCKS} psi=1 do=run:/neighbour:{10 * rounds}:2-3:4-5:230"
         given = ["neighbour.on", kernels["on"], work, "neighbour", plugin]
         found["neighbour"] = arms_of(*counted(context, *given))

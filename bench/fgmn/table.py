@@ -6,7 +6,7 @@ import statistics
 from bench.fgmn.run import BOOTS, VARIANTS
 from bench.lib.tables import Table, number, spread
 
-# the stock kernel's scene to compare a scene with blocks with: equally near, equally confined
+# scenes with blocks, and the equally near and equally confined scene of the stock kernel
 LIKE = {
     "cpuset=2": "cpuset=0",
     "cpuset=24": "cpuset=0",

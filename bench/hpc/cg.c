@@ -2,12 +2,12 @@
 
 /*
  * cg RANK RANKS ROWS COLUMNS ITERATIONS: one of RANKS processes that solve the Laplacian (five
- * points, ROWS x COLUMNS each) by conjugate gradients, in the memory of descriptor 3, which
- * ranks.c made. They spin where they wait for each other, as MPI and OpenMP do. First they only
- * wait for each other for WARM seconds, so that other programs leave their CPUs. The iterations are
+ * points, ROWS x COLUMNS each) by conjugate gradients, in the memory of descriptor 3, which ranks.c
+ * made. They spin where they wait for each other, as MPI and OpenMP do. For the first WARM seconds
+ * they only wait for each other, so that other programs leave their CPUs. The iterations are
  * between markers 1 and 2 of rank 0. Each rank prints
  *
- *	rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
+ * rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
  *
  * moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are in the order
  * of ranks, so the residual is bitwise equal wherever they run.
@@ -149,7 +149,7 @@ int main(int argc, char **argv)
 	memory = calloc((size_t)n * 3, sizeof(*memory));
 	if (shared == MAP_FAILED || !memory)
 		die("memory");
-	/* p is what neighbours read */
+	/* neighbours read p */
 	p = (double *)(shared + 1) + n * rank;
 	x = memory, r = memory + n, q = memory + 2 * n;
 	for (long i = 0; i < n; i++) {

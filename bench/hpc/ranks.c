@@ -2,17 +2,17 @@
 
 /*
  * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: runs RANKS processes PROGRAM RANK RANKS ARG... at
- * once, and does so for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (words
- * with "+" between them; in another order for each seed). CPU 0 is left out, so RANKS must be less
- * than the number of CPUs. With "threads:N" for RANKS it runs one process PROGRAM ARM N ARG...,
- * which has N threads, and binds them itself where the arm says so; this program watches them
- * (threads.h), and the whole program is between the markers. It must write its result, a word, to
- * RESULT. Arms are those of bench/lib/classes.h.
+ * once, for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (words with "+" between
+ * them; in a different order for each seed). CPU 0 is left out, so RANKS must be less than the
+ * number of CPUs. With "threads:N" for RANKS it runs one process PROGRAM ARM N ARG..., which has N
+ * threads and binds them itself if the arm requires it; ranks watches the threads (threads.h), and
+ * the whole process is between the markers. PROGRAM must write its result, a word, to RESULT. Arms
+ * are those of bench/lib/classes.h.
  *
- * Loads: idle, or busy: programs of the default class that may run on all CPUs, and sleep and
- * compute in turns; the seed determines how long, so that all arms have the same. Run by
- * kernel/test/init.c or image-init.c. Prints "run ARM LOAD SEED" before each run, and after it the
- * exit codes other than 0.
+ * Loads: "idle"; "busy" has programs of the default class that may run on all CPUs, and sleep and
+ * compute in turns; the seed determines how long, the same in all arms. Run by kernel/test/init.c
+ * or image-init.c. Prints "run ARM LOAD SEED" before each run, and after it the exit codes other
+ * than 0.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -26,7 +26,7 @@
 
 #define RANKS_MAX 64
 #define BUSY 6 /* programs */
-#define WATCHED "gmx" /* the name that a program with threads has at the end */
+#define WATCHED "gmx" /* name of the process whose threads are watched */
 #define RESULT "/tmp/result"
 
 static int n_ranks, n_threads;

@@ -37,8 +37,8 @@ OPTIONS = (
     Option("boots", "B+B", "of plain and nohz (nohz_full)", ["plain"], read=options.words(*BOOTS)),
     Option("kernel", "FILE", "with SCHED_HPC, instead of kernel/build's"),
 )
-# Addresses of the ranks' programs, where no other program computes: cg is linked there; GROMACS is
-# where the kernel puts position-independent programs and libraries (the shell that starts it is
+# Addresses of the ranks' programs, where no other program computes: cg is linked to them; GROMACS
+# is where the kernel puts position-independent programs and libraries (the shell that starts it is
 # counted, too)
 OWN = {"cg": "0x20000000-0x2fffffff", "gmx": "0x550000000000-0x7fffffffffff"}
 SCRIPT = """exec 2>&1
@@ -109,7 +109,7 @@ def runs_of(log, counted):
             rank |= {"seconds": float(m[7] or 0), "residual": m[8]}
             runs[-1]["ranks"].append(rank)
         elif line.startswith("rank "):
-            raise Failed(f"a line of a rank in another form: {line}")
+            raise Failed(f"a line of a rank in an unknown format: {line}")
     if len(runs) != len(counted):
         raise Failed(f"{len(runs)} runs, {len(counted)} of them counted")
     for one, (own, kernel, other, every) in zip(runs, counted):

@@ -65,14 +65,14 @@ def tables(raw):
 def of_arm(boot, runs, arm):
     """Verdicts on each run, and on the medians on a busy node compared with CFS."""
     what, of = f"{boot}: {arm}", chosen(runs, arm)
-    solver = bool(of[0]["ranks"][0]["seconds"])  # cg says how long it took, GROMACS does not
-    # GROMACS binds its first thread to each CPU in turn, to see what it is: 16 moves of 8 CPUs
+    solver = bool(of[0]["ranks"][0]["seconds"])  # cg reports its duration, GROMACS does not
+    # GROMACS binds its first thread to each CPU in turn, to identify the CPU: 16 moves for 8 CPUs
     most = max(rank["moves"] for r in of for rank in r["ranks"][not solver :])
     yield Verdict(most <= 1, f"{what}: no rank is moved more than once: {most}")
-    # in each second, also in a part of one, the guard lets fair tasks in: a switch there and one
-    # back, and their own switches in between
+    # in each second, even an incomplete one, the guard lets fair tasks run: a switch to them and
+    # one back, and their own switches in between
     most = max(rank["involuntary"] / (2 + int(rank["seconds"])) for r in of for rank in r["ranks"])
-    text = f"{what}: no rank loses its CPU but to the guard: {most:.1f} times a period"
+    text = f"{what}: no rank loses its CPU except to the guard: {most:.1f} times a period"
     yield Verdict(most <= 2, text)
     busy, cfs = chosen(runs, arm, "busy"), chosen(runs, "cfs", "busy")
     if not busy or not cfs:

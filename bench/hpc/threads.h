@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How often the threads of an unmodified program were moved and switched, from the kernel's events:
- * for ranks.c. A line for each thread, in the form of cg.c's own lines.
+ * For ranks.c: count how often the threads of an unmodified program are moved and switched, from
+ * the kernel's events. Prints a line for each thread, in the form of cg.c's lines.
  */
 #ifndef NODEOS_BENCH_THREADS_H
 #define NODEOS_BENCH_THREADS_H
@@ -69,7 +69,7 @@ static void count_event(const char *line, struct thread *all, int *n)
 		if (sscanf(at, " prev_pid=%d prev_prio=%*d prev_state=%7s", &pid, state) != 2)
 			die(line);
 		t = thread_of(all, n, pid, cpu);
-		/* with a plus, the thread was preempted; without, it gave up its turn */
+		/* with a plus, the thread was preempted; without it, the thread yielded */
 		if (strcmp(state, "R+") == 0)
 			t->involuntary++;
 		else

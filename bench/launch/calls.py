@@ -53,7 +53,8 @@ def read_trace(path):
 
 
 def program_of(procs, pid, line):
-    """(program, the process that executed it) at this line; before an exec, those of the parent."""
+    """The program that PID runs at LINE, and the process that executed it; before an exec, the
+    parent's."""
     seen = 0
     while seen < 100:
         p = procs[pid]

@@ -20,7 +20,7 @@ INPUTS = [*guests.CLUSTER, "bench/launch/*"]
 PARTS = ("counts", "traces")
 OPTIONS = (
     Option("pairs", "N", "counted launches of each kind", 20, 2, whole),
-    Option("step_pairs", "N", "the same for steps of one job", 10, 2, whole),
+    Option("step_pairs", "N", "counted steps of one job, of each kind", 10, 2, whole),
     Option("traced", "N", "traced launches of each kind", 4, 1, whole),
     Option("settle", "S", "seconds after srun that count, too", 2, None, whole),
     Option("only", "P+P", "of counts and traces", list(PARTS), None, words(*PARTS)),

@@ -17,11 +17,14 @@
 
 struct block {
 	uint64_t address;
-	/* address of the repeated string instruction that ends the block; 0: it ends with none */
+	/*
+	 * address of the repeated string instruction that ends the block; 0: another instruction
+	 * ends it
+	 */
 	uint64_t rep;
 	uint32_t insns;
 	uint8_t kernel;
-	uint8_t is_rep; /* nothing but that instruction */
+	uint8_t is_rep; /* the block has only that instruction */
 };
 
 static size_t insn_bytes(const struct qemu_plugin_insn *insn, uint8_t *to, size_t max)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arms of scheduling, and what programs of guests draw and disturb each other by. */
+/* Arms of scheduling, and random numbers and lists of words for programs of guests. */
 #ifndef NODEOS_BENCH_CLASSES_H
 #define NODEOS_BENCH_CLASSES_H
 
@@ -34,7 +34,7 @@ struct attr {
 	uint64_t runtime, deadline, period;
 };
 
-/* The program ends where there is none of this name. */
+/* Return the arm NAME, or end the program if there is no such arm. */
 static inline const struct arm *arm_of(const char *name)
 {
 	const struct arm *a;
@@ -70,7 +70,7 @@ static inline void take_class(const struct arm *arm)
 		die("sched_setattr");
 }
 
-/* xorshift64: a number below BELOW */
+/* Return a number below BELOW (xorshift64). */
 static inline uint64_t draw(uint64_t *state, uint64_t below)
 {
 	*state ^= *state << 13;
@@ -79,7 +79,7 @@ static inline uint64_t draw(uint64_t *state, uint64_t below)
 	return *state % below;
 }
 
-/* Words with "+" between them, in TEXT itself; returns how many. */
+/* Split TEXT, which is modified, into words at "+"; returns the number of words. */
 static inline int split(char *text, char **word, int max)
 {
 	int n = 0;

@@ -95,7 +95,7 @@ class Context:
         return got.stdout.splitlines()[-1]
 
     def programs(self, *names):
-        """Paths of programs of the project, which are built here."""
+        """Build programs of the project, and return their paths."""
         build = f"{self.build}/nodeos"
         self.say(f"building {', '.join(names)}")
         os.makedirs(build, exist_ok=True)

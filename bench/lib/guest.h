@@ -12,7 +12,7 @@
 
 #define MIB (1UL << 20)
 
-/* A no-op that the plugin recognises: see mark.c. */
+/* A no-op that the plugins recognise: see mark.c. */
 #define MARK(id) \
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long 0x4e4f0000 + " #id ::: "memory")
 

@@ -79,8 +79,8 @@ def two_sockets(cpus, threads, gib):
 
 
 def simulated_cache(context, name, mib, cpus, given):
-    """QEMU's words for a simulated cache of each of two sockets with MIB of memory each (test/
-    simllc), to stand behind those of the nodes; GIVEN are more of its options."""
+    """QEMU's arguments for a simulated cache of each of two sockets with MIB of memory each (test/
+    simllc), which follow those of the nodes; GIVEN are more options of the cache."""
     plugin = context.path_of(f"{TOP}/test/simllc/build", "plugin")
     counters, half = f"{context.out}/{name}.llc", cpus // 2
     place = f"out={counters},nodes={mib}M+{mib}M,nodecpus={half},share={half},{given}"
@@ -109,13 +109,13 @@ def boot(context, name, kernel, machine, append, ended, timeout=3000, model="q35
     with open(log, "w", encoding="utf-8") as f:
         f.write(text)
     if not re.search(f"^{re.escape(ended)}$", text, re.M):
-        raise Failed(f'the guest did not say "{ended}"; see {log}')
+        raise Failed(f'the guest did not print "{ended}"; see {log}')
 
 
 def cluster(context, puts, command, more=(), share="share", clock=None, limit=7200):
     """Run COMMAND as root in a guest with one node of Slurm and the files PUTS; returns the
     directory of its output. CLOCK is "icount" if the counts depend on how programs run beside each
-    other, and "tcg" if they are of work that is always the same: then all processors of the machine
+    other, and "tcg" if the counted work is always the same: then all processors of the machine
     emulate."""
     to = f"{context.out}/{share}"
     shutil.rmtree(to, ignore_errors=True)

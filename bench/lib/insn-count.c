@@ -6,17 +6,17 @@
  * counters that only its own CPU writes. When a program in the guest executes a marker
  * (mark.c), one line is appended to the plugin's out=FILE:
  *
- *	ID NANOSECONDS USER KERNEL REPEATED CPU0 CPU1 ...
+ * ID NANOSECONDS USER KERNEL REPEATED CPU0 CPU1 ...
  *
- * NANOSECONDS is the host's monotonic clock; USER and KERNEL are instructions in the
- * lower and the upper half of the address space, since the guest was switched on;
- * CPUn are USER + KERNEL of one CPU. A repeated string instruction ("rep movsb") counts
- * once, as on a processor; the further rounds that QEMU makes of it are in REPEATED.
+ * NANOSECONDS is the host's monotonic clock; USER and KERNEL are instructions in the lower and the
+ * upper half of the address space, since the guest was switched on; CPUn are USER + KERNEL of one
+ * CPU. A repeated string instruction ("rep movsb") counts once, as on a processor; REPEATED has the
+ * further rounds that QEMU executes for it.
  *
  * Two things are not exact: a block that is interrupted, by a page fault for example, counts whole,
  * and again when it is resumed; the other CPUs' counters are read while they count.
  *
- * Needs qemu-plugin.h of the very QEMU that will load it (plugin gets it).
+ * Needs qemu-plugin.h of the same QEMU that will load it (the script "plugin" gets the header).
  */
 #include <stdio.h>
 #include <time.h>
@@ -25,7 +25,7 @@
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
-/* One cache line each: no CPU waits for another one's counter. */
+/* One cache line for each CPU, so that no CPU waits for another CPU's counter. */
 struct counter {
 	_Alignas(64) uint64_t insns[2]; /* user, kernel */
 	uint64_t repeated;
@@ -39,7 +39,8 @@ static FILE *out;
 static void insn_count_add(uint64_t *to, uint64_t n)
 {
 	/*
-	 * there is one writer: this needs no locked instruction, but readers must see no torn value
+	 * only one CPU writes, so this needs no locked instruction, but readers must not see a torn
+	 * value
 	 */
 	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }

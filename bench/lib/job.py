@@ -58,7 +58,8 @@ def root(command):
 
 
 def null_device(mib, latency):
-    """null_blk with memory, which answers by a timer; its memory is not the containers'."""
+    """Make a null_blk device with memory, which answers by a timer; its memory does not belong to
+    containers."""
     root("mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config")
     path = "/sys/kernel/config/nullb/nullb0"
     if not os.path.isdir(path):

@@ -19,12 +19,12 @@ struct llc {
 	int fd[LLC_EVENTS];
 };
 
-/* The first three are of user code, the next two of the kernel, the moves of both. */
+/* The first three count user code, the next two the kernel, and the moves both. */
 static const char *const llc_names[LLC_EVENTS] = {
 	"instructions", "misses", "remote", "kernel-misses", "kernel-remote", "moves",
 };
 
-/* The number behind PREFIX in a file of the PMU. */
+/* Return the number after PREFIX in a file of the PMU. */
 static inline uint64_t llc_number(const char *file, const char *prefix)
 {
 	char path[128], format[32];
@@ -40,7 +40,7 @@ static inline uint64_t llc_number(const char *file, const char *prefix)
 	return n;
 }
 
-/* Count process PID and what it starts: from its next execve() on, or now. */
+/* Count process PID and its descendants. ON_EXEC: from its next execve() on; else from now on. */
 static inline void llc_open(struct llc *l, pid_t pid, int on_exec)
 {
 	static const char *const event[] = { "instructions", "llc-misses", "llc-misses-remote",
@@ -76,7 +76,7 @@ static inline void llc_read(const struct llc *l, uint64_t count[LLC_EVENTS])
 			die(llc_names[i]);
 }
 
-/* "instructions 1 misses 2 ...", without a newline */
+/* Print "instructions 1 misses 2 ...", without a newline. */
 static inline void llc_show(FILE *f, const uint64_t count[LLC_EVENTS])
 {
 	for (int i = 0; i < LLC_EVENTS; i++)

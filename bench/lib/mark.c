@@ -49,7 +49,7 @@ static long call(long number, long a, long b, long c, long d)
 	return ret;
 }
 
-/* 0 to 255, else -1 */
+/* Parse a number from 0 to 255; -1: anything else. */
 static int mark_number(const char *text)
 {
 	int n = *text ? 0 : -1;

@@ -127,9 +127,9 @@ def parsed(name, experiment, out, argv):
             kind = {"action": "store_true"}
         flag = "--" + option.name.replace("_", "-")
         p.add_argument(flag, help=help_of(option), **kind)
-    p.add_argument("--quick", action="store_true", help="small sizes, to see that it works")
+    p.add_argument("--quick", action="store_true", help="small sizes, to test the experiment")
     p.add_argument(
-        "--again", action="store_true", help="measure, even if the same was measured before"
+        "--again", action="store_true", help="measure, even if a result of the same inputs exists"
     )
     p.add_argument("--check", action="store_true", help="print the verdicts as TAP, too")
     p.add_argument("--format", choices=FORMATS, default="markdown", help="format of the tables")

@@ -1,5 +1,5 @@
 #!/bin/bash
-# water.sh STEPS [LINE]...: makes a box of water for GROMACS here, topol.tpr, with STEPS steps and
+# water.sh STEPS [LINE]...: writes ./topol.tpr, a box of water for GROMACS, with STEPS steps and
 # with each LINE as a further parameter. Copied into guests.
 set -euo pipefail
 

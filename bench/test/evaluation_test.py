@@ -101,7 +101,7 @@ def test_machines(directory):
     same(
         len(mpibind.mapped(one, 16)) == 16 and len(set.union(*mpibind.mapped(one, 16))),
         16,
-        "mpibind: where memory nodes have CPUs in common, no two tasks have a core",
+        "mpibind: if memory nodes have CPUs in common, no two tasks share a core",
     )
 
 
@@ -212,7 +212,7 @@ def test_side_by_side():
 
 
 def trr(atoms):
-    """A frame of a trajectory as GROMACS writes it: a header, a box, places."""
+    """A frame of a trajectory as GROMACS writes it: a header, a box, positions."""
     name = b"GMX_trn_file"
     sizes = [0, 0, 36, 0, 0, 0, 0, 12 * len(atoms), 0, 0]
     head = (
@@ -260,7 +260,7 @@ def test_analysis(directory):
 
 
 def test_launches():
-    """Marks by hand: an idle machine with 10 user and 20 kernel instructions a second."""
+    """Marks made by hand: an idle machine executes 10 user and 20 kernel instructions a second."""
     lines = [
         {"arm": "idle", "nodes": 1, "code": 0, "begun": 0, "ended": 4, "helpers": 0},
         {"arm": "plain", "nodes": 2, "code": 0, "begun": 5, "ended": 7, "helpers": 0},
@@ -368,7 +368,7 @@ def test_tables():
     same(
         {v.skip for v in verdicts if v.good},
         {"not measured"},
-        "a failed part: its numbers are not measured, parts that were not run are not named",
+        "the numbers of a failed part are not measured, and parts that were not run are not named",
     )
 
 
@@ -497,14 +497,14 @@ def test_page():
         same(
             blocks[name][1].strip(),
             written(module.tables(raw)),
-            f"{name}: doc/evaluation.md says what doc/benchmarks.md does",
+            f"{name}: doc/evaluation.md has the values of doc/benchmarks.md",
         )
         value = {q["name"]: q["value"] for q in quantities}
         found = module.quantities(raw)
         same(
             found,
             {k: value[k] for k in found},
-            f"{name}: quantities.json says what doc/benchmarks.md does",
+            f"{name}: quantities.json has the values of doc/benchmarks.md",
         )
     same(
         [
@@ -523,7 +523,7 @@ def test_page():
             or not {"unit", "value", "spread"} <= set(q)
         ],
         [],
-        "quantities.json: each has a part, unit, value and spread",
+        "quantities.json: each quantity has a part, unit, value and spread",
     )
     same(
         len({q["name"] for q in quantities}),

@@ -34,7 +34,7 @@ def bench(*arguments):
 
 
 def made_up(*given, run=lambda context: {"n": 1}):
-    """An experiment."""
+    """An experiment for tests."""
     return types.SimpleNamespace(
         __name__="made-up",
         __doc__="Made up.",
@@ -180,7 +180,7 @@ def test_options():
     t.same(
         parsed("--quick"),
         (2, ["a", "b"], False, "out"),
-        "options: --quick chooses the small sizes where they exist",
+        "options: --quick chooses small sizes for options that have them",
     )
     t.same(
         parsed("--quick", "--size=7", "--arms=c+a", "--deep", "--out=x"),
@@ -239,7 +239,7 @@ def test_kept(directory):
     experiment.INPUTS = ["README", "NEWS"]
     raw = context.measured(values(experiment, f"{directory}/kept", "--n=2"), experiment)
     t.same([*found, raw["n"]], [1, 1, 2, 3, 3, 4, 5], "results are kept while nothing has changed")
-    t.same(raw["pair"], [1, 2], "measured: a new result has passed through JSON, as a kept one has")
+    t.same(raw["pair"], [1, 2], "measured: a new result passes through JSON, like a kept one")
     experiment.INPUTS = ["no such file"]
     here = values(experiment, f"{directory}/kept")
     words = "missing: no such file"
@@ -300,7 +300,13 @@ def test_commands(directory):
         context.Failed, words, "tools", context.need_tools, "sh", "no-such-tool:no-such-package"
     )
     bad = [experiment, f"{directory}/a b"]
-    t.raises(context.Failed, "no blank", "a blank in --out, which QEMU cannot have", values, *bad)
+    t.raises(
+        context.Failed,
+        "no blank",
+        "--out: a blank is refused, as QEMU's command line allows none",
+        values,
+        *bad,
+    )
 
 
 def test_guests(directory):
@@ -316,7 +322,7 @@ def test_guests(directory):
     t.same(
         (word, os.path.exists(f"{directory}/x.marks")),
         (f"p.so,out={directory}/x.marks,ranks=7", False),
-        "guests: a plugin does not append to marks of another run",
+        "guests: a plugin does not append to marks of an earlier run",
     )
     here, ran = values(made_up(), f"{directory}/guest"), []
 
@@ -340,7 +346,7 @@ def test_guests(directory):
     bad = [here, "one", "bzImage", [], "", "/x: exit"]
     t.raises(
         context.Failed,
-        "did not say",
+        "did not print",
         "guests: a guest that ends without the last line is an error",
         guests.boot,
         *bad,
@@ -469,7 +475,7 @@ def test_pages():
 
 
 def test_programs():
-    """Compile the guests' programs, which nothing else of make check does."""
+    """Compile the guests' programs, which make check does nowhere else."""
     if not shutil.which("gcc"):
         t.skip("programs for guests", "no gcc")
         return

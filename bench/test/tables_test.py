@@ -72,7 +72,7 @@ def test_hpc():
         [
             (True, ": no rank is moved more than once: 0"),
             # 1.5 s touch up to three of the guard's periods of 1 s
-            (True, ": no rank loses its CPU but to the guard: 0.3 times a period"),
+            (True, ": no rank loses its CPU except to the guard: 0.3 times a period"),
             (True, ", busy node: foreign instructions are 0.050 of CFS, at most 0.15"),
             (True, ", busy node: 0.50 % are other programs', at most the guard's 5"),
         ],
@@ -101,14 +101,21 @@ def test_hpc():
         "hpc: the moves that GROMACS's first thread makes itself are not judged",
     )
     runs_of = bench.hpc.run.runs_of
-    t.raises(Failed, "3 runs, 2 of", "hpc: a run that was not counted", runs_of, log, counted[:2])
+    t.raises(Failed, "3 runs, 2 of", "hpc: an uncounted run is an error", runs_of, log, counted[:2])
     odd = hpc_log(("cfs", 5, 100, "1e-9"), ("topo", 0, 1, "2e-9"))
-    t.raises(Failed, "do not agree", "hpc: another result", runs_of, odd, counted[:2])
     t.raises(
-        Failed, "another form", "hpc: a line in another form", runs_of, log + "\nrank x", counted
+        Failed, "do not agree", "hpc: a result that differs is an error", runs_of, odd, counted[:2]
+    )
+    t.raises(
+        Failed,
+        "unknown format",
+        "hpc: a line in an unknown format is an error",
+        runs_of,
+        log + "\nrank x",
+        counted,
     )
     missing = "\n".join(log.splitlines()[:-1])
-    t.raises(Failed, "[2, 2, 1]", "hpc: a rank too few", runs_of, missing, counted)
+    t.raises(Failed, "[2, 2, 1]", "hpc: a missing rank is an error", runs_of, missing, counted)
 
 
 def placed_log(arm, size, seed, misses, remote, moves, cpu):
@@ -274,7 +281,7 @@ def test_placement():
     t.same(
         "seeds 1, 2, a boot each" in table.title and "Simulated" in table.title,
         True,
-        "caches: its title",
+        "caches: the title of placement",
     )
     t.same(
         [(v.good, v.what) for v in bench.caches.table.judge(raw)],
@@ -288,8 +295,14 @@ def test_placement():
     )
     runs_of = bench.caches.run.runs_of
     missing = "\n".join(log.splitlines()[:-1])
-    t.raises(Failed, "seed 1: 7 ranks", "caches: a rank too few", runs_of, missing)
-    t.raises(Failed, "another form", "caches: a line in another form", runs_of, log + "\nrank x")
+    t.raises(Failed, "seed 1: 7 ranks", "caches: a missing rank is an error", runs_of, missing)
+    t.raises(
+        Failed,
+        "unknown format",
+        "caches: a line in an unknown format is an error",
+        runs_of,
+        log + "\nrank x",
+    )
 
 
 def test_lriot():
@@ -309,18 +322,22 @@ def test_lriot():
             "buffer | unplaced | 1.000 (0.500 to 1.500) | 0.500 (0.250 to 0.750) | 50.0 |"
             " 2 (1 to 3)",
         ],
-        "caches: LRIOT's misses by its reads",
+        "caches: LRIOT's misses for each read",
     )
     t.same("1,000 reads at random, 3 rounds" in table.title, True, "caches: LRIOT's title")
     verdicts = bench.caches.table.judge({"lriot": runs})
-    t.same([v.good for v in verdicts], [True] * 6, "caches: 1 % is near, and 1/50 of unplaced")
+    t.same(
+        [v.good for v in verdicts],
+        [True] * 6,
+        "caches: remote misses of 1 %, and 1/50 of unplaced, are few enough",
+    )
     for run in runs:
         run["remote"] += 60 * (run["arm"] == "container") * run["round"]
     verdicts = bench.caches.table.judge({"lriot": runs})
     t.same(
         [v.good for v in verdicts],
         [False, True, False] * 2,
-        "caches: 13 % of a container's misses are not near, and a quarter of unplaced too much",
+        "caches: remote misses of 13 %, and a quarter of unplaced, are too many",
     )
 
 
@@ -332,7 +349,7 @@ def scene(arm, threads, writes, times=48, **counts):
 def test_dimmap():
     log = "\n".join(
         [
-            "what init says",
+            "text of init",
             scene("direct", 1, 0, accesses=10, major=0, interrupts=0, pages=10),
             scene("random", 1, 0, accesses=10, major=10, interrupts=5, pages=10),
             scene("default", 1, 0),
@@ -367,7 +384,9 @@ def test_dimmap():
         "dimmap: killed scenes, and the device alone",
     )
     scenes_of = bench.dimmap.run.scenes_of
-    t.raises(Failed, "6 and more", "dimmap: a scene not counted", scenes_of, log, counted[:5])
+    t.raises(
+        Failed, "6 and more", "dimmap: an uncounted scene is an error", scenes_of, log, counted[:5]
+    )
     timed = "\n".join(
         [
             scene("dimmap", 1, 0, 4, accesses=60, nanoseconds=2_000_000),
@@ -384,7 +403,7 @@ def test_dimmap():
             "4 | 0 % | random | 20.0 (1.00) | ",
             "4 | 0 % | default | 5.0 (0.25) | ",
         ],
-        "dimmap: thousands of accesses per second, relative to the best mmap with as many threads",
+        "dimmap: thousands of accesses per second, relative to the best mmap with equal threads",
     )
     bounded, free = bench.dimmap.run.scenes_counted(5, ["default"])
     t.same(
@@ -430,7 +449,9 @@ def test_fgmn():
         ],
         "fgmn: kernel instructions per fault, relative to the stock kernel's nearest scene",
     )
-    t.raises(Failed, "nodes [3]", "fgmn: pages elsewhere", faults, 1, ["cpuset=2"], 3)
+    t.raises(
+        Failed, "nodes [3]", "fgmn: pages on another node are an error", faults, 1, ["cpuset=2"], 3
+    )
     log = "neighbour alone 2 kills 0\nneighbour limit 2 kills 3\nneighbour limit moved x 0 4"
     own = [100, 300, 210, 410]  # instructions of CPU 1 in each round
     counts = [row for n in own for row in ([1, 0, 0, 0, 0, 0, 0], [2, 0, 0, 0, 0, 0, n])]
@@ -578,7 +599,7 @@ def test_launch_calls(directory):
             "srun | none | 1 | 2",
             "slurmstepd of the epilog | none | 1 | 1",
             "slurmstepd of the step | none | 4 | 5",
-            # until it is the user's program, which does not count
+            # until slurmstepd's fork becomes the user's program, which does not count
             "slurmstepd's forks, until their exec of `true` | none | 2 | 2",
             "fork for the helper, until its exec | none | none | 2",
             "helper nodeos-plan | none | none | 1",

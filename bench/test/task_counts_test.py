@@ -28,17 +28,17 @@ def main():
         code = "import time; [time.sleep(0.02) for _ in range(100)]"
         script = f'{sys.executable} -c "{code}"; exit 3'
         r = subprocess.run([f"{EVALUATION}/task-counts", out, "sh", "-c", script], timeout=60)
-        same(r.returncode, 3, "the exit status is the command's")
+        same(r.returncode, 3, "task-counts exits with the command's status")
         with open(out, encoding="utf-8") as f:
             tasks = json.load(f)
     same(
         [t["name"] for t in tasks],
         ["sh", os.path.basename(sys.executable)[:15]],
-        "the command's task and its child's are there",
+        "the output has the command's task and its child's task",
     )
     sleeps = tasks[-1]["voluntary"]
     same(30 <= sleeps <= 200, True, f"a task that sleeps gives the CPU away: {sleeps} times")
-    same(tasks[0]["involuntary"] >= 0, True, "involuntary switches are a number")
+    same(tasks[0]["involuntary"] >= 0, True, "the output has the number of involuntary switches")
     print(f"1..{count}")
     return failed != 0
 
