@@ -120,8 +120,8 @@ def test_nodeosctl(commands, d):
     for command in commands + ["contention collect"]:
         text = helped(*command.split())
         want = options_of(text) | {"-h"}
-        # options of other commands, as "features --site" in a sentence, stand outside of the usage
-        # text
+        # options of other commands, such as "features --site" in a sentence, are outside of the
+        # usage text
         ok(want > {"-h"}, f"{command} --help lists options", text)
         same(
             offered(["nodeosctl", *command.split(), "-"]),
@@ -149,7 +149,7 @@ def test_values(d):
     same(
         offered(["nodeosctl", "check", "oth"], d),
         ["other"],
-        "check: any file is offered where no manifest fits",
+        "check: any file is offered if no manifest fits",
     )
     same(
         set(offered(["nodeosctl", "plan", "-t", ""], d)),
@@ -164,7 +164,7 @@ def test_values(d):
     same(
         set(offered(["nodeosctl", "plan", "--topology=x"], d, wordbreaks=False)),
         ["--topology=x.xml"],
-        "plan --topology=: XML files are offered also where readline does not split words at =",
+        "plan --topology=: XML files are offered also if readline does not split words at =",
     )
     same(
         set(offered(["nodeosctl", "plan", "--topology", "x"], d)),
@@ -180,7 +180,7 @@ def test_values(d):
     same(
         set(offered(["nodeosctl", "plan", "-c", "0-3", "a"], d)),
         ["a.json"],
-        "plan -c CPUS: a manifest is offered behind it",
+        "plan -c CPUS: a manifest is offered after it",
     )
     same(offered(["nodeosctl", "report", ""], d), [], "report: no operand is offered")
     same(
@@ -283,12 +283,12 @@ esac
     same(
         offered(["nodeosctl", "exec", "--step=1234.1"], d, env=env, wordbreaks=False),
         ["--step=1234.11"],
-        "exec --step=: steps are offered where words do not end at =",
+        "exec --step=: steps are offered if words do not end at =",
     )
     same(
         offered(["nodeosctl", "exec", "--step", "1234.0", "v"], d, env=env),
         ["vda"],
-        "exec --step STEP: containers are offered behind it",
+        "exec --step STEP: containers are offered after it",
     )
     same(
         offered(["nodeosctl", "exec", ""], d, env=env),
@@ -298,12 +298,12 @@ esac
     same(
         offered(["nodeosctl", "exec", "--job=1234", "v"], d, env=env),
         ["vda"],
-        "exec --job=JOB: containers are offered behind it",
+        "exec --job=JOB: containers are offered after it",
     )
     same(
         offered(["nodeosctl", "exec", "--job", "1234", "v"], d, env=env),
         ["vda"],
-        "exec --job JOB: containers are offered behind it",
+        "exec --job JOB: containers are offered after it",
     )
     ok(
         "cat" in offered(["nodeosctl", "exec", "sim", "ca"], d, env=env),
@@ -346,7 +346,7 @@ esac
     same(
         offered(["srun", "--nodeos-container="], d, env=env),
         ["none"],
-        '--nodeos-container=: "none" alone is offered where no containers are known',
+        '--nodeos-container=: only "none" is offered if no containers are known',
     )
 
 
@@ -379,7 +379,7 @@ def test_slurm(d):
     same(
         offered(["srun", "--nodeos=o"], wordbreaks=False),
         ["--nodeos=off"],
-        "--nodeos=: words are offered where words do not end at =",
+        "--nodeos=: words are offered if words do not end at =",
     )
     same(
         set(offered(["srun", "--nodeos-manifest=x"], d)),
@@ -387,7 +387,7 @@ def test_slurm(d):
         "--nodeos-manifest=: files are offered",
     )
     same(offered(["srun", "--nodeos-cpus="], d), [], "--nodeos-cpus=: nothing is offered")
-    # stands for Slurm's own completion, of which only the function's existence matters
+    # stands for Slurm's own completion; only the existence of the function matters
     theirs = (
         "_theirs () { COMPREPLY=($(compgen -W '--nodes --ntasks --nodeos-cpus=' -- \"$2\")); echo"
         ' asked "$@" >&3; return ${THEIR_CODE:-0}; }; exec 3>asked\n'
@@ -400,12 +400,12 @@ def test_slurm(d):
     )
     ok(
         open(os.path.join(d, "asked")).read() == "asked srun --no srun\n",
-        "Slurm's own completion: it is called with srun's words",
+        "Slurm's own completion is called with srun's words",
     )
     same(
         offered(["srun", "--nodes"], d, before=registered),
         ["--nodes"],
-        "Slurm's own completion: its word alone is offered where no option of ours fits",
+        "Slurm's own completion: only its word is offered if no option of ours fits",
     )
     same(
         offered(["srun", "x"], d, before=registered),
@@ -416,11 +416,11 @@ def test_slurm(d):
     same(
         set(offered(["srun", "--nodeos-report=x"], d, before=registered)),
         ["x.xml"],
-        "Slurm's own completion: the values of our options are offered beside it",
+        "Slurm's own completion: the values of our options are offered, too",
     )
     ok(
         open(os.path.join(d, "asked")).read() == "",
-        "Slurm's own completion: it is not called for values of our options",
+        "Slurm's own completion is not called for values of our options",
     )
     same(
         bash(
@@ -429,17 +429,17 @@ def test_slurm(d):
             d,
         ),
         ["complete -o nospace -F _nodeos_slurm srun", "3"],
-        "Slurm's own completion: its flags and exit code stay, also when ours is read twice",
+        "Slurm's own completion keeps its flags and exit code, even if ours is read twice",
     )
     same(
         bash(f"complete -W 'a b' srun\n. {SLURM}\ncomplete -p srun", d),
         ["complete -W 'a b' srun"],
-        "a completion that is no function stays as it is",
+        "a completion that is no function stays unchanged",
     )
     same(
         bash(f". {SLURM}\ncomplete -p srun", d),
         ["complete -o bashdefault -o default -F _nodeos_slurm srun"],
-        "no completion of Slurm's: files are offered as in plain bash",
+        "without a completion of Slurm, files are offered as in plain bash",
     )
     # old and new bash-completion load one file for all three commands when the first of them is
     # completed
@@ -472,7 +472,7 @@ def test_slurm(d):
 
 
 def typed(file, keys, d):
-    """The line, as words, that an interactive bash would run after KEYS."""
+    """The words of the line that an interactive bash has after KEYS."""
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(d)
@@ -501,7 +501,7 @@ def typed(file, keys, d):
 
 
 def test_typed(d):
-    """At a tab, Readline completes as the functions alone do."""
+    """At a tab, Readline completes the same words as the functions."""
     same(
         typed(OURS, "nodeosctl disc\t--ou\tx.x\t", d),
         ["nodeosctl", "discover", "--output=x.xml"],

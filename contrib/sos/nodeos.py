@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A plugin of sos (sos report --only-plugins nodeos): collects what is needed to understand a
-problem of NodeOS on a node. It deliberately does not collect environments and commands of jobs,
-scripts, manifests and files of users."""
+"""A plugin of sos (sos report --only-plugins nodeos): collects the data that are needed to
+understand a problem of NodeOS on a node. It deliberately does not collect environments and commands
+of jobs, scripts, manifests and files of users."""
 
 import re
 
 from sos.report.plugins import DebianPlugin, Plugin, RedHatPlugin, UbuntuPlugin
 
-# make install puts the configured paths here
+# make install replaces these paths by the configured ones
 NODEOSCTL = "/usr/bin/nodeosctl"
 NODEOS_CONF = "/etc/nodeos/nodeos.conf"
 SLURM_CONF = "/etc/slurm/slurm.conf"

@@ -15,29 +15,29 @@ import tempfile
 SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(__file__), "../..")
 TOOL = os.path.abspath(os.path.join(os.environ.get("NODEOS_BUILD") or SOURCE, "nodeosctl"))
 PYTHON = "/usr/bin/python3"  # sos is the system's
-# text of a file or a log, and with its secrets masked
+# a case, the text of a file or a log, and the text with its secrets masked
 MASKED = (
     ("an ordinary line", "ClusterName=blue\n", "ClusterName=blue\n"),
     ("a password", "StoragePass=hunter2\nNext=1\n", "StoragePass=(masked)\nNext=1\n"),
-    ("as scontrol shows it", "StoragePass  = hunter2 x\nA = b", "StoragePass  = (masked)\nA = b"),
+    ("the form of scontrol", "StoragePass  = hunter2 x\nA = b", "StoragePass  = (masked)\nA = b"),
     ("AuthAltParameters", "AuthAltParameters=jwt_file=/x,y\n", "AuthAltParameters=(masked)\n"),
-    ("any case", "authAltparameters = a\nB\n", "authAltparameters = (masked)\nB\n"),
+    ("another letter case", "authAltparameters = a\nB\n", "authAltparameters = (masked)\nB\n"),
     ("a key of a key", "P=SSL_KEY=/etc/k.pem,SSL_CA=/etc/ca\n", "P=SSL_KEY=(masked)\n"),
-    ("a name before it", "Nodes=n0 AuthToken=a State=UP\n", "Nodes=n0 AuthToken=(masked)\n"),
+    ("a word before the name", "Nodes=n0 AuthToken=a State=UP\n", "Nodes=n0 AuthToken=(masked)\n"),
     ("a comment", "# StoragePass=old\n", "# StoragePass=(masked)\n"),
     ("quotes with a blank", 'StoragePass="one two"\n', "StoragePass=(masked)\n"),
     ("JSON", '{ "client_secret": "x",\n "a": 1 }\n', '{ "client_secret": (masked)\n "a": 1 }\n'),
-    ("a line that goes on", "Key=one\\\ntwo\\\nthree\nA=1\n", "Key=(masked)\nA=1\n"),
-    ("blanks behind the \\", "Key=one\\ \t\ntwo\nA=1\n", "Key=(masked)\nA=1\n"),
-    ("another line that goes on", "A=one\\\ntwo\n", "A=one\\\ntwo\n"),
+    ("a line with continuation lines", "Key=one\\\ntwo\\\nthree\nA=1\n", "Key=(masked)\nA=1\n"),
+    ("blanks after the \\", "Key=one\\ \t\ntwo\nA=1\n", "Key=(masked)\nA=1\n"),
+    ("a continued line without a secret", "A=one\\\ntwo\n", "A=one\\\ntwo\n"),
     ("line ends of other systems", "Key=one\\\r\ntwo\r\nA=1\r\n", "Key=(masked)\nA=1\r\n"),
     ("no value", "StoragePass=\nKey\nkeys are here\n", "StoragePass=\nKey\nkeys are here\n"),
     ("an addition", "Pass += one\nKey-=two\na+b=c\n", "Pass += (masked)\nKey-=(masked)\na+b=c\n"),
     ("the word in a value", "Name=passage\nPath=/etc/key/x\n", "Name=passage\nPath=/etc/key/x\n"),
-    ("the kernel's", "root=/dev/vda\nrd.luks.key=abc\n", "root=/dev/vda\nrd.luks.key=(masked)\n"),
+    ("a command line", "root=/dev/vda\nrd.luks.key=abc\n", "root=/dev/vda\nrd.luks.key=(masked)\n"),
     ("an address", "Host=https://me:pw@db:80/x more\n", "Host=https://(masked)@db:80/x more\n"),
     ("two addresses", "a://b:c@d e://f g://h@i\n", "a://(masked)@d e://f g://(masked)@i\n"),
-    ("an @ behind the host", "u=http://h/a@b\n", "u=http://h/a@b\n"),
+    ("an @ after the host", "u=http://h/a@b\n", "u=http://h/a@b\n"),
     ("a password with @", "u=http://n:p@q@h/\n", "u=http://(masked)@h/\n"),
     ("an address of keys", "see keys://me:pw@h\n", "see keys://(masked)@h\n"),
     ("a log", "12:00 slurmd: token: abc\n", "12:00 slurmd: token: (masked)\n"),
@@ -72,12 +72,12 @@ def run(argv, **kw):
 
 def wrapper():
     r = run([TOOL, "support-bundle", "--output=x.tar.gz"])
-    ok(r.returncode == 1 and not r.stdout, "support-bundle gathers nothing, and says so", r)
+    ok(r.returncode == 1 and not r.stdout, "support-bundle gathers nothing, and prints that", r)
     ok("sos/nodeos.py" in r.stderr, "nodeosctl support-bundle names the plugin of sos", r.stderr)
     command = "sos report --batch --only-plugins nodeos"
     ok(
         command in r.stderr if shutil.which("sos") else "sos is not installed" in r.stderr,
-        "support-bundle prints the command where sos is installed",
+        "support-bundle prints sos's command, or that sos is not installed",
         r.stderr,
     )
     r = run([TOOL, "support-bundle", "--help"])
@@ -111,7 +111,7 @@ def plugin(work):
 def masks(text):
     part = text[text.index('MASK = "') : text.index("class NodeOS")]
     known = {}
-    exec(part, known)  # without sos, which this Python may not have
+    exec(part, known)  # without importing sos, which this Python may not have
     for what, given, want in MASKED:
         got = given
         for secret in known["SECRETS"]:
@@ -157,10 +157,14 @@ def contents(work):
         if name.startswith("sos_commands/nodeos/") and "nodeosctl_" in name
     }
     names = "features features_--site list report report_--json verify_--verbose"
-    ok(sorted(commands) == names.split(), "the commands of nodeosctl are there", sorted(commands))
+    ok(
+        sorted(commands) == names.split(),
+        "the report has the commands of nodeosctl",
+        sorted(commands),
+    )
     for name in ("features", "list", "report_--json"):
         r = run([TOOL, *name.split("_")], env={**os.environ, "LC_ALL": "C"})
-        # the values may change between two looks, but their labels do not
+        # values may change between two calls, but their labels do not
         ok(
             re.sub(r"\d+", "N", commands.get(name, "")).split()
             == re.sub(r"\d+", "N", r.stdout + r.stderr).split(),
@@ -175,7 +179,7 @@ def contents(work):
     )
     ok(
         found.get(f"{work}/elsewhere"[1:]) == "ClusterName=blue\nAccountingStoragePass=(masked)\n",
-        "slurm.conf is there, masked, by way of a link",
+        "the report has slurm.conf, masked, which is a link",
         found.get(f"{work}/elsewhere"[1:]),
     )
     ok(
