@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Functions that kernel/build and kernel/check share: the source package, a tree of it, its
+# Functions that kernel/build and kernel/check share: the source package, a source tree, its
 # configuration. Source it with HERE set to its directory.
 
 # shellcheck source-path=SCRIPTDIR source=../test/guest/lib.sh
@@ -54,8 +54,8 @@ unpack () {
 }
 
 # apply_series TREE PATCH...: reverts applied patches down to the first difference and applies the
-# rest, so that make compiles changed files only. Fails or dies on a tree that was edited by hand;
-# unpack it again then.
+# rest, so that make compiles only changed files. Fails or dies on a tree that was edited by hand;
+# the caller then unpacks it again.
 apply_series () {
 	local tree=$1 stack=$1/.applied n=0 keep name have last names
 
@@ -111,6 +111,6 @@ check_config () {
 		fi
 	done
 	[ ${#missing[@]} -eq 0 ] ||
-		die "configuration asked for, but not in $tree/.config" \
+		die "requested options are not in $tree/.config" \
 			"(a dependency is missing): ${missing[*]}"
 }

@@ -4,7 +4,7 @@
 /sys.
 
 boot.py [--stock KERNEL] [--more KERNEL] KERNEL TREE WORKDIR [NUMBER [SEED]]: KERNEL and TREE of
-kernel/build; NUMBER random specifications (default 10). --stock: the unpatched kernel, to see what
+kernel/build; NUMBER random specifications (default 10). --stock: the unpatched kernel, to show what
 each patch changes. --more: the patched kernel built with kernel/test/more.config, for features that
 kernel/config leaves out: memory added to a running machine, KASLR, CMA.
 
@@ -29,7 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
 count = failed = skipped = 0
-# messages of a kernel that finds a mistake of its own
+# messages of a kernel that finds its own mistakes
 COMPLAINT = re.compile(
     r"BUG:|WARNING:|KASAN:|UBSAN:|INFO: (possible|suspicious|trying|task|lockdep)|Oops|general"
     r" protection fault|Kernel panic|Unable to handle"
@@ -71,7 +71,7 @@ def nodes_in(words):
 
 
 class Machine:
-    """A machine: nodes with MEMORY (MiB each) on QEMU's q35; LOW MiB of it below 4 GiB; DIST
+    """A machine: QEMU's q35 with nodes of MEMORY (MiB each), LOW MiB in total below 4 GiB; DIST
     between sockets, a matrix or None; CPUS of each node, THREADS per core."""
 
     def __init__(
@@ -161,10 +161,9 @@ SMT = Machine("two threads a core", [2048, 2048], cpus=[2, 2], threads=2)
 
 
 class Boot:
-    """A guest's output. MISTAKES: its kernel complains on purpose. WHEN: a line to wait for, and
-    the commands that QEMU's monitor then gets. ACCEL: arguments of QEMU instead of one thread for
-    each processor. LIMIT: seconds until the guest is killed.
-    """
+    """A guest's output. MISTAKES: the guest makes its kernel complain on purpose. WHEN: a line to
+    wait for, and the commands that QEMU's monitor then gets. ACCEL: arguments of QEMU instead of
+    one thread for each processor. LIMIT: seconds until the guest is killed."""
 
     all = []
 
@@ -208,7 +207,7 @@ class Boot:
             if not re.search(r"Oops: int3: 0000 .*SMP", self.text):
                 break
             print(
-                f"# booted again, the emulator kept a breakpoint: {machine.name}: {append}",
+                f"# booted again: the emulator ran a removed breakpoint: {machine.name}: {append}",
                 flush=True,
             )
         self.races, self.complaints = [], []
@@ -415,7 +414,7 @@ def judge(b, want):
         )
     check(
         [n for n, *_ in b.blocks] == list(range(max(homes) + 1, max(homes) + 1 + len(b.blocks))),
-        "blocks are not numbered from the last home on",
+        "the numbers of blocks do not follow the last home's",
     )
     check(
         sorted(b.nodes) == homes + [n for n, *_ in b.blocks],
@@ -450,8 +449,8 @@ def judge(b, want):
                 got == f"node{b.initiator(home, access)}",
                 f"node {nid}: access{access}/initiators {got}",
             )
-        # KASLR chooses before blocks exist: one may hold the kernel's image, and memory that the
-        # boot adds to it
+        # KASLR chooses before blocks exist: a block may contain the kernel's image, and memory that
+        # the boot adds to it
         image = re.search(r"^ *(\w+)-\w+ : Kernel code$", b.file["/proc/iomem"], re.M)
         room = USABLE * mib - (40 if image and start <= int(image.group(1), 16) < end else 0)
         # KASAN allocates the shadow of a piece of RAM on the node where that piece begins
@@ -691,7 +690,7 @@ def group_work():
     same(
         re.findall(r"^huge (\S+) (\d+)$", b.after, re.M),
         [("2", "65536")],
-        "a task that may use a block only gets huge pages",
+        "a task that may use only a block gets huge pages",
     )
     same(
         re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[:2],
@@ -701,7 +700,7 @@ def group_work():
     same(
         re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[2:],
         [("hungry", "lives"), ("sleeping", "killed")],
-        "the larger of two tasks on an exhausted block dies, and the other goes on",
+        "the larger of two tasks on an exhausted block dies, and the other continues",
     )
     same(
         re.findall(r"^dragged: own page on (\d+), shared page on (\d+)$", b.after, re.M),
@@ -840,28 +839,28 @@ def group_cpus():
     same(
         {n: v["cpulist"] for n, v in b.after_nodes().items()},
         {0: "0-1", 1: "2-3", 2: "", 3: "", 4: "", 5: ""},
-        "maxcpus=1, the other CPUs turned on: all CPUs are at homes",
+        "maxcpus=1, the other CPUs turned on: all CPUs belong to homes",
     )
     b = Boot(TWO_EACH, "fgmn=all:2x512M do=cpus:0")
     after = b.after_nodes()
     same(
         {n: v["cpulist"] for n, v in after.items()},
         {0: "0", 1: "", 2: "", 3: "", 4: "", 5: ""},
-        "all CPUs but the first turned off: homes keep theirs, blocks have none",
+        "all CPUs except the first turned off: homes keep their CPUs, blocks have none",
     )
     same(
         [after[n]["access0/initiators"] for n in range(2, 6)],
         ["node0"] * 2 + ["node1"] * 2,
-        "all CPUs but the first turned off: blocks keep their initiators",
+        "all CPUs except the first turned off: blocks keep their initiators",
     )
 
 
-# numa=fake=<N>U wants the memory of a node in one piece
+# numa=fake=<N>U needs the memory of a node in one piece
 PIECES = Machine("two sockets, the first below 4 GiB", [2048, 2048], low=2048)
 
 
 def scenes(b):
-    """What the patches change apart from the division itself, in words."""
+    """Describe in words what the patches change, except for the division itself."""
     found = {}
     found["NUMA balancing"] = b.file["/proc/sys/kernel/numa_balancing"].strip()
     found["hugepages=128"] = [sum(b.pools().values()), *b.pools()]
@@ -871,7 +870,7 @@ def scenes(b):
         "all" if int(kib) == 65536 else "none" if int(kib) <= 4096 else kib
         for kib in re.findall(r"^huge \S+ (\d+)$", b.after, re.M)
     ]
-    found["who dies"] = [
+    found["which task dies"] = [
         who
         for who, what in re.findall(r"^(hungry|large) (\w+)$", b.after, re.M)
         if what == "killed"
@@ -901,7 +900,7 @@ def scenes(b):
         n for n in b.nodes if b.nodes[n]["cpulist"] == "" or "numa=fake" in b.append and n % 4
     ]
     used = sum(b.total(n) - b.free(n) - 2 * b.pools().get(n, 0) for n in beside)
-    found["boot on nodes beside the CPUs'"] = (
+    found["memory that the boot uses on nodes without CPUs"] = (
         "tens of MiB" if used >= 20 else "nothing" if used < 2 else "little"
     )
     return found, used
@@ -925,10 +924,15 @@ def group_before_after():
         ("NUMA balancing", "1", "1", "0"),
         ("hugepages=128", every, every, [128, 0, 1]),
         ("crashkernel=256M,high", [3, 7], [3, 7], [0]),
-        ("boot on nodes beside the CPUs'", "tens of MiB", "tens of MiB", "nothing"),
+        (
+            "memory that the boot uses on nodes without CPUs",
+            "tens of MiB",
+            "tens of MiB",
+            "nothing",
+        ),
         ("huge pages in a cpuset without the CPU's node", ["none"], ["all"], ["all"]),
         ("shared pages, when a task gets other nodes", ["go along"], ["go along"], ["stay"]),
-        ("who dies", ["hungry", "large"], ["hungry"], ["hungry"]),
+        ("which task dies", ["hungry", "large"], ["hungry"], ["hungry"]),
         (
             "memory of an unbound task, when the local node is full",
             ["of its own siblings"],
@@ -980,7 +984,7 @@ def group_more(boots):
         )
         ok(
             b.ended and len(b.blocks) == 4 and not b.complaints,
-            f"memory for domain {domain}: the system goes on",
+            f"memory for domain {domain}: the system continues",
             "\n".join([*b.complaints, b.text[-3000:]]),
         )
         same(
@@ -1000,7 +1004,7 @@ def group_more(boots):
         len(b.blocks) == 4
         and areas
         and not any(s <= at < e for at in areas for _, _, s, e, _ in b.blocks),
-        "cma= reserves in the home, though that has room below 4 GiB only",
+        "cma= reserves in the home, though the home has room only below 4 GiB",
         (areas, b.blocks),
     )
     places = set()

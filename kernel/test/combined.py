@@ -22,7 +22,7 @@ def main():
     os.makedirs(boot.WORK, exist_ok=True)
     boot.initramfs(boot.WORK, {"hpc": selftest})
     b = Boot(MACHINE, "fgmn=all:2x128M do=run:/hpc")
-    what = "kernel with " + (" and ".join(options) or "neither")
+    what = "kernel with " + (" and ".join(options) or "neither fgmn nor hpc")
     same(
         (len(b.nodes), len(b.blocks)),
         (6, 4) if "fgmn" in options else (2, 0),

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The parser and planner of the kernel's fgmn= in user space, as the patches have them: the
- * documented messages, random machines and specifications against the rules of a plan, and (as a
- * libFuzzer target) any bytes. fgmn_test [NUMBER [SEED]]: tests NUMBER random specifications.
+ * Tests the parser and planner of the kernel's fgmn=, from the patches, in user space: the
+ * documented messages; the rules of a plan with random machines and specifications; and any bytes
+ * (as a libFuzzer target). fgmn_test [NUMBER [SEED]]: tests NUMBER random specifications.
  */
 #include <linux/kernel.h>
 
@@ -32,7 +32,7 @@ static void check(int cond, const char *what)
 {
 	if (cond)
 		return;
-	fprintf(stderr, "not so: %s\n", what);
+	fprintf(stderr, "violated: %s\n", what);
 	abort();
 }
 
@@ -135,7 +135,7 @@ static void messages(void)
 static void plans(void)
 {
 	static const struct {
-		const char *text, *options, *blocks; /* home:start+size, in MiB */
+		const char *text, *options, *blocks; /* each block as home:start+size, in MiB */
 	} table[] = {
 		{ "0:2G", "", "0:65536+2048" },
 		{ "0:2x1G,1x2G", "", "0:63488+2048 0:65536+1024 0:66560+1024" },
@@ -377,15 +377,17 @@ static void judge(const struct fgmn_options *opt, int nodes)
 					fill = t;
 					continue;
 				}
-				/* no product of this exceeds 32 bits */
+				/* no product exceeds 32 bits */
 				if (a->percent)
 					mib = total / 100 * a->percent +
 					      total % 100 * a->percent / 100;
 				for (unsigned c = 0; c < a->count; c++)
 					want[n++] = mib / align * align;
 			}
-			/* strike off blocks that were specified by size; the others belong to rest
-			 * or max */
+			/*
+			 * remove the blocks that were specified by size; the others belong to
+			 * "rest" or "max"
+			 */
 			for (unsigned b = first; b < k; b++) {
 				unsigned w = 0;
 
@@ -399,8 +401,10 @@ static void judge(const struct fgmn_options *opt, int nodes)
 			check(n == 0, "every specified block exists");
 			if (fill < 0)
 				continue;
-			/* one more block of the kind must not fit: the home is near its size, or
-			 * the memory is fragmented */
+			/*
+			 * one more block of this size must not fit: the home is near its minimum,
+			 * or the memory is fragmented
+			 */
 			spare = total - taken - max(asked[g].home, 128UL);
 			if (asked[g].item[fill].kind == FGMN_MAX && !opt->split_low &&
 			    asked[g].home >= low && !asked[g].item[fill].contiguous &&
@@ -458,7 +462,7 @@ static void random_ones(unsigned long number)
 			      "a valid text is refused only for lack of room");
 			refused++;
 		}
-		/* the text with some bytes changed: a refusal must name a place inside of it */
+		/* change some bytes of the text: a refusal must name a place inside of the text */
 		strcpy(copy, text);
 		for (unsigned long k = 1 + rnd(3); k > 0; k--)
 			copy[rnd(strlen(copy))] = odd[rnd(sizeof(odd) - 1)];

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boot a kernel with SCHED_HPC in small guests, and run the kernel's KUnit tests and selftest of
 the class: on machines of one and two sockets, with and without threads, and once with a clock that
-counts instructions; then random load (hpc_stress.c).
+counts instructions; then run random load (hpc_stress.c).
 
 KERNEL and TREE of kernel/build. No kernel may complain in its log. TAP on stdout."""
 
@@ -51,7 +51,7 @@ def tests(machines, config):
 
 
 def judge(b, name, may_skip=()):
-    """Pass on the TAP of a guest's program, which may skip only tests that begin with one of
+    """Report the TAP of a guest's program as ours. It may skip only tests that begin with one of
     MAY_SKIP."""
     lines = re.findall(r"^(ok|not ok) \d+ (.*)\n((?:# got.*\n)?)", b.after, re.M)
     for word, what, got in lines:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stress SECONDS SEED: many processes that change themselves and each other at random, in all ways
- * that SCHED_HPC must survive: policies, affinity, priorities, fork, exec, threads, PI mutexes,
- * cgroups, cpuset partitions, core scheduling, signals, death; one more turns CPUs off and on, but
- * CPUs 0 to 3 stay on.
+ * stress SECONDS SEED: many processes change themselves and each other at random, in all ways that
+ * SCHED_HPC must survive: policies, affinity, priorities, fork, exec, threads, PI mutexes, cgroups,
+ * cpuset partitions, core scheduling, signals, death. One more process turns CPUs off and on,
+ * except CPUs 0 to 3.
  *
- * Meanwhile a fair process on each CPU must go on (the guard), and two HPC tasks that no process
- * touches must stay in place. No process may be left at the end. TAP on stdout.
+ * Meanwhile a fair process on each CPU must make progress (the guard), and two HPC tasks that no
+ * process touches must stay in place. No process may be left at the end. TAP on stdout.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,7 +36,7 @@
 #define LOCKS 3
 #define CPUS_MAX 64
 #define STAYS 4 /* CPUs that are never turned off */
-#define STEADY 2 /* of CPUs 0 to 3, those with HPC tasks that no process touches: CPUs 2 and 3 */
+#define STEADY 2 /* number of HPC tasks that no process touches, on CPUs 2 and 3 */
 #define PATIENCE 60 /* each fair task must run at least once in this many seconds */
 
 enum {
@@ -156,7 +156,7 @@ static void count(int what, bool good)
 	atomic_fetch_add(good ? &sh->done[what] : &sh->refused[what], 1);
 }
 
-/* The pid of a random worker, or of the caller. */
+/* Return the pid of a random worker, or of the caller. */
 static pid_t someone(void)
 {
 	return rnd(2) ? 0 : atomic_load(&sh->pid[rnd(WORKERS)]);
@@ -193,8 +193,10 @@ static void random_cpus(cpu_set_t *set)
 		CPU_SET(rnd(cpus), set);
 }
 
-/* CPUs that a partition may take from the rest of the system: not those of tasks that must stay in
- * place. */
+/*
+ * Write CPUs that a partition may take from the rest of the system: not those of tasks that must
+ * stay in place.
+ */
 static void random_list(char *text)
 {
 	*text = 0;
@@ -325,8 +327,8 @@ static void look(void)
 static void operation(int what)
 {
 	/*
-	 * never "isolated": the writer then holds cpuset_mutex and waits for kthreadd, whose fork()
-	 * waits for a moving task, which needs the mutex
+	 * never "isolated": a writer of that holds cpuset_mutex and waits for kthreadd, whose
+	 * fork() waits for a moving task, which needs the mutex
 	 */
 	static const char *const partition[] = { "member", "root" };
 	char path[64], text[512];
@@ -424,7 +426,10 @@ static void worker(unsigned int stream)
 		while (dice >= weight[what])
 			dice -= weight[what++];
 		operation(what);
-		/* an HPC task without interrupts must let others run, or these wait for ever */
+		/*
+		 * an HPC task without interrupts must let other HPC tasks run, or they wait for
+		 * ever
+		 */
 		nap(rnd(500));
 	}
 	_exit(0);
@@ -439,7 +444,7 @@ static void on_cpu(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A fair task bound to one CPU. While that CPU is offline, the task runs elsewhere. */
+/* A fair task bound to one CPU. While the CPU is offline, the task runs on other CPUs. */
 static void canary(int cpu)
 {
 	while (!atomic_load(&sh->stop)) {
@@ -630,8 +635,8 @@ static double conduct(double end)
 }
 
 /*
- * Wait for all processes, which end by themselves unless they are stopped or wait for a killed one.
- * Returns how many had to be killed, -1 if some live on.
+ * Wait for all processes, which end by themselves unless they are stopped or wait for a killed
+ * process. Returns the number of processes that had to be killed; -1: some are still alive.
  */
 static int reap(pid_t *other, int others)
 {
@@ -695,7 +700,7 @@ int main(int argc, char **argv)
 			ok(atomic_load(&sh->done[i]) > 0, name[i], atomic_load(&sh->done[i]));
 	}
 	printf("# a fair task of a CPU waited for %.1f s at most\n", longest);
-	ok(longest < PATIENCE, "the fair task of each CPU goes on", longest);
+	ok(longest < PATIENCE, "the fair task of each CPU makes progress", longest);
 	ok(atomic_load(&sh->moved) == 0, "HPC tasks that no process touches stay on their CPUs",
 	   atomic_load(&sh->moved));
 	ok(atomic_load(&sh->changed) == 0, "HPC tasks that no process touches keep their policy",

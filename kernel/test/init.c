@@ -63,8 +63,10 @@ static int exists(const char *path)
 	return access(path, F_OK) == 0;
 }
 
-/* Print the names in a directory that begin with BEGIN, and the contents of FILE in each, unless
- * that is "". */
+/*
+ * Print the names in a directory that begin with BEGIN, and the contents of FILE in each of them,
+ * unless FILE is "".
+ */
 static void list(const char *directory, const char *begin, const char *file)
 {
 	char path[512];
@@ -190,7 +192,7 @@ static void stay(void)
 	sched_setaffinity(0, sizeof(cpu), &cpu);
 }
 
-/* Print how much of 64 MiB is in huge pages, for a task that may use one node only. */
+/* Print how much of 64 MiB is in huge pages, for a task that may use only the nodes MEMS. */
 static void huge_pages(const char *mems)
 {
 	pid_t pid = fork();
@@ -261,8 +263,8 @@ static void ask_for(const char *block, size_t size, const char *who, pid_t sleep
 }
 
 /*
- * A task bound to BLOCK needs more memory than BLOCK has; another task has SIZE MiB elsewhere, more
- * than the whole block. Print which task dies.
+ * A task bound to BLOCK needs more memory than BLOCK has; another task has SIZE MiB on the node
+ * ELSEWHERE, more than the whole block. Print which task dies.
  */
 static void exhaust(const char *elsewhere, const char *block, unsigned long size)
 {
@@ -350,7 +352,7 @@ static void spill(void)
 	waitpid(pid, NULL, 0);
 }
 
-/* Turn all CPUs but the first off or on. */
+/* Turn all CPUs except the first off or on. */
 static void turn_cpus(const char *to)
 {
 	char path[128];
@@ -376,7 +378,7 @@ static void wait_for_memory(void)
 			break;
 		usleep(100000);
 	}
-	sleep(5); /* it arrives in pieces */
+	sleep(5); /* the memory arrives in pieces */
 	printf("has_memory %s", slurp("/sys/devices/system/node/has_memory"));
 }
 

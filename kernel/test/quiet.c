@@ -2,10 +2,11 @@
 /*
  * quiet SECONDS CPU: counts the kernel's own work on CPU while a program there computes, faults
  * pages in, makes and removes a cgroup. A program on CPU 1 wakes a program of the default class
- * that is pinned to CPU every 2.5 s, when the guard is not active; another program on CPU 1 only
- * watches a file, on and off. First under SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY
- * WHAT COUNT": calls of functions (kprobes), interrupts of dl_server_start() and of wakeups,
- * callbacks of SRCU on the next CPU, timer interrupts.
+ * that is pinned to CPU every 2.5 s, when the guard is not active; another program on CPU 1
+ * repeatedly adds and removes a watch of a file. The program on CPU computes first under
+ * SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls of functions (kprobes),
+ * interrupts of dl_server_start() and of wakeups, callbacks of SRCU on the next CPU, timer
+ * interrupts.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -54,7 +55,10 @@ static void on_cpu(int cpu)
 		printf("sched_setaffinity: %s\n", strerror(errno));
 }
 
-/* Return the interrupts of the CPU: a line is NAME, such as "RES:", and a number for each CPU. */
+/*
+ * Return the number of interrupts of CPU in the line NAME, such as "RES:", which has a number for
+ * each CPU.
+ */
 static unsigned long interrupts(const char *name)
 {
 	char line[1024], *at;
@@ -96,7 +100,7 @@ static void compute(int policy)
 	}
 }
 
-/* Remove watches, at each of which the kernel waits for callbacks of SRCU. */
+/* Add and remove watches of a file; at each removal the kernel waits for callbacks of SRCU. */
 static void watch_files(void)
 {
 	struct timespec pause = { .tv_nsec = 100000000 };
@@ -133,7 +137,7 @@ static void count_calls(const char *name, pid_t fair)
 	char file[64], its[32], call[64];
 
 	snprintf(its, sizeof(its), "-%d ", (int)fair);
-	/* the sender runs elsewhere */
+	/* the sender runs on another CPU */
 	printf("quiet %s reschedules %lu\n", name,
 	       lines_with("trace", "callsite=dl_server_start", its));
 	printf("quiet %s wakeups %lu\n", name, lines_with("trace", "func=sched_ttwu_pending", its));

@@ -18,7 +18,8 @@ import tempfile
 SHF_ALLOC, SHF_EXEC, SHF_STRINGS = 0x2, 0x4, 0x20
 SHT_NOBITS, SHT_SYMTAB, SHT_RELA = 8, 2, 4
 STT_OBJECT, STT_SECTION = 1, 3
-# these hold places in the code by number, or line numbers: code is compared by functions instead
+# sections with places in the code as numbers, or with line numbers: compare code by functions
+# instead
 INDEXES = re.compile(
     r"__bug_table|\.orc_|__ex_table|__jump_table|__patchable|\.altinstr|\.smp_locks|\.parainstr|"
     r"__mcount_loc|\.retpoline|\.return_sites|\.call_sites|\.static_call|__tracepoint|\.ibt|"
@@ -224,7 +225,7 @@ def differences(old, new):
     # a function and its cold part count as one
     names = {re.sub(r"\.(cold|part\.\d+|isra\.\d+|constprop\.\d+)+$", "", n) for n in names}
     if not names and layout(elf[0]) == layout(elf[1]):
-        return set()  # the compiler wrote the functions in another order
+        return set()  # the compiler has only changed the order of functions
     return names or {"(something else than code and variables)"}
 
 
