@@ -19,11 +19,12 @@
 
 #define AT(MEMBER) offsetof(struct load, MEMBER)
 
-/* Of each run. */
+/* Options of each run. */
 static const struct load_option run_options[] = {
 	{ "threads", LOAD_COUNT, AT(threads), "1 to 256", .min = 1, .max = 256 },
-	{ "madvise", LOAD_CHOICE, AT(random), "random or normal: what the kernel expects",
-	  .yes = "random", .no = "normal" },
+	{ "madvise", LOAD_CHOICE, AT(random),
+	  "random or normal: the expected accesses, for the kernel", .yes = "random",
+	  .no = "normal" },
 	{ "pin", LOAD_CHOICE, AT(pin), "cores or none: keep each thread on a CPU", .yes = "cores",
 	  .no = "none" },
 	{ "check", LOAD_FLAG, AT(check), .help = "check the result, or all data read" },
@@ -257,6 +258,6 @@ int load_read_head(struct load_head *h, const char *path, const char magic[8], c
 		return errprintf(err, "%s: a %s of %s", path, what,
 				 h->version == __builtin_bswap32(VERSION)
 					 ? "a machine with another byte order"
-					 : "another version; 1 is known");
+					 : "another version; expected 1");
 	return 0;
 }

@@ -12,11 +12,11 @@
 #include "dimmap/load/trace.h"
 
 /*
- * What all loads use: tables of options, a page trace, a clock, a file with a header, JSON. A load
- * is a row in the table of load.c: "generate" makes its file, "run" works on it.
+ * Common parts of all loads: tables of options, a page trace, a clock, a file with a header, JSON.
+ * A load is a row in the table of load.c: "generate" makes its file, "run" works on it.
  */
 
-/* Options of every load; the first member in the struct of a load's own options. */
+/* Options of every load. The struct of a load's own options begins with it. */
 struct load {
 	const char *file, *trace_path;
 	uint64_t threads, seed;
@@ -52,7 +52,8 @@ struct load_option {
 struct load_action {
 	const char *load, *name, *does;
 	bool runs; /* this action also takes the options of a run */
-	const struct load_option *options; /* its own; an option without a name ends them */
+	/* options of the action itself, up to an option without a name */
+	const struct load_option *options;
 	const void *defaults; /* SIZE bytes, which begin with a struct load */
 	size_t size;
 	/*
@@ -65,7 +66,7 @@ struct load_action {
 /* Run the action of ARGV[1] and ARGV[2] among ACTIONS (NULL last). Returns the exit status. */
 int load_main(const struct load_action *const *actions, int argc, char **argv);
 
-/* Open L's trace, if one is asked for, of a file of BYTES. MERGE is as for trace_create(). */
+/* Open L's trace, if its option is given, for a file of BYTES. MERGE is as for trace_create(). */
 int load_open_trace(struct load *l, uint64_t bytes, bool merge, struct errbuf *err);
 
 struct load_time {
@@ -91,9 +92,7 @@ struct load_head {
 
 void load_fill_head(struct load_head *h, const char magic[8]);
 
-/*
- * Returns -1 with ERR when PATH cannot be read or is not of the kind that WHAT names, as "graph".
- */
+/* Returns -1 with ERR if PATH cannot be read or is not of the kind WHAT, such as "graph". */
 int load_read_head(struct load_head *h, const char *path, const char magic[8], const char *what,
 		   struct errbuf *err);
 

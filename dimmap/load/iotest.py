@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Helpers of load_test.py: TAP, runs of dimmap-load, page traces, the page cache, and the random
-numbers of dimmap/load/random.h, written from the description there."""
+numbers of dimmap/load/random.h, written from the description in that file."""
 
 import ctypes
 import json
@@ -125,7 +125,7 @@ def resident(path):
 
 
 def drop(path):
-    """Drop a file from the page cache. False where that is impossible, as on tmpfs, and where pages
+    """Drop a file from the page cache. False if that is impossible, such as on tmpfs, or if pages
     are not 4096 bytes."""
     with open(path, "rb+") as f:
         os.fsync(f.fileno())
@@ -134,8 +134,8 @@ def drop(path):
 
 
 def touches(path, trace, run, what, more=()):
-    """Call RUN, a program with MADV_RANDOM, with the file out of memory: afterwards exactly the
-    pages in TRACE and MORE are in memory."""
+    """Call RUN, a program with MADV_RANDOM, after dropping the file from memory: afterwards exactly
+    the pages in TRACE and MORE are in memory."""
     for _ in range(3):
         if not drop(path):
             skip(what, "the file system keeps its files in memory")

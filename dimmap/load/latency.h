@@ -22,8 +22,8 @@ void latency_note(struct latency *l, uint64_t ns);
 void latency_add(struct latency *to, const struct latency *from);
 
 /*
- * The least time that SHARE (0 to 1) of all noted times do not exceed, as the upper end of its
- * bucket; 0 when no time is noted.
+ * Return the least time that SHARE (0 to 1) of all noted times do not exceed, as the upper end of
+ * its bucket; 0 if no time is noted.
  */
 uint64_t latency_percentile(const struct latency *l, double share);
 

@@ -48,7 +48,7 @@ static void test_against_sorting(void)
 	qsort(all, N, sizeof(*all), compare);
 	latency_add(&a, &b);
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
-		/* the place in the sorted list: rounded up, the first is 1 */
+		/* the place in the sorted list, from 1 on, rounded up */
 		double place = shares[i] * N;
 		uint64_t want = all[(size_t)place + ((double)(size_t)place < place) - 1],
 			 got = latency_percentile(&a, shares[i]);
@@ -73,7 +73,8 @@ static void test_very_long(void)
 	latency_note(&l, UINT64_MAX);
 	latency_note(&l, UINT64_C(1) << 41);
 	ok(latency_percentile(&l, 0.5) == UINT64_MAX && l.max == UINT64_MAX,
-	   "latency_percentile: hours are in the last bucket, whose upper end is UINT64_MAX");
+	   "latency_percentile: a time of hours is in the last bucket, whose upper end is "
+	   "UINT64_MAX");
 }
 
 int main(void)

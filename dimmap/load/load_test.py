@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of dimmap-load as a program: compare each load's result and page trace with a second
+"""Test the program dimmap-load: compare each load's result and page trace with a second
 calculation and with the kernel's page cache; damaged files, JSON, wrong arguments. TAP."""
 
 import json
@@ -65,7 +65,7 @@ def lriot_contents(f):
     same(
         {stamp(data, i) for i in range(0, len(data), 8)},
         {(0, 0, 0xD1AA)},
-        "lriot: each of its words is a stamp of epoch 0",
+        "lriot: each word of a generated file is a stamp of epoch 0",
     )
 
 
@@ -170,13 +170,13 @@ def lriot_traces(f, t):
         traces.append(read(t))
     ok(
         traces[0] == traces[1] != traces[2],
-        "lriot: zipf: equal seeds give equal traces, other seeds others",
+        "lriot: zipf: equal seeds give equal traces, and different seeds different traces",
     )
 
 
 def lriot_zipf(f, t):
     """Compare the counts of the most frequent pages with Zipf's law: each is within five standard
-    deviations of its rank's expected count. Close ranks may have changed places, which only brings
+    deviations of its rank's expected count. Close ranks may be exchanged, which only brings
     a count nearer to its rank's share."""
     n = 100000
     result("lriot run --pattern=zipf:0.99", f"--ops={n}", "--trace", t, f)
@@ -350,7 +350,7 @@ def bfs_results(f, g, t):
 
 
 def bfs_check(f, g):
-    """Redirect to the root all arcs that lead to a certain vertex of level 1 with a single arc."""
+    """Redirect all arcs that lead to a certain vertex of level 1 with a single arc to the root."""
     root = result("bfs run", f)["root"]
     lonely = next(
         v for v in range(g.n) if g.first[v + 1] - g.first[v] == 1 and g.target[g.first[v]] == root
@@ -453,7 +453,7 @@ def streamline_check(f):
     ok(got["passed"] and 0 < got["furthest"] <= got["allowed"], "streamline: --check passes", got)
     ok(
         abs(got["allowed"] - bound) < 1e-8 and bound <= math.pi / n < after,
-        "streamline: the reported bound is that of theory, and below half a cell",
+        "streamline: the reported bound is the theoretical one, and below half a cell",
         got,
         bound,
         after,
@@ -470,7 +470,7 @@ def streamline_check(f):
 
 
 class Field:
-    """The place in the file of each point, without its data."""
+    """The place of each point in the file, without its data."""
 
     def __init__(self, n, brick):
         self.n, self.brick = n, brick or n

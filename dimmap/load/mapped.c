@@ -56,7 +56,7 @@ static void tell_bus_error(int sig, siginfo_t *info, void *context)
 	if (!watched || at < (const char *)watched->data ||
 	    at >= (const char *)watched->data + watched->size) {
 		signal(sig, SIG_DFL);
-		return; /* the fault repeats at once */
+		return; /* the fault repeats at once, with the default action */
 	}
 	/*
 	 * the fault is in the program's own read or write, not inside printf, so printf is safe

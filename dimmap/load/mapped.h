@@ -18,18 +18,18 @@ int64_t file_head(const char *path, void *head, size_t size, struct errbuf *err)
 struct mapped {
 	unsigned char *data;
 	uint64_t size;
-	const char *path; /* the caller's */
+	const char *path; /* owned by the caller */
 	bool writes;
 };
 
 enum mapped_how {
 	MAPPED_RANDOM = 1, /* with MADV_RANDOM */
-	MAPPED_WRITE = 2, /* without it: mapped read-only */
+	MAPPED_WRITE = 2, /* if not set, mapped read-only */
 };
 
 /*
  * Map the first SIZE bytes of PATH (0: all). One mapped file at a time: a SIGBUS, for a page that
- * could not be read or written, ends the program with a line that names it.
+ * could not be read or written, ends the program with a line that names the page.
  */
 int mapped_open(struct mapped *m, const char *path, uint64_t size, unsigned how,
 		struct errbuf *err);

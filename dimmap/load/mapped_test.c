@@ -50,13 +50,13 @@ static void test_making(void)
 	m.data[12287] = 5;
 	is_int(mapped_close(&m, &err), 0, "mapped_close: succeeds after a write");
 	ok(mapped_open(&m, path, 0, 0, &err) == 0 && m.size == 12288 && m.data[12287] == 5,
-	   "mapped_open: finds the written byte again");
+	   "mapped_open: finds the byte that was written");
 	mapped_close(&m, &err);
 	ok(mapped_create(&m, path, 4096, &err) == 0 && m.size == 4096,
 	   "mapped_create: shortens a file");
 	mapped_close(&m, &err);
 	ok(mapped_open(&m, path, 4097, 0, &err) < 0,
-	   "mapped_create: the shortened file has no bytes behind its new end");
+	   "mapped_create: the shortened file has no bytes after its new end");
 	ok(mapped_create(&m, path, UINT64_C(1) << 62, &err) < 0 && strstr(err.text, path),
 	   "mapped_create: refuses a size that the disk has no room for: %s", err.text);
 	ok(mapped_create(&m, "/", 4096, &err) < 0 && strstr(err.text, "Is a directory"),

@@ -104,12 +104,12 @@ static void test_threads_differ(void)
 		if (x != random_next(&c))
 			same = 1000000;
 	}
-	is_int(same, 0, "random: each thread has numbers of its own, the same in each run");
+	is_int(same, 0, "random: each thread has different numbers, the same in each run");
 }
 
 /*
- * Draw with exponent A and compare with the shares for exponent THEORY, which come from the sum
- * itself.
+ * Draw with exponent A and compare with the shares for exponent THEORY, which are calculated from
+ * the sum of all terms.
  */
 static double zipf_against(double a, double theory, unsigned n, double *bound)
 {

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-/* AWAY: a thread could not be started; the others end without work */
+/* AWAY: a thread could not be started, and the others end without work */
 enum gate { SHUT, OPEN, AWAY };
 
 struct member {
@@ -75,10 +75,7 @@ static void move_gate(struct team *t, enum gate gate)
 	pthread_mutex_unlock(&t->lock);
 }
 
-/*
- * Pin THREAD to the TURNth of the CPUs that the process may use; after the last CPU the first one
- * follows.
- */
+/* Pin THREAD to the TURNth of the CPUs that the process may use, modulo their number. */
 static int pin_to(pthread_t thread, unsigned turn)
 {
 	cpu_set_t all, one;

@@ -14,10 +14,11 @@ struct counts {
 typedef void team_work(void *arg, unsigned thread);
 
 /*
- * Run WORK in THREADS threads. All of them exist before the first one works, so that WORK may wait
+ * Run WORK in THREADS threads. All threads exist before the first one works, so that WORK may wait
  * for the others. WORK is called with ARG and the thread's number, from 0 on. With PIN, thread i
  * stays on the ith CPU that the process may use, starting over after the last. The threads' counts
- * are added to SUM. Returns -1 with ERR when a thread could not be started; none has worked then.
+ * are added to SUM. Returns -1 with ERR if a thread could not be started; no thread has then
+ * worked.
  */
 int team_run(unsigned threads, team_work *work, void *arg, bool pin, struct counts *sum,
 	     struct errbuf *err);

@@ -16,7 +16,7 @@
 struct turn {
 	uint64_t record[RECORDS];
 	size_t n;
-	uint64_t last; /* page, plus 1 */
+	uint64_t last; /* the last page, plus 1 */
 };
 
 struct trace {
@@ -24,7 +24,7 @@ struct trace {
 	bool merge;
 	unsigned threads;
 	char *path;
-	pthread_mutex_t lock; /* of the file */
+	pthread_mutex_t lock; /* protects the file */
 	struct turn turn[];
 };
 

@@ -10,7 +10,7 @@
 
 static char path[256];
 
-/* A little-endian number of N bytes, as trace.h describes the file. */
+/* Read a little-endian number of BYTES bytes, as trace.h describes the file. */
 static uint64_t number(const unsigned char *at, unsigned bytes)
 {
 	uint64_t n = 0;
@@ -44,8 +44,8 @@ static void test_format(void)
 		{ 0, 4096, 8192, false }, { 0, 12287, 1, false }, { 2, UINT64_C(1) << 51, 8, true },
 	};
 	/*
-	 * written by hand: page, thread, write; threads one after the other, as each has less than
-	 * a turn
+	 * written by hand: page, thread, write; one thread after the other, as each has fewer
+	 * records than a group
 	 */
 	static const uint64_t all[][3] = { { 0, 0, 0 }, { 1, 0, 0 },
 					   { 2, 0, 0 }, { 2, 0, 0 },
@@ -137,7 +137,7 @@ static void test_trace_threads(void)
 		i = next[thread]++;
 		bad += (r & 0xffffffffff) != i * 7 + thread || r >> 63 != (i % 3 == 0);
 	}
-	is_int(bad, 0, "trace: several threads: the records of each are in its order");
+	is_int(bad, 0, "trace: several threads: the records of each thread are in order");
 	free(data);
 }
 

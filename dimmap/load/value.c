@@ -15,8 +15,7 @@
 static const char units[] = "KMGT";
 
 /*
- * Read the digits at the start of TEXT. Returns the text behind them, or NULL when there is no
- * digit.
+ * Read the digits at the start of TEXT. Returns the text after them, or NULL if there is no digit.
  */
 static const char *digits(const char *text, uint64_t *out)
 {

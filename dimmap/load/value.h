@@ -8,22 +8,22 @@
 #include "base/errbuf.h"
 
 /*
- * Values of options. Each of these parses the whole of TEXT. Returns 0 with OUT set when the value
- * is from MIN to MAX, else -1 with OUT unchanged.
+ * Parse values of options. Each of these functions parses the whole of TEXT. They return 0 with OUT
+ * set if the value is from MIN to MAX, else -1 with OUT unchanged.
  */
 
-/* Digits only. */
+/* Parse a number of digits only. */
 int value_count(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
-/* Bytes: digits, then optionally one of K, M, G, T (powers of 1024). */
+/* Parse a number of bytes: digits, then optionally one of K, M, G, T (powers of 1024). */
 int value_size(const char *text, uint64_t min, uint64_t max, uint64_t *out);
 
-/* A finite number as strtod() reads it, without leading blanks. */
+/* Parse a finite number as strtod() does, without leading blanks. */
 int value_real(const char *text, double min, double max, double *out);
 
 /*
- * For an option: value_count() with the reason in ERR, and a choice of two words, of which YES is
- * true.
+ * Parse the VALUE of an option, with the reason of a failure in ERR: a number, as value_count()
+ * does, or one of two words, of which YES is true.
  */
 int option_count(const char *option, const char *value, uint64_t min, uint64_t max, uint64_t *out,
 		 struct errbuf *err);

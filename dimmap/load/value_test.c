@@ -74,9 +74,9 @@ static void test_value_words(void)
 	bool yes;
 
 	ok(option_choice("pin", "cores", "cores", "none", &yes, &err) == 0 && yes,
-	   "option_choice: takes the first word as true");
+	   "option_choice: parses the first word as true");
 	ok(option_choice("pin", "none", "cores", "none", &yes, &err) == 0 && !yes,
-	   "option_choice: takes the second word as false");
+	   "option_choice: parses the second word as false");
 	ok(option_choice("pin", "co\nres", "cores", "none", &yes, &err) < 0,
 	   "option_choice: refuses a third word");
 	is(err.text, "--pin=\"co\\x0ares\": expected cores or none",

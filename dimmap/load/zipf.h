@@ -15,7 +15,7 @@
 struct zipf {
 	double a, n;
 	double low, high; /* range of the integral of x^-A to draw from */
-	/* a rank at most this much above its x is accepted without the integral */
+	/* a rank that exceeds its x by at most SURE is accepted without the integral */
 	double sure;
 };
 

@@ -16,14 +16,14 @@ struct list {
 };
 
 struct ghost {
-	uint64_t hash, number; /* number of evictions up to and with this one */
+	uint64_t hash, number; /* NUMBER: number of evictions, including this one */
 };
 
 struct oracle {
 	char policy[16];
 	unsigned pages, victims_max, batch, free;
 	struct list first, second, victims;
-	unsigned hand; /* sieve: how many of the oldest pages of FIRST the hand has passed */
+	unsigned hand; /* sieve: number of the oldest pages of FIRST that the hand has passed */
 	unsigned *history, history_size, aged; /* of dimmap */
 	struct ghost *ghost; /* of s3fifo, unsorted */
 	unsigned ghosts, ghost_places;
@@ -78,16 +78,16 @@ static bool is(const struct oracle *o, const char *policy)
 
 /* ------------------------------------------------------------------ dimmap */
 
-/* The upper half of the hash selects a count; there are four for each page, of the number of pages
- * rounded up to a power of two. */
+/*
+ * The upper half of the hash selects a count. The number of counts is four times the number of
+ * pages, rounded up to a power of two.
+ */
 static unsigned *count_of(const struct oracle *o, uint64_t key)
 {
 	return &o->history[(oracle_hash(key) >> 32) % o->history_size];
 }
 
-/*
- * Whether a page was needed more often than the mean of all counts; its first fault does not count.
- */
+/* Was the page needed more often than the mean of all counts? Its first fault does not count. */
 static bool hot(const struct oracle *o, const struct page *p)
 {
 	uint64_t sum = 0;
@@ -109,8 +109,10 @@ static void dimmap_admit(struct oracle *o, struct page p)
 	}
 }
 
-/* Hot pages at the head of the first list move to the second, which may have half of all pages; one
- * more evicts its oldest. */
+/*
+ * Move hot pages at the head of the first list to the second list, which may have half of all
+ * pages; beyond that, evict its oldest page.
+ */
 static struct page dimmap_pick(struct oracle *o)
 {
 	unsigned moved = 0;
@@ -182,7 +184,7 @@ static struct page s3fifo_pick(struct oracle *o)
 	return p;
 }
 
-/* The upper half of the hash, modulo twice that power of two, selects the ghost's place. */
+/* The upper half of the hash, modulo the number of places, selects the ghost's place. */
 static void s3fifo_freed(struct oracle *o, const struct page *p)
 {
 	uint64_t hash = oracle_hash(p->key);

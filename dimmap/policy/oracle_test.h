@@ -14,20 +14,26 @@ struct oracle;
 
 enum oracle_result { ORACLE_HIT, ORACLE_RECOVER, ORACLE_MISS };
 
-/* VICTIMS of PAGES wait unmapped; BATCH pages are unmapped at once, at most a fourth of PAGES, at
- * least one. The caller frees the oracle. */
+/*
+ * VICTIMS of PAGES wait unmapped. BATCH pages, but at least one and at most a fourth of PAGES, are
+ * unmapped at once. The caller frees the oracle.
+ */
 struct oracle *oracle_new(const char *policy, unsigned pages, unsigned victims, unsigned batch);
 void oracle_free(struct oracle *o);
 
 enum oracle_result oracle_access(struct oracle *o, uint64_t key);
 
-/* A program needs a page of a file of PAGES pages; missing pages of its window of FILL pages are
- * read with it. */
+/*
+ * Access a page of a file of PAGES pages, as a program does; missing pages of its window of FILL
+ * pages are read together with it.
+ */
 enum oracle_result oracle_access_window(struct oracle *o, uint64_t key, unsigned fill,
 					uint64_t pages);
 
-/* Keys in the order of a list: mapped pages on FIRST (sieve: ahead of the hand) or SECOND (sieve:
- * behind it), or victims. */
+/*
+ * Keys in the order of a list: mapped pages on FIRST (sieve: ahead of the hand) or SECOND (sieve:
+ * passed by the hand), or victims.
+ */
 enum oracle_list { ORACLE_FIRST, ORACLE_SECOND, ORACLE_VICTIM };
 unsigned oracle_count(const struct oracle *o, enum oracle_list list);
 uint64_t oracle_key(const struct oracle *o, enum oracle_list list, unsigned i);

@@ -16,7 +16,7 @@ struct memory {
 	void *at;
 };
 
-/* Allocate exactly the pool's size, so that the sanitizer finds writes behind it. */
+/* Allocate exactly the pool's size, so that the sanitizer finds writes beyond it. */
 static void start(struct memory *m, const struct dimmap_policy *policy, uint32_t pages)
 {
 	m->at = calloc(1, dimmap_pool_size(policy, pages));
@@ -33,7 +33,7 @@ struct model {
 	enum state state[1000];
 	uint64_t key[1000];
 	bool busy[1000];
-	uint64_t keys; /* keys are below it */
+	uint64_t keys; /* keys are below this number */
 	bool admitted[4000];
 	uint32_t count[TAKEN + 1];
 };
@@ -52,7 +52,7 @@ static bool fits(const struct model *t, uint32_t x, unsigned queue)
 	return t->state[x] == of[queue] && t->m.pool.entry[x].queue == queue;
 }
 
-/* Returns a fault of the queues, or NULL. */
+/* Return a fault of the queues, or NULL. */
 static const char *wrong_queue(const struct model *t)
 {
 	const struct dimmap_pool *p = &t->m.pool;
@@ -76,7 +76,7 @@ static const char *wrong_queue(const struct model *t)
 				return "a page on a wrong queue";
 		}
 		if (p->queue[q].tail != before)
-			return "a tail that is not the last";
+			return "a tail that is not the last page";
 		if (p->queue[q].count != n)
 			return "a count that is not the length";
 		all += n;
@@ -148,7 +148,7 @@ static const char *do_admit(struct model *t)
 	}
 	x = dimmap_pool_admit(&t->m.pool, key);
 	if (x != first)
-		return "admit returns another page than the next";
+		return "admit does not return the next page";
 	if (!t->count[FREE])
 		return x == DIMMAP_NONE ? NULL : "admit without a free page";
 	t->key[x] = key;
@@ -198,7 +198,7 @@ static const char *do_oldest(struct model *t)
 	if (t->count[VICTIM] <= p->victims)
 		want = DIMMAP_NONE;
 	x = dimmap_pool_oldest(&t->m.pool, some_busy ? is_busy : NULL, t);
-	/* it may give up after 16 busy pages */
+	/* dimmap_pool_oldest() may give up after 16 busy pages */
 	if (x != want && !(x == DIMMAP_NONE && t->busy[want]))
 		return "oldest returns another victim";
 	if (x != DIMMAP_NONE) {
@@ -264,7 +264,7 @@ static const char *do_random_action(struct model *t)
 		}
 		return NULL;
 	default:
-		/* as for a removed file or a failed read */
+		/* as happens for a removed file or a failed read */
 		do_free(t, random_below(&t->random, 2) ? MAPPED : VICTIM);
 		return NULL;
 	}
@@ -307,7 +307,7 @@ static void invariants(const struct dimmap_policy *policy)
 
 /* ------------------------------------------------------------------ the oracle */
 
-/* Does the same as the module with one task and clean pages. */
+/* Access a page as the module does with one task and clean pages. */
 static enum oracle_result access_page(struct dimmap_pool *pool, uint64_t key, uint32_t batch)
 {
 	uint32_t x = dimmap_pool_find(pool, key), y[64], n;
@@ -349,7 +349,7 @@ static bool same(const struct dimmap_pool *pool, const struct oracle *o)
 	       same_queue(pool, DIMMAP_VICTIM, o, ORACLE_VICTIM);
 }
 
-/* Accesses whose kind changes from time to time. */
+/* Random accesses whose kind changes from time to time. */
 struct walk {
 	struct random random;
 	uint64_t pages, scan, hot;
@@ -383,7 +383,7 @@ static uint64_t walk_next(struct walk *w)
 		return random_below(&w->random,
 				    1 + random_below(&w->random,
 						     1 + random_below(&w->random, w->pages)));
-	/* a few hot pages with a scan between */
+	/* a few hot pages, and a scan in between */
 	case 3:
 		return w->left % 2
 			       ? w->scan++ % w->pages
@@ -404,7 +404,7 @@ static unsigned compare(const struct dimmap_policy *policy, uint32_t pages, uint
 	unsigned i;
 
 	start(&m, policy, pages);
-	/* the time of ghosts may wrap */
+	/* also test a time of ghosts that wraps */
 	m.pool.ghost_time = seed % 3 ? 0 : UINT32_MAX - pages;
 	walk_start(&w, seed, pages);
 	for (i = 0; i < accesses; i++) {
@@ -435,7 +435,8 @@ static void against_oracle(const struct dimmap_policy *policy)
 				diag("batch %u, seed %u: another result at access %u",
 				     many ? batch : 1 + t * 7, t + 1, good);
 		}
-		is_int(bad, 0, "%s, %u pages: %u times %u accesses equal the oracle's",
+		is_int(bad, 0,
+		       "%s, %u pages: the results of %u times %u accesses equal the oracle's",
 		       policy->name, sizes[i], traces, length);
 	}
 }
@@ -450,7 +451,7 @@ static void test_names_of_policies(void)
 		   "dimmap_policy_find: finds %s", dimmap_policies[i]->name);
 	ok(!dimmap_policy_find("") && !dimmap_policy_find("fif") && !dimmap_policy_find("fifos") &&
 		   !dimmap_policy_find("FIFO"),
-	   "dimmap_policy_find: finds no other name");
+	   "dimmap_policy_find: NULL for an unknown name");
 	/* the first number of splitmix64 with the seed 0 */
 	ok(dimmap_hash(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu &&
 		   oracle_hash(0x9e3779b97f4a7c15u) == 0xe220a8397b1dcdafu,
@@ -475,8 +476,10 @@ static void test_victims(void)
 	}
 }
 
-/* A page that is used more often than a count can hold, in a pool of one page, so that no page
- * stays a victim. */
+/*
+ * Use a page more often than a count can represent, in a pool of one page, so that no page stays a
+ * victim.
+ */
 static void test_saturation(void)
 {
 	struct memory m;
@@ -496,11 +499,11 @@ static void test_saturation(void)
 	is_int((long long)m.pool.history_sum, 65535,
 	       "dimmap: the history keeps the count of a freed page");
 	x = dimmap_pool_admit(&m.pool, 7);
-	is_int(m.pool.entry[x].faults, 65535, "dimmap: a readmitted page has its count again");
+	is_int(m.pool.entry[x].faults, 65535, "dimmap: a readmitted page gets back its count");
 	free(m.at);
 }
 
-/* A page that is freed early, as when its file is removed, leaves no record. */
+/* A page that is freed early, such as when its file is removed, leaves no record. */
 static void test_policy_dropped(void)
 {
 	struct memory m;

@@ -10,18 +10,18 @@
 #include "base/errbuf.h"
 
 /*
- * Accesses of programs to pages of files, in their order. Pages are numbered in the order of their
- * first access, so that arrays can hold data of pages.
+ * Accesses of programs to pages of files, in order. Pages are numbered in the order of their first
+ * access, so that arrays can hold data of pages.
  */
 struct accesses {
-	uint32_t *page; /* of each access: the page's number, and ACCESS_WRITE */
+	uint32_t *page; /* for each access, the page's number, and ACCESS_WRITE for a write */
 	size_t n, room;
-	/* of page I: file << 48 | index in the file, as in the policies */
+	/* for each page, file << 48 | index in the file, as in the policies */
 	uint64_t *key;
 	uint32_t pages, pages_room;
-	uint32_t *slot; /* of a hash table of the keys: number + 1, or 0 */
+	uint32_t *slot; /* hash table of the keys: the page's number + 1, or 0 */
 	size_t slots;
-	uint64_t *file_pages; /* of file I */
+	uint64_t *file_pages; /* for each file, its number of pages */
 	unsigned files;
 	uint64_t writes;
 };
@@ -40,14 +40,16 @@ static inline bool access_write(const struct accesses *a, size_t i)
 	return a->page[i] & ACCESS_WRITE;
 }
 
-/* A starts as zeros. These functions return 0, or -1 with ERR; after -1 only accesses_free() may
- * use A. */
+/*
+ * A must be all zeros at first. These functions return 0, or -1 with ERR; after -1, A may be used
+ * only by accesses_free().
+ */
 
 /* Begin another file of PAGES pages; later accesses_add() calls are for it. */
 int accesses_add_file(struct accesses *a, uint64_t pages, struct errbuf *err);
 int accesses_add(struct accesses *a, uint64_t index, bool write, struct errbuf *err);
 
-/* Add all of a page trace (dimmap/load/trace.h) as another file. */
+/* Add all accesses of a page trace (dimmap/load/trace.h), as those to another file. */
 int accesses_read(struct accesses *a, const char *path, struct errbuf *err);
 int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf *err);
 

@@ -13,7 +13,7 @@ int sim_pattern_parse(struct pattern *p, const char *text, struct errbuf *err)
 	static const struct {
 		const char *name;
 		enum pattern_kind kind;
-		double min, max; /* of the value behind the name; 0: no value */
+		double min, max; /* range of the value after the name; 0: no value */
 	} known[] = {
 		{ "uniform", PATTERN_UNIFORM, 0, 0 },
 		{ "scan", PATTERN_SCAN, 0, 0 },

@@ -46,7 +46,7 @@ static void test_accesses_round_trip(void)
 		       access_write(&a, i) != want[i % 6][1];
 	}
 	is_int(bad, 0, "accesses_read: accesses equal the written ones");
-	is_int((long long)a.file_pages[1], 100000, "accesses_read: the size of the file");
+	is_int((long long)a.file_pages[1], 100000, "accesses_read: gives the size of the file");
 	accesses_free(&a);
 }
 
@@ -108,7 +108,7 @@ static void refused(const struct raw *r, size_t size, const char *want)
 	int result = parse(&a, r, size, &err);
 
 	ok(result == -1, "accesses_parse: refuses: %s", want);
-	is(err.text, want, "accesses_parse: the reason");
+	is(err.text, want, "accesses_parse: the reason of the refusal");
 	accesses_free(&a);
 }
 
@@ -177,7 +177,7 @@ static void test_at_random(void)
 		size_t size = random_below(&random, 2) ? sizeof(r)
 						       : random_below(&random, sizeof(r) + 1);
 
-		/* behind the magic, so that the other checks are reached */
+		/* after the magic, so that the other checks are reached */
 		for (uint64_t n = random_below(&random, 4); n--;)
 			byte[8 + random_below(&random, sizeof(r) - 8)] =
 				(unsigned char)(random_below(&random, 3)

@@ -16,7 +16,7 @@ static void count_eviction(struct buffer_counts *c, bool dirty)
 /* ------------------------------------------------------------------ LRU */
 
 struct recent {
-	uint32_t older, newer; /* page numbers; entry A.pages holds the ends of the list */
+	uint32_t older, newer; /* page numbers; the entry A.pages has the ends of the list */
 	bool in, dirty;
 };
 
@@ -157,7 +157,7 @@ static void play_opt(struct heap *h, bool *dirty, const struct accesses *a, cons
 			}
 			bounds_put(h, h->n++, x);
 		}
-		/* it was the page needed soonest, so it can only rise */
+		/* X was the page needed soonest, so it can only rise */
 		h->next[x] = next[i];
 		heap_rise(h, h->place[x]);
 		dirty[x] |= access_write(a, i);

@@ -6,21 +6,23 @@
 #include "dimmap/sim/buffer.h"
 
 /*
- * Bounds to compare policies with. No buffer can implement them, since it does not see accesses to
- * mapped pages. Both admit a page only when it is needed, and evict one when there is no room. They
- * return 0, or -1 if out of memory.
+ * Bounds for comparison with policies. No buffer can implement them, since it does not see accesses
+ * to mapped pages. Both admit a page only when it is needed, and evict a page when there is no
+ * room. They return 0, or -1 if out of memory.
  */
 
 /* Evicts the page that has not been used for the longest time. */
 int bounds_lru(const struct accesses *a, uint32_t pages, struct buffer_counts *out);
 
 /* Evicts the page that will not be used for the longest time: no other choice misses less often
- * (Belady 1966; Mattson et al. 1970). NEXT is of bounds_next(). */
+ * (Belady 1966; Mattson et al. 1970). NEXT is the result of bounds_next(). */
 int bounds_opt(const struct accesses *a, const uint32_t *next, uint32_t pages,
 	       struct buffer_counts *out);
 
-/* Returns for each access the next one to the same page, or BOUNDS_NEVER; the caller frees it. NULL
- * if out of memory. */
+/*
+ * Return for each access the next access to the same page, or BOUNDS_NEVER; the caller frees the
+ * array. NULL if out of memory.
+ */
 #define BOUNDS_NEVER UINT32_MAX
 uint32_t *bounds_next(const struct accesses *a);
 

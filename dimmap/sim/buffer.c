@@ -106,8 +106,10 @@ static struct part *buffer_part_of(struct buffer *b, uint64_t key)
 	return &b->part[(hash >> 32) * b->pools >> 32];
 }
 
-/* Admit the pages that are read with KEY. Windows are aligned and a power of two, so none is in two
- * pools. */
+/*
+ * Admit the pages that are read together with KEY. Windows are aligned and a power of two, so no
+ * window is in two pools.
+ */
 static void admit_beside(struct buffer *b, struct part *p, uint64_t key, uint64_t file_pages)
 {
 	const uint64_t files = ~UINT64_C(0) << 48;
@@ -118,8 +120,10 @@ static void admit_beside(struct buffer *b, struct part *p, uint64_t key, uint64_
 			admit(b, p, k);
 }
 
-/* A page on FIRST or SECOND is always mapped, as there is no write-back that unmaps pages. So the
- * policy does not see its use. */
+/*
+ * A page on FIRST or SECOND is always mapped, as there is no write-back that unmaps pages. So the
+ * policy does not see accesses to it.
+ */
 enum buffer_result buffer_access(struct buffer *b, uint64_t key, uint64_t file_pages, bool write)
 {
 	enum buffer_result result = BUFFER_HIT;

@@ -8,9 +8,9 @@
 #include "dimmap/policy/policy.h"
 
 /*
- * A dimmap buffer without memory and files: it does what dimmapfs does for one task at a time with
- * clean pages. The counts equal those of .stats then: misses are "major", and so on. Dirty pages
- * are counted at eviction, but writes take no time, and there is no write-back.
+ * A dimmap buffer without memory and files: it behaves like dimmapfs with one task at a time and
+ * clean pages, and its counts equal those of .stats: misses are "major", and so on. Dirty pages are
+ * counted at eviction, but writes take no time, and there is no write-back.
  */
 struct buffer_options {
 	const struct dimmap_policy *policy;
@@ -21,7 +21,7 @@ struct buffer_options {
 	uint32_t fill;
 };
 
-#define BUFFER_WINDOW 512 /* an aligned window of that many pages of a file is in one pool */
+#define BUFFER_WINDOW 512 /* an aligned window of BUFFER_WINDOW pages of a file is in one pool */
 #define BUFFER_PAGES_MAX (1u << 28)
 
 struct buffer_counts {

@@ -67,7 +67,7 @@ static int play_all(struct results *r, const struct accesses *a, const struct op
 	uint32_t *next = bounds_next(a);
 
 	if (!next)
-		return errprintf(err, "not enough memory to look ahead");
+		return errprintf(err, "not enough memory for the next accesses (OPT)");
 	for (unsigned s = 0; s < r->sizes; s++) {
 		uint32_t pages = r->size[s];
 

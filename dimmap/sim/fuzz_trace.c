@@ -40,7 +40,7 @@ static void play_all(const struct accesses *a)
 	free(next);
 }
 
-/* Input that is no trace becomes accesses, mostly: one for each byte. */
+/* Mostly turn input that is no trace into accesses, one for each byte. */
 static int read_bytes(struct accesses *a, const uint8_t *data, size_t size, struct errbuf *err)
 {
 	int result = accesses_add_file(a, 128, err);

@@ -7,7 +7,7 @@
 
 #define POLICIES_MAX (LINES_MAX - 2)
 
-/* A size of the buffer: pages, or percent of the pages in use. */
+/* A requested size of the buffer: pages, or percent of the pages in use. */
 struct wish {
 	double amount;
 	bool percent;

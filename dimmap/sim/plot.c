@@ -41,7 +41,7 @@ static const struct look *look_of(const char *name)
 	return &other;
 }
 
-/* Write the title; of a long one, such as a path, its end. */
+/* Write the title; of a long title, such as a path, only the end. */
 static void put_title(FILE *f, const char *text)
 {
 	if (strlen(text) > TITLE_MAX) {
@@ -53,7 +53,7 @@ static void put_title(FILE *f, const char *text)
 			fputs("&lt;", f);
 		else if (*text == '&')
 			fputs("&amp;", f);
-		else if (*text < ' ' || *text > '~') /* its encoding is unknown */
+		else if (*text < ' ' || *text > '~') /* the encoding is unknown */
 			putc('?', f);
 		else
 			putc(*text, f);

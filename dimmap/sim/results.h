@@ -12,7 +12,7 @@
 
 /* Results of each policy in buffers of several sizes. */
 struct results {
-	const char *what; /* name of the trace or pattern */
+	const char *what; /* the name of the trace or pattern */
 	uint64_t accesses, writes, pages;
 	uint32_t batch, fill, pools;
 	uint32_t size[SIZES_MAX]; /* of the buffer in pages, ascending */
@@ -25,7 +25,7 @@ struct results {
 	unsigned lines;
 };
 
-/* The part of accesses, 0 to 1, that did not miss. */
+/* Return the share of accesses, 0 to 1, that did not miss. */
 double results_ratio(const struct results *r, unsigned line, unsigned size);
 
 void results_text(FILE *f, const struct results *r);

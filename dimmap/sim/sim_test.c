@@ -51,7 +51,10 @@ static uint64_t misses(const struct accesses *a, const char *policy, uint32_t pa
 
 /* ------------------------------------------------------------------ naive LRU and OPT */
 
-/* Present pages are in an array; the last or next use of a page is searched in the whole trace. */
+/*
+ * The naive bounds: present pages are in an array, and the last or next use of a page is searched
+ * in the whole trace.
+ */
 static size_t used_before(const struct accesses *a, size_t now, uint32_t page)
 {
 	while (now-- > 0)
@@ -129,7 +132,7 @@ static void test_sim_bounds(void)
 		slow = naive(&a, size, false);
 		bad_lru += !same_misses(&lru, &slow) || lru.evicted_dirty != slow.evicted_dirty;
 		/*
-		 * pages that are never needed again are evicted in any order, so the number of
+		 * OPT may evict pages that are never needed again in any order, so the number of
 		 * dirty pages may differ
 		 */
 		slow = naive(&a, size, true);
@@ -142,7 +145,7 @@ static void test_sim_bounds(void)
 	is_int(bad_opt, 0, "bounds_opt: equals a search ahead at each eviction, %u times", n);
 }
 
-/* Compare with numbers counted by hand, of an example like Belady's. */
+/* Compare with numbers counted by hand, for an example like Belady's. */
 static void test_sim_by_hand(void)
 {
 	static const uint64_t order[] = { 1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5 };
@@ -416,7 +419,7 @@ static void test_sim_patterns(void)
 	is(err.text,
 	   "--pattern=\"scan:\": expected uniform, scan, zipf:A or drift:A with A from 0.01 to 10, "
 	   "or loop:H with H from 0.001 to 99",
-	   "sim_pattern_parse: the reason");
+	   "sim_pattern_parse: the reason of a refusal");
 	make(&a, "zipf:1.2", 1000, 10000, 5);
 	make(&b, "zipf:1.2", 1000, 10000, 5);
 	ok(a.n == 10000 && a.n == b.n && memcmp(a.page, b.page, a.n * sizeof(a.page[0])) == 0,

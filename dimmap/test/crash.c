@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tests the contents of a file after a power cut. The device below it is dm-log-writes, whose log
- * has all writes and all flushes of the device's cache in order: of the writes since the last flush
- * any sector may be present or missing. The kernel describes the log in
+ * Tests the contents of a file after a power cut. The device below the file is dm-log-writes, whose
+ * log has all writes and all flushes of the device's cache in order: after a power cut, any sector
+ * written since the last flush may be present or missing. The kernel describes the log in
  * Documentation/admin-guide/device-mapper/log-writes.rst.
  *
  * crash write FILE PAGES THREADS WRITES SEED RECORD DEVICE: each thread makes WRITES writes to the
- *	file's first PAGES, by a mapping and by write(), with syncs of all kinds meanwhile. After
- *	each sync RECORD gets the epoch of each page that the sync made safe, and the log of the dm
- *	device gets a mark. The last entry of RECORD has all writes; the caller sets its mark after
- *	umount.
- * crash check LOG RECORD DEVICE SEED POINTS [forgetful]: checks DEVICE (of zeros, at first) at each
- *	flush, at each mark, and at POINTS points between, with some unflushed writes. "forgetful"
- *	drops some flushed writes, too: it must fail.
- * crash cut LOG RECORD DEVICE SEED: writes to DEVICE its contents at one such point after the first
- *	mark; prints the last mark's number.
- * crash look FILE RECORD MARK: checks a file in the same way.
- * Prints "crash: ..." and exits with 1 at the first error.
+ * file's first PAGES, by a mapping and by write(), with syncs of all kinds meanwhile. After each
+ * sync RECORD gets the epoch of each page that the sync made safe, and the log of the dm device
+ * gets a mark. The last entry of RECORD has all writes; the caller sets its mark after umount.
+ * crash check LOG RECORD DEVICE SEED POINTS [forgetful]: checks DEVICE (zeros, at first) at each
+ * flush, at each mark, and at POINTS points in between, with some unflushed writes. "forgetful"
+ * drops some flushed writes, too: the check must then fail. crash cut LOG RECORD DEVICE SEED:
+ * writes to DEVICE its contents at one such point after the first mark; prints the number of the
+ * last mark before that point. crash look FILE RECORD MARK: checks a file against the record up to
+ * MARK. Prints "crash: ..." and exits with 1 at the first error.
  */
 #define _GNU_SOURCE
 #include <endian.h>
@@ -84,7 +82,7 @@ static void *all_of(const char *path, size_t *size)
 }
 
 /* Each word of a page encodes its place, the number of the page's write (its epoch: 1, 2, 3, ...),
- * and whether that write was by a mapping. Words of epoch 0 are zero: no write. */
+ * and whether the write was by a mapping. A word of epoch 0 is zero: not written yet. */
 static uint64_t stamp(uint32_t page, uint32_t word, uint32_t epoch, uint32_t mapped)
 {
 	uint32_t low = epoch << 1 | mapped;
@@ -107,8 +105,8 @@ static uint64_t *mapping;
 /* the last complete write of each page; a page belongs to one thread */
 static _Atomic uint32_t *complete;
 /*
- * One sync at a time: of overlapping flushes, dm-log-writes can log the second before the first.
- * Other threads write meanwhile.
+ * Allows one sync at a time, as dm-log-writes can log overlapping flushes in reverse order. Other
+ * threads write meanwhile.
  */
 static pthread_mutex_t sync_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -136,8 +134,10 @@ static void tell(const uint32_t *safe)
 		fail("record");
 }
 
-/* Write the next epoch of a page. A mapping is written word by word, so that write-back may see a
- * part; write() changes the page as a whole. */
+/*
+ * Write the next epoch of a page. A mapping is written word by word, so that write-back may see an
+ * incomplete page; write() changes the page as a whole.
+ */
 static void write_page(uint32_t page, int mapped, int flags)
 {
 	volatile uint64_t *at = mapping + (size_t)page * WORDS;
@@ -156,7 +156,10 @@ static void write_page(uint32_t page, int mapped, int flags)
 	complete[page] = epoch;
 }
 
-/* Sync a part of the file: writes complete before it are safe after it, for pages of the part. */
+/*
+ * Sync a part of the file: writes to its pages that were complete before the sync are safe after
+ * it.
+ */
 static void sync_one(uint64_t random, uint32_t mine)
 {
 	uint32_t first = 0, last = pages - 1, *safe = calloc(pages, sizeof(*safe));
@@ -249,7 +252,7 @@ static int do_write(char **argv)
 /* The record: the number of pages, and for each mark the safe epoch of each page. */
 static uint32_t *told;
 static size_t told_marks;
-static uint32_t torn; /* pages with several epochs that were seen */
+static uint32_t torn; /* number of pages that were seen with several epochs */
 
 static void read_told(const char *path)
 {
@@ -272,9 +275,9 @@ static void safe_at(uint32_t number, uint32_t *safe)
 }
 
 /*
- * Check that the words existed at one moment. They are all of one epoch, or, as a mapping is
- * written from the first word to the last, the first words are of one epoch and the rest of the one
- * before. Returns the fault, or NULL.
+ * Check that the words existed at one moment: they are all of one epoch; or, as a mapping is
+ * written from the first word to the last, the first words are of one epoch and the rest of the
+ * preceding epoch. Returns the fault, or NULL.
  */
 static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, uint32_t words)
 {
@@ -288,7 +291,7 @@ static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, 
 		if (epoch > before || epoch + 1 < newest)
 			return "words of different times";
 		if (epoch != newest && !(at[0] & 1))
-			return "a part of a write()";
+			return "only a part of a write()";
 		before = epoch;
 	}
 	return NULL;
@@ -357,7 +360,7 @@ static void read_log(const char *path)
 	const uint64_t *head;
 	const char *log;
 
-	/* map it: most of the device is empty */
+	/* map the log, as most of its device is empty */
 	log = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
 	if (log == MAP_FAILED)
 		fail(path);
@@ -373,7 +376,7 @@ static void read_log(const char *path)
 		const uint64_t *e = (const void *)(log + at);
 
 		if (at + SECTOR > size) {
-			printf("crash: the log is cut short\n");
+			printf("crash: the log is incomplete\n");
 			exit(1);
 		}
 		entry[i] = (struct entry){ le64toh(e[0]), le64toh(e[1]), le64toh(e[2]), 0,
@@ -406,7 +409,7 @@ static void apply(char *image, size_t size, const struct entry *e, uint64_t *ran
 }
 
 /*
- * Apply the writes since the last flush, each by chance; those with FUA always, as they need no
+ * Apply some of the writes since the last flush, by chance, and all writes with FUA, which need no
  * flush.
  */
 static void apply_rest(char *image, size_t size, size_t first, size_t point, uint64_t *random)
@@ -418,8 +421,10 @@ static void apply_rest(char *image, size_t size, size_t first, size_t point, uin
 		apply(image, size, &entry[i], random, entry[i].flags & FUA ? 100 : percent);
 }
 
-/* Returns the last entry up to POINT that flushes its predecessors, or -1. A write with a flush
- * flushes before it is written. */
+/*
+ * Return the last entry up to POINT that flushes its predecessors, or -1. A write with a flush
+ * flushes before it writes.
+ */
 static ssize_t last_flush(size_t point)
 {
 	ssize_t i = (ssize_t)point;
@@ -437,8 +442,10 @@ static uint32_t last_mark(size_t point)
 	return 0;
 }
 
-/* Check the log: each write of a page existed at one moment, and none is older than the previous
- * one. */
+/*
+ * Check the log: each write of a page has contents of one moment, and no write is older than the
+ * previous write of its page.
+ */
 static void judge_writes(void)
 {
 	uint32_t *first = calloc(pages, sizeof(*first)), *last = calloc(pages, sizeof(*last));
@@ -453,10 +460,10 @@ static void judge_writes(void)
 			const char *wrong = one_moment(at, p, 0, WORDS);
 
 			if (e->sector % 8 || e->sectors % 8)
-				wrong = "a part of a page";
+				wrong = "only a part of a page";
 			else if (!wrong &&
 				 (epoch_of(at[0]) < first[p] || epoch_of(at[WORDS - 1]) < last[p]))
-				wrong = "older than what was written before";
+				wrong = "older than the previous write";
 			if (wrong) {
 				printf("crash: wrong: entry %zu writes page %u: %s\n", i, p, wrong);
 				exit(1);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boot a kernel in small guests, load dimmapfs and test it with guest/*.sh, each in its own guest.
-KERNEL and TREE are from kernel/build, also of its --variant debian; groups are the names of the
+KERNEL and TREE are from kernel/build, possibly of its --variant debian; groups are the names of the
 scripts, and "exact" with --dimsim. A kernel complaint in the log is a failure. Needs QEMU, cpio,
 busybox-static, dmsetup, e2fsprogs and xfsprogs; TAP on stdout.
 """
@@ -24,11 +24,11 @@ sys.path.insert(0, f"{TOP}/kernel/test")
 import boot  # noqa: E402
 from boot import Boot, Machine, ok  # noqa: E402
 
-# the second node has no CPU, so nothing is local there
+# the second node has no CPU, so none of its memory is local
 MACHINE = Machine("four CPUs, two nodes", [1024, 512], cpus=[4, 0])
 PROGRAMS = ("crash", "model", "replay", "rounds", "touch")
 COMMANDS = ("dmsetup", "mkfs.ext4", "mkfs.xfs")
-# only for the group clients: they are large
+# programs for the group clients only, as they are large
 CLIENTS = ("fio", "sqlite3", "mdb_load", "mdb_dump", "mdb_stat")
 # the module's counters and their names in the simulator
 SAME = {
@@ -115,7 +115,7 @@ def trace(kind, pages, accesses, rng):
             page = rng.randrange(pages)
         elif kind == "skewed":
             page = int(pages * rng.random() ** 4)
-        else:  # a loop, with some accesses to a few hot pages between
+        else:  # a loop, with some accesses to a few hot pages in between
             page = i * 7 // 8 % pages if i % 8 else rng.randrange(pages // 20)
         yield page, rng.random() < 0.25
 
@@ -264,7 +264,7 @@ def main():
     )
     args = parser.parse_args()
     if not re.fullmatch(r"(\d+(,\d+)*)?", args.parts):
-        parser.error(f"--parts {args.parts}: numbers with commas are expected, as 1,3")
+        parser.error(f"--parts {args.parts}: expected numbers separated by commas, such as 1,3")
     boot.KERNEL, tree, boot.WORK, names = args.kernel, args.tree, args.work, args.group
     os.makedirs(boot.WORK, exist_ok=True)
     scripts = sorted(glob.glob(f"{HERE}/guest/*.sh"))

@@ -53,8 +53,10 @@ static vm_fault_t proof_fault(struct vm_fault *vmf)
 	return rc ? VM_FAULT_OOM : VM_FAULT_NOPAGE;
 }
 
-/* Maps nothing. If this function exists, the kernel calls .fault under the lock of the mapping
- * alone (vmf_can_call_fault()). */
+/*
+ * Maps nothing. Only if this function exists, the kernel calls .fault under the lock of the mapping
+ * alone (vmf_can_call_fault()).
+ */
 static vm_fault_t proof_map_pages(struct vm_fault *vmf, pgoff_t start, pgoff_t end)
 {
 	return 0;

@@ -6,14 +6,17 @@
 #include <linux/ioctl.h>
 
 #define PROOF_PAGES 128
-/* spare frames: a frame just freed is reused soon, but not next */
+/* spare frames, so that a frame just freed is reused soon, but not immediately */
 #define PROOF_SPARE 16
 
 struct proof_counts {
 	unsigned long long user_faults, vma_lock_faults, evicted, batches, ptes, flushes;
 };
 
-/* unmaps that many pages; the upper 16 bits are the least number that must be resident */
+/*
+ * unmaps pages: the lower 16 bits are their number, the upper 16 bits the least number that must be
+ * resident
+ */
 #define PROOF_EVICT _IO('d', 1)
 #define PROOF_COUNTS _IOR('d', 2, struct proof_counts)
 

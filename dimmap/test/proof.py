@@ -3,7 +3,7 @@
 """Boot a kernel and test the basis of dimmap with a small module of the same mapping code (proof.c,
 rogue.c):
 - unmapping 64 pages at a time costs one flush of other CPUs, and no write is lost or misplaced
-  while threads on four other CPUs write all the time; the control, with the flush compiled out,
+  while threads on four other CPUs write continuously; the control, with the flush compiled out,
   loses writes;
 - faults of programs are served under the lock of the mapping alone; the control, without map_pages,
   has no such fault.
@@ -90,7 +90,7 @@ def main():
     ok(c.get("lost") == 0, "page by page: no write is lost", c)
     ok(
         c.get("rounds", 0) >= 0.9 * c.get("ptes", 0) and c["rounds"] >= 0.9 * c["evicted"],
-        "page by page: a round for each page, so the count shows the difference",
+        "page by page: a round of flushes for each page, so the count distinguishes the two",
         c,
     )
 

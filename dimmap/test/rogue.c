@@ -52,14 +52,16 @@ static void *writer(void *arg)
 			volatile uint64_t *word = memory + p * (4096 / 8) + me * 8;
 			uint64_t base = (uint64_t)me << 56 | (uint64_t)p << 40;
 
-			/* several writes to one page: some fall between the clearing of the entry
-			 * and its flush */
+			/*
+			 * several writes to one page, so that some occur between the clearing of
+			 * the entry and its flush
+			 */
 			for (int k = 0; k < 8; k++, n++) {
 				uint64_t now = *word;
 
 				if (now != (expect[p] ? base + expect[p] : 0)) {
 					atomic_fetch_add(&lost, 1);
-					/* start again, so that one loss is counted once */
+					/* start again, so that a loss is counted only once */
 					expect[p] = 0xffff;
 				}
 				expect[p]++;
@@ -73,8 +75,10 @@ static void *writer(void *arg)
 	return NULL;
 }
 
-/* Check the last values of all threads by a new mapping: a stale TLB entry would show a thread its
- * own lost write. */
+/*
+ * Check the last values of all threads by a new mapping, as a stale TLB entry would show a thread
+ * its own lost write.
+ */
 static void look_again(int fd, int cpus)
 {
 	ioctl(fd, PROOF_EVICT, PROOF_PAGES);

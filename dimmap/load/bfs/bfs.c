@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * bfs: breadth-first search in a graph that may be larger than the memory, through a mapped file; a
- * small version of what the DI-MMAP papers (Van Essen et al.) measure with HavoqGT. The state of
- * each vertex is in memory, the arcs are in the file.
+ * bfs: breadth-first search in a graph that may be larger than the memory, through a mapped file: a
+ * small version of the workload that the DI-MMAP papers (Van Essen et al.) measure with HavoqGT.
+ * The state of each vertex is in memory, the arcs are in the file.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ const struct load_action bfs_generate = {
 
 static const struct load_option run_options[] = {
 	{ "root", LOAD_COUNT, offsetof(struct search, root),
-	  "begin at this vertex (default: the one with the most edges)", .max = UINT32_MAX },
+	  "begin at this vertex (default: the vertex with the most edges)", .max = UINT32_MAX },
 	{ 0 },
 };
 

@@ -12,7 +12,7 @@ static uint64_t targets_start(uint64_t vertices)
 	return (LOAD_START + (vertices + 1) * 8 + 4095) / 4096 * 4096;
 }
 
-/* FIRST[v + 1] becomes the number of arcs of vertices 0 to v. */
+/* Set FIRST[v + 1] to the number of arcs of vertices 0 to v. Returns the number of all arcs. */
 static uint64_t count_arcs(const struct rmat *r, const struct scatter *names, uint64_t *first)
 {
 	uint64_t vertices = rmat_vertices(r), edges = rmat_edges(r);
@@ -30,7 +30,9 @@ static uint64_t count_arcs(const struct rmat *r, const struct scatter *names, ui
 	return first[vertices];
 }
 
-/* Generate the edges again and write both arcs of each; FIRST[v] moves on with each arc of v. */
+/*
+ * Generate the edges again and write both arcs of each edge; FIRST[v] advances with each arc of v.
+ */
 static void put_arcs(const struct rmat *r, const struct scatter *names, uint64_t *first,
 		     uint32_t *target)
 {

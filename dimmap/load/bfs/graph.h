@@ -12,18 +12,17 @@
  * A file with an undirected graph in compressed rows: each edge is an arc at both of its ends;
  * edges of a vertex to itself are left out. In the byte order of the machine:
  *
- *	offset  bytes
- *	0       8      "NODEOSGR"
- *	8       4      version: 1
- *	12      4      scale: 2^scale vertices
- *	16      4      edges made for each vertex
- *	20      4      0
- *	24      8      seed
- *	32      8      arcs
- *	4096    8      the first arc of vertex 0, and so on; behind the last vertex the number of
- *	arcs
- *	T       4      the vertex at the other end of arc 0, and so on; T is the next multiple of
- *	4096
+ * offset  bytes
+ * 0       8      "NODEOSGR"
+ * 8       4      version: 1
+ * 12      4      scale: 2^scale vertices
+ * 16      4      edges made for each vertex
+ * 20      4      0
+ * 24      8      seed
+ * 32      8      arcs
+ * 4096    8 the first arc of vertex 0, and so on; after the last vertex the number of arcs
+ * T       4      the vertex at the other end of arc 0, and so on; T is the next multiple of
+ * 4096
  */
 #define GRAPH_MAGIC "NODEOSGR"
 
@@ -39,8 +38,8 @@ struct graph {
 	uint64_t vertices, arcs;
 	uint64_t targets; /* offset of the arcs in the file */
 	struct mapped file;
-	const uint64_t *first; /* arc, of each vertex */
-	const uint32_t *target; /* of each arc */
+	const uint64_t *first; /* the first arc of each vertex */
+	const uint32_t *target; /* the vertex at the other end of each arc */
 };
 
 int graph_open(struct graph *g, const char *path, bool random, struct errbuf *err);

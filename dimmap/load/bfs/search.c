@@ -20,7 +20,7 @@ struct front {
 	uint64_t now_n;
 	uint32_t depth;
 	_Atomic uint64_t taken, next_n, arcs;
-	_Atomic uint32_t damaged; /* 1 + a vertex with an arc out of range; 0: none */
+	_Atomic uint32_t damaged; /* number of a vertex with an arc out of range, plus 1; 0: none */
 	pthread_barrier_t all;
 };
 
@@ -88,7 +88,7 @@ static void search_work(void *arg, unsigned thread)
 	struct front *f = arg;
 	struct finds found = { .n = 0 };
 
-	/* All threads must read the same now_n, or one waits for the others forever. */
+	/* All threads must read the same now_n, or a thread would wait for the others forever. */
 	while (f->now_n) {
 		for (uint64_t i; (i = atomic_fetch_add(&f->taken, TAKE)) < f->now_n;)
 			for (uint64_t k = i; k < i + TAKE && k < f->now_n; k++)
@@ -148,7 +148,8 @@ int search_run(struct search *s, struct search_result *out, struct errbuf *err)
 					   s->graph->file.path, damaged - 1);
 	}
 	if (result == 0) {
-		out->level = f.next; /* the front is as long, and no longer needed */
+		/* reuse the array of the front, which has this size and is no longer needed */
+		out->level = f.next;
 		f.next = NULL;
 		sum_up(&f, out);
 	}

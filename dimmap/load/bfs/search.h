@@ -29,8 +29,8 @@ int search_run(struct search *s, struct search_result *out, struct errbuf *err);
 
 /*
  * Calculate the levels again without the file: generate the edges into memory (eight bytes each)
- * and go through all of them once for each level. Returns 0 when the levels are equal, 1 with ERR
- * when one differs, -1 with ERR when memory is lacking.
+ * and go through all of them once for each level. Returns 0 if the levels are equal, 1 with ERR if
+ * a level differs, -1 with ERR if memory is lacking.
  */
 int search_check(const struct search *s, const struct search_result *r, struct errbuf *err);
 

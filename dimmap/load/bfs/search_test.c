@@ -84,14 +84,16 @@ static void test_search_by_hand(void)
 	for (unsigned threads = 1; threads <= 3; threads += 2) {
 		put_graph(3, lane);
 		is(levels(0, threads, &r), "0 1 2 3 4 5 6 7",
-		   "search: a path, from its end, with %u threads", threads);
+		   "search: a path, searched from its end, with %u threads", threads);
 		ok(r.depth == 7 && r.reached == 8 && r.arcs == 14,
 		   "search: seven edges are fourteen arcs, each followed once");
 		is(levels(5, threads, &r), "5 4 3 2 1 0 1 2",
-		   "search: a path, from a vertex within");
+		   "search: a path, searched from a vertex within");
 		put_graph(3, star);
-		is(levels(3, threads, &r), "1 1 1 0 1 1 1 1", "search: a star, from its centre");
-		is(levels(0, threads, &r), "0 2 2 1 2 2 2 2", "search: a star, from a leaf");
+		is(levels(3, threads, &r), "1 1 1 0 1 1 1 1",
+		   "search: a star, searched from its centre");
+		is(levels(0, threads, &r), "0 2 2 1 2 2 2 2",
+		   "search: a star, searched from a leaf");
 		put_graph(3, ring);
 		is(levels(0, threads, &r), "0 1 2 3 2 1 - -",
 		   "search: a ring, whose search does not reach the vertices outside");
@@ -146,7 +148,7 @@ static void test_search_damaged(void)
 
 /*
  * For each bit of the names before their permutation, an edge takes quadrant 0, 1, 2 or 3 with the
- * shares of Graph500, independent of the bits before.
+ * shares of Graph500, independently of the preceding bits.
  */
 static void test_quadrants(void)
 {
@@ -214,10 +216,10 @@ static void made(uint32_t scale, uint32_t factor, uint64_t seed)
 	ok(search_run(&s, &more, &err) == 0 && more.checksum == one.checksum &&
 		   more.arcs == one.arcs &&
 		   memcmp(more.level, one.level, g.vertices * sizeof(one.level[0])) == 0,
-	   "search: four threads find the same levels as one");
+	   "search: four threads find the same levels as one thread");
 	one.level[s.root ^ 1]++;
 	ok(search_check(&s, &one, &err) == 1 && strstr(err.text, "vertex "),
-	   "search_check: a wrong level is found: %s", err.text);
+	   "search_check: finds a wrong level: %s", err.text);
 	free(one.level);
 	free(more.level);
 	free(count);

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Tests of the parts of lriot's check: stamps, the epochs of blocks, the text for a wrong word.
- */
+/* Tests the parts of lriot's check: stamps, the epochs of blocks, the text about a wrong word. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -29,7 +27,7 @@ static void test_stamps(void)
 		taken += stamp_read(page * 4096, stamp_make(page * 4096 + 4096, 1, 0), &epoch,
 				    &writer);
 	ok(taken < 3,
-	   "stamp_read: a stamp of another place is refused, but for one in 65536: %u of 10000 "
+	   "stamp_read: a stamp of another place is refused, except one in 65536: %u of 10000 "
 	   "taken",
 	   taken);
 	ok(!stamp_read(0, 0, &epoch, &writer), "stamp_read: a hole is no stamp");
@@ -49,7 +47,7 @@ static void test_stamps(void)
 	ok(stamps_wrong(words, 8192, sizeof(words), 5, 5, &f),
 	   "stamps_wrong: a word of another place is found");
 	ok(!stamps_wrong(words, 8192, 511 * 8, 5, 5, &f),
-	   "stamps_wrong: a word behind the end is not looked at");
+	   "stamps_wrong: a word after the end is ignored");
 }
 
 static void test_epochs(void)
@@ -131,10 +129,10 @@ static void test_words_of_findings(void)
 	}
 	is_int((long long)all.n, 40, "findings: all wrong words are counted");
 	is_int((long long)all.first[FINDINGS_KEPT - 1].offset, FINDINGS_KEPT - 1,
-	       "findings: the first wrong words are kept");
+	       "findings: the first wrong words are recorded");
 }
 
-/* Whether N accesses of each of THREADS visit each of N blocks once. */
+/* Do N accesses by each of THREADS visit each of N blocks once? */
 static bool all_once(const char *text, uint64_t blocks, unsigned threads)
 {
 	unsigned *seen = calloc(blocks, sizeof(*seen)), bad = 0;

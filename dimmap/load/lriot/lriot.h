@@ -45,9 +45,9 @@ struct lriot_result {
 int lriot_fill(const struct lriot *o, struct errbuf *err);
 
 /*
- * Read and write O's file with O's threads. With O's check set, the whole file is checked before
- * (each block must have one epoch) and after, and each read is checked. Sets O's size. Returns 0
- * with OUT, also when the check found errors, or -1 with ERR when the run was not possible.
+ * Read and write O's file with O's threads. With O's check set, check the whole file before (each
+ * block must have a single epoch) and after, and each read. Sets O's size. Returns 0 with OUT, even
+ * if the check found errors, or -1 with ERR if the run was not possible.
  */
 int lriot_work(struct lriot *o, struct lriot_result *out, struct errbuf *err);
 

@@ -11,7 +11,8 @@
 
 static uint64_t stamp_place(uint64_t offset)
 {
-	return random_mix(offset / 8 + 0x6c72696f74); /* mix(0) is 0, as is a hole in a file */
+	/* the sum avoids mix(0), which is 0, like a hole in a file */
+	return random_mix(offset / 8 + 0x6c72696f74);
 }
 
 uint64_t stamp_make(uint64_t offset, uint32_t epoch, unsigned writer)

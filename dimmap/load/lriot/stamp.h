@@ -8,14 +8,14 @@
 #include <stdint.h>
 
 /*
- * Each 8 bytes of a file hold, from the low bits on, 32 bits of epoch, 16 bits of writer and 16
- * constant bits, combined by exclusive or with a number that depends on the place in the file. This
- * reveals a word of another page and a word that no write made; the epoch reveals a word that a
- * later write should have replaced. "generate" writes epoch 0.
+ * Each 8 bytes of a file are a stamp: from the low bits on, 32 bits of epoch, 16 bits of writer and
+ * 16 constant bits, combined by exclusive or with a number that depends on the place in the file.
+ * This reveals a word of another page and a word that no write made; the epoch reveals a word that
+ * a later write should have replaced. "generate" writes epoch 0.
  */
 uint64_t stamp_make(uint64_t offset, uint32_t epoch, unsigned writer);
 
-/* Return whether WORD is a stamp of this place; if so, set EPOCH and WRITER. */
+/* Return whether WORD is a stamp of the place OFFSET; if so, set EPOCH and WRITER. */
 bool stamp_read(uint64_t offset, uint64_t word, uint32_t *epoch, unsigned *writer);
 
 /* Write BYTES of stamps; BYTES is a multiple of 8. */
@@ -27,13 +27,13 @@ struct finding {
 };
 
 /*
- * Look in the BYTES at OFFSET for a word that is no stamp with an epoch from LOW to HIGH. Returns
- * true with the first one in OUT, false when all are right.
+ * Search the BYTES at OFFSET for a word that is no stamp with an epoch from LOW to HIGH. Returns
+ * true with the first such word in OUT, false if all words are right.
  */
 bool stamps_wrong(const uint64_t *words, uint64_t offset, size_t bytes, uint32_t low, uint32_t high,
 		  struct finding *out);
 
-/* The first wrong words; all zero when empty. Threads may add to it at once. */
+/* The first wrong words; all zero if there are none. Several threads may add to it at once. */
 #define FINDINGS_KEPT 16
 
 struct findings {

@@ -8,7 +8,7 @@
 #include "dimmap/load/lriot/lriot.h"
 
 #define WORDS (LRIOT_BLOCK / 8)
-#define SAMPLE 8 /* one in this many accesses is timed */
+#define SAMPLE 8 /* one in SAMPLE accesses is timed */
 
 static void plain_read(const struct mapped *m, uint64_t *to, uint64_t offset, size_t bytes)
 {
@@ -41,7 +41,7 @@ int lriot_fill(const struct lriot *o, struct errbuf *err)
 struct job {
 	struct lriot *o;
 	struct mapped m;
-	struct epochs epochs; /* of a check */
+	struct epochs epochs; /* the epochs, used by a check */
 	struct lriot_result *out;
 	struct part {
 		uint64_t reads, writes, checked;
@@ -64,7 +64,7 @@ static uint32_t learn_epoch(struct epochs *e, uint64_t block, uint64_t word)
 	return epoch;
 }
 
-/* Check the file from its first block to its last; with LEARNS, take the epochs from it. */
+/* Check the file from its first block to its last. LEARNS: take the epochs from the file. */
 static uint64_t lriot_sweep(struct job *j, bool learns)
 {
 	uint64_t words[WORDS], block;
@@ -153,7 +153,7 @@ static void lriot_thread(void *arg, unsigned thread)
 		if (length && p->timed && clock_ns() - begin >= length)
 			break;
 		block = walk_next(&walk, &random);
-		/* drawn for every pattern and share, so that the other numbers stay the same */
+		/* draw this number for every pattern and share, so that the others stay the same */
 		write = random_below(&random, 100) >= o->read_percent;
 		if (o->load.trace)
 			trace_touch(o->load.trace, thread, block * LRIOT_BLOCK, bytes, write);

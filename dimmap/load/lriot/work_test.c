@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs of lriot with accesses that lose writes, write half a block, or read another block: the
- * check finds each fault as often as it was made, and nothing in a run without faults.
+ * Runs lriot with accesses that lose writes, write half a block, or read another block: the check
+ * finds each fault that was made, and none in a run without faults.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -19,10 +19,10 @@ static struct errbuf err;
 /* Record of the faulty accesses. */
 static struct {
 	uint64_t reads, writes, faults;
-	uint64_t last_good[BLOCKS], last_bad[BLOCKS]; /* number of the write */
+	uint64_t last_good[BLOCKS], last_bad[BLOCKS]; /* numbers of writes */
 } done;
 
-static uint64_t every; /* one in this many accesses is faulty */
+static uint64_t every; /* one in EVERY accesses is faulty */
 
 static bool is_faulty(uint64_t offset)
 {

@@ -106,7 +106,7 @@ static int make_parts(struct field *f, struct errbuf *err)
 				LOAD_START + FIELD_POINT * (i / b * brick + i % b * within);
 		if (axis)
 			for (uint64_t i = 0; i < n; i++)
-				f->part[axis][i] -= LOAD_START; /* once is enough */
+				f->part[axis][i] -= LOAD_START; /* LOAD_START counts once */
 	}
 	return 0;
 }

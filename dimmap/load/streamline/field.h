@@ -43,16 +43,17 @@ uint64_t field_bytes(const struct shape *s); /* of the file */
 struct field {
 	struct shape shape;
 	struct mapped file;
-	uint64_t *part[3]; /* term of each coordinate in the place of a point */
-	double per_unit; /* points, along an axis */
+	/* for each axis, the term of a coordinate in a point's place in the file */
+	uint64_t *part[3];
+	double per_unit; /* points of the grid per unit of length, along an axis */
 };
 
 int field_open(struct field *f, const char *path, bool random, struct errbuf *err);
 void field_close(struct field *f);
 
 /*
- * The velocity between the points, by trilinear interpolation, for rk4_step(). Notes the touched
- * pages in TRACE unless that is NULL.
+ * Calculates the velocity between the points, by trilinear interpolation, for rk4_step(). Notes the
+ * touched pages in TRACE unless that is NULL.
  */
 struct probe {
 	const struct field *field;

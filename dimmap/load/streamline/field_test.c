@@ -10,7 +10,7 @@
 
 static char path[256];
 
-/* The formula, written independently of the program. */
+/* The formula of the flow, written independently of the program. */
 static void formula(const struct flow *f, const double p[3], double v[3])
 {
 	v[0] = f->a * sin(p[2]) + f->c * cos(p[1]);
@@ -33,10 +33,10 @@ static void test_a_flow(void)
 
 	flow_velocity(&f, origin, v);
 	ok(apart(v, (double[]){ 7, 3, 5 }) < 1e-12,
-	   "flow: the velocity at the origin is C, A, B: cosines are 1, sines 0");
+	   "flow: the velocity at the origin is C, A, B, as cosines are 1 and sines 0");
 	flow_velocity(&f, quarter, v);
 	ok(apart(v, (double[]){ 3, 5, 7 }) < 1e-12,
-	   "flow: a quarter of a period on it is A, B, C: sines are 1, cosines 0");
+	   "flow: the velocity a quarter of a period on is A, B, C, as sines are 1 and cosines 0");
 	random_start(&r, 1, 0);
 	for (unsigned i = 0; i < 100000; i++) {
 		double p[3], q[3];
@@ -111,7 +111,8 @@ static double furthest(const struct field *f, unsigned places, double *values)
 		double p[3], v[3], w[3];
 
 		for (unsigned k = 0; k < 3; k++)
-			p[k] = 40 * random_unit(random_next(&r)) - 20; /* some periods */
+			/* a range of several periods */
+			p[k] = 40 * random_unit(random_next(&r)) - 20;
 		probe_velocity(&probe, p, v);
 		formula(&f->shape.flow, p, w);
 		most = fmax(most, apart(v, w));
@@ -234,7 +235,7 @@ static void test_lines(void)
 	lines_begin(&l, 1, q);
 	ok(apart(p, q) > 0.01 && p[0] >= 0 && p[0] < 2 * M_PI && q[2] >= 0 && q[2] < 2 * M_PI,
 	   "lines: streamlines begin within the cube");
-	is_int(lines_check(&l, &check, NULL), 0, "lines_check: can be done");
+	is_int(lines_check(&l, &check, NULL), 0, "lines_check: succeeds");
 	ok(check.steps >= 1 && check.furthest > 0 && check.furthest <= check.bound &&
 		   check.bound <= M_PI / 32 + 2e-9,
 	   "lines_check: passes: %.3g after %llu steps, %.3g allowed", check.furthest,

@@ -21,8 +21,10 @@ double flow_speed_max(const struct flow *f)
 	return sqrt((a + c) * (a + c) + (b + a) * (b + a) + (c + b) * (c + b));
 }
 
-/* The columns of the Jacobian have the lengths |B|, |C| and |A|: this is its Frobenius norm, which
- * the spectral one does not exceed. */
+/*
+ * The columns of the Jacobian have the lengths |B|, |C| and |A|: return its Frobenius norm, which
+ * the spectral norm does not exceed.
+ */
 double flow_lipschitz(const struct flow *f)
 {
 	return sqrt(f->a * f->a + f->b * f->b + f->c * f->c);

@@ -20,9 +20,12 @@ struct lines_result {
 };
 
 struct lines_check {
-	/* number of compared steps: at least one, and as many as keep BOUND within half a cell */
+	/*
+	 * number of compared steps: at least one, and at most as many as keep BOUND within half a
+	 * cell
+	 */
 	uint64_t steps;
-	/* largest distance of end points between field and flow, and its bound by theory */
+	/* largest distance of end points between field and flow, and its theoretical bound */
 	double furthest, bound;
 };
 

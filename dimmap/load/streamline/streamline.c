@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * streamline: lines through a vector field that may be larger than the memory, through a mapped
+ * streamline: follows lines through a vector field that may be larger than the memory, in a mapped
  * file: the second workload of the DI-MMAP papers (Van Essen et al.) and of Argo NodeOS (Perarnau
- * et al., IPDPS 2017), on a flow whose lines can be calculated without the file.
+ * et al., IPDPS 2017). The lines of its flow can also be calculated without the file.
  */
 #include <inttypes.h>
 #include <stdio.h>

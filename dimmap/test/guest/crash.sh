@@ -37,7 +37,7 @@ check 1 200
 ok $? "a device: after a power cut all safe data is present"
 [ "$(found flushes)" -ge "$marks" ] && [ "$(found marks)" -ge 60 ] &&
 	[ "$(found writes)" -gt 500 ] && [ "$(found torn)" -gt 100 ]
-ok $? "a device: the test had enough writes, flushes and marks"
+ok $? "a device: the test has enough writes, flushes and marks"
 # controls: a disk that loses a fiftieth of its flushed writes; a disk that claims to have no cache,
 # so that the kernel sends no flush
 check 1 200 forgetful
@@ -56,7 +56,7 @@ ok $? "control: the check names the lost write"
 # a file
 setup
 mkfs.ext4 -q -F -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 /dev/mapper/d 2>/dev/null
-# few flushes of ext4 itself, which could overlap with ours
+# ext4 shall flush rarely, as its flushes could overlap with ours
 mount -t ext4 -o noatime,commit=900 /dev/mapper/d /n
 dd if=/dev/zero of=/n/f bs=64k count=32 conv=fsync 2>/dev/null
 write_to /n/f 3
@@ -72,7 +72,7 @@ for seed in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 same $bad 0 "a file of ext4: after 20 power cuts all safe data is present"
 [ $least -lt $((marks / 2)) ] && [ "$marks" -ge 60 ]
-ok $? "a file of ext4: power was cut early enough, after enough marks"
+ok $? "a file of ext4: power is cut early enough, after enough marks"
 umount /n 2>/dev/null
 rmmod dimmapfs
 ok $? "the module is unloaded"

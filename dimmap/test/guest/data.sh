@@ -11,14 +11,14 @@ ok $? "write() of parts of pages is on the device after fsync"
 dd if=/m/data of=/m/data bs=64k count=64 seek=64 conv=notrunc 2>/dev/null
 ok $? "write() of pages of the file to the file succeeds"
 echo too much | dd of=/m/data bs=1 seek=16777216 conv=notrunc 2>/dev/null
-ok $(($? == 0)) "write() behind the end fails"
+ok $(($? == 0)) "write() after the end fails"
 same "$(/touch /m/data r0 r4095 c4095 c4096 w4095 m)" "r0 ok
 r4095 ok
 c4095 ok
 c4096 ok
 w4095 ok
 m ok" "the last page: all accesses succeed"
-# a dirty page becomes read-only and writable again by mprotect, with write-back between: no write
+# mprotect makes a dirty page read-only and writable again, with write-back in between: no write
 # is lost
 same "$(/touch /m/data w7 R s W w7 s r7)" "w7 ok
 R ok

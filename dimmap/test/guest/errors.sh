@@ -47,7 +47,7 @@ start=$(all_free)
 printf '%s\n' "0 8192 linear /dev/ram0 0" "8192 32 error" "8224 24544 linear /dev/ram0 8224" | table
 buffer size=4M,src=/dev/mapper/d,fill=64K
 want="r1023 ok r1024 SIGBUS c1025 Input/output error r1027 SIGBUS r1028 ok w1026 SIGBUS"
-what="read error: it concerns its page, not the neighbours;"
+what="read error: it affects its page, not the neighbours;"
 same "$(touched /m/data r1023 r1024 c1025 r1027 r1028 w1026 d1024 r1024)" \
 	"$want d1024 ok r1024 ok " "$what a page written as a whole is not read"
 same "$(dd if=/m/data bs=48k skip=85 count=1 2>/dev/null | wc -c)" 20480 \
@@ -56,9 +56,9 @@ same "$(dd if=/m/data bs=48k skip=85 count=1 2>/dev/null | wc -c)" 20480 \
 ok $? "read error: errors are counted"
 linear | table
 same "$(touched /m/data r1024 c1025 w1026 s)" "r1024 ok c1025 ok w1026 ok s ok " \
-	"read error: the next access asks the device again"
+	"read error: the next access reads from the device again"
 umount /m
-# a block that cannot be read until it is written, as on disks
+# a block that cannot be read until it is written, like those of disks
 if dmsetup targets | grep -q ^dust; then
 	echo "0 $size dust /dev/ram0 0 4096" | table
 	dmsetup message d 0 addbadblock 2000
@@ -88,22 +88,22 @@ sleep 1
 flakey /dev/ram0 error_writes | table
 same "$(touched /m/data w5 s s w6 m)" \
 	"w5 ok s Input/output error s Input/output error w6 ok m Input/output error " \
-	"write error: fsync and msync report it"
+	"write error: fsync and msync report the error"
 same "$(stat_of dirty) $(stat_of lost)" "2 0" "write error: the pages stay dirty"
 [ "$(on_device 5)" != "$(written 5)" ]
 ok $? "write error: the pages are not on the device"
 linear | table
 same "$(touched /m/data s)" "s ok " "write error: fsync succeeds when the device takes writes again"
 same "$(stat_of dirty) $(on_device 5) $(on_device 6)" "0 $(written 5) $(written 6)" \
-	"write error: the pages are on the device then"
+	"write error: after the successful fsync, the pages are on the device"
 echo >&3
 sleep 1
 same "$(tr '\n' ' ' </tmp/out)" "i ok s Input/output error s ok " \
-	"write error: another process with the file open gets it once"
+	"write error: another process with the file open gets the error once"
 echo >&3
 wait $other
 same "$(tail -n 2 /tmp/out | tr '\n' ' ')" "s ok m ok " \
-	"write error: the other process does not get it again"
+	"write error: the other process does not get the error again"
 flakey /dev/ram0 error_writes | table
 timeout 60 /touch /m/data Z >/tmp/out &
 wait_for 300 grep -q "Z SIGBUS" /tmp/out
@@ -116,7 +116,7 @@ same "$(timeout 20 /touch /m/data r4000 c4001 | cut -d' ' -f1 | tr '\n' ' ')" "r
 linear | table
 same "$(touched /m/data s s r4000 c4001) $(stat_of dirty)" \
 	"s Input/output error s ok r4000 ok c4001 ok  0" \
-	"write error: all works when the device takes writes again, after an unreported error"
+	"write error: accesses succeed when the device takes writes again"
 flakey /dev/ram0 error_writes | table
 same "$(touched /m/data $(each w 20 29) s | grep -o 's .*')" "s Input/output error " \
 	"write error: fsync reports a second failure"
@@ -141,7 +141,7 @@ same "$(stat_of dirty)" 1 "bad sector: the other pages are written"
 /touch /m/data w20 s >/tmp/out
 echo -160-167 >/config/nullb/x/badblocks
 same "$(touched /m/data s) $(stat_of dirty)" "s ok  0" \
-	"bad sector: the page is written when it can be"
+	"bad sector: the page is written once its sector can be written"
 umount /m
 rmdir /config/nullb/x
 # the flush of a device's cache can fail
@@ -149,12 +149,12 @@ null_device cache_size=1
 flakey $device error_writes | table
 buffer size=4M,src=/dev/mapper/d
 same "$(touched /m/data r5 s m)" "r5 ok s Input/output error m Input/output error " \
-	"flush error: fsync and msync report it"
+	"flush error: fsync and msync report the error"
 umount /m
 linear | table
 rmdir /config/nullb/x
 
-# a device loses writes silently: after umount the data must be the device's
+# a device loses writes silently: after umount the file must have the device's data
 flakey /dev/ram0 drop_writes | table
 before=$(on_device 7)
 buffer size=4M,src=/dev/mapper/d
@@ -167,7 +167,7 @@ same "$(od -An -t u8 -j 28672 -N 8 /m/data | tr -d ' ')" "$before" \
 	"lost writes: the next mount has the device's data"
 umount /m
 
-# a device that takes 50 ms
+# a device whose requests take 50 ms
 echo "0 $size delay /dev/ram0 0 50" | table
 buffer size=1M,src=/dev/mapper/d,fill=64K
 /model /m/data 512 2 2 60 11 wps
@@ -215,7 +215,7 @@ for most in 60 100; do
 	waiter "a write to it" /touch /m/data w12
 	waiter "read()" cat /m/data
 	waiter "write() of a part" dd if=/dev/zero of=/m/data bs=100 seek=1000 count=1 conv=notrunc
-	# whole pages need no read, so this writes until $most percent of the buffer are dirty
+	# whole pages need no read: this command writes until $most percent of the buffer are dirty
 	waiter "write() of much" /touch /m/data $(each d 100 2000)
 	sleep 2
 	waiter "fsync" /touch /m/data s
@@ -233,7 +233,7 @@ for most in 60 100; do
 	done </tmp/who
 	dmsetup resume d
 	same "$(touched /m/data r11 s)" "r11 ok s ok " \
-		"no answer, $most %: all works when the device answers again"
+		"no answer, $most %: accesses succeed when the device answers again"
 	umount /m
 done
 # umount -f ends the waits; the memory is not reused before the device has finished with it
@@ -309,7 +309,7 @@ ok $? "no answer: the module can be unloaded when the device answers"
 same "$(on_device 9) $(on_device 10)" "$(written 9) $(written 10)" \
 	"no answer: the pages at the device are written"
 dmsetup remove d
-ok $? "the device is not in use"
+ok $? "no answer: the device is free in the end"
 end=$(all_free)
 # a debug kernel keeps some memory
 keeps=8

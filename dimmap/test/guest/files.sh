@@ -77,7 +77,7 @@ umount /n
 make_fs ext4-1k
 dd if=/dev/urandom of=/n/f bs=256k count=1 2>/dev/null
 refused /n/f "its filesystem does not have blocks of a page" "blocks of 1 KiB are refused"
-refused /tmp/nothing "it cannot be opened (-2)" "a file that is not there is refused"
+refused /tmp/nothing "it cannot be opened (-2)" "a file that does not exist is refused"
 echo x >/tmp/x
 refused /tmp/x "it is neither a block device nor a file of ext4 or XFS" \
 	"a file in memory is refused"

@@ -1,5 +1,5 @@
-# Functions that the guest's scripts share; busybox runs them, with the programs of the test beside
-# it.
+# Functions that the guest's scripts share; busybox runs them, and the programs of the test are
+# beside it.
 export PATH=/bin
 mkdir -p /bin /m /n /dev/shm /tmp
 /busybox --install -s /bin 2>/dev/null
@@ -24,8 +24,8 @@ stat_of() { # NAME: prints a counter of the mount /m
 buffer() { # OPTIONS: mounts a buffer at /m
 	mount -t dimmapfs -o "$1" none /m
 }
-# Prints the last message of dimmapfs in the kernel's log, with error numbers, since not every
-# kernel prints names.
+# Prints the last message of dimmapfs in the kernel's log, with error numbers, since some kernels
+# print no names of errors.
 why() {
 	dmesg | sed -n 's/(-EBUSY)/(-16)/;s/(-ENOENT)/(-2)/;s/.*dimmapfs: //p' | tail -n 1
 }
@@ -42,7 +42,7 @@ all_free() {
 tenths() { # of seconds since the boot
 	cut -d' ' -f1 /proc/uptime | sed 's/\(\.[0-9]\).*/\1/;s/\.//'
 }
-# Waits for TENTHS of a second at most until the command succeeds.
+# Waits until the command succeeds, at most TENTHS of a second.
 wait_for() { # TENTHS, COMMAND...
 	local end=$(($(tenths) + $1))
 	shift

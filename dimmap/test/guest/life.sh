@@ -23,7 +23,7 @@ buffer size=4M,src=/dev/ram0
 ok $? "the device is free after the program's end"
 same "$(touched /m/data b/dev/ram1 b/dev/ram1 b/m/data)" \
 	"b/dev/ram1 File exists b/dev/ram1 File exists b/m/data Invalid argument " \
-	"bind: a name is used once, and a file of dimmapfs is refused"
+	"bind: a name in use and a file of dimmapfs are refused"
 mount -t dimmapfs -o size=1M,src=/dev/ram1 none /n
 ok $? "bind: a refused device is free"
 umount /n
@@ -50,7 +50,7 @@ same "$(touched /m/data y60000 x r3)" "y60000 ok x ok r3 SIGBUS " \
 	"shutdown: sync and shutdown succeed, and reads fail"
 same "$(od -An -t u8 -j $((3 * 4096)) -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 3 * 512))" \
 	"shutdown: the device has the written data"
-# the kernel of a busy machine may use some memory meanwhile, and frees it
+# the kernel of a busy machine may use some memory for a moment
 for _ in 1 2 3 4 5 6 7 8 9 10; do
 	now=$(all_free)
 	[ "$now" -ge $((before - keeps)) ] && break

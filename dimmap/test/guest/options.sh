@@ -21,9 +21,9 @@ refused size=1M,mode=1777 "mode=1777: permissions only"
 refused size=1M,src=/dev/nothing "src=/dev/nothing: it cannot be opened (-2)"
 refused size=1M,src=/model "src=/model: it is neither a block device nor a file of ext4 or XFS"
 buffer size=64G 2>/dev/null
-ok $(($? == 0)) "refused: more memory than there is"
+ok $(($? == 0)) "refused: more memory than the machine has"
 why | grep -q "^nodes 0-1 have [0-9]* MiB, 65536 are asked for"
-ok $? "more memory than there is: the log has the total"
+ok $? "more memory than the machine has: the log has the total"
 buffer size=510M,nodes=1 2>/dev/null
 ok $(($? == 0)) "refused: more memory than is free on the node"
 why | grep -q "^no memory for 510 MiB on nodes 1: [0-9]* MiB were available"

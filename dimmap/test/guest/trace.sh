@@ -21,22 +21,22 @@ sum() { # EVENT WORD: of the numbers after it
 major=$(grep -c 'dimmapfs_get: .*: major$' /tmp/trace)
 minor=$(grep -cE 'dimmapfs_get: .*: (minor|recovered)$' /tmp/trace)
 same "$major $minor" "$(stat_of major) $(stat_of minor)" \
-	"dimmapfs_get: $major major, $minor minor accesses as counted"
+	"dimmapfs_get: $major major and $minor minor accesses, like the counters"
 same "$(grep -c 'dimmapfs_get: .*: recovered$' /tmp/trace)" "$(stat_of recovered)" \
-	"dimmapfs_get: recovered accesses as counted"
+	"dimmapfs_get: the number of recovered accesses equals the counter"
 same "$(grep -c 'dimmapfs_get: .* read fault.*: major$\|dimmapfs_get: .* write fault.*: major$' \
 	/tmp/trace)" "$(stat_of major_of_programs)" \
-		"dimmapfs_get: major faults of programs as counted"
+		"dimmapfs_get: the number of major faults of programs equals the counter"
 batches=$(grep -c dimmapfs_unmap: /tmp/trace)
 same "$(sum dimmapfs_unmap pages) $(sum dimmapfs_unmap ptes) $batches" \
 	"$(stat_of unmap_pages) $(stat_of unmap_ptes) $(stat_of unmap_batches)" \
-	"dimmapfs_unmap: pages, entries and batches as counted"
+	"dimmapfs_unmap: the numbers of pages, entries and batches equal the counters"
 grep 'dimmapfs_io: .* written' /tmp/trace >/tmp/written
 grep 'dimmapfs_io: .* read' /tmp/trace >/tmp/read
 same "$(sed 's/.*pages \([0-9]*\).*/\1/' /tmp/written | awk '{ n += $1 } END { print n + 0 }')" \
-	"$(stat_of pages_written)" "dimmapfs_io: pages written as counted"
+	"$(stat_of pages_written)" "dimmapfs_io: the number of pages written equals the counter"
 same "$(sed 's/.*pages \([0-9]*\).*/\1/' /tmp/read | awk '{ n += $1 } END { print n + 0 }')" \
-	"$(stat_of pages_read)" "dimmapfs_io: pages read as counted"
+	"$(stat_of pages_read)" "dimmapfs_io: the number of pages read equals the counter"
 umount /m
 cd /
 finish

@@ -4,7 +4,7 @@ total=10000000
 grep -q " kasan_" /proc/kallsyms && total=1000000
 grep -q " kcsan_" /proc/kallsyms && total=200000
 echo "# $total accesses"
-# parts that the command line names; by default all
+# run the parts that the command line names; by default all parts
 parts=$(tr ' ' '\n' </proc/cmdline | sed -n 's/^parts=//p')
 part() { # THOUSANDTHS, OPTIONS, PAGES, PROCESSES, THREADS
 	local start each=$((total / 1000 * $1 / $4 / $5))
