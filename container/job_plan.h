@@ -18,7 +18,7 @@
  *   nodeos-plan 1
  *   core 0,16                  every core of the job here, in logical order
  *   container sim cpus 0-3,16-19 reserved 0-3,16-19 mems 0-1 asked 8 confined 1 shared 0 kinds dram
- *   why sim requests 8 threads     lines that explain the container above
+ *   why sim requests 8 threads lines that explain the container above
  *   deleted vda                its user has given back all that it had (in the ledger only)
  *   end
  *

@@ -68,7 +68,10 @@ def main():
                 " address space or an execve(): add a row to doc/HACKING.md"
             )
         elif place not in found:
-            why = f"doc/HACKING.md: {place[0]}: {place[1]}() no longer does either: remove its row"
+            why = (
+                f"doc/HACKING.md: {place[0]}: {place[1]}() no longer changes a cgroup or waits:"
+                " remove its row"
+            )
         elif not table[place]:
             why = f"doc/HACKING.md: {place[0]}: {place[1]}(): the row gives no reason"
         failed += bool(why)

@@ -56,8 +56,8 @@ def with_srun(folder):
         r,
     )
     for name in SIZES:
-        ok(name not in names, f"srun of exec: its environment has no {name}")
-    ok("SLURM_LABELIO" in names, "srun of exec: its environment keeps variables that set no size")
+        ok(name not in names, f"exec runs srun without {name} in the environment")
+    ok("SLURM_LABELIO" in names, "exec runs srun with the variables that set no size")
 
 
 def without_a_job(folder):

@@ -36,7 +36,7 @@ def files():
 
 
 def count_parameters(signature):
-    """Of "(int a,void (*f)(int, int))": 2."""
+    """The number of parameters: 2 for "(int a,void (*f)(int, int))"."""
     depth, count = 0, 0 if signature in ("()", "(void)", "") else 1
     for c in signature[1:-1]:
         depth += (c in "([{") - (c in ")]}")
@@ -81,8 +81,8 @@ def functions(top, paths):
 
 
 def unseen(top, found):
-    """Files in which ctags finds another number of functions than there are bodies: clang-format
-    puts a body's braces into column 0."""
+    """Files in which ctags finds a number of functions that differs from the number of bodies:
+    clang-format puts a body's braces into column 0."""
     wrong = []
     for path in files() if top == rooms.SOURCE else []:
         with open(os.path.join(top, path), encoding="utf-8") as f:

@@ -8,9 +8,8 @@ Each fenced block has a comment directly before it that gives its kind:
     <!-- test: root on n1, exit 3, expect: REGEX
          expect: ANOTHER -->                   or as the marker says; each regular expression must
                                                match somewhere
-    <!-- test: user, retry, expect: REGEX -->  repeated until it fits: a job may wait, a file may
-                                               not exist yet
-    <!-- test: output -->                      output of the commands before; "..." is any text, a
+    <!-- test: user, retry, expect: REGEX --> repeated until the output fits: a job may wait, a file
+    may not exist yet <!-- test: output --> output of the commands before; "..." is any text, a
                                                line of it any lines, 1234 a number
     <!-- test: file NAME -->                   a file of the user
     <!-- test: lines of PATH -->               PATH on the nodes has these lines
@@ -19,7 +18,7 @@ Each fenced block has a comment directly before it that gives its kind:
     <!-- test: skip: REASON -->                a guest cannot run it
 
 WHO of commands is user, root, or anywhere: a user who needs no Slurm, on any machine.
-"on n1" or "on both": of the nodes; n0 without.
+Commands run on n0, or on the nodes of "on n1" or "on both".
 Variables and the directory stay from block to block of one WHO on one node."""
 
 import os
@@ -37,8 +36,8 @@ class Mistake(Exception):
 
 
 class Block:
-    """TEXT, its marker's words, its place (SECTION is the heading above, LINE that of its
-    fence)."""
+    """A block: TEXT, the marker's words, and the place (SECTION is the heading above, LINE the line
+    of the fence)."""
 
     def __init__(self, marker, text, section, line):
         self.text, self.section, self.line = text, section, line
@@ -81,7 +80,7 @@ class Block:
             else:
                 self.refuse(f'"{word}" (retry, exit N, expect: REGEX)')
         if self.kind not in COMMANDS and (words or self.expect):
-            self.refuse(f"{self.kind} has no words of commands")
+            self.refuse(f"{self.kind} cannot have retry, exit or expect")
 
     def refuse(self, what):
         raise Mistake(f"line {self.line}: {what}")
@@ -104,7 +103,7 @@ class Block:
         return "^" + "".join(lines)
 
     def complaints(self, code, out):
-        """Differences of a command's exit status and output from its marker."""
+        """Differences of a command's exit status and output from the marker's words."""
         found = [f"exit {code}, not {self.exit}"] if code != self.exit else []
         return found + [f"nothing matches {e}" for e in self.expect if not re.search(e, out, re.M)]
 
@@ -147,7 +146,7 @@ def blocks(text):
     before = None
     for b in found:
         if b.kind == "output" and (before is None or before.kind not in COMMANDS + ("output",)):
-            b.refuse("output of which commands?")
+            b.refuse("output without commands before it")
         before = b
     return found
 

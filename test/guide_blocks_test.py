@@ -109,12 +109,12 @@ def test_reading():
     refused(
         "parse: output without commands is refused",
         "<!-- test: output -->\n```\nx\n```\n",
-        "of which commands",
+        "output without commands",
     )
     refused(
         "parse: expectations of a file are refused",
         "<!-- test: file a, expect: x -->\n```\nx\n```\n",
-        "no words of commands",
+        "cannot have retry, exit or expect",
     )
 
 

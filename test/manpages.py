@@ -53,7 +53,8 @@ PAGES = (
 
 
 def makefile():
-    """Makefile.am with the parts of all rooms, rooms for %D%, long lines whole."""
+    """Makefile.am with the parts of all rooms, with rooms in place of %D%, and with continued lines
+    joined."""
     text = read("Makefile.am") + "".join(
         read(f"{room}/Makefile-room.am").replace("%D%", room)
         for room in re.findall(r"^include (\w+)/", read("Makefile.am"), re.M)
@@ -84,7 +85,7 @@ def same_set(documented, expected, what):
         expected and documented == expected,
         what,
         f"not documented: {sorted(expected - documented)}",
-        f"documented, but not there: {sorted(documented - expected)}",
+        f"documented, but missing in the sources: {sorted(documented - expected)}",
         f"{len(expected)} found in the sources",
     )
 
@@ -107,7 +108,7 @@ def command_page(command):
 
 
 def section(text, title, mark=".Sh"):
-    """The lines below a heading, up to the next one of its rank."""
+    """The lines below a heading, up to the next heading of the same level."""
     found = re.search(
         rf"^\{mark} \"?{re.escape(title)}\"?\n(.*?)(?=^\.Sh |^\{mark} |\Z)", text, re.M | re.S
     )

@@ -6,8 +6,7 @@ usage: memory_test.py [FOLDER|FILE.xml]...
 
 First come machines whose right values are known. Then, on these and on every recorded machine (XML)
 of the arguments or of the folder NODEOS_TOPOLOGIES, no container gets a special or an empty node
-without asking for it. This file has its own rules to find such nodes in the XML.
-"""
+without a request for it. This file has its own rules to find such nodes in the XML."""
 
 import glob
 import json
@@ -29,7 +28,7 @@ GIB = 1 << 30
 
 
 def manifest(*containers):
-    """AppC: (name, cpus, mems), mems None: no request."""
+    """A manifest of CONTAINERS, each (name, cpus, mems); mems None: no request."""
     values = [
         (name, {"cpus": cpus, **({"mems": mems} if mems else {})})
         for name, cpus, mems in containers
@@ -135,7 +134,7 @@ def test_gh200():
     ok("node 0 (dram)" in text and "gpu 1" in text, "GH200: the text has the kinds of memory", text)
     refused(
         plan(xml, [("sim", 4, 2)]),
-        "GH200: two nodes are refused, with the special memory",
+        "GH200: two nodes are refused, and the message names the special memory",
         "1 may be given",
         "gpu 1",
         "mems=1",
@@ -211,7 +210,7 @@ def test_service():
         r.returncode == 1
         and f"{path}: serviceos_mems" in r.stderr
         and "only special memory" in r.stderr,
-        "provision refuses a ServiceOS that leaves only a GPU's memory, with the file",
+        "provision refuses a ServiceOS that leaves only a GPU's memory, and names the file",
         r.stdout,
         r.stderr,
     )
@@ -231,26 +230,26 @@ def test_service():
     )
     refused(
         plan(xml, [("sim", 4, 2)], *options),
-        "two nodes are refused, with the ServiceOS's node",
+        "two nodes are refused, and the message names the ServiceOS's node",
         "mems=1",
         "memory nodes 0 are kept for the ServiceOS",
     )
     lacking = plan(xml, [("sim", 4, 2)], "-m", "1-3")
     refused(
         lacking,
-        "two nodes are refused where --mems leaves one, with the option",
+        "two nodes are refused if --mems leaves one, and the message names the option",
         "mems=1",
         "--mems leaves out memory nodes 0",
     )
     ok(
         "CPUs" not in lacking and "ServiceOS" not in lacking,
-        "two nodes are refused where --mems leaves one, and the message names no CPUs",
+        "two nodes are refused if --mems leaves one, and the message names no CPUs",
         lacking,
     )
     lacking = plan(xml, [("sim", 300, None)], "-c", "0-99")
     refused(
         lacking,
-        "too many CPUs are refused, with those that --cpus leaves out",
+        "too many CPUs are refused, and the message names the CPUs that --cpus leaves out",
         "--cpus leaves out CPUs 100-207",
     )
 
@@ -297,7 +296,7 @@ def test_reasons():
     text = tool("plan", "-t", xml, "-", text=manifest(("sim", 12, 1))).stdout
     ok(
         "takes 1: more local memory free, then the lowest number" in text,
-        "the second of three localities is taken, as the first has no memory",
+        "the second of three localities is taken, because the first has no memory",
         text,
     )
 
@@ -438,7 +437,7 @@ def test_small():
     same(
         nodes_of(plan(uma, [("sim", 2, 1), ("vda", 2, 1)])),
         ["0", "0"],
-        "memory at the machine is ordinary where only a GPU has its own",
+        "memory attached to the machine is ordinary if only a GPU has memory of its own",
     )
     pages = [Node(0, 8 * GIB, huge=6 * GIB), Node(1, 8 * GIB, huge=1 * GIB)]
     huge = one_package(os.path.join(scratch, "huge.xml"), pages, equal)
@@ -458,8 +457,8 @@ def words(bitmap):
     return [int(w, 16) for w in bitmap.split(",") if w]
 
 
-def look(path):
-    """From a machine's XML: (nodes, nodes that no container may get without asking, CPUs)."""
+def read_machine(path):
+    """From a machine's XML: (nodes, nodes that no container may get without a request, CPUs)."""
     found = []
     root = tree.parse(path).getroot().find("object")
     for n in root.iter("object"):
@@ -493,7 +492,7 @@ def look(path):
     return every, special | empty, [p for p in root.iter("object") if p.get("type") == "PU"]
 
 
-def asks_for(cpus, nodes):
+def requests_for(cpus, nodes):
     quarter, few = max(1, cpus // 4), sorted({1, 2, nodes - 1, nodes, nodes + 1} - {0})
     yield [("a", quarter, 1), ("b", max(1, cpus // 8), 1), ("c", 1, 1)]
     yield [("a", 1, None), ("b", 1, 1)]
@@ -504,11 +503,11 @@ def asks_for(cpus, nodes):
 
 
 def check_invariant(path):
-    every, never, cpus = look(path)
+    every, never, cpus = read_machine(path)
     name, wrong, plans = os.path.basename(path), [], 0
     if not every:
         return skip(f"{name}: a container has ordinary memory only", "the XML has no memory node")
-    for ask in asks_for(len(cpus), len(every)):
+    for ask in requests_for(len(cpus), len(every)):
         p = plan(path, ask, "--conf", conf("default_mems = local"))
         if isinstance(p, str) and "cannot load" in p:
             return skip(f"{name}: a container has ordinary memory only", p[-120:])
@@ -518,7 +517,8 @@ def check_invariant(path):
                 wrong.append(f"{ask}: {c['name']} has {c['mems']}")
     return ok(
         plans and not wrong,
-        f"{name}: {plans} containers have ordinary memory only (never: {sorted(never) or 'none'})",
+        f"{name}: {plans} containers have ordinary memory only (special or empty nodes:"
+        f" {sorted(never) or 'none'})",
         *wrong[:5],
     )
 

@@ -261,7 +261,7 @@ def test_steps():
     ok(
         r.returncode == 0
         and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n0", "n2", "n2", "n9"],
-        "--merge of reports of several kinds and of a failed step",
+        "--merge accepts reports of several kinds, and of a failed step",
         r.stdout,
         r.stderr,
     )
@@ -272,7 +272,7 @@ def test_steps():
         ok(
             [row[8:] for row in rows(r.stdout)[1:]]
             == [["3", "1/12", "512 of 2048 MiB"], ["3", "1/12", "256 of 1024 MiB"]],
-            "--merge of a live report and a step's of one node: the live one counts",
+            "--merge of a live report and a step's report of one node: the live report is shown",
             r.stdout,
         )
 
@@ -365,7 +365,7 @@ def test_picture():
     )
     ok(
         all(float(t.get("y")) < height for t in root.iter(SVG + "text")),
-        "picture: no text is below it",
+        "picture: no text is below the picture",
     )
     panels = [b for b, e in zip(boxes, root.iter(SVG + "rect")) if e.get("class") == "node"]
     ok(
@@ -426,7 +426,7 @@ def edited(change):
 def test_hostile():
     first = "jobs[0].containers[0]"
     cases = [
-        ("", "there is no text"),
+        ("", "the text is empty"),
         ("[1, 2", "expected"),
         ("nonsense", "expected a value"),
         ("[]", "expected an object, found an array"),
@@ -510,7 +510,7 @@ def test_hostile():
         r.stderr,
     )
     r = run("--merge", ".")
-    ok(r.returncode == 1 and "Is a directory" in r.stderr, "a directory", r.stderr)
+    ok(r.returncode == 1 and "Is a directory" in r.stderr, "--merge refuses a directory", r.stderr)
     write("escape.json", node("n0\033[2J", container("x\033]0;y\007", "0", "0")))
     r = run("--merge", "escape.json")
     ok(
@@ -593,7 +593,7 @@ def parcel(name, document, size):
 
 
 def mixed(*parcels):
-    """The lines of all parcels, by turns."""
+    """The lines of all parcels, interleaved."""
     out, left = [], [list(p) for p in parcels]
     while any(left):
         out += [p.pop(0) for p in left if p]
@@ -631,7 +631,7 @@ def in_terminal(*words, env):
         while piece := os.read(terminal, 4096):
             shown += piece
     except OSError:
-        pass  # its end
+        pass  # the program has ended
     os.close(terminal)
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown.decode(errors="replace")
 
@@ -693,7 +693,7 @@ def test_parts():
         },
         {"n[0-1]": "n0 n1", "n0": "n0", "n1": "n1", "n2": "n2", "n3": "n3"},
     )
-    # each call answers for the next --nodes nodes after those of the call before
+    # each call of srun prints the parcels of the next nodes, as many as its --nodes says
     script("srun", f"echo \"$*\" >>'{SCRATCH}/srun.calls'; cat '{SCRATCH}/parcels'\n")
 
     def calls(*words, env=None):
@@ -784,7 +784,8 @@ def test_parts():
     r, called = calls("--job=40")
     ok(
         r.returncode == 1 and "running: 7 1" in r.stderr,
-        "an array's number, also that of its last task, is refused outside of the job",
+        "an array's number, which is also the number of the last task, is refused outside of the"
+        " job",
         r.stderr,
         *called,
     )
@@ -794,7 +795,7 @@ def test_parts():
         and len(called) == 1
         and "--jobid=40 " in called[0]
         and [row[0] for row in rows(r.stdout)[1:]] == ["n3"],
-        "an array's number inside of its last task is that task",
+        "inside of an array's last task, the array's number means that task",
         r.stderr,
         *called,
     )
@@ -889,7 +890,7 @@ def test_srun():
         (parcel("n1", {"schema": 7}, 50), "has another version"),
         (
             parcel("n1", node("n1", SIM, {**VDA, "cpus": "x"}), 50),
-            "is broken behind its first container",
+            "is broken after its first container",
         ),
         ([], "is missing"),
     ):
@@ -899,7 +900,7 @@ def test_srun():
         table = all_nodes("--job=7").stdout
         ok(
             "\nn1" not in table and table.count("missing: n1: ") == 1,
-            f"a node whose answer {what}: the table has it only as missing",
+            f"a node whose answer {what}: the table lists the node only as missing",
             table,
         )
         ok(
@@ -933,7 +934,8 @@ def test_srun():
     )
     r = all_nodes("--job=5")
     ok(
-        r.returncode == 1 and "job 5: squeue's answer is unknown to this version" in r.stderr,
+        r.returncode == 1
+        and "job 5: nodeosctl does not understand this line of squeue" in r.stderr,
         "--job: an unknown answer of squeue is refused",
         r.stderr,
     )

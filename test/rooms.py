@@ -314,7 +314,7 @@ def main():
             (
                 []
                 if len(graph) > 100 or not os.environ.get("NODEOS_BUILD")
-                else [f"{len(graph)} of them"]
+                else [f"only {len(graph)} object files"]
             ),
         ),
         ("no source file calls a room against the table", calls_against_the_table(graph)),
@@ -341,7 +341,9 @@ def main():
     checks.append(
         (
             "the check finds an include against the table",
-            [] if wrong_arrows(planted) != wrong_arrows(includes) else ["it was not"],
+            []
+            if wrong_arrows(planted) != wrong_arrows(includes)
+            else ["the planted offender was not found"],
         )
     )
     checks.append(
@@ -350,7 +352,7 @@ def main():
             (
                 []
                 if circles({"a": {"b"}, "b": {"c"}, "c": {"a"}}) == [["a", "b", "c"]]
-                else ["it was not"]
+                else ["the planted offender was not found"]
             ),
         )
     )

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compare doc/nodeos-report.schema.json and nodeos-contention.schema.json with the built programs'
-output, both ways: they describe every member, and find each that is missing, added, or of another
-type. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
+output, both ways: the schemas describe every member, and reject each member that is missing, added,
+or of another type. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
 
 import copy
 import json
@@ -85,7 +85,7 @@ def rename(x, key):
 
 
 def retype(x, key):
-    """No member may be a number and an object; null stands for unknown values."""
+    """Replace an object by a number, and all else by an object (null stands for unknown values)."""
     x[key] = {"x": 1} if not isinstance(x[key], dict) else 1
 
 

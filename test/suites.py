@@ -8,7 +8,7 @@ The first lines of a suite give its needs:
   # run: ci KEY=VALUE... GROUP...    run by test/run (limit in seconds; no group: all);
                                      keys of boot are allowed, too
   # run: deep KEY=VALUE... GROUP...  run by test/run --deep; several lines are several runs
-  (these two may go on in lines that begin with "#   ")
+  (boot and run may continue on lines that begin with "#   ")
   # rooms: ROOM...               rooms whose changes make test/run --changed run it
 
 Runs of ci with the same machine share one boot."""
@@ -84,7 +84,9 @@ def runs():
             m = re.match(r"# (boot|run|rooms): (.*)", line)
             if not m:
                 if re.match(r"# .*\b(boot|run|rooms):( |$)", line):
-                    sys.exit(f"{path}: boot:, run: and rooms: begin a line: {line}")
+                    sys.exit(
+                        f"{path}: boot:, run: and rooms: must be at the start of a line: {line}"
+                    )
                 continue
             words = shlex.split(m[2])
             if m[1] == "boot":
@@ -207,7 +209,7 @@ class Tally:
         self.suite, self.start = suite, time.time()
         self.passed, self.failed, self.skipped = 0, 0, 0
 
-    def see(self, line):
+    def add(self, line):
         if re.match(r"ok .*# skip", line, re.IGNORECASE):
             self.skipped += 1
         elif line.startswith("ok "):
@@ -242,7 +244,7 @@ def follow(lines, log):
         log.flush()
         m = re.match(r"# suite (\w+)(?: ended with (\d+))?$", line)
         if not m:
-            tally.see(line)
+            tally.add(line)
             sys.stdout.write(line)
             sys.stdout.flush()
         elif m[2]:
@@ -314,9 +316,9 @@ def main():
         "--changed", metavar="COMMIT", help="only suites of rooms with changes since COMMIT"
     )
     parser.add_argument(
-        "--kernel", help="another kernel than the suite's (debian, stock, nodeos-debug)"
+        "--kernel", help="use this kernel instead of the suite's (debian, stock, nodeos-debug)"
     )
-    parser.add_argument("--slurm", help="another series of Slurm")
+    parser.add_argument("--slurm", help="use this series of Slurm instead of the suite's")
     parser.add_argument("--limit", type=int, help="seconds")
     parser.add_argument(
         "what",
@@ -331,7 +333,7 @@ def main():
     if a.what in ("ci", "deep"):
         chosen = [r for r in known if r.when == a.what]
     else:
-        # the run with these groups, for its machine, else the first
+        # the run with these groups, because of its machine, or else the first
         chosen = [r for r in known if r.suite == a.what]
         chosen = [r for r in chosen if set(a.groups) <= set(r.groups)][:1] or chosen[:1]
         if not chosen:
@@ -352,7 +354,7 @@ def main():
             r.machine["kernel"] = a.kernel
         if a.slurm:
             r.machine["slurm"] = a.slurm
-    # the guests end with this process
+    # end the guests when this process is ended
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(143))
     good = True

@@ -80,7 +80,7 @@ def table_options(file):
         found.add(f"-{short} --{name}" + ("" if "store_true" in rest else "="))
     found |= {
         f"-{short} --{name}" for short, name in re.findall(r"^-(\w) \| --([a-z-]+)\)", text, re.M)
-    }  # a shell's case
+    }  # patterns of case in a shell script
     return found | ({"-h --help"} if "argparse" in text else set())
 
 
@@ -205,18 +205,18 @@ def test_nodeosctl():
 
 
 def test_helpers():
-    """Check that programs which the plugin starts have a help text, and nodeos-script its own
-    name."""
+    """Check that programs which the plugin starts have a help text, and that nodeos-script prints
+    its own name."""
     for name in ("nodeos-plan", "nodeos-script"):
         path = f"{BUILD}/{name}"
         if not os.access(path, os.X_OK):
             skip(f"{name} --help", f"{name} is not built")
             continue
-        ok(printed([path]).startswith(f"Usage: {name}"), f"{name} --help has its own name")
+        ok(printed([path]).startswith(f"Usage: {name}"), f"{name} --help names {name}")
         wrong = subprocess.run([path, "--none"], capture_output=True, text=True, timeout=60)
         ok(
             wrong.returncode == 2 and name in wrong.stderr and "nodeosctl: " not in wrong.stderr,
-            f"{name}: a wrong option exits with 2 and its own name",
+            f"{name}: a wrong option exits with 2, and the message names {name}",
             wrong.stderr,
         )
     for name in ("nodeos-noise", "nodeos-dimsim"):

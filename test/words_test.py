@@ -15,7 +15,7 @@ SEARCH = r"\b(?:str(?:case)?str|strn?(?:case)?cmp|strspn|strcspn|memmem|fnmatch|
 RAW = r"\b(?:slurm_(?:error|info|verbose|debug\d?|spank_log)|f(?:printf|puts)\((?=[^;]*\bstderr\b))"
 PATH = r"(?<![\w.>])(?:\w+(?:\[\w*\])?(?:->|\.))*"
 REQUEST = rf"{PATH}(?:job_request|step_request|request_text|request)\b(?!->|\.|\[)"
-# text that may precede it in the call: arguments, with nested calls
+# text that may precede the errbuf or request in the call: arguments, with nested calls
 BEFORE = r"(?:[^();{}]|\((?:[^();{}]|\([^();{}]*\))*\))*?"
 # Comparisons of whole texts are allowed: they look at no word.
 WHOLE = re.compile(r'strcmp\([^"]*\)')

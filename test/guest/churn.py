@@ -80,7 +80,7 @@ def behind(killed):
     return out
 
 
-BURST = 8  # steps that start together, so that they also meet in the ledger
+BURST = 8  # steps that start together, so that they also compete for the ledger
 
 
 def scripts():
@@ -109,7 +109,7 @@ def scripts():
             }
         ),
     )
-    body = {  # the number is that of its steps, the script itself included
+    body = {  # number of steps (the script itself is one) and script
         "two": (
             4,
             (
@@ -266,7 +266,8 @@ def main():
             same(
                 orphans,
                 [],
-                f"{what}, {node}: {len(left['processes'])} processes are left, all of such jobs",
+                f"{what}, {node}: {len(left['processes'])} processes are left, all of jobs whose"
+                " slurmstepd was killed",
             )
             same(
                 [line for line in left["processes"] if line.split()[2].startswith("D")],

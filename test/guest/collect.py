@@ -110,7 +110,7 @@ def collect(*options, code=0):
 
 
 def changes():
-    """What collect has asked Slurm to change since the last call."""
+    """The changes that collect has requested from Slurm since the last call."""
     with open(LOG, encoding="utf-8") as f:
         lines = f.read().splitlines()
     with open(LOG, "w", encoding="utf-8"):
@@ -216,7 +216,7 @@ def group_running():
     )
     ok(
         "inactive" in r.out,
-        "the unit runs",
+        "the unit of collect succeeds",
         r.text + run("journalctl -u nodeos-collect -n 20 --no-pager", user="root").out,
     )
     end(job, other, plain)
@@ -280,17 +280,17 @@ def group_ended():
     same(
         sorted(accounted(array)),
         [[f"{array}_{n}", text % (n + 10)] for n in (0, 1)],
-        "each task of an array has its own",
+        "each task of an array has a record of its own in the database",
     )
     same(
         sorted(accounted(het)),
         [[f"{het}+{n}", text % (n + 12)] for n in (0, 1)],
-        "each component of a heterogeneous job has its own",
+        "each component of a heterogeneous job has a record of its own in the database",
     )
     twice("after the end")
     collect("--keep=0")
     ok(not os.path.exists(f"{DIR}/{job}"), "directories of finished jobs are removed")
-    same(changes(), [], "removing changes nothing in Slurm")
+    same(changes(), [], "removing the directories of finished jobs changes nothing in Slurm")
     all_idle("ended: all nodes are idle at the end")
 
 
@@ -343,7 +343,7 @@ def group_site():
         r = json.load(f)
     ok(
         r["final"] and r["where"] == "file",
-        "the record is in record.json beside a site's comment",
+        "if the site uses SystemComment, the record is in record.json",
         r,
     )
     twice("site")
@@ -365,7 +365,7 @@ def group_user():
         f"rm -f {DIR}/{job}/record.json",
     ):
         ok(run(command).code != 0, f"a user cannot: {command.split()[0]}")
-    # where a site has opened the directories by mistake
+    # if a site has made the directories writable by mistake
     run(f"chmod 1777 {DIR} {DIR}/{job}", user="root")
     with open(f"{DIR}/{job}/n0.json", encoding="utf-8") as f:
         own = json.load(f)
@@ -421,7 +421,7 @@ def group_extra():
     )
     same(extra("n1"), "rack 7", "Extra that is no JSON stays")
     twice("extra")
-    # with this parameter Slurm takes no other text any more
+    # with this parameter Slurm accepts only JSON
     run("scontrol update nodename=n1 extra=", user="root")
     cluster.both("sed -i 's/^SchedulerParameters=.*/&,extra_constraints/' /etc/slurm/slurm.conf")
     run("scontrol reconfigure; sleep 5", user="root")
@@ -512,7 +512,7 @@ def start_timer():
 
 
 def stop_timer():
-    """When it has returned no run is at work."""
+    """Stop the timer, and wait until no run is active."""
     run(
         "systemctl stop nodeos-collect.timer; while systemctl is-active -q nodeos-collect.service;"
         " do sleep 0.2; done",
@@ -555,14 +555,14 @@ def follow(job, old, new, more=""):
     # a run of collect itself takes seconds on an emulated machine
     ok(
         seconds is not None and seconds <= 2 * INTERVAL + 5 and more in admin_comment(job),
-        f"two intervals later at most, scontrol shows {new}",
+        f"at most two intervals later, scontrol shows {new}",
         f"{seconds} s: {admin_comment(job)}",
     )
     cluster.note(f"AdminComment has {new} after {seconds} s")
 
 
 def final_record(job):
-    """What is kept of an ended job: SystemComment, or the file where there is no database."""
+    """The stored record of an ended job: SystemComment, or the file if there is no database."""
     with open(f"{DIR}/{job}/record.json", encoding="utf-8") as f:
         r = json.load(f)
     ok(r["final"], f"the record of job {job} is final", r)
@@ -572,7 +572,7 @@ def final_record(job):
 
 
 def rewrite_copies(job):
-    """A job's user writes what he likes into what he may read and write."""
+    """The user of a job forges all reports that the user may write."""
     own = f"{HOME}/copies"
     for command in (
         f"echo x >/run/nodeos-contend/steps/{job}.0.json",
@@ -601,7 +601,7 @@ def group_daemons():
             wait_for(lambda h=host, c=name: reported(job, h, f'"class":"{c}"'), 60) is not None,
             f"{host} reports its rank as a {name}",
         )
-    # no report is written from here on
+    # stop the daemons, so that no report is written from here on
     cluster.both(f"systemctl kill -s STOP {UNIT}")
     collect()
     ok(
@@ -619,7 +619,7 @@ def group_daemons():
     before = admin_comment(job)
     rewrite_copies(job)
     twice("daemons")
-    same(admin_comment(job), before, "what a user makes of his copies changes no record")
+    same(admin_comment(job), before, "forged copies of a user change no record")
     cluster.both(f"systemctl kill -s CONT {UNIT}")
     end(job, other, plain)
     for j, host in ((job, "n0"), (job, "n1"), (other, "n1")):
@@ -628,9 +628,12 @@ def group_daemons():
             f"{host} writes the last report of job {j}",
         )
     collect()
-    ok("class=devil ranks=2 devils=1 turtles=1 " in final_record(job), "the record is kept")
-    ok("class=turtle ranks=1 " in final_record(other), "that of the second job is kept")
-    ok(not os.path.exists(f"{DIR}/{plain}"), "a job without report has none")
+    ok(
+        "class=devil ranks=2 devils=1 turtles=1 " in final_record(job),
+        "the record of the first job is kept",
+    )
+    ok("class=turtle ranks=1 " in final_record(other), "the record of the second job is kept")
+    ok(not os.path.exists(f"{DIR}/{plain}"), "a job without report has no directory")
     twice("daemons, ended")
     stop_daemons()
     all_idle("daemons: all nodes are idle at the end")
@@ -656,9 +659,16 @@ def group_again():
         "the daemon reports the second run anew",
     )
     collect()
-    ok("class=turtle" in admin_comment(job), "the second run has its own", admin_comment(job))
+    ok(
+        "class=turtle" in admin_comment(job),
+        "the second run has a record of its own",
+        admin_comment(job),
+    )
     end(job)
-    ok(wait_for(lambda: reported(job, "n0", '"ended":true'), 60) is not None, "it has ended")
+    ok(
+        wait_for(lambda: reported(job, "n0", '"ended":true'), 60) is not None,
+        "the second run has ended",
+    )
     collect()
     comments = [comment for _, comment in accounted(job, "-D")]
     ok(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The CPU's identity chooses the row of events.d; what counts is a simulated cache of each socket.
+# The CPU's identity chooses the row of events.d; the counts come from a simulated
+# cache of each socket.
 # boot: nodes=1 numa=2 memory=1536 llc=size=4M qemu="-cpu EPYC-Milan"
 # run: ci limit=600 classes
 # run: deep limit=2400
@@ -60,7 +61,8 @@ def group_classes():
     same(
         tuple(source.get(key) for key in ("provider", "row", "simulated", "user_only")),
         ("perf", "amdzen3", True, True),
-        "the document names counters, row, that they are simulated, and of user code",
+        "the document names the counters and their row, and says that they are simulated and"
+        " count user code",
     )
     domains = {x["domain"]: x for x in d.get("domains", [])}
     same(len(domains), 2, "a domain for each socket")
@@ -70,7 +72,11 @@ def group_classes():
         "the domains' ranks by class",
     )
     r = run(f"nodeosctl contention -j {step.job}")
-    ok(r.code == 0 and "semi-devil" in r.out and "SIMULATED cache" in r.out, "the table", r.text)
+    ok(
+        r.code == 0 and "semi-devil" in r.out and "SIMULATED cache" in r.out,
+        "nodeosctl contention prints a table",
+        r.text,
+    )
     r = run(f"nodeosctl contention -j {step.job}", user="bob")
     ok(r.code != 0 and str(step.job) in r.err, "another user is refused the job", r.text)
     run(f"nodeosctl contention -j {step.job} --svg classes.svg")
@@ -81,8 +87,8 @@ def group_classes():
 
 
 def group_pair():
-    """Two scans of 3 MiB in a cache of 4 MiB evict each other; in a cache each they do not. Under
-    mpirun, too, whose children are the ranks."""
+    """Two scans of 3 MiB in one cache of 4 MiB evict each other, but not in two caches. The same
+    holds under mpirun, whose children are the ranks."""
     for way, where, want in (("0,2", "one socket", "devil"), ("0,8", "two", "turtle")):
         bind = f"--exclusive --cpu-bind=map_cpu:{way}"
         step = Load(50, "scan/3M,scan/3M", f"-n2 -c8 {bind} --nodeos-contention=observe")
@@ -138,7 +144,7 @@ def group_shared():
 
 
 def group_none():
-    """Without counters the class is unknown, with the reason, and the step runs as ever."""
+    """Without counters the class is unknown, with the reason, and the step runs as usual."""
     root(f"systemctl stop {UNIT}; rmmod simllc")
     root(f"systemctl start {UNIT}")
     step = Load(20, "scan/16M", "-n1 --nodeos-contention=observe")
@@ -183,7 +189,7 @@ def group_kinds():
     same(
         sorted((r["container"], r["class"]) for r in d.get("ranks", [])),
         [("sim", "devil")],
-        "of a manifest's containers only the one that asks is observed",
+        "of a manifest's containers, only the container with observation is observed",
     )
     step.cancel()
     cluster.site("contention = observe", ("n0",))
@@ -229,7 +235,11 @@ def group_suspend():
     root(f"scontrol suspend {step.job}")
     time.sleep(15)
     rank = by_rank(step.document()).get(0, {})
-    same(rank.get("class"), "devil", "suspended for longer than the ring is: the class stays")
+    same(
+        rank.get("class"),
+        "devil",
+        "a rank that is suspended for longer than the ring keeps its class",
+    )
     root(f"scontrol resume {step.job}")
     time.sleep(8)
     judge_rate(by_rank(step.document()).get(0, {}), "scan/16M", "resumed")
@@ -245,7 +255,8 @@ def text_of(path):
 
 
 def write_unit(text):
-    """A part of the daemon's unit until the next boot; None: none. The daemon goes on."""
+    """Replace the test's part of the daemon's unit until the next boot (None: remove it). The
+    daemon is not restarted."""
     path = f"/run/systemd/system/{UNIT}.service.d"
     shutil.rmtree(path, ignore_errors=True)
     if text:
@@ -262,7 +273,7 @@ def kill_daemon(n, last):
     while not pid and time.time() < end:
         time.sleep(0.05)
         found = [int(p) for p in text_of(PROCS).split() if int(p) != last]
-        pid = min(found, default=0)  # its children have larger ones
+        pid = min(found, default=0)  # children have larger pids
     time.sleep(n % 10 * 0.3)
     try:
         os.kill(pid or sys.maxsize, signal.SIGKILL)
@@ -295,7 +306,7 @@ def group_kills():
     write_unit(None)
     ok(
         len(set(killed)) > KILLS and len(codes) >= 10 and not any(codes),
-        f"all launches go on while the daemon is killed {KILLS} times",
+        f"all launches succeed while the daemon is killed {KILLS} times",
         (killed, codes),
     )
     ranks = by_rank(step.classified(limit=60))
@@ -306,7 +317,7 @@ def group_kills():
     )
     ok(
         all(ranks[n]["instructions"] > before[n]["instructions"] for n in before),
-        "totals of ranks go on over kills",
+        "totals of ranks continue across kills",
         (before, ranks),
     )
     for n, spec in enumerate(step.specs):
@@ -327,7 +338,7 @@ def group_held():
         r.text,
     )
     text = root(f"cat /proc/$(systemctl show -P MainPID {UNIT})/wchan; ps -o stat= -C {UNIT}").out
-    ok(" D" not in text, "the daemon waits for nothing", text)
+    ok(" D" not in text, "no process of the daemon is in a wait that cannot be killed", text)
     step.end()
     held.cancel()
 

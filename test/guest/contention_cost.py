@@ -39,7 +39,7 @@ def text_of(path):
 
 
 class Instructions:
-    """Instructions that tasks and all that they start from now on execute, by kind."""
+    """Instructions, by kind, of tasks and of all tasks that they start from now on."""
 
     def __init__(self, tids):
         event = int(text_of(f"{PMU}/events/instructions").partition("=")[2], 16)
@@ -61,7 +61,7 @@ class Instructions:
             for tid in tids:
                 fd = libc.syscall(PERF_EVENT_OPEN, attr, tid, -1, -1, 8)
                 if fd < 0 and ctypes.get_errno() == errno.ESRCH:
-                    continue  # slurmd ends a thread with its request
+                    continue  # a thread of slurmd ends with its request
                 if fd < 0:
                     raise OSError(ctypes.get_errno(), f"perf_event_open of task {tid}")
                 self.fds[kind].append(fd)
@@ -243,7 +243,8 @@ def launched(options, slurmd, before):
 
 
 def middle_of(values):
-    """Median of VALUES, and an interval that has the true one with 95 %, by order alone."""
+    """Median of VALUES, and an interval that contains the true median with a probability of 95 %,
+    from order statistics."""
     v, n = sorted(values), len(values)
     tail, k = math.comb(n, 0) / 2**n, 0
     while tail + math.comb(n, k + 1) / 2**n <= 0.025:
@@ -268,7 +269,7 @@ def group_launch():
         order = sorted(arms, reverse=n % 2 == 0)
         pair = {arm: launched(arms[arm], slurmd, before) for arm in order}
         failed += None in pair.values()
-        if n >= 2 and None not in pair.values():  # the first ones fill caches of files
+        if n >= 2 and None not in pair.values():  # the first runs fill the page cache
             pairs.append(pair)
         n += 1
     ok(failed == 0 and len(pairs) >= 6, "steps run, with and without observation", (n, failed))

@@ -129,7 +129,7 @@ def group_device():
         ),
         "the step's report has the buffer",
     )
-    gone("a step container's buffer goes with its step")
+    gone("a step container's buffer is removed with its step")
     r = run(
         f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={one('check.json')} bash -c '{LOAD} lriot"
         f" generate --size=200M $NODEOS_DIMMAP/data && {LOAD} lriot run --size=200M --threads=8"
@@ -279,7 +279,7 @@ def group_two():
     same(
         dict(line.split(" ", 1) for line in after.splitlines() if " " in line),
         {k: v for k, v in mine.items() if k != "mems"},
-        "no counter of alice's buffer moves meanwhile",
+        "no counter of alice's buffer changes meanwhile",
     )
     ok(
         int(his.get("evicted", ["0"])[0]) > 10000,
@@ -307,7 +307,7 @@ def group_two():
 
 
 def group_refused():
-    """A refused buffer costs only a message."""
+    """A refused buffer results in one message and in nothing else."""
     for what, options, text in (
         (
             "a device that the site does not name",
@@ -517,10 +517,10 @@ done
     same(
         root("dd if=/proc/$(pgrep -xf 'sleep 987')/fd/8 of=/dev/null bs=4096 count=1").code != 0,
         True,
-        "buffer still open: its holder cannot read it",
+        "buffer still open: its holder cannot read the buffer",
     )
     root("pkill -9 -xf 'sleep 987'; sleep 1")
-    gone("buffer still open: it goes when its holder closes it")
+    gone("buffer still open: the buffer is removed when its holder closes it")
 
 
 def group_private():
@@ -563,13 +563,13 @@ def group_private():
 
 
 def group_nodes():
-    """On two nodes, each has its own buffer."""
+    """Each of two nodes has its own buffer."""
     m = one("nodes.json", cpus="2")
     r = run(
         f"srun -N2 -n2 -c2 --nodeos-manifest={m} bash -c 'hostname | dd of=$NODEOS_DIMMAP/data"
         " bs=4096 seek=7 conv=notrunc,fsync status=none; echo done'"
     )
-    same((r.code, r.out), (0, "done\ndone\n"), "both nodes")
+    same((r.code, r.out), (0, "done\ndone\n"), "both nodes run the step")
     for node in ("n0", "n1"):
         same(
             root(
@@ -577,7 +577,7 @@ def group_nodes():
                 node=node,
             ).out,
             f"{node}\n",
-            f"{node}: its device has the word of its rank",
+            f"{node}: the node's device has the word of the node's rank",
         )
         gone(f"{node}: no buffer is left", node)
 

@@ -31,7 +31,8 @@ def on(node, command):
 
 
 def slurmd_lines(node):
-    """NodeOS's error lines in the node's log, with each unprintable or non-ASCII byte as 1."""
+    """NodeOS's error lines in the node's log, with the byte 1 instead of each unprintable or
+    non-ASCII byte."""
     log = on(
         node,
         r"LC_ALL=C grep -a 'error: nodeos' /var/log/slurm/slurmd.log | LC_ALL=C tr -c '\n -~'"
@@ -65,8 +66,8 @@ def refused(launcher, options, words, what, nodes=None):
 
 
 def group_matrix():
-    """Slurm's table of failing hooks has no row for a user's mistake: NodeOS reports every error
-    in task_init."""
+    """Slurm gives no failing hook an effect that suits a user's mistake, so NodeOS reports every
+    error in task_init."""
     # an error on both nodes; with sbatch, the batch script's own step reports it first
     for options, words, what in (
         ("--nodeos-cpus=64", "largest request that fits", "too many cpus"),
@@ -118,7 +119,11 @@ def group_matrix():
         for launcher in LAUNCHERS:
             refused(launcher, "--nodeos-cpus=2", words, f"{what} on one node", ["n1"])
         code, text = launch("srun", "", '"hostname"')
-        ok(code == 0 and "n1" in text, f"{what}: a job without NodeOS runs there", text[-800:])
+        ok(
+            code == 0 and "n1" in text,
+            f"{what}: a job without NodeOS runs on that node",
+            text[-800:],
+        )
         on("n1", mend)
         code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
         ok(code == 0, f"{what}, repaired: a container starts", text[-800:])
@@ -151,7 +156,7 @@ def group_absent():
         "no plugin on one node: that node's ranks do not run",
         text[-1500:],
     )
-    # this ends the other ranks, too
+    # kill_on_bad_exit ends the other ranks, too
     on(
         "n0",
         "cp -p /etc/nodeos/nodeos.conf /tmp/keep.conf; echo 'kill_on_bad_exit = yes'"
@@ -195,11 +200,15 @@ def group_absent():
         r.text + open(log).read(),
     )
     code, text = launch("srun", "", '"hostname"')
-    ok(code == 0 and "n1" in text, "no plugin on one node: a job without NodeOS runs there", text)
+    ok(
+        code == 0 and "n1" in text,
+        "no plugin on one node: a job without NodeOS runs on that node",
+        text,
+    )
     code, text = launch("srun", "--nodeos=off", '"hostname"')
     ok(
         code == 0 and "n1" in text,
-        "no plugin on one node: a job with --nodeos=off runs there",
+        "no plugin on one node: a job with --nodeos=off runs on that node",
         text,
     )
     on("n1", f"mv {LINE}.off {LINE}; systemctl restart slurmd")
@@ -301,7 +310,7 @@ def group_upgrade():
         "a request of a newer version is refused",
         r.text,
     )
-    all_idle("no node is drained by another plugin")
+    all_idle("no node is drained by a plugin of another version")
     same(leftovers(), "", "the ledger is empty on both nodes")
 
 

@@ -51,8 +51,8 @@ def listed(nodes):
 
 
 class Blocks:
-    """The kernel's view: blocks, homes, usable bytes (managed less the high watermark of each
-    zone)."""
+    """The kernel's view: blocks, homes, usable bytes (managed bytes minus the high watermark of
+    each zone)."""
 
     def __init__(self):
         self.home = {
@@ -201,7 +201,7 @@ def group_site():
     same(
         saved,
         {n: (kernel.home[n], kernel.usable[n]) for n in kernel.home},
-        "discovery at boot keeps every node's home and usable bytes",
+        "discovery at boot stores every node's home and usable bytes",
     )
     xml = read("/run/nodeos/machine.xml")
     same(
@@ -230,8 +230,8 @@ def group_site():
     )
     facts = run("nodeosctl features").out
     ok(
-        f"{len(kernel.blocks)} of {kernel.bytes(kernel.blocks) // MIB} MiB usable, left of divided"
-        f" nodes: {len(kernel.homes)}" in facts,
+        f"{len(kernel.blocks)} of {kernel.bytes(kernel.blocks) // MIB} MiB usable,"
+        f" homes (what is left of divided nodes): {len(kernel.homes)}" in facts,
         "features shows any user the number of blocks",
         facts,
     )
@@ -244,7 +244,7 @@ def group_site():
     whole = root("nodeosctl report").out
     ok(
         f"blocks of memory: {listed(kernel.blocks)} ({kernel.bytes(kernel.blocks) // MIB} MiB"
-        f" usable), left of divided nodes: {listed(kernel.homes)}" in whole,
+        f" usable), homes (what is left of divided memory nodes): {listed(kernel.homes)}" in whole,
         "report shows blocks, their usable memory and the homes",
         whole,
     )
@@ -264,7 +264,9 @@ def group_containers():
         if not ok(len(found) == 2, f"mems {mems}: two ranks run", r.text):
             continue
         mine = cpus(found[0]["mems"])
-        same(len(mine), mems, f"mems {mems}: the container has so many memory nodes")
+        same(
+            len(mine), mems, f"mems {mems}: the container has the requested number of memory nodes"
+        )
         all_cpus = set().union(*(cpus(x["cpus"]) for x in found))
         ok(
             mine <= kernel.blocks
@@ -284,10 +286,10 @@ def group_containers():
         same(
             (report["outcome"], c["mems_guarantee"], c["mems_usable_bytes"]),
             ("enforced", "physical", kernel.bytes(mine)),
-            f"mems {mems}: the report has enforced, a physical guarantee, and the kernel's usable"
+            f"mems {mems}: the report says enforced and physical, and has the kernel's usable"
             " bytes",
         )
-    # a size: enough usable bytes, and not a block more than needed
+    # a size: enough usable bytes, and no more blocks than needed
     size = kernel.bytes(some[:2]) // MIB * MIB + 10 * MIB
     r = run(f"srun -n1 --mem=500 --nodeos-mems={size // MIB}M {WHEREAMI}")
     mine = cpus(ranks(r)[0]["mems"]) if ranks(r) else set()
@@ -295,7 +297,7 @@ def group_containers():
         mine <= kernel.blocks
         and kernel.bytes(mine) >= size
         and kernel.bytes(mine) - max(kernel.usable[n] for n in mine or {some[0]}) < size,
-        f"a size gets enough usable bytes and no block more: {listed(mine)}",
+        f"a size gets enough usable bytes and no more blocks than needed: {listed(mine)}",
         r.text,
     )
     # output of tools in a rank
@@ -317,7 +319,7 @@ def group_containers():
     sizes = {int(m[1]): int(m[2]) for m in re.finditer(r"node (\d+) size: (\d+) MB", r.out)}
     ok(
         all(abs(sizes.get(n, 0) - meminfo(n, "MemTotal") // MIB) <= 1 for n in mine),
-        "numactl: the blocks have their sizes",
+        "numactl shows the sizes of the blocks",
         sizes,
     )
     empty = {int(m[1]) for m in re.finditer(r"node (\d+) cpus:\s*$", r.out, re.M)}
@@ -353,7 +355,7 @@ def group_containers():
     same(
         word[1:],
         [machine.node_of[word[0]], len(kernel.home)],
-        "libnuma: the CPU's node is the home, and all nodes count",
+        "libnuma: the CPU's node is the home, and libnuma counts all nodes",
     )
     r = run(
         f"nodeosctl plan --topology /run/nodeos/machine.xml --cpus 2-15 --json {HOME}/f2.json",
@@ -445,7 +447,7 @@ def group_jobs():
     )
     ok(
         r.code != 0 and least,
-        "blocks far beyond --mem: the step fails with the missing amount",
+        "blocks far beyond --mem: the step fails, and the message names a sufficient --mem",
         r.text,
     )
     r = run(f"srun -n1 -c1 --mem={least.group(1) if least else 1}M --nodeos-mems=3 true")
@@ -466,7 +468,7 @@ def group_jobs():
     )
     ok(
         "drain" not in cluster.node_states()["n0"],
-        "one block too many: the node still takes jobs",
+        "one block too many: the node still accepts jobs",
         cluster.node_states(),
     )
     for b in jobs + plain:
@@ -515,9 +517,9 @@ def group_jobs():
         same(
             sets[4],
             set(kernel.homes),
-            "sessions by ssh have the homes, already before the first session",
+            "sessions by ssh are confined to the homes, even before the first session",
         )
-    # the site may leave plain jobs alone
+    # the site may exempt plain jobs
     configure(unmanaged_mems="all")
     r = run(f"srun -n1 --mem=100 {show}")
     same(
@@ -550,7 +552,7 @@ def group_jobs():
         r = run(f"srun -n2 -c1 --mem=100 {show}")
         same((r.code, len(r.out.splitlines()), r.err), (0, 2, ""), f"{what}: a plain job runs")
         root(mend)
-    # files that a job leaves in /dev/shm keep their block from the next job
+    # a block with files that a job left in /dev/shm is not given to the next job
     r = run(
         "srun -n1 -c2 --mem=200 --nodeos-mems=1 bash -c 'grep Mems_allowed_list /proc/self/status;"
         " head -c 60M /dev/zero >/dev/shm/left'"
@@ -790,7 +792,7 @@ def group_pressure():
     usable = kernel.bytes(two) // MIB
     big = (
         usable * 5 // 4
-    )  # larger than the container can get, but small compared with the home that contains it
+    )  # MiB of a daemon: more than a container's blocks hold, but little compared with a home
     daemon = Background(
         f"exec systemd-run --quiet --wait --collect --unit=bigdaemon {EAT} {big} anon 3000", "root"
     )
@@ -818,7 +820,7 @@ def group_pressure():
     )
     alive = eater()
 
-    def room():
+    def free_mib():
         return {n: meminfo(n, "MemFree") // MIB for n in sorted(nodes | kernel.homes)}
 
     def counters():
@@ -862,7 +864,7 @@ def group_pressure():
 
     note(
         f"the neighbour's blocks are {listed(nodes)}, its pages of 4 KiB by node {places()}, free"
-        f" MiB {room()}"
+        f" MiB {free_mib()}"
     )
     before = counters()
     free = {n: meminfo(n, "MemFree") for n in nodes}
@@ -912,8 +914,8 @@ def group_pressure():
     )
     ok(
         outside == 0 and looked >= RUNS * 2 // 3,
-        f"no anonymous, shared or tmpfs page of them is elsewhere, in {looked} of {RUNS}"
-        " that live long enough for a look",
+        f"of the {looked} of {RUNS} containers that live long enough to be read, no anonymous,"
+        " shared or tmpfs page is elsewhere",
         (outside, looked),
     )
     for s in strange[:3]:
@@ -925,10 +927,10 @@ def group_pressure():
     )
     after = counters()
     moved = {k: (before[k], after[k]) for k in before if before[k] != after[k]}
-    note(f"neighbour's pages now {places()}, free MiB {room()}")
+    note(f"neighbour's pages now {places()}, free MiB {free_mib()}")
     note(
         "of the neighbour's pgscan, pgsteal, refaults, major faults, pressure, numa_miss and the"
-        f" node's allocstall have moved: {moved or 'none'}"
+        f" node's allocstall, these have changed: {moved or 'none'}"
     )
     # allocstall counts for the whole node: the dying containers reclaim in their own blocks first,
     # the neighbour never does (pgscan_direct, pressure)
@@ -1059,7 +1061,7 @@ def main():
         f" {listed(kernel.blocks)}, {kernel.bytes(kernel.blocks) // MIB} MiB usable"
     )
     cluster.run_groups(GROUPS, wanted or GROUPS)
-    ok(root("nodeosctl unprovision", 300).code == 0, "unprovision")
+    ok(root("nodeosctl unprovision", 300).code == 0, "nodeosctl unprovision succeeds")
     cluster.done()
 
 

@@ -58,7 +58,7 @@ def threads(r):
 
 
 def report(name):
-    """The report with this name, of its step from n0; there must be only one."""
+    """The only report with this name: that of the step on n0."""
     files = [f for f in os.listdir(HOME) if f.startswith(f"{name}.")]
     if len(files) != 1:
         return {}
@@ -227,8 +227,8 @@ def group_threads():
 
 
 def group_turns():
-    """More ranks or threads than CPUs, waiting for each other: the quantum lets them end, and the
-    report has it."""
+    """More ranks or threads than CPUs, which wait for each other: the quantum makes them end, and
+    the report shows the quantum."""
     r = run(
         "srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc --nodeos-report=turns.%j.%s.%N"
         f" {SPIN} 1 1 1",
@@ -238,7 +238,7 @@ def group_turns():
     told = report("turns")
     ok(
         told.get("outcome") == "modified" and "turns of 10 ms" in (told.get("reason") or ""),
-        "four ranks on two CPUs: the report has modified, by turns",
+        "four ranks on two CPUs: the report says modified, because the ranks take turns",
         (told.get("outcome"), told.get("reason")),
     )
     r = run(
@@ -251,7 +251,7 @@ def group_turns():
         r.code == 0
         and told.get("outcome") == "modified"
         and "another blocks" in (told.get("reason") or ""),
-        "four ranks on two CPUs without a quantum: the report has modified",
+        "four ranks on two CPUs without a quantum: the report says modified",
         (r.text, told.get("outcome"), told.get("reason")),
     )
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-cpus=2 --nodeos-sched=hpc {SPIN} 6 60", timeout=300)
@@ -271,7 +271,7 @@ def group_outside():
     same(
         (r.code, len(machine.cpus - cpus(found[0]["cgroup_cpus"])) if found else r.text),
         (0, 1),
-        f"a container of all CPUs leaves one of {every}",
+        f"a container of all CPUs leaves one of {every} CPUs outside",
     )
     r = run(f"{all_of_it} --nodeos-cpus={len(machine.cpus)} --nodeos-sched=hpc {WHEREAMI}")
     ok(
@@ -305,7 +305,7 @@ def group_outside():
         len(sets) == 2
         and not sets[0] & sets[1]
         and len(sets[0] | sets[1]) == len(machine.cpus) - 1,
-        "two steps together leave one CPU",
+        "two steps together leave one CPU outside",
         r.text,
     )
 
@@ -428,8 +428,8 @@ def cancelled(options, number, nodes, policy, what):
 
 
 def group_ends():
-    """Ranks that spin for ever end when they are cancelled: in 5 s, or, where the host lacks
-    processors for the spinning ranks, as soon as ranks of the default class do."""
+    """Ranks that spin for ever end when they are cancelled: in 5 s, or, if the host lacks
+    processors for the spinning ranks, as soon as ranks of the default class end."""
     for options, number, nodes, what in (
         ("-N2 --exclusive", 16, ["n0", "n1"], "on two nodes"),
         ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, including slurmstepd's"),
@@ -456,8 +456,8 @@ def group_ends():
 
 
 def group_jobs():
-    """Two jobs divide a node, and together leave one CPU; a request that is too large for its half
-    is refused."""
+    """Two jobs divide a node, and together leave one CPU outside; a request that is too large for
+    its half is refused."""
     half = len(machine.cpus) // 2
     r = run(
         f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1"
@@ -468,7 +468,7 @@ def group_jobs():
     same(
         (len(sets), len(set.union(*sets)) if sets else r.text, sum(map(len, sets))),
         (2, 2 * half - 1, 2 * half - 1),
-        "two jobs with half of the node each leave one CPU",
+        "two jobs with half of the node each leave one CPU outside",
     )
     m = write("rest.json", pod(sim={"container": {"cpus": half}, "scheduler": {"policy": "hpc"}}))
     r = run(
@@ -543,7 +543,7 @@ def main():
     same(
         cluster.has_hpc(),
         names != ["without"],
-        "the kernel has SCHED_HPC, except in the group without",
+        "the kernel has SCHED_HPC, except for the group 'without'",
     )
     cluster.run_groups(GROUPS, names, broken=lambda: root("pkill -x spin; pkill -f 'while :'"))
     all_idle("hpc: all nodes are idle at the end")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# dpkg puts the plugin there
+# dpkg installs the plugin
 # boot: plugin=no put=debs
 # run: deep limit=5400
 # rooms: contrib
@@ -233,15 +233,15 @@ def daemon(node=None):
 
 
 def document(job):
-    """Of each observed step of JOB on n0: when it was first seen, when that was written, and the
-    classes of its ranks. Guests have no counters."""
+    """For each observed step of JOB on n0: the time when the step was first seen, the time of the
+    document, and the classes of the ranks. Guests have no counters."""
     r = root(f"nodeosctl contention -j {job} --json")
     steps = json.loads(r.out) if r.out.startswith("[") else []
     return [(d["started"], d["time"], [x["class"] for x in d["ranks"]]) for d in steps]
 
 
 def observed(job, what, after=0.0):
-    """The document of JOB's only observed step, when one is written behind the time AFTER."""
+    """The first document of JOB's only observed step that is written after the time AFTER."""
     end = time.time() + 60
     found = []
     while time.time() < end:
@@ -272,7 +272,7 @@ class Launches(threading.Thread):
 
 
 def group_upgrade():
-    """A higher version over live jobs, with nodeos-contend at work."""
+    """Install a higher version while jobs run and nodeos-contend observes them."""
     start_daemon()
     job = start_job()
     seen, before = observed(job, "nodeos-contend observes the job's step"), daemon()
@@ -305,17 +305,21 @@ def group_upgrade():
     same(
         (told(f"cat {CONF}"), told(f"md5sum {TOP} {OWN}")),
         (conf, sums),
-        "the upgrade keeps the site's nodeos.conf and the line",
+        "the upgrade keeps the site's nodeos.conf and the plugin's line",
     )
     goes_on("after the upgrade")
     after = daemon()
     ok(
         before[0] == after[0] == "active" and before[1] != after[1],
-        "the upgrade starts nodeos-contend anew where it ran",
+        "the upgrade restarts nodeos-contend where it ran",
         (before, after),
     )
     again = observed(job, "after the upgrade, it observes the step", after=time.time())
-    same(again[0], seen[0], "after the upgrade, the document says since when the step runs")
+    same(
+        again[0],
+        seen[0],
+        "after the upgrade, the document keeps the time when the step was first seen",
+    )
     write("go", "")
     ok(
         wait_for("late", 3),

@@ -336,7 +336,7 @@ def in_job(w):
                     for f in os.listdir(DIR)
                     if f.startswith("fewer.")
                 ),
-                "-c that does not fit is reported modified",
+                "a -c that does not fit is reported as modified",
             ),
         ),
     )
@@ -346,8 +346,8 @@ def in_job(w):
             found = found_in(file)
             w.inside(found, "sim", names[file], 4)
             cores = sorted({min(c) for c in w.machine.core.values() if c & w.place["sim"]})
-            # four ranks on the job's eight cores: where Slurm gave them disjoint CPUs in an order,
-            # they keep this order
+            # if Slurm gives four ranks disjoint CPUs of the job's eight cores, the ranks keep the
+            # order of these CPUs
             ok(
                 [cores.index(min(cpus(r["cpus"]))) for r in found] == firsts,
                 f"{names[file]}: the ranks have Slurm's order",
@@ -424,7 +424,7 @@ def in_one(w):
     )
     s.add("mpirun on two nodes", f"mpirun -N 4 --bind-to core {WHEREAMI_MPI}", here(8))
     # without SLURM_OVERLAP, Slurm makes the daemons of the second mpirun wait for the end of the
-    # first; for the second mpirun alone, 24.11's stepmgr forgets the flag when it looks for memory
+    # first; for the second mpirun alone, 24.11's stepmgr forgets the flag when it checks the memory
     # ("step_layout_create: no usable CPUs")
     first = f"b{len(s.list)}.out"
     s.add(
@@ -531,7 +531,7 @@ def examples(w):
         write("lp/late.sh", "#!/bin/bash\ntrue\n#NODEOS {}\n")
         r = run(f"sbatch --test-only {DIR}/late.sh")
         ok(
-            "late.sh:3: not read as a manifest" in r.err,
+            "late.sh:3: this line is ignored" in r.err,
             "a #NODEOS line that comes too late gives a warning",
             r.text,
         )
@@ -693,7 +693,7 @@ def gres(w):
 
 
 def asynchronous(w):
-    """srun --async of Slurm 26.05 and newer: the controller launches its ranks."""
+    """srun --async of Slurm 26.05 and newer: slurmctld launches the ranks."""
     name = "srun --async"
     if tuple(int(x) for x in run("srun --version").out.split()[1].split(".")[:2]) < (26, 5):
         verdict[name] = "Slurm has no srun --async"

@@ -2,7 +2,7 @@
 # Functions that the scripts of kernel and test/guest share: cache, log, hashes, locks, the order
 # of the patches, the package archive, the choice of accelerator. Source it.
 
-GUEST_SUITE=trixie # the kernel's source comes from here, with any root file system
+GUEST_SUITE=trixie # the kernel's source comes from this release, whichever root file system is used
 GUEST_ARCH=amd64
 # shellcheck disable=SC2034  # used by the scripts that source this
 GUEST_LIBDIR=/usr/lib/x86_64-linux-gnu
@@ -40,9 +40,9 @@ need_tools () {
 		die "missing here: ${missing[*]}; try: apt-get install ${missing[*]}"
 }
 
-# check_tree DIR: dies if DIR's sources cannot be built elsewhere: configure has run there, so it
-# refuses another build directory, and its products would count as sources; or git refuses to work
-# there.
+# check_tree DIR: dies if DIR's sources cannot be built in another directory: because configure has
+# run in DIR (configure then refuses another build directory, and the products in DIR would count as
+# sources), or because git refuses to work in DIR.
 check_tree () {
 	local why
 
@@ -54,8 +54,8 @@ check_tree () {
 }
 
 # print_sources: prints the files that git would commit in the current directory, which check_tree
-# has accepted, each with a NUL; without a repository, all files. So a fresh clone and a tree after
-# configure give the same list.
+# has accepted, each followed by a NUL; without a repository, all files. So a fresh clone and a tree
+# after configure give the same list.
 print_sources () {
 	if [ -e .git ]; then
 		git ls-files -co --exclude-standard -z
@@ -209,7 +209,7 @@ archive_apt () {
 # ---- accelerator
 
 # accelerator KERNEL: prints kvm or tcg. Guests may hang in their firmware although /dev/kvm opens,
-# so a tiny guest that must panic decides; the answer holds until this machine reboots.
+# so start a tiny guest that must panic; the result is kept until this machine reboots.
 accelerator () {
 	local boot verdict log
 
@@ -235,7 +235,7 @@ accelerator () {
 			rm -f "$log"
 		fi
 		[ -s "$verdict" ] || echo tcg >"$verdict"
-		say "guests of this boot run under $(cat "$verdict")"
+		say "until this machine reboots, guests run under $(cat "$verdict")"
 	fi
 	cat "$verdict"
 }

@@ -48,12 +48,12 @@ class Load:
         return json.loads(r.out) if r.code == 0 and r.out.strip() else []
 
     def document(self):
-        """The document of the step with most ranks; {} before it is there."""
+        """The step's document with the most ranks; {} before a document exists."""
         found = self.documents()
         return max(found, key=lambda d: len(d["ranks"])) if found else {}
 
     def wait(self, good, limit=90):
-        """The first document that is GOOD, or the last one."""
+        """The first document for which GOOD() is true, or else the last one."""
         end = time.time() + limit
         d = {}
         while time.time() < end:
@@ -66,7 +66,7 @@ class Load:
         return d
 
     def classified(self, n=None, limit=90):
-        """A document in which all N ranks have a class, so late that no sample in the ring is
+        """A document in which all N ranks have a class, read so late that no sample in the ring is
         from the start of a rank."""
         n = n or len(self.specs)
         self.wait(
@@ -77,7 +77,7 @@ class Load:
         return self.document()
 
     def end(self):
-        """Output of the step; it ends by itself."""
+        """Wait until the step ends by itself, and return its output."""
         try:
             out, _ = self.p.communicate(timeout=180)
         except subprocess.TimeoutExpired:

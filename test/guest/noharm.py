@@ -208,7 +208,7 @@ def once(line, where):
 
 
 def key(line):
-    """The name of a record's line: the variable, the cgroup file; the comparison leaves values out
+    """The name in a record's line (a variable or a cgroup file): the comparison leaves out values
     by name."""
     word, _, rest = line.partition(" ")
     if word == "env":
@@ -273,10 +273,13 @@ def compare(lines, a, b, ours):
         # a rank may see its siblings in another order: it may equal either of the two stock runs
         ok(
             stable(z, drop) in (stable(x, drop), stable(y, drop)),
-            f"{line}: {len(x['ranks'])} ranks find the same as without the plugin",
+            f"{line}: the records of {len(x['ranks'])} ranks are the same as without the plugin",
             differences(stable(x, drop), stable(z, drop)),
         )
-    note(f"left out, as they differ between two runs of stock Slurm: {', '.join(sorted(dropped))}")
+    note(
+        f"left out, because they differ between two runs of stock Slurm:"
+        f" {', '.join(sorted(dropped))}"
+    )
 
 
 # ------------------------------------------------------------------ options
@@ -472,7 +475,7 @@ def main():
     ours = sweep(lines, "c")
     compare(lines, a, b, ours)
     seen = sum(len(x["ranks"]) for x in a)
-    ok(seen > 2 * len(lines), f"the comparison is of {seen} ranks")
+    ok(seen > 2 * len(lines), f"{seen} ranks are compared")
     ok(cluster.last_job() > FIRST_JOB, "job numbers are above all other numbers")
     all_idle("noharm: all nodes are idle at the end")
     cluster.done()

@@ -279,7 +279,7 @@ def group_ended():
         "two step containers of one name, both partitions, run at the same time",
         r.text[-900:],
     )
-    clean("two of one name")
+    clean("two step containers of one name")
 
 
 def group_left():
@@ -455,7 +455,7 @@ def verified(tag):
 
 def group_killed():
     """slurmstepd dies while its step is a partition: the next launch removes the leftovers, which
-    harm no other job. Stock srun would wait for ever."""
+    harm no other job. (With stock Slurm, srun would wait for ever.)"""
     manifest = write("part/iso.json", pod(**ISO))
     for signal in ("9", "15"):
         for name in ("killed.out", "next.out"):

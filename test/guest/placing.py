@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The CPU's identity chooses the row of events.d; what counts is a simulated cache of each socket.
+# The CPU's identity chooses the row of events.d; the counts come from a simulated
+# cache of each socket.
 # boot: nodes=1 numa=2 memory=1536 llc=size=4M qemu="-cpu EPYC-Milan"
 # run: ci limit=600 part
 # run: deep limit=3600
@@ -28,9 +29,9 @@ SOCKETS = [set(range(0, 8)), set(range(8, 16))]
 BAD = "triad/16M,loop/1M,triad/16M,loop/1M"
 DEVILS = (0, 2)
 TRACING = "/sys/kernel/tracing"
-JOURNAL = "/run/nodeos-contend/moving"  # of moves that are not finished
-KILLS = 100  # of the daemon
-ROUNDS = 12  # kills within a move
+JOURNAL = "/run/nodeos-contend/moving"  # the daemon's journal of unfinished moves
+KILLS = 100  # how often group_kills() kills the daemon
+ROUNDS = 12  # number of these kills that are aimed at unfinished moves
 
 
 def socket_of(cpus):
@@ -55,7 +56,7 @@ def where(d):
 
 
 def cpuset_of(pid):
-    """CPUs of the cpuset that PID is in: its container's."""
+    """CPUs of PID's cpuset, which is that of its container."""
     with open(f"/proc/{pid}/cgroup") as f:
         path = f.read().split("::", 1)[1].strip()
     with open(f"/sys/fs/cgroup{path}/cpuset.cpus.effective") as f:
@@ -99,7 +100,11 @@ def group_part():
     d = step.wait(lambda d: sum(moves(d)) and parted(d), 90)
     placed = time.time()
     ok(parted(d), "dino: a devil and a turtle on each socket, by the kernel", where(d))
-    same(sorted(moves(d)), [0, 0, 1, 1], "dino: two ranks have moved once, and no other")
+    same(
+        sorted(moves(d)),
+        [0, 0, 1, 1],
+        "dino: two ranks have moved once, and no other rank has moved",
+    )
     placing = d.get("placings", [{}])[0]
     same(
         (placing.get("policy"), placing.get("moves")),
@@ -119,18 +124,18 @@ def group_part():
         (left, step.document().get("placings")),
     )
     r = run(f"nodeosctl contention -j {step.job}")
-    ok("placed by dino" in r.out, "the table says what was done", r.text)
+    ok("placed by dino" in r.out, "nodeosctl contention names the policy", r.text)
     r = root(f"nodeosctl report --job={step.job}")
     ok(r.code == 0 and "placed by dino" in r.out, "the report has the policy", r.text)
     r = root(f"nodeosctl verify --job={step.job}")
     ok(r.code == 0, "nodeosctl verify agrees with ranks that were moved", r.text)
     time.sleep(max(0, placed + 60 - time.time()))
-    same(moves(step.document()), moves(d), "60 s later none has moved again")
+    same(moves(step.document()), moves(d), "60 s later, no rank has moved again")
     same(step.end().count("load "), 4, "all ranks end by themselves")
 
 
 def group_words():
-    """What does not move, and why."""
+    """Ranks that are not moved, each with the reason."""
     for options, what, want in (
         ("--nodeos-contention=observe", "observe", None),
         ("--nodeos-contention=dino --nodeos-container=none", "no container", None),
@@ -157,7 +162,7 @@ def group_words():
     d = step.document()
     same(where(d), before, "ranks that have bound themselves to a CPU stay")
     why = " ".join(p["why"] for p in d.get("placings", []))
-    ok("each rank stays where its user" in why, "the reason names the user's binding", why)
+    ok("each rank is bound by its user" in why, "the reason names the user's binding", why)
     step.cancel()
     cluster.wait_idle()
 
@@ -216,8 +221,8 @@ def counts(d, specs):
 
 
 def measure(specs, policy, balancing):
-    """Misses of the two scans for 10,000 instructions, percent of them remote, moves; in 20 s, half
-    a minute after the classes are there."""
+    """Of the two scans, over 20 s that begin half a minute after the classes are known: misses for
+    10,000 instructions, the percentage of remote misses, and moves."""
     root(f"sysctl -w kernel.numa_balancing={balancing}")
     step = Load(110, specs, f"-n4 -c4 --nodeos-contention={policy}")
     step.wait(lambda d: all(r["class"] != "unknown" for r in d["ranks"]), 40)
@@ -234,9 +239,10 @@ def measure(specs, policy, balancing):
 
 
 def group_arms():
-    """Two scans are devils together and turtles apart: the bad placement with dino becomes as the
-    good one by hand, and stays so. The rates of turtles differ by what physical pages a rank has
-    got: 12 to 20 of the same placement, so they are compared with the bounds of classes."""
+    """Two scans are devils on one socket and turtles on two sockets: dino turns the bad placement
+    into one as good as the placement by hand, and keeps it. The rate of a turtle depends on the
+    physical pages of the rank (12 to 20 with the same placement), so rates are compared with the
+    bounds of the classes."""
     got = {}
     for arm, specs, policy, balancing in ARMS:
         got[arm] = measure(specs, policy, balancing)
@@ -266,7 +272,7 @@ def kill_now():
 
 
 def kill_moving(n, stop, killed):
-    """Kill the daemon N times some milliseconds after its journal names moves that have begun."""
+    """Kill the daemon when moves have begun: up to 40 ms after its journal appears, by N."""
     pid = int(root(f"systemctl show -P MainPID {UNIT}").out or 0)
     while not stop.is_set():
         if not os.path.exists(JOURNAL):
@@ -282,7 +288,7 @@ def kill_moving(n, stop, killed):
 
 
 def judge_kills(step, what):
-    """Each rank is on one socket, and ledger and journal agree with that."""
+    """Check that each rank is on one socket, and that ledger and journal agree with the ranks."""
     end = time.time() + 30
     while os.path.exists(JOURNAL) and time.time() < end:
         time.sleep(0.5)
@@ -291,13 +297,13 @@ def judge_kills(step, what):
     good = len(at) == 4 and all(len(a) == 1 and a[0] is not None for a in at)
     ok(good, f"{what}: each rank is on one socket", at)
     r = root(f"nodeosctl verify --job={step.job}")
-    ok(r.code == 0, f"{what}: nodeosctl verify agrees", r.text)
+    ok(r.code == 0, f"{what}: nodeosctl verify finds no difference", r.text)
     ok(not os.path.exists(JOURNAL), f"{what}: no move is left unfinished")
 
 
 def group_kills():
-    """The daemon is killed 100 times, some of them within moves: ranks end on CPUs of the
-    ledger."""
+    """The daemon is killed 100 times, sometimes during moves: in the end, ranks are on the CPUs
+    that the ledger gives them."""
     path = f"/run/systemd/system/{UNIT}.service.d"
     os.makedirs(path, exist_ok=True)
     with open(f"{path}/kills.conf", "w") as f:
@@ -315,19 +321,23 @@ def group_kills():
         stop.set()
         thread.join()
         total, within = total + len(killed), within + sum(killed)
-        ok(parted(d), f"round {n}: the ranks are parted after the kill", (where(d), killed))
+        ok(
+            parted(d),
+            f"round {n}: after the kill, each socket has a devil and a turtle",
+            (where(d), killed),
+        )
         judge_kills(step, f"round {n}")
         step.cancel()
         cluster.wait_idle()
-    ok(within >= ROUNDS // 3, "kills hit moves that are not finished", (within, total))
+    ok(within >= ROUNDS // 3, f"at least {ROUNDS // 3} kills hit unfinished moves", (within, total))
     step = Load(60 + 4 * KILLS, BAD, "-n4 -c4 --nodeos-contention=dino")
     step.wait(lambda d: all(r["class"] != "unknown" for r in d["ranks"]), 40)
     end = time.time() + 4 * KILLS
     while total < KILLS and time.time() < end:
         total += kill_now() > 0
-        # a look, which may begin a move, comes 2 to 7 s after the start
+        # the daemon may begin a move 2 to 7 s after its start
         time.sleep(0.5 + 0.7 * (total % 8))
-    same(total, KILLS, "the daemon was killed as often as planned")
+    same(total, KILLS, f"the daemon was killed {KILLS} times")
     step.wait(parted, 60)
     judge_kills(step, f"after {KILLS} kills")
     step.cancel()
@@ -351,7 +361,7 @@ def daemon_waits():
 
 
 def kernel_waits():
-    """Workers of the kernel in a wait that cannot be killed; "ps" would wait for a held rank."""
+    """Workers of the kernel in a wait that cannot be killed (ps would wait for a held rank)."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -365,7 +375,7 @@ def kernel_waits():
 
 
 def drains(action):
-    """Drains of the kernel's lists of pages (LRU) while ACTION runs, as [CPU...]."""
+    """Run ACTION; return the CPU of each drain of the kernel's lists of pages (LRU) meanwhile."""
     root(
         f"cd {TRACING} && echo 0 >tracing_on && echo lru_add_drain_per_cpu >set_ftrace_filter &&"
         " echo function >current_tracer && echo >trace && echo 1 >tracing_on"
@@ -378,22 +388,34 @@ def drains(action):
 
 
 def drain_all():
-    """A program that has the kernel drain the lists of all CPUs, and waits for that."""
+    """Run a program that has the kernel drain the lists of all CPUs, and waits for the drains."""
     return root("python3 -c 'import ctypes; ctypes.CDLL(None).mlockall(1)'", timeout=60)
 
 
 def judge_host(pages_follow):
-    """Beside a held address space nothing on the host waits, and no CPU is drained without end."""
+    """While an address space is held, nothing on the host waits, and no CPU drains endlessly."""
     idle = drains(lambda: time.sleep(15))
-    ok(pages_follow and len(idle) <= 2, "when pages have followed, no CPU drains its lists", idle)
+    ok(
+        pages_follow and len(idle) <= 2,
+        "when the pages have followed, at most 2 drains run in 15 s",
+        idle,
+    )
     r = []
     seen = drains(lambda: r.append(drain_all()))
     ok(seen and r[0].code == 0, "a program that drains the lists of all CPUs is seen", (seen, r[0]))
-    # the address space is held for a minute or more; a program of Python starts in some seconds
-    ok(r[0].seconds < 20, "a drain of all CPUs waits for no held address space", r[0].seconds)
+    # the address space is held for at least a minute; Python needs some seconds to start
+    ok(
+        r[0].seconds < 20,
+        "a drain of all CPUs does not wait for a held address space",
+        r[0].seconds,
+    )
     waits = kernel_waits()
     time.sleep(1)
-    same(sorted(set(waits) & set(kernel_waits())), [], "no worker of the kernel waits")
+    same(
+        sorted(set(waits) & set(kernel_waits())),
+        [],
+        "no worker of the kernel is in a wait that cannot be killed",
+    )
 
 
 def group_held():
@@ -402,7 +424,11 @@ def group_held():
     root("sysctl -w kernel.numa_balancing=0")
     held = Load(140, "", "-n1 -c4 --nodeos-contention=dino", program=HOLD)
     step = Load(120, BAD, "-n4 -c2 --nodeos-contention=dino")
-    same(where(step.wait(lambda d: len(by_rank(d)) == 4, 40)), [[0], [1], [0], [1]], "both start")
+    same(
+        where(step.wait(lambda d: len(by_rank(d)) == 4, 40)),
+        [[0], [1], [0], [1]],
+        "both steps start, in Slurm's order",
+    )
     d = step.wait(lambda d: sum(moves(d)) and parted(d), 60)
     ok(parted(d), "beside a held address space a devil and a turtle are on each socket", where(d))
     follow = [n for n in DEVILS if by_rank(d)[n]["moves"]]
@@ -416,7 +442,7 @@ def group_held():
         "the pages of another rank follow within 30 s",
         (left, step.document().get("placings")),
     )
-    ok(not daemon_waits(), "the daemon waits for nothing")
+    ok(not daemon_waits(), "no process of the daemon is in a wait that cannot be killed")
     judge_host(all(x < 10 for x in left.values()))
     r = run("nodeosctl contention", timeout=10)
     ok(r.code == 0 and r.seconds < 5, "the command answers at once", r.text)
@@ -425,7 +451,7 @@ def group_held():
 
 
 def group_manifest():
-    """Only the container that asks is placed."""
+    """Only the container whose manifest names a policy is placed."""
     m = write(
         "two.json",
         pod(
@@ -483,7 +509,7 @@ def group_exchange():
         sets,
     )
     same(sorted(sets[0] | sets[4]), list(range(16)), "the two containers have all CPUs")
-    same(sorted(sets[0] & sets[4]), [], "after an exchange no CPU is in both cpusets")
+    same(sorted(sets[0] & sets[4]), [], "after the exchange, no CPU is in both cpusets")
     r = root(f"nodeosctl verify --job={step.job}")
     ok(r.code == 0, "nodeosctl verify agrees with containers that exchanged cores", r.text)
     end = time.time() + 60

@@ -221,7 +221,7 @@ def group_login():
     same(
         [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
         ["vda"],
-        "srun in a rank of such a step: its step is in the rank's container",
+        "srun in a rank of a step by srun --jobid: the new step is in the rank's container",
     )
     r = run(f"{srun} -N1 -n1 --nodeos-container=none grep -c Cpus_allowed_list /proc/self/status")
     ok(
@@ -273,7 +273,8 @@ def group_login():
     same(
         (r.code, r.out),
         (0, "alive\n"),
-        "srun --jobid from such a job: a plain step runs on a node without the plugin",
+        "srun --jobid from a job that names a container: a plain step runs on a node without the"
+        " plugin",
     )
     on("n1", f"mv {LINE}.off {LINE}")
     r = run(
@@ -366,7 +367,7 @@ def group_exits():
         r.text,
     )
     cluster.both(f"mv {CONF}.keep {CONF}")
-    # root's symbolic link, as images have them
+    # an image may have a symbolic link, owned by root, in place of nodeos.conf
     cluster.both(f"mv {CONF} {CONF}.real; ln -s nodeos.conf.real {CONF}")
     r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 hostname")
     ok(

@@ -118,7 +118,7 @@ def many_ranks():
 
 
 def group_many(machine):
-    """More ranks than an entry has lines for: the older release keeps all of them, and refuses
+    """More ranks than an entry can have lines: the older release keeps all of them, and refuses
     changes."""
     install("now.tar")
     job, entry = many_ranks()
@@ -126,7 +126,11 @@ def group_many(machine):
         run(f"scancel {job}", user="root")
         all_idle("release, many: all nodes are idle at the end")
         return
-    ok(entry.count(f" {LONG} ") < RANKS, "the ranks are runs in the ledger entry", entry[:2000])
+    ok(
+        entry.count(f" {LONG} ") < RANKS,
+        "the ledger entry has ranges of ranks instead of single ranks",
+        entry[:2000],
+    )
     ok(len(entry) < 16384, f"the ledger entry is short enough: {len(entry)} bytes")
     r, _ = resize(f"--job={job} {LONG} --cpus=-2")
     ok(r.code == 0, "this release resizes the container of many ranks", r.text)

@@ -76,11 +76,11 @@ def group_cpus(machine):
         " Cpus_allowed_list /proc/self/status",
         user="alice",
     )
-    ok("no such" not in r.text, "a step from outside of the job joins vda as always", r.text)
+    ok("no such" not in r.text, "a step from outside of the job still joins vda", r.text)
     r, _ = resize("sim --cpus=+2")
     ok(
         r.code == 1 and "has 4 threads and can have 4 at most here" in r.err,
-        "resize sim --cpus=+2: refused, as no CPU is free",
+        "resize sim --cpus=+2: refused, because no CPU is free",
         r.text,
     )
     r, _ = resize("vda --cpus=4")
@@ -108,7 +108,11 @@ def group_cpus(machine):
         r.text,
     )
     text = run(f"nodeosctl show --job={job.id}").out
-    ok("cpus: 6 given, as it has been resized" in text, "show has the outcome modified", text)
+    ok(
+        "cpus: 6 given, as it has been resized" in text,
+        "show says that the outcome is modified",
+        text,
+    )
     job.end()
 
 
@@ -481,7 +485,8 @@ def told(job):
 
 
 def group_refused(machine):
-    """Users without the right and impossible sizes: a refusal costs only the message."""
+    """Users without the right and impossible sizes: a refusal results in a message and in no
+    change."""
     job = Job(sim="-n4")
     before, threads = told(job), {t: threads_of(t) for t in job.tasks()}
     for user, arguments, code, words in (
@@ -490,7 +495,7 @@ def group_refused(machine):
         ("alice", "nothing --cpus=2", 1, "you have no container nothing"),
         ("alice", "sim --cpus=6", 1, "container sim: 4 ranks do not fit on 3 cores"),
         ("alice", "sim --cpus=-8", 1, "8 fewer would leave none"),
-        ("alice", "sim --cpus=100", 1, "can have 12 at most here (100 asked)"),
+        ("alice", "sim --cpus=100", 1, "can have 12 at most here (100 requested)"),
         ("alice", "sim --mems=-2", 1, "2 fewer would leave none"),
         ("alice", "sim --mems=9", 1, "can have 4 at most here"),
         ("alice", "sim --cpus=0", 2, "expected a number"),
@@ -566,13 +571,16 @@ def group_deleted(machine):
         "delete vda: the rank outside of containers and the job's script get its CPUs",
     )
     same(job.containers(), {"sim": before["sim"]}, "delete vda: sim is unchanged, and vda is gone")
-    same(job.show()["deleted"], ["vda"], "delete vda: show --json has it as deleted")
-    ok("container vda: deleted" in run("nodeosctl show").out, "delete vda: show has it as deleted")
+    same(job.show()["deleted"], ["vda"], "delete vda: show --json lists vda as deleted")
+    ok(
+        "container vda: deleted" in run("nodeosctl show").out,
+        "delete vda: show lists vda as deleted",
+    )
     job.check("after delete vda")
     r = job.inside("srun -n1 --overlap --mpi=none --nodeos-container=vda true")
     ok(
         "container vda of this job was deleted on this node" in r,
-        "delete vda: no step can join it",
+        "delete vda: no step can join vda",
         r,
     )
     r = job.inside(
@@ -582,10 +590,10 @@ def group_deleted(machine):
     r, _ = resize("vda --cpus=2")
     ok(
         r.code == 1 and f"container vda of job {job.id} was deleted on this node" in r.err,
-        "delete vda: it cannot be resized",
+        "delete vda: vda cannot be resized afterwards",
         r.text,
     )
-    ok(run("nodeosctl exec vda true").code == 1, "delete vda: exec cannot run a command in it")
+    ok(run("nodeosctl exec vda true").code == 1, "delete vda: exec cannot run a command in vda")
     r, _ = resize("sim --cpus=+4")
     ok(
         r.code == 0
@@ -650,7 +658,7 @@ def group_killed(machine, times=25):
         late += bool(out)
         r, _ = resize(f"sim --cpus={size}")
         if r.code != 0:
-            ok(False, f"kill {i}: again", r.text)
+            ok(False, f"kill {i}: the repeated call succeeds", r.text)
     same(late, 0, f"in {times} kills, no thread is ever on a CPU that the ledger does not give it")
     job.check("after the last killed resize")
     job.end()
@@ -783,8 +791,10 @@ GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith(
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("group", nargs="*")
-    parser.add_argument("--times", type=int, default=25, help="of groups killed and random")
-    parser.add_argument("--seed", type=int, default=5, help="of group random")
+    parser.add_argument(
+        "--times", type=int, default=25, help="repetitions of the groups killed and random"
+    )
+    parser.add_argument("--seed", type=int, default=5, help="seed of the group random")
     args = parser.parse_args()
     GROUPS["killed"] = lambda machine: group_killed(machine, args.times)
     GROUPS["random"] = lambda machine: group_random(machine, args.times, args.seed)

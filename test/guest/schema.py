@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """JSON documents against nodeos-report.schema.json. The schema lets documents of later versions
-have more members; problems() allows only those that it describes."""
+have more members; problems() allows only the members that the schema describes."""
 
 import copy
 import json

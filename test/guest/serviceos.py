@@ -26,7 +26,10 @@ from cluster import HOME, Machine, all_idle, cpus, leftovers, note, ok, ranks, r
 from containers import check_ranks, pod, write
 
 CONF = "/etc/nodeos/nodeos.conf"
-SERVICE, SECOND = {0, 1}, {2, 3}  # two cores with their threads: as 1/node, and as a list
+SERVICE, SECOND = (
+    {0, 1},
+    {2, 3},
+)  # the cores, with their threads, of serviceos = 1/node and of a list
 WHEREAMI = "/usr/libexec/nodeos/test/whereami"
 SECONDS, KILLS, DAEMONS = 60, 4, 36
 SYSTEMD = int(
@@ -157,15 +160,15 @@ def snapshot():
 
 
 def same_cpuset(path, before, after):
-    """The kernel refuses to empty the cpuset of a populated cgroup: where systemd wrote a list, the
-    list of all stays."""
+    """The kernel refuses to empty the cpuset of a populated cgroup, so a list that systemd has
+    written becomes the list of all CPUs or nodes instead."""
     return path.startswith("/sys/fs/cgroup") and before == "" and after in ("0-15", "0-3")
 
 
 def differences(before, after, written=SYSTEMD != 257):
-    """Differences between two snapshots. WRITTEN: systemd may write new lists for running units;
-    those of Debian 12 and unstable do at a reload, 257 when another unit's list is set.
-    """
+    """Differences between two snapshots. WRITTEN: systemd may write new lists for running units
+    (systemd of Debian 12 and unstable at a reload, version 257 when the list of another unit is
+    set)."""
     out = [
         f"{path}: {text} -> {after[0].get(path)}"
         for path, text in before[0].items()
@@ -274,10 +277,10 @@ def group_snapshot():
         [],
         "verify lists only threads of one CPU, rescuers and managed interrupts as immovable",
     )
-    same(provisioned("provision works again"), 0, "provision again changes nothing")
+    same(provisioned("a second provision succeeds"), 0, "a second provision changes nothing")
     undone(before, "after provision")
     r = here("nodeosctl unprovision")
-    ok(r.code == 0 and "nothing to do" in r.out, "unprovision again changes nothing", r.text)
+    ok(r.code == 0 and "nothing to do" in r.out, "a second unprovision changes nothing", r.text)
     verify(3, "not provisioned, although nodeos.conf requests it")
     configure()
     verify(0, "unprovisioned")
@@ -285,12 +288,12 @@ def group_snapshot():
 
 
 def group_mistakes():
-    """Refusals cost only their message."""
+    """A refusal results in a message and in no change."""
     before = snapshot()
     machine = Machine()
     for keys, words in (
         ({}, "serviceos is none"),
-        ({"serviceos": "0"}, "not whole cores: with all threads of these cores it is 0-1"),
+        ({"serviceos": "0"}, "not whole cores: write 0-1, with all threads of these cores"),
         ({"serviceos": "0-15"}, "none would be left for containers"),
         ({"serviceos": "16-17"}, "this machine has 0-15"),
         ({"serviceos": "8/node"}, "none would be left"),
@@ -402,7 +405,8 @@ def group_changes():
     here("systemctl set-property --runtime munge.service AllowedCPUs=4-7")
     r = here("nodeosctl provision")
     ok(
-        r.code == 0 and "1 process stays elsewhere, as the unit has CPUs of its own" in r.err,
+        r.code == 0
+        and "1 process stays outside of the ServiceOS, as the unit has CPUs of its own" in r.err,
         "provision warns of a unit with CPUs of its own",
         r.text,
     )
@@ -439,7 +443,7 @@ def group_changes():
     )
     here("systemctl stop nodeos-provision.timer nodeos-provision.service")
     configure()
-    undone(before, "at last", True)
+    undone(before, "at the end", True)
 
 
 # touches some memory again and again; every tenth process never rests
@@ -544,7 +548,7 @@ def group_daemons():
     )
     here("systemctl unmask irqbalance; systemctl start irqbalance; sleep 25")
     ok(here("systemctl is-active irqbalance").out.strip() == "active", "irqbalance runs")
-    verify(0, "after irqbalance's rounds")
+    verify(0, "after irqbalance has run")
     here("systemctl stop irqbalance; systemctl mask irqbalance")
     # a pressure trigger starts a kernel thread ("psimon")
     with open("/sys/fs/cgroup/system.slice/munge.service/cpu.pressure", "r+") as trigger:
@@ -556,10 +560,10 @@ def group_daemons():
         same(
             outside(SERVICE),
             [],
-            f"a later provision (the timer's) puts {len(late)} new threads in their place",
+            f"a later provision (as by the timer) moves {len(late)} new threads into the ServiceOS",
         )
     r = here("nodeosctl unprovision")
-    same(r.code, 0, "unprovision")
+    same(r.code, 0, "unprovision succeeds after an upgrade of systemd")
     slurm_knows(False)
     everywhere = {key: t["cpus"] for key, t in threads().items()}
     left = [
@@ -752,7 +756,7 @@ def group_mems():
         )
     for node in ("n0", "n1"):
         r = on(node, "nodeosctl unprovision")
-        same(r.code, 0, f"{node}: unprovision")
+        same(r.code, 0, f"{node}: unprovision succeeds")
         configure(node)
     same(
         [
@@ -778,7 +782,7 @@ def group_jobs():
     r = run(f"srun -N2 -n2 -c16 --nodeos-cpus=14 {WHEREAMI}")
     ok(
         r.code == 0 and not any(cpus(x["cpus"]) & SERVICE for x in ranks(r)),
-        "slurm.conf without the ServiceOS: no container gets its CPUs",
+        "slurm.conf without the ServiceOS: no container gets the ServiceOS's CPUs",
         r.text[-800:],
     )
     slurm_knows()
@@ -797,7 +801,7 @@ def group_jobs():
     found = ranks(r)
     ok(
         len(found) == 28 and not any(cpus(x["cpus"]) & SERVICE for x in found),
-        "a job of every thread has none of the ServiceOS",
+        "a job of every thread has no CPU of the ServiceOS",
         r.text[-500:],
     )
     for line, hint in (
@@ -810,7 +814,7 @@ def group_jobs():
         r = run(line)
         want = (
             "nodeos: hint: 2 nodes of 16 threads keep 2 for the system (ServiceOS): the largest"
-            " request there is 14 threads"
+            " request for such a node is 14 threads"
         )
         ok(
             r.code != 0 and (want in r.err) == hint,
@@ -868,7 +872,7 @@ def group_jobs():
     found = ranks(run(f"srun -N1 --exclusive -n7 {WHEREAMI}"))
     ok(
         len(found) == 7 and not any(cpus(x["cpus"]) & SERVICE for x in found),
-        "slurm.conf that counts cores: a job of every core has none of the ServiceOS",
+        "slurm.conf that counts cores: a job of every core has no CPU of the ServiceOS",
         found,
     )
     all_idle("no node is drained beside a ServiceOS")
@@ -951,7 +955,7 @@ def group_kills():
     start = time.time()
     provisioned("provision")
     length = time.time() - start
-    undone(before, "provision works at first")
+    undone(before, "before the kills")
     done = {"provision": 0, "unprovision": 0}
     for i in range(KILLS):
         verb = ["provision", "unprovision"][i % 2]

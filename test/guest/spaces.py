@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# blocks of memory, where the kernel has them: launches must leave sessions beside them alone
-# boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
-# run: ci limit=900 --times 2 exec launch
-# run: deep limit=3600
-# run: deep kernel=debian limit=3600
-# rooms: control launch container serviceos host
+# blocks of memory, if the kernel has them: launches must not move sessions off the homes boot:
+# nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G" run: ci
+# limit=900 --times 2 exec launch run: deep limit=3600 run: deep kernel=debian limit=3600 rooms:
+# control launch container serviceos host
 """A user whose process keeps its address space locked (test/guest/programs/hold.c) stops no other
-user's job and no process of the host, whatever it requests from root. Run by test/guest/run as root
-on n0; spaces.py [--times N] [GROUP...]
-"""
+user's job and no process of the host, whatever the user requests from root. Run by test/guest/run
+as root on n0; spaces.py [--times N] [GROUP...] """
 
 import argparse
 import glob
@@ -77,7 +74,7 @@ def stuck():
 
 
 def nothing_stuck(what):
-    """Look twice: a process that waits for a disk has gone on by then."""
+    """Sample twice: a process that waits for a disk no longer waits in the second sample."""
     end, found = time.time() + 15, stuck()
     while found and time.time() < end:
         time.sleep(0.5)
@@ -127,7 +124,7 @@ class Others:
         )
         return time.time() - start if r.code == 0 else 60.0
 
-    def look(self, srun=True):
+    def measure(self, srun=True):
         self.forks.append(self.root())
         if srun:
             r = self.bob()
@@ -190,7 +187,7 @@ def group_exec():
         with Hold():
             r = run(f'python3 -c "{ask.format("exec" if i % 2 else "find")}"', timeout=60)
             answers.append(r.out.strip())
-            others.look(srun=i % 5 == 0)
+            others.measure(srun=i % 5 == 0)
     same(
         {a.splitlines()[0] for a in answers[1::2]},
         {
@@ -214,7 +211,7 @@ def group_exec():
             "beside a rank that holds its address space, exec starts a command",
             r.text,
         )
-        others.look()
+        others.measure()
     others.check("exec beside a held rank")
     same(machine_state(), before, "exec: interrupts, workqueues and cpusets are unchanged")
     end(job)
@@ -229,7 +226,7 @@ def group_resize():
     with Hold(into=f"{where}/step_0/user/task_0"):
         for i in range(times):
             refused.append(run(f"nodeosctl resize own --mems={1 + i % 2}", timeout=60).text)
-            others.look(srun=i % 5 == 0)
+            others.measure(srun=i % 5 == 0)
         same(
             {t for t in refused if "cannot be changed at this site (resize_mems in" not in t},
             set(),
@@ -239,8 +236,8 @@ def group_resize():
         ok(r.code == 0, "resize --cpus works beside a held rank", r.text)
         others.check("resize")
         nothing_stuck("resize")
-        # the site allows it: each process is tried first, with the user's rights, and the ledger
-        # stays unlocked meanwhile
+        # the site allows changes of memory nodes: nodeosd first tries each process with the user's
+        # rights, while the ledger is unlocked
         run(f"echo 'resize_mems = yes' >>{CONF}", user="root")
         p = subprocess.Popen(
             [
@@ -261,7 +258,7 @@ def group_resize():
         )
         late = Others(like=others)
         while p.poll() is None:
-            late.look()
+            late.measure()
         text = p.stderr.read()
         ok(
             p.returncode == 1 and "cannot be looked at or moved (not finished within 20 s)" in text,
@@ -321,13 +318,13 @@ def group_launch():
     with Hold(into=f"{extern}/user/task_special"):
         for i in range(times):
             run("touch go")
-            others.look(srun=i % 5 == 0)
+            others.measure(srun=i % 5 == 0)
             limit = time.time() + 120
             while time.time() < limit and (
                 not os.path.exists(f"{HOME}/steps.done")
                 or len(open(f"{HOME}/steps.done").readlines()) <= i
             ):
-                others.look(srun=False)
+                others.measure(srun=False)
                 time.sleep(0.5)
         done = (
             open(f"{HOME}/steps.done").read().split()
@@ -401,7 +398,7 @@ def group_provision():
         r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
         ok(
             r.code == 0 and "users' processes are running" in r.err and "of uid 1000" in r.out,
-            "provision reports that memory nodes wait, and for which user",
+            "provision reports that memory nodes wait for users' processes, and names the user",
             r.text,
         )
         same(
@@ -415,10 +412,10 @@ def group_provision():
             "provision writes no memory nodes that a reload of systemd would apply",
         )
         run("systemctl daemon-reload", user="root", timeout=60)
-        others.look()
+        others.measure()
         r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
         ok(r.code == 0, "unprovision", r.text)
-        others.look()
+        others.measure()
     r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
     ok(
         r.code == 0 and "users' processes" not in r.text,
@@ -445,7 +442,7 @@ def group_provision():
             "unprovision keeps the memory nodes of a user's processes",
             r.text,
         )
-        others.look()
+        others.measure()
     r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
     ok(r.code == 0, "without users' processes, unprovision restores everything", r.text)
     others.check("provision")

@@ -222,7 +222,7 @@ def apart(sets, n):
     return len(sets) == n and sum(map(len, sets)) == len(set().union(*sets))
 
 
-# the order, its reverse, and odd ones in reverse before even ones in order
+# in order; reversed; the odd ones reversed, and then the even ones in order
 def orders(n):
     up = list(range(n))
     return (
@@ -242,7 +242,7 @@ def cpu_affinity(lane, m):
     def add(what, options, good, **kw):
         lane.add("1.89", what, f"srun {options} {W}", good, **kw)
 
-    # obsolete: Slurm binds to threads or cores by itself
+    # --cpu-bind=rank is obsolete: Slurm binds to threads or cores instead
     add(
         "rank: each rank is on CPUs of its own",
         "-n8 --cpu-bind=rank",
@@ -357,7 +357,7 @@ def memory_affinity(lane, m):
 
 
 def several(lane):
-    """Beside 1.93: ranks that start without an srun of their own, and two steps at once."""
+    """In addition to 1.93: ranks that start without an srun of their own, and two steps at once."""
     lane.add(
         "1.93",
         "mpirun: ranks find each other, and have CPUs of their own",
@@ -454,7 +454,7 @@ def hooks(log, *keys):
 
 
 def option(p):
-    """Subjects of 7.11 and 7.21: another plugin's option, its variables, and its job's facts."""
+    """Subjects of 7.11 and 7.21: another plugin's option, variables, and facts about the job."""
     probe_log()
     r = run("for c in srun sbatch salloc; do $c --help | grep -c -e --probe=WORD; done")
     p.check(
@@ -470,7 +470,7 @@ def option(p):
     )
     p.check(
         "7.11",
-        "a value that its callback refuses is an error of srun, sbatch and salloc",
+        "a value that the option's callback refuses is an error of srun, sbatch and salloc",
         "0" not in r.out.split()
         and len(r.out.split()) == 3
         and r.err.count("not this word") == 3
@@ -529,7 +529,8 @@ def option(p):
     )
     p.check(
         "7.21",
-        "a control variable is in the job's environment, a variable of user_init in the script's",
+        "a control variable is in the job's environment, a variable of user_init is in the"
+        " script's",
         text.splitlines()[:1] == ["four four"],
         text.splitlines()[:1],
     )
@@ -836,7 +837,8 @@ def second_plugin(what, order, m):
             [("task_init", "1000", "1000")] * 2
             + [("task_post_fork", "0", "0")] * 2
             + [("user_init", "0", "1000")],
-            f"{what}: on {node} each hook of the probe runs as often as it should, as its user",
+            f"{what}: on {node} each hook of the probe runs the expected number of times, as the"
+            " expected user",
         )
         same(
             {
@@ -902,7 +904,7 @@ def group_tmpfs(m):
         )
         ok(
             "mark" in read("two.log").split() and not os.path.exists("/tmp/mark"),
-            f"{what}: the job's /tmp is its own",
+            f"{what}: the job has a /tmp of its own",
             read("two.log"),
         )
         all_idle(f"{what}: nodes are idle")

@@ -40,7 +40,7 @@ from cluster import (
 def group_site(machine):
     for node in ("n0", "n1"):
         r = run("nodeosctl features --site", user="root", node=node)
-        same(r.code, 0, f"features --site finds that {node} fits")
+        same(r.code, 0, f"features --site finds no problem on {node}")
         ok(
             "\nnodeosd              listens\n" in r.out,
             f"features --site reports that nodeosd listens on {node}",
@@ -53,7 +53,7 @@ def group_site(machine):
     )
     ok(
         r.code == 3 and "chmod 0711" in r.err,
-        "features --site finds a helper that its user may trace",
+        "features --site finds a helper that users may trace",
         r.text,
     )
     r = run(
@@ -89,7 +89,7 @@ def group_site(machine):
     r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
     ok(
         r.code != 0 and "colour" in r.err,
-        "a broken nodeos.conf: a job with NodeOS fails with its line and key",
+        "a broken nodeos.conf: a job with NodeOS fails, and the message has the line and the key",
         r.text,
     )
     run("cp /tmp/keep /etc/nodeos/nodeos.conf", user="root")
@@ -199,7 +199,7 @@ def group_step(machine):
     )
     ok(
         report and report["ranks"][0]["kernel"]["cpus"] == found[0]["cpus"],
-        "--nodeos-report: the kernel's values are whereami's",
+        "--nodeos-report: the kernel's values equal those of whereami",
     )
     r = run(f"srun -N1 -n2 -c4 --nodeos-cpus=8 {WHEREAMI}")
     found = ranks(r)
@@ -225,7 +225,11 @@ def group_step(machine):
         "the user's OMP_PLACES stays",
     )
     r = run(f"srun -N1 -n1 --nodeos-sched=idle {WHEREAMI}")
-    ok(r.code == 0 and ranks(r)[0]["policy"] == SCHED["idle"], "policy idle", r.text)
+    ok(
+        r.code == 0 and ranks(r)[0]["policy"] == SCHED["idle"],
+        "--nodeos-sched=idle: the rank has policy idle",
+        r.text,
+    )
     all_idle("nodes are idle after the step containers")
 
 
@@ -290,13 +294,17 @@ def group_batch(machine):
     rest = machine.cpus - whole
     ok(
         len(out["rest"]) == 2 and all(cpus(x["cpus"]) <= rest for x in out["rest"]),
-        f"a step without a container gets the rest ({sorted(rest)})",
+        f"a step without a container gets the CPUs that containers leave ({sorted(rest)})",
         [x["cpus"] for x in out["rest"]],
     )
-    ok(cpus(out["job"][0]["cpus"]) <= rest, "the batch script gets the rest", out["job"][0]["cpus"])
+    ok(
+        cpus(out["job"][0]["cpus"]) <= rest,
+        "the batch script gets the CPUs that containers leave",
+        out["job"][0]["cpus"],
+    )
     all_idle("nodes are idle after the coupled job")
     same(leftovers(), "", "the ledger is empty on both nodes")
-    # the same by a line of the script
+    # the same with a line of the script instead of the option
     script = write(
         "line.sh",
         f"#!/bin/bash\n#SBATCH --nodeos-manifest={manifest}\nsrun --nodeos-container=vda -n1"
@@ -306,7 +314,7 @@ def group_batch(machine):
     found = ranks(cluster.Result(0, open(f"{HOME}/line.out").read(), "", 0))
     ok(
         r.code == 0 and len(found) == 1 and cpus(found[0]["cpus"]) == cpus(want["vda"]["cpus"]),
-        "#SBATCH --nodeos-manifest= works as the option",
+        "#SBATCH --nodeos-manifest= works like the option",
         r.text + open(f"{HOME}/line.out").read(),
     )
     # one container: the default of every step and of the batch script
@@ -515,7 +523,7 @@ def group_mistakes(machine):
         lines = [x for x in r.err.splitlines() if x.startswith(f)]
         ok(
             r.code != 0 and len(lines) == 1 and place in lines[0],
-            f"sbatch, {what}: one line names the place",
+            f"sbatch, {what}: one line names the file and the line",
             r.text,
         )
     r = run(f"srun --nodeos-manifest={f} true")
@@ -529,7 +537,7 @@ def group_mistakes(machine):
         ("--nodeos-cpus=0", "expected a number"),
         ("--nodeos-cpus=-1", "expected a number"),
         ("--nodeos-mems=lots", "nodeos-mems"),
-        (f"--nodeos-manifest={good} --nodeos-cpus=2", "one or the other"),
+        (f"--nodeos-manifest={good} --nodeos-cpus=2", "or these options"),
         ("--nodeos-container=sim", "no containers"),
         (f"--nodeos-report=x --nodeos-manifest={good}", "%N"),
     ):
@@ -613,7 +621,8 @@ srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
     )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o forge.out {script}")
     missing, forged, bare = (open(f"{HOME}/{n}").read() for n in ("missing", "forged", "bare"))
-    # the first node's ledger has had the plan since the batch script, the other node's not yet
+    # the ledger of the first node has the plan since the batch script started, but the ledger of
+    # the other node does not have it yet
     ok(
         missing.count("is missing from this step") == 1 and "code 0" not in missing,
         "request removed from the environment: the step fails",
@@ -667,7 +676,7 @@ def picture_cpus(svg):
 
 # A program that prints {"irqs": {number: CPUs}, "threads": {pid: [name, CPUs]}}: interrupts with a
 # handler, and pinned kernel threads.
-LOOK = """
+READ_PROC = """
 import glob, json, os, re
 irqs, threads = {}, {}
 for d in glob.glob("/proc/irq/[0-9]*"):
@@ -703,7 +712,7 @@ def described(document, what):
 
 def check_now(containers, node):
     """Compare a report's interference on the containers' CPUs with /proc."""
-    r = run(f"python3 -c '{LOOK}'", user="root", node=node)
+    r = run(f"python3 -c '{READ_PROC}'", user="root", node=node)
     seen = json.loads(r.out) if r.code == 0 else {"irqs": {}, "threads": {}}
     ok(len(seen["irqs"]) > 3 and len(seen["threads"]) > 32, f"/proc of {node} can be read", r.text)
     for c in containers:
@@ -720,7 +729,7 @@ def check_now(containers, node):
             len(irqs),
             f"report on {node}: {c['name']} has the number of IRQs of /proc",
         )
-        # workers come and go between the two looks, per-CPU threads do not
+        # workers come and go between the two readings, per-CPU threads do not
         for name in ("ksoftirqd", "migration", "cpuhp"):
             got = [
                 (t["count"], cpus(t["cpus"])) for t in noise["thread_names"] if t["name"] == name
@@ -775,7 +784,7 @@ def check_now(containers, node):
 
 
 def kept(document):
-    """Containers by node and name, without members that change between two looks."""
+    """Containers by node and name, without members that change between two readings."""
     return {
         (d["node"], j["job"], c["name"]): {
             k: c[k] for k in ("asked", "cpus", "reserved", "mems", "policy", "isolators", "why")
@@ -902,14 +911,14 @@ def group_report(machine):
         same(
             {c["mems_guarantee"] for c in jobs[0]["containers"] if c["mems_confined"]},
             {"amount"},
-            f"report on {node}: the memory guarantee is the amount",
+            f"report on {node}: the guarantee of the memory is an amount",
         )
         check_now(jobs[0]["containers"], node)
         step = [s for s in jobs[0]["steps"] if s["container"] == "sim"]
         procs = [p for s in step for t in s["tasks"] for p in t["processes"]]
         ok(
             len(procs) == 2 and all(cpus(p["cpus"]) <= cpus(want["sim"]["cpus"]) for p in procs),
-            f"report on {node}: the kernel's values of the ranks are whereami's",
+            f"report on {node}: the kernel's values of the ranks equal those of whereami",
             procs,
         )
     r = run("nodeosctl report; nodeosctl list; nodeosctl list --json", user="root")
@@ -1035,7 +1044,7 @@ def group_parts(machine):
     )
     run(f"scancel {job}")
     all_idle("suite, parts: all nodes are idle at the end")
-    # alice chooses the job's name, which must not supply its user and nodes
+    # alice chooses the job's name: nodeosctl must not read the job's user and nodes from it
     script = write(
         "array.sh",
         "#!/bin/bash\nsrun -n1 --overlap --nodeos-container=sim sleep 600 &\nuntil [ -e ask ]; do"
@@ -1170,12 +1179,15 @@ def group_show(machine):
             r.text,
         )
     # run commands in a container, beside its ranks
-    look = (
+    show_place = (
         "nodeosctl exec sim -- bash -c 'taskset -cp $$; grep ^Mems_allowed_list /proc/self/status;"
         " numactl --show | grep ^policy; cat /proc/self/cgroup; env | grep ^NODEOS | sort'"
     )
     for node in ("n0", "n1"):
-        r = run(f"su alice -c {shlex.quote('cd; ' + look)}" if node != "n0" else look, node=node)
+        r = run(
+            f"su alice -c {shlex.quote('cd; ' + show_place)}" if node != "n0" else show_place,
+            node=node,
+        )
         ok(
             r.code == 0
             and cpus(re.search(r"list: (\S+)", r.out).group(1)) <= cpus(want["sim"]["cpus"]),
@@ -1220,8 +1232,8 @@ def group_show(machine):
         " exec vda -- bash -c 'echo $NODEOS_CONTAINER'"
     )
     same(r.out, "vda\n", f"exec ignores sizes of a step in its environment {r.text}")
-    # Slurm's name of the node is not the host's; nodeosd knows it where each slurmd has its own
-    # scope
+    # Slurm's name of the node differs from the host's; nodeosd knows Slurm's name if each slurmd
+    # has a scope of its own
     if run(
         "ls -d /sys/fs/cgroup/system.slice/n0_slurmstepd.scope 2>/dev/null", user="root"
     ).out.strip():
@@ -1230,7 +1242,7 @@ def group_show(machine):
         run("hostname n0", user="root")
         ok(
             "--nodelist=n0 " in r.out,
-            "exec uses Slurm's name of a node whose host has another",
+            "exec uses Slurm's name of a node whose host has another name",
             r.text,
         )
     same(
@@ -1272,16 +1284,16 @@ def group_show(machine):
     )
     for what, line in (
         ("nothing", "b'\\n'"),
-        ("another's name", "b'nodeos 1 show uid=0\\n'"),
+        ("a user id in the request", "b'nodeos 1 show uid=0\\n'"),
         ("a zero byte", "b'nodeos 1 show\\0\\n'"),
         ("two lines", "b'nodeos 1 show\\nnodeos 1 show\\n'"),
-        ("too much", "b'nodeos 1 show ' + b'x' * 100000 + b'\\n'"),
-        ("no text", "bytes(range(128, 256)) + b'\\n'"),
+        ("100,000 bytes", "b'nodeos 1 show ' + b'x' * 100000 + b'\\n'"),
+        ("bytes that are no text", "bytes(range(128, 256)) + b'\\n'"),
     ):
         r = run(f'python3 -c "{talk}" "{line}" 2>&1 || true', user="bob")
         ok(
             "error request: " in r.out or "Broken pipe" in r.out or "reset by peer" in r.out,
-            f"refused: {what}",
+            f"nodeosd refuses {what}",
             r.text,
         )
     hold = (
@@ -1300,7 +1312,7 @@ def group_show(machine):
         r.text,
     )
     r = run("for i in $(seq 25); do nodeosctl show >/tmp/many || exit 1; done")
-    same(r.code, 0, "many requests")
+    same(r.code, 0, "25 requests in a row succeed")
     # more connections than one user may have (MaxConnectionsPerSource=), as ranks of a starting
     # program make
     crowd = (
@@ -1334,8 +1346,8 @@ def group_show(machine):
 
 def group_nolibs(machine):
     """Commands without NodeOS options must not need NodeOS's libraries. Debian's slurmd and
-    slurmstepd link hwloc themselves, so it is hidden on the submitting node only; json-c on
-    both."""
+    slurmstepd link hwloc themselves, so the test hides hwloc on the submitting node only, and
+    json-c on both nodes."""
     lib = "/usr/lib/x86_64-linux-gnu/"
     names = {"n0": f"{lib}libjson-c.so.5 {lib}libhwloc.so.15", "n1": f"{lib}libjson-c.so.5"}
     for node, files in names.items():
@@ -1439,7 +1451,7 @@ def group_policy(machine):
 
 
 def group_allow(machine):
-    """Which users' containers may have an isolator, by facts from slurmctld; and debug."""
+    """The keys allow_ISOLATOR, which are judged by facts from slurmctld, and the key debug."""
     conf = "/etc/nodeos/nodeos.conf"
     log = "/var/log/slurm/slurmd.log"
 
@@ -1495,7 +1507,7 @@ def group_allow(machine):
     )
     ok(
         r.out.split() == ["300", "300", "0"],
-        "oom_score_adj: ranks in a container have it, others do not",
+        "ranks in a container have the manifest's oom_score_adj, other ranks do not",
         r.text,
     )
     site("allow_sched = no", "debug = yes")
@@ -1527,7 +1539,7 @@ def main():
     os.makedirs(HOME, exist_ok=True)
     os.chown(HOME, 1000, 1000)
     machine = Machine()
-    # emulated nodes on a busy machine answer late: these tests must not fail by that
+    # emulated nodes on a busy machine answer late: the tests must not fail because of that
     cluster.patient()
     note(
         f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory"

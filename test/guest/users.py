@@ -128,18 +128,18 @@ class Held:
 
 
 def group_changes(machine):
-    """Every user may read the file of changes, and can therefore lock it: that must delay no
-    resize."""
+    """Every user may read the file of changes, and can therefore lock it: a lock on the file must
+    delay no resize."""
     job = small_job("alice")
     resize("own --cpus=2")
     ok(os.path.exists(CHANGES), "a resize makes the file of changes")
     before = open(CHANGES).read()
     with Background("bob", f"exec 3<{CHANGES}; flock -x 3; sleep 300"):
         r = run("timeout 60 nodeosctl resize own --cpus=4")
-        ok(r.code == 0, "bob locks the file of changes: alice's resize goes on", r.text)
+        ok(r.code == 0, "bob locks the file of changes: alice's resize succeeds", r.text)
         ok(
             int(open(CHANGES).read()) == int(before or 0) + 1,
-            "bob locks the file of changes: alice's resize counts in it",
+            "bob locks the file of changes: the file counts alice's resize",
             (before, open(CHANGES).read()),
         )
     end(job)
@@ -163,7 +163,7 @@ def group_stopped(machine):
 
 
 def group_ledger(machine):
-    """Many processes that share much memory: the ledger is free for other launches while it
+    """Many processes that share much memory: other launches can lock the ledger while the memory
     moves."""
     hog = write("hog.py", HOG.format(mib=24, processes=80))
     job = small_job(
@@ -179,18 +179,19 @@ def group_ledger(machine):
             r = run(f"nodeosctl resize own --mems={mems}", timeout=600)
         took = time.monotonic() - start
         note(f"to {mems}: {took:.1f} s, with the ledger locked for {h.longest:.2f} s")
-        # the time of growing is only the kernel's walk over all processes
+        # a resize to more nodes moves no page: its time is only the kernel's walk over all
+        # processes
         ok(
             r.code == 0 and (mems == "2" or h.longest < max(1.0, took / 6)),
-            f"the ledger is free while pages move (to {mems})",
+            f"other processes can lock the ledger while pages move (to {mems})",
             f"{r.text}\nheld {h.longest:.2f} of {took:.1f} s",
         )
     end(job)
 
 
 def group_entering(machine):
-    """A container is resized while a step starts, before its ranks run: they have the new CPUs,
-    and none dies."""
+    """A container is resized while a step starts, before its ranks run: the ranks have the new
+    CPUs, and no rank dies."""
     probe = write("probe.sh", "#!/bin/bash\nsleep 0.3\ngrep Cpus_allowed_list /proc/self/status\n")
     times = 20
     text = (
@@ -260,7 +261,7 @@ def group_requests(machine):
         b"\xff\xfe\n",
     ):
         text = ask(data)
-        # unread bytes let the kernel reset the connection
+        # unread bytes make the kernel reset the connection
         ok(
             len(data) > 512
             or text.startswith("error ")
@@ -335,7 +336,7 @@ def group_accidents(machine):
         r = run("timeout 60 nodeosctl resize own --cpus=2")
         ok(
             r.code == 0 or "no rank" in r.text,
-            "/run has room again: the container can be resized",
+            "/run has space again: the container can be resized",
             r.text,
         )
     run(f"scancel {job}", user="root")
@@ -348,7 +349,7 @@ def group_accidents(machine):
         ("empty", ""),
         ("another version's", whole.replace("nodeos-ledger 1", "nodeos-ledger 9")),
         ("all zeros", "\0" * 300),
-        ("wrong in a rank's place", whole.replace(" task_0 ", " task_/../../x ", 1)),
+        ("wrong in a rank's directory", whole.replace(" task_0 ", " task_/../../x ", 1)),
     ):
         with open(entry, "w") as f:
             f.write(text)
@@ -363,10 +364,10 @@ def group_accidents(machine):
             harmless = command.endswith("show") or "rank" in what and " exec " in command
             ok(
                 r.code == 1 or harmless and r.code == 0,
-                f"the entry is {what}: {command}",
+                f"the entry is {what}: {command} is refused or unaffected",
                 r.text,
             )
-        ok(os.path.exists(entry), f"the entry is {what}: it stays as long as its job")
+        ok(os.path.exists(entry), f"the entry is {what}: the entry stays as long as its job")
         b = run("srun -N1 -w n0 -n1 -c1 --mem=100 --mpi=none true", user="bob", cwd="/")
         ok(b.code == 0, f"the entry is {what}: another user's job runs", b.text)
     with open(entry, "w") as f:
@@ -383,7 +384,7 @@ def group_accidents(machine):
         r.text,
     )
     run("chmod 700 /run/nodeos", user="root")
-    # one of its CPUs goes
+    # a CPU of the container goes offline
     run("nodeosctl resize own --cpus=4")
     gone = max(cpus(re.search(r"container own: cpus (\S+)", run("nodeosctl show").out).group(1)))
     run(f"echo 0 >/sys/devices/system/cpu/cpu{gone}/online", user="root")
@@ -408,8 +409,8 @@ def group_accidents(machine):
 
 
 class Full:
-    """Fill the file system of PATH to the last byte, for root as well, until the end of the block,
-    or room()."""
+    """Fill the file system of PATH to the last byte, for root as well, until the with block ends,
+    or until release()."""
 
     def __init__(self, path):
         self.path, self.file = path, f"{path}/.fill"
@@ -436,7 +437,7 @@ class Full:
         ok(left != "0", f"{self.path} is full ({self.kind})", left)
         return self
 
-    def room(self):
+    def release(self):
         run(
             f"rm -f {self.file}*"
             + (f"; mount -o remount,size={self.size} {self.path}" if self.kind == "tmpfs" else ""),
@@ -444,7 +445,7 @@ class Full:
         )
 
     def __exit__(self, *_):
-        self.room()
+        self.release()
 
 
 WORDS = "No space left on device"
@@ -477,8 +478,8 @@ def as_it_is(job):
 
 
 def group_full(machine):
-    """File systems without room: each command fails with one message or needs no room, changes
-    nothing, and works again with room."""
+    """Full file systems: each command either needs no space, or fails with one message and changes
+    nothing, and works again when there is space."""
     scratch = f"{HOME}/scratch"
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = small_job("alice")
@@ -497,7 +498,7 @@ def group_full(machine):
             r = run(command, user=user, cwd="/")
             ok(r.code == 0, f"{what}: {command}", r.text)
 
-    works("at first")
+    works("before the file systems are full")
     with Full("/run"):
         before, xml = as_it_is(job), open("/run/nodeos/machine.xml").read()
         r = run(f"{small} --nodeos-cpus=2 echo alive", user="bob", cwd="/")
@@ -516,7 +517,7 @@ def group_full(machine):
         for command in ("resize own --cpus=2", "resize own --mems=2", "delete own --kill"):
             told_once(here(f"nodeosctl {command}"), "/run/nodeos/job-", f"/run: {command}")
         told_once(here("nodeosctl discover", "root"), "/run/nodeos/", "/run: discover")
-        # exec starts a step, which needs an entry in the ledger as any other
+        # exec starts a step, which needs an entry in the ledger like any other step
         r = here("nodeosctl exec own true")
         told = [line for line in r.err.splitlines() if "error: nodeos:" in line]
         ok(
@@ -533,12 +534,12 @@ def group_full(machine):
             ("verify", "root"),
         ):
             r = here(f"nodeosctl {command}", user)
-            ok(r.code == 0, f"/run: {command} needs no room", r.text)
+            ok(r.code == 0, f"/run: {command} needs no space", r.text)
         same(as_it_is(job), before, "/run: ledger, cgroups and ranks are unchanged")
         same(open("/run/nodeos/machine.xml").read(), xml, "/run: the topology is unchanged")
         left = glob.glob("/run/nodeos/.*")
         same(left, [], "/run: no half-written file is left")
-    works("/run has room again")
+    works("/run has space again")
     # a job that begins and ends there leaves nothing
     with Full("/run"):
         run(f"{small} echo alive", user="bob", cwd="/")
@@ -553,16 +554,16 @@ def group_full(machine):
             ("nodeosctl resize own --cpus=4", "alice"),
         ):
             r = run(command, user=user, cwd="/")
-            ok(r.code == 0, f"/tmp: {command} needs no room", r.text)
+            ok(r.code == 0, f"/tmp: {command} needs no space", r.text)
         r = run(
             f"{small} --nodeos-cpus=2 --nodeos-report=/tmp/r.%s.%N.json echo alive",
             user="bob",
             cwd="/",
         )
-        ok(r.code == 0, "/tmp: a step without room for its report runs", r.text)
+        ok(r.code == 0, "/tmp: a step runs without space for its report", r.text)
         told_report(r.out, r.err, "/tmp")
         told_files("/tmp", scratch)
-    works("/tmp has room again")
+    works("/tmp has space again")
     files_work("/tmp")
     end(job)
 
@@ -575,7 +576,7 @@ def told_report(out, err, path):
         and "warning" in told[0]
         and f"{path}/r." in told[0]
         and WORDS in told[0],
-        f"{path}: a report without room gives a warning",
+        f"{path}: a report without space results in a warning",
         out + err,
     )
     same(run(f"cat {path}/r.*").out, "", f"{path}: no half-written report is left")
@@ -585,7 +586,8 @@ PICTURE = "report --svg={}/n0.svg"
 
 
 def told_files(path, scratch):
-    """Check commands that write below PATH, where there is no room; SCRATCH is elsewhere."""
+    """Check commands that write below PATH, in a full file system; SCRATCH is in another file
+    system."""
     told_once(
         here(f"nodeosctl discover --output={path}/m.xml", "root"),
         f"{path}/m.xml",
@@ -619,7 +621,7 @@ def files_work(path):
         PICTURE.format(path),
     ):
         r = here(f"env TMPDIR={path} nodeosctl {command}", "root")
-        ok(r.code == 0, f"{path} has room again: {command}", r.text)
+        ok(r.code == 0, f"{path} has space again: {command}", r.text)
     run(
         f"rm -f {path}/*.json {path}/*.txt {path}/*.xml {path}/*.svg",
         user="root",
@@ -627,8 +629,8 @@ def files_work(path):
 
 
 def group_var(machine):
-    """/var is full, and Slurm itself drains a node for that: its jobs go on, and change their
-    containers."""
+    """/var is full, and Slurm itself drains the node for that: the node's jobs continue, and change
+    their containers."""
     scratch = f"{HOME}/scratch"
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = Job()
@@ -645,7 +647,7 @@ def group_var(machine):
             "sim --cpus=8 --mems=2",
         ):
             r, _ = resize(arguments)
-            ok(r.code == 0, f"/var: resize {arguments} needs no room", r.text)
+            ok(r.code == 0, f"/var: resize {arguments} needs no space", r.text)
             job.check(f"/var: {arguments}")
         # the report's message is in the output, on stdout or stderr
         text = job.inside(
@@ -655,10 +657,10 @@ def group_var(machine):
         told_report(text, text, "/var/tmp")
         told_files("/var/tmp", scratch)
         r, _ = delete("vda --kill")
-        ok(r.code == 0, "/var: delete needs no room", r.text)
+        ok(r.code == 0, "/var: delete needs no space", r.text)
         job.check("/var: after delete vda")
     files_work("/var/tmp")
-    # Slurm looks at its spool now and then
+    # Slurm checks the space of its spool from time to time
     reason = run("sinfo -h -N -n n0 -o %E", user="root").out.strip()
     ok(
         reason in ("none", "SlurmdSpoolDir is full"),
@@ -668,7 +670,7 @@ def group_var(machine):
     run("scontrol update node=n0 state=resume", user="root")
     job.end(steps=("sim",))
     r = run("srun -w n0 -n1 -c2 --mpi=none --nodeos-cpus=2 true")
-    ok(r.code == 0, "/var has room again: the next job has its container", r.text)
+    ok(r.code == 0, "/var has space again: the next job has its container", r.text)
     same(cluster.leftovers(), "", "/var: no ledger entry is left")
 
 
@@ -747,13 +749,17 @@ def group_filling(machine):
                 r.text,
             )
         r = run("nodeosctl resize own --mems=1 --cpus=4", timeout=600)
-        ok(r.code == 0, "resize --mems=1 --cpus=4 with room: the resize works", r.text)
+        ok(r.code == 0, "resize --mems=1 --cpus=4 with free space: the resize works", r.text)
         r = run("nodeosctl verify", user="root")
-        ok(r.code == 0, "resize --mems=1 --cpus=4 with room: verify finds no difference", r.text)
+        ok(
+            r.code == 0,
+            "resize --mems=1 --cpus=4 with free space: verify finds no difference",
+            r.text,
+        )
         r = run("nodeosctl resize own --mems=2", timeout=600)
         ok(
             r.code == 0 and run("nodeosctl verify", user="root").code == 0,
-            "resize --mems=2 with room: the container grows back",
+            "resize --mems=2 with free space: the container grows back",
             r.text,
         )
         end(job)

@@ -9,7 +9,7 @@ Machines have up to 16 threads: packages, groups in or around them, L3 above or 
 NUMA, memory of all kinds by name, place, distance or bandwidth, huge pages, empty nodes, blocks,
 cores without memory, offline threads, other jobs' threads, interleaved numbers, distances, CPU
 kinds. The plans must have the same ids, and the reasons of the explanations ("takes 1: the tightest
-fit by packages") must equal the brute force's.
+fit by packages") must equal those of the brute force.
 """
 
 import argparse
@@ -324,7 +324,7 @@ def write_xml(path, root, latency, kinds):
 
 
 def random_asks(rng, planner):
-    """Mostly requests that fit, often for nearly all; sometimes too much."""
+    """Random requests: most fit, many need nearly all cores, and some are too large."""
     left, asks = len(planner.cpus), []
     mems = len(planner.ordinary) + (rng.random() < 0.1)
     for i in range(rng.choice([1, 2, 2, 3, 3, 4])):
@@ -375,7 +375,7 @@ class Driver:
         self.say("why")
         out, containers = {}, -1
         while (text := self.line()) != "end":
-            containers += text.startswith("asks ")
+            containers += text.startswith("requests ")
             taken = re.match(r"(package|NUMA locality|L3): .*; takes (\d+): (.*)", text)
             if taken:
                 out.setdefault(containers, {})[taken[1]] = int(taken[2]), taken[3]
@@ -467,7 +467,7 @@ def main():
         "--machines", type=int, default=int(os.environ.get("NODEOS_ORACLE_MACHINES", 500))
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--keep", help="directory for the machines, which are kept")
+    parser.add_argument("--keep", help="directory in which the machines are kept")
     args = parser.parse_args()
     driver, bad = Driver(args.driver), 0
     count = {"plans": 0, "failures": 0, "reasons": 0}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The planner's objective (doc/planner.md) by brute force over all subsets of the free cores.
 
-Written from the page, not from the C code; slow on purpose. A machine is given
+Written from that page, not from the C code; slow on purpose. A machine is given
 as an Obj tree (see compare.py, which also writes it as hwloc XML).
 """
 
@@ -27,7 +27,7 @@ class Node:
 
     @property
     def added(self):
-        """By a driver."""
+        """Whether a driver has added the node."""
         return bool({"DAXType", "DAXDevice"} & set(self.infos))
 
     @property
@@ -346,14 +346,14 @@ class Planner:
         levels = "packages", "NUMA localities", "L3 domains"
         place = [("fewer half cores", half)] + [(f"fewer {l}", n) for l, n in zip(levels, spans)]
         place += [("CPU kinds not mixed", kinds), ("more local memory free", memory)]
-        spent = [("fewer threads beyond what is asked", waste[0])]
+        spent = [("fewer threads beyond the request", waste[0])]
         spent += [("fewer threads reserved or fewer cores", waste[1:])]
         tight = [(f"the tightest fit by {l}", n) for l, n in zip(levels, fit)]
         return (spent + place if thrift else place + spent) + tight
 
     def why(self, ask, picked, free, used, thrift, with_memory):
-        """{level: (number, words)}: why the level has this one domain, among those that are large
-        enough."""
+        """{level: (number, words)}: why the plan has this one domain of the level, among those that
+        are large enough."""
         before, out, view = (free, used, thrift, with_memory), {}, set(range(len(self.threads)))
         mine = self.rules(ask, picked, *before)
         for level, name in (("Package", "package"), ("NUMA", "NUMA locality"), ("L3Cache", "L3")):
@@ -372,7 +372,7 @@ class Planner:
             listed = [w for w, _ in mine if w in words] + sorted(words & {"the lowest number"})
             if listed == ["the lowest number"]:
                 listed = ["equal otherwise, the lowest number"]
-            out[name] = own[0][0], ", then ".join(listed) or "the only one that fits"
+            out[name] = own[0][0], ", then ".join(listed) or "no other domain fits"
             view = own[0][1]
         return out
 

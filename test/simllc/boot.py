@@ -155,7 +155,7 @@ def judge_nodes(g):
         if remote:
             near(g.value(what, REMOTE), g.value(what, MISS), f"{what}: all are remote", 0.01)
         else:
-            below(g.value(what, REMOTE), lines / 100, f"{what}: remote ones")
+            below(g.value(what, REMOTE), lines / 100, f"{what}: remote misses")
 
 
 def judge_generic(g):
@@ -279,7 +279,7 @@ def judge_milan(g):
         near(g.value(f"node{n}", MILAN[mine]), lines, f"memory on node {n}: {mine} fills")
         below(g.value(f"node{n}", MILAN[other]), lines / 100, f"memory on node {n}: {other} fills")
         below(g.value(f"node{n}", "raw/ff72/0/u"), 1, f"memory on node {n}: prefetches")
-    below(g.rate("inside"), 1, "a sampled cache holds 1 MiB, as the whole cache does")
+    below(g.rate("inside"), 1, "a sampled cache holds 1 MiB, like the whole cache")
     same(g.said("open intel"), "ENOENT", "Intel's raw event does not exist on AMD")
     judge_provider(g)
 
@@ -355,8 +355,8 @@ def plan_time():
 
 def judge_time(g):
     """A pass is 16,384 lines; a controller that needs 100 us for each is busy for 1.64 s, whichever
-    vCPU asks. The host delays vCPUs: one that is late finds a shorter queue, so the time in a queue
-    has an upper bound only."""
+    vCPU requests the lines. The host delays vCPUs: a late vCPU finds a shorter queue, so the time
+    in a queue has an upper bound only."""
     pass_s = MIB // 64 * 100e-6
 
     def stall(what, load=0):

@@ -5,9 +5,9 @@
  * answers; the fault holds the mmap_lock. Prints "held" when the lock is held, and "answered"
  * when the fault ends: after SECONDS, or (0) never. Needs user namespaces and /dev/fuse.
  *
- * With "exec" a child, which shares the address space, executes a program then, and waits for the
- * lock within execve() while it holds its own exec_update_lock, for which readers of its
- * /proc/PID/stat wait. It prints "executes PID" of itself before.
+ * With "exec", a child that shares the address space then calls execve(), which waits for the lock
+ * and holds the child's exec_update_lock meanwhile; readers of the child's /proc/PID/stat wait for
+ * the latter. Before the call, the child prints "executes PID" with its own PID.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -167,7 +167,7 @@ static void *write_lock(void *unused)
 	return unused;
 }
 
-/* The child cannot be waited for: this thread goes on when its execve() has ended. */
+/* Nobody can wait for the child: vfork() returns when the child's execve() has ended. */
 static void *execute(void *unused)
 {
 	static char name[] = "true";
@@ -177,7 +177,7 @@ static void *execute(void *unused)
 		char line[] = "executes           \n";
 		unsigned at = sizeof(line) - 3;
 
-		/* no function of the library that takes memory or a lock may be called here */
+		/* after vfork(), call no library function that allocates memory or takes a lock */
 		for (pid_t pid = getpid(); pid; pid /= 10)
 			line[at--] = (char)('0' + pid % 10);
 		if (write(1, line, sizeof(line) - 1) < 0)
@@ -188,7 +188,7 @@ static void *execute(void *unused)
 	return unused;
 }
 
-/* The threads exist before the lock is held, as their stacks need it. */
+/* Threads are created before the lock is held, because creating their stacks takes it. */
 static void *execute_later(void *unused)
 {
 	sleep(1);
@@ -227,7 +227,8 @@ int main(int argc, char **argv)
 		break;
 	}
 	/*
-	 * only the server has it open: when the server ends, the file system and the fault end, too
+	 * only the server keeps the device open: when the server ends, the file system and the
+	 * fault end, too
 	 */
 	close(fuse);
 	snprintf(text, sizeof(text), "%s/file", dir);
@@ -235,7 +236,7 @@ int main(int argc, char **argv)
 	if (file < 0)
 		die(text);
 	page = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, file, 0);
-	/* only the requested page */
+	/* without read-ahead, the kernel reads only the requested page */
 	if (page == MAP_FAILED || madvise((void *)page, FILE_SIZE, MADV_RANDOM) < 0)
 		die("mmap");
 	signal(SIGBUS, answered);

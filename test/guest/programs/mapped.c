@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	fd = argc > 2 ? open(argv[1], O_RDWR) : -1;
-	/* a part of the file for each: they may be on one node */
+	/* each rank maps a part of its own, because both may be on one node */
 	mapped = fd < 0 ? MAP_FAILED
 			: mmap(NULL, LARGEST, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 			       (off_t)rank * LARGEST);

@@ -7,8 +7,8 @@
  *
  * "required .../probe_spank.so LOG"; LOG must exist and be writable by all, as hooks run as
  * different users. --probe=WORD gives the word; the word "bad" is refused at submission.
- * PROBE_FAIL=TAG/CONTEXT:HOOK in the environment of a command, job or step lets this hook fail,
- * which logs the tag. PROBE_LOAD=1 there lets task_init ask slurmctld about the job.
+ * PROBE_FAIL=TAG/CONTEXT:HOOK in the environment of a command, job or step makes this hook log the
+ * tag and fail. PROBE_LOAD=1 in this environment makes task_init query slurmctld about the job.
  */
 #define _GNU_SOURCE /* RTLD_DEFAULT */
 #include <dlfcn.h>
@@ -153,7 +153,7 @@ int slurm_spank_user_init(spank_t sp, int ac, char *av[])
 	return hook(sp, "user_init", "");
 }
 
-/* slurmctld's answer about the job, by the library that slurmstepd itself has. */
+/* slurmctld's answer about the job, through the library that slurmstepd has loaded. */
 static void load_job(spank_t sp, char *text, size_t size)
 {
 	int (*load)(job_info_msg_t **, uint32_t, uint16_t);
@@ -164,12 +164,12 @@ static void load_job(spank_t sp, char *text, size_t size)
 	memcpy(&load, &symbol, sizeof(load));
 	if (!load || load(&info, id, SHOW_DETAIL) != 0)
 		return;
-	/* for an array, the answer may have all tasks */
+	/* for an array, the answer may contain all tasks */
 	for (uint32_t i = 0; i < info->record_count; i++)
 		if (info->job_array[i].job_id == id)
 			snprintf(text, size, "%u_%u", info->job_array[i].array_job_id,
 				 info->job_array[i].array_task_id);
-	/* the process is about to become the user's program: nothing to free */
+	/* no free(): the process is about to execute the user's program */
 }
 
 int slurm_spank_task_init(spank_t sp, int ac, char *av[])
@@ -192,7 +192,7 @@ int slurm_spank_task_init(spank_t sp, int ac, char *av[])
 	return hook(sp, "task_init", text);
 }
 
-/* Slurm's own environment of a prolog or epilog. */
+/* Log the variable that Slurm sets in the environment of a prolog or epilog. */
 static int job_script(spank_t sp, const char *name, const char *log)
 {
 	char text[128], buf[64];

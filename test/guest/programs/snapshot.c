@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Append to DIR/RANK.HOST the surroundings of a process, a line for each, to compare two runs:
- * CPUs, memory nodes, policies, the cgroup files of its task, step and job, limits, environment,
+ * Append the properties of a process to DIR/RANK.HOST, one a line, to compare two runs: CPUs,
+ * memory nodes, policies, the cgroup files of its task, step and job, limits, environment,
  * arguments.
  *
- * snapshot DIR [CODE]: then exit with CODE; -N: die of signal N.
+ * snapshot DIR [CODE]: then exit with CODE, or with CODE -N die of signal N.
  */
 #include <fcntl.h>
 #include <numa.h>

@@ -6,7 +6,7 @@
  * may split lines of 1,024 bytes or more, so the text comes in pieces, "@HOST.PID PIECE", which
  * cluster.py joins.
  *
- * whereami [SECONDS]: stay that long before ending.
+ * whereami [SECONDS]: wait for SECONDS before the end.
  */
 #include <numa.h>
 #include <numaif.h>
@@ -67,7 +67,7 @@ static void put_mempolicy(void)
 	put("mempolicy_nodes", list);
 }
 
-/* FILE of this process's own cgroup */
+/* Print FILE of this process's own cgroup as KEY. */
 static void put_cgroup_file(const char *file, const char *key)
 {
 	char line[2048] = "", path[4096];

@@ -167,8 +167,7 @@ static void test_conflicts(void)
 	scan(c, 5, 64, 16);
 	is_int((long long)scan(c, 5, 64, 16).misses, 0, "16 lines of one set stay in 16 ways");
 	scan(c, 5, 64, 17);
-	is_int((long long)scan(c, 5, 64, 17).misses, 17,
-	       "17 lines of one set drive each other out");
+	is_int((long long)scan(c, 5, 64, 17).misses, 17, "17 lines of one set evict each other");
 	is_int((long long)scan(c, 6, 64, 16).misses, 16, "the next line is in another set");
 	is_int((long long)scan(c, 6, 64, 16).misses, 0, "16 lines of the next set stay, too");
 	cache_free(c);
@@ -239,7 +238,7 @@ static void test_shapes(void)
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(!cache_new(&bad[i]), "shape %u is refused", i);
 	is_int((long long)cache_sets(&(struct cache_shape){ 33 << 20, 11, 0, false }), 49152,
-	       "sets need be no power of two");
+	       "the number of sets need not be a power of two");
 }
 
 struct worker {
@@ -256,7 +255,7 @@ static void *scan_often(void *arg)
 	return NULL;
 }
 
-/* Two threads work in one set, and together use as many lines as there is room for. */
+/* Two threads work in one set, and together use as many lines as the set holds. */
 static void test_threads(void)
 {
 	struct cache *c = cache_new(&(struct cache_shape){ 16 * CACHE_LINE, 16, 0, false });
@@ -264,7 +263,7 @@ static void test_threads(void)
 	pthread_t other;
 
 	if (pthread_create(&other, NULL, scan_often, &w[1]) != 0)
-		bail("no thread");
+		bail("cannot create a thread");
 	scan_often(&w[0]);
 	pthread_join(other, NULL);
 	is_int((long long)(w[0].misses + w[1].misses), 16,
