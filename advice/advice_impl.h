@@ -21,8 +21,8 @@ struct layout {
 	/* for each container: */
 	unsigned *node; /* the node that it is on */
 	unsigned *next; /* the next container there in the order of indices, or ADVICE_NONE */
-	unsigned *kind; /* the first container that a search need not distinguish from it */
-	unsigned *pull; /* its traffic, 0 to ADVICE_UNIT; 0: it communicates with no other */
+	unsigned *kind; /* the first container that a search need not distinguish from this one */
+	unsigned *pull; /* traffic, 0 to ADVICE_UNIT; 0: no communication with other containers */
 	unsigned *memory;
 };
 

@@ -42,7 +42,7 @@ static int compare_by_job(const void *a, const void *b, void *arg)
 
 /*
  * Returns 0 if a search need not distinguish containers I and J. A container that communicates
- * equals no other.
+ * equals no other container.
  */
 static int compare_kinds(const struct layout *l, unsigned i, unsigned j)
 {
@@ -104,7 +104,10 @@ static void measure_pull(struct layout *l, unsigned *order)
 		while (last < n && c[order[last]].job == c[order[first]].job)
 			last++;
 		for (unsigned i = first; i < last; i++) {
-			/* each later one has as much traffic or more, so this one's counts */
+			/*
+			 * each later container has as much traffic or more, so the traffic of this
+			 * one counts
+			 */
 			l->pull[order[i]] = pull_of(&c[order[i]]);
 			apart += (int64_t)pull_of(&c[order[i]]) * (last - i - 1);
 		}

@@ -42,12 +42,12 @@ struct rank_number {
 	const char *name, *member; /* in manifests, and in reports */
 	int min, max;
 	const char *says; /* the meaning, in sentences */
-	const char *others; /* other words for it, see manifest/manifest_keys.h */
+	const char *others; /* other words for NAME, see manifest/manifest_keys.h */
 };
 
 extern const struct rank_number rank_numbers[RANK_NUMBER_COUNT];
 
-/* A container's number. 0 is a valid value, so SET marks that there is one. */
+/* A container's number. 0 is a valid value, so SET says whether the container has a number. */
 struct rank_value {
 	bool set; /* false: ranks keep the number that they have */
 	int value;

@@ -39,7 +39,7 @@ struct json_node {
 };
 
 struct json_tree {
-	struct json_node *node; /* node[0] is the root; in document order */
+	struct json_node *node; /* in document order; node[0] is the root */
 	unsigned n;
 	char *keys;
 };

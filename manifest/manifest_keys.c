@@ -444,7 +444,7 @@ static const struct manifest_key dimmap_keys[] = {
 
 static const char *contention_word(unsigned i)
 {
-	/* as CONTENTION_NAMES has them */
+	/* in the order of CONTENTION_NAMES */
 	static const enum contention_policy words[] = { CONTENTION_OBSERVE, CONTENTION_DINO,
 							CONTENTION_DI, CONTENTION_SPREAD,
 							CONTENTION_OFF };

@@ -14,7 +14,7 @@ struct decide_rank {
 	const struct ledger_rank *rank;
 	unsigned container; /* number in the plan */
 	unsigned seen; /* number of its processes that are observed */
-	bool bound; /* its user has bound it: its CPUs are not those of the ledger */
+	bool bound; /* the user has bound the rank: its CPUs are not those of the ledger */
 	enum contention_policy policy;
 	struct place_rank place;
 };
@@ -409,8 +409,8 @@ static int decide_fill(struct decision *out, const struct decide_work *w, const 
 }
 
 /*
- * List the cores of the group, with the CPUs that its containers have of each. Returns the number
- * of cores.
+ * List the cores of the group, with the CPUs of each core that the group's containers have. Returns
+ * the number of cores.
  */
 static unsigned decide_cores(struct idset *core, const struct decide_work *w)
 {

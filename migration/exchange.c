@@ -33,7 +33,7 @@ unsigned exchange_threads(const struct job_plan *plan, unsigned i)
 struct division {
 	const struct exchange *x;
 	int *owner; /* of each core: the container of the group that has it now */
-	int *user; /* the container whose ranks will have it */
+	int *user; /* the container whose ranks will have this core */
 	unsigned spare[REQUEST_CONTAINERS_MAX]; /* cores that each container may have in addition */
 };
 

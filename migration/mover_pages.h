@@ -31,7 +31,7 @@ void mover_pages_consider(struct mover_pages *p, const struct decide_input *in,
  */
 void mover_pages_want(struct mover_pages *p, uint64_t step, const char *task);
 
-/* Record a move that has ended in NODE, and start the chosen one. BAD has the failure, if any. */
+/* Record in NODE a move that has ended, and start the chosen move. BAD has the failure, if any. */
 void mover_pages_check(struct mover_pages *p, struct observed_node *node, struct errbuf *bad);
 
 #endif

@@ -51,8 +51,8 @@ enum page_state {
 	PAGE_AT_WORK,
 	PAGE_DONE, /* the outcome is valid; its result says how it ended (enum pages_end) */
 	/*
-	 * its user killed or suspended it, its job is suspended, or it could not start or read the
-	 * rank's memory
+	 * the user killed or suspended the worker, the job is suspended, or the worker could not
+	 * start or read the rank's memory
 	 */
 	PAGE_DIED,
 	PAGE_ABANDONED, /* killed: it made no progress or took too long; the rank is marked */
@@ -89,8 +89,8 @@ enum page_start page_worker_start(struct page_workers *w, const struct page_requ
 
 /*
  * Check the active worker. Call this at least once a second, even without an active worker, since
- * it reaps abandoned ones. Of each worker, one of the last three states is returned once. ERR has
- * the reason for PAGE_DIED and PAGE_ABANDONED.
+ * it reaps abandoned workers. Of each worker, one of the last three states is returned once. ERR
+ * has the reason for PAGE_DIED and PAGE_ABANDONED.
  */
 enum page_state page_worker_check(struct page_workers *w, struct page_outcome *out,
 				  struct errbuf *err);

@@ -68,7 +68,10 @@ struct pages_result {
 	uint32_t calls;
 	uint32_t rounds;
 	uint32_t processes; /* number read in the last round */
-	/* number not read: set-user-ID, or the process asked the kernel to hide it */
+	/*
+	 * number not read: set-user-ID programs, or processes that made the kernel hide their
+	 * memory
+	 */
 	uint32_t refused;
 	/* bytes elsewhere that stayed in the last round, by reason */
 	uint64_t bound; /* a memory policy of the user puts them there or spreads them */

@@ -14,7 +14,7 @@ struct pages_mover {
 	struct pages_progress *progress;
 	struct pages_result *out; /* its fields moved, calls, shared and busy are updated */
 	long started, end; /* monotonic milliseconds */
-	bool late, full, unsupported; /* each of them: no further call begins */
+	bool late, full, unsupported; /* if one of these is set, no further call begins */
 	unsigned to; /* current target node: that of the plan, or the next node of its home */
 	struct idset filled; /* nodes of the home that have no memory left */
 	uint64_t call, page, huge_page; /* bytes */

@@ -23,7 +23,7 @@ struct rebind_place {
 	struct idset cpus, next_cpus;
 	struct idset reserved, next_reserved;
 	unsigned n;
-	struct rebind_rank *rank; /* n of them, the caller's */
+	struct rebind_rank *rank; /* n entries, owned by the caller */
 };
 
 struct rebind {
@@ -36,10 +36,10 @@ struct rebind {
 	 */
 	bool again;
 	unsigned n;
-	struct rebind_place *place; /* n of them, the caller's */
+	struct rebind_place *place; /* n entries, owned by the caller */
 };
 
-/* Free the places of R and their ranks; it then has none. */
+/* Free the places of R and their ranks; R then has no places. */
 void rebind_free(struct rebind *r);
 
 struct rebind_host {

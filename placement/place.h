@@ -23,14 +23,15 @@ struct place_unit {
 	uint32_t rate; /* in the unit of classify.h; the policy di sorts by it */
 	unsigned cores; /* at least 1 */
 	unsigned domain; /* the domain that it is in now */
-	bool fixed; /* it stays where it is: its user has bound it, or its domain cannot change */
+	bool fixed; /* the unit stays: its user has bound it, or its domain cannot change */
 };
 
 struct place_host {
 	unsigned n_domains; /* 1 to PLACE_DOMAINS_MAX */
 	unsigned cores[PLACE_DOMAINS_MAX]; /* cores that the container has in each domain */
 	unsigned n;
-	const struct place_unit *unit; /* n of them; the units of a domain fit into its cores */
+	/* n entries; the units of a domain fit into the domain's cores */
+	const struct place_unit *unit;
 };
 
 /* A policy of placement: a row of the table in place.c. */

@@ -81,7 +81,10 @@ void place_assign(const struct place_host *h, unsigned cost[PLACE_DOMAINS_MAX][P
 			bool may = part == d || (exchangeable[part] && exchangeable[d] &&
 						 h->cores[part] == h->cores[d]);
 
-			/* "+ 1" for another's part: at equal cost a domain keeps its own */
+			/*
+			 * "+ 1" for the part of another domain: at equal cost a domain keeps its
+			 * own part
+			 */
 			allowed[part][d] = may ? (int)(2 * a.n * cost[part][d] + (part != d))
 					       : FORBIDDEN;
 		}

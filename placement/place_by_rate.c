@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * The policy di, Clavis' older one: units are laid over the domains by rate, the highest first. As
- * no two units are interchangeable, many move each time.
+ * The policy di, the older policy of Clavis: units are laid over the domains by rate, the highest
+ * first. As no two units are interchangeable, many move each time.
  */
 #include <stdlib.h>
 

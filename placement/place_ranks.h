@@ -17,7 +17,8 @@ struct place_rank {
 	struct idset cpus; /* CPUs that it has now */
 	enum rank_class class; /* the class for placement */
 	uint32_t rate; /* in the unit of classify.h */
-	bool fixed; /* it must stay: its user has bound it, it has just moved, or it is hpc:topo */
+	/* the rank stays: its user has bound it, it has just moved, or its policy is hpc:topo */
+	bool fixed;
 };
 
 struct place_ask {

@@ -85,7 +85,7 @@ static unsigned nearest_free_unit(const struct units *u, unsigned at)
 	}
 }
 
-/* Take up to COUNT of the units that RANK has for it. */
+/* Take for RANK up to COUNT of the units that RANK has. */
 static void rankmap_renew_keep(struct units *u, const struct rankmap_renew *in, unsigned rank,
 			       unsigned count, struct idset *out, unsigned *got)
 {

@@ -24,15 +24,15 @@ struct effective {
 };
 
 /*
- * Is TASK of the step in the container? If all ranks of a step are in one place, it does not list
- * them.
+ * Is TASK of the step in the container? If all ranks of a step are in one place, the step does not
+ * list the ranks.
  */
 static bool is_in(const struct effective *e, const char *task)
 {
 	char name[LEDGER_TASK_MAX];
 
 	if (!strchr(ledger_step_places(e->step), ','))
-		return true; /* ledger_step_in() has checked it */
+		return true; /* ledger_step_in() has checked the place */
 	snprintf(name, sizeof(name), "task_%.16s", task);
 	for (unsigned i = 0; i < e->step->n_placed; i++)
 		if (strcmp(e->step->placed[i].task, name) == 0)

@@ -22,7 +22,7 @@ static int keep_job(const struct ledger_job *job, void *arg)
 	s->job = more;
 	if (!*s->bad.text && ledger_job_of_later_release(job, &unknown))
 		s->bad = unknown;
-	/* a result of 1 means that JOB's contents are taken over */
+	/* on a result of 1, S has taken over JOB's contents */
 	s->job[s->n_jobs] = malloc(sizeof(*job));
 	if (!s->job[s->n_jobs])
 		return -1;

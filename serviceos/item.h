@@ -21,7 +21,7 @@ enum item_kind {
 	ITEM_CPUSET,
 	ITEM_MASK, /* a kernel file that holds a CPU mask (hexadecimal) */
 	ITEM_LIST, /* a kernel file that holds a list of CPUs */
-	ITEM_NUMBER, /* a kernel file that holds a number, at least the wanted one */
+	ITEM_NUMBER, /* a kernel file with a number, which must be at least the wanted number */
 	ITEM_THREAD, /* the CPU affinity of a thread of the kernel or of a process */
 };
 

@@ -529,7 +529,7 @@ static int take_away(struct run *r, const struct undo_line *l)
 
 /*
  * Call FN for every item until a round changes nothing: a thread outside of the ServiceOS may have
- * started another there.
+ * started another thread there.
  */
 static int each_round(struct run *r, const struct service_items *in,
 		      int (*fn)(const struct service_item *it, void *arg))

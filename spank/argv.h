@@ -15,7 +15,8 @@ struct argv_view {
 	bool names_container; /* --nodeos-container */
 	bool names_report; /* --nodeos-report */
 	bool names_contention; /* --nodeos-contention */
-	bool manifest, sched, cpus, mems; /* the --nodeos options that make containers */
+	/* the --nodeos option of this name, which makes containers, is given */
+	bool manifest, sched, cpus, mems;
 	bool uses_nodeos; /* any of these four */
 	bool shapes_step; /* has --exact, --exclusive, --overlap or a GRES option */
 	bool off; /* --nodeos=off */

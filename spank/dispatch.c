@@ -24,7 +24,7 @@ int slurm_spank_init_failure_mode = ESPANK_JOB_FAILURE;
  */
 #define TEXT_OF(number) #number
 #define BUILT_FOR(number) NODEOS_BUILT_FOR TEXT_OF(number)
-extern const char nodeos_built_for[]; /* no code refers to it: a linker option keeps it */
+extern const char nodeos_built_for[]; /* no code refers to this text: a linker option keeps it */
 const char nodeos_built_for[] = BUILT_FOR(SLURM_VERSION_NUMBER);
 
 int slurm_spank_init(spank_t sp, int ac, char *av[])

@@ -157,7 +157,7 @@ static void drop_foreign(spank_t sp, struct step_input *in, char **job_request, 
 	free(origin);
 }
 
-/* The numbers in the step of this node's ranks, for the caller to free. */
+/* The numbers of this node's ranks in the step; the caller frees them. */
 static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
 {
 	uint32_t *rank = calloc(n ? n : 1, sizeof(*rank));

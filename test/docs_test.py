@@ -371,7 +371,7 @@ def test_built_tool():
         (["help", "chek"], 'unknown command "chek", did you mean "check"? (see nodeosctl --help)'),
         (["help", "plan", "run"], "help: expected one COMMAND (see nodeosctl --help)"),
         (["--json"], 'unknown option "--json": a command comes first (see nodeosctl --help)'),
-        (["delete"], "delete: which CONTAINER? (see nodeosctl delete --help)"),
+        (["delete"], "delete: no CONTAINER given (see nodeosctl delete --help)"),
         (["exec", "sim"], "exec: no COMMAND to run (see nodeosctl exec --help)"),
         (
             ["resize", "--cpus=2", "--step=-1", "sim"],

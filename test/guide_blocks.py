@@ -152,7 +152,7 @@ def blocks(text):
 
 
 class Shell:
-    """A bash started by ARGV in the directory CWD; it keeps its files in SCRATCH, which it can
+    """A bash that ARGV starts in the directory CWD. Its files are in SCRATCH, in which it can
     write."""
 
     def __init__(self, argv, env, cwd, scratch):
@@ -214,8 +214,8 @@ class Shell:
 
 
 def try_block(block, shell, timeout, limit=300, pause=1):
-    """Run BLOCK; with retry, repeat until it fits or LIMIT seconds are over. Returns what is wrong
-    (empty: nothing), and the output."""
+    """Run BLOCK; with retry, repeat until the output fits or LIMIT seconds are over. Returns what
+    is wrong (empty: nothing), and the output."""
     end = time.time() + limit
     while True:
         code, out = shell.run(block.text, timeout)

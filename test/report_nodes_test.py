@@ -353,7 +353,7 @@ def test_picture():
     )
     ok(
         len([e for e in root.iter(SVG + "circle")]) == 2 * 2 + 1,
-        "picture: a dot marks interrupts, with one in the legend",
+        "picture: a dot marks interrupts, and the legend has one dot",
     )
     boxes = [
         (float(e.get("x", 0)), float(e.get("y", 0)), float(e.get("width")), float(e.get("height")))

@@ -27,7 +27,7 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("NODEOS_BUILD_DIR") or f"{TOP}/build"
 GUEST = f"{TOP}/test/guest"
-# every suite finds these beside it
+# files that are copied beside every suite
 SHARED = [
     f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "livejob", "loads")
 ] + [f"{TOP}/etc/examples"]

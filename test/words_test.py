@@ -49,7 +49,7 @@ def names_of(code):
     """Names that errbufs have in C code."""
     names = set()
     for declared in DECLARED.findall(code):
-        # up to the first name that is no errbuf: that belongs to the next parameter
+        # up to the first name that is no errbuf: such a name belongs to the next parameter
         for part in re.sub(r"\{[^}]*\}", "", declared).split(","):
             name = NAME.fullmatch(part.strip())
             if not name:

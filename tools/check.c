@@ -214,7 +214,7 @@ static int check_parse_options(int argc, char **argv, enum output *output)
 		*output = chosen;
 	}
 	if (optind == argc)
-		return tool_wrong(argv[0], "which MANIFEST?");
+		return tool_wrong(argv[0], "no MANIFEST given");
 	return -1;
 }
 

@@ -25,7 +25,7 @@ struct calibration_host {
 	int sys_fd, cgroup_fd;
 	char peaks_dir[PATH_MAX];
 	unsigned n;
-	struct calibrate_domain *domain; /* n of them, owned */
+	struct calibrate_domain *domain; /* n entries, owned */
 };
 
 static int calibration_open(struct calibration_host *h, const char *root, struct errbuf *err)

@@ -38,7 +38,7 @@ struct seen_rank {
 	double since; /* when the class last changed */
 	double moves, pages; /* to other cores; bytes of memory that followed */
 	unsigned n;
-	struct seen_point *point; /* n of them, owned, in order of time */
+	struct seen_point *point; /* n entries, owned, in order of time */
 };
 
 /* The sum of the ranks of a container, or of the ranks without a container. */
@@ -73,7 +73,7 @@ struct seen_step {
 	double time, started, interval;
 	bool ended;
 	const char *provider, *row, *quality; /* NULL: none */
-	const char *why; /* why no counter counts; NULL: one does */
+	const char *why; /* why no counter counts; NULL: a counter counts */
 	bool simulated;
 	double turtle, devil; /* bounds of the classes, in misses for 10,000 instructions */
 	unsigned n, n_sums, n_placings, n_domains;

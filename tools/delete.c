@@ -53,8 +53,8 @@ int tool_delete(int argc, char **argv)
 	if (status)
 		return status;
 	if (optind + 1 != argc)
-		return tool_wrong(argv[0],
-				  optind == argc ? "which CONTAINER?" : "one CONTAINER at a time");
+		return tool_wrong(argv[0], optind == argc ? "no CONTAINER given"
+							  : "more than one CONTAINER given");
 	status = tool_ask_container(&a, argv[0], argv[optind]);
 	if (status)
 		return status;

@@ -629,8 +629,8 @@ static int plan_parse_options(struct options *o, int argc, char **argv)
 			return status;
 	}
 	if (argc - optind != 1)
-		return tool_wrong(argv[0],
-				  optind == argc ? "which MANIFEST?" : "one MANIFEST at a time");
+		return tool_wrong(argv[0], optind == argc ? "no MANIFEST given"
+							  : "more than one MANIFEST given");
 	o->manifest = argv[optind];
 	return plan_check_options(o, argv[0]);
 }

@@ -90,8 +90,8 @@ int tool_resize(int argc, char **argv)
 	if (status)
 		return status;
 	if (optind + 1 != argc)
-		return tool_wrong(argv[0],
-				  optind == argc ? "which CONTAINER?" : "one CONTAINER at a time");
+		return tool_wrong(argv[0], optind == argc ? "no CONTAINER given"
+							  : "more than one CONTAINER given");
 	if (!a.cpus.given && !a.mems.given)
 		return tool_error(2, "resize: no size given: expected --cpus=N, --mems=N or both");
 	status = tool_ask_container(&a, argv[0], argv[optind]);

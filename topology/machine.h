@@ -17,7 +17,7 @@ struct machine;
  * Load this host into *OUT, which the caller frees with machine_free(). So do the functions below.
  */
 int machine_load_this(struct machine **out, struct errbuf *err);
-/* Load this host with everything allowed, whatever the caller's cgroup allows. */
+/* Load this host with all CPUs and memory nodes, whatever the caller's cgroup allows. */
 int machine_load_whole(struct machine **out, struct errbuf *err);
 /*
  * The XML text or description may come from any user: hwloc gets it only after machine_xml_check()

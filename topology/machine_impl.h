@@ -41,7 +41,7 @@ struct domain {
 	unsigned first_core, end_core;
 	unsigned end;
 	unsigned levels; /* bit 1 << enum level: it is a domain of that level */
-	unsigned number[LEVELS]; /* number of domains of that level before it */
+	unsigned number[LEVELS]; /* number of domains of that level before this domain */
 };
 
 /* A memory node. The array is in logical order. */
@@ -58,7 +58,8 @@ struct memnode {
 	uint64_t usable;
 	unsigned domain; /* local to the cores of this domain ... */
 	unsigned core; /* ... or of this core; both NONE: local to no core */
-	unsigned first_core, end_core; /* the cores that it is local to, as a range; empty: none */
+	/* the cores to which the node is local, as a range; empty: none */
+	unsigned first_core, end_core;
 	struct idset packages; /* logical numbers of the packages that the node lies in */
 };
 

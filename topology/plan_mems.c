@@ -166,8 +166,8 @@ static void plan_mems_give(struct planner *p, struct draft *d, const struct cand
 }
 
 /*
- * Choose no memory nodes. If the caller binds the container all the same, it must not bind it to
- * the memory of a GPU or an expander.
+ * Choose no memory nodes. If the caller nevertheless binds the container, the memory of GPUs and
+ * expanders must be left out.
  */
 static int plan_unconfined(struct planner *p, unsigned i, struct errbuf *err)
 {

@@ -35,7 +35,8 @@ READS = [
 ]
 SHARE = 1024  # KiB of a cache of 4 MiB for each of a socket's four ranks
 NEAR = 2  # % of a placed program's misses that may be remote, which occur at its start
-# limit of a placed program's remote misses, with its start, relative to an unplaced one's
+# limit of the remote misses of a placed program, its start included, relative to an unplaced
+# program
 OF_UNPLACED = 0.1
 
 

@@ -28,7 +28,7 @@ def per_read(scene, what="kernel"):
 
 
 def killed(scenes):
-    """A note, or none."""
+    """The note on programs that the kernel has killed; empty if it has killed none."""
     names = [
         f"{s['arm']}, {of_threads(s['threads'])}, {s['writes']} % writes, {s['times']} times"
         for s in scenes

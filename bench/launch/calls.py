@@ -54,7 +54,7 @@ def read_trace(path):
 
 def program_of(procs, pid, line):
     """The program that PID runs at LINE, and the process that executed it; before an exec, the
-    parent's."""
+    program of the parent."""
     seen = 0
     while seen < 100:
         p = procs[pid]

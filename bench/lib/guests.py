@@ -9,8 +9,9 @@ import shutil
 from bench.lib.context import TOP, Failed, read
 
 LIB = f"{TOP}/bench/lib"
-# files that influence the results of any guest, and those that influence only the virtual cluster's
-CACHE = ["test/simllc/*.[ch]", "test/simllc/module/*.c"]  # the simulated one
+# files that influence the results of any guest, and those that influence only the results of the
+# virtual cluster
+CACHE = ["test/simllc/*.[ch]", "test/simllc/module/*.c"]  # sources of the simulated cache
 INPUTS = ["bench/lib/guests.py", "bench/lib/plugin", "bench/lib/*.[ch]", "kernel/patches/*/series"]
 CLUSTER = [
     *INPUTS,

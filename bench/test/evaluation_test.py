@@ -73,7 +73,7 @@ def test_machines(directory):
     same(
         mpibind.mapped(m, 4),
         [{0}, {4}, {8}, {12}],
-        "mpibind: four tasks of one thread have a cache each, and use one CPU of it",
+        "mpibind: four tasks of one thread have a cache each, and use one CPU of the cache",
     )
     same(
         mpibind.mapped(m, 8),

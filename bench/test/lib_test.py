@@ -255,7 +255,7 @@ def test_kept(directory):
     t.same(
         (part.out, part.options.n, part.options.quick, part.options.again),
         (f"{here.out}/below", 5, False, False),
-        "part: an experiment inside another has its folder in the outer one's",
+        "part: the folder of an experiment inside another is in the folder of the outer experiment",
     )
 
 

@@ -39,7 +39,7 @@ def same(got, want, what):
         sorted(got) == sorted(want),
         what,
         f"not offered: {sorted(set(want) - set(got))}",
-        f"offered, but not there: {sorted(set(got) - set(want))}",
+        f"offered, but not expected: {sorted(set(got) - set(want))}",
         f"got: {sorted(got)}",
     )
 

@@ -16,7 +16,7 @@
  * A load is a row in the table of load.c: "generate" makes its file, "run" works on it.
  */
 
-/* Options of every load. The struct of a load's own options begins with it. */
+/* Options of every load. The struct of a load's own options begins with this struct. */
 struct load {
 	const char *file, *trace_path;
 	uint64_t threads, seed;

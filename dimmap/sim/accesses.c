@@ -16,7 +16,7 @@ int accesses_add_file(struct accesses *a, uint64_t pages, struct errbuf *err)
 	uint64_t *more;
 
 	if (a->files == ACCESS_FILES_MAX)
-		return errprintf(err, "%d files at most", ACCESS_FILES_MAX);
+		return errprintf(err, "too many files (allowed: %d)", ACCESS_FILES_MAX);
 	more = realloc(a->file_pages, (a->files + 1) * sizeof(*more));
 	if (!more)
 		return no_memory(err);
@@ -79,7 +79,7 @@ int accesses_add(struct accesses *a, uint64_t index, bool write, struct errbuf *
 	size_t at;
 
 	if (a->n == ACCESSES_MAX)
-		return errprintf(err, "%" PRIu32 " accesses at most", ACCESSES_MAX);
+		return errprintf(err, "too many accesses (allowed: %" PRIu32 ")", ACCESSES_MAX);
 	if ((a->n == a->room && more_accesses(a) < 0) ||
 	    (a->pages == a->pages_room && more_pages(a) < 0) ||
 	    (2 * (size_t)a->pages >= a->slots && more_slots(a) < 0))
@@ -87,7 +87,8 @@ int accesses_add(struct accesses *a, uint64_t index, bool write, struct errbuf *
 	at = slot_of(a, key);
 	if (!a->slot[at]) {
 		if (a->pages == ACCESSES_MAX / 2)
-			return errprintf(err, "%" PRIu32 " pages at most", ACCESSES_MAX / 2);
+			return errprintf(err, "too many pages (allowed: %" PRIu32 ")",
+					 ACCESSES_MAX / 2);
 		a->key[a->pages++] = key;
 		a->slot[at] = a->pages;
 	}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boot a kernel that is built with finer-grained memory nodes, SCHED_HPC, both or neither, and
-check that it has exactly these.
+check that the kernel has exactly these features.
 
 combined.py KERNEL SELFTEST WORKDIR [fgmn] [hpc]: SELFTEST is sched_hpc.c of the patched tree.
 TAP on stdout.

@@ -84,7 +84,7 @@ def main():
             )
     for name in (n for n in NAMES if n not in ELSEWHERE):
         # under SCHED_FIFO each counter is above 0, except reschedules, which the patches avoid
-        # there, too, and wakeups, as the waker shares the cache
+        # under SCHED_FIFO, too, and wakeups, as the waker shares the cache
         ok(
             name in ("reschedules", "wakeups") or after.get(("fifo", name), 0) > 0,
             f"{name}: the counter works under SCHED_FIFO",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* New CPUs of ranks; expected ones by hand. */
+/* New CPUs of ranks; expected values by hand. */
 #include "placement/place_ranks.h"
 
 #include <stdlib.h>

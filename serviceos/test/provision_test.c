@@ -477,8 +477,10 @@ static void counted(const char *before)
 	populated = true;
 	is_int(undo(&full), 0, "provision_undo: a cgroup cannot get its empty cpuset again");
 	populated = false;
-	is(get(munge_cpus), "0-15", "provision_undo: such a cgroup has all CPUs");
-	is_int(full, plain, "provision_undo: such a cgroup counts once");
+	is(get(munge_cpus), "0-15",
+	   "provision_undo: a cgroup that cannot get its empty cpuset has all CPUs");
+	is_int(full, plain,
+	       "provision_undo: a cgroup that cannot get its empty cpuset counts once");
 	put(munge_cpus, "\n", 0644);
 	check_undone(before, "undone except for a cgroup that cannot get its empty cpuset again");
 }
@@ -492,7 +494,7 @@ static pid_t sleeper(void)
 	return pid;
 }
 
-/* A daemon makes a thread after provision; it is a child of ours, too. */
+/* A daemon, which is a child of this process, makes a thread after provision. */
 static void new_thread(const char *before)
 {
 	char path[64], text[128];

@@ -38,7 +38,8 @@ def kind(spec):
 
 
 def judge_rate(rank, spec, what):
-    """The rate of RANK is within a tenth of the calculated one, its class as the bounds have it."""
+    """The rate of RANK is within a tenth of the calculated one, and its class is that of the
+    bounds."""
     want = RATE.get(kind(spec), 0)
     got = rank.get("rate")
     good = got is not None and (0.9 * want <= got <= 1.1 * want if want else got < 3)
@@ -118,7 +119,7 @@ def group_pair():
 
 def group_shared():
     """Two ranks of one CPU have their own rates; a rank that hardly computes has no class, and is a
-    turtle for placement; another one's class changes with what it does."""
+    turtle for placement; the class of a rank changes with what the rank does."""
     step = Load(50, "loop/1M,scan/16M", "-n2 -O --cpu-bind=map_cpu:0,0 --nodeos-contention=observe")
     ranks = by_rank(step.classified())
     for n, spec in enumerate(step.specs):
@@ -167,7 +168,7 @@ def group_none():
 
 
 def group_kinds():
-    """A rank's misses are counted wherever it causes them: in a child, a thread, after exec."""
+    """The misses of a rank are counted in its children, in its threads, and after an exec."""
     for how in ("fork", "thread", "exec"):
         step = Load(50, f"scan/16M/{how}", "-n1 -c2 --nodeos-contention=observe")
         ranks = by_rank(step.classified())

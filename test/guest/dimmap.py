@@ -468,7 +468,7 @@ done
         (0, "done 1\ndone 2\ndone 3\ndone 4\n"),
         "each step of a job gets the device while the previous step's writes are still in flight",
     )
-    gone("buffers of steps in a row are gone")
+    gone("no buffer of steps in a row is left")
     # no process of the step is left that could clean up, and Slurm does not
     write(
         "killed.sh",

@@ -569,7 +569,7 @@ def group_jobs():
 
 
 def limit_of(task):
-    """memory.max of a rank's cgroup, or of the lowest above it that has one."""
+    """memory.max of a rank's cgroup, or of the lowest cgroup above it that has a limit."""
     while read(f"{task}/memory.max").strip() == "max":
         task = os.path.dirname(task)
     return int(read(f"{task}/memory.max"))
@@ -755,7 +755,7 @@ def group_pinned():
             r.code == 1
             and "cannot be moved off memory nodes" in r.err
             and "are changed" not in r.err,
-            f"resize {words}: pinned memory refuses it",
+            f"resize {words}: refused because of pinned memory",
             r.text,
         )
         same(containers(), before, f"resize {words}: CPUs and memory nodes are unchanged")

@@ -38,7 +38,7 @@ def prepare():
     for path in (HOME, WORK):
         os.chown(path, 1000, 1000)
     if os.path.exists("dimmapfs.ko"):
-        # DKMS would put the module there
+        # DKMS would install the module there
         both(
             "mkdir -p /lib/modules/$(uname -r) && cp /shared/here/dimmapfs.ko /lib/modules/$(uname"
             " -r)/ && depmod"

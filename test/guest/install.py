@@ -118,8 +118,8 @@ def group_install():
     same(
         [told(f"systemctl is-enabled {u}") + " " + told(f"systemctl is-active {u}") for u in units],
         ["enabled active"] * 2 + ["disabled inactive"] * 4,
-        "discovery and nodeosd's socket are on; services that take cores from jobs, and the one"
-        " that observes them, wait for the admin to enable them",
+        "discovery and nodeosd's socket are on; services that take cores from jobs, and the"
+        " service that observes jobs, wait for the admin to enable them",
     )
     same(
         told(
@@ -314,7 +314,7 @@ def group_upgrade():
         "the upgrade restarts nodeos-contend where it ran",
         (before, after),
     )
-    again = observed(job, "after the upgrade, it observes the step", after=time.time())
+    again = observed(job, "after the upgrade, nodeos-contend observes the step", after=time.time())
     same(
         again[0],
         seen[0],

@@ -270,7 +270,8 @@ def compare(lines, a, b, ours):
             + "\n"
             + "\n".join(f"ours  {t}" for t in z["text"] if t not in x["text"]),
         )
-        # a rank may see its siblings in another order: it may equal either of the two stock runs
+        # a rank may see its siblings in another order: its record may equal that of either stock
+        # run
         ok(
             stable(z, drop) in (stable(x, drop), stable(y, drop)),
             f"{line}: the records of {len(x['ranks'])} ranks are the same as without the plugin",

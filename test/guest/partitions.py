@@ -249,7 +249,7 @@ true
     }
     ok(
         found and chosen and all(cpus(x["cpus"]) <= cpus(chosen["iso"]["cpus"]) for x in found),
-        "half: ranks of the partition are in it",
+        "half: ranks of the partition run on its CPUs",
         read("half.iso.err")[-900:],
     )
 

@@ -192,7 +192,7 @@ def group_resize():
         ok(r.code == 0, f"a container that is placed is resized to {cpus} CPUs", r.text)
         time.sleep(3)
         r = root(f"nodeosctl verify --job={step.job}")
-        ok(r.code == 0, "nodeosctl verify agrees", r.text)
+        ok(r.code == 0, "nodeosctl verify agrees with the resized container", r.text)
     root(f"scontrol suspend {step.job}")
     time.sleep(5)
     root(f"scontrol resume {step.job}")
@@ -473,7 +473,7 @@ def group_manifest():
 
 def group_exchange():
     """Two containers of a job, packed on a socket each, one of devils and one of turtles, exchange
-    cores; the job's next step has the new ones at once."""
+    cores; the job's next step has the new cores at once."""
     root("sysctl -w kernel.numa_balancing=0")
     m = write(
         "two.json",

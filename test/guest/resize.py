@@ -502,7 +502,7 @@ def group_refused(machine):
         ("alice", "sim --cpus=-", 2, "expected a number"),
         ("alice", "sim --mems=-4G", 2, "expected a number"),
         ("alice", "sim", 2, "no size given"),
-        ("alice", "--cpus=2", 2, "which CONTAINER?"),
+        ("alice", "--cpus=2", 2, "no CONTAINER given"),
         ("alice", "../sim --cpus=2", 2, "../sim"),
         (
             "alice",
@@ -542,8 +542,8 @@ def group_deleted(machine):
         ("alice", "other", 1, "you have no container other"),
         ("alice", "vda", 1, f"container vda has 1 rank here, of step {steps['vda']}"),
         ("alice", "sim", 1, f"container sim has 2 ranks here, of step {steps['sim']}"),
-        ("alice", "", 2, "which CONTAINER?"),
-        ("alice", "sim vda", 2, "one CONTAINER at a time"),
+        ("alice", "", 2, "no CONTAINER given"),
+        ("alice", "sim vda", 2, "more than one CONTAINER given"),
         ("alice", "../vda", 2, "../vda"),
     ):
         r, _ = delete(arguments, user)

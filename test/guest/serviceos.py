@@ -615,7 +615,7 @@ def group_hotplug():
         "echo 0 >/sys/devices/system/cpu/cpu2/online; echo 0 >/sys/devices/system/cpu/cpu3/online;"
         " sleep 2"
     )
-    verify(3, "the ServiceOS's CPUs gone")
+    verify(3, "the ServiceOS's CPUs are offline")
     ok(
         here("systemd-run -q --wait true").code == 0,
         "the ServiceOS's CPUs are offline: the system runs elsewhere",

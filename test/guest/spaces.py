@@ -5,7 +5,7 @@
 # control launch container serviceos host
 """A user whose process keeps its address space locked (test/guest/programs/hold.c) stops no other
 user's job and no process of the host, whatever the user requests from root. Run by test/guest/run
-as root on n0; spaces.py [--times N] [GROUP...] """
+as root on n0; spaces.py [--times N] [GROUP...]"""
 
 import argparse
 import glob
@@ -468,7 +468,7 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     run(
         "[ -e /dev/fuse ] || modprobe fuse; chmod 0666 /dev/fuse", user="root"
-    )  # as udev's rules set it
+    )  # the mode that udev's rules set
     # one node suffices
     run(f"sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' {CONF}", user="root")
     cluster.run_groups(GROUPS, a.groups or list(GROUPS))

@@ -100,8 +100,8 @@ def jobs():
 
 
 def settle(before, marks=(), limit=600):
-    """Wait until all jobs after number BEFORE have ended; their scripts end by making the files
-    MARKS. Returns these. Files are cheaper to poll than Slurm."""
+    """Wait until all jobs with numbers above BEFORE have ended, and return them. Their scripts make
+    the files MARKS at the end: files are cheaper to poll than Slurm."""
     end = time.time() + limit
     while time.time() < end and not all(os.path.exists(mark) for mark in marks):
         time.sleep(0.1)

@@ -854,7 +854,7 @@ def check_all_nodes(job, want):
         and [m["node"] for m in left["missing"]] == ["n1"]
         and "n1" in r.err
         and "nodeosd" in r.err,
-        "report --all-nodes has a node without nodeosd as missing, and the others",
+        "report --all-nodes lists a node without nodeosd as missing, and has the other nodes",
         r.text[-1500:],
     )
     run("systemctl start nodeosd.socket", user="root", node="n1")

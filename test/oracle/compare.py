@@ -99,7 +99,7 @@ class Generator:
                 out.append(obj)
         if out and rng.random() < 0.1 and self.cores_left > 0 and self.pus_left > 0:
             out.append(self.core())  # a core outside the level
-        if types[0] == "Group" and len(out) < 2:  # hwloc would merge it with its parent
+        if types[0] == "Group" and len(out) < 2:  # hwloc would merge such a group with its parent
             return [c for o in out for c in (o.children if o.type == "Group" else [o])]
         return out
 

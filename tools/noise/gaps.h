@@ -38,7 +38,7 @@ struct summary {
 /* Fill OUT from G, which stays as it is. Returns 0, or -1 when out of memory. */
 int gaps_summary(struct summary *out, const struct gaps *g);
 
-/* Name of decade I: "< 1 us", "1-10 us", ..., ">= 100 ms"; "?" for another. */
+/* Name of decade I: "< 1 us", "1-10 us", ..., ">= 100 ms"; "?" for any other I. */
 const char *gaps_decade(unsigned i);
 
 /* Draw G below TITLE: each gap at its time and length, lengths on a logarithmic scale. */

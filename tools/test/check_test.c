@@ -217,7 +217,7 @@ int main(void)
 	ok(strncmp(out, "Usage: nodeosctl check", 22) == 0 && !errors[0],
 	   "check --help: prints on standard output only");
 	is_int(run(NULL, NULL, NULL), 2, "check: no manifest is wrong usage");
-	is(errors, "nodeosctl: check: which MANIFEST? (see nodeosctl check --help)\n",
+	is(errors, "nodeosctl: check: no MANIFEST given (see nodeosctl check --help)\n",
 	   "check: one line names the missing argument");
 	is(out, "", "check: nothing on standard output without a manifest");
 	is_int(run("--json", "--request", "small.json"), 2, "check: two outputs are refused");

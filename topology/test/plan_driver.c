@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Runs the planner by a line protocol, for test/oracle/compare.py. Lists are in cpulist form; "-"
- * is the empty list. "plan" clears the asks.
+ * is the empty list. "plan" clears the requests.
  *
  *   machine FILE.xml|SYNTHETIC      -> ok | error TEXT
  *   opts CPUS MEMS TAKEN all|local|ordinary

@@ -98,7 +98,7 @@ static struct field made(uint32_t n, uint32_t brick, struct flow flow)
 
 /*
  * Returns the largest error of the interpolated velocity at many places; VALUES gets 3 numbers for
- * each.
+ * each place.
  */
 static double furthest(const struct field *f, unsigned places, double *values)
 {
