@@ -3,7 +3,7 @@
 
 #include "advice/advice_impl.h"
 
-#define CPUS_MAX 1000000u /* of a node, and of a container */
+#define CPUS_MAX 1000000u /* the most CPUs of a node, and of a container */
 
 const struct advice_weights advice_weights_default = { .devils = 4, .power = 1, .parting = 2 };
 const struct advice_search advice_search_default = { .exact_nodes = 16,

@@ -17,7 +17,7 @@ bool script_is(const char *text, size_t len);
 
 /*
  * Blank out all of TEXT (LEN bytes, not NUL-terminated) that is not part of a manifest. Line breaks
- * stay, so that every line and column is still the script's. Returns the number of #NODEOS lines.
+ * stay, so that lines and columns are those of the script. Returns the number of #NODEOS lines.
  */
 unsigned script_extract(char *text, size_t len);
 

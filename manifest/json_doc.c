@@ -88,7 +88,7 @@ int json_doc_fail(const struct json_doc *doc, const struct json_node *node, cons
 	return fail_at(doc, node->at, node, reason.text);
 }
 
-/* The path is the parent's, since the message names the key. */
+/* The path is that of the parent, since the message names the key. */
 int json_doc_fail_key(const struct json_doc *doc, const struct json_node *node, const char *fmt,
 		      ...)
 {

@@ -17,7 +17,7 @@ struct mover_host {
 	int run_fd; /* the daemon's own directory, for the journal */
 };
 
-/* Descriptors stay the caller's, and open until mover_free(). NULL: out of memory. */
+/* The caller owns the descriptors, which stay open until mover_free(). NULL: out of memory. */
 struct mover *mover_new(const struct mover_host *h);
 void mover_free(struct mover *m); /* NULL does nothing */
 

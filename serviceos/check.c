@@ -30,7 +30,7 @@ struct checking {
 	const char *no_machine;
 	struct undo undo;
 	unsigned kept;
-	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX]; /* the ServiceOS's */
+	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX]; /* of the ServiceOS, as lists */
 };
 
 static void check_found(struct checking *c, enum service_verdict verdict, const char *what,

@@ -537,7 +537,7 @@ int client_post_opt(spank_t sp, int is_srun)
 
 /*
  * Is this a step of another job than the one around this srun? If so, the containers in its
- * environment are not this step's.
+ * environment do not belong to this step.
  */
 static bool is_foreign(spank_t sp)
 {

@@ -507,7 +507,7 @@ int stepd_task_exit(spank_t sp)
 			  "other nodes run until they end, or until scancel %u.%u",
 			  job_id, step_id, KILL_STEP_SECONDS, job_id, step_id);
 	else
-		/* %m gives Slurm's text of its own errors; no bytes here are a user's */
+		/* %m gives Slurm's text of its own errors; this text has no bytes of a user */
 		slurm_error("nodeos: the ranks on other nodes go on: step %u.%u could not be "
 			    "killed: %m",
 			    job_id, step_id);

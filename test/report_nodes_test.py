@@ -75,7 +75,7 @@ def container(name, cpus, mems, **more):
 
 
 def node(name, *containers):
-    """A node of two packages of four cores of two threads; the last core is the system's."""
+    """A node of two packages of four cores of two threads; the last core belongs to the system."""
     cores = [f"{c}-{c + 1}" for c in range(0, 16, 2)]
     return {
         "schema": 1,

@@ -156,8 +156,8 @@ static int say_nothing(const struct contention_options *o, const struct seen *s)
 {
 	if (s->denied && o->wanted.has_job)
 		return tool_error(1,
-				  "contention: job %u is another user's: only that user and root "
-				  "may see it",
+				  "contention: job %u belongs to another user: only that user and "
+				  "root may see it",
 				  o->wanted.job);
 	if (o->saved)
 		return tool_error(1, "contention: %s: no such document", o->wanted.from);

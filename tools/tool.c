@@ -33,7 +33,7 @@ static char *format_call(char buf[CALLED_MAX], const char *between, const char *
 	return buf;
 }
 
-/* A message may hold bytes of a file or a user, and the terminal may be root's. */
+/* A message may hold bytes of a file or a user, and the terminal may be that of root. */
 static void __attribute__((format(printf, 1, 0))) put_message(const char *fmt, va_list ap)
 {
 	char text[MESSAGE_MAX];

@@ -78,8 +78,8 @@ struct plan_container {
 struct plan {
 	unsigned n;
 	struct plan_container *container; /* n entries, in the order of the requests */
-	struct idset free_cpus; /* plan_opts.cpus minus every reserved */
-	/* plan_opts.mems minus every confined container's mems and mems_taken */
+	struct idset free_cpus; /* plan_opts.cpus without the reserved CPUs of all containers */
+	/* plan_opts.mems without the memory nodes of confined containers and without mems_taken */
 	struct idset free_mems;
 };
 

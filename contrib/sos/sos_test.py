@@ -14,7 +14,7 @@ import tempfile
 
 SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(__file__), "../..")
 TOOL = os.path.abspath(os.path.join(os.environ.get("NODEOS_BUILD") or SOURCE, "nodeosctl"))
-PYTHON = "/usr/bin/python3"  # sos is the system's
+PYTHON = "/usr/bin/python3"  # sos is installed for the system's Python
 # a case, the text of a file or a log, and the text with its secrets masked
 MASKED = (
     ("an ordinary line", "ClusterName=blue\n", "ClusterName=blue\n"),
@@ -179,7 +179,7 @@ def contents(work):
     )
     ok(
         found.get(f"{work}/elsewhere"[1:]) == "ClusterName=blue\nAccountingStoragePass=(masked)\n",
-        "the report has slurm.conf, masked, which is a link",
+        "the report has slurm.conf, a link, in masked form",
         found.get(f"{work}/elsewhere"[1:]),
     )
     ok(

@@ -90,7 +90,7 @@ def main():
     ok(c.get("lost") == 0, "page by page: no write is lost", c)
     ok(
         c.get("rounds", 0) >= 0.9 * c.get("ptes", 0) and c["rounds"] >= 0.9 * c["evicted"],
-        "page by page: a round of flushes for each page, so the count distinguishes the two",
+        "page by page: a round of flushes for each page, unlike in batches",
         c,
     )
 

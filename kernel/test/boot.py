@@ -414,7 +414,7 @@ def judge(b, want):
         )
     check(
         [n for n, *_ in b.blocks] == list(range(max(homes) + 1, max(homes) + 1 + len(b.blocks))),
-        "the numbers of blocks do not follow the last home's",
+        "the numbers of blocks do not follow the number of the last home",
     )
     check(
         sorted(b.nodes) == homes + [n for n, *_ in b.blocks],

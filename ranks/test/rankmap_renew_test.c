@@ -265,8 +265,8 @@ int main(void)
 	       "rankmap_renew_thread: a bound thread goes from the k-th to the k-th CPU, counted "
 	       "round");
 	thread("2-3", "0-3", "4-7", "6-7",
-	       "rankmap_renew_thread: a thread bound to several CPUs goes from the k-th to the "
-	       "k-th CPU of each");
+	       "rankmap_renew_thread: a thread bound to several CPUs goes from the k-th CPU of the "
+	       "old set to the k-th CPU of the new set, for each of its CPUs");
 	thread("2", "0-3", "4", "4", "rankmap_renew_thread: a bound thread goes to the only CPU");
 	thread("9", "0-3", "4-5", "4-5",
 	       "rankmap_renew_thread: a thread bound outside of its rank gets all CPUs of the "

@@ -104,7 +104,7 @@ static void test_plain_lines(void)
 	ok(plain(""), "an empty command line has no option of ours");
 }
 
-/* Words after the program are not srun's, if it is certain which word is the program. */
+/* Words after the program are not options of srun, if it is certain which word is the program. */
 static void test_argv_arguments(void)
 {
 	static const char *const line[] = {

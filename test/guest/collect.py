@@ -175,7 +175,7 @@ def end(*jobs):
 
 
 def group_running():
-    """AdminComment of a running job follows its reports; the site's stays."""
+    """AdminComment of a running job follows its reports; a comment of the site stays."""
     job, other, plain = submit(), submit(), submit()
     for j in (job, other, plain):
         wait_state(j, "RUNNING")

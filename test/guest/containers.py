@@ -53,7 +53,7 @@ def check_ranks(found, container, what, machine, policy="other", pinned=True):
     )
     ok(
         all(cpus(r["cgroup_cpus"]) == inside for r in found),
-        f"{what}: cpuset.cpus is the container's",
+        f"{what}: cpuset.cpus has the container's CPUs",
         [r["cgroup_cpus"] for r in found],
     )
     if container["mems_confined"]:

@@ -112,7 +112,7 @@ def end_all(process=None):
 
 
 def group_daemon():
-    """Instructions of the daemon a second, by the number of ranks, which sleep."""
+    """Instructions of the daemon per second, for different numbers of ranks that sleep."""
     seconds, found = 20, {}
     for ranks in (4, 64, 256):
         write("many.sh", f"#!/bin/bash\nmpirun --oversubscribe -n {ranks} sleep 900\n")

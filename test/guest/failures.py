@@ -213,7 +213,7 @@ def group_absent():
     )
     on("n1", f"mv {LINE}.off {LINE}; systemctl restart slurmd")
     cluster.wait_idle()
-    # a plugin on the node that is older than the submitting host's
+    # a plugin on the node that is older than the plugin of the submitting host
     r = run("srun -N1 -n1 -c2 echo alive", env=without_plugin() | {"SLURM_SPANK_NODEOS_GUARD": "3"})
     ok(
         r.code != 0 and "another version of the NodeOS plugin" in r.text and "alive" not in r.out,

@@ -432,7 +432,7 @@ def group_ends():
     processors for the spinning ranks, as soon as ranks of the default class end."""
     for options, number, nodes, what in (
         ("-N2 --exclusive", 16, ["n0", "n1"], "on two nodes"),
-        ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, including slurmstepd's"),
+        ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, including that of slurmstepd"),
     ):
         fair, hpc = (cancelled(options, number, nodes, policy, what) for policy in ("other", "hpc"))
         ok(

@@ -6,7 +6,7 @@
 # run: deep slurm=newest limit=5400
 # run: deep kernel=debian limit=5400
 # rooms: spank launch manifest
-"""Launch in every way, and compare the placement of every rank with the kernel's. Writes
+"""Launch in every way, and compare the placement of every rank with what the kernel shows. Writes
 /shared/out/launch-paths.SERIES.json (path -> verdict), the source of doc/launch-paths.md.
 """
 

@@ -252,7 +252,8 @@ def group_own(machine):
     same(
         [(c["name"], len(cpus(c["cpus"]))) for c in shown],
         [("step", 2), ("step", 4)],
-        f"a step resizes its own container to two, the other step's is unchanged: {r.text[-500:]}",
+        f"a step resizes its own container to two, the container of the other step is unchanged:"
+        f" {r.text[-500:]}",
     )
     listed = json.loads(run("nodeosctl list --json", user="root").out)["containers"]
     ok(

@@ -682,7 +682,7 @@ def group_mems():
     ok(
         len(found) == 4
         and all(cpus(x["mems"]) == {1, 2, 3} and not cpus(x["cpus"]) & SERVICE for x in found),
-        "a container without requested memory nodes has all except the ServiceOS's",
+        "a container without requested memory nodes has all except those of the ServiceOS",
         r.text[-1000:],
     )
     r = run(f"srun -N1 -n1 --nodeos-mems=4 {WHEREAMI}")
@@ -857,7 +857,7 @@ def group_jobs():
     )
     ok(
         not cpus(report["free"]["cpus"]) & SERVICE,
-        "the free CPUs of the report are not the ServiceOS's",
+        "the free CPUs of the report are not CPUs of the ServiceOS",
         report["free"],
     )
     step = json.loads(read(f"{HOME}/service.0.n0.json") or "{}")

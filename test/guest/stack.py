@@ -473,7 +473,7 @@ def option(p):
         "a value that the option's callback refuses is an error of srun, sbatch and salloc",
         "0" not in r.out.split()
         and len(r.out.split()) == 3
-        and r.err.count("not this word") == 3
+        and r.err.count("this word is refused") == 3
         and cluster.last_job() == before,
         (r.out, plain(r.err, 0)),
     )

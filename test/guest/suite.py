@@ -3,8 +3,8 @@
 # run: ci limit=1200 plain inherit policy allow
 # run: deep limit=2400
 # rooms: spank launch container host topology manifest report tools
-"""The tests inside the virtual cluster: each compares the placement of every rank with the
-kernel's. Run by test/guest/run as root on n0; suite.py NAME... runs these groups only."""
+"""The tests inside the virtual cluster: each compares the placement of every rank with what the
+kernel shows. Run by test/guest/run as root on n0; suite.py NAME... runs these groups only."""
 
 import json
 import os

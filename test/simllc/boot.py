@@ -168,7 +168,7 @@ def judge_generic(g):
             ("cache/10002", read),  # LLC-load-misses
             ("cache/10102", write),  # LLC-store-misses
             ("cache/6", read),  # node-loads
-            ("cache/10006", read),  # node-load-misses: the memory is the other node's
+            ("cache/10006", read),  # node-load-misses: the memory is on the other node
         ):
             got = g.value(what, f"{event}/0/u")
             if want:

@@ -27,7 +27,7 @@ struct lriot {
 	struct pattern pattern;
 	const char *pattern_text;
 	uint64_t read_percent;
-	uint64_t ops; /* of each thread */
+	uint64_t ops; /* number of accesses of each thread */
 	double seconds; /* 0: ops counts */
 };
 

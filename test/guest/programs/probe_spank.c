@@ -112,7 +112,7 @@ static int take_word(int val, const char *value, int remote)
 {
 	(void)val;
 	if (!remote && strcmp(value, "bad") == 0) {
-		slurm_error("probe: --probe=bad: not this word");
+		slurm_error("probe: --probe=bad: this word is refused");
 		return -1;
 	}
 	snprintf(word, sizeof(word), "%s", value);
