@@ -532,9 +532,7 @@ enum fit_rule fit_compare(const struct fit_key *a, const struct fit_key *b, bool
 		*cmp = x < y ? -1 : x > y;
 	if (x == y)
 		return FIT_EQUAL;
-	/*
-	 * PLACE packs four rules into one number, FIT three: the highest field that differs decides
-	 */
+	/* PLACE packs four rules into one number, FIT three: the highest differing field decides */
 	if (rule == FIT_HALF)
 		return (enum fit_rule)(FIT_HALF + (int)highest_field(x, y, LEVELS + 1, 15));
 	if (rule == FIT_FIT_PACKAGE)

@@ -13,9 +13,7 @@ struct machine;
 /* Bytes that a machine's XML may have; the largest machines have some megabytes. */
 #define MACHINE_XML_MAX (64u << 20)
 
-/*
- * Load this host into *OUT, which the caller frees with machine_free(). So do the functions below.
- */
+/* Load this host into *OUT, as the functions below do. The caller frees it with machine_free(). */
 int machine_load_this(struct machine **out, struct errbuf *err);
 /* Load this host with all CPUs and memory nodes, whatever the caller's cgroup allows. */
 int machine_load_whole(struct machine **out, struct errbuf *err);
@@ -49,10 +47,7 @@ int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes);
  */
 void machine_note_huge_pages(struct machine *m, const char *root);
 
-/*
- * Return the memory nodes that containers can get: those of the machine's ordinary kind, without
- * empty ones.
- */
+/* Return the memory nodes that containers can get: of the ordinary kind, without empty nodes. */
 const struct idset *machine_ordinary(const struct machine *m);
 
 /* Write all memory nodes of KIND, including empty ones. */
@@ -97,8 +92,7 @@ int machine_domains(const struct machine *m, struct idset **out, unsigned *n, st
 struct machine_part {
 	unsigned package; /* by logical number */
 	struct idset cpus;
-	/* memory nodes near these CPUs; a node near several parts is in the first part only */
-	struct idset mems;
+	struct idset mems; /* nodes near CPUS; a node near several parts is in the first only */
 };
 
 /* List the parts of M in logical order: *OUT is a malloc'ed array of *N entries. */

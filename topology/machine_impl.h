@@ -96,10 +96,7 @@ uint64_t machine_huge_bytes(hwloc_obj_t obj);
  */
 int machine_index_memory(struct machine *m, struct errbuf *err);
 
-/*
- * Check that the loaded TOPO has the properties that machine_index() relies on. Returns 0, or -1
- * with the reason.
- */
+/* Check TOPO for the properties that machine_index() needs. Returns 0, or -1 with the reason. */
 int machine_check(hwloc_topology_t topo, struct errbuf *err);
 
 /* Fill every table of M from M->topo, which is loaded. */

@@ -52,9 +52,7 @@ static bool is_added(hwloc_obj_t obj)
 	       hwloc_obj_get_info_by_name(obj, "DAXDevice");
 }
 
-/*
- * Return whether OBJ or an object below it is memory local to CPUs. SIZED: the machine gives sizes.
- */
+/* Return whether OBJ or an object below it is memory local to CPUs. SIZED: sizes are known. */
 static bool holds_memory(hwloc_obj_t obj, bool sized)
 {
 	for (hwloc_obj_t child = obj->memory_first_child; child; child = child->next_sibling)

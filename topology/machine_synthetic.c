@@ -74,10 +74,7 @@ static int synthetic_read_list(struct reader *r, unsigned total)
 		if (*r->at != ',')
 			break;
 	}
-	return n == total
-		       ? 0
-		       : synthetic_bad(r, start,
-				       "the number of indexes differs from the number of objects");
+	return n == total ? 0 : synthetic_bad(r, start, "there must be one index per object");
 }
 
 /* Read "2*4:1*2". */

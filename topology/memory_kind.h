@@ -29,10 +29,7 @@ const char *memory_kind_name(enum memory_kind kind);
 /* Write the names of the kinds whose bits are set in KINDS to BUF, "dram,hbm"; returns BUF. */
 const char *memory_kinds_format(char buf[MEMORY_KINDS_TEXT_MAX], unsigned kinds);
 
-/*
- * Parse the text of memory_kinds_format() to *KINDS. Returns 0, or -1 for an unknown name or an
- * empty text.
- */
+/* Parse the text of memory_kinds_format(). Returns 0, or -1 for an unknown name or empty text. */
 int memory_kinds_parse(unsigned *kinds, const char *text);
 
 #endif

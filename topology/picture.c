@@ -55,14 +55,10 @@ struct picture {
 	const struct picture_part *part;
 	unsigned n;
 	char (*colour)[PICTURE_COLOUR_MAX];
-	/* a memory node of several containers parts is drawn, in their common colour */
-	bool sharing;
+	bool sharing; /* a memory node of several parts is drawn, in the colour of sharing */
 };
 
-/*
- * Return the colour of the only part that has OS, the colour of shared nodes if several parts have
- * it, else NULL.
- */
+/* Return the colour of the only part with OS, SHARED if several parts have it, else NULL. */
 static const char *colour_by(const struct picture *p, unsigned os, bool memory)
 {
 	const char *found = NULL;

@@ -89,10 +89,7 @@ static unsigned plan_size_of(const struct planner *p, const struct plan_ask *ask
 	return ask->cpus / widest + (ask->cpus % widest != 0);
 }
 
-/*
- * Order the requests: largest first, equal ones in the given order, "the rest" last. N is small (at
- * most 64).
- */
+/* Order the requests (64 at most): largest first, equal ones as given, "the rest" last. */
 static int *order_asks(const struct planner *p)
 {
 	int *order = calloc(p->n ? p->n : 1, sizeof(*order));
@@ -186,10 +183,7 @@ static int plan_place(struct planner *p, struct errbuf *err)
 	return rc == PLACED ? 0 : -1;
 }
 
-/*
- * Mark shared nodes: those that two confined containers have, or a confined container and another
- * job's.
- */
+/* Mark the nodes that a confined container shares with another one, also of another job. */
 static void plan_mark_shared(struct planner *p)
 {
 	for (unsigned i = 0; i < p->n; i++) {

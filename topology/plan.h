@@ -66,10 +66,7 @@ struct plan_container {
 	/* == count of cpus; differs from the request when rounded up to whole cores */
 	unsigned cpus_given;
 	bool mems_confined; /* MEMS was chosen (by count, size or locality), and is not "all" */
-	/*
-	 * another container of this plan uses one of MEMS, or mems_taken has it; false if not
-	 * confined
-	 */
+	/* confined, and a node of MEMS is in mems_taken or in another container of this plan */
 	bool mems_shared;
 	/* malloc'ed lines, '\n' between them: the candidates, and the rule that decided */
 	char *why;

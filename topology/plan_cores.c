@@ -119,10 +119,7 @@ static int fit_kinds(struct fit_in *in, struct fit_out *best)
 	return rc;
 }
 
-/*
- * Apply rules 1 to 6. The memory rule applies only if the best set without it has too little
- * memory.
- */
+/* Apply rules 1 to 6, the memory rule only if the best set without it has too little memory. */
 static int plan_cores_choose(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
 			     struct fit_out *fit)
 {

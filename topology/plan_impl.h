@@ -9,8 +9,7 @@
 
 /* The plan's view of a core of the machine. */
 struct own_core {
-	/* number of threads in plan_opts.cpus; 0: the plan may not use this core */
-	unsigned threads;
+	unsigned threads; /* number in plan_opts.cpus; 0: the plan may not use this core */
 	bool half;
 	bool taken; /* by a container of this plan */
 };
@@ -65,10 +64,7 @@ int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask);
 void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 			const struct fit_out *fit);
 
-/*
- * Write the special nodes in plan_opts.mems, which no container gets, to OUT: "hbm 2-3, gpu 4" ("":
- * none).
- */
+/* Write the special nodes in plan_opts.mems to OUT, such as "hbm 2-3, gpu 4" ("": none). */
 #define PLAN_SPECIAL_MAX 256
 void plan_format_special(const struct planner *p, char out[PLAN_SPECIAL_MAX]);
 

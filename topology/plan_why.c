@@ -74,11 +74,7 @@ struct level_view {
 	bool inside; /* one domain holds all of the container's cores */
 	/* number of domains with free cores, and of those that are large enough alone */
 	unsigned free, fits;
-	/*
-	 * bits 1 << RULE of the rules by which CHOSEN beats other domains that fit; 0: no other
-	 * fits
-	 */
-	unsigned rules;
+	unsigned rules; /* bits 1 << RULE: rules by which CHOSEN beats other domains that fit */
 };
 
 static unsigned free_threads(const struct fit_in *in, const struct domain *d)
@@ -149,10 +145,7 @@ static void plan_why_look(const struct planner *p, const struct draft *draft,
 	}
 }
 
-/*
- * Write, for example, "more local memory free, then the lowest number": each listed rule decided
- * against a domain that fits.
- */
+/* Write the rules, each of which ruled out a domain: "fewer packages, then the lowest number". */
 static void list_rules(FILE *f, unsigned rules, bool thrift)
 {
 	const char *before = "";

@@ -27,10 +27,7 @@ static struct idset resize_core_cpus(const struct machine *m, unsigned c)
 	return s;
 }
 
-/*
- * Write to OUT the CPUs of FREE that lie in a domain of LEVEL (-1: the machine) that has CPUs of
- * HELD.
- */
+/* Write the CPUs of FREE in those domains of LEVEL (-1: the machine) that have CPUs of HELD. */
 static int find_nearby_cpus(struct idset *out, const struct machine *m, int level,
 			    const struct idset *held, const struct idset *free_cpus,
 			    struct errbuf *err)

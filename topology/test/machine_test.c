@@ -235,7 +235,7 @@ static void test_machine_refusals(void)
 		/* hwloc makes bitmaps that reach to the id, divides by products that overflow */
 		{ "pu:1(indexes=4294967295)", "an index is beyond the 4096 ids" },
 		{ "pu:4(indexes=0,1,1,2)", "an index occurs twice" },
-		{ "pu:4(indexes=0,1)", "the number of indexes differs" },
+		{ "pu:4(indexes=0,1)", "there must be one index per object" },
 		{ "pu:4(indexes=0,1,2,)", "ids with commas between them" },
 		{ "pu:4(indexes=2*65536:2*65536)", "these steps do not interleave the objects" },
 		{ "pu:4(indexes=0*2)", "these steps do not interleave the objects" },
