@@ -870,7 +870,7 @@ def scenes(b):
         "all" if int(kib) == 65536 else "none" if int(kib) <= 4096 else kib
         for kib in re.findall(r"^huge \S+ (\d+)$", b.after, re.M)
     ]
-    found["which task dies"] = [
+    found["the task that dies"] = [
         who
         for who, what in re.findall(r"^(hungry|large) (\w+)$", b.after, re.M)
         if what == "killed"
@@ -932,7 +932,7 @@ def group_before_after():
         ),
         ("huge pages in a cpuset without the CPU's node", ["none"], ["all"], ["all"]),
         ("shared pages, when a task gets other nodes", ["go along"], ["go along"], ["stay"]),
-        ("which task dies", ["hungry", "large"], ["hungry"], ["hungry"]),
+        ("the task that dies", ["hungry", "large"], ["hungry"], ["hungry"]),
         (
             "memory of an unbound task, when the local node is full",
             ["of its own siblings"],

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# blocks of memory, if the kernel has them: launches must not move sessions off the homes boot:
-# nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G" run: ci
-# limit=900 --times 2 exec launch run: deep limit=3600 run: deep kernel=debian limit=3600 rooms:
-# control launch container serviceos host
+# blocks of memory, if the kernel has them: launches must not move sessions off the homes
+# boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
+# run: ci limit=900 --times 2 exec launch
+# run: deep limit=3600
+# run: deep kernel=debian limit=3600
+# rooms: control launch container serviceos host
 """A user whose process keeps its address space locked (test/guest/programs/hold.c) stops no other
 user's job and no process of the host, whatever the user requests from root. Run by test/guest/run
 as root on n0; spaces.py [--times N] [GROUP...]"""

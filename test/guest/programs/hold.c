@@ -167,7 +167,7 @@ static void *write_lock(void *unused)
 	return unused;
 }
 
-/* Nobody can wait for the child: vfork() returns when the child's execve() has ended. */
+/* No process can wait for the child: vfork() returns when the child's execve() has ended. */
 static void *execute(void *unused)
 {
 	static char name[] = "true";
