@@ -424,7 +424,7 @@ static unsigned decide_cores(struct idset *core, const struct decide_work *w)
 	return n;
 }
 
-/* Say which tasks have several processes, as many as fit into UNITS. */
+/* Write to UNITS the tasks with several processes, as many as fit. */
 static void decide_say_units(char units[DECIDE_WHY_MAX], const struct decide_work *w)
 {
 	size_t used = 0;

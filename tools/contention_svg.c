@@ -89,7 +89,7 @@ struct strip {
 	const struct seen_step *step;
 	const struct seen_rank *rank;
 	int domain;
-	double y; /* its upper edge */
+	double y; /* the upper edge of the strip */
 };
 
 /* Draw the rectangles of a strip: one for each period in which the class stayed the same. */
@@ -115,7 +115,7 @@ static void draw_strip_classes(const struct strip_sheet *d, const struct strip *
 	}
 }
 
-/* Draw the line of the rate, interrupted where nothing was counted, or in another domain. */
+/* Draw the line of the rate, with gaps for times without counts and times in other domains. */
 static void draw_strip_rate(const struct strip_sheet *d, const struct strip *s)
 {
 	const struct seen_rank *r = s->rank;
@@ -225,7 +225,7 @@ static void draw_strip(const struct strip_sheet *d, const struct strip *s)
 
 /* ---------------------------------------------------------------------------------- panels */
 
-/* Is R in DOMAIN, or was it there? */
+/* Return whether R is or was in DOMAIN. */
 static bool was_in(const struct seen_rank *r, int domain)
 {
 	for (unsigned i = 0; i < r->n; i++)
@@ -342,8 +342,10 @@ static double find_strip(const struct strip_sheet *d, unsigned domains,
 	return -1;
 }
 
-/* Draw an arrow from FROM to TO at X, each the upper edge of a strip. Arrows down bend to the right,
- * arrows up to the left, so that both of an exchange are seen. */
+/*
+ * Draw an arrow at X between two strips with the upper edges FROM and TO. Arrows down bend to the
+ * right and arrows up to the left, so that both arrows of an exchange are visible.
+ */
 static void draw_arrow(const struct strip_sheet *d, double x, double from, double to,
 		       const char *colour)
 {
@@ -362,7 +364,7 @@ static void draw_arrow(const struct strip_sheet *d, double x, double from, doubl
 		colour, x, y2, head, x, y1, colour);
 }
 
-/* Draw an arrow for each change of a domain. Returns how many. */
+/* Draw an arrow for each change of a rank's domain. Returns the number of arrows. */
 static unsigned draw_moves(const struct strip_sheet *d, unsigned domains)
 {
 	unsigned n = 0;
@@ -459,8 +461,8 @@ static void draw_class_legend(const struct strip_sheet *d, double y, bool moves)
 		     "last samples at the time of its adoption");
 }
 
-/* Add what was moved to the line at TEXT, which has SIZE bytes. */
-static void say_moved(char *text, size_t size, const struct seen *s)
+/* Append the numbers of moved ranks and bytes to the line at TEXT, which has SIZE bytes. */
+static void append_moves(char *text, size_t size, const struct seen *s)
 {
 	double moves = 0, pages = 0;
 	size_t used = strlen(text);
@@ -499,7 +501,7 @@ static void draw_sheet_title(const struct strip_sheet *d)
 	else
 		snprintf(text, sizeof(text), "from %s; counters: %.40s%s", when, s->provider,
 			 s->simulated ? "; of a SIMULATED cache" : "");
-	say_moved(text, sizeof(text), d->s);
+	append_moves(text, sizeof(text), d->s);
 	put_svg_text(d, SIDE, 66, "note", text);
 }
 

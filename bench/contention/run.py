@@ -4,15 +4,15 @@ sockets (test/simllc) and its model of time, and runs steps of four ranks there:
 each, which one cache cannot hold, and two that compute. Slurm puts both scans on one socket. A seed
 chooses which ranks scan, the order in which ranks begin, and the order of the arms:
 
-    none       NodeOS observes the step; with numa_balancing of the kernel on or off, and with the
-               memory of each rank bound to its first node (as by numactl --membind), or not
+    none       NodeOS only observes the step; with the kernel's numa_balancing on or off, and with
+               the memory of each rank bound to its first node (as by numactl --membind) or not
     dino       the policy dino, with numa_balancing on or off
     worst      bound by hand with srun --cpu-bind, both scans on one socket
     best       bound by hand, a scan on each socket
 
-A scan reads its memory a fixed number of times, so the step's end can be compared. Misses, time and
-moves are those of a model and of an emulator; ratios are of one boot only. Results of each seed are
-kept until an input changes."""
+A scan reads its memory a fixed number of times, so the ends of steps can be compared. Misses, times
+and moves come from a model and an emulator; ratios compare runs of one boot only. The results of
+each seed are kept until an input changes."""
 
 import argparse
 import json
@@ -22,7 +22,7 @@ from bench.lib import guests
 from bench.lib.context import TOP, Failed, kept, key_of, load, store
 from bench.lib.options import Option, interval, positive, words
 
-TITLE = "Contention: a bad placement, and what makes it good"
+TITLE = "Contention: a bad placement, and what improves it"
 KEPT = False  # each seed keeps its own results
 MINUTES = {"quick": 6, "full": 25}
 ARMS = ("none", "none-balancing", "none-bind", "none-balancing-bind", "dino", "dino-balancing")
@@ -53,7 +53,7 @@ NAMES += ("kib0", "kib1")
 
 
 def run(context):
-    """{runs: the runs of all seeds}"""
+    """Return {runs: the runs of all seeds}."""
     first, last = map(int, context.options.seeds.split("-"))
     whole = argparse.Namespace(**{**vars(context.options), "seeds": ""})
     key = key_of(__import__(__name__, fromlist=["run"]), whole)
@@ -66,7 +66,7 @@ def run(context):
 
 
 def measure(context, seeds):
-    """{seed: its runs}, all of one boot."""
+    """Run all SEEDS in one boot; return {seed: [run...]}."""
     given, here = context.options, f"{TOP}/bench/contention"
     rank = guests.program(context, f"{context.build}/rank", f"{here}/rank.c")
     puts = [f"{here}/guest", f"{TOP}/bench/lib/job.py", rank]
@@ -86,15 +86,15 @@ def number(text):
 
 
 def run_of(one):
-    """{seed, arm, moves, why, lines: [{rank, kind, pass, ...}]} of what guest has left."""
+    """Read what guest wrote of a run: {seed, arm, moves, why, lines: [{rank, kind, pass, ...}]}."""
     what, lines, document = f"{one['arm']}, seed {one['seed']}", [], one["document"]
     for text in one["text"].splitlines():
         if m := LINE.fullmatch(text):
             lines.append({n: g if n == "kind" else number(g) for n, g in zip(NAMES, m.groups())})
         elif text.startswith("rank "):
-            raise Failed(f"{what}: a line of a rank in another form: {text}")
+            raise Failed(f"{what}: the line of a rank has another form: {text}")
     if len({line["rank"] for line in lines}) != RANKS:
-        raise Failed(f"{what}: not each rank has said what it counted:\n{one['text']}")
+        raise Failed(f"{what}: a rank has written no line:\n{one['text']}")
     if not document:
         raise Failed(f"{what}: nodeos-contend has written no document")
     return {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Table, plots and verdicts of bench/run contention: all counts and times are those of a simulated
+"""Table, plots and verdicts of bench/run contention. All counts and times come from a simulated
 cache and a model of memory."""
 
 import statistics
@@ -45,7 +45,7 @@ def scans(run):
 
 
 def at_third(lines):
-    """The line, or the begin, at which a scan has about two thirds of its passes."""
+    """The line (or the begin) that is nearest to two thirds of a scan's passes."""
     begin = {"pass": 0, "instructions": 0, "misses": 0, "remote": 0}
     goal = lines[-1]["pass"] * 2 / 3
     return min([begin, *lines[:-1]], key=lambda line: abs(line["pass"] - goal))
@@ -67,7 +67,7 @@ def whole(run):
 
 
 def remote_whole(run):
-    """% of the misses of both scans that are remote, in all."""
+    """% of all misses of both scans that are remote."""
     ends = [lines[-1] for lines in scans(run).values()]
     return 100 * sum(e["remote"] for e in ends) / max(sum(e["misses"] for e in ends), 1)
 
@@ -90,7 +90,7 @@ def stopped(run):
 
 
 def of_worst(runs, arm):
-    """The seconds of ARM by those of the worst placement, of each seed that has both."""
+    """The seconds of ARM divided by those of the worst placement, for each seed that has both."""
     time = {(r["seed"], r["arm"]): seconds(r) for r in runs}
     return [
         time[seed, arm] / time[seed, "worst"]
@@ -140,7 +140,7 @@ def tables(raw):
 
 
 def passes_at(lines, time):
-    """The passes of a scan at TIME, in proportion between its lines."""
+    """The passes of a scan at TIME, interpolated between its lines."""
     before = (0, 0)
     for line in lines:
         now = line["seconds"], line["pass"]
@@ -152,7 +152,7 @@ def passes_at(lines, time):
 
 
 def progress(runs):
-    """Curves of the step's progress: (arm, seed) -> [(seconds, % of both scans' passes)]."""
+    """Progress of each step: {(arm, seed): [(seconds, % of the passes of both scans)]}."""
     curves = {}
     for run in runs:
         parts = list(scans(run).values())
@@ -164,7 +164,7 @@ def progress(runs):
     return curves
 
 
-# Series of the plot of progress, with the arms that are alike.
+# Series of the plot of progress: name and arms.
 SERIES = {
     "both scans on one socket, by hand": ("worst",),
     "the same, observed only": ("none", "none-balancing", "none-bind", "none-balancing-bind"),

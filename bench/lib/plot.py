@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Plots as SVG. They need no library, and equal numbers give equal bytes. panels(): bars with their
+"""Plots as SVG, without libraries; equal numbers give equal bytes. panels(): bars with their
 spread, a panel for each measure, a row for each arm. lines(): curves over a logarithmic axis.
 paths(): curves from zero to where each ends."""
 
@@ -31,7 +31,7 @@ def of(values):
 
 
 def short(number):
-    """The number as it is written in a picture."""
+    """Format a number for a picture."""
     if number == 0:
         return "0"
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
@@ -123,9 +123,9 @@ class Canvas:
 
 
 def panels(title, subtitle, rows, measures, highlight=None, note="", width=980):
-    """A row for each of ROWS, a panel for each of MEASURES: (name, unit, a Value or None for each
-    row). Every panel has its own scale, from zero. HIGHLIGHT: the row, or the rows, that the plot
-    is about."""
+    """Draw bars: a row for each of ROWS, a panel for each of MEASURES, which are (name, unit, list
+    with a Value or None for each row). Every panel has its own scale, from zero. HIGHLIGHT: the
+    row or rows that the plot is about."""
     marked = {highlight} if isinstance(highlight, int) else set(highlight or ())
     label = 24 + 1.08 * max(wide(r, 12) for r in rows) + 14
     gap, step, top = 22, 30, 124
@@ -199,8 +199,8 @@ def lines(
     height=460,
     low=None,
 ):
-    """SERIES: (name, {x: Value}); x on a scale of powers of two; y from LOW (0), or LOGARITHMIC.
-    Curves are named at their ends."""
+    """Draw SERIES, (name, {x: Value}). The axis of x has powers of two; y begins at LOW (0), or is
+    LOGARITHMIC. The names of curves stand at their ends."""
     c = Canvas(width, height, title, subtitle)
     right = width - 36 - max(wide(name, 12) for name, _ in series)
     left, top, bottom = 76, 84, height - (74 if note else 54)
@@ -275,8 +275,8 @@ def lines(
 
 
 def paths(title, subtitle, x_name, y_name, series, note="", width=980, height=440):
-    """SERIES: (name, [curve...]), each curve a list of (x, y) from (0, 0) on; axes from 0. The
-    names stand on the right, with the spread of the curves' ends."""
+    """Draw SERIES, (name, [curve...]): each curve is a list of (x, y) and begins at (0, 0); axes
+    begin at 0. The names stand on the right, with the spread of the curves' ends."""
     c = Canvas(width, height, title, subtitle)
     names = [(name, of([curve[-1][0] for curve in curves])) for name, curves in series]
     texts = [

@@ -130,8 +130,8 @@ def placed_log(arm, size, seed, misses, remote, moves, cpu):
 
 
 def contention_run(arm, seed, moves, *ranks):
-    """What guest leaves of a run; RANKS: (kind, lines), a line of (pass, seconds, misses, remote,
-    CPU, KiB on each node); a pass has 1,000 instructions."""
+    """A run as guest writes it. RANKS: (kind, lines), where a line is (pass, seconds, misses,
+    remote, CPU, KiB on each node). A pass has 1,000 instructions."""
     text = ["step 3"]
     for n, (kind, lines) in enumerate(ranks):
         for done, seconds, misses, remote, cpu, kib in lines:
@@ -193,14 +193,14 @@ def test_contention():
         curves["dino", 1],
         # the moved scan has 24 passes at 6 s: 20 and 4 of the next ten in a second of 2.5
         [(0, 0.0), *[(4, 100 / 3)] * 2, *[(5, 200 / 3)] * 2, (6, 90.0), (7.5, 100.0)],
-        "contention: progress adds what each scan has at that time",
+        "contention: progress is the sum of the passes of both scans at a time",
     )
     bad = contention_run("dino", 1, [2, 0, 1, 1], *[("scan", [(30, 9, 900, 0, 0, (8, 0))])] * 4)
     worse = {"runs": [raw["runs"][0], read(bad)]}
     t.same(
         [v.good for v in bench.contention.table.judge(worse)][:3],
         [False, False, True],
-        "contention: dino with devils at the end and with four moves does not hold",
+        "contention: the verdicts on dino fail with devils at the end, or with four moves",
     )
     plots = bench.contention.table.plots(raw)
     t.same(
@@ -215,15 +215,15 @@ def test_contention():
     t.same(
         "ends at 7.50 (7.50 to 7.50)" in plots["contention-progress.svg"],
         True,
-        "contention: the plot says when a step ends",
+        "contention: the plot gives the end of each step",
     )
     few = contention_run("dino", 1, [0] * 4, ("scan", [(30, 9, 900, 0, 0, (8, 0))]))
-    t.raises(Failed, "not each rank", "contention: a rank that said nothing", read, few)
+    t.raises(Failed, "no line", "contention: a rank that wrote no line", read, few)
     few["document"] = None
     few["text"] = contention_runs()[0]["text"]
     t.raises(Failed, "no document", "contention: no document of the daemon", read, few)
     few["text"] += "\nrank 0 scan"
-    t.raises(Failed, "another form", "contention: a line in another form", read, few)
+    t.raises(Failed, "another form", "contention: the line of a rank has another form", read, few)
 
 
 def test_contention_seeds(directory):

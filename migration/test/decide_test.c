@@ -173,7 +173,7 @@ static void stays(void)
 	drop_ranks();
 }
 
-/* Add one more process of task 0, on CPUS. */
+/* Add another process of task 0, on CPUS. */
 static void add_process(const char *cpus)
 {
 	struct observed_rank *more =
@@ -187,7 +187,7 @@ static void add_process(const char *cpus)
 	more[step[0].n++].state.class = RANK_TURTLE;
 }
 
-/* What is said of tasks with several processes. */
+/* Decide, and return what the decision says about tasks with several processes. */
 static const char *units(void)
 {
 	static char text[DECIDE_WHY_MAX];
@@ -205,7 +205,7 @@ static const char *units(void)
 static void processes(void)
 {
 	add_ranks(DINO, "DDTT");
-	is(units(), "", "tasks of one process each: nothing is said of units");
+	is(units(), "", "the decision says nothing about tasks of one process each");
 	add_process("0");
 	is(units(), "task_0: 2 processes move as one", "a task with two processes is named");
 	is(decided(), "1>4 3>5 (ranks move)", "a task has the worst class of its processes");
@@ -228,7 +228,7 @@ static void processes(void)
 	is(units(),
 	   "task_0: 2 processes stay where they are bound; task_1: 2 processes stay where they are "
 	   "bound; task_2: 2 processes stay where they are bound; ...",
-	   "there are dots for tasks that do not fit");
+	   "dots stand for the tasks that do not fit");
 	drop_ranks();
 }
 
@@ -355,7 +355,7 @@ static void exchanges(void)
 	drop_ranks();
 }
 
-/* Give rank I the CPU, in the ledger and by the kernel. */
+/* Give CPU to rank I, in the ledger and in the observation. */
 static void put_rank(unsigned i, unsigned cpu)
 {
 	struct idset set = { 0 };
@@ -371,8 +371,9 @@ static int cache_of(unsigned i)
 }
 
 /*
- * A second in which ranks 0 and 1 miss 242 times for 10,000 instructions while they share a cache,
- * and 3 times in a cache each, as two scans of 3 MiB do with caches of 4 MiB; ranks 2 and 3 never.
+ * Add the samples of one second. Ranks 0 and 1 are like two scans of 3 MiB with caches of 4 MiB:
+ * for 10,000 instructions, each has 242 misses if they share a cache, and 3 misses otherwise. Ranks
+ * 2 and 3 have none.
  */
 static void pass_second(void)
 {
@@ -390,7 +391,7 @@ static void pass_second(void)
 	}
 }
 
-/* Move what is decided at NOW; returns the number of ranks. */
+/* Move the ranks as decided at NOW. Returns the number of moved ranks. */
 static unsigned move_decided(double now)
 {
 	const struct decide_input in = { .job = job, .node = &node, .conf = &conf, .now = now };
@@ -412,8 +413,10 @@ static unsigned move_decided(double now)
 	return moved;
 }
 
-/* Victims of each other look like devils until they are parted. They are turtles then, and must
- * not come together again. */
+/*
+ * Two victims of each other have the class of devils until they are parted. After that they are
+ * turtles, and must not come together again.
+ */
 static void victims(const char *request, const char *policy)
 {
 	unsigned moved = 0, late = 0;
@@ -438,7 +441,7 @@ static void victims(const char *request, const char *policy)
 		late += t > 5 ? n : 0;
 	}
 	is_int(moved, 2, "%s: two moves part the victims", policy);
-	is_int(late, 0, "%s: nothing moves in five minutes after that", policy);
+	is_int(late, 0, "%s: no rank moves in the five minutes after these moves", policy);
 	ok(cache_of(0) != cache_of(1) && cache_of(2) != cache_of(3),
 	   "%s: each victim has a cache of its own", policy);
 	ok(step[0].rank[0].state.class == RANK_TURTLE && step[0].rank[1].state.class == RANK_TURTLE,

@@ -153,7 +153,8 @@ def test_table(folder):
     ok(
         "placed by dino: container sim: 2 moves; nothing to do: one domain?[2J" in out
         and "pages: task_0: 16 MiB followed, 3 % lie elsewhere (enough)"
-        " (CPUs of other jobs drained their LRU lists 12 times" in out
+        " (CPUs of other jobs drained their LRU lists 12 times"
+        in out
         and "\n  task_0: 2 processes move as one\n" in out,
         "the line of a placed container has policy, moves, reason, units and pages",
         out,
@@ -332,8 +333,8 @@ def test_picture(folder):
 
 
 def test_moves(folder):
-    """Half of a minute after both began, a devil and a turtle exchange domains; a quarter later the
-    devil is a turtle."""
+    """A devil and a turtle exchange domains 30 s after they began; 15 s later, the devil has become
+    a turtle."""
     scan = [[NOW - 60, 300.0, "d", 0], [NOW - 30, 300.0, "d", 1], [NOW - 15, 2.0, "t", 1]]
     loop = [[NOW - 60, 0.2, "t", 1], [NOW - 30, 0.2, "t", 0]]
     saved = put(
@@ -357,7 +358,7 @@ def test_moves(folder):
     )
     ok(
         "now in domain 1" in texts and "now in domain 0" in texts,
-        "a strip that was left says where the rank is now",
+        "the strip of a domain that the rank has left names the rank's present domain",
         texts,
     )
     ok(
@@ -374,9 +375,9 @@ def test_moves(folder):
     whole = max((float(r.get("width")) for r in high if r.get("class") == "empty"), default=0)
     left = min((s[1] for s in strips), default=0)
     got = sorted((c, round(4 * (x - left) / whole), round(4 * w / whole)) for c, x, w, _ in strips)
-    # in quarters of the time: the devil's halves are in two domains
+    # in quarters of the time; the devil was in one domain for a half, then in the other
     want = [("devil", 0, 2), ("devil", 2, 1), ("turtle", 0, 2), ("turtle", 2, 2), ("turtle", 3, 1)]
-    ok(got == want, "each strip has the times in which the rank was in its domain", got)
+    ok(got == want, "each strip shows the times when the rank was in the strip's domain", got)
     tops = {c: [y for k, x, _, y in strips if k == c] for c in ("turtle", "devil")}
     ok(len(set(tops["devil"])) == 2, "the devil's strips are in two panels", tops)
     arrows = [p for p in root.iter(f"{SVG}path") if p.get("class") == "move"]
@@ -385,11 +386,14 @@ def test_moves(folder):
     )
     ok(
         (len(arrows), places) == (3, [2, 2]),
-        "an arrow for each move, in the middle of the time, and one that explains them",
+        "there is an arrow for each move, in the middle of the time, and an arrow in the legend",
         places,
     )
     picture = run("--from", folder, "-j", "41.0", "--svg=-")[1]
-    ok('class="move"' not in picture, "without a move there is no arrow, and no word of one")
+    ok(
+        'class="move"' not in picture,
+        "without a move, the picture has no arrow, and the legend has none",
+    )
 
 
 def main():
