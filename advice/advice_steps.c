@@ -154,7 +154,7 @@ static void try_node(struct visit *v)
 	choose_turtles(v, 0, 0);
 }
 
-/* Does the devil's node have an earlier devil of the same kind, and so with the same steps? */
+/* Does an earlier devil of the same node have DEVIL's kind, and therefore the same steps? */
 static bool is_repeated(const struct layout *l, unsigned devil)
 {
 	for (unsigned i = l->head[l->node[devil]]; i < devil; i = l->next[i])

@@ -47,7 +47,7 @@ static const char *string(const struct json_doc *doc, const struct json_node *va
 	return NULL;
 }
 
-/* Report that TEXT is not one of the ALLOWED. Returns -1. */
+/* Report that TEXT is none of the ALLOWED words. Returns -1. */
 static int manifest_keys_refuse(const struct json_doc *doc, const struct json_node *value,
 				const char *text, const char *allowed)
 {

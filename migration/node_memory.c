@@ -8,7 +8,7 @@
 
 #include "host/cgroup.h"
 
-/* A line of memory.numa_stat has at most 27 bytes for each node; some 40 lines. */
+/* memory.numa_stat has some 40 lines, each with at most 27 bytes for each node. */
 #define TEXT_MAX (1 << 20)
 
 static void add_capped(uint64_t *sum, uint64_t bytes)

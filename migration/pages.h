@@ -54,7 +54,7 @@ enum pages_end {
 	PAGES_GONE, /* no process is left */
 };
 
-/* "enough", ..., for reports. */
+/* Return the name of END in reports: "enough", ... */
 const char *pages_end_name(enum pages_end end);
 
 struct pages_result {

@@ -23,7 +23,7 @@
 #define VALUE_MAX 70000
 
 static struct step *step;
-/* ranks to name to nodeos-contend, in a step without STEP; NULL: none */
+/* ranks to report to nodeos-contend if STEP is not set; NULL: none */
 static struct plain_ranks *plain;
 static pid_t stepd;
 static bool job_is_planned, site_has_fences;

@@ -207,7 +207,7 @@ def test_documents():
 
 
 def test_contention():
-    """The documents of nodeos-contend against nodeos-contention.schema.json."""
+    """Check documents of nodeos-contend against nodeos-contention.schema.json."""
     check = schema.Checker(os.path.join(SOURCE, "doc/nodeos-contention.schema.json"))
     seen = set()
     for name, what in (("a step", "41"), ("a batch step", "42"), ("an uncounted step", "unknown")):

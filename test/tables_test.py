@@ -85,7 +85,7 @@ def table_options(file):
 
 
 def page_options(text):
-    """Options of .It lines, in the same form."""
+    """Options of .It lines, in the form of table_options()."""
     found = set()
     for line in items(text):
         m = re.match(r"Fl (\w)(?: Ns Oo Ar \w+ Oc)? , Fl -([a-z-]+)(?: Ns (Op )?=)?", line)

@@ -29,7 +29,7 @@ HEAD = [
     "moves",
     "seconds in which memory stops a scan",
     "seconds of the step",
-    "of worst by hand",
+    "relative to worst by hand",
 ]
 BOUND = 45  # misses for 10,000 instructions above which a rank is a devil
 HALF = 8  # the second socket's first CPU

@@ -9,9 +9,9 @@ HEAD = [
     "writes",
     "",
     "kernel instructions per fault that reads",
-    "of the best mmap",
+    "relative to the best mmap",
     "without the device's",
-    "of the best mmap's",
+    "relative to the best mmap",
     "interrupts per fault",
     "pages read per fault",
 ]
@@ -86,7 +86,7 @@ def throughput(scenes):
             row.append(number(here, 1, after=of_best))
         rows.append(row)
     head = ["file, of the buffer", "writes", "thousand accesses a second, with threads:"]
-    notes = ["In brackets: of the best mmap's.", *killed(scenes)]
+    notes = ["In brackets: relative to the best mmap.", *killed(scenes)]
     return Table([*head, *map(str, threads)], rows, notes=notes)
 
 

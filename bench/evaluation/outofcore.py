@@ -20,8 +20,8 @@ ARMS = {
     "dimmap": "buffer, page by page",
     "dimmap, fill 64K": "buffer, fill 64K",
 }
-HEAD = ["threads", "tracer", "steps a second beside GROMACS", "of the best mmap"]
-HEAD += ["of itself alone", "major faults", "pages read"]
+HEAD = ["threads", "tracer", "steps a second beside GROMACS", "relative to the best mmap"]
+HEAD += ["relative to itself alone", "major faults", "pages read"]
 
 
 def run(context):

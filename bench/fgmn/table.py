@@ -16,15 +16,15 @@ LIKE = {
     "bind=2": "bind=0",
     "bind=47": "bind=1",
 }
-FAULTS = ["smallest, of stock's", "median, of stock's"]
+FAULTS = ["smallest, relative to stock", "median, relative to stock"]
 HEAD = ["kernel", "scene", "4 KiB: median (smallest to largest)", *FAULTS]
 HEAD += ["2 MiB: median (smallest to largest)", *FAULTS]
 NEIGHBOUR = [
     "arm",
     "deaths beside it",
     "instructions of a round, median (smallest to largest)",
-    "median, of alone's",
-    "mean, of alone's median",
+    "median, relative to alone",
+    "mean, relative to alone's median",
     "counters that moved",
 ]
 

@@ -40,7 +40,7 @@ def store(path, text):
 
 
 class Context:
-    """options: the experiment's, by name; out: its folder, which contains "build"."""
+    """options: the options of the experiment, by name; out: its folder, which contains "build"."""
 
     def __init__(self, name, options, out=None):
         self.name, self.options = name, options

@@ -148,7 +148,7 @@ def group_words():
         d = step.document()
         same(where(d), before, f"{what}: no rank moves")
         why = " ".join(p["why"] for p in d.get("placings", []))
-        ok((want or "") in why if want else not why, f"{what}: the reason", why)
+        ok((want or "") in why if want else not why, f"{what}: the document gives the reason", why)
         step.cancel()
     bind = write(
         "bind.sh",

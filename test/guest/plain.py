@@ -437,7 +437,7 @@ def group_async():
         r.text,
     )
     on("n1", f"mv {LINE}.off {LINE}")
-    # from within another job with a plan, for a job without one: the step has a request of its own
+    # srun inside a job with a plan, for a job without a plan: the step has its own request
     other = write("other.json", pod(own={"container": {"cpus": 2}}))
     inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other}"
     bare = job(

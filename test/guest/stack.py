@@ -680,7 +680,7 @@ def failing_hooks(p):
     bad = go(MATRIX)
     p.check(
         "7.24",
-        "failing hooks that must not drain a node do not",
+        "hooks whose failure must not drain a node do not drain it when they fail",
         not any(bad.values()),
         bad,
         run("sinfo -R", user="root").out,

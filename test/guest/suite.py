@@ -941,7 +941,7 @@ def group_report(machine):
             r" tick on ",
             r.out,
         ),
-        "report as text has asked, chosen, effective, memory and noise",
+        "the text of the report has the request, the choice, the effective state, memory and noise",
         r.text,
     )
     for command in ("list --json", f"plan --json {manifest}"):

@@ -25,7 +25,7 @@ NODE = 256  # MiB
 RATE = {"scan": 1 / 32, "muladd": 1 / 304, "triad": 3 / 56, "chase": 1 / 3, "write": 1 / 32}
 INSN, REFS, STALL = "simllc/1/0/u", "simllc/2/0/u", "simllc/4/0/"
 MISS, REMOTE, PREFETCH, FILLS = (f"simllc/{bits}/0/u" for bits in ("78", "50", "780", "7f8"))
-TURTLE, DEVIL = 30, 45  # for 10,000 instructions
+TURTLE, DEVIL = 30, 45  # bounds of the classes: misses for 10,000 instructions
 
 
 class Guest:
