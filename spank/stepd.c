@@ -444,7 +444,7 @@ int stepd_task_init_privileged(spank_t sp)
 	return 0;
 }
 
-/* In the rank, as the user: the only hook in which a failure of a batch step drains no node. */
+/* Runs in the rank, as the user. Only in this hook, a failure of a batch step drains no node. */
 int stepd_task_init(spank_t sp)
 {
 	struct step_env env = { sp, env_get, env_set, env_unset };

@@ -80,7 +80,7 @@ def elsewhere(run):
 
 
 def seconds(run):
-    """From the common begin to the end of the last scan."""
+    """Seconds from the common begin to the end of the last scan."""
     return max(lines[-1]["seconds"] for lines in scans(run).values())
 
 

@@ -26,7 +26,7 @@
 
 #define PAGES 1024
 #define WARM 3 /* rounds that are not counted */
-#define PASSES 20 /* over the pages */
+#define PASSES 20 /* number of passes over the pages in a round */
 #define NAMES_MAX 64
 
 struct counter {

@@ -106,9 +106,9 @@ def test_machines(directory):
 
 
 def test_planner(directory):
-    """A short run of the evaluation's part: two of its machines, all requests."""
+    """Run the evaluation's part "planner" in short: two of its machines, all requests."""
     if not os.access(TOOL, os.X_OK):
-        skip("the planner's part in short", f"no {TOOL}")
+        skip("a short run of the planner's experiment", f"no {TOOL}")
         return
     for name in list(planner.PAPERS)[:2]:
         m = machine.from_text(name, planner.PAPERS[name], directory)

@@ -37,7 +37,7 @@
 #define CPUS_MAX 64
 #define STAYS 4 /* CPUs that are never turned off */
 #define STEADY 2 /* number of HPC tasks that no process touches, on CPUs 2 and 3 */
-#define PATIENCE 60 /* each fair task must run at least once in this many seconds */
+#define PATIENCE 60 /* seconds in which each fair task must run at least once */
 
 enum {
 	POLICY,

@@ -196,8 +196,8 @@ def strip(path, out):
 
 
 def layout(elf):
-    """An object's parts beside functions and variables by name: each section's size, and its
-    contents unless these are code or places in the code."""
+    """An object's sections by name, as (size, contents). The contents are None for code; sections
+    with places in the code are left out."""
     return {
         s["name"]: (s["size"], None if s["flags"] & SHF_EXEC else elf.body(i))
         for i, s in enumerate(elf.sections)

@@ -86,7 +86,7 @@ static void put_report(void)
 {
 	for (const struct rank_number *n = rank_numbers; n < rank_numbers + RANK_NUMBER_COUNT; n++)
 		printf("        \"%s\": {\"type\": \"integer\", \"minimum\": %d, \"maximum\": "
-		       "%d, \"description\": \"Of the ranks, as %s.\"},\n",
+		       "%d, \"description\": \"The value of the ranks, as %s.\"},\n",
 		       n->member, n->min, n->max, n->name);
 }
 
@@ -350,8 +350,8 @@ static const char apps[] =
 	"      'description': 'One container of several.',\n"
 	"      'properties': {\n"
 	"        'name': {'type': 'string', 'maxLength': 63, 'pattern': "
-	"'^[a-z0-9]+(-[a-z0-9]+)*$', 'not': {'const': 'none'}, 'description': 'Of the "
-	"container.'},\n"
+	"'^[a-z0-9]+(-[a-z0-9]+)*$', 'not': {'const': 'none'}, 'description': 'The "
+	"name of the container.'},\n"
 	"        'image': {'$ref': '#/$defs/unused_map'},\n"
 	"        'app': {'$ref': '#/$defs/app'},\n"
 	"        'readOnlyRootFS': {'type': ['boolean', 'null'], 'description': 'Checked, not "
@@ -371,8 +371,8 @@ static const char manifests[] =
 	"        'acKind': {'const': 'ImageManifest'},\n"
 	"        'acVersion': {'$ref': '#/$defs/version'},\n"
 	"        'name': {'type': 'string', 'maxLength': 63, 'pattern': "
-	"'^[a-z0-9]+([-._~/][a-z0-9]+)*$', 'not': {'const': 'none'}, 'description': 'Of the "
-	"container.'},\n"
+	"'^[a-z0-9]+([-._~/][a-z0-9]+)*$', 'not': {'const': 'none'}, 'description': 'The "
+	"name of the container.'},\n"
 	"        'labels': {'$ref': '#/$defs/unused'},\n"
 	"        'app': {'$ref': '#/$defs/app'},\n"
 	"        'annotations': {'$ref': '#/$defs/unused'},\n"
@@ -392,7 +392,7 @@ static const char manifests[] =
 	"'#/$defs/pod_app'}, 'description': 'A container each.'},\n"
 	"        'volumes': {'$ref': '#/$defs/unused'},\n"
 	"        'isolators': {'type': ['array', 'null'], 'items': {'$ref': "
-	"'#/$defs/ignored'}, 'description': 'Of the whole pod; only such as are ignored.'},\n"
+	"'#/$defs/ignored'}, 'description': 'Isolators of the whole pod, all ignored.'},\n"
 	"        'annotations': {'$ref': '#/$defs/unused'},\n"
 	"        'ports': {'$ref': '#/$defs/unused'},\n"
 	"        'userAnnotations': {'$ref': '#/$defs/unused_map'},\n"

@@ -33,7 +33,7 @@ MADE = (
     ("doc/nodeos-report.5", between("numbers"), "members"),
     (
         "doc/nodeos-report.schema.json",
-        re.compile(r'(?:^ +"\w+": .*"Of the ranks, as \S+"},\n)+', re.M),
+        re.compile(r'(?:^ +"\w+": .*"The value of the ranks, as \S+"},\n)+', re.M),
         "report",
     ),
     (SCHEMA, re.compile(r"\A.*\Z", re.S), "schema"),

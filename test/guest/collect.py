@@ -690,7 +690,7 @@ def group_advise():
     commands."""
     start_daemons()
     step = "srun --mpi=none --nodeos-contention=observe -n1 sleep 3000"
-    # no list of nodes: the requeued job must be free to go elsewhere
+    # no list of nodes: the requeued job must be free to run on another node
     run("scontrol update nodename=n1 state=drain reason=advise", user="root")
     jobs = [submit("--requeue", step) for _ in range(2)]
     for job in jobs:

@@ -413,7 +413,7 @@ def group_interrupted(times=6):
         same(
             (r.code, run("srun -N2 -n2 -c2 --nodeos-cpus=2 true").code),
             (0, 0),
-            f"removal {i}: installed again, a container starts",
+            f"after removal {i} and a new installation, a container starts",
         )
     ok(killed > times // 2, f"{killed} of {times + times // 2} runs of dpkg die before their end")
     all_idle("no node is drained by killed runs of dpkg")
