@@ -22,7 +22,7 @@ from bench.lib import guests
 from bench.lib.context import TOP, Failed, kept, key_of, load, store
 from bench.lib.options import Option, interval, positive, words
 
-TITLE = "Contention: a bad placement, and what improves it"
+TITLE = "Contention: a bad placement, and what makes it good"
 KEPT = False  # each seed keeps its own results
 MINUTES = {"quick": 6, "full": 25}
 ARMS = ("none", "none-balancing", "none-bind", "none-balancing-bind", "dino", "dino-balancing")
@@ -100,7 +100,7 @@ def run_of(one):
     return {
         "seed": one["seed"],
         "arm": one["arm"],
-        # not the sum of the ranks': those that have ended before the others are not there
+        # not the sum over the ranks: the document lacks ranks that ended before the others
         "moves": sum(p["moves"] for p in document["placings"]),
         "pages": sum(r["pages_moved_bytes"] for r in document["ranks"]),
         "why": [p["why"] for p in document["placings"]],

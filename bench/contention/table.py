@@ -85,7 +85,7 @@ def seconds(run):
 
 
 def stopped(run):
-    """The seconds for which the model of memory stops a scan, of the one that it stops longer."""
+    """Seconds for which the model of memory stops a scan; the larger number of the two scans."""
     return max(lines[-1]["stall"] for lines in scans(run).values())
 
 
