@@ -94,8 +94,8 @@ static void put_task(const char *task, const struct process_state *p, unsigned n
 }
 
 struct job_view {
-	struct json_out *j; /* for JSON, */
-	FILE *f; /* or for text */
+	struct json_out *j; /* the output if it is JSON */
+	FILE *f; /* the output if it is text */
 	const struct node_state *s;
 	const struct noise *noise;
 	const struct ledger_job *job;

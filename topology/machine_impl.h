@@ -47,7 +47,7 @@ struct domain {
 /* A memory node. The array is in logical order. */
 struct memnode {
 	unsigned os;
-	/* OS of the physical node; equal to its own OS, except for a block of the kernel's fgmn= */
+	/* OS of the physical node: the OS above, except for a block of the kernel's fgmn= */
 	unsigned home;
 	bool empty; /* 0 bytes, on a machine that gives sizes: such a node never counts */
 	/* added by a driver (DAX): not ordinary on a machine that has nodes of another origin */

@@ -183,7 +183,7 @@ static int plan_place(struct planner *p, struct errbuf *err)
 	return rc == PLACED ? 0 : -1;
 }
 
-/* Mark the nodes that a confined container shares with another one, also of another job. */
+/* Mark the nodes that a confined container shares with another container or another job. */
 static void plan_mark_shared(struct planner *p)
 {
 	for (unsigned i = 0; i < p->n; i++) {

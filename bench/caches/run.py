@@ -43,7 +43,7 @@ OPTIONS = (
     Option("rounds", "N", "of lriot", 3, 1, positive),
     Option("llc", "SIZE", "of each simulated cache", "4M"),
 )
-SIZES = (768, 1536)  # KiB of a rank
+SIZES = (768, 1536)  # memory of a rank, KiB
 RANK = re.compile(r"rank (\d+) cpu (\d+) (\d+) ((?:[a-z-]+ \d+ ?)+)")
 
 

@@ -29,11 +29,11 @@ ARMS = {
 HEAD = [
     "",
     "other programs on the simulation's CPUs, M",
-    "of the simulation's own",
+    "relative to the simulation's own",
     "kernel there, M",
     "involuntary switches",
     "migrations",
-    "the simulation's own M, with what it spins",
+    "the simulation's own M, including spinning",
 ]
 SIZES = {"quick": ["3", "20", "8"], "full": ["10", "20", "8"]}
 

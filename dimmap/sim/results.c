@@ -18,7 +18,8 @@ void results_text(FILE *f, const struct results *r)
 	fprintf(f,
 		"unmapped in batches of %" PRIu32 ", read %" PRIu32 " at once, pools: %" PRIu32
 		"%s\n\n",
-		r->batch, r->fill, r->pools, r->fill > 1 ? "; lru and opt read one at once" : "");
+		r->batch, r->fill, r->pools,
+		r->fill > 1 ? "; lru and opt read one page at a time" : "");
 	fprintf(f, "%10s %8s %-8s %8s %12s %12s %12s %12s %12s\n", "buffer", "of all", "policy",
 		"hits", "misses", "recovered", "evicted", "dirty", "batches");
 	for (unsigned s = 0; s < r->sizes; s++) {

@@ -680,20 +680,21 @@ static void test_exempt(void)
 	is(service_exempt("/a.slice/a-b.slice/x.scope/y", &c), "serviceos_except",
 	   "service_exempt: a scope of serviceos_except");
 	is(service_exempt("/user.slice/x.scope/y", &c), NULL,
-	   "service_exempt: not a scope below user.slice, whose name a login may choose");
+	   "service_exempt: a scope below user.slice, whose name a login may choose, is not "
+	   "exempt");
 	is(service_exempt(
 		   "/user.slice/user-1000.slice/user@1000.service/app.slice/slurmstepd.scope", &c),
-	   NULL, "service_exempt: not a user's unit with Slurm's name");
+	   NULL, "service_exempt: a user's unit with Slurm's name is not exempt");
 	is(service_exempt("/system.slice/x.service/slurmstepd.scope", &c), NULL,
-	   "service_exempt: not a service's cgroup with Slurm's name");
+	   "service_exempt: a service's cgroup with Slurm's name is not exempt");
 	is(service_exempt("/system.slice/slurmd.service", &c), "Slurm's", "service_exempt: slurmd");
 	is(service_exempt("/system.slice/munge.service", &c), NULL,
-	   "service_exempt: not another service");
+	   "service_exempt: another service is not exempt");
 	is(service_exempt("/user.slice/slurmstepd.scope.evil", &c), NULL,
-	   "service_exempt: not a longer name");
+	   "service_exempt: a service with a longer name is not exempt");
 	is(service_exempt("/user.slice/user-1000.slice/my.lustre.service", &c), NULL,
-	   "service_exempt: not a name with a prefix");
-	is(service_exempt("/init.scope", &c), NULL, "service_exempt: not init");
+	   "service_exempt: a name with a prefix is not exempt");
+	is(service_exempt("/init.scope", &c), NULL, "service_exempt: init is not exempt");
 }
 
 /* The status of a user's process, which has UIDS in four columns. */

@@ -38,8 +38,8 @@ def kind(spec):
 
 
 def judge_rate(rank, spec, what):
-    """The rate of RANK is within a tenth of the calculated one, and its class is that of the
-    bounds."""
+    """Check that the rate of RANK is within a tenth of the calculated rate, and that its class
+    agrees with the bounds."""
     want = RATE.get(kind(spec), 0)
     got = rank.get("rate")
     good = got is not None and (0.9 * want <= got <= 1.1 * want if want else got < 3)

@@ -284,7 +284,7 @@ def judge_milan(g):
     judge_provider(g)
 
 
-# The row of events.d for each guest's processor; amdzen3 also counts remote misses: four events.
+# The row of events.d for each guest's processor; amdzen3 needs four events, with remote misses.
 PROVIDED = {"milan": "amdzen3 A-", "skylake": "skylakex A-"}
 
 
