@@ -180,7 +180,7 @@ def test_units():
         units = {w for w in words if re.match(r"nodeos[a-z-]*\.(service|timer|socket)$", w)}
         if "--no-start" in words or "--no-stop-on-upgrade" in words:
             left |= units
-    left.discard("nodeos-discover.service")  # a process that has ended
+    left.discard("nodeos-discover.service")  # its process ends by itself
     ok(
         len(left) == 4 and left <= stopped,
         "a removal of nodeos-tools stops each unit that debhelper does not stop",

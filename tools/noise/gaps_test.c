@@ -93,8 +93,8 @@ int main(void)
 	test_gaps_numbers();
 	test_variation();
 	test_gaps_picture();
-	is(gaps_decade(0), "< 1 us", "gaps_decade: the first");
-	is(gaps_decade(6), ">= 100 ms", "gaps_decade: the last");
-	is(gaps_decade(7), "?", "gaps_decade: \"?\" beyond the last");
+	is(gaps_decade(0), "< 1 us", "gaps_decade: names the first decade");
+	is(gaps_decade(6), ">= 100 ms", "gaps_decade: names the last decade");
+	is(gaps_decade(7), "?", "gaps_decade: gives \"?\" beyond the last decade");
 	return tap_done();
 }

@@ -125,7 +125,7 @@ def line_with(text, word):
 def test_table(folder):
     status, out, err = run("--from", folder)
     ok(status == 0 and not err, "the documents of a directory are shown", err)
-    # six cells a decade from 0.1: 100 is three decades above it, 1 one; the bounds in 14 and 15
+    # six cells per decade from 0.1: 100 is after 18 cells, 1 after 6; the bounds are in 14 and 15
     scan, loop = line_with(out, " scan "), line_with(out, " loop ")
     ok(
         " ##############||## " in scan and " devil for 3 min" in scan,
