@@ -84,8 +84,8 @@ static int fgmn_parameters(char *buf, size_t size, struct errbuf *err)
 struct lines {
 	char kernel[3 * IDSET_LIST_MAX + 2 * KERNEL_LINE_MAX + 128];
 	char fgmn[2 * KERNEL_LINE_MAX]; /* the fgmn= parameters in KERNEL, as in this boot */
-	char node[IDSET_LIST_MAX + 480]; /* of slurm.conf */
-	char gres[300]; /* of gres.conf */
+	char node[IDSET_LIST_MAX + 480]; /* the node's line in slurm.conf */
+	char gres[300]; /* the line in gres.conf */
 	unsigned blocks;
 	struct idset numbers, cores; /* CpuSpecList as Slurm counts CPUs, or cores */
 	bool lacks_nohz;

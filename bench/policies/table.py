@@ -38,6 +38,6 @@ def tables(raw):
         )
         for p in POLICIES
     }
-    name = "misses, of the optimum's (geometric mean)"
+    name = "misses, relative to the optimum's (geometric mean)"
     rows.append([name, "", *(number(extra[p], 2) for p in POLICIES)])
     return [Table(["accesses", "buffer, % of the pages", *POLICIES], rows)]

@@ -644,8 +644,8 @@ def test_policies():
             "| BFS | 50 | 60.0 | 62.0 | **70.0** | **70.0** | 66.0 | 80.0 |",
             "| mean |  | 40.00 | 41.00 | 45.00 | 50.02 | 48.00 | 65.00 |",
             # roots of 80/50 x 40/20, 1.6 x 1.9, 1.6 x 1.5, 1.4 x 1.498, 1.4 x 1.7
-            "| misses, of the optimum's (geometric mean) |  | 1.79 | 1.74 | 1.55 | 1.45 | 1.54 |"
-            " 1.00 |",
+            "| misses, relative to the optimum's (geometric mean) |  | 1.79 | 1.74 | 1.55 | 1.45 |"
+            " 1.54 | 1.00 |",
         ],
         "policies: means of the seeds, our best one in bold, and misses relative to the optimum's",
     )

@@ -58,7 +58,7 @@ static const char *get(const char *path)
 
 /*
  * Write the status of process PID, or of thread PID of process TASK of the same tree, as
- * fs/proc/array.c of a kernel before 6.8 prints it. UIDS are four.
+ * fs/proc/array.c of a kernel before 6.8 prints it. UIDS: the four uids.
  */
 static void put_status_of(pid_t pid, pid_t task, const char *name, const char *uids,
 			  const char *sets)
