@@ -164,10 +164,10 @@ static void test_machine_xml_refused(void)
 		{ TOPOLOGY(OBJ("Machine", "", "", NODE CPUS)), "is not a set" },
 		{ TOPOLOGY(OBJ("Machine", "0x3", "allowed_cpuset=\"0x0\" allowed_nodeset=\"0x1\"",
 			       NODE CPUS)),
-		  "none of its CPUs is allowed" },
+		  "none of the machine's CPUs is allowed" },
 		{ TOPOLOGY(OBJ("Machine", "0x3", "allowed_cpuset=\"0x3\" allowed_nodeset=\"0x2\"",
 			       NODE CPUS)),
-		  "none of its memory nodes is allowed" },
+		  "none of the machine's memory nodes is allowed" },
 		/* ids */
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x1") PU("0", "0x1") PU("1", "0x2"))),
 		  "CPU 0 occurs twice" },
