@@ -69,10 +69,7 @@ static int find_domains(struct calibration_host *h, struct errbuf *err)
 	return h->domain ? 0 : errprintf(err, "out of memory");
 }
 
-/*
- * Refuse to calibrate while jobs run: they would be slowed, and their misses would count in the
- * peaks.
- */
+/* Refuse to calibrate while jobs run: they would be slowed, and their misses would count. */
 static int refuse_jobs(const struct calibration *o, const struct calibration_host *h,
 		       struct errbuf *err)
 {

@@ -33,10 +33,7 @@ enum {
 #define STRIP_LEFT (SIDE + LABEL)
 #define STRIP_WIDTH (WIDTH - 2 * SIDE - LABEL - NUMBERS)
 
-/*
- * The colours are distinct with each common kind of colour blindness; in grey they differ in
- * lightness.
- */
+/* The colours are distinct for the colour-blind, and differ in lightness if printed in grey. */
 static const struct class_look {
 	const char *fill, *line;
 } look[] = {

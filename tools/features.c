@@ -298,10 +298,7 @@ static void check_sharing(struct findings *f)
 	free(text);
 }
 
-/*
- * slurmstepd runs the helpers with users' rights; a user can trace a program whose file is
- * readable.
- */
+/* slurmstepd runs the helpers with users' rights; a user can trace a readable program. */
 static void check_helpers(struct findings *f)
 {
 	static const char *const helper[] = { NODEOS_LIBEXECDIR "/nodeos-plan",

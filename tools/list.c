@@ -27,10 +27,7 @@ static void list_put(struct json_out *j, const struct ledger_job *job,
 		return;
 	if (step)
 		step_id_format(step->step_id, id);
-	/*
-	 * a step container belongs to its own step only, even if another container has the same
-	 * name
-	 */
+	/* a step container belongs only to its own step, even if another has the same name */
 	for (unsigned i = 0; i < job->n_steps; i++)
 		steps += (step ? step == &job->step[i] : !job->step[i].plan) &&
 			 ledger_step_in(&job->step[i], c->name);

@@ -73,9 +73,7 @@ struct planned {
 	unsigned n_domains;
 };
 
-/*
- * Only blocks that plain jobs cannot use guarantee memory: without them the guarantee is unknown.
- */
+/* Only blocks that plain jobs cannot use guarantee memory; otherwise no guarantee is known. */
 static enum guarantee guarantee_of(const struct planned *p)
 {
 	return idset_empty(&p->withheld) || p->conf.unmanaged_mems == UNMANAGED_ALL

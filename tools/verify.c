@@ -162,9 +162,7 @@ static void check_step(struct check *c)
 		node_state_each_task(c->s, c->step, check_task, &w, &ignored);
 }
 
-/*
- * Check all jobs, or, if ONLY is not 0, that job. Returns whether there is a job with containers.
- */
+/* Check all jobs, or, if ONLY is not 0, that job. Returns whether a job has containers. */
 static bool check_jobs(struct check *c, unsigned long only)
 {
 	bool any = false;
