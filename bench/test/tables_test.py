@@ -23,6 +23,8 @@ import bench.hpc.run
 import bench.hpc.table
 import bench.launch.calls
 import bench.launch.table
+import bench.pairs.run
+import bench.pairs.table
 import bench.policies.run
 import bench.policies.table
 import bench.streamline.table
@@ -248,6 +250,44 @@ def test_contention_seeds(directory):
         ([[1, 2], [1, 2, 3], [2, 3], [3]], [[1, 2], [3], [3]]),
         "contention: only seeds that were not measured with these options are",
     )
+
+
+def pair_run(policy, moves, ranks):
+    """RANKS: (program, begin, end, misses, history of classes or None) of 1,000 instructions."""
+    text, found = ["step 0"], []
+    for n, (program, begin, end, misses, history) in enumerate(ranks):
+        counts = f"instructions 1000 misses {misses} remote 0 kernel-misses 1 moves 0"
+        text.append(f"rank {n} {program} begin {begin}.5 end {end}.5 {counts}")
+        if history is not None:
+            found.append({"rank": n, "history": [[n, 1, c] for c in history]})
+    document = {"placings": [{"moves": moves}] * bool(moves), "ranks": found}
+    return {"pair": ["cg", "scan"], "policy": policy, "text": "\n".join(text), "document": document}
+
+
+def test_pairs():
+    plain = [("cg", 0, 10, 3, "uutt"), ("scan", 1, 21, 20, "uddt")]
+    plain += [("cg", 2, 12, 5, None), ("scan", 1, 20, 40, "ds")]
+    dino = [("cg", 0, 15, 4, "t"), ("scan", 0, 5, 2, "dt"), ("cg", 0, 14, 4, "t")]
+    dino += [("scan", 0, 5, 2, "d")]
+    read = bench.pairs.run.run_of
+    raw = {"runs": [read(pair_run("observe", 0, plain)), read(pair_run("dino", 2, dino))]}
+    (table,) = bench.pairs.table.tables(raw)
+    t.same(
+        texts(table),
+        [
+            # 8 and 60 of 2,000 instructions; from 0 to 12 and from 1 to 21 seconds
+            "cg and scan | cg | turtle | 40.0 | 40.0 | 12.0 | 15.0 | 1.25 | 2",
+            " | scan | devil, then semi-devil or devil, then turtle | 300.0 | 20.0 | 20.0 | 5.0 |"
+            " 0.25 | ",
+        ],
+        "pairs: a program's gain and the other one's loss, with classes and moves",
+    )
+    few = pair_run("dino", 0, dino[:3])
+    t.raises(Failed, "3 ranks", "pairs: a rank too few", read, few)
+    few["text"] += "\nrank 3 scan"
+    t.raises(Failed, "another form", "pairs: a line in another form", read, few)
+    few["document"] = None
+    t.raises(Failed, "no document", "pairs: no document of the daemon", read, few)
 
 
 def test_placement():
@@ -711,6 +751,7 @@ def test_streamline():
 def main():
     test_placement()
     test_contention()
+    test_pairs()
     test_lriot()
     test_hpc()
     test_policies()

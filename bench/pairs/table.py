@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Table of bench/run pairs: all counts and times are those of a simulated cache and a model of
+memory."""
+
+from bench.lib.tables import Table, number
+
+HEAD = [
+    "pair",
+    "program",
+    "classes",
+    "misses for 10,000 instructions, observed",
+    "dino",
+    "seconds, observed",
+    "dino",
+    "dino's of observed",
+    "moves",
+]
+NAMES = {"t": "turtle", "s": "semi-devil", "d": "devil"}
+
+
+def of(runs, pair, policy):
+    return next(r for r in runs if r["pair"] == pair and r["policy"] == policy)
+
+
+def rate(run, program):
+    """Misses of both ranks of a program for 10,000 instructions."""
+    ranks = [r for r in run["ranks"] if r["program"] == program]
+    return 1e4 * sum(r["misses"] for r in ranks) / sum(r["instructions"] for r in ranks)
+
+
+def seconds(run, program):
+    """From the begin of a program's first rank to the end of its last."""
+    ranks = [r for r in run["ranks"] if r["program"] == program]
+    return max(r["end"] for r in ranks) - min(r["begin"] for r in ranks)
+
+
+def classes(run, program):
+    """The classes that its ranks had, by those that the document has to the end."""
+    numbers = [str(r["rank"]) for r in run["ranks"] if r["program"] == program]
+    texts = {
+        ", then ".join(NAMES[c] for c in run["classes"][n])
+        for n in numbers
+        if run["classes"].get(n)
+    }
+    return " or ".join(sorted(texts)) or "?"
+
+
+def tables(raw):
+    runs, rows = raw["runs"], []
+    for pair in [r["pair"] for r in runs if r["policy"] == "observe"]:
+        plain, dino = (of(runs, pair, policy) for policy in ("observe", "dino"))
+        for program in pair:
+            before, after = seconds(plain, program), seconds(dino, program)
+            rows.append(
+                [
+                    " and ".join(pair) if program == pair[0] else "",
+                    program,
+                    classes(plain, program),
+                    number(rate(plain, program), 1),
+                    number(rate(dino, program), 1),
+                    number(before, 1),
+                    number(after, 1),
+                    number(after / before, 2, bold=abs(after / before - 1) > 0.1),
+                    number(dino["moves"]) if program == pair[0] else "",
+                ]
+            )
+    title = "*Simulated* caches: two ranks of each program of a pair, one run of each"
+    return [Table(HEAD, rows, title)]
