@@ -16,7 +16,7 @@ static void put_string(FILE *f, const char *s, size_t len)
 
 	putc('"', f);
 	while (s < end) {
-		const char *plain = s; /* written at once: most strings are plain as a whole */
+		const char *plain = s; /* plain bytes are written together */
 		unsigned char c;
 
 		while (s < end && is_plain(*s))

@@ -35,7 +35,7 @@
 
 /* ------------------------------------------------------------------------------- status */
 
-/* What a status shows that struct process_facts does not have. */
+/* Fields of a status that struct process_facts does not have. */
 struct proc_lines {
 	bool any, has_kthread, has_memory;
 	char state;
@@ -228,7 +228,7 @@ ssize_t process_read_apart(char *buf, size_t size, int dir_fd, const char *name,
 /* Take the flags and the start time from a stat. */
 static int proc_parse_stat(struct process_facts *out, const char *text)
 {
-	/* only the name may hold blanks and brackets */
+	/* only the name may contain blanks and brackets */
 	const char *close = strrchr(text, ')');
 	unsigned long long start;
 	unsigned long flags;

@@ -129,7 +129,7 @@ static void drop_rights(const struct subprocess *h)
 	    syscall(SYS_setresuid, h->uid, h->uid, h->uid) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		_exit(126);
-#ifndef NODEOS_SANITIZERS /* at exit, LeakSanitizer looks for leaks in a process of its own */
+#ifndef NODEOS_SANITIZERS /* at exit, LeakSanitizer must start a process */
 	/* the child is in slurmstepd's own cgroup: a user who gets control of it must start no
 	 * process there */
 	if (setrlimit(RLIMIT_NPROC, &nothing) < 0)

@@ -121,11 +121,11 @@ struct source {
 /* Read into a buffer that doubles: most files are far below the limit. */
 static int textfile_read_all(char **text, size_t *len, const struct source *s, struct errbuf *err)
 {
-	size_t used = 0, room = 1u << 16;
-	char *buf = malloc(room), *more;
+	size_t used = 0, capacity = 1u << 16;
+	char *buf = malloc(capacity), *more;
 
 	while (buf && used <= s->max) {
-		ssize_t n = textfile_read_some(s->fd, buf + used, room - used - 1, s->wait_ms);
+		ssize_t n = textfile_read_some(s->fd, buf + used, capacity - used - 1, s->wait_ms);
 
 		if (n < 0) {
 			cannot_read(s->path, used, err);
@@ -135,13 +135,13 @@ static int textfile_read_all(char **text, size_t *len, const struct source *s, s
 		if (n == 0)
 			break;
 		used += (size_t)n;
-		if (used < room - 1)
+		if (used < capacity - 1)
 			continue;
-		more = realloc(buf, room * 2);
+		more = realloc(buf, capacity * 2);
 		if (!more)
 			free(buf);
 		buf = more;
-		room *= 2;
+		capacity *= 2;
 	}
 	if (!buf)
 		return errprintf(err, "%.200s: %s", s->path, strerror(ENOMEM));
@@ -166,7 +166,7 @@ int textfile_read(char **text, size_t *len, const char *path, size_t max, struct
 		return textfile_read_all(
 			text, len, &(struct source){ "standard input", STDIN_FILENO, -1, max },
 			err);
-	/* without O_NONBLOCK, opening a named pipe waits for a writer for any time */
+	/* without O_NONBLOCK, opening a named pipe waits without limit for a writer */
 	s.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (s.fd < 0)
 		return errprintf(err, "%.200s: cannot open: %s", path, strerror(errno));

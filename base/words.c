@@ -15,14 +15,14 @@ static bool is_printable(char c)
 const char *word_quote(char buf[WORD_QUOTE_MAX], const char *s, size_t len)
 {
 	static const char hex[] = "0123456789abcdef";
-	const size_t room = WORD_QUOTE_MAX - sizeof("...\"");
+	const size_t capacity = WORD_QUOTE_MAX - sizeof("...\"");
 	size_t used = 0;
 
 	buf[used++] = '"';
 	for (size_t i = 0; i < len; i++) {
 		size_t need = is_printable(s[i]) ? 1 : 4;
 
-		if (used + need > room) {
+		if (used + need > capacity) {
 			memcpy(buf + used, "...", 3);
 			used += 3;
 			break;

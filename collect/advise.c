@@ -15,7 +15,7 @@
 static const char advise_usage[] =
 	"Usage: nodeosctl contention advise [--json | --print=extra|requeue] [--weights=D,P,C]\n"
 	"                                   [--dir DIR] [--conf FILE]\n"
-	"Read the nodes' reports in contention_report_dir, and say which containers should move "
+	"Read the nodes' reports in contention_report_dir, and print which containers should move "
 	"to\n"
 	"other nodes so that no node has two devils. Changes nothing. Run it on the head node, as\n"
 	"contention_report_user.\n"
@@ -31,14 +31,14 @@ static const char advise_usage[] =
 	"Manual page: man nodeosctl-contention-advise\n";
 
 struct advise_options {
-	const char *conf, *dir; /* NULL: not given */
+	const char *conf, *dir; /* NULL: not given on the command line */
 	struct advice_weights weights;
 	bool json, extra, requeue;
 };
 
 enum { ADVISE_PRINT = 256, ADVISE_WEIGHTS, ADVISE_DIR, ADVISE_CONF };
 
-/* Say what is wrong with a value; returns 2. */
+/* Print a message about a wrong value. Returns 2. */
 static int refuse_value(collect_say *say, const char *option, const char *value,
 			const char *expected)
 {
@@ -66,7 +66,7 @@ static bool parse_weights(struct advice_weights *w, const char *text)
 	return true;
 }
 
-/* Returns -1 to go on, or the exit status. */
+/* Returns the exit status, or -1 to continue. */
 static int take_advise_option(struct advise_options *o, int option, collect_say *say)
 {
 	switch (option) {
@@ -98,7 +98,7 @@ static int take_advise_option(struct advise_options *o, int option, collect_say 
 	}
 }
 
-/* Returns -1 to go on, or the exit status. */
+/* Returns the exit status, or -1 to continue. */
 static int parse_advise_options(struct advise_options *o, int argc, char **argv, collect_say *say)
 {
 	static const struct option longs[] = {
@@ -122,7 +122,7 @@ static int parse_advise_options(struct advise_options *o, int argc, char **argv,
 	if (optind != argc)
 		return refuse_value(say, "unexpected ", argv[optind], "an option");
 	if (o->json && (o->extra || o->requeue)) {
-		say("--json and --print exclude each other");
+		say("--json and --print cannot be combined");
 		return 2;
 	}
 	return -1;
@@ -197,8 +197,7 @@ int advise_command(int argc, char **argv, collect_say *say)
 	if (conf_load(&conf, path, o.conf ? geteuid() : 0, &err) == 0) {
 		s.path = o.dir ? o.dir : conf.contention.report_dir;
 		if (!*s.path)
-			errprintf(&err, "no reports to read: set contention_report_dir in %s",
-				  path);
+			errprintf(&err, "contention_report_dir is not set: set it in %s", path);
 	}
 	if (*err.text) {
 		say(err.text);

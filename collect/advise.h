@@ -5,8 +5,8 @@
 #include "collect/collect.h"
 
 /*
- * Run "nodeosctl contention advise", which changes nothing. ARGV[0] is the name that begins
- * getopt's messages. Returns the exit status: 0 done, 1 failed with messages, 2 wrong usage.
+ * Run "nodeosctl contention advise", which changes nothing. ARGV[0] begins the messages of getopt.
+ * Returns the exit status: 0 success, 1 failure with messages, 2 wrong usage.
  */
 int advise_command(int argc, char **argv, collect_say *say);
 

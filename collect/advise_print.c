@@ -18,7 +18,7 @@ static const char *node_name(const struct site *s, unsigned node)
 
 /*
  * Print "container sim of job 41 (8 CPUs, 6 of 8 ranks are devils, 97.5 bytes of traffic for 10,000
- * instructions)"; the ranks only of a devil.
+ * instructions)"; the part on ranks only if the container is a devil.
  */
 static void print_advised(const struct site *s, unsigned i)
 {
@@ -78,7 +78,7 @@ void advise_print_text(const struct advice *a, const struct site *s)
 		       a->exact ? "" : " (perhaps not the least: the site is too large to search)");
 }
 
-/* Put a number of thousandths, which may be negative. */
+/* Add a member with a number of thousandths, which may be negative. */
 static void put_cost(struct json_out *j, const char *key, int64_t thousandths)
 {
 	jout_signed(j, key, thousandths);
@@ -149,7 +149,7 @@ void advise_print_json(const struct advice *a, const struct site *s,
 	jout_close(&j, '}');
 }
 
-/* Print WORD quoted for a shell. */
+/* Print WORD in quotes for a shell. */
 static void print_quoted(const char *word)
 {
 	putchar('\'');

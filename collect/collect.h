@@ -10,16 +10,16 @@
 
 struct json_object;
 
-/* Print TEXT as a message; it may hold any bytes. */
+/* Print TEXT, which may contain any bytes, as one message. */
 typedef void collect_say(const char *text);
 
 /*
- * Run nodeosctl contention collect with its options; getopt's messages begin with ARGV[0]. Returns
- * the exit status: 0, 1 if something failed (with a message), 2 for wrong usage.
+ * Run "nodeosctl contention collect" with its options; ARGV[0] begins the messages of getopt.
+ * Returns the exit status: 0 success, 1 failure with messages, 2 wrong usage.
  */
 int collect_command(int argc, char **argv, collect_say *say);
 
-/* One run of nodeosctl contention collect; job.c, node.c and state.c have its parts. */
+/* One run of "nodeosctl contention collect"; job.c, node.c and state.c have its parts. */
 struct collect {
 	int dir; /* descriptor of contention_report_dir */
 	const char *path; /* its path, for messages */
@@ -27,7 +27,7 @@ struct collect {
 	bool dry; /* change nothing, and print what a run would do */
 	struct json_out *j; /* prints JSON; NULL: print text */
 	collect_say *say;
-	bool record; /* write comments of jobs; otherwise write files only */
+	bool record; /* write comments of jobs; if false, write files only */
 	unsigned grace; /* seconds to wait for the last reports of a job that has ended */
 	double keep; /* seconds for which the directory of a finished job stays */
 
@@ -36,17 +36,17 @@ struct collect {
 	int accounts; /* 1: there is a slurmdbd; 0: there is none; -1: not known yet */
 
 	/* the state of this run and of the last one, see state.c */
-	struct json_object *said, *said_before; /* keys of messages */
+	struct json_object *said, *said_before; /* keys of messages that were printed */
 	struct json_object *nodes, *nodes_before; /* numbers of ranks on each node */
 	struct json_object *finished, *finished_before; /* jobs whose record is final */
 	unsigned failures;
 };
 
-#define COLLECT_FAILURES_MAX 5 /* failures that end the run, as Slurm may be down */
+#define COLLECT_FAILURES_MAX 5 /* after so many failures the run ends, as Slurm may be down */
 
-/* Print a message, and count a failure. */
+/* Print a message and count it as a failure. */
 void collect_fail(struct collect *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Print a message, unless this run or the last one printed one with the same KEY. */
+/* Print a message, unless this run or the last one printed a message with the same KEY. */
 void collect_say_once(struct collect *c, const char *key, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
@@ -59,11 +59,11 @@ void collect_state_free(struct collect *c);
 /* Merge and record the reports of the job whose directory is NAME. */
 void collect_job(struct collect *c, const char *name);
 
-/* Add the ranks of H, a host's report on a running job, to those of its node. */
+/* Add the ranks in H, a host's report on a running job, to those of the host's node. */
 void collect_node_add(struct collect *c, const struct host_report *h);
-/* Write Extra of all nodes that have running jobs, or had some before. */
+/* Write Extra of each node that has running jobs, or had some at the last run. */
 void collect_nodes(struct collect *c);
-/* Remove from Extra of all nodes what collect_nodes() wrote there. */
+/* Remove from Extra of each node the members that collect_nodes() wrote. */
 void collect_nodes_clear(struct collect *c);
 
 #endif

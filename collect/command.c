@@ -18,34 +18,34 @@
 #include "host/conf.h"
 
 #define LOCK_FILE "collect.lock"
-#define GRACE_INTERVALS 2 /* of contention_report_interval */
+#define GRACE_INTERVALS 2 /* in units of contention_report_interval */
 #define DAY 86400.0
 
 static const char usage_text[] =
 	"Usage: nodeosctl contention collect [--dry-run] [--json] [--keep=DAYS] [--dir=DIR]\n"
 	"                                    [--conf=FILE]\n"
-	"Merge the nodes' reports of contention_report_dir into a record of each job, and hand it "
+	"Merge the nodes' reports of contention_report_dir into a record of each job, and write it "
 	"to Slurm.\n"
-	"For the head node and the user contention_report_user, from "
+	"To be run on the head node by the user contention_report_user, from "
 	"nodeos-collect.timer.\n"
 	"\n"
-	"  -n, --dry-run    change nothing, and print what would be\n"
+	"  -n, --dry-run    change nothing, and print what a run would change\n"
 	"  -j, --json       print JSON (schema 1)\n"
-	"      --keep=DAYS  keep the files of finished jobs for so long (7)\n"
-	"      --dir=DIR    instead of contention_report_dir\n"
-	"      --conf=FILE  instead of " NODEOS_CONF_PATH "\n"
+	"      --keep=DAYS  remove the files of finished jobs after DAYS (7)\n"
+	"      --dir=DIR    read DIR instead of contention_report_dir\n"
+	"      --conf=FILE  read FILE instead of " NODEOS_CONF_PATH "\n"
 	"  -h, --help       print this\n\n"
 	"Manual page: man nodeosctl-contention-collect\n";
 
 struct collect_options {
-	const char *conf, *dir; /* NULL: not given */
+	const char *conf, *dir; /* NULL: not given on the command line */
 	unsigned keep; /* days */
 	bool dry, json;
 };
 
 enum { OPTION_KEEP = 256, OPTION_DIR, OPTION_CONF };
 
-/* Returns 2, for wrong usage. */
+/* Returns 2, the exit status for wrong usage. */
 static int __attribute__((format(printf, 2, 3)))
 refuse_option(collect_say *say, const char *fmt, ...)
 {
@@ -59,7 +59,7 @@ refuse_option(collect_say *say, const char *fmt, ...)
 	return 2;
 }
 
-/* Returns -1 to go on, or the exit status. */
+/* Returns the exit status, or -1 to continue. */
 static int parse_collect_options(struct collect_options *o, int argc, char **argv, collect_say *say)
 {
 	static const struct option longs[] = {
@@ -103,7 +103,10 @@ static int parse_collect_options(struct collect_options *o, int argc, char **arg
 	return optind == argc ? -1 : refuse_option(say, "unexpected \"%.200s\"", argv[optind]);
 }
 
-/* Take the lock, without waiting for another run. Returns its descriptor, or -1 with the reason. */
+/*
+ * Take the lock without waiting. Returns its descriptor, or -1 with the reason, such as another
+ * run.
+ */
 static int take_lock(int dir, struct errbuf *err)
 {
 	int fd = openat(dir, LOCK_FILE, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -163,7 +166,8 @@ static void collect_all(struct collect *c, bool node_extra)
 		jout_close(c->j, '}');
 	}
 	if (c->failures >= COLLECT_FAILURES_MAX)
-		c->say("too many failures: the other jobs and nodes follow at the next run");
+		c->say("too many failures: this run ends; the next run handles the other jobs and "
+		       "nodes");
 }
 
 static int run_collect(struct collect *c, bool node_extra)
@@ -215,9 +219,7 @@ int collect_command(int argc, char **argv, collect_say *say)
 	if (conf_load(&conf, path, o.conf ? geteuid() : 0, &err) == 0) {
 		c.path = o.dir ? o.dir : conf.contention.report_dir;
 		if (!*c.path)
-			errprintf(&err,
-				  "no directory to collect from: set contention_report_dir in %s",
-				  path);
+			errprintf(&err, "contention_report_dir is not set: set it in %s", path);
 	}
 	if (*err.text) {
 		say(err.text);

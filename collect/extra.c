@@ -7,7 +7,7 @@
 
 #define PREFIX "nodeos_"
 
-/* Parse TEXT. Returns NULL if it is not exactly one JSON object. */
+/* Parse TEXT. Returns NULL unless it is exactly one JSON object. */
 static struct json_object *parse_object(const char *text)
 {
 	struct json_tokener *tok = json_tokener_new();
@@ -16,7 +16,7 @@ static struct json_object *parse_object(const char *text)
 	if (!tok)
 		return NULL;
 	json_tokener_set_flags(tok, JSON_TOKENER_STRICT);
-	/* the final NUL, too: it ends the document for the parser */
+	/* include the final NUL: it ends the document for the parser */
 	doc = json_tokener_parse_ex(tok, text, (int)strlen(text) + 1);
 	json_tokener_free(tok);
 	if (doc && !json_object_is_type(doc, json_type_object)) {
@@ -26,7 +26,7 @@ static struct json_object *parse_object(const char *text)
 	return doc;
 }
 
-/* Remove one member nodeos_*. Returns 0 if there is none. */
+/* Remove one of NodeOS's members, nodeos_*. Returns 0 if there is none. */
 static int remove_own(struct json_object *doc)
 {
 	json_object_object_foreach(doc, key, value)
@@ -40,7 +40,7 @@ static int remove_own(struct json_object *doc)
 	return 0;
 }
 
-/* Write DOC to BUF, and put it. */
+/* Write DOC to BUF, and release DOC. */
 static int print_extra(char *buf, size_t size, struct json_object *doc, struct errbuf *err)
 {
 	const char *text = "";
@@ -61,7 +61,7 @@ int extra_merge(char *buf, size_t size, const char *site, const struct node_rank
 	struct json_object *doc = parse_object(*site ? site : "{}");
 
 	if (!doc)
-		return errprintf(err, "its Extra is no JSON object, and stays as it is");
+		return errprintf(err, "its Extra is no JSON object, so it is not changed");
 	while (remove_own(doc))
 		;
 	if (ranks) {
@@ -78,7 +78,7 @@ int extra_merge_advice(char *buf, size_t size, const char *site, const struct no
 	struct json_object *doc = parse_object(*site ? site : "{}");
 
 	if (!doc)
-		return errprintf(err, "its Extra is no JSON object, and is left as it is");
+		return errprintf(err, "its Extra is no JSON object, so it is not changed");
 	json_object_object_add(doc, PREFIX "devils_leave", json_object_new_int64(advice->leave));
 	json_object_object_add(doc, PREFIX "devils_come", json_object_new_int64(advice->come));
 	return print_extra(buf, size, doc, err);

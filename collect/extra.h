@@ -6,26 +6,26 @@
 
 #include "base/errbuf.h"
 
-/* How many ranks of each class a node has. */
+/* Numbers of a node's ranks of two classes. */
 struct node_ranks {
 	unsigned devils, semi_devils;
 };
 
 /*
  * Write SITE, the Extra of a node ("": none), to BUF, with its members nodeos_* replaced by
- * nodeos_devils and nodeos_semi_devils of RANKS; if RANKS is NULL they are removed, and an empty
- * object is written as "". Members of the site stay. Returns 0, or -1 with the reason: SITE is no
- * JSON object, or the result is too long.
+ * nodeos_devils and nodeos_semi_devils of RANKS. If RANKS is NULL, these members are removed, and
+ * an object without members is written as "". The site's own members stay. Returns 0, or -1 with
+ * the reason: SITE is no JSON object, or the result is too long.
  */
 int extra_merge(char *buf, size_t size, const char *site, const struct node_ranks *ranks,
 		struct errbuf *err);
 
-/* Numbers of devils that should leave a node, and come to it. */
+/* How many devils should leave a node, and how many should come to it. */
 struct node_advice {
 	unsigned leave, come;
 };
 
-/* As extra_merge(), with the members nodeos_devils_leave and nodeos_devils_come; others stay. */
+/* As extra_merge(), but replaces only the members nodeos_devils_leave and nodeos_devils_come. */
 int extra_merge_advice(char *buf, size_t size, const char *site, const struct node_advice *advice,
 		       struct errbuf *err);
 

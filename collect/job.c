@@ -13,28 +13,28 @@
 #define SKEW 30 /* seconds by which a node's clock may be behind slurmctld's */
 #define ACCOUNT_WAIT 3600 /* seconds for which an ended job may be missing in the database */
 
-/* Where the record of a job is kept; record.json and the output have these words. */
+/* Where the record of a job is kept: the words of record.json and of the output. */
 static const char in_file[] = "file", in_admin[] = "admin_comment", in_system[] = "system_comment";
 
-/* DIR/JOB/record.json, as the last run left it. */
+/* DIR/JOB/record.json, as the last run wrote it. */
 struct saved {
 	int64_t start; /* Unix time at which the recorded run of the job started; 0: no record */
 	char text[COMMENT_RECORD_MAX];
 	double rate; /* the rate that TEXT shows; negative: unknown */
 	const char *where;
 	bool final;
-	double time; /* Unix time at which it was written */
+	double time; /* Unix time at which the record was written */
 };
 
-/* The handling of one job. */
-struct turn {
+/* The handling of one job in this run. */
+struct job_visit {
 	struct collect *c;
 	const char *name; /* of its directory: the job's number */
 	uint32_t job;
 	int fd; /* descriptor of its directory */
-	const struct slurm_job *slurm; /* NULL: slurmctld does not know the job any more */
+	const struct slurm_job *slurm; /* NULL: slurmctld does not know the job, or no longer */
 	struct slurm_account account; /* valid if ASKED */
-	bool asked; /* the database has been asked */
+	bool asked; /* the accounting database was asked for the job */
 	int64_t start, end; /* of this run of the job, Unix time; 0: not known */
 	struct saved saved;
 	struct comment_record record;
@@ -50,7 +50,7 @@ static struct json_object *saved_member(struct json_object *doc, const char *nam
 	return value;
 }
 
-static void load_saved(struct turn *t)
+static void load_saved(struct job_visit *t)
 {
 	struct errbuf err = { 0 };
 	char *text = report_file_read(t->fd, REPORT_RECORD, &err);
@@ -78,8 +78,8 @@ static void load_saved(struct turn *t)
 	json_object_put(doc);
 }
 
-/* Write record.json with the new record. Returns false after a message if that fails. */
-static bool save_record(struct turn *t, const char *where, bool final)
+/* Write the new record to record.json. Returns false after a message if that fails. */
+static bool save_record(struct job_visit *t, const char *where, bool final)
 {
 	struct errbuf err = { 0 };
 	struct json_object *doc;
@@ -107,8 +107,8 @@ static bool save_record(struct turn *t, const char *where, bool final)
 	return good;
 }
 
-/* Print what was done for the job, and WHERE its record is; NULL: it has none. */
-static void print_job(const struct turn *t, const char *action, const char *where)
+/* Print what was done for the job, and in WHERE its record is; NULL: it has no record. */
+static void print_job(const struct job_visit *t, const char *action, const char *where)
 {
 	struct json_out *j = t->c->j;
 
@@ -130,7 +130,7 @@ static void print_job(const struct turn *t, const char *action, const char *wher
 
 static void job_report_skipped(const char *file, const char *why, void *arg)
 {
-	struct turn *t = arg;
+	struct job_visit *t = arg;
 	char key[320];
 
 	snprintf(key, sizeof(key), "%s/%.255s", t->name, file);
@@ -139,9 +139,9 @@ static void job_report_skipped(const char *file, const char *why, void *arg)
 
 static void job_report_read(const struct host_report *h, void *arg)
 {
-	struct turn *t = arg;
+	struct job_visit *t = arg;
 
-	/* a report on an earlier run, before the job was requeued */
+	/* the report is on an earlier run, before the job was requeued */
 	if (h->time + SKEW < (double)t->start)
 		return;
 	comment_record_add(&t->record, h);
@@ -149,8 +149,8 @@ static void job_report_read(const struct host_report *h, void *arg)
 		collect_node_add(t->c, h);
 }
 
-/* Ask the database for the job, unless that was done. Returns 0, or -1 after a message. */
-static int ask_account(struct turn *t)
+/* Ask the database for the job, unless ASKED. Returns 0, or -1 after a message. */
+static int ask_account(struct job_visit *t)
 {
 	struct errbuf err = { 0 };
 
@@ -167,9 +167,8 @@ static int ask_account(struct turn *t)
 	return 0;
 }
 
-/* Has the job ended since the jobs were loaded? Then that its comment cannot be written is no
- * failure. */
-static bool has_ended_meanwhile(const struct turn *t)
+/* Has the job ended since the jobs were loaded? Then its comment need not be written. */
+static bool has_ended_meanwhile(const struct job_visit *t)
 {
 	const struct slurm_job *now;
 	struct slurm_job *jobs;
@@ -186,7 +185,7 @@ static bool has_ended_meanwhile(const struct turn *t)
 }
 
 /* Write the record of a running job to its AdminComment. */
-static void record_running(struct turn *t)
+static void record_running(struct job_visit *t)
 {
 	char comment[SLURM_COMMENT_MAX];
 	struct errbuf err = { 0 };
@@ -216,14 +215,14 @@ static void record_running(struct turn *t)
 		print_job(t, where == in_file && t->c->record ? "kept" : "written", where);
 }
 
-static void finish_job(struct turn *t, const char *where)
+static void finish_job(struct job_visit *t, const char *where)
 {
 	if (save_record(t, where, true))
 		print_job(t, "final", where);
 }
 
-/* Write the record of a job that the database has to its SystemComment. */
-static void record_account(struct turn *t)
+/* Write the record of a job that is in the database to its SystemComment. */
+static void record_account(struct job_visit *t)
 {
 	struct errbuf err = { 0 };
 
@@ -240,8 +239,8 @@ static void record_account(struct turn *t)
 	finish_job(t, in_system);
 }
 
-/* Does the database have this run of the job, and as ended? */
-static bool is_accounted(const struct turn *t)
+/* Does the database have this run of the job, and its end? */
+static bool is_accounted(const struct job_visit *t)
 {
 	const struct slurm_account *a = &t->account;
 
@@ -249,7 +248,7 @@ static bool is_accounted(const struct turn *t)
 	       (!t->start || a->job.start == t->start);
 }
 
-static void record_ended(struct turn *t)
+static void record_ended(struct job_visit *t)
 {
 	double last = t->record.time > (double)t->end ? t->record.time : (double)t->end;
 
@@ -273,21 +272,22 @@ static void record_ended(struct turn *t)
 		print_job(t, "waiting", NULL);
 	} else {
 		collect_say_once(t->c, t->name,
-				 "job %s: slurmdbd does not know it, so its record is in %s/%s/%s "
+				 "job %s: slurmdbd does not know this job, so its record is only "
+				 "in %s/%s/%s "
 				 "only",
 				 t->name, t->c->path, t->name, REPORT_RECORD);
 		finish_job(t, in_file);
 	}
 }
 
-/* Does slurmctld know no other run of the job than the one that began at START? */
+/* Does slurmctld know no run of the job other than the one that began at START? */
 static bool is_same_run(const struct slurm_job *slurm, int64_t start)
 {
 	return !slurm || slurm->kind == SLURM_JOB_WAITING || slurm->start == start;
 }
 
-/* Note in the state that the job needs no handling until its directory is removed. */
-static void remember_final(struct turn *t)
+/* Note in the state that the job needs no handling until its directory is to be removed. */
+static void remember_final(struct job_visit *t)
 {
 	struct json_object *entry = json_object_new_object();
 
@@ -297,8 +297,8 @@ static void remember_final(struct turn *t)
 }
 
 /*
- * Does the state of the last run have the job as finished? Then its files need not be read, which
- * are on another host: a site may have tens of thousands of finished jobs.
+ * Is the job finished according to the state of the last run? Then its files, which are on another
+ * host, need not be read: a site may have tens of thousands of finished jobs.
  */
 static bool is_remembered(struct collect *c, const char *name, const struct slurm_job *slurm)
 {
@@ -312,8 +312,8 @@ static bool is_remembered(struct collect *c, const char *name, const struct slur
 	return true;
 }
 
-/* Handle a job whose record is final: remove its directory when that has been kept long enough. */
-static void visit_final(struct turn *t)
+/* Handle a job whose record is final: remove its directory when the time to keep it has passed. */
+static void visit_final(struct job_visit *t)
 {
 	struct errbuf err = { 0 };
 
@@ -332,8 +332,8 @@ static void visit_final(struct turn *t)
 	print_job(t, "removed", NULL);
 }
 
-/* Find out when this run of the job started and ended. Returns 0, or -1 after a message. */
-static int learn_run(struct turn *t)
+/* Find the start and the end of this run of the job. Returns 0, or -1 after a message. */
+static int learn_run(struct job_visit *t)
 {
 	if (!t->slurm && t->c->record && ask_account(t) < 0)
 		return -1;
@@ -351,7 +351,7 @@ static int learn_run(struct turn *t)
 	return 0;
 }
 
-static void visit_job(struct turn *t)
+static void visit_job(struct job_visit *t)
 {
 	static const struct report_reader reader = { job_report_read, job_report_skipped, NULL };
 	struct report_reader r = reader;
@@ -388,7 +388,7 @@ static void visit_job(struct turn *t)
 
 void collect_job(struct collect *c, const char *name)
 {
-	struct turn t = { .c = c, .name = name };
+	struct job_visit t = { .c = c, .name = name };
 	struct errbuf err = { 0 };
 	unsigned number;
 

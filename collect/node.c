@@ -6,7 +6,7 @@
 #include "collect/collect.h"
 #include "collect/extra.h"
 
-/* seconds between two changes of a node, after each of which slurmctld's backfill starts again */
+/* seconds between two changes of a node: after each change slurmctld's backfill starts again */
 #define INTERVAL 60
 #define STALE 600 /* seconds; older reports are not counted */
 
@@ -63,7 +63,7 @@ enum extra_result {
 	EXTRA_FAILED, /* a program of Slurm failed */
 };
 
-/* Merge RANKS (NULL: none) into the node's Extra. */
+/* Merge RANKS (NULL: remove our members) into the node's Extra. */
 static enum extra_result write_extra(struct collect *c, const char *host,
 				     const struct node_ranks *ranks)
 {
@@ -76,9 +76,10 @@ static enum extra_result write_extra(struct collect *c, const char *host,
 	}
 	if (extra_merge(merged, sizeof(merged), site, ranks, &err) < 0) {
 		snprintf(key, sizeof(key), "extra %s", host);
-		collect_say_once(c, key,
-				 "node %s: %s (make it one, or set contention_node_extra = no)",
-				 host, err.text);
+		collect_say_once(
+			c, key,
+			"node %s: %s (make it a JSON object, or set contention_node_extra = no)",
+			host, err.text);
 		print_node(c, host, "refused", NULL);
 		return EXTRA_REFUSED;
 	}
@@ -94,7 +95,7 @@ static enum extra_result write_extra(struct collect *c, const char *host,
 	return EXTRA_SET;
 }
 
-/* Keep in the state what Slurm still has for HOST: BEFORE, or NULL for nothing. */
+/* Copy BEFORE, the numbers that Slurm still has for HOST (NULL: none), into the new state. */
 static void keep_state(struct collect *c, const char *host, struct json_object *before)
 {
 	if (before)
@@ -110,8 +111,10 @@ static bool is_early(const struct collect *c, struct json_object *before)
 	return before && c->now >= since && c->now - since < INTERVAL;
 }
 
-/* Write Extra of HOST, if it is due. NODE has the numbers of its ranks, and is given the time of
- * the write. */
+/*
+ * Write Extra of HOST, if it is due. NODE has the numbers of its ranks, and gets the time of the
+ * write.
+ */
 static void visit_node(struct collect *c, const char *host, struct json_object *node)
 {
 	struct json_object *before = child_of(c->nodes_before, host);
@@ -131,8 +134,10 @@ static void visit_node(struct collect *c, const char *host, struct json_object *
 	}
 }
 
-/* Add nodes from which no running job reports any more: their numbers become 0, as a node without
- * numbers would match no constraint. */
+/*
+ * Add nodes on which no job reports any more, with the number 0: a node without numbers would match
+ * no constraint.
+ */
 static void add_idle_nodes(struct collect *c)
 {
 	json_object_object_foreach(c->nodes_before, host, before)

@@ -11,8 +11,10 @@
 #define DEPTH_MAX 5
 #define FORM "nodeos1"
 
-/* The members of a report that is being read. After the first fault, which ERR has, no more are
- * read. */
+/*
+ * A report's members, as they are read. After the first fault, which is in ERR, no further member
+ * is read.
+ */
 struct members {
 	struct json_object *doc;
 	struct errbuf *err;
@@ -28,7 +30,7 @@ static struct json_object *member_of(struct members *m, const char *name, enum j
 	if (!json_object_object_get_ex(m->doc, name, &value) ||
 	    json_object_get_type(value) != type) {
 		m->bad = true;
-		errprintf(m->err, "\"%s\" is missing, or not of type %s", name,
+		errprintf(m->err, "\"%s\" is missing, or is not of type %s", name,
 			  json_type_to_name(type));
 		return NULL;
 	}
@@ -44,7 +46,7 @@ static uint64_t member_count(struct members *m, const char *name, uint64_t max)
 	if (n >= 0 && (uint64_t)n <= max)
 		return (uint64_t)n;
 	m->bad = true;
-	errprintf(m->err, "\"%s\" is not from 0 to %" PRIu64, name, max);
+	errprintf(m->err, "\"%s\" is not a whole number from 0 to %" PRIu64, name, max);
 	return 0;
 }
 
@@ -55,8 +57,10 @@ static bool member_bool(struct members *m, const char *name)
 	return value && json_object_get_boolean(value);
 }
 
-/* Return the number of member NAME, from 0 to MAX. If it is null or missing, return *ABSENT; with
- * ABSENT NULL that is a fault. */
+/*
+ * Return the number of member NAME, from 0 to MAX. If it is null or missing, return *ABSENT; if
+ * ABSENT is NULL, that is a fault.
+ */
 static double member_number(struct members *m, const char *name, double max, const double *absent)
 {
 	struct json_object *value = NULL;
@@ -77,7 +81,7 @@ static double member_number(struct members *m, const char *name, double max, con
 	return 0;
 }
 
-/* Return the text of member NAME, which must not have a NUL in it; "" after a fault. */
+/* Return the text of member NAME, which must not contain NUL; "" after a fault. */
 static const char *member_text(struct members *m, const char *name)
 {
 	struct json_object *value = member_of(m, name, json_type_string);
@@ -86,7 +90,7 @@ static const char *member_text(struct members *m, const char *name)
 	if (!value || strlen(text) == (size_t)json_object_get_string_len(value))
 		return text;
 	m->bad = true;
-	errprintf(m->err, "\"%s\" has a NUL in it", name);
+	errprintf(m->err, "\"%s\" contains a NUL", name);
 	return "";
 }
 
@@ -100,11 +104,11 @@ static void read_class(struct members *m, enum rank_class *out)
 			return;
 		}
 	if (!m->bad)
-		errprintf(m->err, "\"class\" is not unknown, turtle, semi-devil or devil");
+		errprintf(m->err, "\"class\" is none of unknown, turtle, semi-devil and devil");
 	m->bad = true;
 }
 
-/* Read the quality; null, of a host without counters, counts as X. */
+/* Read the quality; null, which a host without counters reports, counts as X. */
 static void read_quality(struct members *m, enum events_quality *out)
 {
 	struct json_object *value = NULL;
@@ -120,12 +124,13 @@ static void read_quality(struct members *m, enum events_quality *out)
 			return;
 		}
 	if (!m->bad)
-		errprintf(m->err, "\"quality\" is not A, A-, B, B-, C, X or null");
+		errprintf(m->err, "\"quality\" is none of A, A-, B, B-, C, X and null");
 	m->bad = true;
 }
 
-/* Read the source: a name in small letters, as records need it. A path behind "replay:" is left
- * out. */
+/*
+ * Read the source: a name in small letters, as records need it. A path after "replay:" is dropped.
+ */
 static void read_source(struct members *m, char out[SOURCE_NAME_MAX])
 {
 	const char *text = member_text(m, "source");
@@ -152,7 +157,7 @@ static void read_container(struct report_container *out, struct members *m)
 		text = member_text(m, "name");
 	if (strlen(text) >= sizeof(out->name)) {
 		m->bad = true;
-		errprintf(m->err, "a container's name is too long");
+		errprintf(m->err, "a container's name has more than 63 bytes");
 	}
 	snprintf(out->name, sizeof(out->name), "%s", text);
 	out->turtles = (unsigned)member_count(m, "turtles", REPORT_COUNT_MAX);
@@ -181,7 +186,7 @@ static void read_containers(struct host_report *out, struct members *m)
 			read_container(&out->container[out->n_containers++], &of);
 		} else {
 			of.bad = true;
-			errprintf(m->err, "\"containers\" has what is no object");
+			errprintf(m->err, "an element of \"containers\" is no object");
 		}
 		m->bad = of.bad;
 	}

@@ -12,10 +12,12 @@
 #include <unistd.h>
 
 #define SUFFIX ".json"
-#define FILES_MAX (4 * REPORT_HOSTS_MAX) /* names of a job's directory that are read */
+#define FILES_MAX (4 * REPORT_HOSTS_MAX) /* files of a job's directory that are read at most */
 
-/* Do only the caller and root own and change the file or directory of ST? In a sticky directory
- * others may add files. */
+/*
+ * Are the caller and root the only users that own and can change the file or directory of ST? In a
+ * sticky directory others may add files.
+ */
 static bool is_trusted(const struct stat *st)
 {
 	return (st->st_uid == geteuid() || st->st_uid == 0) &&
@@ -47,7 +49,7 @@ int report_dir_open(const char *path, struct errbuf *err)
 		errprintf(err, "%s: %s", path, strerror(errno));
 	else if (st.st_uid != geteuid())
 		errprintf(err,
-			  "%s belongs to user %s, and this program runs as %s: run it as %s, who "
+			  "%s belongs to user %s, but this program runs as %s: run it as %s, which "
 			  "must be contention_report_user and SlurmUser or an operator",
 			  path, user_name(owner, st.st_uid), user_name(me, geteuid()),
 			  user_name(owner, st.st_uid));
@@ -77,7 +79,7 @@ int report_job_open(int dir, const char *name, struct errbuf *err)
 /* Open the regular file NAME below DIR. Returns its descriptor, or -1 with errno and the reason. */
 static int open_regular(int dir, const char *name, struct errbuf *err)
 {
-	/* O_NONBLOCK: a named pipe would wait for a writer */
+	/* O_NONBLOCK: opening a named pipe would wait for a writer */
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct stat st = { 0 };
 
@@ -96,8 +98,8 @@ static int open_regular(int dir, const char *name, struct errbuf *err)
 }
 
 /*
- * Read the regular file NAME below DIR, at most SIZE - 1 bytes, and end it with NUL. Returns its
- * length, or -1 with errno and the reason.
+ * Read the regular file NAME below DIR, at most SIZE - 1 bytes, and end the text with NUL. Returns
+ * its length, or -1 with errno and the reason.
  */
 static ssize_t read_file(int dir, const char *name, char *buf, size_t size, struct errbuf *err)
 {
@@ -125,8 +127,7 @@ static ssize_t read_file(int dir, const char *name, char *buf, size_t size, stru
 	return error ? -1 : (ssize_t)used;
 }
 
-/* Return the length of HOST if NAME is "HOST.json", the report of a host; 0 if it is another
- * file. */
+/* Return the length of HOST if NAME is "HOST.json", the name of a host's report; otherwise 0. */
 static size_t host_length(const char *name)
 {
 	size_t len = strlen(name), suffix = strlen(SUFFIX);
@@ -146,13 +147,13 @@ static int read_report(struct host_report *h, int dir, const char *name, uint32_
 	if (len < 0 || host_report_parse(h, text, (size_t)len, err) < 0)
 		return -1;
 	if (h->job != job)
-		return errprintf(err, "it is a report on job %u", (unsigned)h->job);
+		return errprintf(err, "the report is on job %u", (unsigned)h->job);
 	if (strlen(h->host) != host_length(name) || strncmp(h->host, name, strlen(h->host)) != 0)
-		return errprintf(err, "it is the report of another host");
+		return errprintf(err, "the report is of another host");
 	return 0;
 }
 
-/* As opendir(), for the open directory DIR, which stays open. */
+/* As opendir(), for the open directory DIR. closedir() does not close DIR. */
 static DIR *list_directory(int dir, struct errbuf *err)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -181,7 +182,7 @@ int report_job_read(int job_dir, uint32_t job, const struct report_reader *r, st
 		if (!host_length(e->d_name))
 			continue;
 		if (hosts == REPORT_HOSTS_MAX) {
-			r->skipped(e->d_name, "the job has more hosts than are read", r->arg);
+			r->skipped(e->d_name, "hosts after the first 16384 are not read", r->arg);
 			break;
 		}
 		if (read_report(&h, job_dir, e->d_name, job, &why) < 0) {
@@ -224,7 +225,7 @@ int report_job_remove(int dir, const char *name, struct errbuf *err)
 		close(fd);
 		return -1;
 	}
-	/* a directory among them stays: then the removal of NAME fails */
+	/* a subdirectory stays, so that the removal of NAME fails below */
 	while ((e = readdir(d)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			unlinkat(fd, e->d_name, 0);

@@ -11,12 +11,12 @@
 
 /*
  * The directory contention_report_dir. Nodes write DIR/JOB/HOST.json; this room writes
- * DIR/JOB/record.json and files in DIR itself. As the directory is on a shared file system, its
- * content is taken for hostile: files of other users are not read, no symbolic link is followed,
+ * DIR/JOB/record.json and files in DIR itself. The directory is on a shared file system, so its
+ * content is treated as hostile: files of other users are not read, no symbolic link is followed,
  * and no file is read beyond its bound.
  */
 #define REPORT_HOSTS_MAX 16384 /* hosts of a job; further ones are not read */
-#define REPORT_FILE_MAX (32 << 20) /* bytes of a file of this room: the state of 500,000 jobs */
+#define REPORT_FILE_MAX (32 << 20) /* bytes; enough for the state of 500,000 jobs */
 
 /*
  * Open the directory PATH. It must belong to the caller, and no other user may be able to write to
@@ -27,10 +27,12 @@ int report_dir_open(const char *path, struct errbuf *err);
 /* Open the directory NAME of a job below DIR. Returns its descriptor, or -1 with the reason. */
 int report_job_open(int dir, const char *name, struct errbuf *err);
 
-/* Called for a report that is left out: its name in the job's directory (hostile bytes), and
- * why. */
+/*
+ * Called for a report that is left out: FILE is its name in the job's directory (hostile bytes),
+ * WHY the reason.
+ */
 typedef void report_skipped(const char *file, const char *why, void *arg);
-/* Called for each other report; H is valid during the call. */
+/* Called for each report that is read; H is valid during the call. */
 typedef void report_read(const struct host_report *h, void *arg);
 
 struct report_reader {
@@ -40,14 +42,14 @@ struct report_reader {
 };
 
 /*
- * Call a function of R for each report in JOB_DIR, the directory of JOB. Returns 0, or -1 with the
- * reason if the directory cannot be read.
+ * Read the reports in JOB_DIR, the directory of JOB, and call a function of R for each. Returns 0,
+ * or -1 with the reason if the directory cannot be read.
  */
 int report_job_read(int job_dir, uint32_t job, const struct report_reader *r, struct errbuf *err);
 
 /*
  * Read NAME, a file of this room, below DIR. Returns its text, which the caller frees, or NULL:
- * with an empty text in ERR if there is no such file, otherwise with the reason.
+ * with an empty ERR if there is no such file, otherwise with the reason.
  */
 char *report_file_read(int dir, const char *name, struct errbuf *err);
 

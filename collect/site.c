@@ -12,14 +12,14 @@
 #include "base/words.h"
 #include "collect/reports.h"
 
-#define SKEW 30 /* seconds that a node's clock may be behind slurmctld's */
+#define SKEW 30 /* seconds by which a node's clock may be behind slurmctld's */
 
-/* State of reading the reports on one job. */
-struct site_turn {
+/* The reading of the reports on one job. */
+struct site_visit {
 	struct site *s;
 	const char *name;
 	const struct slurm_job *job;
-	bool failed; /* no memory, or too many containers */
+	bool failed; /* out of memory, or too many containers */
 };
 
 static void __attribute__((format(printf, 2, 3)))
@@ -49,26 +49,26 @@ static enum rank_class class_of(const struct report_container *c)
 
 static int grow_site(struct site *s)
 {
-	unsigned room = s->room ? 2 * s->room : 256;
+	unsigned capacity = s->capacity ? 2 * s->capacity : 256;
 	void *grown;
 
-	if (s->n < s->room)
+	if (s->n < s->capacity)
 		return 0;
 	if (s->n >= ADVICE_CONTAINERS_MAX)
 		return -1;
-	grown = reallocarray(s->container, room, sizeof(*s->container));
+	grown = reallocarray(s->container, capacity, sizeof(*s->container));
 	if (!grown)
 		return -1;
 	s->container = grown;
-	grown = reallocarray(s->shown, room, sizeof(*s->shown));
+	grown = reallocarray(s->shown, capacity, sizeof(*s->shown));
 	if (!grown)
 		return -1;
 	s->shown = grown;
-	s->room = room;
+	s->capacity = capacity;
 	return 0;
 }
 
-static void add_container(struct site_turn *t, unsigned node, const struct report_container *c)
+static void add_container(struct site_visit *t, unsigned node, const struct report_container *c)
 {
 	struct site *s = t->s;
 	unsigned ranks = c->turtles + c->semi_devils + c->devils + c->unknown;
@@ -76,11 +76,12 @@ static void add_container(struct site_turn *t, unsigned node, const struct repor
 
 	if (!ranks || !cpus)
 		return;
-	/* until all reports are read, TAKEN counts the CPUs of the containers read so far */
+	/* until all reports are read, TAKEN counts the CPUs of the containers added so far */
 	if (cpus > s->node[node].cpus - s->node[node].taken) {
-		say_site_left_out(
-			s, "job %s on %s: a container of %u CPUs is left out: fewer are free",
-			t->job->number, s->slurm_node[node].name, cpus);
+		say_site_left_out(s,
+				  "job %s on %s: a container of %u CPUs is left out: the node has "
+				  "fewer free CPUs",
+				  t->job->number, s->slurm_node[node].name, cpus);
 		return;
 	}
 	if (grow_site(s) < 0) {
@@ -109,7 +110,7 @@ static void add_container(struct site_turn *t, unsigned node, const struct repor
 
 static void take_site_report(const struct host_report *h, void *arg)
 {
-	struct site_turn *t = arg;
+	struct site_visit *t = arg;
 	struct site *s = t->s;
 	struct report_container all = {
 		"", h->turtles, h->semi_devils, h->devils, h->unknown, 0, -1
@@ -136,15 +137,15 @@ static void take_site_report(const struct host_report *h, void *arg)
 
 static void skip_report(const char *file, const char *why, void *arg)
 {
-	struct site_turn *t = arg;
+	struct site_visit *t = arg;
 
 	say_site_left_out(t->s, "%s/%s/%s is left out: %s", t->s->path, t->name, file, why);
 }
 
-/* Read the reports on one job. Returns 0, or -1: there are too many containers, or no memory. */
+/* Read the reports on one job. Returns 0, or -1: too many containers, or out of memory. */
 static int visit_site_job(struct site *s, int dir, const char *name)
 {
-	struct site_turn t = { .s = s, .name = name };
+	struct site_visit t = { .s = s, .name = name };
 	struct report_reader reader = { take_site_report, skip_report, &t };
 	struct errbuf err = { 0 };
 	unsigned job;
@@ -188,7 +189,10 @@ static int open_site(struct site *s, struct errbuf *err)
 	return 0;
 }
 
-/* Set TAKEN of each node to the CPUs that Slurm has allocated and no container of S has. */
+/*
+ * Set TAKEN of each node to the number of CPUs that Slurm has allocated outside of the containers
+ * of S.
+ */
 static void count_taken(struct site *s)
 {
 	for (long i = 0; i < s->n_nodes; i++) {
@@ -235,5 +239,5 @@ void site_free(struct site *s)
 	s->node = NULL;
 	s->container = NULL;
 	s->shown = NULL;
-	s->n = s->room = 0;
+	s->n = s->capacity = 0;
 }

@@ -7,34 +7,35 @@
 #include "collect/slurm.h"
 
 /* The nodes and running containers of a site, as Slurm and the nodes' reports show them. */
-#define SITE_STALE 600 /* seconds: older reports are left out */
+#define SITE_STALE 600 /* seconds; older reports are left out */
 
 struct site_container {
 	char name[HOST_NAME_MAX_BYTES]; /* hostile bytes; "": ranks outside of named containers */
-	char job[SLURM_NUMBER_MAX]; /* as squeue prints it */
+	char job[SLURM_NUMBER_MAX]; /* in the form of squeue */
 	unsigned ranks, devils;
-	double traffic; /* bytes for 10,000 instructions; negative: not known */
+	double traffic; /* bytes for 10,000 instructions; negative: unknown */
 };
 
-/* Print a message, which may have any bytes. */
+/* Print TEXT, which may contain any bytes, as one message. */
 typedef void site_say(const char *text);
 
 struct site {
 	double now; /* Unix time */
-	const char *path; /* of the directory of reports, for messages */
+	const char *path; /* path of the directory of reports, for messages */
 	site_say *say;
-	unsigned messages; /* so far; those after SITE_MESSAGES_MAX are counted, not printed */
+	unsigned messages; /* counted so far; the first SITE_MESSAGES_MAX are printed */
 	/* as read from Slurm; the caller owns them */
 	const struct slurm_node *slurm_node;
 	long n_nodes;
 	const struct slurm_partitions *partitions;
 	const struct slurm_job *jobs;
 	long n_jobs;
-	/* owned; NODE has the indices of SLURM_NODE */
+	/* owned; NODE[I] describes SLURM_NODE[I] */
 	struct advice_node *node;
-	unsigned n, room; /* containers */
+	unsigned n,
+		capacity; /* number of containers, and of those that the arrays have space for */
 	struct advice_container *container;
-	struct site_container *shown; /* for each container, what messages and output show of it */
+	struct site_container *shown; /* of each container, for messages and output */
 };
 
 #define SITE_MESSAGES_MAX 50
@@ -42,8 +43,9 @@ struct site {
 /*
  * Read the reports below DIR. A report is left out if it is not trusted, half-written or out of
  * date, or if Slurm has no such running job or no such node. A container is a devil if at least
- * half of its ranks are; else a semi-devil if it has any devil or semi-devil; a turtle if all ranks
- * are turtles; else unknown. Returns 0, or -1 with the reason. site_free() in either case.
+ * half of its ranks are devils; else a semi-devil if any rank is a devil or semi-devil; else a
+ * turtle if all ranks are turtles; else unknown. Returns 0, or -1 with the reason. Call site_free()
+ * in either case.
  */
 int site_read(struct site *s, int dir, struct errbuf *err);
 void site_free(struct site *s);

@@ -9,13 +9,15 @@
 #include "base/program.h"
 #include "base/subprocess.h"
 
-#define SECONDS 100 /* limit of time of a program, which may wait for MessageTimeout itself */
-#define ANSWER_MAX (64u << 20) /* bytes of a program's output */
-#define ID_WIDTH 12 /* columns: more than a job's number has digits */
+#define SECONDS 100 /* time limit of a program; the program itself may wait for MessageTimeout */
+#define ANSWER_MAX (64u << 20) /* limit of a program's output, bytes */
+#define ID_WIDTH 12 /* columns of a job's number; no number has so many digits */
 #define ARGUMENT_MAX (SLURM_EXTRA_MAX + 64)
 
-/* Copy the last line of TEXT that has more than blanks, "-" and "=": the programs print there why
- * they failed. */
+/*
+ * Copy the last line of TEXT that has more than blanks, "-" and "=": there the programs print why
+ * they failed.
+ */
 static void copy_last_line(char buf[256], const char *text)
 {
 	buf[0] = '\0';
@@ -29,11 +31,11 @@ static void copy_last_line(char buf[256], const char *text)
 }
 
 /*
- * Run ARGV, whose program is searched in PATH. SAY: the output is for messages only, and includes
- * the program's standard error. Returns the output, which the caller frees, or NULL with the
- * reason.
+ * Run ARGV, whose program is searched in PATH. FOR_MESSAGE: the output is only for messages, and
+ * includes the program's standard error. Returns the output, which the caller frees, or NULL with
+ * the reason.
  */
-static char *ask_program(const char **argv, bool say, struct errbuf *err)
+static char *read_program(const char **argv, bool for_message, struct errbuf *err)
 {
 	char program[PROGRAM_PATH_MAX], why[256] = "";
 	const char *name = argv[0];
@@ -41,8 +43,8 @@ static char *ask_program(const char **argv, bool say, struct errbuf *err)
 		.argv = argv,
 		.uid = (uid_t)-1,
 		.extra_fd = -1,
-		.join_stderr = say,
-		.keep_stderr = !say,
+		.join_stderr = for_message,
+		.keep_stderr = !for_message,
 		.timeout = SECONDS,
 		.output_max = ANSWER_MAX,
 	};
@@ -52,8 +54,7 @@ static char *ask_program(const char **argv, bool say, struct errbuf *err)
 	argv[0] = program_find(name, program);
 	if (!argv[0]) {
 		argv[0] = name;
-		errprintf(err, "there is no program %s in PATH: install Slurm's client programs",
-			  name);
+		errprintf(err, "program %s is not in PATH: install Slurm's client programs", name);
 		return NULL;
 	}
 	rc = subprocess_run(&h, &text, err);
@@ -68,10 +69,10 @@ static char *ask_program(const char **argv, bool say, struct errbuf *err)
 	return NULL;
 }
 
-/* Run a program that changes something, whose output is not needed. */
-static int tell_program(const char **argv, struct errbuf *err)
+/* Run a program that changes something; discard its output. */
+static int run_change(const char **argv, struct errbuf *err)
 {
-	char *text = ask_program(argv, true, err);
+	char *text = read_program(argv, true, err);
 
 	free(text);
 	return text ? 0 : -1;
@@ -98,8 +99,10 @@ void slurm_clean_environment(void)
 	setenv("SLURM_TIME_FORMAT", "%s", 1);
 }
 
-/* Return the field at *LINE, which ends at '|' or at the end of the line, and move *LINE behind
- * it. */
+/*
+ * Copy the field at *LINE, which ends at '|' or at the end of the line, to BUF, and move *LINE past
+ * it.
+ */
 static void next_field(char *buf, size_t size, const char **line)
 {
 	size_t len = strcspn(*line, "|\n");
@@ -119,8 +122,10 @@ static int64_t time_field(const char **line)
 	return *text && !*end && t > 0 ? t : 0;
 }
 
-/* Return the kind of a job by its state: a short name of squeue, or a long one of sacct ("CANCELLED
- * by 1000"). */
+/*
+ * Return the kind of a job's state: a short name of squeue, or a long one of sacct ("CANCELLED by
+ * 1000").
+ */
 static enum slurm_job_kind kind_of(const char *state)
 {
 	static const struct {
@@ -152,7 +157,7 @@ static enum slurm_job_kind kind_of(const char *state)
 	return SLURM_JOB_WAITING;
 }
 
-/* Parse "JOB|NUMBER|STATE|START|END", and move *LINE behind it. Returns 0, or -1. */
+/* Parse "JOB|NUMBER|STATE|START|END", and move *LINE past it. Returns 0, or -1. */
 static int job_line(struct slurm_job *job, const char **line)
 {
 	char text[64], *end;
@@ -179,21 +184,21 @@ static int compare_jobs(const void *a, const void *b)
 }
 
 /*
- * Ask a program of Slurm. Returns what it prints, to free(), and in *OUT room for a row of SIZE
- * bytes for each line; NULL with the reason.
+ * Run a program of Slurm. Returns its output, which the caller frees, and in *OUT an array with
+ * SIZE bytes for each line of the output; or NULL with the reason.
  */
-static char *ask_rows(void **out, size_t size, const char *argv[], struct errbuf *err)
+static char *read_rows(void **out, size_t size, const char *argv[], struct errbuf *err)
 {
-	char *text = ask_program(argv, false, err);
-	size_t room = 1;
+	char *text = read_program(argv, false, err);
+	size_t capacity = 1;
 
 	if (!text) {
 		errappend(err, " (is slurmctld up?)");
 		return NULL;
 	}
 	for (const char *at = text; *at; at++)
-		room += *at == '\n';
-	*out = calloc(room, size);
+		capacity += *at == '\n';
+	*out = calloc(capacity, size);
 	if (*out)
 		return text;
 	free(text);
@@ -203,11 +208,11 @@ static char *ask_rows(void **out, size_t size, const char *argv[], struct errbuf
 
 long slurm_jobs_load(struct slurm_job **out, struct errbuf *err)
 {
-	/* none of these fields is a text that a user chooses */
+	/* users cannot choose the text of any of these fields */
 	const char *argv[] = {
 		"squeue", "--noheader", "--all", "--states=all", "--format=%A|%i|%t|%S|%e|%P", NULL
 	};
-	char *text = ask_rows((void **)out, sizeof(**out), argv, err);
+	char *text = read_rows((void **)out, sizeof(**out), argv, err);
 	long n = 0;
 
 	if (!text)
@@ -243,7 +248,10 @@ uint64_t slurm_partition_set(const struct slurm_partitions *p, const char *name)
 	return 0;
 }
 
-/* What a node's state is, with the marks of sinfo behind it: "idle~" is powered down. */
+/*
+ * Set whether the node is up and open, from the state and the marks that sinfo appends: "idle~" is
+ * powered down.
+ */
 static void node_state(struct slurm_node *node, const char *state)
 {
 	size_t len = strcspn(state, "*~#!%$@^+-");
@@ -256,7 +264,7 @@ static void node_state(struct slurm_node *node, const char *state)
 	node->open &= !*marks || strcmp(marks, "~") == 0;
 }
 
-/* Parse "NAME|PARTITION|A/I/O/T|STATE"; *LINE goes behind it. Returns 0, or -1. */
+/* Parse "NAME|PARTITION|A/I/O/T|STATE", and move *LINE past it. Returns 0, or -1. */
 static int node_line(struct slurm_node *node, struct slurm_partitions *p, const char **line)
 {
 	char cpus[64], state[32], partition[SLURM_NAME_MAX];
@@ -282,7 +290,10 @@ static int compare_node_names(const void *a, const void *b)
 	return strcmp(((const struct slurm_node *)a)->name, ((const struct slurm_node *)b)->name);
 }
 
-/* A node has a line for each of its partitions: make one of them. Returns how many are left. */
+/*
+ * sinfo prints a line for each partition of a node: merge them into one. Returns the number of
+ * nodes.
+ */
 static long merge_nodes(struct slurm_node *node, long n)
 {
 	long kept = 0;
@@ -301,7 +312,7 @@ long slurm_nodes_load(struct slurm_node **out, struct slurm_partitions *partitio
 {
 	const char *argv[] = { "sinfo",	 "--noheader",		 "--all",
 			       "--Node", "--format=%N|%R|%C|%t", NULL };
-	char *text = ask_rows((void **)out, sizeof(**out), argv, err);
+	char *text = read_rows((void **)out, sizeof(**out), argv, err);
 	long n = 0;
 
 	partitions->n = 0;
@@ -328,7 +339,7 @@ long slurm_nodes_index(const struct slurm_node *nodes, long n, const char *name)
 	return found ? found - nodes : -1;
 }
 
-/* Copy the LEN bytes at TEXT without the blanks around them; Slurm's words for "none" become "". */
+/* Copy the LEN bytes at TEXT without surrounding blanks; Slurm's words for "none" become "". */
 static void copy_value(char *buf, size_t size, const char *text, size_t len)
 {
 	while (len > 0 && (text[0] == ' ' || text[0] == '\n')) {
@@ -350,18 +361,18 @@ int slurm_comment_read(char buf[SLURM_COMMENT_MAX], const struct slurm_job *job,
 	const size_t size = SLURM_COMMENT_MAX - 1;
 	char *text, *end;
 
-	/* for the first number of an array squeue prints all its tasks */
+	/* with the number of an array's first task squeue prints all its tasks */
 	snprintf(id, sizeof(id), "%u", (unsigned)job->job);
 	snprintf(width, sizeof(width), "--Format=JobID:%d,admin_comment:%zu", ID_WIDTH, size);
 	buf[0] = '\0';
-	text = ask_program(argv, false, err);
+	text = read_program(argv, false, err);
 	if (!text)
 		return -1;
-	/* find the first line that begins with the job's number, as a comment may have line ends */
+	/* a comment may contain newlines: find the first line that begins with the job's number */
 	for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		if (strtoul(at, &end, 10) != job->job || end - at > ID_WIDTH || *end != ' ')
 			continue;
-		/* a squeue that does not know the field prints nothing for it, and exits with 0 */
+		/* a squeue that does not know this field prints nothing for it, and exits with 0 */
 		if (strlen(at) < ID_WIDTH + size)
 			break;
 		copy_value(buf, SLURM_COMMENT_MAX, at + ID_WIDTH, size);
@@ -379,13 +390,13 @@ int slurm_comment_write(const struct slurm_job *job, const char *text, struct er
 
 	snprintf(id, sizeof(id), "jobid=%s", job->number);
 	snprintf(value, sizeof(value), "admincomment=%s", text);
-	return tell_program(argv, err);
+	return run_change(argv, err);
 }
 
 int slurm_accounts(struct errbuf *err)
 {
 	const char *argv[] = { "scontrol", "show", "config", NULL };
-	char *text = ask_program(argv, false, err);
+	char *text = read_program(argv, false, err);
 	const char *at;
 	bool has;
 
@@ -401,7 +412,7 @@ int slurm_accounts(struct errbuf *err)
 int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *err)
 {
 	char id[16];
-	/* the comment is the last field, as it may hold any bytes */
+	/* the comment is the last field, as it may contain any bytes */
 	const char *argv[] = { "sacct",
 			       "--noheader",
 			       "--parsable2",
@@ -414,7 +425,7 @@ int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *e
 
 	*out = (struct slurm_account){ 0 };
 	snprintf(id, sizeof(id), "%u", (unsigned)job);
-	text = ask_program(argv, false, err);
+	text = read_program(argv, false, err);
 	if (!text)
 		return errappend(err, " (is slurmdbd up?)");
 	for (const char *at = text; *at && !out->found;) {
@@ -437,7 +448,7 @@ int slurm_account_write(uint32_t job, const char *text, struct errbuf *err)
 
 	snprintf(id, sizeof(id), "jobid=%u", (unsigned)job);
 	snprintf(value, sizeof(value), "SystemComment=%s", text);
-	return tell_program(argv, err);
+	return run_change(argv, err);
 }
 
 int slurm_extra_read(char buf[SLURM_EXTRA_MAX], const char *node, struct errbuf *err)
@@ -448,7 +459,7 @@ int slurm_extra_read(char buf[SLURM_EXTRA_MAX], const char *node, struct errbuf 
 	char *text;
 
 	snprintf(width, sizeof(width), "--Format=Extra:%d", SLURM_EXTRA_MAX);
-	text = ask_program(argv, false, err);
+	text = read_program(argv, false, err);
 	if (!text)
 		return -1;
 	if (!*text) {
@@ -470,5 +481,5 @@ int slurm_extra_write(const char *node, const char *text, struct errbuf *err)
 
 	snprintf(name, sizeof(name), "nodename=%s", node);
 	snprintf(value, sizeof(value), "extra=%s", text);
-	return tell_program(argv, err);
+	return run_change(argv, err);
 }

@@ -10,17 +10,17 @@
 
 /*
  * Jobs, their comments and nodes, by Slurm's programs: each call runs one program, without a shell,
- * with a limit of time. Functions return 0 unless they say otherwise, or -1 with the program's own
- * words in ERR.
+ * with a time limit. Functions return 0 unless stated otherwise, or -1 with the program's message
+ * in ERR.
  */
 #define SLURM_NUMBER_MAX 32 /* bytes of a job's number in squeue's form, with the final NUL */
 #define SLURM_NAME_MAX 64 /* bytes of a node's or partition's name with the final NUL */
-#define SLURM_COMMENT_MAX 1024 /* bytes that are read of a comment, with the final NUL */
+#define SLURM_COMMENT_MAX 1024 /* bytes read of a comment, with the final NUL */
 #define SLURM_EXTRA_MAX 8192 /* bytes of a node's Extra, with the final NUL */
 
 enum slurm_job_kind {
-	SLURM_JOB_WAITING, /* it does not run yet, or is about to end */
-	SLURM_JOB_RUNNING, /* or suspended */
+	SLURM_JOB_WAITING, /* it does not run yet, or is completing */
+	SLURM_JOB_RUNNING, /* or is suspended */
 	SLURM_JOB_ENDED,
 };
 
@@ -28,12 +28,12 @@ struct slurm_job {
 	uint32_t job;
 	char number[SLURM_NUMBER_MAX]; /* "7"; in an array "7_2", in a heterogeneous job "7+1" */
 	enum slurm_job_kind kind;
-	int64_t start, end; /* Unix time; 0: not known */
-	char partition[SLURM_NAME_MAX]; /* "": not known */
+	int64_t start, end; /* Unix time; 0: unknown */
+	char partition[SLURM_NAME_MAX]; /* "": unknown */
 };
 
 /* The names of partitions. A set of partitions has bit I for NAME[I]. */
-#define SLURM_PARTITIONS_MAX 64 /* further ones are in no set */
+#define SLURM_PARTITIONS_MAX 64 /* partitions after the first 64 are in no set */
 struct slurm_partitions {
 	unsigned n;
 	char name[SLURM_PARTITIONS_MAX][SLURM_NAME_MAX];
@@ -43,11 +43,11 @@ struct slurm_node {
 	char name[SLURM_NAME_MAX];
 	unsigned cpus, allocated; /* hardware threads, or cores: what Slurm counts as CPUs */
 	bool powered;
-	bool open; /* a job may start on it: it is up, and not drained, reserved or planned */
-	uint64_t partitions; /* set of partitions that it belongs to */
+	bool open; /* a job may start on it: the node is up, and not drained, reserved or planned */
+	uint64_t partitions; /* set of the partitions that have the node */
 };
 
-/* Remove variables of the environment that would act as options of Slurm's programs. */
+/* Remove the environment's variables that act as options of Slurm's programs. */
 void slurm_clean_environment(void);
 
 /* Load all jobs that slurmctld knows, sorted by number. The caller frees *OUT. Returns their
@@ -59,12 +59,12 @@ const struct slurm_job *slurm_jobs_find(const struct slurm_job *jobs, long n, ui
  * number of nodes, or -1. */
 long slurm_nodes_load(struct slurm_node **out, struct slurm_partitions *partitions,
 		      struct errbuf *err);
-/* The index of a node, or -1. */
+/* Return the index of the node NAME, or -1. */
 long slurm_nodes_index(const struct slurm_node *nodes, long n, const char *name);
-/* The set that has only the partition NAME; for "", the set of all. */
+/* Return the set of the partition NAME alone; for "", the set of all partitions. */
 uint64_t slurm_partition_set(const struct slurm_partitions *p, const char *name);
 
-/* Read or write the AdminComment of a job that slurmctld knows. */
+/* Read or write the AdminComment of JOB, which slurmctld must know. */
 int slurm_comment_read(char buf[SLURM_COMMENT_MAX], const struct slurm_job *job,
 		       struct errbuf *err);
 int slurm_comment_write(const struct slurm_job *job, const char *text, struct errbuf *err);
@@ -72,7 +72,7 @@ int slurm_comment_write(const struct slurm_job *job, const char *text, struct er
 /* Returns 1 if slurmdbd keeps the jobs, 0 if there is no slurmdbd, or -1. */
 int slurm_accounts(struct errbuf *err);
 
-/* A job in the database; of a requeued job, its last run. */
+/* A job in the accounting database; for a requeued job, its last run. */
 struct slurm_account {
 	bool found;
 	struct slurm_job job;
@@ -81,7 +81,7 @@ struct slurm_account {
 int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *err);
 int slurm_account_write(uint32_t job, const char *text, struct errbuf *err);
 
-/* Read or write Extra of a node, "" for none. A text that does not fit into BUF is an error. */
+/* Read or write Extra of a node, "" for none. A text longer than the buffer is an error. */
 int slurm_extra_read(char buf[SLURM_EXTRA_MAX], const char *node, struct errbuf *err);
 int slurm_extra_write(const char *node, const char *text, struct errbuf *err);
 

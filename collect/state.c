@@ -10,7 +10,7 @@
 #include "collect/reports.h"
 
 #define STATE_FILE "collect.json"
-#define SAID_MAX 1000 /* keys of messages that are remembered */
+#define SAID_MAX 1000 /* greatest number of remembered keys of messages */
 
 void collect_fail(struct collect *c, const char *fmt, ...)
 {
@@ -41,7 +41,10 @@ void collect_say_once(struct collect *c, const char *key, const char *fmt, ...)
 	c->say(text);
 }
 
-/* Return the object NAME of DOC, which may be NULL; a new empty one if there is none. */
+/*
+ * Return a new reference to the object NAME of DOC (which may be NULL), or to a new empty object if
+ * there is none.
+ */
 static struct json_object *take_object(struct json_object *doc, const char *name)
 {
 	struct json_object *part;

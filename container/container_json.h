@@ -11,21 +11,23 @@
 #include "manifest/request.h"
 #include "topology/service.h"
 
-/* The parts of a report that dry run, launch and nodeosctl report share.
- * doc/nodeos-report.schema.json describes all of them. */
+/*
+ * The parts of a report that dry run, launch and nodeosctl report have in common.
+ * doc/nodeos-report.schema.json describes them.
+ */
 #define REPORT_SCHEMA 1
 
 /*
- * One container of a plan as a JSON object: name, asked, what its isolators report (cpus, reserved,
- * mems, policy, priority, partition...), isolators, why. MORE, unless NULL, writes the caller's own
- * members, such as "ranks" in a plan or current values in a report.
+ * Write one container of a plan as a JSON object: name, asked, the members of its isolators (cpus,
+ * reserved, mems, policy, priority, partition...), isolators, why. MORE, unless NULL, writes
+ * further members of the caller, such as "ranks" in a plan or current values in a report.
  */
 void report_container(struct json_out *j, const struct judged *c,
 		      void (*more)(struct json_out *j, const struct planned_container *got,
 				   void *arg),
 		      void *arg);
 
-/* Node and job that report_plan_text() describes. */
+/* The node and the job that report_plan_text() describes. */
 struct report_node {
 	const struct conf *conf;
 	bool alone;
@@ -38,15 +40,15 @@ struct report_node {
 };
 
 /*
- * The members "request", "containers", "serviceos" and "free" of a step's report at depth 1, as
- * text for jout_raw_members. A text longer than SIZE is left out whole ("").
+ * Write the members "request", "containers", "serviceos" and "free" of a step's report at depth 1,
+ * as text for jout_raw_members(). If the text is longer than SIZE, write "".
  */
 void report_plan_text(char *buf, size_t size, const struct request *r, const char *request_text,
 		      const struct job_plan *p, const struct report_node *node);
 
 /*
- * Write the member "serviceos": what the node reserves for its system. Lists are empty without a
- * ServiceOS.
+ * Write the member "serviceos": what the node reserves for its system. Its lists are empty without
+ * a ServiceOS.
  */
 void report_serviceos(struct json_out *j, const struct service_set *service);
 

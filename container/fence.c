@@ -22,7 +22,10 @@ bool fence_wanted(const struct ledger_job *job)
 	for (unsigned i = 0; i <= job->n_steps && !wanted; i++) {
 		const char *text = i ? job->step[i - 1].request : job->request;
 
-		/* a request of another release may ask for a partition */
+		/*
+		 * a request that cannot be parsed is of another release, and may ask for a
+		 * partition
+		 */
 		wanted = text && (request_parse(r, text, &ignored) < 0 ||
 				  request_wants(r, ISOLATOR_PARTITION));
 	}
@@ -91,7 +94,7 @@ void fence_drop(int root_fd, const struct ledger_step *s, struct idset *gone)
 		return;
 	idset_or(gone, &s->fence);
 	idset_zero(&none);
-	/* the directory may be gone, or belong to another step by now */
+	/* the directory may be gone by now, or belong to another step */
 	if (cgroup_inode(root_fd, s->cgroup) != s->inode)
 		return;
 	user_path(path, s);
@@ -171,7 +174,7 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 
 		*slash = '\0';
 		idset_zero(&b.cpus);
-		/* an unreadable entry is of another job, which has other CPUs */
+		/* an unreadable entry is of another job, whose CPUs are not in GONE */
 		if (ledger_each(l, add_below, &b, NULL, &bad, &ignored) < 0)
 			return;
 		idset_andnot(&left, &b.cpus);
@@ -182,8 +185,10 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 
 /* ------------------------------------------------------ directories beside ours */
 
-/* Names in PATH; the caller frees them. Returns how many, 0 when PATH cannot be read. */
-static int names_in(int root_fd, const char *path, struct dirent ***e)
+/*
+ * Read the names in PATH; the caller frees them. Returns their number, 0 when PATH cannot be read.
+ */
+static int list_names(int root_fd, const char *path, struct dirent ***e)
 {
 	int fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int n;
@@ -196,33 +201,36 @@ static int names_in(int root_fd, const char *path, struct dirent ***e)
 	return n < 0 ? 0 : n;
 }
 
-enum beside { BESIDE_NOTHING, BESIDE_LEFT, BESIDE_JOB };
+enum obstacle { OBSTACLE_NONE, OBSTACLE_LEFTOVER, OBSTACLE_JOB };
 
 /*
- * PATH is a directory beside our job's. If it has some of CPUS, return why it prevents a partition
- * of CPUS: it is a live job's, or an ended job has left it and all its CPUs are among CPUS. The
- * kernel refuses the partition in the second case, too (cpuset's validate_change()).
+ * PATH is a directory beside our job's that has some of CPUS. Return why it prevents a partition of
+ * CPUS: it is a live job's, or it is a leftover of an ended job and all its CPUs are among CPUS. In
+ * the second case the kernel refuses the partition, too (cpuset's validate_change()).
  */
-static enum beside look_beside(int root_fd, const char *path, const struct idset *has,
-			       const struct idset *cpus)
+static enum obstacle judge_directory(int root_fd, const char *path, const struct idset *has,
+				     const struct idset *cpus)
 {
 	bool empty = cgroup_is_empty(root_fd, path);
 	struct idset others = *has;
 
 	if (!cgroup_inode(root_fd, path))
-		return BESIDE_NOTHING; /* it has gone meanwhile */
+		return OBSTACLE_NONE; /* removed meanwhile */
 	if (!empty)
-		return BESIDE_JOB;
+		return OBSTACLE_JOB;
 	idset_andnot(&others, cpus);
-	return idset_empty(&others) ? BESIDE_LEFT : BESIDE_NOTHING;
+	return idset_empty(&others) ? OBSTACLE_LEFTOVER : OBSTACLE_NONE;
 }
 
-/* The worst obstacle beside CGROUP; PATH gets its name. */
-static enum beside look_around(int root_fd, const char *cgroup, const struct idset *cpus,
-			       char path[CGROUP_PATH_MAX + 300])
+/*
+ * Return the worst obstacle among the directories beside CGROUP; PATH gets the path of that
+ * directory, "" for none.
+ */
+static enum obstacle find_obstacle(int root_fd, const char *cgroup, const struct idset *cpus,
+				   char path[CGROUP_PATH_MAX + 300])
 {
 	const char *name = strrchr(cgroup, '/');
-	enum beside worst = BESIDE_NOTHING, now;
+	enum obstacle worst = OBSTACLE_NONE, now;
 	char other[CGROUP_PATH_MAX + 300];
 	struct errbuf ignored;
 	struct dirent **e;
@@ -233,16 +241,18 @@ static enum beside look_around(int root_fd, const char *cgroup, const struct ids
 	if (!name)
 		return worst;
 	snprintf(other, sizeof(other), "%.*s", (int)(name - cgroup), cgroup);
-	n = names_in(root_fd, other, &e);
+	n = list_names(root_fd, other, &e);
 	for (int i = 0; i < n; i++) {
-		/* "job_12", or "s…" from Slurm 26.05 on; a directory of no job has no
-		 * cpuset.cpus */
+		/*
+		 * "job_12", or "s…" from Slurm 26.05 on; directories that are not a job's have no
+		 * cpuset.cpus
+		 */
 		snprintf(other, sizeof(other), "%.*s/%s", (int)(name - cgroup), cgroup,
 			 e[i]->d_name);
 		if (*e[i]->d_name != '.' && strcmp(e[i]->d_name, name + 1) != 0 &&
 		    cgroup_read_set(root_fd, other, "cpuset.cpus", &has, &ignored) == 0 &&
 		    idset_intersects(&has, cpus)) {
-			now = look_beside(root_fd, other, &has, cpus);
+			now = judge_directory(root_fd, other, &has, cpus);
 			if (now > worst)
 				strcpy(path, other);
 			worst = now > worst ? now : worst;
@@ -253,7 +263,7 @@ static enum beside look_around(int root_fd, const char *cgroup, const struct ids
 	return worst;
 }
 
-static int say_job(const char *path, struct errbuf *err)
+static int refuse_shared_cpus(const char *path, struct errbuf *err)
 {
 	return errprintf(err,
 			 "another job on this node (%.100s) has some of its CPUs (OverSubscribe, "
@@ -265,10 +275,10 @@ int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 {
 	char path[CGROUP_PATH_MAX + 300];
 
-	switch (look_around(root_fd, cgroup, cpus, path)) {
-	case BESIDE_JOB:
-		return say_job(path, err);
-	case BESIDE_LEFT:
+	switch (find_obstacle(root_fd, cgroup, cpus, path)) {
+	case OBSTACLE_JOB:
+		return refuse_shared_cpus(path, err);
+	case OBSTACLE_LEFTOVER:
 		return errprintf(err,
 				 "the directory %.500s, which an ended job has left behind, has no "
 				 "other CPUs: an administrator may remove it",
@@ -282,7 +292,9 @@ int fence_check_jobs(int root_fd, const char *cgroup, const struct idset *cpus, 
 {
 	char path[CGROUP_PATH_MAX + 300];
 
-	return look_around(root_fd, cgroup, cpus, path) == BESIDE_JOB ? say_job(path, err) : 0;
+	return find_obstacle(root_fd, cgroup, cpus, path) == OBSTACLE_JOB
+		       ? refuse_shared_cpus(path, err)
+		       : 0;
 }
 
 void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus,
@@ -293,12 +305,12 @@ void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 	long start = monotonic_ms();
 
 	for (;;) {
-		enum beside found = look_around(root_fd, cgroup, cpus, path);
+		enum obstacle found = find_obstacle(root_fd, cgroup, cpus, path);
 		long passed = monotonic_ms() - start;
 
 		/* a directory without processes is removed within half a second, or never */
-		if (found == BESIDE_NOTHING || passed >= milliseconds ||
-		    (found == BESIDE_LEFT && passed >= 500))
+		if (found == OBSTACLE_NONE || passed >= milliseconds ||
+		    (found == OBSTACLE_LEFTOVER && passed >= 500))
 			return;
 		nanosleep(&pause, NULL);
 	}

@@ -46,7 +46,7 @@ bool hpc_take(struct idset *outside, const struct request *r, const struct job_p
 	return any;
 }
 
-struct live {
+struct live_walk {
 	struct idset *outside;
 	bool any;
 	uint64_t my_step;
@@ -54,7 +54,7 @@ struct live {
 	struct request *request; /* scratch space */
 };
 
-static void take_text(struct live *k, const char *text, const struct job_plan *p)
+static void take_text(struct live_walk *k, const char *text, const struct job_plan *p)
 {
 	struct errbuf ignored;
 	struct idset all;
@@ -65,9 +65,7 @@ static void take_text(struct live *k, const char *text, const struct job_plan *p
 		k->any = hpc_take(k->outside, k->request, p, k->conf) || k->any;
 		return;
 	}
-	/*
-	 * the plan is of another release, whose policies may be unknown here: reserve all its CPUs
-	 */
+	/* the plan is of another release with policies unknown here: reserve all its CPUs */
 	idset_zero(&all);
 	job_plan_reserved(p, &all);
 	idset_andnot(k->outside, &all);
@@ -76,7 +74,7 @@ static void take_text(struct live *k, const char *text, const struct job_plan *p
 
 static int hpc_reserve_take_job(const struct ledger_job *job, void *arg)
 {
-	struct live *k = arg;
+	struct live_walk *k = arg;
 
 	take_text(k, job->request, job->plan);
 	for (unsigned i = 0; i < job->n_steps; i++)
@@ -88,7 +86,7 @@ static int hpc_reserve_take_job(const struct ledger_job *job, void *arg)
 int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 		  const struct conf *conf, struct errbuf *err)
 {
-	struct live k = { outside, false, my_step, conf, malloc(sizeof(struct request)) };
+	struct live_walk k = { outside, false, my_step, conf, malloc(sizeof(struct request)) };
 	struct errbuf bad = { 0 };
 	int rc;
 
@@ -97,12 +95,12 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 	rc = ledger_each(l, hpc_reserve_take_job, &k, NULL, &bad, err);
 	free(k.request);
 	/*
-	 * the unreadable entry is of a live job, as the sweep removes those of ended jobs; its
+	 * the sweep removes entries of ended jobs, so an unreadable entry is of a live job, whose
 	 * ranks may be on any CPU
 	 */
 	if (rc == 0 && *bad.text)
 		rc = errprintf(err,
-			       "%s: which CPUs have policy \"hpc\" or real time is unknown until "
+			       "%s: the CPUs with policy \"hpc\" or real time are unknown until "
 			       "that job has ended",
 			       bad.text);
 	return rc < 0 ? -1 : k.any;

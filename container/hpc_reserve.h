@@ -12,8 +12,9 @@
 
 /*
  * On a node with SCHED_HPC containers, one CPU stays outside of them: on their CPUs, the fair class
- * (slurmstepd, PMIx servers, RCU and hotplug threads) gets the guard's share only, in steps of a
- * second. Real-time containers and partitions are no substitute for that CPU; a ServiceOS is one.
+ * (slurmstepd, PMIx servers, RCU and hotplug threads) gets only the share of the guard, in steps of
+ * a second. CPUs of real-time containers and of partitions do not serve for this; those of a
+ * ServiceOS do.
  */
 
 /* Does any container of R take CPUs from the system? */
@@ -27,7 +28,7 @@ bool hpc_take(struct idset *outside, const struct request *r, const struct job_p
 	      const struct conf *conf);
 
 /*
- * As hpc_take(), for every live job, except the step containers of step MY_STEP. Returns 1, 0, or
+ * As hpc_take(), for every live job, but without the containers of step MY_STEP. Returns 1, 0, or
  * -1 with a text.
  */
 int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
@@ -39,22 +40,24 @@ bool realtime_take(struct idset *left, const struct request *r, const struct job
 		   const struct conf *conf);
 
 /*
- * As realtime_take(), for all plans of JOB, except the step containers of step MY_STEP. -1: out of
+ * As realtime_take(), for all plans of JOB, but without the containers of step MY_STEP. -1: out of
  * memory.
  */
 int realtime_take_job(struct idset *left, const struct ledger_job *job, uint64_t my_step,
 		      const struct conf *conf, struct errbuf *err);
 
 /*
- * OFFER has the CPUs for the containers of R. If all of these have SCHED_HPC and OUTSIDE has no CPU
- * beyond OFFER, remove the first CPU of OUTSIDE from OFFER and return true. THIS_KERNEL as in
- * outcome_sched().
+ * OFFER has the CPUs for the containers of R. If all these containers have SCHED_HPC and every CPU
+ * of OUTSIDE is in OFFER, remove the first CPU of OUTSIDE from OFFER and return true. THIS_KERNEL
+ * as in outcome_sched().
  */
 bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct request *r,
 		  const struct conf *conf, bool this_kernel);
 
-/* Reason of hpc_keep_one(), and the hint for a step that needs one rank more than SCHED_HPC may
- * have. */
+/*
+ * The reason that hpc_keep_one() gives, and the hint for a step that needs one rank more than
+ * SCHED_HPC may have.
+ */
 #define HPC_KEPT "one CPU of the node stays outside of policy \"hpc\""
 #define HPC_KEPT_ONE                                                                 \
 	" (" HPC_KEPT ": start one rank fewer on each node, or let the site keep a " \

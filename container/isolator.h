@@ -19,15 +19,15 @@
 #include "manifest/request.h"
 
 /*
- * The isolators: what a container keeps for itself. Each is one file, isolator_NAME.c, with one row
- * of hooks. Launch, reports and resize walk all rows in the order of ISOLATORS
- * (manifest/isolator_name.h) and know none of them by name. A new isolator needs its keys in the
- * tables of manifest/, a line in ISOLATORS, and its file. The common part of RANK_NUMBERS is in
- * isolator_number.c.
+ * The isolators: each gives a container one kind of resource or setting of its own. Each is one
+ * file, isolator_NAME.c, with one row of hooks. Launch, reports and resize walk all rows in the
+ * order of ISOLATORS (manifest/isolator_name.h) and know none of them by name. A new isolator needs
+ * its keys in the tables of manifest/, a line in ISOLATORS, and its file. The common part of
+ * RANK_NUMBERS is in isolator_number.c.
  */
 
 /*
- * Settings for the ranks of one step in one place: a container, or the rest outside of all
+ * Settings for the ranks of one step in one place: in a container, or in the rest outside of all
  * containers. Plain data without pointers, as it is in memory that the step's processes share.
  */
 struct given {
@@ -35,22 +35,25 @@ struct given {
 	bool sized; /* the request gives the number of CPUs */
 	struct idset mems;
 	bool bind_mems;
-	/* mems belong to this container alone, and their size bounds its memory */
+	/* only this container has MEMS, and their size limits its memory */
 	bool own_blocks;
 	enum sched_policy policy; /* POLICY_UNSET: unchanged */
 	unsigned priority;
 	unsigned quantum; /* milliseconds, of POLICY_HPC */
 	bool quantum_named; /* the request names the quantum */
-	enum partition partition; /* partition that the step becomes */
-	struct idset fence; /* CPUs of the partition, with idle threads */
-	/* why the container is no partition in this step; "": it is one, or did not ask */
+	enum partition partition; /* kind of partition that the step's directory becomes */
+	struct idset fence; /* CPUs of the partition: CPUS and their idle siblings */
+	/*
+	 * reason why the container is no partition in this step; "": it is one, or none was
+	 * requested
+	 */
 	char unfenced[200];
 	char buffer[BUFFER_PATH_MAX]; /* mount point of the container's buffer; "": none */
 	struct buffer_maker maker; /* of the buffer */
 	struct rank_value number[RANK_NUMBER_COUNT];
 };
 
-/* The ranks of a step in one place, as root sees them: a container, or the rest outside. */
+/* The ranks of a step in one place, from root's view: in a container, or in the rest outside. */
 struct isolator_part {
 	struct given *given;
 	/*
@@ -61,15 +64,15 @@ struct isolator_part {
 	const struct planned_container *plan;
 	unsigned index; /* index of the container in its request */
 	const char *name; /* name of the container; "": the rest outside */
-	bool outside; /* its ranks asked for no container */
+	bool outside; /* its ranks requested no container */
 };
 
-/* The node and the job, as known before planning. */
+/* The node and the job, from what is known before planning. */
 struct isolator_node {
 	const struct conf *conf;
 	const char *conf_path;
-	enum guarantee guarantee; /* of memory */
-	uint64_t job_memory; /* bytes that Slurm gave the job here; 0: not known */
+	enum guarantee guarantee; /* guarantee of memory */
+	uint64_t job_memory; /* bytes that Slurm gave the job on this node; 0: unknown */
 };
 
 /* Input for planning. The ledger is open; the caller owns the pointers. */
@@ -82,51 +85,55 @@ struct isolator_planning {
 	uint64_t step_inode;
 	const struct idset *node_cpus, *job_cpus;
 	struct idset cpus; /* CPUs that the planner may give */
-	const char *kept; /* why CPUS lacks some of the job's CPUs; NULL: it lacks none */
-	/* the plan is being made now; false: it existed before, and CPUS is unknown */
+	const char *kept; /* reason why CPUS lacks some of the job's CPUs; NULL: it lacks none */
+	/* the plan is being made now; false: it was made earlier, and CPUS is unknown */
 	bool offered;
-	/* CPUs that live containers leave to the system; whether one of these has SCHED_HPC */
+	/*
+	 * CPUs that live containers leave to the system, and whether one of these containers has
+	 * SCHED_HPC
+	 */
 	struct idset outside;
 	bool any_hpc;
 };
 
-/* A step on this node, as root sees it. The caller owns everything. */
+/* A step on this node, from root's view. The caller owns everything. */
 struct isolator_step {
 	const struct conf *conf;
 	const char *conf_path;
 	const struct blocks *blocks;
 	int cgroup_fd;
 	const char *user; /* the step's directory "user", below the cgroup mount */
-	const struct idset *step_cpus; /* as Slurm gave them */
+	const struct idset *step_cpus; /* the step's CPUs, as Slurm gave them */
 	uint32_t step_id;
-	uint64_t inode; /* of the step's directory */
+	uint64_t inode; /* inode of the step's directory */
 	const char *job_cgroup;
 	uint64_t job_inode;
 	const struct idset *job_cpus;
 	bool own_mems; /* the ServiceOS has memory nodes of its own */
-	bool own_container; /* made for this step alone */
+	bool own_container; /* the container is made for this step alone */
 	/*
-	 * the directory that the containers live as long as: the job's, or the step's for step
+	 * the directory with whose removal the containers end: the job's, or the step's for step
 	 * containers
 	 */
 	const char *owner;
 	uint64_t owner_inode;
 	uid_t uid;
 	gid_t gid;
-	const gid_t *group; /* n_groups of them */
+	const gid_t *group; /* N_GROUPS elements */
 	int n_groups;
 	unsigned n;
-	struct isolator_part *part; /* n of them */
+	struct isolator_part *part; /* N elements */
 };
 
-/* A rank that looks at itself, with its user's rights, just before exec. */
+/* A rank that checks itself, with its user's rights, just before exec. */
 struct isolator_rank {
-	unsigned number; /* in the whole step */
+	unsigned number; /* number of the rank in the whole step */
 	const char *container; /* "": the rest outside */
 	const struct idset *chosen; /* its own CPUs */
-	bool shares_all; /* containers leave no CPU: the rank shares all of theirs */
+	bool shares_all; /* the containers leave no CPU outside, so the rank shares all of theirs */
 	/*
-	 * value of the rank's environment variable NAME, NULL: not set; valid until the next call
+	 * returns the value of the rank's environment variable NAME, NULL if not set; valid until
+	 * the next call
 	 */
 	const char *(*get)(void *arg, const char *name);
 	void *arg;
@@ -135,13 +142,13 @@ struct isolator_rank {
 	int kernel_policy;
 };
 
-/* A container, as a report or a dry run judges it. */
+/* A container to be judged by a report or a dry run. */
 struct judged {
 	const struct requested_container *ask;
 	const struct planned_container *got;
 	const struct conf *conf;
 	struct outcome_node node;
-	/* path of its buffer; NULL: no buffer, or none to look at */
+	/* path of its buffer; NULL: no buffer, or no access to it */
 	const char *buffer;
 };
 
@@ -158,19 +165,22 @@ struct isolator_change {
 };
 
 struct isolator {
-	/* environment variable that shows a rank its share; NULL: none */
+	/* environment variable that gives a rank the value of this isolator; NULL: none */
 	const char *variable;
 
-	/* May the site's users ask for this? Called at submit with their rights, and on the
-	 * node. */
+	/*
+	 * May the site's users request this? Called at submit with their rights, and on the node.
+	 */
 	int (*allowed)(const struct requested_container *ask, const struct conf *conf,
 		       const char *conf_path, struct errbuf *err);
-	/* Can this node ever do what R asks for? Called before planning. */
+	/* Can this node ever give what R requests? Called before planning. */
 	int (*possible)(const struct request *r, const struct isolator_node *n, struct errbuf *err);
 	/* Must the job have its CPUs alone? OF_SRUN: the container's step is one of srun. */
 	bool (*alone)(const struct requested_container *ask, const struct conf *conf, bool of_srun);
-	/* Before planning: remove the CPUs that these containers may not have from P, and note
-	 * why. */
+	/*
+	 * Before planning: remove from P the CPUs that these containers may not have, with the
+	 * reason.
+	 */
 	int (*offer)(struct isolator_planning *p, struct errbuf *err);
 	/* Can the containers of PLAN exist, beside each other and beside all live ones? */
 	int (*planned)(const struct isolator_planning *p, const struct job_plan *plan,
@@ -182,7 +192,7 @@ struct isolator {
 		      const struct ledger_job *job, struct errbuf *err);
 	/* As root, for the whole step, before its first rank is placed. */
 	int (*step)(const struct isolator_step *s, struct errbuf *err);
-	/* As root, for each rank, before it goes on: process PID in directory TASK. */
+	/* As root, for each rank before it continues: process PID in directory TASK. */
 	int (*rank)(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		    const char *task, struct errbuf *err);
 	/*
@@ -194,7 +204,7 @@ struct isolator {
 	int (*enter)(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
 	/* In the rank, after all enter hooks: does the kernel show what was planned? */
 	int (*verify)(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
-	/* Write the value of VARIABLE, or "" to leave it out. */
+	/* Write the value of VARIABLE to BUF, or "" to leave the variable out. */
 	void (*value)(const struct given *g, const struct isolator_rank *r, char *buf, size_t size);
 
 	/* Add the outcome, for dry run, launch and report. */
@@ -202,20 +212,23 @@ struct isolator {
 	/* Write members of "asked", and of the container itself. */
 	void (*asked)(struct json_out *j, const struct requested_container *ask);
 	void (*report)(struct json_out *j, const struct judged *c);
-	/* Write the same as text: on the line that names the container, and on lines below it. */
+	/*
+	 * Write the same members as text: on the line with the container's name, and on lines below
+	 * it.
+	 */
 	void (*text)(FILE *f, const struct judged *c);
 	void (*detail)(FILE *f, const struct judged *c);
 
 	/* May CHANGE be made to the live container? */
 	int (*resize)(const struct isolator_change *change, struct errbuf *err);
 	/*
-	 * S ends, or has ended: release what its ledger entry holds. The ledger is open and the
-	 * entry still exists. Adds to GONE the CPUs that S had exclusively. Idempotent.
+	 * S ends, or has ended: release the resources in its ledger entry. The ledger is open and
+	 * the entry still exists. Adds to GONE the CPUs that S had exclusively. Idempotent.
 	 */
 	void (*drop)(int cgroup_fd, const struct ledger_step *s, struct idset *gone);
 	/*
-	 * The job or step whose directory had INODE has ended, or (INDEX not -1) container INDEX of
-	 * its request has. May wait for devices: no lock is held. Idempotent.
+	 * The job or step whose directory had INODE has ended, or, unless INDEX is -1, container
+	 * INDEX of its request has. May wait for devices, so no lock may be held. Idempotent.
 	 */
 	void (*release)(const char *state_dir, uint64_t inode, int index);
 };
@@ -223,24 +236,26 @@ struct isolator {
 #define ISOLATOR_ROW(id, name) extern const struct isolator isolator_##name;
 ISOLATORS(ISOLATOR_ROW)
 #undef ISOLATOR_ROW
-extern const struct isolator isolator_number; /* all of RANK_NUMBERS */
+extern const struct isolator isolator_number; /* common row of all RANK_NUMBERS */
 
 /* Each function calls the hook of its name for all isolators in order, up to the first failure. */
 
-/* Does the site allow container ASK? At submit for an early message, on the node as the
- * decision. */
+/*
+ * Does the site allow container ASK? Called at submit for an early message; the call on the node
+ * decides.
+ */
 int isolators_allowed(const struct requested_container *ask, const struct conf *conf,
 		      const char *conf_path, struct errbuf *err);
 /*
- * May the job of USER have every isolator that R asks for (allow_NAME in the file CONF_PATH)? Each
- * is checked once, as the user database may answer late. Returns 0, or -1 with the first such
+ * May the job of USER have every isolator that R requests (allow_NAME in the file CONF_PATH)? Each
+ * isolator is checked only once, as the user database may be slow. Returns 0, or -1 with the
  * container, the isolator and the key in ERR.
  */
 int isolators_user_may(const struct request *r, const struct conf *conf,
 		       const struct conf_user *user, const char *conf_path, struct errbuf *err);
 int isolators_possible(const struct request *r, const struct isolator_node *n, struct errbuf *err);
 bool isolators_alone(const struct request *r, const struct conf *conf, bool of_srun);
-/* Also sets OFFERED. */
+/* Also sets P->OFFERED. */
 int isolators_offer(struct isolator_planning *p, struct errbuf *err);
 int isolators_planned(const struct isolator_planning *p, const struct job_plan *plan,
 		      struct errbuf *err);
@@ -256,12 +271,14 @@ int isolators_show(const struct given *g, const char *name, struct errbuf *err);
 int isolators_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
 int isolators_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
 
-/* Call FN with each variable of a rank and its value; G NULL: with "" for every variable. */
+/* Call FN with each variable of a rank and its value; if G is NULL, with "" for every variable. */
 void isolators_values(const struct given *g, const struct isolator_rank *r,
 		      void (*fn)(const char *name, const char *value, void *arg), void *arg);
 
-/* Fill OUT[OUTCOMES_MAX] with the outcome of J's isolators, ignored ones included; returns the
- * count. */
+/*
+ * Fill OUT[OUTCOMES_MAX] with the outcomes of J's isolators, with ignored ones. Returns their
+ * number.
+ */
 unsigned isolators_outcome(struct isolator_outcome *out, const struct judged *j);
 void isolators_asked(struct json_out *j, const struct requested_container *ask);
 void isolators_report(struct json_out *j, const struct judged *c);

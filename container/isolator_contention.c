@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether nodeos-contend observes a container's ranks, and places them. Nothing is kept and nothing
- * of a rank is changed here: launch/observe.c names the ranks to the daemon, which moves them later
- * within their container. A launch never fails for it.
+ * The isolator contention: nodeos-contend observes, and may place, the ranks of a container. The
+ * isolator reserves nothing and changes no rank: launch/observe.c reports the ranks to the daemon,
+ * which may move them later within their container. A launch never fails because of it.
  */
 #include <stdio.h>
 
 #include "container/isolator.h"
 #include "host/contention_message.h"
 
-/* Ignored is no failure, also where nodeos.conf is strict: the ranks run as without it. */
+/* An ignored request is no failure, even if nodeos.conf is strict: the ranks run as without it. */
 static void contention_outcome(struct outcomes *o, const struct judged *j)
 {
 	struct isolator_outcome *mine;
@@ -20,7 +20,7 @@ static void contention_outcome(struct outcomes *o, const struct judged *j)
 	if (j->ask->contention == CONTENTION_OFF)
 		return;
 	if (!j->node.policy_known)
-		outcome_note(mine, OUTCOME_ENFORCED, "where the node runs nodeos-contend");
+		outcome_note(mine, OUTCOME_ENFORCED, "if the node runs nodeos-contend");
 	else if (!contention_is_running(CONTENTION_SOCKET))
 		outcome_note(mine, OUTCOME_IGNORED, "nodeos-contend does not run on this node");
 }

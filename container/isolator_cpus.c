@@ -14,8 +14,8 @@ static int cpus_give(const struct isolator_step *s, struct isolator_part *p, str
 }
 
 /*
- * Add the containers' CPUs to the directory and remove none: Slurm still binds later ranks to the
- * step's own CPUs.
+ * Add the containers' CPUs to the step's directory and remove none: Slurm still binds later ranks
+ * to the step's own CPUs.
  */
 static int cpus_step(const struct isolator_step *s, struct errbuf *err)
 {
@@ -30,10 +30,10 @@ static int cpus_step(const struct isolator_step *s, struct errbuf *err)
 }
 
 /*
- * Cgroup first: writing the cpuset re-masks the task. In a step with ranks in containers and ranks
- * outside, Slurm may have bound a rank outside to a container's core, and --cpu-bind cannot name a
- * single rank: so the rank is bound again. If all ranks of the step are outside, Slurm's binding
- * stays.
+ * Write the cpuset first, as that changes the mask of the task. Bind a rank outside of containers
+ * only in a step that also has ranks in containers: there Slurm may have bound it to a container's
+ * core, and --cpu-bind cannot exclude a single rank. If all ranks of the step are outside, Slurm's
+ * binding stays.
  */
 static int cpus_rank(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		     const char *task, struct errbuf *err)
@@ -47,7 +47,7 @@ static int cpus_rank(const struct isolator_step *s, const struct isolator_part *
 	return affinity_set(pid, cpus, err);
 }
 
-/* Bind again: after root did so, another plugin's task_init may have changed the binding. */
+/* Bind once more: after root's binding, the task_init of another plugin may have changed it. */
 static int cpus_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
 {
 	(void)g;
@@ -57,7 +57,7 @@ static int cpus_enter(const struct given *g, const struct isolator_rank *r, stru
 static int cpus_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
 {
 	(void)g;
-	/* a partition made meanwhile may have taken CPUs that all containers share */
+	/* a partition made meanwhile may have taken some of the CPUs that all containers share */
 	if (idset_equal(r->kernel_cpus, r->chosen) || r->shares_all)
 		return 0;
 	return errprintf(err, "rank %u: the kernel gave other CPUs than planned", r->number);
@@ -74,10 +74,9 @@ static void cpus_outcome(struct outcomes *o, const struct judged *j)
 	struct isolator_outcome *mine = outcome_of(o, "container");
 	unsigned given = idset_count(&j->got->cpus);
 
-	/* after a resize, the plan in the ledger has the new size */
+	/* after a resize, the size in the ledger's plan differs from the request */
 	if (j->got->asked != j->ask->cpus)
-		outcome_note(mine, OUTCOME_MODIFIED, "cpus: %u given, as it has been resized",
-			     given);
+		outcome_note(mine, OUTCOME_MODIFIED, "cpus: %u given after a resize", given);
 	else if (j->ask->cpus && given != j->ask->cpus)
 		outcome_note(mine, OUTCOME_MODIFIED, "cpus: %u asked, %u given (whole cores)",
 			     j->ask->cpus, given);

@@ -15,7 +15,7 @@ static int dimmap_allowed(const struct requested_container *ask, const struct co
 		return errwrap(err, "container %s: dimmap", ask->name);
 	if (conf->dimmap_max && ask->dimmap.size > conf->dimmap_max)
 		return errprintf(err,
-				 "container %s: a buffer of %" PRIu64
+				 "container %s: dimmap: a buffer of %" PRIu64
 				 " MiB is above this site's limit, %" PRIu64
 				 " MiB (dimmap_max in %s)",
 				 ask->name, ask->dimmap.size >> 20, conf->dimmap_max >> 20,
@@ -23,13 +23,13 @@ static int dimmap_allowed(const struct requested_container *ask, const struct co
 	return 0;
 }
 
-/* Slurm counts buffers as the job's memory: a job with less can never have them, on any node. */
+/* Slurm counts buffers as the job's memory: a job with less memory cannot have them on any node. */
 static int dimmap_possible(const struct request *r, const struct isolator_node *n,
 			   struct errbuf *err)
 {
 	uint64_t all = 0;
 
-	/* the sum of many could wrap around */
+	/* stop early: the sum of all sizes could overflow */
 	for (unsigned i = 0; i < r->n && all <= REQUEST_BYTES_MAX; i++)
 		all += r->container[i].dimmap.size;
 	if (!all)
@@ -50,8 +50,9 @@ static int dimmap_possible(const struct request *r, const struct isolator_node *
 }
 
 /*
- * srun returns before slurmstepd reaches our exit hook. Release the buffers of this job's step
- * containers whose ranks have all ended, or the next srun of a job script finds its device in use.
+ * srun returns before slurmstepd calls our exit hook. Release the buffers of this job's step
+ * containers whose ranks have all ended, or the next srun of a job script would find its device in
+ * use.
  */
 static void release_ended(const struct isolator_step *s)
 {
@@ -72,8 +73,10 @@ static void release_ended(const struct isolator_step *s)
 	ledger_job_free(job);
 }
 
-/* Make the buffers of the containers that have ranks of this step. A buffer lives as long as its
- * container: in the job plan, as long as the job. */
+/*
+ * Make the buffers of the containers that have ranks of this step. A buffer lives as long as its
+ * container; in a job plan, as long as the job.
+ */
 static int dimmap_step(const struct isolator_step *s, struct errbuf *err)
 {
 	bool swept = false;
@@ -129,7 +132,7 @@ static void dimmap_outcome(struct outcomes *o, const struct judged *j)
 		return;
 	mine = outcome_of(o, "dimmap");
 	if (!j->node.policy_known)
-		outcome_note(mine, OUTCOME_ENFORCED, "where the node has dimmapfs and the source");
+		outcome_note(mine, OUTCOME_ENFORCED, "if the node has dimmapfs and the source");
 }
 
 static void dimmap_asked(struct json_out *j, const struct requested_container *ask)
@@ -210,10 +213,10 @@ static int dimmap_resize(const struct isolator_change *c, struct errbuf *err)
 {
 	if (!c->ask->dimmap.size || idset_subset(&c->before->mems, &c->next->mems))
 		return 0;
-	return errprintf(
-		err,
-		"container %s keeps its memory nodes as long as its buffer (dimmap) is on them",
-		c->next->name);
+	return errprintf(err,
+			 "container %s has a buffer (dimmap) in its memory nodes, so they cannot "
+			 "be taken away",
+			 c->next->name);
 }
 
 static void dimmap_release(const char *state_dir, uint64_t inode, int index)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory nodes, or blocks where the kernel has divided its memory nodes (fgmn=). */
+/* Memory nodes, or blocks if the kernel has divided its memory nodes (fgmn=). */
 #include <inttypes.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
@@ -14,12 +14,12 @@ static int mems_give(const struct isolator_step *s, struct isolator_part *p, str
 {
 	(void)err;
 	p->given->mems = p->plan->mems;
-	/* no job gets the system's memory nodes */
+	/* no job gets the memory nodes of the ServiceOS */
 	p->given->bind_mems = p->plan->confined || s->own_mems;
 	return 0;
 }
 
-/* On a node with blocks: confine the step's directory, and so all processes below it. */
+/* On a node with blocks: confine the step's directory, and by that all processes below it. */
 static int mems_step(const struct isolator_step *s, struct errbuf *err)
 {
 	struct idset all;
@@ -49,8 +49,8 @@ static int mems_rank(const struct isolator_step *s, const struct isolator_part *
 }
 
 /*
- * Slurm tries --mem-bind within cpuset.mems and goes on if the kernel refuses; this check fails the
- * rank.
+ * Slurm applies --mem-bind within cpuset.mems, and continues if the kernel refuses; here the rank
+ * fails instead.
  */
 static int check_mem_bind(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
 {
@@ -76,7 +76,7 @@ static int mems_enter(const struct given *g, const struct isolator_rank *r, stru
 		return 0;
 	if (membind_get(&mode, &nodes, err) < 0)
 		return -1;
-	/* --mem-bind has set a policy: the kernel keeps it inside cpuset.mems */
+	/* --mem-bind has set a policy, which the kernel keeps inside cpuset.mems */
 	if (mode != MPOL_DEFAULT)
 		return 0;
 	return check_mem_bind(g, r, err) < 0 ? -1 : membind_set(&g->mems, err);
@@ -96,7 +96,7 @@ static void mems_value(const struct given *g, const struct isolator_rank *r, cha
 	idset_format(&g->mems, buf, size);
 }
 
-/* Note what other jobs and containers may do to these memory nodes. */
+/* Note what other jobs and containers may do on these memory nodes. */
 static void note_others(struct isolator_outcome *o, const struct judged *j)
 {
 	char kinds[MEMORY_KINDS_TEXT_MAX];
@@ -104,8 +104,8 @@ static void note_others(struct isolator_outcome *o, const struct judged *j)
 	memory_kinds_format(kinds, j->got->kinds);
 	if (j->got->shared)
 		outcome_note(o, OUTCOME_MODIFIED,
-			     "mems: shared, another container uses some of these memory "
-			     "nodes%s%s%s too",
+			     "mems: shared: another container also uses some of these memory "
+			     "nodes%s%s%s",
 			     *kinds ? " (" : "", kinds, *kinds ? ")" : "");
 	else if (!j->node.alone && j->node.guarantee != GUARANTEE_PHYSICAL)
 		outcome_note(o, OUTCOME_MODIFIED,
@@ -113,7 +113,7 @@ static void note_others(struct isolator_outcome *o, const struct judged *j)
 			     j->node.guarantee == GUARANTEE_AMOUNT
 				     ? " (only the amount is guaranteed: --mem)"
 			     : j->node.guarantee == GUARANTEE_ADVISORY
-				     ? " (nothing bounds what they take: ConstrainRAMSpace in "
+				     ? " (their memory has no limit: see ConstrainRAMSpace in "
 				       "cgroup.conf)"
 				     : "");
 	/* DRAM alone is the usual case and needs no note */
@@ -129,7 +129,7 @@ static void mems_outcome(struct outcomes *o, const struct judged *j)
 	if (!j->got->confined)
 		return;
 	if (ask->mems_kind == MEMS_COUNT && idset_count(&j->got->mems) != ask->mems)
-		outcome_note(mine, OUTCOME_MODIFIED, "mems: %u given, as it has been resized",
+		outcome_note(mine, OUTCOME_MODIFIED, "mems: %u given after a resize",
 			     idset_count(&j->got->mems));
 	else if (ask->mems_kind == MEMS_SIZE && j->node.usable && j->node.usable < ask->mems)
 		outcome_note(mine, OUTCOME_MODIFIED,
@@ -163,7 +163,7 @@ static void mems_report(struct json_out *j, const struct judged *c)
 	jout_bool(j, "mems_confined", c->got->confined);
 	if (c->got->kinds)
 		put_kinds(j, c->got->kinds);
-	/* memory that containers of one job share belongs to the job, not to one of them */
+	/* memory that containers of one job share belongs to the job, not to a single container */
 	if (c->got->shared && guarantee == GUARANTEE_PHYSICAL)
 		guarantee = GUARANTEE_ADVISORY;
 	if (c->got->confined && guarantee != GUARANTEE_UNKNOWN)

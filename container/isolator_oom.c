@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* AppC's os/linux/oom-score-adj: how early the kernel kills a rank when memory is short. */
+/*
+ * AppC's os/linux/oom-score-adj: the kernel kills ranks with a higher score first when memory is
+ * short.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,8 +15,9 @@
 #define OOM_FILE "/proc/self/oom_score_adj"
 
 /*
- * Runs in the rank, still as root. Slurm writes 0 there before its task_init_privileged hook, and
- * the hook in slurmstepd (isolator.rank) may run before that write, which would undo it.
+ * Runs in the rank, still as root. Slurm sets the score to 0 before its task_init_privileged hook;
+ * a score set by the hook in slurmstepd (isolator.rank) could be lost, as that hook may run
+ * earlier.
  */
 static int oom_show(const struct given *g, const char *name, struct errbuf *err)
 {
@@ -51,12 +55,11 @@ static int oom_verify(const struct given *g, const struct isolator_rank *r, stru
 		close(fd);
 	if (n <= 0)
 		return errprintf(err, "rank %u: " OOM_FILE ": %s", r->number,
-				 n < 0 ? strerror(error) : "it is empty");
+				 n < 0 ? strerror(error) : "the file is empty");
 	text[strcspn(text, "\n")] = '\0';
 	if (strtol(text, NULL, 10) == adj->value)
 		return 0;
-	return errprintf(err,
-			 "rank %u: it has oom_score_adj %s, not %d as planned (another plugin?)",
+	return errprintf(err, "rank %u has oom_score_adj %s, not %d as planned (another plugin?)",
 			 r->number, text, adj->value);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A step as a cpuset partition: its CPUs are exclusive; isolated ones are also out of the kernel's
- * load balancing. */
+/*
+ * A step as a cpuset partition: its CPUs are exclusive. CPUs of an isolated partition are also
+ * excluded from the kernel's load balancing.
+ */
 #include <stdio.h>
 
 #include "container/fence.h"
@@ -36,8 +38,8 @@ static int partition_give(const struct isolator_step *s, struct isolator_part *p
 }
 
 /*
- * Get the job's CPUs outside of P and of other steps' partitions. -1: another step already runs in
- * the container of P.
+ * Set LEFT to the job's CPUs outside of P and of other steps' partitions. -1: another step already
+ * runs in the container of P.
  */
 static int left_of_job(struct idset *left, const struct isolator_step *s,
 		       const struct isolator_part *p, const struct ledger_job *job,
@@ -52,10 +54,11 @@ static int left_of_job(struct idset *left, const struct isolator_step *s,
 			continue;
 		if (other->step_id < STEP_ID_INTERACTIVE && !s->own_container &&
 		    ledger_step_in_job_plan(other, p->name))
-			return errprintf(err,
-					 "container %s is %s partition, and step %u is in it: one "
-					 "step at a time",
-					 p->name, kind, other->step_id);
+			return errprintf(
+				err,
+				"container %s is %s partition, and step %u runs in it: run one "
+				"step at a time in it",
+				p->name, kind, other->step_id);
 		if (other->partition != PARTITION_MEMBER)
 			idset_andnot(left, &other->fence);
 	}
@@ -63,7 +66,7 @@ static int left_of_job(struct idset *left, const struct isolator_step *s,
 }
 
 /*
- * Check that the step has one part only, that no other step runs in its container, and that one
+ * Check that the step has only one part, that no other step runs in its container, and that one
  * core of the job stays outside of all partitions.
  */
 static int partition_accept(const struct isolator_step *s, struct isolator_part *p,
@@ -78,7 +81,7 @@ static int partition_accept(const struct isolator_step *s, struct isolator_part 
 	if (s->step_id >= STEP_ID_INTERACTIVE) {
 		g->partition = PARTITION_MEMBER;
 		snprintf(g->unfenced, sizeof(g->unfenced),
-			 "only a step of srun makes its container %s partition: this process is in "
+			 "only steps of srun can be %s partition: this process is in "
 			 "none",
 			 kind);
 		return 0;
@@ -113,7 +116,8 @@ static void partition_report(struct json_out *j, const struct judged *c)
 static void partition_text(FILE *f, const struct judged *c)
 {
 	if (c->ask->partition != PARTITION_MEMBER)
-		fprintf(f, ", with a step of srun in it %s", partition_name(c->ask->partition));
+		fprintf(f, ", partition %s during a step of srun",
+			partition_name(c->ask->partition));
 }
 
 const struct isolator isolator_partition = {

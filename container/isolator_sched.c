@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The scheduling policy of ranks, SCHED_HPC among them. */
+/* The scheduling policy of ranks, such as SCHED_HPC. */
 #include <stdio.h>
 #include <string.h>
 
@@ -54,7 +54,7 @@ static bool sched_alone(const struct requested_container *ask, const struct conf
 static int sched_offer(struct isolator_planning *p, struct errbuf *err)
 {
 	p->outside = *p->node_cpus;
-	/* costly: reads every entry of the ledger */
+	/* only if needed: the call reads every entry of the ledger */
 	if (hpc_reserve_matters(p->request, p->conf)) {
 		int any = hpc_take_live(&p->outside, p->ledger, p->step_inode, p->conf, err);
 
@@ -67,8 +67,10 @@ static int sched_offer(struct isolator_planning *p, struct errbuf *err)
 	return 0;
 }
 
-/* A CPU of the node must stay outside of SCHED_HPC, real time and partitions, including those of
- * other jobs. */
+/*
+ * Check that a CPU of the node stays outside of SCHED_HPC, real time and partitions, including
+ * those of other jobs.
+ */
 static int check_hpc(const struct isolator_planning *p, const struct job_plan *plan,
 		     struct errbuf *err)
 {
@@ -80,12 +82,12 @@ static int check_hpc(const struct isolator_planning *p, const struct job_plan *p
 	return errprintf(err,
 			 "no CPU of this node would be left outside of policy \"hpc\", real time "
 			 "and partitions%s: leave one out for the system",
-			 p->any_hpc ? ", those of other jobs and steps included" : "");
+			 p->any_hpc ? " (with those of other jobs and steps)" : "");
 }
 
 /*
- * One core of the job must stay without real-time ranks, including those of its other live steps:
- * the shell, slurmstepd and kthreads run there.
+ * Check that one core of the job has no real-time ranks, neither of this plan nor of other live
+ * steps: the shell, slurmstepd and kernel threads run there.
  */
 static int check_realtime(const struct isolator_planning *p, const struct job_plan *plan,
 			  struct errbuf *err)
@@ -111,7 +113,7 @@ static int check_realtime(const struct isolator_planning *p, const struct job_pl
 static int sched_planned(const struct isolator_planning *p, const struct job_plan *plan,
 			 struct errbuf *err)
 {
-	/* the containers of other jobs are known only while the plan is made */
+	/* P->OUTSIDE, which depends on other jobs, is known only while the plan is made */
 	if (p->offered && check_hpc(p, plan, err) < 0)
 		return -1;
 	return check_realtime(p, plan, err);
@@ -134,7 +136,7 @@ static int sched_give(const struct isolator_step *s, struct isolator_part *p, st
 			err,
 			"container %s: policy \"%s\": this kernel has no such scheduling class: "
 			"ask for a node that has it (--constraint=" HPC_FEATURE
-			", where the site lists that feature), or for \"other\" (outcome: failed; "
+			" if the site lists that feature), or for \"other\" (outcome: failed; "
 			"strict=yes in %s)",
 			p->name, policy_name(g->policy), s->conf_path);
 	g->policy = POLICY_UNSET;
@@ -168,12 +170,11 @@ static int sched_verify(const struct given *g, const struct isolator_rank *r, st
 {
 	const char *now = policy_by_number(r->kernel_policy);
 
-	/* a container without a policy has "other", and keeps what another plugin has set */
+	/* with policy "other", or without a policy, a setting of another plugin stays */
 	if (g->policy == POLICY_UNSET || g->policy == POLICY_OTHER ||
 	    strcmp(now, policy_name(g->policy)) == 0)
 		return 0;
-	return errprintf(err,
-			 "rank %u: it has policy \"%s\", not \"%s\" as planned (another plugin?)",
+	return errprintf(err, "rank %u has policy \"%s\", not \"%s\" as planned (another plugin?)",
 			 r->number, now, policy_name(g->policy));
 }
 
@@ -190,7 +191,7 @@ static void sched_outcome(struct outcomes *o, const struct judged *j)
 	struct sched_given got;
 
 	outcome_sched(&got, j->ask, j->conf, j->node.policy_known);
-	/* report the site's default only if this kernel lacks it */
+	/* the site's default policy has an outcome only if this kernel lacks it */
 	if (j->ask->policy == POLICY_UNSET && !got.fallback &&
 	    (!j->node.policy_known || policy_supported(got.policy)))
 		return;
@@ -204,7 +205,7 @@ static void sched_outcome(struct outcomes *o, const struct judged *j)
 		outcome_note(mine, OUTCOME_FAILED, "this kernel has no scheduling policy \"%s\"",
 			     policy_name(got.policy));
 	else if (!j->node.policy_known && got.policy == POLICY_HPC)
-		outcome_note(mine, OUTCOME_ENFORCED, "where the node's kernel has this class");
+		outcome_note(mine, OUTCOME_ENFORCED, "if the node's kernel has this class");
 	else if (got.priority != j->ask->priority)
 		outcome_note(mine, OUTCOME_MODIFIED, "priority: %u asked, %u given",
 			     j->ask->priority, got.priority);
@@ -244,8 +245,8 @@ static void sched_text(FILE *f, const struct judged *c)
 }
 
 /*
- * After the change, one CPU of the node must stay outside of SCHED_HPC, and one core of the job
- * outside of real time.
+ * Check that after the change one CPU of the node stays outside of SCHED_HPC, and one core of the
+ * job outside of real time.
  */
 static int sched_resize(const struct isolator_change *c, struct errbuf *err)
 {
@@ -267,8 +268,8 @@ static int sched_resize(const struct isolator_change *c, struct errbuf *err)
 	outcome_sched(&got, c->ask, c->conf, true);
 	idset_andnot(&left, &c->next->reserved);
 	/*
-	 * LEFT already lacks this container's new CPUs; the call removes its old ones, too, which
-	 * is harmless
+	 * LEFT already lacks the new CPUs of this container; the call also removes its old CPUs,
+	 * which is harmless
 	 */
 	if (policy_is_realtime(got.policy) && realtime_take_job(&left, c->job, 0, c->conf, err) < 0)
 		return -1;

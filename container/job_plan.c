@@ -106,7 +106,10 @@ void job_plan_print(FILE *f, const struct job_plan *p)
 	fputs("end\n", f);
 }
 
-/* Copy the next line of *TEXT without its newline to BUF; -1 at the end, or if it is too long. */
+/*
+ * Copy the next line of *TEXT without its newline to BUF. Returns -1 at the end, or if the line is
+ * too long.
+ */
 static int next_line(const char **text, char *buf, size_t size)
 {
 	size_t len = strcspn(*text, "\n");
@@ -166,7 +169,7 @@ static int job_plan_parse_container(struct job_plan *p, char *line, struct errbu
 		else
 			c->shared = number;
 	}
-	/* a ledger of an earlier release has no kinds */
+	/* in a ledger of an earlier release "kinds" is missing */
 	word = strtok_r(NULL, " ", &save);
 	if (word && strcmp(word, "kinds") == 0) {
 		word = strtok_r(NULL, " ", &save);
@@ -175,13 +178,14 @@ static int job_plan_parse_container(struct job_plan *p, char *line, struct errbu
 		word = strtok_r(NULL, " ", &save);
 	}
 	if (word)
-		return errprintf(err, "container %s: text behind the line", c->name);
+		return errprintf(err, "container %s: unexpected text at the end of the line",
+				 c->name);
 	return 0;
 }
 
 /*
- * Append LINE with '?' in place of all but printable ASCII, as terminals show it, cut to the space
- * left.
+ * Append LINE, cut to the space left, with '?' in place of every byte that is not printable ASCII,
+ * as terminals show the text.
  */
 void job_plan_add_why(struct planned_container *c, const char *line)
 {
@@ -228,7 +232,7 @@ static int job_plan_parse_lines(struct job_plan *p, const char **text, char *lin
 	}
 }
 
-/* Words for refusals in the helper's answer. */
+/* The words for refusals in the output of the planning helper. */
 static const char *const refusal[PLAN_REFUSALS] = {
 	[PLAN_NO_CPUS] = "no-cpus",	      [PLAN_NO_MEMS] = "no-mems",
 	[PLAN_NO_OFFER] = "no-offer",	      [PLAN_BAD_ASK] = "bad-ask",
@@ -242,7 +246,7 @@ void job_plan_print_error(FILE *f, const struct errbuf *err)
 		fprintf(f, "refusal %s\n", refusal[err->code]);
 }
 
-/* REST is the text after the "error" line. */
+/* REST is the text after the line "error". */
 static enum plan_refusal parse_refusal(const char *rest)
 {
 	char line[64];

@@ -3,8 +3,9 @@
 
 #include <string.h>
 
-/* Each core is disjoint from the others and not empty, so there are no more of them than CPUs in
- * IN. */
+/*
+ * Check that the cores are disjoint and not empty: then there are no more of them than CPUs in IN.
+ */
 static int check_plan_cores(const struct job_plan *p, const struct plan_input *in,
 			    struct errbuf *err)
 {
@@ -36,7 +37,7 @@ static int check_plan_cpus(const struct planned_container *c, const struct plan_
 	return 0;
 }
 
-/* Check "confined" by the rules of plan_mems() and plan_resize(). */
+/* Check CONFINED by the rules of plan_mems() and plan_resize(). */
 static int check_confined(const struct planned_container *c, const struct requested_container *ask,
 			  const struct plan_input *in, struct errbuf *err)
 {
@@ -46,7 +47,7 @@ static int check_confined(const struct planned_container *c, const struct reques
 
 	if (in->resize) {
 		must = in->has_confined || (chosen && !idset_equal(&c->mems, &in->has_mems));
-		/* a resize by size may find that the present memory nodes suffice */
+		/* a request by size in a resize may find that the present memory nodes suffice */
 		may = must || ask->mems_kind == MEMS_SIZE;
 	}
 	if (c->confined ? may : !must)
@@ -56,8 +57,9 @@ static int check_confined(const struct planned_container *c, const struct reques
 }
 
 /*
- * Check that the size needs each node: the planner adds nodes only until it is reached. The planner
- * may count more of a node than this does, as the kernel may hold some of it now.
+ * Check that the requested size needs each node, as the planner adds nodes only until the size is
+ * reached. The planner may have counted fewer bytes of a node than this check: the kernel's use
+ * changes.
  */
 static int check_size(const struct planned_container *c, uint64_t asked, const struct blocks *b,
 		      const char *root, struct errbuf *err)
@@ -76,7 +78,7 @@ static int check_size(const struct planned_container *c, uint64_t asked, const s
 	}
 	if (sum - most < asked)
 		return 0;
-	return errprintf(err, "container %s: %u memory nodes planned, %llu bytes need fewer",
+	return errprintf(err, "container %s: %u memory nodes planned, but %llu bytes need fewer",
 			 c->name, idset_count(&c->mems), (unsigned long long)asked);
 }
 
@@ -95,7 +97,9 @@ static int check_plan_mems(const struct planned_container *c, const struct reque
 				 "container %s: the plan changes memory nodes without a request",
 				 c->name);
 	if (!idset_subset(&c->mems, &in->has_mems) && !idset_subset(&in->has_mems, &c->mems))
-		return errprintf(err, "container %s: the plan replaces its memory nodes by others",
+		return errprintf(err,
+				 "container %s: the plan replaces memory nodes: it may only add or "
+				 "remove some",
 				 c->name);
 	return 0;
 }

@@ -8,15 +8,15 @@
 
 /*
  * Can the planner have made P from IN and its request R? The helper has its user's rights, so root
- * relies only on what is checked here: the containers of R in R's order, as large as asked,
- * disjoint, inside of IN's CPUs and memory nodes; cores inside of IN's; memory nodes confined where
- * the planner confines them, and as many as asked; for a size, no more nodes than it needs, if B
- * (of ROOT, see blocks.h) knows sizes. In a resize, the memory nodes are those of the container,
- * some of them, or these and more.
+ * relies only on what this checks: P has the containers of R in R's order, as large as requested,
+ * disjoint, and inside of IN's CPUs and memory nodes; its cores are inside of IN's; memory nodes
+ * are confined where the planner confines them, and as many as requested; for a size, no more nodes
+ * than it needs, if B (of ROOT, see blocks.h) has their sizes. In a resize, the memory nodes are
+ * those of the container, some of them, or these and more.
  *
- * Without the machine, root cannot check the division into cores, whether memory nodes are the
- * nearest, kinds, and "shared". Errors in these change only what the user's own job has and
- * reports.
+ * Root has no machine topology here, so it cannot check the division into cores, whether memory
+ * nodes are the nearest, kinds, and "shared". Errors in these affect only what the user's own job
+ * has and reports.
  *
  * Returns 0, or -1 with the reason.
  */

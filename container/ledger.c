@@ -19,9 +19,9 @@
 #define ENTRY_PREFIX "job-"
 
 /*
- * Get a real-time policy while the lock is held: where SCHED_HPC or real-time ranks use all CPUs of
- * a job, its slurmstepd gets a twentieth of the time, and other jobs' launches wait for the lock. A
- * caller without the right to real time keeps its policy.
+ * Use a real-time policy while holding the lock: where SCHED_HPC or real-time ranks use all CPUs of
+ * a job, its slurmstepd gets a twentieth of the time, and the launches of other jobs wait for the
+ * lock. A caller without the right to real time keeps its policy.
  */
 static void raise_own_priority(struct ledger *l)
 {
@@ -34,7 +34,7 @@ static void raise_own_priority(struct ledger *l)
 		l->policy = now;
 }
 
-static void calm_down(const struct ledger *l)
+static void restore_own_priority(const struct ledger *l)
 {
 	struct sched_param none = { 0 };
 
@@ -45,8 +45,8 @@ static void calm_down(const struct ledger *l)
 /* --------------------------------------------------------------- the directory */
 
 /*
- * Is JOB's directory gone or without processes? step_extern lives as long as its job, so it has
- * ended, too.
+ * Is JOB's directory gone or without processes? step_extern runs as long as its job, so without
+ * processes the job has ended.
  */
 bool ledger_job_has_ended(const struct ledger *l, const struct ledger_job *job)
 {
@@ -70,7 +70,7 @@ void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t i
 	snprintf(buf, size, "%s/" ENTRY_PREFIX "%" PRIu64, state_dir, inode);
 }
 
-/* Read all of NAME, for the caller to free; NULL with the reason and errno. */
+/* Read all of NAME. The caller frees the text; NULL with the reason and errno. */
 static char *ledger_read_text(struct ledger *l, const char *name, struct errbuf *err)
 {
 	char *text = NULL;
@@ -79,7 +79,7 @@ static char *ledger_read_text(struct ledger *l, const char *name, struct errbuf 
 	ssize_t n = 1;
 	int fd = openat(l->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), error;
 
-	/* an entry is replaced whole, never written to: the open file keeps this length */
+	/* an entry is only replaced as a whole: the open file keeps this length */
 	if (fd < 0 || fstat(fd, &st) < 0)
 		goto bad;
 	errno = S_ISREG(st.st_mode) ? EFBIG : EINVAL;
@@ -96,7 +96,7 @@ static char *ledger_read_text(struct ledger *l, const char *name, struct errbuf 
 	}
 bad:
 	error = n == 0 ? ENODATA : errno;
-	errprintf(err, "%s", n == 0 ? "it was truncated while being read" : strerror(error));
+	errprintf(err, "%s", n == 0 ? "the file was truncated while being read" : strerror(error));
 	free(text);
 	if (fd >= 0)
 		close(fd);
@@ -137,8 +137,8 @@ int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job,
 }
 
 /*
- * Add the memory nodes that TEXT names: " mems 4-5" of confined plans, and the share. Of a
- * truncated list the ids before the cut count.
+ * Add the memory nodes mentioned in TEXT: " mems 4-5" of confined plans, and the share. Of a
+ * truncated list, the ids before the cut count.
  */
 static void add_named(const char *text, struct idset *out)
 {
@@ -181,7 +181,7 @@ int ledger_each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *
 	return n < 0 ? -1 : 0;
 }
 
-static int lock(int fd, unsigned timeout, struct errbuf *err)
+static int wait_for_lock(int fd, unsigned timeout, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 5000000 };
 
@@ -192,7 +192,8 @@ static int lock(int fd, unsigned timeout, struct errbuf *err)
 			return errprintf(err, "lock: %s", strerror(errno));
 		nanosleep(&pause, NULL);
 	}
-	return errprintf(err, "still locked by another process after %u s (see fuser)", timeout);
+	return errprintf(err, "another process has held the lock for %u s (find it with fuser)",
+			 timeout);
 }
 
 int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
@@ -215,7 +216,7 @@ int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		goto error;
 	}
 	raise_own_priority(l);
-	if (lock(l->lock_fd, timeout, err) < 0) {
+	if (wait_for_lock(l->lock_fd, timeout, err) < 0) {
 		errwrap(err, "%s", state_dir);
 		goto error;
 	}
@@ -234,7 +235,7 @@ void ledger_close(struct ledger *l)
 		close(l->lock_fd);
 	if (l->dir_fd >= 0)
 		close(l->dir_fd);
-	calm_down(l);
+	restore_own_priority(l);
 	free(l->dir);
 	free(l);
 }
@@ -289,7 +290,7 @@ static void ledger_add_size(struct ledger *l, const char *name, void *arg)
 		sum->bytes += size;
 }
 
-/* May JOB's entry NAME have SIZE bytes? An entry that does not grow may always be written. */
+/* May JOB's entry NAME have SIZE bytes? An entry may always be written if it does not grow. */
 static int check_bounds(struct ledger *l, const char *name, const struct ledger_job *job,
 			size_t size, struct errbuf *err)
 {
@@ -302,7 +303,7 @@ static int check_bounds(struct ledger *l, const char *name, const struct ledger_
 		return 0;
 	if (job->n_steps > LEDGER_STEPS_MAX)
 		return errcode(err, LEDGER_BOUND,
-			       "this job has %u steps at a time on this node, and NodeOS keeps "
+			       "this job has %u steps running on this node, and NodeOS allows "
 			       "%u: start the next ones when some have ended",
 			       job->n_steps, LEDGER_STEPS_MAX);
 	if (size > LEDGER_ENTRY_MAX)
@@ -348,17 +349,20 @@ int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err)
 	return 0;
 }
 
-struct each {
+struct ledger_walk {
 	int (*fn)(const struct ledger_job *job, void *arg);
 	void *arg;
 	struct idset *unread;
 	struct errbuf *bad;
-	const struct ledger_whose *whose; /* NULL: every entry, without ranks */
-	bool live; /* skip ended jobs and steps that no sweep has removed yet */
+	const struct ledger_whose *whose; /* NULL: all entries, without their ranks */
+	bool live; /* skip jobs and steps that have ended but are not swept yet */
 	int rc;
 };
 
-/* Add the memory nodes in the unreadable part of an entry; JOB NULL: all of it is unreadable. */
+/*
+ * Add the memory nodes in the unreadable part of an entry; JOB NULL: all of the entry is
+ * unreadable.
+ */
 static void add_unread(struct ledger *l, const char *name, const struct ledger_job *job,
 		       struct idset *out)
 {
@@ -373,8 +377,8 @@ static void add_unread(struct ledger *l, const char *name, const struct ledger_j
 		add_named(job->step[i].unknown, out);
 }
 
-/* Does E ask for the entry NAME? false also if the entry has been removed meanwhile. */
-static bool is_asked_for(struct ledger *l, const char *name, const struct each *e)
+/* Does E select the entry NAME? Also false if the entry was removed meanwhile. */
+static bool is_selected(struct ledger *l, const char *name, const struct ledger_walk *e)
 {
 	const struct ledger_whose *whose = e->whose;
 	struct ledger_job job;
@@ -382,7 +386,7 @@ static bool is_asked_for(struct ledger *l, const char *name, const struct each *
 	if (!whose)
 		return true;
 	errno = 0;
-	/* a query for every user's entries (root's) includes entries whose owner is unreadable */
+	/* a query for all users (root's) includes entries whose owner is unreadable */
 	if (ledger_read_head(l, name, &job, NULL) < 0)
 		return errno != ENOENT && whose->uid == (uid_t)-1;
 	return (whose->uid == (uid_t)-1 || job.uid == whose->uid) &&
@@ -390,17 +394,20 @@ static bool is_asked_for(struct ledger *l, const char *name, const struct each *
 	       !(e->live && ledger_job_has_ended(l, &job));
 }
 
-static void each_one(struct ledger *l, const char *name, void *arg)
+static void visit_entry(struct ledger *l, const char *name, void *arg)
 {
-	struct each *e = arg;
+	struct ledger_walk *e = arg;
 	struct ledger_job *job = NULL;
 	struct errbuf why;
 	int rc;
 
-	if (!is_asked_for(l, name, e))
+	if (!is_selected(l, name, e))
 		return;
 	if (ledger_read_entry(l, name, !e->whose, &job, &why) < 0) {
-		/* without the lock, another process may have removed the entry meanwhile */
+		/*
+		 * without the lock, another process may have removed the entry meanwhile: that is
+		 * no problem
+		 */
 		if (faccessat(l->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			*e->bad = why;
 	}
@@ -423,25 +430,25 @@ static void each_one(struct ledger *l, const char *name, void *arg)
 int ledger_each(struct ledger *l, int (*fn)(const struct ledger_job *job, void *arg), void *arg,
 		struct idset *unread, struct errbuf *bad, struct errbuf *err)
 {
-	struct each e = { .fn = fn, .arg = arg, .unread = unread, .bad = bad };
+	struct ledger_walk e = { .fn = fn, .arg = arg, .unread = unread, .bad = bad };
 
-	return ledger_each_name(l, each_one, &e, err) < 0 ? -1 : e.rc;
+	return ledger_each_name(l, visit_entry, &e, err) < 0 ? -1 : e.rc;
 }
 
 int ledger_each_of(struct ledger *l, const struct ledger_whose *whose,
 		   int (*fn)(const struct ledger_job *job, void *arg), void *arg,
 		   struct errbuf *bad, struct errbuf *err)
 {
-	struct each e = { .fn = fn, .arg = arg, .bad = bad, .whose = whose };
+	struct ledger_walk e = { .fn = fn, .arg = arg, .bad = bad, .whose = whose };
 
-	return ledger_each_name(l, each_one, &e, err) < 0 ? -1 : e.rc;
+	return ledger_each_name(l, visit_entry, &e, err) < 0 ? -1 : e.rc;
 }
 
-int ledger_look(const struct ledger_at *at, const struct ledger_whose *whose,
-		int (*fn)(const struct ledger_job *job, void *arg), void *arg, struct errbuf *bad,
-		struct errbuf *err)
+int ledger_read_unlocked(const struct ledger_at *at, const struct ledger_whose *whose,
+			 int (*fn)(const struct ledger_job *job, void *arg), void *arg,
+			 struct errbuf *bad, struct errbuf *err)
 {
-	struct each e = { .fn = fn, .arg = arg, .bad = bad, .whose = whose, .live = true };
+	struct ledger_walk e = { .fn = fn, .arg = arg, .bad = bad, .whose = whose, .live = true };
 	struct ledger l = { .dir_fd = dir_open_private(at->state_dir, err),
 			    .lock_fd = -1,
 			    .cgroup_fd = at->cgroup_fd };
@@ -449,7 +456,7 @@ int ledger_look(const struct ledger_at *at, const struct ledger_whose *whose,
 
 	if (l.dir_fd < 0)
 		return -1;
-	rc = ledger_each_name(&l, each_one, &e, err);
+	rc = ledger_each_name(&l, visit_entry, &e, err);
 	close(l.dir_fd);
 	return rc < 0 ? -1 : e.rc;
 }

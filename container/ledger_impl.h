@@ -6,18 +6,18 @@
 
 #include "container/ledger.h"
 
-#define LEDGER_READ_MAX (8u << 20) /* as much as earlier releases may have written */
-#define LEDGER_HEAD_MAX (CGROUP_PATH_MAX + 256) /* up to the job's cgroup */
+#define LEDGER_READ_MAX (8u << 20) /* bytes; earlier releases wrote entries of up to this size */
+#define LEDGER_HEAD_MAX (CGROUP_PATH_MAX + 256) /* bytes of the lines up to the job's cgroup */
 
 struct ledger {
-	char *dir; /* its name, for messages */
+	char *dir; /* path of the directory, for messages */
 	int dir_fd;
 	int lock_fd;
 	int cgroup_fd;
 	int policy; /* scheduling policy to restore; -1: unchanged */
 };
 
-/* ledger_open() without the sweep. */
+/* As ledger_open(), without the sweep. */
 int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
 		struct errbuf *err);
 
@@ -28,20 +28,22 @@ void ledger_entry_name(char *buf, size_t size, uint64_t inode);
 int ledger_read_entry(struct ledger *l, const char *name, bool light, struct ledger_job **out,
 		      struct errbuf *err);
 
-/* Read the first lines of entry NAME, of any release, into JOB, which then owns nothing, and the
- * size of the entry into *SIZE (may be NULL). -1: no such entry (errno ENOENT), or those lines are
- * damaged. */
+/*
+ * Read the first lines of entry NAME, which may be of any release, into JOB, which then owns
+ * nothing, and the size of the entry into *SIZE (may be NULL). Returns -1 when there is no such
+ * entry (errno ENOENT) or these lines are damaged.
+ */
 int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job, size_t *size);
 
 /*
- * Format JOB as the text of an entry, for the caller to free; NULL: out of memory. ledger_parse()
+ * Format JOB as the text of an entry, which the caller frees; NULL: out of memory. ledger_parse()
  * reads such a text.
  */
 char *ledger_format(const struct ledger_job *job);
 int ledger_parse(struct ledger_job **out, const char *text, bool light, struct errbuf *err);
 
 /*
- * Parse the first lines of an entry of any release, up to the job's cgroup, and move *TEXT behind
+ * Parse the first lines of an entry of any release, up to the job's cgroup, and move *TEXT past
  * them.
  */
 int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *err);

@@ -64,7 +64,7 @@ struct ledger_step *ledger_job_add_step(struct ledger_job *job)
 	unsigned n = job->n_steps;
 	struct ledger_step *s = job->step;
 
-	/* the array has room up to the next power of two */
+	/* the array has space for a power of two of elements */
 	if ((n & (n - 1)) == 0)
 		s = reallocarray(s, n ? 2 * n : 1, sizeof(*s));
 	if (!s)

@@ -10,9 +10,9 @@
 
 #define LEDGER_RANK_WIDTHS "%23s %63s"
 _Static_assert(LEDGER_TASK_MAX == 24 && REQUEST_NAME_MAX == 64,
-	       "LEDGER_RANK_WIDTHS is the room for both less one");
+	       "LEDGER_RANK_WIDTHS must be both sizes minus one");
 
-/* "task_0 sim 0-3" */
+/* Parse "task_0 sim 0-3". */
 static int ledger_ranks_parse_line(struct ledger_step *s, const char *line, struct errbuf *err)
 {
 	struct ledger_rank *r = s->n_placed < STEP_RANKS_MAX ? ledger_step_add_rank(s) : NULL;
@@ -26,7 +26,7 @@ static int ledger_ranks_parse_line(struct ledger_step *s, const char *line, stru
 		       : idset_parse(&r->cpus, line + n, err);
 }
 
-/* Lines "rank task_0 sim 0-3". */
+/* Parse lines "rank task_0 sim 0-3". */
 static int ledger_ranks_parse_lines(struct ledger_step *s, const char *text, struct errbuf *err)
 {
 	struct errbuf ignored;
@@ -68,7 +68,7 @@ void ledger_step_drop_ended(struct ledger_step *s, int cgroup_fd)
 
 	for (unsigned i = 0; i < s->n_placed; i++) {
 		snprintf(path, sizeof(path), "%s/user/%s", s->cgroup, s->placed[i].task);
-		/* keep the rank if the error does not show that its directory is gone */
+		/* the rank stays unless it is certain that its directory is gone */
 		if (!cgroup_inode(cgroup_fd, path) && cgroup_is_gone(cgroup_fd, path, 0))
 			continue;
 		if (kept != i)

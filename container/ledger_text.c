@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Entries as text. Releases before ledger_ranks.c read their lines in a fixed order, refuse other
- * lines, and know ranks only from lines "rank task_0 sim 0-3": doc/HACKING.md, "The ledger of
+ * Entries as text. Releases before ledger_ranks.c expect their lines in a fixed order, refuse other
+ * lines, and read ranks only from lines "rank task_0 sim 0-3": see doc/HACKING.md, "The ledger of
  * another release".
  */
 #include <inttypes.h>
@@ -13,7 +13,10 @@
 #include "container/rank_runs.h"
 #include "container/step_id.h"
 
-/* Bytes of lines "rank ..." in an entry: some 700 ranks. Ranks of further steps are runs. */
+/*
+ * Bytes of all lines "rank ..." in an entry: enough for some 700 ranks. Ranks of further steps are
+ * written as runs.
+ */
 #define RANK_LINES_MAX (16u << 10)
 
 static void ledger_text_print_plan(FILE *f, const char *request, const struct job_plan *plan)
@@ -24,10 +27,10 @@ static void ledger_text_print_plan(FILE *f, const char *request, const struct jo
 	job_plan_print(f, plan);
 }
 
-/* The printed ranks of a step. */
+/* The ranks of a step as text. */
 struct rank_text {
 	const char *lines, *runs; /* NULL: none */
-	char *own_lines, *own_runs; /* for free() */
+	char *own_lines, *own_runs; /* the same if allocated, for free() */
 };
 
 static char *format_lines(const struct ledger_step *s)
@@ -45,8 +48,11 @@ static char *format_lines(const struct ledger_step *s)
 	return NULL;
 }
 
-/* Print ranks as lines, which every release knows, as long as ROOM suffices. -1: out of memory. */
-static int format_ranks(struct rank_text *out, const struct ledger_step *s, size_t *room)
+/*
+ * Format ranks as lines, which every release knows, while *ROOM bytes suffice; else as runs. -1:
+ * out of memory.
+ */
+static int format_ranks(struct rank_text *out, const struct ledger_step *s, size_t *capacity)
 {
 	*out = (struct rank_text){ .lines = s->rank_lines, .runs = s->rank_runs };
 	if (!s->n_placed)
@@ -54,8 +60,8 @@ static int format_ranks(struct rank_text *out, const struct ledger_step *s, size
 	out->lines = out->own_lines = format_lines(s);
 	if (!out->lines)
 		return -1;
-	if (strlen(out->lines) <= *room) {
-		*room -= strlen(out->lines);
+	if (strlen(out->lines) <= *capacity) {
+		*capacity -= strlen(out->lines);
 		return 0;
 	}
 	out->runs = out->own_runs = rank_runs_format(s->placed, s->n_placed);
@@ -65,7 +71,7 @@ static int format_ranks(struct rank_text *out, const struct ledger_step *s, size
 }
 
 /*
- * Print the launching line. Whatever follows its first word, earlier releases take it for a step
+ * Print the launching line. Earlier releases read only its first word, and take the step for one
  * whose ranks are not placed yet: they report and sweep the step, and refuse to resize or delete
  * its container.
  */
@@ -77,11 +83,11 @@ static void print_launching(FILE *f, const struct ledger_step *s, const char *ru
 		fputs("launching\n", f);
 }
 
-static int print_step(FILE *f, const struct ledger_step *s, size_t *room)
+static int print_step(FILE *f, const struct ledger_step *s, size_t *capacity)
 {
 	char list[IDSET_LIST_MAX];
 	struct rank_text ranks;
-	int rc = format_ranks(&ranks, s, room);
+	int rc = format_ranks(&ranks, s, capacity);
 
 	fprintf(f, "step %" PRIu32 " inode %" PRIu64 " ranks %u container %s\ncgroup %s\n",
 		s->step_id, s->inode, s->ranks,
@@ -102,7 +108,7 @@ static int print_step(FILE *f, const struct ledger_step *s, size_t *room)
 char *ledger_format(const struct ledger_job *job)
 {
 	char list[IDSET_LIST_MAX], *text = NULL;
-	size_t size, room = RANK_LINES_MAX, used;
+	size_t size, capacity = RANK_LINES_MAX, used;
 	FILE *f = open_memstream(&text, &size);
 	int rc = 0;
 
@@ -116,10 +122,10 @@ char *ledger_format(const struct ledger_job *job)
 	fputs(job->unknown ? job->unknown : "", f);
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		used = job->step[i].rank_lines ? strlen(job->step[i].rank_lines) : 0;
-		room -= used < room ? used : room;
+		capacity -= used < capacity ? used : capacity;
 	}
 	for (unsigned i = 0; rc == 0 && i < job->n_steps; i++)
-		rc = print_step(f, &job->step[i], &room);
+		rc = print_step(f, &job->step[i], &capacity);
 	fputs("end-of-entry\n", f);
 	if (fclose(f) != 0 || rc < 0) {
 		free(text);
@@ -136,8 +142,10 @@ static bool is_line(const char *text, const char *word)
 	return strncmp(text, word, strlen(word)) == 0;
 }
 
-/* If the line at *TEXT starts with WORD: its rest, for the caller to free; *TEXT moves behind
- * it. */
+/*
+ * If the line at *TEXT starts with WORD, return a copy of its rest, which the caller frees, and
+ * move *TEXT past the line; else return NULL.
+ */
 static char *ledger_text_take_line(const char **text, const char *word)
 {
 	size_t len = strlen(word);
@@ -162,7 +170,7 @@ static int take_cgroup(const char **text, char *out)
 	return rc;
 }
 
-/* A request line and its plan; a second request is refused. */
+/* Take a request line and its plan; refuse a second request. */
 static int take_plan(const char **text, char **request, struct job_plan **plan, struct errbuf *err)
 {
 	if (*request)
@@ -189,7 +197,7 @@ static int take_fence(const char **text, struct ledger_step *s, struct errbuf *e
 	return rc < 0 ? -1 : 0;
 }
 
-/* Can a release have written the line at TEXT? */
+/* Does the line at TEXT begin with a word, as all lines of any release do? */
 static bool is_word_line(const char *text)
 {
 	size_t len = strcspn(text, "\n");
@@ -216,7 +224,7 @@ static int ledger_text_keep(char **all, const char *text, size_t len, struct err
 	return 0;
 }
 
-/* Append to *ALL the lines from *TEXT up to the next one that begins with a word of KNOWN. */
+/* Append to *ALL the lines from *TEXT up to the next line that begins with a word of KNOWN. */
 static int keep_unknown(char **all, const char **text, const char *const *known, struct errbuf *err)
 {
 	const char *at = *text, *first = at;
@@ -228,11 +236,11 @@ static int keep_unknown(char **all, const char **text, const char *const *known,
 		at += stop ? 0 : strcspn(at, "\n") + 1;
 	}
 	*text = at;
-	return at == first ? errprintf(err, "the entry is cut or damaged")
+	return at == first ? errprintf(err, "the entry is truncated or damaged")
 			   : ledger_text_keep(all, first, (size_t)(at - first), err);
 }
 
-/* Take all lines of ranks from *TEXT on; LIGHT: keep none of them. */
+/* Take all lines "rank ..." from *TEXT on; LIGHT: keep none of them. */
 static int take_rank_lines(const char **text, struct ledger_step *s, bool light, struct errbuf *err)
 {
 	const char *first = *text, *end;
@@ -245,9 +253,10 @@ static int take_rank_lines(const char **text, struct ledger_step *s, bool light,
 }
 
 /*
- * Behind the word: "", or " yes RUNS" or " no RUNS" (then *RUNS is set). A line of another form, or
- * a second one with runs, goes to the unknown lines, as other lines show what the step holds and
- * when it has ended. In doubt the step counts as launching, as in earlier releases.
+ * Take the launching line: its first word is followed by nothing, " yes RUNS" or " no RUNS" (*RUNS
+ * is then set). A line of another form, or a second line with runs, is kept as an unknown line,
+ * since the other lines show the step's resources and its end. Without RUNS the step counts as
+ * launching, as in earlier releases.
  */
 static int take_launching(const char **text, struct ledger_step *s, bool light, bool *runs,
 			  struct errbuf *err)
@@ -256,7 +265,7 @@ static int take_launching(const char **text, struct ledger_step *s, bool light, 
 	bool no = is_line(at, " no "), yes = is_line(at, " yes ");
 
 	if (!end)
-		return errprintf(err, "step %" PRIu32 ": the launching line is cut off",
+		return errprintf(err, "step %" PRIu32 ": the launching line is truncated",
 				 s->step_id);
 	*text = end + 1;
 	if (*runs || (*at != '\n' && !no && !yes)) {
@@ -275,7 +284,8 @@ static int take_launching(const char **text, struct ledger_step *s, bool light, 
 }
 
 #define LEDGER_PLACES_WIDTH "4223"
-_Static_assert(LEDGER_PLACES_MAX == 4224, "LEDGER_PLACES_WIDTH is the room for places less one");
+_Static_assert(LEDGER_PLACES_MAX == 4224,
+	       "LEDGER_PLACES_WIDTH must be the size of places minus one");
 
 /* Take the lines "step" and "cgroup". */
 static int take_step_head(const char **text, struct ledger_step *s, struct errbuf *err)
@@ -335,7 +345,7 @@ static int take_step(const char **text, struct ledger_job *job, bool light, stru
 	return rc;
 }
 
-/* "4-5 bytes 123" */
+/* Take the line "share", in the form "4-5 bytes 123". */
 static int take_share(const char **text, struct ledger_job *job, struct errbuf *err)
 {
 	char *line = ledger_text_take_line(text, "share "),
@@ -380,7 +390,7 @@ int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *e
 		       : 0;
 }
 
-/* Parse all lines after the first lines that ledger_take_head() reads. */
+/* Parse all lines after the head, which ledger_take_head() has read. */
 static int parse_rest(struct ledger_job *job, const char *text, bool light, struct errbuf *err)
 {
 	static const char *const known[] = { "request ", "share ", NULL };
@@ -390,7 +400,7 @@ static int parse_rest(struct ledger_job *job, const char *text, bool light, stru
 		if (is_line(text, "step "))
 			rc = take_step(&text, job, light, err);
 		else if (job->n_steps)
-			rc = errprintf(err, "the entry is cut or damaged");
+			rc = errprintf(err, "the entry is truncated or damaged");
 		else if (is_line(text, "request "))
 			rc = take_plan(&text, &job->request, &job->plan, err);
 		else if (is_line(text, "share "))
@@ -411,7 +421,7 @@ int ledger_parse(struct ledger_job **out, const char *text, bool light, struct e
 	job->light = light;
 	rc = is_line(text, "nodeos-ledger 1\n")
 		     ? ledger_take_head(&text, job, err)
-		     : errprintf(err, "not a ledger entry of this version");
+		     : errprintf(err, "this is no ledger entry of this version");
 	if (rc == 0)
 		rc = parse_rest(job, text, light, err);
 	if (rc < 0) {
@@ -432,9 +442,9 @@ bool ledger_job_of_later_release(const struct ledger_job *job, struct errbuf *wh
 		return false;
 	errprintf(why,
 		  "the ledger's entry of job %" PRIu32 " has lines of a later release (\"%.*s\"), "
-		  "which this one keeps and does not know",
+		  "which this release keeps, but does not know",
 		  job->job_id, (int)(strcspn(line, "\n") < 60 ? strcspn(line, "\n") : 60), line);
-	/* lines of ranks may contain any bytes, and this text goes to terminals */
+	/* lines may contain any bytes, and this text goes to terminals */
 	for (char *c = why->text; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';

@@ -11,8 +11,8 @@
 
 /* ------------------------------------------------------------- memory nodes in use */
 
-struct look {
-	struct mems_held *held;
+struct mems_reading {
+	struct mems_in_use *in_use;
 	const struct blocks *blocks;
 	const struct mems_self *self;
 };
@@ -27,11 +27,11 @@ static uint64_t mems_usable_of(const struct blocks *b, unsigned node)
 }
 
 /*
- * The ledger cannot know on which nodes a job's memory is: the kernel fills one node after the
- * other, and programs may choose. So count for each node as much as fits there (MOST) and, for use
- * when memory is short, the node's proportional part (EVEN).
+ * The ledger has no data on which nodes a job's memory is: the kernel fills one node after the
+ * other, and programs may choose. So add to MOST of each node as much as fits there, and to EVEN
+ * the node's proportional part, which is used when memory is short.
  */
-static void add_load(struct look *k, const struct ledger_job *job)
+static void add_load(struct mems_reading *k, const struct ledger_job *job)
 {
 	uint64_t all = blocks_usable(k->blocks, &job->share);
 
@@ -39,49 +39,49 @@ static void add_load(struct look *k, const struct ledger_job *job)
 	     node = idset_next(&job->share, node)) {
 		uint64_t usable = mems_usable_of(k->blocks, (unsigned)node);
 
-		k->held->most[node] += job->share_bytes < usable ? job->share_bytes : usable;
-		k->held->even[node] +=
+		k->in_use->most[node] += job->share_bytes < usable ? job->share_bytes : usable;
+		k->in_use->even[node] +=
 			(uint64_t)((double)job->share_bytes * (double)usable / (double)all);
 	}
 }
 
-static int mems_look_at(const struct ledger_job *job, void *arg)
+static int mems_add_job(const struct ledger_job *job, void *arg)
 {
-	struct look *k = arg;
+	struct mems_reading *k = arg;
 	bool mine = job->inode == k->self->job;
 
 	if (!mine) {
-		job_plan_mems(job->plan, true, &k->held->containers);
-		idset_or(&k->held->shares, &job->share);
+		job_plan_mems(job->plan, true, &k->in_use->containers);
+		idset_or(&k->in_use->shares, &job->share);
 		add_load(k, job);
 	}
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].inode != k->self->step)
 			job_plan_mems(job->step[i].plan, true,
-				      mine ? &k->held->siblings : &k->held->containers);
+				      mine ? &k->in_use->siblings : &k->in_use->containers);
 	return 0;
 }
 
-int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b,
-	      const struct mems_self *self, struct errbuf *bad, struct errbuf *err)
+int mems_read_ledger(struct mems_in_use *out, struct ledger *l, const struct blocks *b,
+		     const struct mems_self *self, struct errbuf *bad, struct errbuf *err)
 {
-	struct look k = { .blocks = b, .self = self };
+	struct mems_reading k = { .blocks = b, .self = self };
 
 	memset(out, 0, sizeof(*out));
-	k.held = out;
-	return ledger_each(l, mems_look_at, &k, &out->containers, bad, err);
+	k.in_use = out;
+	return ledger_each(l, mems_add_job, &k, &out->containers, bad, err);
 }
 
 /* ------------------------------------------------------------- a share for a job */
 
 struct share {
 	const struct blocks *b;
-	const uint64_t *load; /* of mems_held */
+	const uint64_t *load; /* of mems_in_use */
 	struct idset *out;
 	uint64_t want, have;
 };
 
-/* Bytes of NODE that other jobs' shares leave. */
+/* Return the bytes of NODE that the shares of other jobs leave free. */
 static uint64_t left_of(const struct share *s, unsigned node)
 {
 	uint64_t usable = mems_usable_of(s->b, node), load = s->load[node];
@@ -90,8 +90,8 @@ static uint64_t left_of(const struct share *s, unsigned node)
 }
 
 /*
- * The node of NODES with the least space that holds all that is still wanted; -1: no node is large
- * enough.
+ * Return the node of NODES with the least free space that holds all that is still missing; -1: no
+ * node is large enough.
  */
 static int best_fit(const struct share *s, const struct idset *nodes)
 {
@@ -109,7 +109,7 @@ static int best_fit(const struct share *s, const struct idset *nodes)
 	return best;
 }
 
-/* The node of NODES with the most space left; -1: none has any. */
+/* Return the node of NODES with the most free space; -1: none has any. */
 static int find_emptiest_node(const struct share *s, const struct idset *nodes)
 {
 	uint64_t most = 0;
@@ -137,7 +137,10 @@ static void mems_take(struct share *s, const struct idset *nodes)
 		mems_add_node(s, node);
 }
 
-/* Take nodes of FREE: first those that are clean and near, then clean ones, then the rest. */
+/*
+ * Take nodes of FREE: first those without leftover files and near, then others without leftover
+ * files, then the rest.
+ */
 static void take_free(struct share *s, struct idset free, const struct idset *job_cpus)
 {
 	struct idset clean, near, part;
@@ -153,7 +156,10 @@ static void take_free(struct share *s, struct idset free, const struct idset *jo
 	mems_take(s, &free);
 }
 
-/* Slurm's --mem; if Slurm does not manage memory, the job's part of the CPUs. */
+/*
+ * Return Slurm's --mem, or, if Slurm does not manage memory, a part of the memory in proportion to
+ * the job's CPUs.
+ */
 static uint64_t memory_of_job(const struct blocks *b, const struct mems_given *given,
 			      const struct service_set *service)
 {
@@ -172,8 +178,8 @@ static uint64_t memory_of_job(const struct blocks *b, const struct mems_given *g
 }
 
 /*
- * Bytes of the share; 0 if the job's containers have blocks for all its memory: its other ranks
- * then use these.
+ * Return the bytes of the share; 0 if the job's containers have blocks for all its memory, which
+ * its other ranks then use.
  */
 static uint64_t wanted_share(const struct blocks *b, const struct idset *own, uint64_t memory)
 {
@@ -182,10 +188,11 @@ static uint64_t wanted_share(const struct blocks *b, const struct idset *own, ui
 	return memory > own_bytes ? memory - own_bytes : idset_empty(own);
 }
 
-void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
-		       const struct job_plan *plan, uint64_t job_memory)
+void mems_shrink_share(struct ledger_job *job, const struct blocks *b,
+		       const struct mems_in_use *in_use, const struct job_plan *plan,
+		       uint64_t job_memory)
 {
-	struct idset own = held->siblings;
+	struct idset own = in_use->siblings;
 	uint64_t want;
 
 	job_plan_mems(plan, true, &own);
@@ -194,12 +201,12 @@ void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const str
 		job->share_bytes = want;
 }
 
-void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
+void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_in_use *in_use,
 		const struct job_plan *plan, const struct mems_given *given,
 		const struct service_set *service)
 {
-	struct share s = { .b = b, .load = held->most, .out = &job->share };
-	struct idset free = b->nodes, used, own = held->siblings;
+	struct share s = { .b = b, .load = in_use->most, .out = &job->share };
+	struct idset free = b->nodes, used, own = in_use->siblings;
 	uint64_t memory = memory_of_job(b, given, service);
 	int fit;
 
@@ -209,16 +216,16 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 	idset_and(&free, given->mems);
 	if (service->own_mems)
 		idset_andnot(&free, &service->mems);
-	idset_andnot(&free, &held->containers);
+	idset_andnot(&free, &in_use->containers);
 	idset_andnot(&free, &own);
 	used = free;
-	idset_and(&used, &held->shares);
-	idset_andnot(&free, &held->shares);
+	idset_and(&used, &in_use->shares);
+	idset_andnot(&free, &in_use->shares);
 	fit = s.want ? best_fit(&s, &used) : -1;
 	if (fit >= 0)
 		mems_add_node(&s, fit);
 	take_free(&s, free, given->cpus);
-	s.load = held->even;
+	s.load = in_use->even;
 	for (int node; s.have < s.want && (node = find_emptiest_node(&s, &used)) >= 0;)
 		mems_add_node(&s, node);
 	job->share_bytes = s.want;
@@ -232,14 +239,14 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 		idset_and(&job->share, given->mems);
 	}
 	if (idset_empty(&job->share)) {
-		job->share = held->shares;
+		job->share = in_use->shares;
 		idset_and(&job->share, given->mems);
 	}
 }
 
 /* ------------------------------------------------------------------ the cgroups */
 
-/* Read the limit of PATH; UINT64_MAX: none. -1: no memory controller. */
+/* Read the memory limit of PATH; UINT64_MAX: none. Returns -1 without the memory controller. */
 static int read_limit(uint64_t *out, int cgroup_fd, const char *path)
 {
 	char text[64];
@@ -251,10 +258,10 @@ static int read_limit(uint64_t *out, int cgroup_fd, const char *path)
 	return 0;
 }
 
-/* divisor: jobs on homes get a quarter, the system needs the rest */
+/* divisor: jobs on homes get a quarter, as the system needs the rest */
 #define PART_OF_HOMES 4
 
-/* Limit for a cgroup in NODES; 0: Slurm's limit holds. */
+/* Return the memory limit for a cgroup in NODES; 0: Slurm's limit stays. */
 static uint64_t limit_of(const struct blocks *b, const struct idset *nodes, bool bound)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -271,7 +278,7 @@ static int lower_limit(int cgroup_fd, const char *path, uint64_t limit, struct e
 	uint64_t now;
 	char text[32];
 
-	/* without the memory controller, an OOM still kills only tasks of these nodes */
+	/* without the memory controller, an OOM still kills only tasks on these nodes */
 	if (!limit || read_limit(&now, cgroup_fd, path) < 0 || now <= limit)
 		return 0;
 	snprintf(text, sizeof(text), "%" PRIu64, limit);
@@ -314,8 +321,8 @@ int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t
 	if (!job_memory)
 		return 0;
 	/*
-	 * the need is rounded up to a whole block: the job must have paid for half of it, or a tiny
-	 * request would get a block
+	 * the need is rounded up to a whole block; the job must have paid for at least half of that
+	 * block, or a tiny request would get a block
 	 */
 	need = have - blocks_largest(b, mems) + 1;
 	if (need < have / 2)

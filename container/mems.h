@@ -10,38 +10,42 @@
 #include "topology/service.h"
 
 /*
- * Memory on a node whose memory nodes the kernel has divided: containers have blocks of their own.
- * All other ranks are confined to other blocks, so that they do not use the containers' memory.
+ * Memory on a node whose memory nodes the kernel has divided into blocks: containers have blocks of
+ * their own. All other ranks are confined to other blocks, so that they do not use the containers'
+ * memory.
  */
 
 /* The memory nodes in use, according to the ledger. */
-struct mems_held {
-	struct idset containers; /* of confined containers of other jobs */
-	struct idset siblings; /* of other step containers of this job */
-	struct idset shares; /* of other jobs' ranks outside of confined containers */
-	/* bytes that those jobs need of each node of SHARES: at most, and when spread evenly */
+struct mems_in_use {
+	struct idset containers; /* memory nodes of confined containers of other jobs */
+	struct idset siblings; /* memory nodes of other step containers of this job */
+	struct idset shares; /* memory nodes of other jobs' ranks outside of confined containers */
+	/*
+	 * bytes of each node of SHARES that these jobs need: at most, and if they spread their
+	 * memory evenly
+	 */
 	uint64_t most[IDSET_MAX], even[IDSET_MAX];
 };
 
-/* The caller's job and step: inodes of their directories. A step of 0 is none. */
+/* Inodes of the directories of the caller's job and step; 0: no step. */
 struct mems_self {
 	uint64_t job, step;
 };
 
-/* Read the ledger; BLOCKS may be off. Problems of unreadable entries go to BAD. */
-int mems_look(struct mems_held *out, struct ledger *l, const struct blocks *b,
-	      const struct mems_self *self, struct errbuf *bad, struct errbuf *err);
+/* Read the ledger. B may have no blocks. Problems of unreadable entries go to BAD. */
+int mems_read_ledger(struct mems_in_use *out, struct ledger *l, const struct blocks *b,
+		     const struct mems_self *self, struct errbuf *bad, struct errbuf *err);
 
 /* The memory that Slurm has given a job on this node. */
 struct mems_given {
-	uint64_t memory; /* bytes; 0: not known */
+	uint64_t memory; /* bytes; 0: unknown */
 	const struct idset *cpus, *mems;
 };
 
 /*
  * Choose JOB's share: the memory nodes for its ranks outside of confined containers. Its size is
- * GIVEN's memory (if unknown: the job's part of the node's CPUs) less what its containers have
- * (PLAN may be NULL). The choice, in order:
+ * GIVEN's memory (if unknown: the job's part of the node, by CPUs) minus the memory of its
+ * containers (PLAN may be NULL). The choice, in order:
  *
  *   1. one block of other such jobs with enough space even if all their memory goes there;
  *   2. free blocks, those near its CPUs first, those with files of ended jobs last;
@@ -51,19 +55,20 @@ struct mems_given {
  * other such jobs; then homes; then all nodes that other such jobs have. It is empty if GIVEN's
  * mems has none of these.
  */
-void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
+void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_in_use *held,
 		const struct job_plan *plan, const struct mems_given *given,
 		const struct service_set *service);
 
 /*
- * Lower the bytes that JOB's share must hold: the step containers of PLAN hold more of the job's
- * memory than when the share was chosen, and other jobs can use the difference.
+ * Lower the bytes that JOB's share must hold: the step containers of PLAN now hold a part of the
+ * job's memory, and other jobs can use the difference.
  */
-void mems_shrink_share(struct ledger_job *job, const struct blocks *b, const struct mems_held *held,
-		       const struct job_plan *plan, uint64_t job_memory);
+void mems_shrink_share(struct ledger_job *job, const struct blocks *b,
+		       const struct mems_in_use *held, const struct job_plan *plan,
+		       uint64_t job_memory);
 
 /*
- * Confine the directory PATH to NODES. BOUND: NODES are PATH's own and their size becomes its
+ * Confine the directory PATH to NODES. BOUND: only PATH has NODES, and their size becomes its
  * memory limit, so that an OOM stays inside; returns -1 if they have no usable memory. On homes,
  * which the system needs, the limit is a part of their size. A lower limit of Slurm stays.
  */
@@ -78,17 +83,20 @@ int mems_bound_again(const struct blocks *b, int cgroup_fd, const char *path,
 		     const struct idset *nodes, struct errbuf *err);
 
 /*
- * A job that asks Slurm for little memory does not get many blocks: Slurm would give that memory to
- * other jobs, too. -1: MEMS, all blocks of a job, are too many for its JOB_MEMORY bytes (0:
- * unknown).
+ * Refuse many blocks to a job that has requested little memory from Slurm: Slurm would give the
+ * same memory to other jobs. Returns -1 if MEMS, all blocks of a job, are too many for its
+ * JOB_MEMORY bytes (0: unknown).
  */
 int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t job_memory,
 		      const char *conf_path, struct errbuf *err);
 
-/* Slurm's limit for JOB, a job's directory, in bytes; 0: no limit, or unknown. */
+/*
+ * Return Slurm's memory limit for the job whose directory is JOB, in bytes; 0: no limit, or
+ * unknown.
+ */
 uint64_t mems_of_job(int cgroup_fd, const char *job);
 
-/* The guarantee for a container's memory in JOB, a job's directory. */
+/* Return the guarantee for a container's memory in the job whose directory is JOB. */
 enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, int cgroup_fd,
 			      const char *job);
 

@@ -36,7 +36,7 @@ void outcome_sched(struct sched_given *out, const struct requested_container *as
 		out->fallback = true;
 	}
 	if (policy_is_realtime(out->policy) && out->priority == 0)
-		out->priority = 1; /* "0" in AppC manifests means "the lowest" */
+		out->priority = 1; /* "0" means the lowest priority in AppC manifests */
 	out->quantum = request_quantum(ask, out->policy);
 }
 

@@ -9,7 +9,7 @@
 #include "manifest/request.h"
 
 /*
- * The outcome of each isolator of a container on this node. AppC (ace.md) demands that users can
+ * The outcome of each isolator of a container on this node. AppC (ace.md) requires that users can
  * see it; dry run, launch and report use the same functions.
  */
 enum outcome {
@@ -22,10 +22,10 @@ enum outcome {
 struct isolator_outcome {
 	char isolator[32];
 	enum outcome outcome;
-	char reason[200]; /* "": enforced as asked */
+	char reason[200]; /* "": enforced as requested */
 };
 
-#define OUTCOMES_MAX 40 /* container, scheduler, dimmap and every ignored bit */
+#define OUTCOMES_MAX 40 /* container, scheduler, dimmap and every bit for an ignored isolator */
 
 const char *outcome_name(enum outcome o);
 
@@ -33,56 +33,54 @@ const char *outcome_name(enum outcome o);
 struct sched_given {
 	enum sched_policy policy;
 	unsigned priority;
-	unsigned quantum; /* milliseconds, with hpc only */
-	/*
-	 * hpc is asked for, but this kernel lacks it, and the site names this policy in its place
-	 */
+	unsigned quantum; /* milliseconds, only with hpc */
+	/* hpc was requested, but this kernel lacks it, and POLICY is the site's replacement */
 	bool fallback;
 };
 
 /*
- * The policy for container ASK: its own or the site's default. THIS_KERNEL: it is for the running
- * kernel, whose policies are known.
+ * Set OUT to the policy for container ASK: its own, or the site's default. THIS_KERNEL: OUT is for
+ * the running kernel, whose policies are known.
  */
 void outcome_sched(struct sched_given *out, const struct requested_container *ask,
 		   const struct conf *conf, bool this_kernel);
 
-/* Guarantee for a container with memory nodes of its own. */
+/* Degree of guarantee for the memory of a container's own memory nodes. */
 enum guarantee {
-	GUARANTEE_UNKNOWN, /* a dry run for a machine whose guarantee is not known */
+	GUARANTEE_UNKNOWN, /* a dry run for a machine whose guarantee is unknown */
 	/*
 	 * placement only: other jobs may fill these nodes, and the container may use more memory
-	 * than they hold
+	 * than they have
 	 */
 	GUARANTEE_ADVISORY,
 	/* the memory controller bounds each job, but other jobs may use the same nodes */
 	GUARANTEE_AMOUNT,
-	GUARANTEE_PHYSICAL, /* blocks that the kernel's fgmn= has made, for this container alone */
+	GUARANTEE_PHYSICAL, /* blocks, made by the kernel's fgmn=, for this container alone */
 };
 
 /* "physical", "amount", "advisory"; NULL: unknown */
 const char *guarantee_name(enum guarantee g);
 
-/* The node, for the judgement of a container. */
+/* The state of the node that affects the outcome of a container. */
 struct outcome_node {
 	bool alone; /* the job has every CPU of this node */
 	enum guarantee guarantee;
-	/* bytes of the container's memory nodes for programs; 0: unknown */
+	/* bytes that programs can use of the container's memory nodes; 0: unknown */
 	uint64_t usable;
-	/* policy_supported() describes the node's kernel (false: dry run) */
+	/* policy_supported() is true of this node's kernel (false: dry run) */
 	bool policy_known;
 };
 
-/* The outcomes of a container's isolators; O is the caller's O[OUTCOMES_MAX]. */
+/* The outcomes of a container's isolators, in the caller's O[OUTCOMES_MAX]. */
 struct outcomes {
 	unsigned n;
 	struct isolator_outcome *o;
 };
 
-/* The entry of that name; a new one is "enforced". */
+/* Return the entry of ISOLATOR; a new entry is "enforced". */
 struct isolator_outcome *outcome_of(struct outcomes *o, const char *isolator);
 
-/* Raise the entry to OUTCOME if that is worse, and append the text to its reasons. */
+/* Set the entry to OUTCOME if that is worse, and append the text to its reasons. */
 void outcome_note(struct isolator_outcome *o, enum outcome outcome, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -35,7 +35,7 @@ static int add_containers(struct job_plan *out, const struct machine *m, const s
 	return 0;
 }
 
-/* Mark confined containers whose memory nodes an unconfined container may use, too. */
+/* Mark confined containers if an unconfined container may use their memory nodes, too. */
 static void planner_mark_shared(struct job_plan *p)
 {
 	for (unsigned i = 0; i < p->n; i++)
@@ -130,7 +130,7 @@ int planner_resize(struct job_plan **out, const struct machine *m, const struct 
 	if (!np) {
 		errprintf(err, "out of memory");
 	} else if (r->n != 1) {
-		errprintf(err, "one container is resized at a time");
+		errprintf(err, "only one container can be resized at a time");
 	} else if (add_cores(np, m, &in->cores, err) == 0 && plan_resize(&got, m, &ask, err) == 0) {
 		rc = planner_add_container(np, m, c->name, c->cpus, &got);
 		if (rc < 0)

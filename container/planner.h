@@ -9,24 +9,24 @@
 #include "topology/machine.h"
 
 /*
- * Make a job_plan from a request: the one place where request and topology meet. Linked into the
- * helper and nodeosctl, never into the plugin. Of memory nodes that fgmn=
- * divides only the blocks are given, even if IN allows more.
+ * Make a job plan from a request: the one place where request and topology meet. Linked into the
+ * helper and nodeosctl, never into the plugin. If the kernel has divided memory nodes (fgmn=), only
+ * their blocks are given, even if IN allows more.
  */
 int planner_make(struct job_plan **out, const struct machine *m, const struct request *r,
 		 const struct plan_input *in, struct errbuf *err);
 
 /*
- * As planner_make(), for one container to resize: IN->resize, and R of it alone.
- * OUT->container[0].why explains the change.
+ * As planner_make(), for the one container of R to resize by IN->resize. OUT->container[0].why
+ * explains the change.
  */
 int planner_resize(struct job_plan **out, const struct machine *m, const struct request *r,
 		   const struct plan_input *in, struct errbuf *err);
 
 /*
- * M is this machine: note the usable bytes of its memory nodes if the kernel has divided them. Only
- * root may read these; for other users, and on other kernels, M is unchanged. KEEP, unless NULL,
- * receives the blocks, for the caller to free.
+ * If M is this machine, and the kernel has divided its memory nodes, set the usable bytes of these
+ * nodes. Only root can read them; for other users, and on other kernels, M is unchanged. KEEP,
+ * unless NULL, receives the blocks, which the caller frees.
  */
 int planner_note_usable(struct machine *m, struct blocks *keep, struct errbuf *err);
 

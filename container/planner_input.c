@@ -55,7 +55,7 @@ char *plan_input_format(const struct plan_input *in)
 }
 
 /*
- * If the line at *TEXT has the key KEY, return its value and move *TEXT behind the line; otherwise
+ * If the line at *TEXT has the key KEY, return its value and move *TEXT past the line; otherwise
  * return NULL.
  */
 static char *planner_input_take(char **text, const char *key)
@@ -126,7 +126,7 @@ int plan_input_ask(struct job_plan **out, struct subprocess *h, const char *stat
 	snprintf(path, sizeof(path), "%s/machine.xml", state_dir);
 	h->extra_fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	h->input = input;
-	/* bounded, so that a few plans of steps fit in a ledger entry */
+	/* bounded, so that several plans fit in a ledger entry */
 	h->output_max = JOB_PLAN_TEXT_MAX;
 	if (!input) {
 		errprintf(err, "out of memory");
@@ -143,7 +143,7 @@ int plan_input_ask(struct job_plan **out, struct subprocess *h, const char *stat
 
 int plan_input_refuse(struct job_plan **out, struct errbuf *err)
 {
-	errwrap(err, "the planner's answer is refused");
+	errwrap(err, "the planner's answer is not valid");
 	job_plan_free(*out);
 	*out = NULL;
 	return -1;

@@ -7,20 +7,20 @@
 
 #include "container/step_id.h"
 
-#define BACK_MAX 1024 /* how many ranks back to look for a pattern */
-#define NUMBER_DIGITS 9 /* at most, of a task */
+#define BACK_MAX 1024 /* greatest distance of ranks that are compared for a pattern */
+#define NUMBER_DIGITS 9 /* greatest number of digits in the number of a task */
 
 /* The sort key of ranks. */
 struct key {
-	unsigned number; /* of the task */
+	unsigned number; /* number of the task */
 	unsigned place; /* index of the first rank in the same place */
-	/* index of the first rank with the same CPUs after a shift of their numbers */
+	/* index of the first rank whose CPUs are the same after a shift of their numbers */
 	unsigned shape;
 	int first; /* its first CPU */
-	uint64_t hash; /* of the shape */
+	uint64_t hash; /* hash of the shape */
 };
 
-/* SRC with BY added to each id; -1: an id would be out of range. */
+/* Set DST to SRC with BY added to each id. Returns -1 if an id would be out of range. */
 static int move_set(struct idset *dst, const struct idset *src, int by)
 {
 	idset_zero(dst);
@@ -32,7 +32,7 @@ static int move_set(struct idset *dst, const struct idset *src, int by)
 	return 0;
 }
 
-/* Parse digits. A leading zero is refused, as formatting would not give the same text. */
+/* Parse a number. A leading zero is refused, as formatting would not restore it. */
 static int rank_runs_parse_number(const char **at, unsigned *out)
 {
 	size_t len = strspn(*at, "0123456789");
@@ -78,7 +78,7 @@ static bool same_shape(const struct ledger_rank *r, const struct key *key, unsig
 }
 
 /*
- * Fill KEY[I], after all keys before it. FIRSTS lists the N_FIRSTS ranks so far that have a new
+ * Fill KEY[I] after all keys before it. FIRSTS lists the N_FIRSTS ranks so far that had a new
  * shape.
  */
 static int make_key(struct key *key, const struct ledger_rank *r, unsigned i, unsigned *firsts,
@@ -107,10 +107,10 @@ static int make_key(struct key *key, const struct ledger_rank *r, unsigned i, un
 }
 
 /*
- * Count the ranks from AT on that each repeat the rank BACK before it, with CPUs BY higher and with
- * consecutive task numbers.
+ * Count the ranks from AT on that each repeat the rank BACK places before, with CPUs BY higher and
+ * with consecutive task numbers.
  */
-static unsigned match(const struct key *key, unsigned n, unsigned at, unsigned back, int by)
+static unsigned count_repeats(const struct key *key, unsigned n, unsigned at, unsigned back, int by)
 {
 	unsigned len = 0;
 
@@ -128,14 +128,17 @@ static unsigned match(const struct key *key, unsigned n, unsigned at, unsigned b
 static unsigned put_token(FILE *f, const struct ledger_rank *r, const struct key *key, unsigned n,
 			  unsigned at)
 {
-	/* a token of place and CPUs covers the first rank and all that repeat the one before */
-	unsigned longest = 1 + match(key, n, at + 1, 1, 0), back = 0, len;
+	/*
+	 * a token of place and CPUs covers a rank and the following ranks with the same place and
+	 * CPUs
+	 */
+	unsigned longest = 1 + count_repeats(key, n, at + 1, 1, 0), back = 0, len;
 	char list[IDSET_LIST_MAX];
 
 	if (at + 1 < n && key[at + 1].number != key[at].number + 1)
 		longest = 1;
 	for (unsigned b = 1; b <= at && b <= BACK_MAX && at + longest < n; b++) {
-		len = match(key, n, at, b, key[at].first - key[at - b].first);
+		len = count_repeats(key, n, at, b, key[at].first - key[at - b].first);
 		if (len > longest) {
 			longest = len;
 			back = b;
@@ -174,7 +177,7 @@ char *rank_runs_format(const struct ledger_rank *r, unsigned n)
 	return text;
 }
 
-/* Parse a place as ":sim:0-3" at *AT, up to the next blank. */
+/* Parse a place and CPUs, such as ":sim:0-3", at *AT, up to the next blank. */
 static int parse_place(const char **at, struct ledger_rank *out, struct errbuf *err)
 {
 	const char *place = *at + 1, *colon = strchr(place, ':'), *list = colon ? colon + 1 : "";
@@ -196,7 +199,7 @@ static int parse_place(const char **at, struct ledger_rank *out, struct errbuf *
 	return rc;
 }
 
-/* "64+4" at *AT. */
+/* Parse a distance and a shift, such as "64+4", at *AT. */
 static int parse_back(const char **at, unsigned *back, int *by)
 {
 	unsigned number;

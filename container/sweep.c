@@ -10,17 +10,17 @@
 #include "container/isolator.h"
 #include "container/ledger_impl.h"
 
-/* Partitions of ended steps whose CPUs the kernel still keeps in the directories above. */
+/* Partitions of ended steps whose CPUs are still in the exclusive CPUs of the directories above. */
 struct swept {
 	struct idset fences;
 	char cgroup[CGROUP_PATH_MAX]; /* cgroup of a job with such steps */
 };
 
 /*
- * Return whether NAME, an unreadable entry, is of an ended job; false if its head is damaged or
- * names a job whose entry has another name.
+ * Is NAME, an unreadable entry, of an ended job? False if its head is damaged or is that of a job
+ * with another entry.
  */
-static bool unread_is_dead(struct ledger *l, const char *name)
+static bool unread_has_ended(struct ledger *l, const char *name)
 {
 	struct ledger_job job;
 	char expect[64];
@@ -31,8 +31,9 @@ static bool unread_is_dead(struct ledger *l, const char *name)
 	return strcmp(expect, name) == 0 && ledger_job_has_ended(l, &job);
 }
 
-/* Take down the fences of JOB's ended steps (ALL: of every step), and remove these steps from
- * JOB. */
+/*
+ * Take down the fences of JOB's ended steps (ALL: of all steps), and remove these steps from JOB.
+ */
 static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, struct swept *swept)
 {
 	struct idset gone;
@@ -50,7 +51,7 @@ static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, stru
 	strcpy(swept->cgroup, job->cgroup);
 }
 
-/* Remove what ended steps have left from the entry NAME. */
+/* Remove ended steps from the entry NAME. */
 static void sweep_ended_steps(struct ledger *l, const char *name, struct swept *swept)
 {
 	struct ledger_job *job = NULL;
@@ -60,7 +61,7 @@ static void sweep_ended_steps(struct ledger *l, const char *name, struct swept *
 		return;
 	sweep_steps(l, job, false, swept);
 	ledger_write(l, job, &ignored);
-	/* the step may have died while launching, with the fences down */
+	/* the step may have died while it was launching, when the fences are down */
 	fence_raise(l, l->cgroup_fd, job, 0, &ignored);
 	ledger_job_free(job);
 }
@@ -75,10 +76,10 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 
 	/*
 	 * An unreadable entry stays as long as its job: it is evidence, and may protect a live job.
-	 * Only the steps of that job fail by it.
+	 * Only the steps of this job fail because of it.
 	 */
 	if (ledger_read_entry(l, name, true, &job, &ignored) < 0) {
-		if (unread_is_dead(l, name))
+		if (unread_has_ended(l, name))
 			unlinkat(l->dir_fd, name, 0);
 		return;
 	}
@@ -110,7 +111,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		return -1;
 	}
 	fence_refresh_above(l, cgroup_fd, swept.cgroup, &swept.fences);
-	fence_give_back(l); /* the process that had to give them back may have been killed */
+	fence_give_back(l); /* the process that should have done this may have been killed */
 	*out = l;
 	return 0;
 }

@@ -7,14 +7,19 @@
 
 #include "base/monotonic.h"
 
-/* how many ranks without counters one call tries again; each may take several system calls */
+/*
+ * ranks whose counters failed before, and that one call tries again at most; each may take several
+ * system calls
+ */
 #define TRY_AGAIN 16u
-#define BEGIN_MS 500 /* milliseconds in which one call begins to count; a rank may make it wait */
-#define STEP_MS 100 /* milliseconds of these for one step, whose user may make all its ranks wait */
-#define WAITED_MS 40 /* milliseconds; a longer attempt has waited for the process */
-#define PAUSE_MS 10000 /* milliseconds from such an attempt to the next one; doubles each time */
+/* milliseconds in which one call may begin to count; it may have to wait for a rank */
+#define BEGIN_MS 500
+/* milliseconds of these for one step, whose user may make the call wait for each of its ranks */
+#define STEP_MS 100
+#define WAITED_MS 40 /* milliseconds; an attempt that takes longer has waited for the process */
+#define PAUSE_MS 10000 /* milliseconds from such an attempt to the next one; doubled each time */
 #define PAUSE_MAX_MS 600000 /* the longest such pause, in milliseconds */
-#define LOST_TICKS 10 /* clock ticks of CPU time (0.1 s) that living counters do not miss */
+#define LOST_TICKS 10 /* clock ticks of CPU time (0.1 s); counters that work miss fewer */
 
 int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err)
 {
@@ -40,7 +45,7 @@ static int compare_counted(const void *a, const void *b)
 	return x->start < y->start ? -1 : x->start > y->start;
 }
 
-/* Move the entry of RANK from OLD, which is sorted, to *OUT. Returns false if there is none. */
+/* Move the entry of RANK from OLD, which is sorted, to *OUT. Returns false if OLD has none. */
 static bool take_old(struct counted *out, struct counted *old, unsigned n,
 		     const struct observed_rank *rank)
 {
@@ -66,7 +71,7 @@ static bool take_early(struct counted *out, struct counted_table *t)
 	return false;
 }
 
-/* Let the totals of a rank begin at 0, unless they go on from those of an earlier daemon. */
+/* Start the totals of a rank at 0, unless they continue those of an earlier daemon. */
 static void begin_totals(struct observed_rank *rank, bool has_remote)
 {
 	if (rank->instructions == OBSERVED_UNKNOWN) {
@@ -87,7 +92,7 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 
 	counters_about(t->counters, &about);
 	if (*about.why)
-		return 0; /* nothing counts on this host: not an error of this rank */
+		return 0; /* nothing counts on this host: no error of this rank */
 	if (!take_early(c, t)) {
 		c->read_at = monotonic_ms();
 		c->tried = true;
@@ -104,14 +109,16 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 	return 0;
 }
 
-/* How long and how often one call of counted_match() may still try to count. */
+/* The limits of one call of counted_match(). */
 struct counted_budget {
 	long end, step_end; /* monotonic milliseconds */
-	unsigned again; /* attempts for ranks for which an earlier attempt failed */
+	unsigned again; /* attempts left for ranks whose counters failed before */
 };
 
-/* Try to count RANK within the budget. Returns 0, 1 if this is left to a later call, or -1 with the
- * reason. */
+/*
+ * Try to count RANK within the budget. Returns 0, 1 if this must wait for a later call, or -1 with
+ * the reason.
+ */
 static int try_rank(struct counted_table *t, struct counted *c, struct observed_rank *rank,
 		    struct counted_budget *left, struct errbuf *err)
 {
@@ -121,8 +128,9 @@ static int try_rank(struct counted_table *t, struct counted *c, struct observed_
 	if (c->tried && (begun < c->again || !left->again || !left->again--))
 		return 1;
 	if (begun >= left->end || begun >= left->step_end) {
-		errprintf(err,
-			  "opening counters takes too long: the others follow at the next look");
+		errprintf(
+			err,
+			"opening counters takes too long: the other ranks follow at the next scan");
 		return -1;
 	}
 	rc = begin_rank(t, c, rank, err);
@@ -199,8 +207,8 @@ int counted_match(struct counted_table *t, struct observed_node *node, struct er
 }
 
 /*
- * Has the process of RANK run since the last check while its counters have not? The kernel does not
- * report that it has removed them.
+ * Has the process of RANK run since the last check without its counters? The kernel does not report
+ * that it has removed them.
  */
 static bool has_lost_counters(struct counted *c, const struct observed_rank *rank)
 {

@@ -10,29 +10,35 @@
 #include "counters/counters.h"
 
 /*
- * The counters of each observed rank, in the order of the node's steps and of their ranks. Call
- * counted_match() after each call that adds or removes ranks, as ranks move in their arrays.
+ * The counters of each observed rank, in the order of the node's steps and of their ranks. Ranks
+ * move in their arrays, so call counted_match() after each call that adds or removes ranks.
  */
 struct counted {
 	pid_t pid;
 	uint64_t start; /* see struct process_seen; PID and START identify the process */
 	struct counter_group *group; /* NULL: this rank has no counters */
-	bool tried; /* an attempt to give it counters has been made */
-	/* if an attempt waited for the process: the time of the next attempt, in monotonic
-	 * milliseconds, and the pause before it, in milliseconds */
+	bool tried; /* an attempt to open counters was made */
+	/*
+	 * for a process that an attempt had to wait for: monotonic milliseconds of the next
+	 * attempt, and the pause before it, in milliseconds
+	 */
 	long again;
 	unsigned pause;
-	bool stopped; /* by SIGSTOP, as when Slurm suspends the job, or frozen with its cgroup */
+	/* by SIGSTOP, such as when Slurm suspends the job, or frozen with its cgroup */
+	bool stopped;
 	struct counter_reading before; /* the last reading */
 	uint64_t remote_before; /* remote misses at the last reading */
-	uint64_t interrupts_before; /* interrupts that earlier counters of this rank sent */
+	uint64_t interrupts_before; /* interrupts sent for earlier counters of this rank */
 	long read_at; /* monotonic milliseconds of the last reading */
-	/* READ_AT, enabled time and CPU time of the last check whether the counters still count */
+	/*
+	 * values at the last check of whether the counters still work: READ_AT, enabled time, CPU
+	 * time
+	 */
 	long judged;
 	uint64_t judged_enabled, judged_ticks;
 };
 
-/* The counters of a process that is about to be a rank. slurmstepd waits only for these. */
+/* The counters of a process that will be a rank. slurmstepd waits only until these are open. */
 struct counted_early {
 	pid_t pid;
 	struct counter_group *group;
@@ -42,38 +48,38 @@ struct counted_early {
 struct counted_table {
 	struct counters *counters; /* the caller's, open as long as the table */
 	unsigned n;
-	struct counted *rank; /* n of them, owned */
+	struct counted *rank; /* N elements, owned */
 	unsigned n_early;
 	struct counted_early *early; /* owned */
-	unsigned refused; /* ranks to which the last counted_match() could not give counters */
+	unsigned refused; /* ranks without counters after the last counted_match() */
 };
 
 /*
- * Begin to count PID before it is known as a rank: the next counted_match() gives the counters to
- * the rank with that pid, or ends them if there is none. Returns 0, or -1 with the reason.
+ * Open counters for PID before it is known as a rank: the next counted_match() gives them to the
+ * rank with that pid, or closes them if there is none. Returns 0, or -1 with the reason.
  */
 int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err);
 
 /*
- * Give each rank of NODE an entry, in their order; begin to count new ranks, and end the counters
- * of ranks that have ended. A call tries again only a few ranks for which an earlier call failed,
- * and stops trying after half a second; the next call goes on. An attempt waits while the process
- * is in execve(): then the rank is tried again after 10 s, and later more and more rarely, and all
+ * Give each rank of NODE an entry, in their order: open counters for new ranks, and close those of
+ * ranks that have ended. A call tries again only a few ranks whose counters failed before, and
+ * stops after half a second; the next call continues. An attempt waits while the process is in
+ * execve(): that rank is tried again after 10 s, and then after longer and longer pauses, and all
  * ranks of a step together may make a call wait for a tenth of a second. Returns 0, or -1 with the
- * last reason why ranks have no counters (REFUSED has their number), or because memory is out: the
+ * last reason why ranks have no counters (REFUSED has their number) or when out of memory: the
  * table then has no entries until the next call.
  */
 int counted_match(struct counted_table *t, struct observed_node *node, struct errbuf *err);
 
 /*
- * For each rank of NODE, after counted_match(): give counters to threads that have not inherited
- * any, and begin again for ranks that have lost their counters. The kernel removes the counters of
- * a process that executes a program which must not be dumped, such as a setuid program or one that
+ * For each rank of NODE, after counted_match(): open counters for threads that have not inherited
+ * any, and open new ones for ranks that have lost theirs. The kernel removes the counters of a
+ * process that executes a program which must not be dumped, such as a setuid program or one that
  * its user may not read.
  */
 void counted_renew(struct counted_table *t, struct observed_node *node);
 
-/* End all counters. The table is then empty. */
+/* Close all counters. The table is then empty. */
 void counted_end(struct counted_table *t);
 
 #endif

@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ROOM_FIRST 16 /* points */
+#define POINTS_FIRST 16 /* points */
 #define STRIDE_MAX (1u << 20)
 
-/* The history of a rank in a step; another process may have the same pid later. */
+/* The history of a rank in a step. PID alone does not identify it, as pids are used again. */
 struct history_entry {
 	uint32_t job, step;
 	uint64_t start;
 	pid_t pid;
-	bool seen; /* by this call of histories_add() */
+	bool seen; /* the current call of histories_add() has found the rank */
 	struct history history;
 };
 
@@ -35,7 +35,7 @@ static bool history_turns(const struct history *h, unsigned i)
 	       h->point[i].domain != h->point[i - 1].domain;
 }
 
-/* Keep the first point, and one of each two points after it. */
+/* Keep the first point and, of each two points after it, one. */
 static void halve_history(struct history *h)
 {
 	unsigned n = 1;
@@ -43,7 +43,10 @@ static void halve_history(struct history *h)
 	for (unsigned i = 1; i + 1 < h->n; i += 2) {
 		unsigned keep = history_turns(h, i) && !history_turns(h, i + 1) ? i : i + 1;
 
-		/* N stays below the points that history_turns() reads for the next pair */
+		/*
+		 * N stays below the index of the points that history_turns() reads for the next
+		 * pair
+		 */
 		h->point[n++] = h->point[keep];
 	}
 	if (h->n % 2 == 0)
@@ -55,16 +58,16 @@ static void halve_history(struct history *h)
 
 static bool grow_history(struct history *h)
 {
-	unsigned room = h->room ? h->room * 2 : ROOM_FIRST;
+	unsigned capacity = h->capacity ? h->capacity * 2 : POINTS_FIRST;
 	struct history_point *more;
 
-	if (room > HISTORY_POINTS)
-		room = HISTORY_POINTS;
-	more = realloc(h->point, room * sizeof(*more));
+	if (capacity > HISTORY_POINTS)
+		capacity = HISTORY_POINTS;
+	more = realloc(h->point, capacity * sizeof(*more));
 	if (!more)
 		return false;
 	h->point = more;
-	h->room = room;
+	h->capacity = capacity;
 	return true;
 }
 
@@ -83,9 +86,9 @@ void history_add(struct history *h, const struct history_sample *s)
 	last = h->n ? &h->point[h->n - 1] : NULL;
 	if (last && last->class == s->class && last->domain == domain && h->skipped < h->stride)
 		return;
-	if (h->n == h->room && h->n == HISTORY_POINTS)
+	if (h->n == h->capacity && h->n == HISTORY_POINTS)
 		halve_history(h);
-	if (h->n == h->room && !grow_history(h))
+	if (h->n == h->capacity && !grow_history(h))
 		return;
 	since = (s->time - h->first) * 10;
 	p = &h->point[h->n];
@@ -106,8 +109,10 @@ static bool history_is_of(const struct history_entry *e, const struct observed_s
 	       e->start == rank->start;
 }
 
-/* Find the entry of RANK. Ranks come in the same order each time: the search begins behind the
- * entry that was found last. */
+/*
+ * Find the entry of RANK. Ranks come in the same order each time, so the search begins after the
+ * entry that was found last.
+ */
 static struct history_entry *find_entry(struct histories *all, const struct observed_step *step,
 					const struct observed_rank *rank)
 {

@@ -8,13 +8,13 @@
 #include "contention/observed.h"
 
 /*
- * The rate, the class and the domain of each rank over time, for pictures, in bounded memory. A
- * rank has at most HISTORY_POINTS points over its whole life. When it has that many, every second
- * one is dropped, and from then on only half as many samples become points. Of two points of which
- * one is dropped, the one at which class or domain changed stays.
+ * The rate, the class and the domain of each rank over time, for pictures, in bounded memory. Over
+ * its whole life a rank has at most HISTORY_POINTS points. When it has reached that number, every
+ * second point is dropped, and from then on only half as many samples become points. If class or
+ * domain changes at one of two points, the other one is dropped.
  */
 #define HISTORY_POINTS 240
-#define HISTORY_RANKS_MAX 4096 /* ranks of a host (12 MB in all); further ones have no history */
+#define HISTORY_RANKS_MAX 4096 /* ranks of a host (12 MB in all); further ranks have no history */
 
 struct history_point {
 	uint32_t at; /* tenths of a second since the first point */
@@ -26,14 +26,14 @@ struct history_point {
 /* A history without points is all zero. */
 struct history {
 	double first; /* Unix time of the first point */
-	unsigned n, room;
-	/* each STRIDE-th sample is kept, and each at which class or domain changes */
+	unsigned n, capacity;
+	/* each STRIDE-th sample becomes a point, and each at which class or domain changes */
 	unsigned stride;
 	unsigned skipped; /* samples since the last point */
 	struct history_point *point; /* owned */
 };
 
-/* A sample. DOMAIN: see struct history_point; numbers above INT16_MAX are taken to be -1. */
+/* A sample. DOMAIN: see struct history_point; numbers above INT16_MAX count as -1. */
 struct history_sample {
 	double time; /* Unix time */
 	uint32_t rate; /* in the unit of classify.h */
@@ -41,10 +41,12 @@ struct history_sample {
 	int domain;
 };
 
-/* Add a sample; it is lost if memory is out. A time before that of the last point is taken to be
- * that of the last point. */
+/*
+ * Add a sample; without memory it is dropped. A time before that of the last point counts as the
+ * time of the last point.
+ */
 void history_add(struct history *h, const struct history_sample *s);
-/* The Unix time of point I. */
+/* Return the Unix time of point I. */
 double history_time(const struct history *h, unsigned i);
 void history_free(struct history *h); /* H is empty then */
 
@@ -55,10 +57,12 @@ struct histories {
 	unsigned cursor; /* index at which the next search begins */
 };
 
-/* Add the present rate, class and domain of each rank of NODE, and drop the histories of ranks that NODE
- * does not have. */
+/*
+ * Add the present rate, class and domain of each rank of NODE, and drop the histories of other
+ * ranks.
+ */
 void histories_add(struct histories *all, const struct observed_node *node);
-/* The history of RANK of STEP; NULL if it has none. */
+/* Return the history of RANK of STEP; NULL if it has none. */
 const struct history *histories_find(struct histories *all, const struct observed_step *step,
 				     const struct observed_rank *rank);
 void histories_free(struct histories *all);

@@ -7,7 +7,7 @@
 
 #include "base/printable.h"
 
-#define JOB_TRAFFIC_MAX 1e12 /* thousandths of a byte; more is no number that a reader takes */
+#define JOB_TRAFFIC_MAX 1e12 /* thousandths of a byte; readers accept no larger number */
 
 static void add_live_step(struct job_record *r, const struct observed_step *step)
 {
@@ -24,8 +24,10 @@ static void add_live_step(struct job_record *r, const struct observed_step *step
 									 : r->cpu + s.cpu;
 }
 
-/* Add the counts of STEP. Ranks without counters are left out, unlike in observed_sum(), whose sums
- * they make unknown. */
+/*
+ * Add the counts of STEP without ranks that have no counters. (observed_sum() would give an unknown
+ * sum.)
+ */
 static void take_counts(const struct observed_step *step, uint64_t *instructions, uint64_t *misses,
 			uint64_t *changes)
 {
@@ -40,7 +42,7 @@ static void take_counts(const struct observed_step *step, uint64_t *instructions
 	}
 }
 
-/* The container of a rank, added where it is new. NULL: there are too many. */
+/* Return the container of a rank; add it if it is new. NULL: there are too many. */
 static struct job_container *container_of_rank(struct job_record *r, const char *name)
 {
 	struct job_container *c = r->container;
@@ -74,7 +76,7 @@ static void add_contained_rank(struct job_container *c, const struct observed_ra
 	add_to_total(&c->instructions, r->instructions);
 }
 
-/* List the containers of the job's steps; one that several steps share is listed once. */
+/* List the containers of the job's steps; a container that several steps share is listed once. */
 static void list_containers(struct job_record *r, const struct observed_node *node)
 {
 	struct idset cpus[JOB_CONTAINERS_MAX];
@@ -95,7 +97,7 @@ static void list_containers(struct job_record *r, const struct observed_node *no
 		r->container[i].cpus = idset_count(&cpus[i]);
 }
 
-void job_record_look(struct job_record *r, const struct observed_node *node)
+void job_record_update(struct job_record *r, const struct observed_node *node)
 {
 	struct job_record now = { .job = r->job,
 				  .inode = r->inode,
@@ -129,7 +131,7 @@ void job_record_end_step(struct job_record *r, const struct observed_step *step)
 	r->past_instructions += instructions;
 	r->past_misses += misses;
 	r->past_changes += changes;
-	/* the last look has counted this step among those that run */
+	/* the last scan has counted this step among the running ones */
 	r->instructions -= r->instructions < instructions ? r->instructions : instructions;
 	r->misses -= r->misses < misses ? r->misses : misses;
 	r->changes -= r->changes < changes ? r->changes : changes;
@@ -143,8 +145,10 @@ static void put_thousandths(FILE *f, const char *name, bool known, uint64_t valu
 		fprintf(f, "\"%s\":null,", name);
 }
 
-/* Write a member whose value is a name of the host or of a file of root's. Leaves out characters
- * that JSON escapes. */
+/*
+ * Write a member whose value is a name of the host or from a file of root. Characters that JSON
+ * escapes are dropped.
+ */
 static void put_name(FILE *f, const char *name, const char *value)
 {
 	char clean[OBSERVED_SOURCE_MAX];

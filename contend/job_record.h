@@ -20,37 +20,40 @@
  *    "containers":[{"name":"sim","turtles":1,"semi_devils":0,"devils":2,"unknown":0,"cpus":3,
  *    "traffic":12.500}]}
  *
- *   inode    inode of the job's cgroup directory; each run of the job (after a requeue) has another
+ *   inode    inode of the job's cgroup directory; it changes when the job is requeued
  *   time     Unix time, whole seconds
- *   ended    the job has ended on this host, and this is its last record from it
- *   class    class of the worst rank, at the last look that saw ranks of the job
- *   ranks    number of ranks at that look; the next four members have the number of each class
- *   rate     misses for 10,000 instructions, over the life of the job; null: not known
- *   cpu      CPUs that its ranks used at that look; null: not known
+ *   ended    the job has ended on this host, and this is its last record from this host
+ *   class    class of the worst rank, at the last scan that found ranks of the job
+ *   ranks    number of ranks at that scan; the next four members have the number of each class
+ *   rate     misses for 10,000 instructions, over the life of the job; null: unknown
+ *   cpu      CPUs that its ranks used at that scan; null: unknown
  *   changes  how often its ranks have changed their class
  *   quality  quality of the row of events; null without counters
- *   containers  those with ranks, JOB_CONTAINERS_MAX at most; ranks without one have the name null.
+ *   containers  those with ranks, JOB_CONTAINERS_MAX at most; name null: ranks without container.
  *            cpus: hardware threads that their ranks may use; traffic: bytes sent and received for
- *            10,000 instructions, null: not known
+ *            10,000 instructions, null: unknown
  */
 #define JOB_RECORD_VERSION 1
 #define JOB_RECORD_MAX 4096 /* bytes with newline and final NUL */
-#define JOB_CONTAINERS_MAX 12 /* of a job on a host; further ones are left out */
-#define JOB_RECORD_SECONDS 30 /* the most that writing records may take */
+#define JOB_CONTAINERS_MAX 12 /* containers of a job on a host; further ones are left out */
+#define JOB_RECORD_SECONDS 30 /* seconds that a writer may take */
 
 struct job_container {
-	char name[REQUEST_NAME_MAX]; /* "": ranks without one */
+	char name[REQUEST_NAME_MAX]; /* "": ranks without container */
 	unsigned turtles, semi_devils, devils, unknown; /* ranks */
 	unsigned cpus;
-	uint64_t bytes, instructions; /* of its ranks; OBSERVED_UNKNOWN if one's are */
+	uint64_t bytes,
+		instructions; /* of its ranks; OBSERVED_UNKNOWN if those of a rank are unknown */
 };
 
-/* What this host knows of a job over its life, as plain data. A new one has JOB and INODE, and is
- * otherwise all 0. */
+/*
+ * The counts of a job on this host over its life, as plain data. A new one has JOB and INODE; all
+ * other members are 0.
+ */
 struct job_record {
 	uint32_t job;
 	uint64_t inode; /* inode of the job's cgroup directory */
-	/* at the last look that saw ranks of the job */
+	/* at the last scan that found ranks of the job: */
 	enum rank_class class;
 	unsigned turtles, semi_devils, devils, unknown;
 	uint64_t cpu; /* thousandths of a CPU, or OBSERVED_UNKNOWN */
@@ -63,18 +66,18 @@ struct job_record {
 };
 
 /* Update R from the job's steps in NODE. */
-void job_record_look(struct job_record *r, const struct observed_node *node);
-/* Keep the totals of STEP, which has ended. To be called once, before STEP is removed. */
+void job_record_update(struct job_record *r, const struct observed_node *node);
+/* Keep the totals of STEP, which has ended. Call it once, before STEP is removed. */
 void job_record_end_step(struct job_record *r, const struct observed_step *step);
 
-/* Write the line with its newline to BUF. Returns its length. */
+/* Write the line with its newline to BUF. Returns the length of the line. */
 unsigned job_record_print(char buf[JOB_RECORD_MAX], const struct job_record *r,
 			  const struct observed_node *node, bool ended);
 
 /*
- * A child process, the writer, writes records, with no rights but those of the configured user, as
- * the directory may be on a server that does not answer. There is one writer at a time. It is
- * killed after JOB_RECORD_SECONDS; until it is gone nothing more is written.
+ * Records are written by a child process, the writer, which has no rights but those of the
+ * configured user, as the directory may be on a server that does not answer. There is one writer at
+ * a time. It is killed after JOB_RECORD_SECONDS; nothing more is written until it has ended.
  */
 struct job_record_writer {
 	char dir[DIR_PATH_MAX];
@@ -82,7 +85,7 @@ struct job_record_writer {
 	gid_t gid;
 	pid_t pid; /* 0: no writer runs */
 	int in; /* pipe from the writer, for its reason if it fails */
-	long end; /* monotonic milliseconds at which it is killed */
+	long end; /* monotonic milliseconds at which the writer is killed */
 	bool killed;
 };
 
@@ -91,18 +94,22 @@ struct job_record_text {
 	const char *text;
 };
 
-/* Set up W for DIR and USER (a name or a number; "": root), who is looked up in the user database
- * once. Returns 0, or -1 with the reason: DIR is no path, or there is no such user. */
+/*
+ * Set up W for DIR and USER (a name or a number; "": root), whom this looks up in the user
+ * database. Returns 0, or -1 with the reason: DIR is no path, or there is no such user.
+ */
 int job_record_open(struct job_record_writer *w, const char *dir, const char *user,
 		    struct errbuf *err);
 /*
- * Start a writer of the N records T of HOST. The caller may free T and its texts afterwards.
+ * Start a writer for the N records T of HOST. The caller may free T and its texts afterwards.
  * Returns 0; 1 if the last writer still runs: call again later; or -1 with the reason.
  */
 int job_record_start(struct job_record_writer *w, const char *host, const struct job_record_text *t,
 		     unsigned n, struct errbuf *err);
-/* See whether the writer has ended; never waits. Returns 0 if all records are written or no writer
- * was started, 1 if it still runs, or -1 with the reason why it failed. */
+/*
+ * Check, without waiting, whether the writer has ended. Returns 0 if all records are written or no
+ * writer was started, 1 if it still runs, or -1 with the reason of its failure.
+ */
 int job_record_poll(struct job_record_writer *w, struct errbuf *err);
 
 #endif

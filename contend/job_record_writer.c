@@ -43,7 +43,9 @@ int job_record_open(struct job_record_writer *w, const char *dir, const char *us
 	return 0;
 }
 
-/* Open the job's directory, which is made if it is missing, and check that it is this user's. */
+/*
+ * Open the job's directory, create it if missing, and check that it belongs to this process's user.
+ */
 static int open_job_dir(const char *dir, uint32_t job, struct errbuf *err)
 {
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC), sub;
@@ -89,8 +91,10 @@ static int write_record(const char *dir, const char *host, const struct job_reco
 	return rc;
 }
 
-/* Give up all rights but those of the user. The change of uid makes the process undumpable, so that
- * its new user cannot trace it. */
+/*
+ * Drop all rights except those of the user. The change of uid makes the process undumpable, so that
+ * the new user cannot trace it.
+ */
 static int take_rights(const struct job_record_writer *w)
 {
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -103,8 +107,10 @@ static int take_rights(const struct job_record_writer *w)
 		       : 0;
 }
 
-/* Close all files of the caller but OUT: locks, sockets and counters would live on in this
- * process. */
+/*
+ * Close all descriptors except OUT: otherwise locks, sockets and counters would stay open in this
+ * process.
+ */
 static int close_all_but(int out)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -194,10 +200,12 @@ int job_record_poll(struct job_record_writer *w, struct errbuf *err)
 	w->in = -1;
 	w->pid = 0;
 	if (w->killed)
-		return errprintf(err, "%s: writing took longer than %d s, and was stopped", w->dir,
-				 JOB_RECORD_SECONDS);
+		return errprintf(err, "%s: writing records took longer than %d s and was stopped",
+				 w->dir, JOB_RECORD_SECONDS);
 	if (got > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0)
 		return 0;
 	text[n > 0 ? n : 0] = '\0';
-	return errprintf(err, "%s", n > 0 ? text : "the process that writes records has died");
+	return errprintf(err, "%s",
+			 n > 0 ? text
+			       : "the process that writes records has ended without a reason");
 }

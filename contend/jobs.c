@@ -9,21 +9,21 @@
 #include "base/monotonic.h"
 
 #define RETRY_MS 10000 /* milliseconds from a failure to the next attempt */
-#define LOOKUP_MS 60000 /* milliseconds between two searches of contention_report_user */
+#define LOOKUP_MS 60000 /* milliseconds between two searches for contention_report_user */
 #define FAILED_MAX 30 /* attempts to write a job's last record */
-#define BATCH_MAX 256 /* records that one writer is given */
+#define BATCH_MAX 256 /* records given to one writer at most */
 
 static struct job_entry *find_job(struct jobs *jobs, uint32_t job)
 {
-	/* the last run of a requeued job */
+	/* search backwards: the last run of a requeued job counts */
 	for (unsigned i = jobs->n; i-- > 0;)
 		if (jobs->entry[i].record.job == job && !jobs->entry[i].ended)
 			return &jobs->entry[i];
 	return NULL;
 }
 
-static void meet_job(struct jobs *jobs, const struct jobs_host *host,
-		     const struct observed_step *step)
+static void add_new_job(struct jobs *jobs, const struct jobs_host *host,
+			const struct observed_step *step)
 {
 	struct cgroup_place place = { 0 };
 	struct job_entry *more, *e;
@@ -42,7 +42,7 @@ static void meet_job(struct jobs *jobs, const struct jobs_host *host,
 			e->record.inode = place.job_inode;
 			memcpy(e->cgroup, place.job, sizeof(e->cgroup));
 		}
-	/* without an inode its ranks have ended already: the next look may find others */
+	/* without an inode its ranks have ended already; the next scan may find others */
 	if (e->record.inode || step->ended)
 		jobs->n++;
 }
@@ -63,15 +63,15 @@ static bool is_job_over(const struct job_entry *e, const struct jobs_host *host,
 	return !has_steps(node, e->record.job);
 }
 
-void jobs_look(struct jobs *jobs, const struct jobs_host *host, const struct observed_node *node)
+void jobs_update(struct jobs *jobs, const struct jobs_host *host, const struct observed_node *node)
 {
-	/* end earlier runs first, as a requeued job has the same number */
+	/* first end earlier runs: a requeued job has the same number */
 	for (unsigned i = 0; i < jobs->n; i++) {
 		struct job_entry *e = &jobs->entry[i];
 
 		if (e->ended)
 			continue;
-		job_record_look(&e->record, node);
+		job_record_update(&e->record, node);
 		for (unsigned s = 0; s < node->n_steps; s++)
 			if (node->step[s].ended && node->step[s].job == e->record.job) {
 				job_record_end_step(&e->record, &node->step[s]);
@@ -82,9 +82,9 @@ void jobs_look(struct jobs *jobs, const struct jobs_host *host, const struct obs
 	}
 	for (unsigned s = 0; s < node->n_steps; s++)
 		if (!find_job(jobs, node->step[s].job) && !node->step[s].ended) {
-			meet_job(jobs, host, &node->step[s]);
+			add_new_job(jobs, host, &node->step[s]);
 			if (find_job(jobs, node->step[s].job))
-				job_record_look(&find_job(jobs, node->step[s].job)->record, node);
+				job_record_update(&find_job(jobs, node->step[s].job)->record, node);
 		}
 }
 
@@ -94,7 +94,7 @@ static void drop_job(struct jobs *jobs, unsigned i)
 	jobs->n--;
 }
 
-/* Update the records that were sent to a writer, which has ended. */
+/* Update the records that were given to a writer, which has ended. */
 static void take_result(struct jobs *jobs, bool written)
 {
 	for (unsigned i = jobs->n; i-- > 0;) {
@@ -148,7 +148,7 @@ static int open_writer(struct jobs *jobs, const struct conf_contention *conf, st
 int jobs_configure(struct jobs *jobs, const struct conf_contention *conf, struct errbuf *err)
 {
 	if (jobs->writes && jobs->writer.pid > 0) {
-		/* it writes to the directory of the old settings */
+		/* the writer still uses the directory of the old settings */
 		kill(jobs->writer.pid, SIGKILL);
 		jobs->changes = true;
 		return 0;
@@ -171,7 +171,7 @@ int jobs_write(struct jobs *jobs, const struct conf_contention *conf,
 		return open_writer(jobs, conf, err);
 	if (!jobs->writes && *conf->report_dir && now >= jobs->retry) {
 		jobs->retry = now + LOOKUP_MS;
-		rc = open_writer(jobs, conf, err); /* contention_report_user may exist by now */
+		rc = open_writer(jobs, conf, err); /* contention_report_user may exist now */
 		if (rc == 0)
 			jobs->retry = 0;
 	}

@@ -16,7 +16,7 @@ int launch_socket_open(const char *dir, const char *name, struct errbuf *err)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
 	char path[sizeof(at.sun_path)];
-	int fd, yes = 1, room = 4 * CONTENTION_MESSAGE_MAX;
+	int fd, yes = 1, buffer_size = 4 * CONTENTION_MESSAGE_MAX;
 	mode_t mask;
 
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path) ||
@@ -27,7 +27,7 @@ int launch_socket_open(const char *dir, const char *name, struct errbuf *err)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return errprintf(err, "socket: %s", strerror(errno));
-	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &room, sizeof(room));
+	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer_size, sizeof(buffer_size));
 	unlink(at.sun_path);
 	mask = umask(0177);
 	if (setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes)) < 0 ||
@@ -41,7 +41,7 @@ int launch_socket_open(const char *dir, const char *name, struct errbuf *err)
 	return fd;
 }
 
-/* Return the uid of the sender, or -1 if the kernel has not named it. */
+/* Return the uid of the sender, or -1 if the kernel gives none. */
 static uid_t sender_of(struct msghdr *m)
 {
 	struct ucred who;
@@ -84,7 +84,7 @@ int launch_socket_receive(struct launch_request *out, int fd, struct errbuf *err
 	static char text[CONTENTION_MESSAGE_MAX];
 	union {
 		struct cmsghdr align;
-		char room[CMSG_SPACE(sizeof(struct ucred))];
+		char space[CMSG_SPACE(sizeof(struct ucred))];
 	} control;
 	struct iovec piece = { text, sizeof(text) };
 	struct msghdr m = { .msg_name = &out->from,
@@ -103,7 +103,7 @@ int launch_socket_receive(struct launch_request *out, int fd, struct errbuf *err
 	out->from_len = m.msg_namelen;
 	uid = sender_of(&m);
 	if (uid != 0 && uid != geteuid()) {
-		errprintf(err, "launch socket: refused a message from user %u, who is not root",
+		errprintf(err, "launch socket: refused a message from user %u, which is not root",
 			  (unsigned)uid);
 		launch_socket_refuse(fd, out, "not root");
 		return -1;

@@ -25,5 +25,5 @@ void contend_log_state(struct contend_state *last, const char *what, const char 
 	if (*text)
 		contend_log("%s: %s", what, text);
 	else
-		contend_log("%s: no fault any more", what);
+		contend_log("%s: works again", what);
 }

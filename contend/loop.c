@@ -26,10 +26,10 @@
 #include "counters/peaks.h"
 #include "migration/mover.h"
 
-/* milliseconds from a launch to the next look, in which a launcher of MPI starts its ranks */
+/* milliseconds from a launch to the next scan: an MPI launcher starts its ranks in that time */
 #define LAUNCHED_MS 2000
 #define SAVE_MS 5000 /* milliseconds between writes of the state */
-#define LAUNCHES_MAX 64 /* messages of slurmstepd that are answered before any other event */
+#define LAUNCHES_MAX 64 /* messages of slurmstepd that are handled before any other event */
 
 struct loop {
 	const struct loop_options *opt;
@@ -40,16 +40,19 @@ struct loop {
 	struct output output;
 	struct mover *mover; /* NULL: ranks are not placed */
 	int run_fd, epoll_fd, timer_fd, signal_fd, launch_fd;
-	char online[IDSET_LIST_MAX + 2]; /* CPUs when the domains were read; "": not known yet */
+	char online[IDSET_LIST_MAX + 2]; /* CPUs when the domains were read; "": not read yet */
 	unsigned armed; /* period of the timer in milliseconds */
-	/* monotonic milliseconds of the last look, of the next look, and of the last saved state */
-	long looked, next_look, saved;
+	/*
+	 * monotonic milliseconds of the last scan, of the next one, and of the last save of the
+	 * state
+	 */
+	long scanned, next_scan, saved;
 	bool ends;
-	struct contend_state look_state, sample_state, save_state, output_state, launch_state,
+	struct contend_state scan_state, sample_state, save_state, output_state, launch_state,
 		move_state;
 };
 
-/* ------------------------------------------------------------- what the daemon reads and writes */
+/* ------------------------------------------------------------ the daemon's files */
 
 static int open_below(const char *root, const char *name, struct errbuf *err)
 {
@@ -72,8 +75,10 @@ static int open_host(struct watch_host *h, const char *root, struct errbuf *err)
 	return h->cgroup_fd < 0 ? -1 : 0;
 }
 
-/* Open the directory of the socket and the documents; it is made if it is missing. Only the
- * daemon's user may write to it, and all users may read it. */
+/*
+ * Open the directory of the socket and the documents; create it if missing. Only the daemon's user
+ * may write to it, and all users may read it.
+ */
 static int open_run_dir(const char *path, struct errbuf *err)
 {
 	struct stat st;
@@ -86,7 +91,7 @@ static int open_run_dir(const char *path, struct errbuf *err)
 		errprintf(err, "%s: %s", path, strerror(errno));
 	else if (st.st_uid != geteuid() || (st.st_mode & 022))
 		errprintf(err,
-			  "%s: expected a directory that belongs to user %u, and that no other"
+			  "%s: expected a directory that belongs to user %u and that no other"
 			  " user can write to",
 			  path, (unsigned)geteuid());
 	else
@@ -97,8 +102,8 @@ static int open_run_dir(const char *path, struct errbuf *err)
 }
 
 /*
- * Let only one daemon use the directory: two would take launches and files from each other. Other
- * users cannot open the locked file. The lock ends with the process.
+ * Lock the directory for this daemon: two daemons would take launches and files from each other.
+ * Other users cannot open the locked file. The lock ends with the process.
  */
 static int lock_run_dir(int run_fd, const char *path, struct errbuf *err)
 {
@@ -109,7 +114,7 @@ static int lock_run_dir(int run_fd, const char *path, struct errbuf *err)
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return 0; /* stays open as long as the process lives */
 	if (errno == EWOULDBLOCK)
-		errprintf(err, "%s: another nodeos-contend uses it", path);
+		errprintf(err, "%s: another nodeos-contend uses this directory", path);
 	else
 		errprintf(err, "%s/lock: %s", path, strerror(errno));
 	close(fd);
@@ -136,7 +141,7 @@ static void log_source(const struct watch *w)
 	const struct counters_about *about = &w->about;
 
 	if (*about->why)
-		contend_log("classes are unknown, as nothing counts misses on this host: %s",
+		contend_log("classes are unknown, since this host has no counters of misses: %s",
 			    about->why);
 	else
 		contend_log("source %s%s%s%s", about->provider, about->row ? ", events " : "",
@@ -146,13 +151,12 @@ static void log_source(const struct watch *w)
 		contend_log("traffic of ranks is unknown: %s", ranks_no_traffic(w->ranks));
 }
 
-/* ------------------------------------------------------------------------------- its work */
+/* ------------------------------------------------------------- its events */
 
-/* Set the timer to the interval of samples while there are steps, and otherwise to that of
- * looks. */
+/* Set the timer to the interval of samples while there are steps, else to that of scans. */
 static void arm_timer(struct loop *l)
 {
-	unsigned period = l->watch.node.n_steps ? l->watch.node.interval : WATCH_LOOK_MS;
+	unsigned period = l->watch.node.n_steps ? l->watch.node.interval : WATCH_SCAN_MS;
 	struct itimerspec t = { .it_interval = { period / 1000, period % 1000 * 1000000L } };
 
 	if (period == l->armed)
@@ -184,11 +188,11 @@ static void configure_output(struct loop *l)
 	struct errbuf err = { 0 };
 
 	if (output_configure(&l->output, &l->conf->contention, &err) < 0)
-		contend_log("no records of jobs (contention_report_user in %s): %s", l->opt->conf,
-			    err.text);
+		contend_log("records of jobs are not written (contention_report_user in %s): %s",
+			    l->opt->conf, err.text);
 }
 
-/* Observe the host as CONF says and as it is now. Returns 0, or -1: all is as it was. */
+/* Start to observe the host according to CONF. Returns 0, or -1: the old watch stays. */
 static int renew_watch(struct loop *l, const struct conf *conf, struct errbuf *err)
 {
 	struct saved *saved = saved_of(&l->watch.node);
@@ -200,12 +204,12 @@ static int renew_watch(struct loop *l, const struct conf *conf, struct errbuf *e
 	}
 	watch_close(&l->watch);
 	l->watch = fresh;
-	l->looked = l->next_look = l->saved = 0;
+	l->scanned = l->next_scan = l->saved = 0;
 	log_source(&l->watch);
 	return 0;
 }
 
-/* Domains are those of the CPUs that were online: read them again when others are. */
+/* The domains depend on the CPUs that are online: read them again when these change. */
 static void follow_cpus(struct loop *l)
 {
 	char online[IDSET_LIST_MAX + 2];
@@ -216,12 +220,12 @@ static void follow_cpus(struct loop *l)
 	    strcmp(online, l->online) == 0)
 		return;
 	if (*l->online && renew_watch(l, l->conf, &err) < 0)
-		contend_log("the domains of caches stay as they were: %s", err.text);
+		contend_log("the domains of caches are not updated: %s", err.text);
 	strcpy(l->online, online);
 }
 
-/* Decide which ranks are to have other cores. */
-static void look_to_move(struct loop *l)
+/* Decide which ranks should move to other cores. */
+static void decide_moves(struct loop *l)
 {
 	struct errbuf bad;
 
@@ -247,18 +251,18 @@ static void handle_tick(struct loop *l)
 	long now = monotonic_ms();
 	struct errbuf bad;
 
-	/* the timer may be some milliseconds early: 100 are allowed for that */
-	if (watch_sample(&l->watch, &bad) && l->next_look > l->looked + WATCH_LOOK_MS - 100)
-		l->next_look = l->looked + WATCH_LOOK_MS - 100;
+	/* the timer may be early by some milliseconds: 100 are allowed for that */
+	if (watch_sample(&l->watch, &bad) && l->next_scan > l->scanned + WATCH_SCAN_MS - 100)
+		l->next_scan = l->scanned + WATCH_SCAN_MS - 100;
 	contend_log_state(&l->sample_state, "counters", bad.text);
-	if (now >= l->next_look) {
+	if (now >= l->next_scan) {
 		follow_cpus(l);
-		watch_look(&l->watch, &bad);
-		l->looked = now;
-		l->next_look = now + watch_look_pause(&l->watch) - 100;
-		contend_log_state(&l->look_state, "look", bad.text);
-		output_look(&l->output, &l->watch.node);
-		look_to_move(l);
+		watch_scan(&l->watch, &bad);
+		l->scanned = now;
+		l->next_scan = now + watch_scan_pause(&l->watch) - 100;
+		contend_log_state(&l->scan_state, "scan", bad.text);
+		output_update(&l->output, &l->watch.node);
+		decide_moves(l);
 	}
 	check_moves(l);
 	write_output(l);
@@ -269,8 +273,10 @@ static void handle_tick(struct loop *l)
 	notify_manager("WATCHDOG=1");
 }
 
-/* Handle slurmstepd's messages: begin to count, answer, and do the rest afterwards, as slurmstepd
- * waits for the answer. */
+/*
+ * Handle slurmstepd's messages: open counters and answer, as slurmstepd waits; all else comes
+ * afterwards.
+ */
 static void handle_launches(struct loop *l)
 {
 	struct launch_request r;
@@ -287,8 +293,8 @@ static void handle_launches(struct loop *l)
 					     watch_count(&l->watch, &r.message, &err));
 			watch_add(&l->watch, &r.message, &err);
 			contention_message_free(&r.message);
-			if (l->next_look > monotonic_ms() + LAUNCHED_MS)
-				l->next_look = monotonic_ms() + LAUNCHED_MS;
+			if (l->next_scan > monotonic_ms() + LAUNCHED_MS)
+				l->next_scan = monotonic_ms() + LAUNCHED_MS;
 		}
 		if (*err.text)
 			contend_log_state(&l->launch_state, "launch", err.text);
@@ -375,7 +381,7 @@ static void wait_and_handle(struct loop *l)
 	uint64_t times;
 	int n = epoll_wait(l->epoll_fd, e, 3, -1);
 
-	/* launches first: slurmstepd waits */
+	/* launches first, as slurmstepd waits */
 	if (has_event(e, n, l->launch_fd))
 		handle_launches(l);
 	if (has_event(e, n, l->signal_fd))
@@ -404,10 +410,10 @@ static int begin_loop(struct loop *l, struct errbuf *err)
 	    output_open(&l->output, l->run_fd, &jobs_host, err) < 0)
 		return -1;
 	mover_host = (struct mover_host){ .cgroup_fd = l->host.cgroup_fd, .run_fd = l->run_fd };
-	/* one look, or another host's files, move nothing */
+	/* with --once, or on the files of another host, move no rank */
 	l->mover = l->opt->once || l->opt->root ? NULL : mover_new(&mover_host);
 	if (saved_read(&saved, l->run_fd, &why) < 0)
-		contend_log("classes and totals of an earlier daemon are lost: %s", why.text);
+		contend_log("classes and totals of the earlier daemon are lost: %s", why.text);
 	if (watch_open(&l->watch, l->conf, &l->host, saved, err) < 0) {
 		saved_free(saved);
 		return -1;

@@ -10,15 +10,15 @@
 
 struct loop_options {
 	const char *conf; /* path of nodeos.conf */
-	const char *root; /* a test's tree with proc and sys instead of "/"; NULL: none */
+	const char *root; /* tree of a test with proc and sys, in place of "/"; NULL: none */
 	const char *run_dir; /* directory of the socket, the documents and the state */
-	bool once; /* look once, read counters, write documents, and return */
+	bool once; /* scan once, read counters, write documents, and return */
 };
 
 /*
- * Observe this host until SIGTERM or SIGINT. At SIGHUP it reads nodeos.conf again; if the file has
- * a fault, or cannot be followed, the old settings stay, and the log has the reason. Returns 0, or
- * -1 with the reason why it could not begin.
+ * Observe this host until SIGTERM or SIGINT. SIGHUP makes it read nodeos.conf again; if the file
+ * has a fault or its settings cannot be used, the old settings stay, and the log has the reason.
+ * Returns 0, or -1 with the reason why it could not begin.
  */
 int loop_run(const struct loop_options *opt, struct errbuf *err);
 

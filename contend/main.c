@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * nodeos-contend observes the ranks of this host. It counts their misses in the last-level cache
- * and classes them, for documents in /run/nodeos-contend that nodeosctl contention reads. One
+ * and classes them, for documents in /run/nodeos-contend that nodeosctl contention reads. It is one
  * process, started by systemd. It changes ranks only through migration/, so it may end and begin at
  * any time.
  */
@@ -20,13 +20,13 @@
 
 static const char usage_text[] =
 	"Usage: nodeos-contend [OPTION]...\n"
-	"Observes which ranks of this host disturb others in the last-level cache, until a signal\n"
-	"ends it; nodeos-contend.service of systemd starts it. See nodeos-contend(8).\n"
+	"Observe which ranks of this host disturb others in the last-level cache, until a signal\n"
+	"ends the program. Started by nodeos-contend.service of systemd. See nodeos-contend(8).\n"
 	"\n"
-	"  -c, --conf FILE     in place of " NODEOS_CONF_PATH "\n"
-	"  -d, --run-dir DIR   of its documents, in place of " CONTEND_RUN_DIR "\n"
-	"  -r, --root DIR      read DIR/proc and DIR/sys in place of the host's\n"
-	"  -1, --once          look once, write the documents, and end\n"
+	"  -c, --conf FILE     read FILE instead of " NODEOS_CONF_PATH "\n"
+	"  -d, --run-dir DIR   write documents to DIR instead of " CONTEND_RUN_DIR "\n"
+	"  -r, --root DIR      read DIR/proc and DIR/sys instead of the host's\n"
+	"  -1, --once          scan once, write the documents, and end\n"
 	"  -h, --help          print this\n"
 	"  -V, --version       print the version\n";
 
@@ -40,7 +40,7 @@ static const struct option longs[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* Raise the limit of descriptors as far as allowed: each rank needs some for its counters. */
+/* Raise the limit of descriptors as far as allowed: each rank needs several for its counters. */
 static void raise_descriptors(void)
 {
 	struct rlimit l;

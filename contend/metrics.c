@@ -11,8 +11,10 @@
 #include "base/printable.h"
 #include "container/step_id.h"
 
-/* Write a label. In its value a backslash, a quote and a newline must be escaped; printable()
- * leaves no newline. */
+/*
+ * Write a label. In the value, a backslash, a quote and a newline must be escaped; printable()
+ * leaves no newline.
+ */
 static void put_label(FILE *f, const char *name, const char *value)
 {
 	char clean[256];
@@ -39,8 +41,9 @@ static void put_rank_labels(FILE *f, const struct observed_step *s, const struct
 	put_number_label(f, "jobid", s->job);
 	putc(',', f);
 	put_label(f, "step", id);
-	/* the pid keeps series apart: the collector refuses a file in which two have the same
-	 * labels */
+	/*
+	 * the pid makes the labels unique: the collector refuses a file with the same labels twice
+	 */
 	if (r->kind == OBSERVED_TASK && r->rank >= 0) {
 		putc(',', f);
 		put_number_label(f, "task", r->rank);
@@ -52,7 +55,7 @@ static void put_rank_labels(FILE *f, const struct observed_step *s, const struct
 	put_label(f, "container", r->container);
 }
 
-/* A metric that each rank has. */
+/* A metric of ranks. */
 struct rank_family {
 	const char *name, *type, *help;
 	/* returns the number in parts of 1 / SCALE, or OBSERVED_UNKNOWN */
@@ -146,8 +149,9 @@ static uint64_t metric_pages(const struct observed_node *n, const struct observe
 static const struct rank_family rank_family[] = {
 	{ "instructions_total", "counter", "Retired instructions.", metric_instructions, 1 },
 	{ "llc_misses_total", "counter",
-	  "Misses in the last-level cache; the row of nodeos_source_info says which prefetches "
-	  "are among them.",
+	  "Misses in the last-level cache; the row in nodeos_source_info determines which "
+	  "prefetches "
+	  "are included.",
 	  metric_misses, 1 },
 	{ "remote_misses_total", "counter", "Misses that another memory node answered.",
 	  metric_remote, 1 },
@@ -176,8 +180,10 @@ static void put_family(FILE *f, const char *name, const char *type, const char *
 	fprintf(f, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Has step number I of NODE an earlier one with the same labels? Only a user who made srun himself
- * has two components of a heterogeneous step on one host. */
+/*
+ * Does an earlier step of NODE have the same labels as step I? Only two components of a
+ * heterogeneous step that a user has started with a modified srun can share a host.
+ */
 static bool has_namesake(const struct observed_node *node, unsigned i)
 {
 	const struct observed_step *s = &node->step[i];
@@ -190,9 +196,9 @@ static bool has_namesake(const struct observed_node *node, unsigned i)
 }
 
 /*
- * Return how many ranks of step number I have series, and subtract them from *LEFT, the number of
- * ranks that still can. The collector refuses a file in which two series have the same labels: so a
- * step that has ended has none, as a later run of a requeued job may have its labels.
+ * Return the number of ranks of step I that get series, and subtract it from *LEFT, the number of
+ * ranks that still can get some. The collector refuses a file with the same labels twice, so a step
+ * that has ended gets none: a later run of a requeued job may have the same labels.
  */
 static unsigned count_shown_ranks(const struct observed_node *node, unsigned i, unsigned *left)
 {
@@ -253,7 +259,7 @@ static void put_left_out(FILE *f, const struct observed_node *node)
 		if (!node->step[i].ended)
 			n += node->step[i].n - count_shown_ranks(node, i, &left);
 	put_family(f, "nodeos_ranks_left_out", "gauge",
-		   "Number of observed ranks that have no series, as the node has too many.");
+		   "Number of observed ranks without series, as the node has too many ranks.");
 	fprintf(f, "nodeos_ranks_left_out %u\n", n);
 }
 
@@ -295,7 +301,7 @@ static void put_domains(FILE *f, const struct observed_node *node)
 static void put_source(FILE *f, const struct observed_node *node)
 {
 	put_family(f, "nodeos_source_info", "gauge",
-		   "Always 1; its labels say where the counts are from.");
+		   "Always 1; the labels give the source of the counts.");
 	fputs("nodeos_source_info{", f);
 	put_label(f, "provider", node->source);
 	putc(',', f);
@@ -333,8 +339,10 @@ int metrics_write(int dir_fd, const struct observed_node *node, struct errbuf *e
 
 	if (!text)
 		return errprintf(err, "%s: out of memory", METRICS_FILE);
-	/* file_replace() sets the mode: a chmod by name could follow a link of the directory's
-	 * owner */
+	/*
+	 * file_replace() sets the mode: a chmod by name could follow a link that the directory's
+	 * owner has made
+	 */
 	rc = file_replace(dir_fd, METRICS_FILE, text, 0644, err);
 	free(text);
 	return rc;

@@ -14,8 +14,8 @@
 
 #define METRICS_MS 10000 /* milliseconds between two writes of metrics */
 #define SWEEP_MS 60000 /* milliseconds between two sweeps of old documents */
-#define KEEP_SECONDS 600 /* how long the document of an ended step stays */
-#define KEEP_BYTES (32u << 20) /* bytes that these documents may have together */
+#define KEEP_SECONDS 600 /* seconds for which the document of an ended step stays */
+#define KEEP_BYTES (32u << 20) /* bytes that documents of ended steps may have in total */
 
 int output_open(struct output *o, int run_fd, const struct jobs_host *host, struct errbuf *err)
 {
@@ -24,12 +24,13 @@ int output_open(struct output *o, int run_fd, const struct jobs_host *host, stru
 
 	*o = (struct output){ .host = *host, .publisher = { .dir_fd = -1 } };
 	if (mkdirat(run_fd, "steps", 0755) < 0 && errno != EEXIST)
-		return errprintf(err, "cannot make the directory steps: %s", strerror(errno));
+		return errprintf(err, "cannot make the directory \"steps\": %s", strerror(errno));
 	fd = openat(run_fd, "steps", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 022)) {
-		errprintf(err, "the directory steps: %s",
+		errprintf(err, "directory \"steps\": %s",
 			  fd < 0 ? strerror(errno)
-				 : "users other than the daemon's can write to it");
+				 : "it must belong to the daemon's user, and no other user may "
+				   "write to it");
 		if (fd >= 0)
 			close(fd);
 		return -1;
@@ -45,7 +46,7 @@ int output_configure(struct output *o, const struct conf_contention *conf, struc
 	return jobs_configure(&o->jobs, conf, err);
 }
 
-/* Return a hash of the ranks of a step, and of how often their classes have changed. */
+/* Return a hash of a step's ranks and of how often their classes have changed. */
 static uint64_t hash_step(const struct observed_step *step)
 {
 	uint64_t h = step->n * 2 + step->ended;
@@ -87,7 +88,7 @@ static int write_step(struct output *o, const struct observed_node *node,
 
 	if (!seen)
 		return errprintf(err, "out of memory");
-	/* the timer may be some milliseconds early: 100 are allowed for that */
+	/* the timer may be early by some milliseconds: 100 are allowed for that */
 	if (seen->written && !step->ended &&
 	    (since < pause - 100 || (print == seen->print && since < OUTPUT_MS - 100)))
 		return 0;
@@ -125,9 +126,9 @@ static int write_metrics(const struct conf_contention *conf, const struct observ
 	return rc;
 }
 
-void output_look(struct output *o, const struct observed_node *node)
+void output_update(struct output *o, const struct observed_node *node)
 {
-	jobs_look(&o->jobs, &o->host, node);
+	jobs_update(&o->jobs, &o->host, node);
 }
 
 int output_write(struct output *o, const struct observed_node *node,

@@ -9,11 +9,11 @@
 #include "contend/publish.h"
 #include "contend/watch.h"
 
-/* What the daemon writes, and when: documents of steps, metrics, records of jobs. */
+/* The files that the daemon writes, and when: documents of steps, metrics, records of jobs. */
 struct output_step {
 	uint64_t inode; /* inode of the step's cgroup directory */
-	uint64_t print; /* a hash of its ranks and their classes when it was last written */
-	long written; /* when it was last written, in monotonic milliseconds; 0: never */
+	uint64_t print; /* hash of its ranks and their classes when its document was last written */
+	long written; /* monotonic milliseconds of the last write of its document; 0: never */
 };
 
 struct output {
@@ -23,24 +23,26 @@ struct output {
 	struct jobs_host host;
 	unsigned n;
 	struct output_step *step; /* owned */
-	long metrics, sweep; /* when metrics and sweep are due next, in monotonic milliseconds */
+	long metrics, sweep; /* monotonic milliseconds at which metrics and the sweep are due */
 };
 
-/* Open "steps" below RUN_FD, the daemon's directory; it is made if it is missing. Copies HOST,
- * whose descriptor and path the caller keeps valid. Returns 0, or -1 with the reason. */
+/*
+ * Open "steps" below RUN_FD, the daemon's directory; create it if missing. Copies HOST, whose
+ * descriptor and path the caller keeps valid. Returns 0, or -1 with the reason.
+ */
 int output_open(struct output *o, int run_fd, const struct jobs_host *host, struct errbuf *err);
 
-/* Follow new settings. Returns 0, or -1 with the reason why no records of jobs are written. */
+/* Use new settings. Returns 0, or -1 with the reason why no records of jobs can be written. */
 int output_configure(struct output *o, const struct conf_contention *conf, struct errbuf *err);
 
-/* To be called after each look, before steps that have ended are removed. */
-void output_look(struct output *o, const struct observed_node *node);
+/* Call it after each scan, before ended steps are removed. */
+void output_update(struct output *o, const struct observed_node *node);
 
 /*
- * Write what is due; to be called after each sample. A step's document is due when its ranks or
- * their classes have changed, OUTPUT_MS after the last one, and when the step ends; a long document
- * is due less often (step_json_pause()). Returns 0, or -1 with one reason; everything else is
- * written.
+ * Write the files that are due; call it after each sample. A step's document is due when its ranks
+ * or their classes have changed, OUTPUT_MS after the last write, and when the step ends; a long
+ * document is due less often (step_json_pause()). Returns 0, or -1 with the reason for one file;
+ * the others are written.
  */
 #define OUTPUT_MS 5000 /* milliseconds */
 int output_write(struct output *o, const struct observed_node *node,

@@ -23,8 +23,10 @@ const char *publish_name(char buf[PUBLISH_NAME_MAX], const struct observed_step 
 	return buf;
 }
 
-/* Let user READER read the file. Its mode shows as 0640 then, as the group's bits are the mask of
- * the ACL. */
+/*
+ * Let user READER read the file. Its mode then shows as 0640, as the group's bits are the ACL's
+ * mask.
+ */
 static int grant_read(int fd, uid_t reader)
 {
 	char text[64];
@@ -44,7 +46,10 @@ static int grant_read(int fd, uid_t reader)
 
 static int write_document(int fd, uid_t reader, const char *text, size_t len)
 {
-	/* rights before the text: until then only the daemon's user can open the file */
+	/*
+	 * grant the right before the text is written: until then only the daemon's user can open
+	 * the file
+	 */
 	return grant_read(fd, reader) < 0 || write_all(fd, text, len) < 0 ? -1 : 0;
 }
 
@@ -56,7 +61,7 @@ static int replace_document(int dir_fd, const struct observed_step *step, const 
 
 	publish_name(name, step);
 	snprintf(temporary, sizeof(temporary), ".%s.new", name);
-	unlinkat(dir_fd, temporary, 0); /* left over from a daemon that was killed */
+	unlinkat(dir_fd, temporary, 0); /* left by a daemon that was killed */
 	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errprintf(err, "%s: %s", name, strerror(errno));
@@ -102,7 +107,7 @@ struct left_document {
 };
 
 struct left_documents {
-	unsigned n, room;
+	unsigned n, capacity;
 	struct left_document *document; /* owned */
 };
 
@@ -110,9 +115,9 @@ static int add_left_document(struct left_documents *all, const char *name, const
 {
 	struct left_document *more = all->document;
 
-	if (all->n == all->room) {
-		all->room = all->room ? 2 * all->room : 64;
-		more = reallocarray(more, all->room, sizeof(*more));
+	if (all->n == all->capacity) {
+		all->capacity = all->capacity ? 2 * all->capacity : 64;
+		more = reallocarray(more, all->capacity, sizeof(*more));
 		if (!more)
 			return -1;
 		all->document = more;
@@ -123,7 +128,7 @@ static int add_left_document(struct left_documents *all, const char *name, const
 	return 0;
 }
 
-/* The youngest first. */
+/* Sorts the youngest document first. */
 static int compare_left(const void *a, const void *b)
 {
 	const struct left_document *x = a, *y = b;
@@ -165,7 +170,7 @@ unsigned publish_sweep(struct publisher *p, const struct observed_node *node)
 		return 0;
 	}
 	while ((e = readdir(dir)) != NULL) {
-		/* no name of ours is longer */
+		/* no document has a longer name */
 		if (strlen(e->d_name) >= sizeof(left.document->name) || is_live(e->d_name, node) ||
 		    fstatat(fd, e->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISREG(st.st_mode))
 			continue;

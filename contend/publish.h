@@ -9,9 +9,9 @@
 #include "contention/observed.h"
 
 /*
- * Documents of steps, JOB.STEP.json in one directory. Root owns them, and of other users only the
- * step's can read them: by a POSIX ACL, as an owner could change them. They are replaced
- * atomically; if the disk is full the old document stays.
+ * Documents of steps, JOB.STEP.json in one directory. Root owns them; the only other user that can
+ * read one is the step's. It has that right by a POSIX ACL, not as owner, since an owner could
+ * change the file. Documents are replaced atomically; if the disk is full, the old one stays.
  */
 #define PUBLISH_DIR "/run/nodeos-contend/steps"
 #define PUBLISH_NAME_MAX 48 /* bytes of a document's name with the final NUL */
@@ -19,8 +19,9 @@
 struct publisher {
 	int dir_fd; /* root's directory, which all users can enter; the caller closes it */
 	unsigned keep; /* seconds for which the document of an ended step stays */
-	size_t keep_bytes; /* bytes that documents of ended steps may have together after a sweep */
-	bool failing; /* the last document could not be written, and the caller knows */
+	size_t keep_bytes; /* bytes that documents of ended steps may have in total after a sweep */
+	/* the last document could not be written, which the caller has been given as an error */
+	bool failing;
 };
 
 /* Write "JOB.STEP.json" to BUF. Returns BUF. */
@@ -34,10 +35,10 @@ int publish_step(struct publisher *p, const struct observed_step *step, const ch
 		 size_t len, struct errbuf *err);
 
 /*
- * Remove documents of steps that have ended or that NODE does not have, and files that a killed
- * daemon left: those that were last written KEEP seconds or more before NODE's time, and of the
- * others the oldest as long as they have more than KEEP_BYTES together, as short steps may be many.
- * Returns the number of removed files.
+ * Remove documents of steps that have ended or that NODE does not have, and files left by a killed
+ * daemon: first those last written KEEP seconds or more before NODE's time; then the oldest of the
+ * rest until these have at most KEEP_BYTES in total, as there may be many short steps. Returns the
+ * number of removed files.
  */
 unsigned publish_sweep(struct publisher *p, const struct observed_node *node);
 

@@ -5,7 +5,7 @@
 
 #include "contention/process.h"
 
-/* Is the process stopped or frozen? If it has ended, adds it to PASS->gone. */
+/* Is the process stopped or frozen? If it has ended, counts it in PASS->gone. */
 static bool is_stopped(struct sample_pass *pass, pid_t pid)
 {
 	bool stopped = process_is_stopped(pass->proc_fd, pid);
@@ -17,8 +17,10 @@ static bool is_stopped(struct sample_pass *pass, pid_t pid)
 	return stopped || process_is_frozen(pass->proc_fd, pass->cgroup_fd, pid);
 }
 
-/* Add what was counted to the rank's totals. REMOTE are the remote misses of this interval, not
- * scaled. */
+/*
+ * Add the counts of an interval to the rank's totals. REMOTE is the unscaled number of its remote
+ * misses.
+ */
 static void add_totals(struct observed_rank *rank, const struct rank_sample *s, uint64_t remote,
 		       const struct counter_reading *before, const struct counter_reading *now)
 {
@@ -46,7 +48,7 @@ static void add_sample(struct observed_rank *rank, const struct classify_conf *b
 		rank->since = time;
 }
 
-/* End the counters of a rank, which have failed: its class is unknown from now on. */
+/* Close the counters of a rank, which have failed: its class is unknown from now on. */
 static void lose_counters(struct counted *c, struct observed_rank *rank,
 			  const struct classify_conf *bounds, const struct sample_pass *pass)
 {
@@ -79,8 +81,10 @@ static void read_rank(struct counted *c, struct observed_rank *rank,
 	if (now.enabled >= c->before.enabled && s.milliseconds)
 		rank->cpu = (now.enabled - c->before.enabled) / s.milliseconds / 1000;
 	s.cpu = rank->cpu > UINT32_MAX ? UINT32_MAX : (uint32_t)rank->cpu;
-	/* look at the process only if it has not run at all since the last reading, and not if the
-	 * rank was idle before: then its state makes no difference */
+	/*
+	 * check the process only if it has not run since the last reading, and only if the rank was
+	 * not idle before: otherwise its state makes no difference
+	 */
 	c->stopped = now.enabled == c->before.enabled && (c->stopped || !rank->state.idle) &&
 		     is_stopped(pass, c->pid);
 	if (!c->stopped) {

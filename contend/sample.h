@@ -6,22 +6,22 @@
 
 #include "contend/counted.h"
 
-/* One pass over all ranks: what it needs besides them, and its results. */
+/* The parameters and results of one pass over all ranks. */
 struct sample_pass {
 	long now; /* monotonic milliseconds */
 	double time; /* Unix time */
-	/* a rank, or a quiet one, is read only if its last reading is so many milliseconds ago */
-	unsigned least, least_quiet; /* 1 at least */
-	int proc_fd; /* "/proc", or a test's directory */
+	/* least number of milliseconds between two readings of a rank, and of a quiet rank */
+	unsigned least, least_quiet; /* at least 1 */
+	int proc_fd; /* "/proc", or a directory of a test */
 	int cgroup_fd; /* root of cgroup v2 */
-	unsigned lost; /* result: ranks whose counters failed in this pass */
-	unsigned gone; /* result: ranks whose process was found to have ended */
-	struct errbuf why; /* result: why the last of the lost counters failed */
+	unsigned lost; /* result: number of ranks whose counters failed in this pass */
+	unsigned gone; /* result: number of ranks whose process was found to have ended */
+	struct errbuf why; /* result: reason why the last of the lost counters failed */
 };
 
 /*
- * Read the counters of the ranks of NODE, for which T has passed counted_match(), and class the
- * ranks. This is one system call for each rank: its CPU time comes with its counters, which run
+ * Read the counters of the ranks of NODE, which counted_match() has given to T, and class the
+ * ranks. This takes one system call for each rank: its CPU time comes with its counters, which run
  * only while the rank does. A rank that is stopped, or frozen with its cgroup, gets no sample, so
  * it keeps its class.
  */

@@ -17,9 +17,9 @@ struct saved_rank {
 	uint64_t inode; /* inode of the step's directory */
 	uint64_t start;
 	int32_t pid;
-	int32_t used; /* 1: a rank has been given it; 0 in the file */
-	int32_t rank; /* kept, as slurmstepd does not name it again: see ranks_keep() */
-	int32_t padding; /* 0 */
+	int32_t used; /* 1: already given to a rank; 0 in the file */
+	int32_t rank; /* kept, as slurmstepd reports it only once: see ranks_keep() */
+	int32_t padding; /* always 0 */
 	uint64_t instructions, misses, remote, interrupts;
 	uint64_t moves, pages;
 	double moved;
@@ -32,10 +32,11 @@ struct saved_domain {
 	uint64_t peak;
 };
 
-/* The file has this head, then its domains, then its ranks. */
+/* The file consists of this head, the domains, and the ranks. */
 struct saved_head {
 	char magic[sizeof(MAGIC)];
-	uint32_t sizes[3]; /* of these three structs; they differ if another build wrote the file */
+	uint32_t sizes
+		[3]; /* sizes of these three structs; another build of the daemon may have others */
 	struct classify_conf bounds;
 	char row[EVENTS_NAME_MAX]; /* name of the row whose events the totals count */
 	uint32_t n_domains, n_ranks;
@@ -194,7 +195,8 @@ static int check_head(const struct saved_head *head, int fd, struct errbuf *err)
 	    memcmp(head->sizes, ours.sizes, sizeof(ours.sizes)) != 0)
 		return errprintf(err, SAVED_FILE ": another release has written this file");
 	if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & 077))
-		return errprintf(err, SAVED_FILE ": users other than the daemon's can open it");
+		return errprintf(err,
+				 SAVED_FILE ": users other than the daemon's can open this file");
 	if (head->n_ranks > SAVED_RANKS_MAX || head->n_domains > IDSET_MAX ||
 	    (uint64_t)st.st_size != sizeof(*head) + head->n_domains * sizeof(struct saved_domain) +
 					    head->n_ranks * sizeof(struct saved_rank))
@@ -202,19 +204,19 @@ static int check_head(const struct saved_head *head, int fd, struct errbuf *err)
 	return 0;
 }
 
-/* Is the byte of B 0 or 1? Reading another one as a bool is undefined. */
+/* Is the byte at B 0 or 1? To read any other value as a bool is undefined. */
 static bool saved_is_flag(const bool *b)
 {
 	return *(const unsigned char *)b <= 1;
 }
 
-/* Is T a Unix time? NaN is none. */
+/* Is T a Unix time? False for NaN. */
 static bool is_time(double t)
 {
 	return t >= 0 && t < 1e11;
 }
 
-/* Are all ranks of S such as fill_rank() makes them? */
+/* Could fill_rank() have made all ranks of S? */
 static bool are_ranks(const struct saved *s)
 {
 	for (unsigned i = 0; i < s->head.n_ranks; i++) {

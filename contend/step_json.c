@@ -31,7 +31,7 @@ static void put_count(struct json_out *j, const char *key, uint64_t value)
 		jout_number(j, key, value);
 }
 
-/* Write VALUE, in parts of 1 / SCALE (10 or 1000), as a decimal number; unknown is null. */
+/* Write VALUE / SCALE (10 or 1000) as a decimal number; an unknown value as null. */
 static void put_parts(struct json_out *j, const char *key, uint64_t value, unsigned scale)
 {
 	if (value == OBSERVED_UNKNOWN)
@@ -40,13 +40,13 @@ static void put_parts(struct json_out *j, const char *key, uint64_t value, unsig
 		jout_parts(j, key, value, scale);
 }
 
-/* Write a Unix time; 0 is null. */
+/* Write a Unix time; 0 as null. */
 static void put_time(struct json_out *j, const char *key, double time)
 {
 	put_parts(j, key, time > 0 ? (uint64_t)(time * 1000 + 0.5) : OBSERVED_UNKNOWN, 1000);
 }
 
-/* Write a text that a user may have chosen, made printable; NULL is null. */
+/* Write a text that a user may have chosen, made printable; NULL as null. */
 static void put_foreign(struct json_out *j, const char *key, const char *text)
 {
 	char clean[4 * OBSERVED_WHY_MAX];
@@ -113,7 +113,7 @@ static void put_sum(struct json_out *j, const char *key, const struct observed_s
 	jout_close(j, '}');
 }
 
-/* Is RANK[I] the first of its container? */
+/* Is RANK[I] the first rank of its container? */
 static bool is_first_of(const struct observed_rank *const *rank, unsigned i)
 {
 	for (unsigned k = 0; k < i; k++)
@@ -133,8 +133,10 @@ static int compare_ranks(const void *a, const void *b)
 	return x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* Return the ranks of STEP in an order that does not depend on when they were found, so that it is
- * the same in all documents. The caller frees the array. NULL if out of memory. */
+/*
+ * Return the ranks of STEP in an order that does not depend on when they were found: the same in
+ * all documents. The caller frees the array. NULL when out of memory.
+ */
 static const struct observed_rank **sort_ranks(const struct observed_step *step)
 {
 	const struct observed_rank **rank = calloc(step->n + 1, sizeof(*rank));
@@ -146,8 +148,10 @@ static const struct observed_rank **sort_ranks(const struct observed_step *step)
 	return rank;
 }
 
-/* Write H on one line, with about MOST points: the first, the last, and each at which class or
- * domain changes, are among them. */
+/*
+ * Write H on one line, with about MOST points. The first, the last, and each point at which class
+ * or domain changes are among them.
+ */
 static void put_history(struct json_out *j, const struct history *h, unsigned most)
 {
 	static const char letter[] = {
@@ -298,7 +302,9 @@ char *step_json(size_t *len, const struct observed_node *node, const struct obse
 		free(rank);
 		return NULL;
 	}
-	__fsetlocking(j.f, FSETLOCKING_BYCALLER); /* locks were a fifth of the daemon's time */
+	__fsetlocking(
+		j.f,
+		FSETLOCKING_BYCALLER); /* without locks, which took a fifth of the daemon's time */
 	jout_open(&j, NULL, '{');
 	put_head(&j, node, step);
 	put_sum(&j, "total", step, NULL);

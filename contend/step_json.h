@@ -9,19 +9,23 @@
 
 /*
  * The document of a step on a host, for root and the step's user: nodeos-contention(5). It is JSON
- * as in nodeos-contention.schema.json; a number that is not known is null, never 0.
+ * by nodeos-contention.schema.json. An unknown number is null, never 0.
  */
 #define STEP_JSON_SCHEMA 1 /* version */
-#define STEP_JSON_POINTS 8192 /* points of history in a document, which its ranks share */
-#define STEP_JSON_POINTS_MIN 16 /* points of each rank at least */
+#define STEP_JSON_POINTS 8192 /* points of all histories in a document */
+#define STEP_JSON_POINTS_MIN 16 /* points of each rank's history at least */
 
-/* Returns the document of STEP of NODE, of *LEN bytes, which the caller frees; NULL if out of
- * memory. */
+/*
+ * Return the document of STEP of NODE, of *LEN bytes, which the caller frees; NULL when out of
+ * memory.
+ */
 char *step_json(size_t *len, const struct observed_node *node, const struct observed_step *step,
 		struct histories *histories);
 
-/* The least number of seconds between two documents of a step of so many RANKS, so that they cost
- * little: 1 up to 32 ranks, 8 with 256. */
+/*
+ * Return the least number of seconds between two documents of a step with RANKS ranks, which keeps
+ * their cost low: 1 up to 32 ranks, 8 with 256.
+ */
 unsigned step_json_pause(unsigned ranks);
 
 #endif

@@ -14,10 +14,9 @@
 #include "counters/peaks.h"
 #include "manifest/request.h"
 
-#define SAVED_LOOKS \
-	3 /* looks after which ranks of an earlier watch have been found, if they live */
-#define LOOK_RANK_MS 80 /* milliseconds between looks for each rank */
-#define LOOK_MAX_MS 30000 /* the most milliseconds between two looks */
+#define SAVED_SCANS 3 /* scans after which every living rank of an earlier watch has been found */
+#define SCAN_RANK_MS 80 /* milliseconds between scans for each rank */
+#define SCAN_MAX_MS 30000 /* greatest number of milliseconds between two scans */
 
 static double unix_time(void)
 {
@@ -54,8 +53,10 @@ static void describe_node(struct watch *w)
 	w->node.user_only = w->about.user_only;
 }
 
-/* Is CONTAINER of the ledger observed? Its request TEXT decides, or nodeos.conf if that says
- * nothing. */
+/*
+ * Is CONTAINER of the ledger observed? Its request TEXT decides, or nodeos.conf if the request does
+ * not mention contention.
+ */
 static bool wants_container(const char *text, const char *container, void *arg)
 {
 	const struct conf_contention *c = arg;
@@ -72,7 +73,7 @@ static bool wants_container(const char *text, const char *container, void *arg)
 	return contention_observes(policy == CONTENTION_UNSET ? c->policy : policy);
 }
 
-/* Take the peaks of a calibration that counted the same events. */
+/* Use the peaks of a calibration if it counted the same events. */
 static void take_peaks(struct watch *w)
 {
 	struct contention_peaks peaks;
@@ -150,21 +151,21 @@ int watch_add(struct watch *w, const struct contention_message *m, struct errbuf
 {
 	int n = ranks_announce(w->ranks, &w->node, m, err);
 
-	/* also if none is a rank: this ends their counters */
+	/* even if N is 0: this closes the early counters */
 	if (counted_match(&w->counted, &w->node, n < 0 ? NULL : err) < 0)
 		return -1;
 	return n < 0 ? -1 : 0;
 }
 
-void watch_look(struct watch *w, struct errbuf *bad)
+void watch_scan(struct watch *w, struct errbuf *bad)
 {
 	struct errbuf err = { 0 };
 	long now;
 
 	errclear(bad);
-	ranks_look(w->ranks, &w->node, bad);
+	ranks_scan(w->ranks, &w->node, bad);
 	saved_give(w->saved, &w->node);
-	if (++w->looks == SAVED_LOOKS) {
+	if (++w->scans == SAVED_SCANS) {
 		saved_free(w->saved);
 		w->saved = NULL;
 	}
@@ -181,11 +182,11 @@ void watch_look(struct watch *w, struct errbuf *bad)
 	observed_count(&w->node);
 }
 
-long watch_look_pause(const struct watch *w)
+long watch_scan_pause(const struct watch *w)
 {
-	long pause = (long)w->counted.n * LOOK_RANK_MS;
+	long pause = (long)w->counted.n * SCAN_RANK_MS;
 
-	return pause < WATCH_LOOK_MS ? WATCH_LOOK_MS : pause < LOOK_MAX_MS ? pause : LOOK_MAX_MS;
+	return pause < WATCH_SCAN_MS ? WATCH_SCAN_MS : pause < SCAN_MAX_MS ? pause : SCAN_MAX_MS;
 }
 
 bool watch_sample(struct watch *w, struct errbuf *bad)

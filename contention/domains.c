@@ -7,7 +7,7 @@
 
 #include "base/fileio.h"
 
-#define DOMAINS_CACHES_MAX 16 /* number of directories index0, index1, ... of a CPU */
+#define DOMAINS_CACHES_MAX 16 /* number of a CPU's directories index0, index1, ... that are read */
 
 static int domains_read_set(struct idset *out, int dir_fd, const char *name)
 {
@@ -68,13 +68,16 @@ static uint64_t domains_read_size(int dir_fd, const char *name)
 }
 
 struct domains_cache {
-	int id; /* the kernel's number of it; its first CPU if it has none (arm64 without PPTT) */
+	/*
+	 * number that the kernel gives the cache; without one (arm64 without PPTT), its first CPU
+	 */
+	int id;
 	struct idset cpus;
-	uint64_t bytes; /* 0: not known */
+	uint64_t bytes; /* 0: unknown */
 };
 
 /*
- * Find the cache of CPU of the highest level, which must be 2 or more, as cores never share a cache
+ * Find the cache of CPU with the highest level. It must be 2 or more, as cores never share a cache
  * of level 1. Returns 0, or -1 if there is none.
  */
 static int domains_find_cache(struct domains_cache *out, int sys_fd, unsigned cpu)
@@ -117,7 +120,7 @@ static int domains_add_caches(struct observed_node *node, int sys_fd, struct ids
 
 		if (domains_find_cache(&cache, sys_fd, (unsigned)cpu) < 0)
 			continue;
-		/* leave out offline CPUs, and those of another domain */
+		/* leave out CPUs that are offline or in another domain */
 		idset_and(&cache.cpus, rest);
 		if (domains_add(node, cache.id, &cache.cpus, rest, err) < 0)
 			return -1;
@@ -246,7 +249,7 @@ void domains_quiet_cpus(struct idset *out, int sys_fd, int cgroup_fd)
 {
 	struct idset more;
 
-	/* a file without a list has "(null)" */
+	/* for an empty list the file has "(null)" */
 	domains_read_set(out, sys_fd, "devices/system/cpu/nohz_full");
 	domains_read_set(&more, sys_fd, "devices/system/cpu/isolated");
 	idset_or(out, &more);

@@ -7,26 +7,26 @@
 #include "contention/observed.h"
 
 /*
- * The domains of a host: the CPUs that share a cache of the highest level (data or unified), with
- * the memory nodes of these CPUs. A CPU without such a cache belongs to the domain of its package,
- * or if its package is not known to that of its memory node. CPUs that are offline are in none.
+ * The domains of a host: the CPUs that share a cache of the highest level (data or unified), and
+ * the memory nodes of these CPUs. A CPU without such a cache belongs to the domain of its package
+ * or, if its package is unknown, of its memory node. Offline CPUs are in no domain.
  */
 
 /*
- * Fill the domains of NODE, which has none, from SYS_FD ("/sys"), in the order of their first CPU.
- * Returns 0, or -1 with the reason: no CPU is listed, or out of memory.
+ * Fill in the domains of NODE, which has none, from SYS_FD ("/sys"), in the order of their first
+ * CPU. Returns 0, or -1 with the reason: no CPU is listed, or out of memory.
  */
 int domains_read(struct observed_node *node, int sys_fd, struct errbuf *err);
 
-/* The size of the cache of DOMAIN in bytes; 0: it is not known. */
+/* Return the size of the cache of DOMAIN in bytes; 0: unknown. */
 uint64_t domains_cache_bytes(int sys_fd, const struct observed_domain *domain);
 
-/* The number of the one domain that has all of CPUS, or OBSERVED_NO_DOMAIN. */
+/* Return the number of the domain that has all of CPUS, or OBSERVED_NO_DOMAIN. */
 int domains_of(const struct observed_node *node, const struct idset *cpus);
 
 /*
- * CPUs where an interrupt disturbs: nohz_full= and isolcpus= of the boot, and isolated partitions
- * of cpusets (CGROUP_FD, the root of cgroup v2). Empty where nothing is listed.
+ * Get the CPUs on which an interrupt disturbs: nohz_full= and isolcpus= of the boot, and isolated
+ * partitions of cpusets (CGROUP_FD is the root of cgroup v2). OUT is empty if none are listed.
  */
 void domains_quiet_cpus(struct idset *out, int sys_fd, int cgroup_fd);
 

@@ -39,8 +39,10 @@ void observed_free(struct observed_node *node)
 	memset(node, 0, sizeof(*node));
 }
 
-/* Make room for one more element in ARRAY, which has N elements of SIZE bytes. It doubles whenever
- * N is a power of two. Returns the array, or NULL if out of memory. */
+/*
+ * Make space for one more element in ARRAY, which has N elements of SIZE bytes: double it if N is a
+ * power of two. Returns the array, or NULL when out of memory.
+ */
 static void *observed_grow_array(void *array, unsigned n, size_t size)
 {
 	if (n & (n - 1))
@@ -69,7 +71,7 @@ struct observed_step *observed_step_find(struct observed_node *node, uint64_t in
 	return NULL;
 }
 
-struct observed_placing *observed_meet_placing(struct observed_step *step, const char *container)
+struct observed_placing *observed_get_placing(struct observed_step *step, const char *container)
 {
 	struct observed_placing *more;
 
@@ -124,8 +126,7 @@ void observed_remove_rank(struct observed_step *step, unsigned i)
 	memmove(&step->rank[i], &step->rank[i + 1], (step->n - i) * sizeof(*step->rank));
 }
 
-/* Add VALUE to *SUM, which becomes unknown if either is, and never exceeds the largest known
- * number. */
+/* Add VALUE to *SUM. The sum is unknown if either is; it never exceeds the largest known number. */
 static void observed_add_known(uint64_t *sum, uint64_t value)
 {
 	if (*sum == OBSERVED_UNKNOWN || value == OBSERVED_UNKNOWN)
@@ -153,7 +154,9 @@ static void observed_count_class(enum rank_class class, unsigned *turtles, unsig
 	}
 }
 
-/* Sums for a weighted mean: of the weights, and of weight * rate. Both may exceed 64 bits. */
+/*
+ * Sums for a weighted mean: of the weights, and of weight * rate. Both may need more than 64 bits.
+ */
 struct observed_mean {
 	double weights, rates;
 };
@@ -195,7 +198,7 @@ void observed_sum(struct observed_sum *out, const struct observed_step *step, co
 		out->mean = (uint32_t)(mean.rates / mean.weights + 0.5);
 }
 
-/* Return the misses a second of R between the last two readings, and remember the last one. */
+/* Return the misses of R in a second between the last two readings, and keep the last one. */
 static double observed_take_pace(struct observed_rank *r)
 {
 	struct observed_pace *p = &r->pace;
@@ -203,7 +206,7 @@ static double observed_take_pace(struct observed_rank *r)
 
 	if (r->misses == OBSERVED_UNKNOWN)
 		p->begun = false;
-	else if (!p->begun || r->misses < p->misses) /* the counters were opened again */
+	else if (!p->begun || r->misses < p->misses) /* the counters were closed and opened again */
 		*p = (struct observed_pace){ true, r->misses, r->counted, 0 };
 	else if (seconds > 0)
 		*p = (struct observed_pace){ true, r->misses, r->counted,

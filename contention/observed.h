@@ -12,13 +12,13 @@
 #include "manifest/request.h"
 
 /*
- * What the daemon knows about a host at one moment, as plain data: steps with their ranks, and
- * domains (the CPUs of one last-level cache). The daemon fills it, and makes documents, metrics and
- * records of it. A number that cannot be read is OBSERVED_UNKNOWN, never 0.
+ * The state of a host at one moment, as plain data: steps with their ranks, and domains (the CPUs
+ * of one last-level cache). The daemon fills it in, and makes documents, metrics and records from
+ * it. A number that cannot be read is OBSERVED_UNKNOWN, never 0.
  */
 #define OBSERVED_UNKNOWN UINT64_MAX
 #define OBSERVED_COMMAND_MAX 16 /* bytes of /proc/PID/comm with the final NUL */
-#define OBSERVED_TASK_MAX 32 /* bytes of a name of a directory with the final NUL */
+#define OBSERVED_TASK_MAX 32 /* bytes of a directory's name with the final NUL */
 #define OBSERVED_SOURCE_MAX 64 /* bytes with the final NUL */
 #define OBSERVED_WHY_MAX 160 /* bytes with the final NUL */
 #define OBSERVED_NO_RANK (-1) /* a process that is no task of srun */
@@ -33,12 +33,12 @@ enum observed_kind {
 /* "task", "child", "busy". */
 const char *observed_kind_name(enum observed_kind kind);
 
-/* How many misses a rank has in a second, from its totals at two readings of its counters. */
+/* A rank's misses in a second, from its totals at two readings of its counters. */
 struct observed_pace {
 	bool begun; /* MISSES and COUNTED are valid */
 	uint64_t misses; /* the rank's MISSES at the last reading */
 	double counted; /* the rank's COUNTED at the last reading */
-	double rate; /* misses a second between the last two readings */
+	double rate; /* misses in a second between the last two readings */
 };
 
 struct observed_rank {
@@ -48,91 +48,96 @@ struct observed_rank {
 	uint64_t start; /* see struct process_seen; PID and START together identify the process */
 	char command[OBSERVED_COMMAND_MAX]; /* the name that the user chose: hostile bytes */
 	char container[REQUEST_NAME_MAX]; /* "": none */
-	char task[OBSERVED_TASK_MAX]; /* directory of its task below "user" of the step: "task_0" */
+	/* directory of its task below the step's directory "user": "task_0" */
+	char task[OBSERVED_TASK_MAX];
 	struct idset cpus; /* CPUs that its threads may use */
 	int domain; /* index in struct observed_node, or OBSERVED_NO_DOMAIN */
 	bool quiet; /* its counters are read rarely: its CPUs are nohz_full, hpc or isolated */
 	unsigned threads;
 
-	/* since the last sample */
+	/* since the last sample: */
 	uint64_t cpu; /* thousandths of a CPU */
-	/* at the last look */
+	/* at the last scan: */
 	uint64_t ticks; /* CPU time of the process alone, in clock ticks */
-	/* now */
+	/* now: */
 	uint64_t memory; /* bytes */
-	/* totals since the rank was first seen, in bytes */
+	/* totals since the rank was first seen, in bytes: */
 	/* IP packets that its sockets sent and received, also on the loopback device */
 	uint64_t sent, received;
-	/* by read(2), write(2) and the like, as far as they reached storage; of one process (if
-	 * there is no io.stat) since that process began */
+	/*
+	 * by read(2), write(2) and similar calls that reached storage; without io.stat: of one
+	 * process, since that process began
+	 */
 	uint64_t read, written;
 	/* totals since its counters were opened; unknown without counters */
 	uint64_t instructions, misses, remote;
-	/* when its counters were last read or opened: seconds of a monotonic clock */
+	/* monotonic seconds at which its counters were last read or opened */
 	double counted;
-	uint64_t interrupts; /* number that our reads of its counters have sent to its CPUs */
+	uint64_t interrupts; /* interrupts that reading its counters has sent to its CPUs */
 	struct observed_pace pace; /* for observed_count() only */
 
-	struct rank_state state; /* class, rates, how often the class changed */
+	struct rank_state state; /* class, rates, number of changes of class */
 	double since; /* Unix time at which the class last changed */
-	/* what migration/mover.h has done with it */
+	/* changes by migration/mover.h: */
 	unsigned moves; /* number of moves to other cores */
-	double moved; /* time of the last move, of the clock of COUNTED; 0: none */
-	uint64_t pages; /* bytes of its memory that followed it */
+	double moved; /* time of the last move, on the clock of COUNTED; 0: none */
+	uint64_t pages; /* bytes of its memory that were moved after it */
 	bool scaled; /* a sample in the ring was scaled */
-	char why[OBSERVED_WHY_MAX]; /* why it has no counters, or has lost them; "": it has some */
+	/* reason why it has no counters, or has lost them; "": it has counters */
+	char why[OBSERVED_WHY_MAX];
 };
 
-/* A container whose ranks are placed, or are to be. */
+/* A container whose ranks the daemon places or will place. */
 struct observed_placing {
 	char container[REQUEST_NAME_MAX];
 	enum contention_policy policy;
-	char why[OBSERVED_WHY_MAX]; /* why ranks moved last, or none does */
-	char pages[OBSERVED_WHY_MAX]; /* what the last move of pages has come to; "": none yet */
-	/* tasks with several processes, which move as one; "": none */
+	char why[OBSERVED_WHY_MAX]; /* reason of the last move of ranks, or why there is none */
+	char pages[OBSERVED_WHY_MAX]; /* result of the last move of pages; "": none so far */
+	/* tasks with several processes, which move together; "": none */
 	char units[OBSERVED_WHY_MAX];
-	unsigned moves; /* of ranks of this step */
+	unsigned moves; /* moves of ranks of this step */
 	bool numa_balancing; /* the kernel's automatic NUMA balancing is on: it moves pages, too */
-	/* times that a move made a CPU outside of the container empty its LRU lists */
+	/* how often a move made a CPU outside of the container empty its LRU lists */
 	uint64_t drains;
 };
 
 struct observed_step {
-	uint32_t job, step; /* step: also STEP_ID_BATCH and its like */
+	uint32_t job, step; /* step: or STEP_ID_BATCH and similar ids */
 	uint32_t het_job; /* id of the heterogeneous job's leader; 0: none */
 	uint64_t inode; /* inode of the step's cgroup directory */
 	uid_t uid;
 	gid_t gid;
 	enum contention_policy policy; /* of --nodeos-contention; CONTENTION_UNSET: not given */
-	bool contained; /* it has a container; a step without one is observed by nodeos.conf */
+	/* it has a container; nodeos.conf decides whether steps without one are observed */
+	bool contained;
 	double started; /* Unix time when it was first seen */
-	bool ended; /* its next document is its last */
+	bool ended; /* its next document is its last one */
 	unsigned n;
-	struct observed_rank *rank; /* n of them, owned */
+	struct observed_rank *rank; /* N elements, owned */
 	unsigned n_placings;
 	struct observed_placing *placing; /* owned */
 };
 
 struct observed_domain {
-	int id; /* of its cache, as in /sys/devices/system/cpu */
+	int id; /* number of its cache, as in /sys/devices/system/cpu */
 	struct idset cpus, mems;
 	unsigned turtles, semi_devils, devils, unknown; /* number of ranks of each class */
-	uint64_t rate; /* misses of its ranks in a second; unknown if any rank's are */
-	uint64_t peak; /* largest RATE that is known, from a calibration or seen since */
+	uint64_t rate; /* misses of its ranks in a second; unknown if those of a rank are */
+	uint64_t peak; /* largest known RATE, from a calibration or seen since then */
 	bool calibrated; /* PEAK is from a calibration */
 };
 
 struct observed_node {
 	char host[64];
-	double time; /* Unix time of this look or sample */
+	double time; /* Unix time of this scan or sample */
 	unsigned interval; /* milliseconds between samples */
 	char source[OBSERVED_SOURCE_MAX]; /* "perf", "replay", "none" */
 	char row[EVENTS_NAME_MAX]; /* name of the row of events.d; "": none */
 	enum events_quality quality; /* of that row; EVENTS_X without one */
 	bool has_remote; /* remote misses are counted */
 	bool simulated; /* the counters are those of a simulated cache */
-	bool user_only; /* what ranks do in the kernel is not counted */
-	char why[OBSERVED_WHY_MAX]; /* why nothing counts on this host; "" if something does */
+	bool user_only; /* the work of ranks inside the kernel is not counted */
+	char why[OBSERVED_WHY_MAX]; /* reason why this host has no counters; "": it has some */
 	struct classify_conf bounds;
 	unsigned n_domains;
 	struct observed_domain *domain; /* owned */
@@ -140,25 +145,31 @@ struct observed_node {
 	struct observed_step *step; /* owned */
 };
 
-/* Free what NODE owns; it is then empty. */
+/* Free all memory of NODE, which is then empty. */
 void observed_free(struct observed_node *node);
 
-/* Append a step, all zero. Returns NULL if out of memory. Pointers to other steps become
- * invalid. */
+/*
+ * Append a step, all zero. Returns NULL when out of memory. Pointers to other steps become invalid.
+ */
 struct observed_step *observed_add_step(struct observed_node *node);
-/* The step with this inode; NULL: none. */
+/* Return the step with this inode; NULL: none. */
 struct observed_step *observed_step_find(struct observed_node *node, uint64_t inode);
 void observed_remove_step(struct observed_node *node, unsigned i);
 
-/* Append a rank without a domain and with unknown numbers. Returns NULL if out of memory. Pointers
- * to other ranks of the step become invalid. */
+/*
+ * Append a rank without a domain and with unknown numbers. Returns NULL when out of memory.
+ * Pointers to other ranks of the step become invalid.
+ */
 struct observed_rank *observed_add_rank(struct observed_step *step);
 void observed_remove_rank(struct observed_step *step, unsigned i);
 
-/* Find what is known of the placing of CONTAINER, or add it; NULL: out of memory. */
-struct observed_placing *observed_meet_placing(struct observed_step *step, const char *container);
+/*
+ * Return the entry for CONTAINER among the placings of STEP; add it if it is new. NULL: out of
+ * memory.
+ */
+struct observed_placing *observed_get_placing(struct observed_step *step, const char *container);
 
-/* The reason why the class of RANK is unknown, in BUF or of NODE or RANK; NULL if it is known. */
+/* Return the reason why the class of RANK is unknown, in BUF, NODE or RANK; NULL if it is known. */
 const char *observed_why(char buf[OBSERVED_WHY_MAX], const struct observed_node *node,
 			 const struct observed_rank *rank);
 
@@ -166,17 +177,18 @@ const char *observed_why(char buf[OBSERVED_WHY_MAX], const struct observed_node 
 struct observed_sum {
 	enum rank_class class; /* of the worst rank; unknown if no rank's class is known */
 	unsigned turtles, semi_devils, devils, unknown;
-	uint32_t mean; /* mean rate of the ranks whose class is known, weighted by instructions */
-	uint64_t cpu, memory, sent, received, read, written; /* unknown if any rank's is */
+	uint32_t mean; /* mean rate of the ranks with a known class, weighted by instructions */
+	uint64_t cpu, memory, sent, received, read,
+		written; /* unknown if the value of any rank is */
 	uint64_t instructions, misses, remote;
 };
-/* Sum over the ranks of CONTAINER; NULL: over all ranks. */
+/* Set OUT to the sums over the ranks of CONTAINER; NULL: over all ranks. */
 void observed_sum(struct observed_sum *out, const struct observed_step *step,
 		  const char *container);
 
 /*
  * Set the numbers of classes and the rate of each domain from the ranks of all steps that have not
- * ended, and raise the peaks that rates exceed. A rank's rate is the mean between the last two
+ * ended, and raise peaks that a rate exceeds. A rank's rate is the mean between the last two
  * readings of its counters; those of a quiet rank are far apart.
  */
 void observed_count(struct observed_node *node);

@@ -14,14 +14,17 @@
 
 #include "base/proc.h"
 
-/* bytes of a status with the final NUL; its line of groups may be long */
+/* bytes of a status with the final NUL; the line of groups may be long */
 #define STATUS_MAX 8192
 #define TICKS_NS (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK))
 
 /* The numbers of proc_pid_stat(5) that follow the name and the state, in the file's order. */
 enum stat_field { STAT_UTIME = 10, STAT_STIME, STAT_START = 18, STAT_POLICY = 37, STAT_FIELDS };
 
-/* ------------------------------------------------ a tree of a test, and Linux before 6.9 */
+/*
+ * ------------------------------------------------ the file "stat": in a test's tree, and before
+ * Linux 6.9
+ */
 
 static int process_file_open(int proc_fd, pid_t pid, const char *file)
 {
@@ -48,7 +51,8 @@ static int process_stat_fields(uint64_t field[STAT_FIELDS], int proc_fd, pid_t p
 		return -1;
 	at += 3;
 	for (int i = 0; i < STAT_FIELDS; i++) {
-		field[i] = strtoull(at, &end, 10); /* a negative one becomes a large one */
+		field[i] = strtoull(at, &end,
+				    10); /* strtoull() makes a large number of a negative one */
 		if (end == at)
 			return -1;
 		at = end;
@@ -63,9 +67,9 @@ static uint64_t process_stat_field(int proc_fd, pid_t pid, enum stat_field which
 	return process_stat_fields(field, proc_fd, pid) < 0 ? 0 : field[which];
 }
 
-/* ------------------------------------------------------------------------- the kernel's */
+/* ------------------------------------------------------------------- system calls */
 
-/* include/linux/posix-timers_types.h: the clock of a process, as clock_getcpuclockid() makes it */
+/* include/linux/posix-timers_types.h: the clock of a process, as by clock_getcpuclockid() */
 static clockid_t process_clock(pid_t pid)
 {
 	return (clockid_t)(~(unsigned)pid << 3 | 2);
@@ -92,8 +96,11 @@ void process_source_open(struct process_source *out, int proc_fd)
 
 /* ------------------------------------------------------------------------------- status */
 
-/* Return what follows WORD, "\nNAME:\t", in TEXT. A user cannot forge such a line, as line ends in
- * the process's name are escaped. */
+/*
+ * Return the text after WORD, "
+ * NAME:\t", in TEXT. A user cannot forge such a line, as line ends in the name of a process are
+ * escaped.
+ */
 static const char *process_line(const char *text, const char *word)
 {
 	const char *line = strstr(text, word);
@@ -108,7 +115,10 @@ static uint64_t process_line_number(const char *text, const char *word)
 	return at ? strtoull(at, NULL, 10) : 0;
 }
 
-/* Undo the kernel's escapes in a name: \n for a line end, and two backslashes for one. */
+/*
+ * Undo the kernel's escapes in a name: "
+ * " becomes a line end, two backslashes become one.
+ */
 static const char *process_take_name(char name[OBSERVED_COMMAND_MAX], const char *text)
 {
 	size_t len = 0;
@@ -175,7 +185,7 @@ int process_seen_again(struct process_seen *out, const struct process_source *fr
 	} else if (process_ticks(&ticks, pid) < 0) {
 		return -1;
 	}
-	/* if the status can still be read, PID was this process's when the rest was read */
+	/* if the status can still be read, PID was this process during the other reads */
 	if (process_text(text, status_fd) < 0 || process_seen_parse(out, text) < 0)
 		return -1;
 	out->start = start;
@@ -204,7 +214,7 @@ int process_seen_open(struct process_seen *out, const struct process_source *fro
 	return -1;
 }
 
-int process_seen_look(struct process_seen *out, const struct process_source *from, pid_t pid)
+int process_seen_read(struct process_seen *out, const struct process_source *from, pid_t pid)
 {
 	int fd = process_seen_open(out, from, pid);
 
@@ -257,7 +267,7 @@ bool process_is_frozen(int proc_fd, int cgroup_fd, pid_t pid)
 	return rc == 0 && strstr(text, "frozen 1\n");
 }
 
-/* Read /proc/PID/status into TEXT, and return what follows WORD in it; NULL if there is none. */
+/* Read /proc/PID/status into TEXT. Returns the text after WORD, or NULL if WORD is missing. */
 static char *process_status_line(char text[STATUS_MAX], int proc_fd, pid_t pid, const char *word)
 {
 	int fd = process_file_open(proc_fd, pid, "status");
@@ -281,8 +291,10 @@ int process_owner(uid_t *uid, gid_t *gid, int proc_fd, pid_t pid)
 	return 0;
 }
 
-/* The kernel's mask has words of unsigned long, struct idset words of 64 bits: both have the same
- * bytes if long has 64 bits or the machine is little-endian. */
+/*
+ * The kernel's mask has words of unsigned long, struct idset words of 64 bits. Both have the same
+ * bytes if long has 64 bits or the machine is little-endian.
+ */
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ && __SIZEOF_LONG__ != 8
 #error "struct idset has words of 64 bits"
 #endif

@@ -12,13 +12,17 @@
 
 /*
  * Where processes are read: /proc/PID/status, and system calls that take a pid. None of these waits
- * for an address space, or for a process in execve(), whose exec_update_lock its user can hold for
- * ever (last section of doc/HACKING.md). A reader of /proc/PID/stat would wait.
+ * for an address space, or for a process in execve(), where its user can keep it for ever (last
+ * section of doc/HACKING.md). Reading /proc/PID/stat would wait.
  */
 struct process_source {
 	int fd; /* "/proc", or a test's directory; the caller closes it */
-	bool real; /* the kernel's /proc; a test's "stat" has what system calls return */
-	bool numbered; /* the kernel numbers processes (Linux 6.9); otherwise "stat" is read once */
+	/*
+	 * the kernel's /proc; in a test's tree, files "stat" have the results of the system calls
+	 */
+	bool real;
+	/* the kernel numbers processes (Linux 6.9); if not, "stat" is read once for each process */
+	bool numbered;
 };
 void process_source_open(struct process_source *out, int proc_fd);
 
@@ -26,53 +30,62 @@ void process_source_open(struct process_source *out, int proc_fd);
 struct process_seen {
 	pid_t pid, parent;
 	bool ended; /* all its threads have ended */
-	bool kept_from_exec; /* a fork of slurmstepd that has not executed a program yet */
+	bool kept_from_exec; /* still a fork of slurmstepd, before its execve() */
 	char command[OBSERVED_COMMAND_MAX]; /* hostile bytes */
 	/*
-	 * PID and START identify the process until the next boot; a process that began later has
-	 * a larger START. It is the kernel's number of the process (the inode of its pidfd) or,
-	 * before Linux 6.9, the start time in clock ticks since boot
+	 * PID and START identify the process until the next boot, and a later process has a larger
+	 * START. START is the inode of the process's pidfd or, before Linux 6.9, its start time in
+	 * clock ticks since boot.
 	 */
 	uint64_t start;
-	uint64_t ticks; /* clock ticks of CPU time, without children */
+	uint64_t ticks; /* clock ticks of CPU time, without that of child processes */
 	unsigned threads;
 	uint64_t memory; /* resident memory in bytes */
 };
 
 #define PROCESS_TEXT_MAX 1024 /* bytes of any /proc/PID/stat or io with the final NUL */
 
-/* Parse TEXT, the content of /proc/PID/status, which has all but start and ticks. Returns 0, or -1
- * if it is none. */
+/*
+ * Parse TEXT, the content of /proc/PID/status, which has all members except START and TICKS.
+ * Returns 0, or -1 if it is not such a text.
+ */
 int process_seen_parse(struct process_seen *out, const char *text);
 
-/* Read process PID. Returns 0, or -1 with errno: ESRCH if it has ended, EMFILE or ENFILE if there
- * are no descriptors. */
-int process_seen_look(struct process_seen *out, const struct process_source *from, pid_t pid);
+/*
+ * Read process PID. Returns 0, or -1 with errno: ESRCH if it has ended, EMFILE or ENFILE without
+ * free descriptors.
+ */
+int process_seen_read(struct process_seen *out, const struct process_source *from, pid_t pid);
 
-/* The same, but returns a descriptor of its open status, for process_seen_again(). */
+/*
+ * As process_seen_read(), but returns a descriptor of the process's status, for
+ * process_seen_again().
+ */
 int process_seen_open(struct process_seen *out, const struct process_source *from, pid_t pid);
 
-/* Read process PID, START again, by its open status. Returns 0, or -1 if the process has ended,
- * even if another one has its pid now. */
+/*
+ * Read the process PID, START again, through the descriptor of its status. Returns 0, or -1 if it
+ * has ended, even if another process has PID now.
+ */
 int process_seen_again(struct process_seen *out, const struct process_source *from, pid_t pid,
 		       uint64_t start, int status_fd);
 
-/* The start of PID; 0 if it has ended. */
+/* Return START of PID; 0 if it has ended. */
 uint64_t process_start(const struct process_source *from, pid_t pid);
 
-/* The scheduling policy of the first thread of PID; -1 if it has ended. */
+/* Return the scheduling policy of the first thread of PID; -1 if it has ended. */
 int process_policy(const struct process_source *from, pid_t pid);
 
-/* Is PID stopped, by SIGSTOP or a debugger? errno is ESRCH if it has ended, otherwise 0. */
+/* Is PID stopped, by SIGSTOP or a debugger? Sets errno to ESRCH if it has ended, otherwise to 0. */
 bool process_is_stopped(int proc_fd, pid_t pid);
 
 /* Is PID frozen with its cgroup (cgroup.freeze)? CGROUP_FD is the root of cgroup v2. */
 bool process_is_frozen(int proc_fd, int cgroup_fd, pid_t pid);
 
-/* Real uid and gid of PID. Returns 0, or -1. */
+/* Get the real uid and gid of PID. Returns 0, or -1. */
 int process_owner(uid_t *uid, gid_t *gid, int proc_fd, pid_t pid);
 
-/* CPUs that the first thread of PID may use. Returns 0, or -1. */
+/* Get the CPUs that the first thread of PID may use. Returns 0, or -1. */
 int process_cpus(struct idset *out, const struct process_source *from, pid_t pid);
 
 #endif

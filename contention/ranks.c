@@ -101,7 +101,7 @@ const char *ranks_no_traffic(const struct ranks *r)
 	return r->no_traffic.text;
 }
 
-struct rank_step *ranks_step(struct ranks *r, uint64_t inode)
+struct rank_step *ranks_step_find(struct ranks *r, uint64_t inode)
 {
 	for (unsigned i = 0; i < r->n_steps; i++)
 		if (r->step[i].inode == inode)
@@ -123,7 +123,7 @@ void ranks_forget_steps(struct ranks *r, const struct observed_node *node)
 	}
 }
 
-/* Is TEXT, behind the number of a step, empty or the number of a component, "+1"? */
+/* Is TEXT, which follows the number of a step, empty or the number of a component, "+1"? */
 static bool is_component(const char *text)
 {
 	size_t digits = *text == '+' ? strspn(text + 1, "0123456789") : 0;
@@ -154,8 +154,8 @@ int ranks_parse_step(const char *name, uint32_t *step)
 	return 0;
 }
 
-struct rank_step *ranks_meet_step(struct ranks *r, struct observed_node *node, const char *path,
-				  const struct observed_step *seen, struct errbuf *err)
+struct rank_step *ranks_get_step(struct ranks *r, struct observed_node *node, const char *path,
+				 const struct observed_step *seen, struct errbuf *err)
 {
 	struct rank_step *s, *grown;
 	struct observed_step *o;
@@ -163,7 +163,7 @@ struct rank_step *ranks_meet_step(struct ranks *r, struct observed_node *node, c
 
 	ranks_forget_steps(r, node);
 	o = observed_step_find(node, seen->inode);
-	s = ranks_step(r, seen->inode);
+	s = ranks_step_find(r, seen->inode);
 	if (o && s) {
 		o->contained |= seen->contained;
 		if (seen->policy != CONTENTION_UNSET)
@@ -194,9 +194,9 @@ full:
 	return NULL;
 }
 
-struct rank_task *ranks_task(struct rank_step *s, const char *name)
+struct rank_task *ranks_task_find(struct rank_step *s, const char *name)
 {
-	/* most callers ask for tasks in the order of the array */
+	/* search from the last result on: most callers go through the tasks in order */
 	for (unsigned n = 0; n < s->n_tasks; n++) {
 		unsigned i = (s->next_task + n) % s->n_tasks;
 
@@ -208,9 +208,9 @@ struct rank_task *ranks_task(struct rank_step *s, const char *name)
 	return NULL;
 }
 
-struct rank_task *ranks_meet_task(struct rank_step *s, const char *name)
+struct rank_task *ranks_get_task(struct rank_step *s, const char *name)
 {
-	struct rank_task *t = ranks_task(s, name);
+	struct rank_task *t = ranks_task_find(s, name);
 
 	if (t)
 		return t;
@@ -285,7 +285,7 @@ void ranks_watch_task(struct ranks *r, struct rank_step *s, struct rank_task *t,
 	t->memory = ranks_open_file(t->dir, "memory.current");
 	t->io = ranks_open_file(t->dir, "io.stat");
 	ranks_read_io(t->io, &t->read, &t->written);
-	/* without a TASK no rank has the numbers of a whole directory */
+	/* only in tasks of srun is a rank a TASK, which has the traffic of its whole directory */
 	if (r->traffic && s->tasks_of_srun) {
 		t->slot = traffic_attach(r->traffic, t->dir, &err);
 		if (t->slot < 0)
@@ -328,7 +328,8 @@ static int ranks_add(struct ranks *r, struct rank_step *s, struct observed_step 
 		return errprintf(err, "cannot observe process %d: /proc/%d/status: %s", (int)p->pid,
 				 (int)p->pid, strerror(errno));
 	if (fd < 0 || again.start != p->start) {
-		ranks_close_fd(&fd); /* it has ended; another process may have its number */
+		ranks_close_fd(
+			&fd); /* the process has ended; another process may have its number */
 		return 0;
 	}
 	rank = observed_add_rank(o);
@@ -338,7 +339,7 @@ static int ranks_add(struct ranks *r, struct rank_step *s, struct observed_step 
 	}
 	rank->pid = p->pid;
 	rank->start = p->start;
-	s->own[s->n++] = (struct rank_own){ .status = fd, .slot = -1, .remembered = r->look - 1 };
+	s->own[s->n++] = (struct rank_own){ .status = fd, .slot = -1, .remembered = r->scan - 1 };
 	return 0;
 }
 
@@ -349,7 +350,7 @@ void ranks_place(const struct ranks *r, const struct observed_node *node, struct
 	struct idset cpus;
 
 	if (process_cpus(&rank->cpus, &r->source, rank->pid) < 0)
-		return; /* it has ended or is ending: the next look drops it */
+		return; /* the process has ended or is ending: the next scan drops it */
 	if (t->dir >= 0 && ranks_read_set(&cpus, t->dir, "cpuset.cpus.effective", &ignored) == 0)
 		idset_and(&rank->cpus, &cpus);
 	rank->domain = domains_of(node, &rank->cpus);
@@ -375,9 +376,11 @@ int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	}
 	rank = &o->rank[i];
 	if (rank->kind != kind)
-		s->own[i].sampled = false; /* its CPU time comes from another file now */
+		s->own[i].sampled = false; /* its CPU time comes from another file from now on */
 	rank->kind = kind;
-	/* N of task_N is the rank in the step, but with Slurm 22.05 that among the node's ranks */
+	/*
+	 * N of task_N is the number of the rank in the step, but with Slurm 22.05 that on the node
+	 */
 	if (kind != OBSERVED_TASK)
 		rank->rank = OBSERVED_NO_RANK;
 	else if (t->number != OBSERVED_NO_RANK)
@@ -390,7 +393,7 @@ int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	memcpy(rank->container, t->container, sizeof(rank->container));
 	memcpy(rank->task, t->name, sizeof(rank->task));
 	strcpy(s->own[i].task, t->name);
-	s->own[i].look = r->look;
+	s->own[i].scan = r->scan;
 	return 0;
 }
 

@@ -9,19 +9,19 @@
 #include "host/contention_message.h"
 
 /*
- * Which processes of this host are ranks, and what they use. Reads cgroup v2, and of a process only
- * files that the kernel prints without its address space (/proc/PID/stat, cgroup, status). Users
- * choose the names of their processes and can end or move them at any time: a process that has
- * ended or that is elsewhere is no error.
+ * Which processes of this host are ranks, and the resources that they use. Reads cgroup v2, and of
+ * a process only files that the kernel prints without its address space. Users choose the names of
+ * their processes and can end or move them at any time: a process that has ended or moved is no
+ * error.
  *
  * Ranks of a step:
  *  - TASK: the process of a task of srun that started first. It stands for all processes in its
  *    directory task_N. The batch script and an interactive shell are no tasks of srun.
  *  - CHILD: in a directory with a launcher of MPI (prted, orted, hydra's proxies; also mpirun and
- *    its like, which start the ranks of their own host), each child of a launcher, except other
- *    launchers, srun and ssh. Neither the launcher nor the first process is a rank then.
+ *    similar programs, which start the ranks of their own host), each child of a launcher, except
+ *    other launchers, srun and ssh. Neither the launcher nor the first process is then a rank.
  *  - BUSY: any other process of the step, in a directory without a TASK, that used more than half
- *    a CPU between two looks. It stays a rank as long as it lives.
+ *    a CPU between two scans. It stays a rank as long as it lives.
  */
 struct ranks;
 
@@ -31,58 +31,65 @@ struct ranks_conf {
 	int proc_fd; /* "/proc", or a test's directory */
 	int sys_fd; /* "/sys", or a test's directory */
 	bool all_steps; /* also observe steps and ranks without a container */
-	/* Return whether ranks of CONTAINER are observed; REQUEST is the text in the ledger, never
-	 * NULL. A NULL pointer means that all are. Not called for ranks that slurmstepd names. */
+	/*
+	 * Return whether ranks of CONTAINER are observed; REQUEST is the text in the ledger, never
+	 * NULL. If the pointer is NULL, all are. Not called for ranks that slurmstepd reports.
+	 */
 	bool (*wanted)(const char *request, const char *container, void *arg);
 	void *arg;
 };
 
-/* The most processes that one look reads: of one step, and of all. A step has at most
- * STEP_RANKS_MAX ranks. */
+/*
+ * Limits of the processes that one scan reads: of one step, and of all steps. A step has at most
+ * STEP_RANKS_MAX ranks.
+ */
 #define RANKS_STEP_PROCESSES_MAX 4096u
 #define RANKS_PROCESSES_MAX 65536u
 
 /*
- * Fill the domains of NODE, and open the counters of traffic. Returns 0, or -1 with the reason. The
- * caller keeps CONF's descriptors open until ranks_close(); its text is copied.
+ * Fill in the domains of NODE, and open the counters of traffic. Returns 0, or -1 with the reason.
+ * The caller keeps CONF's descriptors open until ranks_close(); its texts are copied.
  */
 int ranks_open(struct ranks **out, const struct ranks_conf *conf, struct observed_node *node,
 	       struct errbuf *err);
 void ranks_close(struct ranks *r); /* NULL does nothing */
 
 /*
- * Only these functions add and remove ranks of NODE's steps. ranks_announce() and ranks_look() may
- * move ranks in memory: pid and start identify a rank across calls. The caller removes steps that
- * have ended (observed_remove_step()) when their last document is written.
+ * Only these functions add and remove ranks of NODE's steps. ranks_announce() and ranks_scan() may
+ * move ranks in memory: PID and START identify a rank across calls. The caller removes steps that
+ * have ended (observed_remove_step()) after their last document is written.
  */
 
 /*
- * Add the step and the ranks that slurmstepd names in M. Ignores processes that are in no directory
- * step_ID/user/task_N of that job, and those that are ranks already. Returns how many processes of
- * M are ranks now, or -1 with the reason if all were ignored.
+ * Add the step and the ranks that slurmstepd reports in M. Ignores processes that are in no
+ * directory step_ID/user/task_N of that job, and those that already are ranks. Returns how many
+ * processes of M are ranks now, or -1 with the reason if all were ignored.
  */
 int ranks_announce(struct ranks *r, struct observed_node *node, const struct contention_message *m,
 		   struct errbuf *err);
 
 /*
  * Find steps and ranks by the ledger (without its lock) and by cgroups, drop ranks that have ended,
- * and mark steps whose directory is removed as ended (their ranks stay, for the last document).
- * Sets commands, CPUs, domains and threads. Returns 0. BAD names one thing that could not be read,
- * or was too large; everything else is looked at.
+ * and mark steps whose directory was removed as ended (their ranks stay, for the last document).
+ * Sets commands, CPUs, domains and threads. Returns 0. BAD gets the reason for one thing that could
+ * not be read, or was too large; everything else is read.
  */
-int ranks_look(struct ranks *r, struct observed_node *node, struct errbuf *bad);
+int ranks_scan(struct ranks *r, struct observed_node *node, struct errbuf *bad);
 
 /*
- * Set what the ranks use: cpu since the last sample, which was MILLISECONDS ago; memory, which of a
- * TASK is read once after each look; totals. A number that cannot be read, or is counted for
- * several ranks together (such as sent and received of a CHILD), is unknown.
+ * Set the resources that ranks use: CPU since the last sample, which was MILLISECONDS ago; memory,
+ * which is read only once after each scan for a TASK; totals. A number that cannot be read, or is
+ * counted for several ranks together (such as SENT and RECEIVED of a CHILD), is unknown.
  */
 void ranks_sample(struct ranks *r, struct observed_node *node, unsigned milliseconds);
 
-/* Count the jobs of Slurm that have processes on this host; CGROUP_FD: root of cgroup v2. */
+/*
+ * Return the number of Slurm's jobs that have processes on this host. CGROUP_FD is the root of
+ * cgroup v2.
+ */
 unsigned ranks_count_jobs(int cgroup_fd);
 
-/* The reason why traffic of ranks is not counted on this host; "" if it is counted. */
+/* Return the reason why traffic of ranks is not counted on this host; "" if it is counted. */
 const char *ranks_no_traffic(const struct ranks *r);
 
 #endif

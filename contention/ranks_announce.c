@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks of a step that begins, as named by slurmstepd. */
+/* Ranks of a step that begins, as reported by slurmstepd. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +15,8 @@ static const char *last_component(const char *path)
 }
 
 /*
- * Check that PLACE is a task's directory of the step in M. Builds of Slurm name the directory of a
- * job "job_41", or without its number.
+ * Check that PLACE is a task's directory of the step in M. Slurm names the directory of a job
+ * "job_41" or, in some builds, without the job's number.
  */
 static int check_announced_place(const struct cgroup_place *place,
 				 const struct contention_message *m, pid_t pid, struct errbuf *err)
@@ -72,23 +72,22 @@ static int add_announced_rank(struct ranks *r, struct observed_node *node,
 	struct rank_step *s;
 	struct rank_task *t;
 
-	/* its place counts only if it is the same process before and afterwards */
-	if (process_seen_look(&before, &r->source, rank->pid) < 0)
-		return errprintf(err, "no process %d", (int)rank->pid);
+	/* its place is valid only if PID is the same process before and after the reading */
+	if (process_seen_read(&before, &r->source, rank->pid) < 0)
+		return errprintf(err, "process %d does not exist", (int)rank->pid);
 	if (cgroup_find_place(&place, r->conf.cgroup_fd, r->proc, rank->pid, err) < 0 ||
 	    check_announced_place(&place, m, rank->pid, err) < 0)
 		return -1;
-	if (process_seen_look(&after, &r->source, rank->pid) < 0 || after.start != before.start ||
+	if (process_seen_read(&after, &r->source, rank->pid) < 0 || after.start != before.start ||
 	    after.ended)
 		return errprintf(err, "process %d has ended", (int)rank->pid);
 	seen.inode = place.step_inode;
-	s = ranks_meet_step(r, node, place.step, &seen, err);
+	s = ranks_get_step(r, node, place.step, &seen, err);
 	if (!s)
 		return -1;
-	t = ranks_meet_task(s, last_component(place.task));
+	t = ranks_get_task(s, last_component(place.task));
 	if (!t)
-		return errprintf(err,
-				 "job %u has a step of more than %u tasks, or no memory is left",
+		return errprintf(err, "job %u has a step of more than %u tasks, or memory is out",
 				 m->job, STEP_RANKS_MAX);
 	t->number = rank->rank <= INT32_MAX ? (int)rank->rank : OBSERVED_NO_RANK;
 	ranks_watch_task(r, s, t, rank->container);

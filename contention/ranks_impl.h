@@ -2,7 +2,7 @@
 #ifndef NODEOS_CONTENTION_RANKS_IMPL_H
 #define NODEOS_CONTENTION_RANKS_IMPL_H
 
-/* What the files ranks*.c share; others include ranks.h. */
+/* Shared by the files ranks*.c; other files include ranks.h. */
 #include "contention/process.h"
 #include "contention/ranks.h"
 #include "contention/storage.h"
@@ -15,57 +15,57 @@
 struct rank_task {
 	char name[RANK_TASK_NAME_MAX];
 	char container[REQUEST_NAME_MAX]; /* "": none */
-	int number; /* rank in the step, named by slurmstepd; OBSERVED_NO_RANK: not named */
-	bool watched; /* its processes may be ranks; otherwise it is only listed */
+	int number; /* the rank's number in the step, from slurmstepd; OBSERVED_NO_RANK: unknown */
+	bool watched; /* its processes may be ranks; false: it is only listed */
 	bool launcher; /* a launcher of MPI has been in it */
 	bool gone; /* its directory is removed */
-	bool alone; /* no more than one process has ever been seen in it */
+	bool alone; /* at most one process has ever been seen in it */
 	int dir; /* descriptors, here and in the next line; -1: none */
 	int cpu_stat, memory, io;
 	int slot; /* slot of its traffic (traffic.h); -1: not counted */
-	uint64_t read, written; /* totals of its io.stat when it was first seen */
+	uint64_t read, written; /* totals of its io.stat when the task was first seen */
 };
 
-/* What these files keep of a rank beside struct observed_rank, which has the same index. */
+/* The data of a rank beside struct observed_rank with the same index. */
 struct rank_own {
-	int status; /* descriptor of /proc/PID/status */
-	int slot; /* slot of its storage (storage.h); -1: none yet */
+	int status; /* descriptor of its /proc/PID/status */
+	int slot; /* slot of its storage (storage.h); -1: none so far */
 	char task[RANK_TASK_NAME_MAX];
-	unsigned look; /* number of the last look that found it */
-	unsigned remembered; /* number of the last look when its memory was read */
-	bool sampled; /* CPU is known */
+	unsigned scan; /* number of the last scan that found it */
+	unsigned remembered; /* number of the scan after which its memory was last read */
+	bool sampled; /* CPU is valid */
 	uint64_t cpu; /* CPU time at the last sample, in microseconds */
 };
 
-/* The CPU time at the last look of a process that may become a BUSY. */
+/* The CPU time at the last scan of a process that may become a BUSY. */
 struct rank_idle {
 	pid_t pid;
 	uint64_t start, ticks;
 };
 
 struct rank_step {
-	uint64_t inode; /* inode of its directory, as in struct observed_step */
+	uint64_t inode; /* inode of the step's directory, as in struct observed_step */
 	char path[CGROUP_PATH_MAX]; /* below the root of cgroup v2 */
 	bool tasks_of_srun; /* false: batch script, interactive shell or adopted sessions */
 	unsigned n_tasks, n, n_idle;
 	unsigned next_task, next_rank; /* index at which the next search begins */
 	struct rank_task *task;
-	struct rank_own *own; /* n of them, as in struct observed_step */
+	struct rank_own *own; /* N elements, as in struct observed_step */
 	struct rank_idle *idle;
 };
 
 struct ranks {
 	struct ranks_conf conf;
 	char *state_dir;
-	char proc[32]; /* a path to conf.proc_fd */
+	char proc[32]; /* path to the directory of conf.proc_fd */
 	struct process_source source; /* of conf.proc_fd */
 	struct storage *storage;
 	struct traffic *traffic; /* NULL: not counted */
 	struct errbuf no_traffic;
-	uint64_t ticks; /* of a second */
+	uint64_t ticks; /* clock ticks in a second */
 	struct idset quiet;
-	unsigned look; /* number of the look */
-	double looked; /* monotonic seconds of the last look; 0: none */
+	unsigned scan; /* number of the current scan */
+	double scanned; /* monotonic seconds of the last scan; 0: none */
 	unsigned n_steps;
 	struct rank_step *step;
 };
@@ -75,21 +75,23 @@ struct ranks {
 /* Free the steps that the caller has removed from NODE, and close their descriptors. */
 void ranks_forget_steps(struct ranks *r, const struct observed_node *node);
 
-/* The step whose directory has this INODE; NULL: none. */
-struct rank_step *ranks_step(struct ranks *r, uint64_t inode);
+/* Return the step whose directory has this INODE; NULL: none. */
+struct rank_step *ranks_step_find(struct ranks *r, uint64_t inode);
 
 /*
- * Return the step with the inode of SEEN; adds it to R and NODE, with directory PATH, if it is new.
- * Returns NULL with the reason if out of memory.
+ * Return the step with the inode of SEEN; if it is new, add it to R and NODE, with directory PATH.
+ * Returns NULL with the reason when out of memory.
  */
-struct rank_step *ranks_meet_step(struct ranks *r, struct observed_node *node, const char *path,
-				  const struct observed_step *seen, struct errbuf *err);
+struct rank_step *ranks_get_step(struct ranks *r, struct observed_node *node, const char *path,
+				 const struct observed_step *seen, struct errbuf *err);
 
-/* Return the task NAME of S; adds it, unwatched, if it is new. Returns NULL if out of memory, or if
- * S has too many tasks. */
-struct rank_task *ranks_meet_task(struct rank_step *s, const char *name);
-/* The task NAME of S; NULL: none. */
-struct rank_task *ranks_task(struct rank_step *s, const char *name);
+/*
+ * Return the task NAME of S; if it is new, add it, unwatched. Returns NULL when out of memory or if
+ * S has too many tasks.
+ */
+struct rank_task *ranks_get_task(struct rank_step *s, const char *name);
+/* Return the task NAME of S; NULL: none. */
+struct rank_task *ranks_task_find(struct rank_step *s, const char *name);
 /* Begin to watch a task: open its descriptors, and count its traffic. */
 void ranks_watch_task(struct ranks *r, struct rank_step *s, struct rank_task *t,
 		      const char *container);
@@ -102,15 +104,15 @@ struct rank_found {
 };
 
 /*
- * Note that this look has found the rank FOUND of S; adds it to O if it is new. Returns 0, or -1
- * with the reason: too many ranks, out of memory, out of descriptors.
+ * Mark the rank FOUND of S as found by this scan; add it to O if it is new. Returns 0, or -1 with
+ * the reason: too many ranks, out of memory, out of descriptors.
  */
 int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	       const struct rank_found *found, struct errbuf *err);
-/* Set CPUs, domain and quiet of RANK in task T. */
+/* Set CPUs, domain and QUIET of RANK in task T. */
 void ranks_place(const struct ranks *r, const struct observed_node *node, struct rank_task *t,
 		 struct observed_rank *rank);
-/* The index of process P among the ranks of O, the observed step of S, or -1. */
+/* Return the index of process P among the ranks of O, the observed step of S, or -1. */
 int ranks_index(struct rank_step *s, const struct observed_step *o, const struct process_seen *p);
 void ranks_drop(struct ranks *r, struct rank_step *s, struct observed_step *o, unsigned i);
 
@@ -118,15 +120,14 @@ void ranks_drop(struct ranks *r, struct rank_step *s, struct observed_step *o, u
 int ranks_read_io(int fd, uint64_t *read, uint64_t *written);
 
 /*
- * Parse "step_0", "step_batch". Returns 0, or -1. "step_0+1" is the second component of step 0,
- * where one job has a heterogeneous step (Slurm before 26.05); srun gives each component hosts of
- * its own.
+ * Parse "step_0", "step_batch". Returns 0, or -1. "step_0+1" is the second component of step 0 in a
+ * job with a heterogeneous step (Slurm before 26.05); srun gives each component its own hosts.
  */
 int ranks_parse_step(const char *name, uint32_t *step);
 
 /* ------------------------------------------------------------- ranks_scan.c */
 
-/* Find steps and tasks, and add those that are to be observed to R and NODE. */
-void ranks_scan(struct ranks *r, struct observed_node *node, struct errbuf *bad);
+/* Find steps and tasks, and add those to be observed to R and NODE. */
+void ranks_find_steps(struct ranks *r, struct observed_node *node, struct errbuf *bad);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Read what the ranks use: one system call for each rank, and one more after a look. */
+/* Read the resources that ranks use: one system call for each rank, and one more after a scan. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ static void sample_cpu(struct rank_own *own, struct observed_rank *rank, uint64_
 	own->cpu = now;
 }
 
-/* Set the numbers of a TASK: those of its directory. */
+/* Set the numbers of a TASK from its directory. */
 static void sample_task(struct ranks *r, const struct rank_task *t, struct rank_own *own,
 			struct observed_rank *rank, unsigned milliseconds)
 {
@@ -57,7 +57,7 @@ static void sample_task(struct ranks *r, const struct rank_task *t, struct rank_
 	if (t->slot >= 0)
 		traffic_read(r->traffic, t->slot, &rank->sent, &rank->received);
 	if (t->io >= 0 && ranks_read_io(t->io, &read, &written) == 0) {
-		/* the sums fall when a disk is taken out of the host */
+		/* the sums decrease when a disk is removed from the host */
 		rank->read = read > t->read ? read - t->read : 0;
 		rank->written = written > t->written ? written - t->written : 0;
 	}
@@ -74,7 +74,7 @@ static void sample_process(struct ranks *r, const struct process_seen *p, struct
 }
 
 /*
- * Set the bytes of storage of a rank that is one process: of a CHILD, a BUSY, and a task that never
+ * Set the bytes of storage of a rank that is one process: a CHILD, a BUSY, and a task that never
  * had another process. They are totals since the process began, read every few seconds.
  */
 static void sample_storage(struct ranks *r, struct rank_own *own, struct observed_rank *rank)
@@ -95,11 +95,14 @@ static int sample_again(const struct ranks *r, const struct observed_rank *rank,
 	return process_seen_again(out, &r->source, rank->pid, rank->start, own->status);
 }
 
-/* Set the numbers of a rank. One that has ended keeps its numbers for the step's last document. */
+/*
+ * Set the numbers of a rank. A rank that has ended keeps its numbers for the step's last document.
+ */
 static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
 			struct observed_rank *rank, unsigned milliseconds)
 {
-	struct rank_task *t = rank->kind == OBSERVED_TASK ? ranks_task(s, s->own[i].task) : NULL;
+	struct rank_task *t = rank->kind == OBSERVED_TASK ? ranks_task_find(s, s->own[i].task)
+							  : NULL;
 	struct process_seen p;
 
 	if (rank->kind != OBSERVED_TASK || (t && t->io < 0 && t->alone))
@@ -108,9 +111,9 @@ static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
 		rank->read = rank->written = OBSERVED_UNKNOWN;
 	if (t && t->cpu_stat >= 0) {
 		sample_task(r, t, &s->own[i], rank, milliseconds);
-		if (s->own[i].remembered == r->look)
-			return; /* memory changes slowly: it is read once a look */
-		s->own[i].remembered = r->look;
+		if (s->own[i].remembered == r->scan)
+			return; /* memory changes slowly: it is read once after each scan */
+		s->own[i].remembered = r->scan;
 		rank->memory = sample_memory(t->memory);
 		if (rank->memory == OBSERVED_UNKNOWN && sample_again(r, rank, &s->own[i], &p) == 0)
 			rank->memory = p.memory;
@@ -123,7 +126,7 @@ void ranks_sample(struct ranks *r, struct observed_node *node, unsigned millisec
 {
 	for (unsigned i = 0; i < node->n_steps; i++) {
 		struct observed_step *o = &node->step[i];
-		struct rank_step *s = o->ended ? NULL : ranks_step(r, o->inode);
+		struct rank_step *s = o->ended ? NULL : ranks_step_find(r, o->inode);
 
 		for (unsigned k = 0; s && k < o->n && k < s->n; k++)
 			sample_rank(r, s, k, &o->rank[k], milliseconds);

@@ -1,327 +1,327 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Find steps and tasks: in records of slurmstepd, in the ledger and in the tree of cgroups. */
-#include <dirent.h>
+/* Decide which processes of the steps are ranks. */
+#include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "container/ledger.h"
+#include "base/monotonic.h"
 #include "container/step_id.h"
+#include "contention/domains.h"
 #include "contention/ranks_impl.h"
-#include "host/contention_record.h"
 
-#define SCAN_SLICES_MAX 4 /* depth of slices above Slurm's scope */
-#define SCAN_SYSTEM "system" /* directory beside the jobs, of the process that holds the scope */
+#define SCAN_PROCS_BYTES (RANKS_STEP_PROCESSES_MAX * 8) /* of cgroup.procs: 7 digits, line end */
+
+/* A process of a step. */
+struct scan_process {
+	struct process_seen seen;
+	unsigned task; /* index among the step's tasks */
+	bool launcher;
+};
 
 struct scan {
-	int cgroup_fd;
-	unsigned *jobs; /* number of jobs with processes, if only these are counted; else NULL */
 	struct ranks *r;
 	struct observed_node *node;
 	struct errbuf *bad;
-	unsigned n_recorded;
-	uint64_t *recorded; /* inodes of steps that have a record, which names their ranks */
+	struct rank_step *s;
+	struct observed_step *o;
+	double seconds; /* seconds since the last scan; 0: this is the first one */
+	unsigned left; /* number of processes that may still be read */
+	bool cut; /* the step has more processes than could be read */
+	unsigned next_idle; /* index at which the next search begins */
+	unsigned n;
+	struct scan_process *process; /* RANKS_STEP_PROCESSES_MAX elements */
+	char *text; /* SCAN_PROCS_BYTES + 1 bytes */
 };
 
-struct scan_owner {
-	const struct process_source *from;
-	bool found;
-	uid_t uid;
-	gid_t gid;
-};
-
-/* Take the owner of process PID, unless it is a fork of slurmstepd, which still runs as root. */
-static void scan_take_owner(pid_t pid, void *arg)
+/*
+ * Is COMMAND a program that starts ranks of an MPI job on its own host? The kernel cuts names after
+ * 15 bytes.
+ */
+static bool scan_is_launcher(const char *command)
 {
-	struct scan_owner *o = arg;
-	struct process_seen p;
+	static const char *const launcher[] = {
+		"prted",   "orted",   "hydra_pmi_proxy", "hydra_bstrap_pr", "pmi_proxy",
+		"prterun", "orterun", "mpirun",		 "mpiexec",	    "mpiexec.hydra",
+	};
 
-	if (!o->found && process_seen_look(&p, o->from, pid) == 0 && !p.ended && !p.kept_from_exec)
-		o->found = process_owner(&o->uid, &o->gid, o->from->fd, pid) == 0;
+	for (unsigned i = 0; i < sizeof(launcher) / sizeof(launcher[0]); i++)
+		if (strcmp(command, launcher[i]) == 0)
+			return true;
+	return false;
 }
 
-/* Set the owner of SEEN from the first process in task NAME of the step at PATH. Returns 0, or -1
- * if the task has no process yet. */
-static int scan_find_owner(const struct scan *scan, const char *path, const char *name,
-			   struct observed_step *seen)
+/* Is COMMAND a program that launchers use to reach other hosts? */
+static bool scan_is_remote_shell(const char *command)
 {
-	struct scan_owner o = { .from = &scan->r->source };
-	char dir[CGROUP_PATH_MAX + RANK_TASK_NAME_MAX + 8];
-	struct errbuf ignored;
+	return strcmp(command, "srun") == 0 || strcmp(command, "ssh") == 0;
+}
 
-	snprintf(dir, sizeof(dir), "%s/user/%.31s", path, name);
-	cgroup_each_pid(scan->r->conf.cgroup_fd, dir, scan_take_owner, &o, &ignored);
-	if (!o.found)
+/* Read the process of rank I again. */
+static int scan_read_again(const struct scan *l, unsigned i, struct process_seen *out)
+{
+	const struct observed_rank *rank = &l->o->rank[i];
+
+	return process_seen_again(out, &l->r->source, rank->pid, rank->start, l->s->own[i].status);
+}
+
+/* Read process PID of task number TASK. */
+static void scan_read_process(struct scan *l, pid_t pid, unsigned task)
+{
+	struct scan_process *p = &l->process[l->n];
+	struct rank_step *s = l->s;
+
+	l->left--;
+	/* most processes are ranks in the same order: first read those ranks' open files */
+	for (unsigned k = 0; k < 2 && k < s->n; k++) {
+		unsigned i = (s->next_rank + k) % s->n;
+
+		if (l->o->rank[i].pid == pid && scan_read_again(l, i, &p->seen) == 0)
+			goto seen;
+	}
+	if (process_seen_read(&p->seen, &l->r->source, pid) < 0)
+		return;
+seen:
+	if (p->seen.ended || p->seen.pid != pid)
+		return;
+	ranks_index(s, l->o, &p->seen); /* move the start of the next search past this rank */
+	p->task = task;
+	p->launcher = scan_is_launcher(p->seen.command);
+	s->task[task].launcher |= p->launcher;
+	l->n++;
+}
+
+/* Read the processes of task number TASK. Returns 0, or -1 if its directory was removed. */
+static int scan_read_task(struct scan *l, unsigned task)
+{
+	struct rank_task *t = &l->s->task[task];
+	int fd = t->dir < 0 ? -1
+			    : openat(t->dir, "cgroup.procs", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	size_t used = 0;
+	unsigned had = l->n;
+	ssize_t n = -1;
+
+	if (fd < 0)
 		return -1;
-	seen->uid = o.uid;
-	seen->gid = o.gid;
+	while (used < SCAN_PROCS_BYTES &&
+	       (n = read(fd, l->text + used, SCAN_PROCS_BYTES - used)) > 0)
+		used += (size_t)n;
+	close(fd);
+	if (n < 0)
+		return errno == ENODEV ? -1 : 0;
+	l->text[used] = '\0';
+	for (char *at = l->text, *end; *at; at = *end ? end + 1 : end) {
+		long pid = strtol(at, &end, 10);
+
+		if (end == at || *end != '\n') /* the last number may be truncated */
+			break;
+		if (l->n == RANKS_STEP_PROCESSES_MAX || !l->left) {
+			errprintf(l->bad,
+				  "job %u has too many processes: only %u of a step and %u in "
+				  "total are read, so some of its ranks may be missing",
+				  l->o->job, RANKS_STEP_PROCESSES_MAX, RANKS_PROCESSES_MAX);
+			l->cut = true;
+			break;
+		}
+		if (pid > 0)
+			scan_read_process(l, (pid_t)pid, task);
+	}
+	t->alone &= l->n - had <= 1;
 	return 0;
 }
 
-static bool scan_is_recorded(const struct scan *scan, uint64_t inode)
+static void scan_keep(struct scan *l, const struct scan_process *p, enum observed_kind kind)
 {
-	for (unsigned i = 0; i < scan->n_recorded; i++)
-		if (scan->recorded[i] == inode)
-			return true;
-	return false;
-}
+	const struct rank_found found = { &p->seen, &l->s->task[p->task], kind };
+	struct errbuf err;
 
-/* Observe task NAME of the step at PATH, unless the step has a record. SEEN has the step's number,
- * inode and job. */
-static void scan_add_task(const struct scan *scan, const char *path, struct observed_step *seen,
-			  const char *name, const char *container)
-{
-	struct rank_step *s = ranks_step(scan->r, seen->inode);
-	char dir[CGROUP_PATH_MAX + RANK_TASK_NAME_MAX + 8];
-	struct rank_task *t = s ? ranks_task(s, name) : NULL;
-
-	if (scan_is_recorded(scan, seen->inode))
-		return;
-	if (t && t->watched) {
-		if (*container)
-			ranks_watch_task(scan->r, s, t, container);
-		return;
-	}
-	snprintf(dir, sizeof(dir), "%s/user/%.31s", path, name);
-	if (!cgroup_inode(scan->r->conf.cgroup_fd, dir) ||
-	    (!s && scan_find_owner(scan, path, name, seen) < 0))
-		return;
-	/* slurmstepd writes a record before it lets the step's programs start, but this one may
-	 * have started since the records were read: the next look takes it */
-	if (!s && scan->r->conf.state_dir &&
-	    contention_record_exists(scan->r->conf.state_dir, seen->inode))
-		return;
-	s = ranks_meet_step(scan->r, scan->node, path, seen, scan->bad);
-	t = s ? ranks_meet_task(s, name) : NULL;
-	if (t)
-		ranks_watch_task(scan->r, s, t, container);
-	else if (s)
-		errprintf(scan->bad, "job %u has a step of more than %u tasks", seen->job,
-			  STEP_RANKS_MAX);
-}
-
-/* Is a process of M in the step whose directory has this INODE? */
-static bool scan_has_process(const struct scan *scan, uint64_t inode,
-			     const struct contention_message *m)
-{
-	struct cgroup_place place;
-	struct errbuf ignored;
-
-	for (unsigned i = 0; i < m->n; i++)
-		if (cgroup_find_place(&place, scan->r->conf.cgroup_fd, scan->r->proc,
-				      m->rank[i].pid, &ignored) == 0 &&
-		    place.step_inode == inode)
-			return true;
-	return false;
+	if (ranks_keep(l->r, l->s, l->o, &found, &err) < 0)
+		errcopy(l->bad, &err);
 }
 
 /*
- * Take the record M of a step. A step has one if an option of srun chose which of its ranks are
- * observed: these and no others, even if the daemon did not run when slurmstepd named them. If all
- * of these ranks have ended, slurmstepd has failed to remove the record: it is removed here. A step
- * that was found before it had a record without ranks is observed no longer.
+ * Choose the rank of a task of srun among the processes FROM to TO: its rank so far, or else the
+ * process that started first.
  */
-static void scan_take_record(uint64_t inode, const struct contention_message *m, void *arg)
+static void scan_choose_first(struct scan *l, unsigned from, unsigned to)
 {
-	struct scan *scan = arg;
-	uint64_t *more = reallocarray(scan->recorded, scan->n_recorded + 1, sizeof(*more));
-	struct observed_step *seen = observed_step_find(scan->node, inode);
-	struct errbuf err;
+	const struct scan_process *first = NULL;
 
-	if (!more) {
-		errprintf(scan->bad, "out of memory");
-		return;
-	}
-	scan->recorded = more;
-	more[scan->n_recorded++] = inode;
-	if (!m->n && seen)
-		seen->ended = true;
-	if (!m->n || ranks_step(scan->r, inode))
-		return;
-	if (!scan_has_process(scan, inode, m))
-		contention_record_remove(scan->r->conf.state_dir, inode);
-	else if (ranks_announce(scan->r, scan->node, m, &err) < 0)
-		errcopy(scan->bad, &err);
-}
+	for (unsigned i = from; i < to; i++) {
+		const struct scan_process *p = &l->process[i];
+		int k = ranks_index(l->s, l->o, &p->seen);
 
-static bool scan_wants(const struct ranks *r, const struct ledger_job *job,
-		       const struct ledger_step *step, const char *place)
-{
-	const char *request = step->request ? step->request : job->request;
-
-	if (strcmp(place, LEDGER_REST) == 0)
-		return false;
-	return !r->conf.wanted || r->conf.wanted(request ? request : "", place, r->conf.arg);
-}
-
-static int scan_job(const struct ledger_job *job, void *arg)
-{
-	const struct scan *scan = arg;
-
-	for (unsigned i = 0; i < job->n_steps; i++) {
-		struct ledger_step *step = &job->step[i];
-		struct observed_step seen = {
-			.job = job->job_id,
-			.step = step->step_id,
-			.inode = step->inode,
-			.contained = true,
-		};
-		const char *place = NULL; /* the container that WANTS is for */
-		bool wants = false;
-
-		if (ledger_step_load_ranks(step, scan->bad) < 0)
-			continue;
-		for (unsigned k = 0; k < step->n_placed; k++) {
-			const struct ledger_rank *rank = &step->placed[k];
-
-			if (!place || strcmp(place, rank->place) != 0) {
-				place = rank->place;
-				wants = scan_wants(scan->r, job, step, place);
-			}
-			if (wants)
-				scan_add_task(scan, step->cgroup, &seen, rank->task, rank->place);
+		if (k >= 0 && l->o->rank[k].kind == OBSERVED_TASK) {
+			first = p;
+			break;
 		}
+		if (!first || p->seen.start < first->seen.start ||
+		    (p->seen.start == first->seen.start && p->seen.pid < first->seen.pid))
+			first = p;
 	}
-	return 0;
+	if (first)
+		scan_keep(l, first, OBSERVED_TASK);
 }
 
-/* Call FN for each directory PATH/NAME whose NAME begins with BEGIN and ends in END. */
-static void scan_each_dir(const struct scan *scan, const char *path, const char *begin,
-			  const char *end,
-			  void (*fn)(const struct scan *scan, const char *path, const char *name))
+/* Is process PARENT a launcher among the processes FROM to TO of one task? */
+static bool scan_has_launcher(const struct scan *l, unsigned from, unsigned to, pid_t parent)
 {
-	int fd = openat(scan->cgroup_fd, *path ? path : ".",
-			O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *e;
+	for (unsigned i = from; i < to; i++)
+		if (l->process[i].launcher && l->process[i].seen.pid == parent)
+			return true;
+	return false;
+}
 
-	if (!dir) {
-		if (fd >= 0)
-			close(fd);
-		return;
+/* Has P used more than half a CPU since the last scan? */
+static bool scan_is_busy(struct scan *l, const struct process_seen *p)
+{
+	for (unsigned n = 0; n < l->s->n_idle && l->seconds > 0; n++) {
+		const struct rank_idle *was = &l->s->idle[(l->next_idle + n) % l->s->n_idle];
+
+		/*
+		 * search from the last result on: most processes come in the order of the last scan
+		 */
+		if (was->pid != p->pid || was->start != p->start)
+			continue;
+		l->next_idle = (unsigned)(was - l->s->idle) + 1;
+		return (double)(p->ticks - was->ticks) > l->seconds / 2 * (double)l->r->ticks;
 	}
-	while ((e = readdir(dir)) != NULL) {
-		size_t len = strlen(e->d_name), tail = strlen(end);
+	return false;
+}
 
-		if (e->d_type == DT_DIR && strncmp(e->d_name, begin, strlen(begin)) == 0 &&
-		    len >= tail && strcmp(e->d_name + len - tail, end) == 0)
-			fn(scan, path, e->d_name);
+/* Choose the ranks among the processes FROM to TO of a task without a TASK. */
+static void scan_choose_others(struct scan *l, unsigned from, unsigned to)
+{
+	for (unsigned i = from; i < to; i++) {
+		const struct scan_process *p = &l->process[i];
+		int k = ranks_index(l->s, l->o, &p->seen);
+		bool was_child = k >= 0 && l->o->rank[k].kind == OBSERVED_CHILD;
+		bool was_busy = k >= 0 && l->o->rank[k].kind == OBSERVED_BUSY;
+
+		if (p->launcher)
+			continue;
+		/* a CHILD stays one after its launcher has ended */
+		if (was_child || (!scan_is_remote_shell(p->seen.command) &&
+				  scan_has_launcher(l, from, to, p->seen.parent)))
+			scan_keep(l, p, OBSERVED_CHILD);
+		else if (was_busy || scan_is_busy(l, &p->seen))
+			scan_keep(l, p, OBSERVED_BUSY);
 	}
-	closedir(dir);
 }
 
-/* Observe the task PATH/NAME; PATH is the directory "user" of a step. */
-static void scan_task(const struct scan *scan, const char *path, const char *name)
+/* Keep the CPU times of processes that may become BUSY until the next scan. */
+static void scan_remember(struct scan *l)
 {
-	char step[CGROUP_PATH_MAX];
-	const char *slash, *number;
-	struct observed_step seen = { .job = 0 };
-
-	snprintf(step, sizeof(step), "%.*s", (int)(strlen(path) - strlen("/user")), path);
-	slash = strrchr(step, '/');
-	number = strstr(step, "/job_");
-	if (!slash || !number || ranks_parse_step(slash + 1, &seen.step) < 0)
-		return;
-	seen.job = (uint32_t)strtoul(number + strlen("/job_"), NULL, 10);
-	seen.inode = cgroup_inode(scan->r->conf.cgroup_fd, step);
-	if (seen.job && seen.inode)
-		scan_add_task(scan, step, &seen, name, "");
-}
-
-static void scan_step(const struct scan *scan, const char *path, const char *name)
-{
-	char user[CGROUP_PATH_MAX];
-
-	if ((size_t)snprintf(user, sizeof(user), "%s/%s/user", path, name) < sizeof(user))
-		scan_each_dir(scan, user, "task_", "", scan_task);
-}
-
-static void scan_job_dir(const struct scan *scan, const char *path, const char *name)
-{
-	char job[CGROUP_PATH_MAX];
-
-	if ((size_t)snprintf(job, sizeof(job), "%s/%s", path, name) < sizeof(job))
-		scan_each_dir(scan, job, "step_", "", scan_step);
-}
-
-static void scan_count_job(const struct scan *scan, const char *path, const char *name)
-{
-	char job[CGROUP_PATH_MAX];
-
-	if ((size_t)snprintf(job, sizeof(job), "%s/%s", path, name) < sizeof(job) &&
-	    strcmp(name, SCAN_SYSTEM) != 0 && !cgroup_is_empty(scan->cgroup_fd, job))
-		++*scan->jobs;
-}
-
-/* Report a directory of a job whose name, "s...", does not have the job's number, as some builds of
- * Slurm make it. */
-static void scan_nameless_job(const struct scan *scan, const char *path, const char *name)
-{
-	(void)path;
-	if (strcmp(name, SCAN_SYSTEM) == 0)
-		return;
-	errprintf(scan->bad,
-		  "the name of the cgroup %.64s of a job does not have the job's number: steps "
-		  "without a container are not observed with this build of Slurm",
-		  name);
-}
-
-static void scan_scope(const struct scan *scan, const char *path, const char *name)
-{
-	char scope[CGROUP_PATH_MAX];
-
-	if ((size_t)snprintf(scope, sizeof(scope), "%s%s%s", path, *path ? "/" : "", name) >=
-	    sizeof(scope))
-		return;
-	scan_each_dir(scan, scope, "job_", "", scan->jobs ? scan_count_job : scan_job_dir);
-	scan_each_dir(scan, scope, "s", "", scan->jobs ? scan_count_job : scan_nameless_job);
-}
-
-static void scan_slice(const struct scan *scan, const char *path, const char *name)
-{
-	char slice[CGROUP_PATH_MAX];
-	unsigned depth = 1;
-
-	if ((size_t)snprintf(slice, sizeof(slice), "%s%s%s", path, *path ? "/" : "", name) >=
-	    sizeof(slice))
-		return;
-	for (const char *c = slice; *c; c++)
-		depth += *c == '/';
-	scan_each_dir(scan, slice, "", "slurmstepd.scope", scan_scope);
-	if (depth < SCAN_SLICES_MAX)
-		scan_each_dir(scan, slice, "", ".slice", scan_slice);
-}
-
-static void scan_slurm(const struct scan *scan)
-{
-	scan_each_dir(scan, "", "", "slurmstepd.scope", scan_scope);
-	scan_each_dir(scan, "", "", ".slice", scan_slice);
-}
-
-void ranks_scan(struct ranks *r, struct observed_node *node, struct errbuf *bad)
-{
-	const struct ledger_at at = { r->conf.state_dir, r->conf.cgroup_fd };
-	const struct ledger_whose all = { .uid = (uid_t)-1 };
-	struct scan scan = { .cgroup_fd = r->conf.cgroup_fd, .r = r, .node = node, .bad = bad };
-	struct errbuf err;
-
-	if (r->conf.state_dir &&
-	    contention_record_each(r->conf.state_dir, scan_take_record, &scan, &err) < 0)
-		errcopy(bad, &err);
-	if (r->conf.state_dir && ledger_look(&at, &all, scan_job, &scan, bad, &err) < 0)
-		errcopy(bad, &err);
-	if (r->conf.all_steps)
-		scan_slurm(&scan);
-	free(scan.recorded);
-}
-
-unsigned ranks_count_jobs(int cgroup_fd)
-{
+	struct rank_idle *idle = reallocarray(l->s->idle, l->n + 1, sizeof(*idle));
 	unsigned n = 0;
-	const struct scan scan = { .cgroup_fd = cgroup_fd, .jobs = &n };
 
-	scan_slurm(&scan);
-	return n;
+	if (!idle)
+		return;
+	for (unsigned i = 0; i < l->n; i++) {
+		const struct process_seen *p = &l->process[i].seen;
+		const struct rank_task *t = &l->s->task[l->process[i].task];
+
+		if (!l->s->tasks_of_srun || t->launcher)
+			idle[n++] = (struct rank_idle){ p->pid, p->start, p->ticks };
+	}
+	l->s->idle = idle;
+	l->s->n_idle = n;
+}
+
+/*
+ * Has rank I ended? If not all processes of the step were read, it may be alive although this scan
+ * has not found it.
+ */
+static bool scan_has_lost(const struct scan *l, unsigned i)
+{
+	struct process_seen p;
+
+	if (l->s->own[i].scan == l->r->scan)
+		return false;
+	return !l->cut || scan_read_again(l, i, &p) < 0 || p.ended ||
+	       p.start != l->o->rank[i].start;
+}
+
+/* Drop the ranks that have ended, and set CPUs and domains of the others. */
+static void scan_settle_ranks(struct scan *l)
+{
+	for (unsigned i = l->o->n; i-- > 0;)
+		if (scan_has_lost(l, i))
+			ranks_drop(l->r, l->s, l->o, i);
+	for (unsigned i = 0; i < l->n; i++) {
+		int k = ranks_index(l->s, l->o, &l->process[i].seen);
+
+		if (k >= 0)
+			ranks_place(l->r, l->node, &l->s->task[l->process[i].task], &l->o->rank[k]);
+	}
+}
+
+static void scan_one_step(struct scan *l)
+{
+	struct rank_step *s = l->s;
+
+	l->n = l->next_idle = 0;
+	l->cut = false;
+	for (unsigned i = 0; i < s->n_tasks; i++) {
+		unsigned from = l->n;
+
+		if (!s->task[i].watched)
+			continue;
+		s->task[i].gone = scan_read_task(l, i) < 0;
+		if (s->tasks_of_srun && !s->task[i].launcher)
+			scan_choose_first(l, from, l->n);
+		else
+			scan_choose_others(l, from, l->n);
+	}
+	scan_remember(l);
+	/* after the last process of a step of srun, its ranks stay for the last document */
+	if (l->n || !s->tasks_of_srun)
+		scan_settle_ranks(l);
+	for (unsigned i = s->n_tasks; i-- > 0;)
+		if (s->task[i].gone)
+			ranks_forget_task(l->r, s, i);
+}
+
+static void scan_all_steps(struct scan *l)
+{
+	for (unsigned i = 0; i < l->node->n_steps; i++) {
+		l->o = &l->node->step[i];
+		l->s = ranks_step_find(l->r, l->o->inode);
+		if (!l->s || l->o->ended)
+			continue;
+		if (cgroup_is_gone(l->r->conf.cgroup_fd, l->s->path, l->o->inode))
+			l->o->ended = true;
+		else
+			scan_one_step(l);
+	}
+}
+
+int ranks_scan(struct ranks *r, struct observed_node *node, struct errbuf *bad)
+{
+	double now = (double)monotonic_ms() / 1000;
+	struct scan l = {
+		.r = r,
+		.node = node,
+		.bad = bad,
+		.seconds = r->scanned > 0 ? now - r->scanned : 0,
+		.left = RANKS_PROCESSES_MAX,
+	};
+
+	errclear(bad);
+	r->scanned = now;
+	r->scan++;
+	domains_quiet_cpus(&r->quiet, r->conf.sys_fd, r->conf.cgroup_fd);
+	ranks_forget_steps(r, node);
+	ranks_find_steps(r, node, bad);
+	l.process = malloc(RANKS_STEP_PROCESSES_MAX * sizeof(*l.process));
+	l.text = malloc(SCAN_PROCS_BYTES + 1);
+	if (l.process && l.text)
+		scan_all_steps(&l);
+	else
+		errprintf(bad, "out of memory");
+	free(l.process);
+	free(l.text);
+	storage_tend(r->storage);
+	return 0;
 }

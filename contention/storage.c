@@ -18,27 +18,27 @@
 #include "base/monotonic.h"
 #include "contention/process.h"
 
-#define STORAGE_WORKERS 32 /* the most workers that wait, each for another process */
-#define STORAGE_PASSES 64 /* the most passes for which a slow process is left out */
+#define STORAGE_WORKERS 32 /* greatest number of waiting workers, each for another process */
+#define STORAGE_PASSES 64 /* greatest number of passes in which a slow process is skipped */
 
-/* A slot has one process. Caller, reader and workers share it; each number has one writer. */
+/* A slot for one process. Caller, reader and workers share it; each member has one writer. */
 struct storage_slot {
-	/* written by the caller */
+	/* written by the caller: */
 	pid_t pid; /* 0: the slot is free */
 	uint64_t start; /* see struct process_seen */
-	uint32_t turn; /* differs for each process that the slot has had */
-	/* written by a worker */
-	uint32_t answered; /* TURN of the process that READ and WRITTEN are of; 0: none */
+	uint32_t turn; /* number of the process that has the slot; each process gets another */
+	/* written by a worker: */
+	uint32_t answered; /* TURN of the process to which READ and WRITTEN belong; 0: none */
 	uint64_t read, written; /* bytes */
-	/* written by the reader */
-	uint32_t slow; /* TURN of the last process that was slow; 0: none */
-	uint32_t skip; /* passes for which that process is still left out; UINT32_MAX: all */
-	uint32_t penalty; /* passes for which it was left out the last time */
+	/* written by the reader: */
+	uint32_t slow; /* TURN of the last slow process; 0: none */
+	uint32_t skip; /* passes in which that process is still skipped; UINT32_MAX: all */
+	uint32_t penalty; /* passes in which it was skipped last time */
 };
 
 struct storage_page {
-	uint32_t n; /* slots up to and with the last one that was ever in use */
-	/* written by a worker: the slot that it reads, and since when, in monotonic milliseconds */
+	uint32_t n; /* number of slots up to and including the last one ever used */
+	/* written by a worker: the slot that it reads, and monotonic milliseconds of the start */
 	uint32_t at;
 	int64_t since;
 	struct storage_slot slot[STORAGE_SLOTS];
@@ -48,17 +48,17 @@ struct storage {
 	struct process_source source;
 	unsigned limit; /* milliseconds that a worker may wait for a process */
 	pid_t reader; /* 0: none */
-	uint32_t turn; /* TURN of the process that was added last */
+	uint32_t turn; /* TURN of the last process that was added */
 	struct storage_page *page;
 };
 
-/* A worker that still waits, and the process that it waits for. */
+/* A worker that is still waiting, and the process for which it waits. */
 struct storage_waiting {
 	pid_t worker; /* 0: none */
 	uint32_t slot, turn;
 };
 
-/* What only the reader has. */
+/* The data that only the reader has. */
 struct storage_reader {
 	struct storage_page *page;
 	struct process_source source;
@@ -92,7 +92,7 @@ static void storage_end_reader(struct storage *s)
 {
 	if (s->reader > 0) {
 		kill(s->reader, SIGKILL);
-		/* it dies at once: SIGKILL ends each of its waits */
+		/* returns soon: SIGKILL ends each of the reader's waits */
 		waitpid(s->reader, NULL, 0);
 	}
 	s->reader = 0;
@@ -149,8 +149,10 @@ static uint64_t storage_number(const char *text, const char *word)
 
 /* ------------------------------------------------------------------------------ a worker */
 
-/* Read the numbers of a slot's process. The open directory keeps "io" that of the process whose
- * start is compared. */
+/*
+ * Read the numbers of a slot's process. The open directory makes sure that "io" is of the same
+ * process as the start that is compared.
+ */
 static void storage_read_slot(const struct storage_reader *r, struct storage_slot *slot)
 {
 	uint32_t turn = STORAGE_GET(slot->turn);
@@ -173,7 +175,7 @@ static void storage_read_slot(const struct storage_reader *r, struct storage_slo
 	close(dir);
 }
 
-/* Is a worker waiting for the process that SLOT has now? */
+/* Is a worker waiting for the present process of SLOT? */
 static bool storage_is_waited(const struct storage_reader *r, uint32_t slot)
 {
 	for (unsigned i = 0; i < STORAGE_WORKERS; i++)
@@ -183,13 +185,13 @@ static bool storage_is_waited(const struct storage_reader *r, uint32_t slot)
 	return false;
 }
 
-/* Is the process of SLOT left out of this pass, because it was slow? */
+/* Is the process of SLOT skipped in this pass because it was slow? */
 static bool storage_is_spared(const struct storage_slot *slot)
 {
 	return slot->skip && slot->slow == STORAGE_GET(slot->turn);
 }
 
-/* Run a worker: read the slots from number FROM on. */
+/* Run a worker: read the slots from FROM on. */
 static void __attribute__((noreturn))
 storage_run_worker(const struct storage_reader *r, uint32_t from, pid_t parent)
 {
@@ -206,14 +208,14 @@ storage_run_worker(const struct storage_reader *r, uint32_t from, pid_t parent)
 		STORAGE_SET(page->at, i);
 		storage_read_slot(r, &page->slot[i]);
 		if (getppid() != parent || STORAGE_GET(page->at) != i)
-			_exit(0); /* another worker has gone on with the next slot */
+			_exit(0); /* another worker has continued with the next slot */
 	}
 	_exit(0);
 }
 
 /* ---------------------------------------------------------------------------- the reader */
 
-/* Remove workers that have ended, and kill those whose process is not in its slot any more. */
+/* Remove workers that have ended, and kill those whose process has lost its slot. */
 static void storage_reap(struct storage_reader *r)
 {
 	for (unsigned i = 0; i < STORAGE_WORKERS; i++) {
@@ -230,9 +232,9 @@ static void storage_reap(struct storage_reader *r)
 }
 
 /*
- * Handle that WORKER waits too long for the process of slot AT. The worker goes on waiting, so that
- * a process that is only slow is read in the end. If too many workers wait already, this one is
- * killed, and its process is never read again.
+ * WORKER waits too long for the process of slot AT: let it wait, so that a process that is only
+ * slow is read in the end. If too many workers are waiting already, kill this one, and never read
+ * its process again.
  */
 static void storage_leave(struct storage_reader *r, pid_t worker, uint32_t at)
 {
@@ -248,7 +250,8 @@ static void storage_leave(struct storage_reader *r, pid_t worker, uint32_t at)
 	if (r->n_waiting == STORAGE_WORKERS) {
 		slot->skip = UINT32_MAX;
 		kill(worker, SIGKILL);
-		waitpid(worker, NULL, 0); /* it dies at once: SIGKILL ends each of its waits */
+		waitpid(worker, NULL,
+			0); /* returns soon: SIGKILL ends each of the worker's waits */
 		return;
 	}
 	while (r->waiting[i].worker)
@@ -305,7 +308,7 @@ static void storage_pass(struct storage_reader *r)
 	}
 }
 
-/* Run the reader: it keeps no descriptor but that of /proc, and ends with its parent. */
+/* Run the reader: it closes all descriptors except that of /proc, and ends with its parent. */
 static void __attribute__((noreturn)) storage_run_reader(const struct storage *s, pid_t parent)
 {
 	struct storage_reader r = { .page = s->page, .source = s->source, .limit = s->limit };

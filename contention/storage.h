@@ -11,10 +11,10 @@
  * The bytes that processes have read from and written to storage, by /proc/PID/io, for ranks whose
  * cgroup has no io.stat (Slurm does not switch the io controller on). For this file the kernel
  * takes the process's exec_update_lock, which a user can hold for ever (doc/HACKING.md). So a child
- * process, the reader, has the files read by its children, the workers, each STORAGE_INTERVAL
+ * process, the reader, starts children, the workers, that read the files each STORAGE_INTERVAL
  * seconds, and the caller never waits. If a process makes a worker wait for STORAGE_LIMIT_MS,
- * another worker goes on with the next process. The slow process is not read again while the first
- * worker waits for it, and later more and more rarely: it delays the others once, by the limit.
+ * another worker continues with the next process. The slow process is not read again while the
+ * first worker waits for it, and then less and less often: it delays the others once, by the limit.
  */
 #define STORAGE_INTERVAL 10 /* seconds */
 #define STORAGE_LIMIT_MS 100 /* milliseconds */
@@ -22,20 +22,24 @@
 
 struct storage;
 
-/* LIMIT is in milliseconds; 0 stands for STORAGE_LIMIT_MS. Returns 0, or -1 with the reason. */
+/* LIMIT is in milliseconds; 0 means STORAGE_LIMIT_MS. Returns 0, or -1 with the reason. */
 int storage_open(struct storage **out, int proc_fd, unsigned limit, struct errbuf *err);
 void storage_close(struct storage *s); /* ends the reader; NULL does nothing */
 
-/* Read the numbers of process PID, START (see struct process_seen) from now on. Returns its slot,
- * or -1 if none is free. */
+/*
+ * Start to read the numbers of process PID, START (see struct process_seen). Returns its slot, or
+ * -1 if none is free.
+ */
 int storage_add(struct storage *s, pid_t pid, uint64_t start);
 void storage_remove(struct storage *s, int slot);
 
-/* Get the totals of a slot since its process began, in bytes. Returns 0, or -1 if they are not
- * known yet, or not any more. */
+/*
+ * Get the totals of a slot since its process began, in bytes. Returns 0, or -1 if they are not, or
+ * no longer, known.
+ */
 int storage_get(const struct storage *s, int slot, uint64_t *read, uint64_t *written);
 
-/* Start the reader, and replace one that has ended. To be called every few seconds. */
+/* Start the reader, or replace it if it has ended. Call this every few seconds. */
 void storage_tend(struct storage *s);
 
 #endif

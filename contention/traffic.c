@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Bytes of a slot, in the map; the BPF programs add to them. */
+/* Bytes of a slot, an element of the map; the BPF programs add to them. */
 struct traffic_total {
 	uint64_t sent, received;
 };
@@ -21,7 +21,8 @@ struct traffic_links {
 
 struct traffic {
 	int map_fd;
-	volatile struct traffic_total *total; /* TRAFFIC_SLOTS of them: the map's only element */
+	volatile struct traffic_total
+		*total; /* TRAFFIC_SLOTS elements: the value of the map's only entry */
 	struct traffic_links links[TRAFFIC_SLOTS];
 };
 
@@ -59,8 +60,10 @@ void traffic_program(struct bpf_insn *out, int map_fd, unsigned offset)
 	memcpy(out, program, sizeof(program));
 }
 
-/* Load the program for OFFSET, and attach it. Returns the descriptor of the link, which keeps the
- * program loaded, or -1 with errno. */
+/*
+ * Load the program for OFFSET, and attach it. Returns the descriptor of the link, which keeps the
+ * program loaded, or -1 with errno.
+ */
 static int traffic_link(const struct traffic *t, int cgroup_fd, enum bpf_attach_type type,
 			size_t offset)
 {
@@ -155,7 +158,7 @@ int traffic_attach(struct traffic *t, int cgroup_fd, struct errbuf *err)
 	while (slot < TRAFFIC_SLOTS && t->links[slot].egress >= 0)
 		slot++;
 	if (slot == TRAFFIC_SLOTS)
-		return errprintf(err, "traffic is counted for at most %u ranks", TRAFFIC_SLOTS);
+		return errprintf(err, "traffic can be counted for at most %u ranks", TRAFFIC_SLOTS);
 	t->total[slot].sent = t->total[slot].received = 0;
 	base = slot * sizeof(struct traffic_total);
 	t->links[slot].egress = traffic_link(t, cgroup_fd, BPF_CGROUP_INET_EGRESS,

@@ -7,15 +7,15 @@
 #include "base/errbuf.h"
 
 /*
- * The bytes of IP packets that the sockets of a cgroup send and receive, also on the loopback
+ * The bytes of IP packets that the sockets of a cgroup send and receive, including the loopback
  * device. Two BPF programs for each cgroup add the length of each packet to a number in a map. They
- * change and drop no packet, and programs of the site keep running (BPF links always attach beside
- * others). A link ends with its descriptor, so a daemon that dies leaves nothing behind; the next
- * daemon counts from 0.
+ * change and drop no packet, and do not replace programs of the site (BPF links attach beside
+ * others). A link ends with its descriptor, so nothing stays when the daemon dies; the next daemon
+ * counts from 0.
  *
- * The programs are six instructions written by hand: loading them needs no library, no compiler and
- * no type information of the kernel. The map is mapped into memory, so that reading needs no system
- * call. Needs Linux 5.7, CAP_BPF and CAP_NET_ADMIN.
+ * The programs have six instructions, written by hand: loading them needs no library, no compiler
+ * and no type information of the kernel. The map is mapped into memory, so that reading needs no
+ * system call. Needs Linux 5.7, CAP_BPF and CAP_NET_ADMIN.
  */
 struct traffic;
 struct bpf_insn;
@@ -33,8 +33,10 @@ void traffic_program(struct bpf_insn *out, int map_fd, unsigned offset);
 int traffic_open(struct traffic **out, struct errbuf *err);
 void traffic_close(struct traffic *t); /* NULL does nothing */
 
-/* Begin to count for the cgroup (v2) directory CGROUP_FD. Returns its slot, or -1 with the reason:
- * a program of the site allows no others beside it, or no slot is free. */
+/*
+ * Start to count for the cgroup (v2) directory CGROUP_FD. Returns its slot, or -1 with the reason:
+ * a program of the site allows no others, or no slot is free.
+ */
 int traffic_attach(struct traffic *t, int cgroup_fd, struct errbuf *err);
 void traffic_detach(struct traffic *t, int slot);
 void traffic_read(const struct traffic *t, int slot, uint64_t *sent, uint64_t *received);

@@ -7,15 +7,15 @@
 #include "base/errbuf.h"
 
 /*
- * A file that all users may read and watch (inotify). It holds one number: how often containers of
- * this node, no matter which, were resized since its boot.
+ * A file that all users may read and watch (inotify). It contains one number: how many times
+ * containers of this node, whichever they are, were resized since the boot.
  */
 #define CHANGES_FILE "/run/nodeosd.changes"
 
 /*
- * Make PATH if it is missing; if MORE, add one to its number. The lock is in STATE_DIR, as every
- * reader of PATH could lock PATH itself. If STATE_DIR never existed, no container did: PATH is not
- * made.
+ * Create PATH if it is missing; if MORE, add one to its number. The lock is in STATE_DIR, since
+ * every reader of PATH could lock PATH itself. If STATE_DIR does not exist, no container ever
+ * existed, and PATH is not created.
  */
 int changes_note(const char *path, const char *state_dir, bool more, struct errbuf *err);
 

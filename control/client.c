@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The client of nodeosd. It is in libnodeos, too, so it runs in programs that get signals, such as
- * a profiler's timer, and have no handler for SIGPIPE.
+ * The client of nodeosd. As a part of libnodeos, it runs in programs that get signals, such as that
+ * of a profiler's timer, and have no handler for SIGPIPE.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,14 +16,19 @@
 #include "base/monotonic.h"
 #include "control/protocol.h"
 
-#define SECONDS 30 /* seconds to wait for an answer of nodeosd */
-/* as SECONDS, but for requests that move memory or write back a buffer */
+#define SECONDS 30 /* limit for an answer of nodeosd, in seconds */
+/* limit for requests that move memory or write back a buffer, in seconds */
 #define SECONDS_TO_CHANGE 3600
-/* all ranks of a large node may ask at once */
+/*
+ * seconds for which a refused connection is repeated, as all ranks of a large node may connect at
+ * once
+ */
 #define SECONDS_TURNED_AWAY 60
 
-/* Turned away: systemd closes connections above MaxConnections= of nodeosd.socket without reading,
- * so the client can repeat the request. */
+/*
+ * The connection was refused: systemd closes connections above MaxConnections= of nodeosd.socket
+ * without reading, so the client can repeat the request.
+ */
 #define AGAIN 1
 
 static int connect_to(const char *path, long seconds, struct errbuf *err)
@@ -37,7 +42,7 @@ static int connect_to(const char *path, long seconds, struct errbuf *err)
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	/* in AF_UNIX, an interrupted connect(2) has not begun */
+	/* in AF_UNIX, an interrupted connect(2) has had no effect */
 	while ((rc = connect(fd, (struct sockaddr *)&to, sizeof(to))) < 0 && errno == EINTR)
 		;
 	if (rc < 0) {
@@ -55,7 +60,7 @@ static int connect_to(const char *path, long seconds, struct errbuf *err)
 	return fd;
 }
 
-static int client_say(int fd, const char *line)
+static int client_send(int fd, const char *line)
 {
 	size_t left = strlen(line);
 
@@ -72,8 +77,8 @@ static int client_say(int fd, const char *line)
 	return 0;
 }
 
-/* As recv(2), but it continues after signals, for SECONDS at most. */
-static ssize_t client_hear(int fd, long seconds, char *buf, size_t size)
+/* As recv(2), but continues after signals, for at most SECONDS. */
+static ssize_t client_receive(int fd, long seconds, char *buf, size_t size)
 {
 	long end = monotonic_ms() + seconds * 1000;
 
@@ -94,7 +99,7 @@ static const char *why_not(void)
 	return errno == EAGAIN ? "no answer in time" : strerror(errno);
 }
 
-/* The first line of the answer says what follows. */
+/* Read the answer; its first line shows whether a result or an error follows. */
 static int client_take_answer(int fd, long seconds, FILE *out, struct errbuf *err)
 {
 	char piece[sizeof(err->text) + 4096], *end = NULL;
@@ -102,7 +107,7 @@ static int client_take_answer(int fd, long seconds, FILE *out, struct errbuf *er
 	ssize_t n = 1;
 
 	while (n > 0 && !end && used < sizeof(piece) - 1) {
-		n = client_hear(fd, seconds, piece + used, sizeof(piece) - 1 - used);
+		n = client_receive(fd, seconds, piece + used, sizeof(piece) - 1 - used);
 		used += n > 0 ? (size_t)n : 0;
 		piece[used] = '\0';
 		end = memchr(piece, '\n', used);
@@ -111,16 +116,16 @@ static int client_take_answer(int fd, long seconds, FILE *out, struct errbuf *er
 	if (n < 0 && !used && errno == ECONNRESET)
 		return AGAIN;
 	if (!used)
-		return errprintf(err, "nodeosd has not answered%s%s", n < 0 ? ": " : "",
+		return errprintf(err, "nodeosd did not answer%s%s", n < 0 ? ": " : "",
 				 n < 0 ? why_not() : "");
 	if (end)
 		*end = '\0';
 	if (strncmp(piece, "error ", 6) == 0)
 		return errprintf(err, "%s", piece + 6);
 	if (!end || strcmp(piece, "ok") != 0)
-		return errprintf(err, "nodeosd's answer is unknown to this version: %.60s", piece);
+		return errprintf(err, "this version does not know nodeosd's answer: %.60s", piece);
 	fwrite(end + 1, 1, used - (size_t)(end + 1 - piece), out);
-	while ((n = client_hear(fd, seconds, piece, sizeof(piece))) > 0)
+	while ((n = client_receive(fd, seconds, piece, sizeof(piece))) > 0)
 		fwrite(piece, 1, (size_t)n, out);
 	return n < 0 ? errprintf(err, "nodeosd's answer is incomplete: %s", why_not()) : 0;
 }
@@ -132,12 +137,12 @@ static int ask_once(const char *line, const char *socket_path, long seconds, FIL
 
 	if (fd < 0)
 		return -1;
-	if (client_say(fd, line) == 0)
+	if (client_send(fd, line) == 0)
 		rc = client_take_answer(fd, seconds, out, err);
 	else if (errno == EPIPE || errno == ECONNRESET)
 		rc = AGAIN;
 	else
-		rc = errprintf(err, "nodeosd does not take the request: %s", why_not());
+		rc = errprintf(err, "nodeosd did not receive the request: %s", why_not());
 	close(fd);
 	return rc;
 }
@@ -153,13 +158,13 @@ int ask_node(const struct ask *a, const char *socket_path, FILE *out, struct err
 
 	ask_format(a, line);
 	while ((rc = ask_once(line, socket_path, seconds, out, err)) == AGAIN) {
-		/* random, so that clients do not all return at once */
+		/* random, so that clients do not all return at the same time */
 		long ms = pause_ms + rand_r(&seed) % pause_ms;
 		struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
 
 		if (monotonic_ms() - start > SECONDS_TURNED_AWAY * 1000)
 			return errprintf(err,
-					 "nodeosd is overloaded: it has turned this request away "
+					 "nodeosd is overloaded: it has refused this request "
 					 "for %d seconds (MaxConnections= of nodeosd.socket)",
 					 SECONDS_TURNED_AWAY);
 		nanosleep(&pause, NULL);

@@ -12,16 +12,16 @@
 #include "control/resize_report.h"
 #include "control/resize_view.h"
 
-#define KILLED " (its ranks were killed, and it stays: delete it again)"
-#define KILL_MS 15000 /* time for killed ranks to end */
+#define KILLED " (its ranks were killed, but the container stays: delete it again)"
+#define KILL_MS 15000 /* milliseconds in which killed ranks must end */
 
 /* The progress of a deletion. */
 struct deletion {
-	bool killed; /* the ranks are killed, as requested */
+	bool killed; /* the ranks were killed, as requested */
 	bool done; /* the ledger records the deletion */
 };
 
-/* The number of ranks with a process; STEP gets the step of the first. */
+/* Return the number of ranks with a process; STEP gets the step of the first of them. */
 static unsigned count_live(const struct rank_group *g, int cgroup_fd, char step[16])
 {
 	char path[RANK_PATH_MAX];
@@ -35,7 +35,10 @@ static unsigned count_live(const struct rank_group *g, int cgroup_fd, char step[
 	return n;
 }
 
-/* Kill all processes in the cgroups of the ranks (cgroup.kill), also those that fork meanwhile. */
+/*
+ * Kill all processes in the cgroups of the ranks (cgroup.kill), including those that fork
+ * meanwhile.
+ */
 static void delete_kill_all(const struct rank_group *g, int cgroup_fd)
 {
 	char path[RANK_PATH_MAX];
@@ -48,22 +51,22 @@ static void delete_kill_all(const struct rank_group *g, int cgroup_fd)
 }
 
 /*
- * Refuse to delete a step container: it ends with its step. If several steps have a container of
+ * Refuse to delete a step container: it ends with its step. If several steps have a container with
  * this name, list them.
  */
-static int say_own(const struct resize_view *v, struct errbuf *err)
+static int refuse_step_container(const struct resize_view *v, struct errbuf *err)
 {
 	char steps[OWNED_STEPS_MAX], step[16];
 
 	if (owned_list_steps(steps, v->o.job, v->o.container->name) > 1)
 		return errprintf(err,
-				 "container %s belongs to a step alone and ends with it: scancel "
+				 "container %s belongs only to its step and ends with it: scancel "
 				 "that step (%s)",
 				 v->o.container->name, steps);
 	step_id_format(v->o.own->step_id, step);
 	return errprintf(
 		err,
-		"container %s belongs to step %s alone and ends with it: scancel %u.%s ends both",
+		"container %s belongs only to step %s and ends with it: scancel %u.%s ends both",
 		v->o.container->name, step, v->o.job->job_id, step);
 }
 
@@ -78,7 +81,7 @@ static int check_empty(const struct resize_view *v, struct deletion *d, bool lat
 	int rc = 0;
 
 	if (v->o.own)
-		return say_own(v, err);
+		return refuse_step_container(v, err);
 	if (rank_group_collect(&in, v->o.job, NULL, name, err) < 0)
 		return -1;
 	live = count_live(&in, v->s.cgroup_fd, step);
@@ -94,7 +97,7 @@ static int check_empty(const struct resize_view *v, struct deletion *d, bool lat
 			       live, live == 1 ? "" : "s", name, step, KILL_MS / 1000);
 	} else if (live && !d->killed && ledger_write(v->lock, v->o.job, err) < 0) {
 		/*
-		 * write the unchanged entry first: if the ledger cannot be written, no rank is
+		 * first write the unchanged entry: if the ledger cannot be written, no rank is
 		 * killed
 		 */
 		rc = -1;
@@ -107,7 +110,7 @@ static int check_empty(const struct resize_view *v, struct deletion *d, bool lat
 	return rc;
 }
 
-/* Opens the ledger and leaves it open once the container is empty. */
+/* Opens the ledger. When the container is empty, leaves the ledger open. */
 static int open_empty(struct resize_view *v, struct deletion *d, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 100000000 };
@@ -157,17 +160,19 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 		return -1;
 	}
 	d->done = true;
-	/* from here on the container has no owner; other ranks may get its CPUs */
+	/* from here on no container has these CPUs; other ranks may get them */
 	bind_time_start(&limit, v->s.conf.helper_timeout);
 	rc = rank_group_bind(&rest, v->s.cgroup_fd, &limit, err);
 	if (rc < 0) {
 		bind_time_tell(&limit, err);
 		errwrap(err,
-			"container %s is deleted, but ranks in no container did not get its CPUs",
+			"container %s is deleted, but ranks outside of containers did not get its "
+			"CPUs",
 			before.name);
 	} else if (ledger_write(v->lock, v->o.job, err) < 0) {
 		errwrap(err,
-			"container %s is deleted and ranks in no container have its CPUs, but the "
+			"container %s is deleted and ranks outside of containers have its CPUs, "
+			"but the "
 			"ledger could not be written",
 			before.name);
 		rc = -1;
@@ -200,8 +205,10 @@ int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 
 		rc = take_off(out, v, &d, err);
 		resize_view_close(v);
-		/* without the ledger, as a device may take long; a container that stays keeps its
-		 * buffer */
+		/*
+		 * with the ledger closed, as a device may take long; a container that stays keeps
+		 * its buffer
+		 */
 		if (d.done)
 			isolators_release(conf.state_dir, inode, (int)index);
 	}

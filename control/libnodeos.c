@@ -11,7 +11,7 @@
 #include "control/protocol.h"
 #include "host/affinity.h"
 
-/* The container, as nodeosd reports it. */
+/* The container, from nodeosd's answer. */
 struct have {
 	char container[REQUEST_NAME_MAX];
 	unsigned job;
@@ -23,8 +23,8 @@ struct nodeos {
 	struct have have;
 	struct errbuf err;
 	const char *socket_path, *changes_path;
-	int fd; /* of inotify; -1: nodeos_fd() was never called */
-	bool behind; /* HAVE may be out of date, and fd does not show it */
+	int fd; /* inotify descriptor; -1: nodeos_fd() was never called */
+	bool behind; /* HAVE may be out of date, and FD does not show that */
 };
 
 /* Take a line "WORD VALUE". */
@@ -47,7 +47,7 @@ static int libnodeos_take_line(struct have *h, const char *word, const char *val
 		if (strcmp(word, list[i].word) == 0) {
 			if (idset_parse(list[i].set, value, err) < 0)
 				return errwrap(err,
-					       "nodeosd's answer is unknown to this version: %s",
+					       "this version does not know nodeosd's answer: %s",
 					       word);
 			idset_format(list[i].set, list[i].list, IDSET_LIST_MAX);
 		}
@@ -63,18 +63,18 @@ static int libnodeos_take_answer(struct have *h, char *answer, struct errbuf *er
 		char *blank = strchr(line, ' ');
 
 		if (!blank)
-			continue; /* a line of a later release */
+			continue; /* skip lines of later releases */
 		*blank = '\0';
 		if (libnodeos_take_line(h, line, blank + 1, err) < 0)
 			return -1;
 	}
 	if (!*h->container || idset_empty(&h->cpus))
-		return errprintf(err,
-				 "nodeosd has not named the container: is it of another version?");
+		return errprintf(
+			err, "nodeosd's answer has no container: is nodeosd of another version?");
 	return 0;
 }
 
-/* Ask nodeosd A. Returns the answer, for the caller to free; NULL: failed. */
+/* Send A to nodeosd. Returns the answer, which the caller frees; NULL: failed. */
 static char *libnodeos_ask(nodeos_t *n, const struct ask *a)
 {
 	char *answer = NULL;
@@ -195,8 +195,8 @@ int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems)
 		return errprintf(&n->err, "this process is in no container");
 	if ((cpus && ask_parse_amount(&a.cpus, cpus, false) < 0) ||
 	    (mems && ask_parse_mems(&a.mems, mems) < 0))
-		return errprintf(&n->err, "no size: expected a number from 1 on, +N or -N, and "
-					  "of memory nodes also a size as 16G");
+		return errprintf(&n->err, "wrong size: expected a number from 1 on, +N or -N, and "
+					  "for memory nodes also a size, such as 16G");
 	if (!a.cpus.given && !a.mems.given)
 		return 0;
 	memcpy(a.container, n->have.container, sizeof(a.container));
@@ -213,15 +213,17 @@ int nodeos_fd(nodeos_t *n)
 	n->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (n->fd < 0)
 		return errprintf(&n->err, "inotify: %s", strerror(errno));
-	/* nodeosd has made the file when it answered the first request */
+	/* nodeosd has created the file before it answered the first request */
 	if (inotify_add_watch(n->fd, n->changes_path, IN_MODIFY) < 0) {
 		errprintf(&n->err, "%s: %s", n->changes_path, strerror(errno));
 		close(n->fd);
 		n->fd = -1;
 		return -1;
 	}
-	/* the container may have changed before the watch: make the descriptor readable once, by
-	 * the end of another watch (inotify(7), IN_IGNORED) */
+	/*
+	 * the container may have changed before the watch, so make the descriptor readable once, by
+	 * the end of another watch (inotify(7), IN_IGNORED)
+	 */
 	n->behind = true;
 	inotify_rm_watch(n->fd, inotify_add_watch(n->fd, "/", IN_DELETE_SELF));
 	return n->fd;

@@ -4,8 +4,10 @@
 
 #include "control/nodeos.h"
 
-/* nodeos_open() with another socket and file of changes, for tests; both strings must live as long
- * as the handle. Not exported. */
+/*
+ * As nodeos_open(), with another socket and file of changes, for tests. Both strings must live as
+ * long as the handle. Not exported.
+ */
 nodeos_t *nodeos_open_at(const char *socket_path, const char *changes_path);
 
 #endif

@@ -7,14 +7,16 @@
 #include "base/errbuf.h"
 
 /*
- * Locks that are held without the ledger, in a file of state_dir that only root can open: a process
- * that can open a file, even to read it, can lock it and keep root waiting. Each user has a lock.
+ * Locks besides the ledger's, in a file of state_dir that only root can open: a process that can
+ * open a file, even read-only, can lock it and make root wait. Each user has one lock.
  */
 #define PRIVATE_LOCK_USER(uid) ((uint64_t)(uid)) /* for changes of this user's containers */
-#define PRIVATE_LOCK_CHANGES (UINT64_C(1) << 33) /* for the count of changes */
+#define PRIVATE_LOCK_CHANGES (UINT64_C(1) << 33) /* for the number of changes */
 
-/* Take lock WHAT. Returns a descriptor, whose close releases the lock, or -1; errno is EAGAIN if it
- * was busy for MS milliseconds. */
+/*
+ * Take lock WHAT. Returns a descriptor, whose close releases the lock, or -1; errno is EAGAIN if
+ * the lock was not free within MS milliseconds.
+ */
 int lock_private(const char *state_dir, uint64_t what, long ms, struct errbuf *err);
 
 #endif

@@ -39,27 +39,28 @@ unsigned nodeos_mems(const nodeos_t *n);
 
 /*
  * Resize the container to CPUS and MEMS, each as "8", "+2" or "-2", MEMS also as "16G"; NULL:
- * unchanged. All its ranks on this node follow, with all threads. Returns 0 when it is done, and
- * the handle has the new state; -1 if it fails, and all is unchanged.
+ * unchanged. All its ranks on this node follow, with all threads. Returns 0 after the change, and
+ * the handle has the new state; -1 on failure, and everything is unchanged.
  */
 int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems);
 
 /*
- * A file descriptor that becomes readable (poll(2)) when a container of this node changes, and once
- * at first, for earlier changes. It belongs to the handle. -1 with nodeos_error.
+ * Return a file descriptor that becomes readable (poll(2)) when a container of this node changes,
+ * and once at first, for earlier changes. It belongs to the handle. Returns -1 with nodeos_error on failure.
  */
 int nodeos_fd(nodeos_t *n);
 
 /*
- * Has the caller's container changed since the last query? 1: yes, and the handle has the new
- * state; 0: no; -1 with nodeos_error: unknown, and the next call queries again. Never waits for a
- * change.
+ * Has the caller's container changed since the last query? Returns 1 if it has, and the handle has
+ * the new state; 0 if not; -1 with nodeos_error if that is unknown, and the next call queries
+ * again. Never waits for a change.
  */
 int nodeos_changed(nodeos_t *n);
 
 /*
- * Let the calling thread allocate memory from all current nodes of the container, and only from
- * them (set_mempolicy(2)). No other process can do this for the thread. 0, or -1 with nodeos_error.
+ * Let the calling thread allocate memory only from the current nodes of the container, and from all
+ * of them (set_mempolicy(2)). No other process can do this for the thread. Returns 0, or -1 with
+ * nodeos_error.
  */
 int nodeos_bind_memory(nodeos_t *n);
 

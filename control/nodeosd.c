@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosd does for users what only root can do, one request per process: systemd starts it for a
- * connection, with the socket as standard input. It trusts no client: the kernel names the user,
+ * nodeosd does for users what only root can do, one request in each process: systemd starts it for
+ * a connection, with the socket as standard input. It trusts no client: the kernel gives the user,
  * protocol.c parses the one line of the request, and a request affects only that user's jobs.
  */
 #include <errno.h>
@@ -28,7 +28,7 @@
 #include "control/resize.h"
 #include "report/node_report.h"
 
-/* limit for the client to send a line, and to take each piece of an answer */
+/* seconds for the client to send a line, and to receive each piece of an answer */
 #define SECONDS 10
 
 static const char usage_text[] = "Usage: nodeosd\n"
@@ -39,7 +39,7 @@ static const char usage_text[] = "Usage: nodeosd\n"
 				 "  -h, --help     print this\n"
 				 "  -V, --version  print the version\n";
 
-/* Read one line, in any pieces, within the time limit. */
+/* Read one line, in any number of pieces, within the time limit. */
 static int nodeosd_read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 {
 	size_t len = 0;
@@ -51,7 +51,7 @@ static int nodeosd_read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 			continue;
 		if (n <= 0)
 			return errprintf(err, "request: %s",
-					 n == 0 ? "it ends within the line" : strerror(errno));
+					 n == 0 ? "the line has no end" : strerror(errno));
 		len += (size_t)n;
 		line[len] = '\0';
 		if (memchr(line, '\n', len))
@@ -82,7 +82,7 @@ static int nodeosd_show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *
 					  : "you have no job %u with containers on this node",
 				 a->job);
 	}
-	/* the ledger does not show which user's entry the damaged one is */
+	/* the ledger does not show whose entry is damaged */
 	if (uid != 0)
 		errclear(&s.bad);
 	node_name_of(node, s.n_jobs ? s.job[0]->cgroup : "");
@@ -98,8 +98,8 @@ static int nodeosd_show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *
 }
 
 /*
- * Find the job and node with which srun starts a command beside the ranks of a container: only
- * Slurm creates processes in jobs, and NodeOS moves none there.
+ * Find the job and node for srun to start a command beside the ranks of a container: only Slurm
+ * creates processes in jobs, and NodeOS moves none there.
  */
 static int nodeosd_find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup,
 			struct errbuf *err)
@@ -114,9 +114,10 @@ static int nodeosd_find(FILE *f, const struct ask *a, uid_t uid, const char *cgr
 	rc = owned_find(&found, &s, a, cgroup, err);
 	if (rc == 0 && found.own)
 		rc = errprintf(err,
-			       "container %s was made by the options of step %u.%u, and Slurm "
-			       "starts nothing beside the ranks of that step: describe it in the "
-			       "job's manifest (sbatch --nodeos-manifest) to join it",
+			       "container %s was made by the options of step %u.%u, but Slurm "
+			       "starts no process beside the ranks of that step: to join it, "
+			       "describe it in the "
+			       "job's manifest (sbatch --nodeos-manifest)",
 			       a->container, found.job->job_id, found.own->step_id);
 	if (rc == 0) {
 		node_name_of(node, found.job->cgroup);
@@ -126,7 +127,7 @@ static int nodeosd_find(FILE *f, const struct ask *a, uid_t uid, const char *cgr
 	return rc;
 }
 
-static int answer(FILE *f, struct errbuf *err)
+static int answer_request(FILE *f, struct errbuf *err)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -134,9 +135,8 @@ static int answer(FILE *f, struct errbuf *err)
 	struct ask a;
 
 	if (getsockopt(0, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid == (uid_t)-1)
-		return errprintf(err,
-				 "standard input is not a socket with a user at its other end: "
-				 "nodeosd.socket of systemd starts nodeosd");
+		return errprintf(err, "standard input is not a socket connected to a client: "
+				      "nodeosd.socket of systemd starts nodeosd");
 	if (nodeosd_read_line(line, err) < 0 || ask_parse(&a, line, err) < 0)
 		return -1;
 	if (process_cgroup_of(cgroup, sizeof(cgroup), peer.pid) < 0)
@@ -147,12 +147,12 @@ static int answer(FILE *f, struct errbuf *err)
 	case ASK_QUERY:
 		return query_peer(f, peer.pid, peer.uid, err);
 	case ASK_RESIZE:
-		/* without an alarm: a change must be finished, and moving pages takes long */
+		/* no alarm: a change must be completed, and moving pages takes long */
 		alarm(0);
 		return resize_container(f, &a, peer.uid, cgroup, NODEOS_LIBEXECDIR "/nodeos-plan",
 					err);
 	case ASK_DELETE:
-		/* without an alarm: killed ranks and a buffer's device may take long */
+		/* no alarm: killed ranks and a buffer's device may take long */
 		alarm(0);
 		return delete_container(f, &a, peer.uid, cgroup, err);
 	case ASK_FIND:
@@ -181,7 +181,7 @@ int main(int argc, char **argv)
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_DUMPABLE, 0);
-	/* end the process even if the client sends single bytes, each in time */
+	/* end the process even if the client sends single bytes, each within its limit */
 	alarm(6 * SECONDS);
 	setsockopt(0, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(0, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
@@ -189,7 +189,7 @@ int main(int argc, char **argv)
 	if (!f)
 		return 1;
 	fputs("ok\n", f);
-	rc = answer(f, &err);
+	rc = answer_request(f, &err);
 	if (fclose(f) != 0)
 		rc = errprintf(&err, "out of memory");
 	if (rc < 0) {

@@ -5,8 +5,8 @@
 
 #include "host/cgroup.h"
 
-static void owned_look_at(struct owned *f, struct ledger_job *job, struct ledger_step *own,
-			  const char *name)
+static void owned_search(struct owned *f, struct ledger_job *job, struct ledger_step *own,
+			 const char *name)
 {
 	struct job_plan *plan = own ? own->plan : job->plan;
 
@@ -21,50 +21,52 @@ static void owned_look_at(struct owned *f, struct ledger_job *job, struct ledger
 					     own };
 }
 
-/* Look in the job plan. */
-static void look_in_plan(struct owned *f, struct ledger_job *job, const char *name)
+/* Search the job plan. */
+static void search_plan(struct owned *f, struct ledger_job *job, const char *name)
 {
-	owned_look_at(f, job, NULL, name);
+	owned_search(f, job, NULL, name);
 	for (unsigned i = 0; f->container && i < job->n_steps; i++)
 		if (ledger_step_in(&job->step[i], name))
 			f->step = &job->step[i];
 }
 
-/* Look for the container with ranks of that step. */
-static void look_in_step(struct owned *f, struct ledger_job *job, struct ledger_step *step,
-			 const char *name)
+/* Search for the container with ranks of that step. */
+static void search_step(struct owned *f, struct ledger_job *job, struct ledger_step *step,
+			const char *name)
 {
 	if (step->plan) {
-		owned_look_at(f, job, step, name);
+		owned_search(f, job, step, name);
 	} else if (ledger_step_in(step, name)) {
-		owned_look_at(f, job, NULL, name);
+		owned_search(f, job, NULL, name);
 		f->step = step;
 	}
 }
 
-/* Look in one job: at the named step; without one at the last step's own container, or else at the
- * job plan. */
-static void look_in_job(struct owned *f, struct ledger_job *job, const struct ask *a)
+/*
+ * Search one job: for the named step; if none is named, for the last step's own container, or else
+ * in the job plan.
+ */
+static void search_job(struct owned *f, struct ledger_job *job, const struct ask *a)
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (!a->step_given)
-			owned_look_at(f, job, &job->step[i], a->container);
+			owned_search(f, job, &job->step[i], a->container);
 		else if (job->step[i].step_id == a->step)
-			look_in_step(f, job, &job->step[i], a->container);
+			search_step(f, job, &job->step[i], a->container);
 	if (!f->container && !a->step_given)
-		look_in_plan(f, job, a->container);
+		search_plan(f, job, a->container);
 }
 
-/* Look in the step that CGROUP belongs to. */
-static bool look_in_own(struct owned *out, const struct node_state *s, const char *name,
-			const char *cgroup)
+/* Search the step to which CGROUP belongs. */
+static bool search_own_step(struct owned *out, const struct node_state *s, const char *name,
+			    const char *cgroup)
 {
 	for (unsigned i = 0; i < s->n_jobs; i++)
 		for (unsigned k = 0; k < s->job[i]->n_steps; k++) {
 			struct ledger_step *step = &s->job[i]->step[k];
 
 			if (step->plan && cgroup_below(cgroup, step->cgroup))
-				owned_look_at(out, s->job[i], step, name);
+				owned_search(out, s->job[i], step, name);
 		}
 	return out->container;
 }
@@ -76,7 +78,7 @@ static int was_deleted(const char *name, const struct ledger_job *job, struct er
 
 #define LISTED 8 /* steps in a message */
 
-/* The steps with ranks in a container of the name, as Slurm's users write them: "7.0, 7.1". */
+/* The steps with ranks in a container of a name, in Slurm's form for users: "7.0, 7.1". */
 struct steps {
 	unsigned n;
 	char text[OWNED_STEPS_MAX];
@@ -84,14 +86,14 @@ struct steps {
 
 _Static_assert(OWNED_STEPS_MAX >= LISTED * 24 + 8, "all listed steps fit");
 
-/* A batch script may be in such a container, too, but has no step number. */
+/* A batch script may be in a container, too, but has no step number. */
 static void list_steps(struct steps *out, struct ledger_job *job, const char *name)
 {
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		struct owned f = { 0 };
 		size_t len = strlen(out->text);
 
-		look_in_step(&f, job, &job->step[i], name);
+		search_step(&f, job, &job->step[i], name);
 		if (!f.container || f.container->deleted || job->step[i].step_id > ASK_STEP_MAX ||
 		    out->n++ > LISTED)
 			continue;
@@ -113,21 +115,21 @@ unsigned owned_list_steps(char text[OWNED_STEPS_MAX], struct ledger_job *job, co
 }
 
 /*
- * Refuse if several steps have a container of this name and the caller is in none: it must name a
- * step, as it cannot know which one came last.
+ * Refuse if several steps have a container with this name and the caller is in none of them: the
+ * caller must name a step, as it cannot know which step came last.
  */
 static int check_one(const struct owned *f, const struct ask *a, struct errbuf *err)
 {
 	struct steps steps = { .n = 0 };
 
-	/* a step's container cannot be deleted, whichever is found: the caller reports that */
+	/* a step container cannot be deleted, so any of them will do: the caller reports that */
 	if (!f->own || a->step_given || a->operation == ASK_DELETE)
 		return 0;
 	list_steps(&steps, f->job, a->container);
 	if (steps.n < 2)
 		return 0;
 	return errprintf(err,
-			 "several steps have a container %s of their own here (%s): say which one "
+			 "several steps have a container %s of their own here (%s): name one "
 			 "(--step=JOB.STEP)",
 			 a->container, steps.text);
 }
@@ -139,15 +141,14 @@ static int refuse_missing(const struct node_state *s, const struct ask *a, struc
 	for (unsigned i = 0; a->step_given && i < s->n_jobs; i++)
 		list_steps(&steps, s->job[i], a->container);
 	if (steps.n)
-		return errprintf(
-			err,
-			"step %u is in no container %s on this node (these steps are in one: %s)",
-			a->step, a->container, steps.text);
+		return errprintf(err,
+				 "step %u is in no container %s on this node (steps that are: %s)",
+				 a->step, a->container, steps.text);
 	return errprintf(
 		err,
 		a->step_given
-			? "no step of yours is in a container %s on this node (nodeosctl show "
-			  "lists them)"
+			? "you have no step in a container %s on this node (nodeosctl show "
+			  "lists your containers)"
 			: "you have no container %s on this node (nodeosctl show lists yours)",
 		a->container);
 }
@@ -159,19 +160,19 @@ int owned_find(struct owned *out, const struct node_state *s, const struct ask *
 	const char *name = a->container;
 
 	memset(out, 0, sizeof(*out));
-	if (!a->step_given && look_in_own(out, s, name, cgroup))
+	if (!a->step_given && search_own_step(out, s, name, cgroup))
 		return 0;
 	for (unsigned i = 0; i < s->n_jobs; i++) {
 		struct owned f = { 0 };
 
-		look_in_job(&f, s->job[i], a);
+		search_job(&f, s->job[i], a);
 		if (f.container && f.container->deleted) {
 			deleted = f.job;
 			continue;
 		}
 		if (f.container && out->container)
 			return errprintf(err,
-					 "jobs %u and %u both have a container %s here: say which "
+					 "jobs %u and %u both have a container %s here: name "
 					 "one (--job)",
 					 out->job->job_id, f.job->job_id, name);
 		if (f.container)
@@ -190,9 +191,9 @@ int owned_find_again(struct owned *out, const struct node_state *s, const char *
 		struct ledger_step *own = ledger_job_step(s->job[i], inode);
 
 		if (own)
-			owned_look_at(out, s->job[i], own, name);
+			owned_search(out, s->job[i], own, name);
 		else if (s->job[i]->inode == inode)
-			look_in_plan(out, s->job[i], name);
+			search_plan(out, s->job[i], name);
 	}
 	if (!out->container)
 		return errprintf(err, "container %s has ended meanwhile, with its step or job",

@@ -5,19 +5,19 @@
 #include "control/protocol.h"
 #include "report/node_state.h"
 
-/* A container of a user; all pointers are into a node_state. */
+/* A container of a user. All pointers are into a node_state. */
 struct owned {
 	struct ledger_job *job;
 	/*
-	 * the step that the container was made for (a step container); NULL: it belongs to the job
+	 * the step for which the container was made (a step container); NULL: it belongs to the job
 	 * plan
 	 */
 	struct ledger_step *own;
 	struct job_plan *plan;
 	struct planned_container *container;
-	const char *request; /* with this container */
-	uint64_t inode; /* the plan lives as long as the directory with this inode */
-	/* the named step, or else the last one with ranks in the container; NULL: none */
+	const char *request; /* the request that has this container */
+	uint64_t inode; /* inode of the directory with whose removal the plan ends */
+	/* the named step, or else the last step with ranks in the container; NULL: none */
 	const struct ledger_step *step;
 };
 
@@ -25,23 +25,25 @@ struct owned {
  * Find the container that A names among the jobs of S, all of which are the user's
  * (node_state_keep, node_state_look). If A names a step, find the container with ranks of this
  * step. CGROUP is the caller's cgroup, "" outside of jobs: all step containers from options have
- * the same name, so a rank of such a step gets the container of its own step. A caller outside of
- * all such steps must name one if there are several. -1 with the reason.
+ * the same name, so a rank in such a step gets its own step's container. A caller outside of all
+ * such steps must name a step if there are several. Returns -1 with the reason.
  */
 int owned_find(struct owned *out, const struct node_state *s, const struct ask *a,
 	       const char *cgroup, struct errbuf *err);
 
 /*
- * Find the same container in a later look at the node: NAME in the plan that lives as long as
- * INODE, even if newer steps have a container of this name. -1: it has ended, or was deleted.
+ * Find the same container in a later snapshot: NAME in the plan whose directory has INODE, even if
+ * newer steps have a container with this name. Returns -1 if it has ended or was deleted.
  */
 int owned_find_again(struct owned *out, const struct node_state *s, const char *name,
 		     uint64_t inode, struct errbuf *err);
 
 #define OWNED_STEPS_MAX 256
 
-/* Write the steps of JOB with ranks in a container NAME into TEXT, as in messages ("7.0, 7.1");
- * returns their number. */
+/*
+ * Write the steps of JOB with ranks in a container NAME to TEXT, in the form of messages ("7.0,
+ * 7.1"). Returns their number.
+ */
 unsigned owned_list_steps(char text[OWNED_STEPS_MAX], struct ledger_job *job, const char *name);
 
 #endif

@@ -61,7 +61,7 @@ int ask_parse_mems(struct ask_amount *out, const char *text)
 
 	if (!strchr(text, 'b') && ask_parse_amount(out, text, true) == 0)
 		return 0;
-	/* a size has a unit; a number without one is a count of nodes, and too large */
+	/* a size has a unit; a number without unit counts nodes, and this number is too large */
 	if (*text < '1' || *text > '9' || !text[strspn(text, "0123456789")] ||
 	    request_parse_bytes(text, &size) < 0)
 		return -1;
@@ -107,7 +107,7 @@ static int take_word(struct ask *out, char *word, struct errbuf *err)
 			 word_quote(quoted, word, strlen(word)));
 }
 
-/* Check which words each operation may have. */
+/* Check that A has only words that its operation may have. */
 static int protocol_check(const struct ask *a, struct errbuf *err)
 {
 	bool amount = a->cpus.given || a->mems.given;
@@ -144,8 +144,9 @@ int ask_parse(struct ask *out, const char *line, struct errbuf *err)
 			return errprintf(err, "request: byte %zu is not printable ASCII", i + 1);
 	if (strncmp(line, START, strlen(START)) != 0)
 		return errprintf(err,
-				 "request: it starts with %s, expected \"" START
-				 "\": made by another version of NodeOS?",
+				 "request: expected \"" START
+				 "...\", not %s: is the client of another "
+				 "version of NodeOS?",
 				 word_quote(quoted, line, len));
 	strcpy(copy, line + strlen(START));
 	word = strtok_r(copy, " ", &save);

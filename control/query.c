@@ -7,7 +7,7 @@
 #include "control/changes.h"
 #include "report/node_state.h"
 
-/* The rank of S that PATH belongs to, or NULL. */
+/* Return the rank of S to which the cgroup PATH belongs, or NULL. */
 static const struct ledger_rank *rank_at(struct ledger_step *s, const char *path)
 {
 	const char *rest = cgroup_below(path, s->cgroup);
@@ -63,7 +63,7 @@ int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err)
 		return errprintf(
 			err,
 			"the calling process is not visible in /proc (another pid namespace?)");
-	/* the caller may watch for changes later: make sure that their file exists */
+	/* the caller may watch for changes later: make sure that the file of changes exists */
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ||
 	    changes_note(CHANGES_FILE, conf.state_dir, false, err) < 0 ||
 	    node_state_look(&s, uid, 0, err) < 0)

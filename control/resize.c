@@ -14,8 +14,8 @@
 #include "control/resize_site.h"
 #include "topology/resize.h"
 
-#define TRIES 3 /* to move pages that are pinned for a moment */
-#define ROUNDS 8 /* attempts to move pages while ranks start in the container */
+#define TRIES 3 /* attempts to move pages that are pinned for a short time */
+#define ROUNDS 8 /* attempts to move pages while further ranks start in the container */
 
 /* ------------------------------------------------------------------ checks */
 
@@ -42,7 +42,7 @@ static int check_change(const struct resize_view *v, const struct planned_contai
 		.node_cpus = &v->s.node_cpus,
 		.job_cpus = &v->job_cpus,
 	};
-	/* a container without chosen memory nodes gets all of the job's as its own */
+	/* a container without chosen memory nodes gets all memory nodes of the job */
 	bool mems = !idset_equal(&change.before->mems, &next->mems) ||
 		    change.before->confined != next->confined;
 	bool cpus = !idset_equal(&change.before->cpus, &next->cpus) ||
@@ -61,8 +61,8 @@ static int check_change(const struct resize_view *v, const struct planned_contai
 /* --------------------------------------------------------------- the change */
 
 /*
- * Set the container's entry to NEXT; with HAS_CPUS and HAS_MEMS, add the CPUs and memory nodes of
- * these.
+ * Set the container's entry to NEXT, with the CPUs of HAS_CPUS and the memory nodes of HAS_MEMS
+ * added.
  */
 static void write_entry(struct planned_container *c, const struct planned_container *next,
 			const struct planned_container *has_cpus,
@@ -85,7 +85,7 @@ static void write_entry(struct planned_container *c, const struct planned_contai
 	c->asked = next->asked ? next->asked : c->asked;
 }
 
-/* Explain the last resize only. */
+/* Keep only the explanation of this resize. */
 static void resize_explain(struct planned_container *c, const char *why)
 {
 	char *last = strncmp(c->why, RESIZED, strlen(RESIZED)) == 0 ? c->why
@@ -104,12 +104,12 @@ struct change {
 	struct planned_container before, next;
 	struct idset mems_gone;
 	struct rank_group in, rest; /* the container's ranks, and those outside of all containers */
-	struct mapped had, left; /* on mems_gone, before and after the move */
+	struct mapped had, left; /* bytes on MEMS_GONE before and after the move */
 	bool widened; /* the container's ranks have, or may have, the new memory nodes */
 	struct {
-		uint64_t step; /* inode */
+		uint64_t step; /* inode of the step's directory */
 		char task[LEDGER_TASK_MAX];
-	} * looked_at; /* ranks whose pages moved while the ledger was closed */
+	} * looked_at; /* ranks whose pages were moved while the ledger was closed */
 	unsigned n_looked_at;
 };
 
@@ -122,7 +122,7 @@ static int collect_ranks(struct change *c, struct resize_view *v, struct errbuf 
 		       : rank_group_collect(&c->rest, v->o.job, v->o.own, LEDGER_REST, err);
 }
 
-/* Bind the ranks that give up CPUs first. */
+/* Bind all ranks, first those that give up CPUs. */
 static int bind_all(struct change *c, struct resize_view *v, struct bind_time *t,
 		    struct errbuf *err)
 {
@@ -154,7 +154,7 @@ static void keep_grown(struct planned_container *entry, const struct planned_con
 		  idset_brief(list, &next->cpus));
 }
 
-/* Change the ranks' CPUs. The entry then has the old and the new memory nodes. */
+/* Change the ranks' CPUs. After that the entry has the old and the new memory nodes. */
 static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct planned_container *entry = v->o.container;
@@ -169,8 +169,8 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 	if (rank_group_renew(&c->in, v->o.plan, err) < 0)
 		return errwrap(err, "container %s", c->next.name);
 	if (rank_group_renew(&c->rest, v->o.plan, err) < 0)
-		return errwrap(err, "what the containers leave");
-	/* from here on no other container gets its old or new CPUs */
+		return errwrap(err, "ranks outside of containers");
+	/* from here on no other container gets the old or new CPUs of this one */
 	write_entry(entry, &c->next, &c->before, &c->before);
 	if (ledger_write(v->lock, v->o.job, err) < 0)
 		return -1;
@@ -182,8 +182,8 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 	if (ledger_write(v->lock, v->o.job, err) == 0)
 		return 0;
 	/*
-	 * the second write may fail (file system full): then the entry claims more than the
-	 * container has, never less
+	 * if the second write fails (file system full), the entry claims more than the container
+	 * has, never less
 	 */
 	rank_group_undo(&c->in, v->s.cgroup_fd, &t);
 	rank_group_undo(&c->rest, v->s.cgroup_fd, &t);
@@ -198,7 +198,7 @@ undo:
 
 /*
  * Move G's memory off the nodes that the container gives up, until none is left there or the rest
- * does not move. Adds the rest to LEFT.
+ * cannot be moved. Adds the rest to LEFT.
  */
 static int move_off(struct change *c, const struct rank_group *g, const struct resize_view *v,
 		    struct mapped *left, struct errbuf *err)
@@ -219,7 +219,7 @@ static int move_off(struct change *c, const struct rank_group *g, const struct r
 	return rc;
 }
 
-/* Copy the ranks of C->in, which must outlive the view. */
+/* Copy the ranks of C->in, as they are needed after the view is closed. */
 static int remember_ranks(struct change *c, struct errbuf *err)
 {
 	free(c->looked_at);
@@ -254,7 +254,7 @@ static int collect_new(struct rank_group *g, const struct change *c, struct errb
 	return 0;
 }
 
-/* Confine all ranks to the old and the new memory nodes together, as the ledger records. */
+/* Confine all ranks to the old and the new memory nodes together, as in the ledger. */
 static void confine_to_both(const struct change *c, const struct resize_view *v)
 {
 	struct idset both = c->next.mems;
@@ -268,7 +268,7 @@ static void confine_to_both(const struct change *c, const struct resize_view *v)
 /*
  * Move the pages of the new ranks of C->in. The ledger is closed, as other launches would wait for
  * it: copying takes time, and the ranks' user can delay it. No other container gets the memory
- * nodes in this one's entry.
+ * nodes in this container's entry.
  */
 static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -297,8 +297,10 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 	}
 	if (rc == 0)
 		rc = remember_ranks(c, err);
-	/* the kernel moves the remaining pages; if a rank cannot leave some nodes, all ranks get
-	 * them back */
+	/*
+	 * the kernel moves the remaining pages; if a rank cannot leave some nodes, all ranks get
+	 * these nodes back
+	 */
 	if (rc == 0 && !idset_empty(&c->mems_gone)) {
 		rc = rank_group_lockable(&c->in, v->s.cgroup_fd, v->uid, err);
 		if (rc == 0)
@@ -314,8 +316,8 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 }
 
 /*
- * The ledger is open again: look for ranks that have started meanwhile, which have the old
- * settings. Returns 1 when there are any, 0, or -1.
+ * With the ledger open again, search for ranks that have started meanwhile and so have the old
+ * settings. Returns 1 if there are any, 0, or -1.
  */
 static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -329,7 +331,7 @@ static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 }
 
 /*
- * Write the final entry, with the ledger open and the ranks' memory off the old nodes as far as
+ * Write the final entry. The ledger is open, and the ranks' memory is off the old nodes as far as
  * possible.
  */
 static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
@@ -337,15 +339,16 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	struct planned_container *entry = v->o.container;
 	int rc;
 
-	/* a container gives up a block only when none of its own memory is left there */
+	/* a container gives up a block only if none of its own memory is left there */
 	if (v->s.blocks.on && c->left.anonymous) {
 		char a[128];
 
-		rc = errprintf(err,
-			       "%llu KiB of container %s cannot be moved off memory nodes %s "
-			       "(pinned, or no room in the others): it keeps them",
-			       (unsigned long long)(c->left.anonymous >> 10), c->next.name,
-			       idset_brief(a, &c->mems_gone));
+		rc = errprintf(
+			err,
+			"%llu KiB of container %s cannot be moved off memory nodes %s "
+			"(pinned, or no space on the others): the container keeps these nodes",
+			(unsigned long long)(c->left.anonymous >> 10), c->next.name,
+			idset_brief(a, &c->mems_gone));
 	} else {
 		write_entry(entry, &c->next, NULL, NULL);
 		rc = ledger_write(v->lock, v->o.job, err);
@@ -359,7 +362,7 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	return rc;
 }
 
-/* No rank has any of the new memory nodes: remove them from the ledger. */
+/* Remove the new memory nodes from the ledger; no rank has any of them. */
 static void resize_give_back(const struct change *c, struct resize_view *v)
 {
 	struct errbuf ignored;
@@ -399,15 +402,16 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 	ledger_close(v->lock);
 	v->lock = NULL;
 	confine_to_both(c, v);
-	return errprintf(err,
-			 "ranks kept being started in container %s: it keeps memory nodes that "
-			 "they have begun to use; try again",
-			 c->next.name);
+	return errprintf(
+		err,
+		"ranks were started in container %s again and again: it keeps memory nodes that "
+		"they have begun to use; try again",
+		c->next.name);
 }
 
 /*
- * The memory nodes could not be changed, so restore the CPUs, unless another container got them
- * while the ledger was closed. The memory nodes stay as they are now.
+ * The memory nodes could not be changed: restore the CPUs, unless another container got them while
+ * the ledger was closed. The memory nodes stay as they are now.
  */
 static void take_cpus_back(const struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -440,7 +444,8 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 	rank_group_free(&back.rest);
 stays:
 	if (*why.text)
-		errappend(err, " (its CPUs are changed already, so ask for --mems alone: %.200s)",
+		errappend(err,
+			  " (its CPUs are changed, so repeat the request with --mems only: %.200s)",
 			  why.text);
 }
 
@@ -499,8 +504,8 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		       ? -1
 		       : resize_lock(v, &conf, err);
 	/*
-	 * Check the user now, while the ledger is not open: the user database may answer late.
-	 * V->uid is the container's owner here, also when root asks (resize_lock()).
+	 * Check the user now, while the ledger is closed: the user database may be slow. V->uid is
+	 * the container's owner, even if root is the caller (resize_lock()).
 	 */
 	if (lock >= 0) {
 		resize_check_user(&conf, NODEOS_CONF_PATH, v->uid, true, false, &v->no_cpus);

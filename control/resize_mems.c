@@ -16,26 +16,29 @@
 #include "container/step_id.h"
 #include "host/apart.h"
 
-/* limits of time: */
+/* time limits, in seconds: */
 #define LOCK_SECONDS 20 /* to lock the memory of one process */
 #define LOOK_SECONDS 60 /* to read the mappings of one process with a terabyte of 4 KiB pages */
 #define MOVE_SECONDS 900 /* to copy the memory of one process */
-/* to change a cgroup, when the kernel copies the remaining pages */
+/* to change a cgroup, which includes the kernel's copy of the remaining pages */
 #define CONFINE_SECONDS 300
 
-/* Work on one process, done with the user's rights, and its result. */
+/* Work on one process, done with the user's rights. */
 struct job {
 	pid_t pid;
-	const struct idset *nodes; /* nodes to count the memory on, or to move it off */
-	const struct idset *to; /* move: to these */
+	const struct idset *nodes; /* nodes on which to count memory, or off which to move it */
+	const struct idset *to; /* to move memory: to these nodes */
 };
 
 struct found {
-	int error; /* an errno; 0: done */
+	int error; /* errno; 0: done */
 	struct mapped mapped;
 };
 
-/* Bytes in one line of numa_maps: "7f.. default file=/x anon=3 N0=2 N1=1 kernelpagesize_kB=4" */
+/*
+ * Return the bytes on NODES by a line of numa_maps: "7f.. default file=/x anon=3 N0=2 N1=1
+ * kernelpagesize_kB=4"
+ */
 static uint64_t bytes_on(const char *line, const struct idset *nodes)
 {
 	const char *size = strstr(line, " kernelpagesize_kB=");
@@ -51,7 +54,7 @@ static uint64_t bytes_on(const char *line, const struct idset *nodes)
 	return size ? pages * strtoull(size + strlen(" kernelpagesize_kB="), NULL, 10) << 10 : 0;
 }
 
-static void resize_mems_look_at(void *arg, void *result)
+static void resize_mems_read_numa(void *arg, void *result)
 {
 	const struct job *job = arg;
 	struct found *o = result;
@@ -72,7 +75,7 @@ static void resize_mems_look_at(void *arg, void *result)
 		else
 			o->mapped.anonymous += bytes_on(line, job->nodes);
 	}
-	/* numa_maps is also empty for a process of which only the first thread has ended */
+	/* numa_maps is also empty if only the first thread of the process has ended */
 	if (f && !any && process_read_facts_of(&p, job->pid) == 0 && !p.exiting)
 		o->error = ENODATA;
 	free(line);
@@ -80,20 +83,20 @@ static void resize_mems_look_at(void *arg, void *result)
 		fclose(f);
 }
 
-static void migrate(void *arg, void *result)
+static void migrate_pages(void *arg, void *result)
 {
 	const struct job *job = arg;
 	struct found *o = result;
 
-	/* one more than IDSET_MAX bits, as system calls with node masks count */
+	/* IDSET_MAX + 1: system calls expect one more than the bits of a node mask */
 	if (syscall(SYS_migrate_pages, job->pid, IDSET_MAX + 1, job->nodes->word, job->to->word) <
 	    0)
 		o->error = errno;
 }
 
 /*
- * Can the address space be locked for writing, as a change of a cpuset does? Reading does not show
- * it. Of all writes to another process that its user may make, this one has the least effect: it
+ * Can the address space be locked for writing, as a change of a cpuset does? A read does not show
+ * that. Of all writes to another process that its user may do, this one has the least effect: it
  * resets the peak of resident memory.
  */
 static void lock_and_unlock(void *arg, void *result)
@@ -115,16 +118,16 @@ static void lock_and_unlock(void *arg, void *result)
 struct walk {
 	void (*work)(void *arg, void *result);
 	struct job job;
-	unsigned seconds; /* limit for one process */
-	uid_t uid; /* of the processes */
+	unsigned seconds; /* time limit for one process */
+	uid_t uid; /* owner of the processes */
 	int cgroup_fd;
 	const char *path; /* directory of the rank */
-	struct mapped *out; /* NULL: not wanted */
+	struct mapped *out; /* NULL: do not count */
 	struct errbuf *err;
 	int rc;
 };
 
-/* Is PID still in PATH? It may have ended, and another process may have its number. */
+/* Is PID still in PATH? It may have ended, and its number may belong to another process. */
 static bool resize_mems_is_there(const struct walk *w, pid_t pid)
 {
 	char path[RANK_PATH_MAX];
@@ -157,8 +160,8 @@ static void resize_mems_visit(pid_t pid, void *arg)
 	w->job.pid = pid;
 	a.gid = st.st_gid;
 	/*
-	 * a process owned by root in /proc: the kernel hides it from its user (set-user-ID, or it
-	 * asked for that)
+	 * root owns the process in /proc: the kernel hides it from its user, as it is set-user-ID
+	 * or has requested that
 	 */
 	end = st.st_uid == w->uid ? apart_run(&a, &o, &why) : APART_DONE;
 	if (st.st_uid != w->uid)
@@ -167,17 +170,17 @@ static void resize_mems_visit(pid_t pid, void *arg)
 		w->out->anonymous += o.mapped.anonymous;
 		w->out->files = o.mapped.files > w->out->files ? o.mapped.files : w->out->files;
 	}
-	/* a process that has ended holds no memory */
+	/* a process that has ended has no memory */
 	if ((end == APART_DONE && !o.error) || !resize_mems_is_there(w, pid))
 		return;
 	if (end == APART_LATE)
 		w->rc = errprintf(w->err,
-				  "the memory of process %ld cannot be looked at or moved (%s): "
+				  "the memory of process %ld cannot be read or moved (%s): "
 				  "does the process wait for a file server?",
 				  (long)pid, why.text);
 	else
 		w->rc = errprintf(w->err,
-				  "process %ld: its memory cannot be looked at or moved with its "
+				  "the memory of process %ld cannot be read or moved with its "
 				  "user's rights: %s",
 				  (long)pid, end == APART_DONE ? strerror(o.error) : why.text);
 }
@@ -199,7 +202,7 @@ static int each_process(struct walk *w, const struct rank_group *g)
 int rank_group_mapped(struct mapped *out, const struct rank_group *g, int cgroup_fd, uid_t uid,
 		      const struct idset *nodes, struct errbuf *err)
 {
-	struct walk w = { .work = resize_mems_look_at,
+	struct walk w = { .work = resize_mems_read_numa,
 			  .job = { .nodes = nodes },
 			  .seconds = LOOK_SECONDS,
 			  .uid = uid,
@@ -214,7 +217,7 @@ int rank_group_mapped(struct mapped *out, const struct rank_group *g, int cgroup
 int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid,
 		       const struct idset *from, const struct idset *to, struct errbuf *err)
 {
-	struct walk w = { .work = migrate,
+	struct walk w = { .work = migrate_pages,
 			  .job = { .nodes = from, .to = to },
 			  .seconds = MOVE_SECONDS,
 			  .uid = uid,
@@ -227,8 +230,8 @@ int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid,
 /* ------------------------------------------------------------------- cgroups */
 
 /*
- * If the directories above the ranks' are confined, set their memory nodes to those of all ranks:
- * call it before the ranks get new nodes, and after they give nodes up.
+ * Set the memory nodes of the directories above the ranks', if these are confined, to those of all
+ * ranks. Call this before the ranks get new nodes, and after they have given up nodes.
  */
 static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct blocks *b,
 			const struct idset *nodes, const struct idset *later, struct errbuf *err)
@@ -286,9 +289,9 @@ static void visit_in(const char *path, pid_t pid, void *arg)
 }
 
 /*
- * Write the directory that resize_mems_confine() changes for M: the rank's own, or, if the step is
- * confined, the step's directory "user". The latter also holds ranks of other containers, and
- * processes in none.
+ * Write the path of the directory that resize_mems_confine() changes for M: the rank's own or, if
+ * the step is confined, the step's directory "user". The latter also has ranks of other containers,
+ * and processes in none.
  */
 static void changed_for(char path[RANK_PATH_MAX], const struct rank_moved *m, int cgroup_fd)
 {
@@ -311,7 +314,7 @@ int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, st
 
 	for (unsigned i = 0; i < g->n && w.rc == 0; i++) {
 		changed_for(path, &g->moved[i], cgroup_fd);
-		/* ranks of a step are adjacent: check their directory once */
+		/* ranks of a step are adjacent: check their directory only once */
 		if (strcmp(path, before) != 0 &&
 		    cgroup_each_pid_below(cgroup_fd, path, visit_in, &w, err) < 0)
 			return -1;
@@ -347,8 +350,8 @@ struct confined {
 };
 
 /*
- * The files kept open have other numbers in this process than in its parent, so it opens the cgroup
- * root again.
+ * In this process the open files have other numbers than in its parent, so open the cgroup root
+ * again.
  */
 static void confine_apart(void *arg, void *result)
 {
@@ -359,7 +362,7 @@ static void confine_apart(void *arg, void *result)
 	o->rc = fd < 0 ? -1 : resize_mems_confine(c->g, fd, c->b, c->nodes, c->later, &o->err);
 }
 
-_Static_assert(sizeof(struct confined) <= APART_RESULT_MAX, "a message fits");
+_Static_assert(sizeof(struct confined) <= APART_RESULT_MAX, "the result must fit in a pipe");
 
 int rank_group_confine(const struct rank_group *g, const struct blocks *b,
 		       const struct idset *nodes, const struct idset *later, struct errbuf *err)
@@ -378,9 +381,9 @@ int rank_group_confine(const struct rank_group *g, const struct blocks *b,
 		return o.rc < 0 ? errprintf(err, "%s", o.err.text) : 0;
 	case APART_LATE:
 		return errprintf(err,
-				 "the kernel does not finish a change of memory nodes (%s): a "
-				 "process of these ranks waits, for a file server perhaps, and "
-				 "until it ends, this host can start no process: kill it",
+				 "the kernel does not complete a change of memory nodes (%s): a "
+				 "process of these ranks waits, perhaps for a file server, and "
+				 "this host can start no process until it ends: kill it",
 				 why.text);
 	default:
 		return errprintf(err, "memory nodes: %s", why.text);

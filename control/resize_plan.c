@@ -11,7 +11,7 @@
 #include "container/job_plan_check.h"
 #include "container/mems.h"
 
-/* attempts to plan; one is lost when the job's containers change meanwhile */
+/* attempts to plan; an attempt fails if the job's containers change meanwhile */
 #define ROUNDS 32
 
 /* Input of the helper. */
@@ -32,7 +32,7 @@ static int count_of(unsigned *out, const struct ask_amount *a, unsigned now, con
 	return 0;
 }
 
-/* Write the request of this container alone, in its new size. */
+/* Write the request for only this container, with its new size. */
 static int write_request(struct input *i, const struct resize_view *v, struct errbuf *err)
 {
 	const struct planned_container *c = v->o.container;
@@ -78,7 +78,7 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 	const struct mems_self self = { job->inode, v->o.own ? v->o.own->inode : 0 };
 	const struct blocks *b = &v->s.blocks;
 	struct idset others, clean;
-	struct mems_held held;
+	struct mems_in_use held;
 	struct errbuf bad = { 0 };
 
 	in->mems = v->job_mems;
@@ -87,17 +87,17 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 	if (!v->ask->mems.given)
 		return 0;
 	/*
-	 * the container uses the blocks that were free at launch, and other jobs may have taken
-	 * them since
+	 * such a container uses the blocks that were free at launch, and other jobs may have some
+	 * of them now
 	 */
 	if (b->on && !v->o.container->confined)
 		return errprintf(err,
-				 "container %s has no memory nodes of its own (it asked for none): "
-				 "its ranks use what containers leave of the job's",
+				 "container %s has no memory nodes of its own (it requested none): "
+				 "its ranks use the job's memory nodes outside of containers",
 				 v->o.container->name);
-	if (mems_look(&held, v->lock, b, &self, &bad, err) < 0)
+	if (mems_read_ledger(&held, v->lock, b, &self, &bad, err) < 0)
 		return -1;
-	/* memory nodes of this job's other containers, of the plan and of steps */
+	/* memory nodes of this job's other containers, of the job plan and of steps */
 	others = held.siblings;
 	for (unsigned i = 0; i < v->o.plan->n; i++)
 		if (&v->o.plan->container[i] != v->o.container && v->o.plan->container[i].confined)
@@ -134,7 +134,7 @@ static int resize_plan_fill(struct input *i, const struct resize_view *v, struct
 	return resize_plan_offer_mems(&i->in, v, err) < 0 ? -1 : write_request(i, v, err);
 }
 
-/* Is a plan that was made from input A also valid for input B? */
+/* Is a plan made from input A also valid for input B? */
 static bool same_input(const struct plan_input *a, const struct plan_input *b)
 {
 	return idset_equal(&a->cores, &b->cores) && idset_equal(&a->cpus, &b->cpus) &&
@@ -144,7 +144,9 @@ static bool same_input(const struct plan_input *a, const struct plan_input *b)
 	       idset_equal(&a->has_mems, &b->has_mems) && a->has_confined == b->has_confined;
 }
 
-/* Run the helper with the rights of the job's user, who may stop it: so the ledger is closed. */
+/*
+ * Run the helper with the rights of the job's user. This user may stop it, so the ledger is closed.
+ */
 static int resize_plan_run_helper(struct job_plan **out, const struct node_state *s,
 				  const struct plan_input *in, const char *helper_path, uid_t uid,
 				  struct errbuf *err)

@@ -11,10 +11,11 @@
 #include "host/affinity.h"
 #include "ranks/rankmap_renew.h"
 
-#define PASSES 20 /* passes over a rank's threads, at most, until a pass finds no new one */
+/* greatest number of passes over a rank's threads until a pass finds no new one */
+#define PASSES 20
 /*
- * Percent of the time that a launch waits for the ledger. The rest is for a cgroup that the kernel
- * is changing, and for the ledger itself.
+ * Parts, in percent, of the time that a launch waits for the ledger. The rest is for a cgroup that
+ * the kernel is changing, and for the ledger itself.
  */
 #define BIND_PERCENT 40
 #define UNDO_PERCENT 30
@@ -30,7 +31,7 @@ int bind_time_tell(const struct bind_time *t, struct errbuf *err)
 {
 	if (!t->n_stuck)
 		return errappend(err, " (the ranks are bound as before)");
-	return errappend(err, " (%u rank%s could not be put back in %ld ms: %s)", t->n_stuck,
+	return errappend(err, " (%u rank%s could not be restored in %ld ms: %s)", t->n_stuck,
 			 t->n_stuck == 1 ? "" : "s", t->undo_ms, t->stuck);
 }
 
@@ -99,7 +100,7 @@ int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct e
 	return rc;
 }
 
-/* Returns -1 if END has passed. */
+/* Returns -1 if the time END has passed. */
 static int resize_ranks_late(long end, struct errbuf *err)
 {
 	return monotonic_ms() > end ? errprintf(err, "the time limit has passed") : 0;
@@ -107,16 +108,16 @@ static int resize_ranks_late(long end, struct errbuf *err)
 
 /* One pass over the threads of a rank. */
 struct pass {
-	const char *path; /* of the rank's cgroup, below the cgroup mount */
+	const char *path; /* path of the rank's cgroup, below the cgroup mount */
 	const struct idset *now, *next;
 	unsigned threads, changed;
 	long end; /* time limit */
-	struct errbuf err; /* why a live thread could not be bound */
+	struct errbuf err; /* reason why a live thread could not be bound */
 	bool bad;
 	bool late; /* the time limit passed before the last thread was bound */
 };
 
-/* Is that thread still in the rank's cgroup? */
+/* Is thread TID still in the rank's cgroup? */
 static bool resize_ranks_is_there(const struct pass *p, pid_t tid)
 {
 	char path[RANK_PATH_MAX];
@@ -141,7 +142,10 @@ static void bind_thread(pid_t tid, void *arg)
 	if (idset_equal(&mask, &want))
 		return;
 	p->changed++;
-	/* the list of threads is old: the number may be of another user's thread by now */
+	/*
+	 * the list of threads may be out of date, and the number may be of another user's thread by
+	 * now
+	 */
 	if (!resize_ranks_is_there(p, tid))
 		return;
 	if (affinity_set(tid, &want, &err) == 0 || affinity_get(tid, &mask, &p->err) < 0)
@@ -150,8 +154,10 @@ static void bind_thread(pid_t tid, void *arg)
 	p->bad = true;
 }
 
-/* Bind all threads. A thread that starts meanwhile has its parent's mask: repeat until a pass
- * changes nothing. */
+/*
+ * Bind all threads. A thread that starts meanwhile has its parent's mask, so repeat until a pass
+ * changes nothing.
+ */
 static int bind_threads(struct rank_moved *m, int cgroup_fd, const char *path, long end,
 			struct errbuf *err)
 {
@@ -168,8 +174,10 @@ static int bind_threads(struct rank_moved *m, int cgroup_fd, const char *path, l
 		if (!p.changed)
 			return 0;
 	}
-	/* the cgroup confines the remaining threads; another resize, or the thread itself, binds
-	 * them */
+	/*
+	 * the cgroup confines the remaining threads; another resize, or the threads themselves,
+	 * bind them
+	 */
 	return 0;
 }
 
@@ -186,7 +194,7 @@ static int widen(int cgroup_fd, const char *path, const struct idset *more, stru
 	return cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &has, err);
 }
 
-/* Bind a rank; ERR names it. */
+/* Bind a rank; ERR gives the rank. */
 static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgroup_fd, long end,
 		     struct errbuf *err)
 {
@@ -211,7 +219,7 @@ static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgrou
 	return 0;
 }
 
-/* Note the CPUs that a step's ranks divide, for other steps' rank maps. */
+/* Record the CPUs that a step's ranks divide, for the rank maps of other steps. */
 static void resize_ranks_note(const struct rank_group *g)
 {
 	for (unsigned i = 0; i < g->n; i++)
@@ -233,7 +241,7 @@ static void note_stuck(struct bind_time *t, const struct errbuf *why)
 {
 	size_t used = strlen(t->stuck);
 
-	/* list the first reasons in full, and count all */
+	/* list the first reasons, and count all ranks */
 	if (used + strlen(why->text) + 3 < sizeof(t->stuck))
 		snprintf(t->stuck + used, sizeof(t->stuck) - used, "%s%s", used ? "; " : "",
 			 why->text);
@@ -273,8 +281,8 @@ int rank_group_bind(struct rank_group *g, int cgroup_fd, struct bind_time *t, st
 		if (bind_rank(g, &g->moved[i], cgroup_fd, t->bind_end, err) < 0) {
 			if (monotonic_ms() > t->bind_end)
 				errwrap(err,
-					"the %u ranks could not be bound in %ld ms, the time that "
-					"launches may wait for this (helper_timeout)",
+					"the %u ranks could not be bound in %ld ms, for which "
+					"launches may wait (helper_timeout)",
 					g->n, t->bind_ms);
 			undo_first(g, i + 1, cgroup_fd, t);
 			return -1;

@@ -4,45 +4,48 @@
 
 #include "container/ledger.h"
 
-/* The ranks on this node in one place, a container or the rest outside of all, whose CPUs
- * change. */
+/*
+ * The ranks on this node in one place, a container or the rest outside of all, whose CPUs change.
+ */
 struct rank_group {
 	struct idset before, after; /* CPUs of the place */
 	unsigned n;
 	struct rank_moved {
 		struct ledger_step *step; /* belongs to the job */
 		struct ledger_rank *rank;
-		struct idset now, next; /* CPUs of the rank */
-		unsigned threads; /* number when it was bound; 0: it has ended */
+		struct idset now, next; /* CPUs of the rank, now and after the change */
+		unsigned threads; /* number when the rank was bound; 0: it has ended */
 	} * moved;
 };
 
 /*
- * Fill G with the ranks of JOB in PLACE: of step OWN if the container was made for that step, else
- * of all steps without containers of their own. G must be new or freed.
+ * Fill G with the ranks of JOB in PLACE: those of step OWN if the container was made for that step,
+ * else those of all steps without containers of their own. G must be new or freed.
  */
 int rank_group_collect(struct rank_group *g, struct ledger_job *job, const struct ledger_step *own,
 		       const char *place, struct errbuf *err);
 void rank_group_free(struct rank_group *g);
 
-/* Compute the new CPUs of each rank, from the job's cores in PLAN (ranks/rankmap_renew.h).
- * Changes nothing else. */
+/*
+ * Compute the new CPUs of each rank, from the job's cores in PLAN (ranks/rankmap_renew.h). Changes
+ * nothing else.
+ */
 int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct errbuf *err);
 
 /*
- * Time for one change, for all its groups together: users choose the number of ranks and threads,
- * and launches of other jobs wait for the ledger.
+ * Time limits of one change, for all its groups together: users choose the number of ranks and
+ * threads, and launches of other jobs wait for the ledger.
  */
 struct bind_time {
 	long bind_ms, undo_ms;
-	long bind_end, undo_end; /* of monotonic_ms(); undo_end is 0 until the first undo */
+	long bind_end, undo_end; /* times of monotonic_ms(); UNDO_END is 0 until the first undo */
 	unsigned n_stuck; /* ranks that could not be restored */
-	char stuck[240]; /* the first of them: "step 1, task_0: REASON; ..." */
+	char stuck[240]; /* the first of these ranks: "step 1, task_0: REASON; ..." */
 };
 
 /*
- * Start the time of T: both limits together are below HELPER_TIMEOUT, the seconds after which a
- * launch gives up.
+ * Start the time limits of T: together they are below HELPER_TIMEOUT, the seconds after which a
+ * launch fails.
  */
 void bind_time_start(struct bind_time *t, unsigned helper_timeout);
 
@@ -50,20 +53,20 @@ void bind_time_start(struct bind_time *t, unsigned helper_timeout);
 int bind_time_tell(const struct bind_time *t, struct errbuf *err);
 
 /*
- * Bind the ranks, their processes and all threads: first widen the cgroups to the old and new CPUs,
- * then bind every thread, then set the cgroups to the new CPUs, which the kernel enforces on new
- * threads. Records the CPUs in the job (the caller writes the ledger). On failure or when the time
- * is over, restores the ranks bound so far.
+ * Bind the ranks, their processes and all threads: first add the new CPUs to the cgroups, then bind
+ * every thread, then set the cgroups to the new CPUs, which the kernel enforces on new threads.
+ * Records the CPUs in the job (the caller writes the ledger). On failure or at the time limit,
+ * restores the ranks bound so far.
  */
 int rank_group_bind(struct rank_group *g, int cgroup_fd, struct bind_time *t, struct errbuf *err);
 
 /*
- * Restore the ranks of a bound group, and record it in the job. G is reversed: its "now" is its
- * "next". T names the ranks that cannot be restored in time.
+ * Restore the ranks of a bound group, and record that in the job. G is reversed: NOW and NEXT are
+ * exchanged. T names the ranks that cannot be restored in time.
  */
 void rank_group_undo(struct rank_group *g, int cgroup_fd, struct bind_time *t);
 
-/* Directory of a rank, BUF of CGROUP_PATH_MAX + 64 bytes. */
+/* Write the path of a rank's directory to BUF, RANK_PATH_MAX bytes. */
 #define RANK_PATH_MAX (CGROUP_PATH_MAX + 64)
 void rank_path(char *buf, const struct ledger_step *step, const struct ledger_rank *rank);
 

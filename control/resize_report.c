@@ -57,7 +57,7 @@ static const char *format_set(char buf[IDSET_LIST_MAX], const struct idset *s)
 	return buf;
 }
 
-/* "0-3 -> 0-7", or only "0-3" */
+/* Print "0-3 -> 0-7", or only "0-3" if both are equal. */
 static void print_change(FILE *out, const char *word, const struct idset *before,
 			 const struct idset *after)
 {
@@ -74,9 +74,7 @@ static uint64_t moved_bytes(const struct resize_told *t)
 	return t->had->anonymous > t->left->anonymous ? t->had->anonymous - t->left->anonymous : 0;
 }
 
-/*
- * Do running programs still allocate memory by their old policy? No other process can change that.
- */
+/* Do running programs still allocate memory by their old policy? No other process can change it. */
 static bool keeps_policy(const struct resize_told *t)
 {
 	return t->before->confined && !idset_subset(&t->after->mems, &t->before->mems);
@@ -91,7 +89,7 @@ static void tell_text(FILE *out, const struct resize_told *t)
 		fprintf(out, "; cpus %s", format_set(a, &t->before->reserved));
 		if (t->before->confined)
 			fprintf(out, " and mems %s", format_set(a, &t->before->mems));
-		fputs(" are its job's again", out);
+		fputs(" belong to its job again", out);
 	} else {
 		fprintf(out, "container %s of job %u: ", t->after->name, t->job_id);
 		print_change(out, "cpus", &t->before->cpus, &t->after->cpus);
@@ -117,8 +115,8 @@ static void tell_text(FILE *out, const struct resize_told *t)
 			(unsigned long long)(t->left->files >> 10));
 	if (keeps_policy(t))
 		fprintf(out,
-			"  memory: running programs keep allocating from %s until they bind "
-			"themselves anew\n",
+			"  memory: running programs still allocate from %s until they bind "
+			"themselves again\n",
 			format_set(a, &t->before->mems));
 }
 

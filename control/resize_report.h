@@ -12,12 +12,12 @@ struct resize_told {
 	uint32_t job_id;
 	const struct planned_container *before, *after;
 	const struct idset *mems_gone;
-	const struct mapped *had, *left; /* bytes on mems_gone, before and after */
+	const struct mapped *had, *left; /* bytes on MEMS_GONE before and after */
 	unsigned n;
-	struct told_rank *rank; /* ranks with changed CPUs */
+	struct told_rank *rank; /* ranks whose CPUs have changed */
 };
 
-/* Add the changed ranks of both groups to T; the groups may be freed then. */
+/* Add the changed ranks of both groups to T. After that the groups may be freed. */
 int resize_told_ranks(struct resize_told *t, const struct rank_group *in,
 		      const struct rank_group *rest, struct errbuf *err);
 void resize_told_free(struct resize_told *t);

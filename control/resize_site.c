@@ -17,12 +17,13 @@ int resize_check_launched(const struct conf *conf, const char *conf_path,
 {
 	if (request_container_wants(ask, ISOLATOR_MEMS) || !conf_needs_job(conf, ISOLATOR_MEMS))
 		return 0;
-	return errprintf(err,
-			 "container %s was launched without memory nodes of its own, so it was not "
-			 "decided whether its job may have them (allow_mems in %.128s goes by "
-			 "account or partition): ask for mems in the next job's manifest, or "
-			 "change only CPUs",
-			 ask->name, conf_path);
+	return errprintf(
+		err,
+		"container %s was launched without memory nodes of its own, so the launch did not "
+		"check whether its job may have them (allow_mems in %.128s lists "
+		"accounts or partitions): ask for mems in the next job's manifest, or "
+		"change only CPUs",
+		ask->name, conf_path);
 }
 
 int resize_check_user(const struct conf *conf, const char *conf_path, uid_t uid, bool cpus,

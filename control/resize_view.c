@@ -16,7 +16,7 @@
 #include "control/lock.h"
 #include "control/resize_ranks.h"
 
-#define PATIENCE_MS 20000 /* wait for the user's lock */
+#define PATIENCE_MS 20000 /* milliseconds to wait for the user's lock */
 
 void resize_view_close(struct resize_view *v)
 {
@@ -26,7 +26,7 @@ void resize_view_close(struct resize_view *v)
 }
 
 /*
- * processes to look at in a rank's cgroup: a rank that has not begun has one process, and maybe
+ * processes to check in a rank's cgroup: a rank that has not begun has one process, and perhaps
  * sessions that joined it
  */
 #define LOOKED_AT 8
@@ -36,14 +36,17 @@ struct beginning {
 	bool any;
 };
 
-static void look_at_process(pid_t pid, void *arg)
+static void check_rank_process(pid_t pid, void *arg)
 {
 	struct beginning *b = arg;
 	struct process_facts p;
 
 	if (b->any || b->seen++ >= LOOKED_AT)
 		return;
-	/* its user may choose another name, and keeps only his own container from changes by it */
+	/*
+	 * a user may choose this name for another process, but that only prevents changes of the
+	 * user's own container
+	 */
 	b->any = process_read_facts_of(&p, pid) == 0 && strncmp(p.comm, "slurmstepd", 10) == 0;
 }
 
@@ -56,7 +59,7 @@ bool resize_view_has_unbegun(const struct ledger_step *s, int cgroup_fd)
 	for (unsigned i = 0; i < s->n_placed && !b.any; i++) {
 		rank_path(path, s, &s->placed[i]);
 		b.seen = 0;
-		cgroup_each_pid(cgroup_fd, path, look_at_process, &b, &ended);
+		cgroup_each_pid(cgroup_fd, path, check_rank_process, &b, &ended);
 	}
 	return b.any;
 }
@@ -85,7 +88,7 @@ static int check_steps(const struct resize_view *v, struct errbuf *err)
 	return 0;
 }
 
-/* Load all live ranks of JOB; ended ones leave the entry at its next write. */
+/* Load all live ranks of JOB; ended ranks leave the entry at its next write. */
 static int load_ranks(struct ledger_job *job, int cgroup_fd, struct errbuf *err)
 {
 	for (unsigned i = 0; i < job->n_steps; i++) {
@@ -97,7 +100,7 @@ static int load_ranks(struct ledger_job *job, int cgroup_fd, struct errbuf *err)
 }
 
 /* Returns 1 if a step is being launched. */
-static int resize_view_look(struct resize_view *v, struct errbuf *err)
+static int resize_view_read(struct resize_view *v, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX];
 	uid_t uid = v->uid == 0 ? (uid_t)-1 : v->uid;
@@ -117,7 +120,7 @@ static int resize_view_look(struct resize_view *v, struct errbuf *err)
 		     : request_find(&v->request, v->ask->container);
 	if (at < 0 || v->request.n != v->o.plan->n) {
 		errprintf(err,
-			  "the ledger's request of this container is of another version of NodeOS");
+			  "this container's request in the ledger is of another version of NodeOS");
 		goto out;
 	}
 	v->index = (unsigned)at;
@@ -144,7 +147,7 @@ int resize_view_open(struct resize_view *v, struct errbuf *err)
 	long start = monotonic_ms();
 	int rc;
 
-	while ((rc = resize_view_look(v, err)) == 1 && monotonic_ms() - start < 10000)
+	while ((rc = resize_view_read(v, err)) == 1 && monotonic_ms() - start < 10000)
 		nanosleep(&pause, NULL);
 	return rc == 0 ? 0 : -1;
 }
@@ -187,7 +190,7 @@ int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *e
 	int fd;
 
 	if (access(conf->state_dir, F_OK) < 0)
-		return errprintf(err, "no container was ever made on this node since its boot");
+		return errprintf(err, "no container was made on this node since its boot");
 	/* root takes the lock of the container's owner */
 	if (v->uid == 0) {
 		if (resize_view_open(v, err) < 0)
@@ -198,8 +201,8 @@ int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *e
 	fd = lock_private(conf->state_dir, PRIVATE_LOCK_USER(v->uid), PATIENCE_MS, err);
 	if (fd < 0 && errno == EAGAIN)
 		errprintf(err,
-			  "another container of the same user has been changing on this node for "
-			  "%d seconds: try again",
+			  "another change of this user's containers on this node has taken "
+			  "%d seconds so far: try again later",
 			  PATIENCE_MS / 1000);
 	return fd;
 }
@@ -210,7 +213,7 @@ void resize_unlock(int lock, const struct conf *conf)
 	struct errbuf why;
 
 	close(lock);
-	/* the change is complete: a failed notice only goes to the journal */
+	/* the change is complete: a failure of the notice only goes to the journal */
 	if (changes_note(CHANGES_FILE, conf->state_dir, true, &why) < 0)
 		fprintf(stderr, "nodeosd: %s\n", printable(line, sizeof(line), why.text));
 }

@@ -7,22 +7,20 @@
 #include "report/node_state.h"
 
 /*
- * Snapshot of the host while a live container is changed; the ledger stays locked as long as the
+ * Snapshot of the host for the change of a live container. The ledger stays locked as long as the
  * snapshot exists.
  */
 struct resize_view {
-	/*
-	 * set by the caller, as are the next two; UID: the caller's, 0 for containers of any user
-	 */
+	/* set by the caller, as the next two; UID: the caller's, 0 for containers of any user */
 	const struct ask *ask;
 	uid_t uid;
-	const char *cgroup; /* of the caller; "": unknown */
+	const char *cgroup; /* the caller's cgroup; "": unknown */
 	struct node_state s;
 	struct ledger *lock;
 	struct owned o;
 	/*
-	 * directory of O's plan, once found: later looks find the same container, even if another
-	 * step has one of its name
+	 * inode of the directory of O's plan, once found: later snapshots find the same container,
+	 * even if another step has a container with its name
 	 */
 	uint64_t inode;
 	/* why the site forbids this user to change CPUs or memory nodes; "": allowed */
@@ -34,21 +32,25 @@ struct resize_view {
 	struct idset whole;
 };
 
-/* Take the snapshot once no step of the job is being launched: all ranks are placed and have begun.
- * On failure the ledger is closed. */
+/*
+ * Take the snapshot when no step of the job is being launched: all ranks are placed and have begun.
+ * On failure the ledger is closed.
+ */
 int resize_view_open(struct resize_view *v, struct errbuf *err);
 void resize_view_close(struct resize_view *v);
 
 /*
- * Has a rank of S been placed, but not begun? Until its exec the rank is a copy of slurmstepd,
- * which binds itself as planned and fails with other CPUs. CGROUP_FD is the root of cgroup v2.
+ * Is a rank of S placed, but not begun? Until its exec the rank is a copy of slurmstepd, which
+ * binds itself as planned and fails with other CPUs. CGROUP_FD is the root of cgroup v2.
  */
 bool resize_view_has_unbegun(const struct ledger_step *s, int cgroup_fd);
 
-/* CPUs of the job's other containers, of its plan and of its steps. */
+/* Get the CPUs of the job's other containers, in its plan and in those of its steps. */
 void resize_view_held(struct idset *out, const struct resize_view *v);
 
-/* CPUs outside of all containers, as a step without one has them (launch/choose.c). */
+/*
+ * Get the CPUs outside of all containers, as a step without containers has them (launch/choose.c).
+ */
 void resize_view_left(struct idset *out, const struct resize_view *v);
 
 /*
@@ -58,7 +60,7 @@ void resize_view_left(struct idset *out, const struct resize_view *v);
  */
 int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *err);
 
-/* Release the lock and notify watchers: also after a failure, as something may have changed. */
+/* Release the lock and notify watchers, even after a failure, as something may have changed. */
 void resize_unlock(int lock, const struct conf *conf);
 
 #endif

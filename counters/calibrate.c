@@ -16,15 +16,18 @@
 
 #include "base/monotonic.h"
 
-#define TIMES 4 /* the loads of a domain together have so many times the memory of its cache */
-#define SHARE_MIN (8ul * 1024 * 1024) /* least bytes of a load: more than a core's own caches */
+#define TIMES 4 /* memory of all loads of a domain together, in units of its cache */
+/* least bytes of a load: more than the private caches of a core */
+#define SHARE_MIN (8ul * 1024 * 1024)
 #define READY_MS 120000 /* milliseconds that a load may take to get its memory */
-#define FAR 10 /* percent; a larger difference of measured and expected is reported */
+#define FAR 10 /* percent; a larger difference between measured and expected rate is reported */
 
 /* A process that runs a load. */
 struct load {
 	pid_t pid;
-	/* our ends of pipes: the load writes to READY when it has its memory, then waits for GO */
+	/*
+	 * our ends of pipes: the load writes to READY when it has its memory, and then waits for GO
+	 */
 	int ready, go;
 	struct counter_group *group;
 	struct counter_reading before;
@@ -53,7 +56,8 @@ static void __attribute__((noreturn)) run_load(const struct load_kind *k, int re
 		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	if (memory == MAP_FAILED)
 		_exit(1);
-	memset(memory, 0, k->bytes); /* pages of its own, not the kernel's shared page of zeros */
+	memset(memory, 0,
+	       k->bytes); /* get own pages in place of the kernel's shared page of zeros */
 	if (write(ready, &word, 1) != 1 || read(go, &word, 1) != 1)
 		_exit(1);
 	while (calibrate_load_run(k->load, memory, k->bytes) == 0)
@@ -99,7 +103,7 @@ static int fork_load(struct load *l, const struct load_kind *k)
 	return -1;
 }
 
-/* Start a load, which has its memory and its counters then, and waits for GO. */
+/* Start a load. When this returns, the load has its memory and its counters, and waits for GO. */
 static int start_load(struct load *l, struct counters *c, const struct load_kind *k,
 		      struct errbuf *err)
 {
@@ -112,8 +116,8 @@ static int start_load(struct load *l, struct counters *c, const struct load_kind
 	fd = (struct pollfd){ .fd = l->ready, .events = POLLIN };
 	if (poll(&fd, 1, READY_MS) != 1 || read(l->ready, &word, 1) != 1)
 		errprintf(err,
-			  "a load of %zu MiB cannot run on CPU %u: out of memory, or the caller"
-			  " may not use this CPU",
+			  "a load of %zu MiB cannot run on CPU %u: out of memory, or this user"
+			  " may not use the CPU",
 			  k->bytes >> 20, k->cpu);
 	else if (counters_begin(c, l->pid, &l->group, err) == 0)
 		return 0;
@@ -143,7 +147,7 @@ static int read_loads(struct load *l, unsigned n, struct errbuf *err)
 	return 0;
 }
 
-/* Let the N loads run, and count them for CALIBRATE_MS; *SECONDS has the exact time. */
+/* Let the N loads run, and count them for CALIBRATE_MS; *SECONDS gets the exact time. */
 static int count_loads(struct load *l, unsigned n, double *seconds, struct errbuf *err)
 {
 	long start;
@@ -151,7 +155,7 @@ static int count_loads(struct load *l, unsigned n, double *seconds, struct errbu
 	for (unsigned i = 0; i < n; i++)
 		if (write(l[i].go, "g", 1) != 1)
 			return errprintf(err, "a load has ended: %s", strerror(errno));
-	sleep_ms(CALIBRATE_MS / 5); /* the caches have the loads' data then */
+	sleep_ms(CALIBRATE_MS / 5); /* until the caches have the loads' data */
 	if (read_loads(l, n, err) < 0)
 		return -1;
 	start = monotonic_ms();
@@ -176,7 +180,7 @@ static size_t choose_bytes(uint64_t cache, unsigned n)
 	return (bytes + 191) / 192 * 192;
 }
 
-/* count_loads() without SIGPIPE, which would end the caller if a load has ended. */
+/* As count_loads(), without SIGPIPE, which would end the caller if a load has ended. */
 static int count_loads_safely(struct load *l, unsigned n, double *seconds, struct errbuf *err)
 {
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
@@ -252,7 +256,7 @@ bool calibrate_differs(enum calibrate_load load, uint32_t rate)
 {
 	double expected = as_misses(calibrate_load_rate(load)), got = as_misses(rate);
 
-	if (expected <= 0) /* the loop: far below the bound of a turtle is good enough */
+	if (expected <= 0) /* the loop: any rate far below a turtle's bound is correct */
 		return got > classify_default.turtle / 10.0;
 	return got < expected * (100 - FAR) / 100 || got > expected * (100 + FAR) / 100;
 }
@@ -307,7 +311,7 @@ int calibrate_check(const struct counters *c, struct errbuf *err)
 		return errprintf(err, "no counters on this host: %s", about.why);
 	if (!about.row)
 		return errprintf(err,
-				 "contention_source is %s, which counts no process: set it to"
+				 "contention_source is %s, which counts no processes: set it to"
 				 " auto",
 				 about.provider);
 	return 0;

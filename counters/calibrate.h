@@ -15,40 +15,44 @@
 
 /*
  * Compare the counters of this host with loads whose counts are known by calculation. The loads run
- * in processes of their own, with the user and in the cgroups of the caller. Other processes of the
- * host are slowed meanwhile, and change the measured figures. Functions that return int return 0,
- * or -1 with the reason: nothing counts on this host, a CPU cannot be used, out of memory.
+ * in child processes, with the user and in the cgroups of the caller. They slow other processes of
+ * the host, and these change the measured rates. Functions that return int return 0, or -1 with the
+ * reason: this host has no counters, a CPU cannot be used, out of memory.
  */
 #define CALIBRATE_MS 500 /* milliseconds of a measurement */
-#define CALIBRATE_CACHE (64ul * 1024 * 1024) /* bytes; assumed where a cache's size is not known */
+#define CALIBRATE_CACHE (64ul * 1024 * 1024) /* bytes; assumed if the size of a cache is unknown */
 
 struct calibrate_domain {
-	int id; /* of the cache, as in struct observed_domain */
+	int id; /* number of the cache, as in struct observed_domain */
 	struct idset cpus;
-	uint64_t cache; /* bytes; 0: not known */
-	/* results of calibrate_domains() */
+	uint64_t cache; /* bytes; 0: unknown */
+	/* results of calibrate_domains(): */
 	uint32_t rate[CALIBRATE_LOADS]; /* in the unit of struct rank_sample */
 	uint64_t peak; /* misses a second; 0: none were counted */
 };
 
-/* Run LOAD on CPU, and count it for CALIBRATE_MS. Its memory is four times CACHE, the bytes of the
- * cache (0: not known), and 8 MiB at least. */
+/*
+ * Run LOAD on CPU, and count it for CALIBRATE_MS. Its memory is four times CACHE (bytes; 0:
+ * unknown), and at least 8 MiB.
+ */
 int calibrate_measure(struct rank_sample *out, struct counters *c, enum calibrate_load load,
 		      unsigned cpu, uint64_t cache, struct errbuf *err);
 
-/* Count the misses of DOMAIN in a second while each of its CPUs runs the load "scan". */
+/* Count the misses of DOMAIN in a second while all its CPUs run the load "scan". */
 int calibrate_peak(uint64_t *out, struct counters *c, const struct calibrate_domain *domain,
 		   struct errbuf *err);
 
 /* Check that C counts running processes. Returns 0, or -1 with the reason why it does not. */
 int calibrate_check(const struct counters *c, struct errbuf *err);
 
-/* Does the measured RATE differ by more than 10 % from the rate of LOAD? For the loop, which has no
- * misses: is RATE more than a tenth of a turtle's bound? */
+/*
+ * Does the measured RATE differ by more than 10 % from the rate of LOAD? For the loop, which has no
+ * misses: is RATE above a tenth of a turtle's bound?
+ */
 bool calibrate_differs(enum calibrate_load load, uint32_t rate);
 
 /*
- * Measure the N domains. Prints each measured rate beside the expected one to F, as soon as it is
+ * Measure the N domains. Prints each measured rate beside the expected one to F as soon as it is
  * measured, and puts the peaks into PEAKS, with the row of C and whether it is simulated. Drops
  * earlier peaks of another row. The caller writes PEAKS to its file.
  */

@@ -3,14 +3,15 @@
 
 #include "counters/classify.h"
 
-/* The loops below: how many instructions each executes for how many lines. */
+/* Instructions that each loop below executes, and the lines that it reads meanwhile. */
 static const struct {
 	const char *name;
 	unsigned instructions, lines;
 } loads[CALIBRATE_LOADS] = {
 	{ "loop", 4, 0 },
 	{ "scan", 4, 1 },
-	{ "triad", 7 * CALIBRATE_LINE / 8, 3 }, /* seven for one double of each of three arrays */
+	{ "triad", 7 * CALIBRATE_LINE / 8,
+	  3 }, /* seven for each double, of eight in a line of each of three arrays */
 };
 
 #if defined(__x86_64__)

@@ -54,7 +54,7 @@ int classify_conf_check(const struct classify_conf *c, struct errbuf *err)
 	return 0;
 }
 
-/* VALUE * BY / OF, rounded down, or UINT64_MAX if it is larger. OF is not 0. */
+/* Return VALUE * BY / OF, rounded down; UINT64_MAX if the result is larger. OF is not 0. */
 static uint64_t scale_count(uint64_t value, uint64_t by, uint64_t of)
 {
 	wide scaled = (wide)value * by / of;
@@ -82,7 +82,7 @@ void classify_difference(struct rank_sample *out, const struct classify_conf *c,
 	if (now->instructions <= before->instructions || now->misses < before->misses ||
 	    now->enabled <= before->enabled || now->running <= before->running)
 		return;
-	/* the kernel reads the two times one after the other, so running may be a little longer */
+	/* the kernel reads the two times one after the other, so RUNNING may be slightly larger */
 	if (running > enabled)
 		running = enabled;
 	if ((wide)running * 100 < (wide)enabled * c->running_min)
@@ -100,7 +100,7 @@ enum rank_class classify_class_of(const struct classify_conf *c, uint32_t rate)
 	return rate <= c->devil * CLASSIFY_RATE_UNIT ? RANK_SEMI_DEVIL : RANK_DEVIL;
 }
 
-/* Return the number of samples in the ring, and the sum of their rates in *SUM. */
+/* Return the number of samples in the ring; *SUM gets the sum of their rates. */
 static unsigned ring_sum(const struct rank_state *state, uint64_t *sum)
 {
 	unsigned n = 0;
@@ -114,7 +114,7 @@ static unsigned ring_sum(const struct rank_state *state, uint64_t *sum)
 	return n;
 }
 
-/* SUM / N, rounded up; 0 if N is 0. */
+/* Return SUM / N, rounded up; 0 if N is 0. */
 static uint32_t mean_of(uint64_t sum, unsigned n)
 {
 	return n ? (uint32_t)((sum + n - 1) / n) : 0;
@@ -137,7 +137,7 @@ static void set_class(struct rank_state *state, enum rank_class class)
 	state->changes++;
 }
 
-/* Forget all samples: the class is unknown then. */
+/* Remove all samples, which makes the class unknown. */
 static void forget_samples(struct rank_state *state)
 {
 	memset(state->rate, 0, sizeof(state->rate));
@@ -163,7 +163,7 @@ static void put_in_ring(struct rank_state *state, const struct classify_conf *c,
 	state->next = (state->next + 1) % c->window;
 }
 
-/* Count the samples of the ring whose class is not that of the adopted rate. */
+/* Return the number of samples in the ring whose class is not that of the adopted rate. */
 static unsigned count_others(const struct rank_state *state, const struct classify_conf *c)
 {
 	unsigned n = 0;

@@ -13,8 +13,10 @@
 
 static const char *const default_dirs[] = { NODEOS_EVENTS_ETC, NODEOS_EVENTS_DIR, NULL };
 
-/* Find the row of this processor. Returns 1, or 0 with the reason in C->why if there is none, or
- * -1 with the reason in ERR if the configuration is wrong. */
+/*
+ * Find the row of this processor. Returns 1, or 0 with the reason in C->why if there is none, or -1
+ * with the reason in ERR if the configuration is wrong.
+ */
 static int find_row(struct counters *c, const struct counters_conf *conf,
 		    const struct counters_host *host, struct errbuf *err)
 {
@@ -41,7 +43,7 @@ static int find_row(struct counters *c, const struct counters_conf *conf,
 	return rc;
 }
 
-/* Choose perf if it counts on HOST; otherwise none, with the reason in C->why. */
+/* Choose perf if it counts on HOST, else none, with the reason in C->why. */
 static int choose_perf(struct counters *c, const struct counters_conf *conf,
 		       const struct counters_host *host, struct errbuf *err)
 {

@@ -11,48 +11,52 @@
 #include "counters/events.h"
 
 /*
- * Counters of ranks: instructions, misses of the last-level cache, and remote misses, the misses
- * that another memory node answered. The provider of the counts is "perf" (perf_event_open),
- * "replay" (a trace, for tests and for sites that look into a class) or "none". The caller is root.
- * No function waits more than 50 ms for a user's process.
+ * Counters of ranks: instructions, misses of the last-level cache, and remote misses, which another
+ * memory node served. The provider of the counts is "perf" (perf_event_open), "replay" (a trace,
+ * for tests and for sites that examine a class) or "none". The caller is root. No function waits
+ * more than 50 ms for a user's process.
  */
-struct counters; /* of the host, opened once */
+struct counters; /* the counters of the host, opened once */
 struct counter_group; /* the counters of one rank */
 
 /*
  * The trace of "replay:FILE" is a file that only root can change. It has a line of six numbers for
  * each read:
  *
- *	rank instructions misses remote enabled running
+ * rank instructions misses remote enabled running
  *
  * RANK is 0 for the first call of counters_begin(), 1 for the second, and so on. Each
  * counters_read() of a rank returns the rank's next line. The other numbers are totals since
- * counters_begin(), in the units of struct counter_reading; REMOTE is "-" if it is not known. Empty
+ * counters_begin(), in the units of struct counter_reading; REMOTE is "-" if it is unknown. Empty
  * lines and lines that begin with "#" are skipped.
  */
 struct counters_conf {
 	const char *source; /* "auto", "perf", "none", "replay:FILE"; NULL: "auto" */
-	/* the row of nodeos.conf, used instead of events.d if it is for this processor; "" or NULL:
-	 * none */
+	/*
+	 * the row in nodeos.conf, used instead of events.d if it is for this processor; "" or NULL:
+	 * none
+	 */
 	const char *row;
-	/* directories of *.tab files; the first one with a row for this processor wins; NULL ends.
-	 * An empty list stands for /etc/nodeos/events.d and the directory of the installation */
+	/*
+	 * directories of *.tab files, ended by NULL; the first one with a row for this processor is
+	 * used. An empty list stands for /etc/nodeos/events.d and the directory of the installation
+	 */
 	const char *dirs[3];
-	bool user_only; /* exclude_kernel */
+	bool user_only; /* do not count the kernel (exclude_kernel) */
 };
 
 struct counters_about {
 	const char *provider; /* the provider's name */
 	const struct events_row *row; /* NULL: no row is used */
 	bool has_remote; /* remote misses are counted */
-	bool simulated; /* the counts are of a simulated cache, by the PMU simllc */
-	bool user_only; /* the kernel is not counted; false for traces, and if nothing counts */
-	const char *why; /* why nothing counts; "" if the provider counts; freed with C */
+	bool simulated; /* the counts come from a simulated cache, the PMU simllc */
+	bool user_only; /* the kernel is not counted; false for traces and without counters */
+	const char *why; /* why there are no counters; "" if there are; freed with C */
 };
 
 /*
- * Choose the provider and the row. Returns 0, also if nothing counts on this host (the provider is
- * "none" then, and counters_about() has the reason), or -1 with the reason in ERR if the
+ * Choose the provider and the row. Returns 0, even if this host has no counters (the provider is
+ * then "none", and counters_about() gives the reason), or -1 with the reason in ERR if the
  * configuration is wrong.
  */
 int counters_open(struct counters **out, const struct counters_conf *conf, struct errbuf *err);
@@ -60,15 +64,15 @@ void counters_close(struct counters *c); /* NULL does nothing */
 void counters_about(const struct counters *c, struct counters_about *out);
 
 /*
- * Begin to count process PID with all threads and processes that it starts later. Each thread that
- * it has already gets counters of its own. Returns 0, or -1 with the reason: the process has ended,
+ * Start to count process PID with all threads and processes that it starts later. Each of its
+ * present threads gets its own counters. Returns 0, or -1 with the reason: the process has ended,
  * no descriptors are left.
  */
 int counters_begin(struct counters *c, pid_t pid, struct counter_group **out, struct errbuf *err);
 
 /*
- * Give counters to threads that began while counters_begin() opened those of the others; does
- * nothing if there was no such thread. Returns 0, or -1 with the reason.
+ * Open counters for threads that began during counters_begin(); do nothing if there were none.
+ * Returns 0, or -1 with the reason.
  */
 int counters_renew(struct counter_group *g, struct errbuf *err);
 
@@ -80,9 +84,9 @@ int counters_read(struct counter_group *g, struct counter_reading *out, uint64_t
 		  struct errbuf *err);
 
 /*
- * An estimate of how many interrupts the reads of G have sent to other CPUs: at each read one for
- * each running thread. The number of running threads is the CPU time since the last read divided by
- * the time since then, rounded up.
+ * Return an estimate of the number of interrupts that the reads of G have sent to other CPUs: at
+ * each read, one for each running thread. The number of running threads is the CPU time since the
+ * last read divided by the time since then, rounded up.
  */
 uint64_t counters_interrupts(const struct counter_group *g);
 unsigned counters_descriptors(const struct counter_group *g);

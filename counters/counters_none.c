@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "counters/counters_provider.h"
 
-/* The provider of hosts on which nothing counts: no rank gets counters, so the class of each rank
- * is unknown. */
+/* The provider of hosts without counters: the class of each rank is unknown. */
 
 static int none_open(struct counters *c, const struct counters_host *host, struct errbuf *why)
 {

@@ -21,28 +21,29 @@
  * has when counting begins. All threads and processes that these start inherit the events. A rank
  * that is counted before it executes its program has one thread, so one group.
  *
- * A total is the sum of the counts between reads. If the kernel counted events of a thread for
+ * A total is the sum of the counts between reads. If the kernel counted the events of a thread for
  * unequal times between two reads, each count is scaled down to the shortest of these times, so
  * that ratios of the counts compare equal times.
  */
 #define EVENTS_MAX (1 + EVENTS_MISSES_MAX + EVENTS_REMOTE_MAX)
-#define TRIAL_NS 100000000 /* ns in which all events must have counted, or a form is not used */
+/* nanoseconds in which all events must have counted, or the form is not used */
+#define TRIAL_NS 100000000
 #define ATTACH_MS 50 /* milliseconds that attaching to a rank may take */
 /*
- * One rank may have 1 / RANK_SHARE of the descriptors (RLIMIT_NOFILE), or RANK_MIN if that is more,
- * and all ranks together three quarters, as users choose how many threads a rank has.
+ * A rank may have 1 / RANK_SHARE of the descriptors (RLIMIT_NOFILE), but at least RANK_MIN, and all
+ * ranks together three quarters of them, as users choose how many threads a rank has.
  */
 #define RANK_SHARE 8
 #define RANK_MIN 256
-#define TRIES 8 /* attempts to attach to all threads while none begins */
+#define TRIES 8 /* attempts to attach to all threads without a new thread beginning meanwhile */
 
 __extension__ typedef unsigned __int128 product;
 
-/* How the events of a thread are opened, the best way first. */
+/* How the events of a thread are opened, in order of preference. */
 enum perf_form {
 	FORM_GROUP, /* counted together, and read by one call */
-	FORM_PART, /* the same without remote misses, for processors with too few counters */
-	FORM_SINGLE, /* each event alone; the kernel counts them in turns */
+	FORM_PART, /* as a group, without remote misses: for processors with too few counters */
+	FORM_SINGLE, /* each event alone; the kernel counts them in turn */
 	FORMS
 };
 
@@ -54,11 +55,11 @@ struct perf_plan {
 	bool user_only;
 	struct call_limit limit;
 	enum perf_form form;
-	unsigned open; /* descriptors of all ranks */
+	unsigned open; /* number of open descriptors of all ranks */
 	unsigned n;
 	struct {
 		uint64_t config, config1;
-		enum total total; /* the total that this event is added to */
+		enum total total; /* the total to which this event is added */
 	} event[EVENTS_MAX];
 };
 
@@ -76,8 +77,8 @@ struct perf_thread {
 struct perf_rank {
 	unsigned n;
 	struct perf_thread *thread;
-	bool unsettled; /* threads began while the counters of the others were opened */
-	int64_t read_at; /* ns, CLOCK_MONOTONIC */
+	bool unsettled; /* threads began while the counters of the others were being opened */
+	int64_t read_at; /* nanoseconds, CLOCK_MONOTONIC */
 	uint64_t total[TOTALS], enabled, running;
 };
 
@@ -93,14 +94,16 @@ static int64_t perf_clock(void)
 
 static void close_thread(const struct perf_plan *plan, struct perf_thread *t)
 {
-	/* members first: when a leader is closed, each member becomes a group of its own */
+	/* members first: when a leader is closed, each remaining member becomes a group */
 	for (unsigned i = plan->n; i-- > 0;)
 		if (t->fd[i] >= 0)
 			close(t->fd[i]);
 }
 
-/* Open the events for thread TID (0: the caller). Returns 0, or -1 with errno and the index of the
- * event that could not be opened in *FAILED. */
+/*
+ * Open the events for thread TID (0: the caller). Returns 0, or -1 with errno and, in *FAILED, the
+ * index of the event that could not be opened.
+ */
 static int open_thread(const struct perf_plan *plan, pid_t tid, struct perf_thread *t,
 		       unsigned *failed)
 {
@@ -142,15 +145,17 @@ static int check_read(ssize_t got, size_t wanted)
 	if (got == (ssize_t)wanted)
 		return 0;
 	if (got >= 0)
-		errno = ENODEV; /* the event is in error for good */
+		errno = ENODEV; /* the event stays in an error state */
 	return -1;
 }
 
 static int read_thread(const struct perf_plan *plan, const struct perf_thread *t,
 		       struct perf_count now[EVENTS_MAX])
 {
-	/* of a group: number of values, enabled, running, values; of one event: value, enabled,
-	 * running */
+	/*
+	 * a group gives: number of values, enabled, running, values; a single event: value,
+	 * enabled, running
+	 */
 	uint64_t buf[3 + EVENTS_MAX];
 	size_t size = (3 + plan->n) * sizeof(buf[0]);
 
@@ -170,27 +175,29 @@ static int read_thread(const struct perf_plan *plan, const struct perf_thread *t
 	return 0;
 }
 
-static uint64_t growth(uint64_t now, uint64_t before)
+static uint64_t increase(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
 }
 
-/* Add what thread T counted since its last read to the totals of R. Returns the CPU time of T since
- * then, in ns. */
+/*
+ * Add the counts of thread T since its last read to the totals of R. Returns the CPU time of T
+ * since then, in nanoseconds.
+ */
 static uint64_t add_thread_counts(const struct perf_plan *plan, struct perf_rank *r,
 				  struct perf_thread *t, const struct perf_count now[EVENTS_MAX])
 {
-	uint64_t ran = growth(now[0].enabled, t->last[0].enabled), shortest = UINT64_MAX;
+	uint64_t ran = increase(now[0].enabled, t->last[0].enabled), shortest = UINT64_MAX;
 
 	for (unsigned i = 0; i < plan->n; i++) {
-		uint64_t running = growth(now[i].running, t->last[i].running);
+		uint64_t running = increase(now[i].running, t->last[i].running);
 
 		if (running < shortest)
 			shortest = running;
 	}
 	for (unsigned i = 0; i < plan->n; i++) {
-		uint64_t value = growth(now[i].value, t->last[i].value);
-		uint64_t running = growth(now[i].running, t->last[i].running);
+		uint64_t value = increase(now[i].value, t->last[i].value);
+		uint64_t running = increase(now[i].running, t->last[i].running);
 
 		if (running > shortest)
 			value = (uint64_t)((product)value * shortest / running);
@@ -211,13 +218,15 @@ static int order_tids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Put the threads of process PID in ascending order into *OUT, which the caller frees. Returns
- * their number, 0 if the process has ended, or -1 with errno. */
+/*
+ * Put the threads of process PID in ascending order into *OUT, which the caller frees. Returns
+ * their number, 0 if the process has ended, or -1 with errno.
+ */
 static int list_threads(pid_t **out, pid_t pid)
 {
 	char path[64];
 	pid_t *tid = NULL;
-	unsigned n = 0, room = 0;
+	unsigned n = 0, capacity = 0;
 	struct dirent *d;
 	DIR *dir;
 
@@ -229,8 +238,8 @@ static int list_threads(pid_t **out, pid_t pid)
 	while ((d = readdir(dir))) {
 		if (d->d_name[0] < '0' || d->d_name[0] > '9')
 			continue;
-		if (n == room) {
-			pid_t *more = realloc(tid, (room = 2 * room + 8) * sizeof(*tid));
+		if (n == capacity) {
+			pid_t *more = realloc(tid, (capacity = 2 * capacity + 8) * sizeof(*tid));
 
 			if (!more) {
 				closedir(dir);
@@ -273,8 +282,10 @@ static int open_error(const struct perf_plan *plan, unsigned failed, struct errb
 			 errno == EMFILE ? ": no descriptors are left, raise LimitNOFILE" : "");
 }
 
-/* Does ERROR of event number FAILED mean that the thread has ended? A thread can end after the
- * leader of its group was opened: Linux 6.15 and later return ENODEV then. */
+/*
+ * Does ERROR of event number FAILED mean that the thread has ended? A thread can end after the
+ * leader of its group was opened: then Linux 6.15 and later return ENODEV.
+ */
 static bool has_ended(int error, unsigned failed)
 {
 	return error == ESRCH || (failed && error == ENODEV);
@@ -292,7 +303,7 @@ static int check_share(const struct counter_group *g, unsigned n, struct errbuf 
 	most = limit.rlim_cur / RANK_SHARE > RANK_MIN ? limit.rlim_cur / RANK_SHARE : RANK_MIN;
 	if (wanted > most)
 		return errprintf(err,
-				 "process %d has %u threads already, whose counters need more than "
+				 "process %d has %u threads, whose counters need more than "
 				 "%" PRIu64 " descriptors",
 				 (int)g->pid, n, most);
 	if (plan->open + wanted > limit.rlim_cur / 4 * 3 && plan->open)
@@ -300,7 +311,7 @@ static int check_share(const struct counter_group *g, unsigned n, struct errbuf 
 	return 0;
 }
 
-/* Open the events for the N threads in TID, without those that have ended. */
+/* Open the events for the N threads in TID; skip threads that have ended. */
 static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, struct errbuf *err)
 {
 	struct perf_plan *plan = g->counters->data;
@@ -332,9 +343,9 @@ static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, s
 }
 
 /*
- * Attach to the threads of the process. The kernel does not show whether a new thread inherited
- * events. So the threads are listed before and after: if both lists are equal, each thread has
- * events of its own, and all that it starts inherits them; if not, sets UNSETTLED.
+ * Attach to the threads of the process. The kernel does not show whether a new thread has inherited
+ * events. So the threads are listed before and after: if both lists are equal, each thread has its
+ * own events, and all that it starts inherits them; if not, sets UNSETTLED.
  */
 static int attach_once(struct counter_group *g, struct errbuf *err)
 {
@@ -372,11 +383,11 @@ static int attach_threads(struct counter_group *g, struct errbuf *err)
 /* ------------------------------------------------------------------- ranks */
 
 /*
- * Reading an event interrupts each other CPU on which a thread that inherited the event is running.
- * The number of these threads is not known; the mean is RAN / PASSED, the CPU time and the time
- * since the last read, both in ns. PASSED is from before that read until after this one, so that a
- * reader that is kept waiting between two clocks does not see one thread run as two. The mean is
- * rounded up, except for a tenth above a whole number, as the clocks are not the same.
+ * Reading an event interrupts each other CPU that runs a thread which inherited the event. The
+ * number of these threads is unknown; their mean number is RAN / PASSED, the CPU time and the time
+ * since the last read, in nanoseconds. PASSED is measured from before that read until after this
+ * one: otherwise, if the reader is delayed between the two clocks, one running thread would look
+ * like two. The mean is rounded up, except for a tenth above a whole number, as the clocks differ.
  */
 static void count_interrupts(struct counter_group *g, uint64_t ran, int64_t passed)
 {
@@ -388,7 +399,7 @@ static void count_interrupts(struct counter_group *g, uint64_t ran, int64_t pass
 	g->interrupts += on * (plan->form != FORM_SINGLE ? 1 : plan->n);
 }
 
-/* Add what all threads counted since the last read to the totals. Returns 0, or -1 with errno. */
+/* Add the counts of all threads since the last read to the totals. Returns 0, or -1 with errno. */
 static int add_all_counts(struct counter_group *g)
 {
 	const struct perf_plan *plan = g->counters->data;
@@ -439,7 +450,7 @@ static int perf_read(struct counter_group *g, struct counter_reading *out, uint6
 
 	if (!r->n)
 		return errprintf(err, "process %d has no counters", (int)g->pid);
-	/* ECHILD: a new thread inherited the events before all of them were open */
+	/* ECHILD: a new thread inherited some of the events before all were open */
 	if (add_all_counts(g) < 0 && (errno != ECHILD || attach_threads(g, err) < 0))
 		return errprintf(err, "cannot read counters: %s", strerror(errno));
 	*out = (struct counter_reading){
@@ -480,8 +491,10 @@ static bool all_count(const struct perf_plan *plan, const struct perf_count *fir
 	return now[0].value > first[0].value;
 }
 
-/* Count this thread in the form of PLAN. Returns 1 if each event counts; with the reason in WHY, 0
- * if another form might count, and -1 if none can. */
+/*
+ * Count this thread in the form of PLAN. Returns 1 if each event counts; with the reason in WHY, 0
+ * if another form may count, and -1 if none can.
+ */
 static int try_form(const struct perf_plan *plan, struct errbuf *why)
 {
 	struct perf_count first[EVENTS_MAX], now[EVENTS_MAX];
@@ -495,10 +508,12 @@ static int try_form(const struct perf_plan *plan, struct errbuf *why)
 		open_error(plan, failed, why);
 		return rc;
 	}
-	/* a group that is too large counts until its last event is added: compare two readings */
+	/*
+	 * a group that is too large counts until its last event is added: so compare two readings
+	 */
 	rc = read_thread(plan, &t, first);
 	while (rc == 0 &&
-	       perf_clock() < end) { /* events in turns need some of the kernel's ticks */
+	       perf_clock() < end) { /* the kernel needs some ticks to count events in turn */
 		for (volatile unsigned i = 0; i < 1000000; i++)
 			;
 		rc = read_thread(plan, &t, now);

@@ -4,16 +4,16 @@
 
 #include "counters/counters.h"
 
-/* What providers of counters share; callers of counters.h need none of it. */
+/* Shared by the providers of counters; callers of counters.h need none of it. */
 
 #define COUNTERS_WHY_MAX 512 /* bytes with the final NUL */
 
-/* The host whose processors count; tests have hosts of their own. */
+/* The host whose processors count; tests have others. */
 struct counters_host {
-	const char *root; /* of /proc/cpuinfo and /sys; "": this host's */
+	const char *root; /* directory with proc/cpuinfo and sys; "": this host's */
 	uint32_t type; /* type of the row's events for perf_event_open(): PERF_TYPE_RAW */
-	uid_t owner; /* may own files of events and traces, as root may */
-	bool no_groups; /* count each event alone, as on processors that cannot count a group */
+	uid_t owner; /* user that may own files of events and traces, besides root */
+	bool no_groups; /* count each event alone, as on processors that cannot count the group */
 };
 
 /*
@@ -22,10 +22,13 @@ struct counters_host {
  */
 struct counters_provider {
 	const char *name;
-	/* Fill has_remote, simulated and data of C. -1: the provider cannot count on HOST. */
+	/*
+	 * Fill in HAS_REMOTE, SIMULATED and DATA of C. Returns -1 if the provider cannot count on
+	 * HOST.
+	 */
 	int (*open)(struct counters *c, const struct counters_host *host, struct errbuf *why);
 	void (*close)(struct counters *c);
-	/* Fill data and descriptors of G, whose counters and pid are set. */
+	/* Fill in DATA and DESCRIPTORS of G, whose COUNTERS and PID are set. */
 	int (*begin)(struct counter_group *g, struct errbuf *err);
 	int (*renew)(struct counter_group *g, struct errbuf *err);
 	int (*read)(struct counter_group *g, struct counter_reading *out, uint64_t *remote,
@@ -38,8 +41,8 @@ extern const struct counters_provider counters_perf, counters_replay, counters_n
 struct counters {
 	const struct counters_provider *provider;
 	bool has_row, has_remote, simulated, user_only;
-	struct events_row row; /* where HAS_ROW */
-	const char *file; /* path of replay's trace; valid in open() only */
+	struct events_row row; /* valid if HAS_ROW */
+	const char *file; /* path of replay's trace; valid only in open() */
 	char why[COUNTERS_WHY_MAX];
 	void *data; /* the provider's */
 };
@@ -52,7 +55,7 @@ struct counter_group {
 	void *data; /* the provider's */
 };
 
-/* counters_open() for the host HOST. */
+/* As counters_open(), for the host HOST. */
 int counters_open_on(struct counters **out, const struct counters_conf *conf,
 		     const struct counters_host *host, struct errbuf *err);
 

@@ -7,10 +7,10 @@
 #include "base/owned_file.h"
 #include "counters/counters_provider.h"
 
-/* The provider that replays a trace; counters.h has the format. */
+/* The provider that replays a trace; counters.h describes the format. */
 
 #define TRACE_MAX (64u * 1024 * 1024) /* bytes */
-#define WORDS 6 /* of a line */
+#define WORDS 6 /* words of a line */
 
 struct replay_line {
 	unsigned group;
@@ -20,13 +20,13 @@ struct replay_line {
 
 struct replay {
 	struct replay_line *line;
-	size_t n, room;
-	unsigned begun; /* number of groups that have begun */
+	size_t n, capacity;
+	unsigned begun; /* number of groups begun so far */
 };
 
 struct replay_group {
 	unsigned number;
-	size_t next; /* lines before this one are read, or are of other groups */
+	size_t next; /* the lines before this one were read, or belong to other groups */
 };
 
 /* Parse a decimal number without sign or blank. */
@@ -66,14 +66,14 @@ static int parse_trace_line(struct replay_line *l, char *text, bool *has_remote)
 
 static struct replay_line *add_trace_line(struct replay *r)
 {
-	if (r->n == r->room) {
-		size_t room = r->room ? 2 * r->room : 64;
-		struct replay_line *line = realloc(r->line, room * sizeof(*line));
+	if (r->n == r->capacity) {
+		size_t capacity = r->capacity ? 2 * r->capacity : 64;
+		struct replay_line *line = realloc(r->line, capacity * sizeof(*line));
 
 		if (!line)
 			return NULL;
 		r->line = line;
-		r->room = room;
+		r->capacity = capacity;
 	}
 	return &r->line[r->n++];
 }
@@ -125,7 +125,7 @@ static int replay_open(struct counters *c, const struct counters_host *host, str
 	if (!r)
 		rc = errprintf(why, "out of memory");
 	else if (strlen(text) != len)
-		rc = errprintf(why, "%.200s: holds a NUL byte", c->file);
+		rc = errprintf(why, "%.200s: contains a NUL byte", c->file);
 	else
 		rc = parse_trace(c, r, text, why);
 	free(text);

@@ -68,7 +68,7 @@ static int take_clause(struct events_scan *s, struct events_row *row, unsigned *
 	}
 }
 
-/* MATCH NAME QUALITY */
+/* Take "MATCH NAME QUALITY". */
 static int take_head(struct events_scan *s, struct events_row *row)
 {
 	int quality;
@@ -93,7 +93,7 @@ static int take_head(struct events_scan *s, struct events_row *row)
 	return 0;
 }
 
-/* Parse the row at S and stop behind it. */
+/* Parse the row at S and stop after it. */
 static int take_row(struct events_scan *s, struct events_row *row)
 {
 	unsigned n_instructions = 0;
@@ -211,7 +211,7 @@ static int add_row(struct events_table *t, struct events_scan *s)
 	if (t->n == EVENTS_ROWS_MAX)
 		return events_scan_fail(s, at, "expected at most %u rows", EVENTS_ROWS_MAX);
 	if (s->text[at] == ' ' || s->text[at] == '\t')
-		return events_scan_fail(s, at, "a row begins in the first column");
+		return events_scan_fail(s, at, "a row must begin in the first column");
 	row = realloc(t->row, (t->n + 1) * sizeof(*row));
 	if (!row)
 		return events_scan_fail(s, at, "out of memory");
@@ -219,7 +219,8 @@ static int add_row(struct events_table *t, struct events_scan *s)
 	if (take_row(s, &row[t->n]) < 0)
 		return -1;
 	if (has_row_named(t, row[t->n].name))
-		return events_scan_fail(s, at, "another row has the name %s", row[t->n].name);
+		return events_scan_fail(s, at, "another row already has the name %s",
+					row[t->n].name);
 	t->n++;
 	return 0;
 }

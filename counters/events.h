@@ -10,28 +10,29 @@
 #include "base/errbuf.h"
 
 /*
- * Which events of a processor stand for "instructions" and "requests of the last-level cache to
- * memory, prefetches included": rows of the files events.d (nodeos-events(5)), parsed and chosen by
- * the processor's identity. Pure: the caller reads the files and the identity.
+ * The events of a processor that stand for "instructions" and "requests of the last-level cache to
+ * memory, including prefetches": rows of the files events.d (nodeos-events(5)), parsed, and chosen
+ * by the identity of the processor. Pure: the caller reads the files and the identity.
  */
-#define EVENTS_FILE_MAX (256 * 1024) /* bytes of a file that a caller should read */
+#define EVENTS_FILE_MAX (256 * 1024) /* bytes of a file that a caller should accept */
 #define EVENTS_ROWS_MAX 256 /* rows of a table */
-#define EVENTS_MISSES_MAX 3 /* events of a row that are added as its misses */
-#define EVENTS_REMOTE_MAX 2 /* events of a row that are added as its remote misses */
+#define EVENTS_MISSES_MAX 3 /* greatest number of a row's events whose sum is its misses */
+#define EVENTS_REMOTE_MAX 2 /* greatest number of a row's events whose sum is its remote misses */
 #define EVENTS_RANGES_MAX 8 /* ranges of models, or MIDRs, of a row */
-#define EVENTS_VENDOR_MAX 16 /* bytes with the final NUL; so are the next three */
+#define EVENTS_VENDOR_MAX 16 /* bytes with the final NUL, as in the next three */
 #define EVENTS_NAME_MAX 32
 #define EVENTS_SOURCE_MAX 128
 #define EVENTS_NOTE_MAX 256
 
 /* How closely a row's misses match the number of lines that memory delivers to the task. */
 enum events_quality {
-	EVENTS_A, /* all fills from memory, those of all prefetchers included */
-	EVENTS_A_MINUS, /* as A, with a reservation that is in the note */
-	EVENTS_B, /* demand, and prefetches into a core's own caches, but not those into the LLC */
-	EVENTS_B_MINUS, /* as B, with a reservation that is in the note */
+	EVENTS_A, /* all fills from memory, including those of all prefetchers */
+	EVENTS_A_MINUS, /* as A, with a reservation in the note */
+	/* demand, and prefetches into a core's private caches, but not those into the LLC */
+	EVENTS_B,
+	EVENTS_B_MINUS, /* as B, with a reservation in the note */
 	EVENTS_C, /* demand reads only */
-	EVENTS_X, /* no event of the last-level cache: the class of such a rank stays unknown */
+	EVENTS_X, /* no event of the last-level cache: the class of ranks is unknown */
 	EVENTS_QUALITIES /* number of qualities */
 };
 
@@ -42,7 +43,7 @@ const char *events_quality_name(enum events_quality q);
 struct cpu_identity {
 	char vendor[EVENTS_VENDOR_MAX]; /* "": the MIDR identifies the processor */
 	unsigned family, model;
-	unsigned stepping; /* CPU_STEPPING_UNKNOWN: matches rows for all steppings only */
+	unsigned stepping; /* CPU_STEPPING_UNKNOWN: matches only rows for all steppings */
 	uint64_t midr;
 };
 #define CPU_STEPPING_UNKNOWN 0xffffu
@@ -57,9 +58,9 @@ int cpu_identity_parse(struct cpu_identity *out, const char *text, struct errbuf
 /* An event for PERF_TYPE_RAW. */
 struct counter_event {
 	uint64_t config, config1;
-	/* the event's name in the kernel's tables; "": the row has none */
+	/* name of the event in the kernel's tables; "": none in the row */
 	char source[EVENTS_SOURCE_MAX];
-	char libpfm[EVENTS_SOURCE_MAX]; /* the event's name in libpfm4; "": the row has none */
+	char libpfm[EVENTS_SOURCE_MAX]; /* name of the event in libpfm4; "": none in the row */
 };
 
 struct events_range {
@@ -67,7 +68,7 @@ struct events_range {
 };
 
 struct events_row {
-	/* the row's processors: models and steppings of x86, or n_ranges MIDRs */
+	/* processors of the row: models and steppings of x86, or N_RANGES MIDRs */
 	char vendor[EVENTS_VENDOR_MAX]; /* "": MIDRs */
 	unsigned family;
 	unsigned n_ranges;
@@ -79,10 +80,11 @@ struct events_row {
 	char name[EVENTS_NAME_MAX];
 	enum events_quality quality;
 	struct counter_event instructions;
-	struct counter_event misses[EVENTS_MISSES_MAX]; /* the row's misses are their sum */
-	unsigned n_misses; /* 1 at least */
-	struct counter_event remote[EVENTS_REMOTE_MAX]; /* the remote misses are their sum */
-	unsigned n_remote; /* 0: remote misses are not known */
+	struct counter_event misses[EVENTS_MISSES_MAX]; /* misses are the sum of these events */
+	unsigned n_misses; /* at least 1 */
+	struct counter_event
+		remote[EVENTS_REMOTE_MAX]; /* remote misses are the sum of these events */
+	unsigned n_remote; /* 0: remote misses are unknown */
 	char note[EVENTS_NOTE_MAX]; /* one printable line, or "" */
 };
 
@@ -93,7 +95,7 @@ struct events_row {
  */
 int events_row_parse(struct events_row *row, const char *text, size_t len, struct errbuf *err);
 
-/* Write ROW as one line from which events_row_parse() makes the same row. */
+/* Write ROW as one line that events_row_parse() parses to the same row. */
 void events_row_print(FILE *f, const struct events_row *row);
 
 /* Is ROW for this processor? */
@@ -106,7 +108,7 @@ struct events_table {
 };
 
 /*
- * Append the rows in the LEN bytes of TEXT, which are the file NAME. Returns 0, or -1 with
+ * Append the rows in the LEN bytes of TEXT, the content of file NAME. Returns 0, or -1 with
  * "NAME:LINE:COLUMN: WHAT: expected WORDS"; the table is then as before. A row is refused if the
  * table has a row of the same name.
  */

@@ -19,13 +19,13 @@ static int is_table(const struct dirent *d)
 	return d->d_name[0] != '.' && len > 4 && strcmp(d->d_name + len - 4, ".tab") == 0;
 }
 
-/* Compares bytes, whatever the locale is. */
+/* Compares bytes, independently of the locale. */
 static int order_names(const struct dirent **a, const struct dirent **b)
 {
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* A user who can write to the directory can move a file of root's from elsewhere into it. */
+/* Check the directory: a user who can write to it could move another file of root into it. */
 static int check_directory(const char *dir, uid_t owner, struct errbuf *err)
 {
 	struct stat st;

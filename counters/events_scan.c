@@ -19,7 +19,7 @@ int events_scan_fail(struct events_scan *s, size_t at, const char *fmt, ...)
 	return errprintf(s->err, "%s", text);
 }
 
-/* Refuse the last word; WANTED says what is expected in its place. */
+/* Refuse the last word; WANTED is expected in its place. */
 static int refuse_word(struct events_scan *s, const char *wanted)
 {
 	char quoted[WORD_QUOTE_MAX];
@@ -173,8 +173,10 @@ int events_scan_choice(struct events_scan *s, const char *const *names)
 	return refuse_word(s, wanted);
 }
 
-/* Copy the last word to BUF. Returns -1 if it has characters other than letters, digits and those
- * of ALLOWED, or does not fit. */
+/*
+ * Copy the last word to BUF. Returns -1 if the word does not fit, or has characters other than
+ * letters, digits and those of ALLOWED.
+ */
 static int copy_source_word(struct events_scan *s, char *buf, size_t size, const char *allowed)
 {
 	const char *word = s->text + s->word;
@@ -214,7 +216,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Parse one to DIGITS hexadecimal digits at *P, before END, and move *P behind them. */
+/* Parse one to DIGITS hexadecimal digits at *P, before END, and move *P past them. */
 static int take_hex(const char **p, const char *end, unsigned digits, uint64_t *out)
 {
 	const char *start = *p;
@@ -280,7 +282,7 @@ static int take_family(const char **p, const char *end, unsigned *out)
 	return *p > start && *out < 4096 ? 0 : -1;
 }
 
-/* Parse letters, and the "-" behind them. */
+/* Parse letters, and the "-" after them. */
 static int take_vendor(const char **p, const char *end, char vendor[EVENTS_VENDOR_MAX])
 {
 	size_t len = 0;
@@ -332,8 +334,9 @@ int events_scan_match(struct events_scan *s, struct events_row *row)
 
 	if ((*p == '0' ? take_midrs(p, end, row) : take_models(p, end, row)) == 0)
 		return 0;
-	return refuse_word(s, "VENDOR-FAMILY-MODELS[-STEPPINGS] as GenuineIntel-6-55-0..4, or a "
-			      "MIDR without variant and revision as 0x410fd0c0");
+	return refuse_word(s,
+			   "VENDOR-FAMILY-MODELS[-STEPPINGS], such as GenuineIntel-6-55-0..4, or a "
+			   "MIDR without variant and revision, such as 0x410fd0c0");
 }
 
 int cpu_identity_parse(struct cpu_identity *out, const char *text, struct errbuf *err)

@@ -51,8 +51,10 @@ uint64_t contention_peaks_find(const struct contention_peaks *p, int id, const s
 	return 0;
 }
 
-/* If *AT begins with KEY and a blank, return the word behind them, and move *AT to the next word.
- * Otherwise return NULL. */
+/*
+ * If *AT begins with KEY and a blank, return the word after them, and move *AT to the next word.
+ * Otherwise return NULL.
+ */
 static char *take_value(char **at, const char *key)
 {
 	size_t len = strlen(key);
@@ -124,7 +126,7 @@ static int parse_peaks(struct contention_peaks *p, char *text, size_t len, const
 
 	if (strlen(text) != len || !len || text[len - 1] != '\n')
 		return errprintf(err,
-				 "%.200s: the file is cut off, or no text: remove it, and"
+				 "%.200s: the file is truncated or no text: remove it and"
 				 " calibrate again",
 				 path);
 	for (char *line = text, *next; *line; line = next) {
@@ -132,13 +134,13 @@ static int parse_peaks(struct contention_peaks *p, char *text, size_t len, const
 		*next++ = '\0';
 		if (parse_peaks_line(p, line, ++number) < 0)
 			return errprintf(err,
-					 "%.200s:%u: not a line of peaks: remove the file, and"
+					 "%.200s:%u: not a line of peaks: remove the file and"
 					 " calibrate again",
 					 path, number);
 	}
 	return number >= 3 ? 0
 			   : errprintf(err,
-				       "%.200s: the file is cut off: remove it, and calibrate"
+				       "%.200s: the file is truncated: remove it and calibrate"
 				       " again",
 				       path);
 }

@@ -42,7 +42,7 @@ int affinity_set(pid_t pid, const struct idset *cpus, struct errbuf *err)
 
 int membind_set(const struct idset *nodes, struct errbuf *err)
 {
-	/* the kernel reads bits 0 .. maxnode - 2: pass one more than the mask has */
+	/* the kernel reads bits 0 .. maxnode - 2, so pass one more than the mask has */
 	if (syscall(SYS_set_mempolicy, MPOL_BIND, nodes->word, (unsigned long)IDSET_MAX + 1) == 0)
 		return 0;
 	return errprintf(err, "set_mempolicy(MPOL_BIND): %s", strerror(errno));
@@ -88,7 +88,7 @@ static int status_line(const char *text, const char *key, struct idset *out, str
 int status_sets_at(int root, const char *pid, struct idset *cpus, struct idset *mems,
 		   struct errbuf *err)
 {
-	/* a process may have 65,536 groups, and these lines precede the sets */
+	/* large, as the lines before the sets may list 65,536 groups */
 	const size_t size = 1 << 20;
 	char *text = malloc(size);
 	char path[64];

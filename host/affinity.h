@@ -11,7 +11,7 @@
 int affinity_get(pid_t pid, struct idset *out, struct errbuf *err);
 int affinity_set(pid_t pid, const struct idset *cpus, struct errbuf *err);
 
-/* Bind all memory that the caller and its later children will touch to NODES (MPOL_BIND). */
+/* Bind all memory that the caller and its later children will use to NODES (MPOL_BIND). */
 int membind_set(const struct idset *nodes, struct errbuf *err);
 
 /* Get the caller's memory policy (MPOL_* of linux/mempolicy.h) and its nodes. */
@@ -22,7 +22,7 @@ const char *membind_name(int mode);
 
 /* Get Cpus_allowed_list and Mems_allowed_list of /proc/PID/status. */
 int status_sets(const char *pid, struct idset *cpus, struct idset *mems, struct errbuf *err);
-/* As status_sets(), of PID below ROOT, the fd of "/" or of a test's tree. */
+/* As status_sets(), for PID below ROOT, the descriptor of "/" or of a test's tree. */
 int status_sets_at(int root, const char *pid, struct idset *cpus, struct idset *mems,
 		   struct errbuf *err);
 

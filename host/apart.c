@@ -19,12 +19,13 @@
 
 #include "base/monotonic.h"
 
-_Static_assert(APART_RESULT_MAX <= PIPE_BUF, "a result is written whole or not at all");
+_Static_assert(APART_RESULT_MAX <= PIPE_BUF, "a write to a pipe is atomic up to PIPE_BUF");
 
 /*
- * Turn each file but OUT and KEEP into /dev/null. A lock stays held as long as a process has its
- * file open, and this one may outlive the caller. Closing is not enough: the next opened file would
- * get the free number, and the caller's log, which still writes to that number, would write to it.
+ * Replace each descriptor except OUT and KEEP by one of /dev/null. A lock is held as long as a
+ * process has its file open, and this process may outlive the caller. Closing is not enough: the
+ * next opened file would get the free number, and the caller's log, which still writes to that
+ * number, would write to that file.
  */
 static int drop_files(int out, int keep)
 {
@@ -32,7 +33,7 @@ static int drop_files(int out, int keep)
 	struct dirent *e;
 	DIR *dir;
 
-	/* the caller may have closed 0 to 2: no later file may get these numbers */
+	/* the caller may have closed 0 to 2: no file opened later may get these numbers */
 	for (int fd = 0; rc == 0 && fd <= 2; fd++)
 		rc = fd != out && fd != keep && dup2(null, fd) < 0 ? -1 : 0;
 	dir = rc == 0 ? opendir("/proc/self/fd") : NULL;
@@ -48,7 +49,7 @@ static int drop_files(int out, int keep)
 	return rc;
 }
 
-static int go_to(int keep, const char *cgroup)
+static int move_to_cgroup(int keep, const char *cgroup)
 {
 	char path[PATH_MAX];
 	int fd, rc;
@@ -62,8 +63,8 @@ static int go_to(int keep, const char *cgroup)
 }
 
 /*
- * A guest in a user's cgroup: should its memory be short, the kernel kills this process and not the
- * user's, and the caller's priority would be at the expense of the user's processes.
+ * This process may run in a user's cgroup: let the kernel kill it before the user's processes when
+ * memory is short, and give up the caller's priority, which would slow these processes.
  */
 static int yield_to_user(void)
 {
@@ -78,8 +79,10 @@ static int yield_to_user(void)
 	return rc;
 }
 
-/* The user must not trace the process: a change of uid makes it undumpable only where the sysctl
- * fs.suid_dumpable is not 1. */
+/*
+ * Become the user, who must not be able to trace this process: a change of uid makes it undumpable
+ * only if the sysctl fs.suid_dumpable is not 1.
+ */
 static int become_user(uid_t uid, gid_t gid)
 {
 	return setgroups(0, NULL) < 0 || setresgid(gid, gid, gid) < 0 ||
@@ -90,7 +93,7 @@ static int become_user(uid_t uid, gid_t gid)
 		       : 0;
 }
 
-/* End when CALLER does, which has started this process; -1: it has ended. */
+/* End this process when CALLER, which started it, ends. Returns -1 if CALLER has ended already. */
 static int end_with(pid_t caller)
 {
 	return prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0 && getppid() == caller ? 0 : -1;
@@ -101,9 +104,9 @@ static _Noreturn void run_apart_process(const struct apart *a, int out, pid_t ca
 	char result[APART_RESULT_MAX] = { 0 };
 
 	if (drop_files(out, a->keep_fd) < 0 || (a->as_user && yield_to_user() < 0) ||
-	    (a->cgroup && go_to(a->keep_fd, a->cgroup) < 0) ||
+	    (a->cgroup && move_to_cgroup(a->keep_fd, a->cgroup) < 0) ||
 	    (a->as_user && become_user(a->uid, a->gid) < 0) ||
-	    /* a change of rights would undo it */
+	    /* after the change of rights, which would reset it */
 	    (a->ends_with_caller && end_with(caller) < 0))
 		_exit(1);
 	a->work(a->arg, result);
@@ -116,7 +119,7 @@ int apart_start(struct apart_process *p, const struct apart *a, struct errbuf *e
 	int ends[2];
 
 	if (a->size > APART_RESULT_MAX)
-		return errprintf(err, "a result of %zu bytes", a->size);
+		return errprintf(err, "a result of %zu bytes is too large", a->size);
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return errprintf(err, "pipe: %s", strerror(errno));
 	pid = fork();
@@ -140,8 +143,10 @@ bool apart_abandon(struct apart_process *p)
 	if (p->in >= 0)
 		close(p->in);
 	p->in = -1;
-	/* The process's user may stop it even after the result has arrived, so kill it. One that
-	 * the kernel holds becomes init's when the caller ends. */
+	/*
+	 * The user may stop the process even after its result has arrived, so kill it. If the
+	 * kernel delays its end, init reaps it after the caller's end.
+	 */
 	if (p->pid > 0 && (kill(p->pid, SIGKILL), waitpid(p->pid, NULL, WNOHANG)) != 0)
 		p->pid = 0;
 	return p->pid == 0;
@@ -161,15 +166,15 @@ enum apart_end apart_check(struct apart_process *p, void *result, struct errbuf 
 	}
 	apart_abandon(p);
 	if (n != (ssize_t)p->size) {
-		errprintf(err, "the process could not start, or died");
+		errprintf(err, "the process could not start, or was killed");
 		return APART_FAILED;
 	}
 	memcpy(result, got, p->size);
 	return APART_DONE;
 }
 
-/* Wait until P has said something or its time is over. */
-static void hear_from(const struct apart_process *p)
+/* Wait until P has sent its result or its time is over. */
+static void wait_for_result(const struct apart_process *p)
 {
 	struct pollfd f = { .fd = p->in, .events = POLLIN };
 	long left = p->end - monotonic_ms();
@@ -186,10 +191,10 @@ enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err
 	if (apart_start(&p, a, err) < 0)
 		return APART_FAILED;
 	do {
-		hear_from(&p);
+		wait_for_result(&p);
 		rc = apart_check(&p, result, err);
 	} while (rc == APART_AT_WORK);
-	/* wait for its end, too, but not longer than for the result */
+	/* wait for the end of the process as well, within its time limit */
 	while (!apart_abandon(&p) && monotonic_ms() < p.end)
 		nanosleep(&pause, NULL);
 	return rc;

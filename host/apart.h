@@ -10,69 +10,73 @@
 
 /*
  * Do work that may wait forever for a user's address space, slurmctld or the user database in a
- * process of its own. The caller waits for a bounded time, holds no lock meanwhile, and goes on
- * without the process if it must. The process is a fork without exec: when the caller has several
- * threads, WORK may wait for a lock that another thread held at the fork, until the time limit. It
- * shares no open file with the caller except KEEP_FD.
+ * child process. The caller waits for a bounded time, holds no lock meanwhile, and continues
+ * without the result if it must. The process is a fork without exec: if the caller has several
+ * threads, WORK may wait, until the time limit, for a lock that another thread held at the fork.
+ * The process shares no open file with the caller except KEEP_FD.
  */
 struct apart {
-	/* runs in the process; RESULT is zeroed before, and goes to the caller afterwards */
+	/* runs in the process; RESULT is zeroed before, and copied to the caller afterwards */
 	void (*work)(void *arg, void *result);
 	void *arg;
-	size_t size; /* of the result in bytes, at most APART_RESULT_MAX */
+	size_t size; /* bytes of the result, at most APART_RESULT_MAX */
 	unsigned seconds; /* time limit */
-	int keep_fd; /* also open in the process; -1: none */
-	/* path below KEEP_FD that the process moves to first; NULL: it stays in the caller's
-	 * cgroup */
+	int keep_fd; /* descriptor that stays open in the process; -1: none */
+	/*
+	 * path below KEEP_FD of the cgroup that the process moves to first; NULL: it stays in the
+	 * caller's
+	 */
 	const char *cgroup;
 	/*
-	 * with the rights of UID and GID only, and no other groups; never above the priority of the
-	 * user's processes, and killed before them where memory is short
+	 * run with only the rights of UID and GID and no other groups, with no higher priority than
+	 * the user's processes, and killed before them when memory is short
 	 */
 	bool as_user;
-	/* killed when the caller's thread ends, not only its own time limit */
+	/* also kill the process when the caller's thread ends */
 	bool ends_with_caller;
 	uid_t uid;
 	gid_t gid;
 };
 
-#define APART_RESULT_MAX 2048 /* bytes; less than PIPE_BUF, which a pipe takes in one piece */
+/* bytes; less than PIPE_BUF, up to which a write to a pipe is atomic */
+#define APART_RESULT_MAX 2048
 
 enum apart_end {
 	APART_DONE, /* RESULT is valid */
-	/* still at work after SECONDS: killed, but it ends only when the kernel lets it */
+	/* still running after SECONDS: killed, but it ends only when the kernel allows it */
 	APART_LATE,
-	APART_FAILED, /* could not start, or died */
-	APART_AT_WORK, /* apart_check() only: not ended, and it has time left */
+	APART_FAILED, /* could not start, or was killed */
+	APART_AT_WORK, /* only from apart_check(): running, with time left */
 };
 
 /*
- * Run A->work(A->arg) and copy its result to RESULT. ERR has the reason for all results but
- * APART_DONE.
+ * Run A->work(A->arg) and copy its result to RESULT. ERR has the reason for every return value
+ * except APART_DONE.
  */
 enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err);
 
 /* A process of apart_start(). */
 struct apart_process {
-	pid_t pid; /* 0: it has ended, and no other process of the host is meant */
-	int in; /* its result comes from here, for poll(2); -1: it has come, or never will */
-	long end; /* of its time, by monotonic_ms() */
-	size_t size; /* of the result */
+	pid_t pid; /* 0: it has ended, and the number may belong to another process */
+	/* descriptor of its result, for poll(2); -1: the result has arrived, or never will */
+	int in;
+	long end; /* its time limit, by monotonic_ms() */
+	size_t size; /* bytes of the result */
 	unsigned seconds;
 };
 
-/* Start A->work(A->arg) as apart_run() does, and go on. Returns 0, or -1 with the reason. */
+/* Start A->work(A->arg) as apart_run() does, without waiting. Returns 0, or -1 with the reason. */
 int apart_start(struct apart_process *p, const struct apart *a, struct errbuf *err);
 
 /*
- * Has it a result? Does not wait. With another answer than APART_AT_WORK the process has been
- * abandoned, and no second call is allowed.
+ * Check for the result without waiting. If the return value is not APART_AT_WORK, the process has
+ * been abandoned, and apart_check() may not be called again.
  */
 enum apart_end apart_check(struct apart_process *p, void *result, struct errbuf *err);
 
 /*
- * Kill the process. Returns whether it has ended; as long as it has not, call again, at any time:
- * the kernel may hold it for ever. Does not wait.
+ * Kill the process. Returns whether it has ended; if not, call again later, as the kernel may delay
+ * its end for ever. Does not wait.
  */
 bool apart_abandon(struct apart_process *p);
 

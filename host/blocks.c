@@ -85,8 +85,8 @@ static void sort_out(struct blocks *b)
 }
 
 /*
- * Withhold memory that no CPU is near (an expander's, a GPU's), divided or whole: containers do not
- * get it.
+ * Withhold divided and undivided memory that no CPU is near (an expander's, a GPU's) from
+ * containers.
  */
 static void leave_special(struct blocks *b, const char *root)
 {
@@ -105,8 +105,8 @@ static void leave_special(struct blocks *b, const char *root)
 }
 
 /*
- * Read the lines "Node 4, zone   Normal" and, indented below each, "high 123", "present 456" and
- * "managed 789", in pages.
+ * Read the zones' "high 123", "present 456" and "managed 789", in pages, from the indented lines
+ * below "Node 4, zone   Normal".
  */
 static int read_zones(struct blocks *b, const char *root, struct errbuf *err)
 {
@@ -138,7 +138,7 @@ static int read_zones(struct blocks *b, const char *root, struct errbuf *err)
 }
 
 /*
- * Return the sum of the numbers behind "Node NODE FIELD" in the node's meminfo; FIELD[] ends with
+ * Return the sum of the numbers after "Node NODE FIELD" in the node's meminfo; FIELD[] ends with
  * NULL.
  */
 static uint64_t sum_of_node(const char *root, unsigned node, const char *const *field)
@@ -241,7 +241,7 @@ static int blocks_parse(struct blocks *b, const char *text, struct errbuf *err)
 	int n;
 
 	if (strncmp(text, HEAD, strlen(HEAD)) != 0)
-		return errprintf(err, "not of this version of NodeOS");
+		return errprintf(err, "written by another version of NodeOS");
 	for (text += strlen(HEAD); strncmp(text, "node ", 5) == 0; text += n) {
 		struct block one;
 
@@ -254,7 +254,7 @@ static int blocks_parse(struct blocks *b, const char *text, struct errbuf *err)
 		if (blocks_add(b, &one) < 0)
 			return errprintf(err, "out of memory");
 	}
-	return strcmp(text, "end\n") == 0 ? 0 : errprintf(err, "truncated, or with unknown lines");
+	return strcmp(text, "end\n") == 0 ? 0 : errprintf(err, "truncated, or has unknown lines");
 }
 
 int blocks_load(struct blocks *out, const char *state_dir, const char *root, struct errbuf *err)
@@ -277,7 +277,7 @@ int blocks_load(struct blocks *out, const char *state_dir, const char *root, str
 	free(text);
 	if (rc < 0) {
 		blocks_free(&b);
-		/* the file only saves the look at the kernel, which not every user may take */
+		/* the file only saves reading the kernel's files, which not every user may read */
 		return blocks_read(out, root, &ignored);
 	}
 	sort_out(&b);
@@ -298,7 +298,7 @@ uint64_t blocks_usable(const struct blocks *b, const struct idset *nodes)
 
 /*
  * Return the bytes that the kernel cannot reclaim, from lines such as "Node 4 KernelStack: 16 kB":
- * its own memory, and files in memory, which outlive the processes that made them.
+ * the kernel's own memory, and files in memory, which outlive the processes that made them.
  */
 static uint64_t held_by_kernel(const char *root, unsigned node)
 {
@@ -309,7 +309,8 @@ static uint64_t held_by_kernel(const char *root, unsigned node)
 }
 
 /*
- * Return the bytes usable at boot, or fewer when huge pages have taken memory or the node is gone.
+ * Return the bytes usable at boot, or fewer if huge pages have taken memory or the node was
+ * removed.
  */
 static uint64_t block_capacity(const char *root, const struct block *one)
 {

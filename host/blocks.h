@@ -10,49 +10,49 @@
 
 /*
  * Memory nodes of a kernel that has divided them at boot (fgmn=,
- * Documentation/admin-guide/mm/fgmn.rst of kernel/patches): blocks, which a container may have for
- * itself, and homes, the rest of each divided node, which the system uses. An undivided node counts
- * as a block of itself.
+ * Documentation/admin-guide/mm/fgmn.rst of kernel/patches): blocks, which a container can have for
+ * itself, and homes, the rest of each divided node, for the system. An undivided node counts as one
+ * block.
  */
 struct block {
 	unsigned node;
-	/* the physical node that it is part of; its own number for an undivided node or a home */
+	/* physical node of which it is a part; its own number for an undivided node or a home */
 	unsigned home;
 	/*
-	 * bytes that its zones manage, less huge pages and less the high watermarks, below which
-	 * the kernel reclaims
+	 * bytes that its zones manage, minus huge pages and the high watermarks, below which the
+	 * kernel reclaims
 	 */
 	uint64_t usable;
 	uint64_t present; /* bytes of its memory */
 };
 
 struct blocks {
-	bool on; /* the kernel has divided nodes; otherwise all below is empty */
+	bool on; /* the kernel has divided nodes; if not, all members below are empty */
 	unsigned n;
-	struct block *block; /* every memory node, by number */
-	struct idset homes; /* rests of divided nodes */
-	/* other nodes of which at least half is usable: containers may have these */
+	struct block *block; /* all memory nodes, by number */
+	struct idset homes; /* the rests of divided nodes */
+	/* other nodes of which at least half is usable, for containers */
 	struct idset nodes;
 	struct idset poor; /* subset of nodes: blocks of which less than nine tenths are usable */
 	/*
-	 * blocks of which less than half is usable, as the kernel or huge pages took the rest first
+	 * blocks of which less than half is usable, because the kernel or huge pages took the rest
 	 */
 	struct idset taken;
-	struct idset special; /* usable, but no CPU is near: containers do not get these */
+	struct idset special; /* usable, but without a near CPU: not for containers */
 };
 
 #define BLOCKS_FILE "blocks" /* in state_dir */
 
 /*
- * Ask the kernel. ROOT is the path before "/sys" and "/proc" ("": this system; a test's tree
- * otherwise). Reads all of /proc/zoneinfo, which only root may read and which is long on a large
- * machine: once a boot is enough.
+ * Read the kernel's files. ROOT is the path before "/sys" and "/proc" ("": this system, or a test's
+ * tree). Reads all of /proc/zoneinfo, which only root may read and which is long on a large
+ * machine, so call it once for each boot.
  */
 int blocks_read(struct blocks *out, const char *root, struct errbuf *err);
 
 /*
- * Write the blocks to a file in the directory DIR, and load them: blocks_load() reads the kernel
- * when STATE_DIR has no BLOCKS_FILE.
+ * blocks_save() writes the blocks to BLOCKS_FILE in the directory DIR. blocks_load() reads them
+ * from STATE_DIR or, if that has no such file, from the kernel.
  */
 int blocks_save(int dir, const struct blocks *b, struct errbuf *err);
 int blocks_load(struct blocks *out, const char *state_dir, const char *root, struct errbuf *err);
@@ -62,13 +62,13 @@ void blocks_free(struct blocks *b);
 /* Return whether the kernel has divided nodes; reads one file. */
 bool blocks_are_on(const char *root);
 
-/* Return the usable bytes of NODES together. */
+/* Return the sum of the usable bytes of NODES. */
 uint64_t blocks_usable(const struct blocks *b, const struct idset *nodes);
 
 /*
- * Return blocks_usable() minus what cannot be reclaimed now: unreclaimable slab, stacks, page
- * tables, files in memory, and huge pages made since the boot. A memory controller may promise that
- * much to a container with NODES.
+ * Return blocks_usable() minus the memory that cannot be reclaimed now: unreclaimable slab, stacks,
+ * page tables, files in memory, and huge pages made since the boot. A memory controller may promise
+ * this amount to a container with NODES.
  */
 uint64_t blocks_usable_now(const struct blocks *b, const char *root, const struct idset *nodes);
 
@@ -76,15 +76,16 @@ uint64_t blocks_usable_now(const struct blocks *b, const char *root, const struc
 uint64_t blocks_largest(const struct blocks *b, const struct idset *nodes);
 
 /*
- * Write those of NODES of which nine tenths are free or hold droppable pages, such as cached files.
+ * Write to OUT those of NODES of which nine tenths are free or droppable pages, such as cached
+ * files.
  */
 void blocks_clean(const struct blocks *b, const char *root, const struct idset *nodes,
 		  struct idset *out);
 
-/* Keep only those of NODES that have lost their memory. */
+/* Remove from NODES all nodes that still have memory. */
 void blocks_gone(const struct blocks *b, const char *root, struct idset *nodes);
 
-/* Write the nodes of NODES whose home has CPUs of CPUS. */
+/* Write to OUT the nodes of NODES whose home has CPUs of CPUS. */
 void blocks_near(const struct blocks *b, const char *root, const struct idset *nodes,
 		 const struct idset *cpus, struct idset *out);
 

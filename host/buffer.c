@@ -24,22 +24,25 @@
 #include "host/buffer_source.h"
 #include "host/cgroup.h"
 
-/* "INODE CGROUP\n", the owner and the request, beside the mount point */
+/*
+ * file beside the mount point with "INODE CGROUP
+ * ", the owner and the request
+ */
 #define OWNER "owner"
 #define OWNER_MAX (CGROUP_PATH_MAX + REQUEST_SOURCE_MAX + 256)
 #define POINT "m"
-/* of the directories above a buffer; set by fchmod(), too: the umask may be stricter */
+/* mode of the directories above a buffer; also set by fchmod(), as the umask may be stricter */
 #define MODE 0711
-/* milliseconds for another step of the job to make the buffer */
+/* milliseconds in which another step of the job may make the buffer */
 #define MAKE_TIMEOUT 120000
 /*
- * milliseconds for other buffers, one of which may have the device, to be removed; srun waits 600
- * seconds for a step to start
+ * milliseconds in which other buffers, one of which may use the device, may be removed; srun waits
+ * 600 seconds for a step to start
  */
 #define FREE_TIMEOUT 300000
-/* milliseconds that the device may stay in use after the last change of another buffer */
+/* milliseconds for which the device may stay in use after the last change of another buffer */
 #define SETTLE_TIMEOUT 3000
-#define LOCK_TIMEOUT 1000 /* milliseconds for a sweep that looks at a buffer */
+#define LOCK_TIMEOUT 1000 /* milliseconds for a sweep that has locked the buffer */
 #define GOING_MAX 64
 
 static void base_path(char buf[BUFFER_PATH_MAX], const char *state_dir)
@@ -60,7 +63,7 @@ static bool is_loaded(void)
 	return found;
 }
 
-/* Look among this kernel's modules: the first mount loads the module. */
+/* Search this kernel's modules: the first mount loads the module. */
 static bool is_installed(void)
 {
 	struct utsname u;
@@ -93,7 +96,7 @@ void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inod
 }
 
 /*
- * Open the directory of all buffers, which users pass through to theirs. It must belong to root,
+ * Open the directory of all buffers, through which users reach their own. It must belong to root,
  * since its entries decide what is unmounted and removed.
  */
 static int open_base(const char *state_dir, bool make, struct errbuf *err)
@@ -135,7 +138,7 @@ static int lock_within(int fd, long ms)
 }
 
 /*
- * Make and lock the buffer's own directory, which another process may remove while we wait for the
+ * Make and lock the buffer's own directory, which another process may remove before we get the
  * lock.
  */
 static int open_locked(int base, const char *name, struct errbuf *err)
@@ -172,9 +175,8 @@ static bool is_buffer(int fd)
 }
 
 /*
- * Take down the mount in DIR, also for processes outside of the job that have a descriptor of it.
- * Shut it down before the unmount: if this process is killed in between, a later one still finds
- * the mount.
+ * Remove the mount in DIR, even if processes outside of the job have it open. Shut the buffer down
+ * before the unmount: if this process is killed in between, a later process still finds the mount.
  */
 static void unmount_in(int dir)
 {
@@ -189,13 +191,13 @@ static void unmount_in(int dir)
 		if (point >= 0)
 			close(point);
 	} while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0);
-	/* removing the mount point also removes mounts on it in other namespaces */
+	/* removing the mount point also removes mounts on it in other mount namespaces */
 	unlinkat(dir, POINT, AT_REMOVEDIR);
 }
 
 /*
- * Unmount and remove DIR, which is NAME in BASE, with its lock held. Calls only what a copy of
- * slurmstepd may call.
+ * Unmount and remove DIR, which is NAME in BASE, with its lock held. All calls are
+ * async-signal-safe, as this may run in a copy of slurmstepd.
  */
 static void remove_in(int base, int dir, const char *name)
 {
@@ -204,7 +206,7 @@ static void remove_in(int base, int dir, const char *name)
 	unlinkat(base, name, AT_REMOVEDIR);
 }
 
-/* Return whether another buffer is being made or taken down. */
+/* Return whether another buffer is being made or removed. */
 static bool others_change(int base, const char *name)
 {
 	DIR *list = fdopendir(openat(base, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -227,8 +229,8 @@ static bool others_change(int base, const char *name)
 }
 
 /*
- * srun returns before slurmstepd takes down the step's buffers, so the next user of the device may
- * find it in use for a while.
+ * Mount the buffer, and wait while its device is in use: srun returns before slurmstepd removes the
+ * step's buffers.
  */
 static int mount_when_free(int base, const char *name, const struct buffer *b, int source,
 			   struct errbuf *err)
@@ -248,7 +250,7 @@ static int mount_when_free(int base, const char *name, const struct buffer *b, i
 	if (mount < 0 && busy) {
 		snprintf(why, sizeof(why), "%s", err->text);
 		errprintf(err,
-			  "%s (does another job have it? See nodeosctl report; sites can share "
+			  "%s (is it in use by another job? See nodeosctl report; sites can share "
 			  "devices by GRES or licences)",
 			  why);
 	}
@@ -335,15 +337,16 @@ int buffer_make(const struct buffer *b, const struct conf *conf, const char *con
 }
 
 /*
- * Close all other files of the caller, such as the ends of ranks' pipes, and the pipe from which
- * slurmd reads an epilog's output: nothing may wait for this process to close them.
+ * Close all files of the caller except *BASE and *DIR, such as the ends of ranks' pipes, and the
+ * pipe from which slurmd reads an epilog's output: no process may wait for this one to close them.
  */
 static void keep_only(int *base, int *dir)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	/*
-	 * above the numbers that they are copied to; the lock stays, as it belongs to the open file
+	 * above 4, as the next calls use the low numbers; the lock stays, as it belongs to the open
+	 * file
 	 */
 	*base = fcntl(*base, F_DUPFD_CLOEXEC, 10);
 	*dir = fcntl(*dir, F_DUPFD_CLOEXEC, 10);
@@ -355,10 +358,10 @@ static void keep_only(int *base, int *dir)
 }
 
 /*
- * Remove a buffer in a process of its own, since the removal takes as long as the device needs, and
- * so several slow devices are waited for at the same time. The caller may be a copy of the
- * multi-threaded slurmstepd. OUT is the fd of the root cgroup, which the process moves to, since no
- * process waits for it and init reaps it; -1: the caller waits.
+ * Remove a buffer in a child process: the removal waits for the device, and so several slow devices
+ * work at the same time. The caller may be a copy of the multi-threaded slurmstepd. OUT is the
+ * descriptor of the root cgroup, to which the child moves if no process waits for it (init reaps
+ * it); -1: the caller waits.
  */
 static pid_t remove_apart(int base, int dir, const char *name, int out)
 {
@@ -388,12 +391,12 @@ static pid_t remove_apart(int base, int dir, const char *name, int out)
 }
 
 /*
- * The buffers to take down: those of the directory with inode ONLY; 0: those whose directory below
- * CGROUP_FD has died.
+ * The buffers to remove: those of the directory with inode ONLY; if ONLY is 0, those whose
+ * directory below CGROUP_FD is gone or has no process.
  */
 struct choice {
 	uint64_t only;
-	bool one; /* only the one with INDEX */
+	bool one; /* only the buffer with INDEX */
 	unsigned index;
 	int cgroup_fd;
 };
@@ -418,7 +421,7 @@ static bool is_orphan(int dir, uint64_t inode, int cgroup_fd)
 	       cgroup_is_empty(cgroup_fd, cgroup + 1);
 }
 
-/* Take down the chosen buffers, except for those that another process is making or taking down. */
+/* Remove the chosen buffers, except those that another process is making or removing. */
 static void take_down(const char *state_dir, const struct choice *c)
 {
 	struct errbuf ignored;
@@ -439,7 +442,7 @@ static void take_down(const char *state_dir, const struct choice *c)
 		dir = openat(base, e->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (dir < 0)
 			continue;
-		/* a sweep may hold the lock for a moment */
+		/* a sweep may hold the lock for a short time */
 		if (lock_within(dir, c->only ? LOCK_TIMEOUT : 0) == 0 &&
 		    (c->only || is_orphan(dir, inode, c->cgroup_fd))) {
 			going[n_going] =
@@ -449,7 +452,7 @@ static void take_down(const char *state_dir, const struct choice *c)
 			else if (c->only)
 				remove_in(base, dir, e->d_name);
 		}
-		/* the forked process shares the lock and releases it at its end */
+		/* the forked process shares the lock and releases it when it ends */
 		close(dir);
 	}
 	while (n_going > 0)

@@ -10,21 +10,18 @@
 #include "host/buffer_file.h"
 #include "host/conf.h"
 
-/*
- * Return whether this node's kernel has dimmapfs: built in, loaded, or as a module that it loads
- * when needed.
- */
+/* Return whether this node's kernel has dimmapfs: built in, loaded, or as a loadable module. */
 bool buffer_supported(void);
 
 /*
- * Write into BUF the mount point of buffer INODE.INDEX below STATE_DIR, the value of NODEOS_DIMMAP.
+ * Write the mount point of buffer INODE.INDEX below STATE_DIR, the value of NODEOS_DIMMAP, to BUF.
  */
 void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index);
 
 /*
- * As root: make the buffer unless it exists. The caller's memory cgroup is charged for its memory.
- * An existing buffer of another user or source is left from an earlier directory with this inode,
- * and is removed first.
+ * As root: make the buffer unless it exists. Its memory is charged to the caller's memory cgroup.
+ * If an existing buffer is of another user or source, it is a leftover of an earlier directory with
+ * this inode, and is removed first.
  */
 int buffer_make(const struct buffer *b, const struct conf *conf, const char *conf_path,
 		struct errbuf *err);
@@ -32,15 +29,15 @@ int buffer_make(const struct buffer *b, const struct conf *conf, const char *con
 void buffer_maker_is_me(struct buffer_maker *m);
 
 /*
- * As root, in a process whose mount namespace may differ from MAKER's: make PATH visible there,
- * unless it is already. Ranks may call this at the same time.
+ * As root, in a process whose mount namespace may differ from MAKER's: make PATH visible in this
+ * namespace if it is not. Ranks may call this at the same time.
  */
 int buffer_show(const char *path, const struct buffer_maker *maker, struct errbuf *err);
 
 /*
- * As root: unmount all buffers of the directory with INODE at once. Dirty pages are written first,
- * which takes as long as the device does; a device that makes no progress for a minute loses them.
- * The kernel's log reports what could not be written.
+ * As root: unmount all buffers of the directory with INODE, in parallel. Dirty pages are written
+ * first, which takes the device's time; if a device makes no progress for a minute, they are lost.
+ * The kernel's log reports the pages that could not be written.
  */
 void buffer_release(const char *state_dir, uint64_t inode);
 
@@ -48,14 +45,14 @@ void buffer_release(const char *state_dir, uint64_t inode);
 void buffer_release_one(const char *state_dir, uint64_t inode, unsigned index);
 
 /*
- * As buffer_release(), for the buffers whose directory below CGROUP_FD is gone or has no process.
- * They are other jobs' buffers, so the caller does not wait for their devices.
+ * As buffer_release(), for buffers whose directory below CGROUP_FD is gone or has no process. These
+ * are other jobs' buffers, so the caller does not wait for their devices.
  */
 void buffer_sweep(const char *state_dir, int cgroup_fd);
 
 /*
- * Read the statistics of the buffer at PATH into TEXT of SIZE bytes. Returns 0 or -1. buffer_stat()
- * finds the number after NAME in them, and returns false when there is none.
+ * buffer_stats() reads the statistics of the buffer at PATH into TEXT of SIZE bytes, and returns 0
+ * or -1. buffer_stat() gets the number after NAME in TEXT, and returns false if there is none.
  */
 int buffer_stats(const char *path, char *text, size_t size);
 bool buffer_stat(const char *text, const char *name, uint64_t *value);

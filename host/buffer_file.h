@@ -11,14 +11,14 @@
 #include "base/idset.h"
 #include "manifest/request.h"
 
-#define BUFFER_MAGIC 0x64696d6d /* of statfs(2) */
+#define BUFFER_MAGIC 0x64696d6d /* f_type of statfs(2) */
 
 /*
  * A container's buffer of dimmapfs (../dimmap): a mount with the file "data". It is made before the
- * first rank of the container, and removed with its job (a step container's with its step). Its
+ * first rank of the container, and removed with the job (a step container's with the step). Its
  * mount point is STATE_DIR-dimmap/INODE.INDEX/m. INODE is the inode of the job's or step's cgroup
- * directory, as in the ledger, and INDEX that of the container in its request. The kernel keeps all
- * other state.
+ * directory, as in the ledger, and INDEX the index of the container in its request. All other state
+ * is in the kernel.
  */
 #define BUFFER_PATH_MAX (DIR_PATH_MAX + 64)
 #define BUFFER_FILE "data"
@@ -27,18 +27,19 @@
 struct buffer {
 	const struct request_dimmap *ask;
 	unsigned index;
-	uint64_t inode; /* of the job's or step's directory */
-	const char *cgroup; /* this directory, below the cgroup mount */
+	uint64_t inode; /* inode of the job's or step's directory */
+	const char *cgroup; /* path of this directory below the cgroup mount */
 	uid_t uid;
 	gid_t gid;
 	/* N_GROUPS supplementary groups of the job; 0: those of the node's user database */
 	const gid_t *group;
 	int n_groups;
-	const struct idset *mems; /* nodes of its memory */
+	const struct idset *mems; /* memory nodes of the buffer */
 };
 
 /*
- * The process that made a buffer, whose mount namespace has the mount, and that namespace's inode.
+ * The process that made a buffer and has the mount in its mount namespace, and the inode of that
+ * namespace.
  */
 struct buffer_maker {
 	pid_t pid;

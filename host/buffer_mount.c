@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * System calls of mounting: glibc has wrappers only since 2.36, which the oldest supported systems
- * lack.
+ * Raw system calls for mounts: glibc has wrappers only since 2.36, which the oldest supported
+ * systems lack.
  */
 #include "host/buffer_mount.h"
 
@@ -25,7 +25,7 @@
 #include "dimmap/dimmap_ioctl.h"
 #include "host/buffer.h"
 
-/* Add dimmapfs's reason for a refused mount: lines "e MESSAGE", one for each read. */
+/* Set ERR to WHAT with dimmapfs's reason: lines "e MESSAGE", one for each read. */
 static int buffer_mount_explain(int fs, const char *what, struct errbuf *err)
 {
 	int error = errno;
@@ -72,7 +72,7 @@ static int configure(int fs, const struct buffer *b, struct errbuf *err)
 		return -1;
 	if (b->ask->fill && set_number(fs, "fill", b->ask->fill, err) < 0)
 		return -1;
-	/* allocates its memory */
+	/* allocates the buffer's memory */
 	if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
 		return buffer_mount_explain(fs, "cannot be made", err);
 	return 0;
@@ -108,7 +108,7 @@ void buffer_shut_down(int dir)
 
 int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *err)
 {
-	/* loads the module, where it is installed */
+	/* loads the module if it is installed */
 	int fs = (int)syscall(SYS_fsopen, "dimmapfs", FSOPEN_CLOEXEC);
 	int mount = -1;
 
@@ -116,7 +116,7 @@ int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *
 	if (fs < 0 && errno == ENODEV)
 		return errprintf(err, "this node's kernel has no dimmapfs: ask for a node that has "
 				      "it (--constraint=" BUFFER_FEATURE
-				      ", where the site lists that feature), or ask your "
+				      " if the site lists that feature), or ask your "
 				      "administrator to install it (see nodeos-spank(8))");
 	if (fs < 0)
 		return errprintf(err, "dimmapfs: %s", strerror(errno));
@@ -158,8 +158,8 @@ static int make_path(const char *path)
 }
 
 /*
- * Runs in a child: copy the mount from the namespace of MAKER to HERE, the parent's. Returns 0 or
- * an errno.
+ * Runs in a child: copy the mount from the namespace of MAKER to HERE, the parent's namespace.
+ * Returns 0 or an errno.
  */
 static int carry_mount(const char *path, int maker, int here)
 {
@@ -197,7 +197,7 @@ void buffer_maker_is_me(struct buffer_maker *m)
 		close(ns);
 }
 
-/* Runs under the lock, so that no two ranks of one namespace mount the buffer over each other. */
+/* Runs under the lock, so that two ranks of one namespace do not mount the buffer twice. */
 static int buffer_mount_show(const char *path, const struct buffer_maker *maker, struct errbuf *err)
 {
 	char ns[64];
@@ -227,7 +227,7 @@ static int buffer_mount_show(const char *path, const struct buffer_maker *maker,
 		else if (WEXITSTATUS(status))
 			why = strerror(WEXITSTATUS(status));
 		else if (!buffer_is_at(path))
-			why = "something else is mounted over it";
+			why = "another file system is mounted over it";
 	}
 	if (there >= 0)
 		close(there);

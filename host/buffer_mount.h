@@ -6,14 +6,14 @@
 
 /*
  * Make a mount of dimmapfs that is not attached yet, with the open file SOURCE as its file. Returns
- * its descriptor, or -1, and then in *BUSY whether another buffer has SOURCE.
+ * its descriptor; or -1, with *BUSY true if another buffer has SOURCE.
  */
 int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *err);
 
 /*
  * Write the dirty pages of the buffer with the open directory DIR, unless its device makes no
- * progress for a minute, then shut it down: processes that have it open get errors, and its memory
- * and device are free for others. Async-signal-safe.
+ * progress for a minute, then shut the buffer down: processes that have it open get errors, and its
+ * memory and device become free. Async-signal-safe.
  */
 void buffer_shut_down(int dir);
 

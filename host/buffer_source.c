@@ -18,12 +18,13 @@
 
 #include "host/apart.h"
 
-#define NOT_HIS (-1) /* beside the errors of open(2) */
-#define GROUPS_HERE 500 /* most groups of a user, where Slurm does not give them */
+/* the user neither owns the file nor may write to it; other errors are those of open(2) */
+#define NOT_HIS (-1)
+#define GROUPS_HERE 500 /* greatest number of a user's groups if Slurm does not give them */
 
 static int open_flags(const struct request_dimmap *ask)
 {
-	/* without O_NONBLOCK a named pipe in its place would make us wait */
+	/* without O_NONBLOCK, opening a named pipe would wait */
 	return (ask->read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 }
 
@@ -45,9 +46,10 @@ struct groups {
 	int n; /* 0: too many */
 	gid_t list[GROUPS_HERE];
 };
-_Static_assert(sizeof(struct groups) <= APART_RESULT_MAX, "groups come in one piece");
+_Static_assert(sizeof(struct groups) <= APART_RESULT_MAX,
+	       "the groups must fit in a result of apart_run()");
 
-/* Runs in a process apart; a user without a name in the database has the job's group only. */
+/* Runs in a child process. A user without a name in the database has only the job's group. */
 static void look_groups_up(void *arg, void *result)
 {
 	const struct buffer *b = arg;
@@ -65,8 +67,8 @@ static void look_groups_up(void *arg, void *result)
 }
 
 /*
- * Return the groups that Slurm gave, as nodes need not know users; otherwise the node's own, in
- * HERE. NULL with the reason: the user database has no answer within SECONDS.
+ * Return the groups that Slurm gave, as nodes need not know users; otherwise those of the node's
+ * user database, in HERE. NULL with the reason: the user database did not answer within SECONDS.
  */
 static const gid_t *groups_of(const struct buffer *b, struct groups *here, unsigned seconds, int *n,
 			      struct errbuf *err)
@@ -90,7 +92,7 @@ static const gid_t *groups_of(const struct buffer *b, struct groups *here, unsig
 	*n = here->n;
 	if (*n > 0)
 		return here->list;
-	errprintf(err, "uid %u has more than %d groups, and Slurm has not reported which",
+	errprintf(err, "uid %u has more than %d groups, and Slurm did not report them",
 		  (unsigned)b->uid, GROUPS_HERE);
 	return NULL;
 }
@@ -147,9 +149,9 @@ static int receive_result(int from, int *error)
 }
 
 /*
- * Runs between fork and exit, possibly in a copy of the multi-threaded slurmstepd:
- * async-signal-safe calls only, and raw system calls where glibc's wrappers would look for threads.
- * After the change of user that user can kill the process but not trace it.
+ * Runs between fork and exit, possibly in a copy of the multi-threaded slurmstepd, so with
+ * async-signal-safe calls only, and raw system calls in place of glibc's wrappers that look for
+ * threads. After the change of user, that user can kill this process but not trace it.
  */
 static void buffer_source_child(const struct buffer *b, const gid_t *group, int n, int to)
 {
@@ -189,7 +191,7 @@ static void buffer_source_child(const struct buffer *b, const gid_t *group, int 
 	_exit(0);
 }
 
-/* The child ends at once, unless its user or the file system holds it: then init reaps it. */
+/* Reap the child, which ends soon; if its user or the file system delays its end, init reaps it. */
 static void buffer_source_reap(pid_t pid)
 {
 	const struct timespec step = { 0, 2000000 };
@@ -234,7 +236,7 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 	if (fd < 0 && error == NOT_HIS)
 		return errprintf(err,
 				 "%s: uid %u neither owns it nor may write to it: no other process "
-				 "can write to a file while a buffer has it",
+				 "can write to a file while a buffer uses it",
 				 ask->source, (unsigned)b->uid);
 	if (fd < 0 && error == ETIMEDOUT)
 		return errprintf(err, "%s: not opened within %u s (helper_timeout)", ask->source,

@@ -4,7 +4,7 @@
 
 /*
  * The plugin contains this text, followed by the SLURM_VERSION_NUMBER of its headers in C's
- * notation. SPANK loads only a plugin of the running Slurm's series.
+ * notation. SPANK loads a plugin only if its series is that of the running Slurm.
  */
 #define NODEOS_BUILT_FOR "nodeos.so was built for Slurm "
 

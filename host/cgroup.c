@@ -15,7 +15,7 @@
 
 #include "base/fileio.h"
 
-/* Find the mount point of the cgroup2 file system whose root is the hierarchy's root. */
+/* Find the mount point of the cgroup2 file system whose root is that of the whole hierarchy. */
 static int find_mount(char *out, size_t size, struct errbuf *err)
 {
 	char line[4096];
@@ -144,7 +144,7 @@ int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, p
 	snprintf(p.task, sizeof(p.task), "%s", path);
 	last = cut_last(path);
 	if (last && strcmp(last, "slurm") == 0) {
-		p.task[0] = '\0'; /* slurmstepd itself: step/slurm */
+		p.task[0] = '\0'; /* slurmstepd itself is in step/slurm */
 	} else {
 		if (!last || strncmp(last, "task_", 5) != 0)
 			goto shape;
@@ -244,7 +244,7 @@ int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err)
 int cgroup_write(int root_fd, const char *path, const char *file, const char *text,
 		 struct errbuf *err)
 {
-	/* a write(2) of no bytes does nothing in the kernel */
+	/* the kernel ignores a write(2) of no bytes */
 	const char *bytes = *text ? text : "\n";
 	size_t len = strlen(bytes);
 	int dir = open_dir(root_fd, path, err);
@@ -334,10 +334,10 @@ struct below {
 	void *arg;
 };
 
-/* nested cgroups: root made them, or allowed a user to make them */
+/* greatest depth of cgroups that root made or allowed a user to make */
 #define DEPTH_MAX 32
 
-static void tell_path(pid_t pid, void *arg)
+static void visit_pid(pid_t pid, void *arg)
 {
 	const struct below *b = arg;
 
@@ -377,8 +377,8 @@ static int cgroup_walk(struct below *b, const char *path, struct errbuf *err)
 		return errprintf(err, "cgroup %s: %s", path, strerror(errno));
 	}
 	b->path = path;
-	/* a threaded cgroup has no list of its own: its processes are those of the one above */
-	each_in(b->root_fd, path, "cgroup.procs", tell_path, b, &ended);
+	/* a threaded cgroup has no list of its own: its processes are in that of its parent */
+	each_in(b->root_fd, path, "cgroup.procs", visit_pid, b, &ended);
 	while (rc == 0 && (e = readdir(dir)) != NULL)
 		if (e->d_type == DT_DIR && strcmp(e->d_name, ".") != 0 &&
 		    strcmp(e->d_name, "..") != 0)

@@ -11,29 +11,29 @@
 
 /*
  * Slurm's cgroup v2 tree from a rank's view: job / step / user / task. Paths come from
- * /proc/PID/cgroup and never from a job id: the scope's name differs between builds, and the job's
- * directory has another form of name from Slurm 26.05 on.
+ * /proc/PID/cgroup and never from a job id: the scope's name differs between builds, and so does
+ * the form of the name of the job's directory (from Slurm 26.05 on).
  */
 #define CGROUP_PATH_MAX 1024
 
 struct cgroup_place {
-	char job[CGROUP_PATH_MAX]; /* relative to the cgroup mount, no leading '/' */
+	char job[CGROUP_PATH_MAX]; /* relative to the cgroup mount, without leading '/' */
 	char step[CGROUP_PATH_MAX];
-	char user[CGROUP_PATH_MAX]; /* step/user: has Slurm's limits */
-	char task[CGROUP_PATH_MAX]; /* "" for slurmstepd itself */
+	char user[CGROUP_PATH_MAX]; /* step/user: the directory with Slurm's limits */
+	char task[CGROUP_PATH_MAX]; /* "": slurmstepd itself */
 	uint64_t job_inode;
 	uint64_t step_inode;
 };
 
 /*
- * Open the cgroup v2 mount as a directory fd. ROOT NULL: the mount in /proc/self/mountinfo; else
- * that directory, of any kind (tests).
+ * Open the directory of the cgroup v2 mount. ROOT NULL: the mount in /proc/self/mountinfo;
+ * otherwise the directory ROOT, of any kind (tests).
  */
 int cgroup_open_root(const char *root, struct errbuf *err);
 
 /*
- * Find the place of PID (a rank after Slurm placed it, or slurmstepd itself). PROC is "/proc" or a
- * test's directory.
+ * Find the place of PID, a rank after Slurm has placed it, or slurmstepd itself. PROC is "/proc" or
+ * a test's directory.
  */
 int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, pid_t pid,
 		      struct errbuf *err);
@@ -46,7 +46,7 @@ const char *cgroup_below(const char *path, const char *dir);
 
 /*
  * Return whether PATH, a directory of a job, belongs to the slurmd of NODE. Builds of Slurm for
- * several slurmds on a host name the scope "NODE_slurmstepd.scope"; all other builds have one
+ * several slurmds on a host name each scope "NODE_slurmstepd.scope"; all other builds have one
  * scope, which belongs to every NODE.
  */
 bool cgroup_is_of_node(const char *path, const char *node);
@@ -54,12 +54,15 @@ bool cgroup_is_of_node(const char *path, const char *node);
 /* Return the inode of directory PATH below ROOT_FD, or 0 when there is none. */
 uint64_t cgroup_inode(int root_fd, const char *path);
 
-/* Return whether the directory PATH with INODE is certainly gone; false on an unrelated error. */
+/*
+ * Return whether the directory PATH with INODE is certainly gone; false if an error leaves that
+ * open.
+ */
 bool cgroup_is_gone(int root_fd, const char *path, uint64_t inode);
 
 /*
- * Return whether the kernel reports no process in PATH and below. Slurm itself leaves such
- * directories behind when a slurmstepd is killed.
+ * Return whether the kernel reports no process in PATH and below. Slurm leaves such directories
+ * when a slurmstepd is killed.
  */
 bool cgroup_is_empty(int root_fd, const char *path);
 
@@ -68,11 +71,11 @@ int cgroup_read(int root_fd, const char *path, const char *file, char *buf, size
 		struct errbuf *err);
 int cgroup_read_set(int root_fd, const char *path, const char *file, struct idset *out,
 		    struct errbuf *err);
-/* Get the node's CPUs; the root's cpuset.cpus.effective lacks those of live partitions. */
+/* Get the node's CPUs: cpuset.cpus.effective of the root lacks those of live partitions. */
 int cgroup_node_cpus(struct idset *out, struct errbuf *err);
 /*
- * Get the memory nodes with CPUs of their own, which leaves out GPUs', expanders' and flat
- * high-bandwidth memory.
+ * Get the memory nodes that have CPUs: without those of GPUs, expanders and flat high-bandwidth
+ * memory.
  */
 int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err);
 
@@ -85,9 +88,9 @@ int cgroup_write_set(int root_fd, const char *path, const char *file, const stru
 /*
  * Give PATH the memory nodes MEMS (cpuset.mems). The kernel takes the mmap_lock of every process in
  * PATH and below, with its cpuset lock held, and a user can hold an mmap_lock forever (by a page
- * fault in a file of the user's own FUSE server): then nothing forks on this host any more. So PATH
- * must hold no process whose address space a user controls: doc/HACKING.md lists each caller with
- * the reason.
+ * fault in a file of the user's own FUSE server): then no process of this host can fork any more.
+ * So PATH must have no process whose address space a user controls: doc/HACKING.md lists each
+ * caller with the reason why it has none.
  */
 int cgroup_write_mems(int root_fd, const char *path, const struct idset *mems, struct errbuf *err);
 
@@ -96,8 +99,8 @@ int cgroup_each_pid(int root_fd, const char *path, void (*fn)(pid_t pid, void *a
 		    struct errbuf *err);
 
 /*
- * Call FN with its cgroup's path for every pid in PATH and below. Cgroups that end meanwhile are
- * left out.
+ * Call FN for every pid in PATH and below, with the path of the pid's cgroup. Cgroups that end
+ * meanwhile are skipped.
  */
 int cgroup_each_pid_below(int root_fd, const char *path,
 			  void (*fn)(const char *path, pid_t pid, void *arg), void *arg,

@@ -11,7 +11,7 @@
 #include "base/words.h"
 #include "manifest/request.h"
 
-/* of a file that conf_print() writes */
+/* columns of a file that conf_print() writes */
 #define LINE_COLUMNS 100
 
 static uint32_t policy_bit(enum sched_policy p)
@@ -94,7 +94,7 @@ struct parser {
 	const char *name;
 	struct conf conf;
 	unsigned line;
-	unsigned key_line[CONF_KEYS_MAX]; /* the line of each key, 0: none */
+	unsigned key_line[CONF_KEYS_MAX]; /* line of each key; 0: not set */
 	struct errbuf *err;
 };
 
@@ -146,7 +146,7 @@ static bool conf_is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Copy the LEN bytes at S without surrounding blanks. Returns -1 when they do not fit. */
+/* Copy the LEN bytes at S without surrounding blanks. Returns -1 if they do not fit. */
 static int copy_trimmed(char buf[CONF_VALUE_MAX], const char *s, size_t len)
 {
 	while (len && conf_is_blank(s[0])) {
@@ -170,8 +170,8 @@ static int conf_parse_line(struct parser *p, const char *line, size_t len)
 	char key[CONF_VALUE_MAX], value[CONF_VALUE_MAX], quoted[WORD_QUOTE_MAX];
 
 	if (memchr(line, '\0', len))
-		return errprintf(p->err, "%.160s:%u: a NUL byte: this is not a text", p->name,
-				 p->line);
+		return errprintf(p->err, "%.160s:%u: the line has a NUL byte: the file is no text",
+				 p->name, p->line);
 	if (comment)
 		len = (size_t)(comment - line);
 	equals = memchr(line, '=', len);
@@ -189,7 +189,7 @@ static int conf_parse_line(struct parser *p, const char *line, size_t len)
 	return parse_pair(p, key, value);
 }
 
-/* default_policy may come before allow_policies, so this check follows the last line. */
+/* Runs after the last line, as default_policy may come before allow_policies. */
 static int check_default_policy(const struct parser *p)
 {
 	unsigned line = p->key_line[CONF_KEY_DEFAULT_POLICY];
@@ -213,7 +213,7 @@ static int check_default_policy(const struct parser *p)
 		p->name, line, policy_name(p->conf.default_policy), list);
 }
 
-/* The line of KEY; 0: the file does not set it. */
+/* Return the line of KEY; 0: the file does not set it. */
 static unsigned line_of_key(const struct parser *p, const char *word)
 {
 	struct conf_key key;
@@ -224,7 +224,7 @@ static unsigned line_of_key(const struct parser *p, const char *word)
 	return 0;
 }
 
-/* Keys of contention that depend on each other, in any order. */
+/* Check keys of contention that depend on each other; they may come in any order. */
 static int check_contention(const struct parser *p)
 {
 	struct errbuf why = { 0 };
@@ -266,7 +266,7 @@ int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *er
 	int rc;
 
 	if (owned_file_read(&text, &len, path, owner, CONF_SIZE_MAX, err) < 0) {
-		/* a file named by the caller must exist */
+		/* a missing file is an error if the caller has named it */
 		if (errno == ENOENT && strcmp(path, NODEOS_CONF_PATH) == 0) {
 			conf_defaults(out);
 			return 0;
@@ -281,7 +281,7 @@ int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *er
 	return rc;
 }
 
-/* Print the words of TITLE and TEXT as comment lines of at most LINE_COLUMNS. */
+/* Print TITLE and TEXT as comment lines of at most LINE_COLUMNS columns. */
 static void print_comment(FILE *f, const char *title, const char *text)
 {
 	int column = fprintf(f, "# %s", title);

@@ -19,7 +19,7 @@
 
 /*
  * nodeos.conf(5): what the site allows and prefers. Root reads it on every node, so the parser is
- * strict, bounded and needs libc only. A fault in the file stops jobs that use NodeOS, and no
+ * strict, bounded, and needs only libc. A fault in the file stops jobs that use NodeOS, and no
  * others.
  */
 #define CONF_PATH "/etc/nodeos/nodeos.conf"
@@ -30,43 +30,46 @@
 #define CONF_VALUE_MAX CONF_EVENTS_MAX /* bytes of a key or a value with the final NUL */
 #define CONF_GLOBS_MAX 512 /* bytes of a list of patterns with the final NUL */
 
-/* Memory nodes of steps without containers where the kernel has divided nodes (fgmn=). */
+/* Memory nodes of steps without containers if the kernel has divided nodes (fgmn=). */
 enum unmanaged_mems {
 	UNMANAGED_FREE_BLOCKS, /* blocks that no container has, up to their job's memory */
-	UNMANAGED_ALL, /* every node, with containers' blocks */
+	UNMANAGED_ALL, /* every node, including containers' blocks */
 };
 
 struct conf {
 	uint32_t allow_policies; /* bit 1 << enum sched_policy */
 	uint32_t allow_partitions; /* bit 1 << enum partition */
-	bool strict; /* an isolator that cannot be enforced fails the step */
+	bool strict; /* the step fails if an isolator cannot be enforced */
 	bool kill_on_bad_exit; /* SLURM_KILL_BAD_EXIT=1 for steps in containers */
 	enum sched_policy default_policy;
-	/* policy used instead of hpc where the kernel has no SCHED_HPC; POLICY_UNSET: none */
+	/* policy used instead of hpc if the kernel has no SCHED_HPC; POLICY_UNSET: none */
 	enum sched_policy hpc_fallback;
 	enum mems_default default_mems;
 	enum unmanaged_mems unmanaged_mems;
-	bool blocks_by_memory; /* containers get blocks only up to their job's memory from Slurm */
+	/* containers get blocks only up to the memory that Slurm gives their job */
+	bool blocks_by_memory;
 	/* live containers may get other memory nodes: see cgroup_write_mems() */
 	bool resize_mems;
 	unsigned max_rt_priority;
 	unsigned helper_timeout; /* seconds */
 	char state_dir[DIR_PATH_MAX];
-	unsigned max_containers; /* of one job on a node */
+	unsigned max_containers; /* greatest number of containers of one job on a node */
 	struct service_ask service;
 	char service_except[CONF_UNITS_MAX]; /* "a.service b.scope"; "" */
 	char dimmap_devices[CONF_GLOBS_MAX]; /* "/dev/nvme1n1p1 /dev/disk/by-id/nvme-*"; "" */
 	bool dimmap_files; /* buffers may be of files that their user can open */
-	struct conf_allow allow[ISOLATOR_COUNT]; /* jobs whose containers may ask for each */
+	/* jobs whose containers may request each isolator */
+	struct conf_allow allow[ISOLATOR_COUNT];
 	bool debug; /* log each phase of the work */
 	struct conf_contention contention;
-	uint64_t dimmap_max; /* bytes of one buffer; 0: limited by the job's memory only */
+	/* greatest number of bytes of a buffer; 0: limited only by the job's memory */
+	uint64_t dimmap_max;
 };
 
-/* The allowed words of a list that is stored as bits 1 << place. */
+/* The allowed words of a list that is stored as bits 1 << number. */
 struct conf_set {
-	int first, end; /* places of the words: FIRST to END - 1 */
-	/* returns the place of WORD, below FIRST if it is not allowed */
+	int first, end; /* numbers of the words: FIRST to END - 1 */
+	/* returns the number of WORD, or less than FIRST if it is not allowed */
 	int (*by_name)(const char *word);
 	const char *(*name)(int place);
 };
@@ -75,36 +78,37 @@ struct conf_set {
 struct conf_key {
 	char name[28];
 	const char *allowed; /* allowed values, for messages */
-	const char *otherwise; /* the default, as written in the file */
+	const char *otherwise; /* the default, in the form of the file */
 	char comment[CONF_COMMENT_MAX]; /* one line */
-	size_t at; /* offset of its field in struct conf */
-	unsigned min, max; /* their meaning depends on the type: see conf_keys.c */
+	size_t at; /* offset of the key's field in struct conf */
+	unsigned min, max; /* their meaning depends on the type, see conf_keys.c */
 	const char *const *words;
 	const struct conf_set *set;
 	bool (*is_word)(const char *text, size_t len);
-	int (*parse)(const struct conf_key *key, struct conf *c, const char *value); /* or -1 */
+	int (*parse)(const struct conf_key *key, struct conf *c,
+		     const char *value); /* returns -1 for a wrong value */
 	void (*print)(const struct conf_key *key, FILE *f, const struct conf *c);
 };
 
-/* Numbers of keys that depend on each other. */
+/* Indices of keys that depend on each other. */
 enum { CONF_KEY_ALLOW_POLICIES, CONF_KEY_DEFAULT_POLICY };
 
-/* Copy key number I, from 0 on, to *OUT. Returns false behind the last. */
+/* Copy key number I, counted from 0, to *OUT. Returns false after the last key. */
 bool conf_key_at(struct conf_key *out, unsigned i);
 
 void conf_defaults(struct conf *c);
 
 /*
- * Parse the value of serviceos or serviceos_mems, for options with the same values. Returns 0, or
- * -1 when it is not allowed.
+ * Parse the value of serviceos or serviceos_mems, also for options with the same values. Returns 0,
+ * or -1 if the value is not allowed.
  */
 int conf_parse_service(struct service_ask *out, const char *value);
 int conf_parse_service_mems(struct service_ask *out, const char *value);
 extern const char conf_service_allowed[], conf_service_mems_allowed[];
 
 /*
- * Check that U's job may ask for isolator ID. Returns 0, or -1 with a line in ERR that names the
- * key of CONF_PATH (conf_allow_check()). conf_needs_job() says whether the check needs the job.
+ * conf_check_isolator() checks that U's job may request isolator ID. Returns 0, or -1 with a line
+ * in ERR that names the key of CONF_PATH (conf_allow_check()).
  */
 int conf_check_isolator(const struct conf *c, enum isolator_id id, const struct conf_user *u,
 			const char *conf_path, struct errbuf *err);
@@ -116,38 +120,38 @@ bool conf_needs_job(const struct conf *c, enum isolator_id id);
 bool conf_allows_policy(const struct conf *c, enum sched_policy p);
 
 /*
- * Return whether the site allows containers to be partition P. conf_allows_fences(): whether it
- * allows any other than members.
+ * conf_allows_partition(): does the site allow containers to be partition P? conf_allows_fences():
+ * does it allow any kind other than member?
  */
 bool conf_allows_partition(const struct conf *c, enum partition p);
 bool conf_allows_fences(const struct conf *c);
 
 /*
- * Return whether buffers may be of the block device SOURCE. conf_check_source() checks a SOURCE of
- * any kind: 0, or -1 with the reason.
+ * conf_allows_device(): may buffers use the block device SOURCE? conf_check_source() checks a
+ * SOURCE of any kind, and returns 0, or -1 with the reason.
  */
 bool conf_allows_device(const struct conf *c, const char *source);
 int conf_check_source(const struct conf *c, const char *source, const char *conf_path,
 		      struct errbuf *err);
 
 /*
- * Parse TEXT of LEN bytes, which messages call NAME: "NAME:LINE: KEY: reason (allowed: ...)". Keys
- * that it does not set get their defaults.
+ * Parse TEXT of LEN bytes, named NAME in messages: "NAME:LINE: KEY: reason (allowed: ...)". Keys
+ * that TEXT does not set get their defaults.
  */
 int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 	       struct errbuf *err);
 
 /*
  * Load the file PATH; a missing file means the defaults. The writer of the file decides what root
- * does: it must be a regular file that root or OWNER owns and only its owner can write, and so must
- * be the symbolic links and directories that lead there (trusted_open.h). OWNER is 0 except in
- * tests.
+ * does: so it must be a regular file that belongs to root or OWNER and that only its owner can
+ * write, and the symbolic links and directories that lead to it must meet the same conditions
+ * (trusted_open.h). OWNER is 0 except in tests.
  */
 int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err);
 
 /*
  * Write every key with its comment, its allowed values and C's value, as a file that conf_parse()
- * reads. BEFORE stands before each key: "" or "#".
+ * accepts. BEFORE is written before each key: "" or "#".
  */
 void conf_print(FILE *f, const struct conf *c, const char *before);
 

@@ -89,7 +89,7 @@ int conf_allow_parse(struct conf_allow *out, const char *value)
 	return -1;
 }
 
-/* Copy the name at AT to WORD. Returns its length, or 0 behind the last name. */
+/* Copy the name at AT to WORD. Returns its length, or 0 after the last name. */
 static size_t next_name(char word[NAME_MAX_BYTES], const char *at)
 {
 	size_t len = strcspn(at, " ");
@@ -113,7 +113,7 @@ void conf_allow_print(FILE *f, const struct conf_allow *a)
 }
 
 /*
- * Return whether the user NAME has UID. *ERROR_OUT gets the reason when the user database does not
+ * Return whether the user NAME has UID. *ERROR_OUT gets the error if the user database does not
  * answer.
  */
 static bool is_uid(const char *name, uid_t uid, int *error_out)
@@ -133,8 +133,9 @@ static bool is_uid(const char *name, uid_t uid, int *error_out)
 		got = found ? found->pw_uid : 0;
 		free(buf);
 	}
-	/* glibc returns 0 for a name that no database knows, and ENOENT for a database without a
-	 * server */
+	/*
+	 * glibc returns 0 for a name that no database has, and ENOENT if a database has no server
+	 */
 	if (!found && error)
 		*error_out = error;
 	return found && got == uid;
@@ -147,10 +148,10 @@ struct users_question {
 
 struct users_answer {
 	bool listed;
-	int error; /* an errno; 0: every name was looked up */
+	int error; /* errno; 0: every name was looked up */
 };
 
-/* Runs in a process apart, since it may wait forever for the database's server. */
+/* Runs in a child process, since it may wait forever for the database's server. */
 static void look_users_up(void *arg, void *result)
 {
 	const struct users_question *q = arg;
@@ -168,7 +169,7 @@ static void look_users_up(void *arg, void *result)
 }
 
 /*
- * Look for UID in the list. Returns 1, 0, or -1 with the reason when the user database does not
+ * Search the list for UID. Returns 1, 0, or -1 with the reason if the user database does not
  * answer.
  */
 static int find_user(const struct conf_allow *allow, uid_t uid, struct errbuf *err)
@@ -215,7 +216,7 @@ static bool has_name(const struct conf_allow *a, const char *own)
 	size_t len;
 
 	for (const char *at = a->names; (len = next_name(word, at)) > 0; at += len) {
-		/* Slurm ignores the letter case of accounts, too */
+		/* Slurm also ignores the case of accounts */
 		if ((a->kind == ALLOW_ACCOUNTS ? strcasecmp(word, own) : strcmp(word, own)) == 0)
 			return true;
 		len += at[len] == ' ';
@@ -236,7 +237,7 @@ int conf_allow_check(const struct conf_allow *a, const char *isolator, const str
 	if (a->kind == ALLOW_NO)
 		return errprintf(err, "%s is not allowed at this site (allow_%s in %.128s)",
 				 isolator, isolator, conf_path);
-	/* root may submit for other users: only the node can decide */
+	/* root may submit for other users, so only the node can decide */
 	if (u->undecided && (a->kind == ALLOW_USERS ? u->uid == 0 : !own))
 		return 0;
 	listed = a->kind == ALLOW_USERS ? find_user(a, u->uid, &why) : own && has_name(a, own);
@@ -244,7 +245,7 @@ int conf_allow_check(const struct conf_allow *a, const char *isolator, const str
 		return 0;
 	if (listed < 0)
 		snprintf(whose, sizeof(whose),
-			 "the user database does not say whether uid %lu is one: %.100s",
+			 "the user database did not show whether uid %lu is one of them: %.100s",
 			 (unsigned long)u->uid, why.text);
 	else if (a->kind == ALLOW_USERS)
 		snprintf(whose, sizeof(whose), "uid %lu is none of them", (unsigned long)u->uid);
@@ -252,8 +253,8 @@ int conf_allow_check(const struct conf_allow *a, const char *isolator, const str
 		snprintf(whose, sizeof(whose), "this job's is %s",
 			 word_quote(quoted, own, strlen(own)));
 	else
-		snprintf(whose, sizeof(whose), "this job's is not known");
-	return errprintf(err, "%s is for %s %.128s%s only, and %s (allow_%s in %.128s)", isolator,
+		snprintf(whose, sizeof(whose), "this job's is unknown");
+	return errprintf(err, "%s is only for %s %.128s%s, and %s (allow_%s in %.128s)", isolator,
 			 kind_word[a->kind], a->names, strlen(a->names) > 128 ? "..." : "", whose,
 			 isolator, conf_path);
 }

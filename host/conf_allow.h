@@ -10,11 +10,11 @@
 #include "base/errbuf.h"
 
 /*
- * The value of a key allow_NAME of nodeos.conf: the jobs whose containers may ask for an isolator.
+ * The value of a key allow_NAME of nodeos.conf: the jobs whose containers may request an isolator.
  */
 enum conf_allow_kind { ALLOW_YES, ALLOW_NO, ALLOW_USERS, ALLOW_ACCOUNTS, ALLOW_PARTITIONS };
 
-#define CONF_ALLOW_SECONDS 10 /* time limit of the user database for a list */
+#define CONF_ALLOW_SECONDS 10 /* time limit of the user database for a list of names */
 #define CONF_NAMES_MAX 256 /* bytes of a list of names with the final NUL */
 
 struct conf_allow {
@@ -22,19 +22,19 @@ struct conf_allow {
 	char names[CONF_NAMES_MAX]; /* "alice bob"; "" for yes and no */
 };
 
-/* The job that asks. The caller owns the texts. */
+/* The job to check. The caller owns the texts. */
 struct conf_user {
 	uid_t uid;
-	const char *account; /* NULL: not known */
-	const char *partition; /* Slurm's; NULL: not known */
-	/* the job does not exist yet: nodes decide what is not certain here */
+	const char *account; /* NULL: unknown */
+	const char *partition; /* partition of Slurm; NULL: unknown */
+	/* the job does not exist yet: nodes decide what is unknown here */
 	bool undecided;
 };
 
 /*
- * Copy the texts of VALUE, separated by commas and blanks, to OUT of SIZE bytes with one blank
- * between two. Returns 0, or -1 when there is none, IS_TEXT refuses one, or they do not fit; OUT is
- * then undefined.
+ * Copy the texts of VALUE, separated by commas and blanks, to OUT of SIZE bytes, separated by one
+ * blank. Returns 0, or -1 if there is none, IS_TEXT refuses one, or they do not fit; OUT is then
+ * undefined.
  */
 int conf_texts_parse(char *out, size_t size, const char *value,
 		     bool (*is_text)(const char *text, size_t len));
@@ -47,11 +47,10 @@ int conf_allow_parse(struct conf_allow *out, const char *value);
 void conf_allow_print(FILE *f, const struct conf_allow *a);
 
 /*
- * Check that U's job may have ISOLATOR. A process of its own looks up names of users in the
- * system's databases within CONF_ALLOW_SECONDS: hold no lock meanwhile. Returns 0, or -1 with one
- * line in ERR: the isolator, the jobs that may have it, and the key of CONF_PATH. Unless U is
- * undecided, an unknown account or partition is refused, and so is a user that the databases cannot
- * confirm.
+ * Check that U's job may have ISOLATOR. Names of users are looked up in the system's databases by a
+ * child process, within CONF_ALLOW_SECONDS: hold no lock meanwhile. Returns 0, or -1 with one line
+ * in ERR: the isolator, the jobs that may have it, and the key of CONF_PATH. Unless U is undecided,
+ * an unknown account or partition is refused, and so is a user that the databases cannot confirm.
  */
 int conf_allow_check(const struct conf_allow *a, const char *isolator, const struct conf_user *u,
 		     const char *conf_path, struct errbuf *err);

@@ -8,7 +8,7 @@
 
 #define REPLAY "replay:"
 
-/* Return whether the LEN bytes of TEXT are printable ASCII; BLANKS: blanks are allowed. */
+/* Return whether the LEN bytes of TEXT are printable ASCII; BLANKS: blanks are allowed, too. */
 static bool is_plain_text(const char *text, size_t len, bool blanks)
 {
 	for (size_t i = 0; i < len; i++)
@@ -40,7 +40,7 @@ bool conf_path_is_safe(const char *text, size_t len)
 
 bool conf_contention_is_dir(const char *text, size_t len)
 {
-	/* directories in which every user may create files, and those of the kernel */
+	/* directories in which every user may create files, and directories of the kernel */
 	static const char *const others[] = { "/tmp",	   "/var/tmp", "/dev/shm", "/dev/mqueue",
 					      "/run/user", "/proc",    "/sys" };
 
@@ -98,15 +98,15 @@ int conf_contention_check(const struct conf_contention *c, const char *keys[2], 
 		return refuse_keys(keys, "contention_interval", "contention_report_interval");
 	}
 	if (c->record && !*c->report_dir) {
-		errprintf(err, "\"yes\" needs contention_report_dir, whose files are collected");
+		errprintf(err, "\"yes\" needs contention_report_dir, as its files are collected");
 		return refuse_keys(keys, "contention_record", "contention_report_dir");
 	}
 	if (c->node_extra && !*c->report_dir) {
-		errprintf(err, "\"yes\" needs contention_report_dir, whose files are collected");
+		errprintf(err, "\"yes\" needs contention_report_dir, as its files are collected");
 		return refuse_keys(keys, "contention_node_extra", "contention_report_dir");
 	}
 	if (*c->report_user && !*c->report_dir) {
-		errprintf(err, "\"%s\" needs contention_report_dir, where that user writes",
+		errprintf(err, "\"%s\" needs contention_report_dir, to which this user writes",
 			  c->report_user);
 		return refuse_keys(keys, "contention_report_user", "contention_report_dir");
 	}

@@ -14,7 +14,7 @@
 
 /* contention_when: when ranks are placed. */
 enum contention_when {
-	CONTENTION_WHEN_CONTENDED, /* in domains whose misses are near their peak */
+	CONTENTION_WHEN_CONTENDED, /* only in domains whose misses are near their peak */
 	CONTENTION_WHEN_ALWAYS,
 };
 
@@ -23,56 +23,64 @@ enum contention_when {
  * host empty their LRU lists.
  */
 enum contention_pages {
-	CONTENTION_PAGES_AUTO, /* unless a container of another job has quiet CPUs */
+	CONTENTION_PAGES_AUTO, /* not while a container of another job has quiet CPUs */
 	CONTENTION_PAGES_ALWAYS,
 	CONTENTION_PAGES_NEVER,
 };
 
-/* Keys contention_NAME of nodeos.conf: which ranks are observed, how, and where reports go. */
+/*
+ * Keys contention_NAME of nodeos.conf: which ranks are observed, how, and where reports are
+ * written.
+ */
 struct conf_contention {
-	/* of containers whose request does not say otherwise; never CONTENTION_UNSET */
+	/* policy of containers whose request has none; never CONTENTION_UNSET */
 	enum contention_policy policy;
-	bool all_steps; /* contention_steps = all: also steps without a container */
+	bool all_steps; /* contention_steps = all: observe steps without a container, too */
 	char source[DIR_PATH_MAX + 8]; /* auto, perf, none, replay:FILE */
-	/* a row that replaces that of events.d, for events_row_parse(); "": none */
+	/* a row for events_row_parse() in place of that in events.d; "": none */
 	char events[CONF_EVENTS_MAX];
-	bool user_only; /* contention_count = user: what ranks do in the kernel is not counted */
-	unsigned interval, interval_quiet; /* seconds; the defaults are 1 and 30 */
-	/* as in struct classify_conf, and in its ranges */
+	/* contention_count = user: the work of ranks inside the kernel is not counted */
+	bool user_only;
+	unsigned interval, interval_quiet; /* seconds; defaults 1 and 30 */
+	/* as in struct classify_conf, with the same ranges */
 	unsigned turtle, devil, delta, window, majority;
-	char metrics_dir[DIR_PATH_MAX]; /* of node_exporter's textfile collector; "": none */
-	char report_dir[DIR_PATH_MAX]; /* files for nodeosctl contention collect; "": none */
-	/* the user that writes these files: a name or number as id(1) prints it; "": root */
+	/* directory of node_exporter's textfile collector; "": none */
+	char metrics_dir[DIR_PATH_MAX];
+	char report_dir
+		[DIR_PATH_MAX]; /* directory of files for nodeosctl contention collect; "": none */
+	/* user that writes these files, a name or number as id(1) prints it; "": root */
 	char report_user[CONF_USER_MAX];
-	unsigned report_interval; /* seconds; the default is 60 */
+	unsigned report_interval; /* seconds; default 60 */
 	enum contention_when when;
-	unsigned busy; /* percent of a domain's peak; above it, there is contention */
-	unsigned min_move; /* the least seconds between two moves of a rank; the default is 10 */
+	unsigned busy; /* percent of a domain's peak above which there is contention */
+	unsigned min_move; /* least number of seconds between two moves of a rank; default 10 */
 	enum contention_pages pages;
-	unsigned page_rate; /* MiB in a second, of all workers together */
+	unsigned page_rate; /* MiB in a second, for all workers together */
 	bool record; /* collect writes AdminComment and SystemComment */
 	bool node_extra; /* collect writes Extra of nodes */
 };
 
 /* Return whether the LEN bytes of TEXT are a value of contention_source. */
 bool conf_contention_is_source(const char *text, size_t len);
-/* The same for contention_events: printable ASCII. The row is not parsed here. */
+/*
+ * Return whether TEXT is a value of contention_events: printable ASCII. The row is not parsed here.
+ */
 bool conf_contention_is_events(const char *text, size_t len);
 /*
- * The same for the keys contention_NAME_dir: a safe path (conf_path_is_safe()) that is not below a
- * directory of the kernel, or one in which every user may create files.
+ * Return whether TEXT is a value of the keys contention_NAME_dir: a safe path (conf_path_is_safe())
+ * that is not below a directory of the kernel or one in which every user may create files.
  */
 bool conf_contention_is_dir(const char *text, size_t len);
 
 /*
  * Return whether the LEN bytes of TEXT are an absolute printable path other than "/", shorter than
- * DIR_PATH_MAX, without blanks and without the parts "", "." and "..".
+ * DIR_PATH_MAX, without blanks and without the components "", "." and "..".
  */
 bool conf_path_is_safe(const char *text, size_t len);
 
 /*
- * Check keys that depend on each other. Returns 0, or -1 with the two keys in KEYS and, in ERR,
- * what is wrong with the value of the first one.
+ * Check keys that depend on each other. Returns 0, or -1 with the two keys in KEYS and, in ERR, the
+ * fault of the first key's value.
  */
 int conf_contention_check(const struct conf_contention *c, const char *keys[2], struct errbuf *err);
 
@@ -80,12 +88,12 @@ struct conf;
 struct request;
 struct requested_container;
 
-/* The policy of a container: its own, or the site's. Never CONTENTION_UNSET. */
+/* Return the policy of a container: its own, or the site's. Never CONTENTION_UNSET. */
 enum contention_policy contention_of_container(const struct requested_container *ask,
 					       const struct conf_contention *conf);
 
 /*
- * Return whether the ranks of container NAME of R are observed if the step has no option
+ * Return whether the ranks of container NAME of R are observed in a step without option
  * --nodeos-contention. Without a request (R NULL), and for ranks outside of all containers (NAME
  * NULL or ""), the answer is that for steps without a container.
  */

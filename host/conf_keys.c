@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* The keys of nodeos.conf, a row each, with the type that parses and prints its value. */
+/* The keys of nodeos.conf: a row for each, with the type that parses and prints its value. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static const void *conf_keys_value_of(const struct conf_key *key, const struct c
 	return (const char *)c + key->at;
 }
 
-/* Type: a bool by the row's two words, of which the first is false. */
+/* Type: a bool by the row's two words, the first for false. */
 static int parse_flag(const struct conf_key *key, struct conf *c, const char *value)
 {
 	bool second = strcmp(value, key->words[1]) == 0;
@@ -42,7 +42,7 @@ static const char *const pages_words[] = { "auto", "always", "never", NULL };
 static const char *const steps_words[] = { "containers", "all", NULL };
 static const char *const count_words[] = { "all", "user", NULL };
 
-/* Type: an enum whose constants are the places of the row's words. */
+/* Type: an enum whose constants are the indices of the row's words. */
 static int conf_keys_parse_word(const struct conf_key *key, struct conf *c, const char *value)
 {
 	for (unsigned i = 0; key->words[i]; i++)
@@ -85,7 +85,7 @@ static void print_count(const struct conf_key *key, FILE *f, const struct conf *
 	fprintf(f, "%u", *(const unsigned *)conf_keys_value_of(key, c));
 }
 
-/* Type: "a, b" as bits by the row's table of words, at least one word, none twice. */
+/* Type: "a, b" as bits by the row's table of words: at least one word, none twice. */
 static int parse_bits(const struct conf_key *key, struct conf *c, const char *value)
 {
 	uint32_t bits = 0;
@@ -148,7 +148,7 @@ static const struct conf_set policies = { POLICY_OTHER, POLICY_COUNT, policy_pla
 static const struct conf_set partitions = { PARTITION_MEMBER, PARTITION_COUNT, partition_by_name,
 					    partition_at };
 
-/* Type: a policy up to policy MAX, or "none" where the row allows it (MIN 0). */
+/* Type: a policy up to policy MAX, or "none" if the row allows it (MIN 0). */
 static int parse_policy(const struct conf_key *key, struct conf *c, const char *value)
 {
 	unsigned p = policy_by_name(value);
@@ -168,7 +168,7 @@ static void conf_keys_print_policy(const struct conf_key *key, FILE *f, const st
 	fputs(p == POLICY_UNSET ? "none" : policy_name(p), f);
 }
 
-/* Type: a list of texts that IS_WORD of the row allows, in MAX bytes, or "none". */
+/* Type: a list of texts that IS_WORD of the row accepts, in MAX bytes, or "none". */
 static int parse_texts(const struct conf_key *key, struct conf *c, const char *value)
 {
 	char *out = field(key, c);
@@ -186,7 +186,7 @@ static void conf_keys_print_text(const struct conf_key *key, FILE *f, const stru
 	fputs(*text ? text : "none", f);
 }
 
-/* Type: one text that IS_WORD of the row allows, in MAX bytes; "none" is "" where MIN is 0. */
+/* Type: one text that IS_WORD of the row accepts, in MAX bytes; if MIN is 0, "none" means "". */
 static int parse_text(const struct conf_key *key, struct conf *c, const char *value)
 {
 	char *out = field(key, c);
@@ -220,9 +220,10 @@ _Static_assert(sizeof(enum mems_default) == sizeof(unsigned) &&
 		       sizeof(enum sched_policy) == sizeof(unsigned),
 	       "parse_word and parse_policy write an unsigned");
 
-const char conf_service_allowed[] = "none, N/node or N/socket cores, or a list of CPUs as 0,32";
+const char conf_service_allowed[] =
+	"none, N/node or N/socket cores, or a list of CPUs, such as 0,32";
 const char conf_service_mems_allowed[] =
-	"all, homes (what fgmn= leaves of divided nodes), or a list of memory nodes, such as 0-1";
+	"all, homes (the rests of nodes divided by fgmn=), or a list of memory nodes, such as 0-1";
 
 /* Parse "2/node" or "2/socket", a number of cores. */
 static int parse_counted(struct service_ask *out, const char *value)
@@ -314,15 +315,17 @@ static void print_serviceos_mems(const struct conf_key *key, FILE *f, const stru
 }
 
 /*
- * Return whether WORD is the full name of a unit with processes of its own; it becomes part of a
+ * Return whether WORD is the full name of a unit with its own processes. WORD becomes part of a
  * path.
  */
 static bool is_unit_name(const char *word, size_t len)
 {
 	static const char *const type[] = { ".service", ".scope", ".socket", ".mount", ".swap" };
 
-	/* a template ("a@.service") has no processes; no unit below user.slice is excepted, since
-	 * logins choose these names */
+	/*
+	 * a template ("a@.service") has no processes; units below user.slice are refused, since
+	 * logins choose their names
+	 */
 	if (len == 0 || word[0] == '.' || word[0] == '@' || memmem(word, len, "@.", 2) ||
 	    strncmp(word, "user@", 5) == 0 || strncmp(word, "session-", 8) == 0)
 		return false;
@@ -361,7 +364,8 @@ static void print_dimmap_max(const struct conf_key *key, FILE *f, const struct c
 
 /*
  * Return whether TEXT is a path or a pattern in a directory below /dev where only root creates
- * names. A pattern in the directory part could match a directory where every user can.
+ * names. The directory part may not be a pattern, which could match a directory where every user
+ * can.
  */
 static bool is_device_glob(const char *text, size_t len)
 {
@@ -371,7 +375,7 @@ static bool is_device_glob(const char *text, size_t len)
 		return false;
 	memcpy(word, text, len);
 	word[len] = '\0';
-	/* an open bracket matches only itself */
+	/* an open bracket without a closing one matches only itself */
 	if (strchr(word, '[') && !strchr(strchr(word, '[') + 1, ']'))
 		return false;
 	return strncmp(word, "/dev/", 5) == 0 && request_is_source(word) &&
@@ -407,18 +411,18 @@ static bool is_device_glob(const char *text, size_t len)
 
 #define CONF_DIR_ALLOWED                                                                          \
 	"none, or an absolute path without blanks, \".\" and \"..\", up to 127 bytes, not below " \
-	"/tmp and the like"
+	"/tmp and similar directories"
 
 /* Name, allowed values, default, one line for the administrator, and the type with its field. */
 static const struct conf_key row[] = {
 	{ "allow_policies", "a list of other, batch, idle, fifo, rr, hpc",
-	  "other, batch, idle, hpc", "scheduling policies that jobs may ask for",
+	  "other, batch, idle, hpc", "scheduling policies that jobs may request",
 	  BITS(allow_policies, policies, 0) },
 	{ "default_policy", "one of allow_policies", "other",
-	  "the policy of a container that asks for none",
+	  "policy of a container that requests none",
 	  POLICY(default_policy, POLICY_OTHER, POLICY_HPC) },
 	{ "hpc_fallback", "none, other, batch, idle, fifo, rr", "none",
-	  "policy of hpc containers where the kernel has no SCHED_HPC; fifo and rr get their "
+	  "policy of hpc containers if the kernel has no SCHED_HPC; fifo and rr get their "
 	  "lowest priority",
 	  POLICY(hpc_fallback, POLICY_UNSET, POLICY_RR) },
 	{ "max_rt_priority", "1 to 99", "50", "highest priority of fifo and rr",
@@ -428,18 +432,18 @@ static const struct conf_key row[] = {
 	  "suspension",
 	  BITS(allow_partitions, partitions, 1u << PARTITION_MEMBER) },
 	{ "default_mems", "all, local", "all",
-	  "memory nodes of a container that asks for none: all, or those local to its cores",
+	  "memory nodes of a container that requests none: all, or those local to its cores",
 	  WORD(default_mems, mems_words) },
 	{ "unmanaged_mems", "free-blocks, all", "free-blocks",
-	  "memory nodes of steps without containers where the kernel has divided them (fgmn=)",
+	  "memory nodes of steps without containers if the kernel has divided them (fgmn=)",
 	  WORD(unmanaged_mems, unmanaged_words) },
 	{ "blocks_by_memory", "yes, no", "yes",
 	  "do containers get memory blocks (fgmn=) only up to the memory that Slurm gives their "
 	  "job?",
 	  YES_NO(blocks_by_memory) },
 	{ "resize_mems", "no, yes", "no",
-	  "may users change the memory nodes of live containers? A user with a file server of his "
-	  "own can then hang the host",
+	  "may users change the memory nodes of live containers? A user with a FUSE server "
+	  "can then hang the host",
 	  YES_NO(resize_mems) },
 	{ "strict", "yes, no", "yes",
 	  "does an isolator that cannot be enforced on a node fail the step?", YES_NO(strict) },
@@ -455,7 +459,7 @@ static const struct conf_key row[] = {
 	  "/run/nodeos", "directory of the ledger; it must not outlive a boot",
 	  TEXT(state_dir, conf_path_is_safe, 1) },
 	{ "serviceos", conf_service_allowed, "none",
-	  "cores that the node keeps for its system; nodeosctl provision applies this",
+	  "cores reserved for the node's system; nodeosctl provision applies this",
 	  OWN(service, parse_serviceos, print_serviceos) },
 	{ "serviceos_mems", conf_service_mems_allowed, "all",
 	  "memory nodes of the system: all, shared with containers, or nodes that no container "
@@ -466,59 +470,61 @@ static const struct conf_key row[] = {
 	  TEXTS(service_except, is_unit_name) },
 	{ "dimmap_devices",
 	  "none, or a list of block devices below /dev, such as /dev/nvme1n1p1, with *, ? and [] "
-	  "behind the last /",
+	  "after the last /",
 	  "none",
 	  "devices for buffers of dimmapfs: every user that can submit jobs can read "
 	  "and write them",
 	  TEXTS(dimmap_devices, is_device_glob) },
 	{ "dimmap_files", "yes, no", "no",
 	  "may buffers of dimmapfs use files that their user can open?", YES_NO(dimmap_files) },
-	{ "dimmap_max", "none, or a size from 1M to 8T as 16G", "none",
-	  "the largest buffer of dimmapfs; its job's memory is a limit, too, with "
+	{ "dimmap_max", "none, or a size from 1M to 8T, such as 16G", "none",
+	  "largest buffer of dimmapfs; its job's memory is a limit as well, with "
 	  "ConstrainRAMSpace",
 	  OWN(dimmap_max, parse_dimmap_max, print_dimmap_max) },
 	{ "debug", "no, yes", "no", "do the plugin and its programs log the phases of their work?",
 	  YES_NO(debug) },
 	{ "contention", "off, observe, dino, di, spread", "off",
-	  "containers that do not say otherwise: is their use of the last-level caches observed, "
-	  "and by which policy are their ranks placed?",
+	  "containers that request nothing else: is their use of the last-level caches observed, "
+	  "and which policy places their ranks?",
 	  CONTENTION_POLICY(contention.policy) },
 	{ "contention_steps", "containers, all", "containers",
-	  "what is observed by contention: containers, or also steps without one",
+	  "which steps contention applies to: those with containers, or all",
 	  FLAG(contention.all_steps, steps_words) },
 	{ "contention_source", "auto, perf, none, or replay:FILE", "auto",
-	  "what counts instructions and misses of ranks",
+	  "source of the counts of ranks' instructions and misses",
 	  TEXT(contention.source, conf_contention_is_source, 1) },
 	{ "contention_events", "none, or a row of nodeos-events(5), with \";\" between its clauses",
 	  "none", "the events of this processor, in place of the installed tables",
 	  TEXT(contention.events, conf_contention_is_events, 0) },
 	{ "contention_count", "all, user", "all",
-	  "whose instructions and misses count: all, or those of user code without the kernel's",
+	  "instructions and misses that count: all, or only those of user code, not of the kernel",
 	  FLAG(contention.user_only, count_words) },
 	{ "contention_interval", "1 to 60", "1", "seconds between two samples of a rank",
 	  COUNT(contention.interval, 1, 60) },
 	{ "contention_interval_quiet", "1 to 3600", "30",
-	  "the same for ranks on CPUs that should not be interrupted (nohz_full, hpc, isolated)",
+	  "seconds between two samples of a rank on a quiet CPU (nohz_full, hpc, isolated)",
 	  COUNT(contention.interval_quiet, 1, 3600) },
 	{ "contention_turtle", "0 to 100000", "30",
-	  "a rank with up to so many misses in 10,000 instructions is a turtle",
+	  "a rank with at most this number of misses in 10,000 instructions is a turtle",
 	  COUNT(contention.turtle, 0, 100000) },
 	{ "contention_devil", "1 to 100000", "45",
-	  "a rank with more misses in 10,000 instructions is a devil",
+	  "a rank with more misses than this in 10,000 instructions is a devil",
 	  COUNT(contention.devil, 1, 100000) },
 	{ "contention_delta", "0 to 100000", "10",
-	  "misses in 10,000 instructions by which a rank's mean must differ for another class",
+	  "number of misses in 10,000 instructions by which a rank's mean must differ for a new "
+	  "class",
 	  COUNT(contention.delta, 0, 100000) },
-	{ "contention_window", "1 to 32", "10", "samples that a rank's class is made of",
+	{ "contention_window", "1 to 32", "10",
+	  "number of samples from which a rank's class is calculated",
 	  COUNT(contention.window, 1, 32) },
 	{ "contention_majority", "1 to 32", "5",
-	  "how many of them must be in another class for another class",
+	  "number of these samples that must be in another class for a new class",
 	  COUNT(contention.majority, 1, 32) },
 	{ "contention_when", "contended, always", "contended",
 	  "when ranks are placed: in caches with contention, or always",
 	  WORD(contention.when, when_words) },
 	{ "contention_busy", "1 to 100", "50",
-	  "a cache has contention above so many percent of its peak of misses a second",
+	  "percentage of a cache's peak of misses in a second above which it has contention",
 	  COUNT(contention.busy, 1, 100) },
 	{ "contention_min_move", "1 to 3600", "10", "seconds between two moves of a rank",
 	  COUNT(contention.min_move, 1, 3600) },
@@ -526,7 +532,8 @@ static const struct conf_key row[] = {
 	  "do pages follow ranks? auto: not while another job has quiet CPUs, which it would "
 	  "disturb",
 	  WORD(contention.pages, pages_words) },
-	{ "contention_page_rate", "1 to 65536", "256", "MiB of pages moved in a second, at most",
+	{ "contention_page_rate", "1 to 65536", "256",
+	  "greatest number of MiB of pages moved in a second",
 	  COUNT(contention.page_rate, 1, 65536) },
 	{ "contention_metrics_dir", CONF_DIR_ALLOWED, "none",
 	  "directory of metrics for node_exporter's textfile collector",
@@ -535,13 +542,13 @@ static const struct conf_key row[] = {
 	  "shared directory of the reports that nodeosctl contention collect merges",
 	  TEXT(contention.report_dir, conf_contention_is_dir, 0) },
 	{ "contention_report_user", "none (root), or a user's name or number", "none",
-	  "who writes these reports: shared file systems refuse root",
+	  "user that writes these reports, as shared file systems refuse root",
 	  TEXT(contention.report_user, conf_allow_is_user, 0) },
 	{ "contention_report_interval", "10 to 3600", "60",
 	  "seconds between two reports of a running job",
 	  COUNT(contention.report_interval, 10, 3600) },
 	{ "contention_record", "no, yes", "no",
-	  "does nodeosctl contention collect write comments of jobs, where they are empty?",
+	  "does nodeosctl contention collect write comments of jobs that have none?",
 	  YES_NO(contention.record) },
 	{ "contention_node_extra", "no, yes", "no",
 	  "does nodeosctl contention collect write Extra of nodes, for --extra?",
@@ -567,7 +574,7 @@ bool conf_key_at(struct conf_key *out, unsigned i)
 		.print = print_allow,
 	};
 	snprintf(out->name, sizeof(out->name), "allow_%.20s", isolator_name(i));
-	snprintf(out->comment, sizeof(out->comment), "whose containers may ask for isolator %.20s",
-		 isolator_name(i));
+	snprintf(out->comment, sizeof(out->comment),
+		 "jobs whose containers may request isolator %.20s", isolator_name(i));
 	return true;
 }

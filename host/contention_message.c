@@ -106,7 +106,10 @@ static int message_ranks(struct contention_message *out, const char *text, size_
 	return 0;
 }
 
-/* Parse the LEN bytes of TEXT as a policy. A word of a later release leaves the policy unset. */
+/*
+ * Parse the LEN bytes of TEXT as a policy. An unknown word, of a later release, leaves the policy
+ * unset.
+ */
 static void message_policy(struct contention_message *out, const char *text, size_t len)
 {
 	char word[NUMBER_MAX];
@@ -219,8 +222,10 @@ static int connect_daemon(const char *path)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -1;
-	/* the answer needs an address of ours; a connected socket takes datagrams of the daemon
-	 * only */
+	/*
+	 * the answer needs an address of ours; a connected socket receives datagrams only from the
+	 * daemon
+	 */
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
 	    bind(fd, (struct sockaddr *)&to, sizeof(to.sun_family)) < 0) {
 		error = errno;
@@ -228,7 +233,10 @@ static int connect_daemon(const char *path)
 		errno = error;
 		return -1;
 	}
-	/* the kernel doubles it; if this fails, messages of the default size can still be sent */
+	/*
+	 * the kernel doubles the size; if this fails, messages of the default size can still be
+	 * sent
+	 */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	return fd;
@@ -246,8 +254,8 @@ static int wait_daemon(int fd, short events, long deadline, struct errbuf *err)
 		if (n > 0)
 			return 0;
 		if (n == 0)
-			return errprintf(err, "nodeos-contend has not %s within %d ms",
-					 events == POLLIN ? "answered" : "taken the message",
+			return errprintf(err, "nodeos-contend did not %s within %d ms",
+					 events == POLLIN ? "answer" : "receive the message",
 					 CONTENTION_WAIT_MS);
 		if (errno != EINTR)
 			return errprintf(err, "poll: %s", strerror(errno));
@@ -268,8 +276,10 @@ static int send_text(int fd, const char *text, long deadline, struct errbuf *err
 	return 0;
 }
 
-/* Receive the answer to a message of N ranks. Returns how many are counted, or -1 with the
- * reason. */
+/*
+ * Receive the answer to a message of N ranks. Returns the number of ranks that are counted, or -1
+ * with the reason.
+ */
 static int take_answer(int fd, unsigned n, long deadline, struct errbuf *err)
 {
 	char text[ANSWER_MAX], quoted[WORD_QUOTE_MAX];

@@ -11,19 +11,20 @@
 #include "manifest/request.h"
 
 /*
- * The datagram that slurmstepd sends to nodeos-contend when the ranks of a step are forked but have
- * not executed their program yet, and the answer. The text is one line, which each release must
+ * The datagram that slurmstepd sends to nodeos-contend after it has forked the ranks of a step and
+ * before they execute their program, and the answer. The text is one line, which each release must
  * understand:
  *
  *   nodeos-contend 1 job=41 step=0 uid=1000 gid=1000 het=0 policy=dino ranks=0:5301:sim,1:5302:sim
  *
- * "policy" has the word of --nodeos-contention; without it containers and nodeos.conf decide. A
- * rank is rank:pid:container, with "-" for no container; pids are those of slurmstepd's pid
- * namespace. Unknown words are skipped; a known word comes once. The socket (SOCK_DGRAM) belongs to
- * root and has mode 0600; the daemon also checks the sender's uid, which the kernel gives it
- * (SO_PASSCRED). It sends its answer to the sender's address: "ok N", the number of ranks whose
- * counters are open, or "no REASON". The sender waits CONTENTION_WAIT_MS at most, and goes on
- * without an answer, as the daemon also finds ranks by the ledger and by contention_record.h.
+ * "policy" has the word of --nodeos-contention; without "policy", containers and nodeos.conf
+ * decide. A rank is RANK:PID:CONTAINER, with "-" for no container; pids are those of slurmstepd's
+ * pid namespace. Unknown words are skipped; each known word may occur once. The socket (SOCK_DGRAM)
+ * belongs to root and has mode 0600; the daemon also checks the sender's uid, which it gets from
+ * the kernel (SO_PASSCRED). It sends its answer to the sender's address: "ok N", the number of
+ * ranks whose counters are open, or "no REASON". The sender waits at most CONTENTION_WAIT_MS and
+ * continues without an answer, as the daemon also finds ranks by the ledger and by
+ * contention_record.h.
  */
 #define CONTENTION_SOCKET "/run/nodeos-contend/launch"
 #define CONTENTION_WAIT_MS 50 /* milliseconds */
@@ -37,18 +38,23 @@ struct contention_rank {
 };
 
 struct contention_message {
-	/* slurmstepd sends het_job 0, as only the user's environment shows it the number */
+	/*
+	 * slurmstepd sends het_job 0, as it could get the number only from the user's environment
+	 */
 	uint32_t job, step, het_job;
 	uid_t uid;
 	gid_t gid;
-	enum contention_policy policy; /* of --nodeos-contention; CONTENTION_UNSET: not given */
+	enum contention_policy
+		policy; /* policy of --nodeos-contention; CONTENTION_UNSET: not given */
 	unsigned n;
-	/* n of them; contention_message_free() frees those of contention_message_parse() */
+	/* N elements; contention_message_free() frees those of contention_message_parse() */
 	struct contention_rank *rank;
 };
 
-/* Returns the text, which the caller frees; NULL if out of memory, or if the text would be longer
- * than CONTENTION_MESSAGE_MAX. */
+/*
+ * Return the text, which the caller frees; NULL when out of memory, or if the text would be longer
+ * than CONTENTION_MESSAGE_MAX.
+ */
 char *contention_message_print(const struct contention_message *m);
 /* Parse the LEN bytes of TEXT. Returns 0, or -1 with the reason; *OUT is then empty. */
 int contention_message_parse(struct contention_message *out, const char *text, size_t len,
@@ -56,9 +62,9 @@ int contention_message_parse(struct contention_message *out, const char *text, s
 void contention_message_free(struct contention_message *m);
 
 /*
- * Send M to the daemon at SOCKET, and wait for its answer: together CONTENTION_WAIT_MS at most.
- * Returns how many ranks the daemon counts, or -1 with the reason (no daemon, no answer in time),
- * which must not stop a launch.
+ * Send M to the daemon at SOCKET, and wait for its answer, at most CONTENTION_WAIT_MS in total.
+ * Returns the number of ranks that the daemon counts, or -1 with the reason (no daemon, no answer
+ * in time), which must not stop a launch.
  */
 int contention_message_send(const struct contention_message *m, const char *socket,
 			    struct errbuf *err);

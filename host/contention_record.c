@@ -38,7 +38,7 @@ int contention_record_write(const char *state_dir, uint64_t inode,
 	return rc;
 }
 
-/* Returns -1 with errno. */
+/* Returns a descriptor, or -1 with errno. */
 static int open_records(const char *state_dir)
 {
 	return open(state_dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -71,7 +71,10 @@ bool contention_record_exists(const char *state_dir, uint64_t inode)
 	return found;
 }
 
-/* Read the record NAME below DIR. Returns 0 with *OUT, for contention_message_free(); or -1. */
+/*
+ * Read the record NAME below DIR. Returns 0, with *OUT to be freed by contention_message_free(), or
+ * -1.
+ */
 static int take_record(int dir, const char *name, struct contention_message *out)
 {
 	char *text = malloc(CONTENTION_MESSAGE_MAX + 1);
@@ -108,7 +111,7 @@ int contention_record_each(const char *state_dir,
 
 		if (sscanf(name, RECORD_PREFIX "%" SCNu64, &inode) == 1)
 			record_name(again, inode);
-		/* no temporary file of file_replace() */
+		/* skip temporary files of file_replace() */
 		if (strcmp(again, name) == 0 && take_record(dir, name, &m) == 0)
 			fn(inode, &m, arg);
 		contention_message_free(&m);

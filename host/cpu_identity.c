@@ -9,10 +9,10 @@
 
 #include "base/fileio.h"
 
-#define FIRST_CPU_MAX 4096 /* bytes of cpuinfo in which the first CPU's identity stands */
+#define FIRST_CPU_MAX 4096 /* bytes of cpuinfo that contain the first CPU's identity */
 #define VALUE_MAX 32 /* bytes of a value of cpuinfo with the final NUL */
 
-/* The value of KEY's line in the first CPU's part of INFO, without blanks round it. */
+/* Get the value of KEY in the first CPU's part of INFO, without surrounding blanks. */
 static bool find_cpuinfo(char value[VALUE_MAX], const char *info, const char *key)
 {
 	size_t len = strlen(key);

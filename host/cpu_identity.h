@@ -9,8 +9,8 @@
 /*
  * Write the processor of the host whose files are below ROOT ("" for this host) to OUT, in the form
  * of nodeos-events(5): on x86 "VENDOR-FAMILY-MODEL-STEPPING" from /proc/cpuinfo, on ARM the
- * register MIDR, "0x00000000410fd0c1", from sysfs. If the CPUs are of several kinds, it is that of
- * the first CPU. Returns 0, or -1 with the reason if neither file has it.
+ * register MIDR, "0x00000000410fd0c1", from sysfs. If the CPUs are of several kinds, the first CPU
+ * counts. Returns 0, or -1 with the reason if neither file has the identity.
  */
 int cpu_identity_read(char out[CPU_IDENTITY_MAX], const char *root, struct errbuf *err);
 

@@ -24,7 +24,7 @@ static int is_directory(const struct dirent *e)
 }
 
 /*
- * List the entries of PATH below ROOT in the order of their numbers. Returns -1 when it cannot be
+ * List the entries of PATH below ROOT in the order of their numbers. Returns -1 if PATH cannot be
  * read.
  */
 static int list_entries(struct dirent ***e, int root, const char *path,
@@ -51,7 +51,7 @@ static int interference_add(struct noise *n, const struct noise_source *one)
 {
 	struct noise_source *more;
 
-	/* grow by powers of two: a large node has tens of thousands of such threads */
+	/* grow by powers of two: a large node has tens of thousands of these threads */
 	if ((n->n & (n->n + 1)) == 0) {
 		more = reallocarray(n->source, 2 * (size_t)n->n + 2, sizeof(*more));
 		if (!more)
@@ -63,7 +63,7 @@ static int interference_add(struct noise *n, const struct noise_source *one)
 }
 
 /*
- * Write the names of the IRQ's handlers, which have a directory each: "ahci", "eth0-rx,eth0-tx".
+ * Write the names of the IRQ's handlers, each of which has a directory: "ahci", "eth0-rx,eth0-tx".
  * Returns false without a handler: no interrupt arrives.
  */
 static bool name_irq(char name[NOISE_NAME_MAX], int root, const char *path)
@@ -77,7 +77,7 @@ static bool name_irq(char name[NOISE_NAME_MAX], int root, const char *path)
 		used += (size_t)snprintf(name + used, NOISE_NAME_MAX - used, "%s%s", i ? "," : "",
 					 e[i]->d_name);
 	free_entries(e, n);
-	/* drivers choose the names, by devices that may be plugged in */
+	/* drivers choose the names, possibly from devices that users plug in */
 	for (char *c = name; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
@@ -103,7 +103,7 @@ static int interference_add_irq(struct noise *n, int root, const char *number)
 	return 0;
 }
 
-/* "kworker/3:1H" becomes "kworker" and "migration/3" "migration"; "irq/24-ahci" stays whole. */
+/* Shorten "kworker/3:1H" to "kworker" and "migration/3" to "migration"; "irq/24-ahci" stays. */
 static void name_thread(char name[NOISE_NAME_MAX], const char *comm)
 {
 	size_t len = strncmp(comm, "irq/", 4) == 0 ? strlen(comm) : strcspn(comm, "/");
@@ -145,7 +145,7 @@ int noise_read(struct noise *out, int root, struct errbuf *err)
 	struct errbuf ignored;
 
 	memset(out, 0, sizeof(*out));
-	/* the file holds "(null)" when the boot parameter is not set */
+	/* without the boot parameter the file contains "(null)" */
 	if (file_read(root, "sys/devices/system/cpu/nohz_full", text, sizeof(text), &ignored) >= 0)
 		idset_parse(&out->no_tick, text + strspn(text, " "), &ignored);
 	if (interference_each(out, root, "proc/irq", &out->irqs_known, interference_add_irq) == 0 &&

@@ -8,15 +8,18 @@
 #include "base/idset.h"
 
 /*
- * Activity of the kernel on CPUs of ranks: interrupts delivered to them
+ * The kernel's activity on CPUs of ranks: interrupts delivered to these CPUs
  * (/proc/irq/N/effective_affinity_list), kernel threads bound to them that cannot be moved
- * (PF_NO_SETAFFINITY), and the tick where nohz_full= has not removed it.
+ * (PF_NO_SETAFFINITY), and the tick unless nohz_full= has removed it.
  */
 #define NOISE_NAME_MAX 64
 
 struct noise_source {
 	int irq; /* number of the IRQ; -1: a kernel thread */
-	/* handlers of the IRQ, "ahci"; the thread's name without its CPU, "ksoftirqd" */
+	/*
+	 * handlers of the IRQ, such as "ahci"; the thread's name without its CPU, such as
+	 * "ksoftirqd"
+	 */
 	char name[NOISE_NAME_MAX];
 	struct idset cpus;
 };
@@ -29,8 +32,8 @@ struct noise {
 };
 
 /*
- * Look at the whole node. ROOT is the fd of "/", or of a test's tree. Sources that end meanwhile
- * are left out.
+ * Read the sources of the whole node. ROOT is the descriptor of "/", or of a test's tree. Sources
+ * that end meanwhile are skipped.
  */
 int noise_read(struct noise *out, int root, struct errbuf *err);
 void noise_free(struct noise *n);
@@ -41,19 +44,19 @@ struct noise_line {
 	const char *name;
 	int irq;
 	unsigned count; /* number of threads of that name */
-	struct idset cpus; /* CPUs of the container that it runs on */
+	struct idset cpus; /* CPUs of the container on which the source runs */
 };
 
-/* The noise on some CPUs. */
+/* The noise on a set of CPUs. */
 struct noise_on {
 	unsigned irqs, threads; /* total numbers */
-	unsigned n_irqs, n_threads; /* entries used below */
+	unsigned n_irqs, n_threads; /* number of valid elements below */
 	struct noise_line irq[NOISE_NAMES], thread[NOISE_NAMES];
 	struct idset tick;
 };
 
 /*
- * Select the noise on CPUS. An IRQ counts if it may arrive there, a thread only if it cannot run
+ * Get the noise on CPUS. An IRQ counts if it may be delivered there, a thread only if it cannot run
  * elsewhere. N owns the names.
  */
 void noise_on(struct noise_on *out, const struct noise *n, const struct idset *cpus);

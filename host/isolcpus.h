@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* CPUs that isolcpus= took from the kernel's load balancing at boot. */
+/* CPUs that isolcpus= has excluded from the kernel's load balancing at boot. */
 #ifndef NODEOS_HOST_ISOLCPUS_H
 #define NODEOS_HOST_ISOLCPUS_H
 
 #include "base/idset.h"
 
 /*
- * Write these CPUs below ROOT ("" for this host) to OUT, as
- * Documentation/ABI/testing/sysfs-devices-system-cpu describes; empty where the kernel lists none.
- * CPUs that a cpuset partition isolates are not among them.
+ * Write these CPUs of the host below ROOT ("" for this host) to OUT, by
+ * Documentation/ABI/testing/sysfs-devices-system-cpu; empty if the kernel lists none. CPUs that a
+ * cpuset partition isolates are not included.
  */
 void isolcpus_read(const char *root, struct idset *out);
 
-/* What this means for ranks, to follow the list of CPUs in messages. */
+/* The consequence for ranks, to be put after the list of CPUs in messages. */
 #define ISOLCPUS_MEANS                                                                           \
 	"isolated at boot (isolcpus=): the kernel spreads no threads over them, so all threads " \
 	"of a rank may stay on one CPU; use partition=isolated in place of isolcpus="

@@ -25,7 +25,7 @@ int partition_switch(int root_fd, const char *path, enum partition p, struct err
 		return -1;
 	if (strcmp(state, partition_name(p)) == 0)
 		return 0;
-	/* an invalid partition would become valid at some later time */
+	/* or an invalid partition could become valid later */
 	cgroup_write(root_fd, path, STATE, partition_name(PARTITION_MEMBER), &ignored);
 	return errprintf(err, "the kernel makes it \"%s\"", state);
 }
@@ -59,7 +59,7 @@ int partition_shrink_exclusive(int root_fd, const char *path, const struct idset
 	return partition_set_exclusive(root_fd, path, &left, err);
 }
 
-/* Add CPUS to the CPUs that the directory PATH may hand down. */
+/* Add CPUS to the CPUs that directories below PATH can have exclusively. */
 static int grow_exclusive(int root_fd, const char *path, const struct idset *cpus,
 			  struct errbuf *err)
 {

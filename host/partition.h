@@ -10,15 +10,15 @@
 
 /*
  * The kernel's cpuset partitions (Documentation/admin-guide/cgroup-v2.rst,
- * "cpuset.cpus.partition"): "root" gives CPUs a scheduling domain of their own, "isolated" none at
- * all. Slurm's directories above a step are members, so only a remote partition is possible: each
- * of these directories lists the CPUs in cpuset.cpus.exclusive. Paths are relative to ROOT_FD, as
- * in host/cgroup.h.
+ * "cpuset.cpus.partition"): a "root" partition is a scheduling domain of its own, the CPUs of an
+ * "isolated" one are in no domain. Slurm's directories above a step are members, so only a remote
+ * partition is possible: each of these directories must list the CPUs in cpuset.cpus.exclusive.
+ * Paths are relative to ROOT_FD, as in host/cgroup.h.
  */
 
 /*
- * Make PATH, a cgroup whose cpuset.cpus has the CPUs already, a partition of kind P with exactly
- * CPUS, and read back whether it is valid. On failure PATH is a member again.
+ * Make PATH a partition of kind P with exactly CPUS, which must be in its cpuset.cpus already, and
+ * read back whether the partition is valid. On failure PATH is a member again.
  */
 int partition_make(int root_fd, const char *path, enum partition p, const struct idset *cpus,
 		   struct errbuf *err);
@@ -32,7 +32,7 @@ int partition_switch(int root_fd, const char *path, enum partition p, struct err
 /* Read the kernel's state of PATH: "member", "isolated", "isolated invalid (REASON)". */
 int partition_state(int root_fd, const char *path, char *buf, size_t size, struct errbuf *err);
 
-/* Set cpuset.cpus.exclusive of directory PATH to CPUS. A directory that is gone is no error. */
+/* Set cpuset.cpus.exclusive of directory PATH to CPUS. It is no error if PATH was removed. */
 int partition_set_exclusive(int root_fd, const char *path, const struct idset *cpus,
 			    struct errbuf *err);
 

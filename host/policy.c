@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /*
- * struct sched_attr of Linux 4.x (sched_setattr(2)); C libraries and kernel headers disagree about
- * which of them defines that name.
+ * struct sched_attr of Linux 4.x (sched_setattr(2)). C libraries and kernel headers both define
+ * that name, in different files.
  */
 struct attributes {
 	uint32_t size;
@@ -30,13 +30,13 @@ _Static_assert(sizeof(struct attributes) == 48, "SCHED_ATTR_SIZE_VER0");
 
 int policy_supported(enum sched_policy p)
 {
-	/* the kernel answers EINVAL for a policy that it does not have, and changes nothing */
+	/* for an unknown policy the kernel returns EINVAL and changes nothing */
 	return p != POLICY_UNSET && sched_get_priority_max(policy_number(p)) >= 0;
 }
 
-/* Say in one line why the kernel refused, and the remedy where there is one. Returns -1. */
-static int diagnose(pid_t pid, enum sched_policy p, unsigned priority, int error,
-		    struct errbuf *err)
+/* Set ERR to one line: why the kernel refused and, if there is one, the remedy. Returns -1. */
+static int explain_refusal(pid_t pid, enum sched_policy p, unsigned priority, int error,
+			   struct errbuf *err)
 {
 	const char *word = policy_appc_name(p);
 
@@ -69,7 +69,8 @@ int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned qua
 	int was;
 
 	if (policy_number(p) < 0)
-		return errprintf(err, "no scheduling policy given (allowed: %s)", policy_names());
+		return errprintf(err, "the scheduling policy is missing (allowed: %s)",
+				 policy_names());
 	if (policy_is_realtime(p) && priority == 0)
 		priority = 1;
 	policy_priority_range(p, &min, &max);
@@ -78,10 +79,14 @@ int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned qua
 			err, "priority %u is out of range for policy \"%s\" (allowed: %u to %u)",
 			priority, policy_name(p), min, max);
 	if (quantum > HPC_QUANTUM_MAX || (quantum && p != POLICY_HPC))
-		return errprintf(err, "quantum %u with policy \"%s\" (allowed: 0 to %d, with hpc)",
+		return errprintf(err,
+				 "quantum %u is not allowed with policy \"%s\" (allowed: 0 to %d, "
+				 "only with hpc)",
 				 quantum, policy_name(p), HPC_QUANTUM_MAX);
-	/* The call sets nice, too: keep the present value, which sched_getattr() returns for fair
-	 * processes only. A process that has ended is reported below. */
+	/*
+	 * The call also sets the nice value: keep the present one, which sched_getattr() returns
+	 * only for fair processes. A process that has ended is reported below.
+	 */
 	errno = 0;
 	was = getpriority(PRIO_PROCESS, (id_t)pid);
 	if (errno == 0)
@@ -89,9 +94,12 @@ int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned qua
 	a.policy = (uint32_t)policy_number(p);
 	a.priority = priority;
 	a.runtime = quantum * NS_PER_MS;
-	/* the raw call: C libraries may refuse numbers that they do not know (musl refuses all) */
+	/*
+	 * a raw system call: C libraries may refuse policies that they do not know (musl refuses
+	 * all)
+	 */
 	if (syscall(SYS_sched_setattr, pid, &a, 0) < 0)
-		return diagnose(pid, p, priority, errno, err);
+		return explain_refusal(pid, p, priority, errno, err);
 	return 0;
 }
 

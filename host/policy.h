@@ -10,11 +10,11 @@
 /* Slurm feature (Features in slurm.conf) of nodes with SCHED_HPC, if the site lists it. */
 #define HPC_FEATURE "sched_hpc"
 
-/* Return 1 when the running kernel has P, else 0. */
+/* Return 1 if the running kernel has policy P, else 0. */
 int policy_supported(enum sched_policy p);
 
 /*
- * Give PID (0: the caller) policy P, and with hpc QUANTUM in milliseconds; its nice value stays.
+ * Give PID (0: the caller) policy P and, with hpc, QUANTUM in milliseconds; its nice value stays.
  * Returns 0, or -1 with the reason.
  */
 int policy_apply(pid_t pid, enum sched_policy p, unsigned priority, unsigned quantum,

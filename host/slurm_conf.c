@@ -10,8 +10,8 @@
 #include "base/subprocess.h"
 
 /*
- * Return the output of the program ARGV[0], whose path is looked up, or NULL when it has failed;
- * ERR then has a text if there is more to say.
+ * Return the output of the program ARGV[0], which is searched for, or NULL if it fails; ERR then
+ * has the reason, or is empty if there is none.
  */
 static char *slurm_conf_ask(const char **argv, struct errbuf *err)
 {

@@ -7,23 +7,23 @@
 #include "base/errbuf.h"
 #include "base/idset.h"
 
-/* Return the output of "scontrol show WHAT [NAME]", malloc'ed, or NULL when it is not available. */
+/* Return the output of "scontrol show WHAT [NAME]", malloc'ed, or NULL if it is not available. */
 char *slurm_show(const char *what, const char *name, struct errbuf *err);
 
 /*
  * Return every record of job JOB ("7"; "7_2", a task of an array; all components of a heterogeneous
  * job), one on each line: its own number, the number as squeue prints it ("7+1" is a component),
- * state, user id, group id and nodes, separated by '|'. Unlike scontrol's output, no field is a
- * text that users choose, as names and comments are. NULL: no such job, or not available.
+ * state, user id, group id and nodes, separated by '|'. Unlike scontrol's output, it has no text
+ * that users choose, such as names and comments. NULL: no such job, or not available.
  */
 char *slurm_job_records(const char *job, struct errbuf *err);
 
-/* Copy the value after "KEY = " in the output of "scontrol show config"; "" when there is none. */
+/* Copy the value after "KEY = " in the output of "scontrol show config"; "" if there is none. */
 void slurm_value(const char *config, const char *key, char *buf, size_t size);
 
 /*
- * Get the CPUs, by Slurm's own numbers, that slurmctld keeps from jobs on this node, and its number
- * of CPUs for the node (0: not known).
+ * Get the CPUs, by Slurm's own numbers, that slurmctld withholds from jobs on this node, and the
+ * number of CPUs that it has for the node (0: unknown).
  */
 int slurm_spec_cpus(struct idset *out, unsigned *cpus_of_node, struct errbuf *err);
 

@@ -19,7 +19,8 @@ static const char *sysfs_path(char path[256], const char *file)
 }
 
 /*
- * Return whether the kernel takes isolated CPUs from workqueues: only such kernels have this file.
+ * Return whether the kernel excludes isolated CPUs from workqueues: only these kernels have the
+ * file.
  */
 static bool kernel_isolates_workqueues(void)
 {
@@ -51,7 +52,7 @@ static int write_mask(const struct idset *cpus, struct errbuf *err)
 	return rc;
 }
 
-/* Remove other partitions' isolated CPUs, which a written mask would give back. */
+/* Remove isolated CPUs of other partitions from the mask, as writing it would return them. */
 static void take_isolated(struct idset *mask)
 {
 	struct idset isolated;
@@ -83,7 +84,8 @@ int workqueue_leave(int dir, const struct idset *cpus, struct errbuf *err)
 	take_isolated(&left);
 	if (idset_empty(&left))
 		return errprintf(
-			err, "an isolated partition would leave the kernel's workqueues no CPU");
+			err,
+			"this isolated partition would leave no CPU to the kernel's workqueues");
 	if (!workqueue_pending(dir)) {
 		hexmask_format(&now, text);
 		if (file_replace(dir, WORKQUEUE_FILE, text, 0600, err) < 0)

@@ -12,25 +12,26 @@
  * CPUs of an isolated partition from these workqueues while it holds cpuset_mutex, and may create
  * worker threads for that. kthreadd then forks and waits for cgroup_threadgroup_rwsem, while a
  * process that moves to another cgroup holds it and waits for cpuset_mutex (seen on 6.12.117: no
- * process on the node can fork or end any more). The kernel skips this when the workqueues' own
- * mask has none of these CPUs: so NodeOS removes them from that mask first, and puts them back when
- * the partition ends.
+ * process on the node can fork or end any more). The kernel skips this if the workqueues' own mask
+ * has none of these CPUs: so NodeOS removes them from that mask first, and puts them back when the
+ * partition ends.
  *
- * DIR is the ledger's directory, open and locked; it keeps the earlier mask ("workqueues").
+ * DIR is the ledger's directory, open and locked; its file "workqueues" keeps the earlier mask.
  */
 #define WORKQUEUE_FILE "workqueues"
 
 /* The kernel's directory of workqueues; another directory in tests. */
 extern const char *workqueue_sysfs;
 
-/* Take CPUS from the workqueues before they become an isolated partition. */
+/* Remove CPUS from the workqueues before they become an isolated partition. */
 int workqueue_leave(int dir, const struct idset *cpus, struct errbuf *err);
 
-/* Return whether CPUs that were taken must still be put back. */
+/* Return whether removed CPUs must still be put back. */
 bool workqueue_pending(int dir);
 
 /*
- * Put CPUs back when partitions have ended: only ISOLATED, the CPUs of all that remain, stay out.
+ * Put CPUs back after partitions have ended; only ISOLATED, the CPUs of the remaining partitions,
+ * stay out.
  */
 void workqueue_return(int dir, const struct idset *isolated);
 

@@ -9,8 +9,8 @@
 #include "host/cpu_domains.h"
 #include "launch/prepare_impl.h"
 
-/* The CPUs that Slurm gave to the job or step whose containers are planned. */
-const struct idset *prepare_given(const struct step *s, const struct node_view *v)
+/* Return the CPUs that Slurm gave to the job or the step whose containers are planned. */
+const struct idset *prepare_slurm_cpus(const struct step *s, const struct node_view *v)
 {
 	return v->of_step ? &s->step_cpus : &v->job_cpus;
 }
@@ -50,7 +50,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 static void fill_rest(struct step_part *p, const struct step *s, const struct node_view *v,
 		      const struct job_plan *plan, const struct ledger_job *job)
 {
-	/* a step with containers of its own has its own CPUs, not all of the job's */
+	/* a step with its own containers has only its own CPUs, not all of the job's */
 	const struct idset *whole = v->of_step ? &s->step_cpus : &v->job_cpus;
 	struct idset left = v->rest_mems;
 	struct idset held;
@@ -66,7 +66,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 	}
 	if (!idset_subset(&p->given.cpus, &s->service.cpus))
 		idset_andnot(&p->given.cpus, &s->service.cpus);
-	/* partitions are exclusive; one core of the job stays outside of all partitions */
+	/* partitions are exclusive, and one core of the job stays outside of all partitions */
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].inode != s->step_inode &&
 		    job->step[i].partition != PARTITION_MEMBER)
@@ -84,7 +84,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 		idset_or(&held, &s->service.mems);
 	idset_andnot(&left, &held);
 	if (idset_empty(&left) && s->service.own_mems) {
-		left = v->rest_mems; /* containers hold all other memory nodes: share theirs */
+		left = v->rest_mems; /* containers have all other memory nodes: share theirs */
 		idset_andnot(&left, &s->service.mems);
 	}
 	if (!idset_empty(&held) && !idset_empty(&left)) {
@@ -94,8 +94,8 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 }
 
 /*
- * Refuse --nodeos-container=NAME in a job without containers. Its steps may have containers of
- * their own.
+ * Refuse --nodeos-container=NAME in a job without containers. If a step has a container NAME of its
+ * own, say so.
  */
 static int no_container(const struct ledger_job *job, const char *name, struct errbuf *err)
 {
@@ -110,26 +110,29 @@ static int no_container(const struct ledger_job *job, const char *name, struct e
 			 name);
 }
 
-/* Note that a step without its job's environment names no container, and list the containers. */
+/*
+ * Note that a step without the environment of its job selects no container, and list the
+ * containers.
+ */
 static void note_rest(struct step *s, const struct job_plan *plan)
 {
-	errprintf(
-		&s->note,
-		"this step was started without the environment of its job and names no container: "
-		"it runs outside of the containers; --nodeos-container=NAME joins one:");
+	errprintf(&s->note,
+		  "this step was started without the environment of its job and selects no "
+		  "container: "
+		  "it runs outside of them; to join a container, use --nodeos-container=NAME:");
 	for (unsigned i = 0; i < plan->n; i++)
 		if (!plan->container[i].deleted)
 			errappend(&s->note, " %.64s", plan->container[i].name);
 }
 
-/* The containers and the state of the node that ranks choose from. */
+/* The containers and the state of the node among which ranks choose. */
 struct choice_under {
 	const struct node_view *view;
 	const struct job_plan *plan; /* NULL: no plan */
 	const struct ledger_job *job;
 };
 
-/* Fill *P with the place that NAME selects (NULL: no name is given). */
+/* Fill *P with the place that NAME selects (NULL: no name was given). */
 static int fill_part(struct step_part *p, struct step *s, const struct choice_under *under,
 		     const char *name, struct errbuf *err)
 {
@@ -162,7 +165,7 @@ static int fill_part(struct step_part *p, struct step *s, const struct choice_un
 	return 0;
 }
 
-/* Index of the part with P's place; P is added if there is none. */
+/* Return the index of the part with P's place; add P if there is none. */
 static unsigned choose_add_part(struct step_shared *sh, const struct step_part *p)
 {
 	unsigned i = 0;
@@ -170,11 +173,12 @@ static unsigned choose_add_part(struct step_shared *sh, const struct step_part *
 	while (i < sh->n_parts && strcmp(step_part_word(&sh->part[i]), step_part_word(p)) != 0)
 		i++;
 	if (i == sh->n_parts)
-		sh->part[sh->n_parts++] = *p; /* fits: one part per container, and two */
+		sh->part[sh->n_parts++] =
+			*p; /* fits: at most one part for each container, and two more */
 	return i;
 }
 
-/* On a node with blocks: give ranks without memory nodes of their own the job's share. */
+/* On a node with blocks, give the job's share to ranks without memory nodes of their own. */
 void prepare_share_mems(struct step *s, const struct node_view *v, const struct job_plan *plan,
 			struct ledger_job *job)
 {
@@ -195,7 +199,7 @@ void prepare_share_mems(struct step *s, const struct node_view *v, const struct 
 	}
 }
 
-/* Choose every rank's place. Ranks without a name all go to the same one. */
+/* Choose every rank's place. Ranks without a name all get the same place. */
 int prepare_choose(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err)
 {
@@ -237,7 +241,7 @@ int prepare_accept(struct step *s, const struct node_view *v, const struct ledge
 int prepare_keep_cores(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		       struct errbuf *err)
 {
-	/* without a plan no rank is mapped; one core then holds all of the job's CPUs */
+	/* without a plan no rank is mapped, and one core has all of the job's CPUs */
 	s->n_cores = plan ? plan->n_cores : 1;
 	s->core = calloc(s->n_cores ? s->n_cores : 1, sizeof(*s->core));
 	if (!s->core)

@@ -10,13 +10,15 @@
 #include "launch/step_impl.h"
 #include "launch/variables.h"
 
-/* Variables that we set in a rank beside the isolators' ones. A nested step must not inherit
- * them. */
+/*
+ * Variables that we set in a rank in addition to those of the isolators. A nested step must not
+ * inherit them.
+ */
 static const char *const own_variable[] = { "NODEOS_CONTAINER", "AC_APP_NAME" };
 
 /*
- * With a true mask in SLURM_CPU_BIND, a nested srun would get --cpu-bind outside of the container's
- * CPUs, and fail.
+ * With the true mask in SLURM_CPU_BIND, a nested srun would get a --cpu-bind outside of the
+ * container's CPUs, and fail.
  */
 static const char *const slurm_variable[] = {
 	"SLURM_CPU_BIND",
@@ -26,9 +28,9 @@ static const char *const slurm_variable[] = {
 };
 
 /*
- * Slurm should remove this srun's options from the rank's environment, but misses every second one
- * (after a removal, spank_clear_remote_options_env skips the next variable). A nested srun would
- * inherit those.
+ * Slurm should remove the options of this srun from the rank's environment, but misses every second
+ * one (after a removal, spank_clear_remote_options_env skips the next variable). A nested srun
+ * would inherit them.
  */
 static const char *const stale_option[] = {
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_manifest", "_SLURM_SPANK_OPTION_nodeos_nodeos_container",
@@ -81,7 +83,7 @@ static void set_env(const struct step *s, const struct step_rank *r,
 	const struct step_part *p = &s->shared->part[r->part];
 
 	step_clean_env(env);
-	/* a nested srun joins the rank's container, except one made for this step alone */
+	/* a nested srun joins the rank's container, unless that was made for this step alone */
 	if (p->kind == STEP_REST || s->shared->own_container)
 		env->unset(env->arg, ENV_CONTAINER_OPTION);
 	else if (s->in.container)
@@ -97,9 +99,10 @@ static void set_env(const struct step *s, const struct step_rank *r,
 		env->set(env->arg, "AC_APP_NAME", p->container);
 	}
 	/*
-	 * Set places only for ranks with CPUs of their own. A lone rank with all of a container
-	 * that other steps use gets none: a script or launcher daemon would pass the places on to
-	 * its children, and in several such steps all first threads would run on the first core.
+	 * Set places only for ranks that have their own part of a container. A single rank with all
+	 * of a container that other steps use gets none: a script or launcher daemon would pass the
+	 * places on to its children, and the first threads of several such steps would all run on
+	 * the first core.
 	 */
 	if (p->n_ranks == 1 && !s->shared->own_container && idset_equal(&r->chosen, &p->given.cpus))
 		return;
@@ -110,7 +113,7 @@ static void set_env(const struct step *s, const struct step_rank *r,
 }
 
 /* Read this rank's state from the kernel. */
-static int look_at_self(struct step_rank *r, struct errbuf *err)
+static int read_own_state(struct step_rank *r, struct errbuf *err)
 {
 	struct sched_param param = { 0 };
 
@@ -125,8 +128,8 @@ static int look_at_self(struct step_rank *r, struct errbuf *err)
 	return 0;
 }
 
-static int enter(struct step *s, struct step_rank *r, const struct step_env *env,
-		 struct errbuf *err)
+static int enter_rank(struct step *s, struct step_rank *r, const struct step_env *env,
+		      struct errbuf *err)
 {
 	const struct step_part *p = &s->shared->part[r->part];
 	struct isolator_rank self = {
@@ -142,7 +145,7 @@ static int enter(struct step *s, struct step_rank *r, const struct step_env *env
 
 	if (p->kind != STEP_NONE && isolators_enter(&p->given, &self, err) < 0)
 		return -1;
-	if (look_at_self(r, err) < 0)
+	if (read_own_state(r, err) < 0)
 		return -1;
 	self.kernel_policy = r->kernel_policy;
 	if (p->kind != STEP_NONE && isolators_verify(&p->given, &self, err) < 0)
@@ -152,7 +155,8 @@ static int enter(struct step *s, struct step_rank *r, const struct step_env *env
 }
 
 /*
- * May the step have a mount that ranks must wait for? An invalid request has none: the step fails.
+ * May the step have a mount for which ranks must wait? False for an invalid request: that step
+ * fails.
  */
 static bool may_be_shown(const struct step *s)
 {
@@ -167,17 +171,20 @@ void step_show(struct step *s, unsigned rank)
 	const struct step_part *p;
 	struct errbuf err = { 0 };
 
-	/* a manifest in the job script, which is not read yet, may ask for a mount */
+	/* the manifest in the job script, which is not read yet, may request a mount */
 	if (!s->in.script && !may_be_shown(s))
 		return;
 	/*
-	 * stepd was read before the fork: getppid() here may already return the reaper, which never
+	 * STEPD was read before the fork: here getppid() may already return the reaper, which never
 	 * ends
 	 */
 	while (!atomic_load(&s->shared->prepared) && !atomic_load(&s->shared->failed)) {
 		if (getppid() == s->in.stepd) {
 			nanosleep(&pause, NULL);
-			/* hundreds of ranks that poll often would keep slurmstepd from its work */
+			/*
+			 * poll less and less often: hundreds of ranks would take slurmstepd's CPU
+			 * time
+			 */
 			if (pause.tv_nsec < 64000000)
 				pause.tv_nsec *= 2;
 			continue;
@@ -197,12 +204,12 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
 	struct errbuf why = { 0 };
 
 	errclear(err);
-	if (!atomic_load(&sh->failed) && enter(s, &sh->rank[rank], env, &why) < 0)
+	if (!atomic_load(&sh->failed) && enter_rank(s, &sh->rank[rank], env, &why) < 0)
 		step_fail(s, "%s", why.text);
 
 	/*
-	 * The last rank here writes the report, with its user's rights. An unwritable directory is
-	 * a warning: it must not end a job that has waited for days.
+	 * The last rank writes the report, with its user's rights. An unwritable directory only
+	 * gives a warning: it must not end a job that has waited for days.
 	 */
 	if (atomic_fetch_add(&sh->entered, 1) + 1 == s->in.n_ranks && s->in.report &&
 	    step_report(s, &why) < 0)

@@ -20,8 +20,10 @@ bool observe_plain_steps(const char *conf_path)
 	       request_is_observed(NULL, NULL, &conf);
 }
 
-/* Return the value of --nodeos-contention; with allow_contention = no each word but "off" counts as
- * unset. */
+/*
+ * Return the value of --nodeos-contention; with allow_contention = no, each word except "off"
+ * counts as unset.
+ */
 static enum contention_policy wish_of(const struct step_input *in, const struct conf *conf)
 {
 	if (contention_observes(in->contention) &&
@@ -39,10 +41,10 @@ static bool is_observed(enum contention_policy wish, const struct request *r, co
 }
 
 /*
- * Name the ranks of M, if there are any, to the daemon. If the option chose them (WISH), write a
- * record, too, for a daemon that starts later. INODE is that of the step's directory. Returns how
- * many ranks the daemon counts, or -1 with the reason. ERR has a text with any result if the record
- * could not be written.
+ * Report the ranks of M, if there are any, to the daemon. If an option chose them (WISH), also
+ * write a record, for a daemon that starts later. INODE is that of the step's directory. Returns
+ * the number of ranks that the daemon counts, or -1 with the reason. ERR has a text with any return
+ * value if the record could not be written.
  */
 static int name_ranks(const struct contention_message *m, enum contention_policy wish,
 		      uint64_t inode, const struct conf *conf, struct errbuf *err)
@@ -66,7 +68,7 @@ struct plain_ranks {
 	struct conf conf;
 	unsigned seen;
 	uint64_t recorded; /* inode of the step's directory; 0: the step has no record */
-	struct contention_rank rank[]; /* in.n_ranks of them */
+	struct contention_rank rank[]; /* IN.n_ranks elements */
 };
 
 int plain_ranks_new(struct plain_ranks **out, const struct step_input *in, struct errbuf *err)
@@ -76,7 +78,8 @@ int plain_ranks_new(struct plain_ranks **out, const struct step_input *in, struc
 	*out = NULL;
 	if (in->n_ranks == 0 || in->n_ranks > STEP_RANKS_MAX)
 		return errprintf(err,
-				 "%u ranks on this node: expected 1 to %d, so none is observed at"
+				 "the step has %u ranks on this node (allowed: 1 to %d), so none "
+				 "is observed at"
 				 " its start",
 				 in->n_ranks, STEP_RANKS_MAX);
 	p = calloc(1, sizeof(*p) + in->n_ranks * sizeof(p->rank[0]));
@@ -110,7 +113,7 @@ static uint64_t step_inode_of(pid_t pid)
 	return place.step_inode;
 }
 
-/* Name the ranks of a plain step, all of which are forked. */
+/* Report the ranks of a plain step, all of which are forked. */
 static void name_plain_ranks(struct plain_ranks *p)
 {
 	struct contention_message m = {
@@ -125,7 +128,7 @@ static void name_plain_ranks(struct plain_ranks *p)
 	struct errbuf err = { 0 };
 	int counted;
 
-	/* read by root, as users may be unable to read the file */
+	/* root reads it, as users may be unable to */
 	if (conf_load(&p->conf, p->in.conf_path, 0, &err) < 0) {
 		STEP_LOG(p, "observe", "%s", err.text);
 		return;

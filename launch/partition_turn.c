@@ -7,7 +7,7 @@
 #include "container/fence.h"
 #include "launch/step_impl.h"
 
-/* What both ends of a launch work on: the open ledger and the job's entry. */
+/* The open ledger and the job's entry, at the beginning and the end of a launch. */
 struct launch {
 	struct conf conf;
 	struct cgroup_place place;
@@ -57,7 +57,8 @@ static int partition_turn_begin(struct launch *a, uint32_t job_id, uid_t uid, ui
 	mine->launching = true;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", a->place.step);
 	/*
-	 * the step's places are not known yet: record "none", so that no container counts as shared
+	 * the places of the step are unknown so far: record "none", so that no container counts as
+	 * shared
 	 */
 	if (ledger_step_set_places(mine, CHOICE_NONE) < 0)
 		return errprintf(err, "out of memory");
@@ -79,7 +80,7 @@ int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_
 	return rc;
 }
 
-/* Returns 2 when this step's partition must wait for another step that is launching. */
+/* Returns 2 if this step's partition must wait for another step that is launching. */
 static int partition_turn_end(struct launch *a, struct errbuf *err)
 {
 	struct ledger_step *mine = a->job ? ledger_job_step(a->job, a->place.step_inode) : NULL;
@@ -118,14 +119,14 @@ int step_launch_end(const char *conf_path, struct errbuf *err)
 		if (rc == 0)
 			return 0;
 		/*
-		 * other partitions of the job wait for this, so try again when the lock is held for
+		 * the job's other partitions depend on this, so try again if the lock is held for
 		 * long
 		 */
 		if (rc < 0 && ++failures == 3)
 			return -1;
 		if (rc == 2 && i >= a.conf.helper_timeout * 20)
 			return errprintf(err, "another step of the job is still being launched: "
-					      "the partition comes after it"),
+					      "the partition follows after it"),
 			       1;
 		nanosleep(&pause, NULL);
 	}

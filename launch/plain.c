@@ -29,14 +29,14 @@ struct plain {
 	uint64_t job_memory;
 };
 
-/* Find the job's share, or choose it in the job's first step here. */
+/* Find the job's share; in the job's first step here, choose it. */
 static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 {
 	struct idset cpus, mems;
 	const struct mems_given given = { p->job_memory, &cpus, &mems };
 	const struct mems_self self = { p->place.job_inode, p->place.step_inode };
 	struct ledger_job *job = NULL;
-	struct mems_held *held;
+	struct mems_in_use *held;
 	struct ledger *l = NULL;
 	struct errbuf bad = { 0 };
 	int rc = -1;
@@ -60,13 +60,13 @@ static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 	    ledger_open(&l, p->conf.state_dir, p->cgroup_fd, p->conf.helper_timeout, err) == 0 &&
 	    service_state_load(&p->service, p->conf.state_dir, err) >= 0 &&
 	    ledger_read(l, p->place.job_inode, &job, err) == 0 &&
-	    mems_look(held, l, &p->blocks, &self, &bad, err) == 0) {
+	    mems_read_ledger(held, l, &p->blocks, &self, &bad, err) == 0) {
 		if (!job)
 			job = ledger_job_new(&p->place, p->job_id, p->uid);
-		/* a block of the share may have gone offline */
+		/* a block of the share may have been taken offline */
 		if (job && (idset_empty(&job->share) || !idset_subset(&job->share, &mems)))
 			mems_share(job, &p->blocks, held, job->plan, &given, &p->service);
-		/* this step uses the share even if the entry cannot be written */
+		/* use the share in this step even if the entry cannot be written */
 		if (job && !idset_empty(&job->share))
 			*out = job->share;
 		rc = job ? ledger_write(l, job, err) : errprintf(err, "out of memory");
@@ -85,8 +85,8 @@ static int plain_keep(struct plain *p, struct errbuf *err)
 	int rc;
 
 	/*
-	 * if the free blocks are unknown, confine the step to homes: it can run there and uses no
-	 * job's blocks
+	 * if the free blocks are unknown, confine the step to homes: there it can run and uses no
+	 * block of another job
 	 */
 	rc = find_share(p, &share, err);
 	snprintf(user, sizeof(user), "%s/user", p->place.step);
@@ -96,9 +96,10 @@ static int plain_keep(struct plain *p, struct errbuf *err)
 }
 
 /*
- * Slurm writes the cpuset of "user" after this, so confine the step's own directory. The job's plan
- * is not known yet, and once a user's process is in the directory no write is safe
- * (cgroup_write_mems). So it gets homes, which belong to no container, until the job ends.
+ * Slurm writes the cpuset of "user" later, so confine the step's own directory. The job's plan is
+ * not known yet, and once a user's process is in the directory no write is safe
+ * (cgroup_write_mems). So until the job ends the directory gets homes, which belong to no
+ * container.
  */
 static int keep_extern(struct plain *p, struct errbuf *err)
 {
@@ -106,7 +107,7 @@ static int keep_extern(struct plain *p, struct errbuf *err)
 
 	snprintf(user, sizeof(user), "%s/user", p->place.step);
 	if (!cgroup_is_empty(p->cgroup_fd, user))
-		return errprintf(err, "processes have been adopted into %s already", user);
+		return errprintf(err, "%s already has adopted processes", user);
 	return mems_confine(&p->blocks, p->cgroup_fd, p->place.step, &p->blocks.homes, false, err);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Planning: the ledger is open while the plan is checked and written, and closed while the planner
+ * Planning: the ledger is open while a plan is checked and written, and closed while the planner
  * runs.
  */
 #include <fcntl.h>
@@ -19,23 +19,25 @@
 #include "launch/prepare_impl.h"
 #include "launch/site.h"
 
-#define ROUNDS_MAX 32 /* of planning */
+#define ROUNDS_MAX 32 /* greatest number of rounds of planning */
 
-/* Set the memory nodes that the new containers may have, and those among them that are taken. */
+/* Set the memory nodes that the new containers may have, and the taken ones among them. */
 static void plan_round_offer_mems(struct plan_input *in, const struct step *s,
 				  const struct node_view *v)
 {
 	in->mems = v->job_mems;
 	/*
 	 * If the ServiceOS has memory nodes of its own (own_mems), every container is bound to
-	 * memory nodes; one that asks for none gets those of ordinary memory.
+	 * memory nodes; a container that requests none gets ordinary ones.
 	 */
 	in->default_mems =
 		plan_input_default_mems(s->conf.default_mems, s->service.own_mems, s->blocks.on);
 	if (s->service.own_mems)
 		idset_andnot(&in->mems, &s->service.mems);
 	if (s->blocks.on) {
-		/* a block belongs to one job only and is clean when the job gets it */
+		/*
+		 * a block belongs to only one job, and has no leftover files when the job gets it
+		 */
 		idset_and(&in->mems, &s->blocks.nodes);
 		idset_andnot(&in->mems, &v->held.containers);
 		idset_andnot(&in->mems, &v->held.shares);
@@ -46,15 +48,17 @@ static void plan_round_offer_mems(struct plan_input *in, const struct step *s,
 	idset_and(&in->mems_taken, &in->mems);
 }
 
-/* The CPUs for a new container: those that Slurm gave the job or step, less the ServiceOS's, and
- * for a step container less those of other live ones in the job. */
+/*
+ * Get the CPUs for a new container: those that Slurm gave the job or step, without the ServiceOS's
+ * and, for a step container, without those of other live step containers of the job.
+ */
 static void free_for(const struct node_view *v, const struct step *s, const struct ledger_job *job,
 		     struct idset *out)
 {
 	struct idset held;
 
-	*out = *prepare_given(s, v);
-	/* slurm.conf may not withhold the ServiceOS's CPUs; nodeosctl verify reports that */
+	*out = *prepare_slurm_cpus(s, v);
+	/* slurm.conf may fail to withhold the ServiceOS's CPUs; nodeosctl verify reports that */
 	idset_andnot(out, &s->service.cpus);
 	if (!v->of_step || !job)
 		return;
@@ -65,9 +69,8 @@ static void free_for(const struct node_view *v, const struct step *s, const stru
 }
 
 /*
- * May the job have such containers (allow_NAME)? The check is made only for new containers: a step
- * in containers of the ledger does not wait for slurmctld or the user database, which may answer
- * late.
+ * May the job have these containers (allow_NAME)? Only new containers are checked, so that a step
+ * in containers of the ledger does not wait for slurmctld or the user database, which may be slow.
  */
 static int plan_round_check_site(const struct step *s, const struct node_view *v,
 				 struct errbuf *err)
@@ -100,13 +103,13 @@ static int plan_round_run_helper(struct job_plan **out, struct step *s, const st
 }
 
 static const char no_request[] =
-	"the job's request is missing from this step's environment (its SLURM_SPANK_* variables "
+	"the job's request is missing in this step's environment (the SLURM_SPANK_* variables "
 	"were removed), and no step of the job has made its containers on this node: start steps "
 	"inside the job, or use --nodeos=off";
 
 /*
- * Compare the environment's request with the ledger's. *PLAN is the ledger's plan, NULL if it must
- * be made.
+ * Compare the environment's request with the ledger's. *PLAN gets the ledger's plan, or NULL if it
+ * must be made.
  */
 static int known_plan(const struct node_view *v, const struct step *s, const struct ledger_job *job,
 		      const struct job_plan **plan, struct errbuf *err)
@@ -121,21 +124,21 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 		return errprintf(err, "the containers of this job belong to uid %u",
 				 (unsigned)job->uid);
 	if (!s->in.job_request && s->in.step_request)
-		return errprintf(err, "this job has its containers from sbatch or salloc: a step "
+		return errprintf(err, "this job got its containers from sbatch or salloc: a step "
 				      "cannot bring a second manifest");
 	if (!s->in.job_request)
 		return errprintf(err, "the job's containers were made while this step was launched "
 				      "without the job's environment: try again");
 	if (strcmp(s->in.job_request, job->request) != 0)
-		return errprintf(err, "the request in this step's environment is not the one that "
-				      "this job's containers were made from");
+		return errprintf(err, "the request in this step's environment differs from that of "
+				      "the job's containers");
 	*plan = job->plan;
 	return 0;
 }
 
 /*
- * Write this step into the ledger, with the plan MADE for it unless NULL. The entry takes over
- * MADE.
+ * Write this step into the ledger, with the plan MADE for it unless that is NULL. The entry takes
+ * over MADE.
  */
 static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s,
 			const struct node_view *v, struct job_plan *made, struct errbuf *err)
@@ -153,7 +156,7 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	mine->step_id = s->in.step_id;
 	mine->ranks = s->in.n_ranks;
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
-	/* a step with a partition has one part only, so part 0 stands for all */
+	/* a step with a partition has only one part, so part 0 stands for the step */
 	mine->partition = s->shared->part[0].given.partition;
 	mine->fence = s->shared->part[0].given.fence;
 	/*
@@ -177,12 +180,12 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 }
 
 /*
- * May a step that has no room in its job's entry (ledger.h's bounds) run without one? Yes, if it is
- * outside of containers: it holds nothing that other jobs must know. CHOSE: the step has a new plan
- * or new memory nodes; without an entry, other jobs would get these, too. After any other error
- * than LEDGER_BOUND the step fails.
+ * May a step run without an entry in the ledger, because its job's entry is full (bounds in
+ * ledger.h)? Yes, if it is outside of containers: then it has nothing that other jobs must know.
+ * CHOSE: the step has a new plan or new memory nodes; without an entry, other jobs would get these,
+ * too. After any error except LEDGER_BOUND the step fails.
  */
-static int go_on_unnoted(struct step *s, bool chose, struct errbuf *err)
+static int allow_without_entry(struct step *s, bool chose, struct errbuf *err)
 {
 	if (err->code != LEDGER_BOUND || chose || s->shared->n_parts > 1 ||
 	    s->shared->part[0].kind != STEP_NONE)
@@ -194,8 +197,8 @@ static int go_on_unnoted(struct step *s, bool chose, struct errbuf *err)
 }
 
 /*
- * srun returns before slurmstepd reaches our exit hook. Take down the partitions of steps whose
- * ranks have all ended, or they would be in the way of the next srun of a job script.
+ * srun returns before slurmstepd calls our exit hook. Take down the partitions of steps whose ranks
+ * have all ended, or they would prevent the next srun of a job script.
  */
 static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job *job,
 		      struct errbuf *err)
@@ -223,7 +226,7 @@ static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job 
 	return 0;
 }
 
-static uint64_t usable(const struct idset *mems, void *arg)
+static uint64_t usable_bytes(const struct idset *mems, void *arg)
 {
 	const struct step *s = arg;
 
@@ -238,7 +241,7 @@ static void write_plan(struct step *s, const struct node_view *v, const struct j
 		.guarantee = v->guarantee,
 		.job_cpus = &v->job_cpus,
 		.service = &s->service,
-		.usable = usable,
+		.usable = usable_bytes,
 		.arg = s,
 	};
 
@@ -246,7 +249,9 @@ static void write_plan(struct step *s, const struct node_view *v, const struct j
 			 v->request_text, plan, &node);
 }
 
-/* Find blocks that are free but not empty. Memory in the job's own blocks belongs to the job. */
+/*
+ * Find blocks that are free but contain files. Memory in the job's own blocks belongs to the job.
+ */
 static void find_dirty(const struct step *s, struct node_view *v, const struct ledger_job *job)
 {
 	struct idset free = s->blocks.nodes, clean;
@@ -270,8 +275,10 @@ static int check_memory(const struct step *s, const struct node_view *v,
 	return mems_check_memory(&s->blocks, &mems, s->in.job_memory, s->in.conf_path, err);
 }
 
-/* Does each container have the size that it asks for? The planner may know only the total size of
- * blocks, not the usable one. */
+/*
+ * Does each container have the size that it requests? The planner may know only the total size of
+ * blocks, not the usable size.
+ */
 static int check_sizes(const struct step *s, const struct node_view *v, const struct job_plan *plan,
 		       struct errbuf *err)
 {
@@ -281,11 +288,12 @@ static int check_sizes(const struct step *s, const struct node_view *v, const st
 		char a[128];
 
 		if (ask->mems_kind == MEMS_SIZE && have < ask->mems)
-			return errprintf(err,
-					 "container %s: blocks %s have %llu MiB that programs can "
-					 "use, fewer than asked",
-					 ask->name, idset_brief(a, &plan->container[i].mems),
-					 (unsigned long long)(have >> 20));
+			return errprintf(
+				err,
+				"container %s: blocks %s have only %llu MiB that programs can "
+				"use, less than requested",
+				ask->name, idset_brief(a, &plan->container[i].mems),
+				(unsigned long long)(have >> 20));
 	}
 	return 0;
 }
@@ -311,12 +319,12 @@ static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 	return idset_subset(&mems, &now.mems);
 }
 
-/* One try to settle the plan, and its result for the next try. */
+/* One attempt to settle the plan, and its result for the next attempt. */
 struct plan_try {
-	struct ledger *ledger; /* open during a try */
-	struct isolator_planning planning; /* the state in this try */
+	struct ledger *ledger; /* open during an attempt */
+	struct isolator_planning planning; /* the state in this attempt */
 	struct plan_input in; /* input for the next plan */
-	/* made from IN; NULL: none yet, or the ledger's entry owns it */
+	/* made from IN; NULL: not made yet, or owned by the ledger's entry */
 	struct job_plan *made;
 	bool admitted; /* the site allows the containers */
 };
@@ -333,7 +341,10 @@ static int accept_made(const struct plan_try *t, const struct step *s, const str
 	return 0;
 }
 
-/* Judge the new plan of a job without one in the ledger: 1 = good; -1 and 0 as in settle_plan(). */
+/*
+ * Check the new plan of a job without one in the ledger. Returns 1 if it is good; -1 and 0 as in
+ * settle_plan().
+ */
 static int judge_made(struct plan_try *t, struct step *s, struct node_view *v,
 		      const struct ledger_job *job, struct errbuf *err)
 {
@@ -353,8 +364,9 @@ static int judge_made(struct plan_try *t, struct step *s, struct node_view *v,
 	return accept_made(t, s, v, err) < 0 ? -1 : 1;
 }
 
-/* PLAN (NULL: none) is good: choose every rank's place in it, and write the step into the
- * ledger. */
+/*
+ * PLAN (NULL: none) is good: choose every rank's place in it, and write the step into the ledger.
+ */
 static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
 		      const struct job_plan *plan, struct ledger_job *job, struct errbuf *err)
 {
@@ -372,15 +384,16 @@ static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
 		return -1;
 	write_plan(s, v, plan);
 	if (made)
-		t->made = NULL; /* the entry takes it over */
+		t->made = NULL; /* the entry owns it now */
 	if (enter_ledger(t->ledger, job, s, v, made, err) == 0)
 		return 0;
-	return go_on_unnoted(s, made || (!had_share && !idset_empty(&job->share)), err);
+	return allow_without_entry(s, made || (!had_share && !idset_empty(&job->share)), err);
 }
 
 /*
- * One try with the open ledger: 1 = done, -1 = failed, 0 = the helper must make a plan from T->in.
- * It runs without the lock, as its user can stop it and every launch would wait.
+ * One attempt with the open ledger. Returns 1: done, -1: failed, 0: the helper must make a plan
+ * from T->in. The helper runs without the lock, as its user can stop it, which would make every
+ * launch wait.
  */
 static int settle_plan(struct plan_try *t, struct step *s, struct node_view *v, struct errbuf *err)
 {
@@ -393,7 +406,7 @@ static int settle_plan(struct plan_try *t, struct step *s, struct node_view *v, 
 	if (ledger_read(t->ledger, s->job_inode, &job, err) < 0 ||
 	    known_plan(v, s, job, &plan, err) < 0 ||
 	    ((s->blocks.on || (!plan && v->request)) &&
-	     mems_look(&v->held, t->ledger, &s->blocks, &self, &bad, err) < 0))
+	     mems_read_ledger(&v->held, t->ledger, &s->blocks, &self, &bad, err) < 0))
 		goto out;
 	if (s->blocks.on && !plan)
 		find_dirty(s, v, job);
@@ -424,9 +437,11 @@ out:
 	return rc;
 }
 
-/* Read the ServiceOS while the ledger is open: nodeosctl provision changes it under the ledger's
- * lock, and only without containers. */
-static int look_at_service(struct node_view *v, struct step *s, struct errbuf *err)
+/*
+ * Read the ServiceOS while the ledger is open: nodeosctl provision changes it only with the ledger
+ * locked, and only without containers.
+ */
+static int read_service(struct node_view *v, struct step *s, struct errbuf *err)
 {
 	struct idset node_cpus;
 
@@ -449,10 +464,11 @@ static void log_places(const struct step *s)
 		STEP_LOG(s, "choose",
 			 "%u ranks in %s: CPUs %s, memory nodes %s%s, policy %s, partition %s",
 			 p->n_ranks,
-			 p->kind == STEP_REST ? "what the containers leave" : step_part_word(p),
+			 p->kind == STEP_REST ? "the rest outside of containers"
+					      : step_part_word(p),
 			 idset_brief(cpus, &p->given.cpus), idset_brief(mems, &p->given.mems),
 			 p->given.bind_mems ? "" : " (not bound)",
-			 p->given.policy == POLICY_UNSET ? "as it is"
+			 p->given.policy == POLICY_UNSET ? "unchanged"
 							 : policy_name(p->given.policy),
 			 partition_name(p->given.partition));
 	}
@@ -468,11 +484,11 @@ static int plan_round_make(struct plan_try *t, struct step *s, struct node_view 
 		return -1;
 	t->admitted = true;
 	if (idset_empty(&t->in.cpus))
-		return prepare_say_none_free(s, v, err);
+		return prepare_refuse_no_cpu(s, v, err);
 	if (s->blocks.on && idset_empty(&t->in.mems))
-		return prepare_say_no_block_free(s, v, err);
+		return prepare_refuse_no_block(s, v, err);
 	if (plan_round_run_helper(&t->made, s, v, &t->in, err) < 0)
-		return prepare_say_what_there_is(s, v, &t->in, err);
+		return prepare_append_available(s, v, &t->in, err);
 	return 0;
 }
 
@@ -482,7 +498,8 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 	int rc = 0;
 
 	/*
-	 * a round's plan is lost only to another step of this job or, with blocks, to another job
+	 * a plan is out of date only because of another step of this job or, with blocks, another
+	 * job
 	 */
 	for (int round = 0; round < ROUNDS_MAX && rc == 0; round++) {
 		char cpus[128], mems[128];
@@ -491,7 +508,7 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 				 err);
 		if (rc < 0)
 			break;
-		rc = look_at_service(v, s, err) < 0 ? -1 : settle_plan(&t, s, v, err);
+		rc = read_service(v, s, err) < 0 ? -1 : settle_plan(&t, s, v, err);
 		ledger_close(t.ledger);
 		if (rc == 0) {
 			rc = plan_round_make(&t, s, v, err);
@@ -505,6 +522,7 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 		log_places(s);
 	if (rc == 0)
 		return errprintf(
-			err, "other steps kept taking what was planned for this one: try again");
+			err,
+			"other steps took the planned resources again and again: try again later");
 	return rc < 0 ? -1 : 0;
 }

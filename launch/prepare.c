@@ -15,9 +15,9 @@
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
 
-#define NO_RANK 0xfffffffdUL /* Slurm's task numbers end here (NO_VAL) */
+#define NO_RANK 0xfffffffdUL /* NO_VAL: one above the greatest task number of Slurm */
 
-static int prepare_look(struct node_view *v, struct step *s, pid_t pid, struct errbuf *err)
+static int prepare_read_node(struct node_view *v, struct step *s, pid_t pid, struct errbuf *err)
 {
 	struct errbuf ignored;
 	struct idset with_cpus;
@@ -29,7 +29,7 @@ static int prepare_look(struct node_view *v, struct step *s, pid_t pid, struct e
 			    err) < 0)
 		return -1;
 	v->rest_mems = v->job_mems;
-	/* a kernel without NUMA has no such list; all memory is one node */
+	/* a kernel without NUMA does not have this list: all memory is one node */
 	if (cgroup_mems_with_cpus(&with_cpus, &ignored) == 0)
 		idset_and(&v->rest_mems, &with_cpus);
 	if (idset_empty(&v->job_cpus) || idset_empty(&s->step_cpus))
@@ -44,9 +44,9 @@ static int prepare_look(struct node_view *v, struct step *s, pid_t pid, struct e
 }
 
 /*
- * The highest N of the directories "task_N" of a step. Slurm 22.05 makes two directories for a
- * rank, one by its number in the whole step (jobacct_gather) and one by its number on the node
- * (task/cgroup), and leaves the rank in the latter.
+ * Return the greatest N of the directories "task_N" of a step. Slurm 22.05 makes two directories
+ * for a rank, one by its number in the whole step (jobacct_gather) and one by its number on the
+ * node (task/cgroup), and leaves the rank in the latter.
  */
 static unsigned long highest_task(int root_fd, const char *user)
 {
@@ -70,8 +70,8 @@ static unsigned long highest_task(int root_fd, const char *user)
 
 /*
  * Number ranks as in their SLURM_PROCID. In the hooks of a heterogeneous step, Slurm numbers the
- * ranks of each component from 0; the directories have their numbers in the step. RANK is the first
- * forked one.
+ * ranks of each component from 0, but the directories have the numbers in the step. RANK is the
+ * rank forked first.
  */
 static void number_ranks(const struct node_view *v, struct step *s, unsigned rank)
 {
@@ -83,8 +83,8 @@ static void number_ranks(const struct node_view *v, struct step *s, unsigned ran
 }
 
 /*
- * PrologFlags=Contain starts step_extern. Without it, Slurm removes the job's cgroup, and with it
- * the job plan, between the steps of a salloc.
+ * Check that PrologFlags=Contain starts step_extern. Without it, Slurm removes the job's cgroup,
+ * and so the job plan, between the steps of a salloc.
  */
 static int check_contain(const struct node_view *v, const struct step *s, struct errbuf *err)
 {
@@ -97,14 +97,17 @@ static int check_contain(const struct node_view *v, const struct step *s, struct
 			 "containers from sbatch or salloc need PrologFlags=Contain in slurm.conf");
 }
 
-/* Check the site's rules that the request alone can break. Rules for the owner of the job are
- * checked when containers are made (plan_round.c). */
+/*
+ * Check the site's rules for the request alone. Rules for the job's owner are checked when
+ * containers are made (plan_round.c).
+ */
 static int check_request(const struct step *s, const struct request *r, struct errbuf *err)
 {
 	if (r->n > s->conf.max_containers)
-		return errprintf(
-			err, "%u containers, at most %u are allowed here (max_containers in %s)",
-			r->n, s->conf.max_containers, s->in.conf_path);
+		return errprintf(err,
+				 "%u containers are requested, at most %u are allowed here "
+				 "(max_containers in %s)",
+				 r->n, s->conf.max_containers, s->in.conf_path);
 	for (unsigned i = 0; i < r->n; i++)
 		if (isolators_allowed(&r->container[i], &s->conf, s->in.conf_path, err) < 0)
 			return -1;
@@ -126,7 +129,8 @@ static int read_choice(struct step *s, struct errbuf *err)
 }
 
 /*
- * Read the manifest in the job script by a process with its user's rights, whose output is hostile.
+ * Read the manifest in the job script with a process that has its user's rights. The output is
+ * hostile.
  */
 static int read_script(struct step *s, struct errbuf *err)
 {
@@ -159,7 +163,7 @@ static int read_script(struct step *s, struct errbuf *err)
 	snprintf(s->shared->script_request, sizeof(s->shared->script_request), "%s", text);
 	free(s->request);
 	s->request = NULL;
-	/* the step owns this text until its end, like the copies that step_new() makes */
+	/* the step owns this text until its end, as it owns the copies of step_new() */
 	s->in.job_request = text;
 	return 0;
 }
@@ -194,7 +198,7 @@ static int read_request(struct node_view *v, struct step *s, struct errbuf *err)
 	if (!s->in.job_request && s->in.planned && read_ledger(s, err) < 0)
 		return -1;
 	if (s->in.job_request && s->in.step_request)
-		return errprintf(err, "this job has its containers from sbatch or salloc: a step "
+		return errprintf(err, "this job got its containers from sbatch or salloc: a step "
 				      "cannot bring a second manifest");
 	v->request_text = s->in.job_request ? s->in.job_request : s->in.step_request;
 	v->of_step = !s->in.job_request;
@@ -211,7 +215,7 @@ static int read_request(struct node_view *v, struct step *s, struct errbuf *err)
 	return check_request(s, v->request, err);
 }
 
-/* Can this node ever do what the request asks for? */
+/* Can this node ever give what the request asks for? */
 static int prepare_check_node(const struct step *s, const struct node_view *v, struct errbuf *err)
 {
 	struct isolator_node node = {
@@ -255,7 +259,7 @@ int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err)
 	if (conf_load(&s->conf, s->in.conf_path, 0, err) < 0 ||
 	    blocks_load(&s->blocks, s->conf.state_dir, "", err) < 0)
 		return -1;
-	if (prepare_look(&v, s, pid, err) == 0)
+	if (prepare_read_node(&v, s, pid, err) == 0)
 		number_ranks(&v, s, rank);
 	else
 		return -1;

@@ -2,29 +2,31 @@
 #ifndef NODEOS_LAUNCH_PREPARE_IMPL_H
 #define NODEOS_LAUNCH_PREPARE_IMPL_H
 
-/* Shared by the files of step_prepare(): prepare.c leads, each other file does one thing. */
+/*
+ * Shared by the files of step_prepare(): prepare.c calls the others, each of which does one thing.
+ */
 
 #include "container/job_plan.h"
 #include "container/mems.h"
 #include "container/planner_input.h"
 #include "launch/step_impl.h"
 
-/* All that step_prepare() finds out about the node and the job. */
+/* The state of the node and the job, as step_prepare() finds it. */
 struct node_view {
 	struct cgroup_place place;
 	struct idset job_cpus;
 	struct idset job_mems;
-	/* the nodes of JOB_MEMS for ranks outside of containers: no special memory */
+	/* the nodes of JOB_MEMS for ranks outside of containers, without special memory */
 	struct idset rest_mems;
 	struct idset node_cpus;
-	bool alone; /* the job has every CPU of the node but the ServiceOS's */
-	/* the request of the job or the step; NULL: neither has one */
+	bool alone; /* the job has every CPU of the node except the ServiceOS's */
+	/* request of the job or the step; NULL: neither has one */
 	const struct request *request;
 	const char *request_text;
-	bool of_step; /* REQUEST is a step container's */
+	bool of_step; /* REQUEST is that of a step container */
 	enum guarantee guarantee;
-	struct mems_held held;
-	struct idset dirty; /* free blocks that are not empty */
+	struct mems_in_use held;
+	struct idset dirty; /* free blocks that contain files */
 };
 
 /* plan_round.c */
@@ -33,14 +35,14 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 
 /* choose.c */
 
-/* The CPUs that Slurm gave to the job or step whose containers are planned. */
-const struct idset *prepare_given(const struct step *s, const struct node_view *v);
+/* Return the CPUs that Slurm gave to the job or the step whose containers are planned. */
+const struct idset *prepare_slurm_cpus(const struct step *s, const struct node_view *v);
 
-/* On a node with blocks: give ranks without memory nodes of their own the job's share. */
+/* On a node with blocks, give the job's share to ranks without memory nodes of their own. */
 void prepare_share_mems(struct step *s, const struct node_view *v, const struct job_plan *plan,
 			struct ledger_job *job);
 
-/* Choose every rank's place. Ranks without a name all go to the same one. */
+/* Choose every rank's place. Ranks without a name all get the same place. */
 int prepare_choose(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err);
 
@@ -53,16 +55,16 @@ int prepare_keep_cores(struct step *s, const struct node_view *v, const struct j
 
 /* refuse.c */
 
-int prepare_say_no_block_free(const struct step *s, const struct node_view *v, struct errbuf *err);
+int prepare_refuse_no_block(const struct step *s, const struct node_view *v, struct errbuf *err);
 
 /*
- * Append the available CPUs and how to get more, which the planner does not know, to the error.
+ * Append to the error the available CPUs and how to get more, which the planner does not know.
  * Returns -1.
  */
-int prepare_say_what_there_is(const struct step *s, const struct node_view *v,
-			      const struct plan_input *in, struct errbuf *err);
+int prepare_append_available(const struct step *s, const struct node_view *v,
+			     const struct plan_input *in, struct errbuf *err);
 
-/* Write the error for planning without any free CPU. Returns -1. */
-int prepare_say_none_free(const struct step *s, const struct node_view *v, struct errbuf *err);
+/* Set the error for planning without any free CPU. Returns -1. */
+int prepare_refuse_no_cpu(const struct step *s, const struct node_view *v, struct errbuf *err);
 
 #endif

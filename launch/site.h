@@ -17,8 +17,8 @@ struct site_job {
 };
 
 /*
- * May the job have the isolators of R (allow_NAME of nodeos.conf)? Call where containers are made,
- * without holding a lock: slurmctld and the user database may answer late. The user can write the
+ * May the job have the isolators of R (allow_NAME of nodeos.conf)? Call this when containers are
+ * made, without holding a lock: slurmctld and the user database may be slow. The user can write the
  * job's environment, so account and partition come from LOAD_JOB, which is called once, and only if
  * a key for an isolator of R depends on them. Returns 0, or -1 with the reason in ERR.
  */

@@ -51,7 +51,8 @@ int step_new(struct step **out, const struct step_input *in, struct errbuf *err)
 		return errprintf(err, "out of memory");
 	if (in->n_ranks == 0 || in->n_ranks > STEP_RANKS_MAX) {
 		free(s);
-		return errprintf(err, "%u ranks on this node, at most %d can be placed",
+		return errprintf(err,
+				 "the step has %u ranks on this node, at most %d can be placed",
 				 in->n_ranks, STEP_RANKS_MAX);
 	}
 	s->shared_size = sizeof(*s->shared) + in->n_ranks * sizeof(s->shared->rank[0]);
@@ -84,14 +85,18 @@ void step_fail(struct step *s, const char *fmt, ...)
 {
 	va_list ap;
 
-	/* ranks may fail together: one writes the text, and FAILED is set when it is complete */
+	/*
+	 * several ranks may fail at once: one writes the text, and FAILED is set after the text is
+	 * complete
+	 */
 	if (atomic_exchange(&s->shared->failing, 1))
 		return;
 	va_start(ap, fmt);
 	vsnprintf(s->shared->error, sizeof(s->shared->error), fmt, ap);
 	va_end(ap);
-	/* the text also goes to slurmd's log and may quote a user's text: no control characters
-	 * there */
+	/*
+	 * the text also goes to slurmd's log and may quote a user's text: remove control characters
+	 */
 	for (char *c = s->shared->error; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';
@@ -109,9 +114,7 @@ static void add_busy(const struct ledger_job *job, const struct step *s, const s
 			idset_or(busy, &job->step[i].cpus);
 }
 
-/*
- * Note whether another live step has ranks on these CPUs: then nothing keeps the two steps apart.
- */
+/* Record whether another live step has ranks on these CPUs, as then the two steps share them. */
 static void note_sharing(const struct ledger_job *job, const struct step *s, struct step_part *p,
 			 const struct idset *chosen)
 {
@@ -122,7 +125,7 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 		if (other->inode == s->step_inode || other->step_id >= STEP_ID_INTERACTIVE ||
 		    other->launching || !step_is_in(s, other, p))
 			continue;
-		/* a step that has divided nothing among its ranks uses the whole container */
+		/* a step that divides nothing among its ranks uses the whole container */
 		if (idset_empty(&other->cpus) || idset_intersects(&other->cpus, chosen)) {
 			p->shares_ranks = true;
 			p->shares_with = other->step_id;
@@ -132,9 +135,9 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 }
 
 /*
- * Note, for -c in a container of the job plan, how many CPUs a rank has when it has fewer than -c
- * asks for. A step of one rank may be a launcher, and a step container has the size that the step
- * asks for: these get no note.
+ * Record how many CPUs a rank has if -c requests more, for -c in a container of the job plan. Not
+ * for a step of one rank, which may be a launcher, and not for a step container, which has the size
+ * that the step requests.
  */
 static void note_fewer(const struct step *s, unsigned part)
 {
@@ -155,8 +158,8 @@ struct crowd {
 };
 
 /*
- * Group ranks by their CPUs: the ledger is locked now, and thousands of ranks on one CPU are one
- * entry.
+ * Group ranks by their CPUs: the ledger is locked, and thousands of ranks on one CPU make one
+ * element.
  */
 static unsigned find_crowds(struct crowd *out, const struct step *s, unsigned part)
 {
@@ -177,8 +180,8 @@ static unsigned find_crowds(struct crowd *out, const struct step *s, unsigned pa
 }
 
 /*
- * Note whether ranks of SCHED_HPC share CPUs, unless the request names a quantum other than 0. They
- * take turns by the quantum; with quantum 0 they wait for each other.
+ * Record whether ranks of SCHED_HPC share CPUs, unless the request gives a quantum other than 0.
+ * These ranks take turns by the quantum; with quantum 0 they wait for each other.
  */
 static int note_turns(struct step *s, unsigned part, struct errbuf *err)
 {
@@ -229,17 +232,17 @@ static int make_map(struct step *s, const struct step_part *p, const struct idse
 		return 0;
 	if (s->kept && p->given.policy == POLICY_HPC && err->code == PLAN_NO_RANK_CPUS)
 		errappend(err, HPC_KEPT_ONE);
-	return errwrap(err, "%s%s", *p->container ? "container " : "what the containers leave",
+	return errwrap(err, "%s%s", *p->container ? "container " : "the rest outside of containers",
 		       p->container);
 }
 
-/* Memory for the CPU masks of a part's ranks, with room for all ranks of the step. */
+/* CPU masks of a part's ranks, with space for all ranks of the step. */
 struct rank_masks {
 	struct idset *bound; /* masks from Slurm */
 	struct idset *map; /* masks after the division */
 };
 
-/* Divide one part among its ranks, in MASKS. Adds the CPUs that they hold of it to TAKEN. */
+/* Divide one part among its ranks, in MASKS. Adds the part's CPUs that they have to TAKEN. */
 static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 		    const struct rank_masks *masks, struct idset *taken, struct errbuf *err)
 {
@@ -271,13 +274,15 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	note_fewer(s, part);
 	if (note_turns(s, part, err) < 0)
 		return -1;
-	/* a lone rank that has the whole container, and is all of its step here, divides nothing */
+	/*
+	 * a single rank that has the whole container, and is all of its step here, divides nothing
+	 */
 	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->given.cpus))
 		idset_or(taken, &chosen);
 	return 0;
 }
 
-/* Note the ranks in the ledger: when the container gets other CPUs, its ranks move along. */
+/* Record the ranks in the ledger: they follow when the container gets other CPUs. */
 static int note_ranks(const struct step *s, struct ledger_step *mine, struct errbuf *err)
 {
 	ledger_step_clear_ranks(mine);
@@ -298,8 +303,8 @@ static int note_ranks(const struct step *s, struct ledger_step *mine, struct err
 }
 
 /*
- * All masks are known: divide the container, if possible on cores that no other step in it is bound
- * to. Write the cores taken into the ledger.
+ * All masks are known: divide the container, if possible on cores to which no other step in it is
+ * bound. Write these cores into the ledger.
  */
 static int step_map_ranks(struct step *s, struct errbuf *err)
 {
@@ -321,7 +326,7 @@ static int step_map_ranks(struct step *s, struct errbuf *err)
 		goto out;
 	mine = job ? ledger_job_step(job, s->step_inode) : NULL;
 	if (!mine) {
-		errprintf(err, "this step's ledger entry is gone");
+		errprintf(err, "this step's ledger entry is missing");
 		goto out;
 	}
 	if (!s->in.launching)
@@ -350,7 +355,7 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 	    cgroup_find_place(&place, s->cgroup_fd, "/proc", pid, err) < 0)
 		return -1;
 	if (place.step_inode != s->step_inode || !*place.task)
-		return errprintf(err, "rank %u is in cgroup %s, not in this step's", rank,
+		return errprintf(err, "rank %u is in cgroup %s, which is not this step's", rank,
 				 place.task);
 	snprintf(s->shared->rank[rank].task, sizeof(s->shared->rank[rank].task), "%.23s",
 		 strrchr(place.task, '/') + 1);
@@ -361,7 +366,7 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 }
 
 /*
- * Every rank is bound: make the step a partition if it asks for one, and raise the partitions of
+ * Every rank is bound: make the step a partition if it requests one, and raise the partitions of
  * its sibling steps again.
  */
 static int step_end_launch(struct step *s, struct errbuf *err)
@@ -377,7 +382,7 @@ static int step_end_launch(struct step *s, struct errbuf *err)
 	if (rc == 0)
 		rc = step_launch_end(s->in.conf_path, &why);
 	else
-		/* sibling steps that wait for this one can go on */
+		/* sibling steps that wait for this one can continue */
 		step_launch_end(s->in.conf_path, &more);
 	s->in.launching = false;
 	STEP_LOG(s, "partition", "%s: %s", partition_name(p->given.partition),
@@ -454,7 +459,7 @@ void step_end(struct step *s)
 		return; /* the step has no ledger entry */
 	observe_step_end(s);
 	fd = cgroup_open_root(NULL, &err);
-	/* after a failure, the next opening of the ledger sweeps the entry */
+	/* after a failure, the entry is swept the next time the ledger is opened */
 	if (fd < 0 || ledger_open(&l, s->conf.state_dir, fd, s->conf.helper_timeout, &err) < 0)
 		goto out;
 	if (ledger_read(l, s->job_inode, &job, &err) == 0 && job) {
@@ -466,7 +471,7 @@ void step_end(struct step *s)
 		if (mine)
 			isolators_drop(fd, mine, &gone);
 		ledger_job_del_step(job, s->step_inode);
-		/* the job keeps its share until it ends: ssh sessions use it, too */
+		/* the job keeps its share until it ends, as ssh sessions use it, too */
 		if (!ledger_job_is_empty(job))
 			ledger_write(l, job, &err);
 		else
@@ -474,12 +479,12 @@ void step_end(struct step *s)
 		if (!idset_empty(&gone))
 			fence_refresh_job(fd, job);
 		fence_refresh_above(l, fd, job->cgroup, &gone);
-		/* raise again, as an earlier raise may have failed */
+		/* raise again, as an earlier call may have failed */
 		if (launching || fence_wanted(job))
 			fence_raise(l, fd, job, 0, &err);
 	}
 	ledger_close(l);
-	/* after the unlock: the log may block, and other launches would wait */
+	/* after the unlock: the log may block, and other launches would wait for the lock */
 	if (job)
 		STEP_LOG(s, "end", "removed from the ledger, which has %u other steps of this job",
 			 job->n_steps);
@@ -487,7 +492,10 @@ void step_end(struct step *s)
 out:
 	if (fd >= 0)
 		close(fd);
-	/* buffers of a step container; without the lock, as writing them back may take long */
+	/*
+	 * release buffers of step containers with the ledger unlocked, as writing them back may
+	 * take long
+	 */
 	isolators_release(s->conf.state_dir, s->step_inode, -1);
 }
 
@@ -511,7 +519,7 @@ bool step_job_is_planned(const char *conf_path, bool *fences)
 	fd = cgroup_open_root(NULL, &ignored);
 	if (fd >= 0 && cgroup_find_place(&place, fd, "/proc", getpid(), &ignored) == 0) {
 		ledger_entry_path(path, sizeof(path), conf.state_dir, place.job_inode);
-		/* rename(2) replaces entries whole, so a look needs no lock */
+		/* rename(2) replaces entries as a whole, so reading needs no lock */
 		len = file_read_head(path, head, sizeof(head) - 1);
 	}
 	if (fd >= 0)
@@ -572,7 +580,7 @@ void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 	ledger_close(e.l);
 	if (e.inode)
 		isolators_release(conf.state_dir, e.inode, -1);
-	/* buffers of steps that were killed with their slurmstepd */
+	/* release buffers of steps that were killed with their slurmstepd */
 	buffer_sweep(conf.state_dir, fd);
 	close(fd);
 }

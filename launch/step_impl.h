@@ -17,8 +17,8 @@
 #include "serviceos/state.h"
 
 /*
- * Inside of struct step, for the files of this room only. "shared" is a MAP_SHARED mapping made
- * before the fork: the ranks read the root side's later decisions there.
+ * The members of struct step, only for the files of this room. SHARED is a MAP_SHARED mapping made
+ * before the fork: there the ranks read the later decisions of root.
  */
 #define STEP_PLAN_JSON_MAX (512u << 10)
 
@@ -27,9 +27,9 @@ struct step_rank {
 	unsigned global_rank;
 	unsigned part; /* index of its part */
 	char task[LEDGER_TASK_MAX]; /* name of its directory */
-	struct idset bound; /* as Slurm bound it */
-	struct idset chosen; /* the CPUs that the rank map gives */
-	/* what the kernel shows in the rank, just before exec */
+	struct idset bound; /* CPUs to which Slurm bound it */
+	struct idset chosen; /* CPUs from the rank map */
+	/* the kernel's state of the rank, just before exec */
 	struct idset kernel_cpus;
 	struct idset kernel_mems;
 	struct idset kernel_membind; /* nodes of its memory policy */
@@ -42,20 +42,20 @@ struct step_rank {
 
 enum step_kind {
 	STEP_NAMED, /* in a container of the plan */
-	STEP_REST, /* no name was given, and there are several containers: the rest outside */
-	STEP_NONE, /* asked to be outside of all containers */
+	STEP_REST, /* no container was selected, and there are several: the rest outside */
+	STEP_NONE, /* selected to be outside of all containers */
 };
 
-/* The ranks of a step in one place. Most steps have one part. */
+/* The ranks of a step in one place. Most steps have only one part. */
 struct step_part {
 	enum step_kind kind;
 	/* STEP_REST, but containers have all CPUs: the ranks share all CPUs of the job */
 	bool shares_all;
 	bool shares_ranks; /* ranks of another step have these CPUs, too */
-	uint32_t shares_with; /* that step */
-	unsigned fewer_cpus; /* CPUs of each rank if -c asks for more; 0: ranks have enough */
+	uint32_t shares_with; /* number of that step */
+	unsigned fewer_cpus; /* CPUs of each rank if -c requests more; 0: ranks have enough */
 	enum outcome outcome; /* the worst outcome of the container's isolators */
-	char why[200]; /* the reason of this outcome; "": as asked */
+	char why[200]; /* reason of this outcome; "": as requested */
 	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
 	struct given given;
 	/* POLICY_HPC with more ranks than CPUs, and no quantum in the request */
@@ -67,44 +67,44 @@ struct step_part {
 #define STEP_PARTS_MAX (REQUEST_CONTAINERS_MAX + 2)
 
 struct step_shared {
-	atomic_int failing; /* a process writes ERROR */
+	atomic_int failing; /* a process is writing ERROR */
 	atomic_int failed; /* ERROR is complete */
-	atomic_int told; /* a rank prints the message */
-	atomic_int prepared; /* step_prepare() is done */
-	atomic_uint entered; /* ranks that have passed step_enter(), failed ranks included */
-	atomic_uint passed; /* those of the entered ranks that went on to exec */
+	atomic_int told; /* set by the rank that prints the message */
+	atomic_int prepared; /* step_prepare() has ended */
+	atomic_uint entered; /* ranks that have ended step_enter(), including failed ones */
+	atomic_uint passed; /* entered ranks that continued to exec */
 	char error[sizeof(((struct errbuf *)0)->text)];
 
-	bool own_container; /* made for this step alone */
-	/* manifest of the job script, for the environment of ranks and their sruns; "": none */
+	bool own_container; /* the container was made for this step alone */
+	/* the manifest of the job script, for the environment of ranks and their sruns; "": none */
 	char script_request[REQUEST_TEXT_MAX];
 	unsigned n_parts;
 	struct step_part part[STEP_PARTS_MAX];
 	/* members "request", "containers", "serviceos", "free" of the report */
 	char plan_json[STEP_PLAN_JSON_MAX];
 
-	struct step_rank rank[]; /* input.n_ranks */
+	struct step_rank rank[]; /* INPUT.n_ranks elements */
 };
 
 struct step {
 	struct step_input in;
-	/* the parsed request of the job or the step; NULL: not known yet, or invalid */
+	/* parsed request of the job or the step; NULL: not known yet, or invalid */
 	struct request *request;
 	struct choice *choice; /* NULL: --nodeos-container is not given, or not parsed yet */
 	char node[NODE_NAME_MAX];
 	bool prepared;
-	const char *kept; /* why containers may not have all free CPUs; NULL: no reason */
-	/* the request is from the ledger: the step has no environment of its job */
+	const char *kept; /* reason why containers may not have all free CPUs; NULL: none */
+	/* the request comes from the ledger: the step has no environment of its job */
 	bool from_ledger;
 	struct errbuf warning, note;
 	struct step_shared *shared;
 	size_t shared_size;
 
-	/* root side, kept from the first step_place to step_end */
+	/* root side, valid from the first step_place() to step_end(): */
 	struct conf conf;
-	struct service_set service; /* the node's ServiceOS; empty sets: none */
-	struct blocks blocks; /* of a kernel that has divided its memory nodes */
-	int cgroup_fd; /* open only during one call of step_place() */
+	struct service_set service; /* ServiceOS of the node; empty sets: none */
+	struct blocks blocks; /* blocks of a kernel that has divided its memory nodes */
+	int cgroup_fd; /* open only during a call of step_place() */
 	char user[CGROUP_PATH_MAX]; /* the step's directory "user" */
 	uint64_t job_inode;
 	uint64_t step_inode;
@@ -117,7 +117,7 @@ struct step {
 
 /*
  * Log a decision about the step S in PHASE of its launch. The arguments are evaluated only if there
- * is a log; Slurm formats the line only at its level.
+ * is a log; Slurm formats the line only if the log level requires it.
  */
 #define STEP_LOG(s, phase, fmt, ...)                                                   \
 	do {                                                                           \
@@ -129,11 +129,16 @@ struct step {
 			     (s)->in.step_id, ##__VA_ARGS__);                          \
 	} while (0)
 
-/* The word for a part in the ledger and in reports: its container, "none", or "-" for the rest. */
+/*
+ * Return the word for a part in the ledger and in reports: its container, "none", or "-" for the
+ * rest.
+ */
 const char *step_part_word(const struct step_part *p);
 
-/* Is OTHER, a step of the same job, in the same container as P of S? Step containers of one name
- * are different ones. */
+/*
+ * Is OTHER, a step of the same job, in the same container as P of S? Step containers with the same
+ * name are different containers.
+ */
 bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p);
 
 /* step_warning.c: append WHY (its text may be "") to the next text that step_warning() returns. */
@@ -143,18 +148,18 @@ struct node_view;
 
 /*
  * isolate.c: step_isolators() describes S to its isolators without its parts, step_isolator_parts()
- * with all of them, written to PART; step_isolator_part() describes one part. V is NULL once the
- * step is prepared: the members that V would give are then unset.
+ * with all of them, written to PART; step_isolator_part() describes one part. V is NULL after the
+ * step is prepared: the members from V are then unset.
  */
 void step_isolators(struct isolator_step *out, const struct step *s, const struct node_view *v);
 void step_isolator_parts(struct isolator_step *out, struct isolator_part part[STEP_PARTS_MAX],
 			 const struct step *s, const struct node_view *v);
 void step_isolator_part(struct isolator_part *out, struct step_part *p, const struct node_view *v);
 
-/* prepare.c: find or make the plan, choose the containers, widen the step. */
+/* prepare.c: find or make the plan, choose the containers, add their CPUs to the step. */
 int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err);
 
-/* step_report.c: write the report of this step with the caller's (the user's) rights. */
+/* step_report.c: write the report of this step with the rights of the caller, the user. */
 int step_report(const struct step *s, struct errbuf *err);
 
 #endif

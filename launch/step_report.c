@@ -50,7 +50,7 @@ static enum outcome part_outcome(const struct step_part *p)
 									: p->outcome;
 }
 
-/* The outcome of a part's ranks as a word. */
+/* Return the outcome of a part's ranks as a word. */
 static const char *part_word(const struct step_part *p)
 {
 	if (p->kind == STEP_NONE)
@@ -64,7 +64,7 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 			       size_t size)
 {
 	if (p->shares_all)
-		return "the containers hold every CPU of the job: this step, which names no "
+		return "the containers have every CPU of the job: this step, which selects no "
 		       "container, runs on all of them";
 	if (*p->given.unfenced)
 		return p->given.unfenced;
@@ -90,12 +90,12 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 	if (!p->shares_ranks)
 		return p->fewer_cpus ? buf : *p->why ? p->why : NULL;
 	snprintf(buf, size,
-		 "ranks of step %u are on the same CPUs%s%s: give each step a container of its own",
+		 "ranks of step %u use the same CPUs%s%s: give each step its own container",
 		 p->shares_with, *p->container ? " of container " : "", p->container);
 	return buf;
 }
 
-/* The part with the worst outcome; the first of several. */
+/* Return the part with the worst outcome; the first of several. */
 static const struct step_part *worst_part(const struct step_shared *sh)
 {
 	const struct step_part *worst = &sh->part[0];
@@ -158,7 +158,7 @@ int step_report(const struct step *s, struct errbuf *err)
 	if (textfile_close(f, &emptied) == 0)
 		return 0;
 	errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
-	/* do not leave half of the report: readers would fail on broken JSON */
+	/* leave no half of the report: readers would fail on truncated JSON */
 	if (emptied.st_mode)
 		errappend(err, " (left empty)");
 	return -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Warnings and notes about a step that runs all the same. */
+/* Warnings and notes about a step that continues. */
 #include "launch/step_impl.h"
 
 void step_add_warning(struct step *s, const struct errbuf *why)
@@ -10,7 +10,7 @@ void step_add_warning(struct step *s, const struct errbuf *why)
 		errappend(&s->warning, "; %s", why->text);
 }
 
-static const char *once(struct errbuf *text)
+static const char *take_warning(struct errbuf *text)
 {
 	static struct errbuf copy;
 
@@ -21,10 +21,10 @@ static const char *once(struct errbuf *text)
 
 const char *step_warning(struct step *s)
 {
-	return once(&s->warning);
+	return take_warning(&s->warning);
 }
 
 const char *step_note(struct step *s)
 {
-	return once(&s->note);
+	return take_warning(&s->note);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Checks of a request before there is a job: in sbatch, salloc and srun, with the user's rights. */
+/* Checks of a request before the job exists: in sbatch, salloc and srun, with the user's rights. */
 #include "launch/submit.h"
 
 #include <stdio.h>
@@ -47,10 +47,10 @@ int submit_check_site(const struct request *r, const char *conf_path, struct err
 	if (conf_load(&conf, conf_path, 0, err) < 0)
 		return -1;
 	if (r->n > conf.max_containers)
-		return errprintf(
-			err,
-			"%u containers, at most %u are allowed at this site (max_containers in %s)",
-			r->n, conf.max_containers, conf_path);
+		return errprintf(err,
+				 "%u containers are requested, at most %u are allowed at this site "
+				 "(max_containers in %s)",
+				 r->n, conf.max_containers, conf_path);
 	for (unsigned i = 0; i < r->n; i++)
 		if (isolators_allowed(&r->container[i], &conf, conf_path, err) < 0)
 			return -1;
@@ -85,7 +85,8 @@ int submit_check_container(const struct request *r, const char *text, bool is_sr
 		return errwrap(err, "--nodeos-container");
 	if (choice.by_rank && !is_srun)
 		return errprintf(err,
-				 "--nodeos-container=%.64s: ranks belong to a step: give this "
+				 "--nodeos-container=%.64s: containers are selected for the ranks "
+				 "of a step: give this "
 				 "option to srun",
 				 text);
 	if (!r && new_job)
@@ -108,7 +109,7 @@ int submit_same_options(struct submit_component *c, const char *const value[],
 			 (!value[i] || !first || strcmp(value[i], first) != 0))
 			return errprintf(err,
 					 "--%s differs between the components of this "
-					 "heterogeneous job: one NodeOS request serves them all",
+					 "heterogeneous job: give all of them the same value",
 					 name[i]);
 	}
 	c->seen = true;

@@ -134,7 +134,7 @@ static void note_place(struct mover *m, struct observed_node *node, const struct
 		if (idset_equal(&p->rank[i].now, &p->rank[i].next))
 			continue;
 		s = note_moved(m, node, &p->rank[i]);
-		placing = s ? observed_meet_placing(s, p->name) : NULL;
+		placing = s ? observed_get_placing(s, p->name) : NULL;
 		if (!placing)
 			continue;
 		placing->moves++;
@@ -147,7 +147,7 @@ static void note_failed(struct observed_node *node, const struct rebind_place *p
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		struct observed_step *s = observed_step_find(node, p->rank[i].step_inode);
-		struct observed_placing *placing = s ? observed_meet_placing(s, p->name) : NULL;
+		struct observed_placing *placing = s ? observed_get_placing(s, p->name) : NULL;
 
 		if (placing)
 			snprintf(placing->why, sizeof(placing->why), "not moved: %.140s", why);
@@ -233,7 +233,7 @@ static void note_reason(struct observed_node *node, const struct decide_input *i
 			continue;
 		for (unsigned k = 0; k < s->n && !here; k++)
 			here = strcmp(s->rank[k].container, place) == 0;
-		placing = here ? observed_meet_placing(s, place) : NULL;
+		placing = here ? observed_get_placing(s, place) : NULL;
 		if (!placing)
 			continue;
 		placing->policy = d->policy;
@@ -291,7 +291,7 @@ static bool is_observed_job(const struct observed_node *node, uint32_t job)
 	return false;
 }
 
-/* This function may change SEEN, the ledger's copy, as nothing else reads it; see ledger_look(). */
+/* This function may change SEEN: nothing else reads this copy (see ledger_read_unlocked()). */
 static int decide_entry(const struct ledger_job *seen, void *arg)
 {
 	struct mover_look *look = arg;
@@ -365,6 +365,6 @@ void mover_look(struct mover *m, struct observed_node *node, const struct conf *
 	if (!m->begun || !may_place(node))
 		return;
 	mover_pages_begin(m->pages, conf);
-	if (ledger_look(&at, &all, decide_entry, &look, bad, &err) < 0)
+	if (ledger_read_unlocked(&at, &all, decide_entry, &look, bad, &err) < 0)
 		errcopy(bad, &err);
 }

@@ -345,7 +345,7 @@ static void pages_note(struct observed_node *node, const struct candidate *c, co
 		       const struct page_outcome *o)
 {
 	struct observed_step *s = observed_step_find(node, c->request.step);
-	struct observed_placing *placing = s ? observed_meet_placing(s, c->container) : NULL;
+	struct observed_placing *placing = s ? observed_get_placing(s, c->container) : NULL;
 
 	if (!placing)
 		return;

@@ -95,7 +95,7 @@ int node_state_look(struct node_state *out, uid_t uid, unsigned long job, struct
 	if (rc == 0) {
 		const struct ledger_at at = { out->conf.state_dir, out->cgroup_fd };
 
-		rc = ledger_look(&at, &whose, keep_job, out, &out->bad, err);
+		rc = ledger_read_unlocked(&at, &whose, keep_job, out, &out->bad, err);
 	}
 	if (rc >= 0)
 		return 0;

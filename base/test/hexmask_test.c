@@ -27,7 +27,7 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		if (!ok(hexmask_parse(&s, good[i].text, &err) == 0,
-			"hexmask_parse: takes the mask of \"%.40s\"", good[i].list))
+			"hexmask_parse: accepts the mask of \"%.40s\"", good[i].list))
 			continue;
 		is(list_of(&s), good[i].list, "hexmask_parse: reads the mask of %s", good[i].list);
 		hexmask_format(&s, text);
@@ -44,6 +44,6 @@ int main(void)
 	is_int((long long)strlen(text), HEXMASK_MAX - 2,
 	       "hexmask_format: the longest mask fits HEXMASK_MAX");
 	ok(hexmask_parse(&s, text, &err) == 0 && idset_count(&s) == IDSET_MAX,
-	   "hexmask_parse: takes the longest mask");
+	   "hexmask_parse: accepts the longest mask");
 	return tap_done();
 }

@@ -112,7 +112,7 @@ static void test_pipes(void)
 
 int main(void)
 {
-	struct rlimit room = { SPACE, RLIM_INFINITY };
+	struct rlimit capacity = { SPACE, RLIM_INFINITY };
 	struct errbuf err = { 0 };
 	bool unheard;
 	int fd;
@@ -137,7 +137,7 @@ int main(void)
 
 	test_pipes();
 	signal(SIGXFSZ, SIG_IGN);
-	if (setrlimit(RLIMIT_FSIZE, &room) < 0)
+	if (setrlimit(RLIMIT_FSIZE, &capacity) < 0)
 		bail("setrlimit");
 	is_int(textfile_write(path_of("new"), text, sizeof(text), &err), -1,
 	       "textfile_write: fails if a new file does not fit");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#define _POSIX_C_SOURCE 200809L /* kill */
+#define _POSIX_C_SOURCE 200809L /* for kill() */
 #include "base/trial.h"
 
 #include <signal.h>

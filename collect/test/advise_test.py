@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Run nodeosctl contention advise on directories of reports, some hostile, with stand-ins for
-Slurm's programs. Check its text, its JSON against the schema, its printed commands, and on random
-sites of 16 nodes with 40 containers each proposal against the rule of advice/test/advice_oracle.py.
+Slurm's programs. Check its text, its JSON against the schema and its printed commands; on random
+sites of 16 nodes with 40 containers, check each proposal by the rule of advice_oracle.py.
 Prints TAP. NODEOS_BUILD: the build tree; NODEOS_ADVISE_SITES: number of random sites (20)."""
 
 import json
@@ -56,7 +56,7 @@ class Site:
         self.nodes.append(f"{name}|{partition}|{allocated}/{cpus - allocated}/0/{cpus}|{state}")
 
     def report(self, job, host, *containers, partition="batch", **more):
-        """Containers as {class: ranks, "cpus":, "traffic":, "name":}."""
+        """Write HOST's report on JOB. A container: {class: ranks, "cpus":, "traffic":, "name":}."""
         containers = [COUNTS | {"name": None, "traffic": None} | c for c in containers]
         totals = {k: sum(c[k] for c in containers) for k in CLASSES}
         self.jobs[job] = f"{job}|{job}|R|{self.now - 7200}|N/A|{partition}"
@@ -129,7 +129,7 @@ def test_site(top):
                 "cost 8.00, afterwards 4.00",
             ],
         ),
-        "one of two devils should move to the idle node, with gain and reason",
+        "advice moves one of two devils to the idle node, with gain and reason",
     )
     s.put("extra.n1", '{"rack":"it\'s 7","nodeos_devils":6}\n')
     r = s.advise("--print=extra")
@@ -164,7 +164,11 @@ def test_site(top):
         "--print=requeue prints the command that requeues job 41 away from n1",
     )
     r = s.advise("--weights=0,1,2")
-    same(r.stdout.splitlines()[0][:13], "nothing to do", "devils that cost nothing stay")
+    same(
+        r.stdout.splitlines()[0][:13],
+        "nothing to do",
+        "devils that cost nothing stay where they are",
+    )
 
 
 def test_wrong(top):
@@ -193,7 +197,7 @@ def test_hostile(top):
     s.report(50, "n3", containers=[7])
     s.report(51, "n3", {"devils": 1, "cpus": 1, "traffic": 1e12})
     s.report(52, "n3", {"devils": 1, "cpus": 1})
-    del s.jobs[52]  # ended, or of another cluster
+    del s.jobs[52]  # the job has ended, or is of another cluster
     s.put("reports/41/\x1b[7m.json", "{")
     os.symlink("/etc/passwd", f"{s.top}/reports/41/n9.json")
     os.mkfifo(f"{s.top}/reports/41/n8.json")
@@ -220,10 +224,10 @@ def test_hostile(top):
 
 
 def random_reports(top, rng):
-    """A random site and its reports: the site (None: it cannot be reported), where the reports are,
-    and the index of each container by its name."""
+    """Make a random site and reports on it. Return the site (None: reports cannot express it), the
+    Site with the reports, and the index of each container by its name."""
     site, s, index = oracle.random_site(rng, 16, 40), Site(top), {}
-    # each container has a partition: reports cannot express one that may be on no node
+    # each container has a partition: reports cannot express a container without one
     site = oracle.Site(site.weights, site.nodes, [(*c[:5], c[5] or 3) for c in site.containers])
     jobs = {}
     for i, (klass, node, cpus, job, traffic, groups) in enumerate(site.containers):
@@ -264,7 +268,7 @@ def test_random(top):
         site, s, index = random_reports(top, rng)
         if not site:
             continue
-        # a drained node that is powered down cannot be written as a state of sinfo
+        # sinfo has no state for a drained node that is powered down
         nodes = [(c, t, p or not o, o, g) for c, t, p, o, g in site.nodes]
         site = oracle.Site(site.weights, nodes, site.containers)
         r = s.advise("--json", "--weights={},{},{}".format(*site.weights))
@@ -284,7 +288,7 @@ def test_random(top):
             wrong.append(f"site {number}: {why} {problems}")
     ok(
         not wrong,
-        f"{SITES} random sites read from reports: each proposal follows the rule",
+        f"{SITES} random sites read from reports: each proposal follows the oracle's rule",
         *wrong[:3],
     )
     ok(proposals > SITES, f"these sites get {proposals} proposals, more than one each")

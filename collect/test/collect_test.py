@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl contention collect in a directory with hostile files, with stand-ins for Slurm's
+"""Run nodeosctl contention collect on a directory with hostile files, with stand-ins for Slurm's
 programs, which log what they are asked for. What Slurm itself does with the answers is tested in
 the virtual cluster (test/guest/collect.py). TAP. NODEOS_BUILD: the build tree."""
 
@@ -86,7 +86,7 @@ class Site:
             self.put(f"bin/{name}", STANDIN)
             os.chmod(f"{self.bin}/{name}", 0o755)
         self.put("config", "AccountingStorageType  = accounting_storage/slurmdbd\n")
-        # the key needs an absolute directory below none that all users may write to
+        # the key needs an absolute path, and no directory on it may be writable by all users
         self.put("nodeos.conf", "contention_report_dir = /var/lib/reports\n" + "\n".join(keys))
         os.chmod(f"{self.top}/nodeos.conf", 0o644)
         self.now = int(time.time())
@@ -141,7 +141,7 @@ class Site:
         )
 
     def changes(self):
-        """What was changed since the last call."""
+        """Return the commands that changed something since the last call."""
         out = self.get("log").splitlines()
         self.put("log", "")
         return out
@@ -161,14 +161,14 @@ def test_running(top):
     ok(ONE in r.stdout and "would be" in r.stdout, "a dry run prints the record", r.stdout)
     same(sorted(os.listdir(f"{s.dir}/41")), ["n0.json"], "a dry run leaves no file")
     r = s.collect()
-    same(r.returncode, 0, "the record of a running job: exit status")
+    same(r.returncode, 0, "collect exits with 0 after the record of a running job")
     same(
         s.changes(),
         [f"scontrol update jobid=41 admincomment={ONE}"],
         "the record of a running job goes to AdminComment",
     )
     r = s.collect()
-    same((r.returncode, r.stdout, r.stderr), (0, "", ""), "a second run says nothing")
+    same((r.returncode, r.stdout, r.stderr), (0, "", ""), "a second run prints nothing")
     same(s.changes(), [], "a second run changes nothing")
     s.report(41, "n0", rate=49.5, time=s.now + 1)
     s.collect()
@@ -184,7 +184,7 @@ def test_running(top):
             "scontrol update jobid=41 admincomment=nodeos1 class=devil ranks=8 devils=3 turtles=5"
             " rate=30.0 quality=a source=perf hosts=2"
         ],
-        "a second host is merged",
+        "the report of a second host is merged",
     )
     r = s.collect("--json")
     j = json.loads(r.stdout)
@@ -201,14 +201,14 @@ def test_comment(top):
     s.report(41, "n0")
     s.put("admin.41", "of the site")
     r = s.collect()
-    same((r.returncode, s.changes()), (0, []), "an AdminComment of the site is kept")
+    same((r.returncode, s.changes()), (0, []), "the site's own AdminComment is kept")
     same(
         json.loads(s.get("reports/41/record.json"))["where"],
         "file",
-        "beside a comment of the site the record is a file",
+        "if the site has a comment, the record is only in a file",
     )
     s.collect()
-    same(s.changes(), [], "a second run keeps the comment of the site, too")
+    same(s.changes(), [], "a second run keeps the site's own comment")
     s = Site(top)
     s.jobs("41|30_2|R|5|N/A")
     s.report(41, "n0")
@@ -217,7 +217,7 @@ def test_comment(top):
     same(
         s.changes(),
         [f"scontrol update jobid=30_2 admincomment={ONE}"],
-        "a task of an array is changed by its own number, over a record of ours",
+        "an array task is changed by its own number, and an older record replaced",
     )
     s = Site(top, ())
     s.jobs(RUNNING.format(start=s.now - 60))
@@ -253,20 +253,20 @@ def test_ended(top):
     s.collect()
     s.jobs()
     s.collect()
-    same(s.changes(), [], "a final record is not changed, also when slurmctld forgets the job")
+    same(s.changes(), [], "a final record stays unchanged when slurmctld forgets the job")
     ok(os.path.exists(f"{s.dir}/41"), "the directory of an ended job stays")
     ok(json.loads(s.get("reports/collect.json"))["finished"], "finished jobs are remembered")
     os.rename(f"{s.dir}/41/record.json", f"{s.top}/away")
     s.collect()
     ok(
         not s.changes() and not os.path.exists(f"{s.dir}/41/record.json"),
-        "a job that is remembered is not looked at",
+        "the files of a remembered job are not read",
     )
     os.rename(f"{s.top}/away", f"{s.dir}/41/record.json")
     s.collect("--keep=0", "--dry-run")
     ok(os.path.exists(f"{s.dir}/41"), "a dry run removes nothing")
     s.collect("--keep=0")
-    ok(not os.path.exists(f"{s.dir}/41"), "the directory of an ended job goes after --keep")
+    ok(not os.path.exists(f"{s.dir}/41"), "the directory of an ended job is removed after --keep")
 
     s = Site(top)
     s.jobs(ENDED.format(start=s.now - 60, end=s.now))
@@ -274,11 +274,11 @@ def test_ended(top):
     account = f"41|41|COMPLETED|{s.now - 60}|{s.now}|"
     s.put("account.41", account + "of the site")
     s.collect()
-    same(s.changes(), [], "a SystemComment of the site is kept")
+    same(s.changes(), [], "the site's own SystemComment is kept")
     same(
         json.loads(s.get("reports/41/record.json"))["final"],
         True,
-        "beside a SystemComment of the site the record is final",
+        "if the site has a SystemComment, the record is final in a file",
     )
 
     s = Site(top)
@@ -298,7 +298,7 @@ def test_ended(top):
     )
     s.report(43, "n0", ended=True)
     s.jobs("43|43|F|5|6", ENDED.format(start=s.now - 60, end=s.now))
-    same(s.collect().stderr, "", "the message on slurmdbd is printed once")
+    same(s.collect().stderr, "", "the message about slurmdbd is printed once")
 
 
 def test_requeue(top):
@@ -309,10 +309,10 @@ def test_requeue(top):
     s.changes()
     s.jobs("41|41|PD|N/A|N/A")
     s.collect()
-    same(s.changes(), [], "a requeued job that waits is left alone")
+    same(s.changes(), [], "a requeued job that waits is not changed")
     s.jobs(RUNNING.format(start=s.now - 100))
     s.collect()
-    same(s.changes(), [], "reports of the run before do not count")
+    same(s.changes(), [], "reports of the earlier run do not count")
     s.report(41, "n1", inode=8, devils=0, turtles=4, **{"class": "turtle"})
     s.collect()
     same(
@@ -321,7 +321,7 @@ def test_requeue(top):
             "scontrol update jobid=41 admincomment=nodeos1 class=turtle ranks=4 turtles=4"
             " rate=48.1 quality=a source=perf hosts=1"
         ],
-        "the new run has a record of its own",
+        "the new run has its own record",
     )
     start = s.now - 100
     s.report(41, "n1", inode=8, ended=True, devils=0, turtles=4, **{"class": "turtle"})
@@ -370,11 +370,15 @@ def test_hostile(top):
         s.report(46, "n0")
         os.chown(f"{s.dir}/46", OTHER, OTHER)
     r = s.collect()
-    same(r.returncode, 0, "hostile files: exit status")
-    same(s.changes(), [f"scontrol update jobid=41 admincomment={ONE}"], "only the good one counts")
+    same(r.returncode, 0, "collect exits with 0 despite hostile files")
+    same(
+        s.changes(),
+        [f"scontrol update jobid=41 admincomment={ONE}"],
+        "only the valid report counts",
+    )
     for name in left_out:
         ok(f"/41/{name}.json is left out: " in r.stderr, f"{name}.json is left out", r.stderr)
-    ok("\033" not in r.stderr, "no ESC on the terminal")
+    ok("\033" not in r.stderr, "no ESC reaches the terminal")
     for name in ("44", "45"):
         ok(f"/{name} is left out: " in r.stderr, f"the entry {name} is left out", r.stderr)
     same(s.collect().stderr, "", "messages on files are printed once")
@@ -396,7 +400,7 @@ def test_hostile(top):
         r.stderr,
     )
     os.chmod(s.dir, 0o1777)
-    same(s.collect().returncode, 0, "one that is sticky is taken")
+    same(s.collect().returncode, 0, "a sticky report directory is accepted")
 
 
 def test_broken(top):
@@ -407,11 +411,11 @@ def test_broken(top):
         s.put("reports/41/record.json", text)
         s.put("reports/collect.json", text)
         s.collect()
-        ok(len(s.changes()) <= 1, f"the own files are {text!r}")
+        ok(len(s.changes()) <= 1, f"a run survives its own files with {text!r}")
         same(
             json.loads(s.get("reports/41/record.json"))["record"],
             ONE,
-            "broken own files are written again",
+            "a run replaces its own broken files",
         )
     for name in ("squeue", "scontrol"):
         s.report(41, "n0", rate=99)
@@ -435,7 +439,7 @@ def test_nodes(top):
     same(
         s.changes(),
         ['scontrol update nodename=n0 extra={"rack":7,"nodeos_devils":6,"nodeos_semi_devils":2}'],
-        "Extra of a node is merged; one that is no JSON is left alone",
+        "Extra that is JSON is merged; other Extra is not changed",
     )
     ok("node n1: " in r.stderr, "a message names the node whose Extra is no JSON", r.stderr)
     r = s.collect()
@@ -464,16 +468,16 @@ def test_nodes(top):
         "a node without jobs has no devils",
     )
     s.collect()
-    same(s.changes(), [], "a node without jobs is left alone")
+    same(s.changes(), [], "a node without jobs is not changed again")
     s.put("nodeos.conf", "")
     s.collect()
     same(
         s.changes(),
         ['scontrol update nodename=n0 extra={"rack":8}'],
-        "contention_node_extra = no gives a node the site's own Extra back",
+        "contention_node_extra = no leaves only the site's own Extra",
     )
     s.collect()
-    same(s.changes(), [], "without contention_node_extra nodes are left alone")
+    same(s.changes(), [], "without contention_node_extra no node is changed")
 
 
 def main():

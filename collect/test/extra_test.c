@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The site's own members of a node's Extra stay; what is no JSON object is refused. */
+/* The site's own members of a node's Extra stay; an Extra that is no JSON object is refused. */
 #include "collect/extra.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 static const struct node_ranks ranks = { .devils = 2, .semi_devils = 1 };
 
-static const char *merged(const char *site, const struct node_ranks *r)
+static const char *merge_extra(const char *site, const struct node_ranks *r)
 {
 	static char buf[256];
 
@@ -21,20 +21,21 @@ int main(void)
 					   "null",   "{",   "{}{}",  "{\"a\":1} x" };
 	char small[16];
 
-	is(merged("", &ranks), "{\"nodeos_devils\":2,\"nodeos_semi_devils\":1}",
+	is(merge_extra("", &ranks), "{\"nodeos_devils\":2,\"nodeos_semi_devils\":1}",
 	   "numbers of ranks become an object if there was no Extra");
-	is(merged("{}", &ranks), "{\"nodeos_devils\":2,\"nodeos_semi_devils\":1}",
+	is(merge_extra("{}", &ranks), "{\"nodeos_devils\":2,\"nodeos_semi_devils\":1}",
 	   "numbers of ranks are added to an empty object");
-	is(merged("{\"rack\": 7, \"nodeos_devils\": 9, \"path\": \"/a\", \"load\": 1.50}", &ranks),
+	is(merge_extra("{\"rack\": 7, \"nodeos_devils\": 9, \"path\": \"/a\", \"load\": 1.50}",
+		       &ranks),
 	   "{\"rack\":7,\"path\":\"/"
 	   "a\",\"load\":1.50,\"nodeos_devils\":2,\"nodeos_semi_devils\":1}",
-	   "the site's members stay unchanged, older numbers of ranks are replaced");
-	is(merged("{\"nodeos_devils\":2,\"rack\":7,\"nodeos_semi_devils\":1,\"nodeos_old\":1}",
-		  NULL),
-	   "{\"rack\":7}", "without ranks only the site's members are left");
-	is(merged("{\"nodeos_devils\":2}", NULL), "",
-	   "an object that becomes empty is written as no text");
-	is(merged("", NULL), "", "without ranks, no Extra stays no Extra");
+	   "the site's members stay, and older numbers of ranks are replaced");
+	is(merge_extra("{\"nodeos_devils\":2,\"rack\":7,\"nodeos_semi_devils\":1,\"nodeos_old\":1}",
+		       NULL),
+	   "{\"rack\":7}", "without ranks only the site's members remain");
+	is(merge_extra("{\"nodeos_devils\":2}", NULL), "",
+	   "an object that becomes empty is written as an empty text");
+	is(merge_extra("", NULL), "", "without ranks, an empty Extra stays empty");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct errbuf err = { 0 };
 		char buf[256];

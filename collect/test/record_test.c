@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Reports of hosts are taken or refused whole, and merge into one record below 250 bytes. */
+/*
+ * A host's report is accepted or refused as a whole; reports merge into one record below 250 bytes.
+ */
 #include "collect/record.h"
 
 #include <stdio.h>
@@ -13,8 +15,8 @@
 	"\"devils\":3,\"unknown\":0,\"rate\":48.1,\"quality\":\"A\",\"source\":\"perf\","  \
 	"\"simulated\":false,\"changes\":2,\"inode\":7}\n"
 
-/* GOOD with WAS replaced by BY. */
-static const char *with(const char *was, const char *by)
+/* Return GOOD with the text WAS replaced by BY. */
+static const char *replaced(const char *was, const char *by)
 {
 	static char text[8192];
 	const char *at = strstr(GOOD, was);
@@ -25,7 +27,7 @@ static const char *with(const char *was, const char *by)
 	return text;
 }
 
-static bool taken(const char *text)
+static bool is_accepted(const char *text)
 {
 	struct host_report h;
 	struct errbuf err = { 0 };
@@ -42,25 +44,28 @@ static void test_parse(void)
 	struct errbuf err = { 0 };
 	char large[2 * HOST_REPORT_MAX];
 
-	is_int(host_report_parse(&h, GOOD, strlen(GOOD), &err), 0, "a report is taken");
-	is(h.host, "n0", "a report: host");
+	is_int(host_report_parse(&h, GOOD, strlen(GOOD), &err), 0, "a report is accepted");
+	is(h.host, "n0", "the host of a report is read");
 	ok(h.job == 41 && h.ranks == 4 && h.turtles == 1 && h.devils == 3 && h.changes == 2 &&
 		   h.class == RANK_DEVIL && h.quality == EVENTS_A && !h.ended && !h.simulated &&
 		   h.rate > 48.09 && h.rate < 48.11,
 	   "numbers and words of a report are read");
-	ok(taken("{\"nodeos_contention\":1,\"host\":\"n1\",\"job\":41,\"inode\":4711,"
-		 "\"time\":1795207785,\"ended\":false,\"class\":\"devil\",\"ranks\":3,"
-		 "\"turtles\":1,\"semi_devils\":0,\"devils\":2,\"unknown\":0,\"rate\":207.5,"
-		 "\"cpu\":2.991,\"changes\":3,\"source\":\"perf\",\"quality\":\"A\","
-		 "\"simulated\":false,\"containers\":[{\"name\":\"sim\",\"turtles\":1,"
-		 "\"semi_devils\":0,\"devils\":2,\"unknown\":0,\"cpus\":3,\"traffic\":12.500}]}\n"),
-	   "the line that contend/job_record.h documents");
-	ok(taken(with("\"rate\":48.1", "\"rate\":null")), "a rate may be null");
-	ok(taken(with("\"rate\":48.1", "\"rate\":48")), "a rate may be whole");
-	ok(taken(with("\"A\"", "null")), "a quality may be null");
-	ok(taken(with("\"perf\"", "\"resctrl\"")), "a source of a later release");
-	ok(taken(with("\"inode\":7", "\"more\":[1,{}]")), "other members are skipped");
-	ok(taken(with("\"perf\"", "\"replay:/a b\"")), "a path behind replay: is skipped");
+	ok(is_accepted("{\"nodeos_contention\":1,\"host\":\"n1\",\"job\":41,\"inode\":4711,"
+		       "\"time\":1795207785,\"ended\":false,\"class\":\"devil\",\"ranks\":3,"
+		       "\"turtles\":1,\"semi_devils\":0,\"devils\":2,\"unknown\":0,\"rate\":207.5,"
+		       "\"cpu\":2.991,\"changes\":3,\"source\":\"perf\",\"quality\":\"A\","
+		       "\"simulated\":false,\"containers\":[{\"name\":\"sim\",\"turtles\":1,"
+		       "\"semi_devils\":0,\"devils\":2,\"unknown\":0,\"cpus\":3,\"traffic\":12.500}"
+		       "]}\n"),
+	   "the line in contend/job_record.h is accepted");
+	ok(is_accepted(replaced("\"rate\":48.1", "\"rate\":null")), "a rate may be null");
+	ok(is_accepted(replaced("\"rate\":48.1", "\"rate\":48")), "a rate may be whole");
+	ok(is_accepted(replaced("\"A\"", "null")), "a quality may be null");
+	ok(is_accepted(replaced("\"perf\"", "\"resctrl\"")),
+	   "a source of a later release is accepted");
+	ok(is_accepted(replaced("\"inode\":7", "\"more\":[1,{}]")), "other members are skipped");
+	ok(is_accepted(replaced("\"perf\"", "\"replay:/a b\"")),
+	   "a path behind replay: is skipped");
 
 	for (size_t n = 0; n < strlen(GOOD) - 1; n++)
 		if (host_report_parse(&h, GOOD, n, &err) == 0) {
@@ -68,29 +73,38 @@ static void test_parse(void)
 			return;
 		}
 	ok(true, "each half-written report is refused");
-	ok(!taken(with("\"nodeos_contention\":1", "\"nodeos_contention\":0")), "form 0");
-	ok(!taken(with("\"job\":41", "\"job\":-1")), "a negative job");
-	ok(!taken(with("\"job\":41", "\"job\":4294967296")), "a job above 32 bits");
-	ok(!taken(with("\"job\":41", "\"job\":\"41\"")), "a job's number as a text");
-	ok(!taken(with("\"devil\"", "\"angel\"")), "an unknown class");
-	ok(!taken(with("\"A\"", "\"D\"")), "an unknown quality");
-	ok(!taken(with("\"perf\"", "\"Perf x\"")), "a source with a blank");
-	ok(!taken(with("\"perf\"", "\"sixteen-letters-\"")), "a source of 16 letters");
-	ok(!taken(with("\"perf\"", "\"\"")), "an empty source");
-	ok(!taken(with("\"rate\":48.1", "\"rate\":1e999")), "an infinite rate");
-	ok(!taken(with("\"rate\":48.1", "\"rate\":NaN")), "a rate that is no number");
-	ok(!taken(with("\"rate\":48.1", "\"rate\":-1")), "a negative rate");
-	ok(!taken(with("\"ranks\":4", "\"ranks\":5")), "ranks that are not the sum of the classes");
-	ok(!taken(with("\"devils\":3", "\"devils\":1000001")), "more ranks than a host can have");
-	ok(!taken(with("\"host\":\"n0\"", "\"host\":\"n0\\u0000x\"")), "a host with NUL");
-	ok(!taken(with("}\n", "}{}")), "two documents");
-	ok(!taken("[]"), "an array");
-	ok(!taken(""), "an empty file");
+	ok(!is_accepted(replaced("\"nodeos_contention\":1", "\"nodeos_contention\":0")),
+	   "form 0 is refused");
+	ok(!is_accepted(replaced("\"job\":41", "\"job\":-1")), "a negative job is refused");
+	ok(!is_accepted(replaced("\"job\":41", "\"job\":4294967296")),
+	   "a job above 32 bits is refused");
+	ok(!is_accepted(replaced("\"job\":41", "\"job\":\"41\"")),
+	   "a job's number as a text is refused");
+	ok(!is_accepted(replaced("\"devil\"", "\"angel\"")), "an unknown class is refused");
+	ok(!is_accepted(replaced("\"A\"", "\"D\"")), "an unknown quality is refused");
+	ok(!is_accepted(replaced("\"perf\"", "\"Perf x\"")), "a source with a blank is refused");
+	ok(!is_accepted(replaced("\"perf\"", "\"sixteen-letters-\"")),
+	   "a source of 16 letters is refused");
+	ok(!is_accepted(replaced("\"perf\"", "\"\"")), "an empty source is refused");
+	ok(!is_accepted(replaced("\"rate\":48.1", "\"rate\":1e999")),
+	   "an infinite rate is refused");
+	ok(!is_accepted(replaced("\"rate\":48.1", "\"rate\":NaN")),
+	   "a rate that is no number is refused");
+	ok(!is_accepted(replaced("\"rate\":48.1", "\"rate\":-1")), "a negative rate is refused");
+	ok(!is_accepted(replaced("\"ranks\":4", "\"ranks\":5")),
+	   "ranks that are not the sum of the classes are refused");
+	ok(!is_accepted(replaced("\"devils\":3", "\"devils\":1000001")),
+	   "more ranks than REPORT_COUNT_MAX are refused");
+	ok(!is_accepted(replaced("\"host\":\"n0\"", "\"host\":\"n0\\u0000x\"")),
+	   "a host's name with NUL is refused");
+	ok(!is_accepted(replaced("}\n", "}{}")), "two documents are refused");
+	ok(!is_accepted("[]"), "an array is refused");
+	ok(!is_accepted(""), "an empty file is refused");
 	memset(large, ' ', sizeof(large));
 	is_int(host_report_parse(&h, large, sizeof(large), &err), -1, "a long text is refused");
 }
 
-static struct host_report report(const char *more)
+static struct host_report make_report(const char *more)
 {
 	struct host_report h = { 0 };
 	struct errbuf err = { 0 };
@@ -102,7 +116,7 @@ static struct host_report report(const char *more)
 
 static void test_merge(void)
 {
-	struct host_report a = report(GOOD), b = report(GOOD), none = report(GOOD);
+	struct host_report a = make_report(GOOD), b = make_report(GOOD), none = make_report(GOOD);
 	struct comment_record r = { 0 };
 	char buf[COMMENT_RECORD_MAX];
 
@@ -110,10 +124,10 @@ static void test_merge(void)
 	is(comment_record_print(buf, &r, comment_record_rate(&r)),
 	   "nodeos1 class=devil ranks=4 devils=3 turtles=1 rate=48.1 quality=a source=perf hosts=1 "
 	   "changes=2",
-	   "one host");
+	   "the report of one host becomes a record");
 	ok(comment_record_is(buf) && !comment_record_is("nodeos") && !comment_record_is("") &&
 		   !comment_record_is("nodeos10 x"),
-	   "a record of ours is known by its first word");
+	   "comment_record_is() goes by the first word");
 
 	/* 4 ranks of 48.1 and 12 of 10.1: (192.4 + 121.2) / 16 = 19.6 */
 	b.class = RANK_TURTLE;
@@ -130,10 +144,11 @@ static void test_merge(void)
 	is(comment_record_print(buf, &r, comment_record_rate(&r)),
 	   "nodeos1 class=devil ranks=16 devils=3 turtles=13 rate=19.6 quality=b source=perf "
 	   "hosts=2 changes=2 simulated=yes",
-	   "two hosts: the worst class and quality, the mean by ranks");
-	ok(r.running == 1 && r.time > 1795207789, "two hosts: one is running, the latest time");
+	   "two hosts give the worst class and quality, and the mean rate by ranks");
+	ok(r.running == 1 && r.time > 1795207789,
+	   "two hosts give the latest time, and one that is running");
 
-	/* a host without counters adds no rate */
+	/* a host without counters does not change the mean rate */
 	none.class = RANK_UNKNOWN;
 	none.turtles = none.devils = 0;
 	none.unknown = 4;
@@ -144,18 +159,18 @@ static void test_merge(void)
 	is(comment_record_print(buf, &r, comment_record_rate(&r)),
 	   "nodeos1 class=devil ranks=20 devils=3 turtles=13 unknown=4 rate=19.6 quality=x "
 	   "source=mixed hosts=3 changes=4 simulated=yes",
-	   "a host without counters");
+	   "a host without counters makes the quality x and the source mixed");
 	r = (struct comment_record){ 0 };
 	comment_record_add(&r, &none);
 	is(comment_record_print(buf, &r, comment_record_rate(&r)),
 	   "nodeos1 class=unknown ranks=4 unknown=4 rate=unknown quality=x source=none hosts=1 "
 	   "changes=2",
-	   "no counters at all");
+	   "without counters the class and the rate are unknown");
 }
 
 static void test_length(void)
 {
-	struct host_report h = report(GOOD);
+	struct host_report h = make_report(GOOD);
 	struct comment_record r = { 0 };
 	char buf[COMMENT_RECORD_MAX];
 
@@ -168,7 +183,7 @@ static void test_length(void)
 		comment_record_add(&r, &h);
 	comment_record_print(buf, &r, 200000);
 	ok(strlen(buf) < COMMENT_RECORD_MAX - 1 && strstr(buf, " simulated=yes"),
-	   "the longest record is whole: %zu bytes", strlen(buf));
+	   "the longest record fits: %zu bytes", strlen(buf));
 }
 
 static void test_steady(void)
@@ -179,7 +194,7 @@ static void test_steady(void)
 	ok(comment_record_steady(0, 0.9) == 0, "less than one miss is no change");
 	ok(comment_record_steady(0, 1) == 1, "one miss is a change");
 	ok(comment_record_steady(-1, 3) == 3 && comment_record_steady(3, -1) < 0,
-	   "known and unknown are a change");
+	   "a change between known and unknown counts");
 }
 
 int main(void)

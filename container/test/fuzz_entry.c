@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: arbitrary bytes in place of everything that root reads on a node: a ledger
- * entry, the planner's answer and its input, the command of a manifest. What parses must print as
- * text that parses to the same. Seeds: corpus/entry.
+ * libFuzzer target: arbitrary bytes in place of everything that root parses on a node: a ledger
+ * entry, the planner's answer and its input, the command of a manifest. If a text parses, its value
+ * must print as a text that parses to the same value. Seeds: corpus/entry.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -20,7 +20,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char *printed(const struct job_plan *p)
+static char *plan_text(const struct job_plan *p)
 {
 	char *text = NULL;
 	size_t len;
@@ -42,10 +42,10 @@ static void check_plan(const char *text)
 	if (job_plan_parse(&p, &at, &err) < 0)
 		return;
 	check(at >= text && at <= text + strlen(text));
-	first = printed(p);
+	first = plan_text(p);
 	next = first;
 	check(job_plan_parse(&again, &next, &err) == 0 && !*next);
-	second = printed(again);
+	second = plan_text(again);
 	check(strcmp(first, second) == 0);
 	free(first);
 	free(second);
@@ -83,7 +83,9 @@ static void check_command(const char *text)
 	app_exec_free(&x);
 }
 
-/* No name leads out of the step's directory, and runs parse back to their ranks. */
+/*
+ * Check that no name leads out of the step's directory, and that runs parse back to the same ranks.
+ */
 static void check_ranks(const struct ledger_step *s)
 {
 	struct ledger_step again = { .inode = 0 };
@@ -103,7 +105,7 @@ static void check_ranks(const struct ledger_step *s)
 	free(runs);
 }
 
-/* The ledger's own parser reads the bytes as a file of its directory. */
+/* Write the bytes as a file of the ledger's directory, and read it with the ledger's parser. */
 static void check_entry(const uint8_t *data, size_t size)
 {
 	static char dir[] = "/tmp/nodeos-fuzz.XXXXXX", path[64];
@@ -135,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(text, data, size);
 	text[size] = '\0';
-	/* the ledger's own buffer is large and costs much time under the sanitizer */
+	/* only for entries: the ledger's buffer is large and costs much time under the sanitizer */
 	if (strncmp(text, "nodeos-ledger 1\n", 16) == 0)
 		check_entry(data, size);
 	check_plan(text);

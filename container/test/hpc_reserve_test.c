@@ -18,8 +18,8 @@ static struct idset set_of(const char *list)
 	return s;
 }
 
-/* Returns OFFER after hpc_keep_one(). */
-static const char *left(const char *offer, const char *outside, const char *request)
+/* Return OFFER after hpc_keep_one(). */
+static const char *offer_left(const char *offer, const char *outside, const char *request)
 {
 	static char list[256];
 	static struct request r;
@@ -38,9 +38,11 @@ static const char *left(const char *offer, const char *outside, const char *requ
 	return list;
 }
 
-/* Returns what hpc_take() leaves of 0-7, where each container of REQUEST has the first CPU of a
- * core of two, from 0 on; with "!" if one has SCHED_HPC. */
-static const char *after(const char *request)
+/*
+ * Return the CPUs of 0-7 that hpc_take() leaves. Container I of REQUEST has CPU 2 * I, the first
+ * CPU of a core. "!" follows if a container has SCHED_HPC.
+ */
+static const char *cpus_left(const char *request)
 {
 	static char list[256];
 	static struct request r;
@@ -66,8 +68,10 @@ static const char *after(const char *request)
 	return list;
 }
 
-/* Returns what the real-time containers of a job leave of 0-7: steps on 0-1 and on 2-3 with plans
- * of their own, and the job's plan on 4-5. */
+/*
+ * Return the CPUs of 0-7 that the real-time containers of a job leave: steps on 0-1 and on 2-3 with
+ * their own plans, and the job's plan on 4-5.
+ */
 static const char *left_of_job(uint64_t my_step)
 {
 	static struct errbuf err;
@@ -100,35 +104,36 @@ static const char *left_of_job(uint64_t my_step)
 int main(void)
 {
 	conf_defaults(&conf);
-	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;"), "1-7",
-	   "hpc_keep_one: of a whole node, the first CPU stays outside");
-	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2 policy=hpc;"), "1-7",
-	   "hpc_keep_one: one CPU stays outside of two hpc containers");
-	is(left("4-7", "4-7", "nodeos 1;c=a policy=hpc;"), "5-7",
-	   "hpc_keep_one: one CPU stays outside of what other jobs leave");
-	is(left("4-7", "3-7", "nodeos 1;c=a policy=hpc;"), "4-7",
-	   "hpc_keep_one: keeps none if another CPU is outside");
-	is(left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2;"), "0-7",
+	is(offer_left("0-7", "0-7", "nodeos 1;c=a policy=hpc;"), "1-7",
+	   "hpc_keep_one: keeps the first CPU of a whole node outside");
+	is(offer_left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2 policy=hpc;"), "1-7",
+	   "hpc_keep_one: keeps one CPU outside of two hpc containers");
+	is(offer_left("4-7", "4-7", "nodeos 1;c=a policy=hpc;"), "5-7",
+	   "hpc_keep_one: keeps one of the CPUs that other jobs leave");
+	is(offer_left("4-7", "3-7", "nodeos 1;c=a policy=hpc;"), "4-7",
+	   "hpc_keep_one: keeps none if another CPU is already outside");
+	is(offer_left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2;"), "0-7",
 	   "hpc_keep_one: keeps none if a container has another policy");
-	is(left("0-7", "0-7", "nodeos 1;c=a policy=fifo;"), "0-7",
+	is(offer_left("0-7", "0-7", "nodeos 1;c=a policy=fifo;"), "0-7",
 	   "hpc_keep_one: keeps none for other policies");
-	is(left("3", "3", "nodeos 1;c=a policy=hpc;"), "",
-	   "hpc_keep_one: the last CPU is not given away");
-	is(left("3", "", "nodeos 1;c=a policy=hpc;"), "3",
-	   "hpc_keep_one: keeps none if none is outside already");
-	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 policy=batch;"), "0-7",
+	is(offer_left("3", "3", "nodeos 1;c=a policy=hpc;"), "",
+	   "hpc_keep_one: keeps even the only CPU");
+	is(offer_left("3", "", "nodeos 1;c=a policy=hpc;"), "3",
+	   "hpc_keep_one: keeps none if OUTSIDE is empty");
+	is(cpus_left("nodeos 1;c=a cpus=1;c=b cpus=1 policy=batch;"), "0-7",
 	   "hpc_take: fair containers take nothing");
-	is(after("nodeos 1;c=a policy=fifo;"), "1-7",
+	is(cpus_left("nodeos 1;c=a policy=fifo;"), "1-7",
 	   "hpc_take: a real-time container takes its CPUs");
-	is(after("nodeos 1;c=a partition=root;"), "2-7", "hpc_take: a partition takes whole cores");
-	is(after("nodeos 1;c=a cpus=1;c=b cpus=1 partition=isolated;c=d cpus=1 policy=rr;"),
-	   "0-1,5-7", "hpc_take: each of several containers takes its own");
+	is(cpus_left("nodeos 1;c=a partition=root;"), "2-7",
+	   "hpc_take: a partition takes whole cores");
+	is(cpus_left("nodeos 1;c=a cpus=1;c=b cpus=1 partition=isolated;c=d cpus=1 policy=rr;"),
+	   "0-1,5-7", "hpc_take: each container takes its own CPUs");
 	is(left_of_job(0), "6-7",
 	   "realtime_take_job: takes the CPUs of the job's plan and of its steps");
-	is(left_of_job(2), "2-3,6-7", "realtime_take_job: leaves out the named step");
-	is(left_of_job(9), "2-3,6-7", "realtime_take_job: leaves out fair steps");
+	is(left_of_job(2), "2-3,6-7", "realtime_take_job: ignores the step MY_STEP");
+	is(left_of_job(9), "2-3,6-7", "realtime_take_job: ignores fair steps");
 	conf.default_policy = POLICY_HPC;
-	is(left("0-7", "0-7", "nodeos 1;c=a;"), "1-7",
-	   "hpc_keep_one: the site's default policy counts");
+	is(offer_left("0-7", "0-7", "nodeos 1;c=a;"), "1-7",
+	   "hpc_keep_one: the site's default policy counts for a container without one");
 	return tap_done();
 }

@@ -13,7 +13,7 @@ static struct conf conf;
 static struct request request;
 static struct planned_container placed = { .name = "sim" };
 
-static const struct requested_container *ask(const char *text)
+static const struct requested_container *parse_ask(const char *text)
 {
 	struct errbuf err;
 
@@ -22,8 +22,8 @@ static const struct requested_container *ask(const char *text)
 	return &request.container[0];
 }
 
-/* Returns the members that WRITE puts into an object. */
-static const char *members(void (*write)(struct json_out *j, const struct judged *c))
+/* Return the members that WRITE puts into an object. */
+static const char *json_members(void (*write)(struct json_out *j, const struct judged *c))
 {
 	static char text[2048];
 	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
@@ -51,24 +51,24 @@ static void test_reports(void)
 	struct isolator_outcome o[OUTCOMES_MAX];
 	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
 
-	ask("nodeos 1;c=sim cpus=2 smt=1 mems=1 policy=batch partition=root dimmap=1048576 "
-	    "dimmap_source=/d ignored=power;");
+	parse_ask("nodeos 1;c=sim cpus=2 smt=1 mems=1 policy=batch partition=root dimmap=1048576 "
+		  "dimmap_source=/d ignored=power;");
 	placed.cpus = set_of("0-1");
 	placed.reserved = set_of("0-3");
 	placed.mems = set_of("1");
 	placed.asked = 2;
 	placed.confined = true;
-	is(members(write_asked),
+	is(json_members(write_asked),
 	   "{\"cpus\":2,\"smt\":1,\"mems\":1,\"policy\":\"batch\",\"priority\":0,"
 	   "\"partition\":\"root\",\"dimmap\":{\"size_bytes\":1048576,\"source\":\"/"
 	   "d\",\"access\":\"rw\"}}",
-	   "isolators: each reports its request");
-	is(members(isolators_report),
+	   "isolators_asked: each isolator writes its request");
+	is(json_members(isolators_report),
 	   "{\"cpus\":\"0-1\",\"reserved\":\"0-3\",\"mems\":\"1\",\"mems_confined\":true,"
 	   "\"policy\":\"batch\",\"priority\":0,\"partition\":\"root\"}",
-	   "isolators: each reports its result");
+	   "isolators_report: each isolator writes its result");
 	is_int(isolators_outcome(o, &judged), 4,
-	       "isolators_outcome: a container with all isolators has four outcomes");
+	       "isolators_outcome: a container with these isolators has four outcomes");
 	is(o[0].isolator, "container",
 	   "isolators_outcome: CPUs and memory nodes share the first outcome");
 	is(o[1].isolator, "scheduler", "isolators_outcome: the second outcome is the policy's");
@@ -82,25 +82,25 @@ static void test_isolator_site(void)
 {
 	struct errbuf err = { 0 };
 
-	is_int(isolators_allowed(ask("nodeos 1;c=sim cpus=2;"), &conf, "/c", &err), 0,
+	is_int(isolators_allowed(parse_ask("nodeos 1;c=sim cpus=2;"), &conf, "/c", &err), 0,
 	       "isolators_allowed: CPUs need no key of nodeos.conf");
-	is_int(isolators_allowed(ask("nodeos 1;c=sim partition=root;"), &conf, "/c", &err), -1,
-	       "isolators_allowed: a root partition is not allowed by default");
+	is_int(isolators_allowed(parse_ask("nodeos 1;c=sim partition=root;"), &conf, "/c", &err),
+	       -1, "isolators_allowed: a root partition is not allowed by default");
 	is(err.text,
 	   "container sim: partition \"root\" is not allowed at this site (allow_partitions in /c)",
 	   "isolators_allowed: the message names the key");
-	is_int(isolators_allowed(ask("nodeos 1;c=sim dimmap=1048576 dimmap_source=/dev/x;"), &conf,
-				 "/c", &err),
+	is_int(isolators_allowed(parse_ask("nodeos 1;c=sim dimmap=1048576 dimmap_source=/dev/x;"),
+				 &conf, "/c", &err),
 	       -1, "isolators_allowed: a buffer is not allowed by default");
 	is_int(isolators_alone(&request, &conf, true), 0,
-	       "isolators_alone: a buffer shares its CPUs with other jobs");
-	is_int(isolators_shown(&request), 1, "isolators_shown: a buffer is shown to ranks");
-	ask("nodeos 1;c=sim partition=isolated;");
+	       "isolators_alone: a buffer needs no CPUs alone");
+	is_int(isolators_shown(&request), 1, "isolators_shown: true for a buffer");
+	parse_ask("nodeos 1;c=sim partition=isolated;");
 	is_int(isolators_alone(&request, &conf, true), 1,
-	       "isolators_alone: a partition of srun needs its CPUs alone");
+	       "isolators_alone: a partition of an srun step needs its CPUs alone");
 	is_int(isolators_alone(&request, &conf, false), 0,
-	       "isolators: a batch script is not made a partition");
-	is_int(isolators_shown(&request), 0, "isolators_shown: a partition is not shown to ranks");
+	       "isolators_alone: false for a batch script, which becomes no partition");
+	is_int(isolators_shown(&request), 0, "isolators_shown: false for a partition");
 }
 
 static void test_oom(void)
@@ -111,37 +111,39 @@ static void test_oom(void)
 	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
 	struct errbuf err = { 0 };
 
-	ask("nodeos 1;c=sim cpus=2 oom=700;");
-	is(members(write_asked), "{\"cpus\":2,\"oom_score_adj\":700}",
-	   "oom: a report has the requested score");
-	ok(strstr(members(isolators_report), ",\"oom_score_adj\":700}"),
-	   "oom: a report has the given score");
+	parse_ask("nodeos 1;c=sim cpus=2 oom=700;");
+	is(json_members(write_asked), "{\"cpus\":2,\"oom_score_adj\":700}",
+	   "oom: \"asked\" has the requested score");
+	ok(strstr(json_members(isolators_report), ",\"oom_score_adj\":700}"),
+	   "oom: the container has the given score");
 	is_int(isolators_outcome(o, &judged), 2, "oom: CPUs and the score have an outcome");
-	is(o[1].isolator, "os/linux/oom-score-adj", "oom: the outcome has the name of manifests");
+	is(o[1].isolator, "os/linux/oom-score-adj",
+	   "oom: the outcome has the isolator's name in manifests");
 	is_int(o[1].outcome, OUTCOME_ENFORCED, "oom: a set score is enforced, not ignored");
-	is_int(isolators_shown(&request), 1, "oom: ranks set the score as root");
-	/* the test uses 700, as every user may raise the score */
+	is_int(isolators_shown(&request), 1, "isolators_shown: true for a score");
+	/* 700 and 701 are above 0: every user may raise the score */
 	is_int(isolator_oom.verify(&g, &rank, &err), -1,
 	       "oom: verify refuses a rank with another score");
-	ok(strstr(err.text, "rank 3: it has oom_score_adj "),
-	   "oom: verify names rank and score: %s", err.text);
+	ok(strstr(err.text, "rank 3 has oom_score_adj "), "oom: verify names rank and score: %s",
+	   err.text);
 	is_int(isolators_show(&g, "sim", &err), 0, "oom: a rank sets its score");
 	is_int(isolator_oom.verify(&g, &rank, &err), 0,
-	       "oom: the kernel has the score that the rank has set");
+	       "oom: the kernel shows the score that the rank has set");
 	g.number[RANK_NUMBER_OOM].value = 701;
-	is_int(isolator_oom.verify(&g, &rank, &err), -1, "oom: verify compares exactly");
-	is(err.text, "rank 3: it has oom_score_adj 700, not 701 as planned (another plugin?)",
+	is_int(isolator_oom.verify(&g, &rank, &err), -1,
+	       "oom: verify refuses a score that differs by 1");
+	is(err.text, "rank 3 has oom_score_adj 700, not 701 as planned (another plugin?)",
 	   "oom: the message has both scores");
 	g.number[RANK_NUMBER_OOM] = (struct rank_value){ false, 0 };
 	is_int(isolators_show(&g, "sim", &err), 0,
 	       "oom: a rank without a requested score sets none");
 	is_int(isolator_oom.verify(&g, &rank, &err), 0,
-	       "oom: a rank without a requested score compares none");
-	ask("nodeos 1;c=sim cpus=2 ignored=os/linux/oom-score-adj;");
+	       "oom: verify ignores the score if none was requested");
+	parse_ask("nodeos 1;c=sim cpus=2 ignored=os/linux/oom-score-adj;");
 	is_int(isolators_outcome(o, &judged), 2,
-	       "oom: a request of an older release has two outcomes");
+	       "oom: a request of an older release, which ignores the score, has two outcomes");
 	is_int(o[1].outcome, OUTCOME_IGNORED,
-	       "oom: a score of a request of an older release is ignored");
+	       "oom: in a request of an older release the score is ignored");
 }
 
 static void test_contention(void)
@@ -150,35 +152,36 @@ static void test_contention(void)
 	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
 	struct conf before = conf;
 
-	ask("nodeos 1;c=sim cpus=2 contention=observe;");
-	is(members(write_asked), "{\"cpus\":2,\"contention\":\"observe\"}",
-	   "contention: a report has what was asked");
-	ok(strstr(members(isolators_report), ",\"contention\":\"observe\"}"),
-	   "contention: a report has what is in force");
-	is_int(isolators_outcome(o, &judged), 2, "contention: CPUs and it have an outcome");
-	is(o[1].isolator, "contention", "contention: the outcome has its name");
-	is_int(o[1].outcome, OUTCOME_ENFORCED, "contention: a dry run expects the daemon");
+	parse_ask("nodeos 1;c=sim cpus=2 contention=observe;");
+	is(json_members(write_asked), "{\"cpus\":2,\"contention\":\"observe\"}",
+	   "contention: \"asked\" has the requested policy");
+	ok(strstr(json_members(isolators_report), ",\"contention\":\"observe\"}"),
+	   "contention: the container has the policy in force");
+	is_int(isolators_outcome(o, &judged), 2, "contention: CPUs and contention have an outcome");
+	is(o[1].isolator, "contention", "contention: the outcome is named contention");
+	is_int(o[1].outcome, OUTCOME_ENFORCED,
+	       "contention: a dry run assumes that the daemon runs");
 	judged.node.policy_known = true;
 	isolators_outcome(o, &judged);
 	if (access(CONTENTION_SOCKET, F_OK) < 0) {
 		is_int(o[1].outcome, OUTCOME_IGNORED,
-		       "contention: a node without the daemon ignores it");
+		       "contention: ignored on a node without the daemon");
 		is(o[1].reason, "nodeos-contend does not run on this node",
 		   "contention: the outcome has the reason");
 	}
 	conf.contention.policy = CONTENTION_OBSERVE;
-	ask("nodeos 1;c=sim cpus=2 contention=off;");
-	ok(strstr(members(isolators_report), ",\"contention\":\"off\"}"),
-	   "contention: a container that says off is not observed");
+	parse_ask("nodeos 1;c=sim cpus=2 contention=off;");
+	ok(strstr(json_members(isolators_report), ",\"contention\":\"off\"}"),
+	   "contention: a container with off is not observed");
 	isolators_outcome(o, &judged);
 	is_int(o[1].outcome, OUTCOME_ENFORCED, "contention: off needs no daemon");
-	ask("nodeos 1;c=sim cpus=2;");
-	ok(strstr(members(isolators_report), ",\"contention\":\"observe\"}"),
-	   "contention: the site's default is in force");
-	is_int(isolators_outcome(o, &judged), 1, "contention: a default has no outcome");
+	parse_ask("nodeos 1;c=sim cpus=2;");
+	ok(strstr(json_members(isolators_report), ",\"contention\":\"observe\"}"),
+	   "contention: without a request the site's default is in force");
+	is_int(isolators_outcome(o, &judged), 1, "contention: the site's default has no outcome");
 	conf = before;
-	ok(!strstr(members(isolators_report), "contention"),
-	   "contention: a report does not name it where nothing is observed");
+	ok(!strstr(json_members(isolators_report), "contention"),
+	   "contention: a report omits it if nothing is observed");
 }
 
 static struct given given[2];
@@ -207,7 +210,7 @@ static struct isolator_step step_of(int root, unsigned n)
 				       .part = part };
 }
 
-static void partitions(int root)
+static void test_partitions(int root)
 {
 	struct ledger_step other = { .inode = 8, .step_id = 3, .places = (char *)"sim" };
 	struct ledger_job job = { .n_steps = 0, .step = &other };
@@ -215,17 +218,19 @@ static void partitions(int root)
 	struct errbuf err = { 0 };
 
 	job_cpus = set_of("0-7");
-	ask("nodeos 1;c=sim cpus=4 partition=root oom=0;");
-	is_int(isolators_give(&s, &part[0], &err), 0, "isolators_give: a container's plan is used");
+	parse_ask("nodeos 1;c=sim cpus=4 partition=root oom=0;");
+	is_int(isolators_give(&s, &part[0], &err), 0, "isolators_give: succeeds for a partition");
 	is(list_of(&given[0].cpus), "0-1", "isolators_give: ranks get the CPUs of the plan");
-	is_int(given[0].number[RANK_NUMBER_OOM].set, 1, "a score of 0 counts as requested");
-	is(list_of(&given[0].fence), "0-3", "the partition has idle siblings, too");
+	is_int(given[0].number[RANK_NUMBER_OOM].set, 1,
+	       "isolators_give: a score of 0 counts as requested");
+	is(list_of(&given[0].fence), "0-3", "isolators_give: the partition includes idle siblings");
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
 	       "a partition of half of the job is accepted");
 	job.n_steps = 1;
 	is_int(isolators_accept(&s, &part[0], &job, &err), -1,
 	       "a second step in a partition is refused");
-	is(err.text, "container sim is a root partition, and step 3 is in it: one step at a time",
+	is(err.text,
+	   "container sim is a root partition, and step 3 runs in it: run one step at a time in it",
 	   "the message names the first step");
 	other.places = (char *)"vda";
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
@@ -240,12 +245,13 @@ static void partitions(int root)
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
 	       "a batch script in a partition's container is accepted");
 	is_int(given[0].partition, PARTITION_MEMBER,
-	       "isolators: a batch script is not made a partition");
-	ok(*given[0].unfenced, "the report says why a batch script is no partition: %s",
+	       "isolators_give: a batch script becomes no partition");
+	ok(*given[0].unfenced,
+	   "isolators_give: gives the reason why a batch script is no partition: %s",
 	   given[0].unfenced);
 }
 
-static void cpus(int root)
+static void test_cpus(int root)
 {
 	struct isolator_step s = step_of(root, 2);
 	struct errbuf err = { 0 };
@@ -258,18 +264,18 @@ static void cpus(int root)
 	memset(part, 0, sizeof(part));
 	part[0].given = &given[0];
 	part[1] = (struct isolator_part){ .given = &given[1], .outside = true };
-	is_int(isolators_step(&s, &err), 0, "a step with ranks inside and outside is set up: %s",
-	       err.text);
+	is_int(isolators_step(&s, &err), 0,
+	       "isolators_step: succeeds with ranks inside and outside: %s", err.text);
 	cgroup_read_set(root, "job_1/step_0/user", "cpuset.cpus", &now, &err);
 	is(list_of(&now), "0-1,4-6",
-	   "the directory of a step has the CPUs of all places and its own");
+	   "isolators_step: the step's directory has its own CPUs and those of all places");
 }
 
 struct seen {
 	char text[256];
 };
 
-static void note(const char *name, const char *value, void *arg)
+static void append_variable(const char *name, const char *value, void *arg)
 {
 	struct seen *seen = arg;
 	size_t used = strlen(seen->text);
@@ -284,16 +290,16 @@ static void test_variables(void)
 	struct given g = { .mems = set_of("0-1"), .buffer = "/b" };
 	struct seen seen = { "" };
 
-	isolators_values(&g, &rank, note, &seen);
+	isolators_values(&g, &rank, append_variable, &seen);
 	is(seen.text, "NODEOS_CPUS=3 NODEOS_MEMS=0-1 NODEOS_POLICY=other NODEOS_DIMMAP=/b ",
 	   "variables of a rank have the values of its container");
 	seen.text[0] = '\0';
-	isolators_values(NULL, NULL, note, &seen);
+	isolators_values(NULL, NULL, append_variable, &seen);
 	is(seen.text, "NODEOS_CPUS= NODEOS_MEMS= NODEOS_POLICY= NODEOS_DIMMAP= ",
-	   "variables are empty where a rank has no container");
+	   "variables are empty if a rank has no container");
 }
 
-/* Real time and SCHED_HPC beside live containers; RESERVED is what the planner gave. */
+/* Real time and SCHED_HPC beside live containers; RESERVED has the CPUs that the planner gave. */
 static void test_isolator_planned(void)
 {
 	struct planned_container one = { .name = "sim", .reserved = set_of("0-3") };
@@ -310,36 +316,38 @@ static void test_isolator_planned(void)
 	struct errbuf err = { 0 };
 
 	one.cpus = one.reserved;
-	ask("nodeos 1;c=sim policy=fifo;");
-	is_int(isolators_planned(&p, &plan, &err), -1, "real time on all of the job is refused");
+	parse_ask("nodeos 1;c=sim policy=fifo;");
+	is_int(isolators_planned(&p, &plan, &err), -1,
+	       "real time on all CPUs of the job is refused");
 	is(err.text,
 	   "real-time containers would take every core of the job on this node: leave one core "
 	   "out of them",
 	   "the message asks for one core without real time");
 	one.reserved = set_of("0-2");
-	is_int(isolators_planned(&p, &plan, &err), 0, "real time beside one CPU is accepted");
+	is_int(isolators_planned(&p, &plan, &err), 0, "real time that leaves one core is accepted");
 	job_has = set_of("0-5");
 	one.reserved = set_of("0-3");
-	is_int(isolators_planned(&p, &plan, &err), 0, "real time beside two CPUs is accepted");
+	is_int(isolators_planned(&p, &plan, &err), 0, "real time that leaves two CPUs is accepted");
 	p.job = &job;
 	is_int(isolators_planned(&p, &plan, &err), -1,
-	       "real time is refused if the two CPUs beside it are in the job's plan");
-	ask("nodeos 1;c=sim policy=batch;");
+	       "real time is refused if a real-time container of the job's plan has the two CPUs "
+	       "left");
+	parse_ask("nodeos 1;c=sim policy=batch;");
 	is_int(isolators_planned(&p, &plan, &err), 0,
 	       "a container of a fair policy may take every CPU");
 
 	one.cpus = one.reserved = set_of("3-4");
-	ask("nodeos 1;c=sim partition=root;");
+	parse_ask("nodeos 1;c=sim partition=root;");
 	p.any_hpc = true;
 	p.outside = set_of("3-4");
 	is_int(isolators_planned(&p, &plan, &err), 0,
-	       "a plan made earlier is not judged by what other jobs have now");
+	       "a plan made earlier is not checked against other jobs");
 	p.offered = true;
 	is_int(isolators_planned(&p, &plan, &err), -1,
-	       "a partition on all that other jobs leave is refused");
+	       "a partition on all CPUs that other jobs leave is refused");
 	is(err.text,
 	   "no CPU of this node would be left outside of policy \"hpc\", real time and "
-	   "partitions, those of other jobs and steps included: leave one out for the system",
+	   "partitions (with those of other jobs and steps): leave one out for the system",
 	   "the message asks for one CPU for the system");
 	p.outside = set_of("3-5");
 	is_int(isolators_planned(&p, &plan, &err), 0,
@@ -349,16 +357,17 @@ static void test_isolator_planned(void)
 	is_int(isolators_planned(&p, &plan, &err), 0,
 	       "without policy hpc no CPU has to stay outside");
 
-	ask("nodeos 1;c=sim policy=batch;");
+	parse_ask("nodeos 1;c=sim policy=batch;");
 	p = (struct isolator_planning){ .conf = &conf,
 					.request = &request,
 					.node_cpus = &node,
 					.job_cpus = &job_has,
 					.cpus = set_of("0-7") };
-	is_int(isolators_offer(&p, &err), 0, "a fair container takes an offer");
-	ok(p.offered && !p.kept, "an offer marks the plan as new, and withholds no CPU");
-	is(list_of(&p.cpus), "0-7", "an offer has all CPUs");
-	is(list_of(&p.outside), "0-7", "live containers leave all CPUs to the system");
+	is_int(isolators_offer(&p, &err), 0, "isolators_offer: succeeds for a fair container");
+	ok(p.offered && !p.kept, "isolators_offer: marks the plan as new, and withholds no CPU");
+	is(list_of(&p.cpus), "0-7", "isolators_offer: offers all CPUs");
+	is(list_of(&p.outside), "0-7",
+	   "isolators_offer: without live containers all CPUs are outside");
 }
 
 static void test_changes(void)
@@ -374,17 +383,17 @@ static void test_changes(void)
 				     .job_cpus = &job_cpus };
 	struct errbuf err = { 0 };
 
-	ask("nodeos 1;c=sim cpus=2 mems=2 dimmap=1048576 dimmap_source=/d;");
+	parse_ask("nodeos 1;c=sim cpus=2 mems=2 dimmap=1048576 dimmap_source=/d;");
 	before.mems = set_of("0-1");
 	next.mems = set_of("0-2");
 	is_int(isolators_resize(&c, &err), 0,
 	       "resize: a container with a buffer may get more memory nodes: %s", err.text);
 	next.mems = set_of("1-2");
 	is_int(isolators_resize(&c, &err), -1,
-	       "resize: a buffer's memory node cannot be taken away");
-	ask("nodeos 1;c=sim cpus=2 mems=2;");
+	       "resize: a memory node with a buffer cannot be taken away");
+	parse_ask("nodeos 1;c=sim cpus=2 mems=2;");
 	is_int(isolators_resize(&c, &err), 0,
-	       "resize: without a buffer a memory node may be taken away: %s", err.text);
+	       "resize: a memory node without a buffer may be taken away: %s", err.text);
 }
 
 int main(void)
@@ -400,8 +409,8 @@ int main(void)
 	test_isolator_site();
 	test_oom();
 	test_contention();
-	partitions(root);
-	cpus(root);
+	test_partitions(root);
+	test_cpus(root);
 	test_variables();
 	test_isolator_planned();
 	test_changes();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests of root's checks of a plan from the helper. Plans of the real planner for random
- * requests on the machines of machines.txt pass; each of them with one field changed is refused.
+ * Tests of root's checks of a plan from the helper. Plans of the real planner for random requests
+ * on the machines of machines.txt pass; each plan with one field changed is refused.
  *
  * usage: job_plan_check_test [SEED [REQUESTS-PER-MACHINE]]
  */
@@ -12,7 +12,7 @@
 #include "base/test/tap.h"
 #include "container/planner.h"
 
-#define OUTSIDE (IDSET_MAX - 1) /* no machine here has such a CPU or memory node */
+#define OUTSIDE (IDSET_MAX - 1) /* no machine of this test has such a CPU or memory node */
 
 #define GOOD                                                                              \
 	"nodeos-plan 1\ncore 0,4\ncore 1,5\ncore 2,6\ncore 3,7\n"                         \
@@ -20,7 +20,7 @@
 	"kinds dram,hbm\n"                                                                \
 	"container vda cpus 2 reserved 2,6 mems 0-1 asked 1 confined 0 shared 1\nend\n"
 
-static struct job_plan *good(void)
+static struct job_plan *good_plan(void)
 {
 	struct errbuf err = { 0 };
 	struct job_plan *p;
@@ -31,7 +31,7 @@ static struct job_plan *good(void)
 	return p;
 }
 
-static struct request two(void)
+static struct request two_containers(void)
 {
 	struct request r;
 	struct errbuf err = { 0 };
@@ -41,20 +41,20 @@ static struct request two(void)
 	return r;
 }
 
-/* Make each of these changes to a good plan; the check must refuse it. */
-static void test_lies(void)
+/* Make one of these changes to a good plan; the check must refuse the result. */
+static void test_changed_plans(void)
 {
 	static const struct {
 		const char *cpus, *reserved, *mems;
 		int container;
 		const char *what;
 	} lie[] = {
-		{ "0-1,4-5", "0-1,4-5", "0", 0, NULL }, /* the truth */
+		{ "0-1,4-5", "0-1,4-5", "0", 0, NULL }, /* unchanged */
 		{ "0-1,4", "0-1,4", "0", 0, "fewer CPUs than asked" },
 		{ "0-1,4-5,8", "0-1,4-5,8", "0", 0, "CPUs outside the job" },
 		{ "0-1,4-5", "0-1,4", "0", 0, "CPUs that are not reserved" },
 		{ "1-2,4-5", "1-2,4-5", "0", 0, "a CPU of the other container" },
-		{ "0-1,4-5", "0-1,4-5,6", "0", 0, "an idle sibling of the other" },
+		{ "0-1,4-5", "0-1,4-5,6", "0", 0, "an idle sibling of the other container" },
 		{ "0-1,4-5", "0-1,4-5", "0-1", 0, "more memory nodes than asked" },
 		{ "0-1,4-5", "0-1,4-5", "3", 0, "a memory node outside the job" },
 		{ "2", "2,6", "", 1, "no memory node" },
@@ -64,35 +64,36 @@ static void test_lies(void)
 				       .cpus = set_of("0-7"),
 				       .mems = set_of("0-1") };
 	const struct blocks none = { .on = false };
-	struct request r = two();
+	struct request r = two_containers();
 	struct errbuf err;
 
 	for (size_t i = 0; i < sizeof(lie) / sizeof(lie[0]); i++) {
-		struct job_plan *p = good();
+		struct job_plan *p = good_plan();
 		struct planned_container *c = &p->container[lie[i].container];
 
 		c->cpus = set_of(lie[i].cpus);
 		c->reserved = set_of(lie[i].reserved);
 		c->mems = set_of(lie[i].mems);
 		is_int(job_plan_check(p, &r, &in, &none, "", &err), lie[i].what ? -1 : 0, "%s%s",
-		       lie[i].what ? "refused: " : "a true plan", lie[i].what ? lie[i].what : "");
+		       lie[i].what ? "refused: " : "a good plan is accepted",
+		       lie[i].what ? lie[i].what : "");
 		job_plan_free(p);
 	}
 }
 
-/* One core for each possible CPU number, in a job of eight CPUs. */
+/* Make a job of eight CPUs, and a plan with one core for each possible CPU number. */
 static void test_many_cores(void)
 {
 	const struct plan_input in = { .cores = set_of("0-7"),
 				       .cpus = set_of("0-6"),
 				       .mems = set_of("0-1") };
 	const struct blocks none = { .on = false };
-	struct request r = two();
-	struct job_plan *p = good();
+	struct request r = two_containers();
+	struct job_plan *p = good_plan();
 	struct errbuf err = { 0 };
 
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), 0,
-	       "the plan may list cores of the job that no container has");
+	       "a plan may list cores that no container has");
 	for (unsigned id = 8; id < IDSET_MAX; id++) {
 		struct idset one;
 
@@ -101,9 +102,10 @@ static void test_many_cores(void)
 		if (job_plan_add_core(p, &one) < 0)
 			bail("out of memory");
 	}
-	is_int(job_plan_check(p, &r, &in, &none, "", &err), -1, "refused: 4,088 cores too many");
+	is_int(job_plan_check(p, &r, &in, &none, "", &err), -1,
+	       "refused: 4,088 cores outside of the job");
 	is(err.text, "the plan has cores outside the job's",
-	   "the message says that cores are not the job's");
+	   "the message names cores outside of the job");
 	p->n_cores = 4;
 	idset_add(&p->core[3], 8);
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), -1,
@@ -115,11 +117,11 @@ static void test_many_cores(void)
 
 #define MOST 4
 
-/* A request to the planner on a machine, and the state that root knows. */
+/* A request to the planner on a machine, and the data that root has. */
 struct situation {
 	const struct machine *m;
 	struct blocks blocks; /* each node, with the bytes that the planner counts */
-	bool equal; /* all have the same size */
+	bool equal; /* all nodes have the same size */
 	struct request r;
 	struct plan_input in;
 	struct job_plan *p;
@@ -127,20 +129,20 @@ struct situation {
 };
 
 enum change {
-	CORE_MORE, /* a core outside of the job's */
+	CORE_MORE, /* one core more, which is outside of the job's */
 	CORE_LARGER,
 	CONFINED,
 	MEMS_OUTSIDE,
-	MEMS_MORE, /* one node more than the request asks for */
-	MEMS_SWAPPED, /* resize: another node in place of one that the container has */
+	MEMS_MORE, /* one node more than requested */
+	MEMS_SWAPPED, /* in a resize: another node in place of one that the container has */
 	CHANGES
 };
 
 static const char *const change_name[] = {
-	"a core outside of the job", "a core larger than the job",    "confined flipped",
-	"a memory node outside",     "a memory node more than asked", "another memory node",
+	"a core outside of the job",	    "a core larger than the job",   "confined inverted",
+	"a memory node outside of the job", "more memory nodes than asked", "another memory node",
 };
-static unsigned tried[2][CHANGES]; /* launch, resize */
+static unsigned tried[2][CHANGES]; /* for launch and for resize */
 
 static struct idset some_of(const struct idset *all, unsigned keep_percent)
 {
@@ -153,8 +155,10 @@ static struct idset some_of(const struct idset *all, unsigned keep_percent)
 	return idset_empty(&s) ? *all : s;
 }
 
-/* Write the sysfs of the machine's memory nodes below the scratch directory, and read the
- * blocks. */
+/*
+ * Write the sysfs files of the machine's memory nodes below the scratch directory, and read the
+ * blocks.
+ */
 static void describe_memory(struct situation *s)
 {
 	const struct idset *mems = machine_mems(s->m);
@@ -194,7 +198,7 @@ static void ask_memory(struct requested_container *c, const struct machine *m, u
 		c->mems = 0;
 }
 
-/* Plan a random request; false: the planner refuses it. *S then has no plan. */
+/* Plan a random request. Returns false if the planner refuses it; *S then has no plan. */
 static bool plan_random_request(struct situation *s)
 {
 	unsigned left;
@@ -220,7 +224,7 @@ static bool plan_random_request(struct situation *s)
 	return planner_make(&s->p, s->m, &s->r, &s->in, &s->err) == 0;
 }
 
-/* Resize one container of *S: S->in, r and p become the resize's. */
+/* Resize one container of *S: S->in, r and p become those of the resize. */
 static bool resize_some(struct situation *s)
 {
 	unsigned i = rnd(s->r.n);
@@ -249,8 +253,8 @@ static bool resize_some(struct situation *s)
 	return planner_resize(&s->p, s->m, &s->r, &s->in, &s->err) == 0;
 }
 
-/* An offered node outside of HAVE, or -1. */
-static int another(const struct situation *s, const struct idset *have)
+/* Return an offered node outside of HAVE, or -1. */
+static int node_outside(const struct situation *s, const struct idset *have)
 {
 	struct idset left = s->in.mems;
 
@@ -258,8 +262,10 @@ static int another(const struct situation *s, const struct idset *have)
 	return idset_next(&left, -1);
 }
 
-/* Change container I of the plan; false: there is nothing to change, or root cannot see the
- * change. */
+/*
+ * Change container I of the plan. Returns false if nothing can be changed, or root cannot detect
+ * the change.
+ */
 static bool change_plan(struct situation *s, unsigned i, enum change what)
 {
 	struct planned_container *c = &s->p->container[i];
@@ -276,7 +282,7 @@ static bool change_plan(struct situation *s, unsigned i, enum change what)
 		idset_add(&s->p->core[s->p->n_cores - 1], OUTSIDE);
 		return true;
 	case CONFINED:
-		/* the container may satisfy a request by size already */
+		/* the container may already satisfy a request by size */
 		if (s->in.resize && ask->mems_kind == MEMS_SIZE && !s->in.has_confined &&
 		    idset_equal(&c->mems, &s->in.has_mems))
 			return false;
@@ -286,7 +292,7 @@ static bool change_plan(struct situation *s, unsigned i, enum change what)
 		idset_add(&c->mems, OUTSIDE);
 		return true;
 	case MEMS_MORE:
-		node = another(s, &c->mems);
+		node = node_outside(s, &c->mems);
 		if (node < 0 || (ask->mems_kind == MEMS_UNSET && !s->in.resize) ||
 		    (ask->mems_kind == MEMS_SIZE && !s->equal))
 			return false;
@@ -294,7 +300,7 @@ static bool change_plan(struct situation *s, unsigned i, enum change what)
 		return true;
 	case MEMS_SWAPPED:
 		idset_or(&more, &c->mems);
-		node = another(s, &more);
+		node = node_outside(s, &more);
 		if (!s->in.resize || node < 0 || idset_count(&s->in.has_mems) < 2 ||
 		    !idset_equal(&c->mems, &s->in.has_mems))
 			return false;
@@ -307,13 +313,13 @@ static bool change_plan(struct situation *s, unsigned i, enum change what)
 	return false;
 }
 
-static int check(struct situation *s)
+static int check_situation(struct situation *s)
 {
 	return job_plan_check(s->p, &s->r, &s->in, &s->blocks, scratch, &s->err);
 }
 
-/* NULL, or a description of the plan or change of S that the check judges wrongly. */
-static const char *wrong(struct situation *s)
+/* Return NULL, or a description of the plan or change of S that the check misjudges. */
+static const char *find_misjudged(struct situation *s)
 {
 	struct planned_container *kept = calloc(s->p->n, sizeof(*kept));
 	unsigned n_cores = s->p->n_cores;
@@ -321,13 +327,13 @@ static const char *wrong(struct situation *s)
 	const char *bad = NULL;
 
 	memcpy(kept, s->p->container, s->p->n * sizeof(*kept));
-	if (check(s) < 0)
+	if (check_situation(s) < 0)
 		bad = s->err.text;
 	for (unsigned i = 0; i < s->p->n && !bad; i++)
 		for (int what = 0; what < CHANGES && !bad; what++) {
 			if (change_plan(s, i, (enum change)what)) {
 				tried[s->in.resize][what]++;
-				if (check(s) == 0)
+				if (check_situation(s) == 0)
 					bad = change_name[what];
 			}
 			memcpy(s->p->container, kept, s->p->n * sizeof(*kept));
@@ -338,7 +344,7 @@ static const char *wrong(struct situation *s)
 	return bad;
 }
 
-static void show(const struct situation *s)
+static void print_situation(const struct situation *s)
 {
 	diag("cpus %s mems %s has %s default %d", list_of(&s->in.cpus), list_of(&s->in.mems),
 	     list_of(&s->in.has_mems), s->in.default_mems);
@@ -366,9 +372,9 @@ static void test_machine(const char *description, unsigned requests)
 		launches += planned;
 		for (int resized = 0; planned && !bad && resized < 2; resized++) {
 			made++;
-			bad = wrong(&s);
+			bad = find_misjudged(&s);
 			if (bad)
-				show(&s);
+				print_situation(&s);
 			else if (resized == 0)
 				planned = resize_some(&s);
 		}
@@ -393,7 +399,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		rnd_state = strtoull(argv[1], NULL, 10) | 1;
 	scratch_make();
-	test_lies();
+	test_changed_plans();
 	test_many_cores();
 	snprintf(path, sizeof(path), "%s/topology/test/machines.txt", source ? source : ".");
 	f = fopen(path, "r");
@@ -408,8 +414,10 @@ int main(int argc, char **argv)
 	fclose(f);
 	for (int i = 0; i < CHANGES; i++) {
 		if (i != MEMS_SWAPPED)
-			ok(tried[0][i], "launch: %s, in %u plans", change_name[i], tried[0][i]);
-		ok(tried[1][i], "resize: %s, in %u plans", change_name[i], tried[1][i]);
+			ok(tried[0][i], "launch: the change \"%s\" was tried in %u plans",
+			   change_name[i], tried[0][i]);
+		ok(tried[1][i], "resize: the change \"%s\" was tried in %u plans", change_name[i],
+		   tried[1][i]);
 	}
 	return tap_done();
 }

@@ -26,7 +26,7 @@ static void test_job_plan_round_trip(void)
 	FILE *f;
 
 	is_int(job_plan_parse(&p, &at, &err), 0, "job_plan_parse: a good plan parses");
-	is(at, "rest", "job_plan_parse: stops behind the end line");
+	is(at, "rest", "job_plan_parse: stops after the line \"end\"");
 	is_int(p->n_cores, 4, "job_plan_parse: the plan has its cores");
 	is_int(p->n, 2, "job_plan_parse: the plan has its containers");
 	is(list_of(&p->container[1].reserved), "2,6",
@@ -44,7 +44,7 @@ static void test_job_plan_round_trip(void)
 	job_plan_free(p);
 }
 
-/* A deleted container has only its line. */
+/* A deleted container has only the line with its name. */
 static void test_deleted(void)
 {
 	static const char text[] = "nodeos-plan 1\ncore 0,4\ncontainer sim cpus 0 reserved 0,4 "
@@ -58,7 +58,7 @@ static void test_deleted(void)
 	FILE *f;
 
 	is_int(job_plan_parse(&p, &at, &err), 0,
-	       "job_plan_parse: a plan with a deleted container parses");
+	       "job_plan_parse: parses a plan with a deleted container");
 	ok(p->n == 2 && !p->container[0].deleted && p->container[1].deleted,
 	   "job_plan_parse: the second container is the deleted one");
 	ok(job_plan_find(p, "vda") == &p->container[1], "job_plan_find: finds a deleted container");
@@ -82,35 +82,35 @@ static void test_job_plan_refused(void)
 		const char *text, *what;
 	} bad[] = {
 		{ "nodeos-plan 1\ndeleted vda 0-3\nend\n",
-		  "a deleted container with text behind its name" },
-		{ "nodeos-plan 1\ndeleted vda\ndeleted vda\nend\n", "deleted twice" },
+		  "text after the name of a deleted container" },
+		{ "nodeos-plan 1\ndeleted vda\ndeleted vda\nend\n", "a container deleted twice" },
 		{ "", "nothing" },
 		{ "nodeos-plan 2\nend\n", "another version" },
-		{ "nodeos-plan 1\n", "no end" },
+		{ "nodeos-plan 1\n", "a plan without \"end\"" },
 		{ "nodeos-plan 1\ncore 0-\nend\n", "a bad set" },
 		{ "nodeos-plan 1\nwhy early\nend\n", "why before a container" },
 		{ "nodeos-plan 1\ncontainer A cpus 0 reserved 0 mems 0 asked 1 confined 0 shared "
 		  "0\nend\n",
-		  "a bad name" },
+		  "a bad name of a container" },
 		{ "nodeos-plan 1\ncontainer a cpus 0 mems 0 asked 1 confined 0 shared 0\nend\n",
 		  "a missing field" },
 		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked x confined 0 shared "
 		  "0\nend\n",
-		  "no number" },
+		  "a letter in place of a number" },
 		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 2 shared "
 		  "0\nend\n",
-		  "no flag" },
+		  "a flag above 1" },
 		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared 0 "
 		  "x\nend\n",
-		  "more behind" },
-		{ KINDS "\nend\n", "no kind" },
+		  "text after a container without kinds" },
+		{ KINDS "\nend\n", "kinds without a value" },
 		{ KINDS " dram,ram\nend\n", "an unknown kind" },
 		{ KINDS " dram,\nend\n", "an empty kind" },
-		{ KINDS " dram x\nend\n", "more behind kinds" },
+		{ KINDS " dram x\nend\n", "text after kinds" },
 		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared "
 		  "0\n"
 		  "container a cpus 1 reserved 1 mems 0 asked 1 confined 0 shared 0\nend\n",
-		  "a name twice" },
+		  "the same name twice" },
 	};
 	struct job_plan *p;
 	struct errbuf err;
@@ -127,9 +127,7 @@ static void test_job_plan_refused(void)
 	is(err.text, "needs 9 cores", "job_plan_parse: the helper's error becomes the message");
 }
 
-/*
- * Refusals of the planner, as the helper prints them, and as a user who replaces the helper could.
- */
+/* Refusals as the planning helper prints them, and as a user in control of the helper could. */
 static void test_job_plan_refusals(void)
 {
 	static const struct {
@@ -137,17 +135,17 @@ static void test_job_plan_refusals(void)
 		int code;
 		const char *what;
 	} answer[] = {
-		{ "error x\n", PLAN_OK, "no refusal" },
+		{ "error x\n", PLAN_OK, "no line for a refusal" },
 		{ "error x\nrefusal no-cpus\n", PLAN_NO_CPUS, "too few CPUs" },
 		{ "error x\nrefusal no-mems\n", PLAN_NO_MEMS, "too few memory nodes" },
-		{ "error x\nrefusal no-offer\n", PLAN_NO_OFFER, "nothing to give" },
-		{ "error x\nrefusal bad-ask\n", PLAN_BAD_ASK, "possible nowhere" },
+		{ "error x\nrefusal no-offer\n", PLAN_NO_OFFER, "no CPUs to offer" },
+		{ "error x\nrefusal bad-ask\n", PLAN_BAD_ASK, "a request that no node can meet" },
 		{ "error x\nrefusal no-rank-cpus\n", PLAN_NO_RANK_CPUS, "too many ranks" },
 		{ "error x\nrefusal later\n", PLAN_OK, "a word of a later release" },
-		{ "error x\nrefusal no-cpus", PLAN_OK, "a line that is cut" },
-		{ "error x\nrefusal no-cpus\nmore\n", PLAN_OK, "text behind it" },
-		{ "error x\nrefusal no-cpus \n", PLAN_OK, "a blank behind the word" },
-		{ "error x\nrefusal  no-cpus\n", PLAN_OK, "two blanks before it" },
+		{ "error x\nrefusal no-cpus", PLAN_OK, "a truncated line" },
+		{ "error x\nrefusal no-cpus\nmore\n", PLAN_OK, "text after the refusal" },
+		{ "error x\nrefusal no-cpus \n", PLAN_OK, "a blank after the word" },
+		{ "error x\nrefusal  no-cpus\n", PLAN_OK, "two blanks before the word" },
 	};
 
 	for (size_t i = 0; i < sizeof(answer) / sizeof(answer[0]); i++) {
@@ -157,7 +155,7 @@ static void test_job_plan_refusals(void)
 
 		is_int(job_plan_parse(&p, &at, &err), -1,
 		       "job_plan_parse: fails for an error with %s", answer[i].what);
-		is_int(err.code, answer[i].code, "job_plan_parse: has the code of %s",
+		is_int(err.code, answer[i].code, "job_plan_parse: gives the code of %s",
 		       answer[i].what);
 	}
 	for (int code = PLAN_OK; code < PLAN_REFUSALS; code++) {
@@ -197,7 +195,7 @@ static void test_input(void)
 	   "plan_input_parse: sets are the same");
 	is_int(got.default_mems, MEMS_LOCAL, "plan_input_parse: default_mems is the same");
 	is(got.request, in.request, "plan_input_parse: the request is the same");
-	is_int(plan_input_parse(&got, cut, &err), -1, "plan_input_parse: cut input is refused");
+	is_int(plan_input_parse(&got, cut, &err), -1, "plan_input_parse: refuses truncated input");
 	free(text);
 	for (int k = MEMS_ALL; k <= MEMS_ORDINARY; k++) {
 		in.default_mems = (enum mems_default)k;

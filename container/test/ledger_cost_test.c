@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The cost of 100 steps of 4,096 ranks of one user for another user's launch, which opens the
- * ledger (and so sweeps it) and reads every entry: minimal time of many tries, and peak of the
- * heap.
+ * What 100 steps of 4,096 ranks of one user cost another user's launch, which opens the ledger (and
+ * so sweeps it) and reads every entry: minimal time of many tries, and peak of the heap.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -19,7 +18,7 @@
 #define RANKS 4096u
 #define TRIES 60
 
-/* Add a live step, whose directory is the job's. */
+/* Add a live step that has the job's directory as its own. */
 static void add_step(struct ledger_job *job, unsigned id)
 {
 	struct ledger_step *s = ledger_job_add_step(job);
@@ -35,28 +34,28 @@ static void add_step(struct ledger_job *job, unsigned id)
 
 		snprintf(r->task, sizeof(r->task), "task_%u", i);
 		strcpy(r->place, "sim");
-		/* by socket, in turns, in blocks */
+		/* distributed by socket, in turns, or in blocks */
 		idset_add(&r->cpus, id % 3 == 0	  ? i % 128 / 2 + i % 2 * 64
 				    : id % 3 == 1 ? i % 128
 						  : i / 32);
 	}
 }
 
-static int count(const struct ledger_job *job, void *arg)
+static int count_steps(const struct ledger_job *job, void *arg)
 {
 	*(unsigned *)arg += job->n_steps;
 	return 0;
 }
 
 /* Read the ledger as one launch does. */
-static void launch(unsigned *steps)
+static void read_as_launch(unsigned *steps)
 {
 	struct errbuf err, bad = { 0 };
 	struct ledger *l;
 
 	*steps = 0;
 	if (ledger_open(&l, state, root, 1, &err) < 0 ||
-	    ledger_each(l, count, steps, NULL, &bad, &err) < 0)
+	    ledger_each(l, count_steps, steps, NULL, &bad, &err) < 0)
 		abort();
 	ledger_close(l);
 }
@@ -67,8 +66,8 @@ struct cost {
 	unsigned steps;
 };
 
-/* Measure in a process of its own, whose heap is then its own. */
-static struct cost measure(void)
+/* Measure in a child, so that the heap belongs to the measurement. */
+static struct cost measure_launch(void)
 {
 	struct cost c = { .ms = 1e9 };
 	struct timespec a, b;
@@ -78,14 +77,14 @@ static struct cost measure(void)
 	if (pipe(pipe_fd) < 0 || (pid = fork()) < 0)
 		abort();
 	if (pid == 0) {
-		/* all of malloc() is in one heap that never shrinks */
+		/* put all of malloc() in one heap that never shrinks */
 		mallopt(M_MMAP_MAX, 0);
 		mallopt(M_TRIM_THRESHOLD, INT_MAX);
 		for (int i = 0; i < TRIES; i++) {
 			double ms;
 
 			clock_gettime(CLOCK_MONOTONIC, &a);
-			launch(&c.steps);
+			read_as_launch(&c.steps);
 			clock_gettime(CLOCK_MONOTONIC, &b);
 			ms = (double)(b.tv_sec - a.tv_sec) * 1e3 +
 			     (double)(b.tv_nsec - a.tv_nsec) / 1e6;
@@ -101,8 +100,8 @@ static struct cost measure(void)
 	return c;
 }
 
-/* Fill the ledger in a process of its own, whose memory does not count for the reader. */
-static void fill(unsigned jobs)
+/* Fill the ledger in a child, so that its memory does not count for the reader. */
+static void fill_ledger(unsigned jobs)
 {
 	pid_t pid = fork();
 	int status = 1;
@@ -131,8 +130,8 @@ static void fill(unsigned jobs)
 		abort();
 }
 
-/* Size of all entries. */
-static long bytes(void)
+/* Return the size of all entries. */
+static long ledger_bytes(void)
 {
 	char path[200];
 	FILE *f;
@@ -153,16 +152,17 @@ int main(void)
 
 	ledger_fixture();
 	for (unsigned jobs = 1; jobs <= 4; jobs *= 4) {
-		none = measure();
-		fill(jobs);
-		some = measure();
-		is_int((int)some.steps, (int)STEPS, "%u steps of %u ranks in %u job%s", STEPS,
-		       RANKS, jobs, jobs == 1 ? "" : "s");
+		none = measure_launch();
+		fill_ledger(jobs);
+		some = measure_launch();
+		is_int((int)some.steps, (int)STEPS,
+		       "a launch reads %u steps of %u ranks in %u job%s", STEPS, RANKS, jobs,
+		       jobs == 1 ? "" : "s");
 		diag("%ld bytes of entries; a launch: %.3f ms, %ld KiB; without them %.3f ms, %ld "
 		     "KiB",
-		     bytes(), some.ms, some.kib, none.ms, none.kib);
+		     ledger_bytes(), some.ms, some.kib, none.ms, none.kib);
 #ifdef __SANITIZE_ADDRESS__
-		skip(2, "the sanitizer's own cost would be measured");
+		skip(2, "a sanitizer would add its own cost");
 #else
 		ok(some.ms - none.ms < 1,
 		   "100 large steps of another user cost a launch less than 1 ms");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Entries whose length changes, or is too large. */
+/* Entries whose length changes while they are read, or is too large. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "container/ledger_impl.h"
 #include "container/test/ledger_fixture.h"
 
-/* The file that is cut after the next fstat() of it; "": none. */
+/* The file that the next fstat() of it truncates; "": none. */
 static char cut[256];
 
-/* Replaces libc's. */
+/* Takes the place of libc's fstat(). */
 int fstat(int fd, struct stat *st)
 {
 	int rc = fstatat(fd, "", st, AT_EMPTY_PATH);
@@ -23,8 +23,8 @@ int fstat(int fd, struct stat *st)
 	return rc;
 }
 
-/* The reason why entry INODE cannot be read, "" if it can. */
-static const char *refused(uint64_t inode)
+/* Return the reason why entry INODE cannot be read, "" if it can. */
+static const char *why_unreadable(uint64_t inode)
 {
 	static struct errbuf err;
 	struct ledger_job *job;
@@ -47,15 +47,17 @@ int main(void)
 	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, job, &err) < 0)
 		bail("%s", err.text);
 	snprintf(path, sizeof(path), "%s/job-%" PRIu64, state, job->inode);
-	is(refused(job->inode), "", "a whole entry is read");
+	is(why_unreadable(job->inode), "", "ledger_read: reads a whole entry");
 	strcpy(cut, path);
 	snprintf(why, sizeof(why),
-		 "ledger entry job-%" PRIu64 ": it was truncated while being read", job->inode);
-	is(refused(job->inode), why, "an entry that shrinks while it is read is reported as cut");
+		 "ledger entry job-%" PRIu64 ": the file was truncated while being read",
+		 job->inode);
+	is(why_unreadable(job->inode), why,
+	   "ledger_read: reports an entry that shrinks while it is read");
 	if (truncate(path, LEDGER_READ_MAX) < 0)
 		abort();
 	snprintf(why, sizeof(why), "ledger entry job-%" PRIu64 ": File too large", job->inode);
-	is(refused(job->inode), why, "an entry that is too long is reported as too large");
+	is(why_unreadable(job->inode), why, "ledger_read: reports an entry that is too large");
 	ledger_close(l);
 	ledger_job_free(job);
 	close(root);

@@ -21,7 +21,7 @@ static void ledger_fixture(void)
 	root = cgroup_open_root(path, &err);
 }
 
-/* Make the directory DIR below "cg"; returns its inode. */
+/* Make the directory DIR below "cg". Returns its inode. */
 static uint64_t cgroup_dir(const char *dir)
 {
 	char path[256];
@@ -31,7 +31,7 @@ static uint64_t cgroup_dir(const char *dir)
 	return cgroup_inode(root, dir);
 }
 
-/* A new job ID of user UID, with the directory DIR. */
+/* Return a new job ID of user UID, with the directory DIR. */
 static struct ledger_job *job_in(const char *dir, uint32_t id, uid_t uid)
 {
 	struct cgroup_place place = { .job_inode = cgroup_dir(dir) };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Hand-written entries of other releases: earlier ones, before runs of ranks, know lines in a fixed
- * order and no others; later ones may have further lines. Also the bounds of entries.
+ * order and no others; later ones may have further lines. The bounds of entries are tested here,
+ * too.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -22,7 +23,7 @@
 
 static char entry[300];
 
-static struct ledger *opened(void)
+static struct ledger *open_ledger(void)
 {
 	struct errbuf err;
 	struct ledger *l;
@@ -32,8 +33,8 @@ static struct ledger *opened(void)
 	return l;
 }
 
-/* Write the entry of job 7 of user 1000 in DIR: HEAD, then BODY. */
-static uint64_t put(const char *dir, const char *header, const char *body)
+/* Write the entry of job 7 of user 1000 in DIR: HEADER, the job's lines, then BODY. */
+static uint64_t write_entry(const char *dir, const char *header, const char *body)
 {
 	uint64_t inode = cgroup_dir(dir);
 	char *text = malloc(strlen(body) + 400);
@@ -46,7 +47,7 @@ static uint64_t put(const char *dir, const char *header, const char *body)
 	return inode;
 }
 
-static struct ledger_job *get(struct ledger *l, uint64_t inode)
+static struct ledger_job *read_job(struct ledger *l, uint64_t inode)
 {
 	struct ledger_job *job = NULL;
 	struct errbuf err = { 0 };
@@ -56,8 +57,8 @@ static struct ledger_job *get(struct ledger *l, uint64_t inode)
 	return job;
 }
 
-/* The text of the entry that put() or new_job() wrote last. */
-static const char *written(void)
+/* Return the text of the entry that write_entry() or new_job() wrote last. */
+static const char *entry_text(void)
 {
 	static char text[65536];
 	char path[sizeof(entry) + sizeof(scratch)];
@@ -69,7 +70,7 @@ static const char *written(void)
 	return text;
 }
 
-/* A step of an earlier release with two ranks is alive, and another has ended. */
+/* A step with two live ranks, and an ended step, in an entry of an earlier release. */
 static void test_earlier_release(void)
 {
 	uint64_t step = cgroup_dir("job_7/step_1"), inode;
@@ -86,13 +87,13 @@ static void test_earlier_release(void)
 		      "step 2 inode 5 ranks 1 container sim\ncgroup job_7/step_2\n"
 		      "rank task_0 sim 0\nend-of-entry\n",
 		 step);
-	inode = put("job_7", "nodeos-ledger 1", body);
-	l = opened();
-	job = get(l, inode);
+	inode = write_entry("job_7", "nodeos-ledger 1", body);
+	l = open_ledger();
+	job = read_job(l, inode);
 	ok(job && job->n_steps == 1 && job->step[0].inode == step,
 	   "an entry of an earlier release is read, and its ended step is swept");
-	ok(strstr(written(), "\nrank task_0 sim 0\nrank task_1 sim 4\nrank task_2 - 6\nend-of-"),
-	   "ranks of an earlier release stay the same text");
+	ok(strstr(entry_text(), "\nrank task_0 sim 0\nrank task_1 sim 4\nrank task_2 - 6\nend-of-"),
+	   "the sweep leaves rank lines of an earlier release as they are");
 	if (!job || !job->n_steps)
 		abort();
 	is_int(ledger_step_load_ranks(&job->step[0], &err), 0,
@@ -105,8 +106,8 @@ static void test_earlier_release(void)
 	   "ranks of an earlier release have their CPUs");
 	job->step[0].placed[1].cpus = set_of("0");
 	is_int(ledger_write(l, job, &err), 0, "a resize writes an entry of an earlier release");
-	ok(strstr(written(), "\nrank task_0 sim 0\nrank task_1 sim 0\nrank task_2 - 6\nend-of-"),
-	   "a resized entry has the lines of the earlier release");
+	ok(strstr(entry_text(), "\nrank task_0 sim 0\nrank task_1 sim 0\nrank task_2 - 6\nend-of-"),
+	   "a resized entry keeps the form of the earlier release");
 	ledger_step_drop_ended(&job->step[0], root);
 	is_int((int)job->step[0].n_placed, 0, "ranks whose directories are gone leave the step");
 	ledger_job_free(job);
@@ -144,13 +145,13 @@ static struct ledger_job *new_job(const char *dir, uid_t uid)
 }
 
 /*
- * An earlier release cannot read runs of placed ranks. It takes them for a step that is launching:
- * the runs stand in the line "launching", and no other line is new.
+ * An earlier release cannot read runs of placed ranks. It must take the step for one that is
+ * launching: the runs are on the line "launching", and no other line is new.
  */
 static void test_many_ranks(void)
 {
 	struct ledger_job *job = new_job("job_m", 1000), *got;
-	struct ledger *l = opened();
+	struct ledger *l = open_ledger();
 	struct errbuf err = { 0 };
 	uint64_t inode = job->inode;
 
@@ -160,34 +161,34 @@ static void test_many_ranks(void)
 	job->step[0].cpus = job->step[1].cpus = set_of("0-63");
 	job->step[2].launching = true;
 	is_int(ledger_write(l, job, &err), 0, "steps with 8,320 ranks are written (%s)", err.text);
-	ok(strstr(written(), "\ncpus 0-63\nrank task_0 sim 0\n"),
+	ok(strstr(entry_text(), "\ncpus 0-63\nrank task_0 sim 0\n"),
 	   "a small step has lines of ranks");
-	ok(strstr(written(), "\ncpus 0-63\nlaunching no 0:sim:0 1-63<1+1 64-4095<64+0\nstep 3 "),
-	   "a large step has runs in a line that says that its ranks are placed");
-	ok(strstr(written(), "/step_3\nlaunching yes 0:sim:0 1-63<1+1 64-4095<64+0\nend-of-"),
-	   "a large step that is launching has runs in a line that says so");
+	ok(strstr(entry_text(), "\ncpus 0-63\nlaunching no 0:sim:0 1-63<1+1 64-4095<64+0\nstep 3 "),
+	   "a large step has runs on the line \"launching no\"");
+	ok(strstr(entry_text(), "/step_3\nlaunching yes 0:sim:0 1-63<1+1 64-4095<64+0\nend-of-"),
+	   "a large launching step has runs on the line \"launching yes\"");
 	ledger_job_free(job);
-	got = get(l, inode);
+	got = read_job(l, inode);
 	ok(got && got->n_steps == 3 && !got->step[1].launching && got->step[2].launching,
-	   "an entry with runs is read, with the steps that are launching");
+	   "an entry with runs shows which steps are launching");
 	if (!got || got->n_steps != 3)
 		abort();
 	is_int(ledger_step_load_ranks(&got->step[1], &err), 0, "ranks (%s)", err.text);
 	ok(got->step[1].n_placed == 4096 &&
 		   strcmp(got->step[1].placed[4095].task, "task_4095") == 0 &&
 		   strcmp(list_of(&got->step[1].placed[4095].cpus), "63") == 0,
-	   "ranks read from runs are those written");
+	   "ranks read from runs equal those written");
 	is_int(ledger_write(l, got, &err), 0,
 	       "an entry is written again, with one step loaded and two not");
-	ok(strstr(written(), "no 0:sim:0 1-63<1+1 64-4095<64+0\nstep 3 ") &&
-		   strstr(written(), "yes 0:sim:0 1-63<1+1 64-4095<64+0\nend-of-"),
+	ok(strstr(entry_text(), "no 0:sim:0 1-63<1+1 64-4095<64+0\nstep 3 ") &&
+		   strstr(entry_text(), "yes 0:sim:0 1-63<1+1 64-4095<64+0\nend-of-"),
 	   "steps that are not loaded keep their runs");
 	ledger_job_free(got);
 	ledger_remove(l, inode, &err);
 	ledger_close(l);
 }
 
-static int light(const struct ledger_job *job, void *arg)
+static int check_light(const struct ledger_job *job, void *arg)
 {
 	struct ledger *l = ((void **)arg)[0];
 	struct errbuf *err = ((void **)arg)[1];
@@ -199,29 +200,30 @@ static void test_without_ranks(void)
 {
 	struct ledger_job *job = new_job("job_w", 1000);
 	struct errbuf err = { 0 }, bad = { 0 };
-	struct ledger *l = opened();
+	struct ledger *l = open_ledger();
 	void *arg[] = { l, &err };
 
 	add_ranks(job, 2, 1);
 	if (ledger_write(l, job, &err) < 0)
 		abort();
-	is_int(ledger_each(l, light, arg, NULL, &bad, &err), 0,
-	       "entries of all jobs are read without ranks, and cannot be written back (%s)",
-	       err.text);
-	ok(strstr(written(), "\nrank task_1 "), "a refused write leaves the ranks in the entry");
+	is_int(ledger_each(l, check_light, arg, NULL, &bad, &err), 0,
+	       "entries read without ranks cannot be written (%s)", err.text);
+	ok(strstr(entry_text(), "\nrank task_1 "), "a refused write leaves the ranks in the entry");
 	ledger_remove(l, job->inode, &err);
 	ledger_close(l);
 	ledger_job_free(job);
 }
 
-static int count(const struct ledger_job *job, void *arg)
+static int count_job(const struct ledger_job *job, void *arg)
 {
 	(void)job;
 	++*(int *)arg;
 	return 0;
 }
 
-/* Lines of a later release are read, kept and named, and their memory nodes count as taken. */
+/*
+ * Lines of a later release are kept and named in a message, and their memory nodes count as taken.
+ */
 static void test_later_release(void)
 {
 	uint64_t step = cgroup_dir("job_l/step_1"), inode;
@@ -239,46 +241,48 @@ static void test_later_release(void)
 		      "step 2 inode 5 ranks 1 container sim\ncgroup job_l/step_2\nnic eth1\n"
 		      "end-of-entry\n",
 		 step);
-	inode = put("job_l", "nodeos-ledger 1", body);
-	l = opened();
-	job = get(l, inode);
+	inode = write_entry("job_l", "nodeos-ledger 1", body);
+	l = open_ledger();
+	job = read_job(l, inode);
 	ok(job && job->n_steps == 1 && job->plan, "an entry with lines of a later release is read");
-	ok(strstr(written(), "\nend\ngpus 0-1 of mems 7\nstep 1 ") &&
-		   strstr(written(), "\nrank task_0 sim 0\nnic eth0\nguest a\nguest b\nend-of-") &&
-		   !strstr(written(), "eth1"),
-	   "the sweep of an entry of a later release keeps the lines of live steps");
+	ok(strstr(entry_text(), "\nend\ngpus 0-1 of mems 7\nstep 1 ") &&
+		   strstr(entry_text(),
+			  "\nrank task_0 sim 0\nnic eth0\nguest a\nguest b\nend-of-") &&
+		   !strstr(entry_text(), "eth1"),
+	   "the sweep keeps unknown lines of live steps");
 	ok(job && ledger_job_of_later_release(job, &err) &&
 		   strstr(err.text, "\"gpus 0-1 of mems 7"),
 	   "lines of a later release are named: %s", err.text);
 	idset_zero(&mems);
-	ledger_each(l, count, &n, &mems, &bad, &err);
-	is(list_of(&mems), "7", "memory nodes in lines of a later release are taken");
+	ledger_each(l, count_job, &n, &mems, &bad, &err);
+	is(list_of(&mems), "7", "memory nodes in lines of a later release count as taken");
 	is(bad.text, "", "an entry of a later release is not reported as damaged");
 	ledger_job_free(job);
 	ledger_remove(l, inode, &err);
 	ledger_close(l);
 }
 
-/* An entry of an unknown form is removed with the job that its head names. */
+/* An entry of an unknown form stays until the job in its head has ended. */
 static void test_later_format(void)
 {
-	uint64_t inode = put("job_f", "nodeos-ledger 2", "whatever { mems 3 }\n");
-	struct ledger *l = opened();
+	uint64_t inode = write_entry("job_f", "nodeos-ledger 2", "whatever { mems 3 }\n");
+	struct ledger *l = open_ledger();
 	struct ledger_job *job = NULL;
 	char path[300];
 	struct errbuf err;
 
 	is_int(ledger_read(l, inode, &job, &err), -1, "an entry of an unknown form is refused: %s",
 	       err.text);
-	ok(strstr(written(), "whatever"), "an entry of an unknown form stays while its job lives");
+	ok(strstr(entry_text(), "whatever"),
+	   "an entry of an unknown form stays while its job lives");
 	ledger_close(l);
 	snprintf(path, sizeof(path), "%s/cg/job_f", scratch);
 	rmdir(path);
-	ledger_close(opened());
-	ok(!*written(), "an entry of an unknown form goes with its job");
+	ledger_close(open_ledger());
+	ok(!*entry_text(), "an entry of an unknown form is removed with its job");
 }
 
-/* Only the lines of ranks are damaged: those of a live step, and those of an ended one. */
+/* Only the lines of ranks are damaged, once of a live step and once of an ended one. */
 static void test_damaged_ranks(void)
 {
 	static const struct {
@@ -304,12 +308,12 @@ static void test_damaged_ranks(void)
 			      "step 3 inode 6 ranks 1 container sim\ncgroup job_r/step_3\n"
 			      "rank task_0 sim 0\nend-of-entry\n",
 			 step, rank[i].lines, rank[i].lines);
-		inode = put("job_r", "nodeos-ledger 1", body);
-		l = opened();
-		job = get(l, inode);
-		is_int(job ? (int)job->n_steps : -1, 1, "damaged ranks %zu: ended steps are swept",
-		       i);
-		ok(strstr(written(), rank[i].kept) != NULL,
+		inode = write_entry("job_r", "nodeos-ledger 1", body);
+		l = open_ledger();
+		job = read_job(l, inode);
+		is_int(job ? (int)job->n_steps : -1, 1,
+		       "damaged ranks %zu: the ended step is swept", i);
+		ok(strstr(entry_text(), rank[i].kept) != NULL,
 		   "damaged ranks: the line of a live step is kept");
 		ok(job && (ledger_job_of_later_release(job, &err) ||
 			   ledger_step_load_ranks(&job->step[0], &err) < 0),
@@ -319,8 +323,8 @@ static void test_damaged_ranks(void)
 	}
 	snprintf(path, sizeof(path), "%s/cg/job_r/step_1", scratch);
 	rmdir(path);
-	l = opened();
-	job = get(l, inode);
+	l = open_ledger();
+	job = read_job(l, inode);
 	ok(job && job->n_steps == 0 && job->plan, "damaged ranks: an ended step is removed");
 	ledger_job_free(job);
 	ledger_remove(l, inode, &err);
@@ -332,7 +336,7 @@ static void test_ledger_release_damaged(void)
 	static const char *const body[] = {
 		"Gpus 1\n", "\n", "gpus \x01\n", "rank task_0 sim 0", PLAN PLAN,
 	};
-	struct ledger *l = opened();
+	struct ledger *l = open_ledger();
 	struct ledger_job *job = NULL;
 	struct errbuf err;
 	char text[2048];
@@ -343,17 +347,18 @@ static void test_ledger_release_damaged(void)
 		snprintf(text, sizeof(text),
 			 "step 1 inode 2 ranks 1 container sim\ncgroup x\n%send-of-entry\n",
 			 body[i]);
-		inode = put("job_d", "nodeos-ledger 1", text);
-		is_int(ledger_read(l, inode, &job, &err), -1, "damaged %zu: %s", i, err.text);
+		inode = write_entry("job_d", "nodeos-ledger 1", text);
+		is_int(ledger_read(l, inode, &job, &err), -1, "damaged entry %zu is refused: %s", i,
+		       err.text);
 	}
 	ledger_remove(l, cgroup_dir("job_d"), &err);
 	ledger_close(l);
 }
 
-/* Ranks without any pattern for runs. */
-static void scatter(struct ledger_step *s)
+/* Add ranks without any pattern that runs could use. */
+static void add_scattered_ranks(struct ledger_step *s)
 {
-	srand(7); /* the same ranks in each run */
+	srand(7); /* a fixed seed: each test has the same ranks */
 	for (unsigned i = 0; i < s->n_placed; i++)
 		for (unsigned k = 0; k < 30; k++)
 			idset_add(&s->placed[i].cpus, (unsigned)rand() % 1024);
@@ -362,7 +367,7 @@ static void scatter(struct ledger_step *s)
 static void test_ledger_release_bounds(void)
 {
 	struct ledger_job *job = new_job("job_b", 1000), *more, *plain;
-	struct ledger *l = opened();
+	struct ledger *l = open_ledger();
 	struct errbuf err = { 0 };
 	char dir[32];
 
@@ -371,7 +376,7 @@ static void test_ledger_release_bounds(void)
 	is_int(ledger_write(l, job, &err), 0, "a job may have 1,024 steps (%s)", err.text);
 	add_ranks(job, 0, LEDGER_STEPS_MAX);
 	is_int(ledger_write(l, job, &err), -1, "a job may not have 1,025 steps: %s", err.text);
-	is_int(err.code, LEDGER_BOUND, "the error of too many steps is the bound's");
+	is_int(err.code, LEDGER_BOUND, "too many steps give the code LEDGER_BOUND");
 	ledger_job_del_step(job, job->step[3].inode);
 	ledger_job_del_step(job, job->step[3].inode);
 	is_int(ledger_write(l, job, &err), 0, "a job with one step fewer is written");
@@ -380,36 +385,36 @@ static void test_ledger_release_bounds(void)
 	job = new_job("job_c", 1000);
 	for (unsigned i = 0; i < 2; i++) {
 		add_ranks(job, 3000, i);
-		scatter(&job->step[i]);
+		add_scattered_ranks(&job->step[i]);
 	}
-	is_int(ledger_write(l, job, &err), 0, "ranks in any place are written (%s)", err.text);
+	is_int(ledger_write(l, job, &err), 0, "ranks without a pattern are written (%s)", err.text);
 	add_ranks(job, 3000, 2);
-	scatter(&job->step[2]);
+	add_scattered_ranks(&job->step[2]);
 	is_int(ledger_write(l, job, &err), -1, "an entry of more than 1 MiB is refused: %s",
 	       err.text);
-	is_int(err.code, LEDGER_BOUND, "the error of a long entry is the bound's");
+	is_int(err.code, LEDGER_BOUND, "a long entry gives the code LEDGER_BOUND");
 	ledger_job_del_step(job, job->step[2].inode);
 	for (unsigned i = 0; i < 10; i++) {
 		snprintf(dir, sizeof(dir), "job_c%u", i);
 		more = new_job(dir, 1000);
 		add_ranks(more, 3000, 1);
-		scatter(&more->step[0]);
+		add_scattered_ranks(&more->step[0]);
 		if (ledger_write(l, more, &err) < 0)
 			i = 20;
 		ledger_job_free(more);
 	}
 	ok(strstr(err.text, "of this user's jobs"),
 	   "entries of one user of more than 4 MiB are refused: %s", err.text);
-	is_int(err.code, LEDGER_BOUND, "the error of a user's long entries is the bound's");
+	is_int(err.code, LEDGER_BOUND, "long entries of a user give the code LEDGER_BOUND");
 	plain = new_job("job_p", 1000);
 	plain->share = set_of("4");
 	is_int(ledger_write(l, plain, &err), 0, "a job without containers is never refused");
 	ledger_job_free(plain);
 	plain = new_job("job_q", 2000);
 	add_ranks(plain, 3000, 1);
-	scatter(&plain->step[0]);
+	add_scattered_ranks(&plain->step[0]);
 	is_int(ledger_write(l, plain, &err), 0,
-	       "another user's entry is written beside full bounds (%s)", err.text);
+	       "another user's entry is written while the bound of one is reached (%s)", err.text);
 	ledger_job_free(plain);
 	ledger_job_free(job);
 	ledger_close(l);
@@ -418,7 +423,7 @@ static void test_ledger_release_bounds(void)
 int main(void)
 {
 	ledger_fixture();
-	ledger_close(opened());
+	ledger_close(open_ledger());
 	test_earlier_release();
 	test_many_ranks();
 	test_without_ranks();

@@ -41,7 +41,7 @@ static void add_step(struct ledger_job *job, const char *dir, uint32_t id)
 	s->cpus = set_of("0,4");
 }
 
-static void events(const char *path, const char *text)
+static void write_events(const char *path, const char *text)
 {
 	FILE *f = fopen(path, "w");
 
@@ -49,7 +49,7 @@ static void events(const char *path, const char *text)
 		abort();
 }
 
-static void test_who_has_it_hurries(void)
+static void test_priority(void)
 {
 	struct sched_param first = { .sched_priority = 1 }, none = { 0 };
 	struct errbuf err;
@@ -95,8 +95,8 @@ static void test_keep_and_sweep(void)
 	}
 	is_int(ledger_open(&l, state, root, 1, &err), 0, "ledger_open: makes the directory (%s)",
 	       err.text);
-	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: an unknown job is no error");
-	ok(!got, "ledger_read: an unknown job has no entry");
+	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: succeeds for an unknown job");
+	ok(!got, "ledger_read: gives no entry for an unknown job");
 	is_int(ledger_write(l, job, &err), 0, "ledger_write: writes a new entry");
 	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: reads the new entry (%s)",
 	       err.text);
@@ -132,7 +132,7 @@ static void test_keep_and_sweep(void)
 	snprintf(path, sizeof(path), "%s/cg/job_1/step_0", scratch);
 	rmdir(path);
 	is_int(ledger_open(&l, state, root, 1, &err), 0,
-	       "ledger_open: opens when a step's directory is gone");
+	       "ledger_open: opens if a step's directory is gone");
 	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: reads an entry after a sweep");
 	ok(got && got->n_steps == 1 && got->step[0].step_id == 0xfffffffbu,
 	   "ledger_open: sweeps the step without a directory, and keeps the other");
@@ -140,17 +140,16 @@ static void test_keep_and_sweep(void)
 	ledger_close(l);
 
 	snprintf(path, sizeof(path), "%s/cg/job_1/step_batch/cgroup.events", scratch);
-	events(path, "populated 1\nfrozen 1\n");
-	is_int(ledger_open(&l, state, root, 1, &err), 0,
-	       "ledger_open: opens when a step is frozen");
+	write_events(path, "populated 1\nfrozen 1\n");
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "ledger_open: opens if a step is frozen");
 	is_int(ledger_read(l, inode, &got, &err), 0,
 	       "ledger_read: reads the entry of a frozen step");
 	ok(got && got->n_steps == 1, "ledger_open: keeps a frozen step");
 	ledger_job_free(got);
 	ledger_close(l);
-	events(path, "populated 0\nfrozen 0\n");
+	write_events(path, "populated 0\nfrozen 0\n");
 	is_int(ledger_open(&l, state, root, 1, &err), 0,
-	       "ledger_open: opens when a killed slurmstepd has left a directory");
+	       "ledger_open: opens if a killed slurmstepd has left a directory");
 	is_int(ledger_read(l, inode, &got, &err), 0,
 	       "ledger_read: reads an entry whose last step has ended");
 	ok(got && got->n_steps == 0, "ledger_open: sweeps a step with an empty directory");
@@ -159,21 +158,22 @@ static void test_keep_and_sweep(void)
 
 	snprintf(path, sizeof(path), "%s/cg/job_1", scratch);
 	nftw(path, remove_one, 8, FTW_DEPTH);
-	scratch_dir("cg/other"); /* this directory takes the freed inode on some file systems */
+	scratch_dir("cg/other"); /* on some file systems this directory gets the freed inode */
 	scratch_dir("cg/job_1");
 	is_int(ledger_open(&l, state, root, 1, &err), 0,
-	       "ledger_open: opens when a job is gone and another has its name");
-	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: a swept entry is no error");
+	       "ledger_open: opens if a job is gone and another has its directory's name");
+	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: succeeds for a swept entry");
 	if (cgroup_inode(root, "job_1") != inode)
 		ok(!got, "ledger_open: sweeps the old job's entry");
-	else if (ledger_remove(l, inode, &err) < 0) /* the file system gave the same inode */
+	else if (ledger_remove(l, inode, &err) <
+		 0) /* the file system has given the new directory the same inode */
 		abort();
 	ledger_job_free(got);
 	ledger_close(l);
 	ledger_job_free(job);
 }
 
-static int count(const struct ledger_job *job, void *arg)
+static int count_job(const struct ledger_job *job, void *arg)
 {
 	(void)job;
 	++*(int *)arg;
@@ -211,13 +211,13 @@ static void test_corrupt(void)
 		scratch_file(name, text[i]);
 		is_int(ledger_read(l, job->inode, &got, &err), -1,
 		       "ledger_read: refuses corrupt entry %zu: %s", i, err.text);
-		ok(!got, "ledger_read: a corrupt entry gives no job");
+		ok(!got, "ledger_read: gives no job for a corrupt entry");
 	}
 	ledger_close(l);
 	is_int(ledger_open(&l, state, root, 1, &err), 0,
-	       "ledger_open: opens with a corrupt entry inside");
+	       "ledger_open: opens a ledger with a corrupt entry");
 	bad.text[0] = '\0';
-	is_int(ledger_each(l, count, &n, NULL, &bad, &err), 0,
+	is_int(ledger_each(l, count_job, &n, NULL, &bad, &err), 0,
 	       "ledger_each: walks past a corrupt entry");
 	is_int(n, 1, "ledger_each: visits the good entry");
 	ok(*bad.text != '\0', "ledger_each: names the corrupt entry: %s", bad.text);
@@ -237,13 +237,10 @@ static void unread_mems(struct ledger *l, struct idset *out)
 	struct errbuf bad = { 0 }, err;
 	int n = 0;
 
-	ledger_each(l, count, &n, out, &bad, &err);
+	ledger_each(l, count_job, &n, out, &bad, &err);
 }
 
-/*
- * Memory nodes in a damaged entry count as taken as long as its job lives; then the entry is
- * removed.
- */
+/* Memory nodes in a damaged entry count as taken until its job ends; then the entry is removed. */
 static void test_unread(void)
 {
 	struct ledger_job *job = job_in("job_u", 8, 1000);
@@ -272,7 +269,7 @@ static void test_unread(void)
 		abort();
 	idset_zero(&mems);
 	unread_mems(l, &mems);
-	is(list_of(&mems), "", "ledger_each: a good entry adds no unread memory nodes");
+	is(list_of(&mems), "", "ledger_each: adds no unread memory nodes of a good entry");
 	snprintf(name, sizeof(name), "state/job-%" PRIu64, job->inode);
 	snprintf(path, sizeof(path), "%s/%s", scratch, name);
 	f = fopen(path, "r");
@@ -283,17 +280,17 @@ static void test_unread(void)
 	scratch_file(name, text);
 	unread_mems(l, &mems);
 	is(list_of(&mems), "2-4,6,8",
-	   "ledger_each: a damaged entry counts with its confined container and its share");
+	   "ledger_each: adds memory nodes of a damaged entry's confined container and share");
 	idset_zero(&mems);
 	*strstr(text, "2-4") = '\0';
 	strcat(text, "2-");
 	scratch_file(name, text);
 	unread_mems(l, &mems);
-	is(list_of(&mems), "", "ledger_each: a list cut behind its dash does not count");
+	is(list_of(&mems), "", "ledger_each: adds nothing of a list that ends with a dash");
 	strcpy(strrchr(text, '2'), "2,3");
 	scratch_file(name, text);
 	unread_mems(l, &mems);
-	is(list_of(&mems), "2-3", "ledger_each: a list cut elsewhere counts as far as it goes");
+	is(list_of(&mems), "2-3", "ledger_each: adds the ids of a truncated list");
 	ledger_close(l);
 	if (ledger_open(&l, state, root, 1, &err) < 0)
 		abort();
@@ -302,16 +299,16 @@ static void test_unread(void)
 	snprintf(text, sizeof(text), "%s/cg/job_u/step_1", scratch);
 	rmdir(text);
 	snprintf(text, sizeof(text), "%s/cg/job_u", scratch);
-	ok(rmdir(text) == 0, "ledger_open: the job of a damaged entry ends");
+	ok(rmdir(text) == 0, "the directory of a damaged entry's job can be removed");
 	if (ledger_open(&l, state, root, 1, &err) < 0)
 		abort();
-	ok(access(path, F_OK) < 0, "ledger_open: removes a damaged entry when its job has ended");
+	ok(access(path, F_OK) < 0, "ledger_open: removes a damaged entry after its job has ended");
 	ledger_close(l);
 	ledger_job_free(job);
 }
 
 /* A directory that cannot be read does not prove that its job has ended. */
-static void test_blind(void)
+static void test_unreadable_cgroups(void)
 {
 	struct ledger_job *job = job_in("job_b", 6, 1000), *got = NULL;
 	struct errbuf err;
@@ -321,7 +318,7 @@ static void test_blind(void)
 		abort();
 	ledger_close(l);
 	is_int(ledger_open(&l, state, 987, 1, &err), 0,
-	       "ledger_open: opens with a cgroup fd that is not open");
+	       "ledger_open: opens if the cgroup descriptor is not open");
 	is_int(ledger_read(l, job->inode, &got, &err), 0,
 	       "ledger_read: reads an entry whose cgroup cannot be read");
 	ok(got != NULL, "ledger_open: keeps a live job's entry when cgroups cannot be read");
@@ -331,8 +328,8 @@ static void test_blind(void)
 	ledger_job_free(job);
 }
 
-/* After a good entry, no text is left that a report would show as a problem. */
-static void test_quiet(void)
+/* For good entries BAD stays empty, as a report would show its text as a problem. */
+static void test_no_problems(void)
 {
 	struct ledger_job *job = job_in("job_q", 5, 1000);
 	struct errbuf err, bad = { 0 };
@@ -341,7 +338,7 @@ static void test_quiet(void)
 
 	if (ledger_open(&l, state, root, 1, &err) < 0 || ledger_write(l, job, &err) < 0)
 		abort();
-	is_int(ledger_each(l, count, &n, NULL, &bad, &err), 0,
+	is_int(ledger_each(l, count_job, &n, NULL, &bad, &err), 0,
 	       "ledger_each: walks over good entries");
 	is(bad.text, "", "ledger_each: reports no problem for good entries");
 	ledger_remove(l, job->inode, &err);
@@ -349,7 +346,7 @@ static void test_quiet(void)
 	ledger_job_free(job);
 }
 
-/* On a full file system, the message has the entry's path, and the old entry stays. */
+/* On a full file system, the message gives the entry's path, and the old entry stays. */
 static void test_ledger_full(void)
 {
 	struct ledger_job *job = job_in("small", 9, 1000), *again = NULL;
@@ -380,7 +377,7 @@ static void test_ledger_full(void)
 		 job->inode);
 	is_int(ledger_write(l, job, &err), -1,
 	       "ledger_write: fails to replace an entry on a full file system");
-	is_int(err.code, LEDGER_OK, "ledger_write: a full file system has no LEDGER_BOUND");
+	is_int(err.code, LEDGER_OK, "ledger_write: a full file system does not give LEDGER_BOUND");
 	is(err.text, want, "ledger_write: the message has the path and the cause");
 	is_int(ledger_read(l, job->inode, &again, &err) == 0 && again && again->uid == 1000, 1,
 	       "ledger_write: a failed write leaves the entry as it was");
@@ -390,40 +387,40 @@ static void test_ledger_full(void)
 	umount(dir);
 }
 
-struct looked {
+struct visible {
 	unsigned jobs, steps;
 };
 
-static int note(const struct ledger_job *job, void *arg)
+static int count_steps(const struct ledger_job *job, void *arg)
 {
-	struct looked *seen = arg;
+	struct visible *seen = arg;
 
 	seen->jobs++;
 	seen->steps += job->n_steps;
 	return 0;
 }
 
-static struct looked looks(uid_t uid, unsigned long job, bool tells)
+static struct visible count_visible(uid_t uid, unsigned long job, bool damage)
 {
 	const struct ledger_whose whose = { uid, job };
 	const struct ledger_at at = { state, root };
-	struct looked seen = { .jobs = 0 };
+	struct visible seen = { .jobs = 0 };
 	struct errbuf bad = { 0 }, err = { 0 };
 
-	if (ledger_look(&at, &whose, note, &seen, &bad, &err) < 0)
+	if (ledger_read_unlocked(&at, &whose, count_steps, &seen, &bad, &err) < 0)
 		diag("%s", err.text);
-	ok((*bad.text != '\0') == tells, "ledger_look: uid %d sees %s", (int)uid,
-	   tells ? "the damaged entry" : "no damage");
+	ok((*bad.text != '\0') == damage, "ledger_read_unlocked: uid %d sees %s", (int)uid,
+	   damage ? "the damaged entry" : "no damage");
 	return seen;
 }
 
-/* Queries of users do not delay a launch, and another user's entry costs them nothing. */
+/* Queries by users do not delay a launch, and show nothing of other users' entries. */
 static void test_without_the_lock(void)
 {
 	struct ledger_job *mine = job_in("job_m", 11, 1000), *other = job_in("job_o", 12, 1000),
 			  *ended = job_in("job_e", 13, 1000), *damaged = job_in("job_d", 14, 1000);
 	char name[64], text[256], path[300];
-	struct looked seen;
+	struct visible seen;
 	struct ledger *l;
 	struct errbuf err;
 
@@ -445,14 +442,17 @@ static void test_without_the_lock(void)
 	rmdir(path);
 	snprintf(path, sizeof(path), "%s/cg/job_e", scratch);
 	rmdir(path);
-	seen = looks(4000, 0, false);
+	seen = count_visible(4000, 0, false);
 	ok(seen.jobs == 1 && seen.steps == 1,
-	   "ledger_look: shows a user's live steps while a launch has the lock");
-	is_int((int)looks(4000, 11, false).jobs, 1, "ledger_look: shows one job");
-	is_int((int)looks(4000, 12, false).jobs, 0, "ledger_look: hides another user's job");
-	is_int((int)looks(3000, 0, false).jobs, 0, "ledger_look: a user without jobs sees none");
-	ok(looks((uid_t)-1, 0, true).jobs >= 2, "ledger_look: root sees all jobs");
-	is_int((int)looks((uid_t)-1, 12, false).jobs, 1, "ledger_look: root sees one job");
+	   "ledger_read_unlocked: shows a user's live steps while a launch has the lock");
+	is_int((int)count_visible(4000, 11, false).jobs, 1, "ledger_read_unlocked: shows one job");
+	is_int((int)count_visible(4000, 12, false).jobs, 0,
+	       "ledger_read_unlocked: hides another user's job");
+	is_int((int)count_visible(3000, 0, false).jobs, 0,
+	       "ledger_read_unlocked: a user without jobs sees none");
+	ok(count_visible((uid_t)-1, 0, true).jobs >= 2, "ledger_read_unlocked: root sees all jobs");
+	is_int((int)count_visible((uid_t)-1, 12, false).jobs, 1,
+	       "ledger_read_unlocked: root sees one job");
 	ledger_remove(l, mine->inode, &err);
 	ledger_remove(l, other->inode, &err);
 	ledger_remove(l, ended->inode, &err);
@@ -472,16 +472,16 @@ static void test_locking(void)
 	if (ledger_open(&l, state, root, 1, &err) < 0)
 		abort();
 	is_int(ledger_open(&second, state, root, 0, &err), -1,
-	       "ledger_open: a second opener waits, then gives up");
-	ok(strstr(err.text, "locked") != NULL,
-	   "ledger_open: the message says that the ledger is locked: %s", err.text);
+	       "ledger_open: a second opener waits and then fails");
+	ok(strstr(err.text, "held the lock") != NULL,
+	   "ledger_open: the message says that another process has the lock: %s", err.text);
 	ledger_close(l);
 	is_int(ledger_open(&l, state, root, 0, &err), 0,
 	       "ledger_open: opens when the lock is free again");
 	ledger_close(l);
 	chmod(state, 0755);
 	is_int(ledger_open(&l, state, root, 0, &err), -1,
-	       "ledger_open: a directory that others can read is refused");
+	       "ledger_open: refuses a directory that others can read");
 	chmod(state, 0700);
 }
 
@@ -489,10 +489,10 @@ int main(void)
 {
 	ledger_fixture();
 	test_keep_and_sweep();
-	test_who_has_it_hurries();
-	test_quiet();
+	test_priority();
+	test_no_problems();
 	test_unread();
-	test_blind();
+	test_unreadable_cgroups();
 	test_corrupt();
 	test_ledger_full();
 	test_without_the_lock();

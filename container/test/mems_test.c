@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shares of jobs without containers: five blocks of 100 MiB, 2 to 6, of home 0, none near the job's
- * CPUs. */
+/*
+ * Shares of jobs without containers. Home 0 is divided into five blocks of 100 MiB, 2 to 6, none
+ * near the job's CPUs.
+ */
 #include "container/mems.h"
 
 #include <stdlib.h>
@@ -15,10 +17,10 @@ static struct block block[6] = {
 	{ .node = 0, .home = 0, .usable = 500 * MIB, .present = 512 * MIB }
 };
 static struct blocks blocks = { .on = true, .n = 6, .block = block };
-static struct mems_held held;
+static struct mems_in_use held;
 static const struct service_set service; /* none */
 
-static void others(const char *containers, const char *shares, unsigned mib_each)
+static void set_others(const char *containers, const char *shares, unsigned mib_each)
 {
 	memset(&held, 0, sizeof(held));
 	if (*containers)
@@ -30,8 +32,8 @@ static void others(const char *containers, const char *shares, unsigned mib_each
 		held.most[node] = held.even[node] = mib_each * MIB;
 }
 
-/* Check the share of a job with MIB MiB; PLAN: nodes of its containers, "" for none. */
-static void gets(unsigned mib, const char *plan_mems, const char *want, const char *what)
+/* Check the share of a job with MIB MiB; PLAN_MEMS: the nodes of its containers, "" for none. */
+static void check_share(unsigned mib, const char *plan_mems, const char *want, const char *what)
 {
 	struct idset cpus, mems = set_of("0,2-6");
 	const struct mems_given given = { mib * MIB, &cpus, &mems };
@@ -52,7 +54,7 @@ static void gets(unsigned mib, const char *plan_mems, const char *want, const ch
 							 : 0;
 	mems_share(&job, &blocks, &held, plan, &given, &service);
 	is(list_of(&job.share), want, "%s", what);
-	ok(job.share_bytes == needs, "%s: the needed bytes are noted", what);
+	ok(job.share_bytes == needs, "%s: share_bytes is set", what);
 	job_plan_free(plan);
 }
 
@@ -64,34 +66,41 @@ int main(void)
 		block[i] = (struct block){
 			.node = i + 1, .home = 0, .usable = 100 * MIB, .present = 104 * MIB
 		};
-	others("", "", 0);
-	gets(30, "", "2", "a small first job gets one block");
-	gets(250, "", "2-4", "a larger job gets as many blocks as hold it");
-	gets(9000, "", "2-6", "a job that wants too much gets all free blocks");
-	others("", "2", 30);
-	gets(50, "", "2", "a job gets the block of another job with enough space");
-	gets(80, "", "3", "a job gets its own block if another job's has too little space");
-	gets(150, "", "3-4", "a job gets no part of another job's block, which may become full");
-	others("", "2-3", 100);
+	set_others("", "", 0);
+	check_share(30, "", "2", "a small first job gets one block");
+	check_share(250, "", "2-4", "a larger job gets as many blocks as hold it");
+	check_share(9000, "", "2-6", "a job that needs more gets all free blocks");
+	set_others("", "2", 30);
+	check_share(50, "", "2", "a job gets the block of another job with enough space");
+	check_share(80, "", "3", "a job gets its own block if another job's has too little space");
+	check_share(150, "", "3-4",
+		    "a job gets no part of another job's block that may become full");
+	set_others("", "2-3", 100);
 	held.even[2] = held.even[3] = 60 * MIB;
-	gets(40, "", "4",
-	     "beside a job with two blocks, either of which may become full, a job gets its own");
-	others("4-6", "2-3", 100);
+	check_share(40, "", "4",
+		    "beside a job with two blocks, either of which may become full, a job gets its "
+		    "own");
+	set_others("4-6", "2-3", 100);
 	held.even[2] = held.even[3] = 60 * MIB;
-	gets(30, "", "2",
-	     "without a free block, a job gets space beside memory that is spread evenly");
-	others("3-6", "2", 90);
-	gets(50, "", "2", "without a free block, a job shares one with too little space");
-	others("4-6", "2-3", 100);
-	gets(50, "", "2-3", "without space, a job shares the full blocks of other jobs");
-	others("2-6", "", 0);
-	gets(50, "", "0", "if containers have all blocks, a job gets the home of the divided node");
-	others("", "", 0);
-	gets(90, "4", "4", "a job whose containers have all its memory has its other ranks there");
-	gets(190, "4", "2", "a job with more memory than its containers gets a further block");
-	others("2-3,5-6", "", 0);
-	gets(190, "4", "4", "without a free block, a job's other ranks share its container's");
+	check_share(30, "", "2",
+		    "without a free block, a job gets space that remains if others spread their "
+		    "memory evenly");
+	set_others("3-6", "2", 90);
+	check_share(50, "", "2",
+		    "without a free block, a job shares a block with too little space");
+	set_others("4-6", "2-3", 100);
+	check_share(50, "", "2-3", "without space, a job shares the full blocks of other jobs");
+	set_others("2-6", "", 0);
+	check_share(50, "", "0",
+		    "if containers have all blocks, a job gets the home of the divided node");
+	set_others("", "", 0);
+	check_share(90, "4", "4", "a job whose containers have all its memory shares their nodes");
+	check_share(190, "4", "2",
+		    "a job with more memory than its containers gets a further block");
+	set_others("2-3,5-6", "", 0);
+	check_share(190, "4", "4",
+		    "without a free block, a job's other ranks share its container's");
 	held.siblings = set_of("4");
-	gets(50, "", "4", "step containers count as the job's own");
+	check_share(50, "", "4", "memory nodes of the job's step containers can be shared");
 	return tap_done();
 }

@@ -9,8 +9,8 @@
 
 static struct conf conf;
 
-static const struct isolator_outcome *find(const struct isolator_outcome *o, unsigned n,
-					   const char *name)
+static const struct isolator_outcome *find_outcome(const struct isolator_outcome *o, unsigned n,
+						   const char *name)
 {
 	for (unsigned i = 0; i < n; i++)
 		if (strcmp(o[i].isolator, name) == 0)
@@ -18,8 +18,8 @@ static const struct isolator_outcome *find(const struct isolator_outcome *o, uns
 	return NULL;
 }
 
-static unsigned outcomes(struct isolator_outcome *o, const struct request *r,
-			 const struct planned_container *got, const struct outcome_node *node)
+static unsigned judge(struct isolator_outcome *o, const struct request *r,
+		      const struct planned_container *got, const struct outcome_node *node)
 {
 	struct judged j = { .ask = &r->container[0], .got = got, .conf = &conf, .node = *node };
 
@@ -40,77 +40,79 @@ static void test_judges(void)
 		printf("Bail out! %s\n", err.text);
 	got.cpus = got.reserved = set_of("0-3");
 	got.mems = set_of("0");
-	n = outcomes(o, &r, &got, &node);
-	is_int(n, 3, "outcomes: container, scheduler and one ignored isolator have one each");
-	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "outcomes: 3 threads rounded to 4 are modified");
-	ok(strstr(find(o, n, "container")->reason, "3 asked, 4 given") != NULL,
-	   "outcomes: the reason has the requested and the given number");
-	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
+	n = judge(o, &r, &got, &node);
+	is_int(n, 3,
+	       "outcomes: container, scheduler and an ignored isolator have one outcome each");
+	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_MODIFIED,
+	       "outcomes: 3 threads rounded up to 4 count as modified");
+	ok(strstr(find_outcome(o, n, "container")->reason, "3 asked, 4 given") != NULL,
+	   "outcomes: the reason gives the requested and the given number");
+	is_int(find_outcome(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
 	       "outcomes: policy batch is enforced");
-	is_int(find(o, n, "power")->outcome, OUTCOME_IGNORED,
+	is_int(find_outcome(o, n, "power")->outcome, OUTCOME_IGNORED,
 	       "outcomes: isolator power is ignored");
 	got.asked = 2;
 	got.cpus = set_of("0-1");
-	n = outcomes(o, &r, &got, &node);
-	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "outcomes: 2 threads instead of 3 after a resize are modified");
-	is(find(o, n, "container")->reason, "cpus: 2 given, as it has been resized",
-	   "the reason of a resized container is the resize");
+	n = judge(o, &r, &got, &node);
+	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_MODIFIED,
+	       "outcomes: 2 threads instead of 3 after a resize count as modified");
+	is(find_outcome(o, n, "container")->reason, "cpus: 2 given after a resize",
+	   "outcomes: the reason of the modified CPUs is the resize");
 	r.container[0].cpus = got.asked = 4;
 	got.cpus = set_of("0-3");
-	n = outcomes(o, &r, &got, &node);
-	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED,
-	       "4 of 4 threads, alone on the node, are enforced");
+	n = judge(o, &r, &got, &node);
+	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_ENFORCED,
+	       "outcomes: 4 of 4 threads, alone on the node, count as enforced");
 	r.container[0].mems = 2;
-	n = outcomes(o, &r, &got, &node);
-	is(find(o, n, "container")->reason, "mems: 1 given, as it has been resized",
-	   "1 memory node instead of 2 has the resize as its reason");
-	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "1 memory node instead of 2 is modified");
+	n = judge(o, &r, &got, &node);
+	is(find_outcome(o, n, "container")->reason, "mems: 1 given after a resize",
+	   "outcomes: the reason of the modified memory nodes is the resize");
+	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_MODIFIED,
+	       "outcomes: 1 memory node instead of 2 counts as modified");
 	r.container[0].mems_kind = MEMS_SIZE;
 	r.container[0].mems = 64 << 20;
 	node.usable = 32 << 20;
-	n = outcomes(o, &r, &got, &node);
-	is(find(o, n, "container")->reason, "mems: 64 MiB asked, 32 MiB usable",
-	   "32 MiB instead of 64 need no resize: the kernel may keep more for itself");
+	n = judge(o, &r, &got, &node);
+	is(find_outcome(o, n, "container")->reason, "mems: 64 MiB asked, 32 MiB usable",
+	   "outcomes: 32 MiB usable of 64 MiB are reported without a resize");
 	node.usable = 96 << 20;
-	n = outcomes(o, &r, &got, &node);
-	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED,
-	       "whole blocks with more than the asked size are enforced");
+	n = judge(o, &r, &got, &node);
+	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_ENFORCED,
+	       "outcomes: whole blocks with more than the requested size count as enforced");
 	node.usable = 0;
 	r.container[0].mems_kind = MEMS_COUNT;
 	r.container[0].mems = 1;
 	node.alone = false;
-	n = outcomes(o, &r, &got, &node);
-	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "memory nodes beside other jobs are modified");
+	n = judge(o, &r, &got, &node);
+	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_MODIFIED,
+	       "outcomes: memory nodes that other jobs may use count as modified");
 	got.shared = true;
 	got.kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
-	n = outcomes(o, &r, &got, &node);
-	is(find(o, n, "container")->reason,
-	   "mems: shared, another container uses some of these memory nodes (dram) too",
-	   "the reason of shared memory nodes has their kind");
-	is_int(find(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "shared memory nodes are modified");
+	n = judge(o, &r, &got, &node);
+	is(find_outcome(o, n, "container")->reason,
+	   "mems: shared: another container also uses some of these memory nodes (dram)",
+	   "outcomes: the reason of shared memory nodes gives their kind");
+	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_MODIFIED,
+	       "outcomes: shared memory nodes count as modified");
 	got.shared = false;
 	got.kinds = MEMORY_KIND_BIT(MEMORY_HBM);
 	node.alone = true;
-	n = outcomes(o, &r, &got, &node);
-	is(find(o, n, "container")->reason, "mems: memory of kind hbm",
-	   "outcomes: the reason of memory of HBM alone has its kind");
-	is_int(find(o, n, "container")->outcome, OUTCOME_ENFORCED,
-	       "outcomes: memory of HBM alone is enforced");
+	n = judge(o, &r, &got, &node);
+	is(find_outcome(o, n, "container")->reason, "mems: memory of kind hbm",
+	   "outcomes: the reason of memory nodes of HBM gives the kind");
+	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_ENFORCED,
+	       "outcomes: memory nodes of HBM count as enforced");
 	got.kinds = MEMORY_KIND_BIT(MEMORY_DRAM);
-	n = outcomes(o, &r, &got, &node);
-	is(find(o, n, "container")->reason, "", "DRAM alone has no reason");
+	n = judge(o, &r, &got, &node);
+	is(find_outcome(o, n, "container")->reason, "",
+	   "outcomes: memory nodes of DRAM need no reason");
 	got.kinds = 0;
 	node.alone = false;
 	r.container[0].policy = POLICY_HPC;
 	if (!policy_supported(POLICY_HPC)) {
-		n = outcomes(o, &r, &got, &node);
-		is_int(find(o, n, "scheduler")->outcome, OUTCOME_FAILED,
-		       "the outcome of a policy that this kernel lacks is \"failed\"");
+		n = judge(o, &r, &got, &node);
+		is_int(find_outcome(o, n, "scheduler")->outcome, OUTCOME_FAILED,
+		       "outcomes: a policy that this kernel lacks is \"failed\"");
 	}
 	conf.hpc_fallback = POLICY_FIFO;
 	r.container[0].priority = HPC_TOPO;
@@ -120,10 +122,10 @@ static void test_judges(void)
 		       "hpc_fallback replaces a class that this kernel lacks");
 		is_int(sched.priority, 1, "hpc_fallback has the lowest priority");
 		is_int(sched.quantum, 0, "hpc_fallback has no quantum");
-		n = outcomes(o, &r, &got, &node);
-		is_int(find(o, n, "scheduler")->outcome, OUTCOME_MODIFIED,
+		n = judge(o, &r, &got, &node);
+		is_int(find_outcome(o, n, "scheduler")->outcome, OUTCOME_MODIFIED,
 		       "hpc_fallback is reported as modified");
-		is(find(o, n, "scheduler")->reason,
+		is(find_outcome(o, n, "scheduler")->reason,
 		   "this kernel has no scheduling policy \"hpc\": \"fifo\" instead (hpc_fallback)",
 		   "the reason of hpc_fallback names both policies");
 	}
@@ -140,14 +142,14 @@ static void test_judges(void)
 	conf.default_policy = POLICY_HPC;
 	outcome_sched(&sched, &r.container[0], &conf, false);
 	ok(sched.policy == POLICY_HPC && sched.priority == HPC_TOPO,
-	   "default_policy = hpc is topology-aware, too");
+	   "default_policy = hpc has the default placement");
 	conf.default_policy = POLICY_OTHER;
 	conf.hpc_fallback = POLICY_UNSET;
 	r.container[0].policy = POLICY_HPC;
 	node.policy_known = false;
-	n = outcomes(o, &r, &got, &node);
-	is_int(find(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
-	       "a dry run does not judge by this kernel");
+	n = judge(o, &r, &got, &node);
+	is_int(find_outcome(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
+	       "a dry run does not depend on this kernel");
 }
 
 static void test_site_rules(void)
@@ -160,14 +162,14 @@ static void test_site_rules(void)
 	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), -1,
 	       "fifo is not allowed by default");
 	ok(strstr(err.text, "allowed: other, batch, idle") != NULL,
-	   "the message has the allowed policies: %s", err.text);
+	   "the message lists the allowed policies: %s", err.text);
 	conf.allow_policies |= 1u << POLICY_FIFO;
 	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), -1,
-	       "priority 60 is refused above max_rt_priority");
-	ok(strstr(err.text, "50") != NULL, "the message has the limit: %s", err.text);
+	       "priority 60, above max_rt_priority, is refused");
+	ok(strstr(err.text, "50") != NULL, "the message gives the limit: %s", err.text);
 	r.container[0].priority = 0;
 	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), 0,
-	       "priority 0 is allowed as the lowest, 1");
+	       "priority 0 is accepted as 1, the lowest");
 }
 
 static void test_outcome_json(void)

@@ -10,7 +10,8 @@
 
 #define ROUNDS 400
 
-static void add(struct ledger_step *s, unsigned task, const char *place, const struct idset *cpus)
+static void add_rank(struct ledger_step *s, unsigned task, const char *place,
+		     const struct idset *cpus)
 {
 	struct ledger_rank *r = ledger_step_add_rank(s);
 
@@ -27,10 +28,10 @@ static void add_cpu(struct ledger_step *s, const char *place, unsigned cpu)
 
 	idset_zero(&one);
 	idset_add(&one, cpu);
-	add(s, s->n_placed, place, &one);
+	add_rank(s, s->n_placed, place, &one);
 }
 
-static bool equal(const struct ledger_step *a, const struct ledger_step *b)
+static bool ranks_equal(const struct ledger_step *a, const struct ledger_step *b)
 {
 	bool same = a->n_placed == b->n_placed;
 
@@ -41,30 +42,35 @@ static bool equal(const struct ledger_step *a, const struct ledger_step *b)
 	return same;
 }
 
-/* Does the text of S's ranks parse back to them? *TEXT receives it, for the caller to free. */
-static bool goes_round(const struct ledger_step *s, char **text)
+/*
+ * Does the text of S's ranks parse back to the same ranks? *TEXT receives it; the caller frees it.
+ */
+static bool parses_back(const struct ledger_step *s, char **text)
 {
 	struct ledger_step again = { .inode = 0 };
 	struct errbuf err;
 	bool same;
 
 	*text = rank_runs_format(s->placed, s->n_placed);
-	same = *text && rank_runs_parse(&again, *text, &err) == 0 && equal(s, &again);
+	same = *text && rank_runs_parse(&again, *text, &err) == 0 && ranks_equal(s, &again);
 	ledger_step_clear_ranks(&again);
 	return same;
 }
 
-static void regular(const char *what, struct ledger_step *s, const char *want)
+static void check_runs(const char *what, struct ledger_step *s, const char *want)
 {
 	char *text;
 
-	ok(goes_round(s, &text), "%s: parses back to the same ranks", what);
+	ok(parses_back(s, &text), "%s: parses back to the same ranks", what);
 	is(text ? text : "", want, "%s", what);
 	free(text);
 	ledger_step_clear_ranks(s);
 }
 
-/* Distributions of launchers: 4,096 ranks on a node with 64 CPUs are a few tokens. */
+/*
+ * Distributions of ranks as launchers make them: 4,096 ranks on a node with 64 CPUs need few
+ * tokens.
+ */
 static void test_distributions(void)
 {
 	struct ledger_step s = { .inode = 0 };
@@ -72,30 +78,30 @@ static void test_distributions(void)
 
 	for (unsigned i = 0; i < 64; i++)
 		add_cpu(&s, "sim", i);
-	regular("a core each", &s, "0:sim:0 1-63<1+1");
+	check_runs("a core each", &s, "0:sim:0 1-63<1+1");
 	for (unsigned i = 0; i < 4096; i++)
 		add_cpu(&s, "sim", i / 64);
-	regular("in blocks", &s, "0-63:sim:0 64-4095<64+1");
+	check_runs("in blocks", &s, "0-63:sim:0 64-4095<64+1");
 	for (unsigned i = 0; i < 4096; i++)
 		add_cpu(&s, "sim", i % 64);
-	regular("in turns", &s, "0:sim:0 1-63<1+1 64-4095<64+0");
+	check_runs("in turns", &s, "0:sim:0 1-63<1+1 64-4095<64+0");
 	for (unsigned i = 0; i < 4096; i++)
 		add_cpu(&s, LEDGER_REST, i % 64 / 2 + i % 2 * 32);
-	regular("by socket", &s, "0:-:0 1:-:32 2-63<2+1 64-4095<64+0");
+	check_runs("by socket", &s, "0:-:0 1:-:32 2-63<2+1 64-4095<64+0");
 	for (unsigned i = 0; i < 8; i++)
 		add_cpu(&s, i % 2 ? "vda" : "sim", 7 - i);
-	regular("downwards in two containers", &s, "0:sim:7 1:vda:6 2-7<2-2");
+	check_runs("downwards in two containers", &s, "0:sim:7 1:vda:6 2-7<2-2");
 	for (unsigned i = 0; i < 4096; i++)
-		add(&s, i, "sim", &cpus);
-	regular("all of the container", &s, "0-4095:sim:0-3,64-67");
-	add(&s, 1, "sim", &cpus);
-	add(&s, 3, "sim", &cpus);
-	add(&s, 4, "sim", &cpus);
-	regular("some task numbers missing", &s, "1:sim:0-3,64-67 3-4:sim:0-3,64-67");
+		add_rank(&s, i, "sim", &cpus);
+	check_runs("all of the container", &s, "0-4095:sim:0-3,64-67");
+	add_rank(&s, 1, "sim", &cpus);
+	add_rank(&s, 3, "sim", &cpus);
+	add_rank(&s, 4, "sim", &cpus);
+	check_runs("some task numbers missing", &s, "1:sim:0-3,64-67 3-4:sim:0-3,64-67");
 }
 
-/* Ranks of random places, with and without a pattern. */
-static void fill(struct ledger_step *s)
+/* Add ranks in random places, with and without a pattern. */
+static void add_random_ranks(struct ledger_step *s)
 {
 	unsigned n = 1 + (unsigned)rand() % 96, period = 1 + (unsigned)rand() % 9, task = 0;
 	bool wild = rand() % 4 == 0;
@@ -109,7 +115,7 @@ static void fill(struct ledger_step *s)
 	for (unsigned i = 0; i < n; i++) {
 		unsigned kind = wild ? (unsigned)rand() % 9 : i % period;
 
-		add(s, task, kind % 3 ? "sim" : kind % 2 ? "a.b/c" : LEDGER_REST, &cpus[kind]);
+		add_rank(s, task, kind % 3 ? "sim" : kind % 2 ? "a.b/c" : LEDGER_REST, &cpus[kind]);
 		task += rand() % 50 ? 1 : 2;
 		if (i % period == period - 1 && idset_next(&cpus[0], -1) < 1000)
 			idset_add(&cpus[0], (unsigned)rand() % 8);
@@ -125,8 +131,8 @@ static void test_random_placements(void)
 		struct ledger_step s = { .inode = 0 };
 		char *text = NULL;
 
-		fill(&s);
-		if (!goes_round(&s, &text) && bad++ == 0)
+		add_random_ranks(&s);
+		if (!parses_back(&s, &text) && bad++ == 0)
 			diag("%s", text ? text : "no text");
 		free(text);
 		ledger_step_clear_ranks(&s);
@@ -134,7 +140,7 @@ static void test_random_placements(void)
 	is_int((int)bad, 0, "all of %d random placements parse back to the same ranks", ROUNDS);
 }
 
-static void test_no_such_form(void)
+static void test_not_formattable(void)
 {
 	static const char *const task[] = { "task_special", "task_01", "task_", "task_1234567890" };
 	struct ledger_rank r = { .place = "sim", .cpus = set_of("1") };
@@ -144,16 +150,16 @@ static void test_no_such_form(void)
 
 		snprintf(r.task, sizeof(r.task), "%s", task[i]);
 		text = rank_runs_format(&r, 1);
-		ok(!text, "rank_runs_format: %s has no run", task[i]);
+		ok(!text, "rank_runs_format: refuses a directory %s", task[i]);
 		free(text);
 	}
 	strcpy(r.task, "task_1");
 	strcpy(r.place, "a:b");
 	ok(!rank_runs_format(&r, 1),
-	   "rank_runs_format: a place that is no container's name has no run");
+	   "rank_runs_format: refuses a place that is no container's name");
 	strcpy(r.place, "sim");
 	idset_zero(&r.cpus);
-	ok(!rank_runs_format(&r, 1), "rank_runs_format: a rank without CPUs has no run");
+	ok(!rank_runs_format(&r, 1), "rank_runs_format: refuses a rank without CPUs");
 }
 
 static void test_rank_runs_damaged(void)
@@ -189,7 +195,8 @@ static void test_rank_runs_damaged(void)
 		struct ledger_step s = { .inode = 0 };
 		struct errbuf err = { 0 };
 
-		is_int(rank_runs_parse(&s, text[i], &err), -1, "\"%s\" is refused", text[i]);
+		is_int(rank_runs_parse(&s, text[i], &err), -1, "rank_runs_parse: refuses \"%s\"",
+		       text[i]);
 		ledger_step_clear_ranks(&s);
 	}
 }
@@ -198,7 +205,7 @@ int main(void)
 {
 	test_distributions();
 	test_random_placements();
-	test_no_such_form();
+	test_not_formattable();
 	test_rank_runs_damaged();
 	return tap_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks whose counters the kernel takes away, with software events. */
+/* Ranks that lose their counters to the kernel. The events are software events. */
 #include "contend/counted.h"
 
 #include <fcntl.h>
@@ -14,14 +14,14 @@
 #include "contention/process.h"
 #include "counters/test/soft.h"
 
-#define OTHER 65534 /* a user who may not read the program */
+#define OTHER 65534 /* a user that may not read the program */
 
 static int proc_fd;
 static struct process_source source;
 static struct observed_node node;
 static struct counted_table table;
 
-/* Copy this program to one that may be executed and not be read. */
+/* Copy this program to a file that may be executed but not read. */
 static void copy_program(char path[128])
 {
 	static char piece[65536];
@@ -39,8 +39,8 @@ static void copy_program(char path[128])
 	close(to);
 }
 
-/* A process that waits for a word on *WORD, executes PATH, and computes until it is killed. */
-static pid_t start(const char *path, int *word)
+/* Fork a process that waits for a byte in *WORD, executes PATH, and computes until it is killed. */
+static pid_t fork_program(const char *path, int *word)
 {
 	int go[2];
 	char letter;
@@ -61,15 +61,15 @@ static pid_t start(const char *path, int *word)
 	return pid;
 }
 
-static void nap(long ms)
+static void sleep_ms(long ms)
 {
 	struct timespec t = { ms / 1000, ms % 1000 * 1000000 };
 
 	nanosleep(&t, NULL);
 }
 
-/* What a tick of the daemon does with this rank. */
-static void tick(struct observed_rank *rank)
+/* Do what the daemon does with this rank at a tick. */
+static void tick_daemon(struct observed_rank *rank)
 {
 	struct sample_pass pass = {
 		.now = monotonic_ms(), .least = 1, .least_quiet = 1, .proc_fd = proc_fd
@@ -78,24 +78,24 @@ static void tick(struct observed_rank *rank)
 	struct errbuf err = { 0 };
 
 	sample_ranks(&table, &node, &pass);
-	if (process_seen_look(&seen, &source, rank->pid) == 0)
+	if (process_seen_read(&seen, &source, rank->pid) == 0)
 		rank->ticks = seen.ticks;
 	is_int(counted_match(&table, &node, &err), 0, "counted_match: %s", err.text);
 	counted_renew(&table, &node);
 }
 
-/* Let it have 0.3 s of a CPU, however many others want one. */
+/* Let the rank run for 0.3 s of CPU time, however busy the machine is. Returns its instructions. */
 static uint64_t counted_after(struct observed_rank *rank)
 {
 	uint64_t end = rank->ticks + (uint64_t)sysconf(_SC_CLK_TCK) * 3 / 10;
 	struct process_seen seen = { .ticks = 0 };
 
 	for (unsigned i = 0; i < 600 && seen.ticks < end; i++) {
-		nap(100);
-		if (process_seen_look(&seen, &source, rank->pid) < 0 || seen.ended)
-			bail("the rank has gone");
+		sleep_ms(100);
+		if (process_seen_read(&seen, &source, rank->pid) < 0 || seen.ended)
+			bail("the rank has ended");
 	}
-	tick(rank);
+	tick_daemon(rank);
 	return rank->instructions;
 }
 
@@ -117,21 +117,21 @@ int main(int argc, char **argv)
 	node.bounds = classify_default;
 	copy_program(path);
 	rank = observed_add_rank(observed_add_step(&node));
-	rank->pid = start(path, &word);
-	tick(rank);
+	rank->pid = fork_program(path, &word);
+	tick_daemon(rank);
 	ok(table.n == 1 && table.rank[0].group, "a rank is counted before its exec");
 	if (write(word, "g", 1) != 1)
-		bail("the rank has gone");
-	/* a tick may be before the exec, and two more find that the counters have gone */
+		bail("the rank has ended");
+	/* the first tick may come before the exec, and two more find the loss of the counters */
 	for (int i = 0; i < 3; i++)
 		before = counted_after(rank);
-	/* instructions of these events are nanoseconds of CPU time */
+	/* with these events, instructions are nanoseconds of CPU time */
 	ok(counted_after(rank) > before + 100000000,
-	   "a rank that has lost its counters is counted anew");
+	   "counted_renew: a rank that has lost its counters is counted again");
 	before = rank->instructions;
-	ok(counted_after(rank) > before + 100000000, "a rank that is counted anew stays counted");
+	ok(counted_after(rank) > before + 100000000, "counted_renew: such a rank stays counted");
 	ok(table.rank[0].group && rank->cpu > 0 && rank->cpu <= 1100,
-	   "the share of a CPU of a rank that is counted anew");
+	   "counted_renew: the CPU share of such a rank is known");
 	kill(rank->pid, SIGKILL);
 	waitpid(rank->pid, NULL, 0);
 	counted_end(&table);

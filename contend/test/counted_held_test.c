@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The counters of a rank that hangs in execve(), with software events. */
+/* The counters of a rank that hangs in execve(). The events are software events. */
 #include "contend/counted.h"
 
 #include "base/test/held.h"
@@ -8,7 +8,7 @@
 static struct observed_node node;
 static struct counted_table table;
 
-static void add(struct observed_step *step, pid_t pid)
+static void add_rank(struct observed_step *step, pid_t pid)
 {
 	struct observed_rank *rank = observed_add_rank(step);
 
@@ -16,7 +16,7 @@ static void add(struct observed_step *step, pid_t pid)
 	rank->start = (uint64_t)pid;
 }
 
-static long match(struct errbuf *err)
+static long match_ranks(struct errbuf *err)
 {
 	long begun = monotonic_ms();
 
@@ -41,23 +41,24 @@ int main(int argc, char **argv)
 	why = held_begin(&held, program);
 	if (why)
 		skip_all("%s", why);
-	add(observed_add_step(&node), held.pid);
-	add(observed_add_step(&node), getpid());
-	took = match(&err);
-	ok(took < 2000, "counted_match: a rank that hangs in execve is given up");
+	add_rank(observed_add_step(&node), held.pid);
+	add_rank(observed_add_step(&node), getpid());
+	took = match_ranks(&err);
+	ok(took < 2000, "counted_match: gives up a rank that hangs in execve");
 	diag("after %ld ms: %s", took, err.text);
 	ok(!table.rank[0].group && table.rank[1].group && table.refused == 1,
-	   "counted_match: the rank behind it has counters");
-	ok(strstr(err.text, "execve() takes longer") != NULL, "counted_match: the reason");
-	took = match(&err);
+	   "counted_match: opens counters for the next rank");
+	ok(strstr(err.text, "execve() takes longer") != NULL,
+	   "counted_match: the reason names execve");
+	took = match_ranks(&err);
 	is_int((long long)table.rank[0].pause, 10000,
-	       "counted_match: the pause before the next try");
+	       "counted_match: sets the pause before the next attempt");
 	ok(table.refused == 1 && !*err.text && took < 40,
-	   "counted_match: a rank that hangs is not tried again at once");
+	   "counted_match: does not try again a rank that hangs before the pause has passed");
 	diag("after %ld ms", took);
 	table.rank[0].again = 0;
-	match(&err);
-	is_int((long long)table.rank[0].pause, 20000, "counted_match: the next pause is longer");
+	match_ranks(&err);
+	is_int((long long)table.rank[0].pause, 20000, "counted_match: doubles the next pause");
 	held_end(&held);
 	for (int i = 0; i < 50 && kill(held.pid, 0) == 0; i++)
 		usleep(100000);

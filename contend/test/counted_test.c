@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which counters each rank has: all counters of the trace have different instructions. */
+/* Which counters each rank has. In the trace, all counters have different instructions. */
 #include "contend/counted.h"
 
 #include "base/test/tap.h"
@@ -10,7 +10,7 @@
 static struct observed_node node;
 static struct counted_table table;
 
-static void begin(const char *trace)
+static void begin_test(const char *trace)
 {
 	node = (struct observed_node){ .bounds = classify_default };
 	if (!observed_add_step(&node))
@@ -18,17 +18,17 @@ static void begin(const char *trace)
 	table = (struct counted_table){ .counters = open_trace(trace) };
 }
 
-static void end(void)
+static void end_test(void)
 {
 	struct counters *c = table.counters;
 
 	counted_end(&table);
-	ok(!table.rank && !table.early && table.n == 0, "an ended table is empty");
+	ok(!table.rank && !table.early && table.n == 0, "counted_end: leaves an empty table");
 	counters_close(c);
 	observed_free(&node);
 }
 
-/* The instructions of each entry's next reading, "-" without counters. */
+/* Return the instructions of each entry's next reading, "-" without counters. */
 static const char *counters_of_ranks(void)
 {
 	static char out[256];
@@ -53,22 +53,24 @@ static void test_early(void)
 {
 	struct errbuf err = { 0 };
 
-	begin(TRACE);
+	begin_test(TRACE);
 	is_int(counted_begin_early(&table, 502, &err), 0, "a process is counted early");
 	is_int(counted_begin_early(&table, 599, &err), 0,
-	       "a process that is no rank later is counted early");
+	       "a process that never becomes a rank is counted early");
 	is_int(counted_begin_early(&table, 0, &err), -1, "a process ID of 0 is refused");
 	is(err.text, "process ID 0: expected a positive number",
-	   "the reason why a process is not counted early");
+	   "the message names the process ID and the allowed ones");
 	add_rank(&node.step[0], 0, 501);
 	add_rank(&node.step[0], 1, 502);
 	is_int(counted_match(&table, &node, &err), 0, "two ranks have counters");
-	/* 502 has the trace's first counters, and 599 its second, both early; 501 has its third */
-	is(counters_of_ranks(), "501:300 502:100", "the early counters are given to their rank");
-	ok(table.n_early == 0 && !table.early, "early counters of no rank end");
+	/*
+	 * 502 has the first counters of the trace and 599 the second, both early; 501 has the third
+	 */
+	is(counters_of_ranks(), "501:300 502:100", "early counters are given to their rank");
+	ok(table.n_early == 0 && !table.early, "early counters without a rank are closed");
 	ok(table.rank[0].tried && !table.rank[1].tried,
-	   "a rank with early counters is given no others");
-	end();
+	   "a rank with early counters gets no others");
+	end_test();
 }
 
 static void test_moved(void)
@@ -76,7 +78,7 @@ static void test_moved(void)
 	struct errbuf err = { 0 };
 	struct observed_step *other;
 
-	begin(TRACE);
+	begin_test(TRACE);
 	for (int i = 0; i < 3; i++)
 		add_rank(&node.step[0], i, 501 + i);
 	counted_match(&table, &node, &err);
@@ -86,16 +88,16 @@ static void test_moved(void)
 	if (!other)
 		abort();
 	add_rank(other, 0, 504);
-	is_int(counted_match(&table, &node, &err), 0, "ranks have moved");
+	is_int(counted_match(&table, &node, &err), 0, "ranks that have moved are matched");
 	is(counters_of_ranks(), "501:100 503:300 504:400", "each rank keeps its counters");
 	is_int((long long)table.rank[1].before.misses, 77, "each rank keeps its last reading");
-	/* the same pid, and another process */
+	/* the same pid for another process */
 	node.step[0].rank[0].start++;
 	counted_match(&table, &node, &err);
 	ok(table.rank[0].group && table.rank[0].before.enabled == 0 &&
 		   strcmp(counters_of_ranks(), "- - -") == 0,
-	   "a new process of an old pid has counters of its own");
-	end();
+	   "a new process with an old pid has new counters");
+	end_test();
 }
 
 static void test_totals(void)
@@ -103,7 +105,7 @@ static void test_totals(void)
 	struct errbuf err = { 0 };
 	struct observed_rank *r;
 
-	begin(TRACE);
+	begin_test(TRACE);
 	r = add_rank(&node.step[0], 0, 501);
 	counted_match(&table, &node, &err);
 	ok(r->instructions == 0 && r->misses == 0 && r->remote == 0 && r->interrupts == 0,
@@ -114,55 +116,56 @@ static void test_totals(void)
 	r->interrupts = 9;
 	counted_match(&table, &node, &err);
 	ok(r->instructions == 5000 && r->misses == 50 && r->remote == 0,
-	   "totals of an earlier daemon go on");
+	   "totals of an earlier daemon continue");
 	is_int((long long)table.rank[1].interrupts_before, 9,
-	       "interrupts of an earlier daemon go on");
-	end();
-	begin("0 100 0 - 1 1\n");
+	       "interrupts of an earlier daemon continue");
+	end_test();
+	begin_test("0 100 0 - 1 1\n");
 	r = add_rank(&node.step[0], 0, 501);
 	counted_match(&table, &node, &err);
 	ok(r->misses == 0 && r->remote == OBSERVED_UNKNOWN,
-	   "remote misses that are not counted are unknown");
-	end();
+	   "remote misses are unknown if they are not counted");
+	end_test();
 }
 
 static void test_refused(void)
 {
 	struct errbuf err = { 0 };
 
-	begin(TRACE);
+	begin_test(TRACE);
 	for (int i = 0; i < 20; i++)
 		add_rank(&node.step[0], i, -1 - i);
 	add_rank(&node.step[0], 20, 501);
 	is_int(counted_match(&table, &node, &err), -1, "ranks without counters are an error");
 	is(err.text, "process ID -20: expected a positive number",
-	   "the last rank without counters has the reason");
+	   "the message is that of the last rank without counters");
 	ok(table.n == 21 && table.refused == 20 && table.rank[20].group,
-	   "all other ranks have counters, and the number of those without is known");
-	ok(node.step[0].rank[0].instructions == OBSERVED_UNKNOWN, "a total without counters");
+	   "all other ranks have counters, and REFUSED has the number of ranks without");
+	ok(node.step[0].rank[0].instructions == OBSERVED_UNKNOWN,
+	   "a total without counters is unknown");
 	is(node.step[0].rank[3].why, "process ID -4: expected a positive number",
 	   "a rank without counters has its reason");
-	is(node.step[0].rank[20].why, "", "a rank with counters has none");
+	is(node.step[0].rank[20].why, "", "a rank with counters has no reason");
 	counted_match(&table, &node, &err);
-	/* 16 of those that were refused are tried again: the sixteenth is the last reason */
+	/* 16 refused ranks are tried again: the sixteenth gives the last reason */
 	is(err.text, "process ID -16: expected a positive number",
-	   "a later match tries sixteen of them again");
+	   "a later match tries sixteen refused ranks again");
 	is_int(table.refused, 20, "a later match counts all ranks without counters");
-	end();
+	end_test();
 
-	begin(TRACE);
+	begin_test(TRACE);
 	add_rank(&node.step[0], 0, 501);
 	node.step[0].ended = true;
-	is_int(counted_match(&table, &node, &err), 0, "a step has ended");
+	is_int(counted_match(&table, &node, &err), 0, "a node with an ended step is matched");
 	ok(table.n == 1 && !table.rank[0].group && table.refused == 0,
 	   "ranks of a step that has ended are not counted");
-	end();
-	begin(NULL);
+	end_test();
+	begin_test(NULL);
 	add_rank(&node.step[0], 0, 501);
 	is_int(counted_match(&table, &node, &err), 0, "a host without counters is no error");
 	ok(table.refused == 0 && node.step[0].rank[0].misses == OBSERVED_UNKNOWN,
 	   "ranks of a host without counters are unknown");
-	end();
+	end_test();
 }
 
 int main(void)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeos-contend on a made tree of /proc, /sys and cgroups, with counters of a trace: launches,
-hostile messages, documents and their readers, new settings, kills. TAP.
+"""Run nodeos-contend on a test's tree of /proc, /sys and cgroups, with counters of a trace:
+launches, hostile messages, documents and their readers, new settings, kills. TAP.
 
 daemon_test.py --cost [RANKS...]: print as JSON, for each number of ranks, the time until a launch
 is answered, the share of a CPU, and calls per second"""
@@ -28,15 +28,15 @@ from manpages import BUILD, done, ok, skip  # noqa: E402
 DAEMON = os.path.join(BUILD, "nodeos-contend")
 SCOPE = "system.slice/slurmstepd.scope"
 USER, OTHER = 1234, 65534
-# misses for 10,000 instructions of ranks 0, 1, 2, ... by turns; their classes by the default bounds
+# misses for 10,000 instructions of ranks 0, 1, 2, ... in turn, and their classes by default bounds
 RATES = (100, 10, 40)
 CLASSES = ("devil", "turtle", "semi-devil")
 FIRST_PID = 5000
-READINGS = 60  # of each rank in a trace
-# 1: all kills, as test/run --deep asks for
+READINGS = 60  # number of readings of each rank in a trace
+# 1: all kills, as in test/run --deep
 EVERY = int(os.environ.get("NODEOS_TEST_EVERY", "7"))
 KILLS = 20 if EVERY == 1 else 7
-STOPPED = 3  # readings in which a rank runs that is stopped then
+STOPPED = 3  # readings in which a rank runs before it is stopped
 
 
 def write(path, text):
@@ -92,7 +92,7 @@ class Host:
         self.set_state(rank, "R")
 
     def set_state(self, rank, letter):
-        """What status says of the process; "T" is stopped."""
+        """Write the process's status with state LETTER; "T" is stopped."""
         pid = FIRST_PID + rank
         write(
             f"{self.top}/proc/{pid}/status",
@@ -103,12 +103,12 @@ class Host:
 
     @staticmethod
     def steady(rank, reading):
-        """Totals of a rank at its reading 1, 2, ...: a CPU's time, and its own rate."""
+        """Totals of RANK at its reading 1, 2, ...: all of a CPU's time, and the rank's rate."""
         instructions = 10_000_000 * reading
         return instructions, instructions * RATES[rank % 3] // 10_000, 10**9 * reading
 
     def write_trace(self, totals):
-        """Counters are opened as the daemon finds ranks at its start: in the directory's order."""
+        """The daemon opens counters in the order of the directory at its start."""
         lines = []
         for place, name in enumerate(os.listdir(f"{self.cgroup()}/user")):
             rank = int(name.removeprefix("task_"))
@@ -142,7 +142,7 @@ class Host:
         return {**os.environ, "SLURMD_NODENAME": "n7"}
 
     def answers(self):
-        """Does this life of the daemon listen?"""
+        """Does the daemon answer a message?"""
         return bool(self.ask(b"?"))
 
     def end(self, how=signal.SIGTERM):
@@ -192,7 +192,7 @@ class Host:
 
 
 def until(what, seconds=10.0):
-    """Wait until WHAT() is true; returns its last value."""
+    """Wait until WHAT() is true. Return its last value."""
     end = time.time() + seconds
     while time.time() < end:
         got = what()
@@ -203,7 +203,7 @@ def until(what, seconds=10.0):
 
 
 def as_user(uid, function):
-    """What FUNCTION() returns, as text, in a process of UID."""
+    """Run FUNCTION() in a process of UID. Return its result as text."""
     read_end, write_end = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -239,7 +239,7 @@ HOSTILE = {
 
 def test_messages(host):
     answer = host.launch()
-    ok(answer == "ok 3", "a step's message is answered with its ranks", answer)
+    ok(answer == "ok 3", "a step's message is answered with the number of its ranks", answer)
     for what, message in HOSTILE.items():
         answer = host.ask(message)
         ok(answer.startswith("no "), f"{what} is refused", repr(answer))
@@ -251,7 +251,7 @@ def test_messages(host):
     answer = host.launch(ranks=[0], job=42)
     ok(
         answer.startswith(("ok", "no")) and not os.path.exists(f"{host.run}/steps/42.0.json"),
-        "a rank of another job's directory makes no document",
+        "a rank in another job's directory makes no document",
         answer,
     )
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
@@ -261,7 +261,11 @@ def test_messages(host):
     ok(as_user(USER, lambda: host.ask(b"?")) == "", "a user cannot send to the socket")
     os.chmod(f"{host.run}/launch", 0o666)
     answer = as_user(USER, lambda: host.ask(b"?"))
-    ok(answer == "no not root", "a user's message is refused where its file is open", answer)
+    ok(
+        answer == "no not root",
+        "a user's message is refused if the socket's file is open to users",
+        answer,
+    )
     os.chmod(f"{host.run}/launch", 0o600)
 
 
@@ -287,14 +291,14 @@ def test_documents(host):
         loads.append(host.document()["domains"][0]["misses_per_second"])
         return host.classes() == CLASSES
 
-    ok(until(classed, 12), "classes are those of the rates in the trace", host.classes())
+    ok(until(classed, 12), "classes correspond to the rates in the trace", host.classes())
     time.sleep(0.2)
     classed()
     while loads and not loads[0]:
         loads.pop(0)
-    ok(loads and all(loads), "a domain's load is not 0 in documents after a look", loads)
+    ok(loads and all(loads), "a domain's load is not 0 in documents after a scan", loads)
     rates = [r["rate"] for r in host.document()["ranks"]]
-    ok(rates == list(RATES), "rates are those of the trace", rates)
+    ok(rates == list(RATES), "rates equal those of the trace", rates)
     path = f"{host.run}/steps/{host.job}.0.json"
 
     def read():
@@ -303,26 +307,26 @@ def test_documents(host):
 
     ok(as_user(USER, read) == "True", "the step's user reads its document")
     got = as_user(OTHER, read)
-    ok(got == "Permission denied", "another user does not read it", got)
+    ok(got == "Permission denied", "another user cannot read the document", got)
 
     def change():
         with open(path, "a", encoding="utf-8") as f:
             f.write("x")
 
     got = as_user(USER, change)
-    ok(got == "Permission denied", "the step's user cannot change it", got)
+    ok(got == "Permission denied", "the step's user cannot change the document", got)
 
 
 def test_stopped(host):
-    """The third rank of this trace runs for three readings and never again. All are stopped, by
-    their stat: it is not read of those that run."""
+    """The third rank of this trace runs for three readings and never again. All ranks are stopped
+    according to their status, which is not read for ranks that run."""
     got = until(lambda: host.classes() == CLASSES, 12)
-    ok(got, "the rank that will be stopped has a class", host.classes())
+    ok(got, "the third rank has a class before it is stopped", host.classes())
     time.sleep(max(0.0, STOPPED + 3 - (time.time() - host.begun)))
     rank = host.document()["ranks"][2]
     ok(
         rank["class"] == CLASSES[2] and not rank["idle"],
-        "a stopped rank keeps its class, and is not idle",
+        "a stopped rank keeps its class and is not idle",
         rank,
     )
     for number in range(host.ranks):
@@ -333,7 +337,7 @@ def test_stopped(host):
 
 
 def test_cpus(host):
-    """The second cache goes offline, and comes back."""
+    """The CPUs of the second cache go offline and come back."""
 
     def domains():
         return [d["cpus"] for d in host.document()["domains"]]
@@ -358,7 +362,7 @@ def test_settings(host):
     host.configure("contention_turtle = 50\ncontention_devil = 40\n")
     before.send_signal(signal.SIGHUP)
     got = until(lambda: "the old settings stay" in host.logged(), 5)
-    ok(got, "a faulty nodeos.conf changes nothing, and the log says so", host.logged())
+    ok(got, "after a faulty nodeos.conf the log says that the old settings stay", host.logged())
     ok("contention_" in host.logged(), "the log names the key", host.logged())
     ok(host.classes() == CLASSES, "classes stay as they are", host.classes())
     host.configure("contention_report_interval = 10\n")
@@ -367,15 +371,15 @@ def test_settings(host):
     got = until(lambda: host.logged().count("source replay") > opened, 5)
     ok(
         got and host.ask(b"?").startswith("no "),
-        "the daemon goes on with new settings",
+        "the daemon continues with new settings",
         host.logged(),
     )
     got = host.classes()
-    ok(got == CLASSES, "classes outlive new settings", got)
+    ok(got == CLASSES, "new settings keep the classes", got)
 
 
 def test_kills(host, times=KILLS):
-    """Kill it at any moment: as it starts, answers or writes."""
+    """Kill the daemon while it starts, answers or writes."""
     damaged, answered, classes = [], 0, set()
     for i in range(times):
         host.start(wait=i % 3 != 0)
@@ -387,12 +391,12 @@ def test_kills(host, times=KILLS):
             classes.add(host.classes())
         except ValueError as e:
             damaged.append(e)
-    ok(not damaged, f"a document is whole after each of {times} kills", damaged)
-    ok(answered == times - len(range(0, times, 3)), "each new life answers launches", answered)
-    ok(classes == {CLASSES}, "classes outlive kills", classes)
+    ok(not damaged, f"every document is complete after each of {times} kills", damaged)
+    ok(answered == times - len(range(0, times, 3)), "each new daemon answers launches", answered)
+    ok(classes == {CLASSES}, "kills keep the classes", classes)
     host.start()
     left = [f for f in os.listdir(f"{host.run}/steps") if f.startswith(".")]
-    ok(len(left) <= 1, "kills leave no heap of files", left)
+    ok(len(left) <= 1, "kills leave at most one temporary file", left)
     host.end(signal.SIGKILL)
     write(f"{host.run}/state", "damaged" * 1000)
     host.start()
@@ -422,7 +426,7 @@ def test_end(host, reports):
     ok(got, "the job's last record is written", record(), host.logged())
     ok(
         os.path.exists(path) and os.stat(path).st_uid == OTHER,
-        "records belong to the user of contention_report_user",
+        "records belong to contention_report_user",
     )
     ok(host.end() == 0, "SIGTERM ends the daemon")
 
@@ -431,7 +435,7 @@ def test_end(host, reports):
 
 
 def spent(pid):
-    """Nanoseconds of CPU and calls of read and write so far."""
+    """Return the nanoseconds of CPU time and the calls of read and write so far."""
     with open(f"/proc/{pid}/schedstat", encoding="ascii") as f:
         ran = int(f.read().split()[0])
     with open(f"/proc/{pid}/io", encoding="ascii") as f:
@@ -476,7 +480,7 @@ def test_costs(costs):
         ok(o["answer"] == f"ok {o['ranks']}", f"{o['ranks']} ranks are counted at their launch", o)
         ok(
             o["calls"] < 20 + 3 * o["ranks"],
-            f"{o['ranks']} ranks cost fewer than three calls a rank and second",
+            f"{o['ranks']} ranks cost fewer than three calls per rank and second",
             o,
         )
 
@@ -494,7 +498,7 @@ def test_once():
     host = Host(3)
     try:
         r = once(host)
-        ok(r.returncode == 0, "--once looks and ends", r.stderr)
+        ok(r.returncode == 0, "--once scans and ends", r.stderr)
         document = host.document()
         ok(
             document and len(document["ranks"]) == 3,
@@ -505,7 +509,7 @@ def test_once():
         r = once(host)
         ok(
             r.returncode == 1 and "contention_window" in r.stderr and len(r.stderr) < 600,
-            "a faulty nodeos.conf is an error at the start",
+            "the daemon does not start with a faulty nodeos.conf",
             r.stderr,
         )
     finally:
@@ -513,7 +517,7 @@ def test_once():
 
 
 def test_descriptors():
-    """With too few descriptors ranks are unknown, and nothing else changes."""
+    """With too few descriptors classes are unknown, and nothing else changes."""
     host = Host(64)
     try:
         with open(host.log, "a", encoding="utf-8") as log:
@@ -526,24 +530,24 @@ def test_descriptors():
         answer = host.launch()
         ok(answer.startswith("ok"), "a launch is answered without descriptors", answer)
         until(host.document, 7)
-        ok(host.process.poll() is None, "the daemon goes on without descriptors", host.logged())
+        ok(host.process.poll() is None, "the daemon continues without descriptors", host.logged())
     finally:
         host.remove()
 
 
 def test_two(host):
-    """A second daemon of the same directory, by hand or by accident."""
+    """A second daemon for the same directory."""
     r = once(host)
     ok(
         r.returncode == 1 and "another nodeos-contend" in r.stderr,
-        "a second daemon of the same directory ends with the reason",
+        "a second daemon for the same directory ends with a message",
         r.stderr,
     )
     ok(host.launch() == "ok 3", "the first daemon still gets launches after the second one")
 
 
 def unit_exposure():
-    """The exposure of the unit by systemd-analyze; None: it cannot be asked."""
+    """Return the exposure of the unit by systemd-analyze; None: unknown."""
     if not shutil.which("systemd-analyze"):
         return None
     with open(f"{SOURCE}/etc/systemd/nodeos-contend.service.in", encoding="utf-8") as f:
@@ -588,10 +592,10 @@ def main():
         return 0
     costs = Costs((4, 64, 256))
     stopped = Host(3, trace=stopped_trace)
-    # a class after two samples, in place of five
+    # a class after two samples instead of five
     stopped.configure("contention_majority = 2\n")
     host = Host(3)
-    # a directory below /tmp is refused
+    # not below /tmp: the daemon refuses such a directory
     reports = tempfile.mkdtemp(prefix="nodeos-contend.", dir="/run")
     os.chown(reports, OTHER, OTHER)
     try:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* documents_driver WHAT: print a document of the example. For tests in Python. */
+/* Usage: documents_driver WHAT. Prints a document of the example, for tests in Python. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,8 +10,10 @@
 #include "contend/step_json.h"
 #include "contend/test/example.h"
 
-/* Ninety seconds in which the first rank becomes a devil at the thirtieth, and the last one of
- * job 41 has no counter; the turtle was in the other domain in the first forty seconds. */
+/*
+ * Add a history of ninety seconds, in which the first rank becomes a devil at the thirtieth, the
+ * last rank of job 41 has no counter, and the turtle is in the other domain in the first forty.
+ */
 static void example_past(struct histories *all, struct observed_node *n)
 {
 	struct observed_node now = *n;
@@ -40,7 +42,7 @@ static void print_owned(char *text)
 	free(text);
 }
 
-/* The last document of a step on a host without counters. */
+/* Print the last document of a step on a host without counters. */
 static void print_unknown(struct histories *all)
 {
 	struct observed_node n = { .time = EXAMPLE_TIME, .interval = 1000, .quality = EVENTS_X };
@@ -60,7 +62,7 @@ static void print_unknown(struct histories *all)
 	observed_free(&n);
 }
 
-/* The document of job 41 whose ranks were found the other way round. */
+/* Print the document of job 41 with its ranks in the reverse order. */
 static void print_reversed(struct histories *all, struct observed_node *n)
 {
 	struct observed_step *s = &n->step[0];
@@ -75,7 +77,7 @@ static void print_reversed(struct histories *all, struct observed_node *n)
 	print_owned(step_json(&len, n, s, all));
 }
 
-/* The example with a requeued job, and with the ended steps of its run before. */
+/* Print the metrics of the example with a requeued job and the ended steps of its earlier run. */
 static void print_metrics(struct observed_node *n)
 {
 	struct observed_step *s = observed_add_step(n);
@@ -93,7 +95,7 @@ static void print_metrics(struct observed_node *n)
 	print_owned(metrics_text(&len, n));
 }
 
-/* A node with one rank more than have series, and with another step that has ended. */
+/* Print the metrics of a node with one rank more than can have series, and with an ended step. */
 static void print_many(void)
 {
 	struct observed_node n = { .interval = 1000, .quality = EVENTS_X };
@@ -143,7 +145,7 @@ int main(int argc, char **argv)
 		struct job_record r = { .job = 41, .inode = 4700 };
 		char line[JOB_RECORD_MAX];
 
-		job_record_look(&r, &n);
+		job_record_update(&r, &n);
 		job_record_print(line, &r, &n, false);
 		fputs(line, stdout);
 	} else {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The example's documents and metrics, with values worked out by hand of example.h; the metrics'
-syntax is judged by the text parser of Prometheus' own client for Python. TAP."""
+"""Check documents and metrics of the example against values calculated by hand from example.h; the
+text parser of Prometheus' client for Python checks the syntax of the metrics. TAP."""
 
 import json
 import os
@@ -39,14 +39,14 @@ def test_step():
     )
     ok(
         printed("reversed") == printed("41"),
-        "ranks are in the order of their numbers, however they were found",
+        "ranks are in the order of their numbers",
     )
     unknown = {k for k, v in child.items() if v is None}
     same_set(
         unknown,
         "rank domain cpu_percent memory_bytes sent_bytes received_bytes read_bytes written_bytes"
         " instructions misses remote rate class_since".split(),
-        "what is not known of a rank is null",
+        "unknown values of a rank are null",
     )
     is_same(
         [r["why"] for r in ranks],
@@ -57,14 +57,14 @@ def test_step():
     is_same(
         (d["source"]["why"], nothing["source"]["why"], nothing["ranks"][0]["why"]),
         (None, "switched off", "switched off"),
-        "where nothing counts, source and ranks have the reason",
+        "without counters, source and ranks have the reason",
     )
     is_same(child["command"], '?[2J"\\?<&?ü', "a hostile name is made printable")
     total = d["total"]
     is_same(
         [total[k] for k in ("turtles", "semi_devils", "devils", "unknown", "class")],
         [1, 1, 1, 1, "devil"],
-        "the step's ranks are counted by class, and its class is the worst",
+        "a step has the number of ranks of each class, and the worst class",
     )
     # (1 * 311.6 + 2 * 32.001 + 3 * 0.1) / 6
     is_same(total["rate"], 62.65, "a step's rate is weighted by instructions")
@@ -72,7 +72,7 @@ def test_step():
     is_same(
         (d["source"]["simulated"], d["source"]["user_only"], d["bounds"], d["het_job"]),
         (True, True, {"turtle": 30, "devil": 45}, None),
-        "a simulated cache and counting of user code are named, and the bounds are there",
+        "the source has the bounds, and shows a simulated cache and counts of user code",
     )
     is_same(
         [d["domains"][1][k] for k in ("cache", "misses_per_second", "peak_misses_per_second")],
@@ -93,12 +93,12 @@ def test_step():
                 "numa_balancing": False,
             }
         ],
-        "a container that is placed has policy, reason, units and number of moves",
+        "a placed container has policy, reason, units and number of moves",
     )
     is_same(
         [(r["moves"], r["pages_moved_bytes"]) for r in ranks[1:3]],
         [(0, 0), (2, 33554432)],
-        "a rank that was moved has the number of moves, and the bytes that followed",
+        "a moved rank has the number of moves and of moved bytes",
     )
     history = ranks[0]["history"]
     is_same(
@@ -106,17 +106,17 @@ def test_step():
         (91, [4.0, "t", 0], [303.6, "d", 0], "t"),
         "ninety seconds are 91 points, and the rank becomes a devil in the thirtieth",
     )
-    ok(ranks[1]["history"][0][1] is None, "the rate of a time without class is null")
+    ok(ranks[1]["history"][0][1] is None, "the rate of a point without class is null")
     is_same(
         [[p[3] for p in ranks[n]["history"]] for n in (2, 3)],
         [[0] * 40 + [1] * 51, [None] * 91],
-        "each point has the domain in which the rank was: one that was moved, and one in several",
+        "each point has the rank's domain, or null if the rank is in several",
     )
     batch = json.loads(printed("42"))
     is_same(
         (batch["step"], batch["het_job"], batch["containers"][0]["name"], len(batch["ranks"])),
         ("batch", 40, None, 1),
-        "a batch step without a container has one sum without a name, and its ranks alone",
+        "a batch step without container has one sum without a name, and only its own ranks",
     )
 
 
@@ -157,7 +157,7 @@ def test_metrics():
             value("nodeos_rank_instructions_total", **child),
         ),
         (1, []),
-        "a process that is no task has its pid, and no sample where nothing is known",
+        "a process that is no task has its pid, and no sample for unknown values",
     )
     is_same(
         [
@@ -178,7 +178,7 @@ def test_metrics():
     is_same(
         value("nodeos_source_info", provider="perf", row="amdzen4", quality="A", simulated="true"),
         1,
-        "the source says that it is simulated",
+        "the source is marked as simulated",
     )
 
 
@@ -186,9 +186,15 @@ def test_many():
     lines = printed("many").decode().splitlines()
     ranks = [line for line in lines if line.startswith("nodeos_rank_memory_bytes{")]
     classes = [line for line in lines if line.startswith("nodeos_rank_class{")]
-    is_same((len(ranks), len(classes)), (2048, 2048), "2,048 ranks have metrics at most")
-    ok("nodeos_ranks_left_out 1" in lines, "the metrics say how many ranks they leave out")
-    ok("nodeos_ranks_left_out 0" in printed("metrics").decode(), "0 where they have all")
+    is_same((len(ranks), len(classes)), (2048, 2048), "at most 2,048 ranks have metrics")
+    ok(
+        "nodeos_ranks_left_out 1" in lines,
+        "the metrics give the number of ranks that they leave out",
+    )
+    ok(
+        "nodeos_ranks_left_out 0" in printed("metrics").decode(),
+        "that number is 0 if no rank is left out",
+    )
 
 
 def test_record():

@@ -16,12 +16,13 @@ static void test_few(void)
 
 	for (unsigned i = 0; i < 240; i++)
 		add_sample(&h, 1000.25 + i, i * 1000, RANK_TURTLE);
-	is_int(h.n, 240, "240 samples are 240 points");
+	is_int(h.n, 240, "history_add: 240 samples make 240 points");
 	ok(history_time(&h, 0) == 1000.25 && history_time(&h, 239) == 1239.25,
-	   "the times of the points are those of the samples");
-	is_int(h.point[239].rate, 239000, "the rate of the last point is the last sample's");
+	   "history_time: points have the times of their samples");
+	is_int(h.point[239].rate, 239000,
+	       "history_add: the last point has the rate of the last sample");
 	history_free(&h);
-	is_int(h.n, 0, "a freed history is empty");
+	is_int(h.n, 0, "history_free: leaves an empty history");
 }
 
 static void test_thinned(void)
@@ -29,19 +30,23 @@ static void test_thinned(void)
 	struct history h = { 0 };
 	double widest = 0, last;
 
-	/* one day, a sample a second; a devil in the seconds 50,000 to 50,003 */
+	/* one day with a sample each second; a devil in the seconds 50,000 to 50,003 */
 	for (unsigned i = 0; i < 86400; i++)
 		add_sample(&h, i, 5000, i / 4 == 12500 ? RANK_DEVIL : RANK_TURTLE);
-	ok(h.n <= HISTORY_POINTS && h.n >= HISTORY_POINTS / 2, "a day has 120 to 240 points");
-	ok(history_time(&h, 0) == 0, "the first sample stays");
+	ok(h.n <= HISTORY_POINTS && h.n >= HISTORY_POINTS / 2,
+	   "history_add: a day has 120 to 240 points");
+	ok(history_time(&h, 0) == 0, "history_add: the first sample stays");
 	last = 0;
 	for (unsigned i = 1; i < h.n; i++) {
 		widest = history_time(&h, i) - last > widest ? history_time(&h, i) - last : widest;
 		last = history_time(&h, i);
 	}
-	/* 86,400 / 120 = 720: the next power of two and the point beside a change */
+	/*
+	 * 86,400 s / 120 points = 720 s; the stride is a power of two, and a change of class may
+	 * double a gap
+	 */
 	ok(widest <= 2048 && last >= 86400 - 1024,
-	   "points are spread over the whole day: gaps of at most %.0f s", widest);
+	   "history_add: points cover the whole day with gaps of at most %.0f s", widest);
 	unsigned devils = 0, at = 0;
 
 	for (unsigned i = 0; i < h.n; i++)
@@ -49,7 +54,8 @@ static void test_thinned(void)
 			devils++;
 			at = i;
 		}
-	ok(devils == 1 && history_time(&h, at) == 50000, "four seconds of another class stay");
+	ok(devils == 1 && history_time(&h, at) == 50000,
+	   "history_add: the point of a change of class stays");
 	history_free(&h);
 }
 
@@ -60,12 +66,14 @@ static void test_backwards(void)
 	add_sample(&h, 1000, 1, RANK_TURTLE);
 	add_sample(&h, 1010, UINT32_MAX, RANK_DEVIL);
 	add_sample(&h, 900, 1, RANK_TURTLE);
-	ok(history_time(&h, 2) == 1010, "points stay in order when the clock is set back");
-	is_int(h.point[1].rate, CLASSIFY_RATE_MAX, "a rate is cut to the largest rate of classes");
+	ok(history_time(&h, 2) == 1010,
+	   "history_add: points stay in order when the clock is set back");
+	is_int(h.point[1].rate, CLASSIFY_RATE_MAX,
+	       "history_add: a rate is limited to CLASSIFY_RATE_MAX");
 	history_free(&h);
 }
 
-/* The time of a move stays as exact as that of a change of class. */
+/* The point of a move stays, as that of a change of class does. */
 static void test_moved(void)
 {
 	struct history h = { 0 };
@@ -73,14 +81,14 @@ static void test_moved(void)
 
 	for (unsigned i = 0; i < 86400; i++)
 		history_add(&h, &(struct history_sample){ i, 5000, RANK_DEVIL, i >= 40000 });
-	ok(h.n <= HISTORY_POINTS, "a day with a move has at most 240 points");
+	ok(h.n <= HISTORY_POINTS, "history_add: a day with a move has at most 240 points");
 	while (at < h.n && h.point[at].domain == 0)
 		at++;
 	ok(at < h.n && history_time(&h, at) == 40000 && h.point[h.n - 1].domain == 1,
-	   "the first point in the other domain is that of the move");
+	   "history_add: the point of a move to another domain stays");
 	history_free(&h);
 	history_add(&h, &(struct history_sample){ 1, 1, RANK_TURTLE, 100000 });
-	is_int(h.point[0].domain, -1, "a domain that is no number of a point is none");
+	is_int(h.point[0].domain, -1, "history_add: a domain that does not fit a point becomes -1");
 	history_free(&h);
 }
 
@@ -96,13 +104,13 @@ static void test_ranks(void)
 	histories_add(&all, &n);
 	h = histories_find(&all, &n.step[0], &n.step[0].rank[2]);
 	ok(h && h->n == 2 && h->point[1].rate == 100 && h->point[1].class == RANK_TURTLE,
-	   "each look adds a point to a rank");
+	   "histories_add: each call adds a point to a rank");
 	n.step[0].rank[2].start++;
 	ok(!histories_find(&all, &n.step[0], &n.step[0].rank[2]),
-	   "another process with the same number has no history");
+	   "histories_find: another process with the same pid has no history");
 	observed_remove_step(&n, 0);
 	histories_add(&all, &n);
-	is_int(all.n, 1, "the history of a rank that has gone is forgotten");
+	is_int(all.n, 1, "histories_add: drops the history of a rank that has ended");
 	histories_free(&all);
 	observed_free(&n);
 }

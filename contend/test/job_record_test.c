@@ -17,8 +17,9 @@ static void test_line(void)
 	char line[JOB_RECORD_MAX];
 
 	example_node(&n);
-	job_record_look(&r, &n);
-	ok(job_record_print(line, &r, &n, false) == strlen(line), "the length is the line's");
+	job_record_update(&r, &n);
+	ok(job_record_print(line, &r, &n, false) == strlen(line),
+	   "job_record_print: returns the length of the line");
 	/* 37,590,200 misses in 6,000,000,000 instructions: 62.6504 for 10,000, rounded up */
 	is(line,
 	   "{\"nodeos_contention\":1,\"host\":\"n1\",\"job\":41,\"inode\":4700,"
@@ -27,28 +28,28 @@ static void test_line(void)
 	   "\"changes\":2,\"source\":\"perf\",\"quality\":\"A\",\"simulated\":true,"
 	   "\"containers\":[{\"name\":\"sim\",\"turtles\":1,\"semi_devils\":1,\"devils\":1,"
 	   "\"unknown\":1,\"cpus\":8,\"traffic\":null}]}\n",
-	   "the record of a running job, its CPUs unknown as those of a rank are");
+	   "job_record_print: cpu is null if the CPU of a rank is unknown");
 	observed_remove_rank(&n.step[0], 3);
-	job_record_look(&r, &n);
+	job_record_update(&r, &n);
 	job_record_print(line, &r, &n, false);
 	ok(strstr(line, "\"ranks\":3,") && strstr(line, "\"cpu\":3.969,"),
-	   "CPUs are 0.998 + 0.991 + 1.98");
+	   "job_record_print: cpu is the sum 0.998 + 0.991 + 1.98");
 	job_record_end_step(&r, &n.step[0]);
 	observed_remove_step(&n, 0);
-	job_record_look(&r, &n);
+	job_record_update(&r, &n);
 	job_record_print(line, &r, &n, true);
 	ok(strstr(line, "\"ended\":true,\"class\":\"devil\",\"ranks\":3,") &&
 		   strstr(line, "\"rate\":62.651,") && strstr(line, "\"changes\":2,"),
-	   "the last record of a job has the counts of its step that has ended");
+	   "job_record_print: the last record has the counts of an ended step");
 	n.row[0] = '\0';
 	job_record_print(line, &(struct job_record){ .job = 43 }, &n, true);
 	ok(strstr(line, "\"class\":\"unknown\",\"ranks\":0,") && strstr(line, "\"rate\":null,") &&
 		   strstr(line, "\"cpu\":null,") && strstr(line, "\"quality\":null,"),
-	   "unknown numbers of a job without ranks are null");
+	   "job_record_print: unknown numbers of a job without ranks are null");
 	observed_free(&n);
 }
 
-/* Returns the last result, with its reason in ERR. */
+/* Wait for the writer. Returns the last result of job_record_poll(), with its reason in ERR. */
 static int poll_writer(struct job_record_writer *w, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 10000000 };
@@ -79,27 +80,27 @@ static void test_writer(void)
 		bail("%s", err.text);
 	w.uid = geteuid();
 	w.gid = getegid();
-	is_int(job_record_poll(&w, &err), 0, "no writer runs at first");
+	is_int(job_record_poll(&w, &err), 0, "job_record_poll: 0 before a writer was started");
 	ok(job_record_start(&w, "../n1", two, 2, &err) < 0,
-	   "a path as the host's name is refused: %s", err.text);
+	   "a host's name with \"/\" is refused: %s", err.text);
 	is_int(job_record_start(&w, "n1", two, 2, &err), 0, "a writer is started");
 	is_int(job_record_start(&w, "n1", two, 2, &err), 1, "only one writer runs at a time");
 	is_int(poll_writer(&w, &err), 0, "records are written");
 	snprintf(path, sizeof(path), "%s/42/n1.json", scratch);
 	ok(file_read(AT_FDCWD, path, text, sizeof(text), NULL) == 4 && strcmp(text, "two\n") == 0,
-	   "the record is there");
+	   "the file has the record");
 	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0644, "a record has mode 0644");
 	snprintf(path, sizeof(path), "%s/42", scratch);
 	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0755, "a job's directory has mode 0755");
-	/* a file where the directory of job 41 should be */
+	/* a file in place of the directory of job 41 */
 	snprintf(path, sizeof(path), "%s/41", scratch);
 	snprintf(w.dir, sizeof(w.dir), "%s/41/n1.json", scratch);
 	is_int(job_record_start(&w, "n1", two, 1, &err), 0, "another writer is started");
 	ok(poll_writer(&w, &err) < 0 && strstr(err.text, "Not a directory"),
-	   "the reason of a failure arrives: %s", err.text);
+	   "the writer's reason for a failure is returned: %s", err.text);
 }
 
-/* A stopped process stands for one that waits for a server. */
+/* A stopped process takes the place of a writer that waits for a server. */
 static void test_late(void)
 {
 	const struct job_record_text one = { 44, "one\n" };
@@ -118,12 +119,12 @@ static void test_late(void)
 	waitpid(w.pid, NULL, WUNTRACED);
 	w.end = 0;
 	is_int(job_record_start(&w, "n1", &one, 1, &err), 1,
-	       "no writer is started while another one does not end");
-	is_int(job_record_poll(&w, &err), 1, "a writer whose time is over is killed");
-	ok(poll_writer(&w, &err) < 0, "a writer that was killed has failed: %s", err.text);
+	       "no writer is started while another has not ended");
+	is_int(job_record_poll(&w, &err), 1, "a writer that exceeds its time is killed");
+	ok(poll_writer(&w, &err) < 0, "a killed writer is a failure: %s", err.text);
 	is_int(job_record_start(&w, "n1", &one, 1, &err), 0,
-	       "the next writer is started after a killed one");
-	is_int(poll_writer(&w, &err), 0, "the next writer after a killed one writes");
+	       "a writer is started after a killed one");
+	is_int(poll_writer(&w, &err), 0, "a writer after a killed one succeeds");
 }
 
 static void test_rights(void)
@@ -135,7 +136,7 @@ static void test_rights(void)
 	struct stat st;
 
 	if (geteuid() != 0) {
-		skip(4, "for root only");
+		skip(4, "needs root");
 		return;
 	}
 	scratch_dir("reports");
@@ -143,14 +144,15 @@ static void test_rights(void)
 	if (chmod(scratch, 0755) < 0 || job_record_open(&w, path, "65534", &err) < 0)
 		bail("%s", err.text);
 	job_record_start(&w, "n1", &one, 1, &err);
-	ok(poll_writer(&w, &err) < 0, "the user writes without root's rights: %s", err.text);
+	ok(poll_writer(&w, &err) < 0, "a user's writer has no right to root's directory: %s",
+	   err.text);
 	if (chown(path, w.uid, w.gid) < 0)
 		bail("chown");
 	job_record_start(&w, "n1", &one, 1, &err);
-	is_int(poll_writer(&w, &err), 0, "a user writes into a directory of his own");
+	is_int(poll_writer(&w, &err), 0, "a user's writer writes to the user's directory");
 	snprintf(path, sizeof(path), "%s/reports/45/n1.json", scratch);
 	ok(stat(path, &st) == 0 && st.st_uid == w.uid && st.st_gid == w.gid,
-	   "the record is the user's");
+	   "the record belongs to the user");
 	snprintf(path, sizeof(path), "%s/reports/45", scratch);
 	if (chown(path, 0, 0) < 0)
 		bail("chown");

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Steps with the same labels. A directory of metrics that belongs to another service, which puts a
- * link to a file of root's where the metrics are, at each moment. */
+/*
+ * Steps with the same labels, and a directory of metrics whose owner, another service, puts a link
+ * to a file of root in place of the metrics again and again.
+ */
 #include "contend/metrics.h"
 
 #include <fcntl.h>
@@ -24,7 +26,7 @@ static _Noreturn void put_links(int dir)
 			unlinkat(dir, "link", 0);
 }
 
-/* A line of the metrics that begins with WORD: how often it is there. */
+/* Return the number of lines of the metrics that begin with WORD. */
 static unsigned count_lines(int dir, const char *word)
 {
 	static char text[65536];
@@ -36,7 +38,7 @@ static unsigned count_lines(int dir, const char *word)
 	return n;
 }
 
-/* Three live steps: two have the number 0 of one job. */
+/* Three live steps of one job: two have the number 0. */
 static void test_namesakes(int dir)
 {
 	static const struct {
@@ -56,17 +58,19 @@ static void test_namesakes(int dir)
 		s->inode = 100 + i;
 		r->rank = 0;
 	}
-	is_int(metrics_write(dir, &node, &err), 0, "metrics of steps with the same labels");
+	is_int(metrics_write(dir, &node, &err), 0,
+	       "metrics of steps with the same labels are written");
 	is_int(count_lines(dir, "nodeos_rank_class{jobid=\"41\",step=\"0\",task=\"0\""), 1,
-	       "one of two steps with the same number has series");
+	       "only one of two steps with the same number has series");
 	is_int(count_lines(dir, "nodeos_rank_class{jobid=\"41\",step=\"1\""), 1,
-	       "another step of the job has its own");
-	is_int(count_lines(dir, "nodeos_ranks_left_out 1\n"), 1, "the other's rank is left out");
+	       "another step of the job has series, too");
+	is_int(count_lines(dir, "nodeos_ranks_left_out 1\n"), 1,
+	       "the rank of the second step 0 is left out");
 	node.step[0].ended = true;
 	metrics_write(dir, &node, &err);
 	is_int(count_lines(dir, "nodeos_rank_class{jobid=\"41\",step=\"0\""), 1,
-	       "the second has series when the first has ended");
-	is_int(count_lines(dir, "nodeos_ranks_left_out 0\n"), 1, "no rank is left out then");
+	       "the second step 0 has series after the first has ended");
+	is_int(count_lines(dir, "nodeos_ranks_left_out 0\n"), 1, "no rank is left out after that");
 	observed_free(&node);
 }
 
@@ -85,7 +89,7 @@ int main(void)
 		bail("%s", scratch);
 	ok(metrics_write(dir, &node, &err) == 0 && fstatat(dir, METRICS_FILE, &st, 0) == 0 &&
 		   (st.st_mode & 0777) == 0644,
-	   "metrics are readable to all: %s", err.text);
+	   "all users can read the metrics: %s", err.text);
 	test_namesakes(dir);
 	pid = fork();
 	if (pid == 0)

@@ -38,16 +38,17 @@ static void test_rights(struct publisher *p, const struct observed_node *n)
 		bail("%s", err.text);
 	snprintf(path, sizeof(path), "%s/41.0.json", scratch);
 	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0640 && st.st_uid == geteuid(),
-	   "the document is the daemon's, mode 0640");
+	   "the document belongs to the daemon and has mode 0640");
 	if (geteuid() != 0) {
-		skip(3, "for root only");
+		skip(3, "needs root");
 		return;
 	}
 	ok(can_read(path, 1000), "the step's user reads the document");
 	ok(!can_read(path, 1001), "another user does not read the document");
 	snprintf(path, sizeof(path), "%s/42.batch.json", scratch);
 	publish_step(p, &n->step[1], "{}\n", 3, &err);
-	ok(can_read(path, 1001) && !can_read(path, 1000), "each document is its own user's");
+	ok(can_read(path, 1001) && !can_read(path, 1000),
+	   "each document can be read only by its step's user");
 }
 
 static unsigned count_files(void)
@@ -80,10 +81,10 @@ static void test_full(struct publisher *p, const struct observed_node *n)
 	is_int(publish_step(p, &n->step[0], text, sizeof(text), &err), 1,
 	       "a full disk is reported once");
 	ok(file_read(AT_FDCWD, path, got, sizeof(got), NULL) == 4 && strcmp(got, "old\n") == 0,
-	   "the old document stays");
-	is_int(count_files(), 1, "no half-written document stays");
+	   "the old document stays on a full disk");
+	is_int(count_files(), 1, "no half-written document stays on a full disk");
 	is_int(publish_step(p, &n->step[0], "new\n", 4, &err), 0,
-	       "the next document that fits is written");
+	       "the next document that fits the disk is written");
 	close(p->dir_fd);
 	umount(scratch);
 }
@@ -98,16 +99,19 @@ static void test_sweep(struct publisher *p, struct observed_node *n)
 	publish_step(p, &n->step[1], "{}\n", 3, &err);
 	scratch_file(".7.0.json.new", "half");
 	n->step[0].ended = true;
-	is_int(publish_sweep(p, n), 0, "a document that was just written stays");
+	is_int(publish_sweep(p, n), 0, "a new document stays");
 	n->time += 61;
 	is_int(publish_sweep(p, n), 2,
-	       "the document of an ended step, and a half-written one, are removed later");
+	       "old documents of ended steps and half-written files are removed");
 	is_int(count_files(), 1, "the document of a running step stays");
 	observed_remove_step(n, 1);
 	is_int(publish_sweep(p, n), 1, "the document of an unknown step is removed");
 }
 
-/* Of 40 documents of 100 bytes, ended one second after the other, the last ten are 1,000 bytes. */
+/*
+ * Of the 40 documents of 100 bytes, written one second after the other, the last ten have 1,000
+ * bytes in total.
+ */
 static void test_bytes(struct publisher *p)
 {
 	struct observed_node none = { .time = 2000 };
@@ -126,9 +130,9 @@ static void test_bytes(struct publisher *p)
 	}
 	is_int(publish_sweep(p, &none), 30, "documents of ended steps have a bound in bytes");
 	snprintf(path, sizeof(path), "%s/129.0.json", scratch);
-	ok(access(path, F_OK) < 0, "older ones go first");
+	ok(access(path, F_OK) < 0, "the oldest documents are removed first");
 	snprintf(path, sizeof(path), "%s/130.0.json", scratch);
-	ok(access(path, F_OK) == 0, "those that fit stay");
+	ok(access(path, F_OK) == 0, "the documents that fit stay");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Readings of a trace, whose differences are worked out by hand. */
+/* Readings of a trace, whose differences are calculated by hand. */
 #include "contend/sample.h"
 
 #include <fcntl.h>
@@ -20,7 +20,7 @@ static void set_status(const char *text)
 	scratch_file("proc/501/status", text);
 }
 
-/* A second after the last pass. */
+/* Take a sample one second after the last one. Returns the rank. */
 static struct observed_rank *next_sample(void)
 {
 	long now = pass.now + 1000;
@@ -36,7 +36,7 @@ static struct observed_rank *next_sample(void)
 	return &node.step[0].rank[0];
 }
 
-static void begin(const char *trace)
+static void begin_test(const char *trace)
 {
 	struct observed_step *step;
 	struct errbuf err;
@@ -59,7 +59,7 @@ static void begin(const char *trace)
 	pass = (struct sample_pass){ .now = 10000, .time = 100 };
 }
 
-static void end(void)
+static void end_test(void)
 {
 	struct counters *c = table.counters;
 
@@ -74,40 +74,45 @@ static void test_numbers(void)
 {
 	struct observed_rank *r;
 
-	/* half a CPU, 50 misses for 10,000 instructions; then counters that run half of the time;
-	 * then a tenth of it, which is too little */
-	begin("0 1000000 5000 100 500000000 500000000\n"
-	      "0 3000000 5000 400 1500000000 1000000000\n"
-	      "0 9000000 6000 500 2500000000 1100000000\n");
+	/*
+	 * a second with half a CPU and 50 misses for 10,000 instructions; one with counters that
+	 * run half of the time; one with counters that run a tenth of the time, which is too little
+	 */
+	begin_test("0 1000000 5000 100 500000000 500000000\n"
+		   "0 3000000 5000 400 1500000000 1000000000\n"
+		   "0 9000000 6000 500 2500000000 1100000000\n");
 	r = next_sample();
 	ok(r->instructions == 1000000 && r->misses == 5000 && r->remote == 100,
-	   "totals are those of the first reading");
-	is_int((long long)r->cpu, 500, "half a CPU, in thousandths");
+	   "totals equal the first reading");
+	is_int((long long)r->cpu, 500, "the rank uses 500 thousandths of a CPU");
 	ok(r->state.class == RANK_DEVIL && r->since == 101 && !r->scaled,
-	   "a rank of 50 misses is a devil since this sample");
+	   "a rank with 50 misses is a devil since this sample");
 	r = next_sample();
-	/* 2,000,000 instructions in half of the time are 4,000,000, and 300 remote misses 600 */
+	/*
+	 * 2,000,000 instructions in half of the time count as 4,000,000, and 300 remote misses as
+	 * 600
+	 */
 	ok(r->instructions == 5000000 && r->misses == 5000 && r->remote == 700,
-	   "counters that ran half of the time are doubled");
+	   "counts of counters that ran half of the time are doubled");
 	/* the mean of 50 and 0 is 25 */
 	ok(r->state.class == RANK_TURTLE && r->since == 102 && r->scaled,
 	   "the class changes at the time of a scaled sample");
 	r = next_sample();
 	ok(r->instructions == 5000000 && r->remote == 700 && r->cpu == 1000,
-	   "a sample of a tenth of the time adds nothing to totals, and has the CPU's share");
+	   "a sample of a tenth of the time gives the CPU's share and adds nothing to totals");
 	ok(r->state.class == RANK_TURTLE && r->since == 102, "a missing sample keeps the class");
-	ok(pass.lost == 0 && pass.gone == 0, "no rank is lost or gone");
-	end();
+	ok(pass.lost == 0 && pass.gone == 0, "no rank has lost its counters or ended");
+	end_test();
 }
 
 static void test_stopped(void)
 {
 	struct observed_rank *r;
 
-	begin("0 1000000 5000 - 1000000000 1000000000\n"
-	      "0 1000000 5000 - 1000000000 1000000000\n"
-	      "0 1000000 5000 - 1000000000 1000000000\n"
-	      "0 1000000 5000 - 1000000000 1000000000\n");
+	begin_test("0 1000000 5000 - 1000000000 1000000000\n"
+		   "0 1000000 5000 - 1000000000 1000000000\n"
+		   "0 1000000 5000 - 1000000000 1000000000\n"
+		   "0 1000000 5000 - 1000000000 1000000000\n");
 	next_sample();
 	set_status("Name:\ta State:\\tS\nUmask:\t0022\nState:\tT (stopped)\n");
 	r = next_sample();
@@ -121,16 +126,16 @@ static void test_stopped(void)
 	scratch_file("proc/501/status", "");
 	r = next_sample();
 	ok(r->state.idle && pass.gone == 0, "the state of an idle rank is not read");
-	end();
+	end_test();
 }
 
 static void test_frozen(void)
 {
 	struct observed_rank *r;
 
-	begin("0 1000000 5000 - 1000000000 1000000000\n"
-	      "0 1000000 5000 - 1000000000 1000000000\n"
-	      "0 1000000 5000 - 1000000000 1000000000\n");
+	begin_test("0 1000000 5000 - 1000000000 1000000000\n"
+		   "0 1000000 5000 - 1000000000 1000000000\n"
+		   "0 1000000 5000 - 1000000000 1000000000\n");
 	next_sample();
 	set_status("Name:\ta\nUmask:\t0022\nState:\tS (sleeping)\n");
 	scratch_file("proc/501/cgroup", "1:misc:/b\n0::/job/task_0\n");
@@ -142,36 +147,36 @@ static void test_frozen(void)
 	scratch_file("job/task_0/cgroup.events", "populated 1\nfrozen 0\n");
 	r = next_sample();
 	ok(r->state.idle && !table.rank[0].stopped,
-	   "a rank that waits, not frozen any more, is idle");
-	end();
+	   "a rank that waits is idle after it was frozen");
+	end_test();
 }
 
 static void test_gone(void)
 {
 	struct observed_rank *r;
 
-	begin("0 1000000 5000 - 1000000000 1000000000\n"
-	      "0 1000000 5000 - 1000000000 1000000000\n");
+	begin_test("0 1000000 5000 - 1000000000 1000000000\n"
+		   "0 1000000 5000 - 1000000000 1000000000\n");
 	next_sample();
 	node.step[0].rank[0].pid = table.rank[0].pid = 502;
 	next_sample();
-	is_int(pass.gone, 1, "a rank whose process has ended is counted as gone");
+	is_int(pass.gone, 1, "GONE counts a rank whose process has ended");
 	r = next_sample();
 	ok(pass.lost == 1 && r->state.class == RANK_UNKNOWN && r->since == 103,
 	   "a rank whose counters fail is of unknown class");
 	is(pass.why.text, "the trace has no more lines of rank 0",
-	   "the reason has why counters failed");
+	   "WHY has the reason why counters failed");
 	ok(!table.rank[0].group && table.rank[0].tried && r->instructions == 1000000,
-	   "failed counters are gone, and the totals stay");
+	   "failed counters are closed, and the totals stay");
 	next_sample();
-	is_int(pass.lost, 0, "failed counters are reported once");
-	end();
+	is_int(pass.lost, 0, "failed counters are reported only once");
+	end_test();
 }
 
 static void test_intervals(void)
 {
-	begin("0 1000000 5000 - 1000000000 1000000000\n"
-	      "0 2000000 9000 - 2000000000 2000000000\n");
+	begin_test("0 1000000 5000 - 1000000000 1000000000\n"
+		   "0 2000000 9000 - 2000000000 2000000000\n");
 	pass = (struct sample_pass){ .now = 10499, .least = 500, .least_quiet = 29500 };
 	sample_ranks(&table, &node, &pass);
 	ok(node.step[0].rank[0].misses == 0, "a rank is not read before its interval has passed");
@@ -181,12 +186,13 @@ static void test_intervals(void)
 	node.step[0].rank[0].quiet = true;
 	pass.now = 10500 + 29499;
 	sample_ranks(&table, &node, &pass);
-	ok(node.step[0].rank[0].misses == 5000, "a quiet rank has another interval");
+	ok(node.step[0].rank[0].misses == 5000,
+	   "a quiet rank is not read before its own interval has passed");
 	pass.now++;
 	sample_ranks(&table, &node, &pass);
 	ok(node.step[0].rank[0].misses == 9000,
 	   "a quiet rank is read when its interval has passed");
-	end();
+	end_test();
 }
 
 int main(void)

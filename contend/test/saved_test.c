@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a restart keeps, and files of state that no daemon has written. */
+/* The state that a restart keeps, and state files that no daemon has written. */
 #include "contend/saved.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ static int dir;
 static char path[128];
 static struct errbuf err;
 
-/* The example as a new daemon finds it: ranks of which nothing is known but the process. */
+/* Make the example as a new daemon finds it: only the processes of its ranks are known. */
 static void found_anew(struct observed_node *n)
 {
 	example_node(n);
@@ -45,7 +45,7 @@ static void write_example(void)
 	observed_free(&n);
 }
 
-/* The state in the file. */
+/* Read the state from the file. */
 static struct saved *read_back(void)
 {
 	struct saved *s;
@@ -64,8 +64,8 @@ static void test_given(void)
 	write_example();
 	s = read_back();
 	found_anew(&n);
-	n.step[0].rank[1].start++; /* another process of that pid */
-	n.step[1].inode++; /* and of that step */
+	n.step[0].rank[1].start++; /* another process with that pid */
+	n.step[1].inode++; /* another step with that number */
 	saved_give(s, &n);
 	r = n.step[0].rank;
 	ok(r[0].instructions == 1000000000 && r[0].misses == 31160000 && r[0].remote == 7790000 &&
@@ -73,14 +73,14 @@ static void test_given(void)
 	   "totals are given back");
 	ok(r[0].state.class == RANK_DEVIL && r[0].state.changes == 2 &&
 		   classify_mean(&r[0].state) == 311600 && r[0].since == EXAMPLE_TIME - 60,
-	   "class, samples and time are given back");
+	   "class, samples and time of a class are given back");
 	ok(r[1].instructions == OBSERVED_UNKNOWN && r[1].state.class == RANK_UNKNOWN,
-	   "another process with the same pid is given nothing");
+	   "another process with the same pid gets nothing");
 	ok(n.step[0].started == EXAMPLE_TIME - 90 && n.step[1].started == EXAMPLE_TIME + 5,
-	   "the time when a step was first seen is given back to that step");
-	ok(n.step[1].rank[0].misses == OBSERVED_UNKNOWN, "a rank of another step is given nothing");
+	   "a step gets back the time when it was first seen");
+	ok(n.step[1].rank[0].misses == OBSERVED_UNKNOWN, "a rank of another step gets nothing");
 	ok(n.domain[0].peak == 30000000 && n.domain[1].peak == 9000,
-	   "a domain's peak is the higher one");
+	   "a domain gets the higher one of two peaks");
 	r[0].misses = 5;
 	saved_give(s, &n);
 	is_int((long long)r[0].misses, 5, "the state of a rank is given once");
@@ -110,18 +110,18 @@ static void test_other_settings(void)
 	saved_give(s, &n);
 	ok(n.step[0].rank[0].misses == OBSERVED_UNKNOWN && n.domain[1].peak == 7 &&
 		   n.step[0].rank[0].state.class == RANK_UNKNOWN,
-	   "classes, totals and peaks begin anew with other events");
-	ok(n.step[0].started == EXAMPLE_TIME - 90, "the time of a step is kept with other events");
+	   "classes, totals and peaks start again with other events");
+	ok(n.step[0].started == EXAMPLE_TIME - 90, "a step keeps its time with other events");
 	saved_free(s);
 	observed_free(&n);
 }
 
-/* -------------------------------------------------------------------------------- other files */
+/* ------------------------------------------------------------------ damaged and foreign files */
 
 static unsigned char state[65536];
 static size_t len;
 
-static void take_state(void)
+static void read_state(void)
 {
 	FILE *f;
 
@@ -133,7 +133,7 @@ static void take_state(void)
 	fclose(f);
 }
 
-static void put_state(const unsigned char *bytes, size_t n)
+static void write_state(const unsigned char *bytes, size_t n)
 {
 	FILE *f;
 
@@ -143,13 +143,13 @@ static void put_state(const unsigned char *bytes, size_t n)
 		bail("%s", path);
 }
 
-static void refused(const char *what, const char *why)
+static void check_refused(const char *what, const char *why)
 {
 	struct saved *s = (struct saved *)state;
 
 	errclear(&err);
 	ok(saved_read(&s, dir, &err) == -1 && !s, "%s is refused", what);
-	is(err.text, why, "%s: the reason", what);
+	is(err.text, why, "%s is refused with the reason", what);
 }
 
 static uint32_t state_word(size_t at)
@@ -160,13 +160,13 @@ static uint32_t state_word(size_t at)
 	return word;
 }
 
-/* Write the state with WORD in place of the word at offset AT, and keep the old word. */
+/* Write the state with WORD at offset AT, and keep the old word for the next call. */
 static void put_word(size_t at, uint32_t word)
 {
 	uint32_t before = state_word(at);
 
 	memcpy(state + at, &word, sizeof(word));
-	put_state(state, len);
+	write_state(state, len);
 	memcpy(state + at, &before, sizeof(word));
 }
 
@@ -175,53 +175,54 @@ static void test_refused(void)
 	struct saved *s = (struct saved *)state;
 	size_t head;
 
-	take_state();
+	read_state();
 	head = state_word(HEAD_SIZES);
 	is_int((long long)len,
 	       (long long)head + 2 * state_word(HEAD_SIZES + 4) + 5 * state_word(HEAD_SIZES + 8),
-	       "the file has its head, two domains and five ranks");
+	       "the file consists of a head, two domains and five ranks");
 	unlink(path);
 	ok(saved_read(&s, dir, &err) == 0 && !s, "a file that is missing is no error");
-	put_state(state, 0);
-	refused("an empty file", "state: damaged");
-	put_state(state, head - 1);
-	refused("a file that ends in its head", "state: damaged");
-	put_state(state, len - 1);
-	refused("a file that is a byte too short", "state: damaged");
-	put_state(state, len + 1);
-	refused("a file that is a byte too long", "state: damaged");
+	write_state(state, 0);
+	check_refused("an empty file", "state: damaged");
+	write_state(state, head - 1);
+	check_refused("a file that ends in its head", "state: damaged");
+	write_state(state, len - 1);
+	check_refused("a file that is a byte too short", "state: damaged");
+	write_state(state, len + 1);
+	check_refused("a file that is a byte too long", "state: damaged");
 	put_word(head - 8, 0x80000002);
-	refused("too many domains", "state: damaged");
+	check_refused("too many domains", "state: damaged");
 	put_word(head - 4, SAVED_RANKS_MAX + 1);
-	refused("too many ranks", "state: damaged");
+	check_refused("too many ranks", "state: damaged");
 	put_word(head - 4, 4);
-	refused("another number of ranks", "state: damaged");
+	check_refused("another number of ranks", "state: damaged");
 	put_word(0, 0x30303030);
-	refused("another magic", "state: another release has written this file");
+	check_refused("another magic", "state: another release has written this file");
 	put_word(HEAD_SIZES + 8, 8);
-	refused("another size of ranks", "state: another release has written this file");
-	put_state(state, len);
+	check_refused("another size of ranks", "state: another release has written this file");
+	write_state(state, len);
 	if (chmod(path, 0640) < 0)
 		bail("chmod");
-	refused("a file that others can read", "state: users other than the daemon's can open it");
+	check_refused("a file that others can read",
+		      "state: users other than the daemon's can open this file");
 	unlink(path);
 	if (symlink("/etc/passwd", path) < 0)
 		bail("symlink");
-	refused("a link", "state: Too many levels of symbolic links");
+	check_refused("a link", "state: Too many levels of symbolic links");
 	unlink(path);
 	if (mkfifo(path, 0600) < 0)
 		bail("mkfifo");
-	refused("a pipe", "state: damaged");
+	check_refused("a pipe", "state: damaged");
 	unlink(path);
 }
 
-/* Ranks are damaged, and the head is correct: each value that is taken over is in its range. */
+/* The ranks are damaged and the head is correct: each value that is accepted is in its range. */
 static void test_damaged(void)
 {
 	size_t at = state_word(HEAD_SIZES) + 2 * state_word(HEAD_SIZES + 4);
 	unsigned taken = 0, odd = 0;
 
-	take_state();
+	read_state();
 	for (unsigned turn = 0; turn < 3000; turn++) {
 		size_t where = at + rnd((unsigned)(len - at));
 		unsigned char before = state[where];
@@ -229,7 +230,7 @@ static void test_damaged(void)
 		struct saved *s;
 
 		state[where] = (unsigned char)rnd(256);
-		put_state(state, len);
+		write_state(state, len);
 		state[where] = before;
 		if (saved_read(&s, dir, &err) < 0)
 			continue;
@@ -246,9 +247,9 @@ static void test_damaged(void)
 		saved_free(s);
 		observed_free(&n);
 	}
-	ok(taken > 100 && taken < 3000,
-	   "some damage of ranks cannot be detected, other damage is refused: %u", taken);
-	is_int(odd, 0, "numbers that are taken from damaged ranks are in their ranges");
+	ok(taken > 100 && taken < 3000, "some damaged ranks are accepted, others refused: %u",
+	   taken);
+	is_int(odd, 0, "numbers accepted from damaged ranks are in their ranges");
 }
 
 int main(void)

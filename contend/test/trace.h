@@ -2,12 +2,14 @@
 #ifndef NODEOS_CONTEND_TEST_TRACE_H
 #define NODEOS_CONTEND_TEST_TRACE_H
 
-/* Counters of a trace that a test writes. Include base/test/tap.h first. */
+/* Opens counters with a trace that a test writes. Include base/test/tap.h first. */
 #include "base/test/fixture.h"
 #include "counters/counters_provider.h"
 
-/* Open the counters of TRACE (see counters/counters.h); NULL: of a host that counts nothing.
- * Needs scratch_make(). */
+/*
+ * Open the counters of TRACE (see counters/counters.h); if TRACE is NULL, those of a host without
+ * counters. Needs scratch_make().
+ */
 static inline struct counters *open_trace(const char *trace)
 {
 	const struct counters_host host = { .root = scratch, .owner = getuid() };

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Domains of trees made by hand, and compared with hwloc's: of this host, and of the recorded
- * machines in the folder NODEOS_TOPOLOGIES. */
+/*
+ * Domains of trees made by hand, and of this host and the recorded machines in the folder
+ * NODEOS_TOPOLOGIES compared with hwloc's.
+ */
 #include "contention/domains.h"
 
 #include <dirent.h>
@@ -13,10 +15,10 @@
 #define CPU "sys/devices/system/cpu/"
 #define NODE "sys/devices/system/node/"
 
-/* A new tree: "tN" of the scratch directory. */
+/* The current tree: "tN" below the scratch directory. */
 static char tree[16];
 
-static void begin(const char *online)
+static void begin_tree(const char *online)
 {
 	static unsigned number;
 	char path[128];
@@ -30,7 +32,8 @@ static void begin(const char *online)
 	scratch_file(path, online);
 }
 
-static void __attribute__((format(printf, 2, 3))) put(const char *text, const char *name, ...)
+static void __attribute__((format(printf, 2, 3)))
+write_file(const char *text, const char *name, ...)
 {
 	char path[300], dir[300];
 	va_list ap;
@@ -44,16 +47,16 @@ static void __attribute__((format(printf, 2, 3))) put(const char *text, const ch
 	scratch_file(path, text);
 }
 
-static void cache(unsigned cpu, unsigned index, const char *level, const char *type,
-		  const char *shared)
+static void write_cache(unsigned cpu, unsigned index, const char *level, const char *type,
+			const char *shared)
 {
-	put(level, CPU "cpu%u/cache/index%u/level", cpu, index);
-	put(type, CPU "cpu%u/cache/index%u/type", cpu, index);
-	put(shared, CPU "cpu%u/cache/index%u/shared_cpu_list", cpu, index);
+	write_file(level, CPU "cpu%u/cache/index%u/level", cpu, index);
+	write_file(type, CPU "cpu%u/cache/index%u/type", cpu, index);
+	write_file(shared, CPU "cpu%u/cache/index%u/shared_cpu_list", cpu, index);
 }
 
-/* Read the tree, and return its domains as "ID:CPUS@MEMS ID:...". */
-static const char *domains(struct observed_node *node)
+/* Read the tree. Returns its domains as "ID:CPUS@MEMS ID:...". */
+static const char *list_domains(struct observed_node *node)
 {
 	static char out[4096];
 	struct errbuf err;
@@ -74,7 +77,7 @@ static const char *domains(struct observed_node *node)
 	return out;
 }
 
-/* The bytes of the domains' caches in the tree. */
+/* Return the bytes of the domains' caches in the tree. */
 static const char *cache_sizes(const struct observed_node *node)
 {
 	static char out[256];
@@ -91,43 +94,45 @@ static const char *cache_sizes(const struct observed_node *node)
 	return out;
 }
 
-/* Two sockets of two cores, the second with its CPU 7 offline, the CPUs dealt out in turns. */
+/* Two sockets of two cores with CPUs numbered in turn; CPU 7, on the second, is offline. */
 static void test_two_sockets(void)
 {
 	struct observed_node node;
 	struct idset cpus;
 
-	begin("0-6\n");
+	begin_tree("0-6\n");
 	for (unsigned i = 0; i < 7; i++) {
 		const char *shared = i % 2 ? "1,3,5,7\n" : "0,2,4,6\n";
 
-		cache(i, 0, "1\n", "Data\n", i % 4 < 2 ? "0,4\n" : "2,6\n");
-		cache(i, 1, "3\n", "Unified\n", shared);
-		cache(i, 2, "2\n", "Unified\n", "0-6\n");
-		cache(i, 3, "4\n", "Instruction\n", "0-6\n");
-		put(i % 2 ? "4\n" : "9\n", CPU "cpu%u/cache/index1/id", i);
-		put("1280K\n", CPU "cpu%u/cache/index2/size", i);
+		write_cache(i, 0, "1\n", "Data\n", i % 4 < 2 ? "0,4\n" : "2,6\n");
+		write_cache(i, 1, "3\n", "Unified\n", shared);
+		write_cache(i, 2, "2\n", "Unified\n", "0-6\n");
+		write_cache(i, 3, "4\n", "Instruction\n", "0-6\n");
+		write_file(i % 2 ? "4\n" : "9\n", CPU "cpu%u/cache/index1/id", i);
+		write_file("1280K\n", CPU "cpu%u/cache/index2/size", i);
 	}
-	put("36864K\n", CPU "cpu0/cache/index1/size");
-	put("-1K\n", CPU "cpu1/cache/index1/size");
-	put("0-2\n", NODE "online");
-	put("0,2\n", NODE "has_memory");
-	put("0,2,4,6\n", NODE "node0/cpulist");
-	put("\n", NODE "node1/cpulist");
-	put("1,3,5,7\n", NODE "node2/cpulist");
-	is(domains(&node), "9:0,2,4,6@0 4:1,3,5@2",
-	   "domains_read: highest data or unified cache, online CPUs, nodes with memory");
+	write_file("36864K\n", CPU "cpu0/cache/index1/size");
+	write_file("-1K\n", CPU "cpu1/cache/index1/size");
+	write_file("0-2\n", NODE "online");
+	write_file("0,2\n", NODE "has_memory");
+	write_file("0,2,4,6\n", NODE "node0/cpulist");
+	write_file("\n", NODE "node1/cpulist");
+	write_file("1,3,5,7\n", NODE "node2/cpulist");
+	is(list_domains(&node), "9:0,2,4,6@0 4:1,3,5@2",
+	   "domains_read: a domain is a highest data or unified cache, with online CPUs and nodes "
+	   "with memory");
 	is(cache_sizes(&node), "37748736 0",
-	   "domains_cache_bytes: the size of each domain's cache; a damaged size is not known");
+	   "domains_cache_bytes: gives the cache's size, and 0 for a damaged file");
 	cpus = set_of("1,5");
-	is_int(domains_of(&node, &cpus), 1, "domains_of: CPUs in one domain");
+	is_int(domains_of(&node, &cpus), 1, "domains_of: finds the domain of CPUs in one domain");
 	cpus = set_of("0-6");
-	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN, "domains_of: CPUs in two domains");
+	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN,
+	       "domains_of: finds none for CPUs in two domains");
 	cpus = set_of("5,7");
 	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN,
-	       "domains_of: CPUs of which one is offline");
+	       "domains_of: finds none if a CPU is offline");
 	cpus = set_of("");
-	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN, "domains_of: no CPU");
+	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN, "domains_of: finds none for no CPU");
 	observed_free(&node);
 }
 
@@ -135,37 +140,38 @@ static void test_without_caches(void)
 {
 	struct observed_node node;
 
-	begin("0-7\n");
-	for (unsigned i = 0; i < 2; i++) /* a cache without a number, of two CPUs only */
-		cache(i, 0, "2\n", "Unified\n", "0-1\n");
-	cache(2, 0, "1\n", "Data\n", "2\n"); /* the first level is no domain */
+	begin_tree("0-7\n");
+	for (unsigned i = 0; i < 2; i++) /* a cache of two CPUs, without a number */
+		write_cache(i, 0, "2\n", "Unified\n", "0-1\n");
+	write_cache(2, 0, "1\n", "Data\n", "2\n"); /* a cache of level 1 makes no domain */
 	for (unsigned i = 0; i < 6; i++)
-		put(i < 4 ? "1\n" : "0\n", CPU "cpu%u/topology/physical_package_id", i);
-	put("-1\n", CPU "cpu6/topology/physical_package_id");
-	put("0,3\n", NODE "online");
-	put("0-5\n", NODE "node0/cpulist");
-	put("6\n", NODE "node3/cpulist");
-	is(domains(&node), "0:0-1@0 1:2-3@0 0:4-5@0 3:6@3 0:7@",
-	   "domains_read: by cache, package, memory node, and what is left");
+		write_file(i < 4 ? "1\n" : "0\n", CPU "cpu%u/topology/physical_package_id", i);
+	write_file("-1\n", CPU "cpu6/topology/physical_package_id");
+	write_file("0,3\n", NODE "online");
+	write_file("0-5\n", NODE "node0/cpulist");
+	write_file("6\n", NODE "node3/cpulist");
+	is(list_domains(&node), "0:0-1@0 1:2-3@0 0:4-5@0 3:6@3 0:7@",
+	   "domains_read: makes domains by cache, package, memory node, and of the remaining CPUs");
 	is(cache_sizes(&node), "0 0 0 0 0",
-	   "domains_cache_bytes: a cache without a size, and a domain without a cache");
+	   "domains_cache_bytes: 0 for a cache without a size, and for a domain without a cache");
 	observed_free(&node);
 
-	begin("0-3\n");
-	is(domains(&node), "0:0-3@", "domains_read: a host with a list of CPUs only is one domain");
+	begin_tree("0-3\n");
+	is(list_domains(&node), "0:0-3@",
+	   "domains_read: a host with nothing but a list of CPUs is one domain");
 	observed_free(&node);
-	begin("rubbish\n");
-	is(domains(&node), "/sys/devices/system/cpu/online: no list of CPUs",
-	   "domains_read: no list of CPUs is an error");
+	begin_tree("rubbish\n");
+	is(list_domains(&node), "/sys/devices/system/cpu/online: no list of CPUs",
+	   "domains_read: fails without a list of CPUs");
 	ok(!node.domain, "domains_read: leaves no domain after an error");
-	begin("0-3\n");
-	for (unsigned i = 0; i < 4; i++) /* not the CPU's own, or no list */
-		cache(i, 0, "3\n", "Unified\n", i % 2 ? "9-8\n" : "7\n");
-	is(domains(&node), "0:0-3@", "domains_read: damaged lists of a cache are no cache");
+	begin_tree("0-3\n");
+	for (unsigned i = 0; i < 4; i++) /* a list without the CPU itself, and no list */
+		write_cache(i, 0, "3\n", "Unified\n", i % 2 ? "9-8\n" : "7\n");
+	is(list_domains(&node), "0:0-3@", "domains_read: ignores caches with damaged lists");
 	observed_free(&node);
 }
 
-static const char *quiet(void)
+static const char *list_quiet(void)
 {
 	char path[128];
 	struct idset cpus;
@@ -183,20 +189,23 @@ static const char *quiet(void)
 
 static void test_quiet_cpus(void)
 {
-	begin("0-7\n");
-	is(quiet(), "", "domains_quiet_cpus: none if no file lists any");
-	put("  (null)\n", CPU "nohz_full");
-	put("\n", CPU "isolated");
-	put("\n", "cpuset.cpus.isolated");
-	is(quiet(), "", "domains_quiet_cpus: none with the kernel's forms of an empty list");
-	put("1-2\n", CPU "nohz_full");
-	put("2,4\n", CPU "isolated");
-	put("6\n", "cpuset.cpus.isolated");
-	is(quiet(), "1-2,4,6", "domains_quiet_cpus: of boot and of partitions");
+	begin_tree("0-7\n");
+	is(list_quiet(), "", "domains_quiet_cpus: empty if no file lists any");
+	write_file("  (null)\n", CPU "nohz_full");
+	write_file("\n", CPU "isolated");
+	write_file("\n", "cpuset.cpus.isolated");
+	is(list_quiet(), "", "domains_quiet_cpus: empty with the kernel's forms of an empty list");
+	write_file("1-2\n", CPU "nohz_full");
+	write_file("2,4\n", CPU "isolated");
+	write_file("6\n", "cpuset.cpus.isolated");
+	is(list_quiet(), "1-2,4,6",
+	   "domains_quiet_cpus: has the CPUs of boot parameters and partitions");
 }
 
-/* The cache of the highest level above PU that holds data, by hwloc; NULL: none beyond the first
- * level. */
+/*
+ * Return the data or unified cache of the highest level above PU, by hwloc; NULL: none above level
+ * 1.
+ */
 static hwloc_obj_t last_cache(hwloc_obj_t pu)
 {
 	hwloc_obj_t found = NULL;
@@ -217,8 +226,8 @@ static struct idset set_from(hwloc_const_bitmap_t b)
 	return s;
 }
 
-/* How many PUs of T have another domain in NODE than their last cache, or their package. */
-static unsigned differences(hwloc_topology_t t, const struct observed_node *node)
+/* Return the number of PUs of T whose domain in NODE differs from their last cache or package. */
+static unsigned count_differences(hwloc_topology_t t, const struct observed_node *node)
 {
 	unsigned wrong = 0;
 
@@ -240,12 +249,12 @@ static unsigned differences(hwloc_topology_t t, const struct observed_node *node
 	return wrong;
 }
 
-/* Write what Linux would for the processors of T. */
-static void put_machine(hwloc_topology_t t)
+/* Write the files that Linux would have for the processors of T. */
+static void write_machine(hwloc_topology_t t)
 {
 	struct idset all = set_from(hwloc_topology_get_topology_cpuset(t));
 
-	begin(list_of(&all));
+	begin_tree(list_of(&all));
 	for (hwloc_obj_t pu = NULL; (pu = hwloc_get_next_obj_by_type(t, HWLOC_OBJ_PU, pu));) {
 		hwloc_obj_t package = hwloc_get_ancestor_obj_by_type(t, HWLOC_OBJ_PACKAGE, pu);
 		unsigned index = 0;
@@ -257,12 +266,13 @@ static void put_machine(hwloc_topology_t t)
 			if (!hwloc_obj_type_is_cache(o->type))
 				continue;
 			snprintf(text, sizeof(text), "%u\n", o->attr->cache.depth);
-			cache(pu->os_index, index++, text,
-			      hwloc_obj_type_is_icache(o->type) ? "Instruction\n" : "Unified\n",
-			      list_of(&shared));
+			write_cache(pu->os_index, index++, text,
+				    hwloc_obj_type_is_icache(o->type) ? "Instruction\n"
+								      : "Unified\n",
+				    list_of(&shared));
 		}
 		snprintf(text, sizeof(text), "%u\n", package ? package->os_index : 0);
-		put(text, CPU "cpu%u/topology/physical_package_id", pu->os_index);
+		write_file(text, CPU "cpu%u/topology/physical_package_id", pu->os_index);
 	}
 }
 
@@ -274,12 +284,12 @@ static void compare_recorded(const char *path, const char *name)
 	hwloc_topology_init(&t);
 	hwloc_topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_ALL);
 	if (hwloc_topology_set_xml(t, path) < 0 || hwloc_topology_load(t) < 0) {
-		skip(1, "%s: hwloc does not read it", name);
+		skip(1, "hwloc cannot read %s", name);
 	} else {
-		put_machine(t);
-		domains(&node);
-		ok(node.n_domains && differences(t, &node) == 0,
-		   "domains_read: as hwloc, the %u domains of %s", node.n_domains, name);
+		write_machine(t);
+		list_domains(&node);
+		ok(node.n_domains && count_differences(t, &node) == 0,
+		   "domains_read: finds the %u domains of %s as hwloc does", node.n_domains, name);
 		observed_free(&node);
 	}
 	hwloc_topology_destroy(t);
@@ -320,8 +330,8 @@ static void test_this_host(void)
 	hwloc_topology_load(t);
 	if (domains_read(&node, sys, &err) < 0)
 		diag("%s", err.text);
-	ok(node.n_domains && differences(t, &node) == 0,
-	   "domains_read: as hwloc, the %u domains of this host", node.n_domains);
+	ok(node.n_domains && count_differences(t, &node) == 0,
+	   "domains_read: finds the %u domains of this host as hwloc does", node.n_domains);
 	observed_free(&node);
 	hwloc_topology_destroy(t);
 	close(sys);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A rank that hangs in execve() for ever, as its user wishes, holds up no other process. */
+/* A rank that its user keeps in execve() for ever delays no other process. */
 #include "contention/process.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 #include "contention/ranks.h"
 #include "contention/storage.h"
 
-#define LIMIT_MS 5000 /* for what takes a millisecond, on a busy host */
+#define LIMIT_MS 5000 /* limit of calls that take a millisecond on an idle host */
 #define TASK "cg/system.slice/slurmstepd.scope/job_7/step_0/user/task_0"
 
 static struct process_source source;
 static struct held held;
 
-/* ------------------------------------------------------------- against what stat has of us */
+/* ----------------------------------------- compared with /proc/self/stat */
 
 static void read_own_stat(unsigned long *ticks, unsigned long *threads)
 {
@@ -42,24 +42,28 @@ static void test_numbers(void)
 	int fd, status;
 	pid_t pid;
 
-	while (monotonic_ms() < end) /* some CPU time */
+	while (monotonic_ms() < end) /* use some CPU time */
 		;
 	read_own_stat(&before, &threads);
 	fd = process_seen_open(&p, &source, getpid());
 	read_own_stat(&after, &threads);
 	ok(fd >= 0 && p.pid == getpid() && p.parent == getppid() && !p.ended,
-	   "process_seen_open: this process");
-	is(p.command, "held_exec_test", "process_seen_open: its name");
-	is_int(p.threads, (long long)threads, "process_seen_open: its threads");
-	/* two sums that the kernel rounds differently */
-	ok(p.ticks + 2 >= before && p.ticks <= after + 2, "process_seen_open: CPU time as in stat");
-	ok(p.memory > 4096 && p.memory < (UINT64_C(1) << 40), "process_seen_open: bytes of memory");
-	is_int(process_policy(&source, getpid()), sched_getscheduler(0), "process_policy: ours");
+	   "process_seen_open: finds this process");
+	is(p.command, "held_exec_test", "process_seen_open: gives its name");
+	is_int(p.threads, (long long)threads, "process_seen_open: gives its number of threads");
+	/* the kernel rounds the two sums differently */
+	ok(p.ticks + 2 >= before && p.ticks <= after + 2,
+	   "process_seen_open: gives the CPU time of stat");
+	ok(p.memory > 4096 && p.memory < (UINT64_C(1) << 40),
+	   "process_seen_open: gives memory in bytes");
+	is_int(process_policy(&source, getpid()), sched_getscheduler(0),
+	       "process_policy: gives the policy of this process");
 	ok(process_seen_again(&again, &source, p.pid, p.start, fd) == 0 && again.start == p.start &&
 		   again.ticks >= p.ticks,
-	   "process_seen_again: the same process");
+	   "process_seen_again: reads the same process");
 	close(fd);
-	ok(process_start(&source, p.pid) == p.start, "process_start: the same each time");
+	ok(process_start(&source, p.pid) == p.start,
+	   "process_start: gives the same START each time");
 	pid = fork();
 	if (pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -67,22 +71,24 @@ static void test_numbers(void)
 	}
 	fd = process_seen_open(&child, &source, pid);
 	ok(fd >= 0 && child.parent == getpid() && child.start > p.start,
-	   "process_seen_open: a process that began later has a larger start");
+	   "process_seen_open: gives a later process a larger START");
 	kill(pid, SIGSTOP);
 	waitpid(pid, &status, WUNTRACED);
-	ok(process_is_stopped(source.fd, pid), "process_is_stopped: a stopped process");
+	ok(process_is_stopped(source.fd, pid), "process_is_stopped: true for a stopped process");
 	ok(!process_is_stopped(source.fd, getpid()) && errno == 0,
-	   "process_is_stopped: a process that runs");
+	   "process_is_stopped: false for a running process");
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	ok(!process_is_stopped(source.fd, pid) && errno == ESRCH, "process_is_stopped: none");
+	ok(!process_is_stopped(source.fd, pid) && errno == ESRCH,
+	   "process_is_stopped: ESRCH for a process that has ended");
 	ok(process_seen_again(&again, &source, pid, child.start, fd) < 0,
-	   "process_seen_again: a process that has gone");
-	ok(process_seen_look(&again, &source, pid) < 0, "process_seen_look: none");
+	   "process_seen_again: fails for a process that has ended");
+	ok(process_seen_read(&again, &source, pid) < 0,
+	   "process_seen_read: fails for a process that has ended");
 	close(fd);
 }
 
-/* --------------------------------------------------------------------- the one that hangs */
+/* ------------------------------------------------------------- the process that hangs */
 
 static int read_held(void *arg)
 {
@@ -104,8 +110,8 @@ static int read_held(void *arg)
 		       : 0;
 }
 
-/* Its task has the process that hangs, and this one. */
-static int look_at_held(void *arg)
+/* Scan a step whose task has the process that hangs and this one. */
+static int scan_held(void *arg)
 {
 	char path[128], text[64];
 	struct ranks_conf conf = { .proc_fd = source.fd, .all_steps = true };
@@ -128,12 +134,12 @@ static int look_at_held(void *arg)
 		return 1;
 	}
 	for (int i = 0; i < 3; i++) {
-		ranks_look(r, &node, &err);
+		ranks_scan(r, &node, &err);
 		ranks_sample(r, &node, 1000);
 	}
 	if (node.n_steps != 1 || node.step[0].n != 1)
 		return 2;
-	/* it began before this process, which is a child of the test */
+	/* HELD.PID began before this process, which is a child of the test */
 	return node.step[0].rank[0].pid == held.pid && node.step[0].rank[0].memory > 0 ? 0 : 3;
 }
 
@@ -154,12 +160,12 @@ static void test_storage(void)
 		usleep(10000);
 		rc = storage_get(s, b, &read, &written);
 	}
-	ok(rc == 0, "storage_get: the process behind one that hangs has its bytes soon");
+	ok(rc == 0, "storage_get: the process after one that hangs has its bytes soon");
 	diag("after %ld ms", monotonic_ms() - began);
-	ok(storage_get(s, a, &read, &written) < 0, "storage_get: unknown for the one that hangs");
+	ok(storage_get(s, a, &read, &written) < 0, "storage_get: fails for the process that hangs");
 	began = monotonic_ms();
 	storage_close(s);
-	ok(monotonic_ms() - began < 1000, "storage_close: waits for no process that hangs");
+	ok(monotonic_ms() - began < 1000, "storage_close: does not wait for a process that hangs");
 }
 
 int main(int argc, char **argv)
@@ -169,7 +175,7 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	process_source_open(&source, open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-	ok(source.real, "process_source_open: the kernel's /proc");
+	ok(source.real, "process_source_open: recognises the kernel's /proc");
 	scratch_make();
 	test_numbers();
 	held_program(program, argv[0]);
@@ -178,9 +184,9 @@ int main(int argc, char **argv)
 		skip(5, "%s", why ? why : "Linux before 6.9 does not number processes");
 	} else {
 		is_int(held_apart(read_held, NULL, LIMIT_MS), 0,
-		       "what is known of a process that hangs in execve");
-		is_int(held_apart(look_at_held, NULL, LIMIT_MS), 0,
-		       "ranks_look: a rank that hangs in execve");
+		       "process_seen_open: a process that hangs in execve can be read");
+		is_int(held_apart(scan_held, NULL, LIMIT_MS), 0,
+		       "ranks_scan: finds a rank that hangs in execve");
 		test_storage();
 	}
 	held_end(&held);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Ranks of this host, for tests with real processes and for measurements of cost.
+ * Print ranks of this host, for tests with real processes and to measure the cost.
  *
- *   ranks_driver JOB LOOKS SAMPLES PID...
+ *   ranks_driver JOB SCANS SAMPLES PID...
  *
  * The processes are those of step 0 of JOB, in directories job_JOB/step_0/user/task_N of cgroup v2.
- * Looks LOOKS times and samples SAMPLES times behind each, without waiting; with one look and no
- * sample waits a second between three samples and prints a line for each rank.
+ * Scans SCANS times, each with SAMPLES samples, without pauses. With one scan and no sample, takes
+ * three samples a second apart and prints a line for each rank.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -49,7 +49,7 @@ int main(int argc, char **argv)
 {
 	struct ranks_conf conf = { .proc_fd = open("/proc", O_RDONLY | O_DIRECTORY),
 				   .sys_fd = open("/sys", O_RDONLY | O_DIRECTORY) };
-	int looks = argc > 3 ? atoi(argv[2]) : 0, samples = argc > 3 ? atoi(argv[3]) : 0;
+	int scans = argc > 3 ? atoi(argv[2]) : 0, samples = argc > 3 ? atoi(argv[3]) : 0;
 	struct contention_message m = { .uid = getuid(), .gid = getgid() };
 	struct observed_node node = { .n_steps = 0 };
 	struct errbuf err, bad = { 0 };
@@ -68,15 +68,15 @@ int main(int argc, char **argv)
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}
-	for (int i = 0; i < looks; i++) {
-		ranks_look(r, &node, &bad);
+	for (int i = 0; i < scans; i++) {
+		ranks_scan(r, &node, &bad);
 		for (int k = 0; k < samples; k++)
 			ranks_sample(r, &node, 1000);
 	}
-	if (looks == 1 && !samples) {
+	if (scans == 1 && !samples) {
 		ranks_sample(r, &node, 1000);
 		sleep(1);
-		ranks_look(r, &node, &bad);
+		ranks_scan(r, &node, &bad);
 		ranks_sample(r, &node, 1000);
 		sleep(1);
 		ranks_sample(r, &node, 1000);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks of trees that stand for /proc, /sys and the cgroups; this test chooses each number in them.
- *  */
+/* Ranks of trees in place of /proc, /sys and the cgroups; this test chooses each number in them. */
 #include "contention/ranks.h"
 
 #include <fcntl.h>
@@ -17,7 +16,8 @@
 
 static int proc_fd, sys_fd;
 
-static void __attribute__((format(printf, 2, 3))) put(const char *text, const char *name, ...)
+static void __attribute__((format(printf, 2, 3)))
+write_file(const char *text, const char *name, ...)
 {
 	char path[256], dir[256];
 	va_list ap;
@@ -30,7 +30,7 @@ static void __attribute__((format(printf, 2, 3))) put(const char *text, const ch
 	scratch_file(path, text);
 }
 
-static void lose(const char *name)
+static void remove_file(const char *name)
 {
 	char path[600];
 
@@ -40,15 +40,15 @@ static void lose(const char *name)
 
 struct fake {
 	int pid, parent;
-	const char *command, *task; /* its directory: JOB/STEP/user/TASK */
+	const char *command, *task; /* its command, and its directory: JOB/STEP/user/TASK */
 	unsigned long start, ticks;
 	unsigned threads, pages, policy;
 	char state;
 	const char *cpus;
 };
 
-/* As the kernel writes it: a line end in it is two letters. */
-static const char *escaped(const char *command)
+/* Return COMMAND as the kernel writes it: a line end becomes two characters. */
+static const char *escape_name(const char *command)
 {
 	static char out[64];
 	size_t n = 0;
@@ -62,7 +62,7 @@ static const char *escaped(const char *command)
 	return out;
 }
 
-/* Put the files of process F; its members that are 0 have defaults. */
+/* Write the files of process F; members of F that are 0 have defaults. */
 static void put_process(struct fake f)
 {
 	char text[1024];
@@ -74,23 +74,23 @@ static void put_process(struct fake f)
 		 "0 0 0 0 0 0 0 17 0 0 %u 0 0 0\n",
 		 f.pid, f.state ? f.state : 'R', f.parent, f.ticks, 77u, f.start ? f.start : 1000,
 		 77u, f.policy);
-	put(text, "proc/%d/stat", f.pid);
+	write_file(text, "proc/%d/stat", f.pid);
 	snprintf(text, sizeof(text), "12:misc:/x\n0::/" SCOPE "%s\n", f.task);
-	put(text, "proc/%d/cgroup", f.pid);
+	write_file(text, "proc/%d/cgroup", f.pid);
 	snprintf(text, sizeof(text),
 		 "Name:\t%s\nUmask:\t0022\nState:\t%c (some)\nTgid:\t%d\nNgid:\t0\nPid:\t%d\n"
 		 "PPid:\t%d\nTracerPid:\t0\nUid:\t1000\t1000\t1000\t1000\n"
 		 "Gid:\t100\t100\t100\t100\nVmSize:\t     99 kB\nVmRSS:\t    %u kB\n"
 		 "RssAnon:\t     99 kB\nThreads:\t%u\nCpus_allowed:\tff\n"
 		 "Cpus_allowed_list:\t%s\n",
-		 escaped(f.command ? f.command : "app"), f.state ? f.state : 'R', f.pid, f.pid,
+		 escape_name(f.command ? f.command : "app"), f.state ? f.state : 'R', f.pid, f.pid,
 		 f.parent, 4 * f.pages, f.threads ? f.threads : 1, f.cpus ? f.cpus : "0-7");
-	put(text, "proc/%d/status", f.pid);
+	write_file(text, "proc/%d/status", f.pid);
 }
 
 static void put_procs(const char *task, const char *pids)
 {
-	put(pids, "cg/" SCOPE "%s/cgroup.procs", task);
+	write_file(pids, "cg/" SCOPE "%s/cgroup.procs", task);
 }
 
 static struct ranks *ranks;
@@ -100,7 +100,7 @@ static const char *ledger_dir_name;
 static bool all_steps;
 static bool (*wanted)(const char *request, const char *container, void *arg);
 
-static void begin(void)
+static void begin_test(void)
 {
 	struct ranks_conf conf = { .state_dir = ledger_dir_name,
 				   .cgroup_fd = root,
@@ -114,14 +114,14 @@ static void begin(void)
 		bail("%s", err.text);
 }
 
-static void end(void)
+static void end_test(void)
 {
 	ranks_close(ranks);
 	observed_free(&node);
 }
 
-/* The ranks of step I as "KIND RANK PID CONTAINER, ..." */
-static const char *listed(unsigned i)
+/* Return the ranks of step I as "KIND RANK PID CONTAINER, ..." */
+static const char *list_ranks(unsigned i)
 {
 	static char out[4096];
 	int n = 0;
@@ -137,16 +137,16 @@ static const char *listed(unsigned i)
 	return out;
 }
 
-static const char *look(void)
+static const char *scan_ranks(void)
 {
-	ranks_look(ranks, &node, &bad);
+	ranks_scan(ranks, &node, &bad);
 	if (*bad.text)
 		diag("%s", bad.text);
-	return listed(0);
+	return list_ranks(0);
 }
 
-static int announce(uint32_t job, uint32_t step, unsigned n, struct contention_rank *rank,
-		    struct errbuf *err)
+static int announce_ranks(uint32_t job, uint32_t step, unsigned n, struct contention_rank *rank,
+			  struct errbuf *err)
 {
 	struct contention_message m = { .job = job,
 					.step = step,
@@ -160,7 +160,7 @@ static int announce(uint32_t job, uint32_t step, unsigned n, struct contention_r
 	return ranks_announce(ranks, &node, &m, err);
 }
 
-/* A message of slurmstepd is believed if it agrees with the cgroups. */
+/* A message of slurmstepd is accepted if it agrees with the cgroups. */
 static void test_announced(void)
 {
 	struct contention_rank rank[4] = {
@@ -177,62 +177,67 @@ static void test_announced(void)
 	put_process((struct fake){ .pid = 502, .task = "job_41/step_0/user/task_1" });
 	put_process((struct fake){ .pid = 503, .task = "job_9/step_0/user/task_2" });
 	put_process((struct fake){ .pid = 504, .task = "job_41/step_7/user/task_3" });
-	begin();
+	begin_test();
 	descriptors = open_descriptors();
-	is_int(announce(41, 0, 4, rank, &err), 2,
-	       "ranks_announce: believes those of this job and step");
-	is(listed(0), "task 0 501 sim, task 1 502 sim", "ranks_announce: adds the step's ranks");
+	is_int(announce_ranks(41, 0, 4, rank, &err), 2,
+	       "ranks_announce: accepts ranks of this job and step");
+	is(list_ranks(0), "task 0 501 sim, task 1 502 sim",
+	   "ranks_announce: adds the step's ranks");
 	ok(node.n_steps == 1 && node.step[0].job == 41 && node.step[0].step == 0 &&
 		   node.step[0].het_job == 40 && node.step[0].uid == 1000 &&
 		   node.step[0].gid == 100 && node.step[0].contained && node.step[0].started > 0,
 	   "ranks_announce: sets job, step and owner");
-	is_int(announce(41, 0, 2, rank, &err), 2,
-	       "ranks_announce: counts known ranks when a message comes twice");
-	is(listed(0), "task 0 501 sim, task 1 502 sim", "ranks_announce: adds no rank twice");
-	is_int(announce(41, 0, 1, &rank[2], &err), -1,
+	is_int(announce_ranks(41, 0, 2, rank, &err), 2,
+	       "ranks_announce: counts known ranks of a repeated message");
+	is(list_ranks(0), "task 0 501 sim, task 1 502 sim",
+	   "ranks_announce: adds no rank of a repeated message");
+	is_int(announce_ranks(41, 0, 1, &rank[2], &err), -1,
 	       "ranks_announce: refuses a process of another job");
 	is(err.text, "process 503 is in the directory of another job: job_9",
 	   "ranks_announce: the refusal names the other job");
-	is_int(announce(41, 0, 1, &rank[3], &err), -1,
+	is_int(announce_ranks(41, 0, 1, &rank[3], &err), -1,
 	       "ranks_announce: refuses a process of another step");
 	rank[0].pid = 599;
-	is_int(announce(41, 0, 1, rank, &err), -1,
+	is_int(announce_ranks(41, 0, 1, rank, &err), -1,
 	       "ranks_announce: refuses a process that does not exist");
-	is(err.text, "no process 599", "ranks_announce: the refusal names the missing process");
+	is(err.text, "process 599 does not exist",
+	   "ranks_announce: the refusal names the missing process");
 	put_process((struct fake){ .pid = 505, .task = "job_41/step_0/slurm" });
 	rank[0].pid = 505;
-	is_int(announce(41, 0, 1, rank, &err), -1, "ranks_announce: slurmstepd itself is no rank");
-	is_int(announce(41, 0, 0, rank, &err), 0, "ranks_announce: a message without ranks");
-	is(look(), "task 0 501 sim, task 1 502 sim", "ranks_look: finds what was announced");
+	is_int(announce_ranks(41, 0, 1, rank, &err), -1,
+	       "ranks_announce: refuses slurmstepd itself");
+	is_int(announce_ranks(41, 0, 0, rank, &err), 0,
+	       "ranks_announce: accepts a message without ranks");
+	is(scan_ranks(), "task 0 501 sim, task 1 502 sim", "ranks_scan: finds the announced ranks");
 
-	/* number 502 is another process now */
+	/* another process gets the number 502 */
 	put_process(
 		(struct fake){ .pid = 502, .task = "job_41/step_0/user/task_1", .start = 2000 });
-	is(look(), "task 0 501 sim, task 1 502 sim",
-	   "ranks_look: a new process with an old pid is a rank");
+	is(scan_ranks(), "task 0 501 sim, task 1 502 sim",
+	   "ranks_scan: finds a new process with an old pid");
 	ok(node.step[0].rank[0].start == 1000 && node.step[0].rank[1].start == 2000,
-	   "ranks_look: the new process is another rank");
+	   "ranks_scan: the new process replaces the old rank");
 	put_process((struct fake){ .pid = 502, .task = "job_41/step_0/user/task_1", .state = 'Z' });
-	is(look(), "task 0 501 sim", "ranks_look: a zombie is no rank");
+	is(scan_ranks(), "task 0 501 sim", "ranks_scan: drops a zombie");
 	put_process((struct fake){
 		.pid = 501, .task = "job_41/step_0/user/task_0", .state = 'Z', .threads = 3 });
-	is(look(), "task 0 501 sim",
-	   "ranks_look: a process whose first thread has ended stays a rank");
+	is(scan_ranks(), "task 0 501 sim",
+	   "ranks_scan: a process whose first thread has ended stays a rank");
 	put_procs("job_41/step_0/user/task_0", "");
 	put_procs("job_41/step_0/user/task_1", "");
-	is(look(), "task 0 501 sim",
-	   "ranks_look: ranks stay when the last process of a step has ended");
-	ok(!node.step[0].ended, "ranks_look: a step has not ended while its directory exists");
-	lose("cg/" SCOPE "job_41/step_0");
-	is(look(), "task 0 501 sim",
-	   "ranks_look: ranks stay for the last document of an ended step");
-	ok(node.step[0].ended, "ranks_look: marks a step whose directory has gone");
+	is(scan_ranks(), "task 0 501 sim",
+	   "ranks_scan: keeps the ranks when the last process of a step has ended");
+	ok(!node.step[0].ended, "ranks_scan: a step has not ended while its directory exists");
+	remove_file("cg/" SCOPE "job_41/step_0");
+	is(scan_ranks(), "task 0 501 sim",
+	   "ranks_scan: keeps the ranks for the last document of an ended step");
+	ok(node.step[0].ended, "ranks_scan: marks a step as ended when its directory is removed");
 	observed_remove_step(&node, 0);
-	is(look(), "", "ranks_look: a removed step is not found again");
+	is(scan_ranks(), "", "ranks_scan: a removed step is not found again");
 	is_int((int)open_descriptors(), (int)descriptors,
-	       "ranks_look: nothing of a removed step stays open");
-	end();
-	lose("cg/system.slice");
+	       "ranks_scan: closes all descriptors of a removed step");
+	end_test();
+	remove_file("cg/system.slice");
 }
 
 /* Slurm 22.05 numbers the directories of each node from 0. */
@@ -244,18 +249,19 @@ static void test_numbered(void)
 
 	put_procs(task, "801\n");
 	put_process((struct fake){ .pid = 801, .task = task });
-	begin();
-	is_int(announce(41, 2, 1, &rank, &err), 1, "ranks_announce: a rank of a second node");
-	is(listed(0), "task 5 801",
+	begin_test();
+	is_int(announce_ranks(41, 2, 1, &rank, &err), 1,
+	       "ranks_announce: accepts a rank of a second node");
+	is(list_ranks(0), "task 5 801",
 	   "ranks_announce: the rank of a second node has its number in the step");
 	put_process((struct fake){ .pid = 802, .task = task, .start = 2000 });
 	put_procs(task, "802\n");
-	is(look(), "task 5 802", "ranks_look: a task's next process has the task's number");
-	end();
-	lose("cg/system.slice");
+	is(scan_ranks(), "task 5 802", "ranks_scan: a task's next process has the task's number");
+	end_test();
+	remove_file("cg/system.slice");
 }
 
-/* Launchers, and what users call their programs. */
+/* Launchers, and other programs of users. */
 static void test_launchers(void)
 {
 	struct contention_rank rank = { 0, 600, "" };
@@ -264,13 +270,14 @@ static void test_launchers(void)
 
 	put_procs(task, "600\n");
 	put_process((struct fake){ .pid = 600, .task = task, .command = "slurmstepd" });
-	begin();
-	is_int(announce(41, 1, 1, &rank, &err), 1, "ranks_announce: a rank before its exec");
+	begin_test();
+	is_int(announce_ranks(41, 1, 1, &rank, &err), 1,
+	       "ranks_announce: accepts a rank before its exec");
 	put_process((struct fake){ .pid = 600, .task = task, .command = "bash" });
 	put_process((struct fake){ .pid = 601, .parent = 600, .task = task, .start = 1001 });
 	put_procs(task, "601\n600\n");
-	is(look(), "task 0 600", "ranks_look: a task's other processes belong to its rank");
-	is(node.step[0].rank[0].command, "bash", "ranks_look: the command after exec");
+	is(scan_ranks(), "task 0 600", "ranks_scan: a task's other processes belong to its rank");
+	is(node.step[0].rank[0].command, "bash", "ranks_scan: the command is that after the exec");
 
 	put_process((struct fake){
 		.pid = 601, .parent = 600, .task = task, .start = 1001, .command = "prted" });
@@ -287,38 +294,39 @@ static void test_launchers(void)
 	put_process((struct fake){ .pid = 620, .parent = 612, .task = task, .start = 1003 });
 	put_process((struct fake){ .pid = 621, .parent = 610, .task = task, .start = 1003 });
 	put_procs(task, "600\n601\n610\n611\n612\n613\n620\n621\n");
-	is(look(), "child -1 610, child -1 611, child -1 620",
-	   "ranks_look: children of launchers; not launchers, srun, shells, or their children");
+	is(scan_ranks(), "child -1 610, child -1 611, child -1 620",
+	   "ranks_scan: ranks are children of launchers; not launchers, srun, shells, or children "
+	   "of shells");
 	put_procs(task, "600\n610\n611\n620\n621\n");
-	is(look(), "child -1 610, child -1 611, child -1 620",
-	   "ranks_look: children stay ranks when their launcher has ended");
+	is(scan_ranks(), "child -1 610, child -1 611, child -1 620",
+	   "ranks_scan: children stay ranks after their launcher has ended");
 	put_process((struct fake){ .pid = 610,
 				   .parent = 1,
 				   .task = task,
 				   .start = 1002,
 				   .command = "a) R 1 (\n) Z 2" });
-	is(look(), "child -1 610, child -1 611, child -1 620",
-	   "ranks_look: a process with brackets and a line end in its name is found");
+	is(scan_ranks(), "child -1 610, child -1 611, child -1 620",
+	   "ranks_scan: a process with brackets and a line end in its name is found");
 	is(node.step[0].rank[0].command, "a) R 1 (\n) Z 2",
-	   "ranks_look: brackets and line end of a name are kept");
+	   "ranks_scan: keeps brackets and line end of a name");
 	is_int(node.step[0].rank[0].threads, 1,
-	       "ranks_look: the fields after a name with brackets are read");
+	       "ranks_scan: the fields after a name with brackets are read");
 
-	/* half a CPU: 621 has one second in the time between the looks, 600 has none */
+	/* busy: 621 used a second of CPU time between the scans, 600 none */
 	usleep(20000);
 	put_process((struct fake){
 		.pid = 621, .parent = 610, .task = task, .start = 1003, .ticks = 100 });
-	is(look(), "child -1 610, child -1 611, child -1 620, busy -1 621",
-	   "ranks_look: a process with more than half a CPU");
+	is(scan_ranks(), "child -1 610, child -1 611, child -1 620, busy -1 621",
+	   "ranks_scan: a process that uses more than half a CPU is a rank");
 	usleep(20000);
-	is(look(), "child -1 610, child -1 611, child -1 620, busy -1 621",
-	   "ranks_look: a busy process stays a rank when it is idle");
+	is(scan_ranks(), "child -1 610, child -1 611, child -1 620, busy -1 621",
+	   "ranks_scan: a busy process stays a rank when it is idle");
 	put_process((struct fake){
 		.pid = 621, .parent = 610, .task = task, .start = 3000, .ticks = 9000 });
-	is(look(), "child -1 610, child -1 611, child -1 620",
-	   "ranks_look: a new process with the pid of a busy one is not busy yet");
-	end();
-	lose("cg/system.slice");
+	is(scan_ranks(), "child -1 610, child -1 611, child -1 620",
+	   "ranks_scan: a new process with the pid of a busy one is no rank yet");
+	end_test();
+	remove_file("cg/system.slice");
 }
 
 /* The batch script is no task of srun. */
@@ -331,17 +339,18 @@ static void test_batch_script(void)
 	put_procs(task, "700\n701\n");
 	put_process((struct fake){ .pid = 700, .task = task, .command = "slurm_script" });
 	put_process((struct fake){ .pid = 701, .parent = 700, .task = task });
-	begin();
-	is_int(announce(41, STEP_ID_BATCH, 1, &rank, &err), 0,
-	       "ranks_announce: the batch script is no rank");
-	is(look(), "", "ranks_look: neither the batch script nor its children are ranks");
+	begin_test();
+	is_int(announce_ranks(41, STEP_ID_BATCH, 1, &rank, &err), 0,
+	       "ranks_announce: refuses the batch script");
+	is(scan_ranks(), "", "ranks_scan: neither the batch script nor its children are ranks");
 	ok(node.n_steps == 1 && node.step[0].step == STEP_ID_BATCH,
 	   "ranks_announce: adds the step of the batch script");
 	usleep(20000);
 	put_process((struct fake){ .pid = 701, .parent = 700, .task = task, .ticks = 100 });
-	is(look(), "busy -1 701 sim", "ranks_look: a busy process of the batch script");
-	end();
-	lose("cg/system.slice");
+	is(scan_ranks(), "busy -1 701 sim",
+	   "ranks_scan: a busy process of the batch script is a rank");
+	end_test();
+	remove_file("cg/system.slice");
 }
 
 static uint64_t job_inode(const char *dir)
@@ -404,14 +413,14 @@ static bool want_vda(const char *request, const char *container, void *arg)
 	return strcmp(container, "vda") == 0;
 }
 
-struct record_look {
+struct record_search {
 	uint64_t inode;
 	bool seen;
 };
 
 static void see_record(uint64_t inode, const struct contention_message *m, void *arg)
 {
-	struct record_look *look = arg;
+	struct record_search *look = arg;
 
 	(void)m;
 	look->seen = look->seen || inode == look->inode;
@@ -419,13 +428,13 @@ static void see_record(uint64_t inode, const struct contention_message *m, void 
 
 static bool has_record(uint64_t inode)
 {
-	struct record_look look = { .inode = inode };
+	struct record_search look = { .inode = inode };
 
 	return contention_record_each(state, see_record, &look, NULL) == 0 && look.seen;
 }
 
-/* On the host of test_by_ledger(), where the ledger and nodeos.conf have other steps observed. */
-static void by_records(void)
+/* Records on the host of test_by_ledger(), where ledger and nodeos.conf select other steps. */
+static void test_by_records(void)
 {
 	struct contention_rank one[] = { { 7, 802, "" } }, gone[] = { { 0, 999, "" } };
 	struct contention_message off = { .job = 51 };
@@ -436,23 +445,28 @@ static void by_records(void)
 	uint64_t planned = job_inode("job_50/step_3"), plain = job_inode("job_51/step_0");
 	struct errbuf err;
 
-	is_int(contention_record_write(state, planned, &observe, &err), 0, "a record");
-	is_int(contention_record_write(state, plain, &off, &err), 0, "a record without ranks");
-	is_int(contention_record_write(state, 77, &killed, &err), 0, "a record of a killed step");
-	begin();
-	look();
-	is_int(node.n_steps, 1, "ranks_look: a step whose record has no ranks is not observed");
-	is(look(), "task 7 802", "ranks_look: a record's ranks and no others of its step");
-	is_int(node.step[0].uid, 1001, "ranks_look: the owner is from the record");
-	ok(has_record(planned) && has_record(plain), "ranks_look: leaves records of steps");
-	ok(!has_record(77), "ranks_look: removes a record whose ranks have all gone");
-	end();
+	is_int(contention_record_write(state, planned, &observe, &err), 0,
+	       "contention_record_write: writes a record");
+	is_int(contention_record_write(state, plain, &off, &err), 0,
+	       "contention_record_write: writes a record without ranks");
+	is_int(contention_record_write(state, 77, &killed, &err), 0,
+	       "contention_record_write: writes a record of a killed step");
+	begin_test();
+	scan_ranks();
+	is_int(node.n_steps, 1, "ranks_scan: does not observe a step whose record has no ranks");
+	is(scan_ranks(), "task 7 802", "ranks_scan: finds only the ranks in the record of a step");
+	is_int(node.step[0].uid, 1001, "ranks_scan: takes the owner from the record");
+	ok(has_record(planned) && has_record(plain), "ranks_scan: keeps records of live steps");
+	ok(!has_record(77), "ranks_scan: removes a record whose ranks have all ended");
+	end_test();
 }
 
 static uint64_t raced; /* inode of a step */
 
-/* Called when a look has read the records, and not yet the tree of cgroups: slurmstepd writes a
- * record. */
+/*
+ * Called when a scan has read the records, but not yet the tree of cgroups. Writes a record, as
+ * slurmstepd does.
+ */
 static bool want_while_recording(const char *request, const char *container, void *arg)
 {
 	struct contention_message off = { .job = 51 };
@@ -464,7 +478,7 @@ static bool want_while_recording(const char *request, const char *container, voi
 	return false;
 }
 
-/* The step of job JOB among those that are observed; NULL: none. */
+/* Return the observed step of job JOB; NULL: none. */
 static const struct observed_step *observed_of(uint32_t job)
 {
 	for (unsigned i = 0; i < node.n_steps; i++)
@@ -473,7 +487,7 @@ static const struct observed_step *observed_of(uint32_t job)
 	return NULL;
 }
 
-/* On the same host: a step gets --nodeos-contention=off while the daemon looks. */
+/* On the same host, a step gets --nodeos-contention=off during a scan. */
 static void test_late_records(void)
 {
 	struct contention_message off = { .job = 51 };
@@ -484,33 +498,35 @@ static void test_late_records(void)
 	contention_record_remove(state, raced);
 	contention_record_remove(state, job_inode("job_50/step_3"));
 	wanted = want_while_recording;
-	begin();
-	look();
+	begin_test();
+	scan_ranks();
 	ok(has_record(raced) && !observed_of(51) && observed_of(50),
-	   "ranks_look: observes no step that gets a record without ranks during the look");
-	look();
-	ok(!observed_of(51), "ranks_look: nor does the next look observe it");
-	end();
+	   "ranks_scan: does not observe a step that gets a record without ranks during the scan");
+	scan_ranks();
+	ok(!observed_of(51), "ranks_scan: does not observe such a step in the next scan");
+	end_test();
 
 	contention_record_remove(state, raced);
 	wanted = want_vda;
-	begin();
-	look();
+	begin_test();
+	scan_ranks();
 	step = observed_of(51);
-	ok(step && step->n == 1 && !step->ended, "ranks_look: a step without a record is observed");
-	is_int(contention_record_write(state, raced, &off, &err), 0, "a late record");
-	look();
+	ok(step && step->n == 1 && !step->ended, "ranks_scan: a step without a record is observed");
+	is_int(contention_record_write(state, raced, &off, &err), 0,
+	       "contention_record_write: writes a late record");
+	scan_ranks();
 	step = observed_of(51);
-	ok(step && step->ended, "ranks_look: a record without ranks ends the observation");
+	ok(step && step->ended, "ranks_scan: a record without ranks ends the observation");
 	for (unsigned i = node.n_steps; i-- > 0;)
 		if (node.step[i].ended)
 			observed_remove_step(&node, i);
-	look();
-	ok(!observed_of(51) && observed_of(50), "ranks_look: it is not observed again");
-	end();
+	scan_ranks();
+	ok(!observed_of(51) && observed_of(50),
+	   "ranks_scan: a step with a record without ranks is not observed again");
+	end_test();
 }
 
-/* How Slurm before 26.05 names the directories of components of a job's heterogeneous step. */
+/* Directories of components of a job's heterogeneous step, as Slurm before 26.05 names them. */
 static void test_components(void)
 {
 	static const struct {
@@ -530,21 +546,21 @@ static void test_components(void)
 		snprintf(task, sizeof(task), "job_53/%s/user/task_5", dir[i].name);
 		put_procs(task, "820\n");
 		put_process((struct fake){ .pid = 820, .task = task });
-		begin();
-		look();
+		begin_test();
+		scan_ranks();
 		if (dir[i].step < 0)
-			ok(!node.n_steps, "ranks_look: %s is no step", dir[i].name);
+			ok(!node.n_steps, "ranks_scan: %s is no step", dir[i].name);
 		else
 			ok(node.n_steps == 1 && node.step[0].job == 53 &&
 				   (int)node.step[0].step == dir[i].step &&
-				   strcmp(listed(0), "task 5 820") == 0,
-			   "ranks_look: %s is step %d", dir[i].name, dir[i].step);
-		end();
-		begin();
-		is_int(announce(53, 0, 1, &rank, &err), dir[i].step == 0 ? 1 : -1,
-		       "ranks_announce: believes a rank of step 0 in a directory of step 0 only");
-		end();
-		lose("cg/system.slice");
+				   strcmp(list_ranks(0), "task 5 820") == 0,
+			   "ranks_scan: %s is step %d", dir[i].name, dir[i].step);
+		end_test();
+		begin_test();
+		is_int(announce_ranks(53, 0, 1, &rank, &err), dir[i].step == 0 ? 1 : -1,
+		       "ranks_announce: accepts a rank of step 0 only in a directory of step 0");
+		end_test();
+		remove_file("cg/system.slice");
 	}
 	all_steps = false;
 }
@@ -564,22 +580,22 @@ static void test_by_ledger(void)
 	}
 	write_ledger();
 	ledger_dir_name = state;
-	begin();
-	is(look(), "task 1 801 vda",
-	   "ranks_look: the ledger's ranks that have a container and an owner already");
-	is(look(), "task 1 801 vda, task 0 800 sim",
-	   "ranks_look: all ranks of the ledger when each has an owner");
+	begin_test();
+	is(scan_ranks(), "task 1 801 vda",
+	   "ranks_scan: finds ranks of the ledger that have a container and an owner");
+	is(scan_ranks(), "task 1 801 vda, task 0 800 sim",
+	   "ranks_scan: finds all ranks of the ledger once each has an owner");
 	ok(node.step[0].job == 50 && node.step[0].step == 3 && node.step[0].uid == 1000 &&
 		   node.step[0].gid == 100 && node.step[0].contained,
-	   "ranks_look: job, step and owner of a step of the ledger");
-	end();
+	   "ranks_scan: sets job, step and owner of a step from the ledger");
+	end_test();
 
 	wanted = want_vda;
-	begin();
-	is(look(), "task 1 801 vda", "ranks_look: only containers that are wanted");
+	begin_test();
+	is(scan_ranks(), "task 1 801 vda", "ranks_scan: finds only ranks in wanted containers");
 	is(asked, "nodeos 1;c=sim cpus=2;c=vda cpus=1;",
-	   "ranks_look: passes the request to wanted()");
-	end();
+	   "ranks_scan: passes the request to wanted()");
+	end_test();
 
 	all_steps = true;
 	put_procs("job_51/step_0/user/task_0", "810\n");
@@ -587,34 +603,36 @@ static void test_by_ledger(void)
 	put_procs("s12345/step_0/user/task_0", "811\n");
 	put_procs("system", "1\n");
 	put_procs("job_52", "");
-	put("populated 0\nfrozen 0\n", "cg/" SCOPE "job_52/cgroup.events");
-	begin();
-	look();
-	is_int(node.n_steps, 2, "ranks_look: finds all steps in the tree of cgroups");
+	write_file("populated 0\nfrozen 0\n", "cg/" SCOPE "job_52/cgroup.events");
+	begin_test();
+	scan_ranks();
+	is_int(node.n_steps, 2, "ranks_scan: finds all steps in the tree of cgroups");
 	is(bad.text,
-	   "the name of the cgroup s12345 of a job does not have the job's number: steps without a "
+	   "the name of a job's cgroup, s12345, lacks the job's number: steps without a "
 	   "container are "
 	   "not observed with this build of Slurm",
-	   "ranks_look: names a job's directory without a number");
-	is_int(ranks_count_jobs(root), 3, "ranks_count_jobs: those with processes");
-	lose("cg/" SCOPE "s12345");
-	is_int(ranks_count_jobs(root), 2, "ranks_count_jobs: not the scope's own process");
-	ranks_look(ranks, &node, &bad);
-	is(bad.text, "", "ranks_look: the directory of the scope's own process is no job's");
-	look();
-	is(listed(0), "task 1 801 vda, task 2 802, task 0 800",
-	   "ranks_look: finds all tasks of a step, in containers or not");
-	is(listed(1), "task 0 810", "ranks_look: a step without a container");
+	   "ranks_scan: names a job's directory without a number");
+	is_int(ranks_count_jobs(root), 3, "ranks_count_jobs: counts jobs with processes");
+	remove_file("cg/" SCOPE "s12345");
+	is_int(ranks_count_jobs(root), 2,
+	       "ranks_count_jobs: does not count the scope's own process");
+	ranks_scan(ranks, &node, &bad);
+	is(bad.text, "",
+	   "ranks_scan: does not take the directory of the scope's own process for a job's");
+	scan_ranks();
+	is(list_ranks(0), "task 1 801 vda, task 2 802, task 0 800",
+	   "ranks_scan: finds all tasks of a step, with or without container");
+	is(list_ranks(1), "task 0 810", "ranks_scan: finds a step without a container");
 	ok(!node.step[1].contained && node.step[1].job == 51 && node.step[1].uid == 1000,
-	   "ranks_look: job and owner of a step in the tree of cgroups");
-	end();
-	by_records();
+	   "ranks_scan: sets job and owner of a step in the tree of cgroups");
+	end_test();
+	test_by_records();
 	test_late_records();
 	all_steps = false;
 	wanted = NULL;
 	ledger_dir_name = NULL;
-	lose("cg/system.slice");
-	lose("state");
+	remove_file("cg/system.slice");
+	remove_file("state");
 }
 
 static void put_usage(const char *task, const char *usage, const char *memory, const char *io)
@@ -622,11 +640,11 @@ static void put_usage(const char *task, const char *usage, const char *memory, c
 	char text[128];
 
 	snprintf(text, sizeof(text), "usage_usec %s\nuser_usec 1\nsystem_usec 1\n", usage);
-	put(text, "cg/" SCOPE "%s/cpu.stat", task);
+	write_file(text, "cg/" SCOPE "%s/cpu.stat", task);
 	if (memory)
-		put(memory, "cg/" SCOPE "%s/memory.current", task);
+		write_file(memory, "cg/" SCOPE "%s/memory.current", task);
 	if (io)
-		put(io, "cg/" SCOPE "%s/io.stat", task);
+		write_file(io, "cg/" SCOPE "%s/io.stat", task);
 }
 
 static void test_used_by_tasks(void)
@@ -641,46 +659,52 @@ static void test_used_by_tasks(void)
 	put_usage(a, "5000000", "4096\n",
 		  "8:0 rbytes=100 wbytes=7 rios=1 wios=1 dbytes=0 dios=0\n");
 	put_usage(b, "0", NULL, NULL);
-	put("0-2\n", "cg/" SCOPE "%s/cpuset.cpus.effective", a);
+	write_file("0-2\n", "cg/" SCOPE "%s/cpuset.cpus.effective", a);
 	put_process((struct fake){ .pid = 900, .task = a, .cpus = "1-3", .threads = 5 });
 	put_process(
 		(struct fake){ .pid = 901, .task = b, .pages = 3, .policy = 48, .cpus = "2,6" });
-	begin();
-	is_int(announce(60, 0, 2, rank, &err), 2, "ranks_announce: two ranks");
+	begin_test();
+	is_int(announce_ranks(60, 0, 2, rank, &err), 2, "ranks_announce: accepts two ranks");
 	r = node.step[0].rank;
-	is(list_of(&r[0].cpus), "1-2", "ranks_announce: CPUs of the cpuset and of the process");
-	is_int(r[0].domain, 0, "ranks_announce: the domain");
+	is(list_of(&r[0].cpus), "1-2",
+	   "ranks_announce: a rank's CPUs are in the cpuset and allowed to the process");
+	is_int(r[0].domain, 0, "ranks_announce: sets the domain");
 	ok(!r[0].quiet && r[1].quiet, "ranks_announce: a rank of policy hpc is quiet");
-	is_int(r[1].domain, OBSERVED_NO_DOMAIN, "ranks_announce: CPUs of two domains");
-	is_int(r[0].threads, 5, "ranks_announce: threads");
+	is_int(r[1].domain, OBSERVED_NO_DOMAIN,
+	       "ranks_announce: sets no domain if the CPUs are in two");
+	is_int(r[0].threads, 5, "ranks_announce: sets the number of threads");
 	ranks_sample(ranks, &node, 1000);
 	ok(r[0].cpu == OBSERVED_UNKNOWN, "ranks_sample: no CPU time before the second sample");
-	is_int((long long)r[0].memory, 4096, "ranks_sample: memory of a task's directory");
+	is_int((long long)r[0].memory, 4096,
+	       "ranks_sample: reads the memory of a task's directory");
 	is_int((long long)r[1].memory, 3 * 4096,
-	       "ranks_sample: resident memory where the directory has no number");
-	is_int((long long)r[0].read, 0, "ranks_sample: bytes read since the rank was first seen");
+	       "ranks_sample: reads resident memory if the directory has no number");
+	is_int((long long)r[0].read, 0,
+	       "ranks_sample: bytes read count from when the rank was first seen");
 	ok(r[0].sent == OBSERVED_UNKNOWN && r[0].received == OBSERVED_UNKNOWN,
-	   "ranks_sample: traffic is unknown where it is not counted");
+	   "ranks_sample: traffic is unknown if it is not counted");
 	put_usage(a, "6750000", "8192\n",
 		  "8:0 rbytes=300 wbytes=7 rios=1\n8:16 rbytes=50 wbytes=43 rios=1\n");
 	put_usage(b, "1000", NULL, NULL);
 	ranks_sample(ranks, &node, 2000);
-	is_int((long long)r[0].cpu, 875, "ranks_sample: thousandths of a CPU");
-	is_int((long long)r[1].cpu, 0, "ranks_sample: less than a thousandth");
-	ok(r[0].read == 250 && r[0].written == 43, "ranks_sample: bytes of all disks");
-	ok(r[1].read == OBSERVED_UNKNOWN, "ranks_sample: unknown without io.stat");
-	is_int((long long)r[0].memory, 4096, "ranks_sample: memory is read once a look");
+	is_int((long long)r[0].cpu, 875, "ranks_sample: sets thousandths of a CPU");
+	is_int((long long)r[1].cpu, 0, "ranks_sample: less than a thousandth of a CPU is 0");
+	ok(r[0].read == 250 && r[0].written == 43, "ranks_sample: adds the bytes of all disks");
+	ok(r[1].read == OBSERVED_UNKNOWN,
+	   "ranks_sample: bytes of storage are unknown without io.stat");
+	is_int((long long)r[0].memory, 4096, "ranks_sample: reads memory once after each scan");
 	put_usage(a, "1000", "8192\n", NULL);
 	ranks_sample(ranks, &node, 1000);
-	ok(r[0].cpu == OBSERVED_UNKNOWN, "ranks_sample: time that went backwards is unknown");
-	put("1\n", "sys/devices/system/cpu/nohz_full");
-	look();
-	ok(node.step[0].rank[0].quiet, "ranks_look: a rank on a quiet CPU");
+	ok(r[0].cpu == OBSERVED_UNKNOWN, "ranks_sample: a CPU time that decreases is unknown");
+	write_file("1\n", "sys/devices/system/cpu/nohz_full");
+	scan_ranks();
+	ok(node.step[0].rank[0].quiet, "ranks_scan: a rank on a quiet CPU is quiet");
 	ranks_sample(ranks, &node, 1000);
-	is_int((long long)node.step[0].rank[0].memory, 8192, "ranks_sample: memory after a look");
-	lose("sys/devices/system/cpu/nohz_full");
-	end();
-	lose("cg/system.slice");
+	is_int((long long)node.step[0].rank[0].memory, 8192,
+	       "ranks_sample: reads memory again after a scan");
+	remove_file("sys/devices/system/cpu/nohz_full");
+	end_test();
+	remove_file("cg/system.slice");
 }
 
 static void test_used_by_children(void)
@@ -694,23 +718,24 @@ static void test_used_by_children(void)
 	put_usage(task, "77", "4096\n", NULL);
 	put_process((struct fake){ .pid = 910, .task = task, .command = "orted" });
 	put_process((struct fake){ .pid = 911, .parent = 910, .task = task, .pages = 2 });
-	begin();
-	announce(61, 0, 1, &rank, &err);
-	is(look(), "child -1 911", "ranks_look: the launcher was announced as a rank");
+	begin_test();
+	announce_ranks(61, 0, 1, &rank, &err);
+	is(scan_ranks(), "child -1 911",
+	   "ranks_scan: finds children of a launcher that was announced as a rank");
 	ranks_sample(ranks, &node, 1000);
 	put_process((struct fake){
 		.pid = 911, .parent = 910, .task = task, .pages = 2, .ticks = 50, .threads = 2 });
 	ranks_sample(ranks, &node, 1000);
 	r = node.step[0].rank;
 	is_int((long long)r->cpu, 50000 / sysconf(_SC_CLK_TCK),
-	       "ranks_sample: CPU time of a child alone");
-	is_int((long long)r->memory, 2 * 4096, "ranks_sample: memory of a child alone");
+	       "ranks_sample: the CPU time of a child is its own");
+	is_int((long long)r->memory, 2 * 4096, "ranks_sample: the memory of a child is its own");
 	ok(r->sent == OBSERVED_UNKNOWN, "ranks_sample: traffic of a child is unknown");
-	end();
-	lose("cg/system.slice");
+	end_test();
+	remove_file("cg/system.slice");
 }
 
-/* A step of more processes than are looked at. */
+/* A step with more processes than a scan reads. */
 static void test_too_many(void)
 {
 	const char *task = "job_62/step_0/user/task_0";
@@ -729,33 +754,36 @@ static void test_too_many(void)
 	}
 	put_procs(task, pids);
 	free(pids);
-	begin();
-	announce(62, 0, 1, &rank, &err);
-	look();
+	begin_test();
+	announce_ranks(62, 0, 1, &rank, &err);
+	scan_ranks();
 	ok(node.step[0].n <= RANKS_STEP_PROCESSES_MAX,
-	   "ranks_look: reads at most 4,096 processes of a step");
+	   "ranks_scan: reads at most 4,096 processes of a step");
 	is(bad.text,
 	   "job 62 has too many processes: only 4096 of a step and 65536 in total are read, so "
-	   "some of its ranks may not be counted",
-	   "ranks_look: reports that a step has too many processes");
-	end();
-	lose("cg/system.slice");
+	   "some of its ranks may be missing",
+	   "ranks_scan: reports that a step has too many processes");
+	end_test();
+	remove_file("cg/system.slice");
 }
 
 static void test_damaged_status(void)
 {
 	struct process_seen p;
 
-	is_int(process_seen_parse(&p, ""), -1, "process_seen_parse: nothing");
+	is_int(process_seen_parse(&p, ""), -1, "process_seen_parse: refuses an empty text");
 	is_int(process_seen_parse(&p, "Name:\ta\nState:\tR (running)\n"), -1,
-	       "process_seen_parse: too short");
-	is_int(process_seen_parse(&p, "Name:\ta"), -1, "process_seen_parse: ends in the name");
-	is_int(process_seen_parse(&p, "12 (a) R 1 2 3\n"), -1, "process_seen_parse: another file");
+	       "process_seen_parse: refuses a text that is too short");
+	is_int(process_seen_parse(&p, "Name:\ta"), -1,
+	       "process_seen_parse: refuses a text that ends in the name");
+	is_int(process_seen_parse(&p, "12 (a) R 1 2 3\n"), -1,
+	       "process_seen_parse: refuses the text of another file");
 	is_int(process_seen_parse(&p, "Name:\tPid:\t1\\nState:\\\\Z\nState:\tR (running)\n"
 				      "Pid:\t12\nPPid:\t1\nThreads:\t2\n"),
-	       0, "process_seen_parse: a name that is made as lines");
-	is(p.command, "Pid:\t1\nState:\\Z", "process_seen_parse: a name, without what escapes it");
-	ok(p.pid == 12 && !p.ended && p.memory == 0, "process_seen_parse: lines, not names");
+	       0, "process_seen_parse: accepts a name that looks like lines");
+	is(p.command, "Pid:\t1\nState:\\Z", "process_seen_parse: gives the name without escapes");
+	ok(p.pid == 12 && !p.ended && p.memory == 0,
+	   "process_seen_parse: reads values from lines, not from the name");
 }
 
 /* Step 60 has so many processes that none of step 61 is read. */
@@ -767,32 +795,33 @@ static void test_crowded_out(void)
 	all_steps = true;
 	put_procs("job_60/step_0/user/task_0", "810\n");
 	put_process((struct fake){ .pid = 810, .task = "job_60/step_0/user/task_0" });
-	begin();
-	look();
+	begin_test();
+	scan_ranks();
 	put_procs("job_61/step_batch/user/task_0", "900\n901\n");
 	put_process((struct fake){
 		.pid = 900, .command = "mpirun", .task = "job_61/step_batch/user/task_0" });
 	put_process((struct fake){
 		.pid = 901, .parent = 900, .task = "job_61/step_batch/user/task_0" });
-	look();
-	is(listed(1), "child -1 901", "a child of a launcher is a rank");
+	scan_ranks();
+	is(list_ranks(1), "child -1 901", "ranks_scan: a child of a launcher is a rank");
 	for (unsigned i = 0; i < RANKS_STEP_PROCESSES_MAX; i++)
 		snprintf(pids + i * 8, 9, "%u\n", 2000000 + i);
 	for (unsigned i = 1; i <= RANKS_PROCESSES_MAX / RANKS_STEP_PROCESSES_MAX; i++) {
 		snprintf(task, sizeof(task), "job_60/step_0/user/task_%u", i);
 		put_procs(task, pids);
 	}
-	look();
+	scan_ranks();
 	ok(strstr(bad.text, "too many processes"),
-	   "ranks_look: the number of processes has a limit: %s", bad.text);
-	is(listed(1), "child -1 901", "a rank stays one when another job has too many processes");
+	   "ranks_scan: the number of processes has a limit: %s", bad.text);
+	is(list_ranks(1), "child -1 901",
+	   "ranks_scan: keeps a rank when another job has too many processes");
 	put_process((struct fake){
 		.pid = 901, .parent = 900, .state = 'Z', .task = "job_61/step_batch/user/task_0" });
-	look();
-	is(listed(1), "", "a rank that has ended is dropped then, too");
-	end();
+	scan_ranks();
+	is(list_ranks(1), "", "ranks_scan: drops a rank that has ended even then");
+	end_test();
 	all_steps = false;
-	lose("cg/system.slice");
+	remove_file("cg/system.slice");
 }
 
 int main(void)
@@ -805,12 +834,12 @@ int main(void)
 	setrlimit(RLIMIT_NOFILE, &files);
 	ledger_fixture();
 	scratch_dir("proc");
-	put("0-7\n", "sys/devices/system/cpu/online");
+	write_file("0-7\n", "sys/devices/system/cpu/online");
 	for (unsigned i = 0; i < 8; i++)
-		put(i < 4 ? "0\n" : "1\n",
-		    "sys/devices/system/cpu/cpu%u/topology/"
-		    "physical_package_id",
-		    i);
+		write_file(i < 4 ? "0\n" : "1\n",
+			   "sys/devices/system/cpu/cpu%u/topology/"
+			   "physical_package_id",
+			   i);
 	snprintf(path, sizeof(path), "%s/proc", scratch);
 	proc_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	snprintf(path, sizeof(path), "%s/sys", scratch);

@@ -11,7 +11,7 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 
-static void put(int pid, const char *file, const char *text)
+static void write_file(int pid, const char *file, const char *text)
 {
 	char path[64];
 
@@ -21,7 +21,7 @@ static void put(int pid, const char *file, const char *text)
 	scratch_file(path, text);
 }
 
-static void put_stat(int pid, unsigned start)
+static void write_stat(int pid, unsigned start)
 {
 	char text[256];
 
@@ -30,11 +30,11 @@ static void put_stat(int pid, unsigned start)
 		 "17 "
 		 "0 0 0\n",
 		 pid, start);
-	put(pid, "stat", text);
+	write_file(pid, "stat", text);
 }
 
-/* Wait for an answer, five seconds at most. */
-static bool answers(struct storage *s, int slot, uint64_t *read, uint64_t *written)
+/* Wait for the numbers of SLOT, five seconds at most. */
+static bool wait_for_numbers(struct storage *s, int slot, uint64_t *read, uint64_t *written)
 {
 	for (int i = 0; i < 500; i++) {
 		storage_tend(s);
@@ -58,19 +58,20 @@ int main(void)
 	proc = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (storage_open(&s, proc, 300, &err) < 0)
 		bail("%s", err.text);
-	put_stat(11, 5);
-	put(11, "io",
-	    "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\n"
-	    "write_bytes: 8192\ncancelled_write_bytes: 9\n");
-	put_stat(12, 6);
-	put(12, "io", "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 1\nwrite_bytes: 2\n");
-	/* a file that nothing answers, in place of the kernel's lock */
-	put_stat(13, 7);
+	write_stat(11, 5);
+	write_file(11, "io",
+		   "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\n"
+		   "write_bytes: 8192\ncancelled_write_bytes: 9\n");
+	write_stat(12, 6);
+	write_file(12, "io",
+		   "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 1\nwrite_bytes: 2\n");
+	/* a named pipe without a writer, in place of the kernel's lock */
+	write_stat(13, 7);
 	snprintf(path, sizeof(path), "%s/13/io", scratch);
 	if (mkfifo(path, 0600) < 0)
 		bail("mkfifo");
-	put_stat(14, 8);
-	put(14, "io", "rchar: 1\nread_bytes: 3\nwrite_bytes: 4\n");
+	write_stat(14, 8);
+	write_file(14, "io", "rchar: 1\nread_bytes: 3\nwrite_bytes: 4\n");
 	a = storage_add(s, 11, 5);
 	b = storage_add(s, 12, 99);
 	c = storage_add(s, 13, 7);
@@ -79,18 +80,18 @@ int main(void)
 	began = monotonic_ms();
 	storage_tend(s);
 	ok(monotonic_ms() - began < 1000, "storage_tend: does not wait");
-	ok(answers(s, a, &read, &written) && read == 4096 && written == 8192,
-	   "storage_get: bytes of storage, not of calls");
-	ok(answers(s, d, &read, &written) && read == 3 && written == 4,
-	   "storage_tend: another reader goes on when one is stuck");
+	ok(wait_for_numbers(s, a, &read, &written) && read == 4096 && written == 8192,
+	   "storage_get: gives bytes of storage, not of calls");
+	ok(wait_for_numbers(s, d, &read, &written) && read == 3 && written == 4,
+	   "storage_tend: other processes are read while one worker waits");
 	ok(storage_get(s, b, &read, &written) < 0,
-	   "storage_get: the bytes are unknown when another process has the pid now");
+	   "storage_get: fails if another process has the pid now");
 	ok(storage_get(s, c, &read, &written) < 0,
-	   "storage_get: the bytes are unknown for a process on which a reader is stuck");
+	   "storage_get: fails for a process for which a worker waits");
 	storage_remove(s, c);
-	is_int(storage_add(s, 14, 8), c, "storage_add: a slot that is free again");
+	is_int(storage_add(s, 14, 8), c, "storage_add: uses a free slot again");
 	ok(storage_get(s, c, &read, &written) < 0,
-	   "storage_add: the numbers of the slot's last process are gone");
+	   "storage_add: the numbers of the slot's last process are unknown");
 	storage_remove(s, a);
 	began = monotonic_ms();
 	storage_close(s);

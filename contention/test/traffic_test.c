@@ -13,7 +13,10 @@
 #include "base/test/tap.h"
 #include "host/cgroup.h"
 
-/* The bytes by the tables of Linux's Documentation/bpf/standardization/instruction-set.rst. */
+/*
+ * The expected bytes, from the tables of Linux's
+ * Documentation/bpf/standardization/instruction-set.rst.
+ */
 static void test_encode(void)
 {
 	static const uint8_t want[6][8] = {
@@ -31,15 +34,17 @@ static void test_encode(void)
 	traffic_program(got, 0x01020304, 0xfff8);
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 	for (unsigned i = 0; i < 6; i++)
-		ok(memcmp(&got[i], want[i], 8) == 0, "traffic_program: instruction %u", i);
+		ok(memcmp(&got[i], want[i], 8) == 0,
+		   "traffic_program: instruction %u is encoded as specified", i);
 #else
 	(void)want;
-	skip(6, "the bytes are those of a little-endian machine");
+	skip(6, "the expected bytes are for little-endian machines");
 #endif
-	is_int(offsetof(struct __sk_buff, len), 0, "traffic_program: the length is at offset 0");
+	is_int(offsetof(struct __sk_buff, len), 0,
+	       "traffic_program: the length of a packet is at offset 0");
 }
 
-/* Send BYTES of payload to ourselves over UDP, in a process of cgroup DIR. */
+/* Send BYTES of payload to this host over UDP, from a process in cgroup DIR. */
 static void send_in(int dir, unsigned bytes)
 {
 	char payload[1000] = { 0 }, pid[24];
@@ -85,17 +90,18 @@ static void count_datagrams(struct traffic *t, int dir)
 	send_in(dir, 1000);
 	send_in(dir, 72);
 	traffic_read(t, slot, &sent, &received);
-	/* headers of IPv4 and UDP: 20 and 8 bytes */
-	is_int((long long)sent, 1000 + 72 + 2 * 28, "traffic_read: bytes of IP packets sent");
+	/* headers of IPv4 and UDP have 20 and 8 bytes */
+	is_int((long long)sent, 1000 + 72 + 2 * 28,
+	       "traffic_read: counts bytes of IP packets sent");
 	is_int((long long)received, 1000 + 72 + 2 * 28,
-	       "traffic_read: bytes of IP packets received");
+	       "traffic_read: counts bytes of IP packets received");
 	second = traffic_attach(t, dir, &err);
-	ok(second >= 0 && second != slot, "traffic_attach: beside a program that is there");
+	ok(second >= 0 && second != slot, "traffic_attach: attaches beside another program");
 	send_in(dir, 100);
 	traffic_detach(t, second);
 	traffic_read(t, slot, &sent, &received);
 	is_int((long long)sent, 1000 + 72 + 100 + 3 * 28,
-	       "traffic_read: the first program counts on beside the second");
+	       "traffic_read: the first program still counts beside the second");
 	traffic_detach(t, slot);
 	send_in(dir, 100);
 	traffic_read(t, slot, &sent, &received);
@@ -116,7 +122,7 @@ int main(void)
 	if (root < 0 || traffic_open(&t, &err) < 0) {
 		skip(COUNT_CHECKS, "%s", err.text);
 	} else if (mkdirat(root, name, 0700) < 0) {
-		skip(COUNT_CHECKS, "no cgroup can be made here: %s", strerror(errno));
+		skip(COUNT_CHECKS, "cannot make a cgroup: %s", strerror(errno));
 	} else {
 		dir = openat(root, name, O_RDONLY | O_DIRECTORY);
 		count_datagrams(t, dir);

@@ -13,7 +13,7 @@
 
 static char path[100], state[100];
 
-static const char *content(void)
+static const char *read_changes(void)
 {
 	static char text[32];
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -31,24 +31,25 @@ static void test_counted(void)
 	struct stat st;
 
 	is_int(changes_note(path, state, false, &err), 0,
-	       "changes_note: a node without any container is no error: %s", err.text);
-	is(content(), "none", "changes_note: a node without any container has no file");
+	       "changes_note: succeeds on a node that never had a container: %s", err.text);
+	is(read_changes(), "none",
+	   "changes_note: makes no file on a node that never had a container");
 	ok(mkdir(state, 0700) == 0 && changes_note(path, state, false, &err) == 0,
 	   "changes_note: makes a missing file: %s", err.text);
-	is(content(), "0\n", "changes_note: a new file counts 0");
+	is(read_changes(), "0\n", "changes_note: a new file counts 0");
 	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0644,
 	   "changes_note: all users can read the file");
 	ok(changes_note(path, state, true, &err) == 0 &&
 		   changes_note(path, state, true, &err) == 0 &&
 		   changes_note(path, state, false, &err) == 0,
-	   "changes_note: two changes are noted: %s", err.text);
-	is(content(), "2\n", "changes_note: two changes count 2");
+	   "changes_note: succeeds twice: %s", err.text);
+	is(read_changes(), "2\n", "changes_note: two changes count 2");
 	for (int i = 0; i < 8; i++)
 		changes_note(path, state, true, &err);
-	is(content(), "10\n", "changes_note: ten changes count 10");
+	is(read_changes(), "10\n", "changes_note: ten changes count 10");
 }
 
-/* Every reader of the file can lock it, in both ways. */
+/* Every reader of the file can lock it, by flock() and by fcntl(). */
 static void test_locked(void)
 {
 	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
@@ -56,12 +57,12 @@ static void test_locked(void)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	ok(fd >= 0 && flock(fd, LOCK_EX) == 0 && fcntl(fd, F_OFD_SETLK, &all) == 0,
-	   "changes_note: a reader locks the file");
+	   "a reader can lock the file");
 	alarm(20);
 	is_int(changes_note(path, state, true, &err), 0,
 	       "changes_note: does not wait for a reader's lock: %s", err.text);
 	alarm(0);
-	is(content(), "11\n", "changes_note: counts beside a reader's lock");
+	is(read_changes(), "11\n", "changes_note: counts in spite of a reader's lock");
 	close(fd);
 }
 
@@ -78,11 +79,11 @@ static void test_turns(void)
 	ok(monotonic_ms() - start >= 100, "lock_private: waits for the given time");
 	close(alice);
 	alice = lock_private(state, PRIVATE_LOCK_USER(1000), 0, &err);
-	ok(alice >= 0, "lock_private: succeeds once the first change is done: %s", err.text);
+	ok(alice >= 0, "lock_private: succeeds after the first change: %s", err.text);
 	close(alice);
 	close(bob);
 	ok(PRIVATE_LOCK_USER((uid_t)-2) < PRIVATE_LOCK_CHANGES,
-	   "lock_private: every user's lock differs from the lock of the count of changes");
+	   "lock_private: the locks of users differ from that of the number of changes");
 	chmod(state, 0755);
 	ok(lock_private(state, PRIVATE_LOCK_CHANGES, 0, &err) == -1 &&
 		   strstr(err.text, "must belong to"),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: what parses is canonical, so formatting it gives the same bytes; the parsers of
- * single values do not crash. clang -fsanitize=fuzzer,address,undefined; seeds: corpus/request.
+ * libFuzzer target: a request that parses must be canonical, so that formatting it gives the same
+ * bytes; the parsers of single values must not crash. clang -fsanitize=fuzzer,address,undefined;
+ * seeds: corpus/request.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* A user's request to nodeosd; bytes beyond its longest line are ignored. */
+/* Check a user's request to nodeosd; bytes beyond its longest line are ignored. */
 static void check_ask(const char *text)
 {
 	char line[ASK_LINE_MAX];

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Changes as a program sees them through libnodeos. nodeosd is a thread of the test, which answers
- * as in query.h and in the guest. */
+/*
+ * Changes as a program sees them through libnodeos. In place of nodeosd, a thread of the test
+ * answers as in query.h.
+ */
 #include "control/libnodeos_at.h"
 
 #include <fcntl.h>
@@ -15,10 +17,10 @@
 
 static int listener;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *cpus = "0-3"; /* CPUs of the container; NULL: nodeosd fails */
+static const char *cpus = "0-3"; /* CPUs of the container; NULL: nodeosd gives an error */
 static unsigned asked;
 
-static void *serve(void *arg)
+static void *serve_queries(void *arg)
 {
 	char text[200];
 	int fd;
@@ -43,14 +45,14 @@ static void *serve(void *arg)
 	return NULL;
 }
 
-static void set(const char *list)
+static void set_cpus(const char *list)
 {
 	pthread_mutex_lock(&lock);
 	cpus = list;
 	pthread_mutex_unlock(&lock);
 }
 
-static unsigned times(void)
+static unsigned count_queries(void)
 {
 	unsigned n;
 
@@ -60,8 +62,8 @@ static unsigned times(void)
 	return n;
 }
 
-/* Count one change, as nodeosd does. */
-static void count(const char *path)
+/* Add one to the number of changes, as nodeosd does. */
+static void count_change(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 
@@ -70,7 +72,7 @@ static void count(const char *path)
 	close(fd);
 }
 
-static bool readable(nodeos_t *n)
+static bool is_readable(nodeos_t *n)
 {
 	struct pollfd p = { .fd = nodeos_fd(n), .events = POLLIN };
 
@@ -90,38 +92,40 @@ int main(void)
 	snprintf(changes, sizeof(changes), "%s/changes", scratch);
 	listener = socket(AF_UNIX, SOCK_STREAM, 0);
 	if (bind(listener, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(listener, 8) < 0 ||
-	    pthread_create(&thread, NULL, serve, NULL) != 0)
+	    pthread_create(&thread, NULL, serve_queries, NULL) != 0)
 		bail("no socket");
 	n = nodeos_open_at(at.sun_path, changes);
 	ok(n && nodeos_cpus(n) == 4, "nodeos_open: the container has four CPUs: %s",
 	   nodeos_error(n));
 	is_int(nodeos_fd(n), -1, "nodeos_fd: fails without a file of changes");
-	count(changes);
-	set("0-1");
-	ok(readable(n), "nodeos_fd: a change before the first watch makes the descriptor readable");
+	count_change(changes);
+	set_cpus("0-1");
+	ok(is_readable(n),
+	   "nodeos_fd: a change before the first watch makes the descriptor readable");
 	is_int(nodeos_changed(n), 1, "nodeos_changed: reports a change before the first watch");
-	is_int((int)nodeos_cpus(n), 2, "two CPUs");
-	before = times();
-	ok(!readable(n), "nodeos_fd: the descriptor is quiet after the change");
+	is_int((int)nodeos_cpus(n), 2, "nodeos_cpus: two after the change");
+	before = count_queries();
+	ok(!is_readable(n), "nodeos_fd: the descriptor is not readable after nodeos_changed()");
 	is_int(nodeos_changed(n), 0, "nodeos_changed: reports no change");
-	is_int((int)(times() - before), 0, "nodeos_changed: needs no query without a change");
-	count(changes);
-	ok(readable(n), "nodeos_fd: a change of any container makes the descriptor readable");
+	is_int((int)(count_queries() - before), 0,
+	       "nodeos_changed: needs no query without a change");
+	count_change(changes);
+	ok(is_readable(n), "nodeos_fd: a change of any container makes the descriptor readable");
 	is_int(nodeos_changed(n), 0, "nodeos_changed: ignores a change of another container");
-	set(NULL);
-	count(changes);
+	set_cpus(NULL);
+	count_change(changes);
 	is_int(nodeos_changed(n), -1, "nodeos_changed: fails if nodeosd does not answer: %s",
 	       nodeos_error(n));
 	is_int((int)nodeos_cpus(n), 2, "nodeos_changed: a failure keeps the old state");
-	set("0-7");
+	set_cpus("0-7");
 	is_int(nodeos_changed(n), 1,
 	       "nodeos_changed: the next call reports a change after a failure");
-	is_int((int)nodeos_cpus(n), 8, "eight CPUs");
+	is_int((int)nodeos_cpus(n), 8, "nodeos_cpus: eight after the change");
 	nodeos_close(n);
-	set("0-3");
+	set_cpus("0-3");
 	n = nodeos_open_at(at.sun_path, changes);
-	set("0-2");
-	is_int(nodeos_changed(n), 1, "nodeos_changed: works without nodeos_fd before it");
+	set_cpus("0-2");
+	is_int(nodeos_changed(n), 1, "nodeos_changed: works without nodeos_fd()");
 	nodeos_close(n);
 	shutdown(listener, SHUT_RDWR);
 	pthread_join(thread, NULL);

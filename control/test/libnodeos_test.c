@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* libnodeos without a nodeosd: every call reports the error and does no harm. The guest has the
- * other tests. */
+/*
+ * libnodeos without nodeosd: every call reports the error and has no other effect. The other tests
+ * run in the guest.
+ */
 #include "control/nodeos.h"
 
 #include <unistd.h>
@@ -12,7 +14,7 @@ int main(void)
 	nodeos_t *n;
 
 	if (access("/run/nodeosd.socket", F_OK) == 0) {
-		skip(1, "a nodeosd listens here");
+		skip(1, "nodeosd listens on this host");
 		return tap_done();
 	}
 	n = nodeos_open();

@@ -4,8 +4,8 @@
 #include "base/test/tap.h"
 
 /*
- * Two step containers with the name that all containers from options have, and a container of the
- * job plan.
+ * Make a job with two step containers, which have the name of all containers from options, and with
+ * a container in the job plan.
  */
 static struct ledger_job *make_job(uint32_t id)
 {
@@ -36,7 +36,7 @@ static struct ledger_job *make_job(uint32_t id)
 	return job;
 }
 
-/* A request to resize the container NAME, with step STEP unless STEP is -1. */
+/* Return a request to resize the container NAME, with step STEP unless that is -1. */
 static struct ask ask_for(const char *name, int step)
 {
 	struct ask a = { .operation = ASK_RESIZE,
@@ -47,21 +47,24 @@ static struct ask ask_for(const char *name, int step)
 	return a;
 }
 
-static int find(struct owned *o, const struct node_state *s, const char *name, const char *cgroup,
-		struct errbuf *err)
+static int find_container(struct owned *o, const struct node_state *s, const char *name,
+			  const char *cgroup, struct errbuf *err)
 {
 	struct ask a = ask_for(name, -1);
 
 	return owned_find(o, s, &a, cgroup, err);
 }
 
-/* The step of the container NAME that a caller in CGROUP finds; 99: the job plan's; -1: none. */
+/*
+ * Return the step of the container NAME that a caller in CGROUP finds; 99: it is the job plan's;
+ * -1: none.
+ */
 static int step_of(const struct node_state *s, const char *name, const char *cgroup)
 {
 	struct errbuf err = { 0 };
 	struct owned o;
 
-	if (find(&o, s, name, cgroup, &err) < 0) {
+	if (find_container(&o, s, name, cgroup, &err) < 0) {
 		diag("%s", err.text);
 		return -1;
 	}
@@ -69,7 +72,7 @@ static int step_of(const struct node_state *s, const char *name, const char *cgr
 }
 
 /* Does owned_find() refuse A with a message that begins with TEXT? */
-static bool refused(const struct node_state *s, const struct ask *a, const char *text)
+static bool is_refused(const struct node_state *s, const struct ask *a, const char *text)
 {
 	struct errbuf err = { 0 };
 	struct owned o;
@@ -80,8 +83,8 @@ static bool refused(const struct node_state *s, const struct ask *a, const char 
 	return rc < 0 && strncmp(err.text, text, strlen(text)) == 0;
 }
 
-/* Requests that name a step, and requests without one. */
-static void by_step(const struct node_state *s)
+/* Requests with and without a step. */
+static void test_by_step(const struct node_state *s)
 {
 	struct ledger_job *job = s->job[0];
 	struct ask first = ask_for("step", 0), second = ask_for("step", 1),
@@ -94,29 +97,29 @@ static void by_step(const struct node_state *s)
 
 	ok(owned_find(&o, s, &first, "", &err) == 0 && o.own == &job->step[0] && o.step == o.own &&
 		   idset_has(&o.container->cpus, 1),
-	   "a named step: its own container is found");
+	   "a request with a step finds the step's own container");
 	ok(owned_find(&o, s, &second, "", &err) == 0 && o.own == &job->step[1] && o.step == o.own &&
 		   idset_has(&o.container->cpus, 2),
-	   "the second step: its own container is found");
+	   "a request with the second step finds that step's own container");
 	ok(owned_find(&o, s, &second, "slurm/job_7/step_0/user/task_0", &err) == 0 &&
 		   o.own == &job->step[1],
-	   "a named step counts for a rank of another step, too");
-	ok(refused(s, &any,
-		   "several steps have a container step of their own here (7.0, 7.1): say which "
-		   "one (--step=JOB.STEP)"),
+	   "a rank of another step also finds the container of the named step");
+	ok(is_refused(s, &any,
+		      "several steps have a container step of their own here (7.0, 7.1): name one "
+		      "(--step=JOB.STEP)"),
 	   "a container of several steps is refused without a step");
 	any.operation = ASK_FIND;
-	ok(refused(s, &any, "several steps have a container step of their own here (7.0, 7.1)"),
+	ok(is_refused(s, &any, "several steps have a container step of their own here (7.0, 7.1)"),
 	   "a find of a container of several steps is refused without a step");
 	ok(owned_find(&o, s, &remove, "", &err) == 0 && o.own,
 	   "a delete of a container of several steps finds one, to report that it cannot be "
 	   "deleted");
-	ok(refused(s, &ninth,
-		   "step 9 is in no container step on this node (these steps are in one: 7.0, "
-		   "7.1)"),
+	ok(is_refused(s, &ninth,
+		      "step 9 is in no container step on this node (steps that are: 7.0, "
+		      "7.1)"),
 	   "a step that does not exist is refused");
-	ok(refused(s, &sim, "no step of yours is in a container sim on this node"),
-	   "a step with a container of its own is not in the job's");
+	ok(is_refused(s, &sim, "you have no step in a container sim on this node"),
+	   "a step with its own container is not in the job's container");
 	in_plan = ledger_job_add_step(job);
 	if (!in_plan)
 		bail("out of memory");
@@ -134,15 +137,15 @@ static void by_step(const struct node_state *s)
 	   "a step in the job's container is found with that container");
 	plan.step_given = false;
 	ok(owned_find(&o, s, &plan, "", &err) == 0 && !o.own && o.step == &job->step[3],
-	   "the job's container without a step is found with its last step");
-	ok(refused(s, &sim,
-		   "step 0 is in no container sim on this node (these steps are in one: 7.2, 7.3)"),
+	   "without a step, the job's container is found with its last step");
+	ok(is_refused(s, &sim,
+		      "step 0 is in no container sim on this node (steps that are: 7.2, 7.3)"),
 	   "a step outside of the job's container is refused");
 	plan.step_given = true;
 	job->plan->container[0].deleted = true;
-	ok(refused(s, &plan, "container sim of job 7 was deleted"),
+	ok(is_refused(s, &plan, "container sim of job 7 was deleted"),
 	   "a deleted container of a step is refused");
-	ok(refused(s, &sim, "no step of yours is in a container sim"),
+	ok(is_refused(s, &sim, "you have no step in a container sim"),
 	   "a deleted container has no steps");
 	job->plan->container[0].deleted = false;
 	ledger_job_del_step(job, 200);
@@ -164,17 +167,17 @@ static void test_owned_many(void)
 		step->step_id = ASK_STEP_MAX - 30 + i;
 		snprintf(step->cgroup, sizeof(step->cgroup), "slurm/job_7/step_%u", step->step_id);
 	}
-	ok(refused(&s, &a,
-		   "several steps have a container step of their own here (4294967295.0, "
-		   "4294967295.1, 4294967295.4294967250, "
-		   "4294967295.4294967251, 4294967295.4294967252, 4294967295.4294967253, "
-		   "4294967295.4294967254, 4294967295.4294967255, ...): say which one"),
+	ok(is_refused(&s, &a,
+		      "several steps have a container step of their own here (4294967295.0, "
+		      "4294967295.1, 4294967295.4294967250, "
+		      "4294967295.4294967251, 4294967295.4294967252, 4294967295.4294967253, "
+		      "4294967295.4294967254, 4294967295.4294967255, ...): name one"),
 	   "a message names eight of 32 steps");
 	ledger_job_free(job);
 }
 
-/* A later look finds the same container, although others have its name now. */
-static void again(const struct node_state *s)
+/* A later search finds the same container, although other containers have its name now. */
+static void test_again(const struct node_state *s)
 {
 	struct ledger_job *job = s->job[0];
 	struct errbuf err = { 0 };
@@ -203,37 +206,39 @@ int main(void)
 	struct owned o;
 	struct ask one;
 
-	is_int(step_of(&s, "step", ""), -1, "a caller outside of jobs must name a step");
+	is_int(step_of(&s, "step", ""), -1,
+	       "owned_find: a caller outside of jobs must name a step");
 	is_int(step_of(&s, "step", "slurm/job_7/step_0/user/task_0"), 0,
-	       "a rank of the first step means its own container");
+	       "owned_find: a rank of the first step gets its own container");
 	is_int(step_of(&s, "step", "slurm/job_7/step_1/user/task_3"), 1,
-	       "a rank of the second step means its own container");
+	       "owned_find: a rank of the second step gets its own container");
 	is_int(step_of(&s, "step", "slurm/job_7/step_10/user/task_3"), -1,
-	       "a step whose name only begins so counts as outside");
+	       "owned_find: step_10 is not in step_1");
 	is_int(step_of(&s, "step", "slurm/job_7/step_0"), 0,
-	       "the step's directory itself counts as inside");
+	       "owned_find: the step's directory counts as inside");
 	is_int(step_of(&s, "sim", "slurm/job_7/step_0/user/task_0"), 99,
-	       "a rank of a step finds the job's container");
+	       "owned_find: a rank of a step finds the job's container");
 	is_int(step_of(&s, "vda", "slurm/job_7/step_0/user/task_0"), -1,
-	       "an unknown name finds no container");
-	by_step(&s);
+	       "owned_find: an unknown name finds no container");
+	test_by_step(&s);
 	test_owned_many();
 	job[1] = make_job(8);
 	snprintf(job[1]->step[0].cgroup, sizeof(job[1]->step[0].cgroup), "slurm/job_8/step_0");
 	snprintf(job[1]->step[1].cgroup, sizeof(job[1]->step[1].cgroup), "slurm/job_8/step_1");
 	s.n_jobs = 2;
-	ok(find(&o, &s, "step", "", &err) < 0 && strstr(err.text, "jobs 7 and 8 both have"),
+	ok(find_container(&o, &s, "step", "", &err) < 0 &&
+		   strstr(err.text, "jobs 7 and 8 both have"),
 	   "a container of two jobs is refused: %s", err.text);
-	ok(find(&o, &s, "step", "slurm/job_7/step_0/user/task_0", &err) == 0 && o.job == job[0] &&
-		   o.own == &job[0]->step[0] && o.step == o.own,
+	ok(find_container(&o, &s, "step", "slurm/job_7/step_0/user/task_0", &err) == 0 &&
+		   o.job == job[0] && o.own == &job[0]->step[0] && o.step == o.own,
 	   "the caller's own container is found among two jobs");
 	one = ask_for("step", 1);
-	ok(refused(&s, &one, "jobs 7 and 8 both have a container step here: say which one (--job)"),
-	   "one step number in two jobs is refused");
+	ok(is_refused(&s, &one, "jobs 7 and 8 both have a container step here: name one (--job)"),
+	   "owned_find: refuses a step number that two jobs have");
 	ledger_job_del_step(job[1], job[1]->step[1].inode);
 	ok(owned_find(&o, &s, &one, "", &err) == 0 && o.own == &job[0]->step[1],
-	   "one step number in one of two jobs is found");
-	again(&s);
+	   "owned_find: finds a step number that one of two jobs has");
+	test_again(&s);
 	ledger_job_free(job[0]);
 	ledger_job_free(job[1]);
 	return tap_done();

@@ -96,10 +96,9 @@ static void test_protocol_parse(void)
 		  NULL },
 		{ "nodeos 1 query step=0", "request: only find and resize take a step", 0, false,
 		  NULL },
-		{ "", "request: it starts with \"\"", 0, false, NULL },
-		{ "nodeos 2 show",
-		  "request: it starts with \"nodeos 2 show\", expected \"nodeos 1 \"", 0, false,
-		  NULL },
+		{ "", "request: expected \"nodeos 1 ...\", not \"\"", 0, false, NULL },
+		{ "nodeos 2 show", "request: expected \"nodeos 1 ...\", not \"nodeos 2 show\"", 0,
+		  false, NULL },
 		{ "nodeos 1 ", "request: \"\" is not an operation", 0, false, NULL },
 		{ "nodeos 1 shower",
 		  "request: \"shower\" is not an operation (allowed: show, query, resize, delete, "
@@ -136,12 +135,12 @@ static void test_protocol_parse(void)
 		   "%s", t[i].line);
 		ask_format(&a, line);
 		snprintf(again, sizeof(again), "%s\n", t[i].line);
-		is(line, again, "ask_format: a parsed line is formatted as it was");
+		is(line, again, "ask_format: restores a parsed line");
 	}
 	memset(line, 'x', sizeof(line) - 1);
 	line[sizeof(line) - 1] = '\0';
 	ok(ask_parse(&b, line, &err) < 0 && strstr(err.text, "longer than 510 bytes"),
-	   "ask_parse: a line without an end is refused");
+	   "ask_parse: refuses a line that is too long");
 }
 
 /* Memory nodes as users write them. */
@@ -150,7 +149,7 @@ static void test_protocol_mems(void)
 	static const struct {
 		const char *text;
 		int sign;
-		uint64_t n; /* 0: refused */
+		uint64_t n; /* 0: the text is refused */
 		bool bytes;
 	} t[] = {
 		{ "4", 0, 4, false },
@@ -176,12 +175,12 @@ static void test_protocol_mems(void)
 		ok(t[i].n ? rc == 0 && a.given && a.sign == t[i].sign && a.n == t[i].n &&
 				    a.bytes == t[i].bytes
 			  : rc < 0,
-		   "ask_parse_mems: memory nodes \"%s\"%s", t[i].text, t[i].n ? "" : ": refused");
+		   "ask_parse_mems: \"%s\"%s", t[i].text, t[i].n ? "" : ": refused");
 	}
 }
 
 /* Format a line of each operation from its parsed form. */
-static void test_back(void)
+static void test_format(void)
 {
 	static const struct {
 		const char *line;
@@ -208,25 +207,26 @@ static void test_back(void)
 			   (a.step_given ? (int64_t)a.step : -1) == t[i].step,
 		   "%s", line);
 		ask_format(&a, again);
-		is(again, t[i].line, "ask_format: a line of each operation is formatted as it was");
+		is(again, t[i].line, "ask_format: restores a line of each operation");
 	}
 }
 
 /*
- * The server's side: answers every client with TEXT, and keeps its request; before that it turns
- * some clients away, as systemd does.
+ * A server: it answers every client with TEXT, and keeps the request. Before that it refuses
+ * TURN_AWAY clients, as systemd does.
  */
-struct other {
+struct server {
 	int fd;
 	const char *text;
 	unsigned turn_away;
-	useconds_t slow; /* pause before it closes a connection unread, and before it answers */
+	useconds_t
+		slow; /* microseconds before it closes a connection unread, and before it answers */
 	char heard[ASK_LINE_MAX];
 };
 
-static void *answer(void *arg)
+static void *answer_clients(void *arg)
 {
-	struct other *o = arg;
+	struct server *o = arg;
 	sigset_t all;
 	ssize_t n;
 	int fd;
@@ -235,7 +235,7 @@ static void *answer(void *arg)
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	for (; o->turn_away; o->turn_away--) {
 		fd = accept(o->fd, NULL, NULL);
-		/* close at once, or when the client has sent its request */
+		/* close at once, or after the client has sent its request */
 		usleep(o->turn_away % 2 ? o->slow : 0);
 		close(fd);
 	}
@@ -251,14 +251,14 @@ static void *answer(void *arg)
 
 static char said[200];
 
-static int asked_slowly(const char *path, const char *text, unsigned turn_away, useconds_t slow,
-			char *heard, struct errbuf *err)
+static int ask_slow_server(const char *path, const char *text, unsigned turn_away, useconds_t slow,
+			   char *heard, struct errbuf *err)
 {
 	struct sockaddr_un at = { .sun_family = AF_UNIX };
-	struct other o = { .fd = socket(AF_UNIX, SOCK_STREAM, 0),
-			   .text = text,
-			   .turn_away = turn_away,
-			   .slow = slow };
+	struct server o = { .fd = socket(AF_UNIX, SOCK_STREAM, 0),
+			    .text = text,
+			    .turn_away = turn_away,
+			    .slow = slow };
 	struct ask a = { .operation = ASK_SHOW, .job = 7 };
 	pthread_t thread;
 	FILE *out;
@@ -268,7 +268,7 @@ static int asked_slowly(const char *path, const char *text, unsigned turn_away, 
 	unlink(path);
 	strcpy(at.sun_path, path);
 	if (bind(o.fd, (struct sockaddr *)&at, sizeof(at)) < 0 || listen(o.fd, 1) < 0 ||
-	    pthread_create(&thread, NULL, answer, &o) != 0)
+	    pthread_create(&thread, NULL, answer_clients, &o) != 0)
 		bail("no socket");
 	out = fmemopen(said, sizeof(said), "w");
 	rc = ask_node(&a, path, out, err);
@@ -279,41 +279,41 @@ static int asked_slowly(const char *path, const char *text, unsigned turn_away, 
 	return rc;
 }
 
-static int asked(const char *path, const char *text, char *heard, struct errbuf *err)
+static int ask_server(const char *path, const char *text, char *heard, struct errbuf *err)
 {
-	return asked_slowly(path, text, 0, 0, heard, err);
+	return ask_slow_server(path, text, 0, 0, heard, err);
 }
 
-static void tick(int sig)
+static void handle_tick(int sig)
 {
 	(void)sig;
 }
 
-/* A program with a profiler's timer, which interrupts its calls, on a busy node. */
+/* A program with a profiler's timer, which interrupts its system calls, on a busy node. */
 static void test_busy(void)
 {
 	struct itimerval every = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
-	struct sigaction act = { .sa_handler = tick };
+	struct sigaction act = { .sa_handler = handle_tick };
 	char path[100], heard[ASK_LINE_MAX];
 	struct errbuf err = { 0 };
 
 	snprintf(path, sizeof(path), "%s/s", scratch);
-	is_int(asked_slowly(path, "ok\nhere\n", 8, 100000, heard, &err), 0,
+	is_int(ask_slow_server(path, "ok\nhere\n", 8, 100000, heard, &err), 0,
 	       "ask_node: succeeds after eight refusals: %s", err.text);
 	is(said, "here\n", "ask_node: gets the answer after refusals");
 	is(heard, "nodeos 1 show job=7\n", "ask_node: repeats the same request");
-	ok(asked_slowly(path, "", 0, 50000, heard, &err) < 0 &&
-		   strstr(err.text, "has not answered"),
+	ok(ask_slow_server(path, "", 0, 50000, heard, &err) < 0 &&
+		   strstr(err.text, "did not answer"),
 	   "ask_node: does not repeat a request that was read");
 	sigaction(SIGALRM, &act, NULL);
 	setitimer(ITIMER_REAL, &every, NULL);
-	is_int(asked_slowly(path, "ok\nhere\n", 0, 300000, heard, &err), 0,
+	is_int(ask_slow_server(path, "ok\nhere\n", 0, 300000, heard, &err), 0,
 	       "ask_node: succeeds under constant interrupts: %s", err.text);
 	is(said, "here\n", "ask_node: gets the answer under constant interrupts");
 	setitimer(ITIMER_REAL, &never, NULL);
 }
 
-static void test_talk(void)
+static void test_answers(void)
 {
 	char path[100], heard[ASK_LINE_MAX];
 	struct errbuf err = { 0 };
@@ -323,17 +323,17 @@ static void test_talk(void)
 	ok(ask_node(&a, path, stdout, &err) < 0 &&
 		   strstr(err.text, "nodeosd does not listen on this node"),
 	   "ask_node: fails if nodeosd does not listen: %s", err.text);
-	is_int(asked(path, "ok\nwhat it says\nin lines\n", heard, &err), 0,
+	is_int(ask_server(path, "ok\nwhat it says\nin lines\n", heard, &err), 0,
 	       "ask_node: accepts an answer");
 	is(said, "what it says\nin lines\n", "ask_node: the result is the text after ok");
 	is(heard, "nodeos 1 show job=7\n", "ask_node: sends the request");
-	ok(asked(path, "error container of another user\n", heard, &err) < 0,
+	ok(ask_server(path, "error container of another user\n", heard, &err) < 0,
 	   "ask_node: fails for an error");
 	is(err.text, "container of another user", "ask_node: the error is the server's message");
-	ok(asked(path, "", heard, &err) < 0 && strstr(err.text, "has not answered"),
+	ok(ask_server(path, "", heard, &err) < 0 && strstr(err.text, "did not answer"),
 	   "ask_node: fails without an answer: %s", err.text);
-	ok(asked(path, "what\n", heard, &err) < 0 &&
-		   strstr(err.text, "unknown to this version: what"),
+	ok(ask_server(path, "what\n", heard, &err) < 0 &&
+		   strstr(err.text, "does not know nodeosd's answer: what"),
 	   "ask_node: fails for an unknown answer: %s", err.text);
 }
 
@@ -341,9 +341,9 @@ int main(void)
 {
 	scratch_make();
 	test_protocol_parse();
-	test_back();
+	test_format();
 	test_protocol_mems();
-	test_talk();
+	test_answers();
 	test_busy();
 	return tap_done();
 }

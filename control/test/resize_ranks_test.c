@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The time for binding ranks, with plain files in place of cgroups. All lists of CPUs have the same
- * length, as a write does not truncate plain files.
+ * The time limits of binding ranks, with plain files in place of cgroups. All lists of CPUs have
+ * the same length, as a write does not truncate plain files.
  */
 #include "control/resize_ranks.h"
 
@@ -14,7 +14,7 @@
 
 static struct ledger_job *job;
 
-/* CPUs in the cgroup of each rank of GROUP, "0-3 4-7 4-7". */
+/* Return the CPUs in the cgroup of each rank of GROUP, "0-3 4-7 4-7". */
 static const char *kernel_has(const char *group)
 {
 	static char all[RANKS * 8];
@@ -32,8 +32,10 @@ static const char *kernel_has(const char *group)
 	return all;
 }
 
-/* Add step ID to the job, with RANKS ranks on CPUs 0-3 in a place of their own; LISTED is the text
- * of each cgroup.threads. */
+/*
+ * Add step ID to the job, with RANKS ranks on CPUs 0-3 in its own place; LISTED is the text of each
+ * cgroup.threads.
+ */
 static void add_step(unsigned id, const char *listed)
 {
 	struct ledger_step *s = ledger_job_add_step(job);
@@ -64,7 +66,7 @@ static void add_step(unsigned id, const char *listed)
 	scratch_file(path, "0-7");
 }
 
-/* The ranks of step ID, for CPUs 4-7. */
+/* Return the group of the ranks of step ID, with new CPUs 4-7. */
 static struct rank_group group_of(unsigned id)
 {
 	struct rank_group g = { .before = set_of("0-3"), .after = set_of("4-7") };
@@ -94,7 +96,7 @@ static void test_resize_ranks_limits(void)
 	   "bind_time_start: binding and undoing together take less time than a launch waits");
 }
 
-/* Both groups share one limit, which passes while the first is being bound. */
+/* Both groups share one time limit, which passes while the first group is being bound. */
 static void test_two_groups(void)
 {
 	struct rank_group one = group_of(1), two = group_of(2);
@@ -132,7 +134,10 @@ static void test_two_groups(void)
 	rank_group_free(&two);
 }
 
-/* Without time for an undo, ranks that are bound already stay so, and the error names them. */
+/*
+ * Without time for an undo, ranks that are already bound keep the new CPUs, and the error names
+ * them.
+ */
 static void test_late_undo(void)
 {
 	struct rank_group g = group_of(3);
@@ -146,11 +151,11 @@ static void test_late_undo(void)
 	rank_group_undo(&g, root, &t);
 	is(kernel_has("job_7/step_3"), "4-7 4-7 4-7",
 	   "rank_group_undo: ranks keep the new CPUs without time to undo");
-	is_int(t.n_stuck, RANKS, "rank_group_undo: all stuck ranks are counted");
+	is_int(t.n_stuck, RANKS, "rank_group_undo: counts all stuck ranks");
 	bind_time_tell(&t, &err);
 	ok(strstr(err.text, "3 ranks") && strstr(err.text, "step 3, task_0") &&
 		   strstr(err.text, "step 3, task_2"),
-	   "bind_time_tell: stuck ranks are named: %s", err.text);
+	   "bind_time_tell: names stuck ranks: %s", err.text);
 	rank_group_free(&g);
 }
 
@@ -170,7 +175,7 @@ static void test_late_thread(void)
 	rank_group_free(&g);
 }
 
-/* LINES lines with this process's first thread. */
+/* Return a text of LINES lines with this process's first thread. */
 static char *many_threads(unsigned lines)
 {
 	char *text = malloc(lines * 12u + 1), *at = text;

@@ -12,12 +12,12 @@ static void test_resize_site_mems(void)
 
 	conf_defaults(&conf);
 	is_int(resize_check_mems(&conf, "/c", &err), -1,
-	       "resize_check_mems: memory nodes stay by default");
+	       "resize_check_mems: refuses changes by default");
 	ok(strstr(err.text, "(resize_mems in /c)") != NULL,
 	   "resize_check_mems: the message names the key: %s", err.text);
 	conf.resize_mems = true;
 	is_int(resize_check_mems(&conf, "/c", &err), 0,
-	       "resize_check_mems: resize_mems allows changes");
+	       "resize_check_mems: allows changes with resize_mems = yes");
 }
 
 static void test_resize_site_users(void)
@@ -53,7 +53,7 @@ static void test_resize_site_users(void)
 	}
 	conf_parse(&conf, "/c", row[2].conf, strlen(row[2].conf), &err);
 	resize_check_user(&conf, "/c", 1002, false, true, &err);
-	ok(strstr(err.text, "mems is for users 1001 only") &&
+	ok(strstr(err.text, "mems is only for users 1001") &&
 		   strstr(err.text, "(allow_mems in /c)"),
 	   "resize_check_user: the message names list and key: %s", err.text);
 }
@@ -83,7 +83,7 @@ static void test_launched(void)
 			bail("%s", err.text);
 		ask.mems_kind = row[i].kind;
 		is_int(resize_check_launched(&conf, "/c", &ask, &err), row[i].want,
-		       "launched with%s memory nodes, new ones %s with \"%s\"",
+		       "a container launched with%s memory nodes %s get new ones with \"%s\"",
 		       row[i].kind == MEMS_UNSET ? "out" : "", row[i].want ? "may not" : "may",
 		       row[i].conf);
 	}
@@ -91,7 +91,7 @@ static void test_launched(void)
 	conf_parse(&conf, "/c", row[2].conf, strlen(row[2].conf), &err);
 	resize_check_launched(&conf, "/c", &ask, &err);
 	ok(strstr(err.text, "container sim was launched without memory nodes") &&
-		   strstr(err.text, "(allow_mems in /c goes by account or partition)") &&
+		   strstr(err.text, "(allow_mems in /c lists accounts or partitions)") &&
 		   strstr(err.text, "ask for mems in the next job's manifest"),
 	   "resize_check_launched: the message names container, key and remedy: %s", err.text);
 }

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Has a rank begun? It may hang in execve(), as its user wishes. */
+/* Has a rank begun? Its user may keep it in execve() for ever. */
 #include "control/resize_view.h"
 
 #include "base/test/held.h"
 #include "base/test/tap.h"
 #include "container/test/ledger_fixture.h"
 
-#define LIMIT_MS 5000 /* for what takes a millisecond, on a busy host */
+#define LIMIT_MS 5000 /* limit of calls that take a millisecond on an idle host */
 
 static struct ledger_step *step;
 static struct held held;
 
-/* The rank's cgroup has the processes PIDS. */
-static void put_rank(const char *pids)
+/* Give the rank's cgroup the processes PIDS. */
+static void write_rank(const char *pids)
 {
 	cgroup_dir("job_7/step_0/user/task_0");
 	scratch_file("cg/job_7/step_0/user/task_0/cgroup.procs", pids);
 }
 
-/* A process with the name COMM. */
-static pid_t named(const char *comm)
+/* Fork a process with the name COMM. */
+static pid_t fork_named(const char *comm)
 {
 	int ready[2];
 	char c = 0;
@@ -44,20 +44,20 @@ static pid_t named(const char *comm)
 
 static bool begins_with(const char *comm)
 {
-	pid_t pid = named(comm);
+	pid_t pid = fork_named(comm);
 	char text[64];
 	bool begins;
 
-	/* a session that joined the rank's cgroup comes first */
+	/* a session that joined the rank's cgroup is first */
 	snprintf(text, sizeof(text), "%d\n%d\n", (int)getpid(), (int)pid);
-	put_rank(text);
+	write_rank(text);
 	begins = resize_view_has_unbegun(step, root);
 	kill(pid, SIGKILL);
 	waitpid(pid, NULL, 0);
 	return begins;
 }
 
-static int look_at_held(void *arg)
+static int check_held(void *arg)
 {
 	(void)arg;
 	return resize_view_has_unbegun(step, root) ? 1 : 0;
@@ -79,22 +79,23 @@ int main(int argc, char **argv)
 		abort();
 	strcpy(step->cgroup, "job_7/step_0");
 	strcpy(rank->task, "task_0");
-	ok(begins_with("slurmstepd"), "resize_view_has_unbegun: a copy of slurmstepd");
-	/* a name has 15 bytes */
-	ok(begins_with("slurmstepd-25.05"), "resize_view_has_unbegun: slurmstepd with its version");
-	ok(!begins_with("slurmstep"), "resize_view_has_unbegun: not another name");
-	put_rank("");
+	ok(begins_with("slurmstepd"), "resize_view_has_unbegun: true for a copy of slurmstepd");
+	/* the kernel keeps 15 bytes of a name */
+	ok(begins_with("slurmstepd-25.05"),
+	   "resize_view_has_unbegun: true for slurmstepd with a version");
+	ok(!begins_with("slurmstep"), "resize_view_has_unbegun: false for another name");
+	write_rank("");
 	ok(!resize_view_has_unbegun(step, root),
-	   "resize_view_has_unbegun: not a rank that has ended");
+	   "resize_view_has_unbegun: false for a rank that has ended");
 	held_program(program, argv[0]);
 	why = held_begin(&held, program);
 	if (why) {
 		skip(1, "%s", why);
 	} else {
 		snprintf(text, sizeof(text), "%d\n", (int)held.pid);
-		put_rank(text);
-		is_int(held_apart(look_at_held, NULL, LIMIT_MS), 0,
-		       "resize_view_has_unbegun: a rank that hangs in execve");
+		write_rank(text);
+		is_int(held_apart(check_held, NULL, LIMIT_MS), 0,
+		       "resize_view_has_unbegun: true for a rank that hangs in execve");
 	}
 	held_end(&held);
 	ledger_job_free(job);

@@ -7,23 +7,27 @@
 
 static void test_expected(void)
 {
-	is_int(calibrate_load_rate(CALIBRATE_LOOP), 0, "loop: four instructions without memory");
-	is_int(calibrate_load_rate(CALIBRATE_SCAN), 2500000, "scan: a line for 4 instructions");
+	is_int(calibrate_load_rate(CALIBRATE_LOOP), 0,
+	       "calibrate_load_rate: the loop has no misses");
+	is_int(calibrate_load_rate(CALIBRATE_SCAN), 2500000,
+	       "calibrate_load_rate: the scan reads a line for 4 instructions");
 	/* 10,000 * 3 / 56 = 535.7142... */
 	is_int(calibrate_load_rate(CALIBRATE_TRIAD), 535715,
-	       "triad: three lines for 8 times 7 instructions");
+	       "calibrate_load_rate: the triad moves 3 lines for 8 * 7 instructions");
 }
 
 static void test_differs(void)
 {
-	/* scan: 2,500 for 10,000 instructions; a tenth of the bound of a turtle, 30, is 3 */
+	/*
+	 * scan: 2,500 misses for 10,000 instructions; loop: a tenth of a turtle's bound, 30, is 3
+	 */
 	ok(!calibrate_differs(CALIBRATE_SCAN, 2250000) &&
 		   !calibrate_differs(CALIBRATE_SCAN, 2750000),
-	   "a tenth more or less does not differ");
+	   "calibrate_differs: false for a tenth more or less");
 	ok(calibrate_differs(CALIBRATE_SCAN, 2249999) && calibrate_differs(CALIBRATE_SCAN, 2750001),
-	   "more than a tenth differs");
+	   "calibrate_differs: true for more than a tenth");
 	ok(!calibrate_differs(CALIBRATE_LOOP, 3000) && calibrate_differs(CALIBRATE_LOOP, 3001),
-	   "a loop may have some misses");
+	   "calibrate_differs: false for a loop with few misses");
 }
 
 static void test_loads(void)
@@ -37,19 +41,19 @@ static void test_loads(void)
 		memory[2 * N + i] = 10 * i;
 	}
 	is_int(calibrate_load_run(CALIBRATE_TRIAD, (char *)memory, 3 * N * sizeof(*memory)), 0,
-	       "a triad runs");
+	       "calibrate_load_run: runs a triad");
 	for (int i = 0; i < N; i++)
 		same = same && memory[i] == i + 1.5 * 10 * i && memory[N + i] == i &&
 		       memory[2 * N + i] == 10 * i;
-	ok(same, "a triad has added the second array and 1.5 times the third");
+	ok(same, "calibrate_load_run: the triad sets a to b + 1.5 * c");
 	is_int(calibrate_load_run(CALIBRATE_SCAN, (char *)memory, 3 * N * sizeof(*memory)), 0,
-	       "a scan ends at the end of its memory");
+	       "calibrate_load_run: a scan ends at the end of its memory");
 	is_int(calibrate_load_run(CALIBRATE_LOOP, (char *)memory, 3 * N * sizeof(*memory)), 0,
-	       "a loop ends");
+	       "calibrate_load_run: a loop ends");
 	free(memory);
 }
 
-/* With software events: CPU time, and page faults, of which a load has none. */
+/* With software events, which count CPU time, and page faults, of which a load has none. */
 static void test_measure(struct counters *c, unsigned cpu)
 {
 	struct rank_sample s;
@@ -58,29 +62,29 @@ static void test_measure(struct counters *c, unsigned cpu)
 	uint64_t peak = 7;
 
 	is_int(calibrate_measure(&s, c, CALIBRATE_TRIAD, cpu, 1 << 20, &err), 0,
-	       "a load is counted: %s", err.text);
+	       "calibrate_measure: counts a load: %s", err.text);
 	ok(s.kind == SAMPLE_COUNTED && s.misses == 0 && s.rate == 0 &&
 		   s.instructions > CALIBRATE_MS * 1000000ul / 20 &&
 		   s.instructions < CALIBRATE_MS * 1000000ul * 5,
-	   "CPU time of a load, and no page fault");
+	   "calibrate_measure: a load has CPU time and no page fault");
 	err.text[0] = '\0';
 	is_int(calibrate_measure(&s, c, CALIBRATE_SCAN, 4095, 1 << 20, &err), -1,
-	       "a load on a missing CPU is an error");
+	       "calibrate_measure: fails for a missing CPU");
 	is(err.text,
-	   "a load of 8 MiB cannot run on CPU 4095: out of memory, or the caller may not use this "
+	   "a load of 8 MiB cannot run on CPU 4095: out of memory, or this user may not use the "
 	   "CPU",
-	   "the refusal of a missing CPU names it");
+	   "calibrate_measure: the message names the missing CPU");
 	if (sysconf(_SC_NPROCESSORS_ONLN) >= 2) {
-		is_int(calibrate_peak(&peak, c, &domain, &err), 0, "a peak is counted: %s",
-		       err.text);
-		is_int((long long)peak, 0, "the peak of loads without page faults is 0");
+		is_int(calibrate_peak(&peak, c, &domain, &err), 0,
+		       "calibrate_peak: counts a peak: %s", err.text);
+		is_int((long long)peak, 0, "calibrate_peak: 0 for loads without page faults");
 	} else {
 		skip(2, "needs two CPUs");
 	}
 }
 
-static char *printed(struct counters *c, struct calibrate_domain *d, unsigned n,
-		     struct contention_peaks *peaks, struct errbuf *err)
+static char *print_domains(struct counters *c, struct calibrate_domain *d, unsigned n,
+			   struct contention_peaks *peaks, struct errbuf *err)
 {
 	char *text = NULL;
 	size_t len;
@@ -104,7 +108,7 @@ static void test_report(struct counters *c, unsigned cpu)
 
 	idset_add(&domain.cpus, cpu);
 	contention_peaks_set(&peaks, 3, &old, 99);
-	text = printed(c, &domain, 1, &peaks, &err);
+	text = print_domains(c, &domain, 1, &peaks, &err);
 	snprintf(want, sizeof(want),
 		 "row soft, quality A-; misses for 10,000 instructions\n"
 		 "note: none\n"
@@ -115,10 +119,11 @@ static void test_report(struct counters *c, unsigned cpu)
 		 "  triad       535.7        0.0   -100.0 %%   differs\n"
 		 "  peak   0 misses a second, 0.0 GB/s of lines\n",
 		 cpu);
-	is(text, want, "the report has measured rates beside expected ones");
-	ok(domain.rate[CALIBRATE_SCAN] == 0 && domain.peak == 0, "a domain has what was measured");
-	is(peaks.row, "soft", "the peaks are those of the row that counts");
-	is_int(peaks.n, 0, "peaks of another row are gone");
+	is(text, want, "calibrate_domains: prints measured rates beside expected ones");
+	ok(domain.rate[CALIBRATE_SCAN] == 0 && domain.peak == 0,
+	   "calibrate_domains: sets rates and peak of a domain");
+	is(peaks.row, "soft", "calibrate_domains: sets the row of the peaks");
+	is_int(peaks.n, 0, "calibrate_domains: drops peaks of another row");
 	free(text);
 	contention_peaks_free(&peaks);
 }
@@ -132,9 +137,9 @@ static void test_without(void)
 
 	if (counters_open(&c, &conf, &err) < 0)
 		bail("%s", err.text);
-	ok(!printed(c, NULL, 0, &peaks, &err), "without counters nothing is calibrated");
+	ok(!print_domains(c, NULL, 0, &peaks, &err), "calibrate_check: fails without counters");
 	is(err.text, "no counters on this host: contention_source is none",
-	   "the refusal to calibrate has the reason");
+	   "calibrate_check: gives the reason");
 	counters_close(c);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Traces through counters/classify.c, for classify_oracle.py. A line of input:
+ * Run traces through counters/classify.c, for classify_oracle.py. A line of input:
  *   c TURTLE DEVIL DELTA WINDOW MAJORITY RUNNING_MIN CPU_MIN    begins a trace with this
  *                                                               configuration
  *   r INSTRUCTIONS MISSES ENABLED RUNNING MILLISECONDS CPU      totals of a rank's counters
  *   n MILLISECONDS CPU                                          an interval without counters
- * Output: a line for each n and each r, except for an r that is the first of a trace or follows an
- * n, which only starts a sample: kind, rate, counts of the sample; class, adopted rate, mean,
- * scaled samples, time held, changes, class for placement.
+ * Output: a line for each n and r, except for an r that begins a trace or follows an n, since it
+ * only starts a sample: kind, rate, counts of the sample; class, adopted rate, mean, scaled
+ * samples, time with this class, changes, class for placement.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Random traces of counters: counters/classify.c (through classify_driver) against the rules of
-counters/README, restated here with lists and fractions. TAP. NODEOS_CLASSIFY_TRACES: how many
-(100,000)."""
+"""Compare counters/classify.c (through classify_driver), on random traces, with the rules of
+counters/README, written here with lists and fractions. TAP. NODEOS_CLASSIFY_TRACES: number of
+traces (100,000)."""
 
 import os
 import random
@@ -37,7 +37,7 @@ def round_up(rate):
 
 
 class Rank:
-    """The classes that the rules give one rank."""
+    """The classes of one rank by the rules."""
 
     def __init__(self, conf):
         self.conf = conf
@@ -55,7 +55,7 @@ class Rank:
         self.become(UNKNOWN)
 
     def sample(self, now):
-        """(kind, rate, instructions, misses) from the totals before to NOW."""
+        """Return (kind, rate, instructions, misses) of the interval that ends with NOW."""
         nothing = (MISSING, 0, 0, 0)
         gained = [b - a for a, b in zip(self.last, now)]
         instructions, misses, enabled, running = gained
@@ -134,7 +134,7 @@ def random_conf(rng):
 
 
 def random_rates(rng, conf, steps):
-    """Rates per 10,000 instructions, as (misses, instructions), for each step of a trace."""
+    """Make rates per 10,000 instructions, as (misses, instructions), for each step of a trace."""
     turtle, devil, delta = conf.values[:3]
     edges = [turtle, devil, turtle + delta, 0, 45, 90]
     kind = rng.choice(["edge", "edge", "step", "oscillation", "wild", "walk"])
@@ -161,7 +161,7 @@ def random_rates(rng, conf, steps):
 
 
 def make_trace(rng, counts):
-    """The input lines of one trace, and the output lines that are expected."""
+    """Make the input lines of one trace, and the expected output lines."""
     conf = random_conf(rng)
     rank = Rank(conf)
     lines, wanted = ["c " + " ".join(map(str, conf.values))], []
@@ -225,8 +225,8 @@ FAULTS = [
 
 
 def first_difference(traces, got):
-    """The first of the traces, (input lines, wanted lines) each, whose wanted lines differ from
-    GOT."""
+    """Return a description of the first of the traces that differs from GOT. A trace is a pair of
+    input lines and wanted lines."""
     at = 0
     for lines, wanted in traces:
         have = got[at : at + len(wanted)]

@@ -5,7 +5,7 @@
 
 #include "base/test/tap.h"
 
-/* Every expected value here is worked out by hand from the rules in counters/README. */
+/* Every expected value is calculated by hand from the rules in counters/README. */
 
 static struct rank_state state;
 
@@ -36,7 +36,7 @@ static void add_missing(unsigned n)
 		classify_add(&state, &classify_default, &s);
 }
 
-static void restart(void)
+static void restart_state(void)
 {
 	state = (struct rank_state){ .next = 0 };
 }
@@ -48,7 +48,7 @@ static void test_conf(void)
 	static const struct {
 		size_t at;
 		unsigned good[3], bad[2];
-		const char *refusal; /* of bad[0] */
+		const char *refusal; /* message for bad[0] */
 	} row[] = {
 		{ offsetof(struct classify_conf, turtle),
 		  { 0, 30, 44 },
@@ -81,7 +81,8 @@ static void test_conf(void)
 	};
 	struct errbuf err = { 0 };
 
-	ok(classify_conf_check(&classify_default, &err) == 0, "the default is in range");
+	ok(classify_conf_check(&classify_default, &err) == 0,
+	   "classify_conf_check: the default is in range");
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		struct classify_conf c = classify_default;
 		unsigned *field = (unsigned *)((char *)&c + row[i].at);
@@ -95,7 +96,7 @@ static void test_conf(void)
 		ok(classify_conf_check(&c, &err) == -1, "row %zu: %u is refused", i, *field);
 		*field = row[i].bad[0];
 		ok(classify_conf_check(&c, &err) == -1, "row %zu: %u is refused", i, *field);
-		is(err.text, row[i].refusal, "row %zu: the refusal says what is allowed", i);
+		is(err.text, row[i].refusal, "row %zu: the message gives the allowed range", i);
 	}
 }
 
@@ -122,10 +123,10 @@ static void test_rates(void)
 		{ 10000, 46, 46000, "devil" },
 		{ 3, 1, 3333334, "devil" },
 		{ 1, 20, 200000000, "devil" },
-		/* capped */
+		/* limited to the largest rate */
 		{ 1, 21, 200000000, "devil" },
 		{ 1, UINT64_MAX, 200000000, "devil" },
-		/* no overflow in between: 10,000 * 1,000 * misses has 88 bits */
+		/* intermediate values overflow 64 bits: 10,000 * 1,000 * misses has 88 bits */
 		{ UINT64_MAX, UINT64_MAX, 10000000, "devil" },
 		{ 10000000000000000000u, 30000000000000000u, 30000, "turtle" },
 	};
@@ -133,9 +134,9 @@ static void test_rates(void)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		uint32_t rate = classify_rate(row[i].instructions, row[i].misses);
 
-		is_int(rate, row[i].rate, "row %zu: the rate", i);
+		is_int(rate, row[i].rate, "row %zu: the rate is as calculated", i);
 		is(rank_class_name(classify_class_of(&classify_default, rate)), row[i].class,
-		   "row %zu: the class of the rate", i);
+		   "row %zu: the class is as calculated", i);
 	}
 }
 
@@ -183,7 +184,13 @@ static void test_differences(void)
 		  10000,
 		  45,
 		  45000 },
-		{ "never on", { 0, 0, 0, 0 }, { 10000, 45, 1000, 0 }, SAMPLE_MISSING, 0, 0, 0 },
+		{ "enabled but never running",
+		  { 0, 0, 0, 0 },
+		  { 10000, 45, 1000, 0 },
+		  SAMPLE_MISSING,
+		  0,
+		  0,
+		  0 },
 		{ "not enabled", { 0, 0, 9, 9 }, { 10000, 45, 9, 9 }, SAMPLE_MISSING, 0, 0, 0 },
 		{ "no instruction",
 		  { 70, 0, 0, 0 },
@@ -240,10 +247,10 @@ static void test_differences(void)
 		struct rank_sample s = { .milliseconds = 7, .cpu = 8 };
 
 		classify_difference(&s, &classify_default, &row[i].before, &row[i].now);
-		is_int(s.kind, row[i].kind, "%s: the kind of sample", row[i].name);
+		is_int(s.kind, row[i].kind, "%s: the kind of the sample is right", row[i].name);
 		ok(s.instructions == row[i].instructions && s.misses == row[i].misses,
-		   "%s: the scaled counts", row[i].name);
-		is_int(s.rate, row[i].rate, "%s: the rate", row[i].name);
+		   "%s: the scaled counts are right", row[i].name);
+		is_int(s.rate, row[i].rate, "%s: the rate is right", row[i].name);
 		ok(s.milliseconds == 7 && s.cpu == 8, "%s: interval and CPU share stay",
 		   row[i].name);
 	}
@@ -251,7 +258,7 @@ static void test_differences(void)
 
 static void test_adoption(void)
 {
-	restart();
+	restart_state();
 	class_is("unknown", "a rank without samples has no class");
 	add_rates(4, 0);
 	class_is("unknown", "four samples give no class yet");
@@ -260,22 +267,23 @@ static void test_adoption(void)
 	add_rates(15, 0);
 
 	add_rates(4, 100);
-	class_is("turtle", "4 of 10 devilish samples change no class");
+	class_is("turtle", "4 of 10 samples of a devil do not change the class");
 	add_rates(1, 100);
-	class_is("devil", "5 of 10 devilish samples make a devil");
+	class_is("devil", "5 of 10 samples of a devil make a devil");
 	is_int(state.adopted, 50000, "the adopted rate is the mean of the ring, not the last rate");
 	is_int((long long)state.held, 0, "the time of a new class begins at 0");
 	is_int(state.changes, 2, "from unknown to turtle to devil are two changes");
 	add_rates(10, 100);
 	is_int(state.adopted, 50000, "samples of the adopted class adopt no other rate");
-	is_int((long long)state.held, 10000, "a class is held for ten samples of a second");
+	is_int((long long)state.held, 10000,
+	       "after ten samples of a second the class has lasted ten seconds");
 
 	/* from turtle to semi-devil by two adoptions: the mean is 20, then 32 */
-	restart();
+	restart_state();
 	add_rates(10, 0);
 	add_rates(5, 40);
-	class_is("turtle", "5 of 10 samples at 40: the mean of 20 is a turtle's");
-	is_int(state.adopted, 20000, "5 of 10 samples at 40: the mean of 20 is adopted");
+	class_is("turtle", "5 of 10 samples at 40: the mean, 20, is a turtle's");
+	is_int(state.adopted, 20000, "5 of 10 samples at 40: the mean, 20, is adopted");
 	add_rates(2, 40);
 	is_int(state.adopted, 20000, "7 of 10 samples at 40: 28 is not more than 10 above 20");
 	add_rates(1, 40);
@@ -286,19 +294,19 @@ static void test_adoption(void)
 static void test_delta(void)
 {
 	/* ten samples at 28: 28 is adopted; five more at 48: the mean is 38, exactly 10 above */
-	restart();
+	restart_state();
 	add_rates(10, 28);
 	add_rates(5, 48);
 	is_int(state.adopted, 28000, "a mean that differs by exactly the delta is not adopted");
 	add_rates(1, 48);
 	is_int(state.adopted, 40000, "a mean that differs by more than the delta is adopted");
 
-	restart();
+	restart_state();
 	add_rates(10, 60);
 	add_rates(5, 40);
 	is_int(state.adopted, 60000, "a mean exactly 10 below is not adopted either");
 	add_rates(1, 40);
-	is_int(state.adopted, 48000, "12 below is adopted");
+	is_int(state.adopted, 48000, "a mean 12 below is adopted");
 	class_is("devil", "48 is still a devil's rate");
 }
 
@@ -306,15 +314,15 @@ static void test_edges(void)
 {
 	struct rank_sample above;
 
-	restart();
+	restart_state();
 	add_rates(10, 30);
-	class_is("turtle", "a steady rate of 30 exactly is a turtle's");
-	restart();
+	class_is("turtle", "a steady rate of exactly 30 is a turtle's");
+	restart_state();
 	add_rates(10, 45);
-	class_is("semi-devil", "a steady rate of 45 exactly is a semi-devil's");
+	class_is("semi-devil", "a steady rate of exactly 45 is a semi-devil's");
 
 	/* four times 30 and once 30.001: the mean is 30.0002 */
-	restart();
+	restart_state();
 	add_rates(4, 30);
 	above = sample_of(10000000, 30001);
 	classify_add(&state, &classify_default, &above);
@@ -322,13 +330,15 @@ static void test_edges(void)
 	class_is("semi-devil", "a mean just above 30 is a semi-devil's");
 
 	/* 29 and 31 in turn: a mean of 29.8 is adopted, and no later mean differs from it by 10 */
-	restart();
+	restart_state();
 	for (unsigned i = 0; i < 50; i++)
 		add_rates(1, i % 2 ? 31 : 29);
 	is_int(state.changes, 1, "a rate that swings about 30 has one class");
 
-	/* 0 and 90: after five samples 36 (0 90 0 90 0), then the ten-sample mean is 45 */
-	restart();
+	/*
+	 * 0 and 90: after five samples the mean is 36 (0 90 0 90 0), then that of ten samples is 45
+	 */
+	restart_state();
 	for (unsigned i = 0; i < 100; i++)
 		add_rates(1, i % 2 ? 90 : 0);
 	is_int(state.changes, 1, "a rate that swings between 0 and 90 has one class");
@@ -337,12 +347,12 @@ static void test_edges(void)
 
 static void test_missing(void)
 {
-	restart();
+	restart_state();
 	add_rates(10, 0);
 	add_missing(9);
-	class_is("turtle", "9 missing samples leave a class that one sample supports");
+	class_is("turtle", "9 missing samples and one other keep the class");
 	add_missing(1);
-	class_is("unknown", "10 missing samples leave no class");
+	class_is("unknown", "10 missing samples make the class unknown");
 	is_int(classify_mean(&state), 0, "a ring without samples has no mean");
 	add_rates(4, 100);
 	class_is("unknown", "after a gap a class needs five samples again");
@@ -350,11 +360,11 @@ static void test_missing(void)
 	class_is("devil", "after a gap the fifth sample gives a class");
 
 	/* 5 samples of a turtle, 5 missing, 5 of a devil: only the last five are in the ring */
-	restart();
+	restart_state();
 	add_rates(5, 0);
 	add_missing(5);
 	add_rates(4, 100);
-	class_is("turtle", "4 devilish samples beside missing ones change no class");
+	class_is("turtle", "4 samples of a devil among missing ones do not change the class");
 	add_rates(1, 100);
 	class_is("devil", "missing samples do not dilute the mean");
 	is_int(state.adopted, 100000, "the mean is that of the present samples");
@@ -364,7 +374,7 @@ static void test_no_counter(void)
 {
 	struct rank_sample s = { .kind = SAMPLE_NO_COUNTER, .milliseconds = 1000, .cpu = 1000 };
 
-	restart();
+	restart_state();
 	add_rates(10, 100);
 	classify_add(&state, &classify_default, &s);
 	class_is("unknown", "a rank whose counter is gone has no class");
@@ -381,7 +391,7 @@ static void test_idle(void)
 {
 	struct rank_sample s = sample_of(10000, 0);
 
-	restart();
+	restart_state();
 	add_rates(10, 100);
 	s.cpu = 99;
 	for (unsigned i = 0; i < 40; i++)
@@ -389,30 +399,31 @@ static void test_idle(void)
 	class_is("devil", "a devil below 10 %% of a CPU stays one in reports");
 	is(rank_class_name(classify_for_placement(&state)), "turtle",
 	   "a devil below 10 %% of a CPU is a turtle for placement");
-	is_int((long long)state.held, 45000, "an idle rank's class is still held");
+	is_int((long long)state.held, 45000,
+	       "the time with a class also passes while the rank is idle");
 	s.cpu = 100;
 	classify_add(&state, &classify_default, &s);
 	is(rank_class_name(classify_for_placement(&state)), "devil",
 	   "a devil with 10 %% of a CPU is a devil for placement");
-	is_int(classify_mean(&state), 90000, "the ring took the busy sample, and no idle one");
+	is_int(classify_mean(&state), 90000, "the ring has the busy sample and no idle one");
 	s.kind = SAMPLE_MISSING;
 	s.cpu = 0;
 	for (unsigned i = 0; i < 40; i++)
 		classify_add(&state, &classify_default, &s);
-	class_is("devil", "an idle rank that counts nothing keeps its class");
+	class_is("devil", "an idle rank without counts keeps its class");
 }
 
 static void test_scaled(void)
 {
 	struct rank_sample s = sample_of(10000, 100);
 
-	restart();
+	restart_state();
 	s.kind = SAMPLE_SCALED;
 	classify_add(&state, &classify_default, &s);
 	add_rates(9, 100);
 	ok(state.scaled, "a scaled sample marks the ring");
 	add_rates(1, 100);
-	ok(!state.scaled, "the mark leaves the ring with its sample");
+	ok(!state.scaled, "the mark leaves the ring with the scaled sample");
 	ok(sizeof(state) <= 256, "256 ranks need at most 64 KiB");
 }
 

@@ -5,7 +5,7 @@
 #include "base/test/tap.h"
 #include "counters/counters_provider.h"
 
-/* Which provider is chosen, and what the provider of traces reads. */
+/* The choice of the provider, and the numbers that the provider of traces reads. */
 
 static char events_dir[128];
 static struct counters_host host;
@@ -19,8 +19,8 @@ static void write_cpuinfo(int model)
 	scratch_file("proc/cpuinfo", text);
 }
 
-/* "PROVIDER: WHY", or the error. */
-static const char *chosen(const char *source, const char *row)
+/* Return "PROVIDER: WHY", or the error. */
+static const char *choose_provider(const char *source, const char *row)
 {
 	static char text[800];
 	const struct counters_conf conf = { .source = source, .row = row, .dirs = { events_dir } };
@@ -40,45 +40,48 @@ static const char *chosen(const char *source, const char *row)
 
 static void test_none(void)
 {
-	is(chosen("auto", ""),
+	is(choose_provider("auto", ""),
 	   "none: events.d has no row for processor Test-6-1-1: see nodeos-events(5)",
-	   "a processor without a row");
+	   "without a row for the processor there are no counters");
 	scratch_file("events.d/a.tab", "Test-6-1 bad X\n\tinstructions 0x1\n\tmisses 0x2\n");
-	is(chosen("auto", ""),
+	is(choose_provider("auto", ""),
 	   "none: row bad: no event of this processor counts misses of its last-level cache",
 	   "a row of quality X counts nothing");
-	is(chosen("perf", NULL), chosen(NULL, NULL), "perf is chosen by default");
-	is(chosen("none", ""), "none: contention_source is none", "counting is switched off");
+	is(choose_provider("perf", NULL), choose_provider(NULL, NULL), "perf is chosen by default");
+	is(choose_provider("none", ""), "none: contention_source is none",
+	   "contention_source = none switches counting off");
 	host.type = 0x7ffffff0; /* no PMU has this number */
-	is(chosen("auto", "Test-6-1 mine A; instructions 0xc0; misses 0x1"),
+	is(choose_provider("auto", "Test-6-1 mine A; instructions 0xc0; misses 0x1"),
 	   "none: row mine: cannot open event 0xc0/0x0 (instructions): No such file or directory",
-	   "a PMU that is missing");
+	   "without the row's PMU there are no counters");
 	host.type = PERF_TYPE_SOFTWARE;
-	is(chosen("auto", "Test-6-1 mine A; instructions 0x1; misses 0xffff"),
+	is(choose_provider("auto", "Test-6-1 mine A; instructions 0x1; misses 0xffff"),
 	   "none: row mine: cannot open event 0xffff/0x0: No such file or directory",
-	   "an event that this PMU does not have");
-	is(chosen("auto", "Test-6-1 mine A; instructions 0x9; misses 0x2"),
+	   "there are no counters with an event that the PMU lacks");
+	is(choose_provider("auto", "Test-6-1 mine A; instructions 0x9; misses 0x2"),
 	   "none: row mine: the events can be opened, but do not count: other programs, or the NMI "
 	   "watchdog, may hold the counters",
-	   "an event that counts nothing");
+	   "there are no counters with an event that counts nothing");
 	scratch_file("proc/cpuinfo", "processor\t: 0\n");
-	ok(strstr(chosen("auto", ""), "none: /tmp") && strstr(chosen("auto", ""), "no vendor_id"),
-	   "a processor without a vendor");
+	ok(strstr(choose_provider("auto", ""), "none: /tmp") &&
+		   strstr(choose_provider("auto", ""), "no vendor_id"),
+	   "without the processor's vendor there are no counters");
 	write_cpuinfo(1);
 }
 
 static void test_wrong(void)
 {
-	is(chosen("papi", ""), "error: papi: expected auto, perf, none or replay:FILE",
+	is(choose_provider("papi", ""), "error: papi: expected auto, perf, none or replay:FILE",
 	   "an unknown source is refused");
-	is(chosen("auto", "Test-6-1 mine"),
+	is(choose_provider("auto", "Test-6-1 mine"),
 	   "error: line 1, column 14: the clause ends here: expected a quality: A, A-, B, B-, C or "
 	   "X",
 	   "a wrong row of nodeos.conf is refused");
 	scratch_file("events.d/a.tab", "x");
-	ok(strncmp(chosen("auto", ""), "error: /tmp", 11) == 0,
+	ok(strncmp(choose_provider("auto", ""), "error: /tmp", 11) == 0,
 	   "a wrong file of events is refused");
-	ok(strncmp(chosen("replay:/does/not/exist", ""), "error: /does/not/exist", 22) == 0,
+	ok(strncmp(choose_provider("replay:/does/not/exist", ""), "error: /does/not/exist", 22) ==
+		   0,
 	   "a trace that is missing is refused");
 }
 
@@ -92,7 +95,7 @@ static void test_no_counters(void)
 	counters_open_on(&c, &conf, &host, &err);
 	is_int(counters_begin(c, getpid(), &g, &err), -1, "without counters no rank is counted");
 	is(err.text, "no counters on this host: contention_source is none",
-	   "the refusal to count a rank has the reason");
+	   "the message gives the reason");
 	counters_close(c);
 }
 
@@ -127,27 +130,32 @@ static void test_trace(void)
 	counters_about(c, &about);
 	ok(!strcmp(about.provider, "replay") && !about.row && about.has_remote &&
 		   !about.simulated && !about.why[0],
-	   "the facts about a trace");
+	   "counters_about: describes a trace");
 	for (int i = 0; i < 3; i++)
 		counters_begin(c, 1000 - i, &g[i], &err);
-	is_int(counters_read(g[0], &r, &remote, &err), 0, "the first rank's first read");
+	is_int(counters_read(g[0], &r, &remote, &err), 0,
+	       "counters_read: reads the first rank's first line");
 	ok(r.instructions == 100 && r.misses == 1 && remote == 0 && r.enabled == 10 &&
 		   r.running == 10,
-	   "numbers of the first rank's first read");
+	   "counters_read: gives the numbers of the first line");
 	is_int(counters_read(g[0], &r, &remote, &err), 0,
-	       "the first rank's second read skips other ranks' lines");
+	       "counters_read: skips other ranks' lines");
 	ok(r.instructions == 150 && r.misses == UINT64_MAX && remote == 3,
-	   "numbers of the first rank's second read");
-	is_int(counters_read(g[1], &r, &remote, &err), 0, "the second rank's first read");
+	   "counters_read: gives the numbers of the rank's second line");
+	is_int(counters_read(g[1], &r, &remote, &err), 0,
+	       "counters_read: reads the second rank's first line");
 	ok(r.instructions == 200 && remote == 1 && r.enabled == 20 && r.running == 5,
-	   "numbers of the second rank's first read");
-	is_int(counters_read(g[2], &r, &remote, &err), 0, "a line without remote misses");
-	is_int((long long)remote, 0, "remote misses that a line does not have are 0");
-	is_int(counters_read(g[0], &r, &remote, &err), -1, "a trace ends");
-	is(err.text, "the trace has no more lines of rank 0", "the end of a trace names its rank");
-	is_int(counters_renew(g[0], &err), 0, "a trace has no threads");
+	   "counters_read: gives the second rank's numbers");
+	is_int(counters_read(g[2], &r, &remote, &err), 0,
+	       "counters_read: reads a line without remote misses");
+	is_int((long long)remote, 0, "counters_read: remote misses are 0 if the line has none");
+	is_int(counters_read(g[0], &r, &remote, &err), -1,
+	       "counters_read: fails at the end of the trace");
+	is(err.text, "the trace has no more lines of rank 0",
+	   "counters_read: the message names the rank");
+	is_int(counters_renew(g[0], &err), 0, "counters_renew: does nothing for a trace");
 	ok(counters_descriptors(g[0]) == 0 && counters_interrupts(g[0]) == 0,
-	   "a trace has no descriptors and sends no interrupts");
+	   "a trace uses no descriptors and sends no interrupts");
 	for (int i = 0; i < 3; i++)
 		counters_end(g[i]);
 	counters_close(c);
@@ -175,7 +183,7 @@ static void test_wrong_traces(void)
 	snprintf(path, sizeof(path), "%s/trace", scratch);
 	if (chmod(path, 0666) < 0)
 		bail("chmod");
-	ok(open_trace(&c, "", NULL) < 0, "a trace that every user can write is refused");
+	ok(open_trace(&c, "", NULL) < 0, "a trace that all users can change is refused");
 }
 
 int main(void)

@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compare each row of events.d with two independent sources: the tables of Linux
 (tools/perf/pmu-events/arch: names of events, and mapfile.csv for processors) and libpfm4. Copies
-with one wrong digit show that the check would find it. TAP.
+with one wrong digit test that the check finds it. TAP.
 
 usage: events_check.py [--all]
 
-NODEOS_KERNEL_TREE: Linux's source; without it the newest tree that kernel/build has left.
-NODEOS_LIBPFM: libraries of libpfm4 beside this machine's, with ":" between them. Rows that neither
-source can judge are skipped; with --all they fail (test/run: see fetch-libpfm beside this file)."""
+NODEOS_KERNEL_TREE: Linux's source; by default the newest tree of kernel/build.
+NODEOS_LIBPFM: libraries of libpfm4 besides this machine's, separated by ":". Rows that neither
+source knows are skipped; with --all they fail (test/run: see fetch-libpfm beside this file)."""
 
 import csv
 import glob
@@ -34,7 +34,7 @@ count = failed = 0
 
 
 def ok(wrong, what):
-    """A check that passes if WRONG, a list of lines with faults, is empty."""
+    """Print a check that passes if WRONG, a list of faults, is empty."""
     global count, failed
     count += 1
     failed += bool(wrong)
@@ -64,7 +64,7 @@ class OurEvent:
         name, _, differs = (words[2] if len(words) > 2 else "").partition("=")
         self.libpfm = name
         config, _, config1 = differs.partition("/")
-        # libpfm4's values for the name, where Linux has others
+        # libpfm4's values for the name, if they differ from Linux's
         self.differs = (int(config, 16), int(config1 or "0", 16)) if differs else None
         self.directory, _, self.names = self.source.rpartition("/")
 
@@ -81,7 +81,7 @@ class Row:
         self.events = [OurEvent(c, words) for c, *words in split if c != "note"]
 
     def pmu(self):
-        """libpfm4's name of this processor's counters, or ""."""
+        """Return libpfm4's name of this processor's counters, or ""."""
         named = [e.libpfm.partition("::")[0] for e in self.events if "::" in e.libpfm]
         return named[0] if named else ""
 
@@ -99,7 +99,7 @@ def files():
 
 
 def rows_of(paths):
-    """The rows of files as the parser has them; its refusal as ValueError."""
+    """Return the rows of files from the parser; raise ValueError with its message."""
     r = drive(*paths)
     if r.returncode:
         raise ValueError(r.stderr.strip())
@@ -119,7 +119,7 @@ def find_tree():
 
 
 class Linux:
-    """Events by the rules of perf's jevents.py: of several codes the first, config1 from the
+    """Events by the rules of perf's jevents.py: the first of several codes, config1 from the
     MSR."""
 
     FIELDS = (("UMask", 8), ("EdgeDetect", 18), ("AnyThread", 21), ("Invert", 23))
@@ -139,7 +139,7 @@ class Linux:
             return json.load(f)
 
     def table(self, directory):
-        """The events of a core by name, those of other units (L3, memory) left out."""
+        """Return the events of a core by name, without those of other units (L3, memory)."""
         if directory not in self.tables:
             where = "arm64" if "/" in directory else "x86"
             found = {}
@@ -173,7 +173,7 @@ class Linux:
         return config, config1
 
     def encode(self, event):
-        """ "a.b+c": the masks of a.b and a.c together."""
+        """Encode "a.b+c" as the masks of a.b and a.c together."""
         first, *others = event.names.split("+")
         config, config1 = self.encode_one(event.directory, first)
         for other in others:
@@ -215,7 +215,7 @@ def wrong_for_linux(linux, row):
 
 
 def wrong_processors(linux, rows, paths):
-    """Identities whose row is not that of the directory that Linux chooses for them."""
+    """Return faults: identities whose row is not of the directory that Linux chooses for them."""
     directory = {r.name: r.events[0].directory for r in rows}
     ours = set(directory.values())
     models = [f"{m:X}-{s:X}" for m in range(256) for s in range(16)]
@@ -252,7 +252,7 @@ def wrong_processors(linux, rows, paths):
 
 
 def wrong_for_libpfm(libraries, row):
-    """The wrong events of ROW; None if no library here knows this processor."""
+    """Return the wrong events of ROW; None if no library knows this processor."""
     known = [lib for lib in libraries if row.pmu() in lib.pmus]
     if not row.pmu():
         # "Intel SapphireRapid" is sapphirerapids
@@ -276,12 +276,12 @@ def wrong_for_libpfm(libraries, row):
         if has != (event.differs or event.code):
             wrong.append(f"{event}: {event.libpfm} is {show(has)}")
         if event.differs == event.code:
-            wrong.append(f"{event}: libpfm4 does not differ")
+            wrong.append(f'{event}: libpfm4 has the same code, so the row needs no "="')
     return wrong
 
 
 def unconfirmed(rows):
-    """Events that only Linux has in this form."""
+    """Return the events that only Linux has in this form."""
     return [
         f"{row.name}: {e}: libpfm4 has {show(e.differs) if e.differs else 'no name for it'}"
         for row in rows
@@ -296,18 +296,18 @@ def unconfirmed(rows):
 def wrong_by_rule(row):
     wrong = []
     if any(not e.source or not e.libpfm for e in row.events):
-        wrong.append(f"{row.name}: each event is named for Linux and for libpfm4")
+        wrong.append(f'{row.name}: each event needs a name of Linux and one of libpfm4, or "-"')
     if len({e.directory for e in row.events}) != 1:
-        wrong.append(f"{row.name}: events of one directory of Linux")
+        wrong.append(f"{row.name}: all events must be of one directory of Linux")
     if len({e.code[1] for e in row.events if e.code[1]}) > 2:
-        wrong.append(f"{row.name}: a core of Intel counts two offcore responses at most")
+        wrong.append(f"{row.name}: a core of Intel counts at most two offcore responses")
     if row.quality in ("A", "B") and unconfirmed([row]):
-        wrong.append(f"{row.name}: {row.quality} where libpfm4 does not confirm an event")
+        wrong.append(f"{row.name}: quality {row.quality}, but libpfm4 does not confirm an event")
     return wrong
 
 
 def processors(match):
-    """The processors of a row: (vendor and family, model, stepping), or MIDRs."""
+    """Return the processors of a row: (vendor and family, model, stepping), or MIDRs."""
     if match.startswith("0x"):
         return set(match.split(","))
 
@@ -334,7 +334,7 @@ def overlaps(rows):
 
 
 def flips():
-    """(what, text of all files) with one hexadecimal digit of one event, or of one processor,
+    """Yield (what, text of all files) with one hexadecimal digit of one event, or of one processor,
     changed: a random digit of each number."""
     rng = random.Random(12)
     texts = {}
@@ -359,7 +359,7 @@ def flips():
 
 
 def is_found(linux, libraries, texts, folder):
-    """Does a check fail for these texts?"""
+    """Return whether a check fails for these texts."""
     paths = []
     for path, text in texts.items():
         paths.append(os.path.join(folder, os.path.basename(path)))
@@ -377,8 +377,8 @@ def is_found(linux, libraries, texts, folder):
 
 
 def wrong_examples(rows):
-    """Wrong examples of nodeos-events(5): each must be read, and the first must be one of our
-    rows."""
+    """Return faults of the examples in nodeos-events(5): each must parse, and the first must be
+    one of our rows."""
     with open(os.path.join(SOURCE, "doc/nodeos-events.5"), encoding="utf-8") as f:
         section = f.read().partition(".Sh EXAMPLES")[2].partition(".Sh ")[0]
     examples = re.findall(r"^\.Bd -literal\n(.*?)^\.Ed", section, re.M | re.S)
@@ -409,24 +409,22 @@ def main():
     ok([] if len(rows) >= 16 else [f"{len(rows)} rows"], "events.d has rows for all vendors")
     ok([w for r in rows for w in wrong_by_rule(r)], "the rows keep the rules of counters/README")
     ok(overlaps(rows), "no processor has two rows")
-    ok(wrong_examples(rows), "nodeos-events(5): its examples are rows")
+    ok(wrong_examples(rows), "the examples of nodeos-events(5) are rows")
     no_tree = "no source of Linux here (kernel/build --tree makes one)"
     for row in rows:
-        what = f"{row.name}: its events are Linux's"
+        what = f"{row.name}: Linux has the same events"
         if linux:
             ok(wrong_for_linux(linux, row), what)
         else:
             skip(what, no_tree)
-    what = (
-        "each processor of Linux's mapfile.csv has the row of its directory, and no other has one"
-    )
+    what = "processors of Linux's mapfile.csv, and no others, have the row of their directory"
     if linux:
         ok(wrong_processors(linux, rows, paths), what)
     else:
         skip(what, no_tree)
     for row in rows:
         wrong = wrong_for_libpfm(libraries, row)
-        what = f"{row.name}: its events are libpfm4's"
+        what = f"{row.name}: libpfm4 has the same events"
         if wrong is None:
             why = f"does not know {row.pmu()}" if libraries else "is not installed"
             skip(what, f"libpfm4 {why}")
@@ -434,7 +432,7 @@ def main():
             ok(wrong, what)
     for line in unconfirmed(rows):
         print(f"# Linux alone: {line}")
-    what = "a wrong digit is found"
+    what = "the check finds a wrong digit"
     if linux:
         with tempfile.TemporaryDirectory() as folder:
             tried = list(flips())

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Files of events.d as counters/events.c reads them, for events_check.py.
+ * Read files of events.d by counters/events.c, for events_check.py.
  *   events_driver FILE...                  prints each row as one line
  *   events_driver --find IDENTITY... -- FILE...
  *                                          prints for each processor the name of its row, or "-"
@@ -12,7 +12,7 @@
 #include "base/textfile.h"
 #include "counters/events.h"
 
-static int load(struct events_table *t, const char *path)
+static int load_file(struct events_table *t, const char *path)
 {
 	struct errbuf err = { 0 };
 	char *text = NULL;
@@ -27,7 +27,7 @@ static int load(struct events_table *t, const char *path)
 	return rc;
 }
 
-static int find(const struct events_table *t, const char *identity)
+static int print_row(const struct events_table *t, const char *identity)
 {
 	const struct events_row *row;
 	struct cpu_identity cpu;
@@ -51,10 +51,10 @@ int main(int argc, char **argv)
 	while (finding && files < argc && strcmp(argv[files++], "--") != 0)
 		;
 	for (int i = files; i < argc && rc == 0; i++)
-		rc = load(&t, argv[i]);
+		rc = load_file(&t, argv[i]);
 	if (finding)
 		for (int i = 2; i < files - 1 && rc == 0; i++)
-			rc = find(&t, argv[i]);
+			rc = print_row(&t, argv[i]);
 	else
 		for (unsigned i = 0; i < t.n && rc == 0; i++)
 			events_row_print(stdout, &t.row[i]);

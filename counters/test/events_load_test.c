@@ -10,8 +10,8 @@ static char etc[128], usr[128];
 static const char *dirs[] = { etc, usr, NULL };
 static const struct cpu_identity cpu = { .vendor = "Test", .family = 6, .model = 0x6a };
 
-/* What is found with ROW of nodeos.conf: a row's name, "none", or the error. */
-static const char *found(const char *row)
+/* Return the result with ROW of nodeos.conf: the name of a row, "none", or the error. */
+static const char *find_row(const char *row)
 {
 	static char text[600];
 	const struct events_places places = { .row = row, .dirs = dirs, .owner = getuid() };
@@ -51,35 +51,35 @@ static void delete_file(const char *path)
 
 static void test_order(void)
 {
-	is(found(""), "none", "directories that are missing have no rows");
+	is(find_row(""), "none", "missing directories have no rows");
 	scratch_dir("etc");
 	scratch_dir("usr");
-	is(found(""), "none", "empty directories have no rows");
+	is(find_row(""), "none", "empty directories have no rows");
 	scratch_file("usr/b.tab", "Test-6-6A second" EVENTS);
-	is(found(""), "second", "a row of the installation");
+	is(find_row(""), "second", "a row of the installation is found");
 	scratch_file("usr/a.tab", "Test-6-6B other" EVENTS "Test-6-6A first" EVENTS);
-	is(found(""), "first", "files are read in the order of their names");
+	is(find_row(""), "first", "files are read in the order of their names");
 	scratch_file("etc/z.tab", "Test-6-6C site" EVENTS);
-	is(found(""), "first", "a site's row for another processor is passed over");
+	is(find_row(""), "first", "a site's row for another processor is skipped");
 	scratch_file("etc/z.tab", "Test-6-6A first" EVENTS);
 	scratch_file("usr/a.tab", "broken");
-	is(found(""), "first",
+	is(find_row(""), "first",
 	   "a site's row has precedence over the installation's row of the same name");
 	scratch_file("usr/a.tab", "Test-6-6A first" EVENTS);
 	delete_file("etc/z.tab");
 	scratch_file("usr/.hidden.tab", "broken");
 	scratch_file("usr/a.tab~", "broken");
 	scratch_file("usr/README", "broken");
-	is(found(""), "first", "other files of the directory are not read");
+	is(find_row(""), "first", "other files of the directory are not read");
 }
 
 static void test_row_of_conf(void)
 {
-	is(found("Test-6-6A mine B; instructions 0xc0; misses 0x2"), "mine",
+	is(find_row("Test-6-6A mine B; instructions 0xc0; misses 0x2"), "mine",
 	   "a row of nodeos.conf has precedence over all files");
-	is(found("Test-6-1 mine B; instructions 0xc0; misses 0x2"), "first",
-	   "a row of nodeos.conf for another processor is passed over");
-	is(found("Test-6-6A mine"),
+	is(find_row("Test-6-1 mine B; instructions 0xc0; misses 0x2"), "first",
+	   "a row of nodeos.conf for another processor is skipped");
+	is(find_row("Test-6-6A mine"),
 	   "line 1, column 15: the clause ends here: expected a quality: A, A-, B, B-, C or X",
 	   "a wrong row of nodeos.conf is refused");
 }
@@ -89,32 +89,33 @@ static void test_hostile(void)
 	char *text = malloc(EVENTS_FILE_MAX + 2), full[256];
 
 	scratch_file("etc/a.tab", "Test-6-6A mine A\n\tmises 0x1\n");
-	is(found(""),
+	is(find_row(""),
 	   "/etc/a.tab:2:2: \"mises\": expected instructions, misses, remote, note; did you mean"
 	   " \"misses\"?",
 	   "a wrong file is refused by name, line and column");
 	scratch_file("etc/a.tab", "Test-6-6A mine" EVENTS);
 	set_mode("etc/a.tab", 0664);
-	ok(strstr(found(""), "group or others can write it"),
+	ok(strstr(find_row(""), "group or others can write it"),
 	   "a file that its group can write is refused");
 	set_mode("etc/a.tab", 0644);
-	is(found(""), "mine", "a file that all can read is read");
+	is(find_row(""), "mine", "a file that all can read is read");
 	set_mode("etc", 0777);
-	ok(strstr(found(""), "/etc: users other than root can change this") == found(""),
+	ok(strstr(find_row(""), "/etc: users other than root can change this") == find_row(""),
 	   "a directory that all can write to is refused");
 	set_mode("etc", 0755);
 	memset(text, '#', EVENTS_FILE_MAX + 1);
 	text[EVENTS_FILE_MAX + 1] = '\0';
 	scratch_file("etc/a.tab", text);
-	is(found(""), "/etc/a.tab: File too large", "a file that is too long is refused");
+	is(find_row(""), "/etc/a.tab: File too large", "a file above the limit is refused");
 	text[EVENTS_FILE_MAX] = '\0';
 	scratch_file("etc/a.tab", text);
-	is(found(""), "first", "a file of the largest size is read");
+	is(find_row(""), "first", "a file at the limit is read");
 	free(text);
 	delete_file("etc/a.tab");
 	scratch_dir("etc/a.tab");
 	snprintf(full, sizeof(full), "%s/a.tab", etc);
-	is(found(""), "/etc/a.tab: is not a regular file", "a directory of that name is refused");
+	is(find_row(""), "/etc/a.tab: is not a regular file",
+	   "a directory named as a file of events is refused");
 	rmdir(full);
 }
 
@@ -129,10 +130,10 @@ static void test_owner(void)
 	snprintf(path, sizeof(path), "%s/usr/a.tab", scratch);
 	if (chown(path, 12345, 0) < 0)
 		bail("chown");
-	ok(strstr(found(""), "belongs to uid 12345"), "another user's file is refused");
+	ok(strstr(find_row(""), "belongs to uid 12345"), "another user's file is refused");
 	if (chown(path, 0, 0) < 0 || chown(usr, 12345, 0) < 0)
 		bail("chown");
-	ok(strstr(found(""), "/usr: users other than root can change this") == found(""),
+	ok(strstr(find_row(""), "/usr: users other than root can change this") == find_row(""),
 	   "another user's directory is refused");
 }
 

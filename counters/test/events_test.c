@@ -4,7 +4,7 @@
 #include "base/test/tap.h"
 
 /*
- * Files and rows that are read, and those that are refused. events_check.py compares the values in
+ * Files and rows that parse, and others that are refused. events_check.py compares the values in
  * the installed files with those of Linux and libpfm4.
  */
 
@@ -32,29 +32,31 @@ static void test_file(void)
 	   err.text);
 	is_int(t.n, 2, "the table has two rows");
 	r = &t.row[0];
-	is(r->name, "first", "the name of a row");
-	is(events_quality_name(r->quality), "B-", "the quality of a row");
-	is(r->vendor, "GenuineIntel", "the vendor of a row");
+	is(r->name, "first", "a row has its name");
+	is(events_quality_name(r->quality), "B-", "a row has its quality");
+	is(r->vendor, "GenuineIntel", "a row has its vendor");
 	ok(r->family == 6 && r->n_ranges == 1 && r->model[0].first == 0x55 &&
 		   r->model[0].last == 0x55 && r->has_stepping && r->stepping.first == 0 &&
 		   r->stepping.last == 4,
-	   "family, models and steppings of a row");
+	   "a row has its family, models and steppings");
 	ok(r->instructions.config == 0xc0 && r->instructions.config1 == 0,
-	   "the event of instructions");
-	is(r->instructions.source, "dir/inst", "an event's name in the kernel's tables");
-	is(r->instructions.libpfm, "skx::INST:ANY", "an event's name in libpfm4");
-	is_int(r->n_misses, 2, "two addends of misses");
+	   "a row has its event of instructions");
+	is(r->instructions.source, "dir/inst", "an event has its name in the kernel's tables");
+	is(r->instructions.libpfm, "skx::INST:ANY", "an event has its name in libpfm4");
+	is_int(r->n_misses, 2, "a row has both events of misses");
 	ok(r->misses[0].config == 0x1b7 && r->misses[0].config1 == 0x3fbc000491,
-	   "config and config1 of the first addend");
+	   "the first event of misses has config and config1");
 	ok(r->misses[1].config == 0x412e && !r->misses[1].source[0] && !r->misses[1].libpfm[0],
-	   "an addend without names");
-	ok(r->n_remote == 1 && r->remote[0].config == 0x4044, "the event of remote misses");
+	   "the second event of misses has no names");
+	ok(r->n_remote == 1 && r->remote[0].config == 0x4044,
+	   "a row has its event of remote misses");
 	is(r->note, "one, two # three", "a note extends to the end of its line");
 	r = &t.row[1];
 	ok(!r->vendor[0] && r->n_ranges == 2 && r->midr[0] == 0x410fd490 &&
 		   r->midr[1] == 0x410fd4f0,
-	   "the MIDRs of a row");
-	ok(r->misses[0].config == UINT64_MAX && r->n_remote == 0, "the largest config");
+	   "a row has its MIDRs");
+	ok(r->misses[0].config == UINT64_MAX && r->n_remote == 0,
+	   "an event may have the largest config");
 	events_table_free(&t);
 	ok(!t.row && t.n == 0, "a freed table is empty");
 	ok(events_table_add(&t, "none", "", 0, &err) == 0 && t.n == 0, "an empty file has no rows");
@@ -62,15 +64,16 @@ static void test_file(void)
 	   "comments and blanks are no rows");
 }
 
-/* Files with a fault: the message, and its place. */
+/* Files with a fault, the message, and the place of the fault. */
 static void test_refused_files(void)
 {
 	static const struct {
 		const char *text, *refusal;
 	} row[] = {
-		{ "intel", "f:1:1: \"intel\": expected VENDOR-FAMILY-MODELS[-STEPPINGS] as "
-			   "GenuineIntel-6-55-0..4, or a MIDR without variant and revision as "
-			   "0x410fd0c0" },
+		{ "intel",
+		  "f:1:1: \"intel\": expected VENDOR-FAMILY-MODELS[-STEPPINGS], such as "
+		  "GenuineIntel-6-55-0..4, or a MIDR without variant and revision, such as "
+		  "0x410fd0c0" },
 		{ "A-6-1 n A\n mises 0x1",
 		  "f:2:2: \"mises\": expected instructions, misses, remote, note; did you mean "
 		  "\"misses\"?" },
@@ -105,12 +108,12 @@ static void test_refused_files(void)
 		{ "A-6-1 n/m A",
 		  "f:1:7: \"n/m\": expected a name of at most 31 letters, digits, \"-\", \"_\", "
 		  "\".\"" },
-		{ " A-6-1 n A", "f:1:1: a row begins in the first column" },
+		{ " A-6-1 n A", "f:1:1: a row must begin in the first column" },
 		{ "A-6-1 n A; misses 0x1\r\n", "f:1:22: byte 0x0d: expected ASCII text" },
 		{ "A-6-1 n A\n note \xc3\xa4", "f:2:7: byte 0xc3: expected ASCII text" },
 		{ "A-6-1 n A\n instructions 0x1\n misses 0x2\nA-6-2 n A\n instructions 0x1\n "
 		  "misses 0x2\n",
-		  "f:4:1: another row has the name n" },
+		  "f:4:1: another row already has the name n" },
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -119,13 +122,13 @@ static void test_refused_files(void)
 
 		ok(events_table_add(&t, "f", row[i].text, strlen(row[i].text), &err) == -1,
 		   "file %zu is refused", i);
-		is(err.text, row[i].refusal, "file %zu: the refusal says where and what", i);
+		is(err.text, row[i].refusal, "file %zu: the message gives place and fault", i);
 		is_int(t.n, 0, "file %zu: the table stays empty", i);
 		events_table_free(&t);
 	}
 }
 
-/* Words that are refused in their place, next to similar words that are accepted. */
+/* Words that are refused in a place, next to similar words that are accepted. */
 static void test_words(void)
 {
 	static const struct {
@@ -184,8 +187,8 @@ static void test_row(void)
 		  "line 2, column 1: expected one row" },
 		{ "# A-6-1 n A",
 		  "line 1, column 1: \"#\": expected VENDOR-FAMILY-MODELS"
-		  "[-STEPPINGS] as GenuineIntel-6-55-0..4, or a MIDR without variant "
-		  "and revision as 0x410fd0c0" },
+		  "[-STEPPINGS], such as GenuineIntel-6-55-0..4, or a MIDR without variant "
+		  "and revision, such as 0x410fd0c0" },
 	};
 	static const char addends[] = "A-6-1 n A; instructions 0x1; misses 0x2/0x3; misses 0x2/0x4";
 	struct events_row a, b;
@@ -196,7 +199,7 @@ static void test_row(void)
 
 	ok(events_row_parse(&a, line, sizeof(line) - 1, &err) == 0, "a row of one line is read");
 	ok(events_row_parse(&b, lines, sizeof(lines) - 1, &err) == 0, "a row of lines is read");
-	ok(memcmp(&a, &b, sizeof(a)) == 0, "both forms are the same row");
+	ok(memcmp(&a, &b, sizeof(a)) == 0, "both forms give the same row");
 	f = open_memstream(&text, &len);
 	events_row_print(f, &b);
 	fclose(f);
@@ -204,11 +207,11 @@ static void test_row(void)
 	   "a row is printed as one line");
 	free(text);
 	ok(events_row_parse(&a, addends, sizeof(addends) - 1, &err) == 0 && a.n_misses == 2,
-	   "two addends may differ in config1 alone");
+	   "two events of misses may differ only in config1");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		ok(events_row_parse(&a, bad[i].text, strlen(bad[i].text), &err) == -1,
 		   "row %zu is refused", i);
-		is(err.text, bad[i].refusal, "row %zu: the refusal says where and what", i);
+		is(err.text, bad[i].refusal, "row %zu: the message gives place and fault", i);
 	}
 }
 
@@ -219,7 +222,8 @@ static void test_find(void)
 				   "A-6-10..1F,55 any A\n instructions 0x1\n misses 0x2\n"
 				   "0x410fd490,0x410fd4f0 arm A\n instructions 0x1\n misses 0x2\n";
 	static const struct {
-		const char *identity, *name; /* "": none; NULL: no identity */
+		const char *identity,
+			*name; /* name of the row, "": none; NULL: IDENTITY does not parse */
 	} row[] = {
 		{ "A-6-55-0", "old" },
 		{ "A-6-55-4", "old" },
@@ -281,7 +285,7 @@ static void test_limits(void)
 	ok(events_table_add(&t, "g", "A-6-1 m A;instructions 0x1;misses 0x2", 37, &err) == -1,
 	   "the 257th row is refused");
 	is(err.text, "g:1:1: expected at most 256 rows",
-	   "the refusal says how many rows are allowed");
+	   "the message gives the allowed number of rows");
 	is_int(t.n, EVENTS_ROWS_MAX, "the table keeps its rows");
 	events_table_free(&t);
 }

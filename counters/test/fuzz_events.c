@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as a file of events.d, as one row, and as a processor's identity.
- * What parses is printed as a row that parses to the same; a refusal has one printable line, and
- * leaves the table unchanged. Seeds: corpus/events.
+ * libFuzzer target: any bytes as a file of events.d, as one row, and as a processor's identity. A
+ * row that parses must print as a row that parses to the same; a refusal must have one printable
+ * line and leave the table unchanged. Seeds: corpus/events.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static char *printed(const struct events_row *row)
+static char *row_text(const struct events_row *row)
 {
 	char *text = NULL;
 	size_t len;
@@ -27,14 +27,14 @@ static char *printed(const struct events_row *row)
 
 static void check_row(const struct events_row *row)
 {
-	char *first = printed(row), *second;
+	char *first = row_text(row), *second;
 	struct events_row again;
 	struct errbuf err = { 0 };
 
 	check(row->n_ranges > 0 && row->n_misses > 0 && row->name[0]);
 	check(row->quality < EVENTS_QUALITIES);
 	check(events_row_parse(&again, first, strlen(first), &err) == 0);
-	second = printed(&again);
+	second = row_text(&again);
 	check(strcmp(first, second) == 0);
 	free(first);
 	free(second);

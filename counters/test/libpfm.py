@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""libpfm4's codes for names of events, for events_check.py: a library of this machine's
-architecture by its functions, one of arm64 by the tables in its file, as its functions cannot run
+"""Get libpfm4's codes for names of events, for events_check.py: from a library of this machine's
+architecture by its functions, from one of arm64 by the tables in its file, as that cannot run
 here."""
 
 import ctypes
@@ -79,7 +79,7 @@ class Native:
     """A library that this Python can load."""
 
     def __init__(self, path):
-        os.environ["LIBPFM_ENCODE_INACTIVE"] = "1"  # events of other processors than this one, too
+        os.environ["LIBPFM_ENCODE_INACTIVE"] = "1"  # include events of other processors
         self.lib = ctypes.CDLL(path)
         self.lib.pfm_strerror.restype = ctypes.c_char_p
         if self.lib.pfm_initialize():
@@ -91,7 +91,7 @@ class Native:
                 self.pmus[pmu.name.decode()] = pmu
 
     def encode(self, name):
-        """(config, config1) of an event; ValueError where libpfm4 refuses the name."""
+        """Return (config, config1) of an event; ValueError if libpfm4 refuses the name."""
         attr = ctypes.create_string_buffer(256)  # struct perf_event_attr
         arg = Encoding(attr=ctypes.addressof(attr), size=ctypes.sizeof(Encoding))
         rc = self.lib.pfm_get_os_event_encoding(
@@ -100,14 +100,14 @@ class Native:
         if rc:
             raise ValueError(f"{name}: {self.lib.pfm_strerror(rc).decode()}")
         if struct.unpack_from("=I", attr, 0)[0] != PERF_TYPE_RAW:
-            raise ValueError(f"{name}: it is not a raw event")
+            raise ValueError(f"{name}: this is no raw event")
         return struct.unpack_from("=Q", attr, 8)[0], struct.unpack_from("=Q", attr, 56)[0]
 
     def processors(self):
         return [p.desc.decode() for p in self.pmus.values()]
 
     def names_of(self, pmu, config, config1):
-        """Names of PMU's events and masks that together give CONFIG and CONFIG1; none if no
+        """Return names of PMU's events and masks that together give CONFIG and CONFIG1; none if no
         combination does."""
         number = self.pmus[pmu].first_event
         wanted = config1 or config >> 8
@@ -186,7 +186,7 @@ class Arm64:
         return next((o + address - a for a, o, n in self.load if a <= address < a + n), None)
 
     def text(self, place):
-        """The string that the pointer at PLACE points to, or None."""
+        """Return the string to which the pointer at PLACE points, or None."""
         at = self.offset(self.pointer.get(place, -1))
         if at is None:
             return None
@@ -219,7 +219,7 @@ class Arm64:
 
 
 def load_all(paths):
-    """The libraries at PATHS, and then this machine's own if it has one."""
+    """Return the libraries at PATHS, and after them this machine's if it has one."""
     out = []
     for path in paths:
         with open(path, "rb") as f:

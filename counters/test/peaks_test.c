@@ -14,8 +14,9 @@ static void test_kept(void)
 	struct idset first = set_of("0-19,40-59"), second = set_of("20-39"), other = set_of("0-19");
 	struct errbuf err = { 0 };
 
-	is_int(contention_peaks_read(&p, dir, getuid(), &err), 0, "a file that is missing is read");
-	ok(p.n == 0 && !p.peak, "a file that is missing has no peaks");
+	is_int(contention_peaks_read(&p, dir, getuid(), &err), 0,
+	       "contention_peaks_read: accepts a missing file");
+	ok(p.n == 0 && !p.peak, "contention_peaks_read: a missing file has no peaks");
 	p = (struct contention_peaks){ .row = "icelakex", .simulated = true };
 	contention_peaks_set(&p, 0, &first, 5);
 	contention_peaks_set(&p, 7, &second, UINT64_MAX - 1);
@@ -24,13 +25,16 @@ static void test_kept(void)
 	is_int(contention_peaks_write(&p, dir, &err), 0, "peaks are written: %s", err.text);
 	contention_peaks_free(&p);
 	is_int(contention_peaks_read(&p, dir, getuid(), &err), 0, "peaks are read: %s", err.text);
-	is(p.row, "icelakex", "the row that counted them");
-	ok(p.simulated, "that they are of a simulated cache");
-	ok(contention_peaks_find(&p, 0, &first) == 1843000000, "the peak of a domain");
-	ok(contention_peaks_find(&p, 7, &second) == UINT64_MAX - 1, "the largest peak");
+	is(p.row, "icelakex", "peaks read from a file have their row");
+	ok(p.simulated, "peaks read from a file are marked as simulated");
+	ok(contention_peaks_find(&p, 0, &first) == 1843000000,
+	   "contention_peaks_find: finds the peak of a domain");
+	ok(contention_peaks_find(&p, 7, &second) == UINT64_MAX - 1,
+	   "contention_peaks_find: finds the largest peak");
 	ok(contention_peaks_find(&p, 0, &other) == 0,
-	   "a domain that has other CPUs now has no peak that is known");
-	ok(contention_peaks_find(&p, 1, &first) == 0, "another domain has no peak");
+	   "contention_peaks_find: 0 for a domain with other CPUs");
+	ok(contention_peaks_find(&p, 1, &first) == 0,
+	   "contention_peaks_find: 0 for another domain");
 	contention_peaks_free(&p);
 	ok(p.n == 0 && !p.peak, "freed peaks are empty");
 }
@@ -42,9 +46,9 @@ static void test_text(void)
 	struct errbuf err = { 0 };
 
 	scratch_file("d/contention-peaks", HEAD "domain 4 cpus 0-3 peak 1000\n");
-	is_int(contention_peaks_read(&p, dir, getuid(), &err), 0, "a file by hand is read");
+	is_int(contention_peaks_read(&p, dir, getuid(), &err), 0, "a hand-written file is read");
 	ok(contention_peaks_find(&p, 4, &cpus) == 1000 && !p.simulated,
-	   "the peak of a file by hand");
+	   "a hand-written file gives its peak");
 	contention_peaks_free(&p);
 }
 
@@ -61,7 +65,7 @@ static void test_hostile(void)
 		  "nodeos-contention-peaks 1\nrow 01234567890123456789012345678901\n"
 		  "simulated no\n" },
 		{ "a file that ends in its head", "nodeos-contention-peaks 1\nrow a\n" },
-		{ "a file that is cut off", HEAD "domain 0 cpus 0-3 peak 1" },
+		{ "a truncated file", HEAD "domain 0 cpus 0-3 peak 1" },
 		{ "a domain below 0", HEAD "domain -1 cpus 0-3 peak 1\n" },
 		{ "a domain that is too large", HEAD "domain 2147483648 cpus 0-3 peak 1\n" },
 		{ "a domain without CPUs", HEAD "domain 0 cpus  peak 1\n" },
@@ -91,9 +95,11 @@ static void test_many(void)
 
 	for (int i = 0; i < PEAKS_MAX && rc == 0; i++)
 		rc = contention_peaks_set(&p, i, &cpus, 1);
-	is_int(rc, 0, "the largest number of domains is kept");
-	is_int(contention_peaks_set(&p, PEAKS_MAX, &cpus, 1), -1, "one domain more is not kept");
-	is_int(contention_peaks_set(&p, 3, &cpus, 2), 0, "a known domain's peak can still change");
+	is_int(rc, 0, "contention_peaks_set: accepts PEAKS_MAX domains");
+	is_int(contention_peaks_set(&p, PEAKS_MAX, &cpus, 1), -1,
+	       "contention_peaks_set: refuses one domain more");
+	is_int(contention_peaks_set(&p, 3, &cpus, 2), 0,
+	       "contention_peaks_set: can still change the peak of a domain");
 	contention_peaks_free(&p);
 }
 
@@ -108,12 +114,13 @@ static void test_owner(void)
 	if (chmod(path, 0666) < 0)
 		bail("chmod");
 	ok(contention_peaks_read(&p, dir, getuid(), &err) < 0,
-	   "a file that all can write is refused");
-	is_int(contention_peaks_write(&p, dir, &err), 0, "a file that all can write is replaced");
+	   "a file that all users can change is refused");
+	is_int(contention_peaks_write(&p, dir, &err), 0,
+	       "a file that all users can change is replaced");
 	is_int(contention_peaks_read(&p, "/proc/self/no", getuid(), &err), 0,
-	       "a directory that is missing has no peaks");
+	       "a missing directory has no peaks");
 	ok(contention_peaks_write(&p, "/proc/self/no", &err) < 0 && err.text[0],
-	   "a directory that cannot be made is an error");
+	   "contention_peaks_write: fails if the directory cannot be created");
 }
 
 int main(void)

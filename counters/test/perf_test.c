@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The provider perf with software events. A process that is counted makes a known number of page
- * faults, by threads and processes of which some exist before it is counted and others later.
+ * The provider perf with software events. A counted process makes a known number of page faults, by
+ * threads and processes of which some exist before it is counted and others begin later.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -14,14 +14,14 @@
 
 #include "counters/test/soft.h"
 
-#define FAULTS 3000 /* of each toucher */
+#define FAULTS 3000 /* page faults of each toucher */
 #define THREADS 3
 #define CROWD 100
 
 static const char *self; /* this program */
 
-/* FAULTS page faults. */
-static void touch(void)
+/* Make FAULTS page faults. */
+static void touch_pages(void)
 {
 	size_t size = FAULTS * 4096ul;
 	volatile char *at =
@@ -35,22 +35,22 @@ static void touch(void)
 
 static void *touch_once(void *arg)
 {
-	touch();
+	touch_pages();
 	return arg;
 }
 
-/* In turn: this thread, a new one, a new process. */
+/* Make them three times: in this thread, a new one, and a new process. */
 static void touch_three(void)
 {
 	pthread_t t;
 	pid_t pid;
 
-	touch();
+	touch_pages();
 	if (pthread_create(&t, NULL, touch_once, NULL) != 0 || pthread_join(t, NULL) != 0)
 		_exit(1);
 	pid = fork();
 	if (pid == 0) {
-		touch();
+		touch_pages();
 		_exit(0);
 	}
 	waitpid(pid, NULL, 0);
@@ -60,11 +60,11 @@ static void touch_three(void)
 
 struct child {
 	pid_t pid;
-	int said, told; /* pipes from and to it */
+	int from_child, to_child; /* pipes from and to it */
 };
 
-/* Start a process that runs BODY with its ends of the pipes. */
-static struct child start(void (*body)(int say, int hear))
+/* Fork a process that runs BODY with its ends of the pipes. */
+static struct child fork_child(void (*body)(int say, int hear))
 {
 	int say[2], hear[2];
 	struct child c;
@@ -80,12 +80,12 @@ static struct child start(void (*body)(int say, int hear))
 	}
 	close(say[1]);
 	close(hear[0]);
-	c.said = say[0];
-	c.told = hear[1];
+	c.from_child = say[0];
+	c.to_child = hear[1];
 	return c;
 }
 
-static void hear(int fd)
+static void wait_for_byte(int fd)
 {
 	char word;
 
@@ -93,16 +93,16 @@ static void hear(int fd)
 		_exit(1);
 }
 
-static void say(int fd)
+static void send_byte(int fd)
 {
 	if (write(fd, "x", 1) != 1)
 		_exit(1);
 }
 
-static void end(const struct child *c)
+static void end_child(const struct child *c)
 {
-	close(c->told);
-	close(c->said);
+	close(c->to_child);
+	close(c->from_child);
 	kill(c->pid, SIGKILL);
 	waitpid(c->pid, NULL, 0);
 }
@@ -112,7 +112,7 @@ struct total {
 	bool running;
 };
 
-static struct total totals(struct counter_group *g)
+static struct total read_totals(struct counter_group *g)
 {
 	struct counter_reading r = { 0 };
 	struct errbuf err = { 0 };
@@ -124,19 +124,19 @@ static struct total totals(struct counter_group *g)
 			       r.running > 0 && r.running <= r.enabled + 1000 };
 }
 
-static struct counter_group *begin(struct counters *c, const struct child *child)
+static struct counter_group *begin_counting(struct counters *c, const struct child *child)
 {
 	struct counter_group *g = NULL;
 	struct errbuf err = { 0 };
 
-	ok(counters_begin(c, child->pid, &g, &err) == 0, "counting begins: %s", err.text);
+	ok(counters_begin(c, child->pid, &g, &err) == 0, "counters_begin: succeeds: %s", err.text);
 	if (!g)
 		bail("no counters");
 	return g;
 }
 
-/* Check that GOT has the faults of TOUCHERS, and not of one more; a sanitizer adds a few. */
-static void is_faults(uint64_t got, unsigned touchers, const char *what)
+/* Check that GOT has the faults of TOUCHERS, and not those of one more; a sanitizer adds a few. */
+static void check_faults(uint64_t got, unsigned touchers, const char *what)
 {
 	if (!ok(got >= touchers * FAULTS && got < touchers * FAULTS + FAULTS * 9 / 10, "%s", what))
 		diag("%llu page faults, of %u touchers with %d each", (unsigned long long)got,
@@ -145,17 +145,17 @@ static void is_faults(uint64_t got, unsigned touchers, const char *what)
 
 /* ------------------------------------------------------------------- tests */
 
-static bool touches; /* what exec_later() executes does */
+static bool touches; /* whether the program that exec_later() executes touches memory */
 
 static void exec_later(int say_fd, int hear_fd)
 {
-	say(say_fd);
-	hear(hear_fd);
+	send_byte(say_fd);
+	wait_for_byte(hear_fd);
 	execl(self, self, touches ? "touch" : "start", NULL);
 	_exit(1);
 }
 
-/* The page faults of this program that is executed anew, with three touchers or none. */
+/* Return the page faults of this program when it is executed again, with three touchers or none. */
 static uint64_t exec_faults(struct counters *c, bool with_touchers)
 {
 	struct counter_group *g;
@@ -164,20 +164,20 @@ static uint64_t exec_faults(struct counters *c, bool with_touchers)
 	int status;
 
 	touches = with_touchers;
-	child = start(exec_later);
-	hear(child.said);
-	g = begin(c, &child);
+	child = fork_child(exec_later);
+	wait_for_byte(child.from_child);
+	g = begin_counting(c, &child);
 	is_int(counters_descriptors(g), 3,
 	       "a process of one thread has a descriptor for each event");
-	say(child.told);
+	send_byte(child.to_child);
 	waitpid(child.pid, &status, 0);
-	t = totals(g);
-	is_int(status, 0, "the program that was executed ended well");
+	t = read_totals(g);
+	is_int(status, 0, "the executed program succeeds");
 	ok(t.instructions > 0 && t.running, "CPU time of an executed program is counted");
-	ok(totals(g).misses == t.misses, "totals of a process that has ended stay");
+	ok(read_totals(g).misses == t.misses, "totals stay after the end of the process");
 	counters_end(g);
-	close(child.said);
-	close(child.told);
+	close(child.from_child);
+	close(child.to_child);
 	return t.misses;
 }
 
@@ -185,59 +185,60 @@ static void test_before_exec(struct counters *c)
 {
 	uint64_t alone = exec_faults(c, false);
 
-	is_faults(exec_faults(c, true) - alone, 3,
-		  "a program, its thread and its child are counted through its exec");
+	check_faults(exec_faults(c, true) - alone, 3,
+		     "counting includes a program, its thread and its child after an exec");
 }
 
 static int turn_fd[2];
 
 static void *wait_turn(void *arg)
 {
-	hear(turn_fd[0]);
-	touch();
+	wait_for_byte(turn_fd[0]);
+	touch_pages();
 	return arg;
 }
 
-/* Threads that exist and touch at a word, and then three touchers more. */
+/* Threads that wait and then touch, followed by three more touchers. */
 static void be_threaded(int say_fd, int hear_fd)
 {
 	pthread_t t[THREADS];
 
-	touch();
+	touch_pages();
 	if (pipe(turn_fd) < 0)
 		_exit(1);
 	for (int i = 0; i < THREADS; i++)
 		pthread_create(&t[i], NULL, wait_turn, NULL);
-	say(say_fd);
-	hear(hear_fd);
+	send_byte(say_fd);
+	wait_for_byte(hear_fd);
 	for (int i = 0; i < THREADS; i++)
-		say(turn_fd[1]);
+		send_byte(turn_fd[1]);
 	for (int i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	touch_three();
-	say(say_fd);
-	hear(hear_fd);
+	send_byte(say_fd);
+	wait_for_byte(hear_fd);
 }
 
 static void test_late(struct counters *c)
 {
-	struct child child = start(be_threaded);
+	struct child child = fork_child(be_threaded);
 	struct counter_group *g;
 	struct errbuf err = { 0 };
 
-	hear(child.said);
-	g = begin(c, &child);
+	wait_for_byte(child.from_child);
+	g = begin_counting(c, &child);
 	is_int(counters_descriptors(g), 3 * (1 + THREADS), "each thread has descriptors");
-	is_int(counters_renew(g, &err), 0, "no thread is to be renewed");
+	is_int(counters_renew(g, &err), 0, "counters_renew: succeeds without new threads");
 	is_int(counters_descriptors(g), 3 * (1 + THREADS),
-	       "a renewal opens no descriptors for threads that have some");
-	ok(totals(g).misses < 100, "what was before counting began is not counted");
-	say(child.told);
-	hear(child.said);
-	is_faults(totals(g).misses, THREADS + 3,
-		  "threads that existed, a later thread and a later child are counted once each");
-	end(&child);
-	is_faults(totals(g).misses, THREADS + 3, "totals of a process that was killed stay");
+	       "counters_renew: opens no further descriptors for counted threads");
+	ok(read_totals(g).misses < 100, "page faults before counting began are not counted");
+	send_byte(child.to_child);
+	wait_for_byte(child.from_child);
+	check_faults(
+		read_totals(g).misses, THREADS + 3,
+		"threads that existed, a later thread and a later child are counted once each");
+	end_child(&child);
+	check_faults(read_totals(g).misses, THREADS + 3, "totals stay after a process was killed");
 	counters_end(g);
 }
 
@@ -251,33 +252,33 @@ static void be_crowded(int say_fd, int hear_fd)
 	for (int i = 0; i < CROWD; i++)
 		if (pthread_create(&t, NULL, wait_turn, NULL) != 0)
 			_exit(1);
-	say(say_fd);
-	hear(hear_fd);
+	send_byte(say_fd);
+	wait_for_byte(hear_fd);
 }
 
 static void test_crowd(struct counters *c)
 {
 	struct rlimit before, low = { .rlim_cur = 1024 };
-	struct child child = start(be_crowded);
+	struct child child = fork_child(be_crowded);
 	unsigned n = open_descriptors();
 	struct counter_group *g;
 	struct errbuf err = { 0 };
 	int rc;
 
-	hear(child.said);
+	wait_for_byte(child.from_child);
 	getrlimit(RLIMIT_NOFILE, &before);
 	low.rlim_max = before.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &low);
 	rc = counters_begin(c, child.pid, &g, &err);
 	setrlimit(RLIMIT_NOFILE, &before);
-	ok(rc < 0 && strstr(err.text, "has 101 threads already") != NULL &&
+	ok(rc < 0 && strstr(err.text, "has 101 threads") != NULL &&
 		   strstr(err.text, "more than 256 descriptors") != NULL,
-	   "a rank has a share of the descriptors at most: %s", err.text);
-	is_int(open_descriptors(), n, "a rank that is refused leaves no descriptor");
-	end(&child);
+	   "a rank gets at most its share of the descriptors: %s", err.text);
+	is_int(open_descriptors(), n, "a refused rank leaves no open descriptor");
+	end_child(&child);
 }
 
-/* The same with a descriptor that is read for each event. */
+/* As test_late(), with one descriptor and one read for each event. */
 static void test_no_groups(void)
 {
 	struct counters *c = open_soft(SOFT_ROW, true);
@@ -300,19 +301,19 @@ static void *start_next(void *arg)
 static void be_chain(int say_fd, int hear_fd)
 {
 	start_next(NULL);
-	say(say_fd);
-	hear(hear_fd);
+	send_byte(say_fd);
+	wait_for_byte(hear_fd);
 }
 
 static void test_chain(struct counters *c)
 {
-	struct child child = start(be_chain);
+	struct child child = fork_child(be_chain);
 	struct counter_group *g;
 	struct errbuf err = { 0 };
 	struct total before = { 0 }, t;
 	bool grew = true;
 
-	hear(child.said);
+	wait_for_byte(child.from_child);
 	for (int i = 0; i < 20; i++) {
 		if (counters_begin(c, child.pid, &g, &err) < 0) {
 			diag("%s", err.text);
@@ -332,32 +333,32 @@ static void test_chain(struct counters *c)
 		}
 		counters_end(g);
 	}
-	ok(grew, "totals of a process whose threads come and go never fall");
-	end(&child);
+	ok(grew, "totals never decrease when threads begin and end");
+	end_child(&child);
 }
 
-static void spin(int say_fd, int hear_fd)
+static void use_cpu(int say_fd, int hear_fd)
 {
 	(void)hear_fd;
-	say(say_fd);
+	send_byte(say_fd);
 	for (;;)
 		;
 }
 
 static void be_asleep(int say_fd, int hear_fd)
 {
-	say(say_fd);
-	hear(hear_fd);
+	send_byte(say_fd);
+	wait_for_byte(hear_fd);
 }
 
-static void nap(long ms)
+static void sleep_ms(long ms)
 {
 	const struct timespec t = { .tv_nsec = ms * 1000000 };
 
 	nanosleep(&t, NULL);
 }
 
-/* CPU time of process PID in nanoseconds, from the kernel's own account of it. */
+/* Return the CPU time of process PID in nanoseconds, by the kernel's own accounting. */
 static uint64_t cpu_time(pid_t pid)
 {
 	struct timespec t = { 0 };
@@ -368,38 +369,41 @@ static uint64_t cpu_time(pid_t pid)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* Each of 10 readings comes when the thread has run since the last one, however long other programs
- * of this host keep it or this test waiting: so the number is exact. */
+/*
+ * Each of 10 readings comes after the thread has run since the last one, however long other
+ * programs of this host delay the thread or this test: so the number is exact.
+ */
 static void test_interrupts(struct counters *c)
 {
-	struct child busy = start(spin), idle = start(be_asleep);
+	struct child busy = fork_child(use_cpu), idle = fork_child(be_asleep);
 	struct counter_group *g[2];
 
-	hear(busy.said);
-	hear(idle.said);
-	g[0] = begin(c, &busy);
-	g[1] = begin(c, &idle);
-	nap(20);
-	totals(g[1]);
+	wait_for_byte(busy.from_child);
+	wait_for_byte(idle.from_child);
+	g[0] = begin_counting(c, &busy);
+	g[1] = begin_counting(c, &idle);
+	sleep_ms(20);
+	read_totals(g[1]);
 	for (int i = 0; i < 10; i++) {
 		uint64_t before = cpu_time(busy.pid);
 
 		for (int k = 0; k < 1000 && cpu_time(busy.pid) < before + 2000000; k++)
-			nap(10);
-		totals(g[0]);
-		totals(g[1]);
+			sleep_ms(10);
+		read_totals(g[0]);
+		read_totals(g[1]);
 	}
 	is_int((long long)counters_interrupts(g[0]), 10,
-	       "a thread that runs gets an interrupt a read");
-	ok(counters_interrupts(g[1]) <= 1, "a thread that sleeps gets no interrupt");
+	       "a running thread gets one interrupt for each read");
+	ok(counters_interrupts(g[1]) <= 1, "a sleeping thread gets no interrupt");
 	for (int i = 0; i < 2; i++)
 		counters_end(g[i]);
-	end(&busy);
-	end(&idle);
+	end_child(&busy);
+	end_child(&idle);
 }
 
-/* With so many MORE descriptors, counting CHILD fails as TEXT says. */
-static void is_short(struct counters *c, const struct child *child, unsigned more, const char *text)
+/* With MORE further descriptors, counting CHILD must fail as in TEXT. */
+static void check_short(struct counters *c, const struct child *child, unsigned more,
+			const char *text)
 {
 	struct rlimit before, low;
 	struct counter_group *g;
@@ -418,28 +422,29 @@ static void is_short(struct counters *c, const struct child *child, unsigned mor
 
 static void test_errors(struct counters *c)
 {
-	struct child child = start(be_asleep);
+	struct child child = fork_child(be_asleep);
 	struct counter_group *g;
 	struct errbuf err = { 0 };
 	unsigned n;
 
-	hear(child.said);
+	wait_for_byte(child.from_child);
 	n = open_descriptors();
-	is_short(c, &child, 0, "Too many open files");
-	is_short(c, &child, 1, "no descriptors are left");
-	is_short(c, &child, 2, "no descriptors are left");
-	is_int(open_descriptors(), n, "no descriptor is left behind");
-	end(&child);
+	check_short(c, &child, 0, "Too many open files");
+	check_short(c, &child, 1, "no descriptors are left");
+	check_short(c, &child, 2, "no descriptors are left");
+	is_int(open_descriptors(), n, "a failure leaves no open descriptor");
+	end_child(&child);
 	is_int(counters_begin(c, child.pid, &g, &err), -1,
 	       "a process that has ended is not counted");
 	ok(strstr(err.text, "has ended"), "the refusal says that the process has ended: %s",
 	   err.text);
-	is_int(counters_begin(c, 0, &g, &err), -1, "process 0 is refused");
-	is_int(counters_begin(c, -1, &g, &err), -1, "process -1, which is all, is refused");
-	is_int(open_descriptors(), n - 2, "no descriptor is left behind");
+	is_int(counters_begin(c, 0, &g, &err), -1, "counters_begin: refuses process 0");
+	is_int(counters_begin(c, -1, &g, &err), -1,
+	       "counters_begin: refuses process -1, which means all");
+	is_int(open_descriptors(), n - 2, "a refusal leaves no open descriptor");
 }
 
-/* Page faults by user code, and as many that the kernel takes for it while it writes. */
+/* Make page faults in user code, and as many in the kernel while it writes for this process. */
 static void be_served(int say_fd, int hear_fd)
 {
 	size_t size = FAULTS * 4096ul;
@@ -448,9 +453,9 @@ static void be_served(int say_fd, int hear_fd)
 
 	if (zero < 0 || at == MAP_FAILED || madvise(at, size, MADV_NOHUGEPAGE) < 0)
 		_exit(1);
-	say(say_fd);
-	hear(hear_fd);
-	touch();
+	send_byte(say_fd);
+	wait_for_byte(hear_fd);
+	touch_pages();
 	for (size_t done = 0; done < size;) {
 		ssize_t n = read(zero, at + done, size - done);
 
@@ -458,34 +463,34 @@ static void be_served(int say_fd, int hear_fd)
 			_exit(1);
 		done += (size_t)n;
 	}
-	say(say_fd);
-	hear(hear_fd);
+	send_byte(say_fd);
+	wait_for_byte(hear_fd);
 }
 
-/* What is counted of both kinds. */
+/* Check which of both kinds are counted. */
 static void test_served(struct counters *c, unsigned touchers, bool user_only, const char *what)
 {
-	struct child child = start(be_served);
+	struct child child = fork_child(be_served);
 	struct counters_about about;
 	struct counter_group *g;
 
 	counters_about(c, &about);
-	ok(about.user_only == user_only, "what is said of the kernel's events");
-	hear(child.said);
-	g = begin(c, &child);
-	say(child.told);
-	hear(child.said);
-	is_faults(totals(g).misses, touchers, what);
+	ok(about.user_only == user_only, "counters_about: shows whether the kernel is counted");
+	wait_for_byte(child.from_child);
+	g = begin_counting(c, &child);
+	send_byte(child.to_child);
+	wait_for_byte(child.from_child);
+	check_faults(read_totals(g).misses, touchers, what);
 	counters_end(g);
-	end(&child);
+	end_child(&child);
 }
 
 static void test_user_only(struct counters *c)
 {
 	struct counters *user = open_soft_for(SOFT_ROW, false, true);
 
-	test_served(c, 2, false, "what the kernel does for a rank counts");
-	test_served(user, 1, true, "counting of user code leaves out what the kernel does");
+	test_served(c, 2, false, "page faults in the kernel are counted");
+	test_served(user, 1, true, "page faults in the kernel are not counted with user_only");
 	counters_close(user);
 }
 
@@ -496,12 +501,12 @@ static void test_about(struct counters *c)
 	counters_about(c, &about);
 	ok(!strcmp(about.provider, "perf") && about.row && !strcmp(about.row->name, "soft") &&
 		   about.has_remote && !about.why[0],
-	   "what is said of the provider");
-	ok(!about.simulated, "counters are not simulated");
+	   "counters_about: describes the provider");
+	ok(!about.simulated, "counters_about: not simulated without the PMU simllc");
 	scratch_dir("sys/bus/event_source/devices/simllc");
 	c = open_soft(SOFT_ROW, false);
 	counters_about(c, &about);
-	ok(about.simulated, "counters are simulated where the PMU simllc is");
+	ok(about.simulated, "counters_about: simulated with the PMU simllc");
 	counters_close(c);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * What the provider of counters.h counts of the loads of test/simllc/test/kinds.h, in the small
- * guests of test/simllc/boot.py, which puts the files of events.d into "/". It prints a line for
- * each fact, and boot.py judges them.
+ * Print what the provider of counters.h counts of the loads of test/simllc/test/kinds.h, in the
+ * small guests of test/simllc/boot.py, which puts the files of events.d into "/". Each fact is a
+ * line, which boot.py checks.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -23,31 +23,31 @@
 
 enum { BYTES = 8 << 20, CACHE = 4 << 20 };
 
-static void __attribute__((noreturn)) fail(const char *what)
+static void __attribute__((noreturn)) fail_with(const char *what)
 {
 	printf("provider: %s: %s\n", what, strerror(errno));
 	fflush(stdout);
 	_exit(1);
 }
 
-static void pin(unsigned cpu)
+static void pin_to_cpu(unsigned cpu)
 {
 	cpu_set_t cpus;
 
 	CPU_ZERO(&cpus);
 	CPU_SET(cpu, &cpus);
 	if (sched_setaffinity(0, sizeof(cpus), &cpus) < 0)
-		fail("sched_setaffinity");
+		fail_with("sched_setaffinity");
 }
 
-static void nap(long ms)
+static void sleep_ms(long ms)
 {
 	const struct timespec t = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000 };
 
 	nanosleep(&t, NULL);
 }
 
-/* Descriptors 3 and 4 of a program that is a load: it says that it is ready, and waits. */
+/* Run a load: report through descriptor 4 that it is ready, and wait for descriptor 3. */
 static void *be_kind(void *arg)
 {
 	const char *kind = arg;
@@ -56,18 +56,18 @@ static void *be_kind(void *arg)
 	     word = 0;
 
 	if (at == MAP_FAILED)
-		fail("mmap");
+		fail_with("mmap");
 	memset(at, 0, 3 * BYTES);
 	if (!strcmp(kind, "chase") && make_cycle(at, BYTES / LINE) < 0)
-		fail("malloc");
+		fail_with("malloc");
 	run_kind(kind, at, BYTES);
 	if (write(3, &word, 1) != 1 || read(4, &word, 1) != 1)
-		fail("pipe");
+		fail_with("pipe");
 	for (;;)
 		run_kind(kind, at, BYTES);
 }
 
-/* The load runs in a thread that is not the first. */
+/* Run the load in a thread that is not the first. */
 static void be_program(char *kind)
 {
 	pthread_t t;
@@ -82,7 +82,7 @@ struct child {
 	int ready, go;
 };
 
-/* Fork a process on CPU 1 that waits for a word before it executes this program as a load. */
+/* Fork a process on CPU 1 that waits for a byte before it executes this program as a load. */
 static struct child fork_kind(char *kind)
 {
 	int ready[2], go[2];
@@ -90,18 +90,18 @@ static struct child fork_kind(char *kind)
 	char word;
 
 	if (pipe(ready) < 0 || pipe(go) < 0)
-		fail("pipe");
+		fail_with("pipe");
 	fflush(stdout);
 	c.pid = fork();
 	if (c.pid == 0) {
 		char *args[] = { "/provider", kind, NULL };
 
-		pin(1);
+		pin_to_cpu(1);
 		if (read(go[0], &word, 1) != 1 || dup2(ready[1], 63) < 0 || dup2(go[0], 62) < 0 ||
 		    dup2(63, 3) < 0 || dup2(62, 4) < 0)
-			fail("pipe");
+			fail_with("pipe");
 		execv(args[0], args);
-		fail(args[0]);
+		fail_with(args[0]);
 	}
 	close(ready[1]);
 	close(go[0]);
@@ -110,10 +110,10 @@ static struct child fork_kind(char *kind)
 	return c;
 }
 
-static void let_go(const struct child *c)
+static void start_load(const struct child *c)
 {
 	if (write(c->go, "g", 1) != 1)
-		fail("pipe");
+		fail_with("pipe");
 }
 
 static void wait_until_ready(const struct child *c)
@@ -121,46 +121,46 @@ static void wait_until_ready(const struct child *c)
 	char word;
 
 	if (read(c->ready, &word, 1) != 1)
-		fail("load");
+		fail_with("load");
 }
 
-static struct counter_group *begin(struct counters *c, pid_t pid)
+static struct counter_group *begin_counting(struct counters *c, pid_t pid)
 {
 	struct counter_group *g;
 	struct errbuf err = { 0 };
 
 	if (counters_begin(c, pid, &g, &err) < 0)
-		fail(err.text);
+		fail_with(err.text);
 	return g;
 }
 
-static struct counter_reading take(struct counter_group *g, uint64_t *remote)
+static struct counter_reading read_counters(struct counter_group *g, uint64_t *remote)
 {
 	struct counter_reading r;
 	struct errbuf err = { 0 };
 
 	if (counters_read(g, &r, remote, &err) < 0)
-		fail(err.text);
+		fail_with(err.text);
 	return r;
 }
 
-/* Count KIND; EARLY: from before its program is executed, else when it runs already. */
+/* Count KIND; EARLY: from before it executes its program; otherwise while it runs. */
 static void count_kind(struct counters *c, const char *what, char *kind, int early)
 {
 	struct child child = fork_kind(kind);
-	struct counter_group *g = early ? begin(c, child.pid) : NULL;
+	struct counter_group *g = early ? begin_counting(c, child.pid) : NULL;
 	struct counter_reading a, b;
 	uint64_t ra, rb;
 
-	let_go(&child);
+	start_load(&child);
 	wait_until_ready(&child);
-	let_go(&child);
-	nap(100);
+	start_load(&child);
+	sleep_ms(100);
 	if (!g)
-		g = begin(c, child.pid);
-	a = take(g, &ra);
-	nap(1500);
-	b = take(g, &rb);
+		g = begin_counting(c, child.pid);
+	a = read_counters(g, &ra);
+	sleep_ms(1500);
+	b = read_counters(g, &rb);
 	printf("provider %s %s %llu %llu %llu %llu %llu %u\n", what, kind,
 	       (unsigned long long)(b.instructions - a.instructions),
 	       (unsigned long long)(b.misses - a.misses), (unsigned long long)(rb - ra),
@@ -173,8 +173,8 @@ static void count_kind(struct counters *c, const char *what, char *kind, int ear
 	close(child.go);
 }
 
-/* Function call interrupts of CPU 1. */
-static unsigned long calls(void)
+/* Return the number of function call interrupts of CPU 1. */
+static unsigned long count_call_interrupts(void)
 {
 	unsigned long first = 0, second = 0;
 	char line[256];
@@ -195,25 +195,25 @@ static void count_interrupts_of_reads(struct counters *c)
 	unsigned long before;
 	uint64_t remote;
 
-	let_go(&child);
+	start_load(&child);
 	wait_until_ready(&child);
-	let_go(&child);
-	nap(200);
-	g = begin(c, child.pid);
-	nap(200);
-	before = calls();
+	start_load(&child);
+	sleep_ms(200);
+	g = begin_counting(c, child.pid);
+	sleep_ms(200);
+	before = count_call_interrupts();
 	for (int i = 0; i < 50; i++) {
-		nap(20);
-		take(g, &remote);
+		sleep_ms(20);
+		read_counters(g, &remote);
 	}
 	printf("provider interrupts %llu %lu\n", (unsigned long long)counters_interrupts(g),
-	       calls() - before);
+	       count_call_interrupts() - before);
 	counters_end(g);
 	kill(child.pid, SIGKILL);
 	waitpid(child.pid, NULL, 0);
 }
 
-static void calibrate(struct counters *c)
+static void print_peaks(struct counters *c)
 {
 	struct calibrate_domain d[2] = { { .id = 0, .cache = CACHE }, { .id = 1, .cache = CACHE } };
 	struct contention_peaks peaks = { .n = 0 };
@@ -223,10 +223,10 @@ static void calibrate(struct counters *c)
 		idset_add(&d[cpu / 2].cpus, cpu);
 	if (calibrate_domains(stdout, c, d, 2, &peaks, &err) < 0 ||
 	    contention_peaks_write(&peaks, "/peaks", &err) < 0)
-		fail(err.text);
+		fail_with(err.text);
 	contention_peaks_free(&peaks);
 	if (contention_peaks_read(&peaks, "/peaks", 0, &err) < 0)
-		fail(err.text);
+		fail_with(err.text);
 	for (unsigned i = 0; i < 2; i++)
 		printf("provider peak %d %llu\n", d[i].id,
 		       (unsigned long long)contention_peaks_find(&peaks, d[i].id, &d[i].cpus));
@@ -241,7 +241,7 @@ static struct counters *open_provider(const char *what)
 	struct errbuf err = { 0 };
 
 	if (counters_open(&c, &conf, &err) < 0)
-		fail(err.text);
+		fail_with(err.text);
 	counters_about(c, &about);
 	printf("provider about %s %s %s %s %d %d %s\n", what, about.provider,
 	       about.row ? about.row->name : "-",
@@ -255,17 +255,17 @@ static void insert_module(const char *parameters)
 	int fd = open("/simllc.ko", O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0 || syscall(SYS_finit_module, fd, parameters, 0) < 0)
-		fail("finit_module");
+		fail_with("finit_module");
 	close(fd);
 }
 
 static void remove_module(void)
 {
 	if (syscall(SYS_delete_module, "simllc", 0) < 0)
-		fail("delete_module");
+		fail_with("delete_module");
 }
 
-/* Count with a module whose PARAMETERS let a CPU count only few events at the same time. */
+/* Count with a module whose PARAMETERS let a CPU count only few events at a time. */
 static void count_few(const char *what, const char *parameters)
 {
 	struct counters *c;
@@ -287,20 +287,20 @@ int main(int argc, char **argv)
 
 	if (argc == 2)
 		be_program(argv[1]);
-	pin(0);
-	/* the initramfs and its files are the user's that made it */
+	pin_to_cpu(0);
+	/* the user that made the initramfs owns its files */
 	if (chown("/", 0, 0) < 0 || chmod("/", 0755) < 0)
-		fail("/");
+		fail_with("/");
 	for (size_t i = 0; glob("/*.tab", 0, NULL, &files) == 0 && i < files.gl_pathc; i++)
 		if (chown(files.gl_pathv[i], 0, 0) < 0)
-			fail("chown");
+			fail_with("chown");
 	c = open_provider("all");
 	for (int i = 0; i < 4; i++) {
 		count_kind(c, "early", kinds[i], 1);
 		count_kind(c, "late", kinds[i], 0);
 	}
 	count_interrupts_of_reads(c);
-	calibrate(c);
+	print_peaks(c);
 	remove_module();
 	printf("provider gone %s\n",
 	       counters_begin(c, getpid(), &g, &err) < 0 ? err.text : "counts");

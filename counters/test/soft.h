@@ -3,8 +3,8 @@
 #define NODEOS_COUNTERS_TEST_SOFT_H
 
 /*
- * The provider perf where there is no PMU: software events stand for a row's. Instructions are
- * nanoseconds of CPU time, misses page faults, remote ones context switches.
+ * The provider perf without a PMU: software events take the place of a row's. Instructions are
+ * nanoseconds of CPU time, misses are page faults, remote misses are context switches.
  */
 #include <linux/perf_event.h>
 
@@ -14,9 +14,9 @@
 
 #define SOFT_ROW "Test-6-1 soft A-; instructions 0x1; misses 0x2; remote 0x3; note none"
 
-/* Needs scratch_make(); skips the program where no software event can be opened. */
+/* Needs scratch_make(); skips the program if no software event can be opened. */
 __attribute__((unused)) static struct counters *open_soft_for(const char *row, bool no_groups,
-							    bool user_only)
+							      bool user_only)
 {
 	const struct counters_host host = {
 		.root = scratch,

@@ -20,7 +20,7 @@ struct seen {
 	int groups, dumpable, open_files, priority, oom_score_adj;
 };
 
-static void look(void *arg, void *result)
+static void report_state(void *arg, void *result)
 {
 	struct seen *s = result;
 	struct stat st, null;
@@ -50,14 +50,14 @@ static void wait_for_ever(void *arg, void *result)
 		pause();
 }
 
-static void stop(void *arg, void *result)
+static void stop_self(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
 	raise(SIGSTOP);
 }
 
-static void die(void *arg, void *result)
+static void kill_self(void *arg, void *result)
 {
 	(void)arg;
 	(void)result;
@@ -67,7 +67,7 @@ static void die(void *arg, void *result)
 static void test_ends(void)
 {
 	int number = 21;
-	struct apart a = { .work = look,
+	struct apart a = { .work = report_state,
 			   .arg = &number,
 			   .size = sizeof(struct seen),
 			   .seconds = 60,
@@ -77,31 +77,32 @@ static void test_ends(void)
 	long start;
 
 	ok(apart_run(&a, &s, &err) == APART_DONE && s.number == 42,
-	   "apart_run: the result comes to the caller: %s", err.text);
+	   "apart_run: returns the result: %s", err.text);
 	is_int(s.open_files, 1,
-	       "apart_run: the process has no file of the caller's except the pipe for the result");
-	a.work = die;
+	       "apart_run: the process has no open file of the caller except the pipe for the "
+	       "result");
+	a.work = kill_self;
 	s.number = 7;
 	ok(apart_run(&a, &s, &err) == APART_FAILED && *err.text,
-	   "apart_run: a process that dies is reported: %s", err.text);
+	   "apart_run: reports a process that dies: %s", err.text);
 	is_int(s.number, 7, "apart_run: a failure leaves the result untouched");
 	a.work = wait_for_ever;
 	a.seconds = 1;
 	start = monotonic_ms();
 	ok(apart_run(&a, &s, &err) == APART_LATE && strstr(err.text, "within 1 s"),
-	   "apart_run: a process that does not end is reported: %s", err.text);
+	   "apart_run: reports a process that does not end: %s", err.text);
 	ok(monotonic_ms() - start >= 1000 && monotonic_ms() - start < 30000,
-	   "apart_run: the caller waits for the time limit only");
-	a.work = stop;
+	   "apart_run: the caller waits only for the time limit");
+	a.work = stop_self;
 	start = monotonic_ms();
 	ok(apart_run(&a, &s, &err) == APART_LATE && monotonic_ms() - start < 30000,
 	   "apart_run: the caller does not wait longer for a stopped process");
 	a.size = APART_RESULT_MAX + 1;
 	ok(apart_run(&a, &s, &err) == APART_FAILED,
-	   "apart_run: a result above APART_RESULT_MAX is refused");
+	   "apart_run: refuses a result above APART_RESULT_MAX");
 }
 
-/* A process that outlives the caller does not keep the caller's lock. */
+/* A process that outlives the caller does not hold the caller's lock. */
 static void test_locks(void)
 {
 	struct apart a = { .work = wait_for_ever, .size = 1, .seconds = 1, .keep_fd = -1 };
@@ -109,20 +110,20 @@ static void test_locks(void)
 	struct errbuf err;
 	char nothing;
 
-	ok(fd >= 0 && flock(fd, LOCK_EX) == 0, "the test can take a lock");
+	ok(fd >= 0 && flock(fd, LOCK_EX) == 0, "flock: succeeds");
 	apart_run(&a, &nothing, &err);
 	close(fd);
 	other = openat(AT_FDCWD, scratch, O_RDONLY | O_DIRECTORY);
 	ok(flock(other, LOCK_EX | LOCK_NB) == 0,
-	   "apart_run: a lock is free once the caller has released it");
+	   "apart_run: a lock is free after the caller has released it");
 	close(other);
 }
 
-/* The caller has so many files open that the pipe's number is above 1024. */
+/* The caller has so many files open that the number of the pipe is above 1024. */
 static void test_many_files(void)
 {
 	int number = 21, fd[1100];
-	struct apart a = { .work = look,
+	struct apart a = { .work = report_state,
 			   .arg = &number,
 			   .size = sizeof(struct seen),
 			   .seconds = 60,
@@ -135,14 +136,14 @@ static void test_many_files(void)
 	getrlimit(RLIMIT_NOFILE, &before);
 	more.rlim_max = before.rlim_max;
 	if (before.rlim_max < more.rlim_cur || setrlimit(RLIMIT_NOFILE, &more) < 0) {
-		skip(2, "no more than some hundred open files are allowed");
+		skip(2, "the limit of open files is too low");
 		return;
 	}
 	while (n < 1100 && (fd[n] = openat(AT_FDCWD, scratch, O_RDONLY | O_DIRECTORY)) >= 0)
 		n++;
 	ok(apart_run(&a, &s, &err) == APART_DONE && s.number == 42,
-	   "apart_run: the result comes beside %u open files: %s", n, err.text);
-	is_int(s.open_files, 0, "apart_run: no file below 1024 is the caller's");
+	   "apart_run: the result arrives with %u open files: %s", n, err.text);
+	is_int(s.open_files, 0, "apart_run: no descriptor below 1024 is open in the process");
 	while (n > 0)
 		close(fd[--n]);
 	setrlimit(RLIMIT_NOFILE, &before);
@@ -151,7 +152,7 @@ static void test_many_files(void)
 static void test_user(void)
 {
 	int number = 1, root;
-	struct apart a = { .work = look,
+	struct apart a = { .work = report_state,
 			   .arg = &number,
 			   .size = sizeof(struct seen),
 			   .seconds = 60,
@@ -164,7 +165,7 @@ static void test_user(void)
 	int fd;
 
 	if (geteuid() != 0) {
-		skip(6, "only root can become another user");
+		skip(6, "needs root");
 		return;
 	}
 	scratch_dir("group");
@@ -178,9 +179,9 @@ static void test_user(void)
 		   s.groups == 0,
 	   "apart_run: as_user gives the user's rights and no groups: %s", err.text);
 	is_int(s.dumpable, 0, "apart_run: the user cannot trace the process");
-	is_int(s.priority, 0, "apart_run: as_user takes the caller's priority away");
+	is_int(s.priority, 0, "apart_run: as_user drops the caller's priority");
 	is_int(s.oom_score_adj, 1000,
-	       "apart_run: where memory is short, the kernel kills the process and not the user's");
+	       "apart_run: the kernel kills the process before those of the user");
 	ok(read(fd, text, sizeof(text) - 1) == 1 && strcmp(text, "0") == 0,
 	   "apart_run: the process moves to the cgroup first");
 	a.cgroup = "nowhere";
@@ -191,7 +192,7 @@ static void test_user(void)
 	close(root);
 }
 
-/* Call apart_abandon() until the process has ended, for a minute at most. */
+/* Call apart_abandon() until the process has ended, for at most a minute. */
 static bool ends_soon(struct apart_process *p)
 {
 	long end = monotonic_ms() + 60000;
@@ -201,7 +202,7 @@ static bool ends_soon(struct apart_process *p)
 	return p->pid == 0;
 }
 
-/* The caller goes on while the process works. */
+/* The caller continues while the process runs. */
 static void test_apart(void)
 {
 	int number = 21;
@@ -217,29 +218,30 @@ static void test_apart(void)
 	pid_t pid;
 
 	ok(apart_start(&p, &a, &err) == 0 && apart_check(&p, &s, &err) == APART_AT_WORK,
-	   "apart_start: the caller goes on beside the process: %s", err.text);
-	a.work = look;
-	ok(apart_start(&q, &a, &err) == 0, "apart_start: a second process: %s", err.text);
+	   "apart_start: the caller continues while the process runs: %s", err.text);
+	a.work = report_state;
+	ok(apart_start(&q, &a, &err) == 0, "apart_start: starts a second process: %s", err.text);
 	while ((end = apart_check(&q, &s, &err)) == APART_AT_WORK)
 		usleep(1000);
 	ok(end == APART_DONE && s.number == 42,
-	   "apart_check: the second process has its result beside the first: %s", err.text);
+	   "apart_check: gives the result of the second process while the first runs: %s",
+	   err.text);
 	is_int(s.open_files, 1, "apart_start: the second process has no pipe of the first");
-	ok(ends_soon(&q), "apart_abandon: a process with a result ends");
+	ok(ends_soon(&q), "apart_abandon: a process that has sent its result ends");
 	pid = p.pid;
 	ok(ends_soon(&p) && kill(pid, 0) < 0 && errno == ESRCH,
-	   "apart_abandon: a process at work is killed and its number is free");
-	ok(apart_abandon(&p), "apart_abandon: one that has ended is not killed again");
-	a.work = stop;
+	   "apart_abandon: kills a running process and reaps it");
+	ok(apart_abandon(&p), "apart_abandon: does nothing for a process that has ended");
+	a.work = stop_self;
 	a.seconds = 1;
-	ok(apart_start(&p, &a, &err) == 0, "apart_start: a process that will be stopped");
+	ok(apart_start(&p, &a, &err) == 0, "apart_start: starts a process that stops itself");
 	while ((end = apart_check(&p, &s, &err)) == APART_AT_WORK)
 		usleep(1000);
 	ok(end == APART_LATE && ends_soon(&p), "apart_check: a stopped process is late: %s",
 	   err.text);
 }
 
-/* Start a process with a user's rights that ends with its caller, which ends at once. */
+/* Start a process with a user's rights that must end with its caller; the caller then ends. */
 static void start_and_end(void *arg, void *result)
 {
 	struct apart a = { .work = wait_for_ever,
@@ -257,7 +259,7 @@ static void start_and_end(void *arg, void *result)
 	(void)arg;
 	if (apart_start(&p, &a, &err) < 0)
 		return;
-	usleep(300000); /* it has the user's rights by then */
+	usleep(300000); /* until the process has the user's rights */
 	if (apart_check(&p, &nothing, &err) == APART_AT_WORK)
 		*(pid_t *)result = p.pid;
 }
@@ -271,14 +273,14 @@ static void test_with_caller(void)
 	struct errbuf err = { 0 };
 	pid_t pid = 0;
 
-	/* without its caller, the process becomes a child of this one */
+	/* the process becomes a child of this one when its caller ends */
 	prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 	ok(apart_run(&a, &pid, &err) == APART_DONE && pid > 0,
-	   "apart_start: a process of another one works: %s", err.text);
+	   "apart_start: a child of this process starts another process: %s", err.text);
 	while (pid > 0 && waitpid(pid, NULL, WNOHANG) == 0 && monotonic_ms() < end)
 		usleep(1000);
 	ok(pid > 0 && kill(pid, 0) < 0 && errno == ESRCH,
-	   "apart_start: ends_with_caller ends the process with its caller");
+	   "apart_start: with ends_with_caller the process ends with its caller");
 	if (pid > 0)
 		kill(pid, SIGKILL);
 	prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The kernel's files in a scratch directory: two physical nodes of 4 CPUs, the first in two blocks
- * (2, 3), node 1 undivided, node 4 poor, node 5 useless, node 6 without CPUs.
+ * The kernel's files in a scratch directory: two physical nodes of 4 CPUs. The first is divided
+ * into two blocks (2, 3); node 1 is undivided, less than nine tenths of node 4 are usable, less
+ * than half of node 5, and node 6 has no near CPU.
  */
 #include "host/blocks.h"
 
@@ -14,11 +15,12 @@
 
 #define NODE "sys/devices/system/node"
 #define PAGE UINT64_C(4096)
-#define HUGE ((3 * UINT64_C(2048) + 4096) << 10) /* of node 2, in two sizes */
+#define HUGE ((3 * UINT64_C(2048) + 4096) << 10) /* bytes of huge pages of node 2, of two sizes */
 
-static void put(const char *text, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void write_file(const char *text, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
 
-static void put(const char *text, const char *fmt, ...)
+static void write_file(const char *text, const char *fmt, ...)
 {
 	char path[512], full[1024], dir[512];
 	va_list ap;
@@ -36,11 +38,9 @@ static void put(const char *text, const char *fmt, ...)
 		abort();
 }
 
-/*
- * Append a zone as /proc/zoneinfo shows it, with per-CPU lists, whose "high:" is not a watermark.
- */
-static void zone(char *text, size_t size, unsigned node, const char *name, unsigned high,
-		 unsigned present, unsigned managed)
+/* Append a zone in the form of /proc/zoneinfo; "high:" of the per-CPU lists is no watermark. */
+static void append_zone(char *text, size_t size, unsigned node, const char *name, unsigned high,
+			unsigned present, unsigned managed)
 {
 	size_t used = strlen(text);
 
@@ -61,34 +61,35 @@ static void make_machine(void)
 		      { 4, 0, "" },    { 5, 0, "" },	{ 6, 6, "" } };
 	char text[8192] = "", number[16];
 
-	put("1\n", "sys/kernel/mm/fgmn/enabled");
-	put("0-6\n", NODE "/has_memory");
+	write_file("1\n", "sys/kernel/mm/fgmn/enabled");
+	write_file("0-6\n", NODE "/has_memory");
 	for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
 		snprintf(number, sizeof(number), "%u\n", nodes[i].home);
-		put(number, NODE "/node%u/physical_node", nodes[i].node);
+		write_file(number, NODE "/node%u/physical_node", nodes[i].node);
 		snprintf(number, sizeof(number), "%s\n", nodes[i].cpus);
-		put(number, NODE "/node%u/cpulist", nodes[i].node);
+		write_file(number, NODE "/node%u/cpulist", nodes[i].node);
 	}
-	zone(text, sizeof(text), 0, "DMA", 10, 4000, 3900);
-	zone(text, sizeof(text), 0, "DMA32", 100, 50000, 48000);
-	zone(text, sizeof(text), 0, "Movable", 0, 0, 0);
-	zone(text, sizeof(text), 1, "Normal", 100, 50000, 49000);
-	zone(text, sizeof(text), 2, "Normal", 50, 32768, 32200);
-	zone(text, sizeof(text), 3, "Normal", 50, 32768, 32100);
-	zone(text, sizeof(text), 4, "Normal", 50, 32768, 20000);
-	zone(text, sizeof(text), 5, "Normal", 50, 32768, 10000);
-	zone(text, sizeof(text), 6, "Normal", 50, 50000, 49000);
-	put(text, "proc/zoneinfo");
-	put("Node 2 MemTotal:         128800 kB\nNode 2 KernelStack:          16 kB\nNode 2 "
-	    "PageTables:         4 kB\nNode 2 SecPageTables:         0 kB\n"
-	    "Node 2 Slab:         400 kB\nNode 2 SReclaimable:       300 kB\nNode 2 SUnreclaim:    "
-	    "     100 kB\nNode 2 Shmem:         40 kB\nNode 2 HugePages_Total:     3\n",
-	    NODE "/node2/meminfo");
-	put("3\n", NODE "/node2/hugepages/hugepages-2048kB/nr_hugepages");
-	put("1\n", NODE "/node2/hugepages/hugepages-4096kB/nr_hugepages");
+	append_zone(text, sizeof(text), 0, "DMA", 10, 4000, 3900);
+	append_zone(text, sizeof(text), 0, "DMA32", 100, 50000, 48000);
+	append_zone(text, sizeof(text), 0, "Movable", 0, 0, 0);
+	append_zone(text, sizeof(text), 1, "Normal", 100, 50000, 49000);
+	append_zone(text, sizeof(text), 2, "Normal", 50, 32768, 32200);
+	append_zone(text, sizeof(text), 3, "Normal", 50, 32768, 32100);
+	append_zone(text, sizeof(text), 4, "Normal", 50, 32768, 20000);
+	append_zone(text, sizeof(text), 5, "Normal", 50, 32768, 10000);
+	append_zone(text, sizeof(text), 6, "Normal", 50, 50000, 49000);
+	write_file(text, "proc/zoneinfo");
+	write_file("Node 2 MemTotal:         128800 kB\nNode 2 KernelStack:          16 kB\nNode 2 "
+		   "PageTables:         4 kB\nNode 2 SecPageTables:         0 kB\n"
+		   "Node 2 Slab:         400 kB\nNode 2 SReclaimable:       300 kB\nNode 2 "
+		   "SUnreclaim:    "
+		   "     100 kB\nNode 2 Shmem:         40 kB\nNode 2 HugePages_Total:     3\n",
+		   NODE "/node2/meminfo");
+	write_file("3\n", NODE "/node2/hugepages/hugepages-2048kB/nr_hugepages");
+	write_file("1\n", NODE "/node2/hugepages/hugepages-4096kB/nr_hugepages");
 }
 
-static int load(struct blocks *b, struct errbuf *err)
+static int load_blocks(struct blocks *b, struct errbuf *err)
 {
 	char state[128];
 
@@ -96,26 +97,27 @@ static int load(struct blocks *b, struct errbuf *err)
 	return blocks_load(b, state, scratch, err);
 }
 
-static void looks_right(const struct blocks *b, const char *how)
+static void check_blocks(const struct blocks *b, const char *how)
 {
 	struct idset two = set_of("2"), both = set_of("2,3");
 
-	ok(b->on && b->n == 7, "%s: the kernel has divided nodes, and there are seven", how);
-	is(list_of(&b->special), "6", "%s: no CPU is near node 6", how);
-	is(list_of(&b->homes), "0", "%s: the home of a divided node", how);
-	is(list_of(&b->nodes), "1-4", "%s: nodes for containers, without those mostly taken", how);
-	is(list_of(&b->poor), "4", "%s: less than nine tenths of node 4 are usable", how);
-	is(list_of(&b->taken), "5", "%s: the kernel took most of node 5", how);
+	ok(b->on && b->n == 7, "%s: finds that the kernel has divided nodes, seven in all", how);
+	is(list_of(&b->special), "6", "%s: node 6 is special, as no CPU is near", how);
+	is(list_of(&b->homes), "0", "%s: node 0 is the home of a divided node", how);
+	is(list_of(&b->nodes), "1-4", "%s: nodes for containers are those at least half usable",
+	   how);
+	is(list_of(&b->poor), "4", "%s: node 4 is poor", how);
+	is(list_of(&b->taken), "5", "%s: node 5 is taken", how);
 	ok(blocks_usable(b, &two) == (32200 - 50) * PAGE - HUGE,
-	   "%s: usable bytes are managed less high watermarks and huge pages", how);
+	   "%s: usable bytes are managed minus high watermarks and huge pages", how);
 	ok(blocks_usable(b, &both) == (32200 - 50 + 32100 - 50) * PAGE - HUGE,
-	   "%s: usable bytes of two nodes", how);
+	   "%s: usable bytes of two nodes are their sum", how);
 	ok(blocks_usable_now(b, scratch, &two) ==
 		   (32200 - 50) * PAGE - HUGE - ((16 + 4 + 100 + 40) << 10),
-	   "%s: usable bytes now, less those of the kernel and of files in memory", how);
+	   "%s: bytes usable now lack those of the kernel and of files in memory", how);
 }
 
-static void near_by(const struct blocks *b)
+static void check_near(const struct blocks *b)
 {
 	struct idset out, cpus = set_of("2"), far = set_of("5-6");
 
@@ -125,15 +127,15 @@ static void near_by(const struct blocks *b)
 	is(list_of(&out), "1", "blocks_near: CPUs 5 and 6 are near the undivided node");
 }
 
-static void damaged(const char *text, const char *why)
+static void check_damaged(const char *text, const char *why)
 {
 	struct errbuf err = { 0 };
 	struct blocks b;
 
-	put(text, "state/" BLOCKS_FILE);
-	ok(load(&b, &err) == 0 && strstr(err.text, why),
-	   "blocks_load: asks the kernel in place of a damaged file: %s", err.text);
-	looks_right(&b, "blocks_load, damaged file");
+	write_file(text, "state/" BLOCKS_FILE);
+	ok(load_blocks(&b, &err) == 0 && strstr(err.text, why),
+	   "blocks_load: reads the kernel's files if its file is damaged: %s", err.text);
+	check_blocks(&b, "blocks_load, damaged file");
 	blocks_free(&b);
 }
 
@@ -145,13 +147,14 @@ int main(void)
 
 	scratch_make();
 	scratch_dir("state");
-	ok(load(&b, &err) == 0 && !b.on && b.n == 0 && idset_empty(&b.nodes),
+	ok(load_blocks(&b, &err) == 0 && !b.on && b.n == 0 && idset_empty(&b.nodes),
 	   "blocks_load: a kernel without fgmn= has no blocks");
 	make_machine();
 	ok(blocks_are_on(scratch), "blocks_are_on: true for a kernel with fgmn=");
-	ok(load(&b, &err) == 0, "blocks_load: asks the kernel without a file %s", err.text);
-	looks_right(&b, "read");
-	near_by(&b);
+	ok(load_blocks(&b, &err) == 0, "blocks_load: reads the kernel's files without a file %s",
+	   err.text);
+	check_blocks(&b, "read");
+	check_near(&b);
 	{
 		char state[128];
 
@@ -162,24 +165,25 @@ int main(void)
 	   err.text);
 	close(dir);
 	blocks_free(&b);
-	put("", "proc/zoneinfo");
-	ok(load(&b, &err) == 0, "blocks_load: reads the file %s", err.text);
-	looks_right(&b, "loaded");
+	write_file("", "proc/zoneinfo");
+	ok(load_blocks(&b, &err) == 0, "blocks_load: reads the file %s", err.text);
+	check_blocks(&b, "loaded");
 	blocks_free(&b);
 	make_machine();
-	damaged("", "not of this version");
-	damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\n", "truncated");
-	damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\nnode 2 home 0 usable 1 present "
+	check_damaged("", "written by another version");
+	check_damaged("nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\n", "truncated");
+	check_damaged(
+		"nodeos-blocks 1\nnode 2 home 0 usable 1 present 1\nnode 2 home 0 usable 1 present "
 		"1\nend\n",
 		"bad line");
-	damaged("nodeos-blocks 1\nnode 99999 home 0 usable 1 present 1\nend\n", "bad line");
-	damaged("nodeos-blocks 1\nnode 2 home\n", "bad line");
-	put("0\n", "sys/kernel/mm/fgmn/enabled");
-	ok(load(&b, &err) == 0 && !b.on,
+	check_damaged("nodeos-blocks 1\nnode 99999 home 0 usable 1 present 1\nend\n", "bad line");
+	check_damaged("nodeos-blocks 1\nnode 2 home\n", "bad line");
+	write_file("0\n", "sys/kernel/mm/fgmn/enabled");
+	ok(load_blocks(&b, &err) == 0 && !b.on,
 	   "blocks_load: a damaged file is ignored on a kernel without blocks");
-	put("1\n", "sys/kernel/mm/fgmn/enabled");
-	put("0-x\n", NODE "/has_memory");
+	write_file("1\n", "sys/kernel/mm/fgmn/enabled");
+	write_file("0-x\n", NODE "/has_memory");
 	ok(blocks_read(&b, scratch, &err) < 0 && strstr(err.text, "has_memory"),
-	   "blocks_read: refuses text that the kernel never has: %s", err.text);
+	   "blocks_read: refuses a text that the kernel never writes: %s", err.text);
 	return tap_done();
 }

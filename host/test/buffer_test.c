@@ -20,10 +20,13 @@ static const gid_t *groups;
 static int n_groups;
 static struct conf conf = { .helper_timeout = 10, .dimmap_files = true };
 
-/* The user database's answer for the test's uid: no user, one further group, many, or no answer. */
+/*
+ * The answer of the user database for the test's uid: no user, one more group, many groups, or
+ * none.
+ */
 static enum { UNKNOWN, ONE_GROUP, MANY_GROUPS, IS_AWAY } database;
 
-/* The next two functions replace the C library's. */
+/* The next two functions take the place of libc's. */
 int getpwuid_r(uid_t uid, struct passwd *pw, char *buf, size_t size, struct passwd **found)
 {
 	(void)buf;
@@ -37,11 +40,11 @@ int getpwuid_r(uid_t uid, struct passwd *pw, char *buf, size_t size, struct pass
 
 int getgrouplist(const char *user, gid_t group, gid_t *list, int *n)
 {
-	int room = *n;
+	int capacity = *n;
 
 	(void)user;
 	*n = database == MANY_GROUPS ? 100000 : 2;
-	if (room < *n)
+	if (capacity < *n)
 		return -1;
 	list[0] = group;
 	list[1] = NOBODY + 2;
@@ -50,9 +53,9 @@ int getgrouplist(const char *user, gid_t group, gid_t *list, int *n)
 
 /*
  * Return the result of buffer_source_open() for NAME in the scratch directory as user UID: the
- * file's first byte, or the reason without the path.
+ * first byte of the file, or the reason without the path.
  */
-static const char *source(const char *name, uid_t uid, bool read_only)
+static const char *open_source(const char *name, uid_t uid, bool read_only)
 {
 	static struct errbuf err;
 	static char got[2];
@@ -69,7 +72,7 @@ static const char *source(const char *name, uid_t uid, bool read_only)
 		return strstr(err.text, name) ? strstr(err.text, name) + strlen(name) + 2
 					      : err.text;
 	is_int(fcntl(fd, F_GETFL) & O_ACCMODE, read_only ? O_RDONLY : O_RDWR,
-	       "%s: the access mode is the requested one", name);
+	       "%s: is opened with the requested access mode", name);
 	ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "%s: close-on-exec is set", name);
 	got[0] = '?';
 	if (read(fd, got, 1) != 1)
@@ -78,7 +81,7 @@ static const char *source(const char *name, uid_t uid, bool read_only)
 	return got;
 }
 
-static void put(const char *name, mode_t mode, uid_t uid, gid_t gid)
+static void write_file(const char *name, mode_t mode, uid_t uid, gid_t gid)
 {
 	char path[512];
 	int fd;
@@ -95,7 +98,7 @@ static void test_buffer_sources(void)
 	static const char denied[] = "cannot be opened for reading and writing by its user (uid "
 				     "65534): Permission denied";
 	static const char not_his[] = "uid 65534 neither owns it nor may write to it: no other "
-				      "process can write to a file while a buffer has it";
+				      "process can write to a file while a buffer uses it";
 	static const gid_t told[] = { NOBODY, NOBODY + 2 };
 	struct request_dimmap ask = { .size = REQUEST_DIMMAP_MIN, .source = "/dev/null" };
 	struct buffer b = { .ask = &ask, .uid = NOBODY, .gid = NOBODY };
@@ -108,74 +111,79 @@ static void test_buffer_sources(void)
 		return;
 	}
 	chmod(scratch, 0755);
-	put("own", 0600, NOBODY, NOBODY);
-	put("root", 0600, 0, 0);
-	put("readable", 0644, 0, 0);
-	put("own-ro", 0400, NOBODY, NOBODY);
-	put("writable", 0666, 0, 0);
-	put("other-group", 0660, 0, NOBODY + 2);
-	put("group", 0660, 0, NOBODY);
-	put("root-group", 0660, NOBODY + 1, 0);
+	write_file("own", 0600, NOBODY, NOBODY);
+	write_file("root", 0600, 0, 0);
+	write_file("readable", 0644, 0, 0);
+	write_file("own-ro", 0400, NOBODY, NOBODY);
+	write_file("writable", 0666, 0, 0);
+	write_file("other-group", 0660, 0, NOBODY + 2);
+	write_file("group", 0660, 0, NOBODY);
+	write_file("root-group", 0660, NOBODY + 1, 0);
 	snprintf(path, sizeof(path), "%s/fifo", scratch);
 	if (mkfifo(path, 0666) < 0 || chmod(path, 0666) < 0)
 		abort();
-	is(source("own", NOBODY, false), "x", "buffer_source_open: a file of the user");
-	is(source("group", NOBODY, false), "x", "buffer_source_open: a file of the user's group");
-	is(source("root", NOBODY, false), denied, "buffer_source_open: refuses a file of root's");
-	is(source("root-group", NOBODY, false), denied,
+	is(open_source("own", NOBODY, false), "x", "buffer_source_open: opens a file of the user");
+	is(open_source("group", NOBODY, false), "x",
+	   "buffer_source_open: opens a file of the user's group");
+	is(open_source("root", NOBODY, false), denied,
+	   "buffer_source_open: refuses a file of root");
+	is(open_source("root-group", NOBODY, false), denied,
 	   "buffer_source_open: refuses a file of one of root's groups");
-	is(source("readable", NOBODY, false), denied,
-	   "buffer_source_open: refuses a file that the user can only read, for writing");
-	is(source("readable", NOBODY, true), not_his,
-	   "buffer_source_open: refuses a file that the user can only read, as root could not "
+	is(open_source("readable", NOBODY, false), denied,
+	   "buffer_source_open: refuses to open for writing a file that the user can only read");
+	is(open_source("readable", NOBODY, true), not_his,
+	   "buffer_source_open: refuses a file that the user can only read, as its owner could not "
 	   "write to it meanwhile");
-	is(source("own-ro", NOBODY, true), "x",
-	   "buffer_source_open: the user's own read-only file");
-	is(source("writable", NOBODY, true), "x",
-	   "buffer_source_open: a file that every user can write");
-	is(source("other-group", NOBODY, false), denied,
+	is(open_source("own-ro", NOBODY, true), "x",
+	   "buffer_source_open: opens the user's own read-only file");
+	is(open_source("writable", NOBODY, true), "x",
+	   "buffer_source_open: opens a file that every user can write");
+	is(open_source("other-group", NOBODY, false), denied,
 	   "buffer_source_open: refuses a file of another group");
 	groups = told;
 	n_groups = 2;
-	is(source("other-group", NOBODY, false), "x",
-	   "buffer_source_open: a file of a group that Slurm gives the user");
+	is(open_source("other-group", NOBODY, false), "x",
+	   "buffer_source_open: opens a file of a group that Slurm gives the user");
 	n_groups = 0;
 	database = ONE_GROUP;
-	is(source("other-group", NOBODY, false), "x",
-	   "buffer_source_open: a file of a group that the user database gives the user");
+	is(open_source("other-group", NOBODY, false), "x",
+	   "buffer_source_open: opens a file of a group that the user database gives the user");
 	database = MANY_GROUPS;
-	is(source("other-group", NOBODY, false),
-	   "uid 65534 has more than 500 groups, and Slurm has not reported which",
-	   "buffer_source_open: refuses a user of too many groups");
+	is(open_source("other-group", NOBODY, false),
+	   "uid 65534 has more than 500 groups, and Slurm did not report them",
+	   "buffer_source_open: refuses a user with too many groups");
 	database = IS_AWAY;
 	conf.helper_timeout = 2;
-	is(source("other-group", NOBODY, false),
+	is(open_source("other-group", NOBODY, false),
 	   "the user database does not report the groups of uid 65534: not finished within 2 s",
-	   "buffer_source_open: the user database does not answer");
+	   "buffer_source_open: fails if the user database does not answer");
 	conf.helper_timeout = 10;
 	database = UNKNOWN;
-	is(source("/proc/self/exe", NOBODY, true), "a buffer cannot be of a file below /proc",
-	   "buffer_source_open: refuses names that lead to root's own files");
-	is(source("fifo", NOBODY, false), "is not a regular file",
+	is(open_source("/proc/self/exe", NOBODY, true), "a buffer cannot be of a file below /proc",
+	   "buffer_source_open: refuses a name below /proc, which leads to root's files");
+	is(open_source("fifo", NOBODY, false), "is not a regular file",
 	   "buffer_source_open: refuses a named pipe without waiting");
-	is(source("none", NOBODY, true),
+	is(open_source("none", NOBODY, true),
 	   "cannot be opened for reading by its user (uid 65534): No such file or directory",
 	   "buffer_source_open: refuses a missing file");
 	scratch_dir("dir");
 	snprintf(path, sizeof(path), "%s/dir", scratch);
 	chmod(path, 0755);
-	is(source("dir", NOBODY, true), "is not a regular file",
+	is(open_source("dir", NOBODY, true), "is not a regular file",
 	   "buffer_source_open: refuses a directory");
 	is_int((int)geteuid(), 0, "buffer_source_open: the caller keeps its uid");
 	strcpy(conf.dimmap_devices, "/dev/null");
 	is_int(buffer_source_open(&b, &conf, "f", &err), -1,
 	       "buffer_source_open: refuses a character device");
 	is(err.text, "/dev/null: is not a block device",
-	   "buffer_source_open: the message about a character device");
+	   "buffer_source_open: the message names the wrong kind of file");
 }
 
-/* Wait until PATH is gone: a sweep does not wait for the processes that remove buffers. */
-static int gone(const char *path)
+/*
+ * Wait until PATH is removed: a sweep does not wait for the processes that remove buffers. Returns
+ * -1 then.
+ */
+static int wait_until_removed(const char *path)
 {
 	const struct timespec step = { 0, 10000000 };
 
@@ -184,8 +192,8 @@ static int gone(const char *path)
 	return access(path, F_OK);
 }
 
-/* Make entry NAME of a buffer that belongs to CGROUP. */
-static void entry(char *path, const char *cgroup, uint64_t inode, unsigned index)
+/* Make the directory NAME of a buffer that belongs to CGROUP. */
+static void make_entry(char *path, const char *cgroup, uint64_t inode, unsigned index)
 {
 	FILE *f;
 
@@ -199,7 +207,7 @@ static void entry(char *path, const char *cgroup, uint64_t inode, unsigned index
 	*strrchr(path, '/') = '\0';
 }
 
-/* Directories of buffers, without mounts: which of them does a sweep remove? */
+/* Directories of buffers without mounts: which of them does a sweep remove? */
 static void test_buffer_sweep(void)
 {
 	char state[128], path[BUFFER_PATH_MAX], name[320], empty[300], odd[300];
@@ -218,11 +226,12 @@ static void test_buffer_sweep(void)
 	snprintf(name, sizeof(name), "%s/run-dimmap/%llu.3/m", scratch, (unsigned long long)inode);
 	is(path, name, "path");
 
-	/* the root cgroup's file, to which the removing process moves; and a job without a
-	 * process */
-	put("cgroup/cgroup.procs", 0600, getuid(), getgid());
+	/*
+	 * the root cgroup's file, to which the removing process moves, and a job without processes
+	 */
+	write_file("cgroup/cgroup.procs", 0600, getuid(), getgid());
 	scratch_dir("cgroup/ended");
-	put("cgroup/ended/cgroup.events", 0600, getuid(), getgid());
+	write_file("cgroup/ended/cgroup.events", 0600, getuid(), getgid());
 	snprintf(name, sizeof(name), "%s/cgroup/ended/cgroup.events", scratch);
 	{
 		FILE *f = fopen(name, "w");
@@ -230,10 +239,10 @@ static void test_buffer_sweep(void)
 		fputs("populated 0\nfrozen 0\n", f);
 		fclose(f);
 	}
-	entry(name, "job", inode, 3);
-	entry(empty, "ended", cgroup_inode(cgroup, "ended"), 0);
-	/* an entry whose owner cannot be read */
-	entry(odd, "job", 54321, 0);
+	make_entry(name, "job", inode, 3);
+	make_entry(empty, "ended", cgroup_inode(cgroup, "ended"), 0);
+	/* a buffer whose owner cannot be read */
+	make_entry(odd, "job", 54321, 0);
 	snprintf(name, sizeof(name), "%s/owner", odd);
 	unlink(name);
 	snprintf(name, sizeof(name), "run-dimmap/54321.0/owner/x");
@@ -244,8 +253,9 @@ static void test_buffer_sweep(void)
 	chmod(name, 0711);
 	buffer_sweep(state, cgroup);
 	snprintf(name, sizeof(name), "%s/run-dimmap/12345.0", scratch);
-	is_int(gone(name), -1, "buffer_sweep: removes a buffer without an owner");
-	is_int(gone(empty), -1, "buffer_sweep: removes a buffer of a job without a process");
+	is_int(wait_until_removed(name), -1, "buffer_sweep: removes a buffer without an owner");
+	is_int(wait_until_removed(empty), -1,
+	       "buffer_sweep: removes a buffer of a job without a process");
 	is_int(access(path, F_OK), 0, "buffer_sweep: keeps a buffer of a live job");
 	is_int(access(odd, F_OK), 0, "buffer_sweep: keeps a buffer whose owner cannot be read");
 	snprintf(name, sizeof(name), "%s/run-dimmap/other", scratch);
@@ -276,17 +286,17 @@ static void test_buffer_sweep(void)
 		umask(old);
 		snprintf(name, sizeof(name), "%s/other-dimmap", scratch);
 		is_int(stat(name, &st) == 0 ? (long)(st.st_mode & 07777) : -1, 0711,
-		       "buffer_make: users can pass the directory, whatever the job's umask is");
+		       "buffer_make: users can pass the directory despite the job's umask");
 	}
 	ok(buffer_stat("pages 12\nmajor 34\n", "major", &value) && value == 34,
-	   "buffer_stat: a number by its name");
+	   "buffer_stat: finds a number by its name");
 	ok(!buffer_stat("pages 12\nmajor 34\n", "maj", &value) && !buffer_stat("", "major", &value),
-	   "buffer_stat: only by the whole name");
+	   "buffer_stat: needs the whole name");
 }
 
 int main(void)
 {
-	alarm(120); /* a time limit for the test, in case a wait has none */
+	alarm(120); /* time limit of the test, in case a wait has none */
 	scratch_make();
 	test_buffer_sources();
 	test_buffer_sweep();

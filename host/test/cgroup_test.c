@@ -8,7 +8,7 @@
 
 static int root;
 
-static int place(struct cgroup_place *p, const char *line, struct errbuf *err)
+static int find_place(struct cgroup_place *p, const char *line, struct errbuf *err)
 {
 	char proc[128];
 
@@ -18,7 +18,7 @@ static int place(struct cgroup_place *p, const char *line, struct errbuf *err)
 	return cgroup_find_place(p, root, proc, 42, err);
 }
 
-static void note(const char *path, pid_t pid, void *arg)
+static void append_pid(const char *path, pid_t pid, void *arg)
 {
 	char *text = arg;
 	size_t len = strlen(text);
@@ -26,7 +26,7 @@ static void note(const char *path, pid_t pid, void *arg)
 	snprintf(text + len, 256 - len, "%s %d;", strrchr(path, '/') + 1, (int)pid);
 }
 
-/* Every process whose memory nodes change with those of the directory "user". */
+/* The processes whose memory nodes change with those of the directory "user". */
 static void test_below(void)
 {
 	static const char user[] = JOB "/step_9/user";
@@ -45,16 +45,16 @@ static void test_below(void)
 		snprintf(path, sizeof(path), "cg/%s/%s", user, process[i][0]);
 		scratch_file(path, process[i][1]);
 	}
-	is_int(cgroup_each_pid_below(root, user, note, text, &err), 0,
-	       "cgroup_each_pid_below: walks a cgroup");
-	ok(strstr(text, "task_0 11;task_0 12;"), "cgroup_each_pid_below: processes of a rank: %s",
-	   text);
+	is_int(cgroup_each_pid_below(root, user, append_pid, text, &err), 0,
+	       "cgroup_each_pid_below: succeeds for a cgroup");
+	ok(strstr(text, "task_0 11;task_0 12;"),
+	   "cgroup_each_pid_below: finds the processes of a rank: %s", text);
 	ok(strstr(text, "task_special 13;") && strstr(text, "inner 14;"),
-	   "cgroup_each_pid_below: processes of all other cgroups");
+	   "cgroup_each_pid_below: finds the processes of all other cgroups");
 	ok(strlen(text) == strlen("task_0 11;task_0 12;task_special 13;inner 14;"),
-	   "cgroup_each_pid_below: each process once");
+	   "cgroup_each_pid_below: finds each process once");
 	text[0] = '\0';
-	is_int(cgroup_each_pid_below(root, JOB "/step_10", note, text, &err), 0,
+	is_int(cgroup_each_pid_below(root, JOB "/step_10", append_pid, text, &err), 0,
 	       "cgroup_each_pid_below: a missing cgroup is no error");
 	is(text, "", "cgroup_each_pid_below: a missing cgroup has no process");
 }
@@ -66,30 +66,31 @@ static void test_places(void)
 
 	scratch_dir("cg/" JOB "/step_0/user/task_3");
 	scratch_dir("cg/" JOB "/step_0/slurm");
-	is_int(place(&p, "0::/" JOB "/step_0/user/task_3\n", &err), 0,
+	is_int(find_place(&p, "0::/" JOB "/step_0/user/task_3\n", &err), 0,
 	       "cgroup_find_place: finds a rank's place");
-	is(p.job, JOB, "cgroup_find_place: the rank's job");
-	is(p.step, JOB "/step_0", "cgroup_find_place: the rank's step");
-	is(p.user, JOB "/step_0/user", "cgroup_find_place: the level of Slurm's limits");
-	is(p.task, JOB "/step_0/user/task_3", "cgroup_find_place: the rank's task");
+	is(p.job, JOB, "cgroup_find_place: gives the rank's job");
+	is(p.step, JOB "/step_0", "cgroup_find_place: gives the rank's step");
+	is(p.user, JOB "/step_0/user",
+	   "cgroup_find_place: gives the directory with Slurm's limits");
+	is(p.task, JOB "/step_0/user/task_3", "cgroup_find_place: gives the rank's task");
 	ok(p.job_inode && p.step_inode && p.job_inode != p.step_inode,
-	   "cgroup_find_place: inodes of job and step");
-	is_int(place(&p, "0::/" JOB "/step_0/slurm\n", &err), 0,
+	   "cgroup_find_place: gives the inodes of job and step");
+	is_int(find_place(&p, "0::/" JOB "/step_0/slurm\n", &err), 0,
 	       "cgroup_find_place: finds slurmstepd's place");
 	is(p.task, "", "cgroup_find_place: slurmstepd has no task");
-	is_int(place(&p, "4:memory:/x\n0::/" JOB "/step_0/user/task_3\n", &err), 0,
-	       "cgroup_find_place: finds the v2 line behind v1 lines");
-	is_int(place(&p, "4:memory:/x\n", &err), -1,
+	is_int(find_place(&p, "4:memory:/x\n0::/" JOB "/step_0/user/task_3\n", &err), 0,
+	       "cgroup_find_place: finds the v2 line after v1 lines");
+	is_int(find_place(&p, "4:memory:/x\n", &err), -1,
 	       "cgroup_find_place: refuses a process without a v2 line");
 	ok(strstr(err.text, "cgroup/v2") != NULL,
 	   "cgroup_find_place: the message names Slurm's cgroup/v2: %s", err.text);
-	is_int(place(&p, "0::/user.slice/session-1.scope\n", &err), -1,
+	is_int(find_place(&p, "0::/user.slice/session-1.scope\n", &err), -1,
 	       "cgroup_find_place: refuses a process outside Slurm's tree");
 	ok(strstr(err.text, "task/cgroup") != NULL,
 	   "cgroup_find_place: the message names task/cgroup: %s", err.text);
-	is_int(place(&p, "0::/a/../step_0/user/task_3\n", &err), -1,
+	is_int(find_place(&p, "0::/a/../step_0/user/task_3\n", &err), -1,
 	       "cgroup_find_place: refuses a path with ..");
-	is_int(place(&p, "0::/" JOB "/step_9/user/task_0\n", &err), -1,
+	is_int(find_place(&p, "0::/" JOB "/step_9/user/task_0\n", &err), -1,
 	       "cgroup_find_place: refuses a step that is gone");
 }
 
@@ -124,22 +125,22 @@ static void test_sets(void)
 	is_int((long long)cgroup_inode(root, "b"), 0, "cgroup_inode: 0 for a missing directory");
 }
 
-/* Each of several slurmds on one host has a scope of its own. */
+/* Each of several slurmds on one host has its own scope. */
 static void test_cgroup_nodes(void)
 {
 	ok(cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n1"),
-	   "cgroup_is_of_node: a job of the node's own slurmd");
+	   "cgroup_is_of_node: true for a job of the node's own slurmd");
 	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n2"),
-	   "cgroup_is_of_node: not of another slurmd on the host");
+	   "cgroup_is_of_node: false for a job of another slurmd on the host");
 	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "n"),
-	   "cgroup_is_of_node: not of a node whose name begins alike");
+	   "cgroup_is_of_node: false for a node whose name has the same start");
 	ok(!cgroup_is_of_node("system.slice/n1_slurmstepd.scope/job_7", "rack-n1"),
-	   "cgroup_is_of_node: not of a node whose name ends alike");
+	   "cgroup_is_of_node: false for a node whose name has the same end");
 	ok(cgroup_is_of_node("system.slice/slurmstepd.scope/job_7", "n2"),
-	   "cgroup_is_of_node: a scope without a node belongs to the host's only slurmd");
+	   "cgroup_is_of_node: true for a scope without a node's name");
 	ok(!cgroup_is_of_node("a.slice/n1_slurmstepd.scope/s1B0F4", "n2"),
-	   "cgroup_is_of_node: any slice, and any name of the job's directory");
-	ok(cgroup_is_of_node("job_7", "n1"), "cgroup_is_of_node: a path without a scope");
+	   "cgroup_is_of_node: true for any slice and any name of the job's directory");
+	ok(cgroup_is_of_node("job_7", "n1"), "cgroup_is_of_node: true for a path without a scope");
 }
 
 int main(void)

@@ -14,7 +14,7 @@
 
 static enum { ANSWERS, FAILS, NO_SERVER, IS_AWAY } database;
 
-/* Replaces the C library's. */
+/* Takes the place of libc's. */
 int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, struct passwd **found)
 {
 	static const int error[] = { [FAILS] = EIO, [NO_SERVER] = ENOENT };
@@ -33,7 +33,7 @@ int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, stru
 	return 0;
 }
 
-static int check(const char *value, uid_t uid, bool undecided, struct errbuf *err)
+static int check_user(const char *value, uid_t uid, bool undecided, struct errbuf *err)
 {
 	const struct conf_user user = { .uid = uid, .undecided = undecided };
 	struct conf_allow allow;
@@ -49,34 +49,34 @@ static void test_answers(void)
 	struct errbuf err;
 
 	database = ANSWERS;
-	is_int(check("users: carol, alice", ALICE, false, &err), 0,
+	is_int(check_user("users: carol, alice", ALICE, false, &err), 0,
 	       "conf_allow_check: allows a user of the list %s", err.text);
-	is_int(check("users: carol, alice", BOB, false, &err), -1,
+	is_int(check_user("users: carol, alice", BOB, false, &err), -1,
 	       "conf_allow_check: refuses a user outside the list");
 	is(err.text,
-	   "mems is for users carol alice only, and uid 1002 is none of them (allow_mems in /c)",
-	   "conf_allow_check: the message has the list and the uid");
-	is_int(check("users: carol, alice", BOB, true, &err), -1,
-	       "conf_allow_check: refuses a user outside the list at submission, too");
+	   "mems is only for users carol alice, and uid 1002 is none of them (allow_mems in /c)",
+	   "conf_allow_check: the message gives the list and the uid");
+	is_int(check_user("users: carol, alice", BOB, true, &err), -1,
+	       "conf_allow_check: also refuses a user outside the list at submission");
 }
 
-/* SAID: the part of the message about the database. */
-static void no_answer(const char *name, const char *said)
+/* Check NAME, a database without an answer; SAID: the part of the message about the database. */
+static void check_no_answer(const char *name, const char *said)
 {
 	struct errbuf err;
 	char want[256];
 
-	is_int(check("users: alice, 1002", BOB, false, &err), 0,
-	       "%s: a number in the list is found all the same", name);
-	is_int(check("users: 1003", BOB, false, &err), -1,
+	is_int(check_user("users: alice, 1002", BOB, false, &err), 0,
+	       "%s: a number in the list is still found", name);
+	is_int(check_user("users: 1003", BOB, false, &err), -1,
 	       "%s: a list of numbers needs no database", name);
-	is_int(check("users: alice", ALICE, false, &err), -1, "%s: a job is refused", name);
+	is_int(check_user("users: alice", ALICE, false, &err), -1, "%s: a job is refused", name);
 	snprintf(want, sizeof(want),
-		 "mems is for users alice only, and the user database does not say whether uid "
-		 "1001 is one: %s (allow_mems in /c)",
+		 "mems is only for users alice, and the user database did not show whether uid "
+		 "1001 is one of them: %s (allow_mems in /c)",
 		 said);
 	is(err.text, want, "%s: the message names the user database", name);
-	is_int(check("users: alice", ALICE, true, &err), 0,
+	is_int(check_user("users: alice", ALICE, true, &err), 0,
 	       "%s: a submission leaves the answer to the nodes %s", name, err.text);
 }
 
@@ -85,7 +85,7 @@ static void test_away(void)
 	time_t start = time(NULL);
 
 	database = IS_AWAY;
-	no_answer("without an answer", "no answer within 10 s");
+	check_no_answer("without an answer", "no answer within 10 s");
 	ok(time(NULL) - start <= 2 * (CONF_ALLOW_SECONDS + 5),
 	   "conf_allow_check: each wait has a limit");
 }
@@ -95,9 +95,9 @@ int main(void)
 	alarm(120); /* a time limit for the test, in case a wait has none */
 	test_answers();
 	database = FAILS;
-	no_answer("an error", "Input/output error");
+	check_no_answer("an error", "Input/output error");
 	database = NO_SERVER;
-	no_answer("no server", "No such file or directory");
+	check_no_answer("no server", "No such file or directory");
 	test_away();
 	return tap_done();
 }

@@ -9,7 +9,7 @@
 
 #include "base/test/tap.h"
 
-/* The lines of doc/nodeos.conf.5 around its table of keys. */
+/* The lines around the table of keys in doc/nodeos.conf.5. */
 #define PAGE_BEGIN ".\\\" The table of keys: NODEOS_WRITE=1 host/test/conf_test writes it.\n"
 #define PAGE_END ".\\\" End of the table of keys.\n"
 #define NUMBERS_BEGIN \
@@ -18,12 +18,12 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
-static int parse(struct conf *c, const char *text, struct errbuf *err)
+static int parse_text(struct conf *c, const char *text, struct errbuf *err)
 {
 	return conf_parse(c, "f", text, strlen(text), err);
 }
 
-static int same(const struct conf *a, const struct conf *b)
+static int same_values(const struct conf *a, const struct conf *b)
 {
 	return a->allow_policies == b->allow_policies &&
 	       a->allow_partitions == b->allow_partitions && a->strict == b->strict &&
@@ -42,23 +42,23 @@ static void test_defaults(void)
 	conf_defaults(&c);
 	ok(conf_allows_policy(&c, POLICY_OTHER) && conf_allows_policy(&c, POLICY_BATCH) &&
 		   conf_allows_policy(&c, POLICY_IDLE) && conf_allows_policy(&c, POLICY_HPC),
-	   "conf_defaults: other, batch, idle and hpc are allowed");
+	   "conf_defaults: allow other, batch, idle and hpc");
 	ok(!conf_allows_policy(&c, POLICY_FIFO) && !conf_allows_policy(&c, POLICY_RR),
-	   "conf_defaults: fifo and rr are not allowed");
+	   "conf_defaults: do not allow fifo and rr");
 	ok(!conf_allows_policy(&c, POLICY_UNSET) && !conf_allows_policy(&c, POLICY_COUNT),
-	   "conf_allows_policy: no other number is allowed");
+	   "conf_allows_policy: false for other numbers");
 	ok(conf_allows_partition(&c, PARTITION_MEMBER) &&
 		   !conf_allows_partition(&c, PARTITION_ROOT) &&
 		   !conf_allows_partition(&c, PARTITION_ISOLATED) &&
 		   !conf_allows_partition(&c, PARTITION_COUNT),
-	   "conf_defaults: no partition but member is allowed");
-	ok(c.strict, "conf_defaults: strict");
-	is_int(c.default_policy, POLICY_OTHER, "conf_defaults: default_policy");
-	is_int(c.default_mems, MEMS_ALL, "conf_defaults: default_mems");
-	is_int(c.max_rt_priority, 50, "conf_defaults: max_rt_priority");
-	is_int(c.helper_timeout, 10, "conf_defaults: helper_timeout");
-	is(c.state_dir, "/run/nodeos", "conf_defaults: state_dir");
-	is_int(c.max_containers, 64, "conf_defaults: max_containers");
+	   "conf_defaults: allow no partition except member");
+	ok(c.strict, "conf_defaults: strict is yes");
+	is_int(c.default_policy, POLICY_OTHER, "conf_defaults: default_policy is other");
+	is_int(c.default_mems, MEMS_ALL, "conf_defaults: default_mems is all");
+	is_int(c.max_rt_priority, 50, "conf_defaults: max_rt_priority is 50");
+	is_int(c.helper_timeout, 10, "conf_defaults: helper_timeout is 10");
+	is(c.state_dir, "/run/nodeos", "conf_defaults: state_dir is /run/nodeos");
+	is_int(c.max_containers, 64, "conf_defaults: max_containers is 64");
 	ok(c.contention.policy == CONTENTION_OFF && !c.contention.all_steps &&
 		   c.contention.interval == 1 && c.contention.interval_quiet == 30 &&
 		   c.contention.report_interval == 60,
@@ -66,43 +66,45 @@ static void test_defaults(void)
 	ok(c.contention.when == CONTENTION_WHEN_CONTENDED && c.contention.busy == 50 &&
 		   c.contention.min_move == 10 && c.contention.pages == CONTENTION_PAGES_AUTO &&
 		   c.contention.page_rate == 256,
-	   "conf_defaults: contention_when, _busy, _min_move, _pages, _page_rate");
+	   "conf_defaults: contention_when, _busy, _min_move, _pages, _page_rate are as "
+	   "documented");
 	ok(c.contention.turtle == 30 && c.contention.devil == 45 && c.contention.delta == 10 &&
 		   c.contention.window == 10 && c.contention.majority == 5,
-	   "conf_defaults: bounds of classes");
-	is(c.contention.source, "auto", "conf_defaults: contention_source");
-	ok(!c.contention.user_only, "conf_defaults: the kernel's instructions count, too");
+	   "conf_defaults: bounds of classes are as documented");
+	is(c.contention.source, "auto", "conf_defaults: contention_source is auto");
+	ok(!c.contention.user_only, "conf_defaults: instructions of the kernel count");
 	ok(!*c.contention.events && !*c.contention.metrics_dir && !*c.contention.report_dir &&
 		   !*c.contention.report_user && !c.contention.record && !c.contention.node_extra,
-	   "conf_defaults: contention reports nothing");
+	   "conf_defaults: contention writes no reports");
 	ok(c.service.kind == SERVICE_NONE && !c.service.own_mems && !*c.service_except,
 	   "conf_defaults: no ServiceOS");
-	ok(parse(&parsed, "", &err) == 0 && same(&c, &parsed),
+	ok(parse_text(&parsed, "", &err) == 0 && same_values(&c, &parsed),
 	   "conf_parse: an empty file gives the defaults");
 }
 
-static void good_contention(const struct conf_contention *c)
+static void check_contention(const struct conf_contention *c)
 {
 	ok(c->policy == CONTENTION_OBSERVE && c->all_steps,
-	   "conf_parse: contention, contention_steps");
+	   "conf_parse: reads contention, contention_steps");
 	ok(c->when == CONTENTION_WHEN_ALWAYS && c->busy == 100 && c->min_move == 3600,
-	   "conf_parse: contention_when, contention_busy, contention_min_move");
+	   "conf_parse: reads contention_when, contention_busy, contention_min_move");
 	ok(c->pages == CONTENTION_PAGES_NEVER && c->page_rate == 65536,
-	   "conf_parse: contention_pages, contention_page_rate");
-	is(c->source, "replay:/var/lib/trace", "conf_parse: contention_source");
-	is(c->events, "model 6; misses 0x412e", "conf_parse: contention_events");
-	ok(c->user_only, "conf_parse: contention_count");
+	   "conf_parse: reads contention_pages, contention_page_rate");
+	is(c->source, "replay:/var/lib/trace", "conf_parse: reads contention_source");
+	is(c->events, "model 6; misses 0x412e", "conf_parse: reads contention_events");
+	ok(c->user_only, "conf_parse: reads contention_count");
 	ok(c->interval == 60 && c->interval_quiet == 60 && c->report_interval == 3600,
-	   "conf_parse: contention_interval, contention_interval_quiet, "
+	   "conf_parse: reads contention_interval, contention_interval_quiet, "
 	   "contention_report_interval");
 	ok(c->turtle == 46 && c->devil == 47 && c->delta == 0 && c->window == 32 &&
 		   c->majority == 32,
-	   "conf_parse: contention_turtle, contention_devil, contention_delta, "
+	   "conf_parse: reads contention_turtle, contention_devil, contention_delta, "
 	   "contention_window, contention_majority");
-	is(c->metrics_dir, "/var/lib/node_exporter", "conf_parse: contention_metrics_dir");
-	is(c->report_dir, "/shared/nodeos", "conf_parse: contention_report_dir");
-	is(c->report_user, "slurm", "conf_parse: contention_report_user");
-	ok(c->record && c->node_extra, "conf_parse: contention_record, contention_node_extra");
+	is(c->metrics_dir, "/var/lib/node_exporter", "conf_parse: reads contention_metrics_dir");
+	is(c->report_dir, "/shared/nodeos", "conf_parse: reads contention_report_dir");
+	is(c->report_user, "slurm", "conf_parse: reads contention_report_user");
+	ok(c->record && c->node_extra,
+	   "conf_parse: reads contention_record, contention_node_extra");
 }
 
 static void test_conf_good(void)
@@ -153,46 +155,48 @@ static void test_conf_good(void)
 	struct conf c;
 	struct errbuf err = { 0 };
 
-	is_int(parse(&c, text, &err), 0, "conf_parse: takes every key %s", err.text);
+	is_int(parse_text(&c, text, &err), 0, "conf_parse: accepts every key %s", err.text);
 	ok(conf_allows_policy(&c, POLICY_FIFO) && conf_allows_policy(&c, POLICY_RR) &&
 		   conf_allows_policy(&c, POLICY_HPC) && !conf_allows_policy(&c, POLICY_BATCH),
-	   "conf_parse: allow_policies");
+	   "conf_parse: reads allow_policies");
 	ok(conf_allows_partition(&c, PARTITION_ISOLATED) &&
 		   !conf_allows_partition(&c, PARTITION_ROOT),
-	   "conf_parse: allow_partitions");
-	ok(!c.strict, "conf_parse: strict");
-	is_int(c.default_policy, POLICY_FIFO, "conf_parse: default_policy");
-	is_int(c.default_mems, MEMS_LOCAL, "conf_parse: default_mems");
-	is_int(c.max_rt_priority, 99, "conf_parse: max_rt_priority");
-	is_int(c.hpc_fallback, POLICY_BATCH, "conf_parse: hpc_fallback");
-	is_int(c.helper_timeout, 60, "conf_parse: helper_timeout");
-	is(c.state_dir, "/var/lib/node.os/..x", "conf_parse: state_dir");
-	is_int(c.max_containers, 1, "conf_parse: max_containers");
-	ok(c.service.kind == SERVICE_PER_SOCKET && c.service.cores == 2, "conf_parse: serviceos");
-	ok(c.service.own_mems && c.service.mems.word[0] == 13, "conf_parse: serviceos_mems");
+	   "conf_parse: reads allow_partitions");
+	ok(!c.strict, "conf_parse: reads strict");
+	is_int(c.default_policy, POLICY_FIFO, "conf_parse: reads default_policy");
+	is_int(c.default_mems, MEMS_LOCAL, "conf_parse: reads default_mems");
+	is_int(c.max_rt_priority, 99, "conf_parse: reads max_rt_priority");
+	is_int(c.hpc_fallback, POLICY_BATCH, "conf_parse: reads hpc_fallback");
+	is_int(c.helper_timeout, 60, "conf_parse: reads helper_timeout");
+	is(c.state_dir, "/var/lib/node.os/..x", "conf_parse: reads state_dir");
+	is_int(c.max_containers, 1, "conf_parse: reads max_containers");
+	ok(c.service.kind == SERVICE_PER_SOCKET && c.service.cores == 2,
+	   "conf_parse: reads serviceos");
+	ok(c.service.own_mems && c.service.mems.word[0] == 13, "conf_parse: reads serviceos_mems");
 	is(c.service_except, "lustre.service mnt-a\\x2db.mount a@b.socket",
-	   "conf_parse: serviceos_except");
+	   "conf_parse: reads serviceos_except");
 	is(c.dimmap_devices, "/dev/nvme?n1p[12] /dev/disk/by-id/nvme-*",
-	   "conf_parse: dimmap_devices");
-	ok(c.dimmap_files, "conf_parse: dimmap_files");
-	ok(c.dimmap_max == UINT64_C(16) << 30, "conf_parse: dimmap_max");
-	good_contention(&c.contention);
-	is_int(parse(&c, "serviceos = 0,32\nserviceos_mems = all\nserviceos_except = none", &err),
-	       0, "conf_parse: takes other forms of values %s", err.text);
+	   "conf_parse: reads dimmap_devices");
+	ok(c.dimmap_files, "conf_parse: reads dimmap_files");
+	ok(c.dimmap_max == UINT64_C(16) << 30, "conf_parse: reads dimmap_max");
+	check_contention(&c.contention);
+	is_int(parse_text(&c, "serviceos = 0,32\nserviceos_mems = all\nserviceos_except = none",
+			  &err),
+	       0, "conf_parse: accepts other forms of values %s", err.text);
 	ok(c.service.kind == SERVICE_CPUS && c.service.cpus.word[0] == 0x100000001,
-	   "conf_parse: serviceos as a list");
+	   "conf_parse: reads serviceos as a list");
 	ok(!c.service.own_mems && !*c.service_except,
-	   "conf_parse: serviceos_mems = all, serviceos_except = none");
-	is_int(parse(&c, "hpc_fallback = none", &err), 0,
-	       "conf_parse: takes hpc_fallback = none %s", err.text);
-	is_int(c.hpc_fallback, POLICY_UNSET, "conf_parse: hpc_fallback = none");
-	is_int(parse(&c, "hpc_fallback = hpc", &err), -1,
+	   "conf_parse: reads serviceos_mems = all, serviceos_except = none");
+	is_int(parse_text(&c, "hpc_fallback = none", &err), 0,
+	       "conf_parse: accepts hpc_fallback = none %s", err.text);
+	is_int(c.hpc_fallback, POLICY_UNSET, "conf_parse: reads hpc_fallback = none");
+	is_int(parse_text(&c, "hpc_fallback = hpc", &err), -1,
 	       "conf_parse: refuses hpc as its own fallback: %s", err.text);
-	is_int(parse(&c, "hpc_fallback = ", &err), -1, "conf_parse: refuses an empty fallback: %s",
+	is_int(parse_text(&c, "hpc_fallback = ", &err), -1,
+	       "conf_parse: refuses an empty fallback: %s", err.text);
+	is_int(parse_text(&c, "serviceos_mems = homes", &err), 0, "conf_parse: accepts homes %s",
 	       err.text);
-	is_int(parse(&c, "serviceos_mems = homes", &err), 0, "conf_parse: takes homes %s",
-	       err.text);
-	ok(c.service.own_mems && c.service.homes, "conf_parse: serviceos_mems = homes");
+	ok(c.service.own_mems && c.service.homes, "conf_parse: reads serviceos_mems = homes");
 }
 
 static void test_conf_refused(void)
@@ -249,15 +253,15 @@ static void test_conf_refused(void)
 		{ "helper_timeout = 4294967306", "f:1: helper_timeout: \"4294967306\" (allowed" },
 		{ "max_containers = 65", "f:1: max_containers: \"65\" (allowed: 1 to 64)" },
 		{ "serviceos = 0/node", "f:1: serviceos: \"0/node\" (allowed: none, N/node or "
-					"N/socket cores, or a list of CPUs as 0,32)" },
+					"N/socket cores, or a list of CPUs, such as 0,32)" },
 		{ "serviceos = 1/core", "f:1: serviceos: \"1/core\" (allowed" },
 		{ "serviceos = -1/node", "f:1: serviceos: \"-1/node\" (allowed" },
 		{ "serviceos = 99999999/node", "f:1: serviceos: \"99999999/node\" (allowed" },
 		{ "serviceos = 3-1", "f:1: serviceos: \"3-1\" (allowed" },
 		{ "serviceos = one", "f:1: serviceos: \"one\" (allowed" },
 		{ "serviceos_mems = 1GiB",
-		  "f:1: serviceos_mems: \"1GiB\" (allowed: all, homes (what fgmn= leaves of "
-		  "divided nodes), or a list of memory nodes, such as 0-1)" },
+		  "f:1: serviceos_mems: \"1GiB\" (allowed: all, homes (the rests of "
+		  "nodes divided by fgmn=), or a list of memory nodes, such as 0-1)" },
 		{ "dimmap_devices = /dev", "f:1: dimmap_devices: \"/dev\" (allowed: none, or a "
 					   "list of block devices below /dev" },
 		{ "dimmap_devices = /tmp/x", "f:1: dimmap_devices: \"/tmp/x\" (allowed" },
@@ -269,7 +273,7 @@ static void test_conf_refused(void)
 		{ "dimmap_devices = ,", "f:1: dimmap_devices: \",\" (allowed" },
 		{ "dimmap_files = maybe", "f:1: dimmap_files: \"maybe\" (allowed: yes, no)" },
 		{ "dimmap_max = 0",
-		  "f:1: dimmap_max: \"0\" (allowed: none, or a size from 1M to 8T as 16G)" },
+		  "f:1: dimmap_max: \"0\" (allowed: none, or a size from 1M to 8T, such as 16G)" },
 		{ "dimmap_max = 9T", "f:1: dimmap_max: \"9T\" (allowed" },
 		{ "dimmap_devices = /dev/nvme[0", "f:1: dimmap_devices: \"/dev/nvme[0\" (allowed" },
 		{ "dimmap_max = 16X", "f:1: dimmap_max: \"16X\" (allowed" },
@@ -377,7 +381,7 @@ static void test_conf_refused(void)
 	memset(&before, 0x5a, sizeof(before));
 	for (size_t i = 0; i < COUNT(table); i++) {
 		memcpy(&c, &before, sizeof(c));
-		ok(parse(&c, table[i].text, &err) == -1 &&
+		ok(parse_text(&c, table[i].text, &err) == -1 &&
 			   strncmp(err.text, table[i].message, strlen(table[i].message)) == 0 &&
 			   !strchr(err.text, '\n') && memcmp(&c, &before, sizeof(c)) == 0,
 		   "conf_parse: refuses bad text %zu: %s", i, err.text);
@@ -385,8 +389,8 @@ static void test_conf_refused(void)
 	memset(big, 'x', sizeof(big));
 	memcpy(big, "contention_events = ", 20);
 	is_int(conf_parse(&c, "f", big, 20 + 1023, &err), 0,
-	       "conf_parse: takes a row of events of 1,023 bytes %s", err.text);
-	is_int((int)strlen(c.contention.events), 1023, "conf_parse: keeps all of it");
+	       "conf_parse: accepts a row of events of 1,023 bytes %s", err.text);
+	is_int((int)strlen(c.contention.events), 1023, "conf_parse: keeps the whole row");
 	is_int(conf_parse(&c, "f", big, 20 + 1024, &err), -1,
 	       "conf_parse: refuses a row of events of 1,024 bytes: %s", err.text);
 	is_int(conf_parse(&c, "f", "strict\0 = no", 12, &err), -1, "conf_parse: refuses a NUL: %s",
@@ -395,10 +399,11 @@ static void test_conf_refused(void)
 	is_int(conf_parse(&c, "f", big, sizeof(big), &err), -1,
 	       "conf_parse: refuses a long line: %s", err.text);
 	memset(big, '#', sizeof(big));
-	is_int(conf_parse(&c, "f", big, sizeof(big), &err), 0, "conf_parse: takes a long comment");
+	is_int(conf_parse(&c, "f", big, sizeof(big), &err), 0,
+	       "conf_parse: accepts a long comment");
 }
 
-/* conf_parse() reads back what conf_print() writes, for any values. */
+/* conf_parse() reads back any values that conf_print() writes. */
 static void test_print(void)
 {
 	static const char odd[] =
@@ -412,11 +417,11 @@ static void test_print(void)
 	struct conf_key key;
 	struct errbuf err = { 0 };
 
-	is_int(parse(&c, odd, &err), 0, "conf_parse: takes odd values %s", err.text);
+	is_int(parse_text(&c, odd, &err), 0, "conf_parse: accepts unusual values %s", err.text);
 	conf_print(f, &c, "");
 	fclose(f);
-	ok(conf_parse(&again, "f", text, len, &err) == 0 && same(&c, &again),
-	   "conf_parse: reads back odd values that conf_print() wrote %s", err.text);
+	ok(conf_parse(&again, "f", text, len, &err) == 0 && same_values(&c, &again),
+	   "conf_parse: reads back unusual values that conf_print() wrote %s", err.text);
 	/* undo the wrapping of comments */
 	for (char *p = text; (p = strstr(p, "\n# ")) != NULL;)
 		memmove(p, p + 2, strlen(p + 2) + 1);
@@ -427,7 +432,7 @@ static void test_print(void)
 }
 
 /* Return the text of a file of the source tree, or NULL. */
-static char *slurp(const char *name)
+static char *read_source(const char *name)
 {
 	const char *top = getenv("NODEOS_SOURCE");
 	char *text = calloc(1, CONF_SIZE_MAX);
@@ -445,10 +450,10 @@ static char *slurp(const char *name)
 	return text;
 }
 
-/* The installed file changes nothing; its keys are comments that show the table's defaults. */
+/* The installed file changes nothing: its keys are comments, with the defaults of the table. */
 static void test_installed_file(void)
 {
-	char *text = slurp("etc/nodeos.conf");
+	char *text = read_source("etc/nodeos.conf");
 	struct conf c, want;
 	struct conf_key key;
 	struct errbuf err = { 0 };
@@ -457,7 +462,8 @@ static void test_installed_file(void)
 	if (!text)
 		return;
 	conf_defaults(&want);
-	ok(conf_parse(&c, "etc/nodeos.conf", text, strlen(text), &err) == 0 && same(&c, &want),
+	ok(conf_parse(&c, "etc/nodeos.conf", text, strlen(text), &err) == 0 &&
+		   same_values(&c, &want),
 	   "etc/nodeos.conf gives the defaults %s", err.text);
 	/* uncomment "#key = value"; prose has a blank after '#' */
 	for (char *p = text; p && *p; p = strchr(p, '\n') ? strchr(p, '\n') + 1 : NULL)
@@ -465,7 +471,8 @@ static void test_installed_file(void)
 			p[0] = ' ';
 			keys++;
 		}
-	ok(conf_parse(&c, "etc/nodeos.conf", text, strlen(text), &err) == 0 && same(&c, &want),
+	ok(conf_parse(&c, "etc/nodeos.conf", text, strlen(text), &err) == 0 &&
+		   same_values(&c, &want),
 	   "etc/nodeos.conf with all keys uncommented gives the defaults %s", err.text);
 	for (unsigned i = 0; conf_key_at(&key, i); i++)
 		keys--;
@@ -474,13 +481,14 @@ static void test_installed_file(void)
 }
 
 /*
- * Check that the file NAME of the source tree has WANT between the lines BEGIN and END (NULL: the
- * file's end). With NODEOS_WRITE=1 write it.
+ * Check that the file NAME of the source tree has WANT between the lines BEGIN and END (NULL: up to
+ * the file's end). With NODEOS_WRITE=1 write it there.
  */
-static void generated(const char *name, const char *begin, const char *end, const char *want,
-		      const char *row)
+static void check_generated(const char *name, const char *begin, const char *end, const char *want,
+			    const char *row)
 {
-	char *text = slurp(name), *from = text ? strstr(text, begin) : NULL, *to = NULL, path[4096];
+	char *text = read_source(name), *from = text ? strstr(text, begin) : NULL, *to = NULL,
+	     path[4096];
 	const char *top = getenv("NODEOS_SOURCE");
 	FILE *f;
 
@@ -504,7 +512,7 @@ static void generated(const char *name, const char *begin, const char *end, cons
 	free(text);
 }
 
-/* etc/nodeos.conf behind its first lines of prose. */
+/* Check etc/nodeos.conf after its first lines of prose. */
 static void test_generated_file(void)
 {
 	char *want = NULL;
@@ -515,9 +523,9 @@ static void test_generated_file(void)
 	conf_defaults(&c);
 	conf_print(f, &c, "#");
 	fclose(f);
-	generated("etc/nodeos.conf", "\n\n", NULL, want,
-		  "etc/nodeos.conf matches the rows of host/conf_keys.c (NODEOS_WRITE=1 "
-		  "host/test/conf_test writes it)");
+	check_generated("etc/nodeos.conf", "\n\n", NULL, want,
+			"etc/nodeos.conf matches the rows of host/conf_keys.c (NODEOS_WRITE=1 "
+			"host/test/conf_test writes it)");
 	for (const char *line = want; line && *line; line += strcspn(line, "\n") + 1)
 		if (strcspn(line, "\n") > longest)
 			longest = strcspn(line, "\n");
@@ -535,14 +543,16 @@ static void print_mdoc(FILE *f, const char *text)
 		else if (*p == '\\')
 			fputs("\\e", f);
 		else if (*p == ' ' && p > text + 1 && strchr(".?", p[-1]) && p[-2] >= 'a')
-			fputc('\n', f); /* each sentence has a line of its own */
+			fputc('\n', f); /* a new line for each sentence */
 		else
 			fputc(*p, f);
 	}
 	fputc('\n', f);
 }
 
-/* The table of keys in nodeos.conf(5), without the prose written by hand behind it. */
+/*
+ * Check the table of keys in nodeos.conf(5), without the prose after it, which is written by hand.
+ */
 static void test_generated_table(void)
 {
 	char *want = NULL;
@@ -560,12 +570,12 @@ static void test_generated_table(void)
 	}
 	fputs(".El\n", f);
 	fclose(f);
-	generated("doc/nodeos.conf.5", PAGE_BEGIN, PAGE_END, want,
-		  "nodeos.conf(5) has the table of keys");
+	check_generated("doc/nodeos.conf.5", PAGE_BEGIN, PAGE_END, want,
+			"nodeos.conf(5) has the table of keys");
 	free(want);
 }
 
-/* The text for allow_NAME of the isolators that are one number, which is the same for all. */
+/* Check the text for allow_NAME of the isolators that are one number, which is the same for all. */
 static void test_generated_numbers(void)
 {
 	char *want = NULL;
@@ -576,12 +586,12 @@ static void test_generated_numbers(void)
 		fprintf(f, ".It Ic allow_%s\nThe same for\n.Cm %s .\nDefault:\n.Cm yes .\n",
 			isolator_name(n->isolator), n->name);
 	fclose(f);
-	generated("doc/nodeos.conf.5", NUMBERS_BEGIN, NUMBERS_END, want,
-		  "nodeos.conf(5) has the keys of isolators that are one number");
+	check_generated("doc/nodeos.conf.5", NUMBERS_BEGIN, NUMBERS_END, want,
+			"nodeos.conf(5) has the keys of isolators that are one number");
 	free(want);
 }
 
-/* Values of allow_NAME, and the users that each lets through. */
+/* Values of allow_NAME, and the users that each of them allows. */
 static void test_allow(void)
 {
 	static const char *const bad[] = {
@@ -598,19 +608,20 @@ static void test_allow(void)
 
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		snprintf(text, sizeof(text), "allow_mems = %s", bad[i]);
-		ok(parse(&c, text, &err) == -1 && !strchr(err.text, '\n'),
+		ok(parse_text(&c, text, &err) == -1 && !strchr(err.text, '\n'),
 		   "conf_parse: refuses a value of allow_mems: %s", err.text);
 	}
-	is_int(parse(&c,
-		     "allow_mems = users: no-user-x, root\nallow_sched = accounts: "
-		     "a,physics\nallow_dimmap = partitions: p2\nallow_partition = no\nallow_cpus = "
-		     "users: 1",
-		     &err),
-	       0, "conf_parse: takes lists of users, accounts and partitions %s", err.text);
+	is_int(parse_text(&c,
+			  "allow_mems = users: no-user-x, root\nallow_sched = accounts: "
+			  "a,physics\nallow_dimmap = partitions: p2\nallow_partition = "
+			  "no\nallow_cpus = "
+			  "users: 1",
+			  &err),
+	       0, "conf_parse: accepts lists of users, accounts and partitions %s", err.text);
 	is_int(conf_check_isolator(&c, ISOLATOR_MEMS, &root, "/c", &err), 0,
-	       "conf_check_isolator: finds root's name behind an unknown user");
+	       "conf_check_isolator: finds root's name after an unknown user");
 	ok(conf_check_isolator(&c, ISOLATOR_MEMS, &job, "/c", &err) == -1 &&
-		   strstr(err.text, "users no-user-x root only, and uid 1 is none of them "
+		   strstr(err.text, "only for users no-user-x root, and uid 1 is none of them "
 				    "(allow_mems in /c)"),
 	   "conf_check_isolator: refuses a user outside the list: %s", err.text);
 	is_int(conf_check_isolator(&c, ISOLATOR_CPUS, &job, "/c", &err), 0,
@@ -621,23 +632,24 @@ static void test_allow(void)
 		   strstr(err.text, "this job's is \"p\""),
 	   "conf_check_isolator: refuses another partition: %s", err.text);
 	ok(conf_check_isolator(&c, ISOLATOR_SCHED, &root, "/c", &err) == -1 &&
-		   strstr(err.text, "not known"),
+		   strstr(err.text, "is unknown"),
 	   "conf_check_isolator: refuses an unknown account: %s", err.text);
 	is_int(conf_check_isolator(&c, ISOLATOR_SCHED, &early, "/c", &err), 0,
 	       "conf_check_isolator: a submission leaves accounts to the nodes");
 	is_int(conf_check_isolator(&c, ISOLATOR_MEMS, &early, "/c", &err), -1,
 	       "conf_check_isolator: a submission checks users: %s", err.text);
 	is_int(conf_check_isolator(&c, ISOLATOR_PARTITION, &root, "/c", &err), -1,
-	       "conf_check_isolator: refuses everyone for no: %s", err.text);
+	       "conf_check_isolator: with \"no\" refuses all users: %s", err.text);
 	memset(text, 'a', sizeof(text));
 	memcpy(text, "allow_cpus = users: ", 20);
 	text[120] = '\0';
-	is_int(parse(&c, text, &err), -1, "conf_parse: refuses a name of 100 bytes: %s", err.text);
+	is_int(parse_text(&c, text, &err), -1, "conf_parse: refuses a name of 100 bytes: %s",
+	       err.text);
 }
 
 static void test_manual_page(void)
 {
-	char *text = slurp("doc/nodeos.conf.5");
+	char *text = read_source("doc/nodeos.conf.5");
 
 	struct conf_key key;
 
@@ -670,8 +682,8 @@ static void refuse_file(const char *path, uid_t owner, const char *says)
 	   "conf_load: refuses a file: %s", err.text);
 }
 
-/* Images that several nodes share have symbolic links in /etc. */
-static void links(const char *dir, const char *path, const char *link)
+/* Images shared by several nodes may have symbolic links in /etc. */
+static void check_links(const char *dir, const char *path, const char *link)
 {
 	char sub[80], inner[96];
 	struct errbuf err = { 0 };
@@ -739,8 +751,8 @@ static void test_conf_files(void)
 	ok(conf_load(&c, path, geteuid(), &err) < 0 && strstr(err.text, "No such file"),
 	   "conf_load: a file named by the caller must exist: %s", err.text);
 	if (access(NODEOS_CONF_PATH, F_OK) < 0)
-		ok(conf_load(&c, NODEOS_CONF_PATH, geteuid(), &err) == 0 && same(&c, &want),
-		   "conf_load: the missing default file gives the defaults");
+		ok(conf_load(&c, NODEOS_CONF_PATH, geteuid(), &err) == 0 && same_values(&c, &want),
+		   "conf_load: a missing default file gives the defaults");
 
 	write_file(path, "strict = no\n", 0644);
 	ok(conf_load(&c, path, geteuid(), &err) == 0 && !c.strict, "conf_load: loads a file %s",
@@ -749,12 +761,12 @@ static void test_conf_files(void)
 		ok(chown(path, 65534, (gid_t)-1) == 0, "the test can give the file away");
 		refuse_file(path, 0, "belongs to uid 65534 (allowed: root)");
 		is_int(conf_load(&c, path, 65534, &err), 0,
-		       "conf_load: takes a file of the given owner");
+		       "conf_load: accepts a file of the given owner");
 		ok(chown(path, 0, (gid_t)-1) == 0, "the test can take the file back");
 	} else {
 		refuse_file(path, 0, "(allowed: root)");
 	}
-	links(dir, path, link);
+	check_links(dir, path, link);
 	ok(mkfifo(link, 0600) == 0, "the test can make a named pipe");
 	refuse_file(link, geteuid(), "is not a regular file");
 	unlink(link);
@@ -784,7 +796,10 @@ static void test_conf_sources(void)
 {
 	static const struct {
 		const char *source;
-		/* results of conf_check_source() with devices, with files, with neither allowed */
+		/*
+		 * results of conf_check_source() if devices are allowed, if files are, and if
+		 * neither is
+		 */
 		int device, files, neither;
 	} row[] = {
 		{ "/dev/nvme0n1p1", 0, -1, -1 },
@@ -799,26 +814,26 @@ static void test_conf_sources(void)
 	struct conf devices, files, neither;
 	struct errbuf err;
 
-	parse(&devices, "dimmap_devices = /dev/nvme?n1p[12], /dev/disk/by-id/nvme-*", &err);
-	parse(&files, "dimmap_files = yes", &err);
+	parse_text(&devices, "dimmap_devices = /dev/nvme?n1p[12], /dev/disk/by-id/nvme-*", &err);
+	parse_text(&files, "dimmap_files = yes", &err);
 	conf_defaults(&neither);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		is_int(conf_check_source(&devices, row[i].source, "f", &err), row[i].device,
-		       "conf_check_source: %s, where devices are allowed", row[i].source);
+		       "conf_check_source: %s, if devices are allowed", row[i].source);
 		is_int(conf_check_source(&files, row[i].source, "f", &err), row[i].files,
-		       "conf_check_source: %s, where files are allowed", row[i].source);
+		       "conf_check_source: %s, if files are allowed", row[i].source);
 		is_int(conf_check_source(&neither, row[i].source, "f", &err), row[i].neither,
-		       "conf_check_source: %s, where neither is allowed", row[i].source);
+		       "conf_check_source: %s, if neither is allowed", row[i].source);
 	}
 	is(err.text,
 	   "source \"/scratch/a\": buffers of files are not allowed at this site (dimmap_files in "
 	   "f)",
-	   "conf_check_source: the message about files");
+	   "conf_check_source: the message names the key for files");
 	conf_check_source(&devices, "/dev/sda", "f", &err);
 	is(err.text,
 	   "source \"/dev/sda\": buffers of that device are not allowed at this site (allowed: "
 	   "/dev/nvme?n1p[12] /dev/disk/by-id/nvme-*; dimmap_devices in f)",
-	   "conf_check_source: the message about a device");
+	   "conf_check_source: the message lists the allowed devices");
 }
 
 int main(void)

@@ -13,12 +13,12 @@
 #include "host/contention_record.h"
 
 #define RANKS_MAX 4096
-#define SLACK_MS 150 /* beside CONTENTION_WAIT_MS, of a busy machine */
+#define SLACK_MS 150 /* added to CONTENTION_WAIT_MS, for a busy machine */
 
 static const char two[] = "nodeos-contend 1 job=41 step=4294967291 uid=1000 gid=1001 het=0 "
 			  "ranks=0:5301:sim,1:5302:-";
 
-static void print(void)
+static void test_print(void)
 {
 	struct contention_rank rank[2] = { { 0, 5301, "sim" }, { 1, 5302, "" } };
 	struct contention_message m = {
@@ -26,22 +26,22 @@ static void print(void)
 	};
 	char *text = contention_message_print(&m);
 
-	is(text, two, "contention_message_print: two ranks, one in a container");
+	is(text, two, "contention_message_print: prints two ranks, one in a container");
 	free(text);
 	m.n = 0;
 	text = contention_message_print(&m);
 	is(text, "nodeos-contend 1 job=41 step=4294967291 uid=1000 gid=1001 het=0 ranks=",
-	   "contention_message_print: no rank");
+	   "contention_message_print: prints a message without ranks");
 	free(text);
 	m.policy = CONTENTION_DINO;
 	text = contention_message_print(&m);
 	is(text,
 	   "nodeos-contend 1 job=41 step=4294967291 uid=1000 gid=1001 het=0 policy=dino ranks=",
-	   "contention_message_print: the policy of --nodeos-contention");
+	   "contention_message_print: prints the policy of --nodeos-contention");
 	free(text);
 }
 
-static void parse_policy(void)
+static void test_policy(void)
 {
 	static const struct {
 		const char *word;
@@ -60,13 +60,13 @@ static void parse_policy(void)
 			"nodeos-contend 1 job=1 step=0 uid=0 gid=0 het=0 %sranks=", good[i].word);
 
 		is_int(contention_message_parse(&m, text, (size_t)len, &err), 0,
-		       "contention_message_parse: takes %s%s", text, err.text);
-		is_int(m.policy, good[i].policy, "contention_message_parse: policy %zu", i);
+		       "contention_message_parse: accepts %s%s", text, err.text);
+		is_int(m.policy, good[i].policy, "contention_message_parse: reads policy %zu", i);
 		contention_message_free(&m);
 	}
 }
 
-static void parse(void)
+static void test_parse(void)
 {
 	static const char *const bad[] = {
 		"",
@@ -98,20 +98,21 @@ static void parse(void)
 	char text[200];
 
 	is_int(contention_message_parse(&m, two, strlen(two), &err), 0,
-	       "contention_message_parse: takes two ranks %s", err.text);
+	       "contention_message_parse: accepts two ranks %s", err.text);
 	ok(m.job == 41 && m.step == 4294967291u && m.het_job == 0 && m.uid == 1000 &&
 		   m.gid == 1001 && m.n == 2,
-	   "contention_message_parse: numbers");
+	   "contention_message_parse: reads the numbers");
 	ok(m.rank[0].rank == 0 && m.rank[0].pid == 5301 && m.rank[1].rank == 1 &&
 		   m.rank[1].pid == 5302,
-	   "contention_message_parse: ranks");
-	is(m.rank[0].container, "sim", "contention_message_parse: a container");
-	is(m.rank[1].container, "", "contention_message_parse: no container");
+	   "contention_message_parse: reads the ranks");
+	is(m.rank[0].container, "sim", "contention_message_parse: reads a container");
+	is(m.rank[1].container, "", "contention_message_parse: reads \"-\" as no container");
 	contention_message_free(&m);
 	strcpy(text, "nodeos-contend 1 later=1,2 gid=1 ranks= job=1 uid=1 step=0 het=2 more\n");
 	ok(contention_message_parse(&m, text, strlen(text), &err) == 0 && m.n == 0 &&
 		   m.het_job == 2,
-	   "contention_message_parse: takes words in any order, skips unknown ones, and needs no "
+	   "contention_message_parse: accepts words in any order, skips unknown words, and needs "
+	   "no "
 	   "rank: %s",
 	   err.text);
 	contention_message_free(&m);
@@ -121,7 +122,7 @@ static void parse(void)
 		   "contention_message_parse: refuses bad text %zu: %s", i, err.text);
 }
 
-/* A daemon that takes one datagram and answers with a text, or not at all. */
+/* A daemon that receives one datagram, and answers with a text or not at all. */
 struct daemon {
 	int fd;
 	const char *answer; /* NULL: none */
@@ -129,7 +130,7 @@ struct daemon {
 	ssize_t len;
 };
 
-static void *serve(void *arg)
+static void *serve_one(void *arg)
 {
 	struct daemon *d = arg;
 	struct sockaddr_un from;
@@ -154,9 +155,12 @@ static int listen_at(const char *path)
 	return fd;
 }
 
-/* Send M to a daemon that answers ANSWER: the result, the time, and what the daemon got. */
-static int ask(const struct contention_message *m, const char *path, const char *answer,
-	       struct contention_message *got, struct errbuf *err)
+/*
+ * Send M to a daemon that answers with ANSWER. Check the time. Returns the result, and in *GOT the
+ * message that the daemon has received.
+ */
+static int ask_daemon(const struct contention_message *m, const char *path, const char *answer,
+		      struct contention_message *got, struct errbuf *err)
 {
 	struct daemon d = { .fd = listen_at(path), .answer = answer };
 	long start = monotonic_ms(), took;
@@ -166,11 +170,12 @@ static int ask(const struct contention_message *m, const char *path, const char 
 
 	memset(err, 0, sizeof(*err));
 	d.got = malloc(CONTENTION_MESSAGE_MAX + 1);
-	pthread_create(&thread, NULL, serve, &d);
+	pthread_create(&thread, NULL, serve_one, &d);
 	rc = contention_message_send(m, path, err);
 	took = monotonic_ms() - start;
 	pthread_join(thread, NULL);
-	ok(took <= CONTENTION_WAIT_MS + SLACK_MS, "contention_message_send: took %ld ms", took);
+	ok(took <= CONTENTION_WAIT_MS + SLACK_MS,
+	   "contention_message_send: returns in time, after %ld ms", took);
 	if (got && d.len > 0 && contention_message_parse(got, d.got, (size_t)d.len, &ignored) < 0)
 		memset(got, 0, sizeof(*got));
 	free(d.got);
@@ -179,7 +184,7 @@ static int ask(const struct contention_message *m, const char *path, const char 
 	return rc;
 }
 
-static void answers(const char *path)
+static void test_answers(const char *path)
 {
 	struct contention_rank rank[2] = { { 0, 5301, "sim" }, { 1, 5302, "" } };
 	struct contention_message m = { .job = 41, .n = 2, .rank = rank }, got = { 0 };
@@ -191,7 +196,7 @@ static void answers(const char *path)
 		{ "ok 2", 2, "" },
 		{ "ok 0\n", 0, "" },
 		{ "no counters here", -1, "nodeos-contend refused the message: counters here" },
-		{ NULL, -1, "nodeos-contend has not answered within 50 ms" },
+		{ NULL, -1, "nodeos-contend did not answer within 50 ms" },
 		{ "ok 3", -1, "nodeos-contend answered \"ok 3\": expected" },
 		{ "ok", -1, "nodeos-contend answered \"ok\"" },
 		{ "ok -1", -1, "nodeos-contend answered \"ok -1\"" },
@@ -200,18 +205,20 @@ static void answers(const char *path)
 	struct errbuf err;
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		is_int(ask(&m, path, row[i].answer, NULL, &err), row[i].rc,
-		       "contention_message_send: answer %zu", i);
+		is_int(ask_daemon(&m, path, row[i].answer, NULL, &err), row[i].rc,
+		       "contention_message_send: returns the right value for answer %zu", i);
 		ok(strncmp(err.text, row[i].says, strlen(row[i].says)) == 0 &&
 			   !*err.text == !*row[i].says,
-		   "contention_message_send: the reason: %s", err.text);
+		   "contention_message_send: gives the reason: %s", err.text);
 	}
-	is_int(ask(&m, path, "ok 2", &got, &err), 2, "contention_message_send: sends two ranks");
-	ok(got.job == 41 && got.n == 2 && got.rank[1].pid == 5302, "the daemon has both ranks");
+	is_int(ask_daemon(&m, path, "ok 2", &got, &err), 2,
+	       "contention_message_send: sends two ranks");
+	ok(got.job == 41 && got.n == 2 && got.rank[1].pid == 5302,
+	   "the daemon receives both ranks");
 	contention_message_free(&got);
 }
 
-static void no_daemon(const char *path)
+static void test_no_daemon(const char *path)
 {
 	struct contention_rank rank = { 0, 5301, "" };
 	struct contention_message m = { .n = 1, .rank = &rank };
@@ -220,23 +227,24 @@ static void no_daemon(const char *path)
 	char longer[200];
 
 	is_int(contention_message_send(&m, path, &err), -1,
-	       "contention_message_send: no socket: %s", err.text);
-	ok(!contention_is_running(path), "contention_is_running: no socket");
-	close(listen_at(path)); /* the socket stays */
+	       "contention_message_send: fails without a socket: %s", err.text);
+	ok(!contention_is_running(path), "contention_is_running: false without a socket");
+	close(listen_at(path)); /* the socket's file stays */
 	is_int(contention_message_send(&m, path, &err), -1,
-	       "contention_message_send: a socket of a killed daemon: %s", err.text);
-	ok(!contention_is_running(path), "contention_is_running: a socket of a killed daemon");
+	       "contention_message_send: fails with the socket of a killed daemon: %s", err.text);
+	ok(!contention_is_running(path),
+	   "contention_is_running: false for the socket of a killed daemon");
 	memset(longer, 'x', sizeof(longer));
 	longer[0] = '/';
 	longer[sizeof(longer) - 1] = '\0';
 	is_int(contention_message_send(&m, longer, &err), -1,
-	       "contention_message_send: a path that is too long");
+	       "contention_message_send: fails for a path that is too long");
 	ok(monotonic_ms() - start < CONTENTION_WAIT_MS,
-	   "contention_message_send: without a daemon nothing waits");
+	   "contention_message_send: does not wait without a daemon");
 	unlink(path);
 }
 
-static void full_queue(const char *path)
+static void test_full_queue(const char *path)
 {
 	struct contention_rank rank = { 0, 5301, "" };
 	struct contention_message m = { .n = 1, .rank = &rank };
@@ -249,19 +257,21 @@ static void full_queue(const char *path)
 	while (sendto(other, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)) == 1)
 		;
 	start = monotonic_ms();
-	ok(contention_is_running(path), "contention_is_running: a daemon with a full queue");
+	ok(contention_is_running(path),
+	   "contention_is_running: true for a daemon with a full queue");
 	is_int(contention_message_send(&m, path, &err), -1,
-	       "contention_message_send: a full queue: %s", err.text);
-	ok(strstr(err.text, "has not taken the message within 50 ms") != NULL,
-	   "contention_message_send: the message names the queue");
+	       "contention_message_send: fails if the queue is full: %s", err.text);
+	ok(strstr(err.text, "did not receive the message within 50 ms") != NULL,
+	   "contention_message_send: the message says that the daemon did not receive it");
 	start = monotonic_ms() - start;
-	ok(start <= CONTENTION_WAIT_MS + SLACK_MS, "contention_message_send: took %ld ms", start);
+	ok(start <= CONTENTION_WAIT_MS + SLACK_MS,
+	   "contention_message_send: returns in time, after %ld ms", start);
 	close(other);
 	close(fd);
 	unlink(path);
 }
 
-static void many(const char *path)
+static void test_many(const char *path)
 {
 	struct contention_message m = { .n = RANKS_MAX }, got = { 0 };
 	struct errbuf err = { 0 };
@@ -273,18 +283,18 @@ static void many(const char *path)
 		m.rank[i].pid = 4194304;
 		memset(m.rank[i].container, 'a', sizeof(m.rank[i].container) - 1);
 	}
-	is_int(ask(&m, path, "ok 4096", &got, &err), RANKS_MAX,
-	       "contention_message_send: 4,096 ranks in a container with the longest name %s",
+	is_int(ask_daemon(&m, path, "ok 4096", &got, &err), RANKS_MAX,
+	       "contention_message_send: sends 4,096 ranks in a container with the longest name %s",
 	       err.text);
 	for (unsigned i = 0; i < got.n; i++)
 		wrong += got.rank[i].rank != m.rank[i].rank ||
 			 strlen(got.rank[i].container) != sizeof(got.rank[i].container) - 1;
-	ok(got.n == RANKS_MAX && !wrong, "the daemon has all of them");
+	ok(got.n == RANKS_MAX && !wrong, "the daemon receives all 4,096 ranks");
 	contention_message_free(&got);
 	contention_message_free(&m);
 }
 
-/* The inodes that contention_record_each() has shown, and their ranks. */
+/* The inodes that contention_record_each() has passed to note_record(), and their ranks. */
 static char seen[200];
 
 static void note_record(uint64_t inode, const struct contention_message *m, void *arg)
@@ -294,7 +304,7 @@ static void note_record(uint64_t inode, const struct contention_message *m, void
 		contention_record_remove(arg, inode);
 }
 
-static void records(void)
+static void test_records(void)
 {
 	struct contention_rank rank = { 0, 5301, "sim" };
 	struct contention_message m = { .job = 41, .n = 1, .rank = &rank };
@@ -303,12 +313,13 @@ static void records(void)
 	FILE *f;
 
 	snprintf(dir, sizeof(dir), "%s/state", scratch);
-	is_int(contention_record_each(dir, note_record, dir, &err), 0, "no directory is no record");
-	is_int(contention_record_write(dir, 7, &m, &err), 0, "contention_record_write: %s",
-	       err.text);
+	is_int(contention_record_each(dir, note_record, dir, &err), 0,
+	       "contention_record_each: accepts a missing directory");
+	is_int(contention_record_write(dir, 7, &m, &err), 0,
+	       "contention_record_write: succeeds: %s", err.text);
 	m.n = 0;
 	is_int(contention_record_write(dir, UINT64_MAX, &m, &err), 0,
-	       "contention_record_write: without a rank %s", err.text);
+	       "contention_record_write: succeeds without a rank %s", err.text);
 	snprintf(path, sizeof(path), "%s/contention-9", dir);
 	f = fopen(path, "w");
 	fputs("garbage", f);
@@ -317,18 +328,17 @@ static void records(void)
 	f = fopen(path, "w");
 	fputs(two, f);
 	fclose(f);
-	is_int(contention_record_each(dir, note_record, dir, &err), 0, "contention_record_each: %s",
-	       err.text);
+	is_int(contention_record_each(dir, note_record, dir, &err), 0,
+	       "contention_record_each: succeeds: %s", err.text);
 	is(seen, "18446744073709551615:41.0 7:41.1 ",
-	   "contention_record_each: shows readable records alone");
+	   "contention_record_each: shows only readable records");
 	*seen = '\0';
 	is_int(contention_record_each(dir, note_record, dir, &err), 0,
-	       "contention_record_each: again");
-	is(seen, "18446744073709551615:41.0 ",
-	   "contention_record_each: its function may remove a record");
+	       "contention_record_each: succeeds a second time");
+	is(seen, "18446744073709551615:41.0 ", "contention_record_each: FN may remove a record");
 }
 
-/* Which containers are observed: what they ask for, then what the site says. */
+/* Which containers are observed: their request decides, or else the site. */
 static void test_which_are_observed(void)
 {
 	static const struct {
@@ -355,14 +365,14 @@ static void test_which_are_observed(void)
 			     "nodeos 1;c=yes cpus=1 contention=observe;c=no cpus=1 "
 			     "contention=off;c=unset cpus=1;",
 			     &err),
-	       0, "request_parse: takes contention %s", err.text);
+	       0, "request_parse: accepts contention %s", err.text);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		conf_parse(&conf, "f", row[i].conf, strlen(row[i].conf), &err);
 		is_int(request_is_observed(&r, row[i].name, &conf), row[i].observed,
 		       "request_is_observed: container \"%s\" with conf %zu", row[i].name, i);
 	}
 	is_int(request_is_observed(NULL, NULL, &conf), false,
-	       "request_is_observed: a step without a request");
+	       "request_is_observed: gives the site's answer for a step without a request");
 }
 
 int main(void)
@@ -370,14 +380,14 @@ int main(void)
 	char path[100];
 
 	snprintf(path, sizeof(path), "%s/socket", scratch_make());
-	print();
-	parse();
-	parse_policy();
-	no_daemon(path);
-	answers(path);
-	full_queue(path);
-	many(path);
-	records();
+	test_print();
+	test_parse();
+	test_policy();
+	test_no_daemon(path);
+	test_answers(path);
+	test_full_queue(path);
+	test_many(path);
+	test_records();
 	test_which_are_observed();
 	return tap_done();
 }

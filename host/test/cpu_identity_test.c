@@ -34,11 +34,13 @@ static void test_x86(void)
 
 	scratch_dir("proc");
 	scratch_file("proc/cpuinfo", intel);
-	is_int(cpu_identity_read(out, scratch, &err), 0, "an Intel's cpuinfo is read");
-	is(out, "GenuineIntel-6-6A-6", "model and stepping are hexadecimal, of the first CPU");
+	is_int(cpu_identity_read(out, scratch, &err), 0,
+	       "cpu_identity_read: reads cpuinfo of Intel");
+	is(out, "GenuineIntel-6-6A-6",
+	   "cpu_identity_read: model and stepping of the first CPU are hexadecimal");
 	scratch_file("proc/cpuinfo", amd);
-	is_int(cpu_identity_read(out, scratch, &err), 0, "an AMD's cpuinfo is read");
-	is(out, "AuthenticAMD-25-1-1", "the family is decimal");
+	is_int(cpu_identity_read(out, scratch, &err), 0, "cpu_identity_read: reads cpuinfo of AMD");
+	is(out, "AuthenticAMD-25-1-1", "cpu_identity_read: the family is decimal");
 }
 
 static void test_refused(void)
@@ -47,9 +49,8 @@ static void test_refused(void)
 		const char *what, *text;
 	} row[] = {
 		{ "an empty cpuinfo", "" },
-		{ "cpuinfo of a processor without these lines",
-		  "processor\t: 0\nBogoMIPS\t: 50\n" },
-		{ "cpuinfo without a stepping of the first CPU",
+		{ "cpuinfo without these lines", "processor\t: 0\nBogoMIPS\t: 50\n" },
+		{ "a first CPU without stepping",
 		  "vendor_id\t: A\ncpu family\t: 6\nmodel\t\t: 1\n\nstepping\t: 1\n" },
 		{ "a stepping that is no number",
 		  "vendor_id\t: A\ncpu family\t: 6\nmodel\t\t: 1\nstepping\t: unknown\n" },
@@ -79,8 +80,10 @@ static void test_arm(void)
 	scratch_file("proc/cpuinfo", "processor\t: 0\nCPU implementer\t: 0x41\n");
 	scratch_dir(MIDR);
 	scratch_file(MIDR "/midr_el1", "0x00000000410fd0c1\n");
-	is_int(cpu_identity_read(out, scratch, &err), 0, "an ARM's register is read");
-	is(out, "0x00000000410fd0c1", "the register as the kernel prints it");
+	is_int(cpu_identity_read(out, scratch, &err), 0,
+	       "cpu_identity_read: reads the register of ARM");
+	is(out, "0x00000000410fd0c1",
+	   "cpu_identity_read: gives the register as the kernel prints it");
 }
 
 int main(void)

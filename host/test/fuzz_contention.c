@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as a message about ranks. What parses is printed as a message that
- * prints the same; what is refused is so with one printable line, and gives no rank. Seeds:
+ * libFuzzer target: any bytes as a message about ranks. A message that parses must print as a
+ * message that prints the same; a refusal must give one printable line and no rank. Seeds:
  * corpus/contention.
  */
 #include <stdint.h>

@@ -12,7 +12,7 @@
 #define KTHREAD 0x00200000u
 #define PINNED 0x04000000u
 
-static void put(const char *dir, const char *file, const char *text)
+static void write_file(const char *dir, const char *file, const char *text)
 {
 	char path[300];
 
@@ -21,14 +21,15 @@ static void put(const char *dir, const char *file, const char *text)
 	scratch_file(path, text);
 }
 
-static void irq(unsigned number, const char *handler, const char *effective, const char *asked)
+static void write_irq(unsigned number, const char *handler, const char *effective,
+		      const char *asked)
 {
 	char dir[128], sub[256];
 
 	snprintf(dir, sizeof(dir), "proc/irq/%u", number);
 	if (effective)
-		put(dir, "effective_affinity_list", effective);
-	put(dir, "smp_affinity_list", asked);
+		write_file(dir, "effective_affinity_list", effective);
+	write_file(dir, "smp_affinity_list", asked);
 	if (!handler)
 		return;
 	snprintf(sub, sizeof(sub), "%s/%s", dir, handler);
@@ -36,17 +37,17 @@ static void irq(unsigned number, const char *handler, const char *effective, con
 }
 
 /*
- * The format of fs/proc/array.c: the name in brackets, then the state, six numbers, the flags,
- * twelve numbers and the start.
+ * Writes a stat in the format of fs/proc/array.c: the name in brackets, the state, six numbers, the
+ * flags, twelve numbers and the start.
  */
-static void thread(unsigned pid, const char *comm, unsigned flags, const char *cpus)
+static void write_thread(unsigned pid, const char *comm, unsigned flags, const char *cpus)
 {
 	char dir[64], text[512];
 
 	snprintf(dir, sizeof(dir), "proc/%u", pid);
 	snprintf(text, sizeof(text), "%u (%s) S 2 0 0 0 -1 %u 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n",
 		 pid, comm, flags);
-	put(dir, "stat", text);
+	write_file(dir, "stat", text);
 	if (!cpus)
 		return;
 	snprintf(text, sizeof(text),
@@ -54,57 +55,59 @@ static void thread(unsigned pid, const char *comm, unsigned flags, const char *c
 		 "Cpus_allowed:\tff\nCpus_allowed_list:\t%s\nMems_allowed:\t1\n"
 		 "Mems_allowed_list:\t0\n",
 		 comm, pid, pid, flags & KTHREAD ? "" : "VmSize:\t  4096 kB\n", cpus);
-	put(dir, "status", text);
+	write_file(dir, "status", text);
 }
 
 static void make_node(void)
 {
 	char path[32];
 
-	put("proc/irq", "default_smp_affinity", "ff\n");
-	irq(9, "acpi", "0\n", "0-7\n");
-	irq(24, "nvme0q1", "2\n", "2-3\n");
-	irq(25, "virtio0-input.0", "5\n", "0-7\n");
-	irq(26, NULL, "2\n", "0-7\n"); /* no handler */
-	irq(27, "old", NULL, "2-5\n"); /* a kernel without effective affinities */
-	irq(28, "eth0-rx", "3\n", "0-7\n");
+	write_file("proc/irq", "default_smp_affinity", "ff\n");
+	write_irq(9, "acpi", "0\n", "0-7\n");
+	write_irq(24, "nvme0q1", "2\n", "2-3\n");
+	write_irq(25, "virtio0-input.0", "5\n", "0-7\n");
+	write_irq(26, NULL, "2\n", "0-7\n"); /* without a handler */
+	write_irq(27, "old", NULL, "2-5\n"); /* as on a kernel without effective affinities */
+	write_irq(28, "eth0-rx", "3\n", "0-7\n");
 	scratch_dir("proc/irq/28/eth0-tx");
-	/* an interrupt that is not started yet: its requested affinity counts */
-	irq(29, "late", "\n", "3\n");
-	irq(30, "\033[2Jx", "2\n", "2\n");
-	irq(31, "broken", "what is this\n", "7,x\n");
-	scratch_dir("proc/irq/32"); /* an IRQ that has ended, while its directory still exists */
+	/* an interrupt that is not started yet: the requested affinity counts */
+	write_irq(29, "late", "\n", "3\n");
+	write_irq(30, "\033[2Jx", "2\n", "2\n");
+	write_irq(31, "broken", "what is this\n", "7,x\n");
+	scratch_dir("proc/irq/32"); /* an IRQ that has ended, whose directory still exists */
 	scratch_dir("proc/irq/33/effective_affinity_list");
 	for (unsigned cpu = 0; cpu < 8; cpu++) {
 		char name[32];
 
 		snprintf(path, sizeof(path), "%u\n", cpu);
 		snprintf(name, sizeof(name), "ksoftirqd/%u", cpu);
-		thread(100 + cpu, name, KTHREAD | PINNED, path);
+		write_thread(100 + cpu, name, KTHREAD | PINNED, path);
 		snprintf(name, sizeof(name), "kworker/%u:0H-kblockd", cpu);
-		thread(200 + cpu, name, KTHREAD | PINNED, path);
+		write_thread(200 + cpu, name, KTHREAD | PINNED, path);
 	}
-	thread(300, "kworker/u16:1", KTHREAD | PINNED, "0-7\n"); /* runs on any CPU */
-	/* a thread that is not bound: it can be moved */
-	thread(301, "rcu_preempt", KTHREAD, "2\n");
-	thread(302, "irq/24-nvme", KTHREAD | PINNED, "2\n");
-	/* a user's program with the name of a kernel thread */
-	thread(303, "ksoftirqd/2", PINNED, "2\n");
-	thread(304, "a) S 2 (b", KTHREAD | PINNED, "3\n");
-	thread(305, "gone", KTHREAD | PINNED, NULL);
-	thread(306, "odd", KTHREAD | PINNED, "2-\n");
-	thread(307, "cut", KTHREAD | PINNED, "2\n");
-	put("proc/307", "stat", "307 (cut");
-	put("proc/308", "stat", "");
-	put("proc", "309", "no directory\n");
-	put("sys/devices/system/cpu", "nohz_full", "4-7\n");
-	put("sys/devices/system/node/node3", "meminfo",
-	    "Node 3 MemTotal:        2048 kB\nNode 3 MemFree:          512 kB\nNode 3 MemUsed:     "
-	    "    1536 kB\n");
-	put("sys/devices/system/node/node4", "meminfo", "Node 4 MemTotal:        many kB\n");
+	write_thread(300, "kworker/u16:1", KTHREAD | PINNED,
+		     "0-7\n"); /* a thread that runs on any CPU */
+	/* a thread that can be moved */
+	write_thread(301, "rcu_preempt", KTHREAD, "2\n");
+	write_thread(302, "irq/24-nvme", KTHREAD | PINNED, "2\n");
+	/* a user's program named like a kernel thread */
+	write_thread(303, "ksoftirqd/2", PINNED, "2\n");
+	write_thread(304, "a) S 2 (b", KTHREAD | PINNED, "3\n");
+	write_thread(305, "gone", KTHREAD | PINNED, NULL);
+	write_thread(306, "odd", KTHREAD | PINNED, "2-\n");
+	write_thread(307, "cut", KTHREAD | PINNED, "2\n");
+	write_file("proc/307", "stat", "307 (cut");
+	write_file("proc/308", "stat", "");
+	write_file("proc", "309", "no directory\n");
+	write_file("sys/devices/system/cpu", "nohz_full", "4-7\n");
+	write_file("sys/devices/system/node/node3", "meminfo",
+		   "Node 3 MemTotal:        2048 kB\nNode 3 MemFree:          512 kB\nNode 3 "
+		   "MemUsed:     "
+		   "    1536 kB\n");
+	write_file("sys/devices/system/node/node4", "meminfo", "Node 4 MemTotal:        many kB\n");
 }
 
-static char *told(const struct noise_on *on)
+static char *noise_text(const struct noise_on *on)
 {
 	static char text[4096];
 	size_t used = 0;
@@ -136,8 +139,8 @@ static void test_interference_many(void)
 	noise_on(&on, &n, &cpus);
 	ok(on.irqs == 50 && on.threads == 50 && on.n_irqs == NOISE_NAMES &&
 		   on.n_threads == NOISE_NAMES,
-	   "noise_on: sources beyond NOISE_NAMES are counted");
-	is(on.irq[NOISE_NAMES - 1].name, "n31", "noise_on: the first sources are named");
+	   "noise_on: counts sources beyond NOISE_NAMES");
+	is(on.irq[NOISE_NAMES - 1].name, "n31", "noise_on: names the first sources");
 }
 
 int main(void)
@@ -154,36 +157,36 @@ int main(void)
 	is_int(noise_read(&n, root, &err), 0, "noise_read: reads a tree without /proc %s",
 	       err.text);
 	ok(!n.irqs_known && !n.threads_known && !n.n,
-	   "noise_read: a tree without /proc is not known to be quiet");
+	   "noise_read: without /proc, IRQs and threads are unknown");
 	noise_free(&n);
 	make_node();
 	is_int(noise_read(&n, root, &err), 0, "noise_read: reads a node %s", err.text);
-	ok(n.irqs_known && n.threads_known, "noise_read: the node's IRQs and threads are known");
+	ok(n.irqs_known && n.threads_known, "noise_read: knows the node's IRQs and threads");
 	cpus = set_of("2-3");
 	noise_on(&on, &n, &cpus);
-	is(told(&on),
+	is(noise_text(&on),
 	   "24 nvme0q1 2;27 old 2-3;28 eth0-rx,eth0-tx 3;29 late 3;30 ?[2Jx 2;2xksoftirqd "
 	   "2-3;2xkworker 2-3;1xirq/24-nvme 2;1xa) S 2 (b 3;",
-	   "noise_on: sources on CPUs 2 and 3");
-	ok(on.irqs == 5 && on.threads == 6, "noise_on: their numbers");
+	   "noise_on: finds the sources on CPUs 2 and 3");
+	ok(on.irqs == 5 && on.threads == 6, "noise_on: gives the numbers of IRQs and threads");
 	is(list_of(&on.tick), "2-3", "noise_on: CPUs 2 and 3 have the tick");
 	cpus = set_of("3-5");
 	noise_on(&on, &n, &cpus);
-	is(told(&on),
+	is(noise_text(&on),
 	   "25 virtio0-input.0 5;27 old 3-5;28 eth0-rx,eth0-tx 3;29 late 3;3xksoftirqd "
 	   "3-5;3xkworker 3-5;1xa) S 2 (b 3;",
-	   "noise_on: sources on CPUs 3 to 5");
+	   "noise_on: finds the sources on CPUs 3 to 5");
 	is(list_of(&on.tick), "3", "noise_on: nohz_full= removes the tick from two of these CPUs");
 	cpus = set_of("0-7");
 	noise_on(&on, &n, &cpus);
 	ok(on.irqs == 7 && on.threads == 19,
-	   "noise_on: all CPUs have the threads that run on any CPU: %u IRQs, %u threads", on.irqs,
-	   on.threads);
+	   "noise_on: for all CPUs, threads that run on any CPU count: %u IRQs, %u threads",
+	   on.irqs, on.threads);
 	idset_zero(&cpus);
 	noise_on(&on, &n, &cpus);
-	ok(!on.irqs && !on.threads, "noise_on: no CPU has no noise");
+	ok(!on.irqs && !on.threads, "noise_on: no CPUs have no noise");
 	noise_free(&n);
-	put("sys/devices/system/cpu", "nohz_full", "  (null)\n");
+	write_file("sys/devices/system/cpu", "nohz_full", "  (null)\n");
 	is_int(noise_read(&n, root, &err), 0, "noise_read: reads a node without nohz_full=");
 	cpus = set_of("4");
 	noise_on(&on, &n, &cpus);
@@ -192,7 +195,7 @@ int main(void)
 	test_interference_many();
 	ok(memory_node_use(root, 3, &total, &used) == 0 && total == 2048 << 10 &&
 		   used == 1536 << 10,
-	   "memory_node_use: total and used bytes");
+	   "memory_node_use: gives total and used bytes");
 	is_int(memory_node_use(root, 4, &total, &used), -1,
 	       "memory_node_use: refuses text in place of numbers");
 	is_int(memory_node_use(root, 5, &total, &used), -1,

@@ -49,20 +49,20 @@ static void test_policy_names(void)
 		ok(strstr(policy_names(), policy_name(p)) != NULL, "policy_names: has \"%s\"",
 		   policy_name(p));
 	}
-	is(policy_name(POLICY_UNSET), "unset", "policy_name: POLICY_UNSET");
+	is(policy_name(POLICY_UNSET), "unset", "policy_name: \"unset\" for POLICY_UNSET");
 	is(policy_name((enum sched_policy)99), "unset",
 	   "policy_name: \"unset\" for a number outside the enumeration");
 }
 
 static void test_policy_numbers(void)
 {
-	/* sched.h's numbers, and the number of the NodeOS kernel series */
-	is(policy_by_number(0), "other", "policy_by_number: 0");
-	is(policy_by_number(1), "fifo", "policy_by_number: 1");
-	is(policy_by_number(2), "rr", "policy_by_number: 2");
-	is(policy_by_number(3), "batch", "policy_by_number: 3");
-	is(policy_by_number(5), "idle", "policy_by_number: 5");
-	is(policy_by_number(48), "hpc", "policy_by_number: 48");
+	/* the numbers of sched.h, and that of the NodeOS kernel series */
+	is(policy_by_number(0), "other", "policy_by_number: 0 is other");
+	is(policy_by_number(1), "fifo", "policy_by_number: 1 is fifo");
+	is(policy_by_number(2), "rr", "policy_by_number: 2 is rr");
+	is(policy_by_number(3), "batch", "policy_by_number: 3 is batch");
+	is(policy_by_number(5), "idle", "policy_by_number: 5 is idle");
+	is(policy_by_number(48), "hpc", "policy_by_number: 48 is hpc");
 	is(policy_by_number(6), "?", "policy_by_number: \"?\" for 6, SCHED_DEADLINE");
 	is(policy_by_number(-1), "?", "policy_by_number: \"?\" for -1");
 	is(policy_by_number(1 | 0x40000000), "fifo",
@@ -85,7 +85,8 @@ static void test_priorities(void)
 
 		policy_priority_range(table[i].policy, &min, &max);
 		ok(min == table[i].min && max == table[i].max,
-		   "policy_priority_range: priorities of \"%s\"", policy_name(table[i].policy));
+		   "policy_priority_range: gives the priorities of \"%s\"",
+		   policy_name(table[i].policy));
 	}
 	ok(policy_is_realtime(POLICY_FIFO) && policy_is_realtime(POLICY_RR),
 	   "policy_is_realtime: true for fifo and rr");
@@ -93,7 +94,7 @@ static void test_priorities(void)
 	   "policy_is_realtime: false for hpc and unset");
 }
 
-/* Runs in a child: a process without rights cannot leave the policy "idle" again. */
+/* Runs in a child: a process without rights cannot leave the policy "idle". */
 static void apply_idle(void)
 {
 	pid_t child = fork();
@@ -114,7 +115,7 @@ static void apply_idle(void)
 			      : 1);
 	}
 	ok(child > 0 && waitpid(child, &status, 0) == child && status == 0,
-	   "policy_apply: batch, then idle, and nice stays");
+	   "policy_apply: batch and then idle keep the nice value");
 	is_int(sched_getscheduler(0), SCHED_OTHER, "policy_apply: the parent keeps its policy");
 	child = fork();
 	if (child == 0) {
@@ -129,9 +130,9 @@ static void apply_idle(void)
 	}
 	waitpid(child, &status, 0);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
-		ok(true, "policy_apply: nice stays over real time # SKIP needs CAP_SYS_NICE");
+		ok(true, "policy_apply: real time keeps the nice value # SKIP needs CAP_SYS_NICE");
 	else
-		is_int(status, 0, "policy_apply: nice stays over real time");
+		is_int(status, 0, "policy_apply: real time keeps the nice value");
 }
 
 static void test_apply(void)
@@ -144,29 +145,31 @@ static void test_apply(void)
 	apply_idle();
 	is_int(policy_apply(0, POLICY_UNSET, 0, 0, &err), -1, "policy_apply: refuses unset");
 	is_int(policy_apply(0, POLICY_OTHER, 1, 0, &err), -1,
-	       "policy_apply: refuses a priority of other");
+	       "policy_apply: refuses a priority with other");
 	is(err.text, "priority 1 is out of range for policy \"other\" (allowed: 0 to 0)",
-	   "policy_apply: the message about a priority of other");
+	   "policy_apply: the message gives the allowed priority of other");
 	is_int(policy_apply(0, POLICY_FIFO, 100, 0, &err), -1, "policy_apply: refuses fifo 100");
 	is_int(policy_apply(0, POLICY_HPC, 3, 0, &err), -1, "policy_apply: refuses hpc 3");
 	is(err.text, "priority 3 is out of range for policy \"hpc\" (allowed: 0 to 2)",
-	   "policy_apply: the message about hpc 3");
+	   "policy_apply: the message gives the allowed priorities of hpc");
 	if (!policy_supported(POLICY_HPC)) {
 		is_int(policy_apply(0, POLICY_HPC, 0, 0, &err), -1,
 		       "policy_apply: refuses hpc on a kernel without it");
 		is(err.text,
 		   "SCHED_HPC is not in this kernel: boot a kernel with the NodeOS patches and "
 		   "CONFIG_SCHED_CLASS_HPC=y, or ask for \"other\"",
-		   "policy_apply: the message about a kernel without hpc");
+		   "policy_apply: the message names the remedy for a kernel without hpc");
 	}
 	is_int(policy_apply(0, POLICY_OTHER, 0, 10, &err), -1,
-	       "policy_apply: refuses a quantum of other");
-	is(err.text, "quantum 10 with policy \"other\" (allowed: 0 to 10000, with hpc)",
-	   "policy_apply: the message about a quantum of other");
+	       "policy_apply: refuses a quantum with other");
+	is(err.text,
+	   "quantum 10 is not allowed with policy \"other\" (allowed: 0 to 10000, only with hpc)",
+	   "policy_apply: the message says that only hpc has a quantum");
 	is_int(policy_apply(0, POLICY_HPC, 0, 10001, &err), -1,
 	       "policy_apply: refuses a quantum above the limit");
 	is_int(policy_quantum(0), 0, "policy_quantum: 0 for this process");
-	is_int(hpc_placement_by_name("topo"), HPC_TOPO, "hpc_placement_by_name: topo");
+	is_int(hpc_placement_by_name("topo"), HPC_TOPO,
+	       "hpc_placement_by_name: topo is priority 2");
 	is_int(hpc_placement_by_name("rr"), 1, "hpc_placement_by_name: rr is priority 1");
 	is_int(hpc_placement_by_name("user"), 0, "hpc_placement_by_name: user is priority 0");
 	is_int(hpc_placement_by_name("tree"), -1, "hpc_placement_by_name: -1 for an unknown word");
@@ -174,7 +177,7 @@ static void test_apply(void)
 	is(hpc_placement_name(3), "?", "hpc_placement_name: \"?\" for priority 3");
 	is_int(policy_apply(0, POLICY_HPC, 3, 0, NULL), -1,
 	       "policy_apply: fails without an error buffer");
-	is_int(sched_getscheduler(0), SCHED_OTHER, "policy_apply: failures change nothing");
+	is_int(sched_getscheduler(0), SCHED_OTHER, "policy_apply: a failure keeps the policy");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks of a plain step without a daemon: what the log says, and that nothing waits. */
+/* Ranks of a plain step without a daemon: the log has the reason, and nothing waits. */
 #include "launch/observe.h"
 
 #include <stdarg.h>
@@ -33,8 +33,8 @@ static void write_conf(const char *text)
 	fclose(f);
 }
 
-/* Place the two ranks of a step that says WISH; returns the log. */
-static const char *place(const char *conf, enum contention_policy wish)
+/* Place the two ranks of a step with --nodeos-contention WISH. Returns the log. */
+static const char *place_ranks(const char *conf, enum contention_policy wish)
 {
 	const uint32_t global[2] = { 4, 5 };
 	const struct step_input in = { .job_id = 41,
@@ -50,22 +50,23 @@ static const char *place(const char *conf, enum contention_policy wish)
 
 	write_conf(conf);
 	logged[0] = '\0';
-	is_int(plain_ranks_new(&p, &in, &err), 0, "plain_ranks_new: two ranks %s", err.text);
+	is_int(plain_ranks_new(&p, &in, &err), 0, "plain_ranks_new: accepts two ranks %s",
+	       err.text);
 	plain_ranks_add(p, 0, getpid());
-	plain_ranks_add(p, 0, getpid()); /* a rank counts once */
+	plain_ranks_add(p, 0, getpid()); /* the second call for a rank has no effect */
 	plain_ranks_add(p, 9, getpid());
-	is(logged, "", "plain_ranks_add: the first rank sends nothing");
+	is(logged, "", "plain_ranks_add: sends nothing for the first rank");
 	plain_ranks_add(p, 1, getpid());
 	plain_ranks_end(p);
-	ok(monotonic_ms() - start < CONTENTION_WAIT_MS, "plain_ranks_add: nothing waits");
+	ok(monotonic_ms() - start < CONTENTION_WAIT_MS, "plain_ranks_add: does not wait");
 	return logged;
 }
 
-static void says(const char *conf, enum contention_policy wish, const char *begin)
+static void check_log(const char *conf, enum contention_policy wish, const char *begin)
 {
-	place(conf, wish);
+	place_ranks(conf, wish);
 	ok(strncmp(logged, begin, strlen(begin)) == 0 && !*begin == !*logged,
-	   "plain_ranks_add: the log has \"%s\": %s", begin, logged);
+	   "plain_ranks_add: the log begins with \"%s\": %s", begin, logged);
 }
 
 int main(void)
@@ -80,22 +81,23 @@ int main(void)
 		return 0;
 	}
 	snprintf(conf_path, sizeof(conf_path), "%s/nodeos.conf", scratch_make());
-	says("", CONTENTION_OBSERVE, sent);
-	says("", CONTENTION_OFF, "");
-	says("", CONTENTION_UNSET, "");
-	says("contention = observe", CONTENTION_UNSET, "");
-	says("contention = observe\ncontention_steps = all", CONTENTION_UNSET, sent);
-	says("contention = observe\ncontention_steps = all", CONTENTION_OFF, "");
-	says("allow_contention = no", CONTENTION_OBSERVE, "");
-	says("contention = maybe", CONTENTION_OBSERVE, "nodeos: observe: step 41.7: ");
+	check_log("", CONTENTION_OBSERVE, sent);
+	check_log("", CONTENTION_OFF, "");
+	check_log("", CONTENTION_UNSET, "");
+	check_log("contention = observe", CONTENTION_UNSET, "");
+	check_log("contention = observe\ncontention_steps = all", CONTENTION_UNSET, sent);
+	check_log("contention = observe\ncontention_steps = all", CONTENTION_OFF, "");
+	check_log("allow_contention = no", CONTENTION_OBSERVE, "");
+	check_log("contention = maybe", CONTENTION_OBSERVE, "nodeos: observe: step 41.7: ");
 	write_conf("contention = observe\ncontention_steps = all");
-	ok(observe_plain_steps(conf_path), "observe_plain_steps: all steps");
+	ok(observe_plain_steps(conf_path), "observe_plain_steps: true with contention_steps = all");
 	write_conf("contention = observe");
-	ok(!observe_plain_steps(conf_path), "observe_plain_steps: containers only");
+	ok(!observe_plain_steps(conf_path), "observe_plain_steps: false for containers only");
 	write_conf("contention = maybe\ncontention_steps = all");
-	ok(!observe_plain_steps(conf_path), "observe_plain_steps: a faulty configuration");
-	is_int(plain_ranks_new(&p, &none, &err), -1, "plain_ranks_new: refuses no rank: %s",
-	       err.text);
+	ok(!observe_plain_steps(conf_path),
+	   "observe_plain_steps: false with a faulty configuration");
+	is_int(plain_ranks_new(&p, &none, &err), -1,
+	       "plain_ranks_new: refuses a step without ranks: %s", err.text);
 	plain_ranks_end(NULL);
 	return tap_done();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A step checks whether its job may have its containers when these are made, and continues when the
+ * A step checks whether its job may have its containers when these are made, and continues if the
  * ledger cannot take its entry.
  */
 #include <inttypes.h>
@@ -24,7 +24,7 @@ static struct {
 	const char *account;
 } slurmctld;
 
-/* The ledger must be free while this runs. */
+/* In place of slurmctld. The ledger must be unlocked while this runs. */
 static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err)
 {
 	struct ledger *l = NULL;
@@ -41,7 +41,7 @@ static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struc
 	return 0;
 }
 
-static char helper[128]; /* plans as the request says, and creates the file "planned" */
+static char helper[128]; /* script that plans as requested, and creates the file "planned" */
 
 static void make_helper(void)
 {
@@ -94,7 +94,7 @@ static struct step *new_step(const struct ledger_job *job, const char *container
 }
 
 /* Plan S in the job's directory. *NOTED: whether the ledger has the step afterwards. */
-static int plan(struct step *s, const struct ledger_job *job, bool *noted, struct errbuf *err)
+static int plan_step(struct step *s, const struct ledger_job *job, bool *noted, struct errbuf *err)
 {
 	static struct node_view v;
 	struct ledger_job *now = NULL;
@@ -156,7 +156,7 @@ static struct ledger_job *write_job(const char *dir, unsigned n, bool planned, c
 }
 
 /*
- * Plan one step under a key that lists accounts; the request is the job's, or (OF_STEP) the step's
+ * Plan one step with a key that lists accounts; the request is the job's, or (OF_STEP) the step's
  * own.
  */
 static int plan_one(const struct ledger_job *job, bool of_step, struct errbuf *err)
@@ -175,7 +175,7 @@ static int plan_one(const struct ledger_job *job, bool of_step, struct errbuf *e
 		s->in.step_request = s->in.job_request;
 		s->in.job_request = NULL;
 	}
-	rc = plan(s, job, &noted, err);
+	rc = plan_step(s, job, &noted, err);
 	ok(noted == (rc == 0), "the ledger has the step if and only if it is planned");
 	return rc;
 }
@@ -191,20 +191,20 @@ static void test_plan_round_site(void)
 	job->request = strdup(request_text);
 	slurmctld.account = "biology";
 	is_int(plan_one(job, false, &err), -1, "a job of another account is refused");
-	ok(strstr(err.text, "cpus is for accounts physics only"),
+	ok(strstr(err.text, "cpus is only for accounts physics"),
 	   "the message names the allowed accounts: %s", err.text);
-	is_int(slurmctld.calls, 1, "slurmctld is asked when containers are made");
+	is_int(slurmctld.calls, 1, "slurmctld is called when containers are made");
 	ok(!slurmctld.locked_out, "the ledger is not locked during the call to slurmctld");
 	ok(access(planned, F_OK) < 0, "no plan is made for a refused job");
 	slurmctld.account = "physics";
 	is_int(plan_one(job, false, &err), 0, "a job of an allowed account is planned %s",
 	       err.text);
-	is_int(slurmctld.calls, 2, "slurmctld is asked once for an allowed job");
+	is_int(slurmctld.calls, 2, "slurmctld is called once for an allowed job");
 	ok(access(planned, F_OK) == 0, "a plan is made for an allowed job");
 	slurmctld.away = true;
 	is_int(plan_one(job, false, &err), 0,
 	       "a step in the job's containers needs no slurmctld %s", err.text);
-	is_int(slurmctld.calls, 2, "slurmctld is not asked for a step in the job's containers");
+	is_int(slurmctld.calls, 2, "slurmctld is not called for a step in the job's containers");
 	ledger_job_free(job);
 
 	job = write_job("site_step", 0, false, "0");
@@ -214,7 +214,7 @@ static void test_plan_round_site(void)
 	slurmctld.away = false;
 	is_int(plan_one(job, true, &err), 0, "a step's own containers are checked for each step %s",
 	       err.text);
-	is_int(slurmctld.calls, 4, "slurmctld is asked for each step with its own containers");
+	is_int(slurmctld.calls, 4, "slurmctld is called for each step with its own containers");
 	ledger_job_free(job);
 }
 
@@ -223,23 +223,23 @@ static void divide_memory(struct step *s)
 	s->blocks = (struct blocks){ .on = true, .n = 1, .block = home, .homes = set_of("0") };
 }
 
-static void test_room(void)
+static void test_entry(void)
 {
 	struct ledger_job *job = write_job("room", 1, false, NULL);
 	struct step *s = new_step(job, NULL);
 	struct errbuf err;
 	bool noted;
 
-	is_int(plan(s, job, &noted, &err), 0, "a step outside of containers is planned %s",
+	is_int(plan_step(s, job, &noted, &err), 0, "a step outside of containers is planned %s",
 	       err.text);
 	ok(noted, "the ledger has a step outside of containers");
-	is(step_warning(s), "", "a step that the ledger has gives no warning");
+	is(step_warning(s), "", "a step in the ledger gives no warning");
 	s = new_step(job, NULL);
 	divide_memory(s);
-	is_int(plan(s, job, &noted, &err), 0, "a step on a node with blocks is planned %s",
+	is_int(plan_step(s, job, &noted, &err), 0, "a step on a node with blocks is planned %s",
 	       err.text);
 	ok(noted && idset_equal(&s->shared->part[0].given.mems, &s->blocks.homes),
-	   "a job on a node with blocks has a share of home");
+	   "a job on a node with blocks has a share on its home");
 	ledger_job_free(job);
 }
 
@@ -251,36 +251,36 @@ static void test_plan_round_full(void)
 	struct errbuf err;
 	bool noted;
 
-	is_int(plan(s, job, &noted, &err), 0, "a job with 1,024 steps may have one more");
+	is_int(plan_step(s, job, &noted, &err), 0, "a job with 1,024 steps may start one more");
 	warning = step_warning(s);
 	ok(!noted && strstr(warning, "1025 steps"),
-	   "the warning of one step more names the bound: %s", warning);
-	is(err.text, "", "one step more leaves no error");
+	   "the warning for step 1,025 names the bound: %s", warning);
+	is(err.text, "", "step 1,025 leaves no error");
 	s = new_step(job, NULL);
 	divide_memory(s);
-	is_int(plan(s, job, &noted, &err), -1,
-	       "one step more is refused if memory is chosen for it: %s", err.text);
-	ok(!noted && err.code == LEDGER_BOUND, "the error of the refused step is the bound");
-	is(step_warning(s), "", "a refused step has no warning beside the error");
+	is_int(plan_step(s, job, &noted, &err), -1,
+	       "step 1,025 is refused if memory is chosen for it: %s", err.text);
+	ok(!noted && err.code == LEDGER_BOUND, "the refused step gives the code LEDGER_BOUND");
+	is(step_warning(s), "", "a refused step has an error and no warning");
 	ledger_job_free(job);
 
 	job = write_job("full_share", LEDGER_STEPS_MAX, false, "0");
 	s = new_step(job, NULL);
 	divide_memory(s);
-	is_int(plan(s, job, &noted, &err), 0,
-	       "one step more is planned if the job's share is noted already %s", err.text);
-	ok(!noted && *step_warning(s), "one step more with a noted share has a warning");
+	is_int(plan_step(s, job, &noted, &err), 0,
+	       "step 1,025 is planned if the ledger has the job's share %s", err.text);
+	ok(!noted && *step_warning(s), "step 1,025 then has a warning");
 	ledger_job_free(job);
 
 	job = write_job("full_plan", LEDGER_STEPS_MAX, true, NULL);
-	is_int(plan(new_step(job, "sim"), job, &noted, &err), -1,
-	       "one step more in a container is refused: %s", err.text);
-	is_int(plan(new_step(job, CHOICE_NONE), job, &noted, &err), 0,
-	       "one step more outside of the job's containers is planned %s", err.text);
+	is_int(plan_step(new_step(job, "sim"), job, &noted, &err), -1,
+	       "step 1,025 in a container is refused: %s", err.text);
+	is_int(plan_step(new_step(job, CHOICE_NONE), job, &noted, &err), 0,
+	       "step 1,025 outside of the job's containers is planned %s", err.text);
 	ledger_job_free(job);
 }
 
-/* A directory has the name of the new entry's file. */
+/* A directory has the name of the new entry's file, so the entry cannot be written. */
 static void test_unwritable(void)
 {
 	struct ledger_job *job = write_job("unwritable", 1, false, NULL);
@@ -291,7 +291,7 @@ static void test_unwritable(void)
 
 	snprintf(path, sizeof(path), "state/.job-%" PRIu64 ".new/x", job->inode);
 	scratch_dir(path);
-	is_int(plan(s, job, &noted, &err), -1,
+	is_int(plan_step(s, job, &noted, &err), -1,
 	       "a step whose entry cannot be written is refused: %s", err.text);
 	ok(!noted && strstr(err.text, "File exists"), "the message has the system's reason");
 	is(step_warning(s), "", "an entry that cannot be written gives no warning");
@@ -322,7 +322,7 @@ int main(void)
 		bail("%s", err.text);
 	make_helper();
 	test_plan_round_site();
-	test_room();
+	test_entry();
 	test_plan_round_full();
 	test_unwritable();
 	test_warnings();

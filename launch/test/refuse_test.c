@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Advice after a refusal of the planner: the code selects it, and no word of the text does. */
+/* Advice after a refusal of the planner: its code selects the advice, not its text. */
 #include "launch/prepare_impl.h"
 
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static struct idset set_of(const char *list)
 	return s;
 }
 
-/* The texts say the opposite of the codes beside them. */
+/* The texts contradict the codes beside them. */
 static const char of_threads[] = "container a: needs 9 threads", of_mems[] = "no memory node";
 
 /* A job or step on its node, and the advice for it; NULL: none. */
@@ -29,29 +29,29 @@ struct advice_case {
 };
 
 static const struct advice_case cases[] = {
-	{ .name = "a job's CPUs",
+	{ .name = "CPUs of a job",
 	  .code = PLAN_NO_CPUS,
 	  .advice = " (this job has CPUs 0-3 here; --exclusive or -c gives it more)" },
-	{ .name = "a whole node's",
+	{ .name = "CPUs of a whole node",
 	  .code = PLAN_NO_CPUS,
 	  .alone = true,
-	  .advice = " (this job has CPUs 0-3, all that jobs can have here)" },
-	{ .name = "a whole node's beside a ServiceOS",
+	  .advice = " (this job has CPUs 0-3, which are all that jobs can have here)" },
+	{ .name = "CPUs of a whole node with a ServiceOS",
 	  .code = PLAN_NO_CPUS,
 	  .alone = true,
 	  .service = "4,5",
 	  .service_mems = "1",
 	  .advice = " (2 threads of this node, CPUs 4-5, are kept for the ServiceOS)"
-		    " (this job has CPUs 0-3, all that jobs can have here)" },
-	{ .name = "a step's",
+		    " (this job has CPUs 0-3, which are all that jobs can have here)" },
+	{ .name = "CPUs of a step",
 	  .code = PLAN_NO_CPUS,
 	  .of_step = true,
 	  .advice = " (this step has CPUs 0-3 free; srun -c gives it more)" },
-	{ .name = "a step's that is the whole node",
+	{ .name = "CPUs of a step on a whole node",
 	  .code = PLAN_NO_CPUS,
 	  .of_step = true,
 	  .alone = true,
-	  .advice = " (this step has CPUs 0-3, all that jobs can have here)" },
+	  .advice = " (this step has CPUs 0-3, which are all that jobs can have here)" },
 	{ .name = "policy hpc",
 	  .code = PLAN_NO_CPUS,
 	  .kept_one = true,
@@ -63,7 +63,7 @@ static const struct advice_case cases[] = {
 	  .advice = " (this job has CPUs 0-3; CPUs 3 are reserved for the system but slurm.conf "
 		    "does not list them in CpuSpecList: ask your administrator to run nodeosctl "
 		    "verify)" },
-	{ .name = "CPUs where memory is in blocks",
+	{ .name = "CPUs of a node with blocks",
 	  .code = PLAN_NO_CPUS,
 	  .blocks = true,
 	  .advice = " (this job has CPUs 0-3 here; --exclusive or -c gives it more)" },
@@ -73,7 +73,7 @@ static const struct advice_case cases[] = {
 	  .alone = true,
 	  .kept_one = true,
 	  .advice = NULL },
-	{ .name = "memory nodes beside a ServiceOS's",
+	{ .name = "memory nodes with a ServiceOS",
 	  .code = PLAN_NO_MEMS,
 	  .alone = true,
 	  .kept_one = true,
@@ -90,8 +90,8 @@ static const struct advice_case cases[] = {
 	  .code = PLAN_NO_MEMS,
 	  .blocks = true,
 	  .held = "3",
-	  .advice = " (blocks 3 belong to other jobs: with --gres=fgmn:N, where the site offers "
-		    "it, a job waits for N of them)" },
+	  .advice = " (blocks 3 belong to other jobs: with --gres=fgmn:N, if the site offers "
+		    "it, a job waits for N blocks)" },
 };
 
 static struct block block[] = {
@@ -99,7 +99,7 @@ static struct block block[] = {
 	{ .node = 3, .usable = 1u << 30 },
 };
 
-static void view(struct step *s, struct node_view *v, const struct advice_case *c)
+static void set_view(struct step *s, struct node_view *v, const struct advice_case *c)
 {
 	memset(s, 0, sizeof(*s));
 	memset(v, 0, sizeof(*v));
@@ -118,7 +118,7 @@ static void view(struct step *s, struct node_view *v, const struct advice_case *
 		};
 }
 
-static void check(const struct advice_case *c, const char *text)
+static void check_advice(const struct advice_case *c, const char *text)
 {
 	static struct step s;
 	static struct node_view v;
@@ -126,13 +126,13 @@ static void check(const struct advice_case *c, const char *text)
 	struct errbuf err = { 0 };
 	char want[1024];
 
-	view(&s, &v, c);
+	set_view(&s, &v, c);
 	errcode(&err, (int)c->code, "%s", text);
 	snprintf(want, sizeof(want), "%s%s", text, c->advice ? c->advice : "");
-	is_int(prepare_say_what_there_is(&s, &v, &in, &err), -1,
-	       "prepare_say_what_there_is, %s: refuses", c->name);
-	is(err.text, want, "prepare_say_what_there_is, %s: gives the advice", c->name);
-	is_int(err.code, (int)c->code, "prepare_say_what_there_is, %s: keeps the code", c->name);
+	is_int(prepare_append_available(&s, &v, &in, &err), -1,
+	       "prepare_append_available, %s: refuses", c->name);
+	is(err.text, want, "prepare_append_available, %s: gives the advice", c->name);
+	is_int(err.code, (int)c->code, "prepare_append_available, %s: keeps the code", c->name);
 }
 
 /* For other refusals, more CPUs and memory nodes would not help. */
@@ -152,14 +152,14 @@ static void test_no_advice(void)
 		if (code == PLAN_NO_CPUS || code == PLAN_NO_MEMS)
 			continue;
 		c.code = (enum plan_refusal)code;
-		snprintf(name, sizeof(name), "no advice for code %d", code);
+		snprintf(name, sizeof(name), "without advice for code %d", code);
 		c.name = name;
-		check(&c, of_threads);
-		check(&c, of_mems);
+		check_advice(&c, of_threads);
+		check_advice(&c, of_mems);
 	}
 }
 
-/* Without any free CPU, the message is the reason. */
+/* Without any free CPU, the message gives the reason. */
 static void test_none_free(void)
 {
 	struct advice_case c = { .of_step = true };
@@ -167,21 +167,21 @@ static void test_none_free(void)
 	static struct node_view v;
 	struct errbuf err = { 0 };
 
-	view(&s, &v, &c);
-	prepare_say_none_free(&s, &v, &err);
-	is(err.text, "no CPU of this step is free: other step containers of the job hold them all",
-	   "prepare_say_none_free: other steps have all CPUs");
+	set_view(&s, &v, &c);
+	prepare_refuse_no_cpu(&s, &v, &err);
+	is(err.text, "no CPU of this step is free: other step containers of the job have them all",
+	   "prepare_refuse_no_cpu: says that other steps have all CPUs");
 	c.kept_one = true;
-	view(&s, &v, &c);
-	prepare_say_none_free(&s, &v, &err);
+	set_view(&s, &v, &c);
+	prepare_refuse_no_cpu(&s, &v, &err);
 	is(err.text, "no CPU is free: one CPU of the node stays outside of policy \"hpc\"",
-	   "prepare_say_none_free: the last CPU is kept for the system");
+	   "prepare_refuse_no_cpu: says that the last CPU is kept for the system");
 }
 
 int main(void)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		check(&cases[i], cases[i].code == PLAN_NO_CPUS ? of_mems : of_threads);
+		check_advice(&cases[i], cases[i].code == PLAN_NO_CPUS ? of_mems : of_threads);
 	test_no_advice();
 	test_none_free();
 	return tap_done();

@@ -11,18 +11,18 @@ static void test_paths(void)
 	char path[64];
 
 	is_int(report_path(path, sizeof(path), "r.%j.%s.%N%%", &batch, &err), 0,
-	       "report_path: a pattern with all letters is accepted");
-	is(path, "r.7.batch.n0%", "report_path: the letters are replaced");
+	       "report_path: accepts a pattern with all letters");
+	is(path, "r.7.batch.n0%", "report_path: replaces the letters");
 	is_int(report_path_check("r.%j.json", &err), -1,
-	       "report_path_check: a pattern without %%N and %%s is refused");
+	       "report_path_check: refuses a pattern without %%N and %%s");
 	is_int(report_path_check("r.%N.%s.%x", &err), -1,
-	       "report_path_check: an unknown letter is refused");
+	       "report_path_check: refuses an unknown letter");
 	is_int(report_path_check("r.%N.%s\n[forged] log line", &err), -1,
-	       "report_path_check: a newline is refused");
+	       "report_path_check: refuses a newline");
 	is_int(report_path_check("%s%N%", &err), -1,
-	       "report_path_check: a lone percent sign at the end is refused");
+	       "report_path_check: refuses a lone percent sign at the end");
 	is_int(report_path(path, 8, "long-name.%s.%N", &first, &err), -1,
-	       "report_path: a result that is too long is refused");
+	       "report_path: refuses a result that is too long");
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks wait in step_show() for slurmstepd, as long as it lives. */
+/* Ranks wait in step_show() for slurmstepd while it lives. */
 #include "launch/step_impl.h"
 
 #include <poll.h>
@@ -34,7 +34,7 @@ static void unset_env(void *arg, const char *name)
 	(void)name;
 }
 
-/* A step of a job with containers, so that its ranks wait. */
+/* Return a step of a job with containers, so that its ranks wait. */
 static struct step *new_step(void)
 {
 	static const uint32_t rank[] = { 0 };
@@ -57,12 +57,14 @@ static void run_rank(struct step *s, int to)
 
 	step_show(s, 0);
 	if (step_enter(s, 0, &env, &err) == 0)
-		strcpy(err.text, "the rank goes on");
+		strcpy(err.text, "the rank continues");
 	_exit(write(to, err.text, strlen(err.text)) < 0);
 }
 
-/* Read into TEXT what the rank writes within PATIENCE_MS; "": nothing. The rank is a child of this
- * process, or becomes one. */
+/*
+ * Read into TEXT what the rank writes within PATIENCE_MS; "": nothing. The rank is a child of this
+ * process, or becomes one.
+ */
 static void wait_for_rank(int from, pid_t rank, char *text, size_t size)
 {
 	struct pollfd p = { .fd = from, .events = POLLIN };
@@ -74,8 +76,10 @@ static void wait_for_rank(int from, pid_t rank, char *text, size_t size)
 	close(from);
 }
 
-/* slurmstepd is killed before its rank reaches step_show(); FAILING: within step_fail(). Returns
- * the rank's message, "" if it still waits. */
+/*
+ * Kill slurmstepd before its rank reaches step_show(); FAILING: within step_fail(). Returns the
+ * rank's message, "" if it still waits.
+ */
 static const char *killed_before(bool failing)
 {
 	static char text[sizeof(((struct errbuf *)0)->text)];
@@ -103,12 +107,12 @@ static const char *killed_before(bool failing)
 	waitpid(stepd, NULL, 0);
 	if (read(number[0], &rank, sizeof(rank)) != sizeof(rank) || rank <= 0)
 		abort();
-	close(gone[1]); /* the rank's parent has ended, so it has another parent now */
+	close(gone[1]); /* the rank's parent has ended, so another process is its parent now */
 	wait_for_rank(told[0], rank, text, sizeof(text));
 	return text;
 }
 
-/* The step fails while the rank waits and slurmstepd still lives. */
+/* The step fails while the rank waits and slurmstepd lives. */
 static void test_failed_meanwhile(void)
 {
 	char text[sizeof(((struct errbuf *)0)->text)];
@@ -127,15 +131,17 @@ static void test_failed_meanwhile(void)
 	step_fail(s, "no CPUs");
 	wait_for_rank(told[0], rank, text, sizeof(text));
 	ok(strstr(text, "no CPUs") != NULL && !strstr(text, "ended"),
-	   "a rank waits for slurmstepd while it lives, and reports its failure: \"%s\"", text);
+	   "step_show: a rank waits while slurmstepd lives, and step_enter() reports the failure: "
+	   "\"%s\"",
+	   text);
 }
 
 int main(void)
 {
 	test_failed_meanwhile();
 	ok(strstr(killed_before(false), "slurmstepd has ended") != NULL,
-	   "a rank ends if slurmstepd has ended before it looks");
+	   "step_show: a rank ends if slurmstepd ended before step_show()");
 	ok(strstr(killed_before(true), "nodeos: ") != NULL,
-	   "a rank ends if slurmstepd was killed while it failed");
+	   "step_show: a rank ends if slurmstepd was killed in step_fail()");
 	return tap_done();
 }

@@ -12,7 +12,7 @@
 
 static struct {
 	unsigned calls;
-	uint32_t job_id; /* of the last call */
+	uint32_t job_id; /* JOB_ID of the last call */
 	uid_t uid;
 	bool fails;
 	struct step_job job;
@@ -29,9 +29,9 @@ static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struc
 	return 0;
 }
 
-static unsigned *lookups; /* in memory shared with the process that looks up */
+static unsigned *lookups; /* in memory shared with the process that looks names up */
 
-/* Replaces the C library's. */
+/* Takes the place of libc's. */
 int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, struct passwd **found)
 {
 	(void)name;
@@ -43,7 +43,7 @@ int getpwnam_r(const char *name, struct passwd *pw, char *buf, size_t size, stru
 	return 0;
 }
 
-/* A container with CPUs and a memory node, and one with CPUs alone. */
+/* A container with CPUs and a memory node, and a container with CPUs alone. */
 static const struct request request = {
 	.n = 2,
 	.container = { { .name = "sim", .cpus = 2, .mems_kind = MEMS_COUNT, .mems = 1 },
@@ -51,7 +51,7 @@ static const struct request request = {
 };
 
 /* Check the request against a nodeos.conf of TEXT. */
-static int check(const char *text, struct errbuf *err)
+static int check_conf(const char *text, struct errbuf *err)
 {
 	struct conf conf;
 	struct site_job job = { .conf = &conf,
@@ -71,28 +71,30 @@ static void test_no_call(void)
 {
 	struct errbuf err = { 0 };
 
-	is_int(check("", &err), 0, "the defaults allow every isolator");
-	is_int(slurmctld.calls, 0, "the defaults need no call");
-	is_int(check("allow_sched = accounts: a\nallow_dimmap = partitions: p", &err), 0,
-	       "keys of isolators that the request does not ask for refuse nothing");
-	is_int(slurmctld.calls, 0, "keys of isolators outside of the request need no call");
-	is_int(check("allow_mems = users: 1001", &err), 0, "a user in the list is allowed");
-	is_int(slurmctld.calls, 0, "a list of users needs no call");
+	is_int(check_conf("", &err), 0, "the defaults allow every isolator");
+	is_int(slurmctld.calls, 0, "the defaults need no call of slurmctld");
+	is_int(check_conf("allow_sched = accounts: a\nallow_dimmap = partitions: p", &err), 0,
+	       "keys of isolators outside of the request refuse nothing");
+	is_int(slurmctld.calls, 0,
+	       "keys of isolators outside of the request need no call of slurmctld");
+	is_int(check_conf("allow_mems = users: 1001", &err), 0, "a user in the list is allowed");
+	is_int(slurmctld.calls, 0, "a list of users needs no call of slurmctld");
 }
 
 static void test_site_users(void)
 {
 	struct errbuf err = { 0 };
 
-	is_int(check("allow_mems = users: 1002, 1003", &err), -1,
+	is_int(check_conf("allow_mems = users: 1002, 1003", &err), -1,
 	       "site_check_isolators: a user outside of the list is refused");
-	ok(strstr(err.text, "container sim: mems is for users 1002 1003 only") &&
+	ok(strstr(err.text, "container sim: mems is only for users 1002 1003") &&
 		   strstr(err.text, "(allow_mems in /c)"),
 	   "the message names container, list and key: %s", err.text);
 	*lookups = 0;
-	is_int(check("allow_cpus = users: alice", &err), 0, "a user's name in the list is allowed");
+	is_int(check_conf("allow_cpus = users: alice", &err), 0,
+	       "a user's name in the list is allowed");
 	is_int(*lookups, 1, "a name is looked up once for both containers");
-	is_int(check("allow_cpus = no", &err), -1, "\"no\" refuses every user: %s", err.text);
+	is_int(check_conf("allow_cpus = no", &err), -1, "\"no\" refuses every user: %s", err.text);
 }
 
 static void test_accounts(void)
@@ -100,20 +102,20 @@ static void test_accounts(void)
 	struct errbuf err = { 0 };
 
 	slurmctld.job = (struct step_job){ "physics", "debug" };
-	is_int(check("allow_mems = accounts: physics\nallow_cpus = partitions: debug", &err), 0,
-	       "account and partition of slurmctld are allowed: %s", err.text);
-	is_int(slurmctld.calls, 1, "two keys need one call");
+	is_int(check_conf("allow_mems = accounts: physics\nallow_cpus = partitions: debug", &err),
+	       0, "a job with the right account and partition is allowed: %s", err.text);
+	is_int(slurmctld.calls, 1, "two keys need one call of slurmctld");
 	ok(slurmctld.job_id == JOB && slurmctld.uid == UID, "the call names the job and its user");
-	is_int(check("allow_mems = accounts: biology", &err), -1,
+	is_int(check_conf("allow_mems = accounts: biology", &err), -1,
 	       "site_check_isolators: a job of another account is refused");
 	ok(strstr(err.text, "this job's is \"physics\"") != NULL,
 	   "the message names the job's account: %s", err.text);
-	is_int(check("allow_cpus = partitions: long", &err), -1,
+	is_int(check_conf("allow_cpus = partitions: long", &err), -1,
 	       "site_check_isolators: a job of another partition is refused");
 	ok(strstr(err.text, "this job's is \"debug\"") != NULL,
 	   "the message names the job's partition: %s", err.text);
 	slurmctld.job = (struct step_job){ "", "" };
-	is_int(check("allow_mems = accounts: physics", &err), -1,
+	is_int(check_conf("allow_mems = accounts: physics", &err), -1,
 	       "an account that slurmctld does not know is refused: %s", err.text);
 }
 
@@ -126,7 +128,7 @@ static void test_failure(void)
 
 	slurmctld.job = (struct step_job){ "physics", "debug" };
 	slurmctld.fails = true;
-	is_int(check(text, &err), -1, "a failed call refuses the job");
+	is_int(check_conf(text, &err), -1, "a failed call refuses the job");
 	is(err.text, "/c depends on the job's account or partition: slurmctld does not answer",
 	   "the message names the file and the reason");
 	slurmctld.fails = false;

@@ -10,7 +10,7 @@ static void test_wishes(void)
 {
 	static const struct {
 		struct submit_wish wish;
-		const char *words; /* in the message */
+		const char *words; /* text in the message */
 	} bad[] = {
 		{ { .cpus = "0" }, "--nodeos-cpus=0: expected a number of hardware threads" },
 		{ { .cpus = "+4" }, "--nodeos-cpus=+4" },
@@ -28,15 +28,15 @@ static void test_wishes(void)
 	struct request r;
 
 	is_int(submit_request(&r, "step", &all, &err), 0,
-	       "submit_request: all three options are accepted: %s", err.text);
+	       "submit_request: accepts all three options: %s", err.text);
 	ok(r.n == 1 && r.container[0].cpus == 8 && r.container[0].mems == 2,
-	   "submit_request: all options make one container");
+	   "submit_request: makes one container of all options");
 	is_int(r.container[0].contention, CONTENTION_OBSERVE,
-	       "submit_request: the container is observed");
-	is(r.container[0].name, "step", "submit_request: the container has the given name");
+	       "submit_request: sets that the container is observed");
+	is(r.container[0].name, "step", "submit_request: gives the container its name");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is_int(submit_request(&r, "job", &bad[i].wish, &err), -1,
-		       "submit_request: %s is refused", bad[i].words);
+		       "submit_request: refuses %s", bad[i].words);
 		ok(strstr(err.text, bad[i].words) != NULL,
 		   "submit_request: the message names the option: %s", err.text);
 	}
@@ -52,42 +52,42 @@ static void test_submit_site(void)
 	int fd = mkstemp(path);
 
 	ok(fd >= 0 && dprintf(fd, "max_containers = 1\n") > 0 && fchmod(fd, 0644) == 0,
-	   "submit_check_site: the site allows one container a job");
+	   "the test can write max_containers to nodeos.conf");
 	close(fd);
-	is_int(submit_check_site(&r, path, &err), -1,
-	       "submit_check_site: two containers are refused");
+	is_int(submit_check_site(&r, path, &err), -1, "submit_check_site: refuses two containers");
 	if (geteuid() == 0)
-		ok(strstr(err.text, "2 containers, at most 1") && strstr(err.text, path),
+		ok(strstr(err.text, "2 containers are requested, at most 1") &&
+			   strstr(err.text, path),
 		   "submit_check_site: the message names the file: %s", err.text);
 	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 	ok(fd >= 0 && dprintf(fd, "allow_mems = no\nallow_cpus = accounts: a\n") > 0,
-	   "submit_check_site: the site forbids memory nodes, and allows cpus by account");
+	   "the test can write allow_mems and allow_cpus to nodeos.conf");
 	close(fd);
 	if (geteuid() == 0) {
 		is_int(submit_check_site(&r, path, &err), 0,
-		       "submit_check_site: a request without memory nodes passes, and nodes check "
+		       "submit_check_site: accepts a request without memory nodes, as nodes check "
 		       "the account: %s",
 		       err.text);
 		r.container[1].mems_kind = MEMS_COUNT;
 		r.container[1].mems = 1;
 		ok(submit_check_site(&r, path, &err) == -1 &&
 			   strstr(err.text, "container vda: mems is not allowed"),
-		   "submit_check_site: a request with memory nodes is refused: %s", err.text);
+		   "submit_check_site: refuses a request with memory nodes: %s", err.text);
 	}
 	is_int(submit_check_contention("off", path, &err), 0,
-	       "submit_check_contention: off is allowed everywhere");
+	       "submit_check_contention: accepts off at every site");
 	is_int(submit_check_contention("devil", path, &err), -1,
 	       "submit_check_contention: refuses another word");
 	is(err.text, "--nodeos-contention=devil: expected one of observe, dino, di, spread, off",
-	   "submit_check_contention: the message has the words");
+	   "submit_check_contention: the message lists the words");
 	if (geteuid() == 0) {
 		is_int(submit_check_contention("observe", path, &err), 0,
-		       "submit_check_contention: observe is allowed %s", err.text);
+		       "submit_check_contention: accepts observe %s", err.text);
 		fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
 		dprintf(fd, "allow_contention = no\n");
 		close(fd);
 		is_int(submit_check_contention("observe", path, &err), -1,
-		       "submit_check_contention: the site forbids it");
+		       "submit_check_contention: refuses observe with allow_contention = no");
 		ok(strstr(err.text, "--nodeos-contention: contention is not allowed at this site "
 				    "(allow_contention in ") != NULL,
 		   "submit_check_contention: the message names the key: %s", err.text);
@@ -105,20 +105,21 @@ static void test_submit_names(void)
 	is_int(submit_check_container(&r, NULL, true, false, &err), 0,
 	       "submit_check_container: accepts a step without --nodeos-container");
 	is_int(submit_check_container(&r, "vda", true, false, &err), 0,
-	       "submit_check_container: a container of the manifest is accepted: %s", err.text);
+	       "submit_check_container: accepts a container of the manifest: %s", err.text);
 	is_int(submit_check_container(&r, "vad", true, false, &err), -1,
-	       "submit_check_container: a container outside of the manifest is refused");
+	       "submit_check_container: refuses a container outside of the manifest");
 	ok(strstr(err.text, "sim") && strstr(err.text, "vda"),
 	   "submit_check_container: the message lists the containers: %s", err.text);
 	is_int(submit_check_container(NULL, "sim", true, false, &err), 0,
-	       "submit_check_container: accepts a name for a job whose containers only its nodes "
+	       "submit_check_container: accepts a name if only the nodes know the job's "
+	       "containers: they "
 	       "know");
 	is_int(submit_check_container(NULL, "sim", true, true, &err), -1,
 	       "submit_check_container: refuses a name for a new job without containers");
 	is_int(submit_check_container(NULL, "none", true, true, &err), 0,
 	       "submit_check_container: accepts \"none\" for a new job without containers");
 	is_int(submit_check_container(&r, "sim:0,vda:1", false, false, &err), -1,
-	       "submit_check_container: containers by rank are for srun alone");
+	       "submit_check_container: refuses containers by rank except for srun");
 	ok(strstr(err.text, "give this option to srun") != NULL,
 	   "submit_check_container: the message refers to srun: %s", err.text);
 }
@@ -132,15 +133,15 @@ static void test_components(void)
 	struct errbuf err = { 0 };
 
 	is_int(submit_same_options(&c, one, name, 2, &err), 0,
-	       "submit_same_options: a first component may have any values");
+	       "submit_same_options: accepts any values of the first component");
 	is_int(submit_same_options(&c, one, name, 2, &err), 0,
-	       "submit_same_options: a second component may have the same values");
+	       "submit_same_options: accepts the same values of a second component");
 	is_int(submit_same_options(&c, other, name, 2, &err), -1,
-	       "submit_same_options: another value is refused");
+	       "submit_same_options: refuses another value of a second component");
 	ok(strstr(err.text, "--nodeos-cpus differs") != NULL,
 	   "submit_same_options: the message names the option: %s", err.text);
 	is_int(submit_same_options(&c, more, name, 2, &err), -1,
-	       "submit_same_options: an option that the first component lacks is refused");
+	       "submit_same_options: refuses an option that the first component lacks");
 	free(c.first[0]);
 }
 

@@ -108,11 +108,7 @@ def group_cpus(machine):
         r.text,
     )
     text = run(f"nodeosctl show --job={job.id}").out
-    ok(
-        "cpus: 6 given, as it has been resized" in text,
-        "show says that the outcome is modified",
-        text,
-    )
+    ok("cpus: 6 given after a resize" in text, "show says that the outcome is modified", text)
     job.end()
 
 
@@ -144,7 +140,7 @@ def by_step(job):
     before = have()
     same([[len(c) for c in s] for s in before], [[2], [4]], "each step's rank is in its container")
     both = (
-        f"several steps have a container step of their own here ({job}.0, {job}.1): say which one"
+        f"several steps have a container step of their own here ({job}.0, {job}.1): name one"
         " (--step=JOB.STEP)"
     )
     for command, words in (
@@ -154,19 +150,19 @@ def by_step(job):
         (
             "resize --step=9 step --cpus=2",
             (
-                f"step 9 is in no container step on this node (these steps are in one: {job}.0,"
+                f"step 9 is in no container step on this node (steps that are: {job}.0,"
                 f" {job}.1)"
             ),
         ),
         (
             f"exec --step={int(job) + 1}.0 step true",
-            "no step of yours is in a container step on this node",
+            "you have no step in a container step on this node",
         ),
-        ("resize --step=0 sim --cpus=2", "no step of yours is in a container sim on this node"),
+        ("resize --step=0 sim --cpus=2", "you have no step in a container sim on this node"),
         (
             "delete step",
             (
-                "container step belongs to a step alone and ends with it: scancel that step"
+                "container step belongs only to its step and ends with it: scancel that step"
                 f" ({job}.0, {job}.1)"
             ),
         ),
@@ -390,7 +386,7 @@ def group_mems(machine):
     )
     job.check("after resize sim --mems=1")
     ok(
-        "mems: 1 given, as it has been resized" in run(f"nodeosctl show --job={job.id}").out,
+        "mems: 1 given after a resize" in run(f"nodeosctl show --job={job.id}").out,
         "show reports fewer memory nodes than requested",
     )
     r, told = resize("sim --mems=+1 --cpus=-4")
@@ -409,7 +405,7 @@ def group_mems(machine):
     job.check("after resize sim --mems=+1")
     r = run("nodeosctl resize vda --mems=2", user="alice")
     ok(
-        r.code == 0 and "until they bind themselves anew" in r.out,
+        r.code == 0 and "until they bind themselves again" in r.out,
         "resize vda --mems=2: the text warns, too",
         r.text,
     )

@@ -263,7 +263,7 @@ def group_resize():
             late.measure()
         text = p.stderr.read()
         ok(
-            p.returncode == 1 and "cannot be looked at or moved (not finished within 20 s)" in text,
+            p.returncode == 1 and "cannot be read or moved (not finished within 20 s)" in text,
             "resize --mems is refused if a rank does not answer",
             text,
         )
@@ -274,7 +274,7 @@ def group_resize():
     with Hold(into=beside):
         r = run("nodeosctl resize own --mems=2", timeout=120)
         ok(
-            r.code == 1 and "cannot be looked at or moved (not finished within 20 s)" in r.text,
+            r.code == 1 and "cannot be read or moved (not finished within 20 s)" in r.text,
             "resize --mems is refused if a process beside the ranks does not answer",
             r.text,
         )
