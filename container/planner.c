@@ -82,6 +82,7 @@ int planner_make(struct job_plan **out, const struct machine *m, const struct re
 		ask[i].smt = r->container[i].smt;
 		ask[i].mems_kind = r->container[i].mems_kind;
 		ask[i].mems = r->container[i].mems;
+		ask[i].placement = r->container[i].placement;
 	}
 	if (!np) {
 		errprintf(err, "out of memory");

@@ -32,6 +32,12 @@ int submit_request(struct request *r, const char *name, const struct submit_wish
 	}
 	if (wish->mems && request_parse_mems(wish->mems, &c->mems_kind, &c->mems, err) < 0)
 		return errwrap(err, "--nodeos-mems");
+	if (wish->placement) {
+		c->placement = placement_word_by_name(wish->placement);
+		if (c->placement == PLACEMENT_UNSET)
+			return errprintf(err, "--nodeos-placement=%.60s: expected one of %s",
+					 wish->placement, PLACEMENT_WORDS);
+	}
 	if (wish->sched && request_parse_sched(c, wish->sched, err) < 0)
 		return errwrap(err, "--nodeos-sched");
 	if (wish->contention)

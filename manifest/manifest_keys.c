@@ -134,6 +134,23 @@ static int load_partition(const struct json_doc *doc, const struct manifest_key 
 	return i < 0 ? -1 : 0;
 }
 
+static const char *manifest_placement_word(unsigned i)
+{
+	return i + PLACEMENT_PACK < PLACEMENT_COUNT
+		       ? placement_word_name((enum placement_word)(i + PLACEMENT_PACK))
+		       : NULL;
+}
+
+static int load_placement(const struct json_doc *doc, const struct manifest_key *key,
+			  const struct json_node *value, struct requested_container *c)
+{
+	int i = load_word(doc, key, value);
+
+	if (i >= 0)
+		c->placement = (enum placement_word)(i + PLACEMENT_PACK);
+	return i < 0 ? -1 : 0;
+}
+
 static const struct manifest_key container_keys[] = {
 	{
 		.name = "cpus",
@@ -184,6 +201,17 @@ static const struct manifest_key container_keys[] = {
 		.absent = "member",
 		.word = partition_word,
 		.others = "exclusive isolation cpuset_partition ",
+	},
+	{
+		.name = "placement",
+		.isolator = ISOLATOR_CPUS,
+		.load = load_placement,
+		.allowed = PLACEMENT_WORDS,
+		.says = "The cores lie in few packages, memory nodes and caches, or evenly over "
+			"all of them.",
+		.absent = "pack; spread:numa when more memory is asked than one package has",
+		.word = manifest_placement_word,
+		.others = "distribution distribute scatter compact bind layout ",
 	},
 	{ .name = NULL },
 };

@@ -114,6 +114,8 @@ static int request_check_container(const struct requested_container *c, struct e
 		return errprintf(err, "unknown partition");
 	if ((unsigned)c->contention >= CONTENTION_COUNT)
 		return errprintf(err, "unknown policy of contention");
+	if ((unsigned)c->placement >= PLACEMENT_COUNT)
+		return errprintf(err, "unknown placement");
 	if (c->ignored >> request_ignored_count())
 		return errprintf(err, "unknown bits in ignored");
 	for (unsigned i = 0; i < RANK_NUMBER_COUNT; i++) {

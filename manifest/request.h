@@ -30,9 +30,10 @@
  * decides), partition (member), dimmap (bytes of a buffer; none: no buffer) and with it
  * dimmap_source, dimmap_policy and dimmap_fill (none: dimmapfs's own default), dimmap_access (rw),
  * ignored (the isolators of request_ignored_name that the manifest names, in table order), the
- * numbers of RANK_NUMBERS by their names (none: unchanged), and contention (a word of
- * contention_name.h; none: nodeos.conf's default). A text that is not canonical is refused, so
- * equal requests are equal texts.
+ * numbers of RANK_NUMBERS by their names (none: unchanged), contention (a word of
+ * contention_name.h; none: nodeos.conf's default), and placement (a word of placement_word.h; none:
+ * packed, or spread where needed). A text that is not canonical is refused, so equal requests are
+ * equal texts.
  */
 #define REQUEST_TEXT_MAX 65536 /* bytes with the final NUL */
 #define REQUEST_CONTAINERS_MAX 64
@@ -90,6 +91,7 @@ struct requested_container {
 	uint32_t ignored;
 	struct rank_value number[RANK_NUMBER_COUNT];
 	enum contention_policy contention;
+	enum placement_word placement;
 };
 
 struct request {

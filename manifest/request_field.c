@@ -312,6 +312,22 @@ static bool print_contention(char *value, const struct requested_container *c)
 	       request_field_print_word(value, contention_policy_name(c->contention));
 }
 
+static int field_placement(struct requested_container *c, const char *value, const char *end)
+{
+	char word[16];
+
+	if (copy_word(word, sizeof(word), value, end) < 0)
+		return -1;
+	c->placement = placement_word_by_name(word);
+	return c->placement == PLACEMENT_UNSET ? -1 : 0;
+}
+
+static bool print_placement(char *value, const struct requested_container *c)
+{
+	return c->placement != PLACEMENT_UNSET &&
+	       request_field_print_word(value, placement_word_name(c->placement));
+}
+
 #define NUMBER_FIELD(id, field, ...) { #field, ISOLATOR_##id, field_##field, print_##field },
 
 const struct request_field request_fields[] = {
@@ -332,6 +348,7 @@ const struct request_field request_fields[] = {
 	{ "ignored", ISOLATOR_COUNT, field_ignored, print_ignored },
 	RANK_NUMBERS(NUMBER_FIELD){ "contention", ISOLATOR_CONTENTION, field_contention,
 				    print_contention },
+	{ "placement", ISOLATOR_CPUS, field_placement, print_placement },
 	{ NULL, ISOLATOR_COUNT, NULL, NULL },
 };
 

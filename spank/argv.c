@@ -27,7 +27,8 @@ static void note_request(struct argv_view *out, const char *word)
 	out->sched = out->sched || argv_is_option(word, "--nodeos-sched", 10);
 	out->cpus = out->cpus || argv_is_option(word, "--nodeos-cpus", 11);
 	out->mems = out->mems || argv_is_option(word, "--nodeos-mems", 11);
-	out->uses_nodeos = out->manifest || out->sched || out->cpus || out->mems;
+	out->placement = out->placement || argv_is_option(word, "--nodeos-placement", 10);
+	out->uses_nodeos = out->manifest || out->sched || out->cpus || out->mems || out->placement;
 }
 
 static bool ends_in_json(const char *word)

@@ -35,6 +35,10 @@ static struct spank_option table[OPT_COUNT + 1] = {
 	[OPT_MEMS] = { "nodeos-mems", "N|SIZE",
 		       "[nodeos] with N memory nodes, or with enough of them for SIZE (16G)", 1,
 		       OPT_MEMS, options_take },
+	[OPT_PLACEMENT] = { "nodeos-placement", "pack|spread[:LEVEL]",
+			    "[nodeos] cores close together, or spread over each package, numa or "
+			    "l3",
+			    1, OPT_PLACEMENT, options_take },
 	[OPT_REPORT] = { "nodeos-report", "PATTERN",
 			 "[nodeos] leave a JSON report per node and step (%j job, %s step, %N "
 			 "node)",
@@ -116,7 +120,8 @@ void option_env_name(enum option_id id, char *buf, size_t size)
 
 bool options_make_request(void)
 {
-	return given[OPT_MANIFEST] || given[OPT_SCHED] || given[OPT_CPUS] || given[OPT_MEMS];
+	return given[OPT_MANIFEST] || given[OPT_SCHED] || given[OPT_CPUS] || given[OPT_MEMS] ||
+	       given[OPT_PLACEMENT];
 }
 
 bool options_off(void)

@@ -16,6 +16,7 @@ enum option_id {
 	OPT_SCHED,
 	OPT_CPUS,
 	OPT_MEMS,
+	OPT_PLACEMENT,
 	OPT_REPORT,
 	OPT_CONTENTION,
 	OPT_COUNT,
@@ -36,7 +37,7 @@ const char *option_name(enum option_id id);
  */
 void option_env_name(enum option_id id, char *buf, size_t size);
 
-/* Is there an option that makes containers: manifest, sched, cpus, mems? */
+/* Is there an option that makes containers: manifest, sched, cpus, mems, placement? */
 bool options_make_request(void);
 
 /* "--nodeos=off" */

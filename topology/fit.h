@@ -56,6 +56,8 @@ struct fit_out {
  * cores of that kind, -1 if out of memory.
  */
 int fit_cores(const struct fit_in *in, struct fit_out *out);
+/* As fit_cores(), by the CPU kinds one by one and together; sets IN->kind. fit_kinds.c */
+int fit_kinds(struct fit_in *in, struct fit_out *best);
 void fit_free(struct fit_out *out);
 
 /*

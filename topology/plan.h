@@ -8,6 +8,7 @@
 
 #include "base/errbuf.h"
 #include "base/idset.h"
+#include "topology/placement_word.h"
 #include "topology/refusal.h"
 
 /*
@@ -38,6 +39,7 @@ struct plan_ask {
 	unsigned smt; /* threads used per core; 0 = all of them */
 	enum mems_kind mems_kind;
 	uint64_t mems;
+	enum placement_word placement;
 };
 
 struct plan_opts {

@@ -56,69 +56,6 @@ static bool local_suffices(const struct planner *p, const struct plan_ask *ask,
 	return sum >= ask->mems;
 }
 
-/* Is the lowest core that only one of A and B takes in A? */
-static bool plan_cores_lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
-{
-	for (unsigned i = 0; i < n; i++)
-		if (a->take[i] != b->take[i])
-			return a->take[i];
-	return false;
-}
-
-/* The explanation compares domains by the best set that any search has found in them. */
-static void merge_best(struct fit_out *into, const struct fit_out *from, const struct fit_in *in)
-{
-	for (unsigned d = 0; d < in->m->n_domains; d++) {
-		int cmp = -1;
-
-		if (!from->best[d].given)
-			continue;
-		if (into->best[d].given)
-			fit_compare(&from->best[d], &into->best[d], in->thrift, &cmp);
-		if (cmp < 0)
-			into->best[d] = from->best[d];
-	}
-}
-
-/*
- * Find the best of all sets. Each CPU kind has a search of its own, since whether kinds are mixed
- * is no sum over cores, so one search cannot price it.
- */
-static int fit_kinds(struct fit_in *in, struct fit_out *best)
-{
-	int rc;
-
-	in->kind = NONE;
-	rc = fit_cores(in, best);
-	for (unsigned kind = 0; rc == 1 && in->m->n_kinds > 1 && kind < in->m->n_kinds; kind++) {
-		struct fit_out other;
-		enum fit_rule rule;
-		int cmp = 0;
-
-		in->kind = kind;
-		rc = fit_cores(in, &other);
-		if (rc < 0)
-			break;
-		if (rc == 0) {
-			rc = 1;
-			continue;
-		}
-		merge_best(best, &other, in);
-		rule = fit_compare(&other.key, &best->key, in->thrift, &cmp);
-		if (cmp < 0 || (rule == FIT_EQUAL && plan_cores_lower(&other, best, in->n))) {
-			bool *take = best->take;
-
-			best->key = other.key;
-			best->take = other.take;
-			other.take = take;
-		}
-		fit_free(&other);
-	}
-	if (rc < 0)
-		fit_free(best);
-	return rc;
-}
-
 /* Apply rules 1 to 6, the memory rule only if the best set without it has too little memory. */
 static int plan_cores_choose(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
 			     struct fit_out *fit)
@@ -194,6 +131,43 @@ static enum placing plan_cores_too_few(const struct planner *p, const struct pla
 	return TOO_FEW_CPUS;
 }
 
+/*
+ * Take the cores of request I, packed as FIT, or spread where the request says so or needs it, and
+ * explain them. -1: out of memory.
+ */
+static int plan_cores_place(struct planner *p, unsigned i, const struct fit_in *in,
+			    const struct fit_out *fit)
+{
+	const struct plan_ask *ask = &p->ask[i];
+	const bool by_need = plan_needs_spread(p, ask, in, fit->take);
+	const bool spread = by_need || ask->placement > PLACEMENT_PACK;
+	const enum level level = by_need  ? LEVEL_NUMA
+				 : spread ? plan_spread_level(in, ask->placement)
+					  : plan_spread_level(in, PLACEMENT_SPREAD);
+	bool *other = NULL;
+	const bool *take = fit->take;
+
+	if (spread || ask->placement == PLACEMENT_PACK) {
+		other = calloc(in->n, sizeof(*other));
+		if (!other || plan_spread(in, level, other) < 0) {
+			free(other);
+			return -1;
+		}
+	}
+	if (spread)
+		take = other;
+	for (unsigned k = 0; k < in->n; k++)
+		if (take[k])
+			plan_cores_take(p, i, in->core[k].core);
+	plan_explain_cores(p, i, in, spread ? NULL : fit);
+	if (other)
+		plan_explain_placement(p, i, in,
+				       &(struct placement_choice){ take, spread ? fit->take : other,
+								   level, spread });
+	free(other);
+	return 0;
+}
+
 enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err)
 {
 	const struct plan_ask *ask = &p->ask[i];
@@ -222,14 +196,14 @@ enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err)
 	p->draft[i].c.cpus_asked = ask->cpus;
 	if (sum < ask->cpus || sum == 0) {
 		rc = plan_cores_too_few(p, ask, sum, err);
-	} else if (ask->cpus && plan_cores_choose(p, ask, &in, &fit) <= 0) {
+	} else if (!ask->cpus) {
+		for (unsigned k = 0; k < in.n; k++)
+			plan_cores_take(p, i, list[k].core);
+		plan_explain_cores(p, i, &in, NULL);
+	} else if (plan_cores_choose(p, ask, &in, &fit) <= 0 ||
+		   plan_cores_place(p, i, &in, &fit) < 0) {
 		errprintf(err, "out of memory");
 		rc = FAILED;
-	} else {
-		for (unsigned k = 0; k < in.n; k++)
-			if (!ask->cpus || fit.take[k])
-				plan_cores_take(p, i, list[k].core);
-		plan_explain_cores(p, i, &in, ask->cpus ? &fit : NULL);
 	}
 	fit_free(&fit);
 	free(list);

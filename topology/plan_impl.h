@@ -48,6 +48,25 @@ unsigned plan_width(const struct plan_ask *ask, unsigned threads);
  */
 enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err);
 
+/*
+ * Choose cores of IN that are spread over LEVEL -> TAKE, in->n flags; their widths sum up to
+ * in->need at least, as all do. -1: out of memory.
+ */
+int plan_spread(const struct fit_in *in, enum level level, bool *take);
+
+/* Return the level that the spread WORD names, or its outermost one with several free domains. */
+enum level plan_spread_level(const struct fit_in *in, enum placement_word word);
+
+/* Return how many domains of LEVEL have cores in TAKE (NULL: candidates of IN). */
+unsigned plan_count_domains(const struct fit_in *in, const bool *take, enum level level);
+
+/*
+ * Is ASK to be spread over NUMA localities though it does not say so: the cores PACKED are of one
+ * package, and ASK wants more memory than this package has?
+ */
+bool plan_needs_spread(const struct planner *p, const struct plan_ask *ask, const struct fit_in *in,
+		       const bool *packed);
+
 /* Choose the memory nodes of request I, whose cores are chosen, and mark them used. */
 int plan_mems(struct planner *p, unsigned i, struct errbuf *err);
 
@@ -63,6 +82,17 @@ int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask);
  */
 void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 			const struct fit_out *fit);
+
+/* A choice between packed and spread cores: flags of the candidates. */
+struct placement_choice {
+	const bool *take, *other; /* what was chosen, and the other choice */
+	enum level level; /* of the spread ones */
+	bool spread; /* TAKE is spread, OTHER packed */
+};
+
+/* Write CHOICE, and what the other choice would use, to the draft's why. */
+void plan_explain_placement(struct planner *p, unsigned i, const struct fit_in *in,
+			    const struct placement_choice *choice);
 
 /* Write the special nodes in plan_opts.mems to OUT, such as "hbm 2-3, gpu 4" ("": none). */
 #define PLAN_SPECIAL_MAX 256

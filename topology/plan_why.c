@@ -269,6 +269,42 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 		fprintf(d->why, "\nCPU kinds are mixed: no single kind fits as well");
 }
 
+/* Write "2 packages, 2 NUMA localities, 4 L3 domains", without levels that the machine lacks. */
+static void explain_used(FILE *f, const struct fit_in *in, const bool *take)
+{
+	static const char *const several[LEVELS] = { "packages", "NUMA localities", "L3 domains" };
+	static const char *const one[LEVELS] = { "package", "NUMA locality", "L3 domain" };
+	const char *before = "";
+
+	for (unsigned l = 0; l < LEVELS; l++) {
+		unsigned n = plan_count_domains(in, take, (enum level)l);
+
+		if (n)
+			fprintf(f, "%s%u %s", before, n, (n > 1 ? several : one)[l]);
+		before = n ? ", " : before;
+	}
+	if (!*before)
+		fprintf(f, "the machine, which has no domains");
+}
+
+void plan_explain_placement(struct planner *p, unsigned i, const struct fit_in *in,
+			    const struct placement_choice *choice)
+{
+	const struct plan_ask *ask = &p->ask[i];
+	FILE *f = p->draft[i].why;
+
+	fprintf(f, "\nplacement: %s",
+		choice->spread ? "spread over each " : "packed, as asked: uses ");
+	if (choice->spread)
+		fprintf(f, "%s, %s: uses ", level_name[choice->level],
+			ask->placement == PLACEMENT_UNSET
+				? "as one package has less memory than is asked"
+				: "as asked");
+	explain_used(f, in, choice->take);
+	fprintf(f, "; %s it would use ", choice->spread ? "packed" : "spread");
+	explain_used(f, in, choice->other);
+}
+
 void plan_format_special(const struct planner *p, char out[PLAN_SPECIAL_MAX])
 {
 	size_t used = 0;

@@ -80,6 +80,7 @@ static int resize_choose(struct plan_container *out, const struct machine *m,
 			 const struct resize_ask *r, const struct choice_ask *a, struct errbuf *err)
 {
 	struct plan_ask ask = { .name = r->name,
+				.placement = PLACEMENT_PACK,
 				.cpus = a->want,
 				.smt = r->smt,
 				.mems_kind = a->kind,

@@ -18,21 +18,28 @@ static void test_wishes(void)
 		{ { .cpus = "99999999999999999999" }, "--nodeos-cpus=9999" },
 		{ { .cpus = "" }, "--nodeos-cpus=" },
 		{ { .mems = "many" }, "--nodeos-mems" },
+		{ { .placement = "spread:core" }, "--nodeos-placement" },
 		{ { .sched = "fast" }, "--nodeos-sched" },
 		{ { .sched = "fifo:100" }, "--nodeos-sched" },
 	};
 	const struct submit_wish all = {
-		.cpus = "8", .mems = "2", .sched = "hpc", .contention = "observe"
+		.cpus = "8",
+		.mems = "2",
+		.placement = "spread:numa",
+		.sched = "hpc",
+		.contention = "observe",
 	};
 	struct errbuf err = { 0 };
 	struct request r;
 
 	is_int(submit_request(&r, "step", &all, &err), 0,
-	       "submit_request: accepts all three options: %s", err.text);
+	       "submit_request: accepts all options: %s", err.text);
 	ok(r.n == 1 && r.container[0].cpus == 8 && r.container[0].mems == 2,
 	   "submit_request: makes one container of all options");
 	is_int(r.container[0].contention, CONTENTION_OBSERVE,
 	       "submit_request: sets that the container is observed");
+	is_int(r.container[0].placement, PLACEMENT_SPREAD_NUMA,
+	       "submit_request: sets that the container is spread");
 	is(r.container[0].name, "step", "submit_request: gives the container its name");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is_int(submit_request(&r, "job", &bad[i].wish, &err), -1,

@@ -321,10 +321,10 @@ static const struct {
 	/* container */
 	{ IMAGE(SIZES("\"cpu\":1")), "3:30",
 	  "app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: cpus, "
-	  "mems, smt, partition)" },
+	  "mems, smt, partition, placement)" },
 	{ IMAGE(SIZES("\"cores\":1")), "3:30",
 	  "value: unknown key \"cores\", did you mean \"cpus\"? (allowed: cpus, mems, smt, "
-	  "partition)" },
+	  "partition, placement)" },
 	{ IMAGE(SIZES("\"Memory\":1")), "3:30", "\"Memory\", did you mean \"mems\"?" },
 	{ IMAGE(SIZES("\"nodes\":1")), "3:30", "did you mean \"mems\"?" },
 	{ IMAGE(SIZES("\"mem\":1")), "3:30", "did you mean \"mems\"?" },
@@ -339,6 +339,9 @@ static const struct {
 	{ IMAGE(SIZES("\"partition\":\"isolate\"")), "3:42",
 	  "value.partition: \"isolate\" (allowed: member, root, isolated)" },
 	{ IMAGE(SIZES("\"partition\":1")), "3:42", "expected a string, got a number" },
+	{ IMAGE(SIZES("\"placement\":\"spread:core\"")), "3:42",
+	  "value.placement: \"spread:core\" (allowed: pack, spread, spread:package, spread:numa, "
+	  "spread:l3)" },
 	{ IMAGE(SIZES("\"dimmap\":1")), "3:30",
 	  "\"dimmap\" is an isolator of its own, beside \"container\"" },
 	{ IMAGE(SIZES("\"argo/scheduler\":1")), "3:30",
@@ -353,7 +356,7 @@ static const struct {
 	  "\"scheduler\" is an isolator of its own, beside \"dimmap\"" },
 	{ IMAGE(SIZES("\"oom\":1")), "3:30",
 	  "unknown key \"oom\", did you mean the isolator \"os/linux/oom-score-adj\", beside "
-	  "\"container\"? (allowed: cpus, mems, smt, partition)" },
+	  "\"container\"? (allowed: cpus, mems, smt, partition, placement)" },
 	{ IMAGE(SIZES("\"cpus\":0")), "3:37",
 	  "value.cpus: \"0\" (allowed: a whole number from 1 to 1048576" },
 	{ IMAGE(SIZES("\"cpus\":-1")), "3:37", "\"-1\" (allowed" },
@@ -473,7 +476,7 @@ static void test_whole_lines(void)
 
 	is(load(typo, sizeof(typo) - 1),
 	   "m:3:30: app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: "
-	   "cpus, mems, smt, partition)",
+	   "cpus, mems, smt, partition, placement)",
 	   "manifest_load: the whole message about an unknown key");
 	is(load(value, sizeof(value) - 1),
 	   "m:3:37: app.isolators[0].value.cpus: \"4.5\" (allowed: a whole number from 1 to "
@@ -593,7 +596,7 @@ static void test_examples(void)
 		  "nodeos 1;c=every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 quantum=20 "
 		  "partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
 		  "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500 "
-		  "contention=observe;" },
+		  "contention=observe placement=spread:l3;" },
 		{ "outofcore.json", "nodeos 1;c=outofcore cpus=4 mems=1 dimmap=4294967296 "
 				    "dimmap_source=/dev/nvme0n1 dimmap_fill=65536;" },
 		{ "rest.json", "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;" },

@@ -86,6 +86,8 @@ static void test_round_trips(void)
 		"nodeos 1;c=a oom=0;",
 		"nodeos 1;c=a ignored=power,os/linux/oom-score-adj oom=1000;",
 		"nodeos 1;c=a contention=observe;",
+		"nodeos 1;c=a contention=observe placement=pack;",
+		"nodeos 1;c=a cpus=1 placement=spread;c=b placement=spread:l3;",
 		"nodeos 1;c=a contention=dino;",
 		"nodeos 1;c=a contention=di;c=b cpus=1 contention=spread;",
 		"nodeos 1;c=a oom=1 contention=off;c=b cpus=1;",
@@ -219,6 +221,10 @@ static void test_request_refused(void)
 		"nodeos 1;c=a oom=00;",
 		"nodeos 1;c=a oom=1 ignored=power;",
 		"nodeos 1;c=a contention=;",
+		"nodeos 1;c=a placement=;",
+		"nodeos 1;c=a placement=spread:core;",
+		"nodeos 1;c=a placement=spread:a-very-long-word;",
+		"nodeos 1;c=a placement=pack contention=off;",
 		"nodeos 1;c=a contention=unset;",
 		"nodeos 1;c=a contention=devil;",
 		"nodeos 1;c=a contention=observe-and-a-long-word;",
@@ -545,7 +551,7 @@ static void test_unknown_field(void)
 	is(err.text,
 	   "request: container 1: unknown field \"cpu=4\" (allowed: c=, cpus=, smt=, mems=, "
 	   "policy=, prio=, quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, "
-	   "dimmap_fill=, dimmap_access=, ignored=, oom=, contention=)",
+	   "dimmap_fill=, dimmap_access=, ignored=, oom=, contention=, placement=)",
 	   "request_parse: the message about an unknown field lists the allowed ones in order");
 	request_parse(&r, "nodeos 1;c=a cpus=x;", &err);
 	is(err.text, "request: container 1: bad value in \"cpus=x\"",

@@ -73,6 +73,8 @@ static int do_ask(struct driver *d, const char *line)
 	if (d->n == ASKS || sscanf(line, "ask %63s %u %u %15s %llu", d->name[d->n], &ask->cpus,
 				   &ask->smt, kind, &mems) != 5)
 		return -1;
+	/* the oracle packs */
+	ask->placement = PLACEMENT_PACK;
 	ask->name = d->name[d->n++];
 	ask->mems = mems;
 	ask->mems_kind = strcmp(kind, "count") == 0  ? MEMS_COUNT

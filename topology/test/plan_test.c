@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/test/fixture.h"
 #include "base/test/tap.h"
 #include "topology/machine.h"
 
@@ -268,6 +269,90 @@ static void test_explanation(void)
 	machine_free(m);
 }
 
+/* Placements on two packages of two memory nodes of four cores, two threads each. */
+static void test_placements(void)
+{
+	static const struct {
+		const char *name;
+		struct plan_ask ask;
+		const char *cpus, *mems, *why; /* WHY: the line about the placement, or NULL */
+	} table[] = {
+		{ "packed without a word", { .cpus = 8 }, "0-7", "0-3", NULL },
+		{ "spread over the outermost level, packages",
+		  { .cpus = 8, .placement = PLACEMENT_SPREAD },
+		  "0-3,16-19",
+		  "0-3",
+		  "placement: spread over each package, as asked: uses 2 packages, 2 NUMA "
+		  "localities; packed it would use 1 package, 1 NUMA locality" },
+		{ "spread over memory nodes",
+		  { .cpus = 8, .placement = PLACEMENT_SPREAD_NUMA },
+		  "0-1,8-9,16-17,24-25",
+		  "0-3",
+		  "placement: spread over each NUMA locality, as asked: uses 2 packages, 4 NUMA "
+		  "localities; packed it would use 1 package, 1 NUMA locality" },
+		{ "spread of fewer cores than domains takes the first ones",
+		  { .cpus = 6, .placement = PLACEMENT_SPREAD_NUMA },
+		  "0-1,8-9,16-17",
+		  "0-3",
+		  "placement: spread over each NUMA locality, as asked: uses 2 packages, 3 NUMA "
+		  "localities; packed it would use 1 package, 1 NUMA locality" },
+		{ "a level that the machine lacks packs",
+		  { .cpus = 8, .placement = PLACEMENT_SPREAD_L3 },
+		  "0-7",
+		  "0-3",
+		  "placement: spread over each L3, as asked: uses 1 package, 1 NUMA locality; "
+		  "packed it would use 1 package, 1 NUMA locality" },
+		{ "two memory nodes are in one package",
+		  { .cpus = 16, .mems_kind = MEMS_COUNT, .mems = 2 },
+		  "0-15",
+		  "0-1",
+		  NULL },
+		{ "four memory nodes are more than one package has",
+		  { .cpus = 16, .mems_kind = MEMS_COUNT, .mems = 4 },
+		  "0-3,8-11,16-19,24-27",
+		  "0-3",
+		  "placement: spread over each NUMA locality, as one package has less memory than "
+		  "is asked: uses 2 packages, 4 NUMA localities; packed it would use 1 package, 2 "
+		  "NUMA localities" },
+		{ "four memory nodes, packed as asked",
+		  { .cpus = 16, .mems_kind = MEMS_COUNT, .mems = 4, .placement = PLACEMENT_PACK },
+		  "0-15",
+		  "0-3",
+		  "placement: packed, as asked: uses 1 package, 2 NUMA localities; spread it "
+		  "would use 2 packages, 2 NUMA localities" },
+	};
+	struct plan_opts opts = { .default_mems = MEMS_ALL };
+	struct machine *m;
+	struct errbuf err;
+
+	if (machine_load_synthetic(&m, "package:2 numa:2 core:4 pu:2", &err) < 0)
+		bail("%s", err.text);
+	opts.cpus = *machine_cpus(m);
+	opts.mems = *machine_mems(m);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct plan_ask ask = table[i].ask;
+		struct plan *plan;
+		const char *line;
+
+		ask.name = "c";
+		if (!ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0, "plan_make: %s",
+			table[i].name))
+			bail("%s", err.text);
+		is(list_of(&plan->container[0].cpus), table[i].cpus, "plan_make: %s: CPUs",
+		   table[i].name);
+		is(list_of(&plan->container[0].mems), table[i].mems, "plan_make: %s: memory nodes",
+		   table[i].name);
+		line = strstr(plan->container[0].why, "placement:");
+		ok(line && table[i].why ? strncmp(line, table[i].why, strlen(table[i].why)) == 0
+					: !line && !table[i].why,
+		   "plan_make: %s: the explanation", table[i].name);
+		if (line)
+			diag("%s", line);
+		plan_free(plan);
+	}
+	machine_free(m);
+}
+
 static void test_many_containers(void)
 {
 	struct plan_opts opts = { .default_mems = MEMS_ALL };
@@ -299,6 +384,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		run(&tests[i]);
 	test_explanation();
+	test_placements();
 	test_many_containers();
 	plan_free(NULL);
 	return tap_done();

@@ -59,6 +59,7 @@ static void invent_situation(struct situation *s)
 
 		*ask = (struct plan_ask){ .name = name[i], .cpus = 1 + rnd(left / (1 + rnd(3))) };
 		ask->smt = rnd(3) ? 0 : 1 + rnd(2);
+		ask->placement = (enum placement_word)rnd(PLACEMENT_COUNT);
 		ask->mems_kind = rnd(2) ? MEMS_UNSET : MEMS_COUNT;
 		ask->mems = ask->mems_kind == MEMS_COUNT ? 1 + rnd(idset_count(&ordinary)) : 0;
 		left = left > ask->cpus ? left - ask->cpus : 1;
@@ -72,6 +73,15 @@ static unsigned width(const struct plan_ask *ask, const struct idset *core)
 	unsigned n = idset_count(core);
 
 	return ask->smt && ask->smt < n ? ask->smt : n;
+}
+
+/* Would ASK use as many threads of each core that is offered? */
+static bool are_alike(const struct situation *s, const struct plan_ask *ask)
+{
+	for (unsigned k = 0; k < s->n_cores; k++)
+		if (width(ask, &s->core[k].cpus) != width(ask, &s->core[0].cpus))
+			return false;
+	return true;
 }
 
 static bool lines_are_few(const char *why)
@@ -122,9 +132,11 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 		half += !s->core[k].whole && idset_intersects(&s->core[k].cpus, &c->reserved);
 	if (ask->cpus && c->cpus_given < ask->cpus)
 		return "fewer CPUs than requested";
-	if (ask->cpus && c->cpus_given >= ask->cpus + narrowest)
+	/* domains that share the threads may each round up where cores have different widths */
+	if (ask->cpus && c->cpus_given >= ask->cpus + narrowest &&
+	    (ask->placement == PLACEMENT_PACK || are_alike(s, ask)))
 		return "more cores than needed";
-	if (s->n == 1 && half && ask->cpus) {
+	if (s->n == 1 && half && ask->cpus && ask->placement == PLACEMENT_PACK) {
 		unsigned whole = 0;
 
 		for (unsigned k = 0; k < s->n_cores; k++)
@@ -198,6 +210,38 @@ static const char *wrong_memory(const struct situation *s, const struct plan *p)
 		problem = "remote memory though local memory suffices";
 	plan_free(local);
 	return problem;
+}
+
+/*
+ * A container that is spread over memory nodes has as many threads of each part of the machine as
+ * of the others, to one core, unless a part has no more. Only where each part has memory and all
+ * cores are alike.
+ */
+static const char *wrong_spread(const struct situation *s, const struct plan *p)
+{
+	const struct plan_container *c = &p->container[0];
+	struct machine_part *part;
+	unsigned n, most = 0, least = IDSET_MAX;
+	bool applies = are_alike(s, &s->ask[0]);
+
+	if (p->n != 1 || s->ask[0].placement != PLACEMENT_SPREAD_NUMA || !s->ask[0].cpus)
+		return NULL;
+	if (machine_parts(s->m, &part, &n, NULL) < 0)
+		return "no parts of the machine";
+	for (unsigned i = 0; i < n; i++) {
+		struct idset given = c->cpus, left = s->opts.cpus;
+
+		applies &= !idset_empty(&part[i].mems);
+		idset_and(&given, &part[i].cpus);
+		idset_andnot(&left, &c->reserved);
+		most = idset_count(&given) > most ? idset_count(&given) : most;
+		if (idset_intersects(&left, &part[i].cpus) && idset_count(&given) < least)
+			least = idset_count(&given);
+	}
+	free(part);
+	return applies && most > least && most - least > width(&s->ask[0], &s->core[0].cpus)
+		       ? "spread unevenly"
+		       : NULL;
 }
 
 static bool same(const struct plan *a, const struct plan *b)
@@ -277,6 +321,8 @@ static const char *one(struct situation *s, unsigned *made)
 		problem = wrong(s, p, i);
 	if (!problem)
 		problem = wrong_memory(s, p);
+	if (!problem)
+		problem = wrong_spread(s, p);
 	if (!problem && plan_make(&again, s->m, &s->opts, s->ask, s->n, &err) == 0) {
 		problem = same(p, again) ? NULL : "two runs give different plans";
 		plan_free(again);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The chooser for machines with several kinds of CPUs. */
+#include "topology/fit.h"
+
+/* Is the lowest core that only one of A and B takes in A? */
+static bool fit_kinds_lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (a->take[i] != b->take[i])
+			return a->take[i];
+	return false;
+}
+
+/* The explanation compares domains by the best set that any search has found in them. */
+static void fit_kinds_merge(struct fit_out *into, const struct fit_out *from,
+			    const struct fit_in *in)
+{
+	for (unsigned d = 0; d < in->m->n_domains; d++) {
+		int cmp = -1;
+
+		if (!from->best[d].given)
+			continue;
+		if (into->best[d].given)
+			fit_compare(&from->best[d], &into->best[d], in->thrift, &cmp);
+		if (cmp < 0)
+			into->best[d] = from->best[d];
+	}
+}
+
+/*
+ * Find the best of all sets. Each CPU kind has a search of its own, since whether kinds are mixed
+ * is no sum over cores, so one search cannot price it.
+ */
+int fit_kinds(struct fit_in *in, struct fit_out *best)
+{
+	int rc;
+
+	in->kind = NONE;
+	rc = fit_cores(in, best);
+	for (unsigned kind = 0; rc == 1 && in->m->n_kinds > 1 && kind < in->m->n_kinds; kind++) {
+		struct fit_out other;
+		enum fit_rule rule;
+		int cmp = 0;
+
+		in->kind = kind;
+		rc = fit_cores(in, &other);
+		if (rc < 0)
+			break;
+		if (rc == 0) {
+			rc = 1;
+			continue;
+		}
+		fit_kinds_merge(best, &other, in);
+		rule = fit_compare(&other.key, &best->key, in->thrift, &cmp);
+		if (cmp < 0 || (rule == FIT_EQUAL && fit_kinds_lower(&other, best, in->n))) {
+			bool *take = best->take;
+
+			best->key = other.key;
+			best->take = other.take;
+			other.take = take;
+		}
+		fit_free(&other);
+	}
+	if (rc < 0)
+		fit_free(best);
+	return rc;
+}

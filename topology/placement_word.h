@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_TOPOLOGY_PLACEMENT_WORD_H
+#define NODEOS_TOPOLOGY_PLACEMENT_WORD_H
+
+/*
+ * How a container's cores lie on the machine, by the words of manifests, requests and
+ * --nodeos-placement.
+ */
+enum placement_word {
+	PLACEMENT_UNSET, /* packed, or spread where the request needs it: doc/planner.md */
+	PLACEMENT_PACK, /* in few packages, memory nodes and caches */
+	PLACEMENT_SPREAD, /* over the outermost level that has several domains */
+	PLACEMENT_SPREAD_PACKAGE,
+	PLACEMENT_SPREAD_NUMA,
+	PLACEMENT_SPREAD_L3,
+	PLACEMENT_COUNT,
+};
+
+/* the words, for messages */
+#define PLACEMENT_WORDS "pack, spread, spread:package, spread:numa, spread:l3"
+
+/* "pack", "spread", "spread:package" and so on; "?" for others */
+const char *placement_word_name(enum placement_word p);
+enum placement_word placement_word_by_name(const char *name); /* UNSET: no such word */
+
+#endif
