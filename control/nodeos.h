@@ -46,7 +46,8 @@ int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems);
 
 /*
  * Return a file descriptor that becomes readable (poll(2)) when a container of this node changes,
- * and once at first, for earlier changes. It belongs to the handle. Returns -1 with nodeos_error on failure.
+ * and once at first, for earlier changes. It belongs to the handle. Returns -1 with nodeos_error on
+ * failure.
  */
 int nodeos_fd(nodeos_t *n);
 

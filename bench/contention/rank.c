@@ -13,7 +13,7 @@
  * other node's memory), the time that the model of memory has stopped it, its CPU, and the KiB of
  * its memory on each of two nodes (numa_maps):
  *
- *	rank RANK KIND pass PASSES seconds S instructions N misses N remote N stall S cpu CPU kib A B
+ *  rank RANK KIND pass PASSES seconds S instructions N misses N remote N stall S cpu CPU kib A B
  */
 #define _GNU_SOURCE
 #include <linux/mempolicy.h>
