@@ -401,7 +401,7 @@ def test_kills(host, times=KILLS):
     write(f"{host.run}/state", "damaged" * 1000)
     host.start()
     ok(
-        "of an earlier daemon are lost" in host.logged() and host.launch() == "ok 3",
+        "of the earlier daemon are lost" in host.logged() and host.launch() == "ok 3",
         "a damaged state file is not used",
         host.logged(),
     )
