@@ -171,7 +171,7 @@ def by_step(job):
         ok(r.code == 1 and words in r.err, f"{command}: refused", r.text)
     r, _ = resize(f"--step={job}.0 step --cpus=2", user="bob")
     ok(
-        r.code == 1 and "no step of yours" in r.err,
+        r.code == 1 and "you have no step in a container" in r.err,
         "resize --step by another user: refused",
         r.text,
     )

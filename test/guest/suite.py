@@ -624,12 +624,12 @@ srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
     # the ledger of the first node has the plan since the batch script started, but the ledger of
     # the other node does not have it yet
     ok(
-        missing.count("is missing from this step") == 1 and "code 0" not in missing,
+        missing.count("is missing in this step") == 1 and "code 0" not in missing,
         "request removed from the environment: the step fails",
         missing,
     )
     ok(
-        "is not the one that this job" in forged and "code 0" not in forged,
+        "differs from that of the job" in forged and "code 0" not in forged,
         "request exchanged in the environment: the step fails",
         forged,
     )
