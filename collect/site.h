@@ -10,7 +10,7 @@
 #define SITE_STALE 600 /* seconds; older reports are left out */
 
 struct site_container {
-	char name[HOST_NAME_MAX_BYTES]; /* hostile bytes; "": ranks outside of named containers */
+	char name[HOST_NAME_MAX_BYTES]; /* any bytes; "": ranks outside of named containers */
 	char job[SLURM_NUMBER_MAX]; /* in the form of squeue */
 	unsigned ranks, devils;
 	double traffic; /* bytes for 10,000 instructions; negative: unknown */

@@ -28,7 +28,7 @@ struct counted {
 	bool stopped;
 	struct counter_reading before; /* the last reading */
 	uint64_t remote_before; /* remote misses at the last reading */
-	uint64_t interrupts_before; /* interrupts sent for earlier counters of this rank */
+	uint64_t interrupts_before; /* of this rank, by reads before GROUP was opened */
 	long read_at; /* monotonic milliseconds of the last reading */
 	/*
 	 * values at the last check of whether the counters still work: READ_AT, enabled time, CPU

@@ -23,7 +23,7 @@ struct counter_group; /* the counters of one rank */
  * The trace of "replay:FILE" is a file that only root can change. It has a line of six numbers for
  * each read:
  *
- * rank instructions misses remote enabled running
+ *	rank instructions misses remote enabled running
  *
  * RANK is 0 for the first call of counters_begin(), 1 for the second, and so on. Each
  * counters_read() of a rank returns the rank's next line. The other numbers are totals since

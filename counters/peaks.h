@@ -14,10 +14,10 @@
  * The peak of each domain of this host: its greatest possible number of misses in a second.
  * Calibration measures peaks, and keeps them in a file that root owns:
  *
- * nodeos-contention-peaks 1
- * row icelakex
- * simulated no
- * domain 0 cpus 0-19,40-59 peak 1843000000
+ *	nodeos-contention-peaks 1
+ *	row icelakex
+ *	simulated no
+ *	domain 0 cpus 0-19,40-59 peak 1843000000
  */
 #define PEAKS_DIR "/var/lib/nodeos"
 #define PEAKS_FILE "contention-peaks"

@@ -213,7 +213,7 @@ static int check_default_policy(const struct parser *p)
 		p->name, line, policy_name(p->conf.default_policy), list);
 }
 
-/* Return the line of KEY; 0: the file does not set it. */
+/* Return the number of the line that sets the key WORD; 0: the file does not set it. */
 static unsigned line_of_key(const struct parser *p, const char *word)
 {
 	struct conf_key key;

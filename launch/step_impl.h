@@ -53,7 +53,7 @@ struct step_part {
 	bool shares_all;
 	bool shares_ranks; /* ranks of another step have these CPUs, too */
 	uint32_t shares_with; /* number of that step */
-	unsigned fewer_cpus; /* CPUs of each rank if -c requests more; 0: ranks have enough */
+	unsigned fewer_cpus; /* CPUs of a rank that has fewer than -c requests; 0: none */
 	enum outcome outcome; /* the worst outcome of the container's isolators */
 	char why[200]; /* reason of this outcome; "": as requested */
 	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */

@@ -107,7 +107,7 @@ unsigned thread_count(void);
 /* The first thread; ->next has all others, used or not. */
 struct thread *thread_first(void);
 
-/* A register that is not in T->regs. */
+/* Read, or set, the bases of FS and GS, which are not in T->regs. */
 uint64_t thread_get_fs(const struct thread *t);
 long thread_set_fs(const struct thread *t, uint64_t fs, uint64_t gs);
 uint64_t thread_get_gs(const struct thread *t);

@@ -223,7 +223,7 @@ static bool cpuset_waits(struct run *r, const struct service_item *it)
 	return waits_for_users(r, it, path);
 }
 
-/* Return whether IT is a unit's exception, which replaces the drop-in of the unit's type. */
+/* Return whether IT is the drop-in of an exempt unit, which overrides the drop-in of its type. */
 static bool is_exception(const struct service_item *it)
 {
 	return is_file(it, UNITS_DROPIN) && !is_of_users(it) && !is_bar(it) &&

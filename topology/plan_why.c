@@ -162,7 +162,7 @@ static void list_rules(FILE *f, unsigned rules, bool thrift)
 	}
 }
 
-/* Write "package: 0 (22 threads free) too small, 1 (24) fits; ". */
+/* Write a newline and "package: 0 (22 threads free) too small, 1 (24) fits". */
 static void list_candidates(FILE *f, const struct planner *p, const struct fit_in *in,
 			    const struct fit_out *fit, enum level level, const struct level_view *v)
 {

@@ -27,7 +27,9 @@ static struct idset resize_core_cpus(const struct machine *m, unsigned c)
 	return s;
 }
 
-/* Write the CPUs of FREE in those domains of LEVEL (-1: the machine) that have CPUs of HELD. */
+/*
+ * Set OUT to those of FREE_CPUS that are in a domain of LEVEL (-1: the machine) with a CPU of HELD.
+ */
 static int find_nearby_cpus(struct idset *out, const struct machine *m, int level,
 			    const struct idset *held, const struct idset *free_cpus,
 			    struct errbuf *err)

@@ -10,7 +10,7 @@
  * may run on all CPUs, sleep and read memory of their own in turns; the seed determines how long,
  * the same in all arms. Prints "run ARM SIZE SEED" before each run, then a line for each rank:
  *
- * rank RANK cpu FIRST LAST COUNTS
+ *	rank RANK cpu FIRST LAST COUNTS
  */
 #define _GNU_SOURCE
 #include <sched.h>

@@ -2,22 +2,27 @@
 
 /*
  * outofcore SCENE...: page faults of a mapping that is larger than the memory for it, between
- * markers for insn-count.c; run by kernel/test/init.c as root, with /dimmapfs.ko. A scene is
- * ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
+ * markers that insn-count.c counts; run by kernel/test/init.c as root, with /dimmapfs.ko. A
+ * scene is ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
  *
- * ARM dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default, random,
- * mglru, mglru-random: mmap of the device in a cgroup of that memory, without and with MADV_RANDOM,
- * without and with the multi-generational LRU; free-default, free-random: as default and random,
- * but without the cgroup, bounded by the machine's memory only; direct: no mapping, but reads and
- * writes of a page by O_DIRECT; umap: LLNL's UMap, if this program is linked with it, reading by
- * O_DIRECT, with one filler for every two threads THREADS one on each CPU from 0 on FAULTS the
- * number of random accesses of all threads together, after the memory has been filled twice WRITES
- * of 100 accesses BUFFER MiB; 0 with free: what is available FILE times BUFFER DEVICE without /dev/
+ *	ARM	dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default,
+ *		random, mglru, mglru-random: mmap of the device in a cgroup of that memory,
+ *		without and with MADV_RANDOM, without and with the multi-generational LRU;
+ *		free-default, free-random: the same without the cgroup, bounded by the machine's
+ *		memory only; direct: no mapping, but reads and writes of a page by O_DIRECT;
+ *		umap: LLNL's UMap, if this program is linked with it, reading by O_DIRECT, with one
+ *		filler for every two threads
+ *	THREADS	one on each CPU from 0 on
+ *	FAULTS	the number of random accesses of all threads together, after the memory has been
+ *		filled twice
+ *	WRITES	of 100 accesses
+ *	BUFFER	MiB; 0 with free: what is available
+ *	FILE	times BUFFER
+ *	DEVICE	without /dev/
  *
- * The cgroup has 4 MiB more than BUFFER, for the program itself and the kernel's data about its
- * pages. Prints
+ * The cgroup has 4 MiB more, for the program itself and the kernel's data about its pages. Prints
  *
- * outofcore SCENE accesses N major N minor N interrupts N pages N nanoseconds N file N
+ *	outofcore SCENE accesses N major N minor N interrupts N pages N nanoseconds N file N
  *
  * between its markers: major and minor faults as the kernel counts them for the process,
  * interrupts of CPUs to flush their TLBs, pages read from the device.

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * faults ROUNDS SCENE...: page faults between markers for insn-count.c; run by kernel/test/init.c,
- * which has mounted /proc, /sys and cgroup2 on /cg. A scene is
+ * faults ROUNDS SCENE...: page faults between markers that insn-count.c counts; run by
+ * kernel/test/init.c, which has mounted /proc, /sys and cgroup2 on /cg. A scene is
  *
- * none no cgroup, no policy cpuset=NODES in a cgroup with these memory nodes bind=NODE in a cgroup
- * with that memory node, and bound to it by MPOL_BIND, like a step of NodeOS full=NODES as cpuset,
- * with all of its nodes full except the node that is used last
+ *	none		no cgroup, no policy
+ *	cpuset=NODES	in a cgroup with these memory nodes
+ *	bind=NODE	in a cgroup with that memory node, and bound to it by MPOL_BIND, like
+ *			a step of NodeOS
+ *	full=NODES	as cpuset, with all of its nodes full except the last one used
  *
- * For each scene, a process of its own on CPU 1 does ROUNDS rounds of SMALL faults of 4 KiB and
- * ROUNDS rounds of HUGE faults of 2 MiB: marker 1, the faults, marker 2. Page tables of the small
- * ones exist; MADV_DONTNEED has freed the pages. Prints, to check the counts:
+ * Per scene ROUNDS rounds of SMALL faults of 4 KiB and as many of HUGE faults of 2 MiB, by a
+ * process of its own on CPU 1: marker 1, the faults, marker 2. Page tables of the small ones
+ * exist; MADV_DONTNEED has freed the pages. Prints, to check the counts:
  *
- * faults SCENE KIND FAULTS ROUNDS node NID:PAGES...
+ *	faults SCENE KIND FAULTS ROUNDS node NID:PAGES...
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * neighbour ROUNDS WORKER HOG: fixed work in a cgroup with the memory nodes WORKER, on CPU 1,
- * between markers for insn-count.c; first alone, then beside a cgroup with the memory nodes HOG, on
- * CPU 2, whose process is repeatedly killed for lack of memory. Run by kernel/test/init.c, which
- * has mounted /proc, /sys and cgroup2 on /cg. Two kinds of death:
+ * neighbour ROUNDS WORKER HOG: fixed work in a cgroup with the memory nodes WORKER, between
+ * markers that insn-count.c counts on CPU 1; first alone, then beside a cgroup with the memory
+ * nodes HOG, on CPU 2, that is killed for lack of memory again and again. Run by
+ * kernel/test/init.c, which has mounted /proc, /sys and cgroup2 on /cg. Two kinds of death:
  *
- * limit memory.max is a little less than the nodes can hold, like the limit that NodeOS sets nodes
- * no memory.max: the nodes themselves run out
+ *	limit	memory.max is a little less than the nodes can hold, as NodeOS sets it
+ *	nodes	no memory.max: the nodes themselves run out
  *
  * A round faults 1024 pages of 4 KiB in and computes on them. Lines:
  *
- * neighbour ARM ROUNDS kills N
- * neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that has
- * changed since before the arm
+ *	neighbour ARM ROUNDS kills N
+ *	neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that has
+ *	changed since before the arm
  */
 #define _GNU_SOURCE
 #include <sched.h>

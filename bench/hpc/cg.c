@@ -7,7 +7,7 @@
  * they only wait for each other, so that other programs leave their CPUs. The iterations are
  * between markers 1 and 2 of rank 0. Each rank prints
  *
- * rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
+ *	rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
  *
  * moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are in the order
  * of ranks, so the residual is bitwise equal wherever they run.

@@ -6,7 +6,7 @@
  * counters that only its own CPU writes. When a program in the guest executes a marker
  * (mark.c), one line is appended to the plugin's out=FILE:
  *
- * ID NANOSECONDS USER KERNEL REPEATED CPU0 CPU1 ...
+ *	ID NANOSECONDS USER KERNEL REPEATED CPU0 CPU1 ...
  *
  * NANOSECONDS is the host's monotonic clock; USER and KERNEL are instructions in the lower and the
  * upper half of the address space, since the guest was switched on; CPUn are USER + KERNEL of one

@@ -4,16 +4,16 @@
  * A QEMU plugin that counts instructions of other programs and the kernel on the CPUs where the
  * ranks of a program run. Between marker 1 and marker 2 (mark.c, guest.h) an instruction is
  *
- * own	in user space, at an address of OWN=FIRST-LAST: the program of the ranks is the only
- * 	one there
- * kernel	in the kernel, system calls of the ranks included
- * other	in user space elsewhere
+ *	own	in user space, at an address of OWN=FIRST-LAST: the program of the ranks is the only
+ *		one there
+ *	kernel	in the kernel, system calls of the ranks included
+ *	other	in user space elsewhere
  *
- * The latter two count only on a CPU that has a rank: one of the ranks=N CPUs that most recently
- * executed own instructions. So a moving rank takes its CPU with it, and while a rank waits for a
- * CPU, the instructions of the program on that CPU count. Marker 2 appends a line to out=FILE:
+ * The latter two count only on a CPU that has a rank: one of the ranks=N CPUs that executed own
+ * instructions last. So a moving rank takes its CPU with it, and while a rank waits for a CPU,
+ * the instructions of the program on that CPU count. Marker 2 appends a line to out=FILE:
  *
- * OWN KERNEL OTHER ALL
+ *	OWN KERNEL OTHER ALL
  *
  * ALL is the instructions of all CPUs. A repeated string instruction counts once. For one thread of
  * QEMU only (-icount).

@@ -75,8 +75,9 @@ static void test_numbers(void)
 	struct observed_rank *r;
 
 	/*
-	 * a second with half a CPU and 50 misses for 10,000 instructions; one with counters that
-	 * run half of the time; one with counters that run a tenth of the time, which is too little
+	 * Three samples of one second each: the rank uses half a CPU and has 50 misses for 10,000
+	 * instructions; its counters run half of the time; they run a tenth of the time, which is
+	 * too little.
 	 */
 	begin_test("0 1000000 5000 100 500000000 500000000\n"
 		   "0 3000000 5000 400 1500000000 1000000000\n"

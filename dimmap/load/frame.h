@@ -63,7 +63,10 @@ struct load_action {
 	int (*act)(void *options, struct json_out *j, struct errbuf *err);
 };
 
-/* Run the action of ARGV[1] and ARGV[2] among ACTIONS (NULL last). Returns the exit status. */
+/*
+ * Run the action whose load is ARGV[1] and whose name is ARGV[2]. ACTIONS ends with NULL. Returns
+ * the exit status.
+ */
 int load_main(const struct load_action *const *actions, int argc, char **argv);
 
 /* Open L's trace, if its option is given, for a file of BYTES. MERGE is as for trace_create(). */

@@ -12,19 +12,19 @@
  * A page trace: the pages of a file in the order in which they were touched. All numbers are
  * little-endian.
  *
- * offset  bytes
- * 0       8      "NODEOSPT"
- * 8       4      version: 1
- * 12      4      bytes of a page: 4096, whatever the machine's pages are
- * 16      8      pages of the file
- * 24      4      threads
- * 28      4 1: accesses to the page that the thread has touched just before are left out; 0: no
- *         access is left out
- * 32      8      a record, and so on to the end: the page in bits 0 to 39, the thread in bits
- * 		40 to 55, bit 63: a write
+ *	offset  bytes
+ *	0       8      "NODEOSPT"
+ *	8       4      version: 1
+ *	12      4      bytes of a page: 4096, whatever the machine's pages are
+ *	16      8      pages of the file
+ *	24      4      threads
+ *	28      4      1: accesses to the page that the thread has touched just before are left out;
+ *			0: no access is left out
+ *	32      8      a record, and so on to the end: the page in bits 0 to 39, the thread in bits
+ *			40 to 55, bit 63: a write
  *
- * The records of each thread are in order. Records of several threads follow each other in groups
- * of up to 4096: the trace does not record the order of accesses of different threads.
+ * The records of each thread are in order. Several threads' records follow each other in groups of
+ * up to 4096: the trace does not keep their order in time.
  */
 #define TRACE_MAGIC "NODEOSPT"
 #define TRACE_VERSION 1u

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Tests the contents of a file after a power cut. The device below the file is dm-log-writes, whose
- * log has all writes and all flushes of the device's cache in order: after a power cut, any sector
- * written since the last flush may be present or missing. The kernel describes the log in
+ * Tests the contents of a file after a power cut. The device below it is dm-log-writes, whose log
+ * has all writes and all flushes of the device's cache in order: of the writes since the last flush
+ * any sector may be present or missing. The kernel describes the log in
  * Documentation/admin-guide/device-mapper/log-writes.rst.
  *
  * crash write FILE PAGES THREADS WRITES SEED RECORD DEVICE: each thread makes WRITES writes to the
- * file's first PAGES, by a mapping and by write(), with syncs of all kinds meanwhile. After each
- * sync RECORD gets the epoch of each page that the sync made safe, and the log of the dm device
- * gets a mark. The last entry of RECORD has all writes; the caller sets its mark after umount.
- * crash check LOG RECORD DEVICE SEED POINTS [forgetful]: checks DEVICE (zeros, at first) at each
- * flush, at each mark, and at POINTS points in between, with some unflushed writes. "forgetful"
- * drops some flushed writes, too: the check must then fail. crash cut LOG RECORD DEVICE SEED:
- * writes to DEVICE its contents at one such point after the first mark; prints the number of the
- * last mark before that point. crash look FILE RECORD MARK: checks a file against the record up to
- * MARK. Prints "crash: ..." and exits with 1 at the first error.
+ *	file's first PAGES, by a mapping and by write(), with syncs of all kinds meanwhile. After
+ *	each sync RECORD gets the epoch of each page that the sync made safe, and the log of the dm
+ *	device gets a mark. The last entry of RECORD has all writes; the caller sets its mark after
+ *	umount.
+ * crash check LOG RECORD DEVICE SEED POINTS [forgetful]: checks DEVICE (of zeros, at first) at each
+ *	flush, at each mark, and at POINTS points between, with some unflushed writes. "forgetful"
+ *	drops some flushed writes, too: the check must then fail.
+ * crash cut LOG RECORD DEVICE SEED: writes to DEVICE its contents at one such point after the first
+ *	mark; prints the number of the last mark before it.
+ * crash look FILE RECORD MARK: checks a file against the record up to MARK.
+ * Prints "crash: ..." and exits with 1 at the first error.
  */
 #define _GNU_SOURCE
 #include <endian.h>

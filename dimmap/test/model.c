@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Reads and writes a file at random in all ways that a program has, and compares the contents with
- * a model. Each thread of each process has words of its own in every page, and knows their last
- * values; other words identify the page. At the end all pages are checked by a new mapping. model
- * FILE PAGES PROCESSES THREADS ACCESSES SEED [LETTERS]: uses the file's first PAGES pages, with
- * ACCESSES accesses of each thread. LETTERS:
- * w  writes, a third of the accesses
- * p  mprotect back and forth
- * u  munmap and mmap again
- * f  fork of children that check
- * s  msync and fsync
- * r  read() and write(), too Prints "model: ..." and exits with 1 at the first wrong word.
+ * a model. Each thread of each process has words of its own in every page, whose last values it
+ * knows; other words identify the page. At the end all pages are checked by a new mapping.
+ * model FILE PAGES PROCESSES THREADS ACCESSES SEED [LETTERS]: uses the file's first PAGES pages,
+ * with ACCESSES accesses of each thread. LETTERS:
+ *	w  writes, a third of the accesses
+ *	p  mprotect back and forth
+ *	u  munmap and mmap again
+ *	f  fork of children that check
+ *	s  msync and fsync
+ *	r  also read() and write()
+ * Prints "model: ..." and exits with 1 at the first wrong word.
  */
 #define _GNU_SOURCE
 #include <errno.h>

@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * touch FILE COMMAND...: maps the file and runs the commands in order; N is the number of a page.
- * rN reads the first word of page N wN writes the first word of page N s, m fsync, msync cN, dN
- * pread, pwrite of page N i waits for a byte on standard input yN DIMMAP_IOC_SYNC: fails if a
- * device takes nothing for N ms x shuts the mount down R, W makes the mapping read-only, or
- * writable, by mprotect b/DEVICE binds another device under the name "data" z sleeps until it is
- * killed Z, ZN writes page after page, or the first N pages repeatedly, until it is killed Prints
- * "ok", "SIGBUS" or the error for each command; exits with 0.
+ *	rN	reads the first word of page N
+ *	wN	writes the first word of page N
+ *	s, m	fsync, msync
+ *	cN, dN	pread, pwrite of page N
+ *	i	waits for a byte on standard input
+ *	yN	DIMMAP_IOC_SYNC: fails when a device takes nothing for N ms
+ *	x	shuts the mount down
+ *	R, W	makes the mapping read-only, or writable, by mprotect
+ *	b/DEVICE  binds another device under the name "data"
+ *	z	sleeps until it is killed
+ *	Z, ZN	writes page after page, or the first N pages repeatedly, until it is killed
+ * Prints "ok", "SIGBUS" or the error for each command; exits with 0.
  */
 #define _GNU_SOURCE
 #include <errno.h>

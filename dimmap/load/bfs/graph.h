@@ -12,17 +12,18 @@
  * A file with an undirected graph in compressed rows: each edge is an arc at both of its ends;
  * edges of a vertex to itself are left out. In the byte order of the machine:
  *
- * offset  bytes
- * 0       8      "NODEOSGR"
- * 8       4      version: 1
- * 12      4      scale: 2^scale vertices
- * 16      4      edges made for each vertex
- * 20      4      0
- * 24      8      seed
- * 32      8      arcs
- * 4096    8 the first arc of vertex 0, and so on; after the last vertex the number of arcs
- * T       4      the vertex at the other end of arc 0, and so on; T is the next multiple of
- * 4096
+ *	offset  bytes
+ *	0       8      "NODEOSGR"
+ *	8       4      version: 1
+ *	12      4      scale: 2^scale vertices
+ *	16      4      edges made for each vertex
+ *	20      4      0
+ *	24      8      seed
+ *	32      8      arcs
+ *	4096    8      the first arc of vertex 0, and so on; after the last vertex the number of
+ *			arcs
+ *	T       4      the vertex at the other end of arc 0, and so on; T is the next multiple of
+ *	4096
  */
 #define GRAPH_MAGIC "NODEOSGR"
 

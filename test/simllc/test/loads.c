@@ -3,14 +3,16 @@
  * Run the loads of kinds.h, and print their counts by perf_event_open(), read as a provider of
  * counters reads them. It runs in the small guests of ../boot.py.
  *
- * loads FILE: each line of FILE is a command: insmod FILE [PARAMETER=VALUE]... rmmod NAME open NAME
- * EVENT prints the error of perf_event_open(), or 0 count NAME EVENTS LOAD... runs the loads at the
- * same time EVENT is TYPE/CONFIG/CONFIG1/FLAGS: TYPE is hardware, cache, raw or the name of a PMU;
- * FLAGS are u (user code only), k (kernel code only), s (requests samples). EVENTS are separated by
- * commas, or by + if the second one is in the group of the first. LOAD is KIND/BYTES/PASSES/CPU,
- * then optionally /NODE for its memory, then /NODE to which its pages are moved before the count.
- * With + in front, a child of the counted process runs it. All loads end when the first one has
- * made its passes.
+ * loads COMMANDS: each line of the file COMMANDS is one of these commands:
+ *	insmod FILE [PARAMETER=VALUE]...	rmmod NAME
+ *	open NAME EVENT				prints the error of perf_event_open(), or 0
+ *	count NAME EVENTS LOAD...		runs the loads at the same time
+ * EVENT is TYPE/CONFIG/CONFIG1/FLAGS: TYPE is hardware, cache, raw or the name of a PMU; FLAGS are
+ * u (user code only), k (kernel code only), s (requests samples). EVENTS are separated by commas,
+ * or by + if the second one is in the group of the first. LOAD is KIND/BYTES/PASSES/CPU, then
+ * optionally /NODE for its memory, then /NODE to which its pages are moved before the count. With +
+ * in front, a child of the counted process runs it. All loads end when the first one has made its
+ * passes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
