@@ -94,7 +94,8 @@ static int check_plan_mems(const struct planned_container *c, const struct reque
 		return 0;
 	if (ask->mems_kind == MEMS_UNSET && !idset_equal(&c->mems, &in->has_mems))
 		return errprintf(err,
-				 "container %s: the plan changes memory nodes without a request",
+				 "container %s: the plan changes memory nodes, but only CPUs were "
+				 "to be resized",
 				 c->name);
 	if (!idset_subset(&c->mems, &in->has_mems) && !idset_subset(&in->has_mems, &c->mems))
 		return errprintf(err,

@@ -16,7 +16,7 @@ static struct argv_view view(const char *line)
 	return v;
 }
 
-/* Does LINE have no option of ours? */
+/* Does LINE have no option of NodeOS? */
 static bool plain(const char *line)
 {
 	struct argv_view v = view(line);
@@ -98,10 +98,10 @@ static void test_plain_lines(void)
 	};
 
 	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++)
-		ok(plain(line[i]), "srun %s has no option of ours", line[i]);
+		ok(plain(line[i]), "srun %s has no option of NodeOS", line[i]);
 	ok(plain("-n 2 -- app --nodeos-cpus=4"),
 	   "an option of ours after -- belongs to the program");
-	ok(plain(""), "an empty command line has no option of ours");
+	ok(plain(""), "an empty command line has no option of NodeOS");
 }
 
 /* Words after the program are not options of srun, if it is certain which word is the program. */
