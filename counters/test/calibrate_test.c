@@ -61,12 +61,18 @@ static void test_measure(struct counters *c, unsigned cpu)
 	const struct calibrate_domain domain = { .id = 3, .cpus = set_of("0-1"), .cache = 1 };
 	uint64_t peak = 7;
 
-	is_int(calibrate_measure(&s, c, CALIBRATE_TRIAD, cpu, 1 << 20, &err), 0,
-	       "calibrate_measure: counts a load: %s", err.text);
-	ok(s.kind == SAMPLE_COUNTED && s.misses == 0 && s.rate == 0 &&
-		   s.instructions > CALIBRATE_MS * 1000000ul / 20 &&
-		   s.instructions < CALIBRATE_MS * 1000000ul * 5,
-	   "calibrate_measure: a load has CPU time and no page fault");
+	bool good = false;
+
+	/* other programs may have the CPU nearly all of the time */
+	for (int i = 0; i < 10 && !good; i++) {
+		if (calibrate_measure(&s, c, CALIBRATE_TRIAD, cpu, 1 << 20, &err) < 0)
+			break;
+		good = s.kind == SAMPLE_COUNTED && s.misses == 0 && s.rate == 0 &&
+		       s.instructions > CALIBRATE_MS * 1000000ul / 20 &&
+		       s.instructions < CALIBRATE_MS * 1000000ul * 5;
+	}
+	is(err.text, "", "calibrate_measure: counts a load");
+	ok(good, "calibrate_measure: a load has CPU time and no page fault");
 	err.text[0] = '\0';
 	is_int(calibrate_measure(&s, c, CALIBRATE_SCAN, 4095, 1 << 20, &err), -1,
 	       "calibrate_measure: fails for a missing CPU");

@@ -207,7 +207,7 @@ int main(void)
 	   "every-key.json: ok: 1 container: every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 "
 	   "quantum=20 partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
 	   "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500 "
-	   "contention=observe\n"
+	   "contention=observe placement=spread:l3\n"
 	   "rest.json: ok: 2 containers: sim cpus=rest smt=1, vda cpus=2 mems=1073741824b "
 	   "policy=batch\n",
 	   "check: the lines of these two manifests");

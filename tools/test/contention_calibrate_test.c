@@ -122,7 +122,7 @@ static void test_without(void)
 		    "a node without counters");
 	test_source(replay,
 		    "nodeosctl: contention: --calibrate: contention_source is replay, which counts "
-		    "no process: set it to auto\n",
+		    "no processes: set it to auto\n",
 		    "a trace");
 	test_source("perf",
 		    "nodeosctl: contention: --calibrate: no counters on this host: events.d has no "
