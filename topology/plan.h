@@ -8,7 +8,7 @@
 
 #include "base/errbuf.h"
 #include "base/idset.h"
-#include "topology/placement_word.h"
+#include "base/placement_word.h"
 #include "topology/refusal.h"
 
 /*

@@ -495,7 +495,7 @@ echo $? >> second
     second = open(f"{HOME}/elsewhere/second").read()
     ok(
         "--nodeos-cpus" in second
-        and "containers from sbatch" in second
+        and "sbatch or salloc has already given this job its containers" in second
         and second.strip().endswith("1"),
         "a second request inside a planned job is an error",
         second,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "topology/placement_word.h"
+#include "base/placement_word.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_TOPOLOGY_PLACEMENT_WORD_H
-#define NODEOS_TOPOLOGY_PLACEMENT_WORD_H
+#ifndef NODEOS_BASE_PLACEMENT_WORD_H
+#define NODEOS_BASE_PLACEMENT_WORD_H
 
 /*
  * How a container's cores lie on the machine, by the words of manifests, requests and
