@@ -27,12 +27,15 @@ KEPT = False  # each seed keeps its own results
 MINUTES = {"quick": 6, "full": 25}
 ARMS = ("none", "none-balancing", "none-bind", "none-balancing-bind", "dino", "dino-balancing")
 ARMS += ("worst", "best")
+SIMULATED = (
+    Option("llc", "SIZE", "of each simulated cache", "4M"),
+    Option("time", "MODEL", "of the simulated memory", "miss_ns=1500,remote_ns=1000,node_ns=500"),
+)
 OPTIONS = (
     Option("seeds", "A-B", "of the runs", "1-5", "1-1", interval),
     Option("arms", "A+A", "of each seed", list(ARMS), None, words(*ARMS)),
     Option("passes", "N", "of a scan", 240, 150, positive),
-    Option("llc", "SIZE", "of each simulated cache", "4M"),
-    Option("time", "MODEL", "of the simulated memory", "miss_ns=1500,remote_ns=1000,node_ns=500"),
+    *SIMULATED,
 )
 INPUTS = [
     *guests.CLUSTER,

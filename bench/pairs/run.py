@@ -10,7 +10,7 @@ import itertools
 import re
 
 from bench.contention.run import INPUTS as CONTENTION
-from bench.contention.run import MEMORY
+from bench.contention.run import MEMORY, SIMULATED
 from bench.lib import guests
 from bench.lib.context import TOP, Failed, load
 from bench.lib.options import Option, words
@@ -22,8 +22,7 @@ PAIRS = [f"{a}:{b}" for a, b in itertools.combinations(PROGRAMS, 2)]
 OPTIONS = (
     Option("pairs", "A:B+A:B", "of programs", PAIRS, PAIRS[:2], words(*PAIRS)),
     Option("sizes", "N+N+N+N", "steps, reads, iterations, passes", "20+200000+60+100"),
-    Option("llc", "SIZE", "of each simulated cache", "4M"),
-    Option("time", "MODEL", "of the simulated memory", "miss_ns=1500,remote_ns=1000,node_ns=500"),
+    *SIMULATED,
 )
 INPUTS = [
     *CONTENTION,
