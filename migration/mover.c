@@ -339,7 +339,7 @@ static void take_journal(struct mover *m, const struct conf *conf, struct errbuf
 	m->begun = true;
 }
 
-/* Does a step or nodeos.conf request that ranks are placed? If not, the ledger need not be read. */
+/* Has a step containers? If not, the ledger, which says whether to place them, need not be read. */
 static bool may_place(const struct observed_node *node)
 {
 	for (unsigned i = 0; i < node->n_steps; i++)
