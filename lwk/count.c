@@ -62,7 +62,7 @@ void count_start(void)
 	first_faults = host_faults();
 }
 
-static void __attribute__((format(printf, 2, 0))) print_line(uint64_t value, const char *name)
+static void print_line(uint64_t value, const char *name)
 {
 	char line[160];
 	int n = snprintf(line, sizeof(line), "nodeos-lwk: %s: %llu\n", name,

@@ -350,16 +350,17 @@ int machine_forget_tables(const struct vcpu *v)
 static int set_msrs(const struct vcpu *v)
 {
 	uint64_t area = LWK_KERNEL + LWK_AREAS + v->number * (uint64_t)LWK_AREA_SIZE;
-	struct {
-		struct kvm_msrs head;
-		struct kvm_msr_entry entry[3];
-	} m = { .head.nmsrs = 3 };
+	union {
+		struct kvm_msrs list;
+		char room[sizeof(struct kvm_msrs) + 3 * sizeof(struct kvm_msr_entry)];
+	} m = { .list.nmsrs = 3 };
+	struct kvm_msr_entry *entry = m.list.entries;
 	long rc;
 
-	m.entry[0] = (struct kvm_msr_entry){ .index = MSR_STAR };
-	m.entry[0].data = (uint64_t)LWK_KERNEL_CS << 32 | (LWK_USER_CS - 16UL) << 48;
-	m.entry[1] = (struct kvm_msr_entry){ .index = MSR_LSTAR, .data = area };
-	m.entry[2] = (struct kvm_msr_entry){ .index = MSR_FMASK, .data = FLAGS_CLEARED };
+	entry[0] = (struct kvm_msr_entry){ .index = MSR_STAR };
+	entry[0].data = (uint64_t)LWK_KERNEL_CS << 32 | (LWK_USER_CS - 16UL) << 48;
+	entry[1] = (struct kvm_msr_entry){ .index = MSR_LSTAR, .data = area };
+	entry[2] = (struct kvm_msr_entry){ .index = MSR_FMASK, .data = FLAGS_CLEARED };
 	rc = host_call(SYS_ioctl, v->fd, KVM_SET_MSRS, (long)&m);
 	return rc < 0 ? (int)rc : rc == 3 ? 0 : -EIO;
 }
