@@ -7,24 +7,14 @@
 
 #include "placement/place_impl.h"
 
-/*
- * The units of one class and width (number of cores); each of them may have any place of the group.
- */
-struct group {
-	unsigned class, cores;
-	unsigned first, n; /* its units in the order of struct groups: index of the first, number */
-	unsigned quota[PLACE_DOMAINS_MAX]; /* number of its places in each part of the layout */
-	unsigned present[PLACE_DOMAINS_MAX]; /* number of its units in each domain now */
-};
-
 struct sorted_unit {
 	unsigned class, cores, index;
 };
 
 struct groups {
-	struct sorted_unit *order; /* units that can move */
+	struct sorted_unit *order; /* units that can move, by group */
 	unsigned n_units;
-	struct group *group;
+	struct place_group *group;
 	unsigned n;
 };
 
@@ -75,11 +65,13 @@ static int make_groups(struct groups *g, const struct place_host *h, bool by_cla
 	g->n = 0;
 	for (unsigned i = 0; i < g->n_units; i++) {
 		const struct sorted_unit *s = &g->order[i];
-		struct group *last = &g->group[g->n - (g->n > 0)];
+		struct place_group *last = &g->group[g->n - (g->n > 0)];
 
 		if (g->n == 0 || last->class != s->class || last->cores != s->cores) {
 			last = &g->group[g->n++];
-			*last = (struct group){ .class = s->class, .cores = s->cores, .first = i };
+			*last = (struct place_group){ .class = s->class,
+						      .cores = s->cores,
+						      .first = i };
 		}
 		last->n++;
 		last->present[h->unit[s->index].domain]++;
@@ -99,7 +91,7 @@ static int lay_out(struct groups *g, const struct place_host *h, bool by_class)
 			if (h->unit[i].fixed && order_of(&h->unit[i], by_class) == class)
 				layout_count(&l, &h->unit[i]);
 		for (; next < g->n && g->group[next].class == class; next++) {
-			struct group *group = &g->group[next];
+			struct place_group *group = &g->group[next];
 
 			for (unsigned k = 0; k < group->n; k++) {
 				int part = layout_add(&l, group->cores);
@@ -113,10 +105,10 @@ static int lay_out(struct groups *g, const struct place_host *h, bool by_class)
 	return 0;
 }
 
-/* Write the part of the layout that each domain takes to WANT. */
-static void choose_parts(const struct groups *g, const struct place_host *h, unsigned *want)
+/* Give each domain a part of the layout: fill the places of each group. */
+static void choose_parts(struct groups *g, const struct place_host *h)
 {
-	unsigned cost[PLACE_DOMAINS_MAX][PLACE_DOMAINS_MAX] = { { 0 } };
+	unsigned cost[PLACE_DOMAINS_MAX][PLACE_DOMAINS_MAX] = { { 0 } }, want[PLACE_DOMAINS_MAX];
 	bool exchangeable[PLACE_DOMAINS_MAX];
 
 	for (unsigned d = 0; d < h->n_domains; d++)
@@ -125,7 +117,7 @@ static void choose_parts(const struct groups *g, const struct place_host *h, uns
 		if (h->unit[i].fixed)
 			exchangeable[h->unit[i].domain] = false;
 	for (unsigned i = 0; i < g->n; i++) {
-		const struct group *group = &g->group[i];
+		const struct place_group *group = &g->group[i];
 
 		for (unsigned part = 0; part < h->n_domains; part++)
 			for (unsigned d = 0; d < h->n_domains; d++)
@@ -134,18 +126,32 @@ static void choose_parts(const struct groups *g, const struct place_host *h, uns
 							 (group->quota[part] - group->present[d]);
 	}
 	place_assign(h, cost, exchangeable, want);
+	for (unsigned i = 0; i < g->n; i++)
+		for (unsigned d = 0; d < h->n_domains; d++)
+			g->group[i].places[d] = g->group[i].quota[want[d]];
+}
+
+/* Leave out the moves that do not make the layout more even. */
+static void leave_out(struct groups *g, const struct place_host *h, bool by_class)
+{
+	struct place_even e = { .host = h, .group = g->group, .n = g->n };
+
+	for (unsigned i = 0; i < h->n; i++)
+		if (h->unit[i].fixed)
+			e.fixed[order_of(&h->unit[i], by_class)][h->unit[i].domain] +=
+				h->unit[i].cores;
+	place_leave_out(&e);
 }
 
 /* Let units stay where their group has places, and fill the remaining places with the others. */
-static void fill_places(const struct groups *g, const struct place_host *h, const unsigned *want,
-			unsigned *to)
+static void fill_places(const struct groups *g, const struct place_host *h, unsigned *to)
 {
 	for (unsigned i = 0; i < g->n; i++) {
-		const struct group *group = &g->group[i];
+		const struct place_group *group = &g->group[i];
 		unsigned left[PLACE_DOMAINS_MAX], next = 0;
 
 		for (unsigned d = 0; d < h->n_domains; d++)
-			left[d] = group->quota[want[d]];
+			left[d] = group->places[d];
 		for (unsigned k = 0; k < group->n; k++) {
 			unsigned unit = g->order[group->first + k].index;
 			unsigned d = h->unit[unit].domain;
@@ -172,7 +178,6 @@ static void fill_places(const struct groups *g, const struct place_host *h, cons
 static int place_groups(const struct place_host *h, unsigned *to, bool by_class)
 {
 	struct groups g;
-	unsigned want[PLACE_DOMAINS_MAX];
 	int rc = -1;
 
 	if (make_groups(&g, h, by_class) < 0)
@@ -180,8 +185,9 @@ static int place_groups(const struct place_host *h, unsigned *to, bool by_class)
 	for (unsigned i = 0; i < h->n; i++)
 		to[i] = h->unit[i].domain;
 	if (lay_out(&g, h, by_class) == 0) {
-		choose_parts(&g, h, want);
-		fill_places(&g, h, want, to);
+		choose_parts(&g, h);
+		leave_out(&g, h, by_class);
+		fill_places(&g, h, to);
 		rc = 0;
 	}
 	free_groups(&g);

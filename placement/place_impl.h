@@ -24,6 +24,36 @@ void layout_count(struct layout *l, const struct place_unit *u);
  * into none. */
 int layout_add(struct layout *l, unsigned cores);
 
+#define PLACE_CLASSES 3 /* orders of classes in the layout: devils, semi-devils, turtles */
+
+/*
+ * The units of one class and width (number of cores) that can move; each of them may have any place
+ * of the group.
+ */
+struct place_group {
+	unsigned class; /* order of its class in the layout: 0 is placed first */
+	unsigned cores;
+	unsigned first, n; /* its units in the order of the policy: index of the first, number */
+	unsigned quota[PLACE_DOMAINS_MAX]; /* number of its places in each part of the layout */
+	unsigned present[PLACE_DOMAINS_MAX]; /* number of its units in each domain now */
+	unsigned places[PLACE_DOMAINS_MAX]; /* number of its units in each domain afterwards */
+};
+
+/* place_even.c: the layout of all groups, to be compared with their present places. */
+struct place_even {
+	const struct place_host *host;
+	struct place_group *group;
+	unsigned n;
+	/* cores of the fixed units of each order of class in each domain */
+	unsigned fixed[PLACE_CLASSES][PLACE_DOMAINS_MAX];
+};
+
+/*
+ * Lower the number of moves: change the places of E's groups so that the rule on moves in place.h
+ * holds.
+ */
+void place_leave_out(struct place_even *e);
+
 /* The policies: dino and spread, in place_by_class.c; di, in place_by_rate.c. */
 int place_by_class(const struct place_host *h, unsigned *to);
 int place_by_number(const struct place_host *h, unsigned *to);

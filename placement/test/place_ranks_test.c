@@ -94,6 +94,10 @@ int main(void)
 		    "ranks that are fixed stay");
 	check_place("0-1D! 2-3D 8-9T 10-11T", 8, PLACE_MOVES, "0-1 10-11 8-9 2-3",
 		    "a devil that shares a domain with a fixed devil moves");
+	check_place("0-1T 2-3T! 8-9T", 8, PLACE_RIGHT, "0-1 2-3 8-9",
+		    "a turtle does not change domains if another would be as uneven afterwards");
+	check_place("0-1D 2-3D! 4-5D! 8-9T", 8, PLACE_MOVES, "10-11 2-3 4-5 8-9",
+		    "a devil beside two fixed devils moves");
 	check_place("6-9D 0-1D 2-3D 10-11T 12-13T", 8, PLACE_MOVES, "6-9 0-1 12-13 10-11 2-3",
 		    "a rank with cores of two domains stays, and keeps its cores");
 	check_place("0-1U 2-3U 8-9D", 8, PLACE_RIGHT, "0-1 2-3 8-9",
