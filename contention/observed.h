@@ -93,7 +93,7 @@ struct observed_placing {
 	enum contention_policy policy;
 	char why[OBSERVED_WHY_MAX]; /* reason of the last move of ranks, or why there is none */
 	char pages[OBSERVED_WHY_MAX]; /* result of the last move of pages; "": none so far */
-	/* tasks with several processes, which move together; "": none */
+	/* tasks with several processes, and whether they move together; "": none */
 	char units[OBSERVED_WHY_MAX];
 	unsigned moves; /* moves of ranks of this step */
 	bool numa_balancing; /* the kernel's automatic NUMA balancing is on: it moves pages, too */

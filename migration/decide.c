@@ -15,8 +15,17 @@ struct decide_rank {
 	unsigned container; /* number in the plan */
 	unsigned seen; /* number of its processes that are observed */
 	bool bound; /* the user has bound the rank: its CPUs are not those of the ledger */
+	bool outside; /* a process of it may use CPUs that are not its own */
+	bool differ; /* two of its processes may use different CPUs */
+	const struct idset *first; /* the CPUs of the first process; NULL: SEEN is 0 */
 	enum contention_policy policy;
 	struct place_rank place;
+};
+
+/* An observed process of a rank. */
+struct decide_process {
+	unsigned rank; /* its number in decide_work */
+	const struct observed_rank *seen;
 };
 
 struct decide_work {
@@ -27,6 +36,8 @@ struct decide_work {
 	struct idset cpus; /* of all containers of the group */
 	unsigned n;
 	struct decide_rank *rank;
+	unsigned n_processes;
+	struct decide_process *process;
 };
 
 static const struct job_plan *decide_plan(const struct decide_input *in)
@@ -125,9 +136,21 @@ static void decide_look(struct decide_work *w, struct decide_rank *d,
 		d->place.class = class;
 	if (r->state.has_adopted && r->state.adopted > d->place.rate)
 		d->place.rate = r->state.adopted;
+	if (!d->first)
+		d->first = &r->cpus;
 	d->bound |= !idset_equal(&r->cpus, &d->rank->cpus);
+	d->outside |= !idset_subset(&r->cpus, &d->rank->cpus);
+	d->differ |= !idset_equal(&r->cpus, d->first);
+	w->process[w->n_processes++] =
+		(struct decide_process){ .rank = (unsigned)(d - w->rank), .seen = r };
 	d->place.fixed |= d->bound || (r->moved > 0 && since < w->in->conf->contention.min_move);
 	d->seen++;
+}
+
+/* Are the processes of D bound apart from each other, all within the rank's own CPUs? */
+static bool decide_is_apart(const struct decide_rank *d)
+{
+	return d->differ && !d->outside;
 }
 
 /* Does SCHED_HPC place the container's ranks itself? */
@@ -176,6 +199,19 @@ static void decide_end(struct decide_work *w)
 {
 	free(w->request);
 	free(w->rank);
+	free(w->process);
+}
+
+/* Make room for all observed processes of the job. Returns 0; -1: out of memory. */
+static int decide_make_processes(struct decide_work *w)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < w->in->node->n_steps; i++)
+		if (w->in->node->step[i].job == w->in->job->job_id)
+			n += w->in->node->step[i].n;
+	w->process = calloc(n + 1u, sizeof(*w->process));
+	return w->process ? 0 : -1;
 }
 
 /*
@@ -199,7 +235,7 @@ static int decide_begin(struct decide_work *w, const struct decide_input *in, ui
 			w->group &= ~(UINT64_C(1) << i);
 		else
 			idset_or(&w->cpus, &w->plan->container[i].cpus);
-	if (decide_collect(w) < 0) {
+	if (decide_collect(w) < 0 || decide_make_processes(w) < 0) {
 		decide_end(w);
 		return -1;
 	}
@@ -439,7 +475,9 @@ static void decide_say_units(char units[DECIDE_WHY_MAX], const struct decide_wor
 			continue;
 		n = snprintf(units + used, left, "%s%s: %u processes %s", used ? "; " : "",
 			     d->rank->task, d->seen,
-			     d->bound ? "stay where they are bound" : "move as one");
+			     decide_is_apart(d) ? "bound apart stay, as units of their own"
+			     : d->bound		? "stay where they are bound"
+						: "move as one");
 		if (n < 0 || (size_t)n >= left) {
 			snprintf(units + used, left, "; ..."); /* instead of half a clause */
 			return;
@@ -448,36 +486,124 @@ static void decide_say_units(char units[DECIDE_WHY_MAX], const struct decide_wor
 	}
 }
 
+/* The units of a decision. A rank is one, or several if its processes are bound apart. */
+struct decide_units {
+	unsigned n;
+	struct place_rank *unit;
+	struct idset *next; /* the new CPUs of each unit */
+	unsigned *of; /* the first unit of each rank */
+};
+
+static void decide_units_free(struct decide_units *u)
+{
+	free(u->unit);
+	free(u->next);
+	free(u->of);
+}
+
+/* Returns 0; -1: out of memory. */
+static int decide_units_make(struct decide_units *u, const struct decide_work *w)
+{
+	size_t most = 1;
+
+	for (unsigned i = 0; i < w->n; i++)
+		most += decide_is_apart(&w->rank[i]) ? w->rank[i].seen + w->in->node->n_domains : 1;
+	*u = (struct decide_units){ .unit = calloc(most, sizeof(*u->unit)),
+				    .next = calloc(most, sizeof(*u->next)),
+				    .of = calloc(w->n + 1u, sizeof(*u->of)) };
+	if (u->unit && u->next && u->of)
+		return 0;
+	decide_units_free(u);
+	return -1;
+}
+
+/*
+ * Add the processes of rank I, which are bound apart, as units that stay; and the cores of the rank
+ * that none of them uses, as a unit of unknown class in each domain.
+ */
+static void decide_add_apart(struct decide_units *u, const struct decide_work *w, unsigned i,
+			     const struct place_ask *ask)
+{
+	struct idset used = { 0 }, rest = { 0 };
+
+	for (unsigned k = 0; k < w->n_processes; k++) {
+		const struct observed_rank *r = w->process[k].seen;
+
+		if (w->process[k].rank != i)
+			continue;
+		idset_or(&used, &r->cpus);
+		u->unit[u->n++] = (struct place_rank){
+			.cpus = r->cpus,
+			.class = classify_for_placement(&r->state),
+			.rate = r->state.has_adopted ? r->state.adopted : 0,
+			.fixed = true,
+		};
+	}
+	for (unsigned c = 0; c < ask->n_cores; c++)
+		if (!idset_intersects(&ask->core[c], &used))
+			idset_or(&rest, &ask->core[c]);
+	idset_and(&rest, &w->rank[i].rank->cpus);
+	for (unsigned k = 0; k < ask->n_domains; k++) {
+		struct idset cpus = rest;
+
+		idset_and(&cpus, &ask->domain[k]);
+		if (!idset_empty(&cpus))
+			u->unit[u->n++] = (struct place_rank){ .cpus = cpus,
+							       .class = RANK_UNKNOWN,
+							       .fixed = true };
+	}
+}
+
+/* Place the units of W's ranks; NEXT gets the new CPUs of each rank. */
+static enum place_reason decide_place_units(struct decision *out, const struct decide_work *w,
+					    struct place_ask *ask, struct idset *next)
+{
+	struct decide_units u;
+	enum place_reason reason;
+
+	if (decide_units_make(&u, w) < 0)
+		return PLACE_NO_MEMORY;
+	for (unsigned i = 0; i < w->n; i++) {
+		u.of[i] = u.n;
+		if (decide_is_apart(&w->rank[i]))
+			decide_add_apart(&u, w, i, ask);
+		else
+			u.unit[u.n++] = w->rank[i].place;
+	}
+	ask->n = u.n;
+	ask->rank = u.unit;
+	reason = place_ranks(place_policy_find(contention_policy_name(out->policy)), ask, u.next,
+			     &out->moves);
+	for (unsigned i = 0; i < w->n; i++)
+		next[i] = decide_is_apart(&w->rank[i]) ? w->rank[i].place.cpus : u.next[u.of[i]];
+	decide_units_free(&u);
+	return reason;
+}
+
 /* Place the ranks of W. Returns 0; -1: out of memory. */
 static int decide_place(struct decision *out, const struct decide_work *w)
 {
 	const struct observed_node *node = w->in->node;
-	struct place_ask ask = { .n_domains = node->n_domains, .n = w->n };
-	struct place_rank *rank = calloc(w->n + 1u, sizeof(*rank));
+	struct place_ask ask = { .n_domains = node->n_domains };
 	struct idset *core = calloc(w->plan->n_cores + 1u, sizeof(*core));
 	struct idset *domain = calloc(node->n_domains + 1u, sizeof(*domain));
 	struct idset *next = calloc(w->n + 1u, sizeof(*next));
 	enum place_reason reason = PLACE_NO_MEMORY;
 	int rc = 0;
 
-	if (rank && core && domain && next) {
-		for (unsigned i = 0; i < w->n; i++)
-			rank[i] = w->rank[i].place;
+	if (core && domain && next) {
 		for (unsigned i = 0; i < node->n_domains; i++)
 			domain[i] = node->domain[i].cpus;
 		ask.n_cores = decide_cores(core, w);
 		ask.core = core;
 		ask.domain = domain;
-		ask.rank = rank;
-		reason = place_ranks(place_policy_find(contention_policy_name(out->policy)), &ask,
-				     next, &out->moves);
+		reason = decide_place_units(out, w, &ask, next);
 	}
 	snprintf(out->why, sizeof(out->why), "%s", place_reason_text(reason));
 	if (reason == PLACE_MOVES)
 		rc = decide_fill(out, w, next);
 	else
 		out->moves = 0;
-	free(rank);
 	free(core);
 	free(domain);
 	free(next);

@@ -18,7 +18,10 @@ struct decision {
 	enum contention_policy policy; /* the policy that places these containers */
 	bool contended; /* one of their domains is contended, or contention_when is always */
 	char why[DECIDE_WHY_MAX]; /* why ranks move, or why none does */
-	/* tasks with several processes: "task_0: 4 processes move as one"; "": none */
+	/*
+	 * tasks with several processes, such as "task_0: 4 processes move as one", or "bound apart
+	 * stay, as units of their own"; "": none
+	 */
 	char units[DECIDE_WHY_MAX];
 	unsigned moves; /* number of ranks that move; if not 0, REBIND has the moves */
 	struct rebind rebind; /* owned; see decision_free() */
@@ -55,7 +58,9 @@ int decide_groups(uint64_t group[REQUEST_CONTAINERS_MAX], const struct decide_in
  * Fill *OUT for the containers of GROUP. Returns 0; -1: out of memory. These ranks stay: those that
  * their user has bound (their CPUs are not those of the ledger), that have moved less than
  * contention_min_move seconds ago, that hpc:topo places, or whose step has the policy observe or
- * off.
+ * off. The processes of a rank are one unit, with the worst of their classes, unless two of them
+ * may use different CPUs and none may use CPUs that are not the rank's: then each is a unit of its
+ * own where it is bound, which stays, and the other ranks are placed by these units.
  */
 int decide_group(struct decision *out, const struct decide_input *in, uint64_t group);
 void decision_free(struct decision *d);

@@ -232,6 +232,65 @@ static void processes(void)
 	drop_ranks();
 }
 
+/* Task 0 has CPUS in the ledger; its processes, a turtle and rank 0 of "DDTT", have A and B. */
+static void bind_apart(const char *cpus, const char *turtle, const char *devil)
+{
+	add_ranks(DINO, "DDTT");
+	add_process(turtle);
+	job->step[0].placed[0].cpus = cpus_of(cpus);
+	step[0].rank[0].cpus = cpus_of(devil);
+}
+
+static void processes_apart(void)
+{
+	bind_apart("0,4", "0", "4");
+	is(units(), "task_0: 2 processes bound apart stay, as units of their own",
+	   "processes that are bound to different CPUs of their task are units of their own");
+	is(decided(), "3>5 (ranks move)",
+	   "a devil stays if a process that is bound apart is the devil of the other cache");
+	drop_ranks();
+	bind_apart("0,4", "4", "0");
+	is(decided(), "1>5 (ranks move)",
+	   "a devil leaves the cache of a devil that is bound apart from its task's turtle");
+	drop_ranks();
+	bind_apart("0,4-5", "4", "0");
+	is(decided(), "1>6 (ranks move)",
+	   "a CPU that no process of a task is bound to is given to no other rank");
+	step[0].rank[4].cpus = cpus_of("4,6");
+	is(units(), "task_0: 2 processes stay where they are bound",
+	   "processes of which one may use other CPUs than its task's stay as one unit");
+	drop_ranks();
+}
+
+/* Give CPU to rank I, in the ledger and in the observation. */
+static void put_rank(unsigned i, unsigned cpu)
+{
+	struct idset set = { 0 };
+
+	idset_add(&set, cpu);
+	job->step[0].placed[i].cpus = set;
+	step[0].rank[i].cpus = set;
+}
+
+/*
+ * Two ranks of one cache were parted, one of them with a turtle in exchange, and the one that moved
+ * has ended. The turtle moved 7 s ago and stays, and no layout is more even than the present one.
+ */
+static void ends_first(void)
+{
+	conf.contention.when = CONTENTION_WHEN_ALWAYS;
+	add_ranks(DINO, "TTT");
+	put_rank(2, 4);
+	step[0].rank[1].moved = NOW - 7;
+	is(decided(), "(nothing to do: each rank is in a domain that suits it)",
+	   "when a rank has ended, the others do not move for a layout that is no better");
+	step[0].rank[1].moved = NOW - 20;
+	is(decided(), "(nothing to do: each rank is in a domain that suits it)",
+	   "when each of the others may move again, they do not move either");
+	drop_ranks();
+	conf.contention.when = CONTENTION_WHEN_CONTENDED;
+}
+
 static void policies(void)
 {
 	add_ranks("nodeos 1;c=sim cpus=8;", "DDTT");
@@ -355,16 +414,6 @@ static void exchanges(void)
 	drop_ranks();
 }
 
-/* Give CPU to rank I, in the ledger and in the observation. */
-static void put_rank(unsigned i, unsigned cpu)
-{
-	struct idset set = { 0 };
-
-	idset_add(&set, cpu);
-	job->step[0].placed[i].cpus = set;
-	step[0].rank[i].cpus = set;
-}
-
 static int cache_of(unsigned i)
 {
 	return idset_intersects(&step[0].rank[i].cpus, &domain[1].cpus);
@@ -456,6 +505,8 @@ int main(void)
 	moves();
 	stays();
 	processes();
+	processes_apart();
+	ends_first();
 	victims(DINO, "dino");
 	victims("nodeos 1;c=sim cpus=8 contention=di;", "di");
 	policies();
