@@ -238,9 +238,17 @@ static void decide_moves(struct loop *l)
 static void check_moves(struct loop *l)
 {
 	struct errbuf bad;
+	bool moved;
 
 	if (!l->mover)
 		return;
+	moved = mover_check(l->mover, &l->watch.node, &bad);
+	if (*bad.text)
+		contend_log("%s", bad.text);
+	if (!moved)
+		return;
+	/* pages follow at once: the next scan may be 30 s later */
+	decide_moves(l);
 	mover_check(l->mover, &l->watch.node, &bad);
 	if (*bad.text)
 		contend_log("%s", bad.text);

@@ -32,6 +32,7 @@ struct mover {
 	struct rebind_host rebind_host;
 	char state_dir[DIR_PATH_MAX];
 	bool unreaped;
+	bool looks_again; /* ranks have moved since the last mover_look() */
 };
 
 struct mover *mover_new(const struct mover_host *h)
@@ -174,8 +175,9 @@ static void check_cores(struct mover *m, struct observed_node *node, struct errb
 	m->unreaped = !apart_abandon(&m->child);
 	if (end == APART_DONE && b.threads < 0)
 		errcopy(&err, &b.why);
+	m->looks_again = end == APART_DONE && b.threads >= 0;
 	for (unsigned i = 0; i < m->decision.rebind.n; i++)
-		if (end == APART_DONE && b.threads >= 0)
+		if (m->looks_again)
 			note_place(m, node, &m->decision.rebind.place[i]);
 		else
 			note_failed(node, &m->decision.rebind.place[i], err.text);
@@ -190,11 +192,12 @@ static void check_cores(struct mover *m, struct observed_node *node, struct errb
 	decision_free(&m->decision);
 }
 
-void mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad)
+bool mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad)
 {
 	errclear(bad);
 	check_cores(m, node, bad);
 	mover_pages_check(m->pages, node, bad);
+	return m->looks_again && !m->unreaped;
 }
 
 /* ------------------------------------------------------------------ decisions */
@@ -359,6 +362,7 @@ void mover_look(struct mover *m, struct observed_node *node, const struct conf *
 	errclear(bad);
 	if (m->moves || m->unreaped)
 		return;
+	m->looks_again = false;
 	if (!m->begun)
 		take_journal(m, conf, bad);
 	/* the journal must be read before another move overwrites it */

@@ -28,7 +28,10 @@ void mover_free(struct mover *m); /* NULL does nothing */
 void mover_look(struct mover *m, struct observed_node *node, const struct conf *conf,
 		struct errbuf *bad);
 
-/* Call at least once a second: record moves that have ended in NODE, and failures in BAD. */
-void mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad);
+/*
+ * Call at least once a second: record moves that have ended in NODE, and failures in BAD. Returns
+ * true if ranks have moved: call mover_look() now, so that their pages follow at once.
+ */
+bool mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad);
 
 #endif
