@@ -14,16 +14,14 @@ contention.py [GROUP...]"""
 import os
 import re
 import shutil
-import signal
 import subprocess
-import sys
 import threading
 import time
 
 import cluster
 from cluster import HOME, ok, run, same
 from containers import pod, write
-from loads import HOLD, LOAD, UNIT, Load, by_rank, configure, root, run_suite
+from loads import HOLD, LOAD, UNIT, Load, by_rank, configure, kill_pid, root, run_suite
 
 # Lines from memory for 10,000 instructions, by the assembler of test/simllc/test/kinds.h.
 RATE = {"muladd": 1e4 / 304, "scan": 1e4 / 32, "triad": 1e4 * 3 / 56, "chase": 1e4 / 3}
@@ -267,7 +265,7 @@ def write_unit(text):
     root("systemctl daemon-reload")
 
 
-def kill_daemon(n, last):
+def kill_next(n, last):
     """Wait until systemd has started the daemon after the one of pid LAST, and kill it, while it
     starts or later; returns its pid, or 0."""
     pid, end = 0, time.time() + 60
@@ -276,11 +274,7 @@ def kill_daemon(n, last):
         found = [int(p) for p in text_of(PROCS).split() if int(p) != last]
         pid = min(found, default=0)  # children have larger pids
     time.sleep(n % 10 * 0.3)
-    try:
-        os.kill(pid or sys.maxsize, signal.SIGKILL)
-    except (ProcessLookupError, OverflowError):
-        return 0
-    return pid
+    return pid if kill_pid(pid) else 0
 
 
 def launch_until(stop, codes):
@@ -301,7 +295,7 @@ def group_kills():
     launches.start()
     killed = [0]
     while len(killed) <= KILLS and len(codes) < 10 * KILLS:
-        killed += filter(None, [kill_daemon(len(killed), killed[-1])])
+        killed += filter(None, [kill_next(len(killed), killed[-1])])
     stop.set()
     launches.join()
     write_unit(None)

@@ -22,11 +22,10 @@ import time
 import cluster
 from cluster import HOME, all_idle, note, ok, run
 from containers import write
-from loads import LOAD, UNIT, root
+from loads import LOAD, UNIT, Trace, root
 
 THREADS = f"/sys/fs/cgroup/system.slice/{UNIT}.service/cgroup.threads"
 PMU = "/sys/bus/event_source/devices/simllc"
-TRACING = "/sys/kernel/tracing"
 INHERIT, NO_USER, NO_KERNEL = 1 << 1, 1 << 4, 1 << 5  # bits of struct perf_event_attr
 PERF_EVENT_OPEN = 298  # of x86-64
 KINDS = {"user": NO_KERNEL, "kernel": NO_USER}
@@ -156,19 +155,11 @@ def switches(job_step):
 
 def trace_calls(seconds, job_step):
     """Calls of the simulated PMU, and switches of the ranks, within SECONDS."""
-    root(
-        f"cd {TRACING} && echo 0 >tracing_on && echo 65536 >buffer_size_kb &&"
-        " echo simllc_add simllc_del >set_ftrace_filter && echo function >current_tracer &&"
-        " echo >trace"
-    )
-    before, pids = switches(job_step)
-    root(f"echo 1 >{TRACING}/tracing_on")
-    time.sleep(seconds)
-    root(f"echo 0 >{TRACING}/tracing_on")
-    after, _ = switches(job_step)
-    calls = int(root(f"grep -c -e simllc_add -e simllc_del {TRACING}/trace").out or 0)
-    root(f"cd {TRACING} && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")
-    return calls, after - before, pids
+    with Trace("simllc_add simllc_del", kb=65536) as trace:
+        before, pids = switches(job_step)
+        trace.record(lambda: time.sleep(seconds))
+        after, _ = switches(job_step)
+        return len(trace.lines()), after - before, pids
 
 
 def group_switches():

@@ -3,6 +3,8 @@
 and the daemon's settings; for the suites of contention and of placing."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -13,6 +15,7 @@ from cluster import all_idle, note, ok, run
 LOAD = "/usr/libexec/nodeos/test/load"
 HOLD = "/usr/libexec/nodeos/test/hold"
 UNIT = "nodeos-contend"
+TRACING = "/sys/kernel/tracing"
 KNOWN = ("turtle", "semi-devil", "devil")
 
 
@@ -101,6 +104,50 @@ def configure(**keys):
         if value is not None:
             cluster.site(f"contention_{key} = {value}", ("n0",))
     root(f"systemctl restart {UNIT}")
+
+
+def daemon_pid():
+    """The daemon's pid; 0: systemd has not started it."""
+    return int(root(f"systemctl show -P MainPID {UNIT}").out or 0)
+
+
+def kill_pid(pid):
+    """Kill PID; False: there is none, or PID is 0."""
+    try:
+        os.kill(pid or sys.maxsize, signal.SIGKILL)
+    except (ProcessLookupError, OverflowError):
+        return False
+    return True
+
+
+class Trace:
+    """The calls of FUNCTIONS of the kernel (names with spaces between them) during record(). In a
+    "with" statement, which ends it. KB: kilobytes of the buffer of each CPU; None: the kernel's
+    default."""
+
+    def __init__(self, functions, kb=None):
+        self.functions, self.size = functions, f"echo {kb} >buffer_size_kb &&" if kb else ""
+
+    def __enter__(self):
+        r = root(
+            f"cd {TRACING} && echo 0 >tracing_on && {self.size}"
+            f" echo {self.functions} >set_ftrace_filter && echo function >current_tracer &&"
+            " echo >trace"
+        )
+        ok(r.code == 0, f"the kernel traces {self.functions}", r.text)
+        return self
+
+    def record(self, action):
+        root(f"echo 1 >{TRACING}/tracing_on")
+        action()
+        root(f"echo 0 >{TRACING}/tracing_on")
+
+    def lines(self):
+        """A line for each call."""
+        return root(f"grep -v '^#' {TRACING}/trace").out.splitlines()
+
+    def __exit__(self, *_):
+        root(f"cd {TRACING} && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")
 
 
 def run_suite(name, groups):

@@ -12,23 +12,32 @@ placing.py [GROUP...]"""
 
 import os
 import re
-import signal
 import subprocess
-import sys
 import threading
 import time
 
 import cluster
 from cluster import note, ok, run, same
 from containers import pod, write
-from loads import HOLD, LOAD, UNIT, Load, by_rank, configure, root, run_suite
+from loads import (
+    HOLD,
+    LOAD,
+    UNIT,
+    Load,
+    Trace,
+    by_rank,
+    configure,
+    daemon_pid,
+    kill_pid,
+    root,
+    run_suite,
+)
 
 # Sockets of the guest, as sets of CPUs.
 SOCKETS = [set(range(0, 8)), set(range(8, 16))]
 # srun deals ranks to the sockets in turn, so both devils are on one and both turtles on the other
 BAD = "triad/16M,loop/1M,triad/16M,loop/1M"
 DEVILS = (0, 2)
-TRACING = "/sys/kernel/tracing"
 JOURNAL = "/run/nodeos-contend/moving"  # the daemon's journal of unfinished moves
 KILLS = 100  # how often group_kills() kills the daemon
 ROUNDS = 12  # number of these kills that are aimed at unfinished moves
@@ -261,29 +270,16 @@ def group_arms():
     root("sysctl -w kernel.numa_balancing=1")
 
 
-def kill_now():
-    """Kill the daemon; returns its pid, or 0 if there is none."""
-    pid = int(root(f"systemctl show -P MainPID {UNIT}").out or 0)
-    try:
-        os.kill(pid or sys.maxsize, signal.SIGKILL)
-    except (ProcessLookupError, OverflowError):
-        return 0
-    return pid
-
-
 def kill_moving(n, stop, killed):
     """Kill the daemon when moves have begun: up to 40 ms after its journal appears, by N."""
-    pid = int(root(f"systemctl show -P MainPID {UNIT}").out or 0)
+    pid = daemon_pid()
     while not stop.is_set():
         if not os.path.exists(JOURNAL):
             time.sleep(0.001)
             continue
         time.sleep(n % 6 * 0.008)
-        try:
-            os.kill(pid, signal.SIGKILL)
+        if kill_pid(pid):
             killed.append(os.path.exists(JOURNAL))
-        except ProcessLookupError:
-            pass
         return
 
 
@@ -334,7 +330,7 @@ def group_kills():
     step.wait(lambda d: all(r["class"] != "unknown" for r in d["ranks"]), 40)
     end = time.time() + 4 * KILLS
     while total < KILLS and time.time() < end:
-        total += kill_now() > 0
+        total += kill_pid(daemon_pid())
         # the daemon may begin a move 2 to 7 s after its start
         time.sleep(0.5 + 0.7 * (total % 8))
     same(total, KILLS, f"the daemon was killed {KILLS} times")
@@ -376,15 +372,9 @@ def kernel_waits():
 
 def drains(action):
     """Run ACTION; return the CPU of each drain of the kernel's lists of pages (LRU) meanwhile."""
-    root(
-        f"cd {TRACING} && echo 0 >tracing_on && echo lru_add_drain_per_cpu >set_ftrace_filter &&"
-        " echo function >current_tracer && echo >trace && echo 1 >tracing_on"
-    )
-    action()
-    root(f"echo 0 >{TRACING}/tracing_on")
-    found = [int(n) for n in re.findall(r"\[(\d+)\]", root(f"grep -v '^#' {TRACING}/trace").out)]
-    root(f"cd {TRACING} && echo nop >current_tracer && echo >set_ftrace_filter && echo >trace")
-    return found
+    with Trace("lru_add_drain_per_cpu") as trace:
+        trace.record(action)
+        return [int(n) for n in re.findall(r"\[(\d+)\]", "\n".join(trace.lines()))]
 
 
 def drain_all():
