@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Table of bench/run pairs: all counts and times are those of a simulated cache and a model of
-memory."""
+"""Table and verdicts of bench/run pairs: all counts and times are those of a simulated cache and a
+model of memory."""
 
 from bench.lib.tables import Table, number
+from bench.lib.tap import Verdict
 
 HEAD = [
     "pair",
@@ -16,6 +17,10 @@ HEAD = [
     "moves",
 ]
 NAMES = {"t": "turtle", "s": "semi-devil", "d": "devil"}
+# The class of a program of which two ranks share a cache, and its bounds: misses for 10,000
+# instructions. What dino gains and loses is shown, and not judged.
+EXPECTED = {"gromacs": "t", "lriot": "s", "cg": "d", "scan": "d"}
+BOUNDS = {"t": (0, 30), "s": (30, 45), "d": (45, 10000)}
 
 
 def of(runs, pair, policy):
@@ -66,3 +71,31 @@ def tables(raw):
             )
     title = "*Simulated* caches: two ranks of each program of a pair, one run of each"
     return [Table(HEAD, rows, title)]
+
+
+def judge(raw):
+    return [
+        verdict
+        for run in raw["runs"]
+        if run["policy"] == "observe"
+        for program in run["pair"]
+        for verdict in verdicts(run, program)
+    ]
+
+
+def verdicts(run, program):
+    """Whether a program that is observed only has the class that is expected, by its misses and by
+    the last class that nodeos-contend gave to each rank."""
+    want = EXPECTED[program]
+    least, most = BOUNDS[want]
+    misses = rate(run, program)
+    what = f"{' and '.join(run['pair'])}: {program}"
+    text = f"{misses:.1f} misses for 10,000 instructions are a {NAMES[want]}'s"
+    yield Verdict(least <= misses <= most, f"{what}: {text}")
+    numbers = [str(r["rank"]) for r in run["ranks"] if r["program"] == program]
+    last = [run["classes"][n][-1] for n in numbers if run["classes"].get(n)]
+    yield Verdict(
+        all(c == want for c in last),
+        f"{what}: the last class of each rank is {NAMES[want]}",
+        "" if last else "no rank was in the step's last document with a class",
+    )

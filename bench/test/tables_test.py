@@ -282,6 +282,22 @@ def test_pairs():
         ],
         "pairs: a program's gain and the other one's loss, with classes and moves",
     )
+    t.same(
+        [(v.good, v.what.partition(": ")[2], bool(v.skip)) for v in bench.pairs.table.judge(raw)],
+        [
+            (False, "cg: 40.0 misses for 10,000 instructions are a devil's", False),
+            (False, "cg: the last class of each rank is devil", False),
+            (True, "scan: 300.0 misses for 10,000 instructions are a devil's", False),
+            (False, "scan: the last class of each rank is devil", False),
+        ],
+        "pairs: verdicts on the class of each program that is observed",
+    )
+    unknown = read(pair_run("observe", 0, [(p, b, e, 500, None) for p, b, e, _, _ in plain]))
+    t.same(
+        [(v.good, bool(v.skip)) for v in bench.pairs.table.judge({"runs": [unknown]})],
+        [(True, False), (True, True)] * 2,
+        "pairs: the class of a program without ranks in the document is not judged",
+    )
     few = pair_run("dino", 0, dino[:3])
     t.raises(Failed, "3 ranks", "pairs: a rank too few", read, few)
     few["text"] += "\nrank 3 scan"
