@@ -34,6 +34,7 @@ struct collect {
 	struct slurm_job *jobs;
 	long n_jobs;
 	int accounts; /* 1: there is a slurmdbd; 0: there is none; -1: not known yet */
+	bool silent; /* slurmdbd has not answered: this run asks it no more */
 
 	/* the state of this run and of the last one, see state.c */
 	struct json_object *said, *said_before; /* keys of messages that were printed */

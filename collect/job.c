@@ -149,7 +149,10 @@ static void job_report_read(const struct host_report *h, void *arg)
 		collect_node_add(t->c, h);
 }
 
-/* Ask the database for the job, unless ASKED. Returns 0, or -1 after a message. */
+/*
+ * Ask the database for the job, unless ASKED. Returns 0; or -1 if the database does not answer: the
+ * first failure is a message, and this run asks no more, as running jobs do not need the database.
+ */
 static int ask_account(struct job_visit *t)
 {
 	struct errbuf err = { 0 };
@@ -157,11 +160,14 @@ static int ask_account(struct job_visit *t)
 	if (t->asked)
 		return 0;
 	if (t->c->accounts < 0)
+	if (t->c->silent)
+		return -1;
 		t->c->accounts = slurm_accounts(&err);
 	if (t->c->accounts < 0 ||
 	    (t->c->accounts && slurm_account_read(&t->account, t->job, &err) < 0)) {
 		collect_fail(t->c, "job %s: %s", t->name, err.text);
 		return -1;
+		t->c->silent = true;
 	}
 	t->asked = true;
 	return 0;

@@ -40,7 +40,9 @@ elif name == "squeue":
 elif name == "sacct":
     print(text("account." + args[args.index("--jobs") + 1]), end="")
 elif name == "sinfo":
-    print(f"{text('extra.' + args[args.index('--nodes') + 1]):8192}")
+    node = args[args.index("--nodes") + 1]
+    if node not in text("gone").split():
+        print(f"{text('extra.' + node):8192}")
 elif name == "scontrol" and args[0] == "show":
     print("Configuration data as of now\\nAccountingStorageHost  = n0\\n" + text("config"))
 else:
@@ -480,6 +482,34 @@ def test_nodes(top):
     same(s.changes(), [], "without contention_node_extra no node is changed")
 
 
+def test_database_gone(top):
+    s = Site(top)
+    ended = range(1, 8)
+    for job in ended:
+        s.report(job, "n0", ended=True)
+        s.put(f"account.{job}", f"{job}|{job}|COMPLETED|{s.now - 600}|{s.now - 500}|")
+    s.report(41, "n1")
+    s.jobs(
+        *(f"{job}|{job}|CD|{s.now - 600}|{s.now - 500}" for job in ended),
+        RUNNING.format(start=s.now - 60),
+    )
+    s.put("sacct.fails", "")
+    r = s.collect()
+    same(
+        s.changes(),
+        [f"scontrol update jobid=41 admincomment={ONE}"],
+        "a running job is recorded although slurmdbd does not answer for seven ended ones",
+    )
+    ok(
+        r.returncode == 1 and r.stderr.count("is slurmdbd up?") == 1,
+        "one message says that slurmdbd does not answer",
+        r.stderr,
+    )
+    os.unlink(f"{s.top}/sacct.fails")
+    s.collect()
+    same(len(s.changes()), 7, "the ended jobs are recorded when slurmdbd answers")
+
+
 def main():
     if not os.access(TOOL, os.X_OK):
         print("1..0 # SKIP no nodeosctl in the build tree")
@@ -495,6 +525,7 @@ def main():
             test_hostile,
             test_broken,
             test_nodes,
+            test_database_gone,
         ):
             test(top)
     finally:
