@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -159,15 +160,15 @@ static int ask_account(struct job_visit *t)
 
 	if (t->asked)
 		return 0;
-	if (t->c->accounts < 0)
 	if (t->c->silent)
 		return -1;
+	if (t->c->accounts < 0)
 		t->c->accounts = slurm_accounts(&err);
 	if (t->c->accounts < 0 ||
 	    (t->c->accounts && slurm_account_read(&t->account, t->job, &err) < 0)) {
 		collect_fail(t->c, "job %s: %s", t->name, err.text);
-		return -1;
 		t->c->silent = true;
+		return -1;
 	}
 	t->asked = true;
 	return 0;
@@ -254,9 +255,20 @@ static bool is_accounted(const struct job_visit *t)
 	       (!t->start || a->job.start == t->start);
 }
 
+/*
+ * Return the Unix time of the job's end or of its last report, whichever is later. A report of a
+ * later time than now, from a node with a wrong clock, does not count.
+ */
+static double find_last_time(const struct job_visit *t)
+{
+	if (t->record.time > (double)t->end && t->record.time <= t->c->now + SKEW)
+		return t->record.time;
+	return (double)t->end;
+}
+
 static void record_ended(struct job_visit *t)
 {
-	double last = t->record.time > (double)t->end ? t->record.time : (double)t->end;
+	double last = find_last_time(t);
 
 	if (t->record.running && t->c->now < last + t->c->grace) {
 		print_job(t, "waiting", NULL);
@@ -338,6 +350,26 @@ static void visit_final(struct job_visit *t)
 	print_job(t, "removed", NULL);
 }
 
+/*
+ * The job has no report on its last run, which may have had no observed ranks, or all are left out.
+ * Some time after its end its directory counts as final, so that it is removed like others.
+ */
+static void end_without_reports(struct job_visit *t)
+{
+	double last = (double)t->end;
+	struct stat st;
+
+	if (t->slurm && t->slurm->kind == SLURM_JOB_RUNNING)
+		return;
+	if (fstat(t->fd, &st) == 0 && st.st_mtime > t->end)
+		last = (double)st.st_mtime;
+	if (t->c->now < last + ACCOUNT_WAIT)
+		return;
+	t->rate = -1;
+	if (save_record(t, in_file, true))
+		print_job(t, "unchanged", NULL);
+}
+
 /* Find the start and the end of this run of the job. Returns 0, or -1 after a message. */
 static int learn_run(struct job_visit *t)
 {
@@ -380,8 +412,10 @@ static void visit_job(struct job_visit *t)
 		collect_fail(t->c, "%s/%s: %s", t->c->path, t->name, err.text);
 		return;
 	}
-	if (!t->record.hosts)
+	if (!t->record.hosts) {
+		end_without_reports(t);
 		return;
+	}
 	t->rate = comment_record_rate(&t->record);
 	if (running)
 		t->rate = comment_record_steady(t->saved.rate, t->rate);

@@ -510,6 +510,44 @@ def test_database_gone(top):
     same(len(s.changes()), 7, "the ended jobs are recorded when slurmdbd answers")
 
 
+def test_no_report(top):
+    s = Site(top)
+    s.jobs()
+    end = s.now - 7200
+    s.report(41, "n0", time=end - 3600)
+    s.put("account.41", f"41|41|COMPLETED|{end - 60}|{end}|")
+    s.collect("--keep=0")
+    ok(
+        not os.path.exists(f"{s.dir}/41/record.json"),
+        "a new directory without a report on the last run waits",
+    )
+    os.utime(f"{s.dir}/41", (end, end))
+    r = s.collect("--keep=0")
+    same(
+        (r.returncode, s.changes(), r.stdout, '"final":true' in s.get("reports/41/record.json")),
+        (0, [], "", True),
+        "a directory without a report on the last run is final an hour after the job's end",
+    )
+    s.collect("--keep=0")
+    ok(
+        not os.path.exists(f"{s.dir}/41"),
+        "a directory without a report on the last run is removed after --keep",
+    )
+    s.jobs(RUNNING.format(start=end))
+    s.report(41, "n0", time=end - 3600)
+    os.utime(f"{s.dir}/41", (end, end))
+    s.collect("--keep=0")
+    ok(
+        not os.path.exists(f"{s.dir}/41/record.json"),
+        "a running job without a report on this run is left alone",
+    )
+    s.jobs(ENDED.format(start=s.now - 9000, end=end))
+    s.put("account.41", f"41|41|COMPLETED|{s.now - 9000}|{end}|")
+    s.report(41, "n0", time=s.now + 86400)
+    s.collect()
+    same(len(s.changes()), 1, "an ended job does not wait for a report from the future")
+
+
 def main():
     if not os.access(TOOL, os.X_OK):
         print("1..0 # SKIP no nodeosctl in the build tree")
@@ -526,6 +564,7 @@ def main():
             test_broken,
             test_nodes,
             test_database_gone,
+            test_no_report,
         ):
             test(top)
     finally:
