@@ -176,7 +176,7 @@ int advise_print_extra(const struct advice *a, const struct site *s)
 		}
 		if (!n.leave && !n.come)
 			continue;
-		if (slurm_extra_read(now, node_name(s, node), &err) < 0 ||
+		if (slurm_extra_read(now, node_name(s, node), &err) != 0 ||
 		    extra_merge_advice(merged, sizeof(merged), now, &n, &err) < 0) {
 			snprintf(text, sizeof(text), "node %s: %s", node_name(s, node), err.text);
 			s->say(text);

@@ -40,6 +40,7 @@ struct collect {
 	struct json_object *said, *said_before; /* keys of messages that were printed */
 	struct json_object *nodes, *nodes_before; /* numbers of ranks on each node */
 	struct json_object *finished, *finished_before; /* jobs whose record is final */
+	bool ahead; /* the file has what collect_state_write_ahead() wrote */
 	unsigned failures;
 };
 
@@ -53,6 +54,12 @@ void collect_say_once(struct collect *c, const char *key, const char *fmt, ...)
 
 /* Load the state of the last run; it is empty if its file is missing or damaged. */
 void collect_state_load(struct collect *c);
+/*
+ * Write the state before this run changes nodes, with NODES in place of their numbers: if the run
+ * is killed, or cannot write its state, the next one knows what may have changed. Returns 0, or -1
+ * after a message.
+ */
+int collect_state_write_ahead(struct collect *c, struct json_object *nodes);
 /* Write the state of this run, if it differs from that of the last one. */
 void collect_state_save(struct collect *c);
 void collect_state_free(struct collect *c);

@@ -9,6 +9,8 @@
 /* seconds between two changes of a node: after each change slurmctld's backfill starts again */
 #define INTERVAL 60
 #define STALE 600 /* seconds; older reports are not counted */
+/* member of a node in the state: a run may have changed its Extra, and its numbers are not known */
+#define DOUBT "doubt"
 
 static struct json_object *child_of(struct json_object *parent, const char *name)
 {
@@ -60,7 +62,8 @@ static void print_node(struct collect *c, const char *host, const char *action, 
 enum extra_result {
 	EXTRA_SET, /* Slurm has the new Extra */
 	EXTRA_REFUSED, /* the site's Extra is no JSON object, or too long */
-	EXTRA_FAILED, /* a program of Slurm failed */
+	EXTRA_UNKNOWN, /* Slurm has no such node: it was removed, or has another name there */
+	EXTRA_FAILED, /* a program of Slurm failed, and may have written Extra all the same */
 };
 
 /* Merge RANKS (NULL: remove our members) into the node's Extra. */
@@ -69,13 +72,19 @@ static enum extra_result write_extra(struct collect *c, const char *host,
 {
 	char site[SLURM_EXTRA_MAX], merged[SLURM_EXTRA_MAX], key[128];
 	struct errbuf err = { 0 };
+	int rc = slurm_extra_read(site, host, &err);
 
-	if (slurm_extra_read(site, host, &err) < 0) {
+	snprintf(key, sizeof(key), "extra %s", host);
+	if (rc < 0) {
 		collect_fail(c, "node %s: %s", host, err.text);
 		return EXTRA_FAILED;
 	}
+	if (rc > 0) {
+		collect_say_once(c, key, "node %s: %s", host, err.text);
+		print_node(c, host, "unknown", NULL);
+		return EXTRA_UNKNOWN;
+	}
 	if (extra_merge(merged, sizeof(merged), site, ranks, &err) < 0) {
-		snprintf(key, sizeof(key), "extra %s", host);
 		collect_say_once(
 			c, key,
 			"node %s: %s (make it a JSON object, or set contention_node_extra = no)",
@@ -111,6 +120,23 @@ static bool is_early(const struct collect *c, struct json_object *before)
 	return before && c->now >= since && c->now - since < INTERVAL;
 }
 
+/* Does Slurm have the numbers of NODE, if BEFORE is the node's entry of the last run? */
+static bool is_unchanged(struct json_object *node, struct json_object *before)
+{
+	return before && !child_of(before, DOUBT) &&
+	       number_of(node, "devils") == number_of(before, "devils") &&
+	       number_of(node, "semi_devils") == number_of(before, "semi_devils");
+}
+
+/* Add HOST with an entry to NODES that no numbers equal. */
+static void add_doubt(struct json_object *nodes, const char *host)
+{
+	struct json_object *entry = json_object_new_object();
+
+	json_object_object_add(entry, DOUBT, json_object_new_boolean(1));
+	json_object_object_add(nodes, host, entry);
+}
+
 /*
  * Write Extra of HOST, if it is due. NODE has the numbers of its ranks, and gets the time of the
  * write.
@@ -119,18 +145,30 @@ static void visit_node(struct collect *c, const char *host, struct json_object *
 {
 	struct json_object *before = child_of(c->nodes_before, host);
 	struct node_ranks ranks = { number_of(node, "devils"), number_of(node, "semi_devils") };
-	bool same = before && ranks.devils == number_of(before, "devils") &&
-		    ranks.semi_devils == number_of(before, "semi_devils");
+	bool same = is_unchanged(node, before);
 
 	if (c->failures >= COLLECT_FAILURES_MAX) {
 		keep_state(c, host, before);
-	} else if (same || is_early(c, before)) {
+		return;
+	}
+	if (same || is_early(c, before)) {
 		print_node(c, host, same ? "unchanged" : "waiting", NULL);
 		keep_state(c, host, before);
-	} else if (write_extra(c, host, &ranks) == EXTRA_SET) {
+		return;
+	}
+	switch (write_extra(c, host, &ranks)) {
+	case EXTRA_SET:
 		json_object_object_add(node, "time", json_object_new_int64((int64_t)c->now));
-	} else {
+		break;
+	case EXTRA_REFUSED:
 		keep_state(c, host, before);
+		break;
+	case EXTRA_UNKNOWN:
+		keep_state(c, host, NULL);
+		break;
+	case EXTRA_FAILED:
+		add_doubt(c->nodes, host);
+		break;
 	}
 }
 
@@ -148,9 +186,42 @@ static void add_idle_nodes(struct collect *c)
 	}
 }
 
+/*
+ * Write to the state which nodes this run is about to change. Otherwise a run that ends before it
+ * has written its state would leave numbers in Slurm that no later run knows of. Returns 0, or -1
+ * after a message.
+ */
+static int announce_changes(struct collect *c)
+{
+	struct json_object *nodes = json_object_new_object();
+	unsigned n = 0;
+	int rc = 0;
+
+	json_object_object_foreach(c->nodes, host, node)
+	{
+		struct json_object *before = child_of(c->nodes_before, host);
+
+		if (is_unchanged(node, before) || is_early(c, before)) {
+			json_object_object_add(nodes, host, json_object_get(before));
+		} else {
+			add_doubt(nodes, host);
+			n++;
+		}
+	}
+	if (n && c->failures < COLLECT_FAILURES_MAX)
+		rc = collect_state_write_ahead(c, nodes);
+	json_object_put(nodes);
+	return rc;
+}
+
 void collect_nodes(struct collect *c)
 {
 	add_idle_nodes(c);
+	if (announce_changes(c) < 0) {
+		json_object_put(c->nodes);
+		c->nodes = json_object_get(c->nodes_before);
+		return;
+	}
 	json_object_object_foreach(c->nodes, host, node)
 	{
 		visit_node(c, host, node);

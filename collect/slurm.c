@@ -464,7 +464,8 @@ int slurm_extra_read(char buf[SLURM_EXTRA_MAX], const char *node, struct errbuf 
 		return -1;
 	if (!*text) {
 		free(text);
-		return errprintf(err, "sinfo knows no node %s", node);
+		errprintf(err, "sinfo knows no node %s", node);
+		return 1;
 	}
 	/* sinfo prints a line for each partition */
 	copy_value(buf, SLURM_EXTRA_MAX, text, strcspn(text, "\n"));

@@ -81,7 +81,10 @@ struct slurm_account {
 int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *err);
 int slurm_account_write(uint32_t job, const char *text, struct errbuf *err);
 
-/* Read or write Extra of a node, "" for none. A text longer than the buffer is an error. */
+/*
+ * Read or write Extra of a node, "" for none. A text longer than the buffer is an error.
+ * slurm_extra_read() returns 1, with a message in ERR, if Slurm has no such node.
+ */
 int slurm_extra_read(char buf[SLURM_EXTRA_MAX], const char *node, struct errbuf *err);
 int slurm_extra_write(const char *node, const char *text, struct errbuf *err);
 

@@ -73,24 +73,39 @@ void collect_state_load(struct collect *c)
 	json_object_put(doc);
 }
 
+/* Returns 0, or -1 after a message. */
+static int put_collect_state(struct collect *c, struct json_object *nodes)
+{
+	struct json_object *doc = json_object_new_object();
+	struct errbuf err = { 0 };
+	int rc;
+
+	json_object_object_add(doc, "said", json_object_get(c->said));
+	json_object_object_add(doc, "nodes", json_object_get(nodes));
+	json_object_object_add(doc, "finished", json_object_get(c->finished));
+	rc = file_replace(c->dir, STATE_FILE,
+			  json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN), 0644, &err);
+	if (rc < 0)
+		collect_fail(c, "%s/%s", c->path, err.text);
+	json_object_put(doc);
+	return rc;
+}
+
+int collect_state_write_ahead(struct collect *c, struct json_object *nodes)
+{
+	if (c->dry)
+		return 0;
+	c->ahead = put_collect_state(c, nodes) == 0;
+	return c->ahead ? 0 : -1;
+}
+
 void collect_state_save(struct collect *c)
 {
-	struct errbuf err = { 0 };
-	struct json_object *doc;
-
-	if (c->dry || (json_object_equal(c->said, c->said_before) &&
+	if (c->dry || (!c->ahead && json_object_equal(c->said, c->said_before) &&
 		       json_object_equal(c->nodes, c->nodes_before) &&
 		       json_object_equal(c->finished, c->finished_before)))
 		return;
-	doc = json_object_new_object();
-	json_object_object_add(doc, "said", json_object_get(c->said));
-	json_object_object_add(doc, "nodes", json_object_get(c->nodes));
-	json_object_object_add(doc, "finished", json_object_get(c->finished));
-	if (file_replace(c->dir, STATE_FILE,
-			 json_object_to_json_string_ext(doc, JSON_C_TO_STRING_PLAIN), 0644,
-			 &err) < 0)
-		collect_fail(c, "%s/%s", c->path, err.text);
-	json_object_put(doc);
+	put_collect_state(c, c->nodes);
 }
 
 void collect_state_free(struct collect *c)

@@ -548,6 +548,61 @@ def test_no_report(top):
     same(len(s.changes()), 1, "an ended job does not wait for a report from the future")
 
 
+def test_lost_state(top):
+    s = Site(top, ("contention_node_extra = yes",))
+    s.jobs(RUNNING.format(start=s.now - 60))
+    s.report(41, "n0")
+    os.mkdir(f"{s.dir}/.collect.json.new")
+    r = s.collect()
+    same(
+        (r.returncode, s.changes()),
+        (1, []),
+        "a run that cannot write its state changes no node",
+    )
+    shutil.rmtree(f"{s.dir}/.collect.json.new", ignore_errors=True)
+    # scontrol makes the last write of the state fail, as a full disk or a kill would
+    scontrol = s.get("bin/scontrol")
+    new = f"{s.dir}/.collect.json.new"
+    s.put("bin/scontrol", scontrol.replace("import os, sys", f"import os, sys; os.mkdir({new!r})"))
+    s.collect()
+    same(len(s.changes()), 1, "a run changes a node, and then cannot write its state")
+    s.put("bin/scontrol", scontrol)
+    shutil.rmtree(new, ignore_errors=True)
+    s.jobs()
+    s.collect()
+    same(
+        s.changes(),
+        ['scontrol update nodename=n0 extra={"nodeos_devils":0,"nodeos_semi_devils":0}'],
+        "the next run sets the node's numbers again, although no job is left there",
+    )
+    s.collect()
+    same(s.changes(), [], "a node whose numbers are set again is not changed once more")
+
+
+def test_unknown_nodes(top):
+    s = Site(top, ("contention_node_extra = yes",))
+    s.jobs(RUNNING.format(start=s.now - 60))
+    for i in range(7):
+        s.report(41, f"n{i}")
+    s.collect()
+    same(len(s.changes()), 7, "seven nodes get numbers")
+    s.put("gone", "n0 n1 n2 n3 n4 n5")
+    state = json.loads(s.get("reports/collect.json"))
+    for node in state["nodes"].values():
+        node["time"] -= 61
+    s.put("reports/collect.json", json.dumps(state))
+    s.jobs()
+    r = s.collect()
+    same(
+        (r.returncode, s.changes()),
+        (0, ['scontrol update nodename=n6 extra={"nodeos_devils":0,"nodeos_semi_devils":0}']),
+        "a node gets its numbers although Slurm has six of the others no more",
+    )
+    same(r.stderr.count("sinfo knows no node"), 6, "a message names each node that Slurm has not")
+    r = s.collect()
+    same((r.returncode, r.stderr), (0, ""), "the nodes that Slurm has not are forgotten")
+
+
 def main():
     if not os.access(TOOL, os.X_OK):
         print("1..0 # SKIP no nodeosctl in the build tree")
@@ -565,6 +620,8 @@ def main():
             test_nodes,
             test_database_gone,
             test_no_report,
+            test_lost_state,
+            test_unknown_nodes,
         ):
             test(top)
     finally:
