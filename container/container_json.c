@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_isolators(struct json_out *j, const struct judged *c)
+static void put_isolators(struct json_out *j, const struct reported_container *c)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
 	unsigned n = isolators_outcome(o, c);
@@ -20,7 +20,7 @@ static void put_isolators(struct json_out *j, const struct judged *c)
 	jout_close(j, ']');
 }
 
-void report_container(struct json_out *j, const struct judged *c,
+void report_container(struct json_out *j, const struct reported_container *c,
 		      void (*more)(struct json_out *j, const struct planned_container *got,
 				   void *arg),
 		      void *arg)
@@ -63,7 +63,7 @@ void report_plan_text(char *buf, size_t size, const struct request *r, const cha
 	for (unsigned i = 0; p && i < p->n; i++) {
 		if (p->container[i].deleted)
 			continue;
-		struct judged c = {
+		struct reported_container c = {
 			.ask = &r->container[i],
 			.got = &p->container[i],
 			.conf = node->conf,

@@ -22,7 +22,7 @@
  * reserved, mems, policy, priority, partition...), isolators, why. MORE, unless NULL, writes
  * further members of the caller, such as "ranks" in a plan or current values in a report.
  */
-void report_container(struct json_out *j, const struct judged *c,
+void report_container(struct json_out *j, const struct reported_container *c,
 		      void (*more)(struct json_out *j, const struct planned_container *got,
 				   void *arg),
 		      void *arg);

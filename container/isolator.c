@@ -99,22 +99,24 @@ bool isolators_shown(const struct request *r)
 	return false;
 }
 
-int isolators_show(const struct given *g, const char *name, struct errbuf *err)
+int isolators_show(const struct rank_settings *g, const char *name, struct errbuf *err)
 {
 	WALK(show, g, name, err);
 }
 
-int isolators_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+int isolators_enter(const struct rank_settings *g, const struct isolator_rank *r,
+		    struct errbuf *err)
 {
 	WALK(enter, g, r, err);
 }
 
-int isolators_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+int isolators_verify(const struct rank_settings *g, const struct isolator_rank *r,
+		     struct errbuf *err)
 {
 	WALK(verify, g, r, err);
 }
 
-void isolators_values(const struct given *g, const struct isolator_rank *r,
+void isolators_values(const struct rank_settings *g, const struct isolator_rank *r,
 		      void (*fn)(const char *name, const char *value, void *arg), void *arg)
 {
 	char value[IDSET_LIST_MAX];
@@ -129,7 +131,7 @@ void isolators_values(const struct given *g, const struct isolator_rank *r,
 	}
 }
 
-unsigned isolators_outcome(struct isolator_outcome *out, const struct judged *j)
+unsigned isolators_outcome(struct isolator_outcome *out, const struct reported_container *j)
 {
 	struct outcomes o = { .o = out };
 
@@ -146,17 +148,17 @@ void isolators_asked(struct json_out *j, const struct requested_container *ask)
 	WALK_ALL(asked, j, ask);
 }
 
-void isolators_report(struct json_out *j, const struct judged *c)
+void isolators_report(struct json_out *j, const struct reported_container *c)
 {
 	WALK_ALL(report, j, c);
 }
 
-void isolators_text(FILE *f, const struct judged *c)
+void isolators_text(FILE *f, const struct reported_container *c)
 {
 	WALK_ALL(text, f, c);
 }
 
-void isolators_detail(FILE *f, const struct judged *c)
+void isolators_detail(FILE *f, const struct reported_container *c)
 {
 	WALK_ALL(detail, f, c);
 }

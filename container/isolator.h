@@ -30,7 +30,7 @@
  * Settings for the ranks of one step in one place: in a container, or in the rest outside of all
  * containers. Plain data without pointers, as it is in memory that the step's processes share.
  */
-struct given {
+struct rank_settings {
 	struct idset cpus;
 	bool sized; /* the request gives the number of CPUs */
 	struct idset mems;
@@ -55,7 +55,7 @@ struct given {
 
 /* The ranks of a step in one place, from root's view: in a container, or in the rest outside. */
 struct isolator_part {
-	struct given *given;
+	struct rank_settings *given;
 	/*
 	 * the container's request and plan, known while the step is prepared; NULL for the rest
 	 * outside
@@ -142,8 +142,8 @@ struct isolator_rank {
 	int kernel_policy;
 };
 
-/* A container to be judged by a report or a dry run. */
-struct judged {
+/* A container that a report or a dry run describes, with what decides its outcomes. */
+struct reported_container {
 	const struct requested_container *ask;
 	const struct planned_container *got;
 	const struct conf *conf;
@@ -199,25 +199,28 @@ struct isolator {
 	 * In the rank, still as root, in the mount namespace of its program. A rank of a step whose
 	 * request uses an isolator with this hook waits until the step is prepared.
 	 */
-	int (*show)(const struct given *g, const char *name, struct errbuf *err);
+	int (*show)(const struct rank_settings *g, const char *name, struct errbuf *err);
 	/* In the rank, as its user. */
-	int (*enter)(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
+	int (*enter)(const struct rank_settings *g, const struct isolator_rank *r,
+		     struct errbuf *err);
 	/* In the rank, after all enter hooks: does the kernel show what was planned? */
-	int (*verify)(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
+	int (*verify)(const struct rank_settings *g, const struct isolator_rank *r,
+		      struct errbuf *err);
 	/* Write the value of VARIABLE to BUF, or "" to leave the variable out. */
-	void (*value)(const struct given *g, const struct isolator_rank *r, char *buf, size_t size);
+	void (*value)(const struct rank_settings *g, const struct isolator_rank *r, char *buf,
+		      size_t size);
 
 	/* Add the outcome, for dry run, launch and report. */
-	void (*outcome)(struct outcomes *o, const struct judged *j);
+	void (*outcome)(struct outcomes *o, const struct reported_container *j);
 	/* Write members of "asked", and of the container itself. */
 	void (*asked)(struct json_out *j, const struct requested_container *ask);
-	void (*report)(struct json_out *j, const struct judged *c);
+	void (*report)(struct json_out *j, const struct reported_container *c);
 	/*
 	 * Write the same members as text: on the line with the container's name, and on lines below
 	 * it.
 	 */
-	void (*text)(FILE *f, const struct judged *c);
-	void (*detail)(FILE *f, const struct judged *c);
+	void (*text)(FILE *f, const struct reported_container *c);
+	void (*detail)(FILE *f, const struct reported_container *c);
 
 	/* May CHANGE be made to the live container? */
 	int (*resize)(const struct isolator_change *change, struct errbuf *err);
@@ -267,23 +270,25 @@ int isolators_rank(const struct isolator_step *s, const struct isolator_part *p,
 		   const char *task, struct errbuf *err);
 /* Does R use an isolator with a show hook? */
 bool isolators_shown(const struct request *r);
-int isolators_show(const struct given *g, const char *name, struct errbuf *err);
-int isolators_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
-int isolators_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err);
+int isolators_show(const struct rank_settings *g, const char *name, struct errbuf *err);
+int isolators_enter(const struct rank_settings *g, const struct isolator_rank *r,
+		    struct errbuf *err);
+int isolators_verify(const struct rank_settings *g, const struct isolator_rank *r,
+		     struct errbuf *err);
 
 /* Call FN with each variable of a rank and its value; if G is NULL, with "" for every variable. */
-void isolators_values(const struct given *g, const struct isolator_rank *r,
+void isolators_values(const struct rank_settings *g, const struct isolator_rank *r,
 		      void (*fn)(const char *name, const char *value, void *arg), void *arg);
 
 /*
  * Fill OUT[OUTCOMES_MAX] with the outcomes of J's isolators, with ignored ones. Returns their
  * number.
  */
-unsigned isolators_outcome(struct isolator_outcome *out, const struct judged *j);
+unsigned isolators_outcome(struct isolator_outcome *out, const struct reported_container *j);
 void isolators_asked(struct json_out *j, const struct requested_container *ask);
-void isolators_report(struct json_out *j, const struct judged *c);
-void isolators_text(FILE *f, const struct judged *c);
-void isolators_detail(FILE *f, const struct judged *c);
+void isolators_report(struct json_out *j, const struct reported_container *c);
+void isolators_text(FILE *f, const struct reported_container *c);
+void isolators_detail(FILE *f, const struct reported_container *c);
 
 int isolators_resize(const struct isolator_change *change, struct errbuf *err);
 void isolators_drop(int cgroup_fd, const struct ledger_step *s, struct idset *gone);

@@ -10,7 +10,7 @@
 #include "host/contention_message.h"
 
 /* An ignored request is no failure, even if nodeos.conf is strict: the ranks run as without it. */
-static void contention_outcome(struct outcomes *o, const struct judged *j)
+static void contention_outcome(struct outcomes *o, const struct reported_container *j)
 {
 	struct isolator_outcome *mine;
 
@@ -31,7 +31,7 @@ static void contention_asked(struct json_out *j, const struct requested_containe
 		jout_string(j, "contention", contention_policy_name(ask->contention));
 }
 
-static void contention_report(struct json_out *j, const struct judged *c)
+static void contention_report(struct json_out *j, const struct reported_container *c)
 {
 	enum contention_policy p = contention_of_container(c->ask, &c->conf->contention);
 
@@ -39,7 +39,7 @@ static void contention_report(struct json_out *j, const struct judged *c)
 		jout_string(j, "contention", contention_policy_name(p));
 }
 
-static void contention_text(FILE *f, const struct judged *c)
+static void contention_text(FILE *f, const struct reported_container *c)
 {
 	enum contention_policy p = contention_of_container(c->ask, &c->conf->contention);
 

@@ -48,13 +48,15 @@ static int cpus_rank(const struct isolator_step *s, const struct isolator_part *
 }
 
 /* Bind once more: after root's binding, the task_init of another plugin may have changed it. */
-static int cpus_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+static int cpus_enter(const struct rank_settings *g, const struct isolator_rank *r,
+		      struct errbuf *err)
 {
 	(void)g;
 	return affinity_set(0, r->chosen, err) < 0 && !r->shares_all ? -1 : 0;
 }
 
-static int cpus_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+static int cpus_verify(const struct rank_settings *g, const struct isolator_rank *r,
+		       struct errbuf *err)
 {
 	(void)g;
 	/* a partition made meanwhile may have taken some of the CPUs that all containers share */
@@ -63,13 +65,14 @@ static int cpus_verify(const struct given *g, const struct isolator_rank *r, str
 	return errprintf(err, "rank %u: the kernel gave other CPUs than planned", r->number);
 }
 
-static void cpus_value(const struct given *g, const struct isolator_rank *r, char *buf, size_t size)
+static void cpus_value(const struct rank_settings *g, const struct isolator_rank *r, char *buf,
+		       size_t size)
 {
 	(void)g;
 	idset_format(r->chosen, buf, size);
 }
 
-static void cpus_outcome(struct outcomes *o, const struct judged *j)
+static void cpus_outcome(struct outcomes *o, const struct reported_container *j)
 {
 	struct isolator_outcome *mine = outcome_of(o, "container");
 	unsigned given = idset_count(&j->got->cpus);
@@ -92,13 +95,13 @@ static void cpus_asked(struct json_out *j, const struct requested_container *ask
 		jout_number(j, "smt", ask->smt);
 }
 
-static void cpus_report(struct json_out *j, const struct judged *c)
+static void cpus_report(struct json_out *j, const struct reported_container *c)
 {
 	jout_set(j, "cpus", &c->got->cpus);
 	jout_set(j, "reserved", &c->got->reserved);
 }
 
-static void cpus_text(FILE *f, const struct judged *c)
+static void cpus_text(FILE *f, const struct reported_container *c)
 {
 	char list[IDSET_LIST_MAX];
 

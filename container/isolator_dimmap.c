@@ -110,21 +110,21 @@ static int dimmap_step(const struct isolator_step *s, struct errbuf *err)
 	return 0;
 }
 
-static int dimmap_show(const struct given *g, const char *name, struct errbuf *err)
+static int dimmap_show(const struct rank_settings *g, const char *name, struct errbuf *err)
 {
 	if (!*g->buffer || buffer_show(g->buffer, &g->maker, err) == 0)
 		return 0;
 	return errwrap(err, "container %s: dimmap", name);
 }
 
-static void dimmap_value(const struct given *g, const struct isolator_rank *r, char *buf,
+static void dimmap_value(const struct rank_settings *g, const struct isolator_rank *r, char *buf,
 			 size_t size)
 {
 	(void)r;
 	snprintf(buf, size, "%s", g->buffer);
 }
 
-static void dimmap_outcome(struct outcomes *o, const struct judged *j)
+static void dimmap_outcome(struct outcomes *o, const struct reported_container *j)
 {
 	struct isolator_outcome *mine;
 
@@ -153,7 +153,7 @@ static void dimmap_asked(struct json_out *j, const struct requested_container *a
 }
 
 /* Report the counters of a live buffer. */
-static void dimmap_report(struct json_out *j, const struct judged *c)
+static void dimmap_report(struct json_out *j, const struct reported_container *c)
 {
 	static const struct {
 		const char *name, *key;
@@ -184,7 +184,7 @@ static void dimmap_report(struct json_out *j, const struct judged *c)
 	jout_close(j, '}');
 }
 
-static void dimmap_detail(FILE *f, const struct judged *c)
+static void dimmap_detail(FILE *f, const struct reported_container *c)
 {
 	uint64_t major = 0, minor = 0, dirty = 0, lost = 0;
 	const struct request_dimmap *ask = &c->ask->dimmap;

@@ -38,7 +38,7 @@ static int mems_step(const struct isolator_step *s, struct errbuf *err)
 static int mems_rank(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		     const char *task, struct errbuf *err)
 {
-	const struct given *g = p->given;
+	const struct rank_settings *g = p->given;
 
 	(void)pid;
 	if (s->blocks->on && s->n > 1 &&
@@ -52,7 +52,8 @@ static int mems_rank(const struct isolator_step *s, const struct isolator_part *
  * Slurm applies --mem-bind within cpuset.mems, and continues if the kernel refuses; here the rank
  * fails instead.
  */
-static int check_mem_bind(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+static int check_mem_bind(const struct rank_settings *g, const struct isolator_rank *r,
+			  struct errbuf *err)
 {
 	const char *type = r->get(r->arg, "SLURM_MEM_BIND_TYPE");
 	char mems[128], kind[32];
@@ -67,7 +68,8 @@ static int check_mem_bind(const struct given *g, const struct isolator_rank *r, 
 			 r->container, mems);
 }
 
-static int mems_enter(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+static int mems_enter(const struct rank_settings *g, const struct isolator_rank *r,
+		      struct errbuf *err)
 {
 	struct idset nodes;
 	int mode;
@@ -82,7 +84,8 @@ static int mems_enter(const struct given *g, const struct isolator_rank *r, stru
 	return check_mem_bind(g, r, err) < 0 ? -1 : membind_set(&g->mems, err);
 }
 
-static int mems_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+static int mems_verify(const struct rank_settings *g, const struct isolator_rank *r,
+		       struct errbuf *err)
 {
 	if (!g->bind_mems || idset_equal(r->kernel_mems, &g->mems))
 		return 0;
@@ -90,14 +93,15 @@ static int mems_verify(const struct given *g, const struct isolator_rank *r, str
 			 r->number);
 }
 
-static void mems_value(const struct given *g, const struct isolator_rank *r, char *buf, size_t size)
+static void mems_value(const struct rank_settings *g, const struct isolator_rank *r, char *buf,
+		       size_t size)
 {
 	(void)r;
 	idset_format(&g->mems, buf, size);
 }
 
 /* Note what other jobs and containers may do on these memory nodes. */
-static void note_others(struct isolator_outcome *o, const struct judged *j)
+static void note_others(struct isolator_outcome *o, const struct reported_container *j)
 {
 	char kinds[MEMORY_KINDS_TEXT_MAX];
 
@@ -121,7 +125,7 @@ static void note_others(struct isolator_outcome *o, const struct judged *j)
 		outcome_note(o, OUTCOME_ENFORCED, "mems: memory of kind %s", kinds);
 }
 
-static void mems_outcome(struct outcomes *o, const struct judged *j)
+static void mems_outcome(struct outcomes *o, const struct reported_container *j)
 {
 	struct isolator_outcome *mine = outcome_of(o, "container");
 	const struct requested_container *ask = j->ask;
@@ -155,7 +159,7 @@ static void put_kinds(struct json_out *j, unsigned kinds)
 	jout_close(j, ']');
 }
 
-static void mems_report(struct json_out *j, const struct judged *c)
+static void mems_report(struct json_out *j, const struct reported_container *c)
 {
 	enum guarantee guarantee = c->node.guarantee;
 
@@ -172,7 +176,7 @@ static void mems_report(struct json_out *j, const struct judged *c)
 		jout_number(j, "mems_usable_bytes", c->node.usable);
 }
 
-static void mems_text(FILE *f, const struct judged *c)
+static void mems_text(FILE *f, const struct reported_container *c)
 {
 	char list[IDSET_LIST_MAX];
 

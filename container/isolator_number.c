@@ -13,7 +13,7 @@ static int number_give(const struct isolator_step *s, struct isolator_part *p, s
 	return 0;
 }
 
-static void number_outcome(struct outcomes *o, const struct judged *j)
+static void number_outcome(struct outcomes *o, const struct reported_container *j)
 {
 	for (unsigned i = 0; i < RANK_NUMBER_COUNT; i++)
 		if (j->ask->number[i].set)
@@ -27,12 +27,12 @@ static void number_asked(struct json_out *j, const struct requested_container *a
 			jout_signed(j, rank_numbers[i].member, ask->number[i].value);
 }
 
-static void number_report(struct json_out *j, const struct judged *c)
+static void number_report(struct json_out *j, const struct reported_container *c)
 {
 	number_asked(j, c->ask);
 }
 
-static void number_text(FILE *f, const struct judged *c)
+static void number_text(FILE *f, const struct reported_container *c)
 {
 	for (unsigned i = 0; i < RANK_NUMBER_COUNT; i++)
 		if (c->ask->number[i].set)

@@ -19,7 +19,7 @@
  * a score set by the hook in slurmstepd (isolator.rank) could be lost, as that hook may run
  * earlier.
  */
-static int oom_show(const struct given *g, const char *name, struct errbuf *err)
+static int oom_show(const struct rank_settings *g, const char *name, struct errbuf *err)
 {
 	const struct rank_value *adj = &g->number[RANK_NUMBER_OOM];
 	char text[16];
@@ -38,7 +38,8 @@ static int oom_show(const struct given *g, const char *name, struct errbuf *err)
 		     : 0;
 }
 
-static int oom_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+static int oom_verify(const struct rank_settings *g, const struct isolator_rank *r,
+		      struct errbuf *err)
 {
 	const struct rank_value *adj = &g->number[RANK_NUMBER_OOM];
 	char text[16] = "";

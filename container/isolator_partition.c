@@ -72,7 +72,7 @@ static int left_of_job(struct idset *left, const struct isolator_step *s,
 static int partition_accept(const struct isolator_step *s, struct isolator_part *p,
 			    const struct ledger_job *job, struct errbuf *err)
 {
-	struct given *g = p->given;
+	struct rank_settings *g = p->given;
 	const char *kind = g->partition == PARTITION_ISOLATED ? "an isolated" : "a root";
 	struct idset left;
 
@@ -108,12 +108,12 @@ static void partition_asked(struct json_out *j, const struct requested_container
 		jout_string(j, "partition", partition_name(ask->partition));
 }
 
-static void partition_report(struct json_out *j, const struct judged *c)
+static void partition_report(struct json_out *j, const struct reported_container *c)
 {
 	jout_string(j, "partition", partition_name(c->ask->partition));
 }
 
-static void partition_text(FILE *f, const struct judged *c)
+static void partition_text(FILE *f, const struct reported_container *c)
 {
 	if (c->ask->partition != PARTITION_MEMBER)
 		fprintf(f, ", partition %s during a step of srun",

@@ -121,7 +121,7 @@ static int sched_planned(const struct isolator_planning *p, const struct job_pla
 
 static int sched_give(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err)
 {
-	struct given *g = p->given;
+	struct rank_settings *g = p->given;
 	struct sched_given got;
 
 	outcome_sched(&got, p->ask, s->conf, true);
@@ -157,7 +157,7 @@ static int sched_accept(const struct isolator_step *s, struct isolator_part *p,
 static int sched_rank(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		      const char *task, struct errbuf *err)
 {
-	const struct given *g = p->given;
+	const struct rank_settings *g = p->given;
 
 	(void)s;
 	(void)task;
@@ -166,7 +166,8 @@ static int sched_rank(const struct isolator_step *s, const struct isolator_part 
 	return policy_apply(pid, g->policy, g->priority, g->quantum, err);
 }
 
-static int sched_verify(const struct given *g, const struct isolator_rank *r, struct errbuf *err)
+static int sched_verify(const struct rank_settings *g, const struct isolator_rank *r,
+			struct errbuf *err)
 {
 	const char *now = policy_by_number(r->kernel_policy);
 
@@ -178,14 +179,14 @@ static int sched_verify(const struct given *g, const struct isolator_rank *r, st
 			 r->number, now, policy_name(g->policy));
 }
 
-static void sched_value(const struct given *g, const struct isolator_rank *r, char *buf,
+static void sched_value(const struct rank_settings *g, const struct isolator_rank *r, char *buf,
 			size_t size)
 {
 	(void)g;
 	snprintf(buf, size, "%s", policy_by_number(r->kernel_policy));
 }
 
-static void sched_outcome(struct outcomes *o, const struct judged *j)
+static void sched_outcome(struct outcomes *o, const struct reported_container *j)
 {
 	struct isolator_outcome *mine;
 	struct sched_given got;
@@ -221,7 +222,7 @@ static void sched_asked(struct json_out *j, const struct requested_container *as
 		jout_number(j, "quantum_ms", ask->quantum);
 }
 
-static void sched_report(struct json_out *j, const struct judged *c)
+static void sched_report(struct json_out *j, const struct reported_container *c)
 {
 	struct sched_given got;
 
@@ -231,7 +232,7 @@ static void sched_report(struct json_out *j, const struct judged *c)
 	outcome_hpc_json(j, got.policy, got.priority, got.quantum);
 }
 
-static void sched_text(FILE *f, const struct judged *c)
+static void sched_text(FILE *f, const struct reported_container *c)
 {
 	struct sched_given got;
 

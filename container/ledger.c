@@ -137,8 +137,8 @@ int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job,
 }
 
 /*
- * Add the memory nodes mentioned in TEXT: " mems 4-5" of confined plans, and the share. Of a
- * truncated list, the ids before the cut count.
+ * Add the memory nodes mentioned in TEXT: " mems 4-5" of confined plans, and the share. If a list
+ * is truncated, add the ids before the cut.
  */
 static void add_named(const char *text, struct idset *out)
 {

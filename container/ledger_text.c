@@ -30,7 +30,7 @@ static void ledger_text_print_plan(FILE *f, const char *request, const struct jo
 /* The ranks of a step as text. */
 struct rank_text {
 	const char *lines, *runs; /* NULL: none */
-	char *own_lines, *own_runs; /* the same if allocated, for free() */
+	char *own_lines, *own_runs; /* the same text if it is allocated, for free() */
 };
 
 static char *format_lines(const struct ledger_step *s)

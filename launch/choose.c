@@ -19,7 +19,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 		      const struct job_plan *plan, const struct planned_container *c,
 		      struct errbuf *err)
 {
-	const struct judged judged = {
+	const struct reported_container reported = {
 		.ask = &v->request->container[c - plan->container],
 		.got = c,
 		.conf = &s->conf,
@@ -35,7 +35,7 @@ static int fill_named(struct step_part *p, const struct step *s, const struct no
 
 	p->kind = STEP_NAMED;
 	snprintf(p->container, sizeof(p->container), "%s", c->name);
-	n = isolators_outcome(o, &judged);
+	n = isolators_outcome(o, &reported);
 	for (unsigned i = 0; i < n; i++)
 		if (o[i].outcome != OUTCOME_IGNORED && o[i].outcome > p->outcome) {
 			p->outcome = o[i].outcome;
@@ -241,7 +241,7 @@ int prepare_accept(struct step *s, const struct node_view *v, const struct ledge
 int prepare_keep_cores(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		       struct errbuf *err)
 {
-	/* without a plan no rank is mapped, and one core has all of the job's CPUs */
+	/* without a plan there is no rank map: one entry with all CPUs of the job stands for its cores */
 	s->n_cores = plan ? plan->n_cores : 1;
 	s->core = calloc(s->n_cores ? s->n_cores : 1, sizeof(*s->core));
 	if (!s->core)

@@ -57,7 +57,7 @@ struct step_part {
 	enum outcome outcome; /* the worst outcome of the container's isolators */
 	char why[200]; /* reason of this outcome; "": as requested */
 	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
-	struct given given;
+	struct rank_settings given;
 	/* POLICY_HPC with more ranks than CPUs, and no quantum in the request */
 	bool takes_turns;
 	unsigned n_ranks; /* ranks of this part on this node */

@@ -110,10 +110,12 @@ static void put_now(struct json_out *j, const struct planned_container *got, voi
 	node_container_json(j, arg);
 }
 
-static struct judged node_report_judged_of(const struct job_view *v, const struct request *r,
-					   const struct planned_container *got, unsigned i)
+static struct reported_container node_report_container_of(const struct job_view *v,
+							  const struct request *r,
+							  const struct planned_container *got,
+							  unsigned i)
 {
-	return (struct judged){
+	return (struct reported_container){
 		.ask = &r->container[i],
 		.got = got,
 		.conf = &v->s->conf,
@@ -137,7 +139,7 @@ static void put_plan(const struct job_plan *p, const char *request_text, uint64_
 			continue;
 		struct node_container now = { v->s, v->noise, v->job, inode, &p->container[i] };
 		char path[BUFFER_PATH_MAX];
-		struct judged c = node_report_judged_of(v, &r, &p->container[i], i);
+		struct reported_container c = node_report_container_of(v, &r, &p->container[i], i);
 
 		buffer_path(path, v->s->conf.state_dir, inode, i);
 		if (r.container[i].dimmap.size)
@@ -326,7 +328,7 @@ static void node_report_print_plan(const struct job_plan *p, const char *request
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct planned_container *c = &p->container[i];
 		struct node_container now = { v->s, v->noise, v->job, inode, c };
-		struct judged judged = node_report_judged_of(v, &r, c, i);
+		struct reported_container reported = node_report_container_of(v, &r, c, i);
 		char path[BUFFER_PATH_MAX];
 		struct isolator_outcome o[OUTCOMES_MAX];
 		unsigned n;
@@ -337,10 +339,10 @@ static void node_report_print_plan(const struct job_plan *p, const char *request
 		}
 		buffer_path(path, v->s->conf.state_dir, inode, i);
 		if (r.container[i].dimmap.size)
-			judged.buffer = path;
-		n = isolators_outcome(o, &judged);
+			reported.buffer = path;
+		n = isolators_outcome(o, &reported);
 		fprintf(v->f, "  container %s:", c->name);
-		isolators_text(v->f, &judged);
+		isolators_text(v->f, &reported);
 		putc('\n', v->f);
 		print_asked(v->f, request_text, i);
 		for (const char *w = c->why; *w;) {
@@ -352,7 +354,7 @@ static void node_report_print_plan(const struct job_plan *p, const char *request
 		for (unsigned k = 0; k < n; k++)
 			fprintf(v->f, "    %s: %s%s%s\n", o[k].isolator, outcome_name(o[k].outcome),
 				*o[k].reason ? ": " : "", o[k].reason);
-		isolators_detail(v->f, &judged);
+		isolators_detail(v->f, &reported);
 		node_container_text(v->f, &now);
 	}
 }

@@ -234,9 +234,9 @@ static void plan_put_memory(struct json_out *j, const struct machine *m)
 	jout_close(j, ']');
 }
 
-static struct judged plan_judged_of(const struct planned *p, unsigned i)
+static struct reported_container plan_container_of(const struct planned *p, unsigned i)
 {
-	return (struct judged){
+	return (struct reported_container){
 		.ask = &p->request.container[i],
 		.got = &p->plan->container[i],
 		.conf = &p->conf,
@@ -256,7 +256,7 @@ static void plan_print_json(const struct planned *p)
 	jout_string(&j, "kind", "plan");
 	jout_open(&j, "containers", '[');
 	for (unsigned i = 0; i < p->plan->n; i++) {
-		struct judged c = plan_judged_of(p, i);
+		struct reported_container c = plan_container_of(p, i);
 
 		report_container(&j, &c, put_ranks, (void *)p);
 	}
@@ -286,11 +286,11 @@ static void plan_print_text(const struct planned *p)
 	for (unsigned i = 0; i < p->plan->n; i++) {
 		const struct planned_container *c = &p->plan->container[i];
 		struct isolator_outcome o[OUTCOMES_MAX];
-		struct judged judged = plan_judged_of(p, i);
-		unsigned n = isolators_outcome(o, &judged);
+		struct reported_container reported = plan_container_of(p, i);
+		unsigned n = isolators_outcome(o, &reported);
 
 		printf("%s:", c->name);
-		isolators_text(stdout, &judged);
+		isolators_text(stdout, &reported);
 		putchar('\n');
 		for (const char *w = c->why; *w;) {
 			size_t len = strcspn(w, "\n");

@@ -23,15 +23,18 @@ static const struct requested_container *parse_ask(const char *text)
 }
 
 /* Return the members that WRITE puts into an object. */
-static const char *json_members(void (*write)(struct json_out *j, const struct judged *c))
+static const char *json_members(void (*write)(struct json_out *j,
+					      const struct reported_container *c))
 {
 	static char text[2048];
-	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
+	struct reported_container reported = { .ask = &request.container[0],
+					       .got = &placed,
+					       .conf = &conf };
 	struct json_out j = { .f = fmemopen(text, sizeof(text), "w") };
 	char *to = text;
 
 	jout_open(&j, NULL, '{');
-	write(&j, &judged);
+	write(&j, &reported);
 	jout_close(&j, '}');
 	fclose(j.f);
 	for (const char *from = text; *from; from++)
@@ -41,7 +44,7 @@ static const char *json_members(void (*write)(struct json_out *j, const struct j
 	return text;
 }
 
-static void write_asked(struct json_out *j, const struct judged *c)
+static void write_asked(struct json_out *j, const struct reported_container *c)
 {
 	isolators_asked(j, c->ask);
 }
@@ -49,7 +52,9 @@ static void write_asked(struct json_out *j, const struct judged *c)
 static void test_reports(void)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
-	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
+	struct reported_container reported = { .ask = &request.container[0],
+					       .got = &placed,
+					       .conf = &conf };
 
 	parse_ask("nodeos 1;c=sim cpus=2 smt=1 mems=1 policy=batch partition=root dimmap=1048576 "
 		  "dimmap_source=/d ignored=power;");
@@ -67,7 +72,7 @@ static void test_reports(void)
 	   "{\"cpus\":\"0-1\",\"reserved\":\"0-3\",\"mems\":\"1\",\"mems_confined\":true,"
 	   "\"policy\":\"batch\",\"priority\":0,\"partition\":\"root\"}",
 	   "isolators_report: each isolator writes its result");
-	is_int(isolators_outcome(o, &judged), 4,
+	is_int(isolators_outcome(o, &reported), 4,
 	       "isolators_outcome: a container with these isolators has four outcomes");
 	is(o[0].isolator, "container",
 	   "isolators_outcome: CPUs and memory nodes share the first outcome");
@@ -106,9 +111,11 @@ static void test_isolator_site(void)
 static void test_oom(void)
 {
 	struct isolator_rank rank = { .number = 3 };
-	struct given g = { .number[RANK_NUMBER_OOM] = { true, 700 } };
+	struct rank_settings g = { .number[RANK_NUMBER_OOM] = { true, 700 } };
 	struct isolator_outcome o[OUTCOMES_MAX];
-	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
+	struct reported_container reported = { .ask = &request.container[0],
+					       .got = &placed,
+					       .conf = &conf };
 	struct errbuf err = { 0 };
 
 	parse_ask("nodeos 1;c=sim cpus=2 oom=700;");
@@ -116,7 +123,7 @@ static void test_oom(void)
 	   "oom: \"asked\" has the requested score");
 	ok(strstr(json_members(isolators_report), ",\"oom_score_adj\":700}"),
 	   "oom: the container has the given score");
-	is_int(isolators_outcome(o, &judged), 2, "oom: CPUs and the score have an outcome");
+	is_int(isolators_outcome(o, &reported), 2, "oom: CPUs and the score have an outcome");
 	is(o[1].isolator, "os/linux/oom-score-adj",
 	   "oom: the outcome has the isolator's name in manifests");
 	is_int(o[1].outcome, OUTCOME_ENFORCED, "oom: a set score is enforced, not ignored");
@@ -140,7 +147,7 @@ static void test_oom(void)
 	is_int(isolator_oom.verify(&g, &rank, &err), 0,
 	       "oom: verify ignores the score if none was requested");
 	parse_ask("nodeos 1;c=sim cpus=2 ignored=os/linux/oom-score-adj;");
-	is_int(isolators_outcome(o, &judged), 2,
+	is_int(isolators_outcome(o, &reported), 2,
 	       "oom: a request of an older release, which ignores the score, has two outcomes");
 	is_int(o[1].outcome, OUTCOME_IGNORED,
 	       "oom: in a request of an older release the score is ignored");
@@ -149,7 +156,9 @@ static void test_oom(void)
 static void test_contention(void)
 {
 	struct isolator_outcome o[OUTCOMES_MAX];
-	struct judged judged = { .ask = &request.container[0], .got = &placed, .conf = &conf };
+	struct reported_container reported = { .ask = &request.container[0],
+					       .got = &placed,
+					       .conf = &conf };
 	struct conf before = conf;
 
 	parse_ask("nodeos 1;c=sim cpus=2 contention=observe;");
@@ -157,12 +166,13 @@ static void test_contention(void)
 	   "contention: \"asked\" has the requested policy");
 	ok(strstr(json_members(isolators_report), ",\"contention\":\"observe\"}"),
 	   "contention: the container has the policy in force");
-	is_int(isolators_outcome(o, &judged), 2, "contention: CPUs and contention have an outcome");
+	is_int(isolators_outcome(o, &reported), 2,
+	       "contention: CPUs and contention have an outcome");
 	is(o[1].isolator, "contention", "contention: the outcome is named contention");
 	is_int(o[1].outcome, OUTCOME_ENFORCED,
 	       "contention: a dry run assumes that the daemon runs");
-	judged.node.policy_known = true;
-	isolators_outcome(o, &judged);
+	reported.node.policy_known = true;
+	isolators_outcome(o, &reported);
 	if (access(CONTENTION_SOCKET, F_OK) < 0) {
 		is_int(o[1].outcome, OUTCOME_IGNORED,
 		       "contention: ignored on a node without the daemon");
@@ -173,18 +183,18 @@ static void test_contention(void)
 	parse_ask("nodeos 1;c=sim cpus=2 contention=off;");
 	ok(strstr(json_members(isolators_report), ",\"contention\":\"off\"}"),
 	   "contention: a container with off is not observed");
-	isolators_outcome(o, &judged);
+	isolators_outcome(o, &reported);
 	is_int(o[1].outcome, OUTCOME_ENFORCED, "contention: off needs no daemon");
 	parse_ask("nodeos 1;c=sim cpus=2;");
 	ok(strstr(json_members(isolators_report), ",\"contention\":\"observe\"}"),
 	   "contention: without a request the site's default is in force");
-	is_int(isolators_outcome(o, &judged), 1, "contention: the site's default has no outcome");
+	is_int(isolators_outcome(o, &reported), 1, "contention: the site's default has no outcome");
 	conf = before;
 	ok(!strstr(json_members(isolators_report), "contention"),
 	   "contention: a report omits it if nothing is observed");
 }
 
-static struct given given[2];
+static struct rank_settings given[2];
 static struct isolator_part part[2];
 static struct idset job_cpus, step_cpus;
 
@@ -287,7 +297,7 @@ static void test_variables(void)
 {
 	struct idset chosen = set_of("3");
 	struct isolator_rank rank = { .chosen = &chosen };
-	struct given g = { .mems = set_of("0-1"), .buffer = "/b" };
+	struct rank_settings g = { .mems = set_of("0-1"), .buffer = "/b" };
 	struct seen seen = { "" };
 
 	isolators_values(&g, &rank, append_variable, &seen);

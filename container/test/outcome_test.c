@@ -21,7 +21,9 @@ static const struct isolator_outcome *find_outcome(const struct isolator_outcome
 static unsigned judge(struct isolator_outcome *o, const struct request *r,
 		      const struct planned_container *got, const struct outcome_node *node)
 {
-	struct judged j = { .ask = &r->container[0], .got = got, .conf = &conf, .node = *node };
+	struct reported_container j = {
+		.ask = &r->container[0], .got = got, .conf = &conf, .node = *node
+	};
 
 	return isolators_outcome(o, &j);
 }
