@@ -231,7 +231,7 @@ static void decide_moves(struct loop *l)
 
 	if (!l->mover)
 		return;
-	mover_look(l->mover, &l->watch.node, l->conf, &bad);
+	mover_decide(l->mover, &l->watch.node, l->conf, &bad);
 	contend_log_state(&l->move_state, "placing", bad.text);
 }
 

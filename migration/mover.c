@@ -202,7 +202,7 @@ bool mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad
 
 /* ------------------------------------------------------------------ decisions */
 
-struct mover_look {
+struct mover_pass {
 	struct mover *m;
 	struct observed_node *node;
 	const struct conf *conf;
@@ -247,7 +247,7 @@ static void note_reason(struct observed_node *node, const struct decide_input *i
 	}
 }
 
-static void take_decision(struct mover_look *look, const struct decide_input *in,
+static void take_decision(struct mover_pass *look, const struct decide_input *in,
 			  struct decision *d)
 {
 	const struct job_plan *plan = in->own ? in->own->plan : in->job->plan;
@@ -266,7 +266,7 @@ static void take_decision(struct mover_look *look, const struct decide_input *in
 		decision_free(&look->m->decision);
 }
 
-static void decide_plan_of(struct mover_look *look, struct ledger_job *job, struct ledger_step *own)
+static void decide_plan_of(struct mover_pass *look, struct ledger_job *job, struct ledger_step *own)
 {
 	const struct decide_input in = {
 		.job = job, .own = own, .node = look->node, .conf = look->conf, .now = mover_clock()
@@ -297,7 +297,7 @@ static bool is_observed_job(const struct observed_node *node, uint32_t job)
 /* This function may change SEEN: nothing else reads this copy (see ledger_read_unlocked()). */
 static int decide_entry(const struct ledger_job *seen, void *arg)
 {
-	struct mover_look *look = arg;
+	struct mover_pass *look = arg;
 	struct ledger_job *job = NULL;
 	struct errbuf err = { 0 };
 
@@ -336,7 +336,7 @@ static void take_journal(struct mover *m, const struct conf *conf, struct errbuf
 		journal_remove(m->host.run_fd);
 	if (rc > 0 && mover_start(m, conf, bad) < 0) {
 		decision_free(&m->decision);
-		return; /* retried at the next mover_look() */
+		return; /* retried at the next mover_decide() */
 	}
 	snprintf(m->decision.why, sizeof(m->decision.why), "ranks move");
 	m->begun = true;
@@ -351,10 +351,10 @@ static bool may_place(const struct observed_node *node)
 	return false;
 }
 
-void mover_look(struct mover *m, struct observed_node *node, const struct conf *conf,
-		struct errbuf *bad)
+void mover_decide(struct mover *m, struct observed_node *node, const struct conf *conf,
+		  struct errbuf *bad)
 {
-	struct mover_look look = { .m = m, .node = node, .conf = conf, .bad = bad };
+	struct mover_pass look = { .m = m, .node = node, .conf = conf, .bad = bad };
 	const struct ledger_at at = { conf->state_dir, m->host.cgroup_fd };
 	const struct ledger_whose all = { .uid = (uid_t)-1 };
 	struct errbuf err;

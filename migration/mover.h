@@ -25,8 +25,8 @@ void mover_free(struct mover *m); /* NULL does nothing */
  * Call after each observation of the host's ranks: decide which ranks move, and start the move. BAD
  * names what could not be read.
  */
-void mover_look(struct mover *m, struct observed_node *node, const struct conf *conf,
-		struct errbuf *bad);
+void mover_decide(struct mover *m, struct observed_node *node, const struct conf *conf,
+		  struct errbuf *bad);
 
 /*
  * Call at least once a second: record moves that have ended in NODE, and failures in BAD. Returns
