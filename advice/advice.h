@@ -41,7 +41,8 @@ extern const struct advice_weights advice_weights_default;
 
 struct advice_node {
 	unsigned cpus; /* hardware threads */
-	/* those of CPUS that jobs without containers in this site have; these jobs never move */
+	/* how many of CPUS are taken by jobs without containers in this site; these jobs never
+	 * move */
 	unsigned taken;
 	bool powered;
 	bool open; /* containers may move to it: it is up, and not drained or reserved */
