@@ -14,7 +14,7 @@
  * tree.
  */
 struct process_facts {
-	int pid; /* of a thread: the id of the thread */
+	int pid; /* for a thread, the id of the thread */
 	/*
 	 * the first bytes of the name, which its user chooses; '?' for bytes that a terminal cannot
 	 * show

@@ -130,8 +130,8 @@ static void drop_rights(const struct subprocess *h)
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		_exit(126);
 #ifndef NODEOS_SANITIZERS /* at exit, LeakSanitizer must start a process */
-	/* the child is in slurmstepd's own cgroup: a user who gets control of it must start no
-	 * process there */
+	/* the child is in slurmstepd's own cgroup: a user who gets control of the child must not be
+	 * able to start a process there */
 	if (setrlimit(RLIMIT_NPROC, &nothing) < 0)
 		_exit(126);
 #endif

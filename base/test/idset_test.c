@@ -79,19 +79,21 @@ static void test_algebra(void)
 
 	s = a;
 	idset_or(&s, &b);
-	is(list_text(&s), "0-5,64,4095", "idset_or");
+	is(list_text(&s), "0-5,64,4095", "idset_or: gives the union");
 	s = a;
 	idset_and(&s, &b);
-	is(list_text(&s), "3,64", "idset_and");
+	is(list_text(&s), "3,64", "idset_and: gives the intersection");
 	s = a;
 	idset_andnot(&s, &b);
-	is(list_text(&s), "0-2,4095", "idset_andnot");
-	is_int(idset_count(&a), 6, "idset_count");
-	ok(idset_intersects(&a, &b) && !idset_intersects(&a, &none), "idset_intersects");
+	is(list_text(&s), "0-2,4095", "idset_andnot: removes the members of the other set");
+	is_int(idset_count(&a), 6, "idset_count: counts six members");
+	ok(idset_intersects(&a, &b) && !idset_intersects(&a, &none),
+	   "idset_intersects: true for sets with a common member, false for the empty set");
 	ok(idset_subset(&none, &a) && idset_subset(&s, &a) && !idset_subset(&b, &a),
-	   "idset_subset");
-	ok(idset_equal(&a, &a) && !idset_equal(&a, &b), "idset_equal");
-	ok(idset_empty(&none) && !idset_empty(&a), "idset_empty");
+	   "idset_subset: true for the empty set and for a part, false for a larger set");
+	ok(idset_equal(&a, &a) && !idset_equal(&a, &b),
+	   "idset_equal: true for a set and itself, false for another set");
+	ok(idset_empty(&none) && !idset_empty(&a), "idset_empty: true for the empty set only");
 	ok(idset_has(&a, 4095) && !idset_has(&a, 4094) && !idset_has(&a, 4096) &&
 		   !idset_has(&a, ~0u),
 	   "idset_has: true for members only, and false beyond IDSET_MAX");

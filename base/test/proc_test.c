@@ -69,7 +69,7 @@ static void test_live_processes(void)
 	is_int(p.pid, getpid(), "process_read_facts_of: gives the pid");
 	is(p.comm, "proc_test", "process_read_facts_of: gives the name");
 	ok(!p.kernel && !p.ended && !p.exiting,
-	   "process_read_facts_of: this is a live process of a user");
+	   "process_read_facts_of: shows this process as a live process of a user");
 	ok(process_identify(&p, root, name_of(getpid())) == 0 && p.number && !p.pinned,
 	   "process_identify: numbers this process");
 	ok(process_identify(&again, root, name_of(getpid())) == 0 && again.number == p.number,

@@ -153,7 +153,8 @@ int main(void)
 	   "subprocess_run: kills a program that writes without end: %s", err.text);
 	is_int(run_program(closer, NULL, (uid_t)-1, &out, &err), -1,
 	       "subprocess_run: kills a program that closes its output and stays");
-	ok(time(NULL) - start < 60, "subprocess_run: does not wait for such a program");
+	ok(time(NULL) - start < 60,
+	   "subprocess_run: does not wait for a program that closes its output and stays");
 	if (geteuid() != 0) {
 		ok(1, "# SKIP not root: rights cannot be dropped");
 		test_keep_partial();

@@ -99,7 +99,7 @@ static void test_pipes(void)
 	is_int(textfile_read(&got, &len, path_of("pipe"), 100, &err), -1,
 	       "textfile_read: gives up if a pipe stays open without more text");
 	ok(time(NULL) - started < 40,
-	   "textfile_read: gives up such a pipe in less than 40 seconds");
+	   "textfile_read: gives up a pipe that stays open in less than 40 seconds");
 	snprintf(want, sizeof(want),
 		 "%s: nothing more was written to this pipe within 10 seconds, and it was not "
 		 "closed",

@@ -95,7 +95,8 @@ int main(void)
 	       "trial: fails if the function sleeps without end");
 	is(err.text, "the process had not ended after 5 seconds",
 	   "trial: the message gives the elapsed time");
-	ok(time(NULL) - started < 300, "trial: stops such a function in less than 300 seconds");
+	ok(time(NULL) - started < 300,
+	   "trial: stops a function that sleeps without end in less than 300 seconds");
 	is_int(trial(touch_memory, &some, 5, &err), 0, "trial: allows a gigabyte of memory");
 	if (limited)
 		is_int(trial(touch_memory, &much, 5, &err), -1, "trial: refuses 16 GiB of memory");
