@@ -4,11 +4,12 @@
  * placed RANKS SEED SIZES ARMS MIB MODULE: loads MODULE, the module of the simulated cache, and
  * runs RANKS processes at once, for each of SIZES and each of ARMS (bench/lib/classes.h; words with
  * "+" between them, in a different order for each seed). A rank touches SIZE KiB of its own memory,
- * then reads them repeatedly: first MIB in all, which are counted, then uncounted until all ranks
- * have been counted. CPU 0 is left out; a rank that has a CPU of its own has the second thread of a
- * core, so that each socket gets half of the ranks. Beside the ranks, DISTURBERS programs, which
- * may run on all CPUs, sleep and read memory of their own in turns; the seed determines how long,
- * the same in all arms. Prints "run ARM SIZE SEED" before each run, then a line for each rank:
+ * then reads it repeatedly: MIB MiB in total are counted; after that the rank reads on, uncounted,
+ * until all ranks have been counted. CPU 0 is left out; a rank that has a CPU of its own has the
+ * second thread of a core, so that each socket gets half of the ranks. Beside the ranks, DISTURBERS
+ * programs, which may run on all CPUs, sleep and read memory of their own in turns; the seed
+ * determines how long, the same in all arms. Prints "run ARM SIZE SEED" before each run, then a
+ * line for each rank:
  *
  *	rank RANK cpu FIRST LAST COUNTS
  */
@@ -24,7 +25,7 @@
 #include "bench/lib/llc.h"
 
 #define PLACED_MAX 32
-#define SHARED 3 /* descriptor of what the ranks share */
+#define SHARED 3 /* descriptor of the ranks' shared memory */
 #define DISTURBERS 6
 #define DISTURBER_BYTES (MIB / 4)
 
@@ -49,7 +50,7 @@ static void share_run(void)
 		die("mmap");
 }
 
-/* Make the accesses of the compiled code of a sum of 64-bit words, in the same order. */
+/* Read 64-bit words in the order in which compiled code that sums them reads them. */
 static void read_words(const char *at, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += 8)

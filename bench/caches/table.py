@@ -35,13 +35,13 @@ READS = [
 ]
 SHARE = 1024  # KiB of a cache of 4 MiB for each of a socket's four ranks
 NEAR = 2  # % of a placed program's misses that may be remote, which occur at its start
-# limit of the remote misses of a placed program, its start included, relative to an unplaced
-# program
+# a placed program, its start included, may have at most this share of the remote misses of an
+# unplaced program
 OF_UNPLACED = 0.1
 
 
 def rate(run, what):
-    """WHAT of all ranks, for 10,000 of their instructions."""
+    """The sum of WHAT over all ranks for 10,000 instructions."""
     ranks = run["ranks"]
     return 1e4 * sum(r[what] for r in ranks) / sum(r["instructions"] for r in ranks)
 

@@ -89,7 +89,8 @@ def number(text):
 
 
 def run_of(one):
-    """Read what guest wrote of a run: {seed, arm, moves, why, lines: [{rank, kind, pass, ...}]}."""
+    """Read what guest wrote about a run: {seed, arm, moves, why, lines: [{rank, kind, pass,
+    ...}]}."""
     what, lines, document = f"{one['arm']}, seed {one['seed']}", [], one["document"]
     for text in one["text"].splitlines():
         if m := LINE.fullmatch(text):

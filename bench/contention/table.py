@@ -80,7 +80,7 @@ def elsewhere(run):
 
 
 def seconds(run):
-    """Seconds from the common begin to the end of the last scan."""
+    """Seconds from the common start to the end of the last scan."""
     return max(lines[-1]["seconds"] for lines in scans(run).values())
 
 
@@ -225,7 +225,8 @@ def verdicts(runs):
         last = [last_third(r)[0] for r in chosen(runs, arm)]
         what = ARMS[arm]
         if arm in PLACED or arm == "best":
-            # what pages a rank has got may make one of several runs a devil's
+            # the median, as the physical pages that a rank happens to get can make it a devil in
+            # one run
             middle = statistics.median(last)
             text = f"{what}: {middle:.1f} misses at the end, in the median, no devil's"
             yield Verdict(middle <= BOUND, text)

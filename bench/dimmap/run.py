@@ -88,7 +88,8 @@ def arms_of(tree):
 
 
 def scenes_counted(faults, arms):
-    """The scenes of the boot with a limit, and those of the boot whose limit is its memory."""
+    """The scenes of the boot with memory.max, and those of the boot that only the machine's memory
+    limits."""
     bounded, free = [], []
     for threads in (1, 4):
         bounded.append(f"direct/{threads}/{faults}/0/8/48/nullb0")

@@ -51,7 +51,8 @@ static long frame(const unsigned char *from, size_t size, float *x, unsigned *at
 		return 0;
 	if (word(from) != MAGIC)
 		return -1;
-	head = 12 + (word(from + 8) + 3) / 4 * 4; /* magic, and a string with its length twice */
+	/* a magic number, the length of a string, twice, and the string */
+	head = 12 + (word(from + 8) + 3) / 4 * 4;
 	if (size < head + 13 * 4 + 8)
 		return 0;
 	for (int i = 0; i < 10; i++)

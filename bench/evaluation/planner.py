@@ -124,7 +124,7 @@ def first_free(m, sizes, threads):
 
 
 def least(domains, cores):
-    """The number of DOMAINS, the largest first, that are needed for CORES cores."""
+    """The number of DOMAINS needed for CORES cores when the largest domains are taken first."""
     n = 0
     for size in sorted(domains, reverse=True):
         if cores <= 0:

@@ -10,9 +10,9 @@
  *			a step of NodeOS
  *	full=NODES	as cpuset, with all of its nodes full except the last one used
  *
- * Per scene ROUNDS rounds of SMALL faults of 4 KiB and as many of HUGE faults of 2 MiB, by a
- * process of its own on CPU 1: marker 1, the faults, marker 2. Page tables of the small ones
- * exist; MADV_DONTNEED has freed the pages. Prints, to check the counts:
+ * Each scene runs in a process of its own on CPU 1: ROUNDS rounds of SMALL faults of 4 KiB, then
+ * ROUNDS rounds of HUGE faults of 2 MiB. A round is marker 1, the faults, marker 2. Page tables for
+ * the small faults exist already; MADV_DONTNEED has freed the pages. Prints, to check the counts:
  *
  *	faults SCENE KIND FAULTS ROUNDS node NID:PAGES...
  */

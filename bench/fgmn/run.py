@@ -115,8 +115,8 @@ def nodes_named(words):
 
 
 def faults_of(log, counts):
-    """[{scene, kind, each}]: kernel instructions per fault, round by round. Only faults.c runs in
-    user space on CPU then."""
+    """[{scene, kind, each}]: kernel instructions per fault, round by round. Between the markers,
+    only faults.c runs in user space on CPU."""
     found, at = [], 0
     for scene, kind, faults, rounds, pages in FAULTS.findall(log):
         nodes = {int(word.partition(":")[0]) for word in pages.split()}

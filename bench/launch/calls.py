@@ -17,8 +17,8 @@ class Process:
 
 
 def read_trace(path):
-    """Lines as (pid, call, whether it is a first half), and processes with their parents and
-    programs."""
+    """The calls of a trace as (pid, call, number of the call), and the processes with their parents
+    and programs."""
     lines, procs, pending = [], {}, {}
     with open(path, errors="replace") as f:
         for text in f:

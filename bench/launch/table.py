@@ -106,7 +106,8 @@ def counts(rows):
 
 
 def difference(runs, base, other, who):
-    """The system calls that WHO makes more often or less often, by median count."""
+    """The system calls that WHO makes more or less often in runs of kind OTHER than of kind BASE,
+    by median count."""
 
     def median(kind):
         of = [r["calls"].get(who, {}) for r in runs if r["kind"] == kind]

@@ -80,8 +80,8 @@ def two_sockets(cpus, threads, gib):
 
 
 def simulated_cache(context, name, mib, cpus, given):
-    """QEMU's arguments for a simulated cache of each of two sockets with MIB of memory each (test/
-    simllc), which follow those of the nodes; GIVEN are more options of the cache."""
+    """QEMU's arguments for the simulated cache (test/simllc) of two sockets with MIB MiB of memory
+    each. They must come after the arguments of the nodes. GIVEN: more options of the cache."""
     plugin = context.path_of(f"{TOP}/test/simllc/build", "plugin")
     counters, half = f"{context.out}/{name}.llc", cpus // 2
     place = f"out={counters},nodes={mib}M+{mib}M,nodecpus={half},share={half},{given}"

@@ -10,8 +10,8 @@
  *	other	in user space elsewhere
  *
  * The latter two count only on a CPU that has a rank: one of the ranks=N CPUs that executed own
- * instructions last. So a moving rank takes its CPU with it, and while a rank waits for a CPU,
- * the instructions of the program on that CPU count. Marker 2 appends a line to out=FILE:
+ * instructions last. So when a rank moves, the counted CPU changes with it; while a rank waits for
+ * a CPU, the instructions of the program on that CPU count. Marker 2 appends a line to out=FILE:
  *
  *	OWN KERNEL OTHER ALL
  *

@@ -2,7 +2,7 @@
 
 /*
  * cg KIB ITERATIONS: solves the Laplacian of five points by conjugate gradients, in four vectors of
- * KIB KiB in all that are its own. Prints "residual R", which is the same wherever it runs.
+ * its own, of KIB KiB in total. Prints "residual R", which is the same wherever it runs.
  */
 #define _GNU_SOURCE
 #include <math.h>

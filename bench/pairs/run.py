@@ -55,7 +55,7 @@ def run(context):
 
 
 def run_of(one):
-    """What guest has left of a step."""
+    """Read what guest wrote about a step."""
     ranks, document = [], one["document"]
     what = f"{':'.join(one['pair'])}, {one['policy']}"
     if not document:
@@ -82,7 +82,7 @@ def run_of(one):
 
 
 def seen_classes(rank):
-    """The classes that a rank had, in their order, without the time before the first."""
+    """The classes that a rank had, in order; the time before its first class is left out."""
     found = []
     for point in rank["history"]:
         if point[2] != "u" and found[-1:] != [point[2]]:

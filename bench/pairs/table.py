@@ -34,13 +34,14 @@ def rate(run, program):
 
 
 def seconds(run, program):
-    """From the begin of a program's first rank to the end of its last."""
+    """Seconds from the start of a program's first rank to the end of its last one."""
     ranks = [r for r in run["ranks"] if r["program"] == program]
     return max(r["end"] for r in ranks) - min(r["begin"] for r in ranks)
 
 
 def classes(run, program):
-    """The classes that its ranks had, by those that the document has to the end."""
+    """The classes that a program's ranks had. Ranks that the document lacks at its end do not
+    count."""
     numbers = [str(r["rank"]) for r in run["ranks"] if r["program"] == program]
     texts = {
         ", then ".join(NAMES[c] for c in run["classes"][n])

@@ -55,14 +55,17 @@ def hpc_log(*runs):
 
 def test_hpc():
     log = hpc_log(("cfs", 5, 100, "1e-9"), ("cfs", 7, 200, "1e-9"), ("topo", 0, 1, "1e-9"))
-    # own, kernel, other, all: foreign are 30, 50 and 2 per 100 own
+    # columns: own, kernel, other, all; foreign (kernel + other): 30, 50 and 2 for 100 own
+    # instructions
     counted = [[200_000, 20_000, 40_000, 1], [100_000, 20_000, 30_000, 1], [100_000, 1_500, 500, 1]]
     raw = {"plain": bench.hpc.run.runs_of(log, counted)}
     (table,) = bench.hpc.table.tables(raw)
     t.same(
         texts(table),
         [
-            # medians: foreign of 30 and 50 %, 40 and 30 thousand, 2 x 100 and 2 x 200 switches
+            # medians over two runs of cfs: foreign instructions 30 and 50 % (60 and 50 thousand, of
+            # which 40 and 30 thousand are other programs'); involuntary switches of two ranks 2 x
+            # 100 and 2 x 200
             "busy | cfs | 40.00 % (30.00 to 50.00) | 1.000 | 20 | 35 (30 to 40) |"
             " 300 (200 to 400) | 12 (10 to 14) | 7",
             "busy | topo | 2.00 % | 0.050 | 1 | 0 | 2 | 0 | 0",
@@ -121,8 +124,8 @@ def test_hpc():
 
 
 def placed_log(arm, size, seed, misses, remote, moves, cpu):
-    """A run of eight ranks of 1,000 instructions each, the last of them with other numbers; odd
-    ranks on CPU CPU at the end."""
+    """A run of eight ranks of 1,000 instructions each. REMOTE and MOVES are those of the last rank;
+    the other ranks have 0. Odd ranks end on CPU CPU, even ranks on CPU 1."""
     lines = [f"run {arm} {size} {seed}"]
     for n in range(8):
         counts = f"instructions 1000 misses {misses} remote {remote if n == 7 else 0}"
@@ -173,8 +176,9 @@ def test_contention():
     t.same(
         texts(table),
         [
-            # 1 + 3 misses of 20,000 instructions in the last third, 3 of them remote; 619 of 60,000
-            # in all, 8 of them remote; 2 of 16 KiB on another node; 7.5 of 15 and of 30 seconds
+            # dino: in the last third 1 + 3 misses for 20,000 instructions (2.0 for 10,000), 3 of
+            # them remote (75 %); in all 311 + 308 for 60,000 (103.2 for 10,000), 8 of them remote
+            # (1.3 %); 2 of 16 KiB on another node (12 %); 7.5 s of worst's 15 and 30 s
             "**dino** | 2.0 | 103.2 | 75.0 | 1.3 | 12 | 2 | 0.5 | 7.5 | 0.38 (0.25 to 0.50)",
             "by hand, worst | 300.0 | 300.0 | 0.0 | 0.0 | 0 | 0 | 0.5 | 22.5 (15.0 to 30.0) | 1.00",
         ],
@@ -193,7 +197,8 @@ def test_contention():
     curves = bench.contention.table.progress(raw["runs"])
     t.same(
         curves["dino", 1],
-        # the moved scan has 24 passes at 6 s: 20 and 4 of the next ten in a second of 2.5
+        # at 6 s the scan that stays has made 30 passes and the moved scan 24: 20 at 5 s, and 4 of
+        # the ten passes that take it from 5 s to 7.5 s
         [(0, 0.0), *[(4, 100 / 3)] * 2, *[(5, 200 / 3)] * 2, (6, 90.0), (7.5, 100.0)],
         "contention: progress is the sum of the passes of both scans at a time",
     )
@@ -275,7 +280,8 @@ def test_pairs():
     t.same(
         texts(table),
         [
-            # 8 and 60 of 2,000 instructions; from 0 to 12 and from 1 to 21 seconds
+            # observed: 8 and 60 misses for 2,000 instructions; from second 0 to 12, and from 1 to
+            # 21
             "cg and scan | cg | turtle | 40.0 | 40.0 | 12.0 | 15.0 | 1.25 | 2",
             " | scan | devil, then semi-devil or devil, then turtle | 300.0 | 20.0 | 20.0 | 5.0 |"
             " 0.25 | ",
@@ -323,11 +329,12 @@ def test_placement():
     t.same(
         texts(table),
         [
-            # 10 and 40 of 1,000 instructions are 100 and 400 of 10,000, and 8 and 16 remote ones of
-            # 8,000 are 10 and 20; the odd four ranks end on socket 1 (CPU 15), or all on socket 0
+            # 10 and 40 misses for 1,000 instructions are 100 and 400 for 10,000; the last rank's 8
+            # and 16 remote misses for 8,000 instructions of all ranks are 10 and 20; with seed 1
+            # the four odd ranks end on socket 1 (CPU 15), with seed 2 all on socket 0
             "768 | CFS | 250.0 (100.0 to 400.0) | 1.00 | 15.0 (10.0 to 20.0) | 4 (3 to 5) |"
             " 2 (0 to 4)",
-            # 5 of 10 in the first boot, 10 of 40 in the second
+            # misses relative to CFS: 5 of 10 in the first boot, 10 of 40 in the second
             "768 | **SCHED_HPC topo** | 75.0 (50.0 to 100.0) | 0.38 (0.25 to 0.50) | 0.0 | 0 | 4",
             "1,536 | CFS | 500.0 | 1.00 | 0.0 | 0 | 4",
             "1,536 | **SCHED_HPC rr** | 600.0 | 1.20 | 15.0 | 1 | 4",
@@ -344,7 +351,7 @@ def test_placement():
         [
             (True, "768 KiB, SCHED_HPC topo: 0.0 % of the misses are remote, at most 2"),
             (True, "768 KiB, SCHED_HPC topo: 0.38 times CFS's misses, at most 1"),
-            # 15 of 600; what does not fit is not compared
+            # 15 remote misses of 600; the size that does not fit is not compared with CFS
             (False, "1536 KiB, SCHED_HPC rr: 2.5 % of the misses are remote, at most 2"),
         ],
         "caches: verdicts of placement",
@@ -588,7 +595,8 @@ def test_launch_counts():
     t.same(
         texts(launches),
         [
-            # 40 + 3 less 5 s of 1, 60 + 3 less 5; 100 + 2 less 5 s of 2; 3 less 1 after srun
+            # user: 40 + 3 less 5 s of 1, and 60 + 3 less 5; kernel: 100 + 2 less 5 s of 2; after
+            # srun: 3 less 1
             "plain | 2 | 48.0 (38.0 to 58.0) | 2.00 | 92.0 | 140.0 (130.0 to 150.0) |"
             " 155.0 (145.0 to 165.0) | 4.00",
             "container | 2 | 68.0 (48.0 to 88.0) | 2.00 | 92.0 | 160.0 (140.0 to 180.0) |"
