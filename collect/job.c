@@ -30,7 +30,7 @@ struct saved {
 /* The handling of one job in this run. */
 struct job_visit {
 	struct collect *c;
-	const char *name; /* of its directory: the job's number */
+	const char *name; /* the name of its directory, which is the job's number */
 	uint32_t job;
 	int fd; /* descriptor of its directory */
 	const struct slurm_job *slurm; /* NULL: slurmctld does not know the job, or no longer */

@@ -30,7 +30,7 @@
 
 /* A job's container on a host. */
 struct report_container {
-	char name[HOST_NAME_MAX_BYTES]; /* hostile bytes without NUL; "": no named container */
+	char name[HOST_NAME_MAX_BYTES]; /* untrusted bytes without NUL; "": no named container */
 	unsigned turtles, semi_devils, devils, unknown; /* ranks */
 	unsigned cpus; /* hardware threads that its ranks may use; 0: unknown */
 	double traffic; /* bytes for 10,000 instructions; negative: unknown */
@@ -54,8 +54,8 @@ struct host_report {
 };
 
 /*
- * Parse the LEN bytes of TEXT, which is hostile JSON; unknown members are skipped. Returns 0, or -1
- * with the reason.
+ * Parse the LEN bytes of TEXT, which is untrusted JSON; unknown members are skipped. Returns 0, or
+ * -1 with the reason.
  */
 int host_report_parse(struct host_report *out, const char *text, size_t len, struct errbuf *err);
 

@@ -12,8 +12,8 @@
 /*
  * The directory contention_report_dir. Nodes write DIR/JOB/HOST.json; this room writes
  * DIR/JOB/record.json and files in DIR itself. The directory is on a shared file system, so its
- * content is treated as hostile: files of other users are not read, no symbolic link is followed,
- * and no file is read beyond its bound.
+ * content is not trusted: files of other users are not read, no symbolic link is followed, and no
+ * file is read beyond its bound.
  */
 #define REPORT_HOSTS_MAX 16384 /* hosts of a job; further ones are not read */
 #define REPORT_FILE_MAX (32 << 20) /* bytes; enough for the state of 500,000 jobs */
@@ -28,7 +28,7 @@ int report_dir_open(const char *path, struct errbuf *err);
 int report_job_open(int dir, const char *name, struct errbuf *err);
 
 /*
- * Called for a report that is left out: FILE is its name in the job's directory (hostile bytes),
+ * Called for a report that is left out: FILE is its name in the job's directory (untrusted bytes),
  * WHY the reason.
  */
 typedef void report_skipped(const char *file, const char *why, void *arg);

@@ -291,7 +291,7 @@ def test_random(top):
         f"{SITES} random sites read from reports: each proposal follows the oracle's rule",
         *wrong[:3],
     )
-    ok(proposals > SITES, f"these sites get {proposals} proposals, more than one each")
+    ok(proposals > SITES, f"the random sites get {proposals} proposals, more than one each")
 
 
 def main():

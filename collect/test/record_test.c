@@ -74,7 +74,7 @@ static void test_parse(void)
 		}
 	ok(true, "each half-written report is refused");
 	ok(!is_accepted(replaced("\"nodeos_contention\":1", "\"nodeos_contention\":0")),
-	   "form 0 is refused");
+	   "a report whose \"nodeos_contention\" is 0 is refused");
 	ok(!is_accepted(replaced("\"job\":41", "\"job\":-1")), "a negative job is refused");
 	ok(!is_accepted(replaced("\"job\":41", "\"job\":4294967296")),
 	   "a job above 32 bits is refused");
@@ -188,13 +188,18 @@ static void test_length(void)
 
 static void test_steady(void)
 {
-	ok(comment_record_steady(100, 109.9) == 100, "less than a tenth more is no change");
-	ok(comment_record_steady(100, 90.1) == 100, "less than a tenth less is no change");
-	ok(comment_record_steady(100, 110) == 110, "a tenth is a change");
-	ok(comment_record_steady(0, 0.9) == 0, "less than one miss is no change");
-	ok(comment_record_steady(0, 1) == 1, "one miss is a change");
+	ok(comment_record_steady(100, 109.9) == 100,
+	   "the shown rate stays if the present one is less than a tenth higher");
+	ok(comment_record_steady(100, 90.1) == 100,
+	   "the shown rate stays if the present one is less than a tenth lower");
+	ok(comment_record_steady(100, 110) == 110,
+	   "the shown rate changes if the present one differs by a tenth");
+	ok(comment_record_steady(0, 0.9) == 0,
+	   "the shown rate stays if the present one differs by less than one miss");
+	ok(comment_record_steady(0, 1) == 1,
+	   "the shown rate changes if the present one differs by one miss");
 	ok(comment_record_steady(-1, 3) == 3 && comment_record_steady(3, -1) < 0,
-	   "a change between known and unknown counts");
+	   "the shown rate changes when the rate becomes known or unknown");
 }
 
 int main(void)
