@@ -111,7 +111,8 @@ static struct ledger *open_ledger(void)
 	char state[128];
 
 	snprintf(state, sizeof(state), "%s/state", scratch);
-	is_int(ledger_open(&l, state, root, 1, &err), 0, "ledger (%s)", err.text);
+	is_int(ledger_open(&l, state, root, 1, &err), 0, "ledger_open: opens the ledger (%s)",
+	       err.text);
 	return l;
 }
 

@@ -173,7 +173,8 @@ static void test_many_ranks(void)
 	   "an entry with runs shows which steps are launching");
 	if (!got || got->n_steps != 3)
 		abort();
-	is_int(ledger_step_load_ranks(&got->step[1], &err), 0, "ranks (%s)", err.text);
+	is_int(ledger_step_load_ranks(&got->step[1], &err), 0,
+	       "ranks of a step with runs are loaded (%s)", err.text);
 	ok(got->step[1].n_placed == 4096 &&
 		   strcmp(got->step[1].placed[4095].task, "task_4095") == 0 &&
 		   strcmp(list_of(&got->step[1].placed[4095].cpus), "63") == 0,
