@@ -129,9 +129,10 @@ int main(int argc, char **argv)
 	ok(counted_after(rank) > before + 100000000,
 	   "counted_renew: a rank that has lost its counters is counted again");
 	before = rank->instructions;
-	ok(counted_after(rank) > before + 100000000, "counted_renew: such a rank stays counted");
+	ok(counted_after(rank) > before + 100000000,
+	   "counted_renew: a rank that is counted again stays counted");
 	ok(table.rank[0].group && rank->cpu > 0 && rank->cpu <= 1100,
-	   "counted_renew: the CPU share of such a rank is known");
+	   "counted_renew: the CPU share of a rank that is counted again is known");
 	kill(rank->pid, SIGKILL);
 	waitpid(rank->pid, NULL, 0);
 	counted_end(&table);

@@ -343,7 +343,7 @@ def test_cpus(host):
         return [d["cpus"] for d in host.document()["domains"]]
 
     same = domains()
-    ok(len(same) == 2, "two domains", same)
+    ok(len(same) == 2, "documents have two domains while all CPUs are online", same)
     write(f"{host.top}/sys/devices/system/cpu/online", "0-3\n")
     got = until(lambda: len(domains()) == 1, 12)
     ok(got, "the domains are read again when CPUs go offline", domains())

@@ -193,7 +193,7 @@ def test_many():
     )
     ok(
         "nodeos_ranks_left_out 0" in printed("metrics").decode(),
-        "that number is 0 if no rank is left out",
+        "the metrics give 0 if they leave out no rank",
     )
 
 

@@ -70,7 +70,8 @@ static void test_namesakes(int dir)
 	metrics_write(dir, &node, &err);
 	is_int(count_lines(dir, "nodeos_rank_class{jobid=\"41\",step=\"0\""), 1,
 	       "the second step 0 has series after the first has ended");
-	is_int(count_lines(dir, "nodeos_ranks_left_out 0\n"), 1, "no rank is left out after that");
+	is_int(count_lines(dir, "nodeos_ranks_left_out 0\n"), 1,
+	       "no rank is left out after the first step 0 has ended");
 	observed_free(&node);
 }
 
