@@ -46,7 +46,7 @@ struct observed_rank {
 	int rank; /* Slurm's number of the rank in the step, or OBSERVED_NO_RANK */
 	pid_t pid;
 	uint64_t start; /* see struct process_seen; PID and START together identify the process */
-	char command[OBSERVED_COMMAND_MAX]; /* the name that the user chose: hostile bytes */
+	char command[OBSERVED_COMMAND_MAX]; /* the name, any bytes that the user chose */
 	char container[REQUEST_NAME_MAX]; /* "": none */
 	/* directory of its task below the step's directory "user": "task_0" */
 	char task[OBSERVED_TASK_MAX];

@@ -31,7 +31,7 @@ struct process_seen {
 	pid_t pid, parent;
 	bool ended; /* all its threads have ended */
 	bool kept_from_exec; /* still a fork of slurmstepd, before its execve() */
-	char command[OBSERVED_COMMAND_MAX]; /* hostile bytes */
+	char command[OBSERVED_COMMAND_MAX]; /* any bytes that a user chose */
 	/*
 	 * PID and START identify the process until the next boot, and a later process has a larger
 	 * START. START is the inode of the process's pidfd or, before Linux 6.9, its start time in

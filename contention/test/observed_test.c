@@ -49,9 +49,9 @@ static void test_arrays(void)
 	ok(right, "observed_remove_rank: the other ranks keep their order");
 	observed_free(&node);
 	ok(!node.step && !node.n_steps, "observed_free: leaves an empty node");
-	is(observed_kind_name(OBSERVED_TASK), "task", "observed_kind_name: task");
-	is(observed_kind_name(OBSERVED_CHILD), "child", "observed_kind_name: child");
-	is(observed_kind_name(OBSERVED_BUSY), "busy", "observed_kind_name: busy");
+	is(observed_kind_name(OBSERVED_TASK), "task", "observed_kind_name: gives \"task\"");
+	is(observed_kind_name(OBSERVED_CHILD), "child", "observed_kind_name: gives \"child\"");
+	is(observed_kind_name(OBSERVED_BUSY), "busy", "observed_kind_name: gives \"busy\"");
 }
 
 /* Give R one sample of RATE, in misses for 10,000 instructions. */

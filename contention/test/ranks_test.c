@@ -503,7 +503,7 @@ static void test_late_records(void)
 	ok(has_record(raced) && !observed_of(51) && observed_of(50),
 	   "ranks_scan: does not observe a step that gets a record without ranks during the scan");
 	scan_ranks();
-	ok(!observed_of(51), "ranks_scan: does not observe such a step in the next scan");
+	ok(!observed_of(51), "ranks_scan: does not observe that step in the next scan, either");
 	end_test();
 
 	contention_record_remove(state, raced);
@@ -818,7 +818,8 @@ static void test_crowded_out(void)
 	put_process((struct fake){
 		.pid = 901, .parent = 900, .state = 'Z', .task = "job_61/step_batch/user/task_0" });
 	scan_ranks();
-	is(list_ranks(1), "", "ranks_scan: drops a rank that has ended even then");
+	is(list_ranks(1), "",
+	   "ranks_scan: drops an ended rank even when another job has too many processes");
 	end_test();
 	all_steps = false;
 	remove_file("cg/system.slice");
