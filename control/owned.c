@@ -122,7 +122,8 @@ static int check_one(const struct owned *f, const struct ask *a, struct errbuf *
 {
 	struct steps steps = { .n = 0 };
 
-	/* a step container cannot be deleted, so any of them will do: the caller reports that */
+	/* any of these step containers is enough here: the caller reports that step containers
+	 * cannot be deleted */
 	if (!f->own || a->step_given || a->operation == ASK_DELETE)
 		return 0;
 	list_steps(&steps, f->job, a->container);

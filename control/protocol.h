@@ -54,7 +54,7 @@ struct ask {
 	struct ask_amount cpus, mems;
 };
 
-/* Parse LINE, hostile text without its newline. */
+/* Parse LINE, an untrusted text without its newline. */
 int ask_parse(struct ask *out, const char *line, struct errbuf *err);
 
 /*

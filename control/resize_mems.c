@@ -230,8 +230,9 @@ int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid,
 /* ------------------------------------------------------------------- cgroups */
 
 /*
- * Set the memory nodes of the directories above the ranks', if these are confined, to those of all
- * ranks. Call this before the ranks get new nodes, and after they have given up nodes.
+ * Set the memory nodes of the directories above those of the ranks, if they are confined, to the
+ * nodes of all ranks together. Call this before the ranks get new nodes, and after they have given
+ * up nodes.
  */
 static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct blocks *b,
 			const struct idset *nodes, const struct idset *later, struct errbuf *err)

@@ -175,7 +175,8 @@ static void test_protocol_mems(void)
 		ok(t[i].n ? rc == 0 && a.given && a.sign == t[i].sign && a.n == t[i].n &&
 				    a.bytes == t[i].bytes
 			  : rc < 0,
-		   "ask_parse_mems: \"%s\"%s", t[i].text, t[i].n ? "" : ": refused");
+		   "ask_parse_mems: \"%s\" %s", t[i].text,
+		   t[i].n ? "gives the amount" : "is refused");
 	}
 }
 
