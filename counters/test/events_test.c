@@ -253,17 +253,18 @@ static void test_find(void)
 	struct events_table t = { .n = 0 };
 	struct errbuf err = { 0 };
 
-	ok(events_table_add(&t, "f", rows, sizeof(rows) - 1, &err) == 0, "four rows: %s", err.text);
+	ok(events_table_add(&t, "f", rows, sizeof(rows) - 1, &err) == 0, "four rows are read: %s",
+	   err.text);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const struct events_row *r;
 		struct cpu_identity cpu;
 
 		if (cpu_identity_parse(&cpu, row[i].identity, &err) < 0) {
-			ok(!row[i].name, "identity %zu: %s", i, err.text);
+			ok(!row[i].name, "identity %zu parses, or is refused: %s", i, err.text);
 			continue;
 		}
 		r = events_table_find(&t, &cpu);
-		is(r ? r->name : "", row[i].name, "the row for %s", row[i].identity);
+		is(r ? r->name : "", row[i].name, "the right row is found for %s", row[i].identity);
 	}
 	events_table_free(&t);
 }
