@@ -92,7 +92,7 @@ static int parse_options(const struct load_action *a, struct load *l, int argc, 
 			return -1;
 	}
 	if (optind >= argc)
-		return errprintf(err, "no FILE");
+		return errprintf(err, "no FILE given; see --help");
 	if (optind + 1 < argc)
 		return errprintf(err, "unexpected %s",
 				 word_quote(quoted, argv[optind + 1], strlen(argv[optind + 1])));
@@ -253,7 +253,8 @@ int load_read_head(struct load_head *h, const char *path, const char magic[8], c
 	if (n < 0)
 		return -1;
 	if ((size_t)n < sizeof(*h) || memcmp(h->magic, magic, sizeof(h->magic)) != 0)
-		return errprintf(err, "%s: not a %s (make one with generate)", path, what);
+		return errprintf(err, "%s: not a %s (make one with the action generate)", path,
+				 what);
 	if (h->version != VERSION)
 		return errprintf(err, "%s: a %s of %s", path, what,
 				 h->version == __builtin_bswap32(VERSION)

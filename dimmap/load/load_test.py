@@ -598,8 +598,8 @@ def refusals(f):
         ("lriot run --trace=/dev/full FILE", "/dev/full: No space left on device"),
         ("lriot generate /nonexistent/x", "/nonexistent/x: No such file or directory"),
         ("bfs generate /", "/: Is a directory"),
-        ("bfs run FILE", "not a graph (make one with generate)"),
-        ("streamline run FILE", "not a vector field (make one with generate)"),
+        ("bfs run FILE", "not a graph (make one with the action generate)"),
+        ("streamline run FILE", "not a vector field (make one with the action generate)"),
         ("streamline generate --layout=brick:7 FILE", "does not divide --grid=64"),
     ):
         refuses(words.replace("FILE", f), says=says, code=1)
@@ -646,7 +646,10 @@ def main():
         streamline_heads(f)
         refusals(f)
     r = load("--help")
-    ok(r.returncode == 0 and "bfs run: search a graph" in r.stdout and not r.stderr, "--help")
+    ok(
+        r.returncode == 0 and "bfs run: search a graph" in r.stdout and not r.stderr,
+        "--help lists the loads and their actions",
+    )
     done()
 
 

@@ -44,7 +44,8 @@ static void test_sizes(void)
 		"-1K", "1 K", "1X",  "16777216T", "18446744073709551615K"
 	};
 
-	ok(value_size("4096", 0, UINT64_MAX, &n) == 0 && n == 4096, "bytes");
+	ok(value_size("4096", 0, UINT64_MAX, &n) == 0 && n == 4096,
+	   "value_size: takes a number of bytes without a unit");
 	ok(value_size("3k", 0, UINT64_MAX, &n) == 0 && n == 3072, "k");
 	ok(value_size("2M", 0, UINT64_MAX, &n) == 0 && n == 2097152, "M");
 	ok(value_size("1G", 0, UINT64_MAX, &n) == 0 && n == 1073741824, "G");

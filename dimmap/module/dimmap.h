@@ -100,7 +100,7 @@ struct dimmap_lock_pool {
 	wait_queue_head_t wait;		/* tasks that wait for the state of a page */
 	wait_queue_head_t room;		/* tasks that wait for a free page */
 	u64 stat[DIMMAP_STATS];
-	u32 latency[DIMMAP_LATENCIES];	/* of major accesses: at least 2^i ns */
+	u32 latency[DIMMAP_LATENCIES];	/* number of major accesses that took at least 2^i ns */
 	/* scratch space of the evicting task, for a batch */
 	u32 batch;
 	u32 *picked;
@@ -167,9 +167,10 @@ struct dimmap_extent {
 
 struct dimmap_file {
 	struct dimmap_buffer *buffer;
-	/* the inode, the bound source, each read, and each page being written */
+	/* references held by the inode, the bound source, each read, and each page being written */
 	refcount_t users;
-	refcount_t bound;		/* each request, and one until shut */
+	/* references to the source: one for each request, and one until the file is shut */
+	refcount_t bound;
 	struct work_struct free_work, sync_work, unbind_work;
 	struct completion synced, gone;
 	bool answers;			/* the device answered at umount */

@@ -390,7 +390,7 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 		return ERR_PTR(rc);
 	}
 	refcount_inc(&buffer->users);
-	/* from here on it can be given back: the device may be gone already */
+	/* from here on another task can release the source, since the device may be gone already */
 	refcount_inc(&file->users);
 	mutex_lock(&file->life);
 	file->leaving = false;

@@ -244,7 +244,7 @@ static u32 dimmap_count_writing(struct dimmap_lock_pool *pool, const struct dimm
 	return n;
 }
 
-/* Waits until no page of the choice is at the device, or the patience ends. */
+/* Waits until none of the chosen pages is at the device, or the time limit ends. */
 static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimmap_choice *choice,
 			       struct dimmap_patience *patience)
 {

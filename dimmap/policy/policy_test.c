@@ -264,7 +264,7 @@ static const char *do_random_action(struct model *t)
 		}
 		return NULL;
 	default:
-		/* as happens for a removed file or a failed read */
+		/* a removed file or a failed read frees a page at any time */
 		do_free(t, random_below(&t->random, 2) ? MAPPED : VICTIM);
 		return NULL;
 	}
@@ -472,7 +472,8 @@ static void test_victims(void)
 			bad += m.pool.victims != pages * p->victims / 64 || m.pool.victims >= pages;
 			free(m.at);
 		}
-		is_int(bad, 0, "%s: the share of victims for 1 to 299 pages", p->name);
+		is_int(bad, 0, "%s: pools of 1 to 299 pages have the policy's share of victims",
+		       p->name);
 	}
 }
 

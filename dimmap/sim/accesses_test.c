@@ -64,7 +64,7 @@ static void test_accesses_many(void)
 		bad += a.key[access_page(&a, i)] != random_split(&x) % 50000 * 20000000 ||
 		       access_write(&a, i) != (i & 1);
 	ok(!bad && a.n == 200000 && a.pages > 49000 && a.pages <= 50000,
-	   "accesses_add: many accesses to %u pages far apart", a.pages);
+	   "accesses_add: keeps 200,000 accesses to %u pages far apart", a.pages);
 	accesses_free(&a);
 }
 
@@ -108,7 +108,7 @@ static void refused(const struct raw *r, size_t size, const char *want)
 	int result = parse(&a, r, size, &err);
 
 	ok(result == -1, "accesses_parse: refuses: %s", want);
-	is(err.text, want, "accesses_parse: the reason of the refusal");
+	is(err.text, want, "accesses_parse: gives the reason of the refusal");
 	accesses_free(&a);
 }
 
@@ -156,9 +156,10 @@ static void test_accesses_troubles(void)
 	refused(&r, sizeof(r), "t: record 2: 4000000000000000: bits 56 to 62 are not 0");
 	ok(accesses_read(&a, "/nonexistent/t", &err) < 0, "accesses_read: refuses a missing file");
 	is(err.text, "/nonexistent/t: No such file or directory",
-	   "accesses_read: the message for a missing file");
+	   "accesses_read: the message says that the file is missing");
 	ok(accesses_read(&a, "/", &err) < 0, "accesses_read: refuses a directory");
-	is(err.text, "/: Is a directory", "accesses_read: the message for a directory");
+	is(err.text, "/: Is a directory",
+	   "accesses_read: the message says that the file is a directory");
 	accesses_free(&a);
 }
 

@@ -162,14 +162,14 @@ static void test_sim_by_hand(void)
 	is_int((long long)misses(&a, "fifo", 4, 1), 10,
 	       "Belady's anomaly: fifo with 4 pages misses 10 times");
 	bounds_lru(&a, 3, &c);
-	is_int((long long)c.misses, 10, "bounds_lru: misses with 3 pages");
+	is_int((long long)c.misses, 10, "bounds_lru: misses 10 times with 3 pages");
 	bounds_lru(&a, 4, &c);
-	is_int((long long)c.misses, 8, "bounds_lru: misses with 4 pages");
+	is_int((long long)c.misses, 8, "bounds_lru: misses 8 times with 4 pages");
 	next = bounds_next(&a);
 	bounds_opt(&a, next, 3, &c);
-	is_int((long long)c.misses, 7, "bounds_opt: misses with 3 pages");
+	is_int((long long)c.misses, 7, "bounds_opt: misses 7 times with 3 pages");
 	bounds_opt(&a, next, 4, &c);
-	is_int((long long)c.misses, 6, "bounds_opt: misses with 4 pages");
+	is_int((long long)c.misses, 6, "bounds_opt: misses 6 times with 4 pages");
 	free(next);
 	accesses_free(&a);
 }
@@ -365,7 +365,8 @@ static void test_evictions(void)
 	       "buffer_access: a batch is at most a fourth of the pages");
 	is_int((long long)buffer_counts(b)->evicted_dirty, 1,
 	       "buffer_access: counts the dirty page of a batch");
-	is_int((long long)buffer_present(b), 7, "buffer_present: seven pages after the batch");
+	is_int((long long)buffer_present(b), 7,
+	       "buffer_present: counts seven pages after the batch");
 	is_int(buffer_access(b, 0, 100, false), BUFFER_MISS,
 	       "buffer_access: the oldest page was evicted");
 	is_int(buffer_access(b, 2, 100, false), BUFFER_HIT,
@@ -397,7 +398,7 @@ static void test_division(void)
 
 	ok(buffer_pool(b, 0)->pages == 3 && buffer_pool(b, 1)->pages == 3 &&
 		   buffer_pool(b, 2)->pages == 3 && buffer_pool(b, 3)->pages == 2,
-	   "buffer_new: 11 pages in 4 pools are 3, 3, 3, 2");
+	   "buffer_new: divides 11 pages into pools of 3, 3, 3 and 2");
 	buffer_free(b);
 }
 
@@ -419,7 +420,7 @@ static void test_sim_patterns(void)
 	is(err.text,
 	   "--pattern=\"scan:\": expected uniform, scan, zipf:A or drift:A with A from 0.01 to 10, "
 	   "or loop:H with H from 0.001 to 99",
-	   "sim_pattern_parse: the reason of a refusal");
+	   "sim_pattern_parse: gives the reason of a refusal");
 	make(&a, "zipf:1.2", 1000, 10000, 5);
 	make(&b, "zipf:1.2", 1000, 10000, 5);
 	ok(a.n == 10000 && a.n == b.n && memcmp(a.page, b.page, a.n * sizeof(a.page[0])) == 0,
@@ -463,7 +464,7 @@ static void given(const char *list, uint32_t pages, const char *want)
 	for (unsigned i = 0; i < n; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%u", i ? " " : "",
 			 size[i]);
-	is(text, want, "--pages: %s of %u pages", list, pages);
+	is(text, want, "--pages=%s: gives the sizes for %u pages in use", list, pages);
 }
 
 static void test_option_lists(void)

@@ -84,16 +84,16 @@ static void test_search_by_hand(void)
 	for (unsigned threads = 1; threads <= 3; threads += 2) {
 		put_graph(3, lane);
 		is(levels(0, threads, &r), "0 1 2 3 4 5 6 7",
-		   "search: a path, searched from its end, with %u threads", threads);
+		   "search: finds the levels of a path from its end, with %u threads", threads);
 		ok(r.depth == 7 && r.reached == 8 && r.arcs == 14,
 		   "search: seven edges are fourteen arcs, each followed once");
 		is(levels(5, threads, &r), "5 4 3 2 1 0 1 2",
-		   "search: a path, searched from a vertex within");
+		   "search: finds the levels of a path from a vertex within");
 		put_graph(3, star);
 		is(levels(3, threads, &r), "1 1 1 0 1 1 1 1",
-		   "search: a star, searched from its centre");
+		   "search: finds the levels of a star from its centre");
 		is(levels(0, threads, &r), "0 2 2 1 2 2 2 2",
-		   "search: a star, searched from a leaf");
+		   "search: finds the levels of a star from a leaf");
 		put_graph(3, ring);
 		is(levels(0, threads, &r), "0 1 2 3 2 1 - -",
 		   "search: a ring, whose search does not reach the vertices outside");

@@ -117,12 +117,12 @@ static void test_words_of_findings(void)
 		 "page 17, byte 69632: expected epoch 3, found epoch 2 by thread 7 (0x%016" PRIx64
 		 ")",
 		 f.word);
-	is(finding_text(text, &f), want, "finding_text: a lost write");
+	is(finding_text(text, &f), want, "finding_text: describes a lost write");
 	f = (struct finding){ 69640, 0, 3, 4 };
 	is(finding_text(text, &f),
 	   "page 17, byte 69640: expected epoch 3 to 4, found no stamp of this place "
 	   "(0x0000000000000000)",
-	   "finding_text: a hole");
+	   "finding_text: describes a hole");
 	for (uint64_t i = 0; i < 40; i++) {
 		f.offset = i;
 		findings_add(&all, &f);

@@ -1,4 +1,4 @@
-# Programs of the distribution, unaware of dimmapfs, on its files.
+# Programs of the distribution, which do not know dimmapfs, use its files.
 . /lib.sh
 export HOME=/tmp
 small="size=2M,src=/dev/ram0"

@@ -16,12 +16,13 @@ flakey() { echo "0 $size flakey $1 0 0 600 1 $2"; } # from now on
 each() { # COMMAND, FIRST, LAST: prints the command for each page
 	seq "$2" "$3" | sed "s/^/$1/"
 }
-# The first word of a page on the device. The device is held open, so its cache must be dropped.
+# Print the first word of page $1 as the device has it. The device is held open, so the page cache
+# must be dropped first.
 on_device() {
 	echo 3 >/proc/sys/vm/drop_caches
 	od -An -t u8 -j $(($1 * 4096)) -N 8 /dev/ram0 | tr -d ' '
 }
-# The first word of a page after touch w.
+# Print the word that the command "w" of touch writes at the start of page $1.
 written() { echo $((0x1234567 + $1 * 512)); }
 null_device() { # SETTING...: makes x
 	mkdir /config/nullb/x
