@@ -63,7 +63,7 @@ static int cpu_domains_add_package(struct cpu_domains *d, unsigned cpu, struct e
 	return cpu_domains_add(d, name, err);
 }
 
-/* Call ADD for CPUs that no set which it has added holds. */
+/* Call ADD for the CPUs one by one; skip each CPU that is in a set which ADD has added. */
 static int cpu_domains_add_each(struct cpu_domains *d, struct idset cpus,
 				int (*add)(struct cpu_domains *, unsigned, struct errbuf *),
 				struct errbuf *err)

@@ -11,5 +11,5 @@ void isolcpus_read(const char *root, struct idset *out)
 	idset_zero(out);
 	snprintf(path, sizeof(path), "%s/sys/devices/system/cpu/isolated", root);
 	if (file_read_line(path, text, sizeof(text)) >= 0)
-		idset_parse(out, text, NULL); /* no list leaves OUT empty */
+		idset_parse(out, text, NULL); /* without a list, OUT stays empty */
 }

@@ -25,7 +25,7 @@ int partition_switch(int root_fd, const char *path, enum partition p, struct err
 		return -1;
 	if (strcmp(state, partition_name(p)) == 0)
 		return 0;
-	/* or an invalid partition could become valid later */
+	/* otherwise an invalid partition could become valid later */
 	cgroup_write(root_fd, path, STATE, partition_name(PARTITION_MEMBER), &ignored);
 	return errprintf(err, "the kernel makes it \"%s\"", state);
 }

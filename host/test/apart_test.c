@@ -110,7 +110,7 @@ static void test_locks(void)
 	struct errbuf err;
 	char nothing;
 
-	ok(fd >= 0 && flock(fd, LOCK_EX) == 0, "flock: succeeds");
+	ok(fd >= 0 && flock(fd, LOCK_EX) == 0, "the test can lock a file");
 	apart_run(&a, &nothing, &err);
 	close(fd);
 	other = openat(AT_FDCWD, scratch, O_RDONLY | O_DIRECTORY);

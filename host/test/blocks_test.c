@@ -106,8 +106,9 @@ static void check_blocks(const struct blocks *b, const char *how)
 	is(list_of(&b->homes), "0", "%s: node 0 is the home of a divided node", how);
 	is(list_of(&b->nodes), "1-4", "%s: nodes for containers are those at least half usable",
 	   how);
-	is(list_of(&b->poor), "4", "%s: node 4 is poor", how);
-	is(list_of(&b->taken), "5", "%s: node 5 is taken", how);
+	is(list_of(&b->poor), "4", "%s: node 4, of which less than nine tenths are usable, is poor",
+	   how);
+	is(list_of(&b->taken), "5", "%s: node 5, of which less than half is usable, is taken", how);
 	ok(blocks_usable(b, &two) == (32200 - 50) * PAGE - HUGE,
 	   "%s: usable bytes are managed minus high watermarks and huge pages", how);
 	ok(blocks_usable(b, &both) == (32200 - 50 + 32100 - 50) * PAGE - HUGE,

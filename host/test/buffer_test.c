@@ -224,7 +224,7 @@ static void test_buffer_sweep(void)
 	buffer_sweep(state, cgroup);
 	buffer_path(path, state, inode, 3);
 	snprintf(name, sizeof(name), "%s/run-dimmap/%llu.3/m", scratch, (unsigned long long)inode);
-	is(path, name, "path");
+	is(path, name, "buffer_path: gives the mount point");
 
 	/*
 	 * the root cgroup's file, to which the removing process moves, and a job without processes

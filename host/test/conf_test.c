@@ -46,7 +46,7 @@ static void test_defaults(void)
 	ok(!conf_allows_policy(&c, POLICY_FIFO) && !conf_allows_policy(&c, POLICY_RR),
 	   "conf_defaults: do not allow fifo and rr");
 	ok(!conf_allows_policy(&c, POLICY_UNSET) && !conf_allows_policy(&c, POLICY_COUNT),
-	   "conf_allows_policy: false for other numbers");
+	   "conf_allows_policy: false for numbers that are no policy");
 	ok(conf_allows_partition(&c, PARTITION_MEMBER) &&
 		   !conf_allows_partition(&c, PARTITION_ROOT) &&
 		   !conf_allows_partition(&c, PARTITION_ISOLATED) &&
@@ -77,7 +77,7 @@ static void test_defaults(void)
 		   !*c.contention.report_user && !c.contention.record && !c.contention.node_extra,
 	   "conf_defaults: contention writes no reports");
 	ok(c.service.kind == SERVICE_NONE && !c.service.own_mems && !*c.service_except,
-	   "conf_defaults: no ServiceOS");
+	   "conf_defaults: there is no ServiceOS");
 	ok(parse_text(&parsed, "", &err) == 0 && same_values(&c, &parsed),
 	   "conf_parse: an empty file gives the defaults");
 }
@@ -742,7 +742,7 @@ static void test_conf_files(void)
 	FILE *f;
 
 	if (!mkdtemp(dir)) {
-		ok(0, "mkdtemp");
+		ok(0, "the test can make a directory");
 		return;
 	}
 	conf_defaults(&want);

@@ -369,7 +369,8 @@ static void test_which_are_observed(void)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		conf_parse(&conf, "f", row[i].conf, strlen(row[i].conf), &err);
 		is_int(request_is_observed(&r, row[i].name, &conf), row[i].observed,
-		       "request_is_observed: container \"%s\" with conf %zu", row[i].name, i);
+		       "request_is_observed: gives the answer for container \"%s\" with conf %zu",
+		       row[i].name, i);
 	}
 	is_int(request_is_observed(NULL, NULL, &conf), false,
 	       "request_is_observed: gives the site's answer for a step without a request");

@@ -54,7 +54,7 @@ static const char *domains_text(const char *list)
 int main(void)
 {
 	scratch_make();
-	is(domains_text("0-7"), "", "a host without /sys has no domains");
+	is(domains_text("0-7"), "", "cpu_domains_read: a host without /sys has no domains");
 	for (unsigned cpu = 0; cpu < 8; cpu++)
 		put_cpu(cpu, cpu < 6 ? "3\n" : "2\n",
 			cpu < 2	  ? "0-1\n"
@@ -66,7 +66,9 @@ int main(void)
 	put(NODE "node1/cpulist", "4-7\n");
 	put(NODE "node2/cpulist", "damaged\n");
 	is(domains_text("0-7"), "0-3 4-7 0-3 4-7 0-1 2-3 4-5",
-	   "packages, memory nodes and L3 caches; a cache of level 2 and a damaged list are none");
-	is(domains_text("3"), "0-3 0-3 2-3", "only domains of the given CPUs");
+	   "cpu_domains_read: lists packages, memory nodes and L3 caches, but no cache of level 2 "
+	   "and no damaged list");
+	is(domains_text("3"), "0-3 0-3 2-3",
+	   "cpu_domains_read: lists only domains of the given CPUs");
 	return tap_done();
 }

@@ -93,7 +93,7 @@ int main(void)
 
 	scratch_make();
 	ok(cpu_identity_read(out, scratch, &err) < 0 && err.text[0],
-	   "a host without either file is refused");
+	   "cpu_identity_read: refuses a host without either file");
 	test_x86();
 	test_refused();
 	test_arm();

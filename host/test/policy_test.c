@@ -41,8 +41,8 @@ static void test_policy_names(void)
 	};
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
-		is_int(policy_by_name(table[i].word), table[i].policy, "policy_by_name(\"%s\")",
-		       table[i].word);
+		is_int(policy_by_name(table[i].word), table[i].policy,
+		       "policy_by_name: finds the policy of \"%s\", or none", table[i].word);
 	for (enum sched_policy p = POLICY_OTHER; p < POLICY_COUNT; p++) {
 		is_int(policy_by_name(policy_name(p)), p, "policy_by_name: finds the name \"%s\"",
 		       policy_name(p));
