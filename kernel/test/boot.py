@@ -751,7 +751,7 @@ def group_work():
     cases = re.findall(r"\] +(ok|not ok) \d+ (test_\w+)", b.text)
     ok(
         len(cases) == 7 and all(word == "ok" for word, _ in cases),
-        "KUnit",
+        "the KUnit tests of fgmn= pass",
         "\n".join(
             line for line in b.text.splitlines() if "KTAP" in line or "ok" in line or "#" in line
         ),
@@ -809,7 +809,7 @@ def group_checks():
             )
     if "CONFIG_PROVE_LOCKING=y" in CONFIG:
         stats = Boot(TWO, "do=show:/proc/lockdep_stats").after
-        ok(re.search(r"debug_locks: +1$", stats, re.M), "lockdep is on to the end", stats)
+        ok(re.search(r"debug_locks: +1$", stats, re.M), "lockdep stays on to the end", stats)
     if "CONFIG_KCSAN=y" in CONFIG:
         b = Boot(TWO, "fgmn=all:4x512M")
         ok(

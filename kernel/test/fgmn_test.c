@@ -181,7 +181,7 @@ static void plans(void)
 		for (unsigned k = 0; k < plan.nr_blocks; k++)
 			n += blocks[k].home == (k < 23 ? 0 : 1) &&
 			     blocks[k].end - blocks[k].start == 2720;
-		ok(n == 46, "23 blocks of 2720M on each node");
+		ok(n == 46, "plan: each node has 23 blocks of 2720M");
 	}
 }
 
