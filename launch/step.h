@@ -33,7 +33,8 @@ struct step_job {
 	char partition[STEP_JOB_NAME_MAX];
 };
 
-/* The texts come from the job's environment and options: they are hostile until checked here. */
+/* The texts come from the job's environment and options: they are not trusted until checked
+ * here. */
 struct step_input {
 	uint32_t job_id;
 	uint32_t step_id;

@@ -255,7 +255,7 @@ static void test_plan_round_full(void)
 	warning = step_warning(s);
 	ok(!noted && strstr(warning, "1025 steps"),
 	   "the warning for step 1,025 names the bound: %s", warning);
-	is(err.text, "", "step 1,025 leaves no error");
+	is(err.text, "", "step 1,025 without an entry leaves no error");
 	s = new_step(job, NULL);
 	divide_memory(s);
 	is_int(plan_step(s, job, &noted, &err), -1,
@@ -269,7 +269,8 @@ static void test_plan_round_full(void)
 	divide_memory(s);
 	is_int(plan_step(s, job, &noted, &err), 0,
 	       "step 1,025 is planned if the ledger has the job's share %s", err.text);
-	ok(!noted && *step_warning(s), "step 1,025 then has a warning");
+	ok(!noted && *step_warning(s),
+	   "step 1,025 has a warning if it is planned without an entry");
 	ledger_job_free(job);
 
 	job = write_job("full_plan", LEDGER_STEPS_MAX, true, NULL);
