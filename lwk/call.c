@@ -20,7 +20,7 @@ static long pass_call(struct thread *t, const long arg[6])
 	return host_gate(t->call, arg, &t->pending);
 }
 
-/* Not there: the kernel's word for it lets libc take another way. */
+/* The call is not supported: ENOSYS, as from a kernel without it, makes libc use another call. */
 static long refuse_call(struct thread *t, const long arg[6])
 {
 	(void)t;
@@ -111,7 +111,7 @@ static long call_exit_group(struct thread *t, const long arg[6])
 	return pass_call(t, arg);
 }
 
-/* /proc/self/exe is the program, not this one. */
+/* /proc/self/exe must lead to the program, not to nodeos-lwk. */
 static long read_own_link(const char *own, long buffer, long size)
 {
 	size_t n = strlen(own);
@@ -137,7 +137,8 @@ static long call_readlinkat(struct thread *t, const long arg[6])
 	return own ? read_own_link(own, arg[2], arg[3]) : pass_call(t, arg);
 }
 
-/* Calls with a path as argument 0 or 1, which is followed when it is /proc/self/exe. */
+/* For a call whose argument INDEX is a path that it follows: /proc/self/exe becomes the program's
+ * path. */
 static long follow_path(struct thread *t, const long arg[6], int index)
 {
 	const char *own = exec_own_path(t, (uint64_t)arg[index]);
@@ -160,7 +161,7 @@ static long call_path_at(struct thread *t, const long arg[6])
 	return follow_path(t, arg, 1);
 }
 
-/* The machine's own files cannot be closed, nor replaced. */
+/* The program can neither close nor replace files of the machine itself. */
 static long call_close(struct thread *t, const long arg[6])
 {
 	return machine_owns(arg[0]) ? -EBADF : pass_call(t, arg);
@@ -213,7 +214,7 @@ static call_handler *const handlers[] = {
 	[SYS_execveat] = execute_program_at,
 	/* the processor */
 	[SYS_arch_prctl] = call_arch_prctl,
-	[SYS_rseq] = refuse_call, /* its sections cannot be aborted in a machine: doc/lwk.md */
+	[SYS_rseq] = refuse_call, /* a machine cannot abort critical sections of rseq: doc/lwk.md */
 	[SYS_modify_ldt] = refuse_call,
 	[SYS_set_thread_area] = refuse_call,
 	[SYS_iopl] = forbid_call,

@@ -11,7 +11,8 @@
 
 /*
  * Make the call in T's registers. Returns its result; HOST_CLOSED: a signal comes first, and the
- * call is made again after its handler. With T->no_result, all registers are set already.
+ * call must be made again after the signal's handler. If T->no_result is set afterwards, the call
+ * has set all registers itself.
  */
 /* Print counts when the process ends. */
 extern bool call_print_counts;

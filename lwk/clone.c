@@ -82,8 +82,8 @@ static void free_thread(struct thread *n, const struct thread *t)
 	thread_give(n);
 }
 
-/* Begin N as ARGS say, on its own stack here. The caller's signals are blocked meanwhile, as a
- * thread begins with the mask of the one that makes it. */
+/* Start thread N as ARGS say, on a stack of its own in this process. The caller's signals are
+ * blocked meanwhile, as a new thread inherits the signal mask of the caller. */
 static long begin_thread(struct thread *n, struct thread *t, struct clone_args *args)
 {
 	uint64_t every = ~0UL, mask;
@@ -104,7 +104,7 @@ static long begin_thread(struct thread *n, struct thread *t, struct clone_args *
 	return rc;
 }
 
-/* A thread, or a process that shares this memory. */
+/* Make a thread, or a process that shares this memory. */
 static long clone_thread(struct thread *t, const struct clone_args *asked)
 {
 	struct clone_args args = *asked;
@@ -127,7 +127,7 @@ static long clone_thread(struct thread *t, const struct clone_args *asked)
 	return rc;
 }
 
-/* The copy: its own machine, its own extent. Returns 0 or -errno. */
+/* In the copy: give it a machine and an extent of its own. Returns 0 or -errno. */
 static long begin_copy(struct thread *t, const struct state *s)
 {
 	long first, end, rc;
@@ -148,7 +148,7 @@ static long begin_copy(struct thread *t, const struct state *s)
 	return rc;
 }
 
-/* Where the kernel would write the child's number: in the copy's memory, once it has its own. */
+/* Write the child's ID where the kernel would write it, once the copy has memory of its own. */
 static void set_child_id(const struct clone_args *args)
 {
 	int id = (int)host_call(SYS_gettid, 0);
@@ -175,7 +175,7 @@ static void run_copy(struct thread *t, const struct clone_args *asked, const str
 	t->regs->rsp = asked->stack ? asked->stack + asked->stack_size : c.rsp;
 	t->regs->rflags = c.flags;
 	t->regs->rax = 0;
-	t->actions->lock = (struct lock){ 0 }; /* of a thread that is not here */
+	t->actions->lock = (struct lock){ 0 }; /* the copy may lack the thread that holds it */
 	if (asked->flags & CLONE_CLEAR_SIGHAND)
 		for (int n = 1; n <= 64; n++)
 			if (t->actions->of[n].handler != (uint64_t)SIG_IGN)
@@ -183,7 +183,7 @@ static void run_copy(struct thread *t, const struct clone_args *asked, const str
 	t->no_result = true;
 }
 
-/* The parent: wait until the copy has all that it needs. */
+/* In the parent: wait until the copy has all that it needs. */
 static long wait_for_copy(long child, const int pipe[2])
 {
 	int rc = -EAGAIN;
@@ -220,7 +220,7 @@ static long clone_process(struct thread *t, const struct clone_args *asked)
 	if (asked->flags & CLONE_SETTLS)
 		s.fs = asked->tls;
 	host_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&every, (long)&mask, 8);
-	if (t->pending) { /* its handler first, in this process alone */
+	if (t->pending) { /* first run the signal's handler, in this process only */
 		host_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);
 		host_call(SYS_close, pipe[0]);
 		host_call(SYS_close, pipe[1]);
@@ -265,7 +265,7 @@ long clone_call3(struct thread *t, const long arg[6])
 
 	if (size < CLONE_ARGS_SIZE_VER0)
 		return -EINVAL;
-	if (size > sizeof(args)) /* a newer one: the kernel has its own words for it */
+	if (size > sizeof(args)) /* a newer struct: the error of a kernel that does not know it */
 		return -E2BIG;
 	if (program_copy(&args, (void *)arg[0], size) < 0)
 		return -EFAULT;

@@ -15,8 +15,8 @@
 enum context_place {
 	CONTEXT_PROGRAM,
 	CONTEXT_CALL, /* in the stub of SYSCALL */
-	CONTEXT_TRAP, /* an exception: the exit has come, or is over */
-	CONTEXT_TRAP_BEGINS, /* an exception: the exit comes in the next instructions */
+	CONTEXT_TRAP, /* in the stub of exceptions, at its exit or after it */
+	CONTEXT_TRAP_BEGINS, /* in the stub of exceptions, before its exit */
 };
 
 struct context {
@@ -33,14 +33,14 @@ struct trap *context_trap(const struct thread *t);
 
 void context_get(const struct thread *t, struct context *c);
 
-/* Continue the program at RIP with these; other registers are in T->regs. Not for a trap that
- * begins. */
+/* Continue the program with these values; its other registers are in T->regs. Do not call it at
+ * CONTEXT_TRAP_BEGINS. */
 void context_set(struct thread *t, uint64_t rip, uint64_t rsp, uint64_t flags);
 
-/* Continue it with all registers of R; the vCPU is in the stub. */
+/* Continue the program with all registers of R; the vCPU must be in the stub. */
 void context_set_all(struct thread *t, const struct kvm_regs *r);
 
-/* The registers of the program, in R. */
+/* Write the registers of the program to R. */
 void context_get_all(const struct thread *t, struct kvm_regs *r);
 
 #endif

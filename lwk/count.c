@@ -25,7 +25,7 @@ static const char *const exit_name[COUNT_EXITS] = {
 	[COUNT_SIGNALS] = "exits by signals",
 };
 
-/* Numbers of KVM that are added over the vCPUs, and their names here. */
+/* Counters of KVM, which are summed over the vCPUs, and their names in the output. */
 static struct {
 	const char *kvm, *name;
 	uint64_t sum;
@@ -89,7 +89,7 @@ static void print_calls(void)
 	}
 }
 
-/* With another source than tsc, the vDSO makes a system call each time. */
+/* With a clock source other than tsc, the vDSO makes a system call for each reading. */
 static void print_clock(void)
 {
 	char name[32] = "unknown\n", line[64];
@@ -103,7 +103,7 @@ static void print_clock(void)
 	(void)!write(STDERR_FILENO, line, (size_t)n);
 }
 
-/* Add one number of a vCPU, described at OFFSET of the file FD. */
+/* Add one counter of a vCPU; its description is at OFFSET of the file FD. */
 static void add_stat(long fd, const struct kvm_stats_header *h, unsigned i)
 {
 	char text[sizeof(struct kvm_stats_desc) + 64];

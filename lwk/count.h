@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* What the machine was left for, over all threads; --counts prints it when the program ends. */
+/* Counts of exits from the machine by reason, over all threads; --counts prints them when the
+ * program ends. */
 enum count_exit {
 	COUNT_CALLS, /* system calls of the program */
 	COUNT_WINDOWS, /* first touches of a GiB */
@@ -19,10 +20,10 @@ enum count_exit {
 void count_exit(enum count_exit kind);
 void count_call(long number);
 
-/* The counts of this process begin here. */
+/* Start the counts of this process at 0. */
 void count_start(void);
 
-/* Print them to stderr: one line a fact, "nodeos-lwk: NAME VALUE". */
+/* Print the counts to stderr, one on each line: "nodeos-lwk: NAME VALUE". */
 void count_print(void);
 
 #endif

@@ -15,13 +15,13 @@
  * of files are programs: ELF files of x86-64, and scripts whose first line names an interpreter.
  */
 #define ELF_HEAD 4096 /* bytes of a file's beginning that are looked at */
-#define ELF_SEGMENTS 16 /* at most, of the type PT_LOAD */
+#define ELF_SEGMENTS 16 /* most segments of type PT_LOAD */
 #define ELF_SCRIPT_MAX 256 /* bytes of a script's first line, as Linux has it */
 
 enum elf_kind {
 	ELF_PROGRAM = 1,
 	ELF_SCRIPT,
-	ELF_OTHER, /* Linux has other kinds, but this program does not; execve() gives ENOEXEC */
+	ELF_OTHER, /* another kind of file, which Linux may execute; execve() gives ENOEXEC */
 	ELF_FOREIGN, /* a program of another machine, or of 32 bits */
 };
 
@@ -37,21 +37,21 @@ struct elf {
 	enum elf_kind kind;
 	/* ELF_PROGRAM */
 	bool movable; /* may be loaded anywhere: PIE, or a shared object */
-	uint64_t entry, low, high; /* addresses; low and high are of whole pages */
-	uint64_t align; /* of low when it is moved */
+	uint64_t entry, low, high; /* addresses; low and high are multiples of the page size */
+	uint64_t align; /* alignment of low when the program is moved */
 	uint64_t headers; /* address of the program headers, 0: not loaded */
 	uint16_t header_count;
 	unsigned segments;
 	struct elf_segment segment[ELF_SEGMENTS];
 	/* ELF_PROGRAM with a dynamic linker, ELF_SCRIPT; else "" */
 	char interpreter[PATH_MAX];
-	char argument[ELF_SCRIPT_MAX]; /* of a script's interpreter, "" for none */
+	char argument[ELF_SCRIPT_MAX]; /* the argument of a script's interpreter, "" for none */
 };
 
 /*
- * Read what the first N bytes (ELF_HEAD at most, all of a shorter file) of a file of FILE_SIZE
- * bytes say. Returns 0, or -1 with a reason; kind is set in both cases, after a failure to
- * ELF_OTHER or ELF_FOREIGN.
+ * Parse the first N bytes of a file of FILE_SIZE bytes: ELF_HEAD bytes, or all of a shorter file.
+ * Returns 0, or -1 with a reason. kind is set in both cases; after a failure it is ELF_OTHER or
+ * ELF_FOREIGN.
  */
 int elf_read(struct elf *e, const void *head, size_t n, uint64_t file_size, struct errbuf *err);
 

@@ -11,7 +11,7 @@
 #include "lwk/load.h"
 
 #define SELF "/proc/self/exe"
-#define SELF_COMM "--comm=exe" /* as Linux calls a program that is executed by that path */
+#define SELF_COMM "--comm=exe" /* Linux gives this name to a program executed by that path */
 #define NAME_OPTION "--name="
 #define ARGUMENTS_MAX 1000000L
 
@@ -28,7 +28,7 @@ void exec_start(const struct options *o, const char *path)
 void exec_set_child(void)
 {
 	options.child = true;
-	check_lock = (struct lock){ 0 }; /* of a thread that is not here */
+	check_lock = (struct lock){ 0 }; /* the copy may lack the thread that holds it */
 }
 
 /* Write the words up to a null pointer and a line end to stderr, without libc's streams. */
@@ -62,7 +62,7 @@ const char *exec_own_path(const struct thread *t, uint64_t address)
 	return strcmp(path, SELF) == 0 || strcmp(path, own) == 0 ? own_path : NULL;
 }
 
-/* The program's own errors first: whether execve() would succeed. 0 or -errno. */
+/* Check first whether execve() of the program would succeed. Returns 0 or -errno. */
 static long check_program(const char *path)
 {
 	static struct program p;
@@ -122,7 +122,7 @@ static void give_scratch(struct thread *t)
 	t->scratch = NULL;
 }
 
-/* Execute nodeos-lwk with PATH and the COUNT arguments at ARGV of the program; -errno. */
+/* Execute nodeos-lwk with PATH and the program's COUNT arguments at ARGV. Returns -errno. */
 static long execute_inside(struct thread *t, const char *path, uint64_t argv, long count,
 			   uint64_t envp)
 {
@@ -178,7 +178,8 @@ static long execute(struct thread *t, const char *path, uint64_t argv, uint64_t 
 	return execute_inside(t, path, argv, count, envp);
 }
 
-/* A name without a slash is one of the present directory, not one to look for. */
+/* A name without a slash is a file in the present directory: nodeos-lwk must not search it in
+ * PATH. */
 static void add_slash(char path[PATH_MAX + 2])
 {
 	if (!strchr(path, '/')) {

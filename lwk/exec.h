@@ -8,18 +8,19 @@
 #include "lwk/thread.h"
 
 /*
- * The program executes another: this process executes nodeos-lwk again with that program, so it
- * stays in a machine, its own. With --loose it leaves, and a line says so.
+ * When the program executes another program, this process executes nodeos-lwk again with that
+ * program, so that it runs in a machine of its own. With --loose it runs outside, and a message on
+ * stderr reports that.
  */
 
-/* O: how this process was started; PATH: of the present program, for /proc/self/exe. */
+/* O: the options of this process; PATH: the path of the present program, for /proc/self/exe. */
 void exec_start(const struct options *o, const char *path);
 
-/* execve() and execveat(). Return -errno only. */
+/* execve() and execveat(). They return only on failure, with -errno. */
 long execute_program(struct thread *t, const long arg[6]);
 long execute_program_at(struct thread *t, const long arg[6]);
 
-/* This process is a copy (fork) from now on. */
+/* Note that this process is a copy (fork). */
 void exec_set_child(void);
 
 /* The path of the present program if the path at ADDRESS names it in /proc, else NULL. */

@@ -26,7 +26,7 @@ static uint64_t bits_put(uint64_t *map, uint64_t first, uint64_t count, bool val
 	return changed;
 }
 
-/* The page after the last used one in [FIRST, END), FIRST when none is used. */
+/* Return the page after the last used page in [FIRST, END), or FIRST if none is used. */
 static uint64_t after_last_used(const struct extent *e, uint64_t first, uint64_t end)
 {
 	while (end > first) {

@@ -16,7 +16,7 @@ struct extent {
 	uint64_t base; /* address of the first page, a multiple of the largest alignment */
 	uint64_t pages; /* in it */
 	uint64_t free; /* of these */
-	uint64_t top; /* no page from here on is free */
+	uint64_t top; /* no page from this one on is free */
 	uint64_t *used; /* a bit for each page */
 	uint64_t *dirty; /* a bit for each page that extent_set_dirty() has named */
 };
@@ -25,19 +25,21 @@ struct extent {
 size_t extent_map_size(uint64_t bytes);
 void extent_init(struct extent *e, uint64_t base, uint64_t bytes, void *map);
 
-/* Take BYTES at a multiple of ALIGN (a power of two), at the highest free place; 0: none. */
+/* Take BYTES at the highest free address that is a multiple of ALIGN (a power of two). Returns the
+ * address; 0: there is none. */
 uint64_t extent_take(struct extent *e, uint64_t bytes, uint64_t align);
 
 /* Take BYTES at ADDRESS, if all of them are free. */
 bool extent_take_at(struct extent *e, uint64_t address, uint64_t bytes);
 
-/* Mark BYTES at ADDRESS as used, whatever they were. */
+/* Mark BYTES at ADDRESS as used, whether they were free or not. */
 void extent_take_over(struct extent *e, uint64_t address, uint64_t bytes);
 
 /* Mark them as free. */
 void extent_give(struct extent *e, uint64_t address, uint64_t bytes);
 
-/* Whether BYTES at ADDRESS are all in the extent; whether any of them is. BYTES is not 0. */
+/* extent_holds(): are all of BYTES at ADDRESS in the extent? extent_meets(): is any of them? BYTES
+ * must not be 0. */
 bool extent_holds(const struct extent *e, uint64_t address, uint64_t bytes);
 bool extent_meets(const struct extent *e, uint64_t address, uint64_t bytes);
 
@@ -50,7 +52,8 @@ bool extent_is_used(const struct extent *e, uint64_t address, uint64_t bytes);
  */
 uint64_t extent_next_used(const struct extent *e, uint64_t *address);
 
-/* Whether the page at ADDRESS may hold anything but zeros; the pages of BYTES at ADDRESS may. */
+/* extent_was_dirty(): may the page at ADDRESS hold anything but zeros? extent_set_dirty(): note
+ * that the pages of BYTES at ADDRESS may. */
 bool extent_was_dirty(const struct extent *e, uint64_t address);
 void extent_set_dirty(struct extent *e, uint64_t address, uint64_t bytes);
 

@@ -13,7 +13,7 @@
 #include "lwk/signal.h"
 #include "lwk/window.h"
 
-#define PROBES_MAX 16 /* one instruction reads and writes fewer GiBs */
+#define PROBES_MAX 16 /* one instruction accesses fewer different GiBs */
 #define TABLES 4 /* of level 3 */
 #define PAGE 4096UL
 #define USER_BITS 47
@@ -81,7 +81,7 @@ static bool add_window(struct thread *t, uint64_t address)
 	return true;
 }
 
-/* Whether this process can read at ADDRESS: a futex that does not wait looks. */
+/* Return whether this process can read at ADDRESS, by a call of futex() that does not wait. */
 static bool can_read(uint64_t address)
 {
 	struct timespec none = { 0, 0 };
@@ -90,8 +90,8 @@ static bool can_read(uint64_t address)
 	       -EFAULT;
 }
 
-/* The fault that an access of this process would get at ADDRESS outside of the extent: 0 for none,
- * else SIGSEGV or SIGBUS with its si_code. */
+/* Return the signal that an access of this process at ADDRESS, which is outside of the extent,
+ * would cause: SIGSEGV or SIGBUS, with its si_code in *CODE; 0: none. */
 static int check_outside(uint64_t address, bool write, int *code)
 {
 	long rc = host_call(SYS_madvise, (long)(address & ~(PAGE - 1)), PAGE,
@@ -109,7 +109,8 @@ static int check_outside(uint64_t address, bool write, int *code)
 	return SIGSEGV;
 }
 
-/* One step of a search: ADDRESS is good, and its window is added, or it is the bad one. */
+/* Make one step of a search: add the window of ADDRESS if an access there is valid, or raise its
+ * fault. */
 static void continue_search(struct thread *t, uint64_t address, uint64_t error)
 {
 	int code, number = 0;
@@ -153,7 +154,7 @@ void fault_handle(struct thread *t, uint64_t address, uint64_t error)
 			raise_fault(t, SIGSEGV, SEGV_MAPERR, address, error);
 			return;
 		}
-		if (!t->probes && address < 2UL << 20) { /* left out of the first window */
+		if (!t->probes && address < 2UL << 20) { /* which the first window leaves out */
 			raise_fault(t, SIGSEGV, SEGV_MAPERR, address, error);
 			return;
 		}

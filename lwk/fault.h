@@ -8,8 +8,9 @@
  * Faults of the program's memory accesses. The machine reports one in two ways: as an exception of
  * its own page tables (no window yet, or a protection in the extent), with the address; or KVM_RUN
  * fails with EFAULT, as the same access would fail in this process, and gives no address. Then the
- * instruction is repeated with empty page tables, into which come, one by one, the GiBs whose
- * addresses turn out to be good. The first bad address is what the program gets with its signal.
+ * instruction is repeated with empty page tables. Each address that it accesses is checked, and the
+ * GiB of a valid address is added to the tables, until an address is not valid: the program's
+ * signal gets this address.
  */
 
 /* KVM_RUN has failed with EFAULT. */

@@ -5,7 +5,7 @@
 
 #include "lwk/layout.h"
 
-#define SOFTWARE_BYTES 464 /* offset of what processors leave to software in an XSAVE area */
+#define SOFTWARE_BYTES 464 /* offset in an XSAVE area: bytes that processors leave to software */
 #define FLAGS_USER \
 	0x50dd5UL /* as in restore_sigcontext(): AC, OF, DF, TF, SF, ZF, AF, PF, CF, RF */
 #define FLAGS_ALWAYS 0x202UL

@@ -41,7 +41,7 @@ struct frame {
 #define FRAME_FP_MAGIC_1 0x46505853U
 #define FRAME_FP_MAGIC_2 0x46505845U
 
-/* Where the parts of a frame go, below the stack pointer TOP. */
+/* Find the places of a frame's parts below the stack pointer TOP. */
 struct frame_place {
 	uint64_t fp; /* a multiple of 64 */
 	uint64_t frame; /* 8 below a multiple of 16, as after a call */
@@ -51,13 +51,14 @@ struct frame_place frame_find_place(uint64_t top, size_t xsave_size);
 /* Fill registers in CONTEXT from R; RIP, RSP and FLAGS are the program's own. */
 void frame_save(struct frame_context *context, const struct kvm_regs *r);
 
-/* The registers of CONTEXT; the flags that a program may not set are as Linux has them. */
+/* Read the registers in CONTEXT; flags that a program may not set get the values that Linux gives
+ * them. */
 void frame_load(struct kvm_regs *r, const struct frame_context *context);
 
 /*
- * Note in an XSAVE area of FRAME_XSAVE bytes how large it is, as programs expect it in a frame:
- * XSAVE_SIZE bytes of the state in XCR0 (0: the 512 bytes of FXSAVE). Returns the bytes to copy to
- * the program.
+ * Write the size of the state into an XSAVE area of FRAME_XSAVE bytes, in the place where programs
+ * expect it in a frame. The state in XCR0 has XSAVE_SIZE bytes (XCR0 0: the 512 bytes of FXSAVE).
+ * Returns the number of bytes to copy to the program.
  */
 size_t frame_mark_fp(uint8_t *area, size_t xsave_size, uint64_t xcr0);
 

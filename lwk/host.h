@@ -12,25 +12,26 @@
  * start uses these instead of libc's wrappers, which write errno.
  */
 
-/* Make a call with up to six arguments; returns its result, -errno on failure. */
+/* Make a system call with up to six arguments. Returns its result, or -errno on failure. */
 long host_call_array(long nr, const long arg[6]);
 #define host_call(nr, ...) host_call_array(nr, (const long[6]){ __VA_ARGS__ })
 
 /*
- * The same for a call that the program asks for, which may block: returns HOST_CLOSED instead, and
- * has made no call, when *CLOSED is not 0, even if a handler sets it in the last moment, and when
- * a signal with a handler has interrupted a call that has to be made again after the handler.
+ * As host_call(), for a call of the program, which may block. Returns HOST_CLOSED in two cases:
+ * *CLOSED is not 0, even if a signal handler sets it at the last moment (no call is made then); or
+ * a signal has interrupted the call, which must be made again after the signal's handler.
  */
 #define HOST_CLOSED (-512)
 long host_gate(long nr, const long arg[6], const volatile int *closed);
 extern const char host_gate_test[], host_gate_enter[], host_gate_closed[];
 
-/* Copy between memory of the program, which may be missing or protected, and our own: 0 or -EFAULT.
- */
+/* Copy between memory of the program, which may be missing or protected, and our own: 0 or
+ * -EFAULT. */
 long program_copy(void *to, const void *from, size_t bytes);
 extern const char program_copy_move[], program_copy_fault[];
 
-/* Copy the text at FROM of the program: its length, -EFAULT, or -ENAMETOOLONG (no end in SIZE). */
+/* Copy the program's text at FROM. Returns its length, -EFAULT, or -ENAMETOOLONG (no NUL within
+ * SIZE bytes). */
 long program_text(char *to, size_t size, uint64_t from);
 
 /* Call FUNCTION(ARGUMENT) on the stack that ends at TOP (16-byte aligned); never returns. */
@@ -43,7 +44,7 @@ long host_clone3(void *args, size_t size, void (*function)(void *), void *argume
 /* End this thread; *IN_USE becomes 0 when its stack is no longer needed. */
 void host_leave(int *in_use, long status) __attribute__((noreturn));
 
-/* Continue as a handler's frame without its return address, at CONTEXT, says. */
+/* Continue with the registers in CONTEXT, as if a handler had returned to its frame. */
 void host_sigreturn(const void *context) __attribute__((noreturn));
 extern const char host_restorer[];
 

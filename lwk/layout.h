@@ -35,18 +35,20 @@
 #define LWK_STACK_TOP 0x2000
 #define LWK_PROBE 0x2000
 
-/* Offsets in the answers; signal.h and thread.h say when they change. */
+/* Offsets in the answers; signal.h and thread.h describe when the answers change. */
 #define LWK_ANSWER_PID 0
 #define LWK_ANSWER_TID 4
 #define LWK_ANSWER_LONE 8 /* 1: the process has one thread */
 #define LWK_ANSWER_TURNS 12 /* calls of sched_yield by that thread */
 #define LWK_ANSWER_COUNT 16 /* 64 bits: calls that the stub has answered */
 
-/* Every so many calls, sched_yield of a lone thread goes to Linux: another rank may need the CPU.
+/* A lone thread's sched_yield is passed to Linux once in this number of calls: another rank may
+ * need the CPU.
  */
 #define LWK_YIELD_TURNS 32
 
-/* A write to one of these ports is an exit: for a system call, or for an exception. */
+/* The stub leaves the machine by a write to one of these ports: for a system call, or for an
+ * exception. */
 #define LWK_PORT_CALL 0x10
 #define LWK_PORT_TRAP 0x11
 

@@ -22,7 +22,8 @@ static int fail_open(struct program *p, int error, struct errbuf *err)
 	return errprintf(err, "%s", strerror(error));
 }
 
-/* A file that changes the user or has capabilities: Linux would start it with other rights. */
+/* Return whether Linux would start the file with other rights: it is set-user-ID or set-group-ID,
+ * or has capabilities. */
 static bool changes_rights(const struct program *p, const struct stat *s)
 {
 	char value[64];
@@ -35,7 +36,7 @@ static bool changes_rights(const struct program *p, const struct stat *s)
 	return n > 0 || n == -ERANGE;
 }
 
-/* Linux would execute it, and this program does not, for the reason in ERR. */
+/* Note that Linux would execute the program, but nodeos-lwk does not, for the reason in ERR. */
 static int refuse_program(struct program *p)
 {
 	host_call(SYS_close, p->fd);
@@ -85,7 +86,7 @@ void program_close(struct program *p)
 	p->fd = -1;
 }
 
-/* Memory of Linux for a program that must be at its own addresses. */
+/* Get memory from Linux for a program that must be at its own addresses. */
 static int map_fixed(const struct elf *e, struct errbuf *err)
 {
 	void *at = mmap((void *)e->low, e->high - e->low, PROT_READ | PROT_WRITE,

@@ -5,7 +5,7 @@
 #include "lwk/elf.h"
 
 /*
- * Programs as files: what execve() would start, and its way into memory.
+ * Programs as files: whether execve() would start them, and how they are loaded into memory.
  */
 struct program {
 	struct elf elf;
@@ -21,7 +21,7 @@ struct program {
 int program_open(struct program *p, const char *path, struct errbuf *err);
 void program_close(struct program *p);
 
-/* Where a program is in memory. */
+/* The place of a program in memory. */
 struct loaded {
 	uint64_t base; /* added to the file's addresses */
 	uint64_t entry; /* of the program itself */

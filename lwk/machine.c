@@ -23,7 +23,7 @@
 #define DESCRIPTORS (LWK_VCPUS + 8)
 
 #define CR3_PWT 8UL
-#define CR0_ON 0x80010033UL /* PG, WP, NE, ET, MP, PE */
+#define CR0_ON 0x80010033UL /* bits PG, WP, NE, ET, MP and PE of CR0 */
 #define CR4_ON 0x620UL /* PAE, OSFXSR, OSXMMEXCPT */
 #define CR4_FSGSBASE (1UL << 16)
 #define CR4_OSXSAVE (1UL << 18)
@@ -49,7 +49,7 @@ bool machine_owns(long fd)
 	return first_descriptor && fd >= first_descriptor && fd < first_descriptor + DESCRIPTORS;
 }
 
-/* Move FD to where the program does not use it; returns the new one or -errno. */
+/* Move FD to a number that the program does not use. Returns the new descriptor, or -errno. */
 static int hide_descriptor(long fd)
 {
 	struct rlimit old, more;
@@ -87,14 +87,15 @@ static struct kvm_cpuid_entry2 *cpuid_entry(uint32_t function, uint32_t index)
 	return NULL;
 }
 
-/* The processor as the program sees it: this one, less what the machine cannot save in a frame. */
+/* Make the CPUID that the program sees: that of this processor, without features whose state the
+ * machine cannot save in a signal's frame. */
 static void trim_cpuid(void)
 {
 	struct kvm_cpuid2 *all = machine.cpuid;
 	struct kvm_cpuid_entry2 *e;
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < all->nent; i++) /* leave out those of a hypervisor */
+	for (unsigned i = 0; i < all->nent; i++) /* leave out the leaves of a hypervisor */
 		if (all->entries[i].function >> 28 != 4)
 			all->entries[n++] = all->entries[i];
 	all->nent = n;
@@ -130,7 +131,7 @@ static void find_features(void)
 		cr4 |= CR4_FSGSBASE;
 }
 
-/* Bytes of the state in xcr0, by the offsets and sizes that the processor gives. */
+/* Return the bytes of the state in xcr0, by the offsets and sizes in CPUID. */
 static void find_xsave_size(void)
 {
 	machine.xsave_size = machine.xcr0 ? 576 : 512;
@@ -225,7 +226,8 @@ static int say_no_kvm(int error, struct errbuf *err)
 			 strerror(error));
 }
 
-/* Refuse shadow paging: page tables that change from outside of the machine need the hardware. */
+/* Refuse shadow paging: page tables that are changed from outside of the machine need nested paging
+ * in hardware. */
 static int check_paging(struct errbuf *err)
 {
 	static const char *const file[] = { "/sys/module/kvm_amd/parameters/npt",
@@ -337,7 +339,8 @@ int machine_set_table(const struct vcpu *v, uint64_t table)
 
 	if (rc < 0)
 		return (int)rc;
-	/* KVM flushes when CR3 changes: PWT, which has no meaning with nested paging, is turned */
+	/* KVM flushes the TLB when CR3 changes: toggle its bit PWT, which has no meaning with
+	 * nested paging */
 	s.cr3 = table | ((s.cr3 & CR3_PWT) ^ CR3_PWT);
 	return (int)host_call(SYS_ioctl, v->fd, KVM_SET_SREGS, (long)&s);
 }
@@ -365,7 +368,8 @@ static int set_msrs(const struct vcpu *v)
 	return rc < 0 ? (int)rc : rc == 3 ? 0 : -EIO;
 }
 
-/* The program's clock is the host's: offset 0, so that the vDSO is right (doc/lwk.md). */
+/* Set the vCPU's TSC offset to 0: the program's clock is the host's, so that the vDSO gives the
+ * right time (doc/lwk.md). */
 static int set_clock(const struct vcpu *v)
 {
 	uint64_t zero = 0;

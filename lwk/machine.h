@@ -21,11 +21,11 @@ struct machine {
 	uint64_t kernel_size; /* bytes */
 	uint64_t tables; /* offset of the next free page table */
 	unsigned address_bits; /* of guest-physical addresses */
-	bool gib_pages; /* page tables may map a GiB at once */
+	bool gib_pages; /* page tables may have entries of 1 GiB */
 	uint64_t xcr0; /* the processor state that the program may use; 0: no XSAVE */
 	size_t xsave_size; /* bytes of that state in a signal's frame */
 	size_t run_size; /* bytes of struct kvm_run and what follows it */
-	unsigned vcpus; /* made so far; their numbers are below that */
+	unsigned vcpus; /* number of vCPUs made so far; they are numbered from 0 */
 	struct kvm_cpuid2 *cpuid;
 };
 extern struct machine machine;
@@ -48,7 +48,7 @@ int machine_open(uint64_t extent_size, struct errbuf *err);
  */
 int machine_open_again(void);
 
-/* Take a page table, zeroed: its offset in the kernel half, 0 when there is none left. */
+/* Take a page table, which is zeroed. Returns its offset in the kernel half; 0: none is left. */
 uint64_t machine_take_table(void);
 static inline uint64_t *machine_table(uint64_t offset)
 {
@@ -64,13 +64,14 @@ int machine_new_vcpu(struct vcpu *v);
 /* Put a vCPU back into ring 3 with the first page tables. Returns 0 or -errno. */
 int machine_reset_vcpu(const struct vcpu *v);
 
-/* Let it forget what it has read of page tables before it runs again. Returns 0 or -errno. */
+/* Make the vCPU flush its TLB before it runs again. Returns 0 or -errno. */
 int machine_forget_tables(const struct vcpu *v);
 
-/* Switch it to the page table of level 4 at offset TABLE of the kernel half. 0 or -errno. */
+/* Switch the vCPU to the level 4 page table at offset TABLE of the kernel half. Returns 0 or
+ * -errno. */
 int machine_set_table(const struct vcpu *v, uint64_t table);
 
-/* Begin of the area of a vCPU. */
+/* The start of a vCPU's area. */
 static inline uint8_t *machine_area(const struct vcpu *v)
 {
 	return machine.kernel + LWK_AREAS + v->number * (uint64_t)LWK_AREA_SIZE;

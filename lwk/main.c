@@ -36,10 +36,10 @@ enum { EXIT_OURS = 125, EXIT_CANNOT = 126, EXIT_NOT_FOUND = 127 };
 #define FLAGS_START 0x202UL
 #define ARENA_NAME "MALLOC_ARENA_MAX"
 
-/* What runs: after interpreters of scripts are found. */
+/* The program to run, after interpreters of scripts have been found. */
 struct start {
 	char path[PATH_MAX]; /* of the file that is loaded */
-	char name[PATH_MAX]; /* AT_EXECFN: what was asked for */
+	char name[PATH_MAX]; /* AT_EXECFN: the name as it was given */
 	char *const *argv;
 	struct program program;
 	struct loaded loaded, linker;
@@ -98,7 +98,8 @@ static bool find_in_path(char *buf, const char *name)
 	return false;
 }
 
-/* Replace a script at S->path by its interpreter, with the script as its argument. */
+/* Replace a script at S->path by its interpreter, and make the script an argument of the
+ * interpreter. */
 static int add_interpreter(struct start *s, struct errbuf *err)
 {
 	const struct elf *e = &s->program.elf;
@@ -122,7 +123,7 @@ static int add_interpreter(struct start *s, struct errbuf *err)
 	return 0;
 }
 
-/* Open the program, through scripts. Returns 0, or -1 with a reason. */
+/* Open the program, or the interpreter of a script. Returns 0, or -1 with a reason. */
 static int open_start(struct start *s, struct errbuf *err)
 {
 	for (int i = 0; i <= SCRIPTS_MAX; i++) {

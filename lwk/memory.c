@@ -26,7 +26,7 @@ static struct {
 	struct lock lock;
 	struct extent extent;
 	uint64_t brk;
-	bool stale; /* processors may still know rights of pages that were given back */
+	bool stale; /* processors may still have the old rights of freed pages in their TLBs */
 	struct memory_numbers numbers;
 } memory;
 
@@ -176,7 +176,7 @@ bool memory_is_writable(uint64_t address, uint64_t bytes)
 	return true;
 }
 
-/* Set PROT; when pages lose rights, every processor must know before this returns. */
+/* Set PROT. When pages lose rights, no processor uses the old rights after the return. */
 static long set_rights(uint64_t address, uint64_t bytes, int prot)
 {
 	int rc = window_protect(address, bytes, prot);
@@ -198,7 +198,8 @@ static void clear_pages(uint64_t address, uint64_t bytes)
 	extent_set_dirty(&memory.extent, address, bytes);
 }
 
-/* Give pages back. Their old rights matter only once the pages are used with fewer. */
+/* Free pages. Their old rights in TLBs matter only when the pages are used again with fewer
+ * rights. */
 static void give_pages(uint64_t address, uint64_t bytes)
 {
 	extent_give(&memory.extent, address, bytes);
@@ -233,7 +234,7 @@ int memory_protect_part(uint64_t address, uint64_t bytes, int prot)
 	return (int)rc;
 }
 
-/* The heap grows from the begin of the extent as far as there is nothing else. */
+/* The heap begins at the start of the extent and grows up to the first used page. */
 static void move_brk(uint64_t end)
 {
 	uint64_t old = round_up(memory.brk), new = round_up(end);
@@ -266,7 +267,7 @@ long memory_brk(uint64_t end)
 	return result;
 }
 
-/* Let Linux make a mapping; ADDED: it is private, usable memory. */
+/* Let Linux make a mapping. ADDED: count it as private memory outside of the extent. */
 static long map_outside(const long arg[6], bool added)
 {
 	long at = host_call_array(SYS_mmap, arg);
@@ -329,7 +330,7 @@ static long find_pages(const long arg[6], uint64_t bytes)
 	return arg[0];
 }
 
-/* A private mapping of ARG, BYTES of whole pages. */
+/* Make the private mapping of ARG, which has BYTES of whole pages. */
 static long map_private(const long arg[6], uint64_t bytes)
 {
 	int prot = (int)arg[2];
@@ -381,8 +382,8 @@ long memory_map(const long arg[6])
 }
 
 /*
- * The call NR for BYTES at ADDRESS, a part of which is in the extent: Linux gets what is below and
- * above. ARG has the other arguments. Returns 0 or -errno.
+ * Make the call NR for BYTES at ADDRESS, a part of which is in the extent: pass the parts below and
+ * above the extent to Linux. ARG has the other arguments. Returns 0 or -errno.
  */
 static long call_outside(long nr, const long arg[6], uint64_t bytes)
 {
@@ -398,7 +399,8 @@ static long call_outside(long nr, const long arg[6], uint64_t bytes)
 	return rc;
 }
 
-/* The part of BYTES at *ADDRESS that is in the extent; sets *ADDRESS to its begin. */
+/* Return the size of the part of BYTES at *ADDRESS that is in the extent, and set *ADDRESS to the
+ * start of this part. */
 static uint64_t part_inside(uint64_t *address, uint64_t bytes)
 {
 	uint64_t end = *address + bytes, high = MEMORY_BASE + memory.numbers.size;
@@ -447,7 +449,7 @@ long memory_protect(const long arg[6])
 	return rc;
 }
 
-/* Move OLD bytes at FROM to a new place of BYTES; the address or -errno. */
+/* Move OLD bytes at FROM to a new place of BYTES. Returns the new address, or -errno. */
 static long move_part(uint64_t from, uint64_t old, uint64_t bytes)
 {
 	int prot = window_protection(from);

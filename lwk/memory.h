@@ -19,7 +19,8 @@ enum memory_page { MEMORY_2M = 21, MEMORY_1G = 30 }; /* their binary logarithms 
 /* Get the extent: SIZE bytes, a multiple of 2 MiB, in pages of PAGE (1 GiB: a multiple of that). */
 int memory_open(uint64_t size, enum memory_page page, struct errbuf *err);
 
-/* Get it from ordinary memory, which has page faults: for programs that a child executes. */
+/* Get the extent from ordinary memory, which has page faults: for programs that a child
+ * executes. */
 int memory_open_ordinary(uint64_t size, struct errbuf *err);
 
 /*
@@ -36,10 +37,10 @@ void memory_unlock(void);
  */
 uint64_t memory_take(uint64_t bytes, uint64_t align, int prot);
 
-/* Set PROT of a part of what was taken. */
+/* Set PROT of a part of the taken memory. */
 int memory_protect_part(uint64_t address, uint64_t bytes, int prot);
 
-/* Whether ADDRESS is in the extent; whether the program uses it. */
+/* memory_has(): is ADDRESS in the extent? memory_is_used(): does the program use it? */
 bool memory_has(uint64_t address);
 bool memory_is_used(uint64_t address);
 

@@ -13,7 +13,7 @@ struct options {
 	uint64_t memory; /* bytes of the extent */
 	enum memory_page page; /* of its pages */
 	bool counts, loose;
-	bool child; /* of a process in a machine: its extent may be ordinary memory */
+	bool child; /* started by a process in a machine: the extent may be ordinary memory */
 	const char *name; /* argv[0] of the program, NULL: as given */
 	const char *comm; /* its name in /proc/PID/comm, NULL: that of its file */
 	char *const *argv; /* the program and its arguments */
@@ -23,9 +23,9 @@ struct options {
 int options_parse(struct options *o, int argc, char *const *argv, struct errbuf *err);
 
 /*
- * Words for the command line of a program that the present one executes, with room for their text
- * in TEXT: "nodeos-lwk" and the options, without the program's name. Returns their number, at
- * most OPTIONS_WORDS.
+ * Write to WORDS the command line of a nodeos-lwk that takes over this process when its program
+ * executes another one: "nodeos-lwk" and the options, without the program's name. TEXT has room for
+ * the texts of the words. Returns the number of words, at most OPTIONS_WORDS.
  */
 #define OPTIONS_WORDS 8
 #define OPTIONS_TEXT 64

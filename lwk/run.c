@@ -33,7 +33,7 @@ static const struct {
 	[17] = { SIGBUS, BUS_ADRALN, false }, [19] = { SIGFPE, 0, true },
 };
 
-/* The machine has failed, not the program. */
+/* End the process: the machine has failed, not the program. */
 static void __attribute__((noreturn)) give_up(const struct thread *t, const char *what, long value)
 {
 	char line[256];
@@ -49,7 +49,8 @@ static void __attribute__((noreturn)) give_up(const struct thread *t, const char
 	__builtin_unreachable();
 }
 
-/* si_code of an exception of x87 (16) or SSE (19), as fpu__exception_code() of Linux. */
+/* Return the si_code of an exception of x87 (16) or SSE (19), as fpu__exception_code() of Linux
+ * does. */
 static int find_fp_code(const struct thread *t, uint64_t vector)
 {
 	uint8_t area[FRAME_XSAVE] __attribute__((aligned(64)));
@@ -77,7 +78,7 @@ static uint64_t get_cr2(const struct thread *t)
 	return host_call(SYS_ioctl, t->vcpu.fd, KVM_GET_SREGS, (long)&s) < 0 ? 0 : s.cr2;
 }
 
-/* An exception of the program. */
+/* Handle an exception of the program. */
 static void handle_trap(struct thread *t)
 {
 	const struct trap *trap = context_trap(t);
@@ -100,7 +101,7 @@ static void handle_trap(struct thread *t)
 	signal_raise(t, &f);
 }
 
-/* The program's call is made again, after the handlers of signals. */
+/* Let the program make its call again, after the handlers of signals. */
 static void repeat_call(struct thread *t)
 {
 	struct context c;
@@ -124,7 +125,7 @@ static void handle_call(struct thread *t)
 		t->regs->rax = (uint64_t)rc;
 }
 
-/* KVM_RUN came back for a signal. */
+/* Handle a return of KVM_RUN because of a signal. */
 static void handle_interrupt(struct thread *t)
 {
 	struct context c;

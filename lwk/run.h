@@ -6,9 +6,9 @@
 #include "lwk/thread.h"
 
 /*
- * Try whether the machine works at all: T, not yet begun, makes one system call at CODE, a page of
- * the extent that may be written and executed. There are KVMs that make a machine and cannot run
- * this one. T is as new afterwards. Returns 0, or -1 with a reason.
+ * Check that the machine works: T, a thread that has not begun, makes one system call at CODE, a
+ * page of the extent that may be written and executed. Some KVMs make such a machine and cannot run
+ * it. T can be used as a new thread afterwards. Returns 0, or -1 with a reason.
  */
 int run_check_machine(struct thread *t, uint64_t code, struct errbuf *err);
 

@@ -35,7 +35,8 @@ static uint64_t set_mask(uint64_t mask)
 	return old;
 }
 
-/* Whether this program's own handler stays for NUMBER, whatever the program wants. */
+/* Return whether the handler of nodeos-lwk stays installed for NUMBER, whatever action the program
+ * sets. */
 static bool is_ours(int number)
 {
 	return number == SIGSEGV || number == SIGBUS || number == THREAD_KICK;
@@ -46,7 +47,8 @@ static bool is_between(uint64_t address, const char *first, const char *last)
 	return address >= (uint64_t)first && address <= (uint64_t)last;
 }
 
-/* Return to the instruction, which fails again: this program has a mistake, and gets a core. */
+/* nodeos-lwk itself has a fault: return to the instruction with the default action, so that it
+ * fails again with a core dump. */
 static void fall_over(int number)
 {
 	static const char text[] = "nodeos-lwk: internal error: a fault outside of the program\n";
@@ -85,7 +87,8 @@ static void catch_signal(int number, siginfo_t *info, void *context)
 		*rip = (uint64_t)host_gate_closed;
 }
 
-/* Have Linux do what A says for NUMBER: itself, or by catch_signal(). */
+/* Install action A for NUMBER in Linux: a default action as it is, a handler by way of
+ * catch_signal(). */
 static long install_action(int number, const struct action *a)
 {
 	struct action host = *a;
@@ -102,7 +105,8 @@ static long install_action(int number, const struct action *a)
 	return host_call(SYS_rt_sigaction, number, (long)&host, 0, 8);
 }
 
-/* A core dump has the extent: it is shared memory in huge pages, which Linux leaves out. */
+/* Include the extent in core dumps: it is shared memory in huge pages, which Linux leaves out by
+ * default. */
 static void dump_extent(void)
 {
 	static const char name[] = "/proc/self/coredump_filter", mask[] = "0x73";
@@ -148,8 +152,8 @@ void signal_free_actions(struct actions *a)
 	host_call(SYS_munmap, (long)a, sizeof(*a));
 }
 
-/* A frame as a handler would return by, with the program's registers: Linux loads them, and then
- * delivers the fatal signal that waits. So a core dump shows the program. */
+/* Return from a signal frame that has the program's registers: Linux loads them, then delivers the
+ * pending fatal signal. So a core dump shows the program. */
 void signal_die(struct thread *t, int number)
 {
 	struct action none = { .handler = (uint64_t)SIG_DFL };
@@ -175,7 +179,7 @@ static bool is_on_stack(const struct frame_stack *s, uint64_t rsp)
 	return rsp > s->base && rsp - s->base <= s->size;
 }
 
-/* SS_* of T's alternate stack, for a stack pointer. */
+/* Return the SS_* flag of an alternate stack for the stack pointer RSP. */
 static int stack_state(const struct frame_stack *s, uint64_t rsp)
 {
 	if (!s->size)
@@ -185,7 +189,7 @@ static int stack_state(const struct frame_stack *s, uint64_t rsp)
 	return is_on_stack(s, rsp) ? SS_ONSTACK : 0;
 }
 
-/* Save the state of the FPU and its relatives at ADDRESS of the program: 0 or -errno. */
+/* Save the XSAVE state (FPU, SSE, AVX...) at ADDRESS of the program. Returns 0 or -errno. */
 static long save_fp(const struct thread *t, uint64_t address)
 {
 	uint8_t area[FRAME_XSAVE] __attribute__((aligned(64)));
@@ -195,7 +199,7 @@ static long save_fp(const struct thread *t, uint64_t address)
 	return rc < 0 ? rc : program_copy((void *)address, area, n);
 }
 
-/* Load it again; 0 for ADDRESS: the state of a new program. */
+/* Load the XSAVE state at ADDRESS; if ADDRESS is 0, that of a new program. */
 static long load_fp(const struct thread *t, uint64_t address)
 {
 	uint8_t area[FRAME_XSAVE] __attribute__((aligned(64))) = { 0 };
@@ -258,7 +262,7 @@ static long push_frame(struct thread *t, const struct action *a)
 	return 0;
 }
 
-/* The present action for NUMBER; one with SA_RESETHAND is gone then. */
+/* Return the present action for NUMBER, and reset it if it has SA_RESETHAND. */
 static struct action take_action(struct thread *t, int number)
 {
 	struct action a;
@@ -319,7 +323,7 @@ void signal_raise(struct thread *t, const struct signal_fault *f)
 	if (t->actions->of[f->number].handler == (uint64_t)SIG_IGN || old & BIT(f->number))
 		signal_die(t, f->number);
 	mask = deliver_arrived(t);
-	if (waits) { /* its frame goes above that of the fault, as in the kernel */
+	if (waits) { /* a waiting signal's frame goes above that of the fault, as in the kernel */
 		t->arrived = before;
 		t->arrived.old_mask = mask;
 		t->pending = 1;

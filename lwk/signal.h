@@ -6,10 +6,10 @@
 
 /*
  * Signals. Linux delivers them to this process as to any other; a signal with a handler of the
- * program arrives in our own handler, which notes it and blocks all others. At the next exit the
- * frame of the program's handler is put on the program's stack, and Linux gets the mask that this
- * handler runs with: so the next signal may arrive, and its frame is put above the first, as in
- * the kernel.
+ * program arrives in our own handler, which notes it and blocks all others. At the next exit, the
+ * frame of the program's handler is put on the program's stack, and the mask of this handler is set
+ * in Linux. So the next signal may arrive, and its frame is put above the first one, as in the
+ * kernel.
  */
 
 /*
@@ -18,12 +18,12 @@
  */
 void signal_start(struct thread *t);
 
-/* A copy of ACTIONS for a process that shares this memory, without the handlers if CLEARED; NULL:
- * no memory. */
+/* Copy ACTIONS for a process that shares this memory, without the handlers if CLEARED. Returns NULL
+ * when out of memory. */
 struct actions *signal_copy_actions(const struct actions *a, bool cleared);
 void signal_free_actions(struct actions *a);
 
-/* Put the frames of signals that wait on the program's stack. */
+/* Put the frames of waiting signals on the program's stack. */
 void signal_deliver(struct thread *t);
 
 /*

@@ -13,7 +13,7 @@ struct writer {
 	bool full;
 };
 
-/* Put N bytes below what is there; returns their address. */
+/* Put N bytes below the present contents; returns their address. */
 static uint64_t put_below(struct writer *w, const void *bytes, size_t n)
 {
 	if (w->full || n > w->at - w->bottom) {
@@ -34,7 +34,7 @@ static size_t count_words(char *const *words)
 	return n;
 }
 
-/* The texts of WORDS, the last one first; the first one is at the address that is returned. */
+/* Put the texts of WORDS on the stack, the last one first. Returns the address of the first one. */
 static uint64_t put_texts(struct writer *w, char *const *words, size_t n)
 {
 	uint64_t first = w->at;
@@ -44,7 +44,8 @@ static uint64_t put_texts(struct writer *w, char *const *words, size_t n)
 	return first;
 }
 
-/* The addresses of WORDS, whose texts follow each other from TEXT on, and a null pointer. */
+/* Put the addresses of WORDS, whose texts follow each other from TEXT on, and a null pointer on the
+ * stack. */
 static uint64_t *put_pointers(uint64_t *to, char *const *words, size_t n, uint64_t text)
 {
 	for (size_t i = 0; i < n; i++) {

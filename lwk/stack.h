@@ -15,13 +15,13 @@ struct stack_input {
 	char *const *argv, *const *envp;
 	const char *name; /* AT_EXECFN */
 	const uint8_t *random; /* 16 bytes for AT_RANDOM */
-	const uint64_t (*aux)[2]; /* AUX_COUNT pairs of type and value; others are added */
+	const uint64_t (*aux)[2]; /* AUX_COUNT pairs of type and value; stack_fill() adds others */
 	size_t aux_count;
 };
 
 /*
- * Write it below TOP (a multiple of 16), not below BOTTOM. Returns the program's stack pointer, or
- * 0 with a reason when it does not fit.
+ * Write the contents between BOTTOM and TOP (a multiple of 16). Returns the program's stack
+ * pointer, or 0 with a reason when they do not fit.
  */
 uint64_t stack_fill(uint64_t bottom, uint64_t top, const struct stack_input *in,
 		    struct errbuf *err);

@@ -42,7 +42,7 @@ struct thread {
 	int kicked; /* 1: a kick came since the last exit */
 	int running; /* 1: the vCPU may be in the machine */
 	int forget; /* 1: it must forget page tables before it enters the machine again */
-	bool borrowed; /* of vfork's child: its parent gives it back */
+	bool borrowed; /* the thread of vfork's child, which its parent gives back */
 	bool lone_member; /* a thread of the process, not vfork's child */
 	bool no_result; /* the call has set all registers itself */
 	unsigned probes; /* steps of a search for a fault (fault.h), 0: none */
@@ -51,12 +51,12 @@ struct thread {
 	struct arrived arrived;
 	struct actions *actions;
 	struct frame_stack alt;
-	void *scratch; /* memory of execve() in vfork's child */
+	void *scratch; /* scratch memory of execve(), also in vfork's child */
 	size_t scratch_size;
 	struct thread *next;
 };
 
-#define THREAD_STACK 0x10000UL /* bytes and alignment; the struct is at its begin */
+#define THREAD_STACK 0x10000UL /* bytes and alignment; struct thread is at the start */
 
 /* The thread that calls. */
 static inline struct thread *thread_self(void)
@@ -71,15 +71,15 @@ static inline void *thread_stack_top(struct thread *t)
 }
 
 /*
- * Take a thread with a vCPU, one that has ended if possible; its registers, signals and actions
- * are the caller's to set. NULL with *ERROR -errno.
+ * Take a thread with a vCPU, if possible one that has ended. The caller sets its registers, signals
+ * and actions. Returns NULL on failure, with -errno in *ERROR.
  */
 struct thread *thread_new(long *error);
 
 /* Give back a thread that did not begin, or vfork's child when it has left this memory. */
 void thread_give(struct thread *t);
 
-/* Note who the calling thread is for Linux, for itself and for the stub. */
+/* Store the pid and tid that Linux gives the calling thread, in the thread and for the stub. */
 void thread_set_ids(struct thread *t);
 
 /* Count T among the threads of the process, before it begins. */
@@ -101,7 +101,7 @@ void thread_forget_pages(void);
 #define THREAD_KICK_VALUE 0x4c574b
 #define THREAD_KICK_BIT (1UL << (THREAD_KICK - 1))
 
-/* Threads and vCPUs so far. */
+/* The number of threads, and so of vCPUs, made so far. */
 unsigned thread_count(void);
 
 /* The first thread; ->next has all others, used or not. */

@@ -11,7 +11,7 @@
 /* mov $SYS_getcpu, %eax; syscall; ret */
 static const uint8_t call_getcpu[] = { 0xb8, 0x35, 0x01, 0, 0, 0x0f, 0x05, 0xc3 };
 
-/* The address of the entry TAG of the dynamic section, 0 without it. */
+/* Return the address in the entry TAG of the dynamic section; 0: there is no such entry. */
 static uint64_t find_dynamic(uint64_t base, uint64_t dynamic, int64_t tag)
 {
 	for (const Elf64_Dyn *d = (const Elf64_Dyn *)dynamic; d->d_tag != DT_NULL; d++)
@@ -20,7 +20,7 @@ static uint64_t find_dynamic(uint64_t base, uint64_t dynamic, int64_t tag)
 	return 0;
 }
 
-/* The address of the function NAME, 0 without it. */
+/* Return the address of the function NAME; 0: there is none. */
 static uint64_t find_function(uint64_t base, const char *name)
 {
 	const Elf64_Ehdr *h = (const Elf64_Ehdr *)base;

@@ -6,9 +6,10 @@
 
 /*
  * The kernel's shared object in each process, by which libc reads the clock without a system call.
- * It works in the machine as its time stamp counter is the host's; only getcpu() in it would read
- * registers that the machine does not have, so that function is replaced by the system call.
- * Returns its address, 0 when there is none or it cannot be changed: libc makes calls then.
+ * It works in the machine, whose time stamp counter is the host's. Only its getcpu() would read
+ * registers that the machine does not have, so this function is replaced by the system call.
+ * Returns the address of the object; 0: there is none, or it cannot be changed, and libc makes
+ * system calls.
  */
 uint64_t vdso_prepare(void);
 

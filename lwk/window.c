@@ -21,13 +21,13 @@
 #define PAGE 4096UL
 #define LARGE_PAGE (2UL << 20)
 #define USER_BITS 47
-#define FIRST_GIB 4 /* guest-physical: above the kernel half and where PCs have devices */
+#define FIRST_GIB 4 /* guest-physical: above the kernel half and the addresses of a PC's devices */
 
 static struct lock window_lock;
 static uint64_t opened[WINDOWS_MAX]; /* address of each; its number is that of KVM's slot less 1 */
 static unsigned opened_count;
 static uint64_t extent_base, extent_size;
-/* page table of each 2 MiB of the extent, once it was divided: they are never used for another */
+/* page table of each 2 MiB of the extent that has been divided; it is never used for other 2 MiB */
 static uint32_t *divided;
 
 static unsigned level_index(uint64_t address, int shift)
@@ -56,7 +56,7 @@ static int set_slot(unsigned number)
 	return (int)host_call(SYS_ioctl, machine.vm, KVM_SET_USER_MEMORY_REGION, (long)&r);
 }
 
-/* The level 3 table of ADDRESS, NULL when there is none and none can be made. */
+/* Return the level 3 table of ADDRESS; make it if there is none. NULL: no table is left. */
 static uint64_t *level3_of(uint64_t address, bool make)
 {
 	uint64_t *entry = &machine_table(LWK_LEVEL4)[level_index(address, 39)];
@@ -190,7 +190,7 @@ static void join_entries(uint64_t *entry, const uint64_t *table)
 	__atomic_store_n(entry, table[0] | LARGE, __ATOMIC_RELEASE);
 }
 
-/* Set the rights of BYTES at ADDRESS, all in one 2 MiB. */
+/* Set the rights of BYTES at ADDRESS, which lie in the same 2 MiB. */
 static int protect_part(uint64_t address, uint64_t bytes, uint64_t rights)
 {
 	uint64_t *entry = level2_entry(address), *table, first;

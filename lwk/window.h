@@ -15,7 +15,7 @@
 #define WINDOW_SIZE (1UL << 30)
 #define WINDOWS_MAX 8192
 
-/* Say where the extent is; before the first window. */
+/* Set the place of the extent. Call it before the first window is opened. */
 void window_set_extent(uint64_t base, uint64_t size);
 
 /* Open the window of ADDRESS: 1, or 0 if it was open, or -errno (-E2BIG: no more windows). */
@@ -27,15 +27,15 @@ int window_open_again(void);
 /*
  * Set the protection (PROT_*) of BYTES of the extent at ADDRESS, whole pages; the window is open.
  * PROT_NONE is also for pages that are not used. Returns 1 when a page lost a right, so that
- * processors may have to forget it (thread_forget_pages()), 0 otherwise, -ENOMEM when there is no
- * page table, with nothing changed.
+ * processors may have the old right in their TLBs (thread_forget_pages()), 0 otherwise, -ENOMEM
+ * when there is no page table, with nothing changed.
  */
 int window_protect(uint64_t address, uint64_t bytes, int prot);
 
-/* The protection of the page at ADDRESS of the extent. */
+/* Return the protection of the page at ADDRESS of the extent. */
 int window_protection(uint64_t address);
 
-/* The entry of level 3 for ADDRESS, 0 when its window is not open. For fault.c. */
+/* Return the level 3 entry of ADDRESS; 0: its window is not open. For fault.c. */
 uint64_t window_entry(uint64_t address);
 
 /* Windows that are open. */

@@ -100,7 +100,7 @@ class Guest:
         return found[1] if found else ""
 
     def count(self, name, what):
-        """A line of --counts, -1: it is not there."""
+        """The value of a line of --counts; -1: the line is missing."""
         found = re.search(rf"^nodeos-lwk: {what}: (\d+)$", self.parts["inside", name][2], re.M)
         return int(found[1]) if found else -1
 
@@ -168,7 +168,7 @@ def judge_fuzz(g):
 
 
 def judge_ranks(g):
-    """Page faults of ranks while they exchange messages, which stderr has for each."""
+    """Page faults of ranks while they exchange messages, which the ranks print on stderr."""
     for part, name in g.parts:
         faults = re.findall(r"^mpi: rank \d+ page faults (\d+)$", g.parts[part, name][2], re.M)
         print(f"# {name}, {part}: page faults of ranks in MPI: {' '.join(faults)}")

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of system calls: which are not simply passed on; and what needs no machine. */
+/* The table of system calls: which calls are handled here, passed on or refused; and functions that
+ * need no machine. */
 #include "lwk/call.h"
 
 #include <errno.h>
@@ -38,7 +39,7 @@ static void check_table(void)
 	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
 		call_handler *f = call_lookup(refused[i]);
 
-		is_int(f ? f(NULL, none) : 0, -ENOSYS, "call %ld is not there", refused[i]);
+		is_int(f ? f(NULL, none) : 0, -ENOSYS, "call %ld fails with ENOSYS", refused[i]);
 	}
 	ok(!call_lookup(-1) && !call_lookup(1L << 40) && !call_lookup(100000),
 	   "numbers outside of the table are passed on");
@@ -49,10 +50,12 @@ static void check_gate(void)
 	static volatile int closed;
 	const long none[6] = { 0 };
 
-	is_int(host_gate(SYS_getpid, none, &closed), getpid(), "an open gate makes the call");
+	is_int(host_gate(SYS_getpid, none, &closed), getpid(),
+	       "host_gate: an open gate makes the call");
 	closed = 1;
-	is_int(host_gate(SYS_getpid, none, &closed), HOST_CLOSED, "a closed gate makes none");
-	is_int(host_call(SYS_close, -1), -EBADF, "a failed call gives -errno");
+	is_int(host_gate(SYS_getpid, none, &closed), HOST_CLOSED,
+	       "host_gate: a closed gate makes no call");
+	is_int(host_call(SYS_close, -1), -EBADF, "host_call: a failed call gives -errno");
 }
 
 static void check_text(void)
@@ -62,20 +65,22 @@ static void check_text(void)
 
 	munmap(page + 4096, 4096);
 	memcpy(page + 4096 - 6, "hello", 6);
-	is_int(program_text(text, sizeof(text), (uint64_t)page + 4090), 5, "a text before a hole");
-	is(text, "hello", "bytes of the text before a hole");
-	is_int(program_text(text, 3, (uint64_t)page + 4090), -ENAMETOOLONG, "no room for a text");
+	is_int(program_text(text, sizeof(text), (uint64_t)page + 4090), 5,
+	       "program_text: reads a text just before unmapped memory");
+	is(text, "hello", "program_text: copies the bytes of this text");
+	is_int(program_text(text, 3, (uint64_t)page + 4090), -ENAMETOOLONG,
+	       "program_text: ENAMETOOLONG for a text that does not fit");
 }
 
 static void check_stub(void)
 {
 	ok(lwk_stub_end - lwk_stub <= LWK_ANSWERS, "the stub ends before its answers");
 	is_int(lwk_traps_end - lwk_traps, LWK_TRAP_COUNT * LWK_TRAP_ENTRY + 2,
-	       "each exception has its entry");
+	       "each exception has an entry");
 	ok(memcmp(lwk_stub_out, "\xe6\x10\x48\x0f\x07", 5) == 0,
 	   "SYSRETQ follows the exit for a call");
 	ok(lwk_traps[2] == 0x6a && lwk_traps[3] == 0 && lwk_traps[14 * LWK_TRAP_ENTRY + 1] == 14,
-	   "exception 0 pushes an error code, exception 14 has one");
+	   "the stub pushes an error code for exception 0, and the processor for exception 14");
 }
 
 int main(void)

@@ -56,25 +56,27 @@ static void check_good(void)
 	struct errbuf err = { 0 };
 
 	begin(ET_EXEC);
-	is_int(read_it(&e, &err), 0, "a program at its own addresses: %s", err.text);
+	is_int(read_it(&e, &err), 0, "a program at its own addresses is accepted: %s", err.text);
 	ok(e.kind == ELF_PROGRAM && !e.movable, "a program at its own addresses is not movable");
-	is_int((long long)e.low, 0x400000, "the lowest page");
-	is_int((long long)e.high, 0x405000, "the end of its last page");
-	is_int((long long)e.entry, 0x401000, "the entry");
-	is_int((long long)e.headers, 0x400040, "the address of its program headers");
-	is_int(e.segments, 2, "number of segments");
-	is_int(e.segment[0].prot, PROT_READ | PROT_EXEC, "text can be executed, not written");
-	is_int(e.segment[1].prot, PROT_READ | PROT_WRITE, "data can be written, not executed");
+	is_int((long long)e.low, 0x400000, "low is the lowest page of a program");
+	is_int((long long)e.high, 0x405000, "high is the end of a program's last page");
+	is_int((long long)e.entry, 0x401000, "entry is the address of the first instruction");
+	is_int((long long)e.headers, 0x400040, "headers is the address of the program headers");
+	is_int(e.segments, 2, "two segments are counted");
+	is_int(e.segment[0].prot, PROT_READ | PROT_EXEC,
+	       "a segment of code can be executed, not written");
+	is_int(e.segment[1].prot, PROT_READ | PROT_WRITE,
+	       "a segment of data can be written, not executed");
 	is(e.interpreter, "", "a static program has no dynamic linker");
 	begin(ET_DYN);
 	file.p[2] = (Elf64_Phdr){ .p_type = PT_INTERP, .p_offset = sizeof(file) - 16 };
 	file.p[2].p_filesz = 8;
 	memcpy(file.interpreter, "/lib/ld", 8);
 	file.p[1].p_align = 0x4000;
-	is_int(read_it(&e, &err), 0, "a movable program: %s", err.text);
-	ok(e.movable, "ET_DYN is movable");
-	is(e.interpreter, "/lib/ld", "the dynamic linker");
-	is_int((long long)e.align, 0x4000, "the largest alignment of its segments");
+	is_int(read_it(&e, &err), 0, "a movable program is accepted: %s", err.text);
+	ok(e.movable, "a program of type ET_DYN is movable");
+	is(e.interpreter, "/lib/ld", "interpreter is the dynamic linker of a program");
+	is_int((long long)e.align, 0x4000, "align is the largest alignment of the segments");
 }
 
 static void refuse(const char *what, const char *words)
@@ -82,8 +84,8 @@ static void refuse(const char *what, const char *words)
 	struct elf e;
 	struct errbuf err = { 0 };
 
-	ok(read_it(&e, &err) == -1 && strstr(err.text, words) && e.kind != ELF_PROGRAM, "%s: %s",
-	   what, err.text);
+	ok(read_it(&e, &err) == -1 && strstr(err.text, words) && e.kind != ELF_PROGRAM,
+	   "%s is refused: %s", what, err.text);
 }
 
 static void check_broken(void)
@@ -128,9 +130,9 @@ static void check_script(const char *text, const char *interpreter, const char *
 	struct errbuf err = { 0 };
 	int rc = elf_read(&e, text, strlen(text), strlen(text), &err);
 
-	ok(rc == 0 && e.kind == ELF_SCRIPT, "a script: %s", err.text);
-	is(e.interpreter, interpreter, "the interpreter of a script");
-	is(e.argument, argument, "the argument of its interpreter");
+	ok(rc == 0 && e.kind == ELF_SCRIPT, "a script is accepted: %s", err.text);
+	is(e.interpreter, interpreter, "interpreter is that of the script");
+	is(e.argument, argument, "argument is that of the script's interpreter");
 }
 
 static void check_scripts(void)
@@ -142,11 +144,13 @@ static void check_scripts(void)
 	check_script("#!/bin/sh\necho\n", "/bin/sh", "");
 	check_script("#! \t/usr/bin/env  python3 -x \n", "/usr/bin/env", "python3 -x");
 	check_script("#!/bin/sh", "/bin/sh", "");
-	is_int(elf_read(&e, "#!  \n", 5, 5, &err), -1, "a script without an interpreter");
+	is_int(elf_read(&e, "#!  \n", 5, 5, &err), -1,
+	       "a script without an interpreter is refused");
 	memset(line + 10, 'x', sizeof(line) - 10);
-	is_int(elf_read(&e, line, sizeof(line), sizeof(line), &err), -1, "an endless first line");
-	is_int(elf_read(&e, "hello", 5, 5, &err), -1, "a text");
-	is_int(elf_read(&e, "", 0, 0, &err), -1, "an empty file");
+	is_int(elf_read(&e, line, sizeof(line), sizeof(line), &err), -1,
+	       "a script with an endless first line is refused");
+	is_int(elf_read(&e, "hello", 5, 5, &err), -1, "a plain text is refused");
+	is_int(elf_read(&e, "", 0, 0, &err), -1, "an empty file is refused");
 	ok(e.kind == ELF_OTHER, "an empty file is no program");
 }
 
@@ -161,13 +165,13 @@ static void check_itself(void)
 
 	fstat(fd, &s);
 #ifdef __x86_64__
-	is_int(elf_read(&e, head, (size_t)n, (uint64_t)s.st_size, &err), 0, "this test: %s",
-	       err.text);
+	is_int(elf_read(&e, head, (size_t)n, (uint64_t)s.st_size, &err), 0,
+	       "the program of this test is read, or refused on other machines: %s", err.text);
 	ok(e.headers && e.segments >= 2 && *e.interpreter,
-	   "segments and dynamic linker of this test");
+	   "the program of this test has segments and a dynamic linker");
 #else
-	is_int(elf_read(&e, head, (size_t)n, (uint64_t)s.st_size, &err), -1, "this test: %s",
-	       err.text);
+	is_int(elf_read(&e, head, (size_t)n, (uint64_t)s.st_size, &err), -1,
+	       "the program of this test is read, or refused on other machines: %s", err.text);
 #endif
 	close(fd);
 }

@@ -21,22 +21,28 @@ static void check_places(void)
 	struct extent e;
 
 	begin(&e);
-	is_int((long long)extent_map_size(PAGES * P), sizeof(map), "two bits for each page");
-	is_int((long long)extent_take(&e, P, P), BASE + 511 * P, "the first page is the highest");
-	is_int((long long)extent_take(&e, 3 * P, P), BASE + 508 * P, "the next pages are below");
+	is_int((long long)extent_map_size(PAGES * P), sizeof(map),
+	       "extent_map_size: two bits for each page");
+	is_int((long long)extent_take(&e, P, P), BASE + 511 * P,
+	       "extent_take: takes the highest page first");
+	is_int((long long)extent_take(&e, 3 * P, P), BASE + 508 * P,
+	       "extent_take: takes the next pages below the first");
 	is_int((long long)extent_take(&e, 4 * P, 64 * P), BASE + 448 * P,
-	       "an alignment of 64 pages leaves a gap");
-	is_int((long long)extent_take(&e, 56 * P, P), BASE + 452 * P, "the gap is used later");
-	is_int((long long)e.free, 512 - 64, "free pages are counted");
-	ok(!extent_take_at(&e, BASE + 447 * P, 2 * P), "used pages are not taken at an address");
-	ok(extent_take_at(&e, BASE, 2 * P), "free pages are taken at an address");
+	       "extent_take: an alignment of 64 pages leaves a gap");
+	is_int((long long)extent_take(&e, 56 * P, P), BASE + 452 * P,
+	       "extent_take: uses the gap later");
+	is_int((long long)e.free, 512 - 64, "extent_take: counts the free pages");
+	ok(!extent_take_at(&e, BASE + 447 * P, 2 * P), "extent_take_at: refuses used pages");
+	ok(extent_take_at(&e, BASE, 2 * P), "extent_take_at: takes free pages");
 	extent_give(&e, BASE + 509 * P, P);
 	is_int((long long)extent_take(&e, P, P), BASE + 509 * P,
-	       "a page that was given back is used");
-	is_int((long long)extent_take(&e, 447 * P, P), 0, "more than there is in one place: none");
-	is_int((long long)extent_take(&e, 446 * P, P), BASE + 2 * P, "all that is left");
-	is_int((long long)e.free, 0, "no page is free");
-	is_int((long long)extent_take(&e, P, P), 0, "none is left");
+	       "extent_take: uses a page that was given back");
+	is_int((long long)extent_take(&e, 447 * P, P), 0,
+	       "extent_take: returns 0 if no free place is large enough");
+	is_int((long long)extent_take(&e, 446 * P, P), BASE + 2 * P,
+	       "extent_take: takes all pages that are left");
+	is_int((long long)e.free, 0, "extent_take: counts no free page in a full extent");
+	is_int((long long)extent_take(&e, P, P), 0, "extent_take: returns 0 for a full extent");
 }
 
 static void check_ranges(void)
@@ -45,23 +51,31 @@ static void check_ranges(void)
 	uint64_t at = BASE;
 
 	begin(&e);
-	ok(extent_holds(&e, BASE, PAGES * P), "an extent holds itself");
-	ok(!extent_holds(&e, BASE, PAGES * P + P), "an extent does not hold more than itself");
-	ok(!extent_holds(&e, BASE + P, ~0UL - P), "a size that wraps is not held");
-	ok(extent_meets(&e, BASE - P, 2 * P), "a range over its begin meets it");
-	ok(!extent_meets(&e, BASE - P, P), "a range before its begin does not meet it");
-	ok(!extent_meets(&e, BASE + PAGES * P, P), "a range behind its end does not meet it");
-	is_int((long long)extent_next_used(&e, &at), 0, "no run of used pages");
+	ok(extent_holds(&e, BASE, PAGES * P), "extent_holds: an extent holds all of its bytes");
+	ok(!extent_holds(&e, BASE, PAGES * P + P),
+	   "extent_holds: an extent does not hold one page more");
+	ok(!extent_holds(&e, BASE + P, ~0UL - P),
+	   "extent_holds: an extent does not hold a size that wraps");
+	ok(extent_meets(&e, BASE - P, 2 * P),
+	   "extent_meets: true for a range across the start of the extent");
+	ok(!extent_meets(&e, BASE - P, P), "extent_meets: false for a range before the extent");
+	ok(!extent_meets(&e, BASE + PAGES * P, P),
+	   "extent_meets: false for a range after the extent");
+	is_int((long long)extent_next_used(&e, &at), 0,
+	       "extent_next_used: returns 0 without used pages");
 	extent_take_over(&e, BASE + 70 * P, 80 * P);
-	is_int((long long)extent_next_used(&e, &at), 80 * P, "a run of 80 used pages");
-	is_int((long long)at, BASE + 70 * P, "the run's address");
-	ok(extent_is_used(&e, at, 80 * P) && !extent_is_used(&e, at, 81 * P), "exactly these");
-	ok(!extent_was_dirty(&e, at), "pages are clean before they are named");
+	is_int((long long)extent_next_used(&e, &at), 80 * P,
+	       "extent_next_used: returns the bytes of a run of 80 used pages");
+	is_int((long long)at, BASE + 70 * P, "extent_next_used: gives the run's address");
+	ok(extent_is_used(&e, at, 80 * P) && !extent_is_used(&e, at, 81 * P),
+	   "extent_is_used: true for the run, false for one page more");
+	ok(!extent_was_dirty(&e, at), "extent_was_dirty: a page is clean at first");
 	extent_set_dirty(&e, at, P);
-	ok(extent_was_dirty(&e, at) && !extent_was_dirty(&e, at + P), "one page is dirty");
+	ok(extent_was_dirty(&e, at) && !extent_was_dirty(&e, at + P),
+	   "extent_set_dirty: makes only the given page dirty");
 }
 
-/* The highest place for N pages at a multiple of STEP, by looking at each. */
+/* The highest place for N pages at a multiple of STEP, found by trying each place. */
 static long find_place(const char *used, unsigned long n, unsigned long step)
 {
 	for (long first = (long)(PAGES - n); first >= 0; first--) {
@@ -105,10 +119,11 @@ static void check_random(void)
 		if (want >= 0)
 			memset(used + want, 1, n);
 	}
-	is_int(wrong, 0, "20,000 random uses get the places of a plain search");
+	is_int(wrong, 0, "extent_take: 20,000 random uses get the places of a plain search");
 	for (unsigned i = 0; i < PAGES; i++)
 		e.free -= !used[i];
-	is_int((long long)e.free, 0, "as many pages are free as in the plain array");
+	is_int((long long)e.free, 0,
+	       "extent_take: counts as many free pages as the plain array has");
 }
 
 int main(void)

@@ -81,7 +81,7 @@ outside () {
 	done
 }
 
-# A core dump of a program that crashes, and what it has.
+# The core dump of a program that crashes, and its contents.
 core_dump () {
 	local what
 
@@ -171,7 +171,8 @@ without_kvm () {
 	run inside nodeos-lwk --memory=32M /hello.dyn
 }
 
-# What a test left behind would keep KVM's module; the shell itself is not among all.
+# Kill processes left by a test, which would keep KVM's module loaded; kill -1 spares this shell
+# itself.
 end_all () {
 	kill -KILL -1
 	sleep 1

@@ -22,8 +22,8 @@ static void refuse(const char *words, const char *reason)
 	struct options o;
 	struct errbuf err;
 
-	is_int(parse(&o, &err, words), -1, "%s", words);
-	is(err.text, reason, "reason for %s", words);
+	is_int(parse(&o, &err, words), -1, "%s is refused", words);
+	is(err.text, reason, "the message gives the reason for refusing %s", words);
 }
 
 int main(void)
@@ -33,18 +33,21 @@ int main(void)
 	const char *words[OPTIONS_WORDS];
 	char text[OPTIONS_TEXT];
 
-	is_int(parse(&o, &err, "lwk prog -x"), 0, "a program with an option of its own");
-	is_int((long long)o.memory, 256 << 20, "the default is 256 MiB");
-	is(o.argv[1], "-x", "the program's own option");
-	is_int(parse(&o, &err, "lwk --memory=2G -p 1G --counts --name=-sh -- a b"), 0, "options");
+	is_int(parse(&o, &err, "lwk prog -x"), 0,
+	       "a program with an option of its own is accepted");
+	is_int((long long)o.memory, 256 << 20, "the default of --memory is 256 MiB");
+	is(o.argv[1], "-x", "the program keeps its own option");
+	is_int(parse(&o, &err, "lwk --memory=2G -p 1G --counts --name=-sh -- a b"), 0,
+	       "all options are accepted");
 	ok(o.memory == 2UL << 30 && o.page == MEMORY_1G && o.counts && !o.loose,
-	   "values of the options");
-	is(o.name, "-sh", "the program's name");
-	is(o.argv[0], "a", "the program");
-	is_int(options_words(&o, words, text), 4, "number of words for another program");
-	is(words[1], "--memory=2048M", "memory of the other program");
-	is(words[2], "--page=1G", "pages of the other program");
-	is(words[3], "--counts", "counts of the other program");
+	   "the options have the given values");
+	is(o.name, "-sh", "--name sets the program's name");
+	is(o.argv[0], "a", "the program follows --");
+	is_int(options_words(&o, words, text), 4,
+	       "options_words: gives four words for another program");
+	is(words[1], "--memory=2048M", "options_words: passes --memory on");
+	is(words[2], "--page=1G", "options_words: passes --page on");
+	is(words[3], "--counts", "options_words: passes --counts on");
 	refuse("lwk", "no program is given; see --help");
 	refuse("lwk --memory=1K a", "--memory=1K: not a size from 16M to 256G");
 	refuse("lwk --memory=-1G a", "--memory=-1G: not a size from 16M to 256G");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The first stack of a program, read as its startup code reads it. */
+/* The initial stack of a program, read as its startup code reads it. */
 #include "lwk/stack.h"
 
 #include <elf.h>
@@ -28,21 +28,23 @@ int main(void)
 
 	at = (uint64_t *)stack_fill((uint64_t)memory, top, &in, &err);
 	ok(at && (uint64_t)at % 16 == 0, "the stack pointer is a multiple of 16: %s", err.text);
-	is_int((long long)at[0], 3, "number of arguments");
-	is((char *)at[1], "prog", "first argument");
-	is((char *)at[2], "", "an empty argument");
-	is((char *)at[3], "last", "last argument");
-	is_int((long long)at[4], 0, "end of the arguments");
-	is((char *)at[5], "A=1", "first variable");
-	is((char *)at[6], "B=", "second variable");
-	is_int((long long)at[7], 0, "end of the variables");
+	is_int((long long)at[0], 3, "the stack begins with the number of arguments");
+	is((char *)at[1], "prog", "the first argument follows");
+	is((char *)at[2], "", "an empty argument is an empty text");
+	is((char *)at[3], "last", "the last argument follows");
+	is_int((long long)at[4], 0, "a null pointer ends the arguments");
+	is((char *)at[5], "A=1", "the first variable follows");
+	is((char *)at[6], "B=", "the second variable follows");
+	is_int((long long)at[7], 0, "a null pointer ends the variables");
 	ok(at[3] + 5 == at[5], "texts of arguments and variables follow each other");
-	is_int((long long)find_aux(at + 8, AT_PAGESZ), 4096, "AT_PAGESZ");
-	is_int((long long)find_aux(at + 8, AT_UID), 5, "AT_UID");
-	is((char *)find_aux(at + 8, AT_EXECFN), "/bin/prog", "AT_EXECFN");
-	is((char *)find_aux(at + 8, AT_PLATFORM), "x86_64", "AT_PLATFORM");
-	is((char *)find_aux(at + 8, AT_RANDOM), "0123456789abcde", "AT_RANDOM");
-	is_int((long long)stack_fill(top - 128, top, &in, &err), 0, "too small a stack: %s",
-	       err.text);
+	is_int((long long)find_aux(at + 8, AT_PAGESZ), 4096, "AT_PAGESZ has the given value");
+	is_int((long long)find_aux(at + 8, AT_UID), 5, "AT_UID has the given value");
+	is((char *)find_aux(at + 8, AT_EXECFN), "/bin/prog",
+	   "AT_EXECFN points to the name of the program");
+	is((char *)find_aux(at + 8, AT_PLATFORM), "x86_64", "AT_PLATFORM points to \"x86_64\"");
+	is((char *)find_aux(at + 8, AT_RANDOM), "0123456789abcde",
+	   "AT_RANDOM points to the random bytes");
+	is_int((long long)stack_fill(top - 128, top, &in, &err), 0,
+	       "a stack that is too small is refused: %s", err.text);
 	return tap_done();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Threads that compute in the machine must see a right that another thread takes from a page. */
+/* Threads that compute in the machine must notice when another thread takes a right from a page. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
