@@ -291,7 +291,7 @@ static int manifest_request_parse(struct request *r, const char *text, struct er
 		char quoted[WORD_QUOTE_MAX];
 
 		return errprintf(err,
-				 "it starts with %s, expected \"%s\": was it made by another "
+				 "the text starts with %s, expected \"%s\": was it made by another "
 				 "version of NodeOS?",
 				 word_quote(quoted, text, strcspn(text, ";")), header);
 	}

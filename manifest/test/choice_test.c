@@ -32,14 +32,21 @@ static void test_forms(void)
 	is(at("vda", 0), "vda", "choice_of: one name is for rank 0");
 	is(at("vda", 4000000), "vda", "choice_of: one name is for the highest rank");
 	ok(!c.by_rank, "choice_parse: one name has no list of ranks");
-	is(at("sim:0-20,vda:21-25", 0), "sim", "choice_of: first rank of the first list");
-	is(at("sim:0-20,vda:21-25", 20), "sim", "choice_of: last rank of the first list");
-	is(at("sim:0-20,vda:21-25", 21), "vda", "choice_of: first rank of the second list");
-	is(at("sim:0-20,vda:21-25", 26), "-", "choice_of: a rank outside all lists");
+	is(at("sim:0-20,vda:21-25", 0), "sim",
+	   "choice_of: the first rank of the first list is in its container");
+	is(at("sim:0-20,vda:21-25", 20), "sim",
+	   "choice_of: the last rank of the first list is in its container");
+	is(at("sim:0-20,vda:21-25", 21), "vda",
+	   "choice_of: the first rank of the second list is in its container");
+	is(at("sim:0-20,vda:21-25", 26), "-",
+	   "choice_of: returns NULL for a rank outside all lists");
 	ok(c.by_rank, "choice_parse: the second form has lists of ranks");
-	is(at("sim:0-3,8,10-11,none:4", 8), "sim", "choice_of: a rank in a list of several ranges");
-	is(at("sim:0-3,8,10-11,none:4", 9), "-", "choice_of: a rank in a gap of a list");
-	is(at("sim:0-3,8,10-11,none:4", 4), "none", "choice_of: a rank that is in no container");
+	is(at("sim:0-3,8,10-11,none:4", 8), "sim",
+	   "choice_of: a rank in a list of several ranges is in its container");
+	is(at("sim:0-3,8,10-11,none:4", 9), "-",
+	   "choice_of: returns NULL for a rank in a gap of a list");
+	is(at("sim:0-3,8,10-11,none:4", 4), "none",
+	   "choice_of: gives \"none\" for a rank in a list of \"none\"");
 	is(at("8:0,9:1", 1), "9", "choice_of: names may be numbers");
 }
 

@@ -12,9 +12,11 @@ static void extract(const char *text, unsigned lines, const char *want)
 {
 	char *copy = strdup(text);
 
-	is_int(script_count(text, strlen(text)), lines, "script_count: lines of %.20s", text);
-	is_int(script_extract(copy, strlen(copy)), lines, "script_extract: lines of %.20s", text);
-	is(copy, want, "script_extract: the text left of %.20s", text);
+	is_int(script_count(text, strlen(text)), lines,
+	       "script_count: counts the #NODEOS lines of %.20s", text);
+	is_int(script_extract(copy, strlen(copy)), lines,
+	       "script_extract: counts the #NODEOS lines of %.20s", text);
+	is(copy, want, "script_extract: leaves only the manifest of %.20s", text);
 	free(copy);
 }
 
@@ -29,11 +31,11 @@ static void test_extraction(void)
 	extract("", 0, "");
 	extract("#NODEOS {}", 1, "        {}");
 	is_int(script_stray("#!/bin/sh\n#NODEOS {\n#NODEOS }\ntrue\n# NODEOS is fine\n", 51), 0,
-	       "script_stray: no stray line");
+	       "script_stray: returns 0 without a stray line");
 	is_int(script_stray("#!/bin/sh\ntrue\n#NODEOS {}\n", 27), 3,
-	       "script_stray: a #NODEOS line after the first command");
+	       "script_stray: finds a #NODEOS line after the first command");
 	is_int(script_stray("#!/bin/sh\n# NODEOS {}\ntrue\n", 28), 2,
-	       "script_stray: a line with a blank before the word");
+	       "script_stray: finds a line with a blank before the word");
 	ok(script_is("#!", 2) && !script_is("#", 1) && !script_is("{}", 2),
 	   "script_is: only \"#!\" begins a script");
 }
@@ -56,7 +58,7 @@ static void test_manifests(void)
 	snprintf(text, sizeof(text), good, "4");
 	is_int(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err), 0,
 	       "manifest_load: loads a script's manifest %s", err.text);
-	is_int(r.container[0].cpus, 4, "manifest_load: cpus of a script's manifest");
+	is_int(r.container[0].cpus, 4, "manifest_load: reads cpus of a script's manifest");
 	snprintf(text, sizeof(text), good, "\"x\"");
 	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0,
 	   "manifest_load: refuses a bad manifest in a script");
@@ -65,7 +67,7 @@ static void test_manifests(void)
 	ok(manifest_load(&r, NULL, "job.sh", "#!/bin/sh\ntrue\n", 15, &err) < 0,
 	   "manifest_load: refuses a script without a manifest");
 	is(err.text, "job.sh:1:1: a script without #NODEOS lines before its first command",
-	   "manifest_load: the message about a script without a manifest");
+	   "manifest_load: the message says that a script has no manifest");
 	snprintf(text, sizeof(text), "#!/bin/sh\ntrue\n#NODEOS {}\n");
 	ok(manifest_load(&r, NULL, "job.sh", text, strlen(text), &err) < 0,
 	   "manifest_load: refuses a manifest after the first command");
@@ -100,13 +102,13 @@ static void test_commands(void)
 	info.apps[strlen(info.apps) - 1] = '\0';
 	is_int(app_exec_parse(&x, info.apps + 4, &err), 0,
 	       "app_exec_parse: parses the command of an app %s", err.text);
-	ok(x.n_words == 3 && x.n_env == 2, "app_exec_parse: 3 words, 2 variables");
-	is(x.word[0], "./a b", "app_exec_parse: a word with a blank");
-	is(x.word[1], "50%", "app_exec_parse: a word with a percent sign");
-	is(x.word[2], "", "app_exec_parse: an empty word");
-	ok(!x.word[3], "app_exec_parse: NULL after the last word");
-	is(x.env[0], "A=1 2\n3", "app_exec_parse: a variable with a newline");
-	is(x.dir, "/tmp", "app_exec_parse: the directory");
+	ok(x.n_words == 3 && x.n_env == 2, "app_exec_parse: counts three words and two variables");
+	is(x.word[0], "./a b", "app_exec_parse: decodes a word with a blank");
+	is(x.word[1], "50%", "app_exec_parse: decodes a word with a percent sign");
+	is(x.word[2], "", "app_exec_parse: decodes an empty word");
+	ok(!x.word[3], "app_exec_parse: puts NULL after the last word");
+	is(x.env[0], "A=1 2\n3", "app_exec_parse: decodes a variable with a newline");
+	is(x.dir, "/tmp", "app_exec_parse: decodes the directory");
 	app_exec_free(&x);
 	free(info.apps);
 }

@@ -149,7 +149,8 @@ static void test_json_scan_refused(void)
 		memcpy(copy, bad[i].text, len);
 		is_int(json_scan_scan(&tree, copy, len, JSON_POS_VALUES, &at, &err), -1,
 		       "json_scan_scan: refuses text %zu: %s", i, err.text);
-		is_int((long long)at, (long long)bad[i].at, "json_scan_scan: offset of the fault");
+		is_int((long long)at, (long long)bad[i].at,
+		       "json_scan_scan: gives the offset of the fault");
 		ok(strstr(err.text, bad[i].says) != NULL, "json_scan_scan: the message says %s",
 		   bad[i].says);
 		free(copy);
@@ -170,27 +171,30 @@ static void test_tree_of(void)
 	if (!ok(json_scan_scan(&t, text, sizeof(text) - 1, JSON_POS_VALUES, &at, &err) == 0,
 		"json_scan_scan: takes the text of the tree"))
 		return;
-	is_int(t.n, 7, "json_scan_scan: seven values");
+	is_int(t.n, 7, "json_scan_scan: finds seven values");
 	is_int(t.node[0].kind, JSON_OBJECT, "json_scan_scan: the root is an object");
 	is_int(t.node[0].n, 3, "json_scan_scan: the root has three members");
 	a = json_scan_member(&t, &t.node[0], "a");
-	is_int((long long)a->key_at, 2, "json_scan_member: where key a begins");
-	is_int((long long)a->at, 7, "json_scan_member: where the value of key a begins");
-	is_int((long long)a->end, 16, "json_scan_member: where the value of key a ends");
+	is_int((long long)a->key_at, 2, "json_scan_member: gives the offset of key a");
+	is_int((long long)a->at, 7, "json_scan_member: gives the offset of key a's value");
+	is_int((long long)a->end, 16,
+	       "json_scan_member: gives the offset of the end of key a's value");
 	is_int(a->n, 2, "json_scan_member: the value of key a has two items");
-	is_int((long long)t.node[a->first].at, 8, "json_scan_scan: where the first item begins");
+	is_int((long long)t.node[a->first].at, 8,
+	       "json_scan_scan: gives the offset of the first item");
 	is_int(t.node[a->first].kind, JSON_NUMBER, "json_scan_scan: the first item is a number");
-	is_int(t.node[t.node[a->first].next].index, 1, "json_scan_scan: index of the second item");
+	is_int(t.node[t.node[a->first].next].index, 1,
+	       "json_scan_scan: the second item has index 1");
 	is_int(t.node[t.node[a->first].next].next, 0,
 	       "json_scan_scan: the second item is the last");
 	b = json_scan_member(&t, &t.node[0], "b\n");
-	is_int((long long)b->key_at, 20, "json_scan_member: a key with an escape");
+	is_int((long long)b->key_at, 20, "json_scan_member: finds a key with an escape");
 	c = json_scan_member(&t, b, "c");
 	ok(c && c->kind == JSON_NULL && &t.node[c->parent] == b,
 	   "json_scan_member: a value null has its parent");
 	ok(!json_scan_member(&t, b, "a"), "json_scan_member: NULL for a missing key");
 	e = json_scan_member(&t, &t.node[0], "\xc3\xa9");
-	ok(e && e->index == 2, "json_scan_member: a key in UTF-8");
+	ok(e && e->index == 2, "json_scan_member: finds a key in UTF-8");
 	json_scan_where(text, e->key_at, &line, &column);
 	ok(line == 2 && column == 23, "json_scan_where: line 2, column 23: %u:%u", line, column);
 	json_scan_where(text, e->at, &line, &column);

@@ -112,7 +112,7 @@ static void test_manifest_good(void)
 
 	for (size_t i = 0; i < COUNT(table); i++)
 		is(load(table[i].text, strlen(table[i].text)), table[i].request,
-		   "manifest_load: good manifest %zu", i);
+		   "manifest_load: accepts good manifest %zu", i);
 }
 
 /* The position is counted by hand; the message contains the words. */
@@ -458,7 +458,7 @@ static void test_manifest_refused(void)
 		snprintf(at, sizeof(at), "m:%s: ", bad[i].at);
 		rest = strncmp(message, at, strlen(at)) == 0 ? message + strlen(at) : NULL;
 		if (!ok(rest && strstr(rest, bad[i].says) && !strchr(message, '\n'),
-			"manifest_load: bad manifest %zu: %s", i, message))
+			"manifest_load: refuses bad manifest %zu: %s", i, message))
 			printf("# want: %s%s\n", at, bad[i].says);
 		free(copy);
 	}
@@ -477,12 +477,12 @@ static void test_whole_lines(void)
 	is(load(typo, sizeof(typo) - 1),
 	   "m:3:30: app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: "
 	   "cpus, mems, smt, partition, placement)",
-	   "manifest_load: the whole message about an unknown key");
+	   "manifest_load: the message about an unknown key has place, hint and allowed keys");
 	is(load(value, sizeof(value) - 1),
 	   "m:3:37: app.isolators[0].value.cpus: \"4.5\" (allowed: a whole number from 1 to "
 	   "1048576; "
 	   "without \"cpus\", all that are left)",
-	   "manifest_load: the whole message about a bad value");
+	   "manifest_load: the message about a bad value has place, value and allowed values");
 	memset(name, 'd', sizeof(name) - 1);
 	name[10] = '\n';
 	strcpy(name + sizeof(name) - 8, "/x.json");
@@ -613,7 +613,7 @@ static void test_examples(void)
 		snprintf(path, sizeof(path), "%s/etc/examples/%s", top ? top : ".", table[i][0]);
 		text = read_ok(path, &len);
 		if (text)
-			is(load(text, len), table[i][1], "manifest_load: the request of %s",
+			is(load(text, len), table[i][1], "manifest_load: makes the request of %s",
 			   table[i][0]);
 		free(text);
 	}
@@ -658,7 +658,7 @@ static void test_manifest_files(void)
 	char *text;
 
 	if (!mkdtemp(dir)) {
-		ok(0, "mkdtemp");
+		ok(0, "the test can make a directory");
 		return;
 	}
 	snprintf(path, sizeof(path), "%s/m", dir);

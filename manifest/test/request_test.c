@@ -98,11 +98,12 @@ static void test_round_trips(void)
 		struct errbuf err = { 0 };
 		int length;
 
-		is_int(request_parse(&r, good[i], &err), 0, "request_parse: text %zu %s", i,
+		is_int(request_parse(&r, good[i], &err), 0, "request_parse: accepts text %zu %s", i,
 		       err.text);
 		length = request_format(&r, text, sizeof(text), &err);
-		is_int(length, (long long)strlen(good[i]), "request_format: length of text %zu", i);
-		is(text, good[i], "request_format: text %zu", i);
+		is_int(length, (long long)strlen(good[i]),
+		       "request_format: returns the length of text %zu", i);
+		is(text, good[i], "request_format: writes text %zu again", i);
 	}
 }
 
@@ -115,24 +116,24 @@ static void test_fields(void)
 		      "nodeos 1;c=sim cpus=44 mems=3 policy=hpc prio=1;c=vda smt=1 mems=8192b "
 		      "ignored=power;",
 		      &err);
-	is_int(r.n, 2, "request_parse: two containers");
-	is_int(request_find(&r, "vda"), 1, "request_find: a container by its name");
+	is_int(r.n, 2, "request_parse: reads two containers");
+	is_int(request_find(&r, "vda"), 1, "request_find: finds a container by its name");
 	is_int(request_find(&r, "vd"), -1, "request_find: a part of a name finds nothing");
-	is(r.container[0].name, "sim", "request_parse: name");
-	is_int(r.container[0].cpus, 44, "request_parse: cpus");
+	is(r.container[0].name, "sim", "request_parse: reads name");
+	is_int(r.container[0].cpus, 44, "request_parse: reads cpus");
 	is_int(r.container[0].smt, 0, "request_parse: smt is 0 without the field");
 	is_int(r.container[0].mems_kind, MEMS_COUNT, "request_parse: mems is a count");
-	is_int((long long)r.container[0].mems, 3, "request_parse: mems");
-	is_int(r.container[0].policy, POLICY_HPC, "request_parse: policy");
-	is_int(r.container[0].priority, 1, "request_parse: priority");
+	is_int((long long)r.container[0].mems, 3, "request_parse: reads mems as a number of nodes");
+	is_int(r.container[0].policy, POLICY_HPC, "request_parse: reads policy");
+	is_int(r.container[0].priority, 1, "request_parse: reads the priority");
 	is_int(r.container[1].cpus, 0, "request_parse: cpus is 0 without the field");
-	is_int(r.container[1].smt, 1, "request_parse: smt");
+	is_int(r.container[1].smt, 1, "request_parse: reads smt");
 	is_int(r.container[1].mems_kind, MEMS_SIZE, "request_parse: mems is a size");
-	is_int((long long)r.container[1].mems, 8192, "request_parse: bytes of mems");
+	is_int((long long)r.container[1].mems, 8192, "request_parse: reads mems as bytes");
 	is_int(r.container[1].policy, POLICY_UNSET,
 	       "request_parse: policy is unset without the field");
 	is_int(r.container[1].ignored, 1 << request_ignored_index("power"),
-	       "request_parse: ignored");
+	       "request_parse: reads ignored");
 }
 
 static void test_request_refused(void)
@@ -335,7 +336,7 @@ static void test_request_limits(void)
 		sprintf(text + strlen(text), "c=x%u cpus=1;", i);
 	is_int(request_parse(&r, text, &err), -1, "request_parse: refuses 65 containers");
 	is(err.text, "request: too many containers (allowed: 64)",
-	   "request_parse: the message about 65 containers");
+	   "request_parse: the message says that 65 containers are too many");
 	r.n = REQUEST_CONTAINERS_MAX + 1;
 	is_int(request_check(&r, &err), -1, "request_check: refuses 65 containers");
 	r.n = 0;
@@ -370,7 +371,7 @@ static void test_format_fails(void)
 	}
 	is_int(request_format(&r, text, sizeof(want), &err), sizeof(want) - 1,
 	       "request_format: the exact size is enough");
-	is(text, want, "request_format: the text in a buffer of the exact size");
+	is(text, want, "request_format: writes the text into a buffer of the exact size");
 	r.container[0].policy = POLICY_FIFO;
 	r.container[0].priority = 1;
 	request_format(&r, text, sizeof(text), &err);
@@ -445,7 +446,8 @@ static void test_request_mems(void)
 
 		ok((int)kind == table[i].kind && value == table[i].value &&
 			   result == (table[i].kind == MEMS_UNSET ? -1 : 0),
-		   "request_parse_mems: \"%s\" %s", table[i].text, err.text);
+		   "request_parse_mems: \"%s\" gives the right kind and value, or is refused %s",
+		   table[i].text, err.text);
 	}
 }
 
@@ -514,7 +516,9 @@ static void test_sched(void)
 					     : "the container changed, or no reason");
 		if (table[i].want)
 			sprintf(want, "nodeos 1;c=a%s;", table[i].want);
-		is(text, want, "request_parse_sched: \"%s\" %s", table[i].text, err.text);
+		is(text, want,
+		   "request_parse_sched: \"%s\" gives the right record, or is refused %s",
+		   table[i].text, err.text);
 	}
 }
 
@@ -532,7 +536,7 @@ static void test_signed_numbers(void)
 		n = 7;
 		is_int(request_field_signed(&n, good[i], good[i] + strlen(good[i]), -20, 20), 0,
 		       "request_field_signed: takes \"%s\"", good[i]);
-		is_int(n, want[i], "request_field_signed: the value of \"%s\"", good[i]);
+		is_int(n, want[i], "request_field_signed: reads the value of \"%s\"", good[i]);
 	}
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		n = 7;
@@ -555,7 +559,7 @@ static void test_unknown_field(void)
 	   "request_parse: the message about an unknown field lists the allowed ones in order");
 	request_parse(&r, "nodeos 1;c=a cpus=x;", &err);
 	is(err.text, "request: container 1: bad value in \"cpus=x\"",
-	   "request_parse: the message about a bad value");
+	   "request_parse: the message names the field with a bad value");
 }
 
 /* The list of all ignored isolators is the longest value, except for a path. */
