@@ -10,7 +10,7 @@
 
 /*
  * Lines of /proc/PID/numa_maps and /proc/PID/maps. Users name files and mappings, so a line is
- * hostile text; the kernel escapes line ends in names (and in numa_maps also blanks), such as
+ * untrusted text; the kernel escapes line ends in names (and in numa_maps also blanks), such as
  * "\012".
  */
 

@@ -117,7 +117,8 @@ static void mark_silent(struct page_workers *w)
 	struct page_mark *more = reallocarray(w->mark, w->n_marks + 1u, sizeof(*more));
 
 	if (!more)
-		/* without a mark, the rank may be tried again, and one more worker be abandoned */
+		/* without a mark, the rank may be tried again, and one more worker may be
+		 * abandoned */
 		return;
 	w->mark = more;
 	more[w->n_marks].step = w->request.step;

@@ -57,8 +57,8 @@ static void count_mapping(const struct numa_mapping *m, const struct maps_extent
 }
 
 /*
- * Memory M has STAYS bytes elsewhere that cannot be moved: can more be moved than may stay in the
- * end?
+ * Is more than NODE_MEMORY_ENOUGH of M elsewhere even if STAYS bytes of it, which cannot be moved,
+ * count as at home? Only then is a further call worth its cost.
  */
 static bool is_worth_a_call(const struct node_memory *m, uint64_t stays)
 {
@@ -190,7 +190,7 @@ int pages_move(struct pages_result *out, const struct pages_plan *plan, int cgro
 		rc = cgroup_each_pid_below(cgroup_fd, path, visit_process, &pass, err);
 		if (rc == 0)
 			rc = look_again(out, &pass, cgroup_fd, path, err);
-		/* a round that only found that a node is full is not the last */
+		/* not idle if it found a full node: the next round fills another node of the home */
 		idle = mover.to == to && out->moved - moved <= out->after.elsewhere / 100;
 	}
 	pages_mover_free(&mover);

@@ -52,11 +52,12 @@ static void threads(void)
 	idset_add(&c->cpus, 4 + CORES);
 	c = add_container("more", 6, 2, true);
 	idset_add(&c->reserved, 8);
-	is_int(exchange_threads(plan, 0), 2, "exchange_threads: both threads of each core");
-	is_int(exchange_threads(plan, 1), 1, "exchange_threads: one thread of each core");
+	is_int(exchange_threads(plan, 0), 2, "exchange_threads: counts both threads of each core");
+	is_int(exchange_threads(plan, 1), 1, "exchange_threads: counts one thread of each core");
 	is_int(exchange_threads(plan, 2), 0,
-	       "exchange_threads: two threads of one core and one of another");
-	is_int(exchange_threads(plan, 3), 0, "exchange_threads: a reserved CPU of another core");
+	       "exchange_threads: returns 0 for two threads of one core and one of another");
+	is_int(exchange_threads(plan, 3), 0,
+	       "exchange_threads: returns 0 if a CPU of another core is reserved");
 	job_plan_free(plan);
 }
 

@@ -13,7 +13,7 @@ static struct node_home where(const char *home, const char *container)
 	struct errbuf err;
 
 	ok(idset_parse(&w.home, home, &err) == 0 && idset_parse(&w.container, container, &err) == 0,
-	   "the test's nodes are sets: %s of %s", home, container);
+	   "the test's lists of nodes parse: %s of %s", home, container);
 	return w;
 }
 
@@ -41,10 +41,13 @@ static void parses(void)
 	struct node_memory m = { 1, 2, 3 };
 	struct errbuf err = { 0 };
 
-	ok(node_memory_parse(&m, &w, four, &err) == 0, "numa_stat of four nodes: %s", err.text);
-	is_int((long long)m.home, 1048576 + 8192, "numa_stat: bytes on the home nodes");
-	is_int((long long)m.elsewhere, 4096, "numa_stat: bytes on other nodes of the container");
-	is_int((long long)m.outside, 3000000, "numa_stat: bytes on nodes outside of the container");
+	ok(node_memory_parse(&m, &w, four, &err) == 0, "numa_stat of four nodes is read: %s",
+	   err.text);
+	is_int((long long)m.home, 1048576 + 8192, "numa_stat: counts bytes on the home nodes");
+	is_int((long long)m.elsewhere, 4096,
+	       "numa_stat: counts bytes on other nodes of the container");
+	is_int((long long)m.outside, 3000000,
+	       "numa_stat: counts bytes on nodes outside of the container");
 	ok(node_memory_parse(&m, &w, "file N0=1\nanon N0=5", &err) == 0 && m.home == 5,
 	   "numa_stat: the line of anonymous memory may be the last line");
 	m.home = 7;
@@ -72,7 +75,8 @@ static void shares(void)
 	for (size_t i = 0; i < sizeof(of) / sizeof(of[0]); i++) {
 		m.home = of[i].home;
 		m.elsewhere = of[i].elsewhere;
-		is_int(node_memory_share(&m), of[i].share, "share elsewhere, case %zu", i);
+		is_int(node_memory_share(&m), of[i].share,
+		       "the share elsewhere is as calculated by hand in case %zu", i);
 	}
 	m.home = 10;
 	node_memory_add(&m, &w, 0, UINT64_MAX - 5);
@@ -89,7 +93,7 @@ static void reads(void)
 	scratch_dir("job");
 	scratch_file("job/memory.numa_stat", "anon N0=10 N1=20\nfile N0=1 N1=1\n");
 	ok(node_memory_read(&m, &w, fd, "job", &err) == 0 && m.home == 20 && m.elsewhere == 10,
-	   "the memory of a cgroup by node: %s", err.text);
+	   "the memory of a cgroup is read by node: %s", err.text);
 	scratch_dir("other");
 	ok(node_memory_read(&m, &w, fd, "other", &err) < 0 && *err.text,
 	   "without the memory controller, the memory is unknown: %s", err.text);

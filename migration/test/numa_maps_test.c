@@ -22,24 +22,25 @@ static bool parse(const char *line)
 static void lines(void)
 {
 	ok(parse("7f0000000000 default anon=5 dirty=5 active=0 N0=3 N1=2 kernelpagesize_kB=4\n"),
-	   "numa_maps: a mapping on two nodes");
+	   "numa_maps: reads a mapping on two nodes");
 	ok(m.start == 0x7f0000000000 && m.anon == 5 && m.n == 2 && !m.file && !m.huge,
-	   "numa_maps: address and number of anonymous pages");
+	   "numa_maps: reads the address and the number of anonymous pages");
 	ok(m.on[0].node == 0 && m.on[0].bytes == 12288 && m.on[1].node == 1 &&
 		   m.on[1].bytes == 8192,
 	   "numa_maps: bytes are pages of 4 KiB");
 	ok(parse("55f3d3e18000 default file=/usr/bin/head mapped=2 N3=2 kernelpagesize_kB=64") &&
 		   m.file && m.anon == 0 && m.n == 1 && m.on[0].bytes == 131072,
-	   "numa_maps: a file, pages of 64 KiB");
+	   "numa_maps: reads a file with pages of 64 KiB");
 	ok(parse("7f0000000000 default file=/anon_hugepage\\040(deleted) huge anon=2 dirty=2 N1=2 "
 		 "kernelpagesize_kB=2048\n") &&
 		   m.file && m.huge && m.anon == 2 && m.on[0].bytes == 4194304,
-	   "numa_maps: pages of hugetlbfs");
-	ok(parse("7f0000000000 default heap\n") && m.n == 0, "numa_maps: a heap without pages");
-	ok(parse("7f0000000000 default"), "numa_maps: a line without a line end");
+	   "numa_maps: reads pages of hugetlbfs");
+	ok(parse("7f0000000000 default heap\n") && m.n == 0,
+	   "numa_maps: reads a heap without pages");
+	ok(parse("7f0000000000 default"), "numa_maps: reads a line without a line end");
 	ok(parse("00400000 default file=/N1\\0757\\040huge N0=1 kernelpagesize_kB=4\n") &&
 		   !m.huge && m.n == 1 && m.on[0].node == 0,
-	   "numa_maps: a file whose name looks like other fields");
+	   "numa_maps: reads a file whose name looks like other fields");
 }
 
 static void policies(void)
@@ -81,7 +82,7 @@ static void policies(void)
 		ok(parse(line) && m.n == 1 && m.anon == 1 &&
 			   numa_mapping_allows(&m, 0) == want[i].zero &&
 			   numa_mapping_allows(&m, 1) == want[i].one,
-		   "numa_maps: policy \"%s\"", want[i].text);
+		   "numa_maps: reads policy \"%s\"", want[i].text);
 	}
 }
 

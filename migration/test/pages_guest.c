@@ -204,7 +204,7 @@ static void stays(const char *name, struct rank_report with)
 	ok(out.end == PAGES_NO_GAIN && (with.share ? out.shared : out.bound) >= SIZE,
 	   "%s: the reason is counted", name);
 	if (!with.share)
-		is_int(out.calls, 0, "%s: no call", name);
+		is_int(out.calls, 0, "%s: no call is made", name);
 	rank_end(&r);
 }
 

@@ -43,7 +43,7 @@ static void counts(void)
 		   out.after.home == out.before.home && !out.before.elsewhere &&
 		   !out.before.outside,
 	   "pages_look: 64 MiB and the program's own memory are at home");
-	ok(out.processes == 1 && !out.refused, "pages_look: one process");
+	ok(out.processes == 1 && !out.refused, "pages_look: reads one process");
 	look(&out, &r, &elsewhere);
 	ok(out.before.elsewhere >= 64 * MIB && !out.before.home,
 	   "pages_look: if another node is home, the memory lies elsewhere");
