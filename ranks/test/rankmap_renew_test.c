@@ -161,12 +161,13 @@ static void run(const struct test *t)
 	if (*t->want[0] == '!') {
 		is(rc < 0 ? err.text : "no error", t->want[0] + 1, "rankmap_renew: %s", t->name);
 		is_int(err.code, idset_empty(&after) ? PLAN_OK : PLAN_NO_RANK_CPUS,
-		       "rankmap_renew: %s: the code of the refusal", t->name);
+		       "rankmap_renew: %s: sets the code of the refusal", t->name);
 		return;
 	}
 	is_int(rc, 0, "rankmap_renew: %s (%s)", t->name, err.text);
 	for (unsigned r = 0; rc == 0 && r < in.n_ranks; r++)
-		is(idset_brief(got, &out[r]), t->want[r], "rankmap_renew: %s: rank %u", t->name, r);
+		is(idset_brief(got, &out[r]), t->want[r],
+		   "rankmap_renew: %s: rank %u gets its CPUs", t->name, r);
 }
 
 /*
@@ -253,7 +254,7 @@ int main(void)
 		run(&tests[i]);
 	for (i = 0; i < 20000 && !bad; i++)
 		bad = wrong();
-	is(bad, NULL, "rankmap_renew: %u random containers", i);
+	is(bad, NULL, "rankmap_renew: ranks divide %u random containers as specified", i);
 	thread("0-3", "0-3", "4-5", "4-5",
 	       "rankmap_renew_thread: a thread with all CPUs of its rank gets all new CPUs");
 	thread("0-7", "0-3", "4-5", "4-5",

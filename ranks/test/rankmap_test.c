@@ -604,7 +604,7 @@ static void run(const struct test *t, bool unbound, unsigned threads_per_core, b
 	if (t->want[0][0] == '!') {
 		is(rc < 0 ? err.text : "no error", t->want[0] + 1, "rankmap_make: %s", t->name);
 		is_int(err.code, strstr(t->name, "no CPU") ? PLAN_OK : PLAN_NO_RANK_CPUS,
-		       "rankmap_make: %s: the code of the refusal", t->name);
+		       "rankmap_make: %s: sets the code of the refusal", t->name);
 		return;
 	}
 	if (!ok(rc == 0, "rankmap_make: %s", t->name)) {
@@ -616,7 +616,8 @@ static void run(const struct test *t, bool unbound, unsigned threads_per_core, b
 		char got[IDSET_LIST_MAX];
 
 		idset_format(&out[r], got, sizeof(got));
-		if (!ok(idset_equal(&out[r], &want), "rankmap_make: %s: rank %u", t->name, r))
+		if (!ok(idset_equal(&out[r], &want), "rankmap_make: %s: rank %u gets its CPUs",
+			t->name, r))
 			diag("got %s, expected %s", got, t->want[r]);
 	}
 }
@@ -642,7 +643,7 @@ static void test_paper(void)
 	}
 	for (unsigned r = 0; r < 21; r++)
 		bound[r] = core[r];
-	ok(rankmap_make(&in, out, NULL) == 0, "rankmap_make: 21 ranks on 22 cores");
+	ok(rankmap_make(&in, out, NULL) == 0, "rankmap_make: maps 21 ranks to 22 cores");
 	for (unsigned r = 0; r < 21; r++)
 		right &= idset_equal(&out[r], &core[r + 1]);
 	ok(right, "rankmap_make: rank r of 21 is on core r + 1, and the last core is idle");
@@ -734,7 +735,7 @@ static void test_large(void)
 		idset_add(&bound[c], 1023 - c);
 		idset_add(&all, c);
 	}
-	ok(rankmap_make(&in, out, NULL) == 0, "rankmap_make: 1,024 ranks on 1,024 cores");
+	ok(rankmap_make(&in, out, NULL) == 0, "rankmap_make: maps 1,024 ranks to 1,024 cores");
 	for (unsigned r = 0; r < 1024; r++)
 		same &= idset_equal(&out[r], &bound[r]);
 	ok(same, "rankmap_make: every rank keeps its mask when the container is the whole step");
@@ -771,7 +772,7 @@ static void test_too_many_for_the_size(void)
 		for (unsigned id = 0; id < 4 * table[i].threads; id++)
 			idset_add(&core[id % 4], id);
 		is_int(rankmap_make(&in, out, &err), -1, "rankmap_make: %s", table[i].name);
-		is(err.text, table[i].want, "rankmap_make: %s: the message", table[i].name);
+		is(err.text, table[i].want, "rankmap_make: %s: gives the message", table[i].name);
 	}
 }
 
@@ -869,7 +870,7 @@ static void test_domains(void)
 			diag("rank %u: %s, expected %s", r, idset_brief(got, &out[r]),
 			     table[i].want[r]);
 		}
-		is_int(wrong, 0, "rankmap_make: %s: the ranks' CPUs", table[i].name);
+		is_int(wrong, 0, "rankmap_make: %s: gives the ranks their CPUs", table[i].name);
 	}
 }
 

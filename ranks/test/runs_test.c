@@ -173,11 +173,12 @@ static void test_by_hand(void)
 				(struct run){ (uint16_t)u, (uint16_t)(u + t->group) };
 		in.n_domains = runs_sort(domain, in.n_domains);
 		is_int(runs_equal(out, &in, t->units / t->ranks), t->straddling,
-		       "%s: straddling runs of one width", t->name);
-		is_int(runs_uneven(out, &in), 0, "%s: a division of different widths", t->name);
+		       "%s: the number of straddling runs of one width is right", t->name);
+		is_int(runs_uneven(out, &in), 0,
+		       "%s: a division of different widths is found, or refused", t->name);
 		for (unsigned r = 0; r < t->ranks; r++)
 			wrong += (unsigned)(out[r].end - out[r].first) != t->sizes[r];
-		is_int(wrong, 0, "%s: the sizes", t->name);
+		is_int(wrong, 0, "%s: the runs have the right sizes", t->name);
 	}
 }
 
