@@ -11,7 +11,7 @@
 
 /*
  * Merge reports of several nodes: JSON documents of nodeosctl report and show, and of a launch
- * (--nodeos-report). The documents are hostile: a text is refused unless it follows
+ * (--nodeos-report). The documents are not trusted: a text is refused unless it follows
  * doc/nodeos-report.schema.json, and all output is printable.
  */
 #define MERGED_TEXT_MAX (64u << 20) /* bytes of one document */

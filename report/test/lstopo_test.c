@@ -36,19 +36,21 @@ static void test_label(void)
 	struct picture_part p = { .kind = PICTURE_CONTAINER };
 
 	draw_label(&p, "x", "");
-	is(p.label, "x: nothing", "draw_label: a part without CPUs and memory nodes");
+	is(p.label, "x: nothing", "draw_label: labels a part without CPUs and memory nodes");
 	idset_add(&p.cpus, 3);
 	draw_label(&p, "x", ", policy hpc");
-	is(p.label, "x: CPU 3, policy hpc", "draw_label: a part with one CPU");
+	is(p.label, "x: CPU 3, policy hpc", "draw_label: labels a part with one CPU");
 	idset_add(&p.cpus, 4);
 	idset_add(&p.mems, 1);
 	draw_label(&p, "x", "");
-	is(p.label, "x: CPUs 3-4, memory node 1", "draw_label: a part with CPUs and a memory node");
+	is(p.label, "x: CPUs 3-4, memory node 1",
+	   "draw_label: labels a part with CPUs and a memory node");
 	for (unsigned i = 0; i < IDSET_MAX; i += 2)
 		idset_add(&p.cpus, i);
 	idset_add(&p.mems, 3);
 	draw_label(&p, "x", "");
-	is(p.label, "x: CPUs ..., memory nodes 1,3", "draw_label: more CPUs than a label can hold");
+	is(p.label, "x: CPUs ..., memory nodes 1,3",
+	   "draw_label: cuts a list of more CPUs than a label can hold");
 }
 
 int main(void)
