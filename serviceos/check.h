@@ -16,7 +16,7 @@ struct service_finding {
 	const char *what, *expected, *found, *why;
 };
 
-/* One finding KEPT has the number of items that are right. */
+/* The items that are right make one finding, KEPT, with their number. */
 int service_check(const struct service_set *set, const struct conf *conf,
 		  void (*fn)(const struct service_finding *f, void *arg), void *arg,
 		  struct errbuf *err);

@@ -402,7 +402,7 @@ static void once(const char *before)
 	struct errbuf err;
 	char *now;
 
-	is_int(undo(NULL), 1, "provision_undo: 1 when nothing is provisioned");
+	is_int(undo(NULL), 1, "provision_undo: returns 1 when nothing is provisioned");
 	is_int(apply(true, &would), 0, "provision_apply: a dry run succeeds");
 	now = image();
 	is(now, before, "provision_apply: a dry run changes nothing");
@@ -416,8 +416,8 @@ static void once(const char *before)
 	check_applied("provisioned");
 	is_int(service_state_load(&set, conf.state_dir, &err), 1,
 	       "service_state_load: finds the state");
-	is(list_of(&set.cpus), "0", "service_state_load: the CPUs");
-	is(list_of(&set.mems), "0-1", "service_state_load: the memory nodes");
+	is(list_of(&set.cpus), "0", "service_state_load: reads the CPUs");
+	is(list_of(&set.mems), "0-1", "service_state_load: reads the memory nodes");
 	is_int(reloads, 1, "provision_apply: systemd is notified once");
 	is_int(apply(false, &again), 0, "provision_apply: a second run succeeds");
 	is_int(again, 0, "provision_apply: a second run changes nothing");
@@ -670,15 +670,15 @@ static void test_exempt(void)
 	conf_defaults(&c);
 	strcpy(c.service_except, "lustre.service x.scope");
 	is(service_exempt("/system.slice/slurmstepd.scope/job_1", &c), "Slurm's",
-	   "service_exempt: a job");
+	   "service_exempt: a job is exempt");
 	is(service_exempt("/system.slice/n0_slurmstepd.scope/system", &c), "Slurm's",
-	   "service_exempt: a job of one of several slurmds");
+	   "service_exempt: a job of one of several slurmds is exempt");
 	is(service_exempt("/nodeos.slice/slurmstepd.scope", &c), "Slurm's",
-	   "service_exempt: a job in another slice");
+	   "service_exempt: a job in another slice is exempt");
 	is(service_exempt("/system.slice/lustre.service", &c), "serviceos_except",
-	   "service_exempt: a unit of serviceos_except");
+	   "service_exempt: a unit of serviceos_except is exempt");
 	is(service_exempt("/a.slice/a-b.slice/x.scope/y", &c), "serviceos_except",
-	   "service_exempt: a scope of serviceos_except");
+	   "service_exempt: a scope of serviceos_except is exempt");
 	is(service_exempt("/user.slice/x.scope/y", &c), NULL,
 	   "service_exempt: a scope below user.slice, whose name a login may choose, is not "
 	   "exempt");
@@ -687,7 +687,8 @@ static void test_exempt(void)
 	   NULL, "service_exempt: a user's unit with Slurm's name is not exempt");
 	is(service_exempt("/system.slice/x.service/slurmstepd.scope", &c), NULL,
 	   "service_exempt: a service's cgroup with Slurm's name is not exempt");
-	is(service_exempt("/system.slice/slurmd.service", &c), "Slurm's", "service_exempt: slurmd");
+	is(service_exempt("/system.slice/slurmd.service", &c), "Slurm's",
+	   "service_exempt: slurmd is exempt");
 	is(service_exempt("/system.slice/munge.service", &c), NULL,
 	   "service_exempt: another service is not exempt");
 	is(service_exempt("/user.slice/slurmstepd.scope.evil", &c), NULL,
