@@ -11,7 +11,8 @@ from manpages import BUILD, done, ok, skip
 
 TOOL = os.path.join(BUILD, "nodeosctl")
 
-# Variables of a job's own shell that an srun of one task beside its ranks must not have.
+# Variables of a job's shell that must not be in the environment of an srun that starts one task
+# beside the job's ranks.
 SIZES = (
     "SLURM_EXCLUSIVE",
     "SLURM_EXACT",
@@ -57,7 +58,7 @@ def with_srun(folder):
     )
     for name in SIZES:
         ok(name not in names, f"exec runs srun without {name} in the environment")
-    ok("SLURM_LABELIO" in names, "exec runs srun with the variables that set no size")
+    ok("SLURM_LABELIO" in names, "exec keeps the variables that set no size in srun's environment")
 
 
 def without_a_job(folder):

@@ -307,14 +307,14 @@ def test_root():
     got = nodes_of(p)
     ok(
         got[:2] == ["0", "1"] and got[2] in ("0", "1"),
-        "an expander at the machine is never given",
+        "an expander attached to the whole machine is never given to a container",
         got,
     )
     third = p["containers"][2]
     near = range(16) if got[2] == "0" else range(16, 32)
     ok(
         ids(third["cpus"]) <= set(near),
-        "an expander at the machine: the third container shares its local DRAM",
+        "an expander attached to the whole machine: the third container shares its local DRAM",
         third["cpus"],
         got,
     )

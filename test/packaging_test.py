@@ -74,7 +74,7 @@ def installed():
             text=True,
             env=env,
         )
-        ok(r.returncode == 0, "make install", *(r.stdout + r.stderr).splitlines()[-20:])
+        ok(r.returncode == 0, "make install succeeds", *(r.stdout + r.stderr).splitlines()[-20:])
         return {
             os.path.join(d, f)[len(dest) :]
             for d, _, files in os.walk(dest)

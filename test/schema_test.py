@@ -176,7 +176,7 @@ def test_documents():
     sim, vda = job.get("containers") or [{}, {}]
     ok(
         [c.get("effective", {}).get("processes") for c in (sim, vda)] == [1, 1],
-        "the rank of a step in two containers is in one of them",
+        "a step in two containers: each container has one rank",
         sim.get("effective"),
         vda.get("effective"),
     )

@@ -125,7 +125,7 @@ def test_programs():
             same_set(table, ["-h --help"], "nodeos-mpirun takes no other options")
             ok(
                 "--help (-h)" in printed(argv),
-                "nodeos-mpirun prints no other options",
+                "nodeos-mpirun prints its option --help (-h)",
                 printed(argv),
             )
             continue
@@ -137,7 +137,11 @@ def test_programs():
         flags = re.sub(r"\.Fl \\-\n|Fl \\-$", "", section(text, "SYNOPSIS"), flags=re.M)
         known = {option[1] for option in table}
         used = set("".join(re.findall(r"\bFl (\w+)", flags)))
-        ok(used <= known, f"{name}(1): the synopsis has no other options", sorted(used - known))
+        ok(
+            used <= known,
+            f"{name}(1): the synopsis has options of {file} only",
+            sorted(used - known),
+        )
         if os.access(argv[-1], os.R_OK):
             same_set(help_options(printed(argv)), table, f"{name} --help has the options of {file}")
         else:
@@ -661,7 +665,7 @@ def test_messages():
         found = {at + k for at, row in enumerate(rows) if row in known for k in range(2)}
         ok(
             len(words) - len(found) <= max(2, 0.3 * len(words)),
-            f'"{message[:70]}"',
+            f'the sources have the message "{message[:70]}"',
             "not in the sources: " + " ".join(w for at, w in enumerate(words) if at not in found),
         )
 

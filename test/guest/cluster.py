@@ -181,7 +181,7 @@ def cpus(text):
 
 
 def ranks(result):
-    """Output of whereami by rank. Its pieces may be mixed with those of other ranks."""
+    """Output of whereami by rank. Pieces of different ranks' outputs may be mixed."""
     pieces = {}
     for line in result.out.splitlines():
         if line.startswith("@"):

@@ -5,7 +5,7 @@
 # run: deep accounting=no limit=600 daemons
 # rooms: collect contend
 """Records of contention in slurmctld and, with slurmdbd and MariaDB, in the database: nodeosctl
-contention collect. The reports of the groups daemons and again are those of both nodes'
+contention collect. In the groups "daemons" and "again" the reports are those of both nodes'
 nodeos-contend, which reads counts of a trace; in the other groups they come from a writer of this
 file, which runs as their user. Run by test/guest/run as root on n0; collect.py [GROUP...]"""
 
@@ -156,7 +156,7 @@ def accounted(job, more=""):
 
 
 def end(*jobs):
-    """End jobs, and wait until slurmctld and the database have that."""
+    """End jobs, and wait until slurmctld and the database have recorded it."""
     run(f"scancel {' '.join(jobs)}", user="root")
     limit = time.time() + 120
     while time.time() < limit:
@@ -322,7 +322,7 @@ def group_requeue():
     comments = [comment for _, comment in accounted(job, "-D")]
     ok(
         len(comments) == 2 and comments[0] == "" and "class=turtle" in comments[1],
-        "one record in the database, of the last run",
+        "the database has one record, that of the last run",
         comments,
     )
     twice("requeue")
@@ -364,7 +364,10 @@ def group_user():
         f"mkdir {DIR}/7",
         f"rm -f {DIR}/{job}/record.json",
     ):
-        ok(run(command).code != 0, f"a user cannot: {command.split()[0]}")
+        ok(
+            run(command).code != 0,
+            f"a user's change of the report directory is refused: {command.split()[0]}",
+        )
     # if a site has made the directories writable by mistake
     run(f"chmod 1777 {DIR} {DIR}/{job}", user="root")
     with open(f"{DIR}/{job}/n0.json", encoding="utf-8") as f:
@@ -459,8 +462,8 @@ def group_extra():
 
 
 def trace(turn):
-    """Counts of ranks that read memory from the sample TURN on: 2e9 instructions a second with 0.2
-    misses for 10,000, then with 300."""
+    """Counts of ranks that execute 2e9 instructions a second, with 0.2 misses for 10,000 of them up
+    to the sample TURN, and with 300 after it."""
     lines = []
     for rank in range(8):
         misses = 0
@@ -578,7 +581,7 @@ def rewrite_copies(job):
         f"echo x >/run/nodeos-contend/steps/{job}.0.json",
         f"echo x >{DIR}/{job}/n0.json",
     ):
-        ok(run(command).code != 0, f"a user cannot: {command}")
+        ok(run(command).code != 0, f"a user's write is refused: {command}")
     run(
         f"mkdir -p {own}/{job}; nodeosctl contention -j {job} --json | sed s/devil/turtle/g"
         f" >{own}/{job}.0.json; sed s/devil/turtle/g {DIR}/{job}/n0.json >{own}/{job}/n0.json"
@@ -643,7 +646,10 @@ def group_again():
     """A requeued job has one record, of its last run, by the daemons' reports."""
     start_daemons()
     job = submit("--requeue -w n0", "srun --mpi=none --nodeos-contention=observe -n1 sleep 3000")
-    ok(wait_for(lambda: reported(job, "n0", '"class":"devil"'), 120) is not None, "a first run")
+    ok(
+        wait_for(lambda: reported(job, "n0", '"class":"devil"'), 120) is not None,
+        "the first run's rank is reported as a devil",
+    )
     collect()
     ok("class=devil" in admin_comment(job), "the first run has a record", admin_comment(job))
     run(f"scontrol requeue {job}", user="root")
@@ -673,7 +679,7 @@ def group_again():
     comments = [comment for _, comment in accounted(job, "-D")]
     ok(
         len(comments) == 2 and comments[0] == "" and "ranks=1" in comments[1],
-        "one record in the database, of the last run",
+        "the database has one record, that of the last run",
         comments,
     )
     twice("again")
@@ -697,12 +703,19 @@ def group_advise():
         wait_state(job, "RUNNING")
     run("scontrol update nodename=n1 state=resume", user="root")
     for job in jobs:
-        ok(wait_for(lambda j=job: reported(j, "n0", '"class":"devil"'), 120) is not None, "a devil")
+        ok(
+            wait_for(lambda j=job: reported(j, "n0", '"class":"devil"'), 120) is not None,
+            "each of two ranks is reported as a devil",
+        )
     r = advise("--json")
     found = json.loads(r.out).get("proposals", []) if r.code == 0 else []
     same(len(found), 1, "two devils on a node beside an idle one: one proposal")
     r = advise()
-    ok(re.search(r"^1\. move .* from n0 to n1$", r.out, re.M), "as text: from n0 to n1", r.text)
+    ok(
+        re.search(r"^1\. move .* from n0 to n1$", r.out, re.M),
+        "the text advises a move from n0 to n1",
+        r.text,
+    )
     r = run(advise("--print=extra").out, user="root")
     ok(
         r.code == 0 and re.search(r'"nodeos_devils_leave": *1\b', extra("n0")),
@@ -711,14 +724,21 @@ def group_advise():
     )
     commands = advise("--print=requeue").out
     r = run(commands, user="root")
-    ok(r.code == 0, "slurmctld takes the printed commands of a requeue", (commands, r.text))
+    ok(
+        r.code == 0,
+        "slurmctld accepts the printed commands, which requeue a job",
+        (commands, r.text),
+    )
     moved = [j for j in jobs if re.search(rf"\b{j}\b", commands)]
     same(len(moved), 1, "the commands name one job")
     for job in moved:
         # the credential of the first run must end first: two minutes
         wait_state(job, "RUNNING", limit=300)
         same(run(f"squeue -h -o %N -j {job}").out.strip(), "n1", "the requeued job runs on n1")
-        ok(wait_for(lambda j=job: reported(j, "n1", '"ended":false'), 90) is not None, "n1 reports")
+        ok(
+            wait_for(lambda j=job: reported(j, "n1", '"ended":false'), 90) is not None,
+            "n1 reports on the requeued job",
+        )
     r = advise("--json")
     ok(
         r.code == 0 and json.loads(r.out)["proposals"] == [],

@@ -86,7 +86,7 @@ def check_ranks(found, container, what, machine, policy="other", pinned=True):
             and r["env"].get("NODEOS_POLICY") == policy
             for r in found
         ),
-        f"{what}: environment",
+        f"{what}: the ranks' environment has the container's values",
         [{k: v for k, v in r["env"].items() if k.startswith("NODEOS")} for r in found],
     )
     ok(

@@ -82,7 +82,7 @@ def group_classes():
     out = step.end()
     same(out.count("load "), 6, "all ranks end by themselves")
     text = open(f"{HOME}/classes.svg").read() if os.path.exists(f"{HOME}/classes.svg") else ""
-    ok(text.count("devil") and "</svg>" in text, "the picture of the step", text[:300])
+    ok(text.count("devil") and "</svg>" in text, "the picture of the step shows devils", text[:300])
 
 
 def group_pair():
@@ -130,7 +130,7 @@ def group_shared():
     idle, changed = ranks.get(0, {}), ranks.get(1, {})
     ok(
         idle.get("cpu_percent", 100) < 10 and idle.get("class") in ("unknown", "turtle"),
-        "a rank that writes files and sleeps: no devil, whatever the few samples say",
+        "a rank that writes files and sleeps is no devil, whatever its few samples say",
         idle,
     )
     same(idle.get("idle"), True, "a rank that hardly computes is idle")
@@ -353,7 +353,7 @@ def group_interrupts():
     ok(all(r["quiet"] for r in ranks.values()) and ranks, "hpc: the CPUs are quiet ones", d)
     ok(
         all(1 <= (r["our_interrupts"] or 0) <= 5 for r in ranks.values()),
-        "25 s with reads each 10 s: one to five interrupts",
+        "reads each 10 s cause one to five interrupts in 25 s",
         [r["our_interrupts"] for r in ranks.values()],
     )
     step.end()

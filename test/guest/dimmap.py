@@ -469,7 +469,7 @@ done
         "each step of a job gets the device while the previous step's writes are still in flight",
     )
     gone("no buffer of steps in a row is left")
-    # no process of the step is left that could clean up, and Slurm does not
+    # no process of the step is left to clean up, and Slurm itself does not clean up
     write(
         "killed.sh",
         f"#!/bin/bash\nsrun -n1 -c2 --nodeos-manifest={m} bash -c 'touch {HOME}/killed.ready; exec"

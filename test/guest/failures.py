@@ -66,8 +66,8 @@ def refused(launcher, options, words, what, nodes=None):
 
 
 def group_matrix():
-    """Slurm gives no failing hook an effect that suits a user's mistake, so NodeOS reports every
-    error in task_init."""
+    """Whichever hook fails, Slurm's reaction does not suit a user's mistake. So NodeOS reports
+    every error in task_init, without failing."""
     # an error on both nodes; with sbatch, the batch script's own step reports it first
     for options, words, what in (
         ("--nodeos-cpus=64", "largest request that fits", "too many cpus"),
@@ -363,7 +363,7 @@ def group_kills():
             r = run(
                 "srun -N1 -n1 -c2 --mem=64 --nodeos-cpus=2 python3 -c 'x = bytearray(900 << 20)'"
             )
-            ok(r.code != 0, "exhausted memory ends the step itself", r.text)
+            ok(r.code != 0, "a step that exhausts its memory fails", r.text)
             continue
         run(
             "srun -N2 -n4 -c2 --nodeos-cpus=4 sleep 12 >/dev/null 2>&1 </dev/null & disown -a",

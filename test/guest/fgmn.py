@@ -72,7 +72,7 @@ class Blocks:
                 self.usable[node] += max(0, int(word[1]) - high) * 4096
 
     def near(self, some):
-        """Blocks of the physical nodes that have CPUs of SOME."""
+        """The blocks of those physical nodes that have a CPU of the set SOME."""
         return {n for n in self.blocks if cpus(read(f"{NODE}/node{self.home[n]}/cpulist")) & some}
 
     def bytes(self, nodes):
@@ -685,8 +685,8 @@ def group_resize():
     wait_idle()
 
 
-# A program with some memory on each of its memory nodes which the kernel may not move:
-# buffers of io_uring.
+# A program with memory on each of its memory nodes that the kernel may not move: buffers of
+# io_uring.
 PIN = """
 import ctypes, mmap, re, time
 libc = ctypes.CDLL(None, use_errno=True)
@@ -914,8 +914,8 @@ def group_pressure():
     )
     ok(
         outside == 0 and looked >= RUNS * 2 // 3,
-        f"of the {looked} of {RUNS} containers that live long enough to be read, no anonymous,"
-        " shared or tmpfs page is elsewhere",
+        f"no container has an anonymous, shared or tmpfs page outside of two blocks ({looked} of "
+        f"{RUNS} containers live long enough to be read)",
         (outside, looked),
     )
     for s in strange[:3]:

@@ -60,8 +60,8 @@ class Job:
     cgroup."""
 
     def __init__(self, containers=None, sim="-n2", vda="-n1", rest="", mib=48, more="--exclusive"):
-        """REST: ranks outside of the containers, on CPUs that these leave. MORE: options of
-        sbatch."""
+        """REST: ranks outside of the containers, on CPUs that the containers leave. MORE: options
+        of sbatch."""
         manifest = write("pair.json", pod(**(containers or PAIR)))
         steps = "".join(
             f"srun {n} --overlap --mpi=none {where} {THREADS} 2 {pinned} {mib} >{name}.out 2>&1 &\n"

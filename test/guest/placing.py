@@ -108,7 +108,7 @@ def group_part():
     same(where(d), [[0], [1], [0], [1]], "Slurm's order puts both devils on one socket")
     d = step.wait(lambda d: sum(moves(d)) and parted(d), 90)
     placed = time.time()
-    ok(parted(d), "dino: a devil and a turtle on each socket, by the kernel", where(d))
+    ok(parted(d), "dino: each socket has a devil and a turtle, as the kernel shows", where(d))
     same(
         sorted(moves(d)),
         [0, 0, 1, 1],

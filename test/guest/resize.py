@@ -113,8 +113,8 @@ def group_cpus(machine):
 
 
 def by_step(job):
-    """From outside of JOB's steps 0 and 1, whose containers share a name, the user names the
-    step."""
+    """Resize containers of JOB's steps 0 and 1, which have the same name, from outside of these
+    steps: the user must name the step."""
 
     def have():
         """The CPUs of each step's rank by the ledger, its cgroup and its threads."""
@@ -149,10 +149,7 @@ def by_step(job):
         ("exec step true", both),
         (
             "resize --step=9 step --cpus=2",
-            (
-                f"step 9 is in no container step on this node (steps that are: {job}.0,"
-                f" {job}.1)"
-            ),
+            (f"step 9 is in no container step on this node (steps that are: {job}.0, {job}.1)"),
         ),
         (
             f"exec --step={int(job) + 1}.0 step true",
@@ -269,7 +266,7 @@ def group_own(machine):
 
 def group_meanwhile(machine):
     """While the pages of a step's container move, another step starts, whose container has the
-    same name: the resize finishes on the first."""
+    same name: the resize finishes on the first step's container."""
     hog = write("hog.py", HOG.format(mib=96, processes=80))
     script = write(
         "meanwhile.sh",
@@ -766,7 +763,7 @@ def group_random(machine, times=25, seed=5):
         elif "at most here" in r.err or "would leave none" in r.err or "do not fit" in r.err:
             refused += 1
         else:
-            ok(False, f"random {i}: {name} {arguments}", r.text)
+            ok(False, f"random {i}: resize {name} {arguments} works or lacks room", r.text)
         if i % max(1, times // 10) == 0:
             job.check(f"after {i + 1}")
         have = job.containers()

@@ -991,7 +991,10 @@ def group_kills():
         p.kill()
         p.wait()
         undone(before, f"{verb} killed after {delay:.2f} s")
-    ok(done["provision"] and done["unprovision"], f"killed while they ran: {done}")
+    ok(
+        done["provision"] and done["unprovision"],
+        f"provision and unprovision were each killed at least once before their end: {done}",
+    )
     slurm_knows(False)
     configure()
     all_idle("no node is drained by killed provisions")

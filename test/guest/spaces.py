@@ -416,7 +416,7 @@ def group_provision():
         run("systemctl daemon-reload", user="root", timeout=60)
         others.measure()
         r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
-        ok(r.code == 0, "unprovision", r.text)
+        ok(r.code == 0, "unprovision succeeds", r.text)
         others.measure()
     r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
     ok(

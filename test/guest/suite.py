@@ -896,7 +896,7 @@ def group_report(machine):
         described(report, f"report --json on {node} works")
         ok(
             report.get("schema") == 1 and len(jobs) == 1 and jobs[0]["user"] == "alice",
-            f"report --json on {node}",
+            f"report --json on {node} has alice's job only",
             report,
         )
         if not jobs:

@@ -496,7 +496,7 @@ def group_full(machine):
             ("nodeosctl report", "root"),
         ):
             r = run(command, user=user, cwd="/")
-            ok(r.code == 0, f"{what}: {command}", r.text)
+            ok(r.code == 0, f"{what}: {command} works", r.text)
 
     works("before the file systems are full")
     with Full("/run"):
@@ -540,7 +540,7 @@ def group_full(machine):
         left = glob.glob("/run/nodeos/.*")
         same(left, [], "/run: no half-written file is left")
     works("/run has space again")
-    # a job that begins and ends there leaves nothing
+    # a job that begins and ends while its file system is full leaves nothing
     with Full("/run"):
         run(f"{small} echo alive", user="bob", cwd="/")
         run(f"scancel {job}", user="root")
@@ -621,7 +621,7 @@ def files_work(path):
         PICTURE.format(path),
     ):
         r = here(f"env TMPDIR={path} nodeosctl {command}", "root")
-        ok(r.code == 0, f"{path} has space again: {command}", r.text)
+        ok(r.code == 0, f"{path} has space again: nodeosctl {command} works", r.text)
     run(
         f"rm -f {path}/*.json {path}/*.txt {path}/*.xml {path}/*.svg",
         user="root",

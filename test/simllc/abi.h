@@ -3,8 +3,8 @@
  * Memory that QEMU's plugin writes and the guest's module reads, except for one word that the
  * module writes: BAR 2 of an ivshmem-plain device, little endian. A header of SIMLLC_HEAD bytes,
  * then for each vCPU a record of SIMLLC_RECORD bytes: __u64 count[SIMLLC_COUNTERS][2], for user and
- * for kernel code. Only the vCPU's own thread writes its record. No two counters count the same
- * thing, so an event is a set of counters, and its count is their sum.
+ * for kernel code. Only the vCPU's own thread writes its record. Counters do not overlap, so an
+ * event is a set of counters, and its count is their sum.
  */
 #ifndef SIMLLC_ABI_H
 #define SIMLLC_ABI_H

@@ -305,7 +305,7 @@ def judge_provider(g):
                 # a miss also brings the next line, which may be replaced before the chase needs it
                 ok(
                     RATE[load] < miss / insn < 2 * RATE[load],
-                    f"{name}: with prefetches",
+                    f"{name}: misses are 1 to 2 times those without prefetches",
                     miss / insn,
                 )
             else:
@@ -323,7 +323,7 @@ def judge_provider(g):
     ok(45 <= counted <= 50, "provider: each read of a running rank is one interrupt", counted)
     near(calls, counted, "provider: the kernel counts as many interrupts", 0.3)
     for n in (0, 1):
-        ok(int(g.said(f"provider peak {n}") or 0) > 0, f"calibration: a peak of domain {n}")
+        ok(int(g.said(f"provider peak {n}") or 0) > 0, f"calibration: domain {n} has a peak")
     table = re.findall(r"^  (loop|scan|triad) +([\d.]+) +([\d.]+)(.*)$", g.text, re.M)
     same([row[0] for row in table], ["loop", "scan", "triad"] * 2, "calibration: two domains")
     for domain, (load, _, rate, said) in zip("000111", table):
@@ -333,7 +333,7 @@ def judge_provider(g):
             near(float(rate), want, what)
         else:
             below(float(rate), 1, what)
-        ok("differs" not in said, f"{what}: agrees", said)
+        ok("differs" not in said, f"{what}: the rate agrees with the expected one", said)
     gone = g.said("provider gone") or ""
     ok("No such file" in gone, "provider: without a PMU, an error says so", g.text)
     gone = g.said("provider about gone") or ""

@@ -181,9 +181,9 @@ static void test_lru(void)
 	scan(c, 10, 1, 2);
 	cache_access(c, 10);
 	cache_access(c, 30);
-	is_int(cache_access(c, 10), CACHE_SAMPLED, "the line used last stays");
+	is_int(cache_access(c, 10), CACHE_SAMPLED, "two ways: the line used last stays");
 	is_int(cache_access(c, 11), CACHE_SAMPLED | CACHE_MISS,
-	       "the line used earlier is replaced");
+	       "two ways: the line used earlier is replaced");
 	cache_free(c);
 }
 
@@ -216,7 +216,7 @@ static void test_sample(void)
 	struct cache *c = cache_new(&shape);
 	struct counts found = scan(c, 0, 1, 4096);
 
-	is_int((long long)cache_sets(&shape), 8, "1 of 8 lines: 8 sets of 64");
+	is_int((long long)cache_sets(&shape), 8, "1 of 8 lines: 8 of 64 sets are simulated");
 	is_int((long long)found.sampled, 512, "1 of 8 lines is simulated");
 	is_int((long long)found.misses * 8, 4096,
 	       "8 times the simulated misses are the misses of the whole scan");

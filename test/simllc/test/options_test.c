@@ -90,44 +90,45 @@ static void test_nodes(void)
 		m.end[i] = (i + 1) * 768 * MIB;
 	/* 3 GiB: a q35 has 2 GiB of these below 4 GiB, as RAM is 2.75 GiB or more */
 	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_PHYSICAL), 0,
-	       "memory_node: the end of the first node");
+	       "memory_node: the first node has the byte before its end");
 	is_int(memory_node(&m, 768 * MIB, MEMORY_PHYSICAL), 1,
-	       "memory_node: the start of the second node");
+	       "memory_node: the second node begins at that end");
 	is_int(memory_node(&m, 2 * gib - 1, MEMORY_PHYSICAL), 2,
-	       "memory_node: the last byte below the hole");
+	       "memory_node: the third node has the last byte below the hole");
 	is_int(memory_node(&m, 4 * gib, MEMORY_PHYSICAL), 2,
 	       "memory_node: the third node continues at 4 GiB");
 	is_int(memory_node(&m, 4 * gib + 256 * MIB, MEMORY_PHYSICAL), 3,
-	       "memory_node: the fourth node");
+	       "memory_node: the fourth node follows the third one");
 	is_int(memory_node(&m, 5 * gib, MEMORY_PHYSICAL), -1,
-	       "memory_node: -1 after the end of RAM");
+	       "memory_node: returns -1 after the end of RAM");
 	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_DOUBLED), 0,
-	       "memory_node, doubled: the first node");
+	       "memory_node, doubled: the first node has the byte before its end");
 	is_int(memory_node(&m, 768 * MIB, MEMORY_DOUBLED), -1,
-	       "memory_node, doubled: -1 between two nodes");
+	       "memory_node, doubled: returns -1 between two nodes");
 	is_int(memory_node(&m, 1536 * MIB, MEMORY_DOUBLED), 1,
-	       "memory_node, doubled: the second node");
+	       "memory_node, doubled: the second node begins at twice the size of the first");
 	is_int(memory_node(&m, 2 * 3 * 768 * MIB, MEMORY_DOUBLED), 3,
-	       "memory_node, doubled: the fourth node");
+	       "memory_node, doubled: the fourth node begins at twice the size of those before it");
 	ok(!memory_is_remote(&m, 1, 7) && memory_is_remote(&m, 1, 8) &&
 		   memory_is_remote(&m, 0, 4) && !memory_is_remote(&m, -1, 0),
 	   "memory_is_remote: node 1 has CPUs 4 to 7; an unknown node is not remote");
 	m.nodes = 0;
-	is_int(memory_node(&m, 0, MEMORY_PHYSICAL), -1, "memory_node: -1 if no nodes are known");
+	is_int(memory_node(&m, 0, MEMORY_PHYSICAL), -1,
+	       "memory_node: returns -1 if no nodes are known");
 }
 
 static void test_time(void)
 {
 	struct memory m = { .nodes = 2, .node_cpus = 1, .miss_ns = 80, .remote_ns = 50 };
 
-	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 80, "memory_charge: a miss");
+	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 80, "memory_charge: a miss costs 80 ns");
 	is_int(memory_charge(&m, 0, true, 1, 1000, 80), 210,
-	       "memory_charge: a remote miss after it: 80 + 80 + 50");
+	       "memory_charge: a remote miss adds 80 + 50 ns to a debt of 80 ns");
 	is_int(memory_charge(&m, 0, false, 8, 1000, 0), 640,
-	       "memory_charge: a miss that stands for eight");
+	       "memory_charge: a miss that stands for eight costs 640 ns");
 	m = (struct memory){ .nodes = 2, .node_cpus = 1, .node_ns = 100 };
 	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 100,
-	       "memory_charge: a line from an idle controller");
+	       "memory_charge: a line from an idle controller costs 100 ns");
 	is_int(memory_charge(&m, 0, false, 1, 1000, 0), 200,
 	       "memory_charge: a second line waits for the first one");
 	is_int(memory_charge(&m, 1, false, 1, 1000, 0), 100,
@@ -137,9 +138,9 @@ static void test_time(void)
 	is_int(memory_charge(&m, 0, false, 1, 9000, 0), 100,
 	       "memory_charge: idle time of a controller does not shorten later work");
 	is_int(memory_charge(&m, 0, false, 1, 9000, 500), 500,
-	       "memory_charge: a debt that exceeds the queue does not grow by the queue");
+	       "memory_charge: a debt longer than the queue stays the same");
 	is_int(memory_charge(&m, -1, false, 1, 9000, 7), 7,
-	       "memory_charge: no queue without a node");
+	       "memory_charge: a line without a node waits in no queue");
 	is_int(memory_enqueue(&m, 1, 3, 20000), 20300,
 	       "memory_enqueue: three lines take three times as long");
 }
