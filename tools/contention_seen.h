@@ -26,7 +26,7 @@ struct seen_point {
 struct seen_rank {
 	int rank; /* -1: the process is no task of srun */
 	long pid;
-	const char *command; /* hostile bytes */
+	const char *command; /* any bytes that a user chose */
 	const char *container; /* NULL: none */
 	const char *cpus;
 	int domain; /* -1: its CPUs are in several domains, or in none */

@@ -26,11 +26,11 @@ static void test_gaps_numbers(void)
 	is_int((long long)s.lost[0], 899,
 	       "gaps_summary: time above the shortest loop is lost, a shorter gap loses nothing");
 	is_int((long long)s.lost[1], 900 + 9899 + 900,
-	       "gaps_summary: time lost in the second decade");
+	       "gaps_summary: adds the time lost in the second decade");
 	is_int((long long)s.lost_all, 899 + 900 + 9899 + 9900 + 199999900 + 900,
-	       "gaps_summary: time lost in all decades");
-	is_int((long long)s.longest.at, 50, "gaps_summary: start of the longest gap");
-	is_int((long long)s.median, 1000, "gaps_summary: median length");
+	       "gaps_summary: adds the time lost in all decades");
+	is_int((long long)s.longest.at, 50, "gaps_summary: gives the start of the longest gap");
+	is_int((long long)s.median, 1000, "gaps_summary: gives the median length");
 }
 
 static void test_variation(void)

@@ -60,7 +60,7 @@ static void test_check_json(void)
 	root = json_tokener_parse(out);
 	if (!ok(json_object_object_get_ex(root, "manifests", &list) &&
 			json_object_array_length(list) == 2,
-		"check --json: two manifests"))
+		"check --json: lists two manifests"))
 		return;
 	one = json_object_array_get_idx(list, 0);
 	ok(json_object_object_get_ex(one, "ok", &value) && json_object_get_boolean(value),
@@ -109,7 +109,7 @@ static void test_check_accepted(void)
 		sprintf(got + strlen(got), "%s=%s ", json_object_get_string(name),
 			json_object_get_string(outcome));
 	}
-	is(got, want, "check --json: members and isolators of a manifest with every key");
+	is(got, want, "check --json: shows all members and isolators of a manifest with every key");
 	json_object_put(root);
 }
 
@@ -153,10 +153,10 @@ static void test_faults(void)
 	   "1:12: acKind: \"a: b\" (allowed: ImageManifest, PodManifest)",
 	   "check --json: a colon in a value does not move the place");
 	is(fault("{\n1"), "2:1: : unexpected \"1\": expected a key in double quotes",
-	   "check --json: the place in a text that is no JSON");
+	   "check --json: gives the place of the fault in a text that is no JSON");
 	is(fault("#!/bin/sh\ntrue\n"),
 	   "1:1: : a script without #NODEOS lines before its first command",
-	   "check --json: the fault of a script without #NODEOS lines");
+	   "check --json: a script without #NODEOS lines has a fault");
 	is(fault("{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\"app\":{"
 		 "\"isolators\":[{\"name\":\"container\",\"value\":{}}]}}"),
 	   "", "check --json: a valid manifest has no fault");
@@ -168,41 +168,42 @@ int main(void)
 	char dir[4096];
 
 	snprintf(dir, sizeof(dir), "%s/etc/examples", top ? top : ".");
-	if (!ok(chdir(dir) == 0, "chdir to %s", dir))
+	if (!ok(chdir(dir) == 0, "the test can change to directory %s", dir))
 		return tap_done();
 	test_faults();
-	is_int(run("coupled.json", NULL, NULL), 0, "check: a valid manifest");
+	is_int(run("coupled.json", NULL, NULL), 0, "check: accepts a valid manifest");
 	is(out, "coupled.json: ok: 2 containers: sim cpus=12 mems=3, vda cpus=2 mems=1\n",
-	   "check: the line of a valid manifest");
-	is(errors, "", "check: no error for a valid manifest");
-	is_int(run("figure3.json", "argo.json", NULL), 0, "check: two valid manifests");
+	   "check: prints a line for a valid manifest");
+	is(errors, "", "check: prints no error for a valid manifest");
+	is_int(run("figure3.json", "argo.json", NULL), 0, "check: accepts two valid manifests");
 	is(out,
 	   "figure3.json: ok: 1 container: mycontainer cpus=48 mems=1 policy=hpc\n"
 	   "argo.json: ok: 1 container: argo-example cpus=4 mems=1 policy=other, "
 	   "ignored: perfwrapper, power, resource/memory\n",
-	   "check: a line for each of two manifests");
-	is_int(run("--request", "rest.json", NULL), 0, "check --request: a valid manifest");
+	   "check: prints a line for each of two manifests");
+	is_int(run("--request", "rest.json", NULL), 0, "check --request: accepts a valid manifest");
 	is(out, "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;\n",
 	   "check --request: prints the request alone");
 	is_int(run("../nodeos.conf", "small.json", NULL), 1,
 	       "check: an invalid and a valid manifest fail");
 	ok(strncmp(errors, "../nodeos.conf:1:1: unexpected \"#\"", 34) == 0,
-	   "check: the error of the invalid manifest: %s", strtok(errors, "\n"));
+	   "check: the error names the invalid manifest and the place: %s", strtok(errors, "\n"));
 	is(out, "small.json: ok: 1 container: small cpus=2\n",
-	   "check: the line of the valid manifest");
-	is_int(run("outofcore.json", NULL, NULL), 0, "check: a manifest with a buffer");
+	   "check: prints the line of the valid manifest");
+	is_int(run("outofcore.json", NULL, NULL), 0, "check: accepts a manifest with a buffer");
 	is(out,
 	   "outofcore.json: ok: 1 container: outofcore cpus=4 mems=1 dimmap=4294967296 "
 	   "dimmap_source=/dev/nvme0n1 dimmap_fill=65536\n",
-	   "check: the line of a manifest with a buffer");
-	is_int(run("--json", "outofcore.json", NULL), 0, "check --json: a manifest with a buffer");
+	   "check: prints the line of a manifest with a buffer");
+	is_int(run("--json", "outofcore.json", NULL), 0,
+	       "check --json: accepts a manifest with a buffer");
 	ok(strstr(out, "\"size_bytes\": 4294967296") &&
 		   strstr(out, "\"source\": \"/dev/nvme0n1\"") &&
 		   strstr(out, "\"fill_bytes\": 65536") && strstr(out, "\"access\": \"rw\"") &&
 		   strstr(out, "\"name\": \"dimmap\""),
-	   "check --json: the buffer and its isolator: %s", out);
+	   "check --json: shows the buffer and its isolator: %s", out);
 	is_int(run("every-key.json", "rest.json", NULL), 0,
-	       "check: manifests with every key, and with all CPUs left over");
+	       "check: accepts manifests with every key, and with all CPUs left over");
 	is(out,
 	   "every-key.json: ok: 1 container: every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 "
 	   "quantum=20 partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
@@ -210,25 +211,25 @@ int main(void)
 	   "contention=observe placement=spread:l3\n"
 	   "rest.json: ok: 2 containers: sim cpus=rest smt=1, vda cpus=2 mems=1073741824b "
 	   "policy=batch\n",
-	   "check: the lines of these two manifests");
+	   "check: prints the lines of manifests with every key, and with all CPUs left over");
 	test_check_accepted();
 	test_check_json();
-	is_int(run("--help", NULL, NULL), 0, "check --help");
+	is_int(run("--help", NULL, NULL), 0, "check --help: succeeds");
 	ok(strncmp(out, "Usage: nodeosctl check", 22) == 0 && !errors[0],
 	   "check --help: prints on standard output only");
 	is_int(run(NULL, NULL, NULL), 2, "check: no manifest is wrong usage");
 	is(errors, "nodeosctl: check: no MANIFEST given (see nodeosctl check --help)\n",
 	   "check: one line names the missing argument");
-	is(out, "", "check: nothing on standard output without a manifest");
+	is(out, "", "check: prints nothing on standard output without a manifest");
 	is_int(run("--json", "--request", "small.json"), 2, "check: two outputs are refused");
 	is(errors,
 	   "nodeosctl: check: --json, --request and --launch: expected one of them (see nodeosctl "
 	   "check --help)\n",
-	   "check: the message for two outputs");
+	   "check: the message says that only one output is possible");
 	is_int(run("--frob", "small.json", NULL), 2, "check: an unknown option is wrong usage");
 	is(errors,
 	   "nodeosctl: check: unrecognized option '--frob'\nnodeosctl: see nodeosctl check "
 	   "--help\n",
-	   "check: names the unknown option and the command, without the usage");
+	   "check: the message names the unknown option and the command, without the usage");
 	return tap_done();
 }

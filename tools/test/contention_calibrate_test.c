@@ -105,7 +105,7 @@ static void test_source(const char *source, const char *want, const char *what)
 	if (counters_open_on(&c, &conf, &host, &err) < 0)
 		bail("%s", err.text);
 	is_int(calibrated((struct calibration){ .force = true }, c), 1, "%s is refused", what);
-	is(errors, want, "%s: the reason", what);
+	is(errors, want, "%s: the message has the reason", what);
 	ok(peak_kept() == 0 && !*text, "%s changes nothing", what);
 	counters_close(c);
 }

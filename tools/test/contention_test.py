@@ -308,7 +308,7 @@ def test_picture(folder):
         ok(word in texts, f"the picture has the text {word}", texts)
     ok("Domain 1" not in texts, "a domain without ranks of the job has no panel")
     ok(any("SIMULATED" in t for t in texts), "the picture says that the cache is simulated")
-    ok(any('?[2J</text><&"?' in t for t in texts), "a hostile name stays text", texts)
+    ok(any('?[2J</text><&"?' in t for t in texts), "a name with markup stays text", texts)
     strips = {
         c: [
             r
