@@ -2,7 +2,7 @@
 /* The chooser for machines with several kinds of CPUs. */
 #include "topology/fit.h"
 
-/* Is the lowest core that only one of A and B takes in A? */
+/* Of the cores that only one of A and B takes: does A take the lowest one? */
 static bool fit_kinds_lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -28,8 +28,8 @@ static void fit_kinds_merge(struct fit_out *into, const struct fit_out *from,
 }
 
 /*
- * Find the best of all sets. Each CPU kind has a search of its own, since whether kinds are mixed
- * is no sum over cores, so one search cannot price it.
+ * Find the best of all sets. Each CPU kind has a search of its own, since one search adds prices of
+ * single cores, and the price of mixed kinds is no such sum.
  */
 int fit_kinds(struct fit_in *in, struct fit_out *best)
 {

@@ -49,20 +49,22 @@ unsigned plan_width(const struct plan_ask *ask, unsigned threads);
 enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err);
 
 /*
- * Choose cores of IN that are spread over LEVEL -> TAKE, in->n flags; their widths sum up to
- * in->need at least, as all do. -1: out of memory.
+ * Choose cores of IN that are spread over LEVEL: set TAKE, in->n flags. The widths of the chosen
+ * cores sum up to at least in->need; the caller ensures that those of all cores do. -1: out of
+ * memory.
  */
 int plan_spread(const struct fit_in *in, enum level level, bool *take);
 
-/* Return the level that the spread WORD names, or its outermost one with several free domains. */
+/* Return the level that WORD names, or, if WORD is "spread", the outermost level with several free
+ * domains. */
 enum level plan_spread_level(const struct fit_in *in, enum placement_word word);
 
 /* Return how many domains of LEVEL have cores in TAKE (NULL: candidates of IN). */
 unsigned plan_count_domains(const struct fit_in *in, const bool *take, enum level level);
 
 /*
- * Is ASK to be spread over NUMA localities though it does not say so: the cores PACKED are of one
- * package, and ASK wants more memory than this package has?
+ * Is ASK, a request without a word for the placement, to be spread over NUMA localities? It is if
+ * the cores PACKED are of one package, and ASK requests more memory than this package has.
  */
 bool plan_needs_spread(const struct planner *p, const struct plan_ask *ask, const struct fit_in *in,
 		       const bool *packed);

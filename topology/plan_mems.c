@@ -137,7 +137,8 @@ static int plan_mems_too_few(const struct planner *p, const struct plan_ask *ask
 	return -1;
 }
 
-/* Return how many of the first candidates hold the requested memory; 0: all are not enough. */
+/* Return how many candidates, counted from the first one, hold the requested memory together; 0:
+ * all of them hold less. */
 static unsigned count_enough(const struct planner *p, const struct plan_ask *ask,
 			     const struct candidate *c, unsigned n, uint64_t *sum)
 {

@@ -11,7 +11,7 @@
 /* A domain of the level, or all cores outside of its domains. */
 struct spread_group {
 	unsigned domain; /* or NONE */
-	unsigned n, next; /* candidates; those counted in GIVEN */
+	unsigned n, next; /* number of candidates; number of those that GIVEN counts */
 	unsigned given; /* threads */
 };
 
@@ -149,7 +149,8 @@ enum level plan_spread_level(const struct fit_in *in, enum placement_word word)
 	return level;
 }
 
-/* Return the amount of ordinary memory near the package that has all cores in TAKE; 0: several. */
+/* Return the amount of ordinary memory near the package of the cores in TAKE; 0: they are of
+ * several packages. */
 static uint64_t spread_amount_beside(const struct planner *p, const struct plan_ask *ask,
 				     const struct fit_in *in, const bool *take)
 {

@@ -43,7 +43,7 @@ static void test_synthetic(void)
 	idset_zero(&cpus);
 	is_int(machine_cores(m, &cpus, &core, &n, &err), 0,
 	       "machine_cores: an empty set of CPUs has no core");
-	is_int(n, 0, "none");
+	is_int(n, 0, "machine_cores: an empty set of CPUs gives an empty list");
 	free(core);
 	machine_free(m);
 }
@@ -82,7 +82,7 @@ static void test_machine_sources(void)
 	if (fd < 0 || machine_load_arg(&m, "package:2 numa:1 core:2 pu:2", &err) < 0)
 		bail("cannot set up");
 	ok(machine_write_xml(m, path, &err) == 0, "machine_write_xml: writes a file");
-	ok(machine_load_arg(&again, path, &err) == 0, "machine_load_arg: loads that file");
+	ok(machine_load_arg(&again, path, &err) == 0, "machine_load_arg: loads the written file");
 	ok(idset_equal(machine_cpus(m), machine_cpus(again)),
 	   "machine_load_arg: the file has the same CPUs");
 	machine_free(again);
@@ -382,18 +382,19 @@ static void test_machine_shapes(void)
 		opts.cpus = *machine_cpus(m);
 		opts.mems = *machine_mems(m);
 		machine_cores(m, &opts.cpus, &core, &n, &err);
-		is_int(n, shape[i].cores, "machine_cores: cores of %s", shape[i].machine);
+		is_int(n, shape[i].cores, "machine_cores: counts the cores of %s",
+		       shape[i].machine);
 		if (ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0,
 		       "plan_make: plans a container of everything")) {
 			ok(idset_equal(&plan->container[0].cpus, &opts.cpus),
-			   "plan_make: this container has all CPUs");
+			   "plan_make: a container of everything has all CPUs");
 			plan_free(plan);
 		}
 		ask.cpus = 1;
 		if (ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0,
 		       "plan_make: plans a container of one CPU")) {
 			ok(idset_equal(&plan->container[0].cpus, &core[0].cpus),
-			   "plan_make: this container has the first core");
+			   "plan_make: a container of one CPU has the first core");
 			plan_free(plan);
 		}
 		free(core);

@@ -214,7 +214,7 @@ static void check_container(const struct test *t, const struct plan_container *c
 	ok(c->mems_confined == (w->mems != NULL) && c->mems_shared == w->shared &&
 		   c->cpus_asked == ask->cpus && c->cpus_given == idset_count(&c->cpus) && c->why &&
 		   *c->why,
-	   "plan_make: %s: confined, shared, asked, given, why", t->name);
+	   "plan_make: %s: sets confined, shared, asked, given and why", t->name);
 }
 
 static void run(const struct test *t)
@@ -234,7 +234,8 @@ static void run(const struct test *t)
 		n++;
 	if (plan_make(&plan, m, &opts, t->ask, n, &err) < 0) {
 		is(err.text, t->error ? t->error : "success", "plan_make: %s", t->name);
-		is_int(err.code, (int)t->code, "plan_make: %s: the code of the refusal", t->name);
+		is_int(err.code, (int)t->code, "plan_make: %s: sets the code of the refusal",
+		       t->name);
 	} else if (ok(!t->error, "plan_make: %s: can be planned", t->name)) {
 		for (unsigned i = 0; i < n; i++)
 			check_container(t, &plan->container[i], &t->ask[i], &t->want[i]);
@@ -264,7 +265,7 @@ static void test_explanation(void)
 	   "rounded up to whole cores: 22 threads for 21 requested\n"
 	   "package: 0 (22 threads free) fits, 1 (24) fits; takes 0: the tightest fit by packages\n"
 	   "memory: node 0 (dram); 1 local, 0 remote",
-	   "explanation");
+	   "plan_make: the explanation has the numbers, the domains and the rule");
 	plan_free(plan);
 	machine_free(m);
 }
@@ -338,14 +339,14 @@ static void test_placements(void)
 		if (!ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0, "plan_make: %s",
 			table[i].name))
 			bail("%s", err.text);
-		is(list_of(&plan->container[0].cpus), table[i].cpus, "plan_make: %s: CPUs",
-		   table[i].name);
-		is(list_of(&plan->container[0].mems), table[i].mems, "plan_make: %s: memory nodes",
-		   table[i].name);
+		is(list_of(&plan->container[0].cpus), table[i].cpus,
+		   "plan_make: %s: chooses the CPUs", table[i].name);
+		is(list_of(&plan->container[0].mems), table[i].mems,
+		   "plan_make: %s: chooses the memory nodes", table[i].name);
 		line = strstr(plan->container[0].why, "placement:");
 		ok(line && table[i].why ? strncmp(line, table[i].why, strlen(table[i].why)) == 0
 					: !line && !table[i].why,
-		   "plan_make: %s: the explanation", table[i].name);
+		   "plan_make: %s: explains a placement, and nothing without one", table[i].name);
 		if (line)
 			diag("%s", line);
 		plan_free(plan);

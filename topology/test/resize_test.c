@@ -113,11 +113,13 @@ static void run(const struct test *t)
 	rc = plan_resize(&got, m, &ask, &err);
 	if (*t->want_cpus == '!') {
 		is(rc < 0 ? err.text : "no error", t->want_cpus + 1, "plan_resize: %s", t->name);
-		is_int(err.code, (int)t->code, "plan_resize: %s: the code of the refusal", t->name);
+		is_int(err.code, (int)t->code, "plan_resize: %s: sets the code of the refusal",
+		       t->name);
 	} else if (is_int(rc, 0, "plan_resize: %s (%s)", t->name, err.text)) {
-		is(idset_brief(buf, &got.cpus), t->want_cpus, "plan_resize: %s: CPUs", t->name);
-		is(idset_brief(buf, &got.mems), t->want_mems, "plan_resize: %s: memory nodes",
+		is(idset_brief(buf, &got.cpus), t->want_cpus, "plan_resize: %s: chooses the CPUs",
 		   t->name);
+		is(idset_brief(buf, &got.mems), t->want_mems,
+		   "plan_resize: %s: chooses the memory nodes", t->name);
 		ok(strncmp(got.why, RESIZED " ", strlen(RESIZED " ")) == 0,
 		   "plan_resize: %s: the explanation begins with its fixed word: %s", t->name,
 		   got.why);
@@ -216,7 +218,7 @@ int main(int argc, char **argv)
 		run(&tests[i]);
 	snprintf(path, sizeof(path), "%s/topology/test/machines.txt", source ? source : ".");
 	f = fopen(path, "r");
-	if (!ok(f != NULL, "%s opens", path))
+	if (!ok(f != NULL, "the test can open %s", path))
 		return tap_done();
 	while (getline(&line, &size, f) > 0) {
 		struct machine *m;

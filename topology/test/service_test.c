@@ -78,7 +78,8 @@ static void one(size_t i)
 	rc = service_choose(&got, m, &ask, &err);
 	if (tests[i].error) {
 		ok(rc == -1, "service_choose: %s: refused", tests[i].name);
-		is(err.text, tests[i].error, "service_choose: %s: the message", tests[i].name);
+		is(err.text, tests[i].error, "service_choose: %s: gives the reason of the refusal",
+		   tests[i].name);
 	} else if (ok(rc == 0, "service_choose: %s: chosen %s", tests[i].name, err.text)) {
 		is_list(&got.cpus, tests[i].want_cpus, tests[i].name, "CPUs");
 		is_list(&got.mems, tests[i].want_mems, tests[i].name, "memory nodes");
@@ -126,7 +127,7 @@ static void test_homes(void)
 	is(err.text,
 	   "serviceos_mems: homes: no memory node of this machine is divided (a kernel with fgmn= "
 	   "divides them)",
-	   "service_choose: homes: the message without a divided node");
+	   "service_choose: homes: the message says that no node is divided");
 	m->node[2].home = m->node[3].home = 1;
 	is_int(service_choose(&got, m, &ask, &err), 0,
 	       "service_choose: homes: chosen with one divided node %s", err.text);
@@ -179,8 +180,10 @@ static void test_service_bytes(void)
 	if (machine_load_synthetic(&m, "package:2 " NODE "core:2 pu:1", &err) < 0)
 		bail("%s", err.text);
 	idset_parse(&mems, "1", NULL);
-	ok(service_bytes(m, &mems) == UINT64_C(1) << 30, "service_bytes: one node");
-	ok(service_bytes(m, machine_mems(m)) == UINT64_C(1) << 31, "service_bytes: two nodes");
+	ok(service_bytes(m, &mems) == UINT64_C(1) << 30,
+	   "service_bytes: gives the bytes of one node");
+	ok(service_bytes(m, machine_mems(m)) == UINT64_C(1) << 31,
+	   "service_bytes: adds the bytes of two nodes");
 	machine_free(m);
 }
 
