@@ -32,7 +32,7 @@ struct mover {
 	struct rebind_host rebind_host;
 	char state_dir[DIR_PATH_MAX];
 	bool unreaped;
-	bool looks_again; /* ranks have moved since the last mover_look() */
+	bool looks_again; /* ranks have moved since the last mover_decide() */
 };
 
 struct mover *mover_new(const struct mover_host *h)

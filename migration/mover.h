@@ -30,7 +30,7 @@ void mover_decide(struct mover *m, struct observed_node *node, const struct conf
 
 /*
  * Call at least once a second: record moves that have ended in NODE, and failures in BAD. Returns
- * true if ranks have moved: call mover_look() now, so that their pages follow at once.
+ * true if ranks have moved: call mover_decide() now, so that their pages follow at once.
  */
 bool mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad);
 
