@@ -45,7 +45,7 @@ def scans(run):
 
 
 def at_third(lines):
-    """The line (or the begin) that is nearest to two thirds of a scan's passes."""
+    """The line, or the scan's start, that is nearest to two thirds of the scan's passes."""
     begin = {"pass": 0, "instructions": 0, "misses": 0, "remote": 0}
     goal = lines[-1]["pass"] * 2 / 3
     return min([begin, *lines[:-1]], key=lambda line: abs(line["pass"] - goal))

@@ -14,7 +14,7 @@
 #define LLC_PMU "/sys/bus/event_source/devices/simllc/"
 #define LLC_EVENTS 6
 
-/* In the order of llc_names. */
+/* The counters, in the order of llc_names. */
 struct llc {
 	int fd[LLC_EVENTS];
 };
