@@ -10,8 +10,8 @@ static const struct {
 } loads[CALIBRATE_LOADS] = {
 	{ "loop", 4, 0 },
 	{ "scan", 4, 1 },
-	{ "triad", 7 * CALIBRATE_LINE / 8,
-	  3 }, /* seven for each double, of eight in a line of each of three arrays */
+	/* seven instructions for each double; a line has eight doubles of one of three arrays */
+	{ "triad", 7 * CALIBRATE_LINE / 8, 3 },
 };
 
 #if defined(__x86_64__)

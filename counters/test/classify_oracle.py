@@ -32,7 +32,7 @@ class Conf:
 
 
 def round_up(rate):
-    """To a whole number: rates are in thousandths of a miss."""
+    """Round up to a whole number: rates are in thousandths of a miss."""
     return ceil(rate)
 
 
