@@ -95,7 +95,7 @@ struct job_record_text {
 };
 
 /*
- * Set up W for DIR and USER (a name or a number; "": root), whom this looks up in the user
+ * Set up W for DIR and USER (a name or a number; "": root), which is looked up in the user
  * database. Returns 0, or -1 with the reason: DIR is no path, or there is no such user.
  */
 int job_record_open(struct job_record_writer *w, const char *dir, const char *user,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which counters each rank has. In the trace, all counters have different instructions. */
+/* Check which counters each rank has. In the trace, all counters have different instructions. */
 #include "contend/counted.h"
 
 #include "base/test/tap.h"

@@ -444,7 +444,8 @@ def spent(pid):
 
 
 class Costs:
-    """For each number of ranks: milliseconds until a launch is answered, CPU and calls a second."""
+    """Measure for each number of ranks: milliseconds until a launch is answered, CPU time and calls
+    in a second."""
 
     def __init__(self, sizes):
         self.hosts = [Host(n) for n in sizes]
