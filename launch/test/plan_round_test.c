@@ -24,7 +24,7 @@ static struct {
 	const char *account;
 } slurmctld;
 
-/* In place of slurmctld. The ledger must be unlocked while this runs. */
+/* Takes the place of slurmctld. The ledger must be unlocked while this runs. */
 static int fake_load_job(struct step_job *out, uint32_t job_id, uid_t uid, struct errbuf *err)
 {
 	struct ledger *l = NULL;
