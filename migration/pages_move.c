@@ -110,7 +110,7 @@ static bool is_elsewhere(const struct pages_mover *m, int node)
 	       idset_has(&where->container, (unsigned)node);
 }
 
-/* Of the new pages, keep those that lie elsewhere. */
+/* Keep those of the new pages that lie elsewhere. */
 static void keep_elsewhere(struct pages_mover *m)
 {
 	unsigned first = m->known;

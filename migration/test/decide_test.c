@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which ranks move; expected CPUs by hand. */
+/* Check which ranks move; the expected CPUs are worked out by hand. */
 #include "migration/decide.h"
 
 #include <stdlib.h>

@@ -17,7 +17,7 @@ static struct node_home where(const char *home, const char *container)
 	return w;
 }
 
-/* As Linux 6.12 writes it, shortened. */
+/* memory.numa_stat as Linux 6.12 writes it, shortened. */
 static const char four[] = "anon N0=1048576 N1=4096 N2=8192 N3=3000000\n"
 			   "file N0=7 N1=7 N2=7 N3=7\n"
 			   "anon_thp N0=99 N1=99 N2=99 N3=99\n";

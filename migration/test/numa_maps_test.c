@@ -70,7 +70,7 @@ static void policies(void)
 		{ "bind:", false, false },
 		{ "bind:0-", false, false },
 		{ "bind:x", false, false },
-		/* 62 bytes, and 63 bytes: the kernel may have cut the latter */
+		/* policies of 62 and of 63 bytes: the kernel may have cut one of 63 bytes */
 		{ "bind:1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39,41", false, true },
 		{ "bind:1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31,33,35,37,39,410", false, false },
 	};
