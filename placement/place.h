@@ -59,12 +59,13 @@ extern const char place_policy_names[];
  *    do those of devils and semi-devils together.
  *  - Among domains of equal size and without fixed units the parts of the layout are exchanged so
  *    that the fewest cores move.
- *  - Nothing moves if the present placement is as even as this layout. It is the more even the
- *    smaller the sum of the squares of the cores that devils have in each domain is; if that is
- *    equal, the same sum for devils and semi-devils; then for all units. Fixed units count.
- *  - Else a move is left out if the placement without it fits and is as even, and so are two moves
- *    of units of different class or width that exchange their domains. So each move makes the
- *    placement more even, and the whole is as even as the layout at least.
+ *  - Nothing moves if the present placement is as even as this layout. Of two placements that one
+ *    is more even in which the squares of the numbers of cores that devils have in each domain have
+ *    the smaller sum; if these sums are equal, the sums for devils and semi-devils are compared;
+ *    then those for all units. Fixed units count.
+ *  - Otherwise a move is left out if the placement without it fits and is as even. Two moves of
+ *    units of different class or width that exchange their domains are left out in the same way.
+ *    So each move makes the placement more even, and the result is at least as even as the layout.
  *  - A unit stays if its part of the layout has a place of its class and width; if there are more
  *    such units than places, the first ones stay. So two units of one class and width never
  *    exchange their places.

@@ -4,14 +4,14 @@
 
 #include "placement/place_impl.h"
 
-/* One more unit of GROUP in the domain TO, and one less in FROM. */
+/* A shift: one more unit of GROUP in the domain TO, and one less in FROM. */
 struct shift {
 	struct place_group *group;
 	unsigned from, to;
 };
 
 struct loads {
-	/* cores of the units up to an order of class in each domain */
+	/* for each order of class and each domain: cores of the units up to this order */
 	unsigned load[PLACE_CLASSES][PLACE_DOMAINS_MAX];
 };
 
@@ -90,8 +90,8 @@ static bool has_moves(const struct place_group *g, unsigned a, unsigned b)
 	return g->places[a] < g->present[a] && g->places[b] > g->present[b];
 }
 
-/* Leave out one move of a group from domain A to B, alone or with one back. Returns whether one
- * was found. */
+/* Leave out one move of a group from domain A to B, alone or together with a move from B to A.
+ * Returns whether this was possible. */
 static bool leave_out_one(struct place_even *e, struct loads *l, unsigned a, unsigned b)
 {
 	for (unsigned i = 0; i < e->n; i++) {

@@ -44,7 +44,7 @@ struct place_even {
 	const struct place_host *host;
 	struct place_group *group;
 	unsigned n;
-	/* cores of the fixed units of each order of class in each domain */
+	/* for each order of class and each domain: cores of the fixed units */
 	unsigned fixed[PLACE_CLASSES][PLACE_DOMAINS_MAX];
 };
 

@@ -127,7 +127,8 @@ def unevenness(host, key, to):
 
 
 def layout_unevenness(host, key, parts):
-    """The same of the snake's layout, as parts are exchanged between equal domains only."""
+    """The same sums for the snake's layout. They do not change when parts are exchanged, as that
+    happens between equal domains only."""
     cores = [[0] * len(host.cores) for _ in range(3)]
     fixed = [((key(u), u[2]), u[3]) for u in host.units if u[4]]
     laid = [(k, d) for d, part in enumerate(parts) for k, n in part.items() for _ in range(n)]
