@@ -49,7 +49,7 @@ static void load_job_copy(char to[STEP_JOB_NAME_MAX], const char *from)
 		memcpy(to, from, strlen(from) + 1);
 }
 
-/* In the separate process, whose end frees the message. */
+/* Runs in the separate process, whose end frees the message. */
 static void load_job_ask_apart(void *arg, void *result)
 {
 	const struct question *q = arg;

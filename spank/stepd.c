@@ -434,7 +434,7 @@ static int set_program(spank_t sp, const struct step_env *env, struct errbuf *er
 	return 0;
 }
 
-/* In the rank, as root. stepd_task_init() reports failures. */
+/* Runs in the rank, as root. stepd_task_init() reports failures. */
 int stepd_task_init_privileged(spank_t sp)
 {
 	int rank = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* Which words in the place of srun's program are manifests. */
+/* Check which words in the place of srun's program are manifests. */
 #include "spank/checked.h"
 
 #include <stdlib.h>

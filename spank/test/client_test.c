@@ -201,7 +201,7 @@ static void has(const char *job_id, const char *line, const char *words, const c
 		diag("no \"%s\" in: %s", words, out);
 }
 
-/* In job 7, with containers from sbatch. */
+/* Steps in job 7, which has containers from sbatch. */
 static void test_client_planned(void)
 {
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
