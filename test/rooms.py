@@ -227,8 +227,8 @@ def calls(units):
 
 
 def module_calls():
-    """As calls(), for dimmap/module, whose objects only a kernel's build makes: by the names of
-    functions in the sources."""
+    """As calls(), for dimmap/module, whose objects only a kernel's build makes: find the functions
+    by their names in the sources."""
     text, owner = {}, {}
     for name in sorted(os.listdir(os.path.join(SOURCE, "dimmap/module"))):
         if name.endswith(".c") and not name.endswith(".mod.c"):

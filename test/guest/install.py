@@ -223,7 +223,7 @@ def goes_on(what):
 
 
 def start_daemon():
-    """As the admin does it, on both nodes."""
+    """Run a command as the admin does, on both nodes."""
     on_both("systemctl start nodeos-contend", "nodeos-contend starts")
 
 

@@ -230,7 +230,7 @@ def counts(d, specs):
 
 
 def measure(specs, policy, balancing):
-    """Of the two scans, over 20 s that begin half a minute after the classes are known: misses for
+    """Measure the two scans for 20 s, from half a minute after the classes are known: misses for
     10,000 instructions, the percentage of remote misses, and moves."""
     root(f"sysctl -w kernel.numa_balancing={balancing}")
     step = Load(110, specs, f"-n4 -c4 --nodeos-contention={policy}")

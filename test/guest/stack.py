@@ -357,7 +357,7 @@ def memory_affinity(lane, m):
 
 
 def several(lane):
-    """In addition to 1.93: ranks that start without an srun of their own, and two steps at once."""
+    """Cases beyond 1.93: ranks that start without an srun of their own, and two steps at once."""
     lane.add(
         "1.93",
         "mpirun: ranks find each other, and have CPUs of their own",

@@ -119,7 +119,8 @@ def table(folder, amd):
         with open(os.path.join(folder, name), encoding="utf-8") as f:
             listed = json.load(f)
         for event in listed:
-            # an event with a unit is no event of a core, or only of one of several kinds of core
+            # events with a unit are not those of a core, or those of only one of several kinds of
+            # core
             if not isinstance(event, dict) or "EventName" not in event or "Unit" in event:
                 continue
             bits = meaning(event["EventName"])

@@ -92,7 +92,7 @@ static void test_nodes(void)
 	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_PHYSICAL), 0,
 	       "memory_node: the first node has the byte before its end");
 	is_int(memory_node(&m, 768 * MIB, MEMORY_PHYSICAL), 1,
-	       "memory_node: the second node begins at that end");
+	       "memory_node: the second node begins where the first one ends");
 	is_int(memory_node(&m, 2 * gib - 1, MEMORY_PHYSICAL), 2,
 	       "memory_node: the third node has the last byte below the hole");
 	is_int(memory_node(&m, 4 * gib, MEMORY_PHYSICAL), 2,
