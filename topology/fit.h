@@ -56,7 +56,7 @@ struct fit_out {
  * cores of that kind, -1 if out of memory.
  */
 int fit_cores(const struct fit_in *in, struct fit_out *out);
-/* As fit_cores(), by the CPU kinds one by one and together; sets IN->kind. fit_kinds.c */
+/* As fit_cores(), for each CPU kind alone and for all together; sets IN->kind. In fit_kinds.c. */
 int fit_kinds(struct fit_in *in, struct fit_out *best);
 void fit_free(struct fit_out *out);
 

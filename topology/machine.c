@@ -172,8 +172,8 @@ static unsigned home_of(hwloc_obj_t obj)
 }
 
 /*
- * Return the node's bytes less huge pages, or the bytes that machine_note_usable() noted, if they
- * are fewer: the writer of an XML file may have noted too many.
+ * Return the node's bytes without huge pages, or the bytes that machine_note_usable() noted, if
+ * they are fewer: the writer of an XML file may have noted too many.
  */
 static uint64_t machine_usable_of(hwloc_obj_t obj)
 {

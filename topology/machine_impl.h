@@ -54,7 +54,7 @@ struct memnode {
 	bool added;
 	enum memory_kind kind;
 	uint64_t bytes;
-	/* bytes that count for requests by size: all bytes less huge pages, or the noted ones */
+	/* bytes that count for requests by size: all bytes without huge pages, or the noted ones */
 	uint64_t usable;
 	unsigned domain; /* local to the cores of this domain ... */
 	unsigned core; /* ... or of this core; both NONE: local to no core */
