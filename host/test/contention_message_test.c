@@ -338,7 +338,7 @@ static void test_records(void)
 	is(seen, "18446744073709551615:41.0 ", "contention_record_each: FN may remove a record");
 }
 
-/* Which containers are observed: their request decides, or else the site. */
+/* Check which containers are observed: their request decides, or else the site. */
 static void test_which_are_observed(void)
 {
 	static const struct {
