@@ -276,7 +276,8 @@ def test_large():
 
 
 def differ():
-    """Print how much less than the most possible the two searches of single steps gain."""
+    """Print by how much the gains of the two searches of single steps fall short of the largest
+    possible gain."""
     rng, sites, best = random.Random(5), [], []
     for _ in range(int(os.environ.get("NODEOS_ADVICE_SITES", "300"))):
         site = random_site(rng, 16, 40)
