@@ -16,6 +16,7 @@
 #define BEGIN_MS 500
 /* milliseconds of these for one step, whose user may make the call wait for each of its ranks */
 #define STEP_MS 100
+#define TOO_LONG "opening counters takes too long: the other ranks follow at the next scan"
 #define WAITED_MS 40 /* milliseconds; an attempt that takes longer has waited for the process */
 #define PAUSE_MS 10000 /* milliseconds from such an attempt to the next one; doubled each time */
 #define PAUSE_MAX_MS 600000 /* the longest such pause, in milliseconds */
@@ -23,14 +24,23 @@
 
 int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err)
 {
-	struct counted_early *more = realloc(t->early, (t->n_early + 1) * sizeof(*more));
+	struct counted_early *more;
+	long took;
+	int rc;
 
+	if (t->waited >= STEP_MS)
+		return errprintf(err, TOO_LONG);
+	more = realloc(t->early, (t->n_early + 1) * sizeof(*more));
 	if (!more)
 		return errprintf(err, "out of memory");
 	t->early = more;
 	more += t->n_early;
 	*more = (struct counted_early){ .pid = pid, .begun = monotonic_ms() };
-	if (counters_begin(t->counters, pid, &more->group, err) < 0)
+	rc = counters_begin(t->counters, pid, &more->group, err);
+	took = monotonic_ms() - more->begun;
+	if (took >= WAITED_MS)
+		t->waited += took;
+	if (rc < 0)
 		return -1;
 	t->n_early++;
 	return 0;
@@ -128,9 +138,7 @@ static int try_rank(struct counted_table *t, struct counted *c, struct observed_
 	if (c->tried && (begun < c->again || !left->again || !left->again--))
 		return 1;
 	if (begun >= left->end || begun >= left->step_end) {
-		errprintf(
-			err,
-			"opening counters takes too long: the other ranks follow at the next scan");
+		errprintf(err, TOO_LONG);
 		return -1;
 	}
 	rc = begin_rank(t, c, rank, err);
@@ -157,6 +165,7 @@ static void end_early(struct counted_table *t)
 	free(t->early);
 	t->early = NULL;
 	t->n_early = 0;
+	t->waited = 0;
 }
 
 static unsigned count_all_ranks(const struct observed_node *node)
@@ -235,14 +244,39 @@ static void renew_rank(struct counted_table *t, struct counted *c, struct observ
 	begin_rank(t, c, rank, NULL);
 }
 
+/* Renew the ranks of STEP, whose first entry is number FIRST, until END, monotonic milliseconds. */
+static void renew_step(struct counted_table *t, struct observed_step *step, unsigned first,
+		       long end)
+{
+	long begun = monotonic_ms();
+
+	if (end > begun + STEP_MS)
+		end = begun + STEP_MS;
+	for (unsigned n = 0; n < step->n && !step->ended; n++) {
+		unsigned i = (t->turn + n) % step->n;
+
+		if (first + i >= t->n || !t->rank[first + i].group)
+			continue;
+		if (monotonic_ms() >= end)
+			return;
+		renew_rank(t, &t->rank[first + i], &step->rank[i]);
+	}
+}
+
 void counted_renew(struct counted_table *t, struct observed_node *node)
 {
-	unsigned k = 0;
+	long end = monotonic_ms() + BEGIN_MS;
+	unsigned s = node->n_steps ? t->turn % node->n_steps : 0, first = 0;
 
-	for (unsigned s = 0; s < node->n_steps; s++)
-		for (unsigned i = 0; i < node->step[s].n && k < t->n; i++, k++)
-			if (t->rank[k].group && !node->step[s].ended)
-				renew_rank(t, &t->rank[k], &node->step[s].rank[i]);
+	for (unsigned i = 0; i < s; i++)
+		first += node->step[i].n;
+	for (unsigned n = 0; n < node->n_steps; n++) {
+		renew_step(t, &node->step[s], first, end);
+		first += node->step[s].n;
+		if (++s == node->n_steps)
+			s = first = 0;
+	}
+	t->turn++;
 }
 
 void counted_end(struct counted_table *t)

@@ -51,12 +51,17 @@ struct counted_table {
 	struct counted *rank; /* N elements, owned */
 	unsigned n_early;
 	struct counted_early *early; /* owned */
+	/* milliseconds that early attempts have waited for processes since the last counted_match() */
+	long waited;
+	unsigned turn; /* number of calls of counted_renew(): each begins with another rank */
 	unsigned refused; /* ranks without counters after the last counted_match() */
 };
 
 /*
  * Open counters for PID before it is known as a rank: the next counted_match() gives them to the
- * rank with that pid, or closes them if there is none. Returns 0, or -1 with the reason.
+ * rank with that pid, or closes them if there is none. When such attempts have waited for processes
+ * for a tenth of a second in total, further ones are refused until then: a message may come so late
+ * that its ranks already are their user's. Returns 0, or -1 with the reason.
  */
 int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err);
 
@@ -75,7 +80,8 @@ int counted_match(struct counted_table *t, struct observed_node *node, struct er
  * For each rank of NODE, after counted_match(): open counters for threads that have not inherited
  * any, and open new ones for ranks that have lost theirs. The kernel removes the counters of a
  * process that executes a program which must not be dumped, such as a setuid program or one that
- * its user may not read.
+ * its user may not read. A call stops after half a second, and after a tenth of a second for each
+ * step; later calls continue with others.
  */
 void counted_renew(struct counted_table *t, struct observed_node *node);
 

@@ -25,6 +25,56 @@ static long match_ranks(struct errbuf *err)
 	return monotonic_ms() - begun;
 }
 
+#define MANY 6 /* ranks of a step */
+
+/* A message that comes late, when all ranks of its step hang. */
+static void match_many(pid_t pid)
+{
+	struct errbuf err = { 0 };
+
+	for (int i = 0; i < MANY; i++)
+		counted_begin_early(&table, pid, &err);
+	ok(strstr(err.text, "takes too long") != NULL,
+	   "counted_begin_early: does not wait for each rank of a step that hangs");
+	diag("%s", err.text);
+	counted_match(&table, &node, NULL);
+	is_int(counted_begin_early(&table, getpid(), &err), 0,
+	       "counted_begin_early: opens counters for a later message");
+	counted_match(&table, &node, NULL);
+}
+
+/* All ranks of a step lose their counters, and then hang. */
+static void renew_many(pid_t pid)
+{
+	struct observed_step *step = observed_add_step(&node);
+	unsigned first = table.n, left = 0;
+
+	for (int i = 0; i < MANY; i++) {
+		add_rank(step, getpid());
+		step->rank[i].start += 1000u + (unsigned)i;
+	}
+	counted_match(&table, &node, NULL);
+	for (unsigned i = 0; i < MANY; i++) {
+		struct counted *c = &table.rank[first + i];
+
+		c->pid = pid;
+		c->judged = c->read_at - 1;
+		c->judged_enabled = c->before.enabled;
+		step->rank[i].ticks = c->judged_ticks + 100;
+	}
+	counted_renew(&table, &node);
+	for (unsigned i = 0; i < MANY; i++)
+		left += table.rank[first + i].group != NULL;
+	ok(left >= MANY - 3, "counted_renew: does not wait for each rank of a step that hangs");
+	diag("%u of %u ranks are left for later calls", left, MANY);
+	for (int i = 0; i < MANY; i++)
+		counted_renew(&table, &node);
+	left = 0;
+	for (unsigned i = 0; i < MANY; i++)
+		left += table.rank[first + i].group != NULL;
+	is_int(left, 0, "counted_renew: later calls come to each rank");
+}
+
 int main(int argc, char **argv)
 {
 	struct errbuf err = { 0 };
@@ -59,6 +109,8 @@ int main(int argc, char **argv)
 	table.rank[0].again = 0;
 	match_ranks(&err);
 	is_int((long long)table.rank[0].pause, 20000, "counted_match: doubles the next pause");
+	match_many(held.pid);
+	renew_many(held.pid);
 	held_end(&held);
 	for (int i = 0; i < 50 && kill(held.pid, 0) == 0; i++)
 		usleep(100000);
