@@ -66,6 +66,19 @@ static int scan_read_again(const struct scan *l, unsigned i, struct process_seen
 	return process_seen_again(out, &l->r->source, rank->pid, rank->start, l->s->own[i].status);
 }
 
+/*
+ * Has the last call failed for want of descriptors? Then what it did not open may exist: this scan
+ * must neither drop its ranks nor forget its task.
+ */
+static bool scan_lacks_files(struct scan *l)
+{
+	if (errno != EMFILE && errno != ENFILE)
+		return false;
+	l->cut = true;
+	errprintf(l->bad, "no descriptors are left: raise LimitNOFILE");
+	return true;
+}
+
 /* Read process PID of task number TASK. */
 static void scan_read_process(struct scan *l, pid_t pid, unsigned task)
 {
@@ -80,8 +93,10 @@ static void scan_read_process(struct scan *l, pid_t pid, unsigned task)
 		if (l->o->rank[i].pid == pid && scan_read_again(l, i, &p->seen) == 0)
 			goto seen;
 	}
-	if (process_seen_read(&p->seen, &l->r->source, pid) < 0)
+	if (process_seen_read(&p->seen, &l->r->source, pid) < 0) {
+		scan_lacks_files(l);
 		return;
+	}
 seen:
 	if (p->seen.ended || p->seen.pid != pid)
 		return;
@@ -103,7 +118,7 @@ static int scan_read_task(struct scan *l, unsigned task)
 	ssize_t n = -1;
 
 	if (fd < 0)
-		return -1;
+		return t->dir >= 0 && scan_lacks_files(l) ? 0 : -1;
 	while (used < SCAN_PROCS_BYTES &&
 	       (n = read(fd, l->text + used, SCAN_PROCS_BYTES - used)) > 0)
 		used += (size_t)n;
@@ -233,14 +248,18 @@ static void scan_remember(struct scan *l)
  * Has rank I ended? If not all processes of the step were read, it may be alive although this scan
  * has not found it.
  */
-static bool scan_has_lost(const struct scan *l, unsigned i)
+static bool scan_has_lost(struct scan *l, unsigned i)
 {
 	struct process_seen p;
 
 	if (l->s->own[i].scan == l->r->scan)
 		return false;
-	return !l->cut || scan_read_again(l, i, &p) < 0 || p.ended ||
-	       p.start != l->o->rank[i].start;
+	if (!l->cut)
+		return true;
+	errno = 0;
+	if (scan_read_again(l, i, &p) < 0)
+		return !scan_lacks_files(l);
+	return p.ended || p.start != l->o->rank[i].start;
 }
 
 /* Drop the ranks that have ended, and set CPUs and domains of the others. */

@@ -825,6 +825,45 @@ static void test_crowded_out(void)
 	remove_file("cg/system.slice");
 }
 
+/* While no descriptor is left, nothing is taken for ended. */
+static void test_no_descriptors(void)
+{
+	const char *task = "job_41/step_3/user/task_0", *batch = "job_42/step_batch/user/task_0";
+	struct contention_rank rank = { 0, 501, "sim" };
+	struct rlimit files, none;
+	struct errbuf err;
+
+	all_steps = true;
+	put_procs(task, "501\n");
+	put_process((struct fake){ .pid = 501, .task = task });
+	put_procs(batch, "900\n901\n");
+	put_process((struct fake){ .pid = 900, .command = "mpirun", .task = batch });
+	put_process((struct fake){ .pid = 901, .parent = 900, .task = batch });
+	begin_test();
+	announce_ranks(41, 3, 1, &rank, &err);
+	scan_ranks();
+	is(list_ranks(1), "child -1 901", "ranks_scan: finds a child of the batch script's mpirun");
+	node.step[1].rank[0].misses = 77;
+	getrlimit(RLIMIT_NOFILE, &files);
+	none = files;
+	none.rlim_cur = 3;
+	setrlimit(RLIMIT_NOFILE, &none);
+	ranks_scan(ranks, &node, &bad);
+	setrlimit(RLIMIT_NOFILE, &files);
+	ok(strstr(bad.text, "LimitNOFILE"), "ranks_scan: says that no descriptors are left: %s",
+	   bad.text);
+	is(list_ranks(1), "child -1 901", "ranks_scan: keeps a rank that it has no descriptor for");
+	put_process((struct fake){ .pid = 502, .start = 2000, .task = task });
+	put_procs(task, "502\n");
+	all_steps = false;
+	is(scan_ranks(), "task 0 502 sim",
+	   "ranks_scan: keeps a task whose directory it has no descriptor for");
+	is_int((long long)node.step[1].rank[0].misses, 77,
+	       "ranks_scan: such a rank keeps its totals");
+	end_test();
+	remove_file("cg/system.slice");
+}
+
 int main(void)
 {
 	struct rlimit files = { 4096, 4096 };
@@ -856,5 +895,6 @@ int main(void)
 	test_too_many();
 	test_crowded_out();
 	test_damaged_status();
+	test_no_descriptors();
 	return tap_done();
 }
