@@ -14,8 +14,11 @@
 
 #include "base/proc.h"
 
-/* bytes of a status with the final NUL; the line of groups may be long */
-#define STATUS_MAX 8192
+/*
+ * bytes of a status with the final NUL; a user may be in thousands of groups, which come before the
+ * numbers that are needed
+ */
+#define STATUS_MAX 65536
 #define TICKS_NS (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK))
 
 /* The numbers of proc_pid_stat(5) that follow the name and the state, in the file's order. */
@@ -234,7 +237,7 @@ int process_policy(const struct process_source *from, pid_t pid)
 bool process_is_stopped(int proc_fd, pid_t pid)
 {
 	int fd = process_file_open(proc_fd, pid, "status");
-	char text[STATUS_MAX] = "";
+	char text[STATUS_MAX];
 	const char *state;
 	int rc = fd < 0 ? -1 : process_text(text, fd);
 

@@ -864,6 +864,27 @@ static void test_no_descriptors(void)
 	remove_file("cg/system.slice");
 }
 
+/* A user who is in many groups has a long status. */
+static void test_many_groups(void)
+{
+	struct process_source source = { .fd = proc_fd };
+	static char text[40000];
+	struct process_seen p;
+	int n;
+
+	put_process((struct fake){ .pid = 503, .task = "job_41/step_0/user/task_0" });
+	n = snprintf(text, sizeof(text),
+		     "Name:\tapp\nState:\tR (running)\nPid:\t503\nPPid:\t7\nGroups:\t");
+	for (unsigned i = 0; i < 3000; i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%u ", 1200000000 + i);
+	snprintf(text + n, sizeof(text) - (size_t)n, "\nVmRSS:\t    8 kB\nThreads:\t5\n");
+	write_file(text, "proc/%d/status", 503);
+	is_int(process_seen_read(&p, &source, 503), 0,
+	       "process_seen_read: reads a process whose user is in 3,000 groups");
+	ok(p.threads == 5 && p.memory == 8192,
+	   "process_seen_read: reads the lines behind a long list of groups");
+}
+
 int main(void)
 {
 	struct rlimit files = { 4096, 4096 };
@@ -896,5 +917,6 @@ int main(void)
 	test_crowded_out();
 	test_damaged_status();
 	test_no_descriptors();
+	test_many_groups();
 	return tap_done();
 }
