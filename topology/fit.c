@@ -143,32 +143,67 @@ static void charge_domains(const struct chooser *ch, struct state *s, unsigned l
 	s->price[ch->slot_memory] -= memory;
 }
 
-/* Make the table of one candidate with two states: not taken, and taken. */
-static struct table *table_of_core(const struct chooser *ch, unsigned i)
+/* Set PRICE to that of taking candidate I alone, without the domains around it. */
+static void price_core(const struct chooser *ch, unsigned i, struct state *price)
 {
 	const struct machine *m = ch->in->m;
 	const struct fit_core *fc = &ch->in->core[ch->index[i]];
-	unsigned units = fc->width / ch->unit;
-	struct table *t = table_new(units + 1, i, i);
-	struct state *taken;
 	unsigned own = 0;
 
-	if (!t)
-		return NULL;
-	t->state[0].possible = true;
-	taken = &t->state[units];
-	taken->possible = true;
+	memset(price, 0, sizeof(*price));
 	/* A core outside every domain of a level counts as a domain of its own. */
 	for (unsigned l = 0; l < LEVELS; l++)
 		if (m->n_domains_of[l] && m->core[fc->core].of[l] == NONE)
 			own |= 1u << l;
-	charge_domains(ch, taken, own, 1, ch->in->core_memory ? ch->in->core_memory[fc->core] : 0);
-	taken->price[ch->slot_waste] += fit_pack((unsigned[]){ fc->threads, 1 }, 2, 20);
-	taken->price[ch->slot_place] += (int64_t)fc->half << 15 * LEVELS;
-	t->set[(size_t)units] = UINT64_C(1) << i % 64;
-	if (rank_sets(t) < 0) {
-		table_free(t);
+	charge_domains(ch, price, own, 1, ch->in->core_memory ? ch->in->core_memory[fc->core] : 0);
+	price->price[ch->slot_waste] += fit_pack((unsigned[]){ fc->threads, 1 }, 2, 20);
+	price->price[ch->slot_place] += (int64_t)fc->half << 15 * LEVELS;
+}
+
+/* Are the candidates I and K, neighbours in one domain and in no inner one, alike? */
+static bool alike(const struct chooser *ch, unsigned i, unsigned k)
+{
+	const struct machine *m = ch->in->m;
+	const struct fit_core *a = &ch->in->core[ch->index[i]], *b = &ch->in->core[ch->index[k]];
+
+	for (unsigned l = 0; l < LEVELS; l++)
+		if (m->core[a->core].of[l] != m->core[b->core].of[l])
+			return false;
+	return a->threads == b->threads && a->width == b->width && a->half == b->half &&
+	       m->core[a->core].kind == m->core[b->core].kind &&
+	       (!ch->in->core_memory ||
+		ch->in->core_memory[a->core] == ch->in->core_memory[b->core]);
+}
+
+/*
+ * Make the table of the candidates FIRST .. END - 1, which are alike: all sets of k of them have
+ * the same price, and the best one is the lowest k.
+ */
+static struct table *table_of_run(const struct chooser *ch, unsigned first, unsigned end)
+{
+	const unsigned units = ch->in->core[ch->index[first]].width / ch->unit;
+	unsigned n = (end - first) * units + 1;
+	struct table *t;
+	struct state one;
+
+	n = n > ch->states ? ch->states : n;
+	t = table_new(n, first, end - 1);
+	if (!t)
 		return NULL;
+	price_core(ch, first, &one);
+	for (unsigned k = 0; k <= end - first && k * units < n; k++) {
+		struct state *state = &t->state[k * units];
+		uint64_t *set = &t->set[(size_t)k * units * t->words];
+
+		state->possible = true;
+		/* of two such sets, the larger one has the lowest core that only one has */
+		state->rank = end - first - k;
+		for (unsigned p = 0; p < PRICES; p++)
+			state->price[p] = one.price[p] * (int64_t)k;
+		if (!k)
+			continue;
+		memcpy(set, set - (size_t)units * t->words, t->words * sizeof(*set));
+		set[(first + k - 1) / 64 - t->word0] |= UINT64_C(1) << (first + k - 1) % 64;
 	}
 	return t;
 }
@@ -305,8 +340,8 @@ static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsig
 				     unsigned end);
 
 /*
- * Make the table of the candidates FIRST .. END - 1, all in domain D: merge in halves at borders of
- * inner domains.
+ * Make the table of the candidates BORDER[0] .. BORDER[N] - 1: merge in halves at borders of inner
+ * domains and of runs of cores that are alike.
  */
 static struct table *table_of_range(const struct chooser *ch, const unsigned *border, unsigned n,
 				    const unsigned *inner)
@@ -314,7 +349,7 @@ static struct table *table_of_range(const struct chooser *ch, const unsigned *bo
 	unsigned half = n / 2;
 
 	if (n == 1)
-		return inner[0] == NONE ? table_of_core(ch, border[0])
+		return inner[0] == NONE ? table_of_run(ch, border[0], border[1])
 					: table_of_domain(ch, inner[0], border[0], border[1]);
 	return merge_tables(ch, table_of_range(ch, border, half, inner),
 			    table_of_range(ch, border + half, n - half, inner + half));
@@ -326,6 +361,16 @@ static unsigned candidates_end(const struct chooser *ch, unsigned first, unsigne
 	while (first < ch->n && ch->in->core[ch->index[first]].core < end_core)
 		first++;
 	return first;
+}
+
+/* Return the end of the run of candidates like FIRST, below core INNER and candidate END. */
+static unsigned run_end(const struct chooser *ch, unsigned first, unsigned inner, unsigned end)
+{
+	unsigned i = first + 1;
+
+	while (i < end && ch->in->core[ch->index[i]].core < inner && alike(ch, first, i))
+		i++;
+	return i;
 }
 
 /* Make the table of domain D, whose candidates are exactly FIRST .. END - 1, at least one. */
@@ -352,7 +397,8 @@ static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsig
 			i = candidates_end(ch, i, m->domain[next].end_core);
 		} else {
 			inner[parts] = NONE;
-			i++;
+			i = run_end(ch, i, next < domain->end ? m->domain[next].first_core : NONE,
+				    end);
 		}
 	}
 	border[parts] = end;
