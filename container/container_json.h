@@ -6,8 +6,8 @@
 
 #include "base/json_out.h"
 #include "container/isolator.h"
-#include "container/job_plan.h"
 #include "host/conf.h"
+#include "jobplan/job_plan.h"
 #include "manifest/request.h"
 #include "topology/service.h"
 

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 
 #include "base/idset.h"
-#include "container/job_plan.h"
 #include "container/ledger.h"
 #include "host/conf.h"
+#include "jobplan/job_plan.h"
 #include "manifest/request.h"
 
 /*

@@ -136,10 +136,19 @@ unsigned isolators_outcome(struct isolator_outcome *out, const struct reported_c
 	struct outcomes o = { .o = out };
 
 	WALK_ALL(outcome, &o, j);
-	for (unsigned i = 0; request_ignored_name[i] && o.n < OUTCOMES_MAX; i++)
-		if (j->ask->ignored >> i & 1)
-			outcome_note(outcome_of(&o, request_ignored_name[i]), OUTCOME_IGNORED,
-				     "not implemented here");
+	for (unsigned i = 0; request_ignored_name[i] && o.n < OUTCOMES_MAX; i++) {
+		unsigned before = o.n;
+		struct isolator_outcome *mine;
+
+		if (!(j->ask->ignored >> i & 1))
+			continue;
+		mine = outcome_of(&o, request_ignored_name[i]);
+		/* a pod may have the isolator of a container, too */
+		if (o.n > before)
+			outcome_note(mine, OUTCOME_IGNORED, "not implemented here");
+		else
+			outcome_note(mine, OUTCOME_MODIFIED, "that of the whole pod is ignored");
+	}
 	return o.n;
 }
 

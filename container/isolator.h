@@ -9,12 +9,12 @@
 
 #include "base/errbuf.h"
 #include "base/json_out.h"
-#include "container/job_plan.h"
 #include "container/ledger.h"
 #include "container/outcome.h"
 #include "host/blocks.h"
 #include "host/buffer_file.h"
 #include "host/conf.h"
+#include "jobplan/job_plan.h"
 #include "manifest/isolator_name.h"
 #include "manifest/request.h"
 
@@ -51,6 +51,9 @@ struct rank_settings {
 	char buffer[BUFFER_PATH_MAX]; /* mount point of the container's buffer; "": none */
 	struct buffer_maker maker; /* of the buffer */
 	struct rank_value number[RANK_NUMBER_COUNT];
+	struct request_limits limits;
+	bool no_io; /* the io controller could not be turned on */
+	char unlimited[200]; /* reasons why limits are not as requested; "": they are */
 };
 
 /* The ranks of a step in one place, from root's view: in a container, or in the rest outside. */
@@ -65,6 +68,7 @@ struct isolator_part {
 	unsigned index; /* index of the container in its request */
 	const char *name; /* name of the container; "": the rest outside */
 	bool outside; /* its ranks requested no container */
+	unsigned ranks; /* ranks of the part on this node */
 };
 
 /* The node and the job, from what is known before planning. */

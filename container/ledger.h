@@ -6,9 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "container/job_plan.h"
 #include "host/cgroup.h"
 #include "host/partition.h"
+#include "jobplan/job_plan.h"
 
 /*
  * The owners of CPUs and memory nodes on this node: one text file for each job in STATE_DIR

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/cgroup.h"
+#include "limits/memory_limit.h"
 
 /* ------------------------------------------------------------- memory nodes in use */
 
@@ -246,18 +247,6 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 
 /* ------------------------------------------------------------------ the cgroups */
 
-/* Read the memory limit of PATH; UINT64_MAX: none. Returns -1 without the memory controller. */
-static int read_limit(uint64_t *out, int cgroup_fd, const char *path)
-{
-	char text[64];
-	struct errbuf ignored;
-
-	if (cgroup_read(cgroup_fd, path, "memory.max", text, sizeof(text), &ignored) < 0)
-		return -1;
-	*out = *text >= '0' && *text <= '9' ? strtoull(text, NULL, 10) : UINT64_MAX;
-	return 0;
-}
-
 /* divisor: jobs on homes get a quarter, as the system needs the rest */
 #define PART_OF_HOMES 4
 
@@ -273,18 +262,6 @@ static uint64_t limit_of(const struct blocks *b, const struct idset *nodes, bool
 	return now / page * page;
 }
 
-static int lower_limit(int cgroup_fd, const char *path, uint64_t limit, struct errbuf *err)
-{
-	uint64_t now;
-	char text[32];
-
-	/* without the memory controller, an OOM still kills only tasks on these nodes */
-	if (!limit || read_limit(&now, cgroup_fd, path) < 0 || now <= limit)
-		return 0;
-	snprintf(text, sizeof(text), "%" PRIu64, limit);
-	return cgroup_write(cgroup_fd, path, "memory.max", text, err);
-}
-
 int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes,
 		 bool bound, struct errbuf *err)
 {
@@ -297,19 +274,20 @@ int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const 
 	if (bound && !limit)
 		return errprintf(err, "memory nodes %s have no usable memory now",
 				 idset_brief(a, nodes));
-	return lower_limit(cgroup_fd, path, limit, err);
+	/* without the memory controller, an OOM still kills only tasks on these nodes */
+	return limit ? memory_limit_lower(cgroup_fd, path, limit, err) : 0;
 }
 
 int mems_bound_again(const struct blocks *b, int cgroup_fd, const char *path,
-		     const struct idset *nodes, struct errbuf *err)
+		     const struct idset *nodes, uint64_t most, struct errbuf *err)
 {
 	uint64_t limit = limit_of(b, nodes, true), now;
-	char text[32];
 
-	if (!limit || read_limit(&now, cgroup_fd, path) < 0)
+	if (!limit || memory_limit_read(&now, cgroup_fd, path) < 0)
 		return 0;
-	snprintf(text, sizeof(text), "%" PRIu64, limit);
-	return cgroup_write(cgroup_fd, path, "memory.max", text, err);
+	if (most && most < limit)
+		limit = most;
+	return memory_limit_set(cgroup_fd, path, limit, err);
 }
 
 int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t job_memory,
@@ -342,7 +320,7 @@ uint64_t mems_of_job(int cgroup_fd, const char *job)
 {
 	uint64_t limit;
 
-	return read_limit(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX ? limit : 0;
+	return memory_limit_read(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX ? limit : 0;
 }
 
 enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, int cgroup_fd,
@@ -352,6 +330,7 @@ enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, i
 
 	if (b->on && conf->unmanaged_mems != UNMANAGED_ALL)
 		return GUARANTEE_PHYSICAL;
-	return read_limit(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX ? GUARANTEE_AMOUNT
-									      : GUARANTEE_ADVISORY;
+	return memory_limit_read(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX
+		       ? GUARANTEE_AMOUNT
+		       : GUARANTEE_ADVISORY;
 }

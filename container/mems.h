@@ -2,11 +2,11 @@
 #ifndef NODEOS_CONTAINER_MEMS_H
 #define NODEOS_CONTAINER_MEMS_H
 
-#include "container/job_plan.h"
 #include "container/ledger.h"
 #include "container/outcome.h"
 #include "host/blocks.h"
 #include "host/conf.h"
+#include "jobplan/job_plan.h"
 #include "topology/service.h"
 
 /*
@@ -77,10 +77,10 @@ int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const 
 
 /*
  * Set the memory limit of a directory that mems_confine() has bound to the size of its new NODES,
- * whether higher or lower.
+ * whether higher or lower, but to MOST bytes at most (0: no such limit).
  */
 int mems_bound_again(const struct blocks *b, int cgroup_fd, const char *path,
-		     const struct idset *nodes, struct errbuf *err);
+		     const struct idset *nodes, uint64_t most, struct errbuf *err);
 
 /*
  * Refuse many blocks to a job that has requested little memory from Slurm: Slurm would give the

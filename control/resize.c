@@ -117,9 +117,11 @@ static int collect_ranks(struct change *c, struct resize_view *v, struct errbuf 
 {
 	rank_group_free(&c->in);
 	rank_group_free(&c->rest);
-	return rank_group_collect(&c->in, v->o.job, v->o.own, c->next.name, err) < 0
-		       ? -1
-		       : rank_group_collect(&c->rest, v->o.job, v->o.own, LEDGER_REST, err);
+	if (rank_group_collect(&c->in, v->o.job, v->o.own, c->next.name, err) < 0)
+		return -1;
+	for (unsigned i = 0; i < c->in.n; i++)
+		c->in.moved[i].memory_limit = v->request.container[v->index].limits.memory;
+	return rank_group_collect(&c->rest, v->o.job, v->o.own, LEDGER_REST, err);
 }
 
 /* Bind all ranks, first those that give up CPUs. */

@@ -261,7 +261,20 @@ static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct 
 	}
 	if (cgroup_write_mems(cgroup_fd, path, &left, err) < 0)
 		return -1;
-	return own && b->on ? mems_bound_again(b, cgroup_fd, path, &left, err) : 0;
+	return own && b->on ? mems_bound_again(b, cgroup_fd, path, &left, m->memory_limit, err) : 0;
+}
+
+/*
+ * Return the limit of a rank's own directory: its part of the container's limit if the step has
+ * ranks in other places, else 0, as the directory above has the limit.
+ */
+static uint64_t rank_memory_limit(const struct rank_moved *m)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < m->step->n_placed; i++)
+		n += strcmp(m->step->placed[i].place, m->rank->place) == 0;
+	return n < m->step->n_placed ? m->memory_limit / (n ? n : 1) : 0;
 }
 
 static int confine_rank(const struct rank_moved *m, int cgroup_fd, const struct blocks *b,
@@ -274,7 +287,7 @@ static int confine_rank(const struct rank_moved *m, int cgroup_fd, const struct 
 	rank_path(path, m->step, m->rank);
 	rc = cgroup_write_mems(cgroup_fd, path, nodes, &why);
 	if (rc == 0 && b->on)
-		rc = mems_bound_again(b, cgroup_fd, path, nodes, &why);
+		rc = mems_bound_again(b, cgroup_fd, path, nodes, rank_memory_limit(m), &why);
 	if (rc == 0 || cgroup_inode(cgroup_fd, path) == 0)
 		return 0;
 	step_id_format(m->step->step_id, step);

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/subprocess.h"
-#include "container/job_plan_check.h"
 #include "container/mems.h"
+#include "jobplan/job_plan_check.h"
 
 /* attempts to plan; an attempt fails if the job's containers change meanwhile */
 #define ROUNDS 32

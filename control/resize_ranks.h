@@ -15,6 +15,8 @@ struct rank_group {
 		struct ledger_rank *rank;
 		struct idset now, next; /* CPUs of the rank, now and after the change */
 		unsigned threads; /* number when the rank was bound; 0: it has ended */
+		/* limit of the container's memory in bytes, as requested; 0: none */
+		uint64_t memory_limit;
 	} * moved;
 };
 

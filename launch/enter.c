@@ -35,7 +35,8 @@ static const char *const slurm_variable[] = {
 static const char *const stale_option[] = {
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_manifest", "_SLURM_SPANK_OPTION_nodeos_nodeos_container",
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_sched",    "_SLURM_SPANK_OPTION_nodeos_nodeos_cpus",
-	"_SLURM_SPANK_OPTION_nodeos_nodeos_mems",
+	"_SLURM_SPANK_OPTION_nodeos_nodeos_mems",     "_SLURM_SPANK_OPTION_nodeos_nodeos_placement",
+	"_SLURM_SPANK_OPTION_nodeos_nodeos_limits",
 };
 
 static void unset_all(const struct step_env *env, const char *const *name, size_t n)

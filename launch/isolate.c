@@ -39,6 +39,7 @@ void step_isolator_part(struct isolator_part *out, struct step_part *p, const st
 		.given = &p->given,
 		.name = p->container,
 		.outside = p->kind == STEP_NONE,
+		.ranks = p->n_ranks,
 	};
 	if (index >= 0) {
 		out->index = (unsigned)index;

@@ -12,10 +12,10 @@
 #include "base/subprocess.h"
 #include "container/container_json.h"
 #include "container/fence.h"
-#include "container/job_plan_check.h"
 #include "container/ledger.h"
 #include "container/mems.h"
 #include "host/cgroup.h"
+#include "jobplan/job_plan_check.h"
 #include "launch/prepare_impl.h"
 #include "launch/site.h"
 

@@ -6,9 +6,9 @@
  * Shared by the files of step_prepare(): prepare.c calls the others, each of which does one thing.
  */
 
-#include "container/job_plan.h"
 #include "container/mems.h"
-#include "container/planner_input.h"
+#include "jobplan/job_plan.h"
+#include "jobplan/planner_input.h"
 #include "launch/step_impl.h"
 
 /* The state of the node and the job, as step_prepare() finds it. */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "container/planner_input.h"
+#include "jobplan/planner_input.h"
 #include "launch/prepare_impl.h"
 
 /*

@@ -40,7 +40,7 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 static bool differs_from_request(const struct step_part *p)
 {
 	return p->shares_all || p->shares_ranks || p->fewer_cpus || p->takes_turns ||
-	       *p->given.unfenced;
+	       *p->given.unfenced || *p->given.unlimited;
 }
 
 /* Outcomes are ordered from good to bad. */
@@ -68,6 +68,8 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 		       "container, runs on all of them";
 	if (*p->given.unfenced)
 		return p->given.unfenced;
+	if (*p->given.unlimited)
+		return p->given.unlimited;
 	if (!p->shares_ranks && p->fewer_cpus)
 		snprintf(buf, size, "-c %u does not fit%s%s: a rank has %u CPUs",
 			 s->in.cpus_per_task, *p->container ? " in container " : "", p->container,

@@ -38,6 +38,8 @@ int submit_request(struct request *r, const char *name, const struct submit_wish
 			return errprintf(err, "--nodeos-placement=%.60s: expected one of %s",
 					 wish->placement, PLACEMENT_WORDS);
 	}
+	if (wish->limits && request_parse_limits(&c->limits, wish->limits, err) < 0)
+		return errwrap(err, "--nodeos-limits");
 	if (wish->sched && request_parse_sched(c, wish->sched, err) < 0)
 		return errwrap(err, "--nodeos-sched");
 	if (wish->contention)

@@ -12,6 +12,7 @@ struct submit_wish {
 	const char *cpus; /* --nodeos-cpus */
 	const char *mems; /* --nodeos-mems */
 	const char *placement; /* --nodeos-placement */
+	const char *limits; /* --nodeos-limits */
 	const char *sched; /* --nodeos-sched */
 	const char *contention; /* --nodeos-contention */
 };

@@ -8,14 +8,16 @@
  * Resources that a container can keep for itself, in the order in which a launch applies them:
  * X(ID, name). container/isolator_NAME.c acts on a node; a site allows an isolator by allow_NAME.
  */
-#define ISOLATORS(X)            \
-	X(CPUS, cpus)           \
-	X(MEMS, mems)           \
-	X(SCHED, sched)         \
-	X(PARTITION, partition) \
-	X(DIMMAP, dimmap)       \
-	X(OOM, oom)             \
-	X(CONTENTION, contention)
+#define ISOLATORS(X)              \
+	X(CPUS, cpus)             \
+	X(MEMS, mems)             \
+	X(SCHED, sched)           \
+	X(PARTITION, partition)   \
+	X(DIMMAP, dimmap)         \
+	X(OOM, oom)               \
+	X(CONTENTION, contention) \
+	X(LIMITS, limits)         \
+	X(THP, thp)
 
 /*
  * The isolators whose value is one number for each rank of the container: X(ID, name in requests,

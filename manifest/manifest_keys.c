@@ -23,6 +23,9 @@
 #define PRIORITY_REALTIME "a whole number from 0 to 99; 0 means 1"
 #define PRIORITY_NONE "0"
 
+/* AppC's quantities */
+#define PATTERN_QUANTITY "^[1-9][0-9]*([KMGTPE]i?)?$"
+
 #define PATTERN_SIZE "^[1-9][0-9]*([bB]|[KkMmGgTtPpEe](iB?)?)?$"
 
 /*
@@ -507,6 +510,167 @@ static const struct manifest_key contention_keys[] = {
 	{ .name = NULL },
 };
 
+/* ---------------------------------------------------------------------- limits and thp */
+
+#define ALLOWED_BYTES "bytes, also as 64M, 16G (powers of 1000), 64Mi, 16Gi (powers of 1024)"
+
+/* Load a quantity of AppC in the row's range. */
+static int load_quantity(const struct json_doc *doc, const struct manifest_key *key,
+			 const struct json_node *value, uint64_t *out)
+{
+	char text[WORD_QUOTE_MAX];
+	uint64_t quantity;
+
+	if (scalar(doc, value, text, sizeof(text)) < 0)
+		return -1;
+	if (request_parse_quantity(text, &quantity) < 0 || quantity < (uint64_t)key->min ||
+	    quantity > (uint64_t)key->max)
+		return manifest_keys_refuse(doc, value, text, key->allowed);
+	*out = quantity;
+	return 0;
+}
+
+static int load_memory_limit(const struct json_doc *doc, const struct manifest_key *key,
+			     const struct json_node *value, struct requested_container *c)
+{
+	return load_quantity(doc, key, value, &c->limits.memory);
+}
+
+static int load_memory_request(const struct json_doc *doc, const struct manifest_key *key,
+			       const struct json_node *value, struct requested_container *c)
+{
+	if (load_quantity(doc, key, value, &c->limits.memory_request) < 0)
+		return -1;
+	/* manifest_keys_load() reports a missing limit */
+	if (c->limits.memory && c->limits.memory_request > c->limits.memory)
+		return json_doc_fail(doc, value, "the request is above the limit");
+	return 0;
+}
+
+static int load_bandwidth(const struct json_doc *doc, const struct manifest_key *key,
+			  const struct json_node *value, struct requested_container *c)
+{
+	return load_quantity(doc, key, value, &c->limits.bandwidth);
+}
+
+static int load_iops(const struct json_doc *doc, const struct manifest_key *key,
+		     const struct json_node *value, struct requested_container *c)
+{
+	return load_quantity(doc, key, value, &c->limits.iops);
+}
+
+/* AppC requires "default": true, which means all block devices. */
+static int load_default(const struct json_doc *doc, const struct manifest_key *key,
+			const struct json_node *value, struct requested_container *c)
+{
+	char text[WORD_QUOTE_MAX];
+
+	(void)c;
+	if (value->kind != JSON_BOOL)
+		return json_doc_fail(doc, value, "expected true, got %s",
+				     json_kind_name(value->kind));
+	json_doc_scalar(doc, value, text, sizeof(text));
+	return strcmp(text, "true") == 0 ? 0 : manifest_keys_refuse(doc, value, text, key->allowed);
+}
+
+static const char *thp_word(unsigned i)
+{
+	return i + THP_NEVER < THP_COUNT ? thp_word_name((enum thp_word)(i + THP_NEVER)) : NULL;
+}
+
+static int load_thp(const struct json_doc *doc, const struct manifest_key *key,
+		    const struct json_node *value, struct requested_container *c)
+{
+	int i = load_word(doc, key, value);
+
+	if (i >= 0)
+		c->limits.thp = (enum thp_word)(i + THP_NEVER);
+	return i < 0 ? -1 : 0;
+}
+
+static const struct manifest_key memory_keys[] = {
+	{
+		.name = "limit",
+		.isolator = ISOLATOR_LIMITS,
+		.load = load_memory_limit,
+		.allowed = "from 1 MiB, " ALLOWED_BYTES,
+		.says = "The most memory of a step's ranks in the container.",
+		.missing = ": the most memory, for example \"16Gi\"",
+		.min = REQUEST_MEMORY_MIN,
+		.max = REQUEST_BYTES_MAX,
+		.pattern = PATTERN_QUANTITY,
+		.others = "max maximum size bytes memory memory_max ",
+	},
+	{
+		.name = "request",
+		.isolator = ISOLATOR_LIMITS,
+		.load = load_memory_request,
+		.allowed = "up to the limit, " ALLOWED_BYTES,
+		.says = "The memory that AppC would protect; it is not protected.",
+		.absent = "none",
+		.min = 1,
+		.max = REQUEST_BYTES_MAX,
+		.pattern = PATTERN_QUANTITY,
+		.others = "min minimum low reservation ",
+	},
+	{ .name = NULL },
+};
+
+#define DEFAULT_KEY                                                                                \
+	{                                                                                          \
+		.name = "default", .isolator = ISOLATOR_LIMITS, .load = load_default,              \
+		.allowed = "true", .says = "The limit is of each block device.", .absent = "true", \
+		.truth = true, .others = "",                                                       \
+	}
+
+static const struct manifest_key bandwidth_keys[] = {
+	DEFAULT_KEY,
+	{
+		.name = "limit",
+		.isolator = ISOLATOR_LIMITS,
+		.load = load_bandwidth,
+		.allowed = "from 4096, " ALLOWED_BYTES,
+		.says = "The most bytes a second that are read, and that are written.",
+		.missing = ": the most bytes a second, for example \"100M\"",
+		.min = REQUEST_BANDWIDTH_MIN,
+		.max = REQUEST_BYTES_MAX,
+		.pattern = PATTERN_QUANTITY,
+		.others = "max maximum rate bandwidth bps ",
+	},
+	{ .name = NULL },
+};
+
+static const struct manifest_key iops_keys[] = {
+	DEFAULT_KEY,
+	{
+		.name = "limit",
+		.isolator = ISOLATOR_LIMITS,
+		.load = load_iops,
+		.allowed = "a whole number from 1 to 4294967295, also as 2K",
+		.says = "The most operations a second that read, and that write.",
+		.missing = ": the most operations a second, for example 1000",
+		.min = 1,
+		.max = REQUEST_IOPS_MAX,
+		.pattern = PATTERN_QUANTITY,
+		.others = "max maximum rate iops ",
+	},
+	{ .name = NULL },
+};
+
+static const struct manifest_key thp_keys[] = {
+	{
+		.name = "policy",
+		.isolator = ISOLATOR_THP,
+		.load = load_thp,
+		.allowed = THP_WORDS,
+		.says = "Whether ranks may get transparent huge pages.",
+		.missing = " (allowed: " THP_WORDS ")",
+		.word = thp_word,
+		.others = "mode enabled state type ",
+	},
+	{ .name = NULL },
+};
+
 /* ---------------------------------------------------------------------- RANK_NUMBERS */
 
 static int load_rank_number(const struct json_doc *doc, const struct manifest_key *key,
@@ -560,6 +724,14 @@ const struct manifest_isolator manifest_isolators[] = {
 	  "dimmapfs di-mmap mmap buffer " },
 	{ "contention", "Whether the ranks' use of the last-level caches is observed.",
 	  contention_keys, "cache caches llc clavis interference contend " },
+	{ "resource/memory", "The most memory of the container.", memory_keys,
+	  "memory_limit memlimit memory-limit " },
+	{ "resource/block-bandwidth", "The most bytes a second of each block device.",
+	  bandwidth_keys, "block-bandwidth io_bandwidth disk_bandwidth " },
+	{ "resource/block-iops", "The most operations a second of each block device.", iops_keys,
+	  "block-iops iops io io.max " },
+	{ "thp", "Transparent huge pages of the ranks.", thp_keys,
+	  "hugepages huge_pages transparent_hugepage transparent_hugepages " },
 	RANK_NUMBERS(NUMBER_ISOLATOR){ NULL, NULL, NULL, NULL },
 };
 

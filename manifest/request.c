@@ -9,8 +9,8 @@
 #include "base/words.h"
 #include "manifest/request_field.h"
 
-/* bytes that suffice for any container's record: the name, every ignored name, the numbers */
-#define RECORD_MAX 1000
+/* bytes that suffice for any container's record: the name, every ignored name, the source of a buffer, all numbers */
+#define RECORD_MAX 1500
 _Static_assert(sizeof("nodeos 1;") + REQUEST_CONTAINERS_MAX * RECORD_MAX <= REQUEST_TEXT_MAX,
 	       "every valid request fits");
 
@@ -126,7 +126,8 @@ static int request_check_container(const struct requested_container *c, struct e
 			return errprintf(err, "%s=%d (allowed: %d to %d)",
 					 isolator_name(n->isolator), v->value, n->min, n->max);
 	}
-	return check_mems(c, err) < 0 || request_check_dimmap(&c->dimmap, err) < 0
+	return check_mems(c, err) < 0 || request_check_dimmap(&c->dimmap, err) < 0 ||
+			       request_check_limits(&c->limits, err) < 0
 		       ? -1
 		       : check_policy(c, err);
 }

@@ -11,6 +11,7 @@
 #include "manifest/isolator_name.h"
 #include "manifest/partition_name.h"
 #include "manifest/policy_name.h"
+#include "manifest/request_limits.h"
 #include "topology/plan.h" /* enum mems_kind */
 
 /*
@@ -31,11 +32,12 @@
  * dimmap_source, dimmap_policy and dimmap_fill (none: dimmapfs's own default), dimmap_access (rw),
  * ignored (the isolators of request_ignored_name that the manifest names, in table order), the
  * numbers of RANK_NUMBERS by their names (none: unchanged), contention (a word of
- * contention_name.h; none: nodeos.conf's default), and placement (a word of placement_word.h; none:
- * packed, or spread where needed). A text that is not canonical is refused, so equal requests are
- * equal texts.
+ * contention_name.h; none: nodeos.conf's default), placement (a word of placement_word.h; none:
+ * packed, or spread where needed), memory, memory_request, bandwidth and iops (request_limits.h;
+ * none: no limit), and thp (never or always; none: unchanged). A text that is not canonical is
+ * refused, so equal requests are equal texts.
  */
-#define REQUEST_TEXT_MAX 65536 /* bytes with the final NUL */
+#define REQUEST_TEXT_MAX 98304 /* bytes with the final NUL */
 #define REQUEST_CONTAINERS_MAX 64
 #define REQUEST_NAME_MAX 64 /* bytes with the final NUL */
 /* number of CPUs; no node has more, and sums cannot overflow */
@@ -92,6 +94,7 @@ struct requested_container {
 	struct rank_value number[RANK_NUMBER_COUNT];
 	enum contention_policy contention;
 	enum placement_word placement;
+	struct request_limits limits;
 };
 
 struct request {

@@ -328,6 +328,41 @@ static bool print_placement(char *value, const struct requested_container *c)
 	       request_field_print_word(value, placement_word_name(c->placement));
 }
 
+/* define field_NAME() and print_NAME() of a limit that is a number */
+#define LIMIT_FUNCTIONS(field, max)                                                    \
+	static int field_##field(struct requested_container *c, const char *value,     \
+				 const char *end)                                      \
+	{                                                                              \
+		return request_field_number(&value, end, max, &c->limits.field) < 0 || \
+				       value != end                                    \
+			       ? -1                                                    \
+			       : 0;                                                    \
+	}                                                                              \
+	static bool print_##field(char *value, const struct requested_container *c)    \
+	{                                                                              \
+		return print_number(value, c->limits.field);                           \
+	}
+LIMIT_FUNCTIONS(memory, REQUEST_BYTES_MAX)
+LIMIT_FUNCTIONS(memory_request, REQUEST_BYTES_MAX)
+LIMIT_FUNCTIONS(bandwidth, REQUEST_BYTES_MAX)
+LIMIT_FUNCTIONS(iops, REQUEST_IOPS_MAX)
+
+static int field_thp(struct requested_container *c, const char *value, const char *end)
+{
+	char word[16];
+
+	if (copy_word(word, sizeof(word), value, end) < 0)
+		return -1;
+	c->limits.thp = thp_word_by_name(word);
+	return c->limits.thp == THP_UNSET ? -1 : 0;
+}
+
+static bool print_thp(char *value, const struct requested_container *c)
+{
+	return c->limits.thp != THP_UNSET &&
+	       request_field_print_word(value, thp_word_name(c->limits.thp));
+}
+
 #define NUMBER_FIELD(id, field, ...) { #field, ISOLATOR_##id, field_##field, print_##field },
 
 const struct request_field request_fields[] = {
@@ -349,6 +384,11 @@ const struct request_field request_fields[] = {
 	RANK_NUMBERS(NUMBER_FIELD){ "contention", ISOLATOR_CONTENTION, field_contention,
 				    print_contention },
 	{ "placement", ISOLATOR_CPUS, field_placement, print_placement },
+	{ "memory", ISOLATOR_LIMITS, field_memory, print_memory },
+	{ "memory_request", ISOLATOR_LIMITS, field_memory_request, print_memory_request },
+	{ "bandwidth", ISOLATOR_LIMITS, field_bandwidth, print_bandwidth },
+	{ "iops", ISOLATOR_LIMITS, field_iops, print_iops },
+	{ "thp", ISOLATOR_THP, field_thp, print_thp },
 	{ NULL, ISOLATOR_COUNT, NULL, NULL },
 };
 

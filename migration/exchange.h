@@ -2,7 +2,7 @@
 #ifndef NODEOS_MIGRATION_EXCHANGE_H
 #define NODEOS_MIGRATION_EXCHANGE_H
 
-#include "container/job_plan.h"
+#include "jobplan/job_plan.h"
 #include "migration/rebind.h"
 
 /* Containers of one job exchange whole cores; each keeps its number of cores. Pure. */

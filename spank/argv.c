@@ -28,7 +28,9 @@ static void note_request(struct argv_view *out, const char *word)
 	out->cpus = out->cpus || argv_is_option(word, "--nodeos-cpus", 11);
 	out->mems = out->mems || argv_is_option(word, "--nodeos-mems", 11);
 	out->placement = out->placement || argv_is_option(word, "--nodeos-placement", 10);
-	out->uses_nodeos = out->manifest || out->sched || out->cpus || out->mems || out->placement;
+	out->limits = out->limits || argv_is_option(word, "--nodeos-limits", 10);
+	out->uses_nodeos = out->manifest || out->sched || out->cpus || out->mems ||
+			   out->placement || out->limits;
 }
 
 static bool ends_in_json(const char *word)

@@ -61,8 +61,8 @@ static const struct {
 };
 
 /* Options that would make containers. */
-static const enum option_id makes[] = { OPT_MANIFEST, OPT_SCHED, OPT_CPUS, OPT_MEMS,
-					OPT_PLACEMENT };
+static const enum option_id makes[] = { OPT_MANIFEST, OPT_SCHED,     OPT_CPUS,
+					OPT_MEMS,     OPT_PLACEMENT, OPT_LIMITS };
 #define MAKES (sizeof(makes) / sizeof(makes[0]))
 
 static void note_set(const char *name)
@@ -152,6 +152,8 @@ static bool stands_here(enum option_id id)
 		return argv_words.mems;
 	case OPT_PLACEMENT:
 		return argv_words.placement;
+	case OPT_LIMITS:
+		return argv_words.limits;
 	case OPT_REPORT:
 		return argv_words.names_report;
 	case OPT_CONTENTION:
@@ -314,6 +316,7 @@ static int from_options(struct request *r, bool is_srun, struct errbuf *err)
 		.cpus = client_value_of(OPT_CPUS),
 		.mems = client_value_of(OPT_MEMS),
 		.placement = client_value_of(OPT_PLACEMENT),
+		.limits = client_value_of(OPT_LIMITS),
 		.sched = client_value_of(OPT_SCHED),
 		.contention = client_value_of(OPT_CONTENTION),
 	};
@@ -379,10 +382,11 @@ static int ship_request(spank_t sp, bool is_srun, struct errbuf *err)
 		rc = errprintf(
 			err, "--nodeos-manifest=-: standard input belongs to the job; give a file");
 	else if (client_value_of(OPT_SCHED) || client_value_of(OPT_CPUS) ||
-		 client_value_of(OPT_MEMS) || client_value_of(OPT_PLACEMENT))
+		 client_value_of(OPT_MEMS) || client_value_of(OPT_PLACEMENT) ||
+		 client_value_of(OPT_LIMITS))
 		rc = errprintf(err, "--nodeos-manifest replaces --nodeos-sched, --nodeos-cpus, "
-				    "--nodeos-mems and --nodeos-placement: give the manifest, or "
-				    "these options");
+				    "--nodeos-mems, --nodeos-placement and --nodeos-limits: give "
+				    "the manifest, or these options");
 	else
 		rc = checked_manifest(&r, NULL, client_value_of(OPT_MANIFEST), err);
 	if (rc < 0 || submit_check_site(&r, plugstack_conf(), err) < 0 ||

@@ -39,6 +39,10 @@ static struct spank_option table[OPT_COUNT + 1] = {
 			    "[nodeos] cores close together, or spread over each package, numa or "
 			    "l3",
 			    1, OPT_PLACEMENT, options_take },
+	[OPT_LIMITS] = { "nodeos-limits", "LIMIT,...",
+			 "[nodeos] memory:SIZE, bandwidth:SIZE and iops:N (a second, of each block "
+			 "device), thp:never|always",
+			 1, OPT_LIMITS, options_take },
 	[OPT_REPORT] = { "nodeos-report", "PATTERN",
 			 "[nodeos] leave a JSON report per node and step (%j job, %s step, %N "
 			 "node)",
@@ -121,7 +125,7 @@ void option_env_name(enum option_id id, char *buf, size_t size)
 bool options_make_request(void)
 {
 	return given[OPT_MANIFEST] || given[OPT_SCHED] || given[OPT_CPUS] || given[OPT_MEMS] ||
-	       given[OPT_PLACEMENT];
+	       given[OPT_PLACEMENT] || given[OPT_LIMITS];
 }
 
 bool options_off(void)

@@ -17,6 +17,7 @@ enum option_id {
 	OPT_CPUS,
 	OPT_MEMS,
 	OPT_PLACEMENT,
+	OPT_LIMITS,
 	OPT_REPORT,
 	OPT_CONTENTION,
 	OPT_COUNT,
@@ -37,7 +38,8 @@ const char *option_name(enum option_id id);
  */
 void option_env_name(enum option_id id, char *buf, size_t size);
 
-/* Is there an option that makes containers: manifest, sched, cpus, mems, placement? */
+/* Is there an option that makes containers: manifest, sched, cpus, mems, placement,
+ * limits? */
 bool options_make_request(void);
 
 /* "--nodeos=off" */

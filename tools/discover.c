@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/fileio.h"
-#include "container/planner.h"
 #include "host/blocks.h"
 #include "host/conf.h"
+#include "jobplan/planner.h"
 #include "tools/tool.h"
 #include "topology/machine.h"
 

@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "container/planner.h"
+#include "jobplan/planner.h"
 
 /* Read FD to its end. Returns a NUL-terminated buffer that the caller frees, and its length without
  * the NUL in *LEN; NULL on an error, or above MAX bytes. */

@@ -14,8 +14,8 @@
 
 #include "base/test/fuzz.h"
 #include "container/ledger.h"
-#include "container/planner_input.h"
 #include "container/rank_runs.h"
+#include "jobplan/planner_input.h"
 #include "manifest/app_exec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,6 +7,7 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 #include "container/step_id.h"
+#include "host/cgroup.h"
 #include "host/contention_message.h"
 
 static struct conf conf;
@@ -151,6 +152,85 @@ static void test_oom(void)
 	       "oom: a request of an older release, which ignores the score, has two outcomes");
 	is_int(o[1].outcome, OUTCOME_IGNORED,
 	       "oom: in a request of an older release the score is ignored");
+}
+
+static void test_limits(int root)
+{
+	static struct rank_settings given[2];
+	struct isolator_part part[] = {
+		{ .given = &given[0], .name = "sim", .ranks = 2 },
+		{ .given = &given[1], .name = "vda", .ranks = 1 },
+	};
+	const struct isolator_step step = { .cgroup_fd = root,
+					    .user = "job_1/step_0/user",
+					    .job_cgroup = "job_1",
+					    .n = 1,
+					    .part = part };
+	struct reported_container judged = { .ask = &request.container[0],
+					     .got = &placed,
+					     .conf = &conf };
+	struct isolator_step both = step;
+	struct isolator_outcome o[OUTCOMES_MAX];
+	struct errbuf err = { 0 };
+	char text[32];
+
+	parse_ask("nodeos 1;c=sim cpus=2 memory=4194304 memory_request=1 iops=7 thp=never;");
+	is(json_members(write_asked),
+	   "{\"cpus\":2,\"memory_limit_bytes\":4194304,\"block_iops\":7,\"thp\":\"never\"}",
+	   "limits: \"asked\" has the limits");
+	is_int(isolators_outcome(o, &judged), 4, "limits: each limit has an outcome");
+	is(o[1].isolator, "resource/memory", "limits: the outcome has the name in manifests");
+	is_int(o[1].outcome, OUTCOME_MODIFIED, "limits: AppC's request is not enforced");
+	is_int(o[2].outcome, OUTCOME_ENFORCED, "limits: the limit of operations is enforced");
+	is_int(isolators_shown(&request), 0, "isolators_shown: false for limits");
+	part[0].ask = &request.container[0];
+	isolator_limits.give(&step, &part[0], &err);
+	scratch_file("job_1/step_0/user/memory.max", "max\n");
+	is_int(isolator_limits.step(&step, &err), 0, "limits: the step gets them: %s", err.text);
+	cgroup_read(root, step.user, "memory.max", text, sizeof(text), &err);
+	is(text, "4194304", "limits: the step's directory has the memory limit");
+	ok(strstr(given[0].unlimited, "job_1 has no directory above it"),
+	   "limits: a step without the io controller says so: %s", given[0].unlimited);
+	scratch_file("job_1/step_0/user/memory.max", "1048576\n");
+	given[0].unlimited[0] = '\0';
+	is_int(isolator_limits.step(&step, &err), 0,
+	       "limits: a lower limit of Slurm is no failure");
+	cgroup_read(root, step.user, "memory.max", text, sizeof(text), &err);
+	is(text, "1048576", "limits: a lower limit of Slurm stays");
+	ok(strstr(given[0].unlimited, "Slurm's limit of 1 MiB is lower"),
+	   "limits: the step says that Slurm's limit is lower: %s", given[0].unlimited);
+	both.n = 2;
+	scratch_dir("job_1/step_0/user/task_1");
+	scratch_file("job_1/step_0/user/task_1/memory.max", "max\n");
+	is_int(isolator_limits.rank(&step, &part[0], 0, "job_1/step_0/user/task_1", &err), 0,
+	       "limits: a rank of a step with one container");
+	cgroup_read(root, "job_1/step_0/user/task_1", "memory.max", text, sizeof(text), &err);
+	is(text, "max", "limits: a rank of a step with one container has no limit of its own");
+	is_int(isolator_limits.rank(&both, &part[0], 0, "job_1/step_0/user/task_1", &err), 0,
+	       "limits: a rank of a step with two containers");
+	cgroup_read(root, "job_1/step_0/user/task_1", "memory.max", text, sizeof(text), &err);
+	is(text, "2097152", "limits: two ranks of a container divide its limit");
+	parse_ask("nodeos 1;c=sim ignored=resource/memory memory=1048576;");
+	is_int(isolators_outcome(o, &judged), 2, "limits: a pod's limit has no outcome of its own");
+	is(o[1].reason, "that of the whole pod is ignored",
+	   "limits: a container with a limit says that the pod's is ignored");
+}
+
+static void test_thp(void)
+{
+	struct isolator_rank rank = { .number = 3 };
+	struct rank_settings g = { .limits = { .thp = THP_NEVER } };
+	struct errbuf err = { 0 };
+
+	is_int(isolator_thp.verify(&g, &rank, &err), -1,
+	       "thp: verify refuses a rank with huge pages");
+	is_int(isolator_thp.enter(&g, &rank, &err), 0, "thp: a rank forbids them: %s", err.text);
+	is_int(isolator_thp.verify(&g, &rank, &err), 0, "thp: the kernel shows it");
+	g.limits.thp = THP_ALWAYS;
+	is_int(isolator_thp.verify(&g, &rank, &err), -1,
+	       "thp: verify refuses a rank that must not have them");
+	is_int(isolator_thp.enter(&g, &rank, &err), 0, "thp: a rank allows them: %s", err.text);
+	is_int(isolator_thp.verify(&g, &rank, &err), 0, "thp: the kernel shows that, too");
 }
 
 static void test_contention(void)
@@ -418,6 +498,8 @@ int main(void)
 	test_reports();
 	test_isolator_site();
 	test_oom();
+	test_limits(root);
+	test_thp();
 	test_contention();
 	test_partitions(root);
 	test_cpus(root);

@@ -19,6 +19,7 @@ static void test_wishes(void)
 		{ { .cpus = "" }, "--nodeos-cpus=" },
 		{ { .mems = "many" }, "--nodeos-mems" },
 		{ { .placement = "spread:core" }, "--nodeos-placement" },
+		{ { .limits = "memory:1" }, "--nodeos-limits" },
 		{ { .sched = "fast" }, "--nodeos-sched" },
 		{ { .sched = "fifo:100" }, "--nodeos-sched" },
 	};
@@ -26,20 +27,23 @@ static void test_wishes(void)
 		.cpus = "8",
 		.mems = "2",
 		.placement = "spread:numa",
+		.limits = "memory:1G,thp:never",
 		.sched = "hpc",
 		.contention = "observe",
 	};
 	struct errbuf err = { 0 };
 	struct request r;
 
-	is_int(submit_request(&r, "step", &all, &err), 0,
-	       "submit_request: accepts all options: %s", err.text);
+	is_int(submit_request(&r, "step", &all, &err), 0, "submit_request: accepts all options: %s",
+	       err.text);
 	ok(r.n == 1 && r.container[0].cpus == 8 && r.container[0].mems == 2,
 	   "submit_request: makes one container of all options");
 	is_int(r.container[0].contention, CONTENTION_OBSERVE,
 	       "submit_request: sets that the container is observed");
 	is_int(r.container[0].placement, PLACEMENT_SPREAD_NUMA,
 	       "submit_request: sets that the container is spread");
+	ok(r.container[0].limits.memory == 1u << 30 && r.container[0].limits.thp == THP_NEVER,
+	   "submit_request: sets the limits");
 	is(r.container[0].name, "step", "submit_request: gives the container its name");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is_int(submit_request(&r, "job", &bad[i].wish, &err), -1,

@@ -129,6 +129,8 @@ static void put_values(const struct manifest_key *k)
 			printf(", {\"$ref\": \"#/$defs/%s\"}", k->min < 0 ? "signed" : "digits");
 		comma = ", ";
 	}
+	if (k->truth)
+		fputs("{\"const\": true}", stdout);
 	if (k->word) {
 		printf("%s{\"enum\": [", comma);
 		for (unsigned i = 0; k->word(i); i++) {
@@ -211,6 +213,16 @@ static void put_name(const char *name, const char **comma)
 	put_text((const char *const[]){ "argo/", name, NULL });
 }
 
+/* Print AppC's isolators that are ignored in a pod's own list only. */
+static void put_pod_names(void)
+{
+	const char *comma = ", ";
+
+	for (const struct manifest_isolator *i = manifest_isolators; i->name; i++)
+		if (strncmp(i->name, "resource/", 9) == 0)
+			put_name(i->name, &comma);
+}
+
 /* Print the names of the isolators that act, or of those that are ignored. */
 static void put_names(bool ignored)
 {
@@ -264,6 +276,7 @@ static void put_isolators(void)
 		 "      'allOf': [{'$ref': '#/$defs/isolator'}],\n"
 		 "      'properties': {'name': {'enum': [");
 	put_names(true);
+	put_pod_names();
 	put_json("]}},\n"
 		 "      'description': 'An isolator that is loaded and does nothing.'\n"
 		 "    },\n");

@@ -99,6 +99,27 @@ static void test_manifest_good(void)
 		  "nodeos 1;c=a cpus=1 oom=0;" },
 		{ IMAGE(CONTAINER ",{\"name\":\"os/linux/oom-score-adj\",\"value\":1000}"),
 		  "nodeos 1;c=a cpus=1 oom=1000;" },
+		{ IMAGE(CONTAINER
+			",{\"name\":\"resource/memory\",\"value\":{\"limit\":\"128974848\"}}"),
+		  "nodeos 1;c=a cpus=1 memory=128974848;" },
+		{ IMAGE(CONTAINER
+			",{\"name\":\"resource/memory\",\"value\":{\"limit\":\"125952Ki\","
+			"\"request\":\"123Mi\"}}"),
+		  "nodeos 1;c=a cpus=1 memory=128974848 memory_request=128974848;" },
+		{ IMAGE(CONTAINER ",{\"name\":\"resource/memory\",\"value\":{\"limit\":2000000}}"),
+		  "nodeos 1;c=a cpus=1 memory=2000000;" },
+		{ IMAGE(CONTAINER
+			",{\"name\":\"resource/block-bandwidth\",\"value\":{\"default\":true,"
+			"\"limit\":\"2M\"}}"),
+		  "nodeos 1;c=a cpus=1 bandwidth=2000000;" },
+		{ IMAGE(CONTAINER
+			",{\"name\":\"resource/block-iops\",\"value\":{\"limit\":\"1K\"}}"),
+		  "nodeos 1;c=a cpus=1 iops=1000;" },
+		{ IMAGE(CONTAINER ",{\"name\":\"argo/thp\",\"value\":{\"policy\":\"always\"}}"),
+		  "nodeos 1;c=a cpus=1 thp=always;" },
+		{ POD(APP("a", CONTAINER) "],\"isolators\":[{\"name\":\"resource/memory\","
+					  "\"value\":{\"limit\":\"1G\"}}"),
+		  "nodeos 1;c=a cpus=1 ignored=resource/memory;" },
 		{ POD(APP("sim", SIZES("\"cpus\":12,\"mems\":3")) "," APP(
 			  "vda", SIZES("\"cpus\":2,\"mems\":1"))),
 		  "nodeos 1;c=sim cpus=12 mems=3;c=vda cpus=2 mems=1;" },
@@ -236,9 +257,11 @@ static const struct {
 	{ IMAGE("{\"name\":\"contianer\",\"value\":{}}"), "3:9",
 	  "app.isolators[0].name: no isolator is named \"contianer\", did you mean \"container\"? "
 	  "(allowed: container, scheduler, dimmap, contention, "
+	  "resource/memory, resource/block-bandwidth, resource/block-iops, thp, "
 	  "os/linux/oom-score-adj;" },
 	{ IMAGE("{\"name\":\"x\",\"value\":{}}"), "3:9",
 	  "no isolator is named \"x\" (allowed: container, scheduler, dimmap, contention, "
+	  "resource/memory, resource/block-bandwidth, resource/block-iops, thp, "
 	  "os/linux/oom-score-adj; perfwrapper, power, hwbind, monitoring, image, powerpolicy and "
 	  "other isolators of AppC are accepted and ignored)" },
 	{ IMAGE("{\"name\":\"oom\",\"value\":1}"), "3:9",
@@ -269,6 +292,28 @@ static const struct {
 	{ POD(APP("a", CONTAINER) "],\n\"isolators\":[{\"name\":\"os/linux/oom-score-adj\","
 				  "\"value\":1}"),
 	  "4:22", "\"os/linux/oom-score-adj\" of a pod: it belongs to apps[].app.isolators" },
+	{ IMAGE("{\"name\":\"resource/memory\",\"value\":{}}"), "3:35",
+	  "\"limit\" is missing: the most memory, for example \"16Gi\"" },
+	{ IMAGE("{\"name\":\"resource/memory\",\"value\":{\"limit\":\"500m\"}}"), "3:44",
+	  "\"500m\" (allowed: from 1 MiB, bytes" },
+	{ IMAGE("{\"name\":\"resource/memory\",\"value\":{\"limit\":\"1000K\"}}"), "3:44",
+	  "\"1000K\" (allowed: from 1 MiB" },
+	{ IMAGE("{\"name\":\"resource/memory\",\"value\":{\"limit\":\"2000P\"}}"), "3:44",
+	  "\"2000P\" (allowed: from 1 MiB" },
+	{ IMAGE("{\"name\":\"resource/memory\",\"value\":{\"limit\":\"1G\",\"request\":\"1Gi\"}}"),
+	  "3:59", "the request is above the limit" },
+	{ IMAGE("{\"name\":\"resource/memory\",\"value\":{\"max\":\"1G\"}}"), "3:36",
+	  "unknown key \"max\", did you mean \"limit\"? (allowed: limit, request)" },
+	{ IMAGE("{\"name\":\"resource/block-iops\",\"value\":{\"default\":false,\"limit\":1}}"),
+	  "3:50", "\"false\" (allowed: true)" },
+	{ IMAGE("{\"name\":\"resource/block-iops\",\"value\":{\"default\":\"true\",\"limit\":1}}"),
+	  "3:50", "expected true, got a string" },
+	{ IMAGE("{\"name\":\"resource/block-iops\",\"value\":{\"limit\":4294967296}}"), "3:48",
+	  "\"4294967296\" (allowed: a whole number from 1 to 4294967295, also as 2K)" },
+	{ IMAGE("{\"name\":\"resource/block-bandwidth\",\"value\":{\"limit\":0}}"), "3:53",
+	  "\"0\" (allowed: from 4096, bytes" },
+	{ IMAGE("{\"name\":\"thp\",\"value\":{\"policy\":\"madvise\"}}"), "3:33",
+	  "\"madvise\" (allowed: never, always)" },
 	{ IMAGE("{\"name\":\"os/linux/nothing\",\"value\":{}}"), "3:9", "no isolator is named" },
 	{ IMAGE("{\"name\":\"Container\",\"value\":{}}"), "3:9",
 	  "\"Container\" (allowed: an AppC identifier" },
@@ -596,12 +641,13 @@ static void test_examples(void)
 		  "nodeos 1;c=every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 quantum=20 "
 		  "partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
 		  "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500 "
-		  "contention=observe placement=spread:l3;" },
+		  "contention=observe placement=spread:l3 memory=2147483648 "
+		  "memory_request=1000000000 bandwidth=100000000 iops=2000 thp=never;" },
 		{ "outofcore.json", "nodeos 1;c=outofcore cpus=4 mems=1 dimmap=4294967296 "
 				    "dimmap_source=/dev/nvme0n1 dimmap_fill=65536;" },
 		{ "rest.json", "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;" },
 		{ "argo.json", "nodeos 1;c=argo-example cpus=4 mems=1 policy=other "
-			       "ignored=perfwrapper,power,resource/memory;" },
+			       "ignored=perfwrapper,power memory=4294967296;" },
 	};
 	const char *top = getenv("NODEOS_SOURCE");
 

@@ -91,6 +91,10 @@ static void test_round_trips(void)
 		"nodeos 1;c=a contention=dino;",
 		"nodeos 1;c=a contention=di;c=b cpus=1 contention=spread;",
 		"nodeos 1;c=a oom=1 contention=off;c=b cpus=1;",
+		"nodeos 1;c=a memory=1048576;",
+		"nodeos 1;c=a placement=pack memory=1152921504606846976 memory_request=1 "
+		"bandwidth=4096 iops=4294967295 thp=never;",
+		"nodeos 1;c=a ignored=resource/memory thp=always;",
 	};
 
 	for (size_t i = 0; i < COUNT(good); i++) {
@@ -227,6 +231,19 @@ static void test_request_refused(void)
 		"nodeos 1;c=a placement=spread:a-very-long-word;",
 		"nodeos 1;c=a placement=pack contention=off;",
 		"nodeos 1;c=a contention=unset;",
+		"nodeos 1;c=a memory=0;",
+		"nodeos 1;c=a memory=1048575;",
+		"nodeos 1;c=a memory=1152921504606846977;",
+		"nodeos 1;c=a memory=1G;",
+		"nodeos 1;c=a memory_request=1;",
+		"nodeos 1;c=a memory=1048576 memory_request=1048577;",
+		"nodeos 1;c=a bandwidth=4095;",
+		"nodeos 1;c=a iops=4294967296;",
+		"nodeos 1;c=a iops=-1;",
+		"nodeos 1;c=a iops=1 bandwidth=4096;",
+		"nodeos 1;c=a thp=;",
+		"nodeos 1;c=a thp=madvise;",
+		"nodeos 1;c=a thp=a-very-long-word-here;",
 		"nodeos 1;c=a contention=devil;",
 		"nodeos 1;c=a contention=observe-and-a-long-word;",
 		"nodeos 1;c=a contention=observe oom=1;",
@@ -318,6 +335,12 @@ static void test_request_limits(void)
 		c->dimmap.source[2] = c->name[1];
 		for (unsigned k = 0; request_ignored_name[k]; k++)
 			c->ignored |= UINT32_C(1) << k;
+		c->number[RANK_NUMBER_OOM] = (struct rank_value){ true, 1000 };
+		c->contention = CONTENTION_OBSERVE;
+		c->placement = PLACEMENT_SPREAD_PACKAGE;
+		c->limits = (struct request_limits){ REQUEST_BYTES_MAX, REQUEST_BYTES_MAX,
+						     REQUEST_BYTES_MAX, REQUEST_IOPS_MAX,
+						     THP_ALWAYS };
 	}
 	ok(request_format(&r, text, REQUEST_TEXT_MAX, &err) > 0,
 	   "request_format: the largest request fits: %s", err.text);
@@ -546,6 +569,47 @@ static void test_signed_numbers(void)
 	}
 }
 
+static void test_limits(void)
+{
+	static const struct {
+		const char *text;
+		struct request_limits want;
+	} good[] = {
+		{ "memory:16G", { .memory = UINT64_C(17179869184) } },
+		{ "memory:1048576", { .memory = 1048576 } },
+		{ "iops:500,bandwidth:100M,thp:never",
+		  { .iops = 500, .bandwidth = 104857600, .thp = THP_NEVER } },
+		{ "thp:always", { .thp = THP_ALWAYS } },
+	};
+	static const char *const bad[] = {
+		"",	    "memory",	   "memory:",	 "memory:0",
+		"memory:1", "memory:16G,", "iops:0",	 "bandwidth:1",
+		"thp:",	    "thp:madvise", "cpus:1",	 ",iops:1",
+		"iops:x",   "iops:8G",	   "memory=16G", "memory_request:1M",
+	};
+
+	for (size_t i = 0; i < COUNT(good); i++) {
+		struct request_limits l;
+		struct errbuf err = { 0 };
+
+		is_int(request_parse_limits(&l, good[i].text, &err), 0,
+		       "request_parse_limits: takes %s: %s", good[i].text, err.text);
+		ok(l.memory == good[i].want.memory && l.bandwidth == good[i].want.bandwidth &&
+			   l.iops == good[i].want.iops && l.thp == good[i].want.thp &&
+			   !l.memory_request,
+		   "request_parse_limits: the values of %s", good[i].text);
+	}
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct request_limits l = { .iops = 3 };
+		struct errbuf err = { 0 };
+
+		is_int(request_parse_limits(&l, bad[i], &err), -1,
+		       "request_parse_limits: refuses \"%s\"", bad[i]);
+		ok(*err.text && l.iops == 3, "request_parse_limits: names what is wrong: %s",
+		   err.text);
+	}
+}
+
 static void test_unknown_field(void)
 {
 	struct request r;
@@ -555,7 +619,8 @@ static void test_unknown_field(void)
 	is(err.text,
 	   "request: container 1: unknown field \"cpu=4\" (allowed: c=, cpus=, smt=, mems=, "
 	   "policy=, prio=, quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, "
-	   "dimmap_fill=, dimmap_access=, ignored=, oom=, contention=, placement=)",
+	   "dimmap_fill=, dimmap_access=, ignored=, oom=, contention=, placement=, "
+	   "memory=, memory_request=, bandwidth=, iops=, thp=)",
 	   "request_parse: the message about an unknown field lists the allowed ones in order");
 	request_parse(&r, "nodeos 1;c=a cpus=x;", &err);
 	is(err.text, "request: container 1: bad value in \"cpus=x\"",
@@ -581,6 +646,7 @@ static void test_all_ignored(void)
 
 int main(void)
 {
+	test_limits();
 	test_unknown_field();
 	test_signed_numbers();
 	test_all_ignored();

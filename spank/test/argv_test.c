@@ -37,6 +37,9 @@ static void test_own_options(void)
 	ok(view("--nodeos-cpus=4 app").uses_nodeos, "argv_view: --nodeos-cpus makes a container");
 	ok(view("--nodeos-sched=idle app").uses_nodeos,
 	   "argv_view: --nodeos-sched makes a container");
+	ok(view("--nodeos-limits=memory:1G app").limits &&
+		   view("--nodeos-limits=memory:1G app").uses_nodeos,
+	   "argv_view: --nodeos-limits makes a container");
 	ok(view("--nodeos-manifest m.json app").uses_nodeos,
 	   "argv_view: --nodeos-manifest makes containers");
 	ok(view("--nodeos-contention=observe app").names_contention &&

@@ -83,8 +83,10 @@ static void test_check_accepted(void)
 {
 	static const char want[] =
 		"name cpus smt mems policy priority quantum_ms partition dimmap contention "
+		"memory_limit_bytes block_bandwidth block_iops thp "
 		"oom_score_adj isolators container=accepted scheduler=accepted dimmap=accepted "
-		"contention=accepted "
+		"contention=accepted resource/memory=accepted resource/block-bandwidth=accepted "
+		"resource/block-iops=accepted thp=accepted "
 		"os/linux/oom-score-adj=accepted ";
 	struct json_object *root, *one, *list, *name, *outcome;
 	char got[512] = "";
@@ -178,8 +180,8 @@ int main(void)
 	is_int(run("figure3.json", "argo.json", NULL), 0, "check: accepts two valid manifests");
 	is(out,
 	   "figure3.json: ok: 1 container: mycontainer cpus=48 mems=1 policy=hpc\n"
-	   "argo.json: ok: 1 container: argo-example cpus=4 mems=1 policy=other, "
-	   "ignored: perfwrapper, power, resource/memory\n",
+	   "argo.json: ok: 1 container: argo-example cpus=4 mems=1 policy=other "
+	   "memory=4294967296, ignored: perfwrapper, power\n",
 	   "check: prints a line for each of two manifests");
 	is_int(run("--request", "rest.json", NULL), 0, "check --request: accepts a valid manifest");
 	is(out, "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;\n",
@@ -208,7 +210,8 @@ int main(void)
 	   "every-key.json: ok: 1 container: every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 "
 	   "quantum=20 partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
 	   "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500 "
-	   "contention=observe placement=spread:l3\n"
+	   "contention=observe placement=spread:l3 memory=2147483648 memory_request=1000000000 "
+	   "bandwidth=100000000 iops=2000 thp=never\n"
 	   "rest.json: ok: 2 containers: sim cpus=rest smt=1, vda cpus=2 mems=1073741824b "
 	   "policy=batch\n",
 	   "check: prints the lines of manifests with every key, and with all CPUs left over");

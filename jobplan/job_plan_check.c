@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "container/job_plan_check.h"
+#include "jobplan/job_plan_check.h"
 
 #include <string.h>
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_PLANNER_INPUT_H
-#define NODEOS_CONTAINER_PLANNER_INPUT_H
+#ifndef NODEOS_JOBPLAN_PLANNER_INPUT_H
+#define NODEOS_JOBPLAN_PLANNER_INPUT_H
 
 #include "base/idset.h"
 #include "base/subprocess.h"
-#include "container/job_plan.h"
+#include "jobplan/job_plan.h"
 #include "topology/plan.h"
 
 /*

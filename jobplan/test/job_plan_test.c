@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "container/job_plan.h"
+#include "jobplan/job_plan.h"
 
 #include <stdlib.h>
 
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
-#include "container/planner_input.h"
+#include "jobplan/planner_input.h"
 
 #define GOOD                                                                              \
 	"nodeos-plan 1\ncore 0,4\ncore 1,5\ncore 2,6\ncore 3,7\n"                         \

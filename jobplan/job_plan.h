@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_JOB_PLAN_H
-#define NODEOS_CONTAINER_JOB_PLAN_H
+#ifndef NODEOS_JOBPLAN_JOB_PLAN_H
+#define NODEOS_JOBPLAN_JOB_PLAN_H
 
 #include <stdbool.h>
 #include <stdio.h>

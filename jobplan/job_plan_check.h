@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_JOB_PLAN_CHECK_H
-#define NODEOS_CONTAINER_JOB_PLAN_CHECK_H
+#ifndef NODEOS_JOBPLAN_JOB_PLAN_CHECK_H
+#define NODEOS_JOBPLAN_JOB_PLAN_CHECK_H
 
-#include "container/job_plan.h"
-#include "container/planner_input.h"
 #include "host/blocks.h"
+#include "jobplan/job_plan.h"
+#include "jobplan/planner_input.h"
 
 /*
  * Can the planner have made P from IN and its request R? The helper has its user's rights, so root

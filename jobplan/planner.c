@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "container/planner.h"
+#include "jobplan/planner.h"
 
 #include <stdlib.h>
 #include <string.h>

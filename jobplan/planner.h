@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_CONTAINER_PLANNER_H
-#define NODEOS_CONTAINER_PLANNER_H
+#ifndef NODEOS_JOBPLAN_PLANNER_H
+#define NODEOS_JOBPLAN_PLANNER_H
 
-#include "container/job_plan.h"
-#include "container/planner_input.h"
 #include "host/blocks.h"
+#include "jobplan/job_plan.h"
+#include "jobplan/planner_input.h"
 #include "manifest/request.h"
 #include "topology/machine.h"
 

@@ -5,12 +5,12 @@
  *
  * usage: job_plan_check_test [SEED [REQUESTS-PER-MACHINE]]
  */
-#include "container/job_plan_check.h"
+#include "jobplan/job_plan_check.h"
 
 #include "base/test/fixture.h"
 #include "base/test/rnd.h"
 #include "base/test/tap.h"
-#include "container/planner.h"
+#include "jobplan/planner.h"
 
 #define OUTSIDE (IDSET_MAX - 1) /* no machine of this test has such a CPU or memory node */
 

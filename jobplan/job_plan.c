@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "container/job_plan.h"
+#include "jobplan/job_plan.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "container/planner_input.h"
+#include "jobplan/planner_input.h"
 
 #include <fcntl.h>
 #include <stdio.h>
