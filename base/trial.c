@@ -125,7 +125,7 @@ int trial_within(struct trial_limits limits, void (*try)(void *arg), void *arg, 
 
 	if (pipe2(alive, O_CLOEXEC) < 0)
 		return errprintf(err, "pipe: %s", strerror(errno));
-	fflush(NULL); /* or both processes would write the buffered output */
+	fflush(NULL); /* otherwise both processes would write the buffered output */
 	/* if the caller ignores SIGCHLD, the kernel discards the child's exit status */
 	sigaction(SIGCHLD, &dfl, &before);
 	pid = fork();
