@@ -16,7 +16,7 @@ static int check_plan_cores(const struct job_plan *p, const struct plan_input *i
 		if (idset_empty(&p->core[i]) || idset_intersects(&seen, &p->core[i]))
 			return errprintf(err, "the plan's cores overlap");
 		if (!idset_subset(&p->core[i], &in->cores))
-			return errprintf(err, "the plan has cores outside the job's");
+			return errprintf(err, "the plan has cores outside of the job's");
 		idset_or(&seen, &p->core[i]);
 	}
 	if (!idset_subset(&in->cpus, &seen))
@@ -31,9 +31,11 @@ static int check_plan_cpus(const struct planned_container *c, const struct plan_
 		return errprintf(err, "container %s: %u CPUs planned, %u asked", c->name,
 				 idset_count(&c->cpus), c->asked);
 	if (!idset_subset(&c->cpus, &c->reserved) || !idset_subset(&c->reserved, &in->cpus))
-		return errprintf(err, "container %s: CPUs outside the job's", c->name);
+		return errprintf(err, "container %s: the plan gives it CPUs outside of the job's",
+				 c->name);
 	if (idset_intersects(seen, &c->reserved))
-		return errprintf(err, "container %s: CPUs of another container", c->name);
+		return errprintf(err, "container %s: the plan gives it CPUs of another container",
+				 c->name);
 	return 0;
 }
 
@@ -86,7 +88,9 @@ static int check_plan_mems(const struct planned_container *c, const struct reque
 			   const struct plan_input *in, struct errbuf *err)
 {
 	if (idset_empty(&c->mems) || !idset_subset(&c->mems, &in->mems))
-		return errprintf(err, "container %s: memory nodes outside the job's", c->name);
+		return errprintf(
+			err, "container %s: the plan gives it memory nodes outside of the job's",
+			c->name);
 	if (ask->mems_kind == MEMS_COUNT && idset_count(&c->mems) != ask->mems)
 		return errprintf(err, "container %s: %u memory nodes planned, %llu asked", c->name,
 				 idset_count(&c->mems), (unsigned long long)ask->mems);

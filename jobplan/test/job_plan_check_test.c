@@ -104,7 +104,7 @@ static void test_many_cores(void)
 	}
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), -1,
 	       "refused: 4,088 cores outside of the job");
-	is(err.text, "the plan has cores outside the job's",
+	is(err.text, "the plan has cores outside of the job's",
 	   "the message names cores outside of the job");
 	p->n_cores = 4;
 	idset_add(&p->core[3], 8);
