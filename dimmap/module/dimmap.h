@@ -262,7 +262,7 @@ int dimmap_sync(struct dimmap_file *file, loff_t start, loff_t end, unsigned lon
 
 /* io.c */
 unsigned int dimmap_io_front(void);
-/* The device has done N pages of FILE in POOL, from KEY on; ERROR is 0 or negative. */
+/* The device has read or written N pages of FILE in POOL, from KEY on; ERROR is 0 or negative. */
 typedef void dimmap_io_done(struct dimmap_file *file, struct dimmap_lock_pool *pool, u64 key, u32 n,
 			    int error);
 void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgoff_t first, u32 n,

@@ -72,7 +72,7 @@ for seed in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 done
 same $bad 0 "a file of ext4: after 20 power cuts all safe data is present"
 [ $least -lt $((marks / 2)) ] && [ "$marks" -ge 60 ]
-ok $? "a file of ext4: power is cut early enough, after enough marks"
+ok $? "a file of ext4: the log has 60 marks, and a power cut is in its first half"
 umount /n 2>/dev/null
 rmmod dimmapfs
 ok $? "the module is unloaded"
