@@ -110,7 +110,7 @@ struct runs_tree {
 	const struct runs_in *in;
 	unsigned width; /* of the smallest run */
 	unsigned n, n_listed;
-	struct runs_part *part; /* each before those in it; [0] has all units */
+	struct runs_part *part; /* each part before the parts in it; [0] has all units */
 	unsigned *inner; /* indexes of parts */
 };
 
@@ -170,7 +170,7 @@ static const struct runs_part *runs_inner(const struct runs_tree *t, const struc
 	return &t->part[t->inner[p->first_inner + k]];
 }
 
-/* Set the most ranks of every part, with WIDTH units for each. Returns that of all units. */
+/* Set for each part the number of ranks it has room for, WIDTH units each. Returns that of [0]. */
 static unsigned runs_count_room(struct runs_tree *t, unsigned width)
 {
 	t->width = width;
