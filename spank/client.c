@@ -397,7 +397,7 @@ static int ship_request(spank_t sp, bool is_srun, struct errbuf *err)
 		return setenv(ENV_STEP_REQUEST, text, 1);
 	/* the prolog and slurmctld get the request, too, as SPANK_NODEOS_REQUEST */
 	spank_job_control_setenv(sp, "NODEOS_REQUEST", text, 1);
-	/* salloc's environment is that of a shell on this machine, so sbatch only */
+	/* only for sbatch: the environment of salloc is that of a shell on this machine */
 	if (strcmp(program_invocation_short_name, "sbatch") == 0)
 		guard_arm_batch();
 	return setenv(ENV_JOB_REQUEST, text, 1);
