@@ -227,8 +227,8 @@ def group_threads():
 
 
 def group_turns():
-    """More ranks or threads than CPUs, which wait for each other: the quantum makes them end, and
-    the report shows the quantum."""
+    """Ranks or threads wait for each other on fewer CPUs: the quantum lets them end, and the report
+    shows the quantum."""
     r = run(
         "srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc --nodeos-report=turns.%j.%s.%N"
         f" {SPIN} 1 1 1",

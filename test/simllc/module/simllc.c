@@ -230,7 +230,7 @@ static ssize_t simllc_event_show(struct device *dev, struct device_attribute *at
 	return sysfs_emit(page, "counters=%#llx\n", event->id);
 }
 
-/* _counters has a bit for each; the eight from SIMLLC_FILLS on are those of enum simllc_fill */
+/* _counters: the bits of the counters that the event sums, numbers of enum simllc_counter */
 #define SIMLLC_EVENT(_name, _counters)						\
 	(&((struct perf_pmu_events_attr[]) {					\
 		{								\
