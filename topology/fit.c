@@ -74,7 +74,7 @@ static int64_t fit_pack(const unsigned *v, unsigned n, unsigned bits)
 	return sum;
 }
 
-/* Compare sets of cores: return < 0 if the lowest core that is in only one of them is in A. */
+/* Compare sets of cores: returns < 0 if A has the lowest core that only one of the sets has. */
 static int compare_sets(const uint64_t *a, const uint64_t *b, unsigned words)
 {
 	for (unsigned i = 0; i < words; i++) {
