@@ -15,6 +15,7 @@
 #define STEPS_SLICES_MAX 4 /* depth of slices above Slurm's scope */
 /* directory beside the jobs, with the process that keeps the scope alive */
 #define STEPS_SYSTEM "system"
+#define UNKNOWN_UID ((uid_t)-1)
 
 struct steps_search {
 	int cgroup_fd;
@@ -44,8 +45,9 @@ static void steps_take_owner(pid_t pid, void *arg)
 }
 
 /*
- * Set the owner of SEEN from the first process in task NAME of the step at PATH. Returns 0, or -1
- * if the task has no process yet.
+ * Set the owner of SEEN from the first process in task NAME of the step at PATH, except a known
+ * uid: a process may run as another user, by sudo or with a subordinate uid of its own. Returns 0,
+ * or -1 if the task has no process yet.
  */
 static int steps_find_owner(const struct steps_search *search, const char *path, const char *name,
 			    struct observed_step *seen)
@@ -58,7 +60,8 @@ static int steps_find_owner(const struct steps_search *search, const char *path,
 	cgroup_each_pid(search->r->conf.cgroup_fd, dir, steps_take_owner, &o, &ignored);
 	if (!o.found)
 		return -1;
-	seen->uid = o.uid;
+	if (seen->uid == UNKNOWN_UID)
+		seen->uid = o.uid;
 	seen->gid = o.gid;
 	return 0;
 }
@@ -174,6 +177,7 @@ static int steps_job(const struct ledger_job *job, void *arg)
 			.step = step->step_id,
 			.inode = step->inode,
 			.contained = true,
+			.uid = job->uid,
 		};
 		const char *place = NULL; /* the container to which WANTED applies */
 		bool wants = false;
@@ -226,7 +230,7 @@ static void steps_task(const struct steps_search *search, const char *path, cons
 {
 	char step[CGROUP_PATH_MAX];
 	const char *slash, *number;
-	struct observed_step seen = { .job = 0 };
+	struct observed_step seen = { .job = 0, .uid = UNKNOWN_UID };
 
 	snprintf(step, sizeof(step), "%.*s", (int)(strlen(path) - strlen("/user")), path);
 	slash = strrchr(step, '/');

@@ -376,7 +376,7 @@ static void plan_container(struct job_plan *plan, const char *name, const char *
 
 static void write_ledger(void)
 {
-	struct ledger_job *job = job_in(SCOPE "job_50", 50, 1000);
+	struct ledger_job *job = job_in(SCOPE "job_50", 50, 1007);
 	static const char *const place[] = { "sim", "vda", LEDGER_REST };
 	struct ledger_step *s = ledger_job_add_step(job);
 	struct errbuf err;
@@ -585,9 +585,9 @@ static void test_by_ledger(void)
 	   "ranks_scan: finds ranks of the ledger that have a container and an owner");
 	is(scan_ranks(), "task 1 801 vda, task 0 800 sim",
 	   "ranks_scan: finds all ranks of the ledger once each has an owner");
-	ok(node.step[0].job == 50 && node.step[0].step == 3 && node.step[0].uid == 1000 &&
+	ok(node.step[0].job == 50 && node.step[0].step == 3 && node.step[0].uid == 1007 &&
 		   node.step[0].gid == 100 && node.step[0].contained,
-	   "ranks_scan: sets job, step and owner of a step from the ledger");
+	   "ranks_scan: sets job, step and uid of a step from the ledger, its gid from a process");
 	end_test();
 
 	wanted = want_vda;
