@@ -103,6 +103,8 @@ static void take_result(struct jobs *jobs, bool written)
 		if (!e->sent)
 			continue;
 		e->sent = false;
+		if (written)
+			errclear(&jobs->failed);
 		e->due |= !written;
 		e->failed = written ? 0 : e->failed + 1;
 		if (e->ended && (written || e->failed >= FAILED_MAX))
@@ -135,6 +137,7 @@ static int start_writing(struct jobs *jobs, const struct observed_node *node, st
 
 static int open_writer(struct jobs *jobs, const struct conf_contention *conf, struct errbuf *err)
 {
+	errclear(&jobs->failed);
 	jobs->changes = false;
 	jobs->writes = *conf->report_dir != '\0';
 	if (jobs->writes &&
@@ -156,12 +159,18 @@ int jobs_configure(struct jobs *jobs, const struct conf_contention *conf, struct
 	return open_writer(jobs, conf, err);
 }
 
-int jobs_write(struct jobs *jobs, const struct conf_contention *conf,
-	       const struct observed_node *node, struct errbuf *err)
+/* Do what jobs_write() does. Returns 0, or -1 with the reason if something fails in this call. */
+static int write_due_records(struct jobs *jobs, const struct conf_contention *conf,
+			     const struct observed_node *node, struct errbuf *err)
 {
 	long now = monotonic_ms();
 	int rc = jobs->writes ? job_record_poll(&jobs->writer, err) : 0;
 
+	if (rc == 1 && jobs->writer.killed)
+		return errprintf(err,
+				 "%s: the process that writes records was killed, and has not"
+				 " ended: does the file server answer?",
+				 jobs->writer.dir);
 	if (rc == 1)
 		return 0;
 	take_result(jobs, rc == 0);
@@ -192,6 +201,16 @@ int jobs_write(struct jobs *jobs, const struct conf_contention *conf,
 	if (rc < 0)
 		jobs->retry = now + RETRY_MS;
 	return rc;
+}
+
+int jobs_write(struct jobs *jobs, const struct conf_contention *conf,
+	       const struct observed_node *node, struct errbuf *err)
+{
+	struct errbuf why = { 0 };
+
+	if (write_due_records(jobs, conf, node, &why) < 0)
+		errcopy(&jobs->failed, &why);
+	return *jobs->failed.text ? errcopy(err, &jobs->failed) : 0;
 }
 
 void jobs_free(struct jobs *jobs)

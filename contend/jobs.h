@@ -33,6 +33,7 @@ struct jobs {
 	long next; /* monotonic milliseconds at which the records of all jobs are due */
 	/* monotonic milliseconds; the last attempt failed, so nothing is written before */
 	long retry;
+	struct errbuf failed; /* why the last attempt has failed; "": it has not */
 };
 
 /* Where jobs' cgroups are found: the root of cgroup v2, and the path of "/proc". */
@@ -55,7 +56,7 @@ void jobs_update(struct jobs *jobs, const struct jobs_host *host, const struct o
 
 /*
  * Get the result of the last writer, and start a writer for the records that are due. Never waits.
- * Returns 0, or -1 with the reason.
+ * Returns 0, or -1 with the reason why the last attempt has failed.
  */
 int jobs_write(struct jobs *jobs, const struct conf_contention *conf,
 	       const struct observed_node *node, struct errbuf *err);

@@ -99,6 +99,7 @@ static int write_step(struct output *o, const struct observed_node *node,
 	free(text);
 	seen->written = now;
 	seen->print = print;
+	seen->failed = rc != 0;
 	return rc != 0 ? -1 : 0;
 }
 
@@ -131,27 +132,45 @@ void output_update(struct output *o, const struct observed_node *node)
 	jobs_update(&o->jobs, &o->host, node);
 }
 
+/* Write the documents that are due. */
+static void write_documents(struct output *o, const struct observed_node *node)
+{
+	struct errbuf *why = &o->failed[OUTPUT_DOCUMENTS];
+	bool failed = false;
+
+	for (unsigned s = 0; s < node->n_steps; s++)
+		failed |= write_step(o, node, &node->step[s], why) < 0;
+	forget_steps(o, node);
+	for (unsigned i = 0; i < o->n; i++)
+		failed |= o->step[i].failed;
+	if (!failed)
+		errclear(why);
+}
+
 int output_write(struct output *o, const struct observed_node *node,
 		 const struct conf_contention *conf, struct errbuf *err)
 {
 	long now = monotonic_ms();
-	int rc = 0;
 
 	histories_add(&o->histories, node);
-	for (unsigned s = 0; s < node->n_steps; s++)
-		if (write_step(o, node, &node->step[s], err) < 0)
-			rc = -1;
-	forget_steps(o, node);
-	if (*conf->metrics_dir && now >= o->metrics) {
+	write_documents(o, node);
+	if (!*conf->metrics_dir) {
+		errclear(&o->failed[OUTPUT_METRICS]);
+	} else if (now >= o->metrics) {
 		o->metrics = now + METRICS_MS - 100;
-		if (write_metrics(conf, node, err) < 0)
-			rc = -1;
+		if (write_metrics(conf, node, &o->failed[OUTPUT_METRICS]) == 0)
+			errclear(&o->failed[OUTPUT_METRICS]);
 	}
 	if (now >= o->sweep) {
 		o->sweep = now + SWEEP_MS;
 		publish_sweep(&o->publisher, node);
 	}
-	return jobs_write(&o->jobs, conf, node, err) < 0 ? -1 : rc;
+	if (jobs_write(&o->jobs, conf, node, &o->failed[OUTPUT_RECORDS]) == 0)
+		errclear(&o->failed[OUTPUT_RECORDS]);
+	for (unsigned i = 0; i < OUTPUT_KINDS; i++)
+		if (*o->failed[i].text)
+			return errcopy(err, &o->failed[i]);
+	return 0;
 }
 
 void output_close(struct output *o)

@@ -14,7 +14,10 @@ struct output_step {
 	uint64_t inode; /* inode of the step's cgroup directory */
 	uint64_t print; /* hash of its ranks and their classes when its document was last written */
 	long written; /* monotonic milliseconds of the last write of its document; 0: never */
+	bool failed; /* that write has failed */
 };
+
+enum output_kind { OUTPUT_DOCUMENTS, OUTPUT_METRICS, OUTPUT_RECORDS, OUTPUT_KINDS };
 
 struct output {
 	struct publisher publisher;
@@ -24,6 +27,8 @@ struct output {
 	unsigned n;
 	struct output_step *step; /* owned */
 	long metrics, sweep; /* monotonic milliseconds at which metrics and the sweep are due */
+	/* for each kind of file, why the last write of one has failed; "": none has */
+	struct errbuf failed[OUTPUT_KINDS];
 };
 
 /*
@@ -41,8 +46,8 @@ void output_update(struct output *o, const struct observed_node *node);
 /*
  * Write the files that are due; call it after each sample. A step's document is due when its ranks
  * or their classes have changed, OUTPUT_MS after the last write, and when the step ends; a long
- * document is due less often (step_json_pause()). Returns 0, or -1 with the reason for one file;
- * the others are written.
+ * document is due less often (step_json_pause()). Returns 0, or -1 with the reason for one file,
+ * also in calls in which that file is not due; the others are written.
  */
 #define OUTPUT_MS 5000 /* milliseconds */
 int output_write(struct output *o, const struct observed_node *node,

@@ -575,6 +575,42 @@ def test_unit():
         ok(exposure <= 3.4, "the unit's exposure is 3.4 at most", exposure)
 
 
+def test_failing(reports):
+    """Files that cannot be written are named once, until they are written."""
+    host = Host(1, job=77)
+    host.configure(f"contention_report_dir = {reports}\ncontention_report_user = {OTHER}\n")
+    block = f"{host.run}/steps/.{host.job}.0.json.new"
+    os.makedirs(block)
+    os.mkdir(f"{reports}/{host.job}")
+    try:
+        host.start()
+        until(lambda: "File exists" in host.logged())
+        time.sleep(6)
+        ok(
+            host.logged().count("output: ") == 1,
+            "a document that cannot be written is named once",
+            host.logged(),
+        )
+        os.rmdir(block)
+        until(lambda: "belongs to user 0" in host.logged())
+        time.sleep(3)
+        ok(
+            host.logged().count("output: ") == 2 and host.document(),
+            "a record that cannot be written is named once the documents are written",
+            host.logged(),
+        )
+        os.rmdir(f"{reports}/{host.job}")
+        until(lambda: "works again" in host.logged(), 15)
+        ok(
+            host.logged().count("output: works again") == 1
+            and os.path.exists(f"{reports}/{host.job}/n7.json"),
+            "a record that is written again is a message",
+            host.logged(),
+        )
+    finally:
+        host.remove()
+
+
 def stopped_trace(rank, reading):
     return Host.steady(rank, min(reading, STOPPED) if rank == 2 else reading)
 
@@ -624,6 +660,7 @@ def main():
         test_kills(host)
         test_descriptors()
         test_end(host, reports)
+        test_failing(reports)
     finally:
         for h in (costs, host, stopped):
             h.remove()
