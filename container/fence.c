@@ -10,10 +10,23 @@
 #include <unistd.h>
 
 #include "base/monotonic.h"
+#include "container/outcome.h"
 #include "host/workqueue.h"
 #include "manifest/request.h"
 
-bool fence_wanted(const struct ledger_job *job)
+static bool fence_requested(const struct request *r, const struct conf *conf)
+{
+	struct sched_given got;
+
+	for (unsigned i = 0; i < r->n; i++) {
+		outcome_sched(&got, &r->container[i], conf, true);
+		if (got.partition != PARTITION_MEMBER)
+			return true;
+	}
+	return false;
+}
+
+bool fence_wanted(const struct ledger_job *job, const struct conf *conf)
 {
 	struct request *r = malloc(sizeof(*r));
 	struct errbuf ignored;
@@ -26,8 +39,7 @@ bool fence_wanted(const struct ledger_job *job)
 		 * a request that cannot be parsed is of another release, and may ask for a
 		 * partition
 		 */
-		wanted = text && (request_parse(r, text, &ignored) < 0 ||
-				  request_wants(r, ISOLATOR_PARTITION));
+		wanted = text && (request_parse(r, text, &ignored) < 0 || fence_requested(r, conf));
 	}
 	free(r);
 	return wanted;

@@ -3,6 +3,7 @@
 #define NODEOS_CONTAINER_FENCE_H
 
 #include "container/ledger.h"
+#include "host/conf.h"
 
 /*
  * The partitions ("fences") of a job's steps on this node. A step's fence is its directory "user".
@@ -12,10 +13,10 @@
  */
 
 /*
- * Does a request of the job ask for a partition? A request that this release cannot parse counts as
- * one that does.
+ * Does a request of the job get a partition by CONF? A request that this release cannot parse
+ * counts as one that does.
  */
-bool fence_wanted(const struct ledger_job *job);
+bool fence_wanted(const struct ledger_job *job, const struct conf *conf);
 
 /* Make all fences of the job members. */
 int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err);

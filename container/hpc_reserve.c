@@ -20,7 +20,7 @@ static bool takes_cpus(const struct requested_container *ask, const struct conf 
 
 	outcome_sched(&got, ask, conf, true);
 	return is_hpc(ask, conf, true) || policy_is_realtime(got.policy) ||
-	       ask->partition != PARTITION_MEMBER;
+	       got.partition != PARTITION_MEMBER;
 }
 
 bool hpc_reserve_matters(const struct request *r, const struct conf *conf)
@@ -34,11 +34,13 @@ bool hpc_reserve_matters(const struct request *r, const struct conf *conf)
 bool hpc_take(struct idset *outside, const struct request *r, const struct job_plan *p,
 	      const struct conf *conf)
 {
+	struct sched_given got;
 	bool any = false;
 
 	for (unsigned i = 0; i < r->n && i < p->n; i++)
 		if (!p->container[i].deleted && takes_cpus(&r->container[i], conf)) {
-			idset_andnot(outside, r->container[i].partition != PARTITION_MEMBER
+			outcome_sched(&got, &r->container[i], conf, true);
+			idset_andnot(outside, got.partition != PARTITION_MEMBER
 						      ? &p->container[i].reserved
 						      : &p->container[i].cpus);
 			any = any || is_hpc(&r->container[i], conf, true);

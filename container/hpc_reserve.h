@@ -55,9 +55,10 @@ bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct
 		  const struct conf *conf, bool this_kernel);
 
 /*
- * The reason that hpc_keep_one() gives, and the hint for a step that needs one rank more than
+ * The reasons that the partition for policy hpc and hpc_keep_one() give, and the hint for a step that needs one rank more than
  * SCHED_HPC may have.
  */
+#define HPC_KEPT_JOB "one CPU of the job stays outside of the partition for policy \"hpc\""
 #define HPC_KEPT "one CPU of the node stays outside of policy \"hpc\""
 #define HPC_KEPT_ONE                                                                 \
 	" (" HPC_KEPT ": start one rank fewer on each node, or let the site keep a " \

@@ -42,6 +42,7 @@ struct rank_settings {
 	unsigned quantum; /* milliseconds, of POLICY_HPC */
 	bool quantum_named; /* the request names the quantum */
 	enum partition partition; /* kind of partition that the step's directory becomes */
+	bool for_hpc; /* the partition replaces policy hpc: the step can be without it */
 	struct idset fence; /* CPUs of the partition: CPUS and their idle siblings */
 	/*
 	 * reason why the container is no partition in this step; "": it is one, or none was
@@ -88,6 +89,8 @@ struct isolator_planning {
 	const struct ledger_job *job; /* NULL: no entry yet */
 	uint64_t step_inode;
 	const struct idset *node_cpus, *job_cpus;
+	/* CPUs that the ranks of a step of srun need; 0: another step, whose later steps are unknown */
+	unsigned wanted;
 	struct idset cpus; /* CPUs that the planner may give */
 	const char *kept; /* reason why CPUS lacks some of the job's CPUs; NULL: it lacks none */
 	/* the plan is being made now; false: it was made earlier, and CPUS is unknown */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "container/fence.h"
+#include "container/hpc_reserve.h"
 #include "container/isolator.h"
 #include "container/step_id.h"
 
@@ -23,16 +24,49 @@ static int partition_allowed(const struct requested_container *ask, const struct
 static bool partition_alone(const struct requested_container *ask, const struct conf *conf,
 			    bool of_srun)
 {
-	(void)conf;
-	return of_srun && ask->partition != PARTITION_MEMBER;
+	struct sched_given got;
+
+	outcome_sched(&got, ask, conf, true);
+	return of_srun && got.partition != PARTITION_MEMBER;
+}
+
+/*
+ * A step that replaces policy hpc by a partition may take all of the job's CPUs only if its ranks
+ * need them: else the first CPU stays outside, for slurmstepd and the job's other processes.
+ */
+static int partition_offer(struct isolator_planning *p, struct errbuf *err)
+{
+	struct sched_given got;
+	bool all = false;
+	unsigned need = 0;
+
+	(void)err;
+	for (unsigned i = 0; i < p->request->n; i++) {
+		const struct requested_container *ask = &p->request->container[i];
+
+		outcome_sched(&got, ask, p->conf, true);
+		if (!got.for_hpc)
+			return 0;
+		all = all || !ask->cpus;
+		need += ask->cpus ? ask->cpus : p->wanted;
+	}
+	if (!all || !p->wanted || need >= idset_count(&p->cpus) ||
+	    !idset_subset(p->job_cpus, &p->cpus))
+		return 0;
+	idset_del(&p->cpus, (unsigned)idset_next(p->job_cpus, -1));
+	p->kept = HPC_KEPT_JOB;
+	return 0;
 }
 
 static int partition_give(const struct isolator_step *s, struct isolator_part *p,
 			  struct errbuf *err)
 {
-	(void)s;
+	struct sched_given got;
+
 	(void)err;
-	p->given->partition = p->ask->partition;
+	outcome_sched(&got, p->ask, s->conf, true);
+	p->given->partition = got.partition;
+	p->given->for_hpc = got.for_hpc;
 	p->given->fence = p->plan->reserved;
 	return 0;
 }
@@ -69,23 +103,11 @@ static int left_of_job(struct idset *left, const struct isolator_step *s,
  * Check that the step has only one part, that no other step runs in its container, and that one
  * core of the job stays outside of all partitions.
  */
-static int partition_accept(const struct isolator_step *s, struct isolator_part *p,
-			    const struct ledger_job *job, struct errbuf *err)
+static int check_exclusive(const struct isolator_step *s, const struct isolator_part *p,
+			   const struct ledger_job *job, const char *kind, struct errbuf *err)
 {
-	struct rank_settings *g = p->given;
-	const char *kind = g->partition == PARTITION_ISOLATED ? "an isolated" : "a root";
 	struct idset left;
 
-	if (g->partition == PARTITION_MEMBER)
-		return 0;
-	if (s->step_id >= STEP_ID_INTERACTIVE) {
-		g->partition = PARTITION_MEMBER;
-		snprintf(g->unfenced, sizeof(g->unfenced),
-			 "only steps of srun can be %s partition: this process is in "
-			 "none",
-			 kind);
-		return 0;
-	}
 	if (s->n > 1)
 		return errprintf(err,
 				 "container %s is to be %s partition: it needs a step of its own",
@@ -97,8 +119,34 @@ static int partition_accept(const struct isolator_step *s, struct isolator_part 
 				 "container %s: %s partition would take the job's last core on "
 				 "this node: leave one core out of all partitions",
 				 p->name, kind);
-	if (fence_check_alone(s->cgroup_fd, s->job_cgroup, &g->fence, err) < 0)
+	if (fence_check_alone(s->cgroup_fd, s->job_cgroup, &p->given->fence, err) < 0)
 		return errwrap(err, "container %s: %s partition", p->name, kind);
+	return 0;
+}
+
+static int partition_accept(const struct isolator_step *s, struct isolator_part *p,
+			    const struct ledger_job *job, struct errbuf *err)
+{
+	struct rank_settings *g = p->given;
+	const char *kind = g->partition == PARTITION_ISOLATED ? "an isolated" : "a root";
+	struct errbuf why = { 0 };
+
+	if (g->partition == PARTITION_MEMBER)
+		return 0;
+	if (s->step_id >= STEP_ID_INTERACTIVE) {
+		g->partition = PARTITION_MEMBER;
+		snprintf(g->unfenced, sizeof(g->unfenced),
+			 "only steps of srun can be %s partition: this process is in "
+			 "none",
+			 kind);
+		return 0;
+	}
+	if (!g->for_hpc)
+		return check_exclusive(s, p, job, kind, err);
+	if (check_exclusive(s, p, job, kind, &why) < 0) {
+		g->partition = PARTITION_MEMBER;
+		snprintf(g->unfenced, sizeof(g->unfenced), "policy \"hpc\": %.180s", why.text);
+	}
 	return 0;
 }
 
@@ -110,19 +158,25 @@ static void partition_asked(struct json_out *j, const struct requested_container
 
 static void partition_report(struct json_out *j, const struct reported_container *c)
 {
-	jout_string(j, "partition", partition_name(c->ask->partition));
+	struct sched_given got;
+
+	outcome_sched(&got, c->ask, c->conf, c->node.policy_known);
+	jout_string(j, "partition", partition_name(got.partition));
 }
 
 static void partition_text(FILE *f, const struct reported_container *c)
 {
-	if (c->ask->partition != PARTITION_MEMBER)
-		fprintf(f, ", partition %s during a step of srun",
-			partition_name(c->ask->partition));
+	struct sched_given got;
+
+	outcome_sched(&got, c->ask, c->conf, c->node.policy_known);
+	if (got.partition != PARTITION_MEMBER)
+		fprintf(f, ", partition %s during a step of srun", partition_name(got.partition));
 }
 
 const struct isolator isolator_partition = {
 	.allowed = partition_allowed,
 	.alone = partition_alone,
+	.offer = partition_offer,
 	.give = partition_give,
 	.accept = partition_accept,
 	.asked = partition_asked,

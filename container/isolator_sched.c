@@ -102,7 +102,7 @@ static int check_realtime(const struct isolator_planning *p, const struct job_pl
 		return 0;
 	errprintf(err, "real-time containers would take every core of the job on this node: leave "
 		       "one core out of them");
-	if (p->conf->hpc_fallback != POLICY_UNSET && !policy_supported(POLICY_HPC))
+	if (policy_is_realtime(p->conf->hpc_fallback) && !policy_supported(POLICY_HPC))
 		errappend(err,
 			  " (policy \"hpc\" is \"%s\" on this node, whose kernel has no such "
 			  "class: hpc_fallback in %s)",
@@ -197,7 +197,11 @@ static void sched_outcome(struct outcomes *o, const struct reported_container *j
 	    (!j->node.policy_known || policy_supported(got.policy)))
 		return;
 	mine = outcome_of(o, "scheduler");
-	if (got.fallback)
+	if (got.for_hpc)
+		outcome_note(mine, OUTCOME_ENFORCED,
+			     "by partition: this kernel has no scheduling policy \"hpc\" "
+			     "(hpc_fallback)");
+	else if (got.fallback)
 		outcome_note(mine, OUTCOME_MODIFIED,
 			     "this kernel has no scheduling policy \"hpc\": \"%s\" instead "
 			     "(hpc_fallback)",
@@ -206,7 +210,10 @@ static void sched_outcome(struct outcomes *o, const struct reported_container *j
 		outcome_note(mine, OUTCOME_FAILED, "this kernel has no scheduling policy \"%s\"",
 			     policy_name(got.policy));
 	else if (!j->node.policy_known && got.policy == POLICY_HPC)
-		outcome_note(mine, OUTCOME_ENFORCED, "if the node's kernel has this class");
+		outcome_note(mine, OUTCOME_ENFORCED, "%s",
+			     j->conf->hpc_partition ? "by a partition if the node's kernel has not "
+						      "this class (hpc_fallback)"
+						    : "if the node's kernel has this class");
 	else if (got.priority != j->ask->priority)
 		outcome_note(mine, OUTCOME_MODIFIED, "priority: %u asked, %u given",
 			     j->ask->priority, got.priority);

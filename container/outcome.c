@@ -25,6 +25,7 @@ void outcome_sched(struct sched_given *out, const struct requested_container *as
 	memset(out, 0, sizeof(*out));
 	out->policy = ask->policy;
 	out->priority = ask->priority;
+	out->partition = ask->partition;
 	if (ask->policy == POLICY_UNSET) {
 		out->policy = conf->default_policy;
 		out->priority = request_default_priority(out->policy);
@@ -34,6 +35,9 @@ void outcome_sched(struct sched_given *out, const struct requested_container *as
 		out->policy = conf->hpc_fallback;
 		out->priority = 0;
 		out->fallback = true;
+		out->for_hpc = conf->hpc_partition && ask->partition == PARTITION_MEMBER;
+		if (out->for_hpc)
+			out->partition = PARTITION_ROOT;
 	}
 	if (policy_is_realtime(out->policy) && out->priority == 0)
 		out->priority = 1; /* "0" means the lowest priority in AppC manifests */

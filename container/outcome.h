@@ -36,6 +36,10 @@ struct sched_given {
 	unsigned quantum; /* milliseconds, only with hpc */
 	/* hpc was requested, but this kernel lacks it, and POLICY is the site's replacement */
 	bool fallback;
+	/* the container's own partition, or that of the replacement */
+	enum partition partition;
+	/* PARTITION is part of the replacement: a step without it is "modified", not refused */
+	bool for_hpc;
 };
 
 /*

@@ -9,6 +9,7 @@
 
 #include "base/owned_file.h"
 #include "base/words.h"
+#include "host/policy.h"
 #include "manifest/request.h"
 
 /* columns of a file that conf_print() writes */
@@ -32,7 +33,9 @@ bool conf_allows_partition(const struct conf *c, enum partition p)
 bool conf_allows_fences(const struct conf *c)
 {
 	return conf_allows_partition(c, PARTITION_ROOT) ||
-	       conf_allows_partition(c, PARTITION_ISOLATED);
+	       conf_allows_partition(c, PARTITION_ISOLATED) ||
+	       (c->hpc_partition && conf_allows_policy(c, POLICY_HPC) &&
+		!policy_supported(POLICY_HPC));
 }
 
 bool conf_allows_device(const struct conf *c, const char *source)

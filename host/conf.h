@@ -44,6 +44,8 @@ struct conf {
 	enum sched_policy default_policy;
 	/* policy used instead of hpc if the kernel has no SCHED_HPC; POLICY_UNSET: none */
 	enum sched_policy hpc_fallback;
+	/* HPC_FALLBACK is POLICY_OTHER, in a partition */
+	bool hpc_partition;
 	enum mems_default default_mems;
 	enum unmanaged_mems unmanaged_mems;
 	/* containers get blocks only up to the memory that Slurm gives their job */
@@ -121,7 +123,7 @@ bool conf_allows_policy(const struct conf *c, enum sched_policy p);
 
 /*
  * conf_allows_partition(): does the site allow containers to be partition P? conf_allows_fences():
- * does it allow any kind other than member?
+ * does it allow any kind other than member, or are partitions policy hpc on this kernel?
  */
 bool conf_allows_partition(const struct conf *c, enum partition p);
 bool conf_allows_fences(const struct conf *c);

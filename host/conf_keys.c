@@ -168,6 +168,26 @@ static void conf_keys_print_policy(const struct conf_key *key, FILE *f, const st
 	fputs(p == POLICY_UNSET ? "none" : policy_name(p), f);
 }
 
+/* Type: a policy up to policy rr, "none", or "partition", which is policy other in a partition. */
+static int parse_fallback(const struct conf_key *key, struct conf *c, const char *value)
+{
+	const struct conf_key plain = { .at = key->at, .max = POLICY_RR };
+	bool partition = strcmp(value, "partition") == 0;
+
+	if (parse_policy(&plain, c, partition ? policy_name(POLICY_OTHER) : value) < 0)
+		return -1;
+	c->hpc_partition = partition;
+	return 0;
+}
+
+static void print_fallback(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	if (c->hpc_partition)
+		fputs("partition", f);
+	else
+		conf_keys_print_policy(key, f, c);
+}
+
 /* Type: a list of texts that IS_WORD of the row accepts, in MAX bytes, or "none". */
 static int parse_texts(const struct conf_key *key, struct conf *c, const char *value)
 {
@@ -421,10 +441,10 @@ static const struct conf_key row[] = {
 	{ "default_policy", "one of allow_policies", "other",
 	  "policy of a container that requests none",
 	  POLICY(default_policy, POLICY_OTHER, POLICY_HPC) },
-	{ "hpc_fallback", "none, other, batch, idle, fifo, rr", "none",
-	  "policy of hpc containers if the kernel has no SCHED_HPC; fifo and rr get their "
-	  "lowest priority",
-	  POLICY(hpc_fallback, POLICY_UNSET, POLICY_RR) },
+	{ "hpc_fallback", "none, partition, other, batch, idle, fifo, rr", "partition",
+	  "what hpc containers get if the kernel has no SCHED_HPC: a root partition, or a policy; "
+	  "fifo and rr have their lowest priority",
+	  OWN(hpc_fallback, parse_fallback, print_fallback) },
 	{ "max_rt_priority", "1 to 99", "50", "highest priority of fifo and rr",
 	  COUNT(max_rt_priority, 1, 99) },
 	{ "allow_partitions", "a list of member, root, isolated, with member", "member",

@@ -43,7 +43,7 @@ static int partition_turn_begin(struct launch *a, uint32_t job_id, uid_t uid, ui
 {
 	struct ledger_step *mine;
 
-	if (!conf_allows_fences(&a->conf) && (!a->job || !fence_wanted(a->job)))
+	if (!conf_allows_fences(&a->conf) && (!a->job || !fence_wanted(a->job, &a->conf)))
 		return 0;
 	if (!a->job)
 		a->job = ledger_job_new(&a->place, job_id, uid);

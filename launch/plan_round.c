@@ -413,6 +413,9 @@ static int settle_plan(struct plan_try *t, struct step *s, struct node_view *v, 
 	t->planning = (struct isolator_planning){
 		.conf = &s->conf,
 		.conf_path = s->in.conf_path,
+		.wanted = s->in.step_id < STEP_ID_INTERACTIVE
+				  ? s->in.n_ranks * (s->in.cpus_per_task ? s->in.cpus_per_task : 1)
+				  : 0,
 		.request = v->request,
 		.ledger = t->ledger,
 		.job = job,

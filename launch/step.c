@@ -391,7 +391,7 @@ static int step_end_launch(struct step *s, struct errbuf *err)
 		step_add_warning(s, *why.text ? &why : &more);
 		return 0;
 	}
-	if (rc < 0 && s->conf.strict)
+	if (rc < 0 && s->conf.strict && !p->given.for_hpc)
 		return errprintf(err, "container %s: %s (outcome: failed; strict=yes in %s)",
 				 p->container, why.text, s->in.conf_path);
 	snprintf(p->given.unfenced, sizeof(p->given.unfenced), "%.199s", why.text);
@@ -480,7 +480,7 @@ void step_end(struct step *s)
 			fence_refresh_job(fd, job);
 		fence_refresh_above(l, fd, job->cgroup, &gone);
 		/* raise again, as an earlier call may have failed */
-		if (launching || fence_wanted(job))
+		if (launching || fence_wanted(job, &s->conf))
 			fence_raise(l, fd, job, 0, &err);
 	}
 	ledger_close(l);
@@ -536,6 +536,7 @@ struct job_end {
 	struct ledger *l;
 	uint32_t job_id;
 	const char *node; /* NULL: unknown */
+	const struct conf *conf;
 	int root_fd;
 	struct idset fences;
 	char cgroup[CGROUP_PATH_MAX];
@@ -553,7 +554,7 @@ static int end_one(const struct ledger_job *job, void *arg)
 	for (unsigned i = 0; i < job->n_steps; i++)
 		isolators_drop(e->root_fd, &job->step[i], &e->fences);
 	none.n_steps = 0;
-	if (fence_wanted(job))
+	if (fence_wanted(job, e->conf))
 		fence_refresh_job(e->root_fd, &none);
 	strcpy(e->cgroup, job->cgroup);
 	e->inode = job->inode;
@@ -562,9 +563,13 @@ static int end_one(const struct ledger_job *job, void *arg)
 
 void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 {
-	struct job_end e = { .job_id = job_id, .node = getenv("SLURMD_NODENAME") };
-	struct errbuf bad;
 	struct conf conf;
+	struct job_end e = {
+		.job_id = job_id,
+		.node = getenv("SLURMD_NODENAME"),
+		.conf = &conf,
+	};
+	struct errbuf bad;
 	int fd;
 
 	if (conf_load(&conf, conf_path, 0, err) < 0 || access(conf.state_dir, F_OK) < 0)

@@ -2,6 +2,7 @@
 #include "container/fence.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -9,6 +10,7 @@
 
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
+#include "host/policy.h"
 #include "host/workqueue.h"
 
 /*
@@ -164,6 +166,7 @@ static void test_workqueues(void)
 
 static void test_raise_and_lower(void)
 {
+	struct conf conf = { .hpc_fallback = POLICY_OTHER, .hpc_partition = true };
 	struct ledger *l = open_ledger();
 	struct ledger_job *job;
 	struct errbuf err = { 0 };
@@ -202,9 +205,15 @@ static void test_raise_and_lower(void)
 	is_int(fence_lower(root, job, &err), 0, "fence_lower: lowers the job's fences");
 	is(read_cgroup_text("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "member",
 	   "fence_lower: a lowered fence is a member");
-	ok(!fence_wanted(job), "fence_wanted: false if no request asks for a partition");
+	ok(!fence_wanted(job, &conf), "fence_wanted: false if no request asks for a partition");
+	job->request = strdup("nodeos 1;c=a cpus=2 policy=hpc;");
+	is_int(fence_wanted(job, &conf), !policy_supported(POLICY_HPC),
+	       "fence_wanted: true if policy hpc is a partition on this kernel");
+	conf.hpc_partition = false;
+	ok(!fence_wanted(job, &conf), "fence_wanted: false if policy hpc is never a partition");
+	free(job->request);
 	job->request = strdup("nodeos 1;c=a cpus=2 partition=root;");
-	ok(fence_wanted(job), "fence_wanted: true if a request asks for a partition");
+	ok(fence_wanted(job, &conf), "fence_wanted: true if a request asks for a partition");
 	ledger_job_free(job);
 	workqueue_return(ledger_dir(l), &(struct idset){ .word = { 0 } });
 	ledger_close(l);

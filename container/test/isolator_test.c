@@ -328,6 +328,17 @@ static void test_partitions(int root)
 	job_cpus = set_of("0-3");
 	is_int(isolators_accept(&s, &part[0], &job, &err), -1,
 	       "a partition of all of the job is refused");
+	given[0].for_hpc = true;
+	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
+	       "a partition of all of the job that replaces policy hpc is left out");
+	is_int(given[0].partition, PARTITION_MEMBER, "a step whose partition is left out is a member");
+	is(given[0].unfenced,
+	   "policy \"hpc\": container sim: a root partition would take the job's last core on this "
+	   "node: leave one core out of all partitions",
+	   "the reason says why policy hpc has no partition");
+	given[0].for_hpc = false;
+	given[0].partition = PARTITION_ROOT;
+	*given[0].unfenced = '\0';
 	s.n = 2;
 	is_int(isolators_accept(&s, &part[0], &job, &err), -1,
 	       "a partition for a step in two places is refused");

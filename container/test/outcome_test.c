@@ -111,6 +111,8 @@ static void test_judges(void)
 	got.kinds = 0;
 	node.alone = false;
 	r.container[0].policy = POLICY_HPC;
+	conf.hpc_fallback = POLICY_UNSET;
+	conf.hpc_partition = false;
 	if (!policy_supported(POLICY_HPC)) {
 		n = judge(o, &r, &got, &node);
 		is_int(find_outcome(o, n, "scheduler")->outcome, OUTCOME_FAILED,
@@ -131,6 +133,29 @@ static void test_judges(void)
 		   "this kernel has no scheduling policy \"hpc\": \"fifo\" instead (hpc_fallback)",
 		   "the reason of hpc_fallback names both policies");
 	}
+	conf.hpc_fallback = POLICY_OTHER;
+	conf.hpc_partition = true;
+	outcome_sched(&sched, &r.container[0], &conf, true);
+	if (!policy_supported(POLICY_HPC)) {
+		ok(sched.policy == POLICY_OTHER && sched.partition == PARTITION_ROOT &&
+			   sched.for_hpc,
+		   "hpc_fallback = partition: policy other in a root partition");
+		n = judge(o, &r, &got, &node);
+		is_int(find_outcome(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
+		       "hpc_fallback = partition is reported as enforced");
+		is(find_outcome(o, n, "scheduler")->reason,
+		   "by partition: this kernel has no scheduling policy \"hpc\" (hpc_fallback)",
+		   "the reason of hpc_fallback = partition says how");
+		r.container[0].partition = PARTITION_ISOLATED;
+		outcome_sched(&sched, &r.container[0], &conf, true);
+		ok(sched.partition == PARTITION_ISOLATED && !sched.for_hpc,
+		   "hpc_fallback = partition: the container's own kind of partition stays");
+		r.container[0].partition = PARTITION_MEMBER;
+	}
+	outcome_sched(&sched, &r.container[0], &conf, false);
+	is_int(sched.partition, PARTITION_MEMBER,
+	       "hpc_fallback = partition: no partition where the kernel has the class");
+	conf.hpc_partition = false;
 	outcome_sched(&sched, &r.container[0], &conf, false);
 	ok(sched.policy == POLICY_HPC && sched.priority == HPC_TOPO &&
 		   sched.quantum == HPC_QUANTUM_DEFAULT && !sched.fallback,

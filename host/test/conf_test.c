@@ -166,7 +166,7 @@ static void test_conf_good(void)
 	is_int(c.default_policy, POLICY_FIFO, "conf_parse: reads default_policy");
 	is_int(c.default_mems, MEMS_LOCAL, "conf_parse: reads default_mems");
 	is_int(c.max_rt_priority, 99, "conf_parse: reads max_rt_priority");
-	is_int(c.hpc_fallback, POLICY_BATCH, "conf_parse: reads hpc_fallback");
+	ok(c.hpc_fallback == POLICY_BATCH && !c.hpc_partition, "conf_parse: reads hpc_fallback");
 	is_int(c.helper_timeout, 60, "conf_parse: reads helper_timeout");
 	is(c.state_dir, "/var/lib/node.os/..x", "conf_parse: reads state_dir");
 	is_int(c.max_containers, 1, "conf_parse: reads max_containers");
@@ -189,7 +189,12 @@ static void test_conf_good(void)
 	   "conf_parse: reads serviceos_mems = all, serviceos_except = none");
 	is_int(parse_text(&c, "hpc_fallback = none", &err), 0,
 	       "conf_parse: accepts hpc_fallback = none %s", err.text);
-	is_int(c.hpc_fallback, POLICY_UNSET, "conf_parse: reads hpc_fallback = none");
+	ok(c.hpc_fallback == POLICY_UNSET && !c.hpc_partition,
+	   "conf_parse: reads hpc_fallback = none");
+	is_int(parse_text(&c, "hpc_fallback = partition", &err), 0,
+	       "conf_parse: accepts hpc_fallback = partition %s", err.text);
+	ok(c.hpc_fallback == POLICY_OTHER && c.hpc_partition,
+	   "conf_parse: hpc_fallback = partition is policy other in a partition");
 	is_int(parse_text(&c, "hpc_fallback = hpc", &err), -1,
 	       "conf_parse: refuses hpc as its own fallback: %s", err.text);
 	is_int(parse_text(&c, "hpc_fallback = ", &err), -1,

@@ -2,7 +2,7 @@
 # boot: put=chrt
 # run: ci limit=900 words sixteen turns
 # run: deep limit=3600
-# run: deep kernel=stock limit=1800 without
+# run: deep kernel=debian limit=1800
 # rooms: host launch kernel
 """SCHED_HPC through Slurm, on a kernel that has it: policies, placement and quantum of ranks and
 their threads, the CPU that stays outside, more ranks than CPUs, busy neighbours, scancel. Judged
@@ -497,6 +497,7 @@ def group_without():
     """On a kernel without the class: the step is refused or gets the site's fallback, never in
     silence."""
     step = f"srun -w n0 -N1 -n1 --nodeos-sched=hpc --nodeos-report=%s.%%j.%%s.%%N {WHEREAMI}"
+    configure(hpc_fallback="none")
     r = run(step % "strict")
     ok(
         r.code != 0 and "no such scheduling class" in r.err and "--constraint=sched_hpc" in r.err,
@@ -522,28 +523,113 @@ def group_without():
         "hpc_fallback: the report has the reason",
         report("instead").get("reason"),
     )
-    configure(hpc_fallback=None, default_policy="hpc")
+    configure(hpc_fallback="none", default_policy="hpc")
     r = run(f"srun -w n0 -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
     ok(
         r.code != 0 and "no such scheduling class" in r.err,
         "default_policy = hpc: the step fails with the reason",
         r.text,
     )
-    configure(default_policy=None)
+    configure(hpc_fallback=None, default_policy=None)
+
+
+# of the step's directory "user": kind of partition, and its CPUs by the kernel
+PARTITION = (
+    "d=/sys/fs/cgroup$(dirname $(sed s/^0::// /proc/self/cgroup)); for i in $(seq 100); do"
+    " grep -qx root $d/cpuset.cpus.partition && break; sleep 0.1; done;"
+    " echo kernel $SLURM_PROCID $(cat $d/cpuset.cpus.partition $d/cpuset.cpus.effective)"
+    " $(taskset -cp $$ | sed 's/.*: //')"
+)
+
+
+def partition_of(r):
+    """[(kind, CPUs of the partition, CPUs of the rank)] of ranks that ran PARTITION."""
+    found = re.findall(r"^kernel \d+ (\w+) (\S+) (\S+)$", r.out, re.M)
+    return [(kind, cpus(all_cpus), cpus(own)) for kind, all_cpus, own in found]
+
+
+def group_stock():
+    """On a kernel without the class, with nothing configured: the step is a root partition."""
+    effective = "cat /sys/fs/cgroup/cpuset.cpus.effective"
+    before = root(effective, node="n0").out
+    step = "srun -w n0 -N1 --nodeos-sched=hpc --nodeos-report=%s.%%j.%%s.%%N %s bash -c '%s'"
+    r = run(step % ("stock", "--exclusive -n7 -c2", PARTITION))
+    found = partition_of(r)
+    same((r.code, len(found)), (0, 7), "hpc on a stock kernel: the step runs")
+    ok(
+        all(kind == "root" and own <= whole for kind, whole, own in found),
+        "hpc on a stock kernel: the kernel shows a root partition with all ranks in it",
+        r.text,
+    )
+    ok(
+        sum(len(own) for _, _, own in found) == len(set().union(*(own for _, _, own in found))),
+        "hpc on a stock kernel: no rank has a CPU of another",
+        r.text,
+    )
+    told = report("stock")
+    reasons = [o.get("reason") for c in told.get("containers", []) for o in c.get("outcomes", [])]
+    ok(
+        told.get("outcome") == "enforced" and any("by partition" in (x or "") for x in reasons),
+        "hpc on a stock kernel: the report says enforced, by partition",
+        (told.get("outcome"), told.get("reason"), reasons),
+    )
+    r = run(step % ("whole", "-n2 -c2", "taskset -cp $$"))
+    told = report("whole")
+    ok(
+        r.code == 0
+        and told.get("outcome") == "modified"
+        and "the job's last core" in (told.get("reason") or ""),
+        "hpc with all CPUs of the job: it runs without a partition, and its report says why",
+        (r.text, told.get("outcome"), told.get("reason")),
+    )
+    script = write(
+        "stock.sh",
+        f"""#!/bin/bash
+cd {HOME}
+srun -n4 -c2 --nodeos-sched=hpc --nodeos-cpus=8 bash -c '{PARTITION}; sleep 15' >stock.out &
+for i in $(seq 100); do grep -q ^kernel stock.out && break; sleep 0.2; done
+srun --overlap -n1 --nodeos-container=none bash -c 'taskset -cp $$' >stock.beside
+echo $? >stock.code
+wait
+cat stock.out
+""",
+    )
+    r = cluster.sbatch(f"-w n0 -N1 --exclusive -o {HOME}/stock.log {script}")
+    with open(f"{HOME}/stock.log") as f:
+        found = partition_of(cluster.Result(0, f.read(), "", 0))
+    with open(f"{HOME}/stock.code") as f:
+        code = f.read().strip()
+    with open(f"{HOME}/stock.beside") as f:
+        beside = cpus(f.read().split(": ")[-1].strip())
+    ok(
+        r.code == 0 and len(found) == 4 and all(kind == "root" for kind, _, _ in found),
+        "a step of a batch job with CPUs of its own is a partition",
+        found,
+    )
+    ok(
+        code == "0" and found and beside and not beside & found[0][1],
+        "a plain step beside it starts, on other CPUs",
+        (code, beside, found),
+    )
+    all_idle("stock: the nodes are idle")
+    same(root(effective, node="n0").out, before, "all CPUs are the system's again")
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
 
 
+STOCK = {"without", "stock"}
+
+
 def main():
     names = [a for a in sys.argv[1:] if not a.startswith("-")] or [
-        g for g in GROUPS if (g == "without") != cluster.has_hpc()
+        g for g in GROUPS if (g in STOCK) != cluster.has_hpc()
     ]
     cluster.patient()
     same(
         cluster.has_hpc(),
-        names != ["without"],
-        "the kernel has SCHED_HPC, except for the group 'without'",
+        not set(names) <= STOCK,
+        "the kernel has SCHED_HPC, except for the groups of stock kernels",
     )
     cluster.run_groups(GROUPS, names, broken=lambda: root("pkill -x spin; pkill -f 'while :'"))
     all_idle("hpc: all nodes are idle at the end")
