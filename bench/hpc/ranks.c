@@ -17,6 +17,7 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -28,6 +29,8 @@
 #define BUSY 6 /* programs */
 #define WATCHED "gmx" /* name of the process whose threads are watched */
 #define RESULT "/tmp/result"
+#define CGROUPS "/sys/fs/cgroup"
+#define PART CGROUPS "/ranks"
 
 static int n_ranks, n_threads;
 static char **program;
@@ -49,12 +52,44 @@ static void ranks_disturb(uint64_t seed)
 	}
 }
 
+/* Make CPUs 1 to N a partition of KIND; the kernel moves other programs away. */
+static void make_partition(const char *kind, int n)
+{
+	char text[64];
+	FILE *f;
+
+	guest_put(CGROUPS "/cgroup.subtree_control", "+cpuset");
+	if (mkdir(PART, 0755) < 0)
+		die(PART);
+	snprintf(text, sizeof(text), "1-%d", n);
+	guest_put(PART "/cpuset.cpus", text);
+	guest_put(PART "/cpuset.cpus.partition", kind);
+	f = fopen(PART "/cpuset.cpus.partition", "r");
+	if (!f || !fgets(text, sizeof(text), f))
+		die(PART);
+	fclose(f);
+	text[strcspn(text, "\n")] = '\0';
+	if (strcmp(text, kind) != 0) {
+		errno = EINVAL;
+		die(text);
+	}
+}
+
+static void remove_partition(void)
+{
+	guest_put(PART "/cpuset.cpus.partition", "member");
+	if (rmdir(PART) < 0)
+		die(PART);
+}
+
 static void become_rank(const char *arm, int rank)
 {
 	char number[16], count[16], *args[16] = { program[0], number, count };
 	const struct arm *a = arm_of(arm);
 	int n = 3;
 
+	if (a->partition)
+		guest_put(PART "/cgroup.procs", "0");
 	if (a->own_cpu && !n_threads)
 		on_cpus(rank + 1, rank + 1);
 	else
@@ -117,6 +152,7 @@ static void run_threads(const char *arm)
 static void ranks_run(const char *arm, const char *load, int seed)
 {
 	struct timespec settle = { .tv_nsec = 300000000 };
+	const char *kind = arm_of(arm)->partition;
 	int busy = strcmp(load, "busy") == 0 ? BUSY : 0;
 	pid_t other[BUSY];
 
@@ -130,10 +166,14 @@ static void ranks_run(const char *arm, const char *load, int seed)
 		}
 	}
 	nanosleep(&settle, NULL);
+	if (kind)
+		make_partition(kind, n_threads ? n_threads : n_ranks);
 	if (n_threads)
 		run_threads(arm);
 	else
 		run_ranks(arm);
+	if (kind)
+		remove_partition();
 	for (int i = 0; i < busy; i++) {
 		kill(other[i], SIGKILL);
 		waitpid(other[i], NULL, 0);

@@ -6,8 +6,11 @@ to 7, under several arms of scheduling:
     cfs      the default class, on any of these CPUs
     pinned   the default class, a CPU for each rank
     fifo     SCHED_FIFO, a CPU for each
+    root     as pinned, in a root partition of CPUs 1 to 7; iso: in an isolated one
+    isofifo  as fifo, in an isolated partition
     user     SCHED_HPC, a CPU for each, by the program
     rr topo  SCHED_HPC, placed by the kernel
+    inside   as user, in a root partition
 
 alone (idle) and beside programs of the default class that sleep and compute in turns (busy); a
 seed determines how long, the same for all arms. Counts for each rank the instructions of others on
@@ -25,7 +28,7 @@ from bench.lib.options import Option
 TITLE = "What SCHED_HPC keeps from ranks"
 MINUTES = {"quick": 4, "full": 15}
 INPUTS = [*guests.INPUTS, "bench/hpc/*", "bench/lib/water.sh", "kernel/test/*init.c"]
-ARMS = ("cfs", "pinned", "fifo", "user", "rr", "topo")
+ARMS = ("cfs", "pinned", "fifo", "root", "iso", "isofifo", "user", "rr", "topo", "inside")
 LOADS = ("idle", "busy")
 BOOTS = {"plain": "", "nohz": "nohz_full=1-7 rcu_nocbs=1-7"}
 RANKS = 7

@@ -7,6 +7,8 @@ from bench.lib.tables import Table, number, spread
 from bench.lib.tap import Verdict
 
 HPC = ("user", "rr", "topo")
+INSIDE = "inside"  # SCHED_HPC in a partition
+ORDER = ("cfs", "pinned", "fifo", "root", "iso", "isofifo", *HPC, INSIDE)
 HEAD = [
     "node",
     "arm",
@@ -21,6 +23,8 @@ HEAD = [
 # QEMU's clock advances with the instructions of all CPUs, so most foreign instructions are ticks
 # unless nohz stops them (doc/benchmarks.md)
 LIMIT = {"plain": 0.15, "nohz": 0.05}
+PARTITION_OF_CFS = 0.05
+PARTITION_NOHZ = 1  # percent
 GUARD = 0.05  # share of each second that fair tasks get
 
 
@@ -52,7 +56,7 @@ def tables(raw):
     for boot, runs in raw.items():
         places = dict.fromkeys((r["load"], r["arm"]) for r in runs)
         loads = list(dict.fromkeys(load for load, _ in places))
-        arms = [a for a in ("cfs", "pinned", "fifo", *HPC) if a in {arm for _, arm in places}]
+        arms = [a for a in ORDER if a in {arm for _, arm in places}]
         seeds = ", ".join(str(s) for s in sorted({r["seed"] for r in runs}))
         title = (
             f"Boot {boot}: {len(runs[0]['ranks'])} ranks or threads, seeds {seeds}; median"
@@ -86,11 +90,25 @@ def of_arm(boot, runs, arm):
         yield Verdict(share <= GUARD, text)
 
 
+def of_partition(boot, runs):
+    """Verdicts on a root partition, which policy hpc is on a kernel without the class."""
+    of, cfs = chosen(runs, "root", "busy"), chosen(runs, "cfs", "busy")
+    if not of or not cfs:
+        return
+    middle = statistics.median(map(foreign, of))
+    ratio = middle / statistics.median(map(foreign, cfs))
+    text = f"{boot}: root partition, busy node: foreign instructions are {ratio:.3f} of CFS"
+    yield Verdict(ratio <= PARTITION_OF_CFS, f"{text}, at most {PARTITION_OF_CFS}")
+    if boot == "nohz":
+        text = f"{boot}: root partition, busy node: {middle:.2f} % foreign instructions"
+        yield Verdict(middle < PARTITION_NOHZ, f"{text}, below {PARTITION_NOHZ} %")
+
+
 def judge(raw):
-    return [
-        verdict
-        for boot, runs in raw.items()
-        for arm in HPC
-        if chosen(runs, arm)
-        for verdict in of_arm(boot, runs, arm)
-    ]
+    out = []
+    for boot, runs in raw.items():
+        for arm in (*HPC, INSIDE):
+            if chosen(runs, arm):
+                out += of_arm(boot, runs, arm)
+        out += of_partition(boot, runs)
+    return out

@@ -16,13 +16,19 @@
 static const struct arm {
 	const char *name;
 	int policy, priority, own_cpu;
+	const char *partition; /* kind of cpuset partition around the ranks; NULL: none */
 } arm_kinds[] = {
-	{ "cfs", SCHED_OTHER, 0, 0 }, /* the default class, on any of the CPUs */
-	{ "pinned", SCHED_OTHER, 0, 1 }, /* the default class, a CPU for each */
-	{ "fifo", SCHED_FIFO, 1, 1 }, /* SCHED_FIFO 1, a CPU for each */
-	{ "user", POLICY_HPC, 0, 1 }, /* SCHED_HPC, placement by the user: a CPU for each */
-	{ "rr", POLICY_HPC, 1, 0 }, /* SCHED_HPC, placed by the kernel */
-	{ "topo", POLICY_HPC, 2, 0 },	 { NULL, 0, 0, 0 },
+	{ "cfs", SCHED_OTHER, 0, 0, NULL }, /* the default class, on any of the CPUs */
+	{ "pinned", SCHED_OTHER, 0, 1, NULL }, /* the default class, a CPU for each */
+	{ "fifo", SCHED_FIFO, 1, 1, NULL }, /* SCHED_FIFO 1, a CPU for each */
+	{ "root", SCHED_OTHER, 0, 1, "root" }, /* pinned, in a partition of the ranks' CPUs */
+	{ "iso", SCHED_OTHER, 0, 1, "isolated" },
+	{ "isofifo", SCHED_FIFO, 1, 1, "isolated" },
+	{ "user", POLICY_HPC, 0, 1, NULL }, /* SCHED_HPC, placement by the user: a CPU for each */
+	{ "rr", POLICY_HPC, 1, 0, NULL }, /* SCHED_HPC, placed by the kernel */
+	{ "topo", POLICY_HPC, 2, 0, NULL },
+	{ "inside", POLICY_HPC, 0, 1, "root" }, /* SCHED_HPC in a partition */
+	{ NULL, 0, 0, 0, NULL },
 };
 
 /* of sched_setattr(2); the C library has none */

@@ -538,7 +538,7 @@ PARTITION = (
     "d=/sys/fs/cgroup$(dirname $(sed s/^0::// /proc/self/cgroup)); for i in $(seq 100); do"
     " grep -qx root $d/cpuset.cpus.partition && break; sleep 0.1; done;"
     " echo kernel $SLURM_PROCID $(cat $d/cpuset.cpus.partition $d/cpuset.cpus.effective)"
-    " $(taskset -cp $$ | sed 's/.*: //')"
+    " $(taskset -cp $$ | cut -d: -f2)"
 )
 
 
@@ -567,7 +567,7 @@ def group_stock():
         r.text,
     )
     told = report("stock")
-    reasons = [o.get("reason") for c in told.get("containers", []) for o in c.get("outcomes", [])]
+    reasons = [o.get("reason") for c in told.get("containers", []) for o in c.get("isolators", [])]
     ok(
         told.get("outcome") == "enforced" and any("by partition" in (x or "") for x in reasons),
         "hpc on a stock kernel: the report says enforced, by partition",

@@ -229,7 +229,9 @@ def start_daemon():
 
 def daemon(node=None):
     """State and process id of nodeos-contend."""
-    return told("systemctl show -P ActiveState -P MainPID nodeos-contend", node).split()
+    lines = told("systemctl show -p ActiveState -p MainPID nodeos-contend", node).splitlines()
+    shown = dict(line.split("=", 1) for line in lines)  # systemd has its own order
+    return [shown.get("ActiveState"), shown.get("MainPID")]
 
 
 def document(job):
@@ -503,7 +505,7 @@ def group_remove():
         "after the purge, nodeosd's socket is inactive",
     )
     same(
-        told("find /etc/systemd -name 'nodeos*'"),
+        told("find /etc/systemd -name 'nodeos*' -xtype l"),
         "",
         "after the purge, no link to a unit is left",
     )
