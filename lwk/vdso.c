@@ -39,18 +39,26 @@ static uint64_t find_function(uint64_t base, const char *name)
 	return 0;
 }
 
+/* Bytes of the vDSO's mapping: of its file, which ends with the headers of its sections. Linux
+ * refuses to change a part of the mapping. */
+static size_t find_size(uint64_t base)
+{
+	const Elf64_Ehdr *h = (const Elf64_Ehdr *)base;
+
+	return (h->e_shoff + (size_t)h->e_shnum * h->e_shentsize + PAGE - 1) / PAGE * PAGE;
+}
+
 uint64_t vdso_prepare(void)
 {
-	uint64_t base = getauxval(AT_SYSINFO_EHDR), at, first;
+	uint64_t base = getauxval(AT_SYSINFO_EHDR), at;
 	size_t bytes;
 
 	at = base ? find_function(base, "__vdso_getcpu") : 0;
 	if (!at)
 		return base;
-	first = at / PAGE * PAGE;
-	bytes = (at + sizeof(call_getcpu) - first + PAGE - 1) / PAGE * PAGE;
-	if (mprotect((void *)first, bytes, PROT_READ | PROT_WRITE) < 0)
+	bytes = find_size(base);
+	if (mprotect((void *)base, bytes, PROT_READ | PROT_WRITE) < 0)
 		return 0;
 	memcpy((void *)at, call_getcpu, sizeof(call_getcpu));
-	return mprotect((void *)first, bytes, PROT_READ | PROT_EXEC) < 0 ? 0 : base;
+	return mprotect((void *)base, bytes, PROT_READ | PROT_EXEC) < 0 ? 0 : base;
 }

@@ -21,6 +21,7 @@ int main(int argc, char **argv)
 	n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
 	printf("exe %s, page %ld, secure %ld\n", exe, getauxval(AT_PAGESZ), getauxval(AT_SECURE));
+	printf("vDSO %s\n", getauxval(AT_SYSINFO_EHDR) ? "there" : "missing");
 	printf("getpid %s, gettid %s\n", getpid() == gettid() ? "is gettid" : "differs",
 	       gettid() > 1 ? "sane" : "odd");
 	clock_gettime(CLOCK_MONOTONIC, &b);
