@@ -11,7 +11,9 @@
 #include "lwk/exec.h"
 #include "lwk/host.h"
 #include "lwk/memory.h"
+#include "lwk/nodeos-smartmap.h"
 #include "lwk/signal.h"
+#include "lwk/smartmap.h"
 
 bool call_print_counts;
 
@@ -238,6 +240,8 @@ call_handler *call_lookup(long number)
 {
 	size_t count = sizeof(handlers) / sizeof(handlers[0]);
 
+	if (number == NODEOS_SMARTMAP_CALL)
+		return smartmap_attach;
 	return number >= 0 && (size_t)number < count ? handlers[number] : NULL;
 }
 

@@ -13,6 +13,7 @@
 #include "lwk/host.h"
 #include "lwk/memory.h"
 #include "lwk/signal.h"
+#include "lwk/smartmap.h"
 #include "lwk/window.h"
 
 /* State of a vCPU beside its general registers. */
@@ -144,6 +145,7 @@ static long begin_copy(struct thread *t, const struct state *s)
 	if (rc == 0)
 		rc = memory_copy();
 	exec_set_child();
+	smartmap_set_child();
 	count_start();
 	return rc;
 }

@@ -39,25 +39,13 @@ static void say_words(const char *const *words)
 	(void)!write(STDERR_FILENO, "\n", 1);
 }
 
-/* Append VALUE in decimal to TEXT. */
-static void append_number(char *text, unsigned value)
-{
-	char digits[12], *p = digits + sizeof(digits);
-
-	*--p = '\0';
-	do
-		*--p = (char)('0' + value % 10);
-	while (value /= 10);
-	strcat(text, p);
-}
-
 const char *exec_own_path(const struct thread *t, uint64_t address)
 {
 	char path[40], own[40] = "/proc/";
 
 	if (program_text(path, sizeof(path), address) < 0)
 		return NULL;
-	append_number(own, (unsigned)t->pid);
+	host_append_number(own, (unsigned)t->pid);
 	strcat(own, "/exe");
 	return strcmp(path, SELF) == 0 || strcmp(path, own) == 0 ? own_path : NULL;
 }
@@ -217,7 +205,7 @@ long execute_program_at(struct thread *t, const long arg[6])
 		return -ENOENT;
 	if ((size_t)n > sizeof(path) - 40)
 		return -ENAMETOOLONG;
-	append_number(path, (unsigned)arg[0]);
+	host_append_number(path, (unsigned)arg[0]);
 	if (n) {
 		strcat(path, "/");
 		strcat(path, name);

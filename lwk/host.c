@@ -25,3 +25,14 @@ long program_text(char *to, size_t size, uint64_t from)
 	}
 	return -ENAMETOOLONG;
 }
+
+void host_append_number(char *text, unsigned value)
+{
+	char digits[12], *p = digits + sizeof(digits);
+
+	*--p = '\0';
+	do
+		*--p = (char)('0' + value % 10);
+	while (value /= 10);
+	strcat(text, p);
+}

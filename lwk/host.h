@@ -34,6 +34,9 @@ extern const char program_copy_move[], program_copy_fault[];
  * SIZE bytes). */
 long program_text(char *to, size_t size, uint64_t from);
 
+/* Append VALUE in decimal to TEXT. */
+void host_append_number(char *text, unsigned value);
+
 /* Call FUNCTION(ARGUMENT) on the stack that ends at TOP (16-byte aligned); never returns. */
 void host_switch_stack(void *top, void (*function)(void *), void *argument)
 	__attribute__((noreturn));

@@ -49,8 +49,7 @@ bool machine_owns(long fd)
 	return first_descriptor && fd >= first_descriptor && fd < first_descriptor + DESCRIPTORS;
 }
 
-/* Move FD to a number that the program does not use. Returns the new descriptor, or -errno. */
-static int hide_descriptor(long fd)
+int machine_hide_descriptor(long fd)
 {
 	struct rlimit old, more;
 	long at;
@@ -202,7 +201,7 @@ static int create_vm(int kvm)
 						      .userspace_addr = (uint64_t)machine.kernel };
 	long fd = host_call(SYS_ioctl, kvm, KVM_CREATE_VM, 0);
 
-	machine.vm = hide_descriptor(fd);
+	machine.vm = machine_hide_descriptor(fd);
 	if (machine.vm < 0)
 		return machine.vm;
 	machine.vcpus = 0;
@@ -397,7 +396,7 @@ int machine_new_vcpu(struct vcpu *v)
 	if (machine.vcpus >= LWK_VCPUS)
 		return -EAGAIN;
 	v->number = machine.vcpus;
-	v->fd = hide_descriptor(
+	v->fd = machine_hide_descriptor(
 		host_call(SYS_ioctl, machine.vm, KVM_CREATE_VCPU, (long)machine.vcpus));
 	if (v->fd < 0)
 		return v->fd;

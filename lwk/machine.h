@@ -83,6 +83,9 @@ static inline uint8_t *machine_area(const struct vcpu *v)
  */
 bool machine_owns(long fd);
 
+/* Move FD there: the new number, or -errno, which FD may be already. FD is closed in both cases. */
+int machine_hide_descriptor(long fd);
+
 /* Numbers of the descriptors that the machine may own: [first, end). */
 void machine_descriptors(long *first, long *end);
 

@@ -25,6 +25,7 @@
 #include "lwk/options.h"
 #include "lwk/run.h"
 #include "lwk/signal.h"
+#include "lwk/smartmap.h"
 #include "lwk/stack.h"
 #include "lwk/vdso.h"
 
@@ -59,6 +60,8 @@ static void print_lwk_usage(void)
 	     "  -m, --memory=SIZE   of the extent: 16M to 256G [256M]\n"
 	     "  -p, --page=2M|1G    huge pages of the extent [2M]\n"
 	     "  -c, --counts        print to stderr at the end what left the machine\n"
+	     "  -s, --smartmap      let ranks of the same step map the extent, see "
+	     "nodeos-smartmap.h\n"
 	     "  -l, --loose         programs that it executes run outside of machines\n"
 	     "  -n, --name=NAME     the program's argv[0]\n"
 	     "  -t, --comm=NAME     its name in /proc\n"
@@ -236,8 +239,14 @@ static int load_start(struct start *s, uint64_t memory, struct errbuf *err)
 
 static int open_memory(const struct options *o, struct errbuf *err)
 {
-	if (memory_open(o->memory, o->page, err) == 0)
+	int fd;
+
+	if (memory_open(o->memory, o->page, &fd, err) == 0) {
+		if (o->smartmap)
+			return smartmap_start(fd, err);
+		close(fd);
 		return 0;
+	}
 	return o->child ? memory_open_ordinary(o->memory, err) : -1;
 }
 

@@ -82,24 +82,25 @@ static int say_no_pages(uint64_t size, enum memory_page page, struct errbuf *err
 			 want, page == MEMORY_1G ? "1 GiB" : "2 MiB", have, name);
 }
 
-int memory_open(uint64_t size, enum memory_page page, struct errbuf *err)
+int memory_open(uint64_t size, enum memory_page page, int *fd, struct errbuf *err)
 {
-	int fd = memfd_create("nodeos-lwk",
-			      MFD_CLOEXEC | MFD_HUGETLB | (unsigned)page << MAP_HUGE_SHIFT);
 	int flags = MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_POPULATE;
 	void *at;
 
-	if (fd < 0)
+	*fd = memfd_create("nodeos-lwk",
+			   MFD_CLOEXEC | MFD_HUGETLB | (unsigned)page << MAP_HUGE_SHIFT);
+	if (*fd < 0)
 		return errno == ENODEV || errno == ENOENT || errno == EINVAL
 			       ? say_no_pages(size, page, err)
 			       : errprintf(err, "memfd_create: %s", strerror(errno));
-	at = ftruncate(fd, (off_t)size) < 0
+	at = ftruncate(*fd, (off_t)size) < 0
 		     ? MAP_FAILED
 		     : mmap((void *)MEMORY_BASE, size, PROT_READ | PROT_WRITE | PROT_EXEC, flags,
-			    fd, 0);
-	close(fd);
-	if (at == MAP_FAILED)
+			    *fd, 0);
+	if (at == MAP_FAILED) {
+		close(*fd);
 		return say_no_pages(size, page, err);
+	}
 	return begin_extent(size, err);
 }
 

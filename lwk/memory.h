@@ -16,8 +16,11 @@
 
 enum memory_page { MEMORY_2M = 21, MEMORY_1G = 30 }; /* their binary logarithms */
 
-/* Get the extent: SIZE bytes, a multiple of 2 MiB, in pages of PAGE (1 GiB: a multiple of that). */
-int memory_open(uint64_t size, enum memory_page page, struct errbuf *err);
+/*
+ * Get the extent: SIZE bytes, a multiple of 2 MiB, in pages of PAGE (1 GiB: a multiple of that).
+ * *FD is its file, which the caller closes.
+ */
+int memory_open(uint64_t size, enum memory_page page, int *fd, struct errbuf *err);
 
 /* Get the extent from ordinary memory, which has page faults: for programs that a child
  * executes. */

@@ -11,11 +11,17 @@
 #define MEMORY_MAX (256UL << 30)
 
 static const struct option table[] = {
-	{ "memory", required_argument, NULL, 'm' }, { "page", required_argument, NULL, 'p' },
-	{ "counts", no_argument, NULL, 'c' },	    { "loose", no_argument, NULL, 'l' },
-	{ "name", required_argument, NULL, 'n' },   { "comm", required_argument, NULL, 't' },
-	{ "child", no_argument, NULL, 'k' },	    { "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },	    { NULL, 0, NULL, 0 },
+	{ "memory", required_argument, NULL, 'm' },
+	{ "page", required_argument, NULL, 'p' },
+	{ "counts", no_argument, NULL, 'c' },
+	{ "loose", no_argument, NULL, 'l' },
+	{ "name", required_argument, NULL, 'n' },
+	{ "comm", required_argument, NULL, 't' },
+	{ "child", no_argument, NULL, 'k' },
+	{ "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },
+	{ "smartmap", no_argument, NULL, 's' },
+	{ NULL, 0, NULL, 0 },
 };
 
 /* "512M", "4G": bytes, 0 when it is no size. */
@@ -66,6 +72,9 @@ static int set_option(struct options *o, int letter, struct errbuf *err)
 	case 'l':
 		o->loose = true;
 		return 0;
+	case 's':
+		o->smartmap = true;
+		return 0;
 	case 'k':
 		o->child = true;
 		return 0;
@@ -87,7 +96,7 @@ int options_parse(struct options *o, int argc, char *const *argv, struct errbuf 
 	*o = (struct options){ .memory = MEMORY_DEFAULT, .page = MEMORY_2M };
 	optind = 0; /* begin again, for tests */
 	opterr = 0;
-	while ((letter = getopt_long(argc, argv, "+m:p:cln:t:khV", table, NULL)) != -1)
+	while ((letter = getopt_long(argc, argv, "+m:p:cln:t:khsV", table, NULL)) != -1)
 		if (set_option(o, letter, err) < 0)
 			return -1;
 	o->argv = argv + optind;
@@ -123,5 +132,7 @@ unsigned options_words(const struct options *o, const char *words[OPTIONS_WORDS]
 		words[n++] = "--counts";
 	if (o->child)
 		words[n++] = "--child";
+	else if (o->smartmap)
+		words[n++] = "--smartmap"; /* a child is not a rank */
 	return n;
 }

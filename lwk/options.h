@@ -12,7 +12,7 @@
 struct options {
 	uint64_t memory; /* bytes of the extent */
 	enum memory_page page; /* of its pages */
-	bool counts, loose;
+	bool counts, loose, smartmap;
 	bool child; /* started by a process in a machine: the extent may be ordinary memory */
 	const char *name; /* argv[0] of the program, NULL: as given */
 	const char *comm; /* its name in /proc/PID/comm, NULL: that of its file */

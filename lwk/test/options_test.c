@@ -48,6 +48,12 @@ int main(void)
 	is(words[1], "--memory=2048M", "options_words: passes --memory on");
 	is(words[2], "--page=1G", "options_words: passes --page on");
 	is(words[3], "--counts", "options_words: passes --counts on");
+	is_int(parse(&o, &err, "lwk --smartmap a"), 0, "--smartmap is accepted");
+	is_int(options_words(&o, words, text), 4, "options_words: gives four words for a rank");
+	is(words[3], "--smartmap", "options_words: passes --smartmap on");
+	o.child = true;
+	options_words(&o, words, text);
+	is(words[3], "--child", "options_words: does not pass --smartmap on to a child");
 	refuse("lwk", "no program is given; see --help");
 	refuse("lwk --memory=1K a", "--memory=1K: not a size from 16M to 256G");
 	refuse("lwk --memory=-1G a", "--memory=-1G: not a size from 16M to 256G");

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_SMARTMAP_H
+#define NODEOS_SMARTMAP_H
+
+#include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/*
+ * Memory of the other ranks of a step, for programs in nodeos-lwk --smartmap (nodeos-lwk(1)). Only
+ * memory of the extent is there: the stack of main(), malloc(), and variables unless the program is
+ * linked with -no-pie.
+ */
+#define NODEOS_SMARTMAP_CALL 0x4c574b /* no system call of Linux */
+#define NODEOS_SMARTMAP_RANKS 128
+#define NODEOS_SMARTMAP_SHIFT 39
+
+/*
+ * Map the memory of RANK, on this host, until this process ends. Returns 0; -1 with errno: ENOSYS
+ * without --smartmap, ESRCH no such rank on this host, EACCES it is of another user or step,
+ * ERANGE, ENOMEM.
+ */
+static inline int nodeos_smartmap_attach(int rank)
+{
+	return (int)syscall(NODEOS_SMARTMAP_CALL, (long)rank);
+}
+
+/* Where this process finds what RANK has at ADDRESS. */
+static inline void *nodeos_smartmap_address(int rank, const void *address)
+{
+	return (void *)((uintptr_t)address + ((uintptr_t)(rank + 1) << NODEOS_SMARTMAP_SHIFT));
+}
+
+#endif
