@@ -20,7 +20,17 @@ sys.path.insert(0, f"{TOP}/kernel/test")
 import boot  # noqa: E402
 from boot import Boot, Machine, ok, same  # noqa: E402
 
-PROGRAMS = ("hello", "memory", "threads", "signals", "processes", "compute", "shoot", "crash")
+PROGRAMS = (
+    "hello",
+    "memory",
+    "threads",
+    "signals",
+    "processes",
+    "compute",
+    "shoot",
+    "crash",
+    "smartmap",
+)
 KINDS = {
     "dyn": ["-fPIE", "-pie"],
     "pie": ["-fPIE", "-static-pie"],
@@ -64,7 +74,26 @@ def make_mpi_plan():
     """Ranks with copies through shared memory, with process_vm_readv(), and over TCP."""
     ways = (("sm", "self,sm", "none"), ("cma", "self,sm", "cma"), ("tcp", "self,tcp", "none"))
     lines = [f"ranks mpi-{name} {btl} {copy} 2" for name, btl, copy in ways]
-    return ["LIMIT=300", *lines, "ranks mpi-four self,sm none 4"]
+    four = (f"ranks mpi-{name}-four {btl} {copy} 4" for name, btl, copy in ways)
+    return ["LIMIT=400", "smartmap", *lines, *four]
+
+
+NUMPY = (
+    "import numpy as n; a = n.arange(40000.).reshape(200, 200) / 4e4 + n.eye(200);"
+    " print(repr(n.linalg.det(a @ a.T)), repr(n.fft.fft(a[3])[7]), n.linalg.eigvalsh(a + a.T)[:3])"
+)
+
+
+def make_program_plan():
+    """Programs of the kinds that ranks are, and an extent in a page of 1 GiB."""
+    return [
+        "LIMIT=900",
+        "compare openmp 32M openmp",
+        "compare cg 32M /cg 4096 40",
+        "gigabyte",
+        f"in_root numpy 256M /usr/bin/python3 -c '{NUMPY}'",
+        "gromacs",
+    ]
 
 
 def make_plan(short):
@@ -80,16 +109,104 @@ def make_plan(short):
         lines += ["compare storm 16M /signals.pie 10000", "compare shoot 32M /shoot.dyn"]
         lines += [f"compare perl 32M perl -e '{PERL}'", "core_dump", "refusals"]
         lines += ["inside fuzz nodeos-lwk --memory=16M /fuzz 240 $(date +%s)"]
+    lines += ["smartmap"] if not short else []
     lines += ["scripts", "outside", "end_all", "no_pages", "without_paging", "without_kvm"]
     return lines
+
+
+CALLS = ("getppid()", "getpid()", "clock_gettime()", "read(), 1 byte")
+SIZES = ("0 B", "16 B", "64 KiB", "1 MiB")
+ARMS = ("native", "locked", "inside")
+REPEATS, MESSAGES = 1000, 16  # of programs/calls.c and messages.c
+
+
+class Marks:
+    """The plugin's lines, taken in the order in which the programs execute markers."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as f:
+            self.rows = [[int(word) for word in line.split()] for line in f]
+
+    def take(self, *ids):
+        """Rows of the next markers, which must have these numbers; instructions of each."""
+        rows, self.rows = self.rows[: len(ids)], self.rows[len(ids) :]
+        if tuple(row[0] for row in rows) != ids:
+            raise SystemExit(f"boot.py: markers {[row[0] for row in rows]}, expected {ids}")
+        return [row[2] + row[3] for row in rows]
+
+    def calls(self):
+        """Instructions of a call of each of CALLS."""
+        for _ in range(2):
+            rows = self.take(*range(10, 16))
+        spent = [b - a for a, b in zip(rows, rows[1:])]
+        return [(n - spent[0]) / REPEATS for n in spent[1:]]
+
+    def messages(self):
+        """Instructions of a message of each of SIZES."""
+        found = []
+        for _ in range(2 * len(SIZES)):
+            r = self.take(1, 2, 3, 4, 5, 6)
+            found.append((r[1] - r[0] + r[3] - r[2] + r[5] - r[4]) / MESSAGES)
+        return found[len(SIZES) :]
+
+    def copies(self):
+        """Instructions of a copy of the two larger sizes out of another rank's memory."""
+        found = [self.take(3, 4) for _ in range(2)]
+        return [(b - a) / MESSAGES for a, b in found]
+
+
+def print_row(what, cells):
+    cells = [f"{cell:,.0f}" if isinstance(cell, float) else str(cell) for cell in cells]
+    note = " (nothing over locked)" if cells[1] == cells[2] else ""
+    print(f"# | {what} | {' | '.join(cells)}{note} |")
+
+
+def print_faults(g):
+    for column, what in enumerate(("in fresh memory", "in MPI")):
+        cells = []
+        for arm in ARMS:
+            err = g.parts.get(("inside", f"messages-{arm}"), ("", -1, ""))[2]
+            found = re.findall(r"MPI_Init: (\d+) in memory, (\d+) in MPI", err)
+            cells.append(", ".join(row[column] for row in found))
+        print_row(f"page faults of two ranks after MPI_Init, {what}", cells)
+
+
+def print_numbers(g, path):
+    """The table of doc/lwk.md."""
+    marks = Marks(path)
+    print_row("instructions of", ARMS)
+    for what, *cells in zip(CALLS, *(marks.calls() for _ in ARMS)):
+        print_row(what, cells)
+    found = [marks.messages() for _ in ARMS]
+    for what, *cells in zip(SIZES, *found):
+        print_row(f"a message, {what}", cells)
+    for what, cell in zip(SIZES[2:], marks.copies()):
+        print_row(f"a message, {what}, by SMARTMAP", ["-", "-", cell])
+    print_faults(g)
+    print_row("ticks in 10 s of computing", [g.said(f"ticks compute-{arm}") for arm in ARMS])
+    exits, calls = (
+        g.count("compute-inside", what)
+        for what in ("exits of the processor", "exits for system calls")
+    )
+    print_row("exits but for calls in 10 s of computing", ["-", "-", exits - calls])
+    for name in ("messages-inside", "compute-inside"):
+        print(g.parts.get(("inside", name), ("", -1, "missing"))[2])
+
+
+# On a busy machine the timer's interrupts can take all that a guest gets of a CPU, as each is an
+# exit; not so when QEMU's clock counts instructions.
+MULTI = ("-accel", "tcg,thread=multi")
+COUNTED = ("-accel", "tcg,thread=single", "-icount", "shift=4,sleep=off")
 
 
 class Guest:
     """What a guest printed for each test: {(part, name): (output, status, errors)}."""
 
-    def __init__(self, machine, append=""):
+    def __init__(self, machine, append="", accel=MULTI):
         do = f"do=pages:{PAGES},run:/busybox:sh:/guest.sh"
-        self.boot = Boot(machine, f"clocksource=tsc mitigations=off {append} {do}", limit=1800)
+        self.boot = Boot(
+            machine, f"clocksource=tsc mitigations=off {append} {do}", accel=accel, limit=3000
+        )
         self.parts = {}
         found = r"^=== (native|inside) (\S+)\n(.*?)^=== status (\d+)\n(.*?)^=== \.$"
         for part, name, out, status, err in re.findall(found, self.boot.after, re.M | re.S):
@@ -152,6 +269,8 @@ def judge_refusals(g, short):
         ("loose", 0, "/hello.static runs outside (--loose)"),
         ("user", 125, "group kvm"),
         ("npt0", 125, "nested paging switched off"),
+        ("smartmap-twice", 125, "another process is rank 0"),
+        ("smartmap-no-rank", 125, "no rank of a step"),
         ("without-kvm", 125, "this kernel has no KVM"),
         ("no-pages", 125, "free huge pages of 2 MiB, and there are 0"),
     ):
@@ -161,10 +280,39 @@ def judge_refusals(g, short):
         ok(got == status and words in err, f"{name}: status {status} and the reason", (got, err))
 
 
+def judge_smartmap(g):
+    """Ranks that map each other's extents: messages without system calls, and refusals."""
+    for rank in (0, 1):
+        few, many = f"smartmap-1-{rank}", f"smartmap-9-{rank}"
+        out = g.parts.get(("inside", many), ("", -1, ""))[0]
+        same(out, f"rank {rank}: 9 messages, 0 wrong\n", f"rank {rank}: messages of 1 MiB arrive")
+        calls = [g.count(name, "exits for system calls") for name in (few, many)]
+        ok(calls[0] == calls[1] > 0, f"rank {rank}: a message of 1 MiB needs no call", calls)
+    for name, want in (
+        ("rank", "Success"),
+        ("none", "No such process"),
+        ("large", "Numerical result out of range"),
+        ("step", "No such process"),
+        ("same-cgroup", "Success"),
+        ("other-cgroup", "Permission denied"),
+        ("user", "Permission denied"),
+        ("off", "Function not implemented"),
+    ):
+        out, status, err = g.parts.get(("inside", f"smartmap-{name}"), ("", -1, ""))
+        ok((out, status) == (f"{want}\n", 0), f"attach, {name}: {want}", (out, status, err))
+
+
 def judge_fuzz(g):
     out, status, err = g.parts.get(("inside", "fuzz"), ("", -1, ""))
     print(f"# {err.strip()}")
     same((out, status), ("fuzz: all ended\n", 0), "random instructions and calls end their rank")
+
+
+def judge_gigabyte(g):
+    pages = re.search(r"extent (\d+) runs (\d+)", g.said("gigabyte outside pages"))
+    found = tuple(map(int, pages.groups())) if pages else ()
+    same(found, (1 << 18, 1), "an extent of 1 GiB is one run of page frames")
+    same(g.said("gigabyte free"), "1", "the page of 1 GiB is free after it")
 
 
 def judge_ranks(g):
@@ -174,24 +322,65 @@ def judge_ranks(g):
         print(f"# {name}, {part}: page faults of ranks in MPI: {' '.join(faults)}")
 
 
-def pack(files, lines):
+def pack(files, lines, commands=()):
     """Make the initramfs."""
     plan = f"{boot.WORK}/plan"
     with open(plan, "w", encoding="utf-8") as f:
         f.write("\n".join(lines) + "\n")
     # a dynamic program, for the libraries that it needs
-    needs = [f"{boot.WORK}/signals.dyn", "/usr/bin/perl"]
+    needs = [f"{boot.WORK}/signals.dyn", "/usr/bin/perl", *commands]
     alone = {name: f"{HERE}/programs/{name}.c" for name in ("pages", "fuzz")}
     boot.initramfs(boot.WORK, alone, [*files, plan], needs)
 
 
-def compile_mpi(root):
-    """The program of ranks, for the libraries below ROOT."""
+def compile_mpi(root, name):
+    """A program of ranks, for the libraries below ROOT."""
     lib = f"{root}/usr/lib/x86_64-linux-gnu"
-    made = f"{boot.WORK}/mpi"
-    command = ["gcc", f"--sysroot={root}", "-O1", f"-I{lib}/openmpi/include", "-o", made]
+    made = f"{boot.WORK}/{name}"
+    command = ["gcc", f"--sysroot={root}", "-O1", f"-I{lib}/openmpi/include", f"-I{TOP}"]
+    command += ["-D_GNU_SOURCE", "-o", made]
     libraries = [f"-L{lib}/openmpi/lib", f"-L{lib}", "-lmpi"]
-    subprocess.run([*command, f"{HERE}/programs/mpi.c", *libraries], check=True)
+    subprocess.run([*command, f"{HERE}/programs/{name}.c", *libraries], check=True)
+    return made
+
+
+def prepare_numbers(root, machine):
+    """Let a plugin count instructions; returns the programs that mark what is counted."""
+    counted, calls = f"{boot.WORK}/marks", f"{boot.WORK}/calls"
+    plugin = [f"{TOP}/bench/lib/plugin", f"{TOP}/bench/lib/insn-count.c", boot.WORK]
+    subprocess.run(plugin, check=True)
+    if os.path.exists(counted):
+        os.unlink(counted)
+    machine.args += ["-plugin", f"{boot.WORK}/insn-count.so,out={counted}"]
+    command = ["gcc", "-O1", "-D_GNU_SOURCE", f"-I{TOP}", "-o", calls]
+    subprocess.run([*command, f"{HERE}/programs/calls.c"], check=True)
+    return [calls, compile_mpi(root, "messages")]
+
+
+def compile_openmp():
+    made = f"{boot.WORK}/openmp"
+    subprocess.run(["gcc", "-O1", "-fopenmp", "-o", made, f"{HERE}/programs/openmp.c"], check=True)
+    return [made]
+
+
+def prepare_programs(root):
+    """A solver, and a box of water for GROMACS, which the root's own gmx makes here."""
+    made = [f"{boot.WORK}/cg", f"{boot.WORK}/topol.tpr"]
+    command = ["gcc", "-O2", "-static", f"-I{TOP}", "-o", made[0], f"{TOP}/bench/pairs/cg.c"]
+    subprocess.run([*command, "-lm"], check=True)
+    lib = f"{root}/usr/lib/x86_64-linux-gnu"
+    with open(f"{boot.WORK}/gmx", "w", encoding="utf-8") as f:
+        f.write(
+            f"#!/bin/sh\nexport GMXLIB={root}/usr/share/gromacs/top\n"
+            f"exec {root}/usr/lib64/ld-linux-x86-64.so.2 --library-path"
+            f' {lib}:{lib}/blas:{lib}/lapack {root}/usr/bin/gmx "$@"\n'
+        )
+    os.chmod(f"{boot.WORK}/gmx", 0o755)
+    path = f"{boot.WORK}:{os.environ['PATH']}"
+    command = ["bash", f"{TOP}/bench/lib/water.sh", "20", "nstenergy = 1"]
+    with open(f"{boot.WORK}/gmx.log", "w", encoding="utf-8") as f:
+        env = os.environ | {"PATH": path}
+        subprocess.run(command, check=True, cwd=boot.WORK, env=env, stdout=f, stderr=f)
     return made
 
 
@@ -202,7 +391,7 @@ def finish(g):
     return boot.failed != 0
 
 
-def main():
+def parse_options():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -212,38 +401,74 @@ def main():
         "--root", help="root file system with Open MPI (root-* of test/guest/image's cache)"
     )
     parser.add_argument(
+        "--programs",
+        action="store_true",
+        help="other programs of --root: OpenMP, a solver, GROMACS, numpy, a page of 1 GiB",
+    )
+    parser.add_argument(
+        "--numbers", action="store_true", help="print the table of doc/lwk.md, with --root"
+    )
+    parser.add_argument(
         "--only", metavar="REGEX", help="of the tests that compare, those whose line matches"
     )
+    parser.add_argument("--icount", action="store_true", help="count instructions as time")
     parser.add_argument("kernel")
     parser.add_argument("tree")
     parser.add_argument("lwk")
     parser.add_argument("work")
-    args = parser.parse_args()
+    return parser.parse_args()
+
+
+def prepare(args, machine):
+    """The lines for guest.sh, the files and commands that they need, and the kernel's options."""
+    if not args.root:
+        return make_plan(args.short), [], [], ""
+    share = f"local,path={args.root},mount_tag=root,security_model=none,readonly=on"
+    machine.args += ["-virtfs", f"{share},multidevs=remap"]
+    plan, files, commands = [], [], []
+    if args.numbers:
+        plan += ["LIMIT=900", "numbers"]
+        files += prepare_numbers(args.root, machine)
+    if args.programs:
+        plan += make_program_plan()
+        files += prepare_programs(args.root)
+        commands += compile_openmp()
+    if plan:
+        return plan, files, commands, "nohz_full=1 rcu_nocbs=1 hugepagesz=1G hugepages=1"
+    return make_mpi_plan(), [compile_mpi(args.root, "mpi")], [], ""
+
+
+def main():
+    args = parse_options()
     boot.WORK, boot.KERNEL = os.path.abspath(args.work), args.kernel
     os.makedirs(boot.WORK, exist_ok=True)
     files = [*compile_programs(), *unpack_modules(args.tree), f"{HERE}/guest.sh"]
     files += ["/bin/busybox", os.path.abspath(args.lwk)]
-    machine = Machine("two CPUs with SVM", [1536], cpus=[2], slit=False)
+    machine = Machine(
+        "two CPUs with SVM", [4096 if args.programs or args.numbers else 1536], cpus=[2], slit=False
+    )
     machine.args += ["-cpu", "EPYC,+svm,+npt,+invtsc"]
-    if args.root:
-        files.append(compile_mpi(args.root))
-        share = f"local,path={args.root},mount_tag=root,security_model=none,readonly=on"
-        machine.args += ["-virtfs", f"{share},multidevs=remap"]
-    plan = make_mpi_plan() if args.root else make_plan(args.short)
+    plan, more, commands, append = prepare(args, machine)
     if args.only:
         plan = [line for line in plan if re.search(args.only, line)]
-    pack(files, plan)
-    g = Guest(machine)
+    pack([*files, *more], plan, commands)
+    g = Guest(machine, append, COUNTED if args.icount else MULTI)
     ok("free at the end" in g.boot.after, "the guest ran to its end", g.boot.text[-3000:])
     judge_equal(g)
-    if args.root:
+    if args.numbers:
+        print_numbers(g, f"{boot.WORK}/marks")
+    if args.programs:
+        judge_gigabyte(g)
+    if args.root and not args.numbers and not args.programs:
         judge_ranks(g)
+        judge_smartmap(g)
     if args.root or args.only:
         return finish(g)
     judge_counts(g)
     judge_outside(g)
     judge_refusals(g, args.short)
     if not args.short:
+        judge_smartmap(g)
         judge_fuzz(g)
     return finish(g)
 

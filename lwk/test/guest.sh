@@ -132,31 +132,187 @@ refusals () {
 	inside user su user -c 'nodeos-lwk --memory=16M /hello.static x'
 }
 
-# ranks NAME MCA_OPTIONS...: Open MPI of the root file system that QEMU shares
+# The root file system that QEMU shares, at /mnt.
+mount_root () {
+	local dir
+
+	if grep -q ' /mnt 9p ' /proc/mounts; then
+		return
+	fi
+	mkdir -p /mnt /dev/shm
+	mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro root /mnt
+	mount -t tmpfs tmp /dev/shm
+	for dir in proc sys dev dev/shm; do
+		mount -o bind /$dir /mnt/$dir
+	done
+	mount -t tmpfs tmp /mnt/tmp
+	mount -t tmpfs tmp /mnt/run
+	cp /nodeos-lwk /mnt/tmp
+	hostname n1
+}
+
+# Open MPI of the root file system: run as root, in /tmp, more ranks than CPUs
+prepare_mpi () {
+	mount_root
+	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=/tmp \
+		OMPI_MCA_pml=ob1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe \
+		OMPI_MCA_btl_tcp_if_include=lo
+}
+
+# ranks NAME BTL COPY RANKS
 ranks () {
-	local where=/mnt
+	local count=$4
+
+	prepare_mpi
+	cp /mpi /mnt/tmp
+	name=$1
+	export OMPI_MCA_btl="$2" OMPI_MCA_btl_sm_single_copy_mechanism="$3"
+	set -- env PATH=/usr/bin:/bin mpirun --oversubscribe -n "$count"
+	run native chroot /mnt "$@" /tmp/mpi 9
+	run inside chroot /mnt "$@" /tmp/nodeos-lwk --memory=96M --counts /tmp/mpi 9
+}
+
+# in_root NAME SIZE COMMAND...: a program of the root file system
+in_root () {
+	name=$1 size=$2
+	shift 2
+	mount_root
+	run native chroot /mnt "$@"
+	run inside chroot /mnt /tmp/nodeos-lwk "--memory=$size" --counts "$@"
+}
+
+# Some steps of GROMACS; then checksums of what it wrote, energies among it.
+gromacs () {
+	local arm lwk
+
+	mount_root
+	for arm in native inside; do
+		mkdir /mnt/tmp/gmx.$arm
+		cp /topol.tpr /mnt/tmp/gmx.$arm
+		lwk=
+		[ $arm = native ] || lwk='/tmp/nodeos-lwk --memory=320M --counts'
+		name=gromacs
+		# shellcheck disable=SC2086  # words
+		run $arm chroot /mnt env -C /tmp/gmx.$arm PATH=/usr/bin:/bin $lwk gmx -quiet \
+			-nobackup mdrun -s topol.tpr -deffnm md -ntmpi 1 -ntomp 2 -pin off -reprod \
+			-nb cpu
+		name=gromacs-results
+		run $arm chroot /mnt env -C /tmp/gmx.$arm md5sum md.edr md.gro
+	done
+}
+
+# An extent of one page of 1 GiB.
+gigabyte () {
+	local pid
+
+	name=memory-1g
+	run native /memory.dyn
+	run inside nodeos-lwk --memory=1G --page=1G --counts /memory.dyn
+	nodeos-lwk --memory=1G --page=1G /compute.dyn 12 >/dev/null 2>&1 &
+	pid=$!
+	sleep 6
+	echo "gigabyte $(/pages $pid)"
+	wait $pid
+	echo "gigabyte free $(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages)"
+}
+
+# ticks NAME CPU COMMAND...: interrupts of the timer on CPU while COMMAND runs there
+ticks () {
+	local before after cpu=$2
 
 	name=$1
-	shift
-	if ! grep -q ' /mnt 9p ' /proc/mounts; then
-		mkdir -p /mnt
-		mount -t 9p -o trans=virtio,version=9p2000.L,msize=512000,cache=loose,ro root /mnt
-		for dir in proc sys dev; do
-			mount -o bind /$dir /mnt/$dir
+	shift 2
+	before=$(awk "/LOC:/ { print \$$((cpu + 2)) }" /proc/interrupts)
+	run inside taskset $((1 << cpu)) "$@"
+	after=$(awk "/LOC:/ { print \$$((cpu + 2)) }" /proc/interrupts)
+	echo "ticks $name $((after - before))"
+}
+
+# What a call and a message cost, in three arms; a plugin of QEMU counts instructions.
+numbers () {
+	local tunables=GLIBC_TUNABLES=glibc.malloc.hugetlb=2 lwk mpirun
+
+	inside calls-native /calls
+	inside calls-locked env $tunables LOCK=1 /calls
+	inside calls-inside nodeos-lwk --memory=32M /calls
+	ticks compute-native 1 /compute.dyn 10
+	ticks compute-locked 1 env $tunables /compute.dyn 10
+	ticks compute-inside 1 nodeos-lwk --memory=32M --counts /compute.dyn 10
+	prepare_mpi
+	cp /messages /mnt/tmp
+	export OMPI_MCA_btl=self,sm OMPI_MCA_btl_sm_single_copy_mechanism=cma
+	mpirun='chroot /mnt env PATH=/usr/bin:/bin'
+	lwk='/tmp/nodeos-lwk --memory=128M --counts --smartmap'
+	# shellcheck disable=SC2086  # words
+	{
+		inside messages-native $mpirun mpirun -n 2 /tmp/messages
+		inside messages-locked $mpirun $tunables LOCK=1 mpirun -n 2 /tmp/messages
+		inside messages-inside $mpirun mpirun -n 2 $lwk /tmp/messages
+	}
+}
+
+# attach NAME RANK COMMAND...: what an attempt to attach to RANK gives, with COMMAND before it
+attach () {
+	local rank=$2
+
+	name=$1
+	shift 2
+	run inside "$@" nodeos-lwk --memory=16M --smartmap /smartmap.dyn attach "$rank"
+}
+
+# shellcheck disable=SC2016  # for the shell in cgroups
+# Two ranks that copy from each other's memory: with one message and with many, so that the counts
+# of system calls show what a message needs; then attempts that must fail.
+smartmap () {
+	local n rank listener
+
+	export PMIX_NAMESPACE=test PMIX_RANK
+	for n in 1 9; do
+		rm -f /tmp/meet
+		for rank in 0 1; do
+			PMIX_RANK=$rank timeout "${LIMIT:-120}" nodeos-lwk --memory=16M --smartmap \
+				--counts /smartmap.dyn exchange /tmp/meet $rank $n >/tmp/out.$rank 2>/tmp/err.$rank &
 		done
-		mkdir -p /dev/shm
-		mount -t tmpfs tmp /dev/shm
-		mount -t tmpfs tmp /mnt/tmp
-		mount -t tmpfs tmp /mnt/run
-		cp /mpi /nodeos-lwk /mnt/tmp
-		hostname n1
-		export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=/tmp \
-			OMPI_MCA_pml=ob1 PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
-	fi
-	export OMPI_MCA_btl="$1" OMPI_MCA_btl_sm_single_copy_mechanism="$2"
-	set -- env PATH=/usr/bin:/bin mpirun --oversubscribe -n "$3"
-	run native chroot $where "$@" /tmp/mpi 9
-	run inside chroot $where "$@" /tmp/nodeos-lwk --memory=96M --counts /tmp/mpi 9
+		wait
+		for rank in 0 1; do
+			echo "=== inside smartmap-$n-$rank"
+			cat /tmp/out.$rank
+			printf '=== status 0\n'
+			cat /tmp/err.$rank
+			echo "=== ."
+		done
+	done
+	PMIX_RANK=0
+	nodeos-lwk --memory=16M --smartmap /smartmap.dyn listen other &
+	listener=$!
+	sleep 2
+	PMIX_RANK=1
+	attach smartmap-rank 0
+	attach smartmap-none 2
+	attach smartmap-large 128
+	attach smartmap-step 0 env PMIX_NAMESPACE=other
+	mkdir -p /tmp/cgroup
+	mount -t cgroup2 cgroup /tmp/cgroup
+	printf '#!/busybox sh\necho $$ >$1/cgroup.procs\nshift\nexec "$@"\n' >/bin/in_cgroup
+	chmod +x /bin/in_cgroup
+	mkdir -p /tmp/cgroup/job_1/step_0/task_0 /tmp/cgroup/job_1/step_1/task_0
+	echo $listener >/tmp/cgroup/job_1/step_0/task_0/cgroup.procs
+	attach smartmap-same-cgroup 0 in_cgroup /tmp/cgroup/job_1/step_0
+	attach smartmap-other-cgroup 0 in_cgroup /tmp/cgroup/job_1/step_1/task_0
+	name=smartmap-off
+	run inside nodeos-lwk --memory=16M /smartmap.dyn attach 0
+	PMIX_RANK=0
+	attach smartmap-twice 0
+	kill $listener
+	echo 'user:x:1000:1000::/:/bin/sh' >/etc/passwd
+	su user -c '/smartmap.dyn listen nodeos-lwk/0/test./0' &
+	listener=$!
+	sleep 2
+	PMIX_RANK=1
+	attach smartmap-user 0
+	kill $listener
+	unset PMIX_NAMESPACE PMIX_RANK
+	attach smartmap-no-rank 0
 }
 
 without_paging () {

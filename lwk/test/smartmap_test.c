@@ -32,13 +32,14 @@ static void check_ranks(void)
 	char name[300];
 
 	SET("PMIX_NAMESPACE", "slurm.pmix.5.0", "PMIX_RANK", "3", "SLURM_JOB_ID", "5");
-	is_int(smartmap_find_rank(&r, lookup, 1000, &err), 0, "a rank of PMIx");
-	is(r.name, "nodeos-lwk/1000/slurm.pmix.5.0./", "its name has user and namespace");
-	is_int((long long)r.number, 3, "its number");
+	is_int(smartmap_find_rank(&r, lookup, 1000, &err), 0, "a rank of PMIx is found");
+	is(r.name, "nodeos-lwk/1000/slurm.pmix.5.0./",
+	   "the name of the rank has user and namespace");
+	is_int((long long)r.number, 3, "the rank has the number of PMIX_RANK");
 	SET("SLURM_JOB_ID", "5", "SLURM_STEP_ID", "2", "SLURM_PROCID", "127");
-	is_int(smartmap_find_rank(&r, lookup, 0, &err), 0, "a rank of Slurm");
-	is(r.name, "nodeos-lwk/0/5.2/", "its name has user, job and step");
-	is_int((long long)r.number, 127, "the largest number");
+	is_int(smartmap_find_rank(&r, lookup, 0, &err), 0, "a rank of Slurm is found");
+	is(r.name, "nodeos-lwk/0/5.2/", "the name of the rank has user, job and step");
+	is_int((long long)r.number, 127, "the largest number of a rank is accepted");
 	SET("PMIX_NAMESPACE", "a", "PMIX_RANK", "128");
 	refuse("--smartmap: PMIX_RANK=128: not a rank below 128");
 	SET("PMIX_NAMESPACE", "a", "PMIX_RANK", "-1");

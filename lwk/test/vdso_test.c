@@ -20,8 +20,8 @@ int main(void)
 	clock_gettime(CLOCK_MONOTONIC, &after);
 	ok(after.tv_sec > before.tv_sec ||
 		   (after.tv_sec == before.tv_sec && after.tv_nsec >= before.tv_nsec),
-	   "its clock goes on");
-	is_int(sched_getaffinity(0, sizeof(allowed), &allowed), 0, "the allowed CPUs");
-	ok(getcpu(&cpu, &node) == 0 && CPU_ISSET(cpu, &allowed), "getcpu() names one of them");
+	   "the clock goes on after the change");
+	is_int(sched_getaffinity(0, sizeof(allowed), &allowed), 0, "the allowed CPUs are known");
+	ok(getcpu(&cpu, &node) == 0 && CPU_ISSET(cpu, &allowed), "getcpu() names an allowed CPU");
 	return tap_done();
 }

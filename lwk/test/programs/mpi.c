@@ -11,17 +11,17 @@
 static int rank, size, wrong;
 static unsigned char *sent, *got;
 
-static void check_ring(int bytes)
+static void check_ring(unsigned bytes)
 {
 	int next = (rank + 1) % size, before = (rank + size - 1) % size;
 
-	for (int i = 0; i < bytes; i++)
-		sent[i] = (unsigned char)(rank * 31 + i);
-	memset(got, 0xff, (size_t)bytes);
-	MPI_Sendrecv(sent, bytes, MPI_BYTE, next, 1, got, bytes, MPI_BYTE, before, 1,
+	for (unsigned i = 0; i < bytes; i++)
+		sent[i] = (unsigned char)((unsigned)rank * 31 + i);
+	memset(got, 0xff, bytes);
+	MPI_Sendrecv(sent, (int)bytes, MPI_BYTE, next, 1, got, (int)bytes, MPI_BYTE, before, 1,
 		     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-	for (int i = 0; i < bytes; i++)
-		wrong += got[i] != (unsigned char)(before * 31 + i);
+	for (unsigned i = 0; i < bytes; i++)
+		wrong += got[i] != (unsigned char)((unsigned)before * 31 + i);
 }
 
 static void check_collectives(void)
@@ -45,7 +45,7 @@ static void check_collectives(void)
 
 int main(int argc, char **argv)
 {
-	static const int sizes[] = { 0, 16, 4096, 65536, LARGEST };
+	static const unsigned sizes[] = { 0, 16, 4096, 65536, LARGEST };
 	struct rusage before, after;
 
 	MPI_Init(&argc, &argv);
