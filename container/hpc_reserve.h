@@ -55,8 +55,8 @@ bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct
 		  const struct conf *conf, bool this_kernel);
 
 /*
- * The reasons that the partition for policy hpc and hpc_keep_one() give, and the hint for a step that needs one rank more than
- * SCHED_HPC may have.
+ * The reasons that the partition for policy hpc and hpc_keep_one() give, and the hint for a step
+ * that needs one rank more than SCHED_HPC may have.
  */
 #define HPC_KEPT_JOB "one CPU of the job stays outside of the partition for policy \"hpc\""
 #define HPC_KEPT "one CPU of the node stays outside of policy \"hpc\""
