@@ -23,3 +23,22 @@ enum placement_word placement_word_by_name(const char *name)
 			return (enum placement_word)p;
 	return PLACEMENT_UNSET;
 }
+
+static const char *const cores_words[CORES_COUNT] = {
+	[CORES_FAST] = "fast",
+	[CORES_EFFICIENT] = "efficient",
+	[CORES_ANY] = "any",
+};
+
+const char *cores_word_name(enum cores_word c)
+{
+	return c > CORES_UNSET && c < CORES_COUNT ? cores_words[c] : "?";
+}
+
+enum cores_word cores_word_by_name(const char *name)
+{
+	for (unsigned c = CORES_FAST; c < CORES_COUNT; c++)
+		if (strcmp(name, cores_words[c]) == 0)
+			return (enum cores_word)c;
+	return CORES_UNSET;
+}

@@ -23,4 +23,19 @@ enum placement_word {
 const char *placement_word_name(enum placement_word p);
 enum placement_word placement_word_by_name(const char *name); /* UNSET: no such word */
 
+/* Which kinds of cores a container gets, on a machine whose cores differ in speed. */
+enum cores_word {
+	CORES_UNSET, /* the fastest kind that suffices alone, else several */
+	CORES_FAST, /* the fastest kind only */
+	CORES_EFFICIENT, /* all other kinds only */
+	CORES_ANY, /* all kinds, by their place alone */
+	CORES_COUNT,
+};
+
+#define CORES_WORDS "fast, efficient, any"
+
+/* "fast", "efficient", "any"; "?" for others */
+const char *cores_word_name(enum cores_word c);
+enum cores_word cores_word_by_name(const char *name); /* UNSET: no such word */
+
 #endif

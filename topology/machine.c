@@ -264,12 +264,20 @@ static int add_kinds(struct machine *m, struct errbuf *err)
 	if (!pu)
 		return errprintf(err, "out of memory");
 	m->n_kinds = (unsigned)n + 1;
+	m->kinds_ranked = true;
+	for (int k = 0, efficiency; k < n; k++)
+		if (hwloc_cpukinds_get_info(m->topo, (unsigned)k, NULL, &efficiency, NULL, NULL,
+					    0) < 0 ||
+		    efficiency < 0)
+			m->kinds_ranked = false;
 	for (unsigned c = 0; c < m->n_cores; c++) {
 		int kind = -1;
 
 		if (hwloc_bitmap_only(pu, m->pu[m->core[c].first_pu]) == 0)
 			kind = hwloc_cpukinds_get_by_cpuset(m->topo, pu, 0);
 		m->core[c].kind = kind >= 0 ? (unsigned)kind : (unsigned)n;
+		m->kinds_ranked &= kind >= 0;
+		m->fastest = m->core[c].kind > m->fastest ? m->core[c].kind : m->fastest;
 	}
 	hwloc_bitmap_free(pu);
 #else

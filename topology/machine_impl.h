@@ -79,6 +79,9 @@ struct machine {
 	/* number of domains of each level; 0: the level decides nothing */
 	unsigned n_domains_of[LEVELS];
 	unsigned n_kinds; /* 0: all cores are alike */
+	/* kinds are numbered from the slowest to the fastest, and each core has one */
+	bool kinds_ranked;
+	unsigned fastest; /* the highest kind of a core, if they are ranked */
 };
 
 /*

@@ -15,6 +15,14 @@ const char *memory_kind_name(enum memory_kind kind)
 	return kind_name[kind];
 }
 
+int memory_kind_by_name(const char *name)
+{
+	for (int k = 0; k < MEMORY_KINDS; k++)
+		if (strcmp(name, kind_name[k]) == 0)
+			return k;
+	return -1;
+}
+
 const char *memory_kinds_format(char buf[MEMORY_KINDS_TEXT_MAX], unsigned kinds)
 {
 	size_t used = 0;

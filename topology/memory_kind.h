@@ -6,7 +6,7 @@
 
 /*
  * The kind of a memory node. One kind of a machine is ordinary: containers get it. Its other kinds
- * are special: no container gets them. machine.h gives the kind of each node; doc/planner.md has
+ * are special: only containers that name them get them. machine.h gives the kind of each node; doc/planner.md has
  * the rules for kinds.
  */
 enum memory_kind {
@@ -22,6 +22,9 @@ enum memory_kind {
 
 /* "dram", "hbm", "spm", "unknown", "cxl", "nvm", "gpu" */
 const char *memory_kind_name(enum memory_kind kind);
+
+/* Return the kind of that name, or -1. */
+int memory_kind_by_name(const char *name);
 
 #define MEMORY_KIND_BIT(kind) (1u << (kind))
 #define MEMORY_KINDS_TEXT_MAX 48

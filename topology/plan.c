@@ -37,7 +37,8 @@ static int plan_check(const struct planner *p, struct errbuf *err)
 	for (unsigned i = 0; i < p->n; i++) {
 		const struct plan_ask *ask = &p->ask[i];
 
-		if (ask->mems_kind != MEMS_UNSET && ask->mems == 0)
+		if (ask->mems_kind == MEMS_WANTS ? ask->n_wants == 0
+						 : ask->mems_kind != MEMS_UNSET && ask->mems == 0)
 			return errcode(
 				err, PLAN_BAD_ASK,
 				"container %.64s: needs at least one memory node, not mems=0",

@@ -9,6 +9,7 @@
 #include "base/errbuf.h"
 #include "base/idset.h"
 #include "base/placement_word.h"
+#include "topology/memory_kind.h"
 #include "topology/refusal.h"
 
 /*
@@ -23,7 +24,17 @@ enum mems_kind {
 	MEMS_UNSET, /* not requested: plan_opts.default_mems decides */
 	MEMS_COUNT, /* mems = a number of memory nodes */
 	MEMS_SIZE, /* mems = bytes that the chosen nodes must hold together */
+	MEMS_WANTS, /* mems_want: amounts of memory by kind */
 };
+
+/* An amount of one kind of memory. */
+struct mems_want {
+	enum memory_kind kind;
+	bool sized; /* AMOUNT is bytes that the nodes hold together, else a number of nodes */
+	uint64_t amount;
+};
+
+#define MEMS_WANTS_MAX MEMORY_KINDS /* each kind once */
 
 enum mems_default {
 	MEMS_ALL, /* every allowed memory node: the container is not confined */
@@ -31,7 +42,7 @@ enum mems_default {
 	MEMS_ORDINARY, /* all ordinary nodes: nothing is chosen, but the caller binds to these */
 };
 
-/* The request of one container. */
+/* The request of one container. With wants, its memory nodes are of these kinds and no others. */
 struct plan_ask {
 	const char *name; /* borrowed; used in the explanation and in errors */
 	/* usable hardware threads; 0 = every core that the other containers leave */
@@ -39,7 +50,10 @@ struct plan_ask {
 	unsigned smt; /* threads used per core; 0 = all of them */
 	enum mems_kind mems_kind;
 	uint64_t mems;
+	const struct mems_want *want; /* N_WANTS elements, borrowed; with MEMS_WANTS only */
+	unsigned n_wants;
 	enum placement_word placement;
+	enum cores_word cores;
 };
 
 struct plan_opts {

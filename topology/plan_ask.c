@@ -15,6 +15,40 @@ bool plan_node_is_local(const struct memnode *n, const bool *core)
 	return false;
 }
 
+unsigned plan_ask_wants(const struct plan_ask *ask)
+{
+	return ask->mems_kind == MEMS_WANTS ? ask->n_wants : ask->mems_kind != MEMS_UNSET;
+}
+
+void plan_ask_want(const struct plan_ask *ask, unsigned i, struct plan_want *out)
+{
+	out->ask = *ask;
+	out->kind = PLAN_ORDINARY;
+	if (ask->mems_kind != MEMS_WANTS)
+		return;
+	out->kind = (int)ask->want[i].kind;
+	out->ask.mems_kind = ask->want[i].sized ? MEMS_SIZE : MEMS_COUNT;
+	out->ask.mems = ask->want[i].amount;
+}
+
+/* Is KIND that of the ordinary nodes? Then nodes of the kind that a driver has added do not count. */
+static bool is_ordinary_kind(const struct planner *p, int kind)
+{
+	for (unsigned i = 0; i < p->m->n_nodes; i++)
+		if ((int)p->m->node[i].kind == kind && idset_has(&p->m->ordinary, p->m->node[i].os))
+			return true;
+	return false;
+}
+
+void plan_nodes_of(const struct planner *p, int kind, struct idset *out)
+{
+	*out = p->ordinary;
+	if (kind == PLAN_ORDINARY || is_ordinary_kind(p, kind))
+		return;
+	machine_of_kind(p->m, (enum memory_kind)kind, out);
+	idset_and(out, &p->mems);
+}
+
 int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask)
 {
 	const uint64_t most = (uint64_t)INT64_MAX / IDSET_MAX;

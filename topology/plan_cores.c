@@ -10,9 +10,25 @@ struct local_memory {
 	int64_t *domain, *core;
 };
 
-static bool node_is_free(const struct planner *p, const struct memnode *n)
+/* Write the nodes that are free for WANT. */
+static void plan_cores_free_nodes(const struct planner *p, const struct plan_want *want,
+				  struct idset *out)
 {
-	return idset_has(&p->ordinary, n->os) && !idset_has(&p->mems_used, n->os);
+	plan_nodes_of(p, want->kind, out);
+	idset_andnot(out, &p->mems_used);
+}
+
+/*
+ * Return the worth of node N, which is free for WANT: its amount, or of several kinds the part of
+ * the want that it can meet alone, in thousandths.
+ */
+static int64_t node_worth(const struct memnode *n, const struct plan_want *want)
+{
+	int64_t amount = plan_node_amount(n, &want->ask);
+
+	if (want->kind == PLAN_ORDINARY)
+		return amount;
+	return (uint64_t)amount >= want->ask.mems ? 1000 : amount * 1000 / (int64_t)want->ask.mems;
 }
 
 static int sum_memory(const struct planner *p, const struct plan_ask *ask, struct local_memory *mem)
@@ -23,37 +39,60 @@ static int sum_memory(const struct planner *p, const struct plan_ask *ask, struc
 	mem->core = calloc(m->n_cores, sizeof(*mem->core));
 	if (!mem->domain || !mem->core)
 		return -1;
-	for (unsigned i = 0; i < m->n_nodes; i++) {
-		const struct memnode *n = &m->node[i];
+	for (unsigned w = 0; w < plan_ask_wants(ask); w++) {
+		struct plan_want want;
+		struct idset free;
 
-		if (!node_is_free(p, n))
-			continue;
-		if (n->domain != NONE)
-			mem->domain[n->domain] += plan_node_amount(n, ask);
-		else if (n->core != NONE)
-			mem->core[n->core] += plan_node_amount(n, ask);
+		plan_ask_want(ask, w, &want);
+		plan_cores_free_nodes(p, &want, &free);
+		for (unsigned i = 0; i < m->n_nodes; i++) {
+			const struct memnode *n = &m->node[i];
+
+			if (!idset_has(&free, n->os))
+				continue;
+			if (n->domain != NONE)
+				mem->domain[n->domain] += node_worth(n, &want);
+			else if (n->core != NONE)
+				mem->core[n->core] += node_worth(n, &want);
+		}
 	}
 	return 0;
+}
+
+/* Return whether the free nodes local to the cores that FIT takes hold WANT. */
+static bool want_suffices(const struct planner *p, const struct plan_want *want,
+			  const struct fit_in *in, const struct fit_out *fit)
+{
+	const struct machine *m = p->m;
+	struct idset free;
+	uint64_t sum = 0;
+
+	plan_cores_free_nodes(p, want, &free);
+	for (unsigned i = 0; i < m->n_nodes; i++) {
+		const struct memnode *n = &m->node[i];
+		bool local = false;
+
+		for (unsigned k = 0; k < in->n && idset_has(&free, n->os); k++)
+			local |= fit->take[k] && in->core[k].core >= n->first_core &&
+				 in->core[k].core < n->end_core;
+		if (local)
+			sum += (uint64_t)plan_node_amount(n, &want->ask);
+	}
+	return sum >= want->ask.mems;
 }
 
 /* Return whether the untaken nodes local to the cores that FIT takes hold the memory of ASK. */
 static bool local_suffices(const struct planner *p, const struct plan_ask *ask,
 			   const struct fit_in *in, const struct fit_out *fit)
 {
-	const struct machine *m = p->m;
-	uint64_t sum = 0;
+	for (unsigned w = 0; w < plan_ask_wants(ask); w++) {
+		struct plan_want want;
 
-	for (unsigned i = 0; i < m->n_nodes; i++) {
-		const struct memnode *n = &m->node[i];
-		bool local = false;
-
-		for (unsigned k = 0; k < in->n && node_is_free(p, n); k++)
-			local |= fit->take[k] && in->core[k].core >= n->first_core &&
-				 in->core[k].core < n->end_core;
-		if (local)
-			sum += (uint64_t)plan_node_amount(n, ask);
+		plan_ask_want(ask, w, &want);
+		if (!want_suffices(p, &want, in, fit))
+			return false;
 	}
-	return sum >= ask->mems;
+	return true;
 }
 
 /* Apply rules 1 to 6, the memory rule only if the best set without it has too little memory. */
@@ -128,6 +167,8 @@ static enum placing plan_cores_too_few(const struct planner *p, const struct pla
 			ask->name, ask->cpus, ask->cpus > 1 ? "s" : "", cores, cores > 1 ? "s" : "",
 			left, left > 1 ? "are" : "is", first ? "" : " beside the larger containers",
 			left);
+	if (ask->cores == CORES_FAST || ask->cores == CORES_EFFICIENT)
+		errappend(err, " (%s cores only, as asked)", cores_word_name(ask->cores));
 	return TOO_FEW_CPUS;
 }
 
@@ -168,30 +209,79 @@ static int plan_cores_place(struct planner *p, unsigned i, const struct fit_in *
 	return 0;
 }
 
+/* Return whether ASK may have CORE of the machine, by its word for cores. */
+static bool is_of_word(const struct machine *m, const struct plan_ask *ask, unsigned core)
+{
+	if (!m->kinds_ranked || ask->cores == CORES_UNSET || ask->cores == CORES_ANY)
+		return true;
+	return (m->core[core].kind == m->fastest) == (ask->cores == CORES_FAST);
+}
+
+/* List the cores that ASK may have in LIST, by its word for cores; returns the sum of widths. */
+static unsigned list_cores(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
+			   struct fit_core *list)
+{
+	unsigned sum = 0;
+
+	for (unsigned c = 0; c < p->m->n_cores; c++) {
+		const struct own_core *own = &p->core[c];
+
+		if (!own->threads || own->taken || !is_of_word(p->m, ask, c))
+			continue;
+		list[in->n].core = c;
+		list[in->n].threads = own->threads;
+		list[in->n].half = own->half;
+		list[in->n].width = plan_width(ask, own->threads);
+		sum += list[in->n++].width;
+	}
+	return sum;
+}
+
+/*
+ * Without a word, leave in LIST only the cores of the fastest kind that suffices alone, if one
+ * does. Returns whether any were left out. When waste is avoided first, all stay.
+ */
+static bool prefer_fast(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
+			struct fit_core *list)
+{
+	const struct machine *m = p->m;
+	const unsigned all = in->n;
+
+	if (!m->kinds_ranked || ask->cores != CORES_UNSET || !ask->cpus || p->thrift)
+		return false;
+	for (unsigned kind = m->fastest + 1; kind-- > 0;) {
+		unsigned sum = 0, n = 0;
+
+		for (unsigned k = 0; k < all; k++)
+			sum += m->core[list[k].core].kind == kind ? list[k].width : 0;
+		if (sum < ask->cpus)
+			continue;
+		for (unsigned k = 0; k < all; k++)
+			if (m->core[list[k].core].kind == kind)
+				list[n++] = list[k];
+		in->n = n;
+		return n < all;
+	}
+	return false;
+}
+
 enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err)
 {
 	const struct plan_ask *ask = &p->ask[i];
 	struct fit_in in = { .m = p->m, .need = ask->cpus, .thrift = p->thrift, .kind = NONE };
 	struct fit_core *list = calloc(p->m->n_cores, sizeof(*list));
 	struct fit_out fit = { 0 };
-	unsigned sum = 0;
 	enum placing rc = PLACED;
+	bool fastest = false;
+	unsigned sum;
 
 	if (!list) {
 		errprintf(err, "out of memory");
 		return FAILED;
 	}
-	for (unsigned c = 0; c < p->m->n_cores; c++) {
-		const struct own_core *own = &p->core[c];
-
-		if (!own->threads || own->taken)
-			continue;
-		list[in.n].core = c;
-		list[in.n].threads = own->threads;
-		list[in.n].half = own->half;
-		list[in.n].width = plan_width(ask, own->threads);
-		sum += list[in.n++].width;
-	}
+	sum = list_cores(p, ask, &in, list);
+	if (sum >= ask->cpus && sum > 0)
+		fastest = prefer_fast(p, ask, &in, list);
 	in.core = list;
 	p->draft[i].c.cpus_asked = ask->cpus;
 	if (sum < ask->cpus || sum == 0) {
@@ -205,6 +295,8 @@ enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err)
 		errprintf(err, "out of memory");
 		rc = FAILED;
 	}
+	if (rc == PLACED)
+		plan_explain_kind(p, i, fastest);
 	fit_free(&fit);
 	free(list);
 	return rc;

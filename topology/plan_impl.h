@@ -75,6 +75,20 @@ int plan_mems(struct planner *p, unsigned i, struct errbuf *err);
 /* Return whether node N is local to one of the cores flagged in CORE. */
 bool plan_node_is_local(const struct memnode *n, const bool *core);
 
+/* A wish for memory: of one kind of nodes, with count or size in ASK. */
+#define PLAN_ORDINARY (-1)
+struct plan_want {
+	int kind; /* enum memory_kind, or PLAN_ORDINARY */
+	struct plan_ask ask;
+};
+
+/* Return the number of wants of ASK; write want I of them to OUT. */
+unsigned plan_ask_wants(const struct plan_ask *ask);
+void plan_ask_want(const struct plan_ask *ask, unsigned i, struct plan_want *out);
+
+/* Write the nodes that a want of KIND may get, used ones too. */
+void plan_nodes_of(const struct planner *p, int kind, struct idset *out);
+
 /* Return the amount of node N for ASK: 1, or bytes (bounded, so that sums cannot overflow). */
 int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask);
 
@@ -84,6 +98,9 @@ int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask);
  */
 void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 			const struct fit_out *fit);
+
+/* Write which kinds of cores request I could get. FASTEST: the fastest kind that suffices. */
+void plan_explain_kind(struct planner *p, unsigned i, bool fastest);
 
 /* A choice between packed and spread cores: flags of the candidates. */
 struct placement_choice {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Choose one container's memory among ordinary nodes: local untaken ones first, then by distance,
- * taken ones last.
+ * Choose one container's memory, among ordinary nodes or those of the kinds that it names: local
+ * untaken ones first, then by distance, taken ones last.
  */
 #include <stdlib.h>
 
@@ -62,9 +62,9 @@ static uint64_t plan_mems_distance(const struct machine *m, const bool *core,
 	return idset_intersects(&m->node[to].packages, packages) ? 1 : 2;
 }
 
-/* List the nodes that the container can get, best first; *OUT is malloc'ed. */
-static int candidates(const struct planner *p, const struct draft *d, struct candidate **out,
-		      unsigned *n)
+/* List the nodes of NODES, best first; *OUT is malloc'ed. */
+static int candidates(const struct planner *p, const struct draft *d, const struct idset *nodes,
+		      struct candidate **out, unsigned *n)
 {
 	const struct machine *m = p->m;
 	struct idset packages;
@@ -78,7 +78,7 @@ static int candidates(const struct planner *p, const struct draft *d, struct can
 		const struct memnode *node = &m->node[i];
 		struct candidate *c = &(*out)[*n];
 
-		if (!idset_has(&p->ordinary, node->os))
+		if (!idset_has(nodes, node->os))
 			continue;
 		c->node = i;
 		c->used = idset_has(&p->mems_used, node->os);
@@ -91,8 +91,8 @@ static int candidates(const struct planner *p, const struct draft *d, struct can
 	return 0;
 }
 
-/* Append BYTES, rounded down, in a unit of the request's syntax. */
-static void offer_size(uint64_t bytes, struct errbuf *err)
+/* Append BYTES of KIND ("": ordinary), rounded down, in a unit of the request's syntax. */
+static void offer_size(const char *kind, uint64_t bytes, struct errbuf *err)
 {
 	static const char *const unit[] = { "KiB", "MiB", "GiB" };
 	unsigned i = 0;
@@ -100,40 +100,63 @@ static void offer_size(uint64_t bytes, struct errbuf *err)
 	for (bytes >>= 10; i < 2 && bytes >> 10 >= 64; i++)
 		bytes >>= 10;
 	if (bytes)
-		errappend(err, "the largest request that fits now is mems=%llu%s",
-			  (unsigned long long)bytes, unit[i]);
+		errappend(err, "the largest request that fits now is mems=%s%s%llu%s", kind,
+			  *kind ? ":" : "", (unsigned long long)bytes, unit[i]);
 	else
 		errappend(err, "no size fits now");
 }
 
-static int plan_mems_too_few(const struct planner *p, const struct plan_ask *ask, uint64_t sum,
+/* Add which memory the machine has beside that of WANT. */
+static int append_other_memory(const struct planner *p, const struct plan_want *want,
+			       struct errbuf *err)
+{
+	char special[PLAN_SPECIAL_MAX], list[128], kinds[MEMORY_KINDS_TEXT_MAX];
+
+	plan_format_special(p, special);
+	if (want->kind == PLAN_ORDINARY) {
+		if (*special)
+			errappend(err,
+				  " (special memory is given to containers that name its kind: %s)",
+				  special);
+		return -1;
+	}
+	if (idset_empty(&p->ordinary))
+		return *special ? errappend(err, " (there is: %s)", special) : -1;
+	memory_kinds_format(kinds, machine_kinds(p->m, &p->ordinary));
+	return errappend(err, " (there is: %s %s%s%s)", kinds, idset_brief(list, &p->ordinary),
+			 *special ? ", " : "", special);
+}
+
+/* N nodes hold SUM bytes, less than WANT. */
+static int plan_mems_too_few(const struct planner *p, const struct plan_want *want, uint64_t sum,
 			     unsigned n, struct errbuf *err)
 {
 	const double gib = 1024.0 * 1024 * 1024;
-	char special[PLAN_SPECIAL_MAX];
+	const struct plan_ask *ask = &want->ask;
+	const char *kind = want->kind < 0 ? "" : memory_kind_name((enum memory_kind)want->kind);
+	const char *blank = *kind ? " " : "";
 
 	if (n == 0)
 		errcode(err, PLAN_NO_MEMS,
-			"container %.64s: no ordinary memory node may be given on this machine",
-			ask->name);
+			"container %.64s: no %s memory node may be given on this machine",
+			ask->name, *kind ? kind : "ordinary");
 	else if (ask->mems_kind == MEMS_COUNT)
 		errcode(err, PLAN_NO_MEMS,
-			"container %.64s: needs %llu memory nodes, %u may be given on this "
-			"machine; "
-			"the largest request that fits now is mems=%u",
-			ask->name, (unsigned long long)ask->mems, n, n);
+			"container %.64s: needs %llu %s%smemory nodes, %u may be given on this "
+			"machine; the largest request that fits now is mems=%s%s%u",
+			ask->name, (unsigned long long)ask->mems, kind, blank, n, kind,
+			*kind ? ":" : "", n);
 	else
 		errcode(err, PLAN_NO_MEMS,
-			"container %.64s: needs %.1f GiB of memory (%llu bytes), the %u memory "
+			"container %.64s: needs %.1f GiB of %s%smemory (%llu bytes), the %u memory "
 			"node%s that may be given %s %.1f GiB (%llu bytes)%s; ",
-			ask->name, (double)ask->mems / gib, (unsigned long long)ask->mems, n,
-			n == 1 ? "" : "s", n == 1 ? "holds" : "hold", (double)sum / gib,
-			(unsigned long long)sum, n == 1 ? "" : " together");
+			ask->name, (double)ask->mems / gib, kind, blank,
+			(unsigned long long)ask->mems, n, n == 1 ? "" : "s",
+			n == 1 ? "holds" : "hold", (double)sum / gib, (unsigned long long)sum,
+			n == 1 ? "" : " together");
 	if (n && ask->mems_kind == MEMS_SIZE)
-		offer_size(sum, err);
-	plan_format_special(p, special);
-	if (*special)
-		errappend(err, " (special memory is not given to containers: %s)", special);
+		offer_size(kind, sum, err);
+	append_other_memory(p, want, err);
 	return -1;
 }
 
@@ -172,53 +195,94 @@ static void plan_mems_give(struct planner *p, struct draft *d, const struct cand
  */
 static int plan_unconfined(struct planner *p, unsigned i, struct errbuf *err)
 {
+	const struct plan_want want = { PLAN_ORDINARY, p->ask[i] };
 	bool bound = p->opts->default_mems == MEMS_ORDINARY;
 
 	if (bound && idset_empty(&p->ordinary))
-		return plan_mems_too_few(p, &p->ask[i], 0, 0, err);
+		return plan_mems_too_few(p, &want, 0, 0, err);
 	p->draft[i].c.mems = bound ? p->ordinary : p->mems;
 	plan_explain_mems(p, i, 0, 0);
 	return 0;
+}
+
+/* Count how many nodes of C belong to draft D, and how many of these are local, or used. */
+static void count_given(const struct planner *p, const struct draft *d, const struct candidate *c,
+			unsigned n, unsigned *local, unsigned *reused)
+{
+	for (unsigned k = 0; k < n; k++) {
+		if (!idset_has(&d->c.mems, p->m->node[c[k].node].os))
+			continue;
+		*local += !c[k].remote;
+		*reused += c[k].used;
+	}
+}
+
+/* Give request I the memory of WANT; adds to LOCAL and REUSED as count_given() does. */
+static int give_want(struct planner *p, unsigned i, const struct plan_want *want, unsigned *local,
+		     unsigned *reused, struct errbuf *err)
+{
+	struct draft *d = &p->draft[i];
+	struct candidate *c = NULL;
+	struct idset nodes;
+	unsigned n, many;
+	uint64_t sum;
+
+	plan_nodes_of(p, want->kind, &nodes);
+	if (candidates(p, d, &nodes, &c, &n) < 0)
+		return errprintf(err, "out of memory");
+	many = count_enough(p, &want->ask, c, n, &sum);
+	for (unsigned k = 0; k < many; k++)
+		if (plan_node_amount(&p->m->node[c[k].node], &want->ask))
+			plan_mems_give(p, d, &c[k]);
+	count_given(p, d, c, n, local, reused);
+	free(c);
+	return many ? 0 : plan_mems_too_few(p, want, sum, n, err);
+}
+
+/*
+ * Give request I, which asks for no memory, its local nodes: the unused ones; else the used ones;
+ * else, if it has none, the nearest node.
+ */
+static int give_local(struct planner *p, unsigned i, unsigned *local, unsigned *reused,
+		      struct errbuf *err)
+{
+	struct draft *d = &p->draft[i];
+	struct plan_want want = { PLAN_ORDINARY, p->ask[i] };
+	struct candidate *c = NULL;
+	unsigned n, many;
+
+	if (candidates(p, d, &p->ordinary, &c, &n) < 0)
+		return errprintf(err, "out of memory");
+	many = local_ones(c, n);
+	for (unsigned k = 0; k < n; k++)
+		if (many ? k < many : !c[k].remote)
+			plan_mems_give(p, d, &c[k]);
+	if (n && idset_empty(&d->c.mems))
+		plan_mems_give(p, d, &c[0]);
+	count_given(p, d, c, n, local, reused);
+	free(c);
+	return n ? 0 : plan_mems_too_few(p, &want, 0, 0, err);
 }
 
 int plan_mems(struct planner *p, unsigned i, struct errbuf *err)
 {
 	const struct plan_ask *ask = &p->ask[i];
 	struct draft *d = &p->draft[i];
-	struct candidate *c = NULL;
-	unsigned n, many, local = 0, reused = 0;
-	uint64_t sum = 0;
+	unsigned local = 0, reused = 0;
 
 	if (ask->mems_kind == MEMS_UNSET && p->opts->default_mems != MEMS_LOCAL)
 		return plan_unconfined(p, i, err);
-	if (candidates(p, d, &c, &n) < 0)
-		return errprintf(err, "out of memory");
-	many = ask->mems_kind == MEMS_UNSET ? local_ones(c, n) : count_enough(p, ask, c, n, &sum);
-	if (n == 0 || (!many && ask->mems_kind != MEMS_UNSET)) {
-		free(c);
-		return plan_mems_too_few(p, ask, sum, n, err);
-	}
 	d->c.mems_confined = true;
-	for (unsigned k = 0; k < many; k++)
-		if (plan_node_amount(&p->m->node[c[k].node], ask))
-			plan_mems_give(p, d, &c[k]);
-	/*
-	 * no memory is requested and all local nodes are taken: share the local nodes, or the
-	 * nearest ones if there are no local nodes
-	 */
-	for (unsigned k = 0; k < n && !many; k++)
-		if (!c[k].remote)
-			plan_mems_give(p, d, &c[k]);
-	if (idset_empty(&d->c.mems))
-		plan_mems_give(p, d, &c[0]);
-	for (unsigned k = 0; k < n; k++) {
-		if (!idset_has(&d->c.mems, p->m->node[c[k].node].os))
-			continue;
-		local += !c[k].remote;
-		reused += c[k].used;
+	if (ask->mems_kind == MEMS_UNSET && give_local(p, i, &local, &reused, err) < 0)
+		return -1;
+	for (unsigned w = 0; w < plan_ask_wants(ask); w++) {
+		struct plan_want want;
+
+		plan_ask_want(ask, w, &want);
+		if (give_want(p, i, &want, &local, &reused, err) < 0)
+			return -1;
 	}
 	idset_or(&p->mems_used, &d->c.mems);
 	plan_explain_mems(p, i, local, reused);
-	free(c);
 	return 0;
 }

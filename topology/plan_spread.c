@@ -149,14 +149,18 @@ enum level plan_spread_level(const struct fit_in *in, enum placement_word word)
 	return level;
 }
 
-/* Return the amount of ordinary memory near the package of the cores in TAKE; 0: they are of
- * several packages. */
-static uint64_t spread_amount_beside(const struct planner *p, const struct plan_ask *ask,
+/*
+ * Return the amount of memory for WANT near the package of the cores in TAKE; 0: they are of
+ * several packages.
+ */
+static uint64_t spread_amount_beside(const struct planner *p, const struct plan_want *want,
 				     const struct fit_in *in, const bool *take)
 {
 	const struct domain *package = NULL;
+	struct idset nodes;
 	uint64_t sum = 0;
 
+	plan_nodes_of(p, want->kind, &nodes);
 	for (unsigned d = 0; d < p->m->n_domains; d++)
 		for (unsigned i = 0; p->m->domain[d].levels & 1u << LEVEL_PACKAGE && i < in->n; i++)
 			if (take[i] && in->core[i].core >= p->m->domain[d].first_core &&
@@ -167,9 +171,9 @@ static uint64_t spread_amount_beside(const struct planner *p, const struct plan_
 	for (unsigned i = 0; i < p->m->n_nodes; i++) {
 		const struct memnode *n = &p->m->node[i];
 
-		if (idset_has(&p->ordinary, n->os) && n->first_core < package->end_core &&
+		if (idset_has(&nodes, n->os) && n->first_core < package->end_core &&
 		    n->end_core > package->first_core)
-			sum += (uint64_t)plan_node_amount(n, ask);
+			sum += (uint64_t)plan_node_amount(n, &want->ask);
 	}
 	return sum;
 }
@@ -177,11 +181,17 @@ static uint64_t spread_amount_beside(const struct planner *p, const struct plan_
 bool plan_needs_spread(const struct planner *p, const struct plan_ask *ask, const struct fit_in *in,
 		       const bool *packed)
 {
-	uint64_t beside;
-
 	if (ask->placement != PLACEMENT_UNSET || ask->mems_kind == MEMS_UNSET || p->thrift ||
 	    plan_count_domains(in, NULL, LEVEL_PACKAGE) < 2)
 		return false;
-	beside = spread_amount_beside(p, ask, in, packed);
-	return beside && beside < ask->mems;
+	for (unsigned w = 0; w < plan_ask_wants(ask); w++) {
+		struct plan_want want;
+		uint64_t beside;
+
+		plan_ask_want(ask, w, &want);
+		beside = spread_amount_beside(p, &want, in, packed);
+		if (beside && beside < want.ask.mems)
+			return true;
+	}
+	return false;
 }

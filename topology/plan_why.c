@@ -60,6 +60,18 @@ static void explain_ask(FILE *f, const struct plan_ask *ask)
 		explain_bytes(f, ask->mems);
 		fprintf(f, " of memory");
 	}
+	for (unsigned i = 0; ask->mems_kind == MEMS_WANTS && i < ask->n_wants; i++) {
+		const struct mems_want *w = &ask->want[i];
+
+		fprintf(f, ", ");
+		if (w->sized) {
+			explain_bytes(f, w->amount);
+			fprintf(f, " of %s", memory_kind_name(w->kind));
+			continue;
+		}
+		fprintf(f, "%llu %s node%s", (unsigned long long)w->amount,
+			memory_kind_name(w->kind), plural(w->amount));
+	}
 }
 
 static bool in_level(const struct domain *d, enum level level)
@@ -269,6 +281,18 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 		fprintf(d->why, "\nCPU kinds are mixed: no single kind fits as well");
 }
 
+void plan_explain_kind(struct planner *p, unsigned i, bool fastest)
+{
+	const struct plan_ask *ask = &p->ask[i];
+	FILE *f = p->draft[i].why;
+
+	if (fastest)
+		fprintf(f, "\nCPU kinds: only cores of the fastest kind that suffices");
+	else if (p->m->n_kinds > 1 && ask->cores != CORES_UNSET)
+		fprintf(f, "\nCPU kinds: %s, as asked%s", cores_word_name(ask->cores),
+			p->m->kinds_ranked ? "" : ", but the machine does not say which are fast");
+}
+
 /* Write "2 packages, 2 NUMA localities, 4 L3 domains", without levels that the machine lacks. */
 static void explain_used(FILE *f, const struct fit_in *in, const bool *take)
 {
@@ -349,6 +373,6 @@ void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned r
 		fprintf(d->why, "; %u shared: no other %s%s node is left", reused,
 			ask->mems_kind == MEMS_UNSET && local ? "local " : "", kinds);
 	plan_format_special(p, special);
-	if (*special)
-		fprintf(d->why, "\nspecial memory, which is not given to containers: %s", special);
+	if (*special && ask->mems_kind != MEMS_WANTS)
+		fprintf(d->why, "\nspecial memory, for containers that name its kind: %s", special);
 }

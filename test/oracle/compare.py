@@ -22,7 +22,7 @@ import tempfile
 
 sys.dont_write_bytecode = True  # the source tree may be read-only
 
-from oracle import Ask, Failure, Machine, Node, Obj, Planner
+from oracle import KINDS, Ask, Failure, Machine, Node, Obj, Planner
 
 GIB = 1 << 30
 
@@ -323,6 +323,36 @@ def write_xml(path, root, latency, kinds):
         f.write("</topology>\n")
 
 
+PLACEMENTS = ["pack"] * 4 + ["unset"] * 3 + ["spread", "spread:package", "spread:numa", "spread:l3"]
+
+
+def random_wants(rng, planner):
+    """One to three kinds, mostly such as the machine has, in the order of KINDS."""
+    there = sorted({planner.m.memory[n] for n in planner.mems})
+    kinds = {
+        rng.choice(there if there and rng.random() < 0.9 else KINDS)
+        for _ in range(rng.randint(1, 3))
+    }
+    wants = []
+    for kind in sorted(kinds, key=KINDS.index):
+        nodes = [n for n, _, _ in planner.m.nodes if n.os in planner.nodes_of(kind)]
+        have = sum(n.usable for n in nodes)
+        if rng.random() < 0.5:
+            wants.append((kind, False, rng.randint(1, max(1, len(nodes)))))
+        else:
+            wants.append(
+                (kind, True, rng.randint(1, max(1, int(rng.choice([0.5, 1, 1.02]) * have))))
+            )
+    return wants
+
+
+def ask_line(a):
+    mems = a.mems
+    if a.kind == "wants":
+        mems = ",".join(f"{k}:{n}{'b' if sized else ''}" for k, sized, n in mems)
+    return f"ask {a.name} {a.cpus} {a.smt} {a.kind} {mems} {a.placement} {a.cores}"
+
+
 def random_asks(rng, planner):
     """Random requests: most fit, many need nearly all cores, and some are too large."""
     left, asks = len(planner.cpus), []
@@ -338,7 +368,12 @@ def random_asks(rng, planner):
             "count": rng.randint(1, max(1, rng.choice([mems, mems // 2]))),
             "size": rng.randint(1, max(1, int(rng.choice([0.1, 0.5, 1, 1.02]) * planner.bytes))),
         }[kind]
-        asks.append(Ask(f"c{i}", cpus, smt, kind, size))
+        ask = Ask(f"c{i}", cpus, smt, kind, size)
+        if rng.random() < 0.25:
+            ask.kind, ask.mems = "wants", random_wants(rng, planner)
+        ask.placement = rng.choice(PLACEMENTS)
+        ask.cores = rng.choice(["unset", "unset", "any", "fast", "efficient"])
+        asks.append(ask)
     if rng.random() < 0.1:
         rng.choice(asks).cpus = 0
     return asks
@@ -382,7 +417,7 @@ class Driver:
         return out
 
     def plan(self, asks):
-        self.say(*(f"ask {a.name} {a.cpus} {a.smt} {a.kind} {a.mems}" for a in asks), "plan")
+        self.say(*map(ask_line, asks), "plan")
         out = []
         while True:
             text = self.line()
@@ -449,9 +484,7 @@ def one_machine(driver, rng, path, count):
         wrong = wrong_reason(planner, asks, reasons) if reasons else []
         count["reasons"] += sum(map(len, reasons.values())) if reasons else 0
         if wrong or not agrees(want, got):
-            text = [f"machine {path}", opts] + [
-                f"ask {a.name} {a.cpus} {a.smt} {a.kind} {a.mems}" for a in asks
-            ]
+            text = [f"machine {path}", opts] + [ask_line(a) for a in asks]
             return "\n".join(text + ["plan"] + (wrong or ["oracle:"] + want + ["planner:"] + got))
     return None
 

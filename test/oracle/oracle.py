@@ -79,8 +79,16 @@ class Ask:
     name: str
     cpus: int
     smt: int = 0
-    kind: str = "none"
-    mems: int = 0
+    kind: str = "none"  # none, count, size or wants
+    mems: object = 0  # a number; with wants a list of (kind, sized, amount)
+    placement: str = "pack"  # or unset, spread, spread:package, spread:numa, spread:l3
+    cores: str = "unset"  # or fast, efficient, any
+
+    def wants(self):
+        """[(kind of memory or None for ordinary, sized, amount)]"""
+        if self.kind == "wants":
+            return self.mems
+        return [] if self.kind == "none" else [(None, self.kind == "size", self.mems)]
 
 
 KINDS = ("dram", "hbm", "spm", "unknown", "cxl", "nvm", "gpu")
@@ -121,12 +129,13 @@ class Machine:
         there = {n.os for n in [n for n in there if not added(n)] or there}
         have = {self.memory[n] for n in there}
         best = next(k for k in KINDS if k in have)
-        self.ordinary = {n for n in there if self.memory[n] == best}
+        self.ordinary, self.best = {n for n in there if self.memory[n] == best}, best
         self.kind = [0] * len(self.cores)
         for k, cpus in enumerate(kinds):
             for i, (pus, _) in enumerate(self.cores):
                 if pus[0] in cpus:
                     self.kind[i] = k + 1
+        self.ranked = len(kinds) > 1 and min(self.kind) > 0
 
     def _cores(self, obj):
         if obj.type in ("Core", "PU"):
@@ -241,8 +250,9 @@ class Planner:
         cores, mems, confined = {}, {}, {}
         self.reasons = {}
         for i in order:
-            cores[i], with_memory = self.choose(asks[i], free, used, thrift)
-            before = set(free), set(used), thrift, with_memory
+            offered = self.offered(asks[i], free, thrift)
+            cores[i], with_memory = self.choose(asks[i], offered, used, thrift)
+            before = set(offered), set(used), thrift, with_memory
             self.reasons[asks[i].name] = lambda i=i, before=before: self.why(
                 asks[i], cores[i], *before
             )
@@ -291,18 +301,49 @@ class Planner:
         outside = picked - set().union(*domains)
         return sum(len(d & free) for d in domains if d & picked) + len(outside)
 
-    def untaken_local(self, ask, picked, used):
-        return sum(
-            (n.usable if ask.kind == "size" else 1)
+    def nodes_of(self, kind):
+        """The nodes that a want of KIND may get."""
+        if kind is None or kind == self.m.best:
+            return self.ordinary
+        return {n for n in self.mems if self.m.memory[n] == kind}
+
+    def untaken_local(self, want, picked, used):
+        """The amounts of the unused nodes for WANT that are local to PICKED."""
+        kind, sized, _ = want
+        nodes = self.nodes_of(kind) - used
+        return [
+            (n.usable if sized else 1)
             for n, local, _ in self.m.nodes
-            if n.os in self.ordinary and n.os not in used and local & picked
-        )
+            if n.os in nodes and local & picked
+        ]
+
+    def worth(self, ask, picked, used):
+        """Untaken local memory; of named kinds each node counts by the part of its want that it
+        meets, in thousandths."""
+        total = 0
+        for want in ask.wants():
+            for amount in self.untaken_local(want, picked, used):
+                total += amount if want[0] is None else min(1000, amount * 1000 // want[2])
+        return total
+
+    def offered(self, ask, free, thrift):
+        """The cores that ASK may get, by their kinds."""
+        kind = self.m.kind
+        if not self.m.ranked or ask.cores == "any":
+            return free
+        fastest = max(kind)
+        if ask.cores != "unset":
+            return [c for c in free if (kind[c] == fastest) == (ask.cores == "fast")]
+        for k in range(fastest, 0, -1) if ask.cpus and not thrift else ():
+            if sum(self.width(ask, c) for c in free if kind[c] == k) >= ask.cpus:
+                return [c for c in free if kind[c] == k]
+        return free
 
     def key(self, ask, picked, free, used, thrift, with_memory):
         half = sum(1 for c in picked if self.half(c))
         spans = tuple(self.count_domains(l, picked) for l in ("Package", "NUMA", "L3Cache"))
         kinds = len({self.m.kind[c] for c in picked}) > 1
-        memory = -self.untaken_local(ask, picked, used) if with_memory else 0
+        memory = -self.worth(ask, picked, used) if with_memory else 0
         waste = (
             sum(self.width(ask, c) for c in picked),
             sum(len(self.threads[c]) for c in picked),
@@ -321,18 +362,74 @@ class Planner:
             return set(free), False
         all_free, sets = set(free), self.sets(ask, free)
         best = min(sets, key=lambda p: self.key(ask, p, all_free, used, thrift, False))
-        if ask.kind == "none" or self.untaken_local(ask, best, used) >= ask.mems:
-            return best, False
-        return min(sets, key=lambda p: self.key(ask, p, all_free, used, thrift, True)), True
+        enough = all(sum(self.untaken_local(w, best, used)) >= w[2] for w in ask.wants())
+        if not enough:
+            best = min(sets, key=lambda p: self.key(ask, p, all_free, used, thrift, True))
+        if ask.placement not in ("pack", "unset"):
+            best = self.spread(ask, free, self.level(ask.placement, free), used, thrift)
+        elif ask.placement == "unset" and not thrift and self.needs_spread(ask, free, best):
+            best = self.spread(ask, free, "NUMA", used, thrift)
+        return best, not enough
 
-    def sets(self, ask, free):
+    def with_free(self, level, free):
+        return sum(1 for d in self.m.domains[level] if d & set(free))
+
+    def level(self, word, free):
+        named = {"spread:package": "Package", "spread:numa": "NUMA", "spread:l3": "L3Cache"}
+        if word in named:
+            return named[word]
+        several = (l for l in ("Package", "NUMA") if self.with_free(l, free) > 1)
+        return next(several, "L3Cache")
+
+    def needs_spread(self, ask, free, packed):
+        """Whether the one package of PACKED has less memory than ASK wants."""
+        packages = [d for d in self.m.domains["Package"] if d & packed]
+        if len(packages) != 1 or self.with_free("Package", free) < 2:
+            return False
+        for kind, sized, amount in ask.wants():
+            nodes = self.nodes_of(kind)
+            beside = sum(
+                (n.usable if sized else 1)
+                for n, local, _ in self.m.nodes
+                if n.os in nodes and local & packages[0]
+            )
+            if 0 < beside < amount:
+                return True
+        return False
+
+    def spread(self, ask, free, level, used, thrift):
+        """The cores of ASK, divided evenly among the domains of LEVEL."""
+        groups = {}
+        for c in free:
+            domain = next((i for i, d in enumerate(self.m.domains[level]) if c in d), None)
+            groups.setdefault(domain, []).append(c)
+        groups = list(groups.values())
+        given, taken, total = [0] * len(groups), [0] * len(groups), 0
+        while total < ask.cpus:
+            open_groups = [g for g in range(len(groups)) if taken[g] < len(groups[g])]
+            g = min(open_groups, key=lambda g: given[g])
+            width = self.width(ask, groups[g][taken[g]])
+            given[g] += min(width, ask.cpus - total)
+            taken[g] += 1
+            total += width
+        out = set()
+        for group, need in zip(groups, given):
+            if need:
+                out |= min(
+                    self.sets(ask, group, need),
+                    key=lambda p: self.key(ask, p, set(group), used, thrift, False),
+                )
+        return out
+
+    def sets(self, ask, free, need=None):
         """Every set of these cores that is large enough."""
+        need = ask.cpus if need is None else need
         n, widths = len(free), [self.width(ask, c) for c in free]
         sums, sets = [0] * (1 << n), []
         for s in range(1, 1 << n):
             low = (s & -s).bit_length() - 1
             sums[s] = sums[s & (s - 1)] + widths[low]
-            if sums[s] >= ask.cpus:
+            if sums[s] >= need:
                 sets.append({free[i] for i in range(n) if s >> i & 1})
         return sets
 
@@ -386,7 +483,9 @@ class Planner:
         packages = {i for i, d in enumerate(self.m.domains["Package"]) if d & picked}
         return 1 if self.m.nodes[index][2] & packages else 2
 
-    def sorted_mems(self, picked, used):
+    def sorted_mems(self, picked, used, nodes=None):
+        nodes = self.ordinary if nodes is None else nodes
+
         def key(i):
             n, local, _ = self.m.nodes[i]
             near = bool(local & picked)
@@ -394,21 +493,22 @@ class Planner:
             return n.os in used, not near, place
 
         return sorted(
-            (i for i in range(len(self.m.nodes)) if self.m.nodes[i][0].os in self.ordinary), key=key
+            (i for i in range(len(self.m.nodes)) if self.m.nodes[i][0].os in nodes), key=key
         )
 
     def choose_mems(self, ask, picked, used):
-        chosen, total = set(), 0
-        for i in self.sorted_mems(picked, used):
-            node = self.m.nodes[i][0]
-            amount = node.usable if ask.kind == "size" else 1
-            if not amount:
-                continue
-            chosen.add(node.os)
-            total += amount
-            if total >= ask.mems:
-                return chosen
-        raise Failure("mems")
+        chosen = set()
+        for kind, sized, amount in ask.wants():
+            total = 0
+            for i in self.sorted_mems(picked, used, self.nodes_of(kind)):
+                node = self.m.nodes[i][0]
+                has = node.usable if sized else 1
+                if has and total < amount:
+                    chosen.add(node.os)
+                    total += has
+            if total < amount:
+                raise Failure("mems")
+        return chosen
 
     def unconfined(self):
         if self.default == "ordinary" and not self.ordinary:

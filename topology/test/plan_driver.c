@@ -5,7 +5,8 @@
  *
  *   machine FILE.xml|SYNTHETIC      -> ok | error TEXT
  *   opts CPUS MEMS TAKEN all|local|ordinary
- *   ask NAME CPUS SMT none|count|size MEMS
+ *   ask NAME CPUS SMT none|count|size N PLACEMENT CORES
+ *   ask NAME CPUS SMT wants KIND:N[b],... PLACEMENT CORES
  *   plan   -> error TEXT | for each container
  *             "container NAME cpus LIST reserved LIST mems LIST given N confined 0|1 shared 0|1",
  *             then "free LIST LIST"
@@ -25,6 +26,7 @@ struct driver {
 	struct plan_opts opts;
 	struct plan_ask ask[ASKS];
 	char name[ASKS][64];
+	struct mems_want want[ASKS][MEMS_WANTS_MAX];
 	unsigned n;
 	struct plan *plan;
 };
@@ -64,22 +66,49 @@ static int do_opts(struct driver *d, const char *line)
 	       read_list(&d->opts.mems_taken, taken);
 }
 
+/* Parse "dram:1,hbm:4096b" to the wants of ASK, in WANT. */
+static int read_wants(struct plan_ask *ask, struct mems_want *want, char *text)
+{
+	char *save = NULL;
+
+	for (char *w = strtok_r(text, ",", &save); w; w = strtok_r(NULL, ",", &save)) {
+		char *colon = strchr(w, ':'), *end;
+		int kind;
+
+		if (!colon || ask->n_wants == MEMS_WANTS_MAX)
+			return -1;
+		*colon = '\0';
+		kind = memory_kind_by_name(w);
+		want[ask->n_wants].amount = strtoull(colon + 1, &end, 10);
+		want[ask->n_wants].sized = *end == 'b';
+		if (kind < 0)
+			return -1;
+		want[ask->n_wants++].kind = (enum memory_kind)kind;
+	}
+	ask->want = want;
+	return 0;
+}
+
 static int do_ask(struct driver *d, const char *line)
 {
 	struct plan_ask *ask = &d->ask[d->n];
-	unsigned long long mems;
-	char kind[16];
+	char kind[16], mems[256], placement[16], cores[16];
 
-	if (d->n == ASKS || sscanf(line, "ask %63s %u %u %15s %llu", d->name[d->n], &ask->cpus,
-				   &ask->smt, kind, &mems) != 5)
+	memset(ask, 0, sizeof(*ask));
+	if (d->n == ASKS || sscanf(line, "ask %63s %u %u %15s %255s %15s %15s", d->name[d->n],
+				   &ask->cpus, &ask->smt, kind, mems, placement, cores) != 7)
 		return -1;
-	/* the oracle packs */
-	ask->placement = PLACEMENT_PACK;
+	ask->placement = placement_word_by_name(placement);
+	ask->cores = cores_word_by_name(cores);
+	ask->mems_kind = strcmp(kind, "count") == 0   ? MEMS_COUNT
+			 : strcmp(kind, "size") == 0  ? MEMS_SIZE
+			 : strcmp(kind, "wants") == 0 ? MEMS_WANTS
+						      : MEMS_UNSET;
+	if (ask->mems_kind != MEMS_WANTS)
+		ask->mems = strtoull(mems, NULL, 10);
+	else if (read_wants(ask, d->want[d->n], mems) < 0)
+		return -1;
 	ask->name = d->name[d->n++];
-	ask->mems = mems;
-	ask->mems_kind = strcmp(kind, "count") == 0  ? MEMS_COUNT
-			 : strcmp(kind, "size") == 0 ? MEMS_SIZE
-						     : MEMS_UNSET;
 	return 0;
 }
 
