@@ -129,6 +129,7 @@ void isolators_values(const struct rank_settings *g, const struct isolator_rank 
 			table[i]->value(g, r, value, sizeof(value));
 		fn(table[i]->variable, value, arg);
 	}
+	WALK_ALL(values, g, fn, arg);
 }
 
 unsigned isolators_outcome(struct isolator_outcome *out, const struct reported_container *j)

@@ -35,6 +35,9 @@ struct rank_settings {
 	bool sized; /* the request gives the number of CPUs */
 	struct idset mems;
 	bool bind_mems;
+	enum mems_policy mems_policy;
+	bool spills; /* the ranks prefer MEMS, and may use other nodes of the job */
+	struct idset kind_mems[MEMORY_KINDS]; /* the nodes of each kind; all empty: unknown */
 	/* only this container has MEMS, and their size limits its memory */
 	bool own_blocks;
 	enum sched_policy policy; /* POLICY_UNSET: unchanged */
@@ -216,6 +219,9 @@ struct isolator {
 	/* Write the value of VARIABLE to BUF, or "" to leave the variable out. */
 	void (*value)(const struct rank_settings *g, const struct isolator_rank *r, char *buf,
 		      size_t size);
+	/* Call FN with the names and values of further variables; G NULL: with the value "". */
+	void (*values)(const struct rank_settings *g,
+		       void (*fn)(const char *name, const char *value, void *arg), void *arg);
 
 	/* Add the outcome, for dry run, launch and report. */
 	void (*outcome)(struct outcomes *o, const struct reported_container *j);

@@ -93,6 +93,8 @@ static void cpus_asked(struct json_out *j, const struct requested_container *ask
 		jout_string(j, "cpus", "all that is left");
 	if (ask->smt)
 		jout_number(j, "smt", ask->smt);
+	if (ask->cores != CORES_UNSET)
+		jout_string(j, "cores", cores_word_name(ask->cores));
 }
 
 static void cpus_report(struct json_out *j, const struct reported_container *c)

@@ -9,6 +9,7 @@
 #include "container/mems.h"
 #include "host/affinity.h"
 #include "host/cgroup.h"
+#include "limits/mempolicy.h"
 
 static int mems_give(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err)
 {
@@ -16,6 +17,10 @@ static int mems_give(const struct isolator_step *s, struct isolator_part *p, str
 	p->given->mems = p->plan->mems;
 	/* no job gets the memory nodes of the ServiceOS */
 	p->given->bind_mems = p->plan->confined || s->own_mems;
+	p->given->mems_policy = p->ask->mems_policy;
+	p->given->spills = p->ask->mems_policy == MEMS_PREFERRED_MANY && !s->own_mems &&
+			   !s->blocks->on;
+	memcpy(p->given->kind_mems, p->plan->kind_mems, sizeof(p->given->kind_mems));
 	return 0;
 }
 
@@ -23,8 +28,13 @@ static int mems_give(const struct isolator_step *s, struct isolator_part *p, str
 static int mems_step(const struct isolator_step *s, struct errbuf *err)
 {
 	struct idset all;
+	struct errbuf ignored;
 	bool own = true;
 
+	/* without weights the ranks interleave evenly */
+	for (unsigned i = 0; i < s->n; i++)
+		if (s->part[i].given->mems_policy == MEMS_WEIGHTED_INTERLEAVE)
+			mempolicy_weigh(&s->part[i].given->mems, "", &ignored);
 	if (!s->blocks->on)
 		return 0;
 	idset_zero(&all);
@@ -44,8 +54,9 @@ static int mems_rank(const struct isolator_step *s, const struct isolator_part *
 	if (s->blocks->on && s->n > 1 &&
 	    mems_confine(s->blocks, s->cgroup_fd, task, &g->mems, g->own_blocks, err) < 0)
 		return -1;
-	return g->bind_mems && !p->outside ? cgroup_write_mems(s->cgroup_fd, task, &g->mems, err)
-					   : 0;
+	return g->bind_mems && !g->spills && !p->outside
+		       ? cgroup_write_mems(s->cgroup_fd, task, &g->mems, err)
+		       : 0;
 }
 
 /*
@@ -81,13 +92,17 @@ static int mems_enter(const struct rank_settings *g, const struct isolator_rank 
 	/* --mem-bind has set a policy, which the kernel keeps inside cpuset.mems */
 	if (mode != MPOL_DEFAULT)
 		return 0;
-	return check_mem_bind(g, r, err) < 0 ? -1 : membind_set(&g->mems, err);
+	if (check_mem_bind(g, r, err) < 0)
+		return -1;
+	return g->mems_policy != MEMS_BIND && mempolicy_is_known(g->mems_policy)
+		       ? mempolicy_set(g->mems_policy, &g->mems, err)
+		       : membind_set(&g->mems, err);
 }
 
 static int mems_verify(const struct rank_settings *g, const struct isolator_rank *r,
 		       struct errbuf *err)
 {
-	if (!g->bind_mems || idset_equal(r->kernel_mems, &g->mems))
+	if (!g->bind_mems || g->spills || idset_equal(r->kernel_mems, &g->mems))
 		return 0;
 	return errprintf(err, "rank %u: the kernel gave other memory nodes than planned",
 			 r->number);
@@ -98,6 +113,26 @@ static void mems_value(const struct rank_settings *g, const struct isolator_rank
 {
 	(void)r;
 	idset_format(&g->mems, buf, size);
+}
+
+static const char *const kind_variable[MEMORY_KINDS] = {
+	[MEMORY_DRAM] = "NODEOS_MEMS_DRAM", [MEMORY_HBM] = "NODEOS_MEMS_HBM",
+	[MEMORY_SPM] = "NODEOS_MEMS_SPM",   [MEMORY_UNKNOWN] = "NODEOS_MEMS_UNKNOWN",
+	[MEMORY_CXL] = "NODEOS_MEMS_CXL",   [MEMORY_NVM] = "NODEOS_MEMS_NVM",
+	[MEMORY_GPU] = "NODEOS_MEMS_GPU",
+};
+
+static void mems_values(const struct rank_settings *g,
+			void (*fn)(const char *name, const char *value, void *arg), void *arg)
+{
+	char value[IDSET_LIST_MAX];
+
+	for (unsigned k = 0; k < MEMORY_KINDS; k++) {
+		value[0] = '\0';
+		if (g)
+			idset_format(&g->kind_mems[k], value, sizeof(value));
+		fn(kind_variable[k], value, arg);
+	}
 }
 
 /* Note what other jobs and containers may do on these memory nodes. */
@@ -139,6 +174,10 @@ static void mems_outcome(struct outcomes *o, const struct reported_container *j)
 		outcome_note(mine, OUTCOME_MODIFIED,
 			     "mems: %" PRIu64 " MiB asked, %" PRIu64 " MiB usable", ask->mems >> 20,
 			     j->node.usable >> 20);
+	if (ask->mems_policy != MEMS_BIND && j->node.policy_known &&
+	    !mempolicy_is_known(ask->mems_policy))
+		outcome_note(mine, OUTCOME_MODIFIED, "mems: bind: this kernel has no %s",
+			     mems_policy_name(ask->mems_policy));
 	note_others(mine, j);
 }
 
@@ -148,6 +187,21 @@ static void mems_asked(struct json_out *j, const struct requested_container *ask
 		jout_number(j, "mems", ask->mems);
 	else if (ask->mems_kind == MEMS_SIZE)
 		jout_number(j, "mems_bytes", ask->mems);
+	if (ask->mems_kind == MEMS_WANTS) {
+		jout_open(j, "mems_wants", '[');
+		for (unsigned i = 0; i < ask->n_wants; i++) {
+			jout_open(j, NULL, '{');
+			jout_string(j, "kind", memory_kind_name(ask->want[i].kind));
+			if (ask->want[i].sized)
+				jout_number(j, "bytes", ask->want[i].amount);
+			else
+				jout_number(j, "count", ask->want[i].amount);
+			jout_close(j, '}');
+		}
+		jout_close(j, ']');
+	}
+	if (ask->mems_policy != MEMS_BIND)
+		jout_string(j, "mems_policy", mems_policy_name(ask->mems_policy));
 }
 
 static void put_kinds(struct json_out *j, unsigned kinds)
@@ -208,6 +262,7 @@ const struct isolator isolator_mems = {
 	.enter = mems_enter,
 	.verify = mems_verify,
 	.value = mems_value,
+	.values = mems_values,
 	.outcome = mems_outcome,
 	.asked = mems_asked,
 	.report = mems_report,

@@ -42,6 +42,8 @@ static int write_request(struct input *i, const struct resize_view *v, struct er
 
 	snprintf(r.container[0].name, sizeof(r.container[0].name), "%s", c->name);
 	r.container[0].smt = v->request.container[v->index].smt;
+	r.container[0].placement = v->request.container[v->index].placement;
+	r.container[0].cores = v->request.container[v->index].cores;
 	if (a->cpus.given && count_of(&r.container[0].cpus, &a->cpus, idset_count(&c->cpus),
 				      "threads", c->name, err) < 0)
 		return -1;
@@ -86,6 +88,11 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 	idset_zero(&in->mems_taken);
 	if (!v->ask->mems.given)
 		return 0;
+	if (v->request.container[v->index].mems_kind == MEMS_WANTS)
+		return errprintf(err,
+				 "container %s has memory by kinds, which cannot be resized; its "
+				 "CPUs can be",
+				 v->o.container->name);
 	/*
 	 * such a container uses the blocks that were free at launch, and other jobs may have some
 	 * of them now

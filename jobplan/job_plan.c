@@ -73,6 +73,18 @@ static void job_plan_print_set(FILE *f, const char *word, const struct idset *s)
 	free(list);
 }
 
+/* Print the nodes of each kind: " of 0-1;2". */
+static void job_plan_print_kinds(FILE *f, const struct planned_container *c)
+{
+	const char *word = " of ";
+
+	for (unsigned k = 0; k < MEMORY_KINDS; k++)
+		if (!idset_empty(&c->kind_mems[k])) {
+			job_plan_print_set(f, word, &c->kind_mems[k]);
+			word = ";";
+		}
+}
+
 void job_plan_print(FILE *f, const struct job_plan *p)
 {
 	fputs("nodeos-plan 1\n", f);
@@ -95,6 +107,7 @@ void job_plan_print(FILE *f, const struct job_plan *p)
 		fprintf(f, " asked %u confined %d shared %d", c->asked, c->confined, c->shared);
 		if (c->kinds)
 			fprintf(f, " kinds %s", memory_kinds_format(kinds, c->kinds));
+		job_plan_print_kinds(f, c);
 		putc('\n', f);
 		for (const char *w = c->why; *w;) {
 			size_t len = strcspn(w, "\n");
@@ -135,6 +148,49 @@ static struct planned_container *parse_name(struct job_plan *p, const char *word
 	return c;
 }
 
+/* Parse the nodes of each kind of C, "0-1;2". */
+static int parse_kind_mems(struct planned_container *c, char *lists, struct errbuf *err)
+{
+	for (unsigned k = 0; k < MEMORY_KINDS; k++) {
+		char *list = c->kinds & MEMORY_KIND_BIT(k) ? strsep(&lists, ";") : NULL;
+
+		if (!(c->kinds & MEMORY_KIND_BIT(k)))
+			continue;
+		if (!list || idset_parse(&c->kind_mems[k], list, err) < 0 ||
+		    idset_empty(&c->kind_mems[k]) || !idset_subset(&c->kind_mems[k], &c->mems))
+			return errprintf(err, "container %s: bad nodes of its kinds", c->name);
+	}
+	return lists ? errprintf(err, "container %s: nodes of too many kinds", c->name) : 0;
+}
+
+/*
+ * Parse the end of a container's line: "kinds dram,hbm of 0-1;2". In a ledger of an earlier release
+ * all of it, or its second half, is missing.
+ */
+static int parse_kinds(struct planned_container *c, char **save, struct errbuf *err)
+{
+	char *word = strtok_r(NULL, " ", save);
+
+	if (word && strcmp(word, "kinds") == 0) {
+		word = strtok_r(NULL, " ", save);
+		if (!word || memory_kinds_parse(&c->kinds, word) < 0)
+			return errprintf(err, "container %s: bad \"kinds\"", c->name);
+		word = strtok_r(NULL, " ", save);
+	}
+	if (word && c->kinds && strcmp(word, "of") == 0) {
+		word = strtok_r(NULL, " ", save);
+		if (!word)
+			return errprintf(err, "container %s: no nodes of its kinds", c->name);
+		if (parse_kind_mems(c, word, err) < 0)
+			return -1;
+		word = strtok_r(NULL, " ", save);
+	}
+	if (word)
+		return errprintf(err, "container %s: unexpected text at the end of the line",
+				 c->name);
+	return 0;
+}
+
 static int job_plan_parse_container(struct job_plan *p, char *line, struct errbuf *err)
 {
 	static const char *const key[] = {
@@ -169,18 +225,7 @@ static int job_plan_parse_container(struct job_plan *p, char *line, struct errbu
 		else
 			c->shared = number;
 	}
-	/* in a ledger of an earlier release "kinds" is missing */
-	word = strtok_r(NULL, " ", &save);
-	if (word && strcmp(word, "kinds") == 0) {
-		word = strtok_r(NULL, " ", &save);
-		if (!word || memory_kinds_parse(&c->kinds, word) < 0)
-			return errprintf(err, "container %s: bad \"kinds\"", c->name);
-		word = strtok_r(NULL, " ", &save);
-	}
-	if (word)
-		return errprintf(err, "container %s: unexpected text at the end of the line",
-				 c->name);
-	return 0;
+	return parse_kinds(c, &save, err);
 }
 
 /*

@@ -17,7 +17,8 @@
  *
  *   nodeos-plan 1
  *   core 0,16                  every core of the job here, in logical order
- *   container sim cpus 0-3,16-19 reserved 0-3,16-19 mems 0-1 asked 8 confined 1 shared 0 kinds dram
+ *   container sim cpus 0-3,16-19 reserved 0-3,16-19 mems 0-2 asked 8 confined 1 shared 0 kinds
+ *     dram,hbm of 0-1;2          (one line) the kinds of its memory nodes, and the nodes of each
  *   why sim requests 8 threads lines that explain the container above
  *   deleted vda                its user has deleted this container (in the ledger only)
  *   end
@@ -34,6 +35,8 @@ struct planned_container {
 	struct idset reserved; /* CPUS and their idle siblings; no other container gets these */
 	struct idset mems;
 	unsigned kinds; /* kinds of memory in MEMS (bits of MEMORY_KIND_BIT); 0: unknown */
+	/* the nodes of each kind in KINDS; all empty: unknown */
+	struct idset kind_mems[MEMORY_KINDS];
 	unsigned asked; /* hardware threads requested; 0: all that are left */
 	bool confined; /* MEMS were chosen, and memory is bound to them */
 	bool shared; /* another container also uses some of MEMS */

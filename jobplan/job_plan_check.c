@@ -63,12 +63,12 @@ static int check_confined(const struct planned_container *c, const struct reques
  * reached. The planner may have counted fewer bytes of a node than this check: the kernel's use
  * changes.
  */
-static int check_size(const struct planned_container *c, uint64_t asked, const struct blocks *b,
-		      const char *root, struct errbuf *err)
+static int check_size(const struct planned_container *c, const struct idset *mems, uint64_t asked,
+		      const struct blocks *b, const char *root, struct errbuf *err)
 {
 	uint64_t sum = 0, most = 0;
 
-	for (int node = idset_next(&c->mems, -1); node >= 0; node = idset_next(&c->mems, node)) {
+	for (int node = idset_next(mems, -1); node >= 0; node = idset_next(mems, node)) {
 		struct idset one;
 		uint64_t bytes;
 
@@ -81,7 +81,33 @@ static int check_size(const struct planned_container *c, uint64_t asked, const s
 	if (sum - most < asked)
 		return 0;
 	return errprintf(err, "container %s: %u memory nodes planned, but %llu bytes need fewer",
-			 c->name, idset_count(&c->mems), (unsigned long long)asked);
+			 c->name, idset_count(mems), (unsigned long long)asked);
+}
+
+/*
+ * Check that the nodes of the kinds are those that ASK names, in these numbers. Their kinds are the
+ * helper's word: nodes of a wrong kind harm only the container itself.
+ */
+static int check_wanted(const struct planned_container *c, const struct requested_container *ask,
+			const struct blocks *b, const char *root, struct errbuf *err)
+{
+	struct idset all;
+
+	idset_zero(&all);
+	for (unsigned i = 0; i < ask->n_wants; i++) {
+		const struct mems_want *w = &ask->want[i];
+		const struct idset *mems = &c->kind_mems[w->kind];
+
+		if (idset_empty(mems) || (!w->sized && idset_count(mems) != w->amount))
+			return errprintf(err, "container %s: %u nodes of %s planned", c->name,
+					 idset_count(mems), memory_kind_name(w->kind));
+		if (w->sized && check_size(c, mems, w->amount, b, root, err) < 0)
+			return -1;
+		idset_or(&all, mems);
+	}
+	return idset_equal(&all, &c->mems)
+		       ? 0
+		       : errprintf(err, "container %s: memory nodes of other kinds", c->name);
 }
 
 static int check_plan_mems(const struct planned_container *c, const struct requested_container *ask,
@@ -128,7 +154,9 @@ int job_plan_check(const struct job_plan *p, const struct request *r, const stru
 					 c->name, ask->name);
 		if (check_plan_cpus(c, in, &seen, err) < 0 ||
 		    check_plan_mems(c, ask, in, err) < 0 || check_confined(c, ask, in, err) < 0 ||
-		    (ask->mems_kind == MEMS_SIZE && check_size(c, ask->mems, b, root, err) < 0))
+		    (ask->mems_kind == MEMS_SIZE &&
+		     check_size(c, &c->mems, ask->mems, b, root, err) < 0) ||
+		    (ask->mems_kind == MEMS_WANTS && check_wanted(c, ask, b, root, err) < 0))
 			return -1;
 		idset_or(&seen, &c->reserved);
 	}

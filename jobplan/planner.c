@@ -18,6 +18,10 @@ static int planner_add_container(struct job_plan *out, const struct machine *m, 
 	to->reserved = from->reserved;
 	to->mems = from->mems;
 	to->kinds = machine_kinds(m, &from->mems);
+	for (unsigned k = 0; k < MEMORY_KINDS; k++) {
+		machine_of_kind(m, (enum memory_kind)k, &to->kind_mems[k]);
+		idset_and(&to->kind_mems[k], &from->mems);
+	}
 	to->asked = asked;
 	to->confined = from->mems_confined;
 	to->shared = from->mems_shared;
@@ -82,7 +86,10 @@ int planner_make(struct job_plan **out, const struct machine *m, const struct re
 		ask[i].smt = r->container[i].smt;
 		ask[i].mems_kind = r->container[i].mems_kind;
 		ask[i].mems = r->container[i].mems;
+		ask[i].want = r->container[i].want;
+		ask[i].n_wants = r->container[i].n_wants;
 		ask[i].placement = r->container[i].placement;
+		ask[i].cores = r->container[i].cores;
 	}
 	if (!np) {
 		errprintf(err, "out of memory");
@@ -162,4 +169,28 @@ int planner_note_usable(struct machine *m, struct blocks *keep, struct errbuf *e
 	else
 		blocks_free(&b);
 	return rc;
+}
+
+void planner_describe_memory(char *buf, size_t size)
+{
+	struct errbuf ignored;
+	struct machine *m;
+	size_t used = 0;
+
+	snprintf(buf, size, "unknown");
+	if (machine_load_whole(&m, &ignored) < 0)
+		return;
+	for (unsigned k = 0; k < MEMORY_KINDS; k++) {
+		struct idset nodes;
+		char list[128];
+
+		machine_of_kind(m, (enum memory_kind)k, &nodes);
+		idset_and(&nodes, machine_mems(m));
+		if (!idset_empty(&nodes) && used < size)
+			used += (size_t)snprintf(buf + used, size - used, "%s%s %s",
+						 used ? ", " : "",
+						 memory_kind_name((enum memory_kind)k),
+						 idset_brief(list, &nodes));
+	}
+	machine_free(m);
 }

@@ -30,4 +30,10 @@ int planner_resize(struct job_plan **out, const struct machine *m, const struct 
  */
 int planner_note_usable(struct machine *m, struct blocks *keep, struct errbuf *err);
 
+/*
+ * Write the kinds of this host's memory and the nodes of each to BUF: "dram 0-1, hbm 2"; "unknown"
+ * if hwloc cannot read the host.
+ */
+void planner_describe_memory(char *buf, size_t size);
+
 #endif

@@ -30,7 +30,7 @@ int submit_request(struct request *r, const char *name, const struct submit_wish
 					 wish->cpus, REQUEST_CPUS_MAX);
 		c->cpus = (unsigned)n;
 	}
-	if (wish->mems && request_parse_mems(wish->mems, &c->mems_kind, &c->mems, err) < 0)
+	if (wish->mems && request_parse_mems(c, wish->mems, err) < 0)
 		return errwrap(err, "--nodeos-mems");
 	if (wish->placement) {
 		c->placement = placement_word_by_name(wish->placement);

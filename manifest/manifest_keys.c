@@ -7,7 +7,7 @@
 #include "base/words.h"
 #include "manifest/request_field.h"
 
-#define KEYS_MAX 8 /* keys of one isolator, including the end of the list */
+#define KEYS_MAX 16 /* keys of one isolator, including the end of the list */
 
 /* the number of a macro as text */
 #define TEXT_OF(number) #number
@@ -108,6 +108,49 @@ static int load_smt(const struct json_doc *doc, const struct manifest_key *key,
 	return load_count(doc, key, value, &c->smt);
 }
 
+/* Load one item of a list of wants: {"kind": "hbm", "size": "16G"} or {"kind": .., "count": 1}. */
+static int load_want(const struct json_doc *doc, const struct json_node *item,
+		     struct requested_container *c)
+{
+	const struct json_node *kind, *count, *size;
+	struct mems_want want = { .sized = false };
+	char text[WORD_QUOTE_MAX];
+	struct errbuf why = { 0 };
+	unsigned number;
+	int k;
+
+	if (manifest_check_object(doc, item) < 0)
+		return -1;
+	for (const struct json_node *m = json_doc_first(doc, item); m; m = json_doc_next(doc, m))
+		if (strcmp(m->key, "kind") != 0 && strcmp(m->key, "count") != 0 &&
+		    strcmp(m->key, "size") != 0)
+			return json_doc_fail_key(doc, m,
+						 "unknown key (allowed: kind, count, size)");
+	kind = json_scan_member(&doc->tree, item, "kind");
+	count = json_scan_member(&doc->tree, item, "count");
+	size = json_scan_member(&doc->tree, item, "size");
+	if (!kind || !count == !size)
+		return json_doc_fail(doc, item, "expected a kind, and a count or a size of it");
+	if (!string(doc, kind))
+		return -1;
+	k = memory_kind_by_name(json_doc_string(doc, kind));
+	if (k < 0)
+		return manifest_keys_refuse(doc, kind, json_doc_string(doc, kind),
+					    REQUEST_WANTS_ALLOWED);
+	want.kind = (enum memory_kind)k;
+	want.sized = size != NULL;
+	if (scalar(doc, size ? size : count, text, sizeof(text)) < 0)
+		return -1;
+	if (size && (request_parse_bytes(text, &want.amount) < 0 || !want.amount))
+		return manifest_keys_refuse(doc, size, text, "for example 512M, 16G, 16GiB");
+	if (count && word_parse_number(text, 1, REQUEST_MEMS_MAX, &number) < 0)
+		return manifest_keys_refuse(doc, count, text,
+					    "a whole number from 1 to " TEXT(REQUEST_MEMS_MAX));
+	if (count)
+		want.amount = number;
+	return request_add_want(c, &want, &why) < 0 ? json_doc_fail(doc, kind, "%s", why.text) : 0;
+}
+
 static int load_mems(const struct json_doc *doc, const struct manifest_key *key,
 		     const struct json_node *value, struct requested_container *c)
 {
@@ -115,11 +158,60 @@ static int load_mems(const struct json_doc *doc, const struct manifest_key *key,
 	struct errbuf why = { 0 };
 
 	(void)key;
+	if (value->kind == JSON_ARRAY) {
+		for (const struct json_node *item = json_doc_first(doc, value); item;
+		     item = json_doc_next(doc, item))
+			if (load_want(doc, item, c) < 0)
+				return -1;
+		return c->n_wants ? 0 : json_doc_fail(doc, value, "the list is empty");
+	}
 	if (scalar(doc, value, text, sizeof(text)) < 0)
 		return -1;
-	if (request_parse_mems(text, &c->mems_kind, &c->mems, &why) < 0)
-		return json_doc_fail(doc, value, "%s", why.text);
+	/* lists of words are for --nodeos-mems only */
+	if (strpbrk(text, ":,") || request_parse_mems(c, text, &why) < 0)
+		return json_doc_fail(doc, value, "%s",
+				     *why.text ? why.text
+					       : "expected a list of objects, a number or a size");
 	return 0;
+}
+
+static const char *manifest_mems_policy_word(unsigned i)
+{
+	return i < MEMS_POLICY_COUNT ? mems_policy_name((enum mems_policy)i) : NULL;
+}
+
+static int load_mems_policy(const struct json_doc *doc, const struct manifest_key *key,
+			    const struct json_node *value, struct requested_container *c)
+{
+	int i = load_word(doc, key, value);
+
+	if (i < 0)
+		return -1;
+	c->mems_policy = (enum mems_policy)i;
+	if (i != MEMS_BIND && c->mems_kind == MEMS_UNSET)
+		return json_doc_fail(doc, value, "it needs memory nodes: \"mems\" is missing");
+	return 0;
+}
+
+static const char *manifest_cores_word(unsigned i)
+{
+	return i + CORES_FAST < CORES_COUNT ? cores_word_name((enum cores_word)(i + CORES_FAST))
+					    : NULL;
+}
+
+static int load_cores(const struct json_doc *doc, const struct manifest_key *key,
+		      const struct json_node *value, struct requested_container *c)
+{
+	int i;
+
+	if (value->kind == JSON_NUMBER)
+		return json_doc_fail(doc, value,
+				     "expected one of " CORES_WORDS
+				     "; the number of threads is \"cpus\"");
+	i = load_word(doc, key, value);
+	if (i >= 0)
+		c->cores = (enum cores_word)(i + CORES_FAST);
+	return i < 0 ? -1 : 0;
 }
 
 static const char *partition_word(unsigned i)
@@ -165,15 +257,17 @@ static const struct manifest_key container_keys[] = {
 		.absent = "all that are left",
 		.min = 1,
 		.max = REQUEST_CPUS_MAX,
-		.others = "core cores thread threads cpu ncpu ncpus num_cpus vcpu vcpus processors "
+		.others = "core thread threads cpu ncpu ncpus num_cpus vcpu vcpus processors "
 			  "cpuset ",
 	},
 	{
 		.name = "mems",
 		.isolator = ISOLATOR_MEMS,
 		.load = load_mems,
-		.allowed = REQUEST_MEMS_ALLOWED,
+		.allowed = REQUEST_MEMS_ALLOWED
+		"; or a list with kind and count or size of each, of " REQUEST_WANTS_ALLOWED,
 		.says = "Memory nodes: their number, or the memory that they hold together.",
+		.wants = true,
 		.absent = "default_mems of nodeos.conf",
 		.min = 1,
 		.max = REQUEST_MEMS_MAX,
@@ -215,6 +309,26 @@ static const struct manifest_key container_keys[] = {
 		.absent = "pack; spread:numa when more memory is asked than one package has",
 		.word = manifest_placement_word,
 		.others = "distribution distribute scatter compact bind layout ",
+	},
+	{
+		.name = "mems_policy",
+		.isolator = ISOLATOR_MEMS,
+		.load = load_mems_policy,
+		.allowed = MEMS_POLICY_WORDS,
+		.says = "How the ranks use the memory nodes.",
+		.absent = "bind",
+		.word = manifest_mems_policy_word,
+		.others = "mempolicy numa_policy interleave membind ",
+	},
+	{
+		.name = "cores",
+		.isolator = ISOLATOR_CPUS,
+		.load = load_cores,
+		.allowed = CORES_WORDS,
+		.says = "The kinds of cores, where they differ in speed.",
+		.absent = "the fastest kind that suffices, else several",
+		.word = manifest_cores_word,
+		.others = "core_kind core_type cpukind performance ",
 	},
 	{ .name = NULL },
 };

@@ -28,6 +28,7 @@ struct manifest_key {
 	/* returns the I-th allowed word, NULL after the last; NULL: no word is allowed */
 	const char *(*word)(unsigned i);
 	const char *pattern; /* pattern of other allowed texts; NULL: none */
+	bool wants; /* a list of amounts of memory by kind is allowed, too */
 	bool truth; /* the only allowed value is true, a truth value of JSON */
 	/*
 	 * what other programs call this key: words in lower case with a blank after each. They are

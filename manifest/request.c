@@ -59,8 +59,33 @@ int request_find(const struct request *r, const char *name)
 	return -1;
 }
 
+static int check_wants(const struct requested_container *c, struct errbuf *err)
+{
+	if (c->n_wants < 1 || c->n_wants > MEMS_WANTS_MAX || c->mems)
+		return errprintf(err, "%u kinds of memory (allowed: 1 to %d)", c->n_wants,
+				 MEMS_WANTS_MAX);
+	for (unsigned i = 0; i < c->n_wants; i++) {
+		const struct mems_want *w = &c->want[i];
+
+		if ((unsigned)w->kind >= MEMORY_KINDS || (i && w->kind <= c->want[i - 1].kind))
+			return errprintf(err, "kinds of memory out of order");
+		if (w->amount < 1 || w->amount > (w->sized ? REQUEST_BYTES_MAX : REQUEST_MEMS_MAX))
+			return errprintf(err, "mems=%s:%" PRIu64 "%s (allowed: 1 to %" PRIu64 ")",
+					 memory_kind_name(w->kind), w->amount, w->sized ? "b" : "",
+					 w->sized ? REQUEST_BYTES_MAX : (uint64_t)REQUEST_MEMS_MAX);
+	}
+	return 0;
+}
+
 static int check_mems(const struct requested_container *c, struct errbuf *err)
 {
+	if ((unsigned)c->mems_policy >= MEMS_POLICY_COUNT)
+		return errprintf(err, "unknown policy of memory");
+	if (c->mems_policy != MEMS_BIND && c->mems_kind == MEMS_UNSET)
+		return errprintf(err, "policy %s without memory nodes (mems)",
+				 mems_policy_name(c->mems_policy));
+	if (c->n_wants && c->mems_kind != MEMS_WANTS)
+		return errprintf(err, "kinds of memory beside a number or size");
 	switch (c->mems_kind) {
 	case MEMS_UNSET:
 		return c->mems ? errprintf(err, "mems has a value without a kind") : 0;
@@ -69,6 +94,8 @@ static int check_mems(const struct requested_container *c, struct errbuf *err)
 			return errprintf(err, "mems=%" PRIu64 " (allowed: 1 to %d memory nodes)",
 					 c->mems, REQUEST_MEMS_MAX);
 		return 0;
+	case MEMS_WANTS:
+		return check_wants(c, err);
 	case MEMS_SIZE:
 		if (c->mems < 1 || c->mems > REQUEST_BYTES_MAX)
 			return errprintf(err, "mems=%" PRIu64 "b (allowed: 1 to %" PRIu64 " bytes)",
@@ -116,6 +143,8 @@ static int request_check_container(const struct requested_container *c, struct e
 		return errprintf(err, "unknown policy of contention");
 	if ((unsigned)c->placement >= PLACEMENT_COUNT)
 		return errprintf(err, "unknown placement");
+	if ((unsigned)c->cores >= CORES_COUNT)
+		return errprintf(err, "unknown word for cores");
 	if (c->ignored >> request_ignored_count())
 		return errprintf(err, "unknown bits in ignored");
 	for (unsigned i = 0; i < RANK_NUMBER_COUNT; i++) {
@@ -353,40 +382,6 @@ int request_parse_bytes(const char *text, uint64_t *bytes)
 		return -1;
 	*bytes <<= shift;
 	return 0;
-}
-
-int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, struct errbuf *err)
-{
-	char quoted[WORD_QUOTE_MAX];
-	size_t len = strnlen(text, REQUEST_NAME_MAX);
-	struct requested_container c = { .mems_kind = MEMS_COUNT };
-	const char *unit = text;
-	int shift;
-
-	word_quote(quoted, text, len);
-	if (request_field_number(&unit, text + len, UINT64_MAX, &c.mems) < 0)
-		goto bad;
-	shift = size_shift(unit);
-	if (shift < 0)
-		goto bad;
-	if (*unit) {
-		c.mems_kind = MEMS_SIZE;
-		if (c.mems > REQUEST_BYTES_MAX >> shift)
-			return errprintf(err, "%s is too large (allowed: up to 1E, an exbibyte)",
-					 quoted);
-		c.mems <<= shift;
-	}
-	if (c.mems == 0 || (c.mems_kind == MEMS_COUNT && c.mems > REQUEST_MEMS_MAX))
-		goto bad;
-	*kind = c.mems_kind;
-	*value = c.mems;
-	return 0;
-bad:
-	return errprintf(
-		err,
-		"%s is neither a number of memory nodes nor a size (allowed: " REQUEST_MEMS_ALLOWED
-		")",
-		quoted);
 }
 
 unsigned request_default_priority(enum sched_policy policy)

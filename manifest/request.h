@@ -9,6 +9,7 @@
 #include "base/errbuf.h"
 #include "manifest/contention_name.h"
 #include "manifest/isolator_name.h"
+#include "manifest/mems_policy.h"
 #include "manifest/partition_name.h"
 #include "manifest/policy_name.h"
 #include "manifest/request_limits.h"
@@ -26,7 +27,7 @@
  *   ignored=power,monitoring;
  *
  * Fields are in this order, and a field with its default is left out: cpus (0: all that is left),
- * smt (0: all threads), mems (N, or Nb for bytes), policy (none: nodeos.conf's default), prio (0,
+ * smt (0: all threads), mems (N, or Nb for bytes, or KIND:N or KIND:Nb of kinds of memory), policy (none: nodeos.conf's default), prio (0,
  * which also means 1 for fifo and rr), quantum (milliseconds, with hpc only; none: the node
  * decides), partition (member), dimmap (bytes of a buffer; none: no buffer) and with it
  * dimmap_source, dimmap_policy and dimmap_fill (none: dimmapfs's own default), dimmap_access (rw),
@@ -34,7 +35,8 @@
  * numbers of RANK_NUMBERS by their names (none: unchanged), contention (a word of
  * contention_name.h; none: nodeos.conf's default), placement (a word of placement_word.h; none:
  * packed, or spread where needed), memory, memory_request, bandwidth and iops (request_limits.h;
- * none: no limit), and thp (never or always; none: unchanged). A text that is not canonical is
+ * none: no limit), thp (never or always; none: unchanged), mems_policy (a word of mems_policy.h;
+ * none: bind), and cores (a word of placement_word.h; none: the fastest kind that suffices). A text that is not canonical is
  * refused, so equal requests are equal texts.
  */
 #define REQUEST_TEXT_MAX 98304 /* bytes with the final NUL */
@@ -45,6 +47,7 @@
 #define REQUEST_SMT_MAX 64 /* threads of one core; no processor has more than 8 */
 #define REQUEST_MEMS_MAX 4096 /* memory nodes */
 #define REQUEST_MEMS_ALLOWED "1 to 4096, or for example 512M, 16G, 16GiB"
+#define REQUEST_WANTS_ALLOWED "dram, hbm, spm, unknown, cxl, nvm, gpu" /* kinds of memory */
 #define REQUEST_BYTES_MAX (UINT64_C(1) << 60)
 
 /* A buffer of dimmapfs. */
@@ -84,6 +87,9 @@ struct requested_container {
 	unsigned smt;
 	enum mems_kind mems_kind;
 	uint64_t mems;
+	struct mems_want want[MEMS_WANTS_MAX]; /* by kind, ascending; with MEMS_WANTS only */
+	unsigned n_wants;
+	enum mems_policy mems_policy;
 	enum sched_policy policy; /* POLICY_UNSET: the site's default */
 	unsigned priority; /* enum hpc_placement with hpc */
 	bool quantum_named; /* false: the node decides */
@@ -95,6 +101,7 @@ struct requested_container {
 	enum contention_policy contention;
 	enum placement_word placement;
 	struct request_limits limits;
+	enum cores_word cores;
 };
 
 struct request {
@@ -169,7 +176,17 @@ int request_check_dimmap(const struct request_dimmap *d, struct errbuf *err);
 /* Parse a size: "16G", "512MiB", "64k" (powers of 1024), or a number of bytes. */
 int request_parse_bytes(const char *text, uint64_t *bytes);
 
-/* Parse "N", or a size ("16G", "512MiB", "64k", powers of 1024), to kind and value. */
-int request_parse_mems(const char *text, enum mems_kind *kind, uint64_t *value, struct errbuf *err);
+/*
+ * Parse the value of --nodeos-mems to the memory of C: "N", a size ("16G", "512MiB", "64k", powers
+ * of 1024), or amounts by kind ("dram:1,hbm:16G"); ",policy:WORD" may follow.
+ */
+int request_parse_mems(struct requested_container *c, const char *text, struct errbuf *err);
+
+/*
+ * Add AMOUNT (bytes if SIZED) of KIND to the wants of C, in their order. Returns 0, or -1 with the
+ * reason.
+ */
+int request_add_want(struct requested_container *c, const struct mems_want *want,
+		     struct errbuf *err);
 
 #endif

@@ -81,16 +81,71 @@ static int field_smt(struct requested_container *c, const char *value, const cha
 	return parse_unsigned(&c->smt, value, end, REQUEST_SMT_MAX);
 }
 
+/* Parse an amount: N, or Nb for bytes. */
+static int parse_amount(const char **value, const char *end, uint64_t *amount, bool *sized)
+{
+	if (request_field_number(value, end, REQUEST_BYTES_MAX, amount) < 0)
+		return -1;
+	*sized = *value < end && **value == 'b';
+	*value += *sized;
+	return 0;
+}
+
+/* Parse amounts by kind: "dram:1,hbm:4096b". request_check() checks their order. */
+static int parse_wants(struct requested_container *c, const char *value, const char *end)
+{
+	c->mems_kind = MEMS_WANTS;
+	do {
+		const char *colon = memchr(value, ':', (size_t)(end - value));
+		struct mems_want *want = &c->want[c->n_wants];
+		char word[16];
+		int kind;
+
+		if (!colon || c->n_wants == MEMS_WANTS_MAX ||
+		    copy_word(word, sizeof(word), value, colon) < 0)
+			return -1;
+		kind = memory_kind_by_name(word);
+		value = colon + 1;
+		if (kind < 0 || parse_amount(&value, end, &want->amount, &want->sized) < 0)
+			return -1;
+		want->kind = (enum memory_kind)kind;
+		c->n_wants++;
+	} while (value < end && *value++ == ',');
+	return value == end && value[-1] != ',' ? 0 : -1;
+}
+
 static int field_mems(struct requested_container *c, const char *value, const char *end)
 {
-	if (request_field_number(&value, end, REQUEST_BYTES_MAX, &c->mems) < 0)
+	bool sized;
+
+	if (value < end && *value >= 'a' && *value <= 'z')
+		return parse_wants(c, value, end);
+	if (parse_amount(&value, end, &c->mems, &sized) < 0)
 		return -1;
-	c->mems_kind = MEMS_COUNT;
-	if (value < end && *value == 'b') {
-		c->mems_kind = MEMS_SIZE;
-		value++;
-	}
+	c->mems_kind = sized ? MEMS_SIZE : MEMS_COUNT;
 	return value == end ? 0 : -1;
+}
+
+static int field_mems_policy(struct requested_container *c, const char *value, const char *end)
+{
+	char word[24];
+	int p;
+
+	if (copy_word(word, sizeof(word), value, end) < 0)
+		return -1;
+	p = mems_policy_by_name(word);
+	c->mems_policy = p < 0 ? MEMS_BIND : (enum mems_policy)p;
+	return p < 0 ? -1 : 0;
+}
+
+static int field_cores(struct requested_container *c, const char *value, const char *end)
+{
+	char word[16];
+
+	if (copy_word(word, sizeof(word), value, end) < 0)
+		return -1;
+	c->cores = cores_word_by_name(word);
+	return c->cores == CORES_UNSET ? -1 : 0;
 }
 
 int request_field_policy(struct requested_container *c, const char *value, const char *end)
@@ -206,12 +261,38 @@ static bool print_smt(char *value, const struct requested_container *c)
 	return print_number(value, c->smt);
 }
 
+static bool print_wants(char *value, const struct requested_container *c)
+{
+	size_t used = 0;
+
+	for (unsigned i = 0; i < c->n_wants && used < REQUEST_VALUE_MAX; i++)
+		used += (size_t)snprintf(value + used, REQUEST_VALUE_MAX - used,
+					 "%s%s:%" PRIu64 "%s", used ? "," : "",
+					 memory_kind_name(c->want[i].kind), c->want[i].amount,
+					 c->want[i].sized ? "b" : "");
+	return true;
+}
+
 static bool print_mems(char *value, const struct requested_container *c)
 {
+	if (c->mems_kind == MEMS_WANTS)
+		return print_wants(value, c);
 	print_number(value, c->mems);
 	if (c->mems_kind == MEMS_SIZE)
 		strcat(value, "b");
 	return c->mems_kind != MEMS_UNSET;
+}
+
+static bool print_mems_policy(char *value, const struct requested_container *c)
+{
+	return c->mems_policy != MEMS_BIND &&
+	       request_field_print_word(value, mems_policy_name(c->mems_policy));
+}
+
+static bool print_cores(char *value, const struct requested_container *c)
+{
+	return c->cores != CORES_UNSET &&
+	       request_field_print_word(value, cores_word_name(c->cores));
 }
 
 static bool request_field_print_policy(char *value, const struct requested_container *c)
@@ -389,6 +470,8 @@ const struct request_field request_fields[] = {
 	{ "bandwidth", ISOLATOR_LIMITS, field_bandwidth, print_bandwidth },
 	{ "iops", ISOLATOR_LIMITS, field_iops, print_iops },
 	{ "thp", ISOLATOR_THP, field_thp, print_thp },
+	{ "mems_policy", ISOLATOR_MEMS, field_mems_policy, print_mems_policy },
+	{ "cores", ISOLATOR_CPUS, field_cores, print_cores },
 	{ NULL, ISOLATOR_COUNT, NULL, NULL },
 };
 

@@ -86,6 +86,7 @@ def test_environment():
     )
     for file in glob.glob(f"{SOURCE}/container/isolator_*.c"):
         expected |= set(re.findall(r'\.variable = "(\w+)"', read(os.path.relpath(file, SOURCE))))
+    expected |= set(c_strings(c_array("container/isolator_mems.c", "kind_variable")))
     expected |= set(re.findall(r'strcmp\(name, "(\w+)"\)', source))
     same_set(documented, expected, "nodeos(7) has the variables that are set and removed for ranks")
     variables = read("launch/variables.h")

@@ -26,7 +26,8 @@ EXAMPLES = os.path.join(SOURCE, "etc/examples")
 # Members that a document may lack, by hand: all others are mandatory.
 OPTIONAL = {
     "asked": "smt mems mems_bytes policy priority quantum_ms partition dimmap oom_score_adj "
-    "contention memory_limit_bytes block_bandwidth block_iops thp",
+    "contention cores mems_wants mems_policy memory_limit_bytes block_bandwidth block_iops thp",
+    "mems_wants": "count bytes",
     "asked/dimmap": "policy fill_bytes",
     "containers": "mems_kinds mems_guarantee mems_usable_bytes placement quantum_ms dimmap "
     "oom_score_adj contention noise memory_limit_bytes block_bandwidth block_iops thp",

@@ -27,6 +27,7 @@
 #include "host/isolcpus.h"
 #include "host/policy.h"
 #include "host/slurm_conf.h"
+#include "jobplan/planner.h"
 #include "tools/tool.h"
 
 static const char usage_text[] =
@@ -180,6 +181,8 @@ static void kernel_facts(struct findings *f)
 	print_fact(f, "isolated-cpus", idset_brief(list, &isolated));
 	snprintf(text, sizeof(text), "%d", numa_available() < 0 ? 1 : numa_num_configured_nodes());
 	print_fact(f, "memory-nodes", text);
+	planner_describe_memory(text, sizeof(text));
+	print_fact(f, "memory-kinds", text);
 	memory_blocks(text, sizeof(text));
 	print_fact(f, "memory-blocks", text);
 	fd = cgroup_open_root(NULL, &err);

@@ -391,12 +391,19 @@ static void test_variables(void)
 	struct rank_settings g = { .mems = set_of("0-1"), .buffer = "/b" };
 	struct seen seen = { "" };
 
+	g.kind_mems[MEMORY_HBM] = set_of("1");
 	isolators_values(&g, &rank, append_variable, &seen);
-	is(seen.text, "NODEOS_CPUS=3 NODEOS_MEMS=0-1 NODEOS_POLICY=other NODEOS_DIMMAP=/b ",
+	is(seen.text,
+	   "NODEOS_CPUS=3 NODEOS_MEMS=0-1 NODEOS_POLICY=other NODEOS_DIMMAP=/b "
+	   "NODEOS_MEMS_DRAM= NODEOS_MEMS_HBM=1 NODEOS_MEMS_SPM= NODEOS_MEMS_UNKNOWN= "
+	   "NODEOS_MEMS_CXL= NODEOS_MEMS_NVM= NODEOS_MEMS_GPU= ",
 	   "variables of a rank have the values of its container");
 	seen.text[0] = '\0';
 	isolators_values(NULL, NULL, append_variable, &seen);
-	is(seen.text, "NODEOS_CPUS= NODEOS_MEMS= NODEOS_POLICY= NODEOS_DIMMAP= ",
+	is(seen.text,
+	   "NODEOS_CPUS= NODEOS_MEMS= NODEOS_POLICY= NODEOS_DIMMAP= NODEOS_MEMS_DRAM= "
+	   "NODEOS_MEMS_HBM= NODEOS_MEMS_SPM= NODEOS_MEMS_UNKNOWN= NODEOS_MEMS_CXL= "
+	   "NODEOS_MEMS_NVM= NODEOS_MEMS_GPU= ",
 	   "variables are empty if a rank has no container");
 }
 

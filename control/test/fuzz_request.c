@@ -33,8 +33,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = malloc(size + 1);
 	struct request r, again;
 	struct errbuf err = { 0 };
-	enum mems_kind kind;
-	uint64_t value;
 
 	memcpy(text, data, size);
 	text[size] = '\0';
@@ -49,13 +47,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} else {
 		check(err.text[0] && !strchr(err.text, '\n'));
 	}
-	if (request_parse_mems(text, &kind, &value, &err) == 0)
-		check(value &&
-		      (kind == MEMS_COUNT ? value <= REQUEST_MEMS_MAX
-					  : kind == MEMS_SIZE && value <= REQUEST_BYTES_MAX));
 	memset(&r, 0, sizeof(r));
 	r.n = 1;
 	strcpy(r.container[0].name, "a");
+	if (request_parse_mems(&r.container[0], text, &err) == 0)
+		check(request_check(&r, &err) == 0);
+	request_parse_limits(&r.container[0].limits, text, &err);
+	check(request_check(&r, &err) == 0);
 	if (request_parse_sched(&r.container[0], text, &err) == 0)
 		check(request_check(&r, &err) == 0);
 	request_check_name(text, &err);

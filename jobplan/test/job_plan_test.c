@@ -10,7 +10,9 @@
 #define GOOD                                                                              \
 	"nodeos-plan 1\ncore 0,4\ncore 1,5\ncore 2,6\ncore 3,7\n"                         \
 	"container sim cpus 0-1,4-5 reserved 0-1,4-5 mems 0 asked 4 confined 1 shared 0 " \
-	"kinds dram,hbm\nwhy a\nwhy b\n"                                                  \
+	"kinds dram\nwhy a\nwhy b\n"                                                      \
+	"container hot cpus 3 reserved 3,7 mems 0,2-3 asked 1 confined 1 shared 0 "       \
+	"kinds dram,hbm of 0;2-3\n"                                                       \
 	"container vda cpus 2 reserved 2,6 mems 0-1 asked 1 confined 0 shared 1\nend\n"
 
 #define KINDS \
@@ -28,13 +30,18 @@ static void test_job_plan_round_trip(void)
 	is_int(job_plan_parse(&p, &at, &err), 0, "job_plan_parse: a good plan parses");
 	is(at, "rest", "job_plan_parse: stops after the line \"end\"");
 	is_int(p->n_cores, 4, "job_plan_parse: the plan has its cores");
-	is_int(p->n, 2, "job_plan_parse: the plan has its containers");
-	is(list_of(&p->container[1].reserved), "2,6",
+	is_int(p->n, 3, "job_plan_parse: the plan has its containers");
+	is(list_of(&p->container[2].reserved), "2,6",
 	   "job_plan_parse: a container has its reserved CPUs");
 	is(p->container[0].why, "a\nb", "job_plan_parse: a container has its explanation");
-	ok(p->container[0].kinds == (MEMORY_KIND_BIT(MEMORY_DRAM) | MEMORY_KIND_BIT(MEMORY_HBM)),
+	ok(p->container[1].kinds == (MEMORY_KIND_BIT(MEMORY_DRAM) | MEMORY_KIND_BIT(MEMORY_HBM)),
 	   "job_plan_parse: a container has its kinds of memory");
-	is_int(p->container[1].kinds, 0,
+	is(list_of(&p->container[1].kind_mems[MEMORY_HBM]), "2-3",
+	   "job_plan_parse: a container has the nodes of each kind");
+	ok(p->container[0].kinds == MEMORY_KIND_BIT(MEMORY_DRAM) &&
+		   idset_empty(&p->container[0].kind_mems[MEMORY_DRAM]),
+	   "job_plan_parse: the nodes of a kind may be unknown");
+	is_int(p->container[2].kinds, 0,
 	       "job_plan_parse: kinds are unknown in a ledger of an earlier release");
 	f = open_memstream(&text, &size);
 	job_plan_print(f, p);
@@ -107,6 +114,12 @@ static void test_job_plan_refused(void)
 		{ KINDS " dram,ram\nend\n", "an unknown kind" },
 		{ KINDS " dram,\nend\n", "an empty kind" },
 		{ KINDS " dram x\nend\n", "text after kinds" },
+		{ KINDS " dram of\nend\n", "kinds without their nodes" },
+		{ KINDS " dram of 1\nend\n", "nodes of a kind outside of the container" },
+		{ KINDS " dram of 0;0\nend\n", "nodes of one kind too many" },
+		{ KINDS " dram,hbm of 0\nend\n", "nodes of one kind too few" },
+		{ KINDS " dram,hbm of 0;\nend\n", "a kind without nodes" },
+		{ KINDS " dram of 0 x\nend\n", "text after the nodes of kinds" },
 		{ "nodeos-plan 1\ncontainer a cpus 0 reserved 0 mems 0 asked 1 confined 0 shared "
 		  "0\n"
 		  "container a cpus 1 reserved 1 mems 0 asked 1 confined 0 shared 0\nend\n",

@@ -5,6 +5,7 @@
 #include "base/test/tap.h"
 #include "limits/io_limit.h"
 #include "limits/memory_limit.h"
+#include "limits/mempolicy.h"
 #include "limits/thp.h"
 
 #define SCOPE "system.slice/slurmstepd.scope"
@@ -132,6 +133,48 @@ static void test_thp(void)
 	is(setting, "madvise", "thp_host_setting: the word in brackets");
 }
 
+static void test_mempolicy(void)
+{
+	const struct idset pair = set_of("0,2"), nodes = set_of("0-2");
+	struct errbuf err = { 0 };
+
+	for (int i = 0; i < 3; i++) {
+		static const char *const bandwidth[] = { "50000\n", "0\n", "200000\n" };
+		char path[128];
+
+		snprintf(path, sizeof(path), "sys/devices/system/node/node%d/access0/initiators",
+			 i);
+		scratch_dir(path);
+		snprintf(path, sizeof(path),
+			 "sys/devices/system/node/node%d/access0/initiators/read_bandwidth", i);
+		scratch_file(path, bandwidth[i]);
+		scratch_dir("sys/kernel/mm/mempolicy/weighted_interleave");
+		snprintf(path, sizeof(path), "sys/kernel/mm/mempolicy/weighted_interleave/node%d",
+			 i);
+		scratch_file(path, "");
+	}
+	is_int(mempolicy_weigh(&nodes, scratch, &err), 0,
+	       "mempolicy_weigh: sets no weight if a bandwidth is unknown");
+	is(text_of("sys/kernel/mm/mempolicy/weighted_interleave/node2"), "",
+	   "mempolicy_weigh: writes nothing then");
+	is_int(mempolicy_weigh(&pair, scratch, &err), 2, "mempolicy_weigh: weighs two nodes: %s",
+	       err.text);
+	is(text_of("sys/kernel/mm/mempolicy/weighted_interleave/node0"), "1\n",
+	   "mempolicy_weigh: the slower node has weight 1");
+	is(text_of("sys/kernel/mm/mempolicy/weighted_interleave/node2"), "4\n",
+	   "mempolicy_weigh: the node of four times its bandwidth has weight 4");
+	scratch_file("sys/devices/system/node/node0/access0/initiators/read_bandwidth", "1000\n");
+	is_int(mempolicy_weigh(&pair, scratch, &err), 2, "mempolicy_weigh: weighs a ratio of 200");
+	is(text_of("sys/kernel/mm/mempolicy/weighted_interleave/node2"), "32\n",
+	   "mempolicy_weigh: no weight is above 32");
+	scratch_file("sys/kernel/mm/mempolicy/weighted_interleave/auto", "true\n");
+	is_int(mempolicy_weigh(&pair, scratch, &err), 0,
+	       "mempolicy_weigh: leaves weights that the kernel sets itself");
+	is_int(mempolicy_number(MEMS_BIND), 2, "mempolicy_number: MPOL_BIND");
+	is_int(mempolicy_number(MEMS_WEIGHTED_INTERLEAVE), 6,
+	       "mempolicy_number: MPOL_WEIGHTED_INTERLEAVE");
+}
+
 int main(void)
 {
 	scratch_make();
@@ -141,5 +184,6 @@ int main(void)
 	test_enable();
 	test_devices();
 	test_thp();
+	test_mempolicy();
 	return tap_done();
 }

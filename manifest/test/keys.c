@@ -129,6 +129,22 @@ static void put_values(const struct manifest_key *k)
 			printf(", {\"$ref\": \"#/$defs/%s\"}", k->min < 0 ? "signed" : "digits");
 		comma = ", ";
 	}
+	if (k->wants) {
+		printf("%s", comma);
+		put_json("{'type': 'array', 'minItems': 1, 'items': {'type': 'object', "
+			 "'properties': {'kind': {'enum': [");
+		for (unsigned i = 0; i < MEMORY_KINDS; i++) {
+			fputs(i ? ", " : "", stdout);
+			put_string(memory_kind_name((enum memory_kind)i));
+		}
+		put_json("]}, 'count': {'anyOf': [{'type': 'integer', 'minimum': 1, 'maximum': "
+			 "4096}, {'$ref': '#/$defs/digits'}]}, 'size': {'anyOf': [{'type': "
+			 "'integer', 'minimum': 1}, {'type': 'string', 'pattern': ");
+		put_string(k->pattern);
+		put_json("}]}}, 'required': ['kind'], 'oneOf': [{'required': ['count']}, "
+			 "{'required': ['size']}], 'additionalProperties': false}}");
+		comma = ", ";
+	}
 	if (k->truth)
 		fputs("{\"const\": true}", stdout);
 	if (k->word) {

@@ -115,6 +115,13 @@ static void test_manifest_good(void)
 		{ IMAGE(CONTAINER
 			",{\"name\":\"resource/block-iops\",\"value\":{\"limit\":\"1K\"}}"),
 		  "nodeos 1;c=a cpus=1 iops=1000;" },
+		{ IMAGE(SIZES("\"cpus\":1,\"mems\":[{\"kind\":\"hbm\",\"size\":\"16G\"},"
+			      "{\"kind\":\"dram\",\"count\":\"2\"}]")),
+		  "nodeos 1;c=a cpus=1 mems=dram:2,hbm:17179869184b;" },
+		{ IMAGE(SIZES("\"mems_policy\":\"preferred-many\",\"cpus\":1,\"mems\":2")),
+		  "nodeos 1;c=a cpus=1 mems=2 mems_policy=preferred-many;" },
+		{ IMAGE(SIZES("\"mems_policy\":\"bind\",\"cpus\":1,\"cores\":\"fast\"")),
+		  "nodeos 1;c=a cpus=1 cores=fast;" },
 		{ IMAGE(CONTAINER ",{\"name\":\"argo/thp\",\"value\":{\"policy\":\"always\"}}"),
 		  "nodeos 1;c=a cpus=1 thp=always;" },
 		{ POD(APP("a", CONTAINER) "],\"isolators\":[{\"name\":\"resource/memory\","
@@ -270,7 +277,7 @@ static const struct {
 	  "\"argo/sched\", did you mean \"scheduler\"?" },
 	{ IMAGE("{\"name\":\"buffer\",\"value\":{}}"), "3:9", "did you mean \"dimmap\"?" },
 	{ IMAGE("{\"name\":\"cores\",\"value\":4}"), "3:9",
-	  "isolator \"cores\": write it as \"cpus\" in the value of \"container\"" },
+	  "isolator \"cores\": write it as \"cores\" in the value of \"container\"" },
 	{ IMAGE("{\"name\":\"numa\",\"value\":4}"), "3:9",
 	  "isolator \"numa\": write it as \"mems\" in the value of \"container\"" },
 	{ IMAGE("{\"name\":\"quantum\",\"value\":4}"), "3:9",
@@ -312,6 +319,31 @@ static const struct {
 	  "\"4294967296\" (allowed: a whole number from 1 to 4294967295, also as 2K)" },
 	{ IMAGE("{\"name\":\"resource/block-bandwidth\",\"value\":{\"limit\":0}}"), "3:53",
 	  "\"0\" (allowed: from 4096, bytes" },
+	{ IMAGE(SIZES("\"mems\":[]")), "3:37", "the list is empty" },
+	{ IMAGE(SIZES("\"mems\":[1]")), "3:38", "expected an object, got a number" },
+	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\"}]")), "3:38",
+	  "expected a kind, and a count or a size of it" },
+	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"size\":\"1G\",\"count\":1}]")), "3:38",
+	  "expected a kind, and a count or a size of it" },
+	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"mcdram\",\"count\":1}]")), "3:46",
+	  "\"mcdram\" (allowed: dram, hbm, spm, unknown, cxl, nvm, gpu)" },
+	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"count\":0}]")), "3:60",
+	  "\"0\" (allowed: a whole number from 1 to 4096)" },
+	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"size\":\"1X\"}]")), "3:59",
+	  "\"1X\" (allowed: for example 512M" },
+	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"count\":1},{\"kind\":\"hbm\",\"count\":2}]")),
+	  "3:71", "the kind hbm is given a second time" },
+	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"count\":1,\"node\":2}]")), "3:62",
+	  "unknown key (allowed: kind, count, size)" },
+	{ IMAGE(SIZES("\"mems\":\"hbm:16G\"")), "3:37",
+	  "expected a list of objects, a number or a size" },
+	{ IMAGE(SIZES("\"mems_policy\":\"weighted-interleave\"")), "3:44",
+	  "it needs memory nodes: \"mems\" is missing" },
+	{ IMAGE(SIZES("\"mems\":1,\"mems_policy\":\"interleave\"")), "3:53",
+	  "\"interleave\" (allowed: bind, preferred-many, weighted-interleave)" },
+	{ IMAGE(SIZES("\"cores\":4")), "3:38",
+	  "expected one of fast, efficient, any; the number of threads is \"cpus\"" },
+	{ IMAGE(SIZES("\"cores\":\"slow\"")), "3:38", "\"slow\" (allowed: fast, efficient, any)" },
 	{ IMAGE("{\"name\":\"thp\",\"value\":{\"policy\":\"madvise\"}}"), "3:33",
 	  "\"madvise\" (allowed: never, always)" },
 	{ IMAGE("{\"name\":\"os/linux/nothing\",\"value\":{}}"), "3:9", "no isolator is named" },
@@ -366,10 +398,7 @@ static const struct {
 	/* container */
 	{ IMAGE(SIZES("\"cpu\":1")), "3:30",
 	  "app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: cpus, "
-	  "mems, smt, partition, placement)" },
-	{ IMAGE(SIZES("\"cores\":1")), "3:30",
-	  "value: unknown key \"cores\", did you mean \"cpus\"? (allowed: cpus, mems, smt, "
-	  "partition, placement)" },
+	  "mems, smt, partition, placement, mems_policy, cores)" },
 	{ IMAGE(SIZES("\"Memory\":1")), "3:30", "\"Memory\", did you mean \"mems\"?" },
 	{ IMAGE(SIZES("\"nodes\":1")), "3:30", "did you mean \"mems\"?" },
 	{ IMAGE(SIZES("\"mem\":1")), "3:30", "did you mean \"mems\"?" },
@@ -401,7 +430,7 @@ static const struct {
 	  "\"scheduler\" is an isolator of its own, beside \"dimmap\"" },
 	{ IMAGE(SIZES("\"oom\":1")), "3:30",
 	  "unknown key \"oom\", did you mean the isolator \"os/linux/oom-score-adj\", beside "
-	  "\"container\"? (allowed: cpus, mems, smt, partition, placement)" },
+	  "\"container\"? (allowed: cpus, mems, smt, partition, placement, mems_policy, cores)" },
 	{ IMAGE(SIZES("\"cpus\":0")), "3:37",
 	  "value.cpus: \"0\" (allowed: a whole number from 1 to 1048576" },
 	{ IMAGE(SIZES("\"cpus\":-1")), "3:37", "\"-1\" (allowed" },
@@ -429,7 +458,8 @@ static const struct {
 	  "value.mems: \"0\" is neither a number of memory nodes nor a size" },
 	{ IMAGE(SIZES("\"mems\":4097")), "3:37", "neither" },
 	{ IMAGE(SIZES("\"mems\":\"16GB\"")), "3:37", "neither" },
-	{ IMAGE(SIZES("\"mems\":\"2E\"")), "3:37", "too large" },
+	{ IMAGE(SIZES("\"mems\":\"2E\"")), "3:37",
+	  "\"2E\" is neither a number of memory nodes nor a size" },
 	{ IMAGE(SIZES("\"mems\":1.5")), "3:37", "neither" },
 	{ IMAGE(SIZES("\"smt\":0")), "3:36",
 	  "value.smt: \"0\" (allowed: a whole number from 1 to 64" },
@@ -521,7 +551,7 @@ static void test_whole_lines(void)
 
 	is(load(typo, sizeof(typo) - 1),
 	   "m:3:30: app.isolators[0].value: unknown key \"cpu\", did you mean \"cpus\"? (allowed: "
-	   "cpus, mems, smt, partition, placement)",
+	   "cpus, mems, smt, partition, placement, mems_policy, cores)",
 	   "manifest_load: the message about an unknown key has place, hint and allowed keys");
 	is(load(value, sizeof(value) - 1),
 	   "m:3:37: app.isolators[0].value.cpus: \"4.5\" (allowed: a whole number from 1 to "
@@ -642,7 +672,8 @@ static void test_examples(void)
 		  "partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
 		  "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500 "
 		  "contention=observe placement=spread:l3 memory=2147483648 "
-		  "memory_request=1000000000 bandwidth=100000000 iops=2000 thp=never;" },
+		  "memory_request=1000000000 bandwidth=100000000 iops=2000 thp=never "
+		  "mems_policy=weighted-interleave cores=any;" },
 		{ "outofcore.json", "nodeos 1;c=outofcore cpus=4 mems=1 dimmap=4294967296 "
 				    "dimmap_source=/dev/nvme0n1 dimmap_fill=65536;" },
 		{ "rest.json", "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;" },

@@ -92,6 +92,11 @@ static void test_round_trips(void)
 		"nodeos 1;c=a contention=di;c=b cpus=1 contention=spread;",
 		"nodeos 1;c=a oom=1 contention=off;c=b cpus=1;",
 		"nodeos 1;c=a memory=1048576;",
+		"nodeos 1;c=a mems=dram:1;",
+		"nodeos 1;c=a mems=dram:4096,hbm:1b,gpu:1152921504606846976b "
+		"mems_policy=weighted-interleave cores=fast;",
+		"nodeos 1;c=a mems=1 mems_policy=preferred-many;",
+		"nodeos 1;c=a cores=efficient;c=b cpus=1 cores=any;",
 		"nodeos 1;c=a placement=pack memory=1152921504606846976 memory_request=1 "
 		"bandwidth=4096 iops=4294967295 thp=never;",
 		"nodeos 1;c=a ignored=resource/memory thp=always;",
@@ -232,6 +237,22 @@ static void test_request_refused(void)
 		"nodeos 1;c=a placement=pack contention=off;",
 		"nodeos 1;c=a contention=unset;",
 		"nodeos 1;c=a memory=0;",
+		"nodeos 1;c=a mems=dram;",
+		"nodeos 1;c=a mems=dram:;",
+		"nodeos 1;c=a mems=dram:0;",
+		"nodeos 1;c=a mems=dram:4097;",
+		"nodeos 1;c=a mems=dram:1,;",
+		"nodeos 1;c=a mems=dram:1,dram:1;",
+		"nodeos 1;c=a mems=hbm:1,dram:1;",
+		"nodeos 1;c=a mems=mcdram:1;",
+		"nodeos 1;c=a mems=1,dram:1;",
+		"nodeos 1;c=a mems=a-very-long-word-of-no-kind:1;",
+		"nodeos 1;c=a mems=hbm:1152921504606846977b;",
+		"nodeos 1;c=a mems_policy=preferred-many;",
+		"nodeos 1;c=a mems=1 mems_policy=bind;",
+		"nodeos 1;c=a mems=1 mems_policy=interleave;",
+		"nodeos 1;c=a cores=slow;",
+		"nodeos 1;c=a cores=;",
 		"nodeos 1;c=a memory=1048575;",
 		"nodeos 1;c=a memory=1152921504606846977;",
 		"nodeos 1;c=a memory=1G;",
@@ -317,8 +338,13 @@ static void test_request_limits(void)
 		c->name[1] = (char)('0' + i % 10);
 		c->cpus = REQUEST_CPUS_MAX;
 		c->smt = REQUEST_SMT_MAX;
-		c->mems_kind = MEMS_SIZE;
-		c->mems = REQUEST_BYTES_MAX;
+		c->mems_kind = MEMS_WANTS;
+		c->n_wants = MEMS_WANTS_MAX;
+		for (unsigned k = 0; k < MEMS_WANTS_MAX; k++)
+			c->want[k] =
+				(struct mems_want){ (enum memory_kind)k, true, REQUEST_BYTES_MAX };
+		c->mems_policy = MEMS_WEIGHTED_INTERLEAVE;
+		c->cores = CORES_EFFICIENT;
 		c->policy = i % 2 ? POLICY_FIFO : POLICY_HPC;
 		c->priority = i % 2 ? 99 : 2;
 		c->quantum_named = i % 2 == 0;
@@ -462,15 +488,58 @@ static void test_request_mems(void)
 	};
 
 	for (size_t i = 0; i < COUNT(table); i++) {
-		enum mems_kind kind = MEMS_UNSET;
-		uint64_t value = 0;
+		struct requested_container c = { .mems_kind = MEMS_UNSET };
 		struct errbuf err = { 0 };
-		int result = request_parse_mems(table[i].text, &kind, &value, &err);
+		int result = request_parse_mems(&c, table[i].text, &err);
 
-		ok((int)kind == table[i].kind && value == table[i].value &&
+		ok((int)c.mems_kind == table[i].kind && c.mems == table[i].value &&
 			   result == (table[i].kind == MEMS_UNSET ? -1 : 0),
 		   "request_parse_mems: \"%s\" gives the right kind and value, or is refused %s",
 		   table[i].text, err.text);
+	}
+}
+
+/* Values of --nodeos-mems with kinds and a policy, and the canonical text of each; NULL: refused. */
+static void test_wants(void)
+{
+	static const char *const table[][2] = {
+		{ "hbm:16G", "nodeos 1;c=a mems=hbm:17179869184b;" },
+		{ "hbm:512MiB,dram:2", "nodeos 1;c=a mems=dram:2,hbm:536870912b;" },
+		{ "2,policy:weighted-interleave",
+		  "nodeos 1;c=a mems=2 mems_policy=weighted-interleave;" },
+		{ "policy:preferred-many,gpu:1",
+		  "nodeos 1;c=a mems=gpu:1 mems_policy=preferred-many;" },
+		{ "16G,policy:bind", "nodeos 1;c=a mems=17179869184b;" },
+		{ "hbm", NULL },
+		{ "hbm:", NULL },
+		{ "hbm:0", NULL },
+		{ "hbm:4097", NULL },
+		{ "hbm:2E", NULL },
+		{ "mcdram:1", NULL },
+		{ "hbm:1,hbm:2", NULL },
+		{ "hbm:1,2", NULL },
+		{ "2,hbm:1", NULL },
+		{ "1,1", NULL },
+		{ "hbm:1,", NULL },
+		{ ",hbm:1", NULL },
+		{ "policy:bind", NULL },
+		{ "1,policy:interleave", NULL },
+		{ "hbm:1,dram:1,a-very-long-word-of-more-than-sixty-three-bytes-which-is-no-kind:1",
+		  NULL },
+	};
+
+	for (size_t i = 0; i < COUNT(table); i++) {
+		struct request r = { .n = 1, .container = { { .name = "a" } } };
+		struct errbuf err = { 0 };
+		int result = request_parse_mems(&r.container[0], table[i][0], &err);
+
+		is_int(result, table[i][1] ? 0 : -1, "request_parse_mems: %s is %s: %s",
+		       table[i][0], table[i][1] ? "accepted" : "refused", err.text);
+		if (table[i][1] && request_format(&r, text, sizeof(text), &err) > 0)
+			is(text, table[i][1], "request_parse_mems: the request of %s", table[i][0]);
+		else
+			is_int(r.container[0].mems_kind, MEMS_UNSET,
+			       "request_parse_mems: %s changes nothing", table[i][0]);
 	}
 }
 
@@ -620,7 +689,7 @@ static void test_unknown_field(void)
 	   "request: container 1: unknown field \"cpu=4\" (allowed: c=, cpus=, smt=, mems=, "
 	   "policy=, prio=, quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, "
 	   "dimmap_fill=, dimmap_access=, ignored=, oom=, contention=, placement=, "
-	   "memory=, memory_request=, bandwidth=, iops=, thp=)",
+	   "memory=, memory_request=, bandwidth=, iops=, thp=, mems_policy=, cores=)",
 	   "request_parse: the message about an unknown field lists the allowed ones in order");
 	request_parse(&r, "nodeos 1;c=a cpus=x;", &err);
 	is(err.text, "request: container 1: bad value in \"cpus=x\"",
@@ -647,6 +716,7 @@ static void test_all_ignored(void)
 int main(void)
 {
 	test_limits();
+	test_wants();
 	test_unknown_field();
 	test_signed_numbers();
 	test_all_ignored();

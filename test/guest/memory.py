@@ -10,8 +10,8 @@
 # run: ci limit=600
 # run: deep kernel=debian limit=1800
 # rooms: limits container jobplan topology manifest launch spank
-"""Limits of containers: memory.max, io.max and huge pages, as the kernel's files show them.
-memory.py GROUP...: these groups only."""
+"""Memory of containers: kinds by name, policies over nodes, and limits (memory.max, io.max, huge
+pages), as the kernel's files show them. memory.py GROUP...: these groups only."""
 
 import glob
 import os
@@ -23,6 +23,7 @@ import cluster
 from cluster import HOME, all_idle, ok, run, same
 from containers import pod, write
 
+WEIGHTS = "/sys/kernel/mm/mempolicy/weighted_interleave"
 EAT = "/usr/libexec/nodeos/test/eat"
 CGROUP = "/sys/fs/cgroup"
 SHOW = (
@@ -86,6 +87,86 @@ def group_memory():
         sorted(r.out.split("\n")[:-1]),
         [f"a {32 << 20}", f"a {32 << 20}", "b max"],
         "memory: ranks of a container divide its limit in a step with several containers",
+    )
+
+
+# pages of this process by node, after it has touched MIB of new memory: "0=512 2=2048"
+PAGES = """
+import mmap, os, re, sys
+m = mmap.mmap(-1, {mib} << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+m.madvise(15)
+for i in range(0, len(m), 4096): m[i] = 1
+big = max((l for l in open("/proc/self/numa_maps") if " anon=" in l),
+          key=lambda l: int(re.search(r"anon=(\\d+)", l)[1]))
+print("policy", big.split()[1], "pages", *re.findall(r" N(\\d+=\\d+)", big))
+print("kinds", os.environ.get("NODEOS_MEMS_DRAM"), os.environ.get("NODEOS_MEMS_HBM"))
+"""
+
+
+def pages(options, mib):
+    """Where the pages of a rank lie: {node: number}, and the command's result."""
+    path = write("pages.py", PAGES.format(mib=mib))
+    r = srun(options, f"python3 {path}")
+    found = re.search(r"^policy .* pages(.*)$", r.out, re.M)
+    return {int(n): int(c) for n, c in re.findall(r"(\d+)=(\d+)", found[1] if found else "")}, r
+
+
+def group_kinds():
+    r = run("nodeosctl features", user="root")
+    same(
+        re.search(r"^memory-kinds +(.*)$", r.out, re.M)[1],
+        "dram 0-1, hbm 2",
+        "kinds: nodeosctl features lists the kinds of the host",
+    )
+    for options in ("--nodeos-cpus=4 --nodeos-mems=1", "--nodeos-cpus=4 --nodeos-mems=256M"):
+        where, r = pages(options, 64)
+        ok(where and 2 not in where, f"kinds: {options} uses no fast memory", r.text)
+    where, r = pages("--nodeos-mems=hbm:256M", 64)
+    ok(set(where) == {2} and "kinds None 2" in r.out, "kinds: hbm:256M uses fast memory", r.text)
+    path = manifest(
+        "both",
+        sim={
+            "container": {
+                "cpus": 4,
+                "mems": [{"kind": "dram", "count": 1}, {"kind": "hbm", "count": 1}],
+            }
+        },
+    )
+    where, r = pages(f"--nodeos-manifest={path}", 64)
+    ok(
+        re.search(r"^kinds [01] 2$", r.out, re.M) and set(where) <= {0, 1, 2},
+        "kinds: a list of wants gives both, and names the nodes of each kind",
+        r.text,
+    )
+    r = srun("--nodeos-mems=nvm:1", "true")
+    ok(
+        r.code != 0 and "no nvm memory node may be given" in r.err and "hbm 2" in r.err,
+        "kinds: a kind that is not there is refused, with what there is",
+        r.text,
+    )
+    r = srun("--nodeos-mems=hbm:8G", "true")
+    ok(r.code != 0 and "of hbm memory" in r.err, "kinds: a size beyond is refused", r.text)
+
+
+def group_policies():
+    where, r = pages("--nodeos-mems=dram:1,hbm:1,policy:weighted-interleave", 100)
+    share = where.get(2, 0) / max(1, sum(where.values()))
+    ok(
+        0.78 < share < 0.82,
+        f"policies: four of five pages are in memory of four times the bandwidth ({share:.3f})",
+        r.text + run(f"grep . {WEIGHTS}/*", user="root").out,
+    )
+    where, r = pages("--nodeos-mems=hbm:1,policy:preferred-many", 64)
+    ok(
+        set(where) == {2} and "prefer (many)" in r.out,
+        "policies: preferred-many uses the preferred memory first",
+        r.text,
+    )
+    where, r = pages("--nodeos-mems=hbm:1,policy:preferred-many", 600)
+    ok(
+        r.code == 0 and where.get(2) and sum(where.values()) > where[2],
+        "policies: preferred-many uses other memory when the preferred is full",
+        r.text,
     )
 
 

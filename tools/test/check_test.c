@@ -82,7 +82,7 @@ static void test_check_json(void)
 static void test_check_accepted(void)
 {
 	static const char want[] =
-		"name cpus smt mems policy priority quantum_ms partition dimmap contention "
+		"name cpus smt cores mems mems_policy policy priority quantum_ms partition dimmap contention "
 		"memory_limit_bytes block_bandwidth block_iops thp "
 		"oom_score_adj isolators container=accepted scheduler=accepted dimmap=accepted "
 		"contention=accepted resource/memory=accepted resource/block-bandwidth=accepted "
@@ -211,7 +211,7 @@ int main(void)
 	   "quantum=20 partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
 	   "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500 "
 	   "contention=observe placement=spread:l3 memory=2147483648 memory_request=1000000000 "
-	   "bandwidth=100000000 iops=2000 thp=never\n"
+	   "bandwidth=100000000 iops=2000 thp=never mems_policy=weighted-interleave cores=any\n"
 	   "rest.json: ok: 2 containers: sim cpus=rest smt=1, vda cpus=2 mems=1073741824b "
 	   "policy=batch\n",
 	   "check: prints the lines of manifests with every key, and with all CPUs left over");
