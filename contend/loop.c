@@ -254,14 +254,28 @@ static void check_moves(struct loop *l)
 		contend_log("%s", bad.text);
 }
 
+/*
+ * Let the next scan come at AT, monotonic milliseconds, or as soon after that as the cost of scans
+ * allows, if it is not due before.
+ */
+static void advance_scan(struct loop *l, long at)
+{
+	long least = l->scanned + watch_scan_least(&l->watch);
+
+	if (at < least)
+		at = least;
+	if (l->next_scan > at)
+		l->next_scan = at;
+}
+
 static void handle_tick(struct loop *l)
 {
 	long now = monotonic_ms();
 	struct errbuf bad;
 
 	/* the timer may be early by some milliseconds: 100 are allowed for that */
-	if (watch_sample(&l->watch, &bad) && l->next_scan > l->scanned + WATCH_SCAN_MS - 100)
-		l->next_scan = l->scanned + WATCH_SCAN_MS - 100;
+	if (watch_sample(&l->watch, &bad))
+		advance_scan(l, l->scanned + WATCH_SCAN_MS - 100);
 	contend_log_state(&l->sample_state, "counters", bad.text);
 	if (now >= l->next_scan) {
 		follow_cpus(l);
@@ -301,8 +315,7 @@ static void handle_launches(struct loop *l)
 					     watch_count(&l->watch, &r.message, &err));
 			watch_add(&l->watch, &r.message, &err);
 			contention_message_free(&r.message);
-			if (l->next_scan > monotonic_ms() + LAUNCHED_MS)
-				l->next_scan = monotonic_ms() + LAUNCHED_MS;
+			advance_scan(l, monotonic_ms() + LAUNCHED_MS);
 		}
 		if (*err.text)
 			contend_log_state(&l->launch_state, "launch", err.text);

@@ -17,6 +17,7 @@
 #define SAVED_SCANS 3 /* scans after which every living rank of an earlier watch has been found */
 #define SCAN_RANK_MS 80 /* milliseconds between scans for each rank */
 #define SCAN_MAX_MS 30000 /* greatest number of milliseconds between two scans */
+#define SCAN_SHARE 20 /* scans may take one SCAN_SHARE-th of a CPU's time */
 
 static double unix_time(void)
 {
@@ -157,13 +158,23 @@ int watch_add(struct watch *w, const struct contention_message *m, struct errbuf
 	return n < 0 ? -1 : 0;
 }
 
+/* Return the CPU time of this process in milliseconds. */
+static long cpu_time_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (long)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 void watch_scan(struct watch *w, struct errbuf *bad)
 {
+	long now, begun = cpu_time_ms();
 	struct errbuf err = { 0 };
-	long now;
 
 	errclear(bad);
 	ranks_scan(w->ranks, &w->node, bad);
+	w->cost = cpu_time_ms() - begun;
 	saved_give(w->saved, &w->node);
 	if (++w->scans == SAVED_SCANS) {
 		saved_free(w->saved);
@@ -182,10 +193,17 @@ void watch_scan(struct watch *w, struct errbuf *bad)
 	observed_count(&w->node);
 }
 
+long watch_scan_least(const struct watch *w)
+{
+	return w->cost < SCAN_MAX_MS / SCAN_SHARE ? w->cost * SCAN_SHARE : SCAN_MAX_MS;
+}
+
 long watch_scan_pause(const struct watch *w)
 {
-	long pause = (long)w->counted.n * SCAN_RANK_MS;
+	long pause = (long)w->counted.n * SCAN_RANK_MS, least = watch_scan_least(w);
 
+	if (pause < least)
+		pause = least;
 	return pause < WATCH_SCAN_MS ? WATCH_SCAN_MS : pause < SCAN_MAX_MS ? pause : SCAN_MAX_MS;
 }
 

@@ -30,6 +30,7 @@ struct watch {
 	struct saved *saved; /* state of an earlier watch that ranks may still get; or NULL */
 	unsigned scans; /* number of scans so far */
 	long sampled; /* monotonic milliseconds of the last ranks_sample() */
+	long cost; /* CPU time of the last scan, milliseconds */
 };
 
 /*
@@ -62,11 +63,18 @@ void watch_scan(struct watch *w, struct errbuf *bad);
 bool watch_sample(struct watch *w, struct errbuf *bad);
 
 /*
- * Return the milliseconds between two scans: 5 s up to 64 ranks, 20 s with 256. A scan costs more
- * than a sample.
+ * Return the milliseconds between two scans: 5 s up to 64 ranks, 20 s with 256, and not less than
+ * watch_scan_least(). A scan costs more than a sample.
  */
 #define WATCH_SCAN_MS 5000 /* the least pause */
 long watch_scan_pause(const struct watch *w);
+
+/*
+ * Return the least number of milliseconds from the last scan to the next one, also after a launch:
+ * a scan reads each process of the steps, of which users may have tens of thousands, so that all
+ * scans together take a twentieth of a CPU at most. The largest value is 30 s.
+ */
+long watch_scan_least(const struct watch *w);
 
 /* Remove steps that have ended. */
 void watch_forget_ended(struct watch *w);

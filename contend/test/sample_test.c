@@ -6,6 +6,7 @@
 
 #include "base/test/tap.h"
 #include "contend/test/trace.h"
+#include "contend/watch.h"
 
 #define PID 501
 
@@ -196,6 +197,25 @@ static void test_intervals(void)
 	end_test();
 }
 
+/* The pauses between scans, which find the ranks that are sampled. */
+static void test_scans(void)
+{
+	struct watch w = { .cost = 10 };
+
+	is_int(watch_scan_pause(&w), 5000, "watch_scan_pause: 5 s for a cheap scan");
+	is_int(watch_scan_least(&w), 200, "watch_scan_least: 20 times the cost of a scan");
+	w.counted.n = 256;
+	is_int(watch_scan_pause(&w), 20480, "watch_scan_pause: 80 ms for each rank");
+	w.cost = 1250; /* 65,536 processes of 19 us */
+	is_int(watch_scan_pause(&w), 25000,
+	       "watch_scan_pause: scans of tens of thousands of processes take 1/20 of a CPU");
+	is_int(watch_scan_least(&w), 25000,
+	       "watch_scan_least: a launch does not bring such a scan forward");
+	w.cost = 100000;
+	ok(watch_scan_pause(&w) == 30000 && watch_scan_least(&w) == 30000,
+	   "watch_scan_pause: 30 s at most");
+}
+
 int main(void)
 {
 	scratch_make();
@@ -204,5 +224,6 @@ int main(void)
 	test_frozen();
 	test_gone();
 	test_intervals();
+	test_scans();
 	return tap_done();
 }
