@@ -123,6 +123,8 @@ int planner_resize(struct job_plan **out, const struct machine *m, const struct 
 		.mems_taken = in->mems_taken,
 		.want_cpus = c->cpus,
 		.smt = c->smt,
+		.placement = c->placement,
+		.cores = c->cores,
 		.mems_kind = c->mems_kind,
 		.want_mems = c->mems,
 	};

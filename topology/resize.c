@@ -82,7 +82,9 @@ static int resize_choose(struct plan_container *out, const struct machine *m,
 			 const struct resize_ask *r, const struct choice_ask *a, struct errbuf *err)
 {
 	struct plan_ask ask = { .name = r->name,
-				.placement = PLACEMENT_PACK,
+				.placement = r->placement > PLACEMENT_PACK ? r->placement
+									   : PLACEMENT_PACK,
+				.cores = CORES_ANY,
 				.cpus = a->want,
 				.smt = r->smt,
 				.mems_kind = a->kind,
@@ -101,6 +103,30 @@ static int resize_choose(struct plan_container *out, const struct machine *m,
 	return 0;
 }
 
+/*
+ * Choose all CPUs of a spread container anew. Returns 1 if it keeps those that it has, 0 if the
+ * choice is another one (OUT is unchanged), or -1.
+ */
+static int respread(struct plan_container *out, const struct machine *m, const struct resize_ask *r,
+		    struct errbuf *err)
+{
+	struct idset all = r->free_cpus;
+	const struct choice_ask ask = { .cpus = &all,
+					.mems = machine_mems(m),
+					.want = r->want_cpus };
+	struct plan_container got;
+
+	idset_or(&all, &r->reserved);
+	if (resize_choose(&got, m, r, &ask, err) < 0)
+		return -1;
+	free(got.why);
+	if (!idset_subset(&r->reserved, &got.reserved) || !idset_subset(&r->cpus, &got.cpus))
+		return 0;
+	out->cpus = got.cpus;
+	out->reserved = got.reserved;
+	return 1;
+}
+
 static int grow(struct plan_container *out, const struct machine *m, const struct resize_ask *r,
 		FILE *why, struct errbuf *err)
 {
@@ -108,6 +134,8 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 		 all = usable_threads(m, &r->free_cpus, r->smt);
 	struct idset left = r->free_cpus, part;
 	struct plan_container more;
+	const int kept = need <= all && r->placement > PLACEMENT_PACK ? respread(out, m, r, err)
+								      : 0;
 	char list[128];
 
 	if (need > all)
@@ -115,6 +143,8 @@ static int grow(struct plan_container *out, const struct machine *m, const struc
 			       "container %.64s has %u threads and can have %u at most here (%u "
 			       "requested)",
 			       r->name, have, have + all, r->want_cpus);
+	if (kept)
+		return kept > 0 ? 0 : -1;
 	for (unsigned i = 0; need && i < NEAR_LEVELS; i++) {
 		struct choice_ask ask = { .cpus = &part, .mems = machine_mems(m) };
 		unsigned there;
@@ -222,9 +252,23 @@ static int resize_mems(struct plan_container *out, const struct machine *m,
 	return 0;
 }
 
-int plan_resize(struct plan_container *out, const struct machine *m, const struct resize_ask *ask,
+/* Remove from R's free CPUs those of kinds that its word for cores leaves out. */
+static void drop_other_kinds(struct resize_ask *r, const struct machine *m)
+{
+	if (!m->kinds_ranked || r->cores == CORES_UNSET || r->cores == CORES_ANY)
+		return;
+	for (unsigned c = 0; c < m->n_cores; c++) {
+		struct idset cpus = resize_core_cpus(m, c);
+
+		if ((m->core[c].kind == m->fastest) != (r->cores == CORES_FAST))
+			idset_andnot(&r->free_cpus, &cpus);
+	}
+}
+
+int plan_resize(struct plan_container *out, const struct machine *m, const struct resize_ask *asked,
 		struct errbuf *err)
 {
+	struct resize_ask own = *asked, *ask = &own;
 	unsigned have = idset_count(&ask->cpus), want = ask->want_cpus ? ask->want_cpus : have;
 	char *text = NULL;
 	size_t len;
@@ -232,6 +276,7 @@ int plan_resize(struct plan_container *out, const struct machine *m, const struc
 	int rc = 0;
 
 	memset(out, 0, sizeof(*out));
+	drop_other_kinds(ask, m);
 	if (ask->mems_kind != MEMS_UNSET && !ask->want_mems)
 		return errcode(err, PLAN_BAD_ASK, "container %.64s: needs at least one memory node",
 			       ask->name);

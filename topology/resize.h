@@ -22,6 +22,9 @@ struct resize_ask {
 	/* requested usable hardware threads, rounded up to whole cores; 0: no change */
 	unsigned want_cpus;
 	unsigned smt; /* threads used per core; 0: all */
+	/* as requested: with a word for spread, the CPUs that it gains or keeps are spread, too */
+	enum placement_word placement;
+	enum cores_word cores; /* fast or efficient: it gains no others */
 	enum mems_kind mems_kind; /* MEMS_UNSET: its memory nodes stay */
 	uint64_t want_mems; /* number of nodes, or bytes on them */
 };

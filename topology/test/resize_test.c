@@ -39,6 +39,7 @@ struct test {
 	unsigned mems_count; /* 0: no change */
 	const char *want_cpus, *want_mems; /* the sets; or the error in want_cpus, after a '!' */
 	enum plan_refusal code; /* of an error */
+	enum placement_word placement;
 };
 
 static const struct test tests[] = {
@@ -82,6 +83,14 @@ static const struct test tests[] = {
 	{ "no special node is added", small, "0-3", "0-3", "0-1", "", "", 0, 0, 3,
 	  "!container a has 2 memory nodes and can have 2 at most here (3 requested)", NULL,
 	  PLAN_NO_MEMS },
+	{ "growth of a packed container over two packages", small, "0,8", "0,8", "0-1", "1-7,9-15",
+	  "", 4, 0, 0, "0-2,8", "0-1", PLAN_OK, PLACEMENT_PACK },
+	{ "growth of a spread container", small, "0,8", "0,8", "0-1", "1-7,9-15", "", 4, 0, 0,
+	  "0-1,8-9", "0-1", PLAN_OK, PLACEMENT_SPREAD_PACKAGE },
+	{ "shrinking of a spread container", small, "0-1,8-9", "0-1,8-9", "0-1", "", "", 2, 0, 0,
+	  "0,8", "0-1", PLAN_OK, PLACEMENT_SPREAD },
+	{ "growth of a container spread over caches", small, "0", "0", "0", "1-15", "", 4, 0, 0,
+	  "0,4,8,12", "0", PLAN_OK, PLACEMENT_SPREAD_L3 },
 };
 
 static void run(const struct test *t)
@@ -96,6 +105,7 @@ static void run(const struct test *t)
 		.free_mems = set_of(t->free_mems),
 		.want_cpus = t->want,
 		.smt = t->smt,
+		.placement = t->placement,
 		.mems_kind = t->mems_count ? MEMS_COUNT : MEMS_UNSET,
 		.want_mems = t->mems_count,
 	};
