@@ -238,7 +238,7 @@ static void record_account(struct job_visit *t)
 		return;
 	}
 	if (strcmp(t->account.comment, t->text) != 0 && !t->c->dry &&
-	    slurm_account_write(t->job, t->text, &err) < 0) {
+	    slurm_account_write(&t->account, t->text, &err) < 0) {
 		collect_fail(t->c, "job %s: %s (is this user SlurmUser, or an operator?)", t->name,
 			     err.text);
 		return;
@@ -290,9 +290,8 @@ static void record_ended(struct job_visit *t)
 		print_job(t, "waiting", NULL);
 	} else {
 		collect_say_once(t->c, t->name,
-				 "job %s: slurmdbd does not know this job, so its record is only "
-				 "in %s/%s/%s "
-				 "only",
+				 "job %s: slurmdbd does not know this job, so its record is in "
+				 "%s/%s/%s only",
 				 t->name, t->c->path, t->name, REPORT_RECORD);
 		finish_job(t, in_file);
 	}

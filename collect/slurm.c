@@ -210,7 +210,10 @@ long slurm_jobs_load(struct slurm_job **out, struct errbuf *err)
 {
 	/* users cannot choose the text of any of these fields */
 	const char *argv[] = {
-		"squeue", "--noheader", "--all", "--states=all", "--format=%A|%i|%t|%S|%e|%P", NULL
+		"squeue",	"--noheader",
+		"--all",	"--local", /* in a federation only the jobs of this cluster */
+		"--states=all", "--format=%A|%i|%t|%S|%e|%P",
+		NULL,
 	};
 	char *text = read_rows((void **)out, sizeof(**out), argv, err);
 	long n = 0;
@@ -310,7 +313,7 @@ static long merge_nodes(struct slurm_node *node, long n)
 long slurm_nodes_load(struct slurm_node **out, struct slurm_partitions *partitions,
 		      struct errbuf *err)
 {
-	const char *argv[] = { "sinfo",	 "--noheader",		 "--all",
+	const char *argv[] = { "sinfo",	 "--noheader",		 "--all", "--local",
 			       "--Node", "--format=%N|%R|%C|%t", NULL };
 	char *text = read_rows((void **)out, sizeof(**out), argv, err);
 	long n = 0;
@@ -356,7 +359,7 @@ static void copy_value(char *buf, size_t size, const char *text, size_t len)
 int slurm_comment_read(char buf[SLURM_COMMENT_MAX], const struct slurm_job *job, struct errbuf *err)
 {
 	char id[16], width[64];
-	const char *argv[] = { "squeue", "--noheader", "--all", "--states=all",
+	const char *argv[] = { "squeue", "--noheader", "--all", "--local", "--states=all",
 			       "--jobs", id,	       width,	NULL };
 	const size_t size = SLURM_COMMENT_MAX - 1;
 	char *text, *end;
@@ -415,6 +418,7 @@ int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *e
 	/* the comment is the last field, as it may contain any bytes */
 	const char *argv[] = { "sacct",
 			       "--noheader",
+			       "--local",
 			       "--parsable2",
 			       "--allocations",
 			       "--jobs",
@@ -440,13 +444,17 @@ int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *e
 	return 0;
 }
 
-int slurm_account_write(uint32_t job, const char *text, struct errbuf *err)
+int slurm_account_write(const struct slurm_account *account, const char *text, struct errbuf *err)
 {
-	char id[32], value[ARGUMENT_MAX];
+	char id[SLURM_NUMBER_MAX + 8], value[ARGUMENT_MAX];
 	const char *argv[] = { "sacctmgr", "--immediate", "modify", "job", "where",
 			       id,	   "set",	  value,    NULL };
 
-	snprintf(id, sizeof(id), "jobid=%u", (unsigned)job);
+	/*
+	 * an array's last task has the array's number, and a heterogeneous job's first component
+	 * that of the whole job: with the number alone sacctmgr changes all tasks or components
+	 */
+	snprintf(id, sizeof(id), "jobid=%s", account->job.number);
 	snprintf(value, sizeof(value), "SystemComment=%s", text);
 	return run_change(argv, err);
 }
@@ -454,7 +462,7 @@ int slurm_account_write(uint32_t job, const char *text, struct errbuf *err)
 int slurm_extra_read(char buf[SLURM_EXTRA_MAX], const char *node, struct errbuf *err)
 {
 	char width[64];
-	const char *argv[] = { "sinfo",	  "--noheader", "--all", "--Node",
+	const char *argv[] = { "sinfo",	  "--noheader", "--all", "--local", "--Node",
 			       "--nodes", node,		width,	 NULL };
 	char *text;
 

@@ -79,7 +79,8 @@ struct slurm_account {
 	char comment[SLURM_COMMENT_MAX]; /* SystemComment */
 };
 int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *err);
-int slurm_account_write(uint32_t job, const char *text, struct errbuf *err);
+/* Write the SystemComment of ACCOUNT, which slurm_account_read() has found. */
+int slurm_account_write(const struct slurm_account *account, const char *text, struct errbuf *err);
 
 /*
  * Read or write Extra of a node, "" for none. A text longer than the buffer is an error.

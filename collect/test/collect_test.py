@@ -270,6 +270,23 @@ def test_ended(top):
     s.collect("--keep=0")
     ok(not os.path.exists(f"{s.dir}/41"), "the directory of an ended job is removed after --keep")
 
+    # the last task of an array and the first component of a heterogeneous job
+    for number in ("41_7", "41+0"):
+        s = Site(top)
+        s.jobs(f"41|{number}|CD|{s.now - 60}|{s.now}")
+        s.report(41, "n0", ended=True)
+        s.put(
+            "account.41",
+            f"40|41_6|COMPLETED|{s.now - 60}|{s.now}|of the site\n"
+            f"41|{number}|COMPLETED|{s.now - 60}|{s.now}|",
+        )
+        s.collect()
+        same(
+            s.changes(),
+            [f"sacctmgr --immediate modify job where jobid={number} set SystemComment={ONE}"],
+            f"the record of {number} changes this job alone, although 41 has others",
+        )
+
     s = Site(top)
     s.jobs(ENDED.format(start=s.now - 60, end=s.now))
     s.report(41, "n0", ended=True)
