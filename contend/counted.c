@@ -36,7 +36,7 @@ int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err)
 	t->early = more;
 	more += t->n_early;
 	*more = (struct counted_early){ .pid = pid, .begun = monotonic_ms() };
-	rc = counters_begin(t->counters, pid, &more->group, err);
+	rc = counters_begin(t->counters, pid, true, &more->group, err);
 	took = monotonic_ms() - more->begun;
 	if (took >= WAITED_MS)
 		t->waited += took;
@@ -106,7 +106,9 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 	if (!take_early(c, t)) {
 		c->read_at = monotonic_ms();
 		c->tried = true;
-		if (counters_begin(t->counters, c->pid, &c->group, &why) < 0) {
+		/* what a CHILD or a BUSY starts may be ranks of their own, which would count twice */
+		if (counters_begin(t->counters, c->pid, rank->kind == OBSERVED_TASK, &c->group,
+				   &why) < 0) {
 			c->group = NULL;
 			snprintf(rank->why, sizeof(rank->why), "%.127s", why.text);
 			return errprintf(err, "%s", why.text);

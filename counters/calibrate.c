@@ -119,7 +119,7 @@ static int start_load(struct load *l, struct counters *c, const struct load_kind
 			  "a load of %zu MiB cannot run on CPU %u: out of memory, or this user"
 			  " may not use the CPU",
 			  k->bytes >> 20, k->cpu);
-	else if (counters_begin(c, l->pid, &l->group, err) == 0)
+	else if (counters_begin(c, l->pid, false, &l->group, err) == 0)
 		return 0;
 	end_load(l);
 	return -1;

@@ -129,7 +129,8 @@ void counters_about(const struct counters *c, struct counters_about *out)
 	};
 }
 
-int counters_begin(struct counters *c, pid_t pid, struct counter_group **out, struct errbuf *err)
+int counters_begin(struct counters *c, pid_t pid, bool children, struct counter_group **out,
+		   struct errbuf *err)
 {
 	struct counter_group *g;
 
@@ -140,6 +141,7 @@ int counters_begin(struct counters *c, pid_t pid, struct counter_group **out, st
 		return errprintf(err, "out of memory");
 	g->counters = c;
 	g->pid = pid;
+	g->children = children;
 	if (c->provider->begin(g, err) < 0) {
 		free(g);
 		return -1;

@@ -18,8 +18,9 @@
 
 /*
  * The provider of perf_event_open(): one group of the row's events for each thread that the process
- * has when counting begins. All threads and processes that these start inherit the events. A rank
- * that is counted before it executes its program has one thread, so one group.
+ * and, on request, its children have when counting begins. The threads that these start, and on
+ * request processes, inherit the events. A rank that is counted before it executes its program has
+ * one thread, so one group.
  *
  * A total is the sum of the counts between reads. If the kernel counted the events of a thread for
  * unequal times between two reads, each count is scaled down to the shortest of these times, so
@@ -101,11 +102,11 @@ static void close_thread(const struct perf_plan *plan, struct perf_thread *t)
 }
 
 /*
- * Open the events for thread TID (0: the caller). Returns 0, or -1 with errno and, in *FAILED, the
- * index of the event that could not be opened.
+ * Open the events for thread TID (0: the caller). CHILDREN: processes inherit them, too. Returns 0,
+ * or -1 with errno and, in *FAILED, the index of the event that could not be opened.
  */
-static int open_thread(const struct perf_plan *plan, pid_t tid, struct perf_thread *t,
-		       unsigned *failed)
+static int open_thread(const struct perf_plan *plan, pid_t tid, bool children,
+		       struct perf_thread *t, unsigned *failed)
 {
 	*t = (struct perf_thread){ .tid = tid };
 	for (unsigned i = 0; i < plan->n; i++)
@@ -119,6 +120,7 @@ static int open_thread(const struct perf_plan *plan, pid_t tid, struct perf_thre
 			.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED |
 				       PERF_FORMAT_TOTAL_TIME_RUNNING,
 			.inherit = 1,
+			.inherit_thread = !children,
 			.exclude_kernel = plan->user_only,
 		};
 		int leader = i && plan->form != FORM_SINGLE ? t->fd[0] : -1;
@@ -211,7 +213,71 @@ static uint64_t add_thread_counts(const struct perf_plan *plan, struct perf_rank
 
 /* ----------------------------------------------------------------- threads */
 
-static int order_tids(const void *a, const void *b)
+/* Numbers of threads or processes. */
+struct id_list {
+	unsigned n, capacity;
+	pid_t *id; /* owned */
+};
+
+static int add_id(struct id_list *l, pid_t id)
+{
+	if (l->n == l->capacity) {
+		unsigned capacity = 2 * l->capacity + 8;
+		pid_t *more = reallocarray(l->id, capacity, sizeof(*more));
+
+		if (!more)
+			return -1;
+		l->id = more;
+		l->capacity = capacity;
+	}
+	l->id[l->n++] = id;
+	return 0;
+}
+
+/* Append the threads of process PID, none if it has ended. Returns 0, or -1 with errno. */
+static int add_threads(struct id_list *l, pid_t pid)
+{
+	char path[64];
+	struct dirent *d;
+	int rc = 0, error;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? 0 : -1;
+	while (rc == 0 && (d = readdir(dir)))
+		if (d->d_name[0] >= '0' && d->d_name[0] <= '9')
+			rc = add_id(l, (pid_t)strtol(d->d_name, NULL, 10));
+	error = errno;
+	closedir(dir);
+	errno = error;
+	return rc;
+}
+
+/*
+ * Append the children of thread TID of process PID, none if the thread has ended or the kernel does
+ * not list them (CONFIG_PROC_CHILDREN). Returns 0, or -1 with errno.
+ */
+static int add_children(struct id_list *l, pid_t pid, pid_t tid)
+{
+	int child, rc = 0, error;
+	char path[96];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tid);
+	f = fopen(path, "re");
+	if (!f)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -1 : 0;
+	while (rc == 0 && fscanf(f, "%d", &child) == 1)
+		rc = add_id(l, child);
+	error = errno;
+	fclose(f);
+	errno = error;
+	return rc;
+}
+
+static int order_ids(const void *a, const void *b)
 {
 	pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
 
@@ -219,43 +285,54 @@ static int order_tids(const void *a, const void *b)
 }
 
 /*
- * Put the threads of process PID in ascending order into *OUT, which the caller frees. Returns
- * their number, 0 if the process has ended, or -1 with errno.
+ * Sort L, and remove numbers that it has twice: a process that gets another parent meanwhile is
+ * found with both.
  */
-static int list_threads(pid_t **out, pid_t pid)
+static void sort_tids(struct id_list *l)
 {
-	char path[64];
-	pid_t *tid = NULL;
-	unsigned n = 0, capacity = 0;
-	struct dirent *d;
-	DIR *dir;
+	unsigned n = 0;
 
-	*out = NULL;
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	dir = opendir(path);
-	if (!dir)
-		return errno == ENOENT ? 0 : -1;
-	while ((d = readdir(dir))) {
-		if (d->d_name[0] < '0' || d->d_name[0] > '9')
-			continue;
-		if (n == capacity) {
-			pid_t *more = realloc(tid, (capacity = 2 * capacity + 8) * sizeof(*tid));
+	if (l->n)
+		qsort(l->id, l->n, sizeof(*l->id), order_ids);
+	for (unsigned i = 0; i < l->n; i++)
+		if (!n || l->id[n - 1] != l->id[i])
+			l->id[n++] = l->id[i];
+	l->n = n;
+}
 
-			if (!more) {
-				closedir(dir);
-				free(tid);
-				errno = ENOMEM;
-				return -1;
-			}
-			tid = more;
-		}
-		tid[n++] = (pid_t)strtol(d->d_name, NULL, 10);
+/* Has L, which is sorted, a number that OLD, also sorted, has not? */
+static bool has_new_id(const struct id_list *l, const struct id_list *old)
+{
+	unsigned k = 0;
+
+	for (unsigned i = 0; i < l->n; i++) {
+		while (k < old->n && old->id[k] < l->id[i])
+			k++;
+		if (k == old->n || old->id[k] != l->id[i])
+			return true;
 	}
-	closedir(dir);
-	if (n)
-		qsort(tid, n, sizeof(*tid), order_tids);
-	*out = tid;
-	return (int)n;
+	return false;
+}
+
+/*
+ * Append the threads to be counted for G, in ascending order; none if its process has ended. Stops
+ * after more than MOST. Returns 0, or -1 with errno.
+ */
+static int list_threads(struct id_list *out, const struct counter_group *g, uint64_t most)
+{
+	struct id_list process = { .n = 0 };
+	int rc = add_id(&process, g->pid);
+
+	for (unsigned i = 0; i < process.n && rc == 0 && out->n <= most; i++) {
+		unsigned k = out->n;
+
+		rc = add_threads(out, process.id[i]);
+		for (; g->children && k < out->n && out->n <= most && rc == 0; k++)
+			rc = add_children(&process, process.id[i], out->id[k]);
+	}
+	free(process.id);
+	sort_tids(out);
+	return rc;
 }
 
 static void close_threads(struct counter_group *g)
@@ -291,41 +368,50 @@ static bool has_ended(int error, unsigned failed)
 	return error == ESRCH || (failed && error == ENODEV);
 }
 
+/* Return the greatest number of descriptors that a rank may have. */
+static uint64_t rank_share(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return UINT32_MAX;
+	return limit.rlim_cur / RANK_SHARE > RANK_MIN ? limit.rlim_cur / RANK_SHARE : RANK_MIN;
+}
+
 /* May the counters of N threads of G be opened? Returns 0, or -1 with the reason. */
 static int check_share(const struct counter_group *g, unsigned n, struct errbuf *err)
 {
 	const struct perf_plan *plan = g->counters->data;
-	uint64_t wanted = (uint64_t)n * plan->n, most;
+	uint64_t wanted = (uint64_t)n * plan->n, most = rank_share();
 	struct rlimit limit;
 
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
-		return 0;
-	most = limit.rlim_cur / RANK_SHARE > RANK_MIN ? limit.rlim_cur / RANK_SHARE : RANK_MIN;
 	if (wanted > most)
 		return errprintf(err,
-				 "process %d has %u threads, whose counters need more than "
-				 "%" PRIu64 " descriptors",
-				 (int)g->pid, n, most);
+				 "process %d%s has at least %u threads, whose counters need more "
+				 "than %" PRIu64 " descriptors",
+				 (int)g->pid, g->children ? ", with its children," : "", n, most);
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur == RLIM_INFINITY)
+		return 0;
 	if (plan->open + wanted > limit.rlim_cur / 4 * 3 && plan->open)
 		return errprintf(err, "no descriptors are left for counters: raise LimitNOFILE");
 	return 0;
 }
 
-/* Open the events for the N threads in TID; skip threads that have ended. */
-static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, struct errbuf *err)
+/* Open the events for the threads in L; skip threads that have ended. */
+static int open_threads(struct counter_group *g, const struct id_list *l, struct errbuf *err)
 {
 	struct perf_plan *plan = g->counters->data;
 	struct perf_rank *r = g->data;
 
-	if (check_share(g, n, err) < 0)
+	if (check_share(g, l->n, err) < 0)
 		return -1;
-	r->thread = calloc(n ? n : 1, sizeof(*r->thread));
+	r->thread = calloc(l->n ? l->n : 1, sizeof(*r->thread));
 	if (!r->thread)
 		return errprintf(err, "out of memory");
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = 0; i < l->n; i++) {
 		unsigned failed;
 
-		if (open_thread(plan, tid[i], &r->thread[r->n], &failed) == 0) {
+		if (open_thread(plan, l->id[i], g->children, &r->thread[r->n], &failed) == 0) {
 			r->n++;
 			g->descriptors += plan->n;
 			plan->open += plan->n;
@@ -343,38 +429,42 @@ static int open_threads(struct counter_group *g, const pid_t *tid, unsigned n, s
 }
 
 /*
- * Attach to the threads of the process. The kernel does not show whether a new thread has inherited
- * events. So the threads are listed before and after: if both lists are equal, each thread has its
- * own events, and all that it starts inherits them; if not, sets UNSETTLED.
+ * Attach to the threads of the process, and of its children if these are to be counted. The kernel
+ * does not show whether a new thread has inherited events. So the threads are listed before and
+ * after: if no thread is new, each has its own events, and all that it starts inherits them; if
+ * not, sets UNSETTLED.
  */
 static int attach_once(struct counter_group *g, struct errbuf *err)
 {
+	const struct perf_plan *plan = g->counters->data;
+	struct id_list before = { .n = 0 }, after = { .n = 0 };
 	struct perf_rank *r = g->data;
-	pid_t *before, *after = NULL;
-	int n = list_threads(&before, g->pid), n_after = 0, rc;
+	uint64_t most = rank_share() / plan->n;
+	int rc;
 
 	close_threads(g);
-	rc = n < 0 ? errprintf(err, "/proc/%d/task: %s", (int)g->pid, strerror(errno))
-		   : open_threads(g, before, (unsigned)n, err);
+	rc = list_threads(&before, g, most) < 0
+		     ? errprintf(err, "/proc/%d/task: %s", (int)g->pid, strerror(errno))
+		     : open_threads(g, &before, err);
 	if (rc == 0) {
-		n_after = list_threads(&after, g->pid);
-		r->unsettled = n_after > 0 &&
-			       (n_after != n || memcmp(before, after, (size_t)n * sizeof(*before)));
+		list_threads(&after, g, most);
+		r->unsettled = has_new_id(&after, &before);
 	}
-	free(before);
-	free(after);
+	free(before.id);
+	free(after.id);
 	return rc;
 }
 
 static int attach_threads(struct counter_group *g, struct errbuf *err)
 {
 	const struct perf_plan *plan = g->counters->data;
+	int64_t end = perf_clock() + ATTACH_MS * (int64_t)1000000;
 	struct perf_rank *r = g->data;
 	int rc = 0;
 
 	r->unsettled = true;
 	call_limit_begin(&plan->limit, ATTACH_MS);
-	for (int i = 0; i < TRIES && rc == 0 && r->unsettled; i++)
+	for (int i = 0; i < TRIES && rc == 0 && r->unsettled && (!i || perf_clock() < end); i++)
 		rc = attach_once(g, err);
 	call_limit_end(&plan->limit);
 	return rc;
@@ -503,7 +593,7 @@ static int try_form(const struct perf_plan *plan, struct errbuf *why)
 	unsigned failed;
 	int rc;
 
-	if (open_thread(plan, 0, &t, &failed) < 0) {
+	if (open_thread(plan, 0, true, &t, &failed) < 0) {
 		rc = errno == EINVAL || errno == EOPNOTSUPP || errno == ENOSPC ? 0 : -1;
 		open_error(plan, failed, why);
 		return rc;

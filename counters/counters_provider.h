@@ -28,7 +28,7 @@ struct counters_provider {
 	 */
 	int (*open)(struct counters *c, const struct counters_host *host, struct errbuf *why);
 	void (*close)(struct counters *c);
-	/* Fill in DATA and DESCRIPTORS of G, whose COUNTERS and PID are set. */
+	/* Fill in DATA and DESCRIPTORS of G, whose COUNTERS, PID and CHILDREN are set. */
 	int (*begin)(struct counter_group *g, struct errbuf *err);
 	int (*renew)(struct counter_group *g, struct errbuf *err);
 	int (*read)(struct counter_group *g, struct counter_reading *out, uint64_t *remote,
@@ -50,6 +50,7 @@ struct counters {
 struct counter_group {
 	struct counters *counters;
 	pid_t pid;
+	bool children; /* count the children of the process, and theirs, too */
 	uint64_t interrupts;
 	unsigned descriptors;
 	void *data; /* the provider's */

@@ -93,7 +93,8 @@ static void test_no_counters(void)
 	struct errbuf err = { 0 };
 
 	counters_open_on(&c, &conf, &host, &err);
-	is_int(counters_begin(c, getpid(), &g, &err), -1, "without counters no rank is counted");
+	is_int(counters_begin(c, getpid(), false, &g, &err), -1,
+	       "without counters no rank is counted");
 	is(err.text, "no counters on this host: contention_source is none",
 	   "the message gives the reason");
 	counters_close(c);
@@ -132,7 +133,7 @@ static void test_trace(void)
 		   !about.simulated && !about.why[0],
 	   "counters_about: describes a trace");
 	for (int i = 0; i < 3; i++)
-		counters_begin(c, 1000 - i, &g[i], &err);
+		counters_begin(c, 1000 - i, false, &g[i], &err);
 	is_int(counters_read(g[0], &r, &remote, &err), 0,
 	       "counters_read: reads the first rank's first line");
 	ok(r.instructions == 100 && r.misses == 1 && remote == 0 && r.enabled == 10 &&

@@ -129,7 +129,8 @@ static struct counter_group *begin_counting(struct counters *c, const struct chi
 	struct counter_group *g = NULL;
 	struct errbuf err = { 0 };
 
-	ok(counters_begin(c, child->pid, &g, &err) == 0, "counters_begin: succeeds: %s", err.text);
+	ok(counters_begin(c, child->pid, true, &g, &err) == 0, "counters_begin: succeeds: %s",
+	   err.text);
 	if (!g)
 		bail("no counters");
 	return g;
@@ -242,6 +243,64 @@ static void test_late(struct counters *c)
 	counters_end(g);
 }
 
+/* As wait_turn(), in a process that first starts ANOTHER, and ends after it. */
+static void __attribute__((noreturn)) be_relative(int there_fd, bool another)
+{
+	pid_t pid = another ? fork() : -1;
+
+	if (pid == 0)
+		be_relative(there_fd, false);
+	send_byte(there_fd);
+	wait_turn(NULL);
+	if (pid > 0)
+		waitpid(pid, NULL, 0);
+	_exit(0);
+}
+
+/* A child and a grandchild wait and then touch; then this process, a thread and a later child. */
+static void be_family(int say_fd, int hear_fd)
+{
+	int there[2];
+	pid_t pid;
+
+	if (pipe(turn_fd) < 0 || pipe(there) < 0)
+		_exit(1);
+	pid = fork();
+	if (pid == 0)
+		be_relative(there[1], true);
+	wait_for_byte(there[0]);
+	wait_for_byte(there[0]);
+	send_byte(say_fd);
+	wait_for_byte(hear_fd);
+	send_byte(turn_fd[1]);
+	send_byte(turn_fd[1]);
+	waitpid(pid, NULL, 0);
+	touch_three();
+	send_byte(say_fd);
+	wait_for_byte(hear_fd);
+}
+
+static void check_family(struct counters *c, bool children, unsigned processes, unsigned touchers)
+{
+	struct child child = fork_child(be_family);
+	struct counter_group *g = NULL;
+	struct errbuf err = { 0 };
+
+	wait_for_byte(child.from_child);
+	if (counters_begin(c, child.pid, children, &g, &err) < 0)
+		bail("%s", err.text);
+	is_int(counters_descriptors(g), 3 * processes, "%s",
+	       children ? "children that a process has already get descriptors"
+			: "unless asked for, children that a process has already get none");
+	send_byte(child.to_child);
+	wait_for_byte(child.from_child);
+	check_faults(read_totals(g).misses, touchers,
+		     children ? "earlier and later children are counted once each"
+			      : "unless asked for, only threads are counted, and no children");
+	counters_end(g);
+	end_child(&child);
+}
+
 /* Many waiting threads, whose counters would need more than half of all descriptors. */
 static void be_crowded(int say_fd, int hear_fd)
 {
@@ -269,9 +328,9 @@ static void test_crowd(struct counters *c)
 	getrlimit(RLIMIT_NOFILE, &before);
 	low.rlim_max = before.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &low);
-	rc = counters_begin(c, child.pid, &g, &err);
+	rc = counters_begin(c, child.pid, true, &g, &err);
 	setrlimit(RLIMIT_NOFILE, &before);
-	ok(rc < 0 && strstr(err.text, "has 101 threads") != NULL &&
+	ok(rc < 0 && strstr(err.text, "has at least 101 threads") != NULL &&
 		   strstr(err.text, "more than 256 descriptors") != NULL,
 	   "a rank gets at most its share of the descriptors: %s", err.text);
 	is_int(open_descriptors(), n, "a refused rank leaves no open descriptor");
@@ -315,7 +374,7 @@ static void test_chain(struct counters *c)
 
 	wait_for_byte(child.from_child);
 	for (int i = 0; i < 20; i++) {
-		if (counters_begin(c, child.pid, &g, &err) < 0) {
+		if (counters_begin(c, child.pid, true, &g, &err) < 0) {
 			diag("%s", err.text);
 			continue;
 		}
@@ -414,7 +473,7 @@ static void check_short(struct counters *c, const struct child *child, unsigned 
 	getrlimit(RLIMIT_NOFILE, &before);
 	low = (struct rlimit){ .rlim_cur = (rlim_t)next + more, .rlim_max = before.rlim_max };
 	setrlimit(RLIMIT_NOFILE, &low);
-	rc = counters_begin(c, child->pid, &g, &err);
+	rc = counters_begin(c, child->pid, true, &g, &err);
 	setrlimit(RLIMIT_NOFILE, &before);
 	ok(rc < 0 && strstr(err.text, text), "no process is counted with %u free descriptors: %s",
 	   more, err.text);
@@ -434,12 +493,12 @@ static void test_errors(struct counters *c)
 	check_short(c, &child, 2, "no descriptors are left");
 	is_int(open_descriptors(), n, "a failure leaves no open descriptor");
 	end_child(&child);
-	is_int(counters_begin(c, child.pid, &g, &err), -1,
+	is_int(counters_begin(c, child.pid, true, &g, &err), -1,
 	       "a process that has ended is not counted");
 	ok(strstr(err.text, "has ended"), "the refusal says that the process has ended: %s",
 	   err.text);
-	is_int(counters_begin(c, 0, &g, &err), -1, "counters_begin: refuses process 0");
-	is_int(counters_begin(c, -1, &g, &err), -1,
+	is_int(counters_begin(c, 0, true, &g, &err), -1, "counters_begin: refuses process 0");
+	is_int(counters_begin(c, -1, true, &g, &err), -1,
 	       "counters_begin: refuses process -1, which means all");
 	is_int(open_descriptors(), n - 2, "a refusal leaves no open descriptor");
 }
@@ -526,6 +585,8 @@ int main(int argc, char **argv)
 	test_about(c);
 	test_before_exec(c);
 	test_late(c);
+	check_family(c, true, 3, 5);
+	check_family(c, false, 1, 2);
 	test_crowd(c);
 	test_no_groups();
 	test_user_only(c);

@@ -129,7 +129,7 @@ static struct counter_group *begin_counting(struct counters *c, pid_t pid)
 	struct counter_group *g;
 	struct errbuf err = { 0 };
 
-	if (counters_begin(c, pid, &g, &err) < 0)
+	if (counters_begin(c, pid, true, &g, &err) < 0)
 		fail_with(err.text);
 	return g;
 }
@@ -303,7 +303,7 @@ int main(int argc, char **argv)
 	print_peaks(c);
 	remove_module();
 	printf("provider gone %s\n",
-	       counters_begin(c, getpid(), &g, &err) < 0 ? err.text : "counts");
+	       counters_begin(c, getpid(), true, &g, &err) < 0 ? err.text : "counts");
 	counters_close(c);
 	counters_close(open_provider("gone"));
 	count_few("three", "counters=3");
