@@ -100,9 +100,8 @@ void process_source_open(struct process_source *out, int proc_fd)
 /* ------------------------------------------------------------------------------- status */
 
 /*
- * Return the text after WORD, "
- * NAME:\t", in TEXT. A user cannot forge such a line, as line ends in the name of a process are
- * escaped.
+ * Return the text after WORD, which is a line end, a name, a colon and a tab, in TEXT. A user cannot
+ * forge such a line, as line ends in the name of a process are escaped.
  */
 static const char *process_line(const char *text, const char *word)
 {
@@ -119,8 +118,8 @@ static uint64_t process_line_number(const char *text, const char *word)
 }
 
 /*
- * Undo the kernel's escapes in a name: "
- * " becomes a line end, two backslashes become one.
+ * Undo the kernel's escapes in a name: a backslash with an "n" becomes a line end, two backslashes
+ * become one.
  */
 static const char *process_take_name(char name[OBSERVED_COMMAND_MAX], const char *text)
 {

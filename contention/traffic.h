@@ -21,7 +21,7 @@ struct traffic;
 struct bpf_insn;
 
 #define TRAFFIC_SLOTS 4096u /* cgroups at a time */
-#define TRAFFIC_PROGRAM_LENGTH 6u /* instructions */ /* instructions */
+#define TRAFFIC_PROGRAM_LENGTH 6u /* instructions */
 
 /*
  * Write the TRAFFIC_PROGRAM_LENGTH instructions of a program that adds the length of each packet to
