@@ -93,10 +93,8 @@ int memory_open(uint64_t size, enum memory_page page, int *fd, struct errbuf *er
 		return errno == ENODEV || errno == ENOENT || errno == EINVAL
 			       ? say_no_pages(size, page, err)
 			       : errprintf(err, "memfd_create: %s", strerror(errno));
-	at = ftruncate(*fd, (off_t)size) < 0
-		     ? MAP_FAILED
-		     : mmap((void *)MEMORY_BASE, size, PROT_READ | PROT_WRITE | PROT_EXEC, flags,
-			    *fd, 0);
+	/* the mapping gives the file its size: ftruncate() would be limited by RLIMIT_FSIZE */
+	at = mmap((void *)MEMORY_BASE, size, PROT_READ | PROT_WRITE | PROT_EXEC, flags, *fd, 0);
 	if (at == MAP_FAILED) {
 		close(*fd);
 		return say_no_pages(size, page, err);
