@@ -87,6 +87,8 @@ static long put_word(long address, uint64_t word)
 
 static long call_arch_prctl(struct thread *t, const long arg[6])
 {
+	if ((arg[0] == ARCH_SET_FS || arg[0] == ARCH_SET_GS) && !thread_can_base(arg[1]))
+		return -EPERM;
 	switch (arg[0]) {
 	case ARCH_SET_FS:
 		return thread_set_fs(t, (uint64_t)arg[1], thread_get_gs(t));

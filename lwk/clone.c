@@ -242,6 +242,11 @@ static long clone_process(struct thread *t, const struct clone_args *asked)
 
 static long clone_any(struct thread *t, const struct clone_args *args)
 {
+	if (args->flags & CLONE_SETTLS && !thread_can_base((long)args->tls))
+		return -EPERM;
+	/* a process of its own machine needs files of its own */
+	if ((args->flags & (CLONE_VM | CLONE_FILES)) == CLONE_FILES)
+		return -EINVAL;
 	return args->flags & CLONE_VM ? clone_thread(t, args) : clone_process(t, args);
 }
 

@@ -7,6 +7,7 @@
 
 #define OUT_SIZE 2 /* bytes of the instruction before SYSRETQ */
 #define FLAGS_ALWAYS 2UL
+#define CODE_MAX 16 /* bytes of an instruction */
 
 static uint64_t area_address(const struct thread *t)
 {
@@ -30,7 +31,7 @@ void context_get(const struct thread *t, struct context *c)
 	const struct trap *trap = context_trap(t);
 
 	*c = (struct context){ CONTEXT_PROGRAM, false, r->rip, r->rsp, r->rflags };
-	if (r->rip < LWK_KERNEL)
+	if (r->rip < LWK_KERNEL || r->rip - LWK_KERNEL > machine.kernel_size - CODE_MAX)
 		return;
 	if (r->rip - area_address(t) < (uint64_t)(lwk_stub_end - lwk_stub)) {
 		*c = (struct context){ CONTEXT_CALL, false, r->rcx, r->rsp, r->r11 };

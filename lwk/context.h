@@ -43,4 +43,10 @@ void context_set_all(struct thread *t, const struct kvm_regs *r);
 /* Write the registers of the program to R. */
 void context_get_all(const struct thread *t, struct kvm_regs *r);
 
+/* Whether a processor takes ADDRESS as RIP: its bits from 47 on are equal. */
+static inline bool context_is_address(uint64_t address)
+{
+	return address >> 47 == 0 || address >> 47 == 0x1ffff;
+}
+
 #endif

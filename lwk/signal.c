@@ -230,6 +230,8 @@ static long push_frame(struct thread *t, const struct action *a)
 	struct frame f;
 	uint64_t top;
 
+	if (!context_is_address(a->handler))
+		return -EFAULT;
 	context_get_all(t, &r);
 	top = r.rsp - FRAME_RED_ZONE;
 	if (a->flags & SA_ONSTACK && stack_state(alt, r.rsp) == 0)
@@ -404,7 +406,7 @@ long signal_return(struct thread *t, const long arg[6])
 
 	(void)arg;
 	if (program_copy(&f, (void *)(t->regs->rsp - sizeof(f.restorer)), sizeof(f)) < 0 ||
-	    load_fp(t, f.context.fp) < 0) {
+	    !context_is_address(f.context.rip) || load_fp(t, f.context.fp) < 0) {
 		signal_raise(t, &(struct signal_fault){ .number = SIGSEGV, .code = SI_KERNEL });
 		t->no_result = true;
 		return 0;

@@ -107,6 +107,12 @@ unsigned thread_count(void);
 /* The first thread; ->next has all others, used or not. */
 struct thread *thread_first(void);
 
+/* Whether ADDRESS may be a base of FS or GS: it is a user's, as Linux wants it. */
+static inline bool thread_can_base(long address)
+{
+	return (unsigned long)address < 0x7ffffffff000UL;
+}
+
 /* Read, or set, the bases of FS and GS, which are not in T->regs. */
 uint64_t thread_get_fs(const struct thread *t);
 long thread_set_fs(const struct thread *t, uint64_t fs, uint64_t gs);

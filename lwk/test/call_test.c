@@ -2,6 +2,7 @@
 /* The table of system calls: which calls are handled here, passed on or refused; and functions that
  * need no machine. */
 #include "lwk/call.h"
+#include "lwk/context.h"
 
 #include <errno.h>
 #include <sys/mman.h>
@@ -83,8 +84,20 @@ static void check_stub(void)
 	   "the stub pushes an error code for exception 0, and the processor for exception 14");
 }
 
+static void check_addresses(void)
+{
+	ok(context_is_address(0x00007fffffffffff) && context_is_address(0xffff800000000000),
+	   "the last address of the lower half and the first of the upper one are canonical");
+	ok(!context_is_address(0x0000800000000000) && !context_is_address(0xffff7fffffffffff),
+	   "those between them are not");
+	ok(thread_can_base(0x7fffffffefff) && !thread_can_base(0x7ffffffff000) &&
+		   !thread_can_base(-1),
+	   "bases of FS and GS are below Linux's TASK_SIZE_MAX");
+}
+
 int main(void)
 {
+	check_addresses();
 	check_table();
 	check_gate();
 	check_text();

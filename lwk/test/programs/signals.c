@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -245,6 +246,44 @@ static void check_waits(void)
 	sigprocmask(SIG_UNBLOCK, &s, NULL);
 }
 
+static const unsigned long bad_address[] = { 0x8000000000000000, 0xffff800000000000, 0x1000 };
+static int bad;
+
+static void return_badly(int signal_number, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+
+	(void)signal_number;
+	(void)info;
+	u->uc_mcontext.gregs[REG_RIP] = (long)bad_address[bad];
+}
+
+/* Addresses that no processor, or no user, can execute. */
+static void check_addresses(void)
+{
+	int status;
+
+	for (bad = 0; bad < 3; bad++) {
+		fflush(stdout);
+		for (int kind = 0; kind < 2; kind++) {
+			if (fork() == 0) {
+				set(SIGSEGV, SIG_DFL, 0);
+				set_info(SIGUSR1, return_badly, 0);
+				if (kind)
+					set(SIGUSR1, (void (*)(int))bad_address[bad], 0);
+				raise(SIGUSR1);
+				_exit(0);
+			}
+			wait(&status);
+			printf("bad address %d, %s: %x\n", bad, kind ? "handler" : "return",
+			       (unsigned)status & 0x7f);
+		}
+	}
+	errno = 0;
+	syscall(SYS_arch_prctl, 0x1002 /* ARCH_SET_FS */, bad_address[0]);
+	printf("thread pointer: %s\n", strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
 	setvbuf(stdout, NULL, _IOLBF, 0);
@@ -253,6 +292,7 @@ int main(int argc, char **argv)
 	check_queue();
 	check_faults();
 	check_waits();
+	check_addresses();
 	check_storm(argc > 1 ? atoi(argv[1]) : 300);
 	return 3;
 }
