@@ -15,9 +15,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
-sys.path.insert(0, f"{TOP}/kernel/test")
+sys.path[0:1] = [f"{TOP}/kernel/test", HERE]
 
 import boot  # noqa: E402
+import suites  # noqa: E402
 from boot import Boot, Machine, ok, same  # noqa: E402
 
 PROGRAMS = (
@@ -58,12 +59,12 @@ def unpack_modules(tree):
     """KVM and what it needs, in the order of loading."""
     made = []
     for n, name in enumerate(MODULES):
-        found = glob.glob(f"{tree}/lib/modules/*/kernel/**/{name}.ko.xz", recursive=True)
+        found = glob.glob(f"{tree}/lib/modules/*/kernel/**/{name}.ko*", recursive=True)
         if not found:
             continue  # built in
         made.append(f"{boot.WORK}/{n}-{name}.ko")
         with open(made[-1], "wb") as f:
-            subprocess.run(["xz", "-dc", found[0]], check=True, stdout=f)
+            subprocess.run(["xz", "-dcf", found[0]], check=True, stdout=f)  # or copy
     return made
 
 
@@ -96,8 +97,8 @@ def make_program_plan():
     ]
 
 
-def make_plan(short):
-    """Lines for guest.sh."""
+def make_plan(short, fuzz):
+    """Lines for guest.sh; FUZZ: seconds of random instructions and calls."""
     lines = [f"compare hello.{kind} 16M /hello.{kind} x" for kind in KINDS]
     programs = (("memory", 48), ("threads", 32), ("processes", 16), ("signals", 16))
     if short:
@@ -105,10 +106,10 @@ def make_plan(short):
         lines += [f"compare {n}.{k} {size}M /{n}.{k}" for (n, size), k in zip(programs, kinds)]
     else:
         lines += [f"compare {n}.{k} {size}M /{n}.{k}" for n, size in programs for k in KINDS]
-        lines += ["LIMIT=400", "compare many-threads 192M /threads.dyn 512 20"]
+        lines += ["LIMIT=900", "compare many-threads 192M /threads.dyn 512 20"]
         lines += ["compare storm 16M /signals.pie 10000", "compare shoot 32M /shoot.dyn"]
         lines += [f"compare perl 32M perl -e '{PERL}'", "core_dump", "refusals"]
-        lines += ["inside fuzz nodeos-lwk --memory=16M /fuzz 240 $(date +%s)"]
+        lines += [f"fuzz {fuzz // 2}"]
     lines += ["smartmap"] if not short else []
     lines += ["scripts", "outside", "end_all", "no_pages", "without_paging", "without_kvm"]
     return lines
@@ -202,10 +203,10 @@ COUNTED = ("-accel", "tcg,thread=single", "-icount", "shift=4,sleep=off")
 class Guest:
     """What a guest printed for each test: {(part, name): (output, status, errors)}."""
 
-    def __init__(self, machine, append="", accel=MULTI):
+    def __init__(self, machine, append="", accel=MULTI, limit=3000):
         do = f"do=pages:{PAGES},run:/busybox:sh:/guest.sh"
         self.boot = Boot(
-            machine, f"clocksource=tsc mitigations=off {append} {do}", accel=accel, limit=3000
+            machine, f"clocksource=tsc mitigations=off {append} {do}", accel=accel, limit=limit
         )
         self.parts = {}
         found = r"^=== (native|inside) (\S+)\n(.*?)^=== status (\d+)\n(.*?)^=== \.$"
@@ -224,7 +225,7 @@ class Guest:
 
 def judge_equal(g):
     for part, name in g.parts:
-        if part != "native":
+        if part != "native" or ":" in name:  # those with a colon: suites.py
             continue
         native, inside = g.parts["native", name], g.parts.get(("inside", name), ("", -1, ""))
         detail = f"native {native[1]}:\n{native[0]}\ninside {inside[1]}:\n{inside[0]}{inside[2]}"
@@ -303,9 +304,11 @@ def judge_smartmap(g):
 
 
 def judge_fuzz(g):
-    out, status, err = g.parts.get(("inside", "fuzz"), ("", -1, ""))
-    print(f"# {err.strip()}")
-    same((out, status), ("fuzz: all ended\n", 0), "random instructions and calls end their rank")
+    """Ranks that begin with the random part, and forks of one rank."""
+    for name in ("fuzz", "fuzz-forks"):
+        out, status, err = g.parts.get(("inside", name), ("", -1, ""))
+        print("\n".join(f"# {line}" for line in err.splitlines()))
+        same((out, status), ("fuzz: all ended\n", 0), f"{name}: random code ends its rank alone")
 
 
 def judge_gigabyte(g):
@@ -412,6 +415,13 @@ def parse_options():
         "--only", metavar="REGEX", help="of the tests that compare, those whose line matches"
     )
     parser.add_argument("--icount", action="store_true", help="count instructions as time")
+    parser.add_argument(
+        "--fuzz", metavar="SECONDS", type=int, default=600, help="of random code, in all [600]"
+    )
+    parser.add_argument(
+        "--suites", metavar="ARCHIVE", help="tests of others, of fetch-suites; suites.list has them"
+    )
+    parser.add_argument("--cpu", default="EPYC", help="QEMU's name of the processor [EPYC]")
     parser.add_argument("kernel")
     parser.add_argument("tree")
     parser.add_argument("lwk")
@@ -422,7 +432,8 @@ def parse_options():
 def prepare(args, machine):
     """The lines for guest.sh, the files and commands that they need, and the kernel's options."""
     if not args.root:
-        return make_plan(args.short), [], [], ""
+        plan = suites.make_suite_plan(args.short) if args.suites else []
+        return plan + make_plan(args.short, args.fuzz), [], [], ""
     share = f"local,path={args.root},mount_tag=root,security_model=none,readonly=on"
     machine.args += ["-virtfs", f"{share},multidevs=remap"]
     plan, files, commands = [], [], []
@@ -447,12 +458,14 @@ def main():
     machine = Machine(
         "two CPUs with SVM", [4096 if args.programs or args.numbers else 1536], cpus=[2], slit=False
     )
-    machine.args += ["-cpu", "EPYC,+svm,+npt,+invtsc"]
+    machine.args += ["-cpu", f"{args.cpu},+svm,+npt,+invtsc"]
     plan, more, commands, append = prepare(args, machine)
     if args.only:
         plan = [line for line in plan if re.search(args.only, line)]
     pack([*files, *more], plan, commands)
-    g = Guest(machine, append, COUNTED if args.icount else MULTI)
+    if args.suites:
+        suites.append_archive(f"{boot.WORK}/test.cpio.gz", args.suites)
+    g = Guest(machine, append, COUNTED if args.icount else MULTI, 5400 + args.fuzz)
     ok("free at the end" in g.boot.after, "the guest ran to its end", g.boot.text[-3000:])
     judge_equal(g)
     if args.numbers:
@@ -462,6 +475,10 @@ def main():
     if args.root and not args.numbers and not args.programs:
         judge_ranks(g)
         judge_smartmap(g)
+    if any(line.startswith("suite ") for line in plan):
+        suites.judge_suites(g, args.short, args.only)
+    if any(line.startswith("fuzz ") for line in plan):
+        judge_fuzz(g)
     if args.root or args.only:
         return finish(g)
     judge_counts(g)
@@ -469,7 +486,6 @@ def main():
     judge_refusals(g, args.short)
     if not args.short:
         judge_smartmap(g)
-        judge_fuzz(g)
     return finish(g)
 
 

@@ -49,6 +49,64 @@ inside () {
 	run inside "$@"
 }
 
+# judge_suite SUITE STATUS: the verdict that the outputs in /tmp/out and /tmp/err have
+judge_suite () {
+	cat /tmp/out /tmp/err | awk -v suite="$1" '
+		suite == "busybox" && /^(PASS|SKIPPED): / { n[substr($1, 1, length($1) - 1)]++ }
+		suite == "busybox" && /^FAIL: / { bad = bad "; " $0 }
+		suite == "perl" && /^ok/ { n[/# *skip/ ? "SKIPPED" : "PASS"]++ }
+		suite == "perl" && /^not ok/ { bad = bad " " $3 }
+		suite == "perl" && /^1\.\.0 # *[Ss][Kk][Ii][Pp]/ { n["SKIPPED"]++ }
+		END { print n["PASS"] + 0 " passed, " n["SKIPPED"] + 0 " skipped; failed:" bad }'
+}
+
+# begin_suite SUITE TEST [COMMAND...]: COMMAND with the test, where it expects to be
+begin_suite () {
+	local suite=$1 test=$2
+
+	shift 2
+	case $suite in
+	glibc) cd /tmp && set -- "$@" "/suites/glibc/${test##*/}" ;;
+	busybox) cd /suites/busybox && set -- "$@" /busybox sh "./$test.tests" ;;
+	perl) cd /suites/perl/t && set -- "$@" ./perl "$test.t" ;;
+	esac
+	export OPTIONFLAGS PERL5LIB=/suites/perl/lib
+	OPTIONFLAGS=":$(cat /suites/busybox/options)"
+	timeout 60 "$@" </dev/null >/tmp/out 2>/tmp/err
+}
+
+# suite SUITE TEST: natively and inside; the end of its output if the verdicts differ
+suite () {
+	local part rc verdict native='' times='' begin inside='nodeos-lwk --memory=48M'
+
+	for part in native inside; do
+		begin=$(cut -d. -f1 /proc/uptime)
+		rc=0
+		# shellcheck disable=SC2046  # words of a command, or nothing
+		(begin_suite "$1" "$2" $([ $part = native ] || echo "$inside")) || rc=$?
+		[ $rc -lt 124 ] || end_all
+		verdict=$(judge_suite "$1")
+		times="$times $(($(cut -d. -f1 /proc/uptime) - begin))"
+		printf '=== %s %s\n%s\n=== status %s\n' $part "$1:$2" "$verdict" $rc
+		if [ $part = native ]; then
+			native="$verdict $rc"
+		elif [ "$verdict $rc" != "$native" ]; then
+			tail -n 25 /tmp/out /tmp/err
+		fi
+		printf '=== .\n'
+	done
+	echo "seconds of $1:$2:$times"
+}
+
+# fuzz SECONDS: random code in ranks of their own, which have huge pages, and in forks of one rank
+fuzz () {
+	chmod 666 /dev/kvm
+	LIMIT=$(($1 + 120))
+	inside fuzz /fuzz "$1" "$(date +%s)" nodeos-lwk --memory=16M
+	inside fuzz-forks nodeos-lwk --memory=16M /fuzz "$1" "$(date +%s)"
+	LIMIT=120
+}
+
 # Views from outside of a process that computes: KVM's own counts, page faults, huge pages.
 outside () {
 	local pid before after entry
@@ -63,8 +121,8 @@ outside () {
 	after=$(cut -d' ' -f10 /proc/$pid/stat)
 	echo "outside minflt $before $after"
 	echo "outside comm $(cat /proc/$pid/comm)"
-	/pages $pid
 	echo "outside free $(free_pages)"
+	/pages $pid
 	wait $pid
 	echo "outside end $? $(free_pages)"
 	for signal in TERM KILL; do
@@ -113,6 +171,7 @@ scripts () {
 	chmod +x /tmp/script /tmp/second
 	compare script 16M /tmp/script a b
 	compare second-script 16M /tmp/second a
+	compare file-limit 16M sh -c '(ulimit -f 0; exec /hello.static x >/dev/null 2>&1); echo $?'
 	compare shell 16M sh -c 'for i in 3 1 2; do echo $i | cat; done | sort; exec /hello.dyn end'
 }
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fuzz SECONDS SEED: children that execute random bytes, or make random system calls, as the user
- * nobody. Each must end, by a signal or an exit.
+ * fuzz SECONDS SEED [COMMAND...]: children that execute random bytes, or make random system calls,
+ * as the user nobody: forks, or with COMMAND programs that it executes ("COMMAND... fuzz 0 SEED
+ * KIND"). Each must end, by a signal or an exit that is not that of a failed machine.
+ * fuzz 0 SEED KIND: such a child alone; KIND 0: calls, 1: bytes.
  */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -80,7 +83,8 @@ static void make_calls(void)
 	}
 }
 
-static void run_child(int kind)
+/* What a child may not do to the others. */
+static void drop_rights(void)
 {
 	struct rlimit few = { 40, 40 }, none = { 0, 0 }, time = { 2, 2 };
 
@@ -90,6 +94,11 @@ static void run_child(int kind)
 	setrlimit(RLIMIT_CPU, &time);
 	if (setgid(65534) < 0 || setuid(65534) < 0)
 		_exit(99);
+}
+
+static void run_child(uint64_t seed, int kind)
+{
+	state = seed;
 	alarm(2);
 	if (kind)
 		execute_bytes();
@@ -98,30 +107,95 @@ static void run_child(int kind)
 	_exit(0);
 }
 
+static void start_child(uint64_t seed, int kind, char **command)
+{
+	char *argv[16] = { NULL }, seed_word[24], kind_word[4];
+	int n = 0, null = open("/dev/null", O_RDWR);
+
+	setpgid(0, 0);
+	drop_rights();
+	for (int fd = 0; fd < 3; fd++)
+		dup2(null, fd);
+	if (!*command)
+		run_child(seed, kind);
+	snprintf(seed_word, sizeof(seed_word), "%llu", (unsigned long long)seed);
+	snprintf(kind_word, sizeof(kind_word), "%d", kind);
+	while (command[n] && n < 11) {
+		argv[n] = command[n];
+		n++;
+	}
+	argv[n++] = "/fuzz";
+	argv[n++] = "0";
+	argv[n++] = seed_word;
+	argv[n] = kind_word;
+	execvp(*argv, argv);
+	_exit(98);
+}
+
+/* The status of PID, waited for SECONDS; -1: it does not end. */
+static int wait_for(pid_t pid, int seconds)
+{
+	struct timespec second = { 1, 0 };
+	sigset_t set;
+	int status;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	for (int i = 0; i <= seconds; i++) {
+		if (waitpid(pid, &status, WNOHANG) == pid)
+			return status;
+		sigtimedwait(&set, NULL, &second);
+	}
+	return -1;
+}
+
 int main(int argc, char **argv)
 {
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
-	int number = 0, signals = 0, status;
+	int number = 0, killed = 0, bad = 0, signals[65] = { 0 };
+	uint64_t seed;
+	sigset_t set;
 
 	state = argc > 2 ? strtoull(argv[2], NULL, 10) : 1;
+	if (argc == 4 && atoi(argv[1]) == 0)
+		run_child(state, atoi(argv[3]));
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
 	while (time(NULL) < end) {
-		pid_t pid = fork();
+		int kind = number & 1, status;
+		pid_t pid;
 
-		if (pid == 0) {
-			setpgid(0, 0);
-			run_child(number & 1);
-		}
-		if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		seed = rnd() | 1;
+		pid = fork();
+		if (pid == 0)
+			start_child(seed, kind, argv + 3);
+		if (pid < 0)
 			break;
+		status = wait_for(pid, 15);
+		killed += status == -1;
 		kill(-pid, SIGKILL);
+		kill(pid, SIGKILL);
+		if (status == -1)
+			status = wait_for(pid, 60);
+		if (status == -1 || (WIFEXITED(status) && WEXITSTATUS(status) >= 98 &&
+				     WEXITSTATUS(status) <= 127)) {
+			fprintf(stderr, "fuzz: bad: status %x of fuzz 0 %llu %d\n",
+				(unsigned)status, (unsigned long long)seed, kind);
+			bad++;
+		}
+		if (WIFSIGNALED(status))
+			signals[WTERMSIG(status)]++;
 		number++;
-		signals += WIFSIGNALED(status);
-		for (int i = 0; i < 1000; i++)
-			rnd();
+		while (waitpid(-1, NULL, WNOHANG) > 0)
+			continue;
 	}
-	while (waitpid(-1, NULL, WNOHANG) > 0)
-		continue;
-	printf("fuzz: %s\n", number > 2 && signals > 0 ? "all ended" : "nothing ran");
-	fprintf(stderr, "fuzz: %d children, %d ended by signals\n", number, signals);
+	printf("fuzz: %s\n", number > 2 && signals[SIGSEGV] > 0 && bad == 0 ? "all ended" : "bad");
+	fprintf(stderr, "fuzz: %d children, %d of them killed after 15 s; signals:", number,
+		killed);
+	for (int n = 1; n <= 64; n++)
+		if (signals[n])
+			fprintf(stderr, " %d of %d", signals[n], n);
+	fprintf(stderr, "\n");
 	return 0;
 }

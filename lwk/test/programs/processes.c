@@ -65,6 +65,7 @@ static void check_exec(char *self)
 	char *none[] = { "none", NULL };
 	posix_spawn_file_actions_t fa;
 	char line[100] = "";
+	int rc, status;
 	pid_t pid;
 	FILE *f;
 
@@ -76,9 +77,9 @@ static void check_exec(char *self)
 	}
 	printf("exec: %d\n", ended(pid));
 	posix_spawn_file_actions_init(&fa);
-	printf("spawn: %d", posix_spawn(&pid, self, &fa, NULL, argv, environ));
-	fflush(stdout);
-	printf(" %d\n", ended(pid));
+	rc = posix_spawn(&pid, self, &fa, NULL, argv, environ);
+	status = ended(pid); /* after what it prints */
+	printf("spawn: %d %d\n", rc, status);
 	printf("spawn of nothing: %s\n",
 	       strerror(posix_spawn(&pid, "/nothing", NULL, NULL, none, environ)));
 	fflush(stdout);
