@@ -4,11 +4,15 @@
 #include "lwk/call.h"
 #include "lwk/context.h"
 
+#include <asm/prctl.h>
 #include <errno.h>
+#include <linux/sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/test/tap.h"
+#include "lwk/clone.h"
 #include "lwk/host.h"
 #include "lwk/stub.h"
 
@@ -93,6 +97,12 @@ static void check_addresses(void)
 	ok(thread_can_base(0x7fffffffefff) && !thread_can_base(0x7ffffffff000) &&
 		   !thread_can_base(-1),
 	   "bases of FS and GS are below Linux's TASK_SIZE_MAX");
+	is_int(call_lookup(SYS_arch_prctl)(NULL, (const long[6]){ ARCH_SET_FS, -1 }), -EPERM,
+	       "arch_prctl() refuses such a base of FS");
+	is_int(clone_call(NULL, (const long[6]){ CLONE_VM | CLONE_SETTLS, 0, 0, 0, -1 }), -EPERM,
+	       "clone() refuses such a thread pointer");
+	is_int(clone_call(NULL, (const long[6]){ CLONE_FILES | SIGCHLD }), -EINVAL,
+	       "clone() refuses a process with its parent's descriptors");
 }
 
 int main(void)
