@@ -51,6 +51,7 @@ struct observed_rank {
 	/* directory of its task below the step's directory "user": "task_0" */
 	char task[OBSERVED_TASK_MAX];
 	struct idset cpus; /* CPUs that its threads may use */
+	bool threads_differ; /* two of its threads may use different CPUs */
 	int domain; /* index in struct observed_node, or OBSERVED_NO_DOMAIN */
 	bool quiet; /* its counters are read rarely: its CPUs are nohz_full, hpc or isolated */
 	unsigned threads;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "contention/process.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -313,15 +314,49 @@ static int process_ask_cpus(struct idset *out, pid_t pid)
 	return 0;
 }
 
-int process_cpus(struct idset *out, const struct process_source *from, pid_t pid)
+/* The CPUs of thread ID, whose directory is in FD. */
+static int process_thread_cpus(struct idset *out, bool real, int fd, pid_t id)
 {
 	char text[STATUS_MAX], *line;
 
-	if (from->real)
-		return process_ask_cpus(out, pid);
-	line = process_status_line(text, from->fd, pid, "\nCpus_allowed_list:\t");
+	if (real)
+		return process_ask_cpus(out, id);
+	line = process_status_line(text, fd, id, "\nCpus_allowed_list:\t");
 	if (!line)
 		return -1;
 	line[strcspn(line, "\n")] = '\0';
 	return idset_parse(out, line, NULL);
+}
+
+int process_cpus(struct idset *out, bool *differ, const struct process_source *from, pid_t pid,
+		 unsigned threads)
+{
+	struct idset first, cpus;
+	struct dirent *e;
+	int fd = -1;
+	DIR *d;
+
+	*differ = false;
+	if (process_thread_cpus(&first, from->real, from->fd, pid) < 0)
+		return -1;
+	*out = first;
+	if (threads > 1)
+		fd = process_file_open(from->fd, pid, "task");
+	d = fd < 0 ? NULL : fdopendir(fd);
+	if (!d) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	for (unsigned n = 0; n < PROCESS_THREADS_ASKED && (e = readdir(d)); n++) {
+		pid_t id = (pid_t)strtol(e->d_name, NULL, 10);
+
+		if (id <= 0 || id == pid ||
+		    process_thread_cpus(&cpus, from->real, dirfd(d), id) < 0)
+			continue;
+		*differ = *differ || !idset_equal(&cpus, &first);
+		idset_or(out, &cpus);
+	}
+	closedir(d);
+	return 0;
 }

@@ -85,7 +85,13 @@ bool process_is_frozen(int proc_fd, int cgroup_fd, pid_t pid);
 /* Get the real uid and gid of PID. Returns 0, or -1. */
 int process_owner(uid_t *uid, gid_t *gid, int proc_fd, pid_t pid);
 
-/* Get the CPUs that the first thread of PID may use. Returns 0, or -1. */
-int process_cpus(struct idset *out, const struct process_source *from, pid_t pid);
+/*
+ * Get the CPUs that the threads of PID, THREADS in number, may use; of more than
+ * PROCESS_THREADS_ASKED threads, only those of the first. *DIFFER: two of them may use different
+ * CPUs, as those of a program of OpenMP with OMP_PROC_BIND. Returns 0, or -1.
+ */
+#define PROCESS_THREADS_ASKED 512
+int process_cpus(struct idset *out, bool *differ, const struct process_source *from, pid_t pid,
+		 unsigned threads);
 
 #endif

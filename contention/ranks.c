@@ -349,7 +349,8 @@ void ranks_place(const struct ranks *r, const struct observed_node *node, struct
 	struct errbuf ignored;
 	struct idset cpus;
 
-	if (process_cpus(&rank->cpus, &r->source, rank->pid) < 0)
+	if (process_cpus(&rank->cpus, &rank->threads_differ, &r->source, rank->pid, rank->threads) <
+	    0)
 		return; /* the process has ended or is ending: the next scan drops it */
 	if (t->dir >= 0 && ranks_read_set(&cpus, t->dir, "cpuset.cpus.effective", &ignored) == 0)
 		idset_and(&rank->cpus, &cpus);

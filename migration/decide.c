@@ -138,7 +138,12 @@ static void decide_look(struct decide_work *w, struct decide_rank *d,
 		d->place.rate = r->state.adopted;
 	if (!d->first)
 		d->first = &r->cpus;
-	d->bound |= !idset_equal(&r->cpus, &d->rank->cpus);
+	/*
+	 * a runtime binds the threads of a rank to CPUs of it (OMP_PROC_BIND); a user binds a rank
+	 * before it has threads
+	 */
+	d->bound |= !idset_equal(&r->cpus, &d->rank->cpus) &&
+		    !(r->threads_differ && idset_subset(&r->cpus, &d->rank->cpus));
 	d->outside |= !idset_subset(&r->cpus, &d->rank->cpus);
 	d->differ |= !idset_equal(&r->cpus, d->first);
 	w->process[w->n_processes++] =

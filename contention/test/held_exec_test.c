@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 
 #include "base/test/fixture.h"
@@ -32,6 +33,48 @@ static void read_own_stat(unsigned long *ticks, unsigned long *threads)
 		bail("/proc/self/stat");
 	fclose(f);
 	*ticks = user + system;
+}
+
+static pthread_barrier_t bound, asked;
+
+static void *bind_thread(void *one)
+{
+	if (sched_setaffinity(0, sizeof(cpu_set_t), one) < 0)
+		bail("sched_setaffinity");
+	pthread_barrier_wait(&bound);
+	pthread_barrier_wait(&asked);
+	return NULL;
+}
+
+/* A thread that has bound itself to one CPU of its process. */
+static void test_threads(void)
+{
+	struct idset cpus, all;
+	cpu_set_t mine, one;
+	bool differ = true;
+	pthread_t thread;
+	size_t first = 0;
+
+	if (sched_getaffinity(0, sizeof(mine), &mine) < 0)
+		bail("sched_getaffinity");
+	while (!CPU_ISSET(first, &mine))
+		first++;
+	is_int(process_cpus(&all, &differ, &source, getpid(), 1), 0,
+	       "process_cpus: gives the CPUs of this process");
+	ok((int)idset_count(&all) == CPU_COUNT(&mine) && !differ,
+	   "process_cpus: the CPUs of one thread are those of sched_getaffinity()");
+	CPU_ZERO(&one);
+	CPU_SET(first, &one);
+	if (pthread_barrier_init(&bound, NULL, 2) || pthread_barrier_init(&asked, NULL, 2) ||
+	    pthread_create(&thread, NULL, bind_thread, &one))
+		bail("no thread");
+	pthread_barrier_wait(&bound);
+	is_int(process_cpus(&cpus, &differ, &source, getpid(), 2), 0,
+	       "process_cpus: gives the CPUs of two threads");
+	ok(idset_equal(&cpus, &all), "process_cpus: a bound thread takes no CPU from the others");
+	is_int(differ, CPU_COUNT(&mine) > 1, "process_cpus: says whether threads differ");
+	pthread_barrier_wait(&asked);
+	pthread_join(thread, NULL);
 }
 
 static void test_numbers(void)
@@ -94,6 +137,7 @@ static int read_held(void *arg)
 {
 	struct process_seen p, again;
 	struct idset cpus;
+	bool differ;
 	uid_t uid;
 	gid_t gid;
 	int fd = process_seen_open(&p, &source, held.pid);
@@ -104,7 +148,7 @@ static int read_held(void *arg)
 	if (process_seen_again(&again, &source, p.pid, p.start, fd) < 0 ||
 	    process_is_stopped(source.fd, p.pid) || process_policy(&source, p.pid) != SCHED_OTHER)
 		return 2;
-	return process_cpus(&cpus, &source, p.pid) < 0 || idset_empty(&cpus) ||
+	return process_cpus(&cpus, &differ, &source, p.pid, p.threads) < 0 || idset_empty(&cpus) ||
 			       process_owner(&uid, &gid, source.fd, p.pid) < 0 || uid != getuid()
 		       ? 3
 		       : 0;
@@ -178,6 +222,7 @@ int main(int argc, char **argv)
 	ok(source.real, "process_source_open: recognises the kernel's /proc");
 	scratch_make();
 	test_numbers();
+	test_threads();
 	held_program(program, argv[0]);
 	why = held_begin(&held, program);
 	if (why || !source.numbered) {

@@ -202,6 +202,28 @@ static const char *units(void)
 	return text;
 }
 
+/* A devil of two cores, whose threads have one of them each, beside a devil that stays. */
+static void threads_apart(void)
+{
+	add_ranks(DINO, "DD");
+	job->step[0].placed[0].cpus = cpus_of("0-1");
+	job->step[0].placed[1].cpus = cpus_of("2");
+	step[0].rank[1].cpus = cpus_of("3");
+	step[0].rank[0].cpus = cpus_of("0");
+	is(decided(),
+	   "(nothing to do: each rank is bound by its user, placed by hpc:topo, or has moved "
+	   "recently)",
+	   "a rank whose threads all have one of its two CPUs stays");
+	step[0].rank[0].threads_differ = true;
+	is(decided(), "0>4 (ranks move)", "a rank whose threads have different CPUs of it moves");
+	step[0].rank[0].cpus = cpus_of("0,6");
+	is(decided(),
+	   "(nothing to do: each rank is bound by its user, placed by hpc:topo, or has moved "
+	   "recently)",
+	   "a rank stays if a thread of it may use a CPU that is not the rank's");
+	drop_ranks();
+}
+
 static void processes(void)
 {
 	add_ranks(DINO, "DDTT");
@@ -504,6 +526,7 @@ int main(void)
 	make_host();
 	moves();
 	stays();
+	threads_apart();
 	processes();
 	processes_apart();
 	ends_first();
