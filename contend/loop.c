@@ -459,6 +459,7 @@ int loop_run(const struct loop_options *opt, struct errbuf *err)
 		while (!opt->once && !l->ends)
 			wait_and_handle(l);
 		notify_manager("STOPPING=1");
+		mover_finish(l->mover, &l->watch.node);
 		save_state(l);
 	}
 	watch_close(&l->watch);

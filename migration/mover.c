@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/fileio.h"
 #include "base/monotonic.h"
@@ -190,6 +191,18 @@ static void check_cores(struct mover *m, struct observed_node *node, struct errb
 		errprintf(bad, "ranks of container %s have not been moved: %.200s",
 			  m->decision.rebind.n ? m->decision.rebind.place[0].name : "?", err.text);
 	decision_free(&m->decision);
+}
+
+void mover_finish(struct mover *m, struct observed_node *node)
+{
+	const struct timespec pause = { 0, 20000000 };
+	struct errbuf ignored;
+
+	while (m && m->moves) {
+		check_cores(m, node, &ignored);
+		if (m->moves)
+			nanosleep(&pause, NULL);
+	}
 }
 
 bool mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad)
