@@ -101,8 +101,8 @@ void process_source_open(struct process_source *out, int proc_fd)
 /* ------------------------------------------------------------------------------- status */
 
 /*
- * Return the text after WORD, which is a line end, a name, a colon and a tab, in TEXT. A user cannot
- * forge such a line, as line ends in the name of a process are escaped.
+ * Return the text after WORD, which is a line end, a name, a colon and a tab, in TEXT. A user
+ * cannot forge such a line, as line ends in the name of a process are escaped.
  */
 static const char *process_line(const char *text, const char *word)
 {

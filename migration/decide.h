@@ -58,9 +58,10 @@ int decide_groups(uint64_t group[REQUEST_CONTAINERS_MAX], const struct decide_in
  * Fill *OUT for the containers of GROUP. Returns 0; -1: out of memory. These ranks stay: those that
  * their user has bound (their CPUs are not those of the ledger, and a runtime has not just divided
  * those among the threads), that have moved less than contention_min_move seconds ago, that
- * hpc:topo places, or whose step has the policy observe or off. The processes of a rank are one unit, with the worst of their classes, unless two of them
- * may use different CPUs and none may use CPUs that are not the rank's: then each is a unit of its
- * own where it is bound, which stays, and the other ranks are placed by these units.
+ * hpc:topo places, or whose step has the policy observe or off. The processes of a rank are one
+ * unit, with the worst of their classes, unless two of them may use different CPUs and none may use
+ * CPUs that are not the rank's: then each is a unit of its own where it is bound, which stays, and
+ * the other ranks are placed by these units.
  */
 int decide_group(struct decision *out, const struct decide_input *in, uint64_t group);
 void decision_free(struct decision *d);
