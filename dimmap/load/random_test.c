@@ -163,8 +163,8 @@ static void test_zipf_control(void)
 }
 
 /*
- * Draw from 2^40 ranks with a = 1: the sum of 1/k is ln n + 0.5772..., with more digits than
- * needed.
+ * Draw from n = 2^40 ranks with a = 1. The sum of 1/k over all ranks is computed as
+ * ln n + 0.5772...: for this n, that is more precise than the test needs.
  */
 static void test_zipf_large(void)
 {

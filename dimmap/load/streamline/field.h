@@ -10,7 +10,7 @@
 #include "dimmap/load/trace.h"
 
 /*
- * A file with a flow's velocity at N^3 points of a grid, of which point i of a direction lies at
+ * A file with a flow's velocity at the N^3 points of a grid. In each direction, point i lies at
  * 2 pi i / N. In the byte order of the machine:
  *
  *	offset  bytes
@@ -22,8 +22,8 @@
  *	24      24     A, B, C of the flow (double)
  *	4096    12     u, v, w (float) of the first point, and so on
  *
- * x runs fastest, z slowest: over the grid, or over the points of a brick, and over the bricks
- * of the grid.
+ * x varies fastest, z slowest: in a row-major file, over the points of the grid; in a file of
+ * bricks, over the bricks of the grid, and over the points within each brick.
  */
 #define FIELD_MAGIC "NODEOSVF"
 #define FIELD_POINT 12u /* bytes */
