@@ -46,11 +46,16 @@ enum contention_policy decide_policy(const struct observed_step *step,
 				     const struct conf *conf);
 
 /*
- * Write the groups of the plan's containers to GROUP, a bit for each container. Containers that are
- * placed by the same policy form one group, and exchange cores, if each is no partition, is not
- * placed by hpc:topo, has no rank that its user has bound, has memory nodes of each domain, and has
- * the same number of threads of each core as the others. Any other container that is placed is a
- * group of its own. Returns the number of groups; -1: out of memory.
+ * Write the groups of the plan's containers to GROUP, a bit for each container. The containers of a
+ * group exchange cores. They are placed by the same policy and use the same number of threads of
+ * each core; each of them
+ *
+ * - is no partition, and is not placed by hpc:topo;
+ * - has no rank that its user has bound;
+ * - has memory nodes of each domain.
+ *
+ * Any other container that is placed is a group of its own. Returns the number of groups; -1: out
+ * of memory.
  */
 int decide_groups(uint64_t group[REQUEST_CONTAINERS_MAX], const struct decide_input *in);
 

@@ -40,7 +40,8 @@ enum page_start {
 	PAGE_BUSY, /* another worker is active: retry later */
 	PAGE_SILENT, /* the rank did not respond earlier: do not retry before its step ends */
 	/*
-	 * an abandoned worker of this user, or the maximum of all users, has not ended: retry later
+	 * an abandoned worker of this user has not ended, or as many workers of any users as may be
+	 * abandoned at a time: retry later
 	 */
 	PAGE_HELD,
 	PAGE_FAILED, /* no process could be started, or the request is wrong */
