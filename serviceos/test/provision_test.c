@@ -834,9 +834,9 @@ static void accounts(void)
 	ok(waits(session, "1000 65534 65534 65534"),
 	   "provision_apply: a user's program with effective uid 65534 counts as a user's");
 	ok(!waits("/system.slice/slurmctld.service", "1001 1001 1001 1001"),
-	   "provision_apply: SlurmUser may have any uid");
+	   "provision_apply: slurmctld counts as the system's with any uid");
 	ok(!waits("/system.slice/slurmdbd.service", "1001 1001 1001 1001"),
-	   "provision_apply: SlurmUser may have any uid in slurmdbd");
+	   "provision_apply: slurmdbd counts as the system's with any uid");
 	ok(waits("/user.slice/slurmctld.service", "1001 1001 1001 1001"),
 	   "provision_apply: a user's unit named slurmctld counts as a user's");
 }
