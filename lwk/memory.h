@@ -40,7 +40,7 @@ void memory_unlock(void);
  */
 uint64_t memory_take(uint64_t bytes, uint64_t align, int prot);
 
-/* Set PROT of a part of the taken memory. */
+/* Set the protection of a part of the taken memory to PROT. */
 int memory_protect_part(uint64_t address, uint64_t bytes, int prot);
 
 /* memory_has(): is ADDRESS in the extent? memory_is_used(): does the program use it? */
