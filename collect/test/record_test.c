@@ -159,7 +159,7 @@ static void test_merge(void)
 	is(comment_record_print(buf, &r, comment_record_rate(&r)),
 	   "nodeos1 class=devil ranks=20 devils=3 turtles=13 unknown=4 rate=19.6 quality=x "
 	   "source=mixed hosts=3 changes=4 simulated=yes",
-	   "a host without counters makes the quality x and the source mixed");
+	   "a host without counters gives quality=x and source=mixed");
 	r = (struct comment_record){ 0 };
 	comment_record_add(&r, &none);
 	is(comment_record_print(buf, &r, comment_record_rate(&r)),
