@@ -29,8 +29,8 @@ void zipf_start(struct zipf *z, double a, uint64_t n)
 	z->a = a;
 	z->n = (double)n;
 	/*
-	 * rank k has the piece from k - 1/2 to k + 1/2; rank 1 begins where its piece has exactly
-	 * its weight, 1
+	 * rank k has the piece of the integral from k - 1/2 to k + 1/2; the piece of rank 1 begins
+	 * later than 1/2, where its size is exactly the weight of rank 1, which is 1
 	 */
 	z->low = integral(z, 1.5) - 1;
 	z->high = integral(z, z->n + 0.5);
