@@ -331,7 +331,8 @@ static void test_partitions(int root)
 	given[0].for_hpc = true;
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
 	       "a partition of all of the job that replaces policy hpc is left out");
-	is_int(given[0].partition, PARTITION_MEMBER, "a step whose partition is left out is a member");
+	is_int(given[0].partition, PARTITION_MEMBER,
+	       "a step whose partition is left out is a member");
 	is(given[0].unfenced,
 	   "policy \"hpc\": container sim: a root partition would take the job's last core on this "
 	   "node: leave one core out of all partitions",
