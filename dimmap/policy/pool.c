@@ -263,8 +263,8 @@ u32 dimmap_pool_oldest(struct dimmap_pool *pool, bool (*busy)(void *arg, u32 x),
  * @pool: of the page
  * @x: on any queue but FREE, or on none
  *
- * Does not call the policy: dimmap_pool_oldest() has told it of the page, as it must learn of pages
- * in the order of the victims. Dirty pages are freed in another order, after they are written.
+ * Does not call the policy: dimmap_pool_oldest() has called it, in the order of the victims. Dirty
+ * pages are freed in another order, after they are written.
  */
 void dimmap_pool_free(struct dimmap_pool *pool, u32 x)
 {
