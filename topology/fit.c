@@ -231,8 +231,9 @@ static void join_sets(struct table *t, unsigned s, const struct table *from, uns
 			from->set[(size_t)from_s * from->words + w];
 }
 
-/* Merge two neighbours, of which LEFT holds the lower cores, and free both. */
-static struct table *merge_tables(const struct chooser *ch, struct table *left, struct table *right)
+/* Merge two neighbours, LEFT with the lower cores, for states from FROM on; frees both. */
+static struct table *merge_tables(const struct chooser *ch, struct table *left, struct table *right,
+				  unsigned from)
 {
 	struct table *t = NULL;
 	unsigned *split = NULL;
@@ -252,7 +253,7 @@ static struct table *merge_tables(const struct chooser *ch, struct table *left, 
 
 		if (!a->possible)
 			continue;
-		for (unsigned j = 0; j < right->n && i + j < n; j++) {
+		for (unsigned j = from > i ? from - i : 0; j < right->n && i + j < n; j++) {
 			const struct state *b = &right->state[j];
 			struct state *to = &t->state[i + j];
 
@@ -337,22 +338,22 @@ static unsigned best_state(const struct chooser *ch, const struct table *t, stru
 }
 
 static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsigned first,
-				     unsigned end);
+				     unsigned end, unsigned from);
 
 /*
  * Make the table of the candidates BORDER[0] .. BORDER[N] - 1: merge in halves at borders of inner
  * domains and of runs of cores that are alike.
  */
 static struct table *table_of_range(const struct chooser *ch, const unsigned *border, unsigned n,
-				    const unsigned *inner)
+				    const unsigned *inner, unsigned from)
 {
 	unsigned half = n / 2;
 
 	if (n == 1)
 		return inner[0] == NONE ? table_of_run(ch, border[0], border[1])
-					: table_of_domain(ch, inner[0], border[0], border[1]);
-	return merge_tables(ch, table_of_range(ch, border, half, inner),
-			    table_of_range(ch, border + half, n - half, inner + half));
+					: table_of_domain(ch, inner[0], border[0], border[1], from);
+	return merge_tables(ch, table_of_range(ch, border, half, inner, 0),
+			    table_of_range(ch, border + half, n - half, inner + half, 0), from);
 }
 
 /* Return the first candidate at or after FIRST whose core is not below END_CORE. */
@@ -373,9 +374,9 @@ static unsigned run_end(const struct chooser *ch, unsigned first, unsigned inner
 	return i;
 }
 
-/* Make the table of domain D, whose candidates are exactly FIRST .. END - 1, at least one. */
+/* Make the table of domain D with the candidates FIRST .. END - 1, for states from FROM on. */
 static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsigned first,
-				     unsigned end)
+				     unsigned end, unsigned from)
 {
 	const struct machine *m = ch->in->m;
 	const struct domain *domain = &m->domain[d];
@@ -402,7 +403,7 @@ static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsig
 		}
 	}
 	border[parts] = end;
-	t = table_of_range(ch, border, parts, inner);
+	t = table_of_range(ch, border, parts, inner, from);
 	free(border);
 	if (!t)
 		return NULL;
@@ -496,7 +497,7 @@ int fit_cores(const struct fit_in *in, struct fit_out *out)
 	out->best = ch.best = calloc(in->m->n_domains, sizeof(*ch.best));
 	if (!out->take || !out->best)
 		goto out;
-	t = table_of_domain(&ch, 0, 0, ch.n);
+	t = table_of_domain(&ch, 0, 0, ch.n, (in->need + ch.unit - 1) / ch.unit);
 	if (!t)
 		goto out;
 	rc = 1;

@@ -228,10 +228,8 @@ static unsigned list_cores(const struct planner *p, const struct plan_ask *ask, 
 
 		if (!own->threads || own->taken || !is_of_word(p->m, ask, c))
 			continue;
-		list[in->n].core = c;
-		list[in->n].threads = own->threads;
-		list[in->n].half = own->half;
-		list[in->n].width = plan_width(ask, own->threads);
+		list[in->n] = (struct fit_core){ c, own->threads, plan_width(ask, own->threads),
+						 own->half };
 		sum += list[in->n++].width;
 	}
 	return sum;
