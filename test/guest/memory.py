@@ -7,7 +7,7 @@
 #   -numa hmat-lb,initiator=0,target=0,hierarchy=memory,data-type=access-bandwidth,bandwidth=50G
 #   -numa hmat-lb,initiator=1,target=1,hierarchy=memory,data-type=access-bandwidth,bandwidth=50G
 #   -numa hmat-lb,initiator=0,target=2,hierarchy=memory,data-type=access-bandwidth,bandwidth=200G"
-# run: ci limit=600
+# run: deep limit=1800
 # run: deep kernel=debian limit=1800
 # rooms: limits container jobplan topology manifest launch spank
 """Memory of containers: kinds by name, policies over nodes, and limits (memory.max, io.max, huge
