@@ -15,7 +15,12 @@
 static struct observed_domain domain[2];
 static struct observed_step step;
 static struct observed_rank rank[2];
-static struct observed_node node = { .n_domains = 2, .domain = domain, .n_steps = 1, .step = &step };
+static struct observed_node node = {
+	.n_domains = 2,
+	.domain = domain,
+	.n_steps = 1,
+	.step = &step,
+};
 static struct conf conf = {
 	.helper_timeout = 5,
 	.contention = { .policy = CONTENTION_DINO, .when = CONTENTION_WHEN_ALWAYS, .min_move = 10 }
