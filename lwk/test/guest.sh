@@ -287,27 +287,34 @@ ticks () {
 	echo "ticks $name $((after - before))"
 }
 
-# What a call and a message cost, in three arms; a plugin of QEMU counts instructions.
-numbers () {
-	local tunables=GLIBC_TUNABLES=glibc.malloc.hugetlb=2 lwk mpirun
+LOCKED='GLIBC_TUNABLES=glibc.malloc.hugetlb=2 LOCK=1'
 
+# What calls, computing and messages cost, in three arms; a plugin of QEMU counts instructions.
+# shellcheck disable=SC2086  # words
+cost_of_calls () {
 	inside calls-native /calls
-	inside calls-locked env $tunables LOCK=1 /calls
+	inside calls-locked env $LOCKED /calls
 	inside calls-inside nodeos-lwk --memory=32M /calls
+}
+
+# shellcheck disable=SC2086  # words
+cost_of_computing () {
 	ticks compute-native 1 /compute.dyn 10
-	ticks compute-locked 1 env $tunables /compute.dyn 10
+	ticks compute-locked 1 env $LOCKED /compute.dyn 10
 	ticks compute-inside 1 nodeos-lwk --memory=32M --counts /compute.dyn 10
+}
+
+# shellcheck disable=SC2086  # words
+cost_of_messages () {
+	local lwk='/tmp/nodeos-lwk --memory=128M --counts --smartmap'
+	local in_root='chroot /mnt env PATH=/usr/bin:/bin'
+
 	prepare_mpi
 	cp /messages /mnt/tmp
 	export OMPI_MCA_btl=self,sm OMPI_MCA_btl_sm_single_copy_mechanism=cma
-	mpirun='chroot /mnt env PATH=/usr/bin:/bin'
-	lwk='/tmp/nodeos-lwk --memory=128M --counts --smartmap'
-	# shellcheck disable=SC2086  # words
-	{
-		inside messages-native $mpirun mpirun -n 2 /tmp/messages
-		inside messages-locked $mpirun $tunables LOCK=1 mpirun -n 2 /tmp/messages
-		inside messages-inside $mpirun mpirun -n 2 $lwk /tmp/messages
-	}
+	inside messages-native $in_root mpirun -n 2 /tmp/messages
+	inside messages-locked $in_root $LOCKED mpirun -n 2 /tmp/messages
+	inside messages-inside $in_root mpirun -n 2 $lwk /tmp/messages
 }
 
 # attach NAME RANK COMMAND...: what an attempt to attach to RANK gives, with COMMAND before it
