@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The CPU time that the planner needs for four containers on machines of 1,024 threads. This program is
- * no test: it prints the median of RUNS plans, and the instructions of one plan if the kernel
- * allows counting them.
+ * The CPU time that the planner needs for four containers on machines of 1,024 threads. This
+ * program is no test: it prints the median of RUNS plans, and the instructions of one plan if the
+ * kernel allows counting them.
  *
  * usage: bench-planner [RUNS [SYNTHETIC|FILE.xml]]
  */

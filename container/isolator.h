@@ -92,7 +92,10 @@ struct isolator_planning {
 	const struct ledger_job *job; /* NULL: no entry yet */
 	uint64_t step_inode;
 	const struct idset *node_cpus, *job_cpus;
-	/* CPUs that the ranks of a step of srun need; 0: another step, whose later steps are unknown */
+	/*
+	 * CPUs that the ranks of a step of srun need; 0: another step, whose later steps are
+	 * unknown
+	 */
 	unsigned wanted;
 	struct idset cpus; /* CPUs that the planner may give */
 	const char *kept; /* reason why CPUS lacks some of the job's CPUs; NULL: it lacks none */

@@ -106,7 +106,9 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 	if (!take_early(c, t)) {
 		c->read_at = monotonic_ms();
 		c->tried = true;
-		/* what a CHILD or a BUSY starts may be ranks of their own, which would count twice */
+		/*
+		 * what a CHILD or a BUSY starts may be ranks of their own, which would count twice
+		 */
 		if (counters_begin(t->counters, c->pid, rank->kind == OBSERVED_TASK, &c->group,
 				   &why) < 0) {
 			c->group = NULL;

@@ -51,7 +51,9 @@ struct counted_table {
 	struct counted *rank; /* N elements, owned */
 	unsigned n_early;
 	struct counted_early *early; /* owned */
-	/* milliseconds that early attempts have waited for processes since the last counted_match() */
+	/*
+	 * milliseconds that early attempts have waited for processes since the last counted_match()
+	 */
 	long waited;
 	unsigned turn; /* number of calls of counted_renew(): each begins with another rank */
 	unsigned refused; /* ranks without counters after the last counted_match() */

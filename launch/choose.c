@@ -241,7 +241,10 @@ int prepare_accept(struct step *s, const struct node_view *v, const struct ledge
 int prepare_keep_cores(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		       struct errbuf *err)
 {
-	/* without a plan there is no rank map: one entry with all CPUs of the job stands for its cores */
+	/*
+	 * without a plan there is no rank map: one entry with all CPUs of the job stands for its
+	 * cores
+	 */
 	s->n_cores = plan ? plan->n_cores : 1;
 	s->core = calloc(s->n_cores ? s->n_cores : 1, sizeof(*s->core));
 	if (!s->core)

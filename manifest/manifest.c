@@ -110,7 +110,9 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 	const struct manifest_isolator *known = manifest_isolator_find(bare);
 	int i = request_ignored_index(bare);
 
-	/* AppC's limits of a whole pod: no cgroup holds the containers and nothing else of the job */
+	/*
+	 * AppC's limits of a whole pod: no cgroup holds the containers and nothing else of the job
+	 */
 	if (i >= 0 && (!known || (!c && strncmp(bare, "resource/", 9) == 0))) {
 		*ignored |= UINT32_C(1) << i;
 		/* Argo's values are objects; AppC's may be anything (no-new-privileges: true) */

@@ -9,7 +9,10 @@
 #include "base/words.h"
 #include "manifest/request_field.h"
 
-/* bytes that suffice for any container's record: the name, every ignored name, the source of a buffer, all numbers */
+/*
+ * bytes that suffice for any container's record: the name, every ignored name, the source of a
+ * buffer, all numbers
+ */
 #define RECORD_MAX 1500
 _Static_assert(sizeof("nodeos 1;") + REQUEST_CONTAINERS_MAX * RECORD_MAX <= REQUEST_TEXT_MAX,
 	       "every valid request fits");

@@ -27,17 +27,18 @@
  *   ignored=power,monitoring;
  *
  * Fields are in this order, and a field with its default is left out: cpus (0: all that is left),
- * smt (0: all threads), mems (N, or Nb for bytes, or KIND:N or KIND:Nb of kinds of memory), policy (none: nodeos.conf's default), prio (0,
- * which also means 1 for fifo and rr), quantum (milliseconds, with hpc only; none: the node
- * decides), partition (member), dimmap (bytes of a buffer; none: no buffer) and with it
- * dimmap_source, dimmap_policy and dimmap_fill (none: dimmapfs's own default), dimmap_access (rw),
- * ignored (the isolators of request_ignored_name that the manifest names, in table order), the
- * numbers of RANK_NUMBERS by their names (none: unchanged), contention (a word of
- * contention_name.h; none: nodeos.conf's default), placement (a word of placement_word.h; none:
- * packed, or spread where needed), memory, memory_request, bandwidth and iops (request_limits.h;
- * none: no limit), thp (never or always; none: unchanged), mems_policy (a word of mems_policy.h;
- * none: bind), and cores (a word of placement_word.h; none: the fastest kind that suffices). A text that is not canonical is
- * refused, so equal requests are equal texts.
+ * smt (0: all threads), mems (N, or Nb for bytes, or KIND:N or KIND:Nb of kinds of memory), policy
+ * (none: nodeos.conf's default), prio (0, which also means 1 for fifo and rr), quantum
+ * (milliseconds, with hpc only; none: the node decides), partition (member), dimmap (bytes of a
+ * buffer; none: no buffer) and with it dimmap_source, dimmap_policy and dimmap_fill (none:
+ * dimmapfs's own default), dimmap_access (rw), ignored (the isolators of request_ignored_name that
+ * the manifest names, in table order), the numbers of RANK_NUMBERS by their names (none:
+ * unchanged), contention (a word of contention_name.h; none: nodeos.conf's default), placement (a
+ * word of placement_word.h; none: packed, or spread where needed), memory, memory_request,
+ * bandwidth and iops (request_limits.h; none: no limit), thp (never or always; none: unchanged),
+ * mems_policy (a word of mems_policy.h; none: bind), and cores (a word of placement_word.h; none:
+ * the fastest kind that suffices). A text that is not canonical is refused, so equal requests are
+ * equal texts.
  */
 #define REQUEST_TEXT_MAX 98304 /* bytes with the final NUL */
 #define REQUEST_CONTAINERS_MAX 64

@@ -190,7 +190,9 @@ int pages_move(struct pages_result *out, const struct pages_plan *plan, int cgro
 		rc = cgroup_each_pid_below(cgroup_fd, path, visit_process, &pass, err);
 		if (rc == 0)
 			rc = look_again(out, &pass, cgroup_fd, path, err);
-		/* not idle if it found a full node: the next round fills another node of the home */
+		/*
+		 * not idle if it found a full node: the next round fills another node of the home
+		 */
 		idle = mover.to == to && out->moved - moved <= out->after.elsewhere / 100;
 	}
 	pages_mover_free(&mover);

@@ -6,8 +6,8 @@
 
 /*
  * The kind of a memory node. One kind of a machine is ordinary: containers get it. Its other kinds
- * are special: only containers that name them get them. machine.h gives the kind of each node; doc/planner.md has
- * the rules for kinds.
+ * are special: only containers that name them get them. machine.h gives the kind of each node;
+ * doc/planner.md has the rules for kinds.
  */
 enum memory_kind {
 	MEMORY_DRAM,

@@ -31,7 +31,9 @@ void plan_ask_want(const struct plan_ask *ask, unsigned i, struct plan_want *out
 	out->ask.mems = ask->want[i].amount;
 }
 
-/* Is KIND that of the ordinary nodes? Then nodes of the kind that a driver has added do not count. */
+/*
+ * Is KIND that of the ordinary nodes? Then nodes of the kind that a driver has added do not count.
+ */
 static bool is_ordinary_kind(const struct planner *p, int kind)
 {
 	for (unsigned i = 0; i < p->m->n_nodes; i++)

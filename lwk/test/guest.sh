@@ -308,7 +308,8 @@ cost_of_computing () {
 # shellcheck disable=SC2086  # words
 cost_of_messages () {
 	local lwk='/tmp/nodeos-lwk --memory=128M --counts --smartmap'
-	local in_root='taskset 1 chroot /mnt env PATH=/usr/bin:/bin' run='mpirun --bind-to none -n 2'
+	local in_root='taskset 1 chroot /mnt env PATH=/usr/bin:/bin'
+	local run='mpirun --bind-to none -n 2'
 
 	prepare_mpi
 	cp /messages /mnt/tmp
@@ -338,7 +339,8 @@ smartmap () {
 		rm -f /tmp/meet
 		for rank in 0 1; do
 			PMIX_RANK=$rank timeout "${LIMIT:-120}" nodeos-lwk --memory=16M --smartmap \
-				--counts /smartmap.dyn exchange /tmp/meet $rank $n >/tmp/out.$rank 2>/tmp/err.$rank &
+				--counts /smartmap.dyn exchange /tmp/meet $rank $n \
+				>/tmp/out.$rank 2>/tmp/err.$rank &
 		done
 		wait
 		for rank in 0 1; do

@@ -499,7 +499,9 @@ static void test_request_mems(void)
 	}
 }
 
-/* Values of --nodeos-mems with kinds and a policy, and the canonical text of each; NULL: refused. */
+/*
+ * Values of --nodeos-mems with kinds and a policy, and the canonical text of each; NULL: refused.
+ */
 static void test_wants(void)
 {
 	static const char *const table[][2] = {

@@ -82,8 +82,8 @@ static void test_check_json(void)
 static void test_check_accepted(void)
 {
 	static const char want[] =
-		"name cpus smt cores mems mems_policy policy priority quantum_ms partition dimmap contention "
-		"memory_limit_bytes block_bandwidth block_iops thp "
+		"name cpus smt cores mems mems_policy policy priority quantum_ms partition "
+		"dimmap contention memory_limit_bytes block_bandwidth block_iops thp "
 		"oom_score_adj isolators container=accepted scheduler=accepted dimmap=accepted "
 		"contention=accepted resource/memory=accepted resource/block-bandwidth=accepted "
 		"resource/block-iops=accepted thp=accepted "

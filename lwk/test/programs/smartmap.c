@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * smartmap exchange FILE RANK MESSAGES: ranks 0 and 1 of a step, which find each other's addresses
- *	in FILE: rank 1 copies MESSAGES of 1 MiB out of the memory of rank 0 and checks them. Between
- *	them are no system calls.
+ *	in FILE: rank 1 copies MESSAGES of 1 MiB out of the memory of rank 0 and checks them.
+ *	Between them are no system calls.
  * smartmap attach RANK: prints what the attempt gives
  * smartmap listen NAME: owns the abstract socket NAME, as a rank would, until it is killed
  */
