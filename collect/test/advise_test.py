@@ -26,7 +26,7 @@ CLASSES = ("unknown", "turtles", "semi_devils", "devils")
 COUNTS = dict.fromkeys(CLASSES, 0)
 STANDIN = """#!/bin/sh
 case "$*" in
-*Extra*) shift 4; cat "$TOP/extra.$1" 2>/dev/null || echo ;;
+*Extra*) shift 5; cat "$TOP/extra.$1" 2>/dev/null || echo ;;
 *) cat "$TOP/${0##*/}.out" ;;
 esac
 """

@@ -2,11 +2,16 @@
 /* The counters of a rank that hangs in execve(). The events are software events. */
 #include "contend/counted.h"
 
+#include <signal.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
 #include "base/test/held.h"
 #include "counters/test/soft.h"
 
 static struct observed_node node;
 static struct counted_table table;
+static pid_t idle; /* a rank that does not hang, and has no child that does */
 
 static void add_rank(struct observed_step *step, pid_t pid)
 {
@@ -38,7 +43,7 @@ static void match_many(pid_t pid)
 	   "counted_begin_early: does not wait for each rank of a step that hangs");
 	diag("%s", err.text);
 	counted_match(&table, &node, NULL);
-	is_int(counted_begin_early(&table, getpid(), &err), 0,
+	is_int(counted_begin_early(&table, idle, &err), 0,
 	       "counted_begin_early: opens counters for a later message");
 	counted_match(&table, &node, NULL);
 }
@@ -50,7 +55,7 @@ static void renew_many(pid_t pid)
 	unsigned first = table.n, left = 0;
 
 	for (int i = 0; i < MANY; i++) {
-		add_rank(step, getpid());
+		add_rank(step, idle);
 		step->rank[i].start += 1000u + (unsigned)i;
 	}
 	counted_match(&table, &node, NULL);
@@ -85,6 +90,12 @@ int main(int argc, char **argv)
 
 	(void)argc;
 	scratch_make();
+	idle = fork();
+	if (idle == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pause();
+		_exit(0);
+	}
 	table.counters = open_soft(SOFT_ROW, false);
 	node.bounds = classify_default;
 	held_program(program, argv[0]);
@@ -92,7 +103,7 @@ int main(int argc, char **argv)
 	if (why)
 		skip_all("%s", why);
 	add_rank(observed_add_step(&node), held.pid);
-	add_rank(observed_add_step(&node), getpid());
+	add_rank(observed_add_step(&node), idle);
 	took = match_ranks(&err);
 	ok(took < 2000, "counted_match: gives up a rank that hangs in execve");
 	diag("after %ld ms: %s", took, err.text);
@@ -111,6 +122,7 @@ int main(int argc, char **argv)
 	is_int((long long)table.rank[0].pause, 20000, "counted_match: doubles the next pause");
 	match_many(held.pid);
 	renew_many(held.pid);
+	kill(idle, SIGKILL);
 	held_end(&held);
 	for (int i = 0; i < 50 && kill(held.pid, 0) == 0; i++)
 		usleep(100000);
