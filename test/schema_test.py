@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 from manpages import BUILD, SOURCE, done, ok, same_set, skip
 
@@ -146,6 +147,41 @@ def undescribed(x, where=""):
     return out
 
 
+# memory by kind, on a machine of half a MiB of HBM
+BY_KIND = {
+    "acKind": "PodManifest",
+    "acVersion": "0.8.11",
+    "apps": [
+        {
+            "name": "sim",
+            "app": {
+                "isolators": [
+                    {
+                        "name": "container",
+                        "value": {
+                            "cpus": 1,
+                            "mems": [
+                                {"kind": "dram", "count": 1},
+                                {"kind": "hbm", "size": "512K"},
+                            ],
+                            "mems_policy": "bind",
+                        },
+                    }
+                ]
+            },
+        }
+    ],
+}
+
+
+def plan_by_kind():
+    machine = os.path.join(SOURCE, "topology/test/corpus/topology/hbm.xml")
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as f:
+        json.dump(BY_KIND, f)
+        f.flush()
+        return output("nodeosctl", "plan", "--json", "-t", machine, f.name)
+
+
 def test_documents():
     machine = "package:2 numa:2(memory=4294967296) core:4 pu:2"
     documents = {
@@ -159,6 +195,7 @@ def test_documents():
         "plan with every key": output(
             "nodeosctl", "plan", "--json", "-t", "numa:1 core:2 pu:2", "every-key.json"
         ),
+        "plan by kind": plan_by_kind(),
         "plan of the rest": output("nodeosctl", "plan", "--json", "-t", machine, "rest.json"),
         "node": output("report/test/report_driver", "json", "n0", "coupled", "step"),
         "node with blocks": output(
