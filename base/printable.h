@@ -19,8 +19,8 @@ const char *printable_format(char *buf, size_t size, const char *fmt, va_list ap
 	__attribute__((format(printf, 3, 0)));
 
 /*
- * Return the bytes of the UTF-8 character at TEXT, of which LEFT (not 0) bytes may be read, or 0
- * when no character begins there (Unicode 15, table 3-7).
+ * Return the length in bytes of the UTF-8 character at TEXT, or 0 when no character begins there
+ * (Unicode 15, table 3-7). LEFT bytes of TEXT may be read, at least 1.
  */
 size_t utf8_length(const char *text, size_t left);
 

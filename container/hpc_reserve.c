@@ -102,8 +102,8 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 	 */
 	if (rc == 0 && *bad.text)
 		rc = errprintf(err,
-			       "%s: the CPUs with policy \"hpc\" or real time are unknown until "
-			       "that job has ended",
+			       "%s: until the job of this entry has ended, it is unknown which "
+			       "CPUs it has with policy \"hpc\", real time or a partition",
 			       bad.text);
 	return rc < 0 ? -1 : k.any;
 }

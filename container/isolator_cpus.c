@@ -14,8 +14,8 @@ static int cpus_give(const struct isolator_step *s, struct isolator_part *p, str
 }
 
 /*
- * Add the containers' CPUs to the step's directory and remove none: Slurm still binds later ranks
- * to the step's own CPUs.
+ * Add to the step's directory the CPUs of its containers and, if the step also has ranks outside of
+ * them, the CPUs of these. Remove none: Slurm still binds later ranks to the step's own CPUs.
  */
 static int cpus_step(const struct isolator_step *s, struct errbuf *err)
 {

@@ -10,7 +10,7 @@
 
 #define RETRY_MS 10000 /* milliseconds from a failure to the next attempt */
 #define LOOKUP_MS 60000 /* milliseconds between two searches for contention_report_user */
-#define FAILED_MAX 30 /* attempts to write a job's last record */
+#define FAILED_MAX 30 /* failures in a row that end the attempts for an ended job */
 #define BATCH_MAX 256 /* records given to one writer at most */
 
 static struct job_entry *find_job(struct jobs *jobs, uint32_t job)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeos-contend observes the ranks of this host. It counts their misses in the last-level cache
- * and classes them, for documents in /run/nodeos-contend that nodeosctl contention reads. It is one
- * process, started by systemd. It changes ranks only through migration/, so it may end and begin at
- * any time.
+ * nodeos-contend observes the ranks of this host: it counts the misses of each rank in the
+ * last-level cache, classes the rank, and writes documents to /run/nodeos-contend, which nodeosctl
+ * contention reads. It is one process, started by systemd. It may be killed at any time: its state
+ * is saved, and the journal of migration/ lets the next daemon finish a move of ranks.
  */
 #include <getopt.h>
 #include <signal.h>

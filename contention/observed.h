@@ -35,9 +35,9 @@ const char *observed_kind_name(enum observed_kind kind);
 
 /* A rank's misses in a second, from its totals at two readings of its counters. */
 struct observed_pace {
-	bool begun; /* MISSES and COUNTED are valid */
-	uint64_t misses; /* the rank's MISSES at the last reading */
-	double counted; /* the rank's COUNTED at the last reading */
+	bool begun; /* false: the members below are not valid yet */
+	uint64_t misses; /* observed_rank.misses at the last reading */
+	double counted; /* monotonic seconds of the last reading (observed_rank.counted) */
 	double rate; /* misses in a second between the last two readings */
 };
 

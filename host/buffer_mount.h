@@ -11,9 +11,10 @@
 int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *err);
 
 /*
- * Write the dirty pages of the buffer with the open directory DIR, unless its device makes no
- * progress for a minute, then shut the buffer down: processes that have it open get errors, and its
- * memory and device become free. Async-signal-safe.
+ * DIR is the open directory of a buffer. Write the buffer's dirty pages, but give up when its
+ * device makes no progress for a minute. In both cases shut the buffer down then: processes that
+ * have it open get errors, and its memory and device become free. If a signal interrupts the
+ * writing, the buffer is not shut down. Async-signal-safe.
  */
 void buffer_shut_down(int dir);
 

@@ -322,7 +322,7 @@ static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 /* One attempt to settle the plan, and its result for the next attempt. */
 struct plan_try {
 	struct ledger *ledger; /* open during an attempt */
-	struct isolator_planning planning; /* the state in this attempt */
+	struct isolator_planning planning; /* what the isolators get in this attempt */
 	struct plan_input in; /* input for the next plan */
 	/* made from IN; NULL: not made yet, or owned by the ledger's entry */
 	struct job_plan *made;

@@ -42,8 +42,10 @@ static int add_segment(struct elf *e, const Elf64_Phdr *p, uint64_t file_size, s
 		return errprintf(err, "it has more than %d segments", ELF_SEGMENTS);
 	if (p->p_filesz > p->p_memsz || p->p_offset > file_size ||
 	    p->p_filesz > file_size - p->p_offset || p->p_vaddr >= USER_END ||
-	    p->p_memsz > USER_END - p->p_vaddr || (p->p_vaddr - p->p_offset) % PAGE != 0)
-		return errprintf(err, "a segment lies outside of the file or of memory");
+	    p->p_memsz > USER_END - p->p_vaddr)
+		return errprintf(err, "a segment lies outside of the file or of its memory");
+	if ((p->p_vaddr - p->p_offset) % PAGE != 0)
+		return errprintf(err, "a segment begins elsewhere in its page than in the file's");
 	if (e->segments && p->p_vaddr < e->segment[e->segments - 1].address)
 		return errprintf(err, "its segments are not in order");
 	s = &e->segment[e->segments++];

@@ -381,8 +381,8 @@ long memory_map(const long arg[6])
 }
 
 /*
- * Make the call NR for BYTES at ADDRESS, a part of which is in the extent: pass the parts below and
- * above the extent to Linux. ARG has the other arguments. Returns 0 or -errno.
+ * Some of the BYTES at ARG[0] are in the extent: make Linux's call NR for those below and above it,
+ * with ARG[2]. Returns 0 or -errno.
  */
 static long call_outside(long nr, const long arg[6], uint64_t bytes)
 {

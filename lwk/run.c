@@ -184,8 +184,8 @@ int run_check_machine(struct thread *t, uint64_t code, struct errbuf *err)
 	if (rc < 0 || run->exit_reason != KVM_EXIT_IO || run->io.port != LWK_PORT_CALL ||
 	    t->regs->rax != CHECK_VALUE || t->regs->rcx != code + SYSCALL_SIZE)
 		return errprintf(err,
-				 "KVM cannot run this machine (result %ld, exit %u): is it the"
-				 " processor's own virtualization?",
+				 "KVM made a machine but cannot run it (result %ld, exit %u): KVM "
+				 "must use the processor's hardware virtualization",
 				 rc, run->exit_reason);
 	rc = machine_reset_vcpu(&t->vcpu);
 	return rc < 0 ? errprintf(err, "KVM_SET_SREGS: %s", strerror((int)-rc)) : 0;

@@ -111,7 +111,8 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 	int i = request_ignored_index(bare);
 
 	/*
-	 * AppC's limits of a whole pod: no cgroup holds the containers and nothing else of the job
+	 * ignored are names that NodeOS does not know, and AppC's resource limits of a whole pod,
+	 * as no cgroup holds only the job's containers
 	 */
 	if (i >= 0 && (!known || (!c && strncmp(bare, "resource/", 9) == 0))) {
 		*ignored |= UINT32_C(1) << i;

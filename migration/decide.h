@@ -12,8 +12,9 @@
  */
 #define DECIDE_WHY_MAX 160 /* bytes of a reason, including the final NUL */
 
+/* For one group of containers (decide_groups()). */
 struct decision {
-	/* bit I: container I of the plan is in the group */
+	/* the group; bit I: container I of the plan is in it */
 	uint64_t containers;
 	enum contention_policy policy; /* the policy that places these containers */
 	bool contended; /* one of their domains is contended, or contention_when is always */

@@ -513,8 +513,8 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 	if (in->n_ranks == 0)
 		return 0;
 	if (in->n_cores > IDSET_MAX || in->n_ranks > IDSET_MAX)
-		return errprintf(err, "%u cores and %u ranks: NodeOS handles %d", in->n_cores,
-				 in->n_ranks, IDSET_MAX);
+		return errprintf(err, "%u cores and %u ranks: NodeOS handles at most %d of each",
+				 in->n_cores, in->n_ranks, IDSET_MAX);
 	memset(&m, 0, sizeof(m));
 	m.in = in;
 	list_container(&m);

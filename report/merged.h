@@ -18,7 +18,7 @@
 #define MERGED_VALUES_MAX (1u << 21) /* values in one document */
 #define MERGED_NAME_MAX 256
 #define MERGED_NODES_MAX 65536
-#define MERGED_CONTAINERS_MAX 4096 /* containers of a node: the limit of its CPUs */
+#define MERGED_CONTAINERS_MAX 4096 /* containers of a node: as many as it can have CPUs */
 
 struct merged_container {
 	char name[REQUEST_NAME_MAX];

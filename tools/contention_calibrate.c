@@ -187,8 +187,8 @@ static int calibrate_host(const struct calibration *o, struct calibration_host *
 		return -1;
 	reach_cpus(h);
 	tool_error(0,
-		   "contention: loads the CPUs of %u domain%s, one after the other, for about "
-		   "%u seconds",
+		   "contention: calibrating %u domain%s in turn: this loads their CPUs, and takes "
+		   "about %u seconds in all",
 		   h->n, h->n == 1 ? "" : "s", DOMAIN_SECONDS * h->n);
 	/* a damaged file is no error: it is replaced */
 	contention_peaks_read(&peaks, h->peaks_dir, geteuid(), &ignored);

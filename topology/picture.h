@@ -16,7 +16,7 @@ struct picture_part {
 	enum picture_kind kind;
 	char label[512];
 	struct idset cpus;
-	/* a memory node of several parts has a colour and a legend line of its own */
+	/* a memory node that several parts share has a colour and a legend line of its own */
 	struct idset mems;
 };
 

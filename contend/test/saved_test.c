@@ -8,7 +8,7 @@
 #include "base/test/tap.h"
 #include "contend/test/example.h"
 
-#define HEAD_SIZES 20 /* offset of the sizes of the three structs */
+#define HEAD_SIZES 20 /* offset in the file of the sizes of its parts (struct saved_head) */
 
 static int dir;
 static char path[128];

@@ -57,11 +57,11 @@ static void test_none(void)
 	host.type = PERF_TYPE_SOFTWARE;
 	is(choose_provider("auto", "Test-6-1 mine A; instructions 0x1; misses 0xffff"),
 	   "none: row mine: cannot open event 0xffff/0x0: No such file or directory",
-	   "there are no counters with an event that the PMU lacks");
+	   "a row with an event that the PMU lacks counts nothing");
 	is(choose_provider("auto", "Test-6-1 mine A; instructions 0x9; misses 0x2"),
 	   "none: row mine: the events can be opened, but do not count: other programs, or the NMI "
 	   "watchdog, may hold the counters",
-	   "there are no counters with an event that counts nothing");
+	   "a row with an event that the PMU does not count is not used");
 	scratch_file("proc/cpuinfo", "processor\t: 0\n");
 	ok(strstr(choose_provider("auto", ""), "none: /tmp") &&
 		   strstr(choose_provider("auto", ""), "no vendor_id"),

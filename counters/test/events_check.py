@@ -81,7 +81,7 @@ class Row:
         self.events = [OurEvent(c, words) for c, *words in split if c != "note"]
 
     def pmu(self):
-        """Return libpfm4's name of this processor's counters, or ""."""
+        """Return libpfm4's name of the counters of the row; "" if no event of it has one."""
         named = [e.libpfm.partition("::")[0] for e in self.events if "::" in e.libpfm]
         return named[0] if named else ""
 

@@ -92,8 +92,8 @@ class Elf:
         return s["name"]
 
     def variables(self):
-        """Map of names to lists of bytes and their references; static symbols of one name share a
-        list."""
+        """Map of each variable's name to a list of (section, size, bytes, references). Static
+        variables of one name share a list."""
         refer = {}
         for s in (s for s in self.sections if s["type"] == SHT_RELA):
             for at in range(s["at"], s["at"] + s["size"], 24):

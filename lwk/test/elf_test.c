@@ -112,7 +112,7 @@ static void check_broken(void)
 	refuse("a segment beyond the user's addresses", "outside");
 	begin(ET_EXEC);
 	file.p[1].p_offset = 0x1001;
-	refuse("an offset that does not fit the address", "outside");
+	refuse("an offset that does not fit the address", "elsewhere");
 	begin(ET_EXEC);
 	file.p[1].p_vaddr = 0x300000;
 	refuse("segments out of order", "order");

@@ -261,7 +261,7 @@ static enum page_state await(struct page_workers *w, struct page_outcome *out, s
 	return state;
 }
 
-/* A rank that holds its own address space, and another rank of another user. */
+/* A rank that holds its own address space; then another rank of the user, whose pages move. */
 static void is_held(void)
 {
 	struct page_request q = { .cgroup_fd = rank_root,

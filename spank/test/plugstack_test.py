@@ -402,7 +402,7 @@ def test_maintainer_scripts():
         r.write("run/slurm/conf/plugstack.conf", "required nodeos.so\n")
         ok(
             r.script("prerm", "remove").returncode != 0,
-            "prerm refuses the removal if a line stays",
+            "prerm refuses the removal if a plugstack.conf of slurmctld loads the plugin",
         )
 
 

@@ -146,7 +146,8 @@ static void test_forced(struct counters *c)
 
 	is_int(calibrated((struct calibration){ .force = true }, c), 3,
 	       "--force calibrates beside a job, and figures differ");
-	ok(strstr(errors, "loads the CPUs of 1 domain, one after the other, for about 4 seconds"),
+	ok(strstr(errors,
+		  "calibrating 1 domain in turn: this loads their CPUs, and takes about 4 seconds"),
 	   "a calibration announces the load and its duration: %s", errors);
 	ok(strstr(errors, "3 figures differ"), "a calibration reports that figures differ");
 	ok(strstr(text, "row soft, quality A-") && strstr(text, "domain 5, CPUs ") &&

@@ -82,9 +82,9 @@ static void test_small(void)
 		   "picture_xml: core %u has the colour of its part", o->logical_index);
 	is(style(hwloc_get_numanode_obj_by_os_index(t, 0)),
 	   style_of(t, "memory node of several containers"),
-	   "picture_xml: a memory node of two parts has the colour of shared nodes");
+	   "picture_xml: a memory node that two parts share has the colour of shared nodes");
 	is(style(hwloc_get_numanode_obj_by_os_index(t, 1)), style_of(t, "system"),
-	   "picture_xml: a memory node of one part has its colour");
+	   "picture_xml: a memory node that only one part has gets the colour of this part");
 	ok(style_of(t, "the title"), "picture_xml: the title is drawn");
 	ok(strcmp(style_of(t, "system"), style_of(t, "free")) != 0 &&
 		   strcmp(style_of(t, "system"), style_of(t, "c")) != 0,

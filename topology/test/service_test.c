@@ -161,7 +161,8 @@ static void test_special(void)
 		idset_parse(&ask.mems, asks[i].mems, NULL);
 		err.text[0] = '\0';
 		is_int(service_choose(&got, m, &ask, &err), asks[i].good ? 0 : -1,
-		       "service_choose: serviceos_mems = %s beside special memory", asks[i].mems);
+		       "service_choose: serviceos_mems = %s beside special memory is %s",
+		       asks[i].mems, asks[i].good ? "accepted" : "refused");
 	}
 	is(err.text,
 	   "serviceos_mems: memory nodes 0-1 leave only special memory (2), which containers do "
