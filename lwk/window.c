@@ -73,7 +73,7 @@ static uint64_t *level3_of(uint64_t address, bool make)
 /*
  * Make an entry of level 3 for the GiB at ADDRESS, which is at GPA in the machine. The lowest 2
  * MiB of all are left out, so that a null pointer has an address at once; the extent begins
- * without rights.
+ * without rights; behind its end, the GiB is like any other.
  */
 static uint64_t make_entry(uint64_t address, uint64_t gpa)
 {
@@ -85,9 +85,12 @@ static uint64_t make_entry(uint64_t address, uint64_t gpa)
 	table = machine_take_table();
 	if (!table)
 		return 0;
-	for (uint64_t i = 0; i < 512; i++)
-		machine_table(table)[i] = (gpa + i * LARGE_PAGE) | LARGE |
-					  (extent || (!address && !i) ? 0 : ALL);
+	for (uint64_t i = 0; i < 512; i++) {
+		uint64_t at = address + i * LARGE_PAGE;
+		bool closed = at < LARGE_PAGE || (extent && at - extent_base < extent_size);
+
+		machine_table(table)[i] = (gpa + i * LARGE_PAGE) | LARGE | (closed ? 0 : ALL);
+	}
 	return table | PRESENT | WRITE | USER;
 }
 
