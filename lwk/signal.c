@@ -22,6 +22,8 @@
 #define FP_MAGIC_OFFSET 464
 #define XSTATE_BV 512 /* offset in an XSAVE area; XCOMP_BV follows */
 #define BIT(number) (1UL << ((number)-1))
+#define IGNORED_BY_DEFAULT (BIT(SIGCHLD) | BIT(SIGCONT) | BIT(SIGURG) | BIT(SIGWINCH))
+#define STOPS_BY_DEFAULT (BIT(SIGTSTP) | BIT(SIGTTIN) | BIT(SIGTTOU))
 #define NEVER_BLOCKED (BIT(SIGKILL) | BIT(SIGSTOP) | THREAD_KICK_BIT)
 
 static struct actions first_actions;
@@ -32,6 +34,15 @@ static uint64_t set_mask(uint64_t mask)
 
 	mask &= ~THREAD_KICK_BIT;
 	host_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, (long)&old, sizeof(mask));
+	return old;
+}
+
+/* Block all signals, also THREAD_KICK for a moment; return what was blocked before. */
+static uint64_t block_all(void)
+{
+	uint64_t every = ~0UL, old = 0;
+
+	host_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&every, (long)&old, sizeof(every));
 	return old;
 }
 
@@ -160,6 +171,8 @@ void signal_die(struct thread *t, int number)
 	struct kvm_regs r;
 	struct frame f;
 
+	if (t->pid == 1) /* the first process of a container: Linux would drop the signal */
+		host_call(SYS_exit_group, 128 + number);
 	set_mask(~0UL);
 	host_call(SYS_rt_sigaction, number, (long)&none, 0, 8);
 	if (host_call(SYS_rt_tgsigqueueinfo, t->pid, t->tid, number, (long)t->arrived.info) < 0)
@@ -199,26 +212,46 @@ static long save_fp(const struct thread *t, uint64_t address)
 	return rc < 0 ? rc : program_copy((void *)address, area, n);
 }
 
-/* Load the XSAVE state at ADDRESS; if ADDRESS is 0, that of a new program. */
-static long load_fp(const struct thread *t, uint64_t address)
+/*
+ * Read the XSAVE state at ADDRESS into AREA, as KVM wants it; if ADDRESS is 0, make the state of a
+ * new program. Return 0 or -EFAULT.
+ */
+static long read_fp(uint8_t area[FRAME_XSAVE], uint64_t address)
 {
-	uint8_t area[FRAME_XSAVE] __attribute__((aligned(64))) = { 0 };
-	uint32_t magic, control = 0x1f80;
+	uint32_t magic, mxcsr = 0x1f80;
+	uint16_t control = 0x37f;
 	uint64_t features;
 	long rc = 0;
 
+	memset(area, 0, FRAME_XSAVE);
 	if (address)
 		rc = program_copy(area, (void *)address, machine.xcr0 ? machine.xsave_size : 512);
-	else
-		memcpy(area + 24, &control, sizeof(control)); /* MXCSR */
 	if (rc < 0)
 		return rc;
 	memcpy(&magic, area + FP_MAGIC_OFFSET, sizeof(magic));
 	memcpy(&features, area + XSTATE_BV, sizeof(features));
-	features = !address ? 0 : magic == FRAME_FP_MAGIC_1 ? features & machine.xcr0 : 3;
+	features = magic == FRAME_FP_MAGIC_1 ? features & machine.xcr0 : 3;
+	if (!address) {
+		memcpy(area, &control, sizeof(control));
+		memcpy(area + 24, &mxcsr, sizeof(mxcsr));
+	}
 	memset(area + XSTATE_BV, 0, 64);
 	memcpy(area + XSTATE_BV, &features, sizeof(features));
+	return 0;
+}
+
+static long load_fp(const struct thread *t, const uint8_t area[FRAME_XSAVE])
+{
 	return host_call(SYS_ioctl, t->vcpu.fd, KVM_SET_XSAVE, (long)area);
+}
+
+/* A handler begins with the state of a new program, as in the kernel. */
+static long reset_fp(const struct thread *t)
+{
+	uint8_t area[FRAME_XSAVE] __attribute__((aligned(64)));
+
+	read_fp(area, 0);
+	return load_fp(t, area);
 }
 
 /* Put the frame of T's arrived signal onto the program's stack; 0 or -errno. */
@@ -252,7 +285,7 @@ static long push_frame(struct thread *t, const struct action *a)
 	f.mask = t->arrived.old_mask;
 	memcpy(f.info, t->arrived.info, sizeof(f.info));
 	if (!memory_is_writable(at.frame, top - at.frame) || save_fp(t, at.fp) < 0 ||
-	    program_copy((void *)at.frame, &f, sizeof(f)) < 0)
+	    program_copy((void *)at.frame, &f, sizeof(f)) < 0 || reset_fp(t) < 0)
 		return -EFAULT;
 	if ((uint32_t)alt->flags & AUTODISARM)
 		*alt = (struct frame_stack){ .flags = SS_DISABLE };
@@ -279,7 +312,16 @@ static struct action take_action(struct thread *t, int number)
 	return a;
 }
 
-/* Put the frame of T's arrived signal on the stack; returns the mask that its handler runs with. */
+/* Do what Linux does for NUMBER, whose handler the program has taken away since it arrived. */
+static void act_by_default(struct thread *t, int number)
+{
+	if (BIT(number) & STOPS_BY_DEFAULT)
+		host_call(SYS_tgkill, t->pid, t->tid, SIGSTOP);
+	else if (!(BIT(number) & IGNORED_BY_DEFAULT))
+		signal_die(t, number);
+}
+
+/* Put the frame of T's arrived signal on the stack; return the mask that its handler runs with. */
 static uint64_t deliver_arrived(struct thread *t)
 {
 	int number = t->arrived.number;
@@ -289,8 +331,8 @@ static uint64_t deliver_arrived(struct thread *t)
 	t->pending = 0;
 	t->vcpu.run->immediate_exit = 0;
 	if (a.handler == (uint64_t)SIG_DFL)
-		signal_die(t, number);
-	if (a.handler == (uint64_t)SIG_IGN)
+		act_by_default(t, number);
+	if (a.handler <= (uint64_t)SIG_IGN)
 		return mask;
 	if (push_frame(t, &a) < 0)
 		signal_die(t, SIGSEGV);
@@ -305,7 +347,7 @@ void signal_deliver(struct thread *t)
 
 void signal_raise(struct thread *t, const struct signal_fault *f)
 {
-	uint64_t old = set_mask(~0UL), mask;
+	uint64_t old = block_all(), mask;
 	bool waits = t->pending;
 	struct arrived before = t->arrived;
 	siginfo_t info;
@@ -399,17 +441,31 @@ long signal_stack(struct thread *t, const long arg[6])
 	return 0;
 }
 
+static long fail_return(struct thread *t)
+{
+	signal_raise(t, &(struct signal_fault){ .number = SIGSEGV, .code = SI_KERNEL });
+	t->no_result = true;
+	return 0;
+}
+
 long signal_return(struct thread *t, const long arg[6])
 {
+	uint8_t fp[FRAME_XSAVE] __attribute__((aligned(64)));
 	struct kvm_regs r;
 	struct frame f;
+	uint64_t old;
 
 	(void)arg;
 	if (program_copy(&f, (void *)(t->regs->rsp - sizeof(f.restorer)), sizeof(f)) < 0 ||
-	    !context_is_address(f.context.rip) || load_fp(t, f.context.fp) < 0) {
-		signal_raise(t, &(struct signal_fault){ .number = SIGSEGV, .code = SI_KERNEL });
-		t->no_result = true;
-		return 0;
+	    !context_is_address(f.context.rip) || read_fp(fp, f.context.fp) < 0)
+		return fail_return(t);
+	/* a signal that has arrived meanwhile comes first: its frame has the present mask */
+	old = block_all();
+	if (t->pending)
+		return HOST_CLOSED;
+	if (load_fp(t, fp) < 0) {
+		set_mask(old);
+		return fail_return(t);
 	}
 	t->alt = f.stack;
 	t->alt.flags &= (int)(AUTODISARM | SS_DISABLE);
