@@ -72,6 +72,7 @@ static struct thread *clean_thread(struct thread *t, long *error)
 	t->vcpu = v;
 	t->regs = &v.run->s.regs.regs;
 	t->next = next;
+	t->forget = 1; /* rights may have gone while no thread had the vCPU */
 	v.run->immediate_exit = 0;
 	return t;
 }
@@ -191,21 +192,19 @@ static bool is_inside(const struct thread *t)
 
 void thread_forget_pages(void)
 {
-	struct thread *self = thread_self(), *first;
+	const struct thread *self = thread_self();
 
-	self->forget = 1;
+	/* the list changes under the lock only; a thread that waits for it is out of the machine */
 	lock_take(&thread_lock);
-	first = all;
-	lock_release(&thread_lock);
-	for (struct thread *t = first; t; t = t->next)
-		if (t != self)
-			__atomic_store_n(&t->forget, 1, __ATOMIC_SEQ_CST);
-	for (struct thread *t = first; t; t = t->next)
+	for (struct thread *t = all; t; t = t->next)
+		__atomic_store_n(&t->forget, 1, __ATOMIC_SEQ_CST);
+	for (struct thread *t = all; t; t = t->next)
 		if (t != self && is_inside(t))
 			kick_thread(t);
-	for (struct thread *t = first; t; t = t->next)
+	for (struct thread *t = all; t; t = t->next)
 		while (t != self && is_inside(t))
 			host_call(SYS_sched_yield, 0);
+	lock_release(&thread_lock);
 }
 
 unsigned thread_count(void)
