@@ -86,6 +86,8 @@ static int read_headers(struct elf *e, const char *head, size_t n, uint64_t file
 		memcpy(&p, head + h.e_phoff + i * sizeof(p), sizeof(p));
 		if (p.p_type == PT_INTERP && read_interpreter(e, head, n, &p, err) < 0)
 			return -1;
+		if (p.p_type == PT_GNU_STACK)
+			e->executes_stack = p.p_flags & PF_X;
 		if (p.p_type != PT_LOAD || !p.p_memsz)
 			continue;
 		if (add_segment(e, &p, file_size, err) < 0)

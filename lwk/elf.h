@@ -41,6 +41,7 @@ struct elf {
 	uint64_t align; /* alignment of low when the program is moved */
 	uint64_t headers; /* address of the program headers, 0: not loaded */
 	uint16_t header_count;
+	bool executes_stack; /* PT_GNU_STACK asks for it: functions in functions, for example */
 	unsigned segments;
 	struct elf_segment segment[ELF_SEGMENTS];
 	/* ELF_PROGRAM with a dynamic linker, ELF_SCRIPT; else "" */

@@ -176,7 +176,7 @@ static char **make_environment(void)
 }
 
 /* Take the stack, at the top of the extent, with a guard below. */
-static int take_stack(struct stack *k, uint64_t memory, struct errbuf *err)
+static int take_stack(struct stack *k, uint64_t memory, int prot, struct errbuf *err)
 {
 	struct rlimit limit = { STACK_DEFAULT, STACK_DEFAULT };
 
@@ -185,7 +185,7 @@ static int take_stack(struct stack *k, uint64_t memory, struct errbuf *err)
 	if (k->size > memory / 4)
 		k->size = memory / 4;
 	k->size = (k->size + 4095) & ~4095UL;
-	k->bottom = memory_take(k->size, 4096, PROT_READ | PROT_WRITE);
+	k->bottom = memory_take(k->size, 4096, prot);
 	if (!k->bottom || !memory_take(GUARD, 4096, PROT_NONE))
 		return errprintf(err, "the extent is too small for the stack (--memory)");
 	return 0;
@@ -227,10 +227,11 @@ static int write_stack(struct start *s, const struct stack *k, struct errbuf *er
 
 static int load_start(struct start *s, uint64_t memory, struct errbuf *err)
 {
+	int prot = PROT_READ | PROT_WRITE | (s->program.elf.executes_stack ? PROT_EXEC : 0);
 	struct stack k;
 
 	/* the stack is at the top of the extent: libc takes the mapping's end for its end */
-	if (take_stack(&k, memory, err) < 0 || program_load(&s->program, &s->loaded, err) < 0)
+	if (take_stack(&k, memory, prot, err) < 0 || program_load(&s->program, &s->loaded, err) < 0)
 		return -1;
 	s->entry = s->loaded.entry;
 	program_close(&s->program);
