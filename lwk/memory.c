@@ -342,7 +342,7 @@ static long map_private(const long arg[6], uint64_t bytes)
 	clear_pages((uint64_t)at, bytes);
 	rc = 0;
 	if (!(arg[3] & MAP_ANONYMOUS))
-		rc = read_mapped_file((uint64_t)at, (uint64_t)arg[1], arg[4], arg[5]);
+		rc = read_mapped_file((uint64_t)at, bytes, arg[4], arg[5]);
 	if (rc == 0)
 		rc = set_rights((uint64_t)at, bytes, prot);
 	if (rc == 0)
@@ -497,6 +497,9 @@ long memory_remap(const long arg[6])
 {
 	long rc;
 
+	if (arg[3] & MREMAP_FIXED &&
+	    extent_meets(&memory.extent, (uint64_t)arg[4], round_up((uint64_t)arg[2]) | 1))
+		return -EINVAL;
 	if (!extent_meets(&memory.extent, (uint64_t)arg[0], round_up((uint64_t)arg[1]) | 1))
 		return host_call_array(SYS_mremap, arg);
 	memory_lock();
@@ -504,6 +507,14 @@ long memory_remap(const long arg[6])
 	memory_unlock();
 	return rc;
 }
+
+/*
+ * Advice that may be ignored in the extent, as it changes nothing that a program can see: 0 to 3
+ * and 8 to 25, less MADV_REMOVE, MADV_WIPEONFORK and DONTNEED_LOCKED. Libraries take -EINVAL for
+ * other advice as that of a kernel that does not know it.
+ */
+#define MERE_ADVICE \
+	(0xfUL | (0x3ffff00UL & ~(1UL << MADV_REMOVE | 1UL << MADV_WIPEONFORK | 1UL << 24)))
 
 long memory_advise(const long arg[6])
 {
@@ -513,9 +524,10 @@ long memory_advise(const long arg[6])
 		return host_call_array(SYS_madvise, arg);
 	if (address % EXTENT_PAGE || !extent_holds(&memory.extent, address, bytes))
 		return -EINVAL;
+	if (arg[2] != MADV_DONTNEED)
+		return arg[2] >= 0 && arg[2] < 64 && MERE_ADVICE >> arg[2] & 1 ? 0 : -EINVAL;
 	memory_lock();
-	if (arg[2] == MADV_DONTNEED)
-		memset((void *)address, 0, bytes);
+	memset((void *)address, 0, bytes);
 	memory_unlock();
 	return 0;
 }
