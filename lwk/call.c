@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
+#include <sys/prctl.h>
 
 #include "lwk/clone.h"
 #include "lwk/count.h"
@@ -191,6 +192,15 @@ static long call_close_range(struct thread *t, const long arg[6])
 	return rc;
 }
 
+/* Filters and a dispatch of system calls would apply to those that this process makes itself. */
+static long call_prctl(struct thread *t, const long arg[6])
+{
+	bool refused = (int)arg[0] == PR_SET_SECCOMP ||
+		       (int)arg[0] == 59; /* SYSCALL_USER_DISPATCH */
+
+	return refused ? -EINVAL : pass_call(t, arg);
+}
+
 static call_handler *const handlers[] = {
 	/* memory */
 	[SYS_brk] = call_brk,
@@ -221,6 +231,8 @@ static call_handler *const handlers[] = {
 	[SYS_rseq] = refuse_call, /* a machine cannot abort critical sections of rseq: doc/lwk.md */
 	[SYS_modify_ldt] = refuse_call,
 	[SYS_set_thread_area] = refuse_call,
+	[SYS_seccomp] = refuse_call, /* as call_prctl() */
+	[SYS_prctl] = call_prctl,
 	[SYS_iopl] = forbid_call,
 	[SYS_ioperm] = forbid_call,
 	/* files of this process */

@@ -23,7 +23,8 @@
 #define DESCRIPTORS (LWK_VCPUS + 8)
 
 #define CR3_PWT 8UL
-#define CR0_ON 0x80010033UL /* bits PG, WP, NE, ET, MP and PE of CR0 */
+#define CR0_ON 0x80050033UL /* bits PG, AM, WP, NE, ET, MP and PE of CR0 */
+#define TSS_LIMIT 103
 #define CR4_ON 0x620UL /* PAE, OSFXSR, OSXMMEXCPT */
 #define CR4_FSGSBASE (1UL << 16)
 #define CR4_OSXSAVE (1UL << 18)
@@ -325,9 +326,11 @@ int machine_reset_vcpu(const struct vcpu *v)
 	s.gdt = (struct kvm_dtable){ .base = LWK_KERNEL + LWK_GDT, .limit = 63 };
 	s.idt = (struct kvm_dtable){ .base = LWK_KERNEL + LWK_IDT,
 				     .limit = LWK_TRAP_COUNT * 16 - 1 };
-	s.tr = (struct kvm_segment){
-		.base = area + LWK_TSS, .limit = 103, .selector = LWK_TR, .type = 11, .present = 1
-	};
+	s.tr = (struct kvm_segment){ .base = area + LWK_TSS,
+				     .limit = TSS_LIMIT,
+				     .selector = LWK_TR,
+				     .type = 11,
+				     .present = 1 };
 	return (int)host_call(SYS_ioctl, v->fd, KVM_SET_SREGS, (long)&s);
 }
 
@@ -383,9 +386,11 @@ static void fill_area(const struct vcpu *v)
 {
 	uint8_t *area = machine_area(v);
 	uint64_t top = LWK_KERNEL + (uint64_t)(area - machine.kernel) + LWK_STACK_TOP;
+	uint16_t ports = TSS_LIMIT + 1; /* behind the segment, so ring 3 may use none */
 
 	memcpy(area, lwk_stub, (size_t)(lwk_stub_end - lwk_stub));
 	memcpy(area + LWK_TSS + 4, &top, sizeof(top)); /* RSP of ring 0 */
+	memcpy(area + LWK_TSS + 102, &ports, sizeof(ports)); /* offset of the bits for ports */
 }
 
 int machine_new_vcpu(struct vcpu *v)

@@ -34,7 +34,7 @@ static void check_table(void)
 				       SYS_set_robust_list,
 				       SYS_process_vm_readv,
 				       SYS_shmat };
-	static const long refused[] = { SYS_rseq, SYS_modify_ldt, SYS_pkey_alloc };
+	static const long refused[] = { SYS_rseq, SYS_modify_ldt, SYS_pkey_alloc, SYS_seccomp };
 	const long none[6] = { 0 };
 
 	for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
