@@ -134,7 +134,9 @@ void thread_join(struct thread *t)
 
 void thread_leave(struct thread *t, long status)
 {
+	static long of_process;
 	uint64_t every = ~0UL;
+	bool last = false;
 	int unused;
 
 	host_call(SYS_rt_sigprocmask, SIG_BLOCK, (long)&every, 0, 8);
@@ -142,9 +144,15 @@ void thread_leave(struct thread *t, long status)
 		lock_take(&thread_lock);
 		t->lone_member = false;
 		members--;
+		last = members == 0;
 		set_lone(members == 1);
+		if (t->tid == t->pid)
+			of_process = status;
 		lock_release(&thread_lock);
 	}
+	/* KVM has a thread in this process (kvm-nx-lpage-recovery), which ends only with it */
+	if (last)
+		host_call(SYS_exit_group, of_process);
 	host_leave(t->borrowed ? &unused : &t->in_use, status);
 }
 

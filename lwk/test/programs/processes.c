@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -94,12 +95,18 @@ static void check_exec(char *self)
 
 int main(int argc, char **argv)
 {
+	pid_t pid;
+
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	if (argc > 2 && strcmp(argv[1], "exec") == 0) {
 		printf("executed as %s with %d arguments, %s\n", argv[0], argc, argv[2]);
 		return 8;
 	}
 	check_fork();
+	pid = fork();
+	if (pid == 0)
+		syscall(SYS_exit, 9); /* of the only thread, not of the process */
+	printf("exit of the only thread: %d\n", ended(pid));
 	signal(SIGCHLD, on_child);
 	shared = 0;
 	ended(fork() ? -1 : (_exit(0), 0));
