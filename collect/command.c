@@ -217,6 +217,7 @@ int collect_command(int argc, char **argv, collect_say *say)
 		return status;
 	path = o.conf ? o.conf : NODEOS_CONF_PATH;
 	if (conf_load(&conf, path, o.conf ? geteuid() : 0, &err) == 0) {
+		errclear(&err); /* a file that is missing: all defaults */
 		c.path = o.dir ? o.dir : conf.contention.report_dir;
 		if (!*c.path)
 			errprintf(&err, "contention_report_dir is not set: set it in %s", path);
