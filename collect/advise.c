@@ -46,6 +46,7 @@ static int refuse_value(collect_say *say, const char *option, const char *value,
 
 	snprintf(text, sizeof(text), "%s%.200s: expected %s", option, value, expected);
 	say(text);
+	say("see nodeosctl contention advise --help");
 	return 2;
 }
 
@@ -94,6 +95,7 @@ static int take_advise_option(struct advise_options *o, int option, collect_say 
 		fputs(advise_usage, stdout);
 		return 0;
 	default:
+		say("see nodeosctl contention advise --help");
 		return 2;
 	}
 }

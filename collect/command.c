@@ -56,6 +56,7 @@ refuse_option(collect_say *say, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	say(text);
+	say("see nodeosctl contention collect --help");
 	return 2;
 }
 
@@ -98,6 +99,7 @@ static int parse_collect_options(struct collect_options *o, int argc, char **arg
 			fputs(usage_text, stdout);
 			return 0;
 		default:
+			say("see nodeosctl contention collect --help");
 			return 2;
 		}
 	return optind == argc ? -1 : refuse_option(say, "unexpected \"%.200s\"", argv[optind]);

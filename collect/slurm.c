@@ -189,11 +189,12 @@ static int compare_jobs(const void *a, const void *b)
  */
 static char *read_rows(void **out, size_t size, const char *argv[], struct errbuf *err)
 {
-	char *text = read_program(argv, false, err);
+	char *text = read_program(argv, false, err), path[PROGRAM_PATH_MAX];
 	size_t capacity = 1;
 
 	if (!text) {
-		errappend(err, " (is slurmctld up?)");
+		if (program_find(argv[0], path))
+			errappend(err, " (is slurmctld up?)");
 		return NULL;
 	}
 	for (const char *at = text; *at; at++)
