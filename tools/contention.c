@@ -160,7 +160,10 @@ static int say_nothing(const struct contention_options *o, const struct seen *s)
 				  "root may see it",
 				  o->wanted.job);
 	if (o->saved)
-		return tool_error(1, "contention: %s: no such document", o->wanted.from);
+		return tool_error(1,
+				  "contention: %s: no such document (expected a directory of "
+				  "JOB.STEP.json, or a file of --json)",
+				  o->wanted.from);
 	if (o->wanted.has_job)
 		return tool_error(1,
 				  "contention: job %u%s%s is not observed on this node: it has "
