@@ -81,7 +81,7 @@ int events_load(struct events_row *out, const struct events_places *places,
 {
 	if (places->row[0]) {
 		if (events_row_parse(out, places->row, strlen(places->row), err) < 0)
-			return -1;
+			return errwrap(err, "contention_events");
 		if (events_row_matches(out, cpu))
 			return 1;
 	}

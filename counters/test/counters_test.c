@@ -74,8 +74,8 @@ static void test_wrong(void)
 	is(choose_provider("papi", ""), "error: papi: expected auto, perf, none or replay:FILE",
 	   "an unknown source is refused");
 	is(choose_provider("auto", "Test-6-1 mine"),
-	   "error: line 1, column 14: the clause ends here: expected a quality: A, A-, B, B-, C or "
-	   "X",
+	   "error: contention_events: line 1, column 14: the clause ends here: expected a quality: "
+	   "A, A-, B, B-, C or X",
 	   "a wrong row of nodeos.conf is refused");
 	scratch_file("events.d/a.tab", "x");
 	ok(strncmp(choose_provider("auto", ""), "error: /tmp", 11) == 0,

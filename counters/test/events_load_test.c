@@ -80,7 +80,8 @@ static void test_row_of_conf(void)
 	is(find_row("Test-6-1 mine B; instructions 0xc0; misses 0x2"), "first",
 	   "a row of nodeos.conf for another processor is skipped");
 	is(find_row("Test-6-6A mine"),
-	   "line 1, column 15: the clause ends here: expected a quality: A, A-, B, B-, C or X",
+	   "contention_events: line 1, column 15: the clause ends here: expected a quality: A, A-, "
+	   "B, B-, C or X",
 	   "a wrong row of nodeos.conf is refused");
 }
 
