@@ -118,13 +118,14 @@ static long execute_inside(struct thread *t, const char *path, uint64_t argv, lo
 	size_t name_at = room + OPTIONS_TEXT;
 	struct options o = options;
 	const char **words = take_scratch(t, name_at + 2 * PATH_MAX);
-	char *name = (char *)words + name_at;
 	uint64_t first = 0;
 	unsigned n;
 	long rc = 0;
+	char *name;
 
 	if (!words)
 		return -ENOMEM;
+	name = (char *)words + name_at;
 	o.child |= t->borrowed;
 	n = options_words(&o, words, (char *)words + room);
 	strcpy(name, NAME_OPTION);

@@ -53,7 +53,7 @@ static void __attribute__((noreturn)) give_up(const struct thread *t, const char
  * does. */
 static int find_fp_code(const struct thread *t, uint64_t vector)
 {
-	uint8_t area[FRAME_XSAVE] __attribute__((aligned(64)));
+	uint8_t area[FRAME_XSAVE] __attribute__((aligned(64))) = { 0 };
 	uint16_t control, status;
 	uint32_t mxcsr, error;
 

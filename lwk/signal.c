@@ -147,10 +147,11 @@ struct actions *signal_copy_actions(const struct actions *a, bool cleared)
 {
 	long at = host_call(SYS_mmap, 0, sizeof(*a), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	struct actions *new = (struct actions *)at;
+	struct actions *new;
 
-	if (at < 0 && at > -4096)
+	if ((unsigned long)at > -4096UL)
 		return NULL;
+	new = (struct actions *)at;
 	memcpy(new->of, a->of, sizeof(new->of));
 	for (int number = 1; cleared && number <= 64; number++)
 		if (new->of[number].handler != (uint64_t)SIG_IGN)

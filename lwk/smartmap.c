@@ -157,7 +157,7 @@ struct entry { /* struct linux_dirent64 */
 /* Open the extent among the N bytes of entries of the folder DIR; -ESRCH: it is not there. */
 static long open_among(long dir, const char *entries, long n)
 {
-	char link[LINK_MAX_NAME];
+	char link[LINK_MAX_NAME] = "";
 
 	for (long at = 0; at < n;) {
 		const struct entry *e = (const struct entry *)(entries + at);
