@@ -5,29 +5,28 @@
 
 #include "container/outcome.h"
 
-static bool is_hpc(const struct requested_container *ask, const struct conf *conf, bool this_kernel)
+/* Is GOT the class SCHED_HPC? THIS_KERNEL as in outcome_sched(). */
+static bool is_hpc(const struct sched_given *got, bool this_kernel)
 {
-	struct sched_given got;
-
-	outcome_sched(&got, ask, conf, this_kernel);
-	return got.policy == POLICY_HPC && (!this_kernel || policy_supported(POLICY_HPC));
+	return got->policy == POLICY_HPC && (!this_kernel || policy_supported(POLICY_HPC));
 }
 
-/* Does a container with request ASK leave the system little or no time on its CPUs? */
-static bool takes_cpus(const struct requested_container *ask, const struct conf *conf)
+/* Does a container that has GOT on this kernel leave the system little or no time on its CPUs? */
+static bool takes_cpus(const struct sched_given *got)
 {
-	struct sched_given got;
-
-	outcome_sched(&got, ask, conf, true);
-	return is_hpc(ask, conf, true) || policy_is_realtime(got.policy) ||
-	       got.partition != PARTITION_MEMBER;
+	return is_hpc(got, true) || policy_is_realtime(got->policy) ||
+	       got->partition != PARTITION_MEMBER;
 }
 
 bool hpc_reserve_matters(const struct request *r, const struct conf *conf)
 {
-	for (unsigned i = 0; i < r->n; i++)
-		if (takes_cpus(&r->container[i], conf))
+	struct sched_given got;
+
+	for (unsigned i = 0; i < r->n; i++) {
+		outcome_sched(&got, &r->container[i], conf, true);
+		if (takes_cpus(&got))
 			return true;
+	}
 	return false;
 }
 
@@ -37,14 +36,14 @@ bool hpc_take(struct idset *outside, const struct request *r, const struct job_p
 	struct sched_given got;
 	bool any = false;
 
-	for (unsigned i = 0; i < r->n && i < p->n; i++)
-		if (!p->container[i].deleted && takes_cpus(&r->container[i], conf)) {
-			outcome_sched(&got, &r->container[i], conf, true);
-			idset_andnot(outside, got.partition != PARTITION_MEMBER
-						      ? &p->container[i].reserved
-						      : &p->container[i].cpus);
-			any = any || is_hpc(&r->container[i], conf, true);
-		}
+	for (unsigned i = 0; i < r->n && i < p->n; i++) {
+		outcome_sched(&got, &r->container[i], conf, true);
+		if (p->container[i].deleted || !takes_cpus(&got))
+			continue;
+		idset_andnot(outside, got.partition != PARTITION_MEMBER ? &p->container[i].reserved
+									: &p->container[i].cpus);
+		any = any || is_hpc(&got, true);
+	}
 	return any;
 }
 
@@ -146,10 +145,13 @@ bool hpc_keep_one(struct idset *offer, const struct idset *outside, const struct
 		  const struct conf *conf, bool this_kernel)
 {
 	int first = idset_next(outside, -1);
+	struct sched_given got;
 
-	for (unsigned i = 0; i < r->n; i++)
-		if (!is_hpc(&r->container[i], conf, this_kernel))
+	for (unsigned i = 0; i < r->n; i++) {
+		outcome_sched(&got, &r->container[i], conf, this_kernel);
+		if (!is_hpc(&got, this_kernel))
 			return false;
+	}
 	if (first < 0 || !idset_subset(outside, offer))
 		return false;
 	idset_del(offer, (unsigned)first);
