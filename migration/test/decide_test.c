@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/test/tap.h"
+#include "migration/test/cores.h"
 
 #define NOW 1000.0
 
@@ -39,13 +40,7 @@ static void make_host(void)
 						    .busy = 50,
 						    .min_move = 10 };
 	job = ledger_job_new(&(struct cgroup_place){ .job_inode = 77 }, 41, 1000);
-	job->plan = job_plan_new();
-	for (unsigned i = 0; i < 8; i++) {
-		struct idset core = { 0 };
-
-		idset_add(&core, i);
-		job_plan_add_core(job->plan, &core);
-	}
+	job->plan = plan_of_cores(8);
 	c = job_plan_add(job->plan, "sim");
 	c->cpus = c->reserved = cpus_of("0-7");
 }

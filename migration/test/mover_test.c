@@ -11,6 +11,7 @@
 
 #include "base/test/tap.h"
 #include "container/test/ledger_fixture.h"
+#include "migration/test/cores.h"
 
 static struct observed_domain domain[2];
 static struct observed_step step;
@@ -58,13 +59,7 @@ static void make_job(void)
 	struct ledger *l;
 
 	job->request = strdup("nodeos 1;c=sim cpus=4;");
-	job->plan = job_plan_new();
-	for (unsigned i = 0; i < 4; i++) {
-		struct idset core = { 0 };
-
-		idset_add(&core, i);
-		job_plan_add_core(job->plan, &core);
-	}
+	job->plan = plan_of_cores(4);
 	c = job_plan_add(job->plan, "sim");
 	c->cpus = c->reserved = set_of("0-3");
 	c->mems = set_of("0");

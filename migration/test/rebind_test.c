@@ -10,6 +10,7 @@
 #include "base/fileio.h"
 #include "base/test/tap.h"
 #include "container/test/ledger_fixture.h"
+#include "migration/test/cores.h"
 
 static struct rebind_host host;
 static uint64_t job_inode, step_inode;
@@ -79,13 +80,7 @@ static void make_job(void)
 
 	job_inode = job->inode;
 	job->request = strdup("nodeos 1;c=sim cpus=4;c=vda cpus=4;");
-	job->plan = job_plan_new();
-	for (unsigned i = 0; i < 8; i++) {
-		struct idset core = { 0 };
-
-		idset_add(&core, i);
-		job_plan_add_core(job->plan, &core);
-	}
+	job->plan = plan_of_cores(8);
 	add_container(job, "sim", "0-3");
 	add_container(job, "vda", "4-7");
 	s = ledger_job_add_step(job);
