@@ -3,18 +3,19 @@
 
 #include <asm/prctl.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "lwk/clone.h"
 #include "lwk/count.h"
 #include "lwk/exec.h"
-#include "lwk/host.h"
+#include "lwk/machine/host.h"
 #include "lwk/memory.h"
 #include "lwk/nodeos-smartmap.h"
-#include "lwk/signal.h"
 #include "lwk/smartmap.h"
+#include "lwk/threads/clone.h"
+#include "lwk/threads/signal.h"
 
 bool call_print_counts;
 
@@ -111,8 +112,8 @@ static long call_exit(struct thread *t, const long arg[6])
 
 static long call_exit_group(struct thread *t, const long arg[6])
 {
-	if (call_print_counts && !t->borrowed)
-		count_print();
+	if (!t->borrowed)
+		count_end(call_print_counts);
 	return pass_call(t, arg);
 }
 
@@ -161,9 +162,38 @@ static long call_path(struct thread *t, const long arg[6])
 	return follow_path(t, arg, 0);
 }
 
-static long call_path_at(struct thread *t, const long arg[6])
+static long call_open(struct thread *t, const long arg[6])
+{
+	return arg[1] & O_NOFOLLOW ? pass_call(t, arg) : follow_path(t, arg, 0);
+}
+
+static long call_openat(struct thread *t, const long arg[6])
+{
+	return arg[2] & O_NOFOLLOW ? pass_call(t, arg) : follow_path(t, arg, 1);
+}
+
+static long call_openat2(struct thread *t, const long arg[6])
+{
+	uint64_t flags = 0;
+
+	program_copy(&flags, (void *)arg[2], sizeof(flags));
+	return flags & O_NOFOLLOW ? pass_call(t, arg) : follow_path(t, arg, 1);
+}
+
+static long call_faccessat(struct thread *t, const long arg[6])
 {
 	return follow_path(t, arg, 1);
+}
+
+static long call_statx(struct thread *t, const long arg[6])
+{
+	return arg[2] & AT_SYMLINK_NOFOLLOW ? pass_call(t, arg) : follow_path(t, arg, 1);
+}
+
+/* newfstatat() and faccessat2() */
+static long call_path_at(struct thread *t, const long arg[6])
+{
+	return arg[3] & AT_SYMLINK_NOFOLLOW ? pass_call(t, arg) : follow_path(t, arg, 1);
 }
 
 /* The program can neither close nor replace files of the machine itself. */
@@ -179,20 +209,21 @@ static long call_dup(struct thread *t, const long arg[6])
 
 static long call_close_range(struct thread *t, const long arg[6])
 {
-	uint64_t first = (unsigned)arg[0], last = (unsigned)arg[1];
-	long own, end, rc = 0;
+	long at = (unsigned)arg[0], last = (unsigned)arg[1], rc = 0;
 
-	machine_descriptors(&own, &end);
-	if (first > last || last < (uint64_t)own || first >= (uint64_t)end)
+	if (at > last || machine_next_descriptor(at) > last)
 		return pass_call(t, arg);
-	if (first < (uint64_t)own)
-		rc = host_call(SYS_close_range, (long)first, own - 1, arg[2]);
-	if (rc == 0 && last >= (uint64_t)end)
-		rc = host_call(SYS_close_range, end, (long)last, arg[2]);
+	while (rc == 0 && at <= last) {
+		long own = machine_next_descriptor(at), end = own > last ? last : own - 1;
+
+		if (end >= at)
+			rc = host_call(SYS_close_range, at, end, arg[2]);
+		at = end + 2;
+	}
 	return rc;
 }
 
-/* Filters and a dispatch of system calls would apply to those that this process makes itself. */
+/* Filters and a dispatch of system calls would apply to the calls that nodeos-lwk itself makes. */
 static long call_prctl(struct thread *t, const long arg[6])
 {
 	bool refused = (int)arg[0] == PR_SET_SECCOMP ||
@@ -231,20 +262,24 @@ static call_handler *const handlers[] = {
 	[SYS_rseq] = refuse_call, /* a machine cannot abort critical sections of rseq: doc/lwk.md */
 	[SYS_modify_ldt] = refuse_call,
 	[SYS_set_thread_area] = refuse_call,
-	[SYS_seccomp] = refuse_call, /* as call_prctl() */
+	[SYS_seccomp] = refuse_call, /* refused for the reason given at call_prctl() */
 	[SYS_prctl] = call_prctl,
 	[SYS_iopl] = forbid_call,
 	[SYS_ioperm] = forbid_call,
 	/* files of this process */
 	[SYS_readlink] = call_readlink,
 	[SYS_readlinkat] = call_readlinkat,
-	[SYS_open] = call_path,
+	[SYS_open] = call_open,
 	[SYS_stat] = call_path,
 	[SYS_access] = call_path,
-	[SYS_openat] = call_path_at,
+	[SYS_openat] = call_openat,
+	[SYS_openat2] = call_openat2,
+	[SYS_statx] = call_statx,
 	[SYS_newfstatat] = call_path_at,
-	[SYS_faccessat] = call_path_at,
+	[SYS_faccessat] = call_faccessat,
+	[SYS_faccessat2] = call_path_at,
 	[SYS_close] = call_close,
+	[SYS_fcntl] = call_close,
 	[SYS_dup2] = call_dup,
 	[SYS_dup3] = call_dup,
 	[SYS_close_range] = call_close_range,

@@ -2,28 +2,32 @@
 #ifndef NODEOS_LWK_COUNT_H
 #define NODEOS_LWK_COUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Counts of exits from the machine by reason, over all threads; --counts prints them when the
- * program ends. */
-enum count_exit {
-	COUNT_CALLS, /* system calls of the program */
-	COUNT_WINDOWS, /* first touches of a GiB */
-	COUNT_FAULTS, /* other exceptions of the program */
-	COUNT_SEARCHES, /* faults outside of the extent, which are repeated to find the address */
-	COUNT_SIGNALS, /* exits by a signal of Linux */
-	COUNT_EXITS, /* how many there are */
-};
+#include "base/errbuf.h"
+#include "lwk/counted.h"
 
-#define COUNT_CALLS_MAX 512
+/* The counts of this process's machine (lwk/counted.h); --counts prints them when the program
+ * ends. */
 
 void count_exit(enum count_exit kind);
 void count_call(long number);
 
-/* Start the counts of this process at 0. */
-void count_start(void);
+/* Count in record SLOT of the file FD. Returns 0, or -1 with the reason. */
+int count_share(int fd, unsigned slot, struct errbuf *err);
 
-/* Print the counts to stderr, one on each line: "nodeos-lwk: NAME VALUE". */
-void count_print(void);
+/*
+ * Start the counts of this process at 0. count_start() counts in the record; count_start_copy(),
+ * called in a copy of the process, counts outside of it.
+ */
+void count_start(void);
+void count_start_copy(void);
+
+/*
+ * Complete the counts at the end of the program. PRINT: print them to stderr, one on each line:
+ * "nodeos-lwk: NAME: VALUE".
+ */
+void count_end(bool print);
 
 #endif

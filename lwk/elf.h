@@ -14,7 +14,6 @@
  * What an executable file asks for. Pure: checks bytes of a file, which may be anything. Two kinds
  * of files are programs: ELF files of x86-64, and scripts whose first line names an interpreter.
  */
-#define ELF_HEAD 4096 /* bytes of a file's beginning that are looked at */
 #define ELF_SEGMENTS 16 /* most segments of type PT_LOAD */
 #define ELF_SCRIPT_MAX 256 /* bytes of a script's first line, as Linux has it */
 
@@ -26,7 +25,7 @@ enum elf_kind {
 };
 
 struct elf_segment {
-	uint64_t address; /* of its first byte, before the file is moved */
+	uint64_t address; /* address of its first byte, before the program is moved */
 	uint64_t size; /* in memory */
 	uint64_t offset; /* in the file */
 	uint64_t in_file; /* bytes */
@@ -41,19 +40,25 @@ struct elf {
 	uint64_t align; /* alignment of low when the program is moved */
 	uint64_t headers; /* address of the program headers, 0: not loaded */
 	uint16_t header_count;
-	bool executes_stack; /* PT_GNU_STACK asks for it: functions in functions, for example */
+	/* PT_GNU_STACK asks for an executable stack, for example for nested functions */
+	bool executes_stack;
 	unsigned segments;
 	struct elf_segment segment[ELF_SEGMENTS];
-	/* ELF_PROGRAM with a dynamic linker, ELF_SCRIPT; else "" */
+	/* dynamic linker of an ELF_PROGRAM, or interpreter of an ELF_SCRIPT; "": none */
 	char interpreter[PATH_MAX];
 	char argument[ELF_SCRIPT_MAX]; /* the argument of a script's interpreter, "" for none */
 };
 
+/* A file: READ copies BYTES at OFFSET, returns their number, less at the file's end, or -1. */
+struct elf_file {
+	uint64_t size;
+	long (*read)(const struct elf_file *f, void *to, size_t bytes, uint64_t offset);
+};
+
 /*
- * Parse the first N bytes of a file of FILE_SIZE bytes: ELF_HEAD bytes, or all of a shorter file.
- * Returns 0, or -1 with a reason. kind is set in both cases; after a failure it is ELF_OTHER or
- * ELF_FOREIGN.
+ * Parse the file F. Returns 0, or -1 with a reason. kind is set in both cases; after a failure it
+ * is ELF_OTHER or ELF_FOREIGN.
  */
-int elf_read(struct elf *e, const void *head, size_t n, uint64_t file_size, struct errbuf *err);
+int elf_read(struct elf *e, const struct elf_file *f, struct errbuf *err);
 
 #endif

@@ -7,13 +7,15 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "lwk/host.h"
+#include "lwk/balancing.h"
 #include "lwk/load.h"
+#include "lwk/machine/host.h"
 
 #define SELF "/proc/self/exe"
 #define SELF_COMM "--comm=exe" /* Linux gives this name to a program executed by that path */
 #define NAME_OPTION "--name="
 #define ARGUMENTS_MAX 1000000L
+#define PAGE 4096UL
 
 static struct options options;
 static const char *own_path;
@@ -50,8 +52,11 @@ const char *exec_own_path(const struct thread *t, uint64_t address)
 	return strcmp(path, SELF) == 0 || strcmp(path, own) == 0 ? own_path : NULL;
 }
 
-/* Check first whether execve() of the program would succeed. Returns 0 or -errno. */
-static long check_program(const char *path)
+/*
+ * Check first whether execve() of the program would succeed; FILE is as in struct options. Returns
+ * 0 or -errno.
+ */
+static long check_program(const char *path, int file)
 {
 	static struct program p;
 	char interpreter[PATH_MAX];
@@ -66,8 +71,10 @@ static long check_program(const char *path)
 		rc = -p.error;
 	} else {
 		program_close(&p);
+		if (p.elf.kind == ELF_SCRIPT && file >= 0) /* the interpreter could not open it */
+			rc = -ENOENT;
 		memcpy(interpreter, p.elf.interpreter, sizeof(interpreter));
-		if (*interpreter && program_open(&p, interpreter, &err) < 0)
+		if (rc == 0 && *interpreter && program_open(&p, interpreter, &err) < 0)
 			rc = -p.error;
 		program_close(&p);
 	}
@@ -78,20 +85,30 @@ static long check_program(const char *path)
 /* Length of the null-terminated array of pointers at ADDRESS, or -errno. */
 static long count_pointers(uint64_t address)
 {
-	uint64_t word = 0;
+	uint64_t word[64];
+	long n = 0;
 
 	if (!address)
 		return 0;
-	for (long n = 0; n < ARGUMENTS_MAX; n++) {
-		if (program_copy(&word, (void *)(address + (uint64_t)n * 8), 8) < 0)
+	while (n < ARGUMENTS_MAX) {
+		uint64_t at = address + (uint64_t)n * 8;
+		size_t some = (PAGE - at % PAGE) / 8; /* the next page may be missing */
+
+		if (some == 0)
+			some = 1;
+		if (some > 64)
+			some = 64;
+		if (program_copy(word, (void *)at, some * 8) < 0)
 			return -EFAULT;
-		if (!word)
-			return n;
+		for (size_t i = 0; i < some; i++)
+			if (!word[i])
+				return n + (long)i;
+		n += (long)some;
 	}
 	return -E2BIG;
 }
 
-/* Memory for the new command line; vfork's child leaves it to its parent. */
+/* Get memory for the new command line. The child of vfork() leaves it for its parent to free. */
 static void *take_scratch(struct thread *t, size_t size)
 {
 	long at = host_call(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
@@ -110,9 +127,28 @@ static void give_scratch(struct thread *t)
 	t->scratch = NULL;
 }
 
-/* Execute nodeos-lwk with PATH and the program's COUNT arguments at ARGV. Returns -errno. */
-static long execute_inside(struct thread *t, const char *path, uint64_t argv, long count,
-			   uint64_t envp)
+/* The execve() that the program asks for. */
+struct request {
+	const char *path;
+	uint64_t argv, envp;
+	int file; /* as in struct options */
+};
+
+/*
+ * Set the flags of the descriptors that the next nodeos-lwk gets: KVM, which its user may not be
+ * allowed to open, and, unless this process is a copy (fork), the extent and the counts.
+ */
+static void set_kept(const struct options *o, long flags)
+{
+	const int fd[] = { o->kvm, o->child ? -1 : o->extent, o->child ? -1 : o->record };
+
+	for (unsigned i = 0; i < sizeof(fd) / sizeof(fd[0]); i++)
+		if (fd[i] >= 0)
+			host_call(SYS_fcntl, fd[i], F_SETFD, flags);
+}
+
+/* Execute nodeos-lwk with the program of R and its COUNT arguments. Returns -errno. */
+static long execute_inside(struct thread *t, const struct request *r, long count)
 {
 	size_t room = ((size_t)count + OPTIONS_WORDS + 5) * sizeof(char *);
 	size_t name_at = room + OPTIONS_TEXT;
@@ -127,44 +163,71 @@ static long execute_inside(struct thread *t, const char *path, uint64_t argv, lo
 		return -ENOMEM;
 	name = (char *)words + name_at;
 	o.child |= t->borrowed;
+	o.file = r->file;
 	n = options_words(&o, words, (char *)words + room);
 	strcpy(name, NAME_OPTION);
 	if (count)
-		program_copy(&first, (void *)argv, sizeof(first));
+		program_copy(&first, (void *)r->argv, sizeof(first));
 	if (first)
 		rc = program_text(name + strlen(NAME_OPTION), PATH_MAX, first);
 	if (rc >= 0) {
 		words[n++] = name;
-		if (path == own_path)
+		if (r->path == own_path)
 			words[n++] = SELF_COMM;
 		words[n++] = "--";
-		words[n++] = path;
+		words[n++] = r->path;
 		if (count > 1)
-			rc = program_copy(words + n, (void *)(argv + 8), (size_t)(count - 1) * 8);
+			rc = program_copy(words + n, (void *)(r->argv + 8),
+					  (size_t)(count - 1) * 8);
 	}
-	if (rc >= 0)
-		rc = host_gate(SYS_execve, (const long[6]){ (long)SELF, (long)words, (long)envp },
+	if (rc >= 0) {
+		set_kept(&o, 0);
+		rc = host_gate(SYS_execve,
+			       (const long[6]){ (long)SELF, (long)words, (long)r->envp },
 			       &t->pending);
+		set_kept(&o, FD_CLOEXEC);
+	}
 	give_scratch(t);
 	return rc;
 }
 
-static long execute(struct thread *t, const char *path, uint64_t argv, uint64_t envp)
+static long execute(struct thread *t, const struct request *r)
 {
-	long count = count_pointers(argv), rc;
+	long count = count_pointers(r->argv), rc;
 
 	if (count < 0)
 		return count;
 	if (options.loose) {
-		say_words((const char *const[]){ "nodeos-lwk: ", path, " runs outside (--loose)",
+		say_words((const char *const[]){ "nodeos-lwk: ", r->path, " runs outside (--loose)",
 						 NULL });
-		return host_gate(SYS_execve, (const long[6]){ (long)path, (long)argv, (long)envp },
-				 &t->pending);
-	}
-	rc = check_program(path);
-	if (rc < 0)
+		balancing_allow();
+		rc = host_gate(SYS_execve,
+			       (const long[6]){ (long)r->path, (long)r->argv, (long)r->envp },
+			       &t->pending);
+		balancing_stop();
 		return rc;
-	return execute_inside(t, path, argv, count, envp);
+	}
+	rc = check_program(r->path, r->file);
+	return rc < 0 ? rc : execute_inside(t, r, count);
+}
+
+/*
+ * Execute the program of R, the file of descriptor FD. The next nodeos-lwk opens it by PATH, so FD
+ * must stay open even if it is close-on-exec; then the next nodeos-lwk closes it.
+ */
+static long execute_descriptor(struct thread *t, struct request *r, long fd)
+{
+	long flags = host_call(SYS_fcntl, fd, F_GETFD), rc;
+
+	if (flags < 0)
+		return flags;
+	if (!(flags & FD_CLOEXEC) || options.loose)
+		return execute(t, r);
+	r->file = (int)fd;
+	host_call(SYS_fcntl, fd, F_SETFD, 0);
+	rc = execute(t, r);
+	host_call(SYS_fcntl, fd, F_SETFD, flags);
+	return rc;
 }
 
 /* A name without a slash is a file in the present directory: nodeos-lwk must not search it in
@@ -187,15 +250,16 @@ long execute_program(struct thread *t, const long arg[6])
 		return n;
 	if (n == 0)
 		return -ENOENT;
-	if (own)
-		return execute(t, own, (uint64_t)arg[1], (uint64_t)arg[2]);
-	add_slash(path);
-	return execute(t, path, (uint64_t)arg[1], (uint64_t)arg[2]);
+	if (!own)
+		add_slash(path);
+	return execute(t, &(struct request){ own ? own : path, (uint64_t)arg[1], (uint64_t)arg[2],
+					     -1 });
 }
 
 long execute_program_at(struct thread *t, const long arg[6])
 {
 	char name[PATH_MAX], path[PATH_MAX + 2] = "/proc/self/fd/";
+	struct request r = { path, (uint64_t)arg[2], (uint64_t)arg[3], -1 };
 	long n = program_text(name, sizeof(name), (uint64_t)arg[1]);
 
 	if (n < 0)
@@ -207,9 +271,9 @@ long execute_program_at(struct thread *t, const long arg[6])
 	if ((size_t)n > sizeof(path) - 40)
 		return -ENAMETOOLONG;
 	host_append_number(path, (unsigned)arg[0]);
-	if (n) {
-		strcat(path, "/");
-		strcat(path, name);
-	}
-	return execute(t, path, (uint64_t)arg[2], (uint64_t)arg[3]);
+	if (!n)
+		return execute_descriptor(t, &r, (int)arg[0]);
+	strcat(path, "/");
+	strcat(path, name);
+	return execute(t, &r);
 }

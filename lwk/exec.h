@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "lwk/options.h"
-#include "lwk/thread.h"
+#include "lwk/threads/thread.h"
 
 /*
  * When the program executes another program, this process executes nodeos-lwk again with that

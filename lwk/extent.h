@@ -14,8 +14,8 @@
 
 struct extent {
 	uint64_t base; /* address of the first page, a multiple of the largest alignment */
-	uint64_t pages; /* in it */
-	uint64_t free; /* of these */
+	uint64_t pages; /* number of its pages */
+	uint64_t free; /* number of free pages */
 	uint64_t top; /* no page from this one on is free */
 	uint64_t *used; /* a bit for each page */
 	uint64_t *dirty; /* a bit for each page that extent_set_dirty() has named */
@@ -35,7 +35,7 @@ bool extent_take_at(struct extent *e, uint64_t address, uint64_t bytes);
 /* Mark BYTES at ADDRESS as used, whether they were free or not. */
 void extent_take_over(struct extent *e, uint64_t address, uint64_t bytes);
 
-/* Mark them as free. */
+/* Mark BYTES at ADDRESS as free. */
 void extent_give(struct extent *e, uint64_t address, uint64_t bytes);
 
 /* extent_holds(): are all of BYTES at ADDRESS in the extent? extent_meets(): is any of them? BYTES
@@ -43,7 +43,7 @@ void extent_give(struct extent *e, uint64_t address, uint64_t bytes);
 bool extent_holds(const struct extent *e, uint64_t address, uint64_t bytes);
 bool extent_meets(const struct extent *e, uint64_t address, uint64_t bytes);
 
-/* Whether all of the BYTES at ADDRESS, which are in the extent, are used. */
+/* Return whether all of the BYTES at ADDRESS, which are in the extent, are used. */
 bool extent_is_used(const struct extent *e, uint64_t address, uint64_t bytes);
 
 /*

@@ -7,9 +7,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "lwk/host.h"
+#include "lwk/machine/host.h"
+#include "lwk/machine/window.h"
 #include "lwk/memory.h"
-#include "lwk/window.h"
 
 #define PAGE 4096UL
 
@@ -46,9 +46,22 @@ static int refuse_program(struct program *p)
 	return -1;
 }
 
+/* A file for elf_read(). */
+struct open_file {
+	struct elf_file file;
+	int fd;
+};
+
+static long read_open_file(const struct elf_file *f, void *to, size_t bytes, uint64_t offset)
+{
+	const struct open_file *o = (const struct open_file *)f;
+
+	return host_call(SYS_pread64, o->fd, (long)to, (long)bytes, (long)offset);
+}
+
 int program_open(struct program *p, const char *path, struct errbuf *err)
 {
-	char head[ELF_HEAD];
+	struct open_file file = { .file.read = read_open_file };
 	struct stat s;
 	long n;
 
@@ -61,15 +74,14 @@ int program_open(struct program *p, const char *path, struct errbuf *err)
 	n = host_call(SYS_faccessat2, AT_FDCWD, (long)path, 1 /* X_OK */, AT_EACCESS);
 	if (n < 0)
 		return fail_open(p, (int)-n, err);
-	n = host_call(SYS_pread64, p->fd, (long)head, sizeof(head), 0);
-	if (n < 0)
-		return fail_open(p, (int)-n, err);
 	if (changes_rights(p, &s)) {
 		errprintf(err, "programs with other rights (setuid, setgid or capabilities) are"
 			       " not supported");
 		return refuse_program(p);
 	}
-	if (elf_read(&p->elf, head, (size_t)n, (uint64_t)s.st_size, err) == 0)
+	file.fd = p->fd;
+	file.file.size = (uint64_t)s.st_size;
+	if (elf_read(&p->elf, &file.file, err) == 0)
 		return 0;
 	if (p->elf.kind == ELF_FOREIGN)
 		return refuse_program(p);
@@ -93,7 +105,8 @@ static int map_fixed(const struct elf *e, struct errbuf *err)
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE | MAP_POPULATE, -1, 0);
 
 	if (at == MAP_FAILED)
-		return errprintf(err, "its addresses are in use here: %s", strerror(errno));
+		return errprintf(err, "the program's addresses are in use in this process: %s",
+				 strerror(errno));
 	for (uint64_t w = e->low / WINDOW_SIZE * WINDOW_SIZE; w < e->high; w += WINDOW_SIZE)
 		window_open(w);
 	return 0;
@@ -137,17 +150,17 @@ int program_load(const struct program *p, struct loaded *l, struct errbuf *err)
 		uint64_t at = memory_take(e->high - e->low, e->align, PROT_NONE);
 
 		if (!at)
-			return errprintf(err, "the extent is too small for it (--memory)");
+			return errprintf(err, "the extent is too small for the program (--memory)");
 		base = at - e->low;
 	} else if (map_fixed(e, err) < 0) {
 		return -1;
 	}
 	for (unsigned i = 0; i < e->segments; i++)
 		if (read_segment(p, &e->segment[i], base) < 0)
-			return errprintf(err, "it cannot be read");
+			return errprintf(err, "the program cannot be read");
 	for (unsigned i = 0; i < e->segments; i++)
 		if (set_prot(e, &e->segment[i], base) < 0)
-			return errprintf(err, "no page table for it");
+			return errprintf(err, "no page table is left for the program");
 	*l = (struct loaded){ base, base + e->entry, e->headers ? base + e->headers : 0,
 			      e->header_count };
 	return 0;

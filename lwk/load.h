@@ -9,7 +9,7 @@
  */
 struct program {
 	struct elf elf;
-	int fd; /* of the file; close-on-exec */
+	int fd; /* descriptor of the file; close-on-exec */
 	int error; /* errno that execve() would give, after a failure of program_open() */
 	bool refused; /* Linux could execute it, but this program does not */
 };
@@ -24,7 +24,7 @@ void program_close(struct program *p);
 /* The place of a program in memory. */
 struct loaded {
 	uint64_t base; /* added to the file's addresses */
-	uint64_t entry; /* of the program itself */
+	uint64_t entry; /* address of the first instruction of the program itself */
 	uint64_t headers; /* address of its program headers */
 	uint16_t header_count;
 };

@@ -15,18 +15,20 @@
 
 #include "base/errbuf.h"
 #include "base/printable.h"
+#include "lwk/balancing.h"
 #include "lwk/call.h"
-#include "lwk/clone.h"
 #include "lwk/count.h"
 #include "lwk/exec.h"
-#include "lwk/host.h"
 #include "lwk/load.h"
+#include "lwk/machine/host.h"
+#include "lwk/machine/machine.h"
 #include "lwk/memory.h"
 #include "lwk/options.h"
 #include "lwk/run.h"
-#include "lwk/signal.h"
 #include "lwk/smartmap.h"
 #include "lwk/stack.h"
+#include "lwk/threads/clone.h"
+#include "lwk/threads/signal.h"
 #include "lwk/vdso.h"
 
 enum { EXIT_OURS = 125, EXIT_CANNOT = 126, EXIT_NOT_FOUND = 127 };
@@ -66,6 +68,10 @@ static void print_lwk_usage(void)
 	     "  -n, --name=NAME     the program's argv[0]\n"
 	     "  -t, --comm=NAME     its name in /proc\n"
 	     "  -k, --child         its extent may be ordinary memory\n"
+	     "  -f, --file=FD       close FD when the program is open\n"
+	     "  -g, --given=FD,FD   open files: of the extent, and /dev/kvm; -1: none\n"
+	     "  -r, --record=FD,N   an open file, in whose record N are the counts\n"
+	     "  -u, --used          the given extent is that of an earlier program\n"
 	     "  -h, --help\n"
 	     "  -V, --version\n\n"
 	     "Exit status: the program's; 125 for errors of the machine, 126 if the program "
@@ -152,7 +158,7 @@ static int load_linker(struct start *s, struct errbuf *err)
 	if (program_open(&linker, s->program.elf.interpreter, err) < 0)
 		return errwrap(err, "%s", s->program.elf.interpreter);
 	rc = linker.elf.kind == ELF_PROGRAM ? program_load(&linker, &s->linker, err)
-					    : errprintf(err, "its dynamic linker is a script");
+					    : errprintf(err, "the dynamic linker is a script");
 	program_close(&linker);
 	s->entry = s->linker.entry;
 	return rc;
@@ -188,6 +194,7 @@ static int take_stack(struct stack *k, uint64_t memory, int prot, struct errbuf 
 	k->bottom = memory_take(k->size, 4096, prot);
 	if (!k->bottom || !memory_take(GUARD, 4096, PROT_NONE))
 		return errprintf(err, "the extent is too small for the stack (--memory)");
+	memory_note_stack(k->bottom, k->size);
 	return 0;
 }
 
@@ -230,7 +237,10 @@ static int load_start(struct start *s, uint64_t memory, struct errbuf *err)
 	int prot = PROT_READ | PROT_WRITE | (s->program.elf.executes_stack ? PROT_EXEC : 0);
 	struct stack k;
 
-	/* the stack is at the top of the extent: libc takes the mapping's end for its end */
+	/*
+	 * the stack is at the top of the extent: libc takes the end of the mapping for the stack's
+	 * end
+	 */
 	if (take_stack(&k, memory, prot, err) < 0 || program_load(&s->program, &s->loaded, err) < 0)
 		return -1;
 	s->entry = s->loaded.entry;
@@ -238,17 +248,39 @@ static int load_start(struct start *s, uint64_t memory, struct errbuf *err)
 	return load_linker(s, err) < 0 ? -1 : write_stack(s, &k, err);
 }
 
-static int open_memory(const struct options *o, struct errbuf *err)
+/* Keep the file FD of a given extent for the next program; smartmap has a descriptor of its own. */
+static int keep_extent(struct options *o, int fd, struct errbuf *err)
 {
-	int fd;
-
-	if (memory_open(o->memory, o->page, &fd, err) == 0) {
-		if (o->smartmap)
-			return smartmap_start(fd, err);
+	if (o->smartmap && smartmap_start(dup(fd), err) < 0)
+		return -1;
+	if (o->extent < 0) {
 		close(fd);
 		return 0;
 	}
+	o->extent = machine_hide_descriptor(fd);
+	if (o->used)
+		memory_note_used();
+	return o->extent < 0 ? errprintf(err, "--given: %s", strerror(-o->extent)) : 0;
+}
+
+static int open_memory(struct options *o, struct errbuf *err)
+{
+	int fd = o->extent;
+
+	if (memory_open(o->memory, o->page, &fd, err) == 0)
+		return keep_extent(o, fd, err);
 	return o->child ? memory_open_ordinary(o->memory, err) : -1;
+}
+
+/* Count in the given record, and keep its file for the next program. */
+static int open_record(struct options *o, struct errbuf *err)
+{
+	if (o->record < 0)
+		return 0;
+	if (count_share(o->record, o->slot, err) < 0)
+		return -1;
+	o->record = machine_hide_descriptor(o->record);
+	return o->record < 0 ? errprintf(err, "--record: %s", strerror(-o->record)) : 0;
 }
 
 /* Make the first thread and enter the machine with it. */
@@ -263,6 +295,12 @@ static int enter_program(const struct start *s, const char *comm, struct errbuf 
 		return errprintf(err, "KVM cannot make a vCPU: %s", strerror((int)-error));
 	if (!code)
 		return errprintf(err, "the extent is too small (--memory)");
+	error = program_copy(&code, &code, sizeof(code));
+	if (error < 0)
+		return errprintf(err,
+				 "process_vm_readv, by which arguments of calls are read, fails: "
+				 "%s; a seccomp filter may forbid it",
+				 strerror((int)-error));
 	if (run_check_machine(t, code, err) < 0)
 		return -1;
 	*t->regs = (struct kvm_regs){ 0 };
@@ -277,7 +315,7 @@ static int enter_program(const struct start *s, const char *comm, struct errbuf 
 	host_switch_stack(thread_stack_top(t), clone_begin, t);
 }
 
-static int run_program(const struct options *o)
+static int run_program(struct options *o)
 {
 	static struct start s;
 	static char own[PATH_MAX];
@@ -296,10 +334,16 @@ static int run_program(const struct options *o)
 		return fail(s.program.error == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT, NULL, &err);
 	if (!realpath(s.path, own))
 		memcpy(own, s.path, sizeof(own));
-	exec_start(o, own);
+	if (o->file >= 0)
+		close(o->file);
 	call_print_counts = o->counts;
-	if (machine_open(o->memory, &err) < 0 || open_memory(o, &err) < 0)
+	balancing_stop();
+	if (machine_open(o->memory, o->kvm, &err) < 0 || open_memory(o, &err) < 0 ||
+	    open_record(o, &err) < 0)
 		return fail(EXIT_OURS, NULL, &err);
+	if (o->kvm >= 0)
+		o->kvm = machine.kvm;
+	exec_start(o, own);
 	if (load_start(&s, o->memory, &err) < 0)
 		return fail(EXIT_OURS, s.path, &err);
 	enter_program(&s, o->comm, &err);

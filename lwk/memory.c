@@ -3,21 +3,31 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <linux/mman.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include "lwk/extent.h"
-#include "lwk/host.h"
-#include "lwk/lock.h"
-#include "lwk/thread.h"
-#include "lwk/window.h"
+#include "lwk/machine/host.h"
+#include "lwk/machine/lock.h"
+#include "lwk/machine/machine.h"
+#include "lwk/machine/window.h"
+#include "lwk/threads/thread.h"
 
 #define LARGE_PAGE (2UL << 20)
 #define FILE_SHARE 8 /* a file's mapping takes at most 1/8 of the extent */
+/* shared memory is touched at once if it is at most 1/4 of the extent's size, and 1/8 of what is
+ * free: the segment of a rank of Open MPI has 16 MiB */
+#define TOUCHED_SHARE 4
+#define FREE_SHARE 8
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 #ifndef MREMAP_DONTUNMAP
 #define MREMAP_DONTUNMAP 4
 #endif
@@ -26,6 +36,7 @@ static struct {
 	struct lock lock;
 	struct extent extent;
 	uint64_t brk;
+	uint64_t stack, stack_size; /* the program's first stack */
 	bool stale; /* processors may still have the old rights of freed pages in their TLBs */
 	struct memory_numbers numbers;
 } memory;
@@ -56,7 +67,7 @@ static int begin_extent(uint64_t size, struct errbuf *err)
 		int rc = window_open(at);
 
 		if (rc < 0)
-			return errprintf(err, "KVM does not take the extent: %s", strerror(-rc));
+			return errprintf(err, "KVM refuses the extent: %s", strerror(-rc));
 	}
 	return 0;
 }
@@ -84,22 +95,38 @@ static int say_no_pages(uint64_t size, enum memory_page page, struct errbuf *err
 
 int memory_open(uint64_t size, enum memory_page page, int *fd, struct errbuf *err)
 {
-	int flags = MAP_SHARED | MAP_FIXED_NOREPLACE | MAP_POPULATE;
 	void *at;
 
-	*fd = memfd_create("nodeos-lwk",
-			   MFD_CLOEXEC | MFD_HUGETLB | (unsigned)page << MAP_HUGE_SHIFT);
+	if (*fd < 0)
+		*fd = memfd_create("nodeos-lwk",
+				   MFD_CLOEXEC | MFD_HUGETLB | (unsigned)page << MAP_HUGE_SHIFT);
 	if (*fd < 0)
 		return errno == ENODEV || errno == ENOENT || errno == EINVAL
 			       ? say_no_pages(size, page, err)
 			       : errprintf(err, "memfd_create: %s", strerror(errno));
 	/* the mapping gives the file its size: ftruncate() would be limited by RLIMIT_FSIZE */
-	at = mmap((void *)MEMORY_BASE, size, PROT_READ | PROT_WRITE | PROT_EXEC, flags, *fd, 0);
+	at = mmap((void *)MEMORY_BASE, size, PROT_READ | PROT_WRITE | PROT_EXEC,
+		  MAP_SHARED | MAP_FIXED_NOREPLACE, *fd, 0);
 	if (at == MAP_FAILED) {
 		close(*fd);
 		return say_no_pages(size, page, err);
 	}
+	/* not MAP_POPULATE, which is silent: a cgroup may allow fewer pages than are free */
+	if (madvise(at, size, MADV_POPULATE_WRITE) < 0) {
+		errprintf(err,
+			  "no room for the extent: only a part of its %lu huge pages is available "
+			  "here: the cgroup (hugetlb.*.max) or its memory nodes allow no more",
+			  (unsigned long)(size >> page));
+		munmap(at, size);
+		close(*fd);
+		return -1;
+	}
 	return begin_extent(size, err);
+}
+
+void memory_note_used(void)
+{
+	extent_set_dirty(&memory.extent, MEMORY_BASE, memory.numbers.size);
 }
 
 int memory_open_ordinary(uint64_t size, struct errbuf *err)
@@ -182,7 +209,7 @@ static long set_rights(uint64_t address, uint64_t bytes, int prot)
 
 	if (rc < 0)
 		return rc;
-	if (rc > 0 || (memory.stale && !(prot & PROT_WRITE))) {
+	if (rc > 0 || (memory.stale && (machine.copies_tables || !(prot & PROT_WRITE)))) {
 		memory.stale = false;
 		thread_forget_pages();
 	}
@@ -231,6 +258,12 @@ int memory_protect_part(uint64_t address, uint64_t bytes, int prot)
 	rc = set_rights(address, bytes, prot);
 	memory_unlock();
 	return (int)rc;
+}
+
+void memory_note_stack(uint64_t address, uint64_t bytes)
+{
+	memory.stack = address;
+	memory.stack_size = bytes;
 }
 
 /* The heap begins at the start of the extent and grows up to the first used page. */
@@ -296,7 +329,7 @@ static long read_mapped_file(uint64_t to, uint64_t length, long fd, long offset)
 	return 0;
 }
 
-/* Whether the private mapping of ARG can be a copy in the extent. */
+/* Return whether the private mapping of ARG can be a copy in the extent. */
 static bool can_copy(const long arg[6])
 {
 	struct stat s;
@@ -351,6 +384,36 @@ static long map_private(const long arg[6], uint64_t bytes)
 	return rc;
 }
 
+/*
+ * Return whether all pages of the new shared mapping of ARG can be touched at once. It must be
+ * memory that ranks share, on no disk, and small beside the extent and beside the free memory of
+ * its file system.
+ */
+static bool can_populate(const long arg[6])
+{
+	uint64_t bytes = (uint64_t)arg[1];
+	struct statfs s;
+
+	if ((arg[3] & MAP_TYPE) == MAP_PRIVATE || arg[3] & (MAP_NORESERVE | MAP_HUGETLB) ||
+	    !(arg[2] & PROT_WRITE) || bytes > memory.numbers.size / TOUCHED_SHARE)
+		return false;
+	if (arg[3] & MAP_ANONYMOUS)
+		return true;
+	if (host_call(SYS_fstatfs, arg[4], (long)&s) < 0 || s.f_type != TMPFS_MAGIC)
+		return false;
+	return !s.f_blocks || bytes / (uint64_t)s.f_bsize <= s.f_bavail / FREE_SHARE;
+}
+
+/* Make a mapping outside of the extent. Memory that ranks share has its page faults here. */
+static long map_and_populate(const long arg[6], bool private)
+{
+	long at = map_outside(arg, private);
+
+	if (!is_error(at) && can_populate(arg))
+		host_call(SYS_madvise, at, arg[1], MADV_POPULATE_WRITE);
+	return at;
+}
+
 static long map_locked(const long arg[6])
 {
 	uint64_t bytes = round_up((uint64_t)arg[1]);
@@ -367,7 +430,7 @@ static long map_locked(const long arg[6])
 	}
 	if (private && !reserve && can_copy(arg))
 		return map_private(arg, bytes);
-	return map_outside(arg, private && !reserve);
+	return map_and_populate(arg, private && !reserve);
 }
 
 long memory_map(const long arg[6])
@@ -381,8 +444,8 @@ long memory_map(const long arg[6])
 }
 
 /*
- * Some of the BYTES at ARG[0] are in the extent: make Linux's call NR for those below and above it,
- * with ARG[2]. Returns 0 or -errno.
+ * Some of the BYTES at ARG[0] are in the extent: make Linux's call NR for the bytes below and above
+ * the extent, with ARG[2]. Returns 0 or -errno.
  */
 static long call_outside(long nr, const long arg[6], uint64_t bytes)
 {
@@ -429,20 +492,26 @@ long memory_unmap(const long arg[6])
 long memory_protect(const long arg[6])
 {
 	uint64_t address = (uint64_t)arg[0], bytes = round_up((uint64_t)arg[1]);
-	long rc;
+	long prot = arg[2], rc;
 
 	if (address % EXTENT_PAGE)
 		return -EINVAL;
 	if (!bytes || address + bytes < address || !extent_meets(&memory.extent, address, bytes))
 		return host_call_array(SYS_mprotect, arg);
-	if (arg[2] & ~(PROT_READ | PROT_WRITE | PROT_EXEC))
+	if (prot & PROT_GROWSDOWN && address - memory.stack < memory.stack_size) {
+		/* as Linux does: from the stack's lowest page on */
+		bytes += address - memory.stack;
+		address = memory.stack;
+		prot &= ~(long)PROT_GROWSDOWN;
+	}
+	if (prot & ~(PROT_READ | PROT_WRITE | PROT_EXEC))
 		return -EINVAL;
 	memory_lock();
-	rc = call_outside(SYS_mprotect, arg, bytes);
+	rc = call_outside(SYS_mprotect, (const long[6]){ (long)address, 0, prot }, bytes);
 	bytes = part_inside(&address, bytes);
 	if (rc == 0)
 		rc = extent_is_used(&memory.extent, address, bytes)
-			     ? set_rights(address, bytes, (int)arg[2])
+			     ? set_rights(address, bytes, (int)prot)
 			     : -ENOMEM;
 	memory_unlock();
 	return rc;
@@ -510,8 +579,8 @@ long memory_remap(const long arg[6])
 
 /*
  * Advice that may be ignored in the extent, as it changes nothing that a program can see: 0 to 3
- * and 8 to 25, less MADV_REMOVE, MADV_WIPEONFORK and DONTNEED_LOCKED. Libraries take -EINVAL for
- * other advice as that of a kernel that does not know it.
+ * and 8 to 25, less MADV_REMOVE, MADV_WIPEONFORK and DONTNEED_LOCKED. Other advice fails with
+ * -EINVAL, which libraries take for a kernel that does not know the advice.
  */
 #define MERE_ADVICE \
 	(0xfUL | (0x3ffff00UL & ~(1UL << MADV_REMOVE | 1UL << MADV_WIPEONFORK | 1UL << 24)))

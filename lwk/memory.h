@@ -17,13 +17,16 @@
 enum memory_page { MEMORY_2M = 21, MEMORY_1G = 30 }; /* their binary logarithms */
 
 /*
- * Get the extent: SIZE bytes, a multiple of 2 MiB, in pages of PAGE (1 GiB: a multiple of that).
- * *FD is its file, which the caller closes.
+ * Get the extent: SIZE bytes in huge pages of the size PAGE; SIZE is a multiple of that size. *FD:
+ * the extent's file, if one of this size and these pages exists; -1: a new file is made. On success
+ * the caller closes *FD.
  */
 int memory_open(uint64_t size, enum memory_page page, int *fd, struct errbuf *err);
 
-/* Get the extent from ordinary memory, which has page faults: for programs that a child
- * executes. */
+/* Note that the file has what an earlier program has left: pages are zeroed when they are taken. */
+void memory_note_used(void);
+
+/* Get the extent from ordinary memory, which has page faults, for programs that a child executes */
 int memory_open_ordinary(uint64_t size, struct errbuf *err);
 
 /*
@@ -35,10 +38,13 @@ void memory_lock(void);
 void memory_unlock(void);
 
 /*
- * Take BYTES, whole pages, at a multiple of ALIGN, with PROT: zeros. Returns the address, 0 when
- * there is none.
+ * Take BYTES, whole pages that are filled with zeros, at a multiple of ALIGN, with the protection
+ * PROT. Returns the address; 0: there is no place.
  */
 uint64_t memory_take(uint64_t bytes, uint64_t align, int prot);
+
+/* BYTES at ADDRESS, taken memory, are the program's first stack: PROT_GROWSDOWN is for it. */
+void memory_note_stack(uint64_t address, uint64_t bytes);
 
 /* Set the protection of a part of the taken memory to PROT. */
 int memory_protect_part(uint64_t address, uint64_t bytes, int prot);
@@ -47,7 +53,9 @@ int memory_protect_part(uint64_t address, uint64_t bytes, int prot);
 bool memory_has(uint64_t address);
 bool memory_is_used(uint64_t address);
 
-/* Whether the program may write all of BYTES at ADDRESS, as far as they are in the extent. */
+/*
+ * Return whether the program may write all of BYTES at ADDRESS, as far as they are in the extent.
+ */
 bool memory_is_writable(uint64_t address, uint64_t bytes);
 
 /* Calls of the program; results as Linux gives them. */
@@ -61,7 +69,7 @@ long memory_advise(const long arg[6]);
 struct memory_numbers {
 	uint64_t size, used; /* bytes of the extent */
 	uint64_t outside; /* bytes of private mappings that were made outside */
-	uint64_t outside_mappings; /* their number */
+	uint64_t outside_mappings; /* number of these mappings */
 	bool ordinary; /* the extent is not in huge pages */
 };
 void memory_count(struct memory_numbers *n);

@@ -17,15 +17,15 @@
 
 /*
  * Map the memory of RANK, on this host, until this process ends. Returns 0; -1 with errno: ENOSYS
- * without --smartmap, ESRCH no such rank on this host, EACCES it is of another user or step,
- * ERANGE, ENOMEM.
+ * without --smartmap, ESRCH for no such rank on this host, EACCES for a rank of another user or
+ * step, ERANGE for a number that no rank can have, ENOMEM.
  */
 static inline int nodeos_smartmap_attach(int rank)
 {
 	return (int)syscall(NODEOS_SMARTMAP_CALL, (long)rank);
 }
 
-/* Where this process finds what RANK has at ADDRESS. */
+/* Return the address at which this process has what RANK has at ADDRESS. */
 static inline void *nodeos_smartmap_address(int rank, const void *address)
 {
 	return (void *)((uintptr_t)address + ((uintptr_t)(rank + 1) << NODEOS_SMARTMAP_SHIFT));

@@ -8,11 +8,11 @@
 #include <unistd.h>
 
 #include "lwk/call.h"
-#include "lwk/context.h"
 #include "lwk/count.h"
-#include "lwk/fault.h"
-#include "lwk/host.h"
-#include "lwk/signal.h"
+#include "lwk/machine/host.h"
+#include "lwk/threads/context.h"
+#include "lwk/threads/fault.h"
+#include "lwk/threads/signal.h"
 
 #define EXIT_BROKEN 125
 #define SYSCALL_SIZE 2 /* bytes of the instruction */
@@ -33,10 +33,24 @@ static const struct {
 	[17] = { SIGBUS, BUS_ADRALN, false }, [19] = { SIGFPE, 0, true },
 };
 
+/* Append to LINE of SIZE bytes what is known when the processor could not bring an exception into
+ * the machine (triple fault); KVM has cleared the registers. */
+static int describe_shutdown(const struct thread *t, char *line, size_t size)
+{
+	const struct trap *trap = context_trap(t);
+
+	return snprintf(line, size,
+			"nodeos-lwk: triple fault after an entry at RIP %lx, RSP %lx, call %ld; "
+			"exception %lu before it at RIP %lx; tables %lx %lx, stack %lx\n",
+			t->entry_rip, t->entry_rsp, t->call, trap->vector, trap->rip,
+			machine_table(LWK_LEVEL4)[256], machine_table(LWK_IDT)[2 * PAGE_FAULT],
+			*(const uint64_t *)(machine_area(&t->vcpu) + LWK_TSS + 4));
+}
+
 /* End the process: the machine has failed, not the program. */
 static void __attribute__((noreturn)) give_up(const struct thread *t, const char *what, long value)
 {
-	char line[256];
+	char line[512];
 	struct kvm_regs r;
 	int n;
 
@@ -44,6 +58,8 @@ static void __attribute__((noreturn)) give_up(const struct thread *t, const char
 	n = snprintf(line, sizeof(line), "nodeos-lwk: %s (%ld) at RIP %llx, RSP %llx, RAX %llx\n",
 		     what, value, (unsigned long long)r.rip, (unsigned long long)r.rsp,
 		     (unsigned long long)r.rax);
+	if (t->vcpu.run->exit_reason == KVM_EXIT_SHUTDOWN)
+		n += describe_shutdown(t, line + n, sizeof(line) - (size_t)n);
 	(void)!write(STDERR_FILENO, line, (size_t)n);
 	host_call(SYS_exit_group, EXIT_BROKEN);
 	__builtin_unreachable();
@@ -92,7 +108,7 @@ static void handle_trap(struct thread *t)
 	fault_end_search(t);
 	count_exit(COUNT_FAULTS);
 	if (trap->vector >= LWK_TRAP_COUNT || !trap_signal[trap->vector].number)
-		give_up(t, "an exception that cannot be", (long)trap->vector);
+		give_up(t, "an exception that must not occur", (long)trap->vector);
 	f.number = trap_signal[trap->vector].number;
 	f.code = trap_signal[trap->vector].code;
 	if (f.number == SIGFPE && !f.code)
@@ -125,6 +141,25 @@ static void handle_call(struct thread *t)
 		t->regs->rax = (uint64_t)rc;
 }
 
+/*
+ * Return whether KVM still has to bring an exception into the machine: the stack for the exception
+ * met a nested page fault, and then the signal came. The exception belongs to the program's present
+ * registers, so it comes before the signal's handler. KVM does not report INT3 and INTO here; they
+ * are dropped, and come again when the program repeats them.
+ */
+static bool kvm_has_exception(const struct thread *t)
+{
+	struct kvm_vcpu_events e = { 0 };
+
+	if (host_call(SYS_ioctl, t->vcpu.fd, KVM_GET_VCPU_EVENTS, (long)&e) < 0)
+		return false;
+	if (e.exception.injected)
+		return true;
+	e = (struct kvm_vcpu_events){ 0 };
+	host_call(SYS_ioctl, t->vcpu.fd, KVM_SET_VCPU_EVENTS, (long)&e);
+	return false;
+}
+
 /* Handle a return of KVM_RUN because of a signal. */
 static void handle_interrupt(struct thread *t)
 {
@@ -135,7 +170,7 @@ static void handle_interrupt(struct thread *t)
 	if (!t->pending)
 		return;
 	context_get(t, &c);
-	if (c.place == CONTEXT_TRAP_BEGINS)
+	if (c.place == CONTEXT_TRAP_BEGINS || (c.place == CONTEXT_PROGRAM && kvm_has_exception(t)))
 		return; /* the exit for the exception is next, and the signals wait */
 	if (c.place == CONTEXT_CALL && c.again)
 		repeat_call(t);
@@ -167,6 +202,8 @@ static long enter_machine(struct thread *t)
 	if (__atomic_exchange_n(&t->forget, 0, __ATOMIC_SEQ_CST) && !t->probes)
 		machine_forget_tables(&t->vcpu);
 	t->vcpu.run->kvm_dirty_regs = KVM_SYNC_X86_REGS;
+	t->entry_rip = t->regs->rip;
+	t->entry_rsp = t->regs->rsp;
 	rc = host_call(SYS_ioctl, t->vcpu.fd, KVM_RUN, 0);
 	__atomic_store_n(&t->running, 0, __ATOMIC_SEQ_CST);
 	t->vcpu.run->immediate_exit = 0;

@@ -3,7 +3,7 @@
 #define NODEOS_LWK_RUN_H
 
 #include "base/errbuf.h"
-#include "lwk/thread.h"
+#include "lwk/threads/thread.h"
 
 /*
  * Check that the machine works: T, a thread that has not begun, makes one system call at CODE, a

@@ -14,14 +14,15 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "lwk/host.h"
+#include "lwk/machine/host.h"
+#include "lwk/machine/window.h"
 #include "lwk/memory.h"
 #include "lwk/nodeos-smartmap.h"
-#include "lwk/window.h"
 
 #define BACKLOG 4096 /* connections are never accepted, and each rank makes one */
-#define CGROUP_MAX 4096
+#define TEXT_MAX 4096
 #define LINK_MAX_NAME 64
+#define EXTENT_BEGIN "100000000000-" /* in /proc/PID/maps */
 #define EXTENT_LINK "/memfd:nodeos-lwk (deleted)"
 
 static struct {
@@ -74,7 +75,8 @@ const char *smartmap_find_step(const char *cgroups, size_t *length)
 	for (const char *c = cgroups; c < step; c++)
 		if (*c == '\n')
 			line = c + 1;
-	begin = strchr(line, '/'); /* of the path: numbers and names of controllers have none */
+	/* the path begins: numbers and names of controllers have no slash */
+	begin = strchr(line, '/');
 	*length = (size_t)(step - begin) + strlen("/step_");
 	*length += strcspn(begin + *length, "/\n");
 	return begin;
@@ -115,8 +117,8 @@ void smartmap_set_child(void)
 	smartmap.on = false;
 }
 
-/* Read the file NAME of process PID, with a null byte behind it; 0 or -errno. */
-static long read_process(int pid, const char *name, char text[CGROUP_MAX])
+/* Read the file NAME of process PID, and put a null byte behind it. Returns 0 or -errno. */
+static long read_process(int pid, const char *name, char text[TEXT_MAX])
 {
 	char path[64] = "/proc/";
 	long fd, n;
@@ -126,16 +128,16 @@ static long read_process(int pid, const char *name, char text[CGROUP_MAX])
 	fd = host_call(SYS_open, (long)path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return fd;
-	n = host_call(SYS_read, fd, (long)text, CGROUP_MAX - 1);
+	n = host_call(SYS_read, fd, (long)text, TEXT_MAX - 1);
 	host_call(SYS_close, fd);
 	text[n > 0 ? n : 0] = '\0';
 	return n < 0 ? n : 0;
 }
 
-/* Whether process PID is of the step of this one, as far as Slurm has made cgroups. */
+/* Return whether process PID is in the step of this process, as far as Slurm has made cgroups. */
 static bool is_of_step(int pid)
 {
-	char own[CGROUP_MAX], other[CGROUP_MAX];
+	char own[TEXT_MAX], other[TEXT_MAX];
 	size_t own_length, other_length;
 	const char *a, *b;
 
@@ -154,8 +156,24 @@ struct entry { /* struct linux_dirent64 */
 	char name[];
 };
 
-/* Open the extent among the N bytes of entries of the folder DIR; -ESRCH: it is not there. */
-static long open_among(long dir, const char *entries, long n)
+uint64_t smartmap_find_inode(const char *maps)
+{
+	const char *c = strstr(maps, EXTENT_BEGIN);
+	uint64_t inode = 0;
+
+	_Static_assert(MEMORY_BASE == 0x100000000000UL, "EXTENT_BEGIN is MEMORY_BASE");
+	for (int field = 0; c && field < 4; field++) {
+		c = strchr(c, ' ');
+		c = c ? c + 1 : NULL;
+	}
+	while (c && *c >= '0' && *c <= '9')
+		inode = inode * 10 + (uint64_t)(*c++ - '0');
+	return inode;
+}
+
+/* Open the file of INODE among the N bytes of entries of the folder DIR; -ESRCH: it is not there.
+ * A rank that attaches has, for a moment, a descriptor of another rank's extent, too. */
+static long open_among(long dir, const char *entries, long n, uint64_t inode)
 {
 	char link[LINK_MAX_NAME] = "";
 
@@ -163,21 +181,33 @@ static long open_among(long dir, const char *entries, long n)
 		const struct entry *e = (const struct entry *)(entries + at);
 		long length =
 			host_call(SYS_readlinkat, dir, (long)e->name, (long)link, sizeof(link) - 1);
+		struct stat s;
+		long fd;
 
 		at += e->size;
-		if (length == (long)strlen(EXTENT_LINK) &&
-		    memcmp(link, EXTENT_LINK, (size_t)length) == 0)
-			return host_call(SYS_openat, dir, (long)e->name, O_RDWR | O_CLOEXEC);
+		if (length != (long)strlen(EXTENT_LINK) ||
+		    memcmp(link, EXTENT_LINK, (size_t)length) != 0)
+			continue;
+		fd = host_call(SYS_openat, dir, (long)e->name, O_RDWR | O_CLOEXEC);
+		if (fd >= 0 && host_call(SYS_fstat, fd, (long)&s) == 0 && s.st_ino == inode)
+			return fd;
+		if (fd >= 0)
+			host_call(SYS_close, fd);
 	}
 	return -ESRCH;
 }
 
-/* Open the extent of process PID: a file descriptor or -errno. */
+/* Open the extent of process PID. Returns a file descriptor or -errno. */
 static long open_extent(int pid)
 {
-	char path[64] = "/proc/", entries[2048] __attribute__((aligned(8)));
+	char path[64] = "/proc/", entries[2048] __attribute__((aligned(8))), maps[TEXT_MAX];
 	long dir, n, fd = -ESRCH;
+	uint64_t inode;
 
+	n = read_process(pid, "/maps", maps);
+	if (n < 0)
+		return n;
+	inode = smartmap_find_inode(maps);
 	host_append_number(path, (unsigned)pid);
 	strcat(path, "/fd");
 	dir = host_call(SYS_open, (long)path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -185,12 +215,12 @@ static long open_extent(int pid)
 		return dir;
 	while (fd == -ESRCH &&
 	       (n = host_call(SYS_getdents64, dir, (long)entries, sizeof(entries))) > 0)
-		fd = open_among(dir, entries, n);
+		fd = open_among(dir, entries, n, inode);
 	host_call(SYS_close, dir);
 	return fd;
 }
 
-/* Map the file FD for RANK, with its windows: 0 or -errno. */
+/* Map the file FD for RANK, with its windows. Returns 0 or -errno. */
 static long map_extent(long fd, unsigned rank)
 {
 	uint64_t to = (uint64_t)nodeos_smartmap_address((int)rank, (void *)MEMORY_BASE);

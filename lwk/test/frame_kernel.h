@@ -4,7 +4,10 @@
 
 #include <stddef.h>
 
-/* Offsets of the kernel's frame, from its own headers, which do not go with libc's. */
+/*
+ * Offsets in the frame that the kernel writes for a signal. Another file has them, as the kernel's
+ * headers and libc's cannot be included in one file.
+ */
 struct frame_offset {
 	const char *name;
 	size_t offset; /* from the restorer's address on */

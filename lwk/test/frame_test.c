@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The frame of a signal: the same layout as the kernel's headers have, and its place. */
-#include "lwk/frame.h"
+#include "lwk/threads/frame.h"
 
 #include "base/test/tap.h"
 #include "lwk/test/frame_kernel.h"

@@ -70,7 +70,7 @@ begin_suite () {
 	busybox) cd /suites/busybox && set -- "$@" /busybox sh "./$test.tests" ;;
 	perl) cd /suites/perl/t && set -- "$@" ./perl "$test.t" ;;
 	esac
-	export OPTIONFLAGS PERL5LIB=/suites/perl/lib
+	export OPTIONFLAGS PERL5LIB=/suites/perl/lib TIMEOUTFACTOR=9 # only our limit holds
 	OPTIONFLAGS=":$(cat /suites/busybox/options)"
 	timeout 60 "$@" </dev/null >/tmp/out 2>/tmp/err
 }
@@ -98,22 +98,34 @@ suite () {
 	echo "seconds of $1:$2:$times"
 }
 
-# fuzz SECONDS: random code in ranks of their own, which have huge pages, and in forks of one rank
+# fuzz AMOUNT: random code in ranks of their own, which have huge pages, and in forks of one rank;
+# AMOUNT is seconds, or "Nx": children
 fuzz () {
 	chmod 666 /dev/kvm
-	LIMIT=$(($1 + 120))
+	LIMIT=$((${1%x} + 120))
+	[ "$1" = "${1%x}" ] || LIMIT=$((${1%x} * 20 + 120))
 	inside fuzz /fuzz "$1" "$(date +%s)" nodeos-lwk --memory=16M
 	inside fuzz-forks nodeos-lwk --memory=16M /fuzz "$1" "$(date +%s)"
 	LIMIT=120
 }
 
-# Views from outside of a process that computes: KVM's own counts, page faults, huge pages.
+# await_machine PID: wait until PID has a machine, and some seconds more for its start
+await_machine () {
+	local n=0
+
+	until [ -e "$(echo $KVM/"$1"-*)" ] || [ $((n += 1)) = 600 ]; do
+		sleep 0.2
+	done
+	sleep 4
+}
+
+# Print what is seen from outside of a process that computes: KVM's counts, page faults, huge pages.
 outside () {
 	local pid before after entry
 
-	nodeos-lwk --memory=32M /compute.dyn 8 >/dev/null 2>&1 &
+	nodeos-lwk --memory=32M /compute.dyn 900 >/dev/null 2>&1 &
 	pid=$!
-	sleep 4
+	await_machine $pid
 	entry=$(ls -d $KVM/$pid-* 2>/dev/null)
 	echo "outside kvm ${entry:+yes} $(cat "$entry/exits" 2>/dev/null)"
 	before=$(cut -d' ' -f10 /proc/$pid/stat)
@@ -123,12 +135,13 @@ outside () {
 	echo "outside comm $(cat /proc/$pid/comm)"
 	echo "outside free $(free_pages)"
 	/pages $pid
+	kill -USR1 $pid
 	wait $pid
 	echo "outside end $? $(free_pages)"
 	for signal in TERM KILL; do
-		nodeos-lwk --memory=32M /compute.dyn 30 &
+		nodeos-lwk --memory=32M /compute.dyn 900 &
 		pid=$!
-		sleep 2
+		await_machine $pid
 		kill -STOP $pid
 		sleep 1
 		sed -n 's/^State:/outside state/p' /proc/$pid/status
@@ -139,7 +152,7 @@ outside () {
 	done
 }
 
-# The core dump of a program that crashes, and its contents.
+# Compare the core dump of a program that crashes, and its contents.
 core_dump () {
 	local what
 
@@ -191,7 +204,23 @@ refusals () {
 	inside user su user -c 'nodeos-lwk --memory=16M /hello.static x'
 }
 
-# The root file system that QEMU shares, at /mnt.
+mount_cgroups () {
+	mkdir -p /tmp/cgroup
+	grep -q ' /tmp/cgroup ' /proc/mounts || mount -t cgroup2 cgroup /tmp/cgroup
+}
+
+# Run a program in a cgroup that may have fewer huge pages than are free.
+few_pages () {
+	mount_cgroups
+	echo +hugetlb >/tmp/cgroup/cgroup.subtree_control
+	mkdir /tmp/cgroup/few
+	echo 8M >/tmp/cgroup/few/hugetlb.2MB.max
+	printf '#!/busybox sh\necho $$ >/tmp/cgroup/few/cgroup.procs\nexec "$@"\n' >/bin/in_few
+	chmod +x /bin/in_few
+	inside few-pages in_few nodeos-lwk --memory=16M /hello.static x
+}
+
+# Mount the root file system that QEMU shares at /mnt.
 mount_root () {
 	local dir
 
@@ -210,7 +239,7 @@ mount_root () {
 	hostname n1
 }
 
-# Open MPI of the root file system: run as root, in /tmp, more ranks than CPUs
+# Prepare Open MPI of the root file system: it runs as root, in /tmp, with more ranks than CPUs.
 prepare_mpi () {
 	mount_root
 	export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 TMPDIR=/tmp \
@@ -240,37 +269,44 @@ in_root () {
 	run inside chroot /mnt /tmp/nodeos-lwk "--memory=$size" --counts "$@"
 }
 
+# Make directories for what GROMACS writes.
+prepare_gromacs () {
+	mount_root
+	mkdir -p /mnt/tmp/gmx.native /mnt/tmp/gmx.locked /mnt/tmp/gmx.inside
+	cp /topol.tpr /mnt/tmp
+}
+
+GROMACS='gmx -quiet -nobackup mdrun -s ../topol.tpr -deffnm md -ntmpi 1 -ntomp 2 -pin off -reprod
+	-nb cpu'
+
 # Some steps of GROMACS; then checksums of what it wrote, energies among it.
+# shellcheck disable=SC2086  # words
 gromacs () {
 	local arm lwk
 
-	mount_root
+	prepare_gromacs
 	for arm in native inside; do
-		mkdir /mnt/tmp/gmx.$arm
-		cp /topol.tpr /mnt/tmp/gmx.$arm
 		lwk=
 		[ $arm = native ] || lwk='/tmp/nodeos-lwk --memory=320M --counts'
 		name=gromacs
-		# shellcheck disable=SC2086  # words
-		run $arm chroot /mnt env -C /tmp/gmx.$arm PATH=/usr/bin:/bin $lwk gmx -quiet \
-			-nobackup mdrun -s topol.tpr -deffnm md -ntmpi 1 -ntomp 2 -pin off -reprod \
-			-nb cpu
+		run $arm chroot /mnt /usr/bin/env -C /tmp/gmx.$arm PATH=/usr/bin:/bin $lwk $GROMACS
 		name=gromacs-results
-		run $arm chroot /mnt env -C /tmp/gmx.$arm md5sum md.edr md.gro
+		run $arm chroot /mnt /usr/bin/env -C /tmp/gmx.$arm md5sum md.edr md.gro
 	done
 }
 
-# An extent of one page of 1 GiB.
+# Run programs with an extent of one page of 1 GiB.
 gigabyte () {
 	local pid
 
 	name=memory-1g
 	run native /memory.dyn
 	run inside nodeos-lwk --memory=1G --page=1G --counts /memory.dyn
-	nodeos-lwk --memory=1G --page=1G /compute.dyn 12 >/dev/null 2>&1 &
+	nodeos-lwk --memory=1G --page=1G /compute.dyn 900 >/dev/null 2>&1 &
 	pid=$!
-	sleep 6
+	await_machine $pid
 	echo "gigabyte $(/pages $pid)"
+	kill -USR1 $pid
 	wait $pid
 	echo "gigabyte free $(cat /sys/kernel/mm/hugepages/hugepages-1048576kB/free_hugepages)"
 }
@@ -319,7 +355,48 @@ cost_of_messages () {
 	inside messages-inside $in_root $run $lwk /tmp/messages
 }
 
-# attach NAME RANK COMMAND...: what an attempt to attach to RANK gives, with COMMAND before it
+HISTOGRAM=hist:keys=id
+
+# count_calls NAME COMMAND...: like inside(), and prints the number of system calls of all processes
+# of the guest
+count_calls () {
+	local trigger=/sys/kernel/tracing/events/raw_syscalls/sys_enter/trigger
+
+	mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
+	echo $HISTOGRAM >$trigger
+	inside "$@"
+	awk -v name="$1" '$1 == "Hits:" { print "calls of", name, $2 }' "${trigger%trigger}hist"
+	echo "!$HISTOGRAM" >$trigger
+}
+
+# System calls and page faults of GROMACS, with few and with more steps.
+# shellcheck disable=SC2086  # words
+cost_of_gromacs () {
+	local steps in='time -v chroot /mnt /usr/bin/env -C' path=PATH=/usr/bin:/bin
+	local lock='LD_PRELOAD=/tmp/lock.so GLIBC_TUNABLES=glibc.malloc.hugetlb=2'
+	local lwk='/tmp/nodeos-lwk --memory=320M --counts'
+
+	prepare_gromacs
+	cp /lock.so /mnt/tmp
+	for steps in 20 120; do
+		count_calls gromacs-native-$steps $in /tmp/gmx.native $path $GROMACS -nsteps $steps
+		count_calls gromacs-locked-$steps $in /tmp/gmx.locked $path $lock $GROMACS \
+			-nsteps $steps
+		inside gromacs-inside-$steps $in /tmp/gmx.inside $path $lwk $GROMACS -nsteps $steps
+	done
+}
+
+# await_socket NAME: wait until a process listens on the abstract socket NAME
+await_socket () {
+	local n=0
+
+	until grep -q "@$1\$" /proc/net/unix || [ $((n += 1)) = 300 ]; do
+		sleep 0.2
+	done
+}
+
+# attach NAME RANK COMMAND...: prints what an attempt to attach to RANK gives, with COMMAND before
+# it
 attach () {
 	local rank=$2
 
@@ -336,17 +413,21 @@ smartmap () {
 
 	export PMIX_NAMESPACE=test PMIX_RANK
 	for n in 1 9; do
-		rm -f /tmp/meet
+		rm -f /tmp/meet /tmp/fifo
+		mkfifo /tmp/fifo
 		for rank in 0 1; do
-			PMIX_RANK=$rank timeout "${LIMIT:-120}" nodeos-lwk --memory=16M --smartmap \
-				--counts /smartmap.dyn exchange /tmp/meet $rank $n \
-				>/tmp/out.$rank 2>/tmp/err.$rank &
+			(
+				PMIX_RANK=$rank timeout "${LIMIT:-120}" nodeos-lwk --memory=32M \
+					--smartmap --counts /smartmap.dyn exchange /tmp/meet \
+					/tmp/fifo $rank $n >/tmp/out.$rank 2>/tmp/err.$rank
+				echo $? >/tmp/rc.$rank
+			) &
 		done
 		wait
 		for rank in 0 1; do
 			echo "=== inside smartmap-$n-$rank"
 			cat /tmp/out.$rank
-			printf '=== status 0\n'
+			echo "=== status $(cat /tmp/rc.$rank)"
 			cat /tmp/err.$rank
 			echo "=== ."
 		done
@@ -354,14 +435,13 @@ smartmap () {
 	PMIX_RANK=0
 	nodeos-lwk --memory=16M --smartmap /smartmap.dyn listen other &
 	listener=$!
-	sleep 2
+	await_socket other
 	PMIX_RANK=1
 	attach smartmap-rank 0
 	attach smartmap-none 2
 	attach smartmap-large 128
 	attach smartmap-step 0 env PMIX_NAMESPACE=other
-	mkdir -p /tmp/cgroup
-	mount -t cgroup2 cgroup /tmp/cgroup
+	mount_cgroups
 	printf '#!/busybox sh\necho $$ >$1/cgroup.procs\nshift\nexec "$@"\n' >/bin/in_cgroup
 	chmod +x /bin/in_cgroup
 	mkdir -p /tmp/cgroup/job_1/step_0/task_0 /tmp/cgroup/job_1/step_1/task_0
@@ -377,7 +457,7 @@ smartmap () {
 	echo 'user:x:1000:1000::/:/bin/sh' >/etc/passwd
 	su user -c '/smartmap.dyn listen nodeos-lwk/0/test./0' &
 	listener=$!
-	sleep 2
+	await_socket nodeos-lwk/0/test./0
 	PMIX_RANK=1
 	attach smartmap-user 0
 	kill $listener
@@ -385,10 +465,16 @@ smartmap () {
 	attach smartmap-no-rank 0
 }
 
+# without_paging PROGRAM...: compare each, with nested paging switched off
 without_paging () {
+	local program
+
 	rmmod kvm_amd
 	insmod /?-kvm-amd.ko npt=0
-	inside npt0 nodeos-lwk --memory=16M /hello.static x
+	echo "without paging: $(cat /sys/module/kvm_amd/parameters/npt)"
+	for program; do
+		compare "npt0-$program" 48M "/$program"
+	done
 }
 
 without_kvm () {

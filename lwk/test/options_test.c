@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The command line, and the one for a program that the present one executes. */
+/*
+ * The command line of nodeos-lwk, and the one that it makes when its program executes another one.
+ */
 #include "lwk/options.h"
 
 #include "base/test/tap.h"
@@ -54,6 +56,25 @@ int main(void)
 	o.child = true;
 	options_words(&o, words, text);
 	is(words[3], "--child", "options_words: does not pass --smartmap on to a child");
+	is_int(parse(&o, &err, "lwk --file=7 a"), 0, "--file is accepted");
+	is_int(o.file, 7, "--file is a number");
+	is_int(options_words(&o, words, text), 4, "options_words: gives four words with a file");
+	is(words[1], "--memory=256M", "options_words: passes the default of --memory on");
+	is(words[2], "--file=7", "options_words: passes --file on");
+	is_int(parse(&o, &err, "lwk --given=3,-1 --record=5,2 a"), 0, "open files are accepted");
+	ok(o.extent == 3 && o.kvm == -1 && o.record == 5 && o.slot == 2,
+	   "the open files are those of the command line");
+	is_int(options_words(&o, words, text), 6,
+	       "options_words: gives six words for a program with open files");
+	is(words[3], "--given=3,-1", "options_words: passes --given on");
+	is(words[4], "--used", "options_words: says that the extent was used");
+	is(words[5], "--record=5,2", "options_words: passes --record on");
+	o.child = true;
+	o.kvm = 4;
+	is_int(options_words(&o, words, text), 5, "options_words: gives five words for a child");
+	is(words[4], "--given=-1,4", "options_words: a child gets KVM, not the extent");
+	refuse("lwk --record=x a", "--record=x: not two numbers");
+	refuse("lwk --file=x a", "--file=x: not a descriptor");
 	refuse("lwk", "no program is given; see --help");
 	refuse("lwk --memory=1K a", "--memory=1K: not a size from 16M to 256G");
 	refuse("lwk --memory=-1G a", "--memory=-1G: not a size from 16M to 256G");
@@ -61,7 +82,7 @@ int main(void)
 	refuse("lwk --memory=99999999999999999999G a",
 	       "--memory=99999999999999999999G: not a size from 16M to 256G");
 	refuse("lwk --memory=17M a", "--memory: not a multiple of the page size");
-	refuse("lwk --page=4K a", "--page=4K: 1G or 2M");
+	refuse("lwk --page=4K a", "--page=4K: not a size of huge pages (allowed: 2M, 1G)");
 	refuse("lwk --what a", "unknown option, or one without its value; see --help");
 	refuse("lwk --page", "unknown option, or one without its value; see --help");
 	return tap_done();

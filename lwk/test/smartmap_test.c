@@ -21,8 +21,9 @@ static void refuse(const char *reason)
 	struct smartmap_rank r;
 	struct errbuf err;
 
-	is_int(smartmap_find_rank(&r, lookup, 1000, &err), -1, "refused: %s", reason);
-	is(err.text, reason, "the reason: %s", reason);
+	is_int(smartmap_find_rank(&r, lookup, 1000, &err), -1, "smartmap_find_rank: refuses: %s",
+	       reason);
+	is(err.text, reason, "smartmap_find_rank: gives the reason: %s", reason);
 }
 
 static void check_ranks(void)
@@ -69,10 +70,20 @@ int main(void)
 {
 	check_ranks();
 	check_step("0::/system.slice/slurmstepd.scope/job_5/step_0/user/task_1\n",
-		   "/system.slice/slurmstepd.scope/job_5/step_0", "the step in version 2");
+		   "/system.slice/slurmstepd.scope/job_5/step_0",
+		   "smartmap_find_step: finds the step in cgroup v2");
 	check_step("9:cpuset:/\n8:memory:/slurm/uid_0/job_5/step_12\n7:cpu:/slurm/uid_0\n",
-		   "/slurm/uid_0/job_5/step_12", "the step in version 1");
-	check_step("0::/user.slice\n", "", "no step");
+		   "/slurm/uid_0/job_5/step_12", "smartmap_find_step: finds the step in cgroup v1");
+	check_step("0::/user.slice\n", "", "smartmap_find_step: finds no step outside of Slurm");
 	check_step("", "", "no text");
+	is_int((long long)smartmap_find_inode(
+		       "00400000-00401000 r--p 00000000 08:01 77                /bin/a\n"
+		       "100000000000-100002000000 rwxs 00000000 00:0f 12345     /memfd:nodeos-lwk "
+		       "(deleted)\n108000000000-108002000000 rwxs 00000000 00:0f 9  /memfd:x\n"),
+	       12345, "smartmap_find_inode: finds the process's own extent");
+	is_int((long long)smartmap_find_inode("00400000-00401000 r--p 00000000 08:01 77 /bin/a\n"),
+	       0, "smartmap_find_inode: finds none in another process");
+	is_int((long long)smartmap_find_inode("100000000000-"), 0,
+	       "smartmap_find_inode: finds none in a text that ends too early");
 	return tap_done();
 }

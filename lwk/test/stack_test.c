@@ -29,13 +29,13 @@ int main(void)
 	at = (uint64_t *)stack_fill((uint64_t)memory, top, &in, &err);
 	ok(at && (uint64_t)at % 16 == 0, "the stack pointer is a multiple of 16: %s", err.text);
 	is_int((long long)at[0], 3, "the stack begins with the number of arguments");
-	is((char *)at[1], "prog", "the first argument follows");
+	is((char *)at[1], "prog", "the first argument follows the number of arguments");
 	is((char *)at[2], "", "an empty argument is an empty text");
-	is((char *)at[3], "last", "the last argument follows");
+	is((char *)at[3], "last", "the last argument follows the other ones");
 	is_int((long long)at[4], 0, "a null pointer ends the arguments");
-	is((char *)at[5], "A=1", "the first variable follows");
-	is((char *)at[6], "B=", "the second variable follows");
-	is_int((long long)at[7], 0, "a null pointer ends the variables");
+	is((char *)at[5], "A=1", "the first variable of the environment follows the arguments");
+	is((char *)at[6], "B=", "the second variable of the environment follows the first one");
+	is_int((long long)at[7], 0, "a null pointer ends the environment");
 	ok(at[3] + 5 == at[5], "texts of arguments and variables follow each other");
 	is_int((long long)find_aux(at + 8, AT_PAGESZ), 4096, "AT_PAGESZ has the given value");
 	is_int((long long)find_aux(at + 8, AT_UID), 5, "AT_UID has the given value");

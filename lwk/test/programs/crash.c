@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * crash: ends by an instruction that does not exist; crash CORE: whether that core dump has the
- * address of that instruction in RIP, and a word of the heap. Both runs have the same addresses
+ * crash: ends by an instruction that does not exist; crash CORE: checks whether that core dump has
+ * the address of that instruction in RIP, and a word of the heap. Both runs have the same addresses
  * only when linked with -no-pie.
  */
 #include <elf.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fuzz SECONDS SEED [COMMAND...]: children that execute random bytes, or make random system calls,
- * as the user nobody: forks, or with COMMAND programs that it executes ("COMMAND... fuzz 0 SEED
- * KIND"). Each must end, by a signal or an exit that is not that of a failed machine.
+ * fuzz AMOUNT SEED [COMMAND...]: children that execute random bytes, or make random system calls,
+ * as the user nobody, for AMOUNT seconds or, if AMOUNT is "Nx", N of them. The children are forks
+ * or, with COMMAND, programs that are executed ("COMMAND... fuzz 0 SEED KIND"). Each must end, by a
+ * signal or an exit that is not that of a failed machine.
  * fuzz 0 SEED KIND: such a child alone; KIND 0: calls, 1: bytes.
  */
 #include <fcntl.h>
@@ -83,7 +84,7 @@ static void make_calls(void)
 	}
 }
 
-/* What a child may not do to the others. */
+/* Take from a child the rights to harm other processes. */
 static void drop_rights(void)
 {
 	struct rlimit few = { 40, 40 }, none = { 0, 0 }, time = { 2, 2 };
@@ -132,7 +133,7 @@ static void start_child(uint64_t seed, int kind, char **command)
 	_exit(98);
 }
 
-/* The status of PID, waited for SECONDS; -1: it does not end. */
+/* Wait at most SECONDS for PID. Returns its status; -1: it does not end. */
 static int wait_for(pid_t pid, int seconds)
 {
 	struct timespec second = { 1, 0 };
@@ -152,7 +153,9 @@ static int wait_for(pid_t pid, int seconds)
 int main(int argc, char **argv)
 {
 	time_t end = time(NULL) + (argc > 1 ? atoi(argv[1]) : 5);
+	int most = argc > 1 && strchr(argv[1], 'x') ? atoi(argv[1]) : 0;
 	int number = 0, killed = 0, bad = 0, signals[65] = { 0 };
+	struct rusage used;
 	uint64_t seed;
 	sigset_t set;
 
@@ -162,7 +165,7 @@ int main(int argc, char **argv)
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &set, NULL);
-	while (time(NULL) < end) {
+	while (most ? number < most : time(NULL) < end) {
 		int kind = number & 1, status;
 		pid_t pid;
 
@@ -191,8 +194,10 @@ int main(int argc, char **argv)
 			continue;
 	}
 	printf("fuzz: %s\n", number > 2 && signals[SIGSEGV] > 0 && bad == 0 ? "all ended" : "bad");
-	fprintf(stderr, "fuzz: %d children, %d of them killed after 15 s; signals:", number,
-		killed);
+	getrusage(RUSAGE_CHILDREN, &used);
+	fprintf(stderr,
+		"fuzz: %d children with %ld s of CPU, %d of them killed after 15 s; signals:",
+		number, (long)(used.ru_utime.tv_sec + used.ru_stime.tv_sec), killed);
 	for (int n = 1; n <= 64; n++)
 		if (signals[n])
 			fprintf(stderr, " %d of %d", signals[n], n);

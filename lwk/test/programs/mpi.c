@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* mpi [STATUS]: checks messages of several sizes and collectives; the last rank exits with it. */
+/*
+ * mpi [STATUS]: checks messages of several sizes and collectives; the last rank exits with STATUS.
+ */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 	check_fork();
 	pid = fork();
 	if (pid == 0)
-		syscall(SYS_exit, 9); /* of the only thread, not of the process */
+		syscall(SYS_exit, 9); /* ends the only thread, not the process by exit_group() */
 	printf("exit of the only thread: %d\n", ended(pid));
 	signal(SIGCHLD, on_child);
 	shared = 0;

@@ -246,6 +246,50 @@ static void check_waits(void)
 	sigprocmask(SIG_UNBLOCK, &s, NULL);
 }
 
+#define TURNS 40
+
+extern const char unknown[], breakpoint[];
+static volatile int misplaced;
+
+/* The instruction at UNKNOWN, or the breakpoint before BREAKPOINT. */
+static void on_instruction(int signal_number, siginfo_t *info, void *context)
+{
+	ucontext_t *u = context;
+	const char *at = (const char *)u->uc_mcontext.gregs[REG_RIP];
+
+	if (at != (signal_number == SIGILL ? unknown : breakpoint) ||
+	    (signal_number == SIGILL && info->si_addr != (void *)unknown))
+		misplaced++;
+	else if (signal_number == SIGILL)
+		u->uc_mcontext.gregs[REG_RIP] += 2;
+}
+
+/* Exceptions while a signal arrives. After fork(), all memory of a machine has its nested page
+ * faults again, so the exception needs some time. */
+static void check_both(void)
+{
+	set(SIGALRM, on_signal, SA_RESTART);
+	set_info(SIGILL, on_instruction, 0);
+	set_info(SIGTRAP, on_instruction, 0);
+	count = 0;
+	for (int i = 0; i < TURNS; i++) {
+		struct itimerval t = { { 0, 0 }, { 0, 1 + i * 100 } };
+		pid_t pid = fork();
+
+		if (pid == 0)
+			_exit(0);
+		setitimer(ITIMER_REAL, &t, NULL);
+		if (i % 4)
+			__asm__ volatile("unknown: ud2");
+		else
+			__asm__ volatile("int3; breakpoint:");
+		waitpid(pid, NULL, 0); /* the handler has SA_RESTART */
+		while (count <= i)
+			usleep(1000);
+	}
+	printf("exceptions and signals: %d, misplaced %d\n", count, misplaced);
+}
+
 static const unsigned long bad_address[] = { 0x8000000000000000, 0xffff800000000000, 0x1000 };
 static int bad;
 
@@ -292,6 +336,7 @@ int main(int argc, char **argv)
 	check_queue();
 	check_faults();
 	check_waits();
+	check_both();
 	check_addresses();
 	check_storm(argc > 1 ? atoi(argv[1]) : 300);
 	return 3;

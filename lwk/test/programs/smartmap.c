@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * smartmap exchange FILE RANK MESSAGES: ranks 0 and 1 of a step, which find each other's addresses
- *	in FILE: rank 1 copies MESSAGES of 1 MiB out of the memory of rank 0 and checks them.
- *	Between them are no system calls.
+ * smartmap exchange FILE FIFO RANK MESSAGES: ranks 0 and 1 of a step, which find each other's
+ *	addresses in FILE once both have opened FIFO: rank 1 copies MESSAGES of 1 MiB out of the
+ *	memory of rank 0 and checks them. Between them are no system calls. Rank 0 may be SLOTS
+ *	messages ahead, as a rank that waits takes a CPU from the other under an emulator.
  * smartmap attach RANK: prints what the attempt gives
  * smartmap listen NAME: owns the abstract socket NAME, as a rank would, until it is killed
  */
@@ -20,37 +21,38 @@
 #include "../../nodeos-smartmap.h"
 
 #define BYTES (1U << 20)
+#define SLOTS 4
 #define STEP 64 /* bytes from one word that is checked to the next */
 
-struct box { /* of a rank, in its extent */
+struct box { /* a rank's box, in its extent */
 	volatile unsigned sent, taken;
-	unsigned char data[BYTES];
+	unsigned char data[SLOTS][BYTES]; /* message n is in slot n modulo SLOTS */
 };
 
 static void await(const volatile unsigned *counter, unsigned value)
 {
-	while (__atomic_load_n(counter, __ATOMIC_ACQUIRE) != value)
+	while (__atomic_load_n(counter, __ATOMIC_ACQUIRE) < value)
 		__builtin_ia32_pause();
 }
 
-static void fill(struct box *own, unsigned n)
+static void fill(unsigned char *data, unsigned n)
 {
 	for (unsigned i = 0; i < BYTES; i += STEP)
-		memcpy(own->data + i, &(unsigned){ n * 2654435761U + i }, 4);
+		memcpy(data + i, &(unsigned){ n * 2654435761U + i }, 4);
 }
 
-static unsigned count_wrong(const struct box *own, unsigned n)
+static unsigned count_wrong(const unsigned char *data, unsigned n)
 {
 	unsigned wrong = 0, got;
 
 	for (unsigned i = 0; i < BYTES; i += STEP) {
-		memcpy(&got, own->data + i, 4);
+		memcpy(&got, data + i, 4);
 		wrong += got != n * 2654435761U + i;
 	}
 	return wrong;
 }
 
-static int exchange(const char *file, int rank, unsigned messages)
+static int exchange(const char *file, const char *fifo, int rank, unsigned messages)
 {
 	int fd = open(file, O_RDWR | O_CREAT, 0600);
 	struct box *own = calloc(1, sizeof(*own)), *other;
@@ -61,25 +63,31 @@ static int exchange(const char *file, int rank, unsigned messages)
 		return 2;
 	meet = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	meet[rank] = own;
-	while (!meet[1 - rank])
-		__builtin_ia32_pause();
+	if (open(fifo, rank ? O_RDONLY : O_WRONLY) < 0 || !meet[1 - rank]) {
+		perror(fifo);
+		return 1;
+	}
 	if (nodeos_smartmap_attach(1 - rank) < 0) {
 		perror("attach");
 		return 1;
 	}
 	other = nodeos_smartmap_address(1 - rank, meet[1 - rank]);
 	for (unsigned n = 1; n <= messages; n++) {
+		unsigned slot = n % SLOTS;
+
 		if (rank == 0) {
-			fill(own, n);
+			await(&other->taken, n > SLOTS ? n - SLOTS : 0);
+			fill(own->data[slot], n);
 			__atomic_store_n(&own->sent, n, __ATOMIC_RELEASE);
-			await(&other->taken, n);
 			continue;
 		}
 		await(&other->sent, n);
-		memcpy(own->data, other->data, BYTES);
+		memcpy(own->data[slot], other->data[slot], BYTES);
 		__atomic_store_n(&own->taken, n, __ATOMIC_RELEASE);
-		wrong += count_wrong(own, n);
+		wrong += count_wrong(own->data[slot], n);
 	}
+	if (rank == 0) /* the memory of this rank stays until the other one has taken all */
+		await(&other->taken, messages);
 	printf("rank %d: %u messages, %u wrong\n", rank, messages, wrong);
 	return wrong != 0;
 }
@@ -101,8 +109,8 @@ static int listen_as(const char *name)
 
 int main(int argc, char **argv)
 {
-	if (argc == 5 && strcmp(argv[1], "exchange") == 0)
-		return exchange(argv[2], atoi(argv[3]), (unsigned)atoi(argv[4]));
+	if (argc == 6 && strcmp(argv[1], "exchange") == 0)
+		return exchange(argv[2], argv[3], atoi(argv[4]), (unsigned)atoi(argv[5]));
 	if (argc == 3 && strcmp(argv[1], "listen") == 0)
 		return listen_as(argv[2]);
 	if (argc != 3)

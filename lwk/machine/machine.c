@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lwk/machine.h"
+#include "lwk/machine/machine.h"
 
 #include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +12,8 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 
-#include "lwk/host.h"
-#include "lwk/stub.h"
+#include "lwk/machine/host.h"
+#include "lwk/machine/stub.h"
 
 #define PRESENT 1UL
 #define WRITE 2UL
@@ -20,7 +21,10 @@
 #define LARGE_SIZE (2UL << 20)
 #define FIXED_TABLES (16UL << 20) /* for windows, see window.h */
 #define CPUID_ENTRIES 256
-#define DESCRIPTORS (LWK_VCPUS + 8)
+#define DESCRIPTORS (LWK_VCPUS + 8) /* most descriptors of the machine */
+
+#define SPARE_SLOT 16384 /* above the slots of the windows */
+#define SPARE_ADDRESS (2UL << 30) /* between the kernel half and the windows */
 
 #define CR3_PWT 8UL
 #define CR0_ON 0x80050033UL /* bits PG, AM, WP, NE, ET, MP and PE of CR0 */
@@ -35,44 +39,83 @@
 #define MSR_FMASK 0xc0000084
 
 struct machine machine = { .vm = -1 };
-static long first_descriptor;
+/* The machine's descriptors: KVM, the machine, its vCPUs, and those of smartmap. */
+static int descriptor[DESCRIPTORS];
+static unsigned descriptors;
+static long first_descriptor; /* where the search for a free number begins */
 static struct kvm_segment user_cs, user_ss;
 static uint64_t cr4;
 
-void machine_descriptors(long *first, long *end)
+/* Raise the limit of open files to the hard one for a moment, and note it in *OLD. */
+static void raise_file_limit(struct rlimit *old)
 {
-	*first = first_descriptor;
-	*end = first_descriptor + DESCRIPTORS;
+	struct rlimit more;
+
+	host_call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)old);
+	more = (struct rlimit){ old->rlim_max, old->rlim_max };
+	host_call(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&more, 0);
+}
+
+static void restore_file_limit(const struct rlimit *old)
+{
+	host_call(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)old, 0);
 }
 
 bool machine_owns(long fd)
 {
-	return first_descriptor && fd >= first_descriptor && fd < first_descriptor + DESCRIPTORS;
+	unsigned n = __atomic_load_n(&descriptors, __ATOMIC_ACQUIRE);
+
+	for (unsigned i = 0; i < n; i++)
+		if (descriptor[i] == fd)
+			return true;
+	return false;
+}
+
+long machine_next_descriptor(long fd)
+{
+	unsigned n = __atomic_load_n(&descriptors, __ATOMIC_ACQUIRE);
+	long next = LONG_MAX;
+
+	for (unsigned i = 0; i < n; i++)
+		if (descriptor[i] >= fd && descriptor[i] < next)
+			next = descriptor[i];
+	return next;
+}
+
+/* The place of the first descriptor: above the soft limit, or, if the hard limit does not allow
+ * that, below it. */
+static long choose_place(const struct rlimit *limit)
+{
+	if (limit->rlim_max - limit->rlim_cur >= DESCRIPTORS)
+		return (long)limit->rlim_cur;
+	return (long)(limit->rlim_max > 2 * DESCRIPTORS ? limit->rlim_max - DESCRIPTORS
+							: limit->rlim_max / 2);
 }
 
 int machine_hide_descriptor(long fd)
 {
-	struct rlimit old, more;
+	struct rlimit old;
+	unsigned n;
 	long at;
 
 	if (fd < 0)
 		return (int)fd;
-	host_call(SYS_prlimit64, 0, RLIMIT_NOFILE, 0, (long)&old);
-	more = old;
-	if (!first_descriptor && old.rlim_max - old.rlim_cur >= DESCRIPTORS)
-		first_descriptor = (long)old.rlim_cur;
-	else if (!first_descriptor)
-		first_descriptor = (long)(old.rlim_cur > 2 * DESCRIPTORS
-						  ? old.rlim_cur - DESCRIPTORS
-						  : old.rlim_cur / 2);
-	if (more.rlim_cur < (rlim_t)first_descriptor + DESCRIPTORS)
-		more.rlim_cur = (rlim_t)first_descriptor + DESCRIPTORS;
-	if (more.rlim_cur > more.rlim_max)
-		more.rlim_cur = more.rlim_max;
-	host_call(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&more, 0);
+	raise_file_limit(&old);
+	if (!first_descriptor)
+		first_descriptor = choose_place(&old);
 	at = host_call(SYS_fcntl, fd, F_DUPFD_CLOEXEC, first_descriptor);
-	host_call(SYS_prlimit64, 0, RLIMIT_NOFILE, (long)&old, 0);
-	host_call(SYS_close, fd);
+	restore_file_limit(&old);
+	if (at < 0) /* the program has lowered its hard limit: keep the number FD */
+		at = fd;
+	else
+		host_call(SYS_close, fd);
+	n = descriptors;
+	if (n == DESCRIPTORS) {
+		host_call(SYS_close, at);
+		return -EMFILE;
+	}
+	descriptor[n] = (int)at;
+	__atomic_store_n(&descriptors, n + 1, __ATOMIC_RELEASE);
 	return (int)at;
 }
 
@@ -131,7 +174,7 @@ static void find_features(void)
 		cr4 |= CR4_FSGSBASE;
 }
 
-/* Return the bytes of the state in xcr0, by the offsets and sizes in CPUID. */
+/* Set machine.xsave_size to the bytes of the state in xcr0, by the offsets and sizes in CPUID. */
 static void find_xsave_size(void)
 {
 	machine.xsave_size = machine.xcr0 ? 576 : 512;
@@ -195,23 +238,28 @@ static void fill_segments(void)
 					.g = 1 };
 }
 
+/* Make an ioctl() that gives a descriptor, whatever limit of open files the program has set. */
+static int make_descriptor(int on, unsigned long request, long argument)
+{
+	struct rlimit old;
+	long fd;
+
+	raise_file_limit(&old);
+	fd = host_call(SYS_ioctl, on, (long)request, argument);
+	restore_file_limit(&old);
+	return machine_hide_descriptor(fd);
+}
+
 /* Make the virtual machine with the kernel half as its memory at 0; returns 0 or -errno. */
-static int create_vm(int kvm)
+static int create_vm(void)
 {
 	struct kvm_userspace_memory_region region = { .memory_size = machine.kernel_size,
 						      .userspace_addr = (uint64_t)machine.kernel };
-	long fd = host_call(SYS_ioctl, kvm, KVM_CREATE_VM, 0);
-
-	machine.vm = machine_hide_descriptor(fd);
+	machine.vm = make_descriptor(machine.kvm, KVM_CREATE_VM, 0);
 	if (machine.vm < 0)
 		return machine.vm;
 	machine.vcpus = 0;
 	return (int)host_call(SYS_ioctl, machine.vm, KVM_SET_USER_MEMORY_REGION, (long)&region);
-}
-
-static int open_kvm(void)
-{
-	return (int)host_call(SYS_openat, AT_FDCWD, (long)"/dev/kvm", O_RDWR | O_CLOEXEC);
 }
 
 static int say_no_kvm(int error, struct errbuf *err)
@@ -226,9 +274,8 @@ static int say_no_kvm(int error, struct errbuf *err)
 			 strerror(error));
 }
 
-/* Refuse shadow paging: page tables that are changed from outside of the machine need nested paging
- * in hardware. */
-static int check_paging(struct errbuf *err)
+/* Find out whether KVM uses nested paging of the hardware, or copies page tables. */
+static void check_paging(void)
 {
 	static const char *const file[] = { "/sys/module/kvm_amd/parameters/npt",
 					    "/sys/module/kvm_intel/parameters/ept" };
@@ -240,9 +287,8 @@ static int check_paging(struct errbuf *err)
 		if (f)
 			fclose(f);
 		if (c == 'N' || c == '0')
-			return errprintf(err, "KVM has nested paging switched off (%s)", file[i]);
+			machine.copies_tables = true;
 	}
-	return 0;
 }
 
 static int read_cpuid(int kvm, struct errbuf *err)
@@ -255,8 +301,9 @@ static int read_cpuid(int kvm, struct errbuf *err)
 	if (ioctl(kvm, KVM_GET_SUPPORTED_CPUID, machine.cpuid) < 0)
 		return errprintf(err, "KVM_GET_SUPPORTED_CPUID: %s", strerror(errno));
 	if (ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_SYNC_REGS) <= 0 ||
-	    ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_IMMEDIATE_EXIT) <= 0)
-		return errprintf(err, "this kernel's KVM is too old: Linux 5.14 is needed");
+	    ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_IMMEDIATE_EXIT) <= 0 ||
+	    ioctl(kvm, KVM_CHECK_EXTENSION, KVM_CAP_VCPU_ATTRIBUTES) <= 0)
+		return errprintf(err, "this kernel's KVM is too old: Linux 5.16 is needed");
 	machine.run_size = (size_t)ioctl(kvm, KVM_GET_VCPU_MMAP_SIZE, 0);
 	trim_cpuid();
 	find_features();
@@ -264,18 +311,22 @@ static int read_cpuid(int kvm, struct errbuf *err)
 	return 0;
 }
 
-int machine_open(uint64_t extent_size, struct errbuf *err)
+int machine_open(uint64_t extent_size, int kvm, struct errbuf *err)
 {
-	int kvm = open_kvm(), rc;
+	int rc;
 
 	if (kvm < 0)
-		return say_no_kvm(-kvm, err);
-	if (check_paging(err) < 0 || read_cpuid(kvm, err) < 0)
+		kvm = (int)host_call(SYS_openat, AT_FDCWD, (long)"/dev/kvm", O_RDWR | O_CLOEXEC);
+	machine.kvm = machine_hide_descriptor(kvm);
+	if (machine.kvm < 0)
+		return say_no_kvm(-machine.kvm, err);
+	check_paging();
+	if (read_cpuid(machine.kvm, err) < 0)
 		return -1;
 	machine.kernel_size = LWK_TABLES + FIXED_TABLES + extent_size / 512 + extent_size / 262144;
 	machine.kernel_size = (machine.kernel_size + LARGE_SIZE - 1) / LARGE_SIZE * LARGE_SIZE;
 	if (machine.kernel_size > 1UL << 30)
-		return errprintf(err, "--memory: more than 400 GiB");
+		return errprintf(err, "--memory: at most 400 GiB are possible");
 	machine.kernel = mmap(NULL, machine.kernel_size, PROT_READ | PROT_WRITE,
 			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (machine.kernel == MAP_FAILED)
@@ -284,8 +335,7 @@ int machine_open(uint64_t extent_size, struct errbuf *err)
 	machine.tables = LWK_TABLES;
 	fill_kernel();
 	fill_segments();
-	rc = create_vm(kvm);
-	host_call(SYS_close, kvm);
+	rc = create_vm();
 	if (rc < 0)
 		return errprintf(err, "KVM cannot make a machine: %s", strerror(-rc));
 	return 0;
@@ -293,13 +343,9 @@ int machine_open(uint64_t extent_size, struct errbuf *err)
 
 int machine_open_again(void)
 {
-	int kvm = open_kvm(), rc;
-
-	if (kvm < 0)
-		return kvm;
-	rc = create_vm(kvm);
-	host_call(SYS_close, kvm);
-	return rc;
+	while (descriptors > 1) /* the first one is KVM */
+		host_call(SYS_close, descriptor[--descriptors]);
+	return create_vm();
 }
 
 uint64_t machine_take_table(void)
@@ -341,10 +387,22 @@ int machine_set_table(const struct vcpu *v, uint64_t table)
 
 	if (rc < 0)
 		return (int)rc;
-	/* KVM flushes the TLB when CR3 changes: toggle its bit PWT, which has no meaning with
-	 * nested paging */
+	/* KVM flushes the TLB when CR3 changes: toggle its bit PWT, which has no meaning here */
 	s.cr3 = table | ((s.cr3 & CR3_PWT) ^ CR3_PWT);
 	return (int)host_call(SYS_ioctl, v->fd, KVM_SET_SREGS, (long)&s);
+}
+
+void machine_drop_tables(void)
+{
+	struct kvm_userspace_memory_region r = { .slot = SPARE_SLOT,
+						 .guest_phys_addr = SPARE_ADDRESS,
+						 .memory_size = 4096,
+						 .userspace_addr = (uint64_t)machine.kernel };
+
+	/* KVM drops its nested page tables when a slot is removed */
+	host_call(SYS_ioctl, machine.vm, KVM_SET_USER_MEMORY_REGION, (long)&r);
+	r.memory_size = 0;
+	host_call(SYS_ioctl, machine.vm, KVM_SET_USER_MEMORY_REGION, (long)&r);
 }
 
 int machine_forget_tables(const struct vcpu *v)
@@ -401,8 +459,7 @@ int machine_new_vcpu(struct vcpu *v)
 	if (machine.vcpus >= LWK_VCPUS)
 		return -EAGAIN;
 	v->number = machine.vcpus;
-	v->fd = machine_hide_descriptor(
-		host_call(SYS_ioctl, machine.vm, KVM_CREATE_VCPU, (long)machine.vcpus));
+	v->fd = make_descriptor(machine.vm, KVM_CREATE_VCPU, (long)machine.vcpus);
 	if (v->fd < 0)
 		return v->fd;
 	machine.vcpus++;

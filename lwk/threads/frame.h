@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_FRAME_H
-#define NODEOS_LWK_FRAME_H
+#ifndef NODEOS_LWK_THREADS_FRAME_H
+#define NODEOS_LWK_THREADS_FRAME_H
 
 #include <linux/kvm.h>
 #include <stddef.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_CLONE_H
-#define NODEOS_LWK_CLONE_H
+#ifndef NODEOS_LWK_THREADS_CLONE_H
+#define NODEOS_LWK_THREADS_CLONE_H
 
-#include "lwk/thread.h"
+#include "lwk/threads/thread.h"
 
 /*
- * New threads and processes of the program. A thread is one of this process, on a vCPU of the same
- * machine; vfork's child is, too, until it executes a program; a process (fork) makes a machine of
- * its own and copies what is used of the extent.
+ * New threads and processes of the program. A thread of the program is a thread of this process, on
+ * a vCPU of the same machine; so is vfork's child, until it executes a program. A process (fork)
+ * makes a machine of its own and copies what is used of the extent.
  */
 long clone_call(struct thread *t, const long arg[6]); /* clone() */
 long clone_call3(struct thread *t, const long arg[6]); /* clone3() */

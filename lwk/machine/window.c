@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lwk/window.h"
+#include "lwk/machine/window.h"
 
 #include <errno.h>
 #include <linux/kvm.h>
 #include <sys/mman.h>
 
-#include "lwk/host.h"
-#include "lwk/lock.h"
-#include "lwk/machine.h"
+#include "lwk/machine/host.h"
+#include "lwk/machine/lock.h"
+#include "lwk/machine/machine.h"
 
 #define PRESENT 1UL
 #define WRITE 2UL
@@ -21,10 +21,11 @@
 #define PAGE 4096UL
 #define LARGE_PAGE (2UL << 20)
 #define USER_BITS 47
+#define LAST_WINDOW ((1UL << USER_BITS) - WINDOW_SIZE)
 #define FIRST_GIB 4 /* guest-physical: above the kernel half and the addresses of a PC's devices */
 
 static struct lock window_lock;
-static uint64_t opened[WINDOWS_MAX]; /* address of each; its number is that of KVM's slot less 1 */
+static uint64_t opened[WINDOWS_MAX]; /* address of each window; window N is in KVM's slot N + 1 */
 static unsigned opened_count;
 static uint64_t extent_base, extent_size;
 /* page table of each 2 MiB of the extent that has been divided; it is never used for other 2 MiB */
@@ -51,8 +52,8 @@ static int set_slot(unsigned number)
 
 	r.guest_phys_addr = (uint64_t)(number + FIRST_GIB) * WINDOW_SIZE;
 	r.userspace_addr = opened[number];
-	if (r.userspace_addr + r.memory_size == 1UL << USER_BITS)
-		r.memory_size -= PAGE; /* the last page is not for users */
+	if (r.userspace_addr == LAST_WINDOW)
+		r.memory_size -= PAGE; /* behind WINDOW_END */
 	return (int)host_call(SYS_ioctl, machine.vm, KVM_SET_USER_MEMORY_REGION, (long)&r);
 }
 
@@ -70,17 +71,31 @@ static uint64_t *level3_of(uint64_t address, bool make)
 	return *entry ? machine_table(*entry & TABLE_MASK) : NULL;
 }
 
+/* Replace ENTRY, of the last 2 MiB below 1 << USER_BITS, by one of a table without the last page.
+ * Returns 0 or -1. */
+static int leave_out_last_page(uint64_t *entry)
+{
+	uint64_t table = machine_take_table(), first = *entry & TABLE_MASK & ~(LARGE_PAGE - 1);
+
+	if (!table)
+		return -1;
+	for (uint64_t i = 0; i < 511; i++)
+		machine_table(table)[i] = (first + i * PAGE) | ALL;
+	*entry = table | PRESENT | WRITE | USER;
+	return 0;
+}
+
 /*
- * Make an entry of level 3 for the GiB at ADDRESS, which is at GPA in the machine. The lowest 2
- * MiB of all are left out, so that a null pointer has an address at once; the extent begins
- * without rights; behind its end, the GiB is like any other.
+ * Make an entry of level 3 for the GiB at ADDRESS, which is at GPA in the machine. The lowest 2 MiB
+ * of the address space and its last page are left out, so that a fault there has its address at
+ * once; the extent begins without rights; behind its end, the GiB is like any other.
  */
 static uint64_t make_entry(uint64_t address, uint64_t gpa)
 {
 	bool extent = address >= extent_base && address - extent_base < extent_size;
 	uint64_t table;
 
-	if (!extent && address && machine.gib_pages)
+	if (!extent && address && address != LAST_WINDOW && machine.gib_pages)
 		return gpa | ALL | LARGE;
 	table = machine_take_table();
 	if (!table)
@@ -91,6 +106,8 @@ static uint64_t make_entry(uint64_t address, uint64_t gpa)
 
 		machine_table(table)[i] = (gpa + i * LARGE_PAGE) | LARGE | (closed ? 0 : ALL);
 	}
+	if (address == LAST_WINDOW && leave_out_last_page(&machine_table(table)[511]) < 0)
+		return 0;
 	return table | PRESENT | WRITE | USER;
 }
 
@@ -123,7 +140,7 @@ int window_open(uint64_t address)
 {
 	int rc;
 
-	if (address >> USER_BITS)
+	if (address >= WINDOW_END)
 		return -EFAULT;
 	lock_take(&window_lock);
 	rc = open_window_locked(address);
@@ -184,19 +201,25 @@ static uint64_t *divide_entry(uint64_t *entry, uint64_t address)
 	return table;
 }
 
-/* Make one entry of 2 MiB of a table whose pages all have the same rights. */
-static void join_entries(uint64_t *entry, const uint64_t *table)
+/* Make one entry of 2 MiB of a table whose pages all have the same rights; returns whether it has
+ * been made. */
+static bool join_entries(uint64_t *entry, const uint64_t *table)
 {
 	for (unsigned i = 1; i < 512; i++)
 		if ((table[i] & RIGHTS) != (table[0] & RIGHTS))
-			return;
+			return false;
 	__atomic_store_n(entry, table[0] | LARGE, __ATOMIC_RELEASE);
+	return true;
 }
 
-/* Set the rights of BYTES at ADDRESS, which lie in the same 2 MiB. */
+/*
+ * Set the rights of BYTES at ADDRESS, which lie in the same 2 MiB. Returns what window_protect()
+ * returns.
+ */
 static int protect_part(uint64_t address, uint64_t bytes, uint64_t rights)
 {
 	uint64_t *entry = level2_entry(address), *table, first;
+	bool was_large;
 	int less = 0;
 
 	if (!entry)
@@ -206,6 +229,7 @@ static int protect_part(uint64_t address, uint64_t bytes, uint64_t rights)
 		__atomic_store_n(entry, (*entry & ~RIGHTS) | rights, __ATOMIC_RELEASE);
 		return less;
 	}
+	was_large = *entry & LARGE;
 	table = divide_entry(entry, address);
 	if (!table)
 		return -ENOMEM;
@@ -214,7 +238,8 @@ static int protect_part(uint64_t address, uint64_t bytes, uint64_t rights)
 		less |= is_less(table[i], rights);
 		table[i] = (table[i] & ~RIGHTS) | rights;
 	}
-	join_entries(entry, table);
+	if (was_large != join_entries(entry, table))
+		less |= machine.copies_tables; /* KVM has not seen the other kind of entry */
 	return less;
 }
 

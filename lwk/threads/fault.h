@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_FAULT_H
-#define NODEOS_LWK_FAULT_H
+#ifndef NODEOS_LWK_THREADS_FAULT_H
+#define NODEOS_LWK_THREADS_FAULT_H
 
-#include "lwk/thread.h"
+#include "lwk/threads/thread.h"
 
 /*
  * Faults of the program's memory accesses. The machine reports one in two ways: as an exception of
@@ -13,13 +13,13 @@
  * signal gets this address.
  */
 
-/* KVM_RUN has failed with EFAULT. */
+/* Call when KVM_RUN has failed with EFAULT: begin the search for the address. */
 void fault_search(struct thread *t);
 
-/* An exception of number 14 came, for ADDRESS, with the processor's ERROR code. */
+/* Handle an exception of number 14 for ADDRESS, with the processor's ERROR code. */
 void fault_handle(struct thread *t, uint64_t address, uint64_t error);
 
-/* Any other exit came: a search is over. */
+/* Call at any other exit: a search is over. */
 void fault_end_search(struct thread *t);
 
 #endif

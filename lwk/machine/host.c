@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lwk/host.h"
+#include "lwk/machine/host.h"
 
 #include <errno.h>
 #include <string.h>
+#include <sys/uio.h>
 
 #define PAGE 4096UL
+
+long program_copy(void *to, const void *from, size_t bytes)
+{
+	const struct iovec local = { to, bytes }, remote = { (void *)from, bytes };
+	long rc = host_call(SYS_process_vm_readv, host_call(SYS_getpid, 0), (long)&local, 1,
+			    (long)&remote, 1, 0);
+
+	return rc == (long)bytes ? 0 : rc < 0 ? rc : -EFAULT;
+}
 
 long program_text(char *to, size_t size, uint64_t from)
 {

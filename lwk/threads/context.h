@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_CONTEXT_H
-#define NODEOS_LWK_CONTEXT_H
+#ifndef NODEOS_LWK_THREADS_CONTEXT_H
+#define NODEOS_LWK_THREADS_CONTEXT_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lwk/thread.h"
+#include "lwk/threads/thread.h"
 
 /*
  * Where the program is when its vCPU leaves the machine: in ring 3, or in one of the two pieces of
@@ -43,7 +43,7 @@ void context_set_all(struct thread *t, const struct kvm_regs *r);
 /* Write the registers of the program to R. */
 void context_get_all(const struct thread *t, struct kvm_regs *r);
 
-/* Whether a processor takes ADDRESS as RIP: its bits from 47 on are equal. */
+/* Return whether a processor takes ADDRESS as RIP: its bits from 47 on are equal. */
 static inline bool context_is_address(uint64_t address)
 {
 	return address >> 47 == 0 || address >> 47 == 0x1ffff;

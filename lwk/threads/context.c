@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lwk/context.h"
+#include "lwk/threads/context.h"
 
 #include <string.h>
 
-#include "lwk/stub.h"
+#include "lwk/machine/stub.h"
 
 #define OUT_SIZE 2 /* bytes of the instruction before SYSRETQ */
 #define FLAGS_ALWAYS 2UL
@@ -19,7 +19,7 @@ struct trap *context_trap(const struct thread *t)
 	return (struct trap *)(machine_area(&t->vcpu) + LWK_STACK_TOP) - 1;
 }
 
-/* Whether the instruction at RIP of the kernel half begins with the N bytes of CODE. */
+/* Return whether the instruction at RIP of the kernel half begins with the N bytes of CODE. */
 static bool is_at(uint64_t rip, const char *code, size_t n)
 {
 	return memcmp(machine.kernel + (rip - LWK_KERNEL), code, n) == 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lwk/fault.h"
+#include "lwk/threads/fault.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -8,15 +8,14 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "lwk/host.h"
+#include "lwk/machine/host.h"
+#include "lwk/machine/window.h"
 #include "lwk/memory.h"
-#include "lwk/signal.h"
-#include "lwk/window.h"
+#include "lwk/threads/signal.h"
 
 #define PROBES_MAX 16 /* one instruction accesses fewer different GiBs */
 #define TABLES 4 /* of level 3 */
 #define PAGE 4096UL
-#define USER_BITS 47
 #define ERROR_WRITE 2UL
 #define ERROR_FETCH 16UL
 #define ERROR_USER 4UL
@@ -29,6 +28,7 @@
 
 static void raise_fault(struct thread *t, int number, int code, uint64_t address, uint64_t error)
 {
+	fault_end_search(t);
 	signal_raise(t, &(struct signal_fault){ number, code, address, EXCEPTION, error, address });
 }
 
@@ -37,19 +37,25 @@ static uint64_t probe_offset(const struct thread *t)
 	return LWK_AREAS + t->vcpu.number * (uint64_t)LWK_AREA_SIZE + LWK_PROBE;
 }
 
+static void use_probe_tables(const struct thread *t)
+{
+	if (machine.copies_tables)
+		machine_drop_tables();
+	machine_set_table(&t->vcpu, probe_offset(t));
+}
+
 void fault_search(struct thread *t)
 {
 	uint64_t *top = machine_table(probe_offset(t));
 
 	if (t->probes) { /* the search has led nowhere */
-		fault_end_search(t);
 		raise_fault(t, SIGSEGV, SEGV_MAPERR, 0, ERROR_USER);
 		return;
 	}
 	memset(top, 0, PAGE);
 	top[256] = machine_table(LWK_LEVEL4)[256];
 	t->probes = 1;
-	machine_set_table(&t->vcpu, probe_offset(t));
+	use_probe_tables(t);
 }
 
 void fault_end_search(struct thread *t)
@@ -119,7 +125,7 @@ static void continue_search(struct thread *t, uint64_t address, uint64_t error)
 		number = check_outside(address, error & ERROR_WRITE, &code);
 	if (number == 0 && ++t->probes <= PROBES_MAX && window_entry(address) &&
 	    add_window(t, address)) {
-		machine_set_table(&t->vcpu, probe_offset(t));
+		use_probe_tables(t);
 		return;
 	}
 	fault_end_search(t);
@@ -135,7 +141,7 @@ void fault_handle(struct thread *t, uint64_t address, uint64_t error)
 		       : error & ERROR_FETCH ? PROT_EXEC
 					     : PROT_READ;
 
-	if (address >> USER_BITS) {
+	if (address >= WINDOW_END) {
 		raise_fault(t, SIGSEGV, SEGV_MAPERR, address, error);
 		return;
 	}

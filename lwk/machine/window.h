@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_WINDOW_H
-#define NODEOS_LWK_WINDOW_H
+#ifndef NODEOS_LWK_MACHINE_WINDOW_H
+#define NODEOS_LWK_MACHINE_WINDOW_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,12 +13,13 @@
  * 4 KiB pages where it is divided.
  */
 #define WINDOW_SIZE (1UL << 30)
+#define WINDOW_END 0x7ffffffff000UL /* a program's addresses are below, as Linux has it */
 #define WINDOWS_MAX 8192
 
 /* Set the place of the extent. Call it before the first window is opened. */
 void window_set_extent(uint64_t base, uint64_t size);
 
-/* Open the window of ADDRESS: 1, or 0 if it was open, or -errno (-E2BIG: no more windows). */
+/* Open the window of ADDRESS. Returns 1, 0 if it was open, or -errno (-E2BIG: no more windows). */
 int window_open(uint64_t address);
 
 /* Give all windows to the machine of a process that is a copy (fork). Returns 0 or -errno. */
@@ -26,9 +27,9 @@ int window_open_again(void);
 
 /*
  * Set the protection (PROT_*) of BYTES of the extent at ADDRESS, whole pages; the window is open.
- * PROT_NONE is also for pages that are not used. Returns 1 when a page lost a right, so that
- * processors may have the old right in their TLBs (thread_forget_pages()), 0 otherwise, -ENOMEM
- * when there is no page table, with nothing changed.
+ * PROT_NONE is also for pages that are not used. Returns 1 when processors may have an old right in
+ * their TLBs, or KVM has old copies of tables (thread_forget_pages()), 0 otherwise, -ENOMEM when
+ * there is no page table, with nothing changed.
  */
 int window_protect(uint64_t address, uint64_t bytes, int prot);
 
@@ -38,7 +39,7 @@ int window_protection(uint64_t address);
 /* Return the level 3 entry of ADDRESS; 0: its window is not open. For fault.c. */
 uint64_t window_entry(uint64_t address);
 
-/* Windows that are open. */
+/* Return the number of open windows. */
 unsigned window_count(void);
 
 #endif

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_THREAD_H
-#define NODEOS_LWK_THREAD_H
+#ifndef NODEOS_LWK_THREADS_THREAD_H
+#define NODEOS_LWK_THREADS_THREAD_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "lwk/frame.h"
-#include "lwk/lock.h"
-#include "lwk/machine.h"
+#include "lwk/machine/lock.h"
+#include "lwk/machine/machine.h"
+#include "lwk/machine/window.h"
+#include "lwk/threads/frame.h"
 
 /*
  * A thread of the program is a thread of this process with a vCPU and a stack of its own here, so
@@ -35,7 +37,7 @@ struct thread {
 	struct vcpu vcpu;
 	struct kvm_regs *regs; /* the vCPU's, shared with KVM */
 	void (*run)(struct thread *);
-	uint64_t mask; /* blocked signals, when it begins */
+	uint64_t mask; /* signals that are blocked when the thread begins */
 	int in_use; /* 0: its stack and vCPU may be used again */
 	int pid, tid;
 	int pending; /* 1: ARRIVED holds a signal, and all others are blocked */
@@ -45,6 +47,7 @@ struct thread {
 	bool borrowed; /* the thread of vfork's child, which its parent gives back */
 	bool lone_member; /* a thread of the process, not vfork's child */
 	bool no_result; /* the call has set all registers itself */
+	uint64_t entry_rip, entry_rsp; /* of the last entry to the machine, for a message */
 	unsigned probes; /* steps of a search for a fault (fault.h), 0: none */
 	uint64_t probe_table[4]; /* page tables of that search */
 	long call; /* number of the present call */
@@ -58,13 +61,13 @@ struct thread {
 
 #define THREAD_STACK 0x10000UL /* bytes and alignment; struct thread is at the start */
 
-/* The thread that calls. */
+/* Return the calling thread. */
 static inline struct thread *thread_self(void)
 {
 	return (struct thread *)((uintptr_t)__builtin_frame_address(0) & ~(THREAD_STACK - 1));
 }
 
-/* End of the stack of T. */
+/* Return the end of T's stack. */
 static inline void *thread_stack_top(struct thread *t)
 {
 	return (char *)t + THREAD_STACK - 64;
@@ -88,29 +91,37 @@ void thread_join(struct thread *t);
 /* End the calling thread with STATUS. */
 void thread_leave(struct thread *t, long status) __attribute__((noreturn));
 
-/* In a copy (fork) of the process that runs T: give T a vCPU of the new machine. 0 or -errno. */
+/*
+ * In a copy (fork) of the process that runs T, give T a vCPU of the new machine. Returns 0 or
+ * -errno.
+ */
 int thread_start_again(struct thread *t);
 
 /*
- * Page tables of the extent have lost rights: no thread of this machine uses the old ones when
- * this returns. Other threads are interrupted with the signal THREAD_KICK, which the program can
- * use, too, but never block.
+ * Call when page tables of the extent have lost rights: on return, no thread of this machine uses
+ * the old rights. Other threads are interrupted with the signal THREAD_KICK, which the program can
+ * use, too, but never block; at the limit of queued signals, KVM makes all vCPUs begin again.
  */
 void thread_forget_pages(void);
 #define THREAD_KICK 64
-#define THREAD_KICK_VALUE 0x4c574b
 #define THREAD_KICK_BIT (1UL << (THREAD_KICK - 1))
+
+/*
+ * Return whether the signal THREAD_KICK with INFO, which T has received, comes from
+ * thread_forget_pages().
+ */
+bool thread_is_kick(const struct thread *t, const siginfo_t *info);
 
 /* The number of threads, and so of vCPUs, made so far. */
 unsigned thread_count(void);
 
-/* The first thread; ->next has all others, used or not. */
+/* Return the first thread; ->next leads to all others, used or not. */
 struct thread *thread_first(void);
 
-/* Whether ADDRESS may be a base of FS or GS: it is a user's, as Linux wants it. */
+/* Return whether ADDRESS may be a base of FS or GS: Linux wants an address of users. */
 static inline bool thread_can_base(long address)
 {
-	return (unsigned long)address < 0x7ffffffff000UL;
+	return (unsigned long)address < WINDOW_END;
 }
 
 /* Read, or set, the bases of FS and GS, which are not in T->regs. */

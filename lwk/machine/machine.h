@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_MACHINE_H
-#define NODEOS_LWK_MACHINE_H
+#ifndef NODEOS_LWK_MACHINE_MACHINE_H
+#define NODEOS_LWK_MACHINE_MACHINE_H
 
 #include <linux/kvm.h>
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "base/errbuf.h"
-#include "lwk/layout.h"
+#include "lwk/machine/layout.h"
 
 /*
  * The machine of this process: a virtual machine of KVM without a kernel, without an interrupt
@@ -16,12 +16,14 @@
  * of its address space is this process's own (window.h). There is one in each process.
  */
 struct machine {
-	int vm; /* file descriptor */
+	int kvm, vm; /* file descriptors: /dev/kvm, and the machine */
 	uint8_t *kernel; /* the kernel half here */
 	uint64_t kernel_size; /* bytes */
 	uint64_t tables; /* offset of the next free page table */
 	unsigned address_bits; /* of guest-physical addresses */
 	bool gib_pages; /* page tables may have entries of 1 GiB */
+	/* nested paging is off: KVM copies page tables; machine_drop_tables() drops the copies */
+	bool copies_tables;
 	uint64_t xcr0; /* the processor state that the program may use; 0: no XSAVE */
 	size_t xsave_size; /* bytes of that state in a signal's frame */
 	size_t run_size; /* bytes of struct kvm_run and what follows it */
@@ -38,13 +40,14 @@ struct vcpu {
 
 /*
  * Make the machine, with room for page tables of an extent of EXTENT_SIZE bytes. Each error says
- * what is missing and what to do.
+ * what is missing and what to do. KVM is a descriptor of /dev/kvm, -1: this process opens it.
  */
-int machine_open(uint64_t extent_size, struct errbuf *err);
+int machine_open(uint64_t extent_size, int kvm, struct errbuf *err);
 
 /*
  * Make a machine for this process, which is a copy (fork) of one that has a machine: the kernel
- * half is already a copy. The number of vCPUs begins again. Returns 0 or -errno.
+ * half is already a copy. The number of vCPUs begins again, and the descriptors of that machine are
+ * closed. Returns 0 or -errno.
  */
 int machine_open_again(void);
 
@@ -67,6 +70,12 @@ int machine_reset_vcpu(const struct vcpu *v);
 /* Make the vCPU flush its TLB before it runs again. Returns 0 or -errno. */
 int machine_forget_tables(const struct vcpu *v);
 
+/*
+ * Let KVM drop its nested page tables of the machine, or its copies, so that all vCPUs flush their
+ * TLBs before this returns, in ring 3 or not. Slow: all nested page faults come again.
+ */
+void machine_drop_tables(void);
+
 /* Switch the vCPU to the level 4 page table at offset TABLE of the kernel half. Returns 0 or
  * -errno. */
 int machine_set_table(const struct vcpu *v, uint64_t table);
@@ -79,14 +88,18 @@ static inline uint8_t *machine_area(const struct vcpu *v)
 
 /*
  * File descriptors of the machine are above the limit of the program (RLIMIT_NOFILE), where its
- * loops over all descriptors do not meet them, if the hard limit allows that.
+ * loops over all descriptors do not meet them, if the hard limit allows that. The program can
+ * neither close nor replace them.
  */
 bool machine_owns(long fd);
 
-/* Move FD there: the new number, or -errno, which FD may be already. FD is closed in both cases. */
+/*
+ * Move FD to such a number. Returns the new number, or -errno; FD is then closed. If FD is -errno
+ * already, it is returned. Only one thread may call this at a time.
+ */
 int machine_hide_descriptor(long fd);
 
-/* Numbers of the descriptors that the machine may own: [first, end). */
-void machine_descriptors(long *first, long *end);
+/* Return the lowest descriptor of the machine from FD on; LONG_MAX: there is none. */
+long machine_next_descriptor(long fd);
 
 #endif

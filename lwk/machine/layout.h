@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_LAYOUT_H
-#define NODEOS_LWK_LAYOUT_H
+#ifndef NODEOS_LWK_MACHINE_LAYOUT_H
+#define NODEOS_LWK_MACHINE_LAYOUT_H
 
 /*
  * The kernel half of the machine's address space, for C and assembly. It is supervisor memory at
@@ -21,7 +21,7 @@
 #define LWK_KERNEL_LEVEL3 0x5000
 #define LWK_KERNEL_LEVEL2 0x6000
 #define LWK_AREAS 0x10000
-#define LWK_VCPUS 1024 /* at most, of one machine */
+#define LWK_VCPUS 1024 /* most vCPUs of one machine */
 #define LWK_TABLES (LWK_AREAS + LWK_VCPUS * LWK_AREA_SIZE)
 
 /*

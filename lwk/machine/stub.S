@@ -5,7 +5,7 @@
  */
 #include <asm/unistd.h>
 
-#include "lwk/layout.h"
+#include "lwk/machine/layout.h"
 
 	.section .rodata
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where C cannot say it: system calls of the host process, and its stacks. See host.h. */
+/* What C cannot express: system calls of the host process, and changes of its stack. See host.h. */
 #include <asm/unistd.h>
 
 	.text
@@ -51,23 +51,6 @@ host_gate_closed:
 	pop	%rbx
 	ret
 	.size	host_gate, . - host_gate
-
-/*
- * long program_copy(void *to, const void *from, size_t bytes)
- * The handler of signals moves RIP from program_copy_move to program_copy_fault.
- */
-	.globl	program_copy, program_copy_move, program_copy_fault
-	.type	program_copy, @function
-program_copy:
-	mov	%rdx, %rcx
-	xor	%eax, %eax
-program_copy_move:
-	rep movsb
-	ret
-program_copy_fault:
-	mov	$-14, %rax
-	ret
-	.size	program_copy, . - program_copy
 
 /* void host_switch_stack(void *top, void (*function)(void *), void *argument) */
 	.globl	host_switch_stack

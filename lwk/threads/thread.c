@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lwk/thread.h"
+#include "lwk/threads/thread.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 
-#include "lwk/host.h"
+#include "lwk/machine/host.h"
+
+#define KICK_VALUE 0x4c574b
+#define YIELDS 100
 
 static struct lock thread_lock;
 static struct thread *all;
@@ -58,7 +61,9 @@ static struct thread *make_thread(long *error)
 	return t;
 }
 
-/* A thread that has ended leaves its vCPU in ring 0, or with page tables of a search. */
+/*
+ * Prepare T, which has ended, for reuse: its vCPU is in ring 0, or has the page tables of a search.
+ */
 static struct thread *clean_thread(struct thread *t, long *error)
 {
 	struct thread *next = t->next;
@@ -179,7 +184,8 @@ int thread_start_again(struct thread *t)
 	return 0;
 }
 
-static void kick_thread(const struct thread *t)
+/* Interrupt T. Returns false at the limit of queued signals (RLIMIT_SIGPENDING). */
+static bool kick_thread(const struct thread *t)
 {
 	siginfo_t info;
 
@@ -187,8 +193,15 @@ static void kick_thread(const struct thread *t)
 	info.si_signo = THREAD_KICK;
 	info.si_code = SI_QUEUE;
 	info.si_pid = t->pid;
-	info.si_value.sival_int = THREAD_KICK_VALUE;
-	host_call(SYS_rt_tgsigqueueinfo, t->pid, t->tid, THREAD_KICK, (long)&info);
+	info.si_value.sival_int = KICK_VALUE;
+	return host_call(SYS_rt_tgsigqueueinfo, t->pid, t->tid, THREAD_KICK, (long)&info) !=
+	       -EAGAIN;
+}
+
+bool thread_is_kick(const struct thread *t, const siginfo_t *info)
+{
+	return info->si_code == SI_QUEUE && info->si_value.sival_int == KICK_VALUE &&
+	       info->si_pid == t->pid;
 }
 
 static bool is_inside(const struct thread *t)
@@ -198,20 +211,33 @@ static bool is_inside(const struct thread *t)
 	       __atomic_load_n(&t->running, __ATOMIC_SEQ_CST);
 }
 
+/* Wait until T, which has been interrupted, is out of the machine. It may have a lower priority
+ * and need this CPU for that. */
+static void await_exit(const struct thread *t)
+{
+	struct timespec pause = { 0, 50000 };
+
+	for (unsigned turn = 0; is_inside(t); turn++)
+		host_call(turn < YIELDS ? SYS_sched_yield : SYS_nanosleep, (long)&pause, 0);
+}
+
 void thread_forget_pages(void)
 {
 	const struct thread *self = thread_self();
+	bool kicked = !machine.copies_tables;
 
 	/* the list changes under the lock only; a thread that waits for it is out of the machine */
 	lock_take(&thread_lock);
 	for (struct thread *t = all; t; t = t->next)
 		__atomic_store_n(&t->forget, 1, __ATOMIC_SEQ_CST);
 	for (struct thread *t = all; t; t = t->next)
-		if (t != self && is_inside(t))
-			kick_thread(t);
-	for (struct thread *t = all; t; t = t->next)
-		while (t != self && is_inside(t))
-			host_call(SYS_sched_yield, 0);
+		if (kicked && t != self && is_inside(t))
+			kicked = kick_thread(t);
+	if (!kicked)
+		machine_drop_tables();
+	for (struct thread *t = all; t && kicked; t = t->next)
+		if (t != self)
+			await_exit(t);
 	lock_release(&thread_lock);
 }
 

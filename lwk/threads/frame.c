@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lwk/frame.h"
+#include "lwk/threads/frame.h"
 
 #include <string.h>
 
-#include "lwk/layout.h"
+#include "lwk/machine/layout.h"
 
 #define SOFTWARE_BYTES 464 /* offset in an XSAVE area: bytes that processors leave to software */
 #define FLAGS_USER \

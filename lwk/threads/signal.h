@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_SIGNAL_H
-#define NODEOS_LWK_SIGNAL_H
+#ifndef NODEOS_LWK_THREADS_SIGNAL_H
+#define NODEOS_LWK_THREADS_SIGNAL_H
 
-#include "lwk/thread.h"
+#include "lwk/threads/thread.h"
 
 /*
  * Signals. Linux delivers them to this process as to any other; a signal with a handler of the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_STUB_H
-#define NODEOS_LWK_STUB_H
+#ifndef NODEOS_LWK_MACHINE_STUB_H
+#define NODEOS_LWK_MACHINE_STUB_H
 
 #include <stdint.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lwk/signal.h"
+#include "lwk/threads/signal.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -8,9 +8,9 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "lwk/context.h"
-#include "lwk/host.h"
+#include "lwk/machine/host.h"
 #include "lwk/memory.h"
+#include "lwk/threads/context.h"
 
 #define RESTORER 0x04000000UL /* SA_RESTORER */
 #define AUTODISARM (1U << 31) /* SS_AUTODISARM */
@@ -78,15 +78,11 @@ static void catch_signal(int number, siginfo_t *info, void *context)
 	uint64_t *rip = (uint64_t *)&u->uc_mcontext.gregs[REG_RIP];
 
 	if ((number == SIGSEGV || number == SIGBUS) && info->si_code > 0) {
-		if (*rip == (uint64_t)program_copy_move)
-			*rip = (uint64_t)program_copy_fault;
-		else
-			fall_over(number);
+		fall_over(number);
 		return;
 	}
 	t->vcpu.run->immediate_exit = 1;
-	if (number == THREAD_KICK && info->si_code == SI_QUEUE &&
-	    info->si_value.sival_int == THREAD_KICK_VALUE && info->si_pid == t->pid) {
+	if (number == THREAD_KICK && thread_is_kick(t, info)) {
 		t->kicked = 1;
 		return;
 	}

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_LWK_LOCK_H
-#define NODEOS_LWK_LOCK_H
+#ifndef NODEOS_LWK_MACHINE_LOCK_H
+#define NODEOS_LWK_MACHINE_LOCK_H
 
 #include <linux/futex.h>
 
-#include "lwk/host.h"
+#include "lwk/machine/host.h"
 
-/* A lock for threads without libc's thread-local memory; { 0 } is free. 2: with waiters. */
+/*
+ * A lock for threads without libc's thread-local memory; { 0 } is free. STATE is 1 when the lock is
+ * taken, 2 when threads may wait for it.
+ */
 struct lock {
 	int state;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "lwk/clone.h"
+#include "lwk/threads/clone.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,14 +7,14 @@
 #include <signal.h>
 #include <string.h>
 
-#include "lwk/context.h"
 #include "lwk/count.h"
 #include "lwk/exec.h"
-#include "lwk/host.h"
+#include "lwk/machine/host.h"
+#include "lwk/machine/window.h"
 #include "lwk/memory.h"
-#include "lwk/signal.h"
 #include "lwk/smartmap.h"
-#include "lwk/window.h"
+#include "lwk/threads/context.h"
+#include "lwk/threads/signal.h"
 
 /* State of a vCPU beside its general registers. */
 struct state {
@@ -128,14 +128,11 @@ static long clone_thread(struct thread *t, const struct clone_args *asked)
 	return rc;
 }
 
-/* In the copy: give it a machine and an extent of its own. Returns 0 or -errno. */
+/* Runs in the copy: give it a machine and an extent of its own. Returns 0 or -errno. */
 static long begin_copy(struct thread *t, const struct state *s)
 {
-	long first, end, rc;
+	long rc = machine_open_again();
 
-	machine_descriptors(&first, &end);
-	host_call(SYS_close_range, first, end - 1, 0);
-	rc = machine_open_again();
 	if (rc == 0)
 		rc = window_open_again();
 	if (rc == 0)
@@ -146,7 +143,7 @@ static long begin_copy(struct thread *t, const struct state *s)
 		rc = memory_copy();
 	exec_set_child();
 	smartmap_set_child();
-	count_start();
+	count_start_copy();
 	return rc;
 }
 
@@ -185,7 +182,7 @@ static void run_copy(struct thread *t, const struct clone_args *asked, const str
 	t->no_result = true;
 }
 
-/* In the parent: wait until the copy has all that it needs. */
+/* Runs in the parent: wait until the copy has all that it needs. */
 static long wait_for_copy(long child, const int pipe[2])
 {
 	int rc = -EAGAIN;
