@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "guest/command.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "guest/agent/frames.h"
+
+struct command {
+	char **word;
+	size_t used, room;
+	bool failed;
+};
+
+static void put_owned(struct command *c, char *text)
+{
+	if (text && c->used + 1 >= c->room) {
+		size_t room = c->room ? c->room * 2 : 64;
+		char **more = realloc(c->word, room * sizeof(*more));
+
+		if (more) {
+			c->word = more;
+			c->room = room;
+		} else {
+			free(text);
+			text = NULL;
+		}
+	}
+	if (!text) {
+		c->failed = true;
+		return;
+	}
+	c->word[c->used++] = text;
+	c->word[c->used] = NULL;
+}
+
+static void put(struct command *c, const char *word)
+{
+	put_owned(c, strdup(word));
+}
+
+/* An option and its value. */
+static void __attribute__((format(printf, 3, 4)))
+put_option(struct command *c, const char *option, const char *fmt, ...)
+{
+	char *value;
+	va_list ap;
+
+	va_start(ap, fmt);
+	if (vasprintf(&value, fmt, ap) < 0)
+		value = NULL;
+	va_end(ap);
+	put(c, option);
+	put_owned(c, value);
+}
+
+/* A value among others of an option: QEMU reads two commas as one. The caller frees it. */
+static char *double_commas(const char *text)
+{
+	char *out = malloc(2 * strlen(text) + 1), *to = out;
+
+	while (out && *text) {
+		if (*text == ',')
+			*to++ = ',';
+		*to++ = *text++;
+	}
+	if (out)
+		*to = '\0';
+	return out;
+}
+
+static void put_processor(struct command *c, const struct guest_plan *plan)
+{
+	/* SeaBIOS and what boots from it use the serial console if there is no graphics */
+	put_option(c, "-machine",
+		   "q35,usb=off,vmport=off,hpet=off,graphics=off,dump-guest-core=off");
+	if (plan->emulated) {
+		put_option(c, "-accel", "tcg,thread=multi");
+		put_option(c, "-cpu", "max");
+		return;
+	}
+	if (plan->kvm_fd >= 0) {
+		put_option(c, "-add-fd", "fd=%d,set=1", plan->kvm_fd);
+		put_option(c, "-accel", "kvm,device=/dev/fdset/1");
+	} else {
+		put_option(c, "-accel", "kvm");
+	}
+	put_option(c, "-cpu", "host,kvm-hint-dedicated=on");
+	/* an idle CPU of the guest sleeps as the host's would, without leaving the guest */
+	put_option(c, "-overcommit", "cpu-pm=on");
+}
+
+static uint64_t total_bytes(const struct guest_shape *shape)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < shape->nodes; i++)
+		bytes += shape->node[i].bytes;
+	return bytes;
+}
+
+/* Memory of node I, OFFSET bytes into the memory that is given. */
+static void put_memory(struct command *c, const struct guest_plan *plan, unsigned i,
+		       uint64_t offset)
+{
+	const struct guest_node *node = &plan->shape->node[i];
+	char backing[128] = "memory-backend-memfd", pages[64] = "", where[64] = "";
+
+	/* shared: a server of files has it, too */
+	if (plan->memory_fd >= 0 && offset)
+		snprintf(backing, sizeof(backing),
+			 "memory-backend-file,mem-path=/proc/self/fd/%d,offset=%" PRIu64,
+			 plan->memory_fd, offset);
+	else if (plan->memory_fd >= 0)
+		snprintf(backing, sizeof(backing), "memory-backend-file,mem-path=/proc/self/fd/%d",
+			 plan->memory_fd);
+	else if (plan->page)
+		snprintf(pages, sizeof(pages), ",hugetlb=on,hugetlbsize=%" PRIu64, plan->page);
+	if (plan->binds && plan->memory_fd < 0)
+		snprintf(where, sizeof(where), ",host-nodes=%u,policy=bind", node->host);
+	put_option(c, "-object", "%s,id=mem%u,size=%" PRIu64 ",share=on,prealloc=on%s%s", backing,
+		   i, node->bytes, pages, where);
+}
+
+static void put_nodes(struct command *c, const struct guest_plan *plan)
+{
+	const struct guest_shape *shape = plan->shape;
+	uint64_t offset = 0;
+
+	for (unsigned i = 0; i < shape->nodes; i++) {
+		if (!shape->node[i].bytes) {
+			put_option(c, "-numa", "node,nodeid=%u", i);
+			continue;
+		}
+		put_memory(c, plan, i, offset);
+		put_option(c, "-numa", "node,nodeid=%u,memdev=mem%u", i, i);
+		offset += shape->node[i].bytes;
+	}
+	for (unsigned i = 0; i < shape->cpus; i++) {
+		const struct guest_cpu *cpu = &shape->cpu[i];
+		/* QEMU knows no dies where there is one in each socket */
+		char die[24] = "";
+
+		if (shape->dies > 1)
+			snprintf(die, sizeof(die), "die-id=%u,", cpu->die_id);
+		put_option(c, "-numa", "cpu,node-id=%u,socket-id=%u,%score-id=%u,thread-id=%u",
+			   cpu->node, cpu->socket_id, die, cpu->core_id, cpu->thread_id);
+	}
+	for (unsigned i = 0; shape->distances && i < shape->nodes; i++)
+		for (unsigned k = 0; k < shape->nodes; k++)
+			if (i != k)
+				put_option(c, "-numa", "dist,src=%u,dst=%u,val=%u", i, k,
+					   shape->distance[i][k]);
+}
+
+/* The host's files and the agent's port, for a guest that runs a program. */
+static void put_inside(struct command *c, const struct guest_plan *plan)
+{
+	if (plan->files_fd >= 0) {
+		put_option(c, "-chardev", "socket,id=files,fd=%d", plan->files_fd);
+		put_option(c, "-device", "vhost-user-fs-pci,chardev=files,tag=root");
+	}
+	if (plan->agent_fd >= 0) {
+		put_option(c, "-device", "virtio-serial-pci");
+		put_option(c, "-chardev", "socket,id=agent,fd=%d", plan->agent_fd);
+		put_option(c, "-device", "virtserialport,chardev=agent,name=" AGENT_PORT);
+	}
+}
+
+static bool ends_in(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+static void put_block(struct command *c, const char *id, const char *format, const char *file,
+		      bool read_only)
+{
+	char *name = double_commas(file);
+
+	if (!name) {
+		c->failed = true;
+		return;
+	}
+	/* the format is given, so that a guest cannot choose one by what it writes */
+	put_option(c, "-blockdev",
+		   "driver=%s,node-name=%s,read-only=%s,file.driver=file,file.filename=%s", format,
+		   id, read_only ? "on" : "off", name);
+	free(name);
+}
+
+static void put_image(struct command *c, const struct guest_image *image)
+{
+	if (image->kernel)
+		put_option(c, "-kernel", "%s", image->kernel);
+	if (image->initrd)
+		put_option(c, "-initrd", "%s", image->initrd);
+	if (image->append)
+		put_option(c, "-append", "%s", image->append);
+	if (image->disk) {
+		put_block(c, "disk", ends_in(image->disk, ".qcow2") ? "qcow2" : "raw", image->disk,
+			  false);
+		put_option(c, "-device", "virtio-blk-pci,drive=disk,bootindex=2");
+	}
+	if (image->iso) {
+		put_block(c, "iso", "raw", image->iso, true);
+		put_option(c, "-device", "ide-cd,drive=iso,bootindex=1");
+	}
+}
+
+char **guest_command(const struct guest_plan *plan, struct errbuf *err)
+{
+	const struct guest_shape *shape = plan->shape;
+	struct command c = { 0 };
+
+	put(&c, plan->qemu);
+	put_option(&c, "-name", "guest=%s,debug-threads=on", plan->name);
+	put(&c, "-nodefaults");
+	put(&c, "-no-user-config");
+	put(&c, "-S");
+	put(&c, "-no-reboot");
+	put_option(&c, "-display", "none");
+	put_option(&c, "-sandbox",
+		   "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny");
+	put_processor(&c, plan);
+	put_option(&c, "-smp", "%u,sockets=%u,dies=%u,cores=%u,threads=%u", shape->cpus,
+		   shape->sockets, shape->dies, shape->cores, shape->threads);
+	put_option(&c, "-m", "%" PRIu64 "M", total_bytes(shape) >> 20);
+	put_nodes(&c, plan);
+	put_option(&c, "-chardev", "socket,id=qmp,fd=%d", plan->qmp_fd);
+	put_option(&c, "-mon", "chardev=qmp,mode=control");
+	put_option(&c, "-chardev", "socket,id=console,fd=%d", plan->console_fd);
+	put_option(&c, "-serial", "chardev:console");
+	put_option(&c, "-device", "pvpanic");
+	put_inside(&c, plan);
+	put_image(&c, plan->image);
+	if (!c.failed)
+		return c.word;
+	guest_command_free(c.word);
+	errprintf(err, "out of memory");
+	return NULL;
+}
+
+void guest_command_free(char **words)
+{
+	for (char **w = words; w && *w; w++)
+		free(*w);
+	free(words);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_GUEST_CONSOLE_H
+#define NODEOS_GUEST_CONSOLE_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#define CONSOLE_KEPT 8192 /* bytes of the output that are kept */
+#define CONSOLE_INPUT 1024
+
+/* The guest's serial console. */
+struct console {
+	int fd; /* connected stream socket; -1: closed */
+	int in, out; /* the user's input (-1: ended) and output */
+	char kept[CONSOLE_KEPT]; /* the last bytes of the output, from `begin` on, in a circle */
+	size_t begin, used;
+	char input[CONSOLE_INPUT]; /* has not gone to the guest yet */
+	size_t waiting;
+};
+
+void console_open(struct console *c, int fd, int in, int out);
+
+/* What poll() is to wait for: POLLS[0] is the guest's side, POLLS[1] the user's input. */
+void console_wants(const struct console *c, struct pollfd polls[2]);
+
+/* Forward what poll() has found, both ways. */
+void console_forward(struct console *c, const struct pollfd polls[2]);
+
+/* Keep LEN bytes of output. */
+void console_keep(struct console *c, const char *text, size_t len);
+
+/* Print the last lines of the output, at most LINES, each one printable and after PREFIX. */
+void console_print_last(const struct console *c, unsigned lines, const char *prefix, FILE *f);
+
+void console_close(struct console *c);
+
+#endif

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_GUEST_INSIDE_H
+#define NODEOS_GUEST_INSIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/errbuf.h"
+#include "guest/image.h"
+#include "guest/shape.h"
+
+/* A guest that runs a program with the host's kernel and files. */
+struct guest_program {
+	char *const *argv;
+	const char *kernel; /* a file; NULL: the host's, in /boot */
+	const char *modules; /* directory of its modules; NULL: /lib/modules/RELEASE */
+	const char *agent; /* the first process, a static program */
+	bool ticks; /* its kernel has a tick on each CPU; without, QEMU's emulation hangs */
+};
+
+/*
+ * Fill IMAGE for PROGRAM: its kernel, an initrd with the agent, and a command line for SHAPE, with
+ * ticks on its first CPU alone. *INITRD_FD is the initrd, which IMAGE names by this number; the
+ * caller closes it, and frees IMAGE also after a failure.
+ */
+int guest_program_image(struct guest_image *image, int *initrd_fd,
+			const struct guest_program *program, const struct guest_shape *shape,
+			struct errbuf *err);
+
+/*
+ * Read the release of the kernel in HEAD, the first N bytes of a bzImage, into BUF of SIZE bytes.
+ * Returns 0, or -1: it is none.
+ */
+int guest_kernel_release(char *buf, size_t size, const unsigned char *head, size_t n);
+
+/*
+ * Does BUILTIN, the text of a kernel's modules.builtin, have module NAME? '-' and '_' are equal.
+ */
+bool guest_kernel_has(const char *builtin, const char *name);
+
+/* Make the data of a FRAME_START of this process's ids, directory and environment: see frames.h. */
+long guest_program_start(unsigned char **out, const struct guest_program *program,
+			 struct errbuf *err);
+
+#endif

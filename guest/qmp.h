@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_GUEST_QMP_H
+#define NODEOS_GUEST_QMP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "base/errbuf.h"
+#include "guest/shape.h"
+
+/* How a guest ended, as QEMU's events say. */
+enum guest_end {
+	GUEST_RUNS,
+	GUEST_POWEROFF,
+	GUEST_RESET,
+	GUEST_PANIC,
+	GUEST_QUIT, /* QEMU was asked to end, or has another reason */
+};
+
+/* A connection to QEMU's monitor: a line of JSON for each message. */
+struct qmp {
+	int fd;
+	char *line; /* what has come of a line */
+	size_t used, room;
+	enum guest_end end;
+};
+
+struct json_object;
+
+/*
+ * Wait for QEMU's greeting at FD, a connected socket, and make it take commands. Returns 0, or -1:
+ * QEMU has ended, or did not answer as QEMU. There is no limit of time, since QEMU first populates
+ * the guest's memory. The caller calls qmp_close() in both cases.
+ */
+int qmp_open(struct qmp *q, int fd, struct errbuf *err);
+
+/* Execute COMMAND, which needs no arguments. *ANSWER, if not NULL, is for json_object_put(). */
+int qmp_call(struct qmp *q, const char *command, struct json_object **answer, struct errbuf *err);
+
+/* Send COMMAND; qmp_read() drops its answer. Returns 0, or -1 when QEMU cannot take it. */
+int qmp_send(struct qmp *q, const char *command);
+
+/* Take what QEMU has sent, of which events change `end`. Returns 0, or -1 at the end of QEMU. */
+int qmp_read(struct qmp *q);
+
+void qmp_close(struct qmp *q);
+
+/*
+ * Take one message of QEMU, a line of LEN bytes, and note an event in *END. *ANSWER is that of a
+ * command, for json_object_put(), else NULL. Returns 0, or -1: it is an error.
+ */
+int qmp_take(const char *line, size_t len, enum guest_end *end, struct json_object **answer,
+	     struct errbuf *err);
+
+/*
+ * Find the threads of the CPUs of SHAPE in LIST, the answer to query-cpus-fast: THREAD has those in
+ * the order of the shape. Returns 0, or -1 if a CPU is missing.
+ */
+int qmp_cpu_threads(pid_t thread[GUEST_CPUS_MAX], const struct guest_shape *shape,
+		    struct json_object *list, struct errbuf *err);
+
+#endif

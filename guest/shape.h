@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_GUEST_SHAPE_H
+#define NODEOS_GUEST_SHAPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/errbuf.h"
+
+/* QEMU's q35 with 8-bit APIC ids, which every kernel takes */
+#define GUEST_CPUS_MAX 255
+#define GUEST_NODES_MAX 64
+#define GUEST_DISTANCE_LOCAL 10 /* as in ACPI's SLIT */
+#define GUEST_DISTANCE_MAX 254
+
+/*
+ * A CPU of the guest is a hardware thread of the host. Numbers of places are any that are equal for
+ * equals.
+ */
+struct guest_cpu {
+	unsigned host; /* number in the host's kernel */
+	unsigned package, cache, core; /* the package, last-level cache and core it is in */
+	unsigned node; /* index of a node in struct guest_shape */
+	unsigned socket_id, die_id, core_id, thread_id; /* in the guest */
+};
+
+struct guest_node {
+	unsigned host; /* number in the host's kernel */
+	uint64_t bytes; /* 0: a node of CPUs only */
+};
+
+/*
+ * CPUs and memory nodes of a guest. A die of the guest is a last-level cache, since QEMU gives each
+ * die one.
+ */
+struct guest_shape {
+	struct guest_cpu cpu[GUEST_CPUS_MAX];
+	unsigned cpus;
+	struct guest_node node[GUEST_NODES_MAX];
+	unsigned nodes;
+	bool distances; /* the host has the following */
+	uint8_t distance[GUEST_NODES_MAX][GUEST_NODES_MAX]; /* from, to */
+	unsigned sockets, dies, cores, threads; /* each of the one before */
+	bool flat; /* the CPUs' places are not like the host's, see guest_shape_fit() */
+};
+
+/*
+ * The caller has filled CPUs (without their numbers in the guest) and nodes. Order the CPUs by
+ * their places and number them. QEMU has as many threads in each core, cores in each die and dies
+ * in each socket; if the host's CPUs do not have that form, each becomes a core of one die
+ * (`flat`). Returns 0, or -1.
+ */
+int guest_shape_fit(struct guest_shape *shape, struct errbuf *err);
+
+/*
+ * Divide BYTES, a multiple of PAGE, among the first MEMORY nodes of SHAPE, in equal parts of whole
+ * pages; the first nodes have what is left over.
+ */
+int guest_shape_divide(struct guest_shape *shape, uint64_t bytes, uint64_t page, unsigned memory,
+		       struct errbuf *err);
+
+#endif

@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A stand-in for QEMU: greets, answers, and does what the words of -append say, in their order:
+poweroff, reset, panic, quit, die, refuse (cont), deaf (ignore the power button), stubborn (also
+ignore quit), echo (a line of the console), pause, print=TEXT. Without such an end it waits.
+If it has a port of the agent, it is the agent, too, and does what the program's words say: exit=N,
+signal=N, fail, wait (for a signal, whose number is the exit code), cat, show (the program)."""
+
+import json
+import os
+import socket
+import struct
+import sys
+import threading
+import time
+
+
+def value(option, prefix=""):
+    words = sys.argv
+    for i, word in enumerate(words):
+        if word == option and words[i + 1].startswith(prefix):
+            return words[i + 1]
+    return ""
+
+
+def descriptor(name):
+    return int(value("-chardev", f"socket,id={name},").rpartition("=")[2])
+
+
+class Agent(threading.Thread):
+    """The other side of agent/frames.h, written from its text alone."""
+
+    def __init__(self, port):
+        super().__init__(daemon=True)
+        self.port = port
+
+    def take(self):
+        head = self.port.recv(8, socket.MSG_WAITALL)
+        kind, length = struct.unpack("<II", head)
+        return kind, self.port.recv(length, socket.MSG_WAITALL) if length else b""
+
+    def give(self, kind, data):
+        self.port.sendall(struct.pack("<II", kind, len(data)) + data)
+
+    def run(self):
+        kind, data = self.take()
+        uid, gid, umask, groups, args, variables = struct.unpack_from("<6I", data)
+        texts = data[24 + 4 * groups :].split(b"\0")[:-1]
+        words = [w.decode() for w in texts[2 : 2 + args]]
+        assert kind == 1 and len(texts) == 2 + args + variables
+        for word in words:
+            what, _, value = word.partition("=")
+            if what == "show":
+                self.give(16, f"{uid} {gid} {umask:o} {texts[1].decode()}\n".encode())
+                self.give(17, b"an error\n")
+            elif what == "cat":
+                while (frame := self.take())[1]:
+                    self.give(16, frame[1])
+                    self.give(18, struct.pack("<I", len(frame[1])))
+            elif what == "wait":
+                self.give(16, b"waits\n")
+                kind, data = self.take()
+                while kind != 3:
+                    kind, data = self.take()
+                self.give(19, struct.pack("<I", data[0] << 8))
+            elif what == "exit":
+                self.give(19, struct.pack("<I", int(value) << 8))
+            elif what == "signal":
+                self.give(19, struct.pack("<I", int(value)))
+            elif what == "fail":
+                self.give(20, b"no\nprogram")
+            elif what == "off":
+                os._exit(0)
+
+
+class StandIn:
+    def __init__(self):
+        if value("-chardev", "socket,id=agent,"):
+            Agent(socket.socket(fileno=descriptor("agent"))).start()
+        self.qmp = socket.socket(fileno=descriptor("qmp"))
+        self.console = socket.socket(fileno=descriptor("console"))
+        self.words = value("-append").split()
+        self.lines = self.qmp.makefile("r")
+        self.threads = []
+
+    def say(self, message):
+        self.qmp.sendall(json.dumps(message).encode() + b"\r\n")
+
+    def start_cpus(self):
+        """A thread for each CPU, whose ids query-cpus-fast has."""
+        for i in range(int(value("-smp").split(",")[0])):
+            known = threading.Event()
+
+            def live(i=i, known=known):
+                self.threads.append((i, threading.get_native_id()))
+                known.set()
+                threading.Event().wait()
+
+            threading.Thread(target=live, daemon=True).start()
+            known.wait()
+
+    def cpus(self):
+        return [{"cpu-index": i, "thread-id": t, "props": {"core-id": i}} for i, t in self.threads]
+
+    def shutdown(self, reason):
+        self.say({"event": "SHUTDOWN", "data": {"guest": True, "reason": reason}})
+        os._exit(0)
+
+    def act(self):
+        for word in self.words:
+            if word == "poweroff":
+                self.shutdown("guest-shutdown")
+            elif word == "reset":
+                self.shutdown("guest-reset")
+            elif word == "panic":
+                self.say({"event": "GUEST_PANICKED", "data": {"action": "shutdown"}})
+                self.shutdown("guest-panic")
+            elif word == "die":
+                os._exit(7)
+            elif word == "echo":
+                self.console.sendall(self.console.recv(1024))
+            elif word == "pause":
+                time.sleep(0.2)
+            elif word.startswith("print="):
+                self.console.sendall(word[6:].encode("latin-1").decode("unicode_escape").encode())
+
+    def show_places(self):
+        """Affinities, as the console's first line: the CPUs', then the first thread's."""
+        own = [sorted(os.sched_getaffinity(t)) for _, t in self.threads] + [
+            sorted(os.sched_getaffinity(0))
+        ]
+        self.console.sendall(json.dumps(own).encode() + b"\n")
+
+    def execute(self, command):
+        if command == "cont" and "refuse" in self.words:
+            self.say({"error": {"class": "GenericError", "desc": "not now"}})
+        elif command == "query-cpus-fast":
+            self.say({"return": self.cpus()})
+        else:
+            self.say({"event": "RESUME"})
+            self.say({"return": {}})
+        if command == "cont" and "refuse" not in self.words:
+            if "places" in self.words:
+                self.show_places()
+            threading.Thread(target=self.act, daemon=True).start()
+        elif command == "system_powerdown" and not {"deaf", "stubborn"} & set(self.words):
+            self.shutdown("guest-shutdown")
+        elif command == "quit" and "stubborn" not in self.words:
+            self.say({"event": "SHUTDOWN", "data": {"guest": False, "reason": "host-qmp-quit"}})
+            os._exit(0)
+
+    def run(self):
+        self.start_cpus()
+        self.say({"QMP": {"version": {}, "capabilities": []}})
+        for line in self.lines:
+            self.execute(json.loads(line)["execute"])
+
+
+if __name__ == "__main__":
+    StandIn().run()
