@@ -7,7 +7,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define AGAIN_NS 5000000 /* a signal between two calls interrupts neither, so it is repeated */
+/* interval of the signals: one that arrives between two calls interrupts neither */
+#define AGAIN_NS 5000000
 
 static void handle_limit(int signal)
 {
@@ -26,7 +27,7 @@ int call_limit_open(struct call_limit *l, struct errbuf *err)
 	sigaddset(&set, SIGRTMAX);
 	if (sigaction(SIGRTMAX, &action, NULL) < 0 || sigprocmask(SIG_UNBLOCK, &set, NULL) < 0 ||
 	    timer_create(CLOCK_MONOTONIC, &event, &l->timer) < 0)
-		return errprintf(err, "timer: %s", strerror(errno));
+		return errprintf(err, "cannot set up a timer: %s", strerror(errno));
 	return 0;
 }
 

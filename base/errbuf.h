@@ -5,9 +5,9 @@
 /*
  * A caller-owned error text with a code. The code is for callers that act on the kind of an error;
  * the text is for people, may be reworded at any time and decides nothing. A function that can fail
- * takes an errbuf, fills it with one line without a newline, returns -1 and has changed nothing.
- * Text and code are valid after such a failure, after errclear() and after an initialisation with {
- * 0 }, which means "no error".
+ * takes an errbuf. When it fails, it fills the errbuf with one line without a newline, returns -1
+ * and has changed nothing. Text and code are valid after such a failure, after errclear() and after
+ * an initialisation with { 0 }, which means "no error".
  *
  * A room that gives codes has an enum for them, in which 0 means none (topology/refusal.h). An
  * errbuf never mixes codes of two rooms: errwrap(), errappend() and errcopy() keep the code of an

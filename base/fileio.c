@@ -32,7 +32,7 @@ int file_read(int dir_fd, const char *name, char *buf, size_t size, struct errbu
 		}
 		used += (size_t)n;
 		if (used == size) {
-			errprintf(err, "%s: longer than %zu bytes", name, size - 1);
+			errprintf(err, "%s: the file is longer than %zu bytes", name, size - 1);
 			errno = EOVERFLOW;
 			break;
 		}
@@ -54,7 +54,7 @@ int dir_open_private(const char *path, struct errbuf *err)
 	if (fd < 0 || fstat(fd, &st) < 0) {
 		errprintf(err, "%s: %s", path, strerror(errno));
 	} else if (st.st_uid != geteuid() || (st.st_mode & 077)) {
-		errprintf(err, "%s: must belong to uid %u with mode 0700", path,
+		errprintf(err, "%s: the directory must belong to uid %u and have mode 0700", path,
 			  (unsigned)geteuid());
 	} else {
 		return fd;
@@ -87,8 +87,8 @@ int file_replace(int dir_fd, const char *name, const char *text, unsigned mode, 
 	int fd;
 
 	if ((size_t)snprintf(tmp, sizeof(tmp), ".%s.new", name) >= sizeof(tmp))
-		return errprintf(err, "%s: name too long", name);
-	unlinkat(dir_fd, tmp, 0); /* left over from a writer that died half-way */
+		return errprintf(err, "%s: the file's name is too long", name);
+	unlinkat(dir_fd, tmp, 0); /* an earlier writer may have died before the rename */
 	fd = openat(dir_fd, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 	if (fd < 0)
 		return errprintf(err, "%s: %s", name, strerror(errno));

@@ -6,7 +6,7 @@
 
 #include "base/errbuf.h"
 
-/* bytes of a directory's name in our configuration files, with the final NUL */
+/* limit of a directory's path in our configuration files: bytes with the final NUL */
 #define DIR_PATH_MAX 128
 
 /*

@@ -49,7 +49,7 @@ bad:
 			 text);
 }
 
-/* Return word W of the mask in the kernel's form, 32 bits: half a word of struct idset. */
+/* Return word W of the mask. The kernel's words have 32 bits, half of a word of struct idset. */
 static unsigned long word_of(const struct idset *s, unsigned w)
 {
 	return (unsigned long)(s->word[w / 2] >> (w % 2 * 32) & 0xffffffff);

@@ -6,8 +6,8 @@
 
 /*
  * Write Slurm's name of this node: SLURMD_NODENAME, which slurmd sets for its children; otherwise
- * the host name up to its first dot, by which slurmd itself finds its line of slurm.conf. So all
- * reports of a node carry one name, whichever program writes them.
+ * the host name up to its first dot, by which slurmd itself finds its line of slurm.conf. So the
+ * reports of all programs on a node carry the same name.
  */
 void hostname_short(char buf[NODE_NAME_MAX]);
 

@@ -60,7 +60,8 @@ unsigned idset_count(const struct idset *s)
 	unsigned n = 0;
 
 	for (size_t i = 0; i < IDSET_WORDS; i++)
-		n += (unsigned)__builtin_popcountll(s->word[i]);
+		if (s->word[i])
+			n += (unsigned)__builtin_popcountll(s->word[i]);
 	return n;
 }
 
@@ -82,16 +83,35 @@ void idset_andnot(struct idset *dst, const struct idset *src)
 		dst->word[i] &= ~src->word[i];
 }
 
+/* Return the first word from W on that is not 0, or IDSET_WORDS. Most sets have long gaps. */
+static size_t idset_next_word(const struct idset *s, size_t w)
+{
+	const uint64_t *at = &s->word[w];
+
+	for (; w + 8 <= IDSET_WORDS; w += 8, at += 8)
+		if (at[0] | at[1] | at[2] | at[3] | at[4] | at[5] | at[6] | at[7])
+			break;
+	while (w < IDSET_WORDS && !s->word[w])
+		w++;
+	return w;
+}
+
 int idset_next(const struct idset *s, int after)
 {
-	for (unsigned id = (unsigned)(after + 1); id < IDSET_MAX; id++) {
-		uint64_t rest = s->word[id / 64] >> (id % 64);
+	const unsigned id = (unsigned)(after + 1);
+	size_t w = id / 64;
+	uint64_t rest;
 
-		if (rest)
-			return (int)id + __builtin_ctzll(rest);
-		id |= 63;
+	if (id >= IDSET_MAX)
+		return -1;
+	rest = s->word[w] >> id % 64 << id % 64;
+	if (!rest) {
+		w = idset_next_word(s, w + 1);
+		if (w == IDSET_WORDS)
+			return -1;
+		rest = s->word[w];
 	}
-	return -1;
+	return (int)(w * 64) + __builtin_ctzll(rest);
 }
 
 /*

@@ -40,21 +40,21 @@ void idset_andnot(struct idset *dst, const struct idset *src);
 int idset_next(const struct idset *s, int after);
 
 /*
- * Parse the kernel's list format, "0-3,8": in any order, no blanks, no stride. The empty string is
- * the empty set; a trailing newline is allowed. On failure *S is untouched.
+ * Parse the kernel's list format, "0-3,8". Ids may be in any order; blanks and strides are refused.
+ * The empty string is the empty set; a trailing newline is allowed. On failure *S is untouched.
  */
 int idset_parse(struct idset *s, const char *list, struct errbuf *err);
 
 /*
- * Write the list form to BUF of SIZE bytes: ascending, shortest ranges.
- * Returns the length, or -1 when it does not fit (BUF then holds "").
+ * Write the list form, ascending and as short as possible, to BUF of SIZE bytes. Returns the
+ * length, or -1 when it does not fit (BUF then holds "").
  */
 int idset_format(const struct idset *s, char *buf, size_t size);
 
 /* Write the list form for a message to BUF; "..." replaces a list that is too long. Returns BUF. */
 const char *idset_brief(char buf[128], const struct idset *s);
 
-/* bytes that hold the list form of any set */
+/* bytes of the longest list form, with the final NUL */
 #define IDSET_LIST_MAX (IDSET_MAX / 2 * 5 + 1)
 
 #endif

@@ -13,7 +13,7 @@
 struct json_out {
 	FILE *f;
 	unsigned depth;
-	int first; /* nothing has been written into the current object or array */
+	int first; /* true until something is written into the current object or array */
 };
 
 /* KEY is NULL for an element of an array and for the document itself. */
@@ -29,7 +29,7 @@ void jout_set(struct json_out *j, const char *key, const struct idset *set); /* 
 /* Write the lines of TEXT as an array. */
 void jout_lines(struct json_out *j, const char *key, const char *text);
 /*
- * Write TEXT: members, with the commas between them, that another json_out wrote at the same depth.
+ * Write TEXT, the members (with the commas between them) that another json_out wrote at this depth.
  */
 void jout_raw_members(struct json_out *j, const char *text);
 

@@ -41,7 +41,7 @@ int owned_file_read(char **text, size_t *len, const char *path, uid_t owner, siz
 	if (fstat(fd, &st) == 0) {
 		size_t size = st.st_size < 0 || (size_t)st.st_size > max ? max : (size_t)st.st_size;
 
-		/* one byte above SIZE shows whether the file is longer */
+		/* the attempt to read one more byte shows whether the file has grown */
 		*text = malloc(size + 2);
 		if (*text)
 			n = read_to_end(fd, *text, size + 1);

@@ -8,9 +8,9 @@
 #include "base/errbuf.h"
 
 /*
- * Read the whole of the file PATH. Only root and OWNER may be able to change it
- * (base/trusted_open.h), and it may have at most MAX bytes. *TEXT is malloc'ed, with a NUL behind
- * its *LEN bytes. Returns 0, or -1 with "PATH: REASON" and errno; ENOENT: there is no such file.
+ * Read the whole of the file PATH. The file is refused if anyone but root and OWNER can change it
+ * (base/trusted_open.h), or if it has more than MAX bytes. *TEXT is malloc'ed, with a NUL behind
+ * its *LEN bytes. Returns 0, or -1 with "PATH: REASON" and errno (ENOENT: there is no such file).
  */
 int owned_file_read(char **text, size_t *len, const char *path, uid_t owner, size_t max,
 		    struct errbuf *err);

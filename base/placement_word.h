@@ -3,13 +3,13 @@
 #define NODEOS_BASE_PLACEMENT_WORD_H
 
 /*
- * How a container's cores lie on the machine, by the words of manifests, requests and
- * --nodeos-placement.
+ * How a container's cores lie on the machine. Manifests, requests and --nodeos-placement use the
+ * same words.
  */
 enum placement_word {
-	PLACEMENT_UNSET, /* packed, or spread where the request needs it: doc/planner.md */
+	PLACEMENT_UNSET, /* no word: packed, or spread if the request needs that (doc/planner.md) */
 	PLACEMENT_PACK, /* in few packages, memory nodes and caches */
-	PLACEMENT_SPREAD, /* over the outermost level that has several domains */
+	PLACEMENT_SPREAD, /* over the outermost level of the machine that has several parts */
 	PLACEMENT_SPREAD_PACKAGE,
 	PLACEMENT_SPREAD_NUMA,
 	PLACEMENT_SPREAD_L3,
@@ -23,12 +23,12 @@ enum placement_word {
 const char *placement_word_name(enum placement_word p);
 enum placement_word placement_word_by_name(const char *name); /* UNSET: no such word */
 
-/* Which kinds of cores a container gets, on a machine whose cores differ in speed. */
+/* Which kinds of cores a container gets on a machine with cores of different speeds. */
 enum cores_word {
-	CORES_UNSET, /* the fastest kind that suffices alone, else several */
+	CORES_UNSET, /* no word: the fastest kind that has enough cores, otherwise several kinds */
 	CORES_FAST, /* the fastest kind only */
-	CORES_EFFICIENT, /* all other kinds only */
-	CORES_ANY, /* all kinds, by their place alone */
+	CORES_EFFICIENT, /* all kinds but the fastest */
+	CORES_ANY, /* all kinds; only the place of a core counts */
 	CORES_COUNT,
 };
 

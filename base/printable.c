@@ -49,11 +49,10 @@ static bool is_control(const char *s)
 	return p[0] < ' ' || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
 }
 
-/* Copy TEXT, which may be BUF itself, to BUF. CUT: the end of TEXT is already lost. */
+/* Copy TEXT, which may be BUF itself, to BUF. CUT: TEXT has already lost its end. */
 static const char *printable_copy(char *buf, size_t size, const char *text, bool cut)
 {
-	size_t used = 0,
-	       mark = 0; /* MARK: length of the longest start of BUF that leaves space for "..." */
+	size_t used = 0, mark = 0; /* MARK: how much of BUF may stay when "..." is appended */
 
 	while (*text) {
 		size_t n = utf8_length(text, strnlen(text, 4));

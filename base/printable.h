@@ -7,10 +7,11 @@
 
 /*
  * Make one line for a log or a terminal from TEXT, which may contain any bytes chosen by a user.
- * Control characters (with newline, tab, ESC, DEL, and U+0080 to U+009F, which terminals obey as
- * well) and each byte that is not UTF-8 become '?'. A text that does not fit is cut between
- * characters and ends with "...". Call it only where a text leaves the program: an errbuf keeps all
- * bytes. SIZE is the size of BUF with the final NUL, at least 4. Both functions return BUF.
+ * Control characters (including newline, tab, ESC, DEL, and U+0080 to U+009F, which terminals obey
+ * as well) and bytes that are not UTF-8 become '?'. A text that does not fit is cut between
+ * characters and ends with "...". Call these functions only where a text leaves the program: an
+ * errbuf keeps all bytes. SIZE is the size of BUF with the final NUL, at least 4. Both functions
+ * return BUF.
  */
 const char *printable(char *buf, size_t size, const char *text);
 

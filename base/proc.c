@@ -24,18 +24,18 @@
 #define PIDFD_THREAD O_EXCL /* linux/pidfd.h, Linux 6.9 */
 #define KTHREADD 2 /* the parent of all threads of the kernel */
 
-#define STAT_MAX 1024 /* bytes of a stat with the final NUL: numbers, and a short name */
+#define STAT_MAX 1024 /* bytes of a /proc/PID/stat with the final NUL */
 
 /*
- * The limit of a read that takes microseconds on an idle host. After the first process that hangs
- * it is shorter, as the user of that process may have many of them.
+ * Limits, in milliseconds, of a read that takes microseconds on an idle host. After a read has
+ * hung, the second limit applies: the user may have started many processes that hang.
  */
 #define LIMIT_MS 1000
 #define LIMIT_AGAIN_MS 50
 
 /* ------------------------------------------------------------------------------- status */
 
-/* Fields of a status that struct process_facts does not have. */
+/* Fields of /proc/PID/status that struct process_facts does not have. */
 struct proc_lines {
 	bool any, has_kthread, has_memory;
 	char state;
@@ -43,8 +43,8 @@ struct proc_lines {
 };
 
 /*
- * The owner of a process chooses its name, and root's terminal shows it. The kernel escapes line
- * ends in it, so no other line can be forged.
+ * Copy the name of a process; its owner chooses it, and root's terminal shows it. The kernel
+ * escapes newlines in the name, so it cannot forge another line of the status.
  */
 static void proc_take_name(char *comm, size_t size, const char *text)
 {
@@ -85,8 +85,8 @@ static void proc_take_line(struct process_facts *out, struct proc_lines *seen, c
 
 /*
  * For kernels without the line "Kthread" (before Linux 6.8). Kernel threads have no memory, and
- * kthreadd is their parent. A program that the kernel starts has that parent, too, but also memory
- * until it ends.
+ * kthreadd is their parent. kthreadd is also the parent of a program that the kernel starts, but
+ * that program has memory until it ends.
  */
 static bool proc_is_kernel_thread(const struct proc_lines *seen)
 {
@@ -122,8 +122,8 @@ static int proc_read_status(struct process_facts *out, int dir)
 }
 
 /*
- * Return a descriptor that stays bound to this process: after its end, reads fail, and show no
- * other process with the same pid.
+ * Return a descriptor of NAME's directory. The descriptor stays bound to this process: after the
+ * process has ended, reads fail, even if a new process has the same pid.
  */
 static int proc_open(int root, const char *name)
 {
@@ -159,7 +159,7 @@ int process_read_facts_of(struct process_facts *out, pid_t pid)
 
 uint64_t process_number(pid_t pid)
 {
-	/* before Linux 6.9 this flag is unknown */
+	/* Linux before 6.9 refuses this flag */
 	int fd = (int)syscall(SYS_pidfd_open, pid, PIDFD_THREAD);
 	struct statfs fs;
 	struct stat st;
@@ -182,13 +182,13 @@ static ssize_t proc_read_file(char *buf, size_t size, int dir_fd, const char *na
 	return n;
 }
 
-/* Nothing here may take a lock of libc: another thread may have held it at the fork. */
+/* Take no lock of libc here: another thread may have held it at the fork. */
 static _Noreturn void proc_read_in_child(int out, size_t size, int dir_fd, const char *name)
 {
 	char text[STAT_MAX];
 	ssize_t n;
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends the wait, too */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* SIGKILL ends the read below even while it waits */
 	n = proc_read_file(text, size < sizeof(text) ? size : sizeof(text), dir_fd, name);
 	_exit(n > 0 && write(out, text, (size_t)n) == n ? 0 : 1);
 }
@@ -225,7 +225,7 @@ ssize_t process_read_apart(char *buf, size_t size, int dir_fd, const char *name,
 	return n > 0 ? n : -1;
 }
 
-/* Take the flags and the start time from a stat. */
+/* Take the flags and the start time from the text of a /proc/PID/stat. */
 static int proc_parse_stat(struct process_facts *out, const char *text)
 {
 	/* only the name may contain blanks and brackets */
@@ -276,7 +276,7 @@ int process_identify(struct process_facts *out, int root, const char *name)
 	if (rc == 0 && !out->number)
 		rc = proc_read_stat(out, dir, real && !out->kernel);
 	else if (rc == 0 && faccessat(dir, "status", F_OK, AT_SYMLINK_NOFOLLOW) < 0)
-		rc = -1; /* it has ended, and another process may have the pid now */
+		rc = -1; /* the process has ended, and another one may have its pid now */
 	error = errno;
 	if (dir >= 0)
 		close(dir);

@@ -8,9 +8,9 @@
 #include <sys/types.h>
 
 /*
- * Processes and threads as /proc shows them. Reads of the files used wait neither for an address
- * space nor for a process in execve(), since a user can make both last for ever (last section of
- * doc/HACKING.md). A name is "123" or "123/task/456", below ROOT, the fd of "/" or of a test's
+ * Processes and threads as /proc shows them. These functions never wait for an address space or for
+ * a process in execve(), since a user can make both waits last for ever (last section of
+ * doc/HACKING.md). NAME is "123" or "123/task/456"; ROOT is a descriptor of "/", or of a test's
  * tree.
  */
 struct process_facts {
@@ -27,12 +27,12 @@ struct process_facts {
 	 */
 	bool ended;
 	bool exiting; /* the last thread is ending, and the address space is gone */
-	/* process_identify() only: */
+	/* the next two are set by process_identify() only */
 	bool pinned; /* the kernel refuses every change of this thread's affinity */
 	/*
-	 * pid and number identify a process or thread until the next boot. The number is the inode
-	 * of its pidfd, or, for kernel threads and before Linux 6.9, its start time in clock ticks
-	 * since boot.
+	 * PID and NUMBER together identify a process or thread until the next boot. NUMBER is the
+	 * inode of its pidfd; for kernel threads, and before Linux 6.9, it is the start time in
+	 * clock ticks since boot.
 	 */
 	uint64_t number;
 };
@@ -46,8 +46,8 @@ int process_read_facts_of(struct process_facts *out, pid_t pid);
 /*
  * As process_read_facts(), with all facts. Before Linux 6.9 a child reads the stat of a user's
  * process, as the read may hang; the child is killed after one second, or sooner if an earlier
- * child has hung. Returns 0, or -1 with errno: ETIME when the process is in execve() and does not
- * leave it (OUT then has the facts of process_read_facts()); otherwise there is no such process.
+ * child has hung. Returns 0, or -1 with errno. ETIME: the process stays in execve(), and OUT has
+ * the facts of process_read_facts(); any other value: there is no such process.
  */
 int process_identify(struct process_facts *out, int root, const char *name);
 
@@ -58,8 +58,8 @@ uint64_t process_number(pid_t pid);
 
 /*
  * Read up to SIZE - 1 bytes of the file NAME below DIR_FD in a child, which is killed after LIMIT
- * milliseconds: for files of /proc whose read waits for an execve(). Returns the number of bytes,
- * or -1 with errno, ETIME when the read took too long.
+ * milliseconds. This is for files of /proc whose read waits for an execve(). Returns the number of
+ * bytes, or -1 with errno, which is ETIME if the read took too long.
  */
 ssize_t process_read_apart(char *buf, size_t size, int dir_fd, const char *name, unsigned limit);
 

@@ -19,9 +19,8 @@
 #include "base/monotonic.h"
 
 /*
- * Raise a negative OOM score to 0: slurmstepd has one, as protection against the OOM killer. A
- * score that the admin has raised above 0 stays, as a process needs CAP_SYS_RESOURCE to lower it.
- * Async-signal-safe.
+ * Raise a negative oom_score_adj to 0: slurmstepd has a negative one, as protection against the OOM
+ * killer. A value above 0 is the admin's and stays. Async-signal-safe.
  */
 static int give_up_immunity(void)
 {
@@ -37,11 +36,11 @@ static int give_up_immunity(void)
 	return rc;
 }
 
-/* Pipes to and from the child, [0] to read and [1] to write; -1: closed, or not opened. */
+/* Pipes to and from the child. [0] is the end to read, [1] the end to write; -1: not open. */
 struct pipes {
 	int in[2];
 	int out[2];
-	int messages[2]; /* standard error of a child that runs apart */
+	int messages[2]; /* standard error of a child with subprocess.apart */
 };
 
 static void close_end(int *fd)
@@ -83,7 +82,7 @@ static void connect_files(const struct subprocess *h, const struct pipes *p)
 {
 	int in, out, messages = -1, extra = h->extra_fd;
 
-	/* move our ends above 0 to 3: dup2() below overwrites those */
+	/* dup2() below overwrites descriptors 0 to 3, so move the pipes above them */
 	in = fcntl(p->in[0], F_DUPFD_CLOEXEC, 10);
 	out = fcntl(p->out[1], F_DUPFD_CLOEXEC, 10);
 	if (h->apart)
@@ -112,9 +111,9 @@ static void connect_files(const struct subprocess *h, const struct pipes *p)
 }
 
 /*
- * Drop root's rights, and with them slurmstepd's files and its immunity from the OOM killer. Raw
- * system calls change this process alone; glibc's wrappers would look for threads that the fork
- * does not have.
+ * Drop root's rights, slurmstepd's files and its immunity from the OOM killer. Use raw system
+ * calls, which change this thread alone: glibc's wrappers would look for threads that the fork does
+ * not have.
  */
 static void drop_rights(const struct subprocess *h)
 {
@@ -129,7 +128,7 @@ static void drop_rights(const struct subprocess *h)
 	    syscall(SYS_setresuid, h->uid, h->uid, h->uid) < 0 ||
 	    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
 		_exit(126);
-#ifndef NODEOS_SANITIZERS /* at exit, LeakSanitizer must start a process */
+#ifndef NODEOS_SANITIZERS /* LeakSanitizer starts a process at exit */
 	/* the child is in slurmstepd's own cgroup: a user who gets control of the child must not be
 	 * able to start a process there */
 	if (setrlimit(RLIMIT_NPROC, &nothing) < 0)
@@ -169,7 +168,7 @@ static ssize_t copy_messages(int messages)
 	return n;
 }
 
-/* The text for the program, and the program's output. */
+/* The input of the program and its output so far. */
 struct dialogue {
 	const struct subprocess *h;
 	const char *next; /* the rest of the input */
@@ -186,7 +185,8 @@ static void feed_input(struct dialogue *d, int in)
 		d->next += n;
 		d->left -= (size_t)n;
 	} else if (errno != EINTR && errno != EAGAIN) {
-		d->left = 0; /* the program reads no more; its output shows why */
+		/* the program has stopped reading; its output or exit status shows why */
+		d->left = 0;
 	}
 }
 
@@ -200,8 +200,8 @@ static int read_output(struct dialogue *d, int out, struct errbuf *err)
 							     : NULL;
 
 		if (!more)
-			return errprintf(err, "%s: output longer than %zu bytes", d->h->argv[0],
-					 d->h->output_max);
+			return errprintf(err, "%s: its output is longer than %zu bytes",
+					 d->h->argv[0], d->h->output_max);
 		d->text = more;
 		d->capacity *= 2;
 	}
@@ -216,7 +216,7 @@ static int read_output(struct dialogue *d, int out, struct errbuf *err)
 	return n > 0;
 }
 
-/* Feed the input and drain the output until both ends are closed. */
+/* Write the input and read the output until the output ends. */
 static int exchange_text(struct dialogue *d, struct pipes *p, struct errbuf *err)
 {
 	long end = monotonic_ms() + (long)d->h->timeout * 1000;
@@ -282,9 +282,9 @@ static pid_t wait_for(pid_t pid, int *status)
 }
 
 /*
- * Reap a child that has closed its output or been killed. It ends soon, unless its user stops or
- * traces it; then it is killed. A child that a tracer keeps alive even then is left to init
- * (returns 0), since no user may make slurmstepd wait.
+ * Reap a child that has closed its output or been killed. Such a child ends soon, unless its user
+ * stops or traces it; then kill it. If a tracer keeps the child alive even so, leave it to init and
+ * return 0, since no user may make slurmstepd wait.
  */
 static pid_t subprocess_reap(pid_t pid, int *status)
 {

@@ -18,11 +18,12 @@ struct subprocess {
 	gid_t gid;
 	const char *input; /* its standard input; NULL: empty */
 	int extra_fd; /* becomes its fd 3; -1: none */
-	bool keep_stderr; /* its standard error is the caller's */
+	/* its standard error is the caller's; else, without the next two, /dev/null */
+	bool keep_stderr;
 	bool join_stderr; /* collect its standard error with its output */
 	/*
-	 * another user may take control of the program, so it gets no terminal, and in its standard
-	 * error control characters become '?'
+	 * Another user may take control of the program, so it gets no terminal, and control
+	 * characters in its standard error become '?'.
 	 */
 	bool apart;
 	unsigned timeout; /* seconds */
@@ -32,15 +33,16 @@ struct subprocess {
 	 * caller frees it
 	 */
 	bool keep_partial;
-	/* called with the whole output so far, each time more has arrived; may be NULL */
+	/* called with the whole output so far each time more has arrived; may be NULL */
 	void (*on_output)(const char *text, size_t len, void *arg);
 	void *arg;
 };
 
 /*
- * Run the program without a shell and with an empty environment, and collect its standard output in
- * *OUT (malloc'ed, NUL-terminated). Returns its exit status, or -1: it could not start, timed out
- * and was killed, wrote too much, or died of a signal.
+ * Run the program without a shell, and collect its standard output in *OUT (malloc'ed,
+ * NUL-terminated). Its environment is LC_ALL=C alone, or the caller's if UID is -1. Returns its
+ * exit status, or -1 if it could not start, exceeded TIMEOUT or OUTPUT_MAX and was killed, or died
+ * of a signal.
  */
 int subprocess_run(const struct subprocess *h, char **out, struct errbuf *err);
 

@@ -15,8 +15,8 @@ int textfile_close(FILE *f, struct stat *emptied)
 {
 	int bad = fflush(f) != 0 || ferror(f) ? (errno ? errno : EIO) : 0;
 	/*
-	 * a file system may report an error only at the close: this descriptor can empty the file
-	 * then
+	 * A file system may report an error only at the close. KEPT, a copy of the descriptor, can
+	 * still empty the file then.
 	 */
 	int kept = fcntl(fileno(f), F_DUPFD_CLOEXEC, 3);
 
@@ -63,7 +63,10 @@ int textfile_write(const char *path, const char *text, size_t len, struct errbuf
 	return -1;
 }
 
-/* Check that the opened file can be read. *WAIT_MS: how long each read may wait; -1: no limit. */
+/*
+ * Check that FD is a file of at most MAX bytes or a pipe. *WAIT_MS gets the milliseconds that each
+ * read may wait; -1: no limit.
+ */
 static int textfile_check_kind(int *wait_ms, int fd, const char *path, size_t max,
 			       struct errbuf *err)
 {
@@ -72,18 +75,19 @@ static int textfile_check_kind(int *wait_ms, int fd, const char *path, size_t ma
 	if (fstat(fd, &st) < 0)
 		return errprintf(err, "%.200s: cannot stat: %s", path, strerror(errno));
 	if (!S_ISREG(st.st_mode) && !S_ISFIFO(st.st_mode))
-		return errprintf(err, "%.200s: is %s (allowed: a file or a pipe)", path,
+		return errprintf(err, "%.200s is %s (allowed: a file or a pipe)", path,
 				 S_ISDIR(st.st_mode) ? "a directory" : "a device or a socket");
 	if (S_ISREG(st.st_mode) && (uint64_t)st.st_size > max)
-		return errprintf(err, "%.200s: %lld bytes (allowed: %zu)", path,
+		return errprintf(err, "%.200s has %lld bytes (allowed: %zu)", path,
 				 (long long)st.st_size, max);
 	*wait_ms = S_ISFIFO(st.st_mode) ? FIFO_WAIT_MS : -1;
 	return 0;
 }
 
 /*
- * As read(2). A pipe that has no writer yet reads as empty, so wait for its first byte or the
- * hang-up. The limit is for a writer that stops and never closes the pipe.
+ * As read(2), with a time limit. A pipe that has no writer yet reads as empty, so wait for its
+ * first byte or the hang-up. The limit ends the wait for a writer that stops and never closes the
+ * pipe.
  */
 static ssize_t textfile_read_some(int fd, char *buf, size_t size, int wait_ms)
 {
@@ -118,7 +122,7 @@ struct source {
 	size_t max;
 };
 
-/* Read into a buffer that doubles: most files are far below the limit. */
+/* Read the whole file into a buffer that doubles as needed: most files are far below the limit. */
 static int textfile_read_all(char **text, size_t *len, const struct source *s, struct errbuf *err)
 {
 	size_t used = 0, capacity = 1u << 16;
@@ -147,7 +151,7 @@ static int textfile_read_all(char **text, size_t *len, const struct source *s, s
 		return errprintf(err, "%.200s: %s", s->path, strerror(ENOMEM));
 	if (used > s->max) {
 		free(buf);
-		return errprintf(err, "%.200s: more than %zu bytes", s->path, s->max);
+		return errprintf(err, "%.200s has more than %zu bytes", s->path, s->max);
 	}
 	buf[used] = '\0';
 	more = realloc(buf, used + 1);

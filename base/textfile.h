@@ -17,8 +17,8 @@ int textfile_write(const char *path, const char *text, size_t len, struct errbuf
 
 /*
  * Read at most MAX bytes of the file or pipe PATH ("-": standard input). *TEXT is malloc'ed, with a
- * NUL behind its *LEN bytes. Devices and directories are refused, and a pipe that gets no data for
- * 10 seconds. Standard input has no time limit.
+ * NUL behind its *LEN bytes. Devices and directories are refused, and so is a pipe that gets no
+ * data for 10 seconds. Standard input has no time limit.
  */
 int textfile_read(char **text, size_t *len, const char *path, size_t max, struct errbuf *err);
 

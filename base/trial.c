@@ -17,12 +17,12 @@
 #include "base/monotonic.h"
 
 /*
- * Elapsed time is limited as well: a process that sleeps, such as in a read from a dead file
- * server, uses no CPU time.
+ * Limit of elapsed time, as a multiple of CPU time: a process that sleeps, such as in a read from a
+ * dead file server, uses no CPU time.
  */
 #define ELAPSED_PER_CPU_SECOND 5
 
-/* The largest machines of hwloc take some hundred megabytes. */
+/* Bytes. hwloc needs some hundred megabytes for the largest machines. */
 #define MEMORY_MAX (UINT64_C(4) << 30)
 
 /* The sanitizers reserve terabytes for their shadow memory. */
@@ -36,7 +36,10 @@
 #define SHADOW 1
 #endif
 
-/* Limit the memory beyond that which the caller has mapped. A lower limit of the caller stays. */
+/*
+ * Limit the memory that this process maps in addition to what the caller had mapped. A lower limit
+ * that the caller has set stays.
+ */
 static void limit_memory(void)
 {
 #ifndef SHADOW
@@ -110,7 +113,7 @@ static int trial_judge(int status, bool late, struct trial_limits limits, struct
 				 limits.cpu_seconds);
 	if (sig)
 		return errprintf(err, "the process died of signal %d (%s)", sig, strsignal(sig));
-	/* a sanitizer exits with a status after a crash */
+	/* after a crash, a sanitizer exits with a status above 0 */
 	return WEXITSTATUS(status) == 0 ? 0
 					: errprintf(err, "the process crashed (exit status %d)",
 						    WEXITSTATUS(status));

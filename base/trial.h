@@ -5,10 +5,10 @@
 #include "base/errbuf.h"
 
 /*
- * Run TRY(ARG) in a child, so that the caller survives a crash, a failed assertion, more than
- * SECONDS of CPU time, and more than five times SECONDS of elapsed time: these return -1 with "the
- * process ...". The child may use 4 GiB of memory more than the caller; with a sanitizer any
- * amount. Returns 0 when TRY has returned. The child's standard error is discarded.
+ * Run TRY(ARG) in a child, so that the caller survives a crash or a failed assertion. The child is
+ * killed after SECONDS of CPU time or five times SECONDS of elapsed time. Returns 0 when TRY has
+ * returned; otherwise -1 with "the process ...". The child may use 4 GiB of memory more than the
+ * caller; with a sanitizer any amount. The child's standard error is discarded.
  */
 int trial(void (*try)(void *arg), void *arg, unsigned seconds, struct errbuf *err);
 
@@ -16,7 +16,10 @@ struct trial_limits {
 	unsigned cpu_seconds, elapsed_seconds;
 };
 
-/* As trial(), with a separate limit of elapsed time: on a busy machine a process may run seldom. */
+/*
+ * As trial(), with a limit of elapsed time of its own, for busy machines, where a process runs
+ * seldom.
+ */
 int trial_within(struct trial_limits limits, void (*try)(void *arg), void *arg, struct errbuf *err);
 
 #endif

@@ -17,13 +17,13 @@ struct walk {
 	const char *path; /* as the caller gave it, for messages */
 	uid_t owner;
 	unsigned links; /* symbolic links followed so far */
-	int dir; /* the directory that REST is relative to */
+	int dir; /* descriptor of the directory that REST is relative to */
 	char rest[PATH_MAX];
 };
 
 /*
- * Check that only root and the owner can change the file of ST. WHAT begins the message: "" for the
- * file itself, or for example "the link x: ".
+ * Check that only root and the owner can change the file that ST describes. WHAT begins the
+ * message: "" for the file itself, otherwise a text such as "the link's directory: ".
  */
 static int trusted_open_check(const struct walk *w, const struct stat *st, const char *what,
 			      struct errbuf *err)
@@ -69,13 +69,13 @@ static int move_to(struct walk *w, int fd, struct errbuf *err)
 	return trusted_open_check(w, &st, "a directory on the way: ", err);
 }
 
-/* Start at the root when REST is absolute, else in the present directory. */
+/* Start at the root directory if REST is absolute, otherwise stay in the present directory. */
 static int trusted_open_begin(struct walk *w, struct errbuf *err)
 {
 	return *w->rest == '/' ? move_to(w, open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), err) : 0;
 }
 
-/* Put the target of the link NAME before REST. */
+/* Put the target of the symbolic link NAME in front of REST. */
 static int trusted_open_follow(struct walk *w, const char *name, struct errbuf *err)
 {
 	char target[PATH_MAX], joined[2 * PATH_MAX];
@@ -90,7 +90,8 @@ static int trusted_open_follow(struct walk *w, const char *name, struct errbuf *
 		return trusted_open_cannot(w, "open", err);
 	}
 	/*
-	 * a relative target starts in the link's directory, so that directory must be trusted, too
+	 * a user that can write the link's directory can replace the link: that directory must be
+	 * trusted, too
 	 */
 	if (fstatat(w->dir, "", &st, AT_EMPTY_PATH) < 0)
 		return trusted_open_cannot(w, "stat", err);
@@ -121,7 +122,7 @@ static bool trusted_open_next(struct walk *w, char name[NAME_MAX + 1])
 	return true;
 }
 
-/* Open the file NAME itself; without O_NONBLOCK a named pipe in its place would make root wait. */
+/* Open the file NAME. Without O_NONBLOCK, a named pipe in its place would make root wait. */
 static int open_file(struct walk *w, const char *name, struct errbuf *err)
 {
 	int fd = openat(w->dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
@@ -133,7 +134,8 @@ static int open_file(struct walk *w, const char *name, struct errbuf *err)
 		trusted_open_cannot(w, "stat", err);
 	else if (!S_ISREG(st.st_mode))
 		errprintf(err, "%.160s: is not a regular file", w->path);
-	else if (trusted_open_check(w, &st, w->links ? "the file it leads to: " : "", err) == 0)
+	else if (trusted_open_check(w, &st, w->links ? "the file that it leads to: " : "", err) ==
+		 0)
 		return fd;
 	close(fd);
 	errno = EPERM;

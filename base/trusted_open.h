@@ -11,8 +11,8 @@
  * one of them, and neither group nor others may write it. PATH may contain symbolic links that
  * belong to root or OWNER. From the first link on, the directories on the way must meet the same
  * condition, since a user that can write there could put another file in place; a directory such as
- * /tmp (root's, and sticky) meets it. Returns a descriptor, or -1 with the reason and errno;
- * ENOENT: there is no such file.
+ * /tmp (root's, and sticky) meets the condition. Returns a descriptor, or -1 with the reason and
+ * errno (ENOENT: there is no such file).
  */
 int trusted_open(const char *path, uid_t owner, struct errbuf *err);
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#define WORD_MAX 40 /* a longer word is no misspelling of an allowed word */
+#define WORD_MAX 40 /* bytes; a longer word is no misspelling of an allowed word */
 
 static bool is_printable(char c)
 {
@@ -90,7 +90,7 @@ const char *word_near(const char *word, const char *const *names)
 	unsigned best = len < 6 ? 2 : len < 12 ? 3 : 4; /* one more than allowed */
 	const char *near = NULL;
 
-	/* every name is "near" a word of one letter */
+	/* a word of one letter is near every short name */
 	if (len < 2 || len > WORD_MAX)
 		return NULL;
 	for (; *names; names++) {

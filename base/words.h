@@ -5,8 +5,8 @@
 #include <stddef.h>
 
 /*
- * Users' words in messages: quote them so that a message stays one line of printable ASCII whatever
- * a file holds, and compare them with the allowed words. libc only.
+ * Users' words in messages: quote them, so that a message stays one line of printable ASCII
+ * whatever a file holds, and compare them with the allowed words. Needs libc only.
  */
 #define WORD_QUOTE_MAX 64 /* bytes with the final NUL */
 
@@ -18,8 +18,8 @@ const char *word_quote(char buf[WORD_QUOTE_MAX], const char *s, size_t len);
 
 /*
  * Return the name of NAMES (NULL-terminated) of which WORD is most likely a misspelling, or NULL.
- * Case is ignored. The name is at most one edit away from WORD, two if WORD has six letters or
- * more, three from twelve on (enough for a plural in -ies).
+ * Case is ignored. WORD may differ from the name by one edit; by two from six letters on, and by
+ * three from twelve letters on (enough for a plural in -ies).
  */
 const char *word_near(const char *word, const char *const *names);
 

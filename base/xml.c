@@ -23,8 +23,8 @@ int xml_open(struct xml *x, char *text, size_t len, struct errbuf *err)
 		if (c == '\n')
 			x->at_line++;
 		if ((c < ' ' && c != '\n' && c != '\t' && c != '\r') || c == 0x7f)
-			return errprintf(err, "line %u: byte 0x%02x, which XML does not allow",
-					 x->at_line, c);
+			return errprintf(err, "line %u: XML does not allow byte 0x%02x", x->at_line,
+					 c);
 	}
 	x->at_line = 1;
 	if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
@@ -43,7 +43,7 @@ static void skip_spaces(struct xml *x)
 		x->at_line += *x->at == '\n';
 }
 
-/* Move past the next END. Returns false when there is none. */
+/* Move past the next occurrence of END. Returns false if there is none. */
 static bool skip_to(struct xml *x, const char *end)
 {
 	char *found = strstr(x->at, end);
@@ -57,8 +57,8 @@ static bool skip_to(struct xml *x, const char *end)
 }
 
 /*
- * Skip <?xml ...?>, a comment or a DOCTYPE. Returns 1 when one was skipped, 0 when none is here, -1
- * when it has no end or is not supported.
+ * Skip <?xml ...?>, a comment or a DOCTYPE. Returns 1 if one was skipped, 0 if none is here, -1 if
+ * the one here has no end or is not supported.
  */
 static int skip_markup(struct xml *x, struct errbuf *err)
 {
@@ -104,9 +104,9 @@ static size_t put_utf8(char *to, unsigned long code)
 }
 
 /*
- * Decode the reference ("&lt;", "&#10;") at *FROM to UTF-8 at TO, and move *FROM past it. The
- * result is never longer than the reference. Returns the bytes written, or 0 when it is no
- * reference.
+ * Decode the reference ("&lt;", "&#10;") at *FROM to UTF-8 at TO, and move *FROM past the
+ * reference. The result is never longer than the reference. Returns the number of bytes written, or
+ * 0 if *FROM is at no reference.
  */
 static size_t decode_reference(char *to, char **from)
 {
@@ -147,7 +147,7 @@ static size_t decode_reference(char *to, char **from)
 	return put_utf8(to, code);
 }
 
-/* Decode the quoted value at X->at in place: decoding never makes it longer. */
+/* Decode the quoted value at X->at in place: a decoded value is never longer. */
 static char *read_value(struct xml *x, struct errbuf *err)
 {
 	char quote = *x->at, *value = x->at + 1, *from = value, *to = value;

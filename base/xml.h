@@ -8,19 +8,19 @@
 #include "base/errbuf.h"
 
 /*
- * A pull reader for the XML that hwloc writes: one pass, fixed bounds, for untrusted text. It reads
- * elements, attributes, character data, comments, processing instructions, a DOCTYPE without
- * internal subset, and the predefined and numeric entities. It refuses all other XML, such as CDATA
- * sections, with the number of the line.
+ * A pull parser for the XML that hwloc writes. It reads untrusted text in one pass, with fixed
+ * limits. It accepts elements, attributes, character data, comments, processing instructions, a
+ * DOCTYPE without internal subset, and the predefined and numeric entities. It refuses all other
+ * XML, such as CDATA sections, and its message has the number of the line.
  */
 
 #define XML_DEPTH_MAX 64 /* nested elements; hwloc's own files stay below 20 */
 #define XML_ATTRS_MAX 32 /* attributes of an element */
 
 enum xml_event {
-	XML_BAD, /* not well-formed: the error has the reason and the line */
+	XML_BAD, /* an error: the errbuf has the line and the reason */
 	XML_START,
-	XML_END, /* also after the XML_START of <name/> */
+	XML_END, /* also follows the XML_START of <name/> */
 	XML_DONE, /* the root element has ended */
 };
 
@@ -29,11 +29,11 @@ struct xml_attr {
 };
 
 struct xml {
-	unsigned line; /* of the markup that the last event comes from */
+	unsigned line; /* line of the markup that the last event comes from */
 	/* number of open elements, including the one that starts or ends */
 	unsigned depth;
-	const char *name; /* of the element that starts or ends */
-	unsigned n_attrs; /* at XML_START only */
+	const char *name; /* name of the element that starts or ends */
+	unsigned n_attrs; /* set at XML_START only */
 	struct xml_attr attr[XML_ATTRS_MAX];
 	/* at XML_END: the characters since the last markup, not NUL-terminated, undecoded */
 	const char *text;
@@ -46,8 +46,8 @@ struct xml {
 };
 
 /*
- * Begin to read TEXT of LEN bytes. The reader changes TEXT, and names and values point into it, so
- * the caller keeps TEXT as long as X. TEXT[LEN] must be NUL.
+ * Begin to read TEXT of LEN bytes; TEXT[LEN] must be NUL. The parser changes TEXT, and names and
+ * values point into TEXT, so the caller keeps TEXT as long as X.
  */
 int xml_open(struct xml *x, char *text, size_t len, struct errbuf *err);
 

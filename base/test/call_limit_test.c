@@ -34,7 +34,7 @@ int main(void)
 	call_limit_end(&l);
 	before = monotonic_ms();
 	usleep(30000);
-	ok(monotonic_ms() - before >= 30, "call_limit_end: no signal follows");
+	ok(monotonic_ms() - before >= 30, "call_limit_end: no signal interrupts a later sleep");
 	call_limit_close(&l);
 	return tap_done();
 }

@@ -7,6 +7,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -71,7 +72,7 @@ __attribute__((unused)) static void scratch_dir(const char *path)
 
 __attribute__((unused)) static void scratch_file(const char *path, const char *text)
 {
-	char full[512];
+	char full[1024];
 	FILE *f;
 
 	snprintf(full, sizeof(full), "%s/%s", scratch, path);
@@ -80,7 +81,19 @@ __attribute__((unused)) static void scratch_file(const char *path, const char *t
 		abort();
 }
 
-/* Return the number of open descriptors of this process plus a constant: only differences count. */
+/* As scratch_file(), after making the directories of PATH. */
+__attribute__((unused)) static void scratch_write(const char *path, const char *text)
+{
+	char dir[256];
+
+	snprintf(dir, sizeof(dir), "%.*s", (int)(strrchr(path, '/') - path), path);
+	scratch_dir(dir);
+	scratch_file(path, text);
+}
+
+/*
+ * Return the number of open descriptors of this process plus a constant. Compare two results only.
+ */
 __attribute__((unused)) static unsigned open_descriptors(void)
 {
 	DIR *dir = opendir("/proc/self/fd");

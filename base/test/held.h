@@ -77,8 +77,7 @@ static void held_end(struct held *h)
 }
 
 /*
- * Start PROGRAM, the path of "hold". Returns NULL, or the reason why no such process can exist
- * here.
+ * Start PROGRAM, the path of "hold". Returns NULL, or the reason why no process can hang so here.
  */
 static const char *held_begin(struct held *h, const char *program)
 {

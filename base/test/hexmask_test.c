@@ -5,7 +5,8 @@
 #include "base/test/tap.h"
 
 static const struct {
-	const char *text, *list, *again; /* AGAIN: what hexmask_format() writes; NULL: TEXT */
+	/* AGAIN: what hexmask_format() writes, or NULL if it writes TEXT */
+	const char *text, *list, *again;
 } good[] = {
 	{ "1", "0", NULL },
 	{ "ffff", "0-15", NULL },
@@ -27,12 +28,13 @@ int main(void)
 
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		if (!ok(hexmask_parse(&s, good[i].text, &err) == 0,
-			"hexmask_parse: accepts the mask of \"%.40s\"", good[i].list))
+			"hexmask_parse: accepts the mask of CPUs \"%.40s\"", good[i].list))
 			continue;
-		is(list_of(&s), good[i].list, "hexmask_parse: reads the mask of %s", good[i].list);
+		is(list_of(&s), good[i].list, "hexmask_parse: reads the mask of CPUs \"%s\"",
+		   good[i].list);
 		hexmask_format(&s, text);
 		is(text, good[i].again ? good[i].again : good[i].text,
-		   "hexmask_format: writes the mask of %s", good[i].list);
+		   "hexmask_format: writes the mask of CPUs \"%s\"", good[i].list);
 	}
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		s = set_of("7");

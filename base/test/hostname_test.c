@@ -36,7 +36,7 @@ static void test_scopes(void)
 	   "node_name_of: returns the host's name for a scope with an empty name");
 	is(scope_name("/user.slice/n7_slurmstepd.scope.d/job_4"), "n1",
 	   "node_name_of: returns the host's name for a scope of another program");
-	is(scope_name(""), "n1", "node_name_of: returns the host's name without a cgroup");
+	is(scope_name(""), "n1", "node_name_of: returns the host's name if the cgroup is unknown");
 }
 
 int main(void)
@@ -64,7 +64,7 @@ int main(void)
 	if (sethostname("n1.cluster.example", 18) < 0)
 		bail("sethostname");
 	is(short_name(), "n1",
-	   "hostname_short: returns the host's name up to its dot without SLURMD_NODENAME");
+	   "hostname_short: without SLURMD_NODENAME, returns the host's name up to its dot");
 	test_scopes();
 	return tap_done();
 }

@@ -101,7 +101,10 @@ static void test_cuts(void)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
 		is(printable(buf, row[i].size, row[i].text), row[i].want, "printable: %s",
 		   row[i].what);
-	/* vsnprintf() has cut the text already, so its replaced form is cut, too */
+	/*
+	 * vsnprintf() cuts TEXT to the size before its bytes are replaced, so the result ends with
+	 * dots
+	 */
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		bool cut = strlen(row[i].text) >= row[i].size;
 

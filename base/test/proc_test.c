@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Facts of processes from the kernel's /proc, from a test's tree, and of a process that hangs in
- * execve().
+ * Facts of processes from the kernel's /proc, and from a test's tree; facts of a process that hangs
+ * in execve().
  */
 #include "base/proc.h"
 
@@ -94,7 +94,7 @@ static void test_live_processes(void)
 	is_int((long long)process_number(pid), 0, "process_number: is 0 for a reaped process");
 }
 
-/* kthreadd, with the running kernel's status: it has the line "Kthread" from Linux 6.8 on. */
+/* Check kthreadd of the running kernel. Its status has the line "Kthread" from Linux 6.8 on. */
 static void test_kernel_thread(void)
 {
 	struct process_facts p;
@@ -170,7 +170,7 @@ static void test_tree(void)
 		"Threads:\t2\n",
 		stat);
 	ok(process_read_facts(&p, tree, "14") == 0 && !p.kernel && !p.ended && !p.exiting,
-	   "process_read_facts: a process has not ended with its first thread");
+	   "process_read_facts: a process has not ended when only its first thread has");
 	is(p.comm, "\\nKthread:?1?[2J",
 	   "process_read_facts: replaces control characters in a name");
 	write_process(15, "Name:\tx\n", stat);
@@ -202,7 +202,7 @@ static int identify_held(void *arg)
 		       : 1;
 }
 
-/* Read the stat as before Linux 6.9. */
+/* Read the stat in a child, as process_identify() does before Linux 6.9. */
 static int read_stat_of_held(void *arg)
 {
 	char text[1024], path[64];
@@ -253,7 +253,7 @@ int main(int argc, char **argv)
 		is_int(held_apart(read_facts_of_held, NULL, LIMIT_MS), 0,
 		       "process_read_facts_of: does not wait for a process in execve");
 		is_int(held_apart(read_stat_of_held, &proc, LIMIT_MS), 0,
-		       "process_read_apart: gives up a process in execve at its limit");
+		       "process_read_apart: gives up at its limit if the process stays in execve");
 		if (process_number(getpid()))
 			is_int(held_apart(identify_held, NULL, LIMIT_MS), 0,
 			       "process_identify: does not wait for a process in execve");

@@ -11,7 +11,7 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 
-static unsigned timeout = 20; /* seconds; generous, for a busy machine */
+static unsigned timeout = 20; /* seconds; long enough on a busy machine */
 
 static int run_program(const char *const *argv, const char *input, uid_t uid, char **out,
 		       struct errbuf *err)
@@ -121,7 +121,7 @@ int main(void)
 
 	is_int(run_program(cat, "hello\n", (uid_t)-1, &out, &err), 0,
 	       "subprocess_run: the program succeeds with input");
-	is(out, "hello\n", "subprocess_run: input reaches the program, and output the caller");
+	is(out, "hello\n", "subprocess_run: the program gets the input, and the caller the output");
 	free(out);
 	memset(big, 'x', sizeof(big) - 1);
 	big[sizeof(big) - 1] = '\0';
@@ -177,7 +177,8 @@ int main(void)
 	if (fd < 0 || write(fd, "-500", 4) != 4)
 		diag("cannot lower our own OOM score");
 	close(fd);
-	open("/etc/passwd", O_RDONLY); /* without O_CLOEXEC: the program must not get it even so */
+	/* opened without O_CLOEXEC; the program must not get it even so */
+	open("/etc/passwd", O_RDONLY);
 	is_int(run_program(fds, NULL, 65534, &out, &err), 0,
 	       "subprocess_run: ls succeeds as another user");
 	is(out, "0\n1\n2\n3\n",

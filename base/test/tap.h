@@ -3,9 +3,9 @@
 #define NODEOS_BASE_TEST_TAP_H
 
 /*
- * Test results in the Test Anything Protocol. Every check prints one line, formats its name as
- * printf does, and returns whether it passed. End main with "return tap_done();", which returns 0
- * when all checks passed.
+ * Test results in the Test Anything Protocol. Every check formats its name as printf() does, prints
+ * one line, and returns whether it passed. End main with "return tap_done();", which returns 0 when
+ * all checks passed.
  */
 #include <stdarg.h>
 #include <stdbool.h>
@@ -51,7 +51,7 @@ tap_ok(bool pass, const char *file, int line, const char *fmt, ...)
 	return pass;
 }
 
-/* Two NULLs are equal; NULL equals no string. */
+/* Check that two strings are equal. NULL equals only NULL. */
 static inline bool __attribute__((format(printf, 5, 6)))
 tap_is(const char *got, const char *want, const char *file, int line, const char *fmt, ...)
 {

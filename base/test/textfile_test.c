@@ -12,7 +12,7 @@
 
 #include "base/test/tap.h"
 
-#define SPACE 4096 /* bytes; this limit of a file's size takes the place of a full disk */
+#define SPACE 4096 /* limit of a file's size in bytes, which stands for a full disk */
 
 static char dir[] = "/tmp/textfile_test.XXXXXX";
 static char text[3 * SPACE];
@@ -27,7 +27,7 @@ static const char *path_of(const char *name)
 	return path[turn];
 }
 
-/* Return the bytes of NAME, or -1 when there is no such file. */
+/* Return the size of file NAME in bytes, or -1 if there is no such file. */
 static long long size_of(const char *name)
 {
 	struct stat st;
@@ -58,7 +58,10 @@ static void check_file_too_large(const char *name, const struct errbuf *err)
 	is(err->text, want, "textfile_write: the message gives file and reason");
 }
 
-/* Fork a process that writes three parts to the pipe PATH, and then closes it or keeps it open. */
+/*
+ * Fork a process that writes three parts to the pipe PATH and then closes the pipe or keeps it
+ * open.
+ */
 static pid_t fork_writer(const char *path, bool closes)
 {
 	pid_t pid = fork();
@@ -99,7 +102,7 @@ static void test_pipes(void)
 	is_int(textfile_read(&got, &len, path_of("pipe"), 100, &err), -1,
 	       "textfile_read: gives up if a pipe stays open without more text");
 	ok(time(NULL) - started < 40,
-	   "textfile_read: gives up a pipe that stays open in less than 40 seconds");
+	   "textfile_read: gives up on a pipe that stays open within 40 seconds");
 	snprintf(want, sizeof(want),
 		 "%s: nothing more was written to this pipe within 10 seconds, and it was not "
 		 "closed",
@@ -145,7 +148,7 @@ int main(void)
 	ok(!is_there("new"), "textfile_write: removes a new file that does not fit");
 	write_old_file("old");
 	is_int(textfile_write(path_of("old"), text, sizeof(text), &err), -1,
-	       "textfile_write: fails if the text does not fit in place of an old file");
+	       "textfile_write: fails if the text does not fit into an old file");
 	ok(!is_there("old"), "textfile_write: removes an old file if the new text does not fit");
 	write_old_file("linked");
 	if (symlink("linked", path_of("link")) < 0 || link(path_of("linked"), path_of("twin")) < 0)
@@ -159,7 +162,7 @@ int main(void)
 	       "textfile_write: fails if the text does not fit in a file with two names");
 	ok(!is_there("twin") && size_of("linked") == 0,
 	   "textfile_write: removes one of two names and empties the file");
-	/* such as by: --svg=/dev/stdout >FILE */
+	/* --svg=/dev/stdout >FILE makes a program write so */
 	fd = open(path_of("opened"), O_RDWR | O_CREAT, 0600);
 	snprintf(text, 64, "/proc/self/fd/%d", fd);
 	if (fd < 0 || symlink(text, path_of("stream")) < 0)

@@ -47,7 +47,7 @@ static void sleep_on(void *arg)
 		sleep(60);
 }
 
-/* Touch *ARG bytes of memory; crash when there are fewer. */
+/* Allocate *ARG bytes of memory; exit with status 1 if that fails. */
 static void touch_memory(void *arg)
 {
 	volatile char *p = malloc(*(size_t *)arg);
@@ -66,7 +66,7 @@ int main(void)
 {
 	int number = 0, sig = SIGSEGV, code = 3;
 	size_t some = (size_t)1 << 30, much = (size_t)16 << 30;
-	/* a busy machine may give the process little of a CPU */
+	/* on a busy machine the process may get little CPU time */
 	struct trial_limits patient = { .cpu_seconds = 1, .elapsed_seconds = 600 };
 	time_t started;
 	struct errbuf err = { 0 };

@@ -7,8 +7,8 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
 /*
- * Return the events that the reader finds in TEXT: "<name attr=value>", "</name:text>", then "." at
- * the end or "! message".
+ * Return the events that the reader finds in TEXT: "<name attr=value>" and "</name:text>" for
+ * elements, at last "." or, after an error, "! MESSAGE".
  */
 static const char *read_events(const char *text, size_t len)
 {
@@ -104,7 +104,7 @@ static void test_xml_refused(void)
 		{ "<!-- ", "has no end" },
 		{ "<?xml ", "has no end" },
 		{ "<!DOCTYPE", "has no end" },
-		{ "<a>\n\x01</a>", "line 2: byte 0x01" },
+		{ "<a>\n\x01</a>", "line 2: XML does not allow byte 0x01" },
 		{ "\xff\xfe<", "UTF-16" },
 	};
 
@@ -139,7 +139,7 @@ static void test_xml_bounds(void)
 	free(text);
 	text = nested_elements(XML_DEPTH_MAX + 1);
 	ok(strstr(read_events(text, strlen(text)), "nested more than 64 deep") != NULL,
-	   "xml_next: refuses one nested element more");
+	   "xml_next: refuses 65 nested elements");
 	free(text);
 	text = nested_elements(100000);
 	ok(strstr(read_events(text, strlen(text)), "nested more than 64 deep") != NULL,

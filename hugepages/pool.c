@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "hugepages/pool.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fileio.h"
+
+#define POOL_PATH_MAX 512
+
+uint64_t pool_persistent(const struct pool_state *s)
+{
+	return s->total - s->surplus;
+}
+
+/*
+ * When the number is raised, the kernel first makes the node's surplus pages persistent. These are
+ * in use, so ask for as many more.
+ */
+bool pool_raise_value(uint64_t *value, const struct pool_state *s, uint64_t pages)
+{
+	uint64_t all = s->total + s->surplus + pages;
+
+	*value = all - s->all_surplus;
+	return all >= s->all_surplus;
+}
+
+bool pool_lower_value(uint64_t *value, const struct pool_state *s, uint64_t pages)
+{
+	uint64_t most = s->total - s->all_surplus;
+
+	*value = pages < most ? most - pages : 0;
+	return s->total > s->all_surplus;
+}
+
+uint64_t pool_added(uint64_t before, uint64_t asked, uint64_t now)
+{
+	uint64_t more = now > before ? now - before : 0;
+
+	return more < asked ? more : asked;
+}
+
+/* Write the path of FILE of pool P: that of the pool's node if OF_NODE, else that of all nodes. */
+static int pool_path(char path[POOL_PATH_MAX], const char *root, const struct pool *p, int of_node,
+		     const char *file)
+{
+	char dir[64] = "kernel/mm";
+
+	if (of_node)
+		snprintf(dir, sizeof(dir), "devices/system/node/node%u", p->node);
+	return snprintf(path, POOL_PATH_MAX, "%s/sys/%s/hugepages/hugepages-%" PRIu64 "kB/%s", root,
+			dir, p->page >> 10, file) < POOL_PATH_MAX
+		       ? 0
+		       : -1;
+}
+
+static int read_count(uint64_t *out, const char *root, const struct pool *p, int of_node,
+		      const char *file)
+{
+	char path[POOL_PATH_MAX], line[32];
+
+	if (pool_path(path, root, p, of_node, file) < 0 ||
+	    file_read_line(path, line, sizeof(line)) < 0)
+		return -1;
+	*out = strtoull(line, NULL, 10);
+	return 0;
+}
+
+int pool_read(struct pool_state *out, const char *root, const struct pool *p, struct errbuf *err)
+{
+	struct pool_state s;
+
+	if (read_count(&s.total, root, p, 1, "nr_hugepages") < 0 ||
+	    read_count(&s.free, root, p, 1, "free_hugepages") < 0 ||
+	    read_count(&s.surplus, root, p, 1, "surplus_hugepages") < 0 ||
+	    read_count(&s.all_surplus, root, p, 0, "surplus_hugepages") < 0)
+		return errprintf(err,
+				 "memory node %u has no huge pages of %" PRIu64
+				 " MiB: this kernel or this processor lacks them",
+				 p->node, p->page >> 20);
+	*out = s;
+	return 0;
+}
+
+int pool_write(const char *root, const struct pool *p, uint64_t value, struct errbuf *err)
+{
+	char path[POOL_PATH_MAX], text[32];
+	int fd = -1, rc = pool_path(path, root, p, 1, "nr_hugepages");
+
+	if (rc == 0) {
+		int len = snprintf(text, sizeof(text), "%" PRIu64, value);
+
+		fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+		rc = fd >= 0 && write(fd, text, (size_t)len) == len ? 0 : -1;
+	}
+	if (rc < 0)
+		errprintf(err, "%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+/* Return the sum of the high watermarks of the node's zones, in pages; UINT64_MAX: unknown. */
+static uint64_t high_watermarks(const char *root, unsigned node)
+{
+	char path[POOL_PATH_MAX], line[256];
+	uint64_t high, sum = 0;
+	unsigned at = 0;
+	int inside = 0, found = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/proc/zoneinfo", root);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "Node %u, zone", &at) == 1)
+			inside = at == node;
+		else if (inside && sscanf(line, " high %" SCNu64, &high) == 1) {
+			sum += high;
+			found = 1;
+		}
+	}
+	if (f)
+		fclose(f);
+	return found ? sum : UINT64_MAX;
+}
+
+uint64_t pool_room(const char *root, unsigned node)
+{
+	uint64_t kib, free_bytes = 0, keep = high_watermarks(root, node);
+	char path[POOL_PATH_MAX], line[256];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/sys/devices/system/node/node%u/meminfo", root, node);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "Node %*u MemFree: %" SCNu64, &kib) == 1)
+			free_bytes = kib << 10;
+	if (f)
+		fclose(f);
+	if (keep == UINT64_MAX)
+		return 0;
+	keep *= (uint64_t)sysconf(_SC_PAGESIZE);
+	return free_bytes > keep ? free_bytes - keep : 0;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_HUGEPAGES_RANK_REPORT_H
+#define NODEOS_HUGEPAGES_RANK_REPORT_H
+
+#include "base/idset.h"
+#include "base/json_out.h"
+#include "hugepages/rank_counts.h"
+#include "hugepages/reserve.h"
+
+/*
+ * Write member "lwk" of a rank in a report: the rank's extent E, on memory nodes MEMS, and what the
+ * rank's machine has counted (C).
+ */
+void rank_report_json(struct json_out *j, const struct reserve_given *e, const struct idset *mems,
+		      const struct rank_counted *c);
+
+#endif
