@@ -3,7 +3,7 @@
 
 #include "advice/advice_impl.h"
 
-#define CPUS_MAX 1000000u /* the most CPUs of a node, and of a container */
+#define CPUS_MAX 1000000u /* the largest number of CPUs of a node or of a container */
 
 const struct advice_weights advice_weights_default = { .devils = 4, .power = 1, .parting = 2 };
 const struct advice_search advice_search_default = { .exact_nodes = 16,
@@ -23,19 +23,24 @@ static int check_advice_site(const struct advice_site *site, struct errbuf *err)
 	const struct advice_weights *w = &site->weights;
 
 	if (site->n_nodes > ADVICE_NODES_MAX || site->n > ADVICE_CONTAINERS_MAX)
-		return errprintf(err, "more than %d nodes or %d containers", ADVICE_NODES_MAX,
-				 ADVICE_CONTAINERS_MAX);
+		return errprintf(err, "the site has more than %d nodes or %d containers",
+				 ADVICE_NODES_MAX, ADVICE_CONTAINERS_MAX);
 	if (w->devils > ADVICE_WEIGHT_MAX || w->power > ADVICE_WEIGHT_MAX ||
 	    w->parting > ADVICE_WEIGHT_MAX)
-		return errprintf(err, "a weight is above %u", ADVICE_WEIGHT_MAX);
+		return errprintf(err, "a weight of the cost is above %u, the largest allowed",
+				 ADVICE_WEIGHT_MAX);
 	for (unsigned i = 0; i < site->n_nodes; i++)
 		if (site->node[i].cpus > CPUS_MAX || site->node[i].taken > site->node[i].cpus)
-			return errprintf(err, "node %u: its number of CPUs is out of range", i);
+			return errprintf(
+				err, "node %u has more than %u CPUs, or more taken CPUs than CPUs",
+				i, CPUS_MAX);
 	for (unsigned i = 0; i < site->n; i++)
 		if (site->container[i].node >= site->n_nodes || site->container[i].cpus < 1 ||
 		    site->container[i].cpus > CPUS_MAX)
-			return errprintf(err, "container %u: one of its numbers is out of range",
-					 i);
+			return errprintf(err,
+					 "container %u: its node does not exist, or its CPUs are "
+					 "not 1 to %u",
+					 i, CPUS_MAX);
 	return 0;
 }
 

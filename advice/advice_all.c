@@ -6,8 +6,8 @@
 /*
  * The states of a breadth-first search are layouts: of those with the same cost, the first one
  * takes the fewest steps. Layouts that differ only in containers of one kind are the same state.
- * Its key is a sum of 64 random bits for the kind and node of each container: with 200,000 layouts,
- * two of them get the same key once in 10^9 searches.
+ * The key of a state is a sum of random numbers of 64 bits, one for the kind and node of each
+ * container: with 200,000 layouts, two of them get the same key once in 10^9 searches.
  */
 struct state {
 	uint64_t key;
@@ -18,7 +18,7 @@ struct state {
 
 struct search {
 	struct layout *l;
-	/* number of states found, its limit, and the number that STATE has memory for */
+	/* N: states found so far; MAX: the limit of N; ROOM: states that STATE has memory for */
 	unsigned n, max, room;
 	struct state *state;
 	unsigned *where; /* for each state, the node of each container */
@@ -27,7 +27,7 @@ struct search {
 	unsigned at; /* index of the state whose steps are followed */
 	unsigned n_steps, step_room;
 	struct advice_step *step; /* the steps that state AT allows */
-	bool full, failed; /* more than MAX states; no memory */
+	bool full, failed; /* FULL: there are more than MAX states; FAILED: out of memory */
 };
 
 /* SplitMix64 (Steele, Lea, Flood 2014). */

@@ -34,7 +34,10 @@ static void choose_of_all(struct choice *c)
 		layout_visit_steps(c->l, node, choose_step, c);
 }
 
-/* Choose the step that gains most together with the best step after it. False: there is none. */
+/*
+ * Choose the step that gains most together with the best step after it. Returns false if no step
+ * gains.
+ */
 static bool choose_ahead(struct advice_step *out, struct layout *l)
 {
 	struct choice c = { .l = l, .max = AHEAD }, next = { .l = l, .max = 1 };
@@ -57,8 +60,8 @@ static bool choose_ahead(struct advice_step *out, struct layout *l)
 }
 
 /*
- * Choose the best step of the node with the most devils, as Clavis-HPC does; if that node has no
- * step, of the node with the next most, and so on. False: no node has a step.
+ * Choose the best step of the node with the most devils, as Clavis-HPC does. If that node has no
+ * step, try the node with the next most devils, and so on. Returns false if no node has a step.
  */
 static bool choose_worst_node(struct advice_step *out, const struct layout *l)
 {

@@ -5,19 +5,19 @@
 #include "advice/advice.h"
 
 #define ADVICE_NONE UINT32_MAX
-/* turtles of a node that are considered for a swap; of a kind, ADVICE_SWAP_MAX at most */
+/* the most turtles of a node that a swap chooses from; at most ADVICE_SWAP_MAX of one kind */
 #define ADVICE_TURTLES_MAX 16
 
-/* A site, and a node for each of its containers, which may differ from the present one. */
+/* A site, and where each of its containers is placed: now, or after some steps. */
 struct layout {
 	const struct advice_site *site;
 	int64_t apart; /* the cost of parting when no two containers share a node */
 	/* the arrays are parts of MEMORY, which is owned; for each node: */
-	unsigned *used; /* CPUs of its containers, and those that are taken */
+	unsigned *used; /* CPUs of its containers, and advice_node.taken */
 	unsigned *devils, *count; /* number of devils, and of all containers */
 	unsigned *head; /* its first container, or ADVICE_NONE */
 	unsigned *node_kind; /* the first node that equals this one when both are idle */
-	unsigned *seen; /* by NODE_KIND: scratch of layout_visit_steps() */
+	unsigned *seen; /* scratch of layout_visit_steps(), indexed by NODE_KIND */
 	/* for each container: */
 	unsigned *node; /* the node that it is on */
 	unsigned *next; /* the next container there in the order of indices, or ADVICE_NONE */
@@ -38,13 +38,15 @@ void layout_apply(struct layout *l, const struct advice_step *s);
 void layout_undo(struct layout *l, const struct advice_step *s);
 
 typedef void step_visit(const struct advice_step *s, void *arg);
-/* Call VISIT for each step that moves a devil away from node FROM with a gain; once for steps that
- * differ only in containers or idle nodes of one kind. */
+/*
+ * Call VISIT for each step that moves a devil away from node FROM with a gain. Of steps that differ
+ * only in containers or idle nodes of one kind, visit one.
+ */
 void layout_visit_steps(const struct layout *l, unsigned from, step_visit *visit, void *arg);
 
 /*
- * Whether A is a better step than B: by the larger gain, then by the order of the kinds, then by
- * fewer CPUs to move, then by the order of indices.
+ * Return whether step A is better than step B. The larger gain is better; of equal gains the
+ * earlier kind, then the step that moves fewer CPUs, then the one with the lower indices.
  */
 bool step_before(const struct layout *l, const struct advice_step *a, const struct advice_step *b);
 
@@ -53,8 +55,10 @@ bool step_before(const struct layout *l, const struct advice_step *a, const stru
  * than STATES layouts, or too many steps; -1: no memory.
  */
 int advice_search_all(struct advice *out, struct layout *l, unsigned states);
-/* Write one step after the other while there is a gain. AHEAD: choose each together with the best
- * step after it; else the best step of the node with the most devils. */
+/*
+ * Add steps to OUT while one has a gain. AHEAD: choose each step by its gain together with the best
+ * step after it; otherwise choose the best step of the node with the most devils.
+ */
 void advice_search_greedy(struct advice *out, struct layout *l, bool ahead);
 
 #endif

@@ -105,13 +105,13 @@ static void measure_pull(struct layout *l, unsigned *order)
 			last++;
 		for (unsigned i = first; i < last; i++) {
 			/*
-			 * each later container has as much traffic or more, so the traffic of this
-			 * one counts
+			 * all later containers have at least this traffic, and the smaller traffic
+			 * counts in a pair
 			 */
 			l->pull[order[i]] = pull_of(&c[order[i]]);
 			apart += (int64_t)pull_of(&c[order[i]]) * (last - i - 1);
 		}
-		/* without a partner that communicates there is no pair */
+		/* the last container is in no pair if no other container communicates */
 		if (last - first == 1 || pull_of(&c[order[last - 2]]) == 0)
 			l->pull[order[last - 1]] = 0;
 	}
@@ -201,7 +201,7 @@ void layout_set(struct layout *l, const unsigned *to)
 		l->devils[i] = l->count[i] = 0;
 		l->head[i] = ADVICE_NONE;
 	}
-	/* from the last to the first, so that each is inserted at the head of its list */
+	/* go backwards: each container is inserted at the head of its list */
 	for (unsigned i = l->site->n; i-- > 0;)
 		put_on_node(l, i, to[i]);
 }
@@ -227,7 +227,7 @@ void layout_undo(struct layout *l, const struct advice_step *s)
 	exchange_containers(l, s, s->to, s->from);
 }
 
-/* The traffic between the containers of one node. */
+/* Return the traffic between the containers of one node. */
 static int64_t sum_together(const struct layout *l, unsigned node)
 {
 	int64_t sum = 0;

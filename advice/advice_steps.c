@@ -31,7 +31,7 @@ static bool has_turtle(const struct advice_step *s, unsigned container)
 	return false;
 }
 
-/* The traffic between a container and those containers of a node that do not move in S. */
+/* Return the traffic between CONTAINER and the containers of NODE that do not move in step S. */
 static int64_t sum_pull(const struct layout *l, const struct advice_step *s, unsigned container,
 			unsigned node)
 {
@@ -72,7 +72,7 @@ static void offer_step(struct visit *v, enum advice_kind kind)
 		v->visit(&v->step, v->arg);
 }
 
-/* Is each of the chosen turtles needed? Together they have CPUS. */
+/* Return whether the step needs each of the chosen turtles, which have CPUS CPUs in total. */
 static bool needs_each_turtle(const struct visit *v, unsigned cpus)
 {
 	for (unsigned i = 0; i < v->step.n_turtles; i++)
@@ -81,7 +81,10 @@ static bool needs_each_turtle(const struct visit *v, unsigned cpus)
 	return true;
 }
 
-/* Offer all swaps with the turtles chosen so far, which have CPUS, and others from FIRST on. */
+/*
+ * Offer all swaps of the turtles chosen so far (CPUS CPUs in total) and of turtles from index FIRST
+ * on.
+ */
 static void choose_turtles(struct visit *v, unsigned first, unsigned cpus)
 {
 	unsigned tried = ADVICE_NONE;
@@ -105,7 +108,7 @@ static void choose_turtles(struct visit *v, unsigned first, unsigned cpus)
 	}
 }
 
-/* List the turtles on STEP.TO that may move to STEP.FROM, those of a kind side by side. */
+/* List the turtles on STEP.TO that may move to STEP.FROM, grouped by kind. */
 static void list_turtles(struct visit *v)
 {
 	const struct layout *l = v->l;
@@ -154,7 +157,7 @@ static void try_node(struct visit *v)
 	choose_turtles(v, 0, 0);
 }
 
-/* Does an earlier devil of the same node have DEVIL's kind, and therefore the same steps? */
+/* Return whether an earlier devil of the same node has DEVIL's kind, and so the same steps. */
 static bool is_repeated(const struct layout *l, unsigned devil)
 {
 	for (unsigned i = l->head[l->node[devil]]; i < devil; i = l->next[i])

@@ -197,10 +197,10 @@ int advise_command(int argc, char **argv, collect_say *say)
 		return status;
 	path = o.conf ? o.conf : NODEOS_CONF_PATH;
 	if (conf_load(&conf, path, o.conf ? geteuid() : 0, &err) == 0) {
-		errclear(&err); /* a file that is missing: all defaults */
+		errclear(&err); /* without the file, all keys have their defaults */
 		s.path = o.dir ? o.dir : conf.contention.report_dir;
 		if (!*s.path)
-			errprintf(&err, "contention_report_dir is not set: set it in %s", path);
+			errprintf(&err, "contention_report_dir is not set; set it in %s", path);
 	}
 	if (*err.text) {
 		say(err.text);

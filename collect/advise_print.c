@@ -18,7 +18,7 @@ static const char *node_name(const struct site *s, unsigned node)
 
 /*
  * Print "container sim of job 41 (8 CPUs, 6 of 8 ranks are devils, 97.5 bytes of traffic for 10,000
- * instructions)"; the part on ranks only if the container is a devil.
+ * instructions)". The ranks are shown only for a devil.
  */
 static void print_advised(const struct site *s, unsigned i)
 {
@@ -149,7 +149,7 @@ void advise_print_json(const struct advice *a, const struct site *s,
 	jout_close(&j, '}');
 }
 
-/* Print WORD in quotes for a shell. */
+/* Print WORD quoted for a shell. */
 static void print_quoted(const char *word)
 {
 	putchar('\'');

@@ -106,8 +106,8 @@ static int parse_collect_options(struct collect_options *o, int argc, char **arg
 }
 
 /*
- * Take the lock without waiting. Returns its descriptor, or -1 with the reason, such as another
- * run.
+ * Take the lock that allows only one run at a time, without waiting. Returns the descriptor of its
+ * file, or -1 with the reason.
  */
 static int take_lock(int dir, struct errbuf *err)
 {
@@ -219,10 +219,10 @@ int collect_command(int argc, char **argv, collect_say *say)
 		return status;
 	path = o.conf ? o.conf : NODEOS_CONF_PATH;
 	if (conf_load(&conf, path, o.conf ? geteuid() : 0, &err) == 0) {
-		errclear(&err); /* a file that is missing: all defaults */
+		errclear(&err); /* without the file, all keys have their defaults */
 		c.path = o.dir ? o.dir : conf.contention.report_dir;
 		if (!*c.path)
-			errprintf(&err, "contention_report_dir is not set: set it in %s", path);
+			errprintf(&err, "contention_report_dir is not set; set it in %s", path);
 	}
 	if (*err.text) {
 		say(err.text);

@@ -26,7 +26,7 @@ static struct json_object *parse_object(const char *text)
 	return doc;
 }
 
-/* Remove one of NodeOS's members, nodeos_*. Returns 0 if there is none. */
+/* Remove one of NodeOS's members (nodeos_*). Returns 0 if DOC has none. */
 static int remove_own(struct json_object *doc)
 {
 	json_object_object_foreach(doc, key, value)
@@ -40,7 +40,7 @@ static int remove_own(struct json_object *doc)
 	return 0;
 }
 
-/* Write DOC to BUF, and release DOC. */
+/* Write DOC to BUF and release DOC. Returns 0, or -1 with the reason. */
 static int print_extra(char *buf, size_t size, struct json_object *doc, struct errbuf *err)
 {
 	const char *text = "";

@@ -6,16 +6,16 @@
 
 #include "base/errbuf.h"
 
-/* Numbers of a node's ranks of two classes. */
+/* How many of a node's ranks are devils, and how many are semi-devils (counters/classify.h). */
 struct node_ranks {
 	unsigned devils, semi_devils;
 };
 
 /*
- * Write SITE, the Extra of a node ("": none), to BUF, with its members nodeos_* replaced by
- * nodeos_devils and nodeos_semi_devils of RANKS. If RANKS is NULL, these members are removed, and
- * an object without members is written as "". The site's own members stay. Returns 0, or -1 with
- * the reason: SITE is no JSON object, or the result is too long.
+ * Write SITE, the Extra of a node ("": none), to BUF without its members nodeos_*, but with
+ * nodeos_devils and nodeos_semi_devils of RANKS unless RANKS is NULL. The site's own members stay;
+ * an object without members is written as "". Returns 0, or -1 with the reason: SITE is no JSON
+ * object, or the result is too long.
  */
 int extra_merge(char *buf, size_t size, const char *site, const struct node_ranks *ranks,
 		struct errbuf *err);

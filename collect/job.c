@@ -12,9 +12,10 @@
 #include "collect/reports.h"
 
 #define SKEW 30 /* seconds by which a node's clock may be behind slurmctld's */
-#define ACCOUNT_WAIT 3600 /* seconds for which an ended job may be missing in the database */
+/* seconds after its end within which a job may be missing in the database */
+#define ACCOUNT_WAIT 3600
 
-/* Where the record of a job is kept: the words of record.json and of the output. */
+/* where the record of a job is kept, in the words of record.json and of the output */
 static const char in_file[] = "file", in_admin[] = "admin_comment", in_system[] = "system_comment";
 
 /* DIR/JOB/record.json, as the last run wrote it. */
@@ -33,10 +34,10 @@ struct job_visit {
 	const char *name; /* the name of its directory, which is the job's number */
 	uint32_t job;
 	int fd; /* descriptor of its directory */
-	const struct slurm_job *slurm; /* NULL: slurmctld does not know the job, or no longer */
+	const struct slurm_job *slurm; /* NULL: slurmctld does not know the job (any more) */
 	struct slurm_account account; /* valid if ASKED */
 	bool asked; /* the accounting database was asked for the job */
-	int64_t start, end; /* of this run of the job, Unix time; 0: not known */
+	int64_t start, end; /* START, END: Unix times of this run of the job; 0: not known */
 	struct saved saved;
 	struct comment_record record;
 	char text[COMMENT_RECORD_MAX]; /* the new record */
@@ -108,7 +109,7 @@ static bool save_record(struct job_visit *t, const char *where, bool final)
 	return good;
 }
 
-/* Print what was done for the job, and in WHERE its record is; NULL: it has no record. */
+/* Print what was done for the job, and WHERE its record is (NULL: it has no record). */
 static void print_job(const struct job_visit *t, const char *action, const char *where)
 {
 	struct json_out *j = t->c->j;
@@ -151,8 +152,9 @@ static void job_report_read(const struct host_report *h, void *arg)
 }
 
 /*
- * Ask the database for the job, unless ASKED. Returns 0; or -1 if the database does not answer: the
- * first failure is a message, and this run asks no more, as running jobs do not need the database.
+ * Ask the database for the job, unless ASKED. Returns 0, or -1 if the database does not answer.
+ * After the first failure, which gives a message, this run asks no more: running jobs do not need
+ * the database.
  */
 static int ask_account(struct job_visit *t)
 {
@@ -174,7 +176,10 @@ static int ask_account(struct job_visit *t)
 	return 0;
 }
 
-/* Has the job ended since the jobs were loaded? Then its comment need not be written. */
+/*
+ * Return whether the job has ended since the jobs were loaded. Then it does not matter that its
+ * AdminComment could not be written.
+ */
 static bool has_ended_meanwhile(const struct job_visit *t)
 {
 	const struct slurm_job *now;
@@ -228,7 +233,7 @@ static void finish_job(struct job_visit *t, const char *where)
 		print_job(t, "final", where);
 }
 
-/* Write the record of a job that is in the database to its SystemComment. */
+/* Write the record of a job that the database has to the job's SystemComment. */
 static void record_account(struct job_visit *t)
 {
 	struct errbuf err = { 0 };
@@ -246,7 +251,7 @@ static void record_account(struct job_visit *t)
 	finish_job(t, in_system);
 }
 
-/* Does the database have this run of the job, and its end? */
+/* Return whether the database has this run of the job, and the run's end. */
 static bool is_accounted(const struct job_visit *t)
 {
 	const struct slurm_account *a = &t->account;
@@ -297,7 +302,7 @@ static void record_ended(struct job_visit *t)
 	}
 }
 
-/* Does slurmctld know no run of the job other than the one that began at START? */
+/* Return false if slurmctld knows a run of the job that began at another time than START. */
 static bool is_same_run(const struct slurm_job *slurm, int64_t start)
 {
 	return !slurm || slurm->kind == SLURM_JOB_WAITING || slurm->start == start;
@@ -314,8 +319,9 @@ static void remember_final(struct job_visit *t)
 }
 
 /*
- * Is the job finished according to the state of the last run? Then its files, which are on another
- * host, need not be read: a site may have tens of thousands of finished jobs.
+ * Return whether the job is finished according to the state of the last run. The files of such a
+ * job need not be read; they are on another host, and a site may have tens of thousands of finished
+ * jobs.
  */
 static bool is_remembered(struct collect *c, const char *name, const struct slurm_job *slurm)
 {
@@ -329,7 +335,7 @@ static bool is_remembered(struct collect *c, const char *name, const struct slur
 	return true;
 }
 
-/* Handle a job whose record is final: remove its directory when the time to keep it has passed. */
+/* Handle a job whose record is final: remove its directory after the time for which it is kept. */
 static void visit_final(struct job_visit *t)
 {
 	struct errbuf err = { 0 };
@@ -350,8 +356,9 @@ static void visit_final(struct job_visit *t)
 }
 
 /*
- * The job has no report on its last run, which may have had no observed ranks, or all are left out.
- * Some time after its end its directory counts as final, so that it is removed like others.
+ * Handle a job that has no report on its last run: the run had no observed ranks, or its reports
+ * are left out. ACCOUNT_WAIT seconds after the job's end, or after the last change of its
+ * directory, the record is final, so that the directory is removed like others.
  */
 static void end_without_reports(struct job_visit *t)
 {

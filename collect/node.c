@@ -6,10 +6,12 @@
 #include "collect/collect.h"
 #include "collect/extra.h"
 
-/* seconds between two changes of a node: after each change slurmctld's backfill starts again */
+/*
+ * least seconds between two changes of a node: each change makes slurmctld's backfill start again
+ */
 #define INTERVAL 60
 #define STALE 600 /* seconds; older reports are not counted */
-/* member of a node in the state: a run may have changed its Extra, and its numbers are not known */
+/* member of a node in the state: a run may have changed the node's Extra to unknown numbers */
 #define DOUBT "doubt"
 
 static struct json_object *child_of(struct json_object *parent, const char *name)
@@ -61,9 +63,9 @@ static void print_node(struct collect *c, const char *host, const char *action, 
 
 enum extra_result {
 	EXTRA_SET, /* Slurm has the new Extra */
-	EXTRA_REFUSED, /* the site's Extra is no JSON object, or too long */
-	EXTRA_UNKNOWN, /* Slurm has no such node: it was removed, or has another name there */
-	EXTRA_FAILED, /* a program of Slurm failed, and may have written Extra all the same */
+	EXTRA_REFUSED, /* the site's Extra is no JSON object, or is too long with our members */
+	EXTRA_UNKNOWN, /* Slurm has no such node: it was removed or renamed */
+	EXTRA_FAILED, /* a program of Slurm failed; it may have written Extra even so */
 };
 
 /* Merge RANKS (NULL: remove our members) into the node's Extra. */
@@ -120,7 +122,9 @@ static bool is_early(const struct collect *c, struct json_object *before)
 	return before && c->now >= since && c->now - since < INTERVAL;
 }
 
-/* Does Slurm have the numbers of NODE, if BEFORE is the node's entry of the last run? */
+/*
+ * Return whether Slurm already has the numbers of NODE. BEFORE: the node's entry of the last run.
+ */
 static bool is_unchanged(struct json_object *node, struct json_object *before)
 {
 	return before && !child_of(before, DOUBT) &&
@@ -128,7 +132,7 @@ static bool is_unchanged(struct json_object *node, struct json_object *before)
 	       number_of(node, "semi_devils") == number_of(before, "semi_devils");
 }
 
-/* Add HOST with an entry to NODES that no numbers equal. */
+/* Add an entry for HOST to NODES that is_unchanged() never finds unchanged. */
 static void add_doubt(struct json_object *nodes, const char *host)
 {
 	struct json_object *entry = json_object_new_object();
@@ -138,8 +142,8 @@ static void add_doubt(struct json_object *nodes, const char *host)
 }
 
 /*
- * Write Extra of HOST, if it is due. NODE has the numbers of its ranks, and gets the time of the
- * write.
+ * Write the Extra of HOST if that is due. NODE has the host's numbers of ranks, and gets the time
+ * of the write.
  */
 static void visit_node(struct collect *c, const char *host, struct json_object *node)
 {
@@ -173,8 +177,8 @@ static void visit_node(struct collect *c, const char *host, struct json_object *
 }
 
 /*
- * Add nodes on which no job reports any more, with the number 0: a node without numbers would match
- * no constraint.
+ * Add nodes on which no job reports any more, with numbers 0: a constraint on the numbers matches
+ * no node that has none.
  */
 static void add_idle_nodes(struct collect *c)
 {

@@ -12,8 +12,8 @@
 #define FORM "nodeos1"
 
 /*
- * A report's members, as they are read. After the first fault, which is in ERR, no further member
- * is read.
+ * A report whose members are being read. After the first fault, which is described in ERR, no
+ * further member is read.
  */
 struct members {
 	struct json_object *doc;
@@ -30,7 +30,7 @@ static struct json_object *member_of(struct members *m, const char *name, enum j
 	if (!json_object_object_get_ex(m->doc, name, &value) ||
 	    json_object_get_type(value) != type) {
 		m->bad = true;
-		errprintf(m->err, "\"%s\" is missing, or is not of type %s", name,
+		errprintf(m->err, "member \"%s\" is missing or is not of type %s", name,
 			  json_type_to_name(type));
 		return NULL;
 	}
@@ -58,8 +58,8 @@ static bool member_bool(struct members *m, const char *name)
 }
 
 /*
- * Return the number of member NAME, from 0 to MAX. If it is null or missing, return *ABSENT; if
- * ABSENT is NULL, that is a fault.
+ * Return the number of member NAME, from 0 to MAX. If the member is null or missing, return
+ * *ABSENT; this is a fault if ABSENT is NULL.
  */
 static double member_number(struct members *m, const char *name, double max, const double *absent)
 {
@@ -104,11 +104,11 @@ static void read_class(struct members *m, enum rank_class *out)
 			return;
 		}
 	if (!m->bad)
-		errprintf(m->err, "\"class\" is none of unknown, turtle, semi-devil and devil");
+		errprintf(m->err, "\"class\" must be unknown, turtle, semi-devil or devil");
 	m->bad = true;
 }
 
-/* Read the quality; null, which a host without counters reports, counts as X. */
+/* Read the quality. A host without counters reports null, which counts as X. */
 static void read_quality(struct members *m, enum events_quality *out)
 {
 	struct json_object *value = NULL;
@@ -124,12 +124,13 @@ static void read_quality(struct members *m, enum events_quality *out)
 			return;
 		}
 	if (!m->bad)
-		errprintf(m->err, "\"quality\" is none of A, A-, B, B-, C, X and null");
+		errprintf(m->err, "\"quality\" must be A, A-, B, B-, C, X or null");
 	m->bad = true;
 }
 
 /*
- * Read the source: a name in small letters, as records need it. A path after "replay:" is dropped.
+ * Read the source, a name in small letters, as records have no capitals. A path after "replay:" is
+ * dropped.
  */
 static void read_source(struct members *m, char out[SOURCE_NAME_MAX])
 {
@@ -177,7 +178,7 @@ static void read_containers(struct host_report *out, struct members *m)
 	list = member_of(m, "containers", json_type_array);
 	if (list && json_object_array_length(list) > REPORT_CONTAINERS_MAX) {
 		m->bad = true;
-		errprintf(m->err, "more than %d containers", REPORT_CONTAINERS_MAX);
+		errprintf(m->err, "the report has more than %d containers", REPORT_CONTAINERS_MAX);
 	}
 	for (size_t i = 0; !m->bad && i < json_object_array_length(list); i++) {
 		struct members of = { .doc = json_object_array_get_idx(list, i), .err = m->err };
@@ -235,7 +236,7 @@ int host_report_parse(struct host_report *out, const char *text, size_t len, str
 	struct members m = { .err = err };
 
 	if (len >= HOST_REPORT_MAX)
-		return errprintf(err, "more than %d bytes", HOST_REPORT_MAX - 1);
+		return errprintf(err, "the report has more than %d bytes", HOST_REPORT_MAX - 1);
 	tok = json_tokener_new_ex(DEPTH_MAX);
 	if (!tok)
 		return errprintf(err, "out of memory");
@@ -243,7 +244,7 @@ int host_report_parse(struct host_report *out, const char *text, size_t len, str
 	m.doc = json_tokener_parse_ex(tok, text, (int)len);
 	if (!m.doc || !json_object_is_type(m.doc, json_type_object)) {
 		m.bad = true;
-		errprintf(err, "not a JSON object (half-written?)");
+		errprintf(err, "the report is not a JSON object (half-written?)");
 	} else {
 		*out = (struct host_report){ 0 };
 		read_members(out, &m);

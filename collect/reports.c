@@ -12,11 +12,11 @@
 #include <unistd.h>
 
 #define SUFFIX ".json"
-#define FILES_MAX (4 * REPORT_HOSTS_MAX) /* files of a job's directory that are read at most */
+#define FILES_MAX (4 * REPORT_HOSTS_MAX) /* the most files that are read in a job's directory */
 
 /*
- * Are the caller and root the only users that own and can change the file or directory of ST? In a
- * sticky directory others may add files.
+ * Return whether only the caller and root own and can change the file or directory that ST
+ * describes. In a sticky directory, other users may add files.
  */
 static bool is_trusted(const struct stat *st)
 {
@@ -49,13 +49,12 @@ int report_dir_open(const char *path, struct errbuf *err)
 		errprintf(err, "%s: %s", path, strerror(errno));
 	else if (st.st_uid != geteuid())
 		errprintf(err,
-			  "%s belongs to user %s, but this program runs as %s: run it as %s, which "
+			  "%s belongs to user %s, but this program runs as %s; run it as %s, which "
 			  "must be contention_report_user and SlurmUser or an operator",
 			  path, user_name(owner, st.st_uid), user_name(me, geteuid()),
 			  user_name(owner, st.st_uid));
 	else if (!is_trusted(&st))
-		errprintf(err, "%s: other users can write to it: run \"chmod go-w %s\"", path,
-			  path);
+		errprintf(err, "other users can write to %s; run \"chmod go-w %s\"", path, path);
 	else
 		return fd;
 	close(fd);
@@ -71,7 +70,7 @@ int report_job_open(int dir, const char *name, struct errbuf *err)
 		return errprintf(err, "%s", strerror(errno));
 	if (fstat(fd, &st) < 0 || !is_trusted(&st)) {
 		close(fd);
-		return errprintf(err, "another user owns it or may write to it");
+		return errprintf(err, "another user owns the directory or may write to it");
 	}
 	return fd;
 }
@@ -84,13 +83,13 @@ static int open_regular(int dir, const char *name, struct errbuf *err)
 	struct stat st = { 0 };
 
 	if (fd < 0) {
-		errprintf(err, "%s", errno == ELOOP ? "a symbolic link" : strerror(errno));
+		errprintf(err, "%s", errno == ELOOP ? "it is a symbolic link" : strerror(errno));
 		return -1;
 	}
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && is_trusted(&st))
 		return fd;
 	errprintf(err, "%s",
-		  S_ISREG(st.st_mode) ? "another user owns it or may write to it"
+		  S_ISREG(st.st_mode) ? "another user owns the file or may write to it"
 				      : "not a regular file");
 	close(fd);
 	errno = EPERM;
@@ -118,7 +117,7 @@ static ssize_t read_file(int dir, const char *name, char *buf, size_t size, stru
 		errprintf(err, "%s", strerror(error));
 	} else if (used == size) {
 		error = EFBIG;
-		errprintf(err, "more than %zu bytes", size - 1);
+		errprintf(err, "the file has more than %zu bytes", size - 1);
 	} else {
 		buf[used] = '\0';
 	}
@@ -153,7 +152,7 @@ static int read_report(struct host_report *h, int dir, const char *name, uint32_
 	return 0;
 }
 
-/* As opendir(), for the open directory DIR. closedir() does not close DIR. */
+/* As opendir(), for the open directory DIR. DIR stays open after closedir(). */
 static DIR *list_directory(int dir, struct errbuf *err)
 {
 	int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -225,7 +224,7 @@ int report_job_remove(int dir, const char *name, struct errbuf *err)
 		close(fd);
 		return -1;
 	}
-	/* a subdirectory stays, so that the removal of NAME fails below */
+	/* a subdirectory stays, so the removal of NAME below fails */
 	while ((e = readdir(d)))
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
 			unlinkat(fd, e->d_name, 0);

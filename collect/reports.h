@@ -12,11 +12,12 @@
 /*
  * The directory contention_report_dir. Nodes write DIR/JOB/HOST.json; this room writes
  * DIR/JOB/record.json and files in DIR itself. The directory is on a shared file system, so its
- * content is not trusted: files of other users are not read, no symbolic link is followed, and no
- * file is read beyond its bound.
+ * content is not trusted: files of other users are not read, symbolic links are not followed, and
+ * each file is read up to a limit.
  */
-#define REPORT_HOSTS_MAX 16384 /* hosts of a job; further ones are not read */
-#define REPORT_FILE_MAX (32 << 20) /* bytes; enough for the state of 500,000 jobs */
+#define REPORT_HOSTS_MAX 16384 /* hosts of a job; the reports of further hosts are not read */
+/* limit of a file's bytes; enough for the state of 500,000 jobs */
+#define REPORT_FILE_MAX (32 << 20)
 
 /*
  * Open the directory PATH. It must belong to the caller, and no other user may be able to write to
@@ -28,8 +29,8 @@ int report_dir_open(const char *path, struct errbuf *err);
 int report_job_open(int dir, const char *name, struct errbuf *err);
 
 /*
- * Called for a report that is left out: FILE is its name in the job's directory (untrusted bytes),
- * WHY the reason.
+ * Called for a report that is left out. FILE: its name in the job's directory (untrusted bytes).
+ * WHY: the reason.
  */
 typedef void report_skipped(const char *file, const char *why, void *arg);
 /* Called for each report that is read; H is valid during the call. */
@@ -42,8 +43,8 @@ struct report_reader {
 };
 
 /*
- * Read the reports in JOB_DIR, the directory of JOB, and call a function of R for each. Returns 0,
- * or -1 with the reason if the directory cannot be read.
+ * Read the reports in JOB_DIR, the directory of JOB, and call R->read or R->skipped for each.
+ * Returns 0, or -1 with the reason if the directory cannot be read.
  */
 int report_job_read(int job_dir, uint32_t job, const struct report_reader *r, struct errbuf *err);
 

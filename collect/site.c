@@ -19,7 +19,7 @@ struct site_visit {
 	struct site *s;
 	const char *name;
 	const struct slurm_job *job;
-	bool failed; /* out of memory, or too many containers */
+	bool failed; /* true after: out of memory, or too many containers */
 };
 
 static void __attribute__((format(printf, 2, 3)))
@@ -79,8 +79,8 @@ static void add_container(struct site_visit *t, unsigned node, const struct repo
 	/* until all reports are read, TAKEN counts the CPUs of the containers added so far */
 	if (cpus > s->node[node].cpus - s->node[node].taken) {
 		say_site_left_out(s,
-				  "job %s on %s: a container of %u CPUs is left out: the node has "
-				  "fewer free CPUs",
+				  "job %s on %s: a container of %u CPUs is left out, as the node "
+				  "has fewer free CPUs",
 				  t->job->number, s->slurm_node[node].name, cpus);
 		return;
 	}
@@ -142,7 +142,7 @@ static void skip_report(const char *file, const char *why, void *arg)
 	say_site_left_out(t->s, "%s/%s/%s is left out: %s", t->s->path, t->name, file, why);
 }
 
-/* Read the reports on one job. Returns 0, or -1: too many containers, or out of memory. */
+/* Read the reports on one job. Returns 0, or -1 if there are too many containers or no memory. */
 static int visit_site_job(struct site *s, int dir, const char *name)
 {
 	struct site_visit t = { .s = s, .name = name };
@@ -172,7 +172,7 @@ static int compare_job_names(const struct dirent **a, const struct dirent **b)
 static int open_site(struct site *s, struct errbuf *err)
 {
 	if (s->n_nodes > ADVICE_NODES_MAX)
-		return errprintf(err, "more than %d nodes", ADVICE_NODES_MAX);
+		return errprintf(err, "Slurm has more than %d nodes", ADVICE_NODES_MAX);
 	s->node = calloc((size_t)s->n_nodes + 1, sizeof(*s->node));
 	if (!s->node)
 		return errprintf(err, "out of memory");
@@ -190,8 +190,8 @@ static int open_site(struct site *s, struct errbuf *err)
 }
 
 /*
- * Set TAKEN of each node to the number of CPUs that Slurm has allocated outside of the containers
- * of S.
+ * Set TAKEN of each node to the number of CPUs that Slurm has allocated to other jobs than those of
+ * the containers in S.
  */
 static void count_taken(struct site *s)
 {
@@ -215,7 +215,7 @@ int site_read(struct site *s, int dir, struct errbuf *err)
 		return errprintf(err, "%s: %s", s->path, strerror(errno));
 	for (int i = 0; i < n; i++) {
 		if (rc == 0 && visit_site_job(s, dir, entry[i]->d_name) < 0)
-			rc = errprintf(err, "more than %d containers, or out of memory",
+			rc = errprintf(err, "there are more than %d containers, or memory is short",
 				       ADVICE_CONTAINERS_MAX);
 		free(entry[i]);
 	}

@@ -11,9 +11,9 @@
 
 struct site_container {
 	char name[HOST_NAME_MAX_BYTES]; /* any bytes; "": ranks outside of named containers */
-	char job[SLURM_NUMBER_MAX]; /* in the form of squeue */
+	char job[SLURM_NUMBER_MAX]; /* the job's number in the form of squeue */
 	unsigned ranks, devils;
-	double traffic; /* bytes for 10,000 instructions; negative: unknown */
+	double traffic; /* bytes per 10,000 instructions; negative: unknown */
 };
 
 /* Print TEXT, which may contain any bytes, as one message. */
@@ -23,7 +23,7 @@ struct site {
 	double now; /* Unix time */
 	const char *path; /* path of the directory of reports, for messages */
 	site_say *say;
-	unsigned messages; /* counted so far; the first SITE_MESSAGES_MAX are printed */
+	unsigned messages; /* number of messages so far; the first SITE_MESSAGES_MAX are printed */
 	/* as read from Slurm; the caller owns them */
 	const struct slurm_node *slurm_node;
 	long n_nodes;
@@ -33,7 +33,8 @@ struct site {
 	/* owned; NODE[I] describes SLURM_NODE[I] */
 	struct advice_node *node;
 	unsigned n,
-		capacity; /* number of containers, and of those that the arrays have space for */
+		/* N: number of containers; CAPACITY: how many the next two arrays have space for */
+		capacity;
 	struct advice_container *container;
 	struct site_container *shown; /* of each container, for messages and output */
 };

@@ -15,8 +15,8 @@
 #define ARGUMENT_MAX (SLURM_EXTRA_MAX + 64)
 
 /*
- * Copy the last line of TEXT that has more than blanks, "-" and "=": there the programs print why
- * they failed.
+ * Copy the last line of TEXT that has a byte other than blank, "-" and "=": a program of Slurm that
+ * fails prints the reason there.
  */
 static void copy_last_line(char buf[256], const char *text)
 {
@@ -31,9 +31,9 @@ static void copy_last_line(char buf[256], const char *text)
 }
 
 /*
- * Run ARGV, whose program is searched in PATH. FOR_MESSAGE: the output is only for messages, and
- * includes the program's standard error. Returns the output, which the caller frees, or NULL with
- * the reason.
+ * Run ARGV after a search for its program in PATH. FOR_MESSAGE: the output is only for messages,
+ * and includes the program's standard error. Returns the output, which the caller frees, or NULL
+ * with the reason.
  */
 static char *read_program(const char **argv, bool for_message, struct errbuf *err)
 {
@@ -54,7 +54,7 @@ static char *read_program(const char **argv, bool for_message, struct errbuf *er
 	argv[0] = program_find(name, program);
 	if (!argv[0]) {
 		argv[0] = name;
-		errprintf(err, "program %s is not in PATH: install Slurm's client programs", name);
+		errprintf(err, "program %s is not in PATH; install Slurm's client programs", name);
 		return NULL;
 	}
 	rc = subprocess_run(&h, &text, err);
@@ -123,8 +123,8 @@ static int64_t time_field(const char **line)
 }
 
 /*
- * Return the kind of a job's state: a short name of squeue, or a long one of sacct ("CANCELLED by
- * 1000").
+ * Return the kind of STATE, a short name of a job's state in squeue or a long name in sacct
+ * ("CANCELLED by 1000").
  */
 static enum slurm_job_kind kind_of(const char *state)
 {
@@ -184,8 +184,8 @@ static int compare_jobs(const void *a, const void *b)
 }
 
 /*
- * Run a program of Slurm. Returns its output, which the caller frees, and in *OUT an array with
- * SIZE bytes for each line of the output; or NULL with the reason.
+ * Run a program of Slurm. Returns its output, or NULL with the reason. *OUT gets an array with SIZE
+ * bytes for each line of the output. The caller frees both.
  */
 static char *read_rows(void **out, size_t size, const char *argv[], struct errbuf *err)
 {
@@ -211,9 +211,13 @@ long slurm_jobs_load(struct slurm_job **out, struct errbuf *err)
 {
 	/* users cannot choose the text of any of these fields */
 	const char *argv[] = {
-		"squeue",	"--noheader",
-		"--all",	"--local", /* in a federation only the jobs of this cluster */
-		"--states=all", "--format=%A|%i|%t|%S|%e|%P",
+		"squeue",
+		"--noheader",
+		/* --local: in a federation, only the jobs of this cluster */
+		"--all",
+		"--local",
+		"--states=all",
+		"--format=%A|%i|%t|%S|%e|%P",
 		NULL,
 	};
 	char *text = read_rows((void **)out, sizeof(**out), argv, err);
@@ -253,8 +257,8 @@ uint64_t slurm_partition_set(const struct slurm_partitions *p, const char *name)
 }
 
 /*
- * Set whether the node is up and open, from the state and the marks that sinfo appends: "idle~" is
- * powered down.
+ * Set whether the node is powered and open, from STATE and the marks that sinfo appends to it:
+ * "idle~" is powered down.
  */
 static void node_state(struct slurm_node *node, const char *state)
 {
@@ -295,8 +299,8 @@ static int compare_node_names(const void *a, const void *b)
 }
 
 /*
- * sinfo prints a line for each partition of a node: merge them into one. Returns the number of
- * nodes.
+ * Merge the elements of one node: sinfo prints a line for each partition of a node. Returns the
+ * number of nodes.
  */
 static long merge_nodes(struct slurm_node *node, long n)
 {
@@ -365,7 +369,10 @@ int slurm_comment_read(char buf[SLURM_COMMENT_MAX], const struct slurm_job *job,
 	const size_t size = SLURM_COMMENT_MAX - 1;
 	char *text, *end;
 
-	/* with the number of an array's first task squeue prints all its tasks */
+	/*
+	 * the last task of an array has the array's number, and for this number squeue prints all
+	 * tasks
+	 */
 	snprintf(id, sizeof(id), "%u", (unsigned)job->job);
 	snprintf(width, sizeof(width), "--Format=JobID:%d,admin_comment:%zu", ID_WIDTH, size);
 	buf[0] = '\0';
@@ -376,7 +383,9 @@ int slurm_comment_read(char buf[SLURM_COMMENT_MAX], const struct slurm_job *job,
 	for (const char *at = text; *at; at += strcspn(at, "\n"), at += *at == '\n') {
 		if (strtoul(at, &end, 10) != job->job || end - at > ID_WIDTH || *end != ' ')
 			continue;
-		/* a squeue that does not know this field prints nothing for it, and exits with 0 */
+		/*
+		 * a squeue that does not know admin_comment prints nothing for it, and exits with 0
+		 */
 		if (strlen(at) < ID_WIDTH + size)
 			break;
 		copy_value(buf, SLURM_COMMENT_MAX, at + ID_WIDTH, size);
@@ -452,8 +461,9 @@ int slurm_account_write(const struct slurm_account *account, const char *text, s
 			       id,	   "set",	  value,    NULL };
 
 	/*
-	 * an array's last task has the array's number, and a heterogeneous job's first component
-	 * that of the whole job: with the number alone sacctmgr changes all tasks or components
+	 * The last task of an array has the array's number, and the first component of a
+	 * heterogeneous job has the job's. With this number alone, sacctmgr changes all tasks or
+	 * components.
 	 */
 	snprintf(id, sizeof(id), "jobid=%s", account->job.number);
 	snprintf(value, sizeof(value), "SystemComment=%s", text);

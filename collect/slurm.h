@@ -9,9 +9,9 @@
 #include "base/errbuf.h"
 
 /*
- * Jobs, their comments and nodes, by Slurm's programs: each call runs one program, without a shell,
- * with a time limit. Functions return 0 unless stated otherwise, or -1 with the program's message
- * in ERR.
+ * Jobs, their comments and nodes, as Slurm's programs show and change them. Each function that
+ * reads or changes them runs one program, without a shell and with a time limit. Functions return 0
+ * unless stated otherwise, or -1 with the program's message in ERR.
  */
 #define SLURM_NUMBER_MAX 32 /* bytes of a job's number in squeue's form, with the final NUL */
 #define SLURM_NAME_MAX 64 /* bytes of a node's or partition's name with the final NUL */
@@ -19,8 +19,8 @@
 #define SLURM_EXTRA_MAX 8192 /* bytes of a node's Extra, with the final NUL */
 
 enum slurm_job_kind {
-	SLURM_JOB_WAITING, /* it does not run yet, or is completing */
-	SLURM_JOB_RUNNING, /* or is suspended */
+	SLURM_JOB_WAITING, /* the job does not run yet, or is completing */
+	SLURM_JOB_RUNNING, /* the job runs or is suspended */
 	SLURM_JOB_ENDED,
 };
 
@@ -32,7 +32,7 @@ struct slurm_job {
 	char partition[SLURM_NAME_MAX]; /* "": unknown */
 };
 
-/* The names of partitions. A set of partitions has bit I for NAME[I]. */
+/* The names of partitions. In a set of partitions, bit I stands for NAME[I]. */
 #define SLURM_PARTITIONS_MAX 64 /* partitions after the first 64 are in no set */
 struct slurm_partitions {
 	unsigned n;
@@ -50,8 +50,10 @@ struct slurm_node {
 /* Remove the environment's variables that act as options of Slurm's programs. */
 void slurm_clean_environment(void);
 
-/* Load all jobs that slurmctld knows, sorted by number. The caller frees *OUT. Returns their
- * number, or -1. */
+/*
+ * Load all jobs that slurmctld knows, sorted by number. The caller frees *OUT. Returns the number
+ * of jobs, or -1.
+ */
 long slurm_jobs_load(struct slurm_job **out, struct errbuf *err);
 const struct slurm_job *slurm_jobs_find(const struct slurm_job *jobs, long n, uint32_t job);
 
@@ -69,7 +71,7 @@ int slurm_comment_read(char buf[SLURM_COMMENT_MAX], const struct slurm_job *job,
 		       struct errbuf *err);
 int slurm_comment_write(const struct slurm_job *job, const char *text, struct errbuf *err);
 
-/* Returns 1 if slurmdbd keeps the jobs, 0 if there is no slurmdbd, or -1. */
+/* Return 1 if a slurmdbd keeps the jobs, 0 if there is no slurmdbd, or -1. */
 int slurm_accounts(struct errbuf *err);
 
 /* A job in the accounting database; for a requeued job, its last run. */
@@ -83,7 +85,7 @@ int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *e
 int slurm_account_write(const struct slurm_account *account, const char *text, struct errbuf *err);
 
 /*
- * Read or write Extra of a node, "" for none. A text longer than the buffer is an error.
+ * Read or write the Extra of a node, "" for none. A text longer than the buffer is an error.
  * slurm_extra_read() returns 1, with a message in ERR, if Slurm has no such node.
  */
 int slurm_extra_read(char buf[SLURM_EXTRA_MAX], const char *node, struct errbuf *err);

@@ -10,7 +10,7 @@
 #include "collect/reports.h"
 
 #define STATE_FILE "collect.json"
-#define SAID_MAX 1000 /* greatest number of remembered keys of messages */
+#define SAID_MAX 1000 /* the most keys of messages that are remembered */
 
 void collect_fail(struct collect *c, const char *fmt, ...)
 {

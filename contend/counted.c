@@ -8,19 +8,23 @@
 #include "base/monotonic.h"
 
 /*
- * ranks whose counters failed before, and that one call tries again at most; each may take several
- * system calls
+ * the most ranks that one counted_match() tries again after their counters failed; each may take
+ * several system calls
  */
 #define TRY_AGAIN 16u
-/* milliseconds in which one call may begin to count; it may have to wait for a rank */
+/*
+ * milliseconds that one counted_match() or counted_renew() may take to open counters, as it may
+ * have to wait for a rank
+ */
 #define BEGIN_MS 500
-/* milliseconds of these for one step, whose user may make the call wait for each of its ranks */
+/* the part of BEGIN_MS for one step, whose user may make the call wait for each rank of the step */
 #define STEP_MS 100
-#define TOO_LONG "opening counters takes too long: the other ranks follow at the next scan"
-#define WAITED_MS 40 /* milliseconds; an attempt that takes longer has waited for the process */
-#define PAUSE_MS 10000 /* milliseconds from such an attempt to the next one; doubled each time */
-#define PAUSE_MAX_MS 600000 /* the longest such pause, in milliseconds */
-#define LOST_TICKS 10 /* clock ticks of CPU time (0.1 s); counters that work miss fewer */
+#define TOO_LONG "opening counters takes too long; the other ranks get counters at the next scan"
+#define WAITED_MS 40 /* milliseconds; an attempt that takes longer had to wait for the process */
+/* milliseconds from an attempt that had to wait to the next one; doubled each time */
+#define PAUSE_MS 10000
+#define PAUSE_MAX_MS 600000 /* the longest pause between such attempts, in milliseconds */
+#define LOST_TICKS 10 /* 0.1 s of CPU time in clock ticks; counters that miss so much do not work */
 
 int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err)
 {
@@ -102,12 +106,13 @@ static int begin_rank(struct counted_table *t, struct counted *c, struct observe
 
 	counters_about(t->counters, &about);
 	if (*about.why)
-		return 0; /* nothing counts on this host: no error of this rank */
+		return 0; /* this host has no counters, which is no fault of the rank */
 	if (!take_early(c, t)) {
 		c->read_at = monotonic_ms();
 		c->tried = true;
 		/*
-		 * what a CHILD or a BUSY starts may be ranks of their own, which would count twice
+		 * count child processes of a task only: those of another rank may be ranks, too,
+		 * and would count twice
 		 */
 		if (counters_begin(t->counters, c->pid, rank->kind == OBSERVED_TASK, &c->group,
 				   &why) < 0) {
@@ -130,8 +135,8 @@ struct counted_budget {
 };
 
 /*
- * Try to count RANK within the budget. Returns 0, 1 if this must wait for a later call, or -1 with
- * the reason.
+ * Try to open counters for RANK within the budget LEFT. Returns 0, 1 if a later call must try, or
+ * -1 with the reason.
  */
 static int try_rank(struct counted_table *t, struct counted *c, struct observed_rank *rank,
 		    struct counted_budget *left, struct errbuf *err)
@@ -220,15 +225,15 @@ int counted_match(struct counted_table *t, struct observed_node *node, struct er
 }
 
 /*
- * Has the process of RANK run since the last check without its counters? The kernel does not report
- * that it has removed them.
+ * Return whether the process of RANK has run without its counters since the last check. The kernel
+ * does not report that it has removed counters.
  */
 static bool has_lost_counters(struct counted *c, const struct observed_rank *rank)
 {
 	bool lost;
 
 	if (c->read_at == c->judged)
-		return false; /* no reading since the last check */
+		return false; /* the counters were not read since the last check */
 	lost = c->judged && c->before.enabled == c->judged_enabled &&
 	       rank->ticks >= c->judged_ticks + LOST_TICKS;
 	c->judged = c->read_at;
@@ -248,7 +253,10 @@ static void renew_rank(struct counted_table *t, struct counted *c, struct observ
 	begin_rank(t, c, rank, NULL);
 }
 
-/* Renew the ranks of STEP, whose first entry is number FIRST, until END, monotonic milliseconds. */
+/*
+ * Renew the counters of the ranks of STEP, whose first entry in T is FIRST, until END, in monotonic
+ * milliseconds.
+ */
 static void renew_step(struct counted_table *t, struct observed_step *step, unsigned first,
 		       long end)
 {

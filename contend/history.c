@@ -8,7 +8,7 @@
 #define POINTS_FIRST 16 /* points */
 #define STRIDE_MAX (1u << 20)
 
-/* The history of a rank in a step. PID alone does not identify it, as pids are used again. */
+/* The history of a rank in a step. PID alone does not identify the rank, as pids are used again. */
 struct history_entry {
 	uint32_t job, step;
 	uint64_t start;
@@ -28,14 +28,14 @@ void history_free(struct history *h)
 	*h = (struct history){ 0 };
 }
 
-/* Does the class or the domain change at point I? */
+/* Return whether the class or the domain changes at point I. */
 static bool history_turns(const struct history *h, unsigned i)
 {
 	return i == 0 || h->point[i].class != h->point[i - 1].class ||
 	       h->point[i].domain != h->point[i - 1].domain;
 }
 
-/* Keep the first point and, of each two points after it, one. */
+/* Keep the first point, and one of each two points after it. */
 static void halve_history(struct history *h)
 {
 	unsigned n = 1;
@@ -44,8 +44,7 @@ static void halve_history(struct history *h)
 		unsigned keep = history_turns(h, i) && !history_turns(h, i + 1) ? i : i + 1;
 
 		/*
-		 * N stays below the index of the points that history_turns() reads for the next
-		 * pair
+		 * overwrites no point that history_turns() reads later, as N is below their indices
 		 */
 		h->point[n++] = h->point[keep];
 	}
@@ -110,7 +109,7 @@ static bool history_is_of(const struct history_entry *e, const struct observed_s
 }
 
 /*
- * Find the entry of RANK. Ranks come in the same order each time, so the search begins after the
+ * Find the entry of RANK. Ranks come in the same order each time, so begin to search after the
  * entry that was found last.
  */
 static struct history_entry *find_entry(struct histories *all, const struct observed_step *step,

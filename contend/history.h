@@ -8,13 +8,13 @@
 #include "contention/observed.h"
 
 /*
- * The rate, the class and the domain of each rank over time, for pictures, in bounded memory. Over
- * its whole life a rank has at most HISTORY_POINTS points. When it has reached that number, every
- * second point is dropped, and from then on only half as many samples become points. If class or
- * domain changes at one of two points, the other one is dropped.
+ * The rate, the class and the domain of each rank over time, for pictures, in limited memory. A
+ * rank has at most HISTORY_POINTS points for its whole life. At that number, one of each two points
+ * is dropped, and from then on only half as many samples become points. If class or domain changes
+ * at one of the two points, the other one is dropped.
  */
 #define HISTORY_POINTS 240
-#define HISTORY_RANKS_MAX 4096 /* ranks of a host (12 MB in all); further ranks have no history */
+#define HISTORY_RANKS_MAX 4096 /* ranks of a host (12 MB in total); further ranks have no history */
 
 struct history_point {
 	uint32_t at; /* tenths of a second since the first point */
@@ -27,13 +27,16 @@ struct history_point {
 struct history {
 	double first; /* Unix time of the first point */
 	unsigned n, capacity;
-	/* each STRIDE-th sample becomes a point, and each at which class or domain changes */
+	/*
+	 * every STRIDE-th sample becomes a point, and so does a sample at which class or domain
+	 * changes
+	 */
 	unsigned stride;
 	unsigned skipped; /* samples since the last point */
 	struct history_point *point; /* owned */
 };
 
-/* A sample. DOMAIN: see struct history_point; numbers above INT16_MAX count as -1. */
+/* A sample. DOMAIN: as in struct history_point; numbers above INT16_MAX count as -1. */
 struct history_sample {
 	double time; /* Unix time */
 	uint32_t rate; /* in the unit of classify.h */
@@ -42,8 +45,8 @@ struct history_sample {
 };
 
 /*
- * Add a sample; without memory it is dropped. A time before that of the last point counts as the
- * time of the last point.
+ * Add a sample, or drop it if out of memory. A time before the last point's counts as the last
+ * point's time.
  */
 void history_add(struct history *h, const struct history_sample *s);
 /* Return the Unix time of point I. */

@@ -25,8 +25,8 @@ static void add_live_step(struct job_record *r, const struct observed_step *step
 }
 
 /*
- * Add the counts of STEP without ranks that have no counters. (observed_sum() would give an unknown
- * sum.)
+ * Add the counts of the ranks of STEP that have counters. (observed_sum() would give an unknown sum
+ * if one rank has none.)
  */
 static void take_counts(const struct observed_step *step, uint64_t *instructions, uint64_t *misses,
 			uint64_t *changes)
@@ -42,7 +42,10 @@ static void take_counts(const struct observed_step *step, uint64_t *instructions
 	}
 }
 
-/* Return the container of a rank; add it if it is new. NULL: there are too many. */
+/*
+ * Return the container NAME, and add it if it is new. Returns NULL if there are too many
+ * containers.
+ */
 static struct job_container *container_of_rank(struct job_record *r, const char *name)
 {
 	struct job_container *c = r->container;
@@ -131,7 +134,7 @@ void job_record_end_step(struct job_record *r, const struct observed_step *step)
 	r->past_instructions += instructions;
 	r->past_misses += misses;
 	r->past_changes += changes;
-	/* the last scan has counted this step among the running ones */
+	/* the last scan has counted this step among the running steps */
 	r->instructions -= r->instructions < instructions ? r->instructions : instructions;
 	r->misses -= r->misses < misses ? r->misses : misses;
 	r->changes -= r->changes < changes ? r->changes : changes;
@@ -146,8 +149,8 @@ static void put_thousandths(FILE *f, const char *name, bool known, uint64_t valu
 }
 
 /*
- * Write a member whose value is a name of the host or from a file of root. Characters that JSON
- * escapes are dropped.
+ * Write a member whose value is the host's name or comes from a file of root. Drop characters that
+ * JSON would escape.
  */
 static void put_name(FILE *f, const char *name, const char *value)
 {

@@ -12,7 +12,7 @@
 
 /*
  * A host's report on a job to the resource manager: the file DIR/JOB/HOST.json has one line of
- * JSON, which nodeosctl contention collect merges with those of other hosts:
+ * JSON, which "nodeosctl contention collect" merges with the reports of other hosts:
  *
  *   {"nodeos_contention":1,"host":"n1","job":41,"inode":4711,"time":1795207785,"ended":false,
  *    "class":"devil","ranks":3,"turtles":1,"semi_devils":0,"devils":2,"unknown":0,"rate":207.5,
@@ -25,12 +25,12 @@
  *   ended    the job has ended on this host, and this is its last record from this host
  *   class    class of the worst rank, at the last scan that found ranks of the job
  *   ranks    number of ranks at that scan; the next four members have the number of each class
- *   rate     misses for 10,000 instructions, over the life of the job; null: unknown
+ *   rate misses per 10,000 instructions, over the life of the job; null: unknown
  *   cpu      CPUs that its ranks used at that scan; null: unknown
  *   changes  how often its ranks have changed their class
  *   quality  quality of the row of events; null without counters
- *   containers  those with ranks, JOB_CONTAINERS_MAX at most; name null: ranks without container.
- *            cpus: hardware threads that their ranks may use; traffic: bytes sent and received for
+ *   containers up to JOB_CONTAINERS_MAX containers with ranks; name null: ranks without container.
+ *            cpus: hardware threads that the ranks may use; traffic: bytes sent and received per
  *            10,000 instructions, null: unknown
  */
 #define JOB_RECORD_VERSION 1
@@ -43,7 +43,8 @@ struct job_container {
 	unsigned turtles, semi_devils, devils, unknown; /* ranks */
 	unsigned cpus;
 	uint64_t bytes,
-		instructions; /* of its ranks; OBSERVED_UNKNOWN if those of a rank are unknown */
+		/* sums over its ranks; OBSERVED_UNKNOWN if the number of one rank is unknown */
+		instructions;
 };
 
 /*
@@ -75,16 +76,16 @@ unsigned job_record_print(char buf[JOB_RECORD_MAX], const struct job_record *r,
 			  const struct observed_node *node, bool ended);
 
 /*
- * Records are written by a child process, the writer, which has no rights but those of the
- * configured user, as the directory may be on a server that does not answer. There is one writer at
- * a time. It is killed after JOB_RECORD_SECONDS; nothing more is written until it has ended.
+ * A child process, the writer, writes records, as the directory may be on a server that does not
+ * answer. The writer has only the rights of the configured user. There is one writer at a time. A
+ * writer is killed after JOB_RECORD_SECONDS, and no other one starts until it has ended.
  */
 struct job_record_writer {
 	char dir[DIR_PATH_MAX];
 	uid_t uid;
 	gid_t gid;
 	pid_t pid; /* 0: no writer runs */
-	int in; /* pipe from the writer, for its reason if it fails */
+	int in; /* pipe from the writer, for the reason of its failure */
 	long end; /* monotonic milliseconds at which the writer is killed */
 	bool killed;
 };
@@ -95,14 +96,15 @@ struct job_record_text {
 };
 
 /*
- * Set up W for DIR and USER (a name or a number; "": root), which is looked up in the user
- * database. Returns 0, or -1 with the reason: DIR is no path, or there is no such user.
+ * Set up W for DIR and USER, a name or number that is looked up in the user database ("": root).
+ * Returns 0, or -1 with the reason if DIR is no absolute path or there is no such user.
  */
 int job_record_open(struct job_record_writer *w, const char *dir, const char *user,
 		    struct errbuf *err);
 /*
  * Start a writer for the N records T of HOST. The caller may free T and its texts afterwards.
- * Returns 0; 1 if the last writer still runs: call again later; or -1 with the reason.
+ * Returns 0; 1 if the last writer still runs, so that the caller has to try again later; or -1 with
+ * the reason.
  */
 int job_record_start(struct job_record_writer *w, const char *host, const struct job_record_text *t,
 		     unsigned n, struct errbuf *err);

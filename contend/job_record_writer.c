@@ -26,8 +26,8 @@ int job_record_open(struct job_record_writer *w, const char *dir, const char *us
 	char *end;
 
 	if (dir[0] != '/' || strlen(dir) >= sizeof(out.dir))
-		return errprintf(err, "%.100s: expected an absolute path of less than %zu bytes",
-				 dir, sizeof(out.dir));
+		return errprintf(err, "%.100s is not an absolute path of less than %zu bytes", dir,
+				 sizeof(out.dir));
 	strcpy(out.dir, dir);
 	if (*user) {
 		number = strtoul(user, &end, 10);
@@ -44,7 +44,8 @@ int job_record_open(struct job_record_writer *w, const char *dir, const char *us
 }
 
 /*
- * Open the job's directory, create it if missing, and check that it belongs to this process's user.
+ * Open the job's directory after creating it if it is missing. Check that it belongs to this
+ * process's user.
  */
 static int open_job_dir(const char *dir, uint32_t job, struct errbuf *err)
 {
@@ -66,7 +67,7 @@ static int open_job_dir(const char *dir, uint32_t job, struct errbuf *err)
 		return errprintf(err, "%s/%s: %s", dir, name, strerror(errno));
 	if (fstat(sub, &st) < 0 || st.st_uid != geteuid()) {
 		close(sub);
-		return errprintf(err, "%s/%s: belongs to user %u, not to %u", dir, name,
+		return errprintf(err, "%s/%s belongs to user %u, not to %u", dir, name,
 				 (unsigned)st.st_uid, (unsigned)geteuid());
 	}
 	if ((st.st_mode & 07777) != 0755)
@@ -92,8 +93,8 @@ static int write_record(const char *dir, const char *host, const struct job_reco
 }
 
 /*
- * Drop all rights except those of the user. The change of uid makes the process undumpable, so that
- * the new user cannot trace it.
+ * Drop all rights except those of W's user. The change of uid makes the process undumpable, so that
+ * the user cannot trace it.
  */
 static int take_rights(const struct job_record_writer *w)
 {
@@ -158,8 +159,8 @@ int job_record_start(struct job_record_writer *w, const char *host, const struct
 		return 1;
 	if (!*host || *host == '.' || strchr(host, '/') || strlen(host) >= HOST_MAX)
 		return errprintf(err,
-				 "%.100s: expected the name of this host without \"/\", of 1 to"
-				 " %d bytes",
+				 "the host's name \"%.100s\" must have 1 to %d bytes, must not "
+				 "begin with \".\" and must have no \"/\"",
 				 host, HOST_MAX - 1);
 	if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0)
 		return errprintf(err, "pipe: %s", strerror(errno));

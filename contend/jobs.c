@@ -11,11 +11,11 @@
 #define RETRY_MS 10000 /* milliseconds from a failure to the next attempt */
 #define LOOKUP_MS 60000 /* milliseconds between two searches for contention_report_user */
 #define FAILED_MAX 30 /* failures in a row that end the attempts for an ended job */
-#define BATCH_MAX 256 /* records given to one writer at most */
+#define BATCH_MAX 256 /* the most records that one writer gets */
 
 static struct job_entry *find_job(struct jobs *jobs, uint32_t job)
 {
-	/* search backwards: the last run of a requeued job counts */
+	/* search backwards: the last run of a requeued job is wanted */
 	for (unsigned i = jobs->n; i-- > 0;)
 		if (jobs->entry[i].record.job == job && !jobs->entry[i].ended)
 			return &jobs->entry[i];
@@ -42,7 +42,7 @@ static void add_new_job(struct jobs *jobs, const struct jobs_host *host,
 			e->record.inode = place.job_inode;
 			memcpy(e->cgroup, place.job, sizeof(e->cgroup));
 		}
-	/* without an inode its ranks have ended already; the next scan may find others */
+	/* a job without an inode has no ranks any more; the next scan may find others */
 	if (e->record.inode || step->ended)
 		jobs->n++;
 }
@@ -65,7 +65,7 @@ static bool is_job_over(const struct job_entry *e, const struct jobs_host *host,
 
 void jobs_update(struct jobs *jobs, const struct jobs_host *host, const struct observed_node *node)
 {
-	/* first end earlier runs: a requeued job has the same number */
+	/* first mark earlier runs as ended: a requeued job has the same number */
 	for (unsigned i = 0; i < jobs->n; i++) {
 		struct job_entry *e = &jobs->entry[i];
 
@@ -88,13 +88,24 @@ void jobs_update(struct jobs *jobs, const struct jobs_host *host, const struct o
 		}
 }
 
+void jobs_find_ended(struct jobs *jobs, const struct jobs_host *host)
+{
+	for (unsigned i = 0; i < jobs->n; i++) {
+		struct job_entry *e = &jobs->entry[i];
+
+		if (!e->ended && *e->cgroup &&
+		    cgroup_is_gone(host->cgroup_fd, e->cgroup, e->record.inode))
+			e->ended = e->due = true;
+	}
+}
+
 static void drop_job(struct jobs *jobs, unsigned i)
 {
 	memmove(&jobs->entry[i], &jobs->entry[i + 1], (jobs->n - i - 1) * sizeof(*jobs->entry));
 	jobs->n--;
 }
 
-/* Update the records that were given to a writer, which has ended. */
+/* Update the records that the writer had, which has ended. */
 static void take_result(struct jobs *jobs, bool written)
 {
 	for (unsigned i = jobs->n; i-- > 0;) {
@@ -107,7 +118,8 @@ static void take_result(struct jobs *jobs, bool written)
 			errclear(&jobs->failed);
 		e->due |= !written;
 		e->failed = written ? 0 : e->failed + 1;
-		if (e->ended && (written || e->failed >= FAILED_MAX))
+		/* the job may have ended while the writer had an earlier record */
+		if ((written && e->last) || (e->ended && e->failed >= FAILED_MAX))
 			drop_job(jobs, i);
 	}
 }
@@ -128,6 +140,7 @@ static int start_writing(struct jobs *jobs, const struct observed_node *node, st
 		n++;
 		e->due = false;
 		e->sent = true;
+		e->last = e->ended;
 	}
 	if (!n || job_record_start(&jobs->writer, node->host, text, n, err) == 0)
 		return 0;
@@ -159,7 +172,7 @@ int jobs_configure(struct jobs *jobs, const struct conf_contention *conf, struct
 	return open_writer(jobs, conf, err);
 }
 
-/* Do what jobs_write() does. Returns 0, or -1 with the reason if something fails in this call. */
+/* Do the work of jobs_write(). Returns 0, or -1 with the reason if something fails in this call. */
 static int write_due_records(struct jobs *jobs, const struct conf_contention *conf,
 			     const struct observed_node *node, struct errbuf *err)
 {

@@ -22,11 +22,11 @@ int launch_socket_open(const char *dir, const char *name, struct errbuf *err)
 	if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path) ||
 	    (size_t)snprintf(at.sun_path, sizeof(at.sun_path), "%s/.%s", dir, name) >=
 		    sizeof(at.sun_path))
-		return errprintf(err, "%s/%s: expected a path of at most %zu bytes", dir, name,
+		return errprintf(err, "the path %s/%s has more than %zu bytes", dir, name,
 				 sizeof(at.sun_path) - 2);
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
-		return errprintf(err, "socket: %s", strerror(errno));
+		return errprintf(err, "cannot make the launch socket: %s", strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &buffer_size, sizeof(buffer_size));
 	unlink(at.sun_path);
 	mask = umask(0177);
@@ -80,7 +80,7 @@ void launch_socket_refuse(int fd, const struct launch_request *r, const char *re
 
 int launch_socket_receive(struct launch_request *out, int fd, struct errbuf *err)
 {
-	/* static: too large for the stack, and one message is handled at a time */
+	/* static, as it is too large for the stack; only one message is handled at a time */
 	static char text[CONTENTION_MESSAGE_MAX];
 	union {
 		struct cmsghdr align;

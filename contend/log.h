@@ -3,16 +3,16 @@
 #define NODEOS_CONTEND_LOG_H
 
 /*
- * Print a message to standard error, which systemd passes on to the journal. It may contain bytes
- * that a user chose, so it becomes one printable line of at most PRINTABLE_LOG_MAX bytes
- * (base/printable.h).
+ * Print a message to standard error, which systemd passes on to the journal. A message may contain
+ * bytes that a user chose, so it is printed as one printable line of at most PRINTABLE_LOG_MAX
+ * bytes (base/printable.h).
  */
 void contend_log(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * As contend_log(), for a fault that may last, such as a directory that cannot be written. TEXT is
- * the fault, "" if there is none. It is printed after WHAT if it differs from the text of the last
- * call, which LAST keeps, so each kind of fault needs its own LAST.
+ * As contend_log(), for a fault that may last, such as a directory that cannot be written. TEXT
+ * describes the fault, "" if there is none. The line is "WHAT: TEXT", and is printed only if TEXT
+ * differs from the last call's, which LAST keeps. So each kind of fault needs its own LAST.
  */
 struct contend_state {
 	char last[512];

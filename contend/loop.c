@@ -18,15 +18,15 @@
 #include "base/fileio.h"
 #include "base/idset.h"
 #include "base/monotonic.h"
+#include "base/notify.h"
 #include "contend/launch_socket.h"
 #include "contend/log.h"
-#include "contend/notify.h"
 #include "contend/output.h"
 #include "contend/watch.h"
 #include "counters/peaks.h"
 #include "migration/mover.h"
 
-/* milliseconds from a launch to the next scan: an MPI launcher starts its ranks in that time */
+/* milliseconds from a launch to the next scan, in which an MPI launcher starts its ranks */
 #define LAUNCHED_MS 2000
 #define SAVE_MS 5000 /* milliseconds between writes of the state */
 #define LAUNCHES_MAX 64 /* messages of slurmstepd that are handled before any other event */
@@ -35,17 +35,15 @@ struct loop {
 	const struct loop_options *opt;
 	struct watch_host host;
 	char proc[PATH_MAX], peaks_dir[PATH_MAX]; /* paths of "/proc" and PEAKS_DIR */
-	struct conf *conf; /* the settings of WATCH, owned */
+	struct conf *conf; /* the settings that WATCH uses; owned */
 	struct watch watch;
 	struct output output;
 	struct mover *mover; /* NULL: ranks are not placed */
 	int run_fd, epoll_fd, timer_fd, signal_fd, launch_fd;
-	char online[IDSET_LIST_MAX + 2]; /* CPUs when the domains were read; "": not read yet */
+	/* CPUs that were online when the domains were read; "": not read yet */
+	char online[IDSET_LIST_MAX + 2];
 	unsigned armed; /* period of the timer in milliseconds */
-	/*
-	 * monotonic milliseconds of the last scan, of the next one, and of the last save of the
-	 * state
-	 */
+	/* monotonic milliseconds: the last scan, the next scan, and the last save of the state */
 	long scanned, next_scan, saved;
 	bool ends;
 	struct contend_state scan_state, sample_state, save_state, output_state, launch_state,
@@ -76,8 +74,8 @@ static int open_host(struct watch_host *h, const char *root, struct errbuf *err)
 }
 
 /*
- * Open the directory of the socket and the documents; create it if missing. Only the daemon's user
- * may write to it, and all users may read it.
+ * Open the directory of the socket and the documents, after creating it if it is missing. Only the
+ * daemon's user may write to it; all users may read it.
  */
 static int open_run_dir(const char *path, struct errbuf *err)
 {
@@ -91,8 +89,8 @@ static int open_run_dir(const char *path, struct errbuf *err)
 		errprintf(err, "%s: %s", path, strerror(errno));
 	else if (st.st_uid != geteuid() || (st.st_mode & 022))
 		errprintf(err,
-			  "%s: expected a directory that belongs to user %u and that no other"
-			  " user can write to",
+			  "%s must be a directory that belongs to user %u and that no other user "
+			  "can write to",
 			  path, (unsigned)geteuid());
 	else
 		return fd;
@@ -102,8 +100,8 @@ static int open_run_dir(const char *path, struct errbuf *err)
 }
 
 /*
- * Lock the directory for this daemon: two daemons would take launches and files from each other.
- * Other users cannot open the locked file. The lock ends with the process.
+ * Lock the directory for this daemon, since two daemons would take launches and files from each
+ * other. Other users cannot open the locked file. The lock ends with the process.
  */
 static int lock_run_dir(int run_fd, const char *path, struct errbuf *err)
 {
@@ -112,7 +110,7 @@ static int lock_run_dir(int run_fd, const char *path, struct errbuf *err)
 	if (fd < 0)
 		return errprintf(err, "%s/lock: %s", path, strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
-		return 0; /* stays open as long as the process lives */
+		return 0; /* FD stays open as long as the process lives */
 	if (errno == EWOULDBLOCK)
 		errprintf(err, "%s: another nodeos-contend uses this directory", path);
 	else
@@ -153,7 +151,9 @@ static void log_source(const struct watch *w)
 
 /* ------------------------------------------------------------- its events */
 
-/* Set the timer to the interval of samples while there are steps, else to that of scans. */
+/*
+ * Set the timer to the interval of samples if there are steps, otherwise to the interval of scans.
+ */
 static void arm_timer(struct loop *l)
 {
 	unsigned period = l->watch.node.n_steps ? l->watch.node.interval : WATCH_SCAN_MS;
@@ -192,7 +192,7 @@ static void configure_output(struct loop *l)
 			    l->opt->conf, err.text);
 }
 
-/* Start to observe the host according to CONF. Returns 0, or -1: the old watch stays. */
+/* Start to observe the host according to CONF. Returns 0, or -1 with the old watch unchanged. */
 static int renew_watch(struct loop *l, const struct conf *conf, struct errbuf *err)
 {
 	struct saved *saved = saved_of(&l->watch.node);
@@ -209,7 +209,7 @@ static int renew_watch(struct loop *l, const struct conf *conf, struct errbuf *e
 	return 0;
 }
 
-/* The domains depend on the CPUs that are online: read them again when these change. */
+/* Read the domains again if other CPUs are online now, as the domains depend on them. */
 static void follow_cpus(struct loop *l)
 {
 	char online[IDSET_LIST_MAX + 2];
@@ -247,7 +247,7 @@ static void check_moves(struct loop *l)
 		contend_log("%s", bad.text);
 	if (!moved)
 		return;
-	/* pages follow at once: the next scan may be 30 s later */
+	/* let the pages of moved ranks follow now, as the next scan may be 30 s later */
 	decide_moves(l);
 	mover_check(l->mover, &l->watch.node, &bad);
 	if (*bad.text)
@@ -255,8 +255,8 @@ static void check_moves(struct loop *l)
 }
 
 /*
- * Let the next scan come at AT, monotonic milliseconds, or as soon after that as the cost of scans
- * allows, if it is not due before.
+ * If the next scan is due later than AT, in monotonic milliseconds, make it due at AT, or as soon
+ * after AT as the cost of scans allows.
  */
 static void advance_scan(struct loop *l, long at)
 {
@@ -273,7 +273,7 @@ static void handle_tick(struct loop *l)
 	long now = monotonic_ms();
 	struct errbuf bad;
 
-	/* the timer may be early by some milliseconds: 100 are allowed for that */
+	/* 100 ms less than WATCH_SCAN_MS, as the timer may be some milliseconds early */
 	if (watch_sample(&l->watch, &bad))
 		advance_scan(l, l->scanned + WATCH_SCAN_MS - 100);
 	contend_log_state(&l->sample_state, "counters", bad.text);
@@ -296,8 +296,8 @@ static void handle_tick(struct loop *l)
 }
 
 /*
- * Handle slurmstepd's messages: open counters and answer, as slurmstepd waits; all else comes
- * afterwards.
+ * Handle slurmstepd's messages. As slurmstepd waits, first open counters and answer, then do the
+ * rest.
  */
 static void handle_launches(struct loop *l)
 {
@@ -387,7 +387,7 @@ static int open_files(struct loop *l, struct errbuf *err)
 	return 0;
 }
 
-/* Is there an event of FD among the N in E? */
+/* Return whether one of the N events in E is of FD. */
 static bool has_event(const struct epoll_event *e, int n, int fd)
 {
 	for (int i = 0; i < n; i++)
@@ -402,7 +402,7 @@ static void wait_and_handle(struct loop *l)
 	uint64_t times;
 	int n = epoll_wait(l->epoll_fd, e, 3, -1);
 
-	/* launches first, as slurmstepd waits */
+	/* handle launches first, as slurmstepd waits */
 	if (has_event(e, n, l->launch_fd))
 		handle_launches(l);
 	if (has_event(e, n, l->signal_fd))
@@ -430,8 +430,10 @@ static int begin_loop(struct loop *l, struct errbuf *err)
 	if (l->run_fd < 0 || lock_run_dir(l->run_fd, l->opt->run_dir, err) < 0 ||
 	    output_open(&l->output, l->run_fd, &jobs_host, err) < 0)
 		return -1;
-	mover_host = (struct mover_host){ .cgroup_fd = l->host.cgroup_fd, .run_fd = l->run_fd };
-	/* with --once, or on the files of another host, move no rank */
+	mover_host = (struct mover_host){ .cgroup_fd = l->host.cgroup_fd,
+					  .run_fd = l->run_fd,
+					  .about = &l->watch.about };
+	/* move no rank with --once, or with --root, which is for tests */
 	l->mover = l->opt->once || l->opt->root ? NULL : mover_new(&mover_host);
 	if (saved_read(&saved, l->run_fd, &why) < 0)
 		contend_log("classes and totals of the earlier daemon are lost: %s", why.text);

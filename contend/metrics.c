@@ -42,7 +42,7 @@ static void put_rank_labels(FILE *f, const struct observed_step *s, const struct
 	putc(',', f);
 	put_label(f, "step", id);
 	/*
-	 * the pid makes the labels unique: the collector refuses a file with the same labels twice
+	 * a pid makes the labels unique, as the collector refuses a file with the same labels twice
 	 */
 	if (r->kind == OBSERVED_TASK && r->rank >= 0) {
 		putc(',', f);
@@ -181,8 +181,8 @@ static void put_family(FILE *f, const char *name, const char *type, const char *
 }
 
 /*
- * Does an earlier step of NODE have the same labels as step I? Only two components of a
- * heterogeneous step that a user has started with a modified srun can share a host.
+ * Return whether an earlier step of NODE has the same labels as step I. This happens only for two
+ * components of a heterogeneous step on one host, which a user can start with a modified srun.
  */
 static bool has_namesake(const struct observed_node *node, unsigned i)
 {
@@ -197,8 +197,9 @@ static bool has_namesake(const struct observed_node *node, unsigned i)
 
 /*
  * Return the number of ranks of step I that get series, and subtract it from *LEFT, the number of
- * ranks that still can get some. The collector refuses a file with the same labels twice, so a step
- * that has ended gets none: a later run of a requeued job may have the same labels.
+ * further ranks that can get series. A step that has ended gets no series: a later run of a
+ * requeued job may have the same labels, and the collector refuses a file with the same labels
+ * twice.
  */
 static unsigned count_shown_ranks(const struct observed_node *node, unsigned i, unsigned *left)
 {
@@ -340,8 +341,8 @@ int metrics_write(int dir_fd, const struct observed_node *node, struct errbuf *e
 	if (!text)
 		return errprintf(err, "%s: out of memory", METRICS_FILE);
 	/*
-	 * file_replace() sets the mode: a chmod by name could follow a link that the directory's
-	 * owner has made
+	 * file_replace() sets the mode; a later chmod() by name could follow a link that the
+	 * directory's owner has made
 	 */
 	rc = file_replace(dir_fd, METRICS_FILE, text, 0644, err);
 	free(text);

@@ -9,11 +9,11 @@
 
 /*
  * Metrics for Prometheus, in a file for node_exporter's textfile collector. Ranks have the labels
- * of jobstats: jobid, step, task. A process that is no task of srun has an empty label task, and a
- * label pid. Unknown numbers are left out.
+ * of jobstats: jobid, step, task. A process that is no task of srun has an empty label "task", and
+ * a label "pid". Unknown numbers are left out.
  *
- * The series of a rank have 2 KB, which the collector reads at each scrape. So only the first
- * METRICS_RANKS_MAX ranks of the node have series, and nodeos_ranks_left_out has the number of the
+ * The series of one rank have 2 KB, which the collector reads at each scrape. So only the first
+ * METRICS_RANKS_MAX ranks of the node have series; nodeos_ranks_left_out gives the number of the
  * others.
  */
 #define METRICS_FILE "nodeos_contention.prom"
@@ -23,8 +23,8 @@
 char *metrics_text(size_t *len, const struct observed_node *node);
 
 /*
- * Replace METRICS_FILE below DIR_FD, with mode 0644. Returns 0, or -1 with the reason, and the old
- * file stays.
+ * Replace METRICS_FILE below DIR_FD, with mode 0644. Returns 0, or -1 with the reason and the old
+ * file unchanged.
  */
 int metrics_write(int dir_fd, const struct observed_node *node, struct errbuf *err);
 

@@ -88,7 +88,7 @@ static int write_step(struct output *o, const struct observed_node *node,
 
 	if (!seen)
 		return errprintf(err, "out of memory");
-	/* the timer may be early by some milliseconds: 100 are allowed for that */
+	/* 100 ms less than each pause, as the timer may be some milliseconds early */
 	if (seen->written && !step->ended &&
 	    (since < pause - 100 || (print == seen->print && since < OUTPUT_MS - 100)))
 		return 0;
@@ -165,6 +165,7 @@ int output_write(struct output *o, const struct observed_node *node,
 		o->sweep = now + SWEEP_MS;
 		publish_sweep(&o->publisher, node);
 	}
+	jobs_find_ended(&o->jobs, &o->host);
 	if (jobs_write(&o->jobs, conf, node, &o->failed[OUTPUT_RECORDS]) == 0)
 		errclear(&o->failed[OUTPUT_RECORDS]);
 	for (unsigned i = 0; i < OUTPUT_KINDS; i++)

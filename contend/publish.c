@@ -24,8 +24,8 @@ const char *publish_name(char buf[PUBLISH_NAME_MAX], const struct observed_step 
 }
 
 /*
- * Let user READER read the file. Its mode then shows as 0640, as the group's bits are the ACL's
- * mask.
+ * Let user READER read the file. The file's mode is then shown as 0640, as the bits of the group
+ * show the ACL's mask.
  */
 static int grant_read(int fd, uid_t reader)
 {
@@ -46,10 +46,7 @@ static int grant_read(int fd, uid_t reader)
 
 static int write_document(int fd, uid_t reader, const char *text, size_t len)
 {
-	/*
-	 * grant the right before the text is written: until then only the daemon's user can open
-	 * the file
-	 */
+	/* the file has mode 0600, so grant the right to read it before its text is written */
 	return grant_read(fd, reader) < 0 || write_all(fd, text, len) < 0 ? -1 : 0;
 }
 
@@ -61,7 +58,7 @@ static int replace_document(int dir_fd, const struct observed_step *step, const 
 
 	publish_name(name, step);
 	snprintf(temporary, sizeof(temporary), ".%s.new", name);
-	unlinkat(dir_fd, temporary, 0); /* left by a daemon that was killed */
+	unlinkat(dir_fd, temporary, 0); /* a killed daemon may have left this file */
 	fd = openat(dir_fd, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return errprintf(err, "%s: %s", name, strerror(errno));
@@ -89,7 +86,7 @@ int publish_step(struct publisher *p, const struct observed_step *step, const ch
 	return !p->failing ? 0 : before ? 1 : -1;
 }
 
-/* Is NAME the document of a step of NODE that has not ended? */
+/* Return whether NAME is the document of a step of NODE that has not ended. */
 static bool is_live(const char *name, const struct observed_node *node)
 {
 	char own[PUBLISH_NAME_MAX];
@@ -128,7 +125,7 @@ static int add_left_document(struct left_documents *all, const char *name, const
 	return 0;
 }
 
-/* Sorts the youngest document first. */
+/* Sort the youngest document first. */
 static int compare_left(const void *a, const void *b)
 {
 	const struct left_document *x = a, *y = b;

@@ -9,9 +9,9 @@
 #include "contention/observed.h"
 
 /*
- * Documents of steps, JOB.STEP.json in one directory. Root owns them; the only other user that can
- * read one is the step's. It has that right by a POSIX ACL, not as owner, since an owner could
- * change the file. Documents are replaced atomically; if the disk is full, the old one stays.
+ * Documents of steps, JOB.STEP.json in one directory. Root owns them. The step's user can read its
+ * document, and no other user can. A POSIX ACL gives this right; as the owner, the user could
+ * change the file. Documents are replaced atomically; if the disk is full, the old document stays.
  */
 #define PUBLISH_DIR "/run/nodeos-contend/steps"
 #define PUBLISH_NAME_MAX 48 /* bytes of a document's name with the final NUL */
@@ -20,7 +20,7 @@ struct publisher {
 	int dir_fd; /* root's directory, which all users can enter; the caller closes it */
 	unsigned keep; /* seconds for which the document of an ended step stays */
 	size_t keep_bytes; /* bytes that documents of ended steps may have in total after a sweep */
-	/* the last document could not be written, which the caller has been given as an error */
+	/* the last document could not be written, and the caller has got the reason */
 	bool failing;
 };
 
@@ -36,8 +36,8 @@ int publish_step(struct publisher *p, const struct observed_step *step, const ch
 
 /*
  * Remove documents of steps that have ended or that NODE does not have, and files left by a killed
- * daemon: first those last written KEEP seconds or more before NODE's time; then the oldest of the
- * rest until these have at most KEEP_BYTES in total, as there may be many short steps. Returns the
+ * daemon. First remove files last written KEEP seconds or more before NODE's time; then, as there
+ * may be many short steps, the oldest until the rest have at most KEEP_BYTES in total. Returns the
  * number of removed files.
  */
 unsigned publish_sweep(struct publisher *p, const struct observed_node *node);

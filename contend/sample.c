@@ -5,7 +5,7 @@
 
 #include "contention/process.h"
 
-/* Is the process stopped or frozen? If it has ended, counts it in PASS->gone. */
+/* Return whether the process is stopped or frozen. If it has ended, count it in PASS->gone. */
 static bool is_stopped(struct sample_pass *pass, pid_t pid)
 {
 	bool stopped = process_is_stopped(pass->proc_fd, pid);
@@ -18,8 +18,8 @@ static bool is_stopped(struct sample_pass *pass, pid_t pid)
 }
 
 /*
- * Add the counts of an interval to the rank's totals. REMOTE is the unscaled number of its remote
- * misses.
+ * Add the counts of an interval to the rank's totals. REMOTE is the unscaled number of remote
+ * misses in the interval.
  */
 static void add_totals(struct observed_rank *rank, const struct rank_sample *s, uint64_t remote,
 		       const struct counter_reading *before, const struct counter_reading *now)
@@ -82,8 +82,8 @@ static void read_rank(struct counted *c, struct observed_rank *rank,
 		rank->cpu = (now.enabled - c->before.enabled) / s.milliseconds / 1000;
 	s.cpu = rank->cpu > UINT32_MAX ? UINT32_MAX : (uint32_t)rank->cpu;
 	/*
-	 * check the process only if it has not run since the last reading, and only if the rank was
-	 * not idle before: otherwise its state makes no difference
+	 * check the process only if it has not run since the last reading, and if the rank was not
+	 * idle before; otherwise its state makes no difference
 	 */
 	c->stopped = now.enabled == c->before.enabled && (c->stopped || !rank->state.idle) &&
 		     is_stopped(pass, c->pid);

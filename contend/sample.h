@@ -10,20 +10,22 @@
 struct sample_pass {
 	long now; /* monotonic milliseconds */
 	double time; /* Unix time */
-	/* least number of milliseconds between two readings of a rank, and of a quiet rank */
+	/*
+	 * least milliseconds between two readings of a rank (LEAST) and of a quiet rank
+	 * (LEAST_QUIET)
+	 */
 	unsigned least, least_quiet; /* at least 1 */
 	int proc_fd; /* "/proc", or a directory of a test */
 	int cgroup_fd; /* root of cgroup v2 */
 	unsigned lost; /* result: number of ranks whose counters failed in this pass */
 	unsigned gone; /* result: number of ranks whose process was found to have ended */
-	struct errbuf why; /* result: reason why the last of the lost counters failed */
+	struct errbuf why; /* result: reason why counters failed, of the last such rank */
 };
 
 /*
- * Read the counters of the ranks of NODE, which counted_match() has given to T, and class the
- * ranks. This takes one system call for each rank: its CPU time comes with its counters, which run
- * only while the rank does. A rank that is stopped, or frozen with its cgroup, gets no sample, so
- * it keeps its class.
+ * Read the counters of the ranks of NODE from T (see counted_match()), and class the ranks.
+ * Counters also give a rank's CPU time, as they run only while the rank does. A rank that is
+ * stopped, or frozen with its cgroup, gets no sample, so it keeps its class.
  */
 void sample_ranks(struct counted_table *t, struct observed_node *node, struct sample_pass *pass);
 

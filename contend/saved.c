@@ -18,7 +18,7 @@ struct saved_rank {
 	uint64_t start;
 	int32_t pid;
 	int32_t used; /* 1: already given to a rank; 0 in the file */
-	int32_t rank; /* kept, as slurmstepd reports it only once: see ranks_keep() */
+	int32_t rank; /* number of the rank, which slurmstepd reports only once; see ranks_keep() */
 	int32_t padding; /* always 0 */
 	uint64_t instructions, misses, remote, interrupts;
 	uint64_t moves, pages;
@@ -36,7 +36,11 @@ struct saved_domain {
 struct saved_head {
 	char magic[sizeof(MAGIC)];
 	uint32_t sizes
-		[3]; /* sizes of these three structs; another build of the daemon may have others */
+		/*
+		 * sizes of the file's three structs, which another build of the daemon may have
+		 * changed
+		 */
+		[3];
 	struct classify_conf bounds;
 	char row[EVENTS_NAME_MAX]; /* name of the row whose events the totals count */
 	uint32_t n_domains, n_ranks;
@@ -204,19 +208,19 @@ static int check_head(const struct saved_head *head, int fd, struct errbuf *err)
 	return 0;
 }
 
-/* Is the byte at B 0 or 1? To read any other value as a bool is undefined. */
+/* Return whether the byte at B is 0 or 1. To read another value as a bool is undefined. */
 static bool saved_is_flag(const bool *b)
 {
 	return *(const unsigned char *)b <= 1;
 }
 
-/* Is T a Unix time? False for NaN. */
+/* Return whether T is a Unix time; false for NaN. */
 static bool is_time(double t)
 {
 	return t >= 0 && t < 1e11;
 }
 
-/* Could fill_rank() have made all ranks of S? */
+/* Return whether fill_rank() can have made all ranks of S. */
 static bool are_ranks(const struct saved *s)
 {
 	for (unsigned i = 0; i < s->head.n_ranks; i++) {

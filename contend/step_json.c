@@ -46,7 +46,7 @@ static void put_time(struct json_out *j, const char *key, double time)
 	put_parts(j, key, time > 0 ? (uint64_t)(time * 1000 + 0.5) : OBSERVED_UNKNOWN, 1000);
 }
 
-/* Write a text that a user may have chosen, made printable; NULL as null. */
+/* Write a text that a user may have chosen as a printable text; NULL as null. */
 static void put_foreign(struct json_out *j, const char *key, const char *text)
 {
 	char clean[4 * OBSERVED_WHY_MAX];
@@ -113,7 +113,7 @@ static void put_sum(struct json_out *j, const char *key, const struct observed_s
 	jout_close(j, '}');
 }
 
-/* Is RANK[I] the first rank of its container? */
+/* Return whether RANK[I] is the first rank of its container. */
 static bool is_first_of(const struct observed_rank *const *rank, unsigned i)
 {
 	for (unsigned k = 0; k < i; k++)
@@ -122,7 +122,7 @@ static bool is_first_of(const struct observed_rank *const *rank, unsigned i)
 	return true;
 }
 
-/* Sorts by number, then by pid; ranks without a number come last. */
+/* Sort ranks by number, then by pid; ranks without a number come last. */
 static int compare_ranks(const void *a, const void *b)
 {
 	const struct observed_rank *x = *(const struct observed_rank *const *)a,
@@ -134,8 +134,8 @@ static int compare_ranks(const void *a, const void *b)
 }
 
 /*
- * Return the ranks of STEP in an order that does not depend on when they were found: the same in
- * all documents. The caller frees the array. NULL when out of memory.
+ * Return the ranks of STEP in the same order in all documents, whenever they were found. The caller
+ * frees the array. Returns NULL if out of memory.
  */
 static const struct observed_rank **sort_ranks(const struct observed_step *step)
 {
@@ -149,8 +149,8 @@ static const struct observed_rank **sort_ranks(const struct observed_step *step)
 }
 
 /*
- * Write H on one line, with about MOST points. The first, the last, and each point at which class
- * or domain changes are among them.
+ * Write H on one line, with about MOST points. These include the first and the last point, and each
+ * point at which class or domain changes.
  */
 static void put_history(struct json_out *j, const struct history *h, unsigned most)
 {
@@ -233,6 +233,11 @@ static void put_rank_members(struct json_out *j, const struct observed_node *nod
 	put_count(j, "our_interrupts", r->interrupts);
 	jout_number(j, "moves", r->moves);
 	jout_number(j, "pages_moved_bytes", r->pages);
+	put_count(j, "pages_of_bytes", r->pages_of ? r->pages_of : OBSERVED_UNKNOWN);
+	jout_string(j, "pages_chosen",
+		    !r->pages_of       ? NULL
+		    : r->pages_sampled ? "sampled"
+				       : "whole");
 }
 
 static void put_placing(struct json_out *j, const struct observed_placing *p)
@@ -304,7 +309,7 @@ char *step_json(size_t *len, const struct observed_node *node, const struct obse
 	}
 	__fsetlocking(
 		j.f,
-		FSETLOCKING_BYCALLER); /* without locks, which took a fifth of the daemon's time */
+		FSETLOCKING_BYCALLER); /* no locks: they would take a fifth of the daemon's time */
 	jout_open(&j, NULL, '{');
 	put_head(&j, node, step);
 	put_sum(&j, "total", step, NULL);

@@ -8,12 +8,12 @@
 #include "contention/observed.h"
 
 /*
- * The document of a step on a host, for root and the step's user: nodeos-contention(5). It is JSON
- * by nodeos-contention.schema.json. An unknown number is null, never 0.
+ * The document of a step on a host, for root and the step's user (nodeos-contention(5)), in JSON by
+ * nodeos-contention.schema.json. An unknown number is null, not 0.
  */
 #define STEP_JSON_SCHEMA 1 /* version */
-#define STEP_JSON_POINTS 8192 /* points of all histories in a document */
-#define STEP_JSON_POINTS_MIN 16 /* points of each rank's history at least */
+#define STEP_JSON_POINTS 8192 /* about the most points of all histories in a document */
+#define STEP_JSON_POINTS_MIN 16 /* the least points of a rank's history */
 
 /*
  * Return the document of STEP of NODE, of *LEN bytes, which the caller frees; NULL when out of
@@ -23,8 +23,8 @@ char *step_json(size_t *len, const struct observed_node *node, const struct obse
 		struct histories *histories);
 
 /*
- * Return the least number of seconds between two documents of a step with RANKS ranks, which keeps
- * their cost low: 1 up to 32 ranks, 8 with 256.
+ * Return the least number of seconds between two documents of a step with RANKS ranks: 1 up to 32
+ * ranks, 8 with 256. More ranks cost more, so they are written less often.
  */
 unsigned step_json_pause(unsigned ranks);
 

@@ -14,7 +14,8 @@
 #include "counters/peaks.h"
 #include "manifest/request.h"
 
-#define SAVED_SCANS 3 /* scans after which every living rank of an earlier watch has been found */
+/* after so many scans, every living rank of an earlier watch has been found */
+#define SAVED_SCANS 3
 #define SCAN_RANK_MS 80 /* milliseconds between scans for each rank */
 #define SCAN_MAX_MS 30000 /* greatest number of milliseconds between two scans */
 #define SCAN_SHARE 20 /* scans may take one SCAN_SHARE-th of a CPU's time */
@@ -55,8 +56,8 @@ static void describe_node(struct watch *w)
 }
 
 /*
- * Is CONTAINER of the ledger observed? Its request TEXT decides, or nodeos.conf if the request does
- * not mention contention.
+ * Return whether CONTAINER of the ledger is observed. Its request TEXT decides; if that does not
+ * mention contention, nodeos.conf decides.
  */
 static bool wants_container(const char *text, const char *container, void *arg)
 {
@@ -152,7 +153,7 @@ int watch_add(struct watch *w, const struct contention_message *m, struct errbuf
 {
 	int n = ranks_announce(w->ranks, &w->node, m, err);
 
-	/* even if N is 0: this closes the early counters */
+	/* call this even if N is 0, to close the early counters */
 	if (counted_match(&w->counted, &w->node, n < 0 ? NULL : err) < 0)
 		return -1;
 	return n < 0 ? -1 : 0;

@@ -16,8 +16,8 @@ struct watch_host {
 };
 
 /*
- * A host observed under one configuration: its steps and ranks, their counters and classes. A watch
- * writes no file. A new configuration needs a new watch.
+ * A host that is observed with one configuration: its steps and ranks, their counters and classes.
+ * A watch writes no file. A new configuration needs a new watch.
  */
 struct watch {
 	const struct conf *conf; /* owned by the caller, as is HOST */
@@ -27,7 +27,7 @@ struct watch {
 	struct counters *counters;
 	struct counters_about about;
 	struct counted_table counted;
-	struct saved *saved; /* state of an earlier watch that ranks may still get; or NULL */
+	struct saved *saved; /* state of an earlier watch that ranks may still get, or NULL */
 	unsigned scans; /* number of scans so far */
 	long sampled; /* monotonic milliseconds of the last ranks_sample() */
 	long cost; /* CPU time of the last scan, milliseconds */
@@ -42,16 +42,16 @@ int watch_open(struct watch *w, const struct conf *conf, const struct watch_host
 void watch_close(struct watch *w);
 
 /*
- * Handle message M: a step is about to start. watch_count() opens the counters of its ranks and
- * returns their number; it does nothing else, as slurmstepd waits for that. watch_add(), to be
- * called after the answer to slurmstepd, adds the ranks to the node. It returns 0, or -1 with the
+ * Handle message M, which says that a step is about to start. watch_count() opens the counters of
+ * the step's ranks and returns their number; it does nothing else, as slurmstepd waits. watch_add()
+ * adds the ranks to the node; call it after the answer to slurmstepd. It returns 0, or -1 with the
  * reason.
  */
 unsigned watch_count(struct watch *w, const struct contention_message *m, struct errbuf *err);
 int watch_add(struct watch *w, const struct contention_message *m, struct errbuf *err);
 
 /*
- * Find steps and ranks, and read the resources that ranks use, except their counters. BAD gets the
+ * Find steps and ranks, and read the resources that ranks use, but not their counters. BAD gets the
  * text of failures.
  */
 void watch_scan(struct watch *w, struct errbuf *bad);
@@ -63,16 +63,16 @@ void watch_scan(struct watch *w, struct errbuf *bad);
 bool watch_sample(struct watch *w, struct errbuf *bad);
 
 /*
- * Return the milliseconds between two scans: 5 s up to 64 ranks, 20 s with 256, and not less than
- * watch_scan_least(). A scan costs more than a sample.
+ * Return the milliseconds between two scans, each of which costs more than a sample: 5 s up to 64
+ * ranks, 20 s with 256, at least watch_scan_least(), at most 30 s.
  */
 #define WATCH_SCAN_MS 5000 /* the least pause */
 long watch_scan_pause(const struct watch *w);
 
 /*
- * Return the least number of milliseconds from the last scan to the next one, also after a launch:
- * a scan reads each process of the steps, of which users may have tens of thousands, so that all
- * scans together take a twentieth of a CPU at most. The largest value is 30 s.
+ * Return the least milliseconds from the last scan to the next one, even after a launch: so long
+ * that scans take at most a twentieth of a CPU, but at most 30 s. A scan reads each process of the
+ * steps, and users may have tens of thousands of processes.
  */
 long watch_scan_least(const struct watch *w);
 

@@ -7,7 +7,8 @@
 
 #include "base/fileio.h"
 
-#define DOMAINS_CACHES_MAX 16 /* number of a CPU's directories index0, index1, ... that are read */
+/* the most caches of a CPU (directories index0, index1, ...) that are read */
+#define DOMAINS_CACHES_MAX 16
 
 static int domains_read_set(struct idset *out, int dir_fd, const char *name)
 {
@@ -22,7 +23,7 @@ static int domains_read_set(struct idset *out, int dir_fd, const char *name)
 	return rc;
 }
 
-/* Return the number in file NAME, or -1 if there is no such file or no number in it. */
+/* Return the number in file NAME, or -1 if there is no such file or the file has no number. */
 static int domains_read_number(int dir_fd, const char *name)
 {
 	char text[64], *end;
@@ -69,7 +70,8 @@ static uint64_t domains_read_size(int dir_fd, const char *name)
 
 struct domains_cache {
 	/*
-	 * number that the kernel gives the cache; without one (arm64 without PPTT), its first CPU
+	 * the kernel's number of the cache; the cache's first CPU if it has no number (arm64
+	 * without PPTT)
 	 */
 	int id;
 	struct idset cpus;
@@ -77,8 +79,8 @@ struct domains_cache {
 };
 
 /*
- * Find the cache of CPU with the highest level. It must be 2 or more, as cores never share a cache
- * of level 1. Returns 0, or -1 if there is none.
+ * Find the cache of CPU with the highest level, which must be 2 or more, as cores never share a
+ * cache of level 1. Returns 0, or -1 if there is no such cache.
  */
 static int domains_find_cache(struct domains_cache *out, int sys_fd, unsigned cpu)
 {
@@ -178,11 +180,28 @@ static int domains_add_nodes(struct observed_node *node, int sys_fd, struct idse
 	}
 	if (idset_empty(rest))
 		return 0;
-	cpus = *rest; /* no file has these CPUs: assume that they share one memory */
+	cpus = *rest; /* assume that the CPUs that are in no file share one memory */
 	return domains_add(node, 0, &cpus, rest, err);
 }
 
-/* Set the memory nodes of each domain: those that have memory and share a CPU with the domain. */
+/*
+ * Return the physical node that memory node ID is a part of, or ID itself. If the kernel has
+ * divided nodes (boot parameter fgmn=), a block has no CPUs, but its physical node has.
+ */
+static int domains_physical(int sys_fd, int id)
+{
+	char name[64];
+	int physical;
+
+	snprintf(name, sizeof(name), "devices/system/node/node%d/physical_node", id);
+	physical = domains_read_number(sys_fd, name);
+	return physical < 0 ? id : physical;
+}
+
+/*
+ * Set the memory nodes of each domain: nodes that have memory and share a CPU with the domain, and
+ * the blocks of these nodes.
+ */
 static void domains_set_mems(struct observed_node *node, int sys_fd)
 {
 	struct idset nodes, cpus;
@@ -190,7 +209,7 @@ static void domains_set_mems(struct observed_node *node, int sys_fd)
 	if (domains_read_set(&nodes, sys_fd, "devices/system/node/has_memory") < 0)
 		domains_read_set(&nodes, sys_fd, "devices/system/node/online");
 	for (int id = -1; (id = idset_next(&nodes, id)) >= 0;) {
-		domains_node_cpus(&cpus, sys_fd, id);
+		domains_node_cpus(&cpus, sys_fd, domains_physical(sys_fd, id));
 		for (unsigned i = 0; i < node->n_domains; i++)
 			if (idset_intersects(&cpus, &node->domain[i].cpus))
 				idset_add(&node->domain[i].mems, (unsigned)id);
@@ -209,7 +228,7 @@ int domains_read(struct observed_node *node, int sys_fd, struct errbuf *err)
 	struct idset rest;
 
 	if (domains_read_set(&rest, sys_fd, "devices/system/cpu/online") < 0 || idset_empty(&rest))
-		return errprintf(err, "/sys/devices/system/cpu/online: no list of CPUs");
+		return errprintf(err, "/sys/devices/system/cpu/online has no list of CPUs");
 	if (domains_add_caches(node, sys_fd, &rest, err) < 0 ||
 	    domains_add_packages(node, sys_fd, &rest, err) < 0 ||
 	    domains_add_nodes(node, sys_fd, &rest, err) < 0) {
@@ -249,7 +268,7 @@ void domains_quiet_cpus(struct idset *out, int sys_fd, int cgroup_fd)
 {
 	struct idset more;
 
-	/* for an empty list the file has "(null)" */
+	/* the file has "(null)" for an empty list, which gives an empty set */
 	domains_read_set(out, sys_fd, "devices/system/cpu/nohz_full");
 	domains_read_set(&more, sys_fd, "devices/system/cpu/isolated");
 	idset_or(out, &more);

@@ -7,9 +7,10 @@
 #include "contention/observed.h"
 
 /*
- * The domains of a host: the CPUs that share a cache of the highest level (data or unified), and
- * the memory nodes of these CPUs. A CPU without such a cache belongs to the domain of its package
- * or, if its package is unknown, of its memory node. Offline CPUs are in no domain.
+ * The domains of a host. A domain has the CPUs that share a cache of the highest level (data or
+ * unified), and the memory nodes of these CPUs with their blocks (boot parameter fgmn=). A CPU
+ * without such a cache belongs to the domain of its package or, if its package is unknown, of its
+ * memory node. Offline CPUs, and memory nodes without CPUs that are no blocks, are in no domain.
  */
 
 /*
@@ -25,8 +26,8 @@ uint64_t domains_cache_bytes(int sys_fd, const struct observed_domain *domain);
 int domains_of(const struct observed_node *node, const struct idset *cpus);
 
 /*
- * Get the CPUs on which an interrupt disturbs: nohz_full= and isolcpus= of the boot, and isolated
- * partitions of cpusets (CGROUP_FD is the root of cgroup v2). OUT is empty if none are listed.
+ * Set OUT to the CPUs that interrupts should not disturb: those of the boot parameters nohz_full=
+ * and isolcpus=, and of isolated cpuset partitions. CGROUP_FD is the root of cgroup v2.
  */
 void domains_quiet_cpus(struct idset *out, int sys_fd, int cgroup_fd);
 

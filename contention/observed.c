@@ -40,8 +40,8 @@ void observed_free(struct observed_node *node)
 }
 
 /*
- * Make space for one more element in ARRAY, which has N elements of SIZE bytes: double it if N is a
- * power of two. Returns the array, or NULL when out of memory.
+ * Make space for one more element in ARRAY, which has N elements of SIZE bytes: double the array if
+ * N is a power of two. Returns the array, or NULL if out of memory.
  */
 static void *observed_grow_array(void *array, unsigned n, size_t size)
 {
@@ -126,7 +126,7 @@ void observed_remove_rank(struct observed_step *step, unsigned i)
 	memmove(&step->rank[i], &step->rank[i + 1], (step->n - i) * sizeof(*step->rank));
 }
 
-/* Add VALUE to *SUM. The sum is unknown if either is; it never exceeds the largest known number. */
+/* Add VALUE to *SUM. The sum is unknown if one of them is; it is at most OBSERVED_UNKNOWN - 1. */
 static void observed_add_known(uint64_t *sum, uint64_t value)
 {
 	if (*sum == OBSERVED_UNKNOWN || value == OBSERVED_UNKNOWN)
@@ -155,7 +155,8 @@ static void observed_count_class(enum rank_class class, unsigned *turtles, unsig
 }
 
 /*
- * Sums for a weighted mean: of the weights, and of weight * rate. Both may need more than 64 bits.
+ * The sums of a weighted mean: of all weights, and of all weight * rate. Both may need more than 64
+ * bits.
  */
 struct observed_mean {
 	double weights, rates;
@@ -198,7 +199,10 @@ void observed_sum(struct observed_sum *out, const struct observed_step *step, co
 		out->mean = (uint32_t)(mean.rates / mean.weights + 0.5);
 }
 
-/* Return the misses of R in a second between the last two readings, and keep the last one. */
+/*
+ * Return R's misses per second between the last two readings of its counters. R->pace keeps the
+ * last reading.
+ */
 static double observed_take_pace(struct observed_rank *r)
 {
 	struct observed_pace *p = &r->pace;

@@ -13,8 +13,8 @@
 
 /*
  * The state of a host at one moment, as plain data: steps with their ranks, and domains (the CPUs
- * of one last-level cache). The daemon fills it in, and makes documents, metrics and records from
- * it. A number that cannot be read is OBSERVED_UNKNOWN, never 0.
+ * of one last-level cache). The daemon fills in this state, and makes documents, metrics and
+ * records from it. A number that cannot be read is OBSERVED_UNKNOWN, not 0.
  */
 #define OBSERVED_UNKNOWN UINT64_MAX
 #define OBSERVED_COMMAND_MAX 16 /* bytes of /proc/PID/comm with the final NUL */
@@ -33,27 +33,32 @@ enum observed_kind {
 /* "task", "child", "busy". */
 const char *observed_kind_name(enum observed_kind kind);
 
-/* A rank's misses in a second, from its totals at two readings of its counters. */
+/* A rank's misses per second, from its totals at two readings of its counters. */
 struct observed_pace {
 	bool begun; /* false: the members below are not valid yet */
 	uint64_t misses; /* observed_rank.misses at the last reading */
 	double counted; /* monotonic seconds of the last reading (observed_rank.counted) */
-	double rate; /* misses in a second between the last two readings */
+	double rate; /* misses per second between the last two readings */
 };
 
 struct observed_rank {
 	enum observed_kind kind;
 	int rank; /* Slurm's number of the rank in the step, or OBSERVED_NO_RANK */
 	pid_t pid;
-	uint64_t start; /* see struct process_seen; PID and START together identify the process */
-	char command[OBSERVED_COMMAND_MAX]; /* the name, any bytes that the user chose */
+	/* start time, as in struct process_seen; PID and START identify the process */
+	uint64_t start;
+	char command[OBSERVED_COMMAND_MAX]; /* name of the process, any bytes that the user chose */
 	char container[REQUEST_NAME_MAX]; /* "": none */
 	/* directory of its task below the step's directory "user": "task_0" */
 	char task[OBSERVED_TASK_MAX];
 	struct idset cpus; /* CPUs that its threads may use */
 	bool threads_differ; /* two of its threads may use different CPUs */
 	int domain; /* index in struct observed_node, or OBSERVED_NO_DOMAIN */
-	bool quiet; /* its counters are read rarely: its CPUs are nohz_full, hpc or isolated */
+	/*
+	 * its counters are read rarely, since its CPUs are nohz_full or isolated, or its policy is
+	 * hpc
+	 */
+	bool quiet;
 	unsigned threads;
 
 	/* since the last sample: */
@@ -62,15 +67,18 @@ struct observed_rank {
 	uint64_t ticks; /* CPU time of the process alone, in clock ticks */
 	/* now: */
 	uint64_t memory; /* bytes */
-	/* totals since the rank was first seen, in bytes: */
-	/* IP packets that its sockets sent and received, also on the loopback device */
+	/* the next two pairs are totals since the rank was first seen, in bytes */
+	/* bytes of the IP packets of its sockets, including those on the loopback device */
 	uint64_t sent, received;
 	/*
-	 * by read(2), write(2) and similar calls that reached storage; without io.stat: of one
-	 * process, since that process began
+	 * bytes that reached storage by read(2), write(2) and similar calls; without io.stat, those
+	 * of one process since that process began
 	 */
 	uint64_t read, written;
-	/* totals since its counters were opened; unknown without counters */
+	/*
+	 * totals since its counters were opened: misses of the last-level cache, REMOTE: those that
+	 * other memory nodes served; unknown without counters
+	 */
 	uint64_t instructions, misses, remote;
 	/* monotonic seconds at which its counters were last read or opened */
 	double counted;
@@ -79,12 +87,14 @@ struct observed_rank {
 
 	struct rank_state state; /* class, rates, number of changes of class */
 	double since; /* Unix time at which the class last changed */
-	/* changes by migration/mover.h: */
+	/* the next five members are set by migration/mover.h: */
 	unsigned moves; /* number of moves to other cores */
-	double moved; /* time of the last move, on the clock of COUNTED; 0: none */
-	uint64_t pages; /* bytes of its memory that were moved after it */
-	bool scaled; /* a sample in the ring was scaled */
-	/* reason why it has no counters, or has lost them; "": it has counters */
+	double moved; /* monotonic seconds of the last move; 0: none */
+	uint64_t pages; /* bytes of its memory that were moved after the rank */
+	uint64_t pages_of; /* bytes of its memory at the last move of memory; 0: none so far */
+	bool pages_sampled; /* true: only the memory around sampled misses was to move */
+	bool scaled; /* a sample in the ring of STATE is scaled (counters/classify.h) */
+	/* reason why it has no counters or has lost them; "": it has counters */
 	char why[OBSERVED_WHY_MAX];
 };
 
@@ -92,27 +102,35 @@ struct observed_rank {
 struct observed_placing {
 	char container[REQUEST_NAME_MAX];
 	enum contention_policy policy;
-	char why[OBSERVED_WHY_MAX]; /* reason of the last move of ranks, or why there is none */
+	/* reason of the last move of ranks, or reason why there was no move */
+	char why[OBSERVED_WHY_MAX];
 	char pages[OBSERVED_WHY_MAX]; /* result of the last move of pages; "": none so far */
-	/* tasks with several processes, and whether they move together; "": none */
+	/*
+	 * tasks with several processes, and whether the processes of a task move together; "": none
+	 */
 	char units[OBSERVED_WHY_MAX];
-	unsigned moves; /* moves of ranks of this step */
-	bool numa_balancing; /* the kernel's automatic NUMA balancing is on: it moves pages, too */
+	unsigned moves; /* number of moves of this step's ranks in CONTAINER */
+	/* the kernel's automatic NUMA balancing is on, so the kernel moves pages, too */
+	bool numa_balancing;
 	/* how often a move made a CPU outside of the container empty its LRU lists */
 	uint64_t drains;
 };
 
 struct observed_step {
-	uint32_t job, step; /* step: or STEP_ID_BATCH and similar ids */
+	uint32_t job, step; /* STEP may be STEP_ID_BATCH or a similar id */
 	uint32_t het_job; /* id of the heterogeneous job's leader; 0: none */
 	uint64_t inode; /* inode of the step's cgroup directory */
 	uid_t uid;
 	gid_t gid;
-	enum contention_policy policy; /* of --nodeos-contention; CONTENTION_UNSET: not given */
-	/* it has a container; nodeos.conf decides whether steps without one are observed */
+	/* from --nodeos-contention; CONTENTION_UNSET: option not given */
+	enum contention_policy policy;
+	/*
+	 * the step has a container; nodeos.conf decides whether steps without a container are
+	 * observed
+	 */
 	bool contained;
 	double started; /* Unix time when it was first seen */
-	bool ended; /* its next document is its last one */
+	bool ended; /* true: the step has ended, and its next document is the last one */
 	unsigned n;
 	struct observed_rank *rank; /* N elements, owned */
 	unsigned n_placings;
@@ -120,11 +138,12 @@ struct observed_step {
 };
 
 struct observed_domain {
-	int id; /* number of its cache, as in /sys/devices/system/cpu */
+	int id; /* number of its cache or, if it has none, of its package or memory node */
 	struct idset cpus, mems;
 	unsigned turtles, semi_devils, devils, unknown; /* number of ranks of each class */
-	uint64_t rate; /* misses of its ranks in a second; unknown if those of a rank are */
-	uint64_t peak; /* largest known RATE, from a calibration or seen since then */
+	/* misses of its ranks per second; unknown if the misses of one rank are unknown */
+	uint64_t rate;
+	uint64_t peak; /* the largest known RATE: from a calibration, or seen later */
 	bool calibrated; /* PEAK is from a calibration */
 };
 
@@ -134,11 +153,11 @@ struct observed_node {
 	unsigned interval; /* milliseconds between samples */
 	char source[OBSERVED_SOURCE_MAX]; /* "perf", "replay", "none" */
 	char row[EVENTS_NAME_MAX]; /* name of the row of events.d; "": none */
-	enum events_quality quality; /* of that row; EVENTS_X without one */
+	enum events_quality quality; /* quality of that row; EVENTS_X if there is none */
 	bool has_remote; /* remote misses are counted */
 	bool simulated; /* the counters are those of a simulated cache */
 	bool user_only; /* the work of ranks inside the kernel is not counted */
-	char why[OBSERVED_WHY_MAX]; /* reason why this host has no counters; "": it has some */
+	char why[OBSERVED_WHY_MAX]; /* reason why this host has no counters; "": it has counters */
 	struct classify_conf bounds;
 	unsigned n_domains;
 	struct observed_domain *domain; /* owned */
@@ -150,23 +169,24 @@ struct observed_node {
 void observed_free(struct observed_node *node);
 
 /*
- * Append a step, all zero. Returns NULL when out of memory. Pointers to other steps become invalid.
+ * Append a step whose members are all zero. Returns it, or NULL if out of memory. Pointers to other
+ * steps become invalid.
  */
 struct observed_step *observed_add_step(struct observed_node *node);
-/* Return the step with this inode; NULL: none. */
+/* Return the step with this inode, or NULL. */
 struct observed_step *observed_step_find(struct observed_node *node, uint64_t inode);
 void observed_remove_step(struct observed_node *node, unsigned i);
 
 /*
- * Append a rank without a domain and with unknown numbers. Returns NULL when out of memory.
+ * Append a rank without a domain and with unknown numbers. Returns it, or NULL if out of memory.
  * Pointers to other ranks of the step become invalid.
  */
 struct observed_rank *observed_add_rank(struct observed_step *step);
 void observed_remove_rank(struct observed_step *step, unsigned i);
 
 /*
- * Return the entry for CONTAINER among the placings of STEP; add it if it is new. NULL: out of
- * memory.
+ * Return the entry for CONTAINER among the placings of STEP; add the entry if it is new. Returns
+ * NULL if out of memory.
  */
 struct observed_placing *observed_get_placing(struct observed_step *step, const char *container);
 
@@ -176,21 +196,21 @@ const char *observed_why(char buf[OBSERVED_WHY_MAX], const struct observed_node 
 
 /* Sums over the ranks of a step, or of one of its containers. */
 struct observed_sum {
-	enum rank_class class; /* of the worst rank; unknown if no rank's class is known */
+	enum rank_class class; /* class of the worst rank; unknown if no rank's class is known */
 	unsigned turtles, semi_devils, devils, unknown;
 	uint32_t mean; /* mean rate of the ranks with a known class, weighted by instructions */
 	uint64_t cpu, memory, sent, received, read,
-		written; /* unknown if the value of any rank is */
+		written; /* unknown if the value of one rank is unknown */
 	uint64_t instructions, misses, remote;
 };
-/* Set OUT to the sums over the ranks of CONTAINER; NULL: over all ranks. */
+/* Set OUT to the sums over the ranks of CONTAINER, or over all ranks if CONTAINER is NULL. */
 void observed_sum(struct observed_sum *out, const struct observed_step *step,
 		  const char *container);
 
 /*
- * Set the numbers of classes and the rate of each domain from the ranks of all steps that have not
- * ended, and raise peaks that a rate exceeds. A rank's rate is the mean between the last two
- * readings of its counters; those of a quiet rank are far apart.
+ * Set the numbers of ranks of each class and the rate of each domain, from the ranks of all steps
+ * that have not ended, and raise peaks that a rate exceeds. A rank's rate is the mean between the
+ * last two readings of its counters, which are far apart for a quiet rank.
  */
 void observed_count(struct observed_node *node);
 

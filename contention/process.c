@@ -16,18 +16,20 @@
 #include "base/proc.h"
 
 /*
- * bytes of a status with the final NUL; a user may be in thousands of groups, which come before the
- * numbers that are needed
+ * bytes of a /proc/PID/status with the final NUL: the list of a user's groups, which may be
+ * thousands, comes before the lines that are needed
  */
 #define STATUS_MAX 65536
 #define TICKS_NS (1000000000 / (uint64_t)sysconf(_SC_CLK_TCK))
 
-/* The numbers of proc_pid_stat(5) that follow the name and the state, in the file's order. */
+/*
+ * Indices of numbers in /proc/PID/stat (proc_pid_stat(5)), from 0 for the number after the state.
+ */
 enum stat_field { STAT_UTIME = 10, STAT_STIME, STAT_START = 18, STAT_POLICY = 37, STAT_FIELDS };
 
 /*
- * ------------------------------------------------ the file "stat": in a test's tree, and before
- * Linux 6.9
+ * ------------------------------------------------ the file "stat", read in a test's tree and
+ * before Linux 6.9
  */
 
 static int process_file_open(int proc_fd, pid_t pid, const char *file)
@@ -56,7 +58,7 @@ static int process_stat_fields(uint64_t field[STAT_FIELDS], int proc_fd, pid_t p
 	at += 3;
 	for (int i = 0; i < STAT_FIELDS; i++) {
 		field[i] = strtoull(at, &end,
-				    10); /* strtoull() makes a large number of a negative one */
+				    10); /* strtoull() turns a negative number into a large one */
 		if (end == at)
 			return -1;
 		at = end;
@@ -73,7 +75,9 @@ static uint64_t process_stat_field(int proc_fd, pid_t pid, enum stat_field which
 
 /* ------------------------------------------------------------------- system calls */
 
-/* include/linux/posix-timers_types.h: the clock of a process, as by clock_getcpuclockid() */
+/*
+ * Return the clock of a process as clock_getcpuclockid() does (include/linux/posix-timers_types.h).
+ */
 static clockid_t process_clock(pid_t pid)
 {
 	return (clockid_t)(~(unsigned)pid << 3 | 2);
@@ -101,8 +105,9 @@ void process_source_open(struct process_source *out, int proc_fd)
 /* ------------------------------------------------------------------------------- status */
 
 /*
- * Return the text after WORD, which is a line end, a name, a colon and a tab, in TEXT. A user
- * cannot forge such a line, as line ends in the name of a process are escaped.
+ * Return the text in TEXT after WORD, which is a newline, a name, a colon and a tab, such as
+ * "\nPid:\t". A user cannot forge such a line, as the kernel escapes newlines in the name of a
+ * process.
  */
 static const char *process_line(const char *text, const char *word)
 {
@@ -119,7 +124,7 @@ static uint64_t process_line_number(const char *text, const char *word)
 }
 
 /*
- * Undo the kernel's escapes in a name: a backslash with an "n" becomes a line end, two backslashes
+ * Undo the kernel's escapes in a name: a backslash with an "n" becomes a newline, two backslashes
  * become one.
  */
 static const char *process_take_name(char name[OBSERVED_COMMAND_MAX], const char *text)
@@ -188,7 +193,7 @@ int process_seen_again(struct process_seen *out, const struct process_source *fr
 	} else if (process_ticks(&ticks, pid) < 0) {
 		return -1;
 	}
-	/* if the status can still be read, PID was this process during the other reads */
+	/* PID was this process during the other reads if its status can still be read */
 	if (process_text(text, status_fd) < 0 || process_seen_parse(out, text) < 0)
 		return -1;
 	out->start = start;
@@ -295,8 +300,8 @@ int process_owner(uid_t *uid, gid_t *gid, int proc_fd, pid_t pid)
 }
 
 /*
- * The kernel's mask has words of unsigned long, struct idset words of 64 bits. Both have the same
- * bytes if long has 64 bits or the machine is little-endian.
+ * The kernel's mask consists of unsigned longs, struct idset of words of 64 bits. Both have the
+ * same bytes if long has 64 bits or the machine is little-endian.
  */
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__ && __SIZEOF_LONG__ != 8
 #error "struct idset has words of 64 bits"
@@ -314,7 +319,7 @@ static int process_ask_cpus(struct idset *out, pid_t pid)
 	return 0;
 }
 
-/* The CPUs of thread ID, whose directory is in FD. */
+/* Get the CPUs of thread ID, whose directory is in FD. */
 static int process_thread_cpus(struct idset *out, bool real, int fd, pid_t id)
 {
 	char text[STATUS_MAX], *line;

@@ -14,7 +14,7 @@
 #include "contention/domains.h"
 #include "manifest/policy_name.h"
 
-#define RANKS_IO_MAX 16384 /* bytes of an io.stat with many disks */
+#define RANKS_IO_MAX 16384 /* bytes of the io.stat of a host with many disks */
 
 int ranks_open(struct ranks **out, const struct ranks_conf *conf, struct observed_node *node,
 	       struct errbuf *err)
@@ -123,7 +123,10 @@ void ranks_forget_steps(struct ranks *r, const struct observed_node *node)
 	}
 }
 
-/* Is TEXT, which follows the number of a step, empty or the number of a component, "+1"? */
+/*
+ * Return whether TEXT, which follows the number of a step, is empty or the number of a component,
+ * "+1".
+ */
 static bool is_component(const char *text)
 {
 	size_t digits = *text == '+' ? strspn(text + 1, "0123456789") : 0;
@@ -196,7 +199,7 @@ full:
 
 struct rank_task *ranks_task_find(struct rank_step *s, const char *name)
 {
-	/* search from the last result on: most callers go through the tasks in order */
+	/* search after the last result, as most callers go through the tasks in order */
 	for (unsigned n = 0; n < s->n_tasks; n++) {
 		unsigned i = (s->next_task + n) % s->n_tasks;
 
@@ -285,7 +288,7 @@ void ranks_watch_task(struct ranks *r, struct rank_step *s, struct rank_task *t,
 	t->memory = ranks_open_file(t->dir, "memory.current");
 	t->io = ranks_open_file(t->dir, "io.stat");
 	ranks_read_io(t->io, &t->read, &t->written);
-	/* only in tasks of srun is a rank a TASK, which has the traffic of its whole directory */
+	/* only a rank of srun is an OBSERVED_TASK, which has the traffic of its whole directory */
 	if (r->traffic && s->tasks_of_srun) {
 		t->slot = traffic_attach(r->traffic, t->dir, &err);
 		if (t->slot < 0)
@@ -329,7 +332,7 @@ static int ranks_add(struct ranks *r, struct rank_step *s, struct observed_step 
 				 (int)p->pid, strerror(errno));
 	if (fd < 0 || again.start != p->start) {
 		ranks_close_fd(
-			&fd); /* the process has ended; another process may have its number */
+			&fd); /* the process has ended, and another process may have its pid */
 		return 0;
 	}
 	rank = observed_add_rank(o);
@@ -351,7 +354,7 @@ void ranks_place(const struct ranks *r, const struct observed_node *node, struct
 
 	if (process_cpus(&rank->cpus, &rank->threads_differ, &r->source, rank->pid, rank->threads) <
 	    0)
-		return; /* the process has ended or is ending: the next scan drops it */
+		return; /* the process has ended or is ending, and the next scan drops it */
 	if (t->dir >= 0 && ranks_read_set(&cpus, t->dir, "cpuset.cpus.effective", &ignored) == 0)
 		idset_and(&rank->cpus, &cpus);
 	rank->domain = domains_of(node, &rank->cpus);
@@ -377,10 +380,11 @@ int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	}
 	rank = &o->rank[i];
 	if (rank->kind != kind)
-		s->own[i].sampled = false; /* its CPU time comes from another file from now on */
+		/* the rank's CPU time comes from another file from now on */
+		s->own[i].sampled = false;
 	rank->kind = kind;
 	/*
-	 * N of task_N is the number of the rank in the step, but with Slurm 22.05 that on the node
+	 * N in "task_N" is the rank's number in the step; with Slurm 22.05, its number on the node
 	 */
 	if (kind != OBSERVED_TASK)
 		rank->rank = OBSERVED_NO_RANK;

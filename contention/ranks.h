@@ -9,19 +9,20 @@
 #include "host/contention_message.h"
 
 /*
- * Which processes of this host are ranks, and the resources that they use. Reads cgroup v2, and of
- * a process only files that the kernel prints without its address space. Users choose the names of
- * their processes and can end or move them at any time: a process that has ended or moved is no
- * error.
+ * Find out which processes of this host are ranks, and which resources these use. The functions
+ * read cgroup v2, and only files of /proc/PID that the kernel prints without the process's address
+ * space. Users choose the names of their processes, and can end or move them at any time; so a
+ * process that has ended or moved is no error.
  *
  * Ranks of a step:
- *  - TASK: the process of a task of srun that started first. It stands for all processes in its
+ *  - TASK: the process of a task of srun that started first. It represents all processes in its
  *    directory task_N. The batch script and an interactive shell are no tasks of srun.
  *  - CHILD: in a directory with a launcher of MPI (prted, orted, hydra's proxies; also mpirun and
  *    similar programs, which start the ranks of their own host), each child of a launcher, except
- *    other launchers, srun and ssh. Neither the launcher nor the first process is then a rank.
+ *    other launchers, srun and ssh. Neither the launcher nor the first process of the directory is
+ *    then a rank.
  *  - BUSY: any other process of the step, in a directory without a TASK, that used more than half
- *    a CPU between two scans. It stays a rank as long as it lives.
+ *    a CPU between two scans. This process stays a rank as long as it lives.
  */
 struct ranks;
 
@@ -32,15 +33,16 @@ struct ranks_conf {
 	int sys_fd; /* "/sys", or a test's directory */
 	bool all_steps; /* also observe steps and ranks without a container */
 	/*
-	 * Return whether ranks of CONTAINER are observed; REQUEST is the text in the ledger, never
-	 * NULL. If the pointer is NULL, all are. Not called for ranks that slurmstepd reports.
+	 * Return whether ranks of CONTAINER are observed; REQUEST, never NULL, is its text in the
+	 * ledger. If WANTED is NULL, all ranks are observed. Not called for ranks that slurmstepd
+	 * reports.
 	 */
 	bool (*wanted)(const char *request, const char *container, void *arg);
 	void *arg;
 };
 
 /*
- * Limits of the processes that one scan reads: of one step, and of all steps. A step has at most
+ * The most processes that one scan reads: of one step, and of all steps. A step has at most
  * STEP_RANKS_MAX ranks.
  */
 #define RANKS_STEP_PROCESSES_MAX 4096u
@@ -55,31 +57,31 @@ int ranks_open(struct ranks **out, const struct ranks_conf *conf, struct observe
 void ranks_close(struct ranks *r); /* NULL does nothing */
 
 /*
- * Only these functions add and remove ranks of NODE's steps. ranks_announce() and ranks_scan() may
- * move ranks in memory: PID and START identify a rank across calls. The caller removes steps that
- * have ended (observed_remove_step()) after their last document is written.
+ * Only the next functions add and remove ranks of NODE's steps. ranks_announce() and ranks_scan()
+ * may move ranks in memory, so use PID and START to identify a rank across calls. The caller
+ * removes steps that have ended (observed_remove_step()) after their last document is written.
  */
 
 /*
- * Add the step and the ranks that slurmstepd reports in M. Ignores processes that are in no
- * directory step_ID/user/task_N of that job, and those that already are ranks. Returns how many
- * processes of M are ranks now, or -1 with the reason if all were ignored.
+ * Add the step and the ranks that slurmstepd reports in M. A process that already is a rank is not
+ * added again; a process that is in no directory step_ID/user/task_N of that job is ignored.
+ * Returns how many processes of M are ranks now, or -1 with the reason if all were ignored.
  */
 int ranks_announce(struct ranks *r, struct observed_node *node, const struct contention_message *m,
 		   struct errbuf *err);
 
 /*
- * Find steps and ranks by the ledger (without its lock) and by cgroups, drop ranks that have ended,
- * and mark steps whose directory was removed as ended (their ranks stay, for the last document).
- * Sets commands, CPUs, domains and threads. Returns 0. BAD gets the reason for one thing that could
- * not be read, or was too large; everything else is read.
+ * Find steps and ranks by the ledger (without its lock) and by cgroups, and set their commands,
+ * CPUs, domains and threads. Drop ranks that have ended. Mark steps whose directory was removed as
+ * ended; their ranks stay for the last document. Returns 0. BAD gets the reason for one of the
+ * things that could not be read or were too large; everything else is read.
  */
 int ranks_scan(struct ranks *r, struct observed_node *node, struct errbuf *bad);
 
 /*
  * Set the resources that ranks use: CPU since the last sample, which was MILLISECONDS ago; memory,
- * which is read only once after each scan for a TASK; totals. A number that cannot be read, or is
- * counted for several ranks together (such as SENT and RECEIVED of a CHILD), is unknown.
+ * for a TASK only once after each scan; totals. A number that cannot be read, or that is counted
+ * for several ranks together (such as SENT and RECEIVED of a CHILD), is unknown.
  */
 void ranks_sample(struct ranks *r, struct observed_node *node, unsigned milliseconds);
 

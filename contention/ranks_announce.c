@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks of a step that begins, as reported by slurmstepd. */
+/* Add the ranks of a step that begins, which slurmstepd reports. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +15,8 @@ static const char *last_component(const char *path)
 }
 
 /*
- * Check that PLACE is a task's directory of the step in M. Slurm names the directory of a job
- * "job_41" or, in some builds, without the job's number.
+ * Check that PLACE is the directory of a task of the step in M. Slurm names the directory of a job
+ * "job_41"; in some builds the name lacks the job's number.
  */
 static int check_announced_place(const struct cgroup_place *place,
 				 const struct contention_message *m, pid_t pid, struct errbuf *err)
@@ -72,7 +72,10 @@ static int add_announced_rank(struct ranks *r, struct observed_node *node,
 	struct rank_step *s;
 	struct rank_task *t;
 
-	/* its place is valid only if PID is the same process before and after the reading */
+	/*
+	 * the place that is read between these two reads is valid only if PID is the same process
+	 * in both
+	 */
 	if (process_seen_read(&before, &r->source, rank->pid) < 0)
 		return errprintf(err, "process %d does not exist", (int)rank->pid);
 	if (cgroup_find_place(&place, r->conf.cgroup_fd, r->proc, rank->pid, err) < 0 ||
@@ -87,7 +90,7 @@ static int add_announced_rank(struct ranks *r, struct observed_node *node,
 		return -1;
 	t = ranks_get_task(s, last_component(place.task));
 	if (!t)
-		return errprintf(err, "job %u has a step of more than %u tasks, or memory is out",
+		return errprintf(err, "job %u: a step has more than %u tasks, or memory is short",
 				 m->job, STEP_RANKS_MAX);
 	t->number = rank->rank <= INT32_MAX ? (int)rank->rank : OBSERVED_NO_RANK;
 	ranks_watch_task(r, s, t, rank->container);

@@ -16,20 +16,20 @@ struct rank_task {
 	char name[RANK_TASK_NAME_MAX];
 	char container[REQUEST_NAME_MAX]; /* "": none */
 	int number; /* the rank's number in the step, from slurmstepd; OBSERVED_NO_RANK: unknown */
-	bool watched; /* its processes may be ranks; false: it is only listed */
-	bool launcher; /* a launcher of MPI has been in it */
+	bool watched; /* true: its processes may be ranks; false: the task is only listed */
+	bool launcher; /* a launcher of MPI has been in its directory */
 	bool gone; /* its directory is removed */
-	bool alone; /* at most one process has ever been seen in it */
-	int dir; /* descriptors, here and in the next line; -1: none */
+	bool alone; /* at most one process has ever been seen in its directory */
+	int dir; /* DIR, CPU_STAT, MEMORY, IO: descriptors; -1: not open */
 	int cpu_stat, memory, io;
-	int slot; /* slot of its traffic (traffic.h); -1: not counted */
+	int slot; /* slot of its traffic (traffic.h); -1: its traffic is not counted */
 	uint64_t read, written; /* totals of its io.stat when the task was first seen */
 };
 
-/* The data of a rank beside struct observed_rank with the same index. */
+/* The data of a rank that struct observed_rank of the same index lacks. */
 struct rank_own {
 	int status; /* descriptor of its /proc/PID/status */
-	int slot; /* slot of its storage (storage.h); -1: none so far */
+	int slot; /* slot of its bytes of storage (storage.h); -1: none so far */
 	char task[RANK_TASK_NAME_MAX];
 	unsigned scan; /* number of the last scan that found it */
 	unsigned remembered; /* number of the scan after which its memory was last read */
@@ -37,7 +37,7 @@ struct rank_own {
 	uint64_t cpu; /* CPU time at the last sample, in microseconds */
 };
 
-/* The CPU time at the last scan of a process that may become a BUSY. */
+/* A process that may become a rank of kind OBSERVED_BUSY, with its CPU time at the last scan. */
 struct rank_idle {
 	pid_t pid;
 	uint64_t start, ticks;
@@ -46,7 +46,8 @@ struct rank_idle {
 struct rank_step {
 	uint64_t inode; /* inode of the step's directory, as in struct observed_step */
 	char path[CGROUP_PATH_MAX]; /* below the root of cgroup v2 */
-	bool tasks_of_srun; /* false: batch script, interactive shell or adopted sessions */
+	/* false: the tasks are a batch script, an interactive shell or adopted sessions */
+	bool tasks_of_srun;
 	unsigned n_tasks, n, n_idle;
 	unsigned next_task, next_rank; /* index at which the next search begins */
 	struct rank_task *task;
@@ -57,10 +58,10 @@ struct rank_step {
 struct ranks {
 	struct ranks_conf conf;
 	char *state_dir;
-	char proc[32]; /* path to the directory of conf.proc_fd */
-	struct process_source source; /* of conf.proc_fd */
+	char proc[32]; /* path of the directory conf.proc_fd */
+	struct process_source source; /* reads from conf.proc_fd */
 	struct storage *storage;
-	struct traffic *traffic; /* NULL: not counted */
+	struct traffic *traffic; /* NULL: traffic is not counted */
 	struct errbuf no_traffic;
 	uint64_t ticks; /* clock ticks in a second */
 	struct idset quiet;
@@ -75,22 +76,22 @@ struct ranks {
 /* Free the steps that the caller has removed from NODE, and close their descriptors. */
 void ranks_forget_steps(struct ranks *r, const struct observed_node *node);
 
-/* Return the step whose directory has this INODE; NULL: none. */
+/* Return the step whose directory has this INODE, or NULL. */
 struct rank_step *ranks_step_find(struct ranks *r, uint64_t inode);
 
 /*
- * Return the step with the inode of SEEN; if it is new, add it to R and NODE, with directory PATH.
- * Returns NULL with the reason when out of memory.
+ * Return the step with the inode of SEEN. If the step is new, add it to R and NODE, with directory
+ * PATH. Returns NULL with the reason if out of memory.
  */
 struct rank_step *ranks_get_step(struct ranks *r, struct observed_node *node, const char *path,
 				 const struct observed_step *seen, struct errbuf *err);
 
 /*
- * Return the task NAME of S; if it is new, add it, unwatched. Returns NULL when out of memory or if
- * S has too many tasks.
+ * Return the task NAME of S. If the task is new, add it, not watched yet. Returns NULL if out of
+ * memory or if S has too many tasks.
  */
 struct rank_task *ranks_get_task(struct rank_step *s, const char *name);
-/* Return the task NAME of S; NULL: none. */
+/* Return the task NAME of S, or NULL. */
 struct rank_task *ranks_task_find(struct rank_step *s, const char *name);
 /* Begin to watch a task: open its descriptors, and count its traffic. */
 void ranks_watch_task(struct ranks *r, struct rank_step *s, struct rank_task *t,
@@ -105,7 +106,7 @@ struct rank_found {
 
 /*
  * Mark the rank FOUND of S as found by this scan; add it to O if it is new. Returns 0, or -1 with
- * the reason: too many ranks, out of memory, out of descriptors.
+ * the reason if there are too many ranks, or no memory or descriptors are left.
  */
 int ranks_keep(struct ranks *r, struct rank_step *s, struct observed_step *o,
 	       const struct rank_found *found, struct errbuf *err);
@@ -116,18 +117,21 @@ void ranks_place(const struct ranks *r, const struct observed_node *node, struct
 int ranks_index(struct rank_step *s, const struct observed_step *o, const struct process_seen *p);
 void ranks_drop(struct ranks *r, struct rank_step *s, struct observed_step *o, unsigned i);
 
-/* Read an open io.stat: sums over all disks, in bytes. Returns 0, or -1: both unchanged. */
+/*
+ * Read an open io.stat and set READ and WRITTEN to the sums over all disks, in bytes. Returns 0, or
+ * -1 with both unchanged.
+ */
 int ranks_read_io(int fd, uint64_t *read, uint64_t *written);
 
 /*
- * Parse "step_0", "step_batch". Returns 0, or -1. "step_0+1" is the second component of step 0 in a
- * job with a heterogeneous step (Slurm before 26.05); srun gives each component its own hosts.
+ * Parse names such as "step_0" and "step_batch". "step_0+1" (Slurm before 26.05) is the second
+ * component of the heterogeneous step 0; srun gives each component its own hosts. Returns 0, or -1.
  */
 int ranks_parse_step(const char *name, uint32_t *step);
 
 /* ------------------------------------------------------------- ranks_scan.c */
 
-/* Find steps and tasks, and add those to be observed to R and NODE. */
+/* Find the steps and tasks that are to be observed, and add them to R and NODE. */
 void ranks_find_steps(struct ranks *r, struct observed_node *node, struct errbuf *bad);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Read the resources that ranks use: one system call for each rank, and one more after a scan. */
+/* Read the resources that ranks use, mostly from files that stay open. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ static ssize_t sample_read(int fd, char text[SAMPLE_TEXT_MAX])
 	return n;
 }
 
-/* Return the CPU time of a task's directory in microseconds, or unknown. */
+/* Return the CPU time of a task's directory in microseconds, or OBSERVED_UNKNOWN. */
 static uint64_t sample_usage(int fd)
 {
 	static const char word[] = "usage_usec ";
@@ -47,7 +47,7 @@ static void sample_cpu(struct rank_own *own, struct observed_rank *rank, uint64_
 	own->cpu = now;
 }
 
-/* Set the numbers of a TASK from its directory. */
+/* Set the numbers of a rank of kind OBSERVED_TASK from its directory. */
 static void sample_task(struct ranks *r, const struct rank_task *t, struct rank_own *own,
 			struct observed_rank *rank, unsigned milliseconds)
 {
@@ -57,7 +57,7 @@ static void sample_task(struct ranks *r, const struct rank_task *t, struct rank_
 	if (t->slot >= 0)
 		traffic_read(r->traffic, t->slot, &rank->sent, &rank->received);
 	if (t->io >= 0 && ranks_read_io(t->io, &read, &written) == 0) {
-		/* the sums decrease when a disk is removed from the host */
+		/* the sums may have become smaller: removed disks leave them */
 		rank->read = read > t->read ? read - t->read : 0;
 		rank->written = written > t->written ? written - t->written : 0;
 	}
@@ -74,8 +74,9 @@ static void sample_process(struct ranks *r, const struct process_seen *p, struct
 }
 
 /*
- * Set the bytes of storage of a rank that is one process: a CHILD, a BUSY, and a task that never
- * had another process. They are totals since the process began, read every few seconds.
+ * Set the bytes of storage of a rank that is one process: of kind OBSERVED_CHILD or OBSERVED_BUSY,
+ * or of a task that never had a second process. The bytes are totals since the process began, and
+ * are read every few seconds.
  */
 static void sample_storage(struct ranks *r, struct rank_own *own, struct observed_rank *rank)
 {
@@ -112,7 +113,7 @@ static void sample_rank(struct ranks *r, struct rank_step *s, unsigned i,
 	if (t && t->cpu_stat >= 0) {
 		sample_task(r, t, &s->own[i], rank, milliseconds);
 		if (s->own[i].remembered == r->scan)
-			return; /* memory changes slowly: it is read once after each scan */
+			return; /* memory changes slowly, so it is read once after each scan */
 		s->own[i].remembered = r->scan;
 		rank->memory = sample_memory(t->memory);
 		if (rank->memory == OBSERVED_UNKNOWN && sample_again(r, rank, &s->own[i], &p) == 0)

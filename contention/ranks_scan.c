@@ -11,12 +11,13 @@
 #include "contention/domains.h"
 #include "contention/ranks_impl.h"
 
-#define SCAN_PROCS_BYTES (RANKS_STEP_PROCESSES_MAX * 8) /* of cgroup.procs: 7 digits, line end */
+/* bytes of cgroup.procs: 7 digits and a newline for each process */
+#define SCAN_PROCS_BYTES (RANKS_STEP_PROCESSES_MAX * 8)
 
 /* A process of a step. */
 struct scan_process {
 	struct process_seen seen;
-	unsigned task; /* index among the step's tasks */
+	unsigned task; /* index of its task in the step */
 	bool launcher;
 };
 
@@ -26,7 +27,7 @@ struct scan {
 	struct errbuf *bad;
 	struct rank_step *s;
 	struct observed_step *o;
-	double seconds; /* seconds since the last scan; 0: this is the first one */
+	double seconds; /* seconds since the last scan; 0: this is the first scan */
 	unsigned left; /* number of processes that may still be read */
 	bool cut; /* the step has more processes than could be read */
 	unsigned next_idle; /* index at which the next search begins */
@@ -36,8 +37,8 @@ struct scan {
 };
 
 /*
- * Is COMMAND a program that starts ranks of an MPI job on its own host? The kernel cuts names after
- * 15 bytes.
+ * Return whether COMMAND is a program that starts ranks of an MPI job on its own host. The kernel
+ * cuts names after 15 bytes.
  */
 static bool scan_is_launcher(const char *command)
 {
@@ -52,7 +53,7 @@ static bool scan_is_launcher(const char *command)
 	return false;
 }
 
-/* Is COMMAND a program that launchers use to reach other hosts? */
+/* Return whether COMMAND is a program by which launchers reach other hosts. */
 static bool scan_is_remote_shell(const char *command)
 {
 	return strcmp(command, "srun") == 0 || strcmp(command, "ssh") == 0;
@@ -67,15 +68,15 @@ static int scan_read_again(const struct scan *l, unsigned i, struct process_seen
 }
 
 /*
- * Has the last call failed for want of descriptors? Then what it did not open may exist: this scan
- * must neither drop its ranks nor forget its task.
+ * Return whether the last call failed because no descriptor was free, by errno. What it did not
+ * open may exist, so set CUT, and this scan drops no rank only because it has not found the rank.
  */
 static bool scan_lacks_files(struct scan *l)
 {
 	if (errno != EMFILE && errno != ENFILE)
 		return false;
 	l->cut = true;
-	errprintf(l->bad, "no descriptors are left: raise LimitNOFILE");
+	errprintf(l->bad, "no descriptor is free; raise LimitNOFILE of nodeos-contend.service");
 	return true;
 }
 
@@ -86,7 +87,10 @@ static void scan_read_process(struct scan *l, pid_t pid, unsigned task)
 	struct rank_step *s = l->s;
 
 	l->left--;
-	/* most processes are ranks in the same order: first read those ranks' open files */
+	/*
+	 * most processes are ranks, and come in the order of the ranks, so first try the next two
+	 * ranks
+	 */
 	for (unsigned k = 0; k < 2 && k < s->n; k++) {
 		unsigned i = (s->next_rank + k) % s->n;
 
@@ -100,7 +104,7 @@ static void scan_read_process(struct scan *l, pid_t pid, unsigned task)
 seen:
 	if (p->seen.ended || p->seen.pid != pid)
 		return;
-	ranks_index(s, l->o, &p->seen); /* move the start of the next search past this rank */
+	ranks_index(s, l->o, &p->seen); /* the next search starts after this rank */
 	p->task = task;
 	p->launcher = scan_is_launcher(p->seen.command);
 	s->task[task].launcher |= p->launcher;
@@ -156,8 +160,8 @@ static void scan_keep(struct scan *l, const struct scan_process *p, enum observe
 }
 
 /*
- * Choose the rank of a task of srun among the processes FROM to TO: its rank so far, or else the
- * process that started first.
+ * Choose the rank of a task of srun among the processes FROM to TO: the present rank of the task,
+ * or else the process that started first.
  */
 static void scan_choose_first(struct scan *l, unsigned from, unsigned to)
 {
@@ -179,7 +183,7 @@ static void scan_choose_first(struct scan *l, unsigned from, unsigned to)
 		scan_keep(l, first, OBSERVED_TASK);
 }
 
-/* Is process PARENT a launcher among the processes FROM to TO of one task? */
+/* Return whether process PARENT is a launcher among the processes FROM to TO of one task. */
 static bool scan_has_launcher(const struct scan *l, unsigned from, unsigned to, pid_t parent)
 {
 	for (unsigned i = from; i < to; i++)
@@ -188,14 +192,15 @@ static bool scan_has_launcher(const struct scan *l, unsigned from, unsigned to, 
 	return false;
 }
 
-/* Has P used more than half a CPU since the last scan? */
+/* Return whether P has used more than half a CPU since the last scan. */
 static bool scan_is_busy(struct scan *l, const struct process_seen *p)
 {
 	for (unsigned n = 0; n < l->s->n_idle && l->seconds > 0; n++) {
 		const struct rank_idle *was = &l->s->idle[(l->next_idle + n) % l->s->n_idle];
 
 		/*
-		 * search from the last result on: most processes come in the order of the last scan
+		 * search after the last result, as most processes come in the order of the last
+		 * scan
 		 */
 		if (was->pid != p->pid || was->start != p->start)
 			continue;
@@ -205,7 +210,7 @@ static bool scan_is_busy(struct scan *l, const struct process_seen *p)
 	return false;
 }
 
-/* Choose the ranks among the processes FROM to TO of a task without a TASK. */
+/* Choose the ranks among the processes FROM to TO, of a task without an OBSERVED_TASK. */
 static void scan_choose_others(struct scan *l, unsigned from, unsigned to)
 {
 	for (unsigned i = from; i < to; i++) {
@@ -216,7 +221,7 @@ static void scan_choose_others(struct scan *l, unsigned from, unsigned to)
 
 		if (p->launcher)
 			continue;
-		/* a CHILD stays one after its launcher has ended */
+		/* a child stays an OBSERVED_CHILD after its launcher has ended */
 		if (was_child || (!scan_is_remote_shell(p->seen.command) &&
 				  scan_has_launcher(l, from, to, p->seen.parent)))
 			scan_keep(l, p, OBSERVED_CHILD);
@@ -225,7 +230,7 @@ static void scan_choose_others(struct scan *l, unsigned from, unsigned to)
 	}
 }
 
-/* Keep the CPU times of processes that may become BUSY until the next scan. */
+/* Keep the CPU times of processes that may become OBSERVED_BUSY until the next scan. */
 static void scan_remember(struct scan *l)
 {
 	struct rank_idle *idle = reallocarray(l->s->idle, l->n + 1, sizeof(*idle));
@@ -245,8 +250,8 @@ static void scan_remember(struct scan *l)
 }
 
 /*
- * Has rank I ended? If not all processes of the step were read, it may be alive although this scan
- * has not found it.
+ * Return whether rank I has ended. If not all processes of the step were read, the rank may be
+ * alive although this scan has not found it.
  */
 static bool scan_has_lost(struct scan *l, unsigned i)
 {
@@ -294,7 +299,7 @@ static void scan_one_step(struct scan *l)
 			scan_choose_others(l, from, l->n);
 	}
 	scan_remember(l);
-	/* after the last process of a step of srun, its ranks stay for the last document */
+	/* the ranks of a step of srun whose processes have all ended stay for the last document */
 	if (l->n || !s->tasks_of_srun)
 		scan_settle_ranks(l);
 	for (unsigned i = s->n_tasks; i-- > 0;)

@@ -13,18 +13,18 @@
 #include "host/contention_record.h"
 
 #define STEPS_SLICES_MAX 4 /* depth of slices above Slurm's scope */
-/* directory beside the jobs, with the process that keeps the scope alive */
+/* a directory beside the jobs', with the process that keeps the scope alive */
 #define STEPS_SYSTEM "system"
 #define UNKNOWN_UID ((uid_t)-1)
 
 struct steps_search {
 	int cgroup_fd;
-	unsigned *jobs; /* to count jobs only: their number so far; NULL: observe */
+	unsigned *jobs; /* NULL: observe steps; otherwise only count jobs here */
 	struct ranks *r;
 	struct observed_node *node;
 	struct errbuf *bad;
 	unsigned n_recorded;
-	uint64_t *recorded; /* inodes of steps with a record, which lists their ranks */
+	uint64_t *recorded; /* inodes of the steps that have a record (see steps_take_record()) */
 };
 
 struct steps_owner {
@@ -34,7 +34,10 @@ struct steps_owner {
 	gid_t gid;
 };
 
-/* Take the owner of process PID unless it is still a fork of slurmstepd, which runs as root. */
+/*
+ * Take the owner of process PID, unless the process is still a fork of slurmstepd, which runs as
+ * root.
+ */
 static void steps_take_owner(pid_t pid, void *arg)
 {
 	struct steps_owner *o = arg;
@@ -45,9 +48,9 @@ static void steps_take_owner(pid_t pid, void *arg)
 }
 
 /*
- * Set the owner of SEEN from the first process in task NAME of the step at PATH, except a known
- * uid: a process may run as another user, by sudo or with a subordinate uid of its own. Returns 0,
- * or -1 if the task has no process yet.
+ * Set the owner of SEEN from the first process in task NAME of the step at PATH. If SEEN has a uid
+ * already, it stays: a process may run as another user, by sudo or with a subordinate uid. Returns
+ * 0, or -1 if the task has no process yet.
  */
 static int steps_find_owner(const struct steps_search *search, const char *path, const char *name,
 			    struct observed_step *seen)
@@ -97,8 +100,8 @@ static void steps_add_task(const struct steps_search *search, const char *path,
 	    (!s && steps_find_owner(search, path, name, seen) < 0))
 		return;
 	/*
-	 * slurmstepd writes a record before the step's programs start. The record of this step may
-	 * be newer than the records read so far: the next scan reads it.
+	 * slurmstepd writes a record before the step's programs start. This step's record may have
+	 * come after this scan read the records; then the next scan reads it.
 	 */
 	if (!s && search->r->conf.state_dir &&
 	    contention_record_exists(search->r->conf.state_dir, seen->inode))
@@ -112,7 +115,7 @@ static void steps_add_task(const struct steps_search *search, const char *path,
 			  STEP_RANKS_MAX);
 }
 
-/* Is a process of M in the step whose directory has this INODE? */
+/* Return whether a process of M is in the step whose directory has this INODE. */
 static bool steps_has_process(const struct steps_search *search, uint64_t inode,
 			      const struct contention_message *m)
 {
@@ -128,10 +131,10 @@ static bool steps_has_process(const struct steps_search *search, uint64_t inode,
 }
 
 /*
- * Use the record M of a step. A step has a record if an option of srun has chosen which of its
- * ranks are observed: only these, even if the daemon did not run when slurmstepd reported them. If
- * all of these ranks have ended, slurmstepd has failed to remove the record, so it is removed here.
- * If a step was already observed and its record has no ranks, the observation ends.
+ * Use the record M of a step. If an option of srun chose which ranks of a step are observed,
+ * slurmstepd has listed them in a record, for a daemon that starts later; no other ranks are then
+ * observed. If all ranks in the record have ended, slurmstepd has failed to remove the record, so
+ * remove it here. If the record of an observed step has no ranks, stop to observe the step.
  */
 static void steps_take_record(uint64_t inode, const struct contention_message *m, void *arg)
 {
@@ -179,7 +182,7 @@ static int steps_job(const struct ledger_job *job, void *arg)
 			.contained = true,
 			.uid = job->uid,
 		};
-		const char *place = NULL; /* the container to which WANTED applies */
+		const char *place = NULL; /* the container that WANTS is about */
 		bool wants = false;
 
 		if (ledger_step_load_ranks(step, search->bad) < 0)
@@ -269,8 +272,7 @@ static void steps_count_job(const struct steps_search *search, const char *path,
 }
 
 /*
- * Report a directory of a job whose name, "s...", lacks the job's number, as in some builds of
- * Slurm.
+ * Report a job's directory whose name, "s...", lacks the job's number, as in some builds of Slurm.
  */
 static void steps_nameless_job(const struct steps_search *search, const char *path,
 			       const char *name)
@@ -279,8 +281,8 @@ static void steps_nameless_job(const struct steps_search *search, const char *pa
 	if (strcmp(name, STEPS_SYSTEM) == 0)
 		return;
 	errprintf(search->bad,
-		  "the name of a job's cgroup, %.64s, lacks the job's number: steps "
-		  "without a container are not observed with this build of Slurm",
+		  "the name of a job's cgroup, %.64s, lacks the job's number; steps without a "
+		  "container are not observed with this build of Slurm",
 		  name);
 }
 

@@ -18,27 +18,35 @@
 #include "base/monotonic.h"
 #include "contention/process.h"
 
-#define STORAGE_WORKERS 32 /* greatest number of waiting workers, each for another process */
-#define STORAGE_PASSES 64 /* greatest number of passes in which a slow process is skipped */
+#define STORAGE_WORKERS 32 /* the most workers that wait, each for another process */
+#define STORAGE_PASSES 64 /* the most passes in which a slow process is skipped */
 
-/* A slot for one process. Caller, reader and workers share it; each member has one writer. */
+/*
+ * A slot for one process, in memory that caller, reader and workers share. Each member has one
+ * writer.
+ */
 struct storage_slot {
 	/* written by the caller: */
 	pid_t pid; /* 0: the slot is free */
 	uint64_t start; /* see struct process_seen */
-	uint32_t turn; /* number of the process that has the slot; each process gets another */
+	/* number of the process that has the slot; no two processes get the same number */
+	uint32_t turn;
 	/* written by a worker: */
-	uint32_t answered; /* TURN of the process to which READ and WRITTEN belong; 0: none */
+	uint32_t answered; /* TURN of the process whose bytes READ and WRITTEN are; 0: none */
 	uint64_t read, written; /* bytes */
 	/* written by the reader: */
 	uint32_t slow; /* TURN of the last slow process; 0: none */
-	uint32_t skip; /* passes in which that process is still skipped; UINT32_MAX: all */
-	uint32_t penalty; /* passes in which it was skipped last time */
+	/* passes in which the slow process is still to be skipped; UINT32_MAX: all */
+	uint32_t skip;
+	uint32_t penalty; /* passes in which it was skipped the last time */
 };
 
 struct storage_page {
 	uint32_t n; /* number of slots up to and including the last one ever used */
-	/* written by a worker: the slot that it reads, and monotonic milliseconds of the start */
+	/*
+	 * written by a worker: AT, the slot that it reads, and SINCE, when it began (monotonic
+	 * milliseconds)
+	 */
 	uint32_t at;
 	int64_t since;
 	struct storage_slot slot[STORAGE_SLOTS];
@@ -52,7 +60,7 @@ struct storage {
 	struct storage_page *page;
 };
 
-/* A worker that is still waiting, and the process for which it waits. */
+/* A worker that still waits, and the process for which it waits. */
 struct storage_waiting {
 	pid_t worker; /* 0: none */
 	uint32_t slot, turn;
@@ -92,7 +100,7 @@ static void storage_end_reader(struct storage *s)
 {
 	if (s->reader > 0) {
 		kill(s->reader, SIGKILL);
-		/* returns soon: SIGKILL ends each of the reader's waits */
+		/* returns soon, as SIGKILL ends whatever the reader waits for */
 		waitpid(s->reader, NULL, 0);
 	}
 	s->reader = 0;
@@ -150,8 +158,8 @@ static uint64_t storage_number(const char *text, const char *word)
 /* ------------------------------------------------------------------------------ a worker */
 
 /*
- * Read the numbers of a slot's process. The open directory makes sure that "io" is of the same
- * process as the start that is compared.
+ * Read the numbers of a slot's process. Its directory stays open, so that "io" belongs to the
+ * process whose start is compared.
  */
 static void storage_read_slot(const struct storage_reader *r, struct storage_slot *slot)
 {
@@ -175,7 +183,7 @@ static void storage_read_slot(const struct storage_reader *r, struct storage_slo
 	close(dir);
 }
 
-/* Is a worker waiting for the present process of SLOT? */
+/* Return whether a worker waits for the present process of SLOT. */
 static bool storage_is_waited(const struct storage_reader *r, uint32_t slot)
 {
 	for (unsigned i = 0; i < STORAGE_WORKERS; i++)
@@ -185,7 +193,7 @@ static bool storage_is_waited(const struct storage_reader *r, uint32_t slot)
 	return false;
 }
 
-/* Is the process of SLOT skipped in this pass because it was slow? */
+/* Return whether the process of SLOT is skipped in this pass because it was slow. */
 static bool storage_is_spared(const struct storage_slot *slot)
 {
 	return slot->skip && slot->slow == STORAGE_GET(slot->turn);
@@ -215,7 +223,7 @@ storage_run_worker(const struct storage_reader *r, uint32_t from, pid_t parent)
 
 /* ---------------------------------------------------------------------------- the reader */
 
-/* Remove workers that have ended, and kill those whose process has lost its slot. */
+/* Remove workers that have ended, and kill workers whose process has lost its slot. */
 static void storage_reap(struct storage_reader *r)
 {
 	for (unsigned i = 0; i < STORAGE_WORKERS; i++) {
@@ -232,9 +240,9 @@ static void storage_reap(struct storage_reader *r)
 }
 
 /*
- * WORKER waits too long for the process of slot AT: let it wait, so that a process that is only
- * slow is read in the end. If too many workers are waiting already, kill this one, and never read
- * its process again.
+ * Handle WORKER, which waits too long for the process of slot AT. Let it wait, so that a process
+ * that is only slow is read in the end. But if too many workers wait already, kill it and never
+ * read its process again.
  */
 static void storage_leave(struct storage_reader *r, pid_t worker, uint32_t at)
 {
@@ -250,8 +258,7 @@ static void storage_leave(struct storage_reader *r, pid_t worker, uint32_t at)
 	if (r->n_waiting == STORAGE_WORKERS) {
 		slot->skip = UINT32_MAX;
 		kill(worker, SIGKILL);
-		waitpid(worker, NULL,
-			0); /* returns soon: SIGKILL ends each of the worker's waits */
+		waitpid(worker, NULL, 0); /* returns soon, as SIGKILL ends the worker's wait */
 		return;
 	}
 	while (r->waiting[i].worker)
@@ -308,7 +315,7 @@ static void storage_pass(struct storage_reader *r)
 	}
 }
 
-/* Run the reader: it closes all descriptors except that of /proc, and ends with its parent. */
+/* Run the reader, which closes all descriptors but that of /proc, and ends with its parent. */
 static void __attribute__((noreturn)) storage_run_reader(const struct storage *s, pid_t parent)
 {
 	struct storage_reader r = { .page = s->page, .source = s->source, .limit = s->limit };

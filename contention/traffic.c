@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Bytes of a slot, an element of the map; the BPF programs add to them. */
+/* The bytes of one slot, to which the BPF programs add. */
 struct traffic_total {
 	uint64_t sent, received;
 };
@@ -22,7 +22,8 @@ struct traffic_links {
 struct traffic {
 	int map_fd;
 	volatile struct traffic_total
-		*total; /* TRAFFIC_SLOTS elements: the value of the map's only entry */
+		/* TRAFFIC_SLOTS elements, which are together the value of the map's only entry */
+		*total;
 	struct traffic_links links[TRAFFIC_SLOTS];
 };
 
@@ -61,8 +62,8 @@ void traffic_program(struct bpf_insn *out, int map_fd, unsigned offset)
 }
 
 /*
- * Load the program for OFFSET, and attach it. Returns the descriptor of the link, which keeps the
- * program loaded, or -1 with errno.
+ * Load the program for OFFSET and attach it to CGROUP_FD. Returns the descriptor of the link, which
+ * keeps the program loaded, or -1 with errno.
  */
 static int traffic_link(const struct traffic *t, int cgroup_fd, enum bpf_attach_type type,
 			size_t offset)
@@ -116,7 +117,7 @@ int traffic_open(struct traffic **out, struct errbuf *err)
 	}
 	page = mmap(NULL, TRAFFIC_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, t->map_fd, 0);
 	if (page == MAP_FAILED) {
-		errprintf(err, "cannot map the BPF map that counts traffic: %s", strerror(errno));
+		errprintf(err, "cannot mmap the BPF map that counts traffic: %s", strerror(errno));
 		close(t->map_fd);
 		free(t);
 		return -1;

@@ -16,7 +16,7 @@
 
 #include "base/monotonic.h"
 
-#define TIMES 4 /* memory of all loads of a domain together, in units of its cache */
+#define TIMES 4 /* memory of all loads of a domain together, as a multiple of its cache */
 /* least bytes of a load: more than the private caches of a core */
 #define SHARE_MIN (8ul * 1024 * 1024)
 #define READY_MS 120000 /* milliseconds that a load may take to get its memory */

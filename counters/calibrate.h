@@ -16,8 +16,8 @@
 /*
  * Compare the counters of this host with loads whose counts are known by calculation. The loads run
  * in child processes, with the user and in the cgroups of the caller. They slow other processes of
- * the host, and these change the measured rates. Functions that return int return 0, or -1 with the
- * reason: this host has no counters, a CPU cannot be used, out of memory.
+ * the host, which in turn change the measured rates. Functions that return int return 0, or -1 with
+ * the reason: this host has no counters, a CPU cannot be used, out of memory.
  */
 #define CALIBRATE_MS 500 /* milliseconds of a measurement */
 #define CALIBRATE_CACHE (64ul * 1024 * 1024) /* bytes; assumed if the size of a cache is unknown */
@@ -38,7 +38,7 @@ struct calibrate_domain {
 int calibrate_measure(struct rank_sample *out, struct counters *c, enum calibrate_load load,
 		      unsigned cpu, uint64_t cache, struct errbuf *err);
 
-/* Count the misses of DOMAIN in a second while all its CPUs run the load "scan". */
+/* Count the misses per second of DOMAIN while all its CPUs run the load "scan". */
 int calibrate_peak(uint64_t *out, struct counters *c, const struct calibrate_domain *domain,
 		   struct errbuf *err);
 
@@ -53,8 +53,8 @@ bool calibrate_differs(enum calibrate_load load, uint32_t rate);
 
 /*
  * Measure the N domains. Prints each measured rate beside the expected one to F as soon as it is
- * measured, and puts the peaks into PEAKS, with the row of C and whether it is simulated. Drops
- * earlier peaks of another row. The caller writes PEAKS to its file.
+ * measured, and puts the peaks into PEAKS, with the row of C and whether its counts are simulated.
+ * Drops earlier peaks of another row. The caller writes PEAKS to the file.
  */
 int calibrate_domains(FILE *f, struct counters *c, struct calibrate_domain *domain, unsigned n,
 		      struct contention_peaks *peaks, struct errbuf *err);

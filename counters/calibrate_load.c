@@ -3,7 +3,7 @@
 
 #include "counters/classify.h"
 
-/* Instructions that each loop below executes, and the lines that it reads meanwhile. */
+/* For each loop below: a number of instructions, and how many lines of memory these access. */
 static const struct {
 	const char *name;
 	unsigned instructions, lines;

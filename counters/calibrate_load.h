@@ -19,7 +19,7 @@ enum calibrate_load {
 	CALIBRATE_LOADS
 };
 
-/* "loop", "scan", "triad". */
+/* Return "loop", "scan" or "triad". */
 const char *calibrate_load_name(enum calibrate_load load);
 
 /* Return the rate of LOAD if each line comes from memory, in the unit of struct rank_sample. */

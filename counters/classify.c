@@ -7,8 +7,8 @@
 __extension__ typedef unsigned __int128 wide;
 
 /*
- * The bounds are those of the papers' HPC evaluation. Clavis' code has a delta of 30, which cannot
- * separate classes whose bounds are 15 apart.
+ * The bounds are those of the HPC evaluation in the papers on Clavis. Its code has a delta of 30,
+ * which cannot separate classes whose bounds are 15 apart.
  */
 const struct classify_conf classify_default = {
 	.turtle = 30,

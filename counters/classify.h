@@ -29,7 +29,7 @@ enum rank_class {
 	RANK_DEVIL, /* above the bound "devil" */
 };
 
-/* "unknown", "turtle", "semi-devil", "devil". */
+/* Return "unknown", "turtle", "semi-devil" or "devil". */
 const char *rank_class_name(enum rank_class c);
 
 struct classify_conf {
@@ -94,8 +94,8 @@ enum rank_class classify_class_of(const struct classify_conf *c, uint32_t rate);
 
 /*
  * The state of one rank: plain data of a fixed size. A rank without samples is all zero. The ring
- * has a place for each of the last WINDOW intervals, including those with a missing sample, so that
- * old samples leave it.
+ * has a place for each of the last classify_conf.window intervals, including those with a missing
+ * sample, so that old samples leave it.
  */
 struct rank_state {
 	uint32_t rate[CLASSIFY_WINDOW_MAX];
@@ -111,7 +111,7 @@ struct rank_state {
 
 /*
  * Add the next sample of a rank. C has passed classify_conf_check() and is the same for all samples
- * of STATE.
+ * of STATE; MAJORITY, DELTA and WINDOW are its members.
  *  - A sample of a rank without a counter makes the class unknown, and empties the ring.
  *  - The sample of an idle rank is not used: class and ring stay.
  *  - The first rate is adopted when MAJORITY samples are in the ring. After that the mean of the

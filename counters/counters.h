@@ -64,9 +64,9 @@ void counters_close(struct counters *c); /* NULL does nothing */
 void counters_about(const struct counters *c, struct counters_about *out);
 
 /*
- * Start to count process PID with all its threads, present and later ones. CHILDREN: and with all
- * processes that it and these have started or will start. Each present thread gets its own
- * counters. Returns 0, or -1 with the reason: the process has ended, no descriptors are left.
+ * Start to count process PID with all its threads, present and later ones; if CHILDREN, also all
+ * its descendants, present and later ones. Each present thread gets its own counters. Returns 0, or
+ * -1 with the reason: the process has ended, no descriptors are left.
  */
 int counters_begin(struct counters *c, pid_t pid, bool children, struct counter_group **out,
 		   struct errbuf *err);

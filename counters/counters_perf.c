@@ -18,25 +18,26 @@
 
 /*
  * The provider of perf_event_open(): one group of the row's events for each thread that the process
- * and, on request, its children have when counting begins. The threads that these start, and on
- * request processes, inherit the events. A rank that is counted before it executes its program has
- * one thread, so one group.
+ * and, on request, its children have when counting begins. Threads that these start later inherit
+ * the events; on request, so do processes. A rank that is counted before it executes its program
+ * has one thread, and so one group.
  *
  * A total is the sum of the counts between reads. If the kernel counted the events of a thread for
  * unequal times between two reads, each count is scaled down to the shortest of these times, so
  * that ratios of the counts compare equal times.
  */
 #define EVENTS_MAX (1 + EVENTS_MISSES_MAX + EVENTS_REMOTE_MAX)
-/* nanoseconds in which all events must have counted, or the form is not used */
+/* nanoseconds: a form is used only if all events count within this time */
 #define TRIAL_NS 100000000
 #define ATTACH_MS 50 /* milliseconds that attaching to a rank may take */
 /*
- * A rank may have 1 / RANK_SHARE of the descriptors (RLIMIT_NOFILE), but at least RANK_MIN, and all
- * ranks together three quarters of them, as users choose how many threads a rank has.
+ * Users choose how many threads a rank has. So the counters of one rank may use 1 / RANK_SHARE of
+ * the descriptors (RLIMIT_NOFILE), or RANK_MIN if that is more, and those of all ranks together
+ * three quarters.
  */
 #define RANK_SHARE 8
 #define RANK_MIN 256
-#define TRIES 8 /* attempts to attach to all threads without a new thread beginning meanwhile */
+#define TRIES 8 /* attempts to attach to all threads while no new thread begins */
 
 __extension__ typedef unsigned __int128 product;
 
@@ -285,8 +286,8 @@ static int order_ids(const void *a, const void *b)
 }
 
 /*
- * Sort L, and remove numbers that it has twice: a process that gets another parent meanwhile is
- * found with both.
+ * Sort L, and remove duplicates: a process that gets another parent meanwhile is found with both
+ * parents.
  */
 static void sort_tids(struct id_list *l)
 {
@@ -300,7 +301,7 @@ static void sort_tids(struct id_list *l)
 	l->n = n;
 }
 
-/* Has L, which is sorted, a number that OLD, also sorted, has not? */
+/* Does L have a number that OLD lacks? Both are sorted. */
 static bool has_new_id(const struct id_list *l, const struct id_list *old)
 {
 	unsigned k = 0;
@@ -352,7 +353,7 @@ static void close_threads(struct counter_group *g)
 static int open_error(const struct perf_plan *plan, unsigned failed, struct errbuf *err)
 {
 	if (errno == EINTR)
-		return errprintf(err, "its execve() takes longer than %d ms", ATTACH_MS);
+		return errprintf(err, "execve() of the process takes longer than %d ms", ATTACH_MS);
 	return errprintf(err, "cannot open event 0x%" PRIx64 "/0x%" PRIx64 "%s: %s%s",
 			 plan->event[failed].config, plan->event[failed].config1,
 			 failed ? "" : " (instructions)", strerror(errno),
@@ -431,8 +432,8 @@ static int open_threads(struct counter_group *g, const struct id_list *l, struct
 /*
  * Attach to the threads of the process, and of its children if these are to be counted. The kernel
  * does not show whether a new thread has inherited events. So the threads are listed before and
- * after: if no thread is new, each has its own events, and all that it starts inherits them; if
- * not, sets UNSETTLED.
+ * after the events are opened. If no thread is new, each thread has its own events, and later
+ * threads inherit them; otherwise UNSETTLED is set.
  */
 static int attach_once(struct counter_group *g, struct errbuf *err)
 {
@@ -582,8 +583,8 @@ static bool all_count(const struct perf_plan *plan, const struct perf_count *fir
 }
 
 /*
- * Count this thread in the form of PLAN. Returns 1 if each event counts; with the reason in WHY, 0
- * if another form may count, and -1 if none can.
+ * Count this thread in the form of PLAN. Returns 1 if each event counts, 0 if another form may
+ * count, and -1 if none can; WHY has the reason for 0 and -1.
  */
 static int try_form(const struct perf_plan *plan, struct errbuf *why)
 {

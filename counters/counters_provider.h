@@ -8,7 +8,7 @@
 
 #define COUNTERS_WHY_MAX 512 /* bytes with the final NUL */
 
-/* The host whose processors count; tests have others. */
+/* The host whose counters are used; tests pass hosts of their own. */
 struct counters_host {
 	const char *root; /* directory with proc/cpuinfo and sys; "": this host's */
 	uint32_t type; /* type of the row's events for perf_event_open(): PERF_TYPE_RAW */
@@ -50,7 +50,7 @@ struct counters {
 struct counter_group {
 	struct counters *counters;
 	pid_t pid;
-	bool children; /* count the children of the process, and theirs, too */
+	bool children; /* count all descendants of the process, too */
 	uint64_t interrupts;
 	unsigned descriptors;
 	void *data; /* the provider's */

@@ -14,7 +14,12 @@ const char *events_quality_name(enum events_quality q)
 	return quality_names[q];
 }
 
-static int take_event(struct events_scan *s, struct counter_event *list, unsigned *n, unsigned max)
+/*
+ * Append the event of this clause to LIST. PMU gets the name of the event's PMU, "" for that of the
+ * processor; if PMU is NULL, other PMUs are refused.
+ */
+static int take_event(struct events_scan *s, struct counter_event *list, unsigned *n, unsigned max,
+		      char *pmu)
 {
 	struct counter_event *e = &list[*n];
 	size_t at;
@@ -26,7 +31,7 @@ static int take_event(struct events_scan *s, struct counter_event *list, unsigne
 		return events_scan_missing(s, "an event: 0xCONFIG or 0xCONFIG/0xCONFIG1");
 	at = s->word;
 	*e = (struct counter_event){ .config = 0 };
-	if (events_scan_event(s, e) < 0)
+	if ((pmu && events_scan_pmu(s, pmu) < 0) || events_scan_event(s, e) < 0)
 		return -1;
 	for (unsigned i = 0; i < *n; i++)
 		if (list[i].config == e->config && list[i].config1 == e->config1)
@@ -48,18 +53,21 @@ static int take_event(struct events_scan *s, struct counter_event *list, unsigne
 
 static int take_clause(struct events_scan *s, struct events_row *row, unsigned *n_instructions)
 {
-	static const char *const clauses[] = { "instructions", "misses", "remote", "note", NULL };
+	static const char *const clauses[] = { "instructions", "misses", "remote",
+					       "sample",       "note",	 NULL };
 
 	if (events_scan_word(s) < 0)
 		return 0; /* nothing between two separators */
 	switch (events_scan_choice(s, clauses)) {
 	case 0:
-		return take_event(s, &row->instructions, n_instructions, 1);
+		return take_event(s, &row->instructions, n_instructions, 1, NULL);
 	case 1:
-		return take_event(s, row->misses, &row->n_misses, EVENTS_MISSES_MAX);
+		return take_event(s, row->misses, &row->n_misses, EVENTS_MISSES_MAX, NULL);
 	case 2:
-		return take_event(s, row->remote, &row->n_remote, EVENTS_REMOTE_MAX);
+		return take_event(s, row->remote, &row->n_remote, EVENTS_REMOTE_MAX, NULL);
 	case 3:
+		return take_event(s, &row->sample, &row->n_sample, 1, row->sample_pmu);
+	case 4:
 		if (row->note[0])
 			return events_scan_fail(s, s->word, "expected at most 1 \"note\" in a row");
 		return events_scan_rest(s, row->note, sizeof(row->note));
@@ -128,9 +136,9 @@ int events_row_parse(struct events_row *row, const char *text, size_t len, struc
 	return errwrap(err, "line %u, column %u", line, column);
 }
 
-static void print_event(FILE *f, const char *clause, const struct counter_event *e)
+static void print_event(FILE *f, const char *clause, const char *pmu, const struct counter_event *e)
 {
-	fprintf(f, "; %s 0x%" PRIx64, clause, e->config);
+	fprintf(f, "; %s %s%s0x%" PRIx64, clause, pmu, *pmu ? "/" : "", e->config);
 	if (e->config1)
 		fprintf(f, "/0x%" PRIx64, e->config1);
 	if (e->source[0])
@@ -164,11 +172,13 @@ void events_row_print(FILE *f, const struct events_row *row)
 {
 	print_match(f, row);
 	fprintf(f, " %s %s", row->name, events_quality_name(row->quality));
-	print_event(f, "instructions", &row->instructions);
+	print_event(f, "instructions", "", &row->instructions);
 	for (unsigned i = 0; i < row->n_misses; i++)
-		print_event(f, "misses", &row->misses[i]);
+		print_event(f, "misses", "", &row->misses[i]);
 	for (unsigned i = 0; i < row->n_remote; i++)
-		print_event(f, "remote", &row->remote[i]);
+		print_event(f, "remote", "", &row->remote[i]);
+	if (row->n_sample)
+		print_event(f, "sample", row->sample_pmu, &row->sample);
 	if (row->note[0])
 		fprintf(f, "; note %s", row->note);
 	fputc('\n', f);

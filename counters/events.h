@@ -36,7 +36,7 @@ enum events_quality {
 	EVENTS_QUALITIES /* number of qualities */
 };
 
-/* "A", "A-", "B", "B-", "C", "X". */
+/* Return "A", "A-", "B", "B-", "C" or "X". */
 const char *events_quality_name(enum events_quality q);
 
 /* A processor: on x86 vendor, family, model and stepping, on ARM the register MIDR. */
@@ -85,6 +85,10 @@ struct events_row {
 	struct counter_event
 		remote[EVENTS_REMOTE_MAX]; /* remote misses are the sum of these events */
 	unsigned n_remote; /* 0: remote misses are unknown */
+	/* the event whose samples have the addresses of misses, and its PMU; "": PERF_TYPE_RAW */
+	struct counter_event sample;
+	char sample_pmu[EVENTS_NAME_MAX];
+	unsigned n_sample; /* 1; 0: no event gives addresses of misses */
 	char note[EVENTS_NOTE_MAX]; /* one printable line, or "" */
 };
 

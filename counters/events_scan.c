@@ -252,6 +252,25 @@ int events_scan_event(struct events_scan *s, struct counter_event *e)
 	return refuse_word(s, "an event: 0xCONFIG or 0xCONFIG/0xCONFIG1, of 16 digits at most");
 }
 
+int events_scan_pmu(struct events_scan *s, char pmu[EVENTS_NAME_MAX])
+{
+	const char *word = s->text + s->word, *slash = memchr(word, '/', s->word_len);
+	size_t all = s->word_len;
+
+	*pmu = '\0';
+	if (!slash || (word[0] == '0' && word[1] == 'x'))
+		return 0;
+	s->word_len = (size_t)(slash - word);
+	if (!s->word_len || copy_source_word(s, pmu, EVENTS_NAME_MAX, "_") < 0) {
+		s->word_len = all;
+		return refuse_word(s, "an event, or PMU/EVENT with the name of a PMU, such as "
+				      "ibs_op/0x90000");
+	}
+	s->word += s->word_len + 1;
+	s->word_len = all - s->word_len - 1;
+	return 0;
+}
+
 /* Parse "A" or "A..B", hexadecimal numbers of at most MAX. */
 static int take_range(const char **p, const char *end, unsigned max, struct events_range *out)
 {

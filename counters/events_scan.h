@@ -26,7 +26,7 @@ struct events_scan {
 	size_t fault;
 };
 
-/* the bits of a MIDR with variant and revision: a row is for all of these */
+/* the bits of variant and revision in a MIDR; a row is for all variants and revisions */
 #define EVENTS_MIDR_REVISION 0xf0000full
 
 /* Check that the text has only printable ASCII, tabs and line ends. */
@@ -68,6 +68,11 @@ int events_scan_choice(struct events_scan *s, const char *const *names);
 int events_scan_match(struct events_scan *s, struct events_row *row);
 int events_scan_name(struct events_scan *s, char name[EVENTS_NAME_MAX]);
 int events_scan_event(struct events_scan *s, struct counter_event *e);
+/*
+ * Move the start of the last word past "PMU/" and write the PMU's name, "" if the word has none.
+ * The rest is an event.
+ */
+int events_scan_pmu(struct events_scan *s, char pmu[EVENTS_NAME_MAX]);
 int events_scan_source(struct events_scan *s, char source[EVENTS_SOURCE_MAX]);
 
 #endif

@@ -158,14 +158,15 @@ static int parse_kind_mems(struct planned_container *c, char *lists, struct errb
 			continue;
 		if (!list || idset_parse(&c->kind_mems[k], list, err) < 0 ||
 		    idset_empty(&c->kind_mems[k]) || !idset_subset(&c->kind_mems[k], &c->mems))
-			return errprintf(err, "container %s: bad nodes of its kinds", c->name);
+			return errprintf(err, "container %s: bad list of memory nodes by kind",
+					 c->name);
 	}
 	return lists ? errprintf(err, "container %s: nodes of too many kinds", c->name) : 0;
 }
 
 /*
- * Parse the end of a container's line: "kinds dram,hbm of 0-1;2". In a ledger of an earlier release
- * all of it, or its second half, is missing.
+ * Parse the end of a container's line: "kinds dram,hbm of 0-1;2". A ledger of an earlier release
+ * may lack all of it, or the part from "of" on.
  */
 static int parse_kinds(struct planned_container *c, char **save, struct errbuf *err)
 {
@@ -291,7 +292,7 @@ void job_plan_print_error(FILE *f, const struct errbuf *err)
 		fprintf(f, "refusal %s\n", refusal[err->code]);
 }
 
-/* REST is the text after the line "error". */
+/* Return the refusal in REST, the text after the line "error"; PLAN_OK if there is none. */
 static enum plan_refusal parse_refusal(const char *rest)
 {
 	char line[64];

@@ -12,8 +12,7 @@
 #include "topology/refusal.h"
 
 /*
- * A plan as text: its form between the unprivileged helper and root, and in the ledger. Both
- * readers can refuse a bad text.
+ * A plan as text: its form between the unprivileged helper and root, and in the ledger.
  *
  *   nodeos-plan 1
  *   core 0,16                  every core of the job here, in logical order

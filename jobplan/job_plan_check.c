@@ -4,7 +4,8 @@
 #include <string.h>
 
 /*
- * Check that the cores are disjoint and not empty: then there are no more of them than CPUs in IN.
+ * Check that the cores are not empty, disjoint, inside of IN's, and have all CPUs of IN. So there
+ * are no more cores than CPUs.
  */
 static int check_plan_cores(const struct job_plan *p, const struct plan_input *in,
 			    struct errbuf *err)
@@ -28,7 +29,7 @@ static int check_plan_cpus(const struct planned_container *c, const struct plan_
 			   const struct idset *seen, struct errbuf *err)
 {
 	if (idset_empty(&c->cpus) || idset_count(&c->cpus) < c->asked)
-		return errprintf(err, "container %s: %u CPUs planned, %u asked", c->name,
+		return errprintf(err, "container %s: %u CPUs planned, %u requested", c->name,
 				 idset_count(&c->cpus), c->asked);
 	if (!idset_subset(&c->cpus, &c->reserved) || !idset_subset(&c->reserved, &in->cpus))
 		return errprintf(err, "container %s: the plan gives it CPUs outside of the job's",
@@ -85,13 +86,14 @@ static int check_size(const struct planned_container *c, const struct idset *mem
 }
 
 /*
- * Check that the nodes of the kinds are those that ASK names, in these numbers. Their kinds are the
- * helper's word: nodes of a wrong kind harm only the container itself.
+ * Check that C has nodes of just the kinds that ASK names, in these numbers or sizes. Whether a
+ * node is of its kind is not checked: a wrong kind harms only the container itself.
  */
 static int check_wanted(const struct planned_container *c, const struct requested_container *ask,
-			const struct blocks *b, const char *root, struct errbuf *err)
+			const struct plan_input *in, const struct blocks *b, const char *root,
+			struct errbuf *err)
 {
-	struct idset all;
+	struct idset all, others = c->mems;
 
 	idset_zero(&all);
 	for (unsigned i = 0; i < ask->n_wants; i++) {
@@ -105,7 +107,10 @@ static int check_wanted(const struct planned_container *c, const struct requeste
 			return -1;
 		idset_or(&all, mems);
 	}
-	return idset_equal(&all, &c->mems)
+	/* a resize by one kind keeps nodes of others */
+	idset_andnot(&others, &all);
+	return idset_subset(&all, &c->mems) && (in->resize ? idset_subset(&others, &in->has_mems)
+							   : idset_empty(&others))
 		       ? 0
 		       : errprintf(err, "container %s: memory nodes of other kinds", c->name);
 }
@@ -118,8 +123,8 @@ static int check_plan_mems(const struct planned_container *c, const struct reque
 			err, "container %s: the plan gives it memory nodes outside of the job's",
 			c->name);
 	if (ask->mems_kind == MEMS_COUNT && idset_count(&c->mems) != ask->mems)
-		return errprintf(err, "container %s: %u memory nodes planned, %llu asked", c->name,
-				 idset_count(&c->mems), (unsigned long long)ask->mems);
+		return errprintf(err, "container %s: %u memory nodes planned, %llu requested",
+				 c->name, idset_count(&c->mems), (unsigned long long)ask->mems);
 	if (!in->resize)
 		return 0;
 	if (ask->mems_kind == MEMS_UNSET && !idset_equal(&c->mems, &in->has_mems))
@@ -156,7 +161,7 @@ int job_plan_check(const struct job_plan *p, const struct request *r, const stru
 		    check_plan_mems(c, ask, in, err) < 0 || check_confined(c, ask, in, err) < 0 ||
 		    (ask->mems_kind == MEMS_SIZE &&
 		     check_size(c, &c->mems, ask->mems, b, root, err) < 0) ||
-		    (ask->mems_kind == MEMS_WANTS && check_wanted(c, ask, b, root, err) < 0))
+		    (ask->mems_kind == MEMS_WANTS && check_wanted(c, ask, in, b, root, err) < 0))
 			return -1;
 		idset_or(&seen, &c->reserved);
 	}

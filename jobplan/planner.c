@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "jobplan/apart.h"
 #include "topology/resize.h"
 
 static int planner_add_container(struct job_plan *out, const struct machine *m, const char *name,
@@ -94,7 +95,8 @@ int planner_make(struct job_plan **out, const struct machine *m, const struct re
 	if (!np) {
 		errprintf(err, "out of memory");
 	} else if (add_cores(np, m, &in->cores, err) == 0 &&
-		   plan_make(&p, m, &opts, ask, r->n, err) == 0) {
+		   apart_plan(&p, m, &opts, &(struct apart_asks){ ask, r->n, &in->apart }, err) ==
+			   0) {
 		rc = add_containers(np, m, r, p);
 		planner_mark_shared(np);
 		if (rc < 0)
@@ -133,14 +135,21 @@ int planner_resize(struct job_plan **out, const struct machine *m, const struct 
 	struct idset withheld;
 	int rc = -1;
 
+	if (c->mems_kind == MEMS_WANTS) {
+		ask.by_kind = true;
+		ask.kind = c->want[0].kind;
+		ask.mems_kind = c->want[0].sized ? MEMS_SIZE : MEMS_COUNT;
+		ask.want_mems = c->want[0].amount;
+	}
 	machine_withheld(m, &withheld);
 	idset_andnot(&ask.free_mems, &withheld);
 	idset_andnot(&ask.free_cpus, &ask.reserved);
 	idset_andnot(&ask.free_mems, &ask.mems);
 	if (!np) {
 		errprintf(err, "out of memory");
-	} else if (r->n != 1) {
-		errprintf(err, "only one container can be resized at a time");
+	} else if (r->n != 1 || c->n_wants > 1) {
+		errprintf(err,
+			  "only one container and one kind of memory can be resized at a time");
 	} else if (add_cores(np, m, &in->cores, err) == 0 && plan_resize(&got, m, &ask, err) == 0) {
 		rc = planner_add_container(np, m, c->name, c->cpus, &got);
 		if (rc < 0)

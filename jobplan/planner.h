@@ -10,21 +10,21 @@
 
 /*
  * Make a job plan from a request: the one place where request and topology meet. Linked into the
- * helper and nodeosctl, never into the plugin. If the kernel has divided memory nodes (fgmn=), only
- * their blocks are given, even if IN allows more.
+ * helper and nodeosctl, never into the plugin. If the kernel has divided memory nodes (boot
+ * parameter fgmn=), only their blocks are given, even if IN allows more.
  */
 int planner_make(struct job_plan **out, const struct machine *m, const struct request *r,
 		 const struct plan_input *in, struct errbuf *err);
 
 /*
- * As planner_make(), for the one container of R to resize by IN->resize. OUT->container[0].why
+ * As planner_make(), to resize the one container of R (IN->resize is true). OUT->container[0].why
  * explains the change.
  */
 int planner_resize(struct job_plan **out, const struct machine *m, const struct request *r,
 		   const struct plan_input *in, struct errbuf *err);
 
 /*
- * If M is this machine, and the kernel has divided its memory nodes, set the usable bytes of these
+ * M is this machine. If the kernel has divided its memory nodes, set the usable bytes of these
  * nodes. Only root can read them; for other users, and on other kernels, M is unchanged. KEEP,
  * unless NULL, receives the blocks, which the caller frees.
  */

@@ -2,6 +2,7 @@
 #include "jobplan/planner_input.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,10 @@ char *plan_input_format(const struct plan_input *in)
 	for (int i = 0; i < SETS; i++)
 		planner_input_print_set(f, set_key[i], set[i]);
 	fprintf(f, "default_mems %s\n", default_word[in->default_mems]);
+	if (in->apart.devils) {
+		fprintf(f, "devils %" PRIx64, in->apart.devils);
+		planner_input_print_set(f, "", &in->apart.cpus);
+	}
 	for (int i = 0; in->resize && i < HAS; i++)
 		planner_input_print_set(f, has_key[i], has[i]);
 	if (in->resize)
@@ -79,6 +84,18 @@ static int take_set(struct idset *out, char **text, const char *key, struct errb
 	return idset_parse(out, value, err) < 0 ? errwrap(err, "planner input: %s", key) : 0;
 }
 
+/* Parse VALUE, "BITS CPUS". */
+static int take_apart(struct apart *out, char *value, struct errbuf *err)
+{
+	char *end;
+
+	out->devils = strtoull(value, &end, 16);
+	if (end == value || *end != ' ')
+		return errprintf(err, "planner input: bad \"devils\" line");
+	return idset_parse(&out->cpus, end + 1, err) < 0 ? errwrap(err, "planner input: devils")
+							 : 0;
+}
+
 int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err)
 {
 	struct idset *set[SETS] = { &out->cores, &out->cpus, &out->mems, &out->mems_taken };
@@ -95,6 +112,9 @@ int plan_input_parse(struct plan_input *out, char *text, struct errbuf *err)
 	out->default_mems = strcmp(value, "local") == 0	     ? MEMS_LOCAL
 			    : strcmp(value, "ordinary") == 0 ? MEMS_ORDINARY
 							     : MEMS_ALL;
+	value = planner_input_take(&text, "devils");
+	if (value && take_apart(&out->apart, value, err) < 0)
+		return -1;
 	out->resize = strncmp(text, "has_", 4) == 0;
 	for (int i = 0; out->resize && i < HAS; i++)
 		if (take_set(has[i], &text, has_key[i], err) < 0)

@@ -4,16 +4,18 @@
 
 #include "base/idset.h"
 #include "base/subprocess.h"
+#include "jobplan/apart.h"
 #include "jobplan/job_plan.h"
 #include "topology/plan.h"
 
 /*
  * Input of the planning helper, as text on its standard input: one line "KEY VALUE" for each key,
- * in this order: cores, cpus, mems, taken, default_mems, request. To resize a container
- * (topology/resize.h), the lines has_cpus, has_reserved, has_mems and has_confined before the
- * request describe its present state. The request then has only this container with its new size,
- * where cpus=0 and no mems mean unchanged; cpus and mems are those that it may get, with its
- * present ones.
+ * in this order: cores, cpus, mems, taken, default_mems, request. If containers of the request had
+ * devils, the line "devils BITS CPUS" before the request has APART, with BITS in hexadecimal. To
+ * resize a container (topology/resize.h), the lines has_cpus, has_reserved, has_mems and
+ * has_confined before the request describe its present state. The request then has only this
+ * container with its new size, where cpus=0 and no mems mean unchanged; the lines cpus and mems are
+ * those that the container may get, including its present ones.
  */
 struct plan_input {
 	struct idset cores; /* the answer lists every core of these CPUs */
@@ -21,6 +23,7 @@ struct plan_input {
 	struct idset mems;
 	struct idset mems_taken;
 	enum mems_default default_mems;
+	struct apart apart;
 	const char *request; /* canonical request text */
 	bool resize;
 	struct idset has_cpus, has_reserved, has_mems;

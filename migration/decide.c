@@ -15,16 +15,16 @@ struct decide_rank {
 	unsigned container; /* number in the plan */
 	unsigned seen; /* number of its processes that are observed */
 	bool bound; /* the user has bound the rank: its CPUs are not those of the ledger */
-	bool outside; /* a process of it may use CPUs that are not its own */
+	bool outside; /* one of its processes may use CPUs that are not the rank's */
 	bool differ; /* two of its processes may use different CPUs */
-	const struct idset *first; /* the CPUs of the first process; NULL: SEEN is 0 */
+	const struct idset *first; /* the CPUs of the first process; NULL if SEEN is 0 */
 	enum contention_policy policy;
 	struct place_rank place;
 };
 
 /* An observed process of a rank. */
 struct decide_process {
-	unsigned rank; /* its number in decide_work */
+	unsigned rank; /* number of the rank in decide_work */
 	const struct observed_rank *seen;
 };
 
@@ -33,7 +33,7 @@ struct decide_work {
 	const struct job_plan *plan;
 	uint64_t group;
 	struct request *request;
-	struct idset cpus; /* of all containers of the group */
+	struct idset cpus; /* CPUs of all containers of the group */
 	unsigned n;
 	struct decide_rank *rank;
 	unsigned n_processes;
@@ -45,7 +45,7 @@ static const struct job_plan *decide_plan(const struct decide_input *in)
 	return in->own ? in->own->plan : in->job->plan;
 }
 
-/* Container I of the request; NULL: the request does not have it. */
+/* Return what the request asks for container I of the plan; NULL: the request does not have it. */
 static const struct requested_container *decide_ask(const struct decide_work *w, unsigned i)
 {
 	int found = w->request ? request_find(w->request, w->plan->container[i].name) : -1;
@@ -64,7 +64,7 @@ static int decide_compare(const void *a, const void *b)
 	return strcmp(x->rank->task, y->rank->task);
 }
 
-/* The number in the plan of container PLACE; -1: it is not in the group. */
+/* Return the number of container PLACE in the plan; -1: it is not in the group. */
 static int decide_number(const struct decide_work *w, const char *place)
 {
 	for (unsigned i = 0; i < w->plan->n; i++)
@@ -139,8 +139,8 @@ static void decide_look(struct decide_work *w, struct decide_rank *d,
 	if (!d->first)
 		d->first = &r->cpus;
 	/*
-	 * a runtime binds the threads of a rank to CPUs of it (OMP_PROC_BIND); a user binds a rank
-	 * before it has threads
+	 * a runtime binds the threads of a rank to some of the rank's CPUs (OMP_PROC_BIND); a user
+	 * binds a rank before it has threads
 	 */
 	d->bound |= !idset_equal(&r->cpus, &d->rank->cpus) &&
 		    !(r->threads_differ && idset_subset(&r->cpus, &d->rank->cpus));
@@ -168,8 +168,8 @@ static bool decide_is_topo(const struct decide_work *w, const struct requested_c
 }
 
 /*
- * Fill the observations of each rank. Returns the policy that places some of the ranks; UNSET: none
- * is placed.
+ * Fill the observations of each rank. Returns the policy that places some of the ranks;
+ * CONTENTION_UNSET: none is placed.
  */
 static enum contention_policy decide_observe(struct decide_work *w)
 {
@@ -221,7 +221,8 @@ static int decide_make_processes(struct decide_work *w)
 
 /*
  * Begin with GROUP, without the containers that have been deleted or that the request does not
- * have. *POLICY: the policy that places the group; UNSET: none does. Returns 0; -1: out of memory.
+ * have. *POLICY: the policy that places the group; CONTENTION_UNSET: none does. Returns 0; -1: out
+ * of memory.
  */
 static int decide_begin(struct decide_work *w, const struct decide_input *in, uint64_t group,
 			enum contention_policy *policy)

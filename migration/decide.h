@@ -12,7 +12,7 @@
  */
 #define DECIDE_WHY_MAX 160 /* bytes of a reason, including the final NUL */
 
-/* For one group of containers (decide_groups()). */
+/* The decision for one group of containers (decide_groups()). */
 struct decision {
 	/* the group; bit I: container I of the plan is in it */
 	uint64_t containers;
@@ -29,7 +29,7 @@ struct decision {
 };
 
 struct decide_input {
-	/* its ranks are loaded (ledger_step_load_ranks()), without the ended ones */
+	/* the job, whose ranks are loaded (ledger_step_load_ranks()), without the ended ones */
 	struct ledger_job *job;
 	/* the step that has the containers; NULL: they are those of the job's plan */
 	struct ledger_step *own;
@@ -53,7 +53,7 @@ enum contention_policy decide_policy(const struct observed_step *step,
  *
  * - is no partition, and is not placed by hpc:topo;
  * - has no rank that its user has bound;
- * - has memory nodes of each domain.
+ * - has memory nodes of each domain in which the group has CPUs.
  *
  * Any other container that is placed is a group of its own. Returns the number of groups; -1: out
  * of memory.
@@ -62,12 +62,12 @@ int decide_groups(uint64_t group[REQUEST_CONTAINERS_MAX], const struct decide_in
 
 /*
  * Fill *OUT for the containers of GROUP. Returns 0; -1: out of memory. These ranks stay: those that
- * their user has bound (their CPUs are not those of the ledger, and a runtime has not just divided
- * those among the threads), that have moved less than contention_min_move seconds ago, that
- * hpc:topo places, or whose step has the policy observe or off. The processes of a rank are one
- * unit, with the worst of their classes, unless two of them may use different CPUs and none may use
- * CPUs that are not the rank's: then each is a unit of its own where it is bound, which stays, and
- * the other ranks are placed by these units.
+ * their user has bound (they have other CPUs than in the ledger, and not only because a runtime has
+ * divided the rank's CPUs among its threads), that have moved less than contention_min_move seconds
+ * ago, that hpc:topo places, or whose step has the policy observe or off. The processes of a rank
+ * are one unit, with the worst of their classes, unless two of them may use different CPUs and none
+ * may use CPUs that are not the rank's: then each is a unit of its own, which stays where it is
+ * bound, and the other ranks are placed beside these units.
  */
 int decide_group(struct decision *out, const struct decide_input *in, uint64_t group);
 void decision_free(struct decision *d);

@@ -32,8 +32,8 @@ unsigned exchange_threads(const struct job_plan *plan, unsigned i)
 /* The cores of the plan while they are divided. */
 struct division {
 	const struct exchange *x;
-	int *owner; /* of each core: the container of the group that has it now */
-	int *user; /* the container whose ranks will have this core */
+	int *owner; /* for each core, the container of the group that has it now */
+	int *user; /* for each core, the container whose ranks will have it */
 	unsigned spare[REQUEST_CONTAINERS_MAX]; /* cores that each container may have in addition */
 };
 

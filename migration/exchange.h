@@ -5,18 +5,21 @@
 #include "jobplan/job_plan.h"
 #include "migration/rebind.h"
 
-/* Containers of one job exchange whole cores; each keeps its number of cores. Pure. */
+/*
+ * Containers of one job exchange whole cores; each keeps its number of cores. Makes no system
+ * calls.
+ */
 struct exchange {
 	const struct job_plan *plan;
 	uint64_t group; /* bit I: container I of the plan is in the group */
 	unsigned n; /* ranks of the group */
-	const unsigned *container; /* of each rank, its number in the plan */
+	const unsigned *container; /* container of each rank: its number in the plan */
 	const struct idset *next; /* the new CPUs of each rank */
 };
 
 /*
- * The number of CPUs that container I of PLAN has of each of its cores; 0: the number differs
- * between cores, or CPUs of other cores are reserved for it.
+ * Return the number of CPUs that container I of PLAN has of each of its cores; 0: the number
+ * differs between cores, or CPUs of other cores are reserved for it.
  */
 unsigned exchange_threads(const struct job_plan *plan, unsigned i);
 

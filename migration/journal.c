@@ -135,23 +135,28 @@ static int journal_take(struct rebind *out, FILE *f, char *line)
 }
 
 /*
- * Open the file for reading; NULL: the file is not a regular file of this user alone, or cannot be
- * opened.
+ * Open the file for reading. Returns NULL with errno: EBADMSG if the file is not a regular file of
+ * this user alone.
  */
 static FILE *journal_open(int dir_fd, struct errbuf *err)
 {
 	int fd = openat(dir_fd, JOURNAL_FILE, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct stat st;
 	FILE *f = NULL;
+	int why = 0;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd >= 0 && fstat(fd, &st) == 0 &&
+	    (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022))) {
+		errprintf(err, JOURNAL_FILE ": not a regular file that only user %u can write",
+			  (unsigned)geteuid());
+		why = EBADMSG;
+	} else if (fd < 0 || !(f = fdopen(fd, "r"))) {
+		why = errno == ELOOP ? EBADMSG : errno;
 		errprintf(err, JOURNAL_FILE ": %s", strerror(errno));
-	else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid() || (st.st_mode & 022))
-		errprintf(err, JOURNAL_FILE ": not a file of user %u alone", (unsigned)geteuid());
-	else
-		f = fdopen(fd, "r");
+	}
 	if (!f && fd >= 0)
 		close(fd);
+	errno = why;
 	return f;
 }
 
@@ -159,7 +164,7 @@ int journal_read(struct rebind *out, int dir_fd, struct errbuf *err)
 {
 	char *line;
 	FILE *f;
-	int rc = 1;
+	int why = 0, rc = 1;
 
 	memset(out, 0, sizeof(*out));
 	if (faccessat(dir_fd, JOURNAL_FILE, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
@@ -168,12 +173,15 @@ int journal_read(struct rebind *out, int dir_fd, struct errbuf *err)
 	if (!f)
 		return -1;
 	line = malloc(LINE_MAX_BYTES);
+	errno = 0;
 	if (!line || journal_take(out, f, line) < 0) {
+		why = line && errno != ENOMEM ? EBADMSG : ENOMEM;
 		rebind_free(out);
-		rc = errprintf(err, JOURNAL_FILE ": damaged");
+		rc = errprintf(err, JOURNAL_FILE ": %s", why == ENOMEM ? strerror(why) : "damaged");
 	}
 	out->again = true;
 	free(line);
 	fclose(f);
+	errno = why;
 	return rc;
 }

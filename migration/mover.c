@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "migration/mover.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 #include "contention/domains.h"
 #include "host/apart.h"
 #include "migration/decide.h"
+#include "migration/devils.h"
 #include "migration/journal.h"
 #include "migration/mover_pages.h"
 
@@ -307,7 +309,7 @@ static bool is_observed_job(const struct observed_node *node, uint32_t job)
 	return false;
 }
 
-/* This function may change SEEN: nothing else reads this copy (see ledger_read_unlocked()). */
+/* Decide for a job of the ledger, in a copy of its entry: loading ranks changes the entry. */
 static int decide_entry(const struct ledger_job *seen, void *arg)
 {
 	struct mover_pass *look = arg;
@@ -334,6 +336,9 @@ static int decide_entry(const struct ledger_job *seen, void *arg)
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].plan)
 			decide_plan_of(look, job, &job->step[i]);
+	if (devils_note(job, look->node, look->conf) > 0 &&
+	    devils_record(job->inode, look->m->host.cgroup_fd, look->node, look->conf, &err) < 0)
+		errcopy(look->bad, &err);
 	ledger_job_free(job);
 	return 0;
 }
@@ -345,6 +350,12 @@ static void take_journal(struct mover *m, const struct conf *conf, struct errbuf
 
 	memset(&m->decision, 0, sizeof(m->decision));
 	rc = journal_read(&m->decision.rebind, m->host.run_fd, bad);
+	if (rc < 0 && errno != EBADMSG)
+		/*
+		 * a failure that may pass, such as no free descriptor: the next mover_decide()
+		 * reads the journal again
+		 */
+		return;
 	if (rc < 0)
 		journal_remove(m->host.run_fd);
 	if (rc > 0 && mover_start(m, conf, bad) < 0) {
@@ -381,7 +392,7 @@ void mover_decide(struct mover *m, struct observed_node *node, const struct conf
 	/* the journal must be read before another move overwrites it */
 	if (!m->begun || !may_place(node))
 		return;
-	mover_pages_begin(m->pages, conf);
+	mover_pages_begin(m->pages, conf, m->host.about ? m->host.about->row : NULL);
 	if (ledger_read_unlocked(&at, &all, decide_entry, &look, bad, &err) < 0)
 		errcopy(bad, &err);
 }

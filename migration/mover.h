@@ -3,6 +3,7 @@
 #define NODEOS_MIGRATION_MOVER_H
 
 #include "contention/observed.h"
+#include "counters/counters.h"
 #include "host/conf.h"
 
 /*
@@ -15,6 +16,8 @@ struct mover;
 struct mover_host {
 	int cgroup_fd; /* the cgroup root */
 	int run_fd; /* the daemon's own directory, for the journal */
+	/* the counters of the host, which may change; its row says how misses are sampled */
+	const struct counters_about *about;
 };
 
 /* The caller owns the descriptors, which stay open until mover_free(). NULL: out of memory. */
@@ -29,8 +32,8 @@ void mover_decide(struct mover *m, struct observed_node *node, const struct conf
 		  struct errbuf *bad);
 
 /*
- * Call at least once a second: record moves that have ended in NODE, and failures in BAD. Returns
- * true if ranks have moved: call mover_decide() now, so that their pages follow at once.
+ * Call at least once a second: record in NODE the moves that have ended, and in BAD failures.
+ * Returns true if ranks have moved: call mover_decide() now, so that their pages follow at once.
  */
 bool mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad);
 

@@ -7,6 +7,7 @@
 
 #include "base/monotonic.h"
 #include "migration/page_worker.h"
+#include "migration/rank_samples.h"
 
 #define PAGES_MOVE_S 120 /* seconds: limit of one rank's move */
 #define PAGES_AGAIN_MS 60000 /* delay before a rank is tried again whose pages could not be moved */
@@ -39,7 +40,10 @@ struct mover_pages {
 	/* number of jobs that have quiet CPUs, and the number of one such job */
 	unsigned n_quiet;
 	uint32_t quiet_job;
-	struct candidate best, active;
+	/* BEST: of this pass; SAMPLED: its misses are being sampled; ACTIVE: its pages are moved */
+	struct candidate best, sampled, active;
+	struct rank_samples *samples;
+	struct errbuf no_samples; /* why this host cannot sample, until that is reported */
 	unsigned n_tried;
 	struct tried *tried;
 };
@@ -52,9 +56,10 @@ struct mover_pages *mover_pages_new(int cgroup_fd)
 		return NULL;
 	p->cgroup_fd = cgroup_fd;
 	p->workers = page_workers_new();
-	if (p->workers)
+	p->samples = rank_samples_new(cgroup_fd);
+	if (p->workers && p->samples)
 		return p;
-	free(p);
+	mover_pages_free(p);
 	return NULL;
 }
 
@@ -63,6 +68,7 @@ void mover_pages_free(struct mover_pages *p)
 	if (!p)
 		return;
 	page_workers_free(p->workers);
+	rank_samples_free(p->samples);
 	free(p->tried);
 	free(p);
 }
@@ -104,10 +110,14 @@ void mover_pages_want(struct mover_pages *p, uint64_t step, const char *task)
 
 /* ------------------------------------------------------------------ a pass */
 
-void mover_pages_begin(struct mover_pages *p, const struct conf *conf)
+void mover_pages_begin(struct mover_pages *p, const struct conf *conf, const struct events_row *row)
 {
-	p->allowed = conf->contention.pages;
-	p->rate = conf->contention.page_rate;
+	const struct conf_contention *c = &conf->contention;
+
+	if (rank_samples_configure(p->samples, c->pages_around, row, &p->no_samples) < 0)
+		errwrap(&p->no_samples, "contention_pages_around: all pages of a rank follow");
+	p->allowed = c->pages;
+	p->rate = c->page_rate;
 	p->default_policy = conf->default_policy;
 	p->n_quiet = 0;
 	p->best.there = false;
@@ -157,7 +167,7 @@ static int compare_tasks(const void *a, const void *b)
 	return strcmp((*x)->task, (*y)->task);
 }
 
-/* Returns 0, or -1: out of memory. */
+/* List the processes of the step with INODE, sorted by task. Returns 0, or -1: out of memory. */
 static int sort_processes(struct processes *out, const struct observed_node *node, uint64_t inode)
 {
 	*out = (struct processes){ 0 };
@@ -176,8 +186,8 @@ static int sort_processes(struct processes *out, const struct observed_node *nod
 }
 
 /*
- * A process of TASK; NULL: none is observed. *DOMAIN is the domain in which all processes of TASK
- * run, which the user may have bound elsewhere than the ledger says; OBSERVED_NO_DOMAIN: several
+ * Return a process of TASK; NULL: none is observed. *DOMAIN is the domain in which all processes of
+ * TASK run (not by the ledger, as the user may have bound them); OBSERVED_NO_DOMAIN: several
  * domains.
  */
 static const struct observed_rank *pages_observed(const struct processes *p, const char *task,
@@ -301,7 +311,8 @@ static void consider_step(struct mover_pages *p, const struct decide_input *in,
 }
 
 /*
- * Container C of the job's request; NULL: the request does not have it. The caller frees *REQUEST.
+ * Return what the job's request asks for container C of the plan; NULL: the request does not have
+ * it. The caller frees *REQUEST.
  */
 static const struct requested_container *pages_ask(struct request **request,
 						   const struct decide_input *in,
@@ -340,6 +351,24 @@ void mover_pages_consider(struct mover_pages *p, const struct decide_input *in,
 
 /* ------------------------------------------------------------------ the worker */
 
+/* Note what the worker with the outcome O has done for the processes of C's rank. */
+static void pages_count(struct observed_step *s, const struct candidate *c,
+			const struct page_outcome *o)
+{
+	for (unsigned i = 0; i < s->n; i++) {
+		struct observed_rank *r = &s->rank[i];
+
+		if (strcmp(r->task, c->task) != 0)
+			continue;
+		r->pages += o->moved;
+		if (o->result.all) {
+			r->pages_of = o->result.all;
+			r->pages_sampled = c->request.plan.only != NULL;
+		}
+		return;
+	}
+}
+
 /* Note TEXT and the numbers of bytes and drains for the rank of C. */
 static void pages_note(struct observed_node *node, const struct candidate *c, const char *text,
 		       const struct page_outcome *o)
@@ -353,11 +382,7 @@ static void pages_note(struct observed_node *node, const struct candidate *c, co
 	if (!o)
 		return;
 	placing->drains += o->drains;
-	for (unsigned i = 0; i < s->n; i++)
-		if (strcmp(s->rank[i].task, c->task) == 0) {
-			s->rank[i].pages += o->moved;
-			break;
-		}
+	pages_count(s, c, o);
 }
 
 /* Leave the rank of C alone for a while. */
@@ -365,6 +390,10 @@ static void pages_leave(struct mover_pages *p, const struct candidate *c)
 {
 	struct tried *t = tried_meet(p, c->request.step, c->task);
 
+	/* a pass may have chosen the rank while its pages were being moved */
+	if (p->best.there && p->best.request.step == c->request.step &&
+	    strcmp(p->best.task, c->task) == 0)
+		p->best.there = false;
 	if (!t)
 		return;
 	t->wanted = false;
@@ -380,18 +409,22 @@ static void pages_done(struct mover_pages *p, struct observed_node *node,
 	char text[OBSERVED_WHY_MAX];
 
 	pages_leave(p, &p->active);
-	/* ended with "enough" at once: what memory.numa_stat shows elsewhere cannot be moved */
+	/*
+	 * no pause after a move with the end "enough"; but if that moved nothing, what
+	 * memory.numa_stat shows elsewhere cannot be moved
+	 */
 	if (r->end == PAGES_ENOUGH && r->moved &&
 	    (t = tried_find(p, p->active.request.step, p->active.task)))
 		t->next = 0;
-	snprintf(text, sizeof(text), "%llu MiB followed, %llu %% lie elsewhere (%s)",
-		 (unsigned long long)(r->moved >> 20),
+	snprintf(text, sizeof(text), "%llu of %llu MiB followed, %llu %% %slie elsewhere (%s)",
+		 (unsigned long long)(r->moved >> 20), (unsigned long long)(r->all >> 20),
 		 (unsigned long long)(all ? r->after.elsewhere * 100 / all : 0),
-		 pages_end_name(r->end));
+		 p->active.request.plan.only ? "of what was sampled " : "", pages_end_name(r->end));
 	pages_note(node, &p->active, text, o);
 }
 
-static void pages_take(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
+/* Take the outcome of a worker that has ended. Returns whether a worker is at work. */
+static bool pages_take(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
 {
 	struct page_outcome o;
 	struct errbuf err = { 0 };
@@ -404,15 +437,18 @@ static void pages_take(struct mover_pages *p, struct observed_node *node, struct
 	case PAGE_ABANDONED:
 		pages_leave(p, &p->active);
 		pages_note(node, &p->active, err.text, &o);
-		errprintf(bad, "pages of job %u, %s: %.200s", p->active.job, p->active.task,
+		errprintf(bad, "move of pages of job %u, %s: %.200s", p->active.job, p->active.task,
 			  err.text);
 		break;
-	default:
+	case PAGE_AT_WORK:
+		return true;
+	case PAGE_NONE:
 		break;
 	}
+	return false;
 }
 
-/* Why the pages of C may not be moved now; "": they may. */
+/* Write to WHY the reason why the pages of C may not be moved now; "": they may. */
 static void pages_refusal(const struct mover_pages *p, const struct candidate *c,
 			  char why[OBSERVED_WHY_MAX])
 {
@@ -440,48 +476,97 @@ static void pages_stop(struct mover_pages *p, struct observed_node *node)
 		pages_note(node, &p->active, why, &o);
 }
 
-static void pages_start(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
+/* Start the move of C's pages. */
+static void pages_start(struct mover_pages *p, const struct candidate *c,
+			struct observed_node *node, struct errbuf *bad)
 {
-	char why[OBSERVED_WHY_MAX];
 	struct errbuf err = { 0 };
 	struct tried *t;
 
-	if (!p->best.there)
-		return;
-	pages_refusal(p, &p->best, why);
-	if (*why) {
-		pages_note(node, &p->best, why, NULL);
-		p->best.there = false;
-		return;
-	}
-	switch (page_worker_start(p->workers, &p->best.request, &err)) {
+	switch (page_worker_start(p->workers, &c->request, &err)) {
 	case PAGE_STARTED:
-		p->active = p->best;
+		p->active = *c;
 		break;
-	case PAGE_BUSY:
-		return;
 	case PAGE_HELD:
-		t = tried_meet(p, p->best.request.step, p->best.task);
+		t = tried_meet(p, c->request.step, c->task);
 		if (t)
 			t->next = monotonic_ms() + PAGES_HELD_MS;
-		pages_note(node, &p->best, err.text, NULL);
+		pages_note(node, c, err.text, NULL);
 		break;
 	default:
-		pages_leave(p, &p->best);
-		pages_note(node, &p->best, err.text, NULL);
-		errprintf(bad, "pages of job %u, %s: %.200s", p->best.job, p->best.task, err.text);
+		pages_leave(p, c);
+		pages_note(node, c, err.text, NULL);
+		errprintf(bad, "move of pages of job %u, %s: %.200s", c->job, c->task, err.text);
+	}
+}
+
+/* The rank has been sampled: start the move of what it missed, or of all its pages. */
+static void pages_end_samples(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
+{
+	struct candidate *c = &p->sampled;
+	char why[OBSERVED_WHY_MAX];
+
+	c->request.plan.only = rank_samples_end(p->samples);
+	pages_refusal(p, c, why);
+	if (!observed_step_find(node, c->request.step))
+		return;
+	/*
+	 * a turtle without samples needs no move; if a devil has none, sampling does not work here
+	 */
+	if (!*why && !c->request.plan.only && c->class == RANK_TURTLE)
+		strcpy(why, "none follow: no miss was sampled");
+	if (!*why) {
+		pages_start(p, c, node, bad);
+		return;
+	}
+	pages_leave(p, c);
+	pages_note(node, c, why, NULL);
+}
+
+/* Sample the misses of the chosen rank or, where that is not possible, start the move at once. */
+static void pages_choose(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
+{
+	struct candidate *c = &p->best;
+	char why[OBSERVED_WHY_MAX];
+
+	if (!c->there)
+		return;
+	pages_refusal(p, c, why);
+	if (*why) {
+		pages_note(node, c, why, NULL);
+	} else if (rank_samples_able(p->samples) &&
+		   rank_samples_begin(p->samples, c->request.cgroup, NULL) == 0) {
+		p->sampled = *c;
+		pages_note(node, c, "its misses are being sampled", NULL);
+	} else {
+		pages_start(p, c, node, bad);
 	}
 	p->best.there = false;
 }
 
 void mover_pages_check(struct mover_pages *p, struct observed_node *node, struct errbuf *bad)
 {
-	pages_take(p, node, bad);
+	bool busy = pages_take(p, node, bad);
+
+	if (*p->no_samples.text) {
+		errcopy(bad, &p->no_samples);
+		errclear(&p->no_samples);
+	}
 	pages_stop(p, node);
 	for (unsigned i = p->n_tried; i-- > 0;)
 		if (!observed_step_find(node, p->tried[i].step)) {
 			page_workers_forget(p->workers, p->tried[i].step);
 			p->tried[i] = p->tried[--p->n_tried];
 		}
-	pages_start(p, node, bad);
+	switch (rank_samples_check(p->samples)) {
+	case SAMPLES_DUE:
+		pages_end_samples(p, node, bad);
+		break;
+	case SAMPLES_NONE:
+		if (!busy)
+			pages_choose(p, node, bad);
+		break;
+	case SAMPLES_RUNNING:
+		break;
+	}
 }

@@ -16,8 +16,9 @@ struct mover_pages;
 struct mover_pages *mover_pages_new(int cgroup_fd); /* NULL: out of memory */
 void mover_pages_free(struct mover_pages *p); /* NULL does nothing */
 
-/* Begin a pass with the settings of CONF. */
-void mover_pages_begin(struct mover_pages *p, const struct conf *conf);
+/* Begin a pass with the settings of CONF, and the events of ROW; NULL: none are counted. */
+void mover_pages_begin(struct mover_pages *p, const struct conf *conf,
+		       const struct events_row *row);
 
 /* Note whether a container of this job of the host has quiet CPUs. */
 void mover_pages_see(struct mover_pages *p, const struct ledger_job *job);

@@ -15,8 +15,8 @@ struct node_memory {
 };
 
 /*
- * Where memory belongs. HOME: the memory nodes of a rank's CPUs, including memory blocks (fgmn) of
- * that socket. CONTAINER: all memory nodes of its container, including HOME.
+ * Where memory belongs. HOME: the memory nodes of a rank's CPUs. CONTAINER: all memory nodes of its
+ * container, including HOME.
  */
 struct node_home {
 	struct idset home, container;
@@ -40,9 +40,9 @@ int node_memory_parse(struct node_memory *out, const struct node_home *where, co
 		      struct errbuf *err);
 
 /*
- * ELSEWHERE in thousandths of HOME and ELSEWHERE together, rounded up; 0 if there is no memory. A
- * rank above NODE_MEMORY_REPAIR needs a worker (page_worker.h), which then continues until at most
- * NODE_MEMORY_ENOUGH is left.
+ * Return the share of ELSEWHERE in the sum of HOME and ELSEWHERE, in thousandths, rounded up; 0 if
+ * there is no memory. A rank above NODE_MEMORY_REPAIR needs a worker (page_worker.h), which then
+ * continues until at most NODE_MEMORY_ENOUGH is left.
  */
 unsigned node_memory_share(const struct node_memory *m);
 

@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,8 +88,10 @@ static int read_node(struct numa_mapping *out, const char *at, struct errbuf *er
 		at = read_number(&pages, at + 1, 10);
 	else
 		at = NULL;
-	if (!at || (*at != ' ' && !at_end(*at)) || node >= IDSET_MAX)
+	if (!at || (*at != ' ' && !at_end(*at)))
 		return errprintf(err, "numa_maps: a node without a number of pages");
+	if (node >= IDSET_MAX)
+		return errprintf(err, "numa_maps: node %" PRIu64 ", above %d", node, IDSET_MAX - 1);
 	if (out->n == NUMA_MAPS_NODES)
 		return errprintf(err, "numa_maps: more than %d nodes", NUMA_MAPS_NODES);
 	out->on[out->n].node = (unsigned)node;

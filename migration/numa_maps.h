@@ -10,8 +10,7 @@
 
 /*
  * Lines of /proc/PID/numa_maps and /proc/PID/maps. Users name files and mappings, so a line is
- * untrusted text; the kernel escapes line ends in names (and in numa_maps also blanks), such as
- * "\012".
+ * untrusted text; the kernel escapes line ends in names (as "\012"), and in numa_maps also blanks.
  */
 
 #define NUMA_MAPS_NODES 1024 /* nodes in a line: the kernel's MAX_NUMNODES */

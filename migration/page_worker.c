@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/monotonic.h"
@@ -25,16 +26,18 @@ struct page_mark {
 /* A worker that was killed. */
 struct left_worker {
 	struct apart_process process;
-	uid_t silent; /* its user, if it made no progress; 0: it had finished */
+	uid_t silent; /* its user, if it was silent or late; otherwise 0 */
 };
 
 struct page_workers {
 	long silent_ms;
-	struct page_request request; /* of the active worker, if there is one */
-	struct pages_progress *progress; /* its memory; NULL: no worker is active */
+	struct page_request request; /* request of the active worker, if there is one */
+	/* memory shared with the active worker; NULL: none is active */
+	struct pages_progress *progress;
 	struct apart_process active;
-	uint32_t beats; /* the last value seen of its progress */
-	long changed; /* when BEATS last changed, monotonic milliseconds */
+	uint32_t beats; /* the last value seen of the active worker's beats */
+	uint64_t cpu_ns; /* the last value seen of its CPU time, nanoseconds */
+	long changed; /* when one of these last changed, monotonic milliseconds */
 	unsigned n_left, n_marks;
 	struct left_worker left[PAGE_WORKERS_ABANDONED]; /* killed workers that have not ended */
 	struct page_mark *mark;
@@ -77,7 +80,7 @@ static void reap_workers(struct page_workers *w)
 			w->left[i] = w->left[--w->n_left];
 }
 
-/* The worker stops being the active one. SILENT: it made no progress. */
+/* Abandon the active worker. SILENT: it made no progress, or took too long. */
 static void leave_worker(struct page_workers *w, bool silent)
 {
 	munmap(w->progress, sizeof(*w->progress));
@@ -193,6 +196,7 @@ static enum page_start launch_worker(struct page_workers *w, struct errbuf *err)
 	}
 	w->progress = work.progress;
 	w->beats = 0;
+	w->cpu_ns = 0;
 	w->changed = monotonic_ms();
 	return PAGE_STARTED;
 }
@@ -229,14 +233,30 @@ enum page_start page_worker_start(struct page_workers *w, const struct page_requ
 
 /* ------------------------------------------------------------------ check */
 
-/* Has the active worker been without progress for too long? */
+/* CPU time of a process in nanoseconds; 0: it has ended. Waits for no address space. */
+static uint64_t read_cpu_ns(pid_t pid)
+{
+	clockid_t clock;
+	struct timespec t;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
+		return 0;
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/*
+ * Has the active worker been without progress for too long? One that uses CPU time moves pages: a
+ * call for many pages takes long on a busy machine. One that waits for an address space uses none.
+ */
 static bool is_silent(struct page_workers *w)
 {
 	uint32_t beats = w->progress->beats;
+	uint64_t cpu_ns = read_cpu_ns(w->active.pid);
 	long now = monotonic_ms();
 
-	if (beats != w->beats) {
+	if (beats != w->beats || cpu_ns != w->cpu_ns) {
 		w->beats = beats;
+		w->cpu_ns = cpu_ns;
 		w->changed = now;
 	}
 	return now - w->changed >= w->silent_ms;
@@ -255,12 +275,12 @@ static bool is_suspended(const struct page_workers *w)
 	return suspended;
 }
 
-/* The state in which a worker ends that is late or silent. */
+/* Give up a worker that is late or silent. Returns its final state. */
 static enum page_state give_up_worker(struct page_workers *w, struct page_outcome *out,
 				      struct errbuf *err)
 {
 	if (is_suspended(w)) {
-		errprintf(err, "suspended while the pages were being moved");
+		errprintf(err, "the worker was suspended while it moved pages");
 		return PAGE_DIED;
 	}
 	out->silent = (pid_t)w->progress->pid;

@@ -22,7 +22,11 @@
  * user whose abandoned worker has not ended, so that no single user can stop the moves of others.
  */
 #define PAGE_WORKERS_ABANDONED 8
-#define PAGE_WORKER_SILENT_S 30 /* seconds without progress after which a worker is abandoned */
+/*
+ * Seconds without progress and without CPU time after which a worker is abandoned. Pages of other
+ * ranks, which are to follow within 30 s, wait for the worker meanwhile.
+ */
+#define PAGE_WORKER_SILENT_S 15
 
 struct page_request {
 	int cgroup_fd; /* the cgroup root; stays open until the worker has ended */

@@ -15,10 +15,13 @@
 struct pass {
 	const struct node_home *where;
 	const struct pages_plan *plan; /* NULL: no target, so no policy excludes it */
-	struct pages_mover *mover; /* NULL: count only */
+	struct pages_mover *mover; /* NULL: single pages are not looked at or moved */
+	bool moves;
 	struct pages_progress *progress; /* NULL: none */
 	struct pages_result *out;
-	struct node_memory sum; /* of all processes, or of the one process that may be moved */
+	/* memory of all processes, or of the one process whose pages may be moved */
+	struct node_memory sum;
+	uint64_t all; /* bytes, including memory that the plan does not cover */
 	unsigned n;
 };
 
@@ -70,18 +73,43 @@ static bool is_worth_a_call(const struct node_memory *m, uint64_t stays)
 }
 
 /*
- * Move the process's pages if that is worth a call, since each call drains all CPUs. If each
- * process of a rank has enough at home, so has the rank.
+ * Add the memory of P by location, as far as the plan covers it. Returns 0, or -1: it cannot be
+ * read.
+ */
+static int look_at_process(struct pass *pass, const struct process_memory *p)
+{
+	const struct pages_plan *plan = pass->plan;
+	struct pass all = {
+		.where = pass->where, .plan = plan, .progress = pass->progress, .out = pass->out
+	};
+
+	if (process_memory_each(p, count_mapping, &all) < 0)
+		return -1;
+	pass->all += all.sum.home + all.sum.elsewhere + all.sum.outside;
+	if (!plan || !plan->only) {
+		pass->sum.home += all.sum.home;
+		pass->sum.elsewhere += all.sum.elsewhere;
+		pass->sum.outside += all.sum.outside;
+		return 0;
+	}
+	/* pages_mover_count() counts only pages that can be moved */
+	pass->out->bound = pass->out->huge = 0;
+	pages_mover_count(pass->mover, p, &pass->sum);
+	return 0;
+}
+
+/*
+ * Move the process's pages if that is worth a call of move_pages(2), as each such call drains the
+ * LRU lists of all CPUs. If each process of a rank has enough at home, so has the rank.
  */
 static void move_process(struct pass *pass, const struct process_memory *p)
 {
 	struct pages_result found = { 0 };
-	struct pass look = {
-		.where = pass->where, .plan = pass->plan, .progress = pass->progress, .out = &found
-	};
+	struct pass look = *pass;
 
-	if (process_memory_each(p, count_mapping, &look) == 0 &&
-	    is_worth_a_call(&look.sum, found.bound + found.huge))
+	look.out = &found;
+	look.sum = (struct node_memory){ 0 };
+	if (look_at_process(&look, p) == 0 && is_worth_a_call(&look.sum, found.bound + found.huge))
 		pages_mover_move(pass->mover, p);
 }
 
@@ -91,19 +119,19 @@ static void visit_process(const char *path, pid_t pid, void *arg)
 	struct process_memory p;
 
 	if (pid <= 0 || pid == getpid() || ++pass->n > PROCESSES_MAX ||
-	    (pass->mover && pages_mover_stops(pass->mover)))
+	    (pass->moves && pages_mover_stops(pass->mover)))
 		return;
 	if (pass->progress) {
 		pass->progress->pid = (uint32_t)pid;
 		pass->progress->beats++;
 	}
 	if (process_memory_open(&p, pid, path) < 0) {
-		pass->out->refused += !pass->mover && errno != ESRCH;
+		pass->out->refused += !pass->moves && errno != ESRCH;
 		return;
 	}
-	if (pass->mover)
+	if (pass->moves)
 		move_process(pass, &p);
-	else if (process_memory_each(&p, count_mapping, pass) == 0)
+	else if (look_at_process(pass, &p) == 0)
 		pass->out->processes++;
 	process_memory_close(&p);
 }
@@ -112,9 +140,10 @@ static void visit_process(const char *path, pid_t pid, void *arg)
 static int look_again(struct pages_result *out, struct pass *pass, int cgroup_fd, const char *path,
 		      struct errbuf *err)
 {
-	pass->mover = NULL;
+	pass->moves = false;
 	pass->out = out;
 	pass->n = 0;
+	pass->all = 0;
 	pass->sum = (struct node_memory){ 0 };
 	out->processes = out->refused = 0;
 	out->bound = out->huge = 0;
@@ -133,6 +162,7 @@ static int look_first(struct pages_result *out, struct pass *pass, int cgroup_fd
 	if (look_again(out, pass, cgroup_fd, path, err) < 0)
 		return -1;
 	out->before = out->after;
+	out->all = pass->all;
 	return 0;
 }
 
@@ -151,10 +181,10 @@ static bool round_is_of_use(struct pages_result *out, const struct pages_mover *
 
 	if (out->processes == 0)
 		out->end = out->refused ? PAGES_NO_GAIN : PAGES_GONE;
-	else if (node_memory_share(now) <= NODE_MEMORY_ENOUGH)
-		out->end = PAGES_ENOUGH;
 	else if (m->unsupported)
 		out->end = PAGES_UNSUPPORTED;
+	else if (node_memory_share(now) <= NODE_MEMORY_ENOUGH)
+		out->end = PAGES_ENOUGH;
 	else if (m->full)
 		out->end = PAGES_FULL;
 	else if (m->late)
@@ -178,6 +208,7 @@ int pages_move(struct pages_result *out, const struct pages_plan *plan, int cgro
 
 	if (pages_mover_init(&mover, plan, progress, out) < 0)
 		return errprintf(err, "out of memory");
+	pass.mover = &mover;
 	rc = look_first(out, &pass, cgroup_fd, path, err);
 	while (rc == 0 && round_is_of_use(out, &mover, idle)) {
 		uint64_t moved = out->moved;
@@ -185,13 +216,14 @@ int pages_move(struct pages_result *out, const struct pages_plan *plan, int cgro
 
 		out->rounds++;
 		out->shared = out->busy = 0;
-		pass.mover = &mover;
+		pass.moves = true;
 		pass.n = 0;
 		rc = cgroup_each_pid_below(cgroup_fd, path, visit_process, &pass, err);
 		if (rc == 0)
 			rc = look_again(out, &pass, cgroup_fd, path, err);
 		/*
-		 * not idle if it found a full node: the next round fills another node of the home
+		 * a round that found a full node is not idle: the next one fills another node of
+		 * the home
 		 */
 		idle = mover.to == to && out->moved - moved <= out->after.elsewhere / 100;
 	}

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "base/errbuf.h"
+#include "migration/around.h"
 #include "migration/node_memory.h"
 
 /*
@@ -26,6 +27,8 @@ struct pages_plan {
 	uint64_t rate; /* limit of the mean rate, bytes a second; 0: no limit */
 	uint64_t call; /* bytes of one call; 0: PAGES_CALL */
 	unsigned seconds; /* no call of move_pages() begins after this time */
+	/* only these parts are looked at and moved; NULL: all memory. Borrowed */
+	const struct around *only;
 };
 
 /*
@@ -59,7 +62,12 @@ const char *pages_end_name(enum pages_end end);
 
 struct pages_result {
 	enum pages_end end;
-	struct node_memory before, after; /* of all processes that could be read */
+	/*
+	 * memory of all processes that could be read; with the plan's ONLY, of the pages in it that
+	 * can be moved
+	 */
+	struct node_memory before, after;
+	uint64_t all; /* bytes of these processes, also outside of ONLY, before the move */
 	uint64_t moved; /* bytes */
 	/*
 	 * move_pages() calls that move pages: each drains the LRU lists of all online CPUs,
@@ -88,8 +96,8 @@ int pages_look(struct pages_result *out, const struct node_home *where, int cgro
 	       const char *path, struct errbuf *err);
 
 /*
- * Move what lies elsewhere. Before each call a probe locks the address space of the process, so a
- * held address space blocks the caller in the probe. PROGRESS is never NULL.
+ * Move what lies elsewhere. A probe precedes each move_pages(2): if a user holds the mmap_lock, the
+ * probe waits. SIGKILL ends a wait of the probe, but none of move_pages(2). PROGRESS is never NULL.
  */
 int pages_move(struct pages_result *out, const struct pages_plan *plan, int cgroup_fd,
 	       const char *path, struct pages_progress *progress, struct errbuf *err);

@@ -77,6 +77,12 @@ bool pages_mover_stops(const struct pages_mover *m)
 	return m->late || m->full || m->unsupported;
 }
 
+/* Is a further page of use? A pass that only counts goes on to its end. */
+static bool goes_on(const struct pages_mover *m)
+{
+	return m->seen || !pages_mover_stops(m);
+}
+
 static uint64_t entry_bytes(const struct pages_mover *m, unsigned i)
 {
 	return m->huge[i] ? m->huge_page : m->page;
@@ -90,7 +96,7 @@ static void forget_pages(struct pages_mover *m)
 
 /* ------------------------------------------------------------------ calls */
 
-/* Write the nodes of the pages from FIRST on to WHERE. This call drains nothing. */
+/* Write the nodes of the pages from FIRST on to WHERE. Moves no page, so drains no LRU list. */
 static int ask_nodes(struct pages_mover *m, unsigned first)
 {
 	int rc = process_memory_probe(m->p);
@@ -110,12 +116,23 @@ static bool is_elsewhere(const struct pages_mover *m, int node)
 	       idset_has(&where->container, (unsigned)node);
 }
 
-/* Keep those of the new pages that lie elsewhere. */
+static void count_seen(struct pages_mover *m)
+{
+	for (unsigned i = 0; i < m->n; i++)
+		if (m->where[i] >= 0)
+			node_memory_add(m->seen, &m->plan->where, (unsigned)m->where[i],
+					entry_bytes(m, i));
+}
+
+/* Keep those of the new pages that lie elsewhere; in a pass that only counts, count all instead. */
 static void keep_elsewhere(struct pages_mover *m)
 {
 	unsigned first = m->known;
+	int rc = ask_nodes(m, first);
 
-	if (ask_nodes(m, first) < 0) {
+	if (rc == 0 && m->seen)
+		count_seen(m);
+	if (rc < 0 || m->seen) {
 		forget_pages(m);
 		return;
 	}
@@ -162,7 +179,7 @@ static void count_pages(struct pages_mover *m)
 	}
 }
 
-/* The target has no memory left: go on with another node of the home, such as a block. */
+/* The target has no memory left: go on with another node of the home. */
 static void leave_full_node(struct pages_mover *m)
 {
 	struct idset left = m->plan->where.home;
@@ -221,7 +238,7 @@ static void add_pages(struct pages_mover *m, const struct present_pages *range)
 {
 	uint64_t at = range->start, bytes = range->huge ? m->huge_page : m->page;
 
-	while (at < range->end && !pages_mover_stops(m)) {
+	while (at < range->end && goes_on(m)) {
 		make_room(m, bytes);
 		m->address[m->n] = (void *)(uintptr_t)at;
 		m->huge[m->n++] = range->huge;
@@ -238,19 +255,13 @@ static bool has_elsewhere(const struct pages_mover *m, const struct numa_mapping
 	return false;
 }
 
-static void move_mapping(const struct numa_mapping *map, const struct maps_extent *extent,
-			 void *arg)
+/* Add the present pages from AT to END of a mapping. */
+static void scan_pages(struct pages_mover *m, uint64_t at, uint64_t end)
 {
 	struct present_pages found[RANGES];
-	struct pages_mover *m = arg;
-	uint64_t at = extent->start;
 
-	m->progress->beats++;
-	if (!extent->plain || map->file || map->huge || !has_elsewhere(m, map) ||
-	    !numa_mapping_allows(map, m->to))
-		return;
-	while (at < extent->end && !pages_mover_stops(m)) {
-		int n = process_memory_scan(found, RANGES, m->pages_fd, &at, extent->end);
+	while (at < end && goes_on(m)) {
+		int n = process_memory_scan(found, RANGES, m->pages_fd, &at, end);
 
 		if (n < 0) {
 			m->unsupported = errno == ENOTTY || errno == EINVAL;
@@ -262,15 +273,50 @@ static void move_mapping(const struct numa_mapping *map, const struct maps_exten
 	}
 }
 
-void pages_mover_move(struct pages_mover *m, const struct process_memory *p)
+static void move_mapping(const struct numa_mapping *map, const struct maps_extent *extent,
+			 void *arg)
+{
+	struct pages_mover *m = arg;
+	uint64_t at = extent->start, to;
+
+	m->progress->beats++;
+	if (!extent->plain || map->file || map->huge || !numa_mapping_allows(map, m->to) ||
+	    (!m->seen && !has_elsewhere(m, map)))
+		return;
+	if (!m->plan->only) {
+		scan_pages(m, at, extent->end);
+		return;
+	}
+	for (; around_next(m->plan->only, m->p->pid, &at, &to, extent->end); at = to)
+		scan_pages(m, at, to);
+}
+
+/* Add the pages of P's mappings. Returns 0, or -1: P cannot be read. */
+static int walk_process(struct pages_mover *m, const struct process_memory *p)
 {
 	m->p = p;
 	m->pages_fd = process_memory_open_pages(p);
 	if (m->pages_fd < 0)
-		return;
+		return -1;
 	forget_pages(m);
 	process_memory_each(p, move_mapping, m);
 	keep_elsewhere(m);
+	return 0;
+}
+
+void pages_mover_move(struct pages_mover *m, const struct process_memory *p)
+{
+	if (walk_process(m, p) < 0)
+		return;
 	call_move(m);
 	close(m->pages_fd);
+}
+
+void pages_mover_count(struct pages_mover *m, const struct process_memory *p,
+		       struct node_memory *sum)
+{
+	m->seen = sum;
+	if (walk_process(m, p) == 0)
+		close(m->pages_fd);
+	m->seen = NULL;
 }

@@ -6,8 +6,8 @@
 #include "migration/process_memory.h"
 
 /*
- * The calls of move_pages(2) that pages_move() makes; the bytes of one call bound the memory it
- * needs.
+ * The calls of move_pages(2) that pages_move() makes; the bytes of one call bound the memory that
+ * a pages_mover needs.
  */
 struct pages_mover {
 	const struct pages_plan *plan;
@@ -20,6 +20,7 @@ struct pages_mover {
 	uint64_t call, page, huge_page; /* bytes */
 	/* the pages found in process P; the first KNOWN of them lie elsewhere */
 	const struct process_memory *p;
+	struct node_memory *seen; /* NULL: move pages; otherwise only count them here */
 	int pages_fd;
 	unsigned n, known, max;
 	uint64_t bytes; /* of all N pages */
@@ -35,6 +36,10 @@ void pages_mover_free(struct pages_mover *m);
 
 /* Move the pages of P that lie elsewhere, in one pass. */
 void pages_mover_move(struct pages_mover *m, const struct process_memory *p);
+
+/* Add the pages of P in the plan's ONLY, by node, to SUM. Moves none. */
+void pages_mover_count(struct pages_mover *m, const struct process_memory *p,
+		       struct node_memory *sum);
 
 /* Has a call shown that further calls are useless, or is the time over? */
 bool pages_mover_stops(const struct pages_mover *m);

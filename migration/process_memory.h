@@ -35,7 +35,7 @@ int process_memory_probe(const struct process_memory *p);
 
 /*
  * Call FN for each mapping, with its extent. A mapping that has just been removed is not plain and
- * has no extent.
+ * has no extent. Returns 0, or -1 if no mapping could be read.
  */
 int process_memory_each(const struct process_memory *p,
 			void (*fn)(const struct numa_mapping *m, const struct maps_extent *extent,

@@ -34,7 +34,7 @@ struct rebind_work {
 	struct ledger *ledger;
 	struct ledger_job *job;
 	struct ledger_step *own;
-	struct rank_group *group; /* as many as R has places */
+	struct rank_group *group; /* one for each place of R */
 	struct bind_time time;
 };
 
@@ -136,7 +136,7 @@ static int rebind_group(struct rebind_work *w, unsigned i, struct errbuf *err)
 		return 0;
 	for (unsigned k = 0; k < g->n; k++)
 		if (g->moved[k].step->partition != PARTITION_MEMBER)
-			return errprintf(err, "a partition keeps its CPUs");
+			return errprintf(err, "a partition cannot get other CPUs");
 	return 0;
 }
 

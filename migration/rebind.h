@@ -17,7 +17,7 @@ struct rebind_rank {
 	struct idset now, next; /* its present and its new CPUs */
 };
 
-/* A container, with its present and its new CPUs, which differ if two containers swap CPUs. */
+/* A container, with its present and its new CPUs, which differ if containers exchange cores. */
 struct rebind_place {
 	char name[REQUEST_NAME_MAX];
 	struct idset cpus, next_cpus;

@@ -38,8 +38,8 @@ struct place_host {
 struct place_policy {
 	const char *name;
 	/*
-	 * Write the domain of each unit to TO. Returns 0, or -1 if it finds no way in which units
-	 * of several widths fit, or memory is out; TO is then undefined.
+	 * Write the domain of each unit to TO. Returns 0. Returns -1, with TO undefined, if it
+	 * finds no way in which units of several widths fit, or if memory is exhausted.
 	 */
 	int (*place)(const struct place_host *h, unsigned *to);
 };
@@ -54,21 +54,22 @@ extern const char place_policy_names[];
  * Write the domain that each unit of H should have to TO. Returns how many units change their
  * domain, or -1 with the reason in ERR; TO then has the present domains. The policy dino:
  *  - Units are laid out by class, devils first. Each goes to the domain in which the units before
- *    it have the fewest cores; of several such domains, to the first in snake order. If all units
- *    have one core and none is fixed, the domains' numbers of devils differ by one at most, and so
- *    do those of devils and semi-devils together.
+ *    it have the fewest cores; of several such domains, to the first in snake order (first to last,
+ *    then back). If all units have one core and none is fixed, any two domains differ by at most
+ *    one in their number of devils, and by at most one in their number of devils and semi-devils
+ *    together.
  *  - Among domains of equal size and without fixed units the parts of the layout are exchanged so
  *    that the fewest cores move.
- *  - Nothing moves if the present placement is as even as this layout. Of two placements that one
- *    is more even in which the squares of the numbers of cores that devils have in each domain have
- *    the smaller sum; if these sums are equal, the sums for devils and semi-devils are compared;
- *    then those for all units. Fixed units count.
+ *  - Nothing moves if the present placement is as even as this layout. To compare two placements,
+ *    the cores of devils in each domain are squared and added up: the smaller sum is more even. If
+ *    both sums are equal, those for devils and semi-devils together are compared; then those for
+ *    all units. Fixed units count.
  *  - Otherwise a move is left out if the placement without it fits and is as even. Two moves of
- *    units of different class or width that exchange their domains are left out in the same way.
- *    So each move makes the placement more even, and the result is at least as even as the layout.
- *  - A unit stays if its part of the layout has a place of its class and width; if there are more
- *    such units than places, the first ones stay. So two units of one class and width never
- *    exchange their places.
+ *    units of different class or width that exchange their domains are left out in the same way. So
+ *    each move makes the placement more even, and the result is at least as even as the layout.
+ *  - A unit stays in its domain if the domain's part of the layout has a place of its class and
+ *    width; if there are more such units than places, the first ones stay. So two units of one
+ *    class and width never exchange their places.
  * A second call, with TO as the present domains, moves nothing.
  */
 int place_units(const struct place_policy *p, const struct place_host *h, unsigned *to,

@@ -18,7 +18,7 @@ struct groups {
 	unsigned n;
 };
 
-/* Return the rank of a unit's class in the layout: 0 is placed first. */
+/* Return the position of a unit's class in the layout's order; 0 is placed first. */
 static unsigned order_of(const struct place_unit *u, bool by_class)
 {
 	if (!by_class)

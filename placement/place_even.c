@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Compares layouts by how even they are; leaves out moves that do not make one more even. */
+/* Compares layouts by how even they are; leaves out moves that do not make the layout more even. */
 #include <string.h>
 
 #include "placement/place_impl.h"
@@ -11,7 +11,7 @@ struct shift {
 };
 
 struct loads {
-	/* for each order of class and each domain: cores of the units up to this order */
+	/* [class][d]: cores in domain d of the units of this class and of those placed before it */
 	unsigned load[PLACE_CLASSES][PLACE_DOMAINS_MAX];
 };
 
@@ -21,7 +21,10 @@ static void raise_loads(struct loads *l, unsigned class, unsigned domain, unsign
 		l->load[order][domain] += cores;
 }
 
-/* The loads of E with the groups' units at their PRESENT domains, or else at their places. */
+/*
+ * Sum up the loads of E, with the groups' units in their present domains if PRESENT, else in their
+ * new places.
+ */
 static void sum_loads(struct loads *out, const struct place_even *e, bool present)
 {
 	memset(out, 0, sizeof(*out));
@@ -37,7 +40,7 @@ static void sum_loads(struct loads *out, const struct place_even *e, bool presen
 	}
 }
 
-/* Is A as even as B, or more? */
+/* Is A at least as even as B? */
 static bool is_as_even(const struct place_even *e, const struct loads *a, const struct loads *b)
 {
 	for (unsigned order = 0; order < PLACE_CLASSES; order++) {
@@ -61,7 +64,9 @@ static bool fits(const struct place_even *e, const struct loads *l)
 	return true;
 }
 
-/* Make the N shifts if the layout L then fits and is as even as before. */
+/*
+ * Make the N shifts in L if it then fits and is as even as before. Returns whether they are made.
+ */
 static bool try_shifts(const struct place_even *e, struct loads *l, const struct shift *s,
 		       unsigned n)
 {

@@ -24,16 +24,16 @@ void layout_count(struct layout *l, const struct place_unit *u);
  * into none. */
 int layout_add(struct layout *l, unsigned cores);
 
-#define PLACE_CLASSES 3 /* orders of classes in the layout: devils, semi-devils, turtles */
+#define PLACE_CLASSES 3 /* classes in the layout's order: devils, semi-devils, turtles */
 
 /*
  * The units of one class and width (number of cores) that can move; each of them may have any place
  * of the group.
  */
 struct place_group {
-	unsigned class; /* order of its class in the layout: 0 is placed first */
+	unsigned class; /* position of its class in the layout's order; 0 is placed first */
 	unsigned cores;
-	unsigned first, n; /* its units in the order of the policy: index of the first, number */
+	unsigned first, n; /* its units in the policy's order: index of the first, and number */
 	unsigned quota[PLACE_DOMAINS_MAX]; /* number of its places in each part of the layout */
 	unsigned present[PLACE_DOMAINS_MAX]; /* number of its units in each domain now */
 	unsigned places[PLACE_DOMAINS_MAX]; /* number of its units in each domain afterwards */
@@ -44,7 +44,7 @@ struct place_even {
 	const struct place_host *host;
 	struct place_group *group;
 	unsigned n;
-	/* for each order of class and each domain: cores of the fixed units */
+	/* [class][d]: cores in domain d of the fixed units of this class */
 	unsigned fixed[PLACE_CLASSES][PLACE_DOMAINS_MAX];
 };
 

@@ -10,8 +10,9 @@ struct cores_work {
 	const struct place_ask *ask;
 	unsigned *core_domain; /* domain of each core in HOST; PLACE_DOMAINS_MAX: in none */
 	unsigned *core_leader; /* leader of the unit that has each core; NO_UNIT: it is free */
-	unsigned *leader; /* of each rank: the first rank of its unit, see find_leader() */
-	unsigned *unit_of; /* of each leader: its unit's index; NO_UNIT: it cannot be placed */
+	unsigned *leader; /* for each rank, the first rank of its unit (find_leader()) */
+	/* for each leader, the index of its unit; NO_UNIT: the unit cannot be placed */
+	unsigned *unit_of;
 	unsigned *to; /* the new domain of each unit */
 	struct place_unit *unit;
 	struct place_host host;

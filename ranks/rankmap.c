@@ -19,44 +19,51 @@ struct seat {
 struct map {
 	const struct rankmap_in *in;
 	struct seat step[IDSET_MAX]; /* the seat of each CPU of the step; core NOWHERE: none */
-	uint16_t step_threads[IDSET_MAX]; /* per step core */
+	uint16_t step_threads[IDSET_MAX]; /* threads of each core of the step */
 	uint16_t core[IDSET_MAX]; /* the container's cores: indexes in in->core */
-	unsigned n_cores; /* of the container */
+	/* usable threads of container core c: cpu[first_cpu[c]] .. cpu[first_cpu[c + 1] - 1] */
+	uint16_t cpu[IDSET_MAX], first_cpu[IDSET_MAX + 1];
+	unsigned n_cores; /* cores of the container */
 	unsigned threads; /* usable threads of the container's widest core */
 	unsigned n_step; /* cores of the step; 0: unknown */
-	/* number of cores of the widest mask, if wrapped masks are divided; 0: masks are ignored */
+	/*
+	 * number of cores of the widest mask, if the container is divided although the masks
+	 * differ; 0: masks are ignored
+	 */
 	unsigned bound;
-	/* place of each rank among all, by the first core that Slurm gave to it */
+	/* each rank's position when the ranks are sorted by the first core that Slurm gave them */
 	uint16_t order[IDSET_MAX];
 };
 
 /* Return the threads of the container's core C. */
 static struct idset container_core(const struct map *m, unsigned c)
 {
-	struct idset s = m->in->core[m->core[c]];
-	unsigned threads = 0;
+	struct idset s = { 0 };
 
-	idset_and(&s, m->in->container);
-	for (int id = idset_next(&s, -1); id >= 0 && m->in->threads_per_core;
-	     id = idset_next(&s, id))
-		if (++threads > m->in->threads_per_core)
-			idset_del(&s, (unsigned)id);
+	for (unsigned i = m->first_cpu[c]; i < m->first_cpu[c + 1]; i++)
+		idset_add(&s, m->cpu[i]);
 	return s;
 }
 
 /* List the cores that have threads of the container; list_step() does the same for the step. */
 static void list_container(struct map *m)
 {
-	for (unsigned c = 0; c < m->in->n_cores; c++) {
-		unsigned threads;
-		struct idset s;
+	const struct rankmap_in *in = m->in;
 
-		if (!idset_intersects(&m->in->core[c], m->in->container))
+	for (unsigned c = 0; c < in->n_cores; c++) {
+		const struct idset *core = &in->core[c];
+		const unsigned first = m->first_cpu[m->n_cores];
+		unsigned n = 0;
+
+		for (int id = idset_next(core, -1); id >= 0; id = idset_next(core, id))
+			if (idset_has(in->container, (unsigned)id) &&
+			    (!in->threads_per_core || n < in->threads_per_core))
+				m->cpu[first + n++] = (uint16_t)id;
+		if (!n)
 			continue;
 		m->core[m->n_cores++] = (uint16_t)c;
-		s = container_core(m, m->n_cores - 1);
-		threads = idset_count(&s);
-		m->threads = threads > m->threads ? threads : m->threads;
+		m->first_cpu[m->n_cores] = (uint16_t)(first + n);
+		m->threads = n > m->threads ? n : m->threads;
 	}
 }
 
@@ -98,8 +105,8 @@ static uint16_t first_core(const struct map *m, const struct idset *bound)
 }
 
 /*
- * Order the ranks by their first core in Slurm's masks. Even masks that cannot be followed show the
- * order of -m cyclic and the like.
+ * Order the ranks by their first core in Slurm's masks. Masks that cannot be followed still show
+ * the order that -m cyclic and similar options ask for.
  */
 static void order_by_core(struct map *m)
 {
@@ -132,16 +139,24 @@ static bool masks_say_nothing(const struct rankmap_in *in)
 struct row {
 	unsigned n;
 	uint16_t of[IDSET_MAX]; /* the unit of each CPU, or NOWHERE */
-	struct idset *unit; /* the CPUs of each */
+	const uint16_t *cpu; /* the CPUs of unit u: cpu[first[u]] .. cpu[first[u + 1] - 1] */
+	uint16_t first[IDSET_MAX + 1];
 };
 
-/* Find the units of DOMAIN. Returns false if it has none, or if they are no neighbours. */
-static bool find_row_run(const struct row *row, const struct idset *domain, struct run *out)
+/*
+ * Find the units of DOMAIN among those of CONTAINER. Returns false if DOMAIN has no units, or if
+ * they are not neighbours.
+ */
+static bool find_row_run(const struct row *row, const struct idset *domain,
+			 const struct idset *container, struct run *out)
 {
 	unsigned first = NOWHERE, last = 0, n = 0;
-	bool seen[IDSET_MAX] = { false };
+	struct idset cpus = *domain;
+	bool seen[IDSET_MAX];
 
-	for (int id = idset_next(domain, -1); id >= 0; id = idset_next(domain, id)) {
+	idset_and(&cpus, container);
+	memset(seen, 0, row->n * sizeof(*seen));
+	for (int id = idset_next(&cpus, -1); id >= 0; id = idset_next(&cpus, id)) {
 		unsigned u = row->of[id];
 
 		if (u == NOWHERE || seen[u])
@@ -155,7 +170,10 @@ static bool find_row_run(const struct row *row, const struct idset *domain, stru
 	return n && n == last + 1 - first;
 }
 
-/* Fill IN's domains from M's, and each core for a row of THREADS. Free them. -1: out of memory. */
+/*
+ * Fill IN's domains from M's; in a row of THREADS, each core is a domain, too. The caller frees
+ * in->domain. -1: out of memory.
+ */
 static int find_row_domains(struct runs_in *in, const struct map *m, const struct row *row,
 			    bool threads)
 {
@@ -166,34 +184,35 @@ static int find_row_domains(struct runs_in *in, const struct map *m, const struc
 	if (!domain)
 		return -1;
 	for (unsigned i = 0; i < m->in->n_domains; i++)
-		n += find_row_run(row, &m->in->domain[i], &domain[n]);
+		n += find_row_run(row, &m->in->domain[i], m->in->container, &domain[n]);
 	for (unsigned c = 0; c < cores; c++)
-		n += find_row_run(row, &m->in->core[m->core[c]], &domain[n]);
+		n += find_row_run(row, &m->in->core[m->core[c]], m->in->container, &domain[n]);
 	in->n_domains = runs_sort(domain, n);
 	in->domain = domain;
 	return 0;
 }
 
-/* Fill ROW with the cores of the container, or with their threads. -1: out of memory. */
-static int list_row(struct row *row, const struct map *m, bool threads)
+/* Fill ROW with the cores of the container, or with their threads. */
+static void list_row(struct row *row, const struct map *m, bool threads)
 {
 	row->n = 0;
-	row->unit = calloc((size_t)m->n_cores * (threads ? m->threads : 1), sizeof(*row->unit));
-	if (!row->unit)
-		return -1;
+	row->cpu = m->cpu;
 	for (unsigned i = 0; i < IDSET_MAX; i++)
 		row->of[i] = NOWHERE;
 	for (unsigned c = 0; c < m->n_cores; c++) {
-		struct idset s = container_core(m, c);
-
-		for (int id = idset_next(&s, -1); id >= 0; id = idset_next(&s, id)) {
-			idset_add(&row->unit[row->n], (unsigned)id);
-			row->of[id] = (uint16_t)row->n;
-			row->n += threads;
+		for (unsigned i = m->first_cpu[c]; i < m->first_cpu[c + 1]; i++) {
+			if (threads || i == m->first_cpu[c])
+				row->first[row->n++] = (uint16_t)i;
+			row->of[m->cpu[i]] = (uint16_t)(row->n - 1);
 		}
-		row->n += !threads;
 	}
-	return 0;
+	row->first[row->n] = m->first_cpu[m->n_cores];
+}
+
+static void add_unit(const struct row *row, unsigned u, struct idset *out)
+{
+	for (unsigned i = row->first[u]; i < row->first[u + 1]; i++)
+		idset_add(out, row->cpu[i]);
 }
 
 /*
@@ -207,10 +226,11 @@ static int divide_row(const struct map *m, bool threads, unsigned each, bool may
 	const unsigned n = m->in->n_ranks;
 	struct runs_in in = { .n_ranks = n };
 	struct run *run = calloc(n, sizeof(*run));
-	struct row row = { .unit = NULL };
+	struct row row;
 	int straddling = -1;
 
-	if (!run || list_row(&row, m, threads) < 0 || find_row_domains(&in, m, &row, threads) < 0)
+	list_row(&row, m, threads);
+	if (!run || find_row_domains(&in, m, &row, threads) < 0)
 		goto out;
 	in.n_units = row.n;
 	if ((uint64_t)each * n <= row.n)
@@ -225,12 +245,11 @@ static int divide_row(const struct map *m, bool threads, unsigned each, bool may
 
 		idset_zero(&out[r]);
 		for (unsigned k = 0; k < units; k++)
-			idset_or(&out[r], &row.unit[own->end ? own->first + k
-							     : (m->order[r] * each + k) % row.n]);
+			add_unit(&row, own->end ? own->first + k : (m->order[r] * each + k) % row.n,
+				 &out[r]);
 	}
 out:
 	free((void *)in.domain);
-	free(row.unit);
 	free(run);
 	return straddling < 0 ? -1 : 0;
 }
@@ -273,14 +292,10 @@ static int divide_threads(const struct map *m, struct idset *out)
 	if (m->in->cpus_per_task > 1)
 		return divide_row(m, true, m->in->cpus_per_task, false, out);
 	for (unsigned i = 0; i < m->n_cores * m->threads; i++) {
-		struct idset s = container_core(m, i % m->n_cores);
-		unsigned thread = i / m->n_cores;
-		int id = idset_next(&s, -1);
+		const unsigned core = i % m->n_cores, at = m->first_cpu[core] + i / m->n_cores;
 
-		while (id >= 0 && thread-- > 0)
-			id = idset_next(&s, id);
-		if (id >= 0)
-			list[n++] = (uint16_t)id;
+		if (at < m->first_cpu[core + 1])
+			list[n++] = m->cpu[at];
 	}
 	for (unsigned r = 0; r < m->in->n_ranks; r++) {
 		idset_zero(&out[r]);
@@ -289,20 +304,9 @@ static int divide_threads(const struct map *m, struct idset *out)
 	return 0;
 }
 
-static unsigned count_threads(const struct map *m)
-{
-	unsigned n = 0;
-
-	for (unsigned c = 0; c < m->n_cores; c++) {
-		struct idset s = container_core(m, c);
-
-		n += idset_count(&s);
-	}
-	return n;
-}
-
 /*
- * Add one thread of CORE: thread T of the step's core becomes thread T (modulo) of the container's.
+ * Add thread T of CORE, a core of the container, to OUT. T is the thread's number in the step's
+ * core, and is taken modulo the number of CORE's threads.
  */
 static void rankmap_add_thread(const struct idset *core, unsigned t, struct idset *out)
 {
@@ -314,8 +318,8 @@ static void rankmap_add_thread(const struct idset *core, unsigned t, struct idse
 }
 
 /*
- * Count the threads of each of the step's cores in BOUND: siblings need not have neighbouring
- * numbers.
+ * Set HELD to the number of threads of each step core that are in BOUND. The threads of a core need
+ * not have neighbouring numbers.
  */
 static void count_held(const struct map *m, const struct idset *bound, uint16_t held[IDSET_MAX])
 {
@@ -367,8 +371,8 @@ static bool rankmap_follow(const struct map *m, const struct idset *bound, struc
 }
 
 /*
- * Return whether wrapping has put ranks that Slurm kept apart on the same CPU needlessly: there are
- * cores for all ranks, or a CPU without a rank.
+ * Return whether OUT, made by rankmap_follow() modulo the container's cores, needlessly puts ranks
+ * that Slurm kept apart on the same CPU: there are cores for all ranks, or a CPU without a rank.
  */
 static bool collides(const struct map *m, const struct idset *out)
 {
@@ -428,7 +432,10 @@ static bool rankmap_keep(const struct rankmap_in *in, struct idset *out)
 	return true;
 }
 
-/* Count the ranks of OUT that have a part of a domain, and CPUs of the container outside of it. */
+/*
+ * Count the ranks of OUT that straddle a domain: have a part of it, and CPUs of the container
+ * outside.
+ */
 static unsigned count_straddling(const struct rankmap_in *in, const struct idset *out)
 {
 	unsigned straddling = 0;
@@ -457,7 +464,10 @@ static int divide_ranks(const struct map *m, struct idset *out, struct errbuf *e
 	return rc < 0 ? errprintf(err, "out of memory") : 0;
 }
 
-/* Divide instead of the map OUT that follows the masks, if fewer ranks straddle then. */
+/*
+ * Replace OUT, which follows the masks, by a division of the cores if fewer ranks straddle domains
+ * in the division.
+ */
 static int divide_if_better(struct map *m, struct idset *out, struct errbuf *err)
 {
 	const size_t size = m->in->n_ranks * sizeof(*out);
@@ -477,7 +487,7 @@ static int divide_if_better(struct map *m, struct idset *out, struct errbuf *err
 	return rc;
 }
 
-/* Map by Slurm's masks, which differ. */
+/* Map the ranks by Slurm's masks, which differ between ranks. */
 static int map_by_masks(struct map *m, struct idset *out, struct errbuf *err)
 {
 	bool ok = true;
@@ -498,11 +508,8 @@ static void give_all(const struct map *m, struct idset *out)
 {
 	for (unsigned r = 0; r < m->in->n_ranks; r++) {
 		idset_zero(&out[r]);
-		for (unsigned c = 0; c < m->n_cores; c++) {
-			struct idset s = container_core(m, c);
-
-			idset_or(&out[r], &s);
-		}
+		for (unsigned i = 0; i < m->first_cpu[m->n_cores]; i++)
+			idset_add(&out[r], m->cpu[i]);
 	}
 }
 
@@ -524,7 +531,7 @@ int rankmap_make(const struct rankmap_in *in, struct idset *out, struct errbuf *
 		give_all(&m, out);
 		return 0;
 	}
-	if (in->n_ranks > (in->by_thread ? count_threads(&m) : m.n_cores) && !in->overcommit)
+	if (in->n_ranks > (in->by_thread ? m.first_cpu[m.n_cores] : m.n_cores) && !in->overcommit)
 		return too_many(&m, err);
 	for (unsigned c = 0; in->step_cpus && c < in->n_cores; c++)
 		m.n_step += idset_intersects(&in->core[c], in->step_cpus);

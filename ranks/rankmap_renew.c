@@ -58,7 +58,7 @@ static void units_free(struct units *u)
 	free(u->taken);
 }
 
-/* Return how many units of the old container the rank had. */
+/* Return how many units of BEFORE lie in CPUS. */
 static unsigned units_of(const struct units *before, const struct idset *cpus)
 {
 	unsigned n = 0;
@@ -99,8 +99,8 @@ static void rankmap_renew_keep(struct units *u, const struct rankmap_renew *in, 
 }
 
 /*
- * Take the remaining units near the kept ones or, if none was kept, from EXPECTED on, the rank's
- * place in a division in order.
+ * Take the remaining units near the kept ones. If none was kept, begin at unit EXPECTED, where the
+ * rank would be if the units were divided in the order of the ranks.
  */
 static void rankmap_renew_fill(struct units *u, unsigned count, unsigned got, unsigned expected,
 			       struct idset *out)
@@ -119,7 +119,7 @@ static void rankmap_renew_fill(struct units *u, unsigned count, unsigned got, un
 struct division {
 	unsigned n; /* ranks that divide the container */
 	unsigned had; /* units of these ranks in total */
-	bool shared; /* some ranks had the same units */
+	bool shared; /* some units belonged to more than one rank */
 	bool all; /* the ranks together had the whole container */
 };
 
@@ -192,7 +192,7 @@ int rankmap_renew(const struct rankmap_renew *in, struct idset *out, struct errb
 	if (list_units(&after, in, in->after, threads) < 0)
 		rc = errprintf(err, "out of memory");
 	else if (!after.n)
-		rc = errprintf(err, "no CPU is left");
+		rc = errprintf(err, "the container has no CPU left");
 	for (unsigned r = 0; rc == 0 && r < in->n_ranks; r++)
 		if (is_whole(in, r))
 			out[r] = *in->after;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Both searches are exact, by tables of the best division for each number of ranks. */
+/* runs_equal() and runs_uneven() search exactly, by dynamic programming. */
 #include "ranks/runs.h"
 
 #include <stdlib.h>
@@ -12,11 +12,16 @@ static int runs_compare(const void *a, const void *b)
 	return x->first != y->first ? x->first - y->first : y->end - x->end;
 }
 
-static bool runs_nested(const struct run *a, const struct run *b)
+/* Is DOMAIN new, and inside, around or apart from each of the N sorted domains at KEPT? */
+static bool runs_nests(const struct run *kept, unsigned n, const struct run *domain)
 {
-	return a->end <= b->first || b->end <= a->first ||
-	       (a->first <= b->first && b->end <= a->end) ||
-	       (b->first <= a->first && a->end <= b->end);
+	while (n-- > 0) {
+		if (kept[n].end <= domain->first)
+			continue;
+		/* kept[n] is the innermost domain that can contain DOMAIN */
+		return domain->end <= kept[n].end && runs_compare(&kept[n], domain) != 0;
+	}
+	return true;
 }
 
 unsigned runs_sort(struct run *domain, unsigned n)
@@ -24,32 +29,36 @@ unsigned runs_sort(struct run *domain, unsigned n)
 	unsigned kept = 0;
 
 	qsort(domain, n, sizeof(*domain), runs_compare);
-	for (unsigned i = 0; i < n; i++) {
-		bool fits = true;
-
-		for (unsigned k = 0; fits && k < kept; k++)
-			fits = runs_nested(&domain[k], &domain[i]) &&
-			       runs_compare(&domain[k], &domain[i]) != 0;
-		if (fits)
+	for (unsigned i = 0; i < n; i++)
+		if (runs_nests(domain, kept, &domain[i]))
 			domain[kept++] = domain[i];
-	}
 	return kept;
-}
-
-bool runs_straddles(const struct runs_in *in, const struct run *r)
-{
-	for (unsigned i = 0; i < in->n_domains && in->domain[i].first < r->end; i++)
-		if (!runs_nested(&in->domain[i], r))
-			return true;
-	return false;
 }
 
 /* ------------------------------------------------------------------ runs of one width */
 
+/* Set BAD[u] for each unit u at which a run of WIDTH units would straddle the domain D. */
+static void runs_flag(bool *bad, const struct run *d, unsigned width)
+{
+	const unsigned before = d->first >= width ? d->first - width + 1u : 0;
+	const unsigned inside = d->end >= width ? d->end - width + 1u : 0;
+
+	/*
+	 * runs that begin before the domain and end in it; then those that begin in it, but not
+	 * with it, and end behind it
+	 */
+	for (unsigned u = before; u < d->first && u + width < d->end; u++)
+		bad[u] = true;
+	for (unsigned u = inside > d->first ? inside : d->first + 1u; u < d->end; u++)
+		bad[u] = true;
+}
+
 int runs_equal(struct run *out, const struct runs_in *in, unsigned width)
 {
 	const unsigned n = in->n_ranks, idle = in->n_units - n * width;
-	/* least[r * (idle + 1) + g]: straddling runs of ranks r .., if g units before them are idle
+	/*
+	 * least[r * (idle + 1) + g]: the fewest straddling runs of the ranks from r on, if g units
+	 * before these runs are idle
 	 */
 	uint16_t *least = calloc((size_t)(n + 1) * (idle + 1), sizeof(*least));
 	bool *bad = calloc(in->n_units, sizeof(*bad));
@@ -60,11 +69,8 @@ int runs_equal(struct run *out, const struct runs_in *in, unsigned width)
 		free(bad);
 		return -1;
 	}
-	for (unsigned u = 0; u + width <= in->n_units; u++) {
-		struct run r = { (uint16_t)u, (uint16_t)(u + width) };
-
-		bad[u] = runs_straddles(in, &r);
-	}
+	for (unsigned i = 0; i < in->n_domains; i++)
+		runs_flag(bad, &in->domain[i], width);
 	for (unsigned r = n; r-- > 0;)
 		for (unsigned g = idle + 1; g-- > 0;) {
 			uint16_t *at = &least[(size_t)r * (idle + 1) + g];
@@ -89,26 +95,31 @@ int runs_equal(struct run *out, const struct runs_in *in, unsigned width)
 
 /* ------------------------------------------------------------- runs of different widths */
 
-/* The value of a division, the smaller the better. */
-struct runs_cost {
-	uint32_t idle; /* units; RUNS_NEVER: there is no such division */
-	uint32_t squares;
-};
+/*
+ * The value of a division, the smaller the better: its idle units in the upper half, the squares of
+ * its sizes in the lower one.
+ */
+typedef uint64_t runs_cost;
 
-#define RUNS_NEVER UINT32_MAX
+/* there is no such division; the sum of two such costs does not overflow */
+#define RUNS_NEVER (UINT64_C(1) << 62)
 
-/* A domain, or a row of units outside of the inner domains of the one around it. */
+/* A domain, or neighbouring units of a domain that are in none of its inner domains. */
 struct runs_part {
 	struct run run;
 	unsigned most; /* ranks that it has room for */
 	unsigned n_inner, first_inner; /* the parts in it: tree.inner[first_inner ..] */
-	/* best[k * (most + 1) + r]: the best division of the first k parts in it among r ranks */
-	struct runs_cost *best;
+	/*
+	 * best[k * (most + 1) + r]: the cost of the best division of the first k inner parts among
+	 * r ranks; the last row is for the whole part
+	 */
+	runs_cost *best;
+	bool borrowed; /* BEST belongs to another part */
 };
 
 struct runs_tree {
 	const struct runs_in *in;
-	unsigned width; /* of the smallest run */
+	unsigned width; /* units of the smallest run */
 	unsigned n, n_listed;
 	struct runs_part *part; /* each part before the parts in it; [0] has all units */
 	unsigned *inner; /* indexes of parts */
@@ -126,7 +137,7 @@ static void runs_add_part(struct runs_tree *t, unsigned first, unsigned end)
 		t->part[t->n++].run = (struct run){ (uint16_t)first, (uint16_t)end };
 }
 
-/* Add the part RUN and all in it. domain[*NEXT] is the first that may be in it. */
+/* Add the part RUN and all parts in it. domain[*NEXT] is the first domain that may be in RUN. */
 static void runs_add_tree(struct runs_tree *t, struct run run, unsigned *next)
 {
 	const struct runs_in *in = t->in;
@@ -156,7 +167,7 @@ static void runs_list_inner(struct runs_tree *t)
 		p->first_inner = t->n_listed;
 		for (unsigned k = i + 1; k < t->n && t->part[k].run.end <= p->run.end; k++) {
 			if (t->part[k].run.first < at)
-				continue; /* in the one before */
+				continue; /* part K is inside the one listed before */
 			t->inner[t->n_listed++] = k;
 			p->n_inner++;
 			at = t->part[k].run.end;
@@ -170,7 +181,10 @@ static const struct runs_part *runs_inner(const struct runs_tree *t, const struc
 	return &t->part[t->inner[p->first_inner + k]];
 }
 
-/* Set for each part the number of ranks it has room for, WIDTH units each. Returns that of [0]. */
+/*
+ * Set the number of ranks that each part has room for, with WIDTH units for each rank. Returns the
+ * number for the whole row.
+ */
 static unsigned runs_count_room(struct runs_tree *t, unsigned width)
 {
 	t->width = width;
@@ -191,67 +205,48 @@ static unsigned runs_count_room(struct runs_tree *t, unsigned width)
 	return t->part[0].most;
 }
 
-/* Return the value of the best division of P among R ranks. */
-static struct runs_cost runs_value(const struct runs_part *p, unsigned r)
+static runs_cost runs_idle(unsigned units)
 {
-	unsigned size = runs_size(&p->run), more = r ? size % r : 0, each = r ? size / r : 0;
-
-	if (r == 0)
-		return (struct runs_cost){ .idle = size };
-	if (r > p->most)
-		return (struct runs_cost){ .idle = RUNS_NEVER };
-	if (p->n_inner)
-		return p->best[p->n_inner * (p->most + 1) + r];
-	return (struct runs_cost){ .squares = more * (each + 1) * (each + 1) +
-					      (r - more) * each * each };
+	return (runs_cost)units << 32;
 }
 
-static struct runs_cost runs_sum(struct runs_cost before, struct runs_cost add)
-{
-	if (before.idle == RUNS_NEVER || add.idle == RUNS_NEVER)
-		return (struct runs_cost){ .idle = RUNS_NEVER };
-	return (struct runs_cost){ before.idle + add.idle, before.squares + add.squares };
-}
-
-/* Return the value of one rank on all of the inner parts FIRST .. LAST of P. */
-static struct runs_cost runs_group(const struct runs_tree *t, const struct runs_part *p,
-				   unsigned first, unsigned last)
+/* Return the cost if one rank has the inner parts FIRST .. LAST of P together. */
+static runs_cost runs_group(const struct runs_tree *t, const struct runs_part *p, unsigned first,
+			    unsigned last)
 {
 	unsigned size =
 		(unsigned)(runs_inner(t, p, last)->run.end - runs_inner(t, p, first)->run.first);
 
-	if (size < t->width)
-		return (struct runs_cost){ .idle = RUNS_NEVER };
-	return (struct runs_cost){ .squares = size * size };
+	return size < t->width ? RUNS_NEVER : size * size;
 }
 
-/* How the last of some inner parts is used. */
+/* How the last of the first K inner parts is used; see runs_choose(). */
 struct runs_step {
 	unsigned parts; /* 1, or the parts that one rank has together */
 	unsigned ranks;
 };
 
 /* Find the best division of the first K inner parts of P among R ranks. */
-static struct runs_cost runs_choose(const struct runs_tree *t, const struct runs_part *p,
-				    unsigned k, unsigned r, struct runs_step *how)
+static runs_cost runs_choose(const struct runs_tree *t, const struct runs_part *p, unsigned k,
+			     unsigned r, struct runs_step *how)
 {
 	const struct runs_part *last = runs_inner(t, p, k - 1);
 	const unsigned row = p->most + 1;
-	struct runs_cost best = { .idle = RUNS_NEVER };
+	const runs_cost *before = &p->best[(k - 1) * row];
+	const runs_cost *value = &last->best[last->n_inner * (last->most + 1)];
+	runs_cost best = RUNS_NEVER;
 
 	for (unsigned x = (r < last->most ? r : last->most) + 1; x-- > 0;) {
-		struct runs_cost c = runs_sum(p->best[(k - 1) * row + r - x], runs_value(last, x));
-
-		if (c.idle < best.idle || (c.idle == best.idle && c.squares < best.squares)) {
-			best = c;
+		if (before[r - x] + value[x] < best) {
+			best = before[r - x] + value[x];
 			*how = (struct runs_step){ 1, x };
 		}
 	}
 	for (unsigned parts = 2; r && parts <= k; parts++) {
-		struct runs_cost c = runs_sum(p->best[(k - parts) * row + r - 1],
-					      runs_group(t, p, k - parts, k - 1));
+		runs_cost c =
+			p->best[(k - parts) * row + r - 1] + runs_group(t, p, k - parts, k - 1);
 
-		if (c.idle < best.idle || (c.idle == best.idle && c.squares < best.squares)) {
+		if (c < best) {
 			best = c;
 			*how = (struct runs_step){ parts, 1 };
 		}
@@ -259,6 +254,47 @@ static struct runs_cost runs_choose(const struct runs_tree *t, const struct runs
 	return best;
 }
 
+/* Fill the first row of P's table: for no inner parts or, if P has none, for the whole of P. */
+static void runs_fill_first(struct runs_part *p)
+{
+	const unsigned size = runs_size(&p->run);
+
+	p->best[0] = p->n_inner ? 0 : runs_idle(size);
+	for (unsigned r = 1; r <= p->most; r++) {
+		const unsigned each = size / r, more = size % r;
+
+		p->best[r] = p->n_inner ? RUNS_NEVER
+					: more * (each + 1) * (each + 1) + (r - more) * each * each;
+	}
+}
+
+/* Do A and B have the same size, and inner parts that use the same tables, one by one? */
+static bool runs_alike(const struct runs_tree *t, const struct runs_part *a,
+		       const struct runs_part *b)
+{
+	if (runs_size(&a->run) != runs_size(&b->run) || a->n_inner != b->n_inner)
+		return false;
+	for (unsigned k = 0; k < a->n_inner; k++)
+		if (runs_inner(t, a, k)->best != runs_inner(t, b, k)->best)
+			return false;
+	return true;
+}
+
+/* Let part I use the table of the next part of its size, if both are alike. */
+static bool runs_borrow_table(struct runs_tree *t, unsigned i)
+{
+	struct runs_part *p = &t->part[i];
+	unsigned k = i + 1;
+
+	while (k < t->n && runs_size(&t->part[k].run) != runs_size(&p->run))
+		k++;
+	if (k == t->n || !runs_alike(t, p, &t->part[k]))
+		return false;
+	p->best = t->part[k].best;
+	return p->borrowed = true;
+}
+
+/* Fill the tables of all parts, the inner ones first. -1: out of memory. */
 static int runs_fill_tables(struct runs_tree *t)
 {
 	for (unsigned i = t->n; i-- > 0;) {
@@ -266,13 +302,12 @@ static int runs_fill_tables(struct runs_tree *t)
 		const unsigned row = p->most + 1;
 		struct runs_step ignored;
 
-		if (!p->n_inner)
+		if (runs_borrow_table(t, i))
 			continue;
 		p->best = malloc((size_t)(p->n_inner + 1) * row * sizeof(*p->best));
 		if (!p->best)
 			return -1;
-		for (unsigned r = 0; r < row; r++)
-			p->best[r] = (struct runs_cost){ .idle = r ? RUNS_NEVER : 0 };
+		runs_fill_first(p);
 		for (unsigned k = 1; k <= p->n_inner; k++)
 			for (unsigned r = 0; r < row; r++)
 				p->best[k * row + r] = runs_choose(t, p, k, r, &ignored);
@@ -310,7 +345,10 @@ static void runs_write(const struct runs_tree *t, const struct runs_part *p, uns
 
 int runs_uneven(struct run *out, const struct runs_in *in)
 {
-	/* at most a domain, the units before it, and those behind its inner domains */
+	/*
+	 * at most three for each domain: the domain, the units before it, those behind its inner
+	 * domains
+	 */
 	const size_t most = 3 * ((size_t)in->n_domains + 1);
 	struct runs_tree t = {
 		.in = in,
@@ -330,7 +368,8 @@ int runs_uneven(struct run *out, const struct runs_in *in)
 	if (rc == 0)
 		runs_write(&t, &t.part[0], in->n_ranks, out + in->n_ranks);
 	for (unsigned i = 0; t.part && i < t.n; i++)
-		free(t.part[i].best);
+		if (!t.part[i].borrowed)
+			free(t.part[i].best);
 	free(t.part);
 	free(t.inner);
 	return rc;

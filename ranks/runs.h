@@ -6,8 +6,9 @@
 #include <stdint.h>
 
 /*
- * Divide a row of units (cores, or threads) into runs of neighbours, one for each rank, so that
- * few runs straddle a domain (a cache, a memory node, a package). Pure; needs libc only.
+ * Divide a row of units (cores, or threads) into runs of neighbours, one for each rank, so that few
+ * runs straddle a domain (a cache, a memory node, a package). Without side effects; needs libc
+ * only.
  *
  * A run straddles a domain when it has a part of the domain, and units outside of it as well. A run
  * inside a domain, and one of whole domains, straddles none.
@@ -19,8 +20,8 @@ struct run {
 struct runs_in {
 	unsigned n_units, n_ranks; /* both at least 1 */
 	/*
-	 * N_DOMAINS runs, each inside or outside of each other one: sorted by their first unit, the
-	 * larger first (runs_sort())
+	 * N_DOMAINS runs, sorted by their first unit, the larger first (see runs_sort()); of any
+	 * two, one is inside the other, or they are apart
 	 */
 	unsigned n_domains;
 	const struct run *domain;
@@ -29,9 +30,6 @@ struct runs_in {
 /* Sort the N domains, and remove those that are equal to or overlap an earlier one. Returns the
  * number that is left. */
 unsigned runs_sort(struct run *domain, unsigned n);
-
-/* Does R straddle a domain of IN? */
-bool runs_straddles(const struct runs_in *in, const struct run *r);
 
 /*
  * Write to OUT a run of WIDTH neighbours for each rank, in the order of the ranks; there must be at

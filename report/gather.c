@@ -82,8 +82,8 @@ static bool is_meant(const struct record *r, const struct gather_job *j)
 	if (j->task >= 0)
 		return !r->component && r->leader == j->id && r->part == j->task;
 	/*
-	 * an array's last task has the array's own number; inside of that task, J does not mean the
-	 * other tasks
+	 * an array's last task has the array's own job id; called inside of that task, J means this
+	 * task alone
 	 */
 	if (j->inside && !r->component)
 		return r->id == j->id;
@@ -162,8 +162,9 @@ static bool begins_with_any(const char *text, const char *const *word)
 
 /*
  * Remove variables that srun and squeue read as options, whether the surrounding step or job or the
- * user has set them. Variables of Slurm's configuration stay. For OTHERS, a job of another user,
- * remove all variables but a few: that user can read the environment of srun and its tasks.
+ * user has set them. Variables of Slurm's configuration stay. If OTHERS (the job is another
+ * user's), remove all variables but a few: the job's user can read the environment of srun and its
+ * tasks.
  */
 static void forget_environment(bool others)
 {
@@ -279,7 +280,7 @@ static void make_call(struct call *c, const struct record *r, unsigned n_nodes)
 	c->argv[n++] = "--mpi=none";
 	c->argv[n++] = "--input=none";
 	c->argv[n++] = "--chdir=/";
-	/* a node without nodeosd does not end the other tasks */
+	/* a node without nodeosd must not end the tasks on other nodes */
 	c->argv[n++] = "--kill-on-bad-exit=0";
 	c->argv[n++] = NODEOS_BINDIR "/nodeosctl";
 	c->argv[n++] = "show";

@@ -7,9 +7,11 @@
 
 #include "base/fileio.h"
 #include "base/json_out.h"
+#include "base/physical_node.h"
 #include "container/container_json.h"
 #include "host/buffer.h"
 #include "host/policy.h"
+#include "report/blocks_text.h"
 
 #define GRES_NAME "fgmn" /* name of the GRES of memory blocks, and of their feature */
 #define MIB (UINT64_C(1) << 20)
@@ -36,9 +38,9 @@ static struct idset nodes_for_jobs(const struct machine *m, const struct service
 }
 
 /*
- * Memory that Slurm must withhold from jobs: that of the system's own nodes, or the paper's share
- * of all memory (under 5 %). On a divided machine Slurm must also withhold the unusable memory of
- * the nodes for jobs.
+ * MiB of memory that Slurm must withhold from jobs: all of the system's own memory nodes or, if it
+ * has none, 5 % of all memory (the Argo paper's ServiceOS has less). On a divided machine Slurm
+ * must also withhold the unusable memory of the nodes for jobs.
  */
 static uint64_t spec_mib(const struct machine *m, const struct service_set *set,
 			 const struct idset *for_jobs)
@@ -52,38 +54,35 @@ static uint64_t spec_mib(const struct machine *m, const struct service_set *set,
 	return (bytes + MIB - 1) / MIB;
 }
 
-/* If a word of the kernel's command line LINE begins with BEGIN, append it to BUF. */
-static void append_word(char *buf, size_t size, const char *line, const char *begin)
-{
-	for (const char *word = line; *word; word += strcspn(word, " "), word += strspn(word, " "))
-		if (strncmp(word, begin, strlen(begin)) == 0)
-			snprintf(buf + strlen(buf), size - strlen(buf), " %.*s",
-				 (int)strcspn(word, " "), word);
-}
-
-/* Write this kernel's " fgmn=SPECIFICATION" and its companions to BUF, for a complete command
- * line. */
-static int fgmn_parameters(char *buf, size_t size, struct errbuf *err)
+/*
+ * Write the parameters that made this kernel's blocks to BUF, for a complete command line: "
+ * fgmn=SPECIFICATION", with fgmn_opt= and movable_node if this boot's command line has them, or "
+ * numa=fake=NU".
+ */
+static int block_parameters(char *buf, size_t size, struct errbuf *err)
 {
 	char text[KERNEL_LINE_MAX];
 
+	buf[0] = '\0';
+	if (node_division("") == NODES_FAKE) {
+		blocks_append_words(buf, size, "numa=fake=");
+		return 0;
+	}
 	if (file_read_line("/sys/kernel/mm/fgmn/spec", text, sizeof(text)) == 0) {
 		if (strlen(text) == sizeof(text) - 1)
 			return errprintf(err, "/sys/kernel/mm/fgmn/spec: longer than %d bytes",
 					 KERNEL_LINE_MAX - 2);
 		snprintf(buf, size, " fgmn=%s", text);
 	}
-	if (file_read_line("/proc/cmdline", text, sizeof(text)) == 0) {
-		append_word(buf, size, text, "fgmn_opt=");
-		append_word(buf, size, text, "movable_node");
-	}
+	blocks_append_words(buf, size, "fgmn_opt=");
+	blocks_append_words(buf, size, "movable_node");
 	return 0;
 }
 
 /* Lines for the administrator to add; "": none. */
 struct lines {
 	char kernel[3 * IDSET_LIST_MAX + 2 * KERNEL_LINE_MAX + 128];
-	char fgmn[2 * KERNEL_LINE_MAX]; /* the fgmn= parameters in KERNEL, as in this boot */
+	char blocks_of[2 * KERNEL_LINE_MAX]; /* the parameters in KERNEL that make blocks */
 	char node[IDSET_LIST_MAX + 480]; /* the node's line in slurm.conf */
 	char gres[300]; /* the line in gres.conf */
 	unsigned blocks;
@@ -128,25 +127,32 @@ static void make_slurm_lines(struct lines *l, const struct machine *m,
 }
 
 static int make_lines(struct lines *l, const struct machine *m, const struct service_set *set,
-		      bool here, struct errbuf *err)
+		      const struct cmdline_ask *ask, struct errbuf *err)
 {
 	struct idset rest = *machine_cpus(m), for_jobs = nodes_for_jobs(m, set);
 	char service[IDSET_LIST_MAX], others[IDSET_LIST_MAX];
 
-	l->fgmn[0] = l->gres[0] = '\0';
+	l->blocks_of[0] = l->gres[0] = '\0';
 	l->blocks = idset_count(&for_jobs);
-	l->lacks_nohz = here && access("/sys/devices/system/cpu/nohz_full", F_OK) < 0;
+	l->lacks_nohz = ask->here && access("/sys/devices/system/cpu/nohz_full", F_OK) < 0;
 	if (service_slurm_cpus(&l->numbers, m, &set->cpus, 0, err) < 0 ||
 	    service_slurm_cpus(&l->cores, m, &set->cpus, 1, err) < 0)
 		return -1;
 	idset_andnot(&rest, &set->cpus);
 	idset_format(&set->cpus, service, sizeof(service));
 	idset_format(&rest, others, sizeof(others));
-	if (l->blocks && here && fgmn_parameters(l->fgmn, sizeof(l->fgmn), err) < 0)
+	if (ask->block_bytes) {
+		l->blocks_of[0] = ' ';
+		if (blocks_parameter(l->blocks_of + 1, sizeof(l->blocks_of) - 1, m,
+				     ask->block_bytes, err) < 0)
+			return -1;
+	} else if (l->blocks && ask->here &&
+		   block_parameters(l->blocks_of, sizeof(l->blocks_of), err) < 0) {
 		return -1;
+	}
 	snprintf(l->kernel, sizeof(l->kernel), "nohz_full=%s rcu_nocbs=%s irqaffinity=%s%s", others,
-		 others, service, l->fgmn);
-	make_slurm_lines(l, m, set, here);
+		 others, service, l->blocks_of);
+	make_slurm_lines(l, m, set, ask->here);
 	return 0;
 }
 
@@ -173,13 +179,17 @@ static void print_lines_json(const struct lines *l, const struct service_set *se
 	jout_close(&j, '}');
 }
 
-static void print_lines(const struct lines *l)
+static void print_lines(const struct lines *l, const struct cmdline_ask *ask)
 {
 	char by_core[IDSET_LIST_MAX];
 
 	printf("# kernel command line: keeps the tick, RCU callbacks and new interrupts off the "
 	       "containers' CPUs%s\n",
-	       *l->fgmn ? ";\n# fgmn= makes the same memory blocks as in this boot" : "");
+	       !*l->blocks_of	  ? ""
+	       : ask->block_bytes ? ";\n# the last parameter makes the blocks: nodeosctl features "
+				    "shows after the boot what came"
+				  : ";\n# the last parameters make the same memory blocks as in "
+				    "this boot");
 	if (l->lacks_nohz)
 		puts("# (this kernel is built without CONFIG_NO_HZ_FULL and ignores nohz_full)");
 	puts(l->kernel);
@@ -199,16 +209,16 @@ static void print_lines(const struct lines *l)
 		       l->gres);
 }
 
-int cmdline_print(const struct machine *m, const struct service_set *set, bool here, bool json,
-		  struct errbuf *err)
+int cmdline_print(const struct machine *m, const struct service_set *set,
+		  const struct cmdline_ask *ask, bool json, struct errbuf *err)
 {
 	struct lines l;
 
-	if (make_lines(&l, m, set, here, err) < 0)
+	if (make_lines(&l, m, set, ask, err) < 0)
 		return -1;
 	if (json)
 		print_lines_json(&l, set);
 	else
-		print_lines(&l);
+		print_lines(&l, ask);
 	return 0;
 }

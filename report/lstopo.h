@@ -2,8 +2,8 @@
 #ifndef NODEOS_REPORT_LSTOPO_H
 #define NODEOS_REPORT_LSTOPO_H
 
+#include "report/picture.h"
 #include "topology/machine.h"
-#include "topology/picture.h"
 
 /* Draw M with N parts to PATH ("-": standard output), as SVG, with hwloc's lstopo. */
 int draw_svg(const struct machine *m, const char *title, const struct picture_part *part,

@@ -67,7 +67,7 @@ static int get_number(const struct json_doc *d, const struct json_node *o, const
 		       : 0;
 }
 
-/* Copy as many bytes as fit, made printable. */
+/* Copy as many bytes of TEXT as fit, with '?' for bytes that are not printable. */
 static void copy_text(char *buf, size_t size, const char *text)
 {
 	snprintf(buf, size, "%s", text);
@@ -171,7 +171,7 @@ static int get_asked(const struct json_doc *d, const struct json_node *o, char *
 
 static const char *const outcomes[] = { "enforced", "modified", "ignored", "failed" };
 
-/* Raise the container's outcome to an isolator's, if the isolator's is later in the list. */
+/* Give the container the outcome of an isolator, if that is later in outcomes[] than its own. */
 static int add_outcome(const struct json_doc *d, const struct json_node *item, void *arg)
 {
 	struct merged_container *c = arg;
@@ -264,11 +264,12 @@ static int get_container(const struct json_doc *d, const struct json_node *o,
 struct taking {
 	struct merged *m;
 	struct merged_node *node;
-	/* the parts of the node's machine, as this report describes them */
+	/* the parts of the node's machine that this report describes */
 	struct merged_node made;
 	uint32_t job;
 	char user[64];
-	const struct json_node *ranks; /* of a step's report: the array */
+	/* the array of ranks of a step's report; NULL for a node's */
+	const struct json_node *ranks;
 };
 
 static struct merged_node *node_named(struct merged *m, const char *name)
@@ -288,7 +289,7 @@ static struct merged_node *node_named(struct merged *m, const char *name)
 	return &more[m->n_nodes++];
 }
 
-/* Count the ranks of a step's report in container NAME. */
+/* Count the ranks that a step's report has in container NAME. */
 static int count_ranks(const struct json_doc *d, const struct json_node *ranks, const char *name,
 		       long *count)
 {
@@ -325,7 +326,7 @@ static int merged_add_container(const struct json_doc *d, const struct json_node
 		return 0;
 	}
 	if (t->node->n_containers == MERGED_CONTAINERS_MAX)
-		return json_doc_fail(d, item, "more than %d containers of one node",
+		return json_doc_fail(d, item, "more than %d containers on one node",
 				     MERGED_CONTAINERS_MAX);
 	more = reallocarray(t->node->container, t->node->n_containers + 1u, sizeof(*more));
 	if (!more)
@@ -536,8 +537,9 @@ int merged_add_file(struct merged *m, const char *path, struct errbuf *err)
 						     : realloc(text, (room ? room * 2 : 65536) + 1);
 
 		if (!more) {
-			rc = errprintf(err, "%.200s: more than %u bytes, or out of memory", name,
-				       MERGED_TEXT_MAX);
+			rc = errprintf(err,
+				       "%.200s: too large (%u bytes or more), or out of memory",
+				       name, MERGED_TEXT_MAX);
 			break;
 		}
 		text = more;

@@ -65,8 +65,10 @@ struct merged {
 	struct json_object *reports; /* the documents, unchanged */
 };
 
-/* Add TEXT, a document of kind "node", "step" or "nodes"; messages call it NAME. A new *M is all
- * zeros. */
+/*
+ * Add TEXT, a document of kind "node", "step" or "nodes"; messages call it NAME. Before the first
+ * call *M is all zeros.
+ */
 int merged_add(struct merged *m, const char *name, const char *text, size_t len,
 	       struct errbuf *err);
 int merged_add_file(struct merged *m, const char *path, struct errbuf *err); /* "-": standard input
@@ -84,8 +86,8 @@ struct merged_key {
 	uint32_t job;
 	char name[REQUEST_NAME_MAX];
 	/*
-	 * 0 for the first container of this job and name on a node; 1, 2... for further step
-	 * containers
+	 * 0 for a node's first container of this job and name; 1, 2... for further ones, which are
+	 * step containers
 	 */
 	unsigned turn;
 };

@@ -167,7 +167,9 @@ static int add_line(struct merged *m, char *line)
 	return 0;
 }
 
-/* Collect the values of a field and their nodes; add a line if there are several. */
+/*
+ * Collect the values that FIELD of a container has, with their nodes; if they differ, add a line.
+ */
 static int merged_compare_compare(struct merged *m, const struct merged_key *key, unsigned field)
 {
 	struct value *value = NULL;

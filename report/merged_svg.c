@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "report/merged_text.h"
-#include "topology/picture.h"
+#include "report/picture.h"
 
 /* Sizes in pixels, 96 an inch; lines of text are about 12 high. */
 enum {
@@ -213,7 +213,10 @@ static void draw_part(struct sheet *s, const struct merged_node *node, const str
 			  y + i / b.columns * (double)(CORE + CORE_GAP));
 }
 
-/* Write "14 of 16 CPUs in containers" and "52 IRQs and 97 kernel threads on these". */
+/*
+ * Write "14 of 16 CPUs in containers" to BUF, and "52 IRQs and 97 kernel threads on these" to
+ * NOISE.
+ */
 static void say_node(char *buf, char *noise, size_t size, const struct merged_node *node)
 {
 	struct idset all = node->service_cpus, held;
@@ -404,7 +407,10 @@ static int draw_sheet(struct sheet *s, const char *title)
 	return 0;
 }
 
-/* Give a node whose reports do not describe the machine one part, with every CPU in use. */
+/*
+ * If a node's reports do not describe its machine, give the node a single part, which has the CPUs
+ * of its containers and of the ServiceOS.
+ */
 static int add_flat_part(struct merged_node *node)
 {
 	struct idset cpus = node->service_cpus;

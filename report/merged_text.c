@@ -69,7 +69,7 @@ static void merged_text_fill(char *cell[COLUMNS], const struct merged_node *node
 	cell[10] = memory_of(c);
 }
 
-/* Walk over the rows: with F NULL to find the widths of the columns, then to print. */
+/* Print the rows to F; if F is NULL, widen the columns in WIDTH to fit them instead. */
 static void merged_text_walk(FILE *f, const struct merged *m, size_t width[COLUMNS])
 {
 	for (unsigned i = 0; i < m->n_nodes; i++) {
@@ -112,7 +112,7 @@ void merged_text(FILE *f, const struct merged *m)
 		fprintf(f, "missing: %s: %s\n", m->missing[i].node, m->missing[i].reason);
 }
 
-/* Print JSON to a terminal: json-c escapes control characters below blank, but not 0x7f to 0x9f. */
+/* Print JSON to a terminal: json-c escapes control characters below 0x20, but not 0x7f to 0x9f. */
 static void put_json(FILE *f, const char *text)
 {
 	for (; *text; text++) {

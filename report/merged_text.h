@@ -10,7 +10,7 @@
  * missing nodes. */
 void merged_text(FILE *f, const struct merged *m);
 
-/* Print the same as JSON of kind "nodes", with the reports themselves. -1: out of memory. */
+/* Print M as JSON of kind "nodes", with the reports themselves. -1: out of memory. */
 int merged_json(FILE *f, const struct merged *m);
 
 /* Draw a picture, SVG: a panel for each node, one legend. -1: out of memory. */

@@ -12,7 +12,7 @@
 #include "host/policy.h"
 
 #define POLICIES 8
-#define IRQS_IN_TEXT 8 /* a disk has one interrupt for each CPU */
+#define IRQS_IN_TEXT 8 /* interrupts that a line names: a disk alone may have one for each CPU */
 
 /* The processes of a container's ranks, summed up. */
 struct effective {
@@ -24,8 +24,8 @@ struct effective {
 };
 
 /*
- * Is TASK of the step in the container? If all ranks of a step are in one place, the step does not
- * list the ranks.
+ * Is TASK of the step in the container? If all ranks of a step are in one place, no list of ranks
+ * is needed.
  */
 static bool is_in(const struct effective *e, const char *task)
 {
@@ -65,7 +65,10 @@ static void node_container_look(struct effective *e, const struct node_container
 	e->container = c->got->name;
 	for (unsigned i = 0; i < c->job->n_steps; i++) {
 		e->step = &c->job->step[i];
-		/* a step container has only the ranks of its step, even if others have its name */
+		/*
+		 * a step container has only the ranks of its step, even if another step's container
+		 * has the same name
+		 */
 		if ((c->inode == c->job->inode ? !e->step->plan : e->step->inode == c->inode) &&
 		    ledger_step_in(e->step, e->container) &&
 		    ledger_step_load_ranks(e->step, &ignored) == 0)
@@ -73,7 +76,7 @@ static void node_container_look(struct effective *e, const struct node_container
 	}
 }
 
-/* Call FN for each memory node of the container that the kernel describes. */
+/* Call FN for each memory node of the container of which the kernel shows the use. */
 static void each_memory(const struct node_container *c,
 			void (*fn)(unsigned node, uint64_t total, uint64_t used, void *arg),
 			void *arg)

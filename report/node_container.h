@@ -16,7 +16,7 @@ struct node_container {
 	const struct node_state *s;
 	const struct noise *noise; /* NULL: unreadable */
 	const struct ledger_job *job;
-	/* the plan lives as long as the directory with this inode, the job's or a step's */
+	/* inode of the cgroup directory, the job's or a step's, with which the plan ends */
 	uint64_t inode;
 	const struct planned_container *got;
 };
@@ -24,7 +24,7 @@ struct node_container {
 /* Write the members "effective", "memory" and "noise". */
 void node_container_json(struct json_out *j, const struct node_container *c);
 
-/* Print the same as lines of text. */
+/* Print what these members say as lines of text. */
 void node_container_text(FILE *f, const struct node_container *c);
 
 #endif

@@ -43,7 +43,7 @@ void node_report_each_plan(const struct ledger_job *job,
 			fn(job->step[i].plan, job->step[i].request, job->step[i].inode, arg);
 }
 
-/* Call FN for each place of a step's ranks: containers, "none", LEDGER_REST. */
+/* Call FN for each place where the step has ranks: a container's name, "none", or LEDGER_REST. */
 static void each_place(const struct ledger_step *step, void (*fn)(const char *place, void *arg),
 		       void *arg)
 {
@@ -58,7 +58,10 @@ static void each_place(const struct ledger_step *step, void (*fn)(const char *pl
 	}
 }
 
-/* The container that all ranks of the step are in, or NULL. */
+/*
+ * Return the name of the container that has all ranks of the step, "none" if they are in no
+ * container, NULL otherwise.
+ */
 static const char *single_container(const struct ledger_step *step)
 {
 	const char *places = ledger_step_places(step);
@@ -172,7 +175,10 @@ static struct job_view view_of(struct json_out *j, FILE *f, const struct node_st
 	};
 }
 
-/* NULL: the node has no job, or the noise is unreadable. */
+/*
+ * Read the node's noise into NOISE, and return it; NULL: the node has no job, or the noise is
+ * unreadable.
+ */
 static const struct noise *look_at_noise(struct noise *noise, const struct node_state *s)
 {
 	struct errbuf ignored;
@@ -230,7 +236,7 @@ static void put_job(struct json_out *j, const struct node_state *s, const struct
 	jout_close(j, '}');
 }
 
-/* Write the machine: its cores and memory nodes by part. */
+/* Write the cores and memory nodes of each part of the machine. */
 static void put_machine(struct json_out *j, const struct machine *m)
 {
 	struct machine_part *part = NULL;
@@ -424,7 +430,8 @@ void node_report_text(FILE *f, const struct node_state *s, const char *node)
 			(unsigned)job->uid);
 		if (!idset_empty(&job->share))
 			fprintf(f,
-				"  ranks in no container with memory nodes of its own: mems %s "
+				"  ranks outside of containers that have memory nodes of their "
+				"own: mems %s "
 				"(%llu MiB usable)\n",
 				node_report_list_of(&job->share),
 				(unsigned long long)(blocks_usable(&s->blocks, &job->share) >> 20));

@@ -16,15 +16,15 @@ void node_report_json(FILE *f, const struct node_state *s, const char *node,
 		      const struct machine *m);
 
 /*
- * Call FN for the plans of a job: its own, then those of its step containers. The plan lives as
- * long as the directory INODE.
+ * Call FN for the plans of a job: its own, then those of its step containers. A plan lives as long
+ * as the cgroup directory with the inode INODE.
  */
 void node_report_each_plan(const struct ledger_job *job,
 			   void (*fn)(const struct job_plan *p, const char *request_text,
 				      uint64_t inode, void *arg),
 			   void *arg);
 
-/* The name of a user, "?" if it has none; static. */
+/* The name of the user UID, or "?" if it has none. The next call overwrites it. */
 const char *node_report_user(uid_t uid);
 
 #endif

@@ -22,7 +22,7 @@ static int keep_job(const struct ledger_job *job, void *arg)
 	s->job = more;
 	if (!*s->bad.text && ledger_job_of_later_release(job, &unknown))
 		s->bad = unknown;
-	/* on a result of 1, S has taken over JOB's contents */
+	/* the result 1 says that S owns JOB's contents now */
 	s->job[s->n_jobs] = malloc(sizeof(*job));
 	if (!s->job[s->n_jobs])
 		return -1;
@@ -46,7 +46,7 @@ static int load_node(struct node_state *out, struct errbuf *err)
 	out->cgroup_fd = cgroup_open_root(NULL, err);
 	if (out->cgroup_fd < 0)
 		return -1;
-	/* the file exists if the controller does */
+	/* the file exists if cgroups have the cpuset controller */
 	if (cgroup_read_set(out->cgroup_fd, ".", "cpuset.cpus.effective", &out->node_cpus, err) <
 		    0 ||
 	    cgroup_node_cpus(&out->node_cpus, err) < 0)

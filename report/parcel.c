@@ -72,7 +72,7 @@ int parcels_index(struct parcels *out, const char *text)
 	size_t room = 0;
 
 	memset(out, 0, sizeof(*out));
-	/* an incomplete last line: srun was killed */
+	/* an incomplete last line is ignored: srun was killed */
 	for (const char *stop; (stop = strchr(text, '\n')) != NULL; text = stop + 1) {
 		if (out->n == room) {
 			struct parcel_line *more =

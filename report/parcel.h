@@ -5,13 +5,11 @@
 #include <stdio.h>
 
 /*
- * Send texts of many nodes through one srun, which mixes their output, but never within a short
+ * Send texts of many nodes through one srun, which mixes their lines, but never splits a short
  * line. Each line has its node's name and a piece of the text; the last line has the length of the
  * text.
  *
- *   +n0 {"schema": 1,"kind": "node",
- *   +n0 "node": "n0"}
- *   =n0 46
+ *   +n0 {"schema": 1,"kind": "node", +n0 "node": "n0"} =n0 46
  */
 void parcel_write(FILE *f, const char *node, const char *text);
 
@@ -30,8 +28,8 @@ void parcels_free(struct parcels *p);
 char *parcel_read(const struct parcels *p, const char *node);
 
 /*
- * Count the parcels in TEXT, of LEN bytes now, that have ended since the last call; *AT, first 0,
- * is the end of what is counted.
+ * Count the parcels whose end has come since the last call. TEXT has LEN bytes now; *AT, 0 at
+ * first, is the end of the text counted so far.
  */
 unsigned parcel_count(const char *text, size_t len, size_t *at);
 

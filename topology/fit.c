@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Choosing cores is a knapsack problem over the tree of domains. For each part of the tree a table
- * holds the best set of its cores for each sum of widths. Two parts merge by trying every split of
- * the sum; a domain then adds the price of using at least one of its cores. Prices are vectors that
- * add up and are compared lexicographically. Addition keeps that order, so the best sets of the
- * parts make the best set of the whole: the result is exact, at about (free cores)^2 / 2 steps.
+ * Choosing cores is a knapsack problem over the tree of domains. For each part of the tree, a table
+ * holds the best set of cores for each sum of widths (threads that the request would use). Two
+ * parts are merged by trying every split of the sum. A domain then adds the price of using at least
+ * one of its cores. Prices are vectors, which are added and compared lexicographically. Addition
+ * keeps the order of prices, so the best sets of the parts make the best set of the whole: the
+ * result is exact. A merge takes up to (free cores)^2 / 2 steps. Two things save steps: equal
+ * neighbours share one table, and the best sets of equal domains whose cores are all alike are
+ * simply the lowest cores.
  */
 #include "topology/fit.h"
 
@@ -18,51 +21,63 @@ struct state {
 	bool possible;
 	/* rank of this state's set among all sets of the table; rank 0 has the lowest cores */
 	unsigned rank;
+	unsigned kind; /* 0: no core; KINDS_MIXED; or 1 + the CPU kind of all cores */
 };
 
-/* State s: the best set whose widths sum up to s units, as bits word0 .. word0 + words - 1. */
+#define KINDS_MIXED UINT_MAX
+
+/*
+ * state[s] is the best set whose widths sum up to s units. If LEFT is NULL, it has the lowest s /
+ * STEP cores; otherwise it has LEFT's best set for split[s] units and RIGHT's for the rest.
+ */
 struct table {
-	unsigned n; /* states */
-	unsigned word0, words;
+	unsigned n; /* number of states */
 	struct state *state;
-	uint64_t *set;
+	unsigned step;
+	const struct table *left, *right;
+	unsigned *split;
+	unsigned left_cores;
+	bool regular; /* the best sets of several such parts side by side are the lowest cores */
+	unsigned levels; /* levels of the domains in this part, as bits (struct domain) */
+	struct table *next; /* list of all tables, to free them */
 };
 
 struct chooser {
 	const struct fit_in *in;
 	const unsigned *index; /* the candidates: positions in in->core */
 	unsigned n;
-	unsigned *free_before; /* per machine core: all free cores with a lower index */
-	unsigned unit, states; /* common divisor of the widths; number of states worth keeping */
+	/* for each core of the machine: how many free cores, and candidates, have a lower index */
+	unsigned *free_before, *before;
+	unsigned unit, states; /* common divisor of the widths; how many states are worth keeping */
 	unsigned slot_place, slot_memory, slot_waste, slot_fit;
 	struct fit_key *best;
+	struct table *tables;
 };
 
-static void table_free(struct table *t)
+static void free_tables(struct chooser *ch)
 {
-	if (!t)
-		return;
-	free(t->state);
-	free(t->set);
-	free(t);
+	while (ch->tables) {
+		struct table *t = ch->tables;
+
+		ch->tables = t->next;
+		free(t->state);
+		free(t->split);
+		free(t);
+	}
 }
 
-static struct table *table_new(unsigned n, unsigned first, unsigned last)
+/* Make a table that belongs to CH, of N states or fewer: only as many as are worth keeping. */
+static struct table *table_new(struct chooser *ch, unsigned n)
 {
 	struct table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
-	t->n = n;
-	t->word0 = first / 64;
-	t->words = last / 64 - t->word0 + 1;
-	t->state = calloc(n, sizeof(*t->state));
-	t->set = calloc((size_t)n * t->words, sizeof(*t->set));
-	if (!t->state || !t->set) {
-		table_free(t);
-		return NULL;
-	}
-	return t;
+	t->next = ch->tables;
+	ch->tables = t;
+	t->n = n < ch->states ? n : ch->states;
+	t->state = calloc(t->n, sizeof(*t->state));
+	return t->state ? t : NULL;
 }
 
 static int64_t fit_pack(const unsigned *v, unsigned n, unsigned bits)
@@ -74,59 +89,57 @@ static int64_t fit_pack(const unsigned *v, unsigned n, unsigned bits)
 	return sum;
 }
 
-/* Compare sets of cores: returns < 0 if A has the lowest core that only one of the sets has. */
-static int compare_sets(const uint64_t *a, const uint64_t *b, unsigned words)
+/* Write the N ids of FROM to TO, sorted by KEY[id] (below RANGE). COUNT has room for RANGE + 1. */
+static void sort_ids(unsigned *to, const unsigned *from, unsigned n, const unsigned *key,
+		     unsigned *count, unsigned range)
 {
-	for (unsigned i = 0; i < words; i++) {
-		uint64_t differ = a[i] ^ b[i];
-
-		if (differ)
-			return a[i] & differ & (~differ + 1) ? -1 : 1;
-	}
-	return 0;
+	memset(count, 0, (range + 1) * sizeof(*count));
+	for (unsigned i = 0; i < n; i++)
+		count[key[from[i]] + 1]++;
+	for (unsigned k = 0; k < range; k++)
+		count[k + 1] += count[k];
+	for (unsigned i = 0; i < n; i++)
+		to[count[key[from[i]]]++] = from[i];
 }
 
-/* Sort the sets by a merge sort; their ranks let the merge of tables compare only numbers. */
-static void sort_ids(const struct table *t, unsigned *id, unsigned *scratch, unsigned n)
-{
-	unsigned half = n / 2;
-
-	if (n < 2)
-		return;
-	sort_ids(t, id, scratch, half);
-	sort_ids(t, id + half, scratch, n - half);
-	memcpy(scratch, id, half * sizeof(*id));
-	for (unsigned a = 0, b = half, to = 0; a < half; to++) {
-		if (b < n && compare_sets(&t->set[(size_t)id[b] * t->words],
-					  &t->set[(size_t)scratch[a] * t->words], t->words) < 0)
-			id[to] = id[b++];
-		else
-			id[to] = scratch[a++];
-	}
-}
-
+/*
+ * Rank the sets of T by the rank of their left part, then of their right part. So a merge compares
+ * ranks, not sets.
+ */
 static int rank_sets(struct table *t)
 {
-	unsigned *id = malloc(2 * (size_t)t->n * sizeof(*id));
+	const unsigned range = t->left->n > t->right->n ? t->left->n : t->right->n;
+	unsigned *id = calloc(4 * (size_t)t->n + range + 1, sizeof(*id)), n = 0;
+	unsigned *sorted, *by_left, *by_right, *count;
 
 	if (!id)
 		return -1;
-	for (unsigned i = 0; i < t->n; i++)
-		id[i] = i;
-	sort_ids(t, id, id + t->n, t->n);
-	for (unsigned i = 0; i < t->n; i++)
+	sorted = id + t->n;
+	by_left = sorted + t->n;
+	by_right = by_left + t->n;
+	count = by_right + t->n;
+	for (unsigned s = 0; s < t->n; s++) {
+		if (!t->state[s].possible)
+			continue;
+		id[n++] = s;
+		by_left[s] = t->left->state[t->split[s]].rank;
+		by_right[s] = t->right->state[s - t->split[s]].rank;
+	}
+	sort_ids(sorted, id, n, by_right, count, range);
+	sort_ids(id, sorted, n, by_left, count, range);
+	for (unsigned i = 0; i < n; i++)
 		t->state[id[i]].rank = i;
 	free(id);
 	return 0;
 }
 
-/* Return the number of free cores with indexes FIRST .. END - 1. */
+/* Return how many of the cores FIRST .. END - 1 are free. */
 static unsigned free_cores(const struct chooser *ch, unsigned first, unsigned end)
 {
 	return ch->free_before[end] - ch->free_before[first];
 }
 
-/* Add the price of using domains of LEVELS that have FREE free cores and MEMORY. */
+/* Add to S the price of using a domain of LEVELS (bits) with FREE free cores and MEMORY. */
 static void charge_domains(const struct chooser *ch, struct state *s, unsigned levels,
 			   unsigned free, int64_t memory)
 {
@@ -143,7 +156,7 @@ static void charge_domains(const struct chooser *ch, struct state *s, unsigned l
 	s->price[ch->slot_memory] -= memory;
 }
 
-/* Set PRICE to that of taking candidate I alone, without the domains around it. */
+/* Set PRICE to the price of candidate I, without the price of the domains around it. */
 static void price_core(const struct chooser *ch, unsigned i, struct state *price)
 {
 	const struct machine *m = ch->in->m;
@@ -160,55 +173,78 @@ static void price_core(const struct chooser *ch, unsigned i, struct state *price
 	price->price[ch->slot_place] += (int64_t)fc->half << 15 * LEVELS;
 }
 
-/* Are the candidates I and K, neighbours in one domain and in no inner one, alike? */
-static bool alike(const struct chooser *ch, unsigned i, unsigned k)
+/* Are the candidates I and K alike, if their domains are ignored? */
+static bool same_core(const struct chooser *ch, unsigned i, unsigned k)
 {
-	const struct machine *m = ch->in->m;
+	const struct core *core = ch->in->m->core;
 	const struct fit_core *a = &ch->in->core[ch->index[i]], *b = &ch->in->core[ch->index[k]];
 
-	for (unsigned l = 0; l < LEVELS; l++)
-		if (m->core[a->core].of[l] != m->core[b->core].of[l])
-			return false;
 	return a->threads == b->threads && a->width == b->width && a->half == b->half &&
-	       m->core[a->core].kind == m->core[b->core].kind &&
+	       core[a->core].kind == core[b->core].kind &&
 	       (!ch->in->core_memory ||
 		ch->in->core_memory[a->core] == ch->in->core_memory[b->core]);
 }
 
-/*
- * Make the table of the candidates FIRST .. END - 1, which are alike: all sets of k of them have
- * the same price, and the best one is the lowest k.
- */
-static struct table *table_of_run(const struct chooser *ch, unsigned first, unsigned end)
+/* Are the candidates I and K alike, and in the same domain at each level? */
+static bool alike(const struct chooser *ch, unsigned i, unsigned k)
 {
-	const unsigned units = ch->in->core[ch->index[first]].width / ch->unit;
-	unsigned n = (end - first) * units + 1;
-	struct table *t;
-	struct state one;
+	const struct core *a = &ch->in->m->core[ch->in->core[ch->index[i]].core];
+	const struct core *b = &ch->in->m->core[ch->in->core[ch->index[k]].core];
 
-	n = n > ch->states ? ch->states : n;
-	t = table_new(n, first, end - 1);
+	return memcmp(a->of, b->of, sizeof(a->of)) == 0 && same_core(ch, i, k);
+}
+
+/*
+ * Make the table of N equal parts side by side. ONE is the table of the first part, which has CORES
+ * cores. ONE is regular: the lowest cores of all parts use the fewest domains of each level, so
+ * they are the best set.
+ */
+static struct table *table_of_copies(struct chooser *ch, const struct table *one, unsigned cores,
+				     unsigned n)
+{
+	struct table *t = table_new(ch, cores * n * one->step + 1);
+	unsigned most, copies = 0, more = 0; /* full parts, and cores used of the next part */
+
 	if (!t)
 		return NULL;
-	price_core(ch, first, &one);
-	for (unsigned k = 0; k <= end - first && k * units < n; k++) {
-		struct state *state = &t->state[k * units];
-		uint64_t *set = &t->set[(size_t)k * units * t->words];
+	t->step = one->step;
+	t->regular = true;
+	t->levels = one->levels;
+	most = (t->n - 1) / t->step;
+	for (unsigned k = 0; k <= most; k++) {
+		const struct state *whole = &one->state[k < cores ? 0 : cores * t->step];
+		const struct state *rest = &one->state[more * t->step];
+		struct state *state = &t->state[k * t->step];
 
 		state->possible = true;
-		/* of two such sets, the larger one has the lowest core that only one has */
-		state->rank = end - first - k;
+		/* the larger of two such sets has the better rank */
+		state->rank = most - k;
+		state->kind = k ? one->state[t->step].kind : 0;
 		for (unsigned p = 0; p < PRICES; p++)
-			state->price[p] = one.price[p] * (int64_t)k;
-		if (!k)
-			continue;
-		memcpy(set, set - (size_t)units * t->words, t->words * sizeof(*set));
-		set[(first + k - 1) / 64 - t->word0] |= UINT64_C(1) << (first + k - 1) % 64;
+			state->price[p] = whole->price[p] * (int64_t)copies + rest->price[p];
+		if (++more == cores) {
+			more = 0;
+			copies++;
+		}
 	}
 	return t;
 }
 
-/* Return whether A + B is better than STATE, whose left part has rank BEST_RANK. */
+/* Make the table of the candidates FIRST .. END - 1, which are all alike. */
+static struct table *table_of_run(struct chooser *ch, unsigned first, unsigned end)
+{
+	const struct fit_core *core = &ch->in->core[ch->index[first]];
+	struct table *one = table_new(ch, core->width / ch->unit + 1);
+
+	if (!one)
+		return NULL;
+	one->step = core->width / ch->unit;
+	price_core(ch, first, &one->state[one->step]);
+	one->state[one->step].kind = ch->in->m->core[core->core].kind + 1;
+	return table_of_copies(ch, one, 1, end - first);
+}
+
+/* Return whether A with B is a better set than STATE, whose left part has rank BEST_RANK. */
 static bool improves_state(const struct state *a, const struct state *b, const struct state *state,
 			   unsigned best_rank)
 {
@@ -220,101 +256,90 @@ static bool improves_state(const struct state *a, const struct state *b, const s
 		if (price != state->price[p])
 			return price < state->price[p];
 	}
-	/* each split has a different left set, so comparing the left sets is enough */
+	/* two splits have different left sets, so comparing these is enough */
 	return a->rank < best_rank;
 }
 
-static void join_sets(struct table *t, unsigned s, const struct table *from, unsigned from_s)
+/* Return the CPU kind of a set that joins sets of the kinds A and B. */
+static unsigned join_kinds(unsigned a, unsigned b)
 {
-	for (unsigned w = 0; w < from->words; w++)
-		t->set[(size_t)s * t->words + from->word0 - t->word0 + w] |=
-			from->set[(size_t)from_s * from->words + w];
+	return !a || a == b ? b : !b ? a : KINDS_MIXED;
 }
 
-/* Merge two neighbours, LEFT with the lower cores, for states from FROM on; frees both. */
-static struct table *merge_tables(const struct chooser *ch, struct table *left, struct table *right,
-				  unsigned from)
+/* Find the best split of each state of T, from state FROM on. */
+static void split_states(struct table *t, unsigned from)
 {
-	struct table *t = NULL;
-	unsigned *split = NULL;
-	unsigned n;
+	const struct table *left = t->left, *right = t->right;
 
-	if (!left || !right)
-		goto out;
-	n = left->n + right->n - 1;
-	if (n > ch->states)
-		n = ch->states;
-	t = table_new(n, left->word0 * 64, (right->word0 + right->words) * 64 - 1);
-	split = calloc(n, sizeof(*split));
-	if (!t || !split)
-		goto error;
-	for (unsigned i = 0; i < left->n && i < n; i++) {
+	for (unsigned i = 0; i < left->n && i < t->n; i++) {
 		const struct state *a = &left->state[i];
 
 		if (!a->possible)
 			continue;
-		for (unsigned j = from > i ? from - i : 0; j < right->n && i + j < n; j++) {
+		for (unsigned j = from > i ? from - i : 0; j < right->n && i + j < t->n; j++) {
 			const struct state *b = &right->state[j];
 			struct state *to = &t->state[i + j];
 
 			if (!b->possible ||
-			    !improves_state(a, b, to, left->state[split[i + j]].rank))
+			    !improves_state(a, b, to, left->state[t->split[i + j]].rank))
 				continue;
 			to->possible = true;
-			split[i + j] = i;
+			t->split[i + j] = i;
 			for (unsigned p = 0; p < PRICES; p++)
 				to->price[p] = a->price[p] + b->price[p];
+			to->kind = join_kinds(a->kind, b->kind);
 		}
 	}
-	for (unsigned s = 0; s < n; s++) {
-		if (!t->state[s].possible)
-			continue;
-		join_sets(t, s, left, split[s]);
-		join_sets(t, s, right, s - split[s]);
-	}
-	if (rank_sets(t) < 0)
-		goto error;
-	goto out;
-error:
-	table_free(t);
-	t = NULL;
-out:
-	free(split);
-	table_free(left);
-	table_free(right);
-	return t;
+}
+
+/*
+ * Merge the tables of two neighbours, for states from FROM on. LEFT has the lower cores, LEFT_CORES
+ * of them. If LEFT or RIGHT is NULL, the result is NULL.
+ */
+static struct table *merge_tables(struct chooser *ch, const struct table *left, unsigned left_cores,
+				  const struct table *right, unsigned from)
+{
+	struct table *t = left && right ? table_new(ch, left->n + right->n - 1) : NULL;
+
+	if (!t)
+		return NULL;
+	t->left = left;
+	t->left_cores = left_cores;
+	t->right = right;
+	t->split = calloc(t->n, sizeof(*t->split));
+	if (!t->split)
+		return NULL;
+	split_states(t, from);
+	return rank_sets(t) < 0 ? NULL : t;
+}
+
+/* Merge N neighbours with the same table ONE, of CORES cores each. */
+static struct table *merge_equal(struct chooser *ch, struct table *one, unsigned cores, unsigned n)
+{
+	struct table *half, *t;
+
+	if (n == 1 || !one)
+		return one;
+	half = merge_equal(ch, one, cores, n / 2);
+	t = merge_tables(ch, half, n / 2 * cores, half, 0);
+	return n % 2 ? merge_tables(ch, t, n / 2 * 2 * cores, one, 0) : t;
 }
 
 static struct fit_key key_of(const struct chooser *ch, const struct table *t, unsigned s)
 {
 	const struct state *state = &t->state[s];
-	struct fit_key key = {
+
+	return (struct fit_key){
 		.place = state->price[ch->slot_place],
 		.memory = state->price[ch->slot_memory],
 		.waste = state->price[ch->slot_waste],
 		.fit = state->price[ch->slot_fit],
 		.given = s * ch->unit,
+		.mixed = ch->in->m->n_kinds > 1 && state->kind == KINDS_MIXED,
 	};
-	const struct machine *m = ch->in->m;
-	unsigned kind = NONE;
-	bool first = true;
-
-	for (unsigned i = t->word0 * 64; m->n_kinds > 1 && i < ch->n; i++) {
-		unsigned w = i / 64 - t->word0, this;
-
-		if (w >= t->words)
-			break;
-		if (!(t->set[(size_t)s * t->words + w] >> i % 64 & 1))
-			continue;
-		this = m->core[ch->in->core[ch->index[i]].core].kind;
-		key.mixed |= !first && this != kind;
-		kind = this;
-		first = false;
-	}
-	return key;
 }
 
-/* Return the best state of T that satisfies the request, or 0. */
+/* Return the best state of T that satisfies the request, and set BEST to its key; 0: no state. */
 static unsigned best_state(const struct chooser *ch, const struct table *t, struct fit_key *best)
 {
 	unsigned found = 0;
@@ -337,34 +362,60 @@ static unsigned best_state(const struct chooser *ch, const struct table *t, stru
 	return found;
 }
 
-static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsigned first,
-				     unsigned end, unsigned from);
-
 /*
- * Make the table of the candidates BORDER[0] .. BORDER[N] - 1: merge in halves at borders of inner
- * domains and of runs of cores that are alike.
+ * A part of a domain: either consecutive candidates that are alike, or equal inner domains side by
+ * side. Only the first of equal domains is searched.
  */
-static struct table *table_of_range(const struct chooser *ch, const unsigned *border, unsigned n,
-				    const unsigned *inner, unsigned from)
+struct part {
+	unsigned first; /* the first candidate */
+	unsigned inner; /* the first inner domain; NONE: the part is candidates */
+	unsigned copies; /* number of equal inner domains, or 1 */
+	unsigned next; /* the next domain after the part */
+};
+
+static struct table *table_of_domain(struct chooser *ch, unsigned d, unsigned from);
+
+/* Copy the best keys of D, and of the domains in it, to the N - 1 equal domains after D. */
+static void copy_best(struct chooser *ch, unsigned d, unsigned n)
 {
-	unsigned half = n / 2;
+	const unsigned size = ch->in->m->domain[d].end - d;
+
+	for (unsigned k = 1; k < n; k++)
+		memcpy(&ch->best[d + k * size], &ch->best[d], size * sizeof(*ch->best));
+}
+
+/* Make the table of PART, whose last candidate is END - 1. */
+static struct table *table_of_part(struct chooser *ch, const struct part *part, unsigned end,
+				   unsigned from)
+{
+	const unsigned cores = (end - part->first) / part->copies;
+	struct table *one;
+
+	if (part->inner == NONE)
+		return table_of_run(ch, part->first, end);
+	one = table_of_domain(ch, part->inner, part->copies > 1 ? 0 : from);
+	if (!one || part->copies == 1)
+		return one;
+	copy_best(ch, part->inner, part->copies);
+	return one->regular ? table_of_copies(ch, one, cores, part->copies)
+			    : merge_equal(ch, one, cores, part->copies);
+}
+
+/* Make the table of the N parts at PART, by merging halves. PART[N] begins where the last ends. */
+static struct table *table_of_parts(struct chooser *ch, const struct part *part, unsigned n,
+				    unsigned from)
+{
+	const unsigned half = n / 2;
+	const struct table *left;
 
 	if (n == 1)
-		return inner[0] == NONE ? table_of_run(ch, border[0], border[1])
-					: table_of_domain(ch, inner[0], border[0], border[1], from);
-	return merge_tables(ch, table_of_range(ch, border, half, inner, 0),
-			    table_of_range(ch, border + half, n - half, inner + half, 0), from);
+		return table_of_part(ch, part, part[1].first, from);
+	left = table_of_parts(ch, part, half, 0);
+	return merge_tables(ch, left, part[half].first - part->first,
+			    left ? table_of_parts(ch, part + half, n - half, 0) : NULL, from);
 }
 
-/* Return the first candidate at or after FIRST whose core is not below END_CORE. */
-static unsigned candidates_end(const struct chooser *ch, unsigned first, unsigned end_core)
-{
-	while (first < ch->n && ch->in->core[ch->index[first]].core < end_core)
-		first++;
-	return first;
-}
-
-/* Return the end of the run of candidates like FIRST, below core INNER and candidate END. */
+/* Return the end of FIRST's run: the next candidate unlike FIRST, or from core INNER on, or END. */
 static unsigned run_end(const struct chooser *ch, unsigned first, unsigned inner, unsigned end)
 {
 	unsigned i = first + 1;
@@ -374,44 +425,114 @@ static unsigned run_end(const struct chooser *ch, unsigned first, unsigned inner
 	return i;
 }
 
-/* Make the table of domain D with the candidates FIRST .. END - 1, for states from FROM on. */
-static struct table *table_of_domain(const struct chooser *ch, unsigned d, unsigned first,
-				     unsigned end, unsigned from)
+/*
+ * Are the neighbouring domains A and B equal in all that matters, with their inner domains and
+ * candidates?
+ */
+static bool equal_domains(const struct chooser *ch, unsigned a, unsigned b)
 {
 	const struct machine *m = ch->in->m;
-	const struct domain *domain = &m->domain[d];
-	unsigned *border = malloc(2 * (size_t)(end - first + 1) * sizeof(*border));
-	unsigned *inner = border ? border + (end - first + 1) : NULL;
-	unsigned next = d + 1, parts = 0;
+	const struct domain *from = &m->domain[a], *to = &m->domain[b];
+	const unsigned shift = to->first_core - from->first_core;
+	const unsigned i = ch->before[from->first_core], k = ch->before[to->first_core];
+	const unsigned n = ch->before[from->end_core] - i;
+
+	if (to->end - b != from->end - a || ch->before[to->end_core] - k != n)
+		return false;
+	for (unsigned d = a, e = b; d < from->end; d++, e++) {
+		const struct domain *x = &m->domain[d], *y = &m->domain[e];
+
+		if (x->first_core + shift != y->first_core || x->end_core + shift != y->end_core ||
+		    x->end - d != y->end - e || x->levels != y->levels ||
+		    free_cores(ch, x->first_core, x->end_core) !=
+			    free_cores(ch, y->first_core, y->end_core) ||
+		    (ch->in->domain_memory && ch->in->domain_memory[d] != ch->in->domain_memory[e]))
+			return false;
+	}
+	for (unsigned c = 0; c < n; c++) {
+		const unsigned x = ch->in->core[ch->index[i + c]].core;
+
+		if (x + shift != ch->in->core[ch->index[k + c]].core ||
+		    !same_core(ch, i + c, k + c))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Fill PART, whose FIRST is set. NEXT is the first inner domain of DOMAIN that may belong to PART.
+ * Returns the first candidate after PART.
+ */
+static unsigned find_part(const struct chooser *ch, const struct domain *domain, unsigned next,
+			  struct part *part)
+{
+	const struct machine *m = ch->in->m;
+	const unsigned core = ch->in->core[ch->index[part->first]].core;
+	unsigned last;
+
+	while (next < domain->end && m->domain[next].end_core <= core)
+		next = m->domain[next].end;
+	part->copies = 1;
+	part->inner = NONE;
+	part->next = next;
+	if (next >= domain->end || m->domain[next].first_core > core)
+		return run_end(ch, part->first,
+			       next < domain->end ? m->domain[next].first_core : NONE,
+			       ch->before[domain->end_core]);
+	part->inner = last = next;
+	part->next = m->domain[next].end;
+	while (part->next < domain->end &&
+	       ch->before[m->domain[part->next].first_core] ==
+		       ch->before[m->domain[last].end_core] &&
+	       equal_domains(ch, next, part->next)) {
+		last = part->next;
+		part->next = m->domain[last].end;
+		part->copies++;
+	}
+	return ch->before[m->domain[last].end_core];
+}
+
+/* Add the price of using domain D to all sets of T except the empty one. */
+static void charge_table(const struct chooser *ch, unsigned d, struct table *t)
+{
+	const struct domain *domain = &ch->in->m->domain[d];
+	const int64_t memory = ch->in->domain_memory ? ch->in->domain_memory[d] : 0;
+	struct state price = { .possible = true };
+
+	charge_domains(ch, &price, domain->levels,
+		       free_cores(ch, domain->first_core, domain->end_core), memory);
+	for (unsigned s = 1; s < t->n; s++)
+		for (unsigned p = 0; p < PRICES; p++)
+			t->state[s].price[p] += price.price[p];
+	/*
+	 * a table stays regular if no other domain in it has a level of this one, and, for a domain
+	 * without a level, if its memory has no price
+	 */
+	t->regular &= domain->levels ? !(t->levels & domain->levels) : !memory;
+	t->levels |= domain->levels;
+}
+
+/* Make the table of domain D, which has at least one candidate, for states from FROM on. */
+static struct table *table_of_domain(struct chooser *ch, unsigned d, unsigned from)
+{
+	const struct domain *domain = &ch->in->m->domain[d];
+	const unsigned end = ch->before[domain->end_core];
+	unsigned at = ch->before[domain->first_core], n = 0, next = d + 1;
+	struct part *part = malloc((end - at + 1) * sizeof(*part));
 	struct table *t;
 
-	if (!border)
+	if (!part)
 		return NULL;
-	for (unsigned i = first; i < end; parts++) {
-		unsigned core = ch->in->core[ch->index[i]].core;
-
-		while (next < domain->end && m->domain[next].end_core <= core)
-			next = m->domain[next].end;
-		border[parts] = i;
-		if (next < domain->end && m->domain[next].first_core <= core) {
-			inner[parts] = next;
-			i = candidates_end(ch, i, m->domain[next].end_core);
-		} else {
-			inner[parts] = NONE;
-			i = run_end(ch, i, next < domain->end ? m->domain[next].first_core : NONE,
-				    end);
-		}
+	for (; at < end; next = part[n++].next) {
+		part[n].first = at;
+		at = find_part(ch, domain, next, &part[n]);
 	}
-	border[parts] = end;
-	t = table_of_range(ch, border, parts, inner, from);
-	free(border);
+	part[n].first = end;
+	t = table_of_parts(ch, part, n, from);
+	free(part);
 	if (!t)
 		return NULL;
-	for (unsigned s = 1; s < t->n; s++)
-		if (t->state[s].possible)
-			charge_domains(ch, &t->state[s], domain->levels,
-				       free_cores(ch, domain->first_core, domain->end_core),
-				       ch->in->domain_memory ? ch->in->domain_memory[d] : 0);
+	charge_table(ch, d, t);
 	best_state(ch, t, &ch->best[d]);
 	return t;
 }
@@ -446,39 +567,62 @@ static unsigned gcd(unsigned a, unsigned b)
 	return a;
 }
 
-/* Set candidates' positions, free cores below every core, and widths; -1: out of memory. */
+/* Set in TAKE the flags of the cores of state S of T. FIRST is the first candidate of T. */
+static void take_state(const struct chooser *ch, const struct table *t, unsigned s, unsigned first,
+		       bool *take)
+{
+	for (; t->left; s -= t->split[s], first += t->left_cores, t = t->right)
+		take_state(ch, t->left, t->split[s], first, take);
+	for (unsigned k = 0; k < s / t->step; k++)
+		take[ch->index[first + k]] = true;
+}
+
+/* Set the number of states worth keeping, and the order of the prices. */
+static void prepare_states(struct chooser *ch, unsigned widest)
+{
+	/* a best set has no superfluous core, so the sum of its widths is below need + widest */
+	ch->states = (ch->in->need + widest - 1) / ch->unit + 1;
+	ch->slot_waste = ch->in->thrift ? 0 : 2;
+	ch->slot_place = ch->in->thrift ? 1 : 0;
+	ch->slot_memory = ch->in->thrift ? 2 : 1;
+	ch->slot_fit = 3;
+}
+
+/*
+ * Fill CH except its BEST; *INDEX is malloc'ed. Returns 1, 0 if all candidates together have too
+ * few threads, or -1 if out of memory.
+ */
 static int prepare_chooser(struct chooser *ch, unsigned **index)
 {
 	const struct fit_in *in = ch->in;
 	const struct machine *m = in->m;
-	unsigned widest = 0, sum = 0, next = 0;
+	unsigned widest = 0, sum = 0, next = 0, width = 0;
 
 	*index = malloc(in->n * sizeof(**index));
-	ch->free_before = malloc((m->n_cores + 1) * sizeof(*ch->free_before));
+	ch->free_before = malloc(2 * (size_t)(m->n_cores + 1) * sizeof(*ch->free_before));
 	if (!*index || !ch->free_before)
 		return -1;
-	for (unsigned c = 0; c <= m->n_cores; c++) {
-		while (next < in->n && in->core[next].core < c)
-			next++;
-		ch->free_before[c] = next;
-	}
-	for (unsigned i = 0; i < in->n; i++) {
-		if (in->kind != NONE && m->core[in->core[i].core].kind != in->kind)
-			continue;
-		(*index)[ch->n++] = i;
-		ch->unit = gcd(in->core[i].width, ch->unit);
-		widest = in->core[i].width > widest ? in->core[i].width : widest;
-		sum += in->core[i].width;
-	}
 	ch->index = *index;
+	ch->before = ch->free_before + m->n_cores + 1;
+	for (unsigned c = 0; c <= m->n_cores; c++) {
+		ch->free_before[c] = next;
+		ch->before[c] = ch->n;
+		if (next == in->n || in->core[next].core != c)
+			continue;
+		if (in->kind == NONE || m->core[c].kind == in->kind) {
+			(*index)[ch->n++] = next;
+			if (in->core[next].width != width) {
+				width = in->core[next].width;
+				ch->unit = gcd(width, ch->unit);
+				widest = width > widest ? width : widest;
+			}
+			sum += width;
+		}
+		next++;
+	}
 	if (sum < in->need)
 		return 0;
-	/* a best set has no core to spare, so its sum stays below need + widest */
-	ch->states = (in->need + widest - 1) / ch->unit + 1;
-	ch->slot_waste = in->thrift ? 0 : 2;
-	ch->slot_place = in->thrift ? 1 : 0;
-	ch->slot_memory = in->thrift ? 2 : 1;
-	ch->slot_fit = 3;
+	prepare_states(ch, widest);
 	return 1;
 }
 
@@ -490,25 +634,18 @@ int fit_cores(const struct fit_in *in, struct fit_out *out)
 	int rc = prepare_chooser(&ch, &index);
 
 	memset(out, 0, sizeof(*out));
-	if (rc <= 0)
-		goto out;
-	rc = -1;
-	out->take = calloc(in->n, sizeof(*out->take));
-	out->best = ch.best = calloc(in->m->n_domains, sizeof(*ch.best));
-	if (!out->take || !out->best)
-		goto out;
-	t = table_of_domain(&ch, 0, 0, ch.n, (in->need + ch.unit - 1) / ch.unit);
-	if (!t)
-		goto out;
-	rc = 1;
-	charge_outer(&ch, 0, (struct state){ .possible = true });
-	for (unsigned i = 0, s = best_state(&ch, t, &out->key); i < ch.n; i++) {
-		unsigned w = i / 64 - t->word0;
-
-		out->take[index[i]] = t->set[(size_t)s * t->words + w] >> i % 64 & 1;
+	if (rc > 0) {
+		out->take = calloc(in->n, sizeof(*out->take));
+		out->best = ch.best = calloc(in->m->n_domains, sizeof(*ch.best));
+		if (out->take && out->best)
+			t = table_of_domain(&ch, 0, (in->need + ch.unit - 1) / ch.unit);
+		rc = t ? 1 : -1;
 	}
-out:
-	table_free(t);
+	if (t) {
+		charge_outer(&ch, 0, (struct state){ .possible = true });
+		take_state(&ch, t, best_state(&ch, t, &out->key), 0, out->take);
+	}
+	free_tables(&ch);
 	free(index);
 	free(ch.free_before);
 	if (rc <= 0)
@@ -524,7 +661,7 @@ void fit_free(struct fit_out *out)
 	out->best = NULL;
 }
 
-/* Return the first of N fields of BITS bits, 0 being the highest, that differs in X and Y. */
+/* Return the highest field, from 0, in which X and Y differ, of N fields of BITS bits. */
 static unsigned highest_field(int64_t x, int64_t y, unsigned n, unsigned bits)
 {
 	unsigned i = 0;
@@ -579,7 +716,7 @@ enum fit_rule fit_compare(const struct fit_key *a, const struct fit_key *b, bool
 		*cmp = x < y ? -1 : x > y;
 	if (x == y)
 		return FIT_EQUAL;
-	/* PLACE packs four rules into one number, FIT three: the highest differing field decides */
+	/* PLACE holds four rules in one number, FIT three: the highest differing field decides */
 	if (rule == FIT_HALF)
 		return (enum fit_rule)(FIT_HALF + (int)highest_field(x, y, LEVELS + 1, 15));
 	if (rule == FIT_FIT_PACKAGE)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The chooser for machines with several kinds of CPUs. */
+/* The choice of cores on machines with several kinds of CPUs. */
 #include "topology/fit.h"
 
-/* Of the cores that only one of A and B takes: does A take the lowest one? */
+/* Is the lowest core that only one of A and B takes a core of A? */
 static bool fit_kinds_lower(const struct fit_out *a, const struct fit_out *b, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++)
@@ -11,7 +11,10 @@ static bool fit_kinds_lower(const struct fit_out *a, const struct fit_out *b, un
 	return false;
 }
 
-/* The explanation compares domains by the best set that any search has found in them. */
+/*
+ * For each domain, keep in INTO the better of the two sets: the explanation compares domains by the
+ * best set that any search has found in each.
+ */
 static void fit_kinds_merge(struct fit_out *into, const struct fit_out *from,
 			    const struct fit_in *in)
 {
@@ -28,8 +31,8 @@ static void fit_kinds_merge(struct fit_out *into, const struct fit_out *from,
 }
 
 /*
- * Find the best of all sets. Each CPU kind has a search of its own, since one search adds prices of
- * single cores, and the price of mixed kinds is no such sum.
+ * Search each CPU kind separately, then all kinds together: a search adds the prices of single
+ * cores, and the price of mixed kinds is not such a sum.
  */
 int fit_kinds(struct fit_in *in, struct fit_out *best)
 {

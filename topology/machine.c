@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The planner's tables, made once from a loaded hwloc topology. */
+/* Makes the planner's tables from a loaded hwloc topology. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static bool machine_is_unit(hwloc_obj_t obj)
 	return obj->type == HWLOC_OBJ_CORE || obj->type == HWLOC_OBJ_PU;
 }
 
-/* Return whether a part of the machine at or below OBJ has memory of its own. */
+/* Return whether an object with CPUs below OBJ has memory of its own. */
 static bool has_inner_memory(hwloc_obj_t obj)
 {
 	for (hwloc_obj_t child = obj->first_child; child; child = child->next_sibling)
@@ -67,7 +67,7 @@ static void add_pus(struct machine *m, hwloc_obj_t obj)
 		add_pus(m, child);
 }
 
-/* The topology is private, so userdata is free: it holds the table entry for place_node(). */
+/* Add a core. userdata of OBJ, which only this room uses, points to its entry for place_node(). */
 static void machine_add_core(struct machine *m, hwloc_obj_t obj)
 {
 	struct core *core = &m->core[m->n_cores++];
@@ -82,7 +82,8 @@ static void machine_add_core(struct machine *m, hwloc_obj_t obj)
 }
 
 /*
- * Walk the tree in logical order; OBJ holds CPUs. The recursion has hwloc's depth, some ten levels.
+ * Add OBJ, which holds CPUs, and the objects below it, in logical order. The recursion is as deep
+ * as hwloc's tree: some ten levels.
  */
 static void add_object(struct machine *m, hwloc_obj_t obj)
 {
@@ -126,9 +127,9 @@ static unsigned count_objects(hwloc_obj_t obj)
 }
 
 /*
- * Find the cores that the memory node OBJ is local to. hwloc attaches a memory-only node to the
- * whole machine if it knows no better place, so such a node is local to all cores only if no part
- * of the machine has memory of its own.
+ * Set in NODE the cores to which the memory node OBJ is local. hwloc attaches a node to the whole
+ * machine if it knows no better place. So a node that is attached there is local to all cores only
+ * if no part of the machine has memory of its own.
  */
 static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
 {
@@ -161,7 +162,8 @@ static void place_node(struct machine *m, struct memnode *node, hwloc_obj_t obj)
 }
 
 /*
- * Return the physical node that machine_load_this() has noted in the topology; XML keeps the note.
+ * Return the physical node of OBJ, which machine_load_this() has noted in the topology. The note is
+ * kept in XML.
  */
 static unsigned home_of(hwloc_obj_t obj)
 {
@@ -172,8 +174,9 @@ static unsigned home_of(hwloc_obj_t obj)
 }
 
 /*
- * Return the node's bytes without huge pages, or the bytes that machine_note_usable() noted, if
- * they are fewer: the writer of an XML file may have noted too many.
+ * Return the bytes of the memory node OBJ that programs can use: its bytes without huge pages, or
+ * the bytes that machine_note_usable() has noted if they are fewer. An XML file may have a note
+ * that is too high.
  */
 static uint64_t machine_usable_of(hwloc_obj_t obj)
 {
@@ -226,7 +229,7 @@ static int copy_latency(struct machine *m, const struct hwloc_distances_s *dist,
 	return 0;
 }
 
-/* Pairs that are missing in the matrix stay UINT64_MAX, the farthest. */
+/* Fill the latencies. A pair that the matrix lacks gets UINT64_MAX, the farthest. */
 static int add_latency(struct machine *m, struct errbuf *err)
 {
 	struct hwloc_distances_s *dist = NULL;
@@ -252,7 +255,7 @@ static int add_latency(struct machine *m, struct errbuf *err)
 	return 0;
 }
 
-/* Cores without a kind in hwloc form a kind of their own. */
+/* Fill the CPU kinds of cores. All cores without a kind in hwloc form one more kind. */
 static int add_kinds(struct machine *m, struct errbuf *err)
 {
 #if HWLOC_API_VERSION >= 0x00020400
@@ -317,6 +320,11 @@ int machine_index(struct machine *m, struct errbuf *err)
 	return machine_index_memory(m, err);
 }
 
+struct hwloc_topology *machine_topology(const struct machine *m)
+{
+	return m->topo;
+}
+
 const struct idset *machine_cpus(const struct machine *m)
 {
 	return &m->cpus;
@@ -327,7 +335,7 @@ const struct idset *machine_mems(const struct machine *m)
 	return &m->mems;
 }
 
-/* Write the threads of C that lie in CPUS as one entry. Returns their number. */
+/* Write the threads of C that are in CPUS to OUT. Returns how many there are. */
 static unsigned core_threads(const struct machine *m, const struct core *c,
 			     const struct idset *cpus, struct plan_core *out)
 {
@@ -347,7 +355,7 @@ static unsigned core_threads(const struct machine *m, const struct core *c,
 int machine_cores(const struct machine *m, const struct idset *cpus, struct plan_core **out,
 		  unsigned *n, struct errbuf *err)
 {
-	struct plan_core *list = calloc(m->n_cores, sizeof(*list));
+	struct plan_core *list = malloc(m->n_cores * sizeof(*list));
 	unsigned used = 0;
 
 	if (!list)
@@ -382,6 +390,14 @@ void machine_homes(const struct machine *m, struct idset *out)
 	for (unsigned i = 0; i < m->n_nodes; i++)
 		if (m->node[i].home != m->node[i].os && idset_has(&m->all_mems, m->node[i].home))
 			idset_add(out, m->node[i].home);
+}
+
+bool machine_uniform(const struct machine *m)
+{
+	hwloc_obj_t obj = hwloc_get_obj_by_type(m->topo, HWLOC_OBJ_NUMANODE, 0);
+	const char *text = obj ? hwloc_obj_get_info_by_name(obj, MACHINE_INFO_HOME) : NULL;
+
+	return text && strstr(text, MACHINE_HOME_UNIFORM);
 }
 
 uint64_t machine_usable(const struct machine *m, const struct idset *mems)

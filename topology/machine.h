@@ -2,31 +2,37 @@
 #ifndef NODEOS_TOPOLOGY_MACHINE_H
 #define NODEOS_TOPOLOGY_MACHINE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "topology/memory_kind.h"
 #include "topology/plan.h"
 
-/* A loaded hwloc topology with the tables that the planner needs. Immutable. */
+/*
+ * A loaded hwloc topology, with the tables that the planner needs. After loading, only
+ * machine_note_usable() and machine_note_huge_pages() change it. Unless said otherwise, functions
+ * with an errbuf return 0, or -1 with the reason.
+ */
 struct machine;
 
-/* Bytes that a machine's XML may have; the largest machines have some megabytes. */
+/* Largest accepted XML of a machine, in bytes. The XML of large machines has some megabytes. */
 #define MACHINE_XML_MAX (64u << 20)
 
-/* Load this host into *OUT, as the functions below do. The caller frees it with machine_free(). */
+/* Load this host into *OUT. The caller frees *OUT of each load function with machine_free(). */
 int machine_load_this(struct machine **out, struct errbuf *err);
-/* Load this host with all CPUs and memory nodes, whatever the caller's cgroup allows. */
+/* Load this host with all its CPUs and memory nodes, even those that the caller may not use. */
 int machine_load_whole(struct machine **out, struct errbuf *err);
 /*
- * The XML text or description may come from any user: hwloc gets it only after machine_xml_check()
- * or machine_synthetic_check().
+ * Load a machine from XML or from a synthetic description. Both may come from any user: hwloc reads
+ * them only after machine_xml_check() or machine_synthetic_check().
  */
 int machine_load_xml_file(struct machine **out, const char *path, struct errbuf *err);
 int machine_load_xml_buffer(struct machine **out, const char *xml, size_t len, struct errbuf *err);
 int machine_load_synthetic(struct machine **out, const char *description, struct errbuf *err);
 /*
- * Load FILE.xml (ARG contains '/' or ends in ".xml") or a synthetic description, first in a process
- * of its own, whose crash or hang is an error.
+ * Load the XML file ARG if ARG has a '/' or ends in ".xml"; otherwise load ARG as a synthetic
+ * description. The first load runs in a separate process, so that a crash or hang of hwloc is an
+ * error.
  */
 int machine_load_arg(struct machine **out, const char *arg, struct errbuf *err);
 void machine_free(struct machine *m);
@@ -35,22 +41,22 @@ void machine_free(struct machine *m);
 int machine_write_xml(const struct machine *m, const char *path, struct errbuf *err);
 
 /*
- * Note in M, and so in its XML, that programs can use BYTES of memory node OS: the planner counts
- * these bytes if a request gives memory by size. Nodes that M does not have are ignored. Returns 0,
- * or -1 when out of memory.
+ * Note in M, and so in its XML, that programs can use BYTES of memory node OS. The planner counts
+ * these bytes for requests of memory by size. A node that M does not have is ignored. Returns 0, or
+ * -1 if out of memory.
  */
 int machine_note_usable(struct machine *m, unsigned os, uint64_t bytes);
 
 /*
- * Subtract the huge pages that the kernel holds now from the usable bytes of M's memory nodes. M
- * was read from a file and describes this host. ROOT is the path before "/sys" ("": this host).
+ * Subtract the kernel's present huge pages from the usable bytes of M's memory nodes. M was read
+ * from a file and describes this host. ROOT is the path before "/sys"; "" is this host.
  */
 void machine_note_huge_pages(struct machine *m, const char *root);
 
-/* Return the memory nodes that containers can get: of the ordinary kind, without empty nodes. */
+/* Return the nodes that containers can get by default: ordinary memory, not empty. */
 const struct idset *machine_ordinary(const struct machine *m);
 
-/* Write all memory nodes of KIND, including empty ones. */
+/* Write to OUT all memory nodes of KIND, including empty ones. */
 void machine_of_kind(const struct machine *m, enum memory_kind kind, struct idset *out);
 
 /* Return the kinds of the memory nodes MEMS, as bits (MEMORY_KIND_BIT). */
@@ -60,18 +66,28 @@ unsigned machine_kinds(const struct machine *m, const struct idset *mems);
 uint64_t machine_usable(const struct machine *m, const struct idset *mems);
 
 /*
- * Write the homes: memory nodes with what the kernel leaves of physical nodes that it divides into
- * blocks (fgmn=). They belong to the system, and no container gets them. Other machines have none.
+ * Write to OUT the homes. If the kernel divides a physical node into blocks (boot parameter fgmn=),
+ * the memory that is left over is one more memory node, the home. Homes belong to the system: no
+ * container gets them. Other machines have no homes.
  */
 void machine_homes(const struct machine *m, struct idset *out);
 
 /*
- * Write all nodes that no container gets on a machine with homes: these homes, and blocks of which
- * less than half can be used.
+ * Return whether M's blocks are the equal parts that a stock kernel makes (numa=fake=NU). The
+ * kernel uses such blocks for itself, too.
+ */
+bool machine_uniform(const struct machine *m);
+
+/*
+ * Write to OUT the nodes that no container gets on a machine with homes: the homes, and blocks of
+ * which programs can use less than half.
  */
 void machine_withheld(const struct machine *m, struct idset *out);
 
-/* Return the CPUs and memory nodes of hwloc's allowed sets, without empty nodes. */
+/* Return the hwloc_topology_t of M, for hwloc's functions. It belongs to M. */
+struct hwloc_topology *machine_topology(const struct machine *m);
+
+/* Return the CPUs and memory nodes that hwloc says are allowed, without empty memory nodes. */
 const struct idset *machine_cpus(const struct machine *m);
 const struct idset *machine_mems(const struct machine *m);
 
@@ -83,16 +99,16 @@ int machine_cores(const struct machine *m, const struct idset *cpus, struct plan
 		  unsigned *n, struct errbuf *err);
 
 /*
- * List the CPUs of the packages, the L3 caches and the parts of M that are near the same memory, in
- * any order: *OUT is a malloc'ed array of *N sets. On this host host/cpu_domains.h lists the same.
+ * List the CPUs of each package, each L3 cache and each NUMA locality of M, in any order: *OUT is a
+ * malloc'ed array of *N sets. On this host, host/cpu_domains.h lists the same sets.
  */
 int machine_domains(const struct machine *m, struct idset **out, unsigned *n, struct errbuf *err);
 
-/* Cores that are near the same memory, in one package: the unit in which a machine is drawn. */
+/* A part of a machine, as it is drawn: cores of one package that are near the same memory. */
 struct machine_part {
-	unsigned package; /* by logical number */
+	unsigned package; /* its logical number */
 	struct idset cpus;
-	struct idset mems; /* nodes near CPUS; a node near several parts is in the first only */
+	struct idset mems; /* nodes near CPUS that are near no earlier part */
 };
 
 /* List the parts of M in logical order: *OUT is a malloc'ed array of *N entries. */

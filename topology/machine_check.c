@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Checks the properties that the tables of machine.c rely on. hwloc's own checks are off in a
- * release build, and hwloc loads trees that break each of these rules (by HWLOC_XMLFILE, or from an
- * unusual kernel).
+ * Checks the properties on which the tables of machine.c rely. hwloc's own checks are off in its
+ * release builds, and it loads trees that break any of these rules, from HWLOC_XMLFILE or from an
+ * unusual kernel.
  */
 #include "topology/machine_impl.h"
 
@@ -28,11 +28,11 @@ static int check_pu(hwloc_obj_t pu, struct idset *seen, struct errbuf *err)
 		return errprintf(err, "CPU %u occurs twice", pu->os_index);
 	idset_add(seen, pu->os_index);
 	if (pu->first_child)
-		return errprintf(err, "CPU %u contains objects with CPUs", pu->os_index);
+		return errprintf(err, "CPU %u has objects with CPUs below it", pu->os_index);
 	return 0;
 }
 
-/* Check that OBJ's CPUs are those of the PUs below it and belong to no other object. */
+/* Check that OBJ's CPUs are those of the PUs below it, and that no two children share a CPU. */
 static int machine_check_check_object(hwloc_obj_t obj, struct idset *seen, struct errbuf *err)
 {
 	hwloc_bitmap_t left;
@@ -54,7 +54,7 @@ static int machine_check_check_object(hwloc_obj_t obj, struct idset *seen, struc
 		if (!hwloc_bitmap_isincluded(child->cpuset, left)) {
 			hwloc_bitmap_free(left);
 			return errprintf(err,
-					 "a %s has CPUs that the %s around it lacks, or that one "
+					 "a %s has CPUs that its parent (%s) lacks, or that one "
 					 "of its siblings has, too",
 					 hwloc_obj_type_string(child->type),
 					 hwloc_obj_type_string(obj->type));
@@ -65,7 +65,7 @@ static int machine_check_check_object(hwloc_obj_t obj, struct idset *seen, struc
 	hwloc_bitmap_free(left);
 	if (first >= 0)
 		return errprintf(
-			err, "a %s has CPU %d in its cpuset, and no PU (hardware thread) for it",
+			err, "a %s has CPU %d in its cpuset, but no PU (hardware thread) for it",
 			hwloc_obj_type_string(obj->type), first);
 	return 0;
 }

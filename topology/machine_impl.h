@@ -2,20 +2,24 @@
 #ifndef NODEOS_TOPOLOGY_MACHINE_IMPL_H
 #define NODEOS_TOPOLOGY_MACHINE_IMPL_H
 
-/* The tables behind struct machine: for the files of this room only. */
+/* The tables behind struct machine. For the files of topology/ only. */
 
 #include <hwloc.h>
 #include <limits.h>
 
 #include "topology/machine.h"
 
-/* Levels at which a container should span few domains, the most important level first. */
+/* Levels of domains. A container should span few domains of each; the first level matters most. */
 enum level { LEVEL_PACKAGE, LEVEL_NUMA, LEVEL_L3, LEVELS };
 
 extern const char *const level_name[LEVELS]; /* "package", "NUMA locality", "L3" */
 
-/* info of a NUMANode: its physical node, from the kernel's file physical_node */
+/*
+ * info of a NUMANode: the number of its physical node (base/physical_node.h), followed by "
+ * uniform" if the node is one of the equal parts that a stock kernel makes
+ */
 #define MACHINE_INFO_HOME "NodeOSPhysicalNode"
+#define MACHINE_HOME_UNIFORM " uniform"
 /* info of a NUMANode: the bytes that programs can use, see machine_note_usable() */
 #define MACHINE_INFO_USABLE "NodeOSUsableBytes"
 
@@ -33,34 +37,37 @@ struct core {
 };
 
 /*
- * An object that the objective counts (see levels) or that memory nodes are attached to. Domains
- * nest; the array is in preorder, and [0] is the machine. Cores are first_core .. end_core - 1,
- * inner domains index + 1 .. end - 1.
+ * An object of the machine that has a level, or to which memory nodes are attached. Domains nest.
+ * The array is in preorder, and element 0 is the whole machine. Domain i has the cores first_core
+ * .. end_core - 1 and the inner domains i + 1 .. end - 1.
  */
 struct domain {
 	unsigned first_core, end_core;
 	unsigned end;
-	unsigned levels; /* bit 1 << enum level: it is a domain of that level */
-	unsigned number[LEVELS]; /* number of domains of that level before this domain */
+	unsigned levels; /* bits 1 << enum level: the levels of which it is a domain */
+	unsigned number[LEVELS]; /* for each level: how many of its domains come before */
 };
 
 /* A memory node. The array is in logical order. */
 struct memnode {
-	unsigned os;
-	/* OS of the physical node: the OS above, except for a block of the kernel's fgmn= */
+	unsigned os; /* number that the kernel gives the node */
+	/*
+	 * the kernel's number of the physical node: OS, except for a block that the boot parameter
+	 * fgmn= or numa=fake=NU makes
+	 */
 	unsigned home;
-	bool empty; /* 0 bytes, on a machine that gives sizes: such a node never counts */
-	/* added by a driver (DAX): not ordinary on a machine that has nodes of another origin */
+	bool empty; /* the node has 0 bytes on a machine that gives sizes: it is ignored */
+	/* added by a driver (DAX): not ordinary unless all nodes with memory are added */
 	bool added;
 	enum memory_kind kind;
 	uint64_t bytes;
-	/* bytes that count for requests by size: all bytes without huge pages, or the noted ones */
+	/* bytes that count for requests by size: BYTES without huge pages, or fewer if noted */
 	uint64_t usable;
-	unsigned domain; /* local to the cores of this domain ... */
-	unsigned core; /* ... or of this core; both NONE: local to no core */
+	/* the domain or the core to which the node is local; both NONE: it is local to no core */
+	unsigned domain, core;
 	/* the cores to which the node is local, as a range; empty: none */
 	unsigned first_core, end_core;
-	struct idset packages; /* logical numbers of the packages that the node lies in */
+	struct idset packages; /* logical numbers of the packages in which the node lies */
 };
 
 struct machine {
@@ -75,34 +82,31 @@ struct machine {
 	struct domain *domain;
 	unsigned n_nodes;
 	struct memnode *node;
-	uint64_t *latency; /* [from * n_nodes + to]; NULL: the machine does not say */
-	/* number of domains of each level; 0: the level decides nothing */
+	uint64_t *latency; /* [from * n_nodes + to]; NULL: unknown */
+	/* number of domains of each level; a level with 0 domains decides nothing */
 	unsigned n_domains_of[LEVELS];
 	unsigned n_kinds; /* 0: all cores are alike */
-	/* kinds are numbered from the slowest to the fastest, and each core has one */
+	/* the kinds are numbered from the slowest to the fastest */
 	bool kinds_ranked;
-	unsigned fastest; /* the highest kind of a core, if they are ranked */
+	unsigned fastest; /* the highest kind of all cores, if KINDS_RANKED */
 };
 
-/*
- * Return whether parts of the machine with the root object ROOT have memory that is local to their
- * CPUs.
- */
+/* Return whether a part of the machine below ROOT, the root object, has memory of its own. */
 bool machine_parts_have_memory(hwloc_obj_t root);
 
 /* Return the bytes that the memory node OBJ held as huge pages when the topology was read. */
 uint64_t machine_huge_bytes(hwloc_obj_t obj);
 
 /*
- * Set the kinds of M's memory nodes, and which of them are ordinary, once all other tables are
- * filled.
+ * Set the kind of each memory node of M, and which nodes are ordinary. All other tables of M must
+ * be filled. Returns 0, or -1 with the reason.
  */
 int machine_index_memory(struct machine *m, struct errbuf *err);
 
 /* Check TOPO for the properties that machine_index() needs. Returns 0, or -1 with the reason. */
 int machine_check(hwloc_topology_t topo, struct errbuf *err);
 
-/* Fill every table of M from M->topo, which is loaded. */
+/* Fill all tables of M from M->topo, which is loaded. Returns 0, or -1 with the reason. */
 int machine_index(struct machine *m, struct errbuf *err);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "base/physical_node.h"
 #include "base/textfile.h"
 #include "base/trial.h"
 #include "topology/machine_impl.h"
@@ -16,9 +17,9 @@ enum source { FROM_THIS, FROM_WHOLE, FROM_BUFFER, FROM_SYNTHETIC };
 #define TRIAL_SECONDS 60
 
 /*
- * INCLUDE_DISALLOWED keeps the structure whole, so that logical indexes do not depend on the
- * caller's cgroup. DONT_CHANGE_BINDING prevents the x86 component from binding itself to every CPU
- * in turn, which hangs if a real-time task runs there.
+ * INCLUDE_DISALLOWED keeps all objects, so that logical indexes do not depend on the caller's
+ * cgroup. DONT_CHANGE_BINDING keeps hwloc's x86 component from binding the process to each CPU in
+ * turn: this hangs on a CPU with a busy real-time task.
  */
 static unsigned long load_flags(enum source source)
 {
@@ -32,7 +33,7 @@ static unsigned long load_flags(enum source source)
 	return flags;
 }
 
-/* GPU components open displays and drivers: slow, and known to hang */
+/* Turn off hwloc's GPU components: they open displays and drivers, which is slow and can hang. */
 static void without_gpus(hwloc_topology_t topo)
 {
 	static const char *const unwanted[] = {
@@ -59,34 +60,29 @@ static int set_source(hwloc_topology_t topo, enum source source, const char *tex
 }
 
 /*
- * Note the physical node of each memory node, on a kernel that divides them (fgmn=). As hwloc does,
- * read the files of another system below HWLOC_FSROOT.
+ * On a kernel that divides memory nodes, note the physical node of each memory node. Like hwloc,
+ * reads the files below HWLOC_FSROOT if that is set.
  */
 static void note_homes(hwloc_topology_t topo)
 {
 	const char *root = getenv("HWLOC_FSROOT");
+	enum node_division how = node_division(root ? root : "");
 	hwloc_obj_t obj = NULL;
-	char path[4200], text[16];
-	FILE *f;
+	char text[32];
 
-	while ((obj = hwloc_get_next_obj_by_type(topo, HWLOC_OBJ_NUMANODE, obj))) {
-		snprintf(path, sizeof(path), "%s/sys/devices/system/node/node%u/physical_node",
-			 root ? root : "", obj->os_index);
-		f = fopen(path, "re");
-		if (!f)
-			continue;
-		if (fgets(text, sizeof(text), f)) {
-			text[strcspn(text, "\n")] = '\0';
-			hwloc_obj_add_info(obj, MACHINE_INFO_HOME, text);
-		}
-		fclose(f);
+	while (how != NODES_WHOLE &&
+	       (obj = hwloc_get_next_obj_by_type(topo, HWLOC_OBJ_NUMANODE, obj))) {
+		snprintf(text, sizeof(text), "%u%s",
+			 physical_node(root ? root : "", how, obj->os_index),
+			 how == NODES_FAKE ? MACHINE_HOME_UNIFORM : "");
+		hwloc_obj_add_info(obj, MACHINE_INFO_HOME, text);
 	}
 }
 
 /*
  * Use hwloc's built-in XML reader, not libxml2: each installation has it, and machine_xml_check()
- * writes for it. Turn off hwloc's own messages, as NodeOS checks the input before and the result
- * after.
+ * writes XML for it. Turn off hwloc's own messages, since NodeOS checks both the input and the
+ * loaded machine.
  */
 static void set_hwloc_up(void)
 {
@@ -101,8 +97,8 @@ static int refused(struct errbuf *err, const char *what, bool this_machine)
 	if (this_machine)
 		return errprintf(err, "hwloc cannot load %s: %s", what, why);
 	return errprintf(err,
-			 "%.200s: hwloc cannot load it: %s (lstopo may say more, with "
-			 "HWLOC_XML_VERBOSE=1 and HWLOC_SYNTHETIC_VERBOSE=1 in its environment)",
+			 "%.200s: hwloc cannot load it: %s (lstopo with HWLOC_XML_VERBOSE=1 and "
+			 "HWLOC_SYNTHETIC_VERBOSE=1 in its environment may print more)",
 			 what, why);
 }
 
@@ -198,7 +194,7 @@ int machine_load_synthetic(struct machine **out, const char *description, struct
 }
 
 struct wanted {
-	const char *text, *what; /* the file's text and name; NULL: WHAT is a description */
+	const char *text, *what; /* a file and its name; TEXT is NULL for a description */
 	size_t len;
 };
 
@@ -208,7 +204,7 @@ static int load_wanted(struct machine **out, const struct wanted *w, struct errb
 		       : machine_load_synthetic(out, w->what, err);
 }
 
-/* Memory that the trial's process shares with this one. */
+/* Memory that this process shares with the process of try_first(). */
 struct tried {
 	const struct wanted *w;
 	bool failed;
@@ -226,8 +222,8 @@ static void try_wanted(void *arg)
 }
 
 /*
- * Load W in a separate process first. If that fails, refuse W: without the separate process's
- * memory limit, a load in this process could succeed.
+ * Load W in a separate process with a memory limit. If this load fails, W is refused, although a
+ * load in this process, without the limit, might succeed.
  */
 static int try_first(const struct wanted *w, struct errbuf *err)
 {
@@ -280,7 +276,7 @@ void machine_free(struct machine *m)
 	free(m);
 }
 
-/* hwloc's own export does not report a full disk. */
+/* Write the file without hwloc's export to files, which does not report a full disk. */
 int machine_write_xml(const struct machine *m, const char *path, struct errbuf *err)
 {
 	struct errbuf why;
@@ -288,7 +284,7 @@ int machine_write_xml(const struct machine *m, const char *path, struct errbuf *
 	int len, rc;
 
 	if (hwloc_topology_export_xmlbuffer(m->topo, &xml, &len, 0) < 0)
-		return errprintf(err, "cannot write the topology to %s: hwloc's export has failed",
+		return errprintf(err, "cannot write the topology to %s: hwloc cannot export it",
 				 path);
 	/* LEN counts the final NUL */
 	rc = textfile_write(path, xml, (size_t)len - 1, &why);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kinds of memory nodes, and which of them containers get; doc/planner.md has the rules. */
+/* Finds the kinds of memory nodes, and which nodes are ordinary. doc/planner.md has the rules. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "topology/huge_pages.h"
+#include "base/huge_pages.h"
 #include "topology/machine_impl.h"
 
 #include <hwloc/memattrs.h>
 
-/* hwloc's names in subtype. Any other name that begins with "CXL" is that of an expander. */
+/* hwloc's subtypes of memory nodes. Any other subtype that begins with "CXL" is an expander. */
 static const struct {
 	const char *subtype;
 	enum memory_kind kind;
@@ -27,7 +27,7 @@ static enum memory_kind kind_by_subtype(const char *subtype)
 	return strncasecmp(subtype, "CXL", 3) == 0 ? MEMORY_CXL : MEMORY_UNKNOWN;
 }
 
-/* Return the kind that hwloc gives the node: by its device, else by its subtype, else DRAM. */
+/* Return the kind that hwloc's data give the node: by its device, by its subtype, or else DRAM. */
 static enum memory_kind kind_by_name(hwloc_obj_t obj)
 {
 	const char *dax = hwloc_obj_get_info_by_name(obj, "DAXType");
@@ -45,14 +45,17 @@ static enum memory_kind kind_by_name(hwloc_obj_t obj)
 	return dax || hwloc_obj_get_info_by_name(obj, "DAXDevice") ? MEMORY_UNKNOWN : MEMORY_DRAM;
 }
 
-/* hwloc may guess the subtype of such a node from its bandwidth, which hides the node's device. */
+/*
+ * Return whether a driver (DAX) has added the node OBJ. The subtype of OBJ is no help: hwloc may
+ * have guessed it from the bandwidth.
+ */
 static bool is_added(hwloc_obj_t obj)
 {
 	return hwloc_obj_get_info_by_name(obj, "DAXType") ||
 	       hwloc_obj_get_info_by_name(obj, "DAXDevice");
 }
 
-/* Return whether OBJ or an object below it is memory local to CPUs. SIZED: sizes are known. */
+/* Return whether a node with CPUs is at or below OBJ; if SIZED, nodes of 0 bytes do not count. */
 static bool holds_memory(hwloc_obj_t obj, bool sized)
 {
 	for (hwloc_obj_t child = obj->memory_first_child; child; child = child->next_sibling)
@@ -122,7 +125,7 @@ static hwloc_obj_t object_of(const struct machine *m, unsigned i)
 	return hwloc_get_obj_by_type(m->topo, HWLOC_OBJ_NUMANODE, i);
 }
 
-/* Return the MB/s from the node's CPUs to the node, or 0 when unknown. */
+/* Return the bandwidth in MB/s from the CPUs of node I to the node, or 0 if unknown. */
 static uint64_t bandwidth(const struct machine *m, unsigned i)
 {
 	hwloc_obj_t obj = object_of(m, i);
@@ -138,9 +141,9 @@ static uint64_t bandwidth(const struct machine *m, unsigned i)
 }
 
 /*
- * Judge node I, which is attached beside OWN, the CPUs' own node. hwloc gives nodes without CPUs
- * the cpuset of nearby nodes, and guesses DRAM and HBM by their bandwidths. So distance and
- * bandwidth show which nodes are not the CPUs' own.
+ * Set the kind of node I, which is attached to the same object as OWN, the own node of the object's
+ * CPUs. hwloc gives a node without CPUs the cpuset of a nearby node, and guesses DRAM or HBM from
+ * bandwidths. So distance and bandwidth show that node I is of another kind than OWN.
  */
 static void judge_kind(struct machine *m, unsigned i, unsigned own)
 {
@@ -151,7 +154,7 @@ static void judge_kind(struct machine *m, unsigned i, unsigned own)
 
 	if (node->kind != MEMORY_DRAM)
 		return;
-	/* hwloc may already have derived its names from the bandwidths */
+	/* hwloc may already have named OWN by its bandwidth: do not compare bandwidths again */
 	if (m->node[own].kind != MEMORY_DRAM)
 		slow = fast = 0;
 	if (slow && fast > slow && fast - slow > slow)
@@ -162,19 +165,22 @@ static void judge_kind(struct machine *m, unsigned i, unsigned own)
 		node->kind = MEMORY_UNKNOWN;
 }
 
-/* Return the entry of FIRST for the object that node N is attached to. */
+/* Return the entry in FIRST of the object to which node N is attached. */
 static unsigned *place_of(const struct machine *m, unsigned *first, const struct memnode *n)
 {
 	return &first[n->core != NONE ? m->n_domains + n->core : n->domain];
 }
 
-/* Return whether N may be the node that the kernel assigns to the CPUs of its object. */
+/* Return whether N may be the own node of its object's CPUs, as the kernel assigns it. */
 static bool may_be_own(const struct memnode *n)
 {
 	return is_local(n) && !is_block(n) && !n->empty && n->kind <= MEMORY_UNKNOWN;
 }
 
-/* The kernel numbers nodes with CPUs first: the lowest at an object is its CPUs' own node. */
+/*
+ * Judge nodes by the objects to which they are attached. The kernel numbers nodes with CPUs first,
+ * so the lowest node of an object is the own node of its CPUs. Returns 0, or -1 if out of memory.
+ */
 static int judge_by_place(struct machine *m)
 {
 	size_t places = (size_t)m->n_domains + m->n_cores;
@@ -206,7 +212,7 @@ static int judge_by_place(struct machine *m)
 	return 0;
 }
 
-/* A block of the kernel's fgmn= has no CPUs; its kind is that of its home. */
+/* Give each block the kind of its physical node: a block has no CPUs by which to judge it. */
 static void judge_blocks(struct machine *m)
 {
 	for (unsigned i = 0; i < m->n_nodes; i++)
@@ -220,7 +226,7 @@ static void judge_blocks(struct machine *m)
 int machine_index_memory(struct machine *m, struct errbuf *err)
 {
 	enum memory_kind ordinary = MEMORY_KINDS;
-	bool added = true; /* whether all memory is added; empty nodes do not count */
+	bool added = true; /* whether drivers have added all nodes that are not empty */
 	bool sized = hwloc_get_root_obj(m->topo)->total_memory > 0;
 
 	for (unsigned i = 0; i < m->n_nodes; i++) {

@@ -8,20 +8,20 @@
 #include "base/idset.h"
 
 #define LEVELS_MAX 12
-/* hwloc compares each object with its siblings: with 4096 siblings this takes 10 seconds */
+/* limit of siblings: hwloc compares each with all others, and 4096 would take 10 seconds */
 #define BESIDE_MAX 1024
 #define EXAMPLE "a machine such as \"package:2 core:4 pu:2\""
 
 struct reader {
 	const char *at;
 	struct errbuf *err;
-	unsigned cpus, nodes; /* objects of the last level; memory nodes in brackets */
+	unsigned cpus, nodes; /* objects of the last level; memory nodes that brackets name */
 	unsigned levels, typed;
-	unsigned types; /* bit 1 << hwloc_obj_type_t: there is a level of this type */
+	unsigned types; /* bits 1 << hwloc_obj_type_t: types of the levels so far */
 	bool ends_in_pus, ends_typed;
 };
 
-/* Report WHAT, with a short piece of the text at AT. */
+/* Write the error WHAT to R->err, with a short piece of the description at AT. */
 static int synthetic_bad(struct reader *r, const char *at, const char *what)
 {
 	char shown[25];
@@ -38,7 +38,7 @@ static bool synthetic_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Read a decimal number. Returns MOST + 1 for a number above MOST, 0 without a digit. */
+/* Read a decimal number. Returns MOST + 1 if it is above MOST, and 0 if there is no digit. */
 static unsigned synthetic_number(struct reader *r, unsigned most)
 {
 	unsigned n = 0;
@@ -49,7 +49,7 @@ static unsigned synthetic_number(struct reader *r, unsigned most)
 	return n <= most ? n : most + 1;
 }
 
-/* Read "0,4,1,5": each id once, one for each object. */
+/* Read a list such as "0,4,1,5": TOTAL ids, all different. */
 static int synthetic_read_list(struct reader *r, unsigned total)
 {
 	const char *start = r->at;
@@ -61,7 +61,8 @@ static int synthetic_read_list(struct reader *r, unsigned total)
 		unsigned id;
 
 		if (!synthetic_is_digit(*r->at))
-			return synthetic_bad(r, start, "indexes are ids with commas between them");
+			return synthetic_bad(r, start,
+					     "indexes must be ids with commas between them");
 		id = synthetic_number(r, IDSET_MAX - 1);
 		if (id >= IDSET_MAX)
 			return errprintf(r->err,
@@ -74,7 +75,7 @@ static int synthetic_read_list(struct reader *r, unsigned total)
 		if (*r->at != ',')
 			break;
 	}
-	return n == total ? 0 : synthetic_bad(r, start, "there must be one index per object");
+	return n == total ? 0 : synthetic_bad(r, start, "each object needs one index");
 }
 
 /* Read "2*4:1*2". */
@@ -98,7 +99,7 @@ static int read_loops(struct reader *r, unsigned total)
 	}
 }
 
-/* Read "core:pu": names of this level or earlier ones, as hwloc aborts on names of later levels. */
+/* Read level names such as "core:pu". Refuses names of later levels, on which hwloc aborts. */
 static int read_names(struct reader *r)
 {
 	const char *start = r->at;
@@ -107,8 +108,9 @@ static int read_names(struct reader *r)
 		hwloc_obj_type_t type;
 
 		if (hwloc_type_sscanf(r->at, &type, NULL, 0) < 0 || !(r->types & 1u << type))
-			return synthetic_bad(r, start,
-					     "indexes by levels that do not exist or come later");
+			return synthetic_bad(
+				r, start,
+				"indexes name a level that does not exist or comes later");
 		r->at += strcspn(r->at, ": )]");
 		if (*r->at != ':')
 			return 0;
@@ -124,7 +126,7 @@ static int read_indexes(struct reader *r, unsigned total)
 	return read_names(r);
 }
 
-/* Read "(memory=1GB indexes=0,1)", from its bracket, for a level of TOTAL objects. */
+/* Read attributes such as "(memory=1GB indexes=0,1)" of a level with TOTAL objects. */
 static int read_attrs(struct reader *r, unsigned total)
 {
 	const char *start = r->at++;
@@ -138,14 +140,14 @@ static int read_attrs(struct reader *r, unsigned total)
 			r->at += strcspn(r->at, " )");
 		}
 		if (*r->at != ' ' && *r->at != ')')
-			return synthetic_bad(r, start, "a bracket that is not closed");
+			return synthetic_bad(r, start, "this bracket is not closed");
 		r->at += strspn(r->at, " ");
 	}
 	r->at++;
 	return 0;
 }
 
-/* Read "[numa(memory=1GB)]": memory beside each object of the last level. */
+/* Read a memory node for each object of the last level, such as "[numa(memory=1GB)]". */
 static int read_memory(struct reader *r)
 {
 	const char *start = r->at++;
@@ -161,7 +163,7 @@ static int read_memory(struct reader *r)
 	if (*r->at == '(' && read_attrs(r, r->cpus) < 0)
 		return -1;
 	if (*r->at != ']')
-		return synthetic_bad(r, start, "a bracket that is not closed");
+		return synthetic_bad(r, start, "this bracket is not closed");
 	r->at++;
 	return 0;
 }
@@ -182,7 +184,7 @@ static int read_level(struct reader *r)
 			return synthetic_bad(
 				r, start,
 				"neither a level with a number of objects, nor the name of a "
-				"file that ends in .xml or has a /");
+				"file: it must end in .xml or have a /");
 		r->at++;
 		if (strncmp(start, "Tile", 4) == 0 || strncmp(start, "Module", 6) == 0)
 			type = HWLOC_OBJ_GROUP;
@@ -192,7 +194,7 @@ static int read_level(struct reader *r)
 		    (!hwloc_obj_type_is_normal(type) && type != HWLOC_OBJ_NUMANODE))
 			return synthetic_bad(r, start, "objects of this type hold no CPUs");
 		if (type != HWLOC_OBJ_GROUP && (r->types & 1u << type))
-			return synthetic_bad(r, start, "the type of this level occurs twice");
+			return synthetic_bad(r, start, "another level has the same type");
 		r->types |= 1u << type;
 	}
 	r->typed += typed;
@@ -206,8 +208,8 @@ static int read_level(struct reader *r)
 				 IDSET_MAX, IDSET_MAX);
 	if (n > BESIDE_MAX)
 		return errprintf(r->err,
-				 "a level has %u objects in each of the level before it, at most "
-				 "%d are allowed: group them (such as \"package:8 core:512 pu:1\")",
+				 "a level has %u objects in each object above, but at most %d are "
+				 "allowed: group them (such as \"package:8 core:512 pu:1\")",
 				 n, BESIDE_MAX);
 	r->cpus *= n;
 	return *r->at == '(' ? read_attrs(r, r->cpus) : 0;
@@ -227,16 +229,16 @@ int machine_synthetic_check(const char *description, struct errbuf *err)
 			return -1;
 	}
 	if (!r.levels)
-		return errprintf(err, "an empty description (expected " EXAMPLE ", or FILE.xml)");
+		return errprintf(err,
+				 "the description is empty (expected " EXAMPLE ", or FILE.xml)");
 	if (!r.ends_in_pus)
-		return errprintf(err, "the last level has to be PUs (hardware threads): end it "
+		return errprintf(err, "the last level must be PUs (hardware threads): end the text "
 				      "with \"pu:1\" (such as \"package:2 core:4 pu:2\")");
 	if (r.typed - r.ends_typed != 0 && r.typed - r.ends_typed != r.levels - 1)
 		return errprintf(err, "some levels have a type and others do not (expected " EXAMPLE
 				      ", or FILE.xml)");
 	if (r.nodes && (r.types & 1u << HWLOC_OBJ_NUMANODE))
-		return errprintf(
-			err,
-			"NUMA nodes both as a level and in brackets: hwloc takes one or the other");
+		return errprintf(err, "NUMA nodes are both a level and in brackets: hwloc takes "
+				      "one or the other");
 	return 0;
 }

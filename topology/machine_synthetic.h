@@ -5,9 +5,9 @@
 #include "base/errbuf.h"
 
 /*
- * Check that hwloc can take DESCRIPTION ("package:2 core:4 pu:2"; hwloc(7), "Synthetic
- * topologies"): hwloc creates as many objects as the text names, however many, divides by its
- * numbers, even by 0, and gives no reason when it refuses. Returns 0, or -1 with the reason.
+ * Check that hwloc can load DESCRIPTION, such as "package:2 core:4 pu:2" (hwloc(7), "Synthetic
+ * topologies"). Without this check, hwloc creates any number of objects, divides by 0, and gives no
+ * reason for a refusal. Returns 0, or -1 with the reason.
  */
 int machine_synthetic_check(const char *description, struct errbuf *err);
 

@@ -13,9 +13,8 @@
 #include "base/idset.h"
 #include "base/xml.h"
 
-#define GROUP_LIKE \
-	HWLOC_OBJ_GROUP /* Cache, Tile, Module, System: names of other releases; no plan depends \
-			   on the type */
+/* type of Cache, Tile, Module and System, names of other releases; no plan depends on it */
+#define GROUP_LIKE HWLOC_OBJ_GROUP
 #define SHOWN 24 /* bytes of a value in a message */
 
 enum part {
@@ -35,11 +34,11 @@ enum part {
 /* An open element. */
 struct level {
 	enum part part;
-	/* the rest is used for an object only: */
+	/* the other members are for objects only */
 	unsigned line;
 	hwloc_obj_type_t type;
-	bool memory; /* attached beside the CPUs: a NUMANode or memory cache of format 2 */
-	bool parent; /* an object inside has begun */
+	bool memory; /* a NUMANode or memory cache of format 2, which holds no CPUs */
+	bool parent; /* an object inside this one has begun */
 	struct idset cpus; /* cpuset of the object */
 	struct idset all; /* CPUs that its inner objects may have */
 	struct idset covered; /* CPUs of its inner objects so far */
@@ -78,7 +77,7 @@ static int bad_line(struct checker *c, unsigned line, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	/* names and values may be a user's bytes, and the message goes to terminals and logs */
+	/* a user may have chosen names and values, and the message goes to terminals and logs */
 	for (char *t = text; *t; t++)
 		if (*t < ' ' || *t > '~')
 			*t = '?';
@@ -107,7 +106,7 @@ static int machine_xml_parse_number(uint64_t *out, const char *text)
 	return 0;
 }
 
-/* Read attribute NAME as a number up to MOST. Returns 1; 0: no such attribute; or -1. */
+/* Read attribute NAME as a number up to MOST. Returns 1, 0 if the attribute is missing, or -1. */
 static int number_attr(struct checker *c, uint64_t *out, const char *name, uint64_t most)
 {
 	const char *text = xml_attr(&c->x, name);
@@ -120,7 +119,7 @@ static int number_attr(struct checker *c, uint64_t *out, const char *name, uint6
 		   (unsigned long long)most);
 }
 
-/* Parse one word of 32 bits, "0x0000000f" or empty. */
+/* Parse a word of 32 bits, such as "0x0000000f"; an empty word is 0. */
 static int machine_xml_parse_word(uint32_t *out, const char *text, size_t len)
 {
 	*out = 0;
@@ -144,8 +143,8 @@ static int machine_xml_parse_word(uint32_t *out, const char *text, size_t len)
 }
 
 /*
- * Parse a set as hwloc writes it, highest word first. A set without an end ("0xf...f") is refused:
- * no machine has one.
+ * Parse a set as hwloc writes it, the highest word first. Refuses an infinite set ("0xf...f"),
+ * which no machine has.
  */
 static int parse_set(struct checker *c, struct idset *set, const char *name, const char *text)
 {
@@ -176,7 +175,7 @@ static int parse_set(struct checker *c, struct idset *set, const char *name, con
 	return 0;
 }
 
-/* Write TEXT as an attribute, with only the references that hwloc's reader knows. */
+/* Write TEXT as the value of an attribute, escaped with entities that hwloc's reader knows. */
 static void machine_xml_put_text(FILE *f, const char *text)
 {
 	static const struct {
@@ -209,23 +208,25 @@ static int open_topology(struct checker *c)
 	const char *version = xml_attr(&c->x, "version");
 
 	if (strcmp(c->x.name, "root") == 0)
-		return bad(c, "a file of hwloc 0.9: NodeOS reads versions 1 and 2 of hwloc's XML");
+		return bad(c, "the file is of hwloc 0.9, but NodeOS reads versions 1 and 2 of "
+			      "hwloc's XML");
 	if (strcmp(c->x.name, "topology") != 0)
 		return bad(c,
-			   "the outermost element is <%.*s>, expected <topology>: not a machine "
-			   "that lstopo has written",
+			   "the outermost element is <%.*s>, expected <topology>, as lstopo writes "
+			   "a machine",
 			   SHOWN, c->x.name);
 	c->major = 1;
 	if (version && sscanf(version, "%4u.", &c->major) != 1)
 		return bad(c, "version=\"%.*s\": expected 1.0 or 2.0", SHOWN, version);
 	if (version && c->major > 2)
 		return bad(c,
-			   "version %.*s of hwloc's XML, NodeOS reads 1 and 2: on the machine that "
-			   "it describes, write it with "
+			   "version %.*s of hwloc's XML, but NodeOS reads 1 and 2: write the file "
+			   "again, on the machine that it describes, with "
 			   "\"lstopo --export-xml-flags v2 FILE.xml\"",
 			   SHOWN, version);
 	if (c->major < 1)
-		return bad(c, "version %.*s of hwloc's XML, NodeOS reads 1 and 2", SHOWN, version);
+		return bad(c, "version %.*s of hwloc's XML, but NodeOS reads 1 and 2", SHOWN,
+			   version);
 	fputs(c->major == 2 ? "<topology version=\"2.0\">\n" : "<topology>\n", c->out);
 	level_at(c, 0)->part = TOPOLOGY;
 	return 0;
@@ -237,7 +238,7 @@ static int find_type(struct checker *c, hwloc_obj_type_t *type)
 	const char *text = xml_attr(&c->x, "type");
 
 	if (!text)
-		return bad(c, "an object without a type");
+		return bad(c, "an object has no type");
 	if (hwloc_type_sscanf(text, type, NULL, 0) == 0)
 		return 0;
 	*type = GROUP_LIKE;
@@ -249,8 +250,8 @@ static int find_type(struct checker *c, hwloc_obj_type_t *type)
 }
 
 /*
- * Check the id of a PU or memory node: it is the only one in SET, the object's own cpuset or
- * nodeset, and has not occurred before.
+ * Check the id of a PU or memory node: the object's cpuset or nodeset, SET, must have this id
+ * alone, and no earlier object may have it.
  */
 static int check_id(struct checker *c, const char *what, const char *name, const struct idset *set,
 		    struct idset *seen)
@@ -262,22 +263,22 @@ static int check_id(struct checker *c, const char *what, const char *name, const
 	if (rc < 0)
 		return -1;
 	if (rc == 0)
-		return bad(c, "a %s without an os_index", what);
+		return bad(c, "a %s has no os_index", what);
 	if (id >= IDSET_MAX)
 		return bad(c, "%s %llu is beyond the %d ids that NodeOS handles", what,
 			   (unsigned long long)id, IDSET_MAX);
 	idset_zero(&own);
 	idset_add(&own, (unsigned)id);
 	if (!idset_equal(&own, set))
-		return bad(c, "%s %llu: its %s is not this id alone", what, (unsigned long long)id,
-			   name);
+		return bad(c, "%s %llu: its %s must have this id alone", what,
+			   (unsigned long long)id, name);
 	if (idset_has(seen, (unsigned)id))
 		return bad(c, "%s %llu occurs twice", what, (unsigned long long)id);
 	idset_add(seen, (unsigned)id);
 	return 0;
 }
 
-/* Check that object L lies in the object around it, and shares no CPU with earlier siblings. */
+/* Check that the CPUs of object L belong to its parent and to no earlier sibling. */
 static int check_place(struct checker *c, struct level *l)
 {
 	struct level *around = level_at(c, 1);
@@ -287,7 +288,7 @@ static int check_place(struct checker *c, struct level *l)
 	if (around->part != OBJECT)
 		return 0;
 	if (!l->memory && (around->type == HWLOC_OBJ_PU || around->memory))
-		return bad(c, "an object with CPUs of its own in a %s",
+		return bad(c, "a %s has an object with CPUs in it",
 			   hwloc_obj_type_string(around->type));
 	around->parent = true;
 	for (struct level *up = around; l->type != GROUP_LIKE && !l->memory && up->part == OBJECT;
@@ -297,14 +298,14 @@ static int check_place(struct checker *c, struct level *l)
 				   hwloc_obj_type_string(l->type), up->line);
 	idset_andnot(&odd, &around->all);
 	if (!idset_empty(&odd))
-		return bad(c, "cpuset: CPUs %s do not belong to the object around it (line %u)",
+		return bad(c, "cpuset: CPUs %s do not belong to the parent object (line %u)",
 			   idset_brief(list, &odd), around->line);
 	if (l->memory)
 		return 0;
 	odd = l->all;
 	idset_and(&odd, &around->covered);
 	if (!idset_empty(&odd))
-		return bad(c, "cpuset: CPUs %s belong to a sibling of the object, too",
+		return bad(c, "cpuset: CPUs %s already belong to a sibling of this object",
 			   idset_brief(list, &odd));
 	idset_or(&around->covered, &l->all);
 	return 0;
@@ -364,8 +365,8 @@ static int put_object(struct checker *c)
 }
 
 /*
- * Format 1 leaves offline and disallowed CPUs and nodes out of cpuset and nodeset, yet has objects
- * for them: read the complete sets.
+ * Read a set of the object. In format 1, cpuset and nodeset lack offline and disallowed CPUs and
+ * nodes, although these have objects; so read the complete set there.
  */
 static int machine_xml_read_set(struct checker *c, struct idset *set, const char *name,
 				const char *complete)
@@ -376,7 +377,7 @@ static int machine_xml_read_set(struct checker *c, struct idset *set, const char
 		    : parse_set(c, set, name, xml_attr(&c->x, name));
 }
 
-/* Check that the object has the sets that hwloc relies on. In format 1, hwloc adds nodesets. */
+/* Check that the object has the sets that hwloc needs. In format 1, hwloc adds nodesets itself. */
 static int check_sets(struct checker *c)
 {
 	static const char *const names[] = { "cpuset", "complete_cpuset", "nodeset",
@@ -388,7 +389,7 @@ static int check_sets(struct checker *c)
 			return bad(c, "a %.*s without a %s", SHOWN, xml_attr(&c->x, "type"),
 				   names[i]);
 	if (!xml_attr(&c->x, "nodeset") != !xml_attr(&c->x, "complete_nodeset"))
-		return bad(c, "a %.*s with one of nodeset and complete_nodeset", SHOWN,
+		return bad(c, "a %.*s has only one of nodeset and complete_nodeset", SHOWN,
 			   xml_attr(&c->x, "type"));
 	return 0;
 }
@@ -410,7 +411,7 @@ static int open_object(struct checker *c)
 	if (!c->machine && !may_be_outermost(c, l->type))
 		return bad(c, "the outermost object is a %.*s, expected a Machine", SHOWN,
 			   xml_attr(&c->x, "type"));
-	/* format 1 has Misc with CPUs in place of Group */
+	/* in format 1, a Misc object with CPUs is a Group */
 	if (hwloc_obj_type_is_io(l->type) ||
 	    (l->type == HWLOC_OBJ_MISC && !xml_attr(&c->x, "cpuset"))) {
 		level_at(c, 1)->parent = true;
@@ -447,14 +448,14 @@ static int close_object(struct checker *c)
 	if (!l->memory && l->type != HWLOC_OBJ_PU && !idset_empty(&left))
 		return bad_line(
 			c, l->line,
-			"this %s has CPU %s in its cpuset, and no PU (hardware thread) for it",
+			"this %s has CPU %s in its cpuset, but no PU (hardware thread) for it",
 			l->type == GROUP_LIKE ? "object" : hwloc_obj_type_string(l->type),
 			idset_brief(list, &left));
 	fputs("</object>\n", c->out);
 	return 0;
 }
 
-/* Write only the attributes A and B, as hwloc refuses others in this element. */
+/* Write only the attributes A and B: hwloc refuses others in this element. */
 static int put_pair(struct checker *c, const char *a, const char *b, bool numbers)
 {
 	const char *first = xml_attr(&c->x, a), *second = xml_attr(&c->x, b);
@@ -473,7 +474,7 @@ static int put_pair(struct checker *c, const char *a, const char *b, bool number
 	return 0;
 }
 
-/* Read the latencies between memory nodes of format 1, which has them in the machine's object. */
+/* Read latencies between memory nodes in format 1, which has them inside the machine's object. */
 static int open_distances_v1(struct checker *c)
 {
 	static const char *const names[] = { "nbobjs", "relative_depth", "latency_base" };
@@ -513,7 +514,7 @@ static int put_latency_v1(struct checker *c)
 static int close_distances_v1(struct checker *c)
 {
 	if (!c->m.n || c->m.n_value != (size_t)c->m.n * c->m.n)
-		return bad(c, "%zu latencies between %u objects", c->m.n_value, c->m.n);
+		return bad(c, "%zu latencies for %u objects", c->m.n_value, c->m.n);
 	fputs("</distances>\n", c->out);
 	return 0;
 }
@@ -525,7 +526,7 @@ static void free_matrix(struct matrix *m)
 	*m = (struct matrix){ .n = 0 };
 }
 
-/* Only distances between memory nodes by their os_index matter to a plan. */
+/* Read a matrix of distances. Plans need only those between memory nodes, given by os_index. */
 static int open_distances(struct checker *c)
 {
 	const char *type = xml_attr(&c->x, "type"), *indexing = xml_attr(&c->x, "indexing");
@@ -539,10 +540,10 @@ static int open_distances(struct checker *c)
 	    number_attr(c, &kind, "kind", UINT32_MAX) < 0)
 		return -1;
 	if (!n || !kind)
-		return bad(c, "<distances2> without nbobjs and kind");
-	/* allocate no more than the memory nodes read so far need */
+		return bad(c, "<distances2> needs nbobjs and kind");
+	/* the number of memory nodes read so far bounds what is allocated */
 	if (n > idset_count(&c->nodes))
-		return bad(c, "distances between %llu memory nodes: the machine has %u",
+		return bad(c, "distances between %llu memory nodes, but the machine has %u",
 			   (unsigned long long)n, idset_count(&c->nodes));
 	c->m = (struct matrix){ .name = xml_attr(&c->x, "name"), .n = (unsigned)n, .kind = kind };
 	c->m.index = calloc(n, sizeof(*c->m.index));
@@ -636,8 +637,8 @@ static int close_distances(struct checker *c)
 	int rc;
 
 	if (m->n_index != m->n || m->n_value != (size_t)m->n * m->n)
-		return bad(c, "%u of %u memory nodes, %zu of %zu distances", m->n_index, m->n,
-			   m->n_value, (size_t)m->n * m->n);
+		return bad(c, "<distances2> has %u of %u memory nodes, %zu of %zu distances",
+			   m->n_index, m->n, m->n_value, (size_t)m->n * m->n);
 	fprintf(c->out, "<distances2 type=\"NUMANode\" nbobjs=\"%u\" kind=\"%llu\" indexing=\"os\"",
 		m->n, (unsigned long long)m->kind);
 	if (m->name)
@@ -660,7 +661,7 @@ static int open_memattr(struct checker *c)
 	if (rc < 0)
 		return -1;
 	if (!name || !*name || rc == 0)
-		return bad(c, "<memattr> without name and flags");
+		return bad(c, "<memattr> needs name and flags");
 	fprintf(c->out, "<memattr flags=\"%llu\"", (unsigned long long)flags);
 	put_attr(c->out, "name", name);
 	fputs(">\n", c->out);
@@ -730,13 +731,13 @@ static int open_cpukind(struct checker *c)
 	return 0;
 }
 
-/* Read an element of the topology: the machine, then elements for the whole machine. */
+/* Read an element of <topology>: the machine's object, or one that describes the whole machine. */
 static int open_global(struct checker *c)
 {
 	const char *name = c->x.name;
 
 	if (strcmp(name, "object") == 0)
-		return c->machine ? bad(c, "a second machine") : open_object(c);
+		return c->machine ? bad(c, "there is a second machine") : open_object(c);
 	if (!c->machine)
 		return bad(c, "<%.*s> before the machine's <object>", SHOWN, name);
 	if (c->major < 2)
@@ -757,7 +758,7 @@ static int open_in_object(struct checker *c)
 	if (strcmp(name, "object") == 0)
 		return open_object(c);
 	if (around->parent)
-		return bad(c, "<%.*s> after an <object>: expected before it", SHOWN, name);
+		return bad(c, "<%.*s> must be before the first <object>", SHOWN, name);
 	if (strcmp(name, "info") == 0)
 		return put_pair(c, "name", "value", false);
 	if (strcmp(name, "page_type") == 0 && (machine || around->type == HWLOC_OBJ_NUMANODE))
@@ -795,7 +796,7 @@ static int open_element(struct checker *c)
 	case VALUES:
 		break;
 	}
-	return bad(c, "<%.*s> where no element is expected", SHOWN, c->x.name);
+	return bad(c, "<%.*s> is not allowed here", SHOWN, c->x.name);
 }
 
 static int close_element(struct checker *c)
@@ -834,9 +835,9 @@ static int machine_xml_read_all(struct checker *c, char *text, size_t len)
 		     : event == XML_START ? open_element(c)
 					  : close_element(c);
 	if (rc == 0 && idset_empty(&c->pus))
-		return errprintf(c->err, "a machine without a PU (hardware thread)");
+		return errprintf(c->err, "the machine has no PU (hardware thread)");
 	if (rc == 0 && c->nodesets && idset_empty(&c->nodes))
-		return errprintf(c->err, "a machine without a NUMANode (memory node)");
+		return errprintf(c->err, "the machine has no NUMANode (memory node)");
 	return rc;
 }
 

@@ -5,31 +5,31 @@
 #include <stddef.h>
 
 /*
- * The kind of a memory node. One kind of a machine is ordinary: containers get it. Its other kinds
- * are special: only containers that name them get them. machine.h gives the kind of each node;
- * doc/planner.md has the rules for kinds.
+ * The kind of a memory node. On each machine one kind is ordinary: containers get it by default.
+ * The other kinds are special: only containers that name such a kind get it. doc/planner.md has the
+ * rules; machine.h gives the kind of each node.
  */
 enum memory_kind {
 	MEMORY_DRAM,
 	MEMORY_HBM, /* includes MCDRAM */
 	MEMORY_SPM, /* reserved by the firmware (specific-purpose memory), of an unknown device */
-	MEMORY_UNKNOWN, /* without CPUs of its own, of an unknown device */
+	MEMORY_UNKNOWN, /* a node without CPUs, of an unknown device */
 	MEMORY_CXL,
 	MEMORY_NVM,
 	MEMORY_GPU,
 	MEMORY_KINDS,
 };
 
-/* "dram", "hbm", "spm", "unknown", "cxl", "nvm", "gpu" */
+/* Return the name of KIND: "dram", "hbm", "spm", "unknown", "cxl", "nvm" or "gpu". */
 const char *memory_kind_name(enum memory_kind kind);
 
-/* Return the kind of that name, or -1. */
+/* Return the kind with the name NAME, or -1 if there is none. */
 int memory_kind_by_name(const char *name);
 
 #define MEMORY_KIND_BIT(kind) (1u << (kind))
 #define MEMORY_KINDS_TEXT_MAX 48
 
-/* Write the names of the kinds whose bits are set in KINDS to BUF, "dram,hbm"; returns BUF. */
+/* Write the names of the kinds whose bits are set in KINDS to BUF, as "dram,hbm". Returns BUF. */
 const char *memory_kinds_format(char buf[MEMORY_KINDS_TEXT_MAX], unsigned kinds);
 
 /* Parse the text of memory_kinds_format(). Returns 0, or -1 for an unknown name or empty text. */

@@ -12,8 +12,9 @@ static unsigned package_of(const struct machine *m, unsigned core)
 }
 
 /*
- * Return the part that a memory node is drawn in: the part of its first core, or of the first core
- * of its physical node.
+ * Return the part in which the memory node NODE is drawn: that of the first core to which NODE is
+ * local. A node that is local to no core is drawn with its physical node, or else in the first
+ * part.
  */
 static struct machine_part *parts_part_of(const struct machine *m, const unsigned *part_of_core,
 					  struct machine_part *part, const struct memnode *node)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The planner: checks, the order of the containers, the result. doc/planner.md has the rules. */
+/* Check the requests, order the containers and make the plan; rules: doc/planner.md. */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "topology/plan.h"
 
@@ -39,16 +39,16 @@ static int plan_check(const struct planner *p, struct errbuf *err)
 
 		if (ask->mems_kind == MEMS_WANTS ? ask->n_wants == 0
 						 : ask->mems_kind != MEMS_UNSET && ask->mems == 0)
-			return errcode(
-				err, PLAN_BAD_ASK,
-				"container %.64s: needs at least one memory node, not mems=0",
-				ask->name);
+			return errcode(err, PLAN_BAD_ASK,
+				       "container %.64s: mems=0 is not allowed: it needs at least "
+				       "one memory node",
+				       ask->name);
 		if (ask->cpus)
 			continue;
 		if (rest)
 			return errcode(err, PLAN_BAD_ASK,
 				       "containers %.64s and %.64s both request every core that is "
-				       "left: only one container can",
+				       "left (cpus=0): only one container can",
 				       rest->name, ask->name);
 		rest = ask;
 	}
@@ -78,28 +78,39 @@ static int index_cores(struct planner *p, struct errbuf *err)
 	return 0;
 }
 
-/* Return the number of cores that ASK needs if all cores are as wide as the widest one. */
-static unsigned plan_size_of(const struct planner *p, const struct plan_ask *ask)
+/* Return the largest number of threads that the plan may use of one core; at least 1. */
+static unsigned find_widest(const struct planner *p)
 {
 	unsigned widest = 1;
 
 	for (unsigned c = 0; c < p->m->n_cores; c++)
 		if (p->core[c].threads > widest)
 			widest = p->core[c].threads;
-	widest = plan_width(ask, widest);
-	return ask->cpus / widest + (ask->cpus % widest != 0);
+	return widest;
 }
 
-/* Order the requests (64 at most): largest first, equal ones as given, "the rest" last. */
+/* Return how many cores ASK needs if each core has THREADS threads. */
+static unsigned plan_size_of(const struct plan_ask *ask, unsigned threads)
+{
+	const unsigned width = plan_width(ask, threads);
+
+	return ask->cpus / width + (ask->cpus % width != 0);
+}
+
+/*
+ * Order the requests, 64 at most: the largest first, those of equal size as given, the request for
+ * all that is left last. Returns a malloc'ed array, or NULL if out of memory.
+ */
 static int *order_asks(const struct planner *p)
 {
 	int *order = calloc(p->n ? p->n : 1, sizeof(*order));
 	unsigned *size = calloc(p->n ? p->n : 1, sizeof(*size));
+	const unsigned widest = find_widest(p);
 
 	for (unsigned i = 0; order && size && i < p->n; i++) {
 		unsigned at = i;
 
-		size[i] = plan_size_of(p, &p->ask[i]);
+		size[i] = plan_size_of(&p->ask[i], widest);
 		for (; at > 0 && size[order[at - 1]] < size[i]; at--)
 			order[at] = order[at - 1];
 		order[at] = (int)i;
@@ -136,9 +147,9 @@ static int draft_reset(struct planner *p, struct errbuf *err)
 }
 
 /*
- * Memory by count or size is chosen right after the cores. Containers without a request for memory
- * get memory last, so that a large one among them does not take the nodes that a small container
- * requests.
+ * Place all containers in ORDER. A container that requests memory gets it right after its cores.
+ * Containers without such a request get memory last, so that they do not take the nodes that a
+ * smaller container requests.
  */
 static enum placing place_all(struct planner *p, const int *order, struct errbuf *err)
 {
@@ -161,8 +172,9 @@ static enum placing place_all(struct planner *p, const int *order, struct errbuf
 }
 
 /*
- * With locality first, uneven cores (offline threads, mixed kinds) may be used such that a later
- * container lacks a thread; then plan again with the least waste first.
+ * Place all containers, with locality before waste. On uneven cores (offline threads, mixed kinds),
+ * that can leave too few threads for a later container; then place all again, with waste before
+ * locality.
  */
 static int plan_place(struct planner *p, struct errbuf *err)
 {
@@ -184,7 +196,7 @@ static int plan_place(struct planner *p, struct errbuf *err)
 	return rc == PLACED ? 0 : -1;
 }
 
-/* Mark the nodes that a confined container shares with another container or another job. */
+/* Set mems_shared of confined containers that share a node with another container or job. */
 static void plan_mark_shared(struct planner *p)
 {
 	for (unsigned i = 0; i < p->n; i++) {
@@ -198,7 +210,7 @@ static void plan_mark_shared(struct planner *p)
 	}
 }
 
-/* Move the drafts into a new plan. */
+/* Move the drafts into a new plan, *OUT. Returns 0, or -1 if out of memory. */
 static int finish_plan(struct plan **out, struct planner *p, struct errbuf *err)
 {
 	struct plan *plan = calloc(1, sizeof(*plan));

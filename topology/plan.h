@@ -13,9 +13,9 @@
 #include "topology/refusal.h"
 
 /*
- * The planner chooses the CPUs and memory nodes of each container from a machine, a free set and
- * requests, and gives the reasons. Pure: no files, no clock, no environment; the same input gives
- * the same plan. doc/planner.md has the objective, in order.
+ * The planner chooses the CPUs and memory nodes of each container, from a machine, the sets that
+ * are free and the requests, and explains its choice. It reads no files, clock or environment, so
+ * the same input gives the same plan. doc/planner.md has the rules, the most important first.
  */
 
 struct machine; /* topology/machine.h */
@@ -24,13 +24,13 @@ enum mems_kind {
 	MEMS_UNSET, /* not requested: plan_opts.default_mems decides */
 	MEMS_COUNT, /* mems = a number of memory nodes */
 	MEMS_SIZE, /* mems = bytes that the chosen nodes must hold together */
-	MEMS_WANTS, /* mems_want: amounts of memory by kind */
+	MEMS_WANTS, /* plan_ask.want: amounts of memory by kind */
 };
 
 /* An amount of one kind of memory. */
 struct mems_want {
 	enum memory_kind kind;
-	bool sized; /* AMOUNT is bytes that the nodes hold together, else a number of nodes */
+	bool sized; /* true: AMOUNT is the bytes of all nodes; false: the number of nodes */
 	uint64_t amount;
 };
 
@@ -39,15 +39,15 @@ struct mems_want {
 enum mems_default {
 	MEMS_ALL, /* every allowed memory node: the container is not confined */
 	MEMS_LOCAL, /* the memory nodes local to the chosen cores */
-	MEMS_ORDINARY, /* all ordinary nodes: nothing is chosen, but the caller binds to these */
+	MEMS_ORDINARY, /* none is chosen: the caller binds the container to all ordinary nodes */
 };
 
-/* The request of one container. With wants, its memory nodes are of these kinds and no others. */
+/* The request of one container. With MEMS_WANTS, it gets only memory of the kinds in WANT. */
 struct plan_ask {
 	const char *name; /* borrowed; used in the explanation and in errors */
-	/* usable hardware threads; 0 = every core that the other containers leave */
+	/* hardware threads to use; 0: every core that the other containers leave */
 	unsigned cpus;
-	unsigned smt; /* threads used per core; 0 = all of them */
+	unsigned smt; /* threads to use of each core; 0: all */
 	enum mems_kind mems_kind;
 	uint64_t mems;
 	const struct mems_want *want; /* N_WANTS elements, borrowed; with MEMS_WANTS only */
@@ -57,34 +57,31 @@ struct plan_ask {
 };
 
 struct plan_opts {
-	struct idset cpus; /* CPUs that containers may get (ids as the kernel numbers them) */
+	struct idset cpus; /* CPUs that containers may get, by the kernel's numbers */
 	struct idset mems; /* memory nodes that containers may get */
-	/* those of MEMS that containers of other jobs use: the last choice */
+	/* nodes of MEMS that containers of other jobs use: chosen last */
 	struct idset mems_taken;
 	enum mems_default default_mems;
 };
 
-/*
- * A core of the plan's CPUs: its hardware threads that lie in plan_opts.cpus, in the machine's
- * logical order. "whole" is false when threads of this core lie outside plan_opts.cpus.
- */
+/* A core of which plan_opts.cpus has hardware threads. */
 struct plan_core {
-	struct idset cpus;
-	bool whole;
+	struct idset cpus; /* threads of the core that are in plan_opts.cpus */
+	bool whole; /* all threads of the core are in plan_opts.cpus */
 };
 
 struct plan_container {
-	struct idset cpus; /* usable hardware threads: ranks may run on these */
-	/* CPUS and their idle siblings (if SMT is less than all): no other container gets these */
+	struct idset cpus; /* hardware threads on which ranks may run */
+	/* CPUS, and their sibling threads that stay idle: no other container gets any of these */
 	struct idset reserved;
 	struct idset mems;
-	unsigned cpus_asked; /* as requested; 0 stays 0 */
-	/* == count of cpus; differs from the request when rounded up to whole cores */
+	unsigned cpus_asked; /* cpus of the request, also if 0 */
+	/* number of CPUs in CPUS: the request, rounded up to whole cores */
 	unsigned cpus_given;
-	bool mems_confined; /* MEMS was chosen (by count, size or locality), and is not "all" */
-	/* confined, and a node of MEMS is in mems_taken or in another container of this plan */
+	bool mems_confined; /* MEMS was chosen by count, size or locality; false: it is all nodes */
+	/* mems_confined, and mems_taken or another container of this plan has a node of MEMS */
 	bool mems_shared;
-	/* malloc'ed lines, '\n' between them: the candidates, and the rule that decided */
+	/* the explanation: malloc'ed lines, separated by '\n' */
 	char *why;
 };
 
@@ -97,9 +94,9 @@ struct plan {
 };
 
 /*
- * Plan N requests. On success *OUT is a new plan (free with plan_free()). Fails with one line that
- * names the container, its need, what is available and the largest request that would fit; ERR's
- * code is an enum plan_refusal.
+ * Plan N requests. On success, returns 0 with a new plan in *OUT (free it with plan_free()).
+ * Otherwise returns -1 with one line in ERR: the container, its request, what is available and the
+ * largest request that fits. The code of ERR is an enum plan_refusal.
  */
 int plan_make(struct plan **out, const struct machine *m, const struct plan_opts *opts,
 	      const struct plan_ask *ask, unsigned n, struct errbuf *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How one request applies to one core or memory node. */
+/* What a request means for one core or one memory node. */
 #include "topology/plan_impl.h"
 
 unsigned plan_width(const struct plan_ask *ask, unsigned threads)
@@ -31,9 +31,7 @@ void plan_ask_want(const struct plan_ask *ask, unsigned i, struct plan_want *out
 	out->ask.mems = ask->want[i].amount;
 }
 
-/*
- * Is KIND that of the ordinary nodes? Then nodes of the kind that a driver has added do not count.
- */
+/* Are the ordinary nodes of KIND? If so, nodes of KIND that a driver has added are not offered. */
 static bool is_ordinary_kind(const struct planner *p, int kind)
 {
 	for (unsigned i = 0; i < p->m->n_nodes; i++)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One container's cores: list the candidates, choose, take. */
+/* Chooses the cores of one container: lists the candidates, chooses, takes. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/plan_impl.h"
 
-/* Untaken memory, by the domain or core that it is local to. */
+/* Free memory of each domain and each core to which it is local. */
 struct local_memory {
 	int64_t *domain, *core;
 };
 
-/* Write the nodes that are free for WANT. */
+/* Write to OUT the nodes that are free and of the kind that WANT names. */
 static void plan_cores_free_nodes(const struct planner *p, const struct plan_want *want,
 				  struct idset *out)
 {
@@ -19,8 +19,9 @@ static void plan_cores_free_nodes(const struct planner *p, const struct plan_wan
 }
 
 /*
- * Return the worth of node N, which is free for WANT: its amount, or of several kinds the part of
- * the want that it can meet alone, in thousandths.
+ * Return what node N, which is free, is worth for WANT. For ordinary memory this is the amount of
+ * the node; for a named kind, the share of WANT that the node meets alone, in thousandths, so that
+ * kinds can be added.
  */
 static int64_t node_worth(const struct memnode *n, const struct plan_want *want)
 {
@@ -59,53 +60,60 @@ static int sum_memory(const struct planner *p, const struct plan_ask *ask, struc
 	return 0;
 }
 
-/* Return whether the free nodes local to the cores that FIT takes hold WANT. */
-static bool want_suffices(const struct planner *p, const struct plan_want *want,
-			  const struct fit_in *in, const struct fit_out *fit)
+/* Return whether the free nodes that are local to the cores in TAKEN are enough for WANT. */
+static bool want_suffices(const struct planner *p, const struct plan_want *want, const bool *taken)
 {
 	const struct machine *m = p->m;
 	struct idset free;
 	uint64_t sum = 0;
 
 	plan_cores_free_nodes(p, want, &free);
-	for (unsigned i = 0; i < m->n_nodes; i++) {
-		const struct memnode *n = &m->node[i];
-		bool local = false;
-
-		for (unsigned k = 0; k < in->n && idset_has(&free, n->os); k++)
-			local |= fit->take[k] && in->core[k].core >= n->first_core &&
-				 in->core[k].core < n->end_core;
-		if (local)
-			sum += (uint64_t)plan_node_amount(n, &want->ask);
-	}
+	for (unsigned i = 0; i < m->n_nodes; i++)
+		if (idset_has(&free, m->node[i].os) && plan_node_is_local(&m->node[i], taken))
+			sum += (uint64_t)plan_node_amount(&m->node[i], &want->ask);
 	return sum >= want->ask.mems;
 }
 
-/* Return whether the untaken nodes local to the cores that FIT takes hold the memory of ASK. */
-static bool local_suffices(const struct planner *p, const struct plan_ask *ask,
-			   const struct fit_in *in, const struct fit_out *fit)
+/*
+ * Return whether the free nodes that are local to the cores of FIT are enough for the memory of
+ * ASK: 1, 0, or -1 if out of memory.
+ */
+static int local_suffices(const struct planner *p, const struct plan_ask *ask,
+			  const struct fit_in *in, const struct fit_out *fit)
 {
-	for (unsigned w = 0; w < plan_ask_wants(ask); w++) {
+	bool *taken = calloc(p->m->n_cores, sizeof(*taken));
+	int rc = taken ? 1 : -1;
+
+	for (unsigned k = 0; taken && k < in->n; k++)
+		taken[in->core[k].core] = fit->take[k];
+	for (unsigned w = 0; rc == 1 && w < plan_ask_wants(ask); w++) {
 		struct plan_want want;
 
 		plan_ask_want(ask, w, &want);
-		if (!want_suffices(p, &want, in, fit))
-			return false;
+		rc = want_suffices(p, &want, taken);
 	}
-	return true;
+	free(taken);
+	return rc;
 }
 
-/* Apply rules 1 to 6, the memory rule only if the best set without it has too little memory. */
+/*
+ * Choose by rules 1 to 6 of doc/planner.md. The memory rule applies only if the best set without it
+ * has too little memory.
+ */
 static int plan_cores_choose(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
 			     struct fit_out *fit)
 {
 	struct local_memory mem = { 0 };
 	int rc = fit_kinds(in, fit);
 
-	if (rc <= 0 || ask->mems_kind == MEMS_UNSET || local_suffices(p, ask, in, fit))
+	if (rc <= 0 || ask->mems_kind == MEMS_UNSET)
+		return rc;
+	rc = local_suffices(p, ask, in, fit);
+	if (rc > 0)
 		return rc;
 	fit_free(fit);
-	rc = sum_memory(p, ask, &mem);
+	if (rc == 0)
+		rc = sum_memory(p, ask, &mem);
 	if (rc == 0) {
 		in->domain_memory = mem.domain;
 		in->core_memory = mem.core;
@@ -140,6 +148,31 @@ static void plan_cores_take(struct planner *p, unsigned i, unsigned core)
 	}
 }
 
+/* Return whether ASK may have CORE: whether it is of the kind (fast, efficient) that ASK names. */
+static bool is_of_word(const struct machine *m, const struct plan_ask *ask, unsigned core)
+{
+	if (!m->kinds_ranked || ask->cores == CORES_UNSET || ask->cores == CORES_ANY)
+		return true;
+	return (m->core[core].kind == m->fastest) == (ask->cores == CORES_FAST);
+}
+
+/* Append how many threads are free on cores of the kind that ASK does not name. */
+static void append_other_cores(const struct planner *p, const struct plan_ask *ask,
+			       struct errbuf *err)
+{
+	const bool fast = ask->cores == CORES_FAST;
+	unsigned others = 0;
+
+	if (!p->m->kinds_ranked || (!fast && ask->cores != CORES_EFFICIENT))
+		return;
+	for (unsigned c = 0; c < p->m->n_cores; c++)
+		if (!p->core[c].taken && !is_of_word(p->m, ask, c))
+			others += plan_width(ask, p->core[c].threads);
+	errappend(err, " (%s cores only, as asked; %u thread%s free on %s cores)",
+		  cores_word_name(ask->cores), others, others == 1 ? " is" : "s are",
+		  cores_word_name(fast ? CORES_EFFICIENT : CORES_FAST));
+}
+
 static enum placing plan_cores_too_few(const struct planner *p, const struct plan_ask *ask,
 				       unsigned left, struct errbuf *err)
 {
@@ -154,12 +187,12 @@ static enum placing plan_cores_too_few(const struct planner *p, const struct pla
 	}
 	cores = ask->cpus / widest + (ask->cpus % widest != 0);
 	if (!left)
-		errcode(err, PLAN_NO_CPUS,
-			"container %.64s: needs %s%u thread%s%s, but the containers planned "
-			"before it left none free",
-			ask->name, ask->cpus ? "" : "at least ", ask->cpus ? ask->cpus : 1,
+		errcode(err, PLAN_NO_CPUS, "container %.64s: needs %s%u thread%s%s, %s", ask->name,
+			ask->cpus ? "" : "at least ", ask->cpus ? ask->cpus : 1,
 			ask->cpus > 1 ? "s" : "",
-			ask->cpus ? "" : " (cpus=0 requests every core that is left)");
+			ask->cpus ? "" : " (cpus=0 requests every core that is left)",
+			first ? "none is free here"
+			      : "but the containers planned before it left none free");
 	else
 		errcode(err, PLAN_NO_CPUS,
 			"container %.64s: needs %u thread%s (%u core%s), %u %s free here%s; the "
@@ -167,14 +200,13 @@ static enum placing plan_cores_too_few(const struct planner *p, const struct pla
 			ask->name, ask->cpus, ask->cpus > 1 ? "s" : "", cores, cores > 1 ? "s" : "",
 			left, left > 1 ? "are" : "is", first ? "" : " beside the larger containers",
 			left);
-	if (ask->cores == CORES_FAST || ask->cores == CORES_EFFICIENT)
-		errappend(err, " (%s cores only, as asked)", cores_word_name(ask->cores));
+	append_other_cores(p, ask, err);
 	return TOO_FEW_CPUS;
 }
 
 /*
- * Take the cores of request I, packed as FIT, or spread where the request says so or needs it, and
- * explain them. -1: out of memory.
+ * Take the cores of request I and explain the choice. The cores are packed, as FIT has them, unless
+ * the request names a spread or needs one. Returns -1 if out of memory.
  */
 static int plan_cores_place(struct planner *p, unsigned i, const struct fit_in *in,
 			    const struct fit_out *fit)
@@ -182,13 +214,14 @@ static int plan_cores_place(struct planner *p, unsigned i, const struct fit_in *
 	const struct plan_ask *ask = &p->ask[i];
 	const bool by_need = plan_needs_spread(p, ask, in, fit->take);
 	const bool spread = by_need || ask->placement > PLACEMENT_PACK;
-	const enum level level = by_need  ? LEVEL_NUMA
-				 : spread ? plan_spread_level(in, ask->placement)
-					  : plan_spread_level(in, PLACEMENT_SPREAD);
+	enum level level = LEVEL_NUMA;
 	bool *other = NULL;
 	const bool *take = fit->take;
+	int rc;
 
 	if (spread || ask->placement == PLACEMENT_PACK) {
+		if (!by_need)
+			level = plan_spread_level(in, spread ? ask->placement : PLACEMENT_SPREAD);
 		other = calloc(in->n, sizeof(*other));
 		if (!other || plan_spread(in, level, other) < 0) {
 			free(other);
@@ -200,24 +233,16 @@ static int plan_cores_place(struct planner *p, unsigned i, const struct fit_in *
 	for (unsigned k = 0; k < in->n; k++)
 		if (take[k])
 			plan_cores_take(p, i, in->core[k].core);
-	plan_explain_cores(p, i, in, spread ? NULL : fit);
+	rc = plan_explain_cores(p, i, in, spread ? NULL : fit);
 	if (other)
 		plan_explain_placement(p, i, in,
 				       &(struct placement_choice){ take, spread ? fit->take : other,
 								   level, spread });
 	free(other);
-	return 0;
+	return rc;
 }
 
-/* Return whether ASK may have CORE of the machine, by its word for cores. */
-static bool is_of_word(const struct machine *m, const struct plan_ask *ask, unsigned core)
-{
-	if (!m->kinds_ranked || ask->cores == CORES_UNSET || ask->cores == CORES_ANY)
-		return true;
-	return (m->core[core].kind == m->fastest) == (ask->cores == CORES_FAST);
-}
-
-/* List the cores that ASK may have in LIST, by its word for cores; returns the sum of widths. */
+/* Write to LIST the free cores that ASK may have. Returns the sum of their widths. */
 static unsigned list_cores(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
 			   struct fit_core *list)
 {
@@ -236,8 +261,8 @@ static unsigned list_cores(const struct planner *p, const struct plan_ask *ask, 
 }
 
 /*
- * Without a word, leave in LIST only the cores of the fastest kind that suffices alone, if one
- * does. Returns whether any were left out. When waste is avoided first, all stay.
+ * If ASK names no kind of cores and one kind alone suffices, keep in LIST only the cores of the
+ * fastest such kind. Returns whether cores were removed. If waste is to be avoided first, all stay.
  */
 static bool prefer_fast(const struct planner *p, const struct plan_ask *ask, struct fit_in *in,
 			struct fit_core *list)
@@ -287,7 +312,7 @@ enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err)
 	} else if (!ask->cpus) {
 		for (unsigned k = 0; k < in.n; k++)
 			plan_cores_take(p, i, list[k].core);
-		plan_explain_cores(p, i, &in, NULL);
+		rc = plan_explain_cores(p, i, &in, NULL) == 0 ? PLACED : FAILED;
 	} else if (plan_cores_choose(p, ask, &in, &fit) <= 0 ||
 		   plan_cores_place(p, i, &in, &fit) < 0) {
 		errprintf(err, "out of memory");

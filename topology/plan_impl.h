@@ -2,14 +2,14 @@
 #ifndef NODEOS_TOPOLOGY_PLAN_IMPL_H
 #define NODEOS_TOPOLOGY_PLAN_IMPL_H
 
-/* Declarations that the planner's files share: plan.c leads, each other file does one step. */
+/* Declarations that the planner's files share. plan.c calls the steps, which are a file each. */
 
 #include "topology/fit.h"
 #include "topology/plan.h"
 
-/* The plan's view of a core of the machine. */
+/* A core of the machine, as one plan sees it. */
 struct own_core {
-	unsigned threads; /* number in plan_opts.cpus; 0: the plan may not use this core */
+	unsigned threads; /* its threads in plan_opts.cpus; 0: the plan may not use this core */
 	bool half;
 	bool taken; /* by a container of this plan */
 };
@@ -17,9 +17,9 @@ struct own_core {
 /* A container while it is planned. */
 struct draft {
 	struct plan_container c; /* c.why is set at the end */
-	bool *core; /* per core of the machine: this container has it */
+	bool *core; /* for each core of the machine: whether this container has it */
 	unsigned n_cores;
-	FILE *why; /* memory stream to text */
+	FILE *why; /* stream that writes to TEXT */
 	char *text;
 	size_t text_len;
 };
@@ -31,95 +31,97 @@ struct planner {
 	unsigned n;
 	struct own_core *core;
 	struct idset mems; /* plan_opts.mems without empty nodes */
-	struct idset ordinary; /* those of MEMS that containers can get */
-	struct idset mems_used; /* plan_opts.mems_taken and the nodes of confined containers */
+	struct idset ordinary; /* nodes of MEMS that containers can get by default */
+	struct idset mems_used; /* plan_opts.mems_taken and nodes of confined containers */
 	bool thrift;
 	struct draft *draft; /* in the order of the requests */
 };
 
 enum placing { PLACED, TOO_FEW_CPUS, FAILED };
 
-/* Return the usable threads that ASK gets of a core with THREADS in plan_opts.cpus. */
+/* Return how many threads ASK uses of a core that has THREADS in plan_opts.cpus. */
 unsigned plan_width(const struct plan_ask *ask, unsigned threads);
 
 /*
- * Choose and take the cores of request I: fills its draft's cpus, reserved, core and the first
- * lines of why. TOO_FEW_CPUS and FAILED set ERR.
+ * Choose and take the cores of request I: sets cpus, reserved and core of its draft, and writes the
+ * first lines of why. If the result is TOO_FEW_CPUS or FAILED, ERR has the reason.
  */
 enum placing plan_cores(struct planner *p, unsigned i, struct errbuf *err);
 
 /*
- * Choose cores of IN that are spread over LEVEL: set TAKE, in->n flags. The widths of the chosen
- * cores sum up to at least in->need; the caller ensures that those of all cores do. -1: out of
- * memory.
+ * Choose cores of IN that are spread over the domains of LEVEL, and set their flags in TAKE (IN->n
+ * flags). Their widths sum up to at least IN->need; the caller ensures that there are enough cores.
+ * Returns 0, or -1 if out of memory.
  */
 int plan_spread(const struct fit_in *in, enum level level, bool *take);
 
-/* Return the level that WORD names, or, if WORD is "spread", the outermost level with several free
- * domains. */
+/*
+ * Return the level that WORD names. If WORD is "spread", this is the outermost level at which
+ * several domains have free cores.
+ */
 enum level plan_spread_level(const struct fit_in *in, enum placement_word word);
 
-/* Return how many domains of LEVEL have cores in TAKE (NULL: candidates of IN). */
+/* Return how many domains of LEVEL have cores in TAKE. If TAKE is NULL, all cores of IN count. */
 unsigned plan_count_domains(const struct fit_in *in, const bool *take, enum level level);
 
 /*
- * Is ASK, a request without a word for the placement, to be spread over NUMA localities? It is if
- * the cores PACKED are of one package, and ASK requests more memory than this package has.
+ * Return whether ASK must be spread over NUMA localities. This is so if ASK names no placement, the
+ * packed cores PACKED are of one package, and ASK requests more memory than this package has.
  */
 bool plan_needs_spread(const struct planner *p, const struct plan_ask *ask, const struct fit_in *in,
 		       const bool *packed);
 
-/* Choose the memory nodes of request I, whose cores are chosen, and mark them used. */
+/* Choose the nodes of request I, which has cores, and add them to P->mems_used. Returns 0 or -1. */
 int plan_mems(struct planner *p, unsigned i, struct errbuf *err);
 
 /* Return whether node N is local to one of the cores flagged in CORE. */
 bool plan_node_is_local(const struct memnode *n, const bool *core);
 
-/* A wish for memory: of one kind of nodes, with count or size in ASK. */
+/* A wish for memory of one kind: a number of nodes or a size. */
 #define PLAN_ORDINARY (-1)
 struct plan_want {
 	int kind; /* enum memory_kind, or PLAN_ORDINARY */
-	struct plan_ask ask;
+	struct plan_ask ask; /* has the number or size */
 };
 
-/* Return the number of wants of ASK; write want I of them to OUT. */
+/* Return how many wants ASK has; plan_ask_want() writes want I to OUT. */
 unsigned plan_ask_wants(const struct plan_ask *ask);
 void plan_ask_want(const struct plan_ask *ask, unsigned i, struct plan_want *out);
 
-/* Write the nodes that a want of KIND may get, used ones too. */
+/* Write to OUT the nodes that a want of KIND may get, including used ones. */
 void plan_nodes_of(const struct planner *p, int kind, struct idset *out);
 
-/* Return the amount of node N for ASK: 1, or bytes (bounded, so that sums cannot overflow). */
+/* Return what node N counts for ASK: 1 node, or its bytes, bounded so that sums do not overflow. */
 int64_t plan_node_amount(const struct memnode *n, const struct plan_ask *ask);
 
 /*
- * Write the request and the reasons for its cores to the draft's why. FIT chose them (NULL: all
- * free cores are taken).
+ * Write request I and the reasons for its cores to why of its draft. FIT is the choice; NULL: all
+ * free cores are taken. Returns 0, or -1 if out of memory.
  */
-void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
-			const struct fit_out *fit);
+int plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
+		       const struct fit_out *fit);
 
-/* Write which kinds of cores request I could get. FASTEST: the fastest kind that suffices. */
+/* Write which kinds of cores request I could get; FASTEST: only the fastest one that suffices. */
 void plan_explain_kind(struct planner *p, unsigned i, bool fastest);
 
-/* A choice between packed and spread cores: flags of the candidates. */
+/* A choice between packed and spread cores. TAKE and OTHER have a flag for each candidate. */
 struct placement_choice {
-	const bool *take, *other; /* what was chosen, and the other choice */
-	enum level level; /* of the spread ones */
-	bool spread; /* TAKE is spread, OTHER packed */
+	const bool *take, *other; /* the choice, and the alternative */
+	enum level level; /* level over which cores are spread */
+	bool spread; /* true: TAKE is spread and OTHER packed; false: the reverse */
 };
 
-/* Write CHOICE, and what the other choice would use, to the draft's why. */
+/* Write to why of draft I what CHOICE uses, and what the alternative would use. */
 void plan_explain_placement(struct planner *p, unsigned i, const struct fit_in *in,
 			    const struct placement_choice *choice);
 
-/* Write the special nodes in plan_opts.mems to OUT, such as "hbm 2-3, gpu 4" ("": none). */
+/* Write the special nodes of plan_opts.mems to OUT, such as "hbm 2-3, gpu 4"; "": none. */
 #define PLAN_SPECIAL_MAX 256
 void plan_format_special(const struct planner *p, char out[PLAN_SPECIAL_MAX]);
 
 /*
- * Write the chosen memory nodes to the draft's why: LOCAL of them are local; REUSED of them also
- * belong to another container.
+ * Write the chosen memory nodes to why of draft I. LOCAL of them are local; another container or
+ * job has REUSED of them, too.
  */
 void plan_explain_mems(struct planner *p, unsigned i, unsigned local, unsigned reused);
 

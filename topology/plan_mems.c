@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Choose one container's memory, among ordinary nodes or those of the kinds that it names: local
- * untaken ones first, then by distance, taken ones last.
+ * Chooses the memory nodes of one container, from the ordinary nodes or from the kinds that it
+ * names. Free local nodes come first, then free nodes by distance, then used nodes.
  */
 #include <stdlib.h>
 
 #include "topology/plan_impl.h"
 
-/* A node that may be chosen; the fields are compared in this order, smaller first. */
+/* A node that may be chosen. Candidates are sorted by these members, in this order. */
 struct candidate {
-	bool used; /* by another container */
+	bool used; /* another container or job has it */
 	bool remote;
 	uint64_t distance; /* local: 0 */
-	unsigned tie; /* of a local node: its logical index; of a remote node: its os index */
+	unsigned tie; /* logical index of a local node, os index of a remote one */
 	unsigned node;
 };
 
@@ -39,9 +39,9 @@ static void plan_mems_packages_of(const struct machine *m, const bool *core, str
 }
 
 /*
- * Return the node's distance from the nearest of the cores' own nodes, by the machine's latencies.
- * Without latencies, or for cores without memory: 1 if the node is in a package of the cores, else
- * 2.
+ * Return the distance of node TO from the nearest of the nodes that are local to the cores in CORE,
+ * by the machine's latencies. If there are no latencies, or no local nodes: 1 if TO is in one of
+ * PACKAGES, else 2.
  */
 static uint64_t plan_mems_distance(const struct machine *m, const bool *core,
 				   const struct idset *packages, unsigned to)
@@ -62,7 +62,7 @@ static uint64_t plan_mems_distance(const struct machine *m, const bool *core,
 	return idset_intersects(&m->node[to].packages, packages) ? 1 : 2;
 }
 
-/* List the nodes of NODES, best first; *OUT is malloc'ed. */
+/* List NODES as candidates of D, the best first: *OUT is a malloc'ed array of *N. */
 static int candidates(const struct planner *p, const struct draft *d, const struct idset *nodes,
 		      struct candidate **out, unsigned *n)
 {
@@ -91,7 +91,7 @@ static int candidates(const struct planner *p, const struct draft *d, const stru
 	return 0;
 }
 
-/* Append BYTES of KIND ("": ordinary), rounded down, in a unit of the request's syntax. */
+/* Append the largest request that fits, BYTES of KIND ("": ordinary), rounded down to a unit. */
 static void offer_size(const char *kind, uint64_t bytes, struct errbuf *err)
 {
 	static const char *const unit[] = { "KiB", "MiB", "GiB" };
@@ -106,7 +106,7 @@ static void offer_size(const char *kind, uint64_t bytes, struct errbuf *err)
 		errappend(err, "no size fits now");
 }
 
-/* Add which memory the machine has beside that of WANT. */
+/* Append which other memory the machine has than that of WANT. Returns -1. */
 static int append_other_memory(const struct planner *p, const struct plan_want *want,
 			       struct errbuf *err)
 {
@@ -127,7 +127,7 @@ static int append_other_memory(const struct planner *p, const struct plan_want *
 			 *special ? ", " : "", special);
 }
 
-/* N nodes hold SUM bytes, less than WANT. */
+/* Refuse WANT: it needs more than the N nodes that it may get, which have SUM bytes. */
 static int plan_mems_too_few(const struct planner *p, const struct plan_want *want, uint64_t sum,
 			     unsigned n, struct errbuf *err)
 {
@@ -138,8 +138,8 @@ static int plan_mems_too_few(const struct planner *p, const struct plan_want *wa
 
 	if (n == 0)
 		errcode(err, PLAN_NO_MEMS,
-			"container %.64s: no %s memory node may be given on this machine",
-			ask->name, *kind ? kind : "ordinary");
+			"container %.64s: this machine has no %s memory node to give", ask->name,
+			*kind ? kind : "ordinary");
 	else if (ask->mems_kind == MEMS_COUNT)
 		errcode(err, PLAN_NO_MEMS,
 			"container %.64s: needs %llu %s%smemory nodes, %u may be given on this "
@@ -160,8 +160,10 @@ static int plan_mems_too_few(const struct planner *p, const struct plan_want *wa
 	return -1;
 }
 
-/* Return how many candidates, counted from the first one, hold the requested memory together; 0:
- * all of them hold less. */
+/*
+ * Return how many candidates, from the first on, are needed for the memory of ASK, or 0 if all are
+ * not enough. *SUM is what the counted candidates have.
+ */
 static unsigned count_enough(const struct planner *p, const struct plan_ask *ask,
 			     const struct candidate *c, unsigned n, uint64_t *sum)
 {
@@ -174,7 +176,7 @@ static unsigned count_enough(const struct planner *p, const struct plan_ask *ask
 	return 0;
 }
 
-/* Return how many nodes are local and untaken: these are at the head of the list. */
+/* Return how many candidates are local and free: they are the first ones of the list. */
 static unsigned local_ones(const struct candidate *c, unsigned n)
 {
 	unsigned count = 0;
@@ -190,8 +192,8 @@ static void plan_mems_give(struct planner *p, struct draft *d, const struct cand
 }
 
 /*
- * Choose no memory nodes. If the caller nevertheless binds the container, the memory of GPUs and
- * expanders must be left out.
+ * Set the memory nodes of a container that is not confined. If the caller binds it to the ordinary
+ * nodes, the memory of GPUs and expanders is left out.
  */
 static int plan_unconfined(struct planner *p, unsigned i, struct errbuf *err)
 {
@@ -205,7 +207,7 @@ static int plan_unconfined(struct planner *p, unsigned i, struct errbuf *err)
 	return 0;
 }
 
-/* Count how many nodes of C belong to draft D, and how many of these are local, or used. */
+/* Of the N candidates C in D, add the local ones to *LOCAL and the used ones to *REUSED. */
 static void count_given(const struct planner *p, const struct draft *d, const struct candidate *c,
 			unsigned n, unsigned *local, unsigned *reused)
 {
@@ -217,7 +219,7 @@ static void count_given(const struct planner *p, const struct draft *d, const st
 	}
 }
 
-/* Give request I the memory of WANT; adds to LOCAL and REUSED as count_given() does. */
+/* Give request I the memory of WANT. Adds to *LOCAL and *REUSED as count_given() does. */
 static int give_want(struct planner *p, unsigned i, const struct plan_want *want, unsigned *local,
 		     unsigned *reused, struct errbuf *err)
 {
@@ -240,8 +242,8 @@ static int give_want(struct planner *p, unsigned i, const struct plan_want *want
 }
 
 /*
- * Give request I, which asks for no memory, its local nodes: the unused ones; else the used ones;
- * else, if it has none, the nearest node.
+ * Give request I, which requests no memory, its free local nodes. If there are none, give it the
+ * used local nodes; if it has no local node, give it the best candidate.
  */
 static int give_local(struct planner *p, unsigned i, unsigned *local, unsigned *reused,
 		      struct errbuf *err)

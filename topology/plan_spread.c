@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Cores spread over the domains of a level: each domain gets as many threads as the others, as far
- * as it has them; within a domain the cores are packed.
+ * Chooses cores that are spread over the domains of a level: all domains give the same number of
+ * threads, as far as they have them. Within a domain the cores are packed.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "topology/plan_impl.h"
 
-/* A domain of the level, or all cores outside of its domains. */
+/* The candidates of one domain of the level, or all that are in no domain of the level. */
 struct spread_group {
-	unsigned domain; /* or NONE */
-	unsigned n, next; /* number of candidates; number of those that GIVEN counts */
-	unsigned given; /* threads */
+	unsigned domain; /* NONE: no domain */
+	unsigned first, n; /* its candidates are member[first] .. member[first + n - 1] */
+	unsigned next; /* how many of its candidates are given */
+	unsigned given; /* how many threads are given */
 };
 
 struct spread {
@@ -20,6 +21,7 @@ struct spread {
 	struct spread_group *group; /* in logical order */
 	unsigned n;
 	unsigned *of; /* the group of each candidate */
+	unsigned *member; /* the candidates, group after group */
 };
 
 static unsigned spread_domain(const struct fit_in *in, unsigned candidate, enum level level)
@@ -27,36 +29,49 @@ static unsigned spread_domain(const struct fit_in *in, unsigned candidate, enum 
 	return in->m->core[in->core[candidate].core].of[level];
 }
 
+/* Return the index of the group of DOMAIN, which is added if it is missing. Tries LAST first. */
+static unsigned spread_find_group(struct spread *s, unsigned domain, unsigned last)
+{
+	unsigned g = 0;
+
+	if (last < s->n && s->group[last].domain == domain)
+		return last;
+	while (g < s->n && s->group[g].domain != domain)
+		g++;
+	if (g == s->n)
+		s->group[s->n++].domain = domain;
+	return g;
+}
+
+/* List the groups and their candidates. Returns 0, or -1 if out of memory. */
 static int spread_list(struct spread *s, const struct fit_in *in, enum level level)
 {
+	unsigned first = 0;
+
 	s->in = in;
 	s->group = calloc(in->n, sizeof(*s->group));
 	s->of = calloc(in->n, sizeof(*s->of));
-	if (!s->group || !s->of)
+	s->member = calloc(in->n, sizeof(*s->member));
+	if (!s->group || !s->of || !s->member)
 		return -1;
 	for (unsigned i = 0; i < in->n; i++) {
-		unsigned domain = spread_domain(in, i, level), g = 0;
+		s->of[i] = spread_find_group(s, spread_domain(in, i, level), i ? s->of[i - 1] : 0);
+		s->group[s->of[i]].n++;
+	}
+	for (unsigned g = 0; g < s->n; g++) {
+		s->group[g].first = first;
+		first += s->group[g].n;
+		s->group[g].n = 0;
+	}
+	for (unsigned i = 0; i < in->n; i++) {
+		struct spread_group *group = &s->group[s->of[i]];
 
-		while (g < s->n && s->group[g].domain != domain)
-			g++;
-		if (g == s->n)
-			s->group[s->n++].domain = domain;
-		s->group[g].n++;
-		s->of[i] = g;
+		s->member[group->first + group->n++] = i;
 	}
 	return 0;
 }
 
-static unsigned spread_nth(const struct spread *s, unsigned group, unsigned n)
-{
-	unsigned i = 0;
-
-	while (s->of[i] != group || n-- > 0)
-		i++;
-	return i;
-}
-
-/* Give a core in turn to the group with the fewest threads, until NEED threads are given. */
+/* Give cores, always of the group with the fewest given threads, until NEED threads are given. */
 static void spread_share(struct spread *s, unsigned need)
 {
 	for (unsigned sum = 0; sum < need;) {
@@ -69,37 +84,33 @@ static void spread_share(struct spread *s, unsigned need)
 				to = &s->group[g];
 		if (!to)
 			return;
-		width = s->in->core[spread_nth(s, (unsigned)(to - s->group), to->next++)].width;
-		/* the last core may have more threads than are missing */
+		width = s->in->core[s->member[to->first + to->next++]].width;
+		/* the last core may have more threads than are still needed */
 		to->given += width < need - sum ? width : need - sum;
 		sum += width;
 	}
 }
 
-/* Choose the cores of group G as the planner packs them, and note them in TAKE. */
-static int spread_pack(const struct spread *s, unsigned g, bool *take)
+/* Choose the packed cores of GROUP for its given threads, and set their flags in TAKE. */
+static int spread_pack(const struct spread *s, const struct spread_group *group, bool *take)
 {
-	struct fit_core *core = calloc(s->in->n, sizeof(*core));
+	const unsigned *member = &s->member[group->first];
+	struct fit_core *core = calloc(group->n, sizeof(*core));
 	struct fit_in in = *s->in;
 	struct fit_out out = { .take = NULL };
-	unsigned *index = calloc(s->in->n, sizeof(*index));
 	int rc = -1;
 
 	in.core = core;
-	in.n = 0;
-	in.need = s->group[g].given;
-	for (unsigned i = 0; core && index && i < s->in->n; i++)
-		if (s->of[i] == g) {
-			index[in.n] = i;
-			core[in.n++] = s->in->core[i];
-		}
-	if (in.n)
+	in.n = group->n;
+	in.need = group->given;
+	for (unsigned i = 0; core && i < in.n; i++)
+		core[i] = s->in->core[member[i]];
+	if (core)
 		rc = fit_kinds(&in, &out);
 	for (unsigned i = 0; rc == 1 && i < in.n; i++)
-		take[index[i]] = out.take[i];
+		take[member[i]] = out.take[i];
 	fit_free(&out);
 	free(core);
-	free(index);
 	return rc == 1 ? 0 : -1;
 }
 
@@ -113,24 +124,25 @@ int plan_spread(const struct fit_in *in, enum level level, bool *take)
 		spread_share(&s, in->need);
 	for (unsigned g = 0; rc == 0 && g < s.n; g++)
 		if (s.group[g].given)
-			rc = spread_pack(&s, g, take);
+			rc = spread_pack(&s, &s.group[g], take);
 	free(s.group);
 	free(s.of);
+	free(s.member);
 	return rc;
 }
 
 unsigned plan_count_domains(const struct fit_in *in, const bool *take, enum level level)
 {
-	unsigned n = 0;
+	unsigned n = 0, last = NONE;
 
-	for (unsigned d = 0; d < in->m->n_domains; d++) {
-		const struct domain *domain = &in->m->domain[d];
-		bool used = false;
+	/* the cores of a domain are consecutive, and domains of one level do not overlap */
+	for (unsigned i = 0; i < in->n; i++) {
+		const unsigned domain = spread_domain(in, i, level);
 
-		for (unsigned i = 0; domain->levels & 1u << level && i < in->n; i++)
-			used |= (!take || take[i]) && in->core[i].core >= domain->first_core &&
-				in->core[i].core < domain->end_core;
-		n += used;
+		if ((take && !take[i]) || domain == NONE || domain == last)
+			continue;
+		last = domain;
+		n++;
 	}
 	return n;
 }
@@ -150,8 +162,8 @@ enum level plan_spread_level(const struct fit_in *in, enum placement_word word)
 }
 
 /*
- * Return the amount of memory for WANT near the package of the cores in TAKE; 0: they are of
- * several packages.
+ * Return how much memory for WANT is near the package of the cores in TAKE, or 0 if the cores are
+ * of several packages.
  */
 static uint64_t spread_amount_beside(const struct planner *p, const struct plan_want *want,
 				     const struct fit_in *in, const bool *take)
@@ -161,13 +173,11 @@ static uint64_t spread_amount_beside(const struct planner *p, const struct plan_
 	uint64_t sum = 0;
 
 	plan_nodes_of(p, want->kind, &nodes);
-	for (unsigned d = 0; d < p->m->n_domains; d++)
-		for (unsigned i = 0; p->m->domain[d].levels & 1u << LEVEL_PACKAGE && i < in->n; i++)
-			if (take[i] && in->core[i].core >= p->m->domain[d].first_core &&
-			    in->core[i].core < p->m->domain[d].end_core)
-				package = &p->m->domain[d];
-	if (!package || plan_count_domains(in, take, LEVEL_PACKAGE) != 1)
+	if (plan_count_domains(in, take, LEVEL_PACKAGE) != 1)
 		return 0;
+	for (unsigned i = 0; !package; i++)
+		if (take[i] && spread_domain(in, i, LEVEL_PACKAGE) != NONE)
+			package = &p->m->domain[spread_domain(in, i, LEVEL_PACKAGE)];
 	for (unsigned i = 0; i < p->m->n_nodes; i++) {
 		const struct memnode *n = &p->m->node[i];
 

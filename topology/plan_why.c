@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The explanation: at most a dozen lines per container, however large the machine. */
+/* Writes the explanation of a plan: at most a dozen lines for each container, on any machine. */
 #include <stdlib.h>
 
 #include "topology/plan_impl.h"
@@ -21,7 +21,7 @@ static const char *const reason[FIT_RULES] = {
 	[FIT_FIT_L3] = "the tightest fit by L3 domains",
 };
 
-/* The rules in the order in which they decide (fit.h). */
+/* The rules in the order in which they decide (fit.h): [0] without thrift, [1] with thrift. */
 static const enum fit_rule order[2][FIT_RULES] = {
 	{ FIT_HALF, FIT_PACKAGE, FIT_NUMA, FIT_L3, FIT_MIXED, FIT_MEMORY, FIT_GIVEN, FIT_WASTE,
 	  FIT_FIT_PACKAGE, FIT_FIT_NUMA, FIT_FIT_L3, FIT_EQUAL },
@@ -81,44 +81,48 @@ static bool in_level(const struct domain *d, enum level level)
 
 struct level_view {
 	unsigned first_core, end_core; /* only domains inside this range of cores count */
-	/* number of domains that the container uses; the last of these domains */
+	/* how many domains the container uses; the last of these domains */
 	unsigned used, chosen;
 	bool inside; /* one domain holds all of the container's cores */
-	/* number of domains with free cores, and of those that are large enough alone */
+	/* how many domains have free cores; how many are large enough alone */
 	unsigned free, fits;
-	unsigned rules; /* bits 1 << RULE: rules by which CHOSEN beats other domains that fit */
+	unsigned rules; /* bits 1 << RULE: why CHOSEN is better than other domains that fit */
+	/* for each core: free threads, and cores of the container, with a lower index */
+	unsigned *threads_before, *taken_before;
 };
 
-static unsigned free_threads(const struct fit_in *in, const struct domain *d)
+static unsigned free_threads(const struct level_view *v, const struct domain *d)
 {
-	unsigned sum = 0;
-
-	for (unsigned k = 0; k < in->n; k++)
-		if (in->core[k].core >= d->first_core && in->core[k].core < d->end_core)
-			sum += in->core[k].width;
-	return sum;
+	return v->threads_before[d->end_core] - v->threads_before[d->first_core];
 }
 
-static bool uses_domain(const struct draft *draft, const struct domain *d)
+static unsigned taken_cores(const struct level_view *v, const struct domain *d)
 {
-	for (unsigned c = d->first_core; c < d->end_core; c++)
-		if (draft->core[c])
-			return true;
-	return false;
+	return v->taken_before[d->end_core] - v->taken_before[d->first_core];
+}
+
+/* Fill V's arrays; the caller always frees them. Returns 0, or -1 if out of memory. */
+static int count_cores(struct level_view *v, const struct planner *p, const struct draft *draft,
+		       const struct fit_in *in)
+{
+	const unsigned n = p->m->n_cores;
+
+	v->threads_before = calloc(n + 1, sizeof(*v->threads_before));
+	v->taken_before = calloc(n + 1, sizeof(*v->taken_before));
+	if (!v->threads_before || !v->taken_before)
+		return -1;
+	for (unsigned k = 0; k < in->n; k++)
+		v->threads_before[in->core[k].core + 1] = in->core[k].width;
+	for (unsigned c = 0; c < n; c++) {
+		v->threads_before[c + 1] += v->threads_before[c];
+		v->taken_before[c + 1] = v->taken_before[c] + draft->core[c];
+	}
+	return 0;
 }
 
 static bool in_view(const struct domain *d, enum level level, const struct level_view *v)
 {
 	return in_level(d, level) && d->first_core >= v->first_core && d->end_core <= v->end_core;
-}
-
-static bool holds_all(const struct draft *draft, const struct domain *d)
-{
-	unsigned n = 0;
-
-	for (unsigned c = d->first_core; c < d->end_core; c++)
-		n += draft->core[c];
-	return n == draft->n_cores;
 }
 
 static void plan_why_look(const struct planner *p, const struct draft *draft,
@@ -135,14 +139,14 @@ static void plan_why_look(const struct planner *p, const struct draft *draft,
 
 		if (!in_view(dom, level, v))
 			continue;
-		v->free += free_threads(in, dom) > 0;
+		v->free += free_threads(v, dom) > 0;
 		v->fits += fit->best[d].given > 0;
-		if (uses_domain(draft, dom)) {
+		if (taken_cores(v, dom)) {
 			v->used++;
 			v->chosen = d;
 		}
 	}
-	v->inside = v->used == 1 && holds_all(draft, &m->domain[v->chosen]);
+	v->inside = v->used == 1 && taken_cores(v, &m->domain[v->chosen]) == draft->n_cores;
 	if (!v->inside)
 		return;
 	chosen = &m->domain[v->chosen];
@@ -157,7 +161,7 @@ static void plan_why_look(const struct planner *p, const struct draft *draft,
 	}
 }
 
-/* Write the rules, each of which ruled out a domain: "fewer packages, then the lowest number". */
+/* Write RULES, each of which ruled out a domain: "fewer packages, then the lowest number". */
 static void list_rules(FILE *f, unsigned rules, bool thrift)
 {
 	const char *before = "";
@@ -174,9 +178,9 @@ static void list_rules(FILE *f, unsigned rules, bool thrift)
 	}
 }
 
-/* Write a newline and "package: 0 (22 threads free) too small, 1 (24) fits". */
-static void list_candidates(FILE *f, const struct planner *p, const struct fit_in *in,
-			    const struct fit_out *fit, enum level level, const struct level_view *v)
+/* Write a line such as "package: 0 (22 threads free) too small, 1 (24) fits". */
+static void list_candidates(FILE *f, const struct planner *p, const struct fit_out *fit,
+			    enum level level, const struct level_view *v)
 {
 	const struct machine *m = p->m;
 	unsigned listed = 0;
@@ -188,7 +192,7 @@ static void list_candidates(FILE *f, const struct planner *p, const struct fit_i
 
 		if (!in_view(dom, level, v))
 			continue;
-		threads = free_threads(in, dom);
+		threads = free_threads(v, dom);
 		if (!threads || listed++ >= LISTED)
 			continue;
 		fprintf(f, "%s %u (%u%s) %s", listed > 1 ? "," : "", dom->number[level], threads,
@@ -202,8 +206,8 @@ static void list_candidates(FILE *f, const struct planner *p, const struct fit_i
 }
 
 /*
- * Return whether LEVEL and the level before it divide the viewed cores in the same way, so that one
- * line describes both.
+ * Return whether LEVEL and the level above divide the cores of V in the same way, so that one line
+ * describes both.
  */
 static bool repeats_level(const struct machine *m, enum level level, const struct level_view *v)
 {
@@ -217,7 +221,7 @@ static bool repeats_level(const struct machine *m, enum level level, const struc
 	return level > 0;
 }
 
-/* Write one line for LEVEL where there was a choice; narrow V to the chosen domain. */
+/* Write a line for LEVEL if there was a choice, and narrow V to the chosen domain. */
 static void explain_level(const struct planner *p, const struct draft *draft,
 			  const struct fit_in *in, const struct fit_out *fit, enum level level,
 			  struct level_view *v)
@@ -227,7 +231,7 @@ static void explain_level(const struct planner *p, const struct draft *draft,
 
 	plan_why_look(p, draft, in, fit, level, v);
 	if (v->free >= 2 && !repeats_level(m, level, v)) {
-		list_candidates(f, p, in, fit, level, v);
+		list_candidates(f, p, fit, level, v);
 		if (!v->inside) {
 			fprintf(f, "; uses %u of %u", v->used, v->free);
 		} else {
@@ -241,13 +245,26 @@ static void explain_level(const struct planner *p, const struct draft *draft,
 	}
 }
 
-void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
-			const struct fit_out *fit)
+/* Write a line for each level at which there was a choice. Returns 0, or -1 if out of memory. */
+static int explain_levels(const struct planner *p, const struct draft *draft,
+			  const struct fit_in *in, const struct fit_out *fit)
+{
+	struct level_view v = { .end_core = p->m->n_cores };
+	int rc = count_cores(&v, p, draft, in);
+
+	for (unsigned l = 0; rc == 0 && l < LEVELS; l++)
+		explain_level(p, draft, in, fit, (enum level)l, &v);
+	free(v.threads_before);
+	free(v.taken_before);
+	return rc;
+}
+
+int plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
+		       const struct fit_out *fit)
 {
 	const struct plan_ask *ask = &p->ask[i];
 	struct draft *d = &p->draft[i];
 	unsigned half = 0, half_taken = 0, reserved = idset_count(&d->c.reserved);
-	struct level_view v = { .end_core = p->m->n_cores };
 
 	for (unsigned k = 0; k < in->n; k++) {
 		half += in->core[k].half;
@@ -264,7 +281,7 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 			reserved - d->c.cpus_given,
 			reserved - d->c.cpus_given > 1 ? "s stay" : " stays");
 	/*
-	 * a container without a count takes all cores; with thrift, waste decides before half cores
+	 * with cpus=0 a container takes all cores; with thrift, waste decides before half cores do
 	 */
 	if (half_taken)
 		fprintf(d->why, "\nhalf cores: takes %u of %u%s", half_taken, half,
@@ -275,10 +292,11 @@ void plan_explain_cores(struct planner *p, unsigned i, const struct fit_in *in,
 		fprintf(d->why,
 			"\nwaste before locality: the reverse order left too few threads for "
 			"a container");
-	for (unsigned l = 0; fit && l < LEVELS; l++)
-		explain_level(p, d, in, fit, (enum level)l, &v);
+	if (fit && explain_levels(p, d, in, fit) < 0)
+		return -1;
 	if (fit && fit->key.mixed)
 		fprintf(d->why, "\nCPU kinds are mixed: no single kind fits as well");
+	return 0;
 }
 
 void plan_explain_kind(struct planner *p, unsigned i, bool fastest)
@@ -288,12 +306,14 @@ void plan_explain_kind(struct planner *p, unsigned i, bool fastest)
 
 	if (fastest)
 		fprintf(f, "\nCPU kinds: only cores of the fastest kind that suffices");
-	else if (p->m->n_kinds > 1 && ask->cores != CORES_UNSET)
+	else if (ask->cores != CORES_UNSET)
 		fprintf(f, "\nCPU kinds: %s, as asked%s", cores_word_name(ask->cores),
-			p->m->kinds_ranked ? "" : ", but the machine does not say which are fast");
+			p->m->kinds_ranked || ask->cores == CORES_ANY ? ""
+			: p->m->n_kinds > 1 ? ", but the machine does not say which are fast"
+					    : ", but all cores of the machine are of one kind");
 }
 
-/* Write "2 packages, 2 NUMA localities, 4 L3 domains", without levels that the machine lacks. */
+/* Write "2 packages, 2 NUMA localities, 4 L3 domains", only with levels that the machine has. */
 static void explain_used(FILE *f, const struct fit_in *in, const bool *take)
 {
 	static const char *const several[LEVELS] = { "packages", "NUMA localities", "L3 domains" };
@@ -320,10 +340,11 @@ void plan_explain_placement(struct planner *p, unsigned i, const struct fit_in *
 	fprintf(f, "\nplacement: %s",
 		choice->spread ? "spread over each " : "packed, as asked: uses ");
 	if (choice->spread)
-		fprintf(f, "%s, %s: uses ", level_name[choice->level],
+		fprintf(f, "%s, %s%s: uses ", level_name[choice->level],
 			ask->placement == PLACEMENT_UNSET
 				? "as one package has less memory than is asked"
-				: "as asked");
+				: "as asked",
+			p->m->n_domains_of[choice->level] ? "" : ", but this machine has none");
 	explain_used(f, in, choice->take);
 	fprintf(f, "; %s it would use ", choice->spread ? "packed" : "spread");
 	explain_used(f, in, choice->other);

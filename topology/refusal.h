@@ -3,16 +3,16 @@
 #define NODEOS_TOPOLOGY_REFUSAL_H
 
 /*
- * Reasons for refusing a plan, a resize or a rank map: errbuf.code of this room's errors. Callers
- * choose the advice that they add by this code: they know about jobs, options and the ServiceOS,
- * and this room does not.
+ * Reasons for refusing a plan, a resize or a rank map: values of errbuf.code. Callers choose by
+ * this code the advice that they add: they know about jobs, options and the ServiceOS, which
+ * topology/ does not.
  */
 enum plan_refusal {
-	PLAN_OK, /* no refusal, or an error of another kind: out of memory, no such CPU */
+	PLAN_OK, /* no refusal, or another error, such as out of memory */
 	PLAN_NO_CPUS, /* a container needs more hardware threads than are available to it */
 	/* a container needs more memory nodes, or larger ones, than are available to it */
 	PLAN_NO_MEMS,
-	PLAN_NO_OFFER, /* no CPU, or no memory node, may be given to any container */
+	PLAN_NO_OFFER, /* there is no CPU, or no memory node, that containers may get */
 	PLAN_BAD_ASK, /* no machine can satisfy the request */
 	PLAN_NO_RANK_CPUS, /* more ranks than their container has cores (or threads) */
 	PLAN_REFUSALS /* number of codes, not a refusal */

@@ -28,7 +28,8 @@ static struct idset resize_core_cpus(const struct machine *m, unsigned c)
 }
 
 /*
- * Set OUT to those of FREE_CPUS that are in a domain of LEVEL (-1: the machine) with a CPU of HELD.
+ * Set OUT to those FREE_CPUS that are in a domain of LEVEL (-1: the machine) that has a CPU of
+ * HELD.
  */
 static int find_nearby_cpus(struct idset *out, const struct machine *m, int level,
 			    const struct idset *held, const struct idset *free_cpus,
@@ -54,7 +55,7 @@ static int find_nearby_cpus(struct idset *out, const struct machine *m, int leve
 	return 0;
 }
 
-/* Return the number of threads of CPUS that a container with SMT could use. */
+/* Return how many threads of CPUS a container with SMT threads per core (0: all) can use. */
 static unsigned usable_threads(const struct machine *m, const struct idset *cpus, unsigned smt)
 {
 	unsigned sum = 0;
@@ -70,12 +71,13 @@ static unsigned usable_threads(const struct machine *m, const struct idset *cpus
 	return sum;
 }
 
-/* One question to the planner. */
+/* A choice for which resize_choose() asks the planner. */
 struct choice_ask {
 	const struct idset *cpus, *mems; /* the sets to choose from */
-	unsigned want; /* number of threads */
+	unsigned want; /* how many threads to choose */
 	enum mems_kind kind; /* kind of want_mems */
 	uint64_t want_mems;
+	const struct mems_want *by_kind; /* replaces KIND and WANT_MEMS, or NULL */
 };
 
 static int resize_choose(struct plan_container *out, const struct machine *m,
@@ -87,8 +89,10 @@ static int resize_choose(struct plan_container *out, const struct machine *m,
 				.cores = CORES_ANY,
 				.cpus = a->want,
 				.smt = r->smt,
-				.mems_kind = a->kind,
-				.mems = a->want_mems };
+				.mems_kind = a->by_kind ? MEMS_WANTS : a->kind,
+				.mems = a->want_mems,
+				.want = a->by_kind,
+				.n_wants = a->by_kind != NULL };
 	struct plan_opts opts = { .cpus = *a->cpus,
 				  .mems = *a->mems,
 				  .mems_taken = r->mems_taken,
@@ -104,8 +108,8 @@ static int resize_choose(struct plan_container *out, const struct machine *m,
 }
 
 /*
- * Choose all CPUs of a spread container anew. Returns 1 if it keeps those that it has, 0 if the
- * choice is another one (OUT is unchanged), or -1.
+ * Choose all CPUs of a spread container again. Returns 1 with the choice in OUT if it includes all
+ * CPUs that the container has, 0 with OUT unchanged if it does not, or -1 with the reason.
  */
 static int respread(struct plan_container *out, const struct machine *m, const struct resize_ask *r,
 		    struct errbuf *err)
@@ -179,10 +183,7 @@ static int shrink(struct plan_container *out, const struct machine *m, const str
 	struct plan_container less;
 	char list[128];
 
-	/*
-	 * of equal choices, prefer CPUs near the container's memory, as far as the planner counts
-	 * that memory
-	 */
+	/* among equal choices, prefer CPUs near the container's ordinary memory */
 	idset_and(&own, &m->ordinary);
 	if (r->mems_confined && !idset_empty(&own)) {
 		ask.mems = &own;
@@ -200,59 +201,90 @@ static int shrink(struct plan_container *out, const struct machine *m, const str
 	return 0;
 }
 
+/* Write to OUT the nodes that count for R; GAIN: the nodes that a container may get in addition. */
+static void counted_nodes(const struct machine *m, const struct resize_ask *r, bool gain,
+			  struct idset *out)
+{
+	*out = gain ? m->ordinary : m->all_mems;
+	if (!r->by_kind)
+		return;
+	machine_of_kind(m, r->kind, out);
+	/* if KIND is the ordinary kind, leave out nodes of KIND that a driver has added */
+	if (gain && idset_intersects(out, &m->ordinary))
+		idset_and(out, &m->ordinary);
+}
+
+/* Check that the container of R, which has HAVE nodes or bytes, can grow by nodes of FROM. */
+static int check_growth(const struct machine *m, const struct resize_ask *r, uint64_t have,
+			const struct idset *from, struct errbuf *err)
+{
+	const char *kind = r->by_kind ? memory_kind_name(r->kind) : "";
+	const char *blank = r->by_kind ? " " : "";
+	const uint64_t more = r->want_mems - have;
+
+	if (r->mems_kind == MEMS_COUNT && more > idset_count(from))
+		return errcode(err, PLAN_NO_MEMS,
+			       "container %.64s has %u %s%smemory nodes and can have %u at most "
+			       "here (%llu requested)",
+			       r->name, (unsigned)have, kind, blank,
+			       (unsigned)have + idset_count(from),
+			       (unsigned long long)r->want_mems);
+	if (r->mems_kind == MEMS_SIZE && more > machine_usable(m, from))
+		return errcode(err, PLAN_NO_MEMS,
+			       "container %.64s has %s%smemory nodes of %llu MiB and can have %llu "
+			       "MiB at most here (%llu MiB requested)",
+			       r->name, kind, blank, (unsigned long long)(have >> 20),
+			       (unsigned long long)((have + machine_usable(m, from)) >> 20),
+			       (unsigned long long)(r->want_mems >> 20));
+	return 0;
+}
+
 static int resize_mems(struct plan_container *out, const struct machine *m,
 		       const struct resize_ask *r, FILE *why, struct errbuf *err)
 {
-	uint64_t have = r->mems_kind == MEMS_COUNT ? idset_count(&r->mems)
-						   : machine_usable(m, &r->mems);
-	bool more = r->want_mems > have;
-	struct idset from = more ? r->free_mems : r->mems;
-	const struct choice_ask ask = { .cpus = &out->reserved,
-					.mems = &from,
-					.want = idset_count(&out->cpus),
-					.kind = r->mems_kind,
-					.want_mems = more ? r->want_mems - have : r->want_mems };
+	struct idset mine, from;
+	struct mems_want want = { r->kind, r->mems_kind == MEMS_SIZE, r->want_mems };
+	struct choice_ask ask = { .cpus = &out->reserved,
+				  .mems = &from,
+				  .want = idset_count(&out->cpus),
+				  .kind = r->mems_kind,
+				  .by_kind = r->by_kind ? &want : NULL };
 	struct plan_container got;
 	char list[128];
+	uint64_t have;
+	bool more;
 
+	counted_nodes(m, r, false, &mine);
+	idset_and(&mine, &r->mems);
+	have = r->mems_kind == MEMS_COUNT ? idset_count(&mine) : machine_usable(m, &mine);
 	if (r->want_mems == have)
 		return 0;
-	/* containers never get special memory */
-	if (more)
-		idset_and(&from, &m->ordinary);
-	if (more && r->mems_kind == MEMS_COUNT && r->want_mems - have > idset_count(&from))
-		return errcode(err, PLAN_NO_MEMS,
-			       "container %.64s has %u memory nodes and can have %u at most here "
-			       "(%llu requested)",
-			       r->name, (unsigned)have, (unsigned)have + idset_count(&from),
-			       (unsigned long long)r->want_mems);
-	if (more && r->mems_kind == MEMS_SIZE && r->want_mems - have > machine_usable(m, &from))
-		return errcode(err, PLAN_NO_MEMS,
-			       "container %.64s has memory nodes of %llu MiB and can have %llu MiB "
-			       "at most here (%llu MiB requested)",
-			       r->name, (unsigned long long)(have >> 20),
-			       (unsigned long long)((have + machine_usable(m, &from)) >> 20),
-			       (unsigned long long)(r->want_mems >> 20));
+	more = r->want_mems > have;
+	counted_nodes(m, r, true, &from);
+	idset_and(&from, &r->free_mems);
+	if (more && check_growth(m, r, have, &from, err) < 0)
+		return -1;
+	if (!more)
+		from = mine;
+	want.amount = ask.want_mems = more ? r->want_mems - have : r->want_mems;
 	if (resize_choose(&got, m, r, &ask, err) < 0)
 		return -1;
 	free(got.why);
 	out->mems_confined = true;
-	if (!more) {
-		from = r->mems;
-		idset_andnot(&from, &got.mems);
-		out->mems = got.mems;
-		out->mems_shared = got.mems_shared;
-		if (!idset_empty(&from))
-			fprintf(why, "gives up memory nodes %s\n", idset_brief(list, &from));
+	out->mems_shared = got.mems_shared;
+	idset_or(&out->mems, &got.mems);
+	if (more) {
+		fprintf(why, "adds memory nodes %s\n", idset_brief(list, &got.mems));
 		return 0;
 	}
-	idset_or(&out->mems, &got.mems);
-	out->mems_shared = got.mems_shared;
-	fprintf(why, "adds memory nodes %s\n", idset_brief(list, &got.mems));
+	idset_andnot(&mine, &got.mems);
+	idset_andnot(&out->mems, &mine);
+	if (!idset_empty(&mine))
+		fprintf(why, "gives up memory nodes %s\n", idset_brief(list, &mine));
 	return 0;
 }
 
-/* Remove from R's free CPUs those of kinds that its word for cores leaves out. */
+/* Remove from R's free CPUs those of kinds (fast, efficient) other than R names. */
 static void drop_other_kinds(struct resize_ask *r, const struct machine *m)
 {
 	if (!m->kinds_ranked || r->cores == CORES_UNSET || r->cores == CORES_ANY)
@@ -306,7 +338,7 @@ int plan_resize(struct plan_container *out, const struct machine *m, const struc
 		memset(out, 0, sizeof(*out));
 		return -1;
 	}
-	/* no newline at the end, as in the planner's explanations */
+	/* like the planner's explanations, the text has no newline at its end */
 	if (len && text[len - 1] == '\n')
 		text[len - 1] = '\0';
 	out->why = text;

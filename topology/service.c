@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "topology/service.h"
 
-#include <string.h>
-
 #include "topology/machine_impl.h"
 
 static void service_core_cpus(struct idset *out, const struct machine *m, const struct core *c)
@@ -15,27 +13,30 @@ static void service_core_cpus(struct idset *out, const struct machine *m, const 
 static int take_counted(struct idset *out, const struct machine *m, const struct service_ask *ask,
 			struct errbuf *err)
 {
-	unsigned package = NONE, taken = 0, most = 0;
+	const enum level level = ask->kind == SERVICE_PER_L3	 ? LEVEL_L3
+				 : ask->kind == SERVICE_PER_NUMA ? LEVEL_NUMA
+								 : LEVEL_PACKAGE;
+	unsigned unit = NONE, taken = 0, most = 0;
 	struct idset cpus;
 
 	for (unsigned i = 0; i < m->n_cores; i++) {
 		const struct core *c = &m->core[i];
 
-		if (ask->kind == SERVICE_PER_SOCKET && c->of[LEVEL_PACKAGE] != package) {
-			package = c->of[LEVEL_PACKAGE];
+		if (ask->kind != SERVICE_PER_NODE && c->of[level] != unit) {
+			unit = c->of[level];
 			taken = 0;
 		}
 		service_core_cpus(&cpus, m, c);
 		if (taken == ask->cores || !idset_intersects(&cpus, &m->cpus))
 			continue;
 		idset_or(out, &cpus);
-		taken++;
-		most = taken > most ? taken : most;
+		most = ++taken > most ? taken : most;
 	}
 	if (most < ask->cores)
-		return errprintf(err, "serviceos: %u/%s: this machine has %u cores%s", ask->cores,
-				 ask->kind == SERVICE_PER_SOCKET ? "socket" : "node", most,
-				 ask->kind == SERVICE_PER_SOCKET ? " a socket" : "");
+		return errprintf(err, "serviceos: %u/%s: this machine has %u cores%s%s", ask->cores,
+				 service_unit(ask->kind), most,
+				 ask->kind == SERVICE_PER_NODE ? "" : " in each ",
+				 ask->kind == SERVICE_PER_NODE ? "" : service_unit(ask->kind));
 	return 0;
 }
 
@@ -63,7 +64,10 @@ static int take_listed(struct idset *out, const struct machine *m, const struct 
 	return 0;
 }
 
-/* Containers get ordinary memory only, so at least one ordinary node must be left for them. */
+/*
+ * Check that an ordinary node is left for containers: they get special memory only if they name its
+ * kind.
+ */
 static int leave_ordinary(const struct machine *m, const struct idset *wanted, struct errbuf *err)
 {
 	struct idset left = m->mems, ordinary = m->mems;
@@ -75,8 +79,9 @@ static int leave_ordinary(const struct machine *m, const struct idset *wanted, s
 		return 0;
 	return errprintf(
 		err,
-		"serviceos_mems: memory nodes %s leave only special memory (%s), which containers "
-		"do not get: leave at least one of %s, or write \"all\" (shared with containers)",
+		"serviceos_mems: memory nodes %s leave only special memory (%s), which only "
+		"containers that name its kind get: leave at least one of %s, or write \"all\" "
+		"(shared with containers)",
 		idset_brief(a, wanted), idset_brief(b, &left), idset_brief(c, &ordinary));
 }
 
@@ -95,7 +100,7 @@ static int service_take_mems(struct service_set *out, const struct machine *m,
 		machine_homes(m, &wanted);
 	if (ask->homes && idset_empty(&wanted))
 		return errprintf(err, "serviceos_mems: homes: no memory node of this machine is "
-				      "divided (a kernel with fgmn= divides them)");
+				      "divided (the boot parameter fgmn= divides them)");
 	if (idset_empty(&wanted) || !idset_subset(&wanted, &m->mems))
 		return errprintf(err,
 				 "serviceos_mems: memory nodes %s: this machine has memory in %s",
@@ -115,18 +120,13 @@ static int service_take_mems(struct service_set *out, const struct machine *m,
 int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask,
 		   struct errbuf *err)
 {
-	struct service_set s;
+	struct service_set s = { 0 };
 	char a[128];
 
-	memset(&s, 0, sizeof(s));
 	if (ask->kind == SERVICE_NONE)
 		goto done;
-	if (ask->kind == SERVICE_CPUS) {
-		if (take_listed(&s.cpus, m, ask, err) < 0)
-			return -1;
-	} else if (take_counted(&s.cpus, m, ask, err) < 0) {
+	if ((ask->kind == SERVICE_CPUS ? take_listed : take_counted)(&s.cpus, m, ask, err) < 0)
 		return -1;
-	}
 	idset_and(&s.cpus, &m->cpus);
 	if (idset_equal(&s.cpus, &m->cpus))
 		return errprintf(err,
@@ -138,12 +138,6 @@ int service_choose(struct service_set *out, const struct machine *m, const struc
 done:
 	*out = s;
 	return 0;
-}
-
-bool service_same(const struct service_set *a, const struct service_set *b)
-{
-	return idset_equal(&a->cpus, &b->cpus) && a->own_mems == b->own_mems &&
-	       (!a->own_mems || idset_equal(&a->mems, &b->mems));
 }
 
 int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus,

@@ -9,8 +9,8 @@
 #include "base/idset.h"
 
 /*
- * The ServiceOS: cores and memory nodes that a node keeps for its system (the paper: one core with
- * its threads, under 5 % of memory). Pure, like the planner.
+ * The ServiceOS is the cores and memory nodes that a host keeps for its system (in the Argo paper:
+ * one core with its threads, under 5 % of memory). Like the planner, the functions read no files.
  */
 
 struct machine; /* topology/machine.h */
@@ -19,18 +19,32 @@ enum service_kind {
 	SERVICE_NONE,
 	SERVICE_PER_NODE, /* a number of cores of the node */
 	SERVICE_PER_SOCKET, /* a number of cores of each package */
+	SERVICE_PER_NUMA, /* a number of cores of each memory node that has CPUs */
+	SERVICE_PER_L3, /* a number of cores of each L3 cache */
 	SERVICE_CPUS, /* a list of CPUs */
+	SERVICE_KINDS,
 };
+
+/* Return the word for KIND in "2/WORD"; NULL: KIND does not count cores. Inline for the plugin. */
+static inline const char *service_unit(enum service_kind kind)
+{
+	static const char *const unit[SERVICE_KINDS] = { NULL, "node", "socket", "numa", "l3" };
+
+	return unit[kind];
+}
 
 /* The site's request. */
 struct service_ask {
 	enum service_kind kind;
-	unsigned cores; /* number of cores for SERVICE_PER_NODE and SERVICE_PER_SOCKET */
-	struct idset cpus; /* for CPUS */
-	bool own_mems; /* MEMS are for the system alone; otherwise the system shares all nodes */
-	/* the memory nodes are the homes: what the kernel's fgmn= leaves of the physical nodes */
+	unsigned cores; /* number of cores, for SERVICE_PER_... */
+	struct idset cpus; /* the CPUs, for SERVICE_CPUS */
+	bool own_mems; /* the system alone has its memory nodes; false: it shares all nodes */
+	/*
+	 * the system's memory nodes are the homes: what the boot parameter fgmn= leaves of physical
+	 * nodes
+	 */
 	bool homes;
-	struct idset mems; /* used unless HOMES is set */
+	struct idset mems; /* the system's memory nodes; ignored if HOMES is set */
 };
 
 /* The ServiceOS of one machine. */
@@ -38,31 +52,28 @@ struct service_set {
 	struct idset cpus; /* whole cores */
 	struct idset mems; /* memory nodes that the system may use */
 	bool own_mems; /* containers do not get these memory nodes */
-	char except[256]; /* units that may run everywhere, in the form of serviceos_except */
+	char except[256]; /* systemd units that may run everywhere: key serviceos_except */
 };
 
 /*
- * Choose the CPUs and memory nodes of ASK on M. Counted cores are the first ones in logical order;
- * the kernel boots on the first core. Fails if M lacks a CPU or node, if only part of a core is
- * listed (Slurm withholds whole cores, and containers take whole cores), and if no core or no
+ * Choose the CPUs and memory nodes of ASK on M. A number of cores means the first ones in logical
+ * order, since the kernel boots on the first core. Returns 0, or -1 with the reason: M lacks a CPU
+ * or node, part of a core is listed (Slurm and containers take whole cores), or no core or no
  * ordinary memory node would be left.
  */
 int service_choose(struct service_set *out, const struct machine *m, const struct service_ask *ask,
 		   struct errbuf *err);
 
-/* Return whether CPUs and memory nodes of A and B are the same. */
-bool service_same(const struct service_set *a, const struct service_set *b);
-
 /*
- * Write Slurm's own ("abstract") numbers of the cores that have CPUS, for CpuSpecList. Slurm
- * numbers in logical order: threads, as if each core had as many as the largest core; or cores, if
- * slurm.conf gives the node no more CPUs than it has cores (CPUS_OF_NODE; 0: unknown, threads are
- * numbered).
+ * Write to OUT Slurm's own ("abstract") numbers of the cores that have CPUS, for CpuSpecList. Slurm
+ * numbers in logical order. It numbers threads, as if each core had as many as the largest core; or
+ * cores, if slurm.conf gives the node no more CPUs (CPUS_OF_NODE) than it has cores. CPUS_OF_NODE 0
+ * means unknown: threads are numbered. Returns 0, or -1 with the reason.
  */
 int service_slurm_cpus(struct idset *out, const struct machine *m, const struct idset *cpus,
 		       unsigned cpus_of_node, struct errbuf *err);
 
-/* Return the bytes of ordinary memory (machine_ordinary()) on the nodes MEMS together. */
+/* Return the sum of the bytes of those nodes of MEMS that are ordinary (machine_ordinary()). */
 uint64_t service_bytes(const struct machine *m, const struct idset *mems);
 
 #endif

@@ -20,13 +20,13 @@ TURTLE, SEMI, DEVIL = 1, 2, 3
 UNKNOWN_TRAFFIC = 2**32 - 1
 SWAP_MAX = 4  # turtles
 LAYOUTS_MAX = 20000  # a site with more layouts is replaced by another random site
-# values of struct advice_search: the default; each step with the step after it; each by itself
+# values of struct advice_search. GREEDY: judge each step with the step after it; PLAIN: by itself
 DEFAULT, GREEDY, PLAIN = (16, 200000, 64), (0, 0, 64), (0, 0, 0)
 
 
 class Site:
     """Nodes as (cpus, taken, powered, open, groups), containers as (class, node, cpus, job,
-    traffic, groups), weights of pairs of devils, power and parting."""
+    traffic, groups), weights as (devils, power, parting)."""
 
     def __init__(self, weights, nodes, containers):
         self.weights, self.nodes, self.containers = weights, nodes, containers
@@ -111,7 +111,7 @@ class Site:
                             yield out
 
     def best(self, most=LAYOUTS_MAX):
-        """The least cost of all layouts that moves reach, or None: there are more than MOST."""
+        """The least cost of all layouts that moves reach, or None if there are more than MOST."""
         seen, todo = {self.where}, [self.where]
         least = self.cost(self.where)
         while todo:
@@ -190,7 +190,7 @@ def parse(line):
 
 
 def faults(site, line):
-    """The first mistake of an answer, found by carrying out its proposals; "" for none."""
+    """The first mistake in an answer, found by carrying out its proposals; "" if there is none."""
     if line == "refused":
         return "refused"
     _, before, after, steps = parse(line)
@@ -224,7 +224,7 @@ def ok(wrong, what):
 
 
 def small_sites(rng):
-    """Sites with few enough layouts for a search here, with their least cost."""
+    """Yield sites with few enough layouts to search all here, each with its least cost."""
     while True:
         site = random_site(rng, rng.choice([1, 2, 3, 3, 4, 4, 5, 6]), rng.randint(2, 14))
         best = site.best()
@@ -242,13 +242,13 @@ def test_best():
     ]
     ok(
         wrong,
-        f"{len(sites)} sites of 6 nodes at most: advice reaches the least cost of all layouts",
+        f"{len(sites)} sites of up to 6 nodes: advice reaches the least cost of all layouts",
     )
     kinds = Counter(step[0] for line in lines for step in parse(line)[3])
     few = [k for k in ("idle", "room", "swap") if kinds[k] < SMALL // 20]
     ok(few, f"the advice on these sites has proposals of each kind: {dict(kinds)}")
     several = sum(len(step) > 9 for line in lines for step in parse(line)[3])
-    ok([] if several else ["none"], f"{several} swaps move several turtles")
+    ok([] if several else ["none"], f"at least one swap moves several turtles: {several} do")
     return [(s, b) for (s, b) in sites if s.cost(s.where) != b]
 
 
@@ -264,15 +264,15 @@ def test_large():
         ]
         ok(
             wrong,
-            f"{len(sites)} sites of 16 nodes, each step chosen {name}, by the rule",
+            f"{len(sites)} sites of 16 nodes: proposals chosen {name} obey the rule",
         )
-    # the same sites with semi-devils in place of devils: nothing may move
+    # the same sites with semi-devils in place of devils: no container may move
     still = [
         Site(s.weights, s.nodes, [(min(c[0], SEMI), *c[1:]) for c in s.containers])
         for s in sites[:1000]
     ]
     wrong = [line for line in ask(still, GREEDY) if parse(line)[3]]
-    ok(wrong, "sites without devils: no proposal")
+    ok(wrong, "sites without devils get no proposal")
 
 
 def differ():

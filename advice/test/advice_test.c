@@ -89,7 +89,7 @@ static void test_no_step(void)
 	const struct advice_container two[] = { DEVIL(0, 4), DEVIL(0, 4) };
 
 	ok(ADVISE(node, semi)->n == 0, "a semi-devil beside a devil stays");
-	/* the pair of devils would only be on the other node: the same cost */
+	/* a swap would move the pair of devils to the other node, at the same cost */
 	ok(ADVISE(node, full)->n == 0,
 	   "a swap that only moves the pair to the other node is not proposed");
 	ok(ADVISE(closed, two)->n == 0, "no devil moves to a drained node");
@@ -105,13 +105,14 @@ static void test_parting(void)
 	const struct advice *a = ADVISE(node, c);
 
 	ok(a->n == 1 && a->step[0].gain == 3000 && a->step[0].parting == -1000,
-	   "parting two devils that communicate gains less");
+	   "separating two devils that communicate gains less than separating others");
 	c[0].job = 8;
 	a = ADVISE(node, c);
 	ok(a->n == 1 && a->step[0].gain == 4000,
 	   "devils of different jobs count as not communicating");
 	c[0] = (struct advice_container){ RANK_DEVIL, 0, 2, 9, 5000000, 1 };
-	ok(advice_pair_traffic(&c[0], &c[0]) == 1000, "the traffic of a pair counts up to a limit");
+	ok(advice_pair_traffic(&c[0], &c[0]) == 1000,
+	   "more traffic than ADVICE_TRAFFIC_FULL counts as a whole pair");
 }
 
 static void test_sequence(void)
@@ -124,7 +125,7 @@ static void test_sequence(void)
 
 	/* before: three pairs of devils; the best layout has one devil on each node */
 	ok(a->before == 15000 && a->after == 3000 && a->n == 2,
-	   "three devils on one of three nodes: two go, each to a node of its own");
+	   "of three devils on one node, two move, each to a node of its own");
 }
 
 static void test_refused(void)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * placed RANKS SEED SIZES ARMS MIB MODULE: loads MODULE, the module of the simulated cache, and
- * runs RANKS processes at once, for each of SIZES and each of ARMS (bench/lib/classes.h; words with
- * "+" between them, in a different order for each seed). A rank touches SIZE KiB of its own memory,
- * then reads it repeatedly: MIB MiB in total are counted; after that the rank reads on, uncounted,
- * until all ranks have been counted. CPU 0 is left out; a rank that has a CPU of its own has the
+ * placed RANKS SEED SIZES ARMS MIB MODULE: load MODULE, the module of the simulated cache. Then run
+ * RANKS processes at once, for each of SIZES and each of ARMS (bench/lib/classes.h), lists with "+"
+ * between their elements; SEED determines the order of the arms. A rank touches SIZE KiB of its own
+ * memory and then reads it repeatedly. The first MIB MiB that it reads are counted; then it reads
+ * on until all ranks have been counted. CPU 0 is left out. A rank with a CPU of its own has the
  * second thread of a core, so that each socket gets half of the ranks. Beside the ranks, DISTURBERS
- * programs, which may run on all CPUs, sleep and read memory of their own in turns; the seed
- * determines how long, the same in all arms. Prints "run ARM SIZE SEED" before each run, then a
- * line for each rank:
+ * programs, which may run on all CPUs, in turn sleep and read memory of their own, for times that
+ * SEED determines, the same in all arms. Prints "run ARM SIZE SEED" before each run, then a line
+ * for each rank:
  *
- *	rank RANK cpu FIRST LAST COUNTS
+ * 	rank RANK cpu FIRST LAST COUNTS
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -29,7 +29,7 @@
 #define DISTURBERS 6
 #define DISTURBER_BYTES (MIB / 4)
 
-/* What the ranks of a run share. */
+/* The memory that the ranks of a run share. */
 struct run {
 	_Alignas(64) atomic_int ready;
 	_Alignas(64) atomic_int done;
@@ -50,14 +50,17 @@ static void share_run(void)
 		die("mmap");
 }
 
-/* Read 64-bit words in the order in which compiled code that sums them reads them. */
+/* Read memory as compiled code does that sums its 64-bit words. */
 static void read_words(const char *at, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += 8)
 		(void)*(const volatile uint64_t *)(const volatile void *)(at + i);
 }
 
-/* Sleeps for up to 20 ms, reads up to 4 MiB: a daemon, a cron job, a user's shell. */
+/*
+ * Again and again sleep for up to 20 ms, then read the same 256 KiB up to 15 times, as a daemon, a
+ * cron job or a user's shell may.
+ */
 static void placed_disturb(uint64_t seed)
 {
 	uint64_t state = seed * 0x9e3779b97f4a7c15u + 1;
@@ -73,7 +76,7 @@ static void placed_disturb(uint64_t seed)
 	}
 }
 
-/* placed rank RANK RANKS KIB MIB */
+/* Be a rank: the program was started as "placed rank RANK RANKS KIB MIB". */
 static int be_rank(char **argv)
 {
 	uint64_t before[LLC_EVENTS], after[LLC_EVENTS];
@@ -106,7 +109,10 @@ static int be_rank(char **argv)
 	return 0;
 }
 
-/* The kernel places a process of SCHED_HPC when it executes a program. */
+/*
+ * Execute this program again as a rank: the kernel places a process of SCHED_HPC when it executes a
+ * program.
+ */
 static void become_placed(const struct arm *arm, int rank, size_t kib)
 {
 	char number[4][24];

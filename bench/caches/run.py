@@ -58,7 +58,7 @@ def run(context):
 
 
 def placement(context):
-    """The runs of a boot for each seed."""
+    """Boot once for each seed, and return all runs."""
     given, root = context.options, guests.root(context)
     kernel = guests.kernel(context)
     guests.program(context, f"{root}/init", f"{TOP}/kernel/test/init.c")
@@ -74,8 +74,8 @@ def placement(context):
     for seed in range(first, last + 1):
         name = f"placement.{seed}"
         words = f"{RANKS}:{seed}:{sizes}:{arms}:{given.each}:/simllc.ko"
-        # skew_tick: the CPUs' ticks come at different times, and QEMU switches between CPUs at each
-        # tick
+        # skew_tick lets the CPUs' ticks come at different times, as QEMU switches between CPUs at
+        # each tick
         append = f"skew_tick=1 do=run:/placed:{words}"
         boot = [*machine, *guests.simulated_cache(context, name, NODE, CPUS, cache)]
         guests.boot(context, name, kernel, boot, append, "/placed: exit 0")
@@ -90,8 +90,8 @@ def counts_of(text):
 
 
 def runs_of(log):
-    """[{arm, size, seed, ranks: [{cpus, instructions, misses, remote, ...}]}] of placed.c's
-    lines."""
+    """Read placed.c's lines as [{arm, size, seed, ranks: [{cpus, instructions, misses, remote,
+    ...}]}]."""
     runs = []
     for line in log.splitlines():
         # the first line may follow text of the firmware
@@ -108,7 +108,7 @@ def runs_of(log):
 
 
 def lriot(context):
-    """[{arm, medium, round, reads, node, misses, remote, ...}]"""
+    """Run lriot, and return [{arm, medium, round, reads, node, misses, remote, ...}]."""
     here, module = f"{TOP}/bench/caches", f"{context.build}/dimmapfs.ko"
     context.run("cp", context.path_of(f"{TOP}/dimmap/build"), module)
     counted = guests.program(context, f"{context.build}/counted", f"{here}/counted.c")

@@ -34,20 +34,21 @@ READS = [
     "migrations",
 ]
 SHARE = 1024  # KiB of a cache of 4 MiB for each of a socket's four ranks
-NEAR = 2  # % of a placed program's misses that may be remote, which occur at its start
-# a placed program, its start included, may have at most this share of the remote misses of an
-# unplaced program
+NEAR = 2  # at most this % of a placed program's misses, those at its start, may be remote
+# a placed program, including its start, may have at most this share of an unplaced program's remote
+# misses
 OF_UNPLACED = 0.1
 
 
 def rate(run, what):
-    """The sum of WHAT over all ranks for 10,000 instructions."""
+    """The sum of WHAT over all ranks, per 10,000 instructions."""
     ranks = run["ranks"]
     return 1e4 * sum(r[what] for r in ranks) / sum(r["instructions"] for r in ranks)
 
 
 def emptier(run, half):
-    """The number of ranks on the socket that has fewer; the second socket begins with CPU HALF."""
+    """The number of ranks on the socket that has fewer ranks; the second socket begins with CPU
+    HALF."""
     second = sum(r["cpus"][1] >= half for r in run["ranks"])
     return min(second, len(run["ranks"]) - second)
 
@@ -61,7 +62,7 @@ def rates(runs, size, arm, what):
 
 
 def of_cfs(runs, size, arm):
-    """ARM's misses relative to CFS's, of each boot that has both."""
+    """ARM's misses relative to CFS's, for each boot that has both."""
     cfs, own = (
         {r["seed"]: rate(r, "misses") for r in chosen(runs, size=size, arm=a)} for a in ("cfs", arm)
     )
@@ -69,7 +70,7 @@ def of_cfs(runs, size, arm):
 
 
 def arms(runs):
-    """(size, arm), in the tables' order."""
+    """The pairs (size, arm) of RUNS, in the tables' order."""
     there = {(r["size"], r["arm"]) for r in runs}
     sizes = sorted({size for size, _ in there})
     return [(size, arm) for size in sizes for arm in CLASSES if (size, arm) in there]
@@ -103,7 +104,7 @@ def a_read(run, what):
 
 
 def remote_share(runs, arm, medium):
-    """Remote misses of user code, % of its misses, in the median."""
+    """The median % of user code's misses that are remote."""
     of = chosen(runs, arm=arm, medium=medium)
     return statistics.median(100 * r["remote"] / max(r["misses"], 1) for r in of)
 

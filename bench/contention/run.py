@@ -11,7 +11,7 @@ chooses which ranks scan, the order in which ranks begin, and the order of the a
     best       bound by hand, a scan on each socket
 
 A scan reads its memory a fixed number of times, so the ends of steps can be compared. Misses, times
-and moves come from a model and an emulator; ratios compare runs of one boot only. The results of
+and moves come from a model and an emulator, so ratios compare runs of one boot only. The results of
 each seed are kept until an input changes."""
 
 import argparse
@@ -104,7 +104,7 @@ def run_of(one):
     return {
         "seed": one["seed"],
         "arm": one["arm"],
-        # not the sum over the ranks: the document lacks ranks that ended before the others
+        # not summed over the ranks, as the document lacks ranks that ended before the others
         "moves": sum(p["moves"] for p in document["placings"]),
         "pages": sum(r["pages_moved_bytes"] for r in document["ranks"]),
         "why": [p["why"] for p in document["placings"]],

@@ -36,7 +36,7 @@ HALF = 8  # the second socket's first CPU
 
 
 def scans(run):
-    """The lines of each rank that scans, by rank."""
+    """The lines of each scan, as {rank: lines}."""
     found = {}
     for line in run["lines"]:
         if line["kind"] == "scan":
@@ -45,14 +45,16 @@ def scans(run):
 
 
 def at_third(lines):
-    """The line, or the scan's start, that is nearest to two thirds of the scan's passes."""
+    """The line that is nearest to two thirds of the scan's passes; the scan's start counts as a
+    line."""
     begin = {"pass": 0, "instructions": 0, "misses": 0, "remote": 0}
     goal = lines[-1]["pass"] * 2 / 3
     return min([begin, *lines[:-1]], key=lambda line: abs(line["pass"] - goal))
 
 
 def last_third(run):
-    """(misses for 10,000 instructions, % of them remote) of both scans in their last third."""
+    """(misses per 10,000 instructions, % of the misses that are remote) of both scans in their last
+    third."""
     parts = [(at_third(lines), lines[-1]) for lines in scans(run).values()]
     instructions, misses, remote = (
         sum(b[k] - a[k] for a, b in parts) for k in ("instructions", "misses", "remote")
@@ -61,19 +63,19 @@ def last_third(run):
 
 
 def whole(run):
-    """Misses of both scans for 10,000 instructions, from their first pass to their last."""
+    """Misses of both scans per 10,000 instructions, from their first pass to their last."""
     ends = [lines[-1] for lines in scans(run).values()]
     return 1e4 * sum(e["misses"] for e in ends) / sum(e["instructions"] for e in ends)
 
 
 def remote_whole(run):
-    """% of all misses of both scans that are remote."""
+    """The % of all misses of both scans that are remote."""
     ends = [lines[-1] for lines in scans(run).values()]
     return 100 * sum(e["remote"] for e in ends) / max(sum(e["misses"] for e in ends), 1)
 
 
 def elsewhere(run):
-    """% of the scans' memory that is not on the node of their CPUs, at the end (numa_maps)."""
+    """The % of the scans' memory that is not on the node of their CPUs at the end (numa_maps)."""
     ends = [lines[-1] for lines in scans(run).values()]
     away = sum(e["kib0"] if e["cpu"] >= HALF else e["kib1"] for e in ends)
     return 100 * away / sum(e["kib0"] + e["kib1"] for e in ends)
@@ -152,7 +154,7 @@ def passes_at(lines, time):
 
 
 def progress(runs):
-    """Progress of each step: {(arm, seed): [(seconds, % of the passes of both scans)]}."""
+    """The progress of each step: {(arm, seed): [(seconds, % of the passes of both scans)]}."""
     curves = {}
     for run in runs:
         parts = list(scans(run).values())
@@ -164,7 +166,7 @@ def progress(runs):
     return curves
 
 
-# Series of the plot of progress: name and arms.
+# The series of the plot of progress: name and arms.
 SERIES = {
     "both scans on one socket, by hand": ("worst",),
     "the same, observed only": ("none", "none-balancing", "none-bind", "none-balancing-bind"),
@@ -225,8 +227,8 @@ def verdicts(runs):
         last = [last_third(r)[0] for r in chosen(runs, arm)]
         what = ARMS[arm]
         if arm in PLACED or arm == "best":
-            # the median, as the physical pages that a rank happens to get can make it a devil in
-            # one run
+            # judge the median: in a single run, the physical pages that a rank gets by chance can
+            # make it a devil
             middle = statistics.median(last)
             text = f"{what}: {middle:.1f} misses at the end, in the median, no devil's"
             yield Verdict(middle <= BOUND, text)

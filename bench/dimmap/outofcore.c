@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * outofcore SCENE...: page faults of a mapping that is larger than the memory for it, between
- * markers that insn-count.c counts; run by kernel/test/init.c as root, with /dimmapfs.ko. A
- * scene is ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
+ * outofcore SCENE...: make page faults in a mapping that is larger than the memory for it, between
+ * markers, at which insn-count.c counts. kernel/test/init.c runs this program as root, with
+ * /dimmapfs.ko. A scene is ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
  *
- *	ARM	dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default,
- *		random, mglru, mglru-random: mmap of the device in a cgroup of that memory,
- *		without and with MADV_RANDOM, without and with the multi-generational LRU;
- *		free-default, free-random: the same without the cgroup, bounded by the machine's
- *		memory only; direct: no mapping, but reads and writes of a page by O_DIRECT;
- *		umap: LLNL's UMap, if this program is linked with it, reading by O_DIRECT, with one
- *		filler for every two threads
- *	THREADS	one on each CPU from 0 on
- *	FAULTS	the number of random accesses of all threads together, after the memory has been
- *		filled twice
- *	WRITES	of 100 accesses
- *	BUFFER	MiB; 0 with free: what is available
- *	FILE	times BUFFER
- *	DEVICE	without /dev/
+ * 	ARM	dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default,
+ * 		random, mglru, mglru-random: mmap of the device in a cgroup of that memory,
+ * 		without and with MADV_RANDOM, without and with the multi-generational LRU;
+ * 		free-default, free-random: the same without the cgroup, bounded by the machine's
+ * 		memory only; direct: no mapping, but reads and writes of a page by O_DIRECT;
+ * 		umap: LLNL's UMap, if this program is linked with it, reading by O_DIRECT, with one
+ * 		filler for every two threads
+ * 	THREADS	one on each CPU from 0 on
+ * 	FAULTS	the number of random accesses of all threads together, after the memory has been
+ * 		filled twice
+ * 	WRITES	of 100 accesses
+ * 	BUFFER	MiB; 0 with free: what is available
+ * 	FILE	times BUFFER
+ * 	DEVICE	without /dev/
  *
- * The cgroup has 4 MiB more, for the program itself and the kernel's data about its pages. Prints
+ * The cgroup has 4 MiB more, for the program itself and the kernel's data about its pages. The
+ * program prints
  *
- *	outofcore SCENE accesses N major N minor N interrupts N pages N nanoseconds N file N
+ * 	outofcore SCENE accesses N major N minor N interrupts N pages N nanoseconds N file N
  *
- * between its markers: major and minor faults as the kernel counts them for the process,
- * interrupts of CPUs to flush their TLBs, pages read from the device.
+ * with the counts between its markers: major and minor faults as the kernel counts them for the
+ * process, interrupts of CPUs to flush their TLBs, pages read from the device.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -133,7 +134,7 @@ static uint64_t outofcore_number_in(const char *path, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* The sum over all CPUs of one line of /proc/interrupts. */
+/* Return the sum over all CPUs of the line NAME in /proc/interrupts. */
 static uint64_t interrupts(const char *name)
 {
 	static char line[1024];
@@ -254,7 +255,7 @@ static void map_umap(void)
 	direct = -1;
 }
 
-/* Move to a cgroup whose memory limit is the scene's memory plus what this process uses now. */
+/* Move to a cgroup whose memory limit is the scene's memory and 4 MiB more. */
 static void bound(void)
 {
 	char text[32];
@@ -266,8 +267,8 @@ static void bound(void)
 }
 
 /*
- * Write counts to the log; memory.stat has the pages of the file that stay in memory under
- * memory.max.
+ * Run the scene and print its counts. "file" in memory.stat is the bytes of the device that stay in
+ * memory under memory.max.
  */
 static void outofcore_run(const char *name)
 {
@@ -360,7 +361,7 @@ int main(int argc, char **argv)
 			printf("outofcore %s: status %d\n", argv[i], status);
 			return 1;
 		}
-		/* the kernel killed the scene for lack of memory, which is a result, too */
+		/* it is a result, too, if the kernel has killed the scene for lack of memory */
 		if (WIFSIGNALED(status))
 			printf("outofcore %s killed by signal %d\n", argv[i], WTERMSIG(status));
 	}

@@ -45,7 +45,7 @@ COMMAND_LINE = 1700  # bytes of the kernel's command line for scenes
 
 
 def umap_objects(context, sources):
-    """Object files of UMap, without its logging, for linking."""
+    """Build UMap without its logging; return its object files."""
     build = f"{context.build}/umap"
     shutil.rmtree(build, ignore_errors=True)
     os.makedirs(f"{build}/umap")
@@ -62,7 +62,7 @@ def umap_objects(context, sources):
 
 
 def build(context, variant, tree):
-    """The initramfs: programs, the module and, for Debian's kernel, null_blk."""
+    """Build the initramfs: programs, the module and, for Debian's kernel, null_blk."""
     root, source = guests.root(context), f"{TOP}/bench/dimmap/outofcore.c"
     guests.program(context, f"{root}/init", f"{TOP}/kernel/test/init.c")
     if context.options.umap:
@@ -88,8 +88,8 @@ def arms_of(tree):
 
 
 def scenes_counted(faults, arms):
-    """The scenes of the boot with memory.max, and those of the boot that only the machine's memory
-    limits."""
+    """The scenes of the boot with memory.max, and the scenes of the boot that only the machine's
+    memory limits."""
     bounded, free = [], []
     for threads in (1, 4):
         bounded.append(f"direct/{threads}/{faults}/0/8/48/nullb0")
@@ -154,7 +154,7 @@ def run(context):
 
 def scenes_of(log, counted):
     """The scenes as [{arm, threads, writes, times, killed, accesses, major, ..., kernel}], from the
-    lines of outofcore.c and, where QEMU counted, of insn-count.c."""
+    lines of outofcore.c and, if QEMU counted, of insn-count.c."""
     found, at = [], 0
     for line in log.splitlines():
         words = line.split()
@@ -170,7 +170,7 @@ def scenes_of(log, counted):
         found[-1] = scene
         if counted is None:
             continue
-        # a killed scene has set only its first marker
+        # skip first markers without a second one, which are of killed scenes
         while len(counted) > at + 1 and counted[at + 1][marks.ID] == 1:
             at += 1
         first, second = marks.pair(counted, at)

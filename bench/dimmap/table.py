@@ -22,13 +22,13 @@ def of_threads(n):
 
 
 def per_read(scene, what="kernel"):
-    """Instructions per access if there is no mapping, per major fault if there is one."""
+    """Instructions per access without a mapping, or per major fault with a mapping."""
     reads = scene["accesses"] if scene["arm"] == "direct" else scene["major"]
     return scene[what] / max(reads, 1)
 
 
 def killed(scenes):
-    """The note on programs that the kernel has killed; empty if it has killed none."""
+    """The notes on programs that the kernel has killed: one note, or none."""
     names = [
         f"{s['arm']}, {of_threads(s['threads'])}, {s['writes']} % writes, {s['times']} times"
         for s in scenes
@@ -68,8 +68,8 @@ def faults(scenes):
 
 
 def throughput(scenes):
-    """Accesses per second by number of threads, one arm a row, and their ratio to mmap's best
-    arm."""
+    """Accesses per second by number of threads, in one row for each arm, and their ratio to mmap's
+    best arm."""
     rate = {
         (s["times"], s["writes"], s["arm"], s["threads"]): s["accesses"] / s["nanoseconds"] * 1e6
         for s in scenes

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * analysis FILE.trr DONE WORKERS PASSES: reads a trajectory while GROMACS writes it, frame by
- * frame, until the file DONE exists and all frames are read. For each frame, WORKERS processes
- * together calculate the distances of all pairs of atoms PASSES times. Prints the number of frames
- * and a mean distance. Linked statically to an address of its own, so that QEMU can distinguish its
- * instructions.
+ * analysis FILE.trr DONE WORKERS PASSES: read a trajectory while GROMACS writes it, frame by frame,
+ * until the file DONE exists and all frames are read. For each frame, WORKERS processes together
+ * calculate the distances of all pairs of atoms PASSES times. The program prints the number of
+ * frames and a mean distance. It is linked statically to an address of its own, so that QEMU can
+ * distinguish its instructions.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -39,8 +39,9 @@ static float real(const unsigned char *at)
 }
 
 /*
- * Read the frame at FROM, SIZE bytes: write the positions of its atoms to X, their number to
- * *ATOMS. Returns the frame's length; 0: the frame is incomplete; -1: it is no frame.
+ * Read the frame at FROM, which has at most SIZE bytes: write the positions of its atoms to X, and
+ * their number to *ATOMS. Returns the frame's length, 0 if the frame is incomplete, or -1 if it is
+ * no frame.
  */
 static long frame(const unsigned char *from, size_t size, float *x, unsigned *atoms)
 {
@@ -51,7 +52,7 @@ static long frame(const unsigned char *from, size_t size, float *x, unsigned *at
 		return 0;
 	if (word(from) != MAGIC)
 		return -1;
-	/* a magic number, the length of a string, twice, and the string */
+	/* the head is a magic number, the length of a string twice, and the string */
 	head = 12 + (word(from + 8) + 3) / 4 * 4;
 	if (size < head + 13 * 4 + 8)
 		return 0;
@@ -100,7 +101,7 @@ static int analysis_follow(const char *path, const char *done, int part, int par
 	double sum = 0;
 
 	while (x) {
-		/* look for DONE before the file's size: nothing is written after DONE exists */
+		/* look for DONE before the file's size, as nothing is written after DONE exists */
 		int over = access(done, F_OK) == 0;
 		struct stat st;
 		FILE *f = fopen(path, "r");

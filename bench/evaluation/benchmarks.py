@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tables of doc/benchmarks.md, for experiments whose full size was measured there."""
+"""Read the tables of doc/benchmarks.md, which has the results of experiments in full size."""
 
 import re
 
@@ -7,8 +7,8 @@ from bench.lib.context import TOP, read
 
 
 def number(text):
-    """ "1,018 (816 to 1,456)" -> [1018, 816, 1456]: median, minimum, maximum; a single number
-    stands for all three"""
+    """Convert "1,018 (816 to 1,456)" to [1018, 816, 1456]: median, minimum, maximum. A single
+    number stands for all three."""
     found = [
         float(n.replace(",", ""))
         for n in re.findall(r"-?\d[\d,]*(?:\.\d+)?", text.replace("**", ""))
@@ -17,8 +17,7 @@ def number(text):
 
 
 def table(after, head):
-    """The rows, without markup, of the first table after the text AFTER whose first line begins
-    with HEAD."""
+    """The rows, without markup, of the first table after the text AFTER that begins with HEAD."""
     text = read(f"{TOP}/doc/benchmarks.md")
     at = text.index(after)
     lines = text[text.index(head, at) :].splitlines()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The part of Argo's Figures 6 and 9 that is an effect of caches and memory nodes, by misses of a
-*simulated* cache: LRIOT's reads, and ranks under three kinds of placement. Measured by bench/run
-caches."""
+"""The effect of caches and memory nodes in Argo's Figures 6 and 9, by misses of a *simulated*
+cache: LRIOT's reads, and ranks under three kinds of placement. bench/run caches measures it."""
 
 from statistics import median
 

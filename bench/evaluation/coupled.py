@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A simulation and an analysis of its output on one node, as in Figure 5 of the Argo NodeOS paper:
-alone, in one container, in two, by taskset."""
+alone, in one container, in two containers, and bound by taskset."""
 
 import statistics
 
@@ -40,7 +40,7 @@ SIZES = {"quick": ["3", "20", "8"], "full": ["10", "20", "8"]}
 
 def run(context):
     plugin, here = guests.plugin(context, "rank-count"), f"{TOP}/bench/evaluation"
-    # no other program of the guest is at this address, as all others are position-independent
+    # no other program of the guest is at this address, as the others are position-independent
     flags = ["-Wl,-Ttext-segment=0x20000000", "-lm"]
     to = f"{context.build}/analysis"
     puts = [guests.program(context, to, f"{here}/analysis.c", *flags), guests.mark(context)]
@@ -58,7 +58,7 @@ def run(context):
 
 
 def read(path, counted):
-    """The runs of PATH, each with its line of COUNTED."""
+    """The runs in the file PATH, each with its line of the file COUNTED."""
     raw, counts = load(path), marks.rows(counted)
     if len(counts) != len(raw["runs"]):
         raise Failed(f"{len(raw['runs'])} runs, {len(counts)} of them counted")

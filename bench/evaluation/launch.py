@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The cost of a launch over more and more nodes: several slurmd in one guest, every instruction
-counted."""
+"""The cost of a launch on more and more nodes, which are several slurmd in one guest; QEMU counts
+every instruction."""
 
 import json
 import statistics
@@ -33,8 +33,8 @@ SIZES = {
 
 
 def launches(lines, marks):
-    """[{arm, nodes, user, kernel, seconds, helpers}] from launches.jsonl and three marks for each
-    launch; the instructions of an idle machine in that time are subtracted."""
+    """Return [{arm, nodes, user, kernel, seconds, helpers}] from launches.jsonl and three marks for
+    each launch. The instructions that an idle machine executes in the same time are subtracted."""
     rows, idle = [], None
     if len(marks) < 3 * len(lines):
         raise Failed(f"{len(lines)} launches, but {len(marks)} marks")
@@ -71,7 +71,7 @@ def run(context):
 
 
 def of(raw, arm, nodes, what):
-    """The values of all rounds, in millions."""
+    """The values of WHAT in all rounds, in millions."""
     return [
         (r["user"] + r["kernel"] if what == "both" else r[what]) / 1e6
         for r in raw["rows"]
@@ -84,7 +84,7 @@ def sizes(raw):
 
 
 def ratio(raw, a, b, nodes):
-    """The user instructions of A divided by those of B, by medians; None when one of them is not
+    """The median of A's user instructions divided by the median of B's; None if one of them was not
     measured."""
     values = [of(raw, arm, nodes, "user") for arm in (a, b)]
     return statistics.median(values[0]) / statistics.median(values[1]) if all(values) else None

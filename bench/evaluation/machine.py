@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A machine from hwloc's XML, read without any code of the planner: to judge placements, and to
-apply mpibind's rules."""
+"""A machine read from hwloc's XML without any code of the planner, to judge placements and to apply
+mpibind's rules."""
 
 import re
 import subprocess
@@ -11,7 +11,7 @@ MEMORY = ("NUMANode", "MemCache")
 
 
 def cpuset(text):
-    """ "0x00000001,0x0000000f" -> {0, 1, 2, 3, 32}: words of 32 bits; an empty word is 0"""
+    """Convert "0x00000001,0x0000000f" to {0, 1, 2, 3, 32}: 32 bits a word; empty words are 0."""
     found, words = set(), (text or "").split(",")
     for place, word in enumerate(reversed(words)):
         if word == "0xf...f":
@@ -60,9 +60,9 @@ class Object:
 
 
 class Machine:
-    """name; xml, a path that hwloc's tools read; cores: sets of CPUs; numa: sets of CPUs, one for
-    each locality that has memory; caches: sets of CPUs of each outermost cache that several cores
-    share (of packages, if the machine has no such cache).
+    """name; xml: the path of a file that hwloc's tools read; cores: sets of CPUs; numa: sets of
+    CPUs, one for each locality that has memory; caches: sets of CPUs, one for each outermost cache
+    that several cores share (for each package, if the machine has no such cache).
     """
 
     def __init__(self, name, source, xml):
@@ -81,11 +81,12 @@ class Machine:
         ]
         self.core_of = {cpu: n for n, core in enumerate(self.cores) for cpu in core}
         self.threads = max(len(core) for core in self.cores)
-        # nodes in the order of hwloc, in which mpibind visits them, each with its object
+        # nodes in hwloc's order, in which mpibind visits them, each with the object that it is
+        # attached to
         self.nodes = [(node, o) for o in every for node in o.numa_nodes() if o.cpus]
         self.numa = [set(s) for s in dict.fromkeys(frozenset(o.cpus) for _, o in self.nodes)]
-        # if all of a large memory node's cores also have smaller memory nodes, the smaller ones are
-        # the localities
+        # if all cores near a large memory node also have smaller memory nodes, the smaller nodes
+        # are the localities
         self.numa = [
             s for s in self.numa if set().union(*(other for other in self.numa if other < s)) != s
         ] or [set(self.pus)]
@@ -109,7 +110,8 @@ class Machine:
         order = []
         for o in self.root.walk():
             if o.level not in order:
-                # after its parent's level, and before the levels of its parent's other children
+                # insert it after its parent's level, before the levels of its parent's other
+                # children
                 above = order.index(o.parent.level) if o.parent else -1
                 order.insert(above + 1, o.level)
         return [[o for o in self.root.walk() if o.level == level] for level in order]

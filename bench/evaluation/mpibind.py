@@ -1,30 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The rules by which mpibind (E. A. Leon, "mpibind: A Memory-Driven Mapping Algorithm", MEMSYS
-2017, and its documentation) maps tasks to CPUs, implemented from their descriptions; without
+2017, and its documentation) maps tasks to CPUs, implemented from their descriptions, without
 devices, which the machines here lack:
 
-0. of memory nodes that have CPUs in common, one is used
+0. only one of several memory nodes that have CPUs in common is used
    (here: the first one of the smallest localities);
 1. tasks are divided among memory nodes in proportion to the CPUs near each; remaining tasks go to
    the nodes with the largest remainders;
-2. within a node there are tasks times threads workers; the outermost level of the machine that has
-   as many objects as there are workers is used, or else the level of the cores; the tasks divide
-   its objects in order;
-3. above the cores, and where each worker has a core, one hardware thread of an object is used;
-   otherwise as few threads of each object as are enough;
+2. within a node there are TASKS * THREADS workers; the outermost level of the machine that has at
+   least one object for each worker is used, or else the level of the cores; the tasks divide the
+   level's objects in order;
+3. above the level of the cores, and if each worker has a core, one hardware thread of each object
+   is used; otherwise as few threads of each object as are enough;
 4. with fewer tasks than memory nodes, the tasks divide the nodes, and each has all CPUs of its own
    nodes ("greedy", the default).
 """
 
 
 def shares(what, among):
-    """Divide WHAT into AMONG shares: as even as possible, larger shares first."""
+    """Divide WHAT into AMONG shares that are as even as possible, larger shares first."""
     return [what // among + (n < what % among) for n in range(among)]
 
 
 def dealt(elements, hands):
-    """Divide the elements in order among HANDS hands; if there are fewer elements than hands,
-    some elements go to several."""
+    """Divide the elements in order among HANDS hands. If there are fewer elements than hands,
+    several hands get the same element."""
     elements = list(elements)
     if len(elements) >= hands:
         out, at = [], 0
@@ -75,8 +75,8 @@ def inside(machine, place, tasks, threads):
 
 
 def mapped(machine, tasks, threads=1):
-    """The CPUs of each task on the whole of MACHINE; THREADS: number of threads of a task; 0: as
-    many as there are cores for."""
+    """The CPUs of each task on the whole of MACHINE. THREADS: number of threads of a task; 0: as
+    many as there are cores."""
     nodes = []
     for node, place in sorted(machine.nodes, key=lambda pair: len(pair[1].cpus)):
         if not any(place.cpus & other.cpus for _, other in nodes):

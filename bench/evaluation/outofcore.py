@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Figure 7: a simulation beside a tracer whose field is larger than its container's memory.
-bench/run streamline measures it; doc/benchmarks.md has its full size."""
+"""Figure 7: a simulation beside a program that follows streamlines through a field larger than its
+container's memory. bench/run streamline measures it; doc/benchmarks.md has the results."""
 
 from statistics import median
 
@@ -54,7 +54,7 @@ def of(raw, threads, beside, arm, what="rate"):
 
 
 def ratios(raw, threads, arm):
-    """ARM's median rate relative to the best mmap, and relative to ARM alone."""
+    """ARM's median rate beside a simulation, relative to the best mmap there and to ARM alone."""
     rate = median(of(raw, threads, True, arm))
     best = max(median(of(raw, threads, True, a)) for a in ARMS if a.startswith("mmap"))
     return rate / best, rate / median(of(raw, threads, False, arm))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The planner compared with hwloc-distrib and mpibind: what do containers share, and where are
-their ranks? Runs on any machine, without a guest."""
+"""Compare the planner with hwloc-distrib and mpibind by what containers share and where their ranks
+are. This part runs on any machine, without a guest."""
 
 import glob
 import json
@@ -28,9 +28,8 @@ INPUTS = [
     "tools/plan.c",
 ]
 
-# The machines of the papers (on GROMACS, on the scheduling class, on DI-MMAP), and a many-core
-# node of today. All second threads of cores are numbered after all first ones, as Linux does on
-# such machines.
+# The machines of the papers (on GROMACS, on the scheduling class, on DI-MMAP), and a many-core node
+# of today. All second threads of cores have higher numbers than all first threads, as in Linux.
 PAPERS = {
     "2 x 12 cores, SMT (GROMACS)": "package:2 numa:1 l3:1 core:12 pu:2(indexes=core:package)",
     "2 x 16 cores (HPC_SCHED)": "package:2 numa:2 l3:1 core:8 pu:1",
@@ -54,7 +53,7 @@ MEASURES = {
 
 
 def requests(cores):
-    """Typical requests of users for containers: name -> numbers of cores."""
+    """Typical requests of users for containers, as {name: numbers of cores}."""
     found = {
         "all but one, one": (cores - 1, 1),
         "seven eighths, an eighth": (cores - cores // 8, cores // 8),
@@ -77,7 +76,7 @@ def containers_of(sizes, maps):
 
 
 def distrib(m, n, within=None):
-    """hwloc-distrib N: a mask of CPUs for each of N."""
+    """Run hwloc-distrib N; return a set of CPUs for each of N."""
     command = ["hwloc-distrib", "-i", m.xml, "--taskset"]
     if within is not None:
         mask = sum(1 << cpu for cpu in within)
@@ -97,7 +96,7 @@ def distrib(m, n, within=None):
 
 
 def nodeos(tool, m, sizes, threads, directory):
-    """The ranks' CPUs of each container, or None when the planner refuses."""
+    """The CPUs of each container's ranks, or None if the planner refuses."""
     apps = {f"c{n}": {"container": {"cpus": size * threads}} for n, size in enumerate(sizes)}
     path = job.manifest(f"{directory}/manifest.json", **apps)
     ranks = ",".join(f"c{n}={size}" for n, size in enumerate(sizes))
@@ -115,7 +114,8 @@ def nodeos(tool, m, sizes, threads, directory):
 
 
 def first_free(m, sizes, threads):
-    """Argo's public code: the first ids in numerical order, then hwloc-distrib among these."""
+    """Place as Argo's public code does: each container gets the next CPUs in numerical order, among
+    which hwloc-distrib distributes its ranks."""
     free, out = sorted(m.pus), []
     for size in sizes:
         mine, free = free[: size * threads], free[size * threads :]
@@ -124,7 +124,7 @@ def first_free(m, sizes, threads):
 
 
 def least(domains, cores):
-    """The number of DOMAINS needed for CORES cores when the largest domains are taken first."""
+    """The number of DOMAINS needed for CORES cores if the largest domains are taken first."""
     n = 0
     for size in sorted(domains, reverse=True):
         if cores <= 0:
@@ -135,8 +135,8 @@ def least(domains, cores):
 
 
 def measure(m, placed):
-    """The MEASURES of the ranks' CPUs, container by container; None where a measure does not
-    apply."""
+    """The MEASURES of a placement; None for a measure that does not apply. PLACED: for each
+    container, the sets of its ranks' CPUs."""
     of = [set().union(*ranks) for ranks in placed]
     cores = [m.cores_in(cpus) for cpus in of]
 
@@ -164,8 +164,8 @@ def measure(m, placed):
 
 
 def machines(directory):
-    """(group, Machine) of the papers' machines, those of the planner's tests, and recorded ones if
-    there are any."""
+    """Yield (group, Machine) for the papers' machines, the machines of the planner's tests, and
+    recorded machines if there are any."""
     for name, text in PAPERS.items():
         yield "papers", machine.from_text(name, text, directory)
     with open(f"{TOP}/topology/test/machines.txt") as f:
@@ -188,8 +188,8 @@ def run(context):
         for group, m in machines(directory):
             for request, sizes in requests(len(m.cores)).items():
                 threads = m.threads if len({len(core) for core in m.cores}) == 1 else None
-                # cores differ in size: use the mean number of threads per core, so that the request
-                # can be met
+                # if cores differ in size, use the mean number of threads per core, so that the
+                # request can be met
                 width = threads or max(1, len(m.pus) // len(m.cores))
                 total = sum(sizes)
                 placed = {

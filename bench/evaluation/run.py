@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The evaluation (doc/evaluation.md), from its parts to its tables and plots: measures each part
-whose inputs have changed since its last measurement, and reports for each number of
-doc/evaluation.md whether the present value is within the spread stated there. It writes tables with
-plots to evaluation.md of --out, too. All parts but planner boot guests (root the first time)."""
+"""Measures each part of the evaluation (doc/evaluation.md) whose inputs have changed since its last
+measurement, and reports for each number of doc/evaluation.md whether the present value is within
+the spread stated there. Writes tables and plots to evaluation.md in --out, too. All parts but
+planner boot guests, which needs root the first time."""
 
 import concurrent.futures
 import importlib
@@ -30,9 +30,9 @@ OPTIONS = (
 
 
 def refused(values):
-    """Why the options do not fit together, or None."""
+    """The reason why the options cannot be combined, or None."""
     if values.record and values.quick:
-        return "--record states results of full size: not with --quick"
+        return "--record is for results of full size; do not combine it with --quick"
     return None
 
 
@@ -42,8 +42,8 @@ def module_of(name):
 
 
 def side_by_side(names, modules, processors):
-    """NAMES in groups that run at the same time: adjacent ones that keep one processor busy each,
-    and whose counts do not depend on the other processors."""
+    """NAMES in groups that run at the same time. A group has adjacent parts that keep one processor
+    busy each, and whose counts do not depend on the other processors."""
     groups = []
     for name in names:
         if (
@@ -64,7 +64,7 @@ def part(context, name, module):
 
 
 def run(context):
-    """{results: {part: raw}, failures: {part: reason}, quick}"""
+    """Measure the parts, and return {results: {part: raw}, failures: {part: reason}, quick}."""
     names = [name for name in PARTS if name in context.options.only]
     modules = {name: module_of(name) for name in names}
     results, failures = {}, {}
@@ -97,7 +97,7 @@ def block(name):
 
 
 def filled(page, name, text):
-    """PAGE with TEXT between the marks of NAME."""
+    """PAGE with TEXT in place of the text between the marks of NAME."""
     first, last = block(name)
     pattern = re.compile(re.escape(first) + ".*?" + re.escape(last), re.S)
     if not pattern.search(page):
@@ -106,7 +106,7 @@ def filled(page, name, text):
 
 
 def record(results, modules):
-    """Write the measured values into doc/evaluation.md and keep its spreads. Values that
+    """Write the measured values to doc/evaluation.md and keep its spreads. Values that
     doc/benchmarks.md states are copied from there."""
     quantities, page = load(QUANTITIES), read(PAGE)
     for name, module in modules.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The tables of the parts, with the numbers in doc/evaluation.md beside them."""
+"""The tables of the parts, and a verdict for each number that doc/evaluation.md states."""
 
 from bench.evaluation.run import PARTS, QUANTITIES, module_of
 from bench.lib.context import load
@@ -13,7 +13,7 @@ def tables(raw):
 
 
 def compare(stated, found, quick):
-    """A verdict for each number that is stated, and for each that is found but not stated."""
+    """Verdicts on all numbers that are stated, and on numbers that are found but not stated."""
     out = []
     for q in stated:
         name, value, spread = q["name"], q["value"], q["spread"]

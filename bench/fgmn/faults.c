@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * faults ROUNDS SCENE...: page faults between markers that insn-count.c counts; run by
- * kernel/test/init.c, which has mounted /proc, /sys and cgroup2 on /cg. A scene is
+ * faults ROUNDS SCENE...: make page faults between markers, at which insn-count.c counts.
+ * kernel/test/init.c runs this program after mounting /proc, /sys and, on /cg, cgroup2. A scene is
  *
- *	none		no cgroup, no policy
- *	cpuset=NODES	in a cgroup with these memory nodes
- *	bind=NODE	in a cgroup with that memory node, and bound to it by MPOL_BIND, like
- *			a step of NodeOS
- *	full=NODES	as cpuset, with all of its nodes full except the last one used
+ * 	none		no cgroup, no policy
+ * 	cpuset=NODES	in a cgroup with these memory nodes
+ * 	bind=NODE	in a cgroup with that memory node, and bound to it by MPOL_BIND, like
+ * 			a step of NodeOS
+ * 	full=NODES	as cpuset, with all of its nodes full except the last one used
  *
  * Each scene runs in a process of its own on CPU 1: ROUNDS rounds of SMALL faults of 4 KiB, then
  * ROUNDS rounds of HUGE faults of 2 MiB. A round is marker 1, the faults, marker 2. Page tables for
- * the small faults exist already; MADV_DONTNEED has freed the pages. Prints, to check the counts:
+ * the small faults exist already, as MADV_DONTNEED has freed only the pages. To check the counts,
+ * the program prints:
  *
- *	faults SCENE KIND FAULTS ROUNDS node NID:PAGES...
+ * 	faults SCENE KIND FAULTS ROUNDS node NID:PAGES...
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -111,7 +112,7 @@ static void bind_to(unsigned node)
 		die("set_mempolicy");
 }
 
-/* Use memory until the kernel has given pages from each node of "FIRST-LAST". */
+/* Use memory until the kernel has given pages from each of NODES, "FIRST-LAST". */
 static void faults_fill(const char *nodes)
 {
 	unsigned first, last, seen = 0;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * footprint GROUPS: the memory that the kernel itself uses soon after the boot, and the memory that
- * GROUPS cgroups with the memory controller add; run by kernel/test/init.c, which has mounted /proc
- * and cgroup2 on /cg. Lines "footprint NAME NUMBER", KiB unless the name says otherwise.
+ * footprint GROUPS: print the memory that the kernel itself uses soon after the boot, and the
+ * memory that GROUPS cgroups with the memory controller add. kernel/test/init.c runs this program
+ * after mounting /proc and, on /cg, cgroup2. Lines are "footprint NAME NUMBER", in KiB unless the
+ * name says otherwise.
  */
 #include <dirent.h>
 #include <errno.h>

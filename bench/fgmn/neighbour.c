@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * neighbour ROUNDS WORKER HOG: fixed work in a cgroup with the memory nodes WORKER, between
- * markers that insn-count.c counts on CPU 1; first alone, then beside a cgroup with the memory
- * nodes HOG, on CPU 2, that is killed for lack of memory again and again. Run by
- * kernel/test/init.c, which has mounted /proc, /sys and cgroup2 on /cg. Two kinds of death:
+ * neighbour ROUNDS WORKER HOG: do fixed work in a cgroup with the memory nodes WORKER, on CPU 1,
+ * between markers, at which insn-count.c counts. First the worker is alone, then beside a cgroup on
+ * CPU 2 with the memory nodes HOG, which is killed for lack of memory again and again.
+ * kernel/test/init.c runs this program after mounting /proc, /sys and, on /cg, cgroup2. The hog
+ * dies in two ways:
  *
- *	limit	memory.max is a little less than the nodes can hold, as NodeOS sets it
- *	nodes	no memory.max: the nodes themselves run out
+ * 	limit	memory.max is a little less than the nodes can hold, as NodeOS sets it
+ * 	nodes	no memory.max: the nodes themselves run out
  *
- * A round faults 1024 pages of 4 KiB in and computes on them. Lines:
+ * A round faults in 1024 pages of 4 KiB and computes on them. The program prints:
  *
- *	neighbour ARM ROUNDS kills N
- *	neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that has
- *	changed since before the arm
+ * 	neighbour ARM ROUNDS kills N
+ * 	neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that has
+ * 	changed since before the arm
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -50,8 +51,8 @@ static void on_cpu(int n)
 /* ------------------------------------------------------------------ the worker's counters */
 
 /*
- * Read those "NAME NUMBER" lines that begin with a word of BEGIN, and each number of a
- * "total=NUMBER" line.
+ * Read the lines "NAME NUMBER" of PATH that begin with a word of BEGIN, and the number of each line
+ * "total=NUMBER".
  */
 static unsigned neighbour_read_file(struct counter *c, unsigned n, const char *path,
 				    const char *const *begin, const char *suffix)
@@ -149,8 +150,8 @@ static pid_t start_hog(void)
 }
 
 /*
- * Let the worker do its rounds. WITH_HOG: with a hog beside it, which is started again whenever the
- * kernel kills it. Returns the number of times that the hog was killed.
+ * Let the worker do its rounds. WITH_HOG: beside a hog, which is started again whenever the kernel
+ * has killed it. Returns how often the hog was killed.
  */
 static unsigned arm(int go, int done, int with_hog)
 {

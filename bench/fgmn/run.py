@@ -45,7 +45,8 @@ FAULTS = re.compile(r"^faults (\S+) (\S+) (\d+) (\d+) node (.*)$", re.M)
 
 
 def boot(context, name, kernel, cpus, append, ended, machine):
-    """Two sockets of 4 GiB; 1 GiB lies below 4 GiB."""
+    """Boot a machine of two sockets with 4 GiB each; 1 GiB lies below address 4 GiB. Return its
+    console."""
     machine = [*guests.two_sockets(cpus, 1, 4), *machine]
     model = "q35,max-ram-below-4g=1G"
     guests.boot(context, name, kernel, machine, append, f"/{ended}: exit 0", model=model)
@@ -53,7 +54,7 @@ def boot(context, name, kernel, cpus, append, ended, machine):
 
 
 def counted(context, name, kernel, append, program, plugin):
-    """The console of a boot with 4 CPUs, and QEMU's counts at PROGRAM's markers."""
+    """Boot with 4 CPUs. Return the console, and QEMU's counts at PROGRAM's markers."""
     path = f"{context.out}/{name}.marks"
     machine = [*guests.COUNTED, "shift=0,sleep=off", "-plugin", guests.plugged(plugin, path)]
     return boot(context, name, kernel, 4, append, program, machine), marks.rows(path)
@@ -81,8 +82,8 @@ def run(context):
             given = [f"faults.{variant}", kernels[variant], scenes, "faults", plugin]
             found["faults"][variant] = faults_of(*counted(context, *given))
     if "neighbour" in only:
-        # worker and hog have two blocks each, of the same socket; 256 MiB less struct pages and
-        # high watermarks are 233 MiB, of which the hog may use 230
+        # worker and hog have two blocks each, on the same socket; without struct pages and high
+        # watermarks, 233 of the 256 MiB remain, of which the hog may use 230
         work = f"{BLOCKS} psi=1 do=run:/neighbour:{10 * rounds}:2-3:4-5:230"
         given = ["neighbour.on", kernels["on"], work, "neighbour", plugin]
         found["neighbour"] = arms_of(*counted(context, *given))
@@ -92,7 +93,8 @@ def run(context):
 
 
 def memory(context, kernels, groups):
-    """[{variant, cpus, thp, sizes}], and the KiB of blocks as {total, free, min, low}."""
+    """Boot all variants. Return [{variant, cpus, thp, sizes}], and the KiB of blocks as {total,
+    free, min, low}."""
     boots = []
     for variant in VARIANTS:
         for cpus, thp in BOOTS:
@@ -115,8 +117,8 @@ def nodes_named(words):
 
 
 def faults_of(log, counts):
-    """[{scene, kind, each}]: kernel instructions per fault, round by round. Between the markers,
-    only faults.c runs in user space on CPU."""
+    """Return [{scene, kind, each}], where EACH has the kernel instructions per fault of each round.
+    Between the markers, only faults.c runs in user space on CPU."""
     found, at = [], 0
     for scene, kind, faults, rounds, pages in FAULTS.findall(log):
         nodes = {int(word.partition(":")[0]) for word in pages.split()}
@@ -134,7 +136,8 @@ def faults_of(log, counts):
 
 
 def arms_of(log, counts):
-    """[{arm, kills, rounds, moved}]: instructions of each round, and counters that have changed."""
+    """Return [{arm, kills, rounds, moved}]: ROUNDS has the instructions of each round, MOVED the
+    counters that have changed."""
     found, at = [], 0
     for arm, rounds, kills in re.findall(r"^neighbour (\w+) (\d+) kills (\d+)$", log, re.M):
         pairs = [marks.pair(counts, at + 2 * n) for n in range(int(rounds))]

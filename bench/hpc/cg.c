@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * cg RANK RANKS ROWS COLUMNS ITERATIONS: one of RANKS processes that solve the Laplacian (five
+ * cg RANK RANKS ROWS COLUMNS ITERATIONS: be one of RANKS processes that solve the Laplacian (five
  * points, ROWS x COLUMNS each) by conjugate gradients, in the memory of descriptor 3, which ranks.c
- * made. They spin where they wait for each other, as MPI and OpenMP do. For the first WARM seconds
- * they only wait for each other, so that other programs leave their CPUs. The iterations are
- * between markers 1 and 2 of rank 0. Each rank prints
+ * has made. Ranks spin while they wait for each other, as with MPI and OpenMP. For the first WARM
+ * seconds they only wait, so that other programs leave their CPUs. The iterations are between
+ * markers 1 and 2 of rank 0. Each rank prints
  *
- *	rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
+ * 	rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
  *
- * moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are in the order
- * of ranks, so the residual is bitwise equal wherever they run.
+ * with its moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are made in
+ * the order of ranks, so the residual is bitwise equal wherever the ranks run.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -22,9 +22,9 @@
 #include "bench/lib/guest.h"
 
 #define RANKS_MAX 64
-#define WARM 1.2 /* more than the period of the fair server */
+#define WARM 1.2 /* seconds; longer than the period of the fair server */
 
-/* The start of the shared memory; initially zero. */
+/* The start of the shared memory, which is all zero at first. */
 struct shared {
 	_Alignas(64) atomic_uint arrived;
 	_Alignas(64) atomic_uint phase;
@@ -91,8 +91,10 @@ static double dot(const double *a, const double *b)
 	return sum_of_all(sum);
 }
 
-/* q = A p on this rank's rows; P begins at its first row, and the rows around it are its
- * neighbours' */
+/*
+ * Compute q = A p on this rank's rows. P begins at the rank's first row; the rows before and after
+ * the rank's are its neighbours'.
+ */
 static void multiply(double *q, const double *p)
 {
 	for (long i = 0; i < rows; i++)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: runs RANKS processes PROGRAM RANK RANKS ARG... at
- * once, for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (words with "+" between
- * them; in a different order for each seed). CPU 0 is left out, so RANKS must be less than the
- * number of CPUs. With "threads:N" for RANKS it runs one process PROGRAM ARM N ARG..., which has N
- * threads and binds them itself if the arm requires it; ranks watches the threads (threads.h), and
- * the whole process is between the markers. PROGRAM must write its result, a word, to RESULT. Arms
- * are those of bench/lib/classes.h.
+ * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: run RANKS processes PROGRAM RANK RANKS ARG... at
+ * once, for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (bench/lib/classes.h).
+ * LOADS and ARMS are words with "+" between them; the seed determines their order. CPU 0 is left
+ * out, so RANKS must be less than the number of CPUs. If RANKS is "threads:N", run one process
+ * PROGRAM ARM N ARG..., which has N threads and binds them itself if the arm requires that; this
+ * program then watches the threads (threads.h), and the whole process is between the markers.
+ * PROGRAM must write its result, a word, to RESULT.
  *
- * Loads: "idle"; "busy" has programs of the default class that may run on all CPUs, and sleep and
- * compute in turns; the seed determines how long, the same in all arms. Run by kernel/test/init.c
- * or image-init.c. Prints "run ARM LOAD SEED" before each run, and after it the exit codes other
- * than 0.
+ * The load "busy" has programs of the default class that may run on all CPUs, and that sleep and
+ * compute in turn, for times that the seed determines, the same in all arms; "idle" has none.
+ * kernel/test/init.c or image-init.c runs this program. It prints "run ARM LOAD SEED" before each
+ * run, and exit codes other than 0 after the run.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -36,8 +36,8 @@ static int n_ranks, n_threads;
 static char **program;
 
 /*
- * Sleeps for up to 20 ms, then computes for up to 2 million rounds, as a daemon, a cron job or a
- * user's shell may.
+ * Again and again sleep for up to 20 ms and compute for up to 2 million rounds, as a daemon, a cron
+ * job or a user's shell may.
  */
 static void ranks_disturb(uint64_t seed)
 {
@@ -52,7 +52,7 @@ static void ranks_disturb(uint64_t seed)
 	}
 }
 
-/* Make CPUs 1 to N a partition of KIND; the kernel moves other programs away. */
+/* Make CPUs 1 to N a cpuset partition of KIND, from which the kernel moves other programs away. */
 static void make_partition(const char *kind, int n)
 {
 	char text[64];

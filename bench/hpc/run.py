@@ -12,11 +12,11 @@ to 7, under several arms of scheduling:
     rr topo  SCHED_HPC, placed by the kernel
     inside   as user, in a root partition
 
-alone (idle) and beside programs of the default class that sleep and compute in turns (busy); a
-seed determines how long, the same for all arms. Counts for each rank the instructions of others on
-its CPU, and its migrations and switches. QEMU's clock counts instructions (-icount) and shows no
-durations. Of GROMACS the whole program is counted, from its start. 10 runs take 2 minutes on an
-idle processor once the kernel is built."""
+alone (idle) and beside programs of the default class that sleep and compute in turn (busy), for
+times that a seed determines, the same for all arms. The experiment counts, for each rank, the
+instructions of other programs on its CPU, and its migrations and switches. QEMU's clock counts
+instructions (-icount) and shows no durations. GROMACS is counted from the program's start. 10 runs
+take 2 minutes on an idle processor once the kernel is built."""
 
 import re
 import shutil
@@ -40,9 +40,9 @@ OPTIONS = (
     Option("boots", "B+B", "of plain and nohz (nohz_full)", ["plain"], read=options.words(*BOOTS)),
     Option("kernel", "FILE", "with SCHED_HPC, instead of kernel/build's"),
 )
-# Addresses of the ranks' programs, where no other program computes: cg is linked to them; GROMACS
-# is where the kernel puts position-independent programs and libraries (the shell that starts it is
-# counted, too)
+# addresses of the ranks' programs, at which no other program computes: cg is linked to such an
+# address; GROMACS is where the kernel puts position-independent programs and libraries (the shell
+# that starts GROMACS is counted, too)
 OWN = {"cg": "0x20000000-0x2fffffff", "gmx": "0x550000000000-0x7fffffffffff"}
 SCRIPT = """exec 2>&1
 (cd /tmp && /mnt/water.sh 20) >/tmp/prepare.log 2>&1 || {{
@@ -59,7 +59,7 @@ RANK = re.compile(
 
 
 def build(context, program, given):
-    """The initramfs; returns the rest of the kernel's command line, and QEMU's disk."""
+    """Build the initramfs. Return the rest of the kernel's command line, and QEMU's disk."""
     root = guests.root(context)
     here = f"{TOP}/bench/hpc"
     if program == "cg":
@@ -100,7 +100,7 @@ def run(context):
 
 
 def runs_of(log, counted):
-    """Runs in order as [{arm, load, seed, ranks, own, kernel, other, all, moves, involuntary,
+    """The runs in order, as [{arm, load, seed, ranks, own, kernel, other, all, moves, involuntary,
     voluntary}], from a guest's console and from the lines of rank-count.c."""
     runs = []
     for line in log.splitlines():

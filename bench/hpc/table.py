@@ -20,16 +20,17 @@ HEAD = [
     "migrations",
     "most of a rank",
 ]
-# QEMU's clock advances with the instructions of all CPUs, so most foreign instructions are ticks
-# unless nohz stops them (doc/benchmarks.md)
+# at most this share of CFS's foreign instructions is allowed. QEMU's clock advances with the
+# instructions of all CPUs, so most foreign instructions are ticks unless nohz stops them
+# (doc/benchmarks.md).
 LIMIT = {"plain": 0.15, "nohz": 0.05}
 PARTITION_OF_CFS = 0.05
 PARTITION_NOHZ = 1  # percent
-GUARD = 0.05  # share of each second that fair tasks get
+GUARD = 0.05  # share of each second that the guard, the kernel's fair server, gives to fair tasks
 
 
 def foreign(run):
-    """Instructions of others per 100 of the program's own."""
+    """Instructions of the kernel and other programs per 100 of the program's own."""
     return 100 * (run["kernel"] + run["other"]) / run["own"]
 
 
@@ -67,14 +68,15 @@ def tables(raw):
 
 
 def of_arm(boot, runs, arm):
-    """Verdicts on each run, and on the medians on a busy node compared with CFS."""
+    """Verdicts on each run, and on the medians on a busy node relative to CFS."""
     what, of = f"{boot}: {arm}", chosen(runs, arm)
     solver = bool(of[0]["ranks"][0]["seconds"])  # cg reports its duration, GROMACS does not
-    # GROMACS binds its first thread to each CPU in turn, to identify the CPU: 16 moves for 8 CPUs
+    # leave out GROMACS's first thread, which binds itself to each CPU in turn to identify the CPU:
+    # 16 moves for 8 CPUs
     most = max(rank["moves"] for r in of for rank in r["ranks"][not solver :])
     yield Verdict(most <= 1, f"{what}: no rank is moved more than once: {most}")
-    # in each second, even an incomplete one, the guard lets fair tasks run: a switch to them and
-    # one back, and their own switches in between
+    # in each second, even an incomplete one, the guard lets fair tasks run, with a switch to them,
+    # a switch back and their own switches in between
     most = max(rank["involuntary"] / (2 + int(rank["seconds"])) for r in of for rank in r["ranks"])
     text = f"{what}: no rank loses its CPU except to the guard: {most:.1f} times a period"
     yield Verdict(most <= 2, text)
@@ -91,7 +93,8 @@ def of_arm(boot, runs, arm):
 
 
 def of_partition(boot, runs):
-    """Verdicts on a root partition, which policy hpc is on a kernel without the class."""
+    """Verdicts on a root partition, by which NodeOS replaces policy hpc on a kernel without the
+    class."""
     of, cfs = chosen(runs, "root", "busy"), chosen(runs, "cfs", "busy")
     if not of or not cfs:
         return

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * For ranks.c: count how often the threads of an unmodified program are moved and switched, from
- * the kernel's events. Prints a line for each thread, in the form of cg.c's lines.
+ * A part of ranks.c: count how often the threads of an unmodified program are moved and switched,
+ * from the kernel's trace events, and print a line for each thread, in the form of cg.c's lines.
  */
 #ifndef NODEOS_BENCH_THREADS_H
 #define NODEOS_BENCH_THREADS_H
@@ -20,7 +20,7 @@ struct thread {
 	long moves, involuntary, voluntary;
 };
 
-/* Start counting, for programs called NAME. */
+/* Start to trace programs called NAME. */
 static void watch_threads(const char *name)
 {
 	char filter[64];
@@ -36,7 +36,7 @@ static void watch_threads(const char *name)
 	guest_put(TRACE "events/sched/sched_switch/enable", "1");
 	guest_put(TRACE "events/sched/sched_migrate_task/enable", "1");
 	guest_put(TRACE "buffer_size_kb", "8192");
-	/* opening the file with O_TRUNC empties it; truncate() has no effect on it */
+	/* open the file with O_TRUNC to empty it, as truncate() has no effect on it */
 	trace = open(TRACE "trace", O_WRONLY | O_TRUNC);
 	if (trace < 0 || close(trace) < 0)
 		die(TRACE "trace");
@@ -55,8 +55,8 @@ static struct thread *thread_of(struct thread *all, int *n, int pid, int cpu)
 }
 
 /*
- * Count one line of the kernel, such as "gmx-70 [003] d..2. 1.5: sched_switch: prev_comm=gmx
- * prev_pid=70 prev_prio=120 prev_state=R+ ==> ..."
+ * Count the event in a line of the trace, such as "gmx-70 [003] d..2. 1.5: sched_switch:
+ * prev_comm=gmx prev_pid=70 prev_prio=120 prev_state=R+ ==> ...".
  */
 static void count_event(const char *line, struct thread *all, int *n)
 {
@@ -69,7 +69,7 @@ static void count_event(const char *line, struct thread *all, int *n)
 		if (sscanf(at, " prev_pid=%d prev_prio=%*d prev_state=%7s", &pid, state) != 2)
 			die(line);
 		t = thread_of(all, n, pid, cpu);
-		/* with a plus, the thread was preempted; without it, the thread yielded */
+		/* "R+": the thread was preempted; any other state: it yields or waits */
 		if (strcmp(state, "R+") == 0)
 			t->involuntary++;
 		else
@@ -83,7 +83,7 @@ static void count_event(const char *line, struct thread *all, int *n)
 	}
 }
 
-/* Print all threads that were switched or moved. RESULT: the result of the program. */
+/* Print all threads that were switched or moved. RESULT: the program's result. */
 static void tell_threads(const char *result)
 {
 	static struct thread all[THREADS_MAX];

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""System calls of a launch, from strace's files, by the role of the caller."""
+"""Count the system calls of a launch by the role of the caller, from strace's files."""
 
 import os
 import re
@@ -17,8 +17,8 @@ class Process:
 
 
 def read_trace(path):
-    """The calls of a trace as (pid, call, number of the call), and the processes with their parents
-    and programs."""
+    """Read the calls of a trace as (pid, call, number of the call), and the processes with their
+    parents and programs."""
     lines, procs, pending = [], {}, {}
     with open(path, errors="replace") as f:
         for text in f:
@@ -41,7 +41,7 @@ def read_trace(path):
                 child.parent, child.thread = pid, "CLONE_THREAD" in whole
             if call == "execve" and value == 0:
                 name = PATH.match(whole)
-                # execve itself counts for the previous program
+                # the execve itself counts for the program that makes it
                 p.execs.append(
                     (
                         len(lines),
@@ -53,8 +53,8 @@ def read_trace(path):
 
 
 def program_of(procs, pid, line):
-    """The program that PID runs at LINE, and the process that executed it; before an exec, the
-    program of the parent."""
+    """The program that PID runs at LINE, and the process that has executed it. Before its first
+    exec, a process runs its parent's program."""
     seen = 0
     while seen < 100:
         p = procs[pid]
@@ -74,8 +74,8 @@ def leader(procs, pid):
 
 
 def role(procs, pid, line, steps):
-    """The role of the process that makes the call; None for the user's program, which does not
-    count."""
+    """The role of the process that makes the call at LINE; None for the user's program, whose calls
+    are not counted."""
     me = leader(procs, pid)
     later = [e[1] for e in procs[me].execs if e[0] > line]
     done, owner = program_of(procs, me, line)

@@ -33,8 +33,8 @@ COMPARED = ("srun", STEP_PARTS[0], "slurmstepd of the extern step", STEP_PARTS[1
 
 
 def by_id(rows):
-    """{id: [(start, returned, settled or None)]}, in the order of the runs: markers N, N + 1 and,
-    if it exists, N + 2."""
+    """Group the markers of runs: {id: [(start, returned, settled or None)]}, in the order of the
+    runs. A run has the markers N, N + 1 and, in most runs, N + 2."""
     out = {}
     for first, second, third in zip(rows, rows[1:], [*rows[2:], [None]]):
         if first[marks.ID] % 10 == 0 and second[marks.ID] == first[marks.ID] + 1:
@@ -50,15 +50,17 @@ def between(first, second):
 
 
 def idle_rate(runs):
-    """Instructions per second of an idle guest: user, kernel."""
+    """The instructions per second of an idle guest: (user, kernel)."""
     found = [between(begin, end) for begin, _, end in runs]
     seconds = sum(s for s, _, _ in found)
     return sum(u for _, u, _ in found) / seconds, sum(k for _, _, k in found) / seconds
 
 
 def launch(found, rate):
-    """The seconds from a launch until srun ends, and its instructions less those of an idle guest
-    in that time."""
+    """Measure one launch: "wall" is the seconds from its first marker until srun returns, at the
+    second marker. The others are the instructions from the first marker to the third one, less what
+    an idle guest executes in that time (but not in "raw"); "after" has only those after srun has
+    returned."""
     start, back, end = found
     seconds, user, kernel = between(start, end)
     rest, after, _ = between(back, end)
@@ -106,8 +108,8 @@ def counts(rows):
 
 
 def difference(runs, base, other, who):
-    """The system calls that WHO makes more or less often in runs of kind OTHER than of kind BASE,
-    by median count."""
+    """The system calls that WHO makes more or less often in runs of kind OTHER than in runs of kind
+    BASE, by median count."""
 
     def median(kind):
         of = [r["calls"].get(who, {}) for r in runs if r["kind"] == kind]
@@ -122,7 +124,7 @@ def difference(runs, base, other, who):
 
 
 def order(who):
-    """Order: srun, slurmstepd, the helper, others, sums."""
+    """A key that sorts srun first, then slurmstepd, the helper, other roles, and sums."""
     last = (STEP, ALL).index(who) + 1 if who in (STEP, ALL) else 0
     return last, who != "srun", not who.startswith("slurmstepd"), "helper" not in who, who
 

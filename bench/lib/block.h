@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Common parts of the plugins: blocks of translated code, markers (mark.c, guest.h) and repeated
- * string instructions.
+ * Common parts of the QEMU plugins: blocks of translated code, markers (mark.c, guest.h) and
+ * repeated string instructions.
  */
 #ifndef NODEOS_BENCH_BLOCK_H
 #define NODEOS_BENCH_BLOCK_H
@@ -19,7 +19,7 @@ struct block {
 	uint64_t address;
 	/*
 	 * address of the repeated string instruction that ends the block; 0: another instruction
-	 * ends it
+	 * ends the block
 	 */
 	uint64_t rep;
 	uint32_t insns;
@@ -41,7 +41,10 @@ static size_t insn_bytes(const struct qemu_plugin_insn *insn, uint8_t *to, size_
 #endif
 }
 
-/* "nopl 0x4e4f00ID(%rax,%rax,1)": no compiler writes it. */
+/*
+ * Return the number of the marker that CODE is, or -1. A marker is "nopl 0x4e4f00ID(%rax,%rax,1)",
+ * which no compiler writes.
+ */
 static int marker_id(const uint8_t *code, size_t len)
 {
 	static const uint8_t start[] = { 0x0f, 0x1f, 0x84, 0x00 }, end[] = { 0x00, 0x4f, 0x4e };
@@ -70,13 +73,13 @@ static int is_rep_string(const uint8_t *code, size_t len)
 }
 
 /*
- * Make the struct block of TB; MARKER, unless NULL, runs with the marker's number as its argument
+ * Make the struct block of TB. Unless MARKER is NULL, it is called with the marker's number
  * whenever a program executes a marker in TB.
  */
 static struct block *block_of(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t marker)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
-	/* never freed: QEMU does not report dropped blocks */
+	/* never freed, as QEMU does not report which blocks it drops */
 	struct block *b = calloc(1, sizeof(*b));
 	uint8_t code[16];
 
@@ -111,8 +114,8 @@ static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 }
 
 /*
- * Let BLOCK run, with its struct block, whenever a block is executed, and MARKER as for block_of().
- * Returns the number of CPUs; -1: too many.
+ * Let QEMU call BLOCK, with the struct block, whenever a block is executed, and MARKER as in
+ * block_of(). Returns the number of CPUs, or -1 if there are too many.
  */
 static inline int watch_blocks(qemu_plugin_id_t id, const qemu_info_t *info,
 			       qemu_plugin_vcpu_udata_cb_t block,

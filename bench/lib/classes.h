@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arms of scheduling, and random numbers and lists of words for programs of guests. */
+/* Arms of scheduling, random numbers and lists of words, for the programs in guests. */
 #ifndef NODEOS_BENCH_CLASSES_H
 #define NODEOS_BENCH_CLASSES_H
 
@@ -19,19 +19,19 @@ static const struct arm {
 	const char *partition; /* kind of cpuset partition around the ranks; NULL: none */
 } arm_kinds[] = {
 	{ "cfs", SCHED_OTHER, 0, 0, NULL }, /* the default class, on any of the CPUs */
-	{ "pinned", SCHED_OTHER, 0, 1, NULL }, /* the default class, a CPU for each */
-	{ "fifo", SCHED_FIFO, 1, 1, NULL }, /* SCHED_FIFO 1, a CPU for each */
+	{ "pinned", SCHED_OTHER, 0, 1, NULL }, /* the default class, a CPU for each rank */
+	{ "fifo", SCHED_FIFO, 1, 1, NULL }, /* SCHED_FIFO, priority 1, a CPU for each rank */
 	{ "root", SCHED_OTHER, 0, 1, "root" }, /* pinned, in a partition of the ranks' CPUs */
 	{ "iso", SCHED_OTHER, 0, 1, "isolated" },
 	{ "isofifo", SCHED_FIFO, 1, 1, "isolated" },
-	{ "user", POLICY_HPC, 0, 1, NULL }, /* SCHED_HPC, placement by the user: a CPU for each */
+	{ "user", POLICY_HPC, 0, 1, NULL }, /* SCHED_HPC, placed by the user: a CPU for each rank */
 	{ "rr", POLICY_HPC, 1, 0, NULL }, /* SCHED_HPC, placed by the kernel */
 	{ "topo", POLICY_HPC, 2, 0, NULL },
 	{ "inside", POLICY_HPC, 0, 1, "root" }, /* SCHED_HPC in a partition */
 	{ NULL, 0, 0, 0, NULL },
 };
 
-/* of sched_setattr(2); the C library has none */
+/* struct sched_attr of sched_setattr(2), which the C library lacks */
 struct attr {
 	uint32_t size, policy;
 	uint64_t flags;

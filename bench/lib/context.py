@@ -19,7 +19,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 
 
 class Failed(RuntimeError):
-    """The experiment cannot continue; the text is for its user."""
+    """The experiment cannot continue; the exception's text is for the user."""
 
 
 def load(path):
@@ -51,8 +51,8 @@ class Context:
         os.makedirs(self.build, exist_ok=True)
 
     def part(self, name, experiment, **given):
-        """The context of an experiment that is a part of this one: GIVEN has some of its options,
-        the rest are defaults."""
+        """The context of an experiment that is a part of this one. GIVEN has some of its options;
+        the others have their defaults."""
         values = argparse.Namespace(**dict.fromkeys(o.name for o in experiment.OPTIONS))
         for option in ("quick", "again", "header"):
             setattr(values, option, getattr(self.options, option))
@@ -63,8 +63,8 @@ class Context:
         print(f"{time.strftime('%H:%M:%S')} {self.name}: {text}", file=sys.stderr, flush=True)
 
     def run(self, *command, log=None, env=None, timeout=None, check=True):
-        """Run a command with its output in a log, the experiment's own or LOG; when it fails, the
-        error has the log's end. Returns its exit code."""
+        """Run a command with its output in LOG, or in the experiment's own log. If the command
+        fails, the error has the end of the log. Returns the exit code."""
         path = log or f"{self.out}/log"
         with open(path, "w" if log else "a", encoding="utf-8") as f:
             if not log:
@@ -87,8 +87,8 @@ class Context:
         return code
 
     def path_of(self, *command):
-        """Run COMMAND, a script that builds a missing file and prints its path last; returns that
-        path. The script's progress is shown."""
+        """Run COMMAND, a script that builds a file if it is missing and prints the file's path
+        last. Returns the path. The script's progress is shown."""
         got = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         if got.returncode or not got.stdout.strip():
             raise Failed(f"exit {got.returncode} of {' '.join(command)}")
@@ -108,11 +108,11 @@ class Context:
 
 
 def need_tools(*tools):
-    """Require that each COMMAND[:PACKAGE] exists."""
+    """Fail unless each of TOOLS, COMMAND[:PACKAGE], exists."""
     missing = [t.rpartition(":")[2] for t in tools if not shutil.which(t.partition(":")[0])]
     if missing:
         names = " ".join(missing)
-        raise Failed(f"missing here: {names}; try: apt-get install {names}")
+        raise Failed(f"not installed: {names}; try: apt-get install {names}")
 
 
 def key_of(experiment, options):
@@ -131,7 +131,7 @@ def key_of(experiment, options):
 
 
 def kept(path, key):
-    """An earlier result of the same inputs, or None."""
+    """The result in PATH if it has the same inputs, or None."""
     try:
         result = load(path)
     except (OSError, ValueError):
@@ -140,8 +140,8 @@ def kept(path, key):
 
 
 def measured(context, experiment):
-    """The result of EXPERIMENT's run() after a round trip through JSON: kept in result.json, or
-    measured now."""
+    """The result of EXPERIMENT's run(), kept in result.json or measured now. It is always converted
+    to JSON and back."""
     path, options = f"{context.out}/result.json", context.options
     key = key_of(experiment, options)
     result = None if options.again else kept(path, key)

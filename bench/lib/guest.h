@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Common parts of the experiments' guest programs; each program is one file without libraries. */
+/*
+ * Common parts of the experiments' programs for guests, each of which is one file without
+ * libraries.
+ */
 #ifndef NODEOS_BENCH_GUEST_H
 #define NODEOS_BENCH_GUEST_H
 
@@ -12,7 +15,7 @@
 
 #define MIB (1UL << 20)
 
-/* A no-op that the plugins recognise: see mark.c. */
+/* Execute a marker, a no-op that the plugins recognise (mark.c). */
 #define MARK(id) \
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long 0x4e4f0000 + " #id ::: "memory")
 
@@ -32,7 +35,7 @@ static inline void guest_put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Map SIZE bytes at a multiple of 2 MiB. */
+/* Map SIZE bytes at an address that is a multiple of 2 MiB. */
 static inline char *map(size_t size, int advice)
 {
 	char *p = mmap(NULL, size + 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guests of the experiments: a kernel with an initramfs, or a node of the virtual cluster;
-QEMU's plugins; programs for both."""
+"""The guests of the experiments, which are a kernel with an initramfs or a node of the virtual
+cluster; their programs, and QEMU's plugins."""
 
 import os
 import re
@@ -9,8 +9,8 @@ import shutil
 from bench.lib.context import TOP, Failed, read
 
 LIB = f"{TOP}/bench/lib"
-# files that influence the results of any guest, and those that influence only the results of the
-# virtual cluster
+# INPUTS: files that influence the results of any guest; CLUSTER: files that influence the results
+# of the virtual cluster
 CACHE = ["test/simllc/*.[ch]", "test/simllc/module/*.c"]  # sources of the simulated cache
 INPUTS = ["bench/lib/guests.py", "bench/lib/plugin", "bench/lib/*.[ch]", "kernel/patches/*/series"]
 CLUSTER = [
@@ -42,14 +42,14 @@ def plugin(context, name):
 
 
 def program(context, to, source, *flags):
-    """Build a static program; FLAGS may be for any stage of the compiler."""
+    """Build a static program. FLAGS may be for any stage of the compiler."""
     context.run("gcc", "-static", *STRICT, "-o", to, source, *flags)
     return to
 
 
 def mark(context):
-    """Build the program that executes markers (mark.c), without libc, whose instructions would
-    count."""
+    """Build the program that executes markers (mark.c), without libc, whose instructions would be
+    counted."""
     plain = ("-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector", "-Wl,-z,noexecstack")
     return program(context, f"{context.build}/mark", f"{LIB}/mark.c", *plain)
 
@@ -81,7 +81,7 @@ def two_sockets(cpus, threads, gib):
 
 def simulated_cache(context, name, mib, cpus, given):
     """QEMU's arguments for the simulated cache (test/simllc) of two sockets with MIB MiB of memory
-    each. They must come after the arguments of the nodes. GIVEN: more options of the cache."""
+    each. They must come after the arguments for the nodes. GIVEN: more options of the cache."""
     plugin = context.path_of(f"{TOP}/test/simllc/build", "plugin")
     counters, half = f"{context.out}/{name}.llc", cpus // 2
     place = f"out={counters},nodes={mib}M+{mib}M,nodecpus={half},share={half},{given}"
@@ -98,8 +98,8 @@ def plugged(plugin, marks, more=""):
 
 
 def boot(context, name, kernel, machine, append, ended, timeout=3000, model="q35"):
-    """Run a guest with the initramfs until it ends; its console is in NAME.log, and one of its
-    lines must be ENDED."""
+    """Run a guest with the initramfs until it ends. Its console is in NAME.log, which must have the
+    line ENDED."""
     log = f"{context.out}/{name}.log"
     context.say(f"{name}: console in {log}")
     command = ["qemu-system-x86_64", "-machine", model, "-cpu", "max", "-nographic", "-no-reboot"]
@@ -114,9 +114,9 @@ def boot(context, name, kernel, machine, append, ended, timeout=3000, model="q35
 
 
 def cluster(context, puts, command, more=(), share="share", clock=None, limit=7200):
-    """Run COMMAND as root in a guest with one node of Slurm and the files PUTS; returns the
+    """Run COMMAND as root in a guest with one node of Slurm and the files PUTS. Return the
     directory of its output. CLOCK is "icount" if the counts depend on how programs run beside each
-    other, and "tcg" if the counted work is always the same: then all processors of the machine
+    other. It is "tcg" if the counted work is always the same; then all processors of the machine
     emulate."""
     to = f"{context.out}/{share}"
     shutil.rmtree(to, ignore_errors=True)

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * A QEMU plugin that counts the guest's instructions, per virtual CPU, while all of
- * them run in parallel (MTTCG): each block of translated code adds its length to
- * counters that only its own CPU writes. When a program in the guest executes a marker
- * (mark.c), one line is appended to the plugin's out=FILE:
+ * A QEMU plugin that counts the guest's instructions on each virtual CPU, while all virtual CPUs
+ * run in parallel (MTTCG): each block of translated code adds its length to counters that only its
+ * own CPU writes. When a program in the guest executes a marker (mark.c), the plugin appends one
+ * line to out=FILE:
  *
- *	ID NANOSECONDS USER KERNEL REPEATED CPU0 CPU1 ...
+ * 	ID NANOSECONDS USER KERNEL REPEATED CPU0 CPU1 ...
  *
- * NANOSECONDS is the host's monotonic clock; USER and KERNEL are instructions in the lower and the
- * upper half of the address space, since the guest was switched on; CPUn are USER + KERNEL of one
+ * NANOSECONDS is the host's monotonic clock. USER and KERNEL are the instructions in the lower and
+ * the upper half of the address space since the guest was switched on. CPUn is USER + KERNEL of one
  * CPU. A repeated string instruction ("rep movsb") counts once, as on a processor; REPEATED has the
- * further rounds that QEMU executes for it.
+ * further rounds that QEMU executes for such instructions.
  *
- * Two things are not exact: a block that is interrupted, by a page fault for example, counts whole,
- * and again when it is resumed; the other CPUs' counters are read while they count.
+ * Two things are not exact: a block that is interrupted, such as by a page fault, counts as a
+ * whole, and counts again when it is resumed; and the other CPUs' counters are read while they
+ * count.
  *
- * Needs qemu-plugin.h of the same QEMU that will load it (the script "plugin" gets the header).
+ * The plugin must be built with qemu-plugin.h of the QEMU that loads it; the script "plugin" gets
+ * this header.
  */
 #include <stdio.h>
 #include <time.h>
@@ -39,7 +41,7 @@ static FILE *out;
 static void insn_count_add(uint64_t *to, uint64_t n)
 {
 	/*
-	 * only one CPU writes, so this needs no locked instruction, but readers must not see a torn
+	 * only one CPU writes, so no locked instruction is needed, but readers must not see a torn
 	 * value
 	 */
 	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
@@ -84,7 +86,7 @@ static void insn_count_marker_runs(unsigned cpu, void *arg)
 		used += sprintf(text + used, " %llu",
 				(unsigned long long)(get(&counter[i].insns[0]) +
 						     get(&counter[i].insns[1])));
-	/* one call, as stdio's lock keeps the output of a call together */
+	/* write the line in one call, as stdio's lock keeps the output of a call together */
 	fprintf(out, "%s\n", text);
 	fflush(out);
 }

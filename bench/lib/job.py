@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Helpers for programs that run jobs of user alice in a guest; this file is copied beside them."""
+"""Helpers for programs that run jobs of user alice in a guest. This file is copied beside these
+programs."""
 
 import json
 import os
@@ -11,7 +12,7 @@ DEVICE = "/dev/nullb0"
 
 
 def read(path):
-    """The text of a file; "" when there is no such file."""
+    """The text of a file, or "" if there is no such file."""
     try:
         with open(path, encoding="utf-8", errors="replace") as f:
             return f.read()
@@ -20,8 +21,8 @@ def read(path):
 
 
 def alice(command, cwd=HOME, show=()):
-    """Run a shell command as alice; returns its output. When it fails, this program ends with the
-    output and the last lines of the files SHOW in CWD."""
+    """Run a shell command as alice and return its output. If it fails, end this program with that
+    output and the last 2,000 characters of the files SHOW in CWD."""
     environ = {k: v for k, v in os.environ.items() if k.startswith("OMPI_MCA_")}
     environ |= {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": HOME, "USER": "alice"}
     done = subprocess.run(
@@ -40,7 +41,7 @@ def alice(command, cwd=HOME, show=()):
 
 
 def manifest(path, **apps):
-    """Write a manifest of applications; each maps names of isolators to their values."""
+    """Write a manifest with APPS; each app maps names of isolators to their values."""
     pods = [
         {"name": app, "app": {"isolators": [{"name": n, "value": v} for n, v in values.items()]}}
         for app, values in apps.items()
@@ -51,14 +52,14 @@ def manifest(path, **apps):
 
 
 def root(command):
-    """Run a shell command; returns its output."""
+    """Run a shell command, and return its output."""
     return subprocess.run(
         ["bash", "-c", command], check=True, capture_output=True, text=True
     ).stdout
 
 
 def null_device(mib, latency):
-    """Make a null_blk device with memory, which answers by a timer; its memory does not belong to
+    """Make a null_blk device with memory, which answers by a timer. Its memory does not belong to
     containers."""
     root("mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config")
     path = "/sys/kernel/config/nullb/nullb0"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counts of the simulated cache (test/simllc), and of moves, by perf_event_open(2). */
+/* Count events of the simulated cache (test/simllc), and moves, with perf_event_open(2). */
 #ifndef NODEOS_BENCH_LLC_H
 #define NODEOS_BENCH_LLC_H
 
@@ -19,12 +19,15 @@ struct llc {
 	int fd[LLC_EVENTS];
 };
 
-/* The first three count user code, the next two the kernel, and the moves both. */
+/*
+ * The first three are counts of user code, the next two of the kernel, and moves are counted for
+ * both.
+ */
 static const char *const llc_names[LLC_EVENTS] = {
 	"instructions", "misses", "remote", "kernel-misses", "kernel-remote", "moves",
 };
 
-/* Return the number after PREFIX in a file of the PMU. */
+/* Return the number after PREFIX in FILE of the simulated cache's PMU. */
 static inline uint64_t llc_number(const char *file, const char *prefix)
 {
 	char path[128], format[32];
@@ -40,7 +43,10 @@ static inline uint64_t llc_number(const char *file, const char *prefix)
 	return n;
 }
 
-/* Count process PID and its descendants. ON_EXEC: from its next execve() on; else from now on. */
+/*
+ * Count process PID and its descendants: from its next execve() on if ON_EXEC, otherwise from now
+ * on.
+ */
 static inline void llc_open(struct llc *l, pid_t pid, int on_exec)
 {
 	static const char *const event[] = { "instructions", "llc-misses", "llc-misses-remote",
@@ -76,7 +82,7 @@ static inline void llc_read(const struct llc *l, uint64_t count[LLC_EVENTS])
 			die(llc_names[i]);
 }
 
-/* Print "instructions 1 misses 2 ...", without a newline. */
+/* Print the counts as "instructions 1 misses 2 ...", without a newline. */
 static inline void llc_show(FILE *f, const uint64_t count[LLC_EVENTS])
 {
 	for (int i = 0; i < LLC_EVENTS; i++)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The lines of counters that QEMU's plugins write at markers (mark.c)."""
+"""Read the lines of counters that QEMU's plugins write at markers (mark.c)."""
 
 from bench.lib.context import Failed
 
@@ -13,16 +13,16 @@ def rows(path):
 
 
 def pair(found, at):
-    """Rows AT and AT + 1, the first and the second marker of a program."""
+    """The rows AT and AT + 1, which must be the first and the second marker of a program."""
     if len(found) < at + 2:
-        raise Failed(f"{len(found)} marks, where {at + 2} and more should be")
+        raise Failed(f"there are {len(found)} marks; at least {at + 2} were expected")
     first, second = found[at : at + 2]
     if (first[ID], second[ID]) != (1, 2):
-        raise Failed(f"markers {first[ID]} and {second[ID]} where 1 and 2 should be")
+        raise Failed(f"markers {first[ID]} and {second[ID]}; 1 and 2 were expected")
     return first, second
 
 
 def explained(found, at):
-    """Check that the guest's log explains every row."""
+    """Check that the guest's log explains every row: AT rows are explained."""
     if at != len(found):
         raise Failed(f"{len(found)} marks, {at} of them explained")

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options of experiments: kinds of values, and the parser, with the options that all experiments
-have."""
+"""Options of experiments: kinds of values, options that all experiments have, and the parser."""
 
 import argparse
 import re
@@ -10,8 +9,9 @@ from bench.lib.tables import FORMATS
 
 
 class Option(NamedTuple):
-    """--NAME METAVAR; by default FULL, or QUICK with --quick. READ converts a text to the value, or
-    raises ValueError with the allowed values. An option without metavar is a switch."""
+    """An option --NAME METAVAR. Its default is FULL, or QUICK with --quick. READ converts a text to
+    the value, or raises ValueError with the allowed values. An option without METAVAR is a
+    switch."""
 
     name: str
     metavar: str
@@ -42,7 +42,7 @@ def interval(text):
 
 
 def words(*allowed):
-    """A reader of a list of words from ALLOWED, with "+" between them."""
+    """Return a reader of a list of words from ALLOWED, with "+" between them."""
 
     def read(text):
         found = text.split("+")
@@ -78,7 +78,7 @@ def directory_with(path):
 
 
 def argument(read):
-    """Wrap READ for argparse, whose own message would be "invalid read value"."""
+    """Wrap READ for argparse, whose own message for a ValueError would be "invalid read value"."""
 
     def convert(text):
         try:
@@ -101,7 +101,7 @@ def help_of(option):
 
 
 def filled(values, given):
-    """Set the options that were not given to their quick or full values."""
+    """Set options that were not given to their quick or full values."""
     for option in given:
         if getattr(values, option.name) is None:
             quick = values.quick and option.quick is not None

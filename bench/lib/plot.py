@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Plots as SVG, without libraries; equal numbers give equal bytes. panels(): bars with their
-spread, a panel for each measure, a row for each arm. lines(): curves over a logarithmic axis.
-paths(): curves from zero to where each ends."""
+"""Plots as SVG, made without libraries; equal numbers give equal bytes. panels() draws bars with
+their spread, in a panel for each measure and a row for each arm. lines() draws curves over a
+logarithmic axis. paths() draws curves from zero to their different ends."""
 
 import math
 from dataclasses import dataclass
@@ -15,8 +15,7 @@ SERIES = ["#0b7285", "#e8890c", "#7048a8", "#8a97a3", "#c2255c"]
 
 @dataclass
 class Value:
-    """A measured value: the middle, and the smallest and largest of several measurements. None: not
-    measured."""
+    """The median, the smallest and the largest of several measurements. None: not measured."""
 
     middle: float
     low: float = None
@@ -44,8 +43,8 @@ def short(number):
 
 
 def wide(text, size):
-    """The approximate width in pixels; DejaVu Sans is among the widest fonts, so texts do not
-    overlap with other fonts."""
+    """The approximate width of a text in pixels, in DejaVu Sans. This is one of the widest fonts,
+    so texts do not overlap in other fonts."""
     return (
         sum(0.36 if c in " .,:;'|!ilIjtf()[]" else 0.95 if c in "mwMW%@" else 0.64 for c in text)
         * size
@@ -53,7 +52,7 @@ def wide(text, size):
 
 
 def wrapped(text, width, size):
-    """The text in lines of this width; bold letters are a little wider."""
+    """Divide the text into lines of this width; bold letters are a little wider."""
     out = [""]
     for word in text.split():
         if out[-1] and 1.08 * wide(f"{out[-1]} {word}", size) > width:
@@ -123,9 +122,9 @@ class Canvas:
 
 
 def panels(title, subtitle, rows, measures, highlight=None, note="", width=980):
-    """Draw bars: a row for each of ROWS, a panel for each of MEASURES, which are (name, unit, list
-    with a Value or None for each row). Every panel has its own scale, from zero. HIGHLIGHT: the
-    row or rows that the plot is about."""
+    """Draw bars, in a row for each of ROWS and a panel for each of MEASURES, which are (name, unit,
+    list with a Value or None for each row). Every panel has its own scale, from zero. HIGHLIGHT:
+    the row or rows that the plot is about."""
     marked = {highlight} if isinstance(highlight, int) else set(highlight or ())
     label = 24 + 1.08 * max(wide(r, 12) for r in rows) + 14
     gap, step, top = 22, 30, 124
@@ -199,8 +198,8 @@ def lines(
     height=460,
     low=None,
 ):
-    """Draw SERIES, (name, {x: Value}). The axis of x has powers of two; y begins at LOW (0), or is
-    LOGARITHMIC. The names of curves stand at their ends."""
+    """Draw SERIES, a list of (name, {x: Value}). The axis of x has powers of two; the axis of y
+    begins at LOW (0), or is LOGARITHMIC. The names of curves stand at their ends."""
     c = Canvas(width, height, title, subtitle)
     right = width - 36 - max(wide(name, 12) for name, _ in series)
     left, top, bottom = 76, 84, height - (74 if note else 54)
@@ -263,7 +262,7 @@ def lines(
                 "middle",
                 weight="bold",
             )
-    # names at the ends of curves must not overlap
+    # move the names at the ends of curves apart, so that they do not overlap
     ends.sort()
     for a, b in zip(ends, ends[1:]):
         b[0] = max(b[0], a[0] + 16)
@@ -275,8 +274,8 @@ def lines(
 
 
 def paths(title, subtitle, x_name, y_name, series, note="", width=980, height=440):
-    """Draw SERIES, (name, [curve...]): each curve is a list of (x, y) and begins at (0, 0); axes
-    begin at 0. The names stand on the right, with the spread of the curves' ends."""
+    """Draw SERIES, a list of (name, [curve...]). Each curve is a list of (x, y) and begins at (0,
+    0); axes begin at 0. The names stand on the right, with the spread of the curves' ends."""
     c = Canvas(width, height, title, subtitle)
     names = [(name, of([curve[-1][0] for curve in curves])) for name, curves in series]
     texts = [

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * A QEMU plugin that counts instructions of other programs and the kernel on the CPUs where the
- * ranks of a program run. Between marker 1 and marker 2 (mark.c, guest.h) an instruction is
+ * A QEMU plugin that counts the instructions of other programs and of the kernel on the CPUs where
+ * the ranks of a program run. Between marker 1 and marker 2 (mark.c, guest.h), an instruction is
+ * one of
  *
- *	own	in user space, at an address of OWN=FIRST-LAST: the program of the ranks is the only
- *		one there
- *	kernel	in the kernel, system calls of the ranks included
- *	other	in user space elsewhere
+ * 	own	in user space, at an address of OWN=FIRST-LAST: the program of the ranks is the only
+ * 		one there
+ * 	kernel	in the kernel, system calls of the ranks included
+ * 	other	in user space elsewhere
  *
- * The latter two count only on a CPU that has a rank: one of the ranks=N CPUs that executed own
- * instructions last. So when a rank moves, the counted CPU changes with it; while a rank waits for
- * a CPU, the instructions of the program on that CPU count. Marker 2 appends a line to out=FILE:
+ * "kernel" and "other" count only on a CPU that has a rank, which is one of the ranks=N CPUs that
+ * executed own instructions last. So when a rank moves, the counted CPU changes, too; while a rank
+ * waits for a CPU, the instructions of the program on that CPU count. Marker 2 appends a line to
+ * out=FILE:
  *
- *	OWN KERNEL OTHER ALL
+ * 	OWN KERNEL OTHER ALL
  *
- * ALL is the instructions of all CPUs. A repeated string instruction counts once. For one thread of
- * QEMU only (-icount).
+ * ALL is the instructions of all CPUs. A repeated string instruction counts once. The plugin is for
+ * a QEMU with a single thread for all CPUs (-icount).
  */
 #include <stdio.h>
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Cell:
-    """VALUE is for JSON, TEXT for people."""
+    """A cell: VALUE is for JSON, TEXT for people."""
 
     value: object
     text: str
@@ -17,7 +17,7 @@ class Cell:
 
 @dataclass
 class Table:
-    """TITLE stands above the rows, and each of NOTES below them; a cell is a Cell, a number or
+    """A table. TITLE stands above the rows, and NOTES below them; a cell is a Cell, a number or
     text."""
 
     head: list
@@ -27,7 +27,7 @@ class Table:
 
 
 def short(value):
-    """About three digits: 0.14, 69.0, 1,197; a count has all its digits."""
+    """Format with about three digits: 0.14, 69.0, 1,197; a whole number keeps all its digits."""
     if isinstance(value, int):
         return f"{value:,}"
     return (
@@ -40,15 +40,16 @@ def short(value):
 
 
 def number(value, digits=0, sign="", after="", bold=False):
-    """A number with DIGITS decimals; None is an empty cell."""
+    """A cell with a number of DIGITS decimals; None gives an empty cell."""
     if value is None:
         return Cell(None, "")
     return Cell(value, f"{value:{sign},.{digits}f}{after}", bold)
 
 
 def spread(values, digits=None, unit=1, after="", bold=False):
-    """Median (smallest to largest) of VALUES in units of UNIT. If all are equal, the median alone;
-    without values, an empty cell. DIGITS decimals, or as many as short() has."""
+    """A cell with "MEDIAN (SMALLEST to LARGEST)" of VALUES in units of UNIT, or only the median if
+    all are equal; without values, an empty cell. The numbers have DIGITS decimals, or as many as
+    short() gives."""
     values = sorted(v / unit for v in values) if unit != 1 else sorted(values)
     if not values:
         return Cell(None, "")
@@ -81,7 +82,8 @@ def markdown_cell(cell):
 
 
 def paragraphs(table, body):
-    """Title, the lines of BODY if there are rows, and notes, with empty lines between them."""
+    """The title, the lines of BODY if the table has rows, and the notes, with empty lines between
+    them."""
     parts = [table.title] if table.title else []
     parts += ["\n".join(body)] if table.rows else []
     return "\n\n".join(parts + list(table.notes))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Verdicts as TAP, for measurements and for the tests of this room."""
+"""Verdicts as TAP, for measurements and for the tests of bench/."""
 
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ def plan(verdicts):
 
 
 class Tests:
-    """Unit tests: same() and skip() print a line each, end() returns the exit code."""
+    """Unit tests: same() and skip() print one line each; end() returns the exit code."""
 
     def __init__(self):
         self.count = self.failed = 0
@@ -33,7 +33,7 @@ class Tests:
             print(f"#   got:  {got}\n#   want: {want}")
 
     def raises(self, error, words, what, function, *arguments):
-        """Check that FUNCTION refuses, with WORDS in its message."""
+        """Check that FUNCTION raises ERROR with WORDS in its message."""
         try:
             got = f"no error, but {function(*arguments)}"
         except error as e:

@@ -1,6 +1,6 @@
 #!/bin/bash
 # water.sh STEPS [LINE]...: writes ./topol.tpr, a box of water for GROMACS, with STEPS steps and
-# with each LINE as a further parameter. Copied into guests.
+# with each LINE as a further parameter. This script is copied into guests.
 set -euo pipefail
 
 steps=$1

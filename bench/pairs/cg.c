@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * cg KIB ITERATIONS: solves the Laplacian of five points by conjugate gradients, in four vectors of
- * its own, of KIB KiB in total. Prints "residual R", which is the same wherever it runs.
+ * cg KIB ITERATIONS: solve the Laplacian of five points by conjugate gradients, in four vectors of
+ * KIB KiB in total. Prints "residual R", which is the same wherever the program runs.
  */
 #define _GNU_SOURCE
 #include <math.h>

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boots a node of the virtual cluster with a *simulated* last-level cache of 4 MiB for each of two
 sockets (test/simllc) and its model of time, and runs pairs of programs there, two ranks of each:
-GROMACS (a box of water), dimmap-load's lriot (reads of a file of 12 MiB at random), a solver by
-conjugate gradients (3 MiB) and a scan (3 MiB). Slurm puts the two ranks of a program on one socket.
-Each pair runs twice: observed only, and placed by dino. After Series A of the papers, with other
-programs; misses and times are those of a model and of an emulator."""
+GROMACS (a box of water), HPCC (each rank alone), dimmap-load's lriot (reads of a file of 12 MiB at
+random), a solver by conjugate gradients (3 MiB) and a scan (3 MiB). Slurm puts the two ranks of a
+program on one socket. Each pair runs twice: observed only, and placed by dino. The experiment
+follows Series A of the evaluation of Clavis-HPC, with other programs. Misses and times come from a
+model and an emulator."""
 
 import itertools
 import re
@@ -17,11 +18,13 @@ from bench.lib.options import Option, words
 
 TITLE = "Contention: programs in pairs"
 MINUTES = {"quick": 4, "full": 9}
-PROGRAMS = ("gromacs", "lriot", "cg", "scan")
+PROGRAMS = ("gromacs", "hpcc", "lriot", "cg", "scan")
 PAIRS = [f"{a}:{b}" for a, b in itertools.combinations(PROGRAMS, 2)]
 OPTIONS = (
-    Option("pairs", "A:B+A:B", "of programs", PAIRS, PAIRS[:2], words(*PAIRS)),
-    Option("sizes", "N+N+N+N", "steps, reads, iterations, passes", "20+200000+60+100"),
+    Option(
+        "pairs", "A:B+A:B", "of programs", PAIRS, ["gromacs:lriot", "gromacs:cg"], words(*PAIRS)
+    ),
+    Option("sizes", "N+N+N+N+N", "steps, reads, iterations, passes, rows", "20+200000+60+100+300"),
     *SIMULATED,
 )
 INPUTS = [
@@ -37,7 +40,8 @@ RANK = re.compile(r"rank (\d+) (\w+) begin ([\d.]+) end ([\d.]+) ((?:[a-z-]+ \d+
 
 
 def run(context):
-    """{runs: [{pair, policy, moves, ranks: [{rank, program, seconds, misses, ..., class}]}]}"""
+    """Run all pairs, and return {runs: [{pair, policy, moves, ranks: [{rank, program, seconds,
+    misses, ..., class}]}]}."""
     given, here = context.options, f"{TOP}/bench"
     build = context.build
     puts = [f"{here}/pairs/guest", f"{here}/lib/job.py", f"{here}/lib/water.sh"]
@@ -76,13 +80,13 @@ def run_of(one):
         "policy": one["policy"],
         "moves": sum(p["moves"] for p in document["placings"]),
         "ranks": ranks,
-        # a rank that has ended before the others is not in the document
+        # the document lacks ranks that ended before the others
         "classes": {str(r["rank"]): seen_classes(r) for r in document["ranks"]},
     }
 
 
 def seen_classes(rank):
-    """The classes that a rank had, in order; the time before its first class is left out."""
+    """The classes that a rank had, in order, without the time when its class was unknown."""
     found = []
     for point in rank["history"]:
         if point[2] != "u" and found[-1:] != [point[2]]:

@@ -17,8 +17,9 @@ HEAD = [
     "moves",
 ]
 NAMES = {"t": "turtle", "s": "semi-devil", "d": "devil"}
-# The class of a program of which two ranks share a cache, and its bounds: misses for 10,000
-# instructions. What dino gains and loses is shown, and not judged.
+# the class of a program if two of its ranks share a cache; BOUNDS: misses per 10,000 instructions.
+# HPCC has no single class, as its phases differ. Gains and losses by dino are shown, but not
+# judged.
 EXPECTED = {"gromacs": "t", "lriot": "s", "cg": "d", "scan": "d"}
 BOUNDS = {"t": (0, 30), "s": (30, 45), "d": (45, 10000)}
 
@@ -28,7 +29,7 @@ def of(runs, pair, policy):
 
 
 def rate(run, program):
-    """Misses of both ranks of a program for 10,000 instructions."""
+    """Misses of both ranks of a program per 10,000 instructions."""
     ranks = [r for r in run["ranks"] if r["program"] == program]
     return 1e4 * sum(r["misses"] for r in ranks) / sum(r["instructions"] for r in ranks)
 
@@ -40,8 +41,7 @@ def seconds(run, program):
 
 
 def classes(run, program):
-    """The classes that a program's ranks had. Ranks that the document lacks at its end do not
-    count."""
+    """The classes that a program's ranks had. Ranks that the last document lacks are left out."""
     numbers = [str(r["rank"]) for r in run["ranks"] if r["program"] == program]
     texts = {
         ", then ".join(NAMES[c] for c in run["classes"][n])
@@ -80,13 +80,14 @@ def judge(raw):
         for run in raw["runs"]
         if run["policy"] == "observe"
         for program in run["pair"]
+        if program in EXPECTED
         for verdict in verdicts(run, program)
     ]
 
 
 def verdicts(run, program):
-    """Whether a program that is observed only has the class that is expected, by its misses and by
-    the last class that nodeos-contend gave to each rank."""
+    """Verdicts on whether an observed program has the expected class, by its misses and by the last
+    class that nodeos-contend gave to each rank."""
     want = EXPECTED[program]
     least, most = BOUNDS[want]
     misses = rate(run, program)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Builds dimmap-load and nodeos-dimsim, records which pages of files the loads lriot, bfs and
-streamline touch, with several patterns, layouts and random numbers, and prints how many of 100
-accesses each policy finds in the buffer, with LRU and Belady's optimum for comparison. Needs no
-guest and no module, as only the order of touched pages matters. The traces take 2 GB."""
+"""Builds dimmap-load and nodeos-dimsim, and records which pages of files the loads lriot, bfs and
+streamline touch, with several patterns, layouts and random numbers. Prints how many of 100 accesses
+each policy finds in the buffer, compared with LRU and Belady's optimum. Needs no guest and no
+module, as only the order of touched pages matters. The traces take 2 GB."""
 
 import json
 import os
@@ -22,7 +22,7 @@ PROGRAMS = ("dimmap-load", "nodeos-dimsim")
 
 
 def accesses(load, file, seed):
-    """(name, command that makes FILE, command whose accesses are recorded) of all loads."""
+    """For all loads: (name, command that makes FILE, command whose accesses are recorded)."""
     threads = ["--threads=8", "--ops=100000", f"--seed={seed}"]
     patterns = {
         f"LRIOT, {p}": [f"--pattern={p}"] for p in ("uniform", "zipf:0.8", "zipf:1.1", "seq")
@@ -58,7 +58,7 @@ def run(context):
 
 
 def played(dimsim, sizes, trace):
-    """The output of nodeos-dimsim for the trace: {pages, results: [{policy, buffer, hit_ratio}]}"""
+    """Run nodeos-dimsim on the trace; return {pages, results: [{policy, buffer, hit_ratio}]}."""
     command = [dimsim, f"--pages={sizes}", "--json", trace]
     got = subprocess.run(command, capture_output=True, text=True)
     if got.returncode:

@@ -11,7 +11,8 @@ NEAR = 0.05  # a policy within this distance of our best one counts as equally g
 
 
 def hits(raw):
-    """{(name, rank of the buffer's size): (share of the pages, {policy: mean of the seeds})}"""
+    """The hits of each policy: {(name, index of the buffer's size): (share of the pages, {policy:
+    mean over the seeds})}."""
     found, share = {}, {}
     for played in raw:
         buffers = sorted({r["buffer"] for r in played["results"]})

@@ -3,9 +3,10 @@
 through a field four times as large from container vda, which has one of these nodes: by mmap, by
 mmap with MADV_RANDOM, and by the container's buffer (isolator dimmap); alone, and while GROMACS
 runs in container sim of the same job. All threads that follow lines share one CPU, and GROMACS has
-another, so that each of the two CPUs can have a processor of its own under emulation if nothing
-else runs; the device (null_blk) takes --latency. Measures steps per second, CPU time, major faults
-and pages read, each three times: under emulation only the ratios between arms are meaningful."""
+another one, so that each of the two CPUs can have a processor of its own under emulation if nothing
+else runs. The device (null_blk) takes --latency. The experiment measures steps per second, CPU
+time, major faults and pages read, each three times. Under emulation, only the ratios between arms
+are meaningful."""
 
 import shutil
 

@@ -59,7 +59,7 @@ def tables(runs):
 
 
 def judge(runs):
-    """The lines of a run must be the same in all arms."""
+    """A verdict on whether the streamlines of a run are the same in all arms."""
     sums = {}
     for r in runs:
         sums.setdefault((r["run"], r["threads"]), set()).add(r["checksum"])

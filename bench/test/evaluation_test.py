@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of the evaluation: the readers of its inputs, mpibind's rules on machines that can be
-worked out by hand, the measures of placements, the comparison, the plots, a short run of the
-planner's part, and doc/evaluation.md. TAP."""
+"""Tests of the evaluation: readers of its inputs, mpibind's rules on machines for which the result
+can be worked out by hand, measures of placements, the comparison, plots, a short run of the
+planner's part, and doc/evaluation.md. Prints TAP."""
 
 import argparse
 import json
@@ -106,7 +106,7 @@ def test_machines(directory):
 
 
 def test_planner(directory):
-    """Run the evaluation's part "planner" in short: two of its machines, all requests."""
+    """Run the evaluation's part "planner" with only two of its machines and all requests."""
     if not os.access(TOOL, os.X_OK):
         skip("a short run of the planner's experiment", f"no {TOOL}")
         return
@@ -125,8 +125,8 @@ def test_planner(directory):
                 f"{name}, {request}: no core in two containers, no locality more than needed",
             )
             if sum(sizes) < len(m.cores):
-                # the planner packs: the remaining cores stay whole for the next job,
-                # at the price of shared caches
+                # the planner packs containers, so that the remaining cores stay together for the
+                # next job, even if containers then share caches
                 continue
             same(
                 all(got[k] <= other[k] for k in ("caches", "numa") for other in others),
@@ -171,7 +171,7 @@ def test_compare():
 
 
 def test_record(directory):
-    """Results of quick sizes are never recorded in the page."""
+    """Results of --quick are never recorded in the page."""
     r = subprocess.run(
         [
             sys.executable,
@@ -188,14 +188,18 @@ def test_record(directory):
         timeout=300,
     )
     same(
-        (r.returncode, "not with --quick" in r.stderr, os.path.exists(f"{directory}/none")),
+        (
+            r.returncode,
+            "do not combine it with --quick" in r.stderr,
+            os.path.exists(f"{directory}/none"),
+        ),
         (2, True, False),
         "--record with --quick is refused, before anything is measured",
     )
 
 
 def test_side_by_side():
-    """Parts that need one processor run at once, as many as there are processors; the order of
+    """Parts that need one processor run at once, up to the number of processors; the order of
     results stays."""
     one, all_of_them = type("One", (), {"ONE_PROCESSOR": True}), type("All", (), {})
     modules = {"a": all_of_them, "b": one, "c": one, "d": one, "e": all_of_them}
@@ -212,7 +216,7 @@ def test_side_by_side():
 
 
 def trr(atoms):
-    """A frame of a trajectory as GROMACS writes it: a header, a box, positions."""
+    """Return a frame of a trajectory as GROMACS writes it: a header, a box, positions."""
     name = b"GMX_trn_file"
     sizes = [0, 0, 36, 0, 0, 0, 0, 12 * len(atoms), 0, 0]
     head = (
@@ -227,8 +231,8 @@ def trr(atoms):
 
 
 def test_analysis(directory):
-    """The analysis of two frames of three atoms with distances 5, 12 and 13, and of a frame that
-    stays incomplete."""
+    """Analyse two frames of three atoms with distances 5, 12 and 13, and a frame that stays
+    incomplete."""
     program, path, done = (f"{directory}/{name}" for name in ("analysis", "md.trr", "done"))
     if not shutil.which("gcc"):
         skip("the analysis", "no gcc")
@@ -260,7 +264,8 @@ def test_analysis(directory):
 
 
 def test_launches():
-    """Marks made by hand: an idle machine executes 10 user and 20 kernel instructions a second."""
+    """Read marks made by hand, in which an idle machine executes 10 user and 20 kernel instructions
+    a second."""
     lines = [
         {"arm": "idle", "nodes": 1, "code": 0, "begun": 0, "ended": 4, "helpers": 0},
         {"arm": "plain", "nodes": 2, "code": 0, "begun": 5, "ended": 7, "helpers": 0},

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of the experiments' tables: small outputs of guests, and tables worked out by hand. TAP."""
+"""Tests of the experiments' tables: small outputs of guests give tables that were worked out by
+hand. Prints TAP."""
 
 import argparse
 import os
@@ -40,7 +41,7 @@ def texts(table):
 
 
 def hpc_log(*runs):
-    """(arm, moves and switches of each of two ranks, residual)"""
+    """The console of a guest. RUNS: (arm, moves and switches of each of two ranks, residual)."""
     lines = []
     for arm, moves, switches, residual in runs:
         # the firmware's output precedes the first line
@@ -55,28 +56,28 @@ def hpc_log(*runs):
 
 def test_hpc():
     log = hpc_log(("cfs", 5, 100, "1e-9"), ("cfs", 7, 200, "1e-9"), ("topo", 0, 1, "1e-9"))
-    # columns: own, kernel, other, all; foreign (kernel + other): 30, 50 and 2 for 100 own
-    # instructions
+    # columns: own, kernel, other, all. Foreign instructions (kernel + other) are 30, 50 and 2 per
+    # 100 own instructions.
     counted = [[200_000, 20_000, 40_000, 1], [100_000, 20_000, 30_000, 1], [100_000, 1_500, 500, 1]]
     raw = {"plain": bench.hpc.run.runs_of(log, counted)}
     (table,) = bench.hpc.table.tables(raw)
     t.same(
         texts(table),
         [
-            # medians over two runs of cfs: foreign instructions 30 and 50 % (60 and 50 thousand, of
-            # which 40 and 30 thousand are other programs'); involuntary switches of two ranks 2 x
-            # 100 and 2 x 200
+            # medians over two runs of cfs: foreign instructions are 30 and 50 % (60 and 50
+            # thousand, of which 40 and 30 thousand are of other programs); two ranks have 2 x 100
+            # and 2 x 200 involuntary switches
             "busy | cfs | 40.00 % (30.00 to 50.00) | 1.000 | 20 | 35 (30 to 40) |"
             " 300 (200 to 400) | 12 (10 to 14) | 7",
             "busy | topo | 2.00 % | 0.050 | 1 | 0 | 2 | 0 | 0",
         ],
-        "hpc: foreign instructions per own and relative to CFS, and sums over ranks",
+        "hpc: the table has foreign instructions, their ratio to CFS, and sums over ranks",
     )
     t.same(
         [(v.good, v.what.partition(": topo")[2]) for v in bench.hpc.table.judge(raw)],
         [
             (True, ": no rank is moved more than once: 0"),
-            # 1.5 s touch up to three of the guard's periods of 1 s
+            # 1.5 s can touch three of the guard's periods of 1 s
             (True, ": no rank loses its CPU except to the guard: 0.3 times a period"),
             (True, ", busy node: foreign instructions are 0.050 of CFS, at most 0.15"),
             (True, ", busy node: 0.50 % are other programs', at most the guard's 5"),
@@ -91,7 +92,7 @@ def test_hpc():
         [False] * 4,
         "hpc: 2 moves, 7 switches in 2 periods, 0.175 of CFS without ticks, 6 % foreign: all fail",
     )
-    # GROMACS has no seconds, and its first thread binds itself to each CPU
+    # GROMACS prints no seconds, and its first thread binds itself to each CPU in turn
     gmx = "\n".join(
         ["run topo busy 1"]
         + [
@@ -124,8 +125,8 @@ def test_hpc():
 
 
 def placed_log(arm, size, seed, misses, remote, moves, cpu):
-    """A run of eight ranks of 1,000 instructions each. REMOTE and MOVES are those of the last rank;
-    the other ranks have 0. Odd ranks end on CPU CPU, even ranks on CPU 1."""
+    """A run of eight ranks with 1,000 instructions each. REMOTE and MOVES are for the last rank;
+    the other ranks have 0. Odd ranks end on CPU, even ranks on CPU 1."""
     lines = [f"run {arm} {size} {seed}"]
     for n in range(8):
         counts = f"instructions 1000 misses {misses} remote {remote if n == 7 else 0}"
@@ -153,7 +154,7 @@ def contention_run(arm, seed, moves, *ranks):
 
 
 def contention_runs():
-    """Two seeds of the worst placement and of dino: 30 passes of each scan."""
+    """Runs of the worst placement and of dino with two seeds, with 30 passes of each scan."""
     rest = [("loop", [(9, 5, 0, 0, 8, (0, 8))])] * 2
     worst = [("scan", [(20, 10, 600, 0, 0, (8, 0)), (30, 15, 900, 0, 0, (8, 0))])] * 2
     slow = [("scan", [(20, 20, 600, 0, 0, (8, 0)), (30, 30, 900, 0, 0, (8, 0))])] * 2
@@ -176,13 +177,13 @@ def test_contention():
     t.same(
         texts(table),
         [
-            # dino: in the last third 1 + 3 misses for 20,000 instructions (2.0 for 10,000), 3 of
-            # them remote (75 %); in all 311 + 308 for 60,000 (103.2 for 10,000), 8 of them remote
-            # (1.3 %); 2 of 16 KiB on another node (12 %); 7.5 s of worst's 15 and 30 s
+            # dino: in the last third 1 + 3 misses per 20,000 instructions (2.0 per 10,000), 3 of
+            # them remote (75 %); in total 311 + 308 per 60,000 (103.2 per 10,000), 8 of them remote
+            # (1.3 %); 2 of 16 KiB on another node (12 %); 7.5 s, where worst takes 15 and 30 s
             "**dino** | 2.0 | 103.2 | 75.0 | 1.3 | 12 | 2 | 0.5 | 7.5 | 0.38 (0.25 to 0.50)",
             "by hand, worst | 300.0 | 300.0 | 0.0 | 0.0 | 0 | 0 | 0.5 | 22.5 (15.0 to 30.0) | 1.00",
         ],
-        "contention: rates of both scans, in all and at the end, and the step's end",
+        "contention: the table has rates of both scans, and the step's end",
     )
     t.same(
         [(v.good, v.what.partition(": ")[2]) for v in bench.contention.table.judge(raw)],
@@ -197,8 +198,8 @@ def test_contention():
     curves = bench.contention.table.progress(raw["runs"])
     t.same(
         curves["dino", 1],
-        # at 6 s the scan that stays has made 30 passes and the moved scan 24: 20 at 5 s, and 4 of
-        # the ten passes that take it from 5 s to 7.5 s
+        # at 6 s, the scan that stays has made 30 passes. The moved scan has made 24: 20 until 5 s,
+        # and 4 of the ten that take it from 5 s to 7.5 s.
         [(0, 0.0), *[(4, 100 / 3)] * 2, *[(5, 200 / 3)] * 2, (6, 90.0), (7.5, 100.0)],
         "contention: progress is the sum of the passes of both scans at a time",
     )
@@ -234,7 +235,7 @@ def test_contention():
 
 
 def test_contention_seeds(directory):
-    """Results of each seed are kept, and measured again when an option changes."""
+    """The results of each seed are kept, and measured again when an option changes."""
     experiment, asked = bench.contention.run, []
 
     def measure(_context, seeds):
@@ -258,7 +259,8 @@ def test_contention_seeds(directory):
 
 
 def pair_run(policy, moves, ranks):
-    """RANKS: (program, begin, end, misses, history of classes or None) of 1,000 instructions."""
+    """A run of ranks with 1,000 instructions each. RANKS: (program, begin, end, misses, history of
+    classes or None)."""
     text, found = ["step 0"], []
     for n, (program, begin, end, misses, history) in enumerate(ranks):
         counts = f"instructions 1000 misses {misses} remote 0 kernel-misses 1 moves 0"
@@ -280,13 +282,13 @@ def test_pairs():
     t.same(
         texts(table),
         [
-            # observed: 8 and 60 misses for 2,000 instructions; from second 0 to 12, and from 1 to
-            # 21
+            # observed: 8 and 60 misses per 2,000 instructions; cg runs from second 0 to 12, scan
+            # from 1 to 21
             "cg and scan | cg | turtle | 40.0 | 40.0 | 12.0 | 15.0 | 1.25 | 2",
             " | scan | devil, then semi-devil or devil, then turtle | 300.0 | 20.0 | 20.0 | 5.0 |"
             " 0.25 | ",
         ],
-        "pairs: a program's gain and the other one's loss, with classes and moves",
+        "pairs: the table has one program's gain, the other program's loss, classes and moves",
     )
     t.same(
         [(v.good, v.what.partition(": ")[2], bool(v.skip)) for v in bench.pairs.table.judge(raw)],
@@ -329,17 +331,18 @@ def test_placement():
     t.same(
         texts(table),
         [
-            # 10 and 40 misses for 1,000 instructions are 100 and 400 for 10,000; the last rank's 8
-            # and 16 remote misses for 8,000 instructions of all ranks are 10 and 20; with seed 1
-            # the four odd ranks end on socket 1 (CPU 15), with seed 2 all on socket 0
+            # 10 and 40 misses per 1,000 instructions are 100 and 400 per 10,000; the last rank's 8
+            # and 16 remote misses per 8,000 instructions of all ranks are 10 and 20 per 10,000;
+            # with seed 1 the four odd ranks end on socket 1 (CPU 15), with seed 2 all ranks end on
+            # socket 0
             "768 | CFS | 250.0 (100.0 to 400.0) | 1.00 | 15.0 (10.0 to 20.0) | 4 (3 to 5) |"
             " 2 (0 to 4)",
-            # misses relative to CFS: 5 of 10 in the first boot, 10 of 40 in the second
+            # misses relative to CFS are 5 / 10 in the first boot and 10 / 40 in the second
             "768 | **SCHED_HPC topo** | 75.0 (50.0 to 100.0) | 0.38 (0.25 to 0.50) | 0.0 | 0 | 4",
             "1,536 | CFS | 500.0 | 1.00 | 0.0 | 0 | 4",
             "1,536 | **SCHED_HPC rr** | 600.0 | 1.20 | 15.0 | 1 | 4",
         ],
-        "caches: rates of all ranks, and their ratios to CFS in the same boot",
+        "caches: the table has rates of all ranks, and their ratios to CFS in the same boot",
     )
     t.same(
         "seeds 1, 2, a boot each" in table.title and "Simulated" in table.title,
@@ -351,7 +354,8 @@ def test_placement():
         [
             (True, "768 KiB, SCHED_HPC topo: 0.0 % of the misses are remote, at most 2"),
             (True, "768 KiB, SCHED_HPC topo: 0.38 times CFS's misses, at most 1"),
-            # 15 remote misses of 600; the size that does not fit is not compared with CFS
+            # 15 of 600 misses are remote; the size that does not fit the cache is not compared with
+            # CFS
             (False, "1536 KiB, SCHED_HPC rr: 2.5 % of the misses are remote, at most 2"),
         ],
         "caches: verdicts of placement",
@@ -419,7 +423,7 @@ def test_dimmap():
             scene("dimmap", 1, 0, accesses=10, major=8, interrupts=1, pages=8),
         ]
     )
-    # rows of ID, nanoseconds, user, kernel; the killed scene has set only its first marker
+    # rows have ID, nanoseconds, user, kernel; the killed scene has only its first marker
     counted = [
         *([1, 0, 0, 1000], [2, 0, 0, 2000]),
         *([1, 0, 0, 5000], [2, 0, 0, 9000]),
@@ -431,11 +435,11 @@ def test_dimmap():
     t.same(
         texts(table),
         [
-            # 2000 / 8 and 4000 / 10 instructions per fault; less 100 of the device: 150 and 300
+            # 2000 / 8 and 4000 / 10 instructions per fault; without the device's 100: 150 and 300
             "1 | 0 % | dimmap | 250 | 0.62 | 150 | 0.50 | 0.125 | 1.00",
             "1 | 0 % | random | 400 | 1.00 | 300 | 1.00 | 0.500 | 1.00",
         ],
-        "dimmap: instructions per reading fault, relative to the best mmap, without the device's",
+        "dimmap: the table has instructions per reading fault, relative to the best mmap",
     )
     t.same(
         table.notes,
@@ -448,7 +452,12 @@ def test_dimmap():
     )
     scenes_of = bench.dimmap.run.scenes_of
     t.raises(
-        Failed, "6 and more", "dimmap: an uncounted scene is an error", scenes_of, log, counted[:5]
+        Failed,
+        "at least 6 were",
+        "dimmap: an uncounted scene is an error",
+        scenes_of,
+        log,
+        counted[:5],
     )
     timed = "\n".join(
         [
@@ -482,13 +491,13 @@ def test_dimmap():
 
 def test_fgmn():
     def faults(each, scenes, node=0):
-        """The output of faults.c for one round of each scene, with EACH kernel instructions per
+        """Read an output of faults.c for one round of each scene, with EACH kernel instructions per
         fault."""
         log, counts, at = [], [], 0
         for scene in scenes:
             for kind, n in (("4K", 1024), ("2M", 32)):
                 log.append(f"faults {scene} {kind} {n} 1 node {node}:{n}")
-                # CPU 1 executes 7 in user space in addition
+                # CPU 1 also executes 7 instructions in user space
                 counts.append([1, 0, 0, 0, 0, 0, at])
                 counts.append([2, 0, 7, 0, 0, 99, at + each * n + 7])
                 at += 10**6
@@ -507,10 +516,10 @@ def test_fgmn():
             "stock | cpuset=0 | 200 | 1.000 | 1.000 | 200 | 1.000 | 1.000",
             "off | none | 202 | 1.010 | 1.010 | 202 | 1.010 | 1.010",
             "off | cpuset=0 | 202 | 1.010 | 1.010 | 202 | 1.010 | 1.010",
-            # a block of the CPU's socket, beside the stock kernel's node 0
+            # a block of the CPU's socket is compared with the stock kernel's node 0
             "on | cpuset=2 | 300 | 1.500 | 1.500 | 300 | 1.500 | 1.500",
         ],
-        "fgmn: kernel instructions per fault, relative to the stock kernel's nearest scene",
+        "fgmn: the table has kernel instructions per fault, relative to the stock kernel",
     )
     t.raises(
         Failed, "nodes [3]", "fgmn: pages on another node are an error", faults, 1, ["cpuset=2"], 3
@@ -567,8 +576,8 @@ def test_fgmn():
 
 
 def test_launch_counts():
-    """Worked out by hand from ID, nanoseconds, user and kernel: an idle guest executes 1 M user and
-    2 M kernel instructions per second."""
+    """Counts worked out by hand from ID, nanoseconds, user and kernel. An idle guest executes 1 M
+    user and 2 M kernel instructions per second."""
     rows, now = [], [0, 0, 0]
 
     def mark(number, seconds, user, kernel):
@@ -595,14 +604,14 @@ def test_launch_counts():
     t.same(
         texts(launches),
         [
-            # user: 40 + 3 less 5 s of 1, and 60 + 3 less 5; kernel: 100 + 2 less 5 s of 2; after
-            # srun: 3 less 1
+            # user: 40 + 3 - 5 s * 1 = 38, and 60 + 3 - 5 = 58; kernel: 100 + 2 - 5 s * 2 = 92;
+            # after srun's end: 3 M in a second, of which an idle guest executes 1
             "plain | 2 | 48.0 (38.0 to 58.0) | 2.00 | 92.0 | 140.0 (130.0 to 150.0) |"
             " 155.0 (145.0 to 165.0) | 4.00",
             "container | 2 | 68.0 (48.0 to 88.0) | 2.00 | 92.0 | 160.0 (140.0 to 180.0) |"
             " 175.0 (155.0 to 195.0) | 4.00",
         ],
-        "launch: instructions, less what an idle guest executes in that time",
+        "launch: the table has instructions, less what an idle guest executes in the same time",
     )
     t.same(
         texts(pairs),
@@ -663,16 +672,18 @@ def test_launch_calls(directory):
             "srun | none | 1 | 2",
             "slurmstepd of the epilog | none | 1 | 1",
             "slurmstepd of the step | none | 4 | 5",
-            # until slurmstepd's fork becomes the user's program, which does not count
+            # 2 calls: setuid and execve. Calls of the user's program after the exec are not
+            # counted.
             "slurmstepd's forks, until their exec of `true` | none | 2 | 2",
             "fork for the helper, until its exec | none | none | 2",
             "helper nodeos-plan | none | none | 1",
-            # poll, clone, vfork, and close and execve of what becomes slurmstepd
+            # calls of slurmd: poll, clone and vfork; of its fork that becomes slurmstepd: close and
+            # execve
             "slurmd, and its forks until slurmstepd's exec | none | 6 | 6",
             "together: slurmstepd of the step, its forks, the helper | none | 6 | 10",
             "together: everything above | none | 14 | 19",
         ],
-        "launch: system calls by the role of the caller",
+        "launch: the table has system calls by the role of the caller",
     )
     t.same(
         table.notes[:2],
@@ -704,7 +715,7 @@ def test_policies():
         markdown(table).splitlines()[2:],
         [
             "| BFS | 10 | 20.0 | 20.0 | 20.0 | **30.0** | 30.0 | 50.0 |",
-            # 0.04 below the best counts as equally good
+            # a policy that is 0.04 below the best counts as equally good
             "| BFS | 50 | 60.0 | 62.0 | **70.0** | **70.0** | 66.0 | 80.0 |",
             "| mean |  | 40.00 | 41.00 | 45.00 | 50.02 | 48.00 | 65.00 |",
             # roots of 80/50 x 40/20, 1.6 x 1.9, 1.6 x 1.5, 1.4 x 1.498, 1.4 x 1.7

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of task-counts: a run of known tasks. TAP."""
+"""Test task-counts with a run of known tasks. Prints TAP."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def same(got, want, what):
 def main():
     with tempfile.TemporaryDirectory() as work:
         out = f"{work}/tasks.json"
-        # a shell whose child sleeps 100 times in 2 seconds, each of which is a voluntary switch
+        # the shell's child sleeps 100 times in 2 seconds; each sleep is a voluntary switch
         code = "import time; [time.sleep(0.02) for _ in range(100)]"
         script = f'{sys.executable} -c "{code}"; exit 3'
         r = subprocess.run([f"{EVALUATION}/task-counts", out, "sh", "-c", script], timeout=60)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Run nodeosctl contention collect on a directory with hostile files, with stand-ins for Slurm's
-programs, which log what they are asked for. What Slurm itself does with the answers is tested in
-the virtual cluster (test/guest/collect.py). TAP. NODEOS_BUILD: the build tree."""
+programs, which log their commands. test/guest/collect.py tests in the virtual cluster what Slurm
+itself does with these commands. Prints TAP. NODEOS_BUILD: the build tree."""
 
 import json
 import os
@@ -88,7 +88,7 @@ class Site:
             self.put(f"bin/{name}", STANDIN)
             os.chmod(f"{self.bin}/{name}", 0o755)
         self.put("config", "AccountingStorageType  = accounting_storage/slurmdbd\n")
-        # the key needs an absolute path, and no directory on it may be writable by all users
+        # the key needs an absolute path below directories that only root can write
         self.put("nodeos.conf", "contention_report_dir = /var/lib/reports\n" + "\n".join(keys))
         os.chmod(f"{self.top}/nodeos.conf", 0o644)
         self.now = int(time.time())
@@ -174,10 +174,10 @@ def test_running(top):
     same(s.changes(), [], "a second run changes nothing")
     s.report(41, "n0", rate=49.5, time=s.now + 1)
     s.collect()
-    same(s.changes(), [], "a little more misses change nothing")
+    same(s.changes(), [], "a rate of misses that rises by less than a tenth changes nothing")
     s.report(41, "n0", rate=60, time=s.now + 2)
     s.collect()
-    same(len(s.changes()), 1, "more misses change the record")
+    same(len(s.changes()), 1, "a rate of misses that rises by a tenth or more changes the record")
     s.report(41, "n1", **{"class": "turtle", "devils": 0, "turtles": 4, "rate": 0})
     s.collect("--json")
     same(
@@ -193,7 +193,7 @@ def test_running(top):
     same(
         (j["kind"], [(x["job"], x["action"], x["where"]) for x in j["jobs"]]),
         ("collect", [(41, "unchanged", "admin_comment")]),
-        "--json",
+        "--json reports a record in AdminComment as unchanged",
     )
 
 
@@ -210,7 +210,7 @@ def test_comment(top):
         "if the site has a comment, the record is only in a file",
     )
     s.collect()
-    same(s.changes(), [], "a second run keeps the site's own comment")
+    same(s.changes(), [], "a second run keeps the site's own AdminComment")
     s = Site(top)
     s.jobs("41|30_2|R|5|N/A")
     s.report(41, "n0")
@@ -219,7 +219,7 @@ def test_comment(top):
     same(
         s.changes(),
         [f"scontrol update jobid=30_2 admincomment={ONE}"],
-        "an array task is changed by its own number, and an older record replaced",
+        "an array task is changed by its own number, and its older record is replaced",
     )
     s = Site(top, ())
     s.jobs(RUNNING.format(start=s.now - 60))
@@ -240,11 +240,11 @@ def test_ended(top):
     s.report(41, "n0")
     s.put("account.41", account)
     s.collect()
-    same(s.changes(), [], "an ended job waits for the last report")
+    same(s.changes(), [], "an ended job is not recorded before its last report")
     s.report(41, "n0", ended=True)
     s.put("account.41", f"41|41|RUNNING|{s.now - 60}|Unknown|")
     s.collect()
-    same(s.changes(), [], "an ended job waits for the database")
+    same(s.changes(), [], "an ended job is not recorded before the database has it")
     s.put("account.41", account)
     s.collect()
     same(
@@ -297,7 +297,7 @@ def test_ended(top):
     same(
         json.loads(s.get("reports/41/record.json"))["final"],
         True,
-        "if the site has a SystemComment, the record is final in a file",
+        "if the site has a SystemComment, the final record is only in a file",
     )
 
     s = Site(top)
@@ -312,12 +312,12 @@ def test_ended(top):
         and r.stderr.count("AccountingStorageType") == 1
         and os.path.exists(f"{s.dir}/42/record.json")
         and not s.changes(),
-        "without slurmdbd the records of two jobs are files, with one message",
+        "without slurmdbd the records of two jobs are only in files, and one message says so",
         r.stderr,
     )
     s.report(43, "n0", ended=True)
     s.jobs("43|43|F|5|6", ENDED.format(start=s.now - 60, end=s.now))
-    same(s.collect().stderr, "", "the message about slurmdbd is printed once")
+    same(s.collect().stderr, "", "a second run does not repeat the message about slurmdbd")
 
 
 def test_requeue(top):
@@ -328,7 +328,7 @@ def test_requeue(top):
     s.changes()
     s.jobs("41|41|PD|N/A|N/A")
     s.collect()
-    same(s.changes(), [], "a requeued job that waits is not changed")
+    same(s.changes(), [], "a requeued job that has not started again is not changed")
     s.jobs(RUNNING.format(start=s.now - 100))
     s.collect()
     same(s.changes(), [], "reports of the earlier run do not count")
@@ -400,9 +400,13 @@ def test_hostile(top):
     ok("\033" not in r.stderr, "no ESC reaches the terminal")
     for name in ("44", "45"):
         ok(f"/{name} is left out: " in r.stderr, f"the entry {name} is left out", r.stderr)
-    same(s.collect().stderr, "", "messages on files are printed once")
+    same(s.collect().stderr, "", "a second run does not repeat messages on files")
     if os.geteuid() == 0:
-        ok("/46 is left out: " in r.stderr, "another user's directory is left out", r.stderr)
+        ok(
+            "/46 is left out: " in r.stderr,
+            "a job's directory of another user is left out",
+            r.stderr,
+        )
         os.chown(s.dir, OTHER, OTHER)
         r = s.collect()
         ok(
@@ -430,7 +434,7 @@ def test_broken(top):
         s.put("reports/41/record.json", text)
         s.put("reports/collect.json", text)
         s.collect()
-        ok(len(s.changes()) <= 1, f"a run survives its own files with {text!r}")
+        ok(len(s.changes()) <= 1, f"files of collect that have {text!r} cause at most one change")
         same(
             json.loads(s.get("reports/41/record.json"))["record"],
             ONE,
@@ -536,7 +540,7 @@ def test_no_report(top):
     s.collect("--keep=0")
     ok(
         not os.path.exists(f"{s.dir}/41/record.json"),
-        "a new directory without a report on the last run waits",
+        "a new directory without a report on the last run gets no record yet",
     )
     os.utime(f"{s.dir}/41", (end, end))
     r = s.collect("--keep=0")
@@ -577,12 +581,12 @@ def test_lost_state(top):
         "a run that cannot write its state changes no node",
     )
     shutil.rmtree(f"{s.dir}/.collect.json.new", ignore_errors=True)
-    # scontrol makes the last write of the state fail, as a full disk or a kill would
+    # this scontrol makes the last write of the state fail, as a full disk or a kill would
     scontrol = s.get("bin/scontrol")
     new = f"{s.dir}/.collect.json.new"
     s.put("bin/scontrol", scontrol.replace("import os, sys", f"import os, sys; os.mkdir({new!r})"))
     s.collect()
-    same(len(s.changes()), 1, "a run changes a node, and then cannot write its state")
+    same(len(s.changes()), 1, "the run that cannot write its last state has changed a node")
     s.put("bin/scontrol", scontrol)
     shutil.rmtree(new, ignore_errors=True)
     s.jobs()
@@ -593,7 +597,7 @@ def test_lost_state(top):
         "the next run sets the node's numbers again, although no job is left there",
     )
     s.collect()
-    same(s.changes(), [], "a node whose numbers are set again is not changed once more")
+    same(s.changes(), [], "a third run does not change the node again")
 
 
 def test_unknown_nodes(top):
@@ -613,11 +617,19 @@ def test_unknown_nodes(top):
     same(
         (r.returncode, s.changes()),
         (0, ['scontrol update nodename=n6 extra={"nodeos_devils":0,"nodeos_semi_devils":0}']),
-        "a node gets its numbers although Slurm has six of the others no more",
+        "a node gets its numbers although six other nodes were removed from Slurm",
     )
-    same(r.stderr.count("sinfo knows no node"), 6, "a message names each node that Slurm has not")
+    same(
+        r.stderr.count("sinfo knows no node"),
+        6,
+        "a message names each node that was removed from Slurm",
+    )
     r = s.collect()
-    same((r.returncode, r.stderr), (0, ""), "the nodes that Slurm has not are forgotten")
+    same(
+        (r.returncode, r.stderr),
+        (0, ""),
+        "the next run forgets the nodes that were removed from Slurm",
+    )
 
 
 def main():

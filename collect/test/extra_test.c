@@ -32,18 +32,18 @@ int main(void)
 	   "the site's members stay, and older numbers of ranks are replaced");
 	is(merge_extra("{\"nodeos_devils\":2,\"rack\":7,\"nodeos_semi_devils\":1,\"nodeos_old\":1}",
 		       NULL),
-	   "{\"rack\":7}", "without ranks only the site's members remain");
+	   "{\"rack\":7}", "without counts of ranks, Extra keeps the members of the site only");
 	is(merge_extra("{\"nodeos_devils\":2}", NULL), "",
-	   "an object that becomes empty is written as an empty text");
-	is(merge_extra("", NULL), "", "without ranks, an empty Extra stays empty");
+	   "an object without members is written as an empty text");
+	is(merge_extra("", NULL), "", "without numbers of ranks, an empty Extra stays empty");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct errbuf err = { 0 };
 		char buf[256];
 
 		ok(extra_merge(buf, sizeof(buf), bad[i], &ranks, &err) < 0 && *err.text,
-		   "%s is refused", bad[i]);
+		   "the Extra %s is refused", bad[i]);
 	}
 	ok(extra_merge(small, sizeof(small), "", &ranks, NULL) < 0,
-	   "a result that does not fit is refused");
+	   "an Extra that does not fit the buffer is refused");
 	return tap_done();
 }

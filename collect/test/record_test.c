@@ -15,7 +15,7 @@
 	"\"devils\":3,\"unknown\":0,\"rate\":48.1,\"quality\":\"A\",\"source\":\"perf\","  \
 	"\"simulated\":false,\"changes\":2,\"inode\":7}\n"
 
-/* Return GOOD with the text WAS replaced by BY. */
+/* Return the report GOOD with the text WAS replaced by the text BY. */
 static const char *replaced(const char *was, const char *by)
 {
 	static char text[8192];
@@ -58,14 +58,15 @@ static void test_parse(void)
 		       "\"semi_devils\":0,\"devils\":2,\"unknown\":0,\"cpus\":3,\"traffic\":12.500}"
 		       "]}\n"),
 	   "the line in contend/job_record.h is accepted");
-	ok(is_accepted(replaced("\"rate\":48.1", "\"rate\":null")), "a rate may be null");
-	ok(is_accepted(replaced("\"rate\":48.1", "\"rate\":48")), "a rate may be whole");
-	ok(is_accepted(replaced("\"A\"", "null")), "a quality may be null");
+	ok(is_accepted(replaced("\"rate\":48.1", "\"rate\":null")), "a rate of null is accepted");
+	ok(is_accepted(replaced("\"rate\":48.1", "\"rate\":48")),
+	   "a rate without a fraction is accepted");
+	ok(is_accepted(replaced("\"A\"", "null")), "a quality of null is accepted");
 	ok(is_accepted(replaced("\"perf\"", "\"resctrl\"")),
 	   "a source of a later release is accepted");
-	ok(is_accepted(replaced("\"inode\":7", "\"more\":[1,{}]")), "other members are skipped");
+	ok(is_accepted(replaced("\"inode\":7", "\"more\":[1,{}]")), "unknown members are skipped");
 	ok(is_accepted(replaced("\"perf\"", "\"replay:/a b\"")),
-	   "a path behind replay: is skipped");
+	   "a path after \"replay:\" is dropped from a source");
 
 	for (size_t n = 0; n < strlen(GOOD) - 1; n++)
 		if (host_report_parse(&h, GOOD, n, &err) == 0) {
@@ -97,11 +98,12 @@ static void test_parse(void)
 	   "more ranks than REPORT_COUNT_MAX are refused");
 	ok(!is_accepted(replaced("\"host\":\"n0\"", "\"host\":\"n0\\u0000x\"")),
 	   "a host's name with NUL is refused");
-	ok(!is_accepted(replaced("}\n", "}{}")), "two documents are refused");
+	ok(!is_accepted(replaced("}\n", "}{}")), "a text of two JSON documents is refused");
 	ok(!is_accepted("[]"), "an array is refused");
 	ok(!is_accepted(""), "an empty file is refused");
 	memset(large, ' ', sizeof(large));
-	is_int(host_report_parse(&h, large, sizeof(large), &err), -1, "a long text is refused");
+	is_int(host_report_parse(&h, large, sizeof(large), &err), -1,
+	       "a report of more than 4,095 bytes is refused");
 }
 
 static struct host_report make_report(const char *more)
@@ -127,7 +129,7 @@ static void test_merge(void)
 	   "the report of one host becomes a record");
 	ok(comment_record_is(buf) && !comment_record_is("nodeos") && !comment_record_is("") &&
 		   !comment_record_is("nodeos10 x"),
-	   "comment_record_is() goes by the first word");
+	   "comment_record_is() accepts texts whose first word is nodeos1, and no others");
 
 	/* 4 ranks of 48.1 and 12 of 10.1: (192.4 + 121.2) / 16 = 19.6 */
 	b.class = RANK_TURTLE;
@@ -146,7 +148,7 @@ static void test_merge(void)
 	   "hosts=2 changes=2 simulated=yes",
 	   "two hosts give the worst class and quality, and the mean rate by ranks");
 	ok(r.running == 1 && r.time > 1795207789,
-	   "two hosts give the latest time, and one that is running");
+	   "the record of two hosts has the later time, and counts the one that is running");
 
 	/* a host without counters does not change the mean rate */
 	none.class = RANK_UNKNOWN;

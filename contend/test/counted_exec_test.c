@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks that lose their counters to the kernel. The events are software events. */
+/*
+ * The kernel removes the counters of ranks that execute another program. The events are software
+ * events.
+ */
 #include "contend/counted.h"
 
 #include <fcntl.h>
@@ -68,7 +71,7 @@ static void sleep_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-/* Do what the daemon does with this rank at a tick. */
+/* Handle this rank as the daemon does at a tick. */
 static void tick_daemon(struct observed_rank *rank)
 {
 	struct sample_pass pass = {
@@ -122,7 +125,9 @@ int main(int argc, char **argv)
 	ok(table.n == 1 && table.rank[0].group, "a rank is counted before its exec");
 	if (write(word, "g", 1) != 1)
 		bail("the rank has ended");
-	/* the first tick may come before the exec, and two more find the loss of the counters */
+	/*
+	 * the first tick may come before the exec; two more ticks find that the counters are lost
+	 */
 	for (int i = 0; i < 3; i++)
 		before = counted_after(rank);
 	/* with these events, instructions are nanoseconds of CPU time */

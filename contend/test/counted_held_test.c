@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The counters of a rank that hangs in execve(). The events are software events. */
+/* Counters of ranks that hang in execve(). The events are software events. */
 #include "contend/counted.h"
 
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 static struct observed_node node;
 static struct counted_table table;
-static pid_t idle; /* a rank that does not hang, and has no child that does */
+static pid_t idle; /* a rank that does not hang and has no child that hangs */
 
 static void add_rank(struct observed_step *step, pid_t pid)
 {
@@ -32,7 +32,7 @@ static long match_ranks(struct errbuf *err)
 
 #define MANY 6 /* ranks of a step */
 
-/* A message that comes late, when all ranks of its step hang. */
+/* A message comes so late that all ranks of its step hang. */
 static void match_many(pid_t pid)
 {
 	struct errbuf err = { 0 };
@@ -48,7 +48,7 @@ static void match_many(pid_t pid)
 	counted_match(&table, &node, NULL);
 }
 
-/* All ranks of a step lose their counters, and then hang. */
+/* All ranks of a step lose their counters and then hang. */
 static void renew_many(pid_t pid)
 {
 	struct observed_step *step = observed_add_step(&node);
@@ -71,13 +71,13 @@ static void renew_many(pid_t pid)
 	for (unsigned i = 0; i < MANY; i++)
 		left += table.rank[first + i].group != NULL;
 	ok(left >= MANY - 3, "counted_renew: does not wait for each rank of a step that hangs");
-	diag("%u of %u ranks are left for later calls", left, MANY);
+	diag("%u of %u ranks are left to later calls", left, MANY);
 	for (int i = 0; i < MANY; i++)
 		counted_renew(&table, &node);
 	left = 0;
 	for (unsigned i = 0; i < MANY; i++)
 		left += table.rank[first + i].group != NULL;
-	is_int(left, 0, "counted_renew: later calls come to each rank");
+	is_int(left, 0, "counted_renew: later calls try each rank of the step");
 }
 
 int main(int argc, char **argv)
@@ -105,17 +105,17 @@ int main(int argc, char **argv)
 	add_rank(observed_add_step(&node), held.pid);
 	add_rank(observed_add_step(&node), idle);
 	took = match_ranks(&err);
-	ok(took < 2000, "counted_match: gives up a rank that hangs in execve");
+	ok(took < 2000, "counted_match: gives up on a rank that hangs in execve");
 	diag("after %ld ms: %s", took, err.text);
 	ok(!table.rank[0].group && table.rank[1].group && table.refused == 1,
 	   "counted_match: opens counters for the next rank");
-	ok(strstr(err.text, "execve() takes longer") != NULL,
+	ok(strstr(err.text, "execve() of the process takes longer") != NULL,
 	   "counted_match: the reason names execve");
 	took = match_ranks(&err);
 	is_int((long long)table.rank[0].pause, 10000,
 	       "counted_match: sets the pause before the next attempt");
 	ok(table.refused == 1 && !*err.text && took < 40,
-	   "counted_match: does not try again a rank that hangs before the pause has passed");
+	   "counted_match: does not retry a rank that hangs before the pause has passed");
 	diag("after %ld ms", took);
 	table.rank[0].again = 0;
 	match_ranks(&err);

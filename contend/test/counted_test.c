@@ -28,7 +28,7 @@ static void end_test(void)
 	observed_free(&node);
 }
 
-/* Return the instructions of each entry's next reading, "-" without counters. */
+/* Return "PID:INSTRUCTIONS" of each entry's next reading, or "-" for an entry without counters. */
 static const char *counters_of_ranks(void)
 {
 	static char out[256];
@@ -59,17 +59,19 @@ static void test_early(void)
 	       "a process that never becomes a rank is counted early");
 	is_int(counted_begin_early(&table, 0, &err), -1, "a process ID of 0 is refused");
 	is(err.text, "process ID 0: expected a positive number",
-	   "the message names the process ID and the allowed ones");
+	   "the message for a process ID of 0 names it and the allowed process IDs");
 	add_rank(&node.step[0], 0, 501);
 	add_rank(&node.step[0], 1, 502);
 	is_int(counted_match(&table, &node, &err), 0, "two ranks have counters");
 	/*
-	 * 502 has the first counters of the trace and 599 the second, both early; 501 has the third
+	 * 502 and 599 are counted early, with the first and second counters of the trace; 501 has
+	 * the third
 	 */
-	is(counters_of_ranks(), "501:300 502:100", "early counters are given to their rank");
+	is(counters_of_ranks(), "501:300 502:100",
+	   "the rank that was counted early gets its early counters");
 	ok(table.n_early == 0 && !table.early, "early counters without a rank are closed");
 	ok(table.rank[0].tried && !table.rank[1].tried,
-	   "a rank with early counters gets no others");
+	   "a rank with early counters gets no second counters");
 	end_test();
 }
 
@@ -89,9 +91,11 @@ static void test_moved(void)
 		abort();
 	add_rank(other, 0, 504);
 	is_int(counted_match(&table, &node, &err), 0, "ranks that have moved are matched");
-	is(counters_of_ranks(), "501:100 503:300 504:400", "each rank keeps its counters");
-	is_int((long long)table.rank[1].before.misses, 77, "each rank keeps its last reading");
-	/* the same pid for another process */
+	is(counters_of_ranks(), "501:100 503:300 504:400",
+	   "ranks that have moved keep their counters");
+	is_int((long long)table.rank[1].before.misses, 77,
+	       "ranks that have moved keep their last reading");
+	/* another process has the same pid */
 	node.step[0].rank[0].start++;
 	counted_match(&table, &node, &err);
 	ok(table.rank[0].group && table.rank[0].before.enabled == 0 &&
@@ -116,9 +120,9 @@ static void test_totals(void)
 	r->interrupts = 9;
 	counted_match(&table, &node, &err);
 	ok(r->instructions == 5000 && r->misses == 50 && r->remote == 0,
-	   "totals of an earlier daemon continue");
+	   "totals of a rank continue those of an earlier daemon");
 	is_int((long long)table.rank[1].interrupts_before, 9,
-	       "interrupts of an earlier daemon continue");
+	       "interrupts of a rank continue those of an earlier daemon");
 	end_test();
 	begin_test("0 100 0 - 1 1\n");
 	r = add_rank(&node.step[0], 0, 501);
@@ -136,13 +140,14 @@ static void test_refused(void)
 	for (int i = 0; i < 20; i++)
 		add_rank(&node.step[0], i, -1 - i);
 	add_rank(&node.step[0], 20, 501);
-	is_int(counted_match(&table, &node, &err), -1, "ranks without counters are an error");
+	is_int(counted_match(&table, &node, &err), -1,
+	       "counted_match: fails if ranks get no counters");
 	is(err.text, "process ID -20: expected a positive number",
-	   "the message is that of the last rank without counters");
+	   "counted_match: the message is the reason of the last rank without counters");
 	ok(table.n == 21 && table.refused == 20 && table.rank[20].group,
-	   "all other ranks have counters, and REFUSED has the number of ranks without");
+	   "the other rank has counters, and REFUSED has the number of ranks without counters");
 	ok(node.step[0].rank[0].instructions == OBSERVED_UNKNOWN,
-	   "a total without counters is unknown");
+	   "totals of a rank without counters are unknown");
 	is(node.step[0].rank[3].why, "process ID -4: expected a positive number",
 	   "a rank without counters has its reason");
 	is(node.step[0].rank[20].why, "", "a rank with counters has no reason");
@@ -156,15 +161,17 @@ static void test_refused(void)
 	begin_test(TRACE);
 	add_rank(&node.step[0], 0, 501);
 	node.step[0].ended = true;
-	is_int(counted_match(&table, &node, &err), 0, "a node with an ended step is matched");
+	is_int(counted_match(&table, &node, &err), 0,
+	       "counted_match: succeeds for a node with an ended step");
 	ok(table.n == 1 && !table.rank[0].group && table.refused == 0,
 	   "ranks of a step that has ended are not counted");
 	end_test();
 	begin_test(NULL);
 	add_rank(&node.step[0], 0, 501);
-	is_int(counted_match(&table, &node, &err), 0, "a host without counters is no error");
+	is_int(counted_match(&table, &node, &err), 0,
+	       "counted_match: succeeds on a host without counters");
 	ok(table.refused == 0 && node.step[0].rank[0].misses == OBSERVED_UNKNOWN,
-	   "ranks of a host without counters are unknown");
+	   "on a host without counters, totals of ranks are unknown");
 	end_test();
 }
 

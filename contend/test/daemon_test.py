@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Run nodeos-contend on a test's tree of /proc, /sys and cgroups, with counters of a trace:
-launches, hostile messages, documents and their readers, new settings, kills. TAP.
+"""Run nodeos-contend on a test's tree of /proc, /sys and cgroups, with counters from a trace. Test
+launches, hostile messages, documents and their readers, new settings, and kills. Prints TAP.
 
-daemon_test.py --cost [RANKS...]: print as JSON, for each number of ranks, the time until a launch
-is answered, the share of a CPU, and calls per second"""
+daemon_test.py --cost [RANKS...] prints as JSON, for each number of ranks, the time until a launch
+is answered, the share of a CPU, and the calls of read and write per second."""
 
 import json
 import os
@@ -28,12 +28,12 @@ from manpages import BUILD, done, ok, skip  # noqa: E402
 DAEMON = os.path.join(BUILD, "nodeos-contend")
 SCOPE = "system.slice/slurmstepd.scope"
 USER, OTHER = 1234, 65534
-# misses for 10,000 instructions of ranks 0, 1, 2, ... in turn, and their classes by default bounds
+# misses per 10,000 instructions of ranks 0, 1, 2, ... in turn, and their classes by default bounds
 RATES = (100, 10, 40)
 CLASSES = ("devil", "turtle", "semi-devil")
 FIRST_PID = 5000
 READINGS = 60  # number of readings of each rank in a trace
-# 1: all kills, as in test/run --deep
+# 1: 20 kills, as in test/run --deep; otherwise 7
 EVERY = int(os.environ.get("NODEOS_TEST_EVERY", "7"))
 KILLS = 20 if EVERY == 1 else 7
 STOPPED = 3  # readings in which a rank runs before it is stopped
@@ -103,12 +103,13 @@ class Host:
 
     @staticmethod
     def steady(rank, reading):
-        """Totals of RANK at its reading 1, 2, ...: all of a CPU's time, and the rank's rate."""
+        """Totals of RANK at its reading 1, 2, ...: the rank uses a whole CPU and has its rate of
+        misses."""
         instructions = 10_000_000 * reading
         return instructions, instructions * RATES[rank % 3] // 10_000, 10**9 * reading
 
     def write_trace(self, totals):
-        """The daemon opens counters in the order of the directory at its start."""
+        """Write the trace. The daemon first opens counters in the order of the directory."""
         lines = []
         for place, name in enumerate(os.listdir(f"{self.cgroup()}/user")):
             rank = int(name.removeprefix("task_"))
@@ -142,7 +143,7 @@ class Host:
         return {**os.environ, "SLURMD_NODENAME": "n7"}
 
     def answers(self):
-        """Does the daemon answer a message?"""
+        """Return whether the daemon answers a message."""
         return bool(self.ask(b"?"))
 
     def end(self, how=signal.SIGTERM):
@@ -239,7 +240,7 @@ HOSTILE = {
 
 def test_messages(host):
     answer = host.launch()
-    ok(answer == "ok 3", "a step's message is answered with the number of its ranks", answer)
+    ok(answer == "ok 3", "the message of a step is answered with the number of its ranks", answer)
     for what, message in HOSTILE.items():
         answer = host.ask(message)
         ok(answer.startswith("no "), f"{what} is refused", repr(answer))
@@ -257,13 +258,16 @@ def test_messages(host):
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as s:
         for _ in range(20):
             s.sendto(b"garbage without an address", f"{host.run}/launch")
-    ok(host.ask(b"?").startswith("no "), "a sender without an address harms nothing")
+    ok(
+        host.ask(b"?").startswith("no "),
+        "the daemon still answers after a message from a sender without an address",
+    )
     ok(as_user(USER, lambda: host.ask(b"?")) == "", "a user cannot send to the socket")
     os.chmod(f"{host.run}/launch", 0o666)
     answer = as_user(USER, lambda: host.ask(b"?"))
     ok(
         answer == "no not root",
-        "a user's message is refused if the socket's file is open to users",
+        "a user's message is refused even if the mode of the socket's file allows it",
         answer,
     )
     os.chmod(f"{host.run}/launch", 0o600)
@@ -291,21 +295,25 @@ def test_documents(host):
         loads.append(host.document()["domains"][0]["misses_per_second"])
         return host.classes() == CLASSES
 
-    ok(until(classed, 12), "classes correspond to the rates in the trace", host.classes())
+    ok(until(classed, 12), "classes of ranks follow from the rates in the trace", host.classes())
     time.sleep(0.2)
     classed()
     while loads and not loads[0]:
         loads.pop(0)
-    ok(loads and all(loads), "a domain's load is not 0 in documents after a scan", loads)
+    ok(
+        loads and all(loads),
+        "documents never show a load of 0 for a domain after its first load",
+        loads,
+    )
     rates = [r["rate"] for r in host.document()["ranks"]]
-    ok(rates == list(RATES), "rates equal those of the trace", rates)
+    ok(rates == list(RATES), "rates in the document equal those of the trace", rates)
     path = f"{host.run}/steps/{host.job}.0.json"
 
     def read():
         with open(path, encoding="utf-8") as f:
             return len(f.read()) > 100
 
-    ok(as_user(USER, read) == "True", "the step's user reads its document")
+    ok(as_user(USER, read) == "True", "the step's user can read its document")
     got = as_user(OTHER, read)
     ok(got == "Permission denied", "another user cannot read the document", got)
 
@@ -318,8 +326,8 @@ def test_documents(host):
 
 
 def test_stopped(host):
-    """The third rank of this trace runs for three readings and never again. All ranks are stopped
-    according to their status, which is not read for ranks that run."""
+    """The third rank of this trace runs for three readings and never again. The status of all ranks
+    says that they are stopped; the daemon does not read the status of ranks that run."""
     got = until(lambda: host.classes() == CLASSES, 12)
     ok(got, "the third rank has a class before it is stopped", host.classes())
     time.sleep(max(0.0, STOPPED + 3 - (time.time() - host.begun)))
@@ -332,12 +340,12 @@ def test_stopped(host):
     for number in range(host.ranks):
         host.set_state(number, "S")
     got = until(lambda: host.document()["ranks"][2]["idle"], 8)
-    ok(got, "a rank that waits is idle", host.document()["ranks"][2])
+    ok(got, "a rank that waits and is not stopped is idle", host.document()["ranks"][2])
     ok(host.classes()[2] == CLASSES[2], "an idle rank keeps its class", host.classes())
 
 
 def test_cpus(host):
-    """The CPUs of the second cache go offline and come back."""
+    """The CPUs of the second cache go offline and then online again."""
 
     def domains():
         return [d["cpus"] for d in host.document()["domains"]]
@@ -362,20 +370,24 @@ def test_settings(host):
     host.configure("contention_turtle = 50\ncontention_devil = 40\n")
     before.send_signal(signal.SIGHUP)
     got = until(lambda: "the old settings stay" in host.logged(), 5)
-    ok(got, "after a faulty nodeos.conf the log says that the old settings stay", host.logged())
-    ok("contention_" in host.logged(), "the log names the key", host.logged())
-    ok(host.classes() == CLASSES, "classes stay as they are", host.classes())
+    ok(got, "the log says that the old settings stay if nodeos.conf is faulty", host.logged())
+    ok("contention_" in host.logged(), "the log names the faulty key of nodeos.conf", host.logged())
+    ok(
+        host.classes() == CLASSES,
+        "classes stay after a faulty nodeos.conf was read",
+        host.classes(),
+    )
     host.configure("contention_report_interval = 10\n")
     opened = host.logged().count("source replay")
     before.send_signal(signal.SIGHUP)
     got = until(lambda: host.logged().count("source replay") > opened, 5)
     ok(
         got and host.ask(b"?").startswith("no "),
-        "the daemon continues with new settings",
+        "the daemon continues after it has read new settings",
         host.logged(),
     )
     got = host.classes()
-    ok(got == CLASSES, "new settings keep the classes", got)
+    ok(got == CLASSES, "classes stay after new settings were read", got)
 
 
 def test_kills(host, times=KILLS):
@@ -393,7 +405,7 @@ def test_kills(host, times=KILLS):
             damaged.append(e)
     ok(not damaged, f"every document is complete after each of {times} kills", damaged)
     ok(answered == times - len(range(0, times, 3)), "each new daemon answers launches", answered)
-    ok(classes == {CLASSES}, "kills keep the classes", classes)
+    ok(classes == {CLASSES}, "classes stay after kills", classes)
     host.start()
     left = [f for f in os.listdir(f"{host.run}/steps") if f.startswith(".")]
     ok(len(left) <= 1, "kills leave at most one temporary file", left)
@@ -402,7 +414,7 @@ def test_kills(host, times=KILLS):
     host.start()
     ok(
         "of the earlier daemon are lost" in host.logged() and host.launch() == "ok 3",
-        "a damaged state file is not used",
+        "the daemon starts without the old state if its file is damaged",
         host.logged(),
     )
 
@@ -412,7 +424,7 @@ def test_end(host, reports):
     document = until(lambda: host.document()["ended"] and host.document(), 12)
     ok(
         document and len(document["ranks"]) == 3,
-        "the last document has the ranks, and is marked as ended",
+        "the last document of a step has its ranks, and says that the step has ended",
     )
     path = f"{reports}/{host.job}/n7.json"
 
@@ -423,7 +435,7 @@ def test_end(host, reports):
             return json.load(f)
 
     got = until(lambda: (record() or {}).get("ended"), 12)
-    ok(got, "the job's last record is written", record(), host.logged())
+    ok(got, "the last record of a job is written", record(), host.logged())
     ok(
         os.path.exists(path) and os.stat(path).st_uid == OTHER,
         "records belong to contention_report_user",
@@ -444,8 +456,8 @@ def spent(pid):
 
 
 class Costs:
-    """Measure for each number of ranks: milliseconds until a launch is answered, CPU time and calls
-    in a second."""
+    """Measure, for each number of ranks, the milliseconds until a launch is answered, and CPU time
+    and calls of read and write per second."""
 
     def __init__(self, sizes):
         self.hosts = [Host(n) for n in sizes]
@@ -481,7 +493,7 @@ def test_costs(costs):
         ok(o["answer"] == f"ok {o['ranks']}", f"{o['ranks']} ranks are counted at their launch", o)
         ok(
             o["calls"] < 20 + 3 * o["ranks"],
-            f"{o['ranks']} ranks cost fewer than three calls per rank and second",
+            f"for {o['ranks']} ranks, the daemon makes fewer calls a second than 20 and 3 a rank",
             o,
         )
 
@@ -518,7 +530,7 @@ def test_once():
 
 
 def test_descriptors():
-    """With too few descriptors classes are unknown, and nothing else changes."""
+    """With too few descriptors, classes are unknown, and nothing else changes."""
     host = Host(64)
     try:
         with open(host.log, "a", encoding="utf-8") as log:
@@ -529,26 +541,33 @@ def test_descriptors():
             )
         until(host.answers)
         answer = host.launch()
-        ok(answer.startswith("ok"), "a launch is answered without descriptors", answer)
+        ok(answer.startswith("ok"), "a launch is answered when descriptors run out", answer)
         until(host.document, 7)
-        ok(host.process.poll() is None, "the daemon continues without descriptors", host.logged())
+        ok(
+            host.process.poll() is None,
+            "the daemon continues when descriptors run out",
+            host.logged(),
+        )
     finally:
         host.remove()
 
 
 def test_two(host):
-    """A second daemon for the same directory."""
+    """Start a second daemon for the same directory."""
     r = once(host)
     ok(
         r.returncode == 1 and "another nodeos-contend" in r.stderr,
         "a second daemon for the same directory ends with a message",
         r.stderr,
     )
-    ok(host.launch() == "ok 3", "the first daemon still gets launches after the second one")
+    ok(
+        host.launch() == "ok 3",
+        "the first daemon still gets launches after a second daemon has ended",
+    )
 
 
 def unit_exposure():
-    """Return the exposure of the unit by systemd-analyze; None: unknown."""
+    """Return the exposure of the unit by systemd-analyze, or None if it is unknown."""
     if not shutil.which("systemd-analyze"):
         return None
     with open(f"{SOURCE}/etc/systemd/nodeos-contend.service.in", encoding="utf-8") as f:
@@ -576,7 +595,7 @@ def test_unit():
 
 
 def test_failing(reports):
-    """Files that cannot be written are named once, until they are written."""
+    """The log names a file that cannot be written once, until it can be written again."""
     host = Host(1, job=77)
     host.configure(f"contention_report_dir = {reports}\ncontention_report_user = {OTHER}\n")
     block = f"{host.run}/steps/.{host.job}.0.json.new"
@@ -596,7 +615,7 @@ def test_failing(reports):
         time.sleep(3)
         ok(
             host.logged().count("output: ") == 2 and host.document(),
-            "a record that cannot be written is named once the documents are written",
+            "a record that cannot be written is named after documents are written again",
             host.logged(),
         )
         os.rmdir(f"{reports}/{host.job}")
@@ -604,7 +623,7 @@ def test_failing(reports):
         ok(
             host.logged().count("output: works again") == 1
             and os.path.exists(f"{reports}/{host.job}/n7.json"),
-            "a record that is written again is a message",
+            "the log says when a record is written again",
             host.logged(),
         )
     finally:
@@ -629,10 +648,10 @@ def main():
         return 0
     costs = Costs((4, 64, 256))
     stopped = Host(3, trace=stopped_trace)
-    # a class after two samples instead of five
+    # ranks get a class after two samples instead of five
     stopped.configure("contention_majority = 2\n")
     host = Host(3)
-    # not below /tmp: the daemon refuses such a directory
+    # the daemon refuses a directory below /tmp
     reports = tempfile.mkdtemp(prefix="nodeos-contend.", dir="/run")
     os.chown(reports, OTHER, OTHER)
     try:
@@ -645,7 +664,7 @@ def main():
         costs.begin()
         ok(
             modes(host) == ["0o755", "0o755", "0o600", "0o600"],
-            "the daemon's files are closed to users",
+            "the daemon's files have the expected modes",
             modes(host),
         )
         test_messages(host)

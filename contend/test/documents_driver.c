@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Usage: documents_driver WHAT. Prints a document of the example, for tests in Python. */
+/* documents_driver WHAT prints a document of the example, for tests in Python. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,8 +11,8 @@
 #include "contend/test/example.h"
 
 /*
- * Add a history of ninety seconds, in which the first rank becomes a devil at the thirtieth, the
- * last rank of job 41 has no counter, and the turtle is in the other domain in the first forty.
+ * Add a history of 90 seconds. The first rank becomes a devil after 30 seconds, the last rank of
+ * job 41 has no counter, and the turtle is in the other domain for the first 40 seconds.
  */
 static void example_past(struct histories *all, struct observed_node *n)
 {
@@ -77,7 +77,7 @@ static void print_reversed(struct histories *all, struct observed_node *n)
 	print_owned(step_json(&len, n, s, all));
 }
 
-/* Print the metrics of the example with a requeued job and the ended steps of its earlier run. */
+/* Print the metrics of the example with a requeued job, whose earlier run has ended steps. */
 static void print_metrics(struct observed_node *n)
 {
 	struct observed_step *s = observed_add_step(n);
@@ -95,7 +95,7 @@ static void print_metrics(struct observed_node *n)
 	print_owned(metrics_text(&len, n));
 }
 
-/* Print the metrics of a node with one rank more than can have series, and with an ended step. */
+/* Print the metrics of a node with METRICS_RANKS_MAX + 1 ranks and an ended step. */
 static void print_many(void)
 {
 	struct observed_node n = { .interval = 1000, .quality = EVENTS_X };

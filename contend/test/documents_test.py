@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Check documents and metrics of the example against values calculated by hand from example.h; the
-text parser of Prometheus' client for Python checks the syntax of the metrics. TAP."""
+"""Check documents and metrics of the example against values calculated by hand from example.h. The
+text parser of Prometheus' client for Python checks the syntax of the metrics. Prints TAP."""
 
 import json
 import os
@@ -39,13 +39,13 @@ def test_step():
     )
     ok(
         printed("reversed") == printed("41"),
-        "ranks are in the order of their numbers",
+        "ranks in a document are in the order of their numbers, however they were found",
     )
     unknown = {k for k, v in child.items() if v is None}
     same_set(
         unknown,
         "rank domain cpu_percent memory_bytes sent_bytes received_bytes read_bytes written_bytes"
-        " instructions misses remote rate class_since".split(),
+        " instructions misses remote rate class_since pages_of_bytes pages_chosen".split(),
         "unknown values of a rank are null",
     )
     is_same(
@@ -96,9 +96,12 @@ def test_step():
         "a placed container has policy, reason, units and number of moves",
     )
     is_same(
-        [(r["moves"], r["pages_moved_bytes"]) for r in ranks[1:3]],
-        [(0, 0), (2, 33554432)],
-        "a moved rank has the number of moves and of moved bytes",
+        [
+            [r[k] for k in ("moves", "pages_moved_bytes", "pages_of_bytes", "pages_chosen")]
+            for r in ranks[1:3]
+        ],
+        [[0, 0, None, None], [2, 33554432, 134217728, "sampled"]],
+        "a moved rank has the numbers of moves and bytes, and how its pages were chosen",
     )
     history = ranks[0]["history"]
     is_same(
@@ -106,7 +109,7 @@ def test_step():
         (91, [4.0, "t", 0], [303.6, "d", 0], "t"),
         "ninety seconds are 91 points, and the rank becomes a devil in the thirtieth",
     )
-    ok(ranks[1]["history"][0][1] is None, "the rate of a point without class is null")
+    ok(ranks[1]["history"][0][1] is None, "the rate of a point of unknown class is null")
     is_same(
         [[p[3] for p in ranks[n]["history"]] for n in (2, 3)],
         [[0] * 40 + [1] * 51, [None] * 91],

@@ -3,9 +3,9 @@
 #define NODEOS_CONTEND_TEST_EXAMPLE_H
 
 /*
- * A host as the daemon may see it, with two caches and two steps. Job 41 has a devil, a semi-devil
- * and a turtle in container "sim", and a launcher's child with a hostile name and unknown values.
- * Job 42, of another user, has a devil without container.
+ * An example of a host that the daemon observes, with two caches and two steps. Job 41 has a devil,
+ * a semi-devil and a turtle in container "sim", and a child of an MPI launcher with a hostile name
+ * and unknown values. Job 42, of another user, has a devil without container.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 #define EXAMPLE_TIME 1795207785.5
 #define EXAMPLE_HOSTILE "\033[2J\"\\\n<&\xff\xc3\xbc"
 
-/* Add samples that all have RATE, in thousandths. */
+/* Give R samples that all have RATE, in thousandths. */
 static inline void example_rate(struct observed_rank *r, enum rank_class class, uint32_t rate)
 {
 	r->state.class = class;
@@ -90,6 +90,8 @@ static inline void example_job_41(struct observed_node *n)
 	r->quiet = true;
 	r->moves = 2;
 	r->pages = 32u << 20;
+	r->pages_of = 128u << 20;
+	r->pages_sampled = true;
 	r = example_rank(s, OBSERVED_NO_RANK, EXAMPLE_HOSTILE, "0-7", OBSERVED_NO_DOMAIN);
 	placing = observed_get_placing(s, "sim");
 	if (!placing)

@@ -4,7 +4,7 @@
 #include "base/test/tap.h"
 #include "contend/test/example.h"
 
-/* Samples of ranks that stay in domain 0. */
+/* Add a sample of a rank in domain 0. */
 static void add_sample(struct history *h, double time, uint32_t rate, enum rank_class class)
 {
 	history_add(h, &(struct history_sample){ time, rate, class, 0 });
@@ -30,7 +30,7 @@ static void test_thinned(void)
 	struct history h = { 0 };
 	double widest = 0, last;
 
-	/* one day with a sample each second; a devil in the seconds 50,000 to 50,003 */
+	/* a day with one sample each second; the rank is a devil in the seconds 50,000 to 50,003 */
 	for (unsigned i = 0; i < 86400; i++)
 		add_sample(&h, i, 5000, i / 4 == 12500 ? RANK_DEVIL : RANK_TURTLE);
 	ok(h.n <= HISTORY_POINTS && h.n >= HISTORY_POINTS / 2,
@@ -55,7 +55,7 @@ static void test_thinned(void)
 			at = i;
 		}
 	ok(devils == 1 && history_time(&h, at) == 50000,
-	   "history_add: the point of a change of class stays");
+	   "history_add: the point at which the class changes stays");
 	history_free(&h);
 }
 
@@ -73,7 +73,7 @@ static void test_backwards(void)
 	history_free(&h);
 }
 
-/* The point of a move stays, as that of a change of class does. */
+/* The point at which the domain changes stays, as does the point at which the class changes. */
 static void test_moved(void)
 {
 	struct history h = { 0 };
@@ -85,7 +85,7 @@ static void test_moved(void)
 	while (at < h.n && h.point[at].domain == 0)
 		at++;
 	ok(at < h.n && history_time(&h, at) == 40000 && h.point[h.n - 1].domain == 1,
-	   "history_add: the point of a move to another domain stays");
+	   "history_add: the point at which the domain changes stays");
 	history_free(&h);
 	history_add(&h, &(struct history_sample){ 1, 1, RANK_TURTLE, 100000 });
 	is_int(h.point[0].domain, -1, "history_add: a domain that does not fit a point becomes -1");
@@ -104,7 +104,7 @@ static void test_ranks(void)
 	histories_add(&all, &n);
 	h = histories_find(&all, &n.step[0], &n.step[0].rank[2]);
 	ok(h && h->n == 2 && h->point[1].rate == 100 && h->point[1].class == RANK_TURTLE,
-	   "histories_add: each call adds a point to a rank");
+	   "histories_add: each call adds a point to each rank's history");
 	n.step[0].rank[2].start++;
 	ok(!histories_find(&all, &n.step[0], &n.step[0].rank[2]),
 	   "histories_find: another process with the same pid has no history");

@@ -20,7 +20,7 @@ static void test_line(void)
 	job_record_update(&r, &n);
 	ok(job_record_print(line, &r, &n, false) == strlen(line),
 	   "job_record_print: returns the length of the line");
-	/* 37,590,200 misses in 6,000,000,000 instructions: 62.6504 for 10,000, rounded up */
+	/* 37,590,200 misses in 6,000,000,000 instructions are 62.65033 per 10,000, rounded up */
 	is(line,
 	   "{\"nodeos_contention\":1,\"host\":\"n1\",\"job\":41,\"inode\":4700,"
 	   "\"time\":1795207786,\"ended\":false,\"class\":\"devil\",\"ranks\":4,\"turtles\":1,"
@@ -33,7 +33,7 @@ static void test_line(void)
 	job_record_update(&r, &n);
 	job_record_print(line, &r, &n, false);
 	ok(strstr(line, "\"ranks\":3,") && strstr(line, "\"cpu\":3.969,"),
-	   "job_record_print: cpu is the sum 0.998 + 0.991 + 1.98");
+	   "job_record_print: cpu is 3.969, the sum of 0.998, 0.991 and 1.98");
 	job_record_end_step(&r, &n.step[0]);
 	observed_remove_step(&n, 0);
 	job_record_update(&r, &n);
@@ -88,19 +88,20 @@ static void test_writer(void)
 	is_int(poll_writer(&w, &err), 0, "records are written");
 	snprintf(path, sizeof(path), "%s/42/n1.json", scratch);
 	ok(file_read(AT_FDCWD, path, text, sizeof(text), NULL) == 4 && strcmp(text, "two\n") == 0,
-	   "the file has the record");
+	   "the file of a job has the job's record");
 	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0644, "a record has mode 0644");
 	snprintf(path, sizeof(path), "%s/42", scratch);
 	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0755, "a job's directory has mode 0755");
-	/* a file in place of the directory of job 41 */
+	/* let a file be in place of the report directory */
 	snprintf(path, sizeof(path), "%s/41", scratch);
 	snprintf(w.dir, sizeof(w.dir), "%s/41/n1.json", scratch);
-	is_int(job_record_start(&w, "n1", two, 1, &err), 0, "another writer is started");
+	is_int(job_record_start(&w, "n1", two, 1, &err), 0,
+	       "a second writer is started after the first one has ended");
 	ok(poll_writer(&w, &err) < 0 && strstr(err.text, "Not a directory"),
-	   "the writer's reason for a failure is returned: %s", err.text);
+	   "the writer returns the reason for its failure: %s", err.text);
 }
 
-/* A stopped process takes the place of a writer that waits for a server. */
+/* Let a stopped process act as a writer that waits for a server. */
 static void test_late(void)
 {
 	const struct job_record_text one = { 44, "one\n" };
@@ -144,15 +145,16 @@ static void test_rights(void)
 	if (chmod(scratch, 0755) < 0 || job_record_open(&w, path, "65534", &err) < 0)
 		bail("%s", err.text);
 	job_record_start(&w, "n1", &one, 1, &err);
-	ok(poll_writer(&w, &err) < 0, "a user's writer has no right to root's directory: %s",
-	   err.text);
+	ok(poll_writer(&w, &err) < 0,
+	   "a writer with a user's rights cannot write to root's directory: %s", err.text);
 	if (chown(path, w.uid, w.gid) < 0)
 		bail("chown");
 	job_record_start(&w, "n1", &one, 1, &err);
-	is_int(poll_writer(&w, &err), 0, "a user's writer writes to the user's directory");
+	is_int(poll_writer(&w, &err), 0,
+	       "a writer with a user's rights writes to the user's directory");
 	snprintf(path, sizeof(path), "%s/reports/45/n1.json", scratch);
 	ok(stat(path, &st) == 0 && st.st_uid == w.uid && st.st_gid == w.gid,
-	   "the record belongs to the user");
+	   "the record belongs to the configured user");
 	snprintf(path, sizeof(path), "%s/reports/45", scratch);
 	if (chown(path, 0, 0) < 0)
 		bail("chown");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Steps with the same labels, and a directory of metrics whose owner, another service, puts a link
- * to a file of root in place of the metrics again and again.
+ * Test steps with the same labels, and a directory of metrics whose owner, another service,
+ * replaces the metrics again and again by a link to a file of root.
  */
 #include "contend/metrics.h"
 
@@ -26,8 +26,8 @@ static _Noreturn void put_links(int dir)
 			unlinkat(dir, "link", 0);
 }
 
-/* Return the number of lines of the metrics that begin with WORD. */
-static unsigned count_lines(int dir, const char *word)
+/* Return how often WORD occurs in the metrics. */
+static unsigned count_words(int dir, const char *word)
 {
 	static char text[65536];
 	unsigned n = 0;
@@ -38,7 +38,7 @@ static unsigned count_lines(int dir, const char *word)
 	return n;
 }
 
-/* Three live steps of one job: two have the number 0. */
+/* Of three live steps of one job, two have the number 0. */
 static void test_namesakes(int dir)
 {
 	static const struct {
@@ -60,17 +60,17 @@ static void test_namesakes(int dir)
 	}
 	is_int(metrics_write(dir, &node, &err), 0,
 	       "metrics of steps with the same labels are written");
-	is_int(count_lines(dir, "nodeos_rank_class{jobid=\"41\",step=\"0\",task=\"0\""), 1,
+	is_int(count_words(dir, "nodeos_rank_class{jobid=\"41\",step=\"0\",task=\"0\""), 1,
 	       "only one of two steps with the same number has series");
-	is_int(count_lines(dir, "nodeos_rank_class{jobid=\"41\",step=\"1\""), 1,
-	       "another step of the job has series, too");
-	is_int(count_lines(dir, "nodeos_ranks_left_out 1\n"), 1,
+	is_int(count_words(dir, "nodeos_rank_class{jobid=\"41\",step=\"1\""), 1,
+	       "step 1 of the job has series, too");
+	is_int(count_words(dir, "nodeos_ranks_left_out 1\n"), 1,
 	       "the rank of the second step 0 is left out");
 	node.step[0].ended = true;
 	metrics_write(dir, &node, &err);
-	is_int(count_lines(dir, "nodeos_rank_class{jobid=\"41\",step=\"0\""), 1,
+	is_int(count_words(dir, "nodeos_rank_class{jobid=\"41\",step=\"0\""), 1,
 	       "the second step 0 has series after the first has ended");
-	is_int(count_lines(dir, "nodeos_ranks_left_out 0\n"), 1,
+	is_int(count_words(dir, "nodeos_ranks_left_out 0\n"), 1,
 	       "no rank is left out after the first step 0 has ended");
 	observed_free(&node);
 }

@@ -43,8 +43,8 @@ static void test_rights(struct publisher *p, const struct observed_node *n)
 		skip(3, "needs root");
 		return;
 	}
-	ok(can_read(path, 1000), "the step's user reads the document");
-	ok(!can_read(path, 1001), "another user does not read the document");
+	ok(can_read(path, 1000), "the step's user can read the document");
+	ok(!can_read(path, 1001), "another user cannot read the document");
 	snprintf(path, sizeof(path), "%s/42.batch.json", scratch);
 	publish_step(p, &n->step[1], "{}\n", 3, &err);
 	ok(can_read(path, 1001) && !can_read(path, 1000),
@@ -77,9 +77,9 @@ static void test_full(struct publisher *p, const struct observed_node *n)
 	is_int(publish_step(p, &n->step[0], "old\n", 4, &err), 0, "a document is written");
 	memset(text, 'x', sizeof(text));
 	is_int(publish_step(p, &n->step[0], text, sizeof(text), &err), -1,
-	       "a full disk is an error: %s", err.text);
+	       "publish_step: fails on a full disk: %s", err.text);
 	is_int(publish_step(p, &n->step[0], text, sizeof(text), &err), 1,
-	       "a full disk is reported once");
+	       "publish_step: returns 1, without a reason, for the second failure");
 	ok(file_read(AT_FDCWD, path, got, sizeof(got), NULL) == 4 && strcmp(got, "old\n") == 0,
 	   "the old document stays on a full disk");
 	is_int(count_files(), 1, "no half-written document stays on a full disk");
@@ -99,7 +99,7 @@ static void test_sweep(struct publisher *p, struct observed_node *n)
 	publish_step(p, &n->step[1], "{}\n", 3, &err);
 	scratch_file(".7.0.json.new", "half");
 	n->step[0].ended = true;
-	is_int(publish_sweep(p, n), 0, "a new document stays");
+	is_int(publish_sweep(p, n), 0, "publish_sweep: keeps new documents");
 	n->time += 61;
 	is_int(publish_sweep(p, n), 2,
 	       "old documents of ended steps and half-written files are removed");
@@ -109,8 +109,8 @@ static void test_sweep(struct publisher *p, struct observed_node *n)
 }
 
 /*
- * Of the 40 documents of 100 bytes, written one second after the other, the last ten have 1,000
- * bytes in total.
+ * Write 40 documents of 100 bytes, one second after the other. The last ten have 1,000 bytes in
+ * total.
  */
 static void test_bytes(struct publisher *p)
 {
@@ -128,11 +128,12 @@ static void test_bytes(struct publisher *p)
 		snprintf(path, sizeof(path), "%s/%s", scratch, name);
 		utimensat(AT_FDCWD, path, t, 0);
 	}
-	is_int(publish_sweep(p, &none), 30, "documents of ended steps have a bound in bytes");
+	is_int(publish_sweep(p, &none), 30,
+	       "publish_sweep: removes 30 documents beyond the limit in bytes");
 	snprintf(path, sizeof(path), "%s/129.0.json", scratch);
 	ok(access(path, F_OK) < 0, "the oldest documents are removed first");
 	snprintf(path, sizeof(path), "%s/130.0.json", scratch);
-	ok(access(path, F_OK) == 0, "the documents that fit stay");
+	ok(access(path, F_OK) == 0, "the ten youngest documents stay");
 }
 
 int main(void)

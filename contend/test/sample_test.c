@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Readings of a trace, whose differences are calculated by hand. */
+/* Samples are the differences of readings of a trace, here calculated by hand. */
 #include "contend/sample.h"
 
 #include <fcntl.h>
@@ -76,34 +76,36 @@ static void test_numbers(void)
 	struct observed_rank *r;
 
 	/*
-	 * Three samples of one second each: the rank uses half a CPU and has 50 misses for 10,000
-	 * instructions; its counters run half of the time; they run a tenth of the time, which is
-	 * too little.
+	 * Three samples of one second each. In the first, the rank uses half a CPU and has 50
+	 * misses per 10,000 instructions. In the second, its counters run half of the time; in the
+	 * third, a tenth of the time, which is too little.
 	 */
 	begin_test("0 1000000 5000 100 500000000 500000000\n"
 		   "0 3000000 5000 400 1500000000 1000000000\n"
 		   "0 9000000 6000 500 2500000000 1100000000\n");
 	r = next_sample();
 	ok(r->instructions == 1000000 && r->misses == 5000 && r->remote == 100,
-	   "totals equal the first reading");
-	is_int((long long)r->cpu, 500, "the rank uses 500 thousandths of a CPU");
+	   "after the first reading, totals equal it");
+	is_int((long long)r->cpu, 500,
+	       "a rank that ran for 0.5 s in a second uses 500 thousandths of a CPU");
 	ok(r->state.class == RANK_DEVIL && r->since == 101 && !r->scaled,
 	   "a rank with 50 misses is a devil since this sample");
 	r = next_sample();
 	/*
-	 * 2,000,000 instructions in half of the time count as 4,000,000, and 300 remote misses as
-	 * 600
+	 * counted half of the time, 2,000,000 instructions stand for 4,000,000, and 300 remote
+	 * misses for 600
 	 */
 	ok(r->instructions == 5000000 && r->misses == 5000 && r->remote == 700,
 	   "counts of counters that ran half of the time are doubled");
 	/* the mean of 50 and 0 is 25 */
 	ok(r->state.class == RANK_TURTLE && r->since == 102 && r->scaled,
-	   "the class changes at the time of a scaled sample");
+	   "a scaled sample changes the class");
 	r = next_sample();
 	ok(r->instructions == 5000000 && r->remote == 700 && r->cpu == 1000,
-	   "a sample of a tenth of the time gives the CPU's share and adds nothing to totals");
+	   "a sample of a tenth of the time gives the CPU share, but adds nothing to totals");
 	ok(r->state.class == RANK_TURTLE && r->since == 102, "a missing sample keeps the class");
-	ok(pass.lost == 0 && pass.gone == 0, "no rank has lost its counters or ended");
+	ok(pass.lost == 0 && pass.gone == 0,
+	   "LOST and GONE are 0 while counters work and processes live");
 	end_test();
 }
 
@@ -124,7 +126,7 @@ static void test_stopped(void)
 	set_status("Name:\ta State:\\tT\nUmask:\t0022\nState:\tS (sleeping)\n");
 	r = next_sample();
 	ok(r->state.class == RANK_DEVIL && r->state.idle && !table.rank[0].stopped,
-	   "a rank that waits is idle, and keeps its class");
+	   "a rank that waits and is not stopped is idle, and keeps its class");
 	scratch_file("proc/501/status", "");
 	r = next_sample();
 	ok(r->state.idle && pass.gone == 0, "the state of an idle rank is not read");
@@ -149,7 +151,7 @@ static void test_frozen(void)
 	scratch_file("job/task_0/cgroup.events", "populated 1\nfrozen 0\n");
 	r = next_sample();
 	ok(r->state.idle && !table.rank[0].stopped,
-	   "a rank that waits is idle after it was frozen");
+	   "a rank that waits after it was frozen is idle");
 	end_test();
 }
 
@@ -165,7 +167,7 @@ static void test_gone(void)
 	is_int(pass.gone, 1, "GONE counts a rank whose process has ended");
 	r = next_sample();
 	ok(pass.lost == 1 && r->state.class == RANK_UNKNOWN && r->since == 103,
-	   "a rank whose counters fail is of unknown class");
+	   "the class of a rank whose counters fail is unknown");
 	is(pass.why.text, "the trace has no more lines of rank 0",
 	   "WHY has the reason why counters failed");
 	ok(!table.rank[0].group && table.rank[0].tried && r->instructions == 1000000,
@@ -197,7 +199,7 @@ static void test_intervals(void)
 	end_test();
 }
 
-/* The pauses between scans, which find the ranks that are sampled. */
+/* Pauses between scans, which find the ranks to sample. */
 static void test_scans(void)
 {
 	struct watch w = { .cost = 10 };
@@ -206,11 +208,11 @@ static void test_scans(void)
 	is_int(watch_scan_least(&w), 200, "watch_scan_least: 20 times the cost of a scan");
 	w.counted.n = 256;
 	is_int(watch_scan_pause(&w), 20480, "watch_scan_pause: 80 ms for each rank");
-	w.cost = 1250; /* 65,536 processes of 19 us */
+	w.cost = 1250; /* milliseconds; 65,536 processes at 19 us */
 	is_int(watch_scan_pause(&w), 25000,
-	       "watch_scan_pause: scans of tens of thousands of processes take 1/20 of a CPU");
+	       "watch_scan_pause: scans that cost 1,250 ms take 1/20 of a CPU");
 	is_int(watch_scan_least(&w), 25000,
-	       "watch_scan_least: a launch does not bring such a scan forward");
+	       "watch_scan_least: scans that cost 1,250 ms are at least 25 s apart");
 	w.cost = 100000;
 	ok(watch_scan_pause(&w) == 30000 && watch_scan_least(&w) == 30000,
 	   "watch_scan_pause: 30 s at most");

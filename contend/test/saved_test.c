@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The state that a restart keeps, and state files that no daemon has written. */
+/* Test which state a restart keeps, and state files that no daemon has written. */
 #include "contend/saved.h"
 
 #include <fcntl.h>
@@ -14,7 +14,7 @@ static int dir;
 static char path[128];
 static struct errbuf err;
 
-/* Make the example as a new daemon finds it: only the processes of its ranks are known. */
+/* Make the example as a new daemon finds it, when only the processes of ranks are known. */
 static void found_anew(struct observed_node *n)
 {
 	example_node(n);
@@ -64,26 +64,27 @@ static void test_given(void)
 	write_example();
 	s = read_back();
 	found_anew(&n);
-	n.step[0].rank[1].start++; /* another process with that pid */
-	n.step[1].inode++; /* another step with that number */
+	n.step[0].rank[1].start++; /* another process with the same pid */
+	n.step[1].inode++; /* another step with the same number */
 	saved_give(s, &n);
 	r = n.step[0].rank;
 	ok(r[0].instructions == 1000000000 && r[0].misses == 31160000 && r[0].remote == 7790000 &&
 		   r[0].interrupts == 7,
-	   "totals are given back");
+	   "saved_give: gives a rank its totals");
 	ok(r[0].state.class == RANK_DEVIL && r[0].state.changes == 2 &&
 		   classify_mean(&r[0].state) == 311600 && r[0].since == EXAMPLE_TIME - 60,
-	   "class, samples and time of a class are given back");
+	   "saved_give: gives a rank its class, samples and time of the class");
 	ok(r[1].instructions == OBSERVED_UNKNOWN && r[1].state.class == RANK_UNKNOWN,
-	   "another process with the same pid gets nothing");
+	   "saved_give: another process with the same pid gets nothing");
 	ok(n.step[0].started == EXAMPLE_TIME - 90 && n.step[1].started == EXAMPLE_TIME + 5,
-	   "a step gets back the time when it was first seen");
-	ok(n.step[1].rank[0].misses == OBSERVED_UNKNOWN, "a rank of another step gets nothing");
+	   "saved_give: gives a step the time when it was first seen");
+	ok(n.step[1].rank[0].misses == OBSERVED_UNKNOWN,
+	   "saved_give: a rank of another step with the same number gets nothing");
 	ok(n.domain[0].peak == 30000000 && n.domain[1].peak == 9000,
-	   "a domain gets the higher one of two peaks");
+	   "saved_give: a domain gets the higher of the saved and the present peak");
 	r[0].misses = 5;
 	saved_give(s, &n);
-	is_int((long long)r[0].misses, 5, "the state of a rank is given once");
+	is_int((long long)r[0].misses, 5, "saved_give: gives the state of a rank only once");
 	saved_give(NULL, &n);
 	saved_free(s);
 	saved_free(NULL);
@@ -100,8 +101,8 @@ static void test_other_settings(void)
 	n.domain[1].calibrated = true;
 	saved_give(s, &n);
 	ok(n.step[0].rank[0].misses == 31160000 && n.step[0].rank[0].state.class == RANK_UNKNOWN,
-	   "totals are given back with other bounds, and classes are not");
-	is_int((long long)n.domain[1].peak, 7, "a calibrated peak stays");
+	   "saved_give: with other bounds of classes, gives totals but no classes");
+	is_int((long long)n.domain[1].peak, 7, "saved_give: a calibrated peak stays");
 	saved_free(s);
 	observed_free(&n);
 	s = read_back();
@@ -110,8 +111,9 @@ static void test_other_settings(void)
 	saved_give(s, &n);
 	ok(n.step[0].rank[0].misses == OBSERVED_UNKNOWN && n.domain[1].peak == 7 &&
 		   n.step[0].rank[0].state.class == RANK_UNKNOWN,
-	   "classes, totals and peaks start again with other events");
-	ok(n.step[0].started == EXAMPLE_TIME - 90, "a step keeps its time with other events");
+	   "saved_give: with other events, gives no class, total or peak");
+	ok(n.step[0].started == EXAMPLE_TIME - 90,
+	   "saved_give: with other events, gives a step its time");
 	saved_free(s);
 	observed_free(&n);
 }
@@ -160,7 +162,7 @@ static uint32_t state_word(size_t at)
 	return word;
 }
 
-/* Write the state with WORD at offset AT, and keep the old word for the next call. */
+/* Write the state to the file with WORD at offset AT. The next call writes the old word again. */
 static void put_word(size_t at, uint32_t word)
 {
 	uint32_t before = state_word(at);
@@ -181,7 +183,7 @@ static void test_refused(void)
 	       (long long)head + 2 * state_word(HEAD_SIZES + 4) + 5 * state_word(HEAD_SIZES + 8),
 	       "the file consists of a head, two domains and five ranks");
 	unlink(path);
-	ok(saved_read(&s, dir, &err) == 0 && !s, "a file that is missing is no error");
+	ok(saved_read(&s, dir, &err) == 0 && !s, "saved_read: succeeds without a file");
 	write_state(state, 0);
 	check_refused("an empty file", "state: damaged");
 	write_state(state, head - 1);
@@ -216,7 +218,7 @@ static void test_refused(void)
 	unlink(path);
 }
 
-/* The ranks are damaged and the head is correct: each value that is accepted is in its range. */
+/* If the ranks are damaged and the head is correct, each value that is accepted is in its range. */
 static void test_damaged(void)
 {
 	size_t at = state_word(HEAD_SIZES) + 2 * state_word(HEAD_SIZES + 4);

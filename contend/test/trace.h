@@ -2,13 +2,13 @@
 #ifndef NODEOS_CONTEND_TEST_TRACE_H
 #define NODEOS_CONTEND_TEST_TRACE_H
 
-/* Opens counters with a trace that a test writes. Include base/test/tap.h first. */
+/* Open counters with a trace that a test writes. Include base/test/tap.h before this file. */
 #include "base/test/fixture.h"
 #include "counters/counters_provider.h"
 
 /*
- * Open the counters of TRACE (see counters/counters.h); if TRACE is NULL, those of a host without
- * counters. Needs scratch_make().
+ * Open counters that replay TRACE (counters/counters.h); if TRACE is NULL, those of a host without
+ * counters. Call scratch_make() before.
  */
 static inline struct counters *open_trace(const char *trace)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Domains of trees made by hand, and of this host and the recorded machines in the folder
- * NODEOS_TOPOLOGIES compared with hwloc's.
+ * Check the domains of trees made by hand. Compare the domains of this host, and of the recorded
+ * machines in the folder NODEOS_TOPOLOGIES, with hwloc's.
  */
 #include "contention/domains.h"
 
@@ -77,7 +77,7 @@ static const char *list_domains(struct observed_node *node)
 	return out;
 }
 
-/* Return the bytes of the domains' caches in the tree. */
+/* Return the bytes of each domain's cache in the tree, separated by blanks. */
 static const char *cache_sizes(const struct observed_node *node)
 {
 	static char out[256];
@@ -94,7 +94,7 @@ static const char *cache_sizes(const struct observed_node *node)
 	return out;
 }
 
-/* Two sockets of two cores with CPUs numbered in turn; CPU 7, on the second, is offline. */
+/* Two packages have CPUs that are numbered in turn; CPU 7, on the second one, is offline. */
 static void test_two_sockets(void)
 {
 	struct observed_node node;
@@ -119,20 +119,42 @@ static void test_two_sockets(void)
 	write_file("\n", NODE "node1/cpulist");
 	write_file("1,3,5,7\n", NODE "node2/cpulist");
 	is(list_domains(&node), "9:0,2,4,6@0 4:1,3,5@2",
-	   "domains_read: a domain is a highest data or unified cache, with online CPUs and nodes "
-	   "with memory");
+	   "domains_read: CPUs that share a data or unified cache of the highest level are a "
+	   "domain, with their memory nodes that have memory");
 	is(cache_sizes(&node), "37748736 0",
 	   "domains_cache_bytes: gives the cache's size, and 0 for a damaged file");
 	cpus = set_of("1,5");
 	is_int(domains_of(&node, &cpus), 1, "domains_of: finds the domain of CPUs in one domain");
 	cpus = set_of("0-6");
 	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN,
-	       "domains_of: finds none for CPUs in two domains");
+	       "domains_of: finds no domain for CPUs in two domains");
 	cpus = set_of("5,7");
 	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN,
-	       "domains_of: finds none if a CPU is offline");
+	       "domains_of: finds no domain if a CPU is offline");
 	cpus = set_of("");
-	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN, "domains_of: finds none for no CPU");
+	is_int(domains_of(&node, &cpus), OBSERVED_NO_DOMAIN,
+	       "domains_of: finds no domain for an empty set of CPUs");
+	observed_free(&node);
+}
+
+/* Node 0 is divided; nodes 2 and 3 are its blocks, without CPUs. Node 4 is HBM beside node 1. */
+static void test_blocks(void)
+{
+	struct observed_node node;
+
+	begin_tree("0-3\n");
+	for (unsigned i = 0; i < 4; i++)
+		write_cache(i, 0, "3\n", "Unified\n", i < 2 ? "0-1\n" : "2-3\n");
+	write_file("0-4\n", NODE "online");
+	write_file("0-4\n", NODE "has_memory");
+	for (unsigned i = 0; i < 4; i++)
+		write_file(i == 1 ? "1\n" : "0\n", NODE "node%u/physical_node", i);
+	write_file("0-1\n", NODE "node0/cpulist");
+	write_file("2-3\n", NODE "node1/cpulist");
+	for (unsigned i = 2; i < 5; i++)
+		write_file("\n", NODE "node%u/cpulist", i);
+	is(list_domains(&node), "0:0-1@0,2-3 2:2-3@1",
+	   "domains_read: blocks of a divided memory node belong to its domain");
 	observed_free(&node);
 }
 
@@ -151,21 +173,23 @@ static void test_without_caches(void)
 	write_file("0-5\n", NODE "node0/cpulist");
 	write_file("6\n", NODE "node3/cpulist");
 	is(list_domains(&node), "0:0-1@0 1:2-3@0 0:4-5@0 3:6@3 0:7@",
-	   "domains_read: makes domains by cache, package, memory node, and of the remaining CPUs");
+	   "domains_read: CPUs without a cache form domains by package, by memory node, or of the "
+	   "rest");
 	is(cache_sizes(&node), "0 0 0 0 0",
 	   "domains_cache_bytes: 0 for a cache without a size, and for a domain without a cache");
 	observed_free(&node);
 
 	begin_tree("0-3\n");
 	is(list_domains(&node), "0:0-3@",
-	   "domains_read: a host with nothing but a list of CPUs is one domain");
+	   "domains_read: a host of which only the CPUs are known is one domain");
 	observed_free(&node);
 	begin_tree("rubbish\n");
-	is(list_domains(&node), "/sys/devices/system/cpu/online: no list of CPUs",
+	is(list_domains(&node), "/sys/devices/system/cpu/online has no list of CPUs",
 	   "domains_read: fails without a list of CPUs");
 	ok(!node.domain, "domains_read: leaves no domain after an error");
 	begin_tree("0-3\n");
-	for (unsigned i = 0; i < 4; i++) /* a list without the CPU itself, and no list */
+	/* half of the lists lack the CPU itself, and the others are no lists */
+	for (unsigned i = 0; i < 4; i++)
 		write_cache(i, 0, "3\n", "Unified\n", i % 2 ? "9-8\n" : "7\n");
 	is(list_domains(&node), "0:0-3@", "domains_read: ignores caches with damaged lists");
 	observed_free(&node);
@@ -190,7 +214,7 @@ static const char *list_quiet(void)
 static void test_quiet_cpus(void)
 {
 	begin_tree("0-7\n");
-	is(list_quiet(), "", "domains_quiet_cpus: empty if no file lists any");
+	is(list_quiet(), "", "domains_quiet_cpus: empty if there are no files");
 	write_file("  (null)\n", CPU "nohz_full");
 	write_file("\n", CPU "isolated");
 	write_file("\n", "cpuset.cpus.isolated");
@@ -203,8 +227,8 @@ static void test_quiet_cpus(void)
 }
 
 /*
- * Return the data or unified cache of the highest level above PU, by hwloc; NULL: none above level
- * 1.
+ * Return hwloc's data or unified cache of the highest level above PU, or NULL if there is none
+ * above level 1.
  */
 static hwloc_obj_t last_cache(hwloc_obj_t pu)
 {
@@ -249,7 +273,7 @@ static unsigned count_differences(hwloc_topology_t t, const struct observed_node
 	return wrong;
 }
 
-/* Write the files that Linux would have for the processors of T. */
+/* Write the files that Linux would show for the processors of T. */
 static void write_machine(hwloc_topology_t t)
 {
 	struct idset all = set_from(hwloc_topology_get_topology_cpuset(t));
@@ -341,6 +365,7 @@ int main(void)
 {
 	scratch_make();
 	test_two_sockets();
+	test_blocks();
 	test_without_caches();
 	test_quiet_cpus();
 	test_recorded_machines();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A rank that its user keeps in execve() for ever delays no other process. */
+/* A rank that its user keeps in execve() for ever does not delay other processes. */
 #include "contention/process.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 static struct process_source source;
 static struct held held;
 
-/* ----------------------------------------- compared with /proc/self/stat */
+/* ----------------------------------------- this process, compared with /proc/self/stat */
 
 static void read_own_stat(unsigned long *ticks, unsigned long *threads)
 {
@@ -46,7 +46,7 @@ static void *bind_thread(void *one)
 	return NULL;
 }
 
-/* A thread that has bound itself to one CPU of its process. */
+/* One thread has bound itself to one of the CPUs of its process. */
 static void test_threads(void)
 {
 	struct idset cpus, all;
@@ -71,8 +71,10 @@ static void test_threads(void)
 	pthread_barrier_wait(&bound);
 	is_int(process_cpus(&cpus, &differ, &source, getpid(), 2), 0,
 	       "process_cpus: gives the CPUs of two threads");
-	ok(idset_equal(&cpus, &all), "process_cpus: a bound thread takes no CPU from the others");
-	is_int(differ, CPU_COUNT(&mine) > 1, "process_cpus: says whether threads differ");
+	ok(idset_equal(&cpus, &all),
+	   "process_cpus: gives the CPUs of all threads if one thread is bound");
+	is_int(differ, CPU_COUNT(&mine) > 1,
+	       "process_cpus: says whether threads have different CPUs");
 	pthread_barrier_wait(&asked);
 	pthread_join(thread, NULL);
 }
@@ -92,9 +94,10 @@ static void test_numbers(void)
 	read_own_stat(&after, &threads);
 	ok(fd >= 0 && p.pid == getpid() && p.parent == getppid() && !p.ended,
 	   "process_seen_open: finds this process");
-	is(p.command, "held_exec_test", "process_seen_open: gives its name");
-	is_int(p.threads, (long long)threads, "process_seen_open: gives its number of threads");
-	/* the kernel rounds the two sums differently */
+	is(p.command, "held_exec_test", "process_seen_open: gives the name of this process");
+	is_int(p.threads, (long long)threads,
+	       "process_seen_open: gives the number of threads of this process");
+	/* the kernel rounds the two CPU times differently */
 	ok(p.ticks + 2 >= before && p.ticks <= after + 2,
 	   "process_seen_open: gives the CPU time of stat");
 	ok(p.memory > 4096 && p.memory < (UINT64_C(1) << 40),
@@ -123,7 +126,7 @@ static void test_numbers(void)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	ok(!process_is_stopped(source.fd, pid) && errno == ESRCH,
-	   "process_is_stopped: ESRCH for a process that has ended");
+	   "process_is_stopped: sets ESRCH for a process that has ended");
 	ok(process_seen_again(&again, &source, pid, child.start, fd) < 0,
 	   "process_seen_again: fails for a process that has ended");
 	ok(process_seen_read(&again, &source, pid) < 0,
@@ -154,7 +157,7 @@ static int read_held(void *arg)
 		       : 0;
 }
 
-/* Scan a step whose task has the process that hangs and this one. */
+/* Scan a step whose task has the process that hangs and this process. */
 static int scan_held(void *arg)
 {
 	char path[128], text[64];
@@ -183,7 +186,7 @@ static int scan_held(void *arg)
 	}
 	if (node.n_steps != 1 || node.step[0].n != 1)
 		return 2;
-	/* HELD.PID began before this process, which is a child of the test */
+	/* the process that hangs began first, as this process is a later child of the test */
 	return node.step[0].rank[0].pid == held.pid && node.step[0].rank[0].memory > 0 ? 0 : 3;
 }
 
@@ -204,7 +207,7 @@ static void test_storage(void)
 		usleep(10000);
 		rc = storage_get(s, b, &read, &written);
 	}
-	ok(rc == 0, "storage_get: the process after one that hangs has its bytes soon");
+	ok(rc == 0, "storage_get: soon gives the bytes of the process after the one that hangs");
 	diag("after %ld ms", monotonic_ms() - began);
 	ok(storage_get(s, a, &read, &written) < 0, "storage_get: fails for the process that hangs");
 	began = monotonic_ms();

@@ -54,7 +54,7 @@ static void test_arrays(void)
 	is(observed_kind_name(OBSERVED_BUSY), "busy", "observed_kind_name: gives \"busy\"");
 }
 
-/* Give R one sample of RATE, in misses for 10,000 instructions. */
+/* Give R one sample of RATE, in misses per 10,000 instructions. */
 static void set_counts(struct observed_rank *r, uint64_t instructions, uint32_t rate)
 {
 	r->instructions = instructions;
@@ -91,32 +91,33 @@ static void test_sums(void)
 	observed_sum(&sum, s, "sim");
 	ok(sum.class == RANK_DEVIL && sum.devils == 1 && sum.turtles == 1 && !sum.semi_devils &&
 		   !sum.unknown,
-	   "observed_sum: counts the classes of a container, and finds the worst");
+	   "observed_sum: counts the classes of a container's ranks, and finds the worst");
 	/* (10 * 100 + 30 * 20) / 40 */
 	is_int(sum.mean, 40 * CLASSIFY_RATE_UNIT,
 	       "observed_sum: the mean is weighted by instructions");
 	is_int((long long)sum.cpu, 950, "observed_sum: adds thousandths of a CPU");
 	is_int((long long)sum.memory, 1024, "observed_sum: adds bytes");
 	ok(sum.sent == OBSERVED_UNKNOWN,
-	   "observed_sum: bytes are unknown if those of one rank are");
+	   "observed_sum: bytes are unknown if the bytes of one rank are unknown");
 	is_int((long long)sum.instructions, 40000000, "observed_sum: adds instructions");
 	is_int((long long)sum.misses, 100000 + 60000, "observed_sum: adds misses");
 
 	observed_sum(&sum, s, NULL);
 	ok(sum.class == RANK_DEVIL && sum.devils + sum.semi_devils + sum.turtles == 3 &&
 		   sum.unknown == 1 && sum.cpu == 1953,
-	   "observed_sum: counts the classes of all containers");
-	/* the same 1,600 and 10 * 40, divided by 50 */
+	   "observed_sum: counts the classes of the ranks of all containers");
+	/* (10 * 100 + 30 * 20 + 10 * 40) / 50 */
 	is_int(sum.mean, 40 * CLASSIFY_RATE_UNIT,
 	       "observed_sum: the mean leaves out a rank of unknown class");
 	ok(sum.instructions == OBSERVED_UNKNOWN && sum.memory == OBSERVED_UNKNOWN,
-	   "observed_sum: counts are unknown if those of one rank are");
+	   "observed_sum: counts are unknown if the counts of one rank are unknown");
 	observed_sum(&sum, s, "");
 	ok(!sum.devils && !sum.cpu, "observed_sum: the sum of no ranks is 0");
 
 	s->n = 3;
 	observed_sum(&sum, s, NULL);
-	ok(sum.memory == OBSERVED_UNKNOWN - 1, "observed_sum: a sum that overflows stays known");
+	ok(sum.memory == OBSERVED_UNKNOWN - 1,
+	   "observed_sum: a sum that overflows becomes the largest known number");
 	observed_free(&node);
 }
 
@@ -142,7 +143,7 @@ static void test_domains(void)
 	observed_count(&node);
 	ok(node.domain[0].devils == 1 && node.domain[0].semi_devils == 1 &&
 		   node.domain[1].unknown == 1 && !node.domain[1].turtles,
-	   "observed_count: counts the classes of each domain, without ranks of no domain");
+	   "observed_count: counts the classes of each domain, without ranks outside of domains");
 	is_int((long long)node.domain[0].rate, 0,
 	       "observed_count: the rate is 0 after the first reading");
 	ok(node.domain[1].rate == OBSERVED_UNKNOWN && !node.domain[1].peak,
@@ -151,10 +152,10 @@ static void test_domains(void)
 	read_at(&s->rank[1], 102, 1000);
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
-	       "observed_count: the rate is the misses of all ranks in a second");
+	       "observed_count: the rate of a domain is the sum of its ranks' misses per second");
 	is_int((long long)node.domain[0].peak, 2000,
-	       "observed_count: the peak is the highest rate");
-	is_int(node.domain[0].devils, 1, "observed_count: a second call does not add to the first");
+	       "observed_count: the first rate becomes the peak");
+	is_int(node.domain[0].devils, 1, "observed_count: a second call counts the classes from 0");
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
 	       "observed_count: the rate stays until the next reading");
@@ -162,18 +163,19 @@ static void test_domains(void)
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 500,
 	       "observed_count: a rank without misses lowers the rate");
-	is_int((long long)node.domain[0].peak, 2000, "observed_count: the peak stays");
-	read_at(&s->rank[1], 402, 600000); /* 300 s later, as for a quiet rank */
+	is_int((long long)node.domain[0].peak, 2000,
+	       "observed_count: the peak stays when the rate falls");
+	read_at(&s->rank[1], 402, 600000); /* 300 s after its last reading, as for a quiet rank */
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 2000,
 	       "observed_count: a rank's rate covers the time since it was last read");
 	is_int((long long)node.domain[0].peak, 2000,
-	       "observed_count: a rare reading sets no new peak");
+	       "observed_count: a reading after 300 s sets no new peak");
 	s->rank[1].counted = 403;
 	s->rank[1].misses = 10;
 	observed_count(&node);
 	is_int((long long)node.domain[0].rate, 0,
-	       "observed_count: counters that start again have no rate");
+	       "observed_count: the rate of counters that start again is 0");
 	s->ended = true;
 	observed_count(&node);
 	ok(!node.domain[0].devils, "observed_count: leaves out ranks of a step that has ended");
@@ -186,15 +188,16 @@ static void test_reasons(void)
 	struct observed_rank r = { .instructions = 5, .state.class = RANK_TURTLE };
 	char buf[OBSERVED_WHY_MAX];
 
-	ok(!observed_why(buf, &n, &r), "observed_why: a class needs no reason");
+	ok(!observed_why(buf, &n, &r), "observed_why: NULL for a known class");
 	r.state = (struct rank_state){ .present = 0x15 };
 	is(observed_why(buf, &n, &r), "3 of the 5 samples that a class needs",
 	   "observed_why: names too few samples");
 	r.state.idle = true;
 	is(observed_why(buf, &n, &r), "too little use of a CPU",
-	   "observed_why: names an idle rank, whose samples are not used");
+	   "observed_why: says that an idle rank uses too little of a CPU");
 	r.instructions = OBSERVED_UNKNOWN;
-	is(observed_why(buf, &n, &r), "no counters yet", "observed_why: names missing counters");
+	is(observed_why(buf, &n, &r), "no counters yet",
+	   "observed_why: says that a rank has no counters yet");
 	strcpy(r.why, "process 7 has ended");
 	is(observed_why(buf, &n, &r), "process 7 has ended",
 	   "observed_why: gives the rank's own reason");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Print ranks of this host, for tests with real processes and to measure the cost.
+ * Print ranks of this host, for tests with real processes and to measure the cost of scans.
  *
  *   ranks_driver JOB SCANS SAMPLES PID...
  *
  * The processes are those of step 0 of JOB, in directories job_JOB/step_0/user/task_N of cgroup v2.
- * Scans SCANS times, each with SAMPLES samples, without pauses. With one scan and no sample, takes
- * three samples a second apart and prints a line for each rank.
+ * The program scans SCANS times, each time with SAMPLES samples, without pauses. With one scan and
+ * no sample, it takes three samples a second apart and prints a line for each rank.
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks of trees in place of /proc, /sys and the cgroups; this test chooses each number in them. */
+/*
+ * Find ranks in trees that replace /proc, /sys and the cgroups; this test chooses each number in
+ * them.
+ */
 #include "contention/ranks.h"
 
 #include <fcntl.h>
@@ -40,14 +43,14 @@ static void remove_file(const char *name)
 
 struct fake {
 	int pid, parent;
-	const char *command, *task; /* its command, and its directory: JOB/STEP/user/TASK */
+	const char *command, *task; /* COMMAND: its name; TASK: its directory, JOB/STEP/user/TASK */
 	unsigned long start, ticks;
 	unsigned threads, pages, policy;
 	char state;
 	const char *cpus;
 };
 
-/* Return COMMAND as the kernel writes it: a line end becomes two characters. */
+/* Return COMMAND as the kernel writes it, with two characters, "\" and "n", for a newline. */
 static const char *escape_name(const char *command)
 {
 	static char out[64];
@@ -62,7 +65,7 @@ static const char *escape_name(const char *command)
 	return out;
 }
 
-/* Write the files of process F; members of F that are 0 have defaults. */
+/* Write the files of process F. For members of F that are 0, use defaults. */
 static void put_process(struct fake f)
 {
 	char text[1024];
@@ -210,7 +213,7 @@ static void test_announced(void)
 	       "ranks_announce: accepts a message without ranks");
 	is(scan_ranks(), "task 0 501 sim, task 1 502 sim", "ranks_scan: finds the announced ranks");
 
-	/* another process gets the number 502 */
+	/* another process gets pid 502 */
 	put_process(
 		(struct fake){ .pid = 502, .task = "job_41/step_0/user/task_1", .start = 2000 });
 	is(scan_ranks(), "task 0 501 sim, task 1 502 sim",
@@ -233,9 +236,10 @@ static void test_announced(void)
 	   "ranks_scan: keeps the ranks for the last document of an ended step");
 	ok(node.step[0].ended, "ranks_scan: marks a step as ended when its directory is removed");
 	observed_remove_step(&node, 0);
-	is(scan_ranks(), "", "ranks_scan: a removed step is not found again");
+	is(scan_ranks(), "",
+	   "ranks_scan: a step that was removed from the node is not found again");
 	is_int((int)open_descriptors(), (int)descriptors,
-	       "ranks_scan: closes all descriptors of a removed step");
+	       "ranks_scan: closes all descriptors of a step that was removed from the node");
 	end_test();
 	remove_file("cg/system.slice");
 }
@@ -261,7 +265,7 @@ static void test_numbered(void)
 	remove_file("cg/system.slice");
 }
 
-/* Launchers, and other programs of users. */
+/* Children of launchers are ranks, and so are busy programs of users. */
 static void test_launchers(void)
 {
 	struct contention_rank rank = { 0, 600, "" };
@@ -276,8 +280,10 @@ static void test_launchers(void)
 	put_process((struct fake){ .pid = 600, .task = task, .command = "bash" });
 	put_process((struct fake){ .pid = 601, .parent = 600, .task = task, .start = 1001 });
 	put_procs(task, "601\n600\n");
-	is(scan_ranks(), "task 0 600", "ranks_scan: a task's other processes belong to its rank");
-	is(node.step[0].rank[0].command, "bash", "ranks_scan: the command is that after the exec");
+	is(scan_ranks(), "task 0 600",
+	   "ranks_scan: other processes of a task are no ranks of their own");
+	is(node.step[0].rank[0].command, "bash",
+	   "ranks_scan: takes the name that the process has after its exec");
 
 	put_process((struct fake){
 		.pid = 601, .parent = 600, .task = task, .start = 1001, .command = "prted" });
@@ -295,8 +301,8 @@ static void test_launchers(void)
 	put_process((struct fake){ .pid = 621, .parent = 610, .task = task, .start = 1003 });
 	put_procs(task, "600\n601\n610\n611\n612\n613\n620\n621\n");
 	is(scan_ranks(), "child -1 610, child -1 611, child -1 620",
-	   "ranks_scan: ranks are children of launchers; not launchers, srun, shells, or children "
-	   "of shells");
+	   "ranks_scan: children of launchers are ranks; launchers, srun, shells and children of "
+	   "shells are not");
 	put_procs(task, "600\n610\n611\n620\n621\n");
 	is(scan_ranks(), "child -1 610, child -1 611, child -1 620",
 	   "ranks_scan: children stay ranks after their launcher has ended");
@@ -306,13 +312,13 @@ static void test_launchers(void)
 				   .start = 1002,
 				   .command = "a) R 1 (\n) Z 2" });
 	is(scan_ranks(), "child -1 610, child -1 611, child -1 620",
-	   "ranks_scan: a process with brackets and a line end in its name is found");
+	   "ranks_scan: finds a process with brackets and a newline in its name");
 	is(node.step[0].rank[0].command, "a) R 1 (\n) Z 2",
-	   "ranks_scan: keeps brackets and line end of a name");
+	   "ranks_scan: keeps brackets and newline of a name");
 	is_int(node.step[0].rank[0].threads, 1,
-	       "ranks_scan: the fields after a name with brackets are read");
+	       "ranks_scan: reads the fields after a name with brackets");
 
-	/* busy: 621 used a second of CPU time between the scans, 600 none */
+	/* between the scans, 621 uses a second of CPU time, and 600 uses none */
 	usleep(20000);
 	put_process((struct fake){
 		.pid = 621, .parent = 610, .task = task, .start = 1003, .ticks = 100 });
@@ -433,7 +439,7 @@ static bool has_record(uint64_t inode)
 	return contention_record_each(state, see_record, &look, NULL) == 0 && look.seen;
 }
 
-/* Records on the host of test_by_ledger(), where ledger and nodeos.conf select other steps. */
+/* Use records on the host of test_by_ledger(), where ledger and nodeos.conf select other steps. */
 static void test_by_records(void)
 {
 	struct contention_rank one[] = { { 7, 802, "" } }, gone[] = { { 0, 999, "" } };
@@ -464,8 +470,8 @@ static void test_by_records(void)
 static uint64_t raced; /* inode of a step */
 
 /*
- * Called when a scan has read the records, but not yet the tree of cgroups. Writes a record, as
- * slurmstepd does.
+ * Write a record, as slurmstepd does. Called when a scan has read the records, but not the tree of
+ * cgroups.
  */
 static bool want_while_recording(const char *request, const char *container, void *arg)
 {
@@ -478,7 +484,7 @@ static bool want_while_recording(const char *request, const char *container, voi
 	return false;
 }
 
-/* Return the observed step of job JOB; NULL: none. */
+/* Return the observed step of job JOB, or NULL. */
 static const struct observed_step *observed_of(uint32_t job)
 {
 	for (unsigned i = 0; i < node.n_steps; i++)
@@ -487,7 +493,7 @@ static const struct observed_step *observed_of(uint32_t job)
 	return NULL;
 }
 
-/* On the same host, a step gets --nodeos-contention=off during a scan. */
+/* On the same host, the record of a step with --nodeos-contention=off is written during a scan. */
 static void test_late_records(void)
 {
 	struct contention_message off = { .job = 51 };
@@ -503,7 +509,8 @@ static void test_late_records(void)
 	ok(has_record(raced) && !observed_of(51) && observed_of(50),
 	   "ranks_scan: does not observe a step that gets a record without ranks during the scan");
 	scan_ranks();
-	ok(!observed_of(51), "ranks_scan: does not observe that step in the next scan, either");
+	ok(!observed_of(51), "ranks_scan: the next scan does not observe a step that got a record "
+			     "without ranks, either");
 	end_test();
 
 	contention_record_remove(state, raced);
@@ -511,12 +518,14 @@ static void test_late_records(void)
 	begin_test();
 	scan_ranks();
 	step = observed_of(51);
-	ok(step && step->n == 1 && !step->ended, "ranks_scan: a step without a record is observed");
+	ok(step && step->n == 1 && !step->ended,
+	   "ranks_scan: a step that has no record yet is observed");
 	is_int(contention_record_write(state, raced, &off, &err), 0,
 	       "contention_record_write: writes a late record");
 	scan_ranks();
 	step = observed_of(51);
-	ok(step && step->ended, "ranks_scan: a record without ranks ends the observation");
+	ok(step && step->ended,
+	   "ranks_scan: a record without ranks ends the observation of a step");
 	for (unsigned i = node.n_steps; i-- > 0;)
 		if (node.step[i].ended)
 			observed_remove_step(&node, i);
@@ -526,7 +535,7 @@ static void test_late_records(void)
 	end_test();
 }
 
-/* Directories of components of a job's heterogeneous step, as Slurm before 26.05 names them. */
+/* Directories of the components of a heterogeneous step, as Slurm before 26.05 names them. */
 static void test_components(void)
 {
 	static const struct {
@@ -608,17 +617,15 @@ static void test_by_ledger(void)
 	scan_ranks();
 	is_int(node.n_steps, 2, "ranks_scan: finds all steps in the tree of cgroups");
 	is(bad.text,
-	   "the name of a job's cgroup, s12345, lacks the job's number: steps without a "
-	   "container are "
-	   "not observed with this build of Slurm",
-	   "ranks_scan: names a job's directory without a number");
+	   "the name of a job's cgroup, s12345, lacks the job's number; steps without a container "
+	   "are not observed with this build of Slurm",
+	   "ranks_scan: reports a job's directory whose name lacks the job's number");
 	is_int(ranks_count_jobs(root), 3, "ranks_count_jobs: counts jobs with processes");
 	remove_file("cg/" SCOPE "s12345");
 	is_int(ranks_count_jobs(root), 2,
 	       "ranks_count_jobs: does not count the scope's own process");
 	ranks_scan(ranks, &node, &bad);
-	is(bad.text, "",
-	   "ranks_scan: does not take the directory of the scope's own process for a job's");
+	is(bad.text, "", "ranks_scan: does not report the directory of the scope's own process");
 	scan_ranks();
 	is(list_ranks(0), "task 1 801 vda, task 2 802, task 0 800",
 	   "ranks_scan: finds all tasks of a step, with or without container");
@@ -667,14 +674,15 @@ static void test_used_by_tasks(void)
 	is_int(announce_ranks(60, 0, 2, rank, &err), 2, "ranks_announce: accepts two ranks");
 	r = node.step[0].rank;
 	is(list_of(&r[0].cpus), "1-2",
-	   "ranks_announce: a rank's CPUs are in the cpuset and allowed to the process");
+	   "ranks_announce: a rank has the CPUs of its process that are in the cpuset");
 	is_int(r[0].domain, 0, "ranks_announce: sets the domain");
 	ok(!r[0].quiet && r[1].quiet, "ranks_announce: a rank of policy hpc is quiet");
 	is_int(r[1].domain, OBSERVED_NO_DOMAIN,
-	       "ranks_announce: sets no domain if the CPUs are in two");
+	       "ranks_announce: sets no domain if the CPUs are in two domains");
 	is_int(r[0].threads, 5, "ranks_announce: sets the number of threads");
 	ranks_sample(ranks, &node, 1000);
-	ok(r[0].cpu == OBSERVED_UNKNOWN, "ranks_sample: no CPU time before the second sample");
+	ok(r[0].cpu == OBSERVED_UNKNOWN,
+	   "ranks_sample: the share of a CPU is unknown before the second sample");
 	is_int((long long)r[0].memory, 4096,
 	       "ranks_sample: reads the memory of a task's directory");
 	is_int((long long)r[1].memory, 3 * 4096,
@@ -695,7 +703,8 @@ static void test_used_by_tasks(void)
 	is_int((long long)r[0].memory, 4096, "ranks_sample: reads memory once after each scan");
 	put_usage(a, "1000", "8192\n", NULL);
 	ranks_sample(ranks, &node, 1000);
-	ok(r[0].cpu == OBSERVED_UNKNOWN, "ranks_sample: a CPU time that decreases is unknown");
+	ok(r[0].cpu == OBSERVED_UNKNOWN,
+	   "ranks_sample: the share of a CPU is unknown if the CPU time decreases");
 	write_file("1\n", "sys/devices/system/cpu/nohz_full");
 	scan_ranks();
 	ok(node.step[0].rank[0].quiet, "ranks_scan: a rank on a quiet CPU is quiet");
@@ -728,14 +737,15 @@ static void test_used_by_children(void)
 	ranks_sample(ranks, &node, 1000);
 	r = node.step[0].rank;
 	is_int((long long)r->cpu, 50000 / sysconf(_SC_CLK_TCK),
-	       "ranks_sample: the CPU time of a child is its own");
-	is_int((long long)r->memory, 2 * 4096, "ranks_sample: the memory of a child is its own");
+	       "ranks_sample: the CPU time of a child is that of its process");
+	is_int((long long)r->memory, 2 * 4096,
+	       "ranks_sample: the memory of a child is that of its process");
 	ok(r->sent == OBSERVED_UNKNOWN, "ranks_sample: traffic of a child is unknown");
 	end_test();
 	remove_file("cg/system.slice");
 }
 
-/* A step with more processes than a scan reads. */
+/* A step has more processes than a scan reads. */
 static void test_too_many(void)
 {
 	const char *task = "job_62/step_0/user/task_0";
@@ -825,7 +835,7 @@ static void test_crowded_out(void)
 	remove_file("cg/system.slice");
 }
 
-/* While no descriptor is left, nothing is taken for ended. */
+/* While no descriptor is free, no rank counts as ended. */
 static void test_no_descriptors(void)
 {
 	const char *task = "job_41/step_3/user/task_0", *batch = "job_42/step_batch/user/task_0";
@@ -850,21 +860,22 @@ static void test_no_descriptors(void)
 	setrlimit(RLIMIT_NOFILE, &none);
 	ranks_scan(ranks, &node, &bad);
 	setrlimit(RLIMIT_NOFILE, &files);
-	ok(strstr(bad.text, "LimitNOFILE"), "ranks_scan: says that no descriptors are left: %s",
+	ok(strstr(bad.text, "LimitNOFILE"), "ranks_scan: says that no descriptor is free: %s",
 	   bad.text);
-	is(list_ranks(1), "child -1 901", "ranks_scan: keeps a rank that it has no descriptor for");
+	is(list_ranks(1), "child -1 901",
+	   "ranks_scan: keeps a rank if no descriptor is free to read it");
 	put_process((struct fake){ .pid = 502, .start = 2000, .task = task });
 	put_procs(task, "502\n");
 	all_steps = false;
 	is(scan_ranks(), "task 0 502 sim",
-	   "ranks_scan: keeps a task whose directory it has no descriptor for");
+	   "ranks_scan: keeps a task if no descriptor is free for its directory");
 	is_int((long long)node.step[1].rank[0].misses, 77,
-	       "ranks_scan: such a rank keeps its totals");
+	       "ranks_scan: a rank that could not be read keeps its totals");
 	end_test();
 	remove_file("cg/system.slice");
 }
 
-/* A user who is in many groups has a long status. */
+/* The status of a process is long if its user is in many groups. */
 static void test_many_groups(void)
 {
 	struct process_source source = { .fd = proc_fd };

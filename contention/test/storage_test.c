@@ -33,7 +33,7 @@ static void write_stat(int pid, unsigned start)
 	write_file(pid, "stat", text);
 }
 
-/* Wait for the numbers of SLOT, five seconds at most. */
+/* Wait for the numbers of SLOT, for at most five seconds. */
 static bool wait_for_numbers(struct storage *s, int slot, uint64_t *read, uint64_t *written)
 {
 	for (int i = 0; i < 500; i++) {
@@ -65,7 +65,7 @@ int main(void)
 	write_stat(12, 6);
 	write_file(12, "io",
 		   "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 1\nwrite_bytes: 2\n");
-	/* a named pipe without a writer, in place of the kernel's lock */
+	/* reading a named pipe without a writer hangs, as does reading a file whose lock is held */
 	write_stat(13, 7);
 	snprintf(path, sizeof(path), "%s/13/io", scratch);
 	if (mkfifo(path, 0600) < 0)
@@ -76,14 +76,14 @@ int main(void)
 	b = storage_add(s, 12, 99);
 	c = storage_add(s, 13, 7);
 	d = storage_add(s, 14, 8);
-	ok(storage_get(s, a, &read, &written) < 0, "storage_get: unknown before the first answer");
+	ok(storage_get(s, a, &read, &written) < 0, "storage_get: fails before the first read");
 	began = monotonic_ms();
 	storage_tend(s);
 	ok(monotonic_ms() - began < 1000, "storage_tend: does not wait");
 	ok(wait_for_numbers(s, a, &read, &written) && read == 4096 && written == 8192,
-	   "storage_get: gives bytes of storage, not of calls");
+	   "storage_get: gives read_bytes and write_bytes, not rchar and wchar");
 	ok(wait_for_numbers(s, d, &read, &written) && read == 3 && written == 4,
-	   "storage_tend: other processes are read while one worker waits");
+	   "storage_tend: reads other processes while one worker waits");
 	ok(storage_get(s, b, &read, &written) < 0,
 	   "storage_get: fails if another process has the pid now");
 	ok(storage_get(s, c, &read, &written) < 0,
@@ -91,11 +91,11 @@ int main(void)
 	storage_remove(s, c);
 	is_int(storage_add(s, 14, 8), c, "storage_add: uses a free slot again");
 	ok(storage_get(s, c, &read, &written) < 0,
-	   "storage_add: the numbers of the slot's last process are unknown");
+	   "storage_add: a slot that is used again does not have the old numbers");
 	storage_remove(s, a);
 	began = monotonic_ms();
 	storage_close(s);
 	ok(monotonic_ms() - began < 1000 && waitpid(-1, NULL, WNOHANG) < 0,
-	   "storage_close: leaves no process");
+	   "storage_close: leaves no child process");
 	return tap_done();
 }

@@ -14,7 +14,7 @@
 #include "host/cgroup.h"
 
 /*
- * The expected bytes, from the tables of Linux's
+ * Compare with bytes made by hand from the tables in Linux's
  * Documentation/bpf/standardization/instruction-set.rst.
  */
 static void test_encode(void)
@@ -86,7 +86,7 @@ static void count_datagrams(struct traffic *t, int dir)
 		return;
 	}
 	traffic_read(t, slot, &sent, &received);
-	ok(!sent && !received, "traffic_attach: a new slot begins with 0");
+	ok(!sent && !received, "traffic_attach: the bytes of a new slot are 0");
 	send_in(dir, 1000);
 	send_in(dir, 72);
 	traffic_read(t, slot, &sent, &received);
@@ -96,12 +96,13 @@ static void count_datagrams(struct traffic *t, int dir)
 	is_int((long long)received, 1000 + 72 + 2 * 28,
 	       "traffic_read: counts bytes of IP packets received");
 	second = traffic_attach(t, dir, &err);
-	ok(second >= 0 && second != slot, "traffic_attach: attaches beside another program");
+	ok(second >= 0 && second != slot,
+	   "traffic_attach: attaches to a cgroup that has another program already");
 	send_in(dir, 100);
 	traffic_detach(t, second);
 	traffic_read(t, slot, &sent, &received);
 	is_int((long long)sent, 1000 + 72 + 100 + 3 * 28,
-	       "traffic_read: the first program still counts beside the second");
+	       "traffic_read: the first program still counts beside a second program");
 	traffic_detach(t, slot);
 	send_in(dir, 100);
 	traffic_read(t, slot, &sent, &received);

@@ -27,7 +27,7 @@ static void test_differs(void)
 	ok(calibrate_differs(CALIBRATE_SCAN, 2249999) && calibrate_differs(CALIBRATE_SCAN, 2750001),
 	   "calibrate_differs: true for more than a tenth");
 	ok(!calibrate_differs(CALIBRATE_LOOP, 3000) && calibrate_differs(CALIBRATE_LOOP, 3001),
-	   "calibrate_differs: false for a loop with few misses");
+	   "calibrate_differs: false for a loop with a rate of 3, true above 3");
 }
 
 static void test_loads(void)
@@ -53,7 +53,10 @@ static void test_loads(void)
 	free(memory);
 }
 
-/* With software events, which count CPU time, and page faults, of which a load has none. */
+/*
+ * With software events, instructions are CPU time, and misses page faults, of which loads have
+ * none.
+ */
 static void test_measure(struct counters *c, unsigned cpu)
 {
 	struct rank_sample s;
@@ -145,7 +148,7 @@ static void test_without(void)
 		bail("%s", err.text);
 	ok(!print_domains(c, NULL, 0, &peaks, &err), "calibrate_check: fails without counters");
 	is(err.text, "no counters on this host: contention_source is none",
-	   "calibrate_check: gives the reason");
+	   "calibrate_check: the message names contention_source");
 	counters_close(c);
 }
 

@@ -154,7 +154,7 @@ def random_rates(rng, conf, steps):
             level, other = other, level
         elif kind == "walk":
             level = max(0, level + rng.randint(-12, 12))
-        # exactly at the bound, or one miss in 10^7 instructions above or below it
+        # exactly at the bound, or, with 10^7 instructions or more, one miss above or below it
         many = rng.choice([1, 7, 10**3, 10**6])
         misses = level * many + (rng.choice([-1, 0, 0, 0, 1]) if many >= 10**3 else 0)
         yield max(0, misses), 10000 * many

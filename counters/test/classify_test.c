@@ -89,14 +89,17 @@ static void test_conf(void)
 
 		for (unsigned k = 0; k < 3; k++) {
 			*field = row[i].good[k];
-			ok(classify_conf_check(&c, &err) == 0, "row %zu: %u is in range", i,
-			   *field);
+			ok(classify_conf_check(&c, &err) == 0,
+			   "classify_conf_check: accepts %u in field %zu", *field, i);
 		}
 		*field = row[i].bad[1];
-		ok(classify_conf_check(&c, &err) == -1, "row %zu: %u is refused", i, *field);
+		ok(classify_conf_check(&c, &err) == -1,
+		   "classify_conf_check: refuses %u in field %zu", *field, i);
 		*field = row[i].bad[0];
-		ok(classify_conf_check(&c, &err) == -1, "row %zu: %u is refused", i, *field);
-		is(err.text, row[i].refusal, "row %zu: the message gives the allowed range", i);
+		ok(classify_conf_check(&c, &err) == -1,
+		   "classify_conf_check: refuses %u in field %zu", *field, i);
+		is(err.text, row[i].refusal,
+		   "classify_conf_check: the message gives the allowed range of field %zu", i);
 	}
 }
 
@@ -134,9 +137,9 @@ static void test_rates(void)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		uint32_t rate = classify_rate(row[i].instructions, row[i].misses);
 
-		is_int(rate, row[i].rate, "row %zu: the rate is as calculated", i);
+		is_int(rate, row[i].rate, "classify_rate: the rate of row %zu is as calculated", i);
 		is(rank_class_name(classify_class_of(&classify_default, rate)), row[i].class,
-		   "row %zu: the class is as calculated", i);
+		   "classify_class_of: the class of row %zu is as calculated", i);
 	}
 }
 
@@ -304,10 +307,10 @@ static void test_delta(void)
 	restart_state();
 	add_rates(10, 60);
 	add_rates(5, 40);
-	is_int(state.adopted, 60000, "a mean exactly 10 below is not adopted either");
+	is_int(state.adopted, 60000, "a mean that is lower by exactly the delta is not adopted");
 	add_rates(1, 40);
-	is_int(state.adopted, 48000, "a mean 12 below is adopted");
-	class_is("devil", "48 is still a devil's rate");
+	is_int(state.adopted, 48000, "a mean that is lower by more than the delta is adopted");
+	class_is("devil", "an adopted rate of 48 is a devil's");
 }
 
 static void test_edges(void)
@@ -367,7 +370,7 @@ static void test_missing(void)
 	class_is("turtle", "4 samples of a devil among missing ones do not change the class");
 	add_rates(1, 100);
 	class_is("devil", "missing samples do not dilute the mean");
-	is_int(state.adopted, 100000, "the mean is that of the present samples");
+	is_int(state.adopted, 100000, "the mean leaves out missing samples");
 }
 
 static void test_no_counter(void)
@@ -424,7 +427,7 @@ static void test_scaled(void)
 	ok(state.scaled, "a scaled sample marks the ring");
 	add_rates(1, 100);
 	ok(!state.scaled, "the mark leaves the ring with the scaled sample");
-	ok(sizeof(state) <= 256, "256 ranks need at most 64 KiB");
+	ok(sizeof(state) <= 256, "the state of a rank has at most 256 bytes");
 }
 
 int main(void)

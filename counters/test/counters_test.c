@@ -96,7 +96,7 @@ static void test_no_counters(void)
 	is_int(counters_begin(c, getpid(), false, &g, &err), -1,
 	       "without counters no rank is counted");
 	is(err.text, "no counters on this host: contention_source is none",
-	   "the message gives the reason");
+	   "without counters, the message of counters_begin() names contention_source");
 	counters_close(c);
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Compare each row of events.d with two independent sources: the tables of Linux
-(tools/perf/pmu-events/arch: names of events, and mapfile.csv for processors) and libpfm4. Copies
-with one wrong digit test that the check finds it. TAP.
+(tools/perf/pmu-events/arch: names of events, and mapfile.csv for processors) and libpfm4. The
+check must also fail for copies of events.d that have one wrong digit each. TAP.
 
 usage: events_check.py [--all]
 
@@ -58,7 +58,9 @@ def skip(what, why):
 class OurEvent:
     def __init__(self, clause, words):
         self.clause = clause
-        config, _, config1 = words[0].partition("/")
+        # the name of another PMU than the processor's; "": the processor's
+        self.pmu = "" if words[0].startswith("0x") else words[0].partition("/")[0]
+        config, _, config1 = words[0].removeprefix(f"{self.pmu}/").partition("/")
         self.code = int(config, 16), int(config1 or "0", 16)
         self.source = words[1] if len(words) > 1 else ""
         name, _, differs = (words[2] if len(words) > 2 else "").partition("=")
@@ -81,7 +83,7 @@ class Row:
         self.events = [OurEvent(c, words) for c, *words in split if c != "note"]
 
     def pmu(self):
-        """Return libpfm4's name of the counters of the row; "" if no event of it has one."""
+        """Return libpfm4's name of the row's PMU; "" if libpfm4 has no name for its events."""
         named = [e.libpfm.partition("::")[0] for e in self.events if "::" in e.libpfm]
         return named[0] if named else ""
 
@@ -172,9 +174,28 @@ class Linux:
                 raise ValueError(f"{directory}/{name}: {field} is not known here")
         return config, config1
 
+    def encode_flags(self, event):
+        """Encode "PMU/FLAG+FLAG" by the driver of IBS, whose events the tables do not have."""
+        config = 0
+        with open(f"{self.arch[: -len(ARCH)]}arch/x86/events/amd/ibs.c", encoding="utf-8") as f:
+            text = f.read()
+        for flag in event.names.split("+"):
+            bit = re.search(rf'\({flag}, \w*op\w*{flag},\s*"config:(\d+)"\)', text)
+            bit = bit or re.search(rf'\({flag},\s*"config:(\d+)"\)', text)
+            if not bit or f'perf_ibs_pmu_init(&perf_ibs_op, "{event.pmu}")' not in text:
+                raise ValueError(f"{event.pmu} has no {flag}")
+            config |= 1 << int(bit[1])
+        return config, 0
+
     def encode(self, event):
         """Encode "a.b+c" as the masks of a.b and a.c together."""
+        if event.pmu:
+            return self.encode_flags(event)
         first, *others = event.names.split("+")
+        if event.clause == "sample":
+            listed = self.table(event.directory).get(first.lower(), {})
+            if listed.get("Data_LA") != "1" or listed.get("PEBS") != "1" or others:
+                raise ValueError(f"{event.source}: samples of it have no addresses")
         config, config1 = self.encode_one(event.directory, first)
         for other in others:
             more = self.encode_one(event.directory, f"{first.rpartition('.')[0]}.{other}")
@@ -255,14 +276,14 @@ def wrong_for_libpfm(libraries, row):
     """Return the wrong events of ROW; None if no library knows this processor."""
     known = [lib for lib in libraries if row.pmu() in lib.pmus]
     if not row.pmu():
-        # "Intel SapphireRapid" is sapphirerapids
+        # libpfm4 calls sapphirerapids "Intel SapphireRapid"
         named = [p for lib in libraries for p in lib.processors()]
         alike = [p for p in named if row.name.rstrip("s") in p.lower().replace(" ", "")]
         return [f"libpfm4 has {p}: name its events" for p in alike] if libraries else None
     if not known:
         return None
     lib, wrong = known[0], []
-    for event in row.events:
+    for event in (e for e in row.events if not e.pmu):
         if event.libpfm == "-":
             names = lib.names_of(row.pmu(), *event.code)
             if names:
@@ -286,7 +307,7 @@ def unconfirmed(rows):
         f"{row.name}: {e}: libpfm4 has {show(e.differs) if e.differs else 'no name for it'}"
         for row in rows
         for e in row.events
-        if e.differs or e.libpfm == "-"
+        if not e.pmu and (e.differs or e.libpfm == "-")
     ]
 
 
@@ -297,7 +318,7 @@ def wrong_by_rule(row):
     wrong = []
     if any(not e.source or not e.libpfm for e in row.events):
         wrong.append(f'{row.name}: each event needs a name of Linux and one of libpfm4, or "-"')
-    if len({e.directory for e in row.events}) != 1:
+    if len({e.directory for e in row.events if not e.pmu}) != 1:
         wrong.append(f"{row.name}: all events must be of one directory of Linux")
     if len({e.code[1] for e in row.events if e.code[1]}) > 2:
         wrong.append(f"{row.name}: a core of Intel counts at most two offcore responses")
@@ -342,7 +363,7 @@ def flips():
         with open(path, encoding="utf-8") as f:
             texts[path] = f.read()
     number = re.compile(
-        r"^\t(?:instructions|misses|remote) 0x([0-9a-f]+)(?:/0x([0-9a-f]+))?|"
+        r"^\t(?:instructions|misses|remote|sample) (?:\w+/)?0x([0-9a-f]+)(?:/0x([0-9a-f]+))?|"
         r"^(?:[A-Z]\w+-\d+-|0x)([0-9A-Fa-f]+)",
         re.M,
     )

@@ -91,7 +91,8 @@ static void test_hostile(void)
 
 	scratch_file("etc/a.tab", "Test-6-6A mine A\n\tmises 0x1\n");
 	is(find_row(""),
-	   "/etc/a.tab:2:2: \"mises\": expected instructions, misses, remote, note; did you mean"
+	   "/etc/a.tab:2:2: \"mises\": expected instructions, misses, remote, sample, note; did "
+	   "you mean"
 	   " \"misses\"?",
 	   "a wrong file is refused by name, line and column");
 	scratch_file("etc/a.tab", "Test-6-6A mine" EVENTS);

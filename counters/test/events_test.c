@@ -17,6 +17,7 @@ static const char two[] = "# a comment\n"
 			  "  misses 0x01b7/0x3FBC000491 dir/a.b+c skx::X:Y=0x1b7/0x1\n"
 			  "\tmisses 0x412e\n"
 			  "\tremote 0x4044\n"
+			  "\tsample ibs_op/0x90000/0x3 ibs_op/x+y -\n"
 			  "\tnote one,\ttwo # three  \n"
 			  "0x410fd490,0x00000000410fd4f0 second A\n"
 			  "\tinstructions 0x8\n"
@@ -50,12 +51,16 @@ static void test_file(void)
 	   "the second event of misses has no names");
 	ok(r->n_remote == 1 && r->remote[0].config == 0x4044,
 	   "a row has its event of remote misses");
+	ok(r->n_sample == 1 && r->sample.config == 0x90000 && r->sample.config1 == 3,
+	   "a row has its event of samples");
+	is(r->sample_pmu, "ibs_op", "an event of samples may have another PMU");
+	is(r->sample.source, "ibs_op/x+y", "an event of samples has its names");
 	is(r->note, "one, two # three", "a note extends to the end of its line");
 	r = &t.row[1];
 	ok(!r->vendor[0] && r->n_ranges == 2 && r->midr[0] == 0x410fd490 &&
 		   r->midr[1] == 0x410fd4f0,
 	   "a row has its MIDRs");
-	ok(r->misses[0].config == UINT64_MAX && r->n_remote == 0,
+	ok(r->misses[0].config == UINT64_MAX && r->n_remote == 0 && r->n_sample == 0,
 	   "an event may have the largest config");
 	events_table_free(&t);
 	ok(!t.row && t.n == 0, "a freed table is empty");
@@ -74,11 +79,11 @@ static void test_refused_files(void)
 		  "f:1:1: \"intel\": expected VENDOR-FAMILY-MODELS[-STEPPINGS], such as "
 		  "GenuineIntel-6-55-0..4, or a MIDR without variant and revision, such as "
 		  "0x410fd0c0" },
-		{ "A-6-1 n A\n mises 0x1",
-		  "f:2:2: \"mises\": expected instructions, misses, remote, note; did you mean "
-		  "\"misses\"?" },
+		{ "A-6-1 n A\n mises 0x1", "f:2:2: \"mises\": expected instructions, misses, "
+					   "remote, sample, note; did you mean "
+					   "\"misses\"?" },
 		{ "A-6-1 n A\n\tinstructions 0x1\n\n# c\n\tmisses 0x2\n\tcycles 0x3\n",
-		  "f:6:2: \"cycles\": expected instructions, misses, remote, note" },
+		  "f:6:2: \"cycles\": expected instructions, misses, remote, sample, note" },
 		{ "A-6-1 n A", "f:1:1: the row has no \"instructions\"" },
 		{ "A-6-1 n A\n instructions 0x1\nA-6-2 m A", "f:1:1: the row has no \"misses\"" },
 		{ "A-6-1 n A\n misses 0x1", "f:1:1: the row has no \"instructions\"" },
@@ -90,6 +95,14 @@ static void test_refused_files(void)
 		  "f:1:33: expected at most 2 \"remote\" in a row" },
 		{ "A-6-1 n A;misses 0x1/0x2;misses 0x001/0x002",
 		  "f:1:33: the row has this event already: it would count twice" },
+		{ "A-6-1 n A;sample 0x1;sample 0x2",
+		  "f:1:22: expected at most 1 \"sample\" in a row" },
+		{ "A-6-1 n A;misses ibs_op/0x1",
+		  "f:1:18: \"ibs_op/0x1\": expected an event: 0xCONFIG or 0xCONFIG/0xCONFIG1, of "
+		  "16 digits at most" },
+		{ "A-6-1 n A;sample ../x/0x1",
+		  "f:1:18: \"../x/0x1\": expected an event, or PMU/EVENT with the name of a PMU, "
+		  "such as ibs_op/0x90000" },
 		{ "A-6-1 n A;note a;note b", "f:1:18: expected at most 1 \"note\" in a row" },
 		{ "A-6-1 n A;note  ", "f:1:17: the clause ends here: expected a text" },
 		{ "A-6-1 n A;misses",
@@ -121,9 +134,9 @@ static void test_refused_files(void)
 		struct errbuf err = { 0 };
 
 		ok(events_table_add(&t, "f", row[i].text, strlen(row[i].text), &err) == -1,
-		   "file %zu is refused", i);
-		is(err.text, row[i].refusal, "file %zu: the message gives place and fault", i);
-		is_int(t.n, 0, "file %zu: the table stays empty", i);
+		   "events_table_add: refuses bad file %zu", i);
+		is(err.text, row[i].refusal, "bad file %zu: the message gives place and fault", i);
+		is_int(t.n, 0, "bad file %zu: the table stays empty", i);
 		events_table_free(&t);
 	}
 }
@@ -169,7 +182,8 @@ static void test_words(void)
 			len = snprintf(text, sizeof(text), row[i].form, word);
 #pragma GCC diagnostic pop
 			ok((events_row_parse(&r, text, (size_t)len, &err) == 0) == (k < 8),
-			   "%s is %s %s", word, k < 8 ? "read" : "refused", err.text);
+			   "events_row_parse: the word %s is %s %s", word,
+			   k < 8 ? "accepted" : "refused", err.text);
 		}
 }
 
@@ -198,8 +212,9 @@ static void test_row(void)
 	FILE *f;
 
 	ok(events_row_parse(&a, line, sizeof(line) - 1, &err) == 0, "a row of one line is read");
-	ok(events_row_parse(&b, lines, sizeof(lines) - 1, &err) == 0, "a row of lines is read");
-	ok(memcmp(&a, &b, sizeof(a)) == 0, "both forms give the same row");
+	ok(events_row_parse(&b, lines, sizeof(lines) - 1, &err) == 0,
+	   "a row of several lines is read");
+	ok(memcmp(&a, &b, sizeof(a)) == 0, "one line and several lines give the same row");
 	f = open_memstream(&text, &len);
 	events_row_print(f, &b);
 	fclose(f);
@@ -210,8 +225,8 @@ static void test_row(void)
 	   "two events of misses may differ only in config1");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		ok(events_row_parse(&a, bad[i].text, strlen(bad[i].text), &err) == -1,
-		   "row %zu is refused", i);
-		is(err.text, bad[i].refusal, "row %zu: the message gives place and fault", i);
+		   "events_row_parse: refuses bad row %zu", i);
+		is(err.text, bad[i].refusal, "bad row %zu: the message gives place and fault", i);
 	}
 }
 
@@ -260,7 +275,8 @@ static void test_find(void)
 		struct cpu_identity cpu;
 
 		if (cpu_identity_parse(&cpu, row[i].identity, &err) < 0) {
-			ok(!row[i].name, "identity %zu parses, or is refused: %s", i, err.text);
+			ok(!row[i].name, "cpu_identity_parse: refuses only bad identities: %s",
+			   err.text);
 			continue;
 		}
 		r = events_table_find(&t, &cpu);

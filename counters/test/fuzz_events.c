@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * libFuzzer target: any bytes as a file of events.d, as one row, and as a processor's identity. A
- * row that parses must print as a row that parses to the same; a refusal must have one printable
- * line and leave the table unchanged. Seeds: corpus/events.
+ * row that parses must print as a text that parses to the same row; a refusal must have one
+ * printable line and leave the table unchanged. Seeds: corpus/events.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@
 
 #include "counters/test/soft.h"
 
-#define FAULTS 3000 /* page faults of each toucher */
+#define FAULTS 3000 /* page faults of each toucher, a thread or process that touches pages */
 #define THREADS 3
 #define CROWD 100
 
@@ -39,7 +39,7 @@ static void *touch_once(void *arg)
 	return arg;
 }
 
-/* Make them three times: in this thread, a new one, and a new process. */
+/* Make FAULTS page faults three times: in this thread, a new thread, and a new process. */
 static void touch_three(void)
 {
 	pthread_t t;
@@ -301,7 +301,7 @@ static void check_family(struct counters *c, bool children, unsigned processes, 
 	end_child(&child);
 }
 
-/* Many waiting threads, whose counters would need more than half of all descriptors. */
+/* Many waiting threads, whose counters would need more descriptors than a rank may have. */
 static void be_crowded(int say_fd, int hear_fd)
 {
 	pthread_t t;
@@ -460,7 +460,7 @@ static void test_interrupts(struct counters *c)
 	end_child(&idle);
 }
 
-/* With MORE further descriptors, counting CHILD must fail as in TEXT. */
+/* With MORE further descriptors, counting CHILD must fail with TEXT in the message. */
 static void check_short(struct counters *c, const struct child *child, unsigned more,
 			const char *text)
 {
@@ -491,7 +491,7 @@ static void test_errors(struct counters *c)
 	check_short(c, &child, 0, "Too many open files");
 	check_short(c, &child, 1, "no descriptors are left");
 	check_short(c, &child, 2, "no descriptors are left");
-	is_int(open_descriptors(), n, "a failure leaves no open descriptor");
+	is_int(open_descriptors(), n, "counters_begin: a failure leaves no open descriptor");
 	end_child(&child);
 	is_int(counters_begin(c, child.pid, true, &g, &err), -1,
 	       "a process that has ended is not counted");
@@ -500,7 +500,7 @@ static void test_errors(struct counters *c)
 	is_int(counters_begin(c, 0, true, &g, &err), -1, "counters_begin: refuses process 0");
 	is_int(counters_begin(c, -1, true, &g, &err), -1,
 	       "counters_begin: refuses process -1, which means all");
-	is_int(open_descriptors(), n - 2, "a refusal leaves no open descriptor");
+	is_int(open_descriptors(), n - 2, "counters_begin: a refusal leaves no open descriptor");
 }
 
 /* Make page faults in user code, and as many in the kernel while it writes for this process. */
@@ -526,7 +526,7 @@ static void be_served(int say_fd, int hear_fd)
 	wait_for_byte(hear_fd);
 }
 
-/* Check which of both kinds are counted. */
+/* Check that of the page faults of be_served() TOUCHERS times FAULTS are counted. */
 static void test_served(struct counters *c, unsigned touchers, bool user_only, const char *what)
 {
 	struct child child = fork_child(be_served);

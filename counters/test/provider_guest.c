@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "counters/calibrate.h"
+#include "counters/sampling.h"
 #include "kinds.h"
 
 enum { BYTES = 8 << 20, CACHE = 4 << 20 };
@@ -144,7 +145,7 @@ static struct counter_reading read_counters(struct counter_group *g, uint64_t *r
 	return r;
 }
 
-/* Count KIND; EARLY: from before it executes its program; otherwise while it runs. */
+/* Count KIND: if EARLY, from before the process executes the load, otherwise while it runs. */
 static void count_kind(struct counters *c, const char *what, char *kind, int early)
 {
 	struct child child = fork_kind(kind);
@@ -171,6 +172,78 @@ static void count_kind(struct counters *c, const char *what, char *kind, int ear
 	waitpid(child.pid, NULL, 0);
 	close(child.ready);
 	close(child.go);
+}
+
+/* Return the second thread of PID, which runs the load. */
+static pid_t find_load(pid_t pid)
+{
+	char path[64];
+	glob_t tasks;
+	pid_t tid;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/*", (int)pid);
+	if (glob(path, 0, NULL, &tasks) != 0 || tasks.gl_pathc != 2)
+		fail_with(path);
+	tid = (pid_t)atol(strrchr(tasks.gl_pathv[1], '/') + 1);
+	globfree(&tasks);
+	return tid;
+}
+
+/* Print N, and the bytes between the first and the last address of the samples in L. */
+static void print_samples(const struct miss_list *l, pid_t pid, unsigned long long misses)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+	unsigned others = 0;
+
+	for (unsigned i = 0; i < l->n; i++) {
+		low = l->miss[i].address < low ? l->miss[i].address : low;
+		high = l->miss[i].address > high ? l->miss[i].address : high;
+		others += l->miss[i].pid != pid;
+	}
+	printf("provider samples %u %llu %llu %u %llu\n", l->n, misses,
+	       (unsigned long long)(l->n ? high - low : 0), others, (unsigned long long)l->lost);
+}
+
+/* Sample the misses of a scan by the processor's row. */
+static void sample_scan(struct counters *c)
+{
+	static struct miss found[512];
+	struct miss_list list = { .miss = found, .max = 512 };
+	struct counters_about about;
+	struct counter_reading a, b;
+	struct counter_group *g;
+	struct sampling *s;
+	struct sampled *r;
+	struct errbuf err = { 0 };
+	struct child child;
+	uint64_t remote;
+	pid_t tid;
+
+	counters_about(c, &about);
+	if (sampling_open(&s, about.row, "", &err) < 0) {
+		printf("provider samples %s\n", err.text);
+		return;
+	}
+	child = fork_kind("scan");
+	start_load(&child);
+	wait_until_ready(&child);
+	start_load(&child);
+	sleep_ms(100);
+	g = begin_counting(c, child.pid);
+	tid = find_load(child.pid);
+	if (sampled_begin(&r, s, &tid, 1, &err) < 0)
+		fail_with(err.text);
+	a = read_counters(g, &remote);
+	sleep_ms(1500);
+	b = read_counters(g, &remote);
+	sampled_end(r, &list);
+	print_samples(&list, child.pid, b.misses - a.misses);
+	counters_end(g);
+	kill(child.pid, SIGKILL);
+	waitpid(child.pid, NULL, 0);
+	close(child.ready);
+	close(child.go);
+	sampling_close(s);
 }
 
 /* Return the number of function call interrupts of CPU 1. */
@@ -300,6 +373,7 @@ int main(int argc, char **argv)
 		count_kind(c, "late", kinds[i], 0);
 	}
 	count_interrupts_of_reads(c);
+	sample_scan(c);
 	print_peaks(c);
 	remove_module();
 	printf("provider gone %s\n",

@@ -3,8 +3,8 @@
 #define NODEOS_COUNTERS_TEST_SOFT_H
 
 /*
- * The provider perf without a PMU: software events take the place of a row's. Instructions are
- * nanoseconds of CPU time, misses are page faults, remote misses are context switches.
+ * The provider perf without a PMU: a row has software events. Instructions are nanoseconds of CPU
+ * time, misses are page faults, remote misses are context switches.
  */
 #include <linux/perf_event.h>
 

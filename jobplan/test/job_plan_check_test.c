@@ -41,6 +41,48 @@ static struct request two_containers(void)
 	return r;
 }
 
+/* A resize to two nodes of DRAM, of a container with node 0 of DRAM and node 2 of HBM. */
+static void test_resize_by_kind(void)
+{
+	static const struct {
+		const char *mems, *dram, *what;
+		int rc;
+	} row[] = {
+		{ "0-2", "0-1", "a node of the kind more", 0 },
+		{ "0-3", "0-1", "a node of another kind besides", -1 },
+		{ "0-2", "0", "fewer nodes of the kind than asked", -1 },
+		{ "0-1", "0-1", "a node of another kind less", -1 },
+		{ "0,2", "0-1", "nodes of the kind that the container does not get", -1 },
+	};
+	const struct plan_input in = { .cores = set_of("0-7"),
+				       .cpus = set_of("0-7"),
+				       .mems = set_of("0-3"),
+				       .resize = true,
+				       .has_cpus = set_of("0-1,4-5"),
+				       .has_reserved = set_of("0-1,4-5"),
+				       .has_mems = set_of("0,2"),
+				       .has_confined = true };
+	const struct blocks none = { .on = false };
+	struct request r = two_containers();
+	struct errbuf err;
+
+	r.n = 1;
+	r.container[0].mems_kind = MEMS_WANTS;
+	r.container[0].n_wants = 1;
+	r.container[0].want[0] = (struct mems_want){ MEMORY_DRAM, false, 2 };
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct job_plan *p = good_plan();
+
+		p->n = 1;
+		p->container[0].mems = set_of(row[i].mems);
+		p->container[0].kind_mems[MEMORY_DRAM] = set_of(row[i].dram);
+		err.text[0] = '\0';
+		is_int(job_plan_check(p, &r, &in, &none, "", &err), row[i].rc,
+		       "job_plan_check: resize by kind: %s %s", row[i].what, err.text);
+		job_plan_free(p);
+	}
+}
+
 /* Make one of these changes to a good plan; the check must refuse the result. */
 static void test_changed_plans(void)
 {
@@ -93,7 +135,7 @@ static void test_many_cores(void)
 	struct errbuf err = { 0 };
 
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), 0,
-	       "a plan may list cores that no container has");
+	       "job_plan_check: accepts cores that no container has");
 	for (unsigned id = 8; id < IDSET_MAX; id++) {
 		struct idset one;
 
@@ -103,13 +145,13 @@ static void test_many_cores(void)
 			bail("out of memory");
 	}
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), -1,
-	       "refused: 4,088 cores outside of the job");
+	       "job_plan_check: refuses 4,088 cores outside of the job");
 	is(err.text, "the plan has cores outside of the job's",
 	   "the message names cores outside of the job");
 	p->n_cores = 4;
 	idset_add(&p->core[3], 8);
 	is_int(job_plan_check(p, &r, &in, &none, "", &err), -1,
-	       "refused: a core with a thread of another job");
+	       "job_plan_check: refuses a core with a thread of another job");
 	job_plan_free(p);
 }
 
@@ -212,6 +254,8 @@ static bool plan_random_request(struct situation *s)
 		s->in.mems_taken = some_of(&s->in.mems, 40);
 	s->in.default_mems = (enum mems_default)rnd(3);
 	s->r.n = 1 + rnd(MOST);
+	if (rnd(3) == 0)
+		s->in.apart = (struct apart){ 1 + rnd(1u << MOST), some_of(&s->in.cores, 10) };
 	left = idset_count(&s->in.cpus);
 	for (unsigned i = 0; i < s->r.n; i++) {
 		struct requested_container *c = &s->r.container[i];
@@ -399,6 +443,7 @@ int main(int argc, char **argv)
 	if (argc > 1)
 		rnd_state = strtoull(argv[1], NULL, 10) | 1;
 	scratch_make();
+	test_resize_by_kind();
 	test_changed_plans();
 	test_many_cores();
 	snprintf(path, sizeof(path), "%s/topology/test/machines.txt", source ? source : ".");

@@ -194,29 +194,35 @@ static void test_input(void)
 		.cpus = set_of("1-7"),
 		.mems = set_of("0-1"),
 		.default_mems = MEMS_LOCAL,
+		.apart = { .devils = UINT64_C(1) << 63 | 5, .cpus = set_of("2-3,6") },
 		.request = "nodeos 1;c=a cpus=2;",
 	};
 	struct plan_input got;
 	struct errbuf err;
 	char *text = plan_input_format(&in);
 	char cut[] = "cores 0-7\ncpus 0\n";
+	char bad[] = "cores 0\ncpus 0\nmems 0\ntaken \ndefault_mems all\ndevils x 1\nrequest y\n";
 
 	idset_zero(&in.mems_taken);
 	is_int(plan_input_parse(&got, text, &err), 0,
 	       "plan_input_parse: parses what plan_input_format() has written");
 	ok(idset_equal(&got.cpus, &in.cpus) && idset_empty(&got.mems_taken),
-	   "plan_input_parse: sets are the same");
+	   "plan_input_parse: the sets of CPUs and memory nodes are the same");
 	is_int(got.default_mems, MEMS_LOCAL, "plan_input_parse: default_mems is the same");
 	is(got.request, in.request, "plan_input_parse: the request is the same");
+	ok(got.apart.devils == in.apart.devils && idset_equal(&got.apart.cpus, &in.apart.cpus),
+	   "plan_input_parse: the containers that had devils are the same");
 	is_int(plan_input_parse(&got, cut, &err), -1, "plan_input_parse: refuses truncated input");
+	is_int(plan_input_parse(&got, bad, &err), -1,
+	       "plan_input_parse: refuses a line \"devils\" without a number");
 	free(text);
 	for (int k = MEMS_ALL; k <= MEMS_ORDINARY; k++) {
 		in.default_mems = (enum mems_default)k;
 		text = plan_input_format(&in);
 		is_int(plan_input_parse(&got, text, &err), 0,
 		       "plan_input_parse: parses default_mems number %d", k);
-		is_int(got.default_mems, k,
-		       "plan_input_parse: default_mems is the same for every value");
+		is_int(got.default_mems, k, "plan_input_parse: default_mems number %d is the same",
+		       k);
 		free(text);
 	}
 }

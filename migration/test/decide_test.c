@@ -116,7 +116,8 @@ static const char *decided(void)
 static void moves(void)
 {
 	add_ranks(DINO, "DDTT");
-	is(decided(), "1>4 3>5 (ranks move)", "two devils and two turtles on one cache are parted");
+	is(decided(), "1>4 3>5 (ranks move)",
+	   "two devils and two turtles on one cache: one of each moves to the other cache");
 	domain[0].rate = 50;
 	is(decided(),
 	   "(nothing to do: no contention (domain 0 has 50 % of its peak, contention_busy is 50 "
@@ -134,7 +135,7 @@ static void moves(void)
 	domain[1].rate = 5;
 	drop_ranks();
 	add_ranks(DINO, "DD");
-	is(decided(), "1>4 (ranks move)", "one of two devils moves");
+	is(decided(), "1>4 (ranks move)", "of two devils on one cache, one moves");
 	drop_ranks();
 	add_ranks(DINO, "TTTT");
 	is(decided(), "2>4 3>5 (ranks move)", "four turtles are spread, two to each cache");
@@ -197,7 +198,7 @@ static const char *units(void)
 	return text;
 }
 
-/* A devil of two cores, whose threads have one of them each, beside a devil that stays. */
+/* A devil of two cores, whose threads have a core each, beside a devil that stays. */
 static void threads_apart(void)
 {
 	add_ranks(DINO, "DD");
@@ -239,13 +240,13 @@ static void processes(void)
 	is(units(),
 	   "task_0: 2 processes move as one; task_1: 2 processes move as one; task_2: 2 processes "
 	   "move as one; task_3: 2 processes move as one",
-	   "all tasks that fit are named");
+	   "the decision names all tasks that fit into its text");
 	for (unsigned i = 0; i < 4; i++)
 		step[0].rank[4 + i].cpus = cpus_of("7");
 	is(units(),
 	   "task_0: 2 processes stay where they are bound; task_1: 2 processes stay where they are "
 	   "bound; task_2: 2 processes stay where they are bound; ...",
-	   "dots stand for the tasks that do not fit");
+	   "dots stand for the tasks that do not fit into the decision's text");
 	drop_ranks();
 }
 
@@ -303,7 +304,7 @@ static void ends_first(void)
 	   "when a rank has ended, the others do not move for a layout that is no better");
 	step[0].rank[1].moved = NOW - 20;
 	is(decided(), "(nothing to do: each rank is in a domain that suits it)",
-	   "when each of the others may move again, they do not move either");
+	   "when a rank has ended, others that may move again do not move either");
 	drop_ranks();
 	conf.contention.when = CONTENTION_WHEN_CONTENDED;
 }
@@ -340,7 +341,8 @@ static void policies(void)
 	is(decided(), "none", "a container that its user has deleted is not placed");
 	job->plan->container[0].deleted = false;
 	job->plan->container[0].cpus = cpus_of("0-3");
-	is(decided(), "(nothing to do: one domain)", "a container on one cache: no rank can move");
+	is(decided(), "(nothing to do: one domain)",
+	   "no rank of a container on one cache can move");
 	drop_ranks();
 }
 
@@ -507,7 +509,8 @@ static void victims(const char *request, const char *policy)
 		late += t > 5 ? n : 0;
 	}
 	is_int(moved, 2, "%s: two moves part the victims", policy);
-	is_int(late, 0, "%s: no rank moves in the five minutes after these moves", policy);
+	is_int(late, 0, "%s: no rank moves in the five minutes after the victims are parted",
+	       policy);
 	ok(cache_of(0) != cache_of(1) && cache_of(2) != cache_of(3),
 	   "%s: each victim has a cache of its own", policy);
 	ok(step[0].rank[0].state.class == RANK_TURTLE && step[0].rank[1].state.class == RANK_TURTLE,

@@ -117,9 +117,8 @@ static void random_ones(void)
 	for (unsigned i = 0; i < 5000; i++)
 		bad += !holds();
 	is_int(bad, 0,
-	       "exchange_cores: 5,000 random exchanges: each container has as many cores as "
-	       "before, "
-	       "none of another's, and those of its ranks");
+	       "exchange_cores: in 5,000 random exchanges each container keeps its number of "
+	       "cores, and has the cores of its ranks and none of another container");
 }
 
 static void two_on_a_core(void)

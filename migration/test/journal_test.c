@@ -2,8 +2,10 @@
 /* The journal of a move that outlives its daemon. */
 #include "migration/journal.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -96,12 +98,39 @@ static void refused(void)
 	journal_remove(dir);
 	if (symlinkat("/etc/passwd", dir, JOURNAL_FILE) < 0)
 		bail("symlink");
-	is_int(journal_read(&got, dir, &err), -1, "journal_read: follows no symbolic link");
+	is_int(journal_read(&got, dir, &err), -1, "journal_read: refuses a symbolic link");
 	journal_remove(dir);
 	if (mkfifoat(dir, JOURNAL_FILE, 0600) < 0)
 		bail("mkfifo");
-	is_int(journal_read(&got, dir, &err), -1, "journal_read: waits for no pipe");
+	is_int(journal_read(&got, dir, &err), -1, "journal_read: refuses a pipe without waiting");
+	is_int(errno, EBADMSG, "journal_read: reports a pipe as damaged");
 	journal_remove(dir);
+}
+
+/* A daemon without free descriptors must not take a good journal for a damaged one. */
+static void no_descriptor(void)
+{
+	struct rlimit old, none = { 3, 0 };
+	struct errbuf err;
+	struct rebind got;
+	int rc, why;
+
+	scratch_file("moving", "nodeos-moving 1 1 2 0\n");
+	if (getrlimit(RLIMIT_NOFILE, &old) < 0)
+		bail("getrlimit");
+	none.rlim_max = old.rlim_max;
+	if (setrlimit(RLIMIT_NOFILE, &none) < 0)
+		bail("setrlimit");
+	rc = journal_read(&got, dir, &err);
+	why = errno;
+	setrlimit(RLIMIT_NOFILE, &old);
+	is_int(rc, -1, "journal_read: fails without a free descriptor");
+	is_int(why, EMFILE, "journal_read: names the lack of descriptors, not a damaged file");
+	is_int(journal_read(&got, dir, &err), 1, "journal_read: reads the journal later");
+	rebind_free(&got);
+	scratch_file("moving", "nodeos-moving 1 1 2 1\n");
+	is_int(journal_read(&got, dir, &err), -1, "journal_read: refuses a shortened file");
+	is_int(errno, EBADMSG, "journal_read: reports a shortened file as damaged");
 }
 
 int main(void)
@@ -110,5 +139,6 @@ int main(void)
 	dir = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	round_trip();
 	refused();
+	no_descriptor();
 	return tap_done();
 }

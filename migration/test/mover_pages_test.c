@@ -6,9 +6,11 @@
 #include "migration/mover_pages.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "base/test/tap.h"
 #include "container/test/ledger_fixture.h"
+#include "counters/sampling.h"
 
 #define MIB ((unsigned long long)1 << 20)
 
@@ -24,9 +26,15 @@ static struct observed_node node = {
 	.step = &step,
 };
 static struct conf conf;
+/* page faults, which any machine samples, for misses */
+static const struct events_row faults = {
+	.name = "soft", .n_sample = 1, .sample = { .config = 2 }, .sample_pmu = "software"
+};
+static const struct events_row *row;
+static char said[OBSERVED_WHY_MAX]; /* the whole note of the last chosen() */
 static struct ledger_job *job;
 
-/* Rank N on CPU 0 of the ledger, and on the first domain; its memory in MiB on nodes 0 and 1. */
+/* Add rank N, on CPU 0, with FIRST and SECOND MiB of memory on nodes 0 and 1. */
 static void add_rank(struct ledger_step *s, unsigned n, unsigned first, unsigned second)
 {
 	struct ledger_rank *r = ledger_step_add_rank(s);
@@ -77,18 +85,48 @@ static const char *chosen(void)
 	struct errbuf bad = { 0 };
 
 	strcpy(text, "none");
+	*said = '\0';
 	step.placing = NULL;
 	step.n_placings = 0;
-	mover_pages_begin(p, &conf);
+	mover_pages_begin(p, &conf, row);
 	mover_pages_see(p, job);
 	mover_pages_consider(p, &in, &job->plan->container[0]);
 	mover_pages_check(p, &node, &bad);
-	for (unsigned i = 0; i < step.n_placings; i++)
+	for (unsigned i = 0; i < step.n_placings; i++) {
+		strcpy(said, step.placing[i].pages);
 		snprintf(text, sizeof(text), "%.*s", (int)strcspn(step.placing[i].pages, ":"),
 			 step.placing[i].pages);
+	}
 	free(step.placing);
 	mover_pages_free(p);
 	return text;
+}
+
+/* Task 1 is the process of this test, and is chosen. */
+static void test_samples(void)
+{
+	struct sampling *s = NULL;
+	struct errbuf err = { 0 };
+	char pid[32];
+
+	if (sampling_open(&s, &faults, "", &err) < 0) {
+		skip(4, "%s", err.text);
+		return;
+	}
+	sampling_close(s);
+	snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
+	scratch_file("cg/job_7/step_0/user/task_1/cgroup.threads", pid);
+	row = &faults;
+	conf.contention.pages_around = 16;
+	is(chosen(), "task_1", "contention_pages_around does not change which rank is chosen");
+	is(said, "task_1: not moved: contention_pages is never",
+	   "a rank whose pages may not be moved is not sampled");
+	conf.contention.pages = CONTENTION_PAGES_ALWAYS;
+	is(chosen(), "task_1", "contention_pages_around: a rank is chosen");
+	is(said, "task_1: its misses are being sampled",
+	   "contention_pages_around: the misses of the chosen rank are sampled first");
+	conf.contention.pages = CONTENTION_PAGES_NEVER;
+	conf.contention.pages_around = 0;
 }
 
 int main(void)
@@ -105,6 +143,7 @@ int main(void)
 	rank[0].domain = OBSERVED_NO_DOMAIN;
 	rank[0].cpus = set_of("3-4");
 	is(chosen(), "task_1", "a rank in two domains has no home");
+	test_samples();
 	step.policy = CONTENTION_OBSERVE;
 	is(chosen(), "none", "the pages of a step with --nodeos-contention=observe stay");
 	step.policy = CONTENTION_DINO;

@@ -112,21 +112,22 @@ int main(void)
 	m = mover_new(&host);
 	if (!m || host.run_fd < 0)
 		bail("no mover");
-	ok(!mover_check(m, &node, &bad), "mover_check: before a move, there is no need to look");
+	ok(!mover_check(m, &node, &bad), "mover_check: asks for no further look before a move");
 	mover_decide(m, &node, &conf, &bad);
-	is(bad.text, "", "mover_decide: no failure");
-	ok(wait_for_move(m, &bad), "mover_check: a rank has moved, so look again%s", bad.text);
+	is(bad.text, "", "mover_decide: succeeds");
+	ok(wait_for_move(m, &bad), "mover_check: asks for a further look when a rank has moved%s",
+	   bad.text);
 	ok(idset_subset(&rank[1].cpus, &domain[1].cpus) && rank[1].domain == 1 &&
 		   rank[1].moves == 1 && rank[0].moves == 0,
 	   "mover_check: the observation has the new CPU of the second devil");
 	is(step.n_placings ? step.placing[0].why : "", "ranks move",
 	   "mover_check: the step has the reason of the move");
 	mover_decide(m, &node, &conf, &bad);
-	is(bad.text, "", "mover_decide: the second look has no failure either");
+	is(bad.text, "", "mover_decide: succeeds after the move");
 	is(step.placing[0].why, "nothing to do: each rank is in a domain that suits it",
-	   "mover_decide: after the move nothing is to do");
+	   "mover_decide: has nothing to do after the move");
 	ok(!mover_check(m, &node, &bad),
-	   "mover_check: after that look, there is no need for another");
+	   "mover_check: asks for no further look after the last one");
 	mover_free(m);
 	free(step.placing);
 	close(host.run_fd);

@@ -27,7 +27,7 @@ static struct page_request request_for(const struct rank *r, uint64_t step)
 	return q;
 }
 
-/* Node 1, which this host does not have: the kernel refuses the worker's calls. */
+/* A move to node 1, which this host does not have: the kernel refuses the worker's calls. */
 static struct page_request request_away(const struct rank *r, uint64_t step)
 {
 	struct page_request q = request_for(r, step);
@@ -130,7 +130,7 @@ static void start_away(const struct rank *r, uint64_t step)
 	   err.text);
 }
 
-/* A worker that moves itself into a frozen cgroup stops there. */
+/* Freeze ("1") or thaw ("0") the rank's cgroup. A worker that moves itself into it stops there. */
 static void set_frozen(const struct rank *r, const char *frozen)
 {
 	char file[256];
@@ -172,13 +172,13 @@ static void dies(void)
 	start_away(&r, 2);
 	ok(page_worker_stop(w, &out) && out.step == 2 && !page_worker_stop(w, &out) &&
 		   page_worker_check(w, &out, &err) == PAGE_NONE && none_is_left(),
-	   "a worker that is stopped has no other outcome");
+	   "page_worker_stop: gives the only outcome of a worker");
 	set_frozen(&r, "0");
 	start_away(&r, 2);
 	pid = worker_of(&r);
 	if (pid > 0 && kill(pid, SIGSTOP) == 0)
 		ok(await(&out, &err) == PAGE_DIED && !page_workers_silent(w, r.path),
-		   "a stopped worker has no outcome");
+		   "a worker that its user stops is given up, and its rank is not marked");
 	else
 		ok(await(&out, &err) == PAGE_DONE, "a worker was done before it was stopped");
 	rank_end(&r);
@@ -212,7 +212,8 @@ static void is_silent(void)
 	ok(page_worker_start(w, &q, &err) == PAGE_STARTED && await(&out, &err) == PAGE_DONE,
 	   "another rank's worker starts and is done: %s", err.text);
 	page_workers_forget(w, 5);
-	ok(page_workers_silent(w, r.path), "the end of another step leaves the mark");
+	ok(page_workers_silent(w, r.path),
+	   "the end of another step does not remove the mark of a rank");
 	page_workers_forget(w, 4);
 	q = request_for(&r, 6);
 	ok(!page_workers_silent(w, r.path) && page_worker_start(w, &q, &err) == PAGE_STARTED &&
@@ -254,12 +255,13 @@ static void is_held(void)
 	start = monotonic_ms();
 	ok(await(&out, &err) == PAGE_ABANDONED,
 	   "a worker that waits for a held address space is abandoned: %s", err.text);
-	ok(monotonic_ms() - start >= SILENT_MS, "the worker is not abandoned before the limit");
+	ok(monotonic_ms() - start >= SILENT_MS,
+	   "a worker that waits is not abandoned before the limit");
 	ok(out.calls == 0 && out.drains == 0, "the abandoned worker began no call");
 	ok(out.silent == h->held.holder || out.silent == h->held.pid,
-	   "the outcome names the process that the worker waited for");
+	   "the outcome of an abandoned worker names the process that it waited for");
 	ok(page_workers_silent(w, r.path) && none_is_left(),
-	   "the rank is marked, and the kernel lets the worker end");
+	   "a rank whose address space is held is marked, and its worker ends");
 	rank_end(&r);
 }
 

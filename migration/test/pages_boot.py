@@ -21,6 +21,7 @@ SOURCES = {
     "contention": ["process"],
     "host": ["apart", "cgroup"],
     "migration": [
+        "around",
         "node_memory",
         "numa_maps",
         "page_worker",

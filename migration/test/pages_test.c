@@ -17,8 +17,8 @@ static bool look(struct pages_result *out, const struct rank *r, const struct no
 	struct errbuf err = { 0 };
 
 	memset(out, 0x5a, sizeof(*out));
-	return ok(pages_look(out, where, rank_root, r->path, &err) == 0, "pages_look: %s %s",
-		  r->name, err.text);
+	return ok(pages_look(out, where, rank_root, r->path, &err) == 0,
+		  "pages_look: reads rank %s %s", r->name, err.text);
 }
 
 static bool move(struct pages_result *out, const struct rank *r, const struct pages_plan *plan)
@@ -27,7 +27,7 @@ static bool move(struct pages_result *out, const struct rank *r, const struct pa
 
 	memset(&progress, 0, sizeof(progress));
 	return ok(pages_move(out, plan, rank_root, r->path, &progress, &err) == 0,
-		  "pages_move: %s %s", r->name, err.text);
+		  "pages_move: moves rank %s %s", r->name, err.text);
 }
 
 static void counts(void)
@@ -49,7 +49,7 @@ static void counts(void)
 	   "pages_look: if another node is home, the memory lies elsewhere");
 	move(&out, &r, &plan);
 	ok(out.end == PAGES_ENOUGH && !out.calls && !out.rounds && !out.moved && !progress.calls,
-	   "pages_move: nothing lies elsewhere, so there is no call");
+	   "pages_move: makes no call if nothing lies elsewhere");
 	ok(progress.beats > 10 && progress.pid == (uint32_t)r.pid,
 	   "pages_move: the progress changes and names the process");
 	kill(r.pid, SIGSTOP);
@@ -60,7 +60,7 @@ static void counts(void)
 	   "pages_look: a cgroup that does not exist is an error: %s", err.text);
 }
 
-/* The target does not exist here: the kernel refuses each call, and no page is lost. */
+/* The target does not exist here: the kernel refuses each move_pages(2), and no page is lost. */
 static void gains_nothing(void)
 {
 	struct pages_plan plan = { .where = elsewhere, .to = 1, .seconds = 60, .call = 16 * MIB };
@@ -129,7 +129,7 @@ static void scan_mapping(const struct numa_mapping *m, const struct maps_extent 
 	if (!extent->plain || extent->end - extent->start != TIB)
 		return;
 	ok(m->start == extent->start && extent->end == extent->start + TIB,
-	   "each mapping comes with its extent");
+	   "process_memory_each: gives each mapping with its extent");
 	while (at < extent->end &&
 	       (n = process_memory_scan(found, 2, r->fd, &at, extent->end)) >= 0)
 		for (int i = 0; i < n; i++) {

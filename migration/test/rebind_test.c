@@ -145,7 +145,10 @@ static void inside(void)
 	       err.text);
 }
 
-/* sim and vda swap CPUs 2-3 and 4-5 with task_1 and task_2. */
+/*
+ * sim and vda swap CPUs 2-3 and 4-5, and three tasks move; the first RANKS_OF_VDA tasks of vda are
+ * named.
+ */
 static int swap(unsigned ranks_of_vda, struct errbuf *err)
 {
 	struct rebind_rank sim[] = { { step_inode, "task_0", cpus_of("0"), cpus_of("0") },
@@ -170,7 +173,7 @@ static void between(void)
 
 	is_int(swap(1, &err), -1, "rebind_ranks: a swap that leaves a rank behind is refused");
 	is(err.text, "task_3 has started after the move was decided",
-	   "rebind_ranks: the reason names that rank");
+	   "rebind_ranks: the reason names the rank that is left behind");
 	is(kernel_has("task_1"), "0-3",
 	   "rebind_ranks: a refused swap leaves the cgroups as they were");
 	is_int(swap(2, &err), 0, "rebind_ranks: two containers swap CPUs %s", err.text);

@@ -2,7 +2,7 @@
 /*
  * Placements by placement/place.c, for place_oracle.py. A line of input:
  *   POLICY DOMAINS CORES... UNITS (CLASS RATE CORES DOMAIN FIXED)...
- * and one of output: the number of moves (-1: none fits), and each unit's domain.
+ * and one of output: the number of moves (-1: no placement fits), and each unit's domain.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Random hosts: placements of placement/place.c (through place_driver) against the rules of
-placement/place.h, restated here with lists and an exhaustive search. TAP. NODEOS_PLACE_HOSTS: how
-many (10,000; test/run --deep: 100,000)."""
+placement/place.h, restated here with lists and an exhaustive search. TAP. NODEOS_PLACE_HOSTS:
+number of hosts (10,000; test/run --deep: 100,000)."""
 
 import os
 import random
@@ -80,7 +80,7 @@ def snake(host, key):
 
 
 def counts(host, key, to=None):
-    """Movable units of each domain by (order, cores)."""
+    """For each domain, the number of its movable units by (order, cores)."""
     out = [Counter() for _ in host.cores]
     for i, u in enumerate(host.units):
         if not u[4]:
@@ -118,7 +118,8 @@ def least_cost(host, parts, present):
 
 
 def unevenness(host, key, to):
-    """The sums of squares of the cores in each domain: of units of order 0; of 0 and 1; of all."""
+    """Three sums of squares of the cores that units use in each domain: units of order 0; of orders
+    0 and 1; all units."""
     cores = [[0] * len(host.cores) for _ in range(3)]
     for u, d in zip(host.units, to):
         for order in range(key(u), 3):
@@ -127,8 +128,8 @@ def unevenness(host, key, to):
 
 
 def layout_unevenness(host, key, parts):
-    """The same sums for the snake's layout. They do not change when parts are exchanged, as that
-    happens between equal domains only."""
+    """What unevenness() returns, for the snake's layout. Exchanged parts do not change the sums, as
+    only equal domains exchange parts."""
     cores = [[0] * len(host.cores) for _ in range(3)]
     fixed = [((key(u), u[2]), u[3]) for u in host.units if u[4]]
     laid = [(k, d) for d, part in enumerate(parts) for k, n in part.items() for _ in range(n)]
@@ -139,7 +140,7 @@ def layout_unevenness(host, key, parts):
 
 
 def needless(host, key, to):
-    """A move, or two moves that exchange domains, that can be left out; None: there is none."""
+    """A move that can be left out, or two that exchange domains; None: every move is needed."""
     now = unevenness(host, key, to)
     here = [u[3] for u in host.units]
     moving, seen = [i for i, u in enumerate(host.units) if to[i] != u[3]], set()
@@ -165,12 +166,16 @@ def needless(host, key, to):
 
 
 def judge_moves(host, to, key, parts):
-    """What is wrong with the moves; None: each makes the placement more even."""
+    """What is wrong with the moves; None: nothing is."""
     here = [u[3] for u in host.units]
     before, after = unevenness(host, key, here), unevenness(host, key, to)
     laid = layout_unevenness(host, key, parts)
     if before <= laid:
-        return None if to == here else f"moves from {before}, which is as even as {laid}"
+        return (
+            None
+            if to == here
+            else f"units move from a placement of {before}, which is as even as the layout, {laid}"
+        )
     if after > laid:
         return f"less even than the layout: {after}, not {laid}"
     found = needless(host, key, to)
@@ -197,7 +202,7 @@ def judge_groups(host, to, key):
     moved = sum(u[2] for i, u in enumerate(host.units) if to[i] != u[3])
     most = least_cost(host, parts, before)
     if moved > most:
-        return f"{moved} cores move, and {most} do for the layout"
+        return f"{moved} cores move, but the layout needs moves of {most}"
     for d in range(len(host.cores)):
         left = Counter((key(u), u[2]) for i, u in enumerate(host.units) if u[3] == d != to[i])
         came = Counter((key(u), u[2]) for i, u in enumerate(host.units) if to[i] == d != u[3])
@@ -298,7 +303,8 @@ def main():
     count += 1
     some = moved > 0 and refused < HOSTS / 4
     failed += not some
-    print(f"{'' if some else 'not '}ok {count} - {moved} units moved, {refused} hosts refused")
+    what = f"units move, and few hosts are refused (units: {moved}, hosts: {refused})"
+    print(f"{'' if some else 'not '}ok {count} - {what}")
     print(f"1..{count}")
     return failed != 0
 

@@ -90,8 +90,9 @@ static void search(const struct runs_in *in, unsigned width, struct run *at_run,
 }
 
 /*
- * Invent domains below FIRST .. END - 1 that leave no unit outside, except in the smallest domains:
- * runs_uneven() takes such a row for a domain, the search does not.
+ * Divide FIRST .. END - 1 into random domains, and some of these again: a domain has no inner
+ * domains, or they cover it. runs_uneven() takes the units outside of inner domains for a domain,
+ * but the search does not.
  */
 static unsigned invent(struct run *domain, unsigned first, unsigned end, unsigned depth)
 {
@@ -133,7 +134,7 @@ static void test_random_rows(void)
 			  got.idle != best.idle || got.squares != best.squares;
 		cases++;
 	}
-	is_int(cases, 3000, "random rows were tried");
+	is_int(cases, 3000, "3,000 random rows are tried");
 	is_int(bad, 0, "every division of a random row gives each rank its own neighbours");
 	is_int(worse, 0, "runs of one width straddle as few domains as the best of all divisions");
 	is_int(uneven, 0, "runs of different widths are as good as the best of all divisions");
@@ -142,8 +143,8 @@ static void test_random_rows(void)
 struct by_hand {
 	const char *name;
 	unsigned units, ranks, domain_size, group; /* equal domains, and groups of domains */
-	int straddling; /* of equal runs of the largest width */
-	unsigned sizes[9]; /* of runs_uneven() */
+	int straddling; /* number of straddling runs, when all runs have the largest equal width */
+	unsigned sizes[9]; /* sizes of the runs that runs_uneven() makes */
 };
 
 static const struct by_hand table[] = {
@@ -176,12 +177,12 @@ static void test_by_hand(void)
 				(struct run){ (uint16_t)u, (uint16_t)(u + t->group) };
 		in.n_domains = runs_sort(domain, in.n_domains);
 		is_int(runs_equal(out, &in, t->units / t->ranks), t->straddling,
-		       "%s: the number of straddling runs of one width is right", t->name);
-		is_int(runs_uneven(out, &in), 0,
-		       "%s: a division of different widths is found, or refused", t->name);
+		       "%s: runs_equal() returns the number of runs that straddle", t->name);
+		is_int(runs_uneven(out, &in), 0, "%s: runs_uneven() finds a division", t->name);
 		for (unsigned r = 0; r < t->ranks; r++)
 			wrong += (unsigned)(out[r].end - out[r].first) != t->sizes[r];
-		is_int(wrong, 0, "%s: the runs have the right sizes", t->name);
+		is_int(wrong, 0, "%s: runs_uneven() makes runs of the sizes worked out by hand",
+		       t->name);
 	}
 }
 

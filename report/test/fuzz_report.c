@@ -89,7 +89,7 @@ static void check_merged(const char *text, size_t size)
 	merged_free(&again);
 }
 
-/* for the caller to free, or NULL */
+/* Return the text that NODE has sent, or NULL. The caller frees it. */
 static char *text_of(const char *parcels, const char *node)
 {
 	struct parcels p;
@@ -101,7 +101,7 @@ static char *text_of(const char *parcels, const char *node)
 	return text;
 }
 
-/* Output of srun; a text sent as one parcel arrives whole. */
+/* Check that TEXT can be read as output of srun, and that TEXT sent as one parcel arrives whole. */
 static void check_parcels(const char *text, size_t size)
 {
 	char *read = text_of(text, "n0"), *sent = NULL;

@@ -66,7 +66,8 @@ static void test_parcel_many(void)
 	}
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
 	is_int((int)good, NODES, "parcel_read: finds the text of each of 20,000 nodes");
-	ok(end.tv_sec - start.tv_sec < 20, "parcel_read: takes %ld s of CPU time for 20,000 nodes",
+	ok(end.tv_sec - start.tv_sec < 20,
+	   "parcel_read: needs less than 20 s of CPU time for 20,000 nodes: %ld s",
 	   (long)(end.tv_sec - start.tv_sec));
 	parcels_free(&p);
 	free(all);
@@ -82,9 +83,10 @@ int main(void)
 	   "parcel_write: writes lines without their indentation");
 	is(found(small, "n0"), "{\"a\": 1,\"b\": \"x  y\"}",
 	   "parcel_read: gives the text without line breaks");
-	is(found(small, "n"), "-", "parcel_read: a node whose name is a prefix has no text");
-	is(found(small, "n01"), "-", "parcel_read: a node with a longer name has no text");
-	is(empty, "=n0 0\n", "parcel_write: an empty text has only its end");
+	is(found(small, "n"), "-", "parcel_read: a prefix of the node's name has no text");
+	is(found(small, "n01"), "-",
+	   "parcel_read: a name that begins with the node's name has no text");
+	is(empty, "=n0 0\n", "parcel_write: writes only the last line for an empty text");
 	is(found(empty, "n0"), "-", "parcel_read: an empty text is no answer");
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
@@ -104,7 +106,7 @@ int main(void)
 	is_int(parcel_count("=n0 1\n=n1 ", 11, &seen), 1,
 	       "parcel_count: ignores an incomplete line");
 	is_int(parcel_count("=n0 1\n=n1 2\n", 13, &seen), 1,
-	       "parcel_count: counts a line once it is complete");
+	       "parcel_count: counts a line in the call after its end has arrived");
 	test_parcel_many();
 	is(found("+n0 a\n+n1 b\n+n0 c\n=n1 1\n=n0 2\n", "n0"), "ac",
 	   "parcel_read: finds the text of the first of two mixed nodes");

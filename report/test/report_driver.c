@@ -45,7 +45,7 @@ static void place(struct job_plan *p, const char *name, const char *cpus, const 
 	job_plan_add_why(c, "gets what it requests");
 }
 
-/* Returns a copy. A request that is not canonical would silently drop its containers. */
+/* Return a copy of TEXT; exit if it is not a request, which would silently drop its containers. */
 static char *request_of(const char *text)
 {
 	static struct request r;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as a machine's XML or, when they do not begin with "<", as a
- * synthetic description. A machine that loads is planned on, drawn, resized and given a ServiceOS;
- * a refusal has one printable line. No input of 64 kB takes more than 2 s of CPU time, which the
- * sanitizers turn into 10 s. Seeds: corpus/topology. Use -max_len=65536.
+ * libFuzzer target: loads any bytes as a machine's XML or, if they do not begin with "<", as a
+ * synthetic description. On a machine that loads, it plans containers, resizes one and chooses a
+ * ServiceOS. A refusal must be one printable line. An input of 64 kB may take 2 s of CPU time, or
+ * 10 s with the sanitizers. Seeds: corpus/topology. Use -max_len=65536.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 
 #include "base/test/fuzz.h"
 #include "topology/machine.h"
-#include "topology/picture.h"
 #include "topology/resize.h"
 #include "topology/service.h"
 
@@ -23,13 +22,13 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned 
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);
 const char *__lsan_default_suppressions(void);
 
-/* hwloc leaks memory when a load fails half-way; NodeOS frees everything that hwloc has loaded. */
+/* Ignore leaks of hwloc, which leaks memory when a load fails. NodeOS frees all that was loaded. */
 const char *__lsan_default_suppressions(void)
 {
 	return "leak:libhwloc\n";
 }
 
-/* Containers lie in the offered sets and do not overlap. */
+/* Check that the containers lie in the offered sets and do not overlap. */
 static void check_plan(const struct plan *p, const struct plan_opts *opts)
 {
 	struct idset seen = { { 0 } };
@@ -102,19 +101,6 @@ static void plan(const struct machine *m, unsigned seed)
 	plan_free(p);
 }
 
-static void draw(const struct machine *m)
-{
-	struct picture_part part = { .label = "a",
-				     .kind = PICTURE_CONTAINER,
-				     .cpus = *machine_cpus(m),
-				     .mems = *machine_mems(m) };
-	struct errbuf err = { 0 };
-	char *xml;
-
-	if (picture_xml(m, "title", &part, 1, &xml, &err) == 0)
-		free(xml);
-}
-
 static void look(struct machine *m, unsigned seed)
 {
 	struct service_ask ask = { .kind = seed & 2 ? SERVICE_PER_SOCKET : SERVICE_PER_NODE,
@@ -136,7 +122,6 @@ static void look(struct machine *m, unsigned seed)
 	if (service_choose(&service, m, &ask, &err) == 0)
 		service_slurm_cpus(&set, m, &service.cpus, 0, &err);
 	plan(m, seed);
-	draw(m);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -163,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	machine_free(m);
 	free(text);
-	/* CPU time of this process alone: other load on the host does not count */
+	/* clock() is the CPU time of this process: other load on the host does not count */
 	check((clock() - start) / CLOCKS_PER_SEC < SECONDS_MAX);
 	return 0;
 }
@@ -172,7 +157,10 @@ struct piece {
 	size_t at, len;
 };
 
-/* List at most MOST lines of DATA (hwloc writes one tag on each), or its values between quotes. */
+/*
+ * List at most MOST pieces of DATA: lines if MARK is '\n' (hwloc writes one tag a line), else
+ * values between quotes.
+ */
 static size_t pieces(struct piece *out, size_t most, const uint8_t *data, size_t size, char mark)
 {
 	size_t n = 0, start = 0;
@@ -190,7 +178,7 @@ static size_t pieces(struct piece *out, size_t most, const uint8_t *data, size_t
 	return n;
 }
 
-/* Replace the LEN bytes at AT of DATA by NEW. Returns the new size, or 0 without room. */
+/* Replace the LEN bytes at AT of DATA by NEW. Returns the new size, or 0 if there is no room. */
 static size_t splice(uint8_t *data, size_t size, size_t max, size_t at, size_t len,
 		     const uint8_t *new, size_t new_len)
 {
@@ -205,8 +193,8 @@ static size_t splice(uint8_t *data, size_t size, size_t max, size_t at, size_t l
 }
 
 /*
- * Random bytes mostly break the XML. So half of the time, drop, double or move lines, replace a
- * value by another one, or change a digit of a value.
+ * Mutate DATA. Random bytes mostly break the XML, so most mutations drop, double or move lines,
+ * replace a value by another one, or change a digit of a value.
  */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {

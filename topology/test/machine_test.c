@@ -28,21 +28,21 @@ static void test_synthetic(void)
 	if (machine_load_synthetic(&m, "package:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)",
 				   &err) < 0)
 		bail("%s", err.text);
-	is_list(machine_cpus(m), "0-7", "CPUs");
-	is_list(machine_mems(m), "0-1", "memory nodes");
+	is_list(machine_cpus(m), "0-7", "machine_cpus: gives the eight CPUs");
+	is_list(machine_mems(m), "0-1", "machine_mems: gives the two memory nodes");
 	idset_parse(&cpus, "1-3,5-6", NULL);
 	is_int(machine_cores(m, &cpus, &core, &n, &err), 0,
-	       "machine_cores: CPUs 1-3,5-6 have cores");
+	       "machine_cores: lists the cores of CPUs 1-3,5-6");
 	is_int(n, 3, "machine_cores: CPUs 1-3,5-6 have three cores");
-	is_list(&core[0].cpus, "1,5", "machine_cores: threads of the first core");
-	is_list(&core[1].cpus, "2,6", "machine_cores: threads of the second core");
-	is_list(&core[2].cpus, "3", "machine_cores: threads of the third core");
+	is_list(&core[0].cpus, "1,5", "machine_cores: the first core has both threads");
+	is_list(&core[1].cpus, "2,6", "machine_cores: the second core has both threads");
+	is_list(&core[2].cpus, "3", "machine_cores: the third core has only the offered thread");
 	ok(core[0].whole && core[1].whole && !core[2].whole,
 	   "machine_cores: the third core is not whole");
 	free(core);
 	idset_zero(&cpus);
 	is_int(machine_cores(m, &cpus, &core, &n, &err), 0,
-	       "machine_cores: an empty set of CPUs has no core");
+	       "machine_cores: accepts an empty set of CPUs");
 	is_int(n, 0, "machine_cores: an empty set of CPUs gives an empty list");
 	free(core);
 	machine_free(m);
@@ -58,7 +58,7 @@ static void parts(const char *machine, const char *want, const char *what)
 
 	if (machine_load_synthetic(&m, machine, &err) < 0)
 		bail("%s", err.text);
-	is_int(machine_parts(m, &part, &n, &err), 0, "machine_parts: parts of %s are listed",
+	is_int(machine_parts(m, &part, &n, &err), 0, "machine_parts: lists the parts of %s",
 	       machine);
 	for (unsigned i = 0; i < n; i++)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%u:%s:%s ",
@@ -91,14 +91,14 @@ static void test_machine_sources(void)
 	len = ftell(f);
 	rewind(f);
 	text = malloc((size_t)len);
-	ok(text && fread(text, 1, (size_t)len, f) == (size_t)len, "the XML file can be read");
+	ok(text && fread(text, 1, (size_t)len, f) == (size_t)len, "the test can read the XML file");
 	ok(machine_load_xml_buffer(&again, text, (size_t)len, &err) == 0,
 	   "machine_load_xml_buffer: loads a text without a final NUL");
 	ok(idset_equal(machine_mems(m), machine_mems(again)),
 	   "machine_load_xml_buffer: the text has the same memory nodes");
 	machine_free(again);
 	ok(machine_load_xml_buffer(&again, text, (size_t)len / 2, &err) < 0,
-	   "machine_load_xml_buffer: half a text is refused");
+	   "machine_load_xml_buffer: the first half of a text is refused");
 	free(text);
 	fclose(f);
 	unlink(path);
@@ -116,7 +116,7 @@ static void test_machine_sources(void)
 	machine_free(NULL);
 }
 
-/* A node of 1 GiB, 100 pages of 2 MiB and the rest of 4096 bytes, with an attribute. */
+/* Return a machine with one node of 1 GiB, of which 100 pages have 2 MiB. INFO is in the node. */
 static struct machine *huge_machine(const char *info)
 {
 	static const char set[] = "cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" "
@@ -140,7 +140,7 @@ static struct machine *huge_machine(const char *info)
 	return m;
 }
 
-/* Write NUMBER into a tree of files like the kernel's. */
+/* Below ROOT, a tree like /sys, set the number of node 0's huge pages of KIB to NUMBER. */
 static void put_huge_pages(const char *root, unsigned kib, const char *number)
 {
 	char path[256], command[300];
@@ -173,7 +173,7 @@ static void test_huge_pages(void)
 	ok(usable_of(m) == gib - 200 * mib, "machine_usable: huge pages do not count");
 	machine_note_huge_pages(m, root);
 	ok(usable_of(m) == gib - 200 * mib,
-	   "machine_note_huge_pages: a kernel without numbers changes nothing");
+	   "machine_note_huge_pages: without files of huge pages nothing changes");
 	put_huge_pages(root, 2048, "300\n");
 	put_huge_pages(root, 1048576, "0\n");
 	machine_note_huge_pages(m, root);
@@ -182,7 +182,7 @@ static void test_huge_pages(void)
 	put_huge_pages(root, 1048576, "1\n");
 	machine_note_huge_pages(m, root);
 	ok(usable_of(m) == 0,
-	   "machine_note_huge_pages: huge pages larger than the node leave 0 usable bytes");
+	   "machine_note_huge_pages: more huge pages than the node has bytes leave 0 usable bytes");
 	machine_free(m);
 	m = huge_machine("<info name=\"NodeOSUsableBytes\" value=\"1048576\"/>");
 	ok(usable_of(m) == mib,
@@ -200,9 +200,9 @@ static void test_huge_pages(void)
 static void test_machine_refusals(void)
 {
 	static const char *const bad[][2] = {
-		{ "", "an empty description" },
-		{ "  ", "an empty description" },
-		{ "nonsense", "nor the name of a file that ends in .xml or has a /" },
+		{ "", "the description is empty" },
+		{ "  ", "the description is empty" },
+		{ "nonsense", "nor the name of a file: it must end in .xml or have a /" },
 		{ "core:0 pu:1", "at \"core:0 pu:1\": a level needs at least one object" },
 		{ "package:2 core:", "at least one object" },
 		{ "pu:4097", "CPU 4096 is beyond the 4096 ids that NodeOS handles" },
@@ -210,15 +210,15 @@ static void test_machine_refusals(void)
 		{ "pu:2(indexes=0,4096)", "an index is beyond the 4096 ids" },
 		{ "package:2 core:-1 pu:1", "at least one object" },
 		{ "package:2 core:4",
-		  "the last level has to be PUs (hardware threads): end it with \"pu:1\"" },
-		{ "package:2 numa:1", "end it with \"pu:1\"" },
-		{ "pu:2 core:2", "end it with \"pu:1\"" },
+		  "the last level must be PUs (hardware threads): end the text with \"pu:1\"" },
+		{ "package:2 numa:1", "end the text with \"pu:1\"" },
+		{ "pu:2 core:2", "end the text with \"pu:1\"" },
 		{ "frob:2 pu:1", "hwloc has no such type of object" },
-		{ "package:2 package:2 pu:1", "the type of this level occurs twice" },
+		{ "package:2 package:2 pu:1", "another level has the same type" },
 		{ "package:2 2 pu:1", "some levels have a type and others do not" },
-		{ "numa:2 [numa] pu:1", "NUMA nodes both as a level and in brackets" },
-		{ "[numa package:2 pu:1", "a bracket that is not closed" },
-		{ "core:2(memory=1GB pu:1", "a bracket that is not closed" },
+		{ "numa:2 [numa] pu:1", "NUMA nodes are both a level and in brackets" },
+		{ "[numa package:2 pu:1", "this bracket is not closed" },
+		{ "core:2(memory=1GB pu:1", "this bracket is not closed" },
 		{ "package:10 core:10 pu:50",
 		  "CPU 4096 is beyond the 4096 ids that NodeOS handles" },
 		{ "package:11 core:100 pu:4",
@@ -229,22 +229,23 @@ static void test_machine_refusals(void)
 		{ "package:8 core:512 [numa] [numa] pu:1",
 		  "memory node 4096 is beyond the 4096 ids" },
 		{ "core:1025 pu:1",
-		  "a level has 1025 objects in each of the level before it, at most 1024" },
+		  "a level has 1025 objects in each object above, but at most 1024" },
 		{ "1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
 		  "too many levels" },
-		/* hwloc makes bitmaps that reach to the id, divides by products that overflow */
+		/* hwloc would make bitmaps up to the id, and divide by products that overflow */
 		{ "pu:1(indexes=4294967295)", "an index is beyond the 4096 ids" },
 		{ "pu:4(indexes=0,1,1,2)", "an index occurs twice" },
-		{ "pu:4(indexes=0,1)", "there must be one index per object" },
+		{ "pu:4(indexes=0,1)", "each object needs one index" },
 		{ "pu:4(indexes=0,1,2,)", "ids with commas between them" },
 		{ "pu:4(indexes=2*65536:2*65536)", "these steps do not interleave the objects" },
 		{ "pu:4(indexes=0*2)", "these steps do not interleave the objects" },
 		{ "package:2 core:2(indexes=core:pu) pu:1",
-		  "levels that do not exist or come later" },
-		{ "222 2(indexes=core:pu) 2 2", "levels that do not exist or come later" },
-		{ "[numa(indexes=core)] core:4 pu:1", "levels that do not exist or come later" },
-		{ "core:4 pu:1(indexes=nothing)", "levels that do not exist or come later" },
-		/* hwloc asserts */
+		  "a level that does not exist or comes later" },
+		{ "222 2(indexes=core:pu) 2 2", "a level that does not exist or comes later" },
+		{ "[numa(indexes=core)] core:4 pu:1",
+		  "a level that does not exist or comes later" },
+		{ "core:4 pu:1(indexes=nothing)", "a level that does not exist or comes later" },
+		/* these would fail an assertion in hwloc */
 		{ "numa:6 MemCache:1 pu:1", "objects of this type hold no CPUs" },
 		{ "bridge:2 pu:1", "objects of this type hold no CPUs" },
 		{ "machine:2 pu:1", "objects of this type hold no CPUs" },
@@ -252,10 +253,10 @@ static void test_machine_refusals(void)
 		/* files */
 		{ "/nonexistent.xml", "/nonexistent.xml: cannot open: No such file or directory" },
 		{ "gone.xml", "gone.xml: cannot open: No such file or directory" },
-		{ "/tmp", "/tmp: is a directory (allowed: a file or a pipe)" },
-		{ "/dev/zero", "/dev/zero: is a device or a socket (allowed: a file or a pipe)" },
+		{ "/tmp", "/tmp is a directory (allowed: a file or a pipe)" },
+		{ "/dev/zero", "/dev/zero is a device or a socket (allowed: a file or a pipe)" },
 		{ "/dev/null", "is a device" },
-		{ "/proc/self/cmdline", "/proc/self/cmdline: line 1: byte 0x00" },
+		{ "/proc/self/cmdline", "/proc/self/cmdline: line 1: XML does not allow byte 0x00" },
 	};
 	struct machine *m = NULL;
 	struct errbuf err;
@@ -272,8 +273,8 @@ static void test_machine_refusals(void)
 }
 
 /*
- * HWLOC_XMLFILE makes hwloc load another machine than NodeOS requests: the loaded machine is
- * checked, too.
+ * HWLOC_XMLFILE makes hwloc load another machine than NodeOS requests. NodeOS must check the
+ * machine that was loaded.
  */
 static void test_behind_the_back(void)
 {
@@ -285,7 +286,7 @@ static void test_behind_the_back(void)
 	snprintf(path, sizeof(path), "%s/topology/test/corpus/topology/nopu.xml", top ? top : ".");
 	setenv("HWLOC_XMLFILE", path, 1);
 	ok(machine_load_this(&m, &err) == -1 &&
-		   strstr(err.text, "this machine: a Core has CPU 1 in its cpuset, and no PU "
+		   strstr(err.text, "this machine: a Core has CPU 1 in its cpuset, but no PU "
 				    "(hardware thread) for it"),
 	   "machine_load_this: refuses a core without a PU from HWLOC_XMLFILE: %s", err.text);
 	ok(machine_load_whole(&m, &err) == -1,
@@ -297,8 +298,8 @@ static void test_behind_the_back(void)
 }
 
 /*
- * A pipe, such as <(lstopo --of xml), and a file that is too large; the file is sparse, so that it
- * takes no space.
+ * Load a pipe, such as <(lstopo --of xml), an empty file, and a file that is too large. The large
+ * file is sparse, so that it takes no space.
  */
 static void test_kinds_of_file(void)
 {
@@ -312,7 +313,7 @@ static void test_kinds_of_file(void)
 	snprintf(path, sizeof(path), "%s/m.xml", dir);
 	fd = open(path, O_WRONLY | O_CREAT, 0600);
 	ok(fd >= 0 && ftruncate(fd, (off_t)MACHINE_XML_MAX + 1) == 0,
-	   "the test can make a file of 64 MiB and a byte");
+	   "the test can make a file of 64 MiB plus one byte");
 	close(fd);
 	ok(machine_load_arg(&m, path, &err) == -1 &&
 		   strstr(err.text, "67108865 bytes (allowed: 67108864)"),
@@ -330,9 +331,10 @@ static void test_kinds_of_file(void)
 			_exit(1);
 		_exit(0);
 	}
-	if (ok(machine_load_arg(&m, path, &err) == 0, "machine_load_arg: a pipe is read")) {
+	if (ok(machine_load_arg(&m, path, &err) == 0,
+	       "machine_load_arg: loads a machine from a pipe")) {
 		is_list(machine_cpus(m), "0-3",
-			"machine_load_arg: CPUs of the machine in the pipe");
+			"machine_load_arg: the machine from the pipe has its four CPUs");
 		machine_free(m);
 	}
 	wait(NULL);
@@ -340,7 +342,7 @@ static void test_kinds_of_file(void)
 	rmdir(dir);
 }
 
-/* Shapes of real machines: each must load, and one container must get all its CPUs. */
+/* Shapes of real machines. Each must load, and one container must get all CPUs of each. */
 static void test_machine_shapes(void)
 {
 	static const struct {
@@ -385,9 +387,9 @@ static void test_machine_shapes(void)
 		is_int(n, shape[i].cores, "machine_cores: counts the cores of %s",
 		       shape[i].machine);
 		if (ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0,
-		       "plan_make: plans a container of everything")) {
+		       "plan_make: plans a container of the whole machine")) {
 			ok(idset_equal(&plan->container[0].cpus, &opts.cpus),
-			   "plan_make: a container of everything has all CPUs");
+			   "plan_make: a container of the whole machine has all CPUs");
 			plan_free(plan);
 		}
 		ask.cpus = 1;
@@ -406,12 +408,12 @@ int main(void)
 {
 	test_synthetic();
 	parts("package:2 numa:2 core:2 pu:1", "0:0-1:0 0:2-3:1 1:4-5:2 1:6-7:3 ",
-	      "machine_parts: two packages of two memory nodes");
+	      "machine_parts: two packages of two memory nodes each are four parts");
 	parts("package:2 [numa] [numa] core:2 pu:2", "0:0-3:0-1 1:4-7:2-3 ",
-	      "machine_parts: two memory nodes beside each package");
-	parts("[numa] package:2 core:2 pu:1",
-	      "0:0-1:0 1:2-3: ", "machine_parts: one memory node for all");
-	parts("core:2 pu:2", "0:0-3:0 ", "machine_parts: a machine without packages");
+	      "machine_parts: two memory nodes of one package are in one part");
+	parts("[numa] package:2 core:2 pu:1", "0:0-1:0 1:2-3: ",
+	      "machine_parts: the memory node of the whole machine is in the first part");
+	parts("core:2 pu:2", "0:0-3:0 ", "machine_parts: a machine without packages is one part");
 	test_machine_sources();
 	test_huge_pages();
 	test_machine_refusals();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Machines that NodeOS refuses, though hwloc would load them or crash, each with its message; and
- * forms of real machines' XML, which load.
+ * Tests machine_xml_check() with two tables: forms of XML that must load, and XML that NodeOS must
+ * refuse with a given message, although hwloc would load it or crash.
  */
 #define _POSIX_C_SOURCE 200809L /* open_memstream */
 #include "base/test/tap.h"
@@ -40,7 +40,7 @@
 #define V1_PU(id, c) \
 	"<object type=\"PU\" os_index=\"" id "\" cpuset=\"" c "\" complete_cpuset=\"" c "\"/>"
 
-/* Load XML. Returns the message, or NULL when it loads. */
+/* Load XML. Returns NULL if it loads, else the error message. */
 static const char *load(struct machine **m, const char *xml)
 {
 	static struct errbuf err;
@@ -90,17 +90,20 @@ static void test_machine_xml_taken(void)
 		const char *says = load(&m, table[i].xml);
 
 		if (!table[i].cpus) {
-			ok(says && strstr(says, "CPUs 2 do not belong to the object around it"),
+			ok(says && strstr(says, "CPUs 2 do not belong to the parent object"),
 			   "machine_xml_check: refuses %s: %s", table[i].what, says ? says : "");
 			machine_free(m);
 			continue;
 		}
-		if (!ok(!says, "machine_xml_check: takes %s: %s", table[i].what, says ? says : ""))
+		if (!ok(!says, "machine_xml_check: accepts %s: %s", table[i].what,
+			says ? says : ""))
 			continue;
 		idset_format(machine_cpus(m), a, sizeof(a));
 		idset_format(machine_mems(m), b, sizeof(b));
-		is(a, table[i].cpus, "machine_xml_check: the CPUs stay");
-		is(b, table[i].mems, "machine_xml_check: the memory nodes stay");
+		is(a, table[i].cpus, "machine_xml_check: %s: the machine has its CPUs",
+		   table[i].what);
+		is(b, table[i].mems, "machine_xml_check: %s: the machine has its memory nodes",
+		   table[i].what);
 		machine_free(m);
 	}
 }
@@ -111,43 +114,45 @@ static void test_machine_xml_refused(void)
 		const char *xml, *says;
 	} table[] = {
 		/*
-		 * a core without a PU: hwloc counted cores as PUs and wrote beyond the table's end
+		 * a core without a PU: hwloc would count cores as PUs and write beyond the end of a
+		 * table
 		 */
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x1", "", PU("0", "0x1"))
 					   OBJ("Core", "0x2", "", ""))),
-		  "line 8: this Core has CPU 1 in its cpuset, and no PU (hardware thread) for it" },
+		  "line 8: this Core has CPU 1 in its cpuset, but no PU (hardware thread) for it" },
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x1"))),
-		  "line 2: this object has CPU 1 in its cpuset, and no PU" },
+		  "line 2: this object has CPU 1 in its cpuset, but no PU" },
 		{ TOPOLOGY(OBJ("Machine", "0x0", "", NUMA("0", "0x0", "0x1"))),
-		  "a machine without a PU" },
+		  "the machine has no PU" },
 		/* versions */
 		{ "<topology version=\"3.0\">\n" GOOD "</topology>",
-		  "line 1: version 3.0 of hwloc's XML, NodeOS reads 1 and 2: on the machine that "
-		  "it describes, write it with \"lstopo --export-xml-flags v2 FILE.xml\"" },
+		  "line 1: version 3.0 of hwloc's XML, but NodeOS reads 1 and 2: write the file "
+		  "again, on the machine that it describes, with \"lstopo --export-xml-flags v2 "
+		  "FILE.xml\"" },
 		{ "<topology version=\"4294967298.0\">" GOOD "</topology>",
-		  "of hwloc's XML, NodeOS reads 1 and 2" },
+		  "of hwloc's XML, but NodeOS reads 1 and 2" },
 		{ "<topology version=\"0.9\">" GOOD "</topology>", "version 0.9 of hwloc's XML" },
 		{ "<topology version=\"x\">" GOOD "</topology>",
 		  "version=\"x\": expected 1.0 or 2.0" },
-		/* hwloc 2.9 takes the missing bracket for an address */
+		/* hwloc 2.9 crashes without a '>' */
 		{ "<topology version=\"2.0\"", "line 1: expected a blank" },
-		{ "<root>" GOOD "</root>", "a file of hwloc 0.9" },
+		{ "<root>" GOOD "</root>", "the file is of hwloc 0.9" },
 		{ "<html/>", "the outermost element is <html>, expected <topology>" },
 		{ "", "no element: this is not XML" },
 		{ "\x7f"
 		  "ELF",
 		  "byte 0x7f" },
-		{ TOPOLOGY(""), "a machine without a PU" },
-		{ TOPOLOGY(MACHINE(CPUS)), "a machine without a NUMANode (memory node)" },
-		{ TOPOLOGY("<object/>"), "an object without a type" },
+		{ TOPOLOGY(""), "the machine has no PU" },
+		{ TOPOLOGY(MACHINE(CPUS)), "the machine has no NUMANode (memory node)" },
+		{ TOPOLOGY("<object/>"), "an object has no type" },
 		{ TOPOLOGY("<info name=\"a\" value=\"b\"/>" GOOD),
 		  "<info> before the machine's <object>" },
-		{ TOPOLOGY(GOOD GOOD), "a second machine" },
+		{ TOPOLOGY(GOOD GOOD), "there is a second machine" },
 		{ TOPOLOGY(OBJ("Package", "0x3", "", NODE CPUS)),
 		  "the outermost object is a Package, expected a Machine" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("Nothing", "0x3", "", CPUS))),
 		  "type=\"Nothing\": not a type of object" },
-		/* sets: hwloc 2.9 compares the complete ones without checking that they exist */
+		/* hwloc 2.9 crashes if a complete set is missing */
 		{ TOPOLOGY(MACHINE(NODE
 				   "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" "
 				   "nodeset=\"0x1\" complete_nodeset=\"0x1\"/>" PU("1", "0x2"))),
@@ -172,11 +177,11 @@ static void test_machine_xml_refused(void)
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x1") PU("0", "0x1") PU("1", "0x2"))),
 		  "CPU 0 occurs twice" },
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x1") PU("2", "0x2"))),
-		  "CPU 2: its cpuset is not this id alone" },
+		  "CPU 2: its cpuset must have this id alone" },
 		{ TOPOLOGY(MACHINE(NODE PU("0", "0x3"))),
-		  "CPU 0: its cpuset is not this id alone" },
+		  "CPU 0: its cpuset must have this id alone" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("PU", "0x1", "", "") PU("1", "0x2"))),
-		  "a CPU without an os_index" },
+		  "a CPU has no os_index" },
 		{ TOPOLOGY(MACHINE(NODE PU("4096", "0x1") PU("1", "0x2"))),
 		  "CPU 4096 is beyond the 4096 ids" },
 		{ TOPOLOGY(MACHINE(NODE PU("4294967296", "0x1") PU("1", "0x2"))),
@@ -185,34 +190,34 @@ static void test_machine_xml_refused(void)
 		  "os_index=\"-1\": expected a number" },
 		{ TOPOLOGY(MACHINE(NODE NODE CPUS)), "memory node 0 occurs twice" },
 		{ TOPOLOGY(MACHINE(NUMA("1", "0x3", "0x1") CPUS)),
-		  "memory node 1: its nodeset is not this id alone" },
+		  "memory node 1: its nodeset must have this id alone" },
 		{ TOPOLOGY(MACHINE(NUMA("0", "0x4", "0x1") CPUS)),
-		  "cpuset: CPUs 2 do not belong to the object around it (line 2)" },
+		  "cpuset: CPUs 2 do not belong to the parent object (line 2)" },
 		/* places */
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x3", "", CPUS) OBJ("Core", "0x2", "", ""))),
-		  "CPUs 1 belong to a sibling of the object, too" },
+		  "CPUs 1 already belong to a sibling of this object" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("PU", "0x1", "os_index=\"0\"", PU("0", "0x1"))
 					   PU("1", "0x2"))),
 		  "CPU 0 occurs twice" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("PU", "0x1", "os_index=\"0\"",
 					    OBJ("Core", "0x1", "", "")) PU("1", "0x2"))),
-		  "an object with CPUs of its own in a PU" },
+		  "a PU has an object with CPUs in it" },
 		{ TOPOLOGY(MACHINE(NODE OBJ("Core", "0x3", "", OBJ("Core", "0x3", "", CPUS)))),
 		  "a Core in a Core (line 4)" },
 		{ TOPOLOGY(MACHINE(NODE CPUS "<info name=\"a\" value=\"b\"/>")),
-		  "<info> after an <object>" },
+		  "<info> must be before the first <object>" },
 		{ TOPOLOGY(MACHINE("<info name=\"a\"/>" NODE CPUS)),
 		  "<info> without name and value" },
 		{ TOPOLOGY(MACHINE("<page_type size=\"x\" count=\"1\"/>" NODE CPUS)),
 		  "<page_type>: expected numbers" },
 		{ TOPOLOGY(MACHINE("<info name=\"a\" value=\"b\"><c/></info>" NODE CPUS)),
-		  "<c> where no element is expected" },
+		  "<c> is not allowed here" },
 		{ TOPOLOGY(OBJ("Machine", "0x3", ALLOWED " local_memory=\"lots\"", NODE CPUS)),
 		  "local_memory=\"lots\": expected a number" },
-		/* the check reads matrices before hwloc, which allocates by the announced size */
+		/* hwloc would allocate matrices of the announced size */
 		{ TWO_NODES MATRIX("65536", "0 1 ", "1 2 "), "expected a number up to 4096" },
 		{ TWO_NODES MATRIX("3", "0 1 ", "1 2 "),
-		  "distances between 3 memory nodes: the machine has 2" },
+		  "distances between 3 memory nodes, but the machine has 2" },
 		{ TWO_NODES MATRIX("2", "0 1 ", "1 2 3 "), "3 of 4 distances" },
 		{ TWO_NODES MATRIX("2", "0 1 ", "1 2 3 4 5 "),
 		  "more distances than 2 memory nodes need" },
@@ -228,11 +233,11 @@ static void test_machine_xml_refused(void)
 		  "expected a number up to 4096" },
 		{ V1("<distances nbobjs=\"2\" relative_depth=\"1\" latency_base=\"1.0\"><latency "
 		     "value=\"1\"/></distances>" V1_PU("0", "0x1") V1_PU("1", "0x2")),
-		  "1 latencies between 2 objects" },
+		  "1 latencies for 2 objects" },
 		/* elements of the whole machine */
 		{ TOPOLOGY(GOOD "<cpukind/>"), "<cpukind> without a cpuset" },
 		{ TOPOLOGY(GOOD "<cpukind cpuset=\"0x1\"><a/></cpukind>"), "<a> in <cpukind>" },
-		{ TOPOLOGY(GOOD "<memattr name=\"a\"/>"), "<memattr> without name and flags" },
+		{ TOPOLOGY(GOOD "<memattr name=\"a\"/>"), "<memattr> needs name and flags" },
 		{ TOPOLOGY(
 			  GOOD
 			  "<memattr name=\"a\" flags=\"5\"><memattr_value value=\"1\"/></memattr>"),
@@ -246,13 +251,14 @@ static void test_machine_xml_refused(void)
 		struct machine *m;
 		const char *says = load(&m, table[i].xml);
 
-		ok(says && strstr(says, table[i].says), "machine_xml_check: refuses with %s: %s",
-		   table[i].says, says ? says : "no message: the machine loads");
+		ok(says && strstr(says, table[i].says),
+		   "machine_xml_check: refuses a text with the message \"%s\": %s", table[i].says,
+		   says ? says : "no message: the machine loads");
 		machine_free(m);
 	}
 }
 
-/* A set that is long enough for a CPU beyond the limit. */
+/* A cpuset with a CPU beyond the limit is refused. */
 static void test_far_cpu(void)
 {
 	char set[2048] = "0x1", *xml;
@@ -282,7 +288,7 @@ static void test_control_characters(void)
 	const char *says = load(&m, TOPOLOGY(MACHINE(NODE OBJ("&#10;\xc3\xa4", "0x3", "", CPUS))));
 
 	ok(says && !strchr(says, '\n') && strstr(says, "type=\"???\""),
-	   "machine_xml_check: a message is one printable line: %s", says ? says : "");
+	   "machine_xml_check: the message is one printable line: %s", says ? says : "");
 }
 
 int main(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Runs the planner by a line protocol, for test/oracle/compare.py. Lists are in cpulist form; "-"
- * is the empty list. "plan" clears the requests.
+ * Runs the planner for test/oracle/compare.py, which writes these lines to standard input. Lists
+ * are in the kernel's cpulist form; "-" is the empty list. "plan" plans all requests and forgets
+ * them.
  *
  *   machine FILE.xml|SYNTHETIC      -> ok | error TEXT
  *   opts CPUS MEMS TAKEN all|local|ordinary
@@ -66,7 +67,7 @@ static int do_opts(struct driver *d, const char *line)
 	       read_list(&d->opts.mems_taken, taken);
 }
 
-/* Parse "dram:1,hbm:4096b" to the wants of ASK, in WANT. */
+/* Parse TEXT, such as "dram:1,hbm:4096b", into WANT, and make WANT the wants of ASK. */
 static int read_wants(struct plan_ask *ask, struct mems_want *want, char *text)
 {
 	char *save = NULL;

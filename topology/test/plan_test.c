@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Plans worked out by hand from doc/planner.md. hwloc numbers the CPUs and nodes
- * of a synthetic machine in logical order.
+ * Compares plans with expected ones, worked out by hand from doc/planner.md. hwloc numbers the CPUs
+ * and nodes of a synthetic machine in logical order.
  */
 #include <stdlib.h>
 
@@ -9,7 +9,7 @@
 #include "base/test/tap.h"
 #include "topology/machine.h"
 
-/* a row sets only the members that matter to its case; the others are zero */
+/* a row sets only the members that matter; the others are zero */
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
 
 #define MOST 4
@@ -33,8 +33,14 @@ struct test {
 	enum plan_refusal code;
 };
 
-#define TWO "package:2 numa:1 core:4 pu:2" /* core c: threads 2c, 2c + 1 */
-/* in bytes, as versions of hwloc differ in the meaning of GB */
+#define TWO "package:2 numa:1 core:4 pu:2" /* core c has threads 2c and 2c + 1 */
+/*
+ * package 0 has an L3 domain of cores 0 and 1, and core 2; core 3 is in no package; package 1 has
+ * cores 4 to 6, which are alike
+ */
+#define UNEVEN "uneven.xml"
+#define KINDS "kinds.xml" /* CPUs 0 to 3 are efficient cores; CPUs 4,5 and 6,7 are two fast cores */
+/* given in bytes, since releases of hwloc differ in the meaning of GB */
 #define NODE "[numa(memory=1073741824)] "
 #define FAKE "package:2 " NODE NODE "core:2 pu:1"
 
@@ -45,6 +51,10 @@ static const struct test tests[] = {
 	  .want = { { "0-3" } } },
 	{ "smt=1: siblings are reserved and idle", TWO, .ask = { { "a", 2, 1 } },
 	  .want = { { "0,2", "0-3" } }, .free_cpus = "4-15" },
+	{ "a package with a core behind its cache", UNEVEN, .ask = { { "a", 5 } },
+	  .want = { { "0-2,4-5" } }, .free_cpus = "3,6" },
+	{ "two packages with a core between them", UNEVEN, .ask = { { "a", 6 } },
+	  .want = { { "0-2,4-6" } }, .free_cpus = "3" },
 	{ "smt=3 on cores of two threads", TWO, .ask = { { "a", 4, 3 } }, .want = { { "0-3" } } },
 	{ "best fit: the package with less free", TWO, .cpus = "2-15", .ask = { { "a", 4 } },
 	  .want = { { "2-5" } } },
@@ -156,9 +166,24 @@ static const struct test tests[] = {
 		   "left), but the "
 		   "containers planned before it left none free",
 	  .code = PLAN_NO_CPUS },
+	{ "fast cores, as nothing is asked", KINDS, .ask = { { "a", 3 } }, .want = { { "4-7" } } },
+	{ "fast cores do not suffice, and nothing is asked", KINDS, .ask = { { "a", 5 } },
+	  .want = { { "0,4-7" } } },
+	{ "efficient cores, as asked", KINDS,
+	  .ask = { { .name = "a", .cpus = 3, .cores = CORES_EFFICIENT } }, .want = { { "0-2" } } },
+	{ "too few fast cores", KINDS, .ask = { { .name = "a", .cpus = 5, .cores = CORES_FAST } },
+	  .error = "container a: needs 5 threads (3 cores), 4 are free here; the largest request "
+		   "that fits now is cpus=4 (fast cores only, as asked; 4 threads are free on "
+		   "efficient cores)",
+	  .code = PLAN_NO_CPUS },
+	{ "no efficient core", KINDS, .cpus = "4-7",
+	  .ask = { { .name = "a", .cpus = 5, .cores = CORES_EFFICIENT } },
+	  .error = "container a: needs 5 threads, none is free here (efficient cores only, as "
+		   "asked; 4 threads are free on fast cores)",
+	  .code = PLAN_NO_CPUS },
 	{ "two containers with cpus=0", TWO, .ask = { { "a", 0 }, { "b", 0 } },
-	  .error =
-		  "containers a and b both request every core that is left: only one container can",
+	  .error = "containers a and b both request every core that is left (cpus=0): only one "
+		   "container can",
 	  .code = PLAN_BAD_ASK },
 	{ "too many memory nodes", FAKE, .mems = "0-2", .ask = { { "a", 1, 0, MEMS_COUNT, 4 } },
 	  .error = "container a: needs 4 memory nodes, 3 may be given on this machine; the largest "
@@ -170,7 +195,7 @@ static const struct test tests[] = {
 		   "the largest request that fits now is mems=4096MiB",
 	  .code = PLAN_NO_MEMS },
 	{ "mems=0", FAKE, .ask = { { "a", 1, 0, MEMS_COUNT, 0 } },
-	  .error = "container a: needs at least one memory node, not mems=0",
+	  .error = "container a: mems=0 is not allowed: it needs at least one memory node",
 	  .code = PLAN_BAD_ASK },
 	{ "a CPU that the machine does not have", TWO, .cpus = "0-16", .ask = { { "a", 1 } },
 	  .error = "this machine has no CPU 16", .code = PLAN_OK },
@@ -214,26 +239,40 @@ static void check_container(const struct test *t, const struct plan_container *c
 	ok(c->mems_confined == (w->mems != NULL) && c->mems_shared == w->shared &&
 		   c->cpus_asked == ask->cpus && c->cpus_given == idset_count(&c->cpus) && c->why &&
 		   *c->why,
-	   "plan_make: %s: sets confined, shared, asked, given and why", t->name);
+	   "plan_make: %s: the flags, counts and explanation of the container are set", t->name);
+}
+
+/* Load MACHINE, a description or the name of a file in test/machines. */
+static struct machine *load(const char *machine)
+{
+	const char *source = getenv("NODEOS_SOURCE");
+	struct machine *m = NULL;
+	struct errbuf err;
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/topology/test/machines/%s", source ? source : ".",
+		 machine);
+	if (machine_load_arg(&m, strstr(machine, ".xml") ? path : machine, &err) < 0)
+		bail("%s", err.text);
+	return m;
 }
 
 static void run(const struct test *t)
 {
 	struct plan_opts opts = { .default_mems = t->mems_default };
-	struct machine *m = NULL;
+	struct machine *m = load(t->machine);
 	struct plan *plan = NULL;
 	struct errbuf err = { 0 };
 	unsigned n = 0;
 
-	if (machine_load_arg(&m, t->machine, &err) < 0)
-		bail("%s", err.text);
 	opts.cpus = t->cpus ? parsed(t->cpus) : *machine_cpus(m);
 	opts.mems = t->mems ? parsed(t->mems) : *machine_mems(m);
 	opts.mems_taken = parsed(t->taken ? t->taken : "");
 	while (n < MOST && t->ask[n].name)
 		n++;
 	if (plan_make(&plan, m, &opts, t->ask, n, &err) < 0) {
-		is(err.text, t->error ? t->error : "success", "plan_make: %s", t->name);
+		is(err.text, t->error ? t->error : "success", "plan_make: %s: gives the reason",
+		   t->name);
 		is_int(err.code, (int)t->code, "plan_make: %s: sets the code of the refusal",
 		       t->name);
 	} else if (ok(!t->error, "plan_make: %s: can be planned", t->name)) {
@@ -248,7 +287,7 @@ static void run(const struct test *t)
 	machine_free(m);
 }
 
-/* The explanation has the numbers and the rule that decided. */
+/* The explanation must have the numbers and the rule that decided. */
 static void test_explanation(void)
 {
 	struct plan_opts opts = { .cpus = parsed("2-47"), .mems = parsed("0-1") };
@@ -270,7 +309,45 @@ static void test_explanation(void)
 	machine_free(m);
 }
 
-/* Placements on two packages of two memory nodes of four cores, two threads each. */
+/* The explanation must give the requested kind of cores, and whether the machine has such kinds. */
+static void test_words_for_cores(void)
+{
+	static const struct {
+		const char *machine, *line;
+		enum cores_word word;
+	} table[] = {
+		{ TWO, "CPU kinds: fast, as asked, but all cores of the machine are of one kind",
+		  CORES_FAST },
+		{ TWO, "CPU kinds: any, as asked", CORES_ANY },
+		{ KINDS, "CPU kinds: efficient, as asked", CORES_EFFICIENT },
+	};
+
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		struct plan_ask ask = { .name = "a", .cpus = 2, .cores = table[i].word };
+		struct plan_opts opts = { .default_mems = MEMS_ALL };
+		struct machine *m = load(table[i].machine);
+		struct plan *plan = NULL;
+		struct errbuf err;
+		const char *at;
+
+		opts.cpus = *machine_cpus(m);
+		opts.mems = *machine_mems(m);
+		if (plan_make(&plan, m, &opts, &ask, 1, &err) < 0)
+			bail("%s", err.text);
+		at = strstr(plan->container[0].why, "CPU kinds:");
+		ok(at && strncmp(at, table[i].line, strlen(table[i].line)) == 0 &&
+			   at[strlen(table[i].line)] == '\n',
+		   "plan_make: the explanation names the kind of cores for cores=%s on %s",
+		   cores_word_name(table[i].word), table[i].machine);
+		plan_free(plan);
+		machine_free(m);
+	}
+}
+
+/*
+ * Placements on a machine of two packages, with two memory nodes in each package, four cores at
+ * each node and two threads in each core.
+ */
 static void test_placements(void)
 {
 	static const struct {
@@ -301,8 +378,8 @@ static void test_placements(void)
 		  { .cpus = 8, .placement = PLACEMENT_SPREAD_L3 },
 		  "0-7",
 		  "0-3",
-		  "placement: spread over each L3, as asked: uses 1 package, 1 NUMA locality; "
-		  "packed it would use 1 package, 1 NUMA locality" },
+		  "placement: spread over each L3, as asked, but this machine has none: uses 1 "
+		  "package, 1 NUMA locality; packed it would use 1 package, 1 NUMA locality" },
 		{ "two memory nodes are in one package",
 		  { .cpus = 16, .mems_kind = MEMS_COUNT, .mems = 2 },
 		  "0-15",
@@ -336,8 +413,8 @@ static void test_placements(void)
 		const char *line;
 
 		ask.name = "c";
-		if (!ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0, "plan_make: %s",
-			table[i].name))
+		if (!ok(plan_make(&plan, m, &opts, &ask, 1, &err) == 0,
+			"plan_make: %s: can be planned", table[i].name))
 			bail("%s", err.text);
 		is(list_of(&plan->container[0].cpus), table[i].cpus,
 		   "plan_make: %s: chooses the CPUs", table[i].name);
@@ -346,7 +423,7 @@ static void test_placements(void)
 		line = strstr(plan->container[0].why, "placement:");
 		ok(line && table[i].why ? strncmp(line, table[i].why, strlen(table[i].why)) == 0
 					: !line && !table[i].why,
-		   "plan_make: %s: explains a placement, and nothing without one", table[i].name);
+		   "plan_make: %s: the placement is explained if one is expected", table[i].name);
 		if (line)
 			diag("%s", line);
 		plan_free(plan);
@@ -385,6 +462,7 @@ int main(void)
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		run(&tests[i]);
 	test_explanation();
+	test_words_for_cores();
 	test_placements();
 	test_many_containers();
 	plan_free(NULL);

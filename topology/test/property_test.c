@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Properties of every plan on any machine: random requests on the machines of machines.txt and on
- * every recorded machine (XML) of the folder NODEOS_TOPOLOGIES.
+ * Checks properties that every plan has, with random requests on the machines of machines.txt and
+ * on the recorded machines (XML) in the folder NODEOS_TOPOLOGIES.
  *
  * usage: property_test [MACHINES.TXT [SEED [ASKS-PER-MACHINE]]]
  */
@@ -75,7 +75,7 @@ static unsigned width(const struct plan_ask *ask, const struct idset *core)
 	return ask->smt && ask->smt < n ? ask->smt : n;
 }
 
-/* Would ASK use as many threads of each core that is offered? */
+/* Would ASK use the same number of threads of every offered core? */
 static bool are_alike(const struct situation *s, const struct plan_ask *ask)
 {
 	for (unsigned k = 0; k < s->n_cores; k++)
@@ -93,7 +93,7 @@ static bool lines_are_few(const char *why)
 	return lines <= WHY_LINES;
 }
 
-/* Return NULL, or the fault of container I of P. */
+/* Return what is wrong with container I of P, or NULL. */
 static const char *wrong(const struct situation *s, const struct plan *p, unsigned i)
 {
 	const struct plan_container *c = &p->container[i];
@@ -125,14 +125,14 @@ static const char *wrong(const struct situation *s, const struct plan *p, unsign
 		narrowest = w < narrowest ? w : narrowest;
 	}
 	/*
-	 * half cores are those of the whole machine that are offered in part; machine_cores() of
-	 * the offered CPUs shows them, too
+	 * a half core is one of which only some threads are offered; machine_cores() marks these as
+	 * not whole
 	 */
 	for (unsigned k = 0; k < s->n_cores; k++)
 		half += !s->core[k].whole && idset_intersects(&s->core[k].cpus, &c->reserved);
 	if (ask->cpus && c->cpus_given < ask->cpus)
 		return "fewer CPUs than requested";
-	/* domains that share the threads may each round up where cores have different widths */
+	/* if a container is spread over cores of different widths, each domain may round up */
 	if (ask->cpus && c->cpus_given >= ask->cpus + narrowest &&
 	    (ask->placement == PLACEMENT_PACK || are_alike(s, ask)))
 		return "more cores than needed";
@@ -185,8 +185,8 @@ static const char *wrong_together(const struct situation *s, const struct plan *
 }
 
 /*
- * Find local memory without the planner's tables: a container that requests just these cores, alone
- * on the machine, gets local memory by MEMS_LOCAL.
+ * Check that a container gets local memory if there is enough. The local memory of its cores is
+ * found by a second plan: a single container with just these cores and MEMS_LOCAL.
  */
 static const char *wrong_memory(const struct situation *s, const struct plan *p)
 {
@@ -213,9 +213,9 @@ static const char *wrong_memory(const struct situation *s, const struct plan *p)
 }
 
 /*
- * A container that is spread over memory nodes has as many threads of each part of the machine as
- * of the others, to one core, unless a part has no more. Only where each part has memory and all
- * cores are alike.
+ * Check that a container that is spread over memory nodes has the same number of threads in each
+ * part of the machine, to within one core, unless a part has no more. Only machines on which each
+ * part has memory and all cores are alike are checked.
  */
 static const char *wrong_spread(const struct situation *s, const struct plan *p)
 {
@@ -254,7 +254,7 @@ static bool same(const struct plan *a, const struct plan *b)
 	return true;
 }
 
-/* A request with the number that a refusal offers can be planned; one more cannot. */
+/* Check that the number that a refusal offers can be planned, and that one more cannot. */
 static const char *wrong_offer(const struct situation *s, const struct errbuf *err)
 {
 	const char *offer = strstr(err->text, "fits now is cpus=");
@@ -275,9 +275,9 @@ static const char *wrong_offer(const struct situation *s, const struct errbuf *e
 }
 
 /*
- * A refusal for lack of CPUs is right only if the cores, all of the same width, are too few. A
- * refusal for lack of ordinary memory is right only if there is none, as no request exceeds the
- * total.
+ * Return why a refusal is wrong, or NULL. A refusal for lack of CPUs is right only if there are too
+ * few cores, all of the same width. A refusal for lack of ordinary memory is right only if there is
+ * none, since no request is larger than the machine.
  */
 static const char *wrong_refusal(const struct situation *s, const struct errbuf *err)
 {
@@ -352,7 +352,7 @@ static void test_machine(const char *arg, unsigned rounds)
 	unsigned made = 0;
 
 	if (machine_load_arg(&m, arg, &err) < 0) {
-		ok(false, "%s: %s", arg, err.text);
+		ok(false, "machine_load_arg: loads %s: %s", arg, err.text);
 		return;
 	}
 	s.m = m;

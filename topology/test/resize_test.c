@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Resizing a container: cases by hand on a small machine, and properties on those of machines.txt.
+ * Tests of plan_resize(): cases worked out by hand on small machines, and properties of random
+ * resizes on the machines of machines.txt.
  *
  * usage: resize_test [SEED [ASKS-PER-MACHINE]]
  */
@@ -24,8 +25,8 @@ static struct idset set_of(const char *list)
 }
 
 /*
- * Two packages, each with two L3 domains of four cores. CPUs and memory nodes (one per package) are
- * numbered in order.
+ * Two packages, each with one memory node and two L3 domains of four cores. CPUs and memory nodes
+ * are numbered in order.
  */
 static const char small[] = "pack:2 numa:1 l3:2 core:4 pu:1";
 
@@ -37,9 +38,12 @@ struct test {
 	const char *cpus, *reserved, *mems, *free_cpus, *free_mems;
 	unsigned want, smt;
 	unsigned mems_count; /* 0: no change */
-	const char *want_cpus, *want_mems; /* the sets; or the error in want_cpus, after a '!' */
-	enum plan_refusal code; /* of an error */
+	const char *want_cpus,
+		*want_mems; /* the expected sets; or want_cpus is '!' and the expected error */
+	enum plan_refusal code; /* code of the expected error */
 	enum placement_word placement;
+	bool by_kind; /* MEMS_COUNT counts nodes of KIND */
+	enum memory_kind kind;
 };
 
 static const struct test tests[] = {
@@ -91,6 +95,15 @@ static const struct test tests[] = {
 	  "0,8", "0-1", PLAN_OK, PLACEMENT_SPREAD },
 	{ "growth of a container spread over caches", small, "0", "0", "0", "1-15", "", 4, 0, 0,
 	  "0,4,8,12", "0", PLAN_OK, PLACEMENT_SPREAD_L3 },
+	{ "memory of a kind that it had not", "gh200.xml", "0-3", "0-3", "0", "", "1", 0, 0, 1,
+	  "0-3", "0-1", PLAN_OK, PLACEMENT_UNSET, true, MEMORY_GPU },
+	{ "more of one kind beside another", "cxlroot.xml", "0-3", "0-3", "0,2", "", "1", 0, 0, 2,
+	  "0-3", "0-2", PLAN_OK, PLACEMENT_UNSET, true, MEMORY_DRAM },
+	{ "less of one kind beside another", "cxlroot.xml", "0-3", "0-3", "0-2", "", "", 0, 0, 1,
+	  "0-3", "0,2", PLAN_OK, PLACEMENT_UNSET, true, MEMORY_DRAM },
+	{ "more of a kind than the machine has", "cxlroot.xml", "0-3", "0-3", "0,2", "", "1", 0, 0,
+	  2, "!container a has 1 unknown memory nodes and can have 1 at most here (2 requested)",
+	  NULL, PLAN_NO_MEMS, PLACEMENT_UNSET, true, MEMORY_UNKNOWN },
 };
 
 static void run(const struct test *t)
@@ -108,6 +121,8 @@ static void run(const struct test *t)
 		.placement = t->placement,
 		.mems_kind = t->mems_count ? MEMS_COUNT : MEMS_UNSET,
 		.want_mems = t->mems_count,
+		.by_kind = t->by_kind,
+		.kind = t->kind,
 	};
 	struct plan_container got;
 	struct errbuf err = { 0 };
@@ -122,10 +137,11 @@ static void run(const struct test *t)
 		abort();
 	rc = plan_resize(&got, m, &ask, &err);
 	if (*t->want_cpus == '!') {
-		is(rc < 0 ? err.text : "no error", t->want_cpus + 1, "plan_resize: %s", t->name);
+		is(rc < 0 ? err.text : "no error", t->want_cpus + 1,
+		   "plan_resize: %s: is refused with the reason", t->name);
 		is_int(err.code, (int)t->code, "plan_resize: %s: sets the code of the refusal",
 		       t->name);
-	} else if (is_int(rc, 0, "plan_resize: %s (%s)", t->name, err.text)) {
+	} else if (is_int(rc, 0, "plan_resize: %s: succeeds (%s)", t->name, err.text)) {
 		is(idset_brief(buf, &got.cpus), t->want_cpus, "plan_resize: %s: chooses the CPUs",
 		   t->name);
 		is(idset_brief(buf, &got.mems), t->want_mems,
@@ -154,7 +170,7 @@ static unsigned usable(const struct plan_core *core, unsigned n, const struct id
 	return sum;
 }
 
-/* Plan a container and resize it. Returns NULL, or the fault. */
+/* Plan a container and resize it at random. Returns what is wrong with the result, or NULL. */
 static const char *wrong(const struct machine *m)
 {
 	struct plan_opts opts = { .cpus = *machine_cpus(m),
@@ -240,7 +256,8 @@ int main(int argc, char **argv)
 			continue;
 		for (unsigned i = 0; i < asks && !bad; i++)
 			bad = wrong(m);
-		is(bad, NULL, "plan_resize: %.60s: %u random sizes", line, asks);
+		is(bad, NULL, "plan_resize: %.60s: %u random resizes keep all properties", line,
+		   asks);
 		machine_free(m);
 	}
 	free(line);

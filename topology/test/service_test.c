@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The ServiceOS worked out by hand for small machines. */
+/*
+ * Tests of service_choose() and the like. Expected sets are worked out by hand for small machines.
+ */
 #include <stdlib.h>
 
 #include "base/test/tap.h"
@@ -7,17 +9,20 @@
 #include "topology/machine_impl.h"
 #include "topology/service.h"
 
-#define TWO "package:2 numa:1 core:4 pu:2" /* core c: threads 2c, 2c + 1 */
-/* core c: threads c, c + 4 */
+#define TWO "package:2 numa:1 core:4 pu:2" /* core c has threads 2c and 2c + 1 */
+/* core c has threads c and c + 4 */
 #define APART "package:2 numa:1 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)"
+/* each of four L3 caches has two cores and a memory node */
+#define CACHES "package:2 numa:2 l3:1 core:2 pu:2"
 #define NODE "[numa(memory=1073741824)] "
 
 static const struct {
 	const char *name, *machine;
 	enum service_kind kind;
 	unsigned cores;
-	const char *cpus, *mems; /* the request; MEMS is NULL for all, shared */
-	const char *want_cpus, *want_mems, *want_slurm; /* or want_cpus ... */
+	const char *cpus, *mems; /* the request; MEMS is NULL if all nodes are shared */
+	const char *want_cpus, *want_mems,
+		*want_slurm; /* the expected sets, or NULL if ERROR is expected */
 	const char *error;
 } tests[] = {
 	{ "none", TWO, SERVICE_NONE, 0, "", NULL, "", "", "", NULL },
@@ -33,6 +38,18 @@ static const struct {
 	{ "a machine without packages", "core:4 pu:2", SERVICE_PER_SOCKET, 1, "", NULL, "0-1", "0",
 	  "0-1", NULL },
 	{ "a list of memory nodes", TWO, SERVICE_PER_NODE, 1, "", "0", "0-1", "0", "0-1", NULL },
+	{ "a core of each L3 cache", CACHES, SERVICE_PER_L3, 1, "", NULL, "0-1,4-5,8-9,12-13",
+	  "0-3", "0-1,4-5,8-9,12-13", NULL },
+	{ "a core of each memory node", CACHES, SERVICE_PER_NUMA, 1, "", NULL, "0-1,4-5,8-9,12-13",
+	  "0-3", "0-1,4-5,8-9,12-13", NULL },
+	{ "a core of each L3 cache, several in a memory node", "numa:1 l3:2 core:2 pu:1",
+	  SERVICE_PER_L3, 1, "", NULL, "0,2", "0", "0,2", NULL },
+	{ "a core of each memory node of two caches", "numa:1 l3:2 core:2 pu:1", SERVICE_PER_NUMA,
+	  1, "", NULL, "0", "0", "0", NULL },
+	{ "a machine without L3 caches", "core:4 pu:2", SERVICE_PER_L3, 1, "", NULL, "0-1", "0",
+	  "0-1", NULL },
+	{ "more cores than an L3 cache has", CACHES, SERVICE_PER_L3, 3, "", NULL, NULL, NULL, NULL,
+	  "serviceos: 3/l3: this machine has 2 cores in each l3" },
 	{ "half a core", APART, SERVICE_CPUS, 0, "0-1", NULL, NULL, NULL, NULL,
 	  "serviceos: CPUs 0-1 are not whole cores: write 0-1,4-5, with all threads of these "
 	  "cores, or a number of cores (1/node, 1/socket)" },
@@ -43,7 +60,7 @@ static const struct {
 	{ "more cores than the machine has", TWO, SERVICE_PER_NODE, 99, "", NULL, NULL, NULL, NULL,
 	  "serviceos: 99/node: this machine has 8 cores" },
 	{ "more cores than a socket has", TWO, SERVICE_PER_SOCKET, 5, "", NULL, NULL, NULL, NULL,
-	  "serviceos: 5/socket: this machine has 4 cores a socket" },
+	  "serviceos: 5/socket: this machine has 4 cores in each socket" },
 	{ "no such memory node", TWO, SERVICE_PER_NODE, 1, "", "1-2", NULL, NULL, NULL,
 	  "serviceos_mems: memory nodes 1-2: this machine has memory in 0-1" },
 	{ "every memory node of the machine", TWO, SERVICE_PER_NODE, 1, "", "0-1", NULL, NULL, NULL,
@@ -77,10 +94,10 @@ static void one(size_t i)
 		bail("%s", err.text);
 	rc = service_choose(&got, m, &ask, &err);
 	if (tests[i].error) {
-		ok(rc == -1, "service_choose: %s: refused", tests[i].name);
+		ok(rc == -1, "service_choose: %s: is refused", tests[i].name);
 		is(err.text, tests[i].error, "service_choose: %s: gives the reason of the refusal",
 		   tests[i].name);
-	} else if (ok(rc == 0, "service_choose: %s: chosen %s", tests[i].name, err.text)) {
+	} else if (ok(rc == 0, "service_choose: %s: succeeds %s", tests[i].name, err.text)) {
 		is_list(&got.cpus, tests[i].want_cpus, tests[i].name, "CPUs");
 		is_list(&got.mems, tests[i].want_mems, tests[i].name, "memory nodes");
 		ok(got.own_mems == (tests[i].mems != NULL),
@@ -91,7 +108,7 @@ static void one(size_t i)
 	machine_free(m);
 }
 
-/* CPUs= of slurm.conf's NodeName line may be lower than the machine's number. */
+/* If CPUs= in slurm.conf is not more than the number of cores, Slurm numbers cores, not threads. */
 static void test_slurm_by_core(void)
 {
 	struct idset cpus, out;
@@ -102,15 +119,15 @@ static void test_slurm_by_core(void)
 		bail("%s", err.text);
 	idset_parse(&cpus, "0-1,8-9", NULL);
 	service_slurm_cpus(&out, m, &cpus, 16, &err);
-	is_list(&out, "0-1,8-9", "16 CPUs on 8 cores", "threads are numbered");
+	is_list(&out, "0-1,8-9", "16 CPUs on 8 cores", "service_slurm_cpus numbers threads");
 	service_slurm_cpus(&out, m, &cpus, 9, &err);
-	is_list(&out, "0-1,8-9", "9 CPUs on 8 cores", "threads are numbered");
+	is_list(&out, "0-1,8-9", "9 CPUs on 8 cores", "service_slurm_cpus numbers threads");
 	service_slurm_cpus(&out, m, &cpus, 8, &err);
-	is_list(&out, "0,4", "8 CPUs on 8 cores", "cores are numbered");
+	is_list(&out, "0,4", "8 CPUs on 8 cores", "service_slurm_cpus numbers cores");
 	machine_free(m);
 }
 
-/* Physical nodes 0 and 1, of which the second is divided: 2 and 3 are its blocks. */
+/* Nodes 2 and 3 are blocks: first both of physical node 1, then one of node 0 and one of node 1. */
 static void test_homes(void)
 {
 	struct service_ask ask = {
@@ -125,22 +142,22 @@ static void test_homes(void)
 	is_int(service_choose(&got, m, &ask, &err), -1,
 	       "service_choose: homes: refused without a divided node");
 	is(err.text,
-	   "serviceos_mems: homes: no memory node of this machine is divided (a kernel with fgmn= "
-	   "divides them)",
+	   "serviceos_mems: homes: no memory node of this machine is divided (the boot parameter "
+	   "fgmn= divides them)",
 	   "service_choose: homes: the message says that no node is divided");
 	m->node[2].home = m->node[3].home = 1;
 	is_int(service_choose(&got, m, &ask, &err), 0,
 	       "service_choose: homes: chosen with one divided node %s", err.text);
-	is_list(&got.mems, "1", "homes", "the node that has blocks");
-	ok(got.own_mems, "service_choose: homes: memory nodes are the system's alone");
+	is_list(&got.mems, "1", "homes", "the system gets the node that has blocks");
+	ok(got.own_mems, "service_choose: homes: containers do not get the homes");
 	m->node[2].home = 0;
 	is_int(service_choose(&got, m, &ask, &err), 0,
 	       "service_choose: homes: chosen with two divided nodes %s", err.text);
-	is_list(&got.mems, "0-1", "homes", "both");
+	is_list(&got.mems, "0-1", "homes", "the system gets both nodes that have blocks");
 	machine_free(m);
 }
 
-/* Nodes 0 and 1 are ordinary, 2 and 3 special; this process may not use 3. */
+/* Nodes 0 and 1 are ordinary, 2 and 3 special. This process may not use node 3. */
 static void test_special(void)
 {
 	static const struct {
@@ -165,10 +182,11 @@ static void test_special(void)
 		       asks[i].mems, asks[i].good ? "accepted" : "refused");
 	}
 	is(err.text,
-	   "serviceos_mems: memory nodes 0-1 leave only special memory (2), which containers do "
-	   "not get: leave at least one of 0-1, or write \"all\" (shared with containers)",
-	   "service_choose: the message for all ordinary memory has the fault, the reason and a "
-	   "cure");
+	   "serviceos_mems: memory nodes 0-1 leave only special memory (2), which only containers "
+	   "that name its kind get: leave at least one of 0-1, or write \"all\" (shared with "
+	   "containers)",
+	   "service_choose: a refusal of all ordinary memory has the reason and what to write "
+	   "instead");
 	machine_free(m);
 }
 

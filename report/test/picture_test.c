@@ -3,7 +3,7 @@
  * The XML for lstopo: hwloc reads it back, and the colours of boxes match those of the picture's
  * own legend.
  */
-#include "topology/picture.h"
+#include "report/picture.h"
 
 #include <hwloc.h>
 
@@ -130,7 +130,7 @@ static void test_picture_many(void)
 			same += strcmp(colour[i], colour[k]) == 0;
 	is_int(same, 0, "picture_xml: each part has a colour of its own");
 	ok(!style_of(t, "memory node of several containers"),
-	   "picture_xml: no legend line for shared nodes without such a node");
+	   "picture_xml: without shared memory nodes the legend has no line for them");
 	hwloc_topology_destroy(t);
 	free(xml);
 	free(parts);

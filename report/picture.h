@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_TOPOLOGY_PICTURE_H
-#define NODEOS_TOPOLOGY_PICTURE_H
+#ifndef NODEOS_REPORT_PICTURE_H
+#define NODEOS_REPORT_PICTURE_H
 
 #include <stddef.h>
 

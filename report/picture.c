@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hwloc's lstopo draws the picture: it takes the colours of boxes from infos of their objects
- * (lstopo(1), lstopoStyle).
+ * hwloc's lstopo draws the picture: the info lstopoStyle of an object gives the colour of its box
+ * (lstopo(1)).
  */
-#include "topology/picture.h"
+#include "report/picture.h"
 
 #include <errno.h>
+#include <hwloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "topology/machine_impl.h"
+#include "topology/machine.h"
 
 static const char plain[] = "#ffffff", frame[] = "#f3f4f6", service[] = "#c3c9d1",
 		  shared[] = PICTURE_SHARED;
@@ -55,10 +56,13 @@ struct picture {
 	const struct picture_part *part;
 	unsigned n;
 	char (*colour)[PICTURE_COLOUR_MAX];
-	bool sharing; /* a memory node of several parts is drawn, in the colour of sharing */
+	bool sharing; /* the picture has a memory node that several parts share */
 };
 
-/* Return the colour of the only part with OS, SHARED if several parts have it, else NULL. */
+/*
+ * Return the colour of the part that has CPU OS or, if MEMORY, memory node OS: SHARED if several
+ * parts have it, NULL if none has.
+ */
 static const char *colour_by(const struct picture *p, unsigned os, bool memory)
 {
 	const char *found = NULL;
@@ -182,7 +186,7 @@ int picture_xml(const struct machine *m, const char *title, const struct picture
 	for (unsigned i = 0; p.colour && i < n; i++)
 		picture_colour(p.colour[i], part[i].kind,
 			       part[i].kind == PICTURE_CONTAINER ? containers++ : 0);
-	if (p.colour && picture_copy(&p.topo, m->topo) == 0) {
+	if (p.colour && picture_copy(&p.topo, machine_topology(m)) == 0) {
 		rc = picture_make(&p, title, xml);
 		hwloc_topology_destroy(p.topo);
 	}
