@@ -12,15 +12,15 @@
 #include "topology/service.h"
 
 /*
- * The parts of a report that dry run, launch and nodeosctl report have in common.
+ * The parts of a report that a dry run, a launch and "nodeosctl report" have in common.
  * doc/nodeos-report.schema.json describes them.
  */
 #define REPORT_SCHEMA 1
 
 /*
  * Write one container of a plan as a JSON object: name, asked, the members of its isolators (cpus,
- * reserved, mems, policy, priority, partition...), isolators, why. MORE, unless NULL, writes
- * further members of the caller, such as "ranks" in a plan or current values in a report.
+ * reserved, mems, policy, priority, partition...), isolators, why. MORE, unless NULL, writes the
+ * caller's further members, such as "ranks" in a plan or current values in a report.
  */
 void report_container(struct json_out *j, const struct reported_container *c,
 		      void (*more)(struct json_out *j, const struct planned_container *got,
@@ -34,7 +34,7 @@ struct report_node {
 	enum guarantee guarantee;
 	const struct idset *job_cpus;
 	const struct service_set *service;
-	/* returns the bytes of MEMS that programs can use; NULL: unknown */
+	/* returns the bytes of memory nodes MEMS that programs can use; NULL: they are unknown */
 	uint64_t (*usable)(const struct idset *mems, void *arg);
 	void *arg;
 };
@@ -47,8 +47,8 @@ void report_plan_text(char *buf, size_t size, const struct request *r, const cha
 		      const struct job_plan *p, const struct report_node *node);
 
 /*
- * Write the member "serviceos": what the node reserves for its system. Its lists are empty without
- * a ServiceOS.
+ * Write the member "serviceos": the CPUs and memory nodes that the node reserves for its system.
+ * The lists are empty without a ServiceOS.
  */
 void report_serviceos(struct json_out *j, const struct service_set *service);
 

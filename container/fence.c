@@ -35,10 +35,7 @@ bool fence_wanted(const struct ledger_job *job, const struct conf *conf)
 	for (unsigned i = 0; i <= job->n_steps && !wanted; i++) {
 		const char *text = i ? job->step[i - 1].request : job->request;
 
-		/*
-		 * a request that cannot be parsed is of another release, and may ask for a
-		 * partition
-		 */
+		/* a request of another release cannot be parsed, and may ask for a partition */
 		wanted = text && (request_parse(r, text, &ignored) < 0 || fence_requested(r, conf));
 	}
 	free(r);
@@ -67,9 +64,12 @@ int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err)
 static int raise_one(struct ledger *l, int root_fd, const char *path, const struct ledger_step *s,
 		     struct errbuf *err)
 {
-	if (s->partition == PARTITION_ISOLATED &&
-	    workqueue_leave(ledger_dir(l), &s->fence, err) < 0)
-		return -1;
+	struct errbuf why;
+
+	/* a root partition can share its CPUs with workqueues, an isolated one cannot */
+	if (workqueue_leave(ledger_dir(l), &s->fence, &why) < 0 &&
+	    s->partition == PARTITION_ISOLATED)
+		return errprintf(err, "%s", why.text);
 	return partition_make(root_fd, path, s->partition, &s->fence, err);
 }
 
@@ -147,24 +147,31 @@ static int add_below(const struct ledger_job *job, void *arg)
 	return 0;
 }
 
-static int add_isolated(const struct ledger_job *job, void *arg)
+static int add_live(const struct ledger_job *job, void *arg)
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
-		if (job->step[i].partition == PARTITION_ISOLATED)
+		if (job->step[i].partition != PARTITION_MEMBER)
 			idset_or(arg, &job->step[i].fence);
 	return 0;
 }
 
+int fence_live(struct ledger *l, struct idset *out, struct errbuf *err)
+{
+	struct errbuf bad = { 0 };
+
+	idset_zero(out);
+	if (ledger_each(l, add_live, out, NULL, &bad, err) < 0)
+		return -1;
+	return *bad.text ? errprintf(err, "%s", bad.text) : 0;
+}
+
 void fence_give_back(struct ledger *l)
 {
-	struct errbuf bad = { 0 }, ignored;
-	struct idset isolated;
+	struct errbuf ignored;
+	struct idset live;
 
-	if (!workqueue_pending(ledger_dir(l)))
-		return;
-	idset_zero(&isolated);
-	if (ledger_each(l, add_isolated, &isolated, NULL, &bad, &ignored) == 0 && !*bad.text)
-		workqueue_return(ledger_dir(l), &isolated);
+	if (workqueue_pending(ledger_dir(l)) && fence_live(l, &live, &ignored) == 0)
+		workqueue_return(ledger_dir(l), &live);
 }
 
 void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
@@ -175,10 +182,7 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 
 	if (idset_empty(gone))
 		return;
-	/*
-	 * bottom-up: the kernel removes CPUs from a directory only after its subdirectories have
-	 * lost them
-	 */
+	/* go upwards: a directory can lose CPUs only after its subdirectories have lost them */
 	snprintf(dir, sizeof(dir), "%s", cgroup);
 	for (char *slash = strrchr(dir, '/'); slash; slash = strrchr(dir, '/')) {
 		struct below b = { .dir = dir };
@@ -197,9 +201,7 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 
 /* ------------------------------------------------------ directories beside ours */
 
-/*
- * Read the names in PATH; the caller frees them. Returns their number, 0 when PATH cannot be read.
- */
+/* Read the names in PATH, which the caller frees. Returns their number, 0 if that fails. */
 static int list_names(int root_fd, const char *path, struct dirent ***e)
 {
 	int fd = openat(root_fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -216,9 +218,10 @@ static int list_names(int root_fd, const char *path, struct dirent ***e)
 enum obstacle { OBSTACLE_NONE, OBSTACLE_LEFTOVER, OBSTACLE_JOB };
 
 /*
- * PATH is a directory beside our job's that has some of CPUS. Return why it prevents a partition of
- * CPUS: it is a live job's, or it is a leftover of an ended job and all its CPUs are among CPUS. In
- * the second case the kernel refuses the partition, too (cpuset's validate_change()).
+ * Return whether and why the directory PATH, which is beside the job's and has the CPUs HAS,
+ * prevents a partition of CPUS. It does if it belongs to a live job, or if it is left from an ended
+ * job and has no CPUs other than CPUS; the kernel refuses the partition then, too
+ * (validate_change() of cpuset).
  */
 static enum obstacle judge_directory(int root_fd, const char *path, const struct idset *has,
 				     const struct idset *cpus)
@@ -235,8 +238,8 @@ static enum obstacle judge_directory(int root_fd, const char *path, const struct
 }
 
 /*
- * Return the worst obstacle among the directories beside CGROUP; PATH gets the path of that
- * directory, "" for none.
+ * Return the worst obstacle among the directories beside CGROUP. PATH gets the path of its
+ * directory, "" if there is none.
  */
 static enum obstacle find_obstacle(int root_fd, const char *cgroup, const struct idset *cpus,
 				   char path[CGROUP_PATH_MAX + 300])
@@ -255,10 +258,7 @@ static enum obstacle find_obstacle(int root_fd, const char *cgroup, const struct
 	snprintf(other, sizeof(other), "%.*s", (int)(name - cgroup), cgroup);
 	n = list_names(root_fd, other, &e);
 	for (int i = 0; i < n; i++) {
-		/*
-		 * "job_12", or "s…" from Slurm 26.05 on; directories that are not a job's have no
-		 * cpuset.cpus
-		 */
+		/* a job has "job_12" (or "s…"); other directories have no cpuset.cpus */
 		snprintf(other, sizeof(other), "%.*s/%s", (int)(name - cgroup), cgroup,
 			 e[i]->d_name);
 		if (*e[i]->d_name != '.' && strcmp(e[i]->d_name, name + 1) != 0 &&
@@ -278,8 +278,8 @@ static enum obstacle find_obstacle(int root_fd, const char *cgroup, const struct
 static int refuse_shared_cpus(const char *path, struct errbuf *err)
 {
 	return errprintf(err,
-			 "another job on this node (%.100s) has some of its CPUs (OverSubscribe, "
-			 "gang scheduling or suspension)",
+			 "another job on this node (%.100s) has some of the same CPUs "
+			 "(OverSubscribe, gang scheduling or suspension)",
 			 strrchr(path, '/') + 1);
 }
 
@@ -292,8 +292,8 @@ int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 		return refuse_shared_cpus(path, err);
 	case OBSTACLE_LEFTOVER:
 		return errprintf(err,
-				 "the directory %.500s, which an ended job has left behind, has no "
-				 "other CPUs: an administrator may remove it",
+				 "the directory %.500s, left by an ended job, has only these CPUs; "
+				 "an administrator may remove it",
 				 path);
 	default:
 		return 0;
@@ -320,7 +320,7 @@ void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 		enum obstacle found = find_obstacle(root_fd, cgroup, cpus, path);
 		long passed = monotonic_ms() - start;
 
-		/* a directory without processes is removed within half a second, or never */
+		/* Slurm removes a directory without processes within half a second, or never */
 		if (found == OBSTACLE_NONE || passed >= milliseconds ||
 		    (found == OBSTACLE_LEFTOVER && passed >= 500))
 			return;

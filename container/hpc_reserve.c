@@ -5,13 +5,13 @@
 
 #include "container/outcome.h"
 
-/* Is GOT the class SCHED_HPC? THIS_KERNEL as in outcome_sched(). */
+/* Return whether GOT is the class SCHED_HPC. THIS_KERNEL: as in outcome_sched(). */
 static bool is_hpc(const struct sched_given *got, bool this_kernel)
 {
 	return got->policy == POLICY_HPC && (!this_kernel || policy_supported(POLICY_HPC));
 }
 
-/* Does a container that has GOT on this kernel leave the system little or no time on its CPUs? */
+/* Return whether a container with GOT leaves the system little or no time on its CPUs. */
 static bool takes_cpus(const struct sched_given *got)
 {
 	return is_hpc(got, true) || policy_is_realtime(got->policy) ||
@@ -66,7 +66,7 @@ static void take_text(struct live_walk *k, const char *text, const struct job_pl
 		k->any = hpc_take(k->outside, k->request, p, k->conf) || k->any;
 		return;
 	}
-	/* the plan is of another release with policies unknown here: reserve all its CPUs */
+	/* the policies of a plan of another release may be unknown: reserve all its CPUs */
 	idset_zero(&all);
 	job_plan_reserved(p, &all);
 	idset_andnot(k->outside, &all);
@@ -96,13 +96,13 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 	rc = ledger_each(l, hpc_reserve_take_job, &k, NULL, &bad, err);
 	free(k.request);
 	/*
-	 * the sweep removes entries of ended jobs, so an unreadable entry is of a live job, whose
-	 * ranks may be on any CPU
+	 * the sweep removes entries of ended jobs, so an unreadable entry belongs to a live job,
+	 * whose ranks may be on any CPU
 	 */
 	if (rc == 0 && *bad.text)
 		rc = errprintf(err,
-			       "%s: until the job of this entry has ended, it is unknown which "
-			       "CPUs it has with policy \"hpc\", real time or a partition",
+			       "%s; until its job has ended, the CPUs that the job has for policy "
+			       "\"hpc\", real time or a partition are unknown",
 			       bad.text);
 	return rc < 0 ? -1 : k.any;
 }

@@ -2,6 +2,8 @@
 /* The table of isolators, and the functions that call one hook of each. */
 #include "container/isolator.h"
 
+#include <string.h>
+
 #define ISOLATOR_ROW(id, name) [ISOLATOR_##id] = &isolator_##name,
 static const struct isolator *const table[] = { ISOLATORS(ISOLATOR_ROW) & isolator_number };
 #define ROWS ((int)(sizeof(table) / sizeof(table[0])))
@@ -99,9 +101,10 @@ bool isolators_shown(const struct request *r)
 	return false;
 }
 
-int isolators_show(const struct rank_settings *g, const char *name, struct errbuf *err)
+int isolators_show(const struct rank_settings *g, const char *name, unsigned nth,
+		   struct errbuf *err)
 {
-	WALK(show, g, name, err);
+	WALK(show, g, name, nth, err);
 }
 
 int isolators_enter(const struct rank_settings *g, const struct isolator_rank *r,
@@ -132,6 +135,14 @@ void isolators_values(const struct rank_settings *g, const struct isolator_rank 
 	WALK_ALL(values, g, fn, arg);
 }
 
+/* Return whether NAME is a limit that only apps can have: in a pod's own list it is ignored. */
+static bool of_app_only(const char *name)
+{
+	return strcmp(name, "resource/memory") == 0 ||
+	       strcmp(name, "resource/block-bandwidth") == 0 ||
+	       strcmp(name, "resource/block-iops") == 0;
+}
+
 unsigned isolators_outcome(struct isolator_outcome *out, const struct reported_container *j)
 {
 	struct outcomes o = { .o = out };
@@ -144,11 +155,15 @@ unsigned isolators_outcome(struct isolator_outcome *out, const struct reported_c
 		if (!(j->ask->ignored >> i & 1))
 			continue;
 		mine = outcome_of(&o, request_ignored_name[i]);
-		/* a pod may have the isolator of a container, too */
+		/* several apps or the pod may have the same isolator */
 		if (o.n > before)
-			outcome_note(mine, OUTCOME_IGNORED, "not implemented here");
+			outcome_note(mine, OUTCOME_IGNORED, "%s",
+				     of_app_only(request_ignored_name[i])
+					     ? "no cgroup holds only the pod's containers"
+					     : "not implemented here");
 		else
-			outcome_note(mine, OUTCOME_MODIFIED, "that of the whole pod is ignored");
+			outcome_note(mine, OUTCOME_MODIFIED,
+				     "the limit of the whole pod is ignored");
 	}
 	return o.n;
 }

@@ -14,12 +14,14 @@
 #include "host/blocks.h"
 #include "host/buffer_file.h"
 #include "host/conf.h"
+#include "hugepages/rank_counts.h"
+#include "hugepages/reserve.h"
 #include "jobplan/job_plan.h"
 #include "manifest/isolator_name.h"
 #include "manifest/request.h"
 
 /*
- * The isolators: each gives a container one kind of resource or setting of its own. Each is one
+ * The isolators. Each gives a container one kind of resource or setting of its own, and is one
  * file, isolator_NAME.c, with one row of hooks. Launch, reports and resize walk all rows in the
  * order of ISOLATORS (manifest/isolator_name.h) and know none of them by name. A new isolator needs
  * its keys in the tables of manifest/, a line in ISOLATORS, and its file. The common part of
@@ -28,7 +30,7 @@
 
 /*
  * Settings for the ranks of one step in one place: in a container, or in the rest outside of all
- * containers. Plain data without pointers, as it is in memory that the step's processes share.
+ * containers. This is plain data without pointers, as the step's processes share it in memory.
  */
 struct rank_settings {
 	struct idset cpus;
@@ -38,35 +40,34 @@ struct rank_settings {
 	enum mems_policy mems_policy;
 	bool spills; /* the ranks prefer MEMS, and may use other nodes of the job */
 	struct idset kind_mems[MEMORY_KINDS]; /* the nodes of each kind; all empty: unknown */
-	/* only this container has MEMS, and their size limits its memory */
+	/* only this container has MEMS, whose size limits its memory */
 	bool own_blocks;
 	enum sched_policy policy; /* POLICY_UNSET: unchanged */
 	unsigned priority;
 	unsigned quantum; /* milliseconds, of POLICY_HPC */
 	bool quantum_named; /* the request names the quantum */
 	enum partition partition; /* kind of partition that the step's directory becomes */
-	bool for_hpc; /* the partition replaces policy hpc: the step can be without it */
+	bool for_hpc; /* the partition was not requested itself, so the step can do without it */
 	struct idset fence; /* CPUs of the partition: CPUS and their idle siblings */
-	/*
-	 * reason why the container is no partition in this step; "": it is one, or none was
-	 * requested
-	 */
+	/* why the container is no partition in this step; "": it is one, or none was requested */
 	char unfenced[200];
 	char buffer[BUFFER_PATH_MAX]; /* mount point of the container's buffer; "": none */
-	struct buffer_maker maker; /* of the buffer */
+	struct buffer_maker maker; /* the process that made the buffer */
 	struct rank_value number[RANK_NUMBER_COUNT];
 	struct request_limits limits;
 	bool no_io; /* the io controller could not be turned on */
-	char unlimited[200]; /* reasons why limits are not as requested; "": they are */
+	/* reasons why limits and machines are not as requested; "" if they are */
+	char unlimited[200];
+	struct request_lwk lwk; /* memory 0: the ranks have no machines */
+	struct reserve_given extents; /* the ranks' huge pages for their machines */
+	struct rank_counts counts; /* counts of their machines, in shared memory */
+	bool opens_kvm; /* root opens /dev/kvm for the ranks */
 };
 
-/* The ranks of a step in one place, from root's view: in a container, or in the rest outside. */
+/* The ranks of a step in one place, as root sees them: in a container, or in the rest outside. */
 struct isolator_part {
 	struct rank_settings *given;
-	/*
-	 * the container's request and plan, known while the step is prepared; NULL for the rest
-	 * outside
-	 */
+	/* request and plan, while the step is prepared; NULL for the rest outside */
 	const struct requested_container *ask;
 	const struct planned_container *plan;
 	unsigned index; /* index of the container in its request */
@@ -75,7 +76,7 @@ struct isolator_part {
 	unsigned ranks; /* ranks of the part on this node */
 };
 
-/* The node and the job, from what is known before planning. */
+/* What is known about the node and the job before planning. */
 struct isolator_node {
 	const struct conf *conf;
 	const char *conf_path;
@@ -92,24 +93,21 @@ struct isolator_planning {
 	const struct ledger_job *job; /* NULL: no entry yet */
 	uint64_t step_inode;
 	const struct idset *node_cpus, *job_cpus;
-	/*
-	 * CPUs that the ranks of a step of srun need; 0: another step, whose later steps are
-	 * unknown
-	 */
+	/* CPUs that the ranks of a step of srun need; 0: the job script, with unknown steps */
 	unsigned wanted;
 	struct idset cpus; /* CPUs that the planner may give */
 	const char *kept; /* reason why CPUS lacks some of the job's CPUs; NULL: it lacks none */
-	/* the plan is being made now; false: it was made earlier, and CPUS is unknown */
+	/* true: the plan is being made now; false: it was made earlier, and CPUS is unknown */
 	bool offered;
 	/*
-	 * CPUs that live containers leave to the system, and whether one of these containers has
-	 * SCHED_HPC
+	 * OUTSIDE: CPUs that live containers leave to the system; ANY_HPC: one of these containers
+	 * has SCHED_HPC
 	 */
 	struct idset outside;
 	bool any_hpc;
 };
 
-/* A step on this node, from root's view. The caller owns everything. */
+/* A step on this node, as root sees it. The caller owns everything. */
 struct isolator_step {
 	const struct conf *conf;
 	const char *conf_path;
@@ -119,14 +117,19 @@ struct isolator_step {
 	const struct idset *step_cpus; /* the step's CPUs, as Slurm gave them */
 	uint32_t step_id;
 	uint64_t inode; /* inode of the step's directory */
+	const char *step_cgroup; /* path of the step's directory; set when the step is prepared */
+	pid_t stepd; /* slurmstepd */
+	uint64_t job_memory; /* bytes that Slurm gave the job on this node; 0: unknown */
+	/* CPUs that the ranks of a step of srun need; 0: unknown, as in struct isolator_planning */
+	unsigned wanted;
 	const char *job_cgroup;
 	uint64_t job_inode;
 	const struct idset *job_cpus;
 	bool own_mems; /* the ServiceOS has memory nodes of its own */
 	bool own_container; /* the container is made for this step alone */
 	/*
-	 * the directory with whose removal the containers end: the job's, or the step's for step
-	 * containers
+	 * the directory whose removal ends the containers: the job's or, for step containers, the
+	 * step's
 	 */
 	const char *owner;
 	uint64_t owner_inode;
@@ -142,15 +145,16 @@ struct isolator_step {
 struct isolator_rank {
 	unsigned number; /* number of the rank in the whole step */
 	const char *container; /* "": the rest outside */
-	const struct idset *chosen; /* its own CPUs */
-	bool shares_all; /* the containers leave no CPU outside, so the rank shares all of theirs */
+	const struct idset *chosen; /* the rank's own CPUs */
+	/* the containers leave no CPU outside, so the rank shares all CPUs of the containers */
+	bool shares_all;
 	/*
-	 * returns the value of the rank's environment variable NAME, NULL if not set; valid until
-	 * the next call
+	 * returns the value of the rank's environment variable NAME, valid until the next call, or
+	 * NULL if the variable is not set
 	 */
 	const char *(*get)(void *arg, const char *name);
 	void *arg;
-	/* the kernel's state of this rank, for verify and value */
+	/* the kernel's present settings of this rank, for the hooks verify and value */
 	const struct idset *kernel_cpus, *kernel_mems;
 	int kernel_policy;
 };
@@ -161,7 +165,7 @@ struct reported_container {
 	const struct planned_container *got;
 	const struct conf *conf;
 	struct outcome_node node;
-	/* path of its buffer; NULL: no buffer, or no access to it */
+	/* path of the container's buffer; NULL: no buffer, or no access to it */
 	const char *buffer;
 };
 
@@ -182,72 +186,80 @@ struct isolator {
 	const char *variable;
 
 	/*
-	 * May the site's users request this? Called at submit with their rights, and on the node.
+	 * Return 0 if the site allows users to request this. Called at submit with the user's
+	 * rights, and on the node.
 	 */
 	int (*allowed)(const struct requested_container *ask, const struct conf *conf,
 		       const char *conf_path, struct errbuf *err);
-	/* Can this node ever give what R requests? Called before planning. */
+	/* Return 0 if this node can ever give what R requests. Called before planning. */
 	int (*possible)(const struct request *r, const struct isolator_node *n, struct errbuf *err);
-	/* Must the job have its CPUs alone? OF_SRUN: the container's step is one of srun. */
-	bool (*alone)(const struct requested_container *ask, const struct conf *conf, bool of_srun);
 	/*
-	 * Before planning: remove from P the CPUs that these containers may not have, with the
-	 * reason.
+	 * Return whether the job must have its CPUs alone. OF_SRUN: the container has a step of
+	 * srun.
 	 */
+	bool (*alone)(const struct requested_container *ask, const struct conf *conf, bool of_srun);
+	/* Before planning: remove forbidden CPUs from P->cpus, and set P->kept. */
 	int (*offer)(struct isolator_planning *p, struct errbuf *err);
-	/* Can the containers of PLAN exist, beside each other and beside all live ones? */
+	/* Return 0 if PLAN's containers can exist beside each other and beside all live ones. */
 	int (*planned)(const struct isolator_planning *p, const struct job_plan *plan,
 		       struct errbuf *err);
 	/* Fill the settings of P from its request and plan. The ledger is open. */
 	int (*give)(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err);
-	/* Can P exist beside the live containers of JOB and of the node? The ledger is open. */
+	/*
+	 * Return 0 if P can exist beside JOB's and the node's live containers, with the ledger
+	 * open.
+	 */
 	int (*accept)(const struct isolator_step *s, struct isolator_part *p,
 		      const struct ledger_job *job, struct errbuf *err);
-	/* As root, for the whole step, before its first rank is placed. */
+	/* Called as root, for the whole step, before its first rank is placed. */
 	int (*step)(const struct isolator_step *s, struct errbuf *err);
-	/* As root, for each rank before it continues: process PID in directory TASK. */
+	/* Called as root for each rank before it continues: process PID in directory TASK. */
 	int (*rank)(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		    const char *task, struct errbuf *err);
 	/*
-	 * In the rank, still as root, in the mount namespace of its program. A rank of a step whose
-	 * request uses an isolator with this hook waits until the step is prepared.
+	 * Called in the rank, still as root, in the mount namespace of its program. The rank is the
+	 * NTH of its container on this node, counted from 0. If a step's request uses an isolator
+	 * with this hook, its ranks wait until the step is prepared.
 	 */
-	int (*show)(const struct rank_settings *g, const char *name, struct errbuf *err);
-	/* In the rank, as its user. */
+	int (*show)(const struct rank_settings *g, const char *name, unsigned nth,
+		    struct errbuf *err);
+	/* Called in the rank, as its user. */
 	int (*enter)(const struct rank_settings *g, const struct isolator_rank *r,
 		     struct errbuf *err);
-	/* In the rank, after all enter hooks: does the kernel show what was planned? */
+	/* In the rank, after all enter hooks. Return 0 if the kernel shows what was planned. */
 	int (*verify)(const struct rank_settings *g, const struct isolator_rank *r,
 		      struct errbuf *err);
 	/* Write the value of VARIABLE to BUF, or "" to leave the variable out. */
 	void (*value)(const struct rank_settings *g, const struct isolator_rank *r, char *buf,
 		      size_t size);
-	/* Call FN with the names and values of further variables; G NULL: with the value "". */
+	/* Call FN with names and values of further variables; if G is NULL, with the value "". */
 	void (*values)(const struct rank_settings *g,
 		       void (*fn)(const char *name, const char *value, void *arg), void *arg);
 
-	/* Add the outcome, for dry run, launch and report. */
+	/* Add the outcome of this isolator, for a dry run, a launch or a report. */
 	void (*outcome)(struct outcomes *o, const struct reported_container *j);
-	/* Write members of "asked", and of the container itself. */
+	/* Write members of the object "asked", and of the container itself (hook report). */
 	void (*asked)(struct json_out *j, const struct requested_container *ask);
 	void (*report)(struct json_out *j, const struct reported_container *c);
 	/*
-	 * Write the same members as text: on the line with the container's name, and on lines below
-	 * it.
+	 * Write the same members as text: on the line with the container's name (hook text), and on
+	 * lines below it (hook detail).
 	 */
 	void (*text)(FILE *f, const struct reported_container *c);
 	void (*detail)(FILE *f, const struct reported_container *c);
 
-	/* May CHANGE be made to the live container? */
+	/* Return 0 if CHANGE may be made to the live container. */
 	int (*resize)(const struct isolator_change *change, struct errbuf *err);
 	/*
-	 * S ends, or has ended: release the resources in its ledger entry. The ledger is open and
-	 * the entry still exists. Adds to GONE the CPUs that S had exclusively. Idempotent.
+	 * Release the resources in the ledger entry of S, which ends or has ended. The ledger is
+	 * open, and the entry still exists. Adds the CPUs that S had exclusively to GONE. May be
+	 * called again.
 	 */
 	void (*drop)(int cgroup_fd, const struct ledger_step *s, struct idset *gone);
 	/*
-	 * The job or step whose directory had INODE has ended, or, unless INDEX is -1, container
-	 * INDEX of its request has. May wait for devices, so no lock may be held. Idempotent.
+	 * Release the resources of the job or step whose directory had INODE; if INDEX is not -1,
+	 * only those of container INDEX of its request. The job, step or container has ended. May
+	 * wait for devices, so the caller holds no lock. May be called again.
 	 */
 	void (*release)(const char *state_dir, uint64_t inode, int index);
 };
@@ -255,20 +267,20 @@ struct isolator {
 #define ISOLATOR_ROW(id, name) extern const struct isolator isolator_##name;
 ISOLATORS(ISOLATOR_ROW)
 #undef ISOLATOR_ROW
-extern const struct isolator isolator_number; /* common row of all RANK_NUMBERS */
+extern const struct isolator isolator_number; /* the row of all RANK_NUMBERS */
 
 /* Each function calls the hook of its name for all isolators in order, up to the first failure. */
 
 /*
- * Does the site allow container ASK? Called at submit for an early message; the call on the node
- * decides.
+ * Return 0 if the site allows container ASK. The call at submit only gives an early message; the
+ * call on the node decides.
  */
 int isolators_allowed(const struct requested_container *ask, const struct conf *conf,
 		      const char *conf_path, struct errbuf *err);
 /*
- * May the job of USER have every isolator that R requests (allow_NAME in the file CONF_PATH)? Each
- * isolator is checked only once, as the user database may be slow. Returns 0, or -1 with the
- * container, the isolator and the key in ERR.
+ * Return 0 if the job of USER may have every isolator that R requests (allow_NAME in the file
+ * CONF_PATH), or -1 with the container, the isolator and the key in ERR. Each isolator is checked
+ * only once, as the user database may be slow.
  */
 int isolators_user_may(const struct request *r, const struct conf *conf,
 		       const struct conf_user *user, const char *conf_path, struct errbuf *err);
@@ -284,9 +296,10 @@ int isolators_accept(const struct isolator_step *s, struct isolator_part *p,
 int isolators_step(const struct isolator_step *s, struct errbuf *err);
 int isolators_rank(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		   const char *task, struct errbuf *err);
-/* Does R use an isolator with a show hook? */
+/* Return whether R uses an isolator with a show hook. */
 bool isolators_shown(const struct request *r);
-int isolators_show(const struct rank_settings *g, const char *name, struct errbuf *err);
+int isolators_show(const struct rank_settings *g, const char *name, unsigned nth,
+		   struct errbuf *err);
 int isolators_enter(const struct rank_settings *g, const struct isolator_rank *r,
 		    struct errbuf *err);
 int isolators_verify(const struct rank_settings *g, const struct isolator_rank *r,
@@ -297,7 +310,7 @@ void isolators_values(const struct rank_settings *g, const struct isolator_rank 
 		      void (*fn)(const char *name, const char *value, void *arg), void *arg);
 
 /*
- * Fill OUT[OUTCOMES_MAX] with the outcomes of J's isolators, with ignored ones. Returns their
+ * Write the outcomes of J's isolators, ignored ones too, to OUT[OUTCOMES_MAX]. Returns their
  * number.
  */
 unsigned isolators_outcome(struct isolator_outcome *out, const struct reported_container *j);
@@ -309,5 +322,11 @@ void isolators_detail(FILE *f, const struct reported_container *c);
 int isolators_resize(const struct isolator_change *change, struct errbuf *err);
 void isolators_drop(int cgroup_fd, const struct ledger_step *s, struct idset *gone);
 void isolators_release(const char *state_dir, uint64_t inode, int index);
+
+/*
+ * Note in G why something is not as requested. This is no failure, even if nodeos.conf is strict:
+ * Slurm's own limits hold, or the report says what there is instead.
+ */
+void isolator_note(struct rank_settings *g, const char *why);
 
 #endif

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The isolator contention: nodeos-contend observes, and may place, the ranks of a container. The
- * isolator reserves nothing and changes no rank: launch/observe.c reports the ranks to the daemon,
- * which may move them later within their container. A launch never fails because of it.
+ * The isolator contention: the daemon nodeos-contend observes the ranks of a container, and may
+ * move them within their container. The isolator reserves nothing and changes no rank;
+ * launch/observe.c reports the ranks to the daemon. A launch never fails because of this isolator.
  */
 #include <stdio.h>
 
 #include "container/isolator.h"
 #include "host/contention_message.h"
 
-/* An ignored request is no failure, even if nodeos.conf is strict: the ranks run as without it. */
+/* An ignored request is no failure, even with strict in nodeos.conf: the ranks run all the same. */
 static void contention_outcome(struct outcomes *o, const struct reported_container *j)
 {
 	struct isolator_outcome *mine;

@@ -14,8 +14,9 @@ static int cpus_give(const struct isolator_step *s, struct isolator_part *p, str
 }
 
 /*
- * Add to the step's directory the CPUs of its containers and, if the step also has ranks outside of
- * them, the CPUs of these. Remove none: Slurm still binds later ranks to the step's own CPUs.
+ * Add the CPUs of the step's containers to the step's directory; if the step also has ranks outside
+ * of containers, add their CPUs, too. Remove no CPU: Slurm still binds later ranks to the step's
+ * own CPUs.
  */
 static int cpus_step(const struct isolator_step *s, struct errbuf *err)
 {
@@ -30,8 +31,8 @@ static int cpus_step(const struct isolator_step *s, struct errbuf *err)
 }
 
 /*
- * Write the cpuset first, as that changes the mask of the task. Bind a rank outside of containers
- * only in a step that also has ranks in containers: there Slurm may have bound it to a container's
+ * Write the cpuset first, as that changes the mask of the task. A rank outside of containers is
+ * bound only if the step also has ranks in containers: Slurm may have bound it to a container's
  * core, and --cpu-bind cannot exclude a single rank. If all ranks of the step are outside, Slurm's
  * binding stays.
  */
@@ -47,7 +48,7 @@ static int cpus_rank(const struct isolator_step *s, const struct isolator_part *
 	return affinity_set(pid, cpus, err);
 }
 
-/* Bind once more: after root's binding, the task_init of another plugin may have changed it. */
+/* Bind the rank again: the task_init of another plugin may have changed root's binding. */
 static int cpus_enter(const struct rank_settings *g, const struct isolator_rank *r,
 		      struct errbuf *err)
 {
@@ -59,7 +60,7 @@ static int cpus_verify(const struct rank_settings *g, const struct isolator_rank
 		       struct errbuf *err)
 {
 	(void)g;
-	/* a partition made meanwhile may have taken some of the CPUs that all containers share */
+	/* a partition made meanwhile may have CPUs of a rank that shares the containers' CPUs */
 	if (idset_equal(r->kernel_cpus, r->chosen) || r->shares_all)
 		return 0;
 	return errprintf(err, "rank %u: the kernel gave other CPUs than planned", r->number);

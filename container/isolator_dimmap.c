@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A buffer of dimmapfs, in the container's memory. */
+/* The isolator dimmap: a buffer of the file system dimmapfs in the container's memory. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -23,7 +23,7 @@ static int dimmap_allowed(const struct requested_container *ask, const struct co
 	return 0;
 }
 
-/* Slurm counts buffers as the job's memory: a job with less memory cannot have them on any node. */
+/* Slurm counts buffers as memory of the job: a job cannot have buffers larger than its memory. */
 static int dimmap_possible(const struct request *r, const struct isolator_node *n,
 			   struct errbuf *err)
 {
@@ -50,9 +50,9 @@ static int dimmap_possible(const struct request *r, const struct isolator_node *
 }
 
 /*
- * srun returns before slurmstepd calls our exit hook. Release the buffers of this job's step
- * containers whose ranks have all ended, or the next srun of a job script would find its device in
- * use.
+ * Release the buffers of this job's step containers whose ranks have all ended. srun returns before
+ * slurmstepd calls our exit hook, so without this the next srun of a job script would find its
+ * device in use.
  */
 static void release_ended(const struct isolator_step *s)
 {
@@ -75,7 +75,7 @@ static void release_ended(const struct isolator_step *s)
 
 /*
  * Make the buffers of the containers that have ranks of this step. A buffer lives as long as its
- * container; in a job plan, as long as the job.
+ * container, which for a container of the job plan is as long as the job.
  */
 static int dimmap_step(const struct isolator_step *s, struct errbuf *err)
 {
@@ -110,8 +110,10 @@ static int dimmap_step(const struct isolator_step *s, struct errbuf *err)
 	return 0;
 }
 
-static int dimmap_show(const struct rank_settings *g, const char *name, struct errbuf *err)
+static int dimmap_show(const struct rank_settings *g, const char *name, unsigned nth,
+		       struct errbuf *err)
 {
+	(void)nth;
 	if (!*g->buffer || buffer_show(g->buffer, &g->maker, err) == 0)
 		return 0;
 	return errwrap(err, "container %s: dimmap", name);

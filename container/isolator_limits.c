@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * AppC's resource/memory, block-bandwidth and block-iops: memory.max and io.max of a step's
- * directory, which Slurm removes with the step. In a step with several containers each rank's
- * directory has its part.
+ * directory, which Slurm removes with the step. In a step with several containers, the limits are
+ * divided among the ranks' directories.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,18 +21,6 @@ static int limits_give(const struct isolator_step *s, struct isolator_part *p, s
 	return 0;
 }
 
-/*
- * Note in P why a limit is not as requested. That is no failure, even if nodeos.conf is strict:
- * Slurm's own limits hold.
- */
-static void note_unlimited(const struct isolator_part *p, const char *why)
-{
-	char *text = p->given->unlimited;
-	size_t used = strlen(text);
-
-	snprintf(text + used, sizeof(p->given->unlimited) - used, "%s%s", used ? "; " : "", why);
-}
-
 static int limit_step_memory(const struct isolator_step *s, const struct isolator_part *p,
 			     const char *path, struct errbuf *err)
 {
@@ -42,15 +30,16 @@ static int limit_step_memory(const struct isolator_step *s, const struct isolato
 	if (!limit)
 		return 0;
 	if (memory_limit_read(&now, s->cgroup_fd, path) < 0) {
-		note_unlimited(p, "resource/memory: Slurm's cgroups have no memory controller "
-				  "(ConstrainRAMSpace in cgroup.conf)");
+		isolator_note(p->given,
+			      "resource/memory: Slurm's cgroups have no memory controller "
+			      "(ConstrainRAMSpace in cgroup.conf)");
 		return 0;
 	}
 	if (now >= limit)
 		return memory_limit_set(s->cgroup_fd, path, limit, err);
 	snprintf(why, sizeof(why), "resource/memory: Slurm's limit of %" PRIu64 " MiB is lower",
 		 now >> 20);
-	note_unlimited(p, why);
+	isolator_note(p->given, why);
 	return 0;
 }
 
@@ -67,14 +56,14 @@ static void limit_io(const struct isolator_step *s, const struct isolator_part *
 	struct errbuf why = { 0 };
 	int devices;
 
-	/* where the controller could not be turned on, enable_io() has said so */
+	/* if the controller could not be turned on, enable_io() has noted the reason */
 	if ((!limit.bandwidth && !limit.iops) || p->given->no_io)
 		return;
 	devices = io_limit_set(s->cgroup_fd, path, "", &limit, &why);
 	if (devices == 0)
 		errprintf(&why, "block-bandwidth and block-iops: this node has no block device");
 	if (devices <= 0)
-		note_unlimited(p, why.text);
+		isolator_note(p->given, why.text);
 }
 
 /* Turn on the controller of io.max above the directories that limit_io() writes to. */
@@ -97,7 +86,7 @@ static void enable_io(const struct isolator_step *s, const struct isolator_part 
 	else if (io_limit_enable(s->cgroup_fd, top, path, &why) == 0)
 		return;
 	p->given->no_io = true;
-	note_unlimited(p, why.text);
+	isolator_note(p->given, why.text);
 }
 
 static int limits_step(const struct isolator_step *s, struct errbuf *err)

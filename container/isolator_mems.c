@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory nodes, or blocks if the kernel has divided its memory nodes (fgmn=). */
+/* Memory nodes, or blocks if the kernel has divided its memory nodes (boot parameter fgmn=). */
 #include <inttypes.h>
 #include <linux/mempolicy.h>
 #include <stdio.h>
@@ -24,14 +24,14 @@ static int mems_give(const struct isolator_step *s, struct isolator_part *p, str
 	return 0;
 }
 
-/* On a node with blocks: confine the step's directory, and by that all processes below it. */
+/* On a node with blocks, confine the step's directory and so all processes below it. */
 static int mems_step(const struct isolator_step *s, struct errbuf *err)
 {
 	struct idset all;
 	struct errbuf ignored;
 	bool own = true;
 
-	/* without weights the ranks interleave evenly */
+	/* if the weights cannot be set, the ranks interleave evenly */
 	for (unsigned i = 0; i < s->n; i++)
 		if (s->part[i].given->mems_policy == MEMS_WEIGHTED_INTERLEAVE)
 			mempolicy_weigh(&s->part[i].given->mems, "", &ignored);
@@ -60,8 +60,8 @@ static int mems_rank(const struct isolator_step *s, const struct isolator_part *
 }
 
 /*
- * Slurm applies --mem-bind within cpuset.mems, and continues if the kernel refuses; here the rank
- * fails instead.
+ * Refuse a --mem-bind outside of the rank's memory nodes. Slurm would apply it within cpuset.mems,
+ * and continue if the kernel refuses.
  */
 static int check_mem_bind(const struct rank_settings *g, const struct isolator_rank *r,
 			  struct errbuf *err)
@@ -74,8 +74,8 @@ static int check_mem_bind(const struct rank_settings *g, const struct isolator_r
 	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(type, ":"), type);
 	if (idset_format(&g->mems, mems, sizeof(mems)) < 0)
 		strcpy(mems, "...");
-	return errprintf(err, "--mem-bind=%s names memory nodes other than those %s%s (%s)", kind,
-			 *r->container ? "of container " : "that the containers leave free",
+	return errprintf(err, "--mem-bind=%s names memory nodes that are not among those %s%s (%s)",
+			 kind, *r->container ? "of container " : "that the containers leave free",
 			 r->container, mems);
 }
 
@@ -135,7 +135,7 @@ static void mems_values(const struct rank_settings *g,
 	}
 }
 
-/* Note what other jobs and containers may do on these memory nodes. */
+/* Note whether other jobs and containers may use these memory nodes. */
 static void note_others(struct isolator_outcome *o, const struct reported_container *j)
 {
 	char kinds[MEMORY_KINDS_TEXT_MAX];
@@ -146,6 +146,10 @@ static void note_others(struct isolator_outcome *o, const struct reported_contai
 			     "mems: shared: another container also uses some of these memory "
 			     "nodes%s%s%s",
 			     *kinds ? " (" : "", kinds, *kinds ? ")" : "");
+	else if (j->node.guarantee == GUARANTEE_UNIFORM)
+		outcome_note(
+			o, OUTCOME_MODIFIED,
+			"mems: uniform blocks, stock kernel: it may keep its own memory there");
 	else if (!j->node.alone && j->node.guarantee != GUARANTEE_PHYSICAL)
 		outcome_note(o, OUTCOME_MODIFIED,
 			     "mems: other jobs on this node may use these memory nodes too%s",
@@ -155,7 +159,7 @@ static void note_others(struct isolator_outcome *o, const struct reported_contai
 				     ? " (their memory has no limit: see ConstrainRAMSpace in "
 				       "cgroup.conf)"
 				     : "");
-	/* DRAM alone is the usual case and needs no note */
+	/* memory of kind DRAM alone needs no note */
 	if (j->got->kinds && j->got->kinds != MEMORY_KIND_BIT(MEMORY_DRAM) && !j->got->shared)
 		outcome_note(o, OUTCOME_ENFORCED, "mems: memory of kind %s", kinds);
 }
@@ -221,8 +225,8 @@ static void mems_report(struct json_out *j, const struct reported_container *c)
 	jout_bool(j, "mems_confined", c->got->confined);
 	if (c->got->kinds)
 		put_kinds(j, c->got->kinds);
-	/* memory that containers of one job share belongs to the job, not to a single container */
-	if (c->got->shared && guarantee == GUARANTEE_PHYSICAL)
+	/* memory that several containers share is guaranteed to their job, not to one container */
+	if (c->got->shared && guarantee >= GUARANTEE_UNIFORM)
 		guarantee = GUARANTEE_ADVISORY;
 	if (c->got->confined && guarantee != GUARANTEE_UNKNOWN)
 		jout_string(j, "mems_guarantee", guarantee_name(guarantee));

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The common part of RANK_NUMBERS: pass on the requested numbers, and report them. */
+/*
+ * The common part of RANK_NUMBERS, the isolators whose value is one number: pass on the requested
+ * numbers, and report them.
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * AppC's os/linux/oom-score-adj: the kernel kills ranks with a higher score first when memory is
- * short.
+ * AppC's os/linux/oom-score-adj: if memory is short, the kernel kills ranks with higher scores
+ * first.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,16 +15,17 @@
 #define OOM_FILE "/proc/self/oom_score_adj"
 
 /*
- * Runs in the rank, still as root. Slurm sets the score to 0 before its task_init_privileged hook;
- * a score set by the hook in slurmstepd (isolator.rank) could be lost, as that hook may run
- * earlier.
+ * Runs in the rank, still as root. Slurm sets the score to 0 before its task_init_privileged hook.
+ * The hook in slurmstepd (isolator.rank) may run earlier, so a score that it sets could be lost.
  */
-static int oom_show(const struct rank_settings *g, const char *name, struct errbuf *err)
+static int oom_show(const struct rank_settings *g, const char *name, unsigned nth,
+		    struct errbuf *err)
 {
 	const struct rank_value *adj = &g->number[RANK_NUMBER_OOM];
 	char text[16];
 	int len, fd, error = 0;
 
+	(void)nth;
 	if (!adj->set)
 		return 0;
 	len = snprintf(text, sizeof(text), "%d", adj->value);
@@ -33,8 +34,8 @@ static int oom_show(const struct rank_settings *g, const char *name, struct errb
 		error = errno;
 	if (fd >= 0)
 		close(fd);
-	return error ? errprintf(err, "container %s: %s to " OOM_FILE ": %s", name, text,
-				 strerror(error))
+	return error ? errprintf(err, "container %s: cannot write %s to " OOM_FILE ": %s", name,
+				 text, strerror(error))
 		     : 0;
 }
 

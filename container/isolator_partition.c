@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A step as a cpuset partition: its CPUs are exclusive. CPUs of an isolated partition are also
- * excluded from the kernel's load balancing.
+ * The isolator partition: a step becomes a cpuset partition, whose CPUs are exclusive. The kernel
+ * also excludes CPUs of an isolated partition from its load balancing.
  */
 #include <stdio.h>
 
@@ -31,8 +31,8 @@ static bool partition_alone(const struct requested_container *ask, const struct 
 }
 
 /*
- * A step that replaces policy hpc by a partition may take all of the job's CPUs only if its ranks
- * need them: else the first CPU stays outside, for slurmstepd and the job's other processes.
+ * If policy hpc is replaced by a partition, take the first CPU out of the offer, for slurmstepd and
+ * the job's other processes, unless the step's ranks need all CPUs of the job.
  */
 static int partition_offer(struct isolator_planning *p, struct errbuf *err)
 {
@@ -45,7 +45,7 @@ static int partition_offer(struct isolator_planning *p, struct errbuf *err)
 		const struct requested_container *ask = &p->request->container[i];
 
 		outcome_sched(&got, ask, p->conf, true);
-		if (!got.for_hpc)
+		if (!got.for_hpc && !got.for_lwk)
 			return 0;
 		all = all || !ask->cpus;
 		need += ask->cpus ? ask->cpus : p->wanted;
@@ -66,14 +66,14 @@ static int partition_give(const struct isolator_step *s, struct isolator_part *p
 	(void)err;
 	outcome_sched(&got, p->ask, s->conf, true);
 	p->given->partition = got.partition;
-	p->given->for_hpc = got.for_hpc;
+	p->given->for_hpc = got.for_hpc || got.for_lwk;
 	p->given->fence = p->plan->reserved;
 	return 0;
 }
 
 /*
- * Set LEFT to the job's CPUs outside of P and of other steps' partitions. -1: another step already
- * runs in the container of P.
+ * Set LEFT to the job's CPUs outside of P and of other steps' partitions. Returns -1 if another
+ * step already runs in the container of P.
  */
 static int left_of_job(struct idset *left, const struct isolator_step *s,
 		       const struct isolator_part *p, const struct ledger_job *job,
@@ -110,18 +110,39 @@ static int check_exclusive(const struct isolator_step *s, const struct isolator_
 
 	if (s->n > 1)
 		return errprintf(err,
-				 "container %s is to be %s partition: it needs a step of its own",
+				 "container %s is to be %s partition; start a step that has ranks "
+				 "in no other place",
 				 p->name, kind);
 	if (left_of_job(&left, s, p, job, kind, err) < 0)
 		return -1;
 	if (idset_empty(&left))
 		return errprintf(err,
 				 "container %s: %s partition would take the job's last core on "
-				 "this node: leave one core out of all partitions",
+				 "this node; leave one core out of all partitions",
 				 p->name, kind);
 	if (fence_check_alone(s->cgroup_fd, s->job_cgroup, &p->given->fence, err) < 0)
 		return errwrap(err, "container %s: %s partition", p->name, kind);
 	return 0;
+}
+
+/*
+ * If a container with policy hpc has all CPUs of the job, and the step needs fewer, leave the first
+ * CPU out of the partition. partition_offer() does the same for a container of one step.
+ */
+static void leave_first_out(const struct isolator_step *s, const struct isolator_part *p,
+			    const struct ledger_job *job, const char *kind)
+{
+	struct rank_settings *g = p->given;
+	struct errbuf ignored;
+	struct idset left;
+	unsigned first;
+
+	if (p->ask->cpus || s->n > 1 || !s->wanted || s->wanted >= idset_count(&g->cpus) ||
+	    left_of_job(&left, s, p, job, kind, &ignored) < 0 || !idset_empty(&left))
+		return;
+	first = (unsigned)idset_next(&g->fence, -1);
+	idset_del(&g->fence, first);
+	idset_del(&g->cpus, first);
 }
 
 static int partition_accept(const struct isolator_step *s, struct isolator_part *p,
@@ -143,9 +164,11 @@ static int partition_accept(const struct isolator_step *s, struct isolator_part 
 	}
 	if (!g->for_hpc)
 		return check_exclusive(s, p, job, kind, err);
+	leave_first_out(s, p, job, kind);
 	if (check_exclusive(s, p, job, kind, &why) < 0) {
 		g->partition = PARTITION_MEMBER;
-		snprintf(g->unfenced, sizeof(g->unfenced), "policy \"hpc\": %.180s", why.text);
+		snprintf(g->unfenced, sizeof(g->unfenced), "%s: %.180s",
+			 p->ask->lwk.memory ? "lwk" : "policy \"hpc\"", why.text);
 	}
 	return 0;
 }

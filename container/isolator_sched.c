@@ -6,6 +6,7 @@
 #include "container/fence.h"
 #include "container/hpc_reserve.h"
 #include "container/isolator.h"
+#include "host/isolcpus.h"
 #include "host/policy.h"
 
 static int isolator_sched_refuse_policy(const struct requested_container *ask,
@@ -40,7 +41,10 @@ static int sched_allowed(const struct requested_container *ask, const struct con
 	return 0;
 }
 
-/* SCHED_HPC would leave other jobs on these CPUs only the guard's share. */
+/*
+ * With SCHED_HPC the job must have its CPUs alone: other jobs there would get only what the
+ * kernel's fair server keeps for the fair class.
+ */
 static bool sched_alone(const struct requested_container *ask, const struct conf *conf,
 			bool of_srun)
 {
@@ -54,7 +58,7 @@ static bool sched_alone(const struct requested_container *ask, const struct conf
 static int sched_offer(struct isolator_planning *p, struct errbuf *err)
 {
 	p->outside = *p->node_cpus;
-	/* only if needed: the call reads every entry of the ledger */
+	/* the call reads every entry of the ledger, so make it only if needed */
 	if (hpc_reserve_matters(p->request, p->conf)) {
 		int any = hpc_take_live(&p->outside, p->ledger, p->step_inode, p->conf, err);
 
@@ -81,7 +85,7 @@ static int check_hpc(const struct isolator_planning *p, const struct job_plan *p
 		return 0;
 	return errprintf(err,
 			 "no CPU of this node would be left outside of policy \"hpc\", real time "
-			 "and partitions%s: leave one out for the system",
+			 "and partitions%s; leave one CPU out for the system",
 			 p->any_hpc ? " (with those of other jobs and steps)" : "");
 }
 
@@ -100,7 +104,7 @@ static int check_realtime(const struct isolator_planning *p, const struct job_pl
 		return -1;
 	if (!idset_empty(&left))
 		return 0;
-	errprintf(err, "real-time containers would take every core of the job on this node: leave "
+	errprintf(err, "real-time containers would take every core of the job on this node; leave "
 		       "one core out of them");
 	if (policy_is_realtime(p->conf->hpc_fallback) && !policy_supported(POLICY_HPC))
 		errappend(err,
@@ -143,7 +147,7 @@ static int sched_give(const struct isolator_step *s, struct isolator_part *p, st
 	return 0;
 }
 
-/* SCHED_HPC would leave another job on these CPUs only the guard's share. */
+/* Refuse SCHED_HPC on CPUs that another job has, too. */
 static int sched_accept(const struct isolator_step *s, struct isolator_part *p,
 			const struct ledger_job *job, struct errbuf *err)
 {
@@ -192,16 +196,22 @@ static void sched_outcome(struct outcomes *o, const struct reported_container *j
 	struct sched_given got;
 
 	outcome_sched(&got, j->ask, j->conf, j->node.policy_known);
-	/* the site's default policy has an outcome only if this kernel lacks it */
+	/* the site's default policy is reported only if this kernel lacks it */
 	if (j->ask->policy == POLICY_UNSET && !got.fallback &&
 	    (!j->node.policy_known || policy_supported(got.policy)))
 		return;
 	mine = outcome_of(o, "scheduler");
-	if (got.for_hpc)
+	if (got.for_hpc) {
+		struct idset no_tick;
+		char missing[128];
+
+		nohz_full_read("", &no_tick);
+		outcome_hpc_missing(missing, sizeof(missing), j->ask, &j->got->cpus, &no_tick);
 		outcome_note(mine, OUTCOME_ENFORCED,
 			     "by partition: this kernel has no scheduling policy \"hpc\" "
-			     "(hpc_fallback)");
-	else if (got.fallback)
+			     "(hpc_fallback)%s",
+			     missing);
+	} else if (got.fallback)
 		outcome_note(mine, OUTCOME_MODIFIED,
 			     "this kernel has no scheduling policy \"hpc\": \"%s\" instead "
 			     "(hpc_fallback)",
@@ -272,7 +282,7 @@ static int sched_resize(const struct isolator_change *c, struct errbuf *err)
 	if ((hpc_take(&outside, &one, &plan, c->conf) || any) && idset_empty(&outside))
 		return errprintf(err,
 				 "no CPU of this node would be left outside of policy \"hpc\", "
-				 "real time and partitions: leave one out for the system");
+				 "real time and partitions; leave one CPU out for the system");
 	outcome_sched(&got, c->ask, c->conf, true);
 	idset_andnot(&left, &c->next->reserved);
 	/*
@@ -283,7 +293,7 @@ static int sched_resize(const struct isolator_change *c, struct errbuf *err)
 		return -1;
 	if (policy_is_realtime(got.policy) && idset_empty(&left))
 		return errprintf(err, "real-time containers would take every core of the job on "
-				      "this node: leave one core out of them");
+				      "this node; leave one core out of them");
 	if (got.policy == POLICY_HPC &&
 	    fence_check_jobs(c->cgroup_fd, c->job->cgroup, &c->next->cpus, err) < 0)
 		return errwrap(err, "container %s: policy \"hpc\"", c->next->name);

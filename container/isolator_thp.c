@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Transparent huge pages of the ranks: forbidden, or as far as the host's setting allows. */
+/*
+ * The isolator thp: ranks get no transparent huge pages, or as many as the host's setting allows.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -26,7 +28,7 @@ static int thp_verify(const struct rank_settings *g, const struct isolator_rank 
 {
 	if (g->limits.thp == THP_UNSET || thp_is_disabled() == (g->limits.thp == THP_NEVER))
 		return 0;
-	return errprintf(err, "rank %u: the kernel gave other transparent huge pages than planned",
+	return errprintf(err, "rank %u: the kernel has not set transparent huge pages as planned",
 			 r->number);
 }
 

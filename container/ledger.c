@@ -19,9 +19,9 @@
 #define ENTRY_PREFIX "job-"
 
 /*
- * Use a real-time policy while holding the lock: where SCHED_HPC or real-time ranks use all CPUs of
- * a job, its slurmstepd gets a twentieth of the time, and the launches of other jobs wait for the
- * lock. A caller without the right to real time keeps its policy.
+ * Use a real-time policy while holding the lock. Otherwise, if SCHED_HPC or real-time ranks use all
+ * CPUs of a job, its slurmstepd gets a twentieth of the time, and launches of other jobs wait for
+ * the lock that long. A caller without the right to real time keeps its policy.
  */
 static void raise_own_priority(struct ledger *l)
 {
@@ -45,8 +45,8 @@ static void restore_own_priority(const struct ledger *l)
 /* --------------------------------------------------------------- the directory */
 
 /*
- * Is JOB's directory gone or without processes? step_extern runs as long as its job, so without
- * processes the job has ended.
+ * Return whether JOB's directory is gone or has no processes. step_extern runs as long as its job,
+ * so a job without processes has ended.
  */
 bool ledger_job_has_ended(const struct ledger *l, const struct ledger_job *job)
 {
@@ -70,7 +70,7 @@ void ledger_entry_path(char *buf, size_t size, const char *state_dir, uint64_t i
 	snprintf(buf, size, "%s/" ENTRY_PREFIX "%" PRIu64, state_dir, inode);
 }
 
-/* Read all of NAME. The caller frees the text; NULL with the reason and errno. */
+/* Read entry NAME. Returns its text, which the caller frees, or NULL with the reason and errno. */
 static char *ledger_read_text(struct ledger *l, const char *name, struct errbuf *err)
 {
 	char *text = NULL;
@@ -79,7 +79,7 @@ static char *ledger_read_text(struct ledger *l, const char *name, struct errbuf 
 	ssize_t n = 1;
 	int fd = openat(l->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), error;
 
-	/* an entry is only replaced as a whole: the open file keeps this length */
+	/* an entry is only replaced as a whole, so the open file keeps this length */
 	if (fd < 0 || fstat(fd, &st) < 0)
 		goto bad;
 	errno = S_ISREG(st.st_mode) ? EFBIG : EINVAL;
@@ -137,8 +137,8 @@ int ledger_read_head(struct ledger *l, const char *name, struct ledger_job *job,
 }
 
 /*
- * Add the memory nodes mentioned in TEXT: " mems 4-5" of confined plans, and the share. If a list
- * is truncated, add the ids before the cut.
+ * Add the memory nodes that TEXT mentions: in " mems 4-5" of confined containers, and in the share.
+ * If a list is truncated, add the ids before the cut.
  */
 static void add_named(const char *text, struct idset *out)
 {
@@ -169,7 +169,7 @@ int ledger_each_name(struct ledger *l, void (*fn)(struct ledger *l, const char *
 	/* read all names first: FN replaces and removes files of this directory */
 	n = fd < 0 ? -1 : scandirat(fd, ".", &e, NULL, alphasort);
 	if (n < 0)
-		errprintf(err, "state directory: %s", strerror(errno));
+		errprintf(err, "cannot read the state directory: %s", strerror(errno));
 	for (int i = 0; i < n; i++) {
 		if (strncmp(e[i]->d_name, ENTRY_PREFIX, strlen(ENTRY_PREFIX)) == 0)
 			fn(l, e[i]->d_name, arg);
@@ -189,7 +189,7 @@ static int wait_for_lock(int fd, unsigned timeout, struct errbuf *err)
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return 0;
 		if (errno != EWOULDBLOCK && errno != EINTR)
-			return errprintf(err, "lock: %s", strerror(errno));
+			return errprintf(err, "cannot take the lock: %s", strerror(errno));
 		nanosleep(&pause, NULL);
 	}
 	return errprintf(err, "another process has held the lock for %u s (find it with fuser)",
@@ -212,7 +212,7 @@ int ledger_lock(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		goto error;
 	l->lock_fd = openat(l->dir_fd, "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (l->lock_fd < 0) {
-		errprintf(err, "%s/lock: %s", state_dir, strerror(errno));
+		errprintf(err, "cannot open %s/lock: %s", state_dir, strerror(errno));
 		goto error;
 	}
 	raise_own_priority(l);
@@ -269,7 +269,7 @@ int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struc
 	if ((*out)->inode != inode) {
 		ledger_job_free(*out);
 		*out = NULL;
-		return errprintf(err, "ledger entry %s: belongs to another job", name);
+		return errprintf(err, "ledger entry %s has another job's number inside", name);
 	}
 	return 0;
 }
@@ -290,7 +290,7 @@ static void ledger_add_size(struct ledger *l, const char *name, void *arg)
 		sum->bytes += size;
 }
 
-/* May JOB's entry NAME have SIZE bytes? An entry may always be written if it does not grow. */
+/* Check that JOB's entry NAME may have SIZE bytes. An entry that does not grow always may. */
 static int check_bounds(struct ledger *l, const char *name, const struct ledger_job *job,
 			size_t size, struct errbuf *err)
 {
@@ -359,10 +359,7 @@ struct ledger_walk {
 	int rc;
 };
 
-/*
- * Add the memory nodes in the unreadable part of an entry; JOB NULL: all of the entry is
- * unreadable.
- */
+/* Add the memory nodes in an entry's unreadable part, or in all of the entry if JOB is NULL. */
 static void add_unread(struct ledger *l, const char *name, const struct ledger_job *job,
 		       struct idset *out)
 {
@@ -377,7 +374,7 @@ static void add_unread(struct ledger *l, const char *name, const struct ledger_j
 		add_named(job->step[i].unknown, out);
 }
 
-/* Does E select the entry NAME? Also false if the entry was removed meanwhile. */
+/* Return whether E selects the entry NAME; false if the entry was removed meanwhile. */
 static bool is_selected(struct ledger *l, const char *name, const struct ledger_walk *e)
 {
 	const struct ledger_whose *whose = e->whose;
@@ -386,7 +383,7 @@ static bool is_selected(struct ledger *l, const char *name, const struct ledger_
 	if (!whose)
 		return true;
 	errno = 0;
-	/* a query for all users (root's) includes entries whose owner is unreadable */
+	/* root's query for all users includes entries whose owner is unreadable */
 	if (ledger_read_head(l, name, &job, NULL) < 0)
 		return errno != ENOENT && whose->uid == (uid_t)-1;
 	return (whose->uid == (uid_t)-1 || job.uid == whose->uid) &&
@@ -404,10 +401,7 @@ static void visit_entry(struct ledger *l, const char *name, void *arg)
 	if (!is_selected(l, name, e))
 		return;
 	if (ledger_read_entry(l, name, !e->whose, &job, &why) < 0) {
-		/*
-		 * without the lock, another process may have removed the entry meanwhile: that is
-		 * no problem
-		 */
+		/* without the lock, another process may have removed the entry meanwhile */
 		if (faccessat(l->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 			*e->bad = why;
 	}

@@ -33,6 +33,7 @@ void ledger_job_free(struct ledger_job *job)
 		free_step(&job->step[i]);
 	free(job->step);
 	free(job->unknown);
+	free(job->devils);
 	free(job->request);
 	job_plan_free(job->plan);
 	free(job);
@@ -118,28 +119,63 @@ int ledger_step_set_places(struct ledger_step *s, const char *places)
 	return 0;
 }
 
-int ledger_step_add(struct ledger_step *s, const char *place)
+/* Append NAME to *LIST, names in the form "a,b". Returns 0, or -1 if out of memory. */
+static int ledger_job_append(char **list, const char *name)
 {
-	size_t used = strlen(ledger_step_places(s)), len = strlen(place);
-	char *more = realloc(s->places, used + len + 2);
+	size_t used = *list ? strlen(*list) : 0, len = strlen(name);
+	char *more = realloc(*list, used + len + 2);
 
 	if (!more)
 		return -1;
 	if (used)
 		more[used++] = ',';
-	memcpy(more + used, place, len + 1);
-	s->places = more;
+	memcpy(more + used, name, len + 1);
+	*list = more;
 	return 0;
+}
+
+/* Return the number of names in LIST. *HAS: one of them is NAME. */
+static unsigned ledger_job_count(const char *list, const char *name, bool *has)
+{
+	size_t len = strlen(name);
+	unsigned n = 0;
+
+	*has = false;
+	for (const char *at = list ? list : ""; *at; at += strcspn(at, ","), at += *at == ',') {
+		*has |= strcspn(at, ",") == len && strncmp(at, name, len) == 0;
+		n++;
+	}
+	return n;
+}
+
+int ledger_step_add(struct ledger_step *s, const char *place)
+{
+	return ledger_job_append(&s->places, place);
 }
 
 bool ledger_step_in(const struct ledger_step *s, const char *place)
 {
-	size_t len = strlen(place);
+	bool has;
 
-	for (const char *at = ledger_step_places(s); *at; at += strcspn(at, ","), at += *at == ',')
-		if (strcspn(at, ",") == len && strncmp(at, place, len) == 0)
-			return true;
-	return false;
+	ledger_job_count(s->places, place, &has);
+	return has;
+}
+
+int ledger_job_note_devil(struct ledger_job *job, const char *name)
+{
+	bool has;
+
+	if (ledger_job_count(job->devils, name, &has) >= REQUEST_CONTAINERS_MAX || has)
+		return 0;
+	return ledger_job_append(&job->devils, name) < 0 ? -1 : 1;
+}
+
+bool ledger_job_had_devil(const struct ledger_job *job, const char *name)
+{
+	bool has;
+
+	ledger_job_count(job->devils, name, &has);
+	return has;
 }
 
 bool ledger_step_in_job_plan(const struct ledger_step *s, const char *place)
@@ -149,5 +185,6 @@ bool ledger_step_in_job_plan(const struct ledger_step *s, const char *place)
 
 bool ledger_job_is_empty(const struct ledger_job *job)
 {
-	return !job->plan && !job->n_steps && idset_empty(&job->share) && !job->unknown;
+	return !job->plan && !job->n_steps && idset_empty(&job->share) && !job->devils &&
+	       !job->unknown;
 }

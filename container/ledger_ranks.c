@@ -39,7 +39,8 @@ static int ledger_ranks_parse_lines(struct ledger_step *s, const char *text, str
 
 		free(line);
 		if (rc < 0)
-			return errprintf(err, "bad rank line of step %u", s->step_id);
+			return errprintf(err, "the line of a rank of step %u is damaged",
+					 s->step_id);
 	}
 	return 0;
 }
@@ -68,7 +69,7 @@ void ledger_step_drop_ended(struct ledger_step *s, int cgroup_fd)
 
 	for (unsigned i = 0; i < s->n_placed; i++) {
 		snprintf(path, sizeof(path), "%s/user/%s", s->cgroup, s->placed[i].task);
-		/* the rank stays unless it is certain that its directory is gone */
+		/* drop the rank only if its directory is certainly gone */
 		if (!cgroup_inode(cgroup_fd, path) && cgroup_is_gone(cgroup_fd, path, 0))
 			continue;
 		if (kept != i)

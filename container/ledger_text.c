@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Entries as text. Releases before ledger_ranks.c expect their lines in a fixed order, refuse other
- * lines, and read ranks only from lines "rank task_0 sim 0-3": see doc/HACKING.md, "The ledger of
- * another release".
+ * Entries as text. Earlier releases expect lines in a fixed order, refuse unknown lines, and read
+ * ranks only from lines "rank task_0 sim 0-3"; see doc/HACKING.md, "The ledger of another release".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,8 +13,8 @@
 #include "container/step_id.h"
 
 /*
- * Bytes of all lines "rank ..." in an entry: enough for some 700 ranks. Ranks of further steps are
- * written as runs.
+ * The most bytes of lines "rank ..." in an entry, enough for some 700 ranks. Ranks of further steps
+ * are written as runs (rank_runs.h).
  */
 #define RANK_LINES_MAX (16u << 10)
 
@@ -30,7 +29,7 @@ static void ledger_text_print_plan(FILE *f, const char *request, const struct jo
 /* The ranks of a step as text. */
 struct rank_text {
 	const char *lines, *runs; /* NULL: none */
-	char *own_lines, *own_runs; /* the same text if it is allocated, for free() */
+	char *own_lines, *own_runs; /* the same text if free() must release it, otherwise NULL */
 };
 
 static char *format_lines(const struct ledger_step *s)
@@ -49,8 +48,8 @@ static char *format_lines(const struct ledger_step *s)
 }
 
 /*
- * Format ranks as lines, which every release knows, while *ROOM bytes suffice; else as runs. -1:
- * out of memory.
+ * Format the ranks of S as lines, which every release knows, if *CAPACITY bytes suffice; otherwise
+ * as runs. Returns 0, or -1 if out of memory.
  */
 static int format_ranks(struct rank_text *out, const struct ledger_step *s, size_t *capacity)
 {
@@ -71,9 +70,9 @@ static int format_ranks(struct rank_text *out, const struct ledger_step *s, size
 }
 
 /*
- * Print the launching line. Earlier releases read only its first word, and take the step for one
- * whose ranks are not placed yet: they report and sweep the step, and refuse to resize or delete
- * its container.
+ * Print the line "launching". Earlier releases read only its first word, and take the ranks of the
+ * step as not placed yet: they report and sweep the step, and refuse to resize or delete its
+ * container.
  */
 static void print_launching(FILE *f, const struct ledger_step *s, const char *runs)
 {
@@ -119,6 +118,8 @@ char *ledger_format(const struct ledger_job *job)
 	ledger_text_print_plan(f, job->request, job->plan);
 	if (idset_format(&job->share, list, sizeof(list)) > 0)
 		fprintf(f, "share %s bytes %" PRIu64 "\n", list, job->share_bytes);
+	if (job->devils)
+		fprintf(f, "devils %s\n", job->devils);
 	fputs(job->unknown ? job->unknown : "", f);
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		used = job->step[i].rank_lines ? strlen(job->step[i].rank_lines) : 0;
@@ -136,15 +137,15 @@ char *ledger_format(const struct ledger_job *job)
 
 /* -------------------------------------------------------------------- parsing */
 
-/* Does the line at TEXT start with WORD? */
+/* Return whether the line at TEXT starts with WORD. */
 static bool is_line(const char *text, const char *word)
 {
 	return strncmp(text, word, strlen(word)) == 0;
 }
 
 /*
- * If the line at *TEXT starts with WORD, return a copy of its rest, which the caller frees, and
- * move *TEXT past the line; else return NULL.
+ * If the line at *TEXT starts with WORD, move *TEXT past the line and return a copy of the text
+ * after WORD, which the caller frees. Otherwise return NULL.
  */
 static char *ledger_text_take_line(const char **text, const char *word)
 {
@@ -170,13 +171,14 @@ static int take_cgroup(const char **text, char *out)
 	return rc;
 }
 
-/* Take a request line and its plan; refuse a second request. */
+/* Take the line "request" and the plan after it; refuse a second request. */
 static int take_plan(const char **text, char **request, struct job_plan **plan, struct errbuf *err)
 {
 	if (*request)
-		return errprintf(err, "two requests of one step or job");
+		return errprintf(err, "a step or the job has two requests");
 	*request = ledger_text_take_line(text, "request ");
-	return *request ? job_plan_parse(plan, text, err) : errprintf(err, "bad request line");
+	return *request ? job_plan_parse(plan, text, err)
+			: errprintf(err, "the line \"request\" is damaged");
 }
 
 static int take_fence(const char **text, struct ledger_step *s, struct errbuf *err)
@@ -190,14 +192,15 @@ static int take_fence(const char **text, struct ledger_step *s, struct errbuf *e
 		rc = partition_by_name(line);
 	}
 	if (rc <= PARTITION_MEMBER || idset_parse(&s->fence, blank + 1, err) < 0)
-		rc = errprintf(err, "bad partition line of step %" PRIu32, s->step_id);
+		rc = errprintf(err, "the line \"partition\" of step %" PRIu32 " is damaged",
+			       s->step_id);
 	else
 		s->partition = (enum partition)rc;
 	free(line);
 	return rc < 0 ? -1 : 0;
 }
 
-/* Does the line at TEXT begin with a word, as all lines of any release do? */
+/* Return whether the line at TEXT begins with a word, as all lines of all releases do. */
 static bool is_word_line(const char *text)
 {
 	size_t len = strcspn(text, "\n");
@@ -224,7 +227,10 @@ static int ledger_text_keep(char **all, const char *text, size_t len, struct err
 	return 0;
 }
 
-/* Append to *ALL the lines from *TEXT up to the next line that begins with a word of KNOWN. */
+/*
+ * Append to *ALL the lines from *TEXT up to the next known line: "step", the last line, or one that
+ * begins with a word of KNOWN.
+ */
 static int keep_unknown(char **all, const char **text, const char *const *known, struct errbuf *err)
 {
 	const char *at = *text, *first = at;
@@ -248,14 +254,14 @@ static int take_rank_lines(const char **text, struct ledger_step *s, bool light,
 	while (is_line(*text, "rank ") && (end = strchr(*text, '\n')))
 		*text = end + 1;
 	if (*text == first)
-		return errprintf(err, "bad rank line of step %" PRIu32, s->step_id);
+		return errprintf(err, "a line \"rank\" of step %" PRIu32 " is damaged", s->step_id);
 	return light ? 0 : ledger_text_keep(&s->rank_lines, first, (size_t)(*text - first), err);
 }
 
 /*
- * Take the launching line: its first word is followed by nothing, " yes RUNS" or " no RUNS" (*RUNS
- * is then set). A line of another form, or a second line with runs, is kept as an unknown line,
- * since the other lines show the step's resources and its end. Without RUNS the step counts as
+ * Take the line "launching", "launching yes RUNS" or "launching no RUNS"; the last two set *RUNS. A
+ * line of another form, or a second line with runs, is kept as an unknown line: the step's
+ * resources and its end can still be read from other lines. Without RUNS the step counts as
  * launching, as in earlier releases.
  */
 static int take_launching(const char **text, struct ledger_step *s, bool light, bool *runs,
@@ -265,7 +271,7 @@ static int take_launching(const char **text, struct ledger_step *s, bool light, 
 	bool no = is_line(at, " no "), yes = is_line(at, " yes ");
 
 	if (!end)
-		return errprintf(err, "step %" PRIu32 ": the launching line is truncated",
+		return errprintf(err, "the line \"launching\" of step %" PRIu32 " is truncated",
 				 s->step_id);
 	*text = end + 1;
 	if (*runs || (*at != '\n' && !no && !yes)) {
@@ -302,11 +308,12 @@ static int take_step_head(const char **text, struct ledger_step *s, struct errbu
 		n = -1;
 	free(line);
 	if (n < 0)
-		return errprintf(err, "bad step line");
+		return errprintf(err, "the line \"step\" is damaged");
 	if (ledger_step_set_places(s, places) < 0)
 		return errprintf(err, "out of memory");
 	return take_cgroup(text, s->cgroup) < 0
-		       ? errprintf(err, "bad cgroup line of step %" PRIu32, s->step_id)
+		       ? errprintf(err, "the line \"cgroup\" of step %" PRIu32 " is damaged",
+				   s->step_id)
 		       : 0;
 }
 
@@ -314,7 +321,8 @@ static int ledger_text_take_cpus(const char **text, struct ledger_step *s, struc
 {
 	char *line = ledger_text_take_line(text, "cpus ");
 	int rc = line ? idset_parse(&s->cpus, line, err)
-		      : errprintf(err, "bad cpus line of step %" PRIu32, s->step_id);
+		      : errprintf(err, "the line \"cpus\" of step %" PRIu32 " is damaged",
+				  s->step_id);
 
 	free(line);
 	return rc;
@@ -355,10 +363,26 @@ static int take_share(const char **text, struct ledger_job *job, struct errbuf *
 	if (blank)
 		sscanf(blank, " bytes %" SCNu64 "%n", &job->share_bytes, &n);
 	if (n < 0 || blank[n]) {
-		rc = errprintf(err, "bad share line");
+		rc = errprintf(err, "the line \"share\" is damaged");
 	} else {
 		*blank = '\0';
 		rc = idset_parse(&job->share, line, err);
+	}
+	free(line);
+	return rc;
+}
+
+/* Take the line "devils", names of containers. */
+static int take_devils(const char **text, struct ledger_job *job, struct errbuf *err)
+{
+	char *line = ledger_text_take_line(text, "devils "), *save = NULL;
+	int rc = line && *line ? 0 : errprintf(err, "the line \"devils\" is damaged");
+
+	for (char *name = line ? strtok_r(line, ",", &save) : NULL; rc == 0 && name;
+	     name = strtok_r(NULL, ",", &save)) {
+		rc = request_check_name(name, err);
+		if (rc == 0 && ledger_job_note_devil(job, name) < 0)
+			rc = errprintf(err, "out of memory");
 	}
 	free(line);
 	return rc;
@@ -374,7 +398,7 @@ int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *e
 	line = ledger_text_take_line(text, header);
 	if (!line || !*line || line[strspn(line, "0123456789")]) {
 		free(line);
-		return errprintf(err, "not a ledger entry");
+		return errprintf(err, "the file is no ledger entry");
 	}
 	free(line);
 	line = ledger_text_take_line(text, "job ");
@@ -386,14 +410,14 @@ int ledger_take_head(const char **text, struct ledger_job *job, struct errbuf *e
 	free(line);
 	job->uid = uid;
 	return n < 0 || take_cgroup(text, job->cgroup) < 0
-		       ? errprintf(err, "bad job or cgroup line")
+		       ? errprintf(err, "the line \"job\" or \"cgroup\" is damaged")
 		       : 0;
 }
 
 /* Parse all lines after the head, which ledger_take_head() has read. */
 static int parse_rest(struct ledger_job *job, const char *text, bool light, struct errbuf *err)
 {
-	static const char *const known[] = { "request ", "share ", NULL };
+	static const char *const known[] = { "request ", "share ", "devils ", NULL };
 	int rc = 0;
 
 	while (rc == 0 && strcmp(text, "end-of-entry\n") != 0) {
@@ -405,6 +429,8 @@ static int parse_rest(struct ledger_job *job, const char *text, bool light, stru
 			rc = take_plan(&text, &job->request, &job->plan, err);
 		else if (is_line(text, "share "))
 			rc = take_share(&text, job, err);
+		else if (is_line(text, "devils "))
+			rc = take_devils(&text, job, err);
 		else
 			rc = keep_unknown(&job->unknown, &text, known, err);
 	}
@@ -421,7 +447,7 @@ int ledger_parse(struct ledger_job **out, const char *text, bool light, struct e
 	job->light = light;
 	rc = is_line(text, "nodeos-ledger 1\n")
 		     ? ledger_take_head(&text, job, err)
-		     : errprintf(err, "this is no ledger entry of this version");
+		     : errprintf(err, "the file is no ledger entry of version 1");
 	if (rc == 0)
 		rc = parse_rest(job, text, light, err);
 	if (rc < 0) {
@@ -442,9 +468,9 @@ bool ledger_job_of_later_release(const struct ledger_job *job, struct errbuf *wh
 		return false;
 	errprintf(why,
 		  "the ledger's entry of job %" PRIu32 " has lines of a later release (\"%.*s\"), "
-		  "which this release keeps, but does not know",
+		  "which this release keeps but does not know",
 		  job->job_id, (int)(strcspn(line, "\n") < 60 ? strcspn(line, "\n") : 60), line);
-	/* lines may contain any bytes, and this text goes to terminals */
+	/* the entry's lines may contain any bytes, and this text goes to terminals */
 	for (char *c = why->text; *c; c++)
 		if (*c < ' ' || *c > '~')
 			*c = '?';

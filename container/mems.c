@@ -28,9 +28,9 @@ static uint64_t mems_usable_of(const struct blocks *b, unsigned node)
 }
 
 /*
- * The ledger has no data on which nodes a job's memory is: the kernel fills one node after the
- * other, and programs may choose. So add to MOST of each node as much as fits there, and to EVEN
- * the node's proportional part, which is used when memory is short.
+ * The ledger does not show on which nodes of its share a job's memory is: the kernel fills one node
+ * after the other, and programs may choose. So add as much as fits to MOST of each node, and the
+ * node's proportional part to EVEN, which counts when memory is short.
  */
 static void add_load(struct mems_reading *k, const struct ledger_job *job)
 {
@@ -91,8 +91,8 @@ static uint64_t left_of(const struct share *s, unsigned node)
 }
 
 /*
- * Return the node of NODES with the least free space that holds all that is still missing; -1: no
- * node is large enough.
+ * Of the nodes in NODES whose free space holds all that the share still lacks, return the one with
+ * the least; -1 if no node is large enough.
  */
 static int best_fit(const struct share *s, const struct idset *nodes)
 {
@@ -110,7 +110,7 @@ static int best_fit(const struct share *s, const struct idset *nodes)
 	return best;
 }
 
-/* Return the node of NODES with the most free space; -1: none has any. */
+/* Return the node of NODES with the most free space; -1 if none has any. */
 static int find_emptiest_node(const struct share *s, const struct idset *nodes)
 {
 	uint64_t most = 0;
@@ -139,8 +139,8 @@ static void mems_take(struct share *s, const struct idset *nodes)
 }
 
 /*
- * Take nodes of FREE: first those without leftover files and near, then others without leftover
- * files, then the rest.
+ * Take nodes of FREE: first those near JOB_CPUS and without leftover files, then others without
+ * leftover files, then the rest.
  */
 static void take_free(struct share *s, struct idset free, const struct idset *job_cpus)
 {
@@ -158,8 +158,8 @@ static void take_free(struct share *s, struct idset free, const struct idset *jo
 }
 
 /*
- * Return Slurm's --mem, or, if Slurm does not manage memory, a part of the memory in proportion to
- * the job's CPUs.
+ * Return the bytes of Slurm's --mem. If Slurm does not manage memory, return a part of the node's
+ * memory in proportion to the job's CPUs.
  */
 static uint64_t memory_of_job(const struct blocks *b, const struct mems_given *given,
 			      const struct service_set *service)
@@ -179,8 +179,8 @@ static uint64_t memory_of_job(const struct blocks *b, const struct mems_given *g
 }
 
 /*
- * Return the bytes of the share; 0 if the job's containers have blocks for all its memory, which
- * its other ranks then use.
+ * Return the bytes that the share should have. If blocks of the job's containers hold all its
+ * memory, return 0: its other ranks then use these blocks.
  */
 static uint64_t wanted_share(const struct blocks *b, const struct idset *own, uint64_t memory)
 {
@@ -230,9 +230,7 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 	for (int node; s.have < s.want && (node = find_emptiest_node(&s, &used)) >= 0;)
 		mems_add_node(&s, node);
 	job->share_bytes = s.want;
-	/*
-	 * memory is overcommitted: use the job's own blocks, or else blocks that other jobs share
-	 */
+	/* no block is left: use blocks of the job's containers, or else of other jobs' shares */
 	if (idset_empty(&job->share))
 		job->share = !idset_empty(&own) ? own : used;
 	if (idset_empty(&job->share)) {
@@ -247,7 +245,7 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 
 /* ------------------------------------------------------------------ the cgroups */
 
-/* divisor: jobs on homes get a quarter, as the system needs the rest */
+/* jobs on homes get 1 / PART_OF_HOMES of the memory there, as the system needs the rest */
 #define PART_OF_HOMES 4
 
 /* Return the memory limit for a cgroup in NODES; 0: Slurm's limit stays. */
@@ -272,7 +270,7 @@ int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const 
 		return -1;
 	limit = limit_of(b, nodes, bound);
 	if (bound && !limit)
-		return errprintf(err, "memory nodes %s have no usable memory now",
+		return errprintf(err, "memory nodes %s have no usable memory at present",
 				 idset_brief(a, nodes));
 	/* without the memory controller, an OOM still kills only tasks on these nodes */
 	return limit ? memory_limit_lower(cgroup_fd, path, limit, err) : 0;
@@ -299,8 +297,8 @@ int mems_check_memory(const struct blocks *b, const struct idset *mems, uint64_t
 	if (!job_memory)
 		return 0;
 	/*
-	 * the need is rounded up to a whole block; the job must have paid for at least half of that
-	 * block, or a tiny request would get a block
+	 * a request is rounded up to a whole block; but it must be at least half of the blocks'
+	 * memory, so that a tiny request does not get a large block
 	 */
 	need = have - blocks_largest(b, mems) + 1;
 	if (need < have / 2)
@@ -329,7 +327,7 @@ enum guarantee mems_guarantee(const struct blocks *b, const struct conf *conf, i
 	uint64_t limit;
 
 	if (b->on && conf->unmanaged_mems != UNMANAGED_ALL)
-		return GUARANTEE_PHYSICAL;
+		return b->how == NODES_FAKE ? GUARANTEE_UNIFORM : GUARANTEE_PHYSICAL;
 	return memory_limit_read(&limit, cgroup_fd, job) == 0 && limit != UINT64_MAX
 		       ? GUARANTEE_AMOUNT
 		       : GUARANTEE_ADVISORY;

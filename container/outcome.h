@@ -10,7 +10,7 @@
 
 /*
  * The outcome of each isolator of a container on this node. AppC (ace.md) requires that users can
- * see it; dry run, launch and report use the same functions.
+ * see the outcomes; dry run, launch and report use the same functions.
  */
 enum outcome {
 	OUTCOME_ENFORCED,
@@ -25,7 +25,8 @@ struct isolator_outcome {
 	char reason[200]; /* "": enforced as requested */
 };
 
-#define OUTCOMES_MAX 40 /* container, scheduler, dimmap and every bit for an ignored isolator */
+/* enough for container, scheduler, dimmap and every isolator that can be ignored */
+#define OUTCOMES_MAX 40
 
 const char *outcome_name(enum outcome o);
 
@@ -34,22 +35,31 @@ struct sched_given {
 	enum sched_policy policy;
 	unsigned priority;
 	unsigned quantum; /* milliseconds, only with hpc */
-	/* hpc was requested, but this kernel lacks it, and POLICY is the site's replacement */
+	/* policy hpc was requested, but this kernel lacks it; POLICY is the site's replacement */
 	bool fallback;
-	/* the container's own partition, or that of the replacement */
+	/* the partition that the container requests, or that the replacement or lwk implies */
 	enum partition partition;
 	/* PARTITION is part of the replacement: a step without it is "modified", not refused */
 	bool for_hpc;
+	/* PARTITION comes with lwk and was not requested; the step can do without it */
+	bool for_lwk;
 };
 
 /*
- * Set OUT to the policy for container ASK: its own, or the site's default. THIS_KERNEL: OUT is for
- * the running kernel, whose policies are known.
+ * Set OUT to the policy for container ASK, or to the site's default if ASK names none. THIS_KERNEL:
+ * OUT is for the running kernel, whose policies are known.
  */
 void outcome_sched(struct sched_given *out, const struct requested_container *ask,
 		   const struct conf *conf, bool this_kernel);
 
-/* Degree of guarantee for the memory of a container's own memory nodes. */
+/*
+ * Write to TEXT which features of policy hpc a partition lacks for a container with CPUS: "" or ";
+ * missing: ...". NO_TICK: the CPUs in the boot parameter nohz_full=.
+ */
+void outcome_hpc_missing(char *text, size_t size, const struct requested_container *ask,
+			 const struct idset *cpus, const struct idset *no_tick);
+
+/* How far a container's memory nodes are guaranteed to the container. */
 enum guarantee {
 	GUARANTEE_UNKNOWN, /* a dry run for a machine whose guarantee is unknown */
 	/*
@@ -57,12 +67,14 @@ enum guarantee {
 	 * than they have
 	 */
 	GUARANTEE_ADVISORY,
-	/* the memory controller bounds each job, but other jobs may use the same nodes */
+	/* the memory controller limits each job, but other jobs may use the same nodes */
 	GUARANTEE_AMOUNT,
-	GUARANTEE_PHYSICAL, /* blocks, made by the kernel's fgmn=, for this container alone */
+	/* blocks of a stock kernel (numa=fake=NU), for this container and the kernel itself */
+	GUARANTEE_UNIFORM,
+	GUARANTEE_PHYSICAL, /* blocks (boot parameter fgmn=), used by this container alone */
 };
 
-/* "physical", "amount", "advisory"; NULL: unknown */
+/* "physical", "uniform", "amount", "advisory"; NULL: unknown */
 const char *guarantee_name(enum guarantee g);
 
 /* The state of the node that affects the outcome of a container. */
@@ -71,7 +83,7 @@ struct outcome_node {
 	enum guarantee guarantee;
 	/* bytes that programs can use of the container's memory nodes; 0: unknown */
 	uint64_t usable;
-	/* policy_supported() is true of this node's kernel (false: dry run) */
+	/* the container is for this node, so that policy_supported() applies; false: dry run */
 	bool policy_known;
 };
 
@@ -88,7 +100,7 @@ struct isolator_outcome *outcome_of(struct outcomes *o, const char *isolator);
 void outcome_note(struct isolator_outcome *o, enum outcome outcome, const char *fmt, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Write members "placement" and "quantum_ms", for policy hpc only. */
+/* Write the members "placement" and "quantum_ms" if POLICY is hpc. */
 void outcome_hpc_json(struct json_out *j, enum sched_policy policy, unsigned priority,
 		      unsigned quantum);
 

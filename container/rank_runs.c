@@ -10,7 +10,7 @@
 #define BACK_MAX 1024 /* greatest distance of ranks that are compared for a pattern */
 #define NUMBER_DIGITS 9 /* greatest number of digits in the number of a task */
 
-/* The sort key of ranks. */
+/* The properties of a rank that are compared. */
 struct key {
 	unsigned number; /* number of the task */
 	unsigned place; /* index of the first rank in the same place */
@@ -20,7 +20,7 @@ struct key {
 	uint64_t hash; /* hash of the shape */
 };
 
-/* Set DST to SRC with BY added to each id. Returns -1 if an id would be out of range. */
+/* Set DST to SRC with BY added to each id. Returns 0, or -1 if an id would be out of range. */
 static int move_set(struct idset *dst, const struct idset *src, int by)
 {
 	idset_zero(dst);
@@ -77,10 +77,7 @@ static bool same_shape(const struct ledger_rank *r, const struct key *key, unsig
 	       idset_equal(&moved, &r[b].cpus);
 }
 
-/*
- * Fill KEY[I] after all keys before it. FIRSTS lists the N_FIRSTS ranks so far that had a new
- * shape.
- */
+/* Fill KEY[I] after the keys before it. FIRSTS lists the N_FIRSTS ranks so far with a new shape. */
 static int make_key(struct key *key, const struct ledger_rank *r, unsigned i, unsigned *firsts,
 		    unsigned *n_firsts)
 {
@@ -107,8 +104,8 @@ static int make_key(struct key *key, const struct ledger_rank *r, unsigned i, un
 }
 
 /*
- * Count the ranks from AT on that each repeat the rank BACK places before, with CPUs BY higher and
- * with consecutive task numbers.
+ * Return how many ranks from AT on, with consecutive task numbers, each repeat the rank BACK
+ * positions before them, with CPUs BY higher.
  */
 static unsigned count_repeats(const struct key *key, unsigned n, unsigned at, unsigned back, int by)
 {
@@ -124,7 +121,7 @@ static unsigned count_repeats(const struct key *key, unsigned n, unsigned at, un
 	return len;
 }
 
-/* Print the token that covers the most ranks from AT on. Returns how many it covers. */
+/* Print the token that covers the most ranks from AT on. Returns the number of these ranks. */
 static unsigned put_token(FILE *f, const struct ledger_rank *r, const struct key *key, unsigned n,
 			  unsigned at)
 {
@@ -258,7 +255,8 @@ int rank_runs_parse(struct ledger_step *s, const char *runs, struct errbuf *err)
 		const char *token = at;
 
 		if (parse_token(s, &at, &ignored) < 0 || (*at && *at != ' '))
-			return errprintf(err, "bad ranks \"%.40s\" of step %u", token, s->step_id);
+			return errprintf(err, "the ranks \"%.40s\" of step %u are damaged", token,
+					 s->step_id);
 		if (!*at)
 			return 0;
 		at++;

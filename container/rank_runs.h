@@ -8,8 +8,8 @@
  * The placed ranks of a step as runs: tokens separated by one blank, in the order of the ranks.
  *
  *   0-63:sim:0-3     task_0 to task_63 in container sim, all on the CPUs 0-3
- *   64-127<64+4      the next ranks, each in the place of the rank 64 before it, and on its CPUs
- *                    with 4 added to their numbers (or subtracted: -4)
+ *   64-127<64+4 the next ranks, each in the place of the 64th rank before it, on that rank's CPUs
+ *                    plus 4 (or minus: -4)
  *
  * So three or four tokens describe 4,096 ranks on a node with 64 cores, whether ranks are
  * distributed over cores in blocks, in turns, or by socket.
@@ -18,13 +18,14 @@
 /*
  * Return the text of the N ranks R, which the caller frees. NULL: out of memory, or a rank cannot
  * be written in this form: it has no CPUs, a directory other than "task_NUMBER", or a place that is
- * no container's name.
+ * neither a container's name nor LEDGER_REST.
  */
 char *rank_runs_format(const struct ledger_rank *r, unsigned n);
 
 /*
- * Append the ranks in RUNS, any text, to those of S. Returns -1 with the reason if the text is
- * damaged or has more than STEP_RANKS_MAX ranks; S then has the ranks before the bad token.
+ * Append the ranks in RUNS, an untrusted text, to the ranks of S. Returns 0, or -1 with the reason
+ * if the text is damaged or has more than STEP_RANKS_MAX ranks; S then has the ranks before the bad
+ * token.
  */
 int rank_runs_parse(struct ledger_step *s, const char *runs, struct errbuf *err);
 

@@ -11,7 +11,7 @@
 #define STEP_ID_EXTERN 0xfffffffcu
 #define STEP_ID_INTERACTIVE 0xfffffffau
 
-/* Write "batch", "extern", "interactive" or the decimal number. */
+/* Write "batch", "extern", "interactive" or the decimal number to BUF. */
 void step_id_format(uint32_t step_id, char buf[16]);
 
 #endif

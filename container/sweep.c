@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The sweep at every opening of the ledger: it removes what ended jobs and steps have left behind.
- */
+/* The sweep, when the ledger is opened, removes entries and partitions of ended jobs and steps. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,15 +8,15 @@
 #include "container/isolator.h"
 #include "container/ledger_impl.h"
 
-/* Partitions of ended steps whose CPUs are still in the exclusive CPUs of the directories above. */
+/* Removed partitions, whose CPUs are still exclusive CPUs of the directories above. */
 struct swept {
 	struct idset fences;
 	char cgroup[CGROUP_PATH_MAX]; /* cgroup of a job with such steps */
 };
 
 /*
- * Is NAME, an unreadable entry, of an ended job? False if its head is damaged or is that of a job
- * with another entry.
+ * Return whether the unreadable entry NAME belongs to an ended job; false if its first lines are
+ * damaged or name a job with another entry.
  */
 static bool unread_has_ended(struct ledger *l, const char *name)
 {
@@ -31,9 +29,7 @@ static bool unread_has_ended(struct ledger *l, const char *name)
 	return strcmp(expect, name) == 0 && ledger_job_has_ended(l, &job);
 }
 
-/*
- * Take down the fences of JOB's ended steps (ALL: of all steps), and remove these steps from JOB.
- */
+/* Remove JOB's ended steps and their fences; if ALL, remove all steps and their fences. */
 static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, struct swept *swept)
 {
 	struct idset gone;
@@ -61,7 +57,7 @@ static void sweep_ended_steps(struct ledger *l, const char *name, struct swept *
 		return;
 	sweep_steps(l, job, false, swept);
 	ledger_write(l, job, &ignored);
-	/* the step may have died while it was launching, when the fences are down */
+	/* an ended step may have died while launching, when all fences of the job are lowered */
 	fence_raise(l, l->cgroup_fd, job, 0, &ignored);
 	ledger_job_free(job);
 }
@@ -75,8 +71,8 @@ static void sweep_one(struct ledger *l, const char *name, void *arg)
 	char expect[64];
 
 	/*
-	 * An unreadable entry stays as long as its job: it is evidence, and may protect a live job.
-	 * Only the steps of this job fail because of it.
+	 * An unreadable entry stays as long as its job lives, since it may protect the job's
+	 * resources. Only steps of this job fail because of the entry.
 	 */
 	if (ledger_read_entry(l, name, true, &job, &ignored) < 0) {
 		if (unread_has_ended(l, name))
@@ -111,7 +107,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		return -1;
 	}
 	fence_refresh_above(l, cgroup_fd, swept.cgroup, &swept.fences);
-	fence_give_back(l); /* the process that should have done this may have been killed */
+	fence_give_back(l); /* a process may have been killed before this call */
 	*out = l;
 	return 0;
 }

@@ -31,7 +31,7 @@ static int control_changes_note(const char *path, bool more, struct errbuf *err)
 		if (pwrite(fd, text, (size_t)len, 0) != len)
 			goto bad;
 	}
-	/* override the umask, as users read the file */
+	/* whatever the umask is, users must be able to read the file */
 	if (fchmod(fd, 0644) < 0)
 		goto bad;
 	close(fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The client of nodeosd. As a part of libnodeos, it runs in programs that get signals, such as that
- * of a profiler's timer, and have no handler for SIGPIPE.
+ * The client of nodeosd. It is a part of libnodeos, and so runs in programs that get signals, such
+ * as those of a profiler's timer, and that have no handler for SIGPIPE.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -20,14 +20,13 @@
 /* limit for requests that move memory or write back a buffer, in seconds */
 #define SECONDS_TO_CHANGE 3600
 /*
- * seconds for which a refused connection is repeated, as all ranks of a large node may connect at
- * once
+ * seconds for which refused requests are repeated, as all ranks of a large node may connect at once
  */
 #define SECONDS_TURNED_AWAY 60
 
 /*
- * The connection was refused: systemd closes connections above MaxConnections= of nodeosd.socket
- * without reading, so the client can repeat the request.
+ * Return value: the connection was closed, and the client can repeat the request. systemd closes
+ * connections above MaxConnections= of nodeosd.socket without reading from them.
  */
 #define AGAIN 1
 
@@ -38,11 +37,11 @@ static int connect_to(const char *path, long seconds, struct errbuf *err)
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0), rc;
 
 	if (fd < 0)
-		return errprintf(err, "socket: %s", strerror(errno));
+		return errprintf(err, "cannot make a socket: %s", strerror(errno));
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s", path);
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	/* in AF_UNIX, an interrupted connect(2) has had no effect */
+	/* an interrupted connect(2) of AF_UNIX has no effect */
 	while ((rc = connect(fd, (struct sockaddr *)&to, sizeof(to))) < 0 && errno == EINTR)
 		;
 	if (rc < 0) {
@@ -77,7 +76,7 @@ static int client_send(int fd, const char *line)
 	return 0;
 }
 
-/* As recv(2), but continues after signals, for at most SECONDS. */
+/* As recv(2), but continue after signals, for at most SECONDS. */
 static ssize_t client_receive(int fd, long seconds, char *buf, size_t size)
 {
 	long end = monotonic_ms() + seconds * 1000;
@@ -99,7 +98,7 @@ static const char *why_not(void)
 	return errno == EAGAIN ? "no answer in time" : strerror(errno);
 }
 
-/* Read the answer; its first line shows whether a result or an error follows. */
+/* Read the answer. Its first line shows whether a result or an error follows. */
 static int client_take_answer(int fd, long seconds, FILE *out, struct errbuf *err)
 {
 	char piece[sizeof(err->text) + 4096], *end = NULL;
@@ -112,7 +111,7 @@ static int client_take_answer(int fd, long seconds, FILE *out, struct errbuf *er
 		piece[used] = '\0';
 		end = memchr(piece, '\n', used);
 	}
-	/* the request was not read */
+	/* the connection was closed before the request was read */
 	if (n < 0 && !used && errno == ECONNRESET)
 		return AGAIN;
 	if (!used)
@@ -158,7 +157,7 @@ int ask_node(const struct ask *a, const char *socket_path, FILE *out, struct err
 
 	ask_format(a, line);
 	while ((rc = ask_once(line, socket_path, seconds, out, err)) == AGAIN) {
-		/* random, so that clients do not all return at the same time */
+		/* a random pause, so that clients do not all return at the same time */
 		long ms = pause_ms + rand_r(&seed) % pause_ms;
 		struct timespec pause = { ms / 1000, ms % 1000 * 1000000 };
 
@@ -171,4 +170,22 @@ int ask_node(const struct ask *a, const char *socket_path, FILE *out, struct err
 		pause_ms = pause_ms < 400 ? pause_ms * 2 : pause_ms;
 	}
 	return rc;
+}
+
+bool nodeosd_listens(void)
+{
+	char line[512];
+	bool listens = false;
+	FILE *f = fopen("/proc/net/unix", "re");
+
+	if (!f)
+		return false;
+	/*
+	 * the listening socket has the flag __SO_ACCEPTCON (00010000); accepted connections have
+	 * the same name, but not the flag
+	 */
+	while (!listens && fgets(line, sizeof(line), f))
+		listens = strstr(line, " 00010000 ") && strstr(line, " " ASK_SOCKET "\n");
+	fclose(f);
+	return listens;
 }

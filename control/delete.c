@@ -17,11 +17,11 @@
 
 /* The progress of a deletion. */
 struct deletion {
-	bool killed; /* the ranks were killed, as requested */
+	bool killed; /* the ranks have been killed, as requested */
 	bool done; /* the ledger records the deletion */
 };
 
-/* Return the number of ranks with a process; STEP gets the step of the first of them. */
+/* Return the number of ranks that have a process. STEP gets the step of the first such rank. */
 static unsigned count_live(const struct rank_group *g, int cgroup_fd, char step[16])
 {
 	char path[RANK_PATH_MAX];
@@ -36,8 +36,8 @@ static unsigned count_live(const struct rank_group *g, int cgroup_fd, char step[
 }
 
 /*
- * Kill all processes in the cgroups of the ranks (cgroup.kill), including those that fork
- * meanwhile.
+ * Kill all processes in the cgroups of the ranks, including those that are forked meanwhile
+ * (cgroup.kill).
  */
 static void delete_kill_all(const struct rank_group *g, int cgroup_fd)
 {
@@ -51,8 +51,8 @@ static void delete_kill_all(const struct rank_group *g, int cgroup_fd)
 }
 
 /*
- * Refuse to delete a step container: it ends with its step. If several steps have a container with
- * this name, list them.
+ * Refuse to delete a step container, which ends with its step. If several steps have a container of
+ * this name, list the steps.
  */
 static int refuse_step_container(const struct resize_view *v, struct errbuf *err)
 {
@@ -70,7 +70,7 @@ static int refuse_step_container(const struct resize_view *v, struct errbuf *err
 		v->o.container->name, step, v->o.job->job_id, step);
 }
 
-/* Is the container empty? Returns 0 if so, 1 while killed ranks end, -1 with the reason. */
+/* Returns 0 if the container is empty, 1 while killed ranks end, or -1 with the reason. */
 static int check_empty(const struct resize_view *v, struct deletion *d, bool late,
 		       struct errbuf *err)
 {
@@ -97,8 +97,8 @@ static int check_empty(const struct resize_view *v, struct deletion *d, bool lat
 			       live, live == 1 ? "" : "s", name, step, KILL_MS / 1000);
 	} else if (live && !d->killed && ledger_write(v->lock, v->o.job, err) < 0) {
 		/*
-		 * first write the unchanged entry: if the ledger cannot be written, no rank is
-		 * killed
+		 * write the unchanged entry first, so that no rank is killed if the ledger cannot
+		 * be written
 		 */
 		rc = -1;
 	} else if (live) {
@@ -110,7 +110,10 @@ static int check_empty(const struct resize_view *v, struct deletion *d, bool lat
 	return rc;
 }
 
-/* Opens the ledger. When the container is empty, leaves the ledger open. */
+/*
+ * Wait until the container is empty; then the ledger is open. Returns 0, or -1 with the ledger
+ * closed.
+ */
 static int open_empty(struct resize_view *v, struct deletion *d, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 100000000 };
@@ -160,7 +163,7 @@ static int take_off(FILE *out, struct resize_view *v, struct deletion *d, struct
 		return -1;
 	}
 	d->done = true;
-	/* from here on no container has these CPUs; other ranks may get them */
+	/* no container has these CPUs any more, so other ranks may get them */
 	bind_time_start(&limit, v->s.conf.helper_timeout);
 	rc = rank_group_bind(&rest, v->s.cgroup_fd, &limit, err);
 	if (rc < 0) {
@@ -206,8 +209,8 @@ int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		rc = take_off(out, v, &d, err);
 		resize_view_close(v);
 		/*
-		 * with the ledger closed, as a device may take long; a container that stays keeps
-		 * its buffer
+		 * the ledger is closed here, as a device may take long; a container that stays
+		 * keeps its buffer
 		 */
 		if (d.done)
 			isolators_release(conf.state_dir, inode, (int)index);

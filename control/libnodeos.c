@@ -11,7 +11,7 @@
 #include "control/protocol.h"
 #include "host/affinity.h"
 
-/* The container, from nodeosd's answer. */
+/* The caller's container, from nodeosd's answer. */
 struct have {
 	char container[REQUEST_NAME_MAX];
 	unsigned job;
@@ -24,7 +24,7 @@ struct nodeos {
 	struct errbuf err;
 	const char *socket_path, *changes_path;
 	int fd; /* inotify descriptor; -1: nodeos_fd() was never called */
-	bool behind; /* HAVE may be out of date, and FD does not show that */
+	bool behind; /* HAVE may be out of date although FD does not show a change */
 };
 
 /* Take a line "WORD VALUE". */
@@ -70,11 +70,13 @@ static int libnodeos_take_answer(struct have *h, char *answer, struct errbuf *er
 	}
 	if (!*h->container || idset_empty(&h->cpus))
 		return errprintf(
-			err, "nodeosd's answer has no container: is nodeosd of another version?");
+			err, "nodeosd's answer has no container; is nodeosd of another version?");
 	return 0;
 }
 
-/* Send A to nodeosd. Returns the answer, which the caller frees; NULL: failed. */
+/*
+ * Send A to nodeosd. Returns the answer, which the caller frees, or NULL with the reason in N->err.
+ */
 static char *libnodeos_ask(nodeos_t *n, const struct ask *a)
 {
 	char *answer = NULL;
@@ -195,8 +197,8 @@ int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems)
 		return errprintf(&n->err, "this process is in no container");
 	if ((cpus && ask_parse_amount(&a.cpus, cpus, false) < 0) ||
 	    (mems && ask_parse_mems(&a.mems, mems) < 0))
-		return errprintf(&n->err, "wrong size: expected a number from 1 on, +N or -N, and "
-					  "for memory nodes also a size, such as 16G");
+		return errprintf(&n->err, "wrong size: expected a number above 0, +N or -N; for "
+					  "memory nodes also a size, such as 16G");
 	if (!a.cpus.given && !a.mems.given)
 		return 0;
 	memcpy(a.container, n->have.container, sizeof(a.container));
@@ -212,8 +214,8 @@ int nodeos_fd(nodeos_t *n)
 		return n->fd;
 	n->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (n->fd < 0)
-		return errprintf(&n->err, "inotify: %s", strerror(errno));
-	/* nodeosd has created the file before it answered the first request */
+		return errprintf(&n->err, "cannot use inotify: %s", strerror(errno));
+	/* nodeosd created the file before it answered the first request */
 	if (inotify_add_watch(n->fd, n->changes_path, IN_MODIFY) < 0) {
 		errprintf(&n->err, "%s: %s", n->changes_path, strerror(errno));
 		close(n->fd);
@@ -221,8 +223,8 @@ int nodeos_fd(nodeos_t *n)
 		return -1;
 	}
 	/*
-	 * the container may have changed before the watch, so make the descriptor readable once, by
-	 * the end of another watch (inotify(7), IN_IGNORED)
+	 * The container may have changed before the watch began. So make the descriptor readable
+	 * once: a second watch that ends gives an event (inotify(7), IN_IGNORED).
 	 */
 	n->behind = true;
 	inotify_rm_watch(n->fd, inotify_add_watch(n->fd, "/", IN_DELETE_SELF));

@@ -15,8 +15,8 @@
 int lock_private(const char *state_dir, uint64_t what, long ms, struct errbuf *err)
 {
 	/*
-	 * lock byte WHAT, which may be behind the end of the file; the descriptor owns the lock,
-	 * not the process
+	 * Lock byte WHAT, which may be behind the end of the file. The descriptor owns the lock,
+	 * not the process.
 	 */
 	struct flock byte = {
 		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)what, .l_len = 1

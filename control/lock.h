@@ -7,8 +7,9 @@
 #include "base/errbuf.h"
 
 /*
- * Locks besides the ledger's, in a file of state_dir that only root can open: a process that can
- * open a file, even read-only, can lock it and make root wait. Each user has one lock.
+ * Locks in addition to the ledger's. Their file is in state_dir, where only root can open it: a
+ * process that can open a file, even read-only, can lock it and make root wait. Each user has one
+ * lock.
  */
 #define PRIVATE_LOCK_USER(uid) ((uint64_t)(uid)) /* for changes of this user's containers */
 #define PRIVATE_LOCK_CHANGES (UINT64_C(1) << 33) /* for the number of changes */

@@ -15,21 +15,26 @@ extern "C" {
 
 typedef struct nodeos nodeos_t;
 
-/* A handle for the container that the caller is in. NULL: out of memory. After any other error,
- * nodeos_error has the reason and nodeos_cpus is 0. */
+/*
+ * Return a handle for the container that the caller is in, or NULL if out of memory. After any
+ * other error, nodeos_error gives the reason, and nodeos_cpus returns 0.
+ */
 nodeos_t *nodeos_open(void);
 void nodeos_close(nodeos_t *n); /* NULL does nothing */
 
-/* The error of the last call that can fail, as one line; "": none. */
+/* Return the error of the last call that can fail, as one line; "" if it succeeded. */
 const char *nodeos_error(const nodeos_t *n);
 
-/* Query the container again. 0, or -1 and the handle is unchanged. */
+/* Query the container again. Returns 0, or -1 with the handle unchanged. */
 int nodeos_refresh(nodeos_t *n);
 
-const char *nodeos_container(const nodeos_t *n); /* its name */
+const char *nodeos_container(const nodeos_t *n); /* the container's name */
 unsigned nodeos_job(const nodeos_t *n);
 
-/* Hardware threads and memory nodes as the kernel numbers them, "0-3,8", and their number. */
+/*
+ * Hardware threads and memory nodes: as a list of the kernel's numbers, "0-3,8", or how many they
+ * are.
+ */
 const char *nodeos_cpulist(const nodeos_t *n); /* of the container */
 unsigned nodeos_cpus(const nodeos_t *n);
 const char *nodeos_rank_cpulist(const nodeos_t *n); /* of the caller's rank */
@@ -38,29 +43,29 @@ const char *nodeos_memlist(const nodeos_t *n);
 unsigned nodeos_mems(const nodeos_t *n);
 
 /*
- * Resize the container to CPUS and MEMS, each as "8", "+2" or "-2", MEMS also as "16G"; NULL:
- * unchanged. All its ranks on this node follow, with all threads. Returns 0 after the change, and
- * the handle has the new state; -1 on failure, and everything is unchanged.
+ * Resize the container to CPUS and MEMS, each as "8", "+2" or "-2"; MEMS also as "16G", or as nodes
+ * of one kind, "hbm:+1". NULL: unchanged. All ranks of the container on this node follow, with all
+ * threads. Returns 0 with the new state in the handle, or -1 with everything unchanged.
  */
 int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems);
 
 /*
- * Return a file descriptor that becomes readable (poll(2)) when a container of this node changes,
- * and once at first, for earlier changes. It belongs to the handle. Returns -1 with nodeos_error on
- * failure.
+ * Return a file descriptor that becomes readable (poll(2)) when a container of this node changes;
+ * it is readable at first, for earlier changes. The descriptor belongs to the handle. Returns -1
+ * with nodeos_error on failure.
  */
 int nodeos_fd(nodeos_t *n);
 
 /*
- * Has the caller's container changed since the last query? Returns 1 if it has, and the handle has
- * the new state; 0 if not; -1 with nodeos_error if that is unknown, and the next call queries
+ * Returns 1, with the new state in the handle, if the caller's container has changed since the last
+ * query; 0 if it has not; -1 with nodeos_error if that is unknown, and then the next call queries
  * again. Never waits for a change.
  */
 int nodeos_changed(nodeos_t *n);
 
 /*
- * Let the calling thread allocate memory only from the current nodes of the container, and from all
- * of them (set_mempolicy(2)). No other process can do this for the thread. Returns 0, or -1 with
+ * Let the calling thread allocate memory from all present nodes of the container, and from no
+ * others (set_mempolicy(2)). No other process can do this for the thread. Returns 0, or -1 with
  * nodeos_error.
  */
 int nodeos_bind_memory(nodeos_t *n);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosd does for users what only root can do, one request in each process: systemd starts it for
- * a connection, with the socket as standard input. It trusts no client: the kernel gives the user,
- * protocol.c parses the one line of the request, and a request affects only that user's jobs.
+ * nodeosd does for users what only root can do. Each process handles one request: systemd starts
+ * nodeosd for a connection, with the socket as standard input. nodeosd trusts no client: the kernel
+ * gives the user, protocol.c parses the one line of the request, and a request affects only that
+ * user's jobs.
  */
 #include <errno.h>
 #include <signal.h>
@@ -28,7 +29,7 @@
 #include "control/resize.h"
 #include "report/node_report.h"
 
-/* seconds for the client to send a line, and to receive each piece of an answer */
+/* seconds that the client has to send a piece of its line, or to receive a piece of the answer */
 #define SECONDS 10
 
 static const char usage_text[] = "Usage: nodeosd\n"
@@ -39,7 +40,7 @@ static const char usage_text[] = "Usage: nodeosd\n"
 				 "  -h, --help     print this\n"
 				 "  -V, --version  print the version\n";
 
-/* Read one line, in any number of pieces, within the time limit. */
+/* Read one line, which may come in any number of pieces. Returns 0, or -1 with the reason. */
 static int nodeosd_read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 {
 	size_t len = 0;
@@ -50,22 +51,23 @@ static int nodeosd_read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return errprintf(err, "request: %s",
+			return errprintf(err, "request: cannot read it: %s",
 					 n == 0 ? "the line has no end" : strerror(errno));
 		len += (size_t)n;
 		line[len] = '\0';
 		if (memchr(line, '\n', len))
 			break;
 		if (len == ASK_LINE_MAX - 1)
-			return errprintf(err, "request: longer than %d bytes", ASK_LINE_MAX - 2);
+			return errprintf(err, "request: the line is longer than %d bytes",
+					 ASK_LINE_MAX - 2);
 	}
 	if (strlen(line) != len || line[len - 1] != '\n' || strchr(line, '\n') != line + len - 1)
-		return errprintf(err, "request: expected one line");
+		return errprintf(err, "request: there must be exactly one line");
 	line[len - 1] = '\0';
 	return 0;
 }
 
-/* Show the containers of the user's own jobs; root sees all. */
+/* Show the containers of the user's own jobs; root sees all containers. */
 static int nodeosd_show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *err)
 {
 	struct machine *m = NULL;
@@ -98,8 +100,8 @@ static int nodeosd_show(FILE *f, const struct ask *a, uid_t uid, struct errbuf *
 }
 
 /*
- * Find the job and node for srun to start a command beside the ranks of a container: only Slurm
- * creates processes in jobs, and NodeOS moves none there.
+ * Find the job and the node on which srun can start a command beside the ranks of a container. Only
+ * Slurm creates processes in jobs; NodeOS moves none there.
  */
 static int nodeosd_find(FILE *f, const struct ask *a, uid_t uid, const char *cgroup,
 			struct errbuf *err)
@@ -135,7 +137,7 @@ static int answer_request(FILE *f, struct errbuf *err)
 	struct ask a;
 
 	if (getsockopt(0, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.uid == (uid_t)-1)
-		return errprintf(err, "standard input is not a socket connected to a client: "
+		return errprintf(err, "standard input is not a socket connected to a client; "
 				      "nodeosd.socket of systemd starts nodeosd");
 	if (nodeosd_read_line(line, err) < 0 || ask_parse(&a, line, err) < 0)
 		return -1;
@@ -158,7 +160,7 @@ static int answer_request(FILE *f, struct errbuf *err)
 	case ASK_FIND:
 		return nodeosd_find(f, &a, peer.uid, cgroup, err);
 	}
-	return errprintf(err, "request: no such operation");
+	return errprintf(err, "request: the operation is unknown");
 }
 
 int main(int argc, char **argv)
@@ -181,7 +183,7 @@ int main(int argc, char **argv)
 	umask(077);
 	signal(SIGPIPE, SIG_IGN);
 	prctl(PR_SET_DUMPABLE, 0);
-	/* end the process even if the client sends single bytes, each within its limit */
+	/* end the process even if the client sends single bytes, each within SECONDS */
 	alarm(6 * SECONDS);
 	setsockopt(0, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
 	setsockopt(0, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));

@@ -30,7 +30,7 @@ static void search_plan(struct owned *f, struct ledger_job *job, const char *nam
 			f->step = &job->step[i];
 }
 
-/* Search for the container with ranks of that step. */
+/* Search for the container NAME with ranks of STEP. */
 static void search_step(struct owned *f, struct ledger_job *job, struct ledger_step *step,
 			const char *name)
 {
@@ -43,8 +43,8 @@ static void search_step(struct owned *f, struct ledger_job *job, struct ledger_s
 }
 
 /*
- * Search one job: for the named step; if none is named, for the last step's own container, or else
- * in the job plan.
+ * Search one job. If A names a step, search that step; otherwise search the last step with its own
+ * container, or else the job plan.
  */
 static void search_job(struct owned *f, struct ledger_job *job, const struct ask *a)
 {
@@ -78,7 +78,7 @@ static int was_deleted(const char *name, const struct ledger_job *job, struct er
 
 #define LISTED 8 /* steps in a message */
 
-/* The steps with ranks in a container of a name, in Slurm's form for users: "7.0, 7.1". */
+/* The steps that have ranks in containers of one name, as Slurm shows them to users: "7.0, 7.1". */
 struct steps {
 	unsigned n;
 	char text[OWNED_STEPS_MAX];
@@ -86,7 +86,10 @@ struct steps {
 
 _Static_assert(OWNED_STEPS_MAX >= LISTED * 24 + 8, "all listed steps fit");
 
-/* A batch script may be in a container, too, but has no step number. */
+/*
+ * Add the steps of JOB to OUT. A batch script may be in a container, too, but it is left out, as it
+ * has no step number.
+ */
 static void list_steps(struct steps *out, struct ledger_job *job, const char *name)
 {
 	for (unsigned i = 0; i < job->n_steps; i++) {
@@ -115,15 +118,17 @@ unsigned owned_list_steps(char text[OWNED_STEPS_MAX], struct ledger_job *job, co
 }
 
 /*
- * Refuse if several steps have a container with this name and the caller is in none of them: the
- * caller must name a step, as it cannot know which step came last.
+ * Fail if several steps have a container of this name and the caller is in none of them. The caller
+ * must name a step then, as it cannot know which step came last.
  */
 static int check_one(const struct owned *f, const struct ask *a, struct errbuf *err)
 {
 	struct steps steps = { .n = 0 };
 
-	/* any of these step containers is enough here: the caller reports that step containers
-	 * cannot be deleted */
+	/*
+	 * for a deletion any of these step containers will do, as the caller refuses to delete step
+	 * containers
+	 */
 	if (!f->own || a->step_given || a->operation == ASK_DELETE)
 		return 0;
 	list_steps(&steps, f->job, a->container);

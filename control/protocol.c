@@ -32,11 +32,31 @@ int ask_parse_number(uint32_t *out, const char *text, uint32_t min, uint32_t max
 	return 0;
 }
 
+/*
+ * If TEXT begins with a kind of memory, such as "hbm:", set it in OUT. Returns the text after it.
+ */
+static const char *take_kind(struct ask_amount *out, const char *text)
+{
+	const size_t len = strcspn(text, ":");
+	char name[16];
+	int kind;
+
+	snprintf(name, sizeof(name), "%.*s", (int)len, text);
+	kind = len < sizeof(name) && text[len] ? memory_kind_by_name(name) : -1;
+	if (kind < 0)
+		return text;
+	out->by_kind = true;
+	out->kind = (enum memory_kind)kind;
+	return text + len + 1;
+}
+
 int ask_parse_amount(struct ask_amount *out, const char *text, bool bytes)
 {
 	struct ask_amount a = { .given = true };
 	char *end;
 
+	if (bytes)
+		text = take_kind(&a, text);
 	if (*text == '+' || *text == '-')
 		a.sign = *text++ == '+' ? 1 : -1;
 	if (*text < '1' || *text > '9' || strlen(text) > 20)
@@ -56,16 +76,20 @@ int ask_parse_amount(struct ask_amount *out, const char *text, bool bytes)
 
 int ask_parse_mems(struct ask_amount *out, const char *text)
 {
-	char bytes[32];
+	struct ask_amount of = { .given = false };
+	const char *amount = take_kind(&of, text);
+	char bytes[48];
 	uint64_t size;
 
-	if (!strchr(text, 'b') && ask_parse_amount(out, text, true) == 0)
+	if (!strchr(amount, 'b') && ask_parse_amount(out, text, true) == 0)
 		return 0;
-	/* a size has a unit; a number without unit counts nodes, and this number is too large */
-	if (*text < '1' || *text > '9' || !text[strspn(text, "0123456789")] ||
-	    request_parse_bytes(text, &size) < 0)
+	/*
+	 * a size needs a unit; a number without unit counts nodes, and is refused here as too large
+	 */
+	if (*amount < '1' || *amount > '9' || !amount[strspn(amount, "0123456789")] ||
+	    request_parse_bytes(amount, &size) < 0)
 		return -1;
-	snprintf(bytes, sizeof(bytes), "%" PRIu64 "b", size);
+	snprintf(bytes, sizeof(bytes), "%.*s%" PRIu64 "b", (int)(amount - text), text, size);
 	return ask_parse_amount(out, bytes, true);
 }
 
@@ -103,17 +127,18 @@ static int take_word(struct ask *out, char *word, struct errbuf *err)
 		return 0;
 	return errprintf(err,
 			 "request: %s is not expected (allowed, once each: job=NUMBER, "
-			 "step=NUMBER, json, kill, container=NAME, cpus=[+-]N, mems=[+-]N|BYTESb)",
+			 "step=NUMBER, json, kill, container=NAME, cpus=[+-]N, "
+			 "mems=[KIND:][+-]N|BYTESb)",
 			 word_quote(quoted, word, strlen(word)));
 }
 
-/* Check that A has only words that its operation may have. */
+/* Check that A has only words that its operation allows. */
 static int protocol_check(const struct ask *a, struct errbuf *err)
 {
 	bool amount = a->cpus.given || a->mems.given;
 
 	if ((a->operation == ASK_SHOW || a->operation == ASK_QUERY) != !*a->container)
-		return errprintf(err, "request: find, resize and delete need a container, show and "
+		return errprintf(err, "request: find, resize and delete need a container; show and "
 				      "query take none");
 	if ((a->json && (a->operation == ASK_FIND || a->operation == ASK_QUERY)) ||
 	    (a->job && a->operation == ASK_QUERY))
@@ -138,7 +163,8 @@ int ask_parse(struct ask *out, const char *line, struct errbuf *err)
 
 	memset(out, 0, sizeof(*out));
 	if (len >= ASK_LINE_MAX - 1)
-		return errprintf(err, "request: longer than %d bytes", ASK_LINE_MAX - 2);
+		return errprintf(err, "request: the line is longer than %d bytes",
+				 ASK_LINE_MAX - 2);
 	for (i = 0; i < len; i++)
 		if (line[i] < ' ' || line[i] > '~')
 			return errprintf(err, "request: byte %zu is not printable ASCII", i + 1);
@@ -178,7 +204,7 @@ static const char *sign_of(const struct ask_amount *a)
 void ask_format(const struct ask *a, char *buf)
 {
 	char job[24] = "", step[24] = "", container[REQUEST_NAME_MAX + 16] = "", cpus[40] = "",
-	     mems[40] = "";
+	     mems[56] = "";
 
 	if (a->job)
 		snprintf(job, sizeof(job), " job=%" PRIu32, a->job);
@@ -189,7 +215,9 @@ void ask_format(const struct ask *a, char *buf)
 	if (a->cpus.given)
 		snprintf(cpus, sizeof(cpus), " cpus=%s%" PRIu64, sign_of(&a->cpus), a->cpus.n);
 	if (a->mems.given)
-		snprintf(mems, sizeof(mems), " mems=%s%" PRIu64 "%s", sign_of(&a->mems), a->mems.n,
+		snprintf(mems, sizeof(mems), " mems=%s%s%s%" PRIu64 "%s",
+			 a->mems.by_kind ? memory_kind_name(a->mems.kind) : "",
+			 a->mems.by_kind ? ":" : "", sign_of(&a->mems), a->mems.n,
 			 a->mems.bytes ? "b" : "");
 	snprintf(buf, ASK_LINE_MAX, START "%s%s%s%s%s%s%s%s\n", operation_name[a->operation], job,
 		 step, container, cpus, mems, a->kill ? " kill" : "", a->json ? " json" : "");

@@ -17,44 +17,47 @@
 #define ASK_SOCKET "/run/nodeosd.socket"
 #define ASK_LINE_MAX 512 /* bytes with the newline and the final NUL */
 /*
- * slurm.h's SLURM_MAX_NORMAL_STEP_ID: greatest id of a step of srun; the batch script and similar
- * steps have higher ids
+ * largest id of a step of srun (SLURM_MAX_NORMAL_STEP_ID of slurm.h); the batch script and similar
+ * steps have larger ids
  */
 #define ASK_STEP_MAX 0xfffffff0u
 
 enum ask_operation {
 	ASK_SHOW, /* the user's containers, as text or JSON */
-	/* container of the calling process: lines as in query.h */
+	/* the container of the calling process, as lines (query.h) */
 	ASK_QUERY,
 	/* change the size of a container; reports the changes, as text or JSON */
 	ASK_RESIZE,
-	ASK_DELETE, /* delete a container from this node; reports as ASK_RESIZE */
-	/* the job of a container: lines "job NUMBER" and "node NAME", for srun */
+	ASK_DELETE, /* delete a container from this node; reports the changes as ASK_RESIZE does */
+	/* the job and the node of a container, as lines "job NUMBER" and "node NAME", for srun */
 	ASK_FIND,
 };
 
-/* An amount: absolute (SIGN 0), or relative. */
+/* An amount: absolute if SIGN is 0, otherwise relative (SIGN 1 or -1). */
 struct ask_amount {
 	bool given;
 	int sign;
 	uint64_t n;
 	bool bytes; /* N is in bytes, and SIGN is 0 */
+	/* if BY_KIND, only memory of KIND is meant */
+	bool by_kind;
+	enum memory_kind kind;
 };
 
 struct ask {
 	enum ask_operation operation;
 	uint32_t job; /* 0: any job */
 	bool json; /* for ASK_SHOW, ASK_RESIZE and ASK_DELETE */
-	/* for ASK_FIND and ASK_RESIZE: the container with ranks of step STEP */
+	/* for ASK_FIND and ASK_RESIZE: the container must have ranks of step STEP */
 	bool step_given;
 	uint32_t step;
 	char container[REQUEST_NAME_MAX]; /* for ASK_FIND, ASK_RESIZE and ASK_DELETE */
 	bool kill; /* for ASK_DELETE: kill the container's ranks */
-	/* for ASK_RESIZE, at least one: hardware threads; memory nodes, or their size */
+	/* for ASK_RESIZE, at least one of: hardware threads; memory nodes or their size */
 	struct ask_amount cpus, mems;
 };
 
-/* Parse LINE, an untrusted text without its newline. */
+/* Parse LINE, an untrusted text without its newline. Returns 0, or -1 with the reason. */
 int ask_parse(struct ask *out, const char *line, struct errbuf *err);
 
 /*
@@ -64,14 +67,14 @@ int ask_parse(struct ask *out, const char *line, struct errbuf *err);
 int ask_parse_number(uint32_t *out, const char *text, uint32_t min, uint32_t max);
 
 /*
- * Parse "4", "+4", "-4"; if BYTES, also "4b". Returns -1 for another form, 0, or too large a
- * number.
+ * Parse "4", "+4", "-4"; if BYTES, also "4b", and each of these after a kind of memory, "hbm:4b".
+ * Returns 0, or -1 for another form, for the number 0 and for a number that is too large.
  */
 int ask_parse_amount(struct ask_amount *out, const char *text, bool bytes);
 
 /*
- * Parse a number of memory nodes as users write it: "4", "+4", "-4", or a size, "16G". Returns -1
- * as ask_parse_amount() does.
+ * Parse memory nodes as users write them: a number, "4", "+4", "-4", or a size, "16G"; of one kind
+ * of memory, "hbm:+1", "hbm:16G". Returns as ask_parse_amount() does.
  */
 int ask_parse_mems(struct ask_amount *out, const char *text);
 
@@ -83,5 +86,12 @@ void ask_format(const struct ask *a, char *buf);
  * message or the reason of another failure.
  */
 int ask_node(const struct ask *a, const char *socket_path, FILE *out, struct errbuf *err);
+
+/*
+ * Return whether systemd listens on nodeosd's socket. Users' commands need the socket, but
+ * containers do not, so its absence is no problem. This reads the table of sockets, as a connection
+ * would start a nodeosd.
+ */
+bool nodeosd_listens(void);
 
 #endif

@@ -8,9 +8,9 @@
 #include "base/errbuf.h"
 
 /*
- * Find the container of process PEER of user UID, by its cgroup, and write it to OUT, as lines
- * "job", "container", "cpus" and "mems" of the container, and "rank_cpus" of the process's rank.
- * Returns -1 if the process is in no container.
+ * Find the container of process PEER of user UID by the process's cgroup. Write the lines "job",
+ * "container", "cpus" and "mems" of the container, and "rank_cpus" of the process's rank, to OUT.
+ * Returns 0, or -1 if the process is in no container.
  */
 int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err);
 

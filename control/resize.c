@@ -26,7 +26,7 @@ static int refuse_change(struct errbuf *err, const struct errbuf *why,
 	return errwrap(err, "container %s", c->name);
 }
 
-/* Do the site and every isolator allow the change to NEXT? */
+/* Check that the site and all isolators allow the change to NEXT. */
 static int check_change(const struct resize_view *v, const struct planned_container *next,
 			struct errbuf *err)
 {
@@ -60,32 +60,38 @@ static int check_change(const struct resize_view *v, const struct planned_contai
 
 /* --------------------------------------------------------------- the change */
 
-/*
- * Set the container's entry to NEXT, with the CPUs of HAS_CPUS and the memory nodes of HAS_MEMS
- * added.
- */
+/* Copy the memory nodes of FROM, with their kinds. */
+static void copy_mems(struct planned_container *to, const struct planned_container *from)
+{
+	to->mems = from->mems;
+	to->kinds = from->kinds;
+	memcpy(to->kind_mems, from->kind_mems, sizeof(to->kind_mems));
+}
+
+/* Set the container's entry to NEXT, plus the CPUs of HAS_CPUS and the memory nodes of HAS_MEMS. */
 static void write_entry(struct planned_container *c, const struct planned_container *next,
 			const struct planned_container *has_cpus,
 			const struct planned_container *has_mems)
 {
 	c->cpus = next->cpus;
 	c->reserved = next->reserved;
-	c->mems = next->mems;
+	copy_mems(c, next);
 	if (has_cpus) {
 		idset_or(&c->cpus, &has_cpus->cpus);
 		idset_or(&c->reserved, &has_cpus->reserved);
 	}
-	c->kinds = next->kinds;
 	if (has_mems) {
 		idset_or(&c->mems, &has_mems->mems);
 		c->kinds |= has_mems->kinds;
+		for (unsigned k = 0; k < MEMORY_KINDS; k++)
+			idset_or(&c->kind_mems[k], &has_mems->kind_mems[k]);
 	}
 	c->confined = next->confined;
 	c->shared = next->shared;
 	c->asked = next->asked ? next->asked : c->asked;
 }
 
-/* Keep only the explanation of this resize. */
+/* Replace the explanation of an earlier resize in C->why by WHY. */
 static void resize_explain(struct planned_container *c, const char *why)
 {
 	char *last = strncmp(c->why, RESIZED, strlen(RESIZED)) == 0 ? c->why
@@ -103,7 +109,8 @@ static void resize_explain(struct planned_container *c, const char *why)
 struct change {
 	struct planned_container before, next;
 	struct idset mems_gone;
-	struct rank_group in, rest; /* the container's ranks, and those outside of all containers */
+	/* the container's ranks, and the ranks outside of all containers */
+	struct rank_group in, rest;
 	struct mapped had, left; /* bytes on MEMS_GONE before and after the move */
 	bool widened; /* the container's ranks have, or may have, the new memory nodes */
 	struct {
@@ -124,7 +131,7 @@ static int collect_ranks(struct change *c, struct resize_view *v, struct errbuf 
 	return rank_group_collect(&c->rest, v->o.job, v->o.own, LEDGER_REST, err);
 }
 
-/* Bind all ranks, first those that give up CPUs. */
+/* Bind all ranks, beginning with those that give up CPUs. */
 static int bind_all(struct change *c, struct resize_view *v, struct bind_time *t,
 		    struct errbuf *err)
 {
@@ -141,8 +148,8 @@ static int bind_all(struct change *c, struct resize_view *v, struct bind_time *t
 }
 
 /*
- * A rank could not be restored: keep its new CPUs in the entry, so that no other container gets
- * them.
+ * Keep the new CPUs in the entry, so that no other container gets them: a rank that could not be
+ * restored uses them.
  */
 static void keep_grown(struct planned_container *entry, const struct planned_container *next,
 		       struct errbuf *err)
@@ -156,7 +163,7 @@ static void keep_grown(struct planned_container *entry, const struct planned_con
 		  idset_brief(list, &next->cpus));
 }
 
-/* Change the ranks' CPUs. After that the entry has the old and the new memory nodes. */
+/* Change the ranks' CPUs. On success, the entry has the old and the new memory nodes. */
 static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	struct planned_container *entry = v->o.container;
@@ -172,7 +179,7 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 		return errwrap(err, "container %s", c->next.name);
 	if (rank_group_renew(&c->rest, v->o.plan, err) < 0)
 		return errwrap(err, "ranks outside of containers");
-	/* from here on no other container gets the old or new CPUs of this one */
+	/* after this write no other container gets the old or the new CPUs of this container */
 	write_entry(entry, &c->next, &c->before, &c->before);
 	if (ledger_write(v->lock, v->o.job, err) < 0)
 		return -1;
@@ -184,8 +191,8 @@ static int change_cpus(struct change *c, struct resize_view *v, struct errbuf *e
 	if (ledger_write(v->lock, v->o.job, err) == 0)
 		return 0;
 	/*
-	 * if the second write fails (file system full), the entry claims more than the container
-	 * has, never less
+	 * if the second write fails, as on a full file system, the entry claims more than the
+	 * container has, not less
 	 */
 	rank_group_undo(&c->in, v->s.cgroup_fd, &t);
 	rank_group_undo(&c->rest, v->s.cgroup_fd, &t);
@@ -199,8 +206,8 @@ undo:
 }
 
 /*
- * Move G's memory off the nodes that the container gives up, until none is left there or the rest
- * cannot be moved. Adds the rest to LEFT.
+ * Move G's memory off the nodes that the container gives up, until no memory is left there or the
+ * rest cannot be moved. Adds the rest to LEFT.
  */
 static int move_off(struct change *c, const struct rank_group *g, const struct resize_view *v,
 		    struct mapped *left, struct errbuf *err)
@@ -221,7 +228,7 @@ static int move_off(struct change *c, const struct rank_group *g, const struct r
 	return rc;
 }
 
-/* Copy the ranks of C->in, as they are needed after the view is closed. */
+/* Copy the names of the ranks of C->in, which are needed after the view is closed. */
 static int remember_ranks(struct change *c, struct errbuf *err)
 {
 	free(c->looked_at);
@@ -256,7 +263,7 @@ static int collect_new(struct rank_group *g, const struct change *c, struct errb
 	return 0;
 }
 
-/* Confine all ranks to the old and the new memory nodes together, as in the ledger. */
+/* Confine all ranks to the old and the new memory nodes together, as the ledger says. */
 static void confine_to_both(const struct change *c, const struct resize_view *v)
 {
 	struct idset both = c->next.mems;
@@ -268,9 +275,9 @@ static void confine_to_both(const struct change *c, const struct resize_view *v)
 }
 
 /*
- * Move the pages of the new ranks of C->in. The ledger is closed, as other launches would wait for
- * it: copying takes time, and the ranks' user can delay it. No other container gets the memory
- * nodes in this container's entry.
+ * Move the pages of the ranks of C->in that are new. The ledger is closed, since copying takes time
+ * and the ranks' user can delay it, and other launches would wait for the ledger. Meanwhile, no
+ * other container gets the memory nodes in this container's entry.
  */
 static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -300,8 +307,8 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 	if (rc == 0)
 		rc = remember_ranks(c, err);
 	/*
-	 * the kernel moves the remaining pages; if a rank cannot leave some nodes, all ranks get
-	 * these nodes back
+	 * the kernel now moves the remaining pages; if a rank cannot leave some nodes, all ranks
+	 * get these nodes back
 	 */
 	if (rc == 0 && !idset_empty(&c->mems_gone)) {
 		rc = rank_group_lockable(&c->in, v->s.cgroup_fd, v->uid, err);
@@ -318,8 +325,8 @@ static int move_pages(struct change *c, struct resize_view *v, struct errbuf *er
 }
 
 /*
- * With the ledger open again, search for ranks that have started meanwhile and so have the old
- * settings. Returns 1 if there are any, 0, or -1.
+ * Return 1 if ranks have started while the ledger was closed, and so have the old settings; 0 if
+ * not; -1 on failure. The ledger is open again.
  */
 static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -333,7 +340,7 @@ static int any_new(struct change *c, struct resize_view *v, struct errbuf *err)
 }
 
 /*
- * Write the final entry. The ledger is open, and the ranks' memory is off the old nodes as far as
+ * Write the final entry. The ledger is open, and the ranks' memory has left the old nodes as far as
  * possible.
  */
 static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *err)
@@ -341,7 +348,7 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	struct planned_container *entry = v->o.container;
 	int rc;
 
-	/* a container gives up a block only if none of its own memory is left there */
+	/* a container gives up a block only if no memory of its own is left there */
 	if (v->s.blocks.on && c->left.anonymous) {
 		char a[128];
 
@@ -355,7 +362,7 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 		write_entry(entry, &c->next, NULL, NULL);
 		rc = ledger_write(v->lock, v->o.job, err);
 	}
-	/* the entry keeps claiming the old nodes */
+	/* the entry still claims the old nodes */
 	if (rc < 0) {
 		ledger_close(v->lock);
 		v->lock = NULL;
@@ -364,7 +371,7 @@ static int leave_mems(struct change *c, struct resize_view *v, struct errbuf *er
 	return rc;
 }
 
-/* Remove the new memory nodes from the ledger; no rank has any of them. */
+/* Remove the new memory nodes from the ledger; no rank has got any of them. */
 static void resize_give_back(const struct change *c, struct resize_view *v)
 {
 	struct errbuf ignored;
@@ -373,16 +380,15 @@ static void resize_give_back(const struct change *c, struct resize_view *v)
 	if (resize_view_open(v, &ignored) < 0)
 		return;
 	entry = v->o.container;
-	entry->mems = c->before.mems;
+	copy_mems(entry, &c->before);
 	entry->confined = c->before.confined;
 	entry->shared = c->before.shared;
-	entry->kinds = c->before.kinds;
 	entry->asked = c->before.asked;
 	memcpy(entry->why, c->before.why, sizeof(entry->why));
 	ledger_write(v->lock, v->o.job, &ignored);
 }
 
-/* Change the memory nodes of a container whose CPUs are changed already. */
+/* Change the memory nodes of a container, after its CPUs. */
 static int change_mems(struct change *c, struct resize_view *v, struct errbuf *err)
 {
 	int more = 1;
@@ -412,8 +418,8 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 }
 
 /*
- * The memory nodes could not be changed: restore the CPUs, unless another container got them while
- * the ledger was closed. The memory nodes stay as they are now.
+ * Restore the CPUs after the change of memory nodes has failed, unless another container got the
+ * CPUs while the ledger was closed. The memory nodes stay as they are now.
  */
 static void take_cpus_back(const struct change *c, struct resize_view *v, struct errbuf *err)
 {
@@ -435,7 +441,7 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 		goto stays;
 	}
 	back.before = *v->o.container;
-	back.next.mems = back.before.mems;
+	copy_mems(&back.next, &back.before);
 	if (collect_ranks(&back, v, &why) == 0 && change_cpus(&back, v, &why) == 0) {
 		memcpy(v->o.container->why, c->before.why, sizeof(c->before.why));
 		v->o.container->asked = c->before.asked;
@@ -447,7 +453,8 @@ static void take_cpus_back(const struct change *c, struct resize_view *v, struct
 stays:
 	if (*why.text)
 		errappend(err,
-			  " (its CPUs are changed, so repeat the request with --mems only: %.200s)",
+			  " (its CPUs stay changed: %.200s; to finish the resize, repeat it with "
+			  "--mems only)",
 			  why.text);
 }
 
@@ -506,8 +513,8 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		       ? -1
 		       : resize_lock(v, &conf, err);
 	/*
-	 * Check the user now, while the ledger is closed: the user database may be slow. V->uid is
-	 * the container's owner, even if root is the caller (resize_lock()).
+	 * Check the user now, while the ledger is closed, as the user database may be slow. V->uid
+	 * is the container's owner, even if root is the caller (resize_lock()).
 	 */
 	if (lock >= 0) {
 		resize_check_user(&conf, NODEOS_CONF_PATH, v->uid, true, false, &v->no_cpus);

@@ -23,11 +23,11 @@
 /* to change a cgroup, which includes the kernel's copy of the remaining pages */
 #define CONFINE_SECONDS 300
 
-/* Work on one process, done with the user's rights. */
+/* Work on one process, with the user's rights. */
 struct job {
 	pid_t pid;
-	const struct idset *nodes; /* nodes on which to count memory, or off which to move it */
-	const struct idset *to; /* to move memory: to these nodes */
+	const struct idset *nodes; /* nodes whose memory is counted, or is moved away */
+	const struct idset *to; /* nodes that memory is moved to */
 };
 
 struct found {
@@ -36,8 +36,8 @@ struct found {
 };
 
 /*
- * Return the bytes on NODES by a line of numa_maps: "7f.. default file=/x anon=3 N0=2 N1=1
- * kernelpagesize_kB=4"
+ * Return the bytes on NODES in LINE, a line of numa_maps such as "7f.. default file=/x anon=3 N0=2
+ * N1=1 kernelpagesize_kB=4".
  */
 static uint64_t bytes_on(const char *line, const struct idset *nodes)
 {
@@ -88,16 +88,16 @@ static void migrate_pages(void *arg, void *result)
 	const struct job *job = arg;
 	struct found *o = result;
 
-	/* IDSET_MAX + 1: system calls expect one more than the bits of a node mask */
+	/* IDSET_MAX + 1: the system call expects one more than the number of bits in a node mask */
 	if (syscall(SYS_migrate_pages, job->pid, IDSET_MAX + 1, job->nodes->word, job->to->word) <
 	    0)
 		o->error = errno;
 }
 
 /*
- * Can the address space be locked for writing, as a change of a cpuset does? A read does not show
- * that. Of all writes to another process that its user may do, this one has the least effect: it
- * resets the peak of resident memory.
+ * Lock the address space for writing, as a change of a cpuset does, to see whether that is
+ * possible; a read does not show it. Of all such writes that a user may do to another process, this
+ * one has the least effect: it resets the peak of resident memory.
  */
 static void lock_and_unlock(void *arg, void *result)
 {
@@ -127,7 +127,7 @@ struct walk {
 	int rc;
 };
 
-/* Is PID still in PATH? It may have ended, and its number may belong to another process. */
+/* Return whether PID is still in PATH. It may have ended, and another process may have its pid. */
 static bool resize_mems_is_there(const struct walk *w, pid_t pid)
 {
 	char path[RANK_PATH_MAX];
@@ -160,8 +160,8 @@ static void resize_mems_visit(pid_t pid, void *arg)
 	w->job.pid = pid;
 	a.gid = st.st_gid;
 	/*
-	 * root owns the process in /proc: the kernel hides it from its user, as it is set-user-ID
-	 * or has requested that
+	 * if root owns the process's directory in /proc, the kernel hides the process from its
+	 * user, as it is set-user-ID or has asked for that
 	 */
 	end = st.st_uid == w->uid ? apart_run(&a, &o, &why) : APART_DONE;
 	if (st.st_uid != w->uid)
@@ -230,9 +230,8 @@ int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid,
 /* ------------------------------------------------------------------- cgroups */
 
 /*
- * Set the memory nodes of the directories above those of the ranks, if they are confined, to the
- * nodes of all ranks together. Call this before the ranks get new nodes, and after they have given
- * up nodes.
+ * If the directory "user" of M's step is confined, set its memory nodes to the nodes of all its
+ * ranks together. Call this before the ranks get new nodes, and after they have given up nodes.
  */
 static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct blocks *b,
 			const struct idset *nodes, const struct idset *later, struct errbuf *err)
@@ -250,7 +249,7 @@ static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct 
 	idset_or(&left, nodes);
 	if (later)
 		idset_andnot(&left, later);
-	/* add the nodes of the step's ranks in other places */
+	/* add the nodes of the step's ranks that are in other places */
 	for (unsigned i = 0; i < m->step->n_placed; i++) {
 		if (strcmp(m->step->placed[i].place, m->rank->place) == 0)
 			continue;
@@ -265,8 +264,8 @@ static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct 
 }
 
 /*
- * Return the limit of a rank's own directory: its part of the container's limit if the step has
- * ranks in other places, else 0, as the directory above has the limit.
+ * Return the memory limit of a rank's own directory: its part of the container's limit if the step
+ * has ranks in other places; otherwise 0, as the directory above has the limit.
  */
 static uint64_t rank_memory_limit(const struct rank_moved *m)
 {
@@ -303,9 +302,9 @@ static void visit_in(const char *path, pid_t pid, void *arg)
 }
 
 /*
- * Write the path of the directory that resize_mems_confine() changes for M: the rank's own or, if
- * the step is confined, the step's directory "user". The latter also has ranks of other containers,
- * and processes in none.
+ * Write the path of the directory that rank_group_confine() changes for M: the rank's own or, if
+ * the step is confined, the step's directory "user", which also has ranks of other containers and
+ * processes outside of containers.
  */
 static void changed_for(char path[RANK_PATH_MAX], const struct rank_moved *m, int cgroup_fd)
 {
@@ -364,8 +363,8 @@ struct confined {
 };
 
 /*
- * In this process the open files have other numbers than in its parent, so open the cgroup root
- * again.
+ * Run rank_group_confine() in a child. Its open files have other numbers than in its parent, so
+ * open the cgroup root again.
  */
 static void confine_apart(void *arg, void *result)
 {
@@ -400,6 +399,6 @@ int rank_group_confine(const struct rank_group *g, const struct blocks *b,
 				 "this host can start no process until it ends: kill it",
 				 why.text);
 	default:
-		return errprintf(err, "memory nodes: %s", why.text);
+		return errprintf(err, "cannot change memory nodes: %s", why.text);
 	}
 }

@@ -11,13 +11,13 @@
 #include "container/mems.h"
 #include "jobplan/job_plan_check.h"
 
-/* attempts to plan; an attempt fails if the job's containers change meanwhile */
+/* the most attempts to plan; an attempt fails if the job's containers change meanwhile */
 #define ROUNDS 32
 
 /* Input of the helper. */
 struct input {
 	struct plan_input in;
-	char text[1024]; /* the request; IN points to it */
+	char text[1024]; /* the text of the request, to which IN points */
 };
 
 static int count_of(unsigned *out, const struct ask_amount *a, unsigned now, const char *what,
@@ -29,6 +29,25 @@ static int count_of(unsigned *out, const struct ask_amount *a, unsigned now, con
 	*out = a->sign < 0   ? now - (unsigned)a->n
 	       : a->sign > 0 ? now + (unsigned)a->n
 			     : (unsigned)a->n;
+	return 0;
+}
+
+/* Set TO's memory to the amount of one kind that the user asks for. */
+static int ask_for_kind(struct requested_container *to, const struct resize_view *v,
+			struct errbuf *err)
+{
+	const struct ask_amount *a = &v->ask->mems;
+	const struct planned_container *c = v->o.container;
+	char what[48];
+	unsigned n = 0;
+
+	snprintf(what, sizeof(what), "%s memory nodes", memory_kind_name(a->kind));
+	if (!a->bytes &&
+	    count_of(&n, a, idset_count(&c->kind_mems[a->kind]), what, c->name, err) < 0)
+		return -1;
+	to->mems_kind = MEMS_WANTS;
+	to->n_wants = 1;
+	to->want[0] = (struct mems_want){ a->kind, a->bytes, a->bytes ? a->n : n };
 	return 0;
 }
 
@@ -47,7 +66,10 @@ static int write_request(struct input *i, const struct resize_view *v, struct er
 	if (a->cpus.given && count_of(&r.container[0].cpus, &a->cpus, idset_count(&c->cpus),
 				      "threads", c->name, err) < 0)
 		return -1;
-	if (a->mems.given && a->mems.bytes) {
+	if (a->mems.given && a->mems.by_kind) {
+		if (ask_for_kind(&r.container[0], v, err) < 0)
+			return -1;
+	} else if (a->mems.given && a->mems.bytes) {
 		r.container[0].mems_kind = MEMS_SIZE;
 		r.container[0].mems = a->mems.n;
 	} else if (a->mems.given) {
@@ -73,6 +95,27 @@ static void offer_cpus(struct plan_input *in, const struct resize_view *v)
 	idset_andnot(&in->cpus, &held);
 }
 
+/* Check that memory requested by kinds is resized by kinds, and other memory as a whole. */
+static int check_kind(const struct resize_view *v, struct errbuf *err)
+{
+	const bool wants = v->request.container[v->index].mems_kind == MEMS_WANTS;
+	const struct planned_container *c = v->o.container;
+	char kinds[MEMORY_KINDS_TEXT_MAX];
+
+	if (wants == v->ask->mems.by_kind)
+		return 0;
+	return wants ? errprintf(err,
+				 "container %s has memory by kinds (%s): name the kind to change, "
+				 "such as %s:1",
+				 c->name, memory_kinds_format(kinds, c->kinds),
+				 memory_kind_name((enum memory_kind)__builtin_ctz(
+					 c->kinds | 1u << MEMORY_KINDS)))
+		     : errprintf(err,
+				 "container %s did not request memory by kinds: resize it by a "
+				 "number of memory nodes, or a size",
+				 c->name);
+}
+
 static int resize_plan_offer_mems(struct plan_input *in, const struct resize_view *v,
 				  struct errbuf *err)
 {
@@ -88,14 +131,11 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 	idset_zero(&in->mems_taken);
 	if (!v->ask->mems.given)
 		return 0;
-	if (v->request.container[v->index].mems_kind == MEMS_WANTS)
-		return errprintf(err,
-				 "container %s has memory by kinds, which cannot be resized; its "
-				 "CPUs can be",
-				 v->o.container->name);
+	if (check_kind(v, err) < 0)
+		return -1;
 	/*
-	 * such a container uses the blocks that were free at launch, and other jobs may have some
-	 * of them now
+	 * an unconfined container uses the blocks that were free at launch; other jobs may have
+	 * some of them now
 	 */
 	if (b->on && !v->o.container->confined)
 		return errprintf(err,
@@ -104,7 +144,7 @@ static int resize_plan_offer_mems(struct plan_input *in, const struct resize_vie
 				 v->o.container->name);
 	if (mems_read_ledger(&held, v->lock, b, &self, &bad, err) < 0)
 		return -1;
-	/* memory nodes of this job's other containers, of the job plan and of steps */
+	/* OTHERS: memory nodes of this job's other containers, in the job plan and in steps */
 	others = held.siblings;
 	for (unsigned i = 0; i < v->o.plan->n; i++)
 		if (&v->o.plan->container[i] != v->o.container && v->o.plan->container[i].confined)
@@ -141,7 +181,7 @@ static int resize_plan_fill(struct input *i, const struct resize_view *v, struct
 	return resize_plan_offer_mems(&i->in, v, err) < 0 ? -1 : write_request(i, v, err);
 }
 
-/* Is a plan made from input A also valid for input B? */
+/* Return whether a plan made from input A is also valid for input B. */
 static bool same_input(const struct plan_input *a, const struct plan_input *b)
 {
 	return idset_equal(&a->cores, &b->cores) && idset_equal(&a->cpus, &b->cpus) &&
@@ -152,7 +192,8 @@ static bool same_input(const struct plan_input *a, const struct plan_input *b)
 }
 
 /*
- * Run the helper with the rights of the job's user. This user may stop it, so the ledger is closed.
+ * Run the helper with the rights of the job's user. The ledger is closed, as this user may stop the
+ * helper.
  */
 static int resize_plan_run_helper(struct job_plan **out, const struct node_state *s,
 				  const struct plan_input *in, const char *helper_path, uid_t uid,
@@ -202,7 +243,7 @@ int resize_plan(struct job_plan **out, struct resize_view *v, const char *helper
 		resize_view_close(v);
 		if (resize_plan_run_helper(out, &v->s, &now->in, helper_path, uid, err) < 0)
 			break;
-		errprintf(err, "other steps of the job kept changing its containers: try again");
+		errprintf(err, "other steps of the job kept changing its containers; try again");
 	}
 	if (!of)
 		errprintf(err, "out of memory");

@@ -11,11 +11,11 @@
 #include "host/affinity.h"
 #include "ranks/rankmap_renew.h"
 
-/* greatest number of passes over a rank's threads until a pass finds no new one */
+/* the most passes over a rank's threads; the passes end when one finds no new thread */
 #define PASSES 20
 /*
- * Parts, in percent, of the time that a launch waits for the ledger. The rest is for a cgroup that
- * the kernel is changing, and for the ledger itself.
+ * Percentages of the time that a launch waits for the ledger. The rest of the time is for a cgroup
+ * that the kernel is changing, and for the ledger itself.
  */
 #define BIND_PERCENT 40
 #define UNDO_PERCENT 30
@@ -100,7 +100,7 @@ int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct e
 	return rc;
 }
 
-/* Returns -1 if the time END has passed. */
+/* Returns 0, or -1 if the time END has passed. */
 static int resize_ranks_late(long end, struct errbuf *err)
 {
 	return monotonic_ms() > end ? errprintf(err, "the time limit has passed") : 0;
@@ -111,13 +111,13 @@ struct pass {
 	const char *path; /* path of the rank's cgroup, below the cgroup mount */
 	const struct idset *now, *next;
 	unsigned threads, changed;
-	long end; /* time limit */
+	long end; /* time limit, as of monotonic_ms() */
 	struct errbuf err; /* reason why a live thread could not be bound */
 	bool bad;
-	bool late; /* the time limit passed before the last thread was bound */
+	bool late; /* the time limit has passed before all threads were bound */
 };
 
-/* Is thread TID still in the rank's cgroup? */
+/* Return whether thread TID is still in the rank's cgroup. */
 static bool resize_ranks_is_there(const struct pass *p, pid_t tid)
 {
 	char path[RANK_PATH_MAX];
@@ -142,10 +142,7 @@ static void bind_thread(pid_t tid, void *arg)
 	if (idset_equal(&mask, &want))
 		return;
 	p->changed++;
-	/*
-	 * the list of threads may be out of date, and the number may be of another user's thread by
-	 * now
-	 */
+	/* the list of threads may be out of date, and another user's thread may have TID now */
 	if (!resize_ranks_is_there(p, tid))
 		return;
 	if (affinity_set(tid, &want, &err) == 0 || affinity_get(tid, &mask, &p->err) < 0)
@@ -155,8 +152,8 @@ static void bind_thread(pid_t tid, void *arg)
 }
 
 /*
- * Bind all threads. A thread that starts meanwhile has its parent's mask, so repeat until a pass
- * changes nothing.
+ * Bind all threads. A thread that starts meanwhile inherits a mask, so repeat until a pass changes
+ * nothing.
  */
 static int bind_threads(struct rank_moved *m, int cgroup_fd, const char *path, long end,
 			struct errbuf *err)
@@ -174,10 +171,7 @@ static int bind_threads(struct rank_moved *m, int cgroup_fd, const char *path, l
 		if (!p.changed)
 			return 0;
 	}
-	/*
-	 * the cgroup confines the remaining threads; another resize, or the threads themselves,
-	 * bind them
-	 */
+	/* the cgroup confines threads that keep coming or change their own masks */
 	return 0;
 }
 
@@ -187,14 +181,14 @@ static int widen(int cgroup_fd, const char *path, const struct idset *more, stru
 
 	if (cgroup_read_set(cgroup_fd, path, "cpuset.cpus", &has, err) < 0)
 		return -1;
-	/* empty: the directory uses the CPUs of its parent */
+	/* if the set is empty, the directory uses the CPUs of its parent */
 	if (idset_empty(&has) || idset_subset(more, &has))
 		return 0;
 	idset_or(&has, more);
 	return cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &has, err);
 }
 
-/* Bind a rank; ERR gives the rank. */
+/* Bind a rank. On failure, ERR names the rank. */
 static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgroup_fd, long end,
 		     struct errbuf *err)
 {
@@ -208,7 +202,7 @@ static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgrou
 	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &both, err) < 0 ||
 	    bind_threads(m, cgroup_fd, path, end, err) < 0 ||
 	    cgroup_write_set(cgroup_fd, path, "cpuset.cpus", &g->after, err) < 0) {
-		/* the rank has ended, with its directory */
+		/* the rank has ended, and its directory is gone */
 		if (cgroup_inode(cgroup_fd, path) == 0) {
 			m->threads = 0;
 			return 0;
@@ -219,7 +213,7 @@ static int bind_rank(const struct rank_group *g, struct rank_moved *m, int cgrou
 	return 0;
 }
 
-/* Record the CPUs that a step's ranks divide, for the rank maps of other steps. */
+/* Record the new CPUs of ranks and steps, for the rank maps of other steps. */
 static void resize_ranks_note(const struct rank_group *g)
 {
 	for (unsigned i = 0; i < g->n; i++)
@@ -236,7 +230,7 @@ static void resize_ranks_note(const struct rank_group *g)
 	}
 }
 
-/* Add to T a rank that could not be restored, with the reason. */
+/* Add a rank that could not be restored to T, with the reason. */
 static void note_stuck(struct bind_time *t, const struct errbuf *why)
 {
 	size_t used = strlen(t->stuck);
@@ -248,7 +242,7 @@ static void note_stuck(struct bind_time *t, const struct errbuf *why)
 	t->n_stuck++;
 }
 
-/* Reverse G, and bind its first N ranks as before. */
+/* Reverse G, and bind its first N ranks to their old CPUs. */
 static void undo_first(struct rank_group *g, unsigned n, int cgroup_fd, struct bind_time *t)
 {
 	struct idset before = g->before;

@@ -5,38 +5,41 @@
 #include "container/ledger.h"
 
 /*
- * The ranks on this node in one place, a container or the rest outside of all, whose CPUs change.
+ * Ranks on this node whose CPUs change and that are in one place: a container, or outside of all
+ * containers.
  */
 struct rank_group {
 	struct idset before, after; /* CPUs of the place */
 	unsigned n;
 	struct rank_moved {
-		struct ledger_step *step; /* belongs to the job */
+		struct ledger_step *step; /* owned by the job */
 		struct ledger_rank *rank;
 		struct idset now, next; /* CPUs of the rank, now and after the change */
-		unsigned threads; /* number when the rank was bound; 0: it has ended */
-		/* limit of the container's memory in bytes, as requested; 0: none */
+		/* number of threads when the rank was bound; 0: the rank has ended */
+		unsigned threads;
+		/* requested memory limit of the container in bytes; 0: none */
 		uint64_t memory_limit;
 	} * moved;
 };
 
 /*
- * Fill G with the ranks of JOB in PLACE: those of step OWN if the container was made for that step,
- * else those of all steps without containers of their own. G must be new or freed.
+ * Fill G, which must be new or freed, with the ranks of JOB in PLACE: the ranks of step OWN if the
+ * container was made for that step; otherwise the ranks of all steps without containers of their
+ * own.
  */
 int rank_group_collect(struct rank_group *g, struct ledger_job *job, const struct ledger_step *own,
 		       const char *place, struct errbuf *err);
 void rank_group_free(struct rank_group *g);
 
 /*
- * Compute the new CPUs of each rank, from the job's cores in PLAN (ranks/rankmap_renew.h). Changes
- * nothing else.
+ * Compute the new CPUs of each rank from the job's cores in PLAN (ranks/rankmap_renew.h). Binds no
+ * rank.
  */
 int rank_group_renew(struct rank_group *g, const struct job_plan *plan, struct errbuf *err);
 
 /*
- * Time limits of one change, for all its groups together: users choose the number of ranks and
- * threads, and launches of other jobs wait for the ledger.
+ * Time limits of one change, for all its groups together. They are needed because users choose the
+ * number of ranks and threads, and launches of other jobs wait for the ledger.
  */
 struct bind_time {
 	long bind_ms, undo_ms;
@@ -46,25 +49,25 @@ struct bind_time {
 };
 
 /*
- * Start the time limits of T: together they are below HELPER_TIMEOUT, the seconds after which a
+ * Start the time limits of T. In total they are below HELPER_TIMEOUT, the seconds after which a
  * launch fails.
  */
 void bind_time_start(struct bind_time *t, unsigned helper_timeout);
 
-/* Append to ERR which ranks are not restored, or that all are. Always returns -1. */
+/* Append to ERR which ranks are not restored, or that all ranks are. Returns -1, always. */
 int bind_time_tell(const struct bind_time *t, struct errbuf *err);
 
 /*
- * Bind the ranks, their processes and all threads: first add the new CPUs to the cgroups, then bind
- * every thread, then set the cgroups to the new CPUs, which the kernel enforces on new threads.
- * Records the CPUs in the job (the caller writes the ledger). On failure or at the time limit,
- * restores the ranks bound so far.
+ * Bind all threads of the ranks: first add the new CPUs to the cgroups, then bind every thread,
+ * then set the cgroups to the new CPUs, which the kernel enforces on new threads. Records the CPUs
+ * in the job (the caller writes the ledger). On failure or at the time limit, restores the ranks
+ * bound so far.
  */
 int rank_group_bind(struct rank_group *g, int cgroup_fd, struct bind_time *t, struct errbuf *err);
 
 /*
- * Restore the ranks of a bound group, and record that in the job. G is reversed: NOW and NEXT are
- * exchanged. T names the ranks that cannot be restored in time.
+ * Restore the ranks of a bound group, and record their old CPUs in the job. G is reversed: NOW and
+ * NEXT are exchanged. T gets the ranks that cannot be restored in time.
  */
 void rank_group_undo(struct rank_group *g, int cgroup_fd, struct bind_time *t);
 

@@ -74,7 +74,10 @@ static uint64_t moved_bytes(const struct resize_told *t)
 	return t->had->anonymous > t->left->anonymous ? t->had->anonymous - t->left->anonymous : 0;
 }
 
-/* Do running programs still allocate memory by their old policy? No other process can change it. */
+/*
+ * Return whether running programs still allocate memory by their old policy, which no other process
+ * can change.
+ */
 static bool keeps_policy(const struct resize_told *t)
 {
 	return t->before->confined && !idset_subset(&t->after->mems, &t->before->mems);

@@ -12,17 +12,20 @@ struct resize_told {
 	uint32_t job_id;
 	const struct planned_container *before, *after;
 	const struct idset *mems_gone;
-	const struct mapped *had, *left; /* bytes on MEMS_GONE before and after */
+	const struct mapped *had, *left; /* bytes on MEMS_GONE before and after the change */
 	unsigned n;
 	struct told_rank *rank; /* ranks whose CPUs have changed */
 };
 
-/* Add the changed ranks of both groups to T. After that the groups may be freed. */
+/*
+ * Add the changed ranks of both groups to T. The caller may free the groups afterwards. Returns 0,
+ * or -1 with the reason.
+ */
 int resize_told_ranks(struct resize_told *t, const struct rank_group *in,
 		      const struct rank_group *rest, struct errbuf *err);
 void resize_told_free(struct resize_told *t);
 
-/* Print as text or JSON, in the form of nodeosctl-resize(1). */
+/* Print T as text or JSON, in the form of nodeosctl-resize(1). */
 void resize_tell(FILE *out, const struct resize_told *t, bool json);
 
 #endif

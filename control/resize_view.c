@@ -26,8 +26,8 @@ void resize_view_close(struct resize_view *v)
 }
 
 /*
- * processes to check in a rank's cgroup: a rank that has not begun has one process, and perhaps
- * sessions that joined it
+ * the most processes to check in a rank's cgroup: a rank that has not begun has one process, and
+ * perhaps sessions that joined the cgroup
  */
 #define LOOKED_AT 8
 
@@ -44,8 +44,8 @@ static void check_rank_process(pid_t pid, void *arg)
 	if (b->any || b->seen++ >= LOOKED_AT)
 		return;
 	/*
-	 * a user may choose this name for another process, but that only prevents changes of the
-	 * user's own container
+	 * a user may give this name to another process, but then only the user's own container
+	 * cannot be changed
 	 */
 	b->any = process_read_facts_of(&p, pid) == 0 && strncmp(p.comm, "slurmstepd", 10) == 0;
 }
@@ -64,7 +64,10 @@ bool resize_view_has_unbegun(const struct ledger_step *s, int cgroup_fd)
 	return b.any;
 }
 
-/* Returns 1 if a step is being launched: its ranks are not placed yet, or have not begun. */
+/*
+ * Returns 0; 1 with a message if a step is being launched, that is, its ranks are not placed yet or
+ * have not begun; or -1.
+ */
 static int check_steps(const struct resize_view *v, struct errbuf *err)
 {
 	char step[16];
@@ -75,7 +78,7 @@ static int check_steps(const struct resize_view *v, struct errbuf *err)
 		step_id_format(s->step_id, step);
 		if (s->launching || resize_view_has_unbegun(s, v->s.cgroup_fd))
 			return errprintf(err,
-					 "step %s of the job is being launched here: try again",
+					 "step %s of the job is being launched here; try again",
 					 step),
 			       1;
 		if (s->partition != PARTITION_MEMBER &&
@@ -88,7 +91,7 @@ static int check_steps(const struct resize_view *v, struct errbuf *err)
 	return 0;
 }
 
-/* Load all live ranks of JOB; ended ranks leave the entry at its next write. */
+/* Load all live ranks of JOB. Ended ranks leave the entry when it is written next. */
 static int load_ranks(struct ledger_job *job, int cgroup_fd, struct errbuf *err)
 {
 	for (unsigned i = 0; i < job->n_steps; i++) {
@@ -99,7 +102,9 @@ static int load_ranks(struct ledger_job *job, int cgroup_fd, struct errbuf *err)
 	return 0;
 }
 
-/* Returns 1 if a step is being launched. */
+/*
+ * Read the snapshot. Returns 0, 1 with V closed if a step is being launched, or -1 with V closed.
+ */
 static int resize_view_read(struct resize_view *v, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX];
@@ -120,7 +125,7 @@ static int resize_view_read(struct resize_view *v, struct errbuf *err)
 		     : request_find(&v->request, v->ask->container);
 	if (at < 0 || v->request.n != v->o.plan->n) {
 		errprintf(err,
-			  "this container's request in the ledger is of another version of NodeOS");
+			  "another version of NodeOS wrote this container's request in the ledger");
 		goto out;
 	}
 	v->index = (unsigned)at;
@@ -131,7 +136,7 @@ static int resize_view_read(struct resize_view *v, struct errbuf *err)
 			    err) < 0 ||
 	    cgroup_read_set(v->s.cgroup_fd, path, "cpuset.cpus", &v->whole, err) < 0)
 		goto out;
-	/* empty: the step uses all of the job's CPUs */
+	/* if the set is empty, the step uses all CPUs of the job */
 	if (idset_empty(&v->whole))
 		v->whole = v->job_cpus;
 	rc = check_steps(v, err);
@@ -191,7 +196,7 @@ int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *e
 
 	if (access(conf->state_dir, F_OK) < 0)
 		return errprintf(err, "no container was made on this node since its boot");
-	/* root takes the lock of the container's owner */
+	/* root takes the lock of the container's owner, so find the owner first */
 	if (v->uid == 0) {
 		if (resize_view_open(v, err) < 0)
 			return -1;
@@ -213,7 +218,7 @@ void resize_unlock(int lock, const struct conf *conf)
 	struct errbuf why;
 
 	close(lock);
-	/* the change is complete: a failure of the notice only goes to the journal */
+	/* the change is complete, so a failure to note it only goes to the journal */
 	if (changes_note(CHANGES_FILE, conf->state_dir, true, &why) < 0)
 		fprintf(stderr, "nodeosd: %s\n", printable(line, sizeof(line), why.text));
 }

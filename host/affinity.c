@@ -14,8 +14,8 @@
 #include "base/fileio.h"
 
 /*
- * On little-endian and on 64-bit machines an idset has the layout of the kernel's CPU and node
- * masks (unsigned longs, lowest id first), so the raw system calls take it.
+ * An idset has the layout of the kernel's CPU and node masks (unsigned longs of 64 bits, lowest id
+ * first), so the raw system calls take it.
  */
 _Static_assert(sizeof(unsigned long) == sizeof(uint64_t), "the masks are arrays of unsigned long");
 
@@ -67,6 +67,7 @@ const char *membind_name(int mode)
 	return mode >= 0 && (size_t)mode < sizeof(name) / sizeof(name[0]) ? name[mode] : "?";
 }
 
+/* Parse the list in the line of TEXT that begins with KEY; KEY has the newline before it. */
 static int status_line(const char *text, const char *key, struct idset *out, struct errbuf *err)
 {
 	const char *at = strstr(text, key);
@@ -74,12 +75,12 @@ static int status_line(const char *text, const char *key, struct idset *out, str
 	size_t len;
 
 	if (!at)
-		return errprintf(err, "no \"%s\"", key);
+		return errprintf(err, "no line \"%s\"", key + 1);
 	at += strlen(key);
 	at += strspn(at, " \t");
 	len = strcspn(at, "\n");
 	if (len >= sizeof(list))
-		return errprintf(err, "\"%s\" is too long", key);
+		return errprintf(err, "the line \"%s\" is too long", key + 1);
 	memcpy(list, at, len);
 	list[len] = '\0';
 	return idset_parse(out, list, err);

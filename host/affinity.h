@@ -17,7 +17,7 @@ int membind_set(const struct idset *nodes, struct errbuf *err);
 /* Get the caller's memory policy (MPOL_* of linux/mempolicy.h) and its nodes. */
 int membind_get(int *mode, struct idset *nodes, struct errbuf *err);
 
-/* Return "default", "bind", ... */
+/* Return the name of MODE (MPOL_*): "default", "bind", ... */
 const char *membind_name(int mode);
 
 /* Get Cpus_allowed_list and Mems_allowed_list of /proc/PID/status. */

@@ -106,7 +106,7 @@ static _Noreturn void run_apart_process(const struct apart *a, int out, pid_t ca
 	if (drop_files(out, a->keep_fd) < 0 || (a->as_user && yield_to_user() < 0) ||
 	    (a->cgroup && move_to_cgroup(a->keep_fd, a->cgroup) < 0) ||
 	    (a->as_user && become_user(a->uid, a->gid) < 0) ||
-	    /* after the change of rights, which would reset it */
+	    /* after the change of rights, which would cancel the signal at the caller's end */
 	    (a->ends_with_caller && end_with(caller) < 0))
 		_exit(1);
 	a->work(a->arg, result);

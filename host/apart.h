@@ -49,10 +49,7 @@ enum apart_end {
 	APART_AT_WORK, /* only from apart_check(): running, with time left */
 };
 
-/*
- * Run A->work(A->arg) and copy its result to RESULT. ERR has the reason for every return value
- * except APART_DONE.
- */
+/* Run A->work(A->arg) and copy its result to RESULT. Sets ERR unless it returns APART_DONE. */
 enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err);
 
 /* A process of apart_start(). */

@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "base/fileio.h"
-#include "topology/huge_pages.h"
+#include "base/huge_pages.h"
 
 #define HEAD "nodeos-blocks 1\n"
 #define TEXT_MAX (256u << 10)
 #define ROOT_PATH_MAX 512
 #define NODE_DIR "/sys/devices/system/node"
 
-/* Read the first line of ROOT/PATH, without its end. Returns 0, or -1 when there is none. */
+/* Read the first line of ROOT/PATH, without its newline. Returns 0, or -1 if there is none. */
 static int blocks_first_line(char *buf, size_t size, const char *root, const char *path)
 {
 	char whole[ROOT_PATH_MAX];
@@ -38,10 +38,7 @@ static int line_of_node(char *buf, size_t size, const char *root, unsigned node,
 
 bool blocks_are_on(const char *root)
 {
-	char text[8];
-
-	return blocks_first_line(text, sizeof(text), root, "/sys/kernel/mm/fgmn/enabled") == 0 &&
-	       strcmp(text, "1") == 0;
+	return node_division(root) != NODES_WHOLE;
 }
 
 static struct block *blocks_find(const struct blocks *b, unsigned node)
@@ -85,8 +82,8 @@ static void sort_out(struct blocks *b)
 }
 
 /*
- * Withhold divided and undivided memory that no CPU is near (an expander's, a GPU's) from
- * containers.
+ * Withhold from containers the memory nodes that no CPU is near (an expander's, a GPU's), divided
+ * or not.
  */
 static void leave_special(struct blocks *b, const char *root)
 {
@@ -180,21 +177,18 @@ static int read_nodes(struct blocks *b, const char *root, struct errbuf *err)
 	for (int node = idset_next(&all, -1); node >= 0; node = idset_next(&all, node)) {
 		struct block one = { .node = (unsigned)node, .home = (unsigned)node };
 
-		if (line_of_node(text, sizeof(text), root, one.node, "physical_node") == 0)
-			one.home = (unsigned)strtoul(text, NULL, 10);
-		if (one.home >= IDSET_MAX || blocks_add(b, &one) < 0)
-			return errprintf(err,
-					 "%s" NODE_DIR
-					 "/node%d/physical_node: \"%.20s\" is not a memory node",
-					 root, node, text);
+		one.home = physical_node(root, b->how, one.node);
+		if (blocks_add(b, &one) < 0)
+			return errprintf(err, "out of memory");
 	}
 	return 0;
 }
 
 int blocks_read(struct blocks *out, const char *root, struct errbuf *err)
 {
-	struct blocks b = { .on = blocks_are_on(root) };
+	struct blocks b = { .how = node_division(root) };
 
+	b.on = b.how != NODES_WHOLE;
 	if (b.on && (read_nodes(&b, root, err) < 0 || read_zones(&b, root, err) < 0)) {
 		blocks_free(&b);
 		return -1;
@@ -254,17 +248,19 @@ static int blocks_parse(struct blocks *b, const char *text, struct errbuf *err)
 		if (blocks_add(b, &one) < 0)
 			return errprintf(err, "out of memory");
 	}
-	return strcmp(text, "end\n") == 0 ? 0 : errprintf(err, "truncated, or has unknown lines");
+	return strcmp(text, "end\n") == 0 ? 0
+					  : errprintf(err, "it is truncated, or has unknown lines");
 }
 
 int blocks_load(struct blocks *out, const char *state_dir, const char *root, struct errbuf *err)
 {
-	struct blocks b = { .on = blocks_are_on(root) };
+	struct blocks b = { .how = node_division(root) };
 	char path[DIR_PATH_MAX + sizeof(BLOCKS_FILE) + 1];
 	struct errbuf ignored;
 	char *text;
 	int rc;
 
+	b.on = b.how != NODES_WHOLE;
 	snprintf(path, sizeof(path), "%s/" BLOCKS_FILE, state_dir);
 	if (!b.on || (access(path, F_OK) < 0 && errno == ENOENT))
 		return blocks_read(out, root, err);

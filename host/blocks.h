@@ -7,16 +7,16 @@
 
 #include "base/errbuf.h"
 #include "base/idset.h"
+#include "base/physical_node.h"
 
 /*
- * Memory nodes of a kernel that has divided them at boot (fgmn=,
- * Documentation/admin-guide/mm/fgmn.rst of kernel/patches): blocks, which a container can have for
- * itself, and homes, the rest of each divided node, for the system. An undivided node counts as one
- * block.
+ * Memory nodes of a kernel that has divided them at boot (parameter fgmn= of kernel/patches, or
+ * numa=fake=NU of a stock kernel): blocks, which a container can have for itself, and homes, the
+ * rest of each divided node, for the system. An undivided node counts as one block.
  */
 struct block {
 	unsigned node;
-	/* physical node of which it is a part; its own number for an undivided node or a home */
+	/* physical node of which NODE is a part; NODE itself if that is undivided, or a home */
 	unsigned home;
 	/*
 	 * bytes that its zones manage, minus huge pages and the high watermarks, below which the
@@ -28,6 +28,7 @@ struct block {
 
 struct blocks {
 	bool on; /* the kernel has divided nodes; if not, all members below are empty */
+	enum node_division how; /* by NODES_FAKE the kernel uses blocks for itself, too */
 	unsigned n;
 	struct block *block; /* all memory nodes, by number */
 	struct idset homes; /* the rests of divided nodes */
@@ -52,14 +53,14 @@ int blocks_read(struct blocks *out, const char *root, struct errbuf *err);
 
 /*
  * blocks_save() writes the blocks to BLOCKS_FILE in the directory DIR. blocks_load() reads them
- * from STATE_DIR or, if that has no such file, from the kernel.
+ * from STATE_DIR or, if that has no valid file, from the kernel.
  */
 int blocks_save(int dir, const struct blocks *b, struct errbuf *err);
 int blocks_load(struct blocks *out, const char *state_dir, const char *root, struct errbuf *err);
 
 void blocks_free(struct blocks *b);
 
-/* Return whether the kernel has divided nodes; reads one file. */
+/* Return whether the kernel has divided nodes; reads few files. */
 bool blocks_are_on(const char *root);
 
 /* Return the sum of the usable bytes of NODES. */
@@ -76,8 +77,8 @@ uint64_t blocks_usable_now(const struct blocks *b, const char *root, const struc
 uint64_t blocks_largest(const struct blocks *b, const struct idset *nodes);
 
 /*
- * Write to OUT those of NODES of which nine tenths are free or droppable pages, such as cached
- * files.
+ * Write to OUT those of NODES of which at least nine tenths are free or droppable pages, such as
+ * cached files.
  */
 void blocks_clean(const struct blocks *b, const char *root, const struct idset *nodes,
 		  struct idset *out);

@@ -24,25 +24,22 @@
 #include "host/buffer_source.h"
 #include "host/cgroup.h"
 
-/*
- * file beside the mount point with "INODE CGROUP
- * ", the owner and the request
- */
+/* file beside the mount point: a line "INODE CGROUP", then the owner and the request */
 #define OWNER "owner"
 #define OWNER_MAX (CGROUP_PATH_MAX + REQUEST_SOURCE_MAX + 256)
 #define POINT "m"
 /* mode of the directories above a buffer; also set by fchmod(), as the umask may be stricter */
 #define MODE 0711
-/* milliseconds in which another step of the job may make the buffer */
+/* milliseconds to wait while another step of the job makes the buffer */
 #define MAKE_TIMEOUT 120000
 /*
- * milliseconds in which other buffers, one of which may use the device, may be removed; srun waits
- * 600 seconds for a step to start
+ * milliseconds to wait while other buffers, one of which may use the device, are removed; srun
+ * waits 600 seconds for a step to start
  */
 #define FREE_TIMEOUT 300000
-/* milliseconds for which the device may stay in use after the last change of another buffer */
+/* milliseconds to wait for the device after another buffer was last made or removed */
 #define SETTLE_TIMEOUT 3000
-#define LOCK_TIMEOUT 1000 /* milliseconds for a sweep that has locked the buffer */
+#define LOCK_TIMEOUT 1000 /* milliseconds to wait for a sweep's lock */
 #define GOING_MAX 64
 
 static void base_path(char buf[BUFFER_PATH_MAX], const char *state_dir)
@@ -229,8 +226,8 @@ static bool others_change(int base, const char *name)
 }
 
 /*
- * Mount the buffer, and wait while its device is in use: srun returns before slurmstepd removes the
- * step's buffers.
+ * Mount the buffer, and wait while its device is in use: an earlier step may still use the device,
+ * since its srun returns before slurmstepd removes its buffers.
  */
 static int mount_when_free(int base, const char *name, const struct buffer *b, int source,
 			   struct errbuf *err)
@@ -282,7 +279,7 @@ static int make_in(const struct buffer_dir *at, const struct buffer *b, const st
 	point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (point < 0)
 		return errprintf(err, "cannot open the mount point: %s", strerror(errno));
-	/* a mount that exists is complete */
+	/* a buffer is mounted here only when it is complete */
 	if (is_buffer(point)) {
 		if (file_read(dir, OWNER, old, sizeof(old), &ignored) >= 0 &&
 		    strcmp(old, owner) == 0) {
@@ -297,7 +294,7 @@ static int make_in(const struct buffer_dir *at, const struct buffer *b, const st
 					 strerror(errno));
 		point = openat(dir, POINT, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 		if (point < 0)
-			return errprintf(err, "cannot make the mount point again: %s",
+			return errprintf(err, "cannot open the new mount point: %s",
 					 strerror(errno));
 	}
 	if (file_replace(dir, OWNER, owner, 0600, err) < 0) {
@@ -337,8 +334,8 @@ int buffer_make(const struct buffer *b, const struct conf *conf, const char *con
 }
 
 /*
- * Close all files of the caller except *BASE and *DIR, such as the ends of ranks' pipes, and the
- * pipe from which slurmd reads an epilog's output: no process may wait for this one to close them.
+ * Close all files of the caller except *BASE and *DIR, so that no process waits for this one to
+ * close them. Examples are ranks' pipes, and the pipe from which slurmd reads an epilog's output.
  */
 static void keep_only(int *base, int *dir)
 {
@@ -358,10 +355,10 @@ static void keep_only(int *base, int *dir)
 }
 
 /*
- * Remove a buffer in a child process: the removal waits for the device, and so several slow devices
- * work at the same time. The caller may be a copy of the multi-threaded slurmstepd. OUT is the
- * descriptor of the root cgroup, to which the child moves if no process waits for it (init reaps
- * it); -1: the caller waits.
+ * Remove a buffer in a child process, so that several slow devices work at the same time. The
+ * caller may be a copy of the multi-threaded slurmstepd. OUT is -1 if the caller waits for the
+ * child; otherwise it is the descriptor of the root cgroup, to which the child moves, and init
+ * reaps it.
  */
 static pid_t remove_apart(int base, int dir, const char *name, int out)
 {
@@ -408,8 +405,8 @@ static bool is_orphan(int dir, uint64_t inode, int cgroup_fd)
 	char *cgroup;
 
 	/*
-	 * without the file, the maker was killed before it wrote the owner; an unreadable file
-	 * proves nothing
+	 * if the file is missing, the maker was killed before it wrote the owner; an unreadable
+	 * file proves nothing
 	 */
 	if (faccessat(dir, OWNER, F_OK, 0) < 0)
 		return errno == ENOENT;

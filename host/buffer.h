@@ -14,7 +14,8 @@
 bool buffer_supported(void);
 
 /*
- * Write the mount point of buffer INODE.INDEX below STATE_DIR, the value of NODEOS_DIMMAP, to BUF.
+ * Write the mount point of buffer INODE.INDEX to BUF. It is also the value of NODEOS_DIMMAP in the
+ * environment of ranks.
  */
 void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index);
 
@@ -35,8 +36,8 @@ void buffer_maker_is_me(struct buffer_maker *m);
 int buffer_show(const char *path, const struct buffer_maker *maker, struct errbuf *err);
 
 /*
- * As root: unmount all buffers of the directory with INODE, in parallel. Dirty pages are written
- * first, which takes the device's time; if a device makes no progress for a minute, they are lost.
+ * As root: unmount all buffers of the cgroup directory with INODE, in parallel. Dirty pages are
+ * written first, however slow the device is; if it makes no progress for a minute, they are lost.
  * The kernel's log reports the pages that could not be written.
  */
 void buffer_release(const char *state_dir, uint64_t inode);

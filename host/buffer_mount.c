@@ -25,7 +25,7 @@
 #include "dimmap/dimmap_ioctl.h"
 #include "host/buffer.h"
 
-/* Set ERR to WHAT with dimmapfs's reason: lines "e MESSAGE", one for each read. */
+/* Set ERR to WHAT and dimmapfs's reason: each read of FS returns one line "e MESSAGE". */
 static int buffer_mount_explain(int fs, const char *what, struct errbuf *err)
 {
 	int error = errno;
@@ -61,7 +61,7 @@ static int configure(int fs, const struct buffer *b, struct errbuf *err)
 	char nodes[IDSET_LIST_MAX];
 
 	if (idset_format(b->mems, nodes, sizeof(nodes)) < 0)
-		return errprintf(err, "the list of its memory nodes is too long");
+		return errprintf(err, "the list of the buffer's memory nodes is too long");
 	if (set_number(fs, "size", b->ask->size, err) < 0 ||
 	    buffer_mount_set(fs, "nodes", nodes, err) < 0 ||
 	    set_number(fs, "uid", b->uid, err) < 0 || set_number(fs, "gid", b->gid, err) < 0 ||
@@ -197,7 +197,7 @@ void buffer_maker_is_me(struct buffer_maker *m)
 		close(ns);
 }
 
-/* Runs under the lock, so that two ranks of one namespace do not mount the buffer twice. */
+/* The caller holds a lock, so that two ranks of one namespace do not mount the buffer twice. */
 static int buffer_mount_show(const char *path, const struct buffer_maker *maker, struct errbuf *err)
 {
 	char ns[64];

@@ -11,10 +11,10 @@
 int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *err);
 
 /*
- * DIR is the open directory of a buffer. Write the buffer's dirty pages, but give up when its
- * device makes no progress for a minute. In both cases shut the buffer down then: processes that
- * have it open get errors, and its memory and device become free. If a signal interrupts the
- * writing, the buffer is not shut down. Async-signal-safe.
+ * Write the dirty pages of the buffer whose open directory is DIR, but give up when its device
+ * makes no progress for a minute. Then shut the buffer down in both cases: processes that have it
+ * open get errors, and its memory and device become free. If a signal interrupts the writing, the
+ * buffer is not shut down. Async-signal-safe.
  */
 void buffer_shut_down(int dir);
 

@@ -43,7 +43,7 @@ static int open_device(const struct request_dimmap *ask, struct errbuf *err)
 
 /* A user's groups, from the node's user database. */
 struct groups {
-	int n; /* 0: too many */
+	int n; /* 0: the user has more than GROUPS_HERE */
 	gid_t list[GROUPS_HERE];
 };
 _Static_assert(sizeof(struct groups) <= APART_RESULT_MAX,
@@ -67,8 +67,9 @@ static void look_groups_up(void *arg, void *result)
 }
 
 /*
- * Return the groups that Slurm gave, as nodes need not know users; otherwise those of the node's
- * user database, in HERE. NULL with the reason: the user database did not answer within SECONDS.
+ * Return the groups that Slurm gave, as nodes need not know users, or else those of the node's user
+ * database, in HERE. Returns NULL with the reason if the database does not answer within SECONDS,
+ * or if the user has too many groups.
  */
 static const gid_t *groups_of(const struct buffer *b, struct groups *here, unsigned seconds, int *n,
 			      struct errbuf *err)
@@ -191,7 +192,7 @@ static void buffer_source_child(const struct buffer *b, const gid_t *group, int 
 	_exit(0);
 }
 
-/* Reap the child, which ends soon; if its user or the file system delays its end, init reaps it. */
+/* Kill and reap the child; if its user or the file system delays its end, init reaps it. */
 static void buffer_source_reap(pid_t pid)
 {
 	const struct timespec step = { 0, 2000000 };
@@ -210,9 +211,10 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 	const gid_t *group;
 	pid_t pid;
 
-	/* names below /proc lead to files of the process that opens them */
+	/* a name below /proc may lead to files of the process that opens it, here root's */
 	if (strncmp(ask->source, "/proc/", 6) == 0)
-		return errprintf(err, "%s: a buffer cannot be of a file below /proc", ask->source);
+		return errprintf(err, "%s: a file below /proc cannot be the source of a buffer",
+				 ask->source);
 	group = groups_of(b, &here, seconds, &n, err);
 	if (!group)
 		return errwrap(err, "%s", ask->source);
@@ -235,8 +237,8 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 		return errprintf(err, "%s: is not a regular file", ask->source);
 	if (fd < 0 && error == NOT_HIS)
 		return errprintf(err,
-				 "%s: uid %u neither owns it nor may write to it: no other process "
-				 "can write to a file while a buffer uses it",
+				 "%s: uid %u must own the file or have write access to it, as no "
+				 "other process can write to a file while a buffer uses it",
 				 ask->source, (unsigned)b->uid);
 	if (fd < 0 && error == ETIMEDOUT)
 		return errprintf(err, "%s: not opened within %u s (helper_timeout)", ask->source,

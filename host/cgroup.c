@@ -377,7 +377,7 @@ static int cgroup_walk(struct below *b, const char *path, struct errbuf *err)
 		return errprintf(err, "cgroup %s: %s", path, strerror(errno));
 	}
 	b->path = path;
-	/* a threaded cgroup has no list of its own: its processes are in that of its parent */
+	/* a threaded cgroup has no list of processes: its parent's list has them */
 	each_in(b->root_fd, path, "cgroup.procs", visit_pid, b, &ended);
 	while (rc == 0 && (e = readdir(dir)) != NULL)
 		if (e->d_type == DT_DIR && strcmp(e->d_name, ".") != 0 &&

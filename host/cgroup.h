@@ -54,10 +54,7 @@ bool cgroup_is_of_node(const char *path, const char *node);
 /* Return the inode of directory PATH below ROOT_FD, or 0 when there is none. */
 uint64_t cgroup_inode(int root_fd, const char *path);
 
-/*
- * Return whether the directory PATH with INODE is certainly gone; false if an error leaves that
- * open.
- */
+/* Return whether the directory PATH with INODE is certainly gone, and false after an error. */
 bool cgroup_is_gone(int root_fd, const char *path, uint64_t inode);
 
 /*
@@ -66,17 +63,17 @@ bool cgroup_is_gone(int root_fd, const char *path, uint64_t inode);
  */
 bool cgroup_is_empty(int root_fd, const char *path);
 
-/* Read FILE of PATH into BUF as text, without its final newline. */
+/*
+ * Read the first line of FILE of PATH into BUF, without its newline. Fails if BUF has no room for
+ * the whole file. cgroup_read_set() reads this line as a set.
+ */
 int cgroup_read(int root_fd, const char *path, const char *file, char *buf, size_t size,
 		struct errbuf *err);
 int cgroup_read_set(int root_fd, const char *path, const char *file, struct idset *out,
 		    struct errbuf *err);
-/* Get the node's CPUs: cpuset.cpus.effective of the root lacks those of live partitions. */
+/* Get all CPUs of the node. The root's cpuset.cpus.effective would lack those of partitions. */
 int cgroup_node_cpus(struct idset *out, struct errbuf *err);
-/*
- * Get the memory nodes that have CPUs: without those of GPUs, expanders and flat high-bandwidth
- * memory.
- */
+/* Get the memory nodes with CPUs: not those of GPUs, expanders and flat high-bandwidth memory. */
 int cgroup_mems_with_cpus(struct idset *out, struct errbuf *err);
 
 /* Write TEXT, or a newline if TEXT is empty, in one write(2). */

@@ -7,12 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/conf_lines.h"
 #include "base/owned_file.h"
 #include "base/words.h"
 #include "host/policy.h"
 #include "manifest/request.h"
 
-/* columns of a file that conf_print() writes */
+/* greatest number of columns of a line that conf_print() writes */
 #define LINE_COLUMNS 100
 
 static uint32_t policy_bit(enum sched_policy p)
@@ -121,75 +122,30 @@ static int conf_unknown_key(const struct parser *p, const char *word)
 			 quoted, list);
 }
 
-static int parse_pair(struct parser *p, const char *word, const char *value)
+/* Callback of conf_lines_each(). */
+static int parse_pair(void *arg, unsigned line, const char *word, const char *value,
+		      struct errbuf *err)
 {
+	struct parser *p = arg;
 	char quoted[WORD_QUOTE_MAX];
 	struct conf_key key;
 
+	p->line = line;
 	for (unsigned i = 0; i < CONF_KEYS_MAX && conf_key_at(&key, i); i++) {
 		if (strcmp(key.name, word) != 0)
 			continue;
 		if (p->key_line[i])
 			return errprintf(
-				p->err,
-				"%.160s:%u: %s: given a second time: the first is at line %u",
+				err, "%.160s:%u: %s: given a second time: the first is at line %u",
 				p->name, p->line, word, p->key_line[i]);
 		p->key_line[i] = p->line;
 		if (key.parse(&key, &p->conf, value) < 0)
-			return errprintf(p->err, "%.160s:%u: %s: %s (allowed: %s)", p->name,
-					 p->line, word, word_quote(quoted, value, strlen(value)),
+			return errprintf(err, "%.160s:%u: %s: %s (allowed: %s)", p->name, p->line,
+					 word, word_quote(quoted, value, strlen(value)),
 					 key.allowed);
 		return 0;
 	}
 	return conf_unknown_key(p, word);
-}
-
-static bool conf_is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\r';
-}
-
-/* Copy the LEN bytes at S without surrounding blanks. Returns -1 if they do not fit. */
-static int copy_trimmed(char buf[CONF_VALUE_MAX], const char *s, size_t len)
-{
-	while (len && conf_is_blank(s[0])) {
-		s++;
-		len--;
-	}
-	while (len && conf_is_blank(s[len - 1]))
-		len--;
-	if (len >= CONF_VALUE_MAX)
-		return -1;
-	memcpy(buf, s, len);
-	buf[len] = '\0';
-	return 0;
-}
-
-/* Parse one line without its '\n'. */
-static int conf_parse_line(struct parser *p, const char *line, size_t len)
-{
-	const char *comment = memchr(line, '#', len);
-	const char *equals;
-	char key[CONF_VALUE_MAX], value[CONF_VALUE_MAX], quoted[WORD_QUOTE_MAX];
-
-	if (memchr(line, '\0', len))
-		return errprintf(p->err, "%.160s:%u: the line has a NUL byte: the file is no text",
-				 p->name, p->line);
-	if (comment)
-		len = (size_t)(comment - line);
-	equals = memchr(line, '=', len);
-	if (copy_trimmed(key, line, equals ? (size_t)(equals - line) : len) < 0 ||
-	    (equals && copy_trimmed(value, equals + 1, (size_t)(line + len - equals - 1)) < 0))
-		return errprintf(
-			p->err,
-			"%.160s:%u: the line is too long (allowed: %d bytes of key or value)",
-			p->name, p->line, CONF_VALUE_MAX - 1);
-	if (!equals && key[0] == '\0')
-		return 0;
-	if (!equals || key[0] == '\0')
-		return errprintf(p->err, "%.160s:%u: %s: expected \"key = value\" or \"# comment\"",
-				 p->name, p->line, word_quote(quoted, line, len));
-	return parse_pair(p, key, value);
 }
 
 /* Runs after the last line, as default_policy may come before allow_policies. */
@@ -244,18 +200,10 @@ static int check_contention(const struct parser *p)
 int conf_parse(struct conf *out, const char *name, const char *text, size_t len, struct errbuf *err)
 {
 	struct parser p = { .name = name, .err = err };
-	const char *end = text + len;
 
 	conf_defaults(&p.conf);
-	while (text < end) {
-		const char *newline = memchr(text, '\n', (size_t)(end - text));
-		const char *stop = newline ? newline : end;
-
-		p.line++;
-		if (conf_parse_line(&p, text, (size_t)(stop - text)) < 0)
-			return -1;
-		text = stop + 1;
-	}
+	if (conf_lines_each(name, text, len, parse_pair, &p, err) < 0)
+		return -1;
 	if (check_default_policy(&p) < 0 || check_contention(&p) < 0)
 		return -1;
 	*out = p.conf;
@@ -269,7 +217,7 @@ int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *er
 	int rc;
 
 	if (owned_file_read(&text, &len, path, owner, CONF_SIZE_MAX, err) < 0) {
-		/* a missing file is an error if the caller has named it */
+		/* the installation's own file may be missing, any other file may not */
 		if (errno == ENOENT && strcmp(path, NODEOS_CONF_PATH) == 0) {
 			conf_defaults(out);
 			return 0;

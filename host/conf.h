@@ -25,26 +25,32 @@
 #define CONF_PATH "/etc/nodeos/nodeos.conf"
 #define CONF_SIZE_MAX (64 * 1024)
 #define CONF_UNITS_MAX 256 /* bytes of a list of units with the final NUL */
-#define CONF_KEYS_MAX 60
+#define CONF_KEYS_MAX 68
 #define CONF_COMMENT_MAX 160 /* bytes of a key's purpose with the final NUL */
-#define CONF_VALUE_MAX CONF_EVENTS_MAX /* bytes of a key or a value with the final NUL */
 #define CONF_GLOBS_MAX 512 /* bytes of a list of patterns with the final NUL */
 
-/* Memory nodes of steps without containers if the kernel has divided nodes (fgmn=). */
+/*
+ * Memory nodes of steps without containers if the kernel has divided nodes (boot parameter fgmn=).
+ */
 enum unmanaged_mems {
 	UNMANAGED_FREE_BLOCKS, /* blocks that no container has, up to their job's memory */
 	UNMANAGED_ALL, /* every node, including containers' blocks */
 };
 
+enum lwk_use { LWK_AUTO, LWK_YES, LWK_NO };
+/* What is kept off the CPUs of live partitions (serviceos/quiet.h). */
+enum quiet { QUIET_IRQS, QUIET_KTHREADS, QUIET_MEMORY, QUIET_IDLE, QUIET_COUNT };
+
 struct conf {
 	uint32_t allow_policies; /* bit 1 << enum sched_policy */
 	uint32_t allow_partitions; /* bit 1 << enum partition */
+	uint32_t partition_quiet; /* bit 1 << enum quiet */
 	bool strict; /* the step fails if an isolator cannot be enforced */
 	bool kill_on_bad_exit; /* SLURM_KILL_BAD_EXIT=1 for steps in containers */
 	enum sched_policy default_policy;
 	/* policy used instead of hpc if the kernel has no SCHED_HPC; POLICY_UNSET: none */
 	enum sched_policy hpc_fallback;
-	/* HPC_FALLBACK is POLICY_OTHER, in a partition */
+	/* hpc_fallback = partition: containers are partitions, and HPC_FALLBACK is POLICY_OTHER */
 	bool hpc_partition;
 	enum mems_default default_mems;
 	enum unmanaged_mems unmanaged_mems;
@@ -57,13 +63,18 @@ struct conf {
 	char state_dir[DIR_PATH_MAX];
 	unsigned max_containers; /* greatest number of containers of one job on a node */
 	struct service_ask service;
-	char service_except[CONF_UNITS_MAX]; /* "a.service b.scope"; "" */
-	char dimmap_devices[CONF_GLOBS_MAX]; /* "/dev/nvme1n1p1 /dev/disk/by-id/nvme-*"; "" */
+	char service_except[CONF_UNITS_MAX]; /* such as "a.service b.scope"; "": none */
+	/* such as "/dev/nvme1n1p1 /dev/disk/by-id/nvme-*"; "": none */
+	char dimmap_devices[CONF_GLOBS_MAX];
 	bool dimmap_files; /* buffers may be of files that their user can open */
 	/* jobs whose containers may request each isolator */
 	struct conf_allow allow[ISOLATOR_COUNT];
-	bool debug; /* log each phase of the work */
+	bool vnode; /* vnodes may run on this host */
+	bool debug; /* log each decision about a step */
 	struct conf_contention contention;
+	enum lwk_use lwk; /* may ranks run in machines? auto: if their user may open /dev/kvm */
+	uint64_t lwk_max; /* greatest number of bytes of a rank's extent; 0: no limit */
+	bool lwk_native; /* without KVM, ranks run natively, and the step does not fail */
 	/* greatest number of bytes of a buffer; 0: limited only by the job's memory */
 	uint64_t dimmap_max;
 };
@@ -109,13 +120,13 @@ int conf_parse_service_mems(struct service_ask *out, const char *value);
 extern const char conf_service_allowed[], conf_service_mems_allowed[];
 
 /*
- * conf_check_isolator() checks that U's job may request isolator ID. Returns 0, or -1 with a line
- * in ERR that names the key of CONF_PATH (conf_allow_check()).
+ * Check that U's job may request isolator ID, by conf_allow_check(). Returns 0, or -1 with a line
+ * in ERR that names the key of CONF_PATH.
  */
 int conf_check_isolator(const struct conf *c, enum isolator_id id, const struct conf_user *u,
 			const char *conf_path, struct errbuf *err);
 
-/* Return whether the answer depends on the job's account or Slurm's partition. */
+/* Return whether conf_check_isolator() needs the job's account or its partition in Slurm. */
 bool conf_needs_job(const struct conf *c, enum isolator_id id);
 
 /* Return whether jobs may have policy P. */
@@ -123,7 +134,7 @@ bool conf_allows_policy(const struct conf *c, enum sched_policy p);
 
 /*
  * conf_allows_partition(): does the site allow containers to be partition P? conf_allows_fences():
- * does it allow any kind other than member, or are partitions policy hpc on this kernel?
+ * does it allow any kind other than member, or do partitions replace policy hpc on this kernel?
  */
 bool conf_allows_partition(const struct conf *c, enum partition p);
 bool conf_allows_fences(const struct conf *c);
@@ -144,9 +155,10 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 	       struct errbuf *err);
 
 /*
- * Load the file PATH; a missing file means the defaults. The writer of the file decides what root
- * does: so it must be a regular file that belongs to root or OWNER and that only its owner can
- * write, and the symbolic links and directories that lead to it must meet the same conditions
+ * Load the file PATH. If the installation's own file (NODEOS_CONF_PATH) is missing, *OUT gets the
+ * defaults; any other missing file is an error. The writer of the file decides what root does: so
+ * it must be a regular file that belongs to root or OWNER and that only its owner can write, and
+ * the symbolic links and directories that lead to it must meet the same conditions
  * (trusted_open.h). OWNER is 0 except in tests.
  */
 int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err);

@@ -98,11 +98,11 @@ int conf_contention_check(const struct conf_contention *c, const char *keys[2], 
 		return refuse_keys(keys, "contention_interval", "contention_report_interval");
 	}
 	if (c->record && !*c->report_dir) {
-		errprintf(err, "\"yes\" needs contention_report_dir, as its files are collected");
+		errprintf(err, "\"yes\" needs contention_report_dir, whose files are collected");
 		return refuse_keys(keys, "contention_record", "contention_report_dir");
 	}
 	if (c->node_extra && !*c->report_dir) {
-		errprintf(err, "\"yes\" needs contention_report_dir, as its files are collected");
+		errprintf(err, "\"yes\" needs contention_report_dir, whose files are collected");
 		return refuse_keys(keys, "contention_node_extra", "contention_report_dir");
 	}
 	if (*c->report_user && !*c->report_dir) {

@@ -5,11 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/conf_lines.h"
 #include "base/errbuf.h"
 #include "base/fileio.h"
 #include "manifest/contention_name.h"
 
-#define CONF_EVENTS_MAX 1024 /* bytes of a row of events with the final NUL */
+#define CONF_EVENTS_MAX CONF_LINE_MAX /* bytes of a row of events with the final NUL */
 #define CONF_USER_MAX 64 /* bytes of a user's name with the final NUL */
 
 /* contention_when: when ranks are placed. */
@@ -28,10 +29,7 @@ enum contention_pages {
 	CONTENTION_PAGES_NEVER,
 };
 
-/*
- * Keys contention_NAME of nodeos.conf: which ranks are observed, how, and where reports are
- * written.
- */
+/* Keys contention_NAME of nodeos.conf. */
 struct conf_contention {
 	/* policy of containers whose request has none; never CONTENTION_UNSET */
 	enum contention_policy policy;
@@ -46,9 +44,8 @@ struct conf_contention {
 	unsigned turtle, devil, delta, window, majority;
 	/* directory of node_exporter's textfile collector; "": none */
 	char metrics_dir[DIR_PATH_MAX];
-	char report_dir
-		[DIR_PATH_MAX]; /* directory of files for nodeosctl contention collect; "": none */
-	/* user that writes these files, a name or number as id(1) prints it; "": root */
+	char report_dir[DIR_PATH_MAX]; /* of files for nodeosctl contention collect; "": none */
+	/* user that writes these files: a name, or a number as id(1) prints it; "": root */
 	char report_user[CONF_USER_MAX];
 	unsigned report_interval; /* seconds; default 60 */
 	enum contention_when when;
@@ -56,15 +53,15 @@ struct conf_contention {
 	unsigned min_move; /* least number of seconds between two moves of a rank; default 10 */
 	enum contention_pages pages;
 	unsigned page_rate; /* MiB in a second, for all workers together */
+	/* number of pages around a sampled miss that follow their rank; 0: all pages of the rank */
+	unsigned pages_around;
 	bool record; /* collect writes AdminComment and SystemComment */
 	bool node_extra; /* collect writes Extra of nodes */
 };
 
 /* Return whether the LEN bytes of TEXT are a value of contention_source. */
 bool conf_contention_is_source(const char *text, size_t len);
-/*
- * Return whether TEXT is a value of contention_events: printable ASCII. The row is not parsed here.
- */
+/* Return whether TEXT is a value of contention_events: printable ASCII. It is not parsed. */
 bool conf_contention_is_events(const char *text, size_t len);
 /*
  * Return whether TEXT is a value of the keys contention_NAME_dir: a safe path (conf_path_is_safe())

@@ -40,6 +40,8 @@ static const char *const yes_words[] = { "no", "yes", NULL };
 static const char *const when_words[] = { "contended", "always", NULL };
 static const char *const pages_words[] = { "auto", "always", "never", NULL };
 static const char *const steps_words[] = { "containers", "all", NULL };
+static const char *const lwk_words[] = { "auto", "yes", "no", NULL };
+static const char *const fallback_words[] = { "no", "native", NULL };
 static const char *const count_words[] = { "all", "user", NULL };
 
 /* Type: an enum whose constants are the indices of the row's words. */
@@ -144,6 +146,37 @@ static const char *partition_at(int i)
 	return partition_name((enum partition)i);
 }
 
+static const char *const quiet_words[] = { "irqs", "kthreads", "memory", "idle", NULL };
+
+static int quiet_place(const char *word)
+{
+	for (int i = 0; i < QUIET_COUNT; i++)
+		if (strcmp(word, quiet_words[i]) == 0)
+			return i;
+	return -1;
+}
+
+static const char *quiet_at(int i)
+{
+	return quiet_words[i];
+}
+
+/* Type: a list of enum quiet, or "none". */
+static int parse_quiet(const struct conf_key *key, struct conf *c, const char *value)
+{
+	c->partition_quiet = 0;
+	return strcmp(value, "none") == 0 ? 0 : parse_bits(key, c, value);
+}
+
+static void print_quiet(const struct conf_key *key, FILE *f, const struct conf *c)
+{
+	if (c->partition_quiet)
+		print_bits(key, f, c);
+	else
+		fputs("none", f);
+}
+
+static const struct conf_set quiets = { QUIET_IRQS, QUIET_COUNT, quiet_place, quiet_at };
 static const struct conf_set policies = { POLICY_OTHER, POLICY_COUNT, policy_place, policy_at };
 static const struct conf_set partitions = { PARTITION_MEMBER, PARTITION_COUNT, partition_by_name,
 					    partition_at };
@@ -241,11 +274,11 @@ _Static_assert(sizeof(enum mems_default) == sizeof(unsigned) &&
 	       "parse_word and parse_policy write an unsigned");
 
 const char conf_service_allowed[] =
-	"none, N/node or N/socket cores, or a list of CPUs, such as 0,32";
+	"none, N/node, N/socket, N/numa or N/l3 cores, or a list of CPUs, such as 0,32";
 const char conf_service_mems_allowed[] =
 	"all, homes (the rests of nodes divided by fgmn=), or a list of memory nodes, such as 0-1";
 
-/* Parse "2/node" or "2/socket", a number of cores. */
+/* Parse a number of cores for each unit (service_unit()), such as "2/node". */
 static int parse_counted(struct service_ask *out, const char *value)
 {
 	const char *slash = strchr(value, '/');
@@ -256,12 +289,16 @@ static int parse_counted(struct service_ask *out, const char *value)
 		return -1;
 	memcpy(count, value, (size_t)(slash - value));
 	count[slash - value] = '\0';
-	if (word_parse_number(count, 1, IDSET_MAX, &n) < 0 ||
-	    (strcmp(slash, "/node") != 0 && strcmp(slash, "/socket") != 0))
+	if (word_parse_number(count, 1, IDSET_MAX, &n) < 0)
 		return -1;
-	out->kind = strcmp(slash, "/node") == 0 ? SERVICE_PER_NODE : SERVICE_PER_SOCKET;
-	out->cores = n;
-	return 0;
+	for (unsigned i = 0; i < SERVICE_KINDS; i++) {
+		if (!service_unit(i) || strcmp(slash + 1, service_unit(i)) != 0)
+			continue;
+		out->kind = i;
+		out->cores = n;
+		return 0;
+	}
+	return -1;
 }
 
 int conf_parse_service(struct service_ask *out, const char *value)
@@ -319,8 +356,7 @@ static void print_serviceos(const struct conf_key *key, FILE *f, const struct co
 	else if (c->service.kind == SERVICE_CPUS)
 		conf_keys_print_set(f, &c->service.cpus);
 	else
-		fprintf(f, "%u/%s", c->service.cores,
-			c->service.kind == SERVICE_PER_NODE ? "node" : "socket");
+		fprintf(f, "%u/%s", c->service.cores, service_unit(c->service.kind));
 }
 
 static void print_serviceos_mems(const struct conf_key *key, FILE *f, const struct conf *c)
@@ -360,24 +396,26 @@ static bool is_unit_name(const char *word, size_t len)
 	return false;
 }
 
-static int parse_dimmap_max(const struct conf_key *key, struct conf *c, const char *value)
+/* Type: the largest size of something that a user requests; 0 for "none". */
+static int parse_largest(const struct conf_key *key, struct conf *c, const char *value)
 {
-	(void)key;
-	c->dimmap_max = 0;
+	uint64_t *most = field(key, c);
+
+	*most = 0;
 	if (strcmp(value, "none") == 0)
 		return 0;
-	return request_parse_bytes(value, &c->dimmap_max) < 0 ||
-			       c->dimmap_max < REQUEST_DIMMAP_MIN ||
-			       c->dimmap_max > REQUEST_DIMMAP_MAX
+	return request_parse_bytes(value, most) < 0 || *most < REQUEST_DIMMAP_MIN ||
+			       *most > REQUEST_DIMMAP_MAX
 		       ? -1
 		       : 0;
 }
 
-static void print_dimmap_max(const struct conf_key *key, FILE *f, const struct conf *c)
+static void print_largest(const struct conf_key *key, FILE *f, const struct conf *c)
 {
-	(void)key;
-	if (c->dimmap_max)
-		fprintf(f, "%" PRIu64, c->dimmap_max);
+	uint64_t most = *(const uint64_t *)conf_keys_value_of(key, c);
+
+	if (most)
+		fprintf(f, "%" PRIu64, most);
 	else
 		fputs("none", f);
 }
@@ -389,7 +427,7 @@ static void print_dimmap_max(const struct conf_key *key, FILE *f, const struct c
  */
 static bool is_device_glob(const char *text, size_t len)
 {
-	char word[CONF_VALUE_MAX];
+	char word[CONF_LINE_MAX];
 
 	if (len >= sizeof(word))
 		return false;
@@ -471,7 +509,7 @@ static const struct conf_key row[] = {
 	  "does a rank's exit code other than 0 end the other ranks of a step in containers, as "
 	  "srun -K does?",
 	  YES_NO(kill_on_bad_exit) },
-	{ "max_containers", "1 to 64", "64", "containers of one job on a node",
+	{ "max_containers", "1 to 64", "64", "greatest number of containers of one job on a node",
 	  COUNT(max_containers, 1, REQUEST_CONTAINERS_MAX) },
 	{ "helper_timeout", "1 to 60", "10", "seconds that planning may take on a node",
 	  COUNT(helper_timeout, 1, 60) },
@@ -486,7 +524,7 @@ static const struct conf_key row[] = {
 	  "gets",
 	  OWN(service, parse_serviceos_mems, print_serviceos_mems) },
 	{ "serviceos_except", "none, or a list of full names of units, such as lustre.service",
-	  "none", "units that may run everywhere; slurmd and its jobs always may",
+	  "none", "systemd units that may use all CPUs; slurmd and its jobs always may",
 	  TEXTS(service_except, is_unit_name) },
 	{ "dimmap_devices",
 	  "none, or a list of block devices below /dev, such as /dev/nvme1n1p1, with *, ? and [] "
@@ -500,12 +538,12 @@ static const struct conf_key row[] = {
 	{ "dimmap_max", "none, or a size from 1M to 8T, such as 16G", "none",
 	  "largest buffer of dimmapfs; its job's memory is a limit as well, with "
 	  "ConstrainRAMSpace",
-	  OWN(dimmap_max, parse_dimmap_max, print_dimmap_max) },
+	  OWN(dimmap_max, parse_largest, print_largest) },
 	{ "debug", "no, yes", "no", "do the plugin and its programs log the phases of their work?",
 	  YES_NO(debug) },
 	{ "contention", "off, observe, dino, di, spread", "off",
-	  "containers that request nothing else: is their use of the last-level caches observed, "
-	  "and which policy places their ranks?",
+	  "default of containers: are misses in the last-level caches observed, and which policy "
+	  "places the ranks?",
 	  CONTENTION_POLICY(contention.policy) },
 	{ "contention_steps", "containers, all", "containers",
 	  "which steps contention applies to: those with containers, or all",
@@ -546,15 +584,20 @@ static const struct conf_key row[] = {
 	{ "contention_busy", "1 to 100", "50",
 	  "percentage of a cache's peak of misses in a second above which it has contention",
 	  COUNT(contention.busy, 1, 100) },
-	{ "contention_min_move", "1 to 3600", "10", "seconds between two moves of a rank",
+	{ "contention_min_move", "1 to 3600", "10",
+	  "least number of seconds between two moves of a rank",
 	  COUNT(contention.min_move, 1, 3600) },
 	{ "contention_pages", "auto, always, never", "auto",
-	  "do pages follow ranks? auto: not while another job has quiet CPUs, which it would "
-	  "disturb",
+	  "do pages follow ranks that move? auto: not while another job has quiet CPUs, which "
+	  "this would disturb",
 	  WORD(contention.pages, pages_words) },
 	{ "contention_page_rate", "1 to 65536", "256",
 	  "greatest number of MiB of pages moved in a second",
 	  COUNT(contention.page_rate, 1, 65536) },
+	{ "contention_pages_around", "0 to 1048576", "0",
+	  "number of pages around a sampled miss that follow their rank; 0, or without samples: "
+	  "all pages of the rank",
+	  COUNT(contention.pages_around, 0, 1048576) },
 	{ "contention_metrics_dir", CONF_DIR_ALLOWED, "none",
 	  "directory of metrics for node_exporter's textfile collector",
 	  TEXT(contention.metrics_dir, conf_contention_is_dir, 0) },
@@ -573,6 +616,20 @@ static const struct conf_key row[] = {
 	{ "contention_node_extra", "no, yes", "no",
 	  "does nodeosctl contention collect write Extra of nodes, for --extra?",
 	  YES_NO(contention.node_extra) },
+	{ "vnode", "no, yes", "no", "may vnodes (vnode.d) run on this host?", YES_NO(vnode) },
+	{ "lwk", "auto, yes, no", "auto",
+	  "may ranks run in machines (nodeos-lwk)? auto: if their user may open /dev/kvm",
+	  WORD(lwk, lwk_words) },
+	{ "lwk_max", "none, or a size from 1M to 8T, such as 16G", "none",
+	  "largest memory of a rank's machine; the job's memory is a limit as well",
+	  OWN(lwk_max, parse_largest, print_largest) },
+	{ "lwk_fallback", "no, native", "no",
+	  "do ranks for machines run natively on a node without KVM? no: the step fails",
+	  FLAG(lwk_native, fallback_words) },
+	{ "partition_quiet", "none, or a list of irqs, kthreads, memory, idle", "none",
+	  "what is kept off the CPUs of live partitions, and is put back at their end",
+	  .at = offsetof(struct conf, partition_quiet), .set = &quiets, .parse = parse_quiet,
+	  .print = print_quiet },
 };
 #define ROWS ((unsigned)(sizeof(row) / sizeof(row[0])))
 _Static_assert(ROWS + ISOLATOR_COUNT <= CONF_KEYS_MAX, "a table of CONF_KEYS_MAX holds every key");

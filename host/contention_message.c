@@ -223,8 +223,8 @@ static int connect_daemon(const char *path)
 	if (fd < 0)
 		return -1;
 	/*
-	 * the answer needs an address of ours; a connected socket receives datagrams only from the
-	 * daemon
+	 * the daemon answers to the address of this socket; being connected, it receives datagrams
+	 * only from the daemon
 	 */
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
 	    bind(fd, (struct sockaddr *)&to, sizeof(to.sun_family)) < 0) {
@@ -276,10 +276,7 @@ static int send_text(int fd, const char *text, long deadline, struct errbuf *err
 	return 0;
 }
 
-/*
- * Receive the answer to a message of N ranks. Returns the number of ranks that are counted, or -1
- * with the reason.
- */
+/* Receive the answer for N ranks. Returns the number of counted ranks, or -1 with the reason. */
 static int take_answer(int fd, unsigned n, long deadline, struct errbuf *err)
 {
 	char text[ANSWER_MAX], quoted[WORD_QUOTE_MAX];

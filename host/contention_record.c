@@ -72,8 +72,7 @@ bool contention_record_exists(const char *state_dir, uint64_t inode)
 }
 
 /*
- * Read the record NAME below DIR. Returns 0, with *OUT to be freed by contention_message_free(), or
- * -1.
+ * Read the record NAME below DIR to *OUT, which contention_message_free() frees. Returns 0 or -1.
  */
 static int take_record(int dir, const char *name, struct contention_message *out)
 {

@@ -17,7 +17,7 @@ struct cpu_domains {
 	char text[IDSET_LIST_MAX + 2];
 };
 
-/* Append the list of CPUs in file NAME, if there is one. -1: out of memory. */
+/* Append the list of CPUs in file NAME, if there is one. Returns 0, or -1 if out of memory. */
 static int cpu_domains_add(struct cpu_domains *d, const char *name, struct errbuf *err)
 {
 	struct idset cpus, *grown;

@@ -8,7 +8,7 @@
 /*
  * List the CPUs of each package, memory node and L3 cache that has some of CPUS: *OUT is a
  * malloc'ed array of *N sets, in any order; some may be equal. Offline CPUs are in none; what /sys
- * below ROOT ("": this host) does not name is left out. -1: out of memory.
+ * below ROOT ("": this host) does not name is left out. Returns 0, or -1 if out of memory.
  */
 int cpu_domains_read(struct idset **out, unsigned *n, const char *root, const struct idset *cpus,
 		     struct errbuf *err);

@@ -23,10 +23,7 @@ static int is_directory(const struct dirent *e)
 	return e->d_name[0] != '.' && e->d_type == DT_DIR;
 }
 
-/*
- * List the entries of PATH below ROOT in the order of their numbers. Returns -1 if PATH cannot be
- * read.
- */
+/* List the entries of PATH below ROOT by number. Returns -1 if PATH cannot be read. */
 static int list_entries(struct dirent ***e, int root, const char *path,
 			int (*filter)(const struct dirent *e))
 {
@@ -51,7 +48,7 @@ static int interference_add(struct noise *n, const struct noise_source *one)
 {
 	struct noise_source *more;
 
-	/* grow by powers of two: a large node has tens of thousands of these threads */
+	/* grow by powers of two: a large node has tens of thousands of kernel threads */
 	if ((n->n & (n->n + 1)) == 0) {
 		more = reallocarray(n->source, 2 * (size_t)n->n + 2, sizeof(*more));
 		if (!more)
@@ -64,7 +61,7 @@ static int interference_add(struct noise *n, const struct noise_source *one)
 
 /*
  * Write the names of the IRQ's handlers, each of which has a directory: "ahci", "eth0-rx,eth0-tx".
- * Returns false without a handler: no interrupt arrives.
+ * Returns false if the IRQ has no handler, since no interrupt arrives then.
  */
 static bool name_irq(char name[NOISE_NAME_MAX], int root, const char *path)
 {

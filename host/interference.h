@@ -44,7 +44,7 @@ struct noise_line {
 	const char *name;
 	int irq;
 	unsigned count; /* number of threads of that name */
-	struct idset cpus; /* CPUs of the container on which the source runs */
+	struct idset cpus; /* those of the given CPUs on which the source runs */
 };
 
 /* The noise on a set of CPUs. */
@@ -52,7 +52,7 @@ struct noise_on {
 	unsigned irqs, threads; /* total numbers */
 	unsigned n_irqs, n_threads; /* number of valid elements below */
 	struct noise_line irq[NOISE_NAMES], thread[NOISE_NAMES];
-	struct idset tick;
+	struct idset tick; /* CPUs with the tick */
 };
 
 /*

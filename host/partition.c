@@ -27,7 +27,7 @@ int partition_switch(int root_fd, const char *path, enum partition p, struct err
 		return 0;
 	/* otherwise an invalid partition could become valid later */
 	cgroup_write(root_fd, path, STATE, partition_name(PARTITION_MEMBER), &ignored);
-	return errprintf(err, "the kernel makes it \"%s\"", state);
+	return errprintf(err, "the kernel reports the state \"%s\"", state);
 }
 
 int partition_set_exclusive(int root_fd, const char *path, const struct idset *cpus,

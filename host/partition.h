@@ -10,10 +10,10 @@
 
 /*
  * The kernel's cpuset partitions (Documentation/admin-guide/cgroup-v2.rst,
- * "cpuset.cpus.partition"): a "root" partition is a scheduling domain of its own, the CPUs of an
- * "isolated" one are in no domain. Slurm's directories above a step are members, so only a remote
- * partition is possible: each of these directories must list the CPUs in cpuset.cpus.exclusive.
- * Paths are relative to ROOT_FD, as in host/cgroup.h.
+ * "cpuset.cpus.partition"): a "root" partition is a scheduling domain of its own, and the CPUs of
+ * an "isolated" one are in no domain. Slurm's directories above a step are members, so only a
+ * remote partition is possible: each of these directories must list the CPUs in
+ * cpuset.cpus.exclusive. Paths are relative to ROOT_FD, as in host/cgroup.h.
  */
 
 /*
@@ -36,7 +36,7 @@ int partition_state(int root_fd, const char *path, char *buf, size_t size, struc
 int partition_set_exclusive(int root_fd, const char *path, const struct idset *cpus,
 			    struct errbuf *err);
 
-/* Remove CPUS from cpuset.cpus.exclusive. */
+/* Remove CPUS from cpuset.cpus.exclusive of directory PATH. */
 int partition_shrink_exclusive(int root_fd, const char *path, const struct idset *cpus,
 			       struct errbuf *err);
 

@@ -49,9 +49,9 @@ static int explain_refusal(pid_t pid, enum sched_policy p, unsigned priority, in
 	case EPERM:
 		return errprintf(err, "%s priority %u for process %d: %s: needs CAP_SYS_NICE%s",
 				 word, priority, (int)pid, strerror(error),
-				 policy_is_realtime(p) ? " or a RLIMIT_RTPRIO of that priority, "
+				 policy_is_realtime(p) ? " or an RLIMIT_RTPRIO of that priority, "
 							 "and real-time run time in its cgroup"
-				 : p == POLICY_HPC     ? " or a RLIMIT_RTPRIO above 0"
+				 : p == POLICY_HPC     ? " or an RLIMIT_RTPRIO above 0"
 						       : "");
 	case ESRCH:
 		return errprintf(err, "%s for process %d: the process has ended", word, (int)pid);

@@ -10,8 +10,8 @@
 #include "base/subprocess.h"
 
 /*
- * Return the output of the program ARGV[0], which is searched for, or NULL if it fails; ERR then
- * has the reason, or is empty if there is none.
+ * Find the program ARGV[0] by program_find(), run it, and return its output. Returns NULL if it
+ * fails; ERR then has the reason, or is empty if the program itself reported failure.
  */
 static char *slurm_conf_ask(const char **argv, struct errbuf *err)
 {

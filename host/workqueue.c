@@ -19,7 +19,7 @@ static const char *sysfs_path(char path[256], const char *file)
 }
 
 /*
- * Return whether the kernel excludes isolated CPUs from workqueues: only these kernels have the
+ * Return whether the kernel excludes isolated CPUs from workqueues: only such a kernel has the
  * file.
  */
 static bool kernel_isolates_workqueues(void)
@@ -83,9 +83,8 @@ int workqueue_leave(int dir, const struct idset *cpus, struct errbuf *err)
 	idset_andnot(&left, cpus);
 	take_isolated(&left);
 	if (idset_empty(&left))
-		return errprintf(
-			err,
-			"this isolated partition would leave no CPU to the kernel's workqueues");
+		return errprintf(err,
+				 "this partition would leave no CPU to the kernel's workqueues");
 	if (!workqueue_pending(dir)) {
 		hexmask_format(&now, text);
 		if (file_replace(dir, WORKQUEUE_FILE, text, 0600, err) < 0)
@@ -94,7 +93,7 @@ int workqueue_leave(int dir, const struct idset *cpus, struct errbuf *err)
 	return write_mask(&left, err);
 }
 
-void workqueue_return(int dir, const struct idset *isolated)
+void workqueue_return(int dir, const struct idset *live)
 {
 	struct idset mask, base, now;
 	struct errbuf ignored;
@@ -104,7 +103,7 @@ void workqueue_return(int dir, const struct idset *isolated)
 	    read_mask(&now, AT_FDCWD, sysfs_path(path, "cpumask_requested"), &ignored) < 0)
 		return;
 	base = mask;
-	idset_andnot(&mask, isolated);
+	idset_andnot(&mask, live);
 	take_isolated(&mask);
 	if (idset_empty(&mask) || (!idset_equal(&mask, &now) && write_mask(&mask, &ignored) < 0))
 		return;

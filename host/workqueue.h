@@ -23,16 +23,16 @@
 /* The kernel's directory of workqueues; another directory in tests. */
 extern const char *workqueue_sysfs;
 
-/* Remove CPUS from the workqueues before they become an isolated partition. */
+/*
+ * Remove CPUS from the workqueues before they become a partition. Also for root partitions, so that
+ * the kernel's unbound work leaves their CPUs, too.
+ */
 int workqueue_leave(int dir, const struct idset *cpus, struct errbuf *err);
 
 /* Return whether removed CPUs must still be put back. */
 bool workqueue_pending(int dir);
 
-/*
- * Put CPUs back after partitions have ended; only ISOLATED, the CPUs of the remaining partitions,
- * stay out.
- */
-void workqueue_return(int dir, const struct idset *isolated);
+/* Put CPUs back after partitions ended. LIVE stays out: the CPUs of the remaining partitions. */
+void workqueue_return(int dir, const struct idset *live);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Choose the container, CPUs and memory nodes of each part of a step. */
+/* Choose the container, CPUs and memory nodes of each part (group of ranks) of a step. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "host/cpu_domains.h"
 #include "launch/prepare_impl.h"
 
-/* Return the CPUs that Slurm gave to the job or the step whose containers are planned. */
 const struct idset *prepare_slurm_cpus(const struct step *s, const struct node_view *v)
 {
 	return v->of_step ? &s->step_cpus : &v->job_cpus;
@@ -84,7 +83,7 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 		idset_or(&held, &s->service.mems);
 	idset_andnot(&left, &held);
 	if (idset_empty(&left) && s->service.own_mems) {
-		left = v->rest_mems; /* containers have all other memory nodes: share theirs */
+		left = v->rest_mems; /* none is left: share those of containers */
 		idset_andnot(&left, &s->service.mems);
 	}
 	if (!idset_empty(&held) && !idset_empty(&left)) {
@@ -116,16 +115,17 @@ static int no_container(const struct ledger_job *job, const char *name, struct e
  */
 static void note_rest(struct step *s, const struct job_plan *plan)
 {
-	errprintf(&s->note,
-		  "this step was started without the environment of its job and selects no "
-		  "container: "
-		  "it runs outside of them; to join a container, use --nodeos-container=NAME:");
+	errprintf(
+		&s->note,
+		"this step was started without the environment of its job and selects no "
+		"container, so it runs outside of them; to join one, use --nodeos-container= with "
+		"one of:");
 	for (unsigned i = 0; i < plan->n; i++)
 		if (!plan->container[i].deleted)
 			errappend(&s->note, " %.64s", plan->container[i].name);
 }
 
-/* The containers and the state of the node among which ranks choose. */
+/* The containers among which ranks choose, and the state of the node. */
 struct choice_under {
 	const struct node_view *view;
 	const struct job_plan *plan; /* NULL: no plan */
@@ -174,11 +174,10 @@ static unsigned choose_add_part(struct step_shared *sh, const struct step_part *
 		i++;
 	if (i == sh->n_parts)
 		sh->part[sh->n_parts++] =
-			*p; /* fits: at most one part for each container, and two more */
+			*p; /* fits: each container has at most one part, "-" and "none", too */
 	return i;
 }
 
-/* On a node with blocks, give the job's share to ranks without memory nodes of their own. */
 void prepare_share_mems(struct step *s, const struct node_view *v, const struct job_plan *plan,
 			struct ledger_job *job)
 {
@@ -199,7 +198,6 @@ void prepare_share_mems(struct step *s, const struct node_view *v, const struct 
 	}
 }
 
-/* Choose every rank's place. Ranks without a name all get the same place. */
 int prepare_choose(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err)
 {

@@ -17,8 +17,8 @@
 static const char *const own_variable[] = { "NODEOS_CONTAINER", "AC_APP_NAME" };
 
 /*
- * With the true mask in SLURM_CPU_BIND, a nested srun would get a --cpu-bind outside of the
- * container's CPUs, and fail.
+ * A nested srun would take these variables as its --cpu-bind, and fail if its container has other
+ * CPUs. So they are removed.
  */
 static const char *const slurm_variable[] = {
 	"SLURM_CPU_BIND",
@@ -30,13 +30,14 @@ static const char *const slurm_variable[] = {
 /*
  * Slurm should remove the options of this srun from the rank's environment, but misses every second
  * one (after a removal, spank_clear_remote_options_env skips the next variable). A nested srun
- * would inherit them.
+ * would inherit the options.
  */
 static const char *const stale_option[] = {
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_manifest", "_SLURM_SPANK_OPTION_nodeos_nodeos_container",
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_sched",    "_SLURM_SPANK_OPTION_nodeos_nodeos_cpus",
 	"_SLURM_SPANK_OPTION_nodeos_nodeos_mems",     "_SLURM_SPANK_OPTION_nodeos_nodeos_placement",
-	"_SLURM_SPANK_OPTION_nodeos_nodeos_limits",
+	"_SLURM_SPANK_OPTION_nodeos_nodeos_limits",   "_SLURM_SPANK_OPTION_nodeos_nodeos_lwk",
+	"_SLURM_SPANK_OPTION_nodeos_nodeos_guest",
 };
 
 static void unset_all(const struct step_env *env, const char *const *name, size_t n)
@@ -84,7 +85,7 @@ static void set_env(const struct step *s, const struct step_rank *r,
 	const struct step_part *p = &s->shared->part[r->part];
 
 	step_clean_env(env);
-	/* a nested srun joins the rank's container, unless that was made for this step alone */
+	/* a nested srun joins the rank's container unless the container is for this step alone */
 	if (p->kind == STEP_REST || s->shared->own_container)
 		env->unset(env->arg, ENV_CONTAINER_OPTION);
 	else if (s->in.container)
@@ -100,10 +101,10 @@ static void set_env(const struct step *s, const struct step_rank *r,
 		env->set(env->arg, "AC_APP_NAME", p->container);
 	}
 	/*
-	 * Set places only for ranks that have their own part of a container. A single rank with all
-	 * of a container that other steps use gets none: a script or launcher daemon would pass the
-	 * places on to its children, and the first threads of several such steps would all run on
-	 * the first core.
+	 * Set OMP_PLACES only for ranks that have their own part of a container. A single rank with
+	 * a whole container that other steps use, too, may be a script or a launcher daemon. Its
+	 * children would inherit the places, and the first threads of several such steps would all
+	 * run on the first core.
 	 */
 	if (p->n_ranks == 1 && !s->shared->own_container && idset_equal(&r->chosen, &p->given.cpus))
 		return;
@@ -166,6 +167,19 @@ static bool may_be_shown(const struct step *s)
 	return !s->in.job_request && !s->in.step_request && s->in.planned;
 }
 
+bool step_is_inside(const struct step *s, unsigned rank)
+{
+	return s->shared->part[s->shared->rank[rank].part].given.lwk.memory != 0;
+}
+
+unsigned step_guest(const struct step *s, unsigned rank)
+{
+	const struct step_part *p = &s->shared->part[s->shared->rank[rank].part];
+	const struct rank_value *mib = &p->given.number[RANK_NUMBER_GUEST];
+
+	return p->kind != STEP_NONE && mib->set ? (unsigned)mib->value : 0;
+}
+
 void step_show(struct step *s, unsigned rank)
 {
 	struct timespec pause = { 0, 1000000 };
@@ -195,7 +209,8 @@ void step_show(struct step *s, unsigned rank)
 		atomic_store(&s->shared->failed, 1);
 	}
 	p = &s->shared->part[s->shared->rank[rank].part];
-	if (!atomic_load(&s->shared->failed) && isolators_show(&p->given, p->container, &err) < 0)
+	if (!atomic_load(&s->shared->failed) &&
+	    isolators_show(&p->given, p->container, step_nth_of_part(s, rank), &err) < 0)
 		step_fail(s, "%s", err.text);
 }
 

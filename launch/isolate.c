@@ -4,6 +4,13 @@
 
 #include "launch/prepare_impl.h"
 
+unsigned step_wanted_cpus(const struct step *s)
+{
+	if (s->in.step_id >= STEP_ID_INTERACTIVE)
+		return 0;
+	return s->in.n_ranks * (s->in.cpus_per_task ? s->in.cpus_per_task : 1);
+}
+
 void step_isolators(struct isolator_step *out, const struct step *s, const struct node_view *v)
 {
 	*out = (struct isolator_step){
@@ -15,6 +22,9 @@ void step_isolators(struct isolator_step *out, const struct step *s, const struc
 		.step_cpus = &s->step_cpus,
 		.step_id = s->in.step_id,
 		.inode = s->step_inode,
+		.stepd = s->in.stepd,
+		.job_memory = s->in.job_memory,
+		.wanted = step_wanted_cpus(s),
 		.job_inode = s->job_inode,
 		.own_mems = s->service.own_mems,
 		.own_container = s->shared->own_container,
@@ -26,6 +36,7 @@ void step_isolators(struct isolator_step *out, const struct step *s, const struc
 	if (!v)
 		return;
 	out->job_cgroup = v->place.job;
+	out->step_cgroup = v->place.step;
 	out->job_cpus = &v->job_cpus;
 	out->owner = v->of_step ? v->place.step : v->place.job;
 	out->owner_inode = v->of_step ? v->place.step_inode : v->place.job_inode;

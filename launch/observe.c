@@ -41,10 +41,10 @@ static bool is_observed(enum contention_policy wish, const struct request *r, co
 }
 
 /*
- * Report the ranks of M, if there are any, to the daemon. If an option chose them (WISH), also
- * write a record, for a daemon that starts later. INODE is that of the step's directory. Returns
- * the number of ranks that the daemon counts, or -1 with the reason. ERR has a text with any return
- * value if the record could not be written.
+ * Report the ranks of M, if there are any, to the daemon. If --nodeos-contention is given (WISH),
+ * also write a record for a daemon that starts later. INODE is the inode of the step's cgroup.
+ * Returns the number of ranks that the daemon counts, or -1 with the reason. If the record cannot
+ * be written, ERR has the reason whatever the return value is.
  */
 static int name_ranks(const struct contention_message *m, enum contention_policy wish,
 		      uint64_t inode, const struct conf *conf, struct errbuf *err)
@@ -67,7 +67,7 @@ struct plain_ranks {
 	struct step_input in;
 	struct conf conf;
 	unsigned seen;
-	uint64_t recorded; /* inode of the step's directory; 0: the step has no record */
+	uint64_t recorded; /* inode of the step's cgroup; 0: the step has no record */
 	struct contention_rank rank[]; /* IN.n_ranks elements */
 };
 
@@ -113,7 +113,7 @@ static uint64_t step_inode_of(pid_t pid)
 	return place.step_inode;
 }
 
-/* Report the ranks of a plain step, all of which are forked. */
+/* Report the ranks of a plain step, after all of them are forked. */
 static void name_plain_ranks(struct plain_ranks *p)
 {
 	struct contention_message m = {
@@ -128,7 +128,7 @@ static void name_plain_ranks(struct plain_ranks *p)
 	struct errbuf err = { 0 };
 	int counted;
 
-	/* root reads it, as users may be unable to */
+	/* as root, since the user may be unable to read nodeos.conf */
 	if (conf_load(&p->conf, p->in.conf_path, 0, &err) < 0) {
 		STEP_LOG(p, "observe", "%s", err.text);
 		return;
@@ -136,7 +136,7 @@ static void name_plain_ranks(struct plain_ranks *p)
 	wish = m.policy = wish_of(&p->in, &p->conf);
 	if (is_observed(wish, NULL, NULL, &p->conf))
 		m.n = p->in.n_ranks;
-	/* slurmstepd is in the same step as its ranks */
+	/* slurmstepd's cgroup belongs to the same step as those of its ranks */
 	if (wish != CONTENTION_UNSET)
 		p->recorded = step_inode_of(getpid());
 	counted = name_ranks(&m, wish, p->recorded, &p->conf, &err);

@@ -14,7 +14,7 @@
  * failure is logged, and never ends a launch.
  */
 
-/* Does nodeos.conf have steps without a container observed? False if nodeos.conf has a fault. */
+/* Does nodeos.conf request to observe steps without containers? False if the file is invalid. */
 bool observe_plain_steps(const char *conf_path);
 
 /* The ranks of a plain step: NodeOS only observes them. */

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -6,8 +8,9 @@
 
 #include "container/fence.h"
 #include "launch/step_impl.h"
+#include "serviceos/quiet.h"
 
-/* The open ledger and the job's entry, at the beginning and the end of a launch. */
+/* The open ledger and the job's entry, while a launch begins or ends. */
 struct launch {
 	struct conf conf;
 	struct cgroup_place place;
@@ -80,6 +83,24 @@ int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_
 	return rc;
 }
 
+int step_quiet(struct ledger *l, uint32_t words, struct errbuf *err)
+{
+	struct idset live;
+	int dir = ledger_dir(l), root, rc;
+
+	if (!words && faccessat(dir, QUIET_FILE, F_OK, 0) < 0)
+		return 0;
+	root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return errprintf(err, "/: %s", strerror(errno));
+	rc = fence_live(l, &live, err);
+	if (rc == 0)
+		rc = words ? quiet_claim(root, dir, words, &live, err)
+			   : quiet_return(root, dir, &live, err);
+	close(root);
+	return rc;
+}
+
 /* Returns 2 if this step's partition must wait for another step that is launching. */
 static int partition_turn_end(struct launch *a, struct errbuf *err)
 {
@@ -101,6 +122,9 @@ static int partition_turn_end(struct launch *a, struct errbuf *err)
 	}
 	if (rc == 0)
 		rc = fence_raise(a->l, a->root_fd, a->job, inode, err);
+	/* the partition exists: if these settings fail, it is only less quiet, and ERR says so */
+	if (rc == 0 && fenced && a->conf.partition_quiet)
+		step_quiet(a->l, a->conf.partition_quiet, err);
 	return rc == 1 ? (fenced ? 2 : 0) : rc;
 }
 
@@ -119,14 +143,14 @@ int step_launch_end(const char *conf_path, struct errbuf *err)
 		if (rc == 0)
 			return 0;
 		/*
-		 * the job's other partitions depend on this, so try again if the lock is held for
-		 * long
+		 * the job's other partitions wait for this step, so try again if another process
+		 * holds the ledger's lock for long
 		 */
 		if (rc < 0 && ++failures == 3)
 			return -1;
 		if (rc == 2 && i >= a.conf.helper_timeout * 20)
 			return errprintf(err, "another step of the job is still being launched: "
-					      "the partition follows after it"),
+					      "this step becomes a partition afterwards"),
 			       1;
 		nanosleep(&pause, NULL);
 	}

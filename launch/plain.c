@@ -29,7 +29,7 @@ struct plain {
 	uint64_t job_memory;
 };
 
-/* Find the job's share; in the job's first step here, choose it. */
+/* Find the job's share of the memory nodes; the job's first step on this node chooses it. */
 static int find_share(struct plain *p, struct idset *out, struct errbuf *err)
 {
 	struct idset cpus, mems;
@@ -85,8 +85,8 @@ static int plain_keep(struct plain *p, struct errbuf *err)
 	int rc;
 
 	/*
-	 * if the free blocks are unknown, confine the step to homes: there it can run and uses no
-	 * block of another job
+	 * if the share is unknown, confine the step to homes (what blocks leave of each physical
+	 * node): there it can run and uses no block of another job
 	 */
 	rc = find_share(p, &share, err);
 	snprintf(user, sizeof(user), "%s/user", p->place.step);
@@ -96,9 +96,9 @@ static int plain_keep(struct plain *p, struct errbuf *err)
 }
 
 /*
- * Slurm writes the cpuset of "user" later, so confine the step's own directory. The job's plan is
- * not known yet, and once a user's process is in the directory no write is safe
- * (cgroup_write_mems). So until the job ends the directory gets homes, which belong to no
+ * Confine the directory of step_extern itself, since Slurm writes the cpuset of "user" later. The
+ * job's plan is not known yet, and once a user's process is in the directory no write is safe
+ * (cgroup_write_mems()). So until the job ends the directory has homes, which belong to no
  * container.
  */
 static int keep_extern(struct plain *p, struct errbuf *err)
@@ -107,7 +107,7 @@ static int keep_extern(struct plain *p, struct errbuf *err)
 
 	snprintf(user, sizeof(user), "%s/user", p->place.step);
 	if (!cgroup_is_empty(p->cgroup_fd, user))
-		return errprintf(err, "%s already has adopted processes", user);
+		return errprintf(err, "cgroup %s already has adopted processes", user);
 	return mems_confine(&p->blocks, p->cgroup_fd, p->place.step, &p->blocks.homes, false, err);
 }
 
@@ -119,7 +119,7 @@ static int with_place(const char *conf_path, struct plain *p,
 	p->cgroup_fd = cgroup_open_root(NULL, err);
 	if (p->cgroup_fd < 0)
 		return -1;
-	/* slurmstepd is in the same step as its ranks */
+	/* slurmstepd's cgroup belongs to the same step as those of its ranks */
 	if (conf_load(&p->conf, conf_path, 0, err) == 0 &&
 	    blocks_load(&p->blocks, p->conf.state_dir, "", err) == 0 && p->blocks.on)
 		rc = cgroup_find_place(&p->place, p->cgroup_fd, "/proc", getpid(), err) < 0

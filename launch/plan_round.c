@@ -21,7 +21,7 @@
 
 #define ROUNDS_MAX 32 /* greatest number of rounds of planning */
 
-/* Set the memory nodes that the new containers may have, and the taken ones among them. */
+/* Set the memory nodes that the new containers may have, and which of these are taken. */
 static void plan_round_offer_mems(struct plan_input *in, const struct step *s,
 				  const struct node_view *v)
 {
@@ -69,6 +69,34 @@ static void free_for(const struct node_view *v, const struct step *s, const stru
 }
 
 /*
+ * For step containers that a policy of contention places: write which of them had devils (ranks
+ * with many cache misses) in earlier steps of the job, and the CPUs of live containers that had
+ * devils.
+ */
+static void plan_round_offer_apart(struct apart *out, const struct step *s,
+				   const struct node_view *v, const struct ledger_job *job)
+{
+	*out = (struct apart){ 0 };
+	for (unsigned i = 0; v->of_step && job && i < v->request->n; i++) {
+		const struct requested_container *c = &v->request->container[i];
+		enum contention_policy p =
+			s->in.contention != CONTENTION_UNSET
+				? s->in.contention
+				: contention_of_container(c, &s->conf.contention);
+
+		if (contention_places(p) && ledger_job_had_devil(job, c->name))
+			out->devils |= UINT64_C(1) << i;
+	}
+	for (unsigned i = 0; out->devils && i < job->n_steps; i++) {
+		const struct job_plan *plan = job->step[i].plan;
+
+		for (unsigned k = 0; plan && k < plan->n; k++)
+			if (ledger_job_had_devil(job, plan->container[k].name))
+				idset_or(&out->cpus, &plan->container[k].cpus);
+	}
+}
+
+/*
  * May the job have these containers (allow_NAME)? Only new containers are checked, so that a step
  * in containers of the ledger does not wait for slurmctld or the user database, which may be slow.
  */
@@ -108,8 +136,8 @@ static const char no_request[] =
 	"inside the job, or use --nodeos=off";
 
 /*
- * Compare the environment's request with the ledger's. *PLAN gets the ledger's plan, or NULL if it
- * must be made.
+ * Compare the environment's request with the ledger's. *PLAN gets the ledger's plan, or NULL if
+ * there is none yet.
  */
 static int known_plan(const struct node_view *v, const struct step *s, const struct ledger_job *job,
 		      const struct job_plan **plan, struct errbuf *err)
@@ -137,8 +165,8 @@ static int known_plan(const struct node_view *v, const struct step *s, const str
 }
 
 /*
- * Write this step into the ledger, with the plan MADE for it unless that is NULL. The entry takes
- * over MADE.
+ * Write this step into the ledger, with the new plan MADE (NULL: no new plan), which the entry then
+ * owns.
  */
 static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s,
 			const struct node_view *v, struct job_plan *made, struct errbuf *err)
@@ -160,7 +188,7 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	mine->partition = s->shared->part[0].given.partition;
 	mine->fence = s->shared->part[0].given.fence;
 	/*
-	 * a step is launching until its ranks have their CPUs; ranks outside of containers get none
+	 * a step is launching until its ranks have their CPUs; ranks in "none" are given no CPUs
 	 */
 	mine->launching = s->in.launching || s->shared->n_parts > 1 ||
 			  s->shared->part[0].kind != STEP_NONE;
@@ -181,9 +209,9 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 
 /*
  * May a step run without an entry in the ledger, because its job's entry is full (bounds in
- * ledger.h)? Yes, if it is outside of containers: then it has nothing that other jobs must know.
- * CHOSE: the step has a new plan or new memory nodes; without an entry, other jobs would get these,
- * too. After any error except LEDGER_BOUND the step fails.
+ * ledger.h)? Yes, if it is outside of containers, since then other jobs need not know of it. CHOSE:
+ * the step has a new plan or new memory nodes; without an entry, other jobs would get these, too.
+ * After any error except LEDGER_BOUND the step fails.
  */
 static int allow_without_entry(struct step *s, bool chose, struct errbuf *err)
 {
@@ -197,8 +225,9 @@ static int allow_without_entry(struct step *s, bool chose, struct errbuf *err)
 }
 
 /*
- * srun returns before slurmstepd calls our exit hook. Take down the partitions of steps whose ranks
- * have all ended, or they would prevent the next srun of a job script.
+ * Take down the partitions of steps whose ranks have all ended. Such a step can still be in the
+ * ledger, since srun returns before slurmstepd calls our exit hook, and its partition would make
+ * the next srun of a job script fail.
  */
 static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job *job,
 		      struct errbuf *err)
@@ -250,7 +279,7 @@ static void write_plan(struct step *s, const struct node_view *v, const struct j
 }
 
 /*
- * Find blocks that are free but contain files. Memory in the job's own blocks belongs to the job.
+ * Find blocks that are free but contain files. The job's own blocks are not free.
  */
 static void find_dirty(const struct step *s, struct node_view *v, const struct ledger_job *job)
 {
@@ -319,7 +348,7 @@ static bool still_good(const struct job_plan *plan, const struct plan_input *in,
 	return idset_subset(&mems, &now.mems);
 }
 
-/* One attempt to settle the plan, and its result for the next attempt. */
+/* The state of one attempt to settle the plan, and what it leaves for the next attempt. */
 struct plan_try {
 	struct ledger *ledger; /* open during an attempt */
 	struct isolator_planning planning; /* what the isolators get in this attempt */
@@ -329,7 +358,10 @@ struct plan_try {
 	bool admitted; /* the site allows the containers */
 };
 
-/* Are the new plan and its memory within the node's bounds? */
+/*
+ * Does the new plan fit the job's memory and the usable sizes of blocks? If it does, add S->kept to
+ * the reasons of its containers.
+ */
 static int accept_made(const struct plan_try *t, const struct step *s, const struct node_view *v,
 		       struct errbuf *err)
 {
@@ -342,7 +374,7 @@ static int accept_made(const struct plan_try *t, const struct step *s, const str
 }
 
 /*
- * Check the new plan of a job without one in the ledger. Returns 1 if it is good; -1 and 0 as in
+ * Check the new plan, if the ledger has no plan of the job. Returns 1 if it is good; -1 and 0 as in
  * settle_plan().
  */
 static int judge_made(struct plan_try *t, struct step *s, struct node_view *v,
@@ -358,6 +390,7 @@ static int judge_made(struct plan_try *t, struct step *s, struct node_view *v,
 		t->in.cpus = p->cpus;
 		plan_round_offer_mems(&t->in, s, v);
 		t->in.cores = v->job_cpus;
+		plan_round_offer_apart(&t->in.apart, s, v, job);
 		t->in.request = v->request_text;
 		return 0;
 	}
@@ -365,7 +398,8 @@ static int judge_made(struct plan_try *t, struct step *s, struct node_view *v,
 }
 
 /*
- * PLAN (NULL: none) is good: choose every rank's place in it, and write the step into the ledger.
+ * Choose every rank's place in PLAN, which is good (NULL: no plan), and write the step into the
+ * ledger.
  */
 static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
 		      const struct job_plan *plan, struct ledger_job *job, struct errbuf *err)
@@ -391,9 +425,9 @@ static int enter_plan(struct plan_try *t, struct step *s, struct node_view *v,
 }
 
 /*
- * One attempt with the open ledger. Returns 1: done, -1: failed, 0: the helper must make a plan
- * from T->in. The helper runs without the lock, as its user can stop it, which would make every
- * launch wait.
+ * Make one attempt while the ledger is open. Returns 1: done, -1: failed, 0: the helper must make a
+ * plan from T->in. The helper runs after the ledger is unlocked: its user can stop it, and every
+ * launch would wait for the lock.
  */
 static int settle_plan(struct plan_try *t, struct step *s, struct node_view *v, struct errbuf *err)
 {
@@ -413,9 +447,7 @@ static int settle_plan(struct plan_try *t, struct step *s, struct node_view *v, 
 	t->planning = (struct isolator_planning){
 		.conf = &s->conf,
 		.conf_path = s->in.conf_path,
-		.wanted = s->in.step_id < STEP_ID_INTERACTIVE
-				  ? s->in.n_ranks * (s->in.cpus_per_task ? s->in.cpus_per_task : 1)
-				  : 0,
+		.wanted = step_wanted_cpus(s),
 		.request = v->request,
 		.ledger = t->ledger,
 		.job = job,
@@ -441,8 +473,8 @@ out:
 }
 
 /*
- * Read the ServiceOS while the ledger is open: nodeosctl provision changes it only with the ledger
- * locked, and only without containers.
+ * Read the ServiceOS's CPUs and memory nodes while the ledger is open: nodeosctl provision changes
+ * them only with the ledger locked and while there are no containers.
  */
 static int read_service(struct node_view *v, struct step *s, struct errbuf *err)
 {
@@ -501,8 +533,7 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 	int rc = 0;
 
 	/*
-	 * a plan is out of date only because of another step of this job or, with blocks, another
-	 * job
+	 * only another step of this job or, with blocks, another job makes a plan out of date
 	 */
 	for (int round = 0; round < ROUNDS_MAX && rc == 0; round++) {
 		char cpus[128], mems[128];

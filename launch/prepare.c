@@ -15,7 +15,7 @@
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
 
-#define NO_RANK 0xfffffffdUL /* NO_VAL: one above the greatest task number of Slurm */
+#define NO_RANK 0xfffffffdUL /* from here on, Slurm's numbers mean no rank (NO_VAL, INFINITE) */
 
 static int prepare_read_node(struct node_view *v, struct step *s, pid_t pid, struct errbuf *err)
 {
@@ -70,8 +70,8 @@ static unsigned long highest_task(int root_fd, const char *user)
 
 /*
  * Number ranks as in their SLURM_PROCID. In the hooks of a heterogeneous step, Slurm numbers the
- * ranks of each component from 0, but the directories have the numbers in the step. RANK is the
- * rank forked first.
+ * ranks of each component from 0, but the directories have the numbers in the step. RANK, a number
+ * on this node, is the rank that Slurm places first.
  */
 static void number_ranks(const struct node_view *v, struct step *s, unsigned rank)
 {
@@ -169,8 +169,8 @@ static int read_script(struct step *s, struct errbuf *err)
 }
 
 /*
- * Find the request of a step without the environment of its job (srun --jobid from a login shell)
- * in the ledger. known_plan() checks the owner.
+ * If the step has no environment of its job (srun --jobid from a login shell), find the request in
+ * the ledger. known_plan() checks the owner.
  */
 static int read_ledger(struct step *s, struct errbuf *err)
 {

@@ -16,7 +16,7 @@ struct node_view {
 	struct cgroup_place place;
 	struct idset job_cpus;
 	struct idset job_mems;
-	/* the nodes of JOB_MEMS for ranks outside of containers, without special memory */
+	/* memory nodes of JOB_MEMS that have CPUs, for ranks outside of containers */
 	struct idset rest_mems;
 	struct idset node_cpus;
 	bool alone; /* the job has every CPU of the node except the ServiceOS's */
@@ -35,14 +35,14 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 
 /* choose.c */
 
-/* Return the CPUs that Slurm gave to the job or the step whose containers are planned. */
+/* Return the CPUs that Slurm gave: to the step if it has its own containers, else to the job. */
 const struct idset *prepare_slurm_cpus(const struct step *s, const struct node_view *v);
 
 /* On a node with blocks, give the job's share to ranks without memory nodes of their own. */
 void prepare_share_mems(struct step *s, const struct node_view *v, const struct job_plan *plan,
 			struct ledger_job *job);
 
-/* Choose every rank's place. Ranks without a name all get the same place. */
+/* Choose every rank's place. Ranks for which the user names no container all get the same place. */
 int prepare_choose(struct step *s, const struct node_view *v, const struct job_plan *plan,
 		   const struct ledger_job *job, struct errbuf *err);
 
@@ -58,8 +58,8 @@ int prepare_keep_cores(struct step *s, const struct node_view *v, const struct j
 int prepare_refuse_no_block(const struct step *s, const struct node_view *v, struct errbuf *err);
 
 /*
- * Append to the error the available CPUs and how to get more, which the planner does not know.
- * Returns -1.
+ * Append to the error what the planner does not know: which CPUs or memory nodes are available, and
+ * how to get more. Returns -1.
  */
 int prepare_append_available(const struct step *s, const struct node_view *v,
 			     const struct plan_input *in, struct errbuf *err);

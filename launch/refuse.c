@@ -7,8 +7,8 @@
 #include "launch/prepare_impl.h"
 
 /*
- * Get the CPUs from Slurm that belong to the ServiceOS. If there are any, CpuSpecList differs from
- * the ServiceOS.
+ * Set *OUT to the CPUs that Slurm gave although they belong to the ServiceOS. Returns whether there
+ * are any: then CpuSpecList in slurm.conf lacks them.
  */
 static bool wrongly_given(const struct step *s, const struct node_view *v, struct idset *out)
 {
@@ -35,7 +35,7 @@ static int append_blocks(const struct step *s, const struct node_view *v, struct
 			  idset_brief(a, &v->dirty));
 	if (idset_empty(&held))
 		return errappend(
-			err, " (this node has blocks %s, %llu MiB of which programs can use)",
+			err, " (this node has blocks %s: programs can use %llu MiB of them)",
 			idset_brief(a, &s->blocks.nodes),
 			(unsigned long long)(blocks_usable(&s->blocks, &s->blocks.nodes) >> 20));
 	return errappend(err,
@@ -50,7 +50,6 @@ int prepare_refuse_no_block(const struct step *s, const struct node_view *v, str
 	return append_blocks(s, v, err);
 }
 
-/* Append to the error the available CPUs and how to get more, which the planner does not know. */
 int prepare_append_available(const struct step *s, const struct node_view *v,
 			     const struct plan_input *in, struct errbuf *err)
 {
@@ -84,7 +83,6 @@ int prepare_append_available(const struct step *s, const struct node_view *v,
 			 idset_brief(a, &in->cpus));
 }
 
-/* Set the error for planning without any free CPU. */
 int prepare_refuse_no_cpu(const struct step *s, const struct node_view *v, struct errbuf *err)
 {
 	struct idset wrong;

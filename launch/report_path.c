@@ -52,7 +52,8 @@ int report_path(char *out, size_t size, const char *pattern, const struct report
 				snprintf(text, sizeof(text), "%s", names->node);
 		}
 		if (used + strlen(text) >= size)
-			return errprintf(err, "--nodeos-report: longer than %zu bytes", size - 1);
+			return errprintf(err, "--nodeos-report: the path is longer than %zu bytes",
+					 size - 1);
 		strcpy(out + used, text);
 		used += strlen(text);
 	}

@@ -18,6 +18,7 @@
 #include "host/affinity.h"
 #include "host/buffer.h"
 #include "host/cgroup.h"
+#include "host/vnode_mark.h"
 #include "launch/observe.h"
 #include "launch/step_impl.h"
 #include "ranks/rankmap.h"
@@ -28,8 +29,8 @@ static const char *step_copy(const char *s)
 }
 
 /*
- * Parse the texts before the fork, so that ranks inherit the result. step_prepare() reports an
- * invalid request.
+ * Parse the request before the fork, so that ranks inherit the result. If it is invalid,
+ * step_prepare() reports that.
  */
 static void parse_early(struct step *s)
 {
@@ -95,7 +96,8 @@ void step_fail(struct step *s, const char *fmt, ...)
 	vsnprintf(s->shared->error, sizeof(s->shared->error), fmt, ap);
 	va_end(ap);
 	/*
-	 * the text also goes to slurmd's log and may quote a user's text: remove control characters
+	 * the text also goes to slurmd's log and may quote a user's text: replace all but printable
+	 * ASCII
 	 */
 	for (char *c = s->shared->error; *c; c++)
 		if (*c < ' ' || *c > '~')
@@ -105,7 +107,7 @@ void step_fail(struct step *s, const char *fmt, ...)
 
 /* ------------------------------------------------------------------ root side */
 
-/* Add the CPUs that live sibling steps in the same place have divided among their ranks. */
+/* Add to BUSY the CPUs that live sibling steps in the same place have divided among their ranks. */
 static void add_busy(const struct ledger_job *job, const struct step *s, const struct step_part *p,
 		     struct idset *busy)
 {
@@ -135,9 +137,9 @@ static void note_sharing(const struct ledger_job *job, const struct step *s, str
 }
 
 /*
- * Record how many CPUs a rank has if -c requests more, for -c in a container of the job plan. Not
- * for a step of one rank, which may be a launcher, and not for a step container, which has the size
- * that the step requests.
+ * If -c requests more CPUs than a rank of this part has, record how many it has. A part with one
+ * rank on this node is skipped: the rank may be a launcher. A step container is skipped, too: it
+ * has the size that the step requests.
  */
 static void note_fewer(const struct step *s, unsigned part)
 {
@@ -158,8 +160,8 @@ struct crowd {
 };
 
 /*
- * Group ranks by their CPUs: the ledger is locked, and thousands of ranks on one CPU make one
- * element.
+ * Group the ranks of PART by their CPUs. Thousands of ranks on one CPU make one element, so that
+ * the caller does not hold the ledger's lock for long.
  */
 static unsigned find_crowds(struct crowd *out, const struct step *s, unsigned part)
 {
@@ -242,7 +244,7 @@ struct rank_masks {
 	struct idset *map; /* masks after the division */
 };
 
-/* Divide one part among its ranks, in MASKS. Adds the part's CPUs that they have to TAKEN. */
+/* Divide the CPUs of PART among its ranks, by MASKS. Add the divided CPUs to TAKEN. */
 static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 		    const struct rank_masks *masks, struct idset *taken, struct errbuf *err)
 {
@@ -275,14 +277,15 @@ static int map_part(struct step *s, unsigned part, const struct ledger_job *job,
 	if (note_turns(s, part, err) < 0)
 		return -1;
 	/*
-	 * a single rank that has the whole container, and is all of its step here, divides nothing
+	 * a rank that has the whole container, and is the only rank of its step here, divides
+	 * nothing
 	 */
 	if (p->n_ranks > 1 || s->shared->n_parts > 1 || !idset_equal(&chosen, &p->given.cpus))
 		idset_or(taken, &chosen);
 	return 0;
 }
 
-/* Record the ranks in the ledger: they follow when the container gets other CPUs. */
+/* Record the ranks in the ledger, so that a resize of the container changes their CPUs, too. */
 static int note_ranks(const struct step *s, struct ledger_step *mine, struct errbuf *err)
 {
 	ledger_step_clear_ranks(mine);
@@ -303,8 +306,8 @@ static int note_ranks(const struct step *s, struct ledger_step *mine, struct err
 }
 
 /*
- * All masks are known: divide the container, if possible on cores to which no other step in it is
- * bound. Write these cores into the ledger.
+ * Divide each container among its ranks, whose masks are all known, if possible on cores to which
+ * no other step in the container is bound. Write these cores into the ledger.
  */
 static int step_map_ranks(struct step *s, struct errbuf *err)
 {
@@ -366,8 +369,8 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 }
 
 /*
- * Every rank is bound: make the step a partition if it requests one, and raise the partitions of
- * its sibling steps again.
+ * After every rank is bound: make the step a partition if it requests one, and raise the partitions
+ * of its sibling steps again.
  */
 static int step_end_launch(struct step *s, struct errbuf *err)
 {
@@ -382,7 +385,7 @@ static int step_end_launch(struct step *s, struct errbuf *err)
 	if (rc == 0)
 		rc = step_launch_end(s->in.conf_path, &why);
 	else
-		/* sibling steps that wait for this one can continue */
+		/* let sibling steps that wait for this one continue */
 		step_launch_end(s->in.conf_path, &more);
 	s->in.launching = false;
 	STEP_LOG(s, "partition", "%s: %s", partition_name(p->given.partition),
@@ -432,6 +435,11 @@ void step_place(struct step *s, unsigned rank, pid_t pid)
 	if (rank >= s->in.n_ranks || atomic_load(&s->shared->failed))
 		return;
 	s->shared->rank[rank].pid = pid;
+	if (access(VNODE_MARK, F_OK) == 0) {
+		step_fail(s, "containers do not run in a vnode: its slurmd has no cgroup for each "
+			     "job and step (nodeosctl-vnode(1))");
+		return;
+	}
 	/*
 	 * Every hook opens the cgroup root: with SlurmdParameters=contain_spank each hook runs in a
 	 * process that shares slurmstepd's memory but not its open files.
@@ -479,7 +487,8 @@ void step_end(struct step *s)
 		if (!idset_empty(&gone))
 			fence_refresh_job(fd, job);
 		fence_refresh_above(l, fd, job->cgroup, &gone);
-		/* raise again, as an earlier call may have failed */
+		step_quiet(l, 0, &err);
+		/* raise the partitions again, as an earlier call may have failed */
 		if (launching || fence_wanted(job, &s->conf))
 			fence_raise(l, fd, job, 0, &err);
 	}
@@ -580,8 +589,11 @@ void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 	e.root_fd = fd;
 	if (ledger_open(&e.l, conf.state_dir, fd, conf.helper_timeout, err) == 0)
 		ledger_each(e.l, end_one, &e, NULL, &bad, err);
-	if (e.l)
+	if (e.l) {
 		fence_refresh_above(e.l, fd, e.cgroup, &e.fences);
+		/* a step whose slurmstepd was killed leaves its settings */
+		step_quiet(e.l, 0, &bad);
+	}
 	ledger_close(e.l);
 	if (e.inode)
 		isolators_release(conf.state_dir, e.inode, -1);

@@ -33,8 +33,9 @@ struct step_job {
 	char partition[STEP_JOB_NAME_MAX];
 };
 
-/* The texts come from the job's environment and options: they are not trusted until checked
- * here. */
+/*
+ * The texts come from the job's environment and options: they are not trusted until checked here.
+ */
 struct step_input {
 	uint32_t job_id;
 	uint32_t step_id;
@@ -62,7 +63,7 @@ struct step_input {
 	const char *container; /* --nodeos-container; NULL: not given */
 	const char *report; /* --nodeos-report; NULL: not given */
 	enum contention_policy contention; /* --nodeos-contention; UNSET: not given */
-	/* the job script if it has #NODEOS lines, the job's manifest; NULL: it has none */
+	/* the job script, if it has #NODEOS lines (the job's manifest); NULL: it has none */
 	const char *script;
 	const char *conf_path;
 	/*
@@ -92,11 +93,18 @@ void step_place(struct step *s, unsigned rank, pid_t pid);
 
 /*
  * In the rank, still as root, in the mount namespace of its program: make the mounts of its
- * container visible. Ranks may get here while slurmstepd is still in step_place() of the first
- * rank; if the container may have a mount, they wait until the step is prepared. A failure is kept;
- * if slurmstepd ends meanwhile, that is a failure, too.
+ * container visible, and do the other work of show hooks (container/isolator.h). Ranks may get here
+ * while slurmstepd is still in step_place() of the first rank; if there may be such work, they wait
+ * until the step is prepared. A failure is kept; if slurmstepd ends meanwhile, that is a failure,
+ * too.
  */
 void step_show(struct step *s, unsigned rank);
+
+/* The memory in MiB of the guest in which the rank's program runs; 0: none. After step_show(). */
+unsigned step_guest(const struct step *s, unsigned rank);
+
+/* Does the rank begin with nodeos-lwk-start, in place of its program? Known after step_show(). */
+bool step_is_inside(const struct step *s, unsigned rank);
 
 /* Access of a rank to the environment of its exec. */
 struct step_env {
@@ -108,9 +116,10 @@ struct step_env {
 };
 
 /*
- * In the rank: bind it, set memory policy and environment, and compare the kernel's state. Returns
- * -1 if this step has failed on this node: ERR then has the message in one rank, which prints it,
- * and "" in the others. If the return value is 0, a text in ERR is a warning to print.
+ * In the rank: bind it, set its memory policy and environment, and compare the kernel's state with
+ * the plan. Returns -1 if this step has failed on this node: ERR then has the message in one rank,
+ * which prints it, and "" in the others. If the return value is 0, a text in ERR is a warning to
+ * print.
  */
 int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct errbuf *err);
 
@@ -122,15 +131,15 @@ bool step_job_is_planned(const char *conf_path, bool *fences);
 
 /*
  * Does NodeOS set the memory nodes of every step here, even without containers? True on a kernel
- * that has divided its nodes, unless the site has configured otherwise. With a faulty configuration
- * returns false and a text in ERR.
+ * that has divided memory nodes into blocks, unless nodeos.conf forbids it. If nodeos.conf is
+ * invalid, returns false and a text in ERR.
  */
 bool step_keeps_memory(const char *conf_path, struct errbuf *err);
 
 /*
  * As root in slurmstepd, once, after the first rank of a step without containers is forked: keep
- * the memory of the whole step off the containers' nodes. A failure goes to the node's log and
- * never fails the step.
+ * the memory of the whole step off the containers' memory nodes. Returns 0, or -1 with the reason;
+ * a failure goes to the node's log and never fails the step.
  */
 int step_keep_memory(const char *conf_path, uint32_t job_id, uid_t uid, uint64_t job_memory,
 		     struct errbuf *err);
@@ -144,9 +153,10 @@ int step_keep_memory(const char *conf_path, uint32_t job_id, uid_t uid, uint64_t
 int step_keep_extern(const char *conf_path, struct errbuf *err);
 
 /*
- * As root in slurmstepd, before Slurm binds ranks: a step launches in a job that has partitions or
- * may get some. Returns 1 if step_launch_end() must follow (step_place() of the last rank calls
- * it), possibly with a text in ERR for the log; 0 if there is nothing to do; -1 with the reason.
+ * As root in slurmstepd, before Slurm binds ranks: if the job has partitions or may get some,
+ * record that this step launches, and make these partitions members. Returns 1 if step_launch_end()
+ * must follow (step_place() of the last rank calls it), possibly with a text in ERR for the log; 0
+ * if there is nothing to do; -1 with the reason.
  */
 int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_t step_id,
 		      struct errbuf *err);
@@ -165,10 +175,17 @@ const char *step_warning(struct step *s);
 const char *step_note(struct step *s);
 
 /*
- * After the end of a rank: has NodeOS failed the step here, while its ranks may still run on this
- * or another of its NODES?
+ * After the end of a rank: has NodeOS failed the step here while ranks may still run, here or on
+ * another of the step's NODES nodes?
  */
 bool step_ends_others(const struct step *s, unsigned nodes);
+
+/*
+ * Call this after the end of each rank. After the last one, it adds to the step's report how long
+ * the ranks waited for CPUs (if a partition replaces policy hpc), and what the ranks' machines
+ * (nodeos-lwk) counted.
+ */
+void step_rank_ended(struct step *s);
 
 /* Remove this step from the ledger. */
 void step_end(struct step *s);

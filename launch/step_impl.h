@@ -38,18 +38,19 @@ struct step_rank {
 	unsigned kernel_quantum;
 	int kernel_mempolicy;
 	bool entered;
+	struct rank_counted counted; /* by the machine of the rank (nodeos-lwk), if it has one */
 };
 
 enum step_kind {
 	STEP_NAMED, /* in a container of the plan */
-	STEP_REST, /* no container was selected, and there are several: the rest outside */
-	STEP_NONE, /* selected to be outside of all containers */
+	STEP_REST, /* no container is selected, and there are several: on CPUs outside of all */
+	STEP_NONE, /* outside of all containers, by --nodeos-container=none */
 };
 
 /* The ranks of a step in one place. Most steps have only one part. */
 struct step_part {
 	enum step_kind kind;
-	/* STEP_REST, but containers have all CPUs: the ranks share all CPUs of the job */
+	/* STEP_REST while containers have all CPUs: the ranks share all CPUs of the job */
 	bool shares_all;
 	bool shares_ranks; /* ranks of another step have these CPUs, too */
 	uint32_t shares_with; /* number of that step */
@@ -58,13 +59,29 @@ struct step_part {
 	char why[200]; /* reason of this outcome; "": as requested */
 	char container[REQUEST_NAME_MAX]; /* "" unless STEP_NAMED */
 	struct rank_settings given;
-	/* POLICY_HPC with more ranks than CPUs, and no quantum in the request */
+	/* POLICY_HPC with more ranks than CPUs; the request has no quantum, or quantum 0 */
 	bool takes_turns;
 	unsigned n_ranks; /* ranks of this part on this node */
 };
 
-/* every container, the rest outside, and "none" */
+/* one for each container, one of STEP_REST and one of STEP_NONE */
 #define STEP_PARTS_MAX (REQUEST_CONTAINERS_MAX + 2)
+
+/* How long the ranks of a step on this node waited for CPUs, until their end. */
+struct step_waits {
+	bool measured; /* the ranks have ended */
+	bool known; /* the kernel counts it (PSI) */
+	uint64_t waited_us; /* time in which at least one task of a rank waited for a CPU */
+	uint64_t ran_us; /* CPU time of the ranks */
+};
+
+#define STEP_REPORT_PATH_MAX 4096
+
+/* The report that a rank has written. */
+struct step_report_file {
+	char path[STEP_REPORT_PATH_MAX]; /* absolute */
+	uint64_t device, inode; /* INODE 0: none */
+};
 
 struct step_shared {
 	atomic_int failing; /* a process is writing ERROR */
@@ -80,10 +97,12 @@ struct step_shared {
 	char script_request[REQUEST_TEXT_MAX];
 	unsigned n_parts;
 	struct step_part part[STEP_PARTS_MAX];
+	struct step_waits waits;
+	struct step_report_file report;
 	/* members "request", "containers", "serviceos", "free" of the report */
 	char plan_json[STEP_PLAN_JSON_MAX];
 
-	struct step_rank rank[]; /* INPUT.n_ranks elements */
+	struct step_rank rank[]; /* n_ranks elements, see step_input */
 };
 
 struct step {
@@ -97,6 +116,7 @@ struct step {
 	/* the request comes from the ledger: the step has no environment of its job */
 	bool from_ledger;
 	struct errbuf warning, note;
+	unsigned ended; /* ranks that have ended, in slurmstepd */
 	struct step_shared *shared;
 	size_t shared_size;
 
@@ -130,8 +150,8 @@ struct step {
 	} while (0)
 
 /*
- * Return the word for a part in the ledger and in reports: its container, "none", or "-" for the
- * rest.
+ * Return the word for a part in the ledger and in reports: its container, "none", or "-" for
+ * STEP_REST.
  */
 const char *step_part_word(const struct step_part *p);
 
@@ -141,10 +161,20 @@ const char *step_part_word(const struct step_part *p);
  */
 bool step_is_in(const struct step *s, const struct ledger_step *other, const struct step_part *p);
 
+/*
+ * partition_turn.c: with WORDS (partition_quiet of nodeos.conf), make the settings that keep the
+ * CPUs of live partitions quiet; with 0, undo those that no live partition needs any more. The
+ * ledger L is open.
+ */
+int step_quiet(struct ledger *l, uint32_t words, struct errbuf *err);
+
 /* step_warning.c: append WHY (its text may be "") to the next text that step_warning() returns. */
 void step_add_warning(struct step *s, const struct errbuf *why);
 
 struct node_view;
+
+/* isolate.c: return how many CPUs the ranks of an srun need on this node; 0 for other steps. */
+unsigned step_wanted_cpus(const struct step *s);
 
 /*
  * isolate.c: step_isolators() describes S to its isolators without its parts, step_isolator_parts()
@@ -156,10 +186,22 @@ void step_isolator_parts(struct isolator_step *out, struct isolator_part part[ST
 			 const struct step *s, const struct node_view *v);
 void step_isolator_part(struct isolator_part *out, struct step_part *p, const struct node_view *v);
 
+/* step_part.c: return how many ranks of its part come before RANK. */
+unsigned step_nth_of_part(const struct step *s, unsigned rank);
+
 /* prepare.c: find or make the plan, choose the containers, add their CPUs to the step. */
 int step_prepare(struct step *s, unsigned rank, pid_t pid, struct errbuf *err);
 
 /* step_report.c: write the report of this step with the rights of the caller, the user. */
 int step_report(const struct step *s, struct errbuf *err);
+/*
+ * step_report.c: write the report again, with the same rights and the present contents of
+ * S->shared. Returns -1 and changes nothing if the file of the first report is no longer at its
+ * path.
+ */
+int step_report_again(const struct step *s, struct errbuf *err);
+
+/* step_waits.c: read how long the tasks of cgroup PATH below ROOT_FD have waited for CPUs. */
+void step_waits_read(struct step_waits *out, int root_fd, const char *path);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/textfile.h"
 #include "container/container_json.h"
 #include "host/affinity.h"
+#include "hugepages/rank_report.h"
 #include "launch/report_path.h"
 #include "launch/step_impl.h"
 
@@ -20,6 +21,8 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 	jout_string(j, "container", *p->container ? p->container : NULL);
 	jout_set(j, "slurm_cpus", &r->bound);
 	jout_set(j, "cpus", &r->chosen);
+	if (p->given.lwk.memory)
+		rank_report_json(j, &p->given.extents, &p->given.mems, &r->counted);
 	if (r->entered) {
 		jout_open(j, "kernel", '{');
 		jout_set(j, "cpus", &r->kernel_cpus);
@@ -33,6 +36,16 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 		jout_set(j, "mempolicy_nodes", &r->kernel_membind);
 		jout_close(j, '}');
 	}
+	jout_close(j, '}');
+}
+
+static void put_waits(struct json_out *j, const struct step_waits *w)
+{
+	if (!w->measured || !w->known)
+		return;
+	jout_open(j, "waits", '{');
+	jout_number(j, "waited_us", w->waited_us);
+	jout_number(j, "ran_us", w->ran_us);
 	jout_close(j, '}');
 }
 
@@ -134,34 +147,80 @@ static void put_step(FILE *f, const struct step *s)
 	for (unsigned i = 0; i < s->in.n_ranks; i++)
 		put_rank(&j, &sh->rank[i], &sh->part[sh->rank[i].part]);
 	jout_close(&j, ']');
+	put_waits(&j, &sh->waits);
 	jout_raw_members(&j, sh->plan_json);
 	jout_close(&j, '}');
 }
 
-int step_report(const struct step *s, struct errbuf *err)
+/* Write the report to FD, the open file of PATH, and close FD. */
+static int write_report(const struct step *s, int fd, const char *path, struct errbuf *err)
 {
-	const struct report_names names = { s->in.job_id, s->in.step_id, s->node };
-	char path[4096];
+	FILE *f = fdopen(fd, "w");
 	struct stat emptied;
-	int fd;
-	FILE *f;
 
-	if (report_path(path, sizeof(path), s->in.report, &names, err) < 0)
-		return -1;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0666);
-	f = fd < 0 ? NULL : fdopen(fd, "w");
 	if (!f) {
 		errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
-		if (fd >= 0)
-			close(fd);
+		close(fd);
 		return -1;
 	}
 	put_step(f, s);
 	if (textfile_close(f, &emptied) == 0)
 		return 0;
 	errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
-	/* leave no half of the report: readers would fail on truncated JSON */
+	/* half of a report is removed from the file, as readers would fail on truncated JSON */
 	if (emptied.st_mode)
 		errappend(err, " (left empty)");
 	return -1;
+}
+
+/*
+ * If the report is a regular file, keep its absolute path: slurmstepd, which has another working
+ * directory, writes it again.
+ */
+static void note_report(struct step_report_file *out, const char *path, const struct stat *st)
+{
+	char here[STEP_REPORT_PATH_MAX];
+	int n;
+
+	if (!S_ISREG(st->st_mode) || (*path != '/' && !getcwd(here, sizeof(here))))
+		return;
+	n = snprintf(out->path, sizeof(out->path), "%s%s%s", *path == '/' ? "" : here,
+		     *path == '/' ? "" : "/", path);
+	if (n < 0 || (size_t)n >= sizeof(out->path))
+		return;
+	out->device = st->st_dev;
+	out->inode = st->st_ino;
+}
+
+int step_report(const struct step *s, struct errbuf *err)
+{
+	const struct report_names names = { s->in.job_id, s->in.step_id, s->node };
+	char path[STEP_REPORT_PATH_MAX];
+	struct stat st;
+	int fd;
+
+	if (report_path(path, sizeof(path), s->in.report, &names, err) < 0)
+		return -1;
+	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_NONBLOCK | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
+	if (fstat(fd, &st) == 0)
+		note_report(&s->shared->report, path, &st);
+	return write_report(s, fd, path, err);
+}
+
+int step_report_again(const struct step *s, struct errbuf *err)
+{
+	const struct step_report_file *to = &s->shared->report;
+	int fd = open(to->path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+
+	/* in another mount namespace, or after another step's report, the path is another file */
+	if (fd < 0 || fstat(fd, &st) < 0 || st.st_dev != to->device || st.st_ino != to->inode ||
+	    ftruncate(fd, 0) < 0) {
+		if (fd >= 0)
+			close(fd);
+		return errprintf(err, "%s is not the report of this step", to->path);
+	}
+	return write_report(s, fd, to->path, err);
 }

@@ -11,6 +11,21 @@
 #include "host/conf.h"
 #include "manifest/choice.h"
 
+static int parse_guest(struct rank_value *mib, const char *text, struct errbuf *err)
+{
+	const struct rank_number *limits = &rank_numbers[RANK_NUMBER_GUEST];
+	uint64_t bytes;
+
+	if (request_parse_bytes(text, &bytes) < 0 || bytes % (UINT64_C(8) << 20) ||
+	    bytes >> 20 < (uint64_t)limits->min || bytes >> 20 > (uint64_t)limits->max)
+		return errprintf(err,
+				 "--nodeos-guest=%.60s: expected the memory of a guest, a multiple "
+				 "of 8M from 64M to 16T",
+				 text);
+	*mib = (struct rank_value){ .set = true, .value = (int)(bytes >> 20) };
+	return 0;
+}
+
 int submit_request(struct request *r, const char *name, const struct submit_wish *wish,
 		   struct errbuf *err)
 {
@@ -40,6 +55,10 @@ int submit_request(struct request *r, const char *name, const struct submit_wish
 	}
 	if (wish->limits && request_parse_limits(&c->limits, wish->limits, err) < 0)
 		return errwrap(err, "--nodeos-limits");
+	if (wish->lwk && request_parse_lwk(&c->lwk, wish->lwk, err) < 0)
+		return errwrap(err, "--nodeos-lwk");
+	if (wish->guest && parse_guest(&c->number[RANK_NUMBER_GUEST], wish->guest, err) < 0)
+		return -1;
 	if (wish->sched && request_parse_sched(c, wish->sched, err) < 0)
 		return errwrap(err, "--nodeos-sched");
 	if (wish->contention)

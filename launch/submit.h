@@ -13,6 +13,8 @@ struct submit_wish {
 	const char *mems; /* --nodeos-mems */
 	const char *placement; /* --nodeos-placement */
 	const char *limits; /* --nodeos-limits */
+	const char *lwk; /* --nodeos-lwk */
+	const char *guest; /* --nodeos-guest */
 	const char *sched; /* --nodeos-sched */
 	const char *contention; /* --nodeos-contention */
 };

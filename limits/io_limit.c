@@ -49,7 +49,8 @@ int io_limit_enable(int cgroup_fd, const char *top, const char *path, struct err
 	size_t len = strlen(top);
 
 	if (!cgroup_below(path, top) || strlen(path) >= sizeof(at))
-		return errprintf(err, "cgroup %s is not below %s", path, top);
+		return errprintf(err, "cgroup %s is not below %s, or its path is too long", path,
+				 top);
 	if (!has_controller(cgroup_fd, top, "cgroup.controllers", "io"))
 		return errprintf(err, "cgroup %s has no io controller (cgroup.controllers)", top);
 	strcpy(at, path);

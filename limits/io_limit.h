@@ -8,8 +8,8 @@
 #include "base/errbuf.h"
 
 /*
- * io.max of a directory of the cgroup tree at CGROUP_FD, the same for every block device of the
- * host: each may read as much, and write as much.
+ * The limits in io.max of a directory of the cgroup tree at CGROUP_FD. They are the same for every
+ * block device of the host, and apply to reads and to writes separately.
  */
 struct io_limit {
 	uint64_t bandwidth; /* bytes a second; 0: no limit */

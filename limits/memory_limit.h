@@ -14,7 +14,7 @@ int memory_limit_read(uint64_t *out, int cgroup_fd, const char *path);
 /* Set the limit to BYTES. */
 int memory_limit_set(int cgroup_fd, const char *path, uint64_t bytes, struct errbuf *err);
 
-/* Lower the limit to BYTES. A lower limit stays, and so does PATH without the memory controller. */
+/* Lower the limit to BYTES. A lower limit stays; without the memory controller nothing changes. */
 int memory_limit_lower(int cgroup_fd, const char *path, uint64_t bytes, struct errbuf *err);
 
 #endif

@@ -54,7 +54,7 @@ bool mempolicy_is_known(enum mems_policy policy)
 	bool known;
 	void *p;
 
-	/* a node that the caller may use, and memory that nothing else has */
+	/* try the policy on a new page, with a node that the caller may use */
 	if (syscall(SYS_get_mempolicy, &mode, mask.word, (unsigned long)IDSET_MAX, NULL,
 		    MPOL_F_MEMS_ALLOWED) < 0)
 		return false;
@@ -78,7 +78,7 @@ int mempolicy_set(enum mems_policy policy, const struct idset *nodes, struct err
 	return errprintf(err, "memory policy %s: %s", mems_policy_name(policy), strerror(errno));
 }
 
-/* Return the MB/s from the nearest CPUs to NODE, or 0. */
+/* Return the read bandwidth of NODE from its nearest CPUs in MB/s; 0: unknown. */
 static uint64_t read_bandwidth(const char *root, unsigned node)
 {
 	char name[4096], text[32];

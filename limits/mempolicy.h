@@ -24,9 +24,9 @@ int mempolicy_number(enum mems_policy policy);
 
 /*
  * As root: give the kernel's weighted interleave weights for NODES in proportion to the bandwidths
- * that the firmware gives (HMAT), 1 to 32, unless the kernel does so itself. These weights are of
- * the whole host, and stay. ROOT: "", or a test's directory. Returns the number of nodes with a
- * weight, 0 if a bandwidth is unknown or the kernel sets weights itself, or -1.
+ * that the firmware gives (HMAT), 1 to 32, unless the kernel does so itself. These weights apply to
+ * the whole host, and stay after the step. ROOT: "", or a test's directory. Returns the number of
+ * nodes with a weight, 0 if a bandwidth is unknown or the kernel sets weights itself, or -1.
  */
 int mempolicy_weigh(const struct idset *nodes, const char *root, struct errbuf *err);
 

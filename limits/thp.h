@@ -7,20 +7,18 @@
 
 #include "base/errbuf.h"
 
-/* Transparent huge pages. */
-
 /*
- * Forbid them to the calling process (DISABLE), or leave them to the host's setting. Children and
- * the programs that it executes inherit this.
+ * Forbid transparent huge pages to the calling process (DISABLE), or leave them to the host's
+ * setting. Children of the process and the programs that it executes inherit this.
  */
 int thp_disable(bool disable, struct errbuf *err);
 
-/* Return whether they are forbidden to the calling process. */
+/* Return whether transparent huge pages are forbidden to the calling process. */
 bool thp_is_disabled(void);
 
 /*
- * Write the host's setting to BUF: "always", "madvise" or "never"; "": unknown, or a kernel without
- * them. ROOT: "", or a test's directory.
+ * Write the host's setting to BUF: "always", "madvise" or "never"; "": unknown, or the kernel has
+ * none. ROOT: "", or a test's directory.
  */
 void thp_host_setting(char *buf, size_t size, const char *root);
 

@@ -30,7 +30,10 @@ struct app_exec {
 	char **word; /* NULL-terminated */
 };
 
-/* Decode TEXT, which has at least one word of a command, into *OUT. Free with app_exec_free(). */
+/*
+ * Decode TEXT into *OUT; the caller frees it with app_exec_free(). Returns 0, or -1 with the
+ * reason: TEXT is too long or damaged, or has no word of a command.
+ */
 int app_exec_parse(struct app_exec *out, const char *text, struct errbuf *err);
 void app_exec_free(struct app_exec *x);
 

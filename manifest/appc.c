@@ -374,7 +374,7 @@ static int check_number(const struct json_doc *doc, const struct json_node *node
 	json_doc_scalar(doc, node, text, sizeof(text));
 	value = strtoul(text, NULL, 10);
 	/*
-	 * an integer has at most ten digits; each other spelling is longer or has other characters
+	 * a valid number has at most ten digits, and no sign, fraction or exponent
 	 */
 	if (node->end - node->at > 10 || strspn(text, "0123456789") != strlen(text) ||
 	    value < type->min || value > type->max)

@@ -64,7 +64,7 @@ static int add_range(struct choice *c, const char *name, const char *text, size_
 		return errprintf(err, "%s: one of these ranks has a container already",
 				 word_quote(quoted, text, len));
 	if (c->n == CHOICE_RANGES_MAX)
-		return errprintf(err, "more than %d ranges of ranks", CHOICE_RANGES_MAX);
+		return errprintf(err, "too many ranges of ranks (allowed: %d)", CHOICE_RANGES_MAX);
 	strcpy(c->range[c->n].name, name);
 	c->range[c->n].first = first;
 	c->range[c->n].last = last;

@@ -10,8 +10,8 @@
 /*
  * --nodeos-container: the containers of a step's ranks.
  *
- *   NAME                          every rank NAME:RANKS[,NAME:RANKS]... RANKS: ranks of the step,
- *   such as 0-20,22
+ *   NAME                          every rank
+ *   NAME:RANKS[,NAME:RANKS]...    RANKS: ranks of the step, such as 0-20,22
  *
  * NAME is a container's name or "none". Ranks outside all lists get what the containers leave. The
  * text comes to a node from a user: the parser is bounded, trusts nothing and needs libc only.

@@ -22,11 +22,11 @@ enum contention_policy {
 /* the words, for messages */
 #define CONTENTION_NAMES "observe, dino, di, spread, off"
 
-/* "off", "observe", "dino", "di", "spread"; "?" for others */
+/* Return "off", "observe", "dino", "di" or "spread"; "?" for other values of P. */
 const char *contention_policy_name(enum contention_policy p);
 enum contention_policy contention_policy_by_name(const char *name); /* UNSET: no such word */
 
-/* Are ranks observed with P, and placed? UNSET: neither. */
+/* With policy P, are ranks observed, and are they placed? Both are false for CONTENTION_UNSET. */
 bool contention_observes(enum contention_policy p);
 bool contention_places(enum contention_policy p);
 

@@ -5,8 +5,9 @@
 #include <stdbool.h>
 
 /*
- * Resources that a container can keep for itself, in the order in which a launch applies them:
- * X(ID, name). container/isolator_NAME.c acts on a node; a site allows an isolator by allow_NAME.
+ * Isolators, the resources and settings of a container, in the order in which a launch applies
+ * them: X(ID, name). container/isolator_NAME.c acts on a node; a site allows an isolator by
+ * allow_NAME.
  */
 #define ISOLATORS(X)              \
 	X(CPUS, cpus)             \
@@ -17,19 +18,25 @@
 	X(OOM, oom)               \
 	X(CONTENTION, contention) \
 	X(LIMITS, limits)         \
-	X(THP, thp)
+	X(THP, thp)               \
+	X(LWK, lwk)               \
+	X(GUEST, guest)
 
 /*
  * The isolators whose value is one number for each rank of the container: X(ID, name in requests,
  * name in manifests, name in reports, least, most, description, other words). A row is all that
  * manifests, requests, reports and their pages need.
  */
-#define RANK_NUMBERS(X)                                                                      \
-	X(OOM, oom, "os/linux/oom-score-adj", "oom_score_adj", 0, 1000,                      \
-	  "The oom_score_adj of each rank, see proc(5): the higher, the earlier the kernel " \
-	  "kills it when memory is short. "                                                  \
-	  "A negative one would spare a rank at the cost of others and is refused.",         \
-	  "oom oom_score oom_adj oom_score_adj oom-score oom-adj oom-score-adj oomscoreadjust ")
+#define RANK_NUMBERS(X)                                                                          \
+	X(OOM, oom, "os/linux/oom-score-adj", "oom_score_adj", 0, 1000,                          \
+	  "The oom_score_adj of each rank, see proc(5): the higher, the earlier the kernel "     \
+	  "kills it when memory is short. "                                                      \
+	  "A negative one would spare a rank at the cost of others and is refused.",             \
+	  "oom oom_score oom_adj oom_score_adj oom-score oom-adj oom-score-adj oomscoreadjust ") \
+	X(GUEST, guest, "guest", "guest_mib", 64, 16777216,                                      \
+	  "The memory in MiB of a guest of QEMU in which the program of a rank runs, see "       \
+	  "nodeos-guest(1): a multiple of 8. There is one rank of the container on each node.",  \
+	  "nodeos-guest guest_mib qemu palacios whole-guest ")
 
 #define ISOLATOR_ID(id, name) ISOLATOR_##id,
 enum isolator_id { ISOLATORS(ISOLATOR_ID) ISOLATOR_COUNT };
@@ -55,7 +62,7 @@ struct rank_value {
 	int value;
 };
 
-/* "cpus", "mems", "sched", "partition", "dimmap" and so on */
+/* Return "cpus", "mems", "sched", "partition", "dimmap" and so on. */
 const char *isolator_name(enum isolator_id id);
 int isolator_by_name(const char *name); /* -1: no such word */
 

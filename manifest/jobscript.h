@@ -26,7 +26,7 @@ unsigned script_count(const char *text, size_t len);
 
 /*
  * Return the first line, from 1, that looks like a #NODEOS line but comes after the first command
- * or has a blank before the word; 0: none.
+ * or has blanks between '#' and "NODEOS"; 0: none.
  */
 unsigned script_stray(const char *text, size_t len);
 

@@ -10,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a file's name and of a value's path in a message: the longest reason fits, too. */
+/*
+ * Bytes of a file's name and of a value's path in a message, so that the longest reason fits, too.
+ */
 #define NAME_SHOWN 100
 #define PATH_SHOWN 80
 
@@ -55,7 +57,9 @@ static void node_path(const struct json_doc *doc, const struct json_node *node, 
 	copy_end(buf, size, path);
 }
 
-/* NODE: the value whose path the message shows, or NULL. */
+/*
+ * Report REASON at offset AT. The message shows the path of NODE, unless that is NULL. Returns -1.
+ */
 static int fail_at(const struct json_doc *doc, size_t at, const struct json_node *node,
 		   const char *reason)
 {
@@ -88,7 +92,7 @@ int json_doc_fail(const struct json_doc *doc, const struct json_node *node, cons
 	return fail_at(doc, node->at, node, reason.text);
 }
 
-/* The path is that of the parent, since the message names the key. */
+/* The message shows the path of the parent, since the reason names the key. */
 int json_doc_fail_key(const struct json_doc *doc, const struct json_node *node, const char *fmt,
 		      ...)
 {
@@ -143,7 +147,7 @@ static int attach_value(struct json_doc *doc, unsigned i, struct json_object *va
 /* Build json-c's values of a text that the scan has accepted. */
 static int build_values(struct json_doc *doc)
 {
-	/* json-c counts a scalar as a level, and refuses the last one */
+	/* json-c counts a scalar as a level, and refuses a text that reaches the given depth */
 	struct json_tokener *tok = json_tokener_new_ex(JSON_POS_DEPTH + 2);
 	enum json_tokener_error error;
 

@@ -10,7 +10,7 @@
 /* The place and the reason of a fault in a text: the parts of the message. */
 struct json_fault {
 	unsigned line, column; /* from 1; 0: the text as a whole */
-	char path[1024]; /* "app.isolators[1].value.cpus", cut after ".."; "": the root */
+	char path[1024]; /* "app.isolators[1].value.cpus", or its end after ".."; "": the root */
 	char message[512];
 };
 
@@ -61,7 +61,7 @@ const char *json_doc_string(const struct json_doc *doc, const struct json_node *
 const char *json_doc_scalar(const struct json_doc *doc, const struct json_node *node, char *buf,
 			    size_t size);
 
-/* Return the line of a node's value, for "the first is at line N". */
+/* Return the line of a node's value, for messages such as "the first is at line N". */
 unsigned json_doc_line(const struct json_doc *doc, const struct json_node *node);
 
 /* Report a fault of NODE's value, or of its key. Returns -1. */

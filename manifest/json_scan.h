@@ -13,7 +13,7 @@
  *
  * The scan is stricter than RFC 8259 where a text is ambiguous: no key twice in an object (compared
  * after decoding), no U+0000, no half of a surrogate pair, no integer beyond 64 bits. Bounded by
- * JSON_POS_DEPTH and JSON_POS_VALUES.
+ * JSON_POS_DEPTH and the caller's MAX_VALUES.
  */
 #define JSON_POS_DEPTH 32 /* nested objects and arrays */
 #define JSON_POS_VALUES 65536 /* limit for a manifest; reports of many nodes may have more */
@@ -32,7 +32,7 @@ struct json_node {
 	enum json_kind kind;
 	unsigned parent, first, next;
 	unsigned n; /* number of members or items */
-	unsigned index; /* number among its parent's members or items */
+	unsigned index; /* position among its parent's members or items, from 0 */
 	size_t at, end; /* offsets of its first byte and after its last */
 	size_t key_at; /* offset of the key's quote, for a member */
 	const char *key; /* decoded; NULL when the value is not a member */

@@ -99,7 +99,7 @@ static int check_once(struct loader *l, const struct json_node *array,
 	return 0;
 }
 
-/* C: the container of these isolators, or NULL for isolators of the pod. */
+/* Load ISOLATOR into the container C; C is NULL for an isolator of the pod. */
 static int load_isolator(struct loader *l, const struct json_node *isolator,
 			 struct requested_container *c, uint32_t *ignored)
 {
@@ -111,8 +111,8 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 	int i = request_ignored_index(bare);
 
 	/*
-	 * ignored are names that NodeOS does not know, and AppC's resource limits of a whole pod,
-	 * as no cgroup holds only the job's containers
+	 * ignore names without a meaning in NodeOS, and AppC's resource limits of a whole pod, as
+	 * no cgroup holds only the job's containers
 	 */
 	if (i >= 0 && (!known || (!c && strncmp(bare, "resource/", 9) == 0))) {
 		*ignored |= UINT32_C(1) << i;
@@ -234,7 +234,7 @@ static int load_root_object(struct loader *l)
 	}
 	/*
 	 * The code above has checked every rule, and reported positions; this check finds bugs in
-	 * it.
+	 * that code.
 	 */
 	if (request_check(&l->request, &why) < 0)
 		return json_doc_fail(&l->doc, root, "%s", why.text);

@@ -17,8 +17,9 @@
 
 struct manifest_info {
 	bool pod; /* PodManifest, not ImageManifest */
-	/* malloc'ed: the command of each app that has app.exec, as lines "NAME WORDS"
-	 * (app_exec.h) */
+	/*
+	 * malloc'ed: the command of each app that has app.exec, as lines "NAME WORDS" (app_exec.h)
+	 */
 	char *apps;
 	/* the parts of a failure's message; line 0: the text as a whole */
 	struct json_fault fault;

@@ -13,7 +13,7 @@
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
 
-/* AppC's words in any letter case */
+/* AppC's words for policies, in any letter case */
 #define PATTERN_POLICY                                                                       \
 	"^[Ss][Cc][Hh][Ee][Dd]_([Oo][Tt][Hh][Ee][Rr]|[Bb][Aa][Tt][Cc][Hh]|[Ii][Dd][Ll][Ee]|" \
 	"[Ff][Ii][Ff][Oo]|[Rr][Rr]|[Hh][Pp][Cc])$"
@@ -50,7 +50,7 @@ static const char *string(const struct json_doc *doc, const struct json_node *va
 	return NULL;
 }
 
-/* Report that TEXT is none of the ALLOWED words. Returns -1. */
+/* Report that VALUE, written as TEXT, is not allowed; ALLOWED says what is. Returns -1. */
 static int manifest_keys_refuse(const struct json_doc *doc, const struct json_node *value,
 				const char *text, const char *allowed)
 {
@@ -108,6 +108,9 @@ static int load_smt(const struct json_doc *doc, const struct manifest_key *key,
 	return load_count(doc, key, value, &c->smt);
 }
 
+#define WANT_EXAMPLE "{\"kind\": \"hbm\", \"size\": \"16G\"}"
+#define MEMS_BY_KIND "; or by kind a list: [" WANT_EXAMPLE ", {\"kind\": \"dram\", \"count\": 1}]"
+
 /* Load one item of a list of wants: {"kind": "hbm", "size": "16G"} or {"kind": .., "count": 1}. */
 static int load_want(const struct json_doc *doc, const struct json_node *item,
 		     struct requested_container *c)
@@ -119,6 +122,8 @@ static int load_want(const struct json_doc *doc, const struct json_node *item,
 	unsigned number;
 	int k;
 
+	if (item->kind != JSON_OBJECT)
+		return json_doc_fail(doc, item, "expected an object such as " WANT_EXAMPLE);
 	if (manifest_check_object(doc, item) < 0)
 		return -1;
 	for (const struct json_node *m = json_doc_first(doc, item); m; m = json_doc_next(doc, m))
@@ -141,8 +146,10 @@ static int load_want(const struct json_doc *doc, const struct json_node *item,
 	want.sized = size != NULL;
 	if (scalar(doc, size ? size : count, text, sizeof(text)) < 0)
 		return -1;
-	if (size && (request_parse_bytes(text, &want.amount) < 0 || !want.amount))
-		return manifest_keys_refuse(doc, size, text, "for example 512M, 16G, 16GiB");
+	/* a smaller size probably lacks its unit */
+	if (size && (request_parse_bytes(text, &want.amount) < 0 || want.amount < 1 << 20))
+		return manifest_keys_refuse(doc, size, text,
+					    "1M to 1024P, for example 512M, 16G, 16GiB");
 	if (count && word_parse_number(text, 1, REQUEST_MEMS_MAX, &number) < 0)
 		return manifest_keys_refuse(doc, count, text,
 					    "a whole number from 1 to " TEXT(REQUEST_MEMS_MAX));
@@ -165,14 +172,16 @@ static int load_mems(const struct json_doc *doc, const struct manifest_key *key,
 				return -1;
 		return c->n_wants ? 0 : json_doc_fail(doc, value, "the list is empty");
 	}
+	if (value->kind == JSON_OBJECT)
+		return json_doc_fail(doc, value, "an object (allowed: %s)",
+				     REQUEST_MEMS_ALLOWED MEMS_BY_KIND);
 	if (scalar(doc, value, text, sizeof(text)) < 0)
 		return -1;
-	/* lists of words are for --nodeos-mems only */
-	if (strpbrk(text, ":,") || request_parse_mems(c, text, &why) < 0)
-		return json_doc_fail(doc, value, "%s",
-				     *why.text ? why.text
-					       : "expected a list of objects, a number or a size");
-	return 0;
+	/* only --nodeos-mems accepts lists of words */
+	if (strpbrk(text, ":,"))
+		return manifest_keys_refuse(doc, value, text, REQUEST_MEMS_ALLOWED MEMS_BY_KIND);
+	return request_parse_mems(c, text, &why) < 0 ? json_doc_fail(doc, value, "%s", why.text)
+						     : 0;
 }
 
 static const char *manifest_mems_policy_word(unsigned i)
@@ -785,6 +794,101 @@ static const struct manifest_key thp_keys[] = {
 	{ .name = NULL },
 };
 
+/* ------------------------------------------------------------------------------- lwk */
+
+static int load_lwk_memory(const struct json_doc *doc, const struct manifest_key *key,
+			   const struct json_node *value, struct requested_container *c)
+{
+	char text[WORD_QUOTE_MAX];
+
+	if (scalar(doc, value, text, sizeof(text)) < 0)
+		return -1;
+	if (strcmp(text, REQUEST_LWK_SHARE_WORD) == 0) {
+		c->lwk.memory = REQUEST_LWK_SHARE;
+		return 0;
+	}
+	if (request_parse_bytes(text, &c->lwk.memory) < 0 || c->lwk.memory < REQUEST_LWK_MIN ||
+	    c->lwk.memory > REQUEST_LWK_MAX || c->lwk.memory % REQUEST_LWK_UNIT)
+		return manifest_keys_refuse(doc, value, text, key->allowed);
+	return 0;
+}
+
+static const char *lwk_memory_word(unsigned i)
+{
+	return i == 0 ? REQUEST_LWK_SHARE_WORD : NULL;
+}
+
+static const char *lwk_page_word(unsigned i)
+{
+	return i + 1 < LWK_PAGE_COUNT ? lwk_page_name((enum lwk_page)(i + 1)) : NULL;
+}
+
+static int load_lwk_page(const struct json_doc *doc, const struct manifest_key *key,
+			 const struct json_node *value, struct requested_container *c)
+{
+	int i = load_word(doc, key, value);
+
+	if (i < 0)
+		return -1;
+	c->lwk.page = (enum lwk_page)(i + 1);
+	/* manifest_keys_load() reports a missing memory */
+	if (c->lwk.memory > REQUEST_LWK_SHARE && c->lwk.page == LWK_PAGE_1G &&
+	    c->lwk.memory % (UINT64_C(1) << 30))
+		return json_doc_fail(doc, value, "the memory is not a multiple of 1G");
+	return 0;
+}
+
+static const char *lwk_loose_word(unsigned i)
+{
+	return i == 0 ? "no" : i == 1 ? "yes" : NULL;
+}
+
+static int load_lwk_loose(const struct json_doc *doc, const struct manifest_key *key,
+			  const struct json_node *value, struct requested_container *c)
+{
+	int i = load_word(doc, key, value);
+
+	c->lwk.loose = i == 1;
+	return i < 0 ? -1 : 0;
+}
+
+static const struct manifest_key lwk_keys[] = {
+	{
+		.name = "memory",
+		.isolator = ISOLATOR_LWK,
+		.load = load_lwk_memory,
+		.allowed = REQUEST_LWK_ALLOWED,
+		.says = "The private memory of each rank, in huge pages.",
+		.missing = ": the memory of each rank, for example \"4G\"",
+		.min = REQUEST_LWK_MIN,
+		.max = REQUEST_LWK_MAX,
+		.word = lwk_memory_word,
+		.pattern = PATTERN_SIZE,
+		.others = "size bytes extent mem ",
+	},
+	{
+		.name = "page",
+		.isolator = ISOLATOR_LWK,
+		.load = load_lwk_page,
+		.allowed = "2M, 1G",
+		.says = "The size of the huge pages.",
+		.absent = "1G where the memory is a multiple of it and the node has them",
+		.word = lwk_page_word,
+		.others = "pages page_size pagesize hugepage ",
+	},
+	{
+		.name = "loose",
+		.isolator = ISOLATOR_LWK,
+		.load = load_lwk_loose,
+		.allowed = "no, yes",
+		.says = "Whether programs that a rank executes run outside of a machine.",
+		.absent = "no",
+		.word = lwk_loose_word,
+		.others = "strict escape ",
+	},
+	{ .name = NULL },
+};
+
 /* ---------------------------------------------------------------------- RANK_NUMBERS */
 
 static int load_rank_number(const struct json_doc *doc, const struct manifest_key *key,
@@ -846,6 +950,8 @@ const struct manifest_isolator manifest_isolators[] = {
 	  "block-iops iops io io.max " },
 	{ "thp", "Transparent huge pages of the ranks.", thp_keys,
 	  "hugepages huge_pages transparent_hugepage transparent_hugepages " },
+	{ "lwk", "Each rank runs in a machine of its own, without a kernel.", lwk_keys,
+	  "nodeos-lwk lightweight_kernel kitten vm machine kvm " },
 	RANK_NUMBERS(NUMBER_ISOLATOR){ NULL, NULL, NULL, NULL },
 };
 
@@ -888,7 +994,7 @@ static const struct manifest_key *find_key(const struct manifest_key *keys, cons
 	return NULL;
 }
 
-/* Return the key of KEYS that WORD is another word for, or NULL. */
+/* Return the key that has WORD among its OTHERS, or NULL. */
 static const struct manifest_key *find_other(const struct manifest_key *keys, const char *word)
 {
 	for (; keys->name; keys++)

@@ -65,7 +65,10 @@ const struct manifest_isolator *manifest_isolator_other(const char *word);
  */
 const char *manifest_key_meant(const char *word, const struct manifest_isolator **isolator);
 
-/* Load the object VALUE of ISOLATOR into C: only known keys, and every required one. */
+/*
+ * Load the object VALUE of ISOLATOR into C. Returns 0, or -1 with a message: a key is unknown or
+ * wrong, or a required key is missing.
+ */
 int manifest_keys_load(const struct json_doc *doc, const struct json_node *value,
 		       const struct manifest_isolator *isolator, struct requested_container *c);
 

@@ -13,7 +13,7 @@ enum mems_policy {
 
 #define MEMS_POLICY_WORDS "bind, preferred-many, weighted-interleave"
 
-/* "bind", "preferred-many" and so on; "?" for others */
+/* Return "bind", "preferred-many" and so on; "?" for other values of P. */
 const char *mems_policy_name(enum mems_policy p);
 int mems_policy_by_name(const char *name); /* -1: no such word */
 

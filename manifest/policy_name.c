@@ -34,7 +34,7 @@ static int is_policy(enum sched_policy p)
 	return p > POLICY_UNSET && p < POLICY_COUNT;
 }
 
-/* strcasecmp() depends on the locale. */
+/* Compare in any letter case, as strcasecmp() does, but independently of the locale. */
 static int same_word(const char *a, const char *upper)
 {
 	for (; *upper; a++, upper++)

@@ -17,7 +17,7 @@ enum sched_policy {
 	POLICY_COUNT,
 };
 
-/* The number of SCHED_HPC in the kernel series of NodeOS (doc: kernel/patches). */
+/* The number of SCHED_HPC in the kernel series of NodeOS (kernel/patches). */
 #define NODEOS_SCHED_HPC 48
 
 /*
@@ -37,10 +37,10 @@ enum hpc_placement {
  * no limit.
  */
 #define HPC_QUANTUM_MAX 10000
-/* not 0, as more threads than CPUs that wait for each other must not wait forever */
+/* not 0: if more threads than CPUs spin while they wait for each other, they would wait forever */
 #define HPC_QUANTUM_DEFAULT 10
 
-/* Return the policy of "hpc" or AppC's "SCHED_HPC" (any of the table), or POLICY_UNSET. */
+/* Return the policy named NAME, such as "hpc" or AppC's "SCHED_HPC", or POLICY_UNSET. */
 enum sched_policy policy_by_name(const char *name);
 const char *policy_name(enum sched_policy p); /* "other"; "unset" for POLICY_UNSET */
 const char *policy_appc_name(enum sched_policy p); /* "SCHED_OTHER"; "unset" for POLICY_UNSET */

@@ -24,7 +24,6 @@ static bool is_name_char(char c)
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-/* C must not be NUL, which strchr() would find, too */
 static bool is_separator(char c)
 {
 	return c == '-' || c == '.' || c == '_' || c == '~' || c == '/';
@@ -88,7 +87,7 @@ static int check_mems(const struct requested_container *c, struct errbuf *err)
 		return errprintf(err, "policy %s without memory nodes (mems)",
 				 mems_policy_name(c->mems_policy));
 	if (c->n_wants && c->mems_kind != MEMS_WANTS)
-		return errprintf(err, "kinds of memory beside a number or size");
+		return errprintf(err, "mems has kinds of memory and also a number or size");
 	switch (c->mems_kind) {
 	case MEMS_UNSET:
 		return c->mems ? errprintf(err, "mems has a value without a kind") : 0;
@@ -159,7 +158,8 @@ static int request_check_container(const struct requested_container *c, struct e
 					 isolator_name(n->isolator), v->value, n->min, n->max);
 	}
 	return check_mems(c, err) < 0 || request_check_dimmap(&c->dimmap, err) < 0 ||
-			       request_check_limits(&c->limits, err) < 0
+			       request_check_limits(&c->limits, err) < 0 ||
+			       request_check_lwk(&c->lwk, err) < 0
 		       ? -1
 		       : check_policy(c, err);
 }
@@ -184,8 +184,8 @@ int request_check(const struct request *r, struct errbuf *err)
 			if (r->container[k].dimmap.size &&
 			    strcmp(r->container[k].dimmap.source, c->dimmap.source) == 0)
 				return errprintf(err,
-						 "containers %s and %s: both have a buffer "
-						 "(dimmap) of %s: only one container can",
+						 "containers %s and %s both have a buffer (dimmap) "
+						 "of %s (allowed: one container)",
 						 r->container[k].name, c->name, c->dimmap.source);
 		if (c->cpus)
 			continue;
@@ -457,10 +457,12 @@ bad:
 int request_no_such(const struct request *r, const char *name, struct errbuf *err)
 {
 	char names[300] = "";
+	unsigned i = 0;
 
-	for (unsigned i = 0; i < r->n && strlen(names) + REQUEST_NAME_MAX + 3 < sizeof(names); i++)
-		sprintf(names + strlen(names), "%s, ", r->container[i].name);
-	return errprintf(err, "--nodeos-container=%.64s: no such container (there are: %snone%s)",
-			 name, names,
+	for (; i < r->n && strlen(names) + REQUEST_NAME_MAX + 8 < sizeof(names); i++)
+		sprintf(names + strlen(names), "%s%s", i ? ", " : "", r->container[i].name);
+	return errprintf(err,
+			 "--nodeos-container=%.64s: no such container (there are: %s%s; or none%s)",
+			 name, names, i < r->n ? ", ..." : "",
 			 strchr(name, ',') ? "; several in one step: NAME:RANKS,NAME:RANKS" : "");
 }

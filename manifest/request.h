@@ -13,6 +13,7 @@
 #include "manifest/partition_name.h"
 #include "manifest/policy_name.h"
 #include "manifest/request_limits.h"
+#include "manifest/request_lwk.h"
 #include "topology/plan.h" /* enum mems_kind */
 
 /*
@@ -36,9 +37,10 @@
  * unchanged), contention (a word of contention_name.h; none: nodeos.conf's default), placement (a
  * word of placement_word.h; none: packed, or spread where needed), memory, memory_request,
  * bandwidth and iops (request_limits.h; none: no limit), thp (never or always; none: unchanged),
- * mems_policy (a word of mems_policy.h; none: bind), and cores (a word of placement_word.h; none:
- * the fastest kind that suffices). A text that is not canonical is refused, so equal requests are
- * equal texts.
+ * mems_policy (a word of mems_policy.h; none: bind), cores (a word of placement_word.h; none: the
+ * fastest kind that suffices), and lwk (bytes; none: no machine) with lwk_page (a word of
+ * request_lwk.h) and lwk_loose (yes). A text that is not canonical is refused, so equal requests
+ * are equal texts.
  */
 #define REQUEST_TEXT_MAX 98304 /* bytes with the final NUL */
 #define REQUEST_CONTAINERS_MAX 64
@@ -69,10 +71,10 @@ struct request_dimmap {
 };
 
 /*
- * Isolators of Argo and AppC that load and do nothing: bit i of "ignored" is name i. Names that are
- * now in manifest_isolators occur only in requests of older releases. Argo's isolators have the
- * bare name ("power"), AppC's have their family ("resource/cpu"), so a name with a '/' has no
- * "argo/" spelling.
+ * Isolators of Argo and AppC that are accepted and have no effect: bit i of "ignored" is name i.
+ * Names that are now in manifest_isolators occur only in requests of older releases. Argo's
+ * isolators have the bare name ("power"), AppC's have their family ("resource/cpu"), so a name with
+ * a '/' has no "argo/" spelling.
  */
 extern const char *const request_ignored_name[]; /* NULL-terminated */
 
@@ -103,6 +105,7 @@ struct requested_container {
 	enum placement_word placement;
 	struct request_limits limits;
 	enum cores_word cores;
+	struct request_lwk lwk;
 };
 
 struct request {
@@ -125,7 +128,7 @@ int request_find(const struct request *r, const char *name);
  */
 int request_check(const struct request *r, struct errbuf *err);
 
-/* Write "no such container (there are: sim, vda, none)". Returns -1, always. */
+/* Write "--nodeos-container=NAME: no such container (there are: sim, vda; or none)". Returns -1. */
 int request_no_such(const struct request *r, const char *name, struct errbuf *err);
 
 /*
@@ -174,7 +177,7 @@ bool request_is_fill(uint64_t fill);
 /* Check every limit of a buffer. Returns 0, or -1 with the reason. */
 int request_check_dimmap(const struct request_dimmap *d, struct errbuf *err);
 
-/* Parse a size: "16G", "512MiB", "64k" (powers of 1024), or a number of bytes. */
+/* Parse a size: "16G", "512MiB", "64k" (powers of 1024), or a number of bytes. Returns 0 or -1. */
 int request_parse_bytes(const char *text, uint64_t *bytes);
 
 /*
@@ -184,8 +187,7 @@ int request_parse_bytes(const char *text, uint64_t *bytes);
 int request_parse_mems(struct requested_container *c, const char *text, struct errbuf *err);
 
 /*
- * Add AMOUNT (bytes if SIZED) of KIND to the wants of C, in their order. Returns 0, or -1 with the
- * reason.
+ * Add WANT to the wants of C, in the order of kinds. Returns 0, or -1 with the reason.
  */
 int request_add_want(struct requested_container *c, const struct mems_want *want,
 		     struct errbuf *err);

@@ -444,6 +444,46 @@ static bool print_thp(char *value, const struct requested_container *c)
 	       request_field_print_word(value, thp_word_name(c->limits.thp));
 }
 
+static int field_lwk(struct requested_container *c, const char *value, const char *end)
+{
+	return request_field_number(&value, end, REQUEST_LWK_MAX, &c->lwk.memory) < 0 ||
+			       value != end
+		       ? -1
+		       : 0;
+}
+
+static bool print_lwk(char *value, const struct requested_container *c)
+{
+	return print_number(value, c->lwk.memory);
+}
+
+static int field_lwk_page(struct requested_container *c, const char *value, const char *end)
+{
+	char word[16];
+
+	if (copy_word(word, sizeof(word), value, end) < 0)
+		return -1;
+	c->lwk.page = lwk_page_by_name(word);
+	return c->lwk.page == LWK_PAGE_UNSET ? -1 : 0;
+}
+
+static bool print_lwk_page(char *value, const struct requested_container *c)
+{
+	return c->lwk.page != LWK_PAGE_UNSET &&
+	       request_field_print_word(value, lwk_page_name(c->lwk.page));
+}
+
+static int field_lwk_loose(struct requested_container *c, const char *value, const char *end)
+{
+	c->lwk.loose = end - value == 3 && memcmp(value, "yes", 3) == 0;
+	return c->lwk.loose ? 0 : -1;
+}
+
+static bool print_lwk_loose(char *value, const struct requested_container *c)
+{
+	return c->lwk.loose && request_field_print_word(value, "yes");
+}
+
 #define NUMBER_FIELD(id, field, ...) { #field, ISOLATOR_##id, field_##field, print_##field },
 
 const struct request_field request_fields[] = {
@@ -472,6 +512,9 @@ const struct request_field request_fields[] = {
 	{ "thp", ISOLATOR_THP, field_thp, print_thp },
 	{ "mems_policy", ISOLATOR_MEMS, field_mems_policy, print_mems_policy },
 	{ "cores", ISOLATOR_CPUS, field_cores, print_cores },
+	{ "lwk", ISOLATOR_LWK, field_lwk, print_lwk },
+	{ "lwk_page", ISOLATOR_LWK, field_lwk_page, print_lwk_page },
+	{ "lwk_loose", ISOLATOR_LWK, field_lwk_loose, print_lwk_loose },
 	{ NULL, ISOLATOR_COUNT, NULL, NULL },
 };
 

@@ -14,8 +14,10 @@ struct request_field {
 	enum isolator_id isolator;
 	/* parse VALUE .. END into C; -1: not a value of the field */
 	int (*parse)(struct requested_container *c, const char *value, const char *end);
-	/* Write the value of a valid C to VALUE, of REQUEST_VALUE_MAX bytes. Returns false when C
-	 * has the default: the record leaves the field out, and VALUE is undefined. */
+	/*
+	 * Write the value of a valid C to VALUE, of REQUEST_VALUE_MAX bytes. Returns false when C
+	 * has the default: the record leaves the field out, and VALUE is undefined.
+	 */
 	bool (*print)(char *value, const struct requested_container *c);
 };
 

@@ -7,8 +7,10 @@
 
 #include "base/errbuf.h"
 
-/* Limits of a container within its job: AppC's resource/memory, block-bandwidth, block-iops, and
- * transparent huge pages. */
+/*
+ * Limits of a container within its job: AppC's resource/memory, block-bandwidth, block-iops, and
+ * transparent huge pages.
+ */
 #define REQUEST_MEMORY_MIN (UINT64_C(1) << 20) /* bytes */
 #define REQUEST_BANDWIDTH_MIN UINT64_C(4096) /* bytes a second */
 #define REQUEST_IOPS_MAX UINT64_C(4294967295) /* the kernel's own maximum */
@@ -23,15 +25,17 @@ enum thp_word {
 
 #define THP_WORDS "never, always"
 
-/* "never", "always"; NULL for THP_UNSET */
+/* Return "never" or "always"; NULL for THP_UNSET. */
 const char *thp_word_name(enum thp_word thp);
 enum thp_word thp_word_by_name(const char *name); /* THP_UNSET: no such word */
 
 struct request_limits {
 	uint64_t memory; /* bytes; 0: no limit */
 	uint64_t memory_request; /* AppC's "request": bytes, at most MEMORY; 0: none */
-	/* of each block device, for reads and for writes: bytes a second, and operations a second;
-	 * 0: no limit */
+	/*
+	 * of each block device, for reads and for writes: bytes a second, and operations a second;
+	 * 0: no limit
+	 */
 	uint64_t bandwidth, iops;
 	enum thp_word thp;
 };

@@ -31,7 +31,7 @@ int request_parse_quantity(const char *text, uint64_t *quantity)
 	return 0;
 }
 
-/* Parse one limit of --nodeos-limits: NAME, and its VALUE. Returns -1 for an unknown or bad one. */
+/* Parse one limit of --nodeos-limits, NAME:VALUE. Returns -1 if either is not allowed. */
 static int parse_limit(struct request_limits *l, const char *name, const char *value)
 {
 	if (strcmp(name, "thp") == 0) {
@@ -78,6 +78,59 @@ bad:
 		err,
 		"%s: expected memory:SIZE, bandwidth:SIZE (a second), iops:N, thp:never or "
 		"thp:always, with commas between them",
+		word_quote(quoted, text, strnlen(text, REQUEST_NAME_MAX)));
+}
+
+/* Parse the size of --nodeos-lwk, its first word. Returns -1 for another word. */
+static int parse_lwk_size(struct request_lwk *l, const char *word)
+{
+	if (strcmp(word, REQUEST_LWK_SHARE_WORD) == 0)
+		l->memory = REQUEST_LWK_SHARE;
+	else if (request_parse_bytes(word, &l->memory) < 0 || l->memory < REQUEST_LWK_MIN)
+		return -1;
+	return 0;
+}
+
+/* Parse one word after the size of --nodeos-lwk. */
+static int parse_lwk_word(struct request_lwk *l, const char *word)
+{
+	if (strcmp(word, "loose") == 0) {
+		l->loose = true;
+		return 0;
+	}
+	if (strncmp(word, "page=", 5) != 0)
+		return -1;
+	l->page = lwk_page_by_name(word + 5);
+	return l->page == LWK_PAGE_UNSET ? -1 : 0;
+}
+
+int request_parse_lwk(struct request_lwk *out, const char *text, struct errbuf *err)
+{
+	struct request_lwk got = { .memory = REQUEST_LWK_SHARE };
+	char word[32], quoted[WORD_QUOTE_MAX];
+	const char *at = text;
+	size_t len;
+
+	for (bool first = true; *text; first = false, at += len + 1) {
+		len = strcspn(at, ",");
+		if (len >= sizeof(word))
+			goto bad;
+		memcpy(word, at, len);
+		word[len] = '\0';
+		if (!(first && parse_lwk_size(&got, word) == 0) && parse_lwk_word(&got, word) < 0)
+			goto bad;
+		if (!at[len])
+			break;
+	}
+	if (request_check_lwk(&got, err) < 0)
+		return -1;
+	*out = got;
+	return 0;
+bad:
+	return errprintf(
+		err,
+		"%s: expected a size from 16M on or \"share\", then page=1G or page=2M, then "
+		"loose, each only where wanted: 4G,page=1G",
 		word_quote(quoted, text, strnlen(text, REQUEST_NAME_MAX)));
 }
 

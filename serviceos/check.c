@@ -16,6 +16,7 @@
 #include "host/slurm_conf.h"
 #include "serviceos/item.h"
 #include "serviceos/journal.h"
+#include "serviceos/state.h"
 #include "serviceos/units.h"
 #include "topology/machine.h"
 
@@ -30,7 +31,8 @@ struct checking {
 	const char *no_machine;
 	struct undo undo;
 	unsigned kept;
-	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX]; /* of the ServiceOS, as lists */
+	/* CPUs and memory nodes of the ServiceOS, as lists */
+	char cpus[IDSET_LIST_MAX], mems[IDSET_LIST_MAX];
 };
 
 static void check_found(struct checking *c, enum service_verdict verdict, const char *what,

@@ -157,7 +157,10 @@ static int give_workqueue(struct each *e, const char *name)
 	return give_file(e, ITEM_MASK, path, 0, label);
 }
 
-/* The CPUs to which other CPUs hand received packets ("rps_cpus", off by default). */
+/*
+ * Give the file rps_cpus of a receive queue: CPUs to which its packets are handed (none by
+ * default).
+ */
 static int give_queue(struct each *e, const char *device, const char *queue)
 {
 	char path[ITEM_NAME_MAX], label[128];
@@ -213,7 +216,10 @@ static int give_files(struct each *e)
 
 /* ---------------------------------------------------------------------- threads */
 
-/* NAME as in process_read_facts(); PROCESS: the process's pid, 0 for the kernel's threads. */
+/*
+ * Call FN for a thread. NAME is as in process_read_facts(); PROCESS is its process's pid, 0 for a
+ * thread of the kernel.
+ */
 static int give_thread(struct each *e, const char *name, int process)
 {
 	struct process_facts p;
@@ -240,6 +246,16 @@ static int give_thread(struct each *e, const char *name, int process)
 	idset_format(&e->in->set->cpus, e->it.wanted, sizeof(e->it.wanted));
 	e->it.ok = idset_subset(&cpus, &e->in->set->cpus);
 	return e->fn(&e->it, e->arg);
+}
+
+static int give_kernel_thread(struct each *e, const char *name)
+{
+	struct process_facts p;
+
+	return isdigit((unsigned char)name[0]) && process_read_facts(&p, e->in->root, name) == 0 &&
+			       p.kernel
+		       ? give_thread(e, name, 0)
+		       : 0;
 }
 
 static int give_process(struct each *e, const char *name)
@@ -299,18 +315,32 @@ static int give_cgroup(struct service_item *it, void *arg)
 	return rc;
 }
 
+/* Make the walk of IN with FN; the caller frees it. NULL: out of memory. */
+static struct each *new_walk(const struct service_items *in,
+			     int (*fn)(const struct service_item *it, void *arg), void *arg,
+			     struct errbuf *err)
+{
+	struct each *e = calloc(1, sizeof(*e));
+
+	if (!e) {
+		errprintf(err, "out of memory");
+		return NULL;
+	}
+	e->in = in;
+	e->fn = fn;
+	e->arg = arg;
+	return e;
+}
+
 int service_each_item(const struct service_items *in,
 		      int (*fn)(const struct service_item *it, void *arg), void *arg,
 		      struct errbuf *err)
 {
-	struct each *e = calloc(1, sizeof(*e));
+	struct each *e = new_walk(in, fn, arg, err);
 	int rc;
 
 	if (!e)
-		return errprintf(err, "out of memory");
-	e->in = in;
-	e->fn = fn;
-	e->arg = arg;
+		return -1;
 	rc = service_each_unit(in, give_unit, e);
 	if (rc == 0)
 		rc = service_each_cgroup(in, give_cgroup, e);
@@ -318,6 +348,22 @@ int service_each_item(const struct service_items *in,
 		rc = give_files(e);
 	if (rc == 0)
 		rc = each_entry(e, "proc", give_process);
+	free(e);
+	return rc;
+}
+
+int service_each_kernel_item(const struct service_items *in,
+			     int (*fn)(const struct service_item *it, void *arg), void *arg,
+			     struct errbuf *err)
+{
+	struct each *e = new_walk(in, fn, arg, err);
+	int rc;
+
+	if (!e)
+		return -1;
+	rc = give_files(e);
+	if (rc == 0)
+		rc = each_entry(e, "proc", give_kernel_thread);
 	free(e);
 	return rc;
 }
@@ -344,7 +390,7 @@ const char *service_item_fixed(const struct service_item *it)
 		return "it follows the workqueues";
 	return strncmp(it->label, "kthread kworker/R", 17) == 0
 		       ? "it works only when memory runs out"
-		       : "it belongs to that CPU";
+		       : "it belongs to one CPU";
 }
 
 static int set_thread(int root, const struct service_item *it, const char *text, struct errbuf *err)
@@ -353,7 +399,7 @@ static int set_thread(int root, const struct service_item *it, const char *text,
 	char name[32], now[64];
 	struct idset cpus;
 
-	/* /proc has every thread under its own number, too, but lists processes only */
+	/* /proc/TID exists for every thread, though a listing of /proc has processes only */
 	snprintf(name, sizeof(name), "%d", it->pid);
 	if (process_identify(&p, root, name) < 0)
 		/* otherwise the thread has ended */

@@ -15,8 +15,8 @@
 enum item_kind {
 	ITEM_DROPIN, /* a file that NodeOS makes: systemd's drop-ins, irqbalance's environment */
 	/*
-	 * the cpuset of a unit's cgroup: a list, "" meaning all. systemd sets its CPUs, so these
-	 * items are always OK
+	 * a cpuset file of a unit's cgroup: a list, "" meaning all. systemd sets cpuset.cpus, so an
+	 * item of that file is OK, unless it is OPEN
 	 */
 	ITEM_CPUSET,
 	ITEM_MASK, /* a kernel file that holds a CPU mask (hexadecimal) */
@@ -39,13 +39,14 @@ struct service_item {
 	/* a cpuset that must hold more than the ServiceOS, such as that of slurmstepd's scope */
 	bool open;
 	bool ok; /* found needs no change */
-	bool fixed; /* the kernel allows no change, or HANGS */
+	bool fixed; /* the kernel allows no change, or HANGS is set */
 	/*
 	 * a thread that hangs in execve(), on a kernel that cannot distinguish it from a later
 	 * thread with the same PID
 	 */
 	bool hangs;
-	int pid, process; /* of a thread; process: the pid of its process, 0: the kernel */
+	/* pid of a thread, and of its process; PROCESS 0: a thread of the kernel */
+	int pid, process;
 };
 
 struct service_items {
@@ -59,6 +60,14 @@ struct service_items {
 int service_each_item(const struct service_items *in,
 		      int (*fn)(const struct service_item *it, void *arg), void *arg,
 		      struct errbuf *err);
+
+/*
+ * Like service_each_item(), for interrupts, workqueues and threads of the kernel alone. IN->CONF
+ * may be NULL.
+ */
+int service_each_kernel_item(const struct service_items *in,
+			     int (*fn)(const struct service_item *it, void *arg), void *arg,
+			     struct errbuf *err);
 
 /*
  * Write the largest set that the cpuset file NAME (cpus or mems) can hold; an empty file means this

@@ -51,10 +51,9 @@ static int journal_parse(struct undo *u, char *text, struct errbuf *err)
 		if (!strchr("mtfdxc", line[0]) || line[1] != ' ' || !tab)
 			return errprintf(
 				err,
-				UNDO_FILE_NAME
-				": \"%.100s\" is not a line of the journal: move the file away, or "
-				"boot; the state before provision is then unknown",
-				line);
+				"%s: \"%.100s\" is not a line of the journal: move the file away, "
+				"or reboot; the state before provision is then unknown",
+				u->file, line);
 		*tab = '\0';
 		if (journal_keep(u, (enum undo_kind)line[0], line + 2, tab + 1, err) < 0)
 			return -1;
@@ -71,7 +70,7 @@ static int journal_load(struct undo *u, enum undo_mode mode, struct errbuf *err)
 	int rc;
 
 	if (fstat(u->fd, &st) < 0)
-		return errprintf(err, UNDO_FILE_NAME ": %s", strerror(errno));
+		return errprintf(err, "%s: %s", u->file, strerror(errno));
 	text = malloc((size_t)st.st_size + 1);
 	if (!text)
 		return errprintf(err, "out of memory");
@@ -81,31 +80,38 @@ static int journal_load(struct undo *u, enum undo_mode mode, struct errbuf *err)
 	}
 	text[used] = '\0';
 	/*
-	 * a change is made after its complete line is written: an incomplete last line has no
-	 * change
+	 * a change is made after its complete line is written: the change of an incomplete last
+	 * line was not made
 	 */
 	last = strrchr(text, '\n');
 	whole = last ? (size_t)(last + 1 - text) : 0;
 	text[whole] = '\0';
 	rc = journal_parse(u, text, err);
 	if (rc == 0 && mode != UNDO_READ && whole < used && ftruncate(u->fd, (off_t)whole) < 0)
-		rc = errprintf(err, UNDO_FILE_NAME ": %s", strerror(errno));
+		rc = errprintf(err, "%s: %s", u->file, strerror(errno));
 	free(text);
 	return rc;
 }
 
 int undo_open(struct undo *u, int dir, enum undo_mode mode, struct errbuf *err)
 {
+	return undo_open_file(u, dir, UNDO_FILE_NAME, mode, err);
+}
+
+int undo_open_file(struct undo *u, int dir, const char *file, enum undo_mode mode,
+		   struct errbuf *err)
+{
 	int flags = mode == UNDO_READ ? O_RDONLY : O_RDWR | O_APPEND;
 
 	memset(u, 0, sizeof(*u));
 	u->dir = dir;
-	u->fd = openat(dir, UNDO_FILE_NAME,
+	u->file = file;
+	u->fd = openat(dir, file,
 		       flags | O_NOFOLLOW | O_CLOEXEC | (mode == UNDO_MAKE ? O_CREAT : 0), 0600);
 	if (u->fd < 0 && errno == ENOENT && mode != UNDO_MAKE)
 		return 1;
 	if (u->fd < 0)
-		return errprintf(err, UNDO_FILE_NAME ": %s", strerror(errno));
+		return errprintf(err, "%s: %s", u->file, strerror(errno));
 	if (journal_load(u, mode, err) < 0) {
 		undo_close(u);
 		return -1;
@@ -158,10 +164,10 @@ int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char 
 		return errprintf(err, "out of memory");
 	if (fstat(u->fd, &st) < 0) {
 		free(line);
-		return errprintf(err, UNDO_FILE_NAME ": %s", strerror(errno));
+		return errprintf(err, "%s: %s", u->file, strerror(errno));
 	}
 	if (write_all(u->fd, line, (size_t)len) < 0) {
-		rc = errprintf(err, UNDO_FILE_NAME ": %s", strerror(errno));
+		rc = errprintf(err, "%s: %s", u->file, strerror(errno));
 		/* an incomplete line would damage the next one */
 		if (ftruncate(u->fd, st.st_size) < 0)
 			errwrap(err, "the journal's last line is incomplete");
@@ -172,7 +178,7 @@ int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char 
 
 int undo_remove(struct undo *u, struct errbuf *err)
 {
-	if (u->fd >= 0 && unlinkat(u->dir, UNDO_FILE_NAME, 0) < 0)
-		return errprintf(err, UNDO_FILE_NAME ": %s", strerror(errno));
+	if (u->fd >= 0 && unlinkat(u->dir, u->file, 0) < 0)
+		return errprintf(err, "%s: %s", u->file, strerror(errno));
 	return 0;
 }

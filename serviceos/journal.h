@@ -11,7 +11,7 @@
  */
 enum undo_kind {
 	UNDO_MASK = 'm', /* name: a file's path; text: its content */
-	UNDO_THREAD = 't', /* name: "PID START" of a kthread; text: its CPUs */
+	UNDO_THREAD = 't', /* name: "PID NUMBER" of a thread (item.h); text: its CPUs */
 	UNDO_FILE = 'f', /* name: the path of a file that provision made */
 	UNDO_DIR = 'd', /* name: the path of a directory that provision made */
 	/*
@@ -29,6 +29,7 @@ struct undo_line {
 
 struct undo {
 	int dir; /* borrowed */
+	const char *file; /* borrowed */
 	int fd;
 	unsigned n;
 	struct undo_line **line; /* in the order of writing */
@@ -45,14 +46,17 @@ enum undo_mode {
 
 /* Open the journal in DIR. Returns 0, 1 when there is none (*U is then empty), or -1. */
 int undo_open(struct undo *u, int dir, enum undo_mode mode, struct errbuf *err);
+/* Like undo_open(), for the journal FILE in DIR. */
+int undo_open_file(struct undo *u, int dir, const char *file, enum undo_mode mode,
+		   struct errbuf *err);
 void undo_close(struct undo *u);
 
 /* Return the line of KIND and NAME, or NULL. */
 const struct undo_line *undo_find(const struct undo *u, enum undo_kind kind, const char *name);
 
 /*
- * Record NAME, unless a line has it; for UNDO_FIXED the last text counts. The caller changes
- * nothing before this has returned 0.
+ * Record NAME with TEXT, unless a line of this KIND and NAME exists; for UNDO_FIXED the last text
+ * counts. The caller changes the item only after undo_note() has returned 0.
  */
 int undo_note(struct undo *u, enum undo_kind kind, const char *name, const char *text,
 	      struct errbuf *err);

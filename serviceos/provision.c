@@ -15,6 +15,7 @@
 #include "base/hexmask.h"
 #include "base/proc.h"
 #include "serviceos/journal.h"
+#include "serviceos/quiet.h"
 #include "serviceos/state.h"
 #include "serviceos/units.h"
 #include "serviceos/users.h"
@@ -121,7 +122,7 @@ static int open_dir_of(struct run *r, const char *path, const char **name)
 
 /* ------------------------------------------------------------------ users' memory */
 
-/* systemd changes the memory nodes of live units by these lines. */
+/* Is LINE about memory nodes? systemd applies AllowedMemoryNodes= to live units, too. */
 static bool is_memory_line(const char *line)
 {
 	return strncmp(line, "AllowedMemoryNodes=", 19) == 0 || strncmp(line, "NUMA", 4) == 0;
@@ -299,8 +300,8 @@ static bool bar_waits(struct run *r, const struct service_item *it)
 
 /*
  * Write the text that the drop-in IT can have now: as wanted, except that memory lines stay as
- * found while they wait, and memory lines that systemd has not applied are removed. "": no drop-in,
- * or no line of it.
+ * found while they wait, and memory lines that systemd has not applied are removed. "": the drop-in
+ * can have no line now.
  */
 static void dropin_text(struct run *r, const struct service_item *it, char text[ITEM_TEXT_MAX])
 {
@@ -391,8 +392,8 @@ static void tell_fixed(struct run *r, const struct service_item *it, const char 
 }
 
 /*
- * Return whether the last provision changed IT, so that unprovision will restore it and the next
- * provision change it again.
+ * Return whether the last provision changed IT. Then unprovision restores it, and the next
+ * provision changes it again.
  */
 static bool was_changed(const struct run *r, const struct service_item *it)
 {
@@ -412,7 +413,7 @@ static int apply_item(const struct service_item *it, void *arg)
 
 	if (it->kind != ITEM_DROPIN && tell_systemd(r) < 0)
 		return -1;
-	/* both may have memory lines that must be removed again */
+	/* these two drop-ins may have lines that must be removed again */
 	if (it->ok && !as_new && !is_of_users(it) && !is_bar(it))
 		return 0;
 	/* an earlier refusal of the kernel may have been temporary */
@@ -434,7 +435,9 @@ static int apply_item(const struct service_item *it, void *arg)
 	if (rc > 0) {
 		fixed = undo_find(&r->undo, UNDO_FIXED, it->name);
 		if (!fixed)
-			return errprintf(r->err, "%s: its line in the journal is lost", it->name);
+			return errprintf(r->err,
+					 "%s: the journal has lost the line about this item",
+					 it->name);
 		tell_fixed(r, it, fixed->text);
 		return 0;
 	}
@@ -465,7 +468,7 @@ static int note_all(struct run *r, const struct service_items *in)
 				 "/" UNITS_DIR "/service.d/" UNITS_DROPIN
 				 " exists, and %s has no journal of an earlier provision: restore "
 				 "the state_dir with which the node was provisioned; if the "
-				 "journal is lost, boot the node",
+				 "journal is lost, reboot the node",
 				 r->p->conf->state_dir);
 	if (service_each_item(in, note_item, r, r->err) != 0)
 		return -1;
@@ -491,7 +494,10 @@ static int remove_file(struct run *r, const char *path)
 	return 0;
 }
 
-/* Remove a file of the journal if it exists, except for memory lines that must wait. */
+/*
+ * Remove the file that line L of the journal names, if it exists, except for memory lines that must
+ * wait.
+ */
 static int take_away(struct run *r, const struct undo_line *l)
 {
 	static struct service_item it;
@@ -597,8 +603,16 @@ int provision_apply(struct provision *p, struct errbuf *err)
 		return -1;
 	}
 	fresh = !p->dry && !undo_find(&r->undo, UNDO_COMPLETE, "");
-	if (fresh)
-		rc = note_all(r, &in);
+	if (fresh) {
+		const struct idset none = { { 0 } };
+
+		/*
+		 * first put back what live partitions have changed: the journal records the state
+		 * without them
+		 */
+		rc = quiet_return(p->root, p->dir, &none, err);
+		rc = rc == 0 ? note_all(r, &in) : rc;
+	}
 	if (rc == 0 && !p->dry) {
 		rc = p->save(p, err);
 		if (rc < 0 && fresh)
@@ -808,7 +822,8 @@ int provision_undo(struct provision *p, struct errbuf *err)
 	bool lost;
 	int rc;
 
-	conf.service_except[0] = '\0'; /* the exceptions may have been others when provision ran */
+	/* the exceptions may have been different when provision ran */
+	conf.service_except[0] = '\0';
 	if (!r)
 		return -1;
 	rc = undo_open(&r->undo, p->dir, p->dry ? UNDO_READ : UNDO_WRITE, err);
@@ -821,7 +836,7 @@ int provision_undo(struct provision *p, struct errbuf *err)
 			       "/" UNITS_DIR "/service.d/" UNITS_DROPIN
 			       " exists, and %s has no journal of an earlier provision: restore "
 			       "the state_dir with which the node was provisioned; if the journal "
-			       "is lost, boot the node",
+			       "is lost, reboot the node",
 			       p->conf->state_dir);
 	else if (rc == 0)
 		rc = undo_remove(&r->undo, err) < 0 ? -1 : 1; /* nothing has changed yet */

@@ -41,7 +41,7 @@ struct provision {
 
 int provision_apply(struct provision *p, struct errbuf *err);
 
-/* Returns 0, 1 when this node is not provisioned, or -1. */
+/* Undo provision_apply(). Returns 0; 1: this node is not provisioned; -1: with the reason. */
 int provision_undo(struct provision *p, struct errbuf *err);
 
 #endif

@@ -12,7 +12,7 @@
 
 #define HEAD "nodeos-serviceos 1\n"
 
-/* Parse the set after "\nKEY ". */
+/* Parse the set after KEY, "\ncpus " or "\nmems ". */
 static int state_read_set(struct idset *out, char *text, const char *key, struct errbuf *err)
 {
 	char *at = strstr(text, key), *end = at ? strchr(at + 1, '\n') : NULL;
@@ -53,6 +53,12 @@ int service_state_load(struct service_set *out, const char *state_dir, struct er
 	s.own_mems = strstr(text, "\nmems_are own\n") != NULL;
 	*out = s;
 	return 1;
+}
+
+bool service_same(const struct service_set *a, const struct service_set *b)
+{
+	return idset_equal(&a->cpus, &b->cpus) && a->own_mems == b->own_mems &&
+	       (!a->own_mems || idset_equal(&a->mems, &b->mems));
 }
 
 int service_state_save(int dir, const struct service_set *s, struct errbuf *err)

@@ -17,6 +17,9 @@
  */
 int service_state_load(struct service_set *out, const char *state_dir, struct errbuf *err);
 
+/* Return whether CPUs and memory nodes of A and B are the same. */
+bool service_same(const struct service_set *a, const struct service_set *b);
+
 int service_state_save(int dir, const struct service_set *s, struct errbuf *err);
 
 #endif

@@ -165,8 +165,9 @@ static int give_live_scopes(struct each *e, const char *path, const char *known,
 }
 
 /*
- * Give the possible scopes of slurmstepd. A slurmd that supports several slurmds on a host (such as
- * Debian's) names the scope after its node, which mostly has the host's name.
+ * Give init.scope, slurmd and the possible scopes of slurmstepd. A slurmd that supports several
+ * slurmds on a host (such as Debian's) names the scope after its node, which mostly has the host's
+ * name.
  */
 static int give_scopes(struct each *e)
 {
@@ -226,7 +227,7 @@ int service_each_unit(const struct service_items *in, int (*fn)(struct service_i
 			return -1;
 		unit += len + (unit[len] == ' ');
 	}
-	/* before the lines that would turn the controller on in the users' slices */
+	/* this comes before the lines that would turn the controller on in the users' slices */
 	if (give_users(&e) != 0)
 		return -1;
 	for (size_t i = 0; i < UNIT_TYPES; i++)
@@ -326,8 +327,8 @@ static int units_walk(struct each *e, const char *path, unsigned depth)
 		    strcmp(path, CGROUPS "/machine.slice") != 0 &&
 		    (size_t)snprintf(below, sizeof(below), "%s/%s", path, name) < sizeof(below)) {
 			/*
-			 * an earlier provision did not know its name, and confined it: undo that,
-			 * or jobs would be confined to the ServiceOS
+			 * an earlier provision did not know this scope's name, and confined the
+			 * scope: undo that, or jobs would be confined to the ServiceOS
 			 */
 			e->it.open = true;
 			rc = give_cpuset(e, below, name, "cpuset.cpus", "CPUs");

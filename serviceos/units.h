@@ -33,11 +33,11 @@
 /* slurmd confines itself at each start, as CpuSpecList and SlurmdOffSpec say */
 #define UNITS_SLURMD "slurmd.service"
 
-/* Fill kind, name, label and wanted of each drop-in. */
+/* Call FN for each drop-in, with kind, name, label and wanted filled in. */
 int service_each_unit(const struct service_items *in, int (*fn)(struct service_item *it, void *arg),
 		      void *arg);
 
-/* Fill kind, name and label of each unit's cpuset files. */
+/* Call FN for the cpuset files of each unit, with kind, name and label filled in. */
 int service_each_cgroup(const struct service_items *in,
 			int (*fn)(struct service_item *it, void *arg), void *arg);
 

@@ -29,8 +29,10 @@ static void note_request(struct argv_view *out, const char *word)
 	out->mems = out->mems || argv_is_option(word, "--nodeos-mems", 11);
 	out->placement = out->placement || argv_is_option(word, "--nodeos-placement", 10);
 	out->limits = out->limits || argv_is_option(word, "--nodeos-limits", 10);
+	out->lwk = out->lwk || argv_is_option(word, "--nodeos-lwk", 11);
+	out->guest = out->guest || argv_is_option(word, "--nodeos-guest", 10);
 	out->uses_nodeos = out->manifest || out->sched || out->cpus || out->mems ||
-			   out->placement || out->limits;
+			   out->placement || out->limits || out->lwk || out->guest;
 }
 
 static bool ends_in_json(const char *word)
@@ -40,12 +42,15 @@ static bool ends_in_json(const char *word)
 	return len > 5 && strcmp(word + len - 5, ".json") == 0;
 }
 
-/* Options of srun without a value, among those used with containers. */
+/*
+ * Is WORD an option of srun without a value, or with its value in the same word? Only options used
+ * with containers are known here.
+ */
 static bool is_flag(const char *word)
 {
 	return argv_is_option(word, "--async", 4) || argv_is_option(word, "--parsable", 6) ||
 	       argv_is_option(word, "--exact", 5) || argv_is_option(word, "--exclusive", 5) ||
-	       argv_is_option(word, "--overlap", 4);
+	       argv_is_option(word, "--overlap", 4) || argv_is_option(word, "--nodeos-lwk", 11);
 }
 
 /*

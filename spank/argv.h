@@ -16,8 +16,8 @@ struct argv_view {
 	bool names_report; /* --nodeos-report */
 	bool names_contention; /* --nodeos-contention */
 	/* the --nodeos option of this name, which makes containers, is given */
-	bool manifest, sched, cpus, mems, placement, limits;
-	bool uses_nodeos; /* one of these six options is given */
+	bool manifest, sched, cpus, mems, placement, limits, lwk, guest;
+	bool uses_nodeos; /* one of these eight options is given */
 	bool shapes_step; /* has --exact, --exclusive, --overlap or a GRES option */
 	bool off; /* --nodeos=off */
 	bool async; /* has --async of Slurm 26.05 and newer */

@@ -138,10 +138,10 @@ bool checked_is_manifest(const char *word)
 }
 
 /*
- * Return the script among sbatch's WORDS, LEN bytes of them; NULL: no such file exists, or the
- * script is uncertain. sbatch calls its plugins after parsing, so getopt_long(3) knows where its
- * options end: in a heterogeneous job those of one component, which ends with ":" instead of a
- * program's name.
+ * Return the script among sbatch's WORDS, LEN bytes of them; NULL: no such file exists, or it is
+ * uncertain which word is the script. sbatch calls its plugins after parsing, so getopt_long(3)
+ * knows where its options end. In a heterogeneous job these are the options of one component, which
+ * ends with ":" instead of a program's name.
  */
 static const char *script_word(const char *words, int len)
 {
@@ -150,7 +150,10 @@ static const char *script_word(const char *words, int len)
 	bool moved = false;
 
 	for (int i = 0; i < first + optind && word < words + len; i++, word += strlen(word) + 1)
-		/* sbatch then also searches other directories for a name without a directory */
+		/*
+		 * with --chdir, sbatch also searches other directories for a name without a
+		 * directory
+		 */
 		moved = moved || strncmp(word, "--ch", 4) == 0 ||
 			(word[0] == '-' && word[1] != '-' && strchr(word, 'D'));
 	if (word >= words + len || optind < 1)

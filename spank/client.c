@@ -37,8 +37,8 @@ static int words_len;
 static struct argv_view argv_words;
 
 /*
- * Is "foreign" known? srun --async knows it after its options are parsed, any other srun after it
- * has its job.
+ * Is "foreign" known? srun --async knows it after its options are parsed, and any other srun after
+ * it has its job.
  */
 static bool knows_job;
 
@@ -61,8 +61,8 @@ static const struct {
 };
 
 /* Options that would make containers. */
-static const enum option_id makes[] = { OPT_MANIFEST, OPT_SCHED,     OPT_CPUS,
-					OPT_MEMS,     OPT_PLACEMENT, OPT_LIMITS };
+static const enum option_id makes[] = { OPT_MANIFEST,  OPT_SCHED,  OPT_CPUS, OPT_MEMS,
+					OPT_PLACEMENT, OPT_LIMITS, OPT_LWK,  OPT_GUEST };
 #define MAKES (sizeof(makes) / sizeof(makes[0]))
 
 static void note_set(const char *name)
@@ -96,8 +96,8 @@ static bool shaped_by_env(void)
 }
 
 /*
- * Return whether slurm.conf sets KillOnBadExit. An unreadable configuration counts as "no", and is
- * reported elsewhere.
+ * Return whether nodeos.conf sets kill_on_bad_exit. An unreadable configuration counts as "no", and
+ * is reported elsewhere.
  */
 static bool kills_on_bad_exit(void)
 {
@@ -108,8 +108,8 @@ static bool kills_on_bad_exit(void)
 }
 
 /*
- * Steps in containers of their own share the job's CPUs on purpose, but Slurm would run them one
- * after the other. These are defaults: the user's own settings win.
+ * Steps that name a container of the job may run at the same time, but Slurm would run them one
+ * after the other: let them overlap. These are defaults: the user's own settings win.
  */
 static void set_srun_defaults(void)
 {
@@ -154,6 +154,10 @@ static bool stands_here(enum option_id id)
 		return argv_words.placement;
 	case OPT_LIMITS:
 		return argv_words.limits;
+	case OPT_LWK:
+		return argv_words.lwk;
+	case OPT_GUEST:
+		return argv_words.guest;
 	case OPT_REPORT:
 		return argv_words.names_report;
 	case OPT_CONTENTION:
@@ -210,7 +214,8 @@ static void note_origin(void)
 /*
  * srun has parsed its options, and getopt_long(3) knows where they end: from here on no argument of
  * the program is taken for an option. srun --async calls no later hook, so determine its job here;
- * a --jobid that is no plain number counts as another job, and the nodes decide.
+ * a --jobid that is no plain number counts as another job, and the nodes compare the real job
+ * numbers.
  */
 static void see_options(void)
 {
@@ -292,7 +297,7 @@ int client_init(spank_t sp, int is_srun)
 			/* a job inside a job starts without the outer job's options */
 			unsetenv(name);
 		else if (is_srun && outer_job && getenv(name))
-			inherited[id] = strdup(getenv(name));
+			inherited[id] = strdup(option_as_given((enum option_id)id, getenv(name)));
 	}
 	if (is_srun) {
 		if (!outer_job)
@@ -317,6 +322,8 @@ static int from_options(struct request *r, bool is_srun, struct errbuf *err)
 		.mems = client_value_of(OPT_MEMS),
 		.placement = client_value_of(OPT_PLACEMENT),
 		.limits = client_value_of(OPT_LIMITS),
+		.lwk = client_value_of(OPT_LWK),
+		.guest = client_value_of(OPT_GUEST),
 		.sched = client_value_of(OPT_SCHED),
 		.contention = client_value_of(OPT_CONTENTION),
 	};
@@ -383,10 +390,12 @@ static int ship_request(spank_t sp, bool is_srun, struct errbuf *err)
 			err, "--nodeos-manifest=-: standard input belongs to the job; give a file");
 	else if (client_value_of(OPT_SCHED) || client_value_of(OPT_CPUS) ||
 		 client_value_of(OPT_MEMS) || client_value_of(OPT_PLACEMENT) ||
-		 client_value_of(OPT_LIMITS))
+		 client_value_of(OPT_LIMITS) || client_value_of(OPT_LWK) ||
+		 client_value_of(OPT_GUEST))
 		rc = errprintf(err, "--nodeos-manifest replaces --nodeos-sched, --nodeos-cpus, "
-				    "--nodeos-mems, --nodeos-placement and --nodeos-limits: give "
-				    "the manifest, or these options");
+				    "--nodeos-mems, --nodeos-placement, --nodeos-limits, "
+				    "--nodeos-lwk and --nodeos-guest: give the manifest, or these "
+				    "options");
 	else
 		rc = checked_manifest(&r, NULL, client_value_of(OPT_MANIFEST), err);
 	if (rc < 0 || submit_check_site(&r, plugstack_conf(), err) < 0 ||
@@ -412,8 +421,8 @@ static int take_program(struct errbuf *err)
 
 	if (name && (strchr(name, ':') || strcmp(name, CHOICE_NONE) == 0))
 		return errprintf(err,
-				 "--nodeos-container=%.64s: %.200s in the program's place runs the "
-				 "command of one container: name one",
+				 "--nodeos-container=%.64s: name one container, whose command in "
+				 "%.200s is run",
 				 name, program);
 	if (checked_manifest(&program_request, &apps, program, err) < 0)
 		return -1;
@@ -451,7 +460,7 @@ static int check_planned(const char *job_request, struct errbuf *err)
 			"one of them with --nodeos-container, or use --nodeos=off",
 			own_request_option());
 	if (request_parse(&r, job_request, err) < 0)
-		/* the request is forged, or of another release: the nodes decide and report it */
+		/* the request is forged, or of another release: the nodes refuse it, or know it */
 		return 0;
 	return client_check_container(&r, true, false, err);
 }

@@ -103,7 +103,7 @@ int slurm_spank_task_exit(spank_t sp, int ac, char *av[])
 
 int slurm_spank_exit(spank_t sp, int ac, char *av[])
 {
-	int error = errno; /* the error that ends a client */
+	int error = errno; /* errno of the error that ends a client */
 
 	(void)ac;
 	(void)av;

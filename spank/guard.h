@@ -9,7 +9,7 @@
  * client puts settings of stock Slurm and bash into the environment that make processes fail there,
  * and the plugin on a node removes them before exec:
  *
- *   a step SLURM_RLIMIT_AS of one byte, which slurmstepd sets immediately before exec
+ *   a step   SLURM_RLIMIT_AS of one byte, which slurmstepd sets immediately before exec
  *            (ulimits.c): nothing can be executed with it. SLURM_RLIMIT_CORE holds the
  *            reason: slurmstepd prints a limit that it cannot read.
  *   srun     calls no hook of ours once it has set SLURM_RLIMIT_*. SLURM_TASK_PROLOG, which it
@@ -22,8 +22,7 @@
  * A plugin that is older than the guard does not remove it, so its node refuses, too.
  */
 
-/* Set the guard in this process's environment: srun, once it knows its job; sbatch, before it
- * submits. */
+/* Set the guard in the environment of this srun, once it knows its job. */
 void guard_arm_step(void);
 /*
  * srun --async calls guard_prepare_async() before it reads its options, and guard_arm_async()
@@ -31,6 +30,8 @@ void guard_arm_step(void);
  */
 void guard_prepare_async(void);
 void guard_arm_async(void);
+
+/* Set the guard in the environment of this sbatch, before it submits. */
 void guard_arm_batch(void);
 
 /* Remove the guard of a job around this client, before the client reads its options. */

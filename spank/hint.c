@@ -12,7 +12,7 @@
 
 #define KINDS 4 /* kinds of nodes that are listed */
 
-/* Nodes with the same numbers. */
+/* A kind of nodes: those with equal numbers. */
 struct kind {
 	unsigned cpus, cpus_left;
 	unsigned long long memory, memory_kept; /* MiB */
@@ -24,7 +24,7 @@ static void hint_add(struct kind *kind, unsigned *n, const node_info_t *node)
 	struct kind k = { node->cpus, node->cpus_efctv, node->real_memory, node->mem_spec_limit,
 			  1 };
 
-	/* an empty list: slurmctld has not restarted since the list was removed */
+	/* the list is "" if slurmctld has not restarted since it was removed */
 	if ((!node->core_spec_cnt && !(node->cpu_spec_list && *node->cpu_spec_list)) ||
 	    k.cpus_left >= k.cpus)
 		return;

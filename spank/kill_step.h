@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* limit for slurmctld: three times the usual MessageTimeout */
+/* limit for slurmctld's answer: three times the usual MessageTimeout */
 #define KILL_STEP_SECONDS 30
 
 /*

@@ -73,7 +73,7 @@ static void load_job_ask_apart(void *arg, void *result)
 	}
 }
 
-/* Slurm's errors are above the system's, and slurm_strerror() knows both. */
+/* Slurm's error numbers are above the system's; slurm_strerror() has texts for both. */
 static int load_job_refuse(struct errbuf *err, uint32_t job_id, int error)
 {
 	char *(*text)(int);

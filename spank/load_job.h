@@ -4,7 +4,7 @@
 
 #include "launch/step.h"
 
-/* limit for slurmctld: twice the usual MessageTimeout */
+/* limit for slurmctld's answer: twice the usual MessageTimeout */
 #define LOAD_JOB_SECONDS 20
 
 /*

@@ -10,6 +10,8 @@
 
 /* Longest value that is kept: file names and patterns are shorter. */
 #define VALUE_MAX 4096
+/* has_arg of an option that can be given without a value, as for getopt_long(3) */
+#define OPTIONAL 2
 
 static int options_take(int id, const char *value, int remote);
 
@@ -43,6 +45,14 @@ static struct spank_option table[OPT_COUNT + 1] = {
 			 "[nodeos] memory:SIZE, bandwidth:SIZE and iops:N (a second, of each block "
 			 "device), thp:never|always",
 			 1, OPT_LIMITS, options_take },
+	[OPT_LWK] = { "nodeos-lwk", "SIZE[,page=2M|1G][,loose]",
+		      "[nodeos] each rank runs in a machine of its own, with SIZE of huge pages, "
+		      "or a share of the memory",
+		      OPTIONAL, OPT_LWK, options_take },
+	[OPT_GUEST] = { "nodeos-guest", "SIZE",
+			"[nodeos] the program runs in a guest of QEMU with SIZE of memory, one on "
+			"each node",
+			1, OPT_GUEST, options_take },
 	[OPT_REPORT] = { "nodeos-report", "PATTERN",
 			 "[nodeos] leave a JSON report per node and step (%j job, %s step, %N "
 			 "node)",
@@ -65,10 +75,19 @@ static void print_help(void)
 	for (struct spank_option *o = table; o->name; o++) {
 		char left[64];
 
-		snprintf(left, sizeof(left), "--%s=%s", o->name, o->arginfo);
+		snprintf(left, sizeof(left), o->has_arg == OPTIONAL ? "--%s[=%s]" : "--%s=%s",
+			 o->name, o->arginfo);
 		printf("  %-30s %s\n", left, o->usage + strlen("[nodeos] "));
 	}
 	printf("A manifest describes several containers; see nodeos-manifest(5), nodeos(7).\n");
+}
+
+const char *option_as_given(enum option_id id, const char *value)
+{
+	/* Slurm writes NULL as "(null)" to the variables of a job's steps */
+	if (table[id].has_arg == OPTIONAL && (!value || strcmp(value, "(null)") == 0))
+		return "";
+	return value;
 }
 
 /*
@@ -82,7 +101,10 @@ static int options_take(int id, const char *value, int remote)
 		print_help();
 		exit(0);
 	}
-	if (id < 0 || id >= OPT_COUNT || !value)
+	if (id < 0 || id >= OPT_COUNT)
+		return -1;
+	value = option_as_given((enum option_id)id, value);
+	if (!value)
 		return -1;
 	if (strlen(value) >= VALUE_MAX) {
 		log_error("nodeos: --%s: longer than %d bytes", table[id].name, VALUE_MAX - 1);
@@ -125,7 +147,7 @@ void option_env_name(enum option_id id, char *buf, size_t size)
 bool options_make_request(void)
 {
 	return given[OPT_MANIFEST] || given[OPT_SCHED] || given[OPT_CPUS] || given[OPT_MEMS] ||
-	       given[OPT_PLACEMENT] || given[OPT_LIMITS];
+	       given[OPT_PLACEMENT] || given[OPT_LIMITS] || given[OPT_LWK] || given[OPT_GUEST];
 }
 
 bool options_off(void)

@@ -18,6 +18,8 @@ enum option_id {
 	OPT_MEMS,
 	OPT_PLACEMENT,
 	OPT_LIMITS,
+	OPT_LWK,
+	OPT_GUEST,
 	OPT_REPORT,
 	OPT_CONTENTION,
 	OPT_COUNT,
@@ -29,6 +31,12 @@ int options_register(spank_t sp);
 /* The last value of an option; NULL: none. This file owns it. */
 const char *option_value(enum option_id id);
 
+/*
+ * Return the value as option_value() has it. VALUE is as Slurm passes it, NULL if the user gave
+ * none; for an option that needs none, this becomes "".
+ */
+const char *option_as_given(enum option_id id, const char *value);
+
 /* Name of an option without dashes, "nodeos-manifest". */
 const char *option_name(enum option_id id);
 
@@ -38,8 +46,9 @@ const char *option_name(enum option_id id);
  */
 void option_env_name(enum option_id id, char *buf, size_t size);
 
-/* Is there an option that makes containers: manifest, sched, cpus, mems, placement,
- * limits? */
+/*
+ * Is there an option that makes containers: manifest, sched, cpus, mems, placement, limits, lwk,
+ * guest? */
 bool options_make_request(void);
 
 /* "--nodeos=off" */

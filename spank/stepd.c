@@ -37,14 +37,15 @@ int stepd_init(spank_t sp)
 	struct errbuf err = { 0 };
 	uint32_t step_id = 0;
 
-	stepd = getpid(); /* get it here, as contain_spank moves later hooks into clones */
+	/* get it here: another plugin, contain_spank, runs later hooks in clones of this process */
+	stepd = getpid();
 	/* call it here as root: in user_init the caller is the user, who cannot read the ledger */
 	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_fences);
 	keeps_memory = step_keeps_memory(plugstack_conf(), &err);
 	observes_plain = observe_plain_steps(plugstack_conf());
 	/*
-	 * call it before a session is in the step: later, the session's user could make the kernel
-	 * wait
+	 * call it before a login session is adopted into the step: later, the session's user could
+	 * make the kernel wait
 	 */
 	if (keeps_memory && spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
 	    step_id == STEP_ID_EXTERN) {
@@ -166,10 +167,10 @@ static uint32_t *global_ranks(spank_t sp, unsigned n, struct errbuf *err)
 		errprintf(err, "out of memory");
 	for (uint32_t i = 0; rank && i < n; i++)
 		if (spank_get_item(sp, S_JOB_LOCAL_TO_GLOBAL_ID, i, &rank[i]) != ESPANK_SUCCESS) {
-			errprintf(
-				err,
-				"Slurm does not report the rank in the step of this node's rank %u",
-				i);
+			errprintf(err,
+				  "Slurm does not report which rank of the step is number %u on "
+				  "this node",
+				  i);
 			free(rank);
 			return NULL;
 		}
@@ -202,7 +203,7 @@ static void fill_wishes(spank_t sp, struct step_input *in)
 	char *bind = get_env(sp, "SLURM_CPU_BIND_TYPE");
 	char *threads = get_env(sp, "SLURM_THREADS_PER_CORE");
 
-	/* ranks are numbered over all components, and Slurm's number is that of this component */
+	/* ranks are numbered over all components, but Slurm's total is that of this component */
 	if (het)
 		in->total_ranks = 0;
 	free(het);
@@ -261,7 +262,7 @@ static void begin_plain(spank_t sp, struct step_input *in)
 	struct errbuf err = { 0 };
 	uint32_t *ranks = NULL;
 
-	/* "off" matters where all steps are observed */
+	/* "off" is needed only where all steps are observed */
 	if (!contention_observes(in->contention) && !observes_plain)
 		return;
 	if (fill_numbers(sp, in, &err) == 0 && in->step_id != STEP_ID_EXTERN &&
@@ -434,6 +435,44 @@ static int set_program(spank_t sp, const struct step_env *env, struct errbuf *er
 	return 0;
 }
 
+/* Not in Slurm before 23.11. */
+extern spank_err_t spank_prepend_task_argv(spank_t sp, int argc, const char *argv[])
+	__attribute__((weak));
+
+/*
+ * The rank begins with nodeos-lwk-start, which executes nodeos-lwk with the options in the
+ * environment, and with the rank's own program: its next argument, or, before Slurm 23.11, in the
+ * environment. Before 23.11, with --multi-prog, the rank's arguments cannot be reached.
+ */
+static int set_machine(spank_t sp, const struct step_env *env, struct errbuf *err)
+{
+	const char *start[] = { NODEOS_LIBEXECDIR "/nodeos-lwk-start" };
+	char **argv = NULL;
+	int argc = 0;
+
+	if (spank_prepend_task_argv && spank_prepend_task_argv(sp, 1, start) == ESPANK_SUCCESS) {
+		env->unset(env->arg, "NODEOS_LWK_PROGRAM");
+		return 0;
+	}
+	if (spank_get_item(sp, S_JOB_ARGV, &argc, &argv) != ESPANK_SUCCESS || argc < 1)
+		return errprintf(err, "Slurm does not report this rank's program");
+	env->set(env->arg, "NODEOS_LWK_PROGRAM", argv[0]);
+	argv[0] = strdup(NODEOS_LIBEXECDIR "/nodeos-lwk-start");
+	return argv[0] ? 0 : errprintf(err, "out of memory");
+}
+
+/* The rank begins with nodeos-guest, which runs its program in a guest with MIB of memory. */
+static int set_guest(spank_t sp, unsigned mib, struct errbuf *err)
+{
+	static char memory[32];
+	const char *start[] = { NODEOS_LIBEXECDIR "/nodeos-guest", memory, "--" };
+
+	snprintf(memory, sizeof(memory), "--memory=%uM", mib);
+	if (spank_prepend_task_argv && spank_prepend_task_argv(sp, 3, start) == ESPANK_SUCCESS)
+		return 0;
+	return errprintf(err, "nodeos: guests (--nodeos-guest) need Slurm 23.11 or newer");
+}
+
 /* Runs in the rank, as root. stepd_task_init() reports failures. */
 int stepd_task_init_privileged(spank_t sp)
 {
@@ -470,6 +509,11 @@ int stepd_task_init(spank_t sp)
 		return -1;
 	}
 	rc = step_enter(step, (unsigned)rank, &env, &err);
+	if (rc == 0 && step_is_inside(step, (unsigned)rank) && set_machine(sp, &env, &err) < 0)
+		rc = -1;
+	if (rc == 0 && step_guest(step, (unsigned)rank) &&
+	    set_guest(sp, step_guest(step, (unsigned)rank), &err) < 0)
+		rc = -1;
 	if (*err.text)
 		log_error("%s", err.text);
 	else if (rc < 0)
@@ -491,6 +535,8 @@ int stepd_task_exit(spank_t sp)
 	uint32_t job_id = 0, step_id = 0, nodes = 1;
 	static bool killed;
 
+	if (step)
+		step_rank_ended(step);
 	if (killed || !step || spank_get_item(sp, S_JOB_STEPID, &step_id) != ESPANK_SUCCESS ||
 	    step_id >= STEP_ID_INTERACTIVE ||
 	    spank_get_item(sp, S_JOB_ID, &job_id) != ESPANK_SUCCESS)

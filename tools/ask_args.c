@@ -7,13 +7,13 @@
 
 #include "tools/tool.h"
 
-/* --job=JOB and --step=JOB.STEP both name a job. */
+/* Take JOB into A. Refuses a second job: --job=JOB and --step=JOB.STEP both name one. */
 static int ask_args_take_job(struct ask *a, const char *command, uint32_t job)
 {
 	if (a->step_given && a->job && a->job != job)
 		return tool_error(2,
-				  "%s: --job and --step name two jobs, %" PRIu32 " and %" PRIu32
-				  ": expected one",
+				  "%s: --job and --step name different jobs, %" PRIu32
+				  " and %" PRIu32,
 				  command, a->job, job);
 	a->job = job;
 	return 0;

@@ -5,8 +5,8 @@
 #include "control/protocol.h"
 
 /*
- * Parse the value of an option into A. COMMAND sends A to nodeosd as a request. Returns 0, or the
- * exit status after a message.
+ * Parse the value of an option of COMMAND into A, the request that COMMAND sends to nodeosd.
+ * Returns 0, or the exit status after an error message.
  */
 int tool_ask_job(struct ask *a, const char *command, const char *text);
 int tool_ask_step(struct ask *a, const char *command, const char *text); /* "STEP" or "JOB.STEP" */

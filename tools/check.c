@@ -35,7 +35,7 @@ static const char usage[] =
 
 enum output { OUTPUT_TEXT, OUTPUT_JSON, OUTPUT_REQUEST, OUTPUT_LAUNCH };
 
-/* the value of --name; NULL: messages use the path */
+/* the manifest's name in messages (--name); NULL: its path */
 static const char *message_name;
 
 static int check_load(struct request *r, struct manifest_info *info, const char *path,
@@ -55,7 +55,7 @@ static int check_load(struct request *r, struct manifest_info *info, const char 
 	return result;
 }
 
-/* Print "sim cpus=12 mems=3 policy=hpc": the words of the request, without defaults. */
+/* Print the words of a container's request without defaults, as "sim cpus=12 mems=3 policy=hpc". */
 static void print_container(const struct requested_container *c)
 {
 	char value[REQUEST_VALUE_MAX];
@@ -129,7 +129,7 @@ static void check_put_container(struct json_out *j, const struct requested_conta
 	jout_close(j, '}');
 }
 
-/* Put the members of FAULT, if it has a place in the manifest. */
+/* Write line, column and the like of FAULT, if the fault has a place in the manifest. */
 static void put_fault(struct json_out *j, const struct json_fault *fault)
 {
 	if (!fault->line)
@@ -140,7 +140,7 @@ static void put_fault(struct json_out *j, const struct json_fault *fault)
 	jout_string(j, "message", fault->message);
 }
 
-/* R is NULL for an invalid manifest; ERROR is then the message. */
+/* Write a manifest's JSON. If the manifest is invalid, R is NULL and ERROR the message. */
 static void put_manifest(struct json_out *j, const char *path, const struct request *r,
 			 const struct manifest_info *info, const char *error)
 {
@@ -161,8 +161,8 @@ static void put_manifest(struct json_out *j, const char *path, const struct requ
 }
 
 /*
- * Check one manifest and print the result to standard output, as JSON if OUTPUT says so. Returns 0,
- * or -1 when the manifest is invalid.
+ * Check the manifest PATH and print the result to standard output in the form OUTPUT. Returns 0, or
+ * -1 if the manifest is invalid.
  */
 static int check_check(const char *path, enum output output, struct json_out *j)
 {
@@ -185,7 +185,7 @@ static int check_check(const char *path, enum output output, struct json_out *j)
 	return result;
 }
 
-/* Returns -1 to continue, or the exit status. */
+/* Parse the options. Returns -1 to continue, or the exit status. */
 static int check_parse_options(int argc, char **argv, enum output *output)
 {
 	static const struct option options[] = {
@@ -196,7 +196,7 @@ static int check_parse_options(int argc, char **argv, enum output *output)
 	int option;
 
 	*output = OUTPUT_TEXT;
-	optind = 0; /* 0: getopt has already parsed the program's own options */
+	optind = 0; /* start again: getopt has already parsed the program's own options */
 	while ((option = tool_getopt(argc, argv, "h", options)) != -1) {
 		enum output chosen = option == 'j'   ? OUTPUT_JSON
 				     : option == 'l' ? OUTPUT_LAUNCH

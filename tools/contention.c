@@ -47,7 +47,7 @@ struct contention_options {
 	bool json, watch, calibrate, force;
 	unsigned seconds;
 	const char *svg;
-	bool saved; /* FROM has saved documents, which no daemon updates */
+	bool saved; /* wanted.from has saved documents, which no daemon updates */
 };
 
 static bool is_step(const char *text)
@@ -103,7 +103,7 @@ static int check_calibrate(const struct contention_options *o)
 	return -1;
 }
 
-/* Returns -1 if the options are right, or the exit status. */
+/* Parse the options into O. Returns -1 to continue, or the exit status. */
 static int parse_contention_options(struct contention_options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -157,11 +157,11 @@ static int say_nothing(const struct contention_options *o, const struct seen *s)
 	if (s->denied && o->wanted.has_job)
 		return tool_error(1,
 				  "contention: job %u belongs to another user: only that user and "
-				  "root may see it",
+				  "root may read its document",
 				  o->wanted.job);
 	if (o->saved)
 		return tool_error(1,
-				  "contention: %s: no such document (expected a directory of "
+				  "contention: %s has no such document (expected a directory of "
 				  "JOB.STEP.json, or a file of --json)",
 				  o->wanted.from);
 	if (o->wanted.has_job)
@@ -173,13 +173,13 @@ static int say_nothing(const struct contention_options *o, const struct seen *s)
 				  o->wanted.step ? o->wanted.step : "");
 	if (s->denied)
 		return tool_error(1, "contention: only steps of other users are observed on this "
-				     "node: root may see them");
+				     "node: only root may read their documents");
 	return tool_error(1, "contention: no step is observed on this node (srun "
 			     "--nodeos-contention=observe, or contention = observe in "
 			     "nodeos.conf)");
 }
 
-/* Read the documents that the options select. Returns 0, or the exit status 1 after a message. */
+/* Read the documents that the options select. Returns 0, or 1, the exit status, after a message. */
 static int read_wanted(struct seen *s, const struct contention_options *o)
 {
 	struct errbuf err = { 0 };
@@ -237,7 +237,7 @@ static bool has_live(const struct seen *s)
 	return false;
 }
 
-/* Print S, then read and print the documents repeatedly until no step runs. */
+/* Print S, then read and print the documents again and again until no step runs. */
 static int watch_steps(struct seen *s, const struct contention_options *o)
 {
 	bool screen = isatty(STDOUT_FILENO);

@@ -18,7 +18,7 @@
 #include "host/conf.h"
 #include "tools/tool.h"
 
-#define DOMAIN_SECONDS 4 /* approximate seconds for each domain */
+#define DOMAIN_SECONDS 4 /* about how long one domain takes, in seconds */
 
 /* The host whose domains are calibrated. */
 struct calibration_host {
@@ -69,7 +69,7 @@ static int find_domains(struct calibration_host *h, struct errbuf *err)
 	return h->domain ? 0 : errprintf(err, "out of memory");
 }
 
-/* Refuse to calibrate while jobs run: they would be slowed, and their misses would count. */
+/* Refuse to calibrate while jobs run: they would become slow, and their misses would count. */
 static int refuse_jobs(const struct calibration *o, const struct calibration_host *h,
 		       struct errbuf *err)
 {
@@ -79,11 +79,12 @@ static int refuse_jobs(const struct calibration *o, const struct calibration_hos
 	if (!jobs || o->force)
 		return 0;
 	hostname_short(node);
-	return errprintf(err,
-			 "%u job%s on this node, and would be slowed and measured, too: drain it "
-			 "(scontrol update NodeName=%s State=DRAIN Reason=calibration), or use "
-			 "--force",
-			 jobs, jobs == 1 ? " runs" : "s run", node);
+	return errprintf(
+		err,
+		"%u job%s on this node, and would be slowed and measured, too: drain the node "
+		"(scontrol update NodeName=%s State=DRAIN Reason=calibration), or use "
+		"--force",
+		jobs, jobs == 1 ? " runs" : "s run", node);
 }
 
 static bool may_use(const struct idset *cpus)
@@ -96,8 +97,8 @@ static bool may_use(const struct idset *cpus)
 }
 
 /*
- * If not all CPUs can be used, move to the root cgroup: a ServiceOS keeps root's shell off the CPUs
- * of jobs. If a CPU still cannot be used, the measurement fails.
+ * If this process cannot use all CPUs, move it to the root cgroup: a ServiceOS keeps root's shell
+ * off the CPUs of jobs. If this process still cannot use a CPU, the measurement fails.
  */
 static void reach_cpus(const struct calibration_host *h)
 {
@@ -111,7 +112,7 @@ static void reach_cpus(const struct calibration_host *h)
 		cgroup_write(h->cgroup_fd, ".", "cgroup.procs", "0", &ignored);
 }
 
-/* Write a rate in the unit of struct rank_sample: thousandths. */
+/* Write a rate that is in thousandths, as in struct rank_sample. */
 static void put_rate(struct json_out *j, const char *key, uint32_t rate)
 {
 	jout_parts(j, key, rate, CLASSIFY_RATE_UNIT);
@@ -190,7 +191,7 @@ static int calibrate_host(const struct calibration *o, struct calibration_host *
 		   "contention: calibrating %u domain%s in turn: this loads their CPUs, and takes "
 		   "about %u seconds in all",
 		   h->n, h->n == 1 ? "" : "s", DOMAIN_SECONDS * h->n);
-	/* a damaged file is no error: it is replaced */
+	/* a damaged file is no error, since this one replaces it */
 	contention_peaks_read(&peaks, h->peaks_dir, geteuid(), &ignored);
 	rc = calibrate_domains(o->json ? stderr : out, c, h->domain, h->n, &peaks, err);
 	if (rc == 0 && peaks.n)
@@ -242,7 +243,7 @@ int calibration_run(const struct calibration *o)
 		return tool_error(1, "contention: out of memory");
 	status = conf_load(conf, o->conf, 0, &err);
 	if (status == 0) {
-		/* the same counters as those of nodeos-contend */
+		/* use the same counters as nodeos-contend */
 		const struct counters_conf counters = { .source = conf->contention.source,
 							.row = conf->contention.events,
 							.user_only = conf->contention.user_only };

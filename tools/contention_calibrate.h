@@ -10,18 +10,18 @@
 /* The options of nodeosctl contention --calibrate. */
 struct calibration {
 	const char *conf; /* path of nodeos.conf */
-	const char *root; /* put before /sys and the directory of peaks; "" except in tests */
+	const char *root; /* path before /sys and the directory of peaks; "" except in tests */
 	bool json;
-	bool force; /* calibrate also while jobs run on this node */
+	bool force; /* calibrate even while jobs run on this node */
 };
 
-/* Calibrate with the counters of nodeos.conf, as root. Returns the exit status. */
+/* Calibrate with the counters that nodeos.conf selects. For root. Returns the exit status. */
 int calibration_run(const struct calibration *o);
 
 /*
  * Calibrate with the open counters C: measure each domain, write the peaks for nodeos-contend, and
- * print the results to OUT. With --json the table goes to standard error, line by line. Returns the
- * exit status: 3 if a figure differs from the expected one.
+ * print the results to OUT. With O->json, OUT gets JSON, and the table goes to standard error.
+ * Returns the exit status: 3 if a figure differs from the expected one.
  */
 int calibration_measure(const struct calibration *o, struct counters *c, FILE *out);
 

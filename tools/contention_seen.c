@@ -53,7 +53,7 @@ static double seen_number(struct json_object *o, const char *key)
 	return seen_value(seen_member(o, key));
 }
 
-/* Return V as a small number, or -1 if it is not known. */
+/* Return V as an int, or -1 if V is unknown. */
 static int seen_small(struct json_object *v)
 {
 	return (int)fmax(fmin(seen_value(v), INT32_MAX), -1);
@@ -80,7 +80,7 @@ static bool seen_bool(struct json_object *o, const char *key)
 	return json_object_is_type(v, json_type_boolean) && json_object_get_boolean(v);
 }
 
-/* Return the class whose name is TEXT, or begins with TEXT. */
+/* Return the class whose name is TEXT or begins with TEXT, or RANK_UNKNOWN. */
 static enum rank_class class_of_text(const char *text)
 {
 	for (enum rank_class c = RANK_TURTLE; c <= RANK_DEVIL; c++)
@@ -94,8 +94,7 @@ static enum rank_class seen_class(struct json_object *o)
 	return class_of_text(seen_text(o, "class", ""));
 }
 
-/* Return the array KEY of O and its length in *N, and allocate *OUT for N elements of SIZE bytes.
- * Returns NULL if there is no such array or it is empty. */
+/* Return O's array KEY of *N elements, with *OUT for N of SIZE bytes; NULL if missing or empty. */
 static struct json_object *seen_array(struct json_object *o, const char *key, void **out,
 				      size_t size, unsigned *n)
 {
@@ -123,7 +122,7 @@ static void take_points(struct seen_rank *r, struct json_object *o)
 		struct json_object *p = json_object_array_get_idx(a, i);
 		struct seen_point *to = &r->point[i];
 
-		/* documents of an earlier version have no domains in points */
+		/* points of earlier releases have no domain, so three members */
 		size_t members =
 			json_object_is_type(p, json_type_array) ? json_object_array_length(p) : 0;
 
@@ -160,6 +159,8 @@ static void take_seen_rank(struct seen_rank *r, struct json_object *o)
 	r->since = seen_number(o, "class_since");
 	r->moves = seen_number(o, "moves");
 	r->pages = seen_number(o, "pages_moved_bytes");
+	r->pages_of = seen_number(o, "pages_of_bytes");
+	r->pages_chosen = seen_text(o, "pages_chosen", NULL);
 	take_points(r, o);
 }
 
@@ -231,7 +232,7 @@ static void take_arrays(struct seen_step *s)
 }
 
 /*
- * Add the document ROOT to S, which then owns it; if WANTED does not select ROOT, free it. Returns
+ * Add the document ROOT to S if WANTED selects ROOT; otherwise free ROOT. S then owns ROOT. Returns
  * 0, or -1 with the reason.
  */
 static int seen_add(struct seen *s, struct json_object *root, const struct seen_wanted *wanted,
@@ -296,7 +297,7 @@ static int read_document(struct seen *s, const char *path, const struct seen_wan
 	return rc;
 }
 
-/* Is NAME the name of a document that WANTED selects? */
+/* Is NAME the file name of a document that WANTED selects? */
 static bool wants_name(const struct seen_wanted *wanted, const char *name)
 {
 	size_t len = strlen(name);

@@ -12,32 +12,35 @@
 struct json_object;
 
 /*
- * Documents of nodeos-contend (nodeos-contention(5)), parsed for tables and pictures. The documents
- * own all texts. An unknown number is below 0. Times are Unix time.
+ * Documents of nodeos-contend (nodeos-contention(5)), parsed for tables and pictures. All texts
+ * belong to the documents. An unknown number is negative. Times are Unix times in seconds.
  */
 #define CONTENTION_STEPS_DIR "/run/nodeos-contend/steps"
 
 struct seen_point {
 	double time, rate;
 	enum rank_class class;
-	int domain; /* as in struct seen_rank */
+	int domain; /* index of the domain; -1: none or several */
 };
 
 struct seen_rank {
-	int rank; /* -1: the process is no task of srun */
+	int rank; /* number of the rank; -1: the process is no task of srun */
 	long pid;
-	const char *command; /* any bytes that a user chose */
+	const char *command; /* may have any bytes: a user chose them */
 	const char *container; /* NULL: none */
 	const char *cpus;
-	int domain; /* -1: its CPUs are in several domains, or in none */
+	int domain; /* index of its domain; -1: its CPUs are in several domains, or in none */
 	bool quiet, idle, scaled;
 	double cpu; /* percent of a CPU */
 	double rate; /* misses for 10,000 instructions */
 	enum rank_class class;
 	const char *why; /* why the class is unknown; NULL: it is known */
 	double since; /* when the class last changed */
-	double moves, pages; /* to other cores; bytes of memory that followed */
-	unsigned n;
+	double moves; /* how often the rank was moved to other cores */
+	double pages; /* bytes of its memory that followed */
+	double pages_of; /* bytes of memory that the rank had at the last move of pages */
+	const char *pages_chosen; /* "sampled", "whole"; NULL: no pages were moved */
+	unsigned n; /* number of points */
 	struct seen_point *point; /* n entries, owned, in order of time */
 };
 
@@ -53,7 +56,7 @@ struct seen_sum {
 struct seen_placing {
 	const char *container, *policy, *why;
 	const char *pages; /* NULL: none moved yet */
-	const char *units; /* tasks with several processes; NULL: none */
+	const char *units; /* which tasks have several processes that move together; NULL: none */
 	double moves, drains;
 	bool balanced; /* the kernel's numa_balancing moves pages, too */
 };
@@ -86,11 +89,11 @@ struct seen_step {
 struct seen {
 	unsigned n;
 	struct seen_step *step; /* sorted by job and step */
-	unsigned denied; /* number of wanted documents that the caller may not read */
+	unsigned denied; /* how many selected documents the caller may not read */
 };
 
 struct seen_wanted {
-	const char *from; /* a directory of documents, or a file with a document or an array */
+	const char *from; /* a directory of documents, or a file of one or of an array */
 	bool has_job;
 	uint32_t job;
 	const char *step; /* NULL: all steps */
@@ -101,20 +104,20 @@ struct seen_wanted {
  * errno is then ENOENT if FROM does not exist.
  */
 int seen_read(struct seen *s, const struct seen_wanted *wanted, struct errbuf *err);
-void seen_free(struct seen *s); /* S is empty then */
+void seen_free(struct seen *s); /* leaves S empty */
 
-/* "41.0 rank 3", or "41.0 process 5301". */
+/* Write the name of a rank to BUF, as "41.0 rank 3" or "41.0 process 5301". Returns BUF. */
 const char *seen_rank_label(char buf[64], const struct seen_step *s, const struct seen_rank *r);
 
-/* Print tables. NOW is the Unix time, or 0 for saved documents. */
+/* Print the documents as tables. NOW is the Unix time, or 0 for saved documents. */
 void contention_print_table(FILE *f, const struct seen *s, double now);
 
-/* Draw the classes of all ranks over time, by domain. S must not be empty. */
+/* Draw the classes of all ranks over time, grouped by domain. S must not be empty. */
 void contention_draw_svg(FILE *f, const struct seen *s);
 
-/* The end of the logarithmic scale of rates, which begins at 0.1. */
+/* The logarithmic scale of rates goes from 0.1 to this. */
 #define CONTENTION_RATE_MAX 10000.0
-/* Return the place of RATE on that scale: 0 to 1. */
+/* Return the position of RATE on the logarithmic scale: 0 to 1. */
 double contention_scale(double rate);
 
 #endif

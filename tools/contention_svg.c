@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Draws the classes of ranks over domains and time: a panel for each domain, and in it a strip for
- * each rank that is or was on the domain's CPUs. While the rank was in this domain, the strip has
- * the colour of its class and, as a line, its rate on a logarithmic scale, with the two bounds; an
- * arrow leads to the domain that the rank was moved to. All strips have the same axis of time.
+ * Draws the classes of ranks over time. Each domain has a panel, with a strip for each rank that is
+ * or was on the domain's CPUs. For the times when the rank was in this domain, the strip has the
+ * colour of its class, and a line shows its rate and the two bounds on a logarithmic scale. An
+ * arrow leads to the domain to which the rank was moved. All strips have the same time axis.
  */
 #include <math.h>
 #include <string.h>
@@ -12,15 +12,15 @@
 #include "base/printable.h"
 #include "tools/contention_seen.h"
 
-/* Sizes in pixels, 96 an inch. */
+/* Sizes in pixels of 1/96 inch. */
 enum {
 	WIDTH = 1180,
 	SIDE = 28, /* margin of the sheet */
-	LABEL = 232, /* width of the space left of the strips */
-	NUMBERS = 168, /* width of the space right of the strips */
+	LABEL = 232, /* width of the column to the left of the strips */
+	NUMBERS = 168, /* width of the column to the right of the strips */
 	STRIP = 46, /* height of a strip */
-	STRIP_LOW = 22, /* height of a strip if there are more than STRIPS_HIGH strips */
-	STRIPS_HIGH = 24, /* the number of strips above which strips are low */
+	STRIP_LOW = 22, /* height of a strip on a sheet with more than STRIPS_HIGH strips */
+	STRIPS_HIGH = 24, /* with more strips than this, all strips are low */
 	STRIP_GAP = 7,
 	PANEL_HEAD = 50,
 	PANEL_END = 12,
@@ -33,7 +33,7 @@ enum {
 #define STRIP_LEFT (SIDE + LABEL)
 #define STRIP_WIDTH (WIDTH - 2 * SIDE - LABEL - NUMBERS)
 
-/* The colours are distinct for the colour-blind, and differ in lightness if printed in grey. */
+/* Colour-blind people can distinguish these colours; in grey, their lightness differs. */
 static const struct class_look {
 	const char *fill, *line;
 } look[] = {
@@ -58,7 +58,7 @@ static double time_to_x(const struct strip_sheet *d, double time)
 	return STRIP_LEFT + fmin(fmax(part, 0), 1) * STRIP_WIDTH;
 }
 
-/* Return the height of RATE in a strip whose upper edge is at Y. */
+/* Return the y coordinate of RATE in a strip whose upper edge is at Y. */
 static double rate_to_y(const struct strip_sheet *d, double rate, double y)
 {
 	return y + d->strip - 3 - contention_scale(rate) * (d->strip - 6);
@@ -112,7 +112,7 @@ static void draw_strip_classes(const struct strip_sheet *d, const struct strip *
 	}
 }
 
-/* Draw the line of the rate, with gaps for times without counts and times in other domains. */
+/* Draw the line of the rate. It has gaps where counts are missing or the rank was elsewhere. */
 static void draw_strip_rate(const struct strip_sheet *d, const struct strip *s)
 {
 	const struct seen_rank *r = s->rank;
@@ -147,7 +147,7 @@ static void draw_bound(const struct strip_sheet *d, double bound, double y)
 		rate_to_y(d, bound, y), STRIP_WIDTH);
 }
 
-/* Write the name of a rank that has left the domain, and the domain in which it is now. */
+/* For a rank that has left the domain, write its name and its present domain. */
 static void draw_left_labels(const struct strip_sheet *d, const struct strip *s)
 {
 	bool low = d->strip < STRIP;
@@ -165,7 +165,7 @@ static void draw_left_labels(const struct strip_sheet *d, const struct strip *s)
 		put_svg_text(d, SIDE + 16, s->y + 36, "note", text);
 }
 
-/* Write name and numbers of a rank, in two lines if the strip is high enough. */
+/* Write the name and the numbers of a rank, in two lines if the strip is high enough. */
 static void draw_strip_labels(const struct strip_sheet *d, const struct seen_step *s,
 			      const struct seen_rank *r, double y)
 {
@@ -315,7 +315,7 @@ static double draw_panel(const struct strip_sheet *d, const struct seen_domain *
 
 /* ----------------------------------------------------------------------------------- moves */
 
-/* Return the upper edge of the strip of RANK in the panel of DOMAIN; -1: there is none. */
+/* Return the upper edge of the strip of RANK in the panel of DOMAIN, or -1 if there is no strip. */
 static double find_strip(const struct strip_sheet *d, unsigned domains,
 			 const struct seen_rank *rank, int domain)
 {
@@ -340,8 +340,8 @@ static double find_strip(const struct strip_sheet *d, unsigned domains,
 }
 
 /*
- * Draw an arrow at X between two strips with the upper edges FROM and TO. Arrows down bend to the
- * right and arrows up to the left, so that both arrows of an exchange are visible.
+ * Draw an arrow at X between two strips with the upper edges FROM and TO. Downward arrows bend to
+ * the right and upward arrows to the left, so that both arrows of an exchange are visible.
  */
 static void draw_arrow(const struct strip_sheet *d, double x, double from, double to,
 		       const char *colour)
@@ -389,8 +389,10 @@ static unsigned draw_moves(const struct strip_sheet *d, unsigned domains)
 
 /* ----------------------------------------------------------------------------------- sheet */
 
-/* Return the least of 1, 2, 5, 10, 15, 30 s, ... with which SPAN (seconds) has at most TICKS_MAX
- * ticks. */
+/*
+ * Return the distance of ticks in seconds: the shortest of 1, 2, 5, 10, 15, 30, ... with which SPAN
+ * seconds have at most TICKS_MAX ticks.
+ */
 static double tick_length(double span)
 {
 	static const double step[] = { 1,   2,	 5,    10,   15,   30,	  60,	 120,	300,
@@ -454,11 +456,11 @@ static void draw_class_legend(const struct strip_sheet *d, double y, bool moves)
 		     "scale of 0.1 to 10,000");
 	fprintf(d->f, "<path class=\"bound\" d=\"M%d %.1fh26\"/>\n", SIDE, y + 61);
 	put_svg_text(d, SIDE + 34, y + 66, "entry",
-		     "the bounds of the classes; the class of a rank is that of the mean of its "
-		     "last samples at the time of its adoption");
+		     "the bounds of the classes; a rank's class is by the mean of its last samples "
+		     "when it took that class");
 }
 
-/* Append the numbers of moved ranks and bytes to the line at TEXT, which has SIZE bytes. */
+/* Append the numbers of moves of ranks and of moved bytes to TEXT, which has SIZE bytes. */
 static void append_moves(char *text, size_t size, const struct seen *s)
 {
 	double moves = 0, pages = 0;
@@ -519,7 +521,7 @@ static const char strip_style[] =
 	".end{text-anchor:end}.scale{font-size:8.5px;fill:#9ca3af}.gauge{fill:#e5e7eb}.load{fill:#"
 	"6b7280}</style>\n";
 
-/* Find the first and the last time of all points, at least a second apart. */
+/* Set D->from and D->to to the first and the last time of all points, at least a second apart. */
 static void find_times(struct strip_sheet *d)
 {
 	d->from = INFINITY;

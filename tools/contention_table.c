@@ -5,11 +5,11 @@
 #include "base/printable.h"
 #include "tools/contention_seen.h"
 
-#define BAR 30 /* characters of a bar; six are a factor of 10 */
+#define BAR 30 /* characters of a bar; six characters are a factor of 10 */
 #define LOAD_BAR 20
-#define LATE 30 /* seconds after which a document is reported as old */
+#define LATE 30 /* age in seconds from which a document is reported as old */
 
-/* Write SECONDS as "12 s", "3 min", "2 h" or "5 d" to BUF. Returns BUF. */
+/* Write SECONDS to BUF, as "12 s", "3 min", "2 h" or "5 d". Returns BUF. */
 static const char *format_age(char buf[32], double seconds)
 {
 	static const struct {
@@ -27,8 +27,8 @@ static const char *format_age(char buf[32], double seconds)
 }
 
 /*
- * Write VALUE with a prefix: BASE 1000 gives "48.2 M"; BASE 1024 is for bytes and gives "48.2 MiB"
- * or "12 B". Returns the text, "?" if VALUE is unknown.
+ * Write VALUE to BUF with a prefix such as M. With BASE 1000, the text is as "48.2 M"; with BASE
+ * 1024, for bytes, as "48.2 MiB" or "12 B". Returns the text, or "?" if VALUE is unknown.
  */
 static const char *format_size(char buf[32], double value, double base)
 {
@@ -48,7 +48,7 @@ static const char *format_size(char buf[32], double value, double base)
 	return buf;
 }
 
-/* Write VALUE with DIGITS after the point. Returns the text, "?" if VALUE is unknown. */
+/* Write VALUE to BUF with DIGITS decimals. Returns the text, or "?" if VALUE is unknown. */
 static const char *format_known(char buf[32], double value, int digits)
 {
 	if (value < 0)
@@ -57,7 +57,7 @@ static const char *format_known(char buf[32], double value, int digits)
 	return buf;
 }
 
-/* Write "2 devils, 1 turtle" or the like to BUF. Returns BUF. */
+/* Write the numbers of ranks in each class to BUF, as "2 devils, 1 turtle". Returns BUF. */
 static const char *format_classes(char buf[128], unsigned turtles, unsigned semi_devils,
 				  unsigned devils, unsigned unknown)
 {
@@ -79,7 +79,7 @@ static const char *format_classes(char buf[128], unsigned turtles, unsigned semi
 	return buf;
 }
 
-/* Make the bar of a rank on the logarithmic scale, with marks at the bounds. */
+/* Draw a rank's rate as a bar on the logarithmic scale, with marks at the bounds of the classes. */
 static void make_bar(char bar[BAR + 1], const struct seen_step *s, const struct seen_rank *r)
 {
 	static const char fill[] = {
@@ -115,9 +115,12 @@ static void print_rank_line(FILE *f, const struct seen_step *s, const struct see
 		format_known(rate, r->rate, 1), bar, rank_class_name(r->class));
 	if (r->since > 0)
 		fprintf(f, " for %s", format_age(age, s->time - r->since));
-	/* if no counter counts, the head of the table has the reason */
+	/* if no counter counts, the reason is already above the table */
 	if (r->why && !s->why)
 		fprintf(f, ": %s", printable(why, sizeof(why), r->why));
+	if (r->pages_chosen)
+		fprintf(f, ", %s of %s followed (%.16s)", format_size(rate, r->pages, 1024),
+			format_size(cpu, r->pages_of, 1024), r->pages_chosen);
 	fprintf(f, "%s%s%s\n", r->idle ? ", idle" : "", r->scaled ? ", scaled" : "",
 		r->quiet ? ", read rarely" : "");
 }
@@ -231,7 +234,7 @@ void contention_print_table(FILE *f, const struct seen *s, double now)
 		if (s->step[i].time > last->time)
 			last = &s->step[i];
 	}
-	/* each document has all domains of the host: take those of the latest document */
+	/* each document lists all domains of the host: print those of the latest document */
 	if (!last || !last->n_domains)
 		return;
 	fprintf(f, "%6s %-12s %-6s %9s %9s %6s %*s %s\n", "DOMAIN", "CPUS", "MEMS", "MISSES/S",

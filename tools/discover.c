@@ -40,10 +40,10 @@ static int write_state(const struct machine *m, const struct blocks *b, struct e
 		return -1;
 	snprintf(path, sizeof(path), "%s/machine.xml", conf.state_dir);
 	snprintf(tmp, sizeof(tmp), "%s/.machine.xml.new", conf.state_dir);
-	/* replace the old file only if the new one loads */
+	/* replace the old file only if the new one can be loaded */
 	if (machine_write_xml(m, tmp, err) < 0 || machine_load_xml_file(&again, tmp, err) < 0) {
 		unlink(tmp);
-		return errwrap(err, "%s is kept as it was", path);
+		return errwrap(err, "%s is not replaced", path);
 	}
 	machine_free(again);
 	if (rename(tmp, path) < 0)
@@ -78,7 +78,7 @@ int tool_discover(int argc, char **argv)
 	if (!file && geteuid() != 0)
 		return tool_error(1, "discover: only root may write this node's topology; use "
 				     "--output=FILE.xml to write another file");
-	/* load the whole machine, as this process may be confined to the ServiceOS */
+	/* load the whole machine, since this process may be confined to the ServiceOS */
 	rc = machine_load_whole(&m, &err);
 	if (rc == 0)
 		rc = planner_note_usable(m, &b, &err);

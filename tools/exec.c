@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosctl exec: run srun with the job, the node and the container filled in. slurmstepd makes the
- * process, so the process is in the job's cgroups and accounting, and is placed before it becomes
- * the user's program: a running process cannot be moved safely (cgroup_write_mems in
- * host/cgroup.h). It has the environment and limits of the caller's shell.
+ * nodeosctl exec: run srun with the options for the job, node and container. slurmstepd makes the
+ * process, so it is in the job's cgroups and accounting, and is placed before it runs the user's
+ * program; a running process cannot be moved safely (cgroup_write_mems in host/cgroup.h). The
+ * process has the environment and limits of the caller's shell.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,13 +36,13 @@ static const char usage_text[] =
 
 #define STATUS_NOT_FOUND 127 /* the exit status of env(1) */
 
-#define WORDS 12 /* limit of arguments before COMMAND */
+#define WORDS 12 /* limit of srun's arguments before COMMAND */
 
 struct options {
 	bool pty, dry;
 };
 
-/* Find the line "WORD VALUE" in nodeosd's answer. Returns VALUE in BUF, "" without such a line. */
+/* Find the line "WORD VALUE" in nodeosd's answer. Returns VALUE in BUF, or "" without that line. */
 static const char *exec_value_of(const char *answer, const char *word, char *buf, size_t size)
 {
 	size_t len = strlen(word);
@@ -56,16 +56,17 @@ static const char *exec_value_of(const char *answer, const char *word, char *buf
 }
 
 /*
- * Without nodeosd, such as on a login node, the user must name the job, and cannot name a step:
- * refuse anything else.
+ * Check the request A where nodeosd does not run, such as on a login node: it must name a job, and
+ * cannot name a step.
  */
 static int without_nodeosd(const struct ask *a, struct errbuf *err)
 {
 	if (a->step_given)
-		return errprintf(err,
-				 "nodeosd does not listen on this host (" ASK_SOCKET
-				 "), and only nodeosd on the step's node knows its container: run "
-				 "this command on that node, or name the job alone (--job=ID)");
+		return errprintf(
+			err,
+			"nodeosd does not listen on this host (" ASK_SOCKET
+			"), and only nodeosd on the step's node knows the step's container: run "
+			"this command on that node, or name only the job (--job=ID)");
 	if (!a->job)
 		return errprintf(err, "nodeosd does not listen on this host (" ASK_SOCKET
 				      "): name the job with --job=ID (squeue --me lists your "
@@ -75,7 +76,7 @@ static int without_nodeosd(const struct ask *a, struct errbuf *err)
 	return 0;
 }
 
-/* Find the JOB and NODE ("": any node of the job) of A's container. */
+/* Find the JOB and the NODE of A's container; NODE "" is any node of the job. */
 static int exec_find(const struct ask *a, char job[24], char node[NODE_NAME_MAX],
 		     struct errbuf *err)
 {
@@ -96,7 +97,9 @@ static int exec_find(const struct ask *a, char job[24], char node[NODE_NAME_MAX]
 		rc = errprintf(err, "out of memory");
 	if (rc == 0 && (!*exec_value_of(answer, "job", job, 24) ||
 			!*exec_value_of(answer, "node", node, NODE_NAME_MAX)))
-		rc = errprintf(err, "nodeosd's answer has no job and node: is it another version?");
+		rc = errprintf(
+			err,
+			"nodeosd's answer has no job and node: is nodeosd of another version?");
 	free(answer);
 	return rc;
 }
@@ -121,9 +124,9 @@ static void print(char *const *argv)
 }
 
 /*
- * Remove the variables by which sbatch, salloc and srun size their own programs: srun refuses some
- * of these variables together with --overlap, and reads others as requests that one task on one
- * node cannot meet.
+ * Remove variables in which sbatch, salloc and srun describe the size of their own programs. srun
+ * refuses some of them with --overlap, and takes others as requests that one task on one node
+ * cannot meet.
  */
 static void clear_inputs(void)
 {
@@ -188,7 +191,7 @@ static int run_srun(const struct options *o, const struct ask *a, const char *jo
 	if (*node)
 		argv[n++] = nodelist;
 	argv[n++] = container;
-	/* COMMAND is no rank of an MPI program */
+	/* COMMAND is not a rank of an MPI program */
 	argv[n++] = (char *)"--mpi=none";
 	if (o->pty)
 		argv[n++] = (char *)"--pty";

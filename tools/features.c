@@ -18,7 +18,6 @@
 #include "config.h"
 #include "container/container_json.h"
 #include "control/protocol.h"
-#include "host/blocks.h"
 #include "host/buffer.h"
 #include "host/built_for.h"
 #include "host/cgroup.h"
@@ -27,26 +26,31 @@
 #include "host/isolcpus.h"
 #include "host/policy.h"
 #include "host/slurm_conf.h"
+#include "hugepages/guest_needs.h"
+#include "hugepages/lwk_facts.h"
 #include "jobplan/planner.h"
+#include "report/blocks_text.h"
+#include "serviceos/checklist.h"
 #include "tools/tool.h"
 
 static const char usage_text[] =
-	"Usage: nodeosctl features [--json] [--site]\n"
+	"Usage: nodeosctl features [--json] [--site] [--noise]\n"
 	"Show what this build and this kernel can do. With --site also check that this node's "
 	"kernel and\n"
 	"Slurm configuration fit NodeOS, and print each problem with its remedy.\n"
 	"\n"
 	"  -j, --json  print JSON (schema 1)\n"
 	"  -s, --site  check the site\n"
+	"  -n, --noise print what takes time from ranks on this node, and how to change it\n"
 	"  -h, --help  print this\n"
 	"\n"
 	"Exit status: 0, or 3 when --site finds a problem.\n";
 
-/* Problems of the site, in the order in which they are found. Facts are printed immediately. */
+/* Problems of the site, in the order in which they were found. They are printed after the facts. */
 struct findings {
 	struct json_out *j; /* NULL: text */
 	unsigned n;
-	char text[32][640]; /* each holds a whole errbuf and a prefix */
+	char text[32][640]; /* each has room for an errbuf's text and a prefix */
 };
 
 static void features_found(struct findings *f, const char *fmt, ...)
@@ -71,10 +75,10 @@ static void print_fact(struct findings *f, const char *key, const char *value)
 		printf("%-20s %s\n", key, *value ? value : "none");
 }
 
-/* Write the Slurm series that the installed plugin was built for, as "24.11"; "" without one. */
+/* Write to BUF the Slurm series of the installed plugin, as "24.11", or "" without a plugin. */
 static void plugin_series(char *buf, size_t size)
 {
-	/* read the file: a plugin linked with -z now loads into Slurm only (spank/dispatch.c) */
+	/* read the file: the plugin can be loaded by Slurm only (linked with -z now) */
 	int fd = open(NODEOS_PLUGIN_PATH, O_RDONLY | O_CLOEXEC);
 	struct stat st;
 	void *so = MAP_FAILED;
@@ -102,7 +106,7 @@ static void plugin_series(char *buf, size_t size)
 		close(fd);
 }
 
-/* List features of newer Slurm releases that this release lacks, by its series and its files. */
+/* Write to BUF the features of newer Slurm releases that this release lacks. */
 static void slurm_lacks(const char *series, char *buf, size_t size)
 {
 	static const struct {
@@ -127,33 +131,6 @@ static void slurm_lacks(const char *series, char *buf, size_t size)
 	if (access(pmix, F_OK) < 0)
 		snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? "," : "",
 			 "mpi/pmix");
-}
-
-/* Describe the kernel's memory blocks and the parameter that made them. Any user may call this. */
-static void memory_blocks(char *buf, size_t size)
-{
-	char spec[4096], error[256];
-	struct blocks b = { .on = false };
-	struct errbuf ignored;
-
-	if (file_read_line("/sys/kernel/mm/fgmn/spec", spec, sizeof(spec)) < 0 ||
-	    file_read_line("/sys/kernel/mm/fgmn/error", error, sizeof(error)) < 0)
-		snprintf(buf, size, "none (this kernel has no fgmn=)");
-	else if (blocks_are_on("")) {
-		if (blocks_read(&b, "", &ignored) == 0)
-			snprintf(buf, size,
-				 "%u of %llu MiB usable, homes (what is left of divided nodes): "
-				 "%u; ",
-				 idset_count(&b.nodes),
-				 (unsigned long long)(blocks_usable(&b, &b.nodes) >> 20),
-				 idset_count(&b.homes));
-		snprintf(buf + strlen(buf), size - strlen(buf), "fgmn=%s%s%s", spec,
-			 *error ? ", not all as requested: " : "", error);
-		blocks_free(&b);
-	} else
-		snprintf(buf, size, "none%s%s%s%s",
-			 *spec ? ": fgmn=" : " (no fgmn= on the kernel's command line)", spec,
-			 *error ? ": " : "", error);
 }
 
 static void kernel_facts(struct findings *f)
@@ -183,8 +160,10 @@ static void kernel_facts(struct findings *f)
 	print_fact(f, "memory-nodes", text);
 	planner_describe_memory(text, sizeof(text));
 	print_fact(f, "memory-kinds", text);
-	memory_blocks(text, sizeof(text));
+	blocks_describe(text, sizeof(text));
 	print_fact(f, "memory-blocks", text);
+	print_fact(f, "lwk", lwk_facts(text, sizeof(text), ""));
+	print_fact(f, "guest", guest_needs_check(&err) == 0 ? "qemu, virtiofsd" : err.text);
 	fd = cgroup_open_root(NULL, &err);
 	if (fd < 0 || cgroup_read(fd, ".", "cgroup.controllers", text, sizeof(text), &err) < 0)
 		strcpy(text, "none");
@@ -220,7 +199,7 @@ static const struct wanted {
 	{ "ConstrainCores", "yes", "ConstrainCores=yes in cgroup.conf" },
 };
 
-/* A launch refuses a buffer without a memory limit (check_buffers()). */
+/* Check that buffers have a memory limit: a launch refuses others (dimmap_possible()). */
 static void check_limits(struct findings *f, const char *config)
 {
 	struct errbuf ignored = { 0 };
@@ -271,7 +250,7 @@ static void features_check_slurm(struct findings *f, const char *config)
 }
 
 /*
- * If a partition makes jobs share CPUs, a launch refuses policy hpc on CPUs of another job
+ * Check that no partition makes jobs share CPUs: a launch refuses policy hpc on CPUs of another job
  * (fence_check_jobs()).
  */
 static void check_sharing(struct findings *f)
@@ -288,7 +267,7 @@ static void check_sharing(struct findings *f)
 		if (next)
 			next[-1] = '\0';
 		how = strstr(at, forced);
-		/* the default number is 4 (slurm.conf(5)) */
+		/* FORCE without a number means FORCE:4 (slurm.conf(5)) */
 		if (how &&
 		    (how[strlen(forced)] != ':' || strtoul(how + strlen(forced) + 1, NULL, 10) > 1))
 			features_found(
@@ -301,7 +280,7 @@ static void check_sharing(struct findings *f)
 	free(text);
 }
 
-/* slurmstepd runs the helpers with users' rights; a user can trace a readable program. */
+/* Check that users cannot read the helpers: users may trace a readable program that they run. */
 static void check_helpers(struct findings *f)
 {
 	static const char *const helper[] = { NODEOS_LIBEXECDIR "/nodeos-plan",
@@ -319,29 +298,7 @@ static void check_helpers(struct findings *f)
 				helper[i], (unsigned)st.st_uid, (unsigned)st.st_mode & 07777);
 }
 
-/*
- * Does systemd listen on nodeosd's socket? Users' commands need the socket, but containers do not,
- * so its absence is no problem. Read the table of sockets: a connection would start a nodeosd.
- */
-static bool nodeosd_listens(void)
-{
-	char line[512];
-	bool listens = false;
-	FILE *f = fopen("/proc/net/unix", "re");
-
-	if (!f)
-		return false;
-	/*
-	 * __SO_ACCEPTCON is the flag of the listening socket: accepted connections have the same
-	 * name
-	 */
-	while (!listens && fgets(line, sizeof(line), f))
-		listens = strstr(line, " 00010000 ") && strstr(line, " " ASK_SOCKET "\n");
-	fclose(f);
-	return listens;
-}
-
-/* Starting a helper needs close_range(2), of Linux 5.9. */
+/* Check the kernel's version: helpers are started with close_range(2), new in Linux 5.9. */
 static void check_kernel(struct findings *f)
 {
 	unsigned major = 0, minor = 0;
@@ -415,22 +372,23 @@ int tool_features(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "json", no_argument, NULL, 'j' },
 		{ "site", no_argument, NULL, 's' },
+		{ "noise", no_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
 	struct json_out j = { .f = stdout };
 	static struct findings f;
-	int c, site = 0;
+	struct errbuf err = { 0 };
+	int c, site = 0, noise = 0;
 
 	optind = 1;
-	while ((c = tool_getopt(argc, argv, "jsh", longs)) != -1) {
-		if (c == 'j') {
+	while ((c = tool_getopt(argc, argv, "jsnh", longs)) != -1) {
+		site = site || c == 's';
+		noise = noise || c == 'n';
+		if (c == 'j')
 			f.j = &j;
-		} else if (c == 's') {
-			site = 1;
-		} else {
+		else if (c != 's' && c != 'n')
 			return tool_help(c, argv[0], usage_text);
-		}
 	}
 	if (optind != argc)
 		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
@@ -438,7 +396,10 @@ int tool_features(int argc, char **argv)
 		jout_open(&j, NULL, '{');
 		jout_number(&j, "schema", REPORT_SCHEMA);
 	}
-	kernel_facts(&f);
+	if (!noise)
+		kernel_facts(&f);
+	else if (checklist_print(f.j, NODEOS_CONF_PATH, &err) < 0)
+		return tool_error(1, "features: %s", err.text);
 	if (site)
 		check_site(&f);
 	if (f.j && site) {

@@ -15,8 +15,10 @@ static const char usage_text[] = "Usage: nodeosctl list [--json]\n"
 				 "  -j, --json  print JSON (schema 1)\n"
 				 "  -h, --help  print this\n";
 
-/* Print a container as one line or one JSON object. STEP is NULL for a container of the job
- * plan. */
+/*
+ * Print a container as one line, or as one JSON object. STEP is NULL for a container of the job's
+ * plan.
+ */
 static void list_put(struct json_out *j, const struct ledger_job *job,
 		     const struct ledger_step *step, const struct planned_container *c)
 {
@@ -27,7 +29,7 @@ static void list_put(struct json_out *j, const struct ledger_job *job,
 		return;
 	if (step)
 		step_id_format(step->step_id, id);
-	/* a step container belongs only to its own step, even if another has the same name */
+	/* a step's container belongs to that step only: names may repeat */
 	for (unsigned i = 0; i < job->n_steps; i++)
 		steps += (step ? step == &job->step[i] : !job->step[i].plan) &&
 			 ledger_step_in(&job->step[i], c->name);

@@ -13,9 +13,9 @@ struct node_options {
 };
 
 /*
- * Parse the options of a command that reads this node. LONGS has those that the command allows,
- * among --json, --help, --job=ID, --verbose and --parcel ('j', 'h', 'J', 'v', 'P'). Returns -1 to
- * continue, or the exit status.
+ * Parse the options of a command that reads this node. LONGS lists the options that the command
+ * allows, out of --json, --help, --job=ID, --verbose and --parcel ('j', 'h', 'J', 'v', 'P').
+ * Returns -1 to continue, or the exit status.
  */
 int tool_node_options(struct node_options *o, int argc, char **argv, const struct option *longs,
 		      const char *usage);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * nodeos-exec: the program of each rank of "srun manifest.json". Runs the manifest's app.exec, with
- * the arguments of srun's command line appended, as the user and inside the container.
+ * nodeos-exec: the program that "srun manifest.json" starts as each rank, as the user and inside
+ * the container. It runs app.exec of the manifest, with the arguments of srun's command line
+ * appended.
  */
 #include <errno.h>
 #include <limits.h>
@@ -34,7 +35,7 @@ int main(int argc, char **argv)
 	int code;
 
 	if (!text)
-		return nodeos_exec_fail(1, argv[0], "is run by srun MANIFEST.json, not by hand");
+		return nodeos_exec_fail(1, argv[0], "only srun MANIFEST.json runs this program");
 	if (app_exec_parse(&x, text, &err) < 0)
 		return nodeos_exec_fail(1, VARIABLE, err.text);
 	unsetenv(VARIABLE);

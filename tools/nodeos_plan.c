@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * nodeos-plan: the planner in a process of its own. slurmstepd's plugin runs it with the rights of
- * the job's user, so that root trusts neither hwloc nor its input.
- * Standard input: plan_input text. fd 3, if open: this machine's topology as XML.
- * Standard output: a job plan, or "error TEXT" and, with a code, "refusal CODE".
+ * nodeos-plan: the planner in a separate process. The plugin in slurmstepd runs it with the rights
+ * of the job's user, so that root trusts neither hwloc nor hwloc's input. Standard input:
+ * plan_input text. fd 3, if open: this machine's topology as XML. Standard output: a job plan, or
+ * "error TEXT" and, with a code, "refusal WORD".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -15,8 +15,7 @@
 
 #include "jobplan/planner.h"
 
-/* Read FD to its end. Returns a NUL-terminated buffer that the caller frees, and its length without
- * the NUL in *LEN; NULL on an error, or above MAX bytes. */
+/* Return FD's text, with a NUL at *LEN, to be freed; NULL on an error or above MAX bytes. */
 static char *slurp(int fd, size_t max, size_t *len)
 {
 	size_t used = 0, room = 1u << 16;
@@ -85,10 +84,7 @@ static int tools_helper_run(struct job_plan **plan, struct errbuf *err)
 		rc = request_parse(&request, in.request, err);
 	if (rc == 0)
 		rc = helper_load(&m, err);
-	/*
-	 * machine.xml lacks some of these CPUs or memory nodes, as it is older: read the machine
-	 * itself
-	 */
+	/* machine.xml is older than some of these CPUs or memory nodes: load the machine itself */
 	if (rc == 0 && (!idset_subset(&in.cpus, machine_cpus(m)) ||
 			!idset_subset(&in.mems, machine_mems(m)))) {
 		machine_free(m);
@@ -120,9 +116,9 @@ int main(int argc, char **argv)
 		return help ? 0 : 2;
 	}
 	/*
-	 * without this, hwloc's plugins (libxml2, GPUs, X11) take five times as long as planning at
-	 * every launch, and add nothing about cores and memory; its built-in parts read XML and
-	 * Linux
+	 * Load none of hwloc's plugins (libxml2, GPUs, X11). They add nothing about cores and
+	 * memory, and would take five times as long as the planning. Without plugins, hwloc reads
+	 * XML and Linux.
 	 */
 	setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
 	if (tools_helper_run(&plan, &err) < 0) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeos-script: "nodeosctl check" for the #NODEOS lines of a job script. slurmstepd's plugin runs
- * it with the rights of the job's user. It is a separate program because that user must not be able
- * to trace it (see nodeos-plan).
+ * nodeos-script: "nodeosctl check" for the #NODEOS lines of a job script. The plugin in slurmstepd
+ * runs it with the rights of the job's user. It is a separate program that users cannot read, so
+ * that the user cannot trace it.
  */
 #include <stdio.h>
 #include <string.h>

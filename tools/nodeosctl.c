@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "config.h"
 #include "tools/tool.h"
+#include "vnode/command.h"
 
 static const struct command {
 	const char *name;
@@ -31,6 +32,7 @@ static const struct command {
 	{ "provision", tool_provision,
 	  "confine this node's system to its own cores and memory nodes (root)" },
 	{ "unprovision", tool_unprovision, "put back what provision changed (root)" },
+	{ "vnode", vnode_command, "run a node of Slurm in namespaces of its own (root)" },
 	{ "run", tool_run, "run a command with a scheduling policy" },
 	{ "features", tool_features, "show what this build, kernel and site can do" },
 	{ "support-bundle", tool_support_bundle,
@@ -81,7 +83,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* Run the command ARGV[0]. Returns its exit status, or 1 when its output cannot be written. */
+/* Run the command ARGV[0]. Returns its exit status, or 1 if its output cannot be written. */
 static int run_command(int argc, char **argv)
 {
 	const struct command *c = find_command(argv[0]);
@@ -97,7 +99,7 @@ static int run_command(int argc, char **argv)
 	return status;
 }
 
-/* nodeosctl help [COMMAND] prints the same as COMMAND --help; help is no command of the table. */
+/* nodeosctl help [COMMAND]: print what COMMAND --help prints. */
 static int help(int argc, char **argv)
 {
 	char option[] = "--help", *words[] = { argc > 1 ? argv[1] : NULL, option, NULL };

@@ -31,9 +31,8 @@ static const char usage_text[] =
 	"  -m, --mems=LIST        memory nodes that containers may get (default: all), without "
 	"the\n"
 	"                         ServiceOS's own\n"
-	"      --serviceos=CORES  none, N/node, N/socket or a list of CPUs that the system keeps "
-	"(default:\n"
-	"                         serviceos in nodeos.conf)\n"
+	"      --serviceos=CORES  CPUs that the system keeps: a list, none, N/node, N/socket,\n"
+	"                         N/numa or N/l3 (default: serviceos in nodeos.conf)\n"
 	"      --serviceos-mems=LIST  all, homes, or memory nodes that the system keeps (default:\n"
 	"                         serviceos_mems)\n"
 	"  -n, --ntasks=N|NAME=N[,NAME=N]...  ranks per container: also show the rank map\n"
@@ -54,7 +53,7 @@ struct options {
 	bool json, overcommit;
 };
 
-/* Input and result of a plan, for the printers. */
+/* The input and the result of a plan, for the functions that print them. */
 struct planned {
 	const struct options *o;
 	struct machine *machine;
@@ -64,21 +63,25 @@ struct planned {
 	struct plan_input in;
 	struct job_plan *plan;
 	bool kept_one; /* one CPU of the node is kept free of policy hpc */
-	/* memory nodes that no container gets, if the kernel has divided nodes (fgmn=) */
+	/*
+	 * memory nodes that no container gets, on a kernel that divides nodes (boot parameter
+	 * fgmn=)
+	 */
 	struct idset withheld;
 	uint64_t usable[REQUEST_CONTAINERS_MAX]; /* bytes of each container's memory nodes */
 	unsigned ranks[REQUEST_CONTAINERS_MAX];
 	struct idset *map[REQUEST_CONTAINERS_MAX];
-	struct idset *domain; /* of the machine (machine_domains()) */
+	struct idset *domain; /* domains of the machine, from machine_domains() */
 	unsigned n_domains;
 };
 
-/* Only blocks that plain jobs cannot use guarantee memory; otherwise no guarantee is known. */
+/* Return whether memory is guaranteed: only if jobs without containers cannot use its blocks. */
 static enum guarantee guarantee_of(const struct planned *p)
 {
 	return idset_empty(&p->withheld) || p->conf.unmanaged_mems == UNMANAGED_ALL
 		       ? GUARANTEE_UNKNOWN
-		       : GUARANTEE_PHYSICAL;
+	       : machine_uniform(p->machine) ? GUARANTEE_UNIFORM
+					     : GUARANTEE_PHYSICAL;
 }
 
 static int plan_number(const char *text, unsigned max, unsigned *out)
@@ -183,8 +186,8 @@ static void put_ranks(struct json_out *j, const struct planned_container *got, v
 }
 
 /*
- * Find the CPUs and memory nodes left over. Homes of divided memory nodes belong to the system, as
- * in the planner.
+ * Find the CPUs and memory nodes that the plan leaves free. As in the planner, homes of divided
+ * memory nodes belong to the system.
  */
 static void find_free(const struct planned *p, struct idset *cpus, struct idset *mems)
 {
@@ -214,8 +217,8 @@ static void put_kind(struct json_out *j, enum memory_kind kind, const struct ids
 }
 
 /*
- * Print the kinds of the machine's memory nodes. A kind may appear twice: nodes that a driver has
- * added are not ordinary, unlike other nodes of their kind.
+ * Print the kinds of the machine's memory nodes. A kind is printed twice if it has ordinary nodes,
+ * and special ones that a driver has added.
  */
 static void plan_put_memory(struct json_out *j, const struct machine *m)
 {
@@ -379,10 +382,10 @@ static int choose_service(struct planned *p, const struct machine *m, struct err
 		conf_parse_service_mems(&ask, p->o->serviceos_mems);
 	if (ask.kind == SERVICE_NONE && p->o->serviceos_mems && ask.own_mems)
 		return errprintf(err,
-				 "--serviceos-mems=%.100s: without cores of its own (--serviceos) "
-				 "a ServiceOS has no memory nodes either",
+				 "--serviceos-mems=%.100s: a ServiceOS without cores has no memory "
+				 "nodes: give its cores, too (--serviceos)",
 				 p->o->serviceos_mems);
-	/* the ServiceOS belongs to the whole node, even if this process may use only a part */
+	/* the ServiceOS is chosen from the whole node, even if this process may use only a part */
 	if (!p->o->topology && machine_load_whole(&whole, err) < 0)
 		return -1;
 	rc = service_choose(&p->service, whole ? whole : m, &ask, err);
@@ -401,7 +404,7 @@ static void say_left_out(const char *option, const char *what, const struct idse
 		errappend(err, " (%s leaves out %s %s)", option, what, idset_brief(list, &out));
 }
 
-/* Add to ERR, which reports too few CPUs or memory nodes, those that were withheld, and why. */
+/* ERR reports too few CPUs or memory nodes: append which of them are withheld, and why. */
 static void say_withheld(const struct planned *p, const struct machine *m, struct errbuf *err)
 {
 	struct idset offered, mems = *machine_mems(m);
@@ -443,7 +446,7 @@ static int look_at_blocks(struct planned *p, struct machine *m, struct errbuf *e
 	return 0;
 }
 
-/* Parse the value of --cpus or --mems: a list, not empty, of ids that the machine has. */
+/* Parse the value of --cpus or --mems: a list of ids that the machine has. It must not be empty. */
 static int read_offer(struct idset *out, const char *option, const char *value, const char *has,
 		      const struct idset *all, struct errbuf *err)
 {
@@ -452,8 +455,8 @@ static int read_offer(struct idset *out, const char *option, const char *value, 
 	if (idset_parse(out, value, err) < 0)
 		return errwrap(err, "%s", option);
 	if (idset_empty(out))
-		return errprintf(err, "%s=%.100s: an empty list (this machine has %s%s)", option,
-				 value, has, idset_brief(list, all));
+		return errprintf(err, "%s=%.100s: the list is empty (this machine has %s%s)",
+				 option, value, has, idset_brief(list, all));
 	if (!idset_subset(out, all))
 		return errprintf(err, "%s=%.100s: this machine has %s%s", option, value, has,
 				 idset_brief(list, all));
@@ -503,7 +506,7 @@ static int tools_plan_make(struct planned *p, struct errbuf *err)
 		      p->o->conf_path ? geteuid() : 0, err) < 0 ||
 	    load_request(p, err) < 0 || parse_ntasks(p, err) < 0)
 		return -1;
-	/* root's session may be confined to the ServiceOS */
+	/* root's shell may be confined to the ServiceOS, so load the whole machine */
 	rc = p->o->topology   ? machine_load_arg(&m, p->o->topology, err)
 	     : geteuid() == 0 ? machine_load_whole(&m, err)
 			      : machine_load_this(&m, err);
@@ -534,7 +537,7 @@ static int tools_plan_make(struct planned *p, struct errbuf *err)
 	return rc < 0 ? -1 : plan_map_ranks(p, err);
 }
 
-/* Take the option C with its value. Returns -1 to continue, or the exit status. */
+/* Store the value of option C in O. Returns -1 to continue, or the exit status. */
 static int plan_take_option(struct options *o, int c)
 {
 	switch (c) {
@@ -582,8 +585,8 @@ static int plan_take_option(struct options *o, int c)
 }
 
 /*
- * Check that the options fit each other, and the values for the ServiceOS. Returns the same as
- * plan_take_option().
+ * Check that the options can be combined, and the values for the ServiceOS. Returns -1 to continue,
+ * or the exit status.
  */
 static int plan_check_options(const struct options *o, const char *tool)
 {
@@ -600,7 +603,7 @@ static int plan_check_options(const struct options *o, const char *tool)
 	return -1;
 }
 
-/* Returns -1 to continue, or the exit status. */
+/* Parse the options. Returns -1 to continue, or the exit status. */
 static int plan_parse_options(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -634,8 +637,8 @@ static int plan_parse_options(struct options *o, int argc, char **argv)
 }
 
 /*
- * Warn of isolated CPUs in a plan for this machine: the kernel does not balance load on them, which
- * users may not expect.
+ * If a plan for this machine has isolated CPUs, warn: users may not expect that the kernel does not
+ * balance load on them.
  */
 static void warn_of_isolcpus(const struct planned *p)
 {
@@ -665,7 +668,7 @@ int tool_plan(int argc, char **argv)
 		return status;
 	p.o = &o;
 	if (tools_plan_make(&p, &err) < 0) {
-		/* an error in a manifest begins with its place, as in a compiler's messages */
+		/* an error in a manifest begins with file and line, like a compiler's message */
 		status = tool_message(1, "%s", err.text);
 	} else {
 		status = 0;

@@ -13,6 +13,7 @@
 #include "container/container_json.h"
 #include "host/conf.h"
 #include "jobplan/planner.h"
+#include "manifest/request.h"
 #include "report/kernel_cmdline.h"
 #include "report/node_state.h"
 #include "serviceos/provision.h"
@@ -34,6 +35,7 @@ static const char provision_usage[] =
 	"      --cmdline          print the matching kernel parameters and lines of slurm.conf\n"
 	"  -t, --topology=FILE.xml|SYNTHETIC  with --cmdline: print them for that machine\n"
 	"                         (default: this one)\n"
+	"      --blocks=SIZE      with --cmdline: blocks of memory of SIZE, such as 8G\n"
 	"      --conf=FILE        with --cmdline and --dry-run: use that nodeos.conf\n"
 	"  -j, --json             print JSON (schema 1)\n"
 	"  -h, --help             print this\n"
@@ -55,9 +57,10 @@ struct options {
 	const char *usage;
 	bool dry, verbose, cmdline, json;
 	const char *topology, *conf_path;
-	unsigned put_back; /* number of changes of the previous ServiceOS that are undone */
+	struct cmdline_ask ask;
+	unsigned put_back; /* how many changes of the previous ServiceOS are undone */
 	struct json_out j;
-	char *text; /* the JSON text of j, printed at the end */
+	char *text; /* JSON text that J writes, printed at the end */
 	size_t size;
 };
 
@@ -81,7 +84,7 @@ static void provision_say(const struct service_item *it, const char *to, void *a
 	}
 	if ((!o->dry && !o->verbose) ||
 	    (it->kind == ITEM_THREAD && it->process && it->process != it->pid))
-		return; /* print a process once, not its threads */
+		return; /* print a process, but not its threads */
 	if (it->kind == ITEM_DROPIN)
 		printf("%s /%s%s%s%s\n", to ? "write" : "remove", it->name, *it->label ? " (" : "",
 		       it->label, *it->label ? ")" : "");
@@ -168,14 +171,15 @@ static void provision_end(struct options *o, const struct provision *p, const ch
 		      stderr);
 	if (p->held)
 		fprintf(stderr,
-			"nodeosctl: %u process%s outside of the ServiceOS, as the unit has CPUs of "
-			"its own (--verbose, nodeosctl verify)\n",
+			"nodeosctl: %u process%s outside of the ServiceOS, in a systemd unit that "
+			"has CPUs of its own (--verbose, nodeosctl verify)\n",
 			p->held, p->held == 1 ? " stays" : "es stay");
 }
 
 /*
- * Refuse CPUs and memory nodes that containers have: the system would run there, too. Refuse any
- * change beside an isolated partition, which relies on the workqueues' mask (host/workqueue.h).
+ * Refuse a ServiceOS with CPUs or memory nodes of containers: the system would run there, too.
+ * Refuse any change while a container is an isolated partition, which relies on the workqueues'
+ * mask (host/workqueue.h).
  */
 static int none_in_the_way(const struct node_state *s, const struct service_set *set,
 			   struct errbuf *err)
@@ -235,8 +239,8 @@ static bool same_service(const struct service_set *a, const struct service_set *
 }
 
 /*
- * Save P's set under the ledger's lock, so that a concurrent launch gives no container CPUs or
- * memory nodes of the new ServiceOS.
+ * Save the set of P. The ledger is locked meanwhile, so that no concurrent launch gives CPUs or
+ * memory nodes of the new ServiceOS to a container.
  */
 static int save(const struct provision *p, struct errbuf *err)
 {
@@ -257,7 +261,7 @@ static int save(const struct provision *p, struct errbuf *err)
 	return rc;
 }
 
-/* Open the state directory, locked against another provision until this process ends. */
+/* Open the state directory, and lock it against other provision commands until the exit. */
 static int open_state(const struct conf *conf, struct errbuf *err)
 {
 	int lock, dir = dir_open_private(conf->state_dir, err);
@@ -318,7 +322,7 @@ static int begin_provision(struct provision *p, struct errbuf *err)
 	if (p->root < 0)
 		return errprintf(err, "/: %s", strerror(errno));
 	if (faccessat(p->root, UNITS_DIR, F_OK, 0) < 0)
-		return errprintf(err, "/" UNITS_DIR ": %s: this system is not run by systemd",
+		return errprintf(err, "/" UNITS_DIR ": %s: systemd does not run this system",
 				 strerror(errno));
 	p->dir = open_state(p->conf, err);
 	return p->dir < 0 ? -1 : 0;
@@ -331,9 +335,9 @@ static int load_conf(struct conf *conf, const struct options *o, struct errbuf *
 }
 
 /*
- * Apply a changed nodeos.conf: put everything back first, so that the journal does not record
- * values of the old ServiceOS as original ones. Refuse when CPUs of the ServiceOS are offline: a
- * new choice would move it onto CPUs that containers may have.
+ * If nodeos.conf has changed, put everything back first, so that the journal does not record values
+ * of the old ServiceOS as original ones. Refuse if CPUs of the ServiceOS are offline: a new choice
+ * would move the ServiceOS to CPUs that containers may have.
  */
 static int take_over(struct options *o, struct provision *p, const struct idset *online,
 		     struct errbuf *err)
@@ -342,9 +346,9 @@ static int take_over(struct options *o, struct provision *p, const struct idset 
 	struct provision undo = *p;
 	int rc = service_state_load(&now, p->conf->state_dir, err);
 
-	/* the state file cannot be read: undo the changes in the journal, and write a new file */
 	if (rc == 0)
 		return check_containers(&p->set, err);
+	/* if the state file cannot be read, undo what the journal has, and write a new file */
 	if (rc < 0 && p->dry)
 		return -1;
 	if (!idset_subset(&now.cpus, online))
@@ -363,7 +367,7 @@ static int take_over(struct options *o, struct provision *p, const struct idset 
 	return rc < 0 ? -1 : 0;
 }
 
-/* Warn of names that are no units, such as mistyped ones. */
+/* Warn of names in UNITS that systemd does not know, such as mistyped ones. */
 static void warn_unknown(const char *units)
 {
 	char unit[256];
@@ -374,8 +378,8 @@ static void warn_unknown(const char *units)
 		snprintf(unit, sizeof(unit), "%.*s", (int)len, units);
 		if (!service_unit_known(unit))
 			fprintf(stderr,
-				"nodeosctl: provision: serviceos_except: systemd knows no %s "
-				"here\n",
+				"nodeosctl: provision: serviceos_except: systemd does not know "
+				"the unit %s\n",
 				unit);
 		units += len;
 	}
@@ -396,7 +400,8 @@ static int provision(struct options *o, struct errbuf *err)
 	int rc;
 
 	if (geteuid() != 0 && !o->cmdline)
-		return errprintf(err, "only root provisions a node (every user may use --cmdline)");
+		return errprintf(err,
+				 "only root may provision a node (all users may use --cmdline)");
 	if (load_conf(&conf, o, err) < 0)
 		return -1;
 	rc = provision_choose(&p.set, &conf, o, &m, err);
@@ -404,7 +409,7 @@ static int provision(struct options *o, struct errbuf *err)
 	if (rc == 0)
 		m_cpus = *machine_cpus(m);
 	if (rc == 0 && o->cmdline)
-		rc = cmdline_print(m, &p.set, o->topology == NULL, o->json, err);
+		rc = cmdline_print(m, &p.set, &o->ask, o->json, err);
 	machine_free(m);
 	if (rc < 0 || o->cmdline)
 		return rc;
@@ -413,7 +418,7 @@ static int provision(struct options *o, struct errbuf *err)
 	provision_begin(o, &p.set);
 	if (take_over(o, &p, &m_cpus, err) < 0)
 		return -1;
-	/* a dry run restores nothing, so it plans the changes as for a new node */
+	/* a dry run puts nothing back, so it lists the changes as for a new node */
 	p.as_new = o->dry && o->put_back;
 	if (provision_apply(&p, err) < 0)
 		return -1;
@@ -441,11 +446,11 @@ static int unprovision(struct options *o, struct errbuf *err)
 	int rc;
 
 	if (geteuid() != 0)
-		return errprintf(err, "only root unprovisions a node");
+		return errprintf(err, "only root may unprovision a node");
 	if (load_conf(&conf, o, err) < 0 || begin_provision(&p, err) < 0)
 		return -1;
 	service_state_load(&p.set, conf.state_dir,
-			   err); /* the set is only for the report: the journal has what to undo */
+			   err); /* only for the report: the journal has what to undo */
 	provision_begin(o, &p.set);
 	none = (struct service_set){ .own_mems = false };
 	rc = check_containers(&none, err);
@@ -465,7 +470,23 @@ static int unprovision(struct options *o, struct errbuf *err)
 	return 0;
 }
 
-/* Returns -1 to continue, or the exit status. */
+/* Check that no argument is left and options fit together. Returns -1, or the exit status. */
+static int check_together(struct options *o, int argc, char **argv)
+{
+	if (optind != argc)
+		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
+	o->ask.here = !o->topology;
+	if (o->ask.block_bytes && !o->cmdline)
+		return tool_error(2, "%s: --blocks needs --cmdline", argv[0]);
+	/* another nodeos.conf is only for output: verify and launches read the installed one */
+	if ((o->topology && !o->cmdline) || (o->conf_path && !o->cmdline && !o->dry))
+		return tool_error(2, "%s: --%s", argv[0],
+				  o->topology ? "topology needs --cmdline"
+					      : "conf needs --cmdline or --dry-run");
+	return -1;
+}
+
+/* Parse the options. Returns -1 to continue, or the exit status. */
 static int parse_arguments(struct options *o, int argc, char **argv)
 {
 	static const struct option longs[] = {
@@ -475,10 +496,11 @@ static int parse_arguments(struct options *o, int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ "cmdline", no_argument, NULL, 'C' },
 		{ "topology", required_argument, NULL, 't' },
+		{ "blocks", required_argument, NULL, 'B' },
 		{ "conf", required_argument, NULL, 'F' },
 		{ 0 },
 	};
-	/* unprovision has four of these options */
+	/* options of unprovision */
 	static const struct option few[] = {
 		{ "dry-run", no_argument, NULL, 'n' },
 		{ "verbose", no_argument, NULL, 'v' },
@@ -507,6 +529,13 @@ static int parse_arguments(struct options *o, int argc, char **argv)
 		case 't':
 			o->topology = optarg;
 			break;
+		case 'B':
+			if (request_parse_bytes(optarg, &o->ask.block_bytes) < 0 ||
+			    !o->ask.block_bytes)
+				return tool_wrong(argv[0],
+						  "--blocks=%.32s: expected a size, such as 8G",
+						  optarg);
+			break;
 		case 'F':
 			o->conf_path = optarg;
 			break;
@@ -514,14 +543,7 @@ static int parse_arguments(struct options *o, int argc, char **argv)
 			return tool_help(c, argv[0], o->usage);
 		}
 	}
-	if (optind != argc)
-		return tool_wrong(argv[0], "unexpected argument \"%.100s\"", argv[optind]);
-	/* verify, unprovision and launches read the installed file only */
-	if ((o->topology && !o->cmdline) || (o->conf_path && !o->cmdline && !o->dry))
-		return tool_error(2, "%s: --%s", argv[0],
-				  o->topology ? "topology needs --cmdline"
-					      : "conf needs --cmdline or --dry-run");
-	return -1;
+	return check_together(o, argc, argv);
 }
 
 static int provision_run(struct options *o, int argc, char **argv,

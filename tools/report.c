@@ -31,7 +31,7 @@ static const char usage_text[] =
 	"Exit status: 0 done, 1 failed, or a node did not answer, 2 wrong usage.\n";
 
 struct drawing {
-	/* the last part is "free": CPUs and memory nodes of no other part */
+	/* the last part is "free": it has the CPUs and memory nodes that no other part has */
 	struct picture_part *part;
 	unsigned n;
 	const struct ledger_job *job;
@@ -86,7 +86,7 @@ static int report_draw_node(const struct node_state *s, const char *node, const 
 	char title[320];
 	int rc;
 
-	/* the caller's session may be confined to the ServiceOS */
+	/* load the whole machine: the caller's shell may be confined to the ServiceOS */
 	if (machine_load_whole(&m, err) < 0) {
 		free(d.part);
 		return -1;
@@ -124,7 +124,7 @@ static int report_draw_node(const struct node_state *s, const char *node, const 
 struct wanted {
 	const char *svg;
 	unsigned long job;
-	long task; /* task of the array JOB; -1: not given */
+	long task; /* task of the job array JOB; -1: not given */
 	bool json, all, merge;
 };
 
@@ -173,7 +173,7 @@ static int draw_merged(struct merged *m, const char *title, const char *path, st
 	return rc;
 }
 
-/* Print a report of several nodes. Returns the exit status: 1 when a node is missing. */
+/* Print a report of several nodes. Returns the exit status, which is 1 if a node is missing. */
 static int show_merged(struct merged *m, const char *title, const struct wanted *w,
 		       struct errbuf *err)
 {

@@ -20,7 +20,7 @@ static const char usage_text[] =
 	"Exit status: COMMAND's; 127 when it is not found, 126 when it cannot be run, 1 when the "
 	"policy is refused, 2 wrong usage.\n";
 
-/* The exit statuses of env(1), nice(1) and chrt(1). */
+/* The exit statuses that env(1), nice(1) and chrt(1) use, too. */
 #define STATUS_NOT_FOUND 127
 #define STATUS_CANNOT_RUN 126
 

@@ -15,8 +15,8 @@ static const char usage_text[] = "Usage: nodeosctl support-bundle\n"
 				 "  -h, --help  print this\n";
 
 /*
- * Accept the former options, too, so that scripts that still call this command get the name of its
- * replacement.
+ * Print what replaces this command. The former options are still accepted, so that old scripts get
+ * the name of the replacement, too.
  */
 int tool_support_bundle(int argc, char **argv)
 {

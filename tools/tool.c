@@ -6,12 +6,12 @@
 
 #include "base/printable.h"
 
-#define MESSAGE_MAX 4096 /* the longest messages hold a path */
+#define MESSAGE_MAX 4096 /* room for messages that have a path */
 
-/* NULL: the program is nodeosctl, and messages also name the command */
+/* name of the program; NULL: nodeosctl, whose messages also name the command */
 static const char *own_program;
 
-#define CALLED_MAX 64 /* bytes with the final NUL */
+#define CALLED_MAX 64 /* bytes of a name for messages, with the final NUL */
 
 void tool_set_program(const char *name)
 {
@@ -23,7 +23,7 @@ static const char *program_name(void)
 	return own_program ? own_program : "nodeosctl";
 }
 
-/* Write "nodeosctl", BETWEEN and COMMAND, or the program's own name, to BUF; returns BUF. */
+/* Write "nodeosctl", BETWEEN and COMMAND to BUF, or own_program if that is set. Returns BUF. */
 static char *format_call(char buf[CALLED_MAX], const char *between, const char *command)
 {
 	if (own_program)
@@ -33,7 +33,7 @@ static char *format_call(char buf[CALLED_MAX], const char *between, const char *
 	return buf;
 }
 
-/* A message may hold bytes of a file or a user, and the terminal may be that of root. */
+/* Print a message with unprintable bytes replaced: it may have any bytes of a user. */
 static void __attribute__((format(printf, 1, 0))) put_message(const char *fmt, va_list ap)
 {
 	char text[MESSAGE_MAX];
@@ -82,7 +82,7 @@ int tool_getopt(int argc, char **argv, const char *shorts, const struct option *
 	char buf[CALLED_MAX], *command = argv[0];
 	int c;
 
-	/* getopt begins its messages with argv[0] */
+	/* getopt_long() begins its messages with argv[0] */
 	argv[0] = format_call(buf, ": ", command);
 	c = getopt_long(argc, argv, shorts, longs, NULL);
 	argv[0] = command;

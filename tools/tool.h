@@ -5,9 +5,9 @@
 #include <getopt.h>
 
 /*
- * The commands of nodeosctl. ARGV[0] is the command's name. Each returns the exit
- * status: 0 done, 1 failed with one message on standard error, 2 wrong usage,
- * 3 the check found a problem.
+ * The commands of nodeosctl. ARGV[0] is the command's name. Each returns the exit status: 0 for
+ * success, 1 after a failure with one message on standard error, 2 for wrong usage, 3 if a check
+ * found a problem.
  */
 int tool_check(int argc, char **argv);
 int tool_contention(int argc, char **argv);
@@ -27,31 +27,32 @@ int tool_unprovision(int argc, char **argv);
 int tool_verify(int argc, char **argv);
 
 /*
- * Let the messages of a program that runs only one command begin with its own NAME, not with
- * "nodeosctl" and the command. The caller owns NAME.
+ * For a program that is only one command: let messages begin with NAME in place of "nodeosctl" and
+ * the command. NAME must stay valid.
  */
 void tool_set_program(const char *name);
 
 /*
- * Print a message on standard error, always one line (base/printable.h); returns STATUS.
- * tool_message() prints a message that begins with a place, such as a compiler's; tool_error()
- * prints "nodeosctl: MESSAGE".
+ * Print a message as one line on standard error (base/printable.h). Returns STATUS. tool_error()
+ * prints "nodeosctl: MESSAGE". tool_message() prints MESSAGE alone, for messages that begin with a
+ * file name and a line.
  */
 int tool_message(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int tool_error(int status, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* For wrong usage: print "nodeosctl: COMMAND: MESSAGE (see nodeosctl COMMAND --help)" on standard
- * error; returns 2. */
+/*
+ * Print "nodeosctl: COMMAND: MESSAGE (see nodeosctl COMMAND --help)" on standard error. Returns 2,
+ * the exit status for wrong usage.
+ */
 int tool_wrong(const char *command, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* getopt_long() for the command ARGV[0]: its messages name nodeosctl and the command, and refer to
- * --help. */
+/* Call getopt_long() for the command ARGV[0], with messages like those of tool_wrong(). */
 int tool_getopt(int argc, char **argv, const char *shorts, const struct option *longs);
 
 /*
- * Handle an option C of tool_getopt() that COMMAND does not handle itself. For 'h' print USAGE and
- * the name of the command's manual page, and return 0; for an option that getopt has refused return
- * 2.
+ * Handle an option C of tool_getopt() that COMMAND does not handle itself. For 'h', print USAGE and
+ * the name of the command's manual page, and return 0. For an option that getopt_long() has
+ * refused, return 2.
  */
 int tool_help(int c, const char *command, const char *usage);
 

@@ -33,15 +33,15 @@ static const char usage_text[] =
 	"something differs.\n";
 
 struct check {
-	struct json_out j; /* JSON output; its F is NULL for text output */
+	struct json_out j; /* JSON output; j.f is NULL for text output */
 	const struct node_state *s;
 	const struct ledger_job *job;
 	const struct ledger_step *step;
 	char id[16];
-	bool quiet; /* count, and print nothing */
+	bool quiet; /* count only, without output */
 	unsigned count, wrong;
 	bool verbose;
-	/* number of items that this kernel cannot move, and of items that could not be checked */
+	/* how many items this kernel cannot move, and how many could not be checked */
 	unsigned n_fixed, n_unknown;
 	struct fixed {
 		char *what, *found, *why;
@@ -155,14 +155,14 @@ static void check_step(struct check *c)
 	if (c->step->partition != PARTITION_MEMBER)
 		check_partition(c);
 	/*
-	 * if ranks are in several places, only the report knows where each is; the ranks of a
-	 * launching step are not in place yet
+	 * skip steps whose ranks are in several containers, since the container of each rank is
+	 * unknown here, and steps that start, whose ranks are not placed yet
 	 */
 	if (w.at && !c->step->launching && c->step->step_id < STEP_ID_INTERACTIVE)
 		node_state_each_task(c->s, c->step, check_task, &w, &ignored);
 }
 
-/* Check all jobs, or, if ONLY is not 0, that job. Returns whether a job has containers. */
+/* Check all jobs, or only job ONLY if that is not 0. Returns whether a job was checked. */
 static bool check_jobs(struct check *c, unsigned long only)
 {
 	bool any = false;
@@ -203,7 +203,7 @@ static void put_blocks(struct check *c, const char *what, const char *want,
 	jout_close(&c->j, '}');
 }
 
-/* Blocks of jobs must be online. Free blocks must be empty: containers get no others. */
+/* Check that blocks of jobs are online, and that free blocks are empty, as containers need them. */
 static void check_blocks(struct check *c)
 {
 	struct idset free = c->s->blocks.nodes, held, clean;
@@ -243,7 +243,7 @@ static void keep_fixed(struct check *c, const struct service_finding *f)
 		(struct fixed){ verify_copy(f->what), verify_copy(f->found), verify_copy(f->why) };
 }
 
-/* Drift is printed among the other checks; findings that cannot be changed go to a later list. */
+/* Print an item that differs. Keep one that cannot be moved or checked for the list at the end. */
 static void put_service(const struct service_finding *f, void *arg)
 {
 	struct check *c = arg;
@@ -341,7 +341,7 @@ static int verify(const struct node_state *s, unsigned long only, bool json, boo
 	return c.wrong || *bad ? 3 : 0;
 }
 
-/* A step may start or end between the load and the check: on a difference load again. */
+/* Load the node's state; if the check fails, load it again: a step may have started or ended. */
 static int load_settled(struct node_state *s, unsigned long only, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 500000000 };

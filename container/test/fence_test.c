@@ -14,8 +14,8 @@
 #include "host/workqueue.h"
 
 /*
- * Plain files take the place of the kernel's: this test checks which directories get which
- * exclusive CPUs, and when. test/guest/partitions.py tests the kernel's part.
+ * This test uses plain files in place of cgroupfs. It checks which directories get which exclusive
+ * CPUs, and when. test/guest/partitions.py tests the kernel's part.
  */
 static int root;
 
@@ -55,8 +55,8 @@ static const char *const dirs[] = { "cg",
 				    "cg/a/job_2/step_0/user" };
 
 /*
- * Empty the files first: writing replaces the whole content of a kernel file, but of a longer plain
- * file the end would stay.
+ * Write empty files: a write replaces the whole content of a kernel file, but leaves the end of a
+ * longer plain file.
  */
 static void write_empty_tree(void)
 {
@@ -89,7 +89,7 @@ static struct ledger_job *make_job(const char *dir, uint32_t id)
 	return ledger_job_new(&place, id, 1000);
 }
 
-/* Files in place of the kernel's workqueues. If a mask reads back as requested, it was written. */
+/* Use plain files in place of the kernel's workqueues, with MASK as their present mask. */
 static void fresh_workqueues(const char *mask)
 {
 	static char dir[128];
@@ -128,32 +128,36 @@ static void test_workqueues(void)
 
 	fresh_workqueues("ffff\n");
 	is_int(workqueue_leave(dir, &cpus, &err), 0, "workqueue_leave: four CPUs leave");
-	is(read_cgroup_text("wq", "cpumask"), "fff0", "workqueue_leave: the other CPUs stay");
+	is(read_cgroup_text("wq", "cpumask"), "fff0",
+	   "workqueue_leave: the workqueues keep the other CPUs");
 	is_int(workqueue_leave(dir, &more, &err), 0, "workqueue_leave: two more CPUs leave");
 	is(read_cgroup_text("wq", "cpumask"), "fcf0",
-	   "workqueue_leave: the first four CPUs stay out");
+	   "workqueue_leave: the four CPUs that left before stay out");
 	is_int(workqueue_leave(dir, &more, &err), 0,
 	       "workqueue_leave: accepts CPUs that have left already");
-	is(read_cgroup_text("wq", "cpumask"), "fcf0", "workqueues: leaving twice changes nothing");
+	is(read_cgroup_text("wq", "cpumask"), "fcf0",
+	   "workqueue_leave: CPUs that leave twice change nothing");
 	is_int(workqueue_leave(dir, &rest, &err), -1, "workqueue_leave: refuses the last CPUs: %s",
 	       err.text);
-	is(read_cgroup_text("wq", "cpumask"), "fcf0", "workqueues: a refused leave writes nothing");
+	is(read_cgroup_text("wq", "cpumask"), "fcf0",
+	   "workqueue_leave: writes nothing if it refuses");
 	workqueue_return(dir, &more);
 	is(read_cgroup_text("wq", "cpumask"), "fcff",
-	   "workqueues: CPUs that are in no partition return");
+	   "workqueue_return: CPUs that are in no partition return");
 	workqueue_return(dir, &none);
-	is(read_cgroup_text("wq", "cpumask"), "ffff", "workqueues: all CPUs return");
+	is(read_cgroup_text("wq", "cpumask"), "ffff", "workqueue_return: all CPUs return");
 	workqueue_return(dir, &cpus);
 	is(read_cgroup_text("wq", "cpumask"), "ffff",
-	   "workqueues: a return of no CPUs changes nothing");
+	   "workqueue_return: changes nothing if no CPU is out");
 	write_cgroup_file("wq", "cpumask_isolated", "f000\n");
 	is_int(workqueue_leave(dir, &cpus, &err), 0,
-	       "workqueues: CPUs leave on a kernel with isolcpus");
-	is(read_cgroup_text("wq", "cpumask"), "ff0", "workqueues: CPUs of isolcpus stay out");
+	       "workqueue_leave: succeeds on a kernel with isolcpus=");
+	is(read_cgroup_text("wq", "cpumask"), "ff0",
+	   "workqueue_leave: CPUs of isolcpus= stay out of the workqueues");
 	write_cgroup_file("wq", "cpumask_isolated", "0\n");
 	workqueue_return(dir, &none);
 	is(read_cgroup_text("wq", "cpumask"), "ffff",
-	   "workqueues: all CPUs return without isolcpus");
+	   "workqueue_return: without isolcpus= all CPUs return");
 	fresh_workqueues("3\n");
 	is_int(workqueue_leave(dir, &more, &err), 0,
 	       "workqueue_leave: accepts CPUs outside of the mask");
@@ -178,9 +182,9 @@ static void test_raise_and_lower(void)
 	add_fence_step(job, "cg/a/job_1/step_1", PARTITION_ROOT, "8-9");
 	job->step[1].launching = true;
 	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 1,
-	       "fence_raise: waits while a sibling is launching");
+	       "fence_raise: returns 1 while another step of the job is launching");
 	is(read_cgroup_text("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "",
-	   "fence_raise: no fence exists while a sibling is launching");
+	   "fence_raise: raises no fence while another step of the job is launching");
 	job->step[1].launching = false;
 	write_cgroup_file("cg/a", "cpuset.cpus.exclusive", "12");
 	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 0,
@@ -197,9 +201,8 @@ static void test_raise_and_lower(void)
 	   "fence_raise: the job has the CPUs of both fences exclusively");
 	is(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9,12",
 	   "fence_raise: exclusive CPUs not set by NodeOS stay in the directory above");
-	is(read_cgroup_text("wq", "cpumask"), "fff0",
-	   "fence_raise: CPUs of the isolated fence leave the workqueues, those of the root "
-	   "partition stay");
+	is(read_cgroup_text("wq", "cpumask"), "fcf0",
+	   "fence_raise: CPUs of both fences leave the workqueues");
 	write_cgroup_file("cg/a/job_1/step_0/user", "cpuset.cpus.partition", "");
 	write_cgroup_file("cg/a/job_1/step_1/user", "cpuset.cpus.partition", "");
 	is_int(fence_lower(root, job, &err), 0, "fence_lower: lowers the job's fences");
@@ -219,7 +222,10 @@ static void test_raise_and_lower(void)
 	ledger_close(l);
 }
 
-/* An invalid partition: the file keeps "isolated invalid (...)", as it cannot be changed. */
+/*
+ * The plain file reads "isolated invalid (...)" even after "isolated" is written, as the kernel's
+ * file does for an invalid partition.
+ */
 static void test_not_valid(void)
 {
 	struct errbuf err = { 0 };
@@ -230,7 +236,8 @@ static void test_not_valid(void)
 			  "isolated invalid (Cpu list in cpuset.cpus not exclusive)");
 	is_int(partition_make(root, "cg/a/job_1/step_0/user", PARTITION_ISOLATED, &cpus, &err), -1,
 	       "partition_make: fails for an invalid partition");
-	ok(strstr(err.text, "partition isolated: the kernel makes it \"isolated invalid (Cpu list"),
+	ok(strstr(err.text,
+		  "partition isolated: the kernel reports the state \"isolated invalid (Cpu list"),
 	   "partition_make: reports the kernel's reason: %s", err.text);
 	ok(strncmp(read_cgroup_text("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "member",
 		   6) == 0,
@@ -274,7 +281,7 @@ static void test_fence_dropped(void)
 	fence_refresh_job(root, one);
 	fence_refresh_above(l, root, one->cgroup, &gone);
 	ok(strncmp(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "8-9,15", 6) == 0,
-	   "fence_drop: CPUs of the second job, and those not set by NodeOS, stay above");
+	   "fence_refresh_job: CPUs of the second job, and CPUs not set by NodeOS, stay above");
 	ok(*read_cgroup_text("cg/a/job_1", "cpuset.cpus.exclusive") != '0',
 	   "fence_drop: the job's directory keeps no exclusive CPU");
 	is(read_cgroup_text("wq", "cpumask"), "fcff",
@@ -286,10 +293,10 @@ static void test_fence_dropped(void)
 	idset_or(&gone, &two->step[0].fence);
 	fence_refresh_above(l, root, one->cgroup, &gone);
 	ok(strncmp(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "8-9", 3) == 0,
-	   "fence_refresh_above: beside an unreadable entry, only CPUs of the gone fence are "
-	   "taken");
+	   "fence_refresh_above: beside an unreadable entry, takes only the CPUs of the removed "
+	   "fence");
 
-	/* a directory with the name of S's that belongs to another step */
+	/* a directory with the same name that belongs to another step */
 	write_cgroup_file("cg/a/job_2/step_0/user", "cpuset.cpus.partition", "isolated");
 	two->step[0].inode++;
 	fence_drop(root, &two->step[0], &gone);
@@ -337,7 +344,7 @@ static void test_fence_others(void)
 	write_cgroup_file("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
 	fence_wait_alone(root, "cg/a/job_1", &cpus, 100);
 	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
-	       "fence_wait_alone: stops at its limit for a job that stays");
+	       "fence_wait_alone: stops waiting at its limit for a job that stays");
 	if (fork() == 0) {
 		usleep(300000);
 		write_cgroup_file("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");

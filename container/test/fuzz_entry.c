@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: arbitrary bytes in place of everything that root parses on a node: a ledger
- * entry, the planner's answer and its input, the command of a manifest. If a text parses, its value
- * must print as a text that parses to the same value. Seeds: corpus/entry.
+ * libFuzzer target: arbitrary bytes in place of the texts that NodeOS parses on a node: a ledger
+ * entry, the planner's answer and its input, the command of a manifest. The value of a text that
+ * parses must print as a text that parses to the same value. Seeds: corpus/entry.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -137,7 +137,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	memcpy(text, data, size);
 	text[size] = '\0';
-	/* only for entries: the ledger's buffer is large and costs much time under the sanitizer */
+	/*
+	 * only for texts that begin as entries do: with the sanitizer, the ledger's large buffer
+	 * costs much time
+	 */
 	if (strncmp(text, "nodeos-ledger 1\n", 16) == 0)
 		check_entry(data, size);
 	check_plan(text);

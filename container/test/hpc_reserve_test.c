@@ -18,7 +18,7 @@ static struct idset set_of(const char *list)
 	return s;
 }
 
-/* Return OFFER after hpc_keep_one(). */
+/* Return the CPUs of OFFER that hpc_keep_one() leaves in it. */
 static const char *offer_left(const char *offer, const char *outside, const char *request)
 {
 	static char list[256];
@@ -69,8 +69,8 @@ static const char *cpus_left(const char *request)
 }
 
 /*
- * Return the CPUs of 0-7 that the real-time containers of a job leave: steps on 0-1 and on 2-3 with
- * their own plans, and the job's plan on 4-5.
+ * Return the CPUs of 0-7 that the real-time containers of a job leave. Two steps have their own
+ * plans, on CPUs 0-1 and 2-3; the job's plan has CPUs 4-5.
  */
 static const char *left_of_job(uint64_t my_step)
 {
@@ -111,17 +111,17 @@ int main(void)
 	is(offer_left("4-7", "4-7", "nodeos 1;c=a policy=hpc;"), "5-7",
 	   "hpc_keep_one: keeps one of the CPUs that other jobs leave");
 	is(offer_left("4-7", "3-7", "nodeos 1;c=a policy=hpc;"), "4-7",
-	   "hpc_keep_one: keeps none if another CPU is already outside");
+	   "hpc_keep_one: keeps no CPU if a CPU that is not offered is outside");
 	is(offer_left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2;"), "0-7",
-	   "hpc_keep_one: keeps none if a container has another policy");
+	   "hpc_keep_one: keeps no CPU if one container has another policy");
 	is(offer_left("0-7", "0-7", "nodeos 1;c=a policy=fifo;"), "0-7",
-	   "hpc_keep_one: keeps none for other policies");
+	   "hpc_keep_one: keeps no CPU for policy fifo");
 	is(offer_left("3", "3", "nodeos 1;c=a policy=hpc;"), "",
 	   "hpc_keep_one: keeps even the only CPU");
 	is(offer_left("3", "", "nodeos 1;c=a policy=hpc;"), "3",
-	   "hpc_keep_one: keeps none if OUTSIDE is empty");
+	   "hpc_keep_one: keeps no CPU if OUTSIDE is empty");
 	is(cpus_left("nodeos 1;c=a cpus=1;c=b cpus=1 policy=batch;"), "0-7",
-	   "hpc_take: fair containers take nothing");
+	   "hpc_take: containers with fair policies take no CPU");
 	is(cpus_left("nodeos 1;c=a policy=fifo;"), "1-7",
 	   "hpc_take: a real-time container takes its CPUs");
 	is(cpus_left("nodeos 1;c=a partition=root;"), "2-7",
@@ -131,9 +131,9 @@ int main(void)
 	is(left_of_job(0), "6-7",
 	   "realtime_take_job: takes the CPUs of the job's plan and of its steps");
 	is(left_of_job(2), "2-3,6-7", "realtime_take_job: ignores the step MY_STEP");
-	is(left_of_job(9), "2-3,6-7", "realtime_take_job: ignores fair steps");
+	is(left_of_job(9), "2-3,6-7", "realtime_take_job: ignores steps with fair policies");
 	conf.default_policy = POLICY_HPC;
 	is(offer_left("0-7", "0-7", "nodeos 1;c=a;"), "1-7",
-	   "hpc_keep_one: the site's default policy counts for a container without one");
+	   "hpc_keep_one: a container without a policy has the site's default policy");
 	return tap_done();
 }

@@ -23,7 +23,7 @@ static const struct requested_container *parse_ask(const char *text)
 	return &request.container[0];
 }
 
-/* Return the members that WRITE puts into an object. */
+/* Return the JSON object with the members that WRITE writes. */
 static const char *json_members(void (*write)(struct json_out *j,
 					      const struct reported_container *c))
 {
@@ -99,11 +99,11 @@ static void test_isolator_site(void)
 				 &conf, "/c", &err),
 	       -1, "isolators_allowed: a buffer is not allowed by default");
 	is_int(isolators_alone(&request, &conf, true), 0,
-	       "isolators_alone: a buffer needs no CPUs alone");
+	       "isolators_alone: false for a container with a buffer");
 	is_int(isolators_shown(&request), 1, "isolators_shown: true for a buffer");
 	parse_ask("nodeos 1;c=sim partition=isolated;");
 	is_int(isolators_alone(&request, &conf, true), 1,
-	       "isolators_alone: a partition of an srun step needs its CPUs alone");
+	       "isolators_alone: true for a partition of a step of srun");
 	is_int(isolators_alone(&request, &conf, false), 0,
 	       "isolators_alone: false for a batch script, which becomes no partition");
 	is_int(isolators_shown(&request), 0, "isolators_shown: false for a partition");
@@ -121,37 +121,41 @@ static void test_oom(void)
 
 	parse_ask("nodeos 1;c=sim cpus=2 oom=700;");
 	is(json_members(write_asked), "{\"cpus\":2,\"oom_score_adj\":700}",
-	   "oom: \"asked\" has the requested score");
+	   "os/linux/oom-score-adj: \"asked\" has the requested score");
 	ok(strstr(json_members(isolators_report), ",\"oom_score_adj\":700}"),
-	   "oom: the container has the given score");
-	is_int(isolators_outcome(o, &reported), 2, "oom: CPUs and the score have an outcome");
+	   "os/linux/oom-score-adj: the report has the given score");
+	is_int(isolators_outcome(o, &reported), 2,
+	       "os/linux/oom-score-adj: CPUs and score have one outcome each");
 	is(o[1].isolator, "os/linux/oom-score-adj",
-	   "oom: the outcome has the isolator's name in manifests");
-	is_int(o[1].outcome, OUTCOME_ENFORCED, "oom: a set score is enforced, not ignored");
+	   "os/linux/oom-score-adj: the outcome has the isolator's name in manifests");
+	is_int(o[1].outcome, OUTCOME_ENFORCED, "os/linux/oom-score-adj: the score is enforced");
 	is_int(isolators_shown(&request), 1, "isolators_shown: true for a score");
-	/* 700 and 701 are above 0: every user may raise the score */
+	/* scores above 0 need no rights: every user may raise the score */
 	is_int(isolator_oom.verify(&g, &rank, &err), -1,
-	       "oom: verify refuses a rank with another score");
-	ok(strstr(err.text, "rank 3 has oom_score_adj "), "oom: verify names rank and score: %s",
-	   err.text);
-	is_int(isolators_show(&g, "sim", &err), 0, "oom: a rank sets its score");
+	       "os/linux/oom-score-adj: verify refuses a rank with another score");
+	ok(strstr(err.text, "rank 3 has oom_score_adj "),
+	   "os/linux/oom-score-adj: the message has rank and score: %s", err.text);
+	is_int(isolators_show(&g, "sim", 0, &err), 0,
+	       "os/linux/oom-score-adj: a rank can set its score");
 	is_int(isolator_oom.verify(&g, &rank, &err), 0,
-	       "oom: the kernel shows the score that the rank has set");
+	       "os/linux/oom-score-adj: verify accepts the score that the rank has set");
 	g.number[RANK_NUMBER_OOM].value = 701;
 	is_int(isolator_oom.verify(&g, &rank, &err), -1,
-	       "oom: verify refuses a score that differs by 1");
+	       "os/linux/oom-score-adj: verify refuses a score that differs by 1");
 	is(err.text, "rank 3 has oom_score_adj 700, not 701 as planned (another plugin?)",
-	   "oom: the message has both scores");
+	   "os/linux/oom-score-adj: the message has both scores");
 	g.number[RANK_NUMBER_OOM] = (struct rank_value){ false, 0 };
-	is_int(isolators_show(&g, "sim", &err), 0,
-	       "oom: a rank without a requested score sets none");
+	is_int(isolators_show(&g, "sim", 0, &err), 0,
+	       "os/linux/oom-score-adj: show succeeds if no score was requested");
 	is_int(isolator_oom.verify(&g, &rank, &err), 0,
-	       "oom: verify ignores the score if none was requested");
+	       "os/linux/oom-score-adj: verify accepts any score if none was requested");
 	parse_ask("nodeos 1;c=sim cpus=2 ignored=os/linux/oom-score-adj;");
 	is_int(isolators_outcome(o, &reported), 2,
-	       "oom: an ignored score in a request of an older release has an outcome too");
+	       "os/linux/oom-score-adj: a score that a request of an older release ignores has an "
+	       "outcome");
 	is_int(o[1].outcome, OUTCOME_IGNORED,
-	       "oom: in a request of an older release the score is ignored");
+	       "os/linux/oom-score-adj: the outcome of a request of an older release is "
+	       "\"ignored\"");
 }
 
 static void test_limits(int root)
@@ -177,20 +181,23 @@ static void test_limits(int root)
 	parse_ask("nodeos 1;c=sim cpus=2 memory=4194304 memory_request=1 iops=7 thp=never;");
 	is(json_members(write_asked),
 	   "{\"cpus\":2,\"memory_limit_bytes\":4194304,\"block_iops\":7,\"thp\":\"never\"}",
-	   "limits: \"asked\" has the limits");
+	   "limits: \"asked\" has the requested limits");
 	is_int(isolators_outcome(o, &judged), 4, "limits: each limit has an outcome");
 	is(o[1].isolator, "resource/memory", "limits: the outcome has the name in manifests");
-	is_int(o[1].outcome, OUTCOME_MODIFIED, "limits: AppC's request is not enforced");
+	is_int(o[1].outcome, OUTCOME_MODIFIED,
+	       "limits: the limit of memory is modified, as AppC's request is not reserved");
 	is_int(o[2].outcome, OUTCOME_ENFORCED, "limits: the limit of operations is enforced");
 	is_int(isolators_shown(&request), 0, "isolators_shown: false for limits");
 	part[0].ask = &request.container[0];
 	isolator_limits.give(&step, &part[0], &err);
 	scratch_file("job_1/step_0/user/memory.max", "max\n");
-	is_int(isolator_limits.step(&step, &err), 0, "limits: the step gets them: %s", err.text);
+	is_int(isolator_limits.step(&step, &err), 0, "limits: the step hook succeeds: %s",
+	       err.text);
 	cgroup_read(root, step.user, "memory.max", text, sizeof(text), &err);
 	is(text, "4194304", "limits: the step's directory has the memory limit");
 	ok(strstr(given[0].unlimited, "job_1 has no directory above it"),
-	   "limits: a step without the io controller says so: %s", given[0].unlimited);
+	   "limits: if the io controller cannot be turned on, the reason is noted: %s",
+	   given[0].unlimited);
 	scratch_file("job_1/step_0/user/memory.max", "1048576\n");
 	given[0].unlimited[0] = '\0';
 	is_int(isolator_limits.step(&step, &err), 0,
@@ -198,22 +205,109 @@ static void test_limits(int root)
 	cgroup_read(root, step.user, "memory.max", text, sizeof(text), &err);
 	is(text, "1048576", "limits: a lower limit of Slurm stays");
 	ok(strstr(given[0].unlimited, "Slurm's limit of 1 MiB is lower"),
-	   "limits: the step says that Slurm's limit is lower: %s", given[0].unlimited);
+	   "limits: the reason says that Slurm's limit is lower: %s", given[0].unlimited);
 	both.n = 2;
 	scratch_dir("job_1/step_0/user/task_1");
 	scratch_file("job_1/step_0/user/task_1/memory.max", "max\n");
 	is_int(isolator_limits.rank(&step, &part[0], 0, "job_1/step_0/user/task_1", &err), 0,
-	       "limits: a rank of a step with one container");
+	       "limits: the rank hook succeeds in a step with one container");
 	cgroup_read(root, "job_1/step_0/user/task_1", "memory.max", text, sizeof(text), &err);
 	is(text, "max", "limits: a rank of a step with one container has no limit of its own");
 	is_int(isolator_limits.rank(&both, &part[0], 0, "job_1/step_0/user/task_1", &err), 0,
-	       "limits: a rank of a step with two containers");
+	       "limits: the rank hook succeeds in a step with two containers");
 	cgroup_read(root, "job_1/step_0/user/task_1", "memory.max", text, sizeof(text), &err);
-	is(text, "2097152", "limits: two ranks of a container divide its limit");
+	is(text, "2097152", "limits: each of two ranks of a container gets half of the limit");
 	parse_ask("nodeos 1;c=sim ignored=resource/memory memory=1048576;");
-	is_int(isolators_outcome(o, &judged), 2, "limits: a pod's limit has no outcome of its own");
-	is(o[1].reason, "that of the whole pod is ignored",
-	   "limits: a container with a limit says that the pod's is ignored");
+	is_int(isolators_outcome(o, &judged), 2,
+	       "limits: a pod's limit has no outcome if the container has a limit");
+	is(o[1].reason, "the limit of the whole pod is ignored",
+	   "limits: the reason of the container's limit says that the pod's limit is ignored");
+	parse_ask("nodeos 1;c=sim ignored=power,resource/memory;");
+	is_int(isolators_outcome(o, &judged), 3,
+	       "limits: a pod's limit has an outcome if the container has no limit");
+	ok(o[1].outcome == OUTCOME_IGNORED && strcmp(o[1].reason, "not implemented here") == 0,
+	   "limits: an isolator that no container can have is ignored: %s", o[1].reason);
+	ok(o[2].outcome == OUTCOME_IGNORED &&
+		   strcmp(o[2].reason, "no cgroup holds only the pod's containers") == 0,
+	   "limits: a limit of the whole pod is ignored, with the reason: %s", o[2].reason);
+}
+
+static void test_guest(void)
+{
+	struct rank_settings g = { 0 };
+	struct isolator_part part = {
+		.given = &g, .ask = &request.container[0], .name = "sim", .ranks = 2
+	};
+	struct isolator_step step = { .step_id = 0, .n = 1, .part = &part };
+	struct isolator_node node = { .job_memory = UINT64_C(4) << 30 };
+	struct errbuf err = { 0 };
+
+	parse_ask("nodeos 1;c=sim cpus=2 guest=4096;");
+	is_int(isolator_guest.possible(&request, &node, &err), -1,
+	       "guest: all of the job's memory is refused: %s", err.text);
+	node.job_memory += 1;
+	is_int(isolator_guest.possible(&request, &node, &err), 0, "guest: less of it is not");
+	g.number[RANK_NUMBER_GUEST] = (struct rank_value){ true, 4096 };
+	is_int(isolator_guest.step(&step, &err), -1, "guest: two ranks on a node are refused");
+	ok(strstr(err.text, "sim: 2 ranks would have guests here"),
+	   "guest: the reason has them: %s", err.text);
+	part.ranks = 1;
+	g.lwk.memory = 1 << 30;
+	is_int(isolator_guest.step(&step, &err), -1, "guest: refused beside a machine: %s",
+	       err.text);
+	step.step_id = STEP_ID_INTERACTIVE;
+	is_int(isolator_guest.step(&step, &err), 0, "guest: a job script begins");
+	ok(!g.number[RANK_NUMBER_GUEST].set && *g.unlimited,
+	   "guest: a job script has none, and it says so: %s", g.unlimited);
+}
+
+static void test_lwk(void)
+{
+	struct rank_settings g = { .limits.thp = THP_UNSET };
+	struct isolator_part part = { .given = &g, .ask = &request.container[0] };
+	struct isolator_step step = { .step_id = 0 };
+	struct isolator_node node = { .job_memory = UINT64_C(1) << 30 };
+	struct conf site;
+	struct errbuf err = { 0 };
+	struct sched_given sched;
+
+	conf_defaults(&site);
+	parse_ask("nodeos 1;c=sim cpus=2 lwk=1073741824 lwk_page=1G;");
+	is(json_members(write_asked),
+	   "{\"cpus\":2,\"lwk\":{\"memory_bytes\":1073741824,\"page\":\"1G\"}}",
+	   "lwk: \"asked\" has size and page of the memory");
+	ok(isolators_shown(&request), "isolators_shown: true for lwk");
+	is_int(isolator_lwk.allowed(part.ask, &site, "f", &err), 0, "lwk: allowed by default");
+	site.lwk_max = (UINT64_C(1) << 30) - 1;
+	is_int(isolator_lwk.allowed(part.ask, &site, "f", &err), -1, "lwk: refused above lwk_max");
+	ok(strstr(err.text, "1024 MiB") && strstr(err.text, "lwk_max in f"),
+	   "lwk: the refusal names size and key: %s", err.text);
+	site.lwk_max = 0;
+	site.lwk = LWK_NO;
+	is_int(isolator_lwk.allowed(part.ask, &site, "f", &err), -1, "lwk: refused with lwk = no");
+	is_int(isolator_lwk.possible(&request, &node, &err), -1,
+	       "lwk: an extent of all of the job's memory is refused: %s", err.text);
+	node.job_memory++;
+	is_int(isolator_lwk.possible(&request, &node, &err), 0,
+	       "lwk: an extent of less than the job's memory is accepted");
+	errclear(&err);
+	isolator_lwk.give(&step, &part, &err);
+	ok(g.lwk.memory == 1 << 30 && !*g.unlimited,
+	   "lwk: a rank of a step of srun gets a machine");
+	is_int(isolator_lwk.verify(&g, &(struct isolator_rank){ .number = 5 }, &err), -1,
+	       "lwk: verify refuses a rank without an extent: %s", err.text);
+	memset(&g.lwk, 0, sizeof(g.lwk));
+	step.step_id = STEP_ID_BATCH;
+	isolator_lwk.give(&step, &part, &err);
+	ok(!g.lwk.memory && *g.unlimited,
+	   "lwk: a job script gets no machine, and the reason is noted: %s", g.unlimited);
+	outcome_sched(&sched, part.ask, &site, true);
+	ok(sched.partition == PARTITION_MEMBER && !sched.for_lwk,
+	   "lwk: the step is no partition if the site allows none");
+	site.allow_partitions |= 1u << PARTITION_ROOT | 1u << PARTITION_ISOLATED;
+	outcome_sched(&sched, part.ask, &site, true);
+	ok(sched.partition != PARTITION_MEMBER && sched.for_lwk,
+	   "lwk: the step is a partition if the site allows it");
 }
 
 static void test_thp(void)
@@ -223,14 +317,18 @@ static void test_thp(void)
 	struct errbuf err = { 0 };
 
 	is_int(isolator_thp.verify(&g, &rank, &err), -1,
-	       "thp: verify refuses a rank with huge pages");
-	is_int(isolator_thp.enter(&g, &rank, &err), 0, "thp: a rank forbids them: %s", err.text);
-	is_int(isolator_thp.verify(&g, &rank, &err), 0, "thp: the kernel shows it");
+	       "thp: with \"never\", verify refuses a rank that may have huge pages");
+	is_int(isolator_thp.enter(&g, &rank, &err), 0, "thp: a rank can forbid huge pages: %s",
+	       err.text);
+	is_int(isolator_thp.verify(&g, &rank, &err), 0,
+	       "thp: verify accepts a rank that has forbidden huge pages");
 	g.limits.thp = THP_ALWAYS;
 	is_int(isolator_thp.verify(&g, &rank, &err), -1,
-	       "thp: verify refuses a rank that must not have them");
-	is_int(isolator_thp.enter(&g, &rank, &err), 0, "thp: a rank allows them: %s", err.text);
-	is_int(isolator_thp.verify(&g, &rank, &err), 0, "thp: the kernel shows that, too");
+	       "thp: with \"always\", verify refuses a rank that has forbidden huge pages");
+	is_int(isolator_thp.enter(&g, &rank, &err), 0, "thp: a rank can allow huge pages again: %s",
+	       err.text);
+	is_int(isolator_thp.verify(&g, &rank, &err), 0,
+	       "thp: verify accepts a rank that has allowed huge pages again");
 }
 
 static void test_contention(void)
@@ -243,35 +341,35 @@ static void test_contention(void)
 
 	parse_ask("nodeos 1;c=sim cpus=2 contention=observe;");
 	is(json_members(write_asked), "{\"cpus\":2,\"contention\":\"observe\"}",
-	   "contention: \"asked\" has the requested policy");
+	   "contention: \"asked\" has the requested word");
 	ok(strstr(json_members(isolators_report), ",\"contention\":\"observe\"}"),
-	   "contention: the container has the policy in force");
+	   "contention: the report has the word in force");
 	is_int(isolators_outcome(o, &reported), 2,
-	       "contention: CPUs and contention have an outcome");
+	       "contention: CPUs and contention have one outcome each");
 	is(o[1].isolator, "contention", "contention: the outcome is named contention");
 	is_int(o[1].outcome, OUTCOME_ENFORCED,
-	       "contention: a dry run assumes that the daemon runs");
+	       "contention: enforced in a dry run, which assumes that the daemon runs");
 	reported.node.policy_known = true;
 	isolators_outcome(o, &reported);
 	if (access(CONTENTION_SOCKET, F_OK) < 0) {
 		is_int(o[1].outcome, OUTCOME_IGNORED,
-		       "contention: ignored on a node without the daemon");
+		       "contention: ignored on a node where the daemon does not run");
 		is(o[1].reason, "nodeos-contend does not run on this node",
-		   "contention: the outcome has the reason");
+		   "contention: the reason says that the daemon does not run");
 	}
 	conf.contention.policy = CONTENTION_OBSERVE;
 	parse_ask("nodeos 1;c=sim cpus=2 contention=off;");
 	ok(strstr(json_members(isolators_report), ",\"contention\":\"off\"}"),
-	   "contention: a container with off is not observed");
+	   "contention: the report of a container with off has off");
 	isolators_outcome(o, &reported);
-	is_int(o[1].outcome, OUTCOME_ENFORCED, "contention: off needs no daemon");
+	is_int(o[1].outcome, OUTCOME_ENFORCED, "contention: off is enforced without the daemon");
 	parse_ask("nodeos 1;c=sim cpus=2;");
 	ok(strstr(json_members(isolators_report), ",\"contention\":\"observe\"}"),
 	   "contention: without a request the site's default is in force");
 	is_int(isolators_outcome(o, &reported), 1, "contention: the site's default has no outcome");
 	conf = before;
 	ok(!strstr(json_members(isolators_report), "contention"),
-	   "contention: a report omits it if nothing is observed");
+	   "contention: the report has no word if neither site nor user asks for one");
 }
 
 static struct rank_settings given[2];
@@ -312,34 +410,55 @@ static void test_partitions(int root)
 	is_int(isolators_give(&s, &part[0], &err), 0, "isolators_give: succeeds for a partition");
 	is(list_of(&given[0].cpus), "0-1", "isolators_give: ranks get the CPUs of the plan");
 	is_int(given[0].number[RANK_NUMBER_OOM].set, 1,
-	       "isolators_give: a score of 0 counts as requested");
+	       "isolators_give: an oom-score-adj of 0 counts as requested");
 	is(list_of(&given[0].fence), "0-3", "isolators_give: the partition includes idle siblings");
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
-	       "a partition of half of the job is accepted");
+	       "a partition of half of the job's CPUs is accepted");
 	job.n_steps = 1;
 	is_int(isolators_accept(&s, &part[0], &job, &err), -1,
-	       "a second step in a partition is refused");
+	       "a second step in a container with a partition is refused");
 	is(err.text,
 	   "container sim is a root partition, and step 3 runs in it: run one step at a time in it",
-	   "the message names the first step");
+	   "the refusal of a second step in a partition names the first step");
 	other.places = (char *)"vda";
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
 	       "a step in another container is accepted beside a partition");
 	job_cpus = set_of("0-3");
 	is_int(isolators_accept(&s, &part[0], &job, &err), -1,
-	       "a partition of all of the job is refused");
+	       "a partition of all of the job's CPUs is refused");
 	given[0].for_hpc = true;
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
-	       "a partition of all of the job that replaces policy hpc is left out");
+	       "a partition of all of the job's CPUs that replaces policy hpc does not fail the "
+	       "step");
 	is_int(given[0].partition, PARTITION_MEMBER,
-	       "a step whose partition is left out is a member");
+	       "a step that does without its partition is a member");
 	is(given[0].unfenced,
 	   "policy \"hpc\": container sim: a root partition would take the job's last core on this "
-	   "node: leave one core out of all partitions",
-	   "the reason says why policy hpc has no partition");
-	given[0].for_hpc = false;
+	   "node; leave one core out of all partitions",
+	   "the reason says why no partition replaces policy hpc");
+	parse_ask("nodeos 1;c=sim policy=hpc;");
+	given[0] = (struct rank_settings){ .partition = PARTITION_ROOT,
+					   .for_hpc = true,
+					   .cpus = set_of("0-3"),
+					   .fence = set_of("0-3") };
+	s.wanted = 4;
+	isolators_accept(&s, &part[0], &job, &err);
+	is_int(given[0].partition, PARTITION_MEMBER,
+	       "policy hpc: ranks that need all CPUs of the job get no partition");
 	given[0].partition = PARTITION_ROOT;
 	*given[0].unfenced = '\0';
+	s.wanted = 3;
+	isolators_accept(&s, &part[0], &job, &err);
+	ok(given[0].partition == PARTITION_ROOT && !*given[0].unfenced,
+	   "policy hpc: ranks that need fewer than all CPUs of the job get a partition");
+	is(list_of(&given[0].fence), "1-3",
+	   "policy hpc: the job's first CPU stays outside of the partition");
+	is(list_of(&given[0].cpus), "1-3", "policy hpc: the ranks have the partition's CPUs");
+	job_cpus = set_of("0-7");
+	isolators_accept(&s, &part[0], &job, &err);
+	is(list_of(&given[0].fence), "1-3",
+	   "policy hpc: no further CPU stays outside if the job has other CPUs");
+	given[0].for_hpc = false;
 	s.n = 2;
 	is_int(isolators_accept(&s, &part[0], &job, &err), -1,
 	       "a partition for a step in two places is refused");
@@ -347,9 +466,9 @@ static void test_partitions(int root)
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
 	       "a batch script in a partition's container is accepted");
 	is_int(given[0].partition, PARTITION_MEMBER,
-	       "isolators_give: a batch script becomes no partition");
+	       "isolators_accept: a batch script becomes no partition");
 	ok(*given[0].unfenced,
-	   "isolators_give: gives the reason why a batch script is no partition: %s",
+	   "isolators_accept: gives the reason why a batch script is no partition: %s",
 	   given[0].unfenced);
 }
 
@@ -397,18 +516,21 @@ static void test_variables(void)
 	is(seen.text,
 	   "NODEOS_CPUS=3 NODEOS_MEMS=0-1 NODEOS_POLICY=other NODEOS_DIMMAP=/b "
 	   "NODEOS_MEMS_DRAM= NODEOS_MEMS_HBM=1 NODEOS_MEMS_SPM= NODEOS_MEMS_UNKNOWN= "
-	   "NODEOS_MEMS_CXL= NODEOS_MEMS_NVM= NODEOS_MEMS_GPU= ",
-	   "variables of a rank have the values of its container");
+	   "NODEOS_MEMS_CXL= NODEOS_MEMS_NVM= NODEOS_MEMS_GPU= NODEOS_LWK= ",
+	   "a rank's environment variables have the values of its container");
 	seen.text[0] = '\0';
 	isolators_values(NULL, NULL, append_variable, &seen);
 	is(seen.text,
 	   "NODEOS_CPUS= NODEOS_MEMS= NODEOS_POLICY= NODEOS_DIMMAP= NODEOS_MEMS_DRAM= "
 	   "NODEOS_MEMS_HBM= NODEOS_MEMS_SPM= NODEOS_MEMS_UNKNOWN= NODEOS_MEMS_CXL= "
-	   "NODEOS_MEMS_NVM= NODEOS_MEMS_GPU= ",
-	   "variables are empty if a rank has no container");
+	   "NODEOS_MEMS_NVM= NODEOS_MEMS_GPU= NODEOS_LWK= ",
+	   "a rank without a container gets empty environment variables");
 }
 
-/* Real time and SCHED_HPC beside live containers; RESERVED has the CPUs that the planner gave. */
+/*
+ * Plan real-time and SCHED_HPC containers beside live containers. RESERVED: the CPUs of a planned
+ * container.
+ */
 static void test_isolator_planned(void)
 {
 	struct planned_container one = { .name = "sim", .reserved = set_of("0-3") };
@@ -429,9 +551,9 @@ static void test_isolator_planned(void)
 	is_int(isolators_planned(&p, &plan, &err), -1,
 	       "real time on all CPUs of the job is refused");
 	is(err.text,
-	   "real-time containers would take every core of the job on this node: leave one core "
+	   "real-time containers would take every core of the job on this node; leave one core "
 	   "out of them",
-	   "the message asks for one core without real time");
+	   "the refusal of real time asks for one core without real time");
 	one.reserved = set_of("0-2");
 	is_int(isolators_planned(&p, &plan, &err), 0, "real time that leaves one core is accepted");
 	job_has = set_of("0-5");
@@ -456,8 +578,8 @@ static void test_isolator_planned(void)
 	       "a partition on all CPUs that other jobs leave is refused");
 	is(err.text,
 	   "no CPU of this node would be left outside of policy \"hpc\", real time and "
-	   "partitions (with those of other jobs and steps): leave one out for the system",
-	   "the message asks for one CPU for the system");
+	   "partitions (with those of other jobs and steps); leave one CPU out for the system",
+	   "the refusal of a partition asks for one CPU for the system");
 	p.outside = set_of("3-5");
 	is_int(isolators_planned(&p, &plan, &err), 0,
 	       "a partition that leaves one CPU outside is accepted");
@@ -519,6 +641,8 @@ int main(void)
 	test_oom();
 	test_limits(root);
 	test_thp();
+	test_lwk();
+	test_guest();
 	test_contention();
 	test_partitions(root);
 	test_cpus(root);

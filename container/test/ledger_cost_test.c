@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What 100 steps of 4,096 ranks of one user cost another user's launch, which opens the ledger (and
- * so sweeps it) and reads every entry: minimal time of many tries, and peak of the heap.
+ * Measure how much 100 steps of 4,096 ranks of one user cost another user's launch, which opens the
+ * ledger (and so sweeps it) and reads every entry. The costs are the shortest time of many tries,
+ * and the peak of the heap.
  */
 #include <inttypes.h>
 #include <limits.h>
@@ -18,7 +19,7 @@
 #define RANKS 4096u
 #define TRIES 60
 
-/* Add a live step that has the job's directory as its own. */
+/* Add a step whose directory is the job's, so that the step counts as live. */
 static void add_step(struct ledger_job *job, unsigned id)
 {
 	struct ledger_step *s = ledger_job_add_step(job);
@@ -34,7 +35,7 @@ static void add_step(struct ledger_job *job, unsigned id)
 
 		snprintf(r->task, sizeof(r->task), "task_%u", i);
 		strcpy(r->place, "sim");
-		/* distributed by socket, in turns, or in blocks */
+		/* ranks are distributed by socket, in turns, or in blocks */
 		idset_add(&r->cpus, id % 3 == 0	  ? i % 128 / 2 + i % 2 * 64
 				    : id % 3 == 1 ? i % 128
 						  : i / 32);
@@ -66,7 +67,7 @@ struct cost {
 	unsigned steps;
 };
 
-/* Measure in a child, so that the heap belongs to the measurement. */
+/* Measure in a child, so that the heap has only what the launch allocates. */
 static struct cost measure_launch(void)
 {
 	struct cost c = { .ms = 1e9 };
@@ -77,7 +78,7 @@ static struct cost measure_launch(void)
 	if (pipe(pipe_fd) < 0 || (pid = fork()) < 0)
 		abort();
 	if (pid == 0) {
-		/* put all of malloc() in one heap that never shrinks */
+		/* keep all memory of malloc() in one heap that never shrinks */
 		mallopt(M_MMAP_MAX, 0);
 		mallopt(M_TRIM_THRESHOLD, INT_MAX);
 		for (int i = 0; i < TRIES; i++) {
@@ -100,7 +101,7 @@ static struct cost measure_launch(void)
 	return c;
 }
 
-/* Fill the ledger in a child, so that its memory does not count for the reader. */
+/* Fill the ledger in a child, so that the memory needed for this is not measured. */
 static void fill_ledger(unsigned jobs)
 {
 	pid_t pid = fork();
@@ -158,8 +159,8 @@ int main(void)
 		is_int((int)some.steps, (int)STEPS,
 		       "a launch reads %u steps of %u ranks in %u job%s", STEPS, RANKS, jobs,
 		       jobs == 1 ? "" : "s");
-		diag("%ld bytes of entries; a launch: %.3f ms, %ld KiB; without them %.3f ms, %ld "
-		     "KiB",
+		diag("%ld bytes of entries; a launch costs %.3f ms, %ld KiB; without entries %.3f "
+		     "ms, %ld KiB",
 		     ledger_bytes(), some.ms, some.kib, none.ms, none.kib);
 #ifdef __SANITIZE_ADDRESS__
 		skip(2, "a sanitizer would add its own cost");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Entries whose length changes while they are read, or is too large. */
+/* Read entries that are too long, or whose length changes while they are read. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "container/ledger_impl.h"
 #include "container/test/ledger_fixture.h"
 
-/* The file that the next fstat() of it truncates; "": none. */
+/* path of the file that the next fstat() truncates; "": none */
 static char cut[256];
 
-/* Takes the place of libc's fstat(). */
+/* The ledger calls this function instead of libc's fstat(). */
 int fstat(int fd, struct stat *st)
 {
 	int rc = fstatat(fd, "", st, AT_EMPTY_PATH);
@@ -23,7 +23,7 @@ int fstat(int fd, struct stat *st)
 	return rc;
 }
 
-/* Return the reason why entry INODE cannot be read, "" if it can. */
+/* Return the reason why the entry of the job with INODE cannot be read, "" if it can be read. */
 static const char *why_unreadable(uint64_t inode)
 {
 	static struct errbuf err;

@@ -2,7 +2,10 @@
 #ifndef NODEOS_CONTAINER_TEST_LEDGER_FIXTURE_H
 #define NODEOS_CONTAINER_TEST_LEDGER_FIXTURE_H
 
-/* A ledger in the scratch directory: "state", and plain directories below "cg" for the cgroups. */
+/*
+ * A ledger in the scratch directory: its entries are in "state"; plain directories below "cg" stand
+ * for cgroups.
+ */
 #include "base/test/fixture.h"
 #include "container/ledger.h"
 
@@ -31,7 +34,7 @@ static uint64_t cgroup_dir(const char *dir)
 	return cgroup_inode(root, dir);
 }
 
-/* Return a new job ID of user UID, with the directory DIR. */
+/* Return a new job with number ID, of user UID, whose directory is DIR. */
 static struct ledger_job *job_in(const char *dir, uint32_t id, uid_t uid)
 {
 	struct cgroup_place place = { .job_inode = cgroup_dir(dir) };

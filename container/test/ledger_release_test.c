@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Hand-written entries of other releases: earlier ones, before runs of ranks, know lines in a fixed
- * order and no others; later ones may have further lines. The bounds of entries are tested here,
- * too.
+ * Entries of other releases, written by hand. Earlier releases, before runs of ranks, know a fixed
+ * order of lines and no other lines; later releases may have further lines. This test also checks
+ * the limits of entries.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -33,7 +33,10 @@ static struct ledger *open_ledger(void)
 	return l;
 }
 
-/* Write the entry of job 7 of user 1000 in DIR: HEADER, the job's lines, then BODY. */
+/*
+ * Write the entry of job 7 of user 1000, whose directory is DIR: HEADER, the lines about the job,
+ * then BODY.
+ */
 static uint64_t write_entry(const char *dir, const char *header, const char *body)
 {
 	uint64_t inode = cgroup_dir(dir);
@@ -70,7 +73,7 @@ static const char *entry_text(void)
 	return text;
 }
 
-/* A step with two live ranks, and an ended step, in an entry of an earlier release. */
+/* An entry of an earlier release has a live step with three ranks, and an ended step. */
 static void test_earlier_release(void)
 {
 	uint64_t step = cgroup_dir("job_7/step_1"), inode;
@@ -145,8 +148,8 @@ static struct ledger_job *new_job(const char *dir, uid_t uid)
 }
 
 /*
- * An earlier release cannot read runs of placed ranks. It must take the step for one that is
- * launching: the runs are on the line "launching", and no other line is new.
+ * An earlier release cannot read runs of placed ranks, and must take the step as launching: so the
+ * runs are on the line "launching", and no other line is new.
  */
 static void test_many_ranks(void)
 {
@@ -162,11 +165,11 @@ static void test_many_ranks(void)
 	job->step[2].launching = true;
 	is_int(ledger_write(l, job, &err), 0, "steps with 8,320 ranks are written (%s)", err.text);
 	ok(strstr(entry_text(), "\ncpus 0-63\nrank task_0 sim 0\n"),
-	   "a small step has lines of ranks");
+	   "a step with few ranks has a line for each rank");
 	ok(strstr(entry_text(), "\ncpus 0-63\nlaunching no 0:sim:0 1-63<1+1 64-4095<64+0\nstep 3 "),
-	   "a large step has runs on the line \"launching no\"");
+	   "a step with many ranks has runs on the line \"launching no\"");
 	ok(strstr(entry_text(), "/step_3\nlaunching yes 0:sim:0 1-63<1+1 64-4095<64+0\nend-of-"),
-	   "a large launching step has runs on the line \"launching yes\"");
+	   "a launching step with many ranks has runs on the line \"launching yes\"");
 	ledger_job_free(job);
 	got = read_job(l, inode);
 	ok(got && got->n_steps == 3 && !got->step[1].launching && got->step[2].launching,
@@ -209,7 +212,8 @@ static void test_without_ranks(void)
 		abort();
 	is_int(ledger_each(l, check_light, arg, NULL, &bad, &err), 0,
 	       "entries read without ranks cannot be written (%s)", err.text);
-	ok(strstr(entry_text(), "\nrank task_1 "), "a refused write leaves the ranks in the entry");
+	ok(strstr(entry_text(), "\nrank task_1 "),
+	   "an entry keeps its ranks if a write without ranks is refused");
 	ledger_remove(l, job->inode, &err);
 	ledger_close(l);
 	ledger_job_free(job);
@@ -223,7 +227,8 @@ static int count_job(const struct ledger_job *job, void *arg)
 }
 
 /*
- * Lines of a later release are kept and named in a message, and their memory nodes count as taken.
+ * Lines of a later release are kept and quoted in a message, and memory nodes in them count as
+ * taken.
  */
 static void test_later_release(void)
 {
@@ -253,7 +258,7 @@ static void test_later_release(void)
 	   "the sweep keeps unknown lines of live steps");
 	ok(job && ledger_job_of_later_release(job, &err) &&
 		   strstr(err.text, "\"gpus 0-1 of mems 7"),
-	   "lines of a later release are named: %s", err.text);
+	   "the message quotes a line of a later release: %s", err.text);
 	idset_zero(&mems);
 	ledger_each(l, count_job, &n, &mems, &bad, &err);
 	is(list_of(&mems), "7", "memory nodes in lines of a later release count as taken");
@@ -283,7 +288,7 @@ static void test_later_format(void)
 	ok(!*entry_text(), "an entry of an unknown form is removed with its job");
 }
 
-/* Only the lines of ranks are damaged, once of a live step and once of an ended one. */
+/* Only the lines of ranks are damaged: first those of a live step, then those of an ended step. */
 static void test_damaged_ranks(void)
 {
 	static const struct {
@@ -315,10 +320,10 @@ static void test_damaged_ranks(void)
 		is_int(job ? (int)job->n_steps : -1, 1,
 		       "damaged ranks %zu: the ended step is swept", i);
 		ok(strstr(entry_text(), rank[i].kept) != NULL,
-		   "damaged ranks: the line of a live step is kept");
+		   "damaged ranks: the damaged line of a live step is kept");
 		ok(job && (ledger_job_of_later_release(job, &err) ||
 			   ledger_step_load_ranks(&job->step[0], &err) < 0),
-		   "damaged ranks: the message names the line: %s", err.text);
+		   "damaged ranks: a message quotes the line: %s", err.text);
 		ledger_job_free(job);
 		ledger_close(l);
 	}
@@ -326,7 +331,8 @@ static void test_damaged_ranks(void)
 	rmdir(path);
 	l = open_ledger();
 	job = read_job(l, inode);
-	ok(job && job->n_steps == 0 && job->plan, "damaged ranks: an ended step is removed");
+	ok(job && job->n_steps == 0 && job->plan,
+	   "damaged ranks: an ended step with such ranks is removed");
 	ledger_job_free(job);
 	ledger_remove(l, inode, &err);
 	ledger_close(l);
@@ -359,7 +365,7 @@ static void test_ledger_release_damaged(void)
 /* Add ranks without any pattern that runs could use. */
 static void add_scattered_ranks(struct ledger_step *s)
 {
-	srand(7); /* a fixed seed: each test has the same ranks */
+	srand(7); /* a fixed seed: every run has the same ranks */
 	for (unsigned i = 0; i < s->n_placed; i++)
 		for (unsigned k = 0; k < 30; k++)
 			idset_add(&s->placed[i].cpus, (unsigned)rand() % 1024);
@@ -393,7 +399,7 @@ static void test_ledger_release_bounds(void)
 	add_scattered_ranks(&job->step[2]);
 	is_int(ledger_write(l, job, &err), -1, "an entry of more than 1 MiB is refused: %s",
 	       err.text);
-	is_int(err.code, LEDGER_BOUND, "a long entry gives the code LEDGER_BOUND");
+	is_int(err.code, LEDGER_BOUND, "an entry that is too long gives the code LEDGER_BOUND");
 	ledger_job_del_step(job, job->step[2].inode);
 	for (unsigned i = 0; i < 10; i++) {
 		snprintf(dir, sizeof(dir), "job_c%u", i);
@@ -406,7 +412,8 @@ static void test_ledger_release_bounds(void)
 	}
 	ok(strstr(err.text, "of this user's jobs"),
 	   "entries of one user of more than 4 MiB are refused: %s", err.text);
-	is_int(err.code, LEDGER_BOUND, "long entries of a user give the code LEDGER_BOUND");
+	is_int(err.code, LEDGER_BOUND,
+	       "too many bytes of one user's entries give the code LEDGER_BOUND");
 	plain = new_job("job_p", 1000);
 	plain->share = set_of("4");
 	is_int(ledger_write(l, plain, &err), 0, "a job without containers is never refused");
@@ -415,7 +422,8 @@ static void test_ledger_release_bounds(void)
 	add_ranks(plain, 3000, 1);
 	add_scattered_ranks(&plain->step[0]);
 	is_int(ledger_write(l, plain, &err), 0,
-	       "another user's entry is written while the bound of one is reached (%s)", err.text);
+	       "an entry of a second user is written while the first user is at the limit (%s)",
+	       err.text);
 	ledger_job_free(plain);
 	ledger_job_free(job);
 	ledger_close(l);

@@ -81,6 +81,10 @@ static void test_keep_and_sweep(void)
 	add_plan(job);
 	job->share = set_of("4-5,9");
 	job->share_bytes = 1234567890123;
+	is_int(ledger_job_note_devil(job, "sim"), 1, "ledger_job_note_devil: adds a name");
+	is_int(ledger_job_note_devil(job, "vda"), 1, "ledger_job_note_devil: adds another name");
+	is_int(ledger_job_note_devil(job, "sim"), 0,
+	       "ledger_job_note_devil: returns 0 for a name that is noted already");
 	add_step(job, "job_1/step_0", 0);
 	add_step(job, "job_1/step_batch", 0xfffffffbu);
 	job->step[0].partition = PARTITION_ISOLATED;
@@ -118,12 +122,16 @@ static void test_keep_and_sweep(void)
 	   "ledger_read: the entry has the memory nodes of the job's share");
 	ok(got->share_bytes == 1234567890123,
 	   "ledger_read: the entry has the bytes of the job's share");
-	is(list_of(&got->step[0].cpus), "0,4", "ledger_read: a step has its CPUs");
-	is(got->step[1].places, "sim", "ledger_read: a step has its container");
+	is(got->devils, "sim,vda", "ledger_read: the entry has the containers that had devils");
+	ok(ledger_job_had_devil(got, "vda") && !ledger_job_had_devil(got, "vd"),
+	   "ledger_job_had_devil: true for a whole name only");
+	is(list_of(&got->step[0].cpus), "0,4", "ledger_read: reads the CPUs of a step");
+	is(got->step[1].places, "sim", "ledger_read: reads the container of a step");
 	ok(got->step[0].partition == PARTITION_ISOLATED &&
 		   got->step[1].partition == PARTITION_MEMBER,
-	   "ledger_read: steps have their partitions");
-	is(list_of(&got->step[0].fence), "0-1", "ledger_read: a partition has its CPUs");
+	   "ledger_read: reads the partitions of steps");
+	is(list_of(&got->step[0].fence), "0-1",
+	   "ledger_read: reads the CPUs of a step's partition");
 	ok(!got->step[0].launching && got->step[1].launching,
 	   "ledger_read: the second step is launching");
 	ledger_job_free(got);
@@ -161,7 +169,7 @@ static void test_keep_and_sweep(void)
 	scratch_dir("cg/other"); /* on some file systems this directory gets the freed inode */
 	scratch_dir("cg/job_1");
 	is_int(ledger_open(&l, state, root, 1, &err), 0,
-	       "ledger_open: opens if a job is gone and another has its directory's name");
+	       "ledger_open: opens if the directory of a job was replaced by another job's");
 	is_int(ledger_read(l, inode, &got, &err), 0, "ledger_read: succeeds for a swept entry");
 	if (cgroup_inode(root, "job_1") != inode)
 		ok(!got, "ledger_open: sweeps the old job's entry");
@@ -196,6 +204,8 @@ static void test_corrupt(void)
 		"partition isolated\nend-of-entry\n",
 		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nshare 4- bytes 1\nend-of-entry\n",
 		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\nshare 4-5\nend-of-entry\n",
+		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\ndevils a/b\nend-of-entry\n",
+		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\ndevils \nend-of-entry\n",
 		"nodeos-ledger 1\njob 2 uid 0 inode 3\ncgroup x\n"
 	};
 	struct ledger_job *good = job_in("job_g", 9, 1000), *job = job_in("job_2", 2, 1000), *got;
@@ -328,7 +338,7 @@ static void test_unreadable_cgroups(void)
 	ledger_job_free(job);
 }
 
-/* For good entries BAD stays empty, as a report would show its text as a problem. */
+/* BAD stays empty for good entries: a report would show its text as a problem. */
 static void test_no_problems(void)
 {
 	struct ledger_job *job = job_in("job_q", 5, 1000);
@@ -378,7 +388,7 @@ static void test_ledger_full(void)
 	is_int(ledger_write(l, job, &err), -1,
 	       "ledger_write: fails to replace an entry on a full file system");
 	is_int(err.code, LEDGER_OK, "ledger_write: a full file system does not give LEDGER_BOUND");
-	is(err.text, want, "ledger_write: the message has the path and the cause");
+	is(err.text, want, "ledger_write: on a full file system, the message has path and cause");
 	is_int(ledger_read(l, job->inode, &again, &err) == 0 && again && again->uid == 1000, 1,
 	       "ledger_write: a failed write leaves the entry as it was");
 	ledger_job_free(again);
@@ -414,7 +424,7 @@ static struct visible count_visible(uid_t uid, unsigned long job, bool damage)
 	return seen;
 }
 
-/* Queries by users do not delay a launch, and show nothing of other users' entries. */
+/* Queries by users do not need the lock, and show nothing of other users' entries. */
 static void test_without_the_lock(void)
 {
 	struct ledger_job *mine = job_in("job_m", 11, 1000), *other = job_in("job_o", 12, 1000),
@@ -445,14 +455,15 @@ static void test_without_the_lock(void)
 	seen = count_visible(4000, 0, false);
 	ok(seen.jobs == 1 && seen.steps == 1,
 	   "ledger_read_unlocked: shows a user's live steps while a launch has the lock");
-	is_int((int)count_visible(4000, 11, false).jobs, 1, "ledger_read_unlocked: shows one job");
+	is_int((int)count_visible(4000, 11, false).jobs, 1,
+	       "ledger_read_unlocked: shows the one job that is asked for");
 	is_int((int)count_visible(4000, 12, false).jobs, 0,
 	       "ledger_read_unlocked: hides another user's job");
 	is_int((int)count_visible(3000, 0, false).jobs, 0,
 	       "ledger_read_unlocked: a user without jobs sees none");
 	ok(count_visible((uid_t)-1, 0, true).jobs >= 2, "ledger_read_unlocked: root sees all jobs");
 	is_int((int)count_visible((uid_t)-1, 12, false).jobs, 1,
-	       "ledger_read_unlocked: root sees one job");
+	       "ledger_read_unlocked: root sees only the job that is asked for");
 	ledger_remove(l, mine->inode, &err);
 	ledger_remove(l, other->inode, &err);
 	ledger_remove(l, ended->inode, &err);

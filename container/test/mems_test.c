@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Shares of jobs without containers. Home 0 is divided into five blocks of 100 MiB, 2 to 6, none
- * near the job's CPUs.
+ * Shares of jobs. Physical node 0 has a home, node 0, and five blocks of 100 MiB, nodes 2 to 6,
+ * none of them near the job's CPUs.
  */
 #include "container/mems.h"
 
@@ -32,7 +32,10 @@ static void set_others(const char *containers, const char *shares, unsigned mib_
 		held.most[node] = held.even[node] = mib_each * MIB;
 }
 
-/* Check the share of a job with MIB MiB; PLAN_MEMS: the nodes of its containers, "" for none. */
+/*
+ * Check that the share of a job with MIB MiB of memory is WANT. PLAN_MEMS: the memory nodes of its
+ * containers, "" for none.
+ */
 static void check_share(unsigned mib, const char *plan_mems, const char *want, const char *what)
 {
 	struct idset cpus, mems = set_of("0,2-6");

@@ -46,7 +46,7 @@ static void test_judges(void)
 	is_int(n, 3,
 	       "outcomes: container, scheduler and an ignored isolator have one outcome each");
 	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "outcomes: 3 threads rounded up to 4 count as modified");
+	       "outcomes: 3 requested CPUs rounded up to 4 count as modified");
 	ok(strstr(find_outcome(o, n, "container")->reason, "3 asked, 4 given") != NULL,
 	   "outcomes: the reason gives the requested and the given number");
 	is_int(find_outcome(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
@@ -57,18 +57,18 @@ static void test_judges(void)
 	got.cpus = set_of("0-1");
 	n = judge(o, &r, &got, &node);
 	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_MODIFIED,
-	       "outcomes: 2 threads instead of 3 after a resize count as modified");
+	       "outcomes: 2 CPUs instead of 3 after a resize count as modified");
 	is(find_outcome(o, n, "container")->reason, "cpus: 2 given after a resize",
-	   "outcomes: the reason of the modified CPUs is the resize");
+	   "outcomes: the reason of CPUs that a resize changed names the resize");
 	r.container[0].cpus = got.asked = 4;
 	got.cpus = set_of("0-3");
 	n = judge(o, &r, &got, &node);
 	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_ENFORCED,
-	       "outcomes: 4 of 4 threads, alone on the node, count as enforced");
+	       "outcomes: 4 of 4 requested CPUs, alone on the node, count as enforced");
 	r.container[0].mems = 2;
 	n = judge(o, &r, &got, &node);
 	is(find_outcome(o, n, "container")->reason, "mems: 1 given after a resize",
-	   "outcomes: the reason of the modified memory nodes is the resize");
+	   "outcomes: the reason of memory nodes that a resize changed names the resize");
 	is_int(find_outcome(o, n, "container")->outcome, OUTCOME_MODIFIED,
 	       "outcomes: 1 memory node instead of 2 counts as modified");
 	r.container[0].mems_kind = MEMS_SIZE;
@@ -124,8 +124,8 @@ static void test_judges(void)
 	if (!policy_supported(POLICY_HPC)) {
 		is_int(sched.policy, POLICY_FIFO,
 		       "hpc_fallback replaces a class that this kernel lacks");
-		is_int(sched.priority, 1, "hpc_fallback has the lowest priority");
-		is_int(sched.quantum, 0, "hpc_fallback has no quantum");
+		is_int(sched.priority, 1, "hpc_fallback = fifo gives the lowest priority");
+		is_int(sched.quantum, 0, "hpc_fallback = fifo gives no quantum");
 		n = judge(o, &r, &got, &node);
 		is_int(find_outcome(o, n, "scheduler")->outcome, OUTCOME_MODIFIED,
 		       "hpc_fallback is reported as modified");
@@ -143,9 +143,13 @@ static void test_judges(void)
 		n = judge(o, &r, &got, &node);
 		is_int(find_outcome(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
 		       "hpc_fallback = partition is reported as enforced");
-		is(find_outcome(o, n, "scheduler")->reason,
-		   "by partition: this kernel has no scheduling policy \"hpc\" (hpc_fallback)",
-		   "the reason of hpc_fallback = partition says how");
+		/* the end of the reason depends on this kernel's nohz_full= */
+		ok(strncmp(find_outcome(o, n, "scheduler")->reason,
+			   "by partition: this kernel has no scheduling policy \"hpc\" "
+			   "(hpc_fallback)",
+			   70) == 0,
+		   "the reason of hpc_fallback = partition says that a partition replaces policy "
+		   "hpc");
 		r.container[0].partition = PARTITION_ISOLATED;
 		outcome_sched(&sched, &r.container[0], &conf, true);
 		ok(sched.partition == PARTITION_ISOLATED && !sched.for_hpc,
@@ -154,15 +158,15 @@ static void test_judges(void)
 	}
 	outcome_sched(&sched, &r.container[0], &conf, false);
 	is_int(sched.partition, PARTITION_MEMBER,
-	       "hpc_fallback = partition: no partition where the kernel has the class");
+	       "hpc_fallback = partition: no partition for a kernel that has the class");
 	conf.hpc_partition = false;
 	outcome_sched(&sched, &r.container[0], &conf, false);
 	ok(sched.policy == POLICY_HPC && sched.priority == HPC_TOPO &&
 		   sched.quantum == HPC_QUANTUM_DEFAULT && !sched.fallback,
-	   "on another kernel hpc has a quantum, for ranks with more threads than CPUs");
+	   "on a kernel with the class, policy hpc has the default placement and quantum");
 	r.container[0].quantum_named = true;
 	outcome_sched(&sched, &r.container[0], &conf, false);
-	is_int(sched.quantum, 0, "a quantum of 0 that is asked stays 0");
+	is_int(sched.quantum, 0, "a requested quantum of 0 stays 0");
 	r.container[0].policy = POLICY_UNSET;
 	r.container[0].quantum_named = false;
 	r.container[0].priority = 0;
@@ -176,7 +180,33 @@ static void test_judges(void)
 	node.policy_known = false;
 	n = judge(o, &r, &got, &node);
 	is_int(find_outcome(o, n, "scheduler")->outcome, OUTCOME_ENFORCED,
-	       "a dry run does not depend on this kernel");
+	       "a dry run reports policy hpc as enforced whatever this kernel has");
+}
+
+static const char *missing_of(const char *request, const char *no_tick)
+{
+	static char text[128];
+	struct idset cpus = set_of("1-7"), quiet = set_of(no_tick);
+	struct request r;
+	struct errbuf err;
+
+	if (request_parse(&r, request, &err) < 0)
+		printf("Bail out! %s\n", err.text);
+	outcome_hpc_missing(text, sizeof(text), &r.container[0], &cpus, &quiet);
+	return text;
+}
+
+static void test_hpc_missing(void)
+{
+	is(missing_of("nodeos 1;c=sim policy=hpc;", "1-7"), "",
+	   "a partition on CPUs without ticks lacks nothing of placement user");
+	is(missing_of("nodeos 1;c=sim policy=hpc prio=1 quantum=20;", "1-7"),
+	   "; missing: placement rr, quantum 20 ms",
+	   "a partition lacks placement rr and a quantum");
+	is(missing_of("nodeos 1;c=sim policy=hpc;", "1-4"), "; missing: nohz_full= for CPUs 5-7",
+	   "a partition lacks nohz_full= for CPUs outside of that parameter");
+	is(missing_of("nodeos 1;c=sim;", ""), "; missing: placement topo, nohz_full= for CPUs 1-7",
+	   "the site's default policy hpc lacks placement topo in a partition");
 }
 
 static void test_site_rules(void)
@@ -189,11 +219,12 @@ static void test_site_rules(void)
 	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), -1,
 	       "fifo is not allowed by default");
 	ok(strstr(err.text, "allowed: other, batch, idle") != NULL,
-	   "the message lists the allowed policies: %s", err.text);
+	   "the refusal of fifo lists the allowed policies: %s", err.text);
 	conf.allow_policies |= 1u << POLICY_FIFO;
 	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), -1,
-	       "priority 60, above max_rt_priority, is refused");
-	ok(strstr(err.text, "50") != NULL, "the message gives the limit: %s", err.text);
+	       "priority 60 is refused with max_rt_priority = 50");
+	ok(strstr(err.text, "50") != NULL, "the refusal of priority 60 gives the limit: %s",
+	   err.text);
 	r.container[0].priority = 0;
 	is_int(isolators_allowed(&r.container[0], &conf, "/c", &err), 0,
 	       "priority 0 is accepted as 1, the lowest");
@@ -227,6 +258,7 @@ int main(void)
 {
 	conf_defaults(&conf);
 	test_judges();
+	test_hpc_missing();
 	test_site_rules();
 	test_outcome_json();
 	return tap_done();

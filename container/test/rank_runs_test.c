@@ -43,7 +43,8 @@ static bool ranks_equal(const struct ledger_step *a, const struct ledger_step *b
 }
 
 /*
- * Does the text of S's ranks parse back to the same ranks? *TEXT receives it; the caller frees it.
+ * Return whether the text of S's ranks parses back to the same ranks. *TEXT gets the text, which
+ * the caller frees.
  */
 static bool parses_back(const struct ledger_step *s, char **text)
 {
@@ -67,10 +68,7 @@ static void check_runs(const char *what, struct ledger_step *s, const char *want
 	ledger_step_clear_ranks(s);
 }
 
-/*
- * Distributions of ranks as launchers make them: 4,096 ranks on a node with 64 CPUs need few
- * tokens.
- */
+/* Few tokens describe 4,096 ranks on a node with 64 CPUs, distributed as launchers do. */
 static void test_distributions(void)
 {
 	struct ledger_step s = { .inode = 0 };
@@ -150,7 +148,7 @@ static void test_not_formattable(void)
 
 		snprintf(r.task, sizeof(r.task), "%s", task[i]);
 		text = rank_runs_format(&r, 1);
-		ok(!text, "rank_runs_format: refuses a directory %s", task[i]);
+		ok(!text, "rank_runs_format: refuses a rank in directory %s", task[i]);
 		free(text);
 	}
 	strcpy(r.task, "task_1");

@@ -36,20 +36,20 @@ static void test_counted(void)
 	   "changes_note: makes no file on a node that never had a container");
 	ok(mkdir(state, 0700) == 0 && changes_note(path, state, false, &err) == 0,
 	   "changes_note: makes a missing file: %s", err.text);
-	is(read_changes(), "0\n", "changes_note: a new file counts 0");
+	is(read_changes(), "0\n", "changes_note: a new file has 0");
 	ok(stat(path, &st) == 0 && (st.st_mode & 07777) == 0644,
 	   "changes_note: all users can read the file");
 	ok(changes_note(path, state, true, &err) == 0 &&
 		   changes_note(path, state, true, &err) == 0 &&
 		   changes_note(path, state, false, &err) == 0,
-	   "changes_note: succeeds twice: %s", err.text);
-	is(read_changes(), "2\n", "changes_note: two changes count 2");
+	   "changes_note: notes two changes: %s", err.text);
+	is(read_changes(), "2\n", "changes_note: after two changes the file has 2");
 	for (int i = 0; i < 8; i++)
 		changes_note(path, state, true, &err);
-	is(read_changes(), "10\n", "changes_note: ten changes count 10");
+	is(read_changes(), "10\n", "changes_note: after ten changes the file has 10");
 }
 
-/* Every reader of the file can lock it, by flock() and by fcntl(). */
+/* Every reader of the file can lock it, with flock() and with fcntl(). */
 static void test_locked(void)
 {
 	struct flock all = { .l_type = F_RDLCK, .l_whence = SEEK_SET };
@@ -75,8 +75,8 @@ static void test_turns(void)
 
 	ok(alice >= 0 && bob >= 0, "lock_private: two users have separate locks: %s", err.text);
 	ok(lock_private(state, PRIVATE_LOCK_USER(1000), 100, &err) == -1 && errno == EAGAIN,
-	   "lock_private: a second change of one user waits");
-	ok(monotonic_ms() - start >= 100, "lock_private: waits for the given time");
+	   "lock_private: fails for a second change of the same user");
+	ok(monotonic_ms() - start >= 100, "lock_private: waits for the given time before it fails");
 	close(alice);
 	alice = lock_private(state, PRIVATE_LOCK_USER(1000), 0, &err);
 	ok(alice >= 0, "lock_private: succeeds after the first change: %s", err.text);
@@ -87,7 +87,7 @@ static void test_turns(void)
 	chmod(state, 0755);
 	ok(lock_private(state, PRIVATE_LOCK_CHANGES, 0, &err) == -1 &&
 		   strstr(err.text, "must belong to"),
-	   "lock_private: refuses a directory that others may write: %s", err.text);
+	   "lock_private: refuses a directory that is not private: %s", err.text);
 	chmod(state, 0700);
 }
 

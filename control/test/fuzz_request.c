@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: a request that parses must be canonical, so that formatting it gives the same
- * bytes; the parsers of single values must not crash. clang -fsanitize=fuzzer,address,undefined;
- * seeds: corpus/request.
+ * libFuzzer target: a request that parses must be canonical, so that its value formats to the same
+ * bytes; the parsers of single values must not crash. Build with clang
+ * -fsanitize=fuzzer,address,undefined. Seeds: corpus/request.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Check a user's request to nodeosd; bytes beyond its longest line are ignored. */
+/* Check a user's request to nodeosd. Bytes beyond the longest allowed line are ignored. */
 static void check_ask(const char *text)
 {
 	char line[ASK_LINE_MAX];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Changes as a program sees them through libnodeos. In place of nodeosd, a thread of the test
+ * Changes as a program sees them through libnodeos. A thread of the test acts as nodeosd, and
  * answers as in query.h.
  */
 #include "control/libnodeos_at.h"
@@ -17,7 +17,7 @@
 
 static int listener;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const char *cpus = "0-3"; /* CPUs of the container; NULL: nodeosd gives an error */
+static const char *cpus = "0-3"; /* CPUs of the container; NULL: the server answers with an error */
 static unsigned asked;
 
 static void *serve_queries(void *arg)
@@ -62,7 +62,7 @@ static unsigned count_queries(void)
 	return n;
 }
 
-/* Add one to the number of changes, as nodeosd does. */
+/* Write the number 1 to the file of changes: any write wakes its watchers. */
 static void count_change(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -103,29 +103,30 @@ int main(void)
 	ok(is_readable(n),
 	   "nodeos_fd: a change before the first watch makes the descriptor readable");
 	is_int(nodeos_changed(n), 1, "nodeos_changed: reports a change before the first watch");
-	is_int((int)nodeos_cpus(n), 2, "nodeos_cpus: two after the change");
+	is_int((int)nodeos_cpus(n), 2, "nodeos_cpus: gives two CPUs after the change to two");
 	before = count_queries();
 	ok(!is_readable(n), "nodeos_fd: the descriptor is not readable after nodeos_changed()");
-	is_int(nodeos_changed(n), 0, "nodeos_changed: reports no change");
+	is_int(nodeos_changed(n), 0, "nodeos_changed: returns 0 if nothing has changed");
 	is_int((int)(count_queries() - before), 0,
-	       "nodeos_changed: needs no query without a change");
+	       "nodeos_changed: sends no query if nothing has changed");
 	count_change(changes);
 	ok(is_readable(n), "nodeos_fd: a change of any container makes the descriptor readable");
 	is_int(nodeos_changed(n), 0, "nodeos_changed: ignores a change of another container");
 	set_cpus(NULL);
 	count_change(changes);
-	is_int(nodeos_changed(n), -1, "nodeos_changed: fails if nodeosd does not answer: %s",
+	is_int(nodeos_changed(n), -1, "nodeos_changed: fails if nodeosd answers with an error: %s",
 	       nodeos_error(n));
 	is_int((int)nodeos_cpus(n), 2, "nodeos_changed: a failure keeps the old state");
 	set_cpus("0-7");
 	is_int(nodeos_changed(n), 1,
 	       "nodeos_changed: the next call reports a change after a failure");
-	is_int((int)nodeos_cpus(n), 8, "nodeos_cpus: eight after the change");
+	is_int((int)nodeos_cpus(n), 8, "nodeos_cpus: gives eight CPUs after the change to eight");
 	nodeos_close(n);
 	set_cpus("0-3");
 	n = nodeos_open_at(at.sun_path, changes);
 	set_cpus("0-2");
-	is_int(nodeos_changed(n), 1, "nodeos_changed: works without nodeos_fd()");
+	is_int(nodeos_changed(n), 1,
+	       "nodeos_changed: reports a change if nodeos_fd() was never called");
 	nodeos_close(n);
 	shutdown(listener, SHUT_RDWR);
 	pthread_join(thread, NULL);

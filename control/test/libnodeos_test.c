@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libnodeos without nodeosd: every call reports the error and has no other effect. The other tests
- * run in the guest.
+ * Without nodeosd, every call of libnodeos reports the error and has no other effect. Tests with
+ * nodeosd run in the guest.
  */
 #include "control/nodeos.h"
 

@@ -4,8 +4,8 @@
 #include "base/test/tap.h"
 
 /*
- * Make a job with two step containers, which have the name of all containers from options, and with
- * a container in the job plan.
+ * Make a job with a container in the job plan and with two step containers, which have the same
+ * name, as all containers from options do.
  */
 static struct ledger_job *make_job(uint32_t id)
 {
@@ -36,7 +36,7 @@ static struct ledger_job *make_job(uint32_t id)
 	return job;
 }
 
-/* Return a request to resize the container NAME, with step STEP unless that is -1. */
+/* Return a request to resize the container NAME. It names step STEP unless STEP is -1. */
 static struct ask ask_for(const char *name, int step)
 {
 	struct ask a = { .operation = ASK_RESIZE,
@@ -56,8 +56,8 @@ static int find_container(struct owned *o, const struct node_state *s, const cha
 }
 
 /*
- * Return the step of the container NAME that a caller in CGROUP finds; 99: it is the job plan's;
- * -1: none.
+ * Return the step of the container NAME that a caller in CGROUP finds; 99 for a container of the
+ * job plan, -1 for none.
  */
 static int step_of(const struct node_state *s, const char *name, const char *cgroup)
 {
@@ -71,7 +71,7 @@ static int step_of(const struct node_state *s, const char *name, const char *cgr
 	return o.own ? (int)o.own->step_id : 99;
 }
 
-/* Does owned_find() refuse A with a message that begins with TEXT? */
+/* Return whether owned_find() refuses A with a message that begins with TEXT. */
 static bool is_refused(const struct node_state *s, const struct ask *a, const char *text)
 {
 	struct errbuf err = { 0 };
@@ -83,7 +83,7 @@ static bool is_refused(const struct node_state *s, const struct ask *a, const ch
 	return rc < 0 && strncmp(err.text, text, strlen(text)) == 0;
 }
 
-/* Requests with and without a step. */
+/* Check requests with and without a step. */
 static void test_by_step(const struct node_state *s)
 {
 	struct ledger_job *job = s->job[0];
@@ -112,14 +112,13 @@ static void test_by_step(const struct node_state *s)
 	ok(is_refused(s, &any, "several steps have a container step of their own here (7.0, 7.1)"),
 	   "a find of a container of several steps is refused without a step");
 	ok(owned_find(&o, s, &remove, "", &err) == 0 && o.own,
-	   "a delete of a container of several steps finds one, to report that it cannot be "
-	   "deleted");
+	   "a delete of a container of several steps without a step finds one of them");
 	ok(is_refused(s, &ninth,
 		      "step 9 is in no container step on this node (steps that are: 7.0, "
 		      "7.1)"),
 	   "a step that does not exist is refused");
 	ok(is_refused(s, &sim, "you have no step in a container sim on this node"),
-	   "a step with its own container is not in the job's container");
+	   "a request for the job's container with a step that has its own container is refused");
 	in_plan = ledger_job_add_step(job);
 	if (!in_plan)
 		bail("out of memory");
@@ -134,25 +133,25 @@ static void test_by_step(const struct node_state *s)
 	ledger_step_add(in_plan, "sim");
 	ok(owned_find(&o, s, &plan, "", &err) == 0 && !o.own && o.plan == job->plan &&
 		   o.step == &job->step[2] && o.inode == job->inode,
-	   "a step in the job's container is found with that container");
+	   "a request with a step in the job's container finds that container and step");
 	plan.step_given = false;
 	ok(owned_find(&o, s, &plan, "", &err) == 0 && !o.own && o.step == &job->step[3],
-	   "without a step, the job's container is found with its last step");
+	   "a request without a step finds the job's container and its last step");
 	ok(is_refused(s, &sim,
 		      "step 0 is in no container sim on this node (steps that are: 7.2, 7.3)"),
-	   "a step outside of the job's container is refused");
+	   "a request for the job's container with a step outside of it is refused");
 	plan.step_given = true;
 	job->plan->container[0].deleted = true;
 	ok(is_refused(s, &plan, "container sim of job 7 was deleted"),
-	   "a deleted container of a step is refused");
+	   "a request for a deleted container with one of its steps is refused");
 	ok(is_refused(s, &sim, "you have no step in a container sim"),
-	   "a deleted container has no steps");
+	   "a request for a deleted container with another step is refused");
 	job->plan->container[0].deleted = false;
 	ledger_job_del_step(job, 200);
 	ledger_job_del_step(job, 201);
 }
 
-/* More steps than a message can name. */
+/* A job has more steps than a message can name. */
 static void test_owned_many(void)
 {
 	struct ledger_job *job = make_job(4294967295u);
@@ -176,7 +175,7 @@ static void test_owned_many(void)
 	ledger_job_free(job);
 }
 
-/* A later search finds the same container, although other containers have its name now. */
+/* A later search finds the same container although other containers have its name now. */
 static void test_again(const struct node_state *s)
 {
 	struct ledger_job *job = s->job[0];
@@ -213,9 +212,9 @@ int main(void)
 	is_int(step_of(&s, "step", "slurm/job_7/step_1/user/task_3"), 1,
 	       "owned_find: a rank of the second step gets its own container");
 	is_int(step_of(&s, "step", "slurm/job_7/step_10/user/task_3"), -1,
-	       "owned_find: step_10 is not in step_1");
+	       "owned_find: a caller in step_10 is not taken for a caller in step_1");
 	is_int(step_of(&s, "step", "slurm/job_7/step_0"), 0,
-	       "owned_find: the step's directory counts as inside");
+	       "owned_find: a caller in the step's own directory gets the step's container");
 	is_int(step_of(&s, "sim", "slurm/job_7/step_0/user/task_0"), 99,
 	       "owned_find: a rank of a step finds the job's container");
 	is_int(step_of(&s, "vda", "slurm/job_7/step_0/user/task_0"), -1,
@@ -231,7 +230,7 @@ int main(void)
 	   "a container of two jobs is refused: %s", err.text);
 	ok(find_container(&o, &s, "step", "slurm/job_7/step_0/user/task_0", &err) == 0 &&
 		   o.job == job[0] && o.own == &job[0]->step[0] && o.step == o.own,
-	   "the caller's own container is found among two jobs");
+	   "a caller in a step gets its own container even if two jobs have one of that name");
 	one = ask_for("step", 1);
 	ok(is_refused(&s, &one, "jobs 7 and 8 both have a container step here: name one (--job)"),
 	   "owned_find: refuses a step number that two jobs have");

@@ -37,7 +37,7 @@ static void test_protocol_parse(void)
 		{ "nodeos 1 find container=a json", "request: find and query do not answer in JSON",
 		  0, false, NULL },
 		{ "nodeos 1 show container=a",
-		  "request: find, resize and delete need a container, show and query take none", 0,
+		  "request: find, resize and delete need a container; show and query take none", 0,
 		  false, NULL },
 		{ "nodeos 1 query json", "request: find and query do not answer", 0, false, NULL },
 		{ "nodeos 1 query job=1", "request: find and query do not answer", 0, false, NULL },
@@ -126,7 +126,8 @@ static void test_protocol_parse(void)
 
 		if (t[i].error) {
 			ok(rc < 0 && strncmp(err.text, t[i].error, strlen(t[i].error)) == 0,
-			   "refused: %s: %s", t[i].line, rc < 0 ? err.text : "accepted");
+			   "ask_parse: refuses \"%s\": %s", t[i].line,
+			   rc < 0 ? err.text : "accepted");
 			continue;
 		}
 		ok(rc == 0 && a.operation == (t[i].container ? ASK_FIND : ASK_SHOW) &&
@@ -143,7 +144,7 @@ static void test_protocol_parse(void)
 	   "ask_parse: refuses a line that is too long");
 }
 
-/* Memory nodes as users write them. */
+/* Parse memory nodes as users write them. */
 static void test_protocol_mems(void)
 {
 	static const struct {
@@ -151,21 +152,31 @@ static void test_protocol_mems(void)
 		int sign;
 		uint64_t n; /* 0: the text is refused */
 		bool bytes;
+		const char *kind; /* NULL: none */
 	} t[] = {
-		{ "4", 0, 4, false },
-		{ "+2", 1, 2, false },
-		{ "-1", -1, 1, false },
-		{ "4096", 0, 4096, false },
-		{ "16G", 0, UINT64_C(16) << 30, true },
-		{ "512M", 0, UINT64_C(512) << 20, true },
-		{ "0", 0, 0, false },
-		{ "", 0, 0, false },
-		{ "+", 0, 0, false },
-		{ "4x", 0, 0, false },
-		{ "+16G", 0, 0, false },
-		{ "-16G", 0, 0, false },
-		{ "+4097", 0, 0, false },
-		{ "4097", 0, 0, false },
+		{ "4", 0, 4, false, NULL },
+		{ "+2", 1, 2, false, NULL },
+		{ "-1", -1, 1, false, NULL },
+		{ "4096", 0, 4096, false, NULL },
+		{ "16G", 0, UINT64_C(16) << 30, true, NULL },
+		{ "512M", 0, UINT64_C(512) << 20, true, NULL },
+		{ "0", 0, 0, false, NULL },
+		{ "", 0, 0, false, NULL },
+		{ "+", 0, 0, false, NULL },
+		{ "4x", 0, 0, false, NULL },
+		{ "+16G", 0, 0, false, NULL },
+		{ "-16G", 0, 0, false, NULL },
+		{ "+4097", 0, 0, false, NULL },
+		{ "4097", 0, 0, false, NULL },
+		{ "hbm:2", 0, 2, false, "hbm" },
+		{ "dram:-1", -1, 1, false, "dram" },
+		{ "hbm:16G", 0, UINT64_C(16) << 30, true, "hbm" },
+		{ "hbm:", 0, 0, false, NULL },
+		{ "hbm", 0, 0, false, NULL },
+		{ "hbm:+16G", 0, 0, false, NULL },
+		{ "hbm:dram:1", 0, 0, false, NULL },
+		{ "ddr:1", 0, 0, false, NULL },
+		{ ":1", 0, 0, false, NULL },
 	};
 
 	for (size_t i = 0; i < sizeof(t) / sizeof(t[0]); i++) {
@@ -173,14 +184,15 @@ static void test_protocol_mems(void)
 		int rc = ask_parse_mems(&a, t[i].text);
 
 		ok(t[i].n ? rc == 0 && a.given && a.sign == t[i].sign && a.n == t[i].n &&
-				    a.bytes == t[i].bytes
+				    a.bytes == t[i].bytes && a.by_kind == (t[i].kind != NULL) &&
+				    (!a.by_kind || strcmp(memory_kind_name(a.kind), t[i].kind) == 0)
 			  : rc < 0,
 		   "ask_parse_mems: \"%s\" %s", t[i].text,
 		   t[i].n ? "gives the amount" : "is refused");
 	}
 }
 
-/* Format a line of each operation from its parsed form. */
+/* Format a request of each operation as a line. */
 static void test_format(void)
 {
 	static const struct {
@@ -193,6 +205,8 @@ static void test_format(void)
 		{ "nodeos 1 resize job=3 container=sim cpus=-4 mems=17179869184b json\n",
 		  ASK_RESIZE, false, -1 },
 		{ "nodeos 1 resize job=3 step=0 container=sim cpus=-4\n", ASK_RESIZE, false, 0 },
+		{ "nodeos 1 resize container=sim mems=hbm:+1\n", ASK_RESIZE, false, -1 },
+		{ "nodeos 1 resize container=sim mems=dram:4096b\n", ASK_RESIZE, false, -1 },
 		{ "nodeos 1 find step=4294967280 container=step\n", ASK_FIND, false, 4294967280 },
 		{ "nodeos 1 delete container=sim\n", ASK_DELETE, false, -1 },
 		{ "nodeos 1 delete job=3 container=sim kill json\n", ASK_DELETE, true, -1 },
@@ -208,20 +222,24 @@ static void test_format(void)
 			   (a.step_given ? (int64_t)a.step : -1) == t[i].step,
 		   "%s", line);
 		ask_format(&a, again);
-		is(again, t[i].line, "ask_format: restores a line of each operation");
+		is(again, t[i].line, "ask_format: writes the line \"%s\"", t[i].line);
 	}
 }
 
 /*
- * A server: it answers every client with TEXT, and keeps the request. Before that it refuses
- * TURN_AWAY clients, as systemd does.
+ * A server that first refuses TURN_AWAY clients, as systemd does, then answers each client with
+ * TEXT and keeps the request.
  */
 struct server {
 	int fd;
 	const char *text;
 	unsigned turn_away;
 	useconds_t
-		slow; /* microseconds before it closes a connection unread, and before it answers */
+		/*
+		 * microseconds that it waits before it closes a connection unread, and before it
+		 * answers
+		 */
+		slow;
 	char heard[ASK_LINE_MAX];
 };
 
@@ -236,7 +254,7 @@ static void *answer_clients(void *arg)
 	pthread_sigmask(SIG_BLOCK, &all, NULL);
 	for (; o->turn_away; o->turn_away--) {
 		fd = accept(o->fd, NULL, NULL);
-		/* close at once, or after the client has sent its request */
+		/* close the connection at once, or after the client has sent its request */
 		usleep(o->turn_away % 2 ? o->slow : 0);
 		close(fd);
 	}
@@ -290,7 +308,7 @@ static void handle_tick(int sig)
 	(void)sig;
 }
 
-/* A program with a profiler's timer, which interrupts its system calls, on a busy node. */
+/* A program on a busy node has a profiler's timer, which interrupts its system calls. */
 static void test_busy(void)
 {
 	struct itimerval every = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
@@ -329,8 +347,8 @@ static void test_answers(void)
 	is(said, "what it says\nin lines\n", "ask_node: the result is the text after ok");
 	is(heard, "nodeos 1 show job=7\n", "ask_node: sends the request");
 	ok(ask_server(path, "error container of another user\n", heard, &err) < 0,
-	   "ask_node: fails for an error");
-	is(err.text, "container of another user", "ask_node: the error is the server's message");
+	   "ask_node: fails if the server answers with an error");
+	is(err.text, "container of another user", "ask_node: gives the server's message");
 	ok(ask_server(path, "", heard, &err) < 0 && strstr(err.text, "did not answer"),
 	   "ask_node: fails without an answer: %s", err.text);
 	ok(ask_server(path, "what\n", heard, &err) < 0 &&

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The time limits of binding ranks, with plain files in place of cgroups. All lists of CPUs have
- * the same length, as a write does not truncate plain files.
+ * Check the time limits for binding ranks. Plain files stand for cgroups; as a write does not
+ * truncate a plain file, all lists of CPUs have the same length.
  */
 #include "control/resize_ranks.h"
 
@@ -14,7 +14,7 @@
 
 static struct ledger_job *job;
 
-/* Return the CPUs in the cgroup of each rank of GROUP, "0-3 4-7 4-7". */
+/* Return the CPUs in the cgroup of each rank of GROUP, such as "0-3 4-7 4-7". */
 static const char *kernel_has(const char *group)
 {
 	static char all[RANKS * 8];
@@ -33,8 +33,8 @@ static const char *kernel_has(const char *group)
 }
 
 /*
- * Add step ID to the job, with RANKS ranks on CPUs 0-3 in its own place; LISTED is the text of each
- * cgroup.threads.
+ * Add step ID to the job, with RANKS ranks on CPUs 0-3 in a place of their own. LISTED is the text
+ * of each rank's cgroup.threads.
  */
 static void add_step(unsigned id, const char *listed)
 {
@@ -92,8 +92,7 @@ static void test_resize_ranks_limits(void)
 		less = less && t.bind_ms > 0 && t.undo_ms > 0 &&
 		       t.bind_ms + t.undo_ms < 1000L * timeout;
 	}
-	ok(less,
-	   "bind_time_start: binding and undoing together take less time than a launch waits");
+	ok(less, "bind_time_start: both limits together are shorter than a launch waits");
 }
 
 /* Both groups share one time limit, which passes while the first group is being bound. */
@@ -107,26 +106,24 @@ static void test_two_groups(void)
 	is_int(rank_group_bind(&one, root, &t, &err), 0,
 	       "rank_group_bind: binds a group in time (%s)", err.text);
 	is(kernel_has("job_7/step_1"), "4-7 4-7 4-7",
-	   "rank_group_bind: the cgroups have the new CPUs");
+	   "rank_group_bind: writes the new CPUs to the cgroups");
 	is(list_of(&job->step[0].placed[2].cpus), "4-7",
-	   "rank_group_bind: the ledger has the new CPUs of the ranks");
-	is(list_of(&job->step[0].cpus), "4-7",
-	   "rank_group_bind: the ledger has the new CPUs of the step");
+	   "rank_group_bind: records the new CPUs of the ranks");
+	is(list_of(&job->step[0].cpus), "4-7", "rank_group_bind: records the new CPUs of the step");
 	t.bind_end = monotonic_ms() - 1;
 	is_int(rank_group_bind(&two, root, &t, &err), -1,
 	       "rank_group_bind: fails once the time limit has passed: %s", err.text);
 	is(kernel_has("job_7/step_2"), "0-3 0-3 0-3",
-	   "rank_group_bind: a late group keeps its CPUs");
+	   "rank_group_bind: a group that is late keeps its CPUs in the cgroups");
 	is(list_of(&job->step[1].placed[0].cpus), "0-3",
-	   "rank_group_bind: the ledger keeps the CPUs of a late group");
+	   "rank_group_bind: a group that is late keeps its recorded CPUs");
 	rank_group_undo(&one, root, &t);
 	is(kernel_has("job_7/step_1"), "0-3 0-3 0-3",
-	   "rank_group_undo: the first group has its old CPUs");
+	   "rank_group_undo: writes the old CPUs to the cgroups");
 	is(list_of(&job->step[0].placed[2].cpus), "0-3",
-	   "rank_group_undo: the ledger has the old CPUs of the ranks");
-	is(list_of(&job->step[0].cpus), "0-3",
-	   "rank_group_undo: the ledger has the old CPUs of the step");
-	is_int(t.n_stuck, 0, "rank_group_undo: no rank is stuck");
+	   "rank_group_undo: records the old CPUs of the ranks");
+	is(list_of(&job->step[0].cpus), "0-3", "rank_group_undo: records the old CPUs of the step");
+	is_int(t.n_stuck, 0, "rank_group_undo: counts no rank that could not be restored");
 	bind_time_tell(&t, &err);
 	ok(strstr(err.text, "as before") != NULL,
 	   "bind_time_tell: the message says that all ranks are as before: %s", err.text);
@@ -135,8 +132,8 @@ static void test_two_groups(void)
 }
 
 /*
- * Without time for an undo, ranks that are already bound keep the new CPUs, and the error names
- * them.
+ * If no time is left for an undo, ranks that are already bound keep the new CPUs, and the error
+ * names them.
  */
 static void test_late_undo(void)
 {
@@ -150,16 +147,16 @@ static void test_late_undo(void)
 	t.undo_ms = -1;
 	rank_group_undo(&g, root, &t);
 	is(kernel_has("job_7/step_3"), "4-7 4-7 4-7",
-	   "rank_group_undo: ranks keep the new CPUs without time to undo");
-	is_int(t.n_stuck, RANKS, "rank_group_undo: counts all stuck ranks");
+	   "rank_group_undo: ranks keep the new CPUs if no time is left");
+	is_int(t.n_stuck, RANKS, "rank_group_undo: counts all ranks that could not be restored");
 	bind_time_tell(&t, &err);
 	ok(strstr(err.text, "3 ranks") && strstr(err.text, "step 3, task_0") &&
 		   strstr(err.text, "step 3, task_2"),
-	   "bind_time_tell: names stuck ranks: %s", err.text);
+	   "bind_time_tell: names ranks that could not be restored: %s", err.text);
 	rank_group_free(&g);
 }
 
-/* A rank with so many threads that the time limit passes between two of them. */
+/* A rank has so many threads that the time limit passes between two of them. */
 static void test_late_thread(void)
 {
 	struct rank_group g = group_of(4);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Has a rank begun? Its user may keep it in execve() for ever. */
+/* Check whether a rank has begun. Its user may keep it in execve() for ever. */
 #include "control/resize_view.h"
 
 #include "base/test/held.h"
@@ -11,14 +11,14 @@
 static struct ledger_step *step;
 static struct held held;
 
-/* Give the rank's cgroup the processes PIDS. */
+/* Write PIDS as the processes in the rank's cgroup. */
 static void write_rank(const char *pids)
 {
 	cgroup_dir("job_7/step_0/user/task_0");
 	scratch_file("cg/job_7/step_0/user/task_0/cgroup.procs", pids);
 }
 
-/* Fork a process with the name COMM. */
+/* Fork a process whose name is COMM. */
 static pid_t fork_named(const char *comm)
 {
 	int ready[2];
@@ -48,7 +48,7 @@ static bool begins_with(const char *comm)
 	char text[64];
 	bool begins;
 
-	/* a session that joined the rank's cgroup is first */
+	/* the first process is a session that joined the rank's cgroup */
 	snprintf(text, sizeof(text), "%d\n%d\n", (int)getpid(), (int)pid);
 	write_rank(text);
 	begins = resize_view_has_unbegun(step, root);
@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 		snprintf(text, sizeof(text), "%d\n", (int)held.pid);
 		write_rank(text);
 		is_int(held_apart(check_held, NULL, LIMIT_MS), 0,
-		       "resize_view_has_unbegun: true for a rank that hangs in execve");
+		       "resize_view_has_unbegun: false at once for a rank that hangs in execve");
 	}
 	held_end(&held);
 	ledger_job_free(job);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The kernel's files in a scratch directory: two physical nodes of 4 CPUs. The first is divided
- * into two blocks (2, 3); node 1 is undivided, less than nine tenths of node 4 are usable, less
- * than half of node 5, and node 6 has no near CPU.
+ * into two blocks (2, 3); node 1 is undivided; less than nine tenths of node 4 and less than half
+ * of node 5 are usable; node 6 has no near CPU.
  */
 #include "host/blocks.h"
 
@@ -22,20 +22,13 @@ static void write_file(const char *text, const char *fmt, ...)
 
 static void write_file(const char *text, const char *fmt, ...)
 {
-	char path[512], full[1024], dir[512];
+	char path[512];
 	va_list ap;
-	FILE *f;
 
 	va_start(ap, fmt);
 	vsnprintf(path, sizeof(path), fmt, ap);
 	va_end(ap);
-	snprintf(dir, sizeof(dir), "%s", path);
-	*strrchr(dir, '/') = '\0';
-	scratch_dir(dir);
-	snprintf(full, sizeof(full), "%s/%s", scratch, path);
-	f = fopen(full, "w");
-	if (!f || fputs(text, f) < 0 || fclose(f) != 0)
-		abort();
+	scratch_write(path, text);
 }
 
 /* Append a zone in the form of /proc/zoneinfo; "high:" of the per-CPU lists is no watermark. */
@@ -152,9 +145,9 @@ int main(void)
 	   "blocks_load: a kernel without fgmn= has no blocks");
 	make_machine();
 	ok(blocks_are_on(scratch), "blocks_are_on: true for a kernel with fgmn=");
-	ok(load_blocks(&b, &err) == 0, "blocks_load: reads the kernel's files without a file %s",
-	   err.text);
-	check_blocks(&b, "read");
+	ok(load_blocks(&b, &err) == 0,
+	   "blocks_load: reads the kernel's files if no file is saved %s", err.text);
+	check_blocks(&b, "blocks_load, kernel's files");
 	check_near(&b);
 	{
 		char state[128];
@@ -167,8 +160,8 @@ int main(void)
 	close(dir);
 	blocks_free(&b);
 	write_file("", "proc/zoneinfo");
-	ok(load_blocks(&b, &err) == 0, "blocks_load: reads the file %s", err.text);
-	check_blocks(&b, "loaded");
+	ok(load_blocks(&b, &err) == 0, "blocks_load: reads the saved file %s", err.text);
+	check_blocks(&b, "blocks_load, saved file");
 	blocks_free(&b);
 	make_machine();
 	check_damaged("", "written by another version");

@@ -21,8 +21,8 @@ static int n_groups;
 static struct conf conf = { .helper_timeout = 10, .dimmap_files = true };
 
 /*
- * The answer of the user database for the test's uid: no user, one more group, many groups, or
- * none.
+ * The answer of the user database for the test's uid: no user, one more group, many groups, or no
+ * answer.
  */
 static enum { UNKNOWN, ONE_GROUP, MANY_GROUPS, IS_AWAY } database;
 
@@ -72,8 +72,8 @@ static const char *open_source(const char *name, uid_t uid, bool read_only)
 		return strstr(err.text, name) ? strstr(err.text, name) + strlen(name) + 2
 					      : err.text;
 	is_int(fcntl(fd, F_GETFL) & O_ACCMODE, read_only ? O_RDONLY : O_RDWR,
-	       "%s: is opened with the requested access mode", name);
-	ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "%s: close-on-exec is set", name);
+	       "buffer_source_open: opens \"%s\" with the requested access mode", name);
+	ok(fcntl(fd, F_GETFD) & FD_CLOEXEC, "buffer_source_open: opens \"%s\" close-on-exec", name);
 	got[0] = '?';
 	if (read(fd, got, 1) != 1)
 		got[0] = '!';
@@ -97,8 +97,9 @@ static void test_buffer_sources(void)
 {
 	static const char denied[] = "cannot be opened for reading and writing by its user (uid "
 				     "65534): Permission denied";
-	static const char not_his[] = "uid 65534 neither owns it nor may write to it: no other "
-				      "process can write to a file while a buffer uses it";
+	static const char not_his[] =
+		"uid 65534 must own the file or have write access to it, as no "
+		"other process can write to a file while a buffer uses it";
 	static const gid_t told[] = { NOBODY, NOBODY + 2 };
 	struct request_dimmap ask = { .size = REQUEST_DIMMAP_MIN, .source = "/dev/null" };
 	struct buffer b = { .ask = &ask, .uid = NOBODY, .gid = NOBODY };
@@ -159,7 +160,8 @@ static void test_buffer_sources(void)
 	   "buffer_source_open: fails if the user database does not answer");
 	conf.helper_timeout = 10;
 	database = UNKNOWN;
-	is(open_source("/proc/self/exe", NOBODY, true), "a buffer cannot be of a file below /proc",
+	is(open_source("/proc/self/exe", NOBODY, true),
+	   "a file below /proc cannot be the source of a buffer",
 	   "buffer_source_open: refuses a name below /proc, which leads to root's files");
 	is(open_source("fifo", NOBODY, false), "is not a regular file",
 	   "buffer_source_open: refuses a named pipe without waiting");
@@ -176,12 +178,12 @@ static void test_buffer_sources(void)
 	is_int(buffer_source_open(&b, &conf, "f", &err), -1,
 	       "buffer_source_open: refuses a character device");
 	is(err.text, "/dev/null: is not a block device",
-	   "buffer_source_open: the message names the wrong kind of file");
+	   "buffer_source_open: the message says what /dev/null is not");
 }
 
 /*
  * Wait until PATH is removed: a sweep does not wait for the processes that remove buffers. Returns
- * -1 then.
+ * -1 once it is removed, 0 if it still exists after 10 s.
  */
 static int wait_until_removed(const char *path)
 {
@@ -286,7 +288,7 @@ static void test_buffer_sweep(void)
 		umask(old);
 		snprintf(name, sizeof(name), "%s/other-dimmap", scratch);
 		is_int(stat(name, &st) == 0 ? (long)(st.st_mode & 07777) : -1, 0711,
-		       "buffer_make: users can pass the directory despite the job's umask");
+		       "buffer_make: the directory has mode 0711 despite the job's umask");
 	}
 	ok(buffer_stat("pages 12\nmajor 34\n", "major", &value) && value == 34,
 	   "buffer_stat: finds a number by its name");

@@ -139,7 +139,7 @@ static void test_cgroup_nodes(void)
 	ok(cgroup_is_of_node("system.slice/slurmstepd.scope/job_7", "n2"),
 	   "cgroup_is_of_node: true for a scope without a node's name");
 	ok(!cgroup_is_of_node("a.slice/n1_slurmstepd.scope/s1B0F4", "n2"),
-	   "cgroup_is_of_node: true for any slice and any name of the job's directory");
+	   "cgroup_is_of_node: false for another node, in any slice, for any job directory");
 	ok(cgroup_is_of_node("job_7", "n1"), "cgroup_is_of_node: true for a path without a scope");
 }
 

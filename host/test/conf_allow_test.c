@@ -60,16 +60,19 @@ static void test_answers(void)
 	       "conf_allow_check: also refuses a user outside the list at submission");
 }
 
-/* Check NAME, a database without an answer; SAID: the part of the message about the database. */
+/*
+ * Check a list of users while the user database gives no answer. NAME says why, SAID is the part of
+ * the message about the database.
+ */
 static void check_no_answer(const char *name, const char *said)
 {
 	struct errbuf err;
 	char want[256];
 
 	is_int(check_user("users: alice, 1002", BOB, false, &err), 0,
-	       "%s: a number in the list is still found", name);
+	       "%s: a uid in the list is still found", name);
 	is_int(check_user("users: 1003", BOB, false, &err), -1,
-	       "%s: a list of numbers needs no database", name);
+	       "%s: a list of uids needs no database", name);
 	is_int(check_user("users: alice", ALICE, false, &err), -1, "%s: a job is refused", name);
 	snprintf(want, sizeof(want),
 		 "mems is only for users alice, and the user database did not show whether uid "
@@ -85,9 +88,9 @@ static void test_away(void)
 	time_t start = time(NULL);
 
 	database = IS_AWAY;
-	check_no_answer("without an answer", "no answer within 10 s");
+	check_no_answer("the user database does not answer", "no answer within 10 s");
 	ok(time(NULL) - start <= 2 * (CONF_ALLOW_SECONDS + 5),
-	   "conf_allow_check: each wait has a limit");
+	   "conf_allow_check: waits for the user database at most 10 s each time");
 }
 
 int main(void)
@@ -95,9 +98,9 @@ int main(void)
 	alarm(120); /* a time limit for the test, in case a wait has none */
 	test_answers();
 	database = FAILS;
-	check_no_answer("an error", "Input/output error");
+	check_no_answer("the user database fails", "Input/output error");
 	database = NO_SERVER;
-	check_no_answer("no server", "No such file or directory");
+	check_no_answer("the user database has no server", "No such file or directory");
 	test_away();
 	return tap_done();
 }

@@ -78,6 +78,7 @@ static void test_defaults(void)
 	   "conf_defaults: contention writes no reports");
 	ok(c.service.kind == SERVICE_NONE && !c.service.own_mems && !*c.service_except,
 	   "conf_defaults: there is no ServiceOS");
+	ok(!c.vnode, "conf_defaults: no vnode may run here");
 	ok(parse_text(&parsed, "", &err) == 0 && same_values(&c, &parsed),
 	   "conf_parse: an empty file gives the defaults");
 }
@@ -115,6 +116,7 @@ static void test_conf_good(void)
 		"   \t\n"
 		"allow_policies = other,fifo , rr\t,SCHED_HPC # and why\n"
 		"allow_partitions = isolated, member\n"
+		"partition_quiet = irqs,idle\n"
 		"strict=no\r\n"
 		"  default_policy\t=\tfifo\n"
 		"default_mems = local\n"
@@ -128,6 +130,9 @@ static void test_conf_good(void)
 		"dimmap_devices = /dev/nvme?n1p[12], /dev/disk/by-id/nvme-*\n"
 		"dimmap_files = yes\n"
 		"dimmap_max = 16G\n"
+		"lwk = yes\n"
+		"lwk_max = 64G\n"
+		"lwk_fallback = native\n"
 		"contention_turtle = 46\n"
 		"contention = observe\n"
 		"contention_steps = all\n"
@@ -151,17 +156,21 @@ static void test_conf_good(void)
 		"contention_report_interval = 3600\n"
 		"contention_record = yes\n"
 		"contention_node_extra = yes\n"
+		"vnode = yes\n"
 		"serviceos_except = lustre.service,  mnt-a\\x2db.mount\ta@b.socket";
 	struct conf c;
 	struct errbuf err = { 0 };
 
 	is_int(parse_text(&c, text, &err), 0, "conf_parse: accepts every key %s", err.text);
+	ok(c.vnode, "conf_parse: reads vnode");
 	ok(conf_allows_policy(&c, POLICY_FIFO) && conf_allows_policy(&c, POLICY_RR) &&
 		   conf_allows_policy(&c, POLICY_HPC) && !conf_allows_policy(&c, POLICY_BATCH),
 	   "conf_parse: reads allow_policies");
 	ok(conf_allows_partition(&c, PARTITION_ISOLATED) &&
 		   !conf_allows_partition(&c, PARTITION_ROOT),
 	   "conf_parse: reads allow_partitions");
+	is_int(c.partition_quiet, 1 << QUIET_IRQS | 1 << QUIET_IDLE,
+	       "conf_parse: reads partition_quiet");
 	ok(!c.strict, "conf_parse: reads strict");
 	is_int(c.default_policy, POLICY_FIFO, "conf_parse: reads default_policy");
 	is_int(c.default_mems, MEMS_LOCAL, "conf_parse: reads default_mems");
@@ -179,6 +188,8 @@ static void test_conf_good(void)
 	   "conf_parse: reads dimmap_devices");
 	ok(c.dimmap_files, "conf_parse: reads dimmap_files");
 	ok(c.dimmap_max == UINT64_C(16) << 30, "conf_parse: reads dimmap_max");
+	ok(c.lwk == LWK_YES && c.lwk_native && c.lwk_max == UINT64_C(64) << 30,
+	   "conf_parse: reads the keys of machines");
 	check_contention(&c.contention);
 	is_int(parse_text(&c, "serviceos = 0,32\nserviceos_mems = all\nserviceos_except = none",
 			  &err),
@@ -242,6 +253,8 @@ static void test_conf_refused(void)
 		  "f:2: default_policy: \"other\" is not one of allow_policies (allowed: hpc)" },
 		{ "default_policy = unset",
 		  "f:1: default_policy: \"unset\" (allowed: one of allow_policies)" },
+		{ "partition_quiet = irqs, irq", "f:1: partition_quiet: \"irqs, irq\" (allowed" },
+		{ "partition_quiet = none, irqs", "f:1: partition_quiet: \"none, irqs\" (allowed" },
 		{ "allow_partitions = isolated", "f:1: allow_partitions: \"isolated\" (allowed: a "
 						 "list of member, root, isolated, with member)" },
 		{ "allow_partitions = member, roots",
@@ -257,8 +270,11 @@ static void test_conf_refused(void)
 		{ "helper_timeout = 10s", "f:1: helper_timeout: \"10s\" (allowed" },
 		{ "helper_timeout = 4294967306", "f:1: helper_timeout: \"4294967306\" (allowed" },
 		{ "max_containers = 65", "f:1: max_containers: \"65\" (allowed: 1 to 64)" },
-		{ "serviceos = 0/node", "f:1: serviceos: \"0/node\" (allowed: none, N/node or "
-					"N/socket cores, or a list of CPUs, such as 0,32)" },
+		{ "serviceos = 0/node", "f:1: serviceos: \"0/node\" (allowed: none, N/node, "
+					"N/socket, N/numa or N/l3 cores, or a list of CPUs, "
+					"such as 0,32)" },
+		{ "serviceos = 1/l2", "f:1: serviceos: \"1/l2\" (allowed" },
+		{ "serviceos = 1/l3x", "f:1: serviceos: \"1/l3x\" (allowed" },
 		{ "serviceos = 1/core", "f:1: serviceos: \"1/core\" (allowed" },
 		{ "serviceos = -1/node", "f:1: serviceos: \"-1/node\" (allowed" },
 		{ "serviceos = 99999999/node", "f:1: serviceos: \"99999999/node\" (allowed" },
@@ -281,6 +297,9 @@ static void test_conf_refused(void)
 		  "f:1: dimmap_max: \"0\" (allowed: none, or a size from 1M to 8T, such as 16G)" },
 		{ "dimmap_max = 9T", "f:1: dimmap_max: \"9T\" (allowed" },
 		{ "dimmap_devices = /dev/nvme[0", "f:1: dimmap_devices: \"/dev/nvme[0\" (allowed" },
+		{ "lwk = on", "f:1: lwk: \"on\" (allowed: auto, yes, no)" },
+		{ "lwk_fallback = yes", "f:1: lwk_fallback: \"yes\" (allowed: no, native)" },
+		{ "lwk_max = 0", "f:1: lwk_max: \"0\" (allowed: none" },
 		{ "dimmap_max = 16X", "f:1: dimmap_max: \"16X\" (allowed" },
 		{ "serviceos_except = lustre", "f:1: serviceos_except: \"lustre\" (allowed: none, "
 					       "or a list of full names of units" },
@@ -395,7 +414,7 @@ static void test_conf_refused(void)
 	memcpy(big, "contention_events = ", 20);
 	is_int(conf_parse(&c, "f", big, 20 + 1023, &err), 0,
 	       "conf_parse: accepts a row of events of 1,023 bytes %s", err.text);
-	is_int((int)strlen(c.contention.events), 1023, "conf_parse: keeps the whole row");
+	is_int((int)strlen(c.contention.events), 1023, "conf_parse: keeps a row of events whole");
 	is_int(conf_parse(&c, "f", big, 20 + 1024, &err), -1,
 	       "conf_parse: refuses a row of events of 1,024 bytes: %s", err.text);
 	is_int(conf_parse(&c, "f", "strict\0 = no", 12, &err), -1, "conf_parse: refuses a NUL: %s",
@@ -580,7 +599,9 @@ static void test_generated_table(void)
 	free(want);
 }
 
-/* Check the text for allow_NAME of the isolators that are one number, which is the same for all. */
+/*
+ * Check the entries allow_NAME of isolators whose value is one number: they differ only in names.
+ */
 static void test_generated_numbers(void)
 {
 	char *want = NULL;
@@ -592,7 +613,7 @@ static void test_generated_numbers(void)
 			isolator_name(n->isolator), n->name);
 	fclose(f);
 	check_generated("doc/nodeos.conf.5", NUMBERS_BEGIN, NUMBERS_END, want,
-			"nodeos.conf(5) has the keys of isolators that are one number");
+			"nodeos.conf(5) has allow_NAME of each isolator whose value is one number");
 	free(want);
 }
 
@@ -707,12 +728,13 @@ static void check_links(const char *dir, const char *path, const char *link)
 		refuse_file(link, 0, "the link link: belongs to uid 65534 (allowed: root)");
 		ok(lchown(link, 0, (gid_t)-1) == 0 && chown(path, 65534, (gid_t)-1) == 0,
 		   "the test can give the file away");
-		refuse_file(link, 0, "the file it leads to: belongs to uid 65534 (allowed: root)");
+		refuse_file(link, 0,
+			    "the file that it leads to: belongs to uid 65534 (allowed: root)");
 		ok(chown(path, 0, (gid_t)-1) == 0, "the test can take the file back");
 	}
 	ok(chmod(path, 0666) == 0, "the test can let all users write the file");
 	refuse_file(link, geteuid(),
-		    "the file it leads to: group or others can write it (mode 0666)");
+		    "the file that it leads to: group or others can write it (mode 0666)");
 	unlink(link);
 	ok(chmod(path, 0644) == 0 && mkdir(sub, 0755) == 0 &&
 		   symlink("../nodeos.conf", inner) == 0 && symlink("sub/nodeos.conf", link) == 0,
@@ -824,11 +846,12 @@ static void test_conf_sources(void)
 	conf_defaults(&neither);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		is_int(conf_check_source(&devices, row[i].source, "f", &err), row[i].device,
-		       "conf_check_source: %s, if devices are allowed", row[i].source);
+		       "conf_check_source: the result for %s if devices are allowed",
+		       row[i].source);
 		is_int(conf_check_source(&files, row[i].source, "f", &err), row[i].files,
-		       "conf_check_source: %s, if files are allowed", row[i].source);
+		       "conf_check_source: the result for %s if files are allowed", row[i].source);
 		is_int(conf_check_source(&neither, row[i].source, "f", &err), row[i].neither,
-		       "conf_check_source: %s, if neither is allowed", row[i].source);
+		       "conf_check_source: the result for %s if neither is allowed", row[i].source);
 	}
 	is(err.text,
 	   "source \"/scratch/a\": buffers of files are not allowed at this site (dimmap_files in "

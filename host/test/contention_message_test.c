@@ -156,8 +156,8 @@ static int listen_at(const char *path)
 }
 
 /*
- * Send M to a daemon that answers with ANSWER. Check the time. Returns the result, and in *GOT the
- * message that the daemon has received.
+ * Send M to a daemon that answers with ANSWER. Check that this ends in time. Returns the result,
+ * and in *GOT the message that the daemon has received.
  */
 static int ask_daemon(const struct contention_message *m, const char *path, const char *answer,
 		      struct contention_message *got, struct errbuf *err)

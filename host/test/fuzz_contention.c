@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * libFuzzer target: any bytes as a message about ranks. A message that parses must print as a
- * message that prints the same; a refusal must give one printable line and no rank. Seeds:
- * corpus/contention.
+ * libFuzzer target: any bytes as a message about ranks. A message that parses must print as a text
+ * that parses and prints as the same text; a refusal must give one printable line and no rank.
+ * Seeds: corpus/contention.
  */
 #include <stdint.h>
 #include <stdlib.h>

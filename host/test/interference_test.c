@@ -184,7 +184,7 @@ int main(void)
 	   on.irqs, on.threads);
 	idset_zero(&cpus);
 	noise_on(&on, &n, &cpus);
-	ok(!on.irqs && !on.threads, "noise_on: no CPUs have no noise");
+	ok(!on.irqs && !on.threads, "noise_on: an empty set of CPUs has no noise");
 	noise_free(&n);
 	write_file("sys/devices/system/cpu", "nohz_full", "  (null)\n");
 	is_int(noise_read(&n, root, &err), 0, "noise_read: reads a node without nohz_full=");

@@ -29,5 +29,11 @@ int main(void)
 		is(list_of(&s), table[i].want,
 		   "isolcpus_read: the kernel's line %zu gives CPUs \"%s\"", i, table[i].want);
 	}
+	scratch_file("sys/devices/system/cpu/nohz_full", "1-7\n");
+	nohz_full_read(scratch, &s);
+	is(list_of(&s), "1-7", "nohz_full_read: gives the CPUs of nohz_full=");
+	scratch_file("sys/devices/system/cpu/nohz_full", "(null)\n");
+	nohz_full_read(scratch, &s);
+	is(list_of(&s), "", "nohz_full_read: no CPU without the parameter");
 	return tap_done();
 }

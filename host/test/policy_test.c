@@ -42,7 +42,7 @@ static void test_policy_names(void)
 
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		is_int(policy_by_name(table[i].word), table[i].policy,
-		       "policy_by_name: finds the policy of \"%s\", or none", table[i].word);
+		       "policy_by_name: gives the right result for \"%s\"", table[i].word);
 	for (enum sched_policy p = POLICY_OTHER; p < POLICY_COUNT; p++) {
 		is_int(policy_by_name(policy_name(p)), p, "policy_by_name: finds the name \"%s\"",
 		       policy_name(p));
@@ -148,8 +148,10 @@ static void test_apply(void)
 	       "policy_apply: refuses a priority with other");
 	is(err.text, "priority 1 is out of range for policy \"other\" (allowed: 0 to 0)",
 	   "policy_apply: the message gives the allowed priority of other");
-	is_int(policy_apply(0, POLICY_FIFO, 100, 0, &err), -1, "policy_apply: refuses fifo 100");
-	is_int(policy_apply(0, POLICY_HPC, 3, 0, &err), -1, "policy_apply: refuses hpc 3");
+	is_int(policy_apply(0, POLICY_FIFO, 100, 0, &err), -1,
+	       "policy_apply: refuses fifo with priority 100");
+	is_int(policy_apply(0, POLICY_HPC, 3, 0, &err), -1,
+	       "policy_apply: refuses hpc with priority 3");
 	is(err.text, "priority 3 is out of range for policy \"hpc\" (allowed: 0 to 2)",
 	   "policy_apply: the message gives the allowed priorities of hpc");
 	if (!policy_supported(POLICY_HPC)) {
@@ -167,7 +169,7 @@ static void test_apply(void)
 	   "policy_apply: the message says that only hpc has a quantum");
 	is_int(policy_apply(0, POLICY_HPC, 0, 10001, &err), -1,
 	       "policy_apply: refuses a quantum above the limit");
-	is_int(policy_quantum(0), 0, "policy_quantum: 0 for this process");
+	is_int(policy_quantum(0), 0, "policy_quantum: 0 for a process with policy other");
 	is_int(hpc_placement_by_name("topo"), HPC_TOPO,
 	       "hpc_placement_by_name: topo is priority 2");
 	is_int(hpc_placement_by_name("rr"), 1, "hpc_placement_by_name: rr is priority 1");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Ranks of a plain step without a daemon: the log has the reason, and nothing waits. */
+/* Without a daemon, reports of a plain step's ranks do not wait, and the log has the reason. */
 #include "launch/observe.h"
 
 #include <stdarg.h>

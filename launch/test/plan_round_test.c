@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A step checks whether its job may have its containers when these are made, and continues if the
- * ledger cannot take its entry.
+ * When containers are made, a step checks whether its job may have them. A step outside of
+ * containers continues if the ledger is full.
  */
 #include <inttypes.h>
 
@@ -239,7 +239,7 @@ static void test_entry(void)
 	is_int(plan_step(s, job, &noted, &err), 0, "a step on a node with blocks is planned %s",
 	       err.text);
 	ok(noted && idset_equal(&s->shared->part[0].given.mems, &s->blocks.homes),
-	   "a job on a node with blocks has a share on its home");
+	   "a job on a node whose blocks are all in use has the home as its share");
 	ledger_job_free(job);
 }
 
@@ -260,7 +260,7 @@ static void test_plan_round_full(void)
 	divide_memory(s);
 	is_int(plan_step(s, job, &noted, &err), -1,
 	       "step 1,025 is refused if memory is chosen for it: %s", err.text);
-	ok(!noted && err.code == LEDGER_BOUND, "the refused step gives the code LEDGER_BOUND");
+	ok(!noted && err.code == LEDGER_BOUND, "the refusal of step 1,025 has code LEDGER_BOUND");
 	is(step_warning(s), "", "a refused step has an error and no warning");
 	ledger_job_free(job);
 

@@ -16,7 +16,7 @@ static struct idset set_of(const char *list)
 	return s;
 }
 
-/* The texts contradict the codes beside them. */
+/* These texts contradict the codes that the cases have, so the advice must come from the code. */
 static const char of_threads[] = "container a: needs 9 threads", of_mems[] = "no memory node";
 
 /* A job or step on its node, and the advice for it; NULL: none. */
@@ -85,7 +85,7 @@ static const struct advice_case cases[] = {
 	  .blocks = true,
 	  .service = "4-5",
 	  .service_mems = "1",
-	  .advice = " (this node has blocks 2-3, 2048 MiB of which programs can use)" },
+	  .advice = " (this node has blocks 2-3: programs can use 2048 MiB of them)" },
 	{ .name = "blocks of other jobs",
 	  .code = PLAN_NO_MEMS,
 	  .blocks = true,

@@ -77,8 +77,8 @@ static void wait_for_rank(int from, pid_t rank, char *text, size_t size)
 }
 
 /*
- * Kill slurmstepd before its rank reaches step_show(); FAILING: within step_fail(). Returns the
- * rank's message, "" if it still waits.
+ * End slurmstepd before its rank reaches step_show(); FAILING: while slurmstepd is in step_fail().
+ * Returns the rank's message, or "" if the rank still waits.
  */
 static const char *killed_before(bool failing)
 {

@@ -77,7 +77,8 @@ static void test_no_call(void)
 	       "keys of isolators outside of the request refuse nothing");
 	is_int(slurmctld.calls, 0,
 	       "keys of isolators outside of the request need no call of slurmctld");
-	is_int(check_conf("allow_mems = users: 1001", &err), 0, "a user in the list is allowed");
+	is_int(check_conf("allow_mems = users: 1001", &err), 0,
+	       "a user in a list of users is allowed");
 	is_int(slurmctld.calls, 0, "a list of users needs no call of slurmctld");
 }
 
@@ -92,9 +93,10 @@ static void test_site_users(void)
 	   "the message names container, list and key: %s", err.text);
 	*lookups = 0;
 	is_int(check_conf("allow_cpus = users: alice", &err), 0,
-	       "a user's name in the list is allowed");
-	is_int(*lookups, 1, "a name is looked up once for both containers");
-	is_int(check_conf("allow_cpus = no", &err), -1, "\"no\" refuses every user: %s", err.text);
+	       "a user whose name is in a list of users is allowed");
+	is_int(*lookups, 1, "a user's name is looked up once for both containers");
+	is_int(check_conf("allow_cpus = no", &err), -1, "allow_cpus = no refuses a user: %s",
+	       err.text);
 }
 
 static void test_accounts(void)
@@ -105,7 +107,8 @@ static void test_accounts(void)
 	is_int(check_conf("allow_mems = accounts: physics\nallow_cpus = partitions: debug", &err),
 	       0, "a job with the right account and partition is allowed: %s", err.text);
 	is_int(slurmctld.calls, 1, "two keys need one call of slurmctld");
-	ok(slurmctld.job_id == JOB && slurmctld.uid == UID, "the call names the job and its user");
+	ok(slurmctld.job_id == JOB && slurmctld.uid == UID,
+	   "slurmctld is asked for the job and its user");
 	is_int(check_conf("allow_mems = accounts: biology", &err), -1,
 	       "site_check_isolators: a job of another account is refused");
 	ok(strstr(err.text, "this job's is \"physics\"") != NULL,
@@ -128,13 +131,13 @@ static void test_failure(void)
 
 	slurmctld.job = (struct step_job){ "physics", "debug" };
 	slurmctld.fails = true;
-	is_int(check_conf(text, &err), -1, "a failed call refuses the job");
+	is_int(check_conf(text, &err), -1, "a job is refused if slurmctld does not answer");
 	is(err.text, "/c depends on the job's account or partition: slurmctld does not answer",
-	   "the message names the file and the reason");
+	   "if slurmctld does not answer, the message names nodeos.conf and the reason");
 	slurmctld.fails = false;
 	ok(conf_parse(&conf, "/c", text, strlen(text), &err) == 0 &&
 		   site_check_isolators(&alone, &request, &err) == -1,
-	   "without a call to slurmctld, an account is refused: %s", err.text);
+	   "a key of accounts refuses a job where slurmctld is not available: %s", err.text);
 }
 
 int main(void)

@@ -20,6 +20,11 @@ static void test_wishes(void)
 		{ { .mems = "many" }, "--nodeos-mems" },
 		{ { .placement = "spread:core" }, "--nodeos-placement" },
 		{ { .limits = "memory:1" }, "--nodeos-limits" },
+		{ { .lwk = "4G,page=4K" }, "--nodeos-lwk" },
+		{ { .guest = "56M" }, "--nodeos-guest" },
+		{ { .guest = "68M" }, "--nodeos-guest" },
+		{ { .guest = "4" }, "--nodeos-guest" },
+		{ { .guest = "17T" }, "--nodeos-guest" },
 		{ { .sched = "fast" }, "--nodeos-sched" },
 		{ { .sched = "fifo:100" }, "--nodeos-sched" },
 	};
@@ -28,6 +33,8 @@ static void test_wishes(void)
 		.mems = "2",
 		.placement = "spread:numa",
 		.limits = "memory:1G,thp:never",
+		.lwk = "2G,page=1G",
+		.guest = "4G",
 		.sched = "hpc",
 		.contention = "observe",
 	};
@@ -39,11 +46,16 @@ static void test_wishes(void)
 	ok(r.n == 1 && r.container[0].cpus == 8 && r.container[0].mems == 2,
 	   "submit_request: makes one container of all options");
 	is_int(r.container[0].contention, CONTENTION_OBSERVE,
-	       "submit_request: sets that the container is observed");
+	       "submit_request: sets policy observe of contention");
 	is_int(r.container[0].placement, PLACEMENT_SPREAD_NUMA,
-	       "submit_request: sets that the container is spread");
+	       "submit_request: sets placement spread-numa");
 	ok(r.container[0].limits.memory == 1u << 30 && r.container[0].limits.thp == THP_NEVER,
 	   "submit_request: sets the limits");
+	ok(r.container[0].lwk.memory == UINT64_C(2) << 30 && r.container[0].lwk.page == LWK_PAGE_1G,
+	   "submit_request: sets memory and page size of the ranks' machines");
+	ok(r.container[0].number[RANK_NUMBER_GUEST].set &&
+		   r.container[0].number[RANK_NUMBER_GUEST].value == 4096,
+	   "submit_request: sets the guest's memory in MiB");
 	is(r.container[0].name, "step", "submit_request: gives the container its name");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		is_int(submit_request(&r, "job", &bad[i].wish, &err), -1,
@@ -122,15 +134,14 @@ static void test_submit_names(void)
 	ok(strstr(err.text, "sim") && strstr(err.text, "vda"),
 	   "submit_check_container: the message lists the containers: %s", err.text);
 	is_int(submit_check_container(NULL, "sim", true, false, &err), 0,
-	       "submit_check_container: accepts a name if only the nodes know the job's "
-	       "containers: they "
-	       "know");
+	       "submit_check_container: accepts any name if the job's containers are not known "
+	       "here");
 	is_int(submit_check_container(NULL, "sim", true, true, &err), -1,
 	       "submit_check_container: refuses a name for a new job without containers");
 	is_int(submit_check_container(NULL, "none", true, true, &err), 0,
 	       "submit_check_container: accepts \"none\" for a new job without containers");
 	is_int(submit_check_container(&r, "sim:0,vda:1", false, false, &err), -1,
-	       "submit_check_container: refuses containers by rank except for srun");
+	       "submit_check_container: refuses containers by rank for sbatch and salloc");
 	ok(strstr(err.text, "give this option to srun") != NULL,
 	   "submit_check_container: the message refers to srun: %s", err.text);
 }

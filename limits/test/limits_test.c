@@ -68,8 +68,8 @@ static void test_enable(void)
 	scratch_file(SCOPE "/cgroup.controllers", "cpuset memory\n");
 	is_int(io_limit_enable(root, SCOPE, USER, &err), -1,
 	       "io_limit_enable: fails where the controller is not delegated");
-	ok(strstr(err.text, SCOPE " has no io controller"), "io_limit_enable: names it: %s",
-	   err.text);
+	ok(strstr(err.text, SCOPE " has no io controller"),
+	   "io_limit_enable: the message names the cgroup without the controller: %s", err.text);
 	scratch_file(SCOPE "/cgroup.controllers", "cpuset io memory\n");
 	is_int(io_limit_enable(root, USER, SCOPE, &err), -1,
 	       "io_limit_enable: refuses a directory above the first one");
@@ -79,13 +79,14 @@ static void test_enable(void)
 	}
 	is_int(io_limit_enable(root, SCOPE, USER, &err), 0,
 	       "io_limit_enable: turns the controller on: %s", err.text);
-	is(text_of(SCOPE "/cgroup.subtree_control"), "+io", "io_limit_enable: in the first one");
+	is(text_of(SCOPE "/cgroup.subtree_control"), "+io",
+	   "io_limit_enable: writes to the first directory");
 	is(text_of(SCOPE "/job_1/cgroup.subtree_control"), "io memory\n",
-	   "io_limit_enable: writes nothing where it is on");
+	   "io_limit_enable: writes nothing where the controller is on");
 	is(text_of(SCOPE "/job_1/step_0/cgroup.subtree_control"), "+io",
-	   "io_limit_enable: in the last one above the directory");
+	   "io_limit_enable: writes to the last directory above the limited one");
 	snprintf(path, sizeof(path), "%s/" USER "/cgroup.subtree_control", scratch);
-	ok(access(path, F_OK) < 0, "io_limit_enable: writes nothing in the directory itself");
+	ok(access(path, F_OK) < 0, "io_limit_enable: writes nothing in the limited directory");
 }
 
 static void test_devices(void)
@@ -107,7 +108,8 @@ static void test_devices(void)
 	is(text_of(USER "/io.max"), "254:0 rbps=1000000 wbps=1000000 riops=50 wiops=50",
 	   "io_limit_set: writes both limits, for reads and for writes");
 	scratch_file(USER "/io.max", "");
-	is_int(io_limit_set(root, USER, scratch, &one, &err), 1, "io_limit_set: takes one limit");
+	is_int(io_limit_set(root, USER, scratch, &one, &err), 1,
+	       "io_limit_set: accepts one limit alone");
 	is(text_of(USER "/io.max"), "254:0 riops=7 wiops=7",
 	   "io_limit_set: leaves a limit that is 0 as it is");
 	is_int(io_limit_set(root, SCOPE, scratch, &one, &err), -1,
@@ -122,15 +124,15 @@ static void test_thp(void)
 	char setting[16];
 
 	is_int(thp_disable(true, &err), 0, "thp_disable: forbids huge pages: %s", err.text);
-	is_int(thp_is_disabled(), 1, "thp_is_disabled: the kernel shows it");
+	is_int(thp_is_disabled(), 1, "thp_is_disabled: true while huge pages are forbidden");
 	is_int(thp_disable(false, &err), 0, "thp_disable: allows huge pages: %s", err.text);
-	is_int(thp_is_disabled(), 0, "thp_is_disabled: the kernel shows that they are allowed");
+	is_int(thp_is_disabled(), 0, "thp_is_disabled: false after huge pages are allowed");
 	thp_host_setting(setting, sizeof(setting), "/nonexistent");
 	is(setting, "", "thp_host_setting: empty on a kernel without huge pages");
 	scratch_dir("sys/kernel/mm/transparent_hugepage");
 	scratch_file("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n");
 	thp_host_setting(setting, sizeof(setting), scratch);
-	is(setting, "madvise", "thp_host_setting: the word in brackets");
+	is(setting, "madvise", "thp_host_setting: gives the word in brackets");
 }
 
 static void test_mempolicy(void)
@@ -156,7 +158,7 @@ static void test_mempolicy(void)
 	is_int(mempolicy_weigh(&nodes, scratch, &err), 0,
 	       "mempolicy_weigh: sets no weight if a bandwidth is unknown");
 	is(text_of("sys/kernel/mm/mempolicy/weighted_interleave/node2"), "",
-	   "mempolicy_weigh: writes nothing then");
+	   "mempolicy_weigh: writes nothing if a bandwidth is unknown");
 	is_int(mempolicy_weigh(&pair, scratch, &err), 2, "mempolicy_weigh: weighs two nodes: %s",
 	       err.text);
 	is(text_of("sys/kernel/mm/mempolicy/weighted_interleave/node0"), "1\n",

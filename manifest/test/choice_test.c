@@ -23,14 +23,15 @@ static void refused(const char *text, const char *part)
 {
 	struct errbuf err = { 0 };
 
-	ok(choice_parse(&c, text, &err) < 0 && strstr(err.text, part), "\"%s\": %s", text,
-	   err.text);
+	ok(choice_parse(&c, text, &err) < 0 && strstr(err.text, part), "\"%.60s\" is refused: %s",
+	   text, err.text);
 }
 
 static void test_forms(void)
 {
-	is(at("vda", 0), "vda", "choice_of: one name is for rank 0");
-	is(at("vda", 4000000), "vda", "choice_of: one name is for the highest rank");
+	is(at("vda", 0), "vda", "choice_of: a single name is the container of rank 0");
+	is(at("vda", 4000000), "vda",
+	   "choice_of: a single name is the container of the highest rank");
 	ok(!c.by_rank, "choice_parse: one name has no list of ranks");
 	is(at("sim:0-20,vda:21-25", 0), "sim",
 	   "choice_of: the first rank of the first list is in its container");
@@ -74,7 +75,7 @@ static void test_mistakes(void)
 	refused(longest, "at most");
 	for (unsigned i = 1; i <= CHOICE_RANGES_MAX; i++)
 		used += (size_t)snprintf(many + used, sizeof(many) - used, ",%u", i);
-	refused(many, "more than");
+	refused(many, "too many ranges");
 }
 
 static void test_checks(void)

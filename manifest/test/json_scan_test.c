@@ -150,9 +150,9 @@ static void test_json_scan_refused(void)
 		is_int(json_scan_scan(&tree, copy, len, JSON_POS_VALUES, &at, &err), -1,
 		       "json_scan_scan: refuses text %zu: %s", i, err.text);
 		is_int((long long)at, (long long)bad[i].at,
-		       "json_scan_scan: gives the offset of the fault");
-		ok(strstr(err.text, bad[i].says) != NULL, "json_scan_scan: the message says %s",
-		   bad[i].says);
+		       "json_scan_scan: gives the offset of the fault in text %zu", i);
+		ok(strstr(err.text, bad[i].says) != NULL,
+		   "json_scan_scan: the message for text %zu says %s", i, bad[i].says);
 		free(copy);
 	}
 }
@@ -169,7 +169,7 @@ static void test_tree_of(void)
 	size_t at;
 
 	if (!ok(json_scan_scan(&t, text, sizeof(text) - 1, JSON_POS_VALUES, &at, &err) == 0,
-		"json_scan_scan: takes the text of the tree"))
+		"json_scan_scan: accepts a text of several levels"))
 		return;
 	is_int(t.n, 7, "json_scan_scan: finds seven values");
 	is_int(t.node[0].kind, JSON_OBJECT, "json_scan_scan: the root is an object");
@@ -196,7 +196,8 @@ static void test_tree_of(void)
 	e = json_scan_member(&t, &t.node[0], "\xc3\xa9");
 	ok(e && e->index == 2, "json_scan_member: finds a key in UTF-8");
 	json_scan_where(text, e->key_at, &line, &column);
-	ok(line == 2 && column == 23, "json_scan_where: line 2, column 23: %u:%u", line, column);
+	ok(line == 2 && column == 23, "json_scan_where: gives line 2, column 23: %u:%u", line,
+	   column);
 	json_scan_where(text, e->at, &line, &column);
 	ok(line == 2 && column == 28, "json_scan_where: columns count characters, not bytes: %u:%u",
 	   line, column);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Prints a text generated from the tables of isolators and keys, which the argument chooses: for
+ * Prints the text that the argument chooses, generated from the tables of isolators and keys: for
  * nodeos-manifest(5), the table of keys (mdoc) or the list of ignored isolators; a JSON Schema of
  * manifests; the members of reports for nodeos-report(5) or for the schema of reports. keys_test.py
  * compares the texts with the files in doc.
@@ -72,7 +72,7 @@ static void put_ignored(void)
 	printf(".Cm %s .\n", last);
 }
 
-/* Print the members of reports that are RANK_NUMBERS, for nodeosctl(1). */
+/* Print the members of reports that are RANK_NUMBERS, for nodeos-report(5). */
 static void put_members(void)
 {
 	for (const struct rank_number *n = rank_numbers; n < rank_numbers + RANK_NUMBER_COUNT; n++)
@@ -81,7 +81,7 @@ static void put_members(void)
 		       n->member, n->name);
 }
 
-/* Print these members for nodeos-report.schema.json. */
+/* Print the same members for nodeos-report.schema.json. */
 static void put_report(void)
 {
 	for (const struct rank_number *n = rank_numbers; n < rank_numbers + RANK_NUMBER_COUNT; n++)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Texts generated from the tables of isolators and keys (manifest/manifest_keys.c,
-isolator_name.h), which the program manifest/test/keys prints: parts of nodeos-manifest(5), of
-nodeos-report(5) and of nodeos-report.schema.json, and nodeos-manifest.schema.json. keys_test.py
---write writes all these texts again. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
+"""Check that doc has the texts that the program manifest/test/keys generates from the tables of
+isolators and keys (manifest/manifest_keys.c, isolator_name.h): parts of nodeos-manifest(5), of
+nodeos-report(5) and of nodeos-report.schema.json, and all of nodeos-manifest.schema.json. With
+--write, write these texts into doc. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
 
 import difflib
 import glob
@@ -22,7 +22,7 @@ SCHEMA = "doc/nodeos-manifest.schema.json"
 
 
 def between(name):
-    """The generated part of a page: the text between two comment lines."""
+    """Return the pattern of a page's generated part: the text between two comment lines."""
     return re.compile(rf'(?<=^\.\\" {name} begin\n).*?(?=^\.\\" {name} end$)', re.M | re.S)
 
 
@@ -130,7 +130,7 @@ def test_manifests():
 
 
 def corpus():
-    """Manifests of the corpus that the built nodeosctl accepts."""
+    """Return the manifests of the corpus that the built nodeosctl accepts."""
     tool = os.path.join(BUILD, "nodeosctl")
     return {
         os.path.basename(f): json.load(open(f, encoding="utf-8"))
@@ -148,7 +148,7 @@ def examples():
 
 
 def rows(definitions):
-    """The isolators with their keys; an isolator whose value is a number has none."""
+    """Return the isolators with their keys; an isolator whose value is a number has no keys."""
     names = [
         pair["if"]["properties"]["name"]["enum"][0] for pair in definitions["isolator"]["allOf"]
     ]

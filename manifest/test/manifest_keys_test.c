@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The words OTHERS in the tables of isolators and keys: each stands for one name, and is not a name
- * itself.
+ * Check the words OTHERS in the tables of isolators and keys: each stands for one name, and is not
+ * itself a name.
  */
 #include "manifest/manifest_keys.h"
 
@@ -29,7 +29,7 @@ static void take(const char *list, const char *whose)
 		}
 		n_words++;
 	}
-	ok(well, "other words of %s are in lower case, with one blank after each", whose);
+	ok(well, "OTHERS of %s has words in lower case, with one blank after each", whose);
 }
 
 /* Return a word that occurs twice, or NULL. */
@@ -53,8 +53,8 @@ static void keys_of(const struct manifest_isolator *isolator)
 		for (const struct manifest_key *k = isolator->keys; k->name; k++)
 			if (strcmp(words[i], k->name) == 0)
 				bad = words[i];
-	is(bad, NULL, "no other word in the value of %s is itself a key", isolator->name);
-	is(twice(), NULL, "no other word in the value of %s means two keys", isolator->name);
+	is(bad, NULL, "isolator %s: no word of OTHERS is itself a key", isolator->name);
+	is(twice(), NULL, "isolator %s: no word is in OTHERS of two keys", isolator->name);
 }
 
 static void test_isolators(void)
@@ -67,9 +67,9 @@ static void test_isolators(void)
 	for (unsigned i = 0; i < n_words; i++)
 		if (manifest_isolator_find(words[i]) || request_ignored_index(words[i]) >= 0)
 			bad = words[i];
-	is(bad, NULL, "no other word for an isolator is itself an isolator");
-	is(twice(), NULL, "no other word means two isolators");
-	ok(n_words > 10, "the tables have many other words (%u)", n_words);
+	is(bad, NULL, "no word of OTHERS is itself an isolator");
+	is(twice(), NULL, "no word is in OTHERS of two isolators");
+	ok(n_words > 10, "OTHERS of the isolators have more than ten words (%u)", n_words);
 }
 
 int main(void)

@@ -97,6 +97,8 @@ static void test_manifest_good(void)
 		  "nodeos 1;c=a cpus=1 oom=500;" },
 		{ IMAGE(CONTAINER ",{\"name\":\"os/linux/oom-score-adj\",\"value\":\"0\"}"),
 		  "nodeos 1;c=a cpus=1 oom=0;" },
+		{ IMAGE(CONTAINER ",{\"name\":\"guest\",\"value\":4096}"),
+		  "nodeos 1;c=a cpus=1 guest=4096;" },
 		{ IMAGE(CONTAINER ",{\"name\":\"os/linux/oom-score-adj\",\"value\":1000}"),
 		  "nodeos 1;c=a cpus=1 oom=1000;" },
 		{ IMAGE(CONTAINER
@@ -124,6 +126,11 @@ static void test_manifest_good(void)
 		  "nodeos 1;c=a cpus=1 cores=fast;" },
 		{ IMAGE(CONTAINER ",{\"name\":\"argo/thp\",\"value\":{\"policy\":\"always\"}}"),
 		  "nodeos 1;c=a cpus=1 thp=always;" },
+		{ IMAGE(CONTAINER
+			",{\"name\":\"lwk\",\"value\":{\"memory\":\"share\",\"page\":\"1G\"}}"),
+		  "nodeos 1;c=a cpus=1 lwk=1 lwk_page=1G;" },
+		{ IMAGE(CONTAINER ",{\"name\":\"lwk\",\"value\":{\"memory\":\"512MiB\"}}"),
+		  "nodeos 1;c=a cpus=1 lwk=536870912;" },
 		{ POD(APP("a", CONTAINER) "],\"isolators\":[{\"name\":\"resource/memory\","
 					  "\"value\":{\"limit\":\"1G\"}}"),
 		  "nodeos 1;c=a cpus=1 ignored=resource/memory;" },
@@ -264,12 +271,13 @@ static const struct {
 	{ IMAGE("{\"name\":\"contianer\",\"value\":{}}"), "3:9",
 	  "app.isolators[0].name: no isolator is named \"contianer\", did you mean \"container\"? "
 	  "(allowed: container, scheduler, dimmap, contention, "
-	  "resource/memory, resource/block-bandwidth, resource/block-iops, thp, "
-	  "os/linux/oom-score-adj;" },
+	  "resource/memory, resource/block-bandwidth, resource/block-iops, thp, lwk, "
+	  "os/linux/oom-score-adj, guest;" },
 	{ IMAGE("{\"name\":\"x\",\"value\":{}}"), "3:9",
 	  "no isolator is named \"x\" (allowed: container, scheduler, dimmap, contention, "
-	  "resource/memory, resource/block-bandwidth, resource/block-iops, thp, "
-	  "os/linux/oom-score-adj; perfwrapper, power, hwbind, monitoring, image, powerpolicy and "
+	  "resource/memory, resource/block-bandwidth, resource/block-iops, thp, lwk, "
+	  "os/linux/oom-score-adj, guest; perfwrapper, power, hwbind, monitoring, image, "
+	  "powerpolicy and "
 	  "other isolators of AppC are accepted and ignored)" },
 	{ IMAGE("{\"name\":\"oom\",\"value\":1}"), "3:9",
 	  "\"oom\", did you mean \"os/linux/oom-score-adj\"?" },
@@ -320,7 +328,12 @@ static const struct {
 	{ IMAGE("{\"name\":\"resource/block-bandwidth\",\"value\":{\"limit\":0}}"), "3:53",
 	  "\"0\" (allowed: from 4096, bytes" },
 	{ IMAGE(SIZES("\"mems\":[]")), "3:37", "the list is empty" },
-	{ IMAGE(SIZES("\"mems\":[1]")), "3:38", "expected an object, got a number" },
+	{ IMAGE(SIZES("\"mems\":[1]")), "3:38",
+	  "expected an object such as {\"kind\": \"hbm\", \"size\": \"16G\"}" },
+	{ IMAGE(SIZES("\"mems\":{\"kind\":\"hbm\"}")), "3:37",
+	  "an object (allowed: 1 to 4096, or for example 512M, 16G, 16GiB; or by kind a list: " },
+	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"size\":16}]")), "3:59",
+	  "\"16\" (allowed: 1M to 1024P, for example 512M, 16G, 16GiB)" },
 	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\"}]")), "3:38",
 	  "expected a kind, and a count or a size of it" },
 	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"size\":\"1G\",\"count\":1}]")), "3:38",
@@ -330,13 +343,15 @@ static const struct {
 	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"count\":0}]")), "3:60",
 	  "\"0\" (allowed: a whole number from 1 to 4096)" },
 	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"size\":\"1X\"}]")), "3:59",
-	  "\"1X\" (allowed: for example 512M" },
+	  "\"1X\" (allowed: 1M to 1024P, for example 512M" },
 	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"count\":1},{\"kind\":\"hbm\",\"count\":2}]")),
 	  "3:71", "the kind hbm is given a second time" },
 	{ IMAGE(SIZES("\"mems\":[{\"kind\":\"hbm\",\"count\":1,\"node\":2}]")), "3:62",
 	  "unknown key (allowed: kind, count, size)" },
 	{ IMAGE(SIZES("\"mems\":\"hbm:16G\"")), "3:37",
-	  "expected a list of objects, a number or a size" },
+	  "\"hbm:16G\" (allowed: 1 to 4096, or for example 512M, 16G, 16GiB; or by kind a list: "
+	  "[{\"kind\": "
+	  "\"hbm\", \"size\": \"16G\"}, {\"kind\": \"dram\", \"count\": 1}])" },
 	{ IMAGE(SIZES("\"mems_policy\":\"weighted-interleave\"")), "3:44",
 	  "it needs memory nodes: \"mems\" is missing" },
 	{ IMAGE(SIZES("\"mems\":1,\"mems_policy\":\"interleave\"")), "3:53",
@@ -346,6 +361,14 @@ static const struct {
 	{ IMAGE(SIZES("\"cores\":\"slow\"")), "3:38", "\"slow\" (allowed: fast, efficient, any)" },
 	{ IMAGE("{\"name\":\"thp\",\"value\":{\"policy\":\"madvise\"}}"), "3:33",
 	  "\"madvise\" (allowed: never, always)" },
+	{ IMAGE("{\"name\":\"lwk\",\"value\":{}}"), "3:23",
+	  "the memory of each rank, for example \"4G\"" },
+	{ IMAGE("{\"name\":\"lwk\",\"value\":{\"memory\":\"17M\"}}"), "3:33",
+	  "\"17M\" (allowed: 16M to 256G, a multiple of 2M" },
+	{ IMAGE("{\"name\":\"lwk\",\"value\":{\"memory\":\"512M\",\"page\":\"1G\"}}"), "3:47",
+	  "the memory is not a multiple of 1G" },
+	{ IMAGE("{\"name\":\"lwk\",\"value\":{\"memory\":\"512M\",\"page\":\"4K\"}}"), "3:47",
+	  "\"4K\" (allowed: 2M, 1G)" },
 	{ IMAGE("{\"name\":\"os/linux/nothing\",\"value\":{}}"), "3:9", "no isolator is named" },
 	{ IMAGE("{\"name\":\"Container\",\"value\":{}}"), "3:9",
 	  "\"Container\" (allowed: an AppC identifier" },
@@ -578,7 +601,8 @@ static void check_nonsense(const char *what, const char *text, size_t len)
 
 	ok(strncmp(message, "m:", 2) == 0 && strlen(message) < 511 && !strchr(message, '\n') &&
 		   seconds < 2,
-	   "manifest_load: %s: %.3f s: %s", what, seconds, message);
+	   "manifest_load: refuses %s with one line within 2 s (%.3f s): %s", what, seconds,
+	   message);
 }
 
 static void fill(char *text, size_t len, const char *unit)
@@ -671,9 +695,10 @@ static void test_examples(void)
 		  "nodeos 1;c=every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 quantum=20 "
 		  "partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
 		  "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500 "
-		  "contention=observe placement=spread:l3 memory=2147483648 "
+		  "guest=4096 contention=observe placement=spread:l3 memory=2147483648 "
 		  "memory_request=1000000000 bandwidth=100000000 iops=2000 thp=never "
-		  "mems_policy=weighted-interleave cores=any;" },
+		  "mems_policy=weighted-interleave cores=any lwk=2147483648 lwk_page=1G "
+		  "lwk_loose=yes;" },
 		{ "outofcore.json", "nodeos 1;c=outofcore cpus=4 mems=1 dimmap=4294967296 "
 				    "dimmap_source=/dev/nvme0n1 dimmap_fill=65536;" },
 		{ "rest.json", "nodeos 1;c=sim smt=1;c=vda cpus=2 mems=1073741824b policy=batch;" },

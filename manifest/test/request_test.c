@@ -84,6 +84,7 @@ static void test_round_trips(void)
 		"nodeos 1;c=a dimmap=4194304 dimmap_source=/s/.x/..y/a=b,c'd dimmap_fill=4096;",
 		"nodeos 1;c=a ignored=perfwrapper,resource/cpu,os/unix/sysctl;",
 		"nodeos 1;c=a oom=0;",
+		"nodeos 1;c=a oom=0 guest=64 contention=off;",
 		"nodeos 1;c=a ignored=power,os/linux/oom-score-adj oom=1000;",
 		"nodeos 1;c=a contention=observe;",
 		"nodeos 1;c=a contention=observe placement=pack;",
@@ -100,6 +101,9 @@ static void test_round_trips(void)
 		"nodeos 1;c=a placement=pack memory=1152921504606846976 memory_request=1 "
 		"bandwidth=4096 iops=4294967295 thp=never;",
 		"nodeos 1;c=a ignored=resource/memory thp=always;",
+		"nodeos 1;c=a lwk=16777216;",
+		"nodeos 1;c=a lwk=1 lwk_page=2M;",
+		"nodeos 1;c=a cores=any lwk=274877906944 lwk_page=1G lwk_loose=yes;",
 	};
 
 	for (size_t i = 0; i < COUNT(good); i++) {
@@ -228,6 +232,8 @@ static void test_request_refused(void)
 		"nodeos 1;c=a oom=;",
 		"nodeos 1;c=a oom=-1;",
 		"nodeos 1;c=a oom=1001;",
+		"nodeos 1;c=a guest=63;",
+		"nodeos 1;c=a guest=16777217;",
 		"nodeos 1;c=a oom=00;",
 		"nodeos 1;c=a oom=1 ignored=power;",
 		"nodeos 1;c=a contention=;",
@@ -262,6 +268,17 @@ static void test_request_refused(void)
 		"nodeos 1;c=a iops=4294967296;",
 		"nodeos 1;c=a iops=-1;",
 		"nodeos 1;c=a iops=1 bandwidth=4096;",
+		"nodeos 1;c=a lwk=16777215;",
+		"nodeos 1;c=a lwk=2;",
+		"nodeos 1;c=a lwk=17825792;",
+		"nodeos 1;c=a lwk=274877906946;",
+		"nodeos 1;c=a lwk=276974993408;",
+		"nodeos 1;c=a lwk=16M;",
+		"nodeos 1;c=a lwk_page=2M;",
+		"nodeos 1;c=a lwk_loose=yes;",
+		"nodeos 1;c=a lwk=16777216 lwk_page=1G;",
+		"nodeos 1;c=a lwk=16777216 lwk_page=4K;",
+		"nodeos 1;c=a lwk=16777216 lwk_loose=no;",
 		"nodeos 1;c=a thp=;",
 		"nodeos 1;c=a thp=madvise;",
 		"nodeos 1;c=a thp=a-very-long-word-here;",
@@ -356,7 +373,7 @@ static void test_request_limits(void)
 						     .read_only = true };
 		memset(c->dimmap.source, '/', 1);
 		memset(c->dimmap.source + 1, 'y', sizeof(c->dimmap.source) - 2);
-		/* the sources of the two containers must differ */
+		/* the containers' sources must differ */
 		c->dimmap.source[1] = c->name[0];
 		c->dimmap.source[2] = c->name[1];
 		for (unsigned k = 0; request_ignored_name[k]; k++)
@@ -391,10 +408,10 @@ static void test_request_limits(void)
 	r.n = 0;
 	is_int(request_check(&r, &err), -1, "request_check: refuses a request without containers");
 
-	/* a text without a NUL, and a text that is too long */
+	/* a text that is too long, and a text without a NUL */
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 1] = '\0';
-	is_int(request_parse(&r, text, &err), -1, "request_parse: refuses a text of 64 KiB");
+	is_int(request_parse(&r, text, &err), -1, "request_parse: refuses a text that is too long");
 	p = malloc(REQUEST_TEXT_MAX);
 	memset(p, ';', REQUEST_TEXT_MAX);
 	is_int(request_parse(&r, p, &err), -1,
@@ -538,7 +555,8 @@ static void test_wants(void)
 		is_int(result, table[i][1] ? 0 : -1, "request_parse_mems: %s is %s: %s",
 		       table[i][0], table[i][1] ? "accepted" : "refused", err.text);
 		if (table[i][1] && request_format(&r, text, sizeof(text), &err) > 0)
-			is(text, table[i][1], "request_parse_mems: the request of %s", table[i][0]);
+			is(text, table[i][1], "request_parse_mems: the request of %s is right",
+			   table[i][0]);
 		else
 			is_int(r.container[0].mems_kind, MEMS_UNSET,
 			       "request_parse_mems: %s changes nothing", table[i][0]);
@@ -668,7 +686,7 @@ static void test_limits(void)
 		ok(l.memory == good[i].want.memory && l.bandwidth == good[i].want.bandwidth &&
 			   l.iops == good[i].want.iops && l.thp == good[i].want.thp &&
 			   !l.memory_request,
-		   "request_parse_limits: the values of %s", good[i].text);
+		   "request_parse_limits: reads the values of %s", good[i].text);
 	}
 	for (size_t i = 0; i < COUNT(bad); i++) {
 		struct request_limits l = { .iops = 3 };
@@ -676,8 +694,49 @@ static void test_limits(void)
 
 		is_int(request_parse_limits(&l, bad[i], &err), -1,
 		       "request_parse_limits: refuses \"%s\"", bad[i]);
-		ok(*err.text && l.iops == 3, "request_parse_limits: names what is wrong: %s",
-		   err.text);
+		ok(*err.text && l.iops == 3,
+		   "request_parse_limits: gives a reason and keeps the limits: %s", err.text);
+	}
+}
+
+static void test_lwk(void)
+{
+	static const struct {
+		const char *text;
+		struct request_lwk want;
+	} good[] = {
+		{ "16M", { 16 << 20, LWK_PAGE_UNSET, false } },
+		{ "", { REQUEST_LWK_SHARE, LWK_PAGE_UNSET, false } },
+		{ "share", { REQUEST_LWK_SHARE, LWK_PAGE_UNSET, false } },
+		{ "loose", { REQUEST_LWK_SHARE, LWK_PAGE_UNSET, true } },
+		{ "share,page=1G", { REQUEST_LWK_SHARE, LWK_PAGE_1G, false } },
+		{ "4G,page=1G", { UINT64_C(4) << 30, LWK_PAGE_1G, false } },
+		{ "512MiB,loose,page=2M", { 512 << 20, LWK_PAGE_2M, true } },
+	};
+	static const char *const bad[] = {
+		"1",	     "15M",	   "17M",	   "257G",     "4G,",	  "4G,page",
+		"4G,page=",  "4G,page=4K", "512M,page=1G", "shares",   "4G,fast", ",4G",
+		"4G,,loose", "page=1G,4G", "loose,share",  "4G,share", ",",
+	};
+	struct errbuf err = { 0 };
+
+	for (size_t i = 0; i < COUNT(good); i++) {
+		struct request_lwk l;
+
+		is_int(request_parse_lwk(&l, good[i].text, &err), 0,
+		       "request_parse_lwk: takes %s: %s", good[i].text, err.text);
+		ok(l.memory == good[i].want.memory && l.page == good[i].want.page &&
+			   l.loose == good[i].want.loose,
+		   "request_parse_lwk: reads the values of %s", good[i].text);
+	}
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		struct request_lwk l = { .memory = 3 };
+
+		errclear(&err);
+		is_int(request_parse_lwk(&l, bad[i], &err), -1, "request_parse_lwk: refuses \"%s\"",
+		       bad[i]);
+		ok(*err.text && l.memory == 3,
+		   "request_parse_lwk: gives a reason and keeps the memory: %s", err.text);
 	}
 }
 
@@ -690,15 +749,16 @@ static void test_unknown_field(void)
 	is(err.text,
 	   "request: container 1: unknown field \"cpu=4\" (allowed: c=, cpus=, smt=, mems=, "
 	   "policy=, prio=, quantum=, partition=, dimmap=, dimmap_source=, dimmap_policy=, "
-	   "dimmap_fill=, dimmap_access=, ignored=, oom=, contention=, placement=, "
-	   "memory=, memory_request=, bandwidth=, iops=, thp=, mems_policy=, cores=)",
+	   "dimmap_fill=, dimmap_access=, ignored=, oom=, guest=, contention=, placement=, "
+	   "memory=, memory_request=, bandwidth=, iops=, thp=, mems_policy=, cores=, "
+	   "lwk=, lwk_page=, lwk_loose=)",
 	   "request_parse: the message about an unknown field lists the allowed ones in order");
 	request_parse(&r, "nodeos 1;c=a cpus=x;", &err);
 	is(err.text, "request: container 1: bad value in \"cpus=x\"",
 	   "request_parse: the message names the field with a bad value");
 }
 
-/* The list of all ignored isolators is the longest value, except for a path. */
+/* The list of all ignored isolators is the longest value of a field. */
 static void test_all_ignored(void)
 {
 	static struct request r = { .n = 1, .container = { { .name = "a" } } };
@@ -718,6 +778,7 @@ static void test_all_ignored(void)
 int main(void)
 {
 	test_limits();
+	test_lwk();
 	test_wants();
 	test_unknown_field();
 	test_signed_numbers();

@@ -76,7 +76,7 @@ static void put_status_of(pid_t pid, pid_t task, const char *name, const char *u
 	put(path, text, 0444);
 }
 
-/* Write the kernel's status of our children. */
+/* Write the status of our child PID, with its present affinity. */
 static void put_one_status(pid_t pid, bool task)
 {
 	struct errbuf err;
@@ -99,8 +99,8 @@ static void put_status(void)
 }
 
 /*
- * Start a child that the tree's /proc shows as a kernel thread; it may run on two CPUs, if this
- * process may.
+ * Let the tree's /proc show one child as a kernel thread and the other as a process of the system,
+ * and a pinned kernel thread and a job's process that do not exist.
  */
 static void put_thread(void)
 {
@@ -116,7 +116,7 @@ static void put_thread(void)
 	    "14 (migration/1) S 2 0 0 0 -1 69238848 0 0 0 0 0 0 0 0 20 0 1 0 5 0 0\n", 0444);
 	put_status_of(14, 0, "migration/1", "0\t0\t0\t0",
 		      "Cpus_allowed_list:\t1\nMems_allowed_list:\t0\n");
-	/* a process of a job, and a process of the system, which is a child of ours, too */
+	/* a process of a job, and a process of the system, which is a child of this test, too */
 	put_status_of(900, 0, "bash", "0\t0\t0\t0",
 		      "Cpus_allowed_list:\t0-3\nMems_allowed_list:\t0\n");
 	put("proc/900/cgroup", "0::/system.slice/slurmstepd.scope/job_1\n", 0444);
@@ -445,7 +445,7 @@ static void offline(const char *before)
 	put("sys/devices/system/cpu/possible", "0-1023\n", 0444);
 	is_int(apply(false, NULL), 0, "provision_apply: succeeds with CPUs offline");
 	is_int(undo_open(&u, state, UNDO_READ, &err), 0,
-	       "undo_open: the journal with CPUs offline");
+	       "undo_open: opens the journal of a provision with CPUs offline");
 	snprintf(name, sizeof(name), "%d 77", (int)kthread);
 	is(undo_find(&u, UNDO_THREAD, name)->text, "0-1023",
 	   "provision_apply: records all possible CPUs for a thread without restriction");
@@ -475,7 +475,8 @@ static void counted(const char *before)
 	is_int(undo(&plain), 0, "provision_undo: succeeds");
 	apply_with_systemd();
 	populated = true;
-	is_int(undo(&full), 0, "provision_undo: a cgroup cannot get its empty cpuset again");
+	is_int(undo(&full), 0,
+	       "provision_undo: succeeds if a cgroup cannot get its empty cpuset again");
 	populated = false;
 	is(get(munge_cpus), "0-15",
 	   "provision_undo: a cgroup that cannot get its empty cpuset has all CPUs");
@@ -546,7 +547,7 @@ static void in_the_way(const char *before)
 	refuse = true;
 	is_int(provision_apply(&p, &err), -1, "provision_apply: fails for a container in the way");
 	is(err.text, "a container is in the way",
-	   "provision_apply: the message about a container in the way");
+	   "provision_apply: gives the message about a container in the way");
 	refuse = false;
 	check_undone(before, "refused");
 }
@@ -557,42 +558,47 @@ static void remove_irq27(void)
 	unlinkat(root, "proc/irq/27", AT_REMOVEDIR);
 }
 
+/* Return the case's name: THIS was killed before its Nth change, and NEXT ran after it. */
+static const char *case_of(const char *this, int n, const char *next)
+{
+	static char text[80];
+
+	snprintf(text, sizeof(text), "%s killed at change %d, then %s", this, n, next);
+	return text;
+}
+
 static void killed(const char *before)
 {
 	/* every 7th change, unless the variable has another number */
 	const char *word = getenv("NODEOS_TEST_EVERY");
 	int every = word ? atoi(word) : 7, n;
-	char when[64];
 
 	for (n = 0; n < 1000 && !die_at(n, do_apply); n += every) {
-		snprintf(when, sizeof(when), "provision killed at change %d, then provision", n);
-		ok(apply(false, NULL) == 0, "%s: provision succeeds", when);
-		check_applied(when);
+		ok(apply(false, NULL) == 0, "%s: succeeds", case_of("provision", n, "provision"));
+		check_applied(case_of("provision", n, "provision"));
 		undo(NULL);
-		check_undone(before, when);
+		check_undone(before, case_of("provision", n, "provision and undo"));
 		die_at(n, do_apply);
 		/* 1: nothing has changed yet */
-		ok(undo(NULL) >= 0, "provision killed at change %d, then undo: succeeds", n);
-		check_undone(before, when);
+		ok(undo(NULL) >= 0, "%s: succeeds", case_of("provision", n, "undo"));
+		check_undone(before, case_of("provision", n, "undo"));
 	}
-	ok(n > 50 && n < 1000, "provision killed up to change %d", n);
+	ok(n > 50 && n < 1000, "provision is killed at changes up to number %d", n);
 	undo(NULL);
 	apply(false, NULL);
 	for (n = 0; n < 1000 && !die_at(n, do_undo); n += every) {
-		snprintf(when, sizeof(when), "undo killed at change %d, then undo or provision", n);
-		ok(undo(NULL) >= 0, "%s: undo succeeds", when);
-		check_undone(before, when);
+		ok(undo(NULL) >= 0, "%s: succeeds", case_of("undo", n, "undo"));
+		check_undone(before, case_of("undo", n, "undo"));
 		apply(false, NULL);
 		die_at(n, do_undo);
-		ok(apply(false, NULL) == 0, "undo killed at change %d, then provision: succeeds",
-		   n);
-		check_applied(when);
+		ok(apply(false, NULL) == 0, "%s: succeeds", case_of("undo", n, "provision"));
+		check_applied(case_of("undo", n, "provision"));
 		undo(NULL);
-		check_undone(before, when);
+		check_undone(before, case_of("undo", n, "provision and undo"));
 		apply(false, NULL);
 	}
-	ok(n > 50 && n < 1000, "undo killed up to change %d", n);
-	check_undone(before, "undo killed at every change, then completed");
+	ok(n > 50 && n < 1000, "undo is killed at changes up to number %d", n);
+	check_undone(before, "an undo that ends before it would be killed");
 }
 
 /* nodeos.conf changes, and accidents happen, between provision and unprovision. */
@@ -633,7 +639,7 @@ static void test_journal(void)
 	struct undo u;
 	int fd;
 
-	ok(undo_open(&u, state, UNDO_WRITE, &err) == 1, "undo_open: 1 without a journal");
+	ok(undo_open(&u, state, UNDO_WRITE, &err) == 1, "undo_open: returns 1 without a journal");
 	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 0,
 	   "undo_open: makes an empty journal");
 	ok(undo_note(&u, UNDO_MASK, "a", "0-3", &err) == 0 &&
@@ -647,12 +653,11 @@ static void test_journal(void)
 	close(fd);
 	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 1,
 	   "undo_open: ignores half a line");
-	is(undo_find(&u, UNDO_MASK, "a")->text, "0-3", "undo_find: a name has its first text");
+	is(undo_find(&u, UNDO_MASK, "a")->text, "0-3", "undo_find: gives the first text of a name");
 	ok(undo_note(&u, UNDO_MASK, "b", "0-15", &err) == 0,
 	   "undo_note: adds a line after half a line");
 	undo_close(&u);
-	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 2,
-	   "undo_open: the journal has two lines");
+	ok(undo_open(&u, state, UNDO_MAKE, &err) == 0 && u.n == 2, "undo_open: reads two lines");
 	ok(undo_remove(&u, &err) == 0, "undo_remove: removes the journal");
 	undo_close(&u);
 	fd = openat(state, UNDO_FILE_NAME, O_WRONLY | O_CREAT, 0600);
@@ -698,7 +703,7 @@ static void test_exempt(void)
 	is(service_exempt("/init.scope", &c), NULL, "service_exempt: init is not exempt");
 }
 
-/* The status of a user's process, which has UIDS in four columns. */
+/* Write the status of process 777, a user's; UIDS: its four uids. */
 static void put_status_777(char letter, unsigned threads, const char *uids)
 {
 	char text[512];
@@ -753,7 +758,10 @@ static bool text_has(const char *path, const char *line)
 	return strstr(text, line) != NULL;
 }
 
-/* Return whether the drop-in of services, or below that of the users' slice, has LINE. */
+/*
+ * Return whether the drop-in of services has LINE. The next functions do this for those of the
+ * users' slices.
+ */
 static bool dropin_has(const char *line)
 {
 	return text_has(service_dropin, line);
@@ -769,7 +777,7 @@ static bool users_have(const char *line)
 	return text_has(UNITS_USERS_DROPIN, line);
 }
 
-/* Return whether memory nodes wait for a process whose status has the line UIDS ("1 1 1 1"). */
+/* Return whether a process in CGROUP whose Uid: line has UIDS ("1 1 1 1") delays memory nodes. */
 static bool waits(const char *cgroup, const char *uids)
 {
 	struct provision p = provision(true);
@@ -796,8 +804,8 @@ static void accounts(void)
 		{ "", "60001", true },
 		{ "", "61183", true },
 		/*
-		 * the first is systemd's, the second a package's; the others may be persons' in a
-		 * directory service
+		 * systemd has 61184, a package 64045, and 65534 is the user "nobody"; any other uid
+		 * from here on may be a user's in a directory service
 		 */
 		{ "", "61184", false },
 		{ "", "64045", false },
@@ -889,7 +897,7 @@ static void logged_in(const char *before)
 	p = provision(false);
 	ok(provision_undo(&p, &err) < 0 && p.waiting &&
 		   strstr(err.text, "users' processes keep their memory nodes"),
-	   "provision_undo: a user's process keeps some items: %s", err.text);
+	   "provision_undo: fails while a user's process keeps memory nodes: %s", err.text);
 	ok(!dropin_has("AllowedCPUs") && !dropin_has("CPUAffinity") &&
 		   dropin_has("AllowedMemoryNodes=0-1"),
 	   "provision_undo: units keep the memory nodes and have all CPUs while a user is there");
@@ -948,7 +956,7 @@ static void logged_in(const char *before)
 	put_user(session);
 	p = provision(false);
 	ok(provision_apply(&p, &err) == 0 && !p.waiting && dropin_has("AllowedMemoryNodes=0-1"),
-	   "provision_apply: UID_MIN of login.defs is the first user");
+	   "provision_apply: UID_MIN of login.defs is the first uid of users");
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	remove_user();
 	accounts();
@@ -957,8 +965,8 @@ static void logged_in(const char *before)
 }
 
 /*
- * A user's own directory must not have the cpuset controller: the user could move a process that
- * holds its address space between cpusets.
+ * A user's own directory must not have the cpuset controller: the user could hang the host by
+ * moving a process that holds its address space locked from one cpuset to another.
  */
 static void test_users_slice(void)
 {
@@ -970,11 +978,11 @@ static void test_users_slice(void)
 
 	put_user(session);
 	is_int(provision_apply(&p, &err), 0,
-	       "provision_apply: succeeds with a user logged in, on slices");
+	       "provision_apply: succeeds on slices with a user logged in");
 	ok(users_have("[Slice]\nAllowedCPUs=\nAllowedCPUs=0\n"),
 	   "provision_apply: user.slice gives sessions the system's CPUs");
 	ok(bar_has("[Slice]\nDisableControllers=cpuset\n"),
-	   "provision_apply: no cpusets below a user's own slice");
+	   "provision_apply: switches cpusets off below a user's own slice");
 	ok(!users_have("AllowedMemoryNodes"), "provision_apply: memory nodes of sessions wait");
 	remove_user();
 	is_int(apply(false, &changed), 0, "provision_apply: succeeds on slices after the logout");
@@ -998,7 +1006,8 @@ static void test_users_slice(void)
 	p = provision(false);
 	ok(provision_undo(&p, &err) < 0 && p.waiting && !users_have("AllowedCPUs") &&
 		   users_have("AllowedMemoryNodes=0-1") && bar_has("DisableControllers=cpuset"),
-	   "provision_undo: no cpusets below users' slices as long as units have memory nodes");
+	   "provision_undo: cpusets stay off below users' slices as long as units have memory "
+	   "nodes");
 	remove_user();
 	is_int(undo(NULL), 0, "provision_undo: succeeds on slices after the logout");
 	ok(!get(UNITS_USERS_DROPIN) && !get(UNITS_BAR_DROPIN),
@@ -1014,7 +1023,8 @@ static void test_users_slice(void)
 	       "provision_apply: a second run with a user logged in succeeds");
 	is_int((int)changed, 0, "provision_apply: a second run leaves these cpusets");
 	remove_user();
-	is_int(apply(false, &changed), 0, "provision_apply: succeeds on cpusets after the logout");
+	is_int(apply(false, &changed), 0,
+	       "provision_apply: succeeds beside existing cpusets after the logout");
 	ok(bar_has("DisableControllers=cpuset"),
 	   "provision_apply: cpusets are switched off after the logout");
 	put_user(session);
@@ -1027,7 +1037,7 @@ static void test_users_slice(void)
 	is_int(undo(NULL), 0, "provision_undo: succeeds");
 	unlinkat(root, on, 0);
 
-	/* an earlier version without that line has provisioned the node, and a job runs */
+	/* an earlier version without UNITS_BAR_DROPIN has provisioned the node, and a job runs */
 	is_int(apply(false, &changed), 0, "provision_apply: succeeds");
 	unlinkat(root, UNITS_BAR_DROPIN, 0);
 	put_user("/system.slice/slurmstepd.scope/job_1/step_0/user/task_0");

@@ -40,6 +40,12 @@ static void test_own_options(void)
 	ok(view("--nodeos-limits=memory:1G app").limits &&
 		   view("--nodeos-limits=memory:1G app").uses_nodeos,
 	   "argv_view: --nodeos-limits makes a container");
+	ok(view("--nodeos-lwk=4G app").lwk && view("--nodeos-lwk=4G app").uses_nodeos,
+	   "argv_view: --nodeos-lwk makes a container");
+	ok(view("--nodeos-guest=4G app").guest && view("--nodeos-guest=4G app").uses_nodeos,
+	   "argv_view: --nodeos-guest makes a container");
+	ok(!view("--nodeos-lwk app --nodeos-cpus=4").cpus,
+	   "argv_view: the word after --nodeos-lwk is not its value");
 	ok(view("--nodeos-manifest m.json app").uses_nodeos,
 	   "argv_view: --nodeos-manifest makes containers");
 	ok(view("--nodeos-contention=observe app").names_contention &&
@@ -53,8 +59,8 @@ static void test_own_options(void)
 	   "argv_view: --nodeos-report makes no container");
 	ok(view("-n 2 --label -c 2 --cpu-bind cores --nodeos-cpus=4 app").uses_nodeos,
 	   "argv_view: our options are found after any options of srun");
-	ok(view("--nodeos=off app").off, "argv_view: --nodeos=off is off");
-	ok(view("--nodeos off app").off, "argv_view: --nodeos off in two words is off");
+	ok(view("--nodeos=off app").off, "argv_view: --nodeos=off is found");
+	ok(view("--nodeos off app").off, "argv_view: --nodeos off in two words is found");
 	ok(!view("--nodeos-sched=off app").off,
 	   "argv_view: off as the value of another option of ours does not count");
 	ok(!view("--comment off app").off,
@@ -154,11 +160,12 @@ static void test_argv_exact(void)
 	is_int(options_len("app", 1), 5,
 	       "argv_options_len: gives the length of srun's name without options");
 	is_int(options_len("app", 0), -1,
-	       "argv_options_len: unknown before srun has parsed its options");
+	       "argv_options_len: the length is unknown before srun has parsed its options");
 	is_int(options_len("app", 3), -1,
-	       "argv_options_len: unknown if srun has more words than the command line");
+	       "argv_options_len: the length is unknown if srun has more words than the command "
+	       "line");
 	is_int(options_len("-n4 app : -n2 app", 2), -1,
-	       "argv_options_len: unknown for a heterogeneous step");
+	       "argv_options_len: the length is unknown for a heterogeneous step");
 }
 
 static void test_argv_others(void)
@@ -172,9 +179,9 @@ static void test_argv_others(void)
 	   "argv_view: the last of two --jobid counts");
 	ok(!view("--jobid=28_1 app").job && !view("--jobid=28+1 app").job && !view("--jobid").job,
 	   "argv_view: a --jobid that is no plain number gives no job");
-	ok(!view("--job-name=7 app").names_job, "argv_view: --job-name is not --jobid");
+	ok(!view("--job-name=7 app").names_job, "argv_view: --job-name is not taken for --jobid");
 	ok(view("--async app").async && view("--asy app").async, "argv_view: --async is found");
-	ok(!view("--account=x app").async, "argv_view: --account is not --async");
+	ok(!view("--account=x app").async, "argv_view: --account is not taken for --async");
 	ok(view("-n2 coupled.json -x").json,
 	   "argv_view: a word that ends in .json may be a manifest");
 	ok(view("-n2 -- coupled.json").json,

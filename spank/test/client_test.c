@@ -201,7 +201,7 @@ static void has(const char *job_id, const char *line, const char *words, const c
 		diag("no \"%s\" in: %s", words, out);
 }
 
-/* Steps in job 7, which has containers from sbatch. */
+/* Steps that are started in job 7, which has containers from sbatch; some are steps of job 9. */
 static void test_client_planned(void)
 {
 	setenv(ENV_JOB_REQUEST, "nodeos 1;c=sim cpus=4;", 1);
@@ -218,13 +218,13 @@ static void test_client_planned(void)
 	has("7", "--async -n1 --nodeos-cpus=2 app", "sbatch or salloc has already",
 	    "a second request of an asynchronous step is refused");
 	has("7", "--async --jobid=7 -n1 --nodeos-cpus=2 app", "sbatch or salloc has already",
-	    "a second request for the named own job is refused");
+	    "a second request is refused if --jobid names the job itself");
 	has("9", "--async --jobid=9 -n1 app", "rc 0, guard no, step -, origin 7",
 	    "a plain asynchronous step of another job is not guarded");
 	has("9", "--async --jobid=9 -n1 --nodeos-cpus=2 app", "rc 0, guard async, step nodeos 1;",
 	    "an asynchronous step of another job has its own request");
 	has("9", "--async --jobid 9 -n1 --nodeos-cpus=2 app", "rc 0, guard async, step nodeos 1;",
-	    "a job's number in the next word names another job, too");
+	    "another job is found when its number is the word after --jobid");
 	has("9", "--jobid=7 --async --jobid=8_1 --nodeos-cpus=2 app",
 	    "rc 0, guard async, step nodeos 1;", "a task of an array is another job");
 	has("9", "--async --jobid=9 -n1 --nodeos-container=vda app", "rc 0, guard async, step -",
@@ -281,7 +281,7 @@ static void test_inherited_options(void)
 	    "a manifest that is inherited, and also on the command line, counts for an "
 	    "asynchronous step of another job");
 	has("7", "--jobid=7 --async -n1 --nodeos-manifest=m.json app", "rc 0, guard async, step -",
-	    "the inherited manifest means the job's request in its own job");
+	    "a manifest inherited from the job's sbatch makes no second request");
 	inherit(OPT_MANIFEST, NULL);
 	unsetenv(ENV_JOB_REQUEST);
 	inherit(OPT_NODEOS, "off");
@@ -323,7 +323,7 @@ static void test_nested(void)
 	has("7", "-n1 app", "rc 0, guard step", "a container that was named for this job is kept");
 	setenv(ENV_ORIGIN, "7,container", 1);
 	has("7", "-n1 app", "rc 0, guard step, step -, origin 7,container",
-	    "settings of this job are all kept");
+	    "all settings of the job itself are kept");
 	unsetenv(ENV_ORIGIN);
 	inherit(OPT_CONTAINER, NULL);
 	inherit(OPT_CPUS, NULL);

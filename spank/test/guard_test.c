@@ -139,7 +139,7 @@ static void script(const char *environment, const char *words)
 		text[0] = '\0';
 	status = f ? pclose(f) : -1;
 	ok(status != -1 && WEXITSTATUS(status) != 124 && strncmp(text, words, strlen(words)) == 0,
-	   "the task prolog with %s: %s", environment, text);
+	   "the task prolog with %s prints the expected text first: %s", environment, text);
 }
 
 /* srun --async, whose guard is the task prolog. */

@@ -41,7 +41,7 @@ static int answer(void)
 	++*asked;
 	while (slurmctld == IS_AWAY)
 		pause();
-	/* as when slurmstepd kills the step's processes: the first two calls die */
+	/* the first two callers die, as when slurmstepd kills the step's processes */
 	if (slurmctld == KILLS_US && *asked <= 2)
 		kill(getpid(), SIGKILL);
 	errno = slurmctld == HAS_ENDED_IT ? ESLURM_ALREADY_DONE : EPERM;
@@ -75,7 +75,7 @@ int main(void)
 		     0);
 	if (asked == MAP_FAILED)
 		return 1;
-	ok(log_file != NULL, "the test has Slurm's log open as file 3");
+	ok(log_file != NULL, "the test has Slurm's log open as file descriptor 3");
 	is_int(kill_step(7, 2), 0, "kill_step: slurmctld kills the step");
 	slurmctld = REFUSES;
 	ok(kill_step(7, 2) == -1 && errno == EPERM,

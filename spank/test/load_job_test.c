@@ -56,7 +56,8 @@ int main(void)
 	};
 	is_int(load_job(&job, 7, 1, &err), 0, "load_job: a job of an array is found %s", err.text);
 	is(job.account, "physics", "load_job: a job of an array has its own account");
-	is(job.partition, "", "load_job: a name that does not fit is unknown");
+	is(job.partition, "",
+	   "load_job: a partition with a name that is too long counts as unknown");
 	is_int(load_job(&job, 7, 2, &err), -1, "load_job: another user's job is refused");
 	is(err.text,
 	   "slurmctld reports no account and partition of job 7: No such file or directory",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The text that Slurm's log gets when it contains a user's bytes. */
+/* The text that Slurm's log gets for a message with a user's bytes. */
 #include "spank/log.h"
 
 #include <string.h>

@@ -71,7 +71,10 @@ int gaps_summary(struct summary *out, const struct gaps *g)
 #define RIGHT 30
 #define TOP 70
 #define BOTTOM 60
-/* the eye cannot distinguish more marks: in each column only the longest gap is drawn */
+/*
+ * Limit of marks in a picture. If there are more gaps, one mark shows the longest of several
+ * neighbours.
+ */
 #define MARKS_MAX 20000
 
 static double gaps_x_of(uint64_t at, uint64_t total)
@@ -79,7 +82,7 @@ static double gaps_x_of(uint64_t at, uint64_t total)
 	return LEFT + (WIDTH - LEFT - RIGHT) * (total ? (double)at / (double)total : 0);
 }
 
-/* The scale goes from 100 ns to 1 s. */
+/* Return the y coordinate of a length of NS. The logarithmic scale goes from 100 ns to 1 s. */
 static double gaps_y_of(uint64_t ns)
 {
 	double d = log10(ns < 100 ? 100 : ns > 1000000000 ? 1e9 : (double)ns) - 2;

@@ -7,11 +7,11 @@
 #include <stdio.h>
 
 /*
- * Gaps of a run: with detours, each interruption; with fixed work (--work), the duration of each
- * quantum. Times are in ns since the start. Pure: results depend on the numbers only.
+ * The gaps that nodeos-noise measures. A gap is an interruption, or with --work the time that one
+ * piece of work takes. Times are in ns, from the start of the run.
  */
 struct gap {
-	uint64_t at; /* its start */
+	uint64_t at; /* start of the gap */
 	uint64_t length;
 };
 
@@ -19,29 +19,29 @@ struct gaps {
 	struct gap *gap; /* sorted by time */
 	size_t n;
 	uint64_t total; /* ns of the whole run */
-	uint64_t least; /* the shortest loop, or quantum */
+	uint64_t least; /* the shortest loop; with --work the shortest piece of work */
 };
 
 #define DECADES 7 /* below 1 us, below 10 us, ..., 100 ms and more */
 
 struct summary {
-	size_t n[DECADES];
-	/* ns above the shortest loop or quantum */
+	size_t n[DECADES]; /* number of gaps by their length */
+	/* lost time by the length of the gaps: ns above struct gaps.least */
 	uint64_t lost[DECADES];
 	size_t count;
 	uint64_t lost_all;
 	struct gap longest;
-	uint64_t median; /* of lengths */
+	uint64_t median; /* median length */
 	double variation; /* standard deviation / mean of lengths; 0 without gaps */
 };
 
-/* Fill OUT from G, which stays as it is. Returns 0, or -1 when out of memory. */
+/* Fill OUT from G, without changing G. Returns 0, or -1 if out of memory. */
 int gaps_summary(struct summary *out, const struct gaps *g);
 
-/* Name of decade I: "< 1 us", "1-10 us", ..., ">= 100 ms"; "?" for any other I. */
+/* Return the name of decade I: "< 1 us", "1-10 us", ..., ">= 100 ms"; "?" for any other I. */
 const char *gaps_decade(unsigned i);
 
-/* Draw G below TITLE: each gap at its time and length, lengths on a logarithmic scale. */
+/* Draw the gaps of G as an SVG with TITLE: time to the right, length upwards on a log scale. */
 void gaps_svg(FILE *f, const struct gaps *g, const struct summary *s, const char *title);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * nodeos-noise: measure how much CPU time a program that computes without pause loses. One thread
- * reads the clock in a loop and records each jump (detour: the "selfish" method of Beckman et al.,
- * CLUSTER 2006), or repeats the same work and records the time of each piece (work: fixed work
- * quanta, as in Sottile and Minnich, CLUSTER 2004).
+ * nodeos-noise: measure how much CPU time a program that computes without a pause loses. One thread
+ * reads the clock in a loop and records each jump, a "detour" (the "selfish" method of Beckman et
+ * al., CLUSTER 2006). With --work, it repeats the same piece of work and records the time of each
+ * ("fixed work quanta" of Sottile and Minnich, CLUSTER 2004).
  */
 #include <errno.h>
 #include <getopt.h>
@@ -43,7 +43,7 @@ static const char usage_text[] =
 	"\n"
 	"Each rank of srun measures separately. Exit status: 0 done, 1 failed, 2 wrong usage.\n";
 
-#define GAPS_MAX (1u << 20) /* a run with more ends early and reports it */
+#define GAPS_MAX (1u << 20) /* a run that has more gaps ends early, with a message */
 
 struct options {
 	bool work, json;
@@ -86,7 +86,7 @@ static void look_where(struct run *r)
 	r->cpu = cpu;
 }
 
-/* Returns the shortest difference, above 0, of two reads of the clock. */
+/* Return the shortest time above 0 between two reads of the clock, in ns. */
 static uint64_t shortest_look(void)
 {
 	uint64_t least = UINT64_MAX, before = noise_now();
@@ -113,7 +113,7 @@ static void measure_detours(struct run *r, const struct options *o)
 			if (!noise_note(r, before - start, at - before))
 				break;
 			look_where(r);
-			at = noise_now(); /* the time to record is no detour */
+			at = noise_now(); /* the time for recording is not a detour */
 		}
 		before = at;
 	}
@@ -122,7 +122,7 @@ static void measure_detours(struct run *r, const struct options *o)
 
 static volatile uint64_t sink;
 
-/* Use registers only, so that the time varies only with interruptions and the CPU's clock. */
+/* Compute N rounds in registers: their time depends only on interruptions and the CPU's clock. */
 static void compute(uint64_t n)
 {
 	uint64_t x = sink;
@@ -141,8 +141,7 @@ static uint64_t time_of(uint64_t n)
 }
 
 /*
- * Return the number of rounds that take NS without interruptions, calculated from the shortest of
- * five runs.
+ * Return how many rounds of compute() take NS without interruptions, by the shortest of five runs.
  */
 static uint64_t rounds_of(uint64_t ns)
 {
@@ -265,7 +264,7 @@ static int noise_measure(const struct options *o)
 		fprintf(stderr, "nodeos-noise: %s\n", strerror(errno));
 		return 1;
 	}
-	/* otherwise page faults count as noise; without the right to lock memory they do */
+	/* lock memory, so that page faults are no noise; without the right to lock, they count */
 	mlockall(MCL_CURRENT);
 	getrusage(RUSAGE_SELF, &before);
 	if (o->work)

@@ -24,8 +24,10 @@ static void take(int fd, char *buf, size_t size)
 	close(fd);
 }
 
-/* Run "nodeosctl check ARGS" in a child. Returns its exit status; its output is in out and
- * errors. */
+/*
+ * Run "nodeosctl check A B C" in a child process. Returns its exit status. Its standard output is
+ * in out, its standard error in errors.
+ */
 static int run(const char *a, const char *b, const char *c)
 {
 	char *argv[] = { (char *)(uintptr_t) "check", (char *)(uintptr_t)a, (char *)(uintptr_t)b,
@@ -78,16 +80,17 @@ static void test_check_json(void)
 	json_object_put(root);
 }
 
-/* --json shows each member of a container and each isolator of every-key.json. */
+/* check --json must show each member of a container, and each isolator, of every-key.json. */
 static void test_check_accepted(void)
 {
 	static const char want[] =
 		"name cpus smt cores mems mems_policy policy priority quantum_ms partition "
 		"dimmap contention memory_limit_bytes block_bandwidth block_iops thp "
-		"oom_score_adj isolators container=accepted scheduler=accepted dimmap=accepted "
+		"lwk oom_score_adj guest_mib isolators container=accepted scheduler=accepted "
+		"dimmap=accepted "
 		"contention=accepted resource/memory=accepted resource/block-bandwidth=accepted "
-		"resource/block-iops=accepted thp=accepted "
-		"os/linux/oom-score-adj=accepted ";
+		"resource/block-iops=accepted thp=accepted lwk=accepted "
+		"os/linux/oom-score-adj=accepted guest=accepted ";
 	struct json_object *root, *one, *list, *name, *outcome;
 	char got[512] = "";
 
@@ -115,7 +118,7 @@ static void test_check_accepted(void)
 	json_object_put(root);
 }
 
-/* Check TEXT with --json. Returns the fault's members as "LINE:COLUMN: PATH: MESSAGE", or "". */
+/* Run check --json on TEXT. Returns the fault as "LINE:COLUMN: PATH: MESSAGE", or "" if none. */
 static const char *fault(const char *text)
 {
 	static char got[1024];
@@ -150,18 +153,18 @@ static void test_faults(void)
 		 "\"isolators\":[{\"name\":\"container\",\"value\":{\"cpus\":0}}]}}"),
 	   "2:57: app.isolators[0].value.cpus: \"0\" (allowed: a whole number from 1 to 1048576; "
 	   "without \"cpus\", all that are left)",
-	   "check --json: an invalid value has its place");
+	   "check --json: gives the place of an invalid value");
 	is(fault("{\"acKind\": \"a: b\"}"),
 	   "1:12: acKind: \"a: b\" (allowed: ImageManifest, PodManifest)",
-	   "check --json: a colon in a value does not move the place");
+	   "check --json: gives the place of an invalid value that has a colon");
 	is(fault("{\n1"), "2:1: : unexpected \"1\": expected a key in double quotes",
-	   "check --json: gives the place of the fault in a text that is no JSON");
+	   "check --json: gives the place of a syntax error");
 	is(fault("#!/bin/sh\ntrue\n"),
 	   "1:1: : a script without #NODEOS lines before its first command",
-	   "check --json: a script without #NODEOS lines has a fault");
+	   "check --json: refuses a script without #NODEOS lines");
 	is(fault("{\"acKind\":\"ImageManifest\",\"acVersion\":\"0.8.11\",\"name\":\"a\",\"app\":{"
 		 "\"isolators\":[{\"name\":\"container\",\"value\":{}}]}}"),
-	   "", "check --json: a valid manifest has no fault");
+	   "", "check --json: accepts a valid manifest");
 }
 
 int main(void)
@@ -210,8 +213,10 @@ int main(void)
 	   "every-key.json: ok: 1 container: every-key cpus=2 smt=2 mems=1 policy=hpc prio=2 "
 	   "quantum=20 partition=root dimmap=1073741824 dimmap_source=/dev/nvme0n1 "
 	   "dimmap_policy=sieve dimmap_fill=65536 dimmap_access=ro oom=500 "
-	   "contention=observe placement=spread:l3 memory=2147483648 memory_request=1000000000 "
-	   "bandwidth=100000000 iops=2000 thp=never mems_policy=weighted-interleave cores=any\n"
+	   "guest=4096 contention=observe placement=spread:l3 memory=2147483648 "
+	   "memory_request=1000000000 "
+	   "bandwidth=100000000 iops=2000 thp=never mems_policy=weighted-interleave cores=any "
+	   "lwk=2147483648 lwk_page=1G lwk_loose=yes\n"
 	   "rest.json: ok: 2 containers: sim cpus=rest smt=1, vda cpus=2 mems=1073741824b "
 	   "policy=batch\n",
 	   "check: prints the lines of manifests with every key, and with all CPUs left over");
@@ -220,15 +225,16 @@ int main(void)
 	is_int(run("--help", NULL, NULL), 0, "check --help: succeeds");
 	ok(strncmp(out, "Usage: nodeosctl check", 22) == 0 && !errors[0],
 	   "check --help: prints on standard output only");
-	is_int(run(NULL, NULL, NULL), 2, "check: no manifest is wrong usage");
+	is_int(run(NULL, NULL, NULL), 2, "check: a call without a manifest is wrong usage");
 	is(errors, "nodeosctl: check: no MANIFEST given (see nodeosctl check --help)\n",
-	   "check: one line names the missing argument");
+	   "check: the message names the missing argument");
 	is(out, "", "check: prints nothing on standard output without a manifest");
-	is_int(run("--json", "--request", "small.json"), 2, "check: two outputs are refused");
+	is_int(run("--json", "--request", "small.json"), 2,
+	       "check: --json with --request is refused");
 	is(errors,
 	   "nodeosctl: check: --json, --request and --launch: expected one of them (see nodeosctl "
 	   "check --help)\n",
-	   "check: the message says that only one output is possible");
+	   "check: the message names the options that exclude each other");
 	is_int(run("--frob", "small.json", NULL), 2, "check: an unknown option is wrong usage");
 	is(errors,
 	   "nodeosctl: check: unrecognized option '--frob'\nnodeosctl: see nodeosctl check "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosctl contention --calibrate on a tree of files: what it refuses; with software events in
- * place of processor events, what it measures, prints and stores.
+ * Tests "nodeosctl contention --calibrate" on a tree of files in place of /sys: which calls it
+ * refuses, and what it measures, prints and stores. Software events stand in for those of a
+ * processor.
  */
 #include "tools/contention_calibrate.h"
 
@@ -11,7 +12,7 @@
 #include "counters/peaks.h"
 #include "counters/test/soft.h"
 
-/* Instructions and misses are both nanoseconds of CPU time: each rate is 10,000. */
+/* Both instructions and misses count nanoseconds of CPU time, so each rate is 10,000. */
 #define TIME_ROW "Test-6-1 soft A-; instructions 0x1; misses 0x0; note none"
 #define CACHE "sys/devices/system/cpu/cpu%u/cache/index3"
 #define JOB "sys/fs/cgroup/system.slice/slurmstepd.scope/job_41"
@@ -50,7 +51,7 @@ static void make_tree(void)
 	scratch_dir("var/lib");
 }
 
-/* Calibrate with C. Returns the exit status; the output is in TEXT, messages are in ERRORS. */
+/* Calibrate with C. Returns the exit status. The output is in TEXT, messages are in ERRORS. */
 static int calibrated(struct calibration o, struct counters *c)
 {
 	size_t len;
@@ -76,7 +77,7 @@ static int calibrated(struct calibration o, struct counters *c)
 	return status;
 }
 
-/* The stored peak of the tree's domain; 0: none. */
+/* Return the stored peak of the tree's only domain; 0: none. */
 static uint64_t peak_kept(void)
 {
 	char dir[128], list[16];
@@ -104,9 +105,10 @@ static void test_source(const char *source, const char *want, const char *what)
 
 	if (counters_open_on(&c, &conf, &host, &err) < 0)
 		bail("%s", err.text);
-	is_int(calibrated((struct calibration){ .force = true }, c), 1, "%s is refused", what);
-	is(errors, want, "%s: the message has the reason", what);
-	ok(peak_kept() == 0 && !*text, "%s changes nothing", what);
+	is_int(calibrated((struct calibration){ .force = true }, c), 1,
+	       "a calibration with %s is refused", what);
+	is(errors, want, "a calibration with %s: the message has the reason", what);
+	ok(peak_kept() == 0 && !*text, "a calibration with %s changes nothing", what);
 	counters_close(c);
 }
 
@@ -119,11 +121,11 @@ static void test_without(void)
 	test_source("none",
 		    "nodeosctl: contention: --calibrate: no counters on this host: "
 		    "contention_source is none\n",
-		    "a node without counters");
+		    "contention_source = none");
 	test_source(replay,
 		    "nodeosctl: contention: --calibrate: contention_source is replay, which counts "
 		    "no processes: set it to auto\n",
-		    "a trace");
+		    "a trace as the source");
 	test_source("perf",
 		    "nodeosctl: contention: --calibrate: no counters on this host: events.d has no "
 		    "row for processor Test-6-1-1: see nodeos-events(5)\n",
@@ -133,11 +135,12 @@ static void test_without(void)
 static void test_jobs(struct counters *c)
 {
 	put(JOB, "cgroup.events", "populated 1\nfrozen 0\n");
-	is_int(calibrated((struct calibration){ 0 }, c), 1, "a node with a job is refused");
+	is_int(calibrated((struct calibration){ 0 }, c), 1,
+	       "a calibration while a job runs is refused");
 	ok(strstr(errors, "--calibrate: 1 job runs on this node, and would be slowed") &&
 		   strstr(errors, "State=DRAIN") && strstr(errors, "--force"),
-	   "the refusal has the remedy: %s", errors);
-	ok(peak_kept() == 0, "a refusal changes nothing");
+	   "the refusal names what to do about the job: %s", errors);
+	ok(peak_kept() == 0, "a refused calibration stores no peak");
 }
 
 static void test_forced(struct counters *c)
@@ -145,17 +148,17 @@ static void test_forced(struct counters *c)
 	uint64_t peak;
 
 	is_int(calibrated((struct calibration){ .force = true }, c), 3,
-	       "--force calibrates beside a job, and figures differ");
+	       "--force calibrates although a job runs: status 3, as figures differ");
 	ok(strstr(errors,
 		  "calibrating 1 domain in turn: this loads their CPUs, and takes about 4 seconds"),
-	   "a calibration announces the load and its duration: %s", errors);
-	ok(strstr(errors, "3 figures differ"), "a calibration reports that figures differ");
+	   "a calibration announces its load and duration: %s", errors);
+	ok(strstr(errors, "3 figures differ"), "a calibration reports three figures that differ");
 	ok(strstr(text, "row soft, quality A-") && strstr(text, "domain 5, CPUs ") &&
 		   strstr(text, "  scan       2500.0 "),
-	   "the table has the row and the domain");
+	   "the printed table has the row of events and the domain");
 	peak = peak_kept();
-	/* nanoseconds of one CPU that other processes use, too */
-	ok(peak > 30000000 && peak < 1300000000, "the peak is stored: %llu",
+	/* the peak is CPU nanoseconds per second: below 1e9 on a CPU that others use, too */
+	ok(peak > 30000000 && peak < 1300000000, "a calibration stores the peak: %llu",
 	   (unsigned long long)peak);
 	ok(strstr(text, PEAKS_DIR "/" PEAKS_FILE) && strstr(text, "reload nodeos-contend"),
 	   "a calibration prints where the peaks are, and how to reload the daemon");
@@ -167,7 +170,7 @@ static void test_json(struct counters *c)
 
 	put(JOB, "cgroup.events", "populated 0\nfrozen 0\n");
 	is_int(calibrated((struct calibration){ .json = true }, c), 3,
-	       "a job without processes is no obstacle");
+	       "a job without processes does not prevent a calibration");
 	snprintf(want, sizeof(want),
 		 "  \"domains\": [\n    {\n      \"cache\": 5,\n      \"cpus\": \"%u\",\n"
 		 "      \"cache_bytes\": 65536,\n      \"loads\": [\n        {\n"
@@ -177,7 +180,7 @@ static void test_json(struct counters *c)
 		   strstr(text, "\"differs\": true"),
 	   "--json prints the figures of each domain");
 	ok(strstr(errors, "domain 5, CPUs ") && !strstr(text, "domain 5"),
-	   "--json: the table is on standard error");
+	   "--json prints the table on standard error");
 	if (*text != '{' || !strstr(text, want))
 		diag("%s", text);
 }

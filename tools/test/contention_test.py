@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl contention with documents that this test writes by hand: tables, pictures, errors. TAP.
-NODEOS_BUILD: the build tree."""
+"""Tests the tables, pictures and errors of "nodeosctl contention" with documents that are written
+here. Prints TAP. NODEOS_BUILD is the build tree."""
 
 import json
 import os
@@ -91,7 +91,16 @@ def document(job, step, *ranks, **more):
 EXAMPLE = document(
     41,
     "0",
-    rank(0, "scan", "devil", 100.0, 0),
+    rank(
+        0,
+        "scan",
+        "devil",
+        100.0,
+        0,
+        pages_moved_bytes=4 << 20,
+        pages_of_bytes=16 << 20,
+        pages_chosen="sampled",
+    ),
     rank(1, "loop", "turtle", 1.0, 0, cpu_percent=None, idle=True),
     rank(
         None,
@@ -125,17 +134,23 @@ def line_with(text, word):
 def test_table(folder):
     status, out, err = run("--from", folder)
     ok(status == 0 and not err, "the documents of a directory are shown", err)
-    # six cells per decade from 0.1: 100 is after 18 cells, 1 after 6; the bounds are in 14 and 15
+    # a factor of 10 is six characters, from 0.1 on: 100 ends at 18, 1 at 6; bounds are at 14 and 15
     scan, loop = line_with(out, " scan "), line_with(out, " loop ")
     ok(
         " ##############||## " in scan and " devil for 3 min" in scan,
-        "a bar is logarithmic, and has marks at the bounds",
+        "a rank's bar is logarithmic, and has marks at the bounds",
+        scan,
+    )
+    ok(
+        scan.endswith("devil for 3 min, 4.0 MiB of 16.0 MiB followed (sampled)")
+        and "followed" not in loop,
+        "the line of a rank whose pages followed has their bytes, all bytes, and the method",
         scan,
     )
     ok(" 100.0 " in scan and " 99.8 " in scan, "the table has a rank's rate and CPU", scan)
     ok(
         " ------        || " in loop and " ? " in loop and "turtle for 3 min, idle" in loop,
-        "the line of an idle turtle of unknown CPU has idle and ?",
+        'the line of an idle turtle has "idle", and ? for its unknown CPU time',
         loop,
     )
     hostile = line_with(out, "(5300)")
@@ -149,14 +164,14 @@ def test_table(folder):
         "a rank without a class is unknown, with the reason",
         hostile,
     )
-    ok("of a SIMULATED cache" in out, "a simulated cache is named")
+    ok("of a SIMULATED cache" in out, "the head of a step says that the cache is simulated")
     ok(
         "placed by dino: container sim: 2 moves; nothing to do: one domain?[2J" in out
         and "pages: task_0: 16 MiB followed, 3 % lie elsewhere (enough)"
         " (CPUs of other jobs drained their LRU lists 12 times"
         in out
         and "\n  task_0: 2 processes move as one\n" in out,
-        "the line of a placed container has policy, moves, reason, units and pages",
+        "the lines of a placed container have policy, moves, reason, units and pages",
         out,
     )
     ok(
@@ -168,7 +183,10 @@ def test_table(folder):
         "48 % [##########          ] 1 devil, 1 turtle" in out,
         "a domain's load is shown against its peak",
     )
-    ok("seen for 60 s" in out and "written" not in out.splitlines()[1], "the head has a step's age")
+    ok(
+        "seen for 60 s" in out and "written" not in out.splitlines()[1],
+        "the head of a step has the step's age",
+    )
 
 
 def test_select(folder):
@@ -179,15 +197,15 @@ def test_select(folder):
     order = [line.split()[1:4:2] for line in out.splitlines() if line.startswith("job ")]
     ok(
         order == [["7", "9"], ["7", "10"], ["41", "0"], ["41", "batch"]],
-        "steps are in order of their numbers",
+        "steps are listed in the order of their numbers",
         order,
     )
     got = json.loads(run("--from", folder, "-j", "41.batch", "--json")[1])
-    ok([d["step"] for d in got] == ["batch"], "a step is chosen by --job", got)
+    ok([d["step"] for d in got] == ["batch"], "--job=41.batch selects one step", got)
     got = json.loads(run("--from", folder, "--job=41", "--json")[1])
     ok(got[0] == EXAMPLE, "--json prints the documents unchanged")
     saved = put(folder, got, "saved")
-    ok(run("--from", saved)[1].count("job 41 ") == 2, "a file that --json wrote is shown")
+    ok(run("--from", saved)[1].count("job 41 ") == 2, "--from shows a file that --json wrote")
     for wrong in ("x", "41.", "41.x", "-1", "41.0.0", "99999999999"):
         status, _, err = run(f"--job={wrong}")
         ok(status == 2 and "JOB.STEP" in err, f"--job={wrong} is refused", err)
@@ -207,7 +225,7 @@ def test_select(folder):
 
 def test_errors(folder):
     status, _, err = run("--from", folder, "-j", "99")
-    ok(status == 1 and "no such document" in err, "a job without document is an error", err)
+    ok(status == 1 and "no such document" in err, "a job without a document is an error", err)
     status, _, err = run("--from", os.path.join(folder, "none"))
     ok(status == 1 and "No such file" in err, "a missing directory is an error", err)
     for text in ("", "{", "[1]", '{"kind": "plan"}', '{"kind": 1, "ranks": 7}'):
@@ -215,13 +233,17 @@ def test_errors(folder):
         with open(path, "w", encoding="utf-8") as f:
             f.write(text)
         status, _, err = run("--from", path)
-        ok(status == 1 and err.count("\n") == 1, f"{text or 'nothing'} is no document", err)
-    # the right kind, and wrong types of all other members
+        ok(
+            status == 1 and err.count("\n") == 1,
+            f"a file with {text or 'nothing'} is refused as a document",
+            err,
+        )
+    # the kind is right, and all other members have wrong types
     odd = {"kind": "contention", "ranks": [3, {"history": [[1], 2], "rank": "x"}], "domains": {}}
     path = put(folder, odd, "odd")
     ok(
         run("--from", path)[0] == 0 and run("--from", path, "--svg=-")[0] == 0,
-        "members of wrong types are unknown",
+        "members of wrong types count as unknown",
     )
     if os.path.isdir("/run/nodeos-contend/steps"):
         skip("a node without the daemon", "the daemon runs here")
@@ -229,7 +251,7 @@ def test_errors(folder):
         status, _, err = run()
         ok(
             status == 1 and "nodeos-contend does not run" in err and "systemctl" in err,
-            "without a daemon, the message names the unit to start",
+            "without the daemon, the message names the unit to start",
             err,
         )
     if os.geteuid() != 0:
@@ -272,7 +294,10 @@ def test_calibrate_rights(folder):
 def test_watch(folder):
     path = put(folder, EXAMPLE | {"ended": True}, "ended")
     status, out, _ = run("--from", path, "--watch")
-    ok(status == 0 and out.count("job 41 ") == 1 and ": ended" in out, "--watch ends with the step")
+    ok(
+        status == 0 and out.count("job 41 ") == 1 and ": ended" in out,
+        "--watch ends at once if the step has ended",
+    )
     put(folder, EXAMPLE, "live")
     p = subprocess.Popen(
         [TOOL, "contention", "--from", os.path.join(folder, "live"), "--watch", "1"],
@@ -292,10 +317,10 @@ def test_watch(folder):
 def test_picture(folder):
     path = os.path.join(folder, "a.svg")
     status, _, err = run("--from", folder, "-j", "41.0", "--svg", path)
-    ok(status == 0, "a picture is written", err)
+    ok(status == 0, "--svg writes a picture", err)
     root = tree.parse(path).getroot()
     texts = ["".join(t.itertext()) for t in root.iter(f"{SVG}text")]
-    ok(root.tag == f"{SVG}svg", "a picture is well-formed")
+    ok(root.tag == f"{SVG}svg", "the picture is well-formed XML with the root svg")
     for word in (
         "Domain 0",
         "41.0 rank 0",
@@ -306,9 +331,13 @@ def test_picture(folder):
         "turtle: to 30",
     ):
         ok(word in texts, f"the picture has the text {word}", texts)
-    ok("Domain 1" not in texts, "a domain without ranks of the job has no panel")
+    ok("Domain 1" not in texts, "a domain without ranks of the job has no panel in the picture")
     ok(any("SIMULATED" in t for t in texts), "the picture says that the cache is simulated")
-    ok(any('?[2J</text><&"?' in t for t in texts), "a name with markup stays text", texts)
+    ok(
+        any('?[2J</text><&"?' in t for t in texts),
+        "markup in a rank's name is drawn as text",
+        texts,
+    )
     strips = {
         c: [
             r
@@ -317,7 +346,7 @@ def test_picture(folder):
         ]
         for c in ("turtle", "devil", "unknown")
     }
-    # the rank is a turtle for half of the time, then a devil
+    # the first rank is a turtle for half of the time, then a devil
     widths = [float(r.get("width")) for r in strips["devil"]]
     left = [float(r.get("width")) for r in strips["turtle"]]
     ok(
@@ -325,16 +354,16 @@ def test_picture(folder):
         and len(left) == 2
         and abs(widths[0] - left[0]) < 2
         and abs(left[1] - 2 * left[0]) < 2,
-        "a strip is half devil, half turtle; the strip of another rank has one class",
+        "one strip is half devil and half turtle, the other is all turtle",
         widths,
         left,
     )
-    ok(len(strips["unknown"]) == 1, "a rank without counters is a strip of unknown class")
+    ok(len(strips["unknown"]) == 1, "the strip of a rank without counters has the unknown class")
 
 
 def test_moves(folder):
-    """A devil and a turtle exchange domains 30 s after they began; 15 s later, the devil has become
-    a turtle."""
+    """A devil and a turtle exchange their domains after 30 s; after 45 s the devil becomes a
+    turtle."""
     scan = [[NOW - 60, 300.0, "d", 0], [NOW - 30, 300.0, "d", 1], [NOW - 15, 2.0, "t", 1]]
     loop = [[NOW - 60, 0.2, "t", 1], [NOW - 30, 0.2, "t", 0]]
     saved = put(
@@ -349,7 +378,7 @@ def test_moves(folder):
     )
     status, svg, err = run("--from", saved, "--svg=-")
     root = tree.fromstring(svg) if status == 0 else tree.Element("none")
-    ok(status == 0, "a picture of ranks that were moved is written", err)
+    ok(status == 0, "--svg draws ranks that were moved", err)
     texts = ["".join(t.itertext()) for t in root.iter(f"{SVG}text")]
     ok(
         texts.count("43.0 rank 0") == 2 and texts.count("43.0 rank 1") == 2,
@@ -363,7 +392,7 @@ def test_moves(folder):
     )
     ok(
         any("moves of ranks: 2, memory that followed: 48 MiB" in t for t in texts),
-        "the picture has the number of moves, and the memory that followed",
+        "the picture has the number of moves and the amount of memory that followed",
         texts,
     )
     high = [r for r in root.iter(f"{SVG}rect") if float(r.get("height", 0)) > 20]
@@ -375,9 +404,9 @@ def test_moves(folder):
     whole = max((float(r.get("width")) for r in high if r.get("class") == "empty"), default=0)
     left = min((s[1] for s in strips), default=0)
     got = sorted((c, round(4 * (x - left) / whole), round(4 * w / whole)) for c, x, w, _ in strips)
-    # in quarters of the time; the devil was in one domain for a half, then in the other
+    # (class, start, length) in quarters of the time
     want = [("devil", 0, 2), ("devil", 2, 1), ("turtle", 0, 2), ("turtle", 2, 2), ("turtle", 3, 1)]
-    ok(got == want, "each strip shows the times when the rank was in the strip's domain", got)
+    ok(got == want, "each strip shows only the times when the rank was in the strip's domain", got)
     tops = {c: [y for k, x, _, y in strips if k == c] for c in ("turtle", "devil")}
     ok(len(set(tops["devil"])) == 2, "the devil's strips are in two panels", tops)
     arrows = [p for p in root.iter(f"{SVG}path") if p.get("class") == "move"]
@@ -386,13 +415,13 @@ def test_moves(folder):
     )
     ok(
         (len(arrows), places) == (3, [2, 2]),
-        "there is an arrow for each move, in the middle of the time, and an arrow in the legend",
+        "the picture has an arrow in the middle for each of two moves, and one in the legend",
         places,
     )
     picture = run("--from", folder, "-j", "41.0", "--svg=-")[1]
     ok(
         'class="move"' not in picture,
-        "without a move, the picture has no arrow, and the legend has none",
+        "a picture without moves has no arrow, also in the legend",
     )
 
 

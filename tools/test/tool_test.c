@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Messages with bytes that a user has chosen reach the terminal as one printable line. */
+/* Messages that have bytes of a user must reach the terminal as one printable line. */
 #include "tools/tool.h"
 
 #include <stdio.h>
@@ -46,41 +46,42 @@ int main(void)
 
 	capture();
 	status = tool_error(3, "%s is unknown", HOSTILE);
-	is(captured(), "nodeosctl: " SHOWN " is unknown\n", "tool_error: one line, no ESC");
-	is_int(status, 3, "tool_error returns the status");
+	is(captured(), "nodeosctl: " SHOWN " is unknown\n",
+	   "tool_error: prints one line without ESC");
+	is_int(status, 3, "tool_error: returns the given status");
 	capture();
 	status = tool_wrong("list", "unexpected \"%s\"", HOSTILE);
 	is(captured(), "nodeosctl: list: unexpected \"" SHOWN "\" (see nodeosctl list --help)\n",
-	   "tool_wrong: one line, no ESC");
-	is_int(status, 2, "tool_wrong returns 2");
+	   "tool_wrong: prints one line without ESC");
+	is_int(status, 2, "tool_wrong: returns 2");
 	capture();
 	status = tool_message(1, "%s:1:2: wrong", HOSTILE);
-	is(captured(), SHOWN ":1:2: wrong\n", "tool_message: one line, no ESC");
-	is_int(status, 1, "tool_message returns the status");
+	is(captured(), SHOWN ":1:2: wrong\n", "tool_message: prints one line without ESC");
+	is_int(status, 1, "tool_message: returns the given status");
 	tool_set_program("nodeos-script");
 	capture();
 	tool_wrong("ignored", "no file");
 	tool_error(1, "no memory");
 	is(captured(),
 	   "nodeos-script: no file (see nodeos-script --help)\nnodeos-script: no memory\n",
-	   "tool_set_program: messages name the program");
+	   "tool_set_program: error messages name the program");
 	capture();
 	status = tool_check(2, wrong);
 	is(captured(),
 	   "nodeos-script: unrecognized option '--jso-n'\nnodeos-script: see nodeos-script "
 	   "--help\n",
-	   "tool_set_program: messages on options name the program");
-	is_int(status, 2, "tool_set_program: a wrong option returns 2");
+	   "tool_set_program: messages about options name the program");
+	is_int(status, 2, "tool_set_program: a wrong option gives status 2");
 	tool_set_program(NULL);
 	memset(large, 'x', sizeof(large) - 1);
 	capture();
 	tool_error(1, "%s", large);
 	is_int((long long)strlen(captured()), (long long)strlen("nodeosctl: ") + 4095 + 1,
-	       "tool_error: cuts 64 KiB to 4 KiB");
+	       "tool_error: cuts a message of 64 KiB to 4 KiB");
 	capture();
 	status = tool_check(2, argv);
 	is(captured(), "/nonexistent/" SHOWN ": cannot open: No such file or directory\n",
-	   "check: the name of a manifest is one line, no ESC");
+	   "check: shows the name of a manifest on one line, without ESC");
 	is_int(status, 1, "check: a missing manifest fails");
 	return tap_done();
 }
