@@ -21,8 +21,8 @@ struct dimmap_bind {
 
 #define DIMMAP_IOC_BIND _IOWR('d', 0x40, struct dimmap_bind)
 /*
- * Writes all dirty pages. The argument is a limit in milliseconds: ETIMEDOUT when a device takes
- * nothing for so long.
+ * Writes all dirty pages. The argument is a limit in milliseconds: ETIMEDOUT when a device finishes
+ * no write for that long.
  */
 #define DIMMAP_IOC_SYNC _IOW('d', 0x41, __u32)
 /*

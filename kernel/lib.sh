@@ -87,8 +87,8 @@ apply_series () {
 	done
 }
 
-# Print the options that Kconfig drops silently because it cannot satisfy them. For an option in
-# several fragments, the last line counts.
+# Die with the options that Kconfig has dropped silently, because it cannot satisfy them. For an
+# option in several fragments, the last line counts.
 check_config () {
 	local tree=$1 line option missing=()
 	local -A want=()

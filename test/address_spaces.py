@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compare doc/HACKING.md's table with the sources: each place that changes a cgroup, or may wait
-for a process's address space or execve(), has a row with the reason why it is safe, and each row
-has such a place."""
+"""Compare the last table of doc/HACKING.md with the sources. Each function that changes a cgroup,
+or may wait for a process's address space or execve(), must have a row with the reason why this is
+safe. Each row must have such a function."""
 
 import os
 import re
@@ -26,15 +26,22 @@ RISKS = re.compile(
 FUNCTION = re.compile(r"^[a-z_][\w \*]*?\**(\w+) ?\([^;]*$")
 
 
+def sources(room):
+    """Return the paths of the C files of ROOM and of its folders except test."""
+    paths = []
+    for folder, folders, names in os.walk(os.path.join(TOP, room)):
+        folders[:] = [f for f in folders if f != "test"]
+        paths += [os.path.relpath(os.path.join(folder, n), TOP) for n in names if n.endswith(".c")]
+    return sorted(paths)
+
+
 def places():
-    """(file, function) of each match outside of comments; declarations and the first lines of the
-    matched functions do not count."""
+    """Return (file, function) of each match outside of comments, except in declarations and in the
+    first lines of the matched functions themselves."""
     found = {}
     for room in INSTALLED:
-        for name in sorted(os.listdir(os.path.join(TOP, room))):
-            if not name.endswith(".c"):
-                continue
-            function, path = "", f"{room}/{name}"
+        for path in sources(room):
+            function = ""
             for number, line in enumerate(open(os.path.join(TOP, path)), 1):
                 head = FUNCTION.match(line)
                 if head:
@@ -46,7 +53,7 @@ def places():
 
 
 def rows():
-    """(file, function) of each row, and whether the row has a reason."""
+    """Return for each row (file, function) and whether the row has a reason."""
     table = {}
     for line in open(os.path.join(TOP, "doc/HACKING.md")):
         cells = [c.strip() for c in line.strip().strip("|").split("|")]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl plan appends advice to a refusal: about CPUs when there are too few, about memory nodes
-when there are too few of them, and none otherwise. TAP."""
+"""nodeosctl plan appends advice to a refusal: about CPUs if there are too few CPUs, about memory
+nodes if there are too few memory nodes, and none to other refusals. Prints TAP."""
 
 import json
 import os
@@ -10,7 +10,7 @@ import subprocess
 from manpages import BUILD, done, ok
 
 MACHINE = "package:2 numa:1 core:2 pu:1"
-ALL_HPC = ("--serviceos=none",)  # one CPU of the node stays outside of policy hpc
+ALL_HPC = ("--serviceos=none",)  # with policy hpc, one CPU of the node stays free
 SERVICE = ("--serviceos=1/node", "--serviceos-mems=0")
 
 KEPT_ONE = '(one CPU of the node stays outside of policy "hpc"'
@@ -20,7 +20,7 @@ LEFT_OUT_CPUS = "(--cpus leaves out CPUs 3)"
 LEFT_OUT_MEMS = "(--mems leaves out memory nodes 1)"
 ADVICE = (KEPT_ONE, SERVICE_CPUS, SERVICE_MEMS, LEFT_OUT_CPUS, LEFT_OUT_MEMS)
 
-# Name, options, the containers' requests, and the advice expected in the refusal.
+# Name, options, requests of the containers, and the advice that the refusal must have.
 CASES = (
     ("too many CPUs", ALL_HPC, ({"cpus": 4},), (KEPT_ONE,)),
     ("too many memory nodes", ALL_HPC, ({"cpus": 1, "mems": 3},), ()),
@@ -49,7 +49,7 @@ CASES = (
 def manifest(asks):
     policy = {"name": "scheduler", "value": {"policy": "hpc"}}
     apps = [
-        # the names have words of the other advice: the code must not look for words
+        # the names have words of advice, to catch code that searches a message for words
         {
             "name": f"thread-mems-{i}",
             "app": {"isolators": [{"name": "container", "value": ask}, policy]},
@@ -68,11 +68,11 @@ def main():
             text=True,
             timeout=60,
         )
-        ok(r.returncode == 1, f"{what}: refused", r.stdout, r.stderr)
+        ok(r.returncode == 1, f"a plan with {what} is refused", r.stdout, r.stderr)
         got = tuple(a for a in ADVICE if a in r.stderr)
         ok(
             got == advice,
-            f"{what}: the refusal has the right advice",
+            f"the refusal of {what} has the right advice",
             f"got {got}",
             f"expected {advice}",
             r.stderr,

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Comments, messages, pages and names of tests are in plain technical English: one check for each
-room. CONTRIBUTING has the rules, RULES below those that a program can check. A name of a test
-stands alone in a log, so it does not begin in the middle of a sentence."""
+"""Check that comments, messages, pages and test names are in plain technical English: one check for
+each room. CONTRIBUTING has all rules, RULES those that a program can check. A test name stands
+alone in a log, so it must not begin in the middle of a sentence."""
 
 import io
 import os
@@ -31,14 +31,15 @@ C_TOKEN = re.compile(
     r"'(?:\\.|[^'\\\n])+'",
     re.S,
 )
-# these files hold text of others, or this check's own words
+# files with text of others, or with the words that this check looks for
 NOT_OURS = re.compile(
     r"COPYING|kernel/patches/|/corpus/|topology/test/machines/|test/english\.py|\.svg$"
 )
 
 
 def c_pieces(source):
-    """(line, text, is a string) of comments and strings; strings side by side are one."""
+    """Yield (line, text, is a string) of comments and strings. Strings side by side count as
+    one."""
     end, last = 0, None
     for m in C_TOKEN.finditer(source):
         line = source.count("\n", 0, m.start()) + 1
@@ -69,7 +70,7 @@ def pieces(path, source):
         return c_pieces(source)
     if path.endswith(".py") or re.match(r"#!.*python", source):
         return python_pieces(source)
-    # pages, and scripts, whose words are names of commands too
+    # of pages and scripts, every line is checked
     return ((i, line, False) for i, line in enumerate(source.split("\n"), 1))
 
 
@@ -78,7 +79,7 @@ def is_test(path):
 
 
 def read():
-    """path -> [(line, text, is a string)...] of the tree."""
+    """Return {path: [(line, text, is a string), ...]} of the tree."""
     out = {}
     names = subprocess.run(
         ["git", "-C", TOP, "ls-files"], check=True, stdout=subprocess.PIPE, text=True
@@ -97,7 +98,7 @@ def read():
 
 
 def problems(path, found, product):
-    """Lines of PATH that break a rule; PRODUCT: all strings outside of tests."""
+    """Yield the lines of PATH that break a rule. PRODUCT has all strings outside of tests."""
     for line, text, string in found:
         for rule, advice in RULES:
             m = rule.search(text)
@@ -108,7 +109,7 @@ def problems(path, found, product):
 
 
 def self_test():
-    """Whether the check sees planted findings."""
+    """Does the check find three planted faults?"""
     source = '/* nobody\'s */ ok(x, "and " "back again"); is(y, "told"); /* fine */ call("whole");'
     found = list(problems("base/test/x.c", list(c_pieces(source)), "and no more"))
     return len(found) == 3 and '"nobody"' in found[0] + found[1] + found[2]

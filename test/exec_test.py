@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl exec on a host without nodeosd: its srun command and messages. TAP."""
+"""Test the srun command and the messages of nodeosctl exec on a host without nodeosd. Prints
+TAP."""
 
 import os
 import subprocess
@@ -11,8 +12,7 @@ from manpages import BUILD, done, ok, skip
 
 TOOL = os.path.join(BUILD, "nodeosctl")
 
-# Variables of a job's shell that must not be in the environment of an srun that starts one task
-# beside the job's ranks.
+# Variables of a job's shell that srun must not get if it starts one task beside the job's ranks.
 SIZES = (
     "SLURM_EXCLUSIVE",
     "SLURM_EXACT",
@@ -58,7 +58,10 @@ def with_srun(folder):
     )
     for name in SIZES:
         ok(name not in names, f"exec runs srun without {name} in the environment")
-    ok("SLURM_LABELIO" in names, "exec keeps the variables that set no size in srun's environment")
+    ok(
+        "SLURM_LABELIO" in names,
+        "srun gets those variables of the caller that do not set the size of a step",
+    )
 
 
 def without_a_job(folder):

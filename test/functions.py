@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The functions of the C sources: each name is defined in one file only (static ones count, so
-that a search for a name finds one function), none is longer than a screen, none has more
-parameters than a reader can keep apart; code checks the result of NAME_find(), possibly NULL,
-before it uses it. Tests, kernel/ and dimmap/module are left out.
-Part of make check. Needs universal-ctags. functions.py --list: offenders, a line
-each; --table: numbers of each room, as Markdown."""
+"""Check the functions of the C sources. A name is defined in one file only, static or not, so that
+a search finds one function. No function is longer than a screen or has more parameters than a
+reader can keep apart. Callers check the result of NAME_find(), which can be NULL. Tests, kernel/
+and dimmap/module are left out. Part of make check. Needs universal-ctags. "functions.py --list"
+prints each fault on a line, "functions.py --table" numbers of each room as Markdown."""
 
 import json
 import os
@@ -20,7 +19,7 @@ import rooms
 MAX_LINES = 60  # lines, from the name to the closing brace
 MAX_PARAMETERS = 6
 
-# Names that programs outside of the tree require.
+# Names that several files may define, with the reason.
 SEVERAL = {
     "main": "each program has its own",
     "qemu_plugin_install": "QEMU loads it from each plugin",
@@ -36,7 +35,7 @@ def files():
 
 
 def count_parameters(signature):
-    """The number of parameters: 2 for "(int a,void (*f)(int, int))"."""
+    """Return the number of parameters of a signature: 2 for "(int a,void (*f)(int, int))"."""
     depth, count = 0, 0 if signature in ("()", "(void)", "") else 1
     for c in signature[1:-1]:
         depth += (c in "([{") - (c in ")]}")
@@ -45,7 +44,7 @@ def count_parameters(signature):
 
 
 def functions(top, paths):
-    """Each function as (file, name, line, lines, parameters)."""
+    """Return each function as (file, name, line, number of lines, number of parameters)."""
     out = subprocess.run(
         [
             "ctags",
@@ -81,8 +80,8 @@ def functions(top, paths):
 
 
 def unseen(top, found):
-    """Files in which ctags finds a number of functions that differs from the number of bodies:
-    clang-format puts a body's braces into column 0."""
+    """Return files in which ctags finds fewer or more functions than there are bodies. A body
+    begins with a brace in column 0, where clang-format puts it."""
     wrong = []
     for path in files() if top == rooms.SOURCE else []:
         with open(os.path.join(top, path), encoding="utf-8") as f:
@@ -121,7 +120,7 @@ def wide(found):
 
 
 def unchecked(top, paths):
-    """Places that use the result of a NAME_find() without a check."""
+    """Return the places that use the result of a NAME_find() without a check."""
     wrong = []
     for path in paths:
         with open(os.path.join(top, path), encoding="utf-8") as f:
@@ -132,7 +131,7 @@ def unchecked(top, paths):
 
 
 def plant():
-    """Return the findings in two files that break each rule once."""
+    """Return what the check finds in two files that break each rule once."""
     body = "{\n" + "\tx++;\n" * (MAX_LINES - 3) + "}\n\n"
     parameters = ", ".join(f"int p{i}" for i in range(MAX_PARAMETERS))
     with tempfile.TemporaryDirectory() as top:
@@ -166,7 +165,7 @@ def table(found):
 
 def main():
     if not shutil.which("ctags"):
-        # contrib/install-deps installs it on developers' machines
+        # in a repository ctags is required: contrib/install-deps installs it
         if os.path.exists(os.path.join(rooms.SOURCE, ".git")):
             print("not ok 1 - universal-ctags is installed\n1..1")
             return 1
@@ -190,7 +189,7 @@ def main():
             list(wide(found).values()),
         ),
         ("results of NAME_find() are checked before use", unchecked(rooms.SOURCE, files())),
-        # The check itself must find the planted offenders, and no others.
+        # the check must find the planted faults, and no others
         (
             "the check finds one planted offender of each kind",
             (

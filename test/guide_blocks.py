@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The blocks of doc/guide.md and shells to run them, for guide_build.py and guest/guide.py.
-
-Each fenced block has a comment directly before it that gives its kind:
+"""Blocks of doc/guide.md, and shells to run them, for guide_build.py and guest/guide.py.
+A marker, which is a comment directly before each fenced block, gives the kind of the block:
 
     <!-- test: user, expect: REGEX -->         commands; their output must match; their exit status
                                                must be 0
     <!-- test: root on n1, exit 3, expect: REGEX
-         expect: ANOTHER -->                   or as the marker says; each regular expression must
-                                               match somewhere
-    <!-- test: user, retry, expect: REGEX --> repeated until the output fits: a job may wait, a file
-    may not exist yet <!-- test: output --> output of the commands before; "..." is any text, a
+         expect: ANOTHER -->                   the same with another exit status; each regular
+                                               expression must match somewhere
+    <!-- test: user, retry, expect: REGEX -->  repeated until the output fits: a job may wait, a
+                                               file may not exist yet
+    <!-- test: output -->                      output of the commands before; "..." is any text, a
                                                line of it any lines, 1234 a number
     <!-- test: file NAME -->                   a file of the user
     <!-- test: lines of PATH -->               PATH on the nodes has these lines
@@ -17,9 +17,9 @@ Each fenced block has a comment directly before it that gives its kind:
                                                exist
     <!-- test: skip: REASON -->                a guest cannot run it
 
-WHO of commands is user, root, or anywhere: a user who needs no Slurm, on any machine.
-Commands run on n0, or on the nodes of "on n1" or "on both".
-Variables and the directory stay from block to block of one WHO on one node."""
+The first word of a marker of commands is user, root, or anywhere: a user who needs no Slurm, on any
+machine. Commands run on n0, or on the nodes of "on n1" or "on both". Variables and the directory
+stay from block to block with the same first word on one node."""
 
 import os
 import re
@@ -36,8 +36,8 @@ class Mistake(Exception):
 
 
 class Block:
-    """A block: TEXT, the marker's words, and the place (SECTION is the heading above, LINE the line
-    of the fence)."""
+    """A block: its TEXT, what its marker says, and its place: SECTION is the heading above, LINE
+    the line of the fence."""
 
     def __init__(self, marker, text, section, line):
         self.text, self.section, self.line = text, section, line
@@ -91,7 +91,7 @@ class Block:
         return f"line {self.line}: {self.name or first}"
 
     def pattern(self):
-        """The regular expression of an output block, for the commands' output."""
+        """Return the regular expression that the output must match, for an output block."""
         lines = []
         for line in self.text.splitlines():
             if line.strip() == "...":
@@ -103,14 +103,15 @@ class Block:
         return "^" + "".join(lines)
 
     def complaints(self, code, out):
-        """Differences of a command's exit status and output from the marker's words."""
+        """Return how a command's exit status CODE and output OUT differ from those of the
+        marker."""
         found = [f"exit {code}, not {self.exit}"] if code != self.exit else []
         return found + [f"nothing matches {e}" for e in self.expect if not re.search(e, out, re.M)]
 
 
 def blocks(text):
-    """The blocks of the guide's TEXT, in order; raises Mistake for a block without a marker, or a
-    marker without a block."""
+    """Return the blocks of the guide's TEXT, in order. Raises Mistake for a block without a marker,
+    or a marker without a block."""
     found, section, marker, body, lines = [], "", None, None, text.split("\n")
     start = 0
     i = 0
@@ -152,8 +153,8 @@ def blocks(text):
 
 
 class Shell:
-    """A bash that ARGV starts in the directory CWD. Its files are in SCRATCH, in which it can
-    write."""
+    """A shell, which is a bash started by ARGV in the directory CWD. It can write to the directory
+    SCRATCH, which has its files."""
 
     def __init__(self, argv, env, cwd, scratch):
         self.argv, self.env, self.cwd, self.scratch = argv, env, cwd, scratch
@@ -173,7 +174,8 @@ class Shell:
         self.process.stdin.write(f"cd {shlex.quote(self.cwd)}\n")
 
     def run(self, text, timeout):
-        """Run TEXT; returns its exit status, 124 after TIMEOUT seconds, and its output."""
+        """Run TEXT. Returns its exit status (124 if it is killed after TIMEOUT seconds) and
+        output."""
         if self.process is None or self.process.poll() is not None:
             self.start()
         block, out, code = (
@@ -214,8 +216,8 @@ class Shell:
 
 
 def try_block(block, shell, timeout, limit=300, pause=1):
-    """Run BLOCK; with retry, repeat until the output fits or LIMIT seconds are over. Returns what
-    is wrong (empty: nothing), and the output."""
+    """Run BLOCK; with retry, repeat it until the output fits or LIMIT seconds are over. Returns a
+    list of what is wrong, and the output."""
     end = time.time() + limit
     while True:
         code, out = shell.run(block.text, timeout)

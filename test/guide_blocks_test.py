@@ -29,7 +29,7 @@ def test_reading():
     ok(
         (b.kind, b.nodes, b.exit, b.retry, b.expect)
         == ("root", ["n0", "n1"], 3, True, ["a, b", "^c$"]),
-        "parse: a marker's words are read",
+        "parse: a block has all that its marker gives",
         b.__dict__,
     )
     ok(
@@ -40,15 +40,19 @@ def test_reading():
     b = block("user")
     ok(
         (b.kind, b.nodes, b.exit, b.retry, b.expect) == ("user", ["n0"], 0, False, []),
-        "parse: a short marker has the default values",
+        "parse: a block whose marker gives only the user has the default values",
         b.__dict__,
     )
     b = block("file a.json")
-    ok((b.kind, b.name) == ("file", "a.json"), "parse: a block can be a file", b.__dict__)
+    ok(
+        (b.kind, b.name) == ("file", "a.json"),
+        "parse: a marker can say that the block is a file",
+        b.__dict__,
+    )
     b = block("lines of /etc/slurm/slurm.conf")
     ok(
         (b.kind, b.name) == ("lines", "/etc/slurm/slurm.conf"),
-        "parse: a block can be lines of a file",
+        "parse: a marker can say that the block is lines of a file",
         b.__dict__,
     )
     b = block("skip: a reboot, twice")
@@ -97,7 +101,7 @@ def test_reading():
         '"user on n7"',
     )
     refused(
-        "parse: a skip without a reason is refused",
+        "parse: skip without a reason is refused",
         "<!-- test: skip: -->\n```\nx\n```\n",
         '"skip:"',
     )
@@ -107,12 +111,12 @@ def test_reading():
         "expect: (",
     )
     refused(
-        "parse: output without commands is refused",
+        "parse: an output block without commands before it is refused",
         "<!-- test: output -->\n```\nx\n```\n",
         "output without commands",
     )
     refused(
-        "parse: expectations of a file are refused",
+        "parse: expect in the marker of a file is refused",
         "<!-- test: file a, expect: x -->\n```\nx\n```\n",
         "cannot have retry, exit or expect",
     )
@@ -122,17 +126,20 @@ def test_judging():
     b = block("user, exit 1, expect: ^sim: cpus\n expect: free")
     ok(
         b.complaints(1, "x\nsim: cpus 0-11\nfree: 2\n") == [],
-        "complaints: the expected status and output give none",
+        "complaints: no complaint about the expected exit status and output",
     )
     ok(
         b.complaints(0, "sim: cpus 0-11\nfree\n") == ["exit 0, not 1"],
-        "complaints: another exit status gives one",
+        "complaints: one complaint about another exit status",
     )
     ok(
         b.complaints(1, "a sim: cpus 0-11\nfree\n") == ["nothing matches ^sim: cpus"],
-        "complaints: an expectation without a match gives one",
+        "complaints: one complaint about an expectation that nothing matches",
     )
-    ok(len(b.complaints(2, "")) == 3, "complaints: a wrong status and output give one each")
+    ok(
+        len(b.complaints(2, "")) == 3,
+        "complaints: one complaint about the exit status and one about each expectation",
+    )
     shown = block(
         "output",
         "job 1234 of alice\n...\n  sim: cpus ... mems 0-2\n",
@@ -148,7 +155,7 @@ def test_judging():
     ):
         ok(
             bool(re.search(shown, text, re.M)) == good,
-            f"shown output {'fits' if good else 'does not fit'} {text!r}",
+            f"pattern: an output block {'matches' if good else 'does not match'} {text!r}",
             shown,
         )
 
@@ -157,20 +164,20 @@ def test_running(scratch):
     shell = Shell(["bash"], {"PATH": os.environ["PATH"]}, scratch, scratch)
     ok(
         shell.run("a=3; mkdir -p d; cd d; echo out; echo err >&2", 10) == (0, "out\nerr\n"),
-        "run: output has both streams",
+        "run: the output includes standard error",
     )
     ok(
         shell.run("echo $a; pwd; (exit 7)", 10) == (7, f"3\n{scratch}/d\n"),
-        "run: variables and the directory stay, and the exit status is returned",
+        "run: variables and the directory stay for the next block, and the exit status is returned",
     )
     ok(shell.run("cat; echo end", 10) == (0, "end\n"), "run: stdin is empty")
     ok(
         shell.run("echo gone; exit 4", 10) == (4, "gone\n"),
-        "run: a block that exits gives its status",
+        "run: the exit status of a block that exits is returned",
     )
     ok(
         shell.run('echo "${a:-nothing}"; pwd', 10) == (0, f"nothing\n{scratch}\n"),
-        "run: a new shell starts after an exit",
+        "run: a new shell starts after a block has exited",
     )
     start = time.time()
     code, out = shell.run("echo begun; sleep 60", 1)
@@ -183,11 +190,20 @@ def test_running(scratch):
     wrong, out = try_block(
         block("user, retry, expect: ^xxx$", "printf x >>n; cat n; echo\n"), shell, 10, pause=0.01
     )
-    ok(wrong == [] and out == "xxx\n", "try_block: retry repeats until the output fits", wrong, out)
+    ok(
+        wrong == [] and out == "xxx\n",
+        "try_block: a block with retry is repeated until the output fits",
+        wrong,
+        out,
+    )
     wrong, out = try_block(
         block("user, retry, expect: never", "echo x\n"), shell, 10, limit=0.3, pause=0.1
     )
-    ok(wrong == ["nothing matches never"], "try_block: retry ends after the limit", wrong)
+    ok(
+        wrong == ["nothing matches never"],
+        "try_block: a block with retry is not repeated after the limit",
+        wrong,
+    )
     wrong, out = try_block(block("user, expect: ^xxxxx$", "printf x >>n; cat n; echo\n"), shell, 10)
     ok(
         wrong == ["nothing matches ^xxxxx$"],

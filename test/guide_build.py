@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""doc/guide.md without a cluster: each block has its marker; commands that need no Slurm run with
-the built nodeosctl; manifests and scripts are valid; commands of the source tree, options, keys,
-manual pages, links and files that the guide names exist. TAP.
-guest/guide.py runs the rest."""
+"""Tests of doc/guide.md that need no cluster: each block has a marker; commands that need no Slurm
+run with the built nodeosctl; manifests and scripts are valid; commands of the source tree, options,
+keys, manual pages, links and files that the guide names exist. TAP.
+The other blocks are run by guest/guide.py."""
 
 import glob
 import os
@@ -23,7 +23,7 @@ TEXT = read("doc/guide.md")
 BLOCKS = blocks(TEXT)
 PROSE = re.sub(r"^(?:<!--.*?-->\n)?```.*?^```$", "", TEXT, flags=re.M | re.S)
 EXAMPLES = "/usr/share/doc/nodeos-tools/examples/"
-# other programs in blocks of the tree, with the words that they may have
+# programs in tree blocks that have no help text to compare with, and their allowed arguments
 MAKERS = {
     "autoreconf": [],
     "make": ["install"],
@@ -37,8 +37,8 @@ def run(argv, **kw):
 
 
 def commands():
-    """Block and words of each simple command in all blocks of commands, as far as they can be
-    split without a shell."""
+    """Yield the block and the words of each simple command in all blocks of commands. The split is
+    only an approximation of the shell's."""
     for block in BLOCKS:
         if (
             block.kind not in COMMANDS + ("tree", "skip", "file")
@@ -60,7 +60,7 @@ def commands():
                 try:
                     words = shlex.split(part, comments=True)
                 except ValueError:
-                    # a quoted text of several lines
+                    # PART is one line of a quoted text of several lines
                     words = part.replace("'", " ").replace('"', " ").split()
                 if words:
                     yield block, words
@@ -70,11 +70,11 @@ def test_kinds():
     kinds = {
         k: sum(b.kind == k for b in BLOCKS) for k in COMMANDS + ("tree", "file", "output", "skip")
     }
-    ok(min(kinds.values()) > 0, "guide: it has blocks of all kinds", kinds)
+    ok(min(kinds.values()) > 0, "the guide has blocks of all kinds", kinds)
     run_ones = [b for b in BLOCKS if b.kind in COMMANDS]
     ok(
         sum(bool(b.expect) for b in run_ones) > len(run_ones) / 2,
-        "guide: more than half of the commands have an expectation",
+        "the guide: more than half of the blocks of commands have an expectation",
     )
     for b in BLOCKS:
         if b.kind == "skip":
@@ -130,7 +130,7 @@ def test_files(directory):
         want.stdout,
     )
     parts = re.findall(r"`(\{ \"name\": .*?\} \})`", PROSE)
-    ok(parts, "guide: the text shows isolators")
+    ok(parts, "the guide's text shows isolators")
     for part in parts:
         m = (
             '{"acKind": "ImageManifest", "acVersion": "0.8.11", "name": "x", "app": {"isolators":'
@@ -159,7 +159,7 @@ def test_anywhere(directory):
         elif b.kind == "output" and before and before.kind == "anywhere":
             ok(
                 re.search(b.pattern(), printed, re.M),
-                f"guide, line {b.line}: the output is printed",
+                f"guide, line {b.line}: the commands print this output",
                 *printed.splitlines(),
             )
         before = b
@@ -171,7 +171,7 @@ def options_in(words):
 
 
 def test_tree():
-    """A script's options must be in its usage text, and those of configure in configure --help."""
+    """Check that the options of commands in tree blocks are in the commands' help texts."""
     seen = 0
     for block, words in commands():
         if block.kind != "tree":
@@ -181,7 +181,7 @@ def test_tree():
         if program in MAKERS:
             ok(
                 all(w in MAKERS[program] or w == "-i" for w in rest),
-                f"guide, line {block.line}: {' '.join(words)} has known words only",
+                f"guide, line {block.line}: {' '.join(words)} has allowed arguments only",
             )
             continue
         path = os.path.normpath(os.path.join(SOURCE, "build/plain", program))
@@ -195,10 +195,10 @@ def test_tree():
         unknown = [o for o in options_in(rest) if not re.search(rf"{o}\b", helped or "")]
         ok(
             not unknown,
-            f"guide, line {block.line}: {' '.join(words)} has existing options only",
+            f"guide, line {block.line}: the options of {' '.join(words)} exist",
             unknown,
         )
-    ok(seen > 5, "guide: it has commands of the source tree")
+    ok(seen > 5, "the guide has commands of the source tree")
     made = set(re.findall(r"^Package: (\S+)$", read("contrib/packaging/debian/control"), re.M))
     named = set(
         re.findall(
@@ -214,13 +214,13 @@ def test_tree():
     }
     ok(
         len(names) > 3 and names <= made,
-        "guide: packages that it names are built",
+        "packages that the guide names are built",
         sorted(names - made),
     )
     listed = re.search(r"leaves (`[^.]*) in `/shared/packages`", TEXT)
     ok(
         listed and set(re.findall(r"`([^`]+)`", listed[1])) == made,
-        "guide: it lists all packages that are built",
+        "the guide lists all packages that are built",
         sorted(made),
     )
 
@@ -228,8 +228,8 @@ def test_tree():
 def test_options():
     table = set(srun_options())
     used = set(re.findall(r"--(nodeos[a-z-]*)", TEXT)) - {"nodeos-"}
-    ok(table and used <= table, "guide: it has existing options of srun only", sorted(used - table))
-    ok(table <= used, "guide: it shows every option of srun", sorted(table - used))
+    ok(table and used <= table, "options of srun that the guide names exist", sorted(used - table))
+    ok(table <= used, "the guide names every option that NodeOS adds to srun", sorted(table - used))
     helps, seen = {}, 0
     for block, words in commands():
         for i, word in enumerate(words):
@@ -252,23 +252,23 @@ def test_options():
             short = [w for w in rest if re.fullmatch(r"-[a-z]", w)] if command != "exec" else []
             ok(
                 not unknown,
-                f"guide, line {block.line}: nodeosctl {command} is given existing options only",
+                f"guide, line {block.line}: the options of nodeosctl {command} exist",
                 unknown,
             )
             ok(
                 all(re.search(rf"(?<!\S)[\[]?{s}\b", r.stdout) for s in short),
-                f"guide, line {block.line}: nodeosctl {command} has existing short options only",
+                f"guide, line {block.line}: the short options of nodeosctl {command} exist",
                 short,
             )
             seen += 1
-    ok(seen > 10 and len(helps) > 8, "guide: it has commands of nodeosctl", seen, sorted(helps))
+    ok(seen > 10 and len(helps) > 8, "the guide has commands of nodeosctl", seen, sorted(helps))
     keys = set(re.findall(r"^#([a-z_]+) = ", read("etc/nodeos.conf"), re.M))
     used = set(re.findall(r"(?:^|[`'/^])([a-z_]+) = ", TEXT, re.M)) | set(
         re.findall(r"`([a-z]+_[a-z_]+)`", PROSE)
     )
     ok(
         len(used) > 4 and used <= keys,
-        "guide: keys of nodeos.conf that it names exist",
+        "keys of nodeos.conf that the guide names exist",
         sorted(used - keys),
     )
     units = {
@@ -276,11 +276,11 @@ def test_options():
         for f in glob.glob(os.path.join(SOURCE, "etc/systemd/*"))
     }
     named = set(re.findall(r"\bnodeos[a-z-]*\.(?:service|socket|timer)", TEXT))
-    ok(named and named <= units, "guide: units that it names exist", sorted(named - units))
+    ok(named and named <= units, "systemd units that the guide names exist", sorted(named - units))
 
 
 def test_messages():
-    """Messages that the text quotes must be in the sources or in a manual page."""
+    """Check that messages which the guide quotes are in the sources or in a manual page."""
     sources = "".join(
         read(os.path.relpath(f, SOURCE))
         for d in INSTALLED
@@ -297,9 +297,9 @@ def test_messages():
         if " " in q
         and not q.startswith(("sbatch:", "srun ", "error: nodeos:", "not enough", "--", "{"))
     ]
-    ok(len(messages) > 6, "guide: it quotes messages", messages)
+    ok(len(messages) > 6, "the guide quotes messages", messages)
     for message in messages:
-        # numbers and names in the text stand for printf's conversions in the sources
+        # where the guide has a number or a quoted name, the sources have a conversion of printf()
         parts = [
             p for p in re.split(r"\.\.\.|\d+(?:\.\d+)*|\"[^\"]*\"", message) if len(p.strip()) > 5
         ]
@@ -310,7 +310,7 @@ def test_messages():
         ]
         ok(
             parts and not missing,
-            f"guide: the sources or pages have the message: {message}",
+            f"the sources or manual pages have the guide's message: {message}",
             missing,
         )
 
@@ -319,7 +319,7 @@ def test_references():
     pages = set(re.findall(r"\b((?:nodeos|dimmapfs)[a-z.-]*)\((\d)\)", TEXT))
     ok(
         len(pages) > 6 and all(f"{n}.{s}" in PAGES for n, s in pages),
-        "guide: manual pages that it names exist",
+        "manual pages that the guide names exist",
         sorted(pages),
     )
     for title, name in re.findall(
@@ -328,7 +328,7 @@ def test_references():
         text = read("doc/" + name.replace("(", ".").rstrip(")"))
         ok(
             re.search(rf"^\.S[hs] \"?{title}\"?$", text, re.M),
-            f"guide: {name} has the section {title}",
+            f"{name} has the section {title}, which the guide names",
         )
     heads = {
         re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-")
@@ -343,11 +343,11 @@ def test_references():
         or not t.startswith("#")
         and not os.path.exists(os.path.join(SOURCE, "doc", t))
     ]
-    ok(len(links) > 4 and not bad, "guide: its links have targets", bad, sorted(heads))
+    ok(len(links) > 4 and not bad, "the guide's links have targets", bad, sorted(heads))
     files = re.findall(re.escape(EXAMPLES) + r"([\w.-]+)", TEXT)
     ok(
         files and all(os.path.exists(os.path.join(SOURCE, "etc/examples", f)) for f in files),
-        "guide: examples that it names exist",
+        "examples that the guide names exist",
         files,
     )
     shipped = c_strings(
@@ -368,14 +368,14 @@ def test_references():
             any(re.fullmatch(s.replace(".", r"\.").replace("*", ".*"), f) for s in shipped)
             for f in files
         ),
-        "guide: packages have the examples that it names",
+        "packages have the examples that the guide names",
         files,
         shipped,
     )
     paths = set(re.findall(r"`((?:kernel|contrib|etc|doc)/[\w./-]+)`", PROSE))
     ok(
         paths and all(os.path.exists(os.path.join(SOURCE, p)) for p in paths),
-        "guide: files of the tree that it names exist",
+        "files of the source tree that the guide names exist",
         sorted(paths),
     )
 

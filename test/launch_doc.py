@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Write doc/launch-paths.md from the results of test/guest/launch.py: launch_doc.py DIRECTORY FILE.
-A series without new results keeps its present cells."""
+A series without new results keeps its cells of the present FILE."""
 
 import glob
 import json
@@ -19,7 +19,7 @@ series.
 
 
 def read_table(path):
-    """{series: {launch path: verdict}} of an earlier table."""
+    """Return the verdicts of the table in the file PATH: {series: {launch path: verdict}}."""
     try:
         with open(path) as f:
             rows = [

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Functions that the tests of the manual pages share: TAP, mdoc's sections and items, tables in
-C."""
+"""Functions that the tests of the manual pages share: TAP, sections and items of mdoc, and tables
+in C sources."""
 
 import os
 import re
@@ -21,13 +21,15 @@ def read(name):
 
 
 def c_array(file, name):
-    """The text between the braces of an array's initializer."""
+    """Return the text between the braces of the initializer of the array NAME."""
     found = re.search(rf"\b{name}\[[^\]]*\]\s*=\s*\{{(.*?)\n\}};", read(file), re.S)
     return found.group(1) if found else ""
 
 
-# commands of nodeosctl; each has a page
-COMMANDS = re.findall(r'\{\s*"([a-z-]+)",\s*tool_', c_array("tools/nodeosctl.c", "command"))
+# commands of nodeosctl; each must have a page
+COMMANDS = re.findall(
+    r'\{\s*"([a-z-]+)",\s*(?:tool|vnode)_', c_array("tools/nodeosctl.c", "command")
+)
 PAGES = (
     "dimmapfs.5",
     "nodeosctl.1",
@@ -38,10 +40,12 @@ PAGES = (
     "nodeos-dimsim.1",
     "nodeos-diagnostics.7",
     "nodeos-events.5",
+    "nodeos-guest.1",
     "nodeos-lwk.1",
     "nodeos-mpirun.1",
     "nodeos-noise.1",
     "nodeos.conf.5",
+    "vnode.d.5",
     "nodeos-manifest.5",
     "nodeos-report.5",
     "nodeos.3",
@@ -53,7 +57,7 @@ PAGES = (
 
 
 def makefile():
-    """Makefile.am with the parts of all rooms, with rooms in place of %D%, and with continued lines
+    """Return Makefile.am with the parts of all rooms, the room's name for %D%, and continued lines
     joined."""
     text = read("Makefile.am") + "".join(
         read(f"{room}/Makefile-room.am").replace("%D%", room)
@@ -78,8 +82,8 @@ def skip(what, why):
 
 
 def same_set(documented, expected, what):
-    """Compare in both directions; an empty expectation means that the C source was not
-    understood."""
+    """Check that both sets are equal. EXPECTED must not be empty: an empty set means that the C
+    source was not understood."""
     documented, expected = set(documented), set(expected)
     ok(
         expected and documented == expected,
@@ -91,7 +95,8 @@ def same_set(documented, expected, what):
 
 
 def srun_options():
-    """The options that the plugin registers for srun, sbatch and salloc, with their arguments."""
+    """Return the options that the plugin registers for srun, sbatch and salloc: {option:
+    argument}."""
     driver = os.path.join(BUILD, "spank/test/options_driver")
     r = subprocess.run([driver], capture_output=True, text=True, timeout=60, check=True)
     return dict(line.split("\t")[:2] for line in r.stdout.splitlines())
@@ -108,7 +113,7 @@ def command_page(command):
 
 
 def section(text, title, mark=".Sh"):
-    """The lines below a heading, up to the next heading of the same level."""
+    """Return the lines below the heading TITLE, up to the next heading of its level or above."""
     found = re.search(
         rf"^\{mark} \"?{re.escape(title)}\"?\n(.*?)(?=^\.Sh |^\{mark} |\Z)", text, re.M | re.S
     )
@@ -116,7 +121,7 @@ def section(text, title, mark=".Sh"):
 
 
 def items(text):
-    """The .It lines, without mdoc's quoting."""
+    """Return the .It lines of TEXT, without mdoc's escapes."""
     return [
         line[4:].replace("\\-", "-").replace("\\&", "")
         for line in text.splitlines()
@@ -125,7 +130,7 @@ def items(text):
 
 
 def rank_numbers():
-    """The names in manifests and in reports of each row of RANK_NUMBERS."""
+    """Return the name in manifests and the name in reports of each row of RANK_NUMBERS."""
     return re.findall(r'\tX\(\w+, \w+, "([^"]+)", "(\w+)"', read("manifest/isolator_name.h"))
 
 

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Memory nodes of containers on hybrid machines, from nodeosctl plan and provision. TAP.
-
+"""Tests of the memory nodes that nodeosctl plan and provision choose on hybrid machines. TAP.
 usage: memory_test.py [FOLDER|FILE.xml]...
-
-First come machines whose right values are known. Then, on these and on every recorded machine (XML)
-of the arguments or of the folder NODEOS_TOPOLOGIES, no container gets a special or an empty node
-without a request for it. This file has its own rules to find such nodes in the XML."""
+The first tests have machines for which the right answers are known. Then, on these machines and on
+recorded ones (XML files of the arguments, or in the folder NODEOS_TOPOLOGIES), no container may get
+a special or an empty node without a request for it. This file has rules of its own to find such
+nodes in the XML."""
 
 import glob
 import json
@@ -28,7 +27,8 @@ GIB = 1 << 30
 
 
 def manifest(*containers):
-    """A manifest of CONTAINERS, each (name, cpus, mems); mems None: no request."""
+    """Return a manifest of CONTAINERS, each (name, cpus, mems). Without a request for memory, mems
+    is None."""
     values = [
         (name, {"cpus": cpus, **({"mems": mems} if mems else {})})
         for name, cpus, mems in containers
@@ -75,7 +75,8 @@ def cores(numbers, siblings=0):
 
 
 def aurora(path):
-    """Two packages of 52 cores with two threads each, 512 GiB of DRAM and 64 GiB of HBM, flat."""
+    """Write the XML of a machine of two packages, each of which has 52 cores with two threads, 512
+    GiB of DRAM and 64 GiB of HBM, as separate nodes."""
     packages = []
     for p in range(2):
         nodes = [Node(p, 512 * GIB, "DRAM"), Node(p + 2, 64 * GIB, "HBM")]
@@ -99,7 +100,7 @@ def refused(answer, what, *words):
 
 
 def withheld(lines, xml, mib, what):
-    """MemSpecLimit of provision --cmdline with these lines in nodeos.conf."""
+    """Check MemSpecLimit in the output of provision --cmdline, with these LINES in nodeos.conf."""
     r = tool("provision", "--cmdline", "--conf", conf(*lines), "-t", xml)
     ok(f"MemSpecLimit={mib}" in r.stdout.split(), what, r.stdout, r.stderr)
 
@@ -108,7 +109,7 @@ def test_gh200():
     xml = os.path.join(MACHINES, "gh200.xml")
     three = [(name, 4, 1) for name in ("sim", "vda", "io")]
     p = plan(xml, three)
-    same(nodes_of(p), ["0", "0", "0"], "GH200: three containers have the CPU's memory only")
+    same(nodes_of(p), ["0", "0", "0"], "GH200: three containers have only the CPU's memory")
     later = [judged(c) for c in p["containers"][1:]]
     same(
         [o for o, _ in later],
@@ -117,7 +118,7 @@ def test_gh200():
     )
     ok(
         all("shared" in r and "dram" in r for _, r in later),
-        "GH200: the reason is shared memory, with its kind",
+        "GH200: the reason for 'modified' is that dram is shared",
         later,
     )
     same(
@@ -128,10 +129,14 @@ def test_gh200():
     same(
         [(m["kind"], m["mems"], m["ordinary"]) for m in p["memory"]],
         [("dram", "0", True), ("gpu", "1", False)],
-        "GH200: JSON has the machine's memory, without empty nodes",
+        "GH200: JSON has the machine's memory nodes, except for empty ones",
     )
     text = tool("plan", "-t", xml, "-", text=manifest(*three)).stdout
-    ok("node 0 (dram)" in text and "gpu 1" in text, "GH200: the text has the kinds of memory", text)
+    ok(
+        "node 0 (dram)" in text and "gpu 1" in text,
+        "GH200: the text of plan has the kinds of memory",
+        text,
+    )
     refused(
         plan(xml, [("sim", 4, 2)]),
         "GH200: two nodes are refused, and the message names the special memory",
@@ -139,14 +144,21 @@ def test_gh200():
         "gpu 1",
         "mems=1",
     )
-    refused(plan(xml, [("sim", 4, "481GiB")]), "GH200: a size counts ordinary nodes only")
+    refused(
+        plan(xml, [("sim", 4, "481GiB")]),
+        "GH200: a request for more memory than the ordinary node has is refused",
+    )
     same(
         nodes_of(plan(xml, [("sim", 4, "470GiB")])),
         ["0"],
-        "GH200: a size that one ordinary node holds is given",
+        "GH200: a request for a size that the ordinary node has gets that node",
     )
     two = [("sim", 4, "100GiB"), ("vda", 4, "100GiB")]
-    same(nodes_of(plan(xml, two)), ["0", "0"], "GH200: two sizes share the ordinary node")
+    same(
+        nodes_of(plan(xml, two)),
+        ["0", "0"],
+        "GH200: two containers with requests for sizes share the ordinary node",
+    )
     withheld(
         ["serviceos = 1/node"],
         xml,
@@ -162,7 +174,7 @@ def test_aurora():
     got = [ids(m) for m in nodes_of(p)] if isinstance(p, dict) else p
     ok(
         got[0] == {0, 1} and all(len(m) == 1 and m < {0, 1} for m in got[1:]),
-        "flat HBM: all three containers have DRAM, the third shares it",
+        "flat HBM: all three containers have only DRAM",
         got,
     )
     same(judged(p["containers"][2])[0], "modified", "flat HBM: the third container is modified")
@@ -170,13 +182,13 @@ def test_aurora():
     same(
         sorted(nodes_of(two)),
         ["0", "1"],
-        "flat HBM: two containers of one node each have separate DRAM",
+        "flat HBM: two containers with one node each have different nodes of DRAM",
     )
     refused(plan(xml, [("sim", 20, 3)]), "flat HBM: three nodes are refused")
     same(
         nodes_of(plan(xml, [("sim", 20, "550GiB")])),
         ["0-1"],
-        "flat HBM: 550 GiB are two nodes of DRAM, without HBM",
+        "flat HBM: a request for 550 GiB gets two nodes of DRAM",
     )
     withheld(
         ["serviceos = 1/node"],
@@ -188,12 +200,12 @@ def test_aurora():
         ["serviceos = 1/node", "serviceos_mems = 0,2"],
         xml,
         512 * 1024,
-        "flat HBM: provision withholds those of the system's nodes that are DRAM",
+        "flat HBM: provision withholds the DRAM of the ServiceOS's nodes, and not the HBM",
     )
 
 
 def test_service():
-    """A ServiceOS with memory nodes of its own: all containers are bound to the other nodes."""
+    """Check plans with a ServiceOS, and with the options --mems and --cpus."""
     xml = os.path.join(MACHINES, "gh200.xml")
     options = ["--serviceos=1/node", "--serviceos-mems=0"]
     refused(
@@ -220,36 +232,37 @@ def test_service():
         same(
             ids(p["containers"][0]["mems"]) if isinstance(p, dict) else p,
             {1},
-            f"mems {ask}: a container gets the ordinary node that the ServiceOS leaves",
+            f"ServiceOS with node 0: a container with mems {ask} gets the other ordinary node",
         )
     p = plan(xml, [("sim", 4, None)], "--serviceos=1/node")
     same(
         ids(p["containers"][0]["mems"]),
         {0, 1, 2, 3},
-        "a ServiceOS that shares memory: a container gets all nodes",
+        "ServiceOS without memory nodes of its own: a container gets all nodes",
     )
     refused(
         plan(xml, [("sim", 4, 2)], *options),
-        "two nodes are refused, and the message names the ServiceOS's node",
+        "ServiceOS with node 0: two nodes are refused, and the message names the ServiceOS's node",
         "mems=1",
         "memory nodes 0 are kept for the ServiceOS",
     )
     lacking = plan(xml, [("sim", 4, 2)], "-m", "1-3")
     refused(
         lacking,
-        "two nodes are refused if --mems leaves one, and the message names the option",
+        "--mems with one ordinary node: two nodes are refused, and the message names the option",
         "mems=1",
         "--mems leaves out memory nodes 0",
     )
     ok(
         "CPUs" not in lacking and "ServiceOS" not in lacking,
-        "two nodes are refused if --mems leaves one, and the message names no CPUs",
+        "--mems with one ordinary node: the refusal of two nodes names neither CPUs nor the"
+        " ServiceOS",
         lacking,
     )
     lacking = plan(xml, [("sim", 300, None)], "-c", "0-99")
     refused(
         lacking,
-        "too many CPUs are refused, and the message names the CPUs that --cpus leaves out",
+        "--cpus: too many CPUs are refused, and the message names the CPUs that --cpus leaves out",
         "--cpus leaves out CPUs 100-207",
     )
 
@@ -260,7 +273,7 @@ def test_options():
         refused(
             answer,
             f"{option}: an empty list is refused",
-            f"{option}=: an empty list",
+            f"{option}=: the list is empty",
             "this machine has",
         )
     answer = plan("package:1 core:4 pu:1", [("sim", 1, None)], "--mems=")
@@ -278,7 +291,7 @@ def test_options():
 
 
 def test_kinds():
-    """JSON's kinds and the refusal, on a machine whose driver added DRAM."""
+    """Check a machine on which a driver has added DRAM."""
     near = {(a, b): 10 for a in range(2) for b in range(2)}
     added = Node(1, 8 * GIB, "DRAM", infos={"DAXDevice": "dax0.0"})
     xml = one_package(os.path.join(scratch, "added.xml"), [Node(0, 8 * GIB, "DRAM"), added], near)
@@ -286,9 +299,13 @@ def test_kinds():
     same(
         [(m["kind"], m["mems"], m["ordinary"]) for m in p["memory"]],
         [("dram", "0", True), ("dram", "1", False)],
-        "driver-added DRAM is not ordinary",
+        "DRAM that a driver has added is not ordinary",
     )
-    refused(plan(xml, [("sim", 2, 2)]), "driver-added DRAM is not given to a container", "dram 1")
+    refused(
+        plan(xml, [("sim", 2, 2)]),
+        "DRAM that a driver has added is not given to a container",
+        "dram 1",
+    )
 
 
 def test_reasons():
@@ -296,7 +313,7 @@ def test_reasons():
     text = tool("plan", "-t", xml, "-", text=manifest(("sim", 12, 1))).stdout
     ok(
         "takes 1: more local memory free, then the lowest number" in text,
-        "the second of three localities is taken, because the first has no memory",
+        "the plan explains that it takes the second locality because the first has no memory",
         text,
     )
 
@@ -307,37 +324,42 @@ def test_root():
     got = nodes_of(p)
     ok(
         got[:2] == ["0", "1"] and got[2] in ("0", "1"),
-        "an expander attached to the whole machine is never given to a container",
+        "an expander attached to the machine is not given to containers",
         got,
     )
     third = p["containers"][2]
     near = range(16) if got[2] == "0" else range(16, 32)
     ok(
         ids(third["cpus"]) <= set(near),
-        "an expander attached to the whole machine: the third container shares its local DRAM",
+        "an expander attached to the machine: the third container has the DRAM near its CPUs",
         third["cpus"],
         got,
     )
     same(
-        judged(third)[0], "modified", "an expander at the machine: the third container is modified"
+        judged(third)[0],
+        "modified",
+        "an expander attached to the machine: the third container is modified",
     )
 
 
 def test_empty():
     xml = os.path.join(MACHINES, "memoryless-nps4.xml")
     got = nodes_of(plan(xml, [("sim", 12, 1)]))
-    ok(got in (["1"], ["2"]), "a node of 0 bytes is never given", got)
-    refused(plan(xml, [("sim", 12, 3)]), "three of four nodes, two being empty, are refused")
+    ok(got in (["1"], ["2"]), "a container with one node does not get a node of 0 bytes", got)
+    refused(
+        plan(xml, [("sim", 12, 3)]),
+        "a request for three nodes is refused if two of the four nodes are empty",
+    )
     same(
         nodes_of(plan(xml, [("sim", 12, None)])),
         ["1-2"],
-        "empty nodes are not in an unconfined container",
+        "a container without a request for memory gets no empty nodes",
     )
-    refused(plan(xml, [("sim", 12, 1)], "-m", "0"), "empty nodes cannot be offered by --mems")
+    refused(plan(xml, [("sim", 12, 1)], "-m", "0"), "--mems=0 is refused if node 0 is empty")
 
 
 def test_small():
-    """Machines of one package with less information, or with one kind."""
+    """Check machines of one package whose XML has little information, or one kind of memory."""
     near = {(a, b): 10 if a == b else 17 for a in range(2) for b in range(2)}
     equal = {(a, b): 10 for a in range(2) for b in range(2)}
     block = {(a, b): 10 if a == b else 11 for a in range(2) for b in range(2)}
@@ -345,7 +367,13 @@ def test_small():
     spm = {"DAXType": "SPM", "DAXDevice": "dax1.0"}
     nvm = {"DAXType": "NVM", "DAXDevice": "dax0.0"}
     table = [
-        ("HBM alone is ordinary", [Node(0, 64 * GIB, "HBM")], None, {0}, "hbm"),
+        (
+            "HBM is ordinary if there is no other memory",
+            [Node(0, 64 * GIB, "HBM")],
+            None,
+            {0},
+            "hbm",
+        ),
         (
             "two equal nodes (numa=fake=) are ordinary",
             [dram, Node(1, 8 * GIB)],
@@ -354,35 +382,35 @@ def test_small():
             "dram",
         ),
         (
-            "a node farther than the CPUs' own is special",
+            "a node that is farther than the CPUs' own is special",
             [dram, Node(1, 64 * GIB)],
             near,
             {0},
             "dram",
         ),
         (
-            "a node farther than the CPUs' own is special with any name of hwloc's",
+            "a node that is farther than the CPUs' own is special, whatever hwloc calls it",
             [Node(0, 8 * GIB, "HBM"), Node(1, 64 * GIB, "DRAM")],
             near,
             {0},
             "hbm",
         ),
         (
-            "more than twice the bandwidth is HBM",
+            "a node with more than twice the bandwidth of the other is HBM",
             [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=201)],
             None,
             {0},
             "dram",
         ),
         (
-            "memory with twice the bandwidth counts as ordinary",
+            "a node with twice the bandwidth of the other is ordinary",
             [Node(0, GIB, bandwidth=100), Node(1, GIB, bandwidth=200)],
             None,
             {0, 1},
             "dram",
         ),
         (
-            "a quarter of the bandwidth is an expander",
+            "a node with a quarter of the bandwidth of the other is an expander",
             [Node(0, GIB, bandwidth=204), Node(1, GIB, bandwidth=51)],
             None,
             {0},
@@ -397,21 +425,21 @@ def test_small():
             "dram",
         ),
         (
-            "driver-added HBM beside HBM is special",
+            "HBM that a driver has added to HBM is special",
             [Node(0, 8 * GIB, "HBM"), Node(1, GIB, "HBM", infos=spm)],
             equal,
             {0},
             "hbm",
         ),
         (
-            "an expander's device is special",
+            "a node with a CXL device is special",
             [dram, Node(1, GIB, infos={"CXLDevice": "0:35:0.0"})],
             equal,
             {0},
             "dram",
         ),
         (
-            "a block has the kind of its home",
+            "a block has the kind of the node that is its home",
             [Node(0, GIB, home=0), Node(1, GIB, home=0)],
             block,
             {1},
@@ -441,8 +469,8 @@ def test_small():
     )
     pages = [Node(0, 8 * GIB, huge=6 * GIB), Node(1, 8 * GIB, huge=1 * GIB)]
     huge = one_package(os.path.join(scratch, "huge.xml"), pages, equal)
-    same(nodes_of(plan(huge, [("sim", 2, "9GiB")])), ["0-1"], "9 GiB beside huge pages are given")
-    refused(plan(huge, [("sim", 2, "10GiB")]), "10 GiB beside huge pages are refused")
+    same(nodes_of(plan(huge, [("sim", 2, "9GiB")])), ["0-1"], "huge pages: 9 GiB are given")
+    refused(plan(huge, [("sim", 2, "10GiB")]), "huge pages: 10 GiB are refused")
 
 
 def conf(*lines):
@@ -458,7 +486,8 @@ def words(bitmap):
 
 
 def read_machine(path):
-    """From a machine's XML: (nodes, nodes that no container may get without a request, CPUs)."""
+    """Return, from a machine's XML: its nodes, the nodes that no container may get without a
+    request, and its CPUs."""
     found = []
     root = tree.parse(path).getroot().find("object")
     for n in root.iter("object"):
@@ -506,18 +535,18 @@ def check_invariant(path):
     every, never, cpus = read_machine(path)
     name, wrong, plans = os.path.basename(path), [], 0
     if not every:
-        return skip(f"{name}: a container has ordinary memory only", "the XML has no memory node")
+        return skip(f"{name}: containers have only ordinary memory", "the XML has no memory node")
     for ask in requests_for(len(cpus), len(every)):
         p = plan(path, ask, "--conf", conf("default_mems = local"))
         if isinstance(p, str) and "cannot load" in p:
-            return skip(f"{name}: a container has ordinary memory only", p[-120:])
+            return skip(f"{name}: containers have only ordinary memory", p[-120:])
         for c in p["containers"] if isinstance(p, dict) else ():
             plans += 1
             if not c["mems_confined"] or ids(c["mems"]) & never or not ids(c["mems"]) <= every:
                 wrong.append(f"{ask}: {c['name']} has {c['mems']}")
     return ok(
         plans and not wrong,
-        f"{name}: {plans} containers have ordinary memory only (special or empty nodes:"
+        f"{name}: {plans} containers have only ordinary memory (special or empty nodes:"
         f" {sorted(never) or 'none'})",
         *wrong[:5],
     )

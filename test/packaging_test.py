@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compare the lists of files of the Debian packages and of the RPMs with "make install" of the
-build tree into a directory: no file is left out, named twice, or missing, and both have the same
-files. TAP. NODEOS_SOURCE: the source tree; NODEOS_BUILD: the build tree."""
+"""Compare the file lists of the Debian packages and of the RPMs with what "make install" installs:
+each file is in one package, each listed file exists, and both kinds of packages have the same
+files. TAP. NODEOS_SOURCE is the source tree, NODEOS_BUILD the build tree."""
 
 import fnmatch
 import glob
@@ -18,7 +18,7 @@ SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(
 )
 BUILD = os.environ.get("NODEOS_BUILD") or SOURCE
 PACKAGING = os.path.join(SOURCE, "contrib/packaging")
-# as debian/rules and the spec configure it
+# directories as debian/rules and the spec configure them
 PLACES = {
     "prefix": "/usr",
     "exec_prefix": "/usr",
@@ -84,7 +84,7 @@ def installed():
 
 
 def matches(path, pattern):
-    """Match as a shell does: * matches no /."""
+    """Match as a shell does: * does not match a slash."""
     return path.count("/") == pattern.count("/") and fnmatch.fnmatchcase(path, pattern)
 
 
@@ -111,14 +111,15 @@ def rpm():
                 if words
                 else ""
             )
-            # a relative path is in the source; make install does not install a module's source
+            # a relative path is in the source tree; "make install" does not install the source of a
+            # kernel module
             if path.startswith("/") and "%dir" not in words and "/usr/src/" not in path:
                 lists[package].append(path)
     return {k: v for k, v in lists.items() if v}
 
 
 def covered(what, files, lists):
-    """The package of each file."""
+    """Check that each of FILES is in one of LISTS, {package: patterns}. Returns {file: package}."""
     owner = {}
     for package, patterns in lists.items():
         for pattern in patterns:
@@ -141,16 +142,16 @@ def test_versions():
     version = re.search(r"AC_INIT\(\[nodeos\], \[([^\]]*)\]", read(SOURCE, "configure.ac")).group(1)
     ok(
         f"nodeos ({version}-1)" in read(PACKAGING, "debian/changelog").splitlines()[0],
-        "debian/changelog has configure.ac's version",
+        "debian/changelog has the version of configure.ac",
     )
     ok(
         f'PACKAGE_VERSION="{version}"' in read(SOURCE, "dimmap/dkms.conf"),
-        "dkms.conf has configure.ac's version",
+        "dkms.conf has the version of configure.ac",
     )
 
 
 def test_module():
-    """dimmap-dkms has the sources of the module, by Kbuild and their own includes."""
+    """Check that dimmap-dkms has all files that Kbuild and the module's #include lines name."""
     have = {os.path.basename(f) for f in glob.glob(os.path.join(SOURCE, "dimmap/module/*"))} | {
         "dimmap_ioctl.h"
     }
@@ -170,7 +171,8 @@ def test_module():
 
 
 def test_units():
-    """A removal stops each unit: debhelper does it for units without --no-start."""
+    """Check that a removal of the packages stops each unit. debhelper stops units without
+    --no-start."""
     rules = read(PACKAGING, "debian/rules").replace("\\\n", " ")
     prerm = read(PACKAGING, "debian/nodeos-tools.prerm").replace("\\\n", " ")
     stopped = set(" ".join(re.findall(r"deb-systemd-invoke stop (.*?)>", prerm)).split())
@@ -180,7 +182,7 @@ def test_units():
         units = {w for w in words if re.match(r"nodeos[a-z-]*\.(service|timer|socket)$", w)}
         if "--no-start" in words or "--no-stop-on-upgrade" in words:
             left |= units
-    left.discard("nodeos-discover.service")  # its process ends by itself
+    left.discard("nodeos-discover.service")  # it runs one command, which ends
     ok(
         len(left) == 4 and left <= stopped,
         "a removal of nodeos-tools stops each unit that debhelper does not stop",
@@ -209,7 +211,7 @@ headers = json.loads(
 )["slurm-headers"]
 ok(
     [f"{int(n, 16) >> 16}.{int(n, 16) >> 8 & 255:02}" for n in told] == [headers],
-    "the plugin has its Slurm version for nodeosctl features",
+    "the plugin has the Slurm version that nodeosctl features prints",
     told,
     headers,
 )

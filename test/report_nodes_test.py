@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""nodeosctl report --merge and --all-nodes of the built tool: valid and hostile reports of several
-nodes, written here by hand; srun, squeue and scontrol are scripts. TAP. NODEOS_SOURCE,
-NODEOS_BUILD: as in docs_test.py.
+"""Tests of nodeosctl report --merge and --all-nodes, with valid and hostile reports of several
+nodes, which this file has. Scripts replace srun, squeue and scontrol. TAP. NODEOS_SOURCE and
+NODEOS_BUILD are as in docs_test.py.
 """
 
 import copy
@@ -75,7 +75,8 @@ def container(name, cpus, mems, **more):
 
 
 def node(name, *containers):
-    """A node of two packages of four cores of two threads; the last core belongs to the system."""
+    """Return the report of a node that has two packages of four cores with two threads each; the
+    last core belongs to the ServiceOS."""
     cores = [f"{c}-{c + 1}" for c in range(0, 16, 2)]
     return {
         "schema": 1,
@@ -179,13 +180,13 @@ def test_table():
     ]
     ok(
         r.returncode == 0 and rows(r.stdout) == want,
-        "--merge: a line for each node and container, nodes by number",
+        "--merge prints a line for each container of each node, ordered by the nodes' numbers",
         *r.stdout.splitlines(),
         r.stderr,
     )
     ok(
         "the same on all 2 nodes" in r.stdout and "differs" not in r.stdout,
-        "--merge: equal nodes have no difference",
+        "--merge prints no difference between equal nodes",
         r.stdout,
     )
     odd = container(
@@ -214,22 +215,26 @@ def test_table():
             "differs: container sim of job 7: policy batch on n2,n10; other on n3",
             "differs: container vda of job 7: not on n3",
         ],
-        "--merge: each difference is printed with its nodes",
+        "--merge prints each difference with the nodes",
         *told,
     )
     r = run("--merge", "n2.json", "n2.json", "n2.json")
-    ok(len(rows(r.stdout)) == 3, "--merge: a repeated report is one node", r.stdout)
+    ok(
+        len(rows(r.stdout)) == 3,
+        "--merge of one report given three times prints one node",
+        r.stdout,
+    )
     write("idle.json", {**node("n4"), "jobs": []})
     r = run("--merge", "idle.json", "n2.json")
     ok(
         "n4  (no containers)" in r.stdout and "differs" not in r.stdout,
-        "--merge: a node without containers has a line",
+        "--merge prints a line for a node without containers",
         r.stdout,
     )
     r = run("--merge", "-", stdin=json.dumps(node("n5", SIM)))
     ok(
         r.returncode == 0 and rows(r.stdout)[1][:3] == ["n5", "7", "sim"],
-        "--merge -: a report is read from standard input",
+        "--merge - reads a report from standard input",
         r.stdout,
         r.stderr,
     )
@@ -261,7 +266,7 @@ def test_steps():
     ok(
         r.returncode == 0
         and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n0", "n2", "n2", "n9"],
-        "--merge accepts reports of several kinds, and of a failed step",
+        "--merge accepts reports of a node, of a step and of a failed step together",
         r.stdout,
         r.stderr,
     )
@@ -283,11 +288,11 @@ def test_json():
     ok(
         {k: v for k, v in all_nodes.items() if k not in ("nodes", "differences")}
         == {"schema": 1, "kind": "nodes", "missing": []},
-        "--merge --json: the document has the right kind",
+        "--merge --json prints a document of the kind nodes",
         r.stdout[:500],
     )
     given = [json.load(open(os.path.join(SCRATCH, f"{n}.json"))) for n in ("n2", "n3", "n10")]
-    ok(all_nodes.get("nodes") == given, "--merge --json has the reports unchanged, by node")
+    ok(all_nodes.get("nodes") == given, "--merge --json has the unchanged reports, ordered by node")
     ok(
         len(all_nodes.get("differences", [])) == 5
         and all_nodes["differences"][-1] == "container vda of job 7: not on n3",
@@ -324,16 +329,16 @@ def test_picture():
     texts = [t.text for t in root.iter(SVG + "text")]
     ok(
         [t for t in texts if t in ("n2", "n10")] == ["n2", "n10"],
-        "picture: each node has a panel",
+        "--merge --svg: each node has a panel",
         texts,
     )
     ok(
         sum("sim of job 7 (alice)" in (t or "") for t in texts) == 1
         and sum("vda of job 7" in (t or "") for t in texts) == 1,
-        "picture: it has one legend",
+        "--merge --svg: the picture has one legend",
         texts,
     )
-    # a CPU's number comes after its cell
+    # the number of a CPU follows its cell in the SVG
     found, last = {}, None
     for e in root.iter():
         if e.tag == SVG + "rect" and e.get("fill"):
@@ -348,12 +353,12 @@ def test_picture():
             [10, 10, 11, 11, 12, 12, 13, 13],
             [14, 14, 15, 15],
         ],
-        "picture: each CPU has its container's colour, on both nodes",
+        "--merge --svg: each CPU has its container's colour on both nodes",
         found,
     )
     ok(
         len([e for e in root.iter(SVG + "circle")]) == 2 * 2 + 1,
-        "picture: a dot marks interrupts, and the legend has one dot",
+        "--merge --svg: dots mark interrupts, and the legend has a dot",
     )
     boxes = [
         (float(e.get("x", 0)), float(e.get("y", 0)), float(e.get("width")), float(e.get("height")))
@@ -361,11 +366,11 @@ def test_picture():
     ]
     ok(
         all(x >= 0 and y >= 0 and x + w <= width and y + h <= height for x, y, w, h in boxes),
-        "picture: no box is outside of it",
+        "--merge --svg: all boxes are inside of the picture",
     )
     ok(
         all(float(t.get("y")) < height for t in root.iter(SVG + "text")),
-        "picture: no text is below the picture",
+        "--merge --svg: no text is below the picture",
     )
     panels = [b for b, e in zip(boxes, root.iter(SVG + "rect")) if e.get("class") == "node"]
     ok(
@@ -374,7 +379,7 @@ def test_picture():
             panels[0][0] + panels[0][2] <= panels[1][0]
             or panels[0][1] + panels[0][3] <= panels[1][1]
         ),
-        "picture: panels do not touch",
+        "--merge --svg: panels do not overlap",
         panels,
     )
     many = [write(f"m{i}.json", node(f"m{i}", SIM, VDA)) for i in range(30)]
@@ -387,7 +392,7 @@ def test_picture():
     ok(
         sum(e.get("class") == "node" for e in root.iter(SVG + "rect")) == 30
         and 0.5 < float(root.get("width", 1)) / float(root.get("height", 9)) < 3,
-        "picture: the panels of thirty nodes have a balanced shape",
+        "--merge --svg: the picture of thirty nodes is neither very wide nor very high",
         r.stderr,
     )
     r = run("--merge", "--svg=-", "s0.json", "s1.json")
@@ -398,7 +403,7 @@ def test_picture():
     ]
     ok(
         sorted(map(int, numbers)) == sorted(list(range(10)) * 2),
-        "picture of steps' reports: it has the CPUs of containers",
+        "--merge --svg of steps' reports: the picture has the CPUs of containers",
         numbers,
         r.stderr,
     )
@@ -407,12 +412,12 @@ def test_picture():
     ok(
         not list(root.iter(SVG + "script"))
         and 'n0"><script>' in [t.text for t in root.iter(SVG + "text")],
-        "picture: names from reports are text only",
+        "--merge --svg: names from reports cannot add elements to the picture",
     )
     r = run("--merge", "--svg=/nonexistent/x.svg", "n2.json")
     ok(
         r.returncode == 1 and "/nonexistent/x.svg: No such file or directory" in r.stderr,
-        "--svg: a file that cannot be written is an error",
+        "--merge --svg fails if the file cannot be written",
         r.stderr,
     )
 
@@ -487,7 +492,7 @@ def test_hostile():
         )
         ok(
             good,
-            f"--merge refuses a bad report, with the place: {message}",
+            f"--merge refuses a bad report, and the message has the place: {message}",
             f"exit {r.returncode}",
             *lines[:4],
         )
@@ -500,7 +505,7 @@ def test_hostile():
         r.returncode == 1
         and '"?]0;x???2J" is not a list of ids' in r.stderr
         and not set("\033\007\x9b") & set(r.stderr),
-        "no control characters reach the terminal by a refusal",
+        "--merge prints control characters in a refusal as '?'",
         repr(r.stderr),
     )
     r = run("--merge", "none.json")
@@ -518,7 +523,7 @@ def test_hostile():
         and "\033" not in r.stdout
         and "\007" not in r.stdout
         and "n0?[2J" in r.stdout,
-        "no control characters reach the terminal",
+        "--merge prints control characters of a report as '?'",
         repr(r.stdout),
     )
     odd = {**node("n0", SIM), "more": "a\x7fb\x9b2Jc\u00e9\u4e2d"}
@@ -528,14 +533,14 @@ def test_hostile():
         r.returncode == 0
         and json.loads(r.stdout)["nodes"] == [odd]
         and not set("\x7f\x9b") & set(r.stdout),
-        "no control characters reach the terminal by JSON, which has the same text",
+        "--merge --json prints control characters as escapes",
         repr(r.stdout[-300:]),
     )
     write("many.json", node("n0", *({**SIM, "name": f"c{i}"} for i in range(4097))))
     r = run("--merge", "many.json")
     ok(
         r.returncode == 1
-        and "jobs[0].containers[4096]: more than 4096 containers of one node" in r.stderr,
+        and "jobs[0].containers[4096]: more than 4096 containers on one node" in r.stderr,
         "--merge refuses more containers than a node can have",
         r.stderr,
     )
@@ -543,7 +548,7 @@ def test_hostile():
         f.write(" " * (65 << 20))
     r = run("--merge", "large.json")
     ok(
-        r.returncode == 1 and "large.json: more than 67108864 bytes" in r.stderr,
+        r.returncode == 1 and "large.json: too large (67108864 bytes or more)" in r.stderr,
         "--merge refuses a very large file",
         r.stderr,
     )
@@ -563,13 +568,13 @@ def test_usage():
         r = run(*words)
         ok(
             r.returncode == 2 and r.stderr and not r.stdout,
-            f"report {' '.join(words)}: refused as wrong usage",
+            f"report {' '.join(words)} is refused as wrong usage",
             r.stderr,
         )
     r = run("--all-nodes", env={"SLURM_JOB_ID": ""})
     ok(
         r.returncode == 2 and "--job=ID" in r.stderr,
-        "--all-nodes outside of a job needs --job",
+        "--all-nodes without --job is refused outside of a job",
         r.stderr,
     )
 
@@ -593,7 +598,7 @@ def parcel(name, document, size):
 
 
 def mixed(*parcels):
-    """The lines of all parcels, interleaved."""
+    """Return the lines of all parcels, interleaved."""
     out, left = [], [list(p) for p in parcels]
     while any(left):
         out += [p.pop(0) for p in left if p]
@@ -616,7 +621,7 @@ def all_nodes(*words, env=None):
 
 
 def in_terminal(*words, env):
-    """Run nodeosctl as root at a terminal; returns its exit status and the terminal's output."""
+    """Run nodeosctl at a terminal. Returns its exit status and the terminal's output."""
     pid, terminal = pty.fork()
     if pid == 0:
         os.dup2(0, 9)
@@ -640,8 +645,8 @@ FIELDS = "--noheader --states=all --jobs {} --format=%A|%i|%T|%U|%G|%N"  # as in
 
 
 def slurm(jobs, hosts):
-    """Write scripts in place of squeue and scontrol: JOBS maps a job's number to lines, HOSTS a
-    list to names. scontrol shows a job with a hostile name."""
+    """Write scripts that replace squeue and scontrol. JOBS is {job's number: lines of squeue},
+    HOSTS {list of hosts: names}. scontrol shows a job with a hostile name."""
     script(
         "squeue",
         f"env >'{SCRATCH}/squeue.env'; case \"$*\" in\n"
@@ -662,7 +667,7 @@ def slurm(jobs, hosts):
 
 
 def test_parts():
-    """Heterogeneous jobs and arrays, for which squeue prints a line for each component and
+    """Check heterogeneous jobs and arrays, for which squeue prints a line for each component or
     task."""
     me, gid = os.getuid(), os.getgid()
     job = {"0": 20, "1": 21, "2": 22}
@@ -693,7 +698,7 @@ def test_parts():
         },
         {"n[0-1]": "n0 n1", "n0": "n0", "n1": "n1", "n2": "n2", "n3": "n3"},
     )
-    # each call of srun prints the parcels of the next nodes, as many as its --nodes says
+    # srun prints the parcels of all nodes
     script("srun", f"echo \"$*\" >>'{SCRATCH}/srun.calls'; cat '{SCRATCH}/parcels'\n")
 
     def calls(*words, env=None):
@@ -713,7 +718,7 @@ def test_parts():
     r, called = calls("--job=20")
     ok(
         r.returncode == 0 and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n1", "n2", "n3"],
-        "a heterogeneous job: the report has the nodes of all components",
+        "--all-nodes of a heterogeneous job: the report has the nodes of all components",
         r.stdout,
         r.stderr,
     )
@@ -724,20 +729,22 @@ def test_parts():
             and c.endswith(f"--job={job[str(k)]}")
             for k, c in enumerate(called)
         ),
-        "a heterogeneous job: an srun for each component requests the component's own number",
+        "--all-nodes of a heterogeneous job: one srun for each component, with the component's"
+        " number",
         *called,
     )
     r, called = calls("--job=21")
     ok(
         r.returncode == 0 and len(called) == 1 and "--jobid=20 --het-group=1 " in called[0],
-        "a component's number: only its nodes are requested",
+        "--all-nodes of one component: one srun, for that component",
         r.stderr,
         *called,
     )
     r, called = calls("--job=60")
     ok(
         r.returncode == 0 and len(called) == 1 and "--het-group=0 " in called[0],
-        "a heterogeneous job with an ended component: the others are requested",
+        "--all-nodes of a heterogeneous job with an ended component: one srun, for the other"
+        " component",
         r.stderr,
         *called,
     )
@@ -747,7 +754,7 @@ def test_parts():
         and not called
         and "job 30 is an array of which 2 tasks run: name one, such as --job=30_0 (running: 0 2)"
         in r.stderr,
-        "an array with two running tasks: refused, as the task is missing",
+        "--all-nodes of an array with two running tasks is refused",
         r.stderr,
         *called,
     )
@@ -757,35 +764,36 @@ def test_parts():
         and [row[0] for row in rows(r.stdout)[1:]] == ["n2"]
         and "--jobid=33 --nodes=1" in called[0]
         and "--het" not in called[0],
-        "a task by its number in the array: only its node is requested",
+        "--all-nodes of a task by its number in the array: one srun, for that task",
         r.stderr,
         *called,
     )
     r, called = calls("--job=30_1")
     ok(
         r.returncode == 1 and not called and "job 30_1 is COMPLETED" in r.stderr,
-        "a task that has ended is refused",
+        "--all-nodes of a task that has ended is refused",
         r.stderr,
     )
     r, called = calls("--job=31")
     ok(
         r.returncode == 0 and "--jobid=31 " in called[0],
-        "a task by its own job number: only its node is requested",
+        "--all-nodes of a task by its job number: one srun, for that task",
         r.stderr,
         *called,
     )
     r, called = calls("--job=50")
     ok(
         r.returncode == 0 and len(called) == 1 and "--jobid=51 " in called[0],
-        "an array with one running task: that task is requested",
+        "--all-nodes of an array with one running task: one srun, for that task",
         r.stderr,
         *called,
     )
     r, called = calls("--job=40")
     ok(
         r.returncode == 1 and "running: 7 1" in r.stderr,
-        "an array's number, which is also the number of the last task, is refused outside of the"
-        " job",
+        "--all-nodes of an array's number, which is also a task's job number, is refused outside"
+        " of the"
+        " array",
         r.stderr,
         *called,
     )
@@ -795,12 +803,12 @@ def test_parts():
         and len(called) == 1
         and "--jobid=40 " in called[0]
         and [row[0] for row in rows(r.stdout)[1:]] == ["n3"],
-        "inside of an array's last task, the array's number means that task",
+        "--all-nodes inside of a task whose job number is the array's: the report has that task",
         r.stderr,
         *called,
     )
     r, called = calls("--job=30_2x")
-    ok(r.returncode == 2 and not called, "--job=30_2x is refused as no number", r.stderr)
+    ok(r.returncode == 2 and not called, "--job=30_2x is refused as wrong usage", r.stderr)
     r = run("--job=30_2")
     ok(
         r.returncode == 2 and "--all-nodes" in r.stderr,
@@ -811,7 +819,7 @@ def test_parts():
     env = open(os.path.join(SCRATCH, "squeue.env")).read()
     ok(
         "SLURM_CONF=/keep" in env and "SQUEUE_" not in env,
-        "squeue gets no SQUEUE_ variables of the user",
+        "--all-nodes: squeue does not get SQUEUE_ variables of the user",
         env,
     )
 
@@ -846,7 +854,7 @@ def test_srun():
         and got.get("nodes") == list(nodes.values())
         and got["missing"] == []
         and not r.stderr,
-        "--all-nodes: all three nodes are read from mixed lines",
+        "--all-nodes: nodeosctl reads the reports of three nodes from interleaved lines",
         r.stderr,
         r.stdout[:300],
     )
@@ -878,7 +886,7 @@ def test_srun():
     ok(
         r.returncode == 0
         and [row[0] for row in rows(r.stdout)[1:]] == ["n0", "n0", "n1", "n1", "n2", "n2"],
-        "--all-nodes without --job: the caller's own job is reported",
+        "--all-nodes without --job: the report has the job in which nodeosctl runs",
         r.stdout,
         r.stderr,
     )
@@ -900,7 +908,7 @@ def test_srun():
         table = all_nodes("--job=7").stdout
         ok(
             "\nn1" not in table and table.count("missing: n1: ") == 1,
-            f"a node whose answer {what}: the table lists the node only as missing",
+            f"--all-nodes: a node whose answer {what} is in the table only as missing",
             table,
         )
         ok(
@@ -908,7 +916,7 @@ def test_srun():
             and [d["node"] for d in got.get("nodes", [])] == ["n0", "n2"]
             and [m["node"] for m in got["missing"]] == ["n1"]
             and "n1: " in r.stderr,
-            f"a node whose answer {what}: it is missing, and the others are reported",
+            f"--all-nodes: a node whose answer {what} is missing, and the other nodes are reported",
             r.stderr,
             r.stdout[:200],
         )
@@ -916,35 +924,39 @@ def test_srun():
     r = all_nodes("--job=7")
     ok(
         r.returncode == 1 and r.stdout.count("missing: ") == 3 and "no answer: srun" in r.stdout,
-        "no valid answer: all nodes are missing",
+        "--all-nodes: all nodes are missing if no answer is valid",
         r.stdout,
         r.stderr,
     )
     r = all_nodes("--job=8")
     ok(
         r.returncode == 1 and "job 8 is COMPLETED" in r.stderr and "--merge" in r.stderr,
-        "--job: an ended job is refused",
+        "--all-nodes: an ended job is refused",
         r.stderr,
     )
     r = all_nodes("--job=6")
     ok(
         r.returncode == 1 and "job 6 is PENDING" in r.stderr,
-        "--job: a pending job is refused",
+        "--all-nodes: a pending job is refused",
         r.stderr,
     )
     r = all_nodes("--job=5")
     ok(
         r.returncode == 1
         and "job 5: nodeosctl does not understand this line of squeue" in r.stderr,
-        "--job: an unknown answer of squeue is refused",
+        "--all-nodes: a line of squeue that nodeosctl does not understand is an error",
         r.stderr,
     )
     r = all_nodes("--job=9")
-    ok(r.returncode == 1 and "job 9: " in r.stderr, "--job: an unknown job is refused", r.stderr)
+    ok(
+        r.returncode == 1 and "job 9: " in r.stderr,
+        "--all-nodes: an unknown job is refused",
+        r.stderr,
+    )
     r = all_nodes("--job=7", "--svg=srun.svg")
     ok(
         r.returncode == 1 and "missing: n0" in open(os.path.join(SCRATCH, "srun.svg")).read(),
-        "--svg: the picture has the missing nodes",
+        "--all-nodes --svg: the picture names the missing nodes",
     )
     if me == 0:
         slurm({"7": ["7|7|RUNNING|65534|65534|n0"]}, {"n0": "n0"})
@@ -975,30 +987,30 @@ def test_srun():
         ok(
             words.startswith("--reuid=65534 --regid=65534 --init-groups -- ")
             and "/srun --jobid=7" in words,
-            "as root: srun runs as the job's user",
+            "--all-nodes as root: srun runs as the job's user",
             words,
         )
         env = open(os.path.join(SCRATCH, "srun.env")).read()
         ok(
             "root's" not in env and "SLURM_CONF=/keep" in env and re.search(r"^PATH=", env, re.M),
-            "as root: srun gets nothing of root's environment",
+            "--all-nodes as root: srun does not get root's environment",
             env,
         )
         tty = open(os.path.join(SCRATCH, "srun.tty")).read()
-        ok("/dev/" not in tty, "as root: srun does not have root's terminal", tty)
+        ok("/dev/" not in tty, "--all-nodes as root: srun does not have root's terminal", tty)
         fds = open(os.path.join(SCRATCH, "srun.fds")).read().split()
         ok(
             set(fds) <= {"0", "1", "2", "3"},
-            "as root: srun does not have open files of root's shell",
+            "--all-nodes as root: srun does not have open files of root's shell",
             fds,
         )
         ok(
             "srun: ?]0;x? hello" in shown and "n0" in shown,
-            "as root: srun's messages are passed on, with control characters as '?'",
+            "--all-nodes as root: srun's messages are printed, with control characters as '?'",
             repr(shown),
         )
     else:
-        skip("as root: srun runs as the job's user", "not root")
+        skip("--all-nodes as root: srun runs as the job's user", "not root")
 
 
 if not os.access(TOOL, os.X_OK):

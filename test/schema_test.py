@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compare doc/nodeos-report.schema.json and nodeos-contention.schema.json with the built programs'
-output, both ways: the schemas describe every member, and reject each member that is missing, added,
-or of another type. TAP. NODEOS_SOURCE, NODEOS_BUILD: as in docs_test.py."""
+"""Compare doc/nodeos-report.schema.json and nodeos-contention.schema.json with documents of the
+built programs, in both directions: a schema describes every member of the documents, and rejects a
+document if a member is missing, added or of another type. TAP. NODEOS_SOURCE and NODEOS_BUILD are
+as in docs_test.py."""
 
 import copy
 import json
@@ -24,14 +25,18 @@ except ImportError as e:
 
 CHECK = schema.Checker(os.path.join(SOURCE, "doc/nodeos-report.schema.json"))
 EXAMPLES = os.path.join(SOURCE, "etc/examples")
-# Members that a document may lack, by hand: all others are mandatory.
+# Members that a document may lack, written by hand: all others must be there.
 OPTIONAL = {
     "asked": "smt mems mems_bytes policy priority quantum_ms partition dimmap oom_score_adj "
-    "contention cores mems_wants mems_policy memory_limit_bytes block_bandwidth block_iops thp",
+    "guest_mib contention cores mems_wants mems_policy memory_limit_bytes block_bandwidth "
+    "block_iops thp lwk",
+    "asked/lwk": "memory_bytes page loose",
+    "containers/lwk": "memory_bytes page loose",
     "mems_wants": "count bytes",
     "asked/dimmap": "policy fill_bytes",
     "containers": "mems_kinds mems_guarantee mems_usable_bytes placement quantum_ms dimmap "
-    "oom_score_adj contention noise memory_limit_bytes block_bandwidth block_iops thp",
+    "oom_score_adj guest_mib contention noise memory_limit_bytes block_bandwidth block_iops thp "
+    "lwk",
     "noise": "irqs irq_names threads thread_names",
     "jobs": "share_mems",
     "blocks": "special",
@@ -50,7 +55,7 @@ def output(*words):
 
 
 def places(x, path=()):
-    """Paths to each object of a document; all objects of an array have one path."""
+    """Yield the path of each object of a document. Only one object of an array is visited."""
     if isinstance(x, dict):
         yield path
         for key, value in x.items():
@@ -87,13 +92,14 @@ def rename(x, key):
 
 
 def retype(x, key):
-    """Replace an object by a number, and all else by an object (null stands for unknown values)."""
+    """Replace an object by a number, and any other value by an object. Null does not serve: it can
+    stand for an unknown value."""
     x[key] = {"x": 1} if not isinstance(x[key], dict) else 1
 
 
 def mutate(name, document, check=CHECK):
-    """A document is wrong when a member has another name or type, or, unless it is optional, is
-    missing."""
+    """Check that DOCUMENT does not fit the schema if a member has another name or type, or if a
+    member that must be there is missing."""
     seen, quiet = set(), []
     for path in places(document):
         x = document
@@ -113,7 +119,7 @@ def mutate(name, document, check=CHECK):
             ]
     ok(
         len(seen) > 20 and not quiet,
-        f"{name}: every change of its {len(seen)} members is found",
+        f"{name}: the schema refuses the document with any of its {len(seen)} members changed",
         *quiet,
     )
     return seen
@@ -147,7 +153,7 @@ def undescribed(x, where=""):
     return out
 
 
-# memory by kind, on a machine of half a MiB of HBM
+# a request for memory by kind, for a machine with half a MiB of HBM
 BY_KIND = {
     "acKind": "PodManifest",
     "acVersion": "0.8.11",
@@ -161,8 +167,8 @@ BY_KIND = {
                         "value": {
                             "cpus": 1,
                             "mems": [
-                                {"kind": "dram", "count": 1},
-                                {"kind": "hbm", "size": "512K"},
+                                {"kind": "dram", "size": "512M"},
+                                {"kind": "hbm", "count": 1},
                             ],
                             "mems_policy": "bind",
                         },
@@ -214,28 +220,28 @@ def test_documents():
     sim, vda = job.get("containers") or [{}, {}]
     ok(
         [c.get("effective", {}).get("processes") for c in (sim, vda)] == [1, 1],
-        "a step in two containers: each container has one rank",
+        "node: two ranks of a step are in two containers, one in each",
         sim.get("effective"),
         vda.get("effective"),
     )
     ok(
         vda.get("noise", {}).get("tick", "").startswith("4"),
-        "noise counts all reserved CPUs",
+        "node: the noise of a container includes that of reserved CPUs",
         vda.get("noise"),
     )
     ok(
         "free" not in documents["a user's node"] and "free" in documents["node"],
-        "users' documents lack the free CPUs",
+        "a user's node does not have the free CPUs, which node has",
     )
-    # tests in the guest cover members that need a live buffer, a real launch, or another kind of
-    # document
+    # members that need a buffer in use, a real launch, or another kind of document: the tests in
+    # the guest check these
     live = (
         members(CHECK.schema["$defs"]["buffer"])
         | members(CHECK.schema["$defs"]["step_report"])
         | members(CHECK.schema["$defs"]["list"])
         | members(CHECK.schema["$defs"]["nodes"])
     )
-    # a plain kernel shows no interrupts of these CPUs, or binds them all elsewhere
+    # the kernel of the build host may show no interrupts or threads of these CPUs
     live |= {"irq", "irqs", "irq_names", "threads", "thread_names", "count"}
     same_set(
         sorted(members(CHECK.schema) - live - seen) or ["none"],
@@ -245,16 +251,24 @@ def test_documents():
 
 
 def test_contention():
-    """Check documents of nodeos-contend against nodeos-contention.schema.json."""
+    """Check documents of nodeos-contend with nodeos-contention.schema.json."""
     check = schema.Checker(os.path.join(SOURCE, "doc/nodeos-contention.schema.json"))
     seen = set()
     for name, what in (("a step", "41"), ("a batch step", "42"), ("an uncounted step", "unknown")):
         document = output("contend/test/documents_driver", what)
         problems = check.problems(document)
-        ok(document and not problems, f"{name}: the document fits its schema", *problems)
+        ok(
+            document and not problems,
+            f"contention of {name}: the document fits the schema",
+            *problems,
+        )
         if document and not problems:
             seen |= {key for _, key in mutate(name, document, check)}
-    same_set(seen, members(check.schema), "the documents have every member of their schema")
+    same_set(
+        seen,
+        members(check.schema),
+        "contention: the documents have every member that the schema describes",
+    )
     problems = undescribed(check.schema["$defs"])
     ok(not problems, "the contention schema describes every member", *problems)
 

@@ -3,8 +3,8 @@
 """Run suites of test/guest in the virtual cluster.
 The first lines of a suite give its needs:
 
-  # boot: KEY=VALUE...           the machine: nodes, numa, memory, nvme, append, llc, qemu,
-                                 kernel, slurm, plugin=no, accounting=yes, and put=NAME
+  # boot: KEY=VALUE...           the machine: nodes, numa, cpus, memory, nvme, append, llc, qemu,
+                                 kernel, slurm, plugin=no, accounting=yes, kvm=yes, and put=NAME
   # run: ci KEY=VALUE... GROUP...    run by test/run (limit in seconds; no group: all);
                                      keys of boot are allowed, too
   # run: deep KEY=VALUE... GROUP...  run by test/run --deep; several lines are several runs
@@ -27,17 +27,30 @@ import time
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("NODEOS_BUILD_DIR") or f"{TOP}/build"
 GUEST = f"{TOP}/test/guest"
-# files that are copied beside every suite
+# files that are copied to the guest with every suite
 SHARED = [
     f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "livejob", "loads")
 ] + [f"{TOP}/etc/examples"]
-BOOT = ("nodes", "numa", "memory", "nvme", "append", "llc", "qemu", "kernel", "slurm", "plugin")
+BOOT = (
+    "nodes",
+    "numa",
+    "cpus",
+    "memory",
+    "nvme",
+    "append",
+    "llc",
+    "qemu",
+    "kernel",
+    "slurm",
+    "plugin",
+    "kvm",
+)
 BOOT += ("accounting", "put")
 MACHINE = {"nodes": "2", "slurm": "24.11"}
 
 
 class Run:
-    """One run of a suite: its name, groups, limit, machine, kind of run, and rooms."""
+    """One run of a suite, with its groups, limit, machine, kind (ci or deep) and rooms."""
 
     def __init__(self, suite, when, words, machine, rooms):
         self.suite, self.when, self.rooms = suite, when, rooms
@@ -52,7 +65,7 @@ class Run:
                 self.groups.append(word)
 
     def name(self):
-        """Name for logs and messages: launch, launch-22.05, launch-debian."""
+        """Return the name for logs and messages, such as launch, launch-22.05 or launch-debian."""
         parts = [self.suite]
         if self.machine["slurm"] != MACHINE["slurm"]:
             parts.append(self.machine["slurm"])
@@ -62,7 +75,7 @@ class Run:
 
 
 def joined(head):
-    """Lines of a head, joined with their continuations ("#   more")."""
+    """Return the lines HEAD, each joined with its continuations ("#   more")."""
     out = []
     for line in head:
         if out and re.match(r"#   +\S", line) and re.match(r"# (boot|run):", out[-1]):
@@ -73,7 +86,7 @@ def joined(head):
 
 
 def runs():
-    """All runs that the suites name, in the order of their names."""
+    """Return all runs that the suites name, ordered by the suites' names."""
     out = []
     for path in sorted(glob.glob(f"{GUEST}/*.py")):
         suite = os.path.basename(path)[:-3]
@@ -106,14 +119,14 @@ def output(*command):
 
 
 def made(name, machine):
-    """Build the parts that a suite needs (put=NAME); returns options of test/guest/run."""
+    """Build what a suite needs (put=NAME). Returns options of test/guest/run."""
 
     def keep(path, to):
         os.makedirs(os.path.dirname(to), exist_ok=True)
         shutil.copy(path, to)
         return ["--put", to]
 
-    if name == "chrt":  # util-linux's, with the patch in contrib/patches
+    if name == "chrt":  # chrt of util-linux, with the patch in contrib/patches
         return keep(output(f"{GUEST}/chrt"), f"{BUILD}/tools/chrt")
     if name == "dimmapfs":
         return keep(output(f"{TOP}/dimmap/build"), f"{BUILD}/dimmap/dimmapfs.ko")
@@ -135,15 +148,27 @@ def made(name, machine):
 
 
 def options(machine):
-    """Options of test/guest/run for a machine."""
+    """Return the options of test/guest/run for a machine."""
     out = []
-    for key in ("nodes", "numa", "memory", "nvme", "kernel", "slurm", "append", "llc", "qemu"):
+    for key in (
+        "nodes",
+        "numa",
+        "cpus",
+        "memory",
+        "nvme",
+        "kernel",
+        "slurm",
+        "append",
+        "llc",
+        "qemu",
+    ):
         if machine.get(key):
             out += [f"--{key}", machine[key]]
     if machine.get("plugin") == "no":
         out.append("--no-plugin")
-    if machine.get("accounting") == "yes":
-        out.append("--accounting")
+    for key in ("accounting", "kvm"):
+        if machine.get(key) == "yes":
+            out.append(f"--{key}")
     for name in machine.get("put", "").split(","):
         if name:
             out += made(name, machine)
@@ -151,15 +176,16 @@ def options(machine):
 
 
 def together(a, b):
-    """One machine that fits both, or None: more devices, kernel arguments and files harm no
-    suite."""
+    """Return one machine that fits both, or None. Additional devices, kernel arguments and files
+    harm no suite."""
     if any(
         a.get(key) != b.get(key)
-        for key in ("nodes", "numa", "memory", "llc", "qemu", "kernel", "slurm", "plugin")
-        + ("accounting",)
+        for key in ("nodes", "numa", "cpus", "memory", "llc", "qemu", "kernel", "slurm", "plugin")
+        + ("accounting", "kvm")
     ):
         return None
-    if any("fgmn=" in m.get("append", "") for m in (a, b)) and a.get("append") != b.get("append"):
+    divides = any(re.search("fgmn=|numa=", m.get("append", "")) for m in (a, b))
+    if divides and a.get("append") != b.get("append"):
         return None
     out = {**a, **b}
     for key, between in (("append", " "), ("put", ",")):
@@ -168,7 +194,8 @@ def together(a, b):
 
 
 def boots(chosen, share):
-    """Runs by their common machine: [(machine, [run...])...]. Runs that kill daemons come last."""
+    """Return the runs by boots: [(machine, [run...])...]. If SHARE, runs share boots, and runs that
+    kill daemons come last."""
     out = []
     for run in sorted(chosen, key=lambda r: r.suite == "failures") if share else chosen:
         for group in out:
@@ -187,8 +214,8 @@ def say(text):
 
 
 def script(group):
-    """The command of n0: the suites in order, each with its limit; it exits with the worst
-    code."""
+    """Return the command that n0 runs: the suites in order, each with its limit. The command exits
+    with the status of the last suite that failed, or 0."""
     lines = ["worst=0"]
     for run in group:
         command = " ".join(
@@ -203,7 +230,7 @@ def script(group):
 
 
 class Tally:
-    """Counter of a suite's TAP lines as they arrive."""
+    """Counts of a suite's TAP lines."""
 
     def __init__(self, suite):
         self.suite, self.start = suite, time.time()
@@ -218,7 +245,8 @@ class Tally:
             self.failed += 1
 
     def end(self, code):
-        """End of the suite: report a failure that has no line yet; returns True if all passed."""
+        """End the suite: report a failure for which there was no line. Returns whether all tests
+        passed."""
         if code and not self.failed:
             fail(f"suite {self.suite} ended with {code}{' (its limit)' if code == 124 else ''}")
         elif not code and not self.passed + self.failed + self.skipped:
@@ -236,8 +264,8 @@ def fail(text):
 
 
 def follow(lines, log):
-    """Copy the output of a boot's suites to stdout and LOG. Returns (whether all ended suites
-    passed, the suite that did not end, or None)."""
+    """Copy the output of a boot's suites to stdout and LOG. Returns whether all suites that ended
+    passed, and the suite that did not end, or None."""
     good, current, tally = True, None, Tally("")
     for line in lines:
         log.write(line)
@@ -256,8 +284,8 @@ def follow(lines, log):
 
 
 def boot(machine, group):
-    """Boot one cluster and run the suites of GROUP there, with their output on stdout at once;
-    returns True when all passed."""
+    """Boot one cluster, and run the suites of GROUP there with their output on stdout. Returns
+    whether all passed."""
     names = " ".join(run.name() for run in group)
     say(f"booting for {names}")
     out = f"{BUILD}/out/{group[0].name()}"
@@ -293,7 +321,8 @@ def boot(machine, group):
 
 
 def changed_since(base):
-    """Rooms and files that differ from the commit BASE, committed or not; None: all may differ."""
+    """Return the rooms and the files that differ from the commit BASE, or None if all suites must
+    run."""
     names = []
     for command in (["diff", "--name-only", base], ["ls-files", "-o", "--exclude-standard"]):
         names += subprocess.run(
@@ -301,7 +330,7 @@ def changed_since(base):
         ).stdout.splitlines()
     suites = {f"test/guest/{run.suite}.py" for run in runs()}
     rooms = {name.split("/")[0] for name in names if name not in suites}
-    # all suites use these: base, the cluster itself, examples, the build
+    # all suites depend on these
     if rooms & {"base", "test", "etc", "configure.ac", "Makefile.am", "m4"}:
         return None
     return rooms, set(names)
@@ -333,8 +362,9 @@ def main():
     if a.what in ("ci", "deep"):
         chosen = [r for r in known if r.when == a.what]
     else:
-        # the run with these groups, because of its machine, or else the first
+        # take the run that has these groups, for its machine, or else the first run
         chosen = [r for r in known if r.suite == a.what]
+        chosen = [r for r in chosen if r.machine.get("kernel") == a.kernel] or chosen
         chosen = [r for r in chosen if set(a.groups) <= set(r.groups)][:1] or chosen[:1]
         if not chosen:
             parser.error(
@@ -354,7 +384,7 @@ def main():
             r.machine["kernel"] = a.kernel
         if a.slurm:
             r.machine["slurm"] = a.slurm
-    # end the guests when this process is ended
+    # when this process is ended by a signal, end the guests, too
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *_: sys.exit(143))
     good = True

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compare the manual pages with the tables of options, isolators, keys, variables, files and
-messages in the sources and in the built programs' output, in both directions: all is documented,
-and all documented things exist. TAP; see docs_test.py for the rest.
+"""Compare the manual pages with the options, isolators, keys, variables, files and messages of the
+sources and of the built programs, in both directions: each of these is documented, and all that is
+documented exists. TAP. docs_test.py has other tests of the manual pages.
 """
 
 import glob
@@ -36,6 +36,7 @@ from rooms import INSTALLED
 # Programs with a page: the source of their options, and their command in a build tree.
 PROGRAMS = {
     "nodeos-dimsim": ("dimmap/sim/options.c", [f"{BUILD}/nodeos-dimsim"]),
+    "nodeos-guest": ("guest/options.c", [f"{BUILD}/nodeos-guest"]),
     "nodeos-lwk": ("lwk/options.c", [f"{BUILD}/nodeos-lwk"]),
     "nodeos-noise": ("tools/noise/noise.c", [f"{BUILD}/nodeos-noise"]),
     "nodeos-mpirun": ("spank/nodeos-mpirun", ["sh", f"{SOURCE}/spank/nodeos-mpirun"]),
@@ -48,7 +49,7 @@ def printed(argv):
 
 
 def sources(*patterns):
-    """The C files, without tests."""
+    """Return the C files that match the patterns, without tests."""
     found = [f for p in patterns for f in glob.glob(os.path.join(SOURCE, p), recursive=True)]
     return [
         f
@@ -65,7 +66,8 @@ def content(files):
 
 
 def table_options(file):
-    """Options of a source as "-s --long=", = for a value, [=] for an optional one."""
+    """Return the options of a source as "-s --long=", where = stands for a value and [=] for an
+    optional value."""
     text = read(file)
     value = {"no": "", "required": "=", "optional": "[=]"}
     found = {
@@ -85,7 +87,7 @@ def table_options(file):
 
 
 def page_options(text):
-    """Options of .It lines, in the form of table_options()."""
+    """Return the options of .It lines, in the form of table_options()."""
     found = set()
     for line in items(text):
         m = re.match(r"Fl (\w)(?: Ns Oo Ar \w+ Oc)? , Fl -([a-z-]+)(?: Ns (Op )?=)?", line)
@@ -104,7 +106,7 @@ def page_options(text):
 
 
 def help_options(text):
-    """Options of a usage text, in the same form."""
+    """Return the options of a usage text, in the form of table_options()."""
     found = set()
     for short, name, value in re.findall(
         r"^ +-(\w)(?: [A-Z]\S*)?, --([a-z-]+)(\[=|=| [A-Z])?", text, re.M
@@ -122,7 +124,7 @@ def test_programs():
                 [("h", "help")],
                 "nodeos-mpirun(1) has --help and -h",
             )
-            same_set(table, ["-h --help"], "nodeos-mpirun takes no other options")
+            same_set(table, ["-h --help"], "nodeos-mpirun has no options but --help and -h")
             ok(
                 "--help (-h)" in printed(argv),
                 "nodeos-mpirun prints its option --help (-h)",
@@ -149,21 +151,22 @@ def test_programs():
     same_set(
         [p[:-2] for p in PAGES if p.endswith(".1") and not p.startswith("nodeosctl")],
         PROGRAMS,
-        "every page of section 1 is tested here",
+        "this test has every page of section 1",
     )
     built = re.findall(r"^bin_PROGRAMS \+= (.*)$", makefile(), re.M) + [
         os.path.basename(w) for w in re.findall(r"^dist_bin_SCRIPTS \+= (.*)$", makefile(), re.M)
     ]
     same_set(
         " ".join(built).split(),
-        [p for p in PROGRAMS if p != "nodeos-lwk"] + ["nodeosctl"],  # that is a helper by hand
-        "every program that is installed for users is tested here",
+        # these two are not among them: helpers that can also be run by hand
+        [p for p in PROGRAMS if p not in ("nodeos-guest", "nodeos-lwk")] + ["nodeosctl"],
+        "this test has every program that is installed for users",
     )
 
 
 def test_nodeosctl():
-    """Values and synopsis of each command, and its own usage text; docs_test.py compares the names
-    with the sources."""
+    """Compare the options, with their values, in the page, the synopsis and the usage text of each
+    command. docs_test.py compares the names of options with the sources."""
     if not os.access(TOOL, os.X_OK):
         skip("output of nodeosctl's commands", "no nodeosctl in the build tree")
         return
@@ -196,7 +199,7 @@ def test_nodeosctl():
     for file in ["README", "NEWS", "doc/install.md", "doc/HACKING.md"] + [
         f"doc/{p}" for p in PAGES
     ]:
-        # as a command: in mdoc's quotes, in backquotes, or at the start of a line of an example
+        # a command is in mdoc's quotes, in backquotes, or at the start of a line of an example
         words = set(
             re.findall(
                 r"(?:^\.Q[lq] |`|^ +(?:\S+/)?|[$#] )nodeosctl ([a-z-]+)",
@@ -205,7 +208,7 @@ def test_nodeosctl():
             )
         )
         unknown = words - {"help", *COMMANDS}
-        ok(not unknown, f"{file} names existing commands only", sorted(unknown))
+        ok(not unknown, f"{file}: the commands of nodeosctl that it names exist", sorted(unknown))
 
 
 def test_helpers():
@@ -220,7 +223,7 @@ def test_helpers():
         wrong = subprocess.run([path, "--none"], capture_output=True, text=True, timeout=60)
         ok(
             wrong.returncode == 2 and name in wrong.stderr and "nodeosctl: " not in wrong.stderr,
-            f"{name}: a wrong option exits with 2, and the message names {name}",
+            f"{name} with a wrong option exits with 2, and the message names {name}",
             wrong.stderr,
         )
     for name in ("nodeos-noise", "nodeos-dimsim"):
@@ -232,7 +235,7 @@ def test_helpers():
         version = re.search(r"AC_INIT\(\[nodeos\], \[([^\]]*)\]", read("configure.ac"))[1]
         ok(
             (got.returncode, got.stdout) == (0, f"{name} {version}\n"),
-            f"{name} --version prints its name and version",
+            f"{name} --version prints {name} and the version",
             got.stdout,
             got.stderr,
         )
@@ -249,26 +252,26 @@ def test_daemon():
         "nodeosd --help has the options of nodeosd",
     )
     served = re.findall(r'\[ASK_\w+\] = "([a-z]+)"', read("control/protocol.c"))
-    # only libnodeos sends query: there is no such command
+    # there is no command query: only libnodeos sends it
     ok("ASK_QUERY" in read("control/libnodeos.c"), "libnodeos sends query")
     served.remove("query")
-    # exec sends find, and srun does the rest
+    # exec sends find, and then runs srun
     served[served.index("find")] = "exec"
     same_set(
         re.findall(r"nodeosctl ([a-z, ]+)[);]", usage)[0].split(", "),
         served,
-        "nodeosd --help names the commands that it serves",
+        "nodeosd --help names the commands that nodeosd serves",
     )
     asks = [c for c in COMMANDS if re.search(r"^\.Nm nodeosd", command_page(c), re.M)]
-    same_set(asks, served, "pages name nodeosd for exactly the commands that it serves")
+    same_set(asks, served, "pages of exactly those commands that nodeosd serves name nodeosd")
 
 
 # ------------------------------------------------------------------ manifest
 
 
 def test_library():
-    """libnodeos: header, manual page, map and built library have the same functions, each with a
-    version."""
+    """Check that the header, the manual page, the map and the built library of libnodeos have the
+    same functions, and that each exported function has a version."""
     declared = set(re.findall(r"\b(nodeos_\w+)\(", read("control/nodeos.h")))
     named = re.findall(r"^\t\t(\w+);", read("control/libnodeos.map"), re.M)
     same_set(set(named), declared, "libnodeos: the map and the header have the same functions")
@@ -296,7 +299,7 @@ def test_library():
 
 
 def tree(text):
-    """The .It lines of nested lists: (depth, line)."""
+    """Return the .It lines of nested lists as (depth, line)."""
     depth, out = 0, []
     for line in text.splitlines():
         depth += line.startswith(".Bl") - line.startswith(".El")
@@ -314,7 +317,7 @@ def test_isolators():
     rows = c_array("manifest/manifest_keys.c", "manifest_isolators")
     known = re.findall(r'\{ "([a-z]+)", ', rows) + ["partition"]  # refused, with advice
     ignored = c_strings(c_array("manifest/request_ignored.c", "request_ignored_name"))
-    # keys_test.py writes the table of those that are one number
+    # keys_test.py compares isolators that are one number
     ignored = [name for name in ignored if name not in dict(rank_numbers())]
     documented, inner, at = [], {}, None
     for depth, line in tree(text):
@@ -360,18 +363,18 @@ def test_isolators():
 
 
 def cut(text, start, end):
-    """The text from START to END in mdoc, "" if there is none."""
+    """Return the text between the line START and END of an mdoc page, or "" if there is none."""
     found = re.search(rf"^{start}\n(.*?){end}", text, re.M | re.S)
     return found.group(1) if found else ""
 
 
 def cm_words(text):
-    """The words of .Cm and .Ql lines; "a , b" are two."""
+    """Return the words of .Cm and .Ql lines; "a , b" are two words."""
     return re.findall(r"[a-z0-9]+", " ".join(re.findall(r"^\.(?:Cm|Ql) (.*)$", text, re.M)))
 
 
 def test_words():
-    """Words for values: policies, partitions, policies of buffers."""
+    """Check the words that can be values: policies, partitions, and policies of buffers."""
     manifest, conf = page("nodeos-manifest.5"), page("nodeos.conf.5")
     scheduler, buffer = (
         manifest[manifest.index(".It Cm scheduler") :],
@@ -435,7 +438,7 @@ def test_dimmapfs():
     )
     ok(
         named and set(named) <= set(stats),
-        "dimmapfs(5) has counters of the module only",
+        "dimmapfs(5): the counters that it names exist in the module",
         sorted(set(named) - set(stats)),
     )
     calls = re.findall(r"#define (DIMMAP_IOC_\w+)\s+_IO", read("dimmap/dimmap_ioctl.h"))
@@ -469,11 +472,11 @@ def test_defaults():
 
 
 def test_variables():
-    """Variables with NodeOS's names, and others that a program reads for itself."""
+    """Check NodeOS's variables, and other variables that programs read."""
     code = content(sources(*(f"{room}/*.[ch]" for room in INSTALLED))) + read("spank/nodeos-mpirun")
     ours = set(re.findall(r'"((?:NODEOS|SLURM_SPANK_NODEOS)_[A-Z_]+)"', code))
-    # the pages name SPANK_NODEOS_REQUEST, which spank_job_control_setenv() sets, and have one word
-    # for several names
+    # the pages have one word for several names, and do not have names that
+    # spank_job_control_setenv() sets: Slurm puts SPANK_ before these
     ours = {re.sub(r"^(SLURM_SPANK_NODEOS_SAVED_).*", r"\1*", name) for name in ours} - set(
         re.findall(r'spank_job_control_setenv\(sp, "(\w+)"', code)
     )
@@ -507,19 +510,21 @@ def test_variables():
             ok(
                 found
                 == set(re.findall(r"\b(SLURM_OVERLAP|SLURM_EXPORT_ENV)=(?:1|ALL)", content(files))),
-                f"{name}: the page has the variables that it sets",
+                f"{name}: the page has the variables that the program sets",
                 sorted(found),
             )
             continue
         expected = set(re.findall(pattern, content(files)))
         same_set(
-            found - {"HWLOC_XMLFILE"}, expected, f"{name}: the page has the variables that it reads"
+            found - {"HWLOC_XMLFILE"},
+            expected,
+            f"{name}: the page has the variables that the program reads",
         )
 
 
 def test_files():
-    """FILES of the pages are files that the build installs or the programs make, and installed
-    files are in a page."""
+    """Check that FILES of the pages are files that the build installs or that programs create, and
+    that installed files are in a page."""
     make = makefile()
     known = {
         "/etc/nodeos/nodeos.conf",
@@ -545,6 +550,11 @@ def test_files():
     state = re.search(r'#define SAVED_FILE "(.*)"', read("contend/saved.h")).group(1)
     socket = re.search(r'#define CONTENTION_SOCKET "(.*)"', read("host/contention_message.h"))
     known |= {f"{run_dir}/{state}", socket.group(1)}
+    vnode = read("vnode/state.h") + read("vnode/init.h") + read("host/vnode_mark.h")
+    words = dict(re.findall(r'#define VNODE_(\w+) "(.*)"', vnode))
+    known |= {words["LOG"], words["MARK"], f"{words['RUN_DIR']}/NAME/{words['STATE_FILE']}"}
+    journals = re.search(r'#define MOVE_STATE_DIR "(.*)"', read("move/site.h")).group(1)
+    known.add(f"{journals}/NAME.move")
     peaks = read("counters/peaks.h")
     known.add("/".join(re.findall(r'#define PEAKS_(?:DIR|FILE) "(.*)"', peaks)))
     known |= {
@@ -580,7 +590,7 @@ def test_files():
             for line in items(section(page(name), "FILES"))
             if line.startswith("Pa ")
         }
-        ok(told <= known, f"{name}: the page's FILES exist", sorted(told - known))
+        ok(told <= known, f"{name}: all FILES of the page exist", sorted(told - known))
     everything = "\n".join(page(p) for p in PAGES).replace("\\-", "-")
     installed = {
         p
@@ -602,7 +612,7 @@ def test_files():
     units = set(re.findall(r"\b(nodeos[a-z-]*@?\.(?:service|timer|socket))", everything))
     ok(
         units <= installed | {"nodeosd@.service"},
-        "the pages name existing units only",
+        "the systemd units that the pages name exist",
         sorted(units - installed),
     )
 
@@ -611,7 +621,8 @@ def test_files():
 
 
 def formats():
-    """Every string of the sources, with adjacent literals joined; of the script, its messages."""
+    """Yield each string of the sources, with adjacent literals joined, and the messages of the
+    script nodeos-plugstack."""
     code = re.sub(
         r"/\*.*?\*/",
         "",
@@ -627,7 +638,8 @@ def formats():
 
 
 def pairs(text):
-    """The words, and each pair of adjacent words, without printf's conversions."""
+    """Return the words of TEXT, without conversions of printf(), and each pair of adjacent
+    words."""
     words = re.findall(
         r"[A-Za-z]+",
         re.sub(
@@ -638,8 +650,8 @@ def pairs(text):
 
 
 def test_messages():
-    """For each message of nodeos-diagnostics(7), a format in the sources has most of its words in
-    this order."""
+    """Check that most words of each message in nodeos-diagnostics(7) are, in this order, in formats
+    of the sources."""
     known = {
         t
         for text in list(formats()) + [os.strerror(e) for e in range(1, 134)]
@@ -654,7 +666,7 @@ def test_messages():
     )
     for text in messages:
         message = text[1:-1].replace('""', '"')
-        # values in quotes, files, and words of tables are in no format
+        # values in quotes, files, and words of tables are not in formats
         fixed = re.sub(
             r'^nodeosctl: [a-z-]+: |"[^"]*"|\(allowed: [^)]*\)?|\S*[/.\[]\w\S*|-?\b(container'
             r" \w+|job_\w+)|=\S+|%|\b[A-Z]{4,}\b",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""No decision depends on the words of a message or of a request: no comparison or search looks
-into the text of an errbuf or a request. Codes (base/errbuf.h) and parsed requests
-(manifest/request.h) serve that purpose. No message goes to a log or a terminal unfiltered, since
-it may hold a user's bytes (base/printable.h). This test does not see a text that is copied to
-another name first. TAP."""
+"""Check that no decision depends on the words of a message or of a request: nothing compares or
+searches the text of an errbuf or a request. Decisions should use codes (base/errbuf.h) and parsed
+requests (manifest/request.h). Also check that no message goes to a log or a terminal unfiltered:
+it may contain bytes from a user (base/printable.h). This test does not find a text that is copied
+to another name first. TAP."""
 
 import glob
 import re
@@ -15,11 +15,11 @@ SEARCH = r"\b(?:str(?:case)?str|strn?(?:case)?cmp|strspn|strcspn|memmem|fnmatch|
 RAW = r"\b(?:slurm_(?:error|info|verbose|debug\d?|spank_log)|f(?:printf|puts)\((?=[^;]*\bstderr\b))"
 PATH = r"(?<![\w.>])(?:\w+(?:\[\w*\])?(?:->|\.))*"
 REQUEST = rf"{PATH}(?:job_request|step_request|request_text|request)\b(?!->|\.|\[)"
-# text that may precede the errbuf or request in the call: arguments, with nested calls
+# what may precede the errbuf or request in a call: other arguments, with nested calls
 BEFORE = r"(?:[^();{}]|\((?:[^();{}]|\([^();{}]*\))*\))*?"
-# Comparisons of whole texts are allowed: they look at no word.
+# Comparisons of whole texts are allowed: they do not depend on a word.
 WHOLE = re.compile(r'strcmp\([^"]*\)')
-# not the name of a function, as in: struct errbuf *NAME(
+# declarations of errbufs, but not of functions, such as: struct errbuf *NAME(
 DECLARED = re.compile(r"\bstruct errbuf\s+([^;()]+)(?![^;)]*\()")
 NAME = re.compile(r"(?:const\s+)?\*?\s*(?:const\s+)?(\w+)(?:\[\w*\])?\s*(?:=.*)?", re.DOTALL)
 
@@ -36,7 +36,8 @@ def ok(good, what, detail=()):
 
 
 def without_words(code):
-    """The source without comments and with empty string literals; lines keep their numbers."""
+    """Return the source without comments and with empty string literals; lines keep their
+    numbers."""
     token = r'/\*.*?\*/|//[^\n]*|\'(?:\\.|[^\'\\])+\'|"(?:\\.|[^"\\])*"'
 
     def empty(m):
@@ -46,10 +47,10 @@ def without_words(code):
 
 
 def names_of(code):
-    """Names that errbufs have in C code."""
+    """Return the names that errbufs have in C code."""
     names = set()
     for declared in DECLARED.findall(code):
-        # up to the first name that is no errbuf: such a name belongs to the next parameter
+        # stop at the first name that cannot be an errbuf: it belongs to the next parameter
         for part in re.sub(r"\{[^}]*\}", "", declared).split(","):
             name = NAME.fullmatch(part.strip())
             if not name:
@@ -59,7 +60,7 @@ def names_of(code):
 
 
 def searches(code, names):
-    """Places in C code where words decide, as [(line, text)...]."""
+    """Return the places in C code where words decide, as [(line, text)...]."""
     code = without_words(code)
     message = rf"{PATH}(?:{'|'.join(sorted(names))})(?:\[\w*\])?(?:->|\.)text\b"
     found = re.compile(rf"{SEARCH}\({BEFORE}(?:{message}|{REQUEST})[^;]*")
@@ -71,7 +72,7 @@ def searches(code, names):
 
 
 def raw_messages(code, names):
-    """Places in C code that print a message's text unfiltered, as [(line, text)...]."""
+    """Return the places in C code that print a message's text unfiltered, as [(line, text)...]."""
     code = without_words(code)
     message = rf"{PATH}(?:{'|'.join(sorted(names))})(?:\[\w*\])?(?:->|\.)text\b"
     return [
@@ -91,7 +92,7 @@ def first_call(code):
 
 
 def planted(found, name):
-    """The planted mistake must be FOUND exactly once."""
+    """Check that a mistake made for this test is FOUND exactly once."""
     ok(len(found) == 1, name, () if found else ["not seen"])
 
 
@@ -121,7 +122,7 @@ def self_test():
         'strcmp(r.text, "") == 0 && strcasecmp(s->in.job_request, "x") == 0',
         'strcmp(request_text, "nodeos 1;") == 0',
     ):
-        planted(searches(text, names), f"the check finds a planted decision: {text!r}")
+        planted(searches(text, names), f"the check finds a decision by words: {text!r}")
     for text in (
         "strcmp(s->in.job_request, job->request) != 0",
         "strcmp(text, job_request) == 0",

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Bash offers exactly the words that the programs print and the plugin's table has. TAP."""
+"""Check that bash offers exactly the words that the programs print and that the plugin's table has.
+Prints TAP."""
 
 import os
 import pty
@@ -63,7 +64,7 @@ def quoted(words):
 
 
 def offered(words, cwd=".", before="", env=None, wordbreaks=True):
-    """The completions of the last of WORDS; readline would split it at =."""
+    """The completions of the last of WORDS. Words are split at "=", as readline does."""
     split = []
     for w in words:
         name, sep, value = w.partition("=")
@@ -90,7 +91,7 @@ def helped(*words):
 
 
 def options_of(text):
-    """Long options of a usage text, with = where they have a value, and short ones."""
+    """The short options of a usage text, and its long options, with "=" if they have a value."""
     longs = {
         name + ("=" if value else "")
         for name, value in re.findall(r"(--[a-z][a-z-]*)(=[A-Z\[])?", text)
@@ -120,8 +121,8 @@ def test_nodeosctl(commands, d):
     for command in commands + ["contention collect"]:
         text = helped(*command.split())
         want = options_of(text) | {"-h"}
-        # options of other commands, such as "features --site" in a sentence, are outside of the
-        # usage text
+        # only the usage text counts: sentences may name options of other commands, such as
+        # "features --site"
         ok(want > {"-h"}, f"{command} --help lists options", text)
         same(
             offered(["nodeosctl", *command.split(), "-"]),
@@ -245,8 +246,8 @@ def test_values(d):
 
 
 def test_node(d):
-    """Jobs and containers come from nodeosctl; here, a script prints the output of a node's
-    nodeosctl."""
+    """Completions take jobs and containers from nodeosctl. Here, a script stands for nodeosctl and
+    prints the output of a node."""
     os.makedirs(os.path.join(d, "bin"), exist_ok=True)
     fake = os.path.join(d, "bin/nodeosctl")
     with open(fake, "w", encoding="utf-8") as f:
@@ -387,7 +388,7 @@ def test_slurm(d):
         "--nodeos-manifest=: files are offered",
     )
     same(offered(["srun", "--nodeos-cpus="], d), [], "--nodeos-cpus=: nothing is offered")
-    # stands for Slurm's own completion; only the existence of the function matters
+    # this function stands for Slurm's own completion; only its existence matters
     theirs = (
         "_theirs () { COMPREPLY=($(compgen -W '--nodes --ntasks --nodeos-cpus=' -- \"$2\")); echo"
         ' asked "$@" >&3; return ${THEIR_CODE:-0}; }; exec 3>asked\n'
@@ -420,7 +421,7 @@ def test_slurm(d):
     )
     ok(
         open(os.path.join(d, "asked")).read() == "",
-        "Slurm's own completion is not called for values of our options",
+        "Slurm's own completion is not called for values of the plugin's options",
     )
     same(
         bash(
@@ -441,8 +442,8 @@ def test_slurm(d):
         ["complete -o bashdefault -o default -F _nodeos_slurm srun"],
         "without a completion of Slurm, files are offered as in plain bash",
     )
-    # old and new bash-completion load one file for all three commands when the first of them is
-    # completed
+    # old and new releases of bash-completion load one file for all three commands when the first of
+    # them is completed
     for loader in (
         "__load_completion () { test $1 = srun",
         "_comp_load () { test \"$*\" = '-- srun'",
@@ -472,7 +473,7 @@ def test_slurm(d):
 
 
 def typed(file, keys, d):
-    """The words of the line that an interactive bash has after KEYS."""
+    """The words in the line of an interactive bash after KEYS were typed."""
     pid, fd = pty.fork()
     if pid == 0:
         os.chdir(d)
@@ -501,7 +502,7 @@ def typed(file, keys, d):
 
 
 def test_typed(d):
-    """At a tab, Readline completes the same words as the functions."""
+    """When a tab is typed, readline completes the same words as the functions."""
     same(
         typed(OURS, "nodeosctl disc\t--ou\tx.x\t", d),
         ["nodeosctl", "discover", "--output=x.xml"],

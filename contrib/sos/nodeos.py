@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A plugin of sos (sos report --only-plugins nodeos): collects the data that are needed to
-understand a problem of NodeOS on a node. It deliberately does not collect environments and commands
-of jobs, scripts, manifests and files of users."""
+"""A plugin of sos (sos report --only-plugins nodeos). It collects the data that are needed to
+understand a problem of NodeOS on a node, but no environments and commands of jobs, and no scripts,
+manifests and files of users."""
 
 import re
 
@@ -16,8 +16,8 @@ MASK = "(masked)"
 NAME = r"[\w.-]*(?:pass|key|secret|token|jwt|authorization)[\w.-]*"
 # the rest of a line, and its continuation lines
 REST = r"(?=\S)(?:[^\n]*\\[ \t\r]*\n)*[^\n]*"
-# Each match is replaced by its first group and MASK. Slurm's files contain passwords and parameters
-# of keys; addresses contain a user and a password.
+# Each match is replaced by its first group and MASK. Slurm's files may contain passwords and paths
+# of keys; addresses may contain a user and a password.
 SECRETS = (
     rf"(?i)((?<![\w.-])(?:{NAME}|AuthAltParameters)[\"']?[ \t]*(?:[+*/-]?=|:(?!//))[ \t]*){REST}",
     rf"(?i)((?<![\w.-])--{NAME}[ \t]+)(?![-=]){REST}",
@@ -37,8 +37,8 @@ class NodeOS(Plugin, RedHatPlugin, DebianPlugin, UbuntuPlugin):
         shown = self.exec_cmd("scontrol show config").get("output") or ""
         found = re.search(r"^SLURM_CONF\s*=\s*(\S+)", shown, re.M)
         slurm = (found[1] if found else SLURM_CONF).rpartition("/")[0]
-        # files come first: list, report and verify sweep the leftovers of ended jobs from the
-        # ledger
+        # copy files before commands run: list, report and verify remove leftovers of ended jobs
+        # from the ledger
         self.add_copy_spec(
             [
                 NODEOS_CONF,
@@ -54,7 +54,7 @@ class NodeOS(Plugin, RedHatPlugin, DebianPlugin, UbuntuPlugin):
 
     def postproc(self):
         for secret in SECRETS:
-            # all files: a link's target may be anywhere
+            # mask all files, as a link's target may be anywhere
             self.do_path_regex_sub("/", secret, r"\1" + MASK)
             for command in ("scontrol", "journalctl"):
                 self.do_cmd_output_sub(command, secret, r"\1" + MASK)

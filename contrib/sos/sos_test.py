@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The plugin of sos with the built nodeosctl: a whole sos report of this plugin alone, the masked
-secrets, and the message of nodeosctl support-bundle. Needs sos; the report needs root. TAP."""
+"""Test the plugin of sos with the built nodeosctl: a whole sos report of this plugin alone, the
+masked secrets, and the message of nodeosctl support-bundle. Needs sos; the report needs root.
+Prints TAP."""
 
 import glob
 import os
@@ -15,7 +16,7 @@ import tempfile
 SOURCE = os.environ.get("NODEOS_SOURCE") or os.path.join(os.path.dirname(__file__), "../..")
 TOOL = os.path.abspath(os.path.join(os.environ.get("NODEOS_BUILD") or SOURCE, "nodeosctl"))
 PYTHON = "/usr/bin/python3"  # sos is installed for the system's Python
-# a case, the text of a file or a log, and the text with its secrets masked
+# (a case, the text of a file or a log, the text with its secrets masked)
 MASKED = (
     ("an ordinary line", "ClusterName=blue\n", "ClusterName=blue\n"),
     ("a password", "StoragePass=hunter2\nNext=1\n", "StoragePass=(masked)\nNext=1\n"),
@@ -89,7 +90,8 @@ def wrapper():
 
 
 def plugin(work):
-    """A copy of sos with the plugin, whose paths are below WORK; returns also the plugin's text."""
+    """Copy sos and the plugin, whose paths are changed to paths below WORK. Return the plugin's
+    text."""
     found = run([PYTHON, "-c", "import sos; print(sos.__path__[0])"])
     if found.returncode:
         return None
@@ -116,11 +118,16 @@ def masks(text):
         got = given
         for secret in known["SECRETS"]:
             got = re.sub(secret, r"\1" + known["MASK"], got)
-        ok(got == want, f"masked: {what}", f"got:  {got!r}", f"want: {want!r}")
+        ok(
+            got == want,
+            f"the plugin masks only secrets in: {what}",
+            f"got:  {got!r}",
+            f"want: {want!r}",
+        )
 
 
 def report(work):
-    """The files of a report and their contents."""
+    """Make a report, and return its files and their contents."""
     os.makedirs(f"{work}/slurm")
     files = {
         "nodeos.conf": "debug = no\n",
@@ -164,32 +171,32 @@ def contents(work):
     )
     for name in ("features", "list", "report_--json"):
         r = run([TOOL, *name.split("_")], env={**os.environ, "LC_ALL": "C"})
-        # values may change between two calls, but their labels do not
+        # numbers may change between two calls, but their labels do not
         ok(
             re.sub(r"\d+", "N", commands.get(name, "")).split()
             == re.sub(r"\d+", "N", r.stdout + r.stderr).split(),
-            f"{name}: what the command prints",
+            f"the report has the output of nodeosctl {name}",
             commands.get(name),
             r,
         )
     ok(
         found.get(f"{work}/nodeos.conf"[1:]) == "debug = no\n",
-        "sos: the report has nodeos.conf",
+        "the report has nodeos.conf",
         sorted(found),
     )
     ok(
         found.get(f"{work}/elsewhere"[1:]) == "ClusterName=blue\nAccountingStoragePass=(masked)\n",
-        "the report has slurm.conf, a link, in masked form",
+        "the report has the target of the link slurm.conf, with its secrets masked",
         found.get(f"{work}/elsewhere"[1:]),
     )
     ok(
         found.get(f"{work}/slurm/gres.conf"[1:]) == "Name=gpu Count=1\n# Token=(masked)\n",
-        "sos: the report has gres.conf, masked",
+        "the report has gres.conf, with its secrets masked",
         found.get(f"{work}/slurm/gres.conf"[1:]),
     )
     ok(
         not [name for name, text in found.items() if "hunter2" in text],
-        "no secret is in any file",
+        "no file of the report has a secret",
         [name for name, text in found.items() if "hunter2" in text],
     )
 

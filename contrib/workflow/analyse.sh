@@ -28,7 +28,7 @@ while true; do
 	fi
 	finished=no
 	[ -e sim.done ] && finished=yes
-	# the last frame may be incomplete while the simulation runs: such a pass does not count
+	# a pass may fail while the simulation runs, as the last frame may be incomplete
 	if [ -s md.xtc ] && one_pass >"pass.$rank" 2>&1; then
 		echo "frames $(frames_read) finished $finished cpus ${NODEOS_CPUS:-all}" >>"$log"
 	elif [ "$finished" = yes ]; then

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The coupled job: GROMACS in container sim on all nodes, and beside it the analysis of
-# its growing trajectory in container vda. "job.sh plain" runs the simulation alone, without
-# containers: the reference.
+# The coupled job: GROMACS in container sim on all nodes, and beside it the analysis of its growing
+# trajectory in container vda. As a reference, "job.sh plain" runs the simulation alone, without
+# containers.
 set -euo pipefail
 
 simulate=(gmx_mpi mdrun -s topol.tpr -deffnm md -reprod -dlb no -ntomp 1 -npme 0 -nb cpu)

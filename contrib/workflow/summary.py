@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Summarise the coupled workflow in summary.json and a table. The judgements compare the kernel's
-side of the reports with lscpu and GROMACS's own output. Exits 1 when one of them is false."""
+"""Summarise the coupled workflow in summary.json and a table. The judgements compare what reports
+say about the kernel with lscpu and GROMACS's own output. The exit status is 1 if a judgement is
+false."""
 
 import glob
 import json
@@ -29,8 +30,7 @@ def cores(node):
 
 
 def homes_and_blocks(node):
-    """From the kernel's physical_node: the divided memory nodes, and the blocks that they were
-    divided into."""
+    """The homes of divided memory nodes, and the blocks, from the kernel's files physical_node."""
     home = {}
     for line in open(f"{out}/physical_node.{node}"):
         name, _, physical = line.strip().partition("/physical_node:")
@@ -43,7 +43,7 @@ def energies(run):
 
 
 def passes(rank):
-    """(frames, whether the simulation had finished) of each pass of the analysis"""
+    """For each pass of the analysis: (frames, whether the simulation had finished)."""
     found = []
     for line in open(f"{out}/analysis.{rank}.log"):
         words = line.split()

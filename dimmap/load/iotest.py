@@ -67,7 +67,7 @@ def refuses(words, *more, says, code=2):
     r = load(words, *more)
     ok(
         r.returncode == code and says in r.stderr and r.stderr.count("\n") == 1 and not r.stdout,
-        f"{words}: {says}",
+        f"dimmap-load {words} is refused: {says}",
         f"exit {r.returncode}",
         *r.stderr.splitlines(),
     )
@@ -100,7 +100,7 @@ def read_trace(path):
 
 
 def resident(path):
-    """The pages of a file that are in memory, as mincore() reports."""
+    """Return the pages of a file that are in memory, as mincore() reports."""
     size = os.path.getsize(path)
     pages = (size + PAGE - 1) // PAGE
     libc = ctypes.CDLL(None, use_errno=True)
@@ -125,8 +125,8 @@ def resident(path):
 
 
 def drop(path):
-    """Drop a file from the page cache. False if that is impossible, such as on tmpfs, or if pages
-    are not 4096 bytes."""
+    """Drop a file from the page cache. Return False if that is impossible, such as on tmpfs, or if
+    pages are not 4096 bytes."""
     with open(path, "rb+") as f:
         os.fsync(f.fileno())
         os.posix_fadvise(f.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
@@ -134,7 +134,7 @@ def drop(path):
 
 
 def touches(path, trace, run, what, more=()):
-    """Call RUN, a program with MADV_RANDOM, after dropping the file from memory: afterwards exactly
+    """Drop the file from memory and call RUN, a program with MADV_RANDOM. Check that then exactly
     the pages in TRACE and MORE are in memory."""
     for _ in range(3):
         if not drop(path):

@@ -15,7 +15,7 @@ static unsigned bucket_of(uint64_t ns)
 	return bucket < LATENCY_BUCKETS ? bucket : LATENCY_BUCKETS - 1;
 }
 
-/* The largest time in BUCKET. */
+/* Return the largest time in BUCKET. */
 static uint64_t end_of(unsigned bucket)
 {
 	unsigned octave = bucket < LATENCY_PER_OCTAVE ? 0 : bucket / LATENCY_PER_OCTAVE - 1;

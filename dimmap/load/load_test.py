@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Test the program dimmap-load: compare each load's result and page trace with a second
-calculation and with the kernel's page cache; damaged files, JSON, wrong arguments. TAP."""
+calculation and with the kernel's page cache; test damaged files, JSON and wrong arguments. TAP."""
 
 import json
 import math
@@ -46,13 +46,13 @@ def put(path, offset, data):
 
 
 def stamp(data, offset):
-    """(epoch, writer, the 16 constant bits) of the 8 bytes at an offset"""
+    """Return (epoch, writer, the 16 constant bits) of the 8 bytes at an offset."""
     plain = struct.unpack_from("<Q", data, offset)[0] ^ mix(offset // 8 + 0x6C72696F74)
     return plain & 0xFFFFFFFF, plain >> 32 & 0xFFFF, plain >> 48
 
 
 def epochs(path):
-    """The epoch in the first word of each page; None: no stamp."""
+    """Return the epoch in the first word of each page; None for a word that is no stamp."""
     data = read(path)
     found = [stamp(data, at) for at in range(0, len(data), PAGE)]
     return [epoch if always == 0xD1AA else None for epoch, _, always in found]
@@ -123,7 +123,7 @@ def lriot_old_page(f):
 
 
 def expected_trace(blocks, ops, seed, thread, threads, pattern, read_percent):
-    """The trace of one thread, by the description in pattern.h and random.h."""
+    """Return the trace of one thread, by the description in pattern.h and random.h."""
     random = Random(seed, thread)
     step = int(pattern[7:]) if pattern.startswith("stride:") else 1
     at = blocks * thread // threads

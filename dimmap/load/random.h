@@ -52,8 +52,8 @@ static inline uint64_t random_next(struct random *r)
 }
 
 /*
- * A number below N (not 0), each equally likely: draw as many high bits as N - 1 has until they are
- * below N.
+ * Return a number below N (not 0), each equally likely: draw as many high bits as N - 1 has until
+ * they are below N.
  */
 static inline uint64_t random_below(struct random *r, uint64_t n)
 {
@@ -66,7 +66,7 @@ static inline uint64_t random_below(struct random *r, uint64_t n)
 	return x;
 }
 
-/* A number from 0 to below 1, with 53 random bits. */
+/* Return a number from 0 to below 1, of the upper 53 of random BITS. */
 static inline double random_unit(uint64_t bits)
 {
 	return (double)(bits >> 11) * 0x1p-53;

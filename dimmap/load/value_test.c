@@ -46,10 +46,11 @@ static void test_sizes(void)
 
 	ok(value_size("4096", 0, UINT64_MAX, &n) == 0 && n == 4096,
 	   "value_size: takes a number of bytes without a unit");
-	ok(value_size("3k", 0, UINT64_MAX, &n) == 0 && n == 3072, "k");
-	ok(value_size("2M", 0, UINT64_MAX, &n) == 0 && n == 2097152, "M");
-	ok(value_size("1G", 0, UINT64_MAX, &n) == 0 && n == 1073741824, "G");
-	ok(value_size("16T", 0, UINT64_MAX, &n) == 0 && n == 17592186044416, "T");
+	ok(value_size("3k", 0, UINT64_MAX, &n) == 0 && n == 3072, "value_size: 3k is 3072");
+	ok(value_size("2M", 0, UINT64_MAX, &n) == 0 && n == 2097152, "value_size: 2M is 2^21");
+	ok(value_size("1G", 0, UINT64_MAX, &n) == 0 && n == 1073741824, "value_size: 1G is 2^30");
+	ok(value_size("16T", 0, UINT64_MAX, &n) == 0 && n == 17592186044416,
+	   "value_size: 16T is 2^44");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(value_size(bad[i], 0, UINT64_MAX, &n) < 0, "value_size: refuses \"%s\"", bad[i]);
 	ok(value_size("1K", 0, 1023, &n) < 0 && value_size("1K", 1025, UINT64_MAX, &n) < 0,
@@ -62,8 +63,8 @@ static void test_reals(void)
 		"", "nan", "inf", " 1", "1 ", "1,5", "0.4", "2.1", "one"
 	};
 
-	ok(value_real("1.5", 0.5, 2, &x) == 0 && x == 1.5, "1.5");
-	ok(value_real("5e-1", 0.5, 2, &x) == 0 && x == 0.5, "5e-1");
+	ok(value_real("1.5", 0.5, 2, &x) == 0 && x == 1.5, "value_real: parses 1.5");
+	ok(value_real("5e-1", 0.5, 2, &x) == 0 && x == 0.5, "value_real: parses 5e-1");
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		ok(value_real(bad[i], 0.5, 2, &x) < 0,
 		   "value_real: refuses \"%s\" as a number from 0.5 to 2", bad[i]);

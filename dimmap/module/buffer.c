@@ -24,7 +24,7 @@ struct dimmap_chunks {
 
 /**
  * dimmap_sum - sums a statistic over all pools
- * @buffer: of the pools
+ * @buffer: the buffer of the pools
  * @stat: the statistic
  */
 u64 dimmap_sum(struct dimmap_buffer *buffer, enum dimmap_stat stat)
@@ -38,8 +38,8 @@ u64 dimmap_sum(struct dimmap_buffer *buffer, enum dimmap_stat stat)
 }
 
 /*
- * Pools have at most 64 MiB. Small buffers have a pool for each CPU, of 2 MiB at least: the pages
- * that one instruction needs at once must fit into a pool.
+ * Without pools=, a buffer has a pool for each CPU, of 2 MiB at least, or a pool for each whole
+ * 64 MiB, if these are more. The pages that one instruction needs at once must fit into a pool.
  */
 static u32 dimmap_pools(const struct dimmap_options *opt, u32 pages)
 {
@@ -132,9 +132,9 @@ void dimmap_buffer_put(struct dimmap_buffer *buffer)
 }
 
 /*
- * Allocates all memory, from the nodes in turn. It is accounted to the mounting task: a buffer that
- * exceeds the limit of its memory cgroup fails as a whole. Pages are not cleared, since a read from
- * the device fills them before a program sees them.
+ * Allocates all memory, from the nodes in turn. The mounting task is charged for it: a buffer that
+ * exceeds the limit of the task's memory cgroup fails as a whole. Pages are not cleared, as a read
+ * from the device fills them before a program sees them.
  */
 static int dimmap_take(struct dimmap_buffer *buffer, char *why, size_t size)
 {
@@ -234,7 +234,7 @@ static int dimmap_pool_new(struct dimmap_buffer *buffer, struct dimmap_lock_pool
  * @opt: its options; on success the buffer owns src
  * @sb: its mount
  * @why: receives the reason of a failure
- * @size: of @why
+ * @size: bytes of @why
  *
  * Return: the buffer, with one reference; or an error, with nothing kept.
  */

@@ -67,18 +67,18 @@ struct dimmap_frame {
 enum dimmap_stat {
 	DIMMAP_MAJOR,		/* accesses that had to wait for the device */
 	DIMMAP_MINOR,		/* accesses that found the page */
-	DIMMAP_RECOVERED,	/* accesses that found it among the victims */
+	DIMMAP_RECOVERED,	/* accesses that found the page among the victims */
 	DIMMAP_MKWRITE,		/* first writes to pages that are mapped for reading */
-	DIMMAP_USER_MAJOR,	/* major faults of programs; those under the mapping's lock */
-	DIMMAP_VMA_LOCKED,
-	DIMMAP_LOCAL,		/* pages read into this CPU's memory node, or another */
-	DIMMAP_REMOTE,
-	DIMMAP_READ,		/* pages */
-	DIMMAP_WRITTEN,
-	DIMMAP_EVICTED,		/* pages freed, and those of them that had been dirty */
-	DIMMAP_EVICTED_DIRTY,
+	DIMMAP_USER_MAJOR,	/* major faults of programs */
+	DIMMAP_VMA_LOCKED,	/* major faults under the lock of the mapping alone */
+	DIMMAP_LOCAL,		/* pages read into the memory node of the reading CPU */
+	DIMMAP_REMOTE,		/* pages read into another memory node */
+	DIMMAP_READ,		/* pages read */
+	DIMMAP_WRITTEN,		/* pages written */
+	DIMMAP_EVICTED,		/* pages freed */
+	DIMMAP_EVICTED_DIRTY,	/* pages freed that had been dirty */
 	DIMMAP_BATCHES,		/* batches of unmapping */
-	DIMMAP_UNMAPPED,	/* pages in them */
+	DIMMAP_UNMAPPED,	/* pages in these batches */
 	DIMMAP_PTES,		/* page table entries of these pages */
 	DIMMAP_FLUSHES,		/* TLB flushes, of one address space each */
 	DIMMAP_READ_ERRORS,
@@ -94,9 +94,9 @@ struct dimmap_lock_pool {
 	u32 dirty_count;
 	struct dimmap_pool pool;
 	struct dimmap_frame *frame;
-	void *memory;			/* of the policy */
+	void *memory;			/* memory of the policy */
 	struct list_head dirty;		/* frames, the longest dirty first */
-	struct list_head writing;	/* frames */
+	struct list_head writing;	/* frames that are being written */
 	wait_queue_head_t wait;		/* tasks that wait for the state of a page */
 	wait_queue_head_t room;		/* tasks that wait for a free page */
 	u64 stat[DIMMAP_STATS];
@@ -143,7 +143,7 @@ struct dimmap_buffer {
 	struct dimmap_lock_pool *pool;	/* an array of pools */
 	struct dimmap_chunks *chunks;
 	atomic64_t clock;		/* counts events whose order matters */
-	atomic_t dirty;			/* pages */
+	atomic_t dirty;			/* number of dirty pages */
 	struct mutex files_lock;	/* protects what follows, and the files' unbound */
 	struct dimmap_file *file[DIMMAP_MAX_FILES];
 	bool shut;			/* no more files; freed once all are unbound */
@@ -177,8 +177,8 @@ struct dimmap_file {
 	unsigned long moved;		/* jiffies when the device last took a page */
 	u16 id;
 	bool read_only, shut;
-	bool leaving, unbound;		/* the source is being released; it is released */
-	char name[DIMMAP_NAME_MAX + 1];	/* the device's */
+	bool leaving, unbound;		/* the source is being released; the source is released */
+	char name[DIMMAP_NAME_MAX + 1];	/* name of the device */
 	bool swapfile;			/* the backing is marked as a swap file */
 	struct file *backing;		/* the bound source */
 	struct file *bdev_file;		/* opened by dimmapfs itself, for a block device */
@@ -190,7 +190,7 @@ struct dimmap_file {
 	u32 extents;
 };
 
-/* In jiffies: without a limit. */
+/* A patience without limit, in jiffies. */
 #define DIMMAP_FOREVER (LONG_MAX / 2)
 
 /* A page in use (dimmap_page_get()). */
@@ -201,12 +201,12 @@ struct dimmap_use {
 	struct page *page;
 	bool dirty;		/* may be mapped for writing */
 	bool major;
-	bool whole;		/* others wait until its user has filled it */
+	bool whole;		/* other tasks wait until the user has filled the page */
 };
 
 enum dimmap_get {
 	DIMMAP_GET_WRITE = 1,	/* the page will be written to */
-	DIMMAP_GET_WHOLE = 2,	/* the user fills all of it: no read, others wait for its put */
+	DIMMAP_GET_WHOLE = 2,	/* the user fills the page: no read; others wait for the put */
 	DIMMAP_GET_ONE = 4,	/* without its neighbours */
 	DIMMAP_GET_USER = 8,	/* a program's fault */
 	DIMMAP_GET_VMA_LOCK = 16,	/* a fault under the lock of the mapping */

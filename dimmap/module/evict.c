@@ -105,7 +105,7 @@ int dimmap_evict(struct dimmap_lock_pool *pool, const struct dimmap_file *file)
 			return -EINTR;
 		if (READ_ONCE(file->shut))
 			return -EIO;
-		/* either all pages are in use just now, or victims cannot be written to the file */
+		/* either all pages are in use just now, or victims cannot be written */
 		if (READ_ONCE(buffer->failing) && ++vain > 4)
 			return -EIO;
 		if (!n || dirty)

@@ -6,8 +6,8 @@
 #include "dimmap.h"
 
 /*
- * Returns the fault result for the error RC: SIGBUS, or for -EINTR a retry, before which the kernel
- * ends the task by its fatal signal.
+ * Returns the fault result for the error RC: OOM for -ENOMEM; for -EINTR, where the fault allows
+ * it, a retry, before which the kernel ends the task by its fatal signal; otherwise SIGBUS.
  */
 static vm_fault_t dimmap_fault_error(struct vm_fault *vmf, int rc)
 {
@@ -29,7 +29,7 @@ static unsigned int dimmap_how(const struct vm_fault *vmf)
 
 /*
  * Maps a page: for writing if it is dirty already, else the first write must fault. A shutdown
- * meanwhile may have unmapped the file before this page was mapped, so it is checked afterwards.
+ * meanwhile may have unmapped the file before this page was mapped, so the file is checked again.
  */
 static int dimmap_map_use(struct vm_area_struct *vma, unsigned long addr,
 			  const struct dimmap_use *use)
@@ -45,7 +45,7 @@ static int dimmap_map_use(struct vm_area_struct *vma, unsigned long addr,
 	return rc;
 }
 
-/* Maps also the pages that were read together with a page. */
+/* Also maps the pages that were read together with a page. */
 static void dimmap_map_near(struct vm_fault *vmf, struct dimmap_file *file)
 {
 	struct vm_area_struct *vma = vmf->vma;

@@ -18,18 +18,18 @@
 /* Jiffies that a device may take nothing when no task waits for it. */
 #define DIMMAP_PATIENCE (60 * HZ)
 
-/* The device is being removed, or is gone when SURPRISE. */
+/* Called when the device is being removed or, if SURPRISE, is gone. */
 static void dimmap_mark_dead(struct block_device *bdev, bool surprise)
 {
 	struct dimmap_file *file = bdev->bd_holder;
 	bool live = refcount_inc_not_zero(&file->users), leaving;
 
-	/* the caller has locked it, the holder unlocks it */
+	/* the caller has locked this mutex, and the holder must unlock it */
 	mutex_unlock(&bdev->bd_holder_lock);
 	if (!live)
 		return;
 	mutex_lock(&file->life);
-	leaving = file->leaving;	/* true also while it is being bound */
+	leaving = file->leaving;	/* also true while the file is being bound */
 	mutex_unlock(&file->life);
 	/* an orderly removal: the device still works */
 	if (!surprise && !leaving)
@@ -79,7 +79,7 @@ static int dimmap_add_extent(struct dimmap_file *file, pgoff_t index, sector_t s
 		       ((sector_t)(index - last->index) << (PAGE_SHIFT - SECTOR_SHIFT));
 	if (file->extents && next == sector)
 		return 0;
-	/* the room is a power of two: here it is full */
+	/* the room is a power of two, so it is full here */
 	if (!(file->extents & (file->extents - 1))) {
 		u32 room = max(2 * file->extents, 1u);
 
@@ -121,7 +121,10 @@ static int dimmap_find_extents(struct dimmap_file *file, struct inode *inode, ch
 	return 0;
 }
 
-/* No direct I/O where ext4 journals data: after a crash its replay would undo our writes. */
+/*
+ * Returns whether the file allows direct I/O. ext4 does not allow it while it journals data: a
+ * replay of the journal after a crash would undo our writes.
+ */
 static bool dimmap_is_direct(struct file *backing)
 {
 	struct kstat st;
@@ -327,11 +330,11 @@ void dimmap_file_shut(struct dimmap_file *file)
 
 /**
  * dimmap_file_bind - prepares a file of a buffer
- * @buffer: of the mount
+ * @buffer: the buffer of the mount
  * @backing: the source; the task that opened it has access to all of it
  * @read_only: even if @backing was opened for writing
  * @why: receives the reason of a failure
- * @size: of @why
+ * @size: bytes of @why
  *
  * Return: the file, with two references: the caller's, and one of the bound source until the file
  * is shut; or an error, with nothing kept.
@@ -361,7 +364,7 @@ struct dimmap_file *dimmap_file_bind(struct dimmap_buffer *buffer, struct file *
 	init_completion(&file->synced);
 	init_completion(&file->gone);
 
-	snprintf(why, size, "it is not opened for reading, or neither a block device nor a file");
+	snprintf(why, size, "it is not open for reading, or neither a block device nor a file");
 	if (backing->f_mode & FMODE_READ)
 		rc = S_ISBLK(mode) ? dimmap_bind_device(file, why, size) :
 		     S_ISREG(mode) ? dimmap_bind_file(file, why, size) : -EINVAL;

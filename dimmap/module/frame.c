@@ -13,7 +13,7 @@
  * dimmap_wait - waits for a change in a pool, for a second at most
  * @pool: its lock is held, and released
  * @head: the queue of the pool to wait on
- * @flags: of the lock
+ * @flags: the interrupt flags of the lock
  *
  * Return: 0, or -EINTR when the task has a fatal signal.
  */
@@ -32,8 +32,8 @@ int dimmap_wait(struct dimmap_lock_pool *pool, wait_queue_head_t *head, unsigned
 
 /**
  * dimmap_dirty - marks a page dirty before a change
- * @buffer: of the pool
- * @pool: of the page; its lock is held
+ * @buffer: the buffer of the pool
+ * @pool: the pool of the page; its lock is held
  * @x: the page, which is not being written
  */
 void dimmap_dirty(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x)
@@ -51,8 +51,8 @@ void dimmap_dirty(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u
 
 /**
  * dimmap_clean - marks a page clean before it is written, or when it is given up
- * @buffer: of the pool
- * @pool: of the page; its lock is held
+ * @buffer: the buffer of the pool
+ * @pool: the pool of the page; its lock is held
  * @x: the page
  */
 void dimmap_clean(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u32 x)
@@ -66,7 +66,7 @@ void dimmap_clean(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool, u
 	atomic_dec(&buffer->dirty);
 }
 
-/* Whether a page is in use, so that it can be neither unmapped nor freed. */
+/* Returns whether a page is in use, so that it can be neither unmapped nor freed. */
 bool dimmap_page_busy(void *arg, u32 x)
 {
 	struct dimmap_lock_pool *pool = arg;
@@ -77,8 +77,8 @@ bool dimmap_page_busy(void *arg, u32 x)
 
 /**
  * dimmap_unmap_pages - unmaps pages from all programs
- * @buffer: of the pool
- * @pool: of the pages
+ * @buffer: the buffer of the pool
+ * @pool: the pool of the pages
  * @pick: the pages, which no task can map meanwhile
  * @page: scratch space for @n pages
  * @n: number of pages
@@ -124,7 +124,10 @@ void dimmap_unmap_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 	spin_unlock_irqrestore(&pool->lock, flags);
 }
 
-/* Calls a function for each page of a file, locked. While it returns true, waits and repeats. */
+/*
+ * Calls a function for each page of a file, with the page's pool locked. While the function returns
+ * true for a page, waits and calls it again.
+ */
 static void dimmap_each(struct dimmap_file *file,
 			bool (*told)(struct dimmap_file *file, struct dimmap_lock_pool *pool,
 				     u32 x))

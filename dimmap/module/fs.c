@@ -261,7 +261,7 @@ static int dimmap_add(struct dentry *root, const char *name, struct inode *inode
 	return 0;
 }
 
-/* Waits until the source and the memory are free, or until a device delays that for too long. */
+/* Waits until the source of a file is released, at most until the time UNTIL (in jiffies). */
 static int dimmap_unbound_one(struct dimmap_file *file, unsigned long until)
 {
 	long left = until - jiffies;
@@ -465,7 +465,7 @@ static int dimmap_statfs(struct dentry *dentry, struct kstatfs *st)
 	return 0;
 }
 
-/* umount -f, also at a system's shutdown: writes what can still be written. */
+/* Called by umount -f, also at a system's shutdown: writes what can still be written. */
 static void dimmap_umount_begin(struct super_block *sb)
 {
 	dimmap_sync_all(sb, 5 * HZ);
@@ -486,7 +486,7 @@ static const struct super_operations dimmap_super_operations = {
 	.sync_fs = dimmap_sync_fs,
 };
 
-/* src=: the mounting task opens it with its own rights. */
+/* Binds the source of src=, opened with the rights of the mounting task. */
 static int dimmap_bind_src(struct dentry *root, const char *src, char *why, size_t size)
 {
 	struct file *backing = filp_open(src, O_RDWR | O_LARGEFILE, 0);

@@ -73,7 +73,7 @@ static void dimmap_io_again(struct work_struct *work)
 	dimmap_file_put(file);
 }
 
-/* Whether dimmap_io_again() must send a request again. */
+/* Returns whether dimmap_io_again() must send a request again. */
 static bool dimmap_is_for_again(const struct dimmap_io *io)
 {
 	const struct bio *bio = &io->bio;
@@ -129,7 +129,7 @@ static sector_t dimmap_sector(const struct dimmap_file *file, pgoff_t index, u32
 	       ((sector_t)(index - file->extent[low].index) << (PAGE_SHIFT - SECTOR_SHIFT));
 }
 
-/* Bytes of a page on the device; the last block of a file is whole. */
+/* Bytes of a page on the device: a whole page, unless the source is a device that ends in it. */
 static u32 dimmap_bytes(const struct dimmap_file *file, pgoff_t index)
 {
 	loff_t left = file->size - ((loff_t)index << PAGE_SHIFT);
@@ -197,8 +197,8 @@ static void dimmap_io(struct dimmap_file *file, struct dimmap_lock_pool *pool, p
 
 /**
  * dimmap_io_read - reads pages from the device
- * @file: of the pages
- * @pool: of the pages, which are READING
+ * @file: the file of the pages
+ * @pool: the pool of the pages, which are READING
  * @first: the first page
  * @n: number of adjacent pages
  * @done: called with the pages of each request, maybe several times
@@ -211,8 +211,8 @@ void dimmap_io_read(struct dimmap_file *file, struct dimmap_lock_pool *pool, pgo
 
 /**
  * dimmap_io_write - writes pages to the device
- * @file: of the pages
- * @pool: of the pages, which have is_writing, are unmapped, and each hold a reference to the file
+ * @file: the file of the pages
+ * @pool: the pool of the pages, which have is_writing, are unmapped, and each hold a reference
  * @first: the first page
  * @n: number of adjacent pages
  * @done: called with the pages of each request, maybe several times
@@ -224,7 +224,7 @@ void dimmap_io_write(struct dimmap_file *file, struct dimmap_lock_pool *pool, pg
 	dimmap_io(file, pool, first, n, REQ_OP_WRITE | REQ_SYNC | REQ_IDLE, done, false);
 }
 
-/* A flush of the device's cache, which may outlive the waiting task. */
+/* A flush of the device's cache; it may outlive the task that waits for it. */
 struct dimmap_flushing {
 	refcount_t users;
 	struct completion done;

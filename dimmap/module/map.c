@@ -42,7 +42,7 @@ static int dimmap_set_pte(pte_t *pte, unsigned long addr, void *data)
 /**
  * dimmap_map - maps a page of the buffer at an address
  * @vma: VM_PFNMAP; its lock or the mmap lock is held
- * @addr: of a page in it
+ * @addr: the address of a page in @vma
  * @pfn: the page; the caller prevents its unmapping meanwhile
  * @write: map with all rights of the mapping; else for reading only, so that the first write faults
  *
@@ -84,7 +84,7 @@ static int dimmap_by_index(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* Whether a file has so many mappings that sorting the pages pays. */
+/* Returns whether a file has so many mappings that sorting the pages pays. */
 static bool dimmap_many(struct address_space *mapping)
 {
 	struct rb_node *rb = rb_first_cached(&mapping->i_mmap);
@@ -143,7 +143,7 @@ static void dimmap_flush_all(struct dimmap_flush_list *list, struct dimmap_unmap
 	}
 }
 
-/* Whether the list has this address space. */
+/* Returns whether the list has this address space. */
 static bool dimmap_flush_has(const struct dimmap_flush_list *list, const struct mm_struct *mm)
 {
 	unsigned int i;
@@ -210,7 +210,7 @@ static void dimmap_unmap_vma(struct vm_area_struct *vma, const struct dimmap_pag
 
 /**
  * dimmap_unmap - unmaps pages from all programs
- * @mapping: of the file
+ * @mapping: the mapping of the file
  * @page: the pages, whose order may change; the caller prevents new mappings of them meanwhile
  * @n: number of pages
  * @tlb: how to flush

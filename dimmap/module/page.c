@@ -66,8 +66,8 @@ static u32 dimmap_admit(struct dimmap_buffer *buffer, struct dimmap_lock_pool *p
 
 /**
  * dimmap_fill - the window of pages that is read together with a page
- * @file: of the page
- * @index: of the page
+ * @file: the file of the page
+ * @index: the index of the page in the file
  * @how: enum dimmap_get
  * @first: set to the first page of the window
  *
@@ -246,8 +246,8 @@ static int dimmap_miss(struct dimmap_file *file, struct dimmap_lock_pool *pool, 
 
 /**
  * dimmap_page_get - gets a page of a file for use
- * @file: of the page
- * @index: of the page
+ * @file: the file of the page
+ * @index: the index of the page in the file
  * @how: enum dimmap_get
  * @use: set for dimmap_page_put()
  *
@@ -316,8 +316,8 @@ int dimmap_page_get(struct dimmap_file *file, pgoff_t index, unsigned int how,
 
 /**
  * dimmap_page_near - gets a page that is present, without a read or a change of queues
- * @file: of the page
- * @index: of the page
+ * @file: the file of the page
+ * @index: the index of the page in the file
  * @use: set for dimmap_page_put()
  *
  * Return: whether the page is present. The policy does not see this use.
@@ -351,7 +351,7 @@ bool dimmap_page_near(struct dimmap_file *file, pgoff_t index, struct dimmap_use
 
 /**
  * dimmap_page_put - ends the use of a page
- * @use: of dimmap_page_get() or dimmap_page_near()
+ * @use: set by dimmap_page_get() or dimmap_page_near()
  */
 void dimmap_page_put(struct dimmap_use *use)
 {

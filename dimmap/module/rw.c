@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * read() and write(), on the same pages as mappings. They copy through a page of their own: the
- * program's memory may be a mapping of the same file, and no page of a buffer is held during a
- * fault.
+ * program's memory may be a mapping of the same file, and no fault may occur between
+ * dimmap_page_get() and dimmap_page_put().
  */
 #include <linux/fs.h>
 #include <linux/highmem.h>

@@ -127,7 +127,7 @@ static ssize_t latency_show(struct dimmap_buffer *buffer, char *text)
 	return n;
 }
 
-/* Counters show what a user's programs do: users read them in .stats, only root here. */
+/* Counters show what a user's programs do. Only root reads them here; users read .stats. */
 #define DIMMAP_ATTRIBUTE(what, rights) \
 	static struct dimmap_attribute dimmap_attr_##what = { \
 		.attr = { .name = #what, .mode = rights }, .show = what##_show }
@@ -183,7 +183,7 @@ int dimmap_stats_add(struct dimmap_buffer *buffer)
 
 /**
  * dimmap_stats_remove - removes a buffer from sysfs
- * @buffer: to remove
+ * @buffer: the buffer to remove
  */
 void dimmap_stats_remove(struct dimmap_buffer *buffer)
 {

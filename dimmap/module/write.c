@@ -15,7 +15,7 @@
 
 #include "dimmap.h"
 
-/* PERCENT of the buffer's pages. */
+/* Returns PERCENT of the number of the buffer's pages. */
 static u32 dimmap_percent(const struct dimmap_buffer *buffer, u32 percent)
 {
 	return (u64)buffer->pages * percent / 100;
@@ -105,9 +105,9 @@ static void dimmap_write_done(struct dimmap_file *file, struct dimmap_lock_pool 
 
 /**
  * dimmap_write_pages - sends pages to the device, in the order of their files
- * @buffer: of the pool
- * @pool: of the pages
- * @pick: the pages, which have is_writing and are unmapped; is sorted by key
+ * @buffer: the buffer of the pool
+ * @pool: the pool of the pages
+ * @pick: the pages, which have is_writing and are unmapped; this function sorts them by key
  * @n: number of pages
  */
 void dimmap_write_pages(struct dimmap_buffer *buffer, struct dimmap_lock_pool *pool,
@@ -277,7 +277,7 @@ static int dimmap_wait_written(struct dimmap_lock_pool *pool, const struct dimma
 
 /**
  * dimmap_sync - writes the dirty pages of a range and flushes the device
- * @file: of the range
+ * @file: the file of the range
  * @start: first byte of the range
  * @end: last byte of the range
  * @patience: in jiffies; gives up when the device takes nothing for that long
@@ -360,7 +360,7 @@ static int dimmap_writer(void *arg)
 	return 0;
 }
 
-/* The cgroup that this task's I/O is accounted to. */
+/* Returns the cgroup that is charged for this task's I/O. */
 static struct cgroup_subsys_state *dimmap_io_css(void)
 {
 #ifdef CONFIG_BLK_CGROUP

@@ -34,7 +34,7 @@ static u16 *dimmap_history(struct dimmap_pool *pool, u32 x)
 	return &pool->history[dimmap_hash(pool->entry[x].key) >> 32 & pool->history_mask];
 }
 
-/* Whether a page was needed more often than the mean; its first fault does not count. */
+/* Returns whether a page was needed more often than the mean; its first fault does not count. */
 static bool dimmap_hot(const struct dimmap_pool *pool, u32 x)
 {
 	return (u64)(pool->entry[x].faults - 1) * (pool->history_mask + 1ull) > pool->history_sum;
@@ -201,7 +201,7 @@ const struct dimmap_policy *const dimmap_policies[] = { &s3fifo, &dimmap, &fifo,
 
 /**
  * dimmap_policy_find - finds a policy by its name
- * @name: of the policy
+ * @name: the name of the policy
  *
  * Return: the policy, or NULL when no policy has that name.
  */

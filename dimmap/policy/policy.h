@@ -40,9 +40,9 @@ enum dimmap_queue_id {
 
 struct dimmap_entry {
 	u64 key;
-	u32 next, prev; /* on its queue */
+	u32 next, prev; /* neighbours on its queue */
 	u32 chain; /* the next entry of the hash bucket */
-	u16 faults; /* as the policy counts them */
+	u16 faults; /* faults of the page, as the policy counts them */
 	u8 queue;
 	u8 from; /* the queue before it was picked */
 };
@@ -59,7 +59,7 @@ struct dimmap_pool {
 	struct dimmap_queue queue[DIMMAP_QUEUES];
 	u32 victims; /* intended length of the queue VICTIM */
 	bool swapped; /* sieve: FIRST and SECOND are swapped */
-	/* of policies that remember pages which are not present */
+	/* records of policies that remember pages which are not present */
 	u16 *history;
 	u64 history_sum;
 	u32 history_mask, history_age;
@@ -70,8 +70,8 @@ struct dimmap_pool {
 /**
  * struct dimmap_policy - a policy
  * @name: as users write it
- * @victims: number of victims of 64 pages; 0: unmapped pages are freed at once
- * @history, @ghost: whether it needs these records of pages that are not present
+ * @victims: number of victims among 64 pages; 0: unmapped pages are freed at once
+ * @history, @ghost: whether the policy needs these records of pages that are not present
  * @admit: puts a new page on a queue
  * @pick: returns the next page to unmap, which stays on its queue; at least one of FIRST and SECOND
  *	has pages

@@ -524,8 +524,10 @@ static void test_ghosts(void)
 	const struct dimmap_policy *s3fifo = dimmap_policy_find("s3fifo");
 	unsigned soon = 0, soon_back = 0, late_back = 0;
 
-	/* pages are used once; GAP of them are evicted before the first one comes back; the main
-	 * list may have 950 */
+	/*
+	 * pages are used once; GAP of them are evicted before the first one comes back; the main
+	 * list may have 950
+	 */
 	for (unsigned gap = 1; gap < 1800; gap += 7) {
 		uint64_t first = 10000 * gap;
 		struct memory m;

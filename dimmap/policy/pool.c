@@ -24,7 +24,7 @@ static u32 dimmap_power(u32 n)
 
 /**
  * dimmap_pool_size - memory that a pool needs
- * @policy: of the pool
+ * @policy: the policy of the pool
  * @pages: at least 1, at most 2^28
  *
  * Return: bytes, for dimmap_pool_init().
@@ -40,10 +40,10 @@ size_t dimmap_pool_size(const struct dimmap_policy *policy, u32 pages)
 
 /**
  * dimmap_pool_init - sets up a pool of free pages
- * @pool: to set up
+ * @pool: the pool to set up
  * @memory: zeroed, of dimmap_pool_size(), aligned as a u64; the caller frees it after use
- * @policy: of the pool
- * @pages: their number
+ * @policy: the policy of the pool
+ * @pages: the number of pages
  */
 void dimmap_pool_init(struct dimmap_pool *pool, void *memory, const struct dimmap_policy *policy,
 		      u32 pages)
@@ -111,8 +111,8 @@ void dimmap_remove(struct dimmap_pool *pool, u32 x)
 
 /**
  * dimmap_pool_find - looks up a page
- * @pool: to search
- * @key: of the page
+ * @pool: the pool to search
+ * @key: the key of the page
  *
  * Return: its entry, or DIMMAP_NONE.
  */
@@ -127,8 +127,8 @@ u32 dimmap_pool_find(const struct dimmap_pool *pool, u64 key)
 
 /**
  * dimmap_pool_admit - admits a page that is not present
- * @pool: of the page
- * @key: of the page, which dimmap_pool_find() does not find
+ * @pool: the pool of the page
+ * @key: the key of the page, which dimmap_pool_find() does not find
  *
  * Return: its entry, or DIMMAP_NONE when no page is free.
  */
@@ -150,7 +150,7 @@ u32 dimmap_pool_admit(struct dimmap_pool *pool, u64 key)
 
 /**
  * dimmap_pool_prefer - makes a page the next that dimmap_pool_admit() returns
- * @pool: of the page
+ * @pool: the pool of the page
  * @x: a free page
  */
 void dimmap_pool_prefer(struct dimmap_pool *pool, u32 x)
@@ -173,7 +173,7 @@ void dimmap_pool_prefer(struct dimmap_pool *pool, u32 x)
 
 /**
  * dimmap_pool_recover - returns a used victim to the policy's queues
- * @pool: of the page
+ * @pool: the pool of the page
  * @x: a page on the queue VICTIM
  */
 void dimmap_pool_recover(struct dimmap_pool *pool, u32 x)
@@ -184,7 +184,7 @@ void dimmap_pool_recover(struct dimmap_pool *pool, u32 x)
 
 /**
  * dimmap_pool_pick - picks pages to unmap
- * @pool: of the pages
+ * @pool: the pool of the pages
  * @x: receives the pages
  * @n: most pages to pick
  * @busy: returns whether a page cannot be unmapped now; NULL: none is busy
@@ -225,7 +225,7 @@ u32 dimmap_pool_pick(struct dimmap_pool *pool, u32 *x, u32 n, bool (*busy)(void 
 
 /**
  * dimmap_pool_unmapped - makes an unmapped page a victim
- * @pool: of the page
+ * @pool: the pool of the page
  * @x: a page of dimmap_pool_pick(), or a dimmap_pool_oldest() that could not be freed
  */
 void dimmap_pool_unmapped(struct dimmap_pool *pool, u32 x)
@@ -235,7 +235,7 @@ void dimmap_pool_unmapped(struct dimmap_pool *pool, u32 x)
 
 /**
  * dimmap_pool_oldest - takes the oldest victim off its queue and reports it to the policy
- * @pool: of the victims
+ * @pool: the pool of the victims
  * @busy: returns whether a page cannot be freed now; NULL: none is busy
  * @arg: for @busy
  *
@@ -260,7 +260,7 @@ u32 dimmap_pool_oldest(struct dimmap_pool *pool, bool (*busy)(void *arg, u32 x),
 
 /**
  * dimmap_pool_free - frees a page
- * @pool: of the page
+ * @pool: the pool of the page
  * @x: on any queue but FREE, or on none
  *
  * Does not call the policy: dimmap_pool_oldest() has called it, in the order of the victims. Dirty

@@ -49,7 +49,7 @@ static inline bool access_write(const struct accesses *a, size_t i)
 int accesses_add_file(struct accesses *a, uint64_t pages, struct errbuf *err);
 int accesses_add(struct accesses *a, uint64_t index, bool write, struct errbuf *err);
 
-/* Add all accesses of a page trace (dimmap/load/trace.h), as those to another file. */
+/* Add another file, with all accesses of a page trace (dimmap/load/trace.h). */
 int accesses_read(struct accesses *a, const char *path, struct errbuf *err);
 int accesses_parse(struct accesses *a, FILE *f, const char *name, struct errbuf *err);
 

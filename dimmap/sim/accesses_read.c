@@ -85,13 +85,13 @@ static int add_record(struct accesses *a, const struct head *head, uint64_t reco
 				 name, i, record);
 	if (index >= head->pages)
 		return errprintf(err,
-				 "%s: record %" PRIu64 ": page %" PRIu64
-				 ", but the file has %" PRIu64 " from 0 on",
+				 "%s: record %" PRIu64 ": page %" PRIu64 " (allowed: below %" PRIu64
+				 ")",
 				 name, i, index, head->pages);
 	if (thread >= head->threads)
 		return errprintf(err,
 				 "%s: record %" PRIu64 ": thread %" PRIu32
-				 ", but there are %" PRIu32 " from 0 on",
+				 " (allowed: below %" PRIu32 ")",
 				 name, i, thread, head->threads);
 	if (accesses_add(a, index, record >> 63, err) < 0)
 		return errwrap(err, "%s", name);

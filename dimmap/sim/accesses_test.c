@@ -107,8 +107,8 @@ static void refused(const struct raw *r, size_t size, const char *want)
 	struct errbuf err = { 0 };
 	int result = parse(&a, r, size, &err);
 
-	ok(result == -1, "accesses_parse: refuses: %s", want);
-	is(err.text, want, "accesses_parse: gives the reason of the refusal");
+	ok(result == -1, "accesses_parse: refuses a trace: %s", want);
+	is(err.text, want, "accesses_parse: the message is right: %s", want);
 	accesses_free(&a);
 }
 
@@ -147,11 +147,11 @@ static void test_accesses_troubles(void)
 	refused(&r, sizeof(r), "t: bad flag for repeats that are left out: expected 0 or 1, got 2");
 	r = good_raw();
 	r.record[2] = htole64(10);
-	refused(&r, sizeof(r), "t: record 2: page 10, but the file has 10 from 0 on");
+	refused(&r, sizeof(r), "t: record 2: page 10 (allowed: below 10)");
 	r.record[2] = htole64((UINT64_C(1) << 40) - 1);
-	refused(&r, sizeof(r), "t: record 2: page 1099511627775, but the file has 10 from 0 on");
+	refused(&r, sizeof(r), "t: record 2: page 1099511627775 (allowed: below 10)");
 	r.record[2] = htole64(UINT64_C(2) << 40);
-	refused(&r, sizeof(r), "t: record 2: thread 2, but there are 2 from 0 on");
+	refused(&r, sizeof(r), "t: record 2: thread 2 (allowed: below 2)");
 	r.record[2] = htole64(UINT64_C(1) << 62);
 	refused(&r, sizeof(r), "t: record 2: 4000000000000000: bits 56 to 62 are not 0");
 	ok(accesses_read(&a, "/nonexistent/t", &err) < 0, "accesses_read: refuses a missing file");

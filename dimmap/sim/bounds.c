@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The place of a page that is not in the heap. */
-#define OUT UINT32_MAX
-
 static void count_eviction(struct buffer_counts *c, bool dirty)
 {
 	c->evicted++;
@@ -94,6 +91,8 @@ struct heap {
 	uint32_t *page, n;
 	uint32_t *place, *next; /* by page */
 };
+
+#define OUT UINT32_MAX /* the place of a page that is not in the heap */
 
 static void bounds_put(struct heap *h, uint32_t at, uint32_t x)
 {

@@ -14,8 +14,10 @@
 /* Evicts the page that has not been used for the longest time. */
 int bounds_lru(const struct accesses *a, uint32_t pages, struct buffer_counts *out);
 
-/* Evicts the page that will not be used for the longest time: no other choice misses less often
- * (Belady 1966; Mattson et al. 1970). NEXT is the result of bounds_next(). */
+/*
+ * Evicts the page that will not be used for the longest time: no other choice misses less often
+ * (Belady 1966; Mattson et al. 1970). NEXT is the result of bounds_next().
+ */
 int bounds_opt(const struct accesses *a, const uint32_t *next, uint32_t pages,
 	       struct buffer_counts *out);
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
-/* nodeos-dimsim: replay a program's accesses with the policies of dimmap, by the same code as in
- * the kernel module. */
+/*
+ * nodeos-dimsim: replay a program's accesses with the policies of dimmap, by the same code as in
+ * the kernel module.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +69,7 @@ static int play_all(struct results *r, const struct accesses *a, const struct op
 	uint32_t *next = bounds_next(a);
 
 	if (!next)
-		return errprintf(err, "not enough memory for the next accesses (OPT)");
+		return errprintf(err, "not enough memory for the bound OPT");
 	for (unsigned s = 0; s < r->sizes; s++) {
 		uint32_t pages = r->size[s];
 

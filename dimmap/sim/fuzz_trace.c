@@ -40,7 +40,7 @@ static void play_all(const struct accesses *a)
 	free(next);
 }
 
-/* Mostly turn input that is no trace into accesses, one for each byte. */
+/* Turn input that is no trace, as most input, into accesses, one for each byte. */
 static int read_bytes(struct accesses *a, const uint8_t *data, size_t size, struct errbuf *err)
 {
 	int result = accesses_add_file(a, 128, err);

@@ -83,8 +83,10 @@ static void *all_of(const char *path, size_t *size)
 	return at;
 }
 
-/* Each word of a page encodes its place, the number of the page's write (its epoch: 1, 2, 3, ...),
- * and whether the write was by a mapping. A word of epoch 0 is zero: not written yet. */
+/*
+ * Each word of a page encodes its place, the number of the page's write (its epoch: 1, 2, 3, ...),
+ * and whether the write was by a mapping. A word of epoch 0 is zero: not written yet.
+ */
 static uint64_t stamp(uint32_t page, uint32_t word, uint32_t epoch, uint32_t mapped)
 {
 	uint32_t low = epoch << 1 | mapped;
@@ -299,8 +301,10 @@ static const char *one_moment(const uint64_t *at, uint32_t page, uint32_t word, 
 	return NULL;
 }
 
-/* Check a page after a crash: each sector existed at one moment, and no word is older than the safe
- * epoch. Returns the fault, or NULL. */
+/*
+ * Check a page after a crash: each sector existed at one moment, and no word is older than the safe
+ * epoch. Returns the fault, or NULL.
+ */
 static const char *after_crash(const uint64_t *at, uint32_t page, uint32_t safe)
 {
 	const char *wrong;
@@ -512,7 +516,7 @@ static int do_check(int argc, char **argv)
 			judge(copy, last_mark(i), "after entry", i);
 		}
 	}
-	/* check the test itself: all writes together equal the device */
+	/* check the test itself: all writes of the log together must equal the device */
 	for (size_t i = 0; i < entries; i++)
 		apply(image, size, &entry[i], &random, 100);
 	if (!forgetful && memcmp(image, now, size)) {

@@ -121,7 +121,7 @@ def trace(kind, pages, accesses, rng):
 
 
 def exact(dimsim, module, modules):
-    """For accesses of one thread, the module's counters equal the simulator's exactly."""
+    """Check that for accesses of one thread the module's counters equal the simulator's."""
     rng, pages, accesses = random.Random(7), 3000, 30000
     kinds = ("uniform", "skewed", "loop")
     for kind in kinds:
@@ -203,7 +203,7 @@ policy=$2,fill=$(($4 * 4))K,batch=$5
 
 
 def machine(name):
-    """The group's machine; the group nvme has a disk."""
+    """Return the group's machine; that of the group nvme has a disk."""
     if name != "nvme":
         return MACHINE
     disk = f"{boot.WORK}/nvme.img"

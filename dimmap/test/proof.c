@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A test of the basis of dimmap on a running kernel, without a buffer: /dev/dimmap-proof is memory
- * whose pages an ioctl unmaps while programs write to them. A page's contents are saved to a copy
- * and return, in another frame, with the next access. A write through a stale TLB entry after the
- * copy is lost, or lands in another page.
- * rogue.c writes and checks. With the control (map_control.c) it must find lost writes.
+ * A test of dimmap's mapping code (map.c) on a running kernel, without a buffer: /dev/dimmap-proof
+ * is memory whose pages an ioctl unmaps while programs write to them. A page's contents are saved
+ * to a copy and return, in another frame, with the next access. A write through a stale TLB entry
+ * after the copy is lost, or lands in another page. rogue.c writes and checks. With the control
+ * (map_control.c) it must find lost writes.
  */
 #include <linux/miscdevice.h>
 #include <linux/module.h>

@@ -14,8 +14,8 @@ struct proof_counts {
 };
 
 /*
- * unmaps pages: the lower 16 bits are their number, the upper 16 bits the least number that must be
- * resident
+ * Unmaps pages. The lower 16 bits of the argument are the number of pages, the upper 16 bits the
+ * least number that must be resident.
  */
 #define PROOF_EVICT _IO('d', 1)
 #define PROOF_COUNTS _IOR('d', 2, struct proof_counts)

@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel and test the basis of dimmap with a small module of the same mapping code (proof.c,
-rogue.c):
+"""Boot a kernel and test dimmap's mapping code in a small module, proof.c, with program rogue.c:
 - unmapping 64 pages at a time costs one flush of other CPUs, and no write is lost or misplaced
   while threads on four other CPUs write continuously; the control, with the flush compiled out,
   loses writes;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* replay FILE TRACE: maps the file and repeats the accesses of a page trace of one thread
- * (dimmap/load/trace.h). */
+/*
+ * replay FILE TRACE: maps the file and repeats the accesses of a page trace of one thread
+ * (dimmap/load/trace.h).
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

@@ -3,7 +3,7 @@
  * Each thread increments its own word in each page of /dev/dimmap-proof and checks that the word
  * holds its last value, while the first thread unmaps the pages. rogue MODULE.ko PAGES BATCH LEAST
  * [PARAMETER]... loads the module and unmaps PAGES pages, BATCH at a time, when at least LEAST are
- * resident; for a minute when LEAST is 1. It prints counts, which dimmap/test/proof.py judges.
+ * resident; with LEAST 1, it stops after a minute. It prints counts for dimmap/test/proof.py.
  */
 #define _GNU_SOURCE
 #include <errno.h>

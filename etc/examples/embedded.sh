@@ -4,7 +4,7 @@
 #NODEOS   { "name": "sim", "app": { "isolators": [ { "name": "container", "value": { "cpus": 4 } } ] } },
 #NODEOS   { "name": "vda", "app": { "isolators": [ { "name": "container", "value": { "cpus": 2 } } ] } } ] }
 # shellcheck disable=SC2016  # the variables are the ranks'
-# The lines above are this job's containers, as a file given to --nodeos-manifest would be.
+# The #NODEOS lines describe this job's containers, as a file for --nodeos-manifest does.
 
 # one step for each of the two containers
 srun --nodes=1 --ntasks=2 --nodeos-container=sim \

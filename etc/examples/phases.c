@@ -5,8 +5,9 @@
  *   cc -fopenmp phases.c $(pkg-config --cflags --libs nodeos) -o phases
  *   srun --nodeos-container=sim ./phases 6 4
  *
- * PHASES phases; every second one needs FEW hardware threads at most. The result does not depend on
- * the number of threads: the sum at the end is the same with --alone, which never resizes.
+ * The first argument is the number of phases, the second the greatest number of hardware threads
+ * that every second phase needs. The result does not depend on the number of threads: the sum at
+ * the end is the same with --alone, which never resizes.
  */
 #include <nodeos.h>
 #include <omp.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel in small guests: fgmn= on machines of one, two and four nodes, and judge /proc and
+"""Boot a kernel with fgmn= in small guests of one, two and four nodes, and check their /proc and
 /sys.
 
 boot.py [--stock KERNEL] [--more KERNEL] KERNEL TREE WORKDIR [NUMBER [SEED]]: KERNEL and TREE of
@@ -122,7 +122,7 @@ class Machine:
                             ]
 
     def near(self, node):
-        """The nearest node with CPUs."""
+        """Return the nearest node with CPUs."""
         return (
             node
             if self.cpus[node]
@@ -263,7 +263,7 @@ class Boot:
 
     @staticmethod
     def run(args, when=None, limit=600):
-        """QEMU's output until it ended or was killed."""
+        """Return the output of QEMU until QEMU ended or was killed."""
         monitor, log = f"{WORK}/monitor", f"{WORK}/last-{threading.get_ident()}.log"
         if when:
             args = [*args, "-monitor", f"unix:{monitor},server=on,wait=off"]
@@ -331,8 +331,8 @@ class Boot:
         )
 
     def initiator(self, home, access):
-        """The initiator node of a home and its blocks for access class ACCESS: node 0 in class 1
-        when only CPU 0 is online, otherwise the one in the firmware's tables."""
+        """Return the initiator node of a home and its blocks for access class ACCESS: node 0 in
+        class 1 when only CPU 0 is online, otherwise the one in the firmware's tables."""
         return (
             0
             if access == 1 and self.machine.hmat and "maxcpus=1" in self.append
@@ -343,14 +343,14 @@ class Boot:
         return next((h for n, h, *_ in self.blocks if n == nid), nid)
 
     def crash_nodes(self):
-        """Nodes of the memory that crashkernel= reserved."""
+        """Return the nodes of the memory that crashkernel= has reserved."""
         return [
             self.node_at(int(a, 16))
             for a in re.findall(r"^ *(\w+)-\w+ : Crash kernel$", self.file["/proc/iomem"], re.M)
         ]
 
     def pools(self):
-        """The number of huge pages of each node with any."""
+        """Return the number of huge pages of each node that has some."""
         pages = {
             n: int(re.search(r"HugePages_Total: +(\d+)", v["meminfo"]).group(1))
             for n, v in self.nodes.items()
@@ -368,21 +368,21 @@ PLAIN = {}
 
 
 def plain(machine):
-    """A Boot of the machine without fgmn=, which shows the memory before it is divided."""
+    """Return a Boot of the machine without fgmn=, which shows its undivided memory."""
     if machine.name not in PLAIN:
         PLAIN[machine.name] = Boot(machine, "quiet")
     return PLAIN[machine.name]
 
 
 def boots(jobs):
-    """A Boot for each of JOBS, which begin with machine and command line. Two run at a time, as a
-    boot keeps little more than one CPU busy."""
+    """Yield a Boot for each of JOBS, which begin with machine and command line. Two run at a time,
+    as a boot keeps little more than one CPU busy."""
     with ThreadPoolExecutor(2) as pool:
         yield from pool.map(lambda job: Boot(*job[:2]), jobs)
 
 
 def ram(boot):
-    """Ranges of System RAM in /proc/iomem."""
+    """Return the ranges of System RAM in /proc/iomem."""
     return [
         (int(a, 16), int(b, 16) + 1)
         for a, b in re.findall(r"^(\w+)-(\w+) : System RAM$", boot.file["/proc/iomem"], re.M)
@@ -390,8 +390,8 @@ def ram(boot):
 
 
 def judge(b, want):
-    """The rules that boot B breaks, judged by its /proc and /sys and by those of a boot without
-    fgmn=. WANT: sizes in MiB by home, in any order."""
+    """Return the rules that boot B breaks, by its /proc and /sys and those of a boot without fgmn=.
+    WANT: sizes in MiB by home, in any order."""
     p, wrong = plain(b.machine), []
     if not b.ended:
         return ["the guest did not end", *b.text.splitlines()[-20:]]
@@ -526,7 +526,7 @@ def judge(b, want):
 
 
 def group_refused():
-    """Refused parameters, whose messages are known; the nodes are as without fgmn=."""
+    """Wrong parameters give the documented messages, and nodes as without fgmn=."""
     low = sum(
         max(0, (min(end, 4 << 30) >> 20) - -(-start >> 20)) for start, end in ram(plain(TWO))
     )  # MiB of each range, rounded to whole ones
@@ -786,7 +786,7 @@ def group_without():
             if append:
                 ok(
                     re.search(f"Unknown kernel command line parameters .*{append}", b.log),
-                    f"{append}: the log calls it an unknown parameter",
+                    f"{append}: the log says that the parameter is unknown",
                     b.log[-2000:],
                 )
 
@@ -865,7 +865,7 @@ def scenes(b):
     found["NUMA balancing"] = b.file["/proc/sys/kernel/numa_balancing"].strip()
     found["hugepages=128"] = [sum(b.pools().values()), *b.pools()]
     found["crashkernel=256M,high"] = sorted(set(b.crash_nodes()))
-    # khugepaged may have made one or two by now
+    # khugepaged may have made one or two huge pages by now
     found["huge pages in a cpuset without the CPU's node"] = [
         "all" if int(kib) == 65536 else "none" if int(kib) <= 4096 else kib
         for kib in re.findall(r"^huge \S+ (\d+)$", b.after, re.M)
@@ -907,8 +907,8 @@ def scenes(b):
 
 
 def group_before_after():
-    """Scenes on the stock kernel and on the patched one without fgmn=, both with the nodes of
-    numa=fake=, and on the patched one with blocks."""
+    """Compare scenes on three kernels: the stock kernel and the patched one without fgmn=, both
+    with the nodes of numa=fake=, and the patched one with blocks."""
     common = "transparent_hugepage=always hugepages=128 crashkernel=256M,high"
     fake = f"numa=fake=4U {common} do=thp:1,oom:4-7:1:700,drag:4:1,spill"
     (stock, s), (off, o), (on, u) = (

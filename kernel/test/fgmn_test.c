@@ -123,9 +123,11 @@ static void messages(void)
 		rc = rc
 			     ?: run(table[i].text, &opt, torn_one ? torn : paper, torn_one ? 1 : 2,
 				    1024, &err);
-		ok(rc < 0 && strcmp(err.text, table[i].message) == 0, "\"%s\" %s: %s",
-		   table[i].text, table[i].options, err.text);
-		ok(err.offset == (torn_one ? 2 : table[i].offset), "\"%s\": at %d", table[i].text,
+		ok(rc < 0 && strcmp(err.text, table[i].message) == 0,
+		   "\"%s\" %s is refused with the right message: %s", table[i].text,
+		   table[i].options, err.text);
+		ok(err.offset == (torn_one ? 2 : table[i].offset),
+		   "\"%s\" %s is refused at the right place, %d", table[i].text, table[i].options,
 		   err.offset);
 	}
 }
@@ -166,11 +168,13 @@ static void plans(void)
 						 k ? " " : "", blocks[k].home, blocks[k].start,
 						 blocks[k].end - blocks[k].start);
 		if (table[i].blocks)
-			ok(strcmp(text, table[i].blocks) == 0, "\"%s\" %s: %s", table[i].text,
-			   table[i].options, text);
+			ok(strcmp(text, table[i].blocks) == 0,
+			   "\"%s\" %s gives the right blocks: %s", table[i].text, table[i].options,
+			   text);
 		else
 			ok(rc == 0 && plan.nr_blocks == 64 && blocks[0].start < 2048,
-			   "\"%s\" %s: %u blocks", table[i].text, table[i].options, plan.nr_blocks);
+			   "\"%s\" %s gives 64 blocks, from low memory on: %u", table[i].text,
+			   table[i].options, plan.nr_blocks);
 	}
 	{
 		struct fgmn_options opt = FGMN_DEFAULT_OPTIONS;

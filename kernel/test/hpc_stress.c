@@ -327,8 +327,9 @@ static void look(void)
 static void operation(int what)
 {
 	/*
-	 * never "isolated": a writer of that holds cpuset_mutex and waits for kthreadd, whose
-	 * fork() waits for a moving task, which needs the mutex
+	 * never "isolated": the task that writes it holds cpuset_mutex and waits for kthreadd;
+	 * kthreadd's fork() waits for a task that moves to another cgroup; that task waits for
+	 * cpuset_mutex
 	 */
 	static const char *const partition[] = { "member", "root" };
 	char path[64], text[512];
@@ -530,7 +531,7 @@ static void prepare(void)
 		pthread_mutex_init(&sh->lock[i], &a);
 	pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_NONE);
 	pthread_mutex_init(&sh->phase, &a);
-	/* never reuse a number: a kernel thread may have it */
+	/* never reuse a pid: a kernel thread may have it */
 	put("/proc/sys/kernel/pid_max", "4194304");
 	put("/cg/cgroup.subtree_control", "+cpu +cpuset");
 	for (int i = 0; i < GROUPS; i++) {
@@ -539,7 +540,7 @@ static void prepare(void)
 	}
 }
 
-/* The sum of "  .hpc_committed" of all CPUs; -1 if there are none. */
+/* Return the sum of "  .hpc_committed" of all CPUs; -1 if there are none. */
 static long committed(void)
 {
 	char line[512];
@@ -705,7 +706,7 @@ int main(int argc, char **argv)
 	   atomic_load(&sh->moved));
 	ok(atomic_load(&sh->changed) == 0, "HPC tasks that no process touches keep their policy",
 	   atomic_load(&sh->changed));
-	ok(left >= 0, "all processes end", left);
+	ok(left >= 0, "all processes end, by themselves or by SIGKILL", left);
 	printf("# %d had to be killed\n", left);
 	sum = committed();
 	ok(sum == 0, "no CPU stays committed to an ended task", sum);

@@ -215,8 +215,10 @@ static void huge_pages(const char *mems)
 	waitpid(pid, NULL, 0);
 }
 
-/* Fork a child in GROUP, bound to BLOCK unless NULL, that touches SIZE bytes and sleeps; -1 on
- * failure. */
+/*
+ * Fork a child in GROUP, bound to BLOCK unless NULL, that touches SIZE bytes and sleeps. Returns
+ * its pid, or -1.
+ */
 static pid_t sleeper(const char *group, const char *block, size_t size)
 {
 	int ready[2];
@@ -238,8 +240,10 @@ static pid_t sleeper(const char *group, const char *block, size_t size)
 	return pid;
 }
 
-/* Fork a child in the group "job", bound to BLOCK, that touches SIZE bytes; print its fate and
- * that of the sleeper, WHO. */
+/*
+ * Fork a child in the group "job", bound to BLOCK, that touches SIZE bytes. Print its fate and that
+ * of process SLEEPING, called WHO.
+ */
 static void ask_for(const char *block, size_t size, const char *who, pid_t sleeping)
 {
 	pid_t hungry = fork();
@@ -250,7 +254,7 @@ static void ask_for(const char *block, size_t size, const char *who, pid_t sleep
 		bind_to((unsigned)atoi(block));
 		touch(size);
 		usleep(100000);
-		/* waits for all readers of RCU, so this process must not be one */
+		/* waits for all readers of RCU: hangs if the kernel leaves this process one */
 		_exit(syscall(SYS_membarrier, 1 /* global */, 0) < 0);
 	}
 	waitpid(hungry, &status, 0);
@@ -382,7 +386,7 @@ static void wait_for_memory(void)
 	printf("has_memory %s", slurp("/sys/devices/system/node/has_memory"));
 }
 
-/* "PROGRAM:ARGUMENT:ARGUMENT" */
+/* Run WORDS, "PROGRAM:ARGUMENT:ARGUMENT", and print the exit status. */
 static void run(char *words)
 {
 	char *argv[32], *save;

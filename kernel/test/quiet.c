@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * quiet SECONDS CPU: counts the kernel's own work on CPU while a program there computes, faults
- * pages in, makes and removes a cgroup. A program on CPU 1 wakes a program of the default class
- * that is pinned to CPU every 2.5 s, when the guard is not active; another program on CPU 1
+ * pages in, makes and removes a cgroup. Every 2.5 s, when the guard is not active, a program on
+ * CPU 1 wakes a program of the default class that is pinned to CPU; another program on CPU 1
  * repeatedly adds and removes a watch of a file. The program on CPU computes first under
  * SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls of functions (kprobes),
  * interrupts of dl_server_start() and of wakeups, callbacks of SRCU on the next CPU, timer

@@ -39,8 +39,8 @@ FOUR, SOCKETS = (
 
 
 def counts(kernel, cpu, append="", machine=FOUR):
-    """{(policy, name): count}"""
-    # the TSC is the watchdog here: it watches QEMU's own clocks
+    """Return {(policy, name): count}."""
+    # tsc=watchdog: the kernel checks other clocks by the TSC, and does not check the TSC
     b = Boot(
         machine,
         f"{append} tsc=watchdog do=run:/quiet:{SECONDS}:{cpu}",

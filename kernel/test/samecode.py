@@ -77,7 +77,7 @@ class Elf:
         return self.data[s["at"] + start : s["at"] + (s["size"] if size is None else start + size)]
 
     def place(self, section, offset):
-        """A place in a section, by the symbol there instead of a number."""
+        """Return a place in a section, by the symbol there instead of a number."""
         s = self.sections[section]
         if s["flags"] & SHF_STRINGS:
             return repr(self.word(s["at"] + offset)) if offset < s["size"] else s["name"]
@@ -92,8 +92,8 @@ class Elf:
         return s["name"]
 
     def variables(self):
-        """Map of each variable's name to a list of (section, size, bytes, references). Static
-        variables of one name share a list."""
+        """Return a map of each variable's name to a list of (section, size, bytes, references).
+        Static variables of one name share a list."""
         refer = {}
         for s in (s for s in self.sections if s["type"] == SHT_RELA):
             for at in range(s["at"], s["at"] + s["size"], 24):
@@ -131,12 +131,12 @@ class Elf:
 
 
 def plain(name):
-    """NAME without the number that the compiler adds to static variables with the same name."""
+    """Return NAME without the number that the compiler adds to static variables of one name."""
     return re.sub(r"\.\d+$", "", name)
 
 
 def functions(path, elf):
-    """Map of function names to instructions, in which places are written by name."""
+    """Return a map of function names to instructions, in which places are written by name."""
 
     def target(match):
         kind, section, offset = match.group(1), match.group(2), int(match.group(3) or "0", 16)
@@ -196,8 +196,8 @@ def strip(path, out):
 
 
 def layout(elf):
-    """An object's sections by name, as (size, contents). The contents are None for code; sections
-    with places in the code are left out."""
+    """Return an object's sections by name, as (size, contents). The contents are None for code;
+    sections with places in the code are left out."""
     return {
         s["name"]: (s["size"], None if s["flags"] & SHF_EXEC else elf.body(i))
         for i, s in enumerate(elf.sections)
@@ -206,7 +206,7 @@ def layout(elf):
 
 
 def differences(old, new):
-    """Names of functions and variables in which two objects differ; none when they are equal."""
+    """Return the names of functions and variables in which two objects differ."""
     with open(old, "rb") as a, open(new, "rb") as b:
         if a.read() == b.read():
             return set()

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: deep limit=9000 1000
 # rooms: launch container
-"""Start, cancel and kill steps of every launch path at random, first with the plugin line removed,
-then with it, both from one seed: the leftovers must be the same.
-churn.py [STEPS [SEED]]. STEPS counts the steps that launches would start uninterrupted: a job
-script and each srun in it."""
+"""Start, cancel and kill steps of every launch path at random: first without the plugin, then with
+the plugin and the same random numbers. Both runs must leave the same behind. churn.py [STEPS
+[SEED]]. STEPS is the number of steps that launches would start without interruptions: a job script
+counts as a step, and so does each srun in it."""
 
 import json
 import os
@@ -40,7 +40,7 @@ def plugin(there):
 
 
 def kill_stepds(node, killed):
-    """SIGKILL every slurmstepd of the node's jobs, and add these jobs to killed[node]."""
+    """Kill every slurmstepd of NODE's jobs with SIGKILL, and add these jobs to killed[node]."""
     r = run(
         "pgrep -a -f '^slurmstepd: \\[[0-9]*\\.'; pkill -9 -f '^slurmstepd: \\[[0-9]*\\.[0-9]*\\]'",
         user="root",
@@ -50,10 +50,10 @@ def kill_stepds(node, killed):
 
 
 def behind(killed):
-    """Leftovers on a node after all jobs: job directories, the scope's cpusets, processes of the
-    user, state."""
+    """Return what is left on each node after all jobs: cgroups of jobs, cpusets of slice and scope,
+    processes of the user, and the node's state."""
     out = {}
-    time.sleep(15)  # orphans of a killed slurmstepd sleep up to 6 s
+    time.sleep(15)  # ranks of a killed slurmstepd sleep for up to 6 s
     for node in ("n0", "n1"):
         cg = "/sys/fs/cgroup/system.slice"
         out[node] = {
@@ -84,8 +84,8 @@ BURST = 8  # steps that start together, so that they also compete for the ledger
 
 
 def scripts():
-    """The job scripts of the launch paths; "X" stands for --nodeos-container,
-    which stock Slurm does not know."""
+    """Write the job scripts of the launch paths, in a form for NodeOS and one for stock Slurm. In
+    the bodies, "X" stands for --nodeos-container, which stock Slurm does not know."""
     write("churn.json", pod(sim={"container": {"cpus": 4}}, vda={"container": {"cpus": 2}}))
     write(
         "churn.iso.json",
@@ -130,7 +130,7 @@ def scripts():
         ):
             text = line
             for mark, word in zip("XWO", words):
-                # "stock" lacks the whole word, with the container's name
+                # in the form for stock Slurm, the whole word with the container's name is left out
                 if half == "stock" and mark in "XW":
                     text = " ".join(w for w in text.split(" ") if not w.startswith(mark))
                 else:
@@ -140,8 +140,8 @@ def scripts():
 
 
 def command(rng, options, names):
-    """One launch and its number of steps. Both halves draw the same random numbers, so that the
-    same steps have the same fates."""
+    """Return the number of steps of a random launch, and its command. With and without the plugin,
+    the same random numbers are drawn, so that the same steps are cancelled or killed."""
     nodes, per, seconds = *rng.choice([(1, 1), (1, 2), (2, 1), (2, 2)]), rng.randint(1, 6)
     kind = rng.choice(["srun"] * 4 + ["manifest"] + ["sbatch"] * 5 + ["salloc", "array", "het"])
     extra = rng.choice(
@@ -187,7 +187,8 @@ def command(rng, options, names):
 
 
 def burst(rng, options, names, killed):
-    """Some launches at once, each with a random fate."""
+    """Start some launches at once, then let them finish, cancel them, or kill a part of Slurm or
+    the ranks, at random."""
     what = rng.choice(["finish", "cancel", "stepd", "slurmd", "ranks", "cancel and stepd"])
     launches = [command(rng, options, names) for _ in range(BURST)]
     lines = [f"{line} >/dev/null 2>&1 </dev/null &" for _, line in launches]
@@ -239,7 +240,7 @@ def main():
     plugin(False)
     stock = churn(steps, seed, False)
     note(f"stock leaves {json.dumps(stock)}")
-    for node in ("n0", "n1"):  # a clean start for the second half
+    for node in ("n0", "n1"):  # remove what the run without the plugin has left
         run(
             "rmdir $(find /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_* -depth -type d)"
             " 2>/dev/null; true",
@@ -280,13 +281,13 @@ def main():
             stock[node]["cpusets"],
             f"{node}: NodeOS leaves the cpusets of slice and scope as stock does",
         )
-        same(ours[node]["state"], "idle", f"{node} is idle, not drained")
+        same(ours[node]["state"], "idle", f"{node} is idle, not drained, after the run with NodeOS")
     r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 true", user="alice")
     same(r.code, 0, "a container can start after the churn")
     wait_idle()
     entries = leftovers().split()
     alive = ours["n0"]["jobs"] + ours["n1"]["jobs"]
-    ok(len(entries) <= len(alive), "every ledger entry left has a cgroup", entries)
+    ok(len(entries) <= len(alive), "there are no more ledger entries than cgroups of jobs", entries)
     all_idle("churn: all nodes are idle at the end")
     cluster.done()
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Functions that the guest tests share: commands as a user, TAP, sets of CPUs, the machine as lscpu
-shows it (never NodeOS's own code)."""
+"""Functions that the guest tests share: commands as a user, TAP, sets of CPUs, and the machine as
+lscpu shows it, not as NodeOS does."""
 
 import json
 import os
@@ -46,7 +46,8 @@ class Result:
 
 
 def diagnose(what):
-    """When a test hangs: write to the log, as comments, what Slurm's processes wait for."""
+    """Write to the log, as TAP comments, what Slurm's processes wait for. Called if a test
+    hangs."""
     note(f"diagnosis: {what}")
     for node in ("n0", "n1"):
         r = run(
@@ -64,10 +65,10 @@ def diagnose(what):
 
 
 def clean_env(user):
-    """Keep the variables of the tests' own shell from the user's commands."""
+    """Return the environment of a user's commands, without variables of the test's own shell."""
     mpi = {
         k: v for k, v in os.environ.items() if k.startswith("OMPI_MCA_")
-    }  # the emulated network's settings
+    }  # settings for the emulated network
     return mpi | {
         "PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin",
         "HOME": HOME if user == "alice" else f"/shared/home/{user}" if user != "root" else "/root",
@@ -78,7 +79,7 @@ def clean_env(user):
 
 
 def run(command, user="alice", timeout=180, env=None, cwd=None, node=None):
-    """Run a shell command as USER; on another node by ssh (root only)."""
+    """Run a shell command as USER, or as root on another NODE by ssh."""
     environ = clean_env(user)
     environ.update(env or {})
     argv = ["bash", "-c", command]
@@ -107,7 +108,7 @@ def run(command, user="alice", timeout=180, env=None, cwd=None, node=None):
 
 
 def both(command):
-    """Run root's command on both nodes at once: node -> Result."""
+    """Run a command as root on both nodes at once. Returns {node: Result}."""
     out = {}
 
     def one(node):
@@ -122,7 +123,7 @@ def both(command):
 
 
 def has_hpc():
-    """Whether the kernel has SCHED_HPC."""
+    """Does the kernel have SCHED_HPC?"""
     try:
         return os.sched_get_priority_max(48) >= 0
     except OSError:
@@ -130,14 +131,15 @@ def has_hpc():
 
 
 def nodes():
-    """The cluster's nodes that exist: a login on a missing node takes two minutes to fail."""
+    """Return the names of the cluster's nodes, so that tests do not wait two minutes for a missing
+    one."""
     r = run("scontrol show hostnames $(sinfo -h -o %N)", user="root")
     return r.out.split()
 
 
 def patient():
-    """Raise helper_timeout: under emulation on a busy machine, the planner may need longer than a
-    site would wait."""
+    """Raise helper_timeout on all nodes: under emulation on a busy host, the planner may need more
+    time than a site would allow."""
     for node in nodes():
         run(
             "sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' /etc/nodeos/nodeos.conf",
@@ -147,13 +149,14 @@ def patient():
 
 
 def site(line, nodes=("n0", "n1")):
-    """Append LINE to nodeos.conf."""
+    """Append LINE to nodeos.conf of NODES."""
     for node in nodes:
         run(f"echo '{line}' >>/etc/nodeos/nodeos.conf", user="root", node=node)
 
 
 def sbatch(arguments, timeout=300, cwd=None):
-    """Submit and wait, since sbatch --wait polls only every half minute. The code is the job's."""
+    """Submit a job and wait for its end. The result has the job's exit code. (sbatch --wait polls
+    only every 30 s.)"""
     r = run(f"sbatch --parsable {arguments}", cwd=cwd)
     job = r.out.strip()
     end = time.time() + timeout
@@ -181,7 +184,8 @@ def cpus(text):
 
 
 def ranks(result):
-    """Output of whereami by rank. Pieces of different ranks' outputs may be mixed."""
+    """Return the output of whereami, sorted by rank. Lines of different ranks may be mixed in
+    RESULT."""
     pieces = {}
     for line in result.out.splitlines():
         if line.startswith("@"):
@@ -191,7 +195,7 @@ def ranks(result):
 
 
 class Machine:
-    """Cores, memory nodes and their CPUs, from lscpu."""
+    """The cores and memory nodes of a node with their CPUs, from lscpu."""
 
     def __init__(self, node="n0"):
         text = run("lscpu -p=CPU,CORE,SOCKET,NODE", user="root", node=node).out
@@ -212,7 +216,7 @@ class Machine:
 
 
 def plan(manifest, cpu_list=None, node="n0"):
-    """The containers by name, from the dry run on this node's topology."""
+    """Return {name: container} of a manifest, as nodeosctl plan shows it for NODE's topology."""
     arg = f"--cpus={cpu_list}" if cpu_list else ""
     r = run(
         f"nodeosctl plan --json --topology /run/nodeos/machine.xml {arg} {manifest}",
@@ -230,7 +234,8 @@ def node_states():
 
 
 def wait_idle(limit=90):
-    """Wait until all nodes are idle and no job is left; returns the states at the end."""
+    """Wait until all nodes are idle and no job is left, for LIMIT seconds at most. Returns the
+    states."""
     end = time.time() + limit
     states = {}
     while time.time() < end:
@@ -243,7 +248,7 @@ def wait_idle(limit=90):
 
 
 def slurm_conf(lines):
-    """Append LINES to slurm.conf on both nodes, instead of those of the last call, and restart
+    """Append LINES to slurm.conf on both nodes, in place of the lines of the last call, and restart
     Slurm."""
     text = "".join(line + "\n" for line in lines)
     both(
@@ -264,10 +269,10 @@ def all_idle(what):
     )
 
 
-def leftovers():
-    """Ledger entries and locks' owners on both nodes: "" once all jobs are gone."""
+def leftovers(on=("n0", "n1")):
+    """Return the names of files of jobs in /run/nodeos on these nodes; "" if there are none."""
     out = ""
-    for node in ("n0", "n1"):
+    for node in on:
         out += run(
             "ls /run/nodeos 2>/dev/null | grep -v -e '^lock$' -e '^resize.lock$' -e '^machine.xml$'"
             " -e '^blocks$' -e '^serviceos' -e '^irqbalance.env$'",
@@ -287,8 +292,8 @@ def last_job():
 
 
 def run_groups(groups, names, *args, before=None, broken=None):
-    """For each name call before() and then groups[name](*ARGS). A group that raises an exception is
-    a failure (broken()) and must not hide the others."""
+    """For each name, call before() and then groups[name](*ARGS). If a group raises an exception,
+    report a failure, call broken(), and continue with the next group."""
     for name in names:
         note(f"group {name}")
         start = time.time()
@@ -297,7 +302,7 @@ def run_groups(groups, names, *args, before=None, broken=None):
         try:
             groups[name](*args)
         except Exception as e:
-            ok(False, f"group {name} broke: {e}", traceback.format_exc())
+            ok(False, f"group {name} runs without an exception: {e}", traceback.format_exc())
             if broken:
                 broken()
         note(f"group {name} took {time.time() - start:.0f} s")

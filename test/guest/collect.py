@@ -4,10 +4,10 @@
 # run: deep limit=2400
 # run: deep accounting=no limit=600 daemons
 # rooms: collect contend
-"""Records of contention in slurmctld and, with slurmdbd and MariaDB, in the database: nodeosctl
-contention collect. In the groups "daemons" and "again" the reports are those of both nodes'
-nodeos-contend, which reads counts of a trace; in the other groups they come from a writer of this
-file, which runs as their user. Run by test/guest/run as root on n0; collect.py [GROUP...]"""
+"""Test the records of contention that nodeosctl contention collect makes in slurmctld and, with
+slurmdbd and MariaDB, in the database. In the groups "daemons", "again" and "advise", nodeos-contend
+of both nodes writes the reports, with counts from a trace; in the other groups, report() writes
+them as the daemon's user. Run as root on n0: collect.py [GROUP...]"""
 
 import json
 import os
@@ -34,7 +34,8 @@ def has_database():
 
 
 def setup():
-    """The directory of reports, the keys, and programs that log changes before they make them."""
+    """Make the directory of reports, set the keys of nodeos.conf, and install wrappers of scontrol
+    and sacctmgr that log each change."""
     os.makedirs(DIR, exist_ok=True)
     run(f"chown slurm:slurm {DIR}; touch {LOG}; chown slurm {LOG}", user="root")
     for line in (
@@ -55,7 +56,7 @@ def setup():
 
 
 def report(job, host="n0", **changes):
-    """Replace the report of HOST as the daemon does."""
+    """Replace the report of HOST on JOB, as the daemon does."""
     r = {
         "nodeos_contention": 1,
         "host": host,
@@ -91,7 +92,7 @@ def report(job, host="n0", **changes):
             code = 0
         finally:
             os._exit(code)
-    ok(os.waitpid(child, 0)[1] == 0, f"a report of job {job} is written")
+    ok(os.waitpid(child, 0)[1] == 0, f"the test can write a report of job {job}")
 
 
 def turtle(job, host="n0", **changes):
@@ -103,14 +104,15 @@ def collect(*options, code=0):
         f"PATH={WRAPPERS}:$PATH {AS_SLURM} nodeosctl contention collect --json {' '.join(options)}",
         user="root",
     )
-    same(r.code, code, f"collect exits with {code}")
+    same(r.code, code, f"contention collect exits with {code}")
     if r.err:
         print("".join(f"# {line}\n" for line in r.err.splitlines()), end="", flush=True)
     return json.loads(r.out) if r.out.startswith("{") else {}
 
 
 def changes():
-    """The changes that collect has requested from Slurm since the last call."""
+    """Return the changes that collect has requested from Slurm since the last call of this
+    function."""
     with open(LOG, encoding="utf-8") as f:
         lines = f.read().splitlines()
     with open(LOG, "w", encoding="utf-8"):
@@ -119,10 +121,10 @@ def changes():
 
 
 def twice(what):
-    """A further run changes nothing in Slurm."""
+    """Check that another run of collect changes nothing in Slurm."""
     changes()
     collect()
-    same(changes(), [], f"{what}: a further run changes nothing")
+    same(changes(), [], f"{what}: another run of collect changes nothing in Slurm")
 
 
 def submit(arguments="", command="sleep 3000"):
@@ -139,7 +141,7 @@ def wait_state(job, *states, limit=240):
         if state.split("\n")[0] in states:
             return state
         time.sleep(0.5)
-    ok(False, f"job {job} is {' or '.join(states)}", state)
+    ok(False, f"job {job} becomes {' or '.join(states)}", state)
     return state
 
 
@@ -150,13 +152,13 @@ def admin_comment(job):
 
 
 def accounted(job, more=""):
-    """SystemComment by job, of sacct."""
+    """Return [job, SystemComment] for each job or task of JOB, as sacct prints them."""
     out = run(f"sacct -X -n -P {more} -j {job} -o jobid,systemcomment", user="root").out
     return [line.split("|", 1) for line in out.splitlines()]
 
 
 def end(*jobs):
-    """End jobs, and wait until slurmctld and the database have recorded it."""
+    """Cancel jobs, and wait until slurmctld and the database have recorded their ends."""
     run(f"scancel {' '.join(jobs)}", user="root")
     limit = time.time() + 120
     while time.time() < limit:
@@ -171,11 +173,12 @@ def end(*jobs):
         if states and not {"RUNNING", "PENDING"} & set(states) and not left:
             return
         time.sleep(1)
-    ok(False, "the database has the ends of jobs", states)
+    ok(False, "the database has recorded the ends of the jobs", states)
 
 
 def group_running():
-    """AdminComment of a running job follows its reports; a comment of the site stays."""
+    """The AdminComment of a running job follows the reports on the job. A comment of the site
+    stays."""
     job, other, plain = submit(), submit(), submit()
     for j in (job, other, plain):
         wait_state(j, "RUNNING")
@@ -183,16 +186,16 @@ def group_running():
     turtle(job)
     report(other)
     r = run(f"PATH={WRAPPERS}:$PATH {AS_SLURM} nodeosctl contention collect -n", user="root")
-    ok(r.code == 0 and "class=turtle" in r.out, "a dry run prints the record", r.text)
-    same((changes(), admin_comment(job)), ([], ""), "a dry run changes nothing")
+    ok(r.code == 0 and "class=turtle" in r.out, "collect --dry-run prints the record", r.text)
+    same((changes(), admin_comment(job)), ([], ""), "collect --dry-run changes nothing")
     collect()
     text = (
         "nodeos1 class=turtle ranks=1 turtles=1 rate=0.2 quality=a source=perf hosts=1"
         " simulated=yes"
     )
     same(admin_comment(job), text, "scontrol shows the record of a running job")
-    same(admin_comment(other), "of the site", "the site's comment stays")
-    same(admin_comment(plain), "", "a job without report has no comment")
+    same(admin_comment(other), "of the site", "an AdminComment of the site is kept")
+    same(admin_comment(plain), "", "a job without a report gets no comment")
     twice("running")
     report(job, changes=1)
     collect()
@@ -200,15 +203,23 @@ def group_running():
         admin_comment(job),
         "nodeos1 class=devil ranks=1 devils=1 rate=311.5 quality=a source=perf hosts=1 changes=1"
         " simulated=yes",
-        "the record changes with the class",
+        "the record in AdminComment changes with the class",
     )
     report(job, "n1", changes=1)
     collect()
-    ok("ranks=2 devils=2 " in admin_comment(job), "a second host is merged", admin_comment(job))
+    ok(
+        "ranks=2 devils=2 " in admin_comment(job),
+        "the report of a second host is merged into the record",
+        admin_comment(job),
+    )
     run(f"scontrol suspend {job}", user="root")
     turtle(job, "n1")
     collect()
-    ok("turtles=1" in admin_comment(job), "a suspended job has its record", admin_comment(job))
+    ok(
+        "turtles=1" in admin_comment(job),
+        "the record of a suspended job follows its reports",
+        admin_comment(job),
+    )
     run(f"scontrol resume {job}", user="root")
     r = run(
         "systemctl start nodeos-collect.service; systemctl is-failed nodeos-collect.service",
@@ -216,7 +227,7 @@ def group_running():
     )
     ok(
         "inactive" in r.out,
-        "the unit of collect succeeds",
+        "nodeos-collect.service succeeds",
         r.text + run("journalctl -u nodeos-collect -n 20 --no-pager", user="root").out,
     )
     end(job, other, plain)
@@ -224,7 +235,8 @@ def group_running():
 
 
 def group_ended():
-    """One record a job in the database: a plain one, tasks of an array, a heterogeneous job."""
+    """Ended jobs have one record each in the database: single jobs, tasks of an array, components
+    of a heterogeneous job."""
     job, other, plain = submit(), submit(), submit()
     array, het = submit("--array=0-1"), submit(": -n1")
     wait_state(array, "RUNNING")
@@ -235,7 +247,7 @@ def group_ended():
     same(
         sorted(raw[f"{array}_{n}"] == array for n in (0, 1)),
         [False, True],
-        "an array's last task has the array's number",
+        "one of the two tasks of an array has the job number of the array",
     )
     task = [raw[f"{array}_{n}"] for n in (0, 1)]
     component = [raw[f"{het}+{n}"] for n in (0, 1)]
@@ -247,18 +259,22 @@ def group_ended():
     for n in (0, 1):
         ok(
             f"rate={n + 10}.0" in admin_comment(f"{array}_{n}"),
-            f"task {n} has its own record",
+            f"task {n} of an array has a record of its own in AdminComment",
             admin_comment(f"{array}_{n}"),
         )
         ok(
             f"rate={n + 12}.0" in admin_comment(f"{het}+{n}"),
-            f"component {n} has its own record",
+            f"component {n} of a heterogeneous job has a record of its own in AdminComment",
             admin_comment(f"{het}+{n}"),
         )
     twice("before the end")
     end(job, other, plain, array, het)
     collect()
-    same(accounted(job), [[job, ""]], "the record waits for the last report")
+    same(
+        accounted(job),
+        [[job, ""]],
+        "an ended job has no record in the database before its last report",
+    )
     turtle(job, ended=True)
     report(other, ended=True)
     for n, j in enumerate(task + component):
@@ -299,21 +315,25 @@ def group_requeue():
     wait_state(job, "RUNNING")
     report(job)
     collect()
-    ok("class=devil" in admin_comment(job), "the first run has a record", admin_comment(job))
+    ok(
+        "class=devil" in admin_comment(job),
+        "the first run of a requeued job has a record",
+        admin_comment(job),
+    )
     run(f"scontrol requeue {job}", user="root")
     wait_state(job, "PENDING")
     report(job, ended=True)
     twice("requeued")
-    # the credential of the first run must end first: two minutes
+    # Slurm starts the job again only after the credential of the first run has expired: 2 minutes
     wait_state(job, "RUNNING", limit=300)
     changes()
     collect()
-    same(changes(), [], "the report of the first run does not count for the second one")
+    same(changes(), [], "the last report of the first run makes no record for the second run")
     turtle(job, inode=2)
     collect()
     ok(
         "class=turtle" in admin_comment(job),
-        "the second run has a record of its own",
+        "the second run of a requeued job has a record of its own",
         admin_comment(job),
     )
     end(job)
@@ -322,7 +342,7 @@ def group_requeue():
     comments = [comment for _, comment in accounted(job, "-D")]
     ok(
         len(comments) == 2 and comments[0] == "" and "class=turtle" in comments[1],
-        "the database has one record, that of the last run",
+        "the database has a record of the last run only",
         comments,
     )
     twice("requeue")
@@ -330,7 +350,7 @@ def group_requeue():
 
 
 def group_site():
-    """A SystemComment of the site stays."""
+    """A SystemComment that the site has set is kept."""
     job = submit()
     wait_state(job, "RUNNING")
     report(job)
@@ -338,7 +358,7 @@ def group_site():
     run(f"sacctmgr -i modify job where jobid={job} set systemcomment='of the site'", user="root")
     report(job, ended=True)
     collect()
-    same(accounted(job), [[job, "of the site"]], "the site's SystemComment stays")
+    same(accounted(job), [[job, "of the site"]], "a SystemComment of the site is kept")
     with open(f"{DIR}/{job}/record.json", encoding="utf-8") as f:
         r = json.load(f)
     ok(
@@ -350,7 +370,7 @@ def group_site():
 
 
 def group_user():
-    """What a job's user writes changes nothing."""
+    """Nothing that a job's user writes changes a record."""
     job = submit()
     wait_state(job, "RUNNING")
     turtle(job)
@@ -368,7 +388,7 @@ def group_user():
             run(command).code != 0,
             f"a user's change of the report directory is refused: {command.split()[0]}",
         )
-    # if a site has made the directories writable by mistake
+    # make the directories writable, as a site may do by mistake
     run(f"chmod 1777 {DIR} {DIR}/{job}", user="root")
     with open(f"{DIR}/{job}/n0.json", encoding="utf-8") as f:
         own = json.load(f)
@@ -380,17 +400,25 @@ def group_user():
         f" mkfifo {DIR}/{job}/n4.json; mkdir -p {DIR}/8; cp {HOME}/n1.json {DIR}/8/n1.json"
     )
     twice("user")
-    same(admin_comment(job), before, "files of a user change no record")
+    same(admin_comment(job), before, "files of a user in the report directory change no record")
     run(
         f"mkdir -p {HOME}/own/{job}; sed s/n1/n0/ {HOME}/n1.json >{HOME}/own/{job}/n0.json;"
         f" echo contention_record = yes >{HOME}/own.conf;"
         f" echo contention_report_dir = /srv/x >>{HOME}/own.conf"
     )
     r = run(f"nodeosctl contention collect --dir={HOME}/own --conf={HOME}/own.conf")
-    ok(r.code == 1 and "scontrol failed" in r.err, "a user's own run is refused by Slurm", r.text)
-    same(admin_comment(job), before, "the run of a user changes no comment")
+    ok(
+        r.code == 1 and "scontrol failed" in r.err,
+        "Slurm refuses the changes of collect that a user runs",
+        r.text,
+    )
+    same(admin_comment(job), before, "collect that a user runs changes no comment")
     r = run("nodeosctl contention collect", user="root")
-    ok(r.code == 1 and "run it as slurm" in r.err, "root's run is refused, with advice", r.text)
+    ok(
+        r.code == 1 and "run it as slurm" in r.err,
+        "collect refuses to run as root, with advice",
+        r.text,
+    )
     run(f"rm -rf {DIR}/8; chmod 755 {DIR}", user="root")
     end(job)
     turtle(job, ended=True)
@@ -403,7 +431,7 @@ def extra(node):
 
 
 def wait_minute():
-    """Wait until nodes may be changed again."""
+    """Wait for the minute within which collect does not change a node's Extra again."""
     time.sleep(62)
 
 
@@ -420,24 +448,28 @@ def group_extra():
     same(
         extra("n0"),
         '{"rack":7,"nodeos_devils":1,"nodeos_semi_devils":0}',
-        "the ranks are merged into the site's Extra",
+        "the number of devils is merged into the site's JSON in Extra",
     )
-    same(extra("n1"), "rack 7", "Extra that is no JSON stays")
+    same(extra("n1"), "rack 7", "an Extra that is not JSON is kept")
     twice("extra")
-    # with this parameter Slurm accepts only JSON
+    # with extra_constraints, Slurm accepts only JSON in Extra
     run("scontrol update nodename=n1 extra=", user="root")
     cluster.both("sed -i 's/^SchedulerParameters=.*/&,extra_constraints/' /etc/slurm/slurm.conf")
     run("scontrol reconfigure; sleep 5", user="root")
     turtle(job[1], "n1")
     collect()
-    same(extra("n1"), '{"nodeos_devils":0,"nodeos_semi_devils":0}', "a node without devils")
+    same(
+        extra("n1"),
+        '{"nodeos_devils":0,"nodeos_semi_devils":0}',
+        "an empty Extra of a node without devils gets the number 0",
+    )
     for constraint, node in (
         ("nodeos_devils<1", "n1"),
         ("nodeos_devils>0", "n0"),
         ("rack=7", "n0"),
     ):
         r = run(f"srun --mpi=none -n1 --extra='{constraint}' printenv SLURMD_NODENAME", timeout=120)
-        same(r.out.strip(), node, f"srun --extra='{constraint}' takes {node}")
+        same(r.out.strip(), node, f"srun --extra='{constraint}' runs on {node}")
     run(f"scancel {' '.join(job)}", user="root")
     wait_state(job[0], "CANCELLED")
     report(job[0], ended=True)
@@ -448,7 +480,7 @@ def group_extra():
     same(
         (extra("n0"), extra("n1")),
         ('{"rack":7,' + none, "{" + none),
-        "without jobs a node has no devils",
+        "after the jobs, Extra of both nodes has 0 devils",
     )
     twice("extra, ended")
     run("sed -i '/^contention_node_extra/d' /etc/nodeos/nodeos.conf", user="root")
@@ -456,14 +488,14 @@ def group_extra():
     same(
         (extra("n0"), extra("n1")),
         ('{"rack":7}', "(null)"),
-        "without contention_node_extra a node has the site's own Extra",
+        "without contention_node_extra, collect leaves only the site's own Extra",
     )
     all_idle("extra: all nodes are idle at the end")
 
 
 def trace(turn):
-    """Counts of ranks that execute 2e9 instructions a second, with 0.2 misses for 10,000 of them up
-    to the sample TURN, and with 300 after it."""
+    """Return a trace of ranks that execute 2e9 instructions a second. They have 0.2 misses for
+    10,000 instructions up to sample TURN, and 300 afterwards."""
     lines = []
     for rank in range(8):
         misses = 0
@@ -474,7 +506,8 @@ def trace(turn):
 
 
 def start_daemons():
-    """Both nodes' daemons, with a trace: each rank on n0 becomes a devil, on n1 it is a turtle."""
+    """Start the daemons of both nodes with traces: each rank on n0 becomes a devil, and each on n1
+    stays a turtle."""
     for node, turn in (("n0", TURN), ("n1", 400)):
         name = f"/shared/trace.{node}"
         with open(name, "w", encoding="utf-8") as f:
@@ -502,7 +535,7 @@ def stop_daemons():
 
 
 def start_timer():
-    """The timer of the package, at a shorter interval."""
+    """Start the timer of the package, with a shorter interval."""
     folder = "/run/systemd/system/nodeos-collect.timer.d"
     os.makedirs(folder, exist_ok=True)
     with open(f"{folder}/often.conf", "w", encoding="utf-8") as f:
@@ -524,7 +557,8 @@ def stop_timer():
 
 
 def wait_for(good, limit):
-    """Seconds until GOOD() is true; None after LIMIT seconds."""
+    """Wait until GOOD() is true. Returns the seconds that this took, or None after LIMIT
+    seconds."""
     begin = time.time()
     while not good():
         if time.time() > begin + limit:
@@ -534,14 +568,14 @@ def wait_for(good, limit):
 
 
 def own_class(job):
-    """Class of the job's first rank in the document of n0."""
+    """Return the class of the job's first rank in the document of n0."""
     r = run(f"nodeosctl contention -j {job} --json")
     steps = json.loads(r.out) if r.out.startswith("[") else []
     return steps[0]["ranks"][0]["class"] if steps and steps[0]["ranks"] else ""
 
 
 def reported(job, host, *words):
-    """Does the daemon's report have all of these words?"""
+    """Does the report of HOST on JOB have all of WORDS?"""
     try:
         with open(f"{DIR}/{job}/{host}.json", encoding="utf-8") as f:
             text = f.read()
@@ -550,22 +584,37 @@ def reported(job, host, *words):
     return all(w in text for w in words)
 
 
+def last_report(job, host, what):
+    """Check that the daemon of HOST writes the last report on JOB after Slurm has removed the job's
+    cgroup."""
+    begin = time.time()
+    cgroups = f"find /sys/fs/cgroup/system.slice -maxdepth 4 -type d -path '*job_{job}*'"
+    wait_for(lambda: not run(cgroups, user="root", node=host).out.strip(), 180)
+    gone = time.time() - begin
+    seconds = wait_for(lambda: reported(job, host, '"ended":true'), 60)
+    left = run(f"{cgroups}; journalctl -u {UNIT} -n 5 -o cat", user="root", node=host).text
+    ok(seconds is not None, what, f"{gone:.0f} s until the cgroup is gone; {left}")
+    cluster.note(f"{host}: cgroup gone after {gone:.0f} s, last report after {seconds} s more")
+
+
 def follow(job, old, new, more=""):
-    """The document of JOB goes from class OLD to NEW, and AdminComment follows, with MORE."""
+    """Check that the document of JOB changes from class OLD to NEW, and that AdminComment follows.
+    It must also have MORE."""
     seconds = wait_for(lambda: own_class(job) == new, 60 + TURN * 2)
-    ok(seconds is not None, f"a rank of job {job} that was {old} is {new}", own_class(job))
+    ok(seconds is not None, f"a rank of job {job} changes from {old} to {new}", own_class(job))
     seconds = wait_for(lambda: f"class={new} " in admin_comment(job), 60)
-    # a run of collect itself takes seconds on an emulated machine
+    # on an emulated machine, one run of collect takes some seconds
     ok(
         seconds is not None and seconds <= 2 * INTERVAL + 5 and more in admin_comment(job),
-        f"at most two intervals later, scontrol shows {new}",
+        f"within two intervals, scontrol shows the class {new}",
         f"{seconds} s: {admin_comment(job)}",
     )
     cluster.note(f"AdminComment has {new} after {seconds} s")
 
 
 def final_record(job):
-    """The stored record of an ended job: SystemComment, or the file if there is no database."""
+    """Return the stored record of an ended job: from SystemComment, or from record.json if there is
+    no database."""
     with open(f"{DIR}/{job}/record.json", encoding="utf-8") as f:
         r = json.load(f)
     ok(r["final"], f"the record of job {job} is final", r)
@@ -575,7 +624,8 @@ def final_record(job):
 
 
 def rewrite_copies(job):
-    """The user of a job forges all reports that the user may write."""
+    """Try to forge reports as the user of JOB: writes to the real ones must fail, and copies have
+    no effect."""
     own = f"{HOME}/copies"
     for command in (
         f"echo x >/run/nodeos-contend/steps/{job}.0.json",
@@ -589,7 +639,8 @@ def rewrite_copies(job):
 
 
 def group_daemons():
-    """From the counters of two nodes to Slurm's record, by the unit, the timer and the daemons."""
+    """Reports of the daemons of two nodes become records in Slurm, by the timer and the unit of
+    collect."""
     start_daemons()
     start_timer()
     observed = "srun --mpi=none --nodeos-contention=observe"
@@ -604,21 +655,21 @@ def group_daemons():
             wait_for(lambda h=host, c=name: reported(job, h, f'"class":"{c}"'), 60) is not None,
             f"{host} reports its rank as a {name}",
         )
-    # stop the daemons, so that no report is written from here on
+    # stop the daemons, so that the reports do not change
     cluster.both(f"systemctl kill -s STOP {UNIT}")
     collect()
     ok(
         "class=devil ranks=2 devils=1 turtles=1 " in admin_comment(job)
         and " hosts=2 " in admin_comment(job) + " ",
-        "the record has the ranks of both nodes",
+        "the record of a job has the ranks of both nodes",
         admin_comment(job),
     )
     ok(
         "class=turtle ranks=1 turtles=1 " in admin_comment(other),
-        "a second job has its own record",
+        "a second job has a record of its own",
         admin_comment(other),
     )
-    same(admin_comment(plain), "", "a job without report has no comment")
+    same(admin_comment(plain), "", "a job that is not observed gets no comment")
     before = admin_comment(job)
     rewrite_copies(job)
     twice("daemons")
@@ -626,24 +677,24 @@ def group_daemons():
     cluster.both(f"systemctl kill -s CONT {UNIT}")
     end(job, other, plain)
     for j, host in ((job, "n0"), (job, "n1"), (other, "n1")):
-        ok(
-            wait_for(lambda j=j, host=host: reported(j, host, '"ended":true'), 60) is not None,
-            f"{host} writes the last report of job {j}",
-        )
+        last_report(j, host, f"{host} writes the last report of job {j}")
     collect()
     ok(
         "class=devil ranks=2 devils=1 turtles=1 " in final_record(job),
-        "the record of the first job is kept",
+        "the final record of the first job has both ranks",
     )
-    ok("class=turtle ranks=1 " in final_record(other), "the record of the second job is kept")
-    ok(not os.path.exists(f"{DIR}/{plain}"), "a job without report has no directory")
+    ok(
+        "class=turtle ranks=1 " in final_record(other),
+        "the final record of the second job has its rank",
+    )
+    ok(not os.path.exists(f"{DIR}/{plain}"), "a job that is not observed has no report directory")
     twice("daemons, ended")
     stop_daemons()
     all_idle("daemons: all nodes are idle at the end")
 
 
 def group_again():
-    """A requeued job has one record, of its last run, by the daemons' reports."""
+    """By the daemons' reports, a requeued job has one record, which is of its last run."""
     start_daemons()
     job = submit("--requeue -w n0", "srun --mpi=none --nodeos-contention=observe -n1 sleep 3000")
     ok(
@@ -651,35 +702,33 @@ def group_again():
         "the first run's rank is reported as a devil",
     )
     collect()
-    ok("class=devil" in admin_comment(job), "the first run has a record", admin_comment(job))
-    run(f"scontrol requeue {job}", user="root")
     ok(
-        wait_for(lambda: reported(job, "n0", '"ended":true'), 60) is not None,
-        "the daemon writes the last report of the first run",
+        "class=devil" in admin_comment(job),
+        "daemons: the first run has a record",
+        admin_comment(job),
     )
+    run(f"scontrol requeue {job}", user="root")
+    last_report(job, "n0", "the daemon writes the last report of the first run")
     collect()
-    # the credential of the first run must end first: two minutes
+    # Slurm starts the job again only after the credential of the first run has expired: 2 minutes
     wait_state(job, "RUNNING", limit=300)
     ok(
         wait_for(lambda: reported(job, "n0", '"class":"turtle"', '"ended":false'), 60) is not None,
-        "the daemon reports the second run anew",
+        "the daemon begins a new report for the second run",
     )
     collect()
     ok(
         "class=turtle" in admin_comment(job),
-        "the second run has a record of its own",
+        "daemons: the second run has a record of its own",
         admin_comment(job),
     )
     end(job)
-    ok(
-        wait_for(lambda: reported(job, "n0", '"ended":true'), 60) is not None,
-        "the second run has ended",
-    )
+    last_report(job, "n0", "the daemon writes the last report of the second run")
     collect()
     comments = [comment for _, comment in accounted(job, "-D")]
     ok(
         len(comments) == 2 and comments[0] == "" and "ranks=1" in comments[1],
-        "the database has one record, that of the last run",
+        "daemons: the database has a record of the last run only",
         comments,
     )
     twice("again")
@@ -692,11 +741,11 @@ def advise(*options):
 
 
 def group_advise():
-    """Two devils on n0 by its daemon: one is advised to go to n1, and goes by the printed
-    commands."""
+    """The daemon of n0 reports two devils. advise proposes to move one to n1, and the printed
+    commands do that."""
     start_daemons()
     step = "srun --mpi=none --nodeos-contention=observe -n1 sleep 3000"
-    # no list of nodes: the requeued job must be free to run on another node
+    # drain n1 rather than naming n0: the requeued job must be free to run on another node
     run("scontrol update nodename=n1 state=drain reason=advise", user="root")
     jobs = [submit("--requeue", step) for _ in range(2)]
     for job in jobs:
@@ -705,11 +754,11 @@ def group_advise():
     for job in jobs:
         ok(
             wait_for(lambda j=job: reported(j, "n0", '"class":"devil"'), 120) is not None,
-            "each of two ranks is reported as a devil",
+            "the rank of each of two jobs is reported as a devil",
         )
     r = advise("--json")
     found = json.loads(r.out).get("proposals", []) if r.code == 0 else []
-    same(len(found), 1, "two devils on a node beside an idle one: one proposal")
+    same(len(found), 1, "for two devils on one node and an idle node, advise makes one proposal")
     r = advise()
     ok(
         re.search(r"^1\. move .* from n0 to n1$", r.out, re.M),
@@ -719,7 +768,7 @@ def group_advise():
     r = run(advise("--print=extra").out, user="root")
     ok(
         r.code == 0 and re.search(r'"nodeos_devils_leave": *1\b', extra("n0")),
-        "the printed commands write the advice into Extra",
+        "the commands of advise --print=extra write the advice into Extra",
         (extra("n0"), r.text),
     )
     commands = advise("--print=requeue").out
@@ -730,9 +779,10 @@ def group_advise():
         (commands, r.text),
     )
     moved = [j for j in jobs if re.search(rf"\b{j}\b", commands)]
-    same(len(moved), 1, "the commands name one job")
+    same(len(moved), 1, "the commands that requeue name one job")
     for job in moved:
-        # the credential of the first run must end first: two minutes
+        # Slurm starts the job again only after the credential of the first run has expired: 2
+        # minutes
         wait_state(job, "RUNNING", limit=300)
         same(run(f"squeue -h -o %N -j {job}").out.strip(), "n1", "the requeued job runs on n1")
         ok(
@@ -742,13 +792,13 @@ def group_advise():
     r = advise("--json")
     ok(
         r.code == 0 and json.loads(r.out)["proposals"] == [],
-        "afterwards there is nothing to advise",
+        "after the move, advise makes no proposal",
         r.text,
     )
     end(*jobs)
     stop_daemons()
     run("scontrol update nodename=n0 extra=; scontrol update nodename=n1 extra=", user="root")
-    # their records become final some minutes later, in the middle of another group
+    # the jobs' records would become final some minutes later, during another group
     for job in jobs:
         run(f"rm -rf {DIR}/{job}", user="root")
     all_idle("advise: all nodes are idle at the end")
@@ -769,6 +819,6 @@ GROUPS = {
 if __name__ == "__main__":
     setup()
     run_groups(GROUPS, sys.argv[1:] or GROUPS)
-    # other suites may follow
+    # restore nodeos.conf for other suites
     cluster.both("sed -i '/^contention_/d' /etc/nodeos/nodeos.conf")
     cluster.done()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Manifests and checks of a container's ranks for the tests inside the virtual cluster."""
+"""Manifests, and checks of a container's ranks, for the tests in the virtual cluster."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def write(name, text):
 
 
 def pod(**containers):
-    """A PodManifest; each container is a dict of its isolators."""
+    """Return a PodManifest. Each container is given as a dict of its isolators."""
     return json.dumps(
         {
             "acKind": "PodManifest",
@@ -43,12 +43,12 @@ COUPLED = {
 
 
 def check_ranks(found, container, what, machine, policy="other", pinned=True):
-    """Check that every rank is inside CONTAINER as planned: CPUs, memory nodes, policies,
-    environment."""
+    """Check that every rank of FOUND is in CONTAINER as planned: its CPUs, memory nodes, policies
+    and environment."""
     inside, mems = cpus(container["cpus"]), cpus(container["mems"])
     ok(
         found and all(cpus(r["cpus"]) <= inside for r in found),
-        f"{what}: every rank is inside {container['cpus']}",
+        f"{what}: every rank runs on CPUs of {container['cpus']}",
         [r["cpus"] for r in found],
     )
     ok(
@@ -110,6 +110,6 @@ def check_ranks(found, container, what, machine, policy="other", pinned=True):
             ok(
                 len(set().union(*sets)) == sum(len(s) for s in sets)
                 and all(machine.whole_cores(s) for s in sets),
-                f"{what}: ranks on {host} have whole cores of their own",
+                f"{what}: the ranks on {host} have whole cores, and share none",
                 sets,
             )

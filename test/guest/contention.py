@@ -5,9 +5,9 @@
 # run: ci limit=600 classes
 # run: deep limit=2400
 # rooms: contention contend host launch tools
-"""Classes of ranks by the misses of a simulated last-level cache, through Slurm and MPI: rates as
-calculated from the loads' assembler (programs/load.c), domains, ranks that fork, exec, sleep or
-change, a daemon that is killed, users who may not read.
+"""Test the classes of ranks, which Slurm or MPI starts, by the misses of a simulated last-level
+cache. Rates must be as calculated from the loads' assembler (programs/load.c). Further groups:
+domains; ranks that fork, exec, sleep or change; a daemon that is killed; users who may not read.
 
 contention.py [GROUP...]"""
 
@@ -23,12 +23,13 @@ from cluster import HOME, ok, run, same
 from containers import pod, write
 from loads import HOLD, LOAD, UNIT, Load, by_rank, configure, kill_pid, root, run_suite
 
-# Lines from memory for 10,000 instructions, by the assembler of test/simllc/test/kinds.h.
+# Cache lines read from memory for 10,000 instructions, by the assembler of
+# test/simllc/test/kinds.h.
 RATE = {"muladd": 1e4 / 304, "scan": 1e4 / 32, "triad": 1e4 * 3 / 56, "chase": 1e4 / 3}
 CLASS = {"loop": "turtle", "muladd": "semi-devil", "scan": "devil", "triad": "devil"}
 CLASS["chase"] = "devil"
 PROCS = f"/sys/fs/cgroup/system.slice/{UNIT}.service/cgroup.procs"
-KILLS = 100  # of the daemon
+KILLS = 100  # how often the daemon is killed
 
 
 def kind(spec):
@@ -36,26 +37,36 @@ def kind(spec):
 
 
 def judge_rate(rank, spec, what):
-    """Check that the rate of RANK is within a tenth of the calculated rate, and that its class
-    agrees with the bounds."""
+    """Check that the rate of RANK is within 10 % of the calculated rate, and that its class is the
+    one of that rate."""
     want = RATE.get(kind(spec), 0)
     got = rank.get("rate")
     good = got is not None and (0.9 * want <= got <= 1.1 * want if want else got < 3)
-    ok(good, f"{what}: {spec}: {want:.1f} misses for 10,000 instructions", f"{got}\n{rank}")
-    same(rank.get("class"), CLASS[kind(spec)] if want else "turtle", f"{what}: {spec}: its class")
+    ok(
+        good,
+        f"{what}: a rank with {spec} has {want:.1f} misses for 10,000 instructions",
+        f"{got}\n{rank}",
+    )
+    same(
+        rank.get("class"),
+        CLASS[kind(spec)] if want else "turtle",
+        f"{what}: a rank with {spec} has the class of its rate",
+    )
 
 
 def group_classes():
-    """Six ranks on two sockets: each has the calculated rate, though all share caches."""
+    """Six ranks on two sockets have the calculated rates, although they share caches."""
     specs = "muladd/16M,scan/16M,triad/8M,chase/16M,loop/1M,scan/1M"
     step = Load(60, specs, "-n6 -c2 -m block:block --nodeos-contention=observe")
     d = step.classified()
     ranks = by_rank(d)
-    same(sorted(ranks), list(range(6)), "one row a rank")
+    same(sorted(ranks), list(range(6)), "the document has one row for each of six ranks")
     for n, spec in enumerate(step.specs[:5]):
         judge_rate(ranks.get(n, {}), spec, "ranks on two sockets")
     inside = ranks.get(5, {})
-    same(inside.get("class"), "turtle", "a scan of 1 MiB that its socket's cache holds: turtle")
+    same(
+        inside.get("class"), "turtle", "a rank whose 1 MiB fits into its socket's cache is a turtle"
+    )
     source = d.get("source", {})
     same(
         tuple(source.get(key) for key in ("provider", "row", "simulated", "user_only")),
@@ -64,11 +75,11 @@ def group_classes():
         " count user code",
     )
     domains = {x["domain"]: x for x in d.get("domains", [])}
-    same(len(domains), 2, "a domain for each socket")
+    same(len(domains), 2, "the document has a domain for each of two sockets")
     same(
         sorted((x["devils"], x["semi_devils"], x["turtles"]) for x in domains.values()),
         [(0, 0, 2), (3, 1, 0)],
-        "the domains' ranks by class",
+        "each domain has the number of its ranks in each class",
     )
     r = run(f"nodeosctl contention -j {step.job}")
     ok(
@@ -77,25 +88,29 @@ def group_classes():
         r.text,
     )
     r = run(f"nodeosctl contention -j {step.job}", user="bob")
-    ok(r.code != 0 and str(step.job) in r.err, "another user is refused the job", r.text)
+    ok(
+        r.code != 0 and str(step.job) in r.err,
+        "nodeosctl contention refuses the job of another user",
+        r.text,
+    )
     run(f"nodeosctl contention -j {step.job} --svg classes.svg")
     out = step.end()
-    same(out.count("load "), 6, "all ranks end by themselves")
+    same(out.count("load "), 6, "all six ranks end without an error")
     text = open(f"{HOME}/classes.svg").read() if os.path.exists(f"{HOME}/classes.svg") else ""
     ok(text.count("devil") and "</svg>" in text, "the picture of the step shows devils", text[:300])
 
 
 def group_pair():
-    """Two scans of 3 MiB in one cache of 4 MiB evict each other, but not in two caches. The same
-    holds under mpirun, whose children are the ranks."""
-    for way, where, want in (("0,2", "one socket", "devil"), ("0,8", "two", "turtle")):
+    """Two scans of 3 MiB evict each other in one cache of 4 MiB, but not in two caches. Children of
+    mpirun have classes, too."""
+    for way, where, want in (("0,2", "one socket", "devil"), ("0,8", "two sockets", "turtle")):
         bind = f"--exclusive --cpu-bind=map_cpu:{way}"
         step = Load(50, "scan/3M,scan/3M", f"-n2 -c8 {bind} --nodeos-contention=observe")
         ranks = by_rank(step.classified())
         same(
             (len({r["domain"] for r in ranks.values()}), [r["class"] for r in ranks.values()]),
             (1 if want == "devil" else 2, [want] * 2),
-            f"two scans of 3 MiB on {where}: each a {want}",
+            f"of two scans of 3 MiB on {where}, each is a {want}",
         )
         step.cancel()
     write(
@@ -109,19 +124,19 @@ def group_pair():
     same(
         sorted((x["command"], x["class"]) for x in ranks if x["kind"] == "child"),
         [("load-mpi", "devil"), ("load-mpi", "turtle")],
-        "mpirun in a batch job: its children are ranks with their own classes",
+        "the two children of mpirun in a batch job are ranks with their own classes",
     )
     step.p.kill()
     cluster.wait_idle()
 
 
 def group_shared():
-    """Two ranks of one CPU have their own rates; a rank that hardly computes has no class, and is a
-    turtle for placement; the class of a rank changes with what the rank does."""
+    """Two ranks that share a CPU have their own rates. A rank that hardly computes is no devil. The
+    class of a rank changes with what the rank does."""
     step = Load(50, "loop/1M,scan/16M", "-n2 -O --cpu-bind=map_cpu:0,0 --nodeos-contention=observe")
     ranks = by_rank(step.classified())
     for n, spec in enumerate(step.specs):
-        judge_rate(ranks.get(n, {}), spec, "a CPU that two ranks share")
+        judge_rate(ranks.get(n, {}), spec, "two ranks share a CPU")
     step.end()
     step = Load(60, "io/1,loop/1M+scan/16M", "-n2 -c2 --nodeos-contention=observe")
     step.classified(1)
@@ -130,13 +145,13 @@ def group_shared():
     idle, changed = ranks.get(0, {}), ranks.get(1, {})
     ok(
         idle.get("cpu_percent", 100) < 10 and idle.get("class") in ("unknown", "turtle"),
-        "a rank that writes files and sleeps is no devil, whatever its few samples say",
+        "a rank that writes files and sleeps is no devil",
         idle,
     )
-    same(idle.get("idle"), True, "a rank that hardly computes is idle")
+    same(idle.get("idle"), True, "a rank that hardly computes is reported as idle")
     ok(
         changed.get("class") == "devil" and changed.get("changes", 0) >= 1,
-        "a loop that becomes a scan becomes a devil",
+        "a rank that changes from a loop to a scan becomes a devil",
         changed,
     )
     step.end()
@@ -152,16 +167,24 @@ def group_none():
     same(
         (d.get("source", {}).get("provider"), rank.get("class"), rank.get("instructions")),
         ("none", "unknown", None),
-        "without the PMU the class is unknown, and no number is shown",
+        "without the PMU, the class is unknown and there are no counts",
     )
     r = run(f"nodeosctl contention -j {step.job}")
-    ok("unknown" in r.out and "cannot open event" in r.out, "the table has the reason", r.text)
-    same(step.end().count("load "), 1, "the step ends by itself")
+    ok(
+        "unknown" in r.out and "cannot open event" in r.out,
+        "without the PMU, the table has the reason for the unknown class",
+        r.text,
+    )
+    same(step.end().count("load "), 1, "without the PMU, the step ends without an error")
     root(f"systemctl stop {UNIT}")
     step = Load(3, "loop/1M", "-n1 --nodeos-contention=observe")
-    same(step.end().count("load "), 1, "without the daemon the step runs")
+    same(step.end().count("load "), 1, "without the daemon, a step that requests observation runs")
     r = run("nodeosctl contention")
-    ok(r.code != 0 and UNIT in r.err, "without the daemon the command says how to start it", r.text)
+    ok(
+        r.code != 0 and UNIT in r.err,
+        "without the daemon, nodeosctl contention says how to start it",
+        r.text,
+    )
     root(f"insmod /shared/.nodeos/simllc.ko; systemctl start {UNIT}")
 
 
@@ -188,7 +211,7 @@ def group_kinds():
     same(
         sorted((r["container"], r["class"]) for r in d.get("ranks", [])),
         [("sim", "devil")],
-        "of a manifest's containers, only the container with observation is observed",
+        "only that container of a manifest is observed which requests it",
     )
     step.cancel()
     cluster.site("contention = observe", ("n0",))
@@ -197,7 +220,7 @@ def group_kinds():
     same(
         [r["class"] for r in step.classified(1).get("ranks", [])],
         ["devil"],
-        "a step without a container is observed with contention_steps = all",
+        "contention_steps = all: a step without a container is observed",
     )
     step.cancel()
     root("sed -i '/^contention = observe/d' /etc/nodeos/nodeos.conf")
@@ -205,22 +228,22 @@ def group_kinds():
 
 
 def group_resize():
-    """The ranks of a container that is resized keep their rows, with other CPUs."""
+    """When a container is resized, its ranks keep their rows, with the new CPUs."""
     step = Load(120, "scan/16M,loop/1M", "-n2 -c4 --nodeos-cpus=8 --nodeos-contention=observe")
     before = by_rank(step.classified())
     r = run(f"nodeosctl resize --step={step.job}.0 step --cpus=4")
-    same(r.code, 0, "a container whose ranks are observed is resized")
+    same(r.code, 0, "a container whose ranks are observed can be resized")
     time.sleep(14)
     after = by_rank(step.document())
     same(
         [[len(cluster.cpus(x[n]["cpus"])) for n in sorted(x)] for x in (before, after)],
         [[4, 4], [2, 2]],
-        "resized: the ranks' rows have their new CPUs",
+        "after a resize, the rows of the ranks have the new CPUs",
     )
     same(
         [after[n]["pid"] for n in sorted(after)],
         [before[n]["pid"] for n in sorted(before)],
-        "resized: the rows are those of the same processes",
+        "after a resize, the rows are of the same processes",
     )
     for n, spec in enumerate(step.specs):
         judge_rate(after.get(n, {}), spec, "resized")
@@ -237,7 +260,7 @@ def group_suspend():
     same(
         rank.get("class"),
         "devil",
-        "a rank that is suspended for longer than the ring keeps its class",
+        "a rank that is suspended for 15 s keeps its class",
     )
     root(f"scontrol resume {step.job}")
     time.sleep(8)
@@ -254,8 +277,8 @@ def text_of(path):
 
 
 def write_unit(text):
-    """Replace the test's part of the daemon's unit until the next boot (None: remove it). The
-    daemon is not restarted."""
+    """Replace the test's drop-in of the daemon's unit, or remove it if TEXT is None. Does not
+    restart the daemon."""
     path = f"/run/systemd/system/{UNIT}.service.d"
     shutil.rmtree(path, ignore_errors=True)
     if text:
@@ -266,28 +289,29 @@ def write_unit(text):
 
 
 def kill_next(n, last):
-    """Wait until systemd has started the daemon after the one of pid LAST, and kill it, while it
-    starts or later; returns its pid, or 0."""
+    """Wait until systemd has started another daemon than that of pid LAST, and kill it while it
+    starts or later. Returns its pid, or 0."""
     pid, end = 0, time.time() + 60
     while not pid and time.time() < end:
         time.sleep(0.05)
         found = [int(p) for p in text_of(PROCS).split() if int(p) != last]
-        pid = min(found, default=0)  # children have larger pids
+        pid = min(found, default=0)  # the lowest pid is the daemon's, not that of a child
     time.sleep(n % 10 * 0.3)
     return pid if kill_pid(pid) else 0
 
 
 def launch_until(stop, codes):
-    """Launches that are observed, one after the other."""
+    """Run observed steps one after the other until STOP is set, and append their exit codes to
+    CODES."""
     while not stop.is_set():
         r = run(f"srun -n1 --nodeos-contention=observe {LOAD} 1 loop/1M", timeout=120)
         codes.append(r.code)
 
 
 def group_kills():
-    """The daemon is killed at any moment: no rank and no launch notices."""
+    """Killing the daemon at any time affects no rank and no launch."""
     write_unit("[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestartSec=100ms\n")
-    # one rank: a real processor's time goes to the daemon's starts and to launches
+    # only one rank, since starts of the daemon and launches need the CPUs of the host
     step = Load(60 + 10 * KILLS, "scan/16M", "-n1 -c2 --nodeos-contention=observe")
     before = by_rank(step.classified())
     stop, codes = threading.Event(), []
@@ -308,11 +332,11 @@ def group_kills():
     same(
         [(ranks[n]["pid"], ranks[n]["changes"]) for n in sorted(ranks)],
         [(before[n]["pid"], before[n]["changes"]) for n in sorted(before)],
-        f"after {KILLS} kills the ranks are the same, and none has changed its class",
+        f"after {KILLS} kills of the daemon, the rows are of the same ranks, with the same classes",
     )
     ok(
         all(ranks[n]["instructions"] > before[n]["instructions"] for n in before),
-        "totals of ranks continue across kills",
+        "the totals of ranks continue across kills of the daemon",
         (before, ranks),
     )
     for n, spec in enumerate(step.specs):
@@ -322,24 +346,34 @@ def group_kills():
 
 
 def group_held():
-    """A rank whose file server holds its address space holds up neither daemon nor command."""
+    """A rank whose file server blocks its address space delays neither the daemon nor the
+    command."""
     held = Load(60, "", "-n1 -c2 --nodeos-contention=observe", program=HOLD)
     step = Load(40, "scan/16M", "-n1 -c2 --nodeos-contention=observe")
-    judge_rate(by_rank(step.classified()).get(0, {}), "scan/16M", "beside a held address space")
+    judge_rate(
+        by_rank(step.classified()).get(0, {}),
+        "scan/16M",
+        "beside a rank whose address space is blocked",
+    )
     r = run("nodeosctl contention", timeout=10)
     ok(
         r.code == 0 and r.seconds < 5,
-        "the command answers at once beside a held address space",
+        "nodeosctl contention answers within 5 s beside a rank whose address space is blocked",
         r.text,
     )
     text = root(f"cat /proc/$(systemctl show -P MainPID {UNIT})/wchan; ps -o stat= -C {UNIT}").out
-    ok(" D" not in text, "no process of the daemon is in a wait that cannot be killed", text)
+    ok(
+        " D" not in text,
+        "the daemon is not in an uninterruptible wait beside a blocked address space",
+        text,
+    )
     step.end()
     held.cancel()
 
 
 def group_interrupts():
-    """Ranks on quiet CPUs are read each contention_interval_quiet, and the interrupts counted."""
+    """Ranks on quiet CPUs are read every contention_interval_quiet seconds, and the interrupts are
+    counted."""
     configure(interval_quiet=10)
     step = Load(
         45,
@@ -350,10 +384,14 @@ def group_interrupts():
     time.sleep(25)
     d = step.document()
     ranks = by_rank(d)
-    ok(all(r["quiet"] for r in ranks.values()) and ranks, "hpc: the CPUs are quiet ones", d)
+    ok(
+        all(r["quiet"] for r in ranks.values()) and ranks,
+        "ranks of policy hpc are on quiet CPUs",
+        d,
+    )
     ok(
         all(1 <= (r["our_interrupts"] or 0) <= 5 for r in ranks.values()),
-        "reads each 10 s cause one to five interrupts in 25 s",
+        "reading the counters every 10 s causes one to five interrupts in 25 s",
         [r["our_interrupts"] for r in ranks.values()],
     )
     step.end()

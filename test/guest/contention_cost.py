@@ -2,9 +2,10 @@
 # boot: nodes=1 numa=2 memory=1536 llc=size=4M qemu="-cpu EPYC-Milan"
 # run: deep limit=1800
 # rooms: contend counters
-"""What observing ranks costs, in counts of the simulated PMU (test/simllc), which counts each
-instruction of a task: the daemon's own, those of launches, calls of the PMU at switches between
-tasks, interrupts of quiet CPUs. The notes that it prints are the numbers of doc/benchmarks.md.
+"""Measure what the observation of ranks costs: instructions of the daemon and of launches, calls of
+the PMU when the kernel switches tasks, and interrupts of quiet CPUs. The simulated PMU
+(test/simllc) counts each instruction of a task. The printed notes are the numbers of
+doc/benchmarks.md.
 
 contention_cost.py [GROUP...]"""
 
@@ -38,7 +39,8 @@ def text_of(path):
 
 
 class Instructions:
-    """Instructions, by kind, of tasks and of all tasks that they start from now on."""
+    """Counters of the instructions of tasks, and of all tasks that they start later, for each of
+    KINDS."""
 
     def __init__(self, tids):
         event = int(text_of(f"{PMU}/events/instructions").partition("=")[2], 16)
@@ -77,7 +79,8 @@ class Instructions:
 
 
 def counted(tids, action):
-    """What TIDS and their children execute during ACTION, in millions."""
+    """Return how many million instructions TIDS and their children execute during ACTION, by
+    kind."""
     count = Instructions(tids)
     before = count.read()
     action()
@@ -92,7 +95,7 @@ def documents(job):
 
 
 def start(line):
-    """A job's command in the background, as alice."""
+    """Start a command of a job in the background, as alice."""
     argv = ["setpriv", "--reuid=alice", "--regid=alice", "--init-groups", "bash", "-c"]
     return subprocess.Popen(
         [*argv, f"exec {line}"],
@@ -111,7 +114,7 @@ def end_all(process=None):
 
 
 def group_daemon():
-    """Instructions of the daemon per second, for different numbers of ranks that sleep."""
+    """Count the daemon's instructions per second for 4, 64 and 256 ranks that sleep."""
     seconds, found = 20, {}
     for ranks in (4, 64, 256):
         write("many.sh", f"#!/bin/bash\nmpirun --oversubscribe -n {ranks} sleep 900\n")
@@ -138,7 +141,8 @@ def group_daemon():
 
 
 def switches(job_step):
-    """Switches from the two ranks of a step to another task, and the ranks."""
+    """Return how often the kernel has switched from ranks of a step to other tasks, and the ranks'
+    pids."""
     pids = [
         p
         for path in root(f"find /sys/fs/cgroup -path '*{job_step}*' -name cgroup.procs").out.split()
@@ -154,7 +158,8 @@ def switches(job_step):
 
 
 def trace_calls(seconds, job_step):
-    """Calls of the simulated PMU, and switches of the ranks, within SECONDS."""
+    """Return the number of calls of the simulated PMU and of switches of the ranks in SECONDS, and
+    the ranks' pids."""
     with Trace("simllc_add simllc_del", kb=65536) as trace:
         before, pids = switches(job_step)
         trace.record(lambda: time.sleep(seconds))
@@ -163,7 +168,7 @@ def trace_calls(seconds, job_step):
 
 
 def group_switches():
-    """Two ranks share a CPU: calls of the PMU when the kernel switches between them."""
+    """Count calls of the PMU when the kernel switches between two ranks that share a CPU."""
     for policy in ("observe", "off"):
         before = cluster.last_job()
         p = start(
@@ -184,20 +189,20 @@ def group_switches():
         if policy == "off":
             ok(
                 calls == 0 and changed > 0,
-                "ranks that are not observed: no call of the PMU at switches",
+                "a switch between ranks that are not observed does not call the PMU",
                 calls,
             )
         else:
             ok(
                 changed > 0 and 4 <= calls / changed <= 12,
-                "observed ranks: each event begins and ends once a switch",
+                "a switch between observed ranks calls the PMU 4 to 12 times",
                 (calls, changed),
             )
         end_all(p)
 
 
 def slurmstepds():
-    """The processes that run steps and have not left yet."""
+    """Return the pids of all slurmstepd processes."""
     found = set()
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -210,8 +215,8 @@ def slurmstepds():
 
 
 def launched(options, slurmd, before):
-    """Instructions of a step of four ranks in a job that exists: of srun, and of what slurmd and
-    all that it starts execute until its slurmstepd has left."""
+    """Return the instructions of launching a step of four ranks in an existing job: those of srun,
+    and those of slurmd and its children until the step's slurmstepd has ended."""
     srun = subprocess.Popen(
         ["setpriv", "--reuid=alice", "--regid=alice", "--init-groups", "bash", "-c"]
         + [f"echo; read; exec srun {options} -n4 --overlap true >/dev/null"],
@@ -221,7 +226,7 @@ def launched(options, slurmd, before):
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
     )
-    srun.stdout.readline()  # what bash executes until then is not counted
+    srun.stdout.readline()  # do not count what bash executes before this
 
     def launch():
         srun.communicate(b"\n", timeout=60)
@@ -234,8 +239,8 @@ def launched(options, slurmd, before):
 
 
 def middle_of(values):
-    """Median of VALUES, and an interval that contains the true median with a probability of 95 %,
-    from order statistics."""
+    """Return the median of VALUES, and the bounds of its 95 % confidence interval by order
+    statistics."""
     v, n = sorted(values), len(values)
     tail, k = math.comb(n, 0) / 2**n, 0
     while tail + math.comb(n, k + 1) / 2**n <= 0.025:
@@ -245,8 +250,8 @@ def middle_of(values):
 
 
 def group_launch():
-    """Steps with and without observation, in pairs whose order changes: instructions of srun,
-    slurmstepd and ranks."""
+    """Compare the instructions of launches with and without observation, in pairs whose order
+    alternates."""
     slurmd = root("systemctl show -P MainPID slurmd").out.strip()
     job = run("sbatch --parsable -N1 -n4 --wrap 'sleep 900'").out.strip()
     first, end = time.time(), time.time() + 60
@@ -263,7 +268,11 @@ def group_launch():
         if n >= 2 and None not in pair.values():  # the first runs fill the page cache
             pairs.append(pair)
         n += 1
-    ok(failed == 0 and len(pairs) >= 6, "steps run, with and without observation", (n, failed))
+    ok(
+        failed == 0 and len(pairs) >= 6,
+        "at least six pairs of steps with and without observation run without an error",
+        (n, failed),
+    )
     for kind in KINDS if pairs else ():
         middle = {arm: statistics.median(p[arm][kind] for p in pairs) for arm in arms}
         ratio, low, high = middle_of([p["observe"][kind] / p["without"][kind] for p in pairs])
@@ -274,20 +283,20 @@ def group_launch():
         if kind == "user":
             ok(
                 ratio <= 1.01,
-                "a launch that is observed: at most 1 % more user instructions",
+                "an observed launch takes at most 1 % more user instructions",
                 (ratio, low, high),
             )
     end_all()
 
 
 def calls_of(cpus):
-    """Interrupts by which other CPUs call a function on CPUS."""
+    """Return the number of interrupts by which other CPUs have called functions on CPUS."""
     line = next(x for x in text_of("/proc/interrupts").splitlines() if x.strip().startswith("CAL"))
     return sum(int(line.split()[1 + cpu]) for cpu in cpus)
 
 
 def group_quiet():
-    """Ranks on quiet CPUs: interrupts of these CPUs with and without observation."""
+    """Count interrupts of quiet CPUs with ranks, with and without observation."""
     for policy in ("off", "observe"):
         before = cluster.last_job()
         p = start(
@@ -296,7 +305,7 @@ def group_quiet():
         )
         time.sleep(20)
         job = cluster.last_job()
-        ok(job > before, f"{policy}: the job runs")
+        ok(job > before, f"the job with --nodeos-contention={policy} runs")
         cpus = set()
         for pid in switches(f"job_{job}/step_0")[1]:
             for line in text_of(f"/proc/{pid}/status").splitlines():
@@ -310,7 +319,7 @@ def group_quiet():
         if policy == "observe":
             ok(
                 len(ours) == 2 and all(n is not None and 1 <= n <= 5 for n in ours),
-                "reads each 30 s: at most five interrupts of a rank in 95 s",
+                "reading the counters every 30 s interrupts a rank one to five times in 95 s",
                 ours,
             )
         end_all(p)
@@ -323,7 +332,7 @@ def main():
     names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
     cluster.patient()
     r = root(f"systemctl start {UNIT}; systemctl is-active {UNIT}")
-    ok(r.code == 0, "the daemon runs", r.text)
+    ok(r.code == 0, "nodeos-contend can be started", r.text)
     cluster.run_groups(GROUPS, names, broken=end_all)
     all_idle("cost: the node is idle at the end")
     cluster.done()

@@ -4,11 +4,12 @@
 # run: deep limit=3600
 # run: deep kernel=stock limit=1800 without
 # rooms: dimmap host
-"""Buffers of dimmapfs through Slurm: the isolator dimmap makes one for a container, its ranks map
-a file or a device through it, and it ends with the job. Judged by /proc/mounts, stat, the module's
-counters and the device itself.
+"""Test buffers of dimmapfs through Slurm. The isolator dimmap makes a buffer for a container, the
+ranks map a file or a device through it, and it is removed with the job. Expected values are from
+/proc/mounts, stat, the module's counters and the device itself.
 
-dimmap.py [GROUP...]: "without" needs nodes without the module; other groups load ./dimmapfs.ko"""
+dimmap.py [GROUP...]. The group "without" needs nodes without the module; the others load
+./dimmapfs.ko."""
 
 import hashlib
 import json
@@ -47,7 +48,7 @@ def manifest(name, **containers):
 
 
 def one(name, cpus="4", mems="1", **more):
-    """A manifest of one container, sim, with a buffer."""
+    """Write a manifest NAME of one container, sim, with a buffer. Returns the path."""
     return manifest(name, sim={"container": {"cpus": cpus, "mems": mems}, "dimmap": buffer(**more)})
 
 
@@ -60,8 +61,7 @@ def mounts(node=None):
 
 
 def gone(what, node=None):
-    """Check that no buffer is left on the node: no mount, no directory, no memory, no user of the
-    device."""
+    """Check that no buffer is left on NODE: no mount, no directory, and none in the module."""
     for _ in range(50):
         left = root(
             "grep dimmapfs /proc/mounts; ls /run/nodeos-dimmap; ls /sys/fs/dimmapfs", node=node
@@ -78,7 +78,7 @@ echo "mems $NODEOS_MEMS"; cat $d/.stats | sed 's/^/stat /'; """
 
 
 def told(r):
-    """The lines WORD REST of a job's output."""
+    """Return the lines "WORD REST" of a job's output as {WORD: [REST, ...]}."""
     found = {}
     for line in r.out.splitlines():
         word, _, rest = line.partition(" ")
@@ -87,7 +87,7 @@ def told(r):
 
 
 def group_device():
-    """Ranks see a device's data, their writes reach it, and no buffer is left."""
+    """Ranks see the data of a device, their writes reach the device, and no buffer is left."""
     size = int(root(f"blockdev --getsize64 {DEVICE}").out)
     m = one("device.json", policy="sieve", fill="16K")
     r = run(
@@ -98,7 +98,7 @@ def group_device():
     same(
         (r.code, len(set(t.get("path", []))), t.get("dir"), t.get("file")),
         (0, 1, ["alice 700"] * 2, [f"alice 600 {size}"] * 2),
-        "both ranks see the buffer, which their user owns",
+        "both ranks see a buffer that belongs to their user",
     )
     options = (
         dict(w.partition("=")[::2] for w in t.get("mount", [" "])[0].split()[3].split(","))
@@ -108,7 +108,7 @@ def group_device():
     same(
         (options.get("nodes"), options.get("size"), options.get("policy"), options.get("fill")),
         (t.get("mems", [None])[0], "65536K", "sieve", "16K"),
-        "the buffer is on the memory nodes of the container, as configured",
+        "the mount options of the buffer are those of the manifest and the container",
     )
     with open(
         f"{HOME}/"
@@ -129,7 +129,7 @@ def group_device():
         ),
         "the step's report has the buffer",
     )
-    gone("a step container's buffer is removed with its step")
+    gone("the buffer of a step's container is removed with the step")
     r = run(
         f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={one('check.json')} bash -c '{LOAD} lriot"
         f" generate --size=200M $NODEOS_DIMMAP/data && {LOAD} lriot run --size=200M --threads=8"
@@ -140,19 +140,20 @@ def group_device():
     stat = dict(line.split() for line in r.out.splitlines() if re.fullmatch(r"\w+ \d+", line))
     ok(
         r.code == 0 and int(stat.get("evicted", 0)) > 30000 and stat.get("lost") == "0",
-        "200 MiB are used through 64 MiB, and every page is right",
+        "a rank uses 200 MiB through a buffer of 64 MiB, and all pages are right",
         r.text,
     )
     want = root(f"md5sum <{DEVICE}", timeout=300).out
     ok(
         want.split() and want.split()[0] in r.out,
-        "the device has the data that the ranks read last",
+        "the device has the data that the rank saw last",
         (want, r.out[-300:]),
     )
 
 
 def group_job():
-    """A job plan's buffer lives as long as the job, for its user alone."""
+    """The buffer of a container in the job's plan lives as long as the job, and only its user can
+    use it."""
     m = one("job.json")
     write(
         "job.sh",
@@ -184,7 +185,7 @@ for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
     }
     ok(
         len(read) == 2 and read[0] >= 2048 and read[0] == read[1],
-        "the second step finds the pages that the first one read",
+        "the second step of a job finds the pages in the buffer that the first step read",
         lines,
     )
     same(len(paths), 1, "both steps and the batch script have the same buffer")
@@ -192,7 +193,7 @@ for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
     r = run(f"ls {path}; cat {path}/data | head -c 1; cat {path}/.stats", user="bob")
     same((r.code != 0, r.out), (True, ""), "another user can neither list nor read the buffer")
     r = run("ls /run/nodeos-dimmap", user="bob")
-    ok(r.code != 0, "another user cannot list buffers", r.text)
+    ok(r.code != 0, "another user cannot list the directory of buffers", r.text)
     j = json.loads(root("nodeosctl report --json").out)
     d = j["jobs"][0]["containers"][0].get("dimmap", {}) if j.get("jobs") else {}
     ok(
@@ -211,20 +212,20 @@ for i in $(seq 300); do [ ! -e {HOME}/job.go ] || exit 0; sleep 0.2; done
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={one('second.json', cpus='2')} true")
     ok(
         r.code != 0 and "in use" in r.err,
-        "a second job cannot have the device, and its user gets the reason",
+        "a second job cannot use the same device, and its user gets the reason",
         r.text,
     )
     write("job.go", "")
     all_idle("dimmap: a job with a buffer ends")
-    gone("the buffer ends with its job")
+    gone("the buffer is removed when its job ends")
     r = root(
         f"dd if={DEVICE} of=/dev/null bs=4k count=1 iflag=direct && blockdev --rereadpt {DEVICE}"
     )
-    same(r.code, 0, "the device is free after the job")
+    same(r.code, 0, "after the job, the device can be reopened exclusively")
 
 
 def group_two():
-    """Two jobs on one node have separate memory nodes and pages."""
+    """The buffers of two jobs on one node have separate memory nodes and pages."""
     root(
         "mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p /scratch && mount /dev/ram0 /scratch &&"
         " install -d -o bob -m 700 /scratch/bob"
@@ -279,16 +280,16 @@ def group_two():
     same(
         dict(line.split(" ", 1) for line in after.splitlines() if " " in line),
         {k: v for k, v in mine.items() if k != "mems"},
-        "no counter of alice's buffer changes meanwhile",
+        "no counter of alice's buffer changes while bob's job runs",
     )
     ok(
         int(his.get("evicted", ["0"])[0]) > 10000,
-        "bob's buffer evicts pages meanwhile",
+        "bob's buffer evicts pages",
         his.get("evicted"),
     )
     ok(
         a.code == 0 and not cpus(mine.get("mems", "0")) & cpus(his.get("mems", ["0"])[0]),
-        "the two buffers are on separate memory nodes",
+        "the buffers of two jobs are on separate memory nodes",
         (mine.get("mems"), his.get("mems"), text[:300]),
     )
     r = run(f"srun -w n0 -N1 -n1 -c4 --nodeos-manifest={second} true")
@@ -307,7 +308,7 @@ def group_two():
 
 
 def group_refused():
-    """A refused buffer results in one message and in nothing else."""
+    """A refused buffer gives one message, and the step does not run."""
     for what, options, text in (
         (
             "a device that the site does not name",
@@ -316,7 +317,7 @@ def group_refused():
         ),
         ("a missing file", {"source": "/scratch/none"}, "No such file or directory"),
         (
-            "a file on a filesystem without blocks",
+            "a file that is not of ext4 or XFS",
             {"source": "/run/nodeos-test"},
             "it is neither a block device nor a file of ext4 or XFS",
         ),
@@ -328,10 +329,14 @@ def group_refused():
             f"srun -w n0 -N1 -n2 -c2 --mem=150M --nodeos-manifest={one('refused.json', **options)}"
             " echo ran"
         )
-        ok(r.code != 0 and text in r.err and "ran" not in r.out, f"{what}: refused", r.text)
+        ok(
+            r.code != 0 and text in r.err and "ran" not in r.out,
+            f"a buffer with {what} is refused",
+            r.text,
+        )
         ok(
             len(re.findall("error: nodeos: ", r.err)) == 1 and r.err.count("\n") <= 8,
-            f"{what}: the user gets one message",
+            f"a buffer with {what}: the user gets one message",
             r.err,
         )
     all_idle("no refused buffer drains a node")
@@ -339,7 +344,7 @@ def group_refused():
 
 
 def group_ends():
-    """However a job ends, its buffer is removed, and its writes reach the device."""
+    """When a job ends in any way, its buffer is removed, and its writes reach the device."""
     m = one("ends.json")
     for what, kill in (
         ("scancel", "scancel {job}"),
@@ -368,8 +373,8 @@ sleep 600
         if "killed" in what:
             time.sleep(2)
             root(f"scancel {job}")
-        all_idle(f"{what}: the node is idle")
-        gone(f"{what}: its buffer is gone")
+        all_idle(f"{what}: the node becomes idle")
+        gone(f"{what}: the buffer of the job is removed")
         r = root(
             f"dd if={DEVICE} bs=4096 skip=100 count=1 iflag=direct status=none | head -c"
             f" {len(what)}"
@@ -378,8 +383,8 @@ sleep 600
 
 
 def group_deleted():
-    """Deleting a container removes its buffer at once, and its writes reach the device; another
-    container's buffer stays."""
+    """nodeosctl delete removes the container's buffer at once, and the writes reach the device. The
+    buffer of another container stays."""
     root(
         f"rm -f {HOME}/written {HOME}/deleted.out; mkfs.ext4 -q -F -b 4096 /dev/ram0 && mkdir -p"
         " /scratch && mount /dev/ram0 /scratch && install -d -o alice -m 700 /scratch/alice"
@@ -411,12 +416,12 @@ wait
         if os.path.exists(f"{HOME}/written") and len(mounts()) == 2:
             break
         time.sleep(0.2)
-    same(len(mounts()), 2, "each of two containers has its buffer")
+    same(len(mounts()), 2, "each of two containers has a buffer")
     d = run("nodeosctl delete vda")
     same(
         (d.code, "has 1 rank here" in d.err, len(mounts())),
         (1, True, 2),
-        "delete refuses a container with a rank, which keeps its buffer",
+        "delete refuses a container with a rank, and its buffer stays",
     )
     d = run("nodeosctl delete sim")
     ok(
@@ -439,17 +444,19 @@ wait
 
 
 def group_again():
-    """Leftovers of an earlier step or job: a umask, a device with writes in flight, a killed
-    slurmstepd."""
+    """Buffers work in spite of a umask, of a device with writes in flight, of a killed slurmstepd,
+    and of a descriptor that stays open."""
     root("rm -rf /run/nodeos-dimmap")
     m = one("again.json", cpus="2")
     look = 'stat -c "data %U" $NODEOS_DIMMAP/data'
     r = run(f"umask 077; srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
-    same(r.out, "data alice\n", "a job with a umask of 077 has its buffer")
-    gone("the buffer of the job with a umask is gone")
+    same(r.out, "data alice\n", "a job with a umask of 077 can use its buffer")
+    gone("the buffer of the job with a umask is removed")
     root(f"cp {m} /shared/home/bob/again.json; chown bob /shared/home/bob/again.json")
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest=again.json bash -c '{look}'", user="bob")
-    same((r.out, r.err), ("data bob\n", ""), "another user's next job has a buffer, too")
+    same(
+        (r.out, r.err), ("data bob\n", ""), "the next job, of another user, can use its buffer, too"
+    )
     write(
         "again.sh",
         f"""#!/bin/bash
@@ -466,10 +473,10 @@ done
     same(
         (r.code, text),
         (0, "done 1\ndone 2\ndone 3\ndone 4\n"),
-        "each step of a job gets the device while the previous step's writes are still in flight",
+        "four steps of a job use the device one after the other, while writes are still in flight",
     )
     gone("no buffer of steps in a row is left")
-    # no process of the step is left to clean up, and Slurm itself does not clean up
+    # kill all processes of the step, so that none is left that could remove the buffer
     write(
         "killed.sh",
         f"#!/bin/bash\nsrun -n1 -c2 --nodeos-manifest={m} bash -c 'touch {HOME}/killed.ready; exec"
@@ -483,16 +490,16 @@ done
         if os.path.exists(f"{HOME}/killed.ready"):
             break
         time.sleep(0.2)
-    same(len(mounts()), 1, "a step container has a buffer")
+    same(len(mounts()), 1, "the container of a step has a buffer")
     root(
         f"pkill -9 -f 'slurmstepd: \\[{job}.0'; sleep 1; pkill -9 -u alice -x sleep; sleep 1;"
         f" scancel {job}"
     )
-    all_idle("slurmstepd and ranks killed, job cancelled: the node is idle")
-    gone("slurmstepd and ranks killed: the buffer is gone")
+    all_idle("slurmstepd and ranks killed, job cancelled: the node becomes idle")
+    gone("slurmstepd and ranks killed: the buffer is removed")
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
-    same(r.out, "data alice\n", "slurmstepd and ranks killed: the next job has the device")
-    gone("slurmstepd and ranks killed: the next job's buffer is gone")
+    same(r.out, "data alice\n", "slurmstepd and ranks killed: the next job can use the device")
+    gone("slurmstepd and ranks killed: the buffer of the next job is removed")
     # a process outside of the job keeps a descriptor of the buffer open
     root(f"rm -f {HOME}/killed.ready")
     job = run(
@@ -509,7 +516,7 @@ done
     )
     all_idle("a job ends although another process has its buffer open")
     r = run(f"srun -w n0 -N1 -n1 -c2 --nodeos-manifest={m} bash -c '{look}'")
-    same((r.code, r.out), (0, "data alice\n"), "buffer still open: the next job has the device")
+    same((r.code, r.out), (0, "data alice\n"), "buffer still open: the next job can use the device")
     ok(
         len(root("ls /sys/fs/dimmapfs").out.split()) <= 2,
         "buffer still open: the next job has a buffer of its own",
@@ -517,14 +524,14 @@ done
     same(
         root("dd if=/proc/$(pgrep -xf 'sleep 987')/fd/8 of=/dev/null bs=4096 count=1").code != 0,
         True,
-        "buffer still open: its holder cannot read the buffer",
+        "buffer still open: the process that has it open cannot read it",
     )
     root("pkill -9 -xf 'sleep 987'; sleep 1")
-    gone("buffer still open: the buffer is removed when its holder closes it")
+    gone("buffer still open: the buffer is removed when that process closes it")
 
 
 def group_private():
-    """Jobs with mount namespaces of their own."""
+    """Jobs that have mount namespaces of their own see their buffers."""
     private = "JobContainerType=job_container/tmpfs"
     for what, lines in (
         ("private /tmp", [private]),
@@ -540,9 +547,9 @@ def group_private():
         same(
             (r.code, t.get("dir")),
             (0, ["alice 700"] * 2),
-            f"{what}: both ranks of a step container see the buffer",
+            f"{what}: both ranks of a step see the buffer of the step's container",
         )
-        gone(f"{what}: the step's buffer is gone")
+        gone(f"{what}: the buffer of the step is removed")
         write(
             "private.sh",
             "#!/bin/bash\nsrun -n2 bash -c 'stat -c \"dir %U %a\" $NODEOS_DIMMAP'\nsrun -n1 stat -c"
@@ -554,22 +561,24 @@ def group_private():
         with open(f"{HOME}/private.out") as f:
             text = f.read()
         same(
-            (r.code, text), (0, "dir alice 700\n" * 3), f"{what}: the steps of a job see its buffer"
+            (r.code, text),
+            (0, "dir alice 700\n" * 3),
+            f"{what}: the steps of a job see the buffer of the job's container",
         )
-        all_idle(f"{what}: nodes are idle")
-        gone(f"{what}: the job's buffer is gone")
+        all_idle(f"{what}: all nodes become idle")
+        gone(f"{what}: the buffer of the job is removed")
     slurm_conf([])
     both("rm -f /etc/slurm/job_container.conf /etc/slurm/slurm.conf.keep")
 
 
 def group_nodes():
-    """Each of two nodes has its own buffer."""
+    """Each of a job's two nodes has a buffer of its own."""
     m = one("nodes.json", cpus="2")
     r = run(
         f"srun -N2 -n2 -c2 --nodeos-manifest={m} bash -c 'hostname | dd of=$NODEOS_DIMMAP/data"
         " bs=4096 seek=7 conv=notrunc,fsync status=none; echo done'"
     )
-    same((r.code, r.out), (0, "done\ndone\n"), "both nodes run the step")
+    same((r.code, r.out), (0, "done\ndone\n"), "a step with a buffer runs on two nodes")
     for node in ("n0", "n1"):
         same(
             root(
@@ -577,15 +586,15 @@ def group_nodes():
                 node=node,
             ).out,
             f"{node}\n",
-            f"{node}: the node's device has the word of the node's rank",
+            f"{node}: the node's device has what the rank on this node wrote",
         )
         gone(f"{node}: no buffer is left", node)
 
 
 def group_mpi():
-    """MPI messages from and to addresses in a buffer, on one node and on two, and MPI-IO to a file
-    of the node and to a file of the shared file system. The latter has no cache, so its I/O is
-    direct, and fails with EFAULT as dimmapfs(5) says."""
+    """MPI sends from and receives into a buffer, on one node and on two. MPI-IO writes a buffer to
+    a file of the node and to a file of the shared file system. The shared file system has no cache,
+    so its I/O is direct, and fails with EFAULT as dimmapfs(5) says."""
     m = one("mpi.json", cpus="4")
     sizes = [1 << (10 + 2 * i) for i in range(8)]
     messages = [(what, size) for what in ("to", "from", "both") for size in sizes]
@@ -606,7 +615,7 @@ def group_mpi():
         found = re.findall(r"^mapped (\w+) (\d+) (\w+)$", r.out, re.M)
         ok(
             r.code == 0 and sorted((w, int(n), word) for w, n, word in found) == want,
-            f"{what}: messages of 1 KiB to 16 MiB are right, and so is a file without direct I/O",
+            f"{what}: messages of 1 KiB to 16 MiB and a file without direct I/O are right",
             r.text,
         )
         ok(
@@ -619,7 +628,7 @@ def group_mpi():
 
 
 def group_without():
-    """A node whose kernel lacks the module."""
+    """On a node without the module, a step with a buffer fails."""
     r = run(f"srun -w n0 -N1 -n2 -c2 --nodeos-manifest={one('without.json')} echo ran")
     ok(
         r.code != 0 and "this node's kernel has no dimmapfs" in r.err and "ran" not in r.out,
@@ -637,20 +646,20 @@ GROUPS = {
 
 
 def prepare():
-    """Load the module on both nodes; make a file with a hole, and one on a file system without
+    """Load the module on both nodes. Make a file with a hole, and one on a file system without
     blocks."""
     root(f"cp {MODULE} /shared/dimmapfs.ko")
     same(
         [r.text for r in both("insmod /shared/dimmapfs.ko").values()],
         ["exit 0\n"] * 2,
-        "the module is loaded",
+        "dimmapfs is loaded on both nodes",
     )
     r = root(
         "echo x >/run/nodeos-test; chmod 666 /run/nodeos-test; mkdir -p /sparse /scratch; mkfs.ext4"
         " -q -F -b 4096 /dev/ram1 && mount /dev/ram1 /sparse && echo x >/sparse/hole && truncate -s"
         " 64K /sparse/hole && chmod 666 /sparse/hole"
     )
-    same(r.text, "exit 0\n", "the files for refusals exist")
+    same(r.text, "exit 0\n", "the test can make the files for refusals")
 
 
 def main():
@@ -663,7 +672,7 @@ def main():
         prepare()
     cluster.run_groups(GROUPS, names)
     all_idle("dimmap: all nodes are idle at the end")
-    same(cluster.leftovers(), "", "no ledger entry is left")
+    same(cluster.leftovers(), "", "dimmap: no ledger entry is left")
     cluster.done()
 
 

@@ -5,9 +5,9 @@
 # run: deep qemu="-action reboot=reset" limit=1200 reset
 # run: deep kernel=debian limit=3600
 # rooms: spank launch container
-"""Failures on a node, for every launcher: the ranks do not run, the message reaches the user, the
-step ends on all nodes, no node drains, no other user notices.
-failures.py GROUP...: these groups only."""
+"""Failures on a node, with srun, sbatch and salloc: the ranks do not run, the user gets the
+message, the step ends on all nodes, no node is drained, and other users are not affected.
+"failures.py GROUP..." runs only these groups."""
 
 import os
 import random
@@ -31,8 +31,8 @@ def on(node, command):
 
 
 def slurmd_lines(node):
-    """NodeOS's error lines in the node's log, with the byte 1 instead of each unprintable or
-    non-ASCII byte."""
+    """Return the lines with errors of NodeOS in the log of NODE. Each byte that is not printable
+    ASCII is replaced by the byte 1."""
     log = on(
         node,
         r"LC_ALL=C grep -a 'error: nodeos' /var/log/slurm/slurmd.log | LC_ALL=C tr -c '\n -~'"
@@ -54,7 +54,7 @@ def refused(launcher, options, words, what, nodes=None):
     code, text = launch(launcher, options)
     ok(
         code != 0 and words in text and "alive" not in text,
-        f"{what}, {launcher}: the step is refused, with the message",
+        f"{what}, {launcher}: the step is refused with a message",
         text[-1500:],
     )
     for node in nodes or ():
@@ -66,9 +66,9 @@ def refused(launcher, options, words, what, nodes=None):
 
 
 def group_matrix():
-    """Whichever hook fails, Slurm's reaction does not suit a user's mistake. So NodeOS reports
-    every error in task_init, without failing."""
-    # an error on both nodes; with sbatch, the batch script's own step reports it first
+    """Requests that do not fit, and faults of one node. Slurm would drain a node for an error in
+    most hooks, so NodeOS reports all errors in the rank."""
+    # errors on both nodes; with sbatch, the step of the batch script reports them first
     for options, words, what in (
         ("--nodeos-cpus=64", "largest request that fits", "too many cpus"),
         ("--nodeos-mems=9", "memory", "too many memory nodes"),
@@ -77,7 +77,7 @@ def group_matrix():
         for launcher in LAUNCHERS:
             refused(launcher, options, words, what)
     all_idle("no node is drained by requests that do not fit")
-    # one of two nodes refuses: the step ends on both
+    # if one of two nodes refuses, the step ends on both
     breakage = {
         "a broken nodeos.conf": (
             "echo 'colour = red' >> /etc/nodeos/nodeos.conf",
@@ -121,19 +121,19 @@ def group_matrix():
         code, text = launch("srun", "", '"hostname"')
         ok(
             code == 0 and "n1" in text,
-            f"{what}: a job without NodeOS runs on that node",
+            f"{what}: a job without NodeOS still runs on that node",
             text[-800:],
         )
         on("n1", mend)
         code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
-        ok(code == 0, f"{what}, repaired: a container starts", text[-800:])
-    all_idle("no node is drained by a node's own faults")
-    same(leftovers(), "", "the ledger is empty on both nodes")
+        ok(code == 0, f"{what}, repaired: a container starts again", text[-800:])
+    all_idle("no node is drained by faults of one node")
+    same(leftovers(), "", "faults of one node: the ledger is empty on both nodes")
 
 
 def without_plugin(user="alice"):
-    """A client that loads no plugin; any user can make one. So the node is the first to check its
-    request."""
+    """Return the environment of a srun that loads no plugin, which any user can make. The node is
+    then the first to check the request."""
     run(
         "mkdir -p own; sed 's/^PlugStackConfig=.*/PlugStackConfig=\\/dev\\/null/'"
         " /etc/slurm/slurm.conf >own/slurm.conf",
@@ -156,7 +156,7 @@ def group_absent():
         "no plugin on one node: that node's ranks do not run",
         text[-1500:],
     )
-    # kill_on_bad_exit ends the other ranks, too
+    # with kill_on_bad_exit, the ranks on the other node end, too
     on(
         "n0",
         "cp -p /etc/nodeos/nodeos.conf /tmp/keep.conf; echo 'kill_on_bad_exit = yes'"
@@ -171,12 +171,12 @@ def group_absent():
     log = f"{HOME}/absent.out"
     script = write(
         "absent.sh", "#!/bin/bash\necho alive\n"
-    )  # --wrap would make it a script of /bin/sh: see nodeos(7)
+    )  # --wrap would make a script of /bin/sh (nodeos(7))
     r = run(f"sbatch --wait -w n1 -n4 --nodeos-manifest={manifest} -o {log} {script}")
     text = open(log).read()
     ok(
         r.code != 0 and reason in text and "alive" not in text,
-        "a bash script on a node without the plugin does not run",
+        "a batch script of bash does not run on a node without the plugin",
         r.text + text,
     )
     script = write(
@@ -187,7 +187,7 @@ def group_absent():
     text = open(log).read()
     ok(
         r.code != 0 and reason in text and "alive" not in text,
-        "an srun without the plugin does not run its ranks",
+        "srun in a Python script does not run its ranks on a node without the plugin",
         r.text + text,
     )
     r = run(
@@ -196,7 +196,7 @@ def group_absent():
     )
     ok(
         r.code != 0,
-        "an mpirun with a daemon on a node without the plugin fails",
+        "mpirun fails if one of its nodes is without the plugin",
         r.text + open(log).read(),
     )
     code, text = launch("srun", "", '"hostname"')
@@ -213,33 +213,33 @@ def group_absent():
     )
     on("n1", f"mv {LINE}.off {LINE}; systemctl restart slurmd")
     cluster.wait_idle()
-    # a plugin on the node that is older than the plugin of the submitting host
+    # pretend that the submitting host has a newer plugin than the node
     r = run("srun -N1 -n1 -c2 echo alive", env=without_plugin() | {"SLURM_SPANK_NODEOS_GUARD": "3"})
     ok(
         r.code != 0 and "another version of the NodeOS plugin" in r.text and "alive" not in r.out,
-        "a newer client is refused by an older plugin",
+        "a node refuses a request of a newer plugin",
         r.text,
     )
-    # with the plugin on the node, the guard leaves no trace
+    # with the plugin on the node, the guard's variables and limits are removed
     probe = "'ulimit -v; ulimit -c; env | grep -e GUARD -e SAVED -e BASH_ENV -e TASK_PROLOG; true'"
     plain = run(f"srun -n1 bash -c {probe}")
     ours = run(f"srun -n1 -c2 --nodeos-cpus=2 bash -c {probe}")
     same(
         (ours.code, ours.out),
         (plain.code, plain.out),
-        "limits and environment in a container equal those without one",
+        "a rank has the same limits and environment in a container as outside of one",
     )
     run(
         f"BASH_ENV=/dev/null sbatch --wait -n1 -c2 --nodeos-cpus=2 -o {log} --wrap 'echo"
         " BASH_ENV=$BASH_ENV; env | grep -e GUARD -e SAVED -e TASK_PROLOG'"
     )
-    same(open(log).read(), "BASH_ENV=/dev/null\n", "a user's own BASH_ENV is restored")
+    same(open(log).read(), "BASH_ENV=/dev/null\n", "a batch script gets the user's own BASH_ENV")
     all_idle("no node is drained by a missing plugin")
 
 
 def group_upgrade():
-    """The plugin is replaced while jobs live, is built for another series, or is older than the
-    request."""
+    """The plugin is replaced while a job runs, is built for another series of Slurm, or is older
+    than the request."""
     so = on("n0", "find /usr/lib -name nodeos.so").out.strip()
     manifest = write("upgrade.json", pod(sim={"container": {"cpus": 4}}))
     for name in ("ready", "go", "second.out", "second.err"):
@@ -261,10 +261,10 @@ def group_upgrade():
     found = ranks(cluster.Result(0, open(f"{HOME}/second.out").read(), "", 0))
     ok(
         len(found) == 2 and all(len(cpus(r["cpus"])) <= 4 for r in found),
-        "the plugin is replaced while a job lives: its next step is in its container",
+        "the plugin is replaced while a job runs: the job's next step is in its container",
         open(f"{HOME}/second.err").read(),
     )
-    # the plugin holds its series as a number; Slurm loads no plugin of another series
+    # the plugin has the series of Slurm as a number; Slurm does not load one of another series
     patch = (
         "python3 -c 'import sys, struct, subprocess; p = sys.argv[1]; d = bytearray(open(p,"
         ' "rb").read()); v = subprocess.run(["slurmd", "-V"], capture_output=True,'
@@ -281,7 +281,7 @@ def group_upgrade():
     code, text = launch("srun", "", '"hostname"')
     ok(
         code == 0 and "n1" in text,
-        "a plugin of another series, optional: jobs without NodeOS run",
+        "an optional plugin of another series: jobs without NodeOS run",
         text,
     )
     on(
@@ -300,23 +300,22 @@ def group_upgrade():
     on("n1", f"mv {so}.keep {so}; sed -i s/optional/required/ {LINE}; systemctl restart slurmd")
     cluster.wait_idle()
     code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
-    ok(code == 0 and "n1" in text, "the right plugin is back: a container starts", text)
+    ok(code == 0 and "n1" in text, "after the right plugin is back, a container starts", text)
     r = run(
         "srun -w n1 -N1 -n1 -c2 echo alive",
         env=without_plugin() | {"SLURM_SPANK_NODEOS_STEP": "nodeos 2;c=step cpus=2;"},
     )
     ok(
         r.code != 0 and "alive" not in r.out and "nodeos 1" in r.text,
-        "a request of a newer version is refused",
+        "a node refuses a request of a newer version",
         r.text,
     )
     all_idle("no node is drained by a plugin of another version")
-    same(leftovers(), "", "the ledger is empty on both nodes")
+    same(leftovers(), "", "other plugins: the ledger is empty on both nodes")
 
 
 def group_reset():
-    """A node resets in the middle of a step: needs a guest that may reset (QEMU's -action
-    reboot=reset)."""
+    """A node is reset during a step. Needs a guest that may reset (QEMU's -action reboot=reset)."""
     manifest = write("reset.json", pod(sim={"container": {"cpus": 4}}))
     r = run(
         "sbatch --parsable --no-requeue -N2 -n8 --ntasks-per-node=4 -c2"
@@ -343,19 +342,19 @@ def group_reset():
         time.sleep(1)
     ok(
         "NODE_FAIL" in state or "FAILED" in state or "CANCELLED" in state,
-        "the job of the node that was reset ends",
+        "the job of a node that is reset ends",
         state,
     )
     run(f"scancel {job}", user="root")
     cluster.wait_idle(240)
     code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
-    ok(code == 0 and "n1" in text, "the node that was reset is back: a container starts", text)
-    same(leftovers(), "", "the ledger is empty on both nodes")
+    ok(code == 0 and "n1" in text, "a container starts on a node that was reset", text)
+    same(leftovers(), "", "a reset: the ledger is empty on both nodes")
     all_idle("no node is drained by a reset")
 
 
 def group_kills():
-    """A step that dies in any way harms no later step."""
+    """When a step dies in any way, later steps still start."""
     rng = random.Random(3)
     for what in ("stepd", "slurmd", "freeze", "helper", "stepd", "oom", "scancel"):
         node = rng.choice(["n0", "n1"])
@@ -386,12 +385,12 @@ def group_kills():
         run("scancel -u alice")
         cluster.wait_idle()
         code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
-        ok(code == 0, f"after {what} on {node}: the next container starts", text)
+        ok(code == 0, f'after the kill "{what}" on {node}, the next container starts', text)
     all_idle("no node is drained by steps that die")
 
 
 def group_state():
-    """A damaged ledger, and a wrong clock."""
+    """Damaged entries of the ledger, and a wrong clock."""
     manifest = write("state.json", pod(sim={"container": {"cpus": 4}}))
     program = (
         f"salloc -N1 -w n0 -n4 -c2 --nodeos-manifest={manifest} bash -c 'srun -n1 {WHEREAMI}"
@@ -410,7 +409,7 @@ def group_state():
     r = run("srun -N1 -w n0 -n1 -c2 --nodeos-cpus=2 echo alive")
     ok(
         r.code == 0 and "alive" in r.out,
-        "a damaged ledger entry: another job's container starts beside it",
+        "a damaged ledger entry of one job: the container of another job starts",
         r.text,
     )
     run("touch go")
@@ -418,19 +417,19 @@ def group_state():
     text = open(f"{HOME}/second.out").read() + open(f"{HOME}/second.err").read()
     ok(
         "error: nodeos: n0:" in text and "@n0" not in text,
-        "a damaged ledger entry: its job's next step fails, with a message",
+        "a damaged ledger entry: the next step of its job fails with a message",
         text,
     )
     listed = on("n0", "nodeosctl list")
     ok(
         "job-" in listed.text and "ledger" in listed.text,
-        "a damaged ledger entry: it stays, and nodeosctl list names it",
+        "a damaged ledger entry: the entry is kept, and nodeosctl list names it",
         listed.text,
     )
     on("n0", "rm /run/nodeos/job-*")
     on("n1", "date -s '+40 seconds'")
     code, text = launch("srun", "--nodeos-cpus=2", '"hostname"')
-    ok(code == 0, "a clock that is 40 s ahead changes nothing", text)
+    ok(code == 0, "a container starts on a node whose clock is 40 s ahead", text)
     on("n1", "date -s '-40 seconds'")
     all_idle("no node is drained by a damaged ledger")
 
@@ -439,15 +438,15 @@ def group_state():
 
 
 def forged(variable, value):
-    """Forge a variable in a job of bob's own, so that no client has checked it: the node must judge
-    it."""
+    """Return a command and its environment with which bob forges VARIABLE in a job of his own. No
+    client checks it, so the node must."""
     return f"salloc -w n0 -n2 bash -c '{variable}=\"$FORGED\" srun -n1 echo alive'", {
         "FORGED": value
     }
 
 
 def hostile_list():
-    """(name, command, environment, place of the refusal: client, node, or nowhere)"""
+    """Yield (name, command, environment, place of the refusal: client, node, or nowhere)."""
     request, step = "SLURM_SPANK_NODEOS_REQUEST", "SLURM_SPANK_NODEOS_STEP"
     bad = {
         "a request of a newer version": "nodeos 2;c=sim cpus=2;",
@@ -602,7 +601,8 @@ def hostile_list():
 
 
 def group_hostile():
-    """A second user beside alice's job, whose ranks, ledger entry and files must not change."""
+    """Hostile commands of bob beside alice's job: the ranks, the ledger entry and the files of
+    alice must not change."""
     manifest = write("victim.json", pod(sim={"container": {"cpus": 4}}))
     write("victim.txt", "alice's own\n")
     for name in ("victim.out",):
@@ -631,7 +631,7 @@ def group_hostile():
     before = state()
     ok(
         len(pids) == 2 and victim in before,
-        "hostile submissions: alice's job runs before them",
+        "alice's job runs before the hostile submissions",
         before,
     )
     n = 0
@@ -640,15 +640,15 @@ def group_hostile():
         logged = len(slurmd_lines("n0"))
         r = run(command, user="bob", env=env | {"VICTIM": victim}, timeout=150)
         if where == "nowhere":
-            ok("alive" in r.out, f"{what}: bob's own step runs", r.text[-600:])
+            ok("alive" in r.out, f"{what}: the step of bob runs", r.text[-600:])
         else:
-            ok("alive" not in r.out, f"{what}: nothing runs", r.text[-600:])
+            ok("alive" not in r.out, f"{what}: no rank of bob runs", r.text[-600:])
         if where == "node":
             time.sleep(0.3)
             more = slurmd_lines("n0")[logged:]
             ok(
                 len(more) == 1 and all(" " <= c <= "~" for c in more[0]),
-                f"{what}: the node's log has one line",
+                f"{what}: the node's log has one printable line",
                 more or r.text[-600:],
             )
     same(
@@ -658,7 +658,7 @@ def group_hostile():
     )
     run("scancel -u alice; scancel -u bob", user="root")
     all_idle("no node is drained by hostile submissions")
-    same(leftovers(), "", "the ledger is empty")
+    same(leftovers(), "", "hostile submissions: the ledger is empty in the end")
 
 
 GROUPS = {

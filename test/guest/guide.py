@@ -2,13 +2,13 @@
 # boot: plugin=no put=debs,dimmapfs,doc/guide.md,test/guide_blocks.py
 # run: deep limit=3600
 # rooms: contrib tools
-"""Run every command of doc/guide.md, in order, as the user and on the host that the guide names:
-the nodes begin without NodeOS, get its packages, and end with their removal. Compare the output
-with the guide's text. ./guide.md is the guide, debs/1 and debs/2 are the packages of two versions,
-dimmapfs.ko the module.
+"""Run every command of doc/guide.md in order, as the user and on the host that the guide names, and
+compare the output with the guide's text. The nodes begin without NodeOS, get its packages, and end
+with their removal. ./guide.md is the guide, debs/1 and debs/2 are the packages of two versions,
+dimmapfs.ko is the module.
 
-guide.py [SECTION...]: only the commands of sections whose titles begin with SECTION, and all files
-of the guide; these sections must not depend on the others
+guide.py [SECTION...]: run only the commands of sections whose titles begin with SECTION, and write
+all files of the guide. These sections must not depend on others.
 """
 
 import os
@@ -28,17 +28,16 @@ PACKAGES = "/shared/packages"
 
 
 def prepare():
-    """Prepare what the guide presupposes: packages where all nodes see them, and a directory of
-    the user."""
+    """Make what the guide assumes: packages in a shared directory, and a directory of the user."""
     for name, revision in (("", "1"), ("/new", "2")):
         shutil.copytree(f"debs/{revision}", PACKAGES + name, dirs_exist_ok=True)
-    # a guest's dpkg would leave documentation out, examples included
+    # let dpkg install documentation and examples, which guests leave out
     both("rm -f /etc/dpkg/dpkg.cfg.d/*")
     os.makedirs(WORK, exist_ok=True)
     for path in (HOME, WORK):
         os.chown(path, 1000, 1000)
     if os.path.exists("dimmapfs.ko"):
-        # DKMS would install the module there
+        # install the module where DKMS would
         both(
             "mkdir -p /lib/modules/$(uname -r) && cp /shared/here/dimmapfs.ko /lib/modules/$(uname"
             " -r)/ && depmod"
@@ -46,7 +45,7 @@ def prepare():
 
 
 class Shells:
-    """A shell for each user and node."""
+    """A shell for each user on each node."""
 
     def __init__(self):
         self.known = {}
@@ -75,7 +74,7 @@ class Shells:
                     node,
                     shlex.join(argv),
                 ]
-            # root of n0 starts all shells
+            # all shells are started by root on n0
             self.known[key] = Shell(
                 argv, cluster.clean_env("root"), WORK if user == "alice" else PACKAGES, scratch
             )
@@ -83,11 +82,11 @@ class Shells:
 
 
 def run_block(block, shells):
-    """Run the block on its nodes at once; returns what is wrong, and the output."""
+    """Run BLOCK on all its nodes at the same time. Returns what is wrong, and the output."""
     results = {}
 
     def run_on_node(node):
-        # scripts of packages take minutes in emulated Perl
+        # under emulation, the Perl scripts of packages take minutes
         results[node] = try_block(
             block, shells.of(block.kind, node), 900 if block.kind == "root" else 300, limit=240
         )
@@ -145,14 +144,18 @@ def main():
         elif block.kind == "output":
             ok(
                 re.search(block.pattern(), printed, re.M),
-                f"{section}: line {block.line}: the output is as in the guide",
+                f"{section}: the output at line {block.line} of the guide is as printed there",
                 printed,
             )
         elif block.kind in COMMANDS:
             wrong, printed = run_block(block, shells)
             count += 1
-            ok(not wrong, f"{section}: {block.title}", "\n".join(wrong) + "\n" + printed)
-            # in the log, for the authors of the guide
+            ok(
+                not wrong,
+                f"{section}: the commands work: {block.title}",
+                "\n".join(wrong) + "\n" + printed,
+            )
+            # write the output to the log, for the authors of the guide
             note(
                 f"{time.time() - start:.0f} s in this section\n# | "
                 + printed.rstrip().replace("\n", "\n# | ")
@@ -160,7 +163,7 @@ def main():
             if not patient and os.path.exists("/etc/nodeos/nodeos.conf"):
                 cluster.patient()
                 patient = True
-    ok(count > 0, f"{count} blocks of commands run")
+    ok(count > 0, f"the guide has blocks of commands: {count} were run")
     cluster.done()
 
 

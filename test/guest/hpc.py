@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # boot: put=chrt
 # run: ci limit=900 words sixteen turns
+# run: ci kernel=debian limit=600 stock
 # run: deep limit=3600
 # run: deep kernel=debian limit=1800
 # rooms: host launch kernel
-"""SCHED_HPC through Slurm, on a kernel that has it: policies, placement and quantum of ranks and
-their threads, the CPU that stays outside, more ranks than CPUs, busy neighbours, scancel. Judged
-by sched_getscheduler, getcpu and rusage in the ranks (programs/whereami.c, programs/spin.c), and
-lscpu.
+"""Test SCHED_HPC through Slurm on a kernel that has it: policy, placement and quantum of ranks and
+their threads, the CPU that no container gets, more ranks than CPUs, busy neighbours, and scancel.
+Expected values come from sched_getscheduler, getcpu and rusage in the ranks (programs/whereami.c,
+programs/spin.c), and from lscpu.
 
 hpc.py [GROUP...]"""
 
@@ -35,7 +36,7 @@ def root(command, timeout=180, node=None):
 
 
 class Thread:
-    """A thread's line of spin.c."""
+    """A thread, from its line in the output of spin.c."""
 
     def __init__(self, words):
         (
@@ -58,7 +59,7 @@ def threads(r):
 
 
 def report(name):
-    """The only report with this name: that of the step on n0."""
+    """Return the report of the step on n0, the only one whose name begins with NAME."""
     files = [f for f in os.listdir(HOME) if f.startswith(f"{name}.")]
     if len(files) != 1:
         return {}
@@ -67,7 +68,7 @@ def report(name):
 
 
 def group_words():
-    """The ranks and the report have the policy of the option and the manifest."""
+    """The ranks and the report have the policy that the option or the manifest requests."""
     for i, (word, placement, quantum) in enumerate(
         (
             ("hpc", "topo", 10),
@@ -96,7 +97,7 @@ def group_words():
         same(
             (told.get("outcome"), kernel),
             ("enforced", [("hpc", placement, quantum)] * 2),
-            f"{word}: the report has the kernel's policy, placement and quantum",
+            f"--nodeos-sched={word}: the report has the kernel's policy, placement and quantum",
         )
     m = write(
         "hpc.json",
@@ -114,7 +115,7 @@ def group_words():
     same(
         (r.code, [(x["policy"], x["priority"]) for x in ranks(r)]),
         (0, [(HPC, 1), (0, 0)]),
-        "a manifest: one container has the class, the other the default",
+        "of two containers of a manifest, only the one that requests SCHED_HPC has it",
     )
     r = run(f"nodeosctl run --sched=hpc -- {SPIN} 1 1", user="root")
     same(
@@ -131,8 +132,8 @@ def group_words():
 
 
 def group_sixteen():
-    """16 ranks on two nodes, with one more thread each: all have the policy, and are on the CPUs
-    planned for the rank."""
+    """16 ranks of two threads on two nodes: all threads have the policy and are on the CPUs planned
+    for their rank."""
     r = run(
         f"srun -N2 -n16 -c2 --nodeos-sched=hpc --nodeos-report=sixteen.%j.%s.%N {SPIN} 2 20",
         timeout=300,
@@ -140,7 +141,7 @@ def group_sixteen():
     found = threads(r)
     ok(
         (r.code, len(found), {t.policy for t in found}) == (0, 32, {HPC}),
-        "16 ranks of two threads have the policy",
+        "all threads of 16 ranks have the policy hpc",
         r.text,
     )
     told = [f for f in os.listdir(HOME) if f.startswith("sixteen.")]
@@ -156,13 +157,14 @@ def group_sixteen():
     same(
         [t.rank for t in found if t.cpu not in planned.get(t.rank, ())],
         [],
-        "each thread is on a CPU of its rank's plan",
+        "each thread of 16 ranks is on a CPU planned for its rank",
     )
-    same(sum(t.moves for t in found), 0, "no thread of the 16 ranks moves")
+    same(sum(t.moves for t in found), 0, "no thread of 16 ranks moves to another CPU")
 
 
 def group_chrt():
-    """util-linux's chrt with contrib/patches' patch, as root and as a user without the right."""
+    """chrt of util-linux with the patch of contrib/patches, for root and for a user without the
+    right."""
     for placement in (0, 1, 2):
         r = root(f"{CHRT} --hpc {placement} {SPIN} 1 1")
         same(
@@ -187,21 +189,21 @@ def group_chrt():
 
 
 def group_threads():
-    """Threads start where the placement says, stay there, and share no CPU."""
+    """Threads start on the CPUs that the placement chooses, stay there, and share no CPU."""
     r = run(f"srun -w n0 -N1 -n2 -c4 --nodeos-cpus=8 --nodeos-sched=hpc {SPIN} 4 40 1", timeout=300)
     found = threads(r)
     ok(
         r.code == 0 and len(found) == 8 and all(t.policy == HPC for t in found),
-        "8 threads of two ranks have the policy",
+        "8 threads of two ranks have the policy hpc",
         r.text,
     )
     same(
         sorted(len({t.cpu for t in found if t.rank == k}) for k in (0, 1)),
         [4, 4],
-        "four threads of a rank are on four CPUs",
+        "the four threads of each rank are on four CPUs",
     )
-    same(sum(t.moves for t in found), 0, "no thread of two ranks moves")
-    # the guard gives the waiting fair tasks of a CPU 50 ms a second
+    same(sum(t.moves for t in found), 0, "no thread of two ranks moves to another CPU")
+    # the kernel's guard gives waiting fair tasks of a CPU 50 ms a second
     ok(
         all(t.involuntary <= 10 for t in found),
         "only the guard interrupts the threads of two ranks",
@@ -212,7 +214,7 @@ def group_threads():
     same(
         (len(cores), len(set(cores))),
         (4, 4),
-        "topo: four threads on eight threads of four cores have a core each",
+        "hpc:topo: four threads of a rank with four cores have a core each",
     )
     r = run(
         f"srun -w n0 -N1 -n1 -c8 --nodeos-cpus=8 --nodeos-sched=hpc:user {SPIN} 3 30", timeout=300
@@ -221,14 +223,13 @@ def group_threads():
     same(
         (r.code, len(found), len({t.cpu for t in found})),
         (0, 3, 1),
-        "user: three threads that do not bind themselves stay on their parent's CPU, and take"
-        " turns",
+        "hpc:user: three threads that do not bind themselves take turns on their parent's CPU",
     )
 
 
 def group_turns():
-    """Ranks or threads wait for each other on fewer CPUs: the quantum lets them end, and the report
-    shows the quantum."""
+    """Ranks or threads that spin and wait for each other on fewer CPUs end, thanks to the quantum.
+    The report shows the quantum."""
     r = run(
         "srun -w n0 -N1 -n4 -O --nodeos-cpus=2 --nodeos-sched=hpc --nodeos-report=turns.%j.%s.%N"
         f" {SPIN} 1 1 1",
@@ -238,7 +239,7 @@ def group_turns():
     told = report("turns")
     ok(
         told.get("outcome") == "modified" and "turns of 10 ms" in (told.get("reason") or ""),
-        "four ranks on two CPUs: the report says modified, because the ranks take turns",
+        "four ranks on two CPUs: the report says modified, since the ranks take turns",
         (told.get("outcome"), told.get("reason")),
     )
     r = run(
@@ -263,7 +264,7 @@ def group_turns():
 
 
 def group_outside():
-    """One CPU of the node runs no rank of SCHED_HPC."""
+    """One CPU of the node gets no rank of SCHED_HPC."""
     every = ",".join(map(str, sorted(machine.cpus)))
     all_of_it = f"srun -w n0 -N1 -n1 -c{len(machine.cpus)} --exclusive"
     r = run(f"{all_of_it} --nodeos-sched=hpc {WHEREAMI}")
@@ -271,12 +272,12 @@ def group_outside():
     same(
         (r.code, len(machine.cpus - cpus(found[0]["cgroup_cpus"])) if found else r.text),
         (0, 1),
-        f"a container of all CPUs leaves one of {every} CPUs outside",
+        f"a container with policy hpc that takes all CPUs leaves out one of {every}",
     )
     r = run(f"{all_of_it} --nodeos-cpus={len(machine.cpus)} --nodeos-sched=hpc {WHEREAMI}")
     ok(
         r.code != 0 and "one CPU of the node stays outside" in r.err,
-        "a container of every CPU is refused, with the reason",
+        "a container with policy hpc that requests every CPU is refused with the reason",
         r.text,
     )
     m = write(
@@ -291,7 +292,7 @@ def group_outside():
     same(
         (r.code, len(cpus(found[0]["cgroup_cpus"])) if found else 0),
         (0, len(machine.cpus) - 2),
-        "beside a container of another policy, the class needs no further CPU outside",
+        "beside a container of another policy, a container with policy hpc leaves out no CPU",
     )
     half = len(machine.cpus) // 2
     r = run(
@@ -305,14 +306,14 @@ def group_outside():
         len(sets) == 2
         and not sets[0] & sets[1]
         and len(sets[0] | sets[1]) == len(machine.cpus) - 1,
-        "two steps together leave one CPU outside",
+        "two steps with policy hpc together leave out one CPU",
         r.text,
     )
 
 
 def group_resized():
-    """Resize a live container of SCHED_HPC: its threads keep the class, and one CPU of the node
-    stays outside."""
+    """When a live container with policy hpc is resized, its threads keep the class, and one CPU of
+    the node is left out."""
     job = Job(
         {
             "sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}},
@@ -328,7 +329,8 @@ def group_resized():
         return
 
     def others():
-        """Threads of sim's ranks in another class. Short-lived ones may have ended."""
+        """Return the threads of sim's ranks that are in another class. A thread that has ended is
+        ignored."""
         found = []
         for task in job.tasks("sim"):
             for tid in threads_of(task):
@@ -338,18 +340,18 @@ def group_resized():
                     pass
         return found
 
-    same(others(), [], "all of sim's threads are in the class")
+    same(others(), [], "before a resize, all threads of sim have SCHED_HPC")
     for size in (4, 8, 12):
         r, told = resize(f"sim --cpus={size}")
         ok(
             r.code == 0 and len(cpus(told["cpus"]["after"])) == size,
-            f"resize sim --cpus={size} gives it {size} threads",
+            f"resize sim --cpus={size} gives sim {size} hardware threads",
             r.text,
         )
         job.check(f"sim with {size}")
-        same(others(), [], f"sim with {size}: all of its threads are in the class")
+        same(others(), [], f"after resize sim --cpus={size}, all threads of sim have SCHED_HPC")
     r, _ = resize("sim --cpus=4")
-    ok(r.code == 0, "resize sim --cpus=4 works again", r.text)
+    ok(r.code == 0, "resize sim --cpus=4 succeeds after sim had 12 CPUs", r.text)
     job.end()
     job = Job({"sim": {"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}}}, vda="")
     before = job.containers()
@@ -358,20 +360,20 @@ def group_resized():
         r.code == 1
         and "no CPU of this node would be left outside of policy" in r.err
         and job.containers() == before,
-        "resize sim to every CPU of the node is refused, with the reason",
+        "resize of sim to every CPU of the node is refused with the reason",
         r.text,
     )
     r, _ = resize(f"sim --cpus={len(machine.cpus) - 2}")
     ok(
         r.code == 0 and len(job.containers()["sim"][0]) == len(machine.cpus) - 2,
-        "resize sim to all but one core works",
+        "resize of sim to all cores but one succeeds",
         r.text,
     )
     job.end(steps=("sim",))
 
 
 def group_neighbours():
-    """Fair tasks that may run anywhere stay off the ranks' CPUs."""
+    """Fair tasks that may run on all CPUs stay off the CPUs of the ranks."""
     hogs = "for i in $(seq 12); do (exec -a hog sh -c 'while :; do :; done') & done"
     root(f"({hogs}) >/dev/null 2>&1 </dev/null &")
     time.sleep(3)
@@ -384,18 +386,19 @@ def group_neighbours():
         "four ranks beside twelve busy programs are never moved",
         r.text,
     )
-    # the guard takes the CPU once or twice a second; CFS would switch every 3 ms
+    # the kernel's guard takes the CPU once or twice a second; CFS would switch every 3 ms
     ok(
         all(t.involuntary <= 20 for t in found),
         "four ranks beside twelve busy programs lose their CPUs only to the guard",
         [t.involuntary for t in found],
     )
-    ok(alive == 12, "the twelve busy programs survive", alive)
+    ok(alive == 12, "the twelve busy programs still run in the end", alive)
 
 
 def cancelled(options, number, nodes, policy, what):
-    """Seconds until NUMBER spinning ranks on NODES end when their job is cancelled. The loops that
-    look for the ranks run on the nodes, as a command from outside would wait for the spinning CPUs.
+    """Cancel a job of NUMBER spinning ranks on NODES. Returns the seconds until all ranks have
+    ended. Loops on the nodes look for the ranks, since each command from outside would wait for
+    busy CPUs.
     """
     each = number // len(nodes)
     job = run(
@@ -419,28 +422,28 @@ def cancelled(options, number, nodes, policy, what):
     with open(f"{HOME}/cancelled") as f:
         ok(
             alive == [str(each)] * len(nodes) and set(left) == {"0"},
-            f"scancel of {number} spinning ranks of policy {policy}, {what}: gone after"
-            f" {took:.1f} s",
+            f"scancel ends {number} spinning ranks of policy {policy} {what} after {took:.1f} s",
             (alive, left, f.read()),
         )
-    all_idle("scancel of spinning ranks: the nodes are idle")
+    all_idle("scancel of spinning ranks: the nodes become idle")
     return took
 
 
 def group_ends():
-    """Ranks that spin for ever end when they are cancelled: in 5 s, or, if the host lacks
-    processors for the spinning ranks, as soon as ranks of the default class end."""
+    """Ranks that spin for ever end within 5 s when they are cancelled. If the host has too few
+    processors for them, they end as soon as ranks of the default class do."""
     for options, number, nodes, what in (
         ("-N2 --exclusive", 16, ["n0", "n1"], "on two nodes"),
-        ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job, including that of slurmstepd"),
+        ("-w n0 -N1", 4, ["n0"], "on all CPUs of their job"),
     ):
         fair, hpc = (cancelled(options, number, nodes, policy, what) for policy in ("other", "hpc"))
         ok(
             hpc < max(5, 1.5 * fair),
-            f"ranks of hpc end in {hpc:.1f} s: below 5 s, or as soon as fair ranks ({fair:.1f} s)",
+            f"cancelled ranks of policy hpc end in 5 s, or as soon as fair ones: {hpc:.1f} s,"
+            f" {fair:.1f} s",
             (fair, hpc),
         )
-    # a task that waits behind a spinning task on the same CPU dies, too, before it runs
+    # a task that waits behind a spinning task on the same CPU can be killed, too
     spin = f"nodeosctl run --sched=hpc,quantum:0 -- taskset -c 3 {SPIN} 1 1 60"
     r = root(
         f"{spin} & a=$!; sleep 2; {spin} & b=$!; sleep 2; for p in $a $b; do echo on $p $(cut -d' '"
@@ -450,14 +453,14 @@ def group_ends():
     took = int((re.search(r"took (\d+)", r.out) or [0, 99999])[1])
     ok(
         took < 1000 and len(re.findall(r"^on \d+ \d+ \d+ 3$", r.out, re.M)) == 2,
-        f"SIGKILL of a task that waits behind a spinning one: {took} ms",
+        f"SIGKILL ends a task that waits behind a spinning one within 1 s: {took} ms",
         r.text,
     )
 
 
 def group_jobs():
-    """Two jobs divide a node, and together leave one CPU outside; a request that is too large for
-    its half is refused."""
+    """Two jobs with policy hpc divide a node and together leave out one CPU. A request that is too
+    large for its half is refused."""
     half = len(machine.cpus) // 2
     r = run(
         f"srun -w n0 -N1 -n1 -c{half} --nodeos-sched=hpc {WHEREAMI} 25 & sleep 10; srun -w n0 -N1"
@@ -468,7 +471,7 @@ def group_jobs():
     same(
         (len(sets), len(set.union(*sets)) if sets else r.text, sum(map(len, sets))),
         (2, 2 * half - 1, 2 * half - 1),
-        "two jobs with half of the node each leave one CPU outside",
+        "two jobs with policy hpc on half of the node each leave out one CPU",
     )
     m = write("rest.json", pod(sim={"container": {"cpus": half}, "scheduler": {"policy": "hpc"}}))
     r = run(
@@ -478,7 +481,7 @@ def group_jobs():
     )
     ok(
         len(ranks(r)) == 1 and "stays outside of policy" in r.err,
-        "a job that requests all of its half is refused, with the reason",
+        "the second job's container of half of the node is refused with the reason",
         r.text,
     )
 
@@ -494,14 +497,14 @@ def configure(**keys):
 
 
 def group_without():
-    """On a kernel without the class: the step is refused or gets the site's fallback, never in
-    silence."""
+    """On a kernel without SCHED_HPC, a step with policy hpc is refused or gets the site's fallback,
+    with a message or report."""
     step = f"srun -w n0 -N1 -n1 --nodeos-sched=hpc --nodeos-report=%s.%%j.%%s.%%N {WHEREAMI}"
     configure(hpc_fallback="none")
     r = run(step % "strict")
     ok(
         r.code != 0 and "no such scheduling class" in r.err and "--constraint=sched_hpc" in r.err,
-        "strict: the step fails, and names nodes where it would run",
+        "strict = yes: the step fails, and the message says how to get nodes with SCHED_HPC",
         r.text,
     )
     configure(strict="no")
@@ -509,7 +512,7 @@ def group_without():
     same(
         (r.code, [x["policy"] for x in ranks(r)], report("lax").get("outcome")),
         (0, [0], "failed"),
-        "strict = no: the step runs, and its report says failed",
+        "strict = no: the step runs with another policy, and its report says failed",
     )
     configure(strict=None, hpc_fallback="batch")
     r = run(step % "instead")
@@ -520,20 +523,20 @@ def group_without():
     )
     ok(
         "hpc_fallback" in (report("instead").get("reason") or ""),
-        "hpc_fallback: the report has the reason",
+        "hpc_fallback: the report names hpc_fallback as the reason",
         report("instead").get("reason"),
     )
     configure(hpc_fallback="none", default_policy="hpc")
     r = run(f"srun -w n0 -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
     ok(
         r.code != 0 and "no such scheduling class" in r.err,
-        "default_policy = hpc: the step fails with the reason",
+        "default_policy = hpc: a step on a kernel without SCHED_HPC fails with the reason",
         r.text,
     )
     configure(hpc_fallback=None, default_policy=None)
 
 
-# of the step's directory "user": kind of partition, and its CPUs by the kernel
+# prints the kind of partition of the step's cgroup "user", its CPUs, and the CPUs of the rank
 PARTITION = (
     "d=/sys/fs/cgroup$(dirname $(sed s/^0::// /proc/self/cgroup)); for i in $(seq 100); do"
     " grep -qx root $d/cpuset.cpus.partition && break; sleep 0.1; done;"
@@ -543,19 +546,20 @@ PARTITION = (
 
 
 def partition_of(r):
-    """[(kind, CPUs of the partition, CPUs of the rank)] of ranks that ran PARTITION."""
+    """Return [(kind, CPUs of the partition, CPUs of the rank)] of the ranks that ran PARTITION."""
     found = re.findall(r"^kernel \d+ (\w+) (\S+) (\S+)$", r.out, re.M)
     return [(kind, cpus(all_cpus), cpus(own)) for kind, all_cpus, own in found]
 
 
 def group_stock():
-    """On a kernel without the class, with nothing configured: the step is a root partition."""
+    """On a kernel without SCHED_HPC and with the default nodeos.conf, a step with policy hpc is a
+    root partition."""
     effective = "cat /sys/fs/cgroup/cpuset.cpus.effective"
     before = root(effective, node="n0").out
     step = "srun -w n0 -N1 --nodeos-sched=hpc --nodeos-report=%s.%%j.%%s.%%N %s bash -c '%s'"
     r = run(step % ("stock", "--exclusive -n7 -c2", PARTITION))
     found = partition_of(r)
-    same((r.code, len(found)), (0, 7), "hpc on a stock kernel: the step runs")
+    same((r.code, len(found)), (0, 7), "hpc on a stock kernel: all seven ranks run")
     ok(
         all(kind == "root" and own <= whole for kind, whole, own in found),
         "hpc on a stock kernel: the kernel shows a root partition with all ranks in it",
@@ -563,24 +567,68 @@ def group_stock():
     )
     ok(
         sum(len(own) for _, _, own in found) == len(set().union(*(own for _, _, own in found))),
-        "hpc on a stock kernel: no rank has a CPU of another",
+        "hpc on a stock kernel: no two ranks share a CPU",
         r.text,
     )
     told = report("stock")
+    waits = told.get("waits", {})
+    ok(
+        0 <= waits.get("waited_us", -1) and waits.get("ran_us", 0) > 0,
+        "hpc on a stock kernel: the report has the time that ranks waited for CPUs",
+        waits,
+    )
     reasons = [o.get("reason") for c in told.get("containers", []) for o in c.get("isolators", [])]
     ok(
-        told.get("outcome") == "enforced" and any("by partition" in (x or "") for x in reasons),
-        "hpc on a stock kernel: the report says enforced, by partition",
+        told.get("outcome") == "enforced"
+        and any("by partition" in (x or "") and "missing: placement topo" in x for x in reasons),
+        "hpc on a stock kernel: the report says enforced, by partition, and what is missing",
         (told.get("outcome"), told.get("reason"), reasons),
     )
-    r = run(step % ("whole", "-n2 -c2", "taskset -cp $$"))
+    hogs = "for i in $(seq 16); do timeout 60 sh -c 'while :; do :; done' & done"
+    root(f"({hogs}) >/dev/null 2>&1 </dev/null &")
+    r = run(step % ("whole", "-n2 -c2", 'timeout 4 sh -c "while :; do :; done"; true'))
+    root("pkill -f 'while :'")
     told = report("whole")
+    waits = told.get("waits", {})
+    ok(
+        waits.get("waited_us", 0) > 1000,
+        "hpc with all CPUs of the job, beside busy programs: the report has the time that ranks"
+        " waited",
+        waits,
+    )
     ok(
         r.code == 0
         and told.get("outcome") == "modified"
         and "the job's last core" in (told.get("reason") or ""),
-        "hpc with all CPUs of the job: it runs without a partition, and its report says why",
+        "hpc with all CPUs of the job: the step runs without a partition, and its report says why",
         (r.text, told.get("outcome"), told.get("reason")),
+    )
+    m = write("all.json", pod(sim={"container": {}, "scheduler": {"policy": "hpc"}}))
+    script = write(
+        "all.sh",
+        f"#!/bin/bash\ncd {HOME}\nsrun -n7 bash -c '{PARTITION}'\n"
+        "srun -n8 -c2 bash -c 'echo all $(taskset -cp $$ | cut -d: -f2)'\n",
+    )
+    r = cluster.sbatch(
+        f"-w n0 -N1 --exclusive -n16 --nodeos-manifest={m} -o {HOME}/all.log {script}"
+    )
+    with open(f"{HOME}/all.log") as f:
+        text = f.read()
+    found = partition_of(cluster.Result(0, text, "", 0))
+    ok(
+        len(found) == 7
+        and all(
+            kind == "root" and own <= whole and whole == machine.cpus - {min(machine.cpus)}
+            for kind, whole, own in found
+        ),
+        "a container of all CPUs of a batch job: a step of seven ranks is a partition without the"
+        " first CPU",
+        text,
+    )
+    same(
+        len(re.findall(r"^all [\d,-]+$", text, re.M)),
+        8,
+        "a container of all CPUs of a batch job: a step of all CPUs runs without a partition",
     )
     script = write(
         "stock.sh",
@@ -608,32 +656,237 @@ cat stock.out
     )
     ok(
         code == "0" and found and beside and not beside & found[0][1],
-        "a plain step beside it starts, on other CPUs",
+        "a plain step beside the partition of a batch job's step runs on other CPUs",
         (code, beside, found),
     )
-    all_idle("stock: the nodes are idle")
-    same(root(effective, node="n0").out, before, "all CPUs are the system's again")
+    all_idle("stock: the nodes become idle")
+    same(
+        root(effective, node="n0").out,
+        before,
+        "after the partitions, the root cgroup has all its CPUs again",
+    )
+
+
+# prints every setting that partition_quiet changes, as FILE:VALUE or THREAD:CPUS
+SETTINGS = (
+    "cd /; grep . proc/irq/*/smp_affinity_list proc/irq/default_smp_affinity"
+    " proc/sys/kernel/numa_balancing proc/sys/vm/compaction_proactiveness"
+    " sys/devices/system/cpu/cpu*/power/pm_qos_resume_latency_us"
+    " sys/devices/virtual/workqueue/cpumask_requested; for t in khugepaged kswapd0 kcompactd0; do"
+    " echo $t:$(taskset -cp $(pgrep -x $t) | cut -d: -f2); done"
+)
+
+
+def settings():
+    lines = root(SETTINGS, node="n0").out.splitlines()
+    return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def quiet_step(name, end):
+    """Run a step with partition_quiet, and end it by END(job). Returns the settings during the
+    step, and the CPUs of the partition."""
+    m = write(f"{name}.json", pod(sim={"container": {"cpus": 8}, "scheduler": {"policy": "hpc"}}))
+    job = run(
+        f"sbatch --parsable -o {HOME}/{name}.log -w n0 -N1 --exclusive -n16 --nodeos-manifest={m}"
+        f" --wrap 'srun -n4 -c2 {SPIN} 1 1 1000'"
+    ).out.strip()
+    root(
+        "for i in $(seq 200); do n=$(pgrep -xc spin); [ $n -ge 4 ] && break; sleep 0.3; done;"
+        " sleep 3",
+        node="n0",
+    )
+    during = settings()
+    taken = cpus(
+        root(
+            "cat $(dirname $(find /sys/fs/cgroup -path '*step_0/user/cpuset.cpus.partition'))"
+            "/cpuset.cpus.effective",
+            node="n0",
+        ).out.strip()
+    )
+    end(job)
+    all_idle(f"{name}: the nodes become idle after the step")
+    return during, taken
+
+
+def killed_step(job):
+    """Kill the slurmstepd of the job's step 0 and its ranks, then cancel the job."""
+    root(f"pkill -9 -f '^slurmstepd: \\[{job}\\.0\\]'; pkill -9 -x spin; sleep 1", node="n0")
+    root(f"scancel {job}")
+
+
+def group_quiet():
+    """With partition_quiet, settings keep the kernel off the CPUs of a partition while it lives.
+    Afterwards all settings are as before, also after a kill of slurmstepd."""
+    configure(partition_quiet="irqs, kthreads, memory, idle")
+    before = settings()
+    during, taken = quiet_step("quiet", lambda job: root(f"scancel {job}"))
+    after = settings()
+    irqs = [k for k in during if k.startswith("proc/irq/") and k.endswith("_list")]
+    busy = [k for k in irqs if cpus(during[k]) & taken]
+    fixed = [k for k in irqs if during[k] == before.get(k)]
+    ok(
+        len(taken) == 8 and len(irqs) > len(busy) and set(busy) <= set(fixed),
+        f"partition_quiet: all movable interrupts are off the partition: {len(irqs) - len(busy)}"
+        f" of {len(irqs)}",
+        (taken, busy, during),
+    )
+    ok(
+        not any(cpus(during[t].strip()) & taken for t in ("khugepaged", "kcompactd0")),
+        "partition_quiet: kernel threads that can be moved are off the partition",
+        during,
+    )
+    same(
+        [
+            during.get(f"proc/sys/{k}", "0")
+            for k in ("kernel/numa_balancing", "vm/compaction_proactiveness")
+        ],
+        ["0", "0"],
+        "partition_quiet: NUMA balancing and proactive compaction are off",
+    )
+    latency = "sys/devices/system/cpu/cpu%d/power/pm_qos_resume_latency_us"
+    same(
+        [k for k in machine.cpus if during.get(latency % k) == "10"],
+        sorted(taken),
+        "partition_quiet: only CPUs of the partition stay out of deep idle states",
+    )
+    mask = int(during["sys/devices/virtual/workqueue/cpumask_requested"].replace(",", ""), 16)
+    same(
+        [c for c in taken if mask >> c & 1],
+        [],
+        "partition_quiet: unbound workqueues are off the partition's CPUs",
+    )
+    same(after, before, "partition_quiet: after the step all settings are as before")
+    during, _ = quiet_step("killed", killed_step)
+    ok(during != before, "partition_quiet: a second step changes the settings again", during)
+    same(
+        settings(), before, "partition_quiet: after a kill of slurmstepd all settings are as before"
+    )
+    same(
+        root("ls /run/nodeos | grep -c undo", node="n0").out.strip(),
+        "0",
+        "partition_quiet: no journal of changes is left in /run/nodeos",
+    )
+    configure(partition_quiet=None)
+
+
+# a program that prints "NAME: SECONDS" for each kind of work for which the kernel needs every CPU
+WORK = """
+import ctypes, os, subprocess, time
+def put(path, text):
+    with open(path, "w") as f:
+        f.write(text)
+def fsync():
+    fd = os.open("/var/tmp/waits", os.O_WRONLY | os.O_CREAT)
+    os.write(fd, b"x" * 4096)
+    os.fsync(fd)
+    os.close(fd)
+def module():
+    subprocess.run("modprobe -r dummy; modprobe dummy", shell=True, check=True)
+libc = ctypes.CDLL(None)
+WORK = {
+    "a kworker on each CPU": lambda: put("/proc/sys/vm/stat_refresh", "1"),
+    "an RCU grace period": lambda: libc.syscall(324, 1, 0, 0),
+    "lru_add_drain_all": lambda: put("/proc/sys/vm/compact_memory", "1"),
+    "an fsync": fsync,
+}
+if subprocess.run("modprobe dummy", shell=True, stderr=subprocess.DEVNULL).returncode == 0:
+    WORK["a module load"] = module
+for name, work in WORK.items():
+    times = []
+    for i in range(3):
+        start = time.monotonic()
+        work()
+        times.append(time.monotonic() - start)
+    print(f"{name}: {max(times):.2f}", flush=True)
+"""
+
+
+def kernel_work():
+    """Return how many seconds each kind of WORK takes on n0 now: {name: the longest of three}."""
+    with open(f"{HOME}/work.py", "w") as f:
+        f.write(WORK)
+    # run Python on a CPU outside of the partition, so that only the kernel's work waits
+    rest = "$(sed 's/.*[-,]//' /sys/fs/cgroup/cpuset.cpus.effective)"
+    r = root(f"taskset -c {rest} python3 {HOME}/work.py", timeout=300, node="n0")
+    return {k: float(v) for k, v in re.findall(r"^(.*): ([\d.]+)$", r.out, re.M)}
+
+
+def work_beside(options, what):
+    """Return the times of the kernel's work while ranks spin on all CPUs except the first core."""
+    number = (len(machine.cpus) - 2) // 2  # one rank a core, with a thread on each CPU
+    job = run(
+        f"sbatch --parsable -o {HOME}/beside.log -w n0 -N1 --exclusive -n{len(machine.cpus)}"
+        f" --wrap 'srun -n{number} -c2 {options} {SPIN} 2 1 1000'"
+    ).out.strip()
+    alive = root(
+        f"for i in $(seq 200); do n=$(pgrep -xc spin); [ $n -ge {number} ] && break; sleep 0.3;"
+        " done; sleep 2; echo $n; cat /sys/fs/cgroup/cpuset.cpus.effective",
+        node="n0",
+    ).out.split()
+    times = kernel_work()
+    root(f"scancel {job}")
+    all_idle(f"{what}: the nodes become idle afterwards")
+    cluster.note(f"{what}: {times}")
+    ok(
+        len(alive) == 2 and alive[0] == str(number) and len(times) >= 4,
+        f"{what}: {number} ranks spin while the kernel's work is timed",
+        (alive, times, root(f"cat {HOME}/beside.log").text),
+    )
+    return times
+
+
+def group_waits():
+    """While ranks of policy hpc spin in their partition, the kernel's work on each of their CPUs
+    takes less than a second longer than without ranks: the policy does not keep kernel threads
+    waiting. Runs only if named."""
+    alone = kernel_work()
+    cluster.note(f"the kernel's work without ranks: {alone}")
+    beside = work_beside("--nodeos-sched=hpc", "ranks of policy hpc")
+    for name, seconds in beside.items():
+        ok(
+            seconds < alone.get(name, 0) + 1,
+            f"{name} takes less than a second longer beside ranks of policy hpc",
+            (alone.get(name), seconds),
+        )
+
+
+def group_fifo():
+    """Times of the kernel's work beside ranks of SCHED_FIFO in a partition: they show why policy
+    hpc is not SCHED_FIFO on a stock kernel. Runs only if named."""
+    configure(allow_policies="other, batch, idle, hpc, fifo")
+    m = write(
+        "fifo.json",
+        pod(
+            sim={
+                "container": {"cpus": len(machine.cpus) - 2, "partition": "root"},
+                "scheduler": {"policy": "fifo", "priority": "1"},
+            }
+        ),
+    )
+    work_beside(f"--nodeos-manifest={m}", "ranks of SCHED_FIFO 1")
+    configure(allow_policies=None)
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
 
 
-STOCK = {"without", "stock"}
+STOCK = {"without", "stock", "quiet"}
+BY_NAME = {"waits", "fifo"}
 
 
 def main():
     names = [a for a in sys.argv[1:] if not a.startswith("-")] or [
-        g for g in GROUPS if (g in STOCK) != cluster.has_hpc()
+        g for g in GROUPS if (g in STOCK) != cluster.has_hpc() and g not in BY_NAME
     ]
     cluster.patient()
     same(
         cluster.has_hpc(),
-        not set(names) <= STOCK,
-        "the kernel has SCHED_HPC, except for the groups of stock kernels",
+        not set(names) <= STOCK | BY_NAME,
+        "the kernel has SCHED_HPC exactly if the named groups need it",
     )
     cluster.run_groups(GROUPS, names, broken=lambda: root("pkill -x spin; pkill -f 'while :'"))
     all_idle("hpc: all nodes are idle at the end")
-    same(cluster.leftovers(), "", "no ledger entry is left")
+    same(cluster.leftovers(), "", "hpc: no ledger entry is left")
     cluster.done()
 
 

@@ -3,12 +3,12 @@
 # boot: plugin=no put=debs
 # run: deep limit=5400
 # rooms: contrib
-"""The Debian packages in a cluster without NodeOS: installing changes nothing that runs, an
-upgrade leaves live jobs and starting steps alone, and after a removal no line of Slurm's files
-requires a missing plugin. Judged by dpkg, systemctl, Slurm and /proc. Runs in nodes without the
-plugin, with debs/1/*.deb and debs/2/*.deb.
+"""Test the Debian packages in a cluster without NodeOS. Installing them does not affect what runs,
+an upgrade does not affect running jobs and starting steps, and after a removal no file of Slurm
+requires the missing plugin. Expected values come from dpkg, systemctl, Slurm and /proc. Needs nodes
+without the plugin, and debs/1/*.deb and debs/2/*.deb.
 
-install.py [GROUP...]: each group continues from the state that the previous one left"""
+install.py [GROUP...]: each group needs the state in which the previous one leaves the nodes."""
 
 import glob
 import json
@@ -41,7 +41,8 @@ def root(command, node=None, timeout=180):
 
 
 def on_both(command, what):
-    """Run on both nodes at once; scripts of packages take minutes in emulated Perl."""
+    """Run COMMAND on both nodes at once. Under emulation, the Perl scripts of packages take
+    minutes."""
     results = {}
 
     def one(node):
@@ -74,7 +75,7 @@ def plain(what):
 
 
 def active():
-    """Lines that Slurm reads (no comments) and that name nodeos."""
+    """Return the lines of plugstack files, except comments, that name nodeos."""
     return [
         line
         for node in ("n0", "n1")
@@ -101,12 +102,16 @@ def wait_for(name, lines, limit=120):
 
 
 def group_install():
-    """Installing only adds the tools; then enable the line, and start containers."""
+    """Install the packages, which must only add tools. Then enable the plugin, and start
+    containers."""
     plain("before the install, Slurm runs without NodeOS")
     on_both(f"dpkg -i {debs(1)}", "the packages install on both nodes")
-    same(active(), [], "no line loads the plugin")
+    same(active(), [], "after the install, no line loads the plugin")
     plain("after the install, Slurm runs as before")
-    ok(run("srun --nodeos-cpus=2 true").code != 0, "srun does not know our options yet")
+    ok(
+        run("srun --nodeos-cpus=2 true").code != 0,
+        "after the install, srun does not yet know the plugin's options",
+    )
     units = (
         "nodeos-discover.service",
         "nodeosd.socket",
@@ -118,8 +123,7 @@ def group_install():
     same(
         [told(f"systemctl is-enabled {u}") + " " + told(f"systemctl is-active {u}") for u in units],
         ["enabled active"] * 2 + ["disabled inactive"] * 4,
-        "discovery and nodeosd's socket are on; services that take cores from jobs, and the"
-        " service that observes jobs, wait for the admin to enable them",
+        "after the install, only discovery and nodeosd's socket are enabled",
     )
     same(
         told(
@@ -127,7 +131,7 @@ def group_install():
             " /usr/libexec/nodeos/nodeos-script"
         ).split("\n"),
         ["700 root", "711 root", "711 root", "711 root"],
-        "directories and helpers have their modes",
+        "after the install, directories and helpers have the right owner and mode",
     )
     ok(os.path.getsize("/run/nodeos/machine.xml") > 1000, "the install records the topology")
     so = told("dpkg -L slurm-nodeos-plugin | grep 'nodeos.so$'")
@@ -138,7 +142,7 @@ def group_install():
     ok(
         f"slurm-wlm-basic-plugins (>= {series})" in depends
         and "slurm-wlm-basic-plugins (<<" in depends,
-        "the plugin's package depends on this series of Slurm",
+        "the package of the plugin depends on this series of Slurm",
         depends,
     )
     on_both("nodeos-plugstack enable", "nodeos-plugstack enable works on both nodes")
@@ -159,7 +163,7 @@ def group_install():
         r.code == 0
         and len(lines) == 2
         and all(len(x) == 3 and cpus(x[0]) == cpus(x[2]) and len(cpus(x[0])) == 4 for x in lines),
-        "ranks start in containers",
+        "after the install, ranks start in containers",
         r.text,
     )
     same(root("nodeosctl features").code, 0, "nodeosctl features finds the plugin")
@@ -209,41 +213,42 @@ def goes_on(what):
     before = [len(beats(f"beat.{i}")) for i in (0, 1)]
     ok(
         all(wait_for(f"beat.{i}", before[i] + 2, 60) for i in (0, 1)),
-        f"the job's step goes on {what}",
+        f"the job's step continues {what}",
         told(f"cat {HOME}/job.out"),
     )
     for i in (0, 1):
-        # the list in the kernel equals this set, and has not changed since the first beat
+        # the kernel's list is NODEOS_CPUS in all lines
         lines = beats(f"beat.{i}")[:-1]
         same(
             (set(lines) == {lines[0]}, cpus(lines[0].split()[0]), len(lines[0].split())),
             (True, cpus(lines[0].split()[1]), 2),
-            f"the job's step keeps its CPUs, rank {i}",
+            f"rank {i} of the job's step keeps its CPUs",
         )
 
 
 def start_daemon():
-    """Run a command as the admin does, on both nodes."""
-    on_both("systemctl start nodeos-contend", "nodeos-contend starts")
+    """Start nodeos-contend on both nodes, as an admin does."""
+    on_both("systemctl start nodeos-contend", "nodeos-contend starts on both nodes")
 
 
 def daemon(node=None):
-    """State and process id of nodeos-contend."""
+    """Return the state and the process id of nodeos-contend."""
     lines = told("systemctl show -p ActiveState -p MainPID nodeos-contend", node).splitlines()
-    shown = dict(line.split("=", 1) for line in lines)  # systemd has its own order
+    shown = dict(line.split("=", 1) for line in lines)  # systemd prints them in any order
     return [shown.get("ActiveState"), shown.get("MainPID")]
 
 
 def document(job):
-    """For each observed step of JOB on n0: the time when the step was first seen, the time of the
-    document, and the classes of the ranks. Guests have no counters."""
+    """Return for each observed step of JOB on n0: the time when the step was first seen, the time
+    of the document, and the classes of the ranks, which are unknown, since guests have no
+    counters."""
     r = root(f"nodeosctl contention -j {job} --json")
     steps = json.loads(r.out) if r.out.startswith("[") else []
     return [(d["started"], d["time"], [x["class"] for x in d["ranks"]]) for d in steps]
 
 
 def observed(job, what, after=0.0):
-    """The first document of JOB's only observed step that is written after the time AFTER."""
+    """Wait for a document of JOB's only observed step that was written after the time AFTER."""
     end = time.time() + 60
     found = []
     while time.time() < end:
@@ -260,7 +265,7 @@ def observed(job, what, after=0.0):
 
 
 class Launches(threading.Thread):
-    """Start steps with containers, one after the other, until stopped."""
+    """A thread that starts steps with containers, one after the other, until it is stopped."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -291,7 +296,7 @@ def group_upgrade():
     bad = [r.text for r in launches.results if r.code or not r.out.strip()]
     ok(
         not bad,
-        f"{len(launches.results)} steps start meanwhile, all in containers",
+        f"all {len(launches.results)} steps that start during the upgrade are in containers",
         "\n".join(bad),
     )
     same(
@@ -313,7 +318,7 @@ def group_upgrade():
     after = daemon()
     ok(
         before[0] == after[0] == "active" and before[1] != after[1],
-        "the upgrade restarts nodeos-contend where it ran",
+        "the upgrade restarts a running nodeos-contend",
         (before, after),
     )
     again = observed(job, "after the upgrade, nodeos-contend observes the step", after=time.time())
@@ -335,7 +340,7 @@ def group_upgrade():
         and all(
             x[0] == "vda" and cpus(x[1]) == cpus(x[2]) and len(cpus(x[1])) == 2 for x in late[:2]
         ),
-        "after the upgrade, the job's new step is in its other container",
+        "after the upgrade, the job's new step is in the container that it names",
         late,
     )
     write("end", "")
@@ -349,8 +354,8 @@ def group_upgrade():
 
 
 def interrupted(command, seconds):
-    """Run COMMAND of dpkg on n0, and kill it with all its children after SECONDS. Returns whether
-    it was still running."""
+    """Run COMMAND on n0, and kill it with all its children after SECONDS. Returns whether COMMAND
+    still ran."""
     return (
         root(
             f"setsid {command} >/tmp/dpkg.log 2>&1 & sleep {seconds:.2f}; kill -9 -- -$!"
@@ -372,8 +377,8 @@ def lines_have_plugins(what):
 
 
 def group_interrupted(times=6):
-    """dpkg killed at random moments of upgrades and removals: Slurm runs, and dpkg finishes at the
-    next attempt."""
+    """If dpkg is killed at a random time during an upgrade or removal, Slurm still works, and the
+    next run of dpkg finishes."""
     rng = random.Random(17)
     took = {}
     for what, command in (
@@ -383,7 +388,8 @@ def group_interrupted(times=6):
         took[what] = root(command, timeout=900).seconds
     ok(
         root(f"dpkg -i {debs(1)} && nodeos-plugstack enable", timeout=900).code == 0,
-        f"upgraded in {took['upgrade']:.0f} s, removed in {took['removal']:.0f} s, installed again",
+        f"packages install again after upgrade ({took['upgrade']:.0f} s), removal"
+        f" ({took['removal']:.0f} s)",
     )
     killed = 0
     for i in range(times):
@@ -394,12 +400,12 @@ def group_interrupted(times=6):
         same(
             (r.code, version("slurm-nodeos-plugin").split("+")[0], len(active())),
             (0, f"installed 0.1.0-{revision}", 2),
-            f"upgrade {i}: the second attempt finishes",
+            f"interrupted upgrade {i}: the second attempt finishes",
         )
         same(
             run("srun -N2 -n2 -c2 --nodeos-cpus=2 true").code,
             0,
-            f"upgrade {i}: a container starts",
+            f"after interrupted upgrade {i}, a container starts",
         )
     for i in range(times // 2):
         killed += interrupted("dpkg -r slurm-nodeos-plugin", rng.random() * took["removal"])
@@ -407,7 +413,7 @@ def group_interrupted(times=6):
         r = root("dpkg --configure -a; dpkg -r slurm-nodeos-plugin", timeout=900)
         ok(
             not version("slurm-nodeos-plugin").startswith("installed"),
-            f"removal {i}: the second attempt finishes",
+            f"interrupted removal {i}: the second attempt finishes",
             r.text,
         )
         lines_have_plugins(f"removed {i}")
@@ -417,19 +423,23 @@ def group_interrupted(times=6):
             (0, 0),
             f"after removal {i} and a new installation, a container starts",
         )
-    ok(killed > times // 2, f"{killed} of {times + times // 2} runs of dpkg die before their end")
+    ok(
+        killed > times // 2,
+        f"over a third of the runs of dpkg are killed before their end: {killed} of"
+        f" {times + times // 2}",
+    )
     all_idle("no node is drained by killed runs of dpkg")
 
 
 def group_remove():
-    """Remove the packages beside a live job, install, remove and purge them again: Slurm always
+    """Remove the packages while a job runs, then install, remove and purge them again. Slurm always
     works."""
     start_daemon()
     observed(start_job(), "nodeos-contend observes the job's step")
     root(f"printf 'required nodeos.so conf={CONF}\\n' >>{TOP}; rm {OWN}", node="n1")
     ok(
         root("dpkg -r nodeos-tools").code != 0 and version("nodeos-tools").startswith("installed"),
-        "the tools stay while the plugin needs them",
+        "dpkg refuses to remove the tools while the plugin needs them",
     )
     root("mkdir -p /run/slurm/conf && echo 'required nodeos.so' >/run/slurm/conf/plugstack.conf")
     r = root("dpkg -r slurm-nodeos-plugin", timeout=900)
@@ -437,12 +447,12 @@ def group_remove():
         r.code != 0
         and "scontrol reconfigure" in r.text
         and version("slurm-nodeos-plugin").startswith("installed"),
-        "the plugin stays while a file from slurmctld's host has its line, with the reason",
+        "dpkg refuses to remove the plugin while a file from slurmctld's host requires it",
         r.text,
     )
     plain("Slurm works after the refused removal")
     root("rm -r /run/slurm/conf")
-    on_both("dpkg -r slurm-nodeos-plugin", "the plugin is removed on both nodes, beside the job")
+    on_both("dpkg -r slurm-nodeos-plugin", "the plugin is removed on both nodes while a job runs")
     same(active(), [], "after the removal, no active line names nodeos")
     same(
         (told(f"cat {OWN}"), told(f"tail -n 1 {TOP}", "n1")),
@@ -450,7 +460,7 @@ def group_remove():
         "the removal turns both lines into comments",
     )
     same(told("find / -xdev -name nodeos.so"), "", "the removal deletes the plugin")
-    plain("srun works")
+    plain("after the removal, srun works")
     r = run("srun --nodeos-cpus=2 true")
     ok(
         r.code != 0 and "nodeos" in r.err,
@@ -474,13 +484,13 @@ def group_remove():
     same(
         told(f"tail -n 1 {TOP}", "n1"),
         f"required nodeos.so conf={CONF}",
-        "enabling restores the line's arguments",
+        "nodeos-plugstack enable restores the arguments of the line",
     )
     same(
         run("srun -N2 -n2 -c2 --nodeos-cpus=2 true").code, 0, "installed again: a container starts"
     )
     on_both("systemctl restart slurmd", "installed again: slurmd starts with the plugin")
-    same(daemon()[0], "active", "nodeos-contend runs until its package is removed")
+    same(daemon()[0], "active", "nodeos-contend runs as long as its package is installed")
     root("mkdir -p /var/lib/nodeos && touch /var/lib/nodeos/contention-peaks")
     on_both("dpkg -P slurm-nodeos-plugin nodeos-tools", "both packages are purged")
     same(
@@ -497,7 +507,7 @@ def group_remove():
     same(
         [told(left + " 2>/dev/null", n) for n in ("n0", "n1")],
         ["", ""],
-        "after the purge, no file of the packages is left, not even in /etc",
+        "after the purge, no file of the packages is left",
     )
     same(
         told("systemctl is-active nodeosd.socket"),
@@ -509,7 +519,7 @@ def group_remove():
         "",
         "after the purge, no link to a unit is left",
     )
-    plain("srun works")
+    plain("after the purge, srun works")
     on_both("systemctl restart slurmd", "after the purge, slurmd starts without the plugin")
     all_idle("after the purge, both nodes are idle")
     r = run(f"sbatch --parsable --wait -N2 -o {HOME}/plain.out --wrap 'srun hostname'")
@@ -526,12 +536,12 @@ def rpms(revision):
     )
 
 
-# rpm without its dependency check: dpkg installed the dependencies
+# let rpm ignore dependencies, which dpkg has installed
 RPM = "rpm --nodeps"
 
 
 def group_rpm():
-    """The RPMs on nodes without NodeOS: install, upgrade and removal beside a live job."""
+    """Install, upgrade and remove the RPMs on nodes without NodeOS while a job runs."""
     same(
         told("ls /usr/bin/nodeosctl /etc/nodeos 2>/dev/null"),
         "",
@@ -546,7 +556,7 @@ def group_rpm():
             " 's/[.]slurm.*//'"
         ).split("\n"),
         ["nodeos-tools 1", "slurm-nodeos-plugin 1"],
-        "rpm lists both packages",
+        "RPMs: rpm lists both packages with release 1",
     )
     so = told("rpm -ql slurm-nodeos-plugin | grep 'nodeos.so$'")
     same(
@@ -560,7 +570,7 @@ def group_rpm():
         "RPMs: no line loads the plugin, and all files are as packed",
     )
     plain("RPMs: Slurm runs as before")
-    # the presets of an RPM distribution would do this
+    # do what the presets of an RPM distribution would do
     on_both(
         "systemd-tmpfiles --create nodeos.conf && systemctl daemon-reload && systemctl enable --now"
         " nodeos-discover.service nodeosd.socket && nodeos-plugstack enable && systemctl restart"
@@ -572,7 +582,7 @@ def group_rpm():
     inode = os.stat(so).st_ino
     root(f"sed -i 's/^#helper_timeout = .*/helper_timeout = 45/' {CONF}")
     conf, line = told(f"cat {CONF}"), told(f"cat {OWN}")
-    ok("\nhelper_timeout = 45" in conf, "RPMs: the site changes nodeos.conf")
+    ok("\nhelper_timeout = 45" in conf, "RPMs: the test has changed nodeos.conf")
     on_both(f"{RPM} -U {rpms(2)}", "RPMs: the next version installs beside the running job")
     same(
         told(
@@ -586,7 +596,7 @@ def group_rpm():
     same(
         (told(f"cat {CONF}"), told(f"cat {OWN}")),
         (conf, line),
-        "RPMs: the upgrade keeps nodeos.conf and the line",
+        "RPMs: the upgrade keeps nodeos.conf and the plugin's line",
     )
     goes_on("after the upgrade")
     write("go", "")
@@ -594,18 +604,19 @@ def group_rpm():
         wait_for("late", 3)
         and beats("late")[-1] == "late 0"
         and all(x.startswith("vda ") for x in beats("late")[:2]),
-        "RPMs: after the upgrade, the job starts a step in its other container",
+        "RPMs: after the upgrade, the job starts a step in the container that it names",
         beats("late"),
     )
     on_both(
-        f"{RPM} -e slurm-nodeos-plugin", "RPMs: the plugin is removed on both nodes, beside the job"
+        f"{RPM} -e slurm-nodeos-plugin",
+        "RPMs: the plugin is removed on both nodes while a job runs",
     )
     same(
         (active(), told(f"cat {OWN}"), told("find / -xdev -name nodeos.so")),
         ([], MARK + line, ""),
-        "RPMs: the removal deletes the plugin and its line",
+        "RPMs: the removal deletes the plugin and comments out its line",
     )
-    plain("srun works")
+    plain("RPMs: after the removal of the plugin, srun works")
     goes_on("after the removal")
     write("end", "")
     ok(
@@ -624,11 +635,11 @@ def group_rpm():
             " 2>/dev/null; cat /etc/nodeos/nodeos.conf.rpmsave | grep -c '^helper_timeout = 45'"
         ),
         "1",
-        "RPMs: only the site's nodeos.conf is left, renamed",
+        "RPMs: after the removal, only the site's nodeos.conf is left, as .rpmsave",
     )
     on_both("systemctl restart slurmd", "RPMs: after the removal, slurmd starts without the plugin")
     all_idle("RPMs: no node is drained by the removal")
-    plain("srun works")
+    plain("RPMs: after the removal of all packages, srun works")
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}

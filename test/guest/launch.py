@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: ci limit=900 one examples
+# run: ci kernel=debian limit=600 one
 # run: deep limit=5400
 # run: deep slurm=22.05 limit=5400
 # run: deep slurm=newest limit=5400
 # run: deep kernel=debian limit=5400
 # rooms: spank launch manifest
-"""Launch in every way, and compare the placement of every rank with what the kernel shows. Writes
-/shared/out/launch-paths.SERIES.json (path -> verdict), the source of doc/launch-paths.md.
+"""Launch ranks in every way, and compare the plan of every rank with what the kernel shows. Writes
+/shared/out/launch-paths.SERIES.json (launch path: verdict), from which doc/launch-paths.md is made.
 """
 
 import contextlib
@@ -36,7 +37,7 @@ from cluster import (
 )
 from containers import pod, write
 
-# The paper's whole example: a simulation, its analysis, and an unbound daemon.
+# The containers of the paper's example: a simulation and its analysis. Its daemon is in neither.
 PAPER = {"sim": {"container": {"cpus": 8, "mems": 2}}, "vda": {"container": {"cpus": 4, "mems": 1}}}
 DIR = f"{HOME}/lp"
 verdict = {}
@@ -47,14 +48,14 @@ def path(name):
     failed, count = cluster.failed, cluster.count
     try:
         yield
-    except Exception as e:  # a broken path must not hide the others
-        ok(False, f"{name} broke: {type(e).__name__}: {e}")
+    except Exception as e:  # an exception must not prevent the other launch paths
+        ok(False, f"{name} runs without an exception: {type(e).__name__}: {e}")
     good = cluster.failed == failed and cluster.count > count and verdict.get(name) != "failed"
     verdict[name] = "passed" if good else "failed"
 
 
 def paper(sim_exec=None):
-    """PAPER as a manifest; sim_exec: the command of its app "sim"."""
+    """Return PAPER as a manifest. SIM_EXEC is the command of its app "sim"."""
     text = json.loads(pod(**PAPER))
     if sim_exec:
         text["apps"][0]["app"]["exec"] = sim_exec
@@ -63,7 +64,7 @@ def paper(sim_exec=None):
 
 
 class World:
-    """The machine, and the places of PAPER's containers on it."""
+    """The machine, and the CPUs of PAPER's containers on it."""
 
     def __init__(self):
         self.machine = Machine()
@@ -74,8 +75,8 @@ class World:
         self.place |= {"none": self.machine.cpus, "rest": self.machine.cpus - held}
 
     def inside(self, found, where, what, n=None, apart=True):
-        """Check that there are N ranks, each in its place: WHERE is one place for all, or a list
-        by rank."""
+        """Check that N ranks were found, each in its place. WHERE is the place of all ranks, or a
+        list with the place of each."""
         names = [where] * len(found) if isinstance(where, str) else where
         if not ok(
             len(found) == (n or len(names)) and found,
@@ -118,7 +119,7 @@ class World:
                 sets = [cpus(r["cpus"]) for r in mine if r["host"] == host]
                 ok(
                     len(set().union(*sets)) == sum(map(len, sets)),
-                    f"{what}: ranks in {name} on {host} have CPUs of their own",
+                    f"{what}: no two ranks in {name} on {host} share a CPU",
                     sets,
                 )
 
@@ -146,7 +147,7 @@ def text_of(name):
 
 
 class Steps:
-    """Commands that one job runs in order, each with its output and its check."""
+    """Commands that a job runs in order. Each has its own output files and a check."""
 
     def __init__(self, tag):
         self.tag, self.list = tag, []
@@ -178,13 +179,14 @@ class Steps:
 
 
 def by_rank(w):
-    """--multi-prog over two nodes: ranks 0-6 on n0, 7-13 on n1."""
+    """Write the file of --multi-prog for 14 ranks, 0-6 on n0 and 7-13 on n1. Returns the place of
+    each rank."""
     write("lp/mp.conf", f"0-4,7-11 {WHEREAMI}\n5,12 {WHEREAMI}\n6,13 {WHEREAMI}\n")
     return ["sim"] * 4 + ["rest", "vda", "none"] + ["sim"] * 4 + ["rest", "vda", "none"]
 
 
 def in_job(w):
-    """Steps of a job with PAPER's containers on two whole nodes."""
+    """Run steps of many kinds in a job with PAPER's containers on two whole nodes."""
     s = Steps("a")
     W = WHEREAMI
 
@@ -198,7 +200,7 @@ def in_job(w):
         s.add(name, command, check, **kw)
 
     def refused(part):
-        # the exit code may be that of a rank which dies together with the failing rank
+        # the exit code may be of another rank, which was killed when the failing rank ended
         return lambda file: ok(
             part in read(f"{file}.err")
             and read(f"{file}.rc").strip() != "0"
@@ -275,9 +277,13 @@ def in_job(w):
         at("vda", 4, apart=False),
         background=True,
     )
-    # stock Slurm 24.11 refuses every other "--overlap -N1 -n2" while a launcher's steps run
-    # ("Memory required by task")
-    add("nodeos-mpirun, two at once", "wait; sleep 4", lambda file: ok(True, "both mpiruns end"))
+    # wait for both: while their steps run, stock Slurm 24.11 refuses every second "--overlap -N1
+    # -n2" ("Memory required by task")
+    add(
+        "nodeos-mpirun, two at once",
+        "wait; sleep 4",
+        lambda file: ok(True, "both nodeos-mpiruns end"),
+    )
     if not glob.glob("/usr/lib/*/slurm-wlm/mpi_pmix.so"):
         verdict["Open MPI by srun --mpi=pmix"] = "Slurm has no mpi/pmix"
     else:
@@ -336,7 +342,7 @@ def in_job(w):
                     for f in os.listdir(DIR)
                     if f.startswith("fewer.")
                 ),
-                "a -c that does not fit is reported as modified",
+                "srun -c with more CPUs than fit is reported as modified",
             ),
         ),
     )
@@ -346,11 +352,11 @@ def in_job(w):
             found = found_in(file)
             w.inside(found, "sim", names[file], 4)
             cores = sorted({min(c) for c in w.machine.core.values() if c & w.place["sim"]})
-            # if Slurm gives four ranks disjoint CPUs of the job's eight cores, the ranks keep the
-            # order of these CPUs
+            # Slurm gives the four ranks disjoint CPUs of the job: the ranks must keep the order of
+            # these CPUs
             ok(
                 [cores.index(min(cpus(r["cpus"]))) for r in found] == firsts,
-                f"{names[file]}: the ranks have Slurm's order",
+                f"{names[file]}: the ranks are in the order of Slurm's distribution",
                 [r["cpus"] for r in found],
             )
 
@@ -370,7 +376,7 @@ def in_job(w):
                 if wanted
                 else all(n and n <= cpus(w.want["sim"]["mems"]) for n in nodes)
             )
-            ok(good, f"{names[file]}: the ranks are bound to the memory nodes", nodes)
+            ok(good, f"{names[file]}: the ranks are bound to the expected memory nodes", nodes)
 
         add(
             "srun --mem-bind", f"srun -N1 -n2 --nodeos-container=sim --mem-bind={option} {W}", bound
@@ -392,7 +398,7 @@ def in_job(w):
 
 
 def in_one(w):
-    """A job of one container, the default of all its steps."""
+    """Run steps in a job of one container, which is the default of all its steps."""
     manifest = write("lp/one.json", pod(sim=PAPER["sim"]))
     w.place["one"] = cpus(plan(manifest)["sim"]["cpus"])
     s = Steps("b")
@@ -402,7 +408,7 @@ def in_one(w):
             found = found_in(file)
             ok(
                 len(found) == n and all(cpus(r["cpus"]) <= w.place["one"] for r in found),
-                f"{file}: {n} ranks are in the one container",
+                f"{file}: {n} ranks are in the only container",
                 [(r["host"], r["cpus"]) for r in found] or text_of(file),
             )
             if apart:
@@ -410,7 +416,7 @@ def in_one(w):
                     sets = [cpus(r["cpus"]) for r in found if r["host"] == host]
                     ok(
                         len(set().union(*sets)) == sum(map(len, sets)),
-                        f"{file}: ranks on {host} have CPUs of their own",
+                        f"{file}: no two ranks on {host} share a CPU",
                         sets,
                     )
 
@@ -423,9 +429,9 @@ def in_one(w):
         here(4),
     )
     s.add("mpirun on two nodes", f"mpirun -N 4 --bind-to core {WHEREAMI_MPI}", here(8))
-    # without SLURM_OVERLAP, Slurm makes the daemons of the second mpirun wait for the end of the
-    # first; for the second mpirun alone, 24.11's stepmgr forgets the flag when it checks the memory
-    # ("step_layout_create: no usable CPUs")
+    # Set SLURM_OVERLAP for both: without it, the daemons of the second mpirun would wait for the
+    # end of the first. With it for the second mpirun only, stepmgr of 24.11 refuses the step
+    # ("step_layout_create: no usable CPUs").
     first = f"b{len(s.list)}.out"
     s.add(
         "two mpiruns at once: the second is reported modified",
@@ -480,7 +486,7 @@ def lines_of_script(w):
             f"#!/bin/bash\n#SBATCH -N2 --exclusive --nodeos-manifest={w.manifest} -o"
             f" {DIR}/line.out\nsrun -N2 -n2 --nodeos-container=vda {WHEREAMI}\n",
         )
-        same(sbatch(script).code, 0, "#SBATCH: exit 0")
+        same(sbatch(script).code, 0, "#SBATCH --nodeos-manifest: the job ends with success")
         w.inside(found_in("line"), "vda", "#SBATCH", 2)
     with path("#NODEOS lines"):
         marked = "".join(
@@ -491,14 +497,14 @@ def lines_of_script(w):
             f" --nodeos-container=vda {WHEREAMI}\n"
         )
         script = write("lp/marked.sh", text)
-        same(sbatch(script).code, 0, "#NODEOS: exit 0")
+        same(sbatch(script).code, 0, "#NODEOS lines: the job ends with success")
         w.inside(found_in("marked"), "vda", "#NODEOS", 2)
         bad = text.replace('"cpus": 4', '"cpus": "x"')
         line = 1 + bad.splitlines().index(next(x for x in bad.splitlines() if '"x"' in x))
         r = run(f"sbatch {write('lp/bad.sh', bad)}")
         ok(
             r.code == 1 and f"bad.sh:{line}:" in r.err,
-            "##NODEOS with a mistake: sbatch refuses the script and names its line",
+            "##NODEOS with a mistake: sbatch refuses the script and names the line",
             r.text,
         )
         r = sbatch(f"<{DIR}/bad.sh")
@@ -510,7 +516,7 @@ def lines_of_script(w):
 
 
 def examples(w):
-    """Run the examples that README shows, exactly as they are in the tree."""
+    """Run examples that README shows, unchanged from etc/examples."""
     shutil.copytree("/shared/here/examples", f"{DIR}/examples", dirs_exist_ok=True)
     with path("#NODEOS lines"):
         r = sbatch(f"-o {DIR}/embedded.out {DIR}/examples/embedded.sh")
@@ -526,7 +532,7 @@ def examples(w):
                 "vda: rank 0",
                 "vda: rank 2",
             ],
-            "etc/examples/embedded.sh: its ranks are in its containers",
+            "etc/examples/embedded.sh: the ranks are in the script's containers",
         )
         write("lp/late.sh", "#!/bin/bash\ntrue\n#NODEOS {}\n")
         r = run(f"sbatch --test-only {DIR}/late.sh")
@@ -539,7 +545,7 @@ def examples(w):
         r = run(f"srun -N 1 -n 2 -c 4 {DIR}/examples/exec.json")
         ok(
             r.code == 0 and r.out.count("hello from rank") == 2,
-            "etc/examples/exec.json: srun runs its command in two ranks",
+            "etc/examples/exec.json: srun runs the manifest's command in two ranks",
             r.text,
         )
     with path("nodeos-mpirun under sbatch --export=NONE"):
@@ -580,7 +586,7 @@ def allocations(w):
         r = run(f"srun -N1 -n1 --nodeos-container=vda {w.manifest}")
         ok(
             r.code == 1 and "has no app.exec" in r.err,
-            "an app without a command is refused",
+            "srun manifest.json refuses an app without a command",
             r.text,
         )
     with path("job array"):
@@ -588,7 +594,7 @@ def allocations(w):
             f"sbatch --parsable --array=0-2 -N1 --exclusive --nodeos-manifest={w.manifest} -o"
             f" {DIR}/array.%a.out --wrap 'srun -n2 --nodeos-container=vda {WHEREAMI}'"
         )
-        same(r.code, 0, "the array is submitted")
+        same(r.code, 0, "sbatch accepts a job array with a manifest")
         cluster.wait_idle(240)
         for i in range(3):
             w.inside(found_in(f"array.{i}"), "vda", f"array task {i}", 2)
@@ -605,9 +611,9 @@ def allocations(w):
             f"-N1 --exclusive --nodeos-manifest={w.manifest} -o {DIR}/het0.out : -N1 --exclusive"
             f" {script}"
         )
-        same(r.code, 0, "heterogeneous job: the exit code is 0")
+        same(r.code, 0, "a heterogeneous job ends with success")
         ok(
-            r.code == 0, "heterogeneous job: the exit code is 0", read("het0.out")[-1500:]
+            r.code == 0, "a heterogeneous job ends with success", read("het0.out")[-1500:]
         ) if r.code else None
         w.inside(found_in("het0"), "sim", "het group 0", 2)
         w.inside(found_in("het1"), "vda", "het group 1", 2)
@@ -616,7 +622,8 @@ def allocations(w):
 
 
 def paper_by_every_launcher(w):
-    """The paper's whole example in one step: simulation, analysis, and an unbound daemon."""
+    """Run the paper's whole example with each launcher: simulation, analysis, and a daemon outside
+    of containers."""
     command = (
         "srun -N2 -n14 -O -m block --ntasks-per-node=7 {options} --multi-prog"
         f" --nodeos-container=sim:0-3,7-10,vda:5,12,none:6,13 {DIR}/mp.conf"
@@ -634,7 +641,7 @@ def paper_by_every_launcher(w):
         with path(f"sim, vda and a daemon by {name}"):
             w.inside(ranks(run(line)), where, f"sim, vda and a daemon by {name}")
     with path("sim, vda and a daemon by mpirun"):
-        # the daemon: a step that names the container "none"
+        # the step of the daemon names the container "none"
         script = write(
             "lp/all.sh",
             f"#!/bin/bash\ncd {DIR}\nnodeos-mpirun sim mpirun -N 4 {WHEREAMI_MPI} 10 >all.sim.out"
@@ -653,8 +660,8 @@ def paper_by_every_launcher(w):
 
 
 def gres(w):
-    """Tiles 0 and 1 are near the first socket, 2 and 3 near the second:
-    a rank stays near the tile that Slurm gave it."""
+    """Tiles 0 and 1 are near the first socket, 2 and 3 near the second. A rank must stay near the
+    tile that Slurm gives it."""
     with path("GRES with Cores="):
         manifest = write("lp/gres.json", pod(big={"container": {"cpus": 14}}))
         inside = cpus(plan(manifest)["big"]["cpus"])
@@ -683,7 +690,11 @@ def gres(w):
             text_of("tile.a") + text_of("tile.b") + text_of("gres"),
         ):
             node_of = w.machine.node_of
-            ok(cpus(b[0]["cpus"]) <= inside, "GRES: the rank is in the container", b[0]["cpus"])
+            ok(
+                cpus(b[0]["cpus"]) <= inside,
+                "GRES: the rank of the second step is in the container",
+                b[0]["cpus"],
+            )
             ok(
                 {node_of[c] // 2 for c in cpus(b[0]["cpus"])}
                 == {node_of[c] // 2 for c in cpus(stock[0]["cpus"])},
@@ -693,7 +704,7 @@ def gres(w):
 
 
 def asynchronous(w):
-    """srun --async of Slurm 26.05 and newer: slurmctld launches the ranks."""
+    """Run srun --async of Slurm 26.05 and newer, where slurmctld launches the ranks."""
     name = "srun --async"
     if tuple(int(x) for x in run("srun --version").out.split()[1].split(".")[:2]) < (26, 5):
         verdict[name] = "Slurm has no srun --async"
@@ -740,7 +751,7 @@ def main():
     w = World()
     cluster.run_groups(GROUPS, sys.argv[1:] or GROUPS, w)
     all_idle("launch: all nodes are idle at the end")
-    same(leftovers(), "", "the ledger is empty on both nodes")
+    same(leftovers(), "", "launch: the ledger is empty on both nodes")
     save(series)
     cluster.done()
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Functions that the scripts of kernel and test/guest share: cache, log, hashes, locks, the order
-# of the patches, the package archive, the choice of accelerator. Source it.
+# Functions that the scripts of kernel and test/guest source: cache, log, hashes, locks, the order
+# of patches, the Debian archive, and the accelerator.
 
-GUEST_SUITE=trixie # the kernel's source comes from this release, whichever root file system is used
+GUEST_SUITE=trixie # of the kernel source; also of the root file system by default
 GUEST_ARCH=amd64
 # shellcheck disable=SC2034  # used by the scripts that source this
 GUEST_LIBDIR=/usr/lib/x86_64-linux-gnu
@@ -10,13 +10,13 @@ GUEST_LIBDIR=/usr/lib/x86_64-linux-gnu
 PROG=${PROG:-${0##*/}}
 CACHE=${NODEOS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/nodeos}
 
-# suite_of_slurm SERIES: sets the Debian release that has this series of Slurm.
+# suite_of_slurm SERIES: print the Debian release that has this series of Slurm.
 suite_of_slurm () {
 	case $1 in
 	22.05) echo bookworm ;;
 	24.11) echo trixie ;;
 	newest) echo sid ;;
-	*) die "--slurm $1: 22.05, 24.11 or newest" ;;
+	*) die "--slurm $1: expected 22.05, 24.11 or newest" ;;
 	esac
 }
 
@@ -29,7 +29,7 @@ die () {
 	exit 1
 }
 
-# need_tools COMMAND[:PACKAGE]...: dies unless all exist; the error names the packages.
+# need_tools COMMAND[:PACKAGE]...: die unless all commands exist. The error names the packages.
 need_tools () {
 	local item missing=()
 
@@ -40,22 +40,21 @@ need_tools () {
 		die "missing here: ${missing[*]}; try: apt-get install ${missing[*]}"
 }
 
-# check_tree DIR: dies if DIR's sources cannot be built in another directory: because configure has
-# run in DIR (configure then refuses another build directory, and the products in DIR would count as
-# sources), or because git refuses to work in DIR.
+# check_tree DIR: die if the sources in DIR cannot be built in another directory. If configure has
+# run in DIR, it refuses another build directory, and products in DIR would count as sources. git
+# may also refuse to work in DIR.
 check_tree () {
 	local why
 
 	[ ! -e "$1/config.status" ] ||
-		die "$1 is configured: run \"make distclean\" there; build in a directory of its" \
-			own
+		die "$1 is configured: run \"make distclean\" there, and build in another directory"
 	[ ! -e "$1/.git" ] || why=$(git -C "$1" rev-parse --git-dir 2>&1 >/dev/null) ||
 		die "git cannot list $1: $why"
 }
 
-# print_sources: prints the files that git would commit in the current directory, which check_tree
-# has accepted, each followed by a NUL; without a repository, all files. So a fresh clone and a tree
-# after configure give the same list.
+# print_sources: print the files in the current directory that git would commit, or without a
+# repository all files, each followed by a NUL. check_tree must have accepted the directory. So a
+# fresh clone and a tree after configure give the same list.
 print_sources () {
 	if [ -e .git ]; then
 		git ls-files -co --exclude-standard -z
@@ -73,17 +72,17 @@ need_root () {
 		die "$1 needs root (chroot, file owners): run it with sudo -E"
 }
 
-# hash_of: prints the first 16 hex digits of the SHA-256 of stdin.
+# hash_of: print the first 16 hex digits of the SHA-256 of standard input.
 hash_of () {
 	sha256sum | cut -c1-16
 }
 
-# hash_files FILE...: prints a text that changes when a name or a content changes.
+# hash_files FILE...: print a text that changes if the name or the content of a file changes.
 hash_files () {
 	sha256sum -- "$@" | sed 's,  .*/,  ,'
 }
 
-# lock NAME: takes a lock until the script ends; a second builder waits for the first.
+# lock NAME: take the lock NAME until this script ends. Waits while another script has it.
 lock () {
 	local fd
 
@@ -93,22 +92,21 @@ lock () {
 	exec {fd}>"$CACHE/locks/$1"
 	if ! flock -n "$fd"; then
 		say "waiting for another $PROG that holds the lock \"$1\""
-		# Not a blocking flock: if the script is killed, the orphaned flock would hold the
-		# script's other locks for ever.
+		# Poll: if the script is killed, a flock that waits would live on and hold the
+		# script's other locks.
 		until flock -n "$fd"; do
 			sleep 1
 		done
 	fi
 }
 
-# with_log FILE COMMAND...: runs COMMAND with its output in FILE; when it fails, shows the end of
-# FILE.
+# with_log FILE COMMAND...: run COMMAND with its output in FILE. If COMMAND fails, show the end of
+# FILE and die.
 with_log () {
 	local log=$1 status
 
 	shift
-	# In a function that is called as a condition, set -e has no effect: call it as a plain
-	# command.
+	# Call COMMAND as a plain command: as a condition, set -e would have no effect in it.
 	set +e
 	(set -e; "$@") >"$log" 2>&1
 	status=$?
@@ -119,14 +117,15 @@ with_log () {
 	fi
 }
 
-# series_patches DIR: prints the names in DIR/series, in order, without comments.
+# series_patches DIR: print the names in DIR/series, in order, without comments.
 series_patches () {
 	sed -e 's/[[:space:]]*#.*//' -e '/^[[:space:]]*$/d' "$1/series"
 }
 
-# ---- the Debian archive, by this machine's sources
+# ---- the Debian archive, from the sources of this machine's apt
 
-# archive_uris REGEX: prints the repository URIs of the machine's apt whose suite matches.
+# archive_uris REGEX: print the URIs of those repositories of this machine's apt whose suite
+# matches.
 archive_uris () {
 	apt-get indextargets --format "\$(RELEASE) \$(REPO_URI)" |
 		awk -v re="$1" '$1 ~ re && !seen[$2]++ { print $2 }'
@@ -145,8 +144,8 @@ archive_has () {
 	return 1
 }
 
-# archive_line URI SUITE: prints the apt source. apt does not check Valid-Until for snapshots of the
-# archive and for unstable, whose mirrors may be older.
+# archive_line URI SUITE: print a line for apt's sources. Snapshots of the archive and mirrors of
+# unstable may be old, so apt does not check Valid-Until for them.
 archive_line () {
 	local opts="arch=$GUEST_ARCH signed-by=/usr/share/keyrings/debian-archive-keyring.gpg"
 
@@ -156,8 +155,8 @@ archive_line () {
 	echo "deb [$opts] ${1%/} $2 main"
 }
 
-# archive_sources: prints apt sources for the guest's suite, from the mirrors that this machine's
-# own apt uses. NODEOS_MIRROR overrides.
+# archive_sources: print apt sources for the guest's suite, from the mirrors of this machine's apt
+# or from NODEOS_MIRROR.
 archive_sources () {
 	local uri found='' security
 	local uris=()
@@ -191,8 +190,8 @@ archive_sources () {
 	done
 }
 
-# archive_apt DIR: prints options, one per line, for an apt-get that works in DIR and ignores the
-# machine's packages, but keeps its proxies.
+# archive_apt DIR: print options, one per line, with which apt-get works in DIR. It ignores the
+# machine's packages, but uses the machine's proxies.
 archive_apt () {
 	mkdir -p "$1/lists/partial" "$1/cache/archives/partial"
 	: >"$1/status"
@@ -208,8 +207,9 @@ archive_apt () {
 
 # ---- accelerator
 
-# accelerator KERNEL: prints kvm or tcg. Guests may hang in their firmware although /dev/kvm opens,
-# so start a tiny guest that must panic; the result is kept until this machine reboots.
+# accelerator KERNEL: print kvm or tcg. Guests may hang in their firmware although /dev/kvm can be
+# opened, so a tiny guest, which must panic, is started. The result is kept until this machine
+# reboots.
 accelerator () {
 	local boot verdict log
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Jobs whose ranks are busy while their containers change: checks of their threads and pages by
+"""Jobs whose ranks are busy while their containers change, and checks of their threads and pages by
 the kernel's files."""
 
 import glob
@@ -18,7 +18,7 @@ PAIR = {
 }
 
 
-# Processes with shared memory, which takes long to move.
+# A program of several processes that share memory, which the kernel needs long to move.
 HOG = """import mmap, os, time
 m = mmap.mmap(-1, {mib} << 20)
 for i in range(0, len(m), 4096): m[i] = 1
@@ -30,7 +30,7 @@ time.sleep(1000)
 
 
 def threads_of(task):
-    """The threads below the cgroup directory TASK: tid -> CPUs."""
+    """Return the threads in the cgroup directory TASK, with their CPUs: {tid: CPUs}."""
     out = {}
     for tid in open(f"{task}/cgroup.threads").read().split():
         try:
@@ -42,7 +42,8 @@ def threads_of(task):
 
 
 def pages_on(task):
-    """Anonymous pages of the processes below TASK: node -> number."""
+    """Return the pages of the processes in cgroup TASK: {node: number}. Mappings of files without
+    private copies do not count."""
     out = {}
     for pid in open(f"{task}/cgroup.procs").read().split():
         try:
@@ -56,12 +57,11 @@ def pages_on(task):
 
 
 class Job:
-    """A job of alice on n0 with the containers of PAIR (or others), whose ranks are busy, and its
-    cgroup."""
+    """A job of alice on n0 with busy ranks in the containers of PAIR or in others."""
 
     def __init__(self, containers=None, sim="-n2", vda="-n1", rest="", mib=48, more="--exclusive"):
-        """REST: ranks outside of the containers, on CPUs that the containers leave. MORE: options
-        of sbatch."""
+        """SIM, VDA and REST are srun's option -n of the steps in sim, in vda and outside of
+        containers; "": no step. MORE are options of sbatch."""
         manifest = write("pair.json", pod(**(containers or PAIR)))
         steps = "".join(
             f"srun {n} --overlap --mpi=none {where} {THREADS} 2 {pinned} {mib} >{name}.out 2>&1 &\n"
@@ -72,7 +72,7 @@ class Job:
             )
             if n
         )
-        # the script runs later commands from the file "next"
+        # the script runs commands that inside() writes to the file "next"
         script = write(
             "pair.sh",
             f"#!/bin/bash\nrm -f *.out next\n{steps}while sleep 1; do if [ -e next ]; then bash"
@@ -86,7 +86,7 @@ class Job:
         for _ in range(200):
             found = glob.glob(f"/sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{self.id}")
             self.dir = found[0] if found else None
-            # all threads of all ranks run, and the pinned ones are bound
+            # wait until all threads of all ranks run
             if (
                 self.dir
                 and len(self.tasks()) == want
@@ -97,8 +97,7 @@ class Job:
         time.sleep(1)
 
     def tasks(self, name=None):
-        """The cgroups of all ranks, or of those in the container NAME; Slurm decides the order of
-        steps."""
+        """Return the cgroups of all ranks, or of the ranks in the container NAME."""
         steps = (
             [s["step"] for s in self.show()["steps"] if s["container"] == name]
             if name
@@ -114,13 +113,13 @@ class Job:
         return {c["name"]: (cpus(c["cpus"]), cpus(c["mems"])) for c in self.show()["containers"]}
 
     def check(self, what, rest=True):
-        """Check by the kernel's files that every thread is in its place, and that no CPU of the
-        job is lost or given twice."""
+        """Check by the kernel's files that every thread is in its place, that no two containers
+        share a CPU, and that ranks use all CPUs of their container."""
         have = self.containers()
         sets = [c for c, _ in have.values()]
         ok(
             len(set().union(*sets)) == sum(map(len, sets)),
-            f"{what}: containers have CPUs of their own",
+            f"{what}: no two containers share a CPU",
             have,
         )
         left = set(range(os.cpu_count())) - set().union(*sets)
@@ -135,10 +134,14 @@ class Job:
                     seen.setdefault(place, set()).update(*found.values())
                 if place in have and cpus(open(f"{task}/cpuset.cpus").read().strip()) != where:
                     wrong.append((task, "cpuset.cpus", open(f"{task}/cpuset.cpus").read(), place))
-        same(wrong, [], f"{what}: every thread is in its container, or on CPUs that these leave")
+        same(
+            wrong,
+            [],
+            f"{what}: every thread is in its container, or on CPUs outside of all containers",
+        )
         for name, (c, _) in have.items():
             if name in seen:
-                same(seen[name], c, f"{what}: no CPU of {name} is lost")
+                same(seen[name], c, f"{what}: the ranks of {name} may use all its CPUs")
         r = run("nodeosctl verify", user="root")
         same(
             r.code,
@@ -149,7 +152,7 @@ class Job:
         )
 
     def inside(self, command):
-        """Run COMMAND in the job's script; returns its output."""
+        """Run COMMAND in the job's script. Returns its output."""
         write("next.new", command + "\n")
         os.rename(f"{HOME}/next.new", f"{HOME}/next")
         for _ in range(240):

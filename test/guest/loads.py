@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Steps of programs/load.c in the background with the documents that nodeos-contend writes of them,
-and the daemon's settings; for the suites of contention and of placing."""
+"""For the suites of contention and placing: steps of programs/load.c in the background, the
+documents that nodeos-contend writes about them, and the daemon's settings."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def root(command, timeout=180):
 
 
 class Load:
-    """A step of load.c in the background, and its documents."""
+    """A step of load.c that runs in the background, and its documents."""
 
     def __init__(self, seconds, specs, options="", command="srun", program=LOAD, user="alice"):
         self.specs = specs.split(",")
@@ -51,12 +51,13 @@ class Load:
         return json.loads(r.out) if r.code == 0 and r.out.strip() else []
 
     def document(self):
-        """The step's document with the most ranks; {} before a document exists."""
+        """Return the step's document with the most ranks, or {} if there is none yet."""
         found = self.documents()
         return max(found, key=lambda d: len(d["ranks"])) if found else {}
 
     def wait(self, good, limit=90):
-        """The first document for which GOOD() is true, or else the last one."""
+        """Wait for a document for which GOOD() is true. Returns it, or the last document after
+        LIMIT seconds."""
         end = time.time() + limit
         d = {}
         while time.time() < end:
@@ -69,7 +70,7 @@ class Load:
         return d
 
     def classified(self, n=None, limit=90):
-        """A document in which all N ranks have a class, read so late that no sample in the ring is
+        """Return a document in which N ranks have a class. It is read so late that no sample is
         from the start of a rank."""
         n = n or len(self.specs)
         self.wait(
@@ -80,7 +81,7 @@ class Load:
         return self.document()
 
     def end(self):
-        """Wait until the step ends by itself, and return its output."""
+        """Wait until the step ends, and return its output. Cancels the step after 180 s."""
         try:
             out, _ = self.p.communicate(timeout=180)
         except subprocess.TimeoutExpired:
@@ -98,7 +99,8 @@ def by_rank(d):
 
 
 def configure(**keys):
-    """Set contention_KEY of nodeos.conf (None: to its default), and restart the daemon."""
+    """Set contention_KEY in nodeos.conf, or remove it if its value is None, and restart the
+    daemon."""
     for key, value in keys.items():
         root(f"sed -i '/^contention_{key} *=/d' /etc/nodeos/nodeos.conf")
         if value is not None:
@@ -106,13 +108,26 @@ def configure(**keys):
     root(f"systemctl restart {UNIT}")
 
 
-def daemon_pid():
-    """The daemon's pid; 0: systemd has not started it."""
-    return int(root(f"systemctl show -P MainPID {UNIT}").out or 0)
+def unit_pids():
+    """The processes in the daemon's cgroup."""
+    with open(f"/sys/fs/cgroup/system.slice/{UNIT}.service/cgroup.procs") as f:
+        return [int(n) for n in f.read().split()]
+
+
+def main_pid():
+    """The daemon's pid, faster than from systemctl; 0: systemd has not started it."""
+    try:
+        for pid in unit_pids():
+            with open(f"/proc/{pid}/status") as f:
+                if "\nPPid:\t1\n" in f.read():
+                    return pid
+    except (FileNotFoundError, ProcessLookupError):
+        pass
+    return 0
 
 
 def kill_pid(pid):
-    """Kill PID; False: there is none, or PID is 0."""
+    """Kill process PID. Returns False if there is no such process, or PID is 0."""
     try:
         os.kill(pid or sys.maxsize, signal.SIGKILL)
     except (ProcessLookupError, OverflowError):
@@ -121,9 +136,9 @@ def kill_pid(pid):
 
 
 class Trace:
-    """The calls of FUNCTIONS of the kernel (names with spaces between them) during record(). In a
-    "with" statement, which ends it. KB: kilobytes of the buffer of each CPU; None: the kernel's
-    default."""
+    """Traces calls of the kernel's FUNCTIONS, a text of names with spaces, during record(). Use it
+    in a "with" statement, which ends the tracing. KB is the size of each CPU's buffer in kilobytes;
+    None is the kernel's default."""
 
     def __init__(self, functions, kb=None):
         self.functions, self.size = functions, f"echo {kb} >buffer_size_kb &&" if kb else ""
@@ -134,7 +149,7 @@ class Trace:
             f" echo {self.functions} >set_ftrace_filter && echo function >current_tracer &&"
             " echo >trace"
         )
-        ok(r.code == 0, f"the kernel traces {self.functions}", r.text)
+        ok(r.code == 0, f"the kernel can trace {self.functions}", r.text)
         return self
 
     def record(self, action):
@@ -143,7 +158,7 @@ class Trace:
         root(f"echo 0 >{TRACING}/tracing_on")
 
     def lines(self):
-        """A line for each call."""
+        """Return a line for each call."""
         return root(f"grep -v '^#' {TRACING}/trace").out.splitlines()
 
     def __exit__(self, *_):
@@ -151,14 +166,14 @@ class Trace:
 
 
 def run_suite(name, groups):
-    """Run the groups of a suite that the command line names, or all, with the daemon's log."""
+    """Run the groups that the command line names, or all of GROUPS, and print the daemon's log."""
     names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(groups)
     cluster.patient()
-    # The calculated rates are those of user code. Under emulation the kernel's ticks are large
-    # beside a load that executes few instructions a second.
+    # Count user code only, as the calculated rates do: under emulation, a load executes so few
+    # instructions a second that the kernel's ticks would matter.
     configure(count="user")
     r = root(f"systemctl is-active {UNIT}")
-    ok(r.code == 0, "the daemon starts", r.text + root(f"journalctl -u {UNIT} | tail").out)
+    ok(r.code == 0, "nodeos-contend starts", r.text + root(f"journalctl -u {UNIT} | tail").out)
     cluster.run_groups(groups, names, broken=lambda: root("scancel -u alice; pkill -x load"))
     log = root(f"journalctl -u {UNIT} -o cat | tail -n 40").out
     note("the daemon's log:\n#   " + log.replace("\n", "\n#   "))

@@ -1,23 +1,27 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 # two sockets with DRAM, and a node of fast memory without CPUs beside the first one (HMAT)
-# boot: nodes=1 numa=2 memory=768 qemu="-machine hmat=on -m 2048M
+# boot: nodes=1 numa=2 memory=1216 qemu="-machine hmat=on -m 2944M
 #   -object memory-backend-ram,id=fast,size=512M -numa node,nodeid=2,memdev=fast,initiator=0
 #   -numa dist,src=0,dst=2,val=15 -numa dist,src=1,dst=2,val=25
 #   -numa hmat-lb,initiator=0,target=0,hierarchy=memory,data-type=access-bandwidth,bandwidth=50G
 #   -numa hmat-lb,initiator=1,target=1,hierarchy=memory,data-type=access-bandwidth,bandwidth=50G
 #   -numa hmat-lb,initiator=0,target=2,hierarchy=memory,data-type=access-bandwidth,bandwidth=200G"
+# run: ci limit=600 kinds policies
 # run: deep limit=1800
 # run: deep kernel=debian limit=1800
-# rooms: limits container jobplan topology manifest launch spank
-"""Memory of containers: kinds by name, policies over nodes, and limits (memory.max, io.max, huge
-pages), as the kernel's files show them. memory.py GROUP...: these groups only."""
+# rooms: limits container jobplan topology manifest launch spank control
+"""Test the memory of containers by the kernel's files: kinds of memory by name, policies over
+nodes, and limits (memory.max, io.max, transparent huge pages). "memory.py GROUP..." runs only these
+groups."""
 
 import glob
+import json
 import os
 import re
 import shlex
 import sys
+import time
 
 import cluster
 from cluster import HOME, all_idle, ok, run, same
@@ -42,36 +46,55 @@ def srun(options, command, timeout=180):
 
 
 def shown(name, options):
-    """The lines "DIRECTORY VALUE" of the cgroup file NAME: of a rank, of "user" and of the step."""
+    """Return the values of the cgroup file NAME in a rank's directory, in "user" and in the step's
+    directory, as {directory: value}, and the result of the command."""
     r = srun(options, f"bash -c {shlex.quote(SHOW.format(name=name))}")
     return {
         words[0]: " ".join(words[1:]) for words in (line.split() for line in r.out.splitlines())
     }, r
 
 
+def reported(options):
+    """Return the report of a step with OPTIONS, and the result of the command."""
+    where = f"{HOME}/reports"
+    run(f"rm -rf {where}; mkdir {where}")
+    r = srun(f"{options} --nodeos-report={where}/%j.%s.%N.json", "true")
+    return "".join(open(f).read() for f in glob.glob(f"{where}/*")), r
+
+
+def job_directories():
+    return glob.glob(f"{CGROUP}/**/job_*", recursive=True)
+
+
 def group_memory():
     path = manifest("limit", sim={"container": {"cpus": 4}, "resource/memory": {"limit": "128Mi"}})
     values, r = shown("memory.max", f"--nodeos-manifest={path}")
-    same(values.get("user"), str(128 << 20), "memory: the step's directory has the limit")
+    same(
+        values.get("user"),
+        str(128 << 20),
+        'memory: memory.max of the step\'s directory "user" is the limit',
+    )
     r = srun(f"--nodeos-manifest={path}", f"{EAT} 64 anon")
-    ok(r.code == 0, "memory: a rank below the limit ends well", r.text)
+    ok(r.code == 0, "memory: a rank below the limit ends without an error", r.text)
     r = srun(f"--nodeos-manifest={path}", f"{EAT} 256 anon")
     ok(r.code != 0, "memory: the kernel kills a rank above the limit", r.text)
     values, r = shown("memory.max", "--nodeos-limits=memory:64M")
-    same(values.get("user"), str(64 << 20), "memory: --nodeos-limits gives the same")
+    same(values.get("user"), str(64 << 20), "memory: --nodeos-limits=memory:64M sets memory.max")
     values, r = shown("memory.max", "")
     ok(
         values.get("user") not in (str(64 << 20), str(128 << 20)),
-        "memory: a step without a container has no such limit",
+        "memory: a later step without a container has none of these limits",
         r.text,
     )
-    same(glob.glob(f"{CGROUP}/**/job_*", recursive=True), [], "memory: no directory is left")
-    report = f"{HOME}/limit.%j.json"
-    r = srun(f"--nodeos-limits=memory:64G --nodeos-report={report} -J high", "true")
-    text = "".join(open(f).read() for f in glob.glob(f"{HOME}/limit.*.json"))
+    end = time.time() + 60
+    while job_directories() and time.time() < end:
+        time.sleep(1)
+    same(job_directories(), [], "memory: no cgroup of a job is left")
+    text, r = reported("--nodeos-limits=memory:64G")
     ok(
-        r.code == 0 and ("limit of" in text and "is lower" in text or "memory.max" not in text),
-        "memory: a limit above Slurm's own is no failure",
+        r.code == 0 and "limit of" in text and "is lower" in text,
+        "memory: with a limit above Slurm's, the step runs, and the report says that Slurm's is"
+        " lower",
         r.text + text,
     )
     both = manifest(
@@ -86,11 +109,12 @@ def group_memory():
     same(
         sorted(r.out.split("\n")[:-1]),
         [f"a {32 << 20}", f"a {32 << 20}", "b max"],
-        "memory: ranks of a container divide its limit in a step with several containers",
+        "memory: in a step with several containers, the ranks of a container divide its limit",
     )
 
 
-# pages of this process by node, after it has touched MIB of new memory: "0=512 2=2048"
+# a program that takes MIB MiB and prints its policy, its pages by node and the nodes of two kinds:
+# "policy bind:0,2 pages 0=512 2=2048", then "kinds 0 2"
 PAGES = """
 import mmap, os, re, sys
 m = mmap.mmap(-1, {mib} << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -98,17 +122,24 @@ m.madvise(15)
 for i in range(0, len(m), 4096): m[i] = 1
 big = max((l for l in open("/proc/self/numa_maps") if " anon=" in l),
           key=lambda l: int(re.search(r"anon=(\\d+)", l)[1]))
-print("policy", big.split()[1], "pages", *re.findall(r" N(\\d+=\\d+)", big))
+print("policy", big.split("anon=")[0].split(None, 1)[1], "pages",
+      *re.findall(r" N(\\d+=\\d+)", big))
 print("kinds", os.environ.get("NODEOS_MEMS_DRAM"), os.environ.get("NODEOS_MEMS_HBM"))
 """
 
 
 def pages(options, mib):
-    """Where the pages of a rank lie: {node: number}, and the command's result."""
+    """Return on which nodes a rank's new pages are, {node: number}, and the result of the
+    command."""
     path = write("pages.py", PAGES.format(mib=mib))
     r = srun(options, f"python3 {path}")
     found = re.search(r"^policy .* pages(.*)$", r.out, re.M)
     return {int(n): int(c) for n, c in re.findall(r"(\d+)=(\d+)", found[1] if found else "")}, r
+
+
+def uses_no_fast(options):
+    where, r = pages(options, 16)
+    ok(where and 2 not in where, f"a container with {options} uses no fast memory", r.text)
 
 
 def group_kinds():
@@ -118,11 +149,23 @@ def group_kinds():
         "dram 0-1, hbm 2",
         "kinds: nodeosctl features lists the kinds of the host",
     )
-    for options in ("--nodeos-cpus=4 --nodeos-mems=1", "--nodeos-cpus=4 --nodeos-mems=256M"):
-        where, r = pages(options, 64)
-        ok(where and 2 not in where, f"kinds: {options} uses no fast memory", r.text)
-    where, r = pages("--nodeos-mems=hbm:256M", 64)
-    ok(set(where) == {2} and "kinds None 2" in r.out, "kinds: hbm:256M uses fast memory", r.text)
+    uses_no_fast("--nodeos-cpus=4 --nodeos-mems=1")
+    where, r = pages("--nodeos-mems=hbm:256M", 16)
+    ok(
+        set(where) == {2} and "kinds None 2" in r.out,
+        "kinds: a container with hbm:256M uses only fast memory",
+        r.text,
+    )
+    r = srun("--nodeos-mems=nvm:1", "true")
+    ok(
+        r.code != 0 and "this machine has no nvm memory node to give" in r.err and "hbm 2" in r.err,
+        "kinds: a kind that the node lacks is refused, and the message has the kinds of the node",
+        r.text,
+    )
+
+
+def group_wants():
+    uses_no_fast("--nodeos-cpus=4 --nodeos-mems=256M")
     path = manifest(
         "both",
         sim={
@@ -135,17 +178,59 @@ def group_kinds():
     where, r = pages(f"--nodeos-manifest={path}", 64)
     ok(
         re.search(r"^kinds [01] 2$", r.out, re.M) and set(where) <= {0, 1, 2},
-        "kinds: a list of wants gives both, and names the nodes of each kind",
-        r.text,
-    )
-    r = srun("--nodeos-mems=nvm:1", "true")
-    ok(
-        r.code != 0 and "no nvm memory node may be given" in r.err and "hbm 2" in r.err,
-        "kinds: a kind that is not there is refused, with what there is",
+        "wants: a list of two kinds gives both, and the environment has the nodes of each",
         r.text,
     )
     r = srun("--nodeos-mems=hbm:8G", "true")
-    ok(r.code != 0 and "of hbm memory" in r.err, "kinds: a size beyond is refused", r.text)
+    ok(
+        r.code != 0 and "of hbm memory" in r.err,
+        "wants: 8G of hbm is refused, since there is less",
+        r.text,
+    )
+
+
+def mems_of_rank(job):
+    """Return cpuset.mems of the first rank of step 0, or "" before there is one."""
+    for path in glob.glob(f"{CGROUP}/system.slice/*scope/job_{job}/step_0/user/task_0/cpuset.mems"):
+        return open(path).read().strip()
+    return ""
+
+
+def group_resize():
+    """A resize changes one kind of memory at a time, and the ledger stays readable."""
+    cluster.site("resize_mems = yes", ("n0",))
+    wants = [{"kind": "dram", "count": 1}, {"kind": "hbm", "count": 1}]
+    path = manifest("kinds", sim={"container": {"cpus": 4, "mems": wants}})
+    job = run(
+        f"sbatch --parsable -n1 -c4 --nodeos-manifest={path} --wrap 'srun --mpi=none sleep 1000'"
+    ).out.strip()
+    end = time.time() + 90
+    while mems_of_rank(job) not in ("0,2", "1-2") and time.time() < end:
+        time.sleep(1)
+    before = mems_of_rank(job)
+    ok(before in ("0,2", "1-2"), "resize: a rank has a node of each kind", before)
+    for size, mems, says in (
+        ("2", before, "by kinds (dram,hbm): name the kind"),
+        ("hbm:+1", before, "has 1 hbm memory nodes and can have 1 at most"),
+        ("nvm:1", before, "has 0 nvm memory nodes and can have 0 at most"),
+        ("dram:+1", "0-2", "adds memory nodes"),
+        ("dram:-1", before, "gives up memory nodes"),
+    ):
+        r = run(f"nodeosctl resize sim --job={job} --mems={size}")
+        ok(
+            (r.code == 0) == (says.split()[1] in ("memory", "up")) and says in r.text,
+            f"resize: the answer to --mems={size} has: {says}",
+            r.text,
+        )
+        same(
+            mems_of_rank(job),
+            mems,
+            f"resize: after --mems={size}, cpuset.mems of the rank is {mems}",
+        )
+    r = run("nodeosctl verify", user="root")
+    same(r.code, 0, f"resize: nodeosctl verify finds no difference {r.text if r.code else ''}")
+    run(f"scancel {job}")
+    cluster.wait_idle()
 
 
 def group_policies():
@@ -153,66 +238,104 @@ def group_policies():
     share = where.get(2, 0) / max(1, sum(where.values()))
     ok(
         0.78 < share < 0.82,
-        f"policies: four of five pages are in memory of four times the bandwidth ({share:.3f})",
+        "policies: weighted-interleave puts 4 of 5 pages into memory of four times the bandwidth"
+        f" ({share:.3f})",
         r.text + run(f"grep . {WEIGHTS}/*", user="root").out,
     )
     where, r = pages("--nodeos-mems=hbm:1,policy:preferred-many", 64)
     ok(
         set(where) == {2} and "prefer (many)" in r.out,
-        "policies: preferred-many uses the preferred memory first",
+        "policies: preferred-many uses the preferred kind while it has free memory",
         r.text,
     )
-    where, r = pages("--nodeos-mems=hbm:1,policy:preferred-many", 600)
+    where, r = pages("--mem=1500M --nodeos-mems=hbm:1,policy:preferred-many", 600)
     ok(
         r.code == 0 and where.get(2) and sum(where.values()) > where[2],
-        "policies: preferred-many uses other memory when the preferred is full",
+        "policies: preferred-many uses other memory when the preferred kind is full",
         r.text,
     )
+
+
+def outcomes(text):
+    """Return the outcome of each isolator in TEXT, the report of a step with one container."""
+    report = json.loads(text) if text else {"containers": [{"isolators": []}]}
+    return {i["name"]: i["outcome"] for i in report["containers"][0]["isolators"]}
+
+
+def write_blocks(size, count):
+    """Return a command that writes COUNT blocks of SIZE with direct I/O."""
+    return f"dd if=/dev/zero of=/var/tmp/io.test bs={size} count={count} oflag=direct"
+
+
+def seconds_of(r):
+    """Return the seconds that dd needed, or 0 if it failed."""
+    found = re.search(r", ([0-9.]+) s, ", r.err)
+    return float(found[1]) if r.code == 0 and found else 0
 
 
 def throttles():
-    """Whether the kernel has io.max."""
+    """Does the kernel have io.max?"""
     return bool(glob.glob(f"{CGROUP}/system.slice/io.max"))
 
 
 def group_io():
     options = "--nodeos-limits=bandwidth:1M,iops:100"
-    report = f"{HOME}/io.json"
-    values, r = shown("io.max", f"{options} --nodeos-report={report}")
     if not throttles():
-        text = open(report).read()
+        text, r = reported(options)
         ok(
             r.code == 0 and '"modified"' in text and "io.max" in text,
-            "io: a kernel without io.max runs the step and says so",
+            "io: without io.max in the kernel, the step runs, and the report says modified",
             r.text + text,
         )
         return
+    values, r = shown("io.max", options)
     lines = values.get("user", "")
     ok(
         lines.count("rbps=1048576 wbps=1048576 riops=100 wiops=100")
         == len([d for d in glob.glob("/sys/block/*/size") if int(open(d).read())]),
-        "io: the step's directory has the limit for each block device",
+        "io: io.max of the step's directory has the limits for each block device",
         r.text,
     )
-    write_mib = "dd if=/dev/zero of=/var/tmp/io.{} bs=64K count=64 oflag=direct"
-    limited = srun(options, write_mib.format("a"))
-    free = srun("--nodeos-cpus=4", write_mib.format("b"))
-    took = [
-        float(re.search(r", ([0-9.]+) s, ", r.err).group(1)) if r.code == 0 else 0
-        for r in (limited, free)
+    text, r = reported(options)
+    same(
+        {i: outcome for i, outcome in outcomes(text).items() if "block" in i},
+        {"resource/block-bandwidth": "enforced", "resource/block-iops": "enforced"},
+        "io: the report says that both limits are enforced",
+    )
+    seconds = [
+        seconds_of(srun(options, command))
+        for options, command in (
+            ("--nodeos-limits=bandwidth:1M", write_blocks("64K", 64)),
+            ("--nodeos-cpus=4", write_blocks("64K", 64)),
+            ("--nodeos-limits=iops:25", write_blocks("4K", 100)),
+            ("--nodeos-cpus=4", write_blocks("4K", 100)),
+        )
     ]
     ok(
-        took[0] > 3 and took[0] > 2 * took[1],
-        f"io: 4 MiB at 1 MiB a second take four seconds, without a limit less ({took})",
-        limited.text + free.text,
+        seconds[0] > 3 and seconds[0] > 2 * seconds[1],
+        f"io: writing 4 MiB takes about 4 s with bandwidth:1M, and less without it ({seconds[:2]})",
     )
-    run("rm -f /var/tmp/io.*")
+    ok(
+        seconds[2] > 3 and seconds[2] > 2 * seconds[3],
+        f"io: 100 writes take about 4 s with iops:25, and less without it ({seconds[2:]})",
+    )
+    run("rm -f /var/tmp/io.test")
     values, r = shown("io.max", "")
     ok(
         "rbps=" not in " ".join(values.values()),
-        "io: a step without a limit has none afterwards",
+        "io: a later step without limits has none",
         r.text,
     )
+    io_is_unlimited()
+
+
+def io_is_unlimited():
+    """Check that no cgroup has a limit of block devices after all jobs have ended."""
+    end = time.time() + 60
+    while job_directories() and time.time() < end:
+        time.sleep(1)
+    limited = [f for f in glob.glob(f"{CGROUP}/**/io.max", recursive=True) if open(f).read()]
+    same(limited, [], "io: after the jobs, no cgroup has a limit")
 
 
 def group_thp():
@@ -223,7 +346,7 @@ def group_thp():
         ("--nodeos-cpus=4", "1"),
     ):
         r = srun(options, show)
-        same(r.out.split()[-1:], [want], f"thp: THP_enabled of a rank with {options}")
+        same(r.out.split()[-1:], [want], f"thp: THP_enabled of a rank with {options} is {want}")
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
@@ -233,7 +356,7 @@ def main():
     os.chown(HOME, 1000, 1000)
     cluster.patient()
     cluster.run_groups(GROUPS, sys.argv[1:] or GROUPS)
-    all_idle("memory: nodes are idle at the end")
+    all_idle("memory: all nodes are idle at the end")
     cluster.done()
 
 

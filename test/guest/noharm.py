@@ -5,11 +5,11 @@
 # run: deep slurm=22.05 limit=5400 options
 # run: deep slurm=newest limit=5400 options
 # rooms: spank launch
-"""No harm: command lines without any NodeOS option give equal results with the plugin's line and
-without it: masks, memory policy, cgroup files, limits, environment, output, exit code. Two runs of
-stock Slurm show which values differ anyway, and the comparison leaves out only these. noharm.py
-[PATTERN]: these lines only. noharm.py options [PATTERN]: every option of this Slurm's srun --help,
-long, short and abbreviated, before a program whose argument ends in .json."""
+"""Check that command lines without options of NodeOS give the same results with and without the
+plugin: masks, memory policy, cgroup files, limits, environment, output, exit code. Values that
+differ between two runs of stock Slurm are not compared. "noharm.py [PATTERN]" runs only the lines
+that match. "noharm.py options [PATTERN]" tries every option of srun --help, long, short and
+abbreviated, before a program whose argument ends in .json."""
 
 import os
 import re
@@ -23,7 +23,7 @@ from cluster import HOME, all_idle, note, ok, run, wait_idle
 
 LINE = "/etc/slurm/plugstack.conf.d/nodeos.conf"
 TOP = f"{HOME}/nh"
-FIRST_JOB = 700000  # job numbers start here, so that no other number looks like one
+FIRST_JOB = 700000  # the first job number: so large that other numbers cannot be mistaken for one
 SNAPSHOT = "/usr/libexec/nodeos/test/snapshot"
 
 S = "srun -w n0"  # always the same node
@@ -153,7 +153,7 @@ def plugin(there):
 
 
 def normal(text, jobs):
-    """TEXT without this run's job numbers, process numbers and times."""
+    """Return TEXT with job numbers, process numbers and times replaced by words."""
     text = text.replace("\0", "").replace("\r", "")
     for job in jobs:
         text = re.sub(rf"(?<![\w.]){job}(?!\d)", "JOB", text)
@@ -163,7 +163,8 @@ def normal(text, jobs):
 
 
 def records(where, jobs):
-    """The ranks' records, as sets of lines; sorted, as ranks of several steps have no order."""
+    """Return the records that the ranks have written, sorted, since ranks of several steps have no
+    order."""
     out = []
     for name in sorted(os.listdir(where)):
         if re.fullmatch(r"(\d+|x)\.n\d\.\d+", name):
@@ -173,7 +174,7 @@ def records(where, jobs):
 
 
 def once(line, where):
-    """Run one command line; returns its visible results."""
+    """Run one command line. Returns its exit code, its output and the records of its ranks."""
     os.makedirs(where)
     os.chown(where, 1000, 1000)
     probe = f"{SNAPSHOT} {where}"
@@ -208,8 +209,8 @@ def once(line, where):
 
 
 def key(line):
-    """The name in a record's line (a variable or a cgroup file): the comparison leaves out values
-    by name."""
+    """Return the name in a line of a record, such as a variable or a cgroup file. Values are left
+    out of the comparison by name."""
     word, _, rest = line.partition(" ")
     if word == "env":
         return f"env {rest.partition('=')[0]}"
@@ -217,7 +218,7 @@ def key(line):
 
 
 def unstable(a, b):
-    """Names whose values differ between two runs of stock Slurm."""
+    """Return the names whose values differ between two runs of stock Slurm."""
     out = set()
     for (_, x), (_, y) in zip(a["ranks"], b["ranks"]):
         out |= {key(line) for line in set(x) ^ set(y)}
@@ -259,7 +260,7 @@ def compare(lines, a, b, ours):
         dropped |= drop
         ok(
             z["code"] == x["code"] or z["code"] == y["code"],
-            f"{line}: the exit code is {x['code']}, as without the plugin",
+            f"{line}: the exit code is as without the plugin: {x['code']}",
             f"exit code {z['code']}\n" + "\n".join(z["text"]),
         )
         ok(
@@ -270,11 +271,11 @@ def compare(lines, a, b, ours):
             + "\n"
             + "\n".join(f"ours  {t}" for t in z["text"] if t not in x["text"]),
         )
-        # a rank may see its siblings in another order: its record may equal that of either stock
-        # run
+        # the records may equal those of either run of stock Slurm, since the order of ranks may
+        # vary
         ok(
             stable(z, drop) in (stable(x, drop), stable(y, drop)),
-            f"{line}: the records of {len(x['ranks'])} ranks are the same as without the plugin",
+            f"{line}: the records of {len(x['ranks'])} ranks are as without the plugin",
             differences(stable(x, drop), stable(z, drop)),
         )
     note(
@@ -285,7 +286,7 @@ def compare(lines, a, b, ours):
 
 # ------------------------------------------------------------------ options
 AT_ONCE = 6
-# for these options, a value that lets the program run, as "1" does not
+# values with which the program runs, for options for which "1" is not one
 VALUES = {
     "account": "",
     "begin": "now",
@@ -335,8 +336,8 @@ VALUES = {
 
 
 def option_words(text):
-    """Every option of srun --help, without NodeOS's: (long name, short letter or None, whether it
-    takes a value)."""
+    """Return every option of srun --help except those of NodeOS: (long name, short letter or None,
+    whether it takes a value)."""
     out = {}
     for line in text.splitlines():
         m = re.match(r"\s+(?:-(\w)(?:, |  ?))?\s*--([a-z0-9][a-z0-9-]*)(\[?[=\[<])?", line)
@@ -350,7 +351,7 @@ def option_words(text):
 
 
 def shortest(name, names):
-    """The shortest unambiguous abbreviation of NAME."""
+    """Return the shortest unambiguous abbreviation of NAME."""
     for n in range(1, len(name)):
         if not any(other.startswith(name[:n]) for other in names if other != name):
             return name[:n]
@@ -358,7 +359,7 @@ def shortest(name, names):
 
 
 def option_lines(text):
-    """Command lines, with a name for each."""
+    """Return (option as it is written, command line) for every form of every option."""
     options = option_words(text)
     names = [name for name, _, _ in options]
     out = []
@@ -378,7 +379,8 @@ def option_lines(text):
 
 
 def try_option(line, where, job):
-    """Run a step of JOB: exit code and output, without job numbers, times and waits."""
+    """Run LINE as a step of JOB. Returns its exit code and its output without job numbers, times
+    and waits."""
     os.makedirs(where)
     os.chown(where, 1000, 1000)
     for name, text in (
@@ -407,7 +409,7 @@ def try_option(line, where, job):
 
 
 def sweep_options(lines, name):
-    """Run LINES (number: command line) in one job; returns number: result."""
+    """Run LINES, {number: command line}, in one job. Returns {number: result}."""
     shutil.rmtree(f"{TOP}/{name}", ignore_errors=True)
     os.makedirs(f"{TOP}/{name}")
     note(f"{name}: {len(lines)} command lines")
@@ -427,14 +429,14 @@ def options(pattern):
     forms = [x for x in option_lines(text) if re.search(pattern, x[0])]
     ok(
         len(forms) > 200 or pattern,
-        f"srun --help has enough options: {len(forms)} command lines",
+        f"srun --help gives more than 200 command lines: {len(forms)}",
         text,
     )
     lines = dict(enumerate(line for _, line in forms))
     stock = sweep_options(lines, "stock")
     plugin(True)
     ours = sweep_options(lines, "ours")
-    # a difference may come from timing: run both again
+    # a difference may be due to timing: run these lines again with and without the plugin
     again = {i: lines[i] for i in lines if stock[i] != ours[i]}
     if again:
         ours.update(sweep_options(again, "ours2"))
@@ -444,11 +446,14 @@ def options(pattern):
     for i, (form, line) in enumerate(forms):
         ok(
             stock[i] == ours[i],
-            f"srun {form}: exit code {stock[i][0]}, as without the plugin",
+            f"srun {form}: exit code and output are as without the plugin: {stock[i][0]}",
             f"{line}\nstock {stock[i]}\nours  {ours[i]}",
         )
     ran = sum(x[0] == 0 and "app input.json --exclusive" in x[1] for x in stock.values())
-    ok(pattern or ran > len(lines) // 3, f"the program runs in {ran} of {len(lines)} command lines")
+    ok(
+        pattern or ran > len(lines) // 3,
+        f"the program runs in more than a third of the command lines: {ran} of {len(lines)}",
+    )
 
 
 def main():
@@ -476,8 +481,8 @@ def main():
     ours = sweep(lines, "c")
     compare(lines, a, b, ours)
     seen = sum(len(x["ranks"]) for x in a)
-    ok(seen > 2 * len(lines), f"{seen} ranks are compared")
-    ok(cluster.last_job() > FIRST_JOB, "job numbers are above all other numbers")
+    ok(seen > 2 * len(lines), f"the records of more than two ranks a line are compared: {seen}")
+    ok(cluster.last_job() > FIRST_JOB, "job numbers begin above FirstJobId")
     all_idle("noharm: all nodes are idle at the end")
     cluster.done()
 

@@ -3,8 +3,8 @@
 # run: ci limit=600 made left
 # run: deep limit=3600
 # rooms: container host launch control
-"""Containers that are cpuset partitions: the kernel's view, siblings of every kind beside them,
-refusals, and no leftovers. partitions.py GROUP...: these groups only."""
+"""Test containers that are cpuset partitions: what the kernel shows, steps of every kind beside
+them, refusals, and that nothing is left. "partitions.py GROUP..." runs only these groups."""
 
 import json
 import os
@@ -24,7 +24,7 @@ ISO = {
     "plain": {"container": {"cpus": 4}},
 }
 SMALL = {"iso": ISO["iso"], "plain": ISO["plain"]}
-# a rank that writes its step's cgroup into a file, then prints its place and stays
+# a rank that writes its cgroup into a file, prints its place, and stays for some seconds
 SHOW = (
     f"bash -c 'cut -d: -f3 /proc/self/cgroup >{DIR}/$SLURM_JOB_ID.$SLURM_STEP_ID.$SLURMD_NODENAME;"
     f" exec {WHEREAMI} {{stay}}'"
@@ -36,7 +36,7 @@ def on(node, command):
 
 
 def exclusive(node="n0"):
-    """Exclusive CPUs of the directories above all jobs."""
+    """Return the exclusive CPUs of the cgroups above all jobs."""
     return on(
         node,
         "for f in $(find /sys/fs/cgroup -path '*job_*' -prune -o -name cpuset.cpus.exclusive"
@@ -52,7 +52,7 @@ def isolated(node="n0"):
 
 
 def clean(what):
-    all_idle(f"{what}: nodes are idle")
+    all_idle(f"{what}: all nodes become idle")
     same(leftovers(), "", f"{what}: the ledger is empty")
     same([exclusive(n) for n in ("n0", "n1")], ["", ""], f"{what}: no exclusive CPUs are left")
     same([isolated(n) for n in ("n0", "n1")], [set(), set()], f"{what}: no isolated CPUs are left")
@@ -72,7 +72,7 @@ def read(name):
 
 
 def group_made():
-    """One partition on two nodes, by the kernel's own files."""
+    """An isolated container on two nodes is a partition on each, by the kernel's files."""
     manifest = write("part/iso.json", pod(**ISO))
     want = plan(manifest)
     script = write(
@@ -100,14 +100,14 @@ true
     found = ranks(cluster.Result(0, read("made.out"), "", 0))
     ok(
         len(found) == 4 and all(cpus(x["cpus"]) <= cpus(want["iso"]["cpus"]) for x in found),
-        "ranks of the isolated container are in it",
+        "the ranks of an isolated container are on its CPUs",
         read("made.log") + read("made.out")[-400:],
     )
     lines = [line.split() for line in read("made.kernel").splitlines()]
     ok(
         [x[:2] for x in lines] == [["n0", "isolated"], ["n1", "isolated"]]
         and all(cpus(x[2]) == cpus(want["iso"]["reserved"]) == cpus(x[3]) for x in lines),
-        "the kernel shows an isolated partition of just these CPUs",
+        "the kernel shows an isolated partition with exactly the container's CPUs",
         read("made.kernel") + read("made.log"),
     )
     ok(
@@ -115,7 +115,7 @@ true
             {i for i in range(16) if int(x[4], 16) >> i & 1} == set(range(16)) - cpus(x[3])
             for x in lines
         ),
-        "the kernel's workqueues leave the CPUs of the partition",
+        "the kernel's workqueues do not use the CPUs of the partition",
         read("made.kernel"),
     )
     reports = [
@@ -131,7 +131,7 @@ true
             == {"iso": "isolated", "own": "root", "plain": "member"}
             for x in reports
         ),
-        "the reports have each container's partition",
+        "the reports have the kind of partition of each container",
         [(x["outcome"], x.get("reason"), x.get("error")) for x in reports],
     )
     clean("one partition")
@@ -150,8 +150,8 @@ SIBLINGS = {
 
 
 def beside(tag, options, manifest, want):
-    """A live partition while siblings of every kind start: none fails, and the partition is valid
-    again after each."""
+    """Start sibling steps of every kind beside a live partition: none fails, and after each the
+    partition is valid again."""
     steps = "".join(
         f"{command} >{tag}.{i}.out 2>{tag}.{i}.err; echo $? >{tag}.{i}.rc\nfor k in $(seq 50); do"
         " grep -qx isolated $d/cpuset.cpus.partition && break; sleep 0.1; done; cat"
@@ -178,19 +178,19 @@ true
         got = ranks(cluster.Result(0, read(f"{tag}.{i}.out"), "", 0))
         ok(
             read(f"{tag}.{i}.rc").strip() == "0" and got,
-            f"{tag}: a sibling, {what}, runs",
+            f'{tag}: the sibling step "{what}" runs',
             read(f"{tag}.{i}.err") + read(f"{tag}.log"),
         )
         if where:
             ok(
                 all(cpus(x["cpus"]) <= cpus(want[where]["cpus"]) for x in got),
-                f"{tag}: a sibling, {what}, is in its container",
+                f'{tag}: the sibling step "{what}" is in its container',
                 [x["cpus"] for x in got],
             )
         same(
             read(f"{tag}.{i}.state").strip(),
             "isolated",
-            f"{tag}: after a sibling, {what}, the partition is isolated again",
+            f'{tag}: after the sibling step "{what}", the partition is isolated again',
         )
     ok(
         "one step at a time" in read(f"{tag}.again") and read(f"{tag}.again").strip().endswith("1"),
@@ -206,7 +206,7 @@ def group_beside():
 
 
 def group_half():
-    # another job has the first half of the node
+    # let another job have the first half of the node
     r = run("sbatch --parsable -w n0 -n4 -c2 --wrap 'sleep 900'")
     half(write("part/small.json", pod(**SMALL)))
     run(f"scancel {r.out.strip()}")
@@ -214,8 +214,8 @@ def group_half():
 
 
 def half(manifest):
-    """A live partition in half of a node, beside another job: siblings run, and the ranks follow
-    the report's plan."""
+    """A live partition in half of a node, beside another job: sibling steps run, and the ranks are
+    on the CPUs that the report has."""
     script = write(
         "part/half.sh",
         f"""#!/bin/bash
@@ -237,11 +237,15 @@ true
     )
     r = sbatch(f"-N1 -w n0 -n4 -c2 --nodeos-manifest={manifest} -o {DIR}/half.log {script}")
     same(r.code, 0, "half: the job ends with success")
-    ok(read("half.rc").split() == ["0"] * 4, "half: every sibling runs", read("half.err")[-900:])
+    ok(
+        read("half.rc").split() == ["0"] * 4,
+        "half: every sibling step runs",
+        read("half.err")[-900:],
+    )
     same(
         read("half.state").split(),
         ["isolated"] * 4,
-        "half: the partition is isolated again after every sibling",
+        "half: the partition is isolated again after every sibling step",
     )
     found = ranks(cluster.Result(0, read("half.iso.out"), "", 0))
     chosen = {
@@ -249,13 +253,14 @@ true
     }
     ok(
         found and chosen and all(cpus(x["cpus"]) <= cpus(chosen["iso"]["cpus"]) for x in found),
-        "half: ranks of the partition run on its CPUs",
+        "half: the ranks of the partition are on the CPUs that the report has",
         read("half.iso.err")[-900:],
     )
 
 
 def group_ended():
-    """Step containers in a row: srun returns before slurmstepd removes its partition."""
+    """Steps with own containers follow each other although srun returns before slurmstepd has
+    removed the partition."""
     iso = write("part/own.json", pod(iso={"container": {"cpus": 2, "partition": "isolated"}}))
     steps = (
         f"srun -n1 -c4 --overlap --nodeos-manifest={iso} {WHEREAMI}; srun -n1 -c1 --overlap"
@@ -264,11 +269,11 @@ def group_ended():
     r = run(f"salloc -w n0 -N1 -n1 -c4 bash {write('part/ended.sh', steps * 5)}", timeout=300)
     ok(
         r.code == 0 and len(ranks(r)) == 10,
-        "ten step containers in a row run, every second one an isolated partition",
+        "ten steps in a row run in containers of their own, of which every second is a partition",
         r.text[-900:],
     )
     clean("steps that follow each other")
-    # step containers of the same name are distinct
+    # two steps may have containers of the same name
     both = (
         f"srun -n1 -c4 --exact --nodeos-manifest={iso} {WHEREAMI} 4 & srun -n1 -c4 --exact"
         f" --nodeos-manifest={iso} {WHEREAMI} 4 & wait\n"
@@ -276,14 +281,14 @@ def group_ended():
     r = run(f"salloc -w n0 -N1 -n2 -c4 bash {write('part/same.sh', both)}")
     ok(
         len(ranks(r)) == 2,
-        "two step containers of one name, both partitions, run at the same time",
+        "two steps whose containers have the same name, and are partitions, run at the same time",
         r.text[-900:],
     )
     clean("two step containers of one name")
 
 
 def group_left():
-    """Leftovers of an ended job."""
+    """What an ended job has left behind prevents a partition, with a message."""
     whole = write("part/four.json", pod(iso=ISO["iso"], plain=ISO["plain"]))
     first = min(cpus(plan(whole)["iso"]["reserved"]))
     on(
@@ -297,18 +302,19 @@ def group_left():
     )
     r = run(step)
     ok(
-        r.code != 0 and "job_4444" in r.text and "left behind" in r.text,
-        "the message names a leftover directory in a partition's way",
+        r.code != 0 and "job_4444" in r.text and "left by an ended job" in r.text,
+        "a partition that needs CPUs of a leftover cgroup is refused, and the message names the"
+        " cgroup",
         r.text[-600:],
     )
     on("n0", "rmdir $(find /sys/fs/cgroup -name job_4444)")
     r = run(step)
     ok(
         r.code == 0 and len(ranks(r)) == 1,
-        "without the leftover directory, the partition starts",
+        "after the leftover cgroup is removed, the partition starts",
         r.text[-600:],
     )
-    # an unreadable ledger entry must not block the removal of partitions
+    # an unreadable entry of the ledger must not prevent the removal of partitions
     on("n0", "echo nonsense >/run/nodeos/job-4444")
     run(step)
     on("n0", "rm /run/nodeos/job-4444")
@@ -330,14 +336,14 @@ def group_refused():
         " --nodeos-container=iso:0,own:1 echo alive"
     )
     ok(
-        r.code == 1 and "a step of its own" in r.text and "alive" not in r.out,
+        r.code == 1 and "start a step that has ranks" in r.text and "alive" not in r.out,
         "two partitions in one step are refused",
         r.text,
     )
     r = run(f"srun -w n0 -N1 -n1 -c8 --nodeos-manifest={small} --nodeos-container=iso {WHEREAMI}")
     ok(
         r.code == 0 and len(ranks(r)) == 1,
-        "a step container that is a partition runs in a job of half a node",
+        "a step whose container is a partition runs in a job of half a node",
         r.text[-800:],
     )
     for node in ("n0", "n1"):
@@ -356,8 +362,8 @@ def group_refused():
 
 
 def group_resized():
-    """A container that is a step's partition cannot change while the step lives; its neighbour
-    can."""
+    """A container that is a partition of a step cannot be changed while the step runs, but its
+    neighbour can."""
     job = Job({"sim": ISO["iso"], "vda": ISO["plain"]})
     if not ok(
         len(job.tasks("sim")) == 2 and len(job.tasks("vda")) == 1,
@@ -381,19 +387,19 @@ def group_resized():
                 " has ended"
             )
             in r.err,
-            f"{what.__name__} {words}: refused while the partition's step lives",
+            f"{what.__name__} {words} is refused while the partition's step runs",
             r.text,
         )
     same(
         (job.containers(), isolated()),
         (before, before["sim"][0]),
-        "the refused calls change no container",
+        "refused calls of resize and delete change no container",
     )
     r, _ = resize("vda --cpus=+4")
     now = job.containers()
     ok(
         r.code == 0 and len(now["vda"][0]) == 8 and not now["vda"][0] & before["sim"][0],
-        "the plain container grows beside the partition",
+        "a plain container can grow beside a partition",
         r.text,
     )
     job.check("beside a partition")
@@ -404,23 +410,23 @@ def group_resized():
     r, _ = resize("sim --cpus=2")
     ok(
         r.code == 0 and len(job.containers()["sim"][0]) == 2,
-        "the partition's container can change when its step has ended",
+        "after its step has ended, the container of a partition can be resized",
         r.text,
     )
     r = job.inside(f"srun -n1 --overlap --mpi=none --nodeos-container=sim {WHEREAMI}")
     ok(
         [len(cpus(x["cgroup_cpus"])) for x in ranks(cluster.Result(0, r, "", 0))] == [2],
-        "the next step is in the resized container",
+        "the next step is in the resized container of the partition",
         r,
     )
     r, _ = delete("sim")
-    ok(r.code == 0, "the partition's container can be deleted when its step has ended", r.text)
+    ok(r.code == 0, "after its step has ended, the container of a partition can be deleted", r.text)
     run(f"scancel {job.id}")
     clean("resized")
 
 
 def verified(tag):
-    """nodeosctl verify finds valid and invalid partitions."""
+    """Check that nodeosctl verify accepts a valid partition, and finds an invalid one."""
     pid = on("n0", "pgrep -u alice -x whereami | head -1").out.strip()
     task = f"/sys/fs/cgroup$(cut -d: -f3 /proc/{pid}/cgroup)"
     file = f"$(dirname {task})/cpuset.cpus.partition"
@@ -433,7 +439,7 @@ def verified(tag):
             "partition of CPUs" in c["what"] and c["found"] == "isolated" for c in found["checks"]
         )
         and sum("rank" in c["what"] for c in found["checks"]) >= 2,
-        f"{tag}: verify finds no difference",
+        f"{tag}: verify finds no difference in a valid partition",
         r.text,
     )
     on("n0", f"echo member >{file}")
@@ -443,7 +449,7 @@ def verified(tag):
         f"{tag}: verify finds an invalid partition",
         r.text,
     )
-    # root has moved a rank out of its container
+    # move a rank out of its container, as root may do
     on("n0", f"echo 0-15 >$(dirname {task})/cpuset.cpus; echo 15 >{task}/cpuset.cpus")
     r = on("n0", "nodeosctl verify")
     ok(
@@ -454,8 +460,8 @@ def verified(tag):
 
 
 def group_killed():
-    """slurmstepd dies while its step is a partition: the next launch removes the leftovers, which
-    harm no other job. (With stock Slurm, srun would wait for ever.)"""
+    """slurmstepd dies while its step is a partition. The next launch removes what is left, which
+    does not harm other jobs. (srun of stock Slurm would wait for ever.)"""
     manifest = write("part/iso.json", pod(**ISO))
     for signal in ("9", "15"):
         for name in ("killed.out", "next.out"):
@@ -494,7 +500,7 @@ srun -n2 --overlap --nodeos-container=iso {WHEREAMI} >next.out 2>next.err
         got = ranks(cluster.Result(0, read("next.out"), "", 0))
         ok(
             len(got) == 2,
-            f"after signal {signal}: the next step in the same container runs",
+            f"after signal {signal} to slurmstepd, the next step in the same container runs",
             read("next.err") + read("killed.err"),
         )
         run("srun -w n0 -n1 -c2 --nodeos-cpus=2 true")

@@ -5,8 +5,9 @@
 # run: deep slurm=22.05 limit=3600
 # run: deep slurm=newest limit=3600
 # rooms: spank launch
-"""Plain Slurm beside containers: command lines that NodeOS must ignore, steps from outside of a
-job, exit codes, names of nodes. plain.py GROUP...: these groups only."""
+"""Test plain Slurm beside containers: command lines that NodeOS must ignore, steps that are started
+from outside of a job, exit codes, and names of nodes. "plain.py GROUP..." runs only these
+groups."""
 
 import os
 import sys
@@ -44,12 +45,12 @@ def executable(name, text):
 
 
 def series():
-    """Slurm's version as numbers."""
+    """Return the series of Slurm as numbers, such as (24, 11)."""
     return tuple(int(x) for x in run("srun --version").out.split()[1].split(".")[:2])
 
 
 def group_words():
-    """Only files that the user passes to NodeOS are manifests."""
+    """NodeOS takes only those files for manifests that the user passes to it."""
     executable("app", "#!/bin/sh\necho app $*\n")
     executable("script.json", "#!/bin/sh\necho script $*\n")
     write("input.json", '{"no": "manifest"}\n')
@@ -68,11 +69,11 @@ def group_words():
         "--no-kill",
     ):
         if options == "--immediate":
-            wait_idle()  # the last job's end takes a moment
+            wait_idle()  # the previous job may not have ended yet
         r = run(f"srun -w n0 {options} ./app input.json")
         ok(
             r.code == 0 and "app input.json" in r.out and "nodeos" not in r.err,
-            f"srun {options} ./app input.json runs",
+            f"srun {options} ./app input.json runs the program with its argument",
             r.text,
         )
     r = run("srun --test-only ./app input.json")
@@ -98,30 +99,34 @@ def group_words():
     r = run("srun -w n0 ./list.json")
     ok(
         r.code != 0 and "nodeos" not in r.err,
-        "srun ./list.json: Slurm itself refuses a file without a JSON object",
+        "srun ./list.json: Slurm, not NodeOS, refuses a file without a JSON object",
         r.text,
     )
     r = run("srun -w n0 ./nothing.json")
     ok(
         r.code != 0 and "nodeos" not in r.err,
-        "srun ./nothing.json: Slurm itself refuses a missing file",
+        "srun ./nothing.json: Slurm, not NodeOS, refuses a missing file",
         r.text,
     )
     r = run("srun -w n0 ./input.json")
     ok(
         r.code != 0 and "nodeos" not in r.err,
-        "srun ./input.json: Slurm itself refuses a JSON object without an acKind",
+        "srun ./input.json: Slurm, not NodeOS, refuses a JSON object without an acKind",
         r.text,
     )
     write("broken.json", '{"acKind": "PodManifest"}\n')
     r = run("srun -w n0 ./broken.json")
     ok(
         r.code != 0 and "not a valid manifest" in r.err,
-        "srun ./broken.json: a JSON object with an acKind is a manifest",
+        "srun ./broken.json: NodeOS refuses an invalid manifest, a JSON object with an acKind",
         r.text,
     )
     r = run("sbatch -w n0 -o /dev/null bad.sh")
-    ok(r.code != 0 and "bad.sh" in r.err, "sbatch checks its script's #NODEOS lines", r.text)
+    ok(
+        r.code != 0 and "bad.sh" in r.err,
+        "sbatch refuses a script with a wrong #NODEOS line",
+        r.text,
+    )
     for line in (
         "--comment bad.sh good.sh",
         "-J bad.sh --wrap true",
@@ -133,16 +138,21 @@ def group_words():
         r = run(f"sbatch -w n0 -o /dev/null {line}")
         ok(
             r.code == 0 and "nodeos" not in r.err,
-            f"sbatch {line}: only the script is checked",
+            f"sbatch {line}: no file but the script is checked",
             r.text,
         )
     r = run("sbatch -w n0 -o /dev/null -n1 : -w n1 -n1 bad.sh")
-    ok(r.code != 0 and "bad.sh" in r.err, "sbatch checks the script of a heterogeneous job", r.text)
+    ok(
+        r.code != 0 and "bad.sh" in r.err,
+        "sbatch refuses the script of a heterogeneous job with a wrong #NODEOS line",
+        r.text,
+    )
     all_idle("plain, words: all nodes are idle at the end")
 
 
 def job(options, script):
-    """Submit a job of alice; returns its number once the script has made the file "ready"."""
+    """Submit a job of alice, and wait until its script has made the file "ready". Returns the job's
+    number."""
     run("rm -f ready go")
     path = write("login.sh", "#!/bin/bash\n" + script)
     number = run(f"sbatch --parsable -o login.log {options} {path}").out.strip()
@@ -163,7 +173,7 @@ def planned_job(options=""):
 
 
 def taken(node):
-    """CPUs of the containers on NODE, by name, from its ledger."""
+    """Return the containers on NODE by name, as nodeosctl report shows them."""
     import json
 
     report = json.loads(on(node, "nodeosctl report --json").out)
@@ -171,7 +181,7 @@ def taken(node):
 
 
 def group_login():
-    """Steps of a job with containers, from a shell outside of it."""
+    """Steps of a job with containers that are started from a shell outside of the job."""
     number = planned_job()
     machine = Machine()
     srun = f"srun --jobid={number} --overlap"
@@ -190,7 +200,7 @@ def group_login():
     )
     ok(
         r.err.count("nodeos: note:") == 1 and "sim vda" in r.err,
-        "srun --jobid: a plain step gets one note, which names the containers",
+        "srun --jobid: the user of a plain step gets one note, which names the containers",
         r.err,
     )
     for name in ("sim", "vda"):
@@ -221,18 +231,18 @@ def group_login():
     same(
         [x["env"].get("NODEOS_CONTAINER") for x in ranks(r)],
         ["vda"],
-        "srun in a rank of a step by srun --jobid: the new step is in the rank's container",
+        "srun in a rank that srun --jobid has started: the new step is in the rank's container",
     )
     r = run(f"{srun} -N1 -n1 --nodeos-container=none grep -c Cpus_allowed_list /proc/self/status")
     ok(
         r.code == 0 and "nodeos" not in r.err,
-        "srun --jobid --nodeos-container=none: the step runs, without a note",
+        "srun --jobid --nodeos-container=none: the step runs without a note",
         r.text,
     )
     r = run(f"{srun} -N1 -n1 --nodeos=off hostname")
     ok(
         r.code == 0 and "nodeos" not in r.err,
-        "srun --jobid --nodeos=off: the step runs, without a note",
+        "srun --jobid --nodeos=off: the step runs without a note",
         r.text,
     )
     r = run(f"{srun} -w n0 -N1 -n1 --nodeos-container=viz hostname")
@@ -244,10 +254,10 @@ def group_login():
     r = run(f"{srun} -w n0 -N1 -n1 --nodeos-cpus=1 hostname")
     ok(
         r.code != 0 and "second manifest" in r.err,
-        "srun --jobid: a second manifest is refused",
+        "srun --jobid with --nodeos-cpus in a job with containers is refused",
         r.text,
     )
-    # from within another job with a plan: its request must not apply to this job
+    # srun runs in another job with containers, whose request must not apply to this job
     other = write("other.json", pod(own={"container": {"cpus": 2}}))
     for options, want in (("--nodeos-container=vda", "vda"), ("", None)):
         r = run(
@@ -259,7 +269,7 @@ def group_login():
             [want],
             f"srun --jobid {options} from within another job: the container is {want}",
         )
-    # the other job's options must not apply either, so that no guard stops a plain step on a node
+    # the options of the other job must not apply either: then no guard stops a plain step on a node
     # without the plugin
     inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other} --nodeos-container=own"
     r = run(f"{inside} {srun} -w n1 -N1 -n1 {WHEREAMI} --nodeos-container=own")
@@ -287,7 +297,7 @@ def group_login():
     )
     run(f"touch {HOME}/go")
     all_idle("plain, login: all nodes are idle at the end")
-    # a job without a plan, with one step that has a container of its own
+    # a job without containers, but with one step that has a container of its own
     number = job(
         "-w n0 -n4 -c2",
         f"srun -n1 -c2 --overlap --nodeos-cpus=2 bash -c 'touch ready; while [ ! -e {HOME}/go ]; do"
@@ -296,7 +306,7 @@ def group_login():
     r = run(f"srun --jobid={number} --overlap -n1 --nodeos-container=step hostname")
     ok(
         r.code != 0 and "step 0's own container" in r.err and r.out == "",
-        "srun --jobid: joining a step's own container is refused with the reason",
+        "srun --jobid: joining the own container of another step is refused with the reason",
         r.text,
     )
     r = run(f"srun --jobid={number} --overlap -n1 --nodeos-container=sim hostname")
@@ -319,20 +329,20 @@ def group_login():
         r.text,
     )
     all_idle("plain, login: all nodes are idle at the end")
-    same(leftovers(), "", "the ledger is empty")
+    same(leftovers(), "", "plain, login: the ledger is empty")
 
 
 def group_exits():
-    """A rank's own exit code is left to Slurm."""
+    """Slurm alone decides what happens when a rank ends with an exit code."""
     farm = "'if [ $SLURM_PROCID = 0 ]; then exit 3; fi; sleep 6; echo alive'"
     r = run(f"srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c {farm}")
     ok(
         r.code == 3 and r.out == "alive\n",
-        "the other ranks of a task farm go on, and srun's code is the rank's",
+        "when one rank exits with 3, the others continue, and srun exits with 3",
         r.text,
     )
     r = run(f"srun -N2 -n2 -c2 -K --nodeos-cpus=2 bash -c {farm}")
-    ok(r.code != 0 and r.out == "", "-K: the other ranks of a task farm end", r.text)
+    ok(r.code != 0 and r.out == "", "srun -K: when one rank fails, the others are killed", r.text)
     cluster.both(
         f"cp -p {CONF} {CONF}.keep; sed -i 's/^#kill_on_bad_exit = .*/kill_on_bad_exit = yes/'"
         f" {CONF}"
@@ -340,39 +350,39 @@ def group_exits():
     r = run(f"srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c {farm}")
     ok(
         r.code != 0 and r.out == "",
-        "kill_on_bad_exit = yes: the other ranks of a task farm end",
+        "kill_on_bad_exit = yes: when one rank fails, the others are killed",
         r.text,
     )
     r = run(f"srun -N2 -n2 -c2 -K0 --nodeos-cpus=2 bash -c {farm}")
     ok(
         r.code == 3 and r.out == "alive\n",
-        "kill_on_bad_exit = yes, -K0: the other ranks of a task farm go on",
+        "kill_on_bad_exit = yes, srun -K0: when one rank fails, the others continue",
         r.text,
     )
     r = run(f"srun -N2 -n2 -c2 bash -c {farm}")
     ok(
         r.code == 3 and r.out == "alive\n",
-        "kill_on_bad_exit = yes: ranks of a step without containers go on",
+        "kill_on_bad_exit = yes: in a step without containers, the other ranks continue",
         r.text,
     )
     cluster.both(f"mv {CONF}.keep {CONF}")
-    # a failure of NodeOS ends the step on all nodes in any case
+    # an error of NodeOS always ends the step on all nodes
     cluster.both(f"cp -p {CONF} {CONF}.keep")
     on("n1", f"echo 'colour = red' >>{CONF}")
     start = time.time()
     r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 bash -c 'sleep 60; echo alive'")
     ok(
         r.code != 0 and "colour" in r.err and r.out == "" and time.time() - start < 45,
-        "one node that cannot make the container ends the step on both",
+        "if one of two nodes cannot make the container, the step ends on both",
         r.text,
     )
     cluster.both(f"mv {CONF}.keep {CONF}")
-    # an image may have a symbolic link, owned by root, in place of nodeos.conf
+    # nodeos.conf may be a symbolic link that root owns, as in some images
     cluster.both(f"mv {CONF} {CONF}.real; ln -s nodeos.conf.real {CONF}")
     r = run("srun -N2 -n2 -c2 --nodeos-cpus=2 hostname")
     ok(
         r.code == 0 and sorted(r.out.split()) == ["n0", "n1"],
-        "nodeos.conf may be root's symbolic link",
+        "a container starts with a nodeos.conf that is a symbolic link of root",
         r.text,
     )
     cluster.both(f"mv {CONF}.real {CONF}")
@@ -380,7 +390,7 @@ def group_exits():
 
 
 def group_async():
-    """srun --async, of Slurm 26.05 and newer, calls fewer hooks."""
+    """Test srun --async of Slurm 26.05 and newer, which calls fewer hooks."""
     if series() < (26, 5):
         cluster.note("this Slurm has no srun --async")
         return
@@ -411,33 +421,38 @@ def group_async():
 
     r = step("--nodeos-container=vda", WHEREAMI)
     found = ranks(r)
-    ok(len(found) == 1, "a step of srun --async runs", r.text)
+    ok(len(found) == 1, "srun --async: the step's rank runs", r.text)
     check_ranks(found, plan["vda"], "srun --async", machine, pinned=False)
     ok(
         not any(
             "TASK_PROLOG" in k or "GUARD" in k or "SAVED" in k for x in found for k in x["env"]
         ),
-        "srun --async: the guard leaves no variable",
+        "srun --async: the rank has no variables of the guard",
     )
     r = step("--nodeos-container=viz", "echo alive")
-    ok("alive" not in r.out, "srun --async: a wrong container name runs nothing", r.text)
+    ok(
+        "alive" not in r.out,
+        "srun --async: a step that names an unknown container does not run",
+        r.text,
+    )
     on("n1", f"mv {LINE} {LINE}.off")
     r = step("--nodeos-container=vda", "echo alive")
     ok(
         "alive" not in r.out,
-        "srun --async: a node without the plugin runs nothing in a container",
+        "srun --async: a step in a container does not run on a node without the plugin",
         r.text,
     )
     r = step("", "echo alive")
-    ok("alive" in r.out, "srun --async: a node without the plugin runs a plain step", r.text)
+    ok("alive" in r.out, "srun --async: a plain step runs on a node without the plugin", r.text)
     r = step("", "echo alive --nodeos-cpus=2")
     ok(
         "alive --nodeos-cpus=2" in r.out,
-        "srun --async: a node without the plugin runs a program that has an option like ours",
+        "srun --async: a program with the argument --nodeos-cpus runs on a node without the plugin",
         r.text,
     )
     on("n1", f"mv {LINE}.off {LINE}")
-    # srun inside a job with a plan, for a job without a plan: the step has its own request
+    # srun in a job with containers starts a step of a job without containers: the step has its own
+    # request
     other = write("other.json", pod(own={"container": {"cpus": 2}}))
     inside = f"salloc -w n0 -n2 -c2 --nodeos-manifest={other}"
     bare = job(
@@ -462,22 +477,34 @@ def group_async():
         "srun --async --jobid from within another job: a step joins the container of its job",
     )
     r = step("--nodeos-cpus=2", "echo alive", number, inside)
-    ok("alive" not in r.out, "srun --async: the node refuses a second request", r.text)
+    ok(
+        "alive" not in r.out,
+        "srun --async: --nodeos-cpus in a job with containers is refused by the node",
+        r.text,
+    )
     run(f"touch {HOME}/go")
     all_idle("plain, async: all nodes are idle at the end")
 
 
 def group_names():
-    """Slurm's name of a node whose host has another name."""
+    """A node whose host name differs from its name in Slurm."""
     on("n1", "hostname other")
     run("rm -f name.*")
     r = run("srun -w n1 -N1 -n1 -c2 --nodeos-cpus=2 --nodeos-report=name.%s.%N.json hostname")
-    ok(r.code == 0 and r.out == "other\n", "a rank runs on a host with another name", r.text)
-    same(run("ls name.*").out, "name.0.n1.json\n", "%N is Slurm's name of the node")
+    ok(
+        r.code == 0 and r.out == "other\n",
+        "a rank runs on a node whose host name is not Slurm's name",
+        r.text,
+    )
+    same(
+        run("ls name.*").out,
+        "name.0.n1.json\n",
+        "%N in --nodeos-report is Slurm's name of the node",
+    )
     r = run("srun -w n1 -N1 -n1 -c2 --nodeos-cpus=64 hostname")
     ok(
         r.code != 0 and "error: nodeos: n1:" in r.err,
-        "messages have Slurm's name of the node",
+        "error messages have Slurm's name of the node",
         r.text,
     )
     on("n1", "hostname n1")

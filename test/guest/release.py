@@ -3,9 +3,10 @@
 # boot: put=release-729764e,stage
 # run: deep limit=3600
 # rooms: container
-"""Live steps that another release launched are reported, resized and swept by this one, and vice
-versa. release.tar has the files that the commit in the line "boot" installs, now.tar those of this
-tree; Slurm and its jobs continue to run while files are replaced. release.py [GROUP...]"""
+"""Check that this release can report, resize and sweep live steps that an older release has
+launched, and vice versa. release.tar has the files that the commit in the line "boot" installs, and
+now.tar those of this tree. Slurm and its jobs continue to run while files are replaced. release.py
+[GROUP...]"""
 
 import glob
 import json
@@ -20,9 +21,9 @@ from livejob import Job, delete, resize
 
 
 def install(name):
-    """Put the files of NAME in place on both nodes; running programs keep their own."""
+    """Install the files of NAME on both nodes. Running programs keep their old files."""
     for result in cluster.both(f"tar -C / --no-same-owner -xf {os.path.abspath(name)}").values():
-        ok(result.code == 0, f"the files of {name} are put in place", result.text)
+        ok(result.code == 0, f"the files of {name} can be installed", result.text)
     cluster.patient()
     cluster.site("resize_mems = yes")
 
@@ -33,16 +34,16 @@ def reported(job, what):
     mine = [j for j in jobs if str(j["job"]) == job.id]
     ok(
         len(mine) == 1 and {c["name"] for c in mine[0]["containers"]} == {"sim", "vda"},
-        f"{what}: its job is reported",
+        f"{what}: nodeosctl report has its job",
         r.text,
     )
     r = run("nodeosctl list", user="root")
-    ok(r.code == 0 and job.id in r.out, f"{what}: its job is listed", r.text)
+    ok(r.code == 0 and job.id in r.out, f"{what}: nodeosctl list has its job", r.text)
 
 
 def killed(job, what):
-    """slurmstepd of a step dies: the next process that opens the ledger removes the step from
-    it."""
+    """Kill the slurmstepd of a step. The next process that opens the ledger must remove the step
+    from it."""
     before = len(job.show()["steps"])
     run(
         f"pkill -KILL -f 'slurmstepd: \\[{job.id}\\.0\\]'; sleep 1;"
@@ -54,12 +55,17 @@ def killed(job, what):
         f"srun --jobid={job.id} --overlap --mpi=none -n1 -N1 --nodeos-container=vda true",
         timeout=300,
     )
-    ok(r.code == 0, f"{what}: a step starts beside the killed one", r.text)
-    ok(len(job.show()["steps"]) < before, f"{what}: a killed step is swept", job.show()["steps"])
+    ok(r.code == 0, f"{what}: another step starts after slurmstepd of this step was killed", r.text)
+    ok(
+        len(job.show()["steps"]) < before,
+        f"{what}: after slurmstepd was killed, the step is removed from the ledger",
+        job.show()["steps"],
+    )
 
 
 def upgrade_beside_job(first, second, what):
-    """Launch a job with FIRST, then install SECOND's files."""
+    """Launch a job with the files of FIRST installed, then install those of SECOND and use the
+    job's containers."""
     install(first)
     job = Job(rest="-n1")
     job.check(f"{what}: before")
@@ -78,7 +84,7 @@ def upgrade_beside_job(first, second, what):
     killed(job, what)
     run(f"scancel {job.id}", user="root")
     all_idle("release: all nodes are idle at the end")
-    same(cluster.leftovers(), "", f"{what}: no entry is left")
+    same(cluster.leftovers(), "", f"{what}: no ledger entry is left")
 
 
 def group_older(machine):
@@ -89,14 +95,15 @@ def group_newer(machine):
     upgrade_beside_job("now.tar", "release.tar", "a newer release's step")
 
 
-# 240 lines "rank task_N LONG CPUS" exceed the 16 KiB of an entry
+# 240 lines "rank task_N LONG CPUS" need more than the 16 KiB that an entry may have for ranks
 LONG = "c" * 63
 RANKS = 240
 
 
 def many_ranks():
-    """A job of alice on n0 with RANKS ranks in the container LONG, and its ledger entry when they
-    are placed; "" when the job ends earlier, or after 15 minutes."""
+    """Start a job of alice on n0 with RANKS ranks in the container LONG. Returns the job's number,
+    and its ledger entry after all ranks are placed, or "" if the job ends earlier or after 15
+    minutes."""
     script = write(
         "many.sh",
         f"#!/bin/bash\nsrun -n{RANKS} --overcommit --mpi=none --nodeos-container={LONG}"
@@ -118,20 +125,20 @@ def many_ranks():
 
 
 def group_many(machine):
-    """More ranks than an entry can have lines: the older release keeps all of them, and refuses
-    changes."""
+    """With more ranks than an entry can have lines for, the older release keeps all of them and
+    refuses changes."""
     install("now.tar")
     job, entry = many_ranks()
-    if not ok(entry, f"{RANKS} ranks are placed", run("cat many.log").text):
+    if not ok(entry, f"all {RANKS} ranks of a step are placed", run("cat many.log").text):
         run(f"scancel {job}", user="root")
         all_idle("release, many: all nodes are idle at the end")
         return
     ok(
         entry.count(f" {LONG} ") < RANKS,
-        "the ledger entry has ranges of ranks instead of single ranks",
+        "the ledger entry of many ranks has runs of ranks in place of single lines",
         entry[:2000],
     )
-    ok(len(entry) < 16384, f"the ledger entry is short enough: {len(entry)} bytes")
+    ok(len(entry) < 16384, f"the ledger entry of many ranks is below 16 KiB: {len(entry)} bytes")
     r, _ = resize(f"--job={job} {LONG} --cpus=-2")
     ok(r.code == 0, "this release resizes the container of many ranks", r.text)
     install("release.tar")

@@ -4,8 +4,8 @@
 # run: deep limit=14400 --times 500
 # run: deep kernel=debian limit=7200
 # rooms: control topology container
-"""Containers are resized while their ranks run: checks of every thread and page by the kernel's
-files. Run by test/guest/run as root on n0; resize.py [GROUP...] [--times N] [--seed N]"""
+"""Resize containers while their ranks run, and check every thread and page by the kernel's files.
+Run as root on n0: resize.py [GROUP...] [--times N] [--seed N]"""
 
 import argparse
 import concurrent.futures
@@ -30,45 +30,49 @@ def group_cpus(machine):
     same(
         (len(before["sim"][0]), len(before["vda"][0])),
         (8, 4),
-        "containers have the requested sizes",
+        "before a resize, sim has 8 CPUs and vda has 4",
     )
     bound = {t: {tid: c for tid, c in threads_of(t).items() if len(c) == 1} for t in job.tasks()}
-    same(sorted(map(len, bound.values())), [1, 2, 2], "each pinned thread is bound to one CPU")
+    same(
+        sorted(map(len, bound.values())),
+        [1, 2, 2],
+        "before a resize, each pinned thread is bound to one CPU",
+    )
     r, told = resize("sim --cpus=-4")
     ok(
         r.code == 0 and len(cpus(told["cpus"]["after"])) == 4,
-        "resize sim --cpus=-4: sim gives four threads up",
+        "resize sim --cpus=-4: sim gives up four CPUs",
         r.text,
     )
     job.check("after resize sim --cpus=-4")
     now = job.containers()
     ok(
         now["sim"][0] < before["sim"][0],
-        "sim shrinks: its CPUs are among its old ones",
+        "resize sim --cpus=-4: sim keeps some of its CPUs and gets no others",
         (before, now),
     )
-    same(now["vda"], before["vda"], "sim shrinks: vda is unchanged")
+    same(now["vda"], before["vda"], "resize sim --cpus=-4: vda is unchanged")
     ranks = [set().union(*threads_of(t).values()) for t in job.tasks("sim")]
     ok(
         not ranks[0] & ranks[1] and all(machine.whole_cores(c) and len(c) == 2 for c in ranks),
-        "sim shrinks: each rank has a core of its own",
+        "resize sim --cpus=-4: each rank of sim has a core of its own",
         ranks,
     )
     ok(
         all(
             tid in threads_of(t) and len(threads_of(t)[tid]) == 1 for t in bound for tid in bound[t]
         ),
-        "sim shrinks: each pinned thread is still bound to one CPU",
+        "resize sim --cpus=-4: each pinned thread is still bound to one CPU",
         bound,
     )
     given = before["sim"][0] - now["sim"][0]
     r, told = resize(f"--job={job.id} vda --cpus=12")
-    ok(r.code == 0, "resize vda --cpus=12: vda grows", r.text)
+    ok(r.code == 0, "resize vda --cpus=12 succeeds", r.text)
     job.check("after resize vda --cpus=12")
     now = job.containers()
     ok(
         given <= now["vda"][0] and len(now["vda"][0]) == 12,
-        "vda grows: sim's old CPUs are among its new ones",
+        "resize vda --cpus=12: vda has the CPUs that sim gave up",
         now,
     )
     r = run(
@@ -76,15 +80,19 @@ def group_cpus(machine):
         " Cpus_allowed_list /proc/self/status",
         user="alice",
     )
-    ok("no such" not in r.text, "a step from outside of the job still joins vda", r.text)
+    ok(
+        "no such" not in r.text,
+        "after resizes, a step from outside of the job can join vda",
+        r.text,
+    )
     r, _ = resize("sim --cpus=+2")
     ok(
         r.code == 1 and "has 4 threads and can have 4 at most here" in r.err,
-        "resize sim --cpus=+2: refused, because no CPU is free",
+        "resize sim --cpus=+2 is refused, since no CPU is free",
         r.text,
     )
     r, _ = resize("vda --cpus=4")
-    ok(r.code == 0, "resize vda --cpus=4: vda shrinks again", r.text)
+    ok(r.code == 0, "resize vda --cpus=4 succeeds", r.text)
     r, _ = resize("sim --cpus=8")
     job.check("after resizes to the first sizes")
     same(
@@ -95,29 +103,33 @@ def group_cpus(machine):
     same(
         job.containers()["vda"],
         before["vda"],
-        "vda is on its first CPUs: a shrinking container keeps the best ones",
+        "after resizes to the first sizes, vda has its first CPUs",
     )
     text = run(f"nodeosctl show --job={job.id}").out
-    ok("resized from 4 threads to 8" in text, "show has vda's history", text)
+    ok("resized from 4 threads to 8" in text, "nodeosctl show has the history of resizes", text)
     r = run("nodeosctl resize sim --cpus=6")
     ok(
         r.code == 0
         and re.search(r"container sim of job \d+: cpus \S+ -> \S+", r.out)
         and re.search(r", rank \d: cpus", r.out),
-        "resize prints the CPUs of container and ranks as text",
+        "resize prints the CPUs of the container and of its ranks as text",
         r.text,
     )
     text = run(f"nodeosctl show --job={job.id}").out
-    ok("cpus: 6 given after a resize" in text, "show says that the outcome is modified", text)
+    ok(
+        "cpus: 6 given after a resize" in text,
+        "nodeosctl show reports fewer CPUs than requested after a resize",
+        text,
+    )
     job.end()
 
 
 def by_step(job):
-    """Resize containers of JOB's steps 0 and 1, which have the same name, from outside of these
-    steps: the user must name the step."""
+    """Resize the containers of JOB's steps 0 and 1, which have the same name, from outside of the
+    steps. The user must then name the step."""
 
     def have():
-        """The CPUs of each step's rank by the ledger, its cgroup and its threads."""
+        """Return the CPUs of each step's rank, by the ledger, the rank's cgroup and its threads."""
         shown = json.loads(run(f"nodeosctl show --json --job={job}").out)["jobs"][0]["containers"]
         tasks = [
             glob.glob(
@@ -138,7 +150,11 @@ def by_step(job):
         ]
 
     before = have()
-    same([[len(c) for c in s] for s in before], [[2], [4]], "each step's rank is in its container")
+    same(
+        [[len(c) for c in s] for s in before],
+        [[2], [4]],
+        "before a resize, the rank of each step is in the step's container",
+    )
     both = (
         f"several steps have a container step of their own here ({job}.0, {job}.1): name one"
         " (--step=JOB.STEP)"
@@ -165,11 +181,11 @@ def by_step(job):
         ),
     ):
         r = run(f"nodeosctl {command}")
-        ok(r.code == 1 and words in r.err, f"{command}: refused", r.text)
+        ok(r.code == 1 and words in r.err, f"nodeosctl {command} is refused", r.text)
     r, _ = resize(f"--step={job}.0 step --cpus=2", user="bob")
     ok(
         r.code == 1 and "you have no step in a container" in r.err,
-        "resize --step by another user: refused",
+        "resize --step by another user is refused",
         r.text,
     )
     same(have(), before, "refused calls leave both steps' containers unchanged")
@@ -177,12 +193,12 @@ def by_step(job):
     after = have()
     ok(
         r.code == 0 and [x["step"] for x in told["ranks"]] == ["1"],
-        "resize --step of the second step: the answer has its rank alone",
+        "resize --step of the second step: the answer has only the rank of this step",
         r.text,
     )
     ok(
         len(after[1]) == 1 and set(*after[1]) < set(*before[1]) and len(*after[1]) == 2,
-        "resize --step of the second step: its container keeps two of its CPUs",
+        "resize --step of the second step: the container of this step keeps two of its CPUs",
         (before, after),
     )
     same(
@@ -197,7 +213,7 @@ def by_step(job):
         and len(last[0]) == 1
         and set(*last[0]) > set(*before[0])
         and len(*last[0]) == 4,
-        "resize --step of the first step: its container has two more CPUs",
+        "resize --step of the first step: the container of this step has two more CPUs",
         (r.text, last),
     )
     same(
@@ -213,14 +229,14 @@ def by_step(job):
             " beside the ranks of that step"
         )
         in r.err,
-        "exec in a step's own container is refused with the reason",
+        "exec in the own container of a step is refused with the reason",
         r.text,
     )
 
 
 def group_own(machine):
-    """Steps with containers of their own options, all named \"step\": one of them resizes its
-    own."""
+    """Two steps have containers by their own options, both named \"step\". One step resizes its own
+    container."""
     script = write(
         "own.sh",
         "#!/bin/bash\nrm -f first second own.*\nsrun -n1 --overlap --mpi=none --nodeos-cpus=4 bash"
@@ -245,13 +261,13 @@ def group_own(machine):
     same(
         [(c["name"], len(cpus(c["cpus"]))) for c in shown],
         [("step", 2), ("step", 4)],
-        f"a step resizes its own container to two, the container of the other step is unchanged:"
+        f"a step resizes its own container to 2 CPUs, and that of the other step is unchanged:"
         f" {r.text[-500:]}",
     )
     listed = json.loads(run("nodeosctl list --json", user="root").out)["containers"]
     ok(
         listed and all(c["name"] == "step" and c["steps"] == 1 for c in listed),
-        "list has each container with one step",
+        "nodeosctl list has two containers of the same name with one step each",
         listed,
     )
     by_step(r.out.strip())
@@ -259,14 +275,14 @@ def group_own(machine):
     ok(
         os.path.exists(f"{HOME}/own.out")
         and re.match(r"container step of job \d+: cpus ", open(f"{HOME}/own.out").read()),
-        "a step that resizes its own container gets the result",
+        "a step that resizes its own container gets the new CPUs as text",
     )
     all_idle("resize, own: all nodes are idle at the end")
 
 
 def group_meanwhile(machine):
-    """While the pages of a step's container move, another step starts, whose container has the
-    same name: the resize finishes on the first step's container."""
+    """While pages of a step's container are moved, another step starts whose container has the same
+    name. The resize must finish on the container of the first step."""
     hog = write("hog.py", HOG.format(mib=96, processes=80))
     script = write(
         "meanwhile.sh",
@@ -291,7 +307,7 @@ def group_meanwhile(machine):
         )
 
     def settled():
-        """Whether all processes of the job exist and sleep."""
+        """Do all processes of the job exist, and sleep?"""
         states = (
             run(f"xargs -r ps -o stat= -p < {rank(0)[0]}/cgroup.procs", user="root").out.split()
             if rank(0)
@@ -307,7 +323,7 @@ def group_meanwhile(machine):
 
     ok(
         wait_for(settled, 300) and wait_for(settled, 10),
-        "the first step's processes share memory",
+        "all 80 processes of the first step have read their shared memory",
         run("cat meanwhile.log").out,
     )
     before = have()
@@ -317,12 +333,13 @@ def group_meanwhile(machine):
         time.sleep(0.3)
         write("second", "")
         came = wait_for(lambda: rank(1), 60)
-        # the ledger entry exists before the step's rank does, so the resize waits for the rank
+        # wait for the rank of the second step: the ledger entry exists before the rank does
         after, during = time.monotonic() - start, not asked.done()
         r, _ = asked.result()
     ok(
         came and during,
-        f"the second step starts {after:.1f} s into the resize of {time.monotonic() - start:.1f} s",
+        f"the second step starts during the resize: after {after:.1f} of"
+        f" {time.monotonic() - start:.1f} s",
         have(),
     )
     (first, second), (was, *_) = have(), before
@@ -332,12 +349,12 @@ def group_meanwhile(machine):
         and first[0] < was[0]
         and len(first[1]) == 1
         and first[1] < was[1],
-        "the first step's container has the requested size",
+        "after the resize, the container of the first step has the requested size",
         r.text,
     )
     ok(
         len(second[0]) == 4 and len(second[1]) == 1 and not second[0] & first[0],
-        "the second step's container keeps its size",
+        "after the resize, the container of the second step has its old size",
         (first, second),
     )
     r = run("nodeosctl verify", user="root")
@@ -347,10 +364,10 @@ def group_meanwhile(machine):
 
 
 def group_mems(machine):
-    """Pages move with their container's memory nodes."""
+    """When the memory nodes of a container change, its pages are moved."""
     job = Job()
     before = job.containers()["sim"][1]
-    same(len(before), 2, "sim has two memory nodes")
+    same(len(before), 2, "before a resize, sim has two memory nodes")
     r, told = resize("sim --mems=1")
     after = job.containers()["sim"][1]
     gone = before - after
@@ -363,17 +380,17 @@ def group_mems(machine):
         same(
             {n: p for n, p in pages_on(task).items() if n not in after},
             {},
-            f"{task[-6:]}: no page is on other nodes",
+            f"resize sim --mems=1: no page of {task[-6:]} is on the node that sim gave up",
         )
         ok(
             sum(pages_on(task).values()) >= 48 * 256,
-            f"{task[-6:]}: all pages are on the node that stays",
+            f"resize sim --mems=1: {task[-6:]} still has all its pages",
             pages_on(task),
         )
         same(
             cpus(open(f"{task}/cpuset.mems").read().strip()),
             after,
-            f"{task[-6:]}: its cgroup has the node that stays",
+            f"resize sim --mems=1: cpuset.mems of {task[-6:]} has the node that sim keeps",
         )
     same(told["memory"]["left"], 0, "resize sim --mems=1: the answer reports no memory left behind")
     ok(
@@ -384,7 +401,7 @@ def group_mems(machine):
     job.check("after resize sim --mems=1")
     ok(
         "mems: 1 given after a resize" in run(f"nodeosctl show --job={job.id}").out,
-        "show reports fewer memory nodes than requested",
+        "nodeosctl show reports fewer memory nodes than requested after a resize",
     )
     r, told = resize("sim --mems=+1 --cpus=-4")
     ok(
@@ -403,27 +420,27 @@ def group_mems(machine):
     r = run("nodeosctl resize vda --mems=2", user="alice")
     ok(
         r.code == 0 and "until they bind themselves again" in r.out,
-        "resize vda --mems=2: the text warns, too",
+        "resize vda --mems=2: the text warns that running programs keep their memory policy",
         r.text,
     )
     r = run("nodeosctl resize vda --mems=5")
     ok(
         r.code == 1 and "has 2 memory nodes and can have 4 at most here" in r.err,
-        "resize vda --mems=5: more nodes than exist are refused",
+        "resize vda --mems=5 is refused, since there are fewer nodes",
         r.text,
     )
     r = run("nodeosctl resize vda --mems=100G")
     ok(
         r.code == 1 and "MiB at most here" in r.err,
-        "resize vda --mems=100G: more memory than exists is refused",
+        "resize vda --mems=100G is refused, since there is less memory",
         r.text,
     )
     job.end()
 
 
 def group_api(machine):
-    """A program gives up CPUs between its phases, a neighbour takes them, and the program's result
-    is the same."""
+    """A program gives up CPUs between its phases by libnodeos, and a neighbour takes them. The
+    program's result is the same as without resizes."""
     phases = "/usr/libexec/nodeos/test/phases"
     manifest = write("pair.json", pod(**PAIR))
     taker = (
@@ -445,33 +462,38 @@ def group_api(machine):
     sums = re.findall(r"^sum (\w+)$", out, re.M)
     ok(
         r.code == 0 and len(sums) == 2 and sums[0] == sums[1],
-        "phases: the sum is the same as without resizing",
+        "phases: the program's sum is the same as without resizes",
         out,
     )
     sizes = [len(cpus(c)) for c in re.findall(r"^phase \d+: CPUs ([\d,-]+)$", out, re.M)]
     ok(
         len(sizes) == 8 and all(n == 4 for n in sizes[1::2]) and sizes[0] == 8,
-        "phases: each second phase has four threads",
+        "phases: every second phase has four CPUs",
         out,
     )
     took = open(f"{HOME}/took.txt").read()
-    ok("container vda" in took and "-> " in took, "phases: the neighbour takes the CPUs", took)
+    ok(
+        "container vda" in took and "-> " in took,
+        "phases: the neighbour takes the CPUs that the program gives up",
+        took,
+    )
     ok(
         "on with" not in out or sizes[-2] in (4, 8),
-        "phases: the program goes on without the neighbour's CPUs",
+        "phases: the program continues without the CPUs that the neighbour has",
         out,
     )
     r = run(f"srun -N1 -n1 --mpi=none --nodeos=off {phases} 2 2")
     ok(
         r.code == 1 and "phases: this process is in no container" in r.err,
-        "phases: outside of containers the program fails with the reason",
+        "phases: outside of containers, the program fails with the reason",
         r.text,
     )
     all_idle("resize, api: all nodes are idle at the end")
 
 
 def told(job):
-    """show's report of containers, without used memory and interference."""
+    """Return the containers as nodeosctl show reports them, without used memory and
+    interference."""
     return [
         {k: v for k, v in c.items() if k not in ("memory", "noise")}
         for c in job.show()["containers"]
@@ -479,8 +501,8 @@ def told(job):
 
 
 def group_refused(machine):
-    """Users without the right and impossible sizes: a refusal results in a message and in no
-    change."""
+    """Resizes by other users and impossible sizes are refused with a message, and change
+    nothing."""
     job = Job(sim="-n4")
     before, threads = told(job), {t: threads_of(t) for t in job.tasks()}
     for user, arguments, code, words in (
@@ -505,7 +527,7 @@ def group_refused(machine):
             "step 77 is in no container sim on this node",
         ),
         ("alice", "--step=x sim --cpus=2", 2, "expected the number of a step"),
-        ("alice", f"--job=1 --step={job.id}.0 sim --cpus=2", 2, "name two jobs"),
+        ("alice", f"--job=1 --step={job.id}.0 sim --cpus=2", 2, "name different jobs"),
         ("alice", "--job=0 sim --cpus=2", 2, "expected the number of a job"),
     ):
         r = run(f"nodeosctl resize {arguments}", user=user)
@@ -521,13 +543,13 @@ def group_refused(machine):
         "refused resizes leave every thread unchanged",
     )
     job.check("after refused resizes")
-    ok(resize("sim --cpus=+4", user="root")[0].code == 0, "root may resize a user's container")
+    ok(resize("sim --cpus=+4", user="root")[0].code == 0, "root can resize a user's container")
     job.check("after a resize by root")
     job.end()
 
 
 def group_deleted(machine):
-    """A deleted container returns its CPUs to the job, and its ranks end only on request."""
+    """A deleted container returns its CPUs to the job. Its ranks are killed only with --kill."""
     job = Job(rest="-n1")
     job.check("before the first change")
     before, steps = job.containers(), {s["container"]: s["step"] for s in job.show()["steps"]}
@@ -553,7 +575,7 @@ def group_deleted(machine):
         and told.get("deleted")
         and cpus(told["cpus"]["before"]) == before["vda"][0]
         and not cpus(told["cpus"]["after"]),
-        "delete vda: a container whose step has ended is deleted",
+        "delete vda succeeds after the step in vda has ended",
         r.text,
     )
     same(
@@ -562,9 +584,9 @@ def group_deleted(machine):
             for x in told.get("ranks", [])
         },
         {(False, True)},
-        "delete vda: the rank outside of containers and the job's script get its CPUs",
+        "delete vda: the rank outside of containers and the job's script get the CPUs of vda",
     )
-    same(job.containers(), {"sim": before["sim"]}, "delete vda: sim is unchanged, and vda is gone")
+    same(job.containers(), {"sim": before["sim"]}, "delete vda: only sim is left, and is unchanged")
     same(job.show()["deleted"], ["vda"], "delete vda: show --json lists vda as deleted")
     ok(
         "container vda: deleted" in run("nodeosctl show").out,
@@ -594,7 +616,7 @@ def group_deleted(machine):
         and before["vda"][0]
         <= job.containers()["sim"][0] | (set(range(16)) - job.containers()["sim"][0])
         and len(job.containers()["sim"][0]) == 12,
-        "delete vda: sim can take four of its threads",
+        "delete vda: sim can take four of the CPUs that vda had",
         r.text,
     )
     job.check("after resize sim to 12 threads")
@@ -608,7 +630,7 @@ def group_deleted(machine):
     same(
         [t for t in gone if os.path.exists(t) and open(f"{t}/cgroup.procs").read()],
         [],
-        "delete sim --kill: none of its processes is left",
+        "delete sim --kill: no process of sim is left",
     )
     job.check("after delete sim --kill")
     same(job.containers(), {}, "delete sim --kill: no container is left")
@@ -626,13 +648,13 @@ def group_deleted(machine):
     ok(
         "in none"
         in job.inside("srun -n1 --overlap --mpi=none bash -c 'echo in ${NODEOS_CONTAINER:-none}'"),
-        "delete sim --kill: the job goes on",
+        "delete sim --kill: the job can still start a step",
     )
     job.end(steps=("rest",))
 
 
 def group_killed(machine, times=25):
-    """nodeosd killed at a random moment: repeating the call finishes the resize."""
+    """Kill nodeosd at a random time of a resize. Repeating the call must finish the resize."""
     job = Job()
     rng = random.Random(11)
     late = 0
@@ -652,15 +674,19 @@ def group_killed(machine, times=25):
         late += bool(out)
         r, _ = resize(f"sim --cpus={size}")
         if r.code != 0:
-            ok(False, f"kill {i}: the repeated call succeeds", r.text)
-    same(late, 0, f"in {times} kills, no thread is ever on a CPU that the ledger does not give it")
+            ok(False, f"kill {i} of nodeosd: the repeated resize succeeds", r.text)
+    same(
+        late,
+        0,
+        f"in {times} kills of nodeosd, no thread is on a CPU that the ledger does not give it",
+    )
     job.check("after the last killed resize")
     job.end()
 
 
 def group_slurmd(machine, times=6):
-    """slurmd killed at a random moment of a resize, and restarted: the resize goes on, and slurmd
-    finds its steps again."""
+    """Kill slurmd at a random time of a resize, and restart it. The resize must finish, and slurmd
+    must find its steps again."""
     job = Job()
     rng = random.Random(13)
     refused = []
@@ -674,7 +700,7 @@ def group_slurmd(machine, times=6):
         )
         if r.code or len(job.containers()["sim"][0]) != size:
             refused.append(r.text)
-    same(refused, [], f"{times} resizes finish although slurmd is killed meanwhile")
+    same(refused, [], f"{times} resizes finish although slurmd is killed during each")
     job.check("after the last kill of slurmd")
     r = job.inside(
         "srun -n1 --overlap --mpi=none --nodeos-container=sim bash -c 'echo in $NODEOS_CONTAINER"
@@ -685,20 +711,20 @@ def group_slurmd(machine, times=6):
         words[:2] == ["in", "sim"]
         and len(words) == 3
         and cpus(words[2]) <= job.containers()["sim"][0],
-        "a new step gets sim's present CPUs",
+        "after kills of slurmd, a new step gets the present CPUs of sim",
         r,
     )
     job.end()
 
 
 def group_stepd(machine):
-    """slurmstepd of a step is killed during a resize of its container: the leftovers stay in the
-    container or are removed; other containers are unaffected."""
+    """Kill the slurmstepd of a step during a resize of its container. What is left of the step must
+    stay in the container or be removed, and other containers must not change."""
     job = Job()
     step = {s["container"]: s["step"] for s in job.show()["steps"]}["vda"]
     before = job.containers()
     daemon = run(f"pgrep -f 'slurmstepd: \\[{job.id}[.]{step}\\]'", user="root").out.split()
-    same(len(daemon), 1, "the step has one slurmstepd")
+    same(len(daemon), 1, "the step in vda has one slurmstepd")
     r = run(
         "setpriv --reuid=alice --regid=alice --init-groups nodeosctl resize vda --cpus=2 --mems=2"
         f" >/dev/null 2>&1 & sleep 0.4; kill -9 {daemon[0]}; wait",
@@ -731,7 +757,7 @@ def group_stepd(machine):
             if "step_%s/" % step in open(f"/proc/{pid}/cgroup").read()
         ],
         [],
-        "slurmstepd of vda's step killed: after delete --kill no process of the step is alive",
+        "slurmstepd of vda's step killed: after delete --kill, no process of the step is left",
     )
     job.check("after delete vda")
     job.end(steps=("sim",))
@@ -743,7 +769,7 @@ def group_stepd(machine):
 
 
 def group_random(machine, times=25, seed=5):
-    """Random resizes while steps start and end."""
+    """Resize at random while ranks run."""
     job = Job()
     rng = random.Random(seed)
     done = refused = 0
@@ -763,17 +789,26 @@ def group_random(machine, times=25, seed=5):
         elif "at most here" in r.err or "would leave none" in r.err or "do not fit" in r.err:
             refused += 1
         else:
-            ok(False, f"random {i}: resize {name} {arguments} works or lacks room", r.text)
+            ok(
+                False,
+                f"random {i}: resize {name} {arguments} succeeds or is refused for lack of room",
+                r.text,
+            )
         if i % max(1, times // 10) == 0:
             job.check(f"after {i + 1}")
         have = job.containers()
         for t in job.tasks("sim"):
             stray = {n: p for n, p in pages_on(t).items() if n not in have["sim"][1]}
             if stray:
-                ok(False, f"random {i}: no pages are on nodes that sim gave up", (stray, have))
+                ok(
+                    False,
+                    f"random {i}: no page of sim is on a node that sim gave up",
+                    (stray, have),
+                )
     ok(
         done > times // 3,
-        f"{times} random resizes, seed {seed}: {done} done, {refused} refused for lack of room",
+        f"over a third of {times} random resizes succeed, seed {seed}: {done} done, {refused}"
+        " refused",
     )
     job.check("after the last random resize")
     job.end()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""JSON documents against nodeos-report.schema.json. The schema lets documents of later versions
-have more members; problems() allows only the members that the schema describes."""
+"""Check JSON documents against nodeos-report.schema.json. The schema allows further members, for
+documents of later versions; problems() allows only the members that the schema describes."""
 
 import copy
 import json
@@ -15,7 +15,7 @@ def load(path):
 
 
 def strict(schema):
-    """SCHEMA, but without further members."""
+    """Return SCHEMA with further members forbidden."""
 
     def close(x):
         if isinstance(x, dict):
@@ -38,7 +38,7 @@ class Checker:
         self.validator = Draft202012Validator(strict(self.schema))
 
     def problems(self, document):
-        """The document's violations of the schema, a line each; empty if there are none."""
+        """Return the violations of the schema in DOCUMENT, a line each; empty: none."""
         return sorted(
             {
                 f"/{'/'.join(str(p) for p in e.absolute_path)}: {e.message[:300]}"

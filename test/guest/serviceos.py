@@ -9,9 +9,9 @@
 # run: deep slurm=22.05 append="trace_event=sched:sched_switch trace_buf_size=64k" limit=3600
 # run: deep slurm=newest append="trace_event=sched:sched_switch trace_buf_size=64k" limit=3600
 # rooms: serviceos host
-"""The ServiceOS of a node: provision, processes inside and exceptions outside of it, jobs beside
-it, unprovision. serviceos.py [--seconds=N] [--kills=N] [--daemons=N] GROUP...: these groups
-only."""
+"""Test the ServiceOS of a node: provision, processes in it and exceptions outside of it, jobs
+beside it, and unprovision. "serviceos.py [--seconds=N] [--kills=N] [--daemons=N] GROUP..." runs
+only these groups."""
 
 import json
 import os
@@ -29,7 +29,7 @@ CONF = "/etc/nodeos/nodeos.conf"
 SERVICE, SECOND = (
     {0, 1},
     {2, 3},
-)  # the cores, with their threads, of serviceos = 1/node and of a list
+)  # the CPUs of serviceos = 1/node, and of a second ServiceOS that is given by a list
 WHEREAMI = "/usr/libexec/nodeos/test/whereami"
 SECONDS, KILLS, DAEMONS = 60, 4, 36
 SYSTEMD = int(
@@ -46,7 +46,8 @@ def here(command, timeout=180):
 
 
 def configure(node="n0", **keys):
-    """Set KEYS in nodeos.conf; None restores the default."""
+    """Set KEYS in nodeos.conf of NODE. A value of None, or a key of the ServiceOS that is not
+    given, restores the default."""
     for key, value in (
         {"serviceos": None, "serviceos_mems": None, "serviceos_except": None} | keys
     ).items():
@@ -58,8 +59,8 @@ def configure(node="n0", **keys):
 
 
 def slurm_knows(there=True, by_core=False):
-    """Put CpuSpecList and MemSpecLimit of nodeosctl provision --cmdline into slurm.conf on both
-    nodes, or remove them."""
+    """Write CpuSpecList and MemSpecLimit of nodeosctl provision --cmdline into slurm.conf on both
+    nodes, or remove them if THERE is false."""
     words = ""
     if there:
         lines = here("nodeosctl provision --cmdline").out
@@ -73,7 +74,7 @@ def slurm_knows(there=True, by_core=False):
                 re.search(r"counts cores: CpuSpecList=([0-9,-]+)\)", lines).group(1) + " CPUs=8"
             )
         words = f"CpuSpecList={listed} {limit}"
-    # slurmctld drains a node whose slurmd disagrees ("CoreSpec differ")
+    # stop slurmd first: slurmctld drains a node whose slurmd has other values ("CoreSpec differ")
     for node in ("n0", "n1"):
         on(
             node,
@@ -102,7 +103,8 @@ def lines(command):
 
 
 def threads():
-    """All threads: (tid, start) -> comm, flags, CPUs, memory nodes, cgroup, present CPU."""
+    """Return all threads: {(tid, start): name, flags, CPUs, memory nodes, cgroup and present
+    CPU}."""
     out = {}
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -134,7 +136,8 @@ def threads():
 
 
 def files():
-    """Contents of the system's configuration and the kernel's masks."""
+    """Return the contents of the kernel's masks, and the hashes of the system's configuration
+    files: {path: text}."""
     out = {}
     for path in lines(
         "find /sys/fs/cgroup \\( -name cpuset.cpus -o -name cpuset.mems -o -name"
@@ -160,15 +163,15 @@ def snapshot():
 
 
 def same_cpuset(path, before, after):
-    """The kernel refuses to empty the cpuset of a populated cgroup, so a list that systemd has
-    written becomes the list of all CPUs or nodes instead."""
+    """Is an empty cpuset restored as the list of all CPUs or nodes? The kernel refuses to empty the
+    cpuset of a cgroup with processes, so this counts as restored."""
     return path.startswith("/sys/fs/cgroup") and before == "" and after in ("0-15", "0-3")
 
 
 def differences(before, after, written=SYSTEMD != 257):
-    """Differences between two snapshots. WRITTEN: systemd may write new lists for running units
-    (systemd of Debian 12 and unstable at a reload, version 257 when the list of another unit is
-    set)."""
+    """Return the differences between two snapshots. If WRITTEN, systemd may have written new lists
+    for running units (systemd of Debian 12 and unstable does so at a reload, version 257 when the
+    list of another unit is set)."""
     out = [
         f"{path}: {text} -> {after[0].get(path)}"
         for path, text in before[0].items()
@@ -189,8 +192,8 @@ def differences(before, after, written=SYSTEMD != 257):
 
 
 def outside(service, mems=None):
-    """Threads of the system that may run or allocate outside of the ServiceOS, except those that
-    the kernel binds."""
+    """Return the threads of the system that may run or allocate outside of the ServiceOS, except
+    threads that the kernel binds."""
     out = []
     for key, t in threads().items():
         if "slurmstepd.scope" in t["cgroup"] or t["bound"]:
@@ -218,7 +221,7 @@ def provisioned(what, arguments=""):
 
 def undone(before, what, written=SYSTEMD != 257):
     r = here("nodeosctl unprovision")
-    ok(r.code == 0, f"{what}: unprovision works", r.text)
+    ok(r.code == 0, f"{what}: unprovision succeeds", r.text)
     same(differences(before, snapshot(), written), [], f"{what}: unprovision restores everything")
 
 
@@ -226,7 +229,7 @@ def undone(before, what, written=SYSTEMD != 257):
 
 
 def group_snapshot():
-    """provision and unprovision leave no trace, and a second call changes nothing."""
+    """unprovision undoes all changes of provision, and a second call of either changes nothing."""
     configure(serviceos="1/node")
     slurm_knows()
     before = snapshot()
@@ -254,12 +257,12 @@ def group_snapshot():
     did = provisioned("provision")
     ok(
         abs(did - would) < 40 or (SYSTEMD != 257 and 20 < did < would),
-        f"provision makes the changes of the dry run, unless systemd makes them: {would}, {did}",
+        f"provision makes about as many changes ({did}) as the dry run shows ({would})",
     )
     same(
         outside(SERVICE),
         [],
-        "every process and movable kernel thread keeps to the ServiceOS",
+        "after provision, every process and movable kernel thread is limited to the ServiceOS",
     )
     got = verify(0, "provisioned")
     ok(
@@ -288,7 +291,7 @@ def group_snapshot():
 
 
 def group_mistakes():
-    """A refusal results in a message and in no change."""
+    """A refused call of provision prints a message and changes nothing."""
     before = snapshot()
     machine = Machine()
     for keys, words in (
@@ -307,7 +310,11 @@ def group_mistakes():
     ):
         configure(**keys)
         r = here("nodeosctl provision")
-        ok(r.code == 1 and words in r.err and r.err.count("\n") == 1, f"{keys}: refused", r.text)
+        ok(
+            r.code == 1 and words in r.err and r.err.count("\n") == 1,
+            f"provision with {keys} is refused",
+            r.text,
+        )
     same(
         differences(before, snapshot())[:20],
         [f"{CONF}: {before[0][CONF]} -> {files()[CONF]}"],
@@ -356,9 +363,10 @@ def group_mistakes():
 
 
 def group_changes():
-    """nodeos.conf and units change while the ServiceOS is in force: effects and messages."""
+    """Effects and messages if nodeos.conf or systemd units change while the ServiceOS is in
+    force."""
 
-    def beside_slurmd():  # slurm.conf has no CpuSpecList in this part
+    def beside_slurmd():  # ignores slurmd, since slurm.conf has no CpuSpecList here
         return [t for t in outside(SERVICE | SECOND) if "/slurmd.service" not in t]
 
     before = snapshot()
@@ -375,22 +383,21 @@ def group_changes():
         r"(\d+) changes, after (\d+) to put back the ServiceOS that was in force", r.out
     )
     did = [int(n) for n in found.groups()] if found else []
-    # threads come and go, and a systemd that writes new lists for running units makes some changes
-    # itself
+    # the numbers may differ: threads come and go, and systemd may make some of the changes itself
     ok(
         len(would) == len(did) == 2
         and all(20 < d <= w + 20 for w, d in zip(would, did))
         and (SYSTEMD != 257 or would[0] - did[0] <= 20),
-        "a larger ServiceOS: the dry run shows at least the changes made",
+        "a larger ServiceOS: the dry run shows at least as many changes as are made",
         (would, did, r.text),
     )
-    same(beside_slurmd(), [], "a larger ServiceOS: the system keeps to it")
+    same(beside_slurmd(), [], "a larger ServiceOS: the system is limited to it")
     configure()
     r = here("nodeosctl provision")
     ok(
         r.code == 1
         and "is none in" in r.err
-        and "this node is provisioned (CPUs 0-3): nodeosctl unprovision" in r.err,
+        and "this node is provisioned (CPUs 0-3): run nodeosctl unprovision" in r.err,
         "serviceos = none: provision fails and names unprovision",
         r.text,
     )
@@ -406,7 +413,8 @@ def group_changes():
     r = here("nodeosctl provision")
     ok(
         r.code == 0
-        and "1 process stays outside of the ServiceOS, as the unit has CPUs of its own" in r.err,
+        and "1 process stays outside of the ServiceOS, in a systemd unit that has CPUs of its own"
+        in r.err,
         "provision warns of a unit with CPUs of its own",
         r.text,
     )
@@ -425,11 +433,15 @@ def group_changes():
         " systemctl daemon-reload; systemctl restart munge"
     )
     here("nodeosctl provision")
-    same(beside_slurmd(), [], "the unit's CPUs removed: the system keeps to the ServiceOS")
+    same(
+        beside_slurmd(),
+        [],
+        "after the unit's own CPUs are removed, the system is limited to the ServiceOS",
+    )
     configure(serviceos="2/node", serviceos_except="typo.service")
     r = here("nodeosctl provision")
     ok(
-        r.code == 0 and "systemd knows no typo.service here" in r.err,
+        r.code == 0 and "systemd does not know the unit typo.service" in r.err,
         "provision warns of an unknown unit in serviceos_except",
         r.text,
     )
@@ -438,7 +450,7 @@ def group_changes():
     r = here("nodeosctl unprovision")
     ok(
         r.code == 0 and "nodeos-provision.timer is active" in r.err,
-        "unprovision warns of the active timer",
+        "unprovision warns that nodeos-provision.timer is active",
         r.text,
     )
     here("systemctl stop nodeos-provision.timer nodeos-provision.service")
@@ -446,7 +458,7 @@ def group_changes():
     undone(before, "at the end", True)
 
 
-# touches some memory again and again; every tenth process never rests
+# a program that reads its memory again and again; every tenth process never sleeps
 HOG = (
     "python3 -c 'import os, time; x = bytearray(16 << 20)\nwhile True: sum(x[::4096]); time.sleep(0"
     " if os.getpid() % 10 == 0 else 0.5)'"
@@ -454,7 +466,7 @@ HOG = (
 
 
 def start_daemons(n):
-    """Start services, timers, scopes and logins, each with memory in use and work to do."""
+    """Start N services, timers, scopes and logins, each of which uses memory and CPU time."""
     with open("/run/hog.sh", "w") as f:
         f.write(f"#!/bin/sh\nexec {HOG}\n")
     os.chmod("/run/hog.sh", 0o755)
@@ -481,8 +493,8 @@ def start_daemons(n):
 
 
 def watch(seconds, service, mems=None):
-    """Sample where the system runs and may run; returns the offenders and the number of hogs, by
-    kind of cgroup."""
+    """For SECONDS, sample where threads of the system run and may run. Returns those that are
+    outside of SERVICE or MEMS, and the cgroups of the daemons that were seen."""
     wrong, seen = set(), set()
     end = time.time() + seconds
     while time.time() < end:
@@ -509,7 +521,7 @@ def watch(seconds, service, mems=None):
 
 
 def group_daemons():
-    """Processes that start after provision, in any way, start in the ServiceOS and stay there."""
+    """Processes that are started in any way after provision are in the ServiceOS and stay there."""
     configure(serviceos="1/node")
     before = snapshot()
     slurm_knows()
@@ -519,9 +531,12 @@ def group_daemons():
     same(
         sorted(wrong),
         [],
-        f"{DAEMONS} daemons, timers, scopes, logins: none runs outside of the ServiceOS",
+        f"none of {DAEMONS} services, timers, scopes and logins runs outside of the ServiceOS",
     )
-    ok(len(seen) >= DAEMONS * 3 // 4, f"{len(seen)} of the daemons are seen at work")
+    ok(
+        len(seen) >= DAEMONS * 3 // 4,
+        f"at least three quarters of the daemons were seen: {len(seen)} of {DAEMONS}",
+    )
     ok(
         any("user.slice" in c for c in seen)
         and any("machine.slice" in c for c in seen)
@@ -537,20 +552,23 @@ def group_daemons():
     same(
         outside(SERVICE),
         [],
-        "after daemon-reload and restarts of services, the system keeps to the ServiceOS",
+        "after daemon-reload and restarts of services, the system is limited to the ServiceOS",
     )
     verify(0, "after restarts")
     here("systemctl daemon-reexec; sleep 2")
     same(
         outside(SERVICE),
         [],
-        "after an upgrade of systemd (daemon-reexec), the system keeps to the ServiceOS",
+        "after daemon-reexec, as in an upgrade of systemd, the system is limited to the ServiceOS",
     )
     here("systemctl unmask irqbalance; systemctl start irqbalance; sleep 25")
-    ok(here("systemctl is-active irqbalance").out.strip() == "active", "irqbalance runs")
+    ok(
+        here("systemctl is-active irqbalance").out.strip() == "active",
+        "the test can start irqbalance",
+    )
     verify(0, "after irqbalance has run")
     here("systemctl stop irqbalance; systemctl mask irqbalance")
-    # a pressure trigger starts a kernel thread ("psimon")
+    # a trigger of cpu.pressure starts a kernel thread ("psimon")
     with open("/sys/fs/cgroup/system.slice/munge.service/cpu.pressure", "r+") as trigger:
         trigger.write("some 500000 1000000")
         trigger.flush()
@@ -560,7 +578,7 @@ def group_daemons():
         same(
             outside(SERVICE),
             [],
-            f"a later provision (as by the timer) moves {len(late)} new threads into the ServiceOS",
+            f"another provision moves {len(late)} new kernel threads into the ServiceOS",
         )
     r = here("nodeosctl unprovision")
     same(r.code, 0, "unprovision succeeds after an upgrade of systemd")
@@ -582,7 +600,7 @@ def group_daemons():
     at_first = sum(c == "0-15" for c in before[1].values())
     ok(
         sum(c == "0-15" for c in everywhere.values()) >= at_first - 5 > 20,
-        f"after unprovision, as many threads as before ({at_first}) may run everywhere",
+        f"after unprovision, as many threads as before ({at_first}) may run on all CPUs",
         everywhere,
     )
     same(
@@ -594,22 +612,28 @@ def group_daemons():
             if read(p) != "0-15"
         ],
         [],
-        "after unprovision, every cgroup's effective CPUs are all CPUs",
+        "after unprovision, the effective CPUs of every cgroup are all CPUs",
     )
 
 
 def group_hotplug():
-    """CPUs go offline and come back."""
+    """CPUs of a container and of the ServiceOS go offline and come online again."""
     configure(serviceos="2-3")
     before = snapshot()
     slurm_knows()
     provisioned("provision")
-    same(outside(SECOND), [], "the system keeps to CPUs 2-3")
+    same(outside(SECOND), [], "serviceos = 2-3: the system is limited to CPUs 2-3")
     here("echo 0 >/sys/devices/system/cpu/cpu9/online; sleep 2")
-    same(outside(SECOND), [], "a container's CPU goes offline: the system keeps its CPUs")
+    same(
+        outside(SECOND),
+        [],
+        "when a CPU of containers goes offline, the system is still limited to its CPUs",
+    )
     here("echo 1 >/sys/devices/system/cpu/cpu9/online; sleep 2")
-    provisioned("a container's CPU comes back: provision works")
-    same(outside(SECOND), [], "a container's CPU comes back: the system stays off it")
+    provisioned("after a CPU of containers is online again, provision succeeds")
+    same(
+        outside(SECOND), [], "after a CPU of containers is online again, the system does not use it"
+    )
     verify(0, "a container's CPU is back")
     here(
         "echo 0 >/sys/devices/system/cpu/cpu2/online; echo 0 >/sys/devices/system/cpu/cpu3/online;"
@@ -618,14 +642,18 @@ def group_hotplug():
     verify(3, "the ServiceOS's CPUs are offline")
     ok(
         here("systemd-run -q --wait true").code == 0,
-        "the ServiceOS's CPUs are offline: the system runs elsewhere",
+        "while the CPUs of the ServiceOS are offline, the system runs on others",
     )
     here(
         "echo 1 >/sys/devices/system/cpu/cpu2/online; echo 1 >/sys/devices/system/cpu/cpu3/online;"
         " sleep 2"
     )
-    provisioned("the ServiceOS's CPUs back: provision works")
-    same(outside(SECOND), [], "the ServiceOS's CPUs are online again: the system is back on them")
+    provisioned("after the CPUs of the ServiceOS are online again, provision succeeds")
+    same(
+        outside(SECOND),
+        [],
+        "after the CPUs of the ServiceOS are online again, the system is limited to them",
+    )
     verify(0, "the ServiceOS's CPUs back")
     here("nodeosctl unprovision")
     slurm_knows(False)
@@ -637,7 +665,7 @@ def group_hotplug():
         and "slurmstepd.scope" not in t["cgroup"]
         and cpus(t["cpus"]) <= SECOND
     ]
-    same(gone, [], "unprovisioned: no thread is left on CPUs 2-3 alone")
+    same(gone, [], "after unprovision, no thread is limited to CPUs 2-3")
     left = [
         d
         for d in differences(before, snapshot())
@@ -646,13 +674,13 @@ def group_hotplug():
     same(
         [d for d in left if "smp_affinity_list" not in d],
         [],
-        "unprovisioned: the kernel's masks are restored",
+        "after unprovision, the kernel's masks are restored",
     )
     configure()
 
 
 def group_mems():
-    """Memory nodes for the system alone."""
+    """Memory nodes that only the system may use."""
     configure(serviceos="1/node", serviceos_mems="0")
     for node in ("n1",):
         configure(node, serviceos="1/node", serviceos_mems="0")
@@ -664,19 +692,23 @@ def group_mems():
     same(
         sorted(wrong),
         [],
-        "daemons, memory hogs among them, have the ServiceOS's CPUs and memory nodes",
+        "daemons that use memory have only the CPUs and memory nodes of the ServiceOS",
     )
-    ok(len(seen) >= 9, f"{len(seen)} of the memory hogs are seen at work")
-    # anonymous pages only: some pages of files were there before
+    ok(len(seen) >= 9, f"at least nine daemons that use memory were seen: {len(seen)}")
+    # check anonymous pages only: pages of files may have been in memory before
     pages = here(
         "for p in $(pgrep -f bytearray); do grep -h ' anon=' /proc/$p/numa_maps | grep -v file=;"
         " done"
     ).out
     elsewhere = [line for line in pages.split("\n") if re.search(r" N[1-3]=\d", line)]
-    ok(len(pages) > 1000 and not elsewhere, "the memory hogs' pages are on node 0", elsewhere[:5])
+    ok(
+        len(pages) > 1000 and not elsewhere,
+        "all anonymous pages of daemons are on memory node 0",
+        elsewhere[:5],
+    )
     here("systemctl stop 'hog*'; pkill -f bytearray", 300)
     verify(0, "provisioned with memory")
-    # containers have the other nodes
+    # containers get the other memory nodes
     r = run(f"srun -N2 -n4 --ntasks-per-node=2 --exclusive -c2 --nodeos-cpus=4 {WHEREAMI}")
     found = ranks(r)
     ok(
@@ -688,10 +720,11 @@ def group_mems():
     r = run(f"srun -N1 -n1 --nodeos-mems=4 {WHEREAMI}")
     ok(
         r.code != 0 and "4 memory nodes" in r.text,
-        "a request for all four memory nodes is refused",
+        "a request for all four memory nodes of the machine is refused",
         r.text[-600:],
     )
-    # the paper's layouts, on two nodes of 16 threads and 4 memory nodes: one container, and two
+    # the layouts of the paper's figures 4a (one container) and 4b (two), on two nodes of 16 threads
+    # and 4 memory nodes
     machine = Machine()
     one = write("figure4a.json", pod(simulation={"container": {"cpus": 14, "mems": 3}}))
     two = write(
@@ -717,7 +750,7 @@ def group_mems():
             found = ranks(r)
             ok(
                 len(found) == 2 * n,
-                f"figure {name}, {container}: {n} ranks on each node",
+                f"figure {name}, {container}: {n} ranks run on each node",
                 r.text[-800:],
             )
             check_ranks(
@@ -728,7 +761,7 @@ def group_mems():
             )
             ok(
                 all(not cpus(x["cpus"]) & SERVICE and 0 not in cpus(x["mems"]) for x in found),
-                f"figure {name}, {container}: no rank is on the ServiceOS",
+                f"figure {name}, {container}: no rank has CPUs or memory nodes of the ServiceOS",
             )
     nodes = (
         "[numa(memory=2852126720)] " * 24
@@ -747,7 +780,7 @@ def group_mems():
         same(
             {c["name"]: (c["cpus"], c["mems"]) for c in got["containers"]},
             want,
-            f"{name}.json on the paper's node: 21 ranks get at least 22 cores",
+            f"{name}.json on the paper's node: the plan has the expected CPUs and memory nodes",
         )
         same(
             (got["serviceos"]["cpus"], got["serviceos"]["mems"]),
@@ -767,13 +800,13 @@ def group_mems():
             if read(p) != "0-3"
         ],
         [],
-        "unprovisioned: every cgroup has all memory nodes",
+        "after unprovision, every cgroup has all memory nodes",
     )
     slurm_knows(False)
 
 
 def group_jobs():
-    """Slurm and the plugin agree with the ServiceOS."""
+    """Slurm and the plugin keep jobs off the ServiceOS."""
     configure(serviceos="1/node")
     configure("n1", serviceos="1/node")
     for node in ("n0", "n1"):
@@ -782,7 +815,7 @@ def group_jobs():
     r = run(f"srun -N2 -n2 -c16 --nodeos-cpus=14 {WHEREAMI}")
     ok(
         r.code == 0 and not any(cpus(x["cpus"]) & SERVICE for x in ranks(r)),
-        "slurm.conf without the ServiceOS: no container gets the ServiceOS's CPUs",
+        "without CpuSpecList in slurm.conf, no container gets CPUs of the ServiceOS",
         r.text[-800:],
     )
     slurm_knows()
@@ -801,7 +834,7 @@ def group_jobs():
     found = ranks(r)
     ok(
         len(found) == 28 and not any(cpus(x["cpus"]) & SERVICE for x in found),
-        "a job of every thread has no CPU of the ServiceOS",
+        "a job that requests every thread has no CPU of the ServiceOS",
         r.text[-500:],
     )
     for line, hint in (
@@ -826,7 +859,8 @@ def group_jobs():
         r.code != 0
         and "the largest request that fits now is cpus=14" in r.text
         and "2 threads of this node, CPUs 0-1, are kept for the ServiceOS" in r.text,
-        "a container of every thread: the message has the CPUs kept and the largest request",
+        "a container of every thread is refused; the message has the kept CPUs and the largest"
+        " request",
         r.text[-800:],
     )
     script = write(
@@ -853,26 +887,26 @@ def group_jobs():
     same(
         report["serviceos"],
         {"cpus": "0-1", "mems": "0-3", "own_mems": False},
-        "the node's report has the ServiceOS",
+        "nodeosctl report --json has the ServiceOS",
     )
     ok(
         not cpus(report["free"]["cpus"]) & SERVICE,
-        "the free CPUs of the report are not CPUs of the ServiceOS",
+        "the free CPUs in nodeosctl report --json are not CPUs of the ServiceOS",
         report["free"],
     )
     step = json.loads(read(f"{HOME}/service.0.n0.json") or "{}")
-    same(step.get("serviceos"), report["serviceos"], "the step's report has the ServiceOS")
+    same(step.get("serviceos"), report["serviceos"], "the report of a step has the ServiceOS")
     ok("ServiceOS: cpus 0-1" in here("nodeosctl report").out, "nodeosctl report has the ServiceOS")
     verify(0, "beside a job with containers")
     run(f"scancel {job}", user="root")
     wait_idle()
-    same(leftovers(), "", "the ledger is empty")
+    same(leftovers(), "", "serviceos, jobs: the ledger is empty")
     slurm_knows(by_core=True)
     verify(0, "slurm.conf that counts cores")
     found = ranks(run(f"srun -N1 --exclusive -n7 {WHEREAMI}"))
     ok(
         len(found) == 7 and not any(cpus(x["cpus"]) & SERVICE for x in found),
-        "slurm.conf that counts cores: a job of every core has no CPU of the ServiceOS",
+        "if slurm.conf counts cores, a job of every core has no CPU of the ServiceOS",
         found,
     )
     all_idle("no node is drained beside a ServiceOS")
@@ -883,16 +917,15 @@ def group_jobs():
 
 
 def group_trace():
-    """Count the tasks that run on the containers' CPUs, by name, from all sched_switch events."""
+    """Find by sched_switch events which tasks run on CPUs of containers."""
     configure(serviceos="1/node")
     slurm_knows()
     provisioned("provision")
     tracing = "/sys/kernel/tracing"
     here(f"mountpoint -q {tracing} || mount -t tracefs tracefs {tracing}")
-    # The event is on since boot (trace_event= on the command line) and stays on: turning it on
-    # patches __schedule() under 16 virtual processors that run it, and QEMU's TCG sometimes
-    # executes the breakpoint of text_poke_bp() after the kernel has removed it ("int3: 0000",
-    # panic).
+    # The event is on since boot (trace_event=). Turning it on now would patch __schedule() while 16
+    # virtual CPUs run it; QEMU's TCG sometimes executes the breakpoint of text_poke_bp() after the
+    # kernel has removed it ("int3: 0000", panic).
     same(
         here(f"cat {tracing}/events/sched/sched_switch/enable").out.strip(),
         "1",
@@ -926,10 +959,10 @@ def group_trace():
     here("systemctl stop 'hog*'; pkill -f bytearray", 300)
     for name, n in sorted(counts.items(), key=lambda item: -item[1]):
         note(f"on the containers' CPUs in {SECONDS} s: {name} {n}")
-    same(lost, 0, "no event of sched_switch is lost")
+    same(lost, 0, "no sched_switch event is lost")
     ok(
         counts and not placed & SERVICE,
-        f"{sum(counts.values())} switches to {len(counts)} tasks on CPUs 2-15 are seen",
+        f"the trace has switches on CPUs 2-15 only: {sum(counts.values())}, to {len(counts)} tasks",
         sorted(placed),
     )
     strange = [
@@ -939,15 +972,16 @@ def group_trace():
             r"(migration|ksoftirqd|cpuhp|rcuc|idle_inject|irq_work)/\d+|kworker/\d+:.*", name
         )
     ]
-    same(strange, [], "all tasks seen are kernel threads of one CPU")
+    same(
+        strange, [], "all tasks on CPUs of containers are kernel threads that are bound to one CPU"
+    )
     here("nodeosctl unprovision; rm -f /run/trace.out")
     configure()
     slurm_knows(False)
 
 
 def group_kills():
-    """kill -9 at random points of provision and unprovision: the next run
-    ends in the right state."""
+    """Kill provision and unprovision at random times. The next run must end in the right state."""
     rng = random.Random(5)
     configure(serviceos="1/node")
     slurm_knows()
@@ -979,7 +1013,8 @@ def group_kills():
         same(
             outside(SERVICE),
             [],
-            f"{verb} killed after {delay:.2f} s: the system keeps to the ServiceOS",
+            f"{verb} killed after {delay:.2f} s: after provision, the system is limited to the"
+            " ServiceOS",
         )
         p = subprocess.Popen(
             ["nodeosctl", "unprovision"],
@@ -993,7 +1028,7 @@ def group_kills():
         undone(before, f"{verb} killed after {delay:.2f} s")
     ok(
         done["provision"] and done["unprovision"],
-        f"provision and unprovision were each killed at least once before their end: {done}",
+        f"provision and unprovision were both killed at least once before their end: {done}",
     )
     slurm_knows(False)
     configure()
@@ -1001,8 +1036,8 @@ def group_kills():
 
 
 def group_boot():
-    """A node that is reset during provision comes back provisioned by its unit: needs QEMU's
-    -action reboot=reset."""
+    """After a reset during provision, the node's unit provisions it at boot. Needs QEMU's -action
+    reboot=reset."""
     configure("n1", serviceos="1/node")
     configure(serviceos="1/node")
     slurm_knows()
@@ -1026,7 +1061,7 @@ def group_boot():
         r = run(f"srun -w n1 -N1 --exclusive -n7 -c2 --nodeos-cpus=14 {WHEREAMI}")
         ok(
             r.code == 0 and not any(cpus(x["cpus"]) & SERVICE for x in ranks(r)),
-            f"reset {i + 1}: the node runs jobs",
+            f"reset {i + 1}: the node runs a job outside of the ServiceOS",
             r.text[-500:],
         )
     on(

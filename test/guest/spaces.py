@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-# blocks of memory, if the kernel has them: launches must not move sessions off the homes
+# with blocks of memory, if the kernel has them: launches must not move sessions off the homes
 # boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
 # run: ci limit=900 --times 2 exec launch
 # run: deep limit=3600
 # run: deep kernel=debian limit=3600
 # rooms: control launch container serviceos host
-"""A user whose process keeps its address space locked (test/guest/programs/hold.c) stops no other
-user's job and no process of the host, whatever the user requests from root. Run by test/guest/run
-as root on n0; spaces.py [--times N] [GROUP...]"""
+"""Check that a user whose process keeps its address space locked (test/guest/programs/hold.c)
+delays no other user's job and no process of the host, whatever the user requests from root. Run as
+root on n0: spaces.py [--times N] [GROUP...]"""
 
 import argparse
 import glob
@@ -23,16 +23,16 @@ from containers import pod, write
 
 HOLD = "/usr/libexec/nodeos/test/hold"
 CONF = "/etc/nodeos/nodeos.conf"
-SECONDS = 2  # seconds for which others may wait
+SECONDS = 2  # how many seconds later other processes may finish
 times = 20
 
 
 class Hold:
-    """A process of alice whose mmap_lock is held, in cgroup INTO (root moves it before it holds
-    the lock)."""
+    """A process of alice whose mmap_lock is held ("held" below). Root moves it into cgroup INTO
+    before it takes the lock."""
 
     def __init__(self, into=None, user="alice", scope=False):
-        """SCOPE: in a scope of systemd, as a session is."""
+        """If SCOPE, the process is in a scope of systemd, like a session."""
         run_in = "systemd-run --quiet --scope --slice=user-1000.slice" if scope else ""
         self.p = subprocess.Popen(
             [
@@ -68,7 +68,7 @@ class Hold:
 
 
 def stuck():
-    """Processes and threads in uninterruptible sleep, except hold's own."""
+    """Return the threads in uninterruptible sleep, except those of hold."""
     r = run("ps -eLo state=,pid=,comm=,wchan=", user="root", timeout=20)
     return sorted(
         line for line in r.out.splitlines() if line.startswith("D") and " hold " not in line
@@ -76,7 +76,8 @@ def stuck():
 
 
 def nothing_stuck(what):
-    """Sample twice: a process that waits for a disk no longer waits in the second sample."""
+    """Check that no thread stays in uninterruptible sleep. A thread that only waits for a disk is
+    not in all samples."""
     end, found = time.time() + 15, stuck()
     while found and time.time() < end:
         time.sleep(0.5)
@@ -85,7 +86,7 @@ def nothing_stuck(what):
 
 
 def machine_state():
-    """CPUs of interrupts and workqueues, and the partitions."""
+    """Return the CPUs of interrupts, of workqueues and of the root cgroup: {file: text}."""
     files = sorted(
         glob.glob("/proc/irq/*/smp_affinity_list")
         + glob.glob("/sys/devices/virtual/workqueue/*/cpumask")
@@ -95,10 +96,10 @@ def machine_state():
 
 
 class Others:
-    """Times of root's and bob's actions without a held address space, and with one."""
+    """Times of actions of root and bob, without and with a held address space of alice."""
 
     def __init__(self, like=None):
-        """LIKE: another object, whose times without a held address space are also used here."""
+        """LIKE is another object, whose times without a held address space are used."""
         self.srun, self.forks, self.errors = [], [], []
         if like:
             self.plain, self.fork = like.plain, like.fork
@@ -115,8 +116,8 @@ class Others:
 
     @staticmethod
     def root():
-        """Start a process and move it to another cgroup: the kernel takes the critical locks for
-        that."""
+        """Start a process and move it to another cgroup, for which the kernel takes the critical
+        locks. Returns the seconds."""
         start = time.time()
         r = run(
             "mkdir -p /sys/fs/cgroup/spaces && echo $$ >/sys/fs/cgroup/spaces/cgroup.procs && echo"
@@ -135,24 +136,25 @@ class Others:
                 self.errors.append(r.text)
 
     def check(self, what):
-        same(self.errors, [], f"{what}: bob's jobs run")
+        same(self.errors, [], f"{what}: all jobs of bob run")
         ok(
             max(self.forks) <= self.fork + SECONDS,
-            f"{what}: root's processes wait {max(self.forks) - self.fork:.2f} s longer at most",
+            f"{what}: root's processes are not delayed: {max(self.forks) - self.fork:.2f} s at"
+            " most",
             self.forks,
         )
         if self.srun:
             late = sorted(self.srun)[len(self.srun) // 2] - self.plain
             ok(
                 late <= SECONDS,
-                f"{what}: bob's srun takes {late:.1f} s longer",
+                f"{what}: bob's srun is not delayed: {late:.1f} s",
                 (self.plain, self.srun),
             )
 
 
 def small_job(script="sleep 1000"):
-    """Submit a job of alice on a part of n0 with the container "own", and a rank in it; returns
-    its directory."""
+    """Submit a job of alice on a part of n0 with a rank in the container "own". Returns its number
+    and its cgroup."""
     manifest = write("own.json", pod(own={"container": {"cpus": "4", "mems": "1"}}))
     path = write(
         "own.sh", f"#!/bin/bash\nsrun -n1 --overlap --mpi=none --nodeos-container=own {script}\n"
@@ -176,8 +178,8 @@ def end(job):
 
 
 def group_exec():
-    """nodeosd never moves the caller: request a container, as any user may, from a session whose
-    address space is held."""
+    """nodeosd never moves the caller into a container. The requests come while an address space of
+    the user is held."""
     job, where = small_job()
     before, others, answers = machine_state(), Others(), []
     ask = (
@@ -196,21 +198,21 @@ def group_exec():
             'error request: "exec" is not an operation (allowed: show, query, resize, delete,'
             " find): is nodeosd of an older version?"
         },
-        "nodeosd moves no process",
+        "nodeosd refuses the operation exec of earlier releases",
     )
     same(
         {a for a in answers[0::2]},
         {f"ok\njob {job}\nnode n0"},
-        "nodeosd answers with the job and node for srun",
+        "nodeosd answers the operation find with the job and the node",
     )
     others.check("exec")
     nothing_stuck("exec")
-    # exec itself, while a rank's address space in the container is held
+    # nodeosctl exec, while the address space of a rank in the container is held
     with Hold(into=f"{where}/step_0/user/task_0"):
         r = run("nodeosctl exec own grep Cpus_allowed_list /proc/self/status", timeout=120)
         ok(
             r.code == 0 and "Cpus_allowed_list" in r.out,
-            "beside a rank that holds its address space, exec starts a command",
+            "nodeosctl exec runs a command beside a rank whose address space is held",
             r.text,
         )
         others.measure()
@@ -221,7 +223,7 @@ def group_exec():
 
 
 def group_resize():
-    """The user of a rank with a held address space resizes its container."""
+    """A user resizes a container in which the address space of a rank is held."""
     job, where = small_job()
     before, others = machine_state(), Others()
     refused = []
@@ -232,14 +234,18 @@ def group_resize():
         same(
             {t for t in refused if "cannot be changed at this site (resize_mems in" not in t},
             set(),
-            "resize --mems is refused unless the site allows it",
+            "resize --mems is refused while the site does not allow it",
         )
         r = run("nodeosctl resize own --cpus=2", timeout=60)
-        ok(r.code == 0, "resize --cpus works beside a held rank", r.text)
+        ok(
+            r.code == 0,
+            "resize --cpus succeeds although the address space of a rank is held",
+            r.text,
+        )
         others.check("resize")
         nothing_stuck("resize")
-        # the site allows changes of memory nodes: nodeosd first tries each process with the user's
-        # rights, while the ledger is unlocked
+        # if the site allows changes of memory nodes, nodeosd first tries each process with the
+        # user's rights, while the ledger is unlocked
         run(f"echo 'resize_mems = yes' >>{CONF}", user="root")
         p = subprocess.Popen(
             [
@@ -264,18 +270,18 @@ def group_resize():
         text = p.stderr.read()
         ok(
             p.returncode == 1 and "cannot be read or moved (not finished within 20 s)" in text,
-            "resize --mems is refused if a rank does not answer",
+            "resize --mems is refused if the address space of a rank is held",
             text,
         )
         late.check("resize_mems = yes")
-    # other processes of the step get other memory nodes, too, not only the ranks
+    # a resize also changes the memory nodes of processes of the step that are no ranks
     beside = f"{where}/step_0/user/task_special"
     os.makedirs(beside, exist_ok=True)
     with Hold(into=beside):
         r = run("nodeosctl resize own --mems=2", timeout=120)
         ok(
             r.code == 1 and "cannot be read or moved (not finished within 20 s)" in r.text,
-            "resize --mems is refused if a process beside the ranks does not answer",
+            "resize --mems is refused if the address space of a process beside the ranks is held",
             r.text,
         )
         others.check("resize beside a held process")
@@ -284,14 +290,18 @@ def group_resize():
         run(f"sed -i '/^resize_mems/d' {CONF}", user="root")
         nothing_stuck("resize")
         r = run("nodeosctl delete own --kill", timeout=120)
-        ok(r.code == 0, "delete --kill works on a container with a held rank", r.text)
+        ok(
+            r.code == 0,
+            "delete --kill succeeds although the address space of a rank is held",
+            r.text,
+        )
     same(machine_state(), before, "resize: interrupts, workqueues and cpusets are unchanged")
     end(job)
     nothing_stuck("resize")
 
 
 def group_launch():
-    """A session in the extern step holds its address space while its user starts steps."""
+    """A user starts steps while the address space of a session in the job's extern step is held."""
     script = write(
         "steps.sh",
         "#!/bin/bash\nrm -f go stop\nwhile ! [ -e stop ]; do if [ -e go ]; then rm go; srun -n1"
@@ -312,8 +322,8 @@ def group_launch():
     extern = found[0].split("/step_batch")[0] + "/step_extern"
     os.makedirs(
         f"{extern}/user/task_special", exist_ok=True
-    )  # Slurm makes this directory for pam_slurm_adopt
-    # a kernel without blocks ignores fgmn=, and has the machine's two nodes
+    )  # the directory that Slurm makes for pam_slurm_adopt
+    # a kernel without blocks ignores fgmn= and has only the two nodes of the machine
     blocks = len(glob.glob("/sys/devices/system/node/node[0-9]*")) > 2
     mems = open(f"{extern}/user/cpuset.mems.effective").read().strip()
     before, others = machine_state(), Others()
@@ -333,18 +343,18 @@ def group_launch():
             if os.path.exists(f"{HOME}/steps.done")
             else []
         )
-        same(done, ["0"] * times, "each step beside a held session runs")
+        same(done, ["0"] * times, "each step runs although the address space of a session is held")
         same(
             open(f"{extern}/user/cpuset.mems.effective").read().strip(),
             mems,
-            "launches keep the memory nodes of a held session",
+            "launches do not change the memory nodes of a session whose address space is held",
         )
         others.check("launch")
         nothing_stuck("launch")
     if blocks:
         ok(
             mems != open("/sys/fs/cgroup/cpuset.mems.effective").read().strip(),
-            f"on a node with blocks, a session's memory nodes are homes: {mems}",
+            f"on a node with blocks, a session is confined to homes: {mems}",
         )
     run("touch stop")
     same(machine_state(), before, "launch: interrupts, workqueues and cpusets are unchanged")
@@ -353,39 +363,52 @@ def group_launch():
 
 
 def allowed(pid):
-    """CPUs and memory nodes of process PID."""
+    """Return the CPUs and memory nodes that process PID may use."""
     status = open(f"/proc/{pid}/status").read()
     return re.findall(r"^(?:Cpus|Mems)_allowed_list:\t(.*)", status, re.M)
 
 
 def own_manager():
-    """Limits of a user's manager, whose directory the user owns."""
+    """Check the limits of alice's systemd manager, whose cgroup she owns."""
     manager = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service"
     r = run("systemctl start user@1000.service", user="root", timeout=60)
-    ok(r.code == 0 and os.stat(manager).st_uid == 1000, "alice has a manager of her own", r.text)
+    ok(
+        r.code == 0 and os.stat(manager).st_uid == 1000,
+        "alice has a systemd manager of her own",
+        r.text,
+    )
     there = open(f"{manager}/cgroup.controllers").read().split()
-    ok("memory" in there and "cpuset" not in there, "alice's manager has no cpusets", there)
+    ok(
+        "memory" in there and "cpuset" not in there,
+        "alice's manager has the memory controller and no cpuset controller",
+        there,
+    )
     r = run(f"mkdir {manager}/mine && echo +cpuset >{manager}/cgroup.subtree_control", user="alice")
     ok(
         r.code != 0 and os.path.isdir(f"{manager}/mine"),
-        "alice's manager cannot enable cpusets",
+        "alice cannot enable the cpuset controller in the cgroup of her manager",
         r.text,
     )
     pid = run("systemctl show -P MainPID user@1000.service", user="root").out.strip()
-    same(allowed(pid), ["0-1", "0"], "alice's manager has the system's CPUs and memory nodes")
+    same(
+        allowed(pid),
+        ["0-1", "0"],
+        "alice's manager has only the CPUs and memory nodes of the ServiceOS",
+    )
     slice_ = "/sys/fs/cgroup/user.slice/cpuset."
     same(
         [open(slice_ + f).read().strip() for f in ("cpus", "mems")],
         ["0-1", "0"],
-        "the slice of all sessions has the system's CPUs and memory nodes",
+        "user.slice has the CPUs and memory nodes of the ServiceOS",
     )
     r = run(f"taskset -cp 3 {pid}", user="root")
-    ok(r.code != 0, "an affinity cannot leave the CPUs of alice's manager", r.text)
+    ok(r.code != 0, "alice's manager cannot be bound to a CPU outside of the ServiceOS", r.text)
     run(f"rmdir {manager}/mine; systemctl stop user@1000.service", user="root", timeout=60)
 
 
 def group_provision():
-    """A session outside of jobs holds its address space while the admin provisions the node."""
+    """The admin provisions the node while the address space of a session outside of jobs is
+    held."""
     session = "/sys/fs/cgroup/user.slice/user-1000.slice/session-1.scope"
     run(
         f"mkdir -p {session}; echo +cpuset >/sys/fs/cgroup/cgroup.subtree_control; for d in"
@@ -400,13 +423,14 @@ def group_provision():
         r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
         ok(
             r.code == 0 and "users' processes are running" in r.err and "of uid 1000" in r.out,
-            "provision reports that memory nodes wait for users' processes, and names the user",
+            "provision reports that users' processes delay changes of memory nodes, and names the"
+            " user",
             r.text,
         )
         same(
             open(f"{session}/cpuset.mems.effective").read(),
             mems,
-            "provision keeps the memory nodes of a held session",
+            "provision does not change the memory nodes of a session whose address space is held",
         )
         ok(
             "AllowedMemoryNodes"
@@ -416,7 +440,11 @@ def group_provision():
         run("systemctl daemon-reload", user="root", timeout=60)
         others.measure()
         r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
-        ok(r.code == 0, "unprovision succeeds", r.text)
+        ok(
+            r.code == 0,
+            "unprovision succeeds although the address space of a session is held",
+            r.text,
+        )
         others.measure()
     r = run("timeout 300 nodeosctl provision --verbose", user="root", timeout=320)
     ok(
@@ -427,7 +455,7 @@ def group_provision():
     same(
         open("/sys/fs/cgroup/system.slice/munge.service/cpuset.mems.effective").read().strip(),
         "0",
-        "after provision, a service has the memory node of the system",
+        "after provision, a service has the memory node of the ServiceOS",
     )
     own_manager()
     with Hold(scope=True) as h:
@@ -435,13 +463,13 @@ def group_provision():
         cpus = allowed(h.p.pid)[0]
         ok(
             "user-1000.slice" in where and cpus == "0-1",
-            "after provision, a new session is on the system's CPUs",
+            "after provision, a new session has the CPUs of the ServiceOS",
             (where, cpus),
         )
         r = run("timeout 300 nodeosctl unprovision", user="root", timeout=320)
         ok(
             r.code == 1 and "users' processes keep their memory nodes" in r.err,
-            "unprovision keeps the memory nodes of a user's processes",
+            "unprovision does not change the memory nodes of a user's processes, and fails",
             r.text,
         )
         others.measure()
@@ -470,8 +498,8 @@ def main():
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     run(
         "[ -e /dev/fuse ] || modprobe fuse; chmod 0666 /dev/fuse", user="root"
-    )  # the mode that udev's rules set
-    # one node suffices
+    )  # as a rule of udev does on other systems
+    # as cluster.patient(), but for this node only
     run(f"sed -i 's/^#helper_timeout = .*/helper_timeout = 60/' {CONF}", user="root")
     cluster.run_groups(GROUPS, a.groups or list(GROUPS))
     cluster.done()

@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # run: deep limit=3600
 # rooms: spank
-"""NodeOS beside the rest of Slurm: the subjects of Slurm's own tests of affinity, distribution and
-SPANK without the plugin's line and with it; a second SPANK plugin; private /tmp; jobs from
-slurmrestd.
-Run by test/guest/run as root on n0; stack.py GROUP... runs these groups only."""
+"""Test NodeOS beside other parts of Slurm: the subjects of Slurm's own tests of affinity,
+distribution and SPANK, with and without the plugin; a second SPANK plugin; private /tmp; jobs from
+slurmrestd. Run as root on n0. "stack.py GROUP..." runs only these groups."""
 
 import json
 import os
@@ -58,8 +57,8 @@ REQUEST = "nodeos 1;c=sim cpus=8 mems=2;c=vda cpus=4 mems=1;"
 
 
 def plugstack(nodeos=True, probe=None, restart=False):
-    """Set the lines of plugstack.conf on both nodes: nodeos's, and the probe's "before" or "after"
-    it."""
+    """Set the lines of plugstack.conf on both nodes: the line of NodeOS, unless NODEOS is false,
+    and the line of the probe plugin before or after it, as PROBE says."""
     line = {
         None: "true",
         "before": f"echo 'required {PROBE} {LOG}' >a-probe.conf",
@@ -76,7 +75,8 @@ def plugstack(nodeos=True, probe=None, restart=False):
 
 
 def probe_log(nodes=("n0",)):
-    """Hooks of the probe plugin since the last call, a dict each."""
+    """Return the hooks of the probe plugin that were called since the last call of this function,
+    each as a dict."""
     out = []
     for node in nodes:
         for line in run(f"cat {LOG}; : >{LOG}", user="root", node=node).out.splitlines():
@@ -90,7 +90,7 @@ def probe_log(nodes=("n0",)):
 
 
 def jobs():
-    """Job number -> slurmctld's values."""
+    """Return {job number: values of slurmctld}."""
     out = {}
     for line in run("scontrol show jobs --oneliner", user="root").out.splitlines():
         words = dict(w.partition("=")[::2] for w in line.split())
@@ -100,8 +100,8 @@ def jobs():
 
 
 def settle(before, marks=(), limit=600):
-    """Wait until all jobs with numbers above BEFORE have ended, and return them. Their scripts make
-    the files MARKS at the end: files are cheaper to poll than Slurm."""
+    """Wait until all jobs with numbers above BEFORE have ended, and return them. First wait for the
+    files MARKS, which the scripts make at the end: polling files costs less than polling Slurm."""
     end = time.time() + limit
     while time.time() < end and not all(os.path.exists(mark) for mark in marks):
         time.sleep(0.1)
@@ -116,7 +116,7 @@ def settle(before, marks=(), limit=600):
 
 
 def fresh(*names):
-    """Remove files of these names from DIR."""
+    """Remove the files NAMES from DIR."""
     for name in names:
         if os.path.exists(f"{DIR}/{name}"):
             os.unlink(f"{DIR}/{name}")
@@ -134,12 +134,12 @@ def found_in(name):
     return ranks(Result(0, read(name), "", 0))
 
 
-# ----------------------------------------------- Slurm's own subjects, without NodeOS's line and
-# with it
+# ------------------------------- subjects of Slurm's own tests, with and without NodeOS
 
 
 class Pass:
-    """Results of one round of the subjects; two rounds must agree."""
+    """The results of one pass over the subjects. The passes with and without the plugin must
+    agree."""
 
     def __init__(self, name):
         self.name, self.seen = name, {}
@@ -156,7 +156,7 @@ def compare(stock, ours):
         diff = [f"stock {x}\nours  {y}" for x, y in zip(a, b) if x != y]
         ok(
             len(a) == len(b) and not diff,
-            f"{subject}: {len(a)} verdicts and their data are the same with the plugin's line",
+            f"{subject}: {len(a)} verdicts and their data are the same with and without the plugin",
             "\n".join(diff) or f"{len(a)} and {len(b)}",
         )
 
@@ -165,19 +165,19 @@ PLACE = ("rank", "host", "cpus", "mems", "mempolicy", "mempolicy_nodes")
 
 
 def plain(text, job):
-    """Messages without the numbers of this run's job and processes, sorted."""
+    """Return the lines of messages, sorted, without the numbers of this job and its processes."""
     text = re.sub(r"\[\d+\]", "[PID]", re.sub(rf"(StepId=|JobId=|job ){job}(?!\d)", r"\1JOB", text))
     return sorted(line for line in text.splitlines() if line)
 
 
 class Lane:
-    """Steps that one job runs in order, each with its output and its check."""
+    """Steps that a job runs in order. Each has its own output files and a check."""
 
     def __init__(self, p, name, arguments):
         self.p, self.name, self.arguments, self.steps = p, name, arguments, []
 
     def add(self, subject, what, command, good, code=0, seen=None):
-        """GOOD is a function of the found ranks, in their order, and the text of stderr."""
+        """GOOD is a function of the ranks, in order, and of the text on standard error."""
         self.steps.append((subject, what, command, good, code, seen))
 
     def submit(self):
@@ -222,7 +222,7 @@ def apart(sets, n):
     return len(sets) == n and sum(map(len, sets)) == len(set().union(*sets))
 
 
-# in order; reversed; the odd ones reversed, and then the even ones in order
+# three orders of n ids: ascending; descending; the odd ids descending, then the even ids ascending
 def orders(n):
     up = list(range(n))
     return (
@@ -237,21 +237,21 @@ def as_option(kind, order):
 
 
 def cpu_affinity(lane, m):
-    """Subjects of 1.89: each way to name the CPU of a rank."""
+    """Subjects of Slurm's test 1.89: each way to name the CPU of a rank."""
 
     def add(what, options, good, **kw):
         lane.add("1.89", what, f"srun {options} {W}", good, **kw)
 
-    # --cpu-bind=rank is obsolete: Slurm binds to threads or cores instead
+    # --cpu-bind=rank is obsolete: Slurm binds ranks to threads or cores
     add(
-        "rank: each rank is on CPUs of its own",
+        "rank: no two ranks share a CPU",
         "-n8 --cpu-bind=rank",
         lambda f, e: apart(masks(f), 8),
     )
     for value in ("map_cpu:NaN", "map_cpu:0x0", "mask_cpu:NaN"):
         bad = value.partition(":")[2]
         add(
-            f"{value} is no number",
+            f"{value} is refused, since it is no number",
             f"-n1 --cpu-bind=verbose,{value}",
             lambda f, e, bad=bad: not f and f"Failed to validate number: {bad}" in e,
             code=1,
@@ -268,7 +268,7 @@ def cpu_affinity(lane, m):
             lambda f, e, order=order: masks(f) == [{c} for c in order],
         )
     add(
-        "map_cpu shorter than the ranks: CPUs are given round robin",
+        "map_cpu with fewer CPUs than ranks: the CPUs are given in turn",
         "-n5 --cpu-bind=map_cpu:2,4",
         lambda f, e: masks(f) == [{2}, {4}, {2}, {4}, {2}],
     )
@@ -281,14 +281,14 @@ def cpu_affinity(lane, m):
 
 
 def within_node(lane, m):
-    """Subjects of 1.91: -B, -c and -m on the levels of one node."""
+    """Subjects of Slurm's test 1.91: -B, -c and -m on the levels of one node."""
 
     def add(what, options, good):
         lane.add("1.91", what, f"SLURM_CPU_BIND=verbose srun {options} {W}", good)
 
     first = {min(c) for c in m.core.values()}
     add(
-        "threads: each rank is on a thread of its own",
+        "threads: no two ranks share a hardware thread",
         "-c1 -n8 --cpu-bind=threads",
         lambda f, e: apart(masks(f), 8) and all(len(s) == 1 for s in masks(f)),
     )
@@ -299,7 +299,7 @@ def within_node(lane, m):
     )
     for b, tasks in (("1-1:4:2", 8), ("2:1-1:2", 4)):
         add(
-            f"-B {b}: there are {tasks} ranks and CPUs",
+            f"-B {b}: {tasks} ranks run on {tasks} CPUs",
             f"-B {b}",
             lambda f, e, tasks=tasks: len(f) == tasks and sum(map(len, masks(f))) == tasks,
         )
@@ -309,7 +309,7 @@ def within_node(lane, m):
         lambda f, e: len(f) == 1 and len(masks(f)[0]) == 3,
     )
     add(
-        "-m plane=4: ranks have the whole node",
+        "-m plane=4: each rank may use the whole node",
         "-n4 -m plane=4",
         lambda f, e: set().union(*masks(f)) == m.cpus,
     )
@@ -323,7 +323,7 @@ def within_node(lane, m):
 
 
 def memory_affinity(lane, m):
-    """Subjects of 1.90: the memory node of each rank."""
+    """Subjects of Slurm's test 1.90: the memory node of each rank."""
     n = len(m.mems)
 
     def add(what, options, good):
@@ -357,10 +357,10 @@ def memory_affinity(lane, m):
 
 
 def several(lane):
-    """Cases beyond 1.93: ranks that start without an srun of their own, and two steps at once."""
+    """Cases that Slurm's tests do not have: ranks that mpirun starts, and two steps at once."""
     lane.add(
         "1.93",
-        "mpirun: ranks find each other, and have CPUs of their own",
+        "mpirun: three ranks communicate, and share no CPU",
         f"mpirun -n 3 --bind-to hwthread --map-by hwthread {WHEREAMI_MPI}",
         lambda f, e: apart(masks(f), 3) and all(r["sum"] == 3 for r in f),
         seen=lambda f: [(r["rank"], r["cpus"], r["mems"]) for r in f],
@@ -375,7 +375,7 @@ def several(lane):
 
 
 def across_nodes(lane):
-    """Subjects of 1.92: the node of each rank."""
+    """Subjects of Slurm's test 1.92: the node of each rank."""
 
     def add(options, want, env=""):
         lane.add(
@@ -399,7 +399,7 @@ def across_nodes(lane):
 
 
 def default_binding(p):
-    """Subject of 1.93: the default binding of a node and a partition."""
+    """Subject of Slurm's test 1.93: the default binding of a node and of a partition."""
 
     def set_to(a, b, partition):
         run(
@@ -454,12 +454,13 @@ def hooks(log, *keys):
 
 
 def option(p):
-    """Subjects of 7.11 and 7.21: another plugin's option, variables, and facts about the job."""
+    """Subjects of Slurm's tests 7.11 and 7.21: the option and variables of another plugin, and what
+    the plugin can read about the job."""
     probe_log()
     r = run("for c in srun sbatch salloc; do $c --help | grep -c -e --probe=WORD; done")
     p.check(
         "7.11",
-        "--help of srun, sbatch and salloc names the option",
+        "--help of srun, sbatch and salloc has the option of the probe",
         r.out.split() == ["1"] * 3,
         r.out,
     )
@@ -470,7 +471,7 @@ def option(p):
     )
     p.check(
         "7.11",
-        "a value that the option's callback refuses is an error of srun, sbatch and salloc",
+        "srun, sbatch and salloc fail if the callback of the option refuses the value",
         "0" not in r.out.split()
         and len(r.out.split()) == 3
         and r.err.count("this word is refused") == 3
@@ -507,7 +508,7 @@ def option(p):
     want = [("allocator", "four", "1000"), ("local", "four", "1000"), ("local", "five", "1000")]
     p.check(
         "7.11",
-        "callbacks of --probe run in sbatch, the batch script, srun, and srun --probe",
+        "the callback of --probe runs in sbatch, the batch script, srun, and srun --probe",
         all((c, "init_post_opt", "-1", word, uid) in words for c, word, uid in want)
         and all(
             ("remote", "task_init", step, word, "1000") in words
@@ -523,13 +524,13 @@ def option(p):
     p.check("7.11", "task_init has the rank's arguments", argv == [f"{W}|0|"], argv)
     p.check(
         "7.11",
-        "every remote hook runs",
+        "every hook of the probe runs on the node",
         {x["hook"] for x in log if x["context"] == "remote"} == REMOTE,
         hooks(log, "step", "task", "uid", "euid", "word"),
     )
     p.check(
         "7.21",
-        "a control variable is in the job's environment, a variable of user_init is in the"
+        "a control variable is in the job's environment, and a variable of user_init is in the"
         " script's",
         text.splitlines()[:1] == ["four four"],
         text.splitlines()[:1],
@@ -563,9 +564,9 @@ def option(p):
     )
 
 
-# Slurm 24.11's rules for a failing hook of a required plugin: launcher -> context:hook -> (exit
-# code, whether the job fails). None as the job's fate: the command has no job of its own; None in
-# place of the pair: Slurm has no rule.
+# Rules of Slurm 24.11 if a hook of a required plugin fails: {launcher: {context:hook: (exit code,
+# does the job fail?)}}. The second value is None if the command has no job of its own; None in
+# place of the pair means that Slurm has no rule.
 MATRIX = {
     "srun": {
         "local:init": (1, None),
@@ -600,7 +601,7 @@ MATRIX = {
         "remote:task_exit": (0, False),
     },
 }
-# further rules for sbatch; these failures drain the node, so they run two at a time
+# more rules for sbatch: these failures drain the node, so only two run at a time
 DRAINS = (
     {"remote:user_init": (0, True, True), "remote:task_post_fork": (0, True, True)},
     {"remote:init": None, "remote:init_post_opt": None},
@@ -628,7 +629,7 @@ LAUNCH = {
 
 
 def case_lines(launcher, cases):
-    """Shell lines that run all CASES of a launcher at once, and keep their output and exit
+    """Return shell lines that run all CASES of a launcher at once, and keep their output and exit
     codes."""
     command, program = LAUNCH[launcher]
     out = ""
@@ -642,8 +643,8 @@ def case_lines(launcher, cases):
 
 
 def judge(p, launcher, cases, ended, log, bad):
-    """Check that the hook failed, and that each command's exit code and the fates of its job and
-    its node follow Slurm's rules."""
+    """Check for each case that the hook has failed, and that the command's exit code and the states
+    of its job and node are by Slurm's rules."""
     for i, (case, want) in enumerate(cases.items()):
         tag, node = f"{launcher}/{case}", bad[f"n{i % 2}"]
         code, state = read(f"{p.dir}/{tag}.rc").strip(), ended.get(tag, {}).get("JobState")
@@ -658,7 +659,8 @@ def judge(p, launcher, cases, ended, log, bad):
 
 
 def failing_hooks(p):
-    """Subject of 7.24: the fate of command, job and node when a hook fails."""
+    """Subject of Slurm's test 7.24: what happens to the command, the job and the node when a hook
+    fails."""
 
     def go(matrix):
         before = cluster.last_job()
@@ -680,7 +682,7 @@ def failing_hooks(p):
     bad = go(MATRIX)
     p.check(
         "7.24",
-        "hooks whose failure must not drain a node do not drain it when they fail",
+        "failures of hooks that must not drain a node do not drain it",
         not any(bad.values()),
         bad,
         run("sinfo -R", user="root").out,
@@ -693,7 +695,8 @@ def failing_hooks(p):
 
 
 def absent(p):
-    """Without the line, no process of Slurm has the plugin, although slurmd runs on."""
+    """Check that without the line no process of Slurm loads the plugin, although slurmd was not
+    restarted."""
     r = run("srun --nodeos=help")
     ok(
         r.code != 0 and "unrecognized option" in r.err,
@@ -703,7 +706,7 @@ def absent(p):
     r = run(f"srun -w n1 -n1 -c4 {W}", env={"SLURM_SPANK_NODEOS_STEP": "nodeos 1;c=step cpus=2;"})
     ok(
         [len(s) for s in masks(ranks(r))] == [4] and "NODEOS_CONTAINER" not in r.text,
-        f"{p.name}: no slurmstepd knows a container",
+        f"{p.name}: slurmstepd makes no container",
         r.text,
     )
 
@@ -726,15 +729,15 @@ def group_slurmtests(m):
         done.append(p)
     plugstack()
     compare(*done)
-    all_idle("nodes are idle after Slurm's subjects")
+    all_idle("all nodes are idle after the subjects of Slurm's tests")
 
 
 # ----------------------------------------------------------------------------- a second plugin
 
 
 def two_containers(what, submit, want, m, script="", names=("sim", "vda")):
-    """Run a job with TWO's containers and a step in each of NAMES; returns their ranks. SUBMIT is a
-    function that takes the job's text, which begins with SCRIPT."""
+    """Run a job with the containers of TWO, and a step in each of NAMES. SUBMIT is a function that
+    submits the text of the job, which begins with SCRIPT. Returns the ranks of the steps."""
     fresh("two.log", "two.done", *(f"{name}.{end}" for name in names for end in ("out", "err")))
     text = "".join(
         f"srun -N2 -n4 --nodeos-container={name} {W} >{name}.out 2>{name}.err & {name}=$!\n"
@@ -775,12 +778,12 @@ STEP = f"srun -N2 -n4 --ntasks-per-node=2 -c8 --nodeos-cpus=8 --nodeos-mems=2 {W
 
 
 def step_container(what, r, m):
-    """Check the output of STEP, an srun with a container of its own; returns its ranks."""
+    """Check the output of STEP, an srun with a container of its own. Returns its ranks."""
     found = ranks(r)
     same(
         [x["host"] for x in found],
         ["n0", "n0", "n1", "n1"],
-        f"{what}: srun with a container has 4 ranks",
+        f"{what}: an srun with a container of its own has 4 ranks",
     ) or note(r.text[-1000:])
     check_ranks(
         found,
@@ -792,8 +795,8 @@ def step_container(what, r, m):
 
 
 def second_plugin(what, order, m):
-    """A job without containers of its own: one step in a container, and steps in which the other
-    plugin fails at several hooks."""
+    """Run a job without containers: one step has its own container, and in the other steps a hook
+    of the probe plugin fails."""
     fail = ("init_post_opt", "user_init", "task_post_fork", "task_init")
     text = (
         f"{STEP}\n"
@@ -808,7 +811,7 @@ def second_plugin(what, order, m):
     found = step_container(what, r, m)
     ok(
         all(x["env"].get("SLURM_PROBE_SEEN") == "blue" for x in found),
-        f"{what}: the probe's variable is in every rank",
+        f"{what}: every rank has the probe's variable",
     )
     ok("alive" not in r.out, f"{what}: steps with a failing probe do not run", r.text)
     wait_idle()
@@ -819,11 +822,11 @@ def second_plugin(what, order, m):
         {"blue"},
         f"{what}: salloc, srun and slurmstepd have the probe's option",
     )
-    # NodeOS puts a rank into its container in task_init
+    # NodeOS sets the container of a rank in task_init
     same(
         {x["container"] for x in step if x["hook"] == "task_init"},
         {"step" if order == "after" else ""},
-        f"{what}: the plugins run in this order",
+        f"{what}: the plugins run in the order of plugstack.conf",
     )
     for node in NODES:
         mine = [x for x in step if x["node"] == node]
@@ -837,7 +840,7 @@ def second_plugin(what, order, m):
             [("task_init", "1000", "1000")] * 2
             + [("task_post_fork", "0", "0")] * 2
             + [("user_init", "0", "1000")],
-            f"{what}: on {node} each hook of the probe runs the expected number of times, as the"
+            f"{what}: on {node}, each hook of the probe runs as often as expected, as the"
             " expected user",
         )
         same(
@@ -852,16 +855,16 @@ def second_plugin(what, order, m):
     same(
         {x["hook"] for x in log if x["fails"] == order},
         set(fail),
-        f"{what}: exactly the chosen hooks fail",
+        f"{what}: only the chosen hooks of the probe fail",
     )
-    all_idle(f"{what}: nodes are idle")
+    all_idle(f"{what}: all nodes become idle")
     same(leftovers(), "", f"{what}: the ledger is empty")
 
 
 def group_stacked(m):
     plugstack(
         probe="before", restart=True
-    )  # slurmd checks only when it starts whether a plugin has a prolog
+    )  # slurmd checks at its start only whether a plugin has a prolog
     second_plugin("probe before nodeos", "before", m)
     plugstack(probe="after")
     second_plugin("probe after nodeos", "after", m)
@@ -870,11 +873,11 @@ def group_stacked(m):
     )
     ok(
         found and all(r["env"].get("SLURM_PROBE_SEEN") == "red" for r in found),
-        "the probe's word is in every rank of a job's containers",
+        "every rank of a job's containers has the probe's word",
     )
     plugstack()
-    all_idle("nodes are idle after the second plugin")
-    same(leftovers(), "", "the ledger is empty on both nodes")
+    all_idle("all nodes are idle after the tests of the second plugin")
+    same(leftovers(), "", "second plugin: the ledger is empty on both nodes")
 
 
 # ---------------------------------------------------------------------------------- private /tmp
@@ -891,7 +894,7 @@ def group_tmpfs(m):
         r = run("scontrol show config", user="root")
         ok(
             all(re.search(line.replace("=", r"\s*=\s*"), r.out) for line in lines),
-            f"{what}: Slurm has this configuration",
+            f"{what}: Slurm shows this configuration",
             r.out,
         )
         step_container(what, run(STEP), m)
@@ -912,7 +915,7 @@ def group_tmpfs(m):
     slurm_conf([])
     both("rm -f /etc/slurm/job_container.conf /etc/slurm/slurm.conf.keep")
     r = run(f"srun -w n1 -n1 {W}")
-    ok(r.code == 0 and ranks(r), "without job_container.conf: a step runs again", r.text)
+    ok(r.code == 0 and ranks(r), "after job_container.conf is removed, a step runs", r.text)
 
 
 # ------------------------------------------------------------------------------------ slurmrestd
@@ -947,7 +950,7 @@ def by_rest(version, environment):
         r = run(f"python3 {HOME}/stack/post.py {SOCKET} /slurm/{version}/job/submit {DIR}/job.json")
         ok(
             r.code == 0 and re.search(r'"job_id": *[1-9]', r.out),
-            "slurmrestd takes the job",
+            "slurmrestd accepts the job",
             r.text,
         )
         return r.text
@@ -1001,8 +1004,8 @@ def group_rest(m):
         daemon.wait()
         if cluster.failed:
             note(read("slurmrestd.log")[-1500:])
-    all_idle("nodes are idle after slurmrestd's jobs")
-    same(leftovers(), "", "the ledger is empty on both nodes")
+    all_idle("all nodes are idle after the jobs of slurmrestd")
+    same(leftovers(), "", "slurmrestd: the ledger is empty on both nodes")
 
 
 GROUPS = {
@@ -1016,7 +1019,7 @@ GROUPS = {
 def main():
     with open(
         "/root/.ssh/config", "a"
-    ) as f:  # one connection for all commands: a connection takes seconds here
+    ) as f:  # use one ssh connection for all commands, since connecting takes seconds
         f.write("Host *\n\tControlMaster auto\n\tControlPath /run/ssh-%h\n\tControlPersist yes\n")
     os.makedirs(DIR, exist_ok=True)
     for where in (HOME, DIR):
@@ -1029,7 +1032,7 @@ def main():
         try:
             GROUPS[name](m)
         except Exception as e:
-            ok(False, f"group {name} broke: {e}", traceback.format_exc())
+            ok(False, f"group {name} runs without an exception: {e}", traceback.format_exc())
         note(f"group {name} took {time.time() - start:.0f} s")
     cluster.done()
 

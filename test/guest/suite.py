@@ -53,7 +53,7 @@ def group_site(machine):
     )
     ok(
         r.code == 3 and "chmod 0711" in r.err,
-        "features --site finds a helper that users may trace",
+        "features --site reports a helper that users may trace",
         r.text,
     )
     r = run(
@@ -63,7 +63,7 @@ def group_site(machine):
     )
     ok(
         r.code == 3 and "partition main has OverSubscribe=FORCE:2" in r.err,
-        "features --site finds a partition in which policy hpc would be refused",
+        "features --site reports a partition in which policy hpc would be refused",
         r.text,
     )
     r = run("nodeosctl features --json --site", user="root")
@@ -71,7 +71,7 @@ def group_site(machine):
     ok(
         facts["slurm"].startswith(facts["plugin-series"])
         and "cpuset" in facts["cgroup-controllers"],
-        "features --json --site has the facts of the node",
+        "features --json --site has Slurm's version and the cgroup controllers",
         r.out,
     )
     run(
@@ -81,7 +81,7 @@ def group_site(machine):
     r = run("nodeosctl features --site", user="root")
     ok(
         r.code == 3 and "colour" in r.err,
-        "features --site finds a broken nodeos.conf, and exits with 3",
+        "features --site reports a broken nodeos.conf, and exits with 3",
         r.text,
     )
     r = run(f"srun -N1 -n1 {WHEREAMI}")
@@ -102,7 +102,7 @@ def group_site(machine):
     r = run("nodeosctl features --site", user="root")
     ok(
         r.code == 3 and "PrologFlags" in r.err,
-        "features --site finds a missing PrologFlags=Contain",
+        "features --site reports a missing PrologFlags=Contain",
         r.text,
     )
     one = write("one.json", pod(sim={"container": {"cpus": 2}}))
@@ -125,33 +125,33 @@ def group_site(machine):
 def group_plain(machine):
     r = run(f"srun -N2 -n4 {WHEREAMI}")
     found = ranks(r)
-    same(len(found), 4, "a plain srun runs")
+    same(len(found), 4, "an srun without NodeOS's options runs")
     ok(
         not any(k.startswith("NODEOS") for x in found for k in x["env"]),
-        "a plain srun: its environment has nothing of NodeOS",
+        "an srun without NodeOS's options: the ranks' environment has no variable of NodeOS",
     )
     ok(
         all("task_" in x["cgroup"] and x["cgroup_cpus"] == "" for x in found),
-        "a plain srun: its task cgroups are untouched",
+        "an srun without NodeOS's options: the ranks' cgroups have no cpuset",
         [x["cgroup_cpus"] for x in found],
     )
     r = run("srun --nodeos=help")
     ok(r.code == 0 and "--nodeos-manifest=FILE" in r.out, "--nodeos=help prints help", r.text)
     r = run("sbatch --help | grep -A1 nodeos-")
-    ok("--nodeos-manifest" in r.out, "sbatch --help names the options", r.text)
+    ok("--nodeos-manifest" in r.out, "sbatch --help has NodeOS's options", r.text)
     r = run("srun --nodeos=maybe true")
     ok(r.code != 0 and "expected off or help" in r.err, "--nodeos=maybe is refused", r.text)
 
 
 def group_step(machine):
-    """Step containers from options of an srun."""
+    """Check containers that options of srun request for its step."""
     manifest = write("step8.json", pod(step={"container": {"cpus": 8, "mems": 2}}))
     want = plan(manifest)["step"]
     r = run(f"srun -N1 -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2 {WHEREAMI}")
     (
         check_ranks(ranks(r), want, "srun -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2", machine)
         if r.code == 0
-        else ok(0, "srun", r.text)
+        else ok(0, "srun -n4 -c4 --nodeos-cpus=8 --nodeos-mems=2 runs", r.text)
     )
     r = run(f"srun -N1 -n1 --nodeos-cpus=2 {WHEREAMI}")
     found = ranks(r)
@@ -160,21 +160,21 @@ def group_step(machine):
         and len(found) == 1
         and len(cpus(found[0]["cpus"])) == 2
         and machine.cores(cpus(found[0]["cpus"])) == 1,
-        "1 rank in 2 threads has one whole core",
+        "--nodeos-cpus=2: one rank has the two threads of one core",
         r.text,
     )
     r = run(f"srun -N2 -n16 --ntasks-per-node=8 --exclusive --nodeos-sched=batch {WHEREAMI}")
     found = ranks(r)
     ok(
         len(found) == 16 and all(x["policy"] == SCHED["batch"] for x in found),
-        "16 ranks on two nodes run with policy batch",
+        "--nodeos-sched=batch: 16 ranks on two nodes have policy batch",
         r.text,
     )
     for host in ("n0", "n1"):
         sets = [cpus(x["cpus"]) for x in found if x["host"] == host]
         ok(
             len(sets) == 8 and len(set().union(*sets)) == sum(map(len, sets)),
-            f"8 ranks on {host} have disjoint CPUs",
+            f"--nodeos-sched=batch: the 8 ranks on {host} have disjoint CPUs",
             sets,
         )
     r = run(f"srun -N1 -n1 -c4 --nodeos-cpus=3 --nodeos-report={HOME}/odd.%j.%s.%N.json {WHEREAMI}")
@@ -205,7 +205,7 @@ def group_step(machine):
     found = ranks(r)
     ok(
         r.code == 0 and [len(cpus(x["cpus"])) for x in found] == [4, 4],
-        "-c 4: each rank has four threads",
+        "srun -n2 -c4 --nodeos-cpus=8: each rank has four threads",
         r.text,
     )
     r = run(f"srun -N1 -n4 -c2 --nodeos-cpus=4 {WHEREAMI}")
@@ -222,7 +222,7 @@ def group_step(machine):
         found
         and found[0]["env"].get("OMP_PLACES") == "threads"
         and "OMP_PROC_BIND" not in found[0]["env"],
-        "the user's OMP_PLACES stays",
+        "a container does not change the user's OMP_PLACES",
     )
     r = run(f"srun -N1 -n1 --nodeos-sched=idle {WHEREAMI}")
     ok(
@@ -230,7 +230,7 @@ def group_step(machine):
         "--nodeos-sched=idle: the rank has policy idle",
         r.text,
     )
-    all_idle("nodes are idle after the step containers")
+    all_idle("suite, step: all nodes become idle at the end")
 
 
 def script_coupled():
@@ -246,8 +246,8 @@ exit $code
 
 
 def group_batch(machine):
-    """sbatch --nodeos-manifest: batch script, two concurrent steps on two nodes, and a step
-    without a container."""
+    """Check jobs of sbatch --nodeos-manifest: the batch script, two concurrent steps on two nodes,
+    and a step without a container."""
     manifest = write("coupled.json", pod(**COUPLED))
     script = write("coupled.sh", script_coupled())
     want = plan(manifest)
@@ -255,12 +255,12 @@ def group_batch(machine):
     same(
         sum(len(cpus(c["cpus"])) for c in want.values()),
         14,
-        "the plan of the coupled job has 12 + 2 threads",
+        "the plan of the coupled job has 14 threads, 12 for sim and 2 for vda",
     )
     ok(
         not cpus(want["sim"]["cpus"]) & cpus(want["vda"]["cpus"])
         and all(machine.whole_cores(cpus(c["cpus"])) for c in want.values()),
-        "the plan of the coupled job has disjoint whole cores",
+        "the plan of the coupled job gives each container whole cores of its own",
     )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o job.out {script}", timeout=300)
     out = {
@@ -279,32 +279,36 @@ def group_batch(machine):
         for n in ("sim", "vda", "rest")
         if os.path.exists(f"{HOME}/{n}.err")
     )
-    same(r.code, 0, "sbatch --wait of the coupled job ends with success")
+    same(r.code, 0, "sbatch --wait of the coupled job succeeds")
     if r.code:
         ok(
             0,
-            "the coupled job: no step writes errors",
+            "the coupled job: no step fails",
             r.text + errors + open(f"{HOME}/job.out").read(),
         )
         return
-    check_ranks(out["sim"], want["sim"], "sim", machine)
-    same(len(out["sim"]), 8, "sim has 8 ranks")
-    check_ranks(out["vda"], want["vda"], "vda", machine)
-    same({x["host"] for x in out["vda"]}, {"n0", "n1"}, "vda has a rank on both nodes")
+    check_ranks(out["sim"], want["sim"], "the coupled job, container sim", machine)
+    same(len(out["sim"]), 8, "the coupled job: sim has 8 ranks")
+    check_ranks(out["vda"], want["vda"], "the coupled job, container vda", machine)
+    same(
+        {x["host"] for x in out["vda"]},
+        {"n0", "n1"},
+        "the coupled job: vda has ranks on both nodes",
+    )
     rest = machine.cpus - whole
     ok(
         len(out["rest"]) == 2 and all(cpus(x["cpus"]) <= rest for x in out["rest"]),
-        f"a step without a container gets the CPUs that containers leave ({sorted(rest)})",
+        f"the coupled job: a step without a container gets the other CPUs ({sorted(rest)})",
         [x["cpus"] for x in out["rest"]],
     )
     ok(
         cpus(out["job"][0]["cpus"]) <= rest,
-        "the batch script gets the CPUs that containers leave",
+        "the coupled job: the batch script gets the CPUs that are in no container",
         out["job"][0]["cpus"],
     )
-    all_idle("nodes are idle after the coupled job")
-    same(leftovers(), "", "the ledger is empty on both nodes")
-    # the same with a line of the script instead of the option
+    all_idle("the coupled job: all nodes become idle at the end")
+    same(leftovers(), "", "the coupled job leaves no file in /run/nodeos")
+    # a job with an #SBATCH line instead of the option
     script = write(
         "line.sh",
         f"#!/bin/bash\n#SBATCH --nodeos-manifest={manifest}\nsrun --nodeos-container=vda -n1"
@@ -314,10 +318,10 @@ def group_batch(machine):
     found = ranks(cluster.Result(0, open(f"{HOME}/line.out").read(), "", 0))
     ok(
         r.code == 0 and len(found) == 1 and cpus(found[0]["cpus"]) == cpus(want["vda"]["cpus"]),
-        "#SBATCH --nodeos-manifest= works like the option",
+        "#SBATCH --nodeos-manifest= gives a step the container of the manifest",
         r.text + open(f"{HOME}/line.out").read(),
     )
-    # one container: the default of every step and of the batch script
+    # a job with one container: each step, and the batch script, runs in that container by default
     one = write("one.json", pod(sim={"container": {"cpus": 8, "mems": 2}}))
     want = plan(one)["sim"]
     script = write(
@@ -336,25 +340,29 @@ def group_batch(machine):
         for n in ("lone", "batch", "step", "none", "off", "exact1", "exact2", "mpi", "mpirun")
         if os.path.exists(f"{HOME}/one.{n}")
     }
-    same(r.code, 0, "a job of one container ends with success")
+    same(r.code, 0, "a job of one container succeeds")
     check_ranks(out["batch"], want, "the batch script of a job of one container", machine)
     check_ranks(out["step"], want, "a step without a name in a job of one container", machine)
-    same(cpus(out["none"][0]["cpus"]), machine.cpus, "--nodeos-container=none is unconstrained")
+    same(
+        cpus(out["none"][0]["cpus"]),
+        machine.cpus,
+        "--nodeos-container=none: the rank may use all CPUs",
+    )
     ok(
         "NODEOS_CONTAINER" not in out["none"][0]["env"],
-        "--nodeos-container=none: no container is in the environment",
+        "--nodeos-container=none: NODEOS_CONTAINER is not set",
     )
-    same(cpus(out["off"][0]["cpus"]), machine.cpus, "--nodeos=off is unconstrained")
+    same(cpus(out["off"][0]["cpus"]), machine.cpus, "--nodeos=off: the rank may use all CPUs")
     ok(
         "NODEOS_CONTAINER" not in out["off"][0]["env"],
-        "--nodeos=off: no container is in the environment",
+        "--nodeos=off: NODEOS_CONTAINER is not set",
     )
     both = [cpus(x["cpus"]) for x in out["exact1"] + out["exact2"]]
     ok(
         len(both) == 4
         and len(set().union(*both)) == sum(map(len, both))
         and set().union(*both) <= cpus(want["cpus"]),
-        "two concurrent --exact -c2 steps take different cores of the container",
+        "two concurrent steps with --exact -c2 have different cores of the container",
         both,
     )
     lone = [cpus(x["cpus"]) for x in out["lone"]]
@@ -362,7 +370,7 @@ def group_batch(machine):
         [len(s) for s in lone] == [2, 2, 2]
         and len(set().union(*lone)) == 6
         and set().union(*lone) <= cpus(want["cpus"]),
-        "three concurrent --exact -n1 -c2 steps have one core each",
+        "three concurrent steps with --exact -n1 -c2 have one core of the container each",
         lone,
     )
     check_ranks(out["mpi"], want, "Open MPI by srun --mpi=pmix in the container", machine)
@@ -374,10 +382,10 @@ def group_batch(machine):
     ok(
         len(out["mpirun"]) == 4
         and all(cpus(x["cpus"]) <= cpus(want["cpus"]) for x in out["mpirun"]),
-        "mpirun's ranks are inside the container",
+        "Open MPI's mpirun: the ranks are inside of the container",
         [x["cpus"] for x in out["mpirun"]] or text,
     )
-    all_idle("suite, batch: all nodes are idle at the end")
+    all_idle("suite, batch: all nodes become idle at the end")
 
 
 def group_salloc(machine):
@@ -392,10 +400,10 @@ def group_salloc(machine):
         n: ranks(cluster.Result(0, open(f"{HOME}/salloc.{n}").read(), "", 0))
         for n in ("sim", "vda")
     }
-    same(r.code, 0, "salloc")
-    check_ranks(out["sim"], want["sim"], "salloc, sim", machine)
-    check_ranks(out["vda"], want["vda"], "salloc, vda", machine)
-    # half a node: containers divide the job's CPUs
+    same(r.code, 0, "salloc with two containers on two nodes succeeds")
+    check_ranks(out["sim"], want["sim"], "salloc, container sim", machine)
+    check_ranks(out["vda"], want["vda"], "salloc, container vda", machine)
+    # a job on half a node: its containers share the job's CPUs
     small = write("half.json", pod(a={"container": {"cpus": 4}}, b={"container": {"cpus": 4}}))
     r = run(
         f"salloc -N1 -n4 -c2 --nodeos-manifest={small} bash -c '"
@@ -405,7 +413,7 @@ def group_salloc(machine):
     found = ranks(r)
     ok(
         r.code == 0 and len(found) == 5,
-        "a half-node job with two containers runs its steps",
+        "a job on half a node: its step without NodeOS and the steps in its two containers run",
         r.text,
     )
     if len(found) == 5:
@@ -419,11 +427,11 @@ def group_salloc(machine):
             and not a & b
             and machine.whole_cores(a)
             and machine.whole_cores(b),
-            "a half-node job: its containers are disjoint pairs of whole cores",
+            "a job on half a node: each container has two whole cores of its own",
             by,
         )
         r = run("scontrol show node n0 | grep -o CPUTot=[0-9]*", user="root")
-    # step containers side by side in one job take different memory nodes
+    # containers of two concurrent steps of a job
     r = run(
         "salloc -N1 --exclusive bash -c 'for i in 1 2; do srun -n1 -c4 --exact --nodeos-cpus=4"
         f" --nodeos-mems=1 -o mem.$i {WHEREAMI} 10 & sleep 4; done; wait; cat mem.1 mem.2'"
@@ -433,10 +441,10 @@ def group_salloc(machine):
         len(found) == 2
         and found[0]["mems"] != found[1]["mems"]
         and not cpus(found[0]["cpus"]) & cpus(found[1]["cpus"]),
-        "two step containers of one job have different cores and memory nodes",
+        "containers of two concurrent steps of a job have different cores and memory nodes",
         [(x["cpus"], x["mems"]) for x in found] or r.text,
     )
-    # two jobs side by side on one node do not share
+    # two concurrent jobs on one node
     r = run(
         f"for i in 1 2; do srun -N1 -w n0 -n2 -c2 --nodeos-cpus=4 -o side.$i {WHEREAMI} 8 & done;"
         " wait; cat side.1 side.2"
@@ -444,14 +452,15 @@ def group_salloc(machine):
     sets = [cpus(x["cpus"]) for x in ranks(r)]
     ok(
         len(sets) == 4 and len(set().union(*sets)) == 8,
-        "two jobs on one node have disjoint CPUs",
+        "two concurrent jobs on one node have disjoint CPUs",
         r.text,
     )
-    all_idle("suite, salloc: all nodes are idle at the end")
+    all_idle("suite, salloc: all nodes become idle at the end")
 
 
 def group_inherit(machine):
-    """A script cannot change its job's request; a nested job has a request of its own."""
+    """Check that a script cannot change the request of its job, and that a job submitted by the
+    script has a request of its own."""
     run("mkdir -p a elsewhere")
     write("a/f.json", pod(sim={"container": {"cpus": 4, "mems": 1}}))
     want = plan(f"{HOME}/a/f.json")["sim"]
@@ -478,18 +487,18 @@ echo $? >> second
         return ranks(cluster.Result(0, open(f"{HOME}/elsewhere/{n}").read(), "", 0))
 
     text = r.text + open(f"{HOME}/inherit.out").read()
-    check_ranks(get("edited"), want, "manifest edited by the script", machine)
+    check_ranks(get("edited"), want, "a script that edits the manifest", machine)
     check_ranks(
         get("deleted"),
         want,
-        "manifest deleted, in another directory",
+        "a script that deletes the manifest and changes the directory",
         machine,
     )
-    check_ranks(get("again"), want, "manifest option repeated in the job", machine)
+    check_ranks(get("again"), want, "a script that repeats the option --nodeos-manifest", machine)
     nested = get("nested")
     ok(
         len(nested) == 2 and not any("NODEOS_CONTAINER" in x["env"] for x in nested),
-        "a nested sbatch has no request of the outer job",
+        "a job submitted by a script does not have the request of the script's job",
         [x["env"] for x in nested] or text,
     )
     second = open(f"{HOME}/elsewhere/second").read()
@@ -497,14 +506,14 @@ echo $? >> second
         "--nodeos-cpus" in second
         and "sbatch or salloc has already given this job its containers" in second
         and second.strip().endswith("1"),
-        "a second request inside a planned job is an error",
+        "a second request in a job that has containers is refused",
         second,
     )
-    all_idle("suite, inherit: all nodes are idle at the end")
+    all_idle("suite, inherit: all nodes become idle at the end")
 
 
 def group_mistakes(machine):
-    """Mistakes in the text stop sbatch and srun before the submission."""
+    """Check that sbatch and srun find mistakes in manifests and options, and submit no job."""
     good = write("good.json", pod(sim={"container": {"cpus": 4}}))
     bad = {
         "unknown key": (
@@ -523,11 +532,11 @@ def group_mistakes(machine):
         lines = [x for x in r.err.splitlines() if x.startswith(f)]
         ok(
             r.code != 0 and len(lines) == 1 and place in lines[0],
-            f"sbatch, {what}: one line names the file and the line",
+            f"sbatch with a bad manifest ({what}): one message, with the file and the line",
             r.text,
         )
     r = run(f"srun --nodeos-manifest={f} true")
-    ok(r.code != 0 and f in r.err, "srun refuses a bad manifest, too", r.text)
+    ok(r.code != 0 and f in r.err, "srun refuses a bad manifest", r.text)
     for args, words in (
         ("--nodeos-manifest=/nonexistent", "/nonexistent"),
         (f"--nodeos-manifest={HOME}", "director"),
@@ -548,14 +557,15 @@ def group_mistakes(machine):
                 f'{command.split()[0]} {args.replace(HOME, "~")}: the message has "{words}"',
                 r.text,
             )
-    same(last_job(), before, "no refused command submits a job")
+    same(last_job(), before, "commands with mistakes submit no job")
 
 
 def fails_on_nodes(command, words, what, nodes=2, env=None):
     start = time.time()
     r = run(command, env=env)
     lines = [x for x in (r.err + r.out).splitlines() if "error: nodeos:" in x]
-    # the first failing node ends the step, which may kill the other node's rank before its message
+    # the first node that fails ends the step, which may kill the other node's rank before that node
+    # has printed its message
     killed = len(re.findall(r"^srun: error: n\d: task \d: Killed$", r.err, re.M))
     ok(
         r.code != 0
@@ -567,13 +577,14 @@ def fails_on_nodes(command, words, what, nodes=2, env=None):
     )
     ok(
         time.time() - start < 60,
-        f"{what}: the step ends soon ({time.time() - start:.0f} s emulated)",
+        f"{what}: the step ends in less than 60 s ({time.time() - start:.0f} s)",
     )
-    all_idle(f"{what}: nodes are idle")
+    all_idle(f"{what}: all nodes become idle")
 
 
 def group_node_errors(machine):
-    """Errors that only the node finds end the step in task_init, on all nodes; no node drains."""
+    """Check that errors which only the nodes can find end the step on all nodes, before its ranks
+    run, and drain no node."""
     fails_on_nodes(
         f"srun -N2 -n4 --nodeos-cpus=64 {WHEREAMI}", "largest request that fits", "too many cpus"
     )
@@ -583,7 +594,7 @@ def group_node_errors(machine):
         fails_on_nodes(
             f"srun -N2 -n2 --nodeos-sched=hpc {WHEREAMI}",
             "no such scheduling class",
-            "hpc without the class",
+            "policy hpc without the kernel's class",
         )
     for text, words in (
         ("nodeos 1;c=sim cpus=9999999999;", "not valid"),
@@ -605,7 +616,7 @@ def group_node_errors(machine):
     found = ranks(r)
     ok(
         r.code == 0 and len(found) == 1 and "NODEOS_CONTAINER" not in found[0]["env"],
-        "a request in an environment without a job does not apply to the job of srun",
+        "an srun outside of jobs does not use a request in its environment",
         r.text,
     )
     manifest = write("two.json", pod(sim={"container": {"cpus": 4}}))
@@ -621,38 +632,38 @@ srun -N1 -w n0 -n1 {WHEREAMI} > bare 2>&1; echo "code $?" >> bare
     )
     r = sbatch(f"-N2 --exclusive --nodeos-manifest={manifest} -o forge.out {script}")
     missing, forged, bare = (open(f"{HOME}/{n}").read() for n in ("missing", "forged", "bare"))
-    # the ledger of the first node has the plan since the batch script started, but the ledger of
-    # the other node does not have it yet
+    # the first node has the plan in its ledger, since the batch script started there; the other
+    # node does not have the plan yet
     ok(
         missing.count("is missing in this step") == 1 and "code 0" not in missing,
-        "request removed from the environment: the step fails",
+        "a script that removes the request from the environment: its step fails",
         missing,
     )
     ok(
         "differs from that of the job" in forged and "code 0" not in forged,
-        "request exchanged in the environment: the step fails",
+        "a script that exchanges the request in the environment: its step fails",
         forged,
     )
     ok(
         bare.count("nodeos: note:") == 1 and "code 0" in bare,
-        "whole environment removed: a step is on CPUs that the container leaves",
+        "a script that removes the whole environment: its step runs, and a note is printed",
         bare,
     )
-    all_idle("suite, node errors: all nodes are idle at the end")
+    all_idle("suite, node errors: all nodes become idle at the end")
     script = write("big.sh", "#!/bin/bash\n#SBATCH --nodeos-cpus=64\necho alive\n")
     r = run(f"sbatch --wait -N2 -o big.out {script}")
     text = open(f"{HOME}/big.out").read()
     ok(
         r.code != 0 and "largest request that fits" in text and "alive" not in text,
-        "sbatch --wait of an impossible plan fails with the reason",
+        "sbatch --wait of a script with an impossible request fails, and the reason is printed",
         r.text + text,
     )
-    all_idle("the batch host is not drained")
-    same(leftovers(), "", "the ledger is empty")
+    all_idle("sbatch of a script with an impossible request drains no node")
+    same(leftovers(), "", "steps that fail leave no file in /run/nodeos")
 
 
 def picture_cpus(svg):
-    """A picture's CPUs by the legend's text for their colour."""
+    """Return {text of the legend: the CPUs that the picture draws in that text's colour}."""
     root = ElementTree.fromstring(svg)
     fill = {
         e.get("id")[: -len("_rect")]: e.get("fill")
@@ -674,8 +685,8 @@ def picture_cpus(svg):
     return found
 
 
-# A program that prints {"irqs": {number: CPUs}, "threads": {pid: [name, CPUs]}}: interrupts with a
-# handler, and pinned kernel threads.
+# A program that prints the interrupts that have a handler, and the kernel threads that are bound to
+# CPUs: {"irqs": {number: CPUs}, "threads": {pid: [name, CPUs]}}
 READ_PROC = """
 import glob, json, os, re
 irqs, threads = {}, {}
@@ -701,7 +712,7 @@ SCHEMA = "/usr/share/nodeos/nodeos-report.schema.json"
 
 
 def described(document, what):
-    """Check a document against the installed schema."""
+    """Check a document with the installed schema."""
     problems = schema.Checker(SCHEMA).problems(document)
     return ok(
         not problems,
@@ -711,7 +722,7 @@ def described(document, what):
 
 
 def check_now(containers, node):
-    """Compare a report's interference on the containers' CPUs with /proc."""
+    """Compare a report's interference and memory of the containers with /proc and /sys."""
     r = run(f"python3 -c '{READ_PROC}'", user="root", node=node)
     seen = json.loads(r.out) if r.code == 0 else {"irqs": {}, "threads": {}}
     ok(len(seen["irqs"]) > 3 and len(seen["threads"]) > 32, f"/proc of {node} can be read", r.text)
@@ -747,10 +758,10 @@ def check_now(containers, node):
         bound = sum(cpus(on) <= mine for _, on in seen["threads"].values())
         ok(
             abs(noise["threads"] - bound) <= 2 * len(mine),
-            f"report on {node}: {noise['threads']} threads bound to the CPUs of {c['name']}, and"
-            f" {bound} seen",
+            f"report on {node}: {noise['threads']} threads are bound to the CPUs of {c['name']}"
+            f" (/proc: {bound})",
         )
-        same(cpus(noise["tick"]), mine, f"report on {node}: {c['name']} has the tick on all CPUs")
+        same(cpus(noise["tick"]), mine, f"report on {node}: {c['name']} has a tick on all CPUs")
         sizes = {m["mem"]: m["total_bytes"] for m in c["memory"]}
         want = {
             n: (
@@ -769,7 +780,7 @@ def check_now(containers, node):
         same(sizes, want, f"report on {node}: {c['name']} has its memory nodes with their sizes")
         ok(
             all(0 < m["used_bytes"] < m["total_bytes"] for m in c["memory"]),
-            f"report on {node}: the memory nodes of {c['name']} are partly in use",
+            f"report on {node}: each memory node of {c['name']} has used and free memory",
             c["memory"],
         )
         if c["name"] == "sim":
@@ -784,7 +795,7 @@ def check_now(containers, node):
 
 
 def kept(document):
-    """Containers by node and name, without members that change between two readings."""
+    """Return {(node, job, name): container}, without members that change between two readings."""
     return {
         (d["node"], j["job"], c["name"]): {
             k: c[k] for k in ("asked", "cpus", "reserved", "mems", "policy", "isolators", "why")
@@ -796,43 +807,43 @@ def kept(document):
 
 
 def check_all_nodes(job, want):
-    """report --all-nodes of a job on two nodes, as its user, as root, as another user; --merge of
-    saved reports."""
+    """Check report --all-nodes of a job on two nodes, as the job's user, root and another user, and
+    report --merge of saved reports."""
     want = {(n, job, name): c["cpus"] for n in ("n0", "n1") for name, c in want.items()}
     r = run(f"nodeosctl report --all-nodes --job={job} --json", timeout=240)
     whole = json.loads(r.out or '{"nodes": []}')
     ok(
         r.code == 0 and whole.get("missing") == [],
-        "report --all-nodes works for the user",
+        "report --all-nodes of a user's own job succeeds, and no node is missing",
         r.text[-1500:],
     )
     described(whole, "report --all-nodes --json")
     same(
         {k: c["cpus"] for k, c in kept(whole).items()},
         want,
-        "report --all-nodes has both nodes and their containers as planned",
+        "report --all-nodes has the containers of both nodes as planned",
     )
     same(whole.get("differences"), [], "report --all-nodes finds no difference between the nodes")
     for d in whole["nodes"]:
         same(
             {cpu for part in d["machine"] for core in part["cores"] for cpu in cpus(core)},
             set(range(os.cpu_count())),
-            f"report --all-nodes: {d['node']} has all its CPUs in cores",
+            f"report --all-nodes: the cores of {d['node']} have all CPUs",
         )
     r = run(f"nodeosctl report --all-nodes --job={job}", user="root", timeout=240)
     found = [re.split("  +", line) for line in r.out.splitlines()[1:]]
     same(
         [(f[0], int(f[1]), f[2], f[4]) for f in found if len(f) > 5],
         [(*k, v) for k, v in sorted(want.items())],
-        "report --all-nodes as root has the containers as text",
+        "report --all-nodes as root prints the containers as text",
     )
     ok(
         "the same on all 2 nodes" in r.out,
-        "report --all-nodes as text reports no difference",
+        "report --all-nodes as text has no difference between the nodes",
         r.text,
     )
     r = run(f"nodeosctl report --all-nodes --job={job}", user="bob", timeout=240)
-    ok(r.code != 0 and "sim" not in r.out, "report --all-nodes shows another user nothing", r.text)
+    ok(r.code != 0 and "sim" not in r.out, "report --all-nodes as another user is refused", r.text)
     r = run(f"nodeosctl report --all-nodes --job={job} --svg=all.svg", timeout=240)
     root = (
         ElementTree.parse(f"{HOME}/all.svg").getroot()
@@ -842,7 +853,7 @@ def check_all_nodes(job, want):
     same(
         [t.text for t in root.iter("{http://www.w3.org/2000/svg}text") if t.get("class") == "name"],
         ["n0", "n1"],
-        "report --all-nodes --svg has both nodes",
+        "report --all-nodes --svg draws both nodes",
     )
     run("mkdir -p /shared/out; cp /shared/home/alice/all.svg /shared/out", user="root")
     run("systemctl stop nodeosd.socket", user="root", node="n1")
@@ -868,7 +879,7 @@ def check_all_nodes(job, want):
     same(
         kept(json.loads(r.out or '{"nodes": []}')),
         kept(whole),
-        f"report --merge of root's reports of each node has the same containers {r.err}",
+        f"report --merge of root's reports has the containers of report --all-nodes {r.err}",
     )
 
 
@@ -893,10 +904,10 @@ def group_report(machine):
             run(f"nodeosctl report --json --job={job}", user="root", node=node).out or "{}"
         )
         jobs = report.get("jobs", [])
-        described(report, f"report --json on {node} works")
+        described(report, f"report --json on {node}")
         ok(
             report.get("schema") == 1 and len(jobs) == 1 and jobs[0]["user"] == "alice",
-            f"report --json on {node} has alice's job only",
+            f"report --json on {node} has only alice's job",
             report,
         )
         if not jobs:
@@ -907,24 +918,24 @@ def group_report(machine):
             {n: c["cpus"] for n, c in want.items()},
             f"report on {node}: the containers are as planned",
         )
-        # Slurm bounds each job's memory here, and other jobs may use these memory nodes
+        # in this cluster Slurm limits the memory of jobs, and other jobs may use these memory nodes
         same(
             {c["mems_guarantee"] for c in jobs[0]["containers"] if c["mems_confined"]},
             {"amount"},
-            f"report on {node}: the guarantee of the memory is an amount",
+            f"report on {node}: mems_guarantee is amount",
         )
         check_now(jobs[0]["containers"], node)
         step = [s for s in jobs[0]["steps"] if s["container"] == "sim"]
         procs = [p for s in step for t in s["tasks"] for p in t["processes"]]
         ok(
             len(procs) == 2 and all(cpus(p["cpus"]) <= cpus(want["sim"]["cpus"]) for p in procs),
-            f"report on {node}: the kernel's values of the ranks equal those of whereami",
+            f"report on {node}: the two ranks have CPUs of sim",
             procs,
         )
     r = run("nodeosctl report; nodeosctl list; nodeosctl list --json", user="root")
     ok(
         "container sim: cpus" in r.out and "why:" in r.out and "kernel shows" in r.out,
-        "report, list and list --json have the container",
+        "report, list and list --json have the container sim",
         r.text,
     )
     ok(
@@ -941,7 +952,7 @@ def group_report(machine):
             r" tick on ",
             r.out,
         ),
-        "the text of the report has the request, the choice, the effective state, memory and noise",
+        "the text of report has the request, the choice, the effective state, memory and noise",
         r.text,
     )
     for command in ("list --json", f"plan --json {manifest}"):
@@ -958,18 +969,18 @@ def group_report(machine):
         r = run(f"nodeosctl {command}", user="bob")
         ok(
             r.code == 1 and "root" in r.err and "sim" not in r.out,
-            f"another user's {command} is refused",
+            f"{command} as another user is refused",
             r.text,
         )
     r = run("ls /run/nodeos; cat /run/nodeos/job-*", user="bob")
     ok(r.code != 0 and "sim" not in r.out, "other users cannot read the ledger", r.text)
     run(f"scancel {job}", user="alice")
-    all_idle("nodes are idle after scancel")
+    all_idle("suite, report: all nodes become idle after scancel")
     names = sorted(f for f in os.listdir(HOME) if f.startswith("rep."))
     same(
         names,
         ["rep.0.n0.json", "rep.0.n1.json", "rep.batch.n0.json"],
-        "--nodeos-report of sbatch writes a file per step and node",
+        "--nodeos-report of sbatch writes a file for each step on each node",
     )
     for name in names:
         described(json.load(open(f"{HOME}/{name}")), name)
@@ -979,19 +990,19 @@ def group_report(machine):
     same(
         {k: c["cpus"] for k, c in kept(merged).items()},
         {(n, job, name): c["cpus"] for n in ("n0", "n1") for name, c in want.items()},
-        f"report --merge of the steps' reports has the containers of both nodes {r.err}",
+        f"report --merge of the steps' reports has the planned containers of both nodes {r.err}",
     )
     r = run("nodeosctl report --merge " + " ".join(names))
     ok(
         len(r.out.splitlines()) == 1 + 2 * len(want) + 1,
-        "report --merge of the steps' reports has each container once as text",
+        "report --merge of the steps' reports as text has each container once per node",
         r.text,
     )
-    same(leftovers(), "", "the ledger is empty")
+    same(leftovers(), "", "suite, report: the jobs leave no file in /run/nodeos")
 
 
 def seen_on(nodes, what):
-    """Wait until alice has containers on each of NODES; returns the numbers of their jobs."""
+    """Wait until alice has containers on each of NODES, and return the numbers of their jobs."""
     for _ in range(100):
         found = [
             json.loads(run("nodeosctl show --json", node=n).out or "{}").get("jobs") or []
@@ -1005,7 +1016,7 @@ def seen_on(nodes, what):
 
 
 def group_parts(machine):
-    """report --all-nodes of a heterogeneous job and of an array's tasks."""
+    """Check report --all-nodes of a heterogeneous job and of an array's tasks."""
     manifest = write("coupled.json", pod(**COUPLED))
 
     def nodes_of(r):
@@ -1027,24 +1038,25 @@ def group_parts(machine):
     same(
         seen_on(("n0", "n1"), "a heterogeneous job"),
         [job, job + 1],
-        "a heterogeneous job: show has each component by its own number",
+        "a heterogeneous job: show has each component with the component's number",
     )
     for user in ("alice", "root"):
         r = run(f"nodeosctl report --all-nodes --job={job} --json", user=user, timeout=400)
         same(
             (r.code, *nodes_of(r)),
             (0, [("n0", job), ("n1", job + 1)], []),
-            f"report --all-nodes of a het job as {user} has both components {r.err[-500:]}",
+            f"report --all-nodes of a heterogeneous job as {user} has both components"
+            f" {r.err[-500:]}",
         )
     r = run(f"nodeosctl report --all-nodes --job={job + 1} --json", timeout=400)
     same(
         (r.code, *nodes_of(r)),
         (0, [("n1", job + 1)], []),
-        f"report --all-nodes of one component has its node {r.err[-500:]}",
+        f"report --all-nodes of one component has only the component's node {r.err[-500:]}",
     )
     run(f"scancel {job}")
-    all_idle("suite, parts: all nodes are idle at the end")
-    # alice chooses the job's name: nodeosctl must not read the job's user and nodes from it
+    all_idle("suite, parts: all nodes become idle after the heterogeneous job")
+    # a name that contains other fields of the job: nodeosctl must not read these fields
     script = write(
         "array.sh",
         "#!/bin/bash\nsrun -n1 --overlap --nodeos-container=sim sleep 600 &\nuntil [ -e ask ]; do"
@@ -1062,14 +1074,14 @@ def group_parts(machine):
     numbers = seen_on(("n0", "n1"), "an array")
     ok(
         len(numbers) == 2 and job in numbers,
-        "an array: show has a job for each task, the last one with the array's number",
+        "an array: show has a job for each task, and one job has the array's number",
         (job, numbers),
     )
     r = run(f"nodeosctl report --all-nodes --job={job}", timeout=400)
     ok(
         r.code == 1
         and f"job {job} is an array of which 2 tasks run: name one, such as --job={job}_" in r.err,
-        "report --all-nodes of an array with two tasks: refused, as the task is missing",
+        "report --all-nodes of an array of which two tasks run is refused",
         r.text,
     )
     got = []
@@ -1083,13 +1095,13 @@ def group_parts(machine):
         got += found
         ok(
             r.code == 0 and len(found) == 1 and not missing,
-            f"report --all-nodes of task {task} has its node",
+            f"report --all-nodes of task {task} has one node",
             r.text[-1500:],
         )
     same(
         (sorted(n for n, _ in got), sorted(j for _, j in got)),
         (["n0", "n1"], numbers),
-        "report --all-nodes: each task has its own node and number",
+        "report --all-nodes of each task: the tasks have different nodes and numbers",
     )
     write("ask", "")
     for _ in range(120):
@@ -1107,15 +1119,15 @@ def group_parts(machine):
     same(
         [nodes_of(cluster.Result(0, k, "", 0))[0] for k in kept],
         [[g] for g in got],
-        "report --all-nodes inside of a task has that task",
+        "report --all-nodes, run by a task of an array, has that task",
     )
     run(f"scancel {job}")
-    all_idle("suite, parts: all nodes are idle at the end")
-    same(leftovers(), "", "the ledger is empty")
+    all_idle("suite, parts: all nodes become idle at the end")
+    same(leftovers(), "", "suite, parts: the jobs leave no file in /run/nodeos")
 
 
 def group_show(machine):
-    """nodeosd shows users their own jobs."""
+    """Check that nodeosd shows users their own jobs only, and exec."""
     manifest = write("coupled.json", pod(**COUPLED))
     want = plan(manifest)
     script = write(
@@ -1124,7 +1136,7 @@ def group_show(machine):
     r = run("nodeosctl show", user="bob")
     ok(
         r.code == 0 and "0 jobs of yours" in r.out,
-        "show of a user without a job reports 0 jobs",
+        "show as a user without jobs: 0 jobs",
         r.text,
     )
     job = run(
@@ -1142,24 +1154,22 @@ def group_show(machine):
             break
         time.sleep(0.5)
     got = {c["name"]: c["cpus"] for c in report["jobs"][0]["containers"]}
-    same(
-        got, {n: c["cpus"] for n, c in want.items()}, "a user's show has the containers as planned"
-    )
-    ok("free" not in report, "show has no free CPUs of the node", sorted(report))
+    same(got, {n: c["cpus"] for n, c in want.items()}, "show has the user's containers as planned")
+    ok("free" not in report, "show does not have the node's free CPUs", sorted(report))
     described(report, "show --json")
     whole = json.loads(run(f"nodeosctl report --json --job={job}", user="root").out)
     for j in (
         report["jobs"] + whole["jobs"]
-    ):  # the script's own processes come and go, kernel threads too
+    ):  # processes of the script and kernel threads start and end between two readings
         j["steps"] = [s for s in j["steps"] if s["step"] != "batch"]
         for c in j["containers"]:
             ok(
                 c.pop("noise")["irqs"] >= 0
                 and c.pop("effective")["processes"] >= (2 if c["name"] == "sim" else 0),
-                f"show has the interference on the CPUs of {c['name']}",
+                f"show has the interference and processes of {c['name']}",
             )
             c["memory"] = [m["mem"] for m in c["memory"]]
-    same(report["jobs"], whole["jobs"], "show has the same facts as root's report of the job")
+    same(report["jobs"], whole["jobs"], "show has the facts of the job that root's report has")
     r = run(f"nodeosctl show --job={job}")
     ok(
         r.code == 0 and f"job {job} of alice" in r.out and "kernel shows cpus" in r.out,
@@ -1175,10 +1185,10 @@ def group_show(machine):
         r = run(f"nodeosctl {command}", user="bob")
         ok(
             r.code == 0 and "sim" not in r.out and "alice" not in r.out,
-            f"{command} of another user has nothing of the job",
+            f"{command} as another user has nothing of the job",
             r.text,
         )
-    # run commands in a container, beside its ranks
+    # run commands in a container that has ranks
     show_place = (
         "nodeosctl exec sim -- bash -c 'taskset -cp $$; grep ^Mems_allowed_list /proc/self/status;"
         " numactl --show | grep ^policy; cat /proc/self/cgroup; env | grep ^NODEOS | sort'"
@@ -1191,7 +1201,7 @@ def group_show(machine):
         ok(
             r.code == 0
             and cpus(re.search(r"list: (\S+)", r.out).group(1)) <= cpus(want["sim"]["cpus"]),
-            f"exec on {node}: the command has the container's CPUs",
+            f"exec on {node}: the command has CPUs of the container",
             r.text,
         )
         ok(
@@ -1201,7 +1211,7 @@ def group_show(machine):
         )
         ok(
             f"job_{job}/step_" in r.out and "NODEOS_CONTAINER=sim" in r.out,
-            f"exec on {node}: the command is in a step of its own, with the container's variables",
+            f"exec on {node}: the command is in a step of the job, with the container's variables",
             r.text,
         )
     same(
@@ -1231,9 +1241,9 @@ def group_show(machine):
         "SLURM_EXCLUSIVE=1 SLURM_EXACT=1 SLURM_CPUS_PER_TASK=64 SLURM_NTASKS_PER_NODE=64 nodeosctl"
         " exec vda -- bash -c 'echo $NODEOS_CONTAINER'"
     )
-    same(r.out, "vda\n", f"exec ignores sizes of a step in its environment {r.text}")
-    # Slurm's name of the node differs from the host's; nodeosd knows Slurm's name if each slurmd
-    # has a scope of its own
+    same(r.out, "vda\n", f"exec ignores Slurm's variables for the size of a step {r.text}")
+    # let Slurm's name of the node differ from the host's name; nodeosd knows Slurm's name only if
+    # each slurmd has a scope of its own
     if run(
         "ls -d /sys/fs/cgroup/system.slice/n0_slurmstepd.scope 2>/dev/null", user="root"
     ).out.strip():
@@ -1251,7 +1261,7 @@ def group_show(machine):
             " bash -c 'echo $NODEOS_CONTAINER'"
         ).out,
         "sim\n",
-        "exec works from within a step",
+        "exec, run by a step, runs a command in the container",
     )
     for command, user, what, words in (
         (
@@ -1268,9 +1278,9 @@ def group_show(machine):
         ),
     ):
         r = run(f"nodeosctl {command}", user=user)
-        ok(r.code == 1 and words in r.err, f"exec: {what} is refused", r.text)
+        ok(r.code == 1 and words in r.err, f"exec in {what} is refused", r.text)
     run("nodeosctl exec sim sleep 1000 >/dev/null 2>&1 & sleep 15; echo", user="alice")
-    same(run("pgrep -xc sleep").out.strip() >= "3", True, "exec: a long-running program runs")
+    same(run("pgrep -xc sleep").out.strip() >= "3", True, "exec: a program runs until the job ends")
     r = run(f"nodeosctl show --job={job}", user="bob")
     ok(
         r.code == 1
@@ -1308,53 +1318,54 @@ def group_show(machine):
     r = run("nodeosctl show")
     ok(
         r.code == 0 and f"job {job}" in r.out,
-        "a silent connection delays no other user",
+        "15 connections of a user that send nothing do not delay another user's show",
         r.text,
     )
     r = run("for i in $(seq 25); do nodeosctl show >/tmp/many || exit 1; done")
-    same(r.code, 0, "25 requests in a row succeed")
-    # more connections than one user may have (MaxConnectionsPerSource=), as ranks of a starting
-    # program make
+    same(r.code, 0, "25 runs of show, one after another, succeed")
+    # make more connections at once than one user may have (MaxConnectionsPerSource=), as the ranks
+    # of
+    # a program do
     crowd = (
         "rm -f /tmp/crowd.*; for i in $(seq 40); do { nodeosctl show >/dev/null 2>>/tmp/crowd.err"
         " || echo $i; } & done >/tmp/crowd.failed; wait; cat /tmp/crowd.failed"
     )
     r = run(crowd, timeout=300)
     same(
-        r.out, "", f"forty requests at once are all answered {run('cat /tmp/crowd.err').out[-600:]}"
+        r.out, "", f"forty runs of show at once all succeed {run('cat /tmp/crowd.err').out[-600:]}"
     )
     run("pkill -f nodeosd.socke[t]", user="bob")
     run("systemctl stop nodeosd.socket", user="root")
     r = run("nodeosctl show")
     ok(
         r.code == 1 and "nodeosd does not listen on this node" in r.err,
-        "show without nodeosd fails with the reason",
+        "show without nodeosd fails, and the reason is printed",
         r.text,
     )
     run("systemctl start nodeosd.socket", user="root")
     run(f"scancel {job}")
-    all_idle("suite, show: all nodes are idle at the end")
-    same(run("pgrep -x sleep").out, "", "programs of exec end with the job")
+    all_idle("suite, show: all nodes become idle at the end")
+    same(run("pgrep -x sleep").out, "", "programs that exec runs end with the job")
     time.sleep(12)
     same(
         run("systemctl --failed --no-legend | grep -c nodeos", user="root").out.strip(),
         "0",
-        "no unit of NodeOS fails",
+        "suite, show: no systemd unit of NodeOS has failed",
     )
-    same(leftovers(), "", "the ledger is empty")
+    same(leftovers(), "", "suite, show: the jobs leave no file in /run/nodeos")
 
 
 def group_nolibs(machine):
-    """Commands without NodeOS options must not need NodeOS's libraries. Debian's slurmd and
-    slurmstepd link hwloc themselves, so the test hides hwloc on the submitting node only, and
-    json-c on both nodes."""
+    """Check that commands without NodeOS's options need none of NodeOS's libraries. Debian's slurmd
+    and slurmstepd need hwloc, so the test hides hwloc only on the node that submits, and json-c on
+    both nodes."""
     lib = "/usr/lib/x86_64-linux-gnu/"
     names = {"n0": f"{lib}libjson-c.so.5 {lib}libhwloc.so.15", "n1": f"{lib}libjson-c.so.5"}
     for node, files in names.items():
         run(f"for f in {files}; do mv $f $f.hidden; done", user="root", node=node)
     try:
         r = run("nodeosctl --version")
-        ok(r.code != 0, "the tools fail without their libraries", r.text)
+        ok(r.code != 0, "nodeosctl fails without its libraries", r.text)
         r = run(
             "ldd /usr/bin/srun /usr/bin/sbatch /usr/lib/x86_64-linux-gnu/slurm-wlm/nodeos.so | grep"
             " -c 'not found'"
@@ -1372,7 +1383,7 @@ def group_nolibs(machine):
         r = run(f"srun -w n1 -n1 --mpi=none --nodeos-cpus=2 {WHEREAMI}")
         ok(
             r.code == 0 and len(cpus(ranks(r)[0]["cpus"])) == 2,
-            "a container starts without json-c on its node, as planning needs only hwloc",
+            "a container starts on a node without json-c, since the planner needs only hwloc",
             r.text,
         )
         run("mv /usr/libexec/nodeos/nodeos-plan /usr/libexec/nodeos/hidden", user="root", node="n1")
@@ -1383,20 +1394,20 @@ def group_nolibs(machine):
             and "error: nodeos: n1" in r.err
             and "nodeos-plan" in r.err
             and "not installed" in r.err,
-            "a container without its helper fails with a message",
+            "a container on a node without nodeos-plan fails with a message",
             r.text,
         )
         good = write("good.json", pod(sim={"container": {"cpus": 2}}))
         r = run(f"sbatch --nodeos-manifest={good} --wrap true")
         ok(
             r.code != 0 and "nodeosctl" in r.err,
-            "a manifest without json-c stops sbatch with a message",
+            "sbatch with a manifest fails without json-c, and the message names nodeosctl",
             r.text,
         )
     finally:
         for node, files in names.items():
             run(f"for f in {files}; do mv $f.hidden $f; done", user="root", node=node)
-    all_idle("suite, nolibs: all nodes are idle at the end")
+    all_idle("suite, nolibs: all nodes become idle at the end")
 
 
 def group_policy(machine):
@@ -1412,7 +1423,7 @@ def group_policy(machine):
     found = ranks(r)
     ok(
         r.code == 0 and [(x["policy"], x["priority"]) for x in found] == [(1, 10)] * 2,
-        "fifo:10 is applied where nodeos.conf allows it",
+        "--nodeos-sched=fifo:10 is applied if nodeos.conf allows fifo",
         r.text,
     )
     r = run(f"srun -N1 -n1 -c4 --nodeos-cpus=4 --nodeos-sched=rr:21 {WHEREAMI}")
@@ -1420,7 +1431,7 @@ def group_policy(machine):
     r = run(f"srun -N1 -n1 -c16 --nodeos-sched=rr {WHEREAMI}")
     ok(
         r.code != 0 and "leave one core" in r.err,
-        "real-time ranks on every core are refused",
+        "real-time ranks on all cores of the node are refused",
         r.text,
     )
     r = run(
@@ -1429,7 +1440,7 @@ def group_policy(machine):
     )
     ok(
         "leave one core" in r.err and len(ranks(r)) == 1,
-        "real-time ranks of two steps on every core together are refused",
+        "real-time ranks of two steps that have all cores together are refused",
         r.text,
     )
     r = run(
@@ -1442,16 +1453,17 @@ def group_policy(machine):
     )
     ok(
         "leave one core" in r.err and re.findall(r"resized (\d)", r.out) == ["1", "0"],
-        "a resize to real-time ranks on every core is refused until the other step ends",
+        "a resize that puts real-time ranks on all cores is refused until the other step ends",
         r.text,
     )
     for node in ("n0", "n1"):
         run(f"cp /tmp/keep {conf}", user="root", node=node)
-    all_idle("suite, policy: all nodes are idle at the end")
+    all_idle("suite, policy: all nodes become idle at the end")
 
 
 def group_allow(machine):
-    """The keys allow_ISOLATOR, which are judged by facts from slurmctld, and the key debug."""
+    """Check the keys allow_ISOLATOR, for which slurmctld says who the job's user is and where the
+    job runs, and the key debug."""
     conf = "/etc/nodeos/nodeos.conf"
     log = "/var/log/slurm/slurmd.log"
 
@@ -1473,21 +1485,21 @@ def group_allow(machine):
     r = srun()
     ok(
         r.code != 0 and "allow_sched" in r.err,
-        "allow_sched = users: bob: a policy is refused to alice",
+        "allow_sched = users: bob: a scheduling policy is refused to alice",
         r.text,
     )
-    ok(srun("").code == 0, "allow_sched = users: bob: a container without a policy runs")
+    ok(srun("").code == 0, "allow_sched = users: bob: a container without a scheduling policy runs")
     site("allow_sched = partitions: main")
     r = srun()
     ok(
         r.code == 0 and len(ranks(r)) == 1,
-        "allow_sched = partitions: main: a policy is given to the partition's jobs",
+        "allow_sched = partitions: main: a job in main gets a scheduling policy",
         r.text,
     )
     r = run(f"SLURM_JOB_PARTITION=other srun -w n0 -n1 -c2 --nodeos-sched=batch {WHEREAMI}")
     ok(
         r.code == 0 or "other" in r.err,
-        "allow_sched: a variable does not change the job's partition",
+        "allow_sched: SLURM_JOB_PARTITION in the environment does not change the job's partition",
         r.text,
     )
     site("allow_sched = partitions: other")
@@ -1497,7 +1509,8 @@ def group_allow(machine):
     )
     ok(
         r.code != 0 and "allow_sched" in r.err and "error: nodeos: n0" in r.err,
-        "allow_sched = partitions: other: a policy is refused to main's jobs with any environment",
+        "allow_sched = partitions: other: a policy is refused to a job in main that sets the"
+        " variable",
         r.text,
     )
     manifest = write("oom.json", pod(sim={"container": {"cpus": 8}, "os/linux/oom-score-adj": 300}))
@@ -1507,18 +1520,22 @@ def group_allow(machine):
     )
     ok(
         r.out.split() == ["300", "300", "0"],
-        "ranks in a container have the manifest's oom_score_adj, other ranks do not",
+        "only ranks in a container have the manifest's oom_score_adj",
         r.text,
     )
     site("allow_sched = no", "debug = yes")
     r = srun()
-    ok(r.code != 0 and "allow_sched" in r.err, "allow_sched = no: a policy is refused", r.text)
+    ok(
+        r.code != 0 and "allow_sched" in r.err,
+        "allow_sched = no: a scheduling policy is refused",
+        r.text,
+    )
     run(f"truncate -s 0 {log}", user="root")
-    ok(srun("").code == 0, "allow_sched = no: a container of CPUs alone runs")
+    ok(srun("").code == 0, "allow_sched = no: a container without a scheduling policy runs")
     text = run(f"grep -a 'nodeos: ' {log}", user="root").out
     ok(
         all(f"nodeos: {phase}: step " in text for phase in ("request", "plan", "choose", "end")),
-        "debug = yes logs each decision",
+        "debug = yes: slurmd's log has the decisions",
         text,
     )
     for node in ("n0", "n1"):
@@ -1526,9 +1543,9 @@ def group_allow(machine):
     run(f"truncate -s 0 {log}", user="root")
     ok(
         srun("").code == 0 and "nodeos: " not in run(f"grep -a 'nodeos: ' {log}", user="root").out,
-        "debug = no logs no decision",
+        "without debug = yes, slurmd's log has no decisions",
     )
-    all_idle("suite, allow: all nodes are idle at the end")
+    all_idle("suite, allow: all nodes become idle at the end")
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
@@ -1539,7 +1556,7 @@ def main():
     os.makedirs(HOME, exist_ok=True)
     os.chown(HOME, 1000, 1000)
     machine = Machine()
-    # emulated nodes on a busy machine answer late: the tests must not fail because of that
+    # emulated nodes on a busy host are slow, and the tests must not fail because of that
     cluster.patient()
     note(
         f"machine: {len(machine.cpus)} CPUs, {len(machine.core)} cores, {len(machine.mems)} memory"

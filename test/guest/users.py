@@ -2,9 +2,9 @@
 # run: deep limit=7200
 # run: deep kernel=debian limit=7200
 # rooms: control container
-"""Attacks of one user on the other users of a node, and on root's helpers, through NodeOS's
+"""Attacks of one user on the other users of a node and on root's helpers, through NodeOS's
 interfaces for users; and the effects of accidents. Run by test/guest/run as root on n0; users.py
-[GROUP...]"""
+GROUP... runs only these groups."""
 
 import argparse
 import fcntl
@@ -29,8 +29,8 @@ BOB = "/shared/home/bob"
 
 
 def small_job(user, command="sleep 1000", more="-n1 -c6 --mem=600", containers=None):
-    """Submit a job on a part of n0 with a container "own", and COMMAND in it; returns its
-    number."""
+    """Submit a job on a part of n0 whose container "own" runs COMMAND. Returns the job's number
+    once the container has ranks."""
     home = HOME if user == "alice" else BOB
     os.makedirs(home, exist_ok=True)
     for name, text in (
@@ -64,11 +64,11 @@ def small_job(user, command="sleep 1000", more="-n1 -c6 --mem=600", containers=N
 
 def end(*jobs):
     run(f"scancel {' '.join(jobs)}", user="root")
-    all_idle("users: all nodes are idle at the end")
+    all_idle("users: all nodes become idle at the end")
 
 
 class Background:
-    """A shell command of USER, killed with all its processes at the end."""
+    """A shell command that USER runs during a with block; its session is killed at the end."""
 
     def __init__(self, user, command):
         self.p = subprocess.Popen(
@@ -99,7 +99,7 @@ class Background:
 
 
 class Held:
-    """The longest time, in seconds, for which a process holds the lock of the ledger."""
+    """Measure, during a with block, the longest time in seconds for which the ledger is locked."""
 
     def __init__(self):
         self.longest, self.stop = 0.0, False
@@ -128,26 +128,26 @@ class Held:
 
 
 def group_changes(machine):
-    """Every user may read the file of changes, and can therefore lock it: a lock on the file must
-    delay no resize."""
+    """Check that a lock on the file of changes, which every user may read and therefore lock,
+    delays no resize."""
     job = small_job("alice")
     resize("own --cpus=2")
-    ok(os.path.exists(CHANGES), "a resize makes the file of changes")
+    ok(os.path.exists(CHANGES), "a resize creates the file of changes")
     before = open(CHANGES).read()
     with Background("bob", f"exec 3<{CHANGES}; flock -x 3; sleep 300"):
         r = run("timeout 60 nodeosctl resize own --cpus=4")
-        ok(r.code == 0, "bob locks the file of changes: alice's resize succeeds", r.text)
+        ok(r.code == 0, "while bob locks the file of changes, alice's resize succeeds", r.text)
         ok(
             int(open(CHANGES).read()) == int(before or 0) + 1,
-            "bob locks the file of changes: the file counts alice's resize",
+            "while bob locks the file of changes, the file counts alice's resize",
             (before, open(CHANGES).read()),
         )
     end(job)
 
 
 def group_stopped(machine):
-    """A user who stops the planner, which has the user's rights, stops only the user's own
-    requests."""
+    """Check that a user who stops the planner, which runs with the user's rights, stops only the
+    user's own requests."""
     jobs = small_job("alice"), small_job("bob")
     with Background("alice", "while :; do pkill -STOP -u alice -x nodeos-plan; sleep 0.02; done"):
         with Background(
@@ -156,14 +156,14 @@ def group_stopped(machine):
         ):
             time.sleep(3)
             r = run("timeout 50 nodeosctl resize own --cpus=2", user="bob")
-            ok(r.code == 0, "alice's planner stopped: bob's resize works", r.text)
+            ok(r.code == 0, "while alice stops her planner, bob's resize succeeds", r.text)
             r = run("timeout 50 nodeosctl delete own --kill", user="bob")
-            ok(r.code == 0, "alice's planner stopped: bob's delete works", r.text)
+            ok(r.code == 0, "while alice stops her planner, bob's delete succeeds", r.text)
     end(*jobs)
 
 
 def group_ledger(machine):
-    """Many processes that share much memory: other launches can lock the ledger while the memory
+    """Check that launches can lock the ledger while the memory of a container with many processes
     moves."""
     hog = write("hog.py", HOG.format(mib=24, processes=80))
     job = small_job(
@@ -179,8 +179,7 @@ def group_ledger(machine):
             r = run(f"nodeosctl resize own --mems={mems}", timeout=600)
         took = time.monotonic() - start
         note(f"to {mems}: {took:.1f} s, with the ledger locked for {h.longest:.2f} s")
-        # a resize to more nodes moves no page: its time is only the kernel's walk over all
-        # processes
+        # a resize to more nodes moves no page: all its time is the kernel's walk over the processes
         ok(
             r.code == 0 and (mems == "2" or h.longest < max(1.0, took / 6)),
             f"other processes can lock the ledger while pages move (to {mems})",
@@ -190,8 +189,8 @@ def group_ledger(machine):
 
 
 def group_entering(machine):
-    """A container is resized while a step starts, before its ranks run: the ranks have the new
-    CPUs, and no rank dies."""
+    """Check that steps start while their container is resized, also before their ranks run, and
+    that no step fails."""
     probe = write("probe.sh", "#!/bin/bash\nsleep 0.3\ngrep Cpus_allowed_list /proc/self/status\n")
     times = 20
     text = (
@@ -213,14 +212,14 @@ def group_entering(machine):
     out = open(f"{HOME}/own.out").read()
     ok(
         "finished" in out and "failed" not in out and out.count("Cpus_allowed_list") == 2 * times,
-        f"{times} steps start while their container is resized {done} times",
+        f"{times} steps succeed while their container is resized {done} times",
         out,
     )
     end(job)
 
 
 def ask(data, wait=20, user_close=True):
-    """nodeosd's answer when root sends these bytes."""
+    """Send DATA to nodeosd as root, and return the answer."""
     s = socket.socket(socket.AF_UNIX)
     s.settimeout(wait)
     s.connect("/run/nodeosd.socket")
@@ -239,8 +238,8 @@ def ask(data, wait=20, user_close=True):
 
 
 def group_requests(machine):
-    """nodeosd answers malformed requests with the error, and gives no user another user's
-    containers."""
+    """Check that nodeosd refuses malformed requests and requests for another user's containers, and
+    that programs which exec runs end with the job."""
     for data in (
         b"",
         b"\n",
@@ -267,7 +266,7 @@ def group_requests(machine):
             or text.startswith("error ")
             and text.count("\n") == 1
             and "\x1b" not in text,
-            f"{data[:40]!r}: the answer is one line of error",
+            f"request {data[:40]!r}: nodeosd answers with one line, an error",
             repr(text),
         )
     job = small_job("alice")
@@ -278,8 +277,9 @@ def group_requests(machine):
         ("bob", f"nodeosctl show --job={job}", 1, "no job"),
     ):
         r = run(command, user=user)
-        ok(r.code == code and words in r.text, f"{user}: {command} is refused", r.text)
-    # a program of exec is a step of its own, and ends with the job, with all its hidden children
+        ok(r.code == code and words in r.text, f"{command} as {user} is refused", r.text)
+    # a program that exec runs is a step of the job: it ends with the job, and so do all children
+    # that it tries to hide
     run(
         "setsid nodeosctl exec own bash -c 'setsid setsid sleep 4242 & disown; sleep 4243'"
         " >/dev/null 2>&1 & sleep 15; true"
@@ -290,7 +290,11 @@ def group_requests(machine):
         (line.split()[0] for line in found.splitlines() if line.endswith("sleep 4242")), "none"
     )
     place = run(f"cat /proc/{pid}/cgroup", user="root").out
-    ok(f"job_{job}/step_1/user/task_0" in place, "exec's children are in a step of the job", place)
+    ok(
+        f"job_{job}/step_1/user/task_0" in place,
+        "children of a program that exec runs are in a step of the job",
+        place,
+    )
     with Background(
         "alice",
         "python3 -c 'import socket,time\nl=[]\nfor i in range(200):\n"
@@ -299,18 +303,22 @@ def group_requests(machine):
     ):
         time.sleep(3)
         r = run("timeout 100 nodeosctl show", user="bob")
-        ok(r.code == 0, "alice has 200 connections: bob's request is answered", r.text)
+        ok(r.code == 0, "while alice has 200 connections to nodeosd, bob's show succeeds", r.text)
         note(f"bob's answer took {r.seconds:.1f} s")
     run(f"scancel {job}", user="root")
     time.sleep(5)
     found = run("pgrep -x sleep -u alice -a", user="root").out
-    ok("4242" not in found and "4243" not in found, "exec's children end with the job", found)
-    all_idle("users, requests: all nodes are idle at the end")
+    ok(
+        "4242" not in found and "4243" not in found,
+        "children of a program that exec runs end with the job",
+        found,
+    )
+    all_idle("users, requests: all nodes become idle at the end")
 
 
 def group_accidents(machine):
-    """Full file systems, damaged files, missing CPUs: each gives a message, no incomplete change,
-    and a working node afterwards."""
+    """Check that a full file system, a damaged file or a missing CPU leads to a message and to no
+    incomplete change, and that the node works afterwards."""
     job = small_job("alice")
     run(
         "dd if=/dev/zero of=/run/fill bs=64k 2>/dev/null; dd if=/dev/zero of=/run/fill2 bs=1"
@@ -320,7 +328,7 @@ def group_accidents(machine):
     r = run("timeout 60 nodeosctl resize own --cpus=2")
     ok(
         r.code == 1 and "No space left" in r.err,
-        "/run is full: resize fails with the reason",
+        "/run is full: resize fails, and the message has the reason",
         r.text,
     )
     note(run("nodeosctl show").text)
@@ -329,7 +337,7 @@ def group_accidents(machine):
     run("rm -f /run/fill /run/fill2", user="root")
     ok(
         not glob.glob("/run/nodeos/.*.new"),
-        "/run is full: no temporary file is left",
+        "/run is full: resize and delete leave no temporary file",
         glob.glob("/run/nodeos/.*"),
     )
     if "container own" in run("nodeosctl show").out and r.code != 0:
@@ -340,7 +348,7 @@ def group_accidents(machine):
             r.text,
         )
     run(f"scancel {job}", user="root")
-    all_idle("users, accidents: all nodes are idle at the end")
+    all_idle("users, accidents: all nodes become idle after /run was full")
     job = small_job("alice")
     entry = glob.glob("/run/nodeos/job-*")[0]
     whole = open(entry).read()
@@ -360,27 +368,30 @@ def group_accidents(machine):
             "nodeosctl show",
         ):
             r = run(f"timeout 60 {command}")
-            # ranks of ended steps and of other steps do not affect a new step
+            # a damaged line of a rank does not affect a new step
             harmless = command.endswith("show") or "rank" in what and " exec " in command
             ok(
                 r.code == 1 or harmless and r.code == 0,
-                f"the entry is {what}: {command} is refused or unaffected",
+                f"the ledger's entry is {what}: {command} is refused or unaffected",
                 r.text,
             )
-        ok(os.path.exists(entry), f"the entry is {what}: the entry stays as long as its job")
+        ok(
+            os.path.exists(entry),
+            f"the ledger's entry is {what}: the commands do not remove the entry",
+        )
         b = run("srun -N1 -w n0 -n1 -c1 --mem=100 --mpi=none true", user="bob", cwd="/")
-        ok(b.code == 0, f"the entry is {what}: another user's job runs", b.text)
+        ok(b.code == 0, f"the ledger's entry is {what}: another user's job runs", b.text)
     with open(entry, "w") as f:
         f.write(whole)
     ok(
         run("nodeosctl resize own --cpus=2").code == 0,
-        "the entry is whole again: the container can be resized",
+        "the ledger's entry is repaired: the container can be resized",
     )
     run("chmod 755 /run/nodeos", user="root")
     r = run("nodeosctl show")
     ok(
         r.code == 1 and "must belong to" in r.err,
-        "a state directory that others can read is refused",
+        "show refuses a state directory that other users can read",
         r.text,
     )
     run("chmod 700 /run/nodeos", user="root")
@@ -395,9 +406,13 @@ def group_accidents(machine):
     ):
         r = run(f"timeout 60 {command}")
         note(f"CPU {gone} is off: {command}: {r.text.strip()[:300]}")
-        ok(r.code in (0, 1), f"own's CPU {gone} is off: {command} works or is refused", r.text)
+        ok(
+            r.code in (0, 1),
+            f"a CPU of the container is offline: {command} works or is refused",
+            r.text,
+        )
     run(f"echo 1 >/sys/devices/system/cpu/cpu{gone}/online", user="root")
-    # the caller dies; nodeosd finishes the resize
+    # nodeosd finishes a resize whose caller is killed
     run("(nodeosctl resize own --cpus=4 & p=$!; sleep 0.1; kill -9 $p); sleep 5")
     r = run("nodeosctl verify", user="root")
     note(f"verify: {r.text.strip()[:600]}")
@@ -405,12 +420,12 @@ def group_accidents(machine):
     r = run("nodeosctl resize own --cpus=2")
     note(f"requeued: {r.text.strip()[:300]}")
     end(job)
-    same(cluster.leftovers(), "", "accidents leave no ledger entry")
+    same(cluster.leftovers(), "", "users, accidents: the jobs leave no file in /run/nodeos")
 
 
 class Full:
-    """Fill the file system of PATH to the last byte, for root as well, until the with block ends,
-    or until release()."""
+    """Fill the file system of PATH, also for root, until the with block ends or release() is
+    called."""
 
     def __init__(self, path):
         self.path, self.file = path, f"{path}/.fill"
@@ -419,7 +434,7 @@ class Full:
         ).out.split()
 
     def __enter__(self):
-        # a tmpfs must not use up the memory: shrink it to its contents
+        # do not fill the memory: shrink a tmpfs to its contents
         if self.kind == "tmpfs":
             used = int(run(f"findmnt -no USED -b --target {self.path}", user="root").out)
             run(f"mount -o remount,size={used + 65536} {self.path}", user="root")
@@ -452,11 +467,11 @@ WORDS = "No space left on device"
 
 
 def told_once(r, path, what, code=1):
-    """Check that the command fails, and that one line of its message names PATH."""
+    """Check that the command of R failed with one line, which names PATH and has the reason."""
     lines = [line for line in r.err.splitlines() if "nodeos" in line]
     return ok(
         r.code == code and len(lines) == 1 and path in lines[0] and WORDS in lines[0],
-        f"{what}: one line names {path}",
+        f"{what} on a full file system: one message names {path}",
         r.text,
     )
 
@@ -467,8 +482,7 @@ def here(command, user="alice"):
 
 
 def as_it_is(job):
-    """State that failures must not change: the ledger, the cgroups below the job, and its
-    ranks."""
+    """Return what a failure must not change: the ledger, the job's cgroups and its ranks."""
     return run(
         f"cat /run/nodeos/job-*; cd /sys/fs/cgroup/system.slice/*slurmstepd.scope/job_{job} && grep"
         " -r . --include=cpuset.cpus --include=cpuset.mems step_0/user; cat"
@@ -478,8 +492,8 @@ def as_it_is(job):
 
 
 def group_full(machine):
-    """Full file systems: each command either needs no space, or fails with one message and changes
-    nothing, and works again when there is space."""
+    """Check that each command, on a full file system, either needs no space or fails with one
+    message and changes nothing; and that it works when there is space again."""
     scratch = f"{HOME}/scratch"
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = small_job("alice")
@@ -509,20 +523,24 @@ def group_full(machine):
             and len(told) == 1
             and "/run/nodeos/job-" in told[0]
             and WORDS in told[0],
-            "/run: a step with a container: one line names the file",
+            "/run is full: a step with a container fails, and one message names the file",
             r.text,
         )
         r = run(f"{small} echo alive", user="bob", cwd="/")
-        ok(r.code == 0 and "nodeos" not in r.err, "/run: a step without a container runs", r.text)
+        ok(
+            r.code == 0 and "nodeos" not in r.err,
+            "/run is full: a step without a container runs",
+            r.text,
+        )
         for command in ("resize own --cpus=2", "resize own --mems=2", "delete own --kill"):
             told_once(here(f"nodeosctl {command}"), "/run/nodeos/job-", f"/run: {command}")
         told_once(here("nodeosctl discover", "root"), "/run/nodeos/", "/run: discover")
-        # exec starts a step, which needs an entry in the ledger like any other step
+        # exec starts a step, which needs an entry in the ledger
         r = here("nodeosctl exec own true")
         told = [line for line in r.err.splitlines() if "error: nodeos:" in line]
         ok(
             r.code != 0 and len(told) == 1 and "/run/nodeos/job-" in told[0] and WORDS in told[0],
-            "/run: exec: one line names the file",
+            "/run is full: exec fails, and one message names the file",
             r.text,
         )
         for command, user in (
@@ -534,18 +552,18 @@ def group_full(machine):
             ("verify", "root"),
         ):
             r = here(f"nodeosctl {command}", user)
-            ok(r.code == 0, f"/run: {command} needs no space", r.text)
-        same(as_it_is(job), before, "/run: ledger, cgroups and ranks are unchanged")
-        same(open("/run/nodeos/machine.xml").read(), xml, "/run: the topology is unchanged")
+            ok(r.code == 0, f"/run is full: {command} needs no space", r.text)
+        same(as_it_is(job), before, "/run is full: ledger, cgroups and ranks are unchanged")
+        same(open("/run/nodeos/machine.xml").read(), xml, "/run is full: the topology is unchanged")
         left = glob.glob("/run/nodeos/.*")
-        same(left, [], "/run: no half-written file is left")
+        same(left, [], "/run is full: the commands leave no incomplete file")
     works("/run has space again")
-    # a job that begins and ends while its file system is full leaves nothing
+    # a job begins and ends while /run is full
     with Full("/run"):
         run(f"{small} echo alive", user="bob", cwd="/")
         run(f"scancel {job}", user="root")
-        all_idle("a job ends while /run is full")
-    same(cluster.leftovers(), "", "a job that ends while /run is full leaves no ledger entry")
+        all_idle("/run is full: all nodes become idle after a job")
+    same(cluster.leftovers(), "", "/run is full: a job that ends leaves no file in /run/nodeos")
     job = small_job("alice")
     with Full("/tmp"):
         for command, user in (
@@ -554,13 +572,13 @@ def group_full(machine):
             ("nodeosctl resize own --cpus=4", "alice"),
         ):
             r = run(command, user=user, cwd="/")
-            ok(r.code == 0, f"/tmp: {command} needs no space", r.text)
+            ok(r.code == 0, f"/tmp is full: {command} needs no space", r.text)
         r = run(
             f"{small} --nodeos-cpus=2 --nodeos-report=/tmp/r.%s.%N.json echo alive",
             user="bob",
             cwd="/",
         )
-        ok(r.code == 0, "/tmp: a step runs without space for its report", r.text)
+        ok(r.code == 0, "/tmp is full: a step runs whose report is to be in /tmp", r.text)
         told_report(r.out, r.err, "/tmp")
         told_files("/tmp", scratch)
     works("/tmp has space again")
@@ -576,18 +594,18 @@ def told_report(out, err, path):
         and "warning" in told[0]
         and f"{path}/r." in told[0]
         and WORDS in told[0],
-        f"{path}: a report without space results in a warning",
+        f"{path} is full: one warning for the report of a step",
         out + err,
     )
-    same(run(f"cat {path}/r.*").out, "", f"{path}: no half-written report is left")
+    same(run(f"cat {path}/r.*").out, "", f"{path} is full: no incomplete report is left")
 
 
 PICTURE = "report --svg={}/n0.svg"
 
 
 def told_files(path, scratch):
-    """Check commands that write below PATH, in a full file system; SCRATCH is in another file
-    system."""
+    """Check commands that write files below PATH, whose file system is full. SCRATCH is in another
+    file system."""
     told_once(
         here(f"nodeosctl discover --output={path}/m.xml", "root"),
         f"{path}/m.xml",
@@ -599,12 +617,12 @@ def told_files(path, scratch):
     told_once(
         here(f"bash -c 'nodeosctl report --json >{path}/n0.json'", "root"),
         "standard output",
-        f"{path}: report --json to a file",
+        f"{path}: report --json >FILE",
     )
     told_once(
         here(f"bash -c 'nodeosctl show >{path}/show.txt'"),
         "standard output",
-        f"{path}: show to a file",
+        f"{path}: show >FILE",
     )
     left = [
         f
@@ -612,7 +630,7 @@ def told_files(path, scratch):
         for name in ("nodeos-*", "*.xml", "*.svg")
         for f in glob.glob(f"{where}/{name}")
     ]
-    same(left, [], f"{path}: failed commands leave no file")
+    same(left, [], f"{path} is full: commands that fail leave no file")
 
 
 def files_work(path):
@@ -629,8 +647,8 @@ def files_work(path):
 
 
 def group_var(machine):
-    """/var is full, and Slurm itself drains the node for that: the node's jobs continue, and change
-    their containers."""
+    """Check that jobs continue, and can change their containers, while /var is full, for which
+    Slurm drains the node."""
     scratch = f"{HOME}/scratch"
     run(f"rm -rf {scratch}; mkdir {scratch}")
     job = Job()
@@ -638,7 +656,7 @@ def group_var(machine):
         same(
             run("findmnt -no TARGET --target /var/spool/slurmd", user="root").out,
             run("findmnt -no TARGET --target /var/tmp", user="root").out,
-            "slurmd's spool is on the full file system",
+            "slurmd's spool directory is on the full file system",
         )
         for arguments in (
             "sim --cpus=4 --mems=1",
@@ -647,9 +665,9 @@ def group_var(machine):
             "sim --cpus=8 --mems=2",
         ):
             r, _ = resize(arguments)
-            ok(r.code == 0, f"/var: resize {arguments} needs no space", r.text)
-            job.check(f"/var: {arguments}")
-        # the report's message is in the output, on stdout or stderr
+            ok(r.code == 0, f"/var is full: resize {arguments} needs no space", r.text)
+            job.check(f"/var is full, resize {arguments}")
+        # the warning for the report is on stdout or stderr, which are both in TEXT
         text = job.inside(
             "srun -n1 --overlap --mpi=none --nodeos-container=vda"
             " --nodeos-report=/var/tmp/r.%s.%N.json echo alive"
@@ -657,21 +675,21 @@ def group_var(machine):
         told_report(text, text, "/var/tmp")
         told_files("/var/tmp", scratch)
         r, _ = delete("vda --kill")
-        ok(r.code == 0, "/var: delete needs no space", r.text)
-        job.check("/var: after delete vda")
+        ok(r.code == 0, "/var is full: delete needs no space", r.text)
+        job.check("/var is full, delete vda")
     files_work("/var/tmp")
-    # Slurm checks the space of its spool from time to time
+    # Slurm checks from time to time whether its spool directory is full
     reason = run("sinfo -h -N -n n0 -o %E", user="root").out.strip()
     ok(
         reason in ("none", "SlurmdSpoolDir is full"),
-        "/var: only Slurm itself drains the node",
+        "/var is full: only Slurm drains the node",
         reason,
     )
     run("scontrol update node=n0 state=resume", user="root")
     job.end(steps=("sim",))
     r = run("srun -w n0 -n1 -c2 --mpi=none --nodeos-cpus=2 true")
-    ok(r.code == 0, "/var has space again: the next job has its container", r.text)
-    same(cluster.leftovers(), "", "/var: no ledger entry is left")
+    ok(r.code == 0, "/var has space again: a job with a container runs", r.text)
+    same(cluster.leftovers(), "", "users, var: the jobs leave no file in /run/nodeos")
 
 
 def pid_of(name):
@@ -685,7 +703,7 @@ def pid_of(name):
 
 
 def group_filling(machine):
-    """/run fills up in the middle of a resize: the failed resize leaves no incomplete change."""
+    """Check that a resize during which /run becomes full fails and leaves no incomplete change."""
     hog = write("hog.py", HOG.format(mib=24, processes=80))
 
     def shown():
@@ -693,7 +711,7 @@ def group_filling(machine):
         return re.search(r"container own: cpus (\S+) +mems (\S+)", text).groups()
 
     for cpus_too in ("", " --cpus=2"):
-        # a new job, with pages on both of its memory nodes
+        # a new job whose pages are on both of its memory nodes
         job = small_job(
             "alice",
             f"python3 {hog}",
@@ -713,7 +731,7 @@ def group_filling(machine):
         daemon = None
         while not daemon and asks.is_alive():
             daemon = pid_of("nodeosd")
-        # nodeosd writes the entry twice before the pages move, and once after
+        # nodeosd writes the ledger's entry twice before the pages move, and once afterwards
         seen = {inode}
         while len(seen) < 3 and asks.is_alive():
             seen.add(os.stat(entry).st_ino)
@@ -749,17 +767,17 @@ def group_filling(machine):
                 r.text,
             )
         r = run("nodeosctl resize own --mems=1 --cpus=4", timeout=600)
-        ok(r.code == 0, "resize --mems=1 --cpus=4 with free space: the resize works", r.text)
+        ok(r.code == 0, "resize --mems=1 --cpus=4 when /run has space again: succeeds", r.text)
         r = run("nodeosctl verify", user="root")
         ok(
             r.code == 0,
-            "resize --mems=1 --cpus=4 with free space: verify finds no difference",
+            "resize --mems=1 --cpus=4 when /run has space again: verify finds no difference",
             r.text,
         )
         r = run("nodeosctl resize own --mems=2", timeout=600)
         ok(
             r.code == 0 and run("nodeosctl verify", user="root").code == 0,
-            "resize --mems=2 with free space: the container grows back",
+            "resize --mems=2 when /run has space again: succeeds, and verify finds no difference",
             r.text,
         )
         end(job)

@@ -3,13 +3,13 @@
 """Compare the C planner (through plan_driver) with oracle.py on random small machines and
 requests. TAP.
 
-usage: compare.py DRIVER [--machines N] [--seed N] [--keep DIR]
+usage: compare.py DRIVER [--machines N] [--first N] [--seed N] [--keep DIR]
 
-Machines have up to 16 threads: packages, groups in or around them, L3 above or below NUMA, fake
-NUMA, memory of all kinds by name, place, distance or bandwidth, huge pages, empty nodes, blocks,
-cores without memory, offline threads, other jobs' threads, interleaved numbers, distances, CPU
-kinds. The plans must have the same ids, and the reasons of the explanations ("takes 1: the tightest
-fit by packages") must equal those of the brute force.
+A machine has up to 16 threads. It may have packages, groups in or around them, L3 caches above or
+below NUMA, fake NUMA, memory of all kinds (by name, place, distance or bandwidth), huge pages,
+empty nodes, blocks, cores without memory, offline threads, threads of other jobs, interleaved
+numbers, distances and CPU kinds. The plans must have the same ids. The reasons in the planner's
+explanations ("takes 1: the tightest fit by packages") must equal those that oracle.py finds.
 """
 
 import argparse
@@ -60,7 +60,7 @@ class Generator:
         self.pus_left = 16
         self.offline = 0 if rng.random() < 0.5 else 0.15
         self.root = Obj("Machine")
-        self.around = rng.random() < 0.15  # groups around packages only
+        self.around = rng.random() < 0.15  # groups exist only around packages
         types = ["Group", "Package"] if self.around else ["Package", "Group", "L3Cache", "L2Cache"]
         self.root.children = self.level(self.root, types)
         if not self.root.children:
@@ -78,7 +78,7 @@ class Generator:
         return Obj("Core", pus) if n > 1 or self.rng.random() < 0.7 else pus[0]
 
     def level(self, parent, types):
-        """Make children of PARENT, of TYPES from the outermost."""
+        """Return children of PARENT, whose types are some of TYPES, the outermost first."""
         rng = self.rng
         if self.cores_left <= 0 or self.pus_left <= 0:
             return []
@@ -175,7 +175,7 @@ class Generator:
             o.nodes.sort(key=lambda n: n.os)
 
     def special(self):
-        """A node of a special kind, or of a kind that is special only beside others."""
+        """Return a memory node that is special, or special if there are certain other nodes."""
         rng = self.rng
         names = [
             "MCDRAM",
@@ -327,7 +327,8 @@ PLACEMENTS = ["pack"] * 4 + ["unset"] * 3 + ["spread", "spread:package", "spread
 
 
 def random_wants(rng, planner):
-    """One to three kinds, mostly such as the machine has, in the order of KINDS."""
+    """Return random requests for one to three kinds of memory, in the order of KINDS. Most kinds
+    exist on the machine."""
     there = sorted({planner.m.memory[n] for n in planner.mems})
     kinds = {
         rng.choice(there if there and rng.random() < 0.9 else KINDS)
@@ -354,7 +355,7 @@ def ask_line(a):
 
 
 def random_asks(rng, planner):
-    """Random requests: most fit, many need nearly all cores, and some are too large."""
+    """Return random requests: most fit, many need nearly all cores, and some are too large."""
     left, asks = len(planner.cpus), []
     mems = len(planner.ordinary) + (rng.random() < 0.1)
     for i in range(rng.choice([1, 2, 2, 3, 3, 4])):
@@ -406,7 +407,7 @@ class Driver:
         return text.rstrip("\n")
 
     def why(self):
-        """The last plan's reasons: {container's number: {level: (number, words)}}."""
+        """Return the reasons of the last plan: {container's number: {level: (number, words)}}."""
         self.say("why")
         out, containers = {}, -1
         while (text := self.line()) != "end":
@@ -443,7 +444,7 @@ def agrees(want, got):
 
 
 def wrong_reason(planner, asks, told):
-    """The text of the first wrong explanation."""
+    """Return the lines about the first wrong explanation, or []."""
     for i, levels in sorted(told.items()):
         want = planner.reasons[asks[i].name]()
         for level, got in levels.items():
@@ -452,12 +453,33 @@ def wrong_reason(planner, asks, told):
     return []
 
 
+def take_names(path, root):
+    """Give nodes that their driver calls SPM the subtypes that hwloc shows. Depending on
+    bandwidths, hwloc calls some of them HBM, with rules that differ between its versions."""
+    nodes = {n.os: n for o in root.walk() for n in o.nodes}
+    unnamed = [n for n in nodes.values() if n.infos.get("DAXType") == "SPM" and not n.subtype]
+    if not unnamed:
+        return
+    text = subprocess.run(
+        ["lstopo-no-graphics", "-i", path, "--of", "xml"],
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ).stdout
+    for line in re.findall(r'<object type="NUMANode"[^>]*>', text):
+        subtype = re.search(r' subtype="([^"]*)"', line)
+        if subtype:
+            nodes[int(re.search(r' os_index="(\d+)"', line)[1])].subtype = subtype[1]
+
+
 def one_machine(driver, rng, path, count):
-    """Compare several plans on one random machine; returns the text of the first difference."""
+    """Compare several plans on one random machine. Returns the text of the first difference."""
     gen = Generator(rng)
     latency, kinds = gen.latency(), gen.kinds()
-    machine = Machine(gen.root, latency, kinds)
     write_xml(path, gen.root, latency, kinds)
+    take_names(path, gen.root)
+    machine = Machine(gen.root, latency, kinds)
     driver.say(f"machine {path}")
     answer = driver.line()
     if answer != "ok":
@@ -499,6 +521,7 @@ def main():
     parser.add_argument(
         "--machines", type=int, default=int(os.environ.get("NODEOS_ORACLE_MACHINES", 500))
     )
+    parser.add_argument("--first", type=int, default=0, help="begin with this machine of the seed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", help="directory in which the machines are kept")
     args = parser.parse_args()
@@ -509,10 +532,11 @@ def main():
         os.makedirs(folder, exist_ok=True)
         print(f"# seed {args.seed}")
         print(f"1..{args.machines}")
-        for i in range(args.machines):
+        for number in range(args.machines):
+            i = args.first + number
             rng = random.Random(f"{args.seed}/{i}")
             problem = one_machine(driver, rng, os.path.join(folder, f"m{i}.xml"), count)
-            print(f"{'not ok' if problem else 'ok'} {i + 1} - machine {i}")
+            print(f"{'not ok' if problem else 'ok'} {number + 1} - machine {i}")
             if problem:
                 bad += 1
                 print("\n".join("# " + l for l in problem.split("\n")))

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The planner's objective (doc/planner.md) by brute force over all subsets of the free cores.
-
-Written from that page, not from the C code; slow on purpose. A machine is given
-as an Obj tree (see compare.py, which also writes it as hwloc XML).
+"""A planner that finds the best plan by trying all subsets of the free cores. It was written from
+doc/planner.md, not from the C code, and is simple but slow. A machine is a tree of Obj; compare.py
+makes such trees, and writes them as hwloc's XML, too.
 """
 
 import math
@@ -27,12 +26,12 @@ class Node:
 
     @property
     def added(self):
-        """Whether a driver has added the node."""
+        """Has a driver added the node?"""
         return bool({"DAXType", "DAXDevice"} & set(self.infos))
 
     @property
     def name(self):
-        """The kind by name."""
+        """The kind of the node that its name and its driver give."""
         if "PCIBusID" in self.infos:
             return "gpu"
         if "CXLDevice" in self.infos:
@@ -85,7 +84,7 @@ class Ask:
     cores: str = "unset"  # or fast, efficient, any
 
     def wants(self):
-        """[(kind of memory or None for ordinary, sized, amount)]"""
+        """Return the requests for memory: [(kind or None for ordinary memory, sized, amount)]."""
         if self.kind == "wants":
             return self.mems
         return [] if self.kind == "none" else [(None, self.kind == "size", self.mems)]
@@ -147,13 +146,13 @@ class Machine:
 
     @staticmethod
     def _inner(obj):
-        """Whether an object with CPUs and memory nodes lies below OBJ."""
+        """Does an object below OBJ have CPUs and memory nodes?"""
         return any(o is not obj and o.nodes and o.pus() for o in obj.walk())
 
     def _nodes(self, obj, in_cores):
         for c in obj.children:
             self._nodes(c, in_cores)
-        for n in obj.nodes:  # hwloc numbers these nodes after those of the children
+        for n in obj.nodes:  # hwloc numbers nodes of OBJ after those of its children
             nobody = obj is self.root and any(
                 o is not obj
                 and o.pus()
@@ -169,7 +168,7 @@ class Machine:
             )
 
     def _kinds(self):
-        """Kinds of all nodes, by os index."""
+        """Return {os index: kind} of all nodes."""
         local = {n.os for n, cores, _ in self.nodes if cores}
         found = {n.os: n.name for n, _, _ in self.nodes}
         blocks = {n.os: n.home for n, _, _ in self.nodes if n.home >= 0 and n.home != n.os}
@@ -230,7 +229,8 @@ class Planner:
         return not self.m.cores[core][1] <= self.cpus
 
     def plan(self, asks):
-        """[(cpus, reserved, mems, given, confined, shared)] for the requests; raises Failure."""
+        """Return [(cpus, reserved, mems, given, confined, shared)] for the requests ASKS. Raises
+        Failure."""
         if not self.mems:
             raise Failure("mems")
         widest = max(range(len(self.threads)), key=lambda c: len(self.threads[c]))
@@ -302,13 +302,13 @@ class Planner:
         return sum(len(d & free) for d in domains if d & picked) + len(outside)
 
     def nodes_of(self, kind):
-        """The nodes that a want of KIND may get."""
+        """Return the nodes that a request for memory of KIND may get."""
         if kind is None or kind == self.m.best:
             return self.ordinary
         return {n for n in self.mems if self.m.memory[n] == kind}
 
     def untaken_local(self, want, picked, used):
-        """The amounts of the unused nodes for WANT that are local to PICKED."""
+        """Return the amounts of the unused nodes that WANT may get and that are local to PICKED."""
         kind, sized, _ = want
         nodes = self.nodes_of(kind) - used
         return [
@@ -318,8 +318,8 @@ class Planner:
         ]
 
     def worth(self, ask, picked, used):
-        """Untaken local memory; of named kinds each node counts by the part of its want that it
-        meets, in thousandths."""
+        """Return the amount of unused local memory. A node of a named kind counts as the share, in
+        thousandths, of the request that it meets."""
         total = 0
         for want in ask.wants():
             for amount in self.untaken_local(want, picked, used):
@@ -327,7 +327,7 @@ class Planner:
         return total
 
     def offered(self, ask, free, thrift):
-        """The cores that ASK may get, by their kinds."""
+        """Return the cores of FREE that ASK may get according to their CPU kinds."""
         kind = self.m.kind
         if not self.m.ranked or ask.cores == "any":
             return free
@@ -382,7 +382,7 @@ class Planner:
         return next(several, "L3Cache")
 
     def needs_spread(self, ask, free, packed):
-        """Whether the one package of PACKED has less memory than ASK wants."""
+        """Are all cores of PACKED in one package that has less memory than ASK requests?"""
         packages = [d for d in self.m.domains["Package"] if d & packed]
         if len(packages) != 1 or self.with_free("Package", free) < 2:
             return False
@@ -398,7 +398,7 @@ class Planner:
         return False
 
     def spread(self, ask, free, level, used, thrift):
-        """The cores of ASK, divided evenly among the domains of LEVEL."""
+        """Return cores for ASK that are divided evenly among the domains of LEVEL."""
         groups = {}
         for c in free:
             domain = next((i for i, d in enumerate(self.m.domains[level]) if c in d), None)
@@ -422,7 +422,7 @@ class Planner:
         return out
 
     def sets(self, ask, free, need=None):
-        """Every set of these cores that is large enough."""
+        """Return all sets of cores of FREE that are large enough."""
         need = ask.cpus if need is None else need
         n, widths = len(free), [self.width(ask, c) for c in free]
         sums, sets = [0] * (1 << n), []
@@ -436,7 +436,7 @@ class Planner:
     # ---- why
 
     def rules(self, ask, picked, free, used, thrift, with_memory):
-        """The key as a flat list, each value with the words of its explanation."""
+        """Return the key as a list of (words of the explanation, value)."""
         half, spans, kinds, memory, waste, fit, _ = self.key(
             ask, picked, free, used, False, with_memory
         )
@@ -449,8 +449,8 @@ class Planner:
         return (spent + place if thrift else place + spent) + tight
 
     def why(self, ask, picked, free, used, thrift, with_memory):
-        """{level: (number, words)}: why the plan has this one domain of the level, among those that
-        are large enough."""
+        """Return {level: (number, words)} for each level at which the plan has one domain: why it
+        has this one of the domains that are large enough."""
         before, out, view = (free, used, thrift, with_memory), {}, set(range(len(self.threads)))
         mine = self.rules(ask, picked, *before)
         for level, name in (("Package", "package"), ("NUMA", "NUMA locality"), ("L3Cache", "L3")):

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Memory that QEMU's plugin writes and the guest's module reads, except for one word that the
- * module writes: BAR 2 of an ivshmem-plain device, little endian. A header of SIMLLC_HEAD bytes,
- * then for each vCPU a record of SIMLLC_RECORD bytes: __u64 count[SIMLLC_COUNTERS][2], for user and
- * for kernel code. Only the vCPU's own thread writes its record. Counters do not overlap, so an
- * event is a set of counters, and its count is their sum.
+ * The layout of the memory that QEMU's plugin shares with the guest's module: BAR 2 of an
+ * ivshmem-plain device, little endian. The plugin writes, and the module reads; only has_time is
+ * written by the module. A header of SIMLLC_HEAD bytes comes first. Then each vCPU has a record of
+ * SIMLLC_RECORD bytes, __u64 count[SIMLLC_COUNTERS][2], for user and kernel code, which only the
+ * thread of that vCPU writes. Counters do not overlap, so an event is a set of counters, and its
+ * count is their sum. Then each vCPU has a ring with its latest misses, one in SIMLLC_EVERY.
  */
 #ifndef SIMLLC_ABI_H
 #define SIMLLC_ABI_H
@@ -12,11 +13,14 @@
 #include <linux/types.h>
 
 #define SIMLLC_MAGIC 0x434c4c53u /* "SLLC" */
-#define SIMLLC_VERSION 1
+#define SIMLLC_VERSION 2
 #define SIMLLC_HEAD 4096
 #define SIMLLC_RECORD 256
 #define SIMLLC_CPUS 256
+#define SIMLLC_RINGS (SIMLLC_HEAD + SIMLLC_CPUS * SIMLLC_RECORD)
 #define SIMLLC_BYTES 0x100000 /* bytes of the BAR, a power of two */
+#define SIMLLC_EVERY 509 /* a prime, so that samples of any stride are from all its memory */
+#define SIMLLC_RING_MISSES 64 /* a power of two */
 
 enum simllc_counter {
 	SIMLLC_INSTRUCTIONS,
@@ -27,9 +31,19 @@ enum simllc_counter {
 };
 
 enum simllc_fill {
-	SIMLLC_REMOTE = 1, /* from the memory of another NUMA node than that of the vCPU */
+	SIMLLC_REMOTE = 1, /* from the memory of a NUMA node that is not the vCPU's */
 	SIMLLC_WRITE = 2, /* for a store, not a load */
 	SIMLLC_PREFETCH = 4 /* by the cache's prefetcher, at a miss of a user or kernel access */
+};
+
+#define SIMLLC_KERNEL 8 /* kernel code misses */
+
+/* The ring of a vCPU. N is how many misses were written in all; the last is miss[(N - 1) % 64]. */
+struct simllc_ring {
+	__u64 n;
+	/* the virtual address of the line, and in its low bits simllc_fill and SIMLLC_KERNEL */
+	__u64 miss[SIMLLC_RING_MISSES];
+	__u64 unused[7]; /* no two rings share a cache line of the host */
 };
 
 struct simllc_head {
@@ -42,7 +56,8 @@ struct simllc_head {
 	__u64 sets; /* simulated sets: one in 2^sample of the cache's */
 	__u32 sample;
 	__u32 prefetch;
-	__u32 has_time; /* written by the module: 1 while it is loaded, and misses cost time */
+	/* written by the module: 1 while it is loaded; only then may misses cost time */
+	__u32 has_time;
 };
 
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Boot small guests with the simulated last-level cache, and compare the counts of
-perf_event_open() there with the known counts of loads in assembler (test/loads.c).
+perf_event_open() there with the known counts of loads in assembler (test/simllc/test/loads.c).
 Usage: boot.py [--short] [--only GUEST] KERNEL TREE WORKDIR, with KERNEL and TREE as kernel/build
 makes them; --short boots only the first guest, in less than a minute. Needs QEMU and cpio. Prints
 TAP. All counts are those of a simulated cache."""
@@ -21,7 +21,7 @@ from boot import Boot, Machine, ok, same  # noqa: E402
 
 MIB = 1 << 20
 NODE = 256  # MiB
-# lines from memory for each instruction, calculated from the assembler code in test/kinds.h
+# lines from memory for each instruction, by the assembler of test/simllc/test/kinds.h
 RATE = {"scan": 1 / 32, "muladd": 1 / 304, "triad": 3 / 56, "chase": 1 / 3, "write": 1 / 32}
 INSN, REFS, STALL = "simllc/1/0/u", "simllc/2/0/u", "simllc/4/0/"
 MISS, REMOTE, PREFETCH, FILLS = (f"simllc/{bits}/0/u" for bits in ("78", "50", "780", "7f8"))
@@ -29,8 +29,8 @@ TURTLE, DEVIL = 30, 45  # bounds of the classes: misses for 10,000 instructions
 
 
 class Guest:
-    """A guest of two sockets, each with two CPUs and a memory node, that has run NAME.plan, and its
-    output."""
+    """A guest that has run NAME.plan, and its output. The guest has two sockets, each with two CPUs
+    and a memory node."""
 
     def __init__(self, name, llc, cpu=None, plugin=True):
         self.name = name
@@ -40,7 +40,7 @@ class Guest:
             words = [f"file={PLUGIN}", f"out={counters}", "share=2", "nodecpus=2"]
             words += [f"nodes={NODE}M+{NODE}M", *([llc] if llc else [])]
             machine.args += ["-plugin", ",".join(words)]
-        # added after the nodes: the plugin assumes that these come first in all RAM
+        # added after the nodes: the plugin assumes that the nodes come first in QEMU's RAM
         file = f"memory-backend-file,id=llc,size=1M,share=on,mem-path={counters}"
         machine.args += ["-object", file, "-device", "ivshmem-plain,memdev=llc"]
         machine.args += ["-cpu", cpu] if cpu else []
@@ -61,12 +61,12 @@ class Guest:
         return self.counts.get((what, load, event), (-1, 0, 0))[0]
 
     def rate(self, what, load=0, event=MISS, of=INSN):
-        """EVENT for 10,000 instructions; -1: not counted."""
+        """Return the count of EVENT for 10,000 instructions, or -1 if it was not counted."""
         insn = self.value(what, of, load)
         return 1e4 * self.value(what, event, load) / insn if insn > 0 else -1
 
     def said(self, words):
-        """The rest of the line that begins with WORDS."""
+        """Return the rest of the line that begins with WORDS, or None."""
         found = re.search(rf"^{re.escape(words)} (.*)$", self.text, re.M)
         return found and found[1]
 
@@ -105,7 +105,11 @@ def plan_plain():
     generic += ",cache/6/0/u,cache/10006/0/u"
     lines += [counted("generic", generic, f"write/{big}/2/0/1")]
     lines += [counted("reads", generic, f"scan/{big}/2/0/1")]
-    lines += ["open sampling simllc/1/0/s", "open unknown simllc/800/0/u"]
+    lines += [
+        "open sampling simllc/1/0/s",
+        "open frequency simllc/78/0/f",
+        "open unknown simllc/800/0/u",
+    ]
     lines += ["open nothing simllc/0/0/u", "open raw raw/c0/0/u", "rmmod simllc"]
     lines += ["open gone simllc/1/0/u", "insmod /simllc.ko processor=none"]
     lines += ["insmod /simllc.ko counters=1 processor=amdzen4"]
@@ -131,31 +135,48 @@ def judge_rates(g):
 
 
 def judge_tasks(g):
-    below(g.rate("turns", 0), 1, "a loop that shares its CPU with a scan")
-    near(g.rate("turns", 1), 1e4 / 32, "the scan that shares its CPU with a loop")
+    below(
+        g.rate("turns", 0),
+        1,
+        "a loop that shares its CPU with a scan: misses for 10,000 instructions",
+    )
+    near(
+        g.rate("turns", 1),
+        1e4 / 32,
+        "a scan that shares its CPU with a loop: misses for 10,000 instructions",
+    )
     for n in (0, 1):
         rate = g.rate("together", n)
         ok(rate > DEVIL, f"two scans of 3 MiB in one cache of 4 MiB: scan {n} is a devil", rate)
         below(g.rate("apart", n), TURTLE, f"two scans in two caches: scan {n} is a turtle")
-    near(g.rate("child"), 1e4 / 32, "counters of a process count its child, too")
+    near(
+        g.rate("child"),
+        1e4 / 32,
+        "counters of a process whose child scans: misses for 10,000 instructions",
+    )
     lines = 2 * 8 * MIB // 64
     user, kernel, both = (g.value("modes", f"simllc/78/0/{flags}") for flags in ("u", "k", ""))
-    near(kernel, lines, "lines that the kernel writes: its misses")
+    near(kernel, lines, "lines that the kernel writes: misses of the kernel")
     below(user, lines / 100, "lines that the kernel writes: misses of user code")
     near(both, kernel + user, "lines that the kernel writes: misses of user code and kernel", 0.02)
     user, kernel = (g.value("user-mode", f"simllc/78/0/{flags}") for flags in ("u", "k"))
-    near(user, lines, "lines that user code reads: its misses")
+    near(user, lines, "lines that user code reads: misses of user code")
     below(kernel, lines / 10, "lines that user code reads: misses of the kernel")
 
 
 def judge_nodes(g):
     lines = 2 * 8 * MIB // 64
     for what, remote in (("near", False), ("far", True), ("far2", True), ("moved", False)):
-        near(g.value(what, MISS), lines, f"{what}: misses")
+        near(g.value(what, MISS), lines, f"scan, memory {what}: misses")
         if remote:
-            near(g.value(what, REMOTE), g.value(what, MISS), f"{what}: all are remote", 0.01)
+            near(
+                g.value(what, REMOTE),
+                g.value(what, MISS),
+                f"scan, memory {what}: remote misses",
+                0.01,
+            )
         else:
-            below(g.value(what, REMOTE), lines / 100, f"{what}: remote misses")
+            below(g.value(what, REMOTE), lines / 100, f"scan, memory {what}: remote misses")
 
 
 def judge_generic(g):
@@ -182,20 +203,32 @@ def judge_plain(g):
     judge_tasks(g)
     judge_nodes(g)
     judge_generic(g)
-    same(g.said("open sampling"), "EOPNOTSUPP", "samples are refused")
+    same(g.said("open sampling"), "EOPNOTSUPP", "samples of instructions are refused")
+    same(g.said("open frequency"), "EOPNOTSUPP", "samples of misses by frequency are refused")
     same(g.said("open unknown"), "EINVAL", "an unknown counter is refused")
     same(g.said("open nothing"), "EINVAL", "an event without a counter is refused")
-    same(g.said("open raw"), "ENOENT", "a processor without a list has no raw events")
+    same(
+        g.said("open raw"),
+        "ENOENT",
+        "a raw event is refused if Linux has no list for the processor",
+    )
     same(g.said("rmmod"), "0", "the module can be unloaded")
     same(g.said("open gone"), "ENOENT", "no event can be opened after the module is unloaded")
     same(g.said("insmod processor=none"), "Invalid argument", "processor=none is refused")
-    same(g.said("open named"), "0", "processor=amdzen4: its raw events are known")
+    same(
+        g.said("open named"), "0", "processor=amdzen4: a raw event of that processor can be opened"
+    )
     total = 0
     for event, want in ((INSN, 6 * 4 * MIB), (MISS, 6 * MIB / 8)):
         value, enabled, running = g.counts.get(("turn-taking", 0, event), (-1, 1, 1))
         total += running / enabled
-        near(value * enabled / max(running, 1), want, f"{event} in turns, scaled", 0.3)
-    ok(0.5 < total < 1.1, "counters=1: two events share the time", total)
+        near(
+            value * enabled / max(running, 1),
+            want,
+            f"counters=1: {event}, counted in turns and scaled",
+            0.3,
+        )
+    ok(0.5 < total < 1.1, "counters=1: two events are counted in turns", total)
     same(
         [g.counts.get(("too-many", 0, e), (0, 0, 1))[2] for e in (INSN, MISS)],
         [0, 0],
@@ -203,9 +236,9 @@ def judge_plain(g):
     )
 
 
-# Intel's numbers, by its own documents: LONGEST_LAT_CACHE.MISS is architectural; OFFCORE_RESPONSE
-# of Skylake-SP is 0xb7 or 0xbb, with requests (all data reads, all reads for ownership, prefetches
-# included) and an L3 miss in the MSR.
+# Numbers of events from Intel's documents. LONGEST_LAT_CACHE.MISS is architectural.
+# OFFCORE_RESPONSE of Skylake-SP is 0xb7 or 0xbb; the MSR has the requests (all data reads, or all
+# reads for ownership, with prefetches) and "L3 miss".
 SKYLAKE = {
     "misses": "raw/412e/0/u",
     "references": "raw/4f2e/0/u",
@@ -231,12 +264,12 @@ def judge_skylake(g):
         near(
             g.value(f"{load}-named", MISS),
             lines / 2,
-            f"prefetch=next, {load}: every other line is a miss",
+            f"prefetch=next, {load}: misses, every other line",
         )
         near(
             g.value(f"{load}-named", PREFETCH),
             lines / 2,
-            f"prefetch=next, {load}: the others are prefetched",
+            f"prefetch=next, {load}: prefetches, the other lines",
         )
         near(
             g.value(f"{load}-named", FILLS), lines, f"prefetch=next, {load}: misses and prefetches"
@@ -251,13 +284,14 @@ def judge_skylake(g):
         near(g.value(load, SKYLAKE["references"]), lines, f"raw events, {load}: references")
         near(g.value(load, SKYLAKE[mine]), lines, f"raw events, {load}: {mine} and prefetches")
         below(g.value(load, SKYLAKE[other]), lines / 100, f"raw events, {load}: {other}")
-    same(g.said("open zen"), "ENOENT", "AMD's raw event does not exist on Intel")
+    same(g.said("open zen"), "ENOENT", "a raw event of AMD is refused on an Intel processor")
     same(g.said("open other-msr"), "ENOENT", "a raw event with another value of the MSR is refused")
     judge_provider(g)
 
 
-# AMD's numbers: PMC 0x44 is any data cache fill by source, bit 3 the memory of this node, bit 6
-# that of another; PMC 0x72 prefetches of the L2 that miss the L3.
+# AMD's numbers of events: PMC 0x44 counts fills of the data cache by source, of which bit 3 is the
+# memory of this node, and bit 6 that of another node. PMC 0x72 counts prefetches of the L2 that
+# miss the L3.
 MILAN = {"all": "raw/4844/0/u", "far": "raw/4044/0/u", "near": "raw/844/0/u"}
 
 
@@ -279,17 +313,43 @@ def judge_milan(g):
         near(g.value(f"node{n}", MILAN[mine]), lines, f"memory on node {n}: {mine} fills")
         below(g.value(f"node{n}", MILAN[other]), lines / 100, f"memory on node {n}: {other} fills")
         below(g.value(f"node{n}", "raw/ff72/0/u"), 1, f"memory on node {n}: prefetches")
-    below(g.rate("inside"), 1, "a sampled cache holds 1 MiB, like the whole cache")
-    same(g.said("open intel"), "ENOENT", "Intel's raw event does not exist on AMD")
+    below(
+        g.rate("inside"), 1, "a cache of which 1 of 8 lines is simulated: misses of a scan of 1 MiB"
+    )
+    same(g.said("open intel"), "ENOENT", "a raw event of Intel is refused on an AMD processor")
     judge_provider(g)
 
 
-# The row of events.d for each guest's processor; amdzen3 needs four events, with remote misses.
+# The row of events.d for each guest's processor. The row amdzen3 has four events, one of which is
+# remote misses.
 PROVIDED = {"milan": "amdzen3 A-", "skylake": "skylakex A-"}
 
 
+def judge_samples(g):
+    """Check the samples of a scan of 8 MiB, by the row's event: one in 10,000 misses."""
+    said = g.said("provider samples") or ""
+    if g.name == "milan":
+        ok(
+            "no event gives addresses" in said,
+            "samples: the row of this processor has no event for samples",
+            said,
+        )
+        return
+    n, misses, span, others, lost = map(int, said.split()) if said[:1].isdigit() else [0] * 5
+    # with prefetch=next, half of the lines that the row counts are prefetched and give no samples
+    half = 2
+    near(half * n * 1e4, misses, "samples: one in 10,000 misses", 0.2)
+    ok(
+        n > 20 and 0.8 * 8 * MIB < span < 8 * MIB,
+        "samples: the addresses are in all parts of the scan's memory",
+        said,
+    )
+    same((others, lost), (0, 0), "samples: all are of the scan's process, and none is lost")
+
+
 def judge_provider(g):
-    """Compare the counts of the provider of counters/, which uses this processor's row."""
+    """Check the counts of the provider in counters/, which uses the row of the guest's
+    processor."""
     row = PROVIDED[g.name]
     remote = {"milan": 1, "skylake": 0}[g.name]
     same(g.said("provider about all"), f"perf {row} {remote} 1 ", f"provider: row {row}")
@@ -310,22 +370,49 @@ def judge_provider(g):
                 )
             else:
                 near(1e4 * miss / insn, 1e4 * RATE[load], name)
-            near(running, enabled, f"provider, {what}, {load}: counts all the time", 0.01)
+            near(
+                running,
+                enabled,
+                f"provider, {what}, {load}: time for which the events were counted",
+                0.01,
+            )
     insn, miss, *_ = got.get(("three", "scan"), [1, -1])
-    near(1e4 * miss / insn, 1e4 * RATE["scan"], "provider, three counters: scan")
+    near(
+        1e4 * miss / insn,
+        1e4 * RATE["scan"],
+        "provider, three counters, scan: misses for 10,000 instructions",
+    )
     about = g.said("provider about three")
     same(about, f"perf {row} 0 1 ", "provider, three counters: remote misses are left out")
     insn, miss, _, enabled, running, _ = got.get(("one", "scan"), [1, -1, 0, 1, 1, 0])
-    near(1e4 * miss / insn, 1e4 * RATE["scan"], "provider, events in turns: scan", 0.3)
+    near(
+        1e4 * miss / insn,
+        1e4 * RATE["scan"],
+        "provider, events in turns, scan: misses for 10,000 instructions",
+        0.3,
+    )
     share = running / enabled
-    ok(0.1 < share < 0.7, "provider, events in turns: each counts a part of the time", share)
+    ok(
+        0.1 < share < 0.7,
+        "provider, events in turns: each is counted for a part of the time",
+        share,
+    )
     counted, calls = map(int, (g.said("provider interrupts") or "0 0").split())
-    ok(45 <= counted <= 50, "provider: each read of a running rank is one interrupt", counted)
-    near(calls, counted, "provider: the kernel counts as many interrupts", 0.3)
+    ok(
+        45 <= counted <= 50,
+        "provider: it counts one interrupt for each read of a running rank",
+        counted,
+    )
+    near(calls, counted, "provider: interrupts that the kernel counts", 0.3)
+    judge_samples(g)
     for n in (0, 1):
         ok(int(g.said(f"provider peak {n}") or 0) > 0, f"calibration: domain {n} has a peak")
     table = re.findall(r"^  (loop|scan|triad) +([\d.]+) +([\d.]+)(.*)$", g.text, re.M)
-    same([row[0] for row in table], ["loop", "scan", "triad"] * 2, "calibration: two domains")
+    same(
+        [row[0] for row in table],
+        ["loop", "scan", "triad"] * 2,
+        "calibration: each of the two domains has the three loads",
+    )
     for domain, (load, _, rate, said) in zip("000111", table):
         what = f"calibration of domain {domain}, {load}"
         want = {"loop": 0, "scan": 2500, "triad": 1e4 * RATE["triad"]}[load]
@@ -335,9 +422,9 @@ def judge_provider(g):
             below(float(rate), 1, what)
         ok("differs" not in said, f"{what}: the rate agrees with the expected one", said)
     gone = g.said("provider gone") or ""
-    ok("No such file" in gone, "provider: without a PMU, an error says so", g.text)
+    ok("No such file" in gone, "provider: without a PMU, it has an error", g.text)
     gone = g.said("provider about gone") or ""
-    ok(gone.startswith("none"), "provider: without a PMU, its source is none", g.text)
+    ok(gone.startswith("none"), "provider: without a PMU, the source is none", g.text)
 
 
 def plan_time():
@@ -354,26 +441,42 @@ def plan_time():
 
 
 def judge_time(g):
-    """A pass is 16,384 lines; a controller that needs 100 us for each is busy for 1.64 s, whichever
-    vCPU requests the lines. The host delays vCPUs: a late vCPU finds a shorter queue, so the time
-    in a queue has an upper bound only."""
+    """Check the model of time. A pass reads 16,384 lines. A controller, which needs 100 us for each
+    line, is busy with them for 1.64 s, whichever vCPU requests them. The host may delay a vCPU,
+    which then finds a shorter queue; so the time in a queue has only an upper bound."""
     pass_s = MIB // 64 * 100e-6
 
     def stall(what, load=0):
-        """Time for which the model stopped the vCPU in a pass, in units of the 1.64 s."""
+        """Return the time for which the model stopped the vCPU in a pass, in units of 1.64 s."""
         passes = max(1, g.passes.get((what, load), (0, 0))[0])
         return g.value(what, STALL, load) / 1e9 / passes / pass_s
 
-    near(stall("remote"), 2, "stall for lines from the other node, 200 us each instead of 100")
+    near(
+        stall("remote"),
+        2,
+        "time model: stall for lines from the other node, which take 200 us and not 100",
+    )
     for what, load in (("alone", 0), ("apart", 0), ("apart", 1)):
         got = stall(what, load)
-        ok(0.3 < got < 1.05, f"{what}, scan {load}: only its own lines are queued", got)
+        ok(
+            0.3 < got < 1.05,
+            f"time model, {what}, scan {load}: it waits only for lines of its own",
+            got,
+        )
     got = stall("together", 0) + stall("together", 1)
-    ok(2.2 < got < 4.2, "two scans at one controller wait for each other's lines, too", got)
+    ok(
+        2.2 < got < 4.2,
+        "time model: two scans at one controller also wait for each other's lines",
+        got,
+    )
     for what, loads in (("alone", 1), ("together", 2)):
         passes = [g.passes.get((what, n), (0, 1)) for n in range(loads)]
         served = sum(n for n, _ in passes) * pass_s * 1e9 / max(ns for _, ns in passes)
-        ok(0 < served < 1.02, f"scans {what} are no faster than the controller", served)
+        ok(
+            0 < served < 1.02,
+            f"time model, scans {what}: they are not faster than the controller",
+            served,
+        )
 
 
 def plan_strange():
@@ -381,8 +484,16 @@ def plan_strange():
 
 
 def judge_strange(g):
-    same(g.said("open none"), "ENOENT", "shared memory without the plugin's magic: no PMU")
-    same(g.said("open generic"), "ENOENT", "shared memory without the magic: no generic events")
+    same(
+        g.said("open none"),
+        "ENOENT",
+        "there is no PMU if the shared memory lacks the plugin's magic number",
+    )
+    same(
+        g.said("open generic"),
+        "ENOENT",
+        "there are no generic events if the shared memory lacks the plugin's magic number",
+    )
 
 
 GUESTS = {
@@ -399,17 +510,18 @@ GUESTS = {
 
 
 def built(*arguments):
-    """Run build; return the path that it prints."""
+    """Run the script build, and return the path that it prints."""
     done = subprocess.run([f"{HERE}/build", *arguments], check=True, stdout=subprocess.PIPE)
     return done.stdout.decode().split()[-1]
 
 
 def build_provider():
-    """Build counters/test/provider_guest.c with the units of NodeOS that it tests; return its
-    path."""
+    """Build counters/test/provider_guest.c with the units of NodeOS that it tests. Returns the path
+    of the program."""
     out = f"{boot.WORK}/provider"
     units = ["classify", "calibrate", "calibrate_load", "counters", "counters_none"]
     units += ["counters_perf", "counters_replay", "events", "events_load", "events_scan"]
+    units += ["miss_ring", "sampling"]
     sources = [f"counters/{unit}.c" for unit in (*units, "peaks")]
     units = ["call_limit", "errbuf", "fileio", "idset", "owned_file", "trusted_open", "words"]
     sources += [f"base/{unit}.c" for unit in units]

@@ -10,7 +10,7 @@ struct cache {
 	uint64_t sets;
 	/* for each set, shape.ways line numbers plus 1, the last used first; 0: empty */
 	uint64_t *lines;
-	uint8_t *locks; /* of each set */
+	uint8_t *locks; /* one for each set */
 };
 
 uint64_t cache_sets(const struct cache_shape *shape)
@@ -51,8 +51,8 @@ void cache_free(struct cache *c)
 }
 
 /*
- * Lock one set. Few instructions run under the lock, but the host may take the CPU away from its
- * holder.
+ * Lock one set. Only a few instructions run under the lock, but the host may stop the thread that
+ * holds it.
  */
 static void lock_set(uint8_t *lock)
 {
@@ -66,8 +66,8 @@ static void unlock_set(uint8_t *lock)
 }
 
 /*
- * Bring LINE in unless it is in the cache; return whether it was. A line that is brought in is the
- * last used one; a line that was in the cache becomes the last used one only if TOUCH.
+ * Bring LINE into the cache, unless it is there. Returns whether it was there. A line that is
+ * brought in becomes the last used one; a line that was there does so only if TOUCH.
  */
 static bool fetch(struct cache *c, uint64_t line, bool touch)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A model of a set-associative cache with LRU replacement, of lines of 64 bytes. It has no time and
- * no data, and does not distinguish what accesses it. Threads may access one cache at the same
+ * A model of a set-associative cache with lines of 64 bytes and LRU replacement. It models neither
+ * time nor data, and does not distinguish who accesses it. Threads may access one cache at the same
  * time.
  */
 #ifndef SIMLLC_CACHE_H
@@ -21,17 +21,17 @@ struct cache_shape {
 
 /* The result of an access, as bits. */
 enum cache_result {
-	CACHE_SAMPLED = 1, /* the line is simulated; without this bit no other is set */
+	CACHE_SAMPLED = 1, /* the line is in a simulated set; if not, the result is 0 */
 	CACHE_MISS = 2, /* the line came from memory */
 	CACHE_PREFETCHED = 4 /* the next line came from memory, too */
 };
 
 struct cache;
 
-/* The number of simulated sets of a cache of that shape; 0: the shape is impossible. */
+/* Return the number of simulated sets of a cache of that shape, or 0 if the shape is impossible. */
 uint64_t cache_sets(const struct cache_shape *);
 
-/* A new empty cache, for cache_free(); NULL: the shape is impossible, or no memory. */
+/* Return a new empty cache, for cache_free(), or NULL: impossible shape, or out of memory. */
 struct cache *cache_new(const struct cache_shape *);
 void cache_free(struct cache *);
 
@@ -39,9 +39,9 @@ void cache_free(struct cache *);
 unsigned cache_access(struct cache *, uint64_t line);
 
 /*
- * The first-level cache of one CPU, which filters the accesses to the simulated cache: 32 KiB, 2
- * ways, LRU. All zeros: empty. Only one thread at a time may use it. It may hold lines by virtual
- * address, and must then be cleared when mappings change.
+ * The first-level cache of one CPU: 32 KiB, 2 ways, LRU. Only accesses that miss it go to the
+ * simulated cache. If all bytes are 0, it is empty. Only one thread at a time may use it. Lines may
+ * have virtual addresses; it must then be cleared when mappings change.
  */
 enum { L1_SETS = 256 };
 
@@ -49,7 +49,7 @@ struct l1 {
 	uint64_t line[L1_SETS][2]; /* number + 1, the last used first */
 };
 
-/* Access the line, which is in the cache afterwards; return whether it was before. */
+/* Access the line, and return whether it was in the cache. It is there afterwards. */
 bool l1_access(struct l1 *, uint64_t line);
 void l1_clear(struct l1 *);
 

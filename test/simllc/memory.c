@@ -3,7 +3,7 @@
 
 #define GIB ((uint64_t)1 << 30)
 
-/* Bytes of RAM below 4 GiB, by the default of QEMU's q35. */
+/* Return how many bytes of RAM are below 4 GiB in a q35 machine of QEMU by default. */
 static uint64_t below_4g(uint64_t ram)
 {
 	return ram >= 0xb0000000u ? 2 * GIB : 0xb0000000u;

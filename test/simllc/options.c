@@ -22,7 +22,7 @@ enum key {
 	KEYS
 };
 
-/* A number within limits; an option with max 0 is a text. */
+/* Options. Each is a number from min to max, or, if max is 0, a text. */
 static const struct {
 	const char *name;
 	uint64_t min, max;
@@ -57,7 +57,9 @@ refuse(char *error, size_t size, const char *format, ...)
 	return -1;
 }
 
-/* Parse "4M": digits, then K, M, G or nothing. *END is the rest; if END is NULL, none may be. */
+/*
+ * Parse digits, then K, M, G or nothing. Sets *END to the rest; if END is NULL, there must be none.
+ */
 static int parse_number(const char *text, uint64_t *to, const char **end)
 {
 	static const char unit[] = "KMG";
@@ -103,7 +105,7 @@ static int take_word(struct values *v, const char *word, char *error, size_t siz
 	return 0;
 }
 
-/* "768M+768M": the sizes of the nodes, in order. */
+/* Parse the sizes of the nodes, in order: "768M+768M". */
 static int parse_nodes(struct memory *m, const char *text)
 {
 	uint64_t bytes, end = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The plugin's arguments: words KEY=VALUE. */
+/* The plugin's options: words KEY=VALUE. */
 #ifndef SIMLLC_OPTIONS_H
 #define SIMLLC_OPTIONS_H
 
@@ -16,8 +16,9 @@ struct options {
 };
 
 /*
- * Parse the words for a machine with CPUS vCPUs. Returns 0, or -1 with a sentence in ERROR, of SIZE
- * bytes: a word is unknown, occurs twice or is outside of its limits, or the cache is impossible.
+ * Parse N words for a machine with CPUS vCPUs. Returns 0, or -1 with the reason in ERROR, which has
+ * SIZE bytes: an option is unknown, occurs twice or is outside of its limits, or there can be no
+ * such cache.
  */
 int options_parse(struct options *, int n, char **words, unsigned cpus, char *error, size_t size);
 

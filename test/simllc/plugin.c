@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A plugin of QEMU's emulator (TCG) that simulates a last-level cache for each group of vCPUs, on
- * physical addresses, while all of them run in parallel, and keeps counters of each vCPU in a file
- * (abi.h) that the guest sees as BAR 2 of an ivshmem-plain device. README has the options and what
- * is not simulated.
+ * A plugin of QEMU's emulator (TCG) that simulates last-level caches with physical addresses, one
+ * for each group of vCPUs; all vCPUs run in parallel. Counters of each vCPU are in a file (abi.h),
+ * which the guest sees as BAR 2 of an ivshmem-plain device. README has the options and says what is
+ * not simulated.
  *
- * Needs qemu-plugin.h of the very QEMU that will load it (build gets it).
+ * Needs qemu-plugin.h of exactly the QEMU that will load the plugin; the script build gets it.
  */
 #include "abi.h"
 #include "bench/lib/block.h"
@@ -21,15 +21,16 @@
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 enum {
-	STALL_MIN_NS = 2000000, /* shorter sleeps cost the host more than they last */
-	STALL_MAX_NS = 50000000 /* longer ones look like a stopped CPU to the guest */
+	STALL_MIN_NS = 2000000, /* a shorter sleep would cost the host more time */
+	STALL_MAX_NS = 50000000 /* after a longer one, the guest could report a stopped CPU */
 };
 
-/* state of a vCPU: on cache lines of its own, as no other thread writes it */
+/* state of a vCPU, which only one thread writes, and which is therefore on separate cache lines */
 struct vcpu {
 	_Alignas(64) struct l1 l1;
 	uint64_t last_rep;
-	int64_t debt; /* nanoseconds for which it must still be stopped */
+	int64_t debt; /* nanoseconds for which the vCPU must still be stopped */
+	unsigned unnoted; /* misses since the last one in its ring */
 };
 
 static struct vcpu vcpu[SIMLLC_CPUS];
@@ -43,9 +44,23 @@ static void count(unsigned cpu, unsigned counter, unsigned kernel, uint64_t n)
 	uint64_t *to = &record[2 * counter + kernel];
 
 	/*
-	 * there is one writer: this needs no locked instruction, but readers must see no torn value
+	 * only one thread writes, so no locked instruction is needed; but readers must not see
+	 * a part of a new value
 	 */
 	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
+}
+
+/* Write one in SIMLLC_EVERY misses to the vCPU's ring. */
+static void note_miss(unsigned cpu, uint64_t address, unsigned flags)
+{
+	struct simllc_ring *ring = (struct simllc_ring *)((char *)head + SIMLLC_RINGS) + cpu;
+	uint64_t line = address & ~(uint64_t)(CACHE_LINE - 1);
+
+	if (++vcpu[cpu].unnoted < SIMLLC_EVERY)
+		return;
+	vcpu[cpu].unnoted = 0;
+	ring->miss[ring->n % SIMLLC_RING_MISSES] = line | flags;
+	__atomic_store_n(&ring->n, ring->n + 1, __ATOMIC_RELEASE);
 }
 
 static int64_t clock_ns(void)
@@ -56,7 +71,7 @@ static int64_t clock_ns(void)
 	return t.tv_sec * (int64_t)1000000000 + t.tv_nsec;
 }
 
-/* Stop the vCPU for its debt, once that is long enough for a sleep. */
+/* Stop the vCPU for its debt if that is long enough for a sleep. */
 static void stop_for_debt(unsigned cpu, unsigned kernel)
 {
 	struct vcpu *c = &vcpu[cpu];
@@ -72,8 +87,8 @@ static void stop_for_debt(unsigned cpu, unsigned kernel)
 static enum memory_address address_kind(void)
 {
 	/*
-	 * API 1 is that of QEMU 4.2 to 8.2, where qemu_plugin_hwaddr_phys_addr() adds the offset of
-	 * a node in its container to the offset in all RAM; the two are the same number
+	 * API 1 is that of QEMU 4.2 to 8.2, where qemu_plugin_hwaddr_phys_addr() adds to a
+	 * node's offset in all RAM its offset in its container, which is the same number
 	 */
 	return QEMU_PLUGIN_VERSION == 1 ? MEMORY_DOUBLED : MEMORY_PHYSICAL;
 }
@@ -105,9 +120,10 @@ static void on_access(unsigned cpu, qemu_plugin_meminfo_t info, uint64_t address
 	if (qemu_plugin_mem_is_store(info))
 		fill |= SIMLLC_WRITE;
 	count(cpu, SIMLLC_FILLS + fill, kernel, weight);
+	note_miss(cpu, address, fill | (kernel ? SIMLLC_KERNEL : 0));
 	if (result & CACHE_PREFETCHED)
 		count(cpu, SIMLLC_FILLS + (fill | SIMLLC_PREFETCH), kernel, weight);
-	/* if each line cost time during the boot, it would take minutes */
+	/* the boot would take minutes if lines took time */
 	if (!memory_has_time(&options.memory) ||
 	    !__atomic_load_n(&head->has_time, __ATOMIC_RELAXED))
 		return;
@@ -130,7 +146,7 @@ static void on_run(unsigned cpu, void *arg)
 	const struct block *b = arg;
 	struct vcpu *c = &vcpu[cpu];
 
-	/* a further round of a repeated string instruction is no new instruction */
+	/* another round of a repeated string instruction is not another instruction */
 	if (b->is_rep && c->last_rep == b->rep)
 		return;
 	c->last_rep = b->rep;
@@ -138,8 +154,8 @@ static void on_run(unsigned cpu, void *arg)
 }
 
 /*
- * Does the instruction change the mapping of virtual addresses: "mov to cr3" or cr4, invlpg,
- * invpcid?
+ * Return whether the instruction changes the mapping of virtual addresses: it writes cr3 or cr4, or
+ * is invlpg or invpcid.
  */
 static bool changes_mapping(const uint8_t *code, size_t length)
 {
@@ -179,7 +195,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	}
 }
 
-/* Make the file of the counters: the header, and all counters 0. */
+/* Create the file of the counters, with the header and with all counters 0. */
 static int make_counters(unsigned cpus)
 {
 	int fd = open(options.out, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Generate the raw events of the guest's module from Linux's own lists of events.
-raw_events.py ARCH: ARCH is tools/perf/pmu-events/arch/x86 of a kernel tree; prints C, which
-module/simllc.c includes. The lists say which processor has which events, and their numbers; only
-MEANINGS, which names stand for which counters of the simulated cache, is written here. An event of
-hardware that the model does not have (the prefetcher of an L2) counts 0. Events of what happens but
-is not simulated (instruction fetches, hits in other caches) are left out, so they are refused."""
+"""Generate the raw events of the guest's module from Linux's own lists of events. raw_events.py
+ARCH, where ARCH is tools/perf/pmu-events/arch/x86 of a kernel tree, prints C source that
+module/simllc.c includes. The lists say which processor has which events, and their numbers. Only
+MEANINGS is written by hand: it says which events count which counters of the simulated cache. An
+event of hardware that the simulated processor does not have (the prefetcher of an L2) counts 0.
+Events of what the guest does but what is not simulated (instruction fetches, hits in other caches)
+are left out, so that they are refused."""
 
 import csv
 import functools
@@ -21,16 +22,16 @@ LOCAL, REMOTE = (0,), (1,)
 
 
 def fills(prefetch, access, place):
-    """The counters of such lines, as bits. PREFETCH has 0 for lines that accesses wait for, and 4
-    for lines that the prefetcher fetches."""
+    """Return the counters of lines with these properties, as bits. PREFETCH has 0 for lines for
+    which accesses wait, and 4 for lines that the prefetcher fetches."""
     return sum(1 << (FILLS + (p | a | r)) for p in prefetch for a in access for r in place)
 
 
 DEMAND, PREFETCHED = (0,), (PREFETCH,)
 BOTH, ANY, EITHER = DEMAND + PREFETCHED, READ + WRITE, LOCAL + REMOTE
 
-# Intel: OCR.REQUEST.PLACE, formerly OFFCORE_RESPONSE.REQUEST.PLACE. The simulated prefetcher is
-# that of the "L3" or "LLC"; the simulated cores have none.
+# Intel: OCR.REQUEST.PLACE, formerly OFFCORE_RESPONSE.REQUEST.PLACE. The simulated prefetcher counts
+# as that of the "L3" or "LLC"; the simulated cores have no prefetchers.
 REQUESTS = {
     "READS_TO_CORE": (DEMAND, ANY),
     "DEMAND_DATA_RD": (DEMAND, READ),
@@ -51,13 +52,14 @@ PLACES = {
     r"LOCAL_DRAM|L3_MISS_LOCAL(_DRAM\.ANY_SNOOP)?|L(3|LC)_MISS(\.LOCAL_DRAM|_LOCAL\.DRAM)": LOCAL,
     r"REMOTE_DRAM|L3_MISS_REMOTE_HOP1_DRAM\.ANY_SNOOP|LLC_MISS\.REMOTE_DRAM": REMOTE,
 }
-# AMD: lines that a core's accesses fetch, by source. The prefetcher of the L2 is the simulated one.
+# AMD: lines that accesses of a core fetch, by source. The simulated prefetcher counts as the L2's.
 NEAR = r"mem_io_local|dram_io_near|ls_mabresp_lcl_dram"
 FAR = r"mem_io_remote|dram_io_far|ls_mabresp_rmt_dram"
 MEANINGS = {
     r"INST_RETIRED\.ANY(_P)?|ex_ret_instr": INSTRUCTIONS,
     r"LONGEST_LAT_CACHE\.REFERENCE": REFERENCES,
     r"LONGEST_LAT_CACHE\.MISS": fills(DEMAND, ANY, EITHER),
+    r"MEM_LOAD_RETIRED\.L3_MISS": fills(DEMAND, READ, EITHER),
     rf"ls_(any_fills|dmnd_fills|refills)_from_sys\.({NEAR})": fills(DEMAND, ANY, LOCAL),
     rf"ls_(any_fills|dmnd_fills|refills)_from_sys\.({FAR})": fills(DEMAND, ANY, REMOTE),
     r"ls_any_fills_from_sys\.(dram_io_all|all_dram_io)": fills(DEMAND, ANY, EITHER),
@@ -71,14 +73,14 @@ MEANINGS = {
     for request in REQUESTS
     for place in PLACES
 }
-# In the lists, events of fixed counters have no code; in another counter they have this one.
+# The lists give no code for events of fixed counters. In other counters, these are their codes.
 ARCHITECTURAL = {"INST_RETIRED.ANY": "0xc0", "INST_RETIRED.ANY_P": "0xc0"}
-MSR = {"0x1a6", "0x1a7"}  # OFFCORE_RSP_0 and 1, which config1 is written to
+MSR = {"0x1a6", "0x1a7"}  # OFFCORE_RSP_0 and 1, to which the kernel writes config1
 
 
 @functools.cache
 def meaning(name):
-    """The counters that an event's name stands for, as bits; None: it has no meaning here."""
+    """Return the counters that the event NAME counts, as bits, or None if the event is refused."""
     found = [bits for pattern, bits in MEANINGS.items() if re.fullmatch(pattern, name, re.I)]
     assert len(found) < 2, f"{name} has two meanings"
     return found[0] if found else None
@@ -89,7 +91,7 @@ def numbers(text):
 
 
 def configs(event):
-    """The pairs (config, config1) that an event of a list can be written as."""
+    """Return the pairs (config, config1) that stand for an event of a list."""
     code = ARCHITECTURAL.get(event["EventName"].upper()) or event["EventCode"]
     umask = 0 if event["EventName"].upper() in ARCHITECTURAL else numbers(event.get("UMask"))[0]
     msr = {hex(n) for n in numbers(event.get("MSRIndex"))} & MSR
@@ -98,7 +100,8 @@ def configs(event):
 
 
 def unions(events):
-    """The events and all combinations of their unit masks, as AMD's counters add up all bits."""
+    """Return the events and all combinations of their unit masks: AMD's counters count what any bit
+    of a unit mask selects."""
     out = dict(events)
     for _ in range(8):
         out |= {
@@ -111,7 +114,7 @@ def unions(events):
 
 
 def table(folder, amd):
-    """The events of a list: {(config, config1): counters}."""
+    """Return the events of a list: {(config, config1): counters}."""
     out = {}
     for name in sorted(os.listdir(folder)):
         if not name.endswith(".json") or name.startswith("uncore"):
@@ -119,21 +122,21 @@ def table(folder, amd):
         with open(os.path.join(folder, name), encoding="utf-8") as f:
             listed = json.load(f)
         for event in listed:
-            # events with a unit are not those of a core, or those of only one of several kinds of
-            # core
+            # an event with a unit is not one of cores, or is one of only one of several kinds of
+            # cores
             if not isinstance(event, dict) or "EventName" not in event or "Unit" in event:
                 continue
             bits = meaning(event["EventName"])
             if bits is None:
                 continue
             for config in configs(event):
-                # lists of single-socket processors have the same numbers for "local" and "any"
+                # lists of processors for single sockets have the same numbers for "local" and "any"
                 out[config] = out.get(config, 0) | bits
     return unions(out) if amd else out
 
 
 def processors(path):
-    """The rows of mapfile.csv: (pattern, list), in order; the first that matches is used."""
+    """Yield the rows of mapfile.csv, (pattern, list), in order; the first that matches is used."""
     with open(path, encoding="utf-8") as f:
         for row in csv.DictReader(f):
             if row["EventType"] == "core":
@@ -142,8 +145,8 @@ def processors(path):
 
 
 def models(rows):
-    """Rows (list, vendor, family, first model, last model, steppings as bits) that match the same
-    processors as the patterns, since a kernel module cannot match patterns."""
+    """Return rows (list, vendor, family, first model, last model, steppings as bits) that match the
+    processors that the patterns match. A kernel module cannot match patterns."""
     rows = list(rows)
     families = sorted({tuple(p.pattern.split("-")[:2]) for p, _ in rows})
     out = []

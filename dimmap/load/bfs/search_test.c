@@ -41,7 +41,7 @@ static void put_graph(uint32_t scale, const int (*edge)[2])
 	close(fd);
 }
 
-/* The levels of all vertices from 0 on, as text: "0 1 1 2 -" */
+/* Search from ROOT. Returns the levels of all vertices from 0 on, as text: "0 1 1 2 -". */
 static const char *levels(uint32_t root, unsigned threads, struct search_result *r)
 {
 	static char text[512];
@@ -96,7 +96,7 @@ static void test_search_by_hand(void)
 		   "search: finds the levels of a star from a leaf");
 		put_graph(3, ring);
 		is(levels(0, threads, &r), "0 1 2 3 2 1 - -",
-		   "search: a ring, whose search does not reach the vertices outside");
+		   "search: finds the levels of a ring, and does not reach the vertices outside");
 		ok(r.reached == 6 && r.arcs == 12 && r.depth == 3,
 		   "search: vertices outside of the ring are not counted");
 		is(levels(7, threads, &r), "- - - - - - 1 0",
@@ -147,8 +147,8 @@ static void test_search_damaged(void)
 /* ------------------------------------------------------------------ R-MAT */
 
 /*
- * For each bit of the names before their permutation, an edge takes quadrant 0, 1, 2 or 3 with the
- * shares of Graph500, independently of the preceding bits.
+ * For each bit of its ends' numbers, before their permutation, an edge takes quadrant 0, 1, 2 or 3
+ * with the shares of Graph500.
  */
 static void test_quadrants(void)
 {
@@ -177,7 +177,8 @@ static void test_quadrants(void)
 			}
 	}
 	is_int(bad, 0,
-	       "rmat: each bit of an edge's ends is within five deviations of Graph500's shares");
+	       "rmat: at each bit, the quadrants' shares of the edges are those of Graph500 within "
+	       "five standard deviations");
 	free(back);
 }
 

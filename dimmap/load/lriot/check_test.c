@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tests the parts of lriot's check: stamps, the epochs of blocks, the text about a wrong word. */
+/* Tests of lriot's check: stamps, the epochs of blocks, the text about a wrong word, walks. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <sched.h>
@@ -177,7 +177,7 @@ static void test_check_patterns(void)
 	is_int((long long)walk_next(&w, &r), 3, "walk: seq: the next block follows");
 	walk_start(&w, &p, UINT64_C(1) << 50, 1, 255, 256);
 	is_int((long long)walk_next(&w, &r), 255 * (1LL << 42),
-	       "walk: seq: the last of several threads begins right in a very large file");
+	       "walk: seq: the last of 256 threads begins at its part of a file of 2^50 blocks");
 	ok(all_once("seq", 10, 4) && all_once("stride:3", 10, 4) && all_once("stride:4", 12, 3) &&
 		   all_once("stride:1000", 1000, 7) && all_once("stride:7", 1000, 1),
 	   "walk: a round visits each block once, from any start");

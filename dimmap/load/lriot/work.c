@@ -52,7 +52,7 @@ struct job {
 
 /* --------------------------------------------------------------------------- sweeps */
 
-/* The epoch of a block, taken from its first word. */
+/* Take the epoch of a block from WORD, the first word of the block, and return it. */
 static uint32_t learn_epoch(struct epochs *e, uint64_t block, uint64_t word)
 {
 	uint32_t epoch;
@@ -153,7 +153,7 @@ static void lriot_thread(void *arg, unsigned thread)
 		if (length && p->timed && clock_ns() - begin >= length)
 			break;
 		block = walk_next(&walk, &random);
-		/* draw this number for every pattern and share, so that the others stay the same */
+		/* always draw this number, so that READ_PERCENT does not change the later ones */
 		write = random_below(&random, 100) >= o->read_percent;
 		if (o->load.trace)
 			trace_touch(o->load.trace, thread, block * LRIOT_BLOCK, bytes, write);

@@ -52,7 +52,7 @@ static void read_elsewhere(const struct mapped *m, uint64_t *to, uint64_t offset
 	lriot_plain.read(m, to, wrong ? (offset + PAGE) % m->size : offset, bytes);
 }
 
-/* A checked run on a new file, or on the existing one. */
+/* Run with a check, on a new file if FILL, otherwise on the existing one. */
 static void work(struct lriot o, const struct lriot_access *access, bool fill)
 {
 	memset(&done, 0, sizeof(done));

@@ -238,7 +238,7 @@ static void test_lines(void)
 	is_int(lines_check(&l, &check, NULL), 0, "lines_check: succeeds");
 	ok(check.steps >= 1 && check.furthest > 0 && check.furthest <= check.bound &&
 		   check.bound <= M_PI / 32 + 2e-9,
-	   "lines_check: passes: %.3g after %llu steps, %.3g allowed", check.furthest,
+	   "lines_check: the error is %.3g after %llu steps, %.3g is allowed", check.furthest,
 	   (unsigned long long)check.steps, check.bound);
 	field_close(&f);
 	/* the header gives another flow, as if all data were damaged */

@@ -11,7 +11,7 @@ struct flow {
 	double a, b, c;
 };
 
-extern const struct flow flow_usual; /* the roots of 3, 2 and 1 */
+extern const struct flow flow_usual; /* A, B and C are the square roots of 3, 2 and 1 */
 
 /* Put the velocity at P into V. OF is a struct flow, or the argument of another field. */
 typedef void velocity(const void *of, const double p[3], double v[3]);

@@ -17,8 +17,8 @@ void lines_begin(const struct lines *l, uint64_t i, double p[3])
 }
 
 /*
- * A hash of streamline I and its end point P. Hashes are added, so the order of streamlines does
- * not matter.
+ * Return a hash of streamline I and its end point P. The caller adds hashes, so the order of
+ * streamlines does not matter.
  */
 static uint64_t sum_of(uint64_t i, const double p[3])
 {

@@ -14,7 +14,7 @@ struct lines {
 };
 
 struct lines_result {
-	/* of all end points; independent of layout and number of threads */
+	/* hash of all end points; independent of layout and number of threads */
 	uint64_t checksum;
 	struct load_time time;
 };
@@ -29,7 +29,7 @@ struct lines_check {
 	double furthest, bound;
 };
 
-/* The start of streamline I, in the cube from 0 to 2 pi. */
+/* Put the start of streamline I, in the cube from 0 to 2 pi, into P. */
 void lines_begin(const struct lines *l, uint64_t i, double p[3]);
 
 int lines_trace(struct lines *l, struct lines_result *out, struct errbuf *err);

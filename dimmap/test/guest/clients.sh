@@ -3,7 +3,7 @@
 export HOME=/tmp
 small="size=2M,src=/dev/ram0"
 
-# fio: threads write by a mapping and verify their reads
+# fio writes by a mapping, and verifies the data by the mapping and by read()
 fio_run() { # OPTION...
 	fio --name=x --filename=/m/data --bs=4k --size=12M --verify=crc32c --verify_fatal=1 \
 		--randseed=7 --allow_file_create=0 \

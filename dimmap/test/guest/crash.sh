@@ -27,7 +27,7 @@ check() { # ARGUMENT...
 	echo "# $(cat /tmp/out)"
 	return $rc
 }
-found() { # NAME: prints the number before it
+found() { # NAME: prints the number before NAME in the output of the check
 	sed -n "s/.* \([0-9]*\) $1.*/\1/p" /tmp/out
 }
 setup
@@ -56,7 +56,7 @@ ok $? "control: the check names the lost write"
 # a file
 setup
 mkfs.ext4 -q -F -b 4096 -E lazy_itable_init=0,lazy_journal_init=0 /dev/mapper/d 2>/dev/null
-# ext4 shall flush rarely, as its flushes could overlap with ours
+# ext4 must flush rarely, as its flushes could overlap with ours
 mount -t ext4 -o noatime,commit=900 /dev/mapper/d /n
 dd if=/dev/zero of=/n/f bs=64k count=32 conv=fsync 2>/dev/null
 write_to /n/f 3

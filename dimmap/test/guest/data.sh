@@ -26,7 +26,7 @@ s ok
 W ok
 w7 ok
 s ok
-r7 ok" "mprotect between writes and syncs"
+r7 ok" "mprotect between writes and syncs loses no write"
 same "$(/touch /m/data w7 s w8 m | grep -vc ok)" 0 "fsync and msync succeed"
 umount /m
 same "$(od -An -t u8 -j 28672 -N 8 /dev/ram0 | tr -d ' ')" "$((0x1234567 + 7 * 512))" \

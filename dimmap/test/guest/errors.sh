@@ -2,7 +2,7 @@
 . /lib.sh
 export DM_DISABLE_UDEV=1 # without udev dmsetup itself makes the nodes
 size=32768 # sectors
-table() { # of device d
+table() { # makes device d, or changes it, by the table on standard input
 	if [ -e /dev/mapper/d ]; then
 		dmsetup suspend --noflush d
 		dmsetup load d
@@ -12,7 +12,7 @@ table() { # of device d
 	fi
 }
 linear() { echo "0 $size linear /dev/ram0 0"; }
-flakey() { echo "0 $size flakey $1 0 0 600 1 $2"; } # from now on
+flakey() { echo "0 $size flakey $1 0 0 600 1 $2"; } # DEVICE, FAULT from now on: prints a table
 each() { # COMMAND, FIRST, LAST: prints the command for each page
 	seq "$2" "$3" | sed "s/^/$1/"
 }
@@ -24,7 +24,7 @@ on_device() {
 }
 # Print the word that the command "w" of touch writes at the start of page $1.
 written() { echo $((0x1234567 + $1 * 512)); }
-null_device() { # SETTING...: makes x
+null_device() { # SETTING...: makes the null block device x, and sets $device to its name
 	mkdir /config/nullb/x
 	for setting in memory_backed=1 size=16 "$@"; do
 		echo ${setting#*=} >/config/nullb/x/${setting%=*}
@@ -111,7 +111,7 @@ wait_for 300 grep -q "Z SIGBUS" /tmp/out
 ok $? "write error: a program that writes more than the buffer holds gets SIGBUS"
 echo "# $(stat_of dirty) of $(stat_of pages) pages are dirty"
 same "$(touched /m/data r0 w0 c1)" "r0 ok w0 ok c1 ok " "write error: present pages can be used"
-# in a part of the buffer without room the read may fail
+# the read may fail if the part of the buffer for this page is full; it must end in any case
 same "$(timeout 20 /touch /m/data r4000 c4001 | cut -d' ' -f1 | tr '\n' ' ')" "r4000 c4001 " \
 	"write error: a read of a missing page ends"
 linear | table
@@ -213,7 +213,7 @@ for most in 60 100; do
 	dmsetup suspend --noflush d
 	: >/tmp/who
 	waiter "a read of a mapping" /touch /m/data r11
-	waiter "a write to it" /touch /m/data w12
+	waiter "a write to a mapping" /touch /m/data w12
 	waiter "read()" cat /m/data
 	waiter "write() of a part" dd if=/dev/zero of=/m/data bs=100 seek=1000 count=1 conv=notrunc
 	# whole pages need no read: this command writes until $most percent of the buffer are dirty

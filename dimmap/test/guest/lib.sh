@@ -39,7 +39,7 @@ all_free() {
 	awk -v free=$free '/^ +count:/ { pages += $2 } END { print free + int(pages / 256) }' \
 		/proc/zoneinfo
 }
-tenths() { # of seconds since the boot
+tenths() { # prints the tenths of a second since the boot
 	cut -d' ' -f1 /proc/uptime | sed 's/\(\.[0-9]\).*/\1/;s/\.//'
 }
 # Waits until the command succeeds, at most TENTHS of a second.
@@ -51,10 +51,10 @@ wait_for() { # TENTHS, COMMAND...
 		usleep 100000
 	done
 }
-ended() { # PID
+ended() { # PID: succeeds if the process has ended
 	[ ! -e "/proc/$1" ] || grep -q '^State:	Z' "/proc/$1/status"
 }
-gone() { # PID, TENTHS: waits for its end
+gone() { # PID, TENTHS: waits at most TENTHS of a second for the end of the process
 	wait_for "$2" ended "$1"
 }
 finish() {

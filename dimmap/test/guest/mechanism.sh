@@ -1,5 +1,5 @@
 . /lib.sh
-# threads of all CPUs in one address space; the buffer is a quarter of the memory that they use
+# threads on all CPUs, in one address space; the buffer is a quarter of the memory that they use
 buffer size=4M,src=/dev/ram0,pools=1,policy=fifo
 /rounds /model /m/data 4096 1 4 20000 5 >/tmp/out
 ok $? "accesses of four threads equal the model"

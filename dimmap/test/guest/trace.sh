@@ -15,7 +15,7 @@ cat trace >/tmp/trace
 entries='s,.*entries-in-buffer/entries-written: \([0-9]*\)/\([0-9]*\) .*,\1 \2,p'
 same "$(grep -c 'entries-in-buffer' /tmp/trace) $(sed -n "$entries" /tmp/trace |
 	awk '{ print $1 == $2 }')" "1 1" "no event is lost"
-sum() { # EVENT WORD: of the numbers after it
+sum() { # EVENT WORD: prints the sum of the numbers after WORD
 	sed -n "s/.*$1: .*$2 \([0-9]*\).*/\1/p" /tmp/trace | awk '{ n += $1 } END { print n + 0 }'
 }
 major=$(grep -c 'dimmapfs_get: .*: major$' /tmp/trace)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * eat MIB KIND [SECONDS]: touch every page of MIB MiB of memory, stay SECONDS, end. KIND is anon,
- * shm (a shared mapping of no file) or a path on a tmpfs, to which eat adds the process id. Prints
- * its progress every 16 MiB: "eat PID KIND MIB of MIB".
+ * eat MIB KIND [SECONDS]: write to every page of MIB MiB of memory, then wait for SECONDS. KIND is
+ * anon, shm (a shared mapping without a file) or a path on a tmpfs, to which eat appends the
+ * process id. Every 16 MiB it prints its progress: "eat PID KIND MIB of MIB".
  */
 #include <fcntl.h>
 #include <stdio.h>

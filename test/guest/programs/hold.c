@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * hold [SECONDS [exec]]: a process whose address space the kernel cannot lock; any user can make
- * one. A thread waits in a page fault for a file server (FUSE), part of this program, that never
- * answers; the fault holds the mmap_lock. Prints "held" when the lock is held, and "answered"
- * when the fault ends: after SECONDS, or (0) never. Needs user namespaces and /dev/fuse.
+ * hold [SECONDS [write|exec]]: a process whose address space the kernel cannot lock, which any user
+ * can make. A thread waits in a page fault for a FUSE server in this program that does not answer;
+ * the fault holds the mmap_lock. Prints "held" when the lock is held. With SECONDS 0 the fault
+ * never ends; otherwise it ends after SECONDS, and "answered" is printed. Needs user namespaces
+ * and /dev/fuse.
  *
- * With "exec", a child that shares the address space then calls execve(), which waits for the lock
- * and holds the child's exec_update_lock meanwhile; readers of the child's /proc/PID/stat wait for
- * the latter. Before the call, the child prints "executes PID" with its own PID.
+ * With "write", another thread then waits for the mmap_lock as a writer, and so do later readers of
+ * the lock, such as a read of numa_maps. With "exec", a child that shares the address space then
+ * also calls execve(). The call waits for the mmap_lock and holds the child's exec_update_lock
+ * meanwhile, for which readers of the child's /proc/PID/stat must wait. Before the call, the child
+ * prints "executes PID" with its own PID.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -88,8 +91,8 @@ static struct fuse_attr attributes(uint64_t node)
 }
 
 /*
- * Fail the first read of a page: the kernel drops the lock for it, and then reads again. The second
- * read, for which the kernel keeps the lock, gets no answer.
+ * Serve the file. The first read of a page fails: the kernel makes it without the lock, and then
+ * tries again. The second read, during which the kernel holds the lock, gets no answer.
  */
 static void serve(int fuse, unsigned seconds)
 {
@@ -160,14 +163,14 @@ static void *fault(void *unused)
 	return unused;
 }
 
-/* Wait for the lock as a writer: readers that come later wait behind it. */
+/* Wait for the lock as a writer, so that later readers must wait, too. */
 static void *write_lock(void *unused)
 {
 	mmap(NULL, FILE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return unused;
 }
 
-/* No process can wait for the child: vfork() returns when the child's execve() has ended. */
+/* Let a child call execve(). vfork() returns only after that, so nothing can wait for the child. */
 static void *execute(void *unused)
 {
 	static char name[] = "true";
@@ -188,7 +191,7 @@ static void *execute(void *unused)
 	return unused;
 }
 
-/* Threads are created before the lock is held, because creating their stacks takes it. */
+/* Threads must be created before the lock is held, since mapping their stacks takes the lock. */
 static void *execute_later(void *unused)
 {
 	sleep(1);
@@ -206,6 +209,7 @@ int main(int argc, char **argv)
 	char dir[] = "/tmp/hold.XXXXXX", text[128];
 	unsigned seconds = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) : 0;
 	bool exec = argc > 2 && strcmp(argv[2], "exec") == 0;
+	bool writer = exec || (argc > 2 && strcmp(argv[2], "write") == 0);
 	pthread_t thread, others[2];
 	int fuse, file;
 
@@ -226,10 +230,7 @@ int main(int argc, char **argv)
 		serve(fuse, seconds);
 		break;
 	}
-	/*
-	 * only the server keeps the device open: when the server ends, the file system and the
-	 * fault end, too
-	 */
+	/* close the device here, so that the file system and the fault end when the server ends */
 	close(fuse);
 	snprintf(text, sizeof(text), "%s/file", dir);
 	file = open(text, O_RDONLY | O_CLOEXEC);
@@ -240,8 +241,8 @@ int main(int argc, char **argv)
 	if (page == MAP_FAILED || madvise((void *)page, FILE_SIZE, MADV_RANDOM) < 0)
 		die("mmap");
 	signal(SIGBUS, answered);
-	if (exec && (pthread_create(&others[0], NULL, write_lock_later, NULL) != 0 ||
-		     pthread_create(&others[1], NULL, execute_later, NULL) != 0))
+	if ((writer && pthread_create(&others[0], NULL, write_lock_later, NULL) != 0) ||
+	    (exec && pthread_create(&others[1], NULL, execute_later, NULL) != 0))
 		die("pthread_create");
 	if (pthread_create(&thread, NULL, fault, NULL) != 0)
 		die("pthread_create");

@@ -2,14 +2,17 @@
 
 /*
  * load SECONDS SPEC[,SPEC...]: a rank whose misses per instruction are known (kinds.h). Rank r
- * takes SPEC number r; after the last SPEC follows the first. A SPEC is KIND/BYTES[/HOW] with a
- * KIND of kinds.h, or io: the rank sleeps, and writes a few lines to a file now and then. HOW is
- * fork (a child does the work), exec (the program executes itself halfway) or thread (a second
- * thread does the work); "+KIND/BYTES" after a SPEC is the load of the second half of the time.
- * Each rank prints "load SPEC PASSES CPU". With WITH_MPI the ranks begin and end together.
+ * takes SPEC number r; after the last SPEC, the first follows again. A SPEC is KIND/BYTES[/HOW].
+ * KIND is one of kinds.h, or io: the rank sleeps, and sometimes writes a few lines to a file. HOW
+ * is fork (a child does the work), exec (the program executes itself after half of the time, or at
+ * SIGUSR1), thread (a second thread does the work) or, if built with OpenMP, omp (two threads do
+ * the work, each on its own memory). "+KIND/BYTES" after a SPEC is the load of the second half of
+ * the time. Each rank prints "load SPEC PASSES CPU". If built with WITH_MPI, the ranks begin and
+ * end together.
  */
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +34,14 @@ struct work {
 	char *at;
 	long passes;
 };
+
+static volatile sig_atomic_t half_over;
+
+static void end_half(int number)
+{
+	(void)number;
+	half_over = 1;
+}
 
 static double now(void)
 {
@@ -73,7 +84,7 @@ static void *run(void *arg)
 		if (strcmp(w->kind, "chase") == 0 && make_cycle(w->at, w->bytes / LINE) < 0)
 			die("malloc");
 	}
-	while (now() < end) {
+	while (now() < end && !half_over) {
 		if (io)
 			io_pass();
 		else if (run_kind(w->kind, w->at, w->bytes) < 0)
@@ -98,12 +109,31 @@ static void run_in_child(struct work *w)
 	waitpid(pid, NULL, 0);
 }
 
+/* Do the work in two threads or, if built without OpenMP, in one. Adds up *PASSES. */
+static void run_team(const struct work *w, long *passes)
+{
+	long sum = 0;
+
+#ifdef _OPENMP
+#pragma omp parallel num_threads(2) reduction(+ : sum)
+#endif
+	{
+		struct work mine = *w;
+
+		run(&mine);
+		sum += mine.passes;
+	}
+	*passes = sum;
+}
+
 static void run_how(struct work *w, const char *how)
 {
 	pthread_t thread;
 
 	if (strcmp(how, "fork") == 0) {
 		run_in_child(w);
+	} else if (strcmp(how, "omp") == 0) {
+		run_team(w, &w->passes);
 	} else if (strcmp(how, "thread") == 0) {
 		if (pthread_create(&thread, NULL, run, w) != 0)
 			die("pthread_create");
@@ -145,6 +175,7 @@ static void run_spec(const char *spec, double seconds, char **argv)
 	if (how)
 		sscanf(how + 1, "%15[^/+]", word);
 	if (strcmp(word, "exec") == 0 && !getenv("LOAD_AGAIN")) {
+		signal(SIGUSR1, end_half);
 		one(first, "", seconds / 2, &passes);
 		setenv("LOAD_AGAIN", "1", 1);
 		execv("/proc/self/exe", argv);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * mapped FILE OTHER: two ranks send each other messages of 1 KiB to 16 MiB from and to addresses
- * where FILE is mapped, which is on dimmapfs; then the first writes such memory to OTHER by
- * MPI-IO, and the second reads it. The receiving rank prints a line "mapped WHAT SIZE ok" or
- * "wrong" for each.
+ * mapped FILE OTHER: two ranks exchange messages of 1 KiB to 16 MiB, from and to memory into which
+ * FILE, a file on dimmapfs, is mapped. Then the first rank writes such memory to OTHER by MPI-IO,
+ * and the second reads it. For each transfer the receiving rank prints "mapped WHAT SIZE ok", or
+ * "wrong" in place of "ok".
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 	MPI_Init(&argc, &argv);
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	fd = argc > 2 ? open(argv[1], O_RDWR) : -1;
-	/* each rank maps a part of its own, because both may be on one node */
+	/* each rank maps another part of FILE, since both may be on one node */
 	mapped = fd < 0 ? MAP_FAILED
 			: mmap(NULL, LARGEST, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 			       (off_t)rank * LARGEST);

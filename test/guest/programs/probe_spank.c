@@ -45,7 +45,7 @@ static const char *context_name(void)
 	}
 }
 
-/* Return the value of variable NAME: on a node that of the step, elsewhere that of this process. */
+/* Return variable NAME of the step's environment on a node, and of this process elsewhere. */
 static const char *env(spank_t sp, const char *name, char *buf, int size)
 {
 	const char *value;
@@ -63,7 +63,7 @@ static long number(spank_t sp, spank_item_t item)
 	return spank_get_item(sp, item, &value) == ESPANK_SUCCESS ? (long)(int32_t)value : -1;
 }
 
-/* One write, so that lines of several processes stay whole. */
+/* Append TEXT to the log by one write(), so that lines of several processes do not mix. */
 static void append(const char *text)
 {
 	int fd = log_file ? open(log_file, O_WRONLY | O_APPEND | O_CLOEXEC) : -1;
@@ -75,7 +75,7 @@ static void append(const char *text)
 	close(fd);
 }
 
-/* The tag of PROBE_FAIL when it names this hook, else "-". */
+/* Return the tag of PROBE_FAIL if it names this hook, else "-". */
 static const char *must_fail(spank_t sp, const char *name, char *buf, size_t size)
 {
 	char here[64];
@@ -121,7 +121,7 @@ static int take_word(int val, const char *value, int remote)
 
 static struct spank_option option = { (char *)"probe",
 				      (char *)"WORD",
-				      (char *)"a word for the probe plugin, which writes it down",
+				      (char *)"a word that the probe plugin writes to its log",
 				      1,
 				      0,
 				      take_word };
@@ -153,7 +153,7 @@ int slurm_spank_user_init(spank_t sp, int ac, char *av[])
 	return hook(sp, "user_init", "");
 }
 
-/* slurmctld's answer about the job, through the library that slurmstepd has loaded. */
+/* Query slurmctld about the job, by the library that slurmstepd has loaded. */
 static void load_job(spank_t sp, char *text, size_t size)
 {
 	int (*load)(job_info_msg_t **, uint32_t, uint16_t);
@@ -164,12 +164,12 @@ static void load_job(spank_t sp, char *text, size_t size)
 	memcpy(&load, &symbol, sizeof(load));
 	if (!load || load(&info, id, SHOW_DETAIL) != 0)
 		return;
-	/* for an array, the answer may contain all tasks */
+	/* for a job array, the answer may have all tasks */
 	for (uint32_t i = 0; i < info->record_count; i++)
 		if (info->job_array[i].job_id == id)
 			snprintf(text, size, "%u_%u", info->job_array[i].array_job_id,
 				 info->job_array[i].array_task_id);
-	/* no free(): the process is about to execute the user's program */
+	/* do not free INFO: the process is about to execute the user's program */
 }
 
 int slurm_spank_task_init(spank_t sp, int ac, char *av[])

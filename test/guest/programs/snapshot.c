@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Append the properties of a process to DIR/RANK.HOST, one a line, to compare two runs: CPUs,
- * memory nodes, policies, the cgroup files of its task, step and job, limits, environment,
- * arguments.
+ * Append the properties of this process to DIR/RANK.HOST.PID, one a line, so that two runs can be
+ * compared: CPUs, memory nodes, policies, cgroup files of its task, step and job, limits,
+ * environment and arguments.
  *
- * snapshot DIR [CODE]: then exit with CODE, or with CODE -N die of signal N.
+ * snapshot DIR [CODE]: afterwards exit with CODE; if CODE is -N, die of signal N.
  */
 #include <fcntl.h>
 #include <numa.h>
@@ -67,7 +67,7 @@ static void put_policies(void)
 				(unsigned long long)r.rlim_max);
 }
 
-/* Slurm's levels from this process's cgroup upwards: task, user, step, job. */
+/* Print files of this process's cgroup and of those above: Slurm's levels task, user, step, job. */
 static void put_cgroup(void)
 {
 	static const char *const file[] = { "cpuset.cpus",
@@ -114,7 +114,6 @@ static void put_strings(const char *word, char **list)
 	}
 }
 
-/* One write, as several ranks may share the file. */
 static int append(const char *dir, const char *text, size_t len)
 {
 	const char *rank = getenv("SLURM_PROCID");

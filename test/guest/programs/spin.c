@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * spin THREADS TURNS [SECONDS]: THREADS threads pass a token round and spin while they wait for it,
- * as ranks of MPI and OpenMP do: each depends on all others. After TURNS turns all spin for SECONDS
- * more. Each prints "spin RANK THREAD CPU MOVES POLICY PRIORITY INVOLUNTARY": its first CPU, how
- * often it moved, its policy as a number, and its involuntary context switches.
+ * spin THREADS TURNS [SECONDS]: THREADS threads pass a token around, and spin while they wait for
+ * it, as MPI ranks and OpenMP threads do. After TURNS turns, all spin for SECONDS more. Each thread
+ * prints "spin RANK THREAD CPU MOVES POLICY PRIORITY INVOLUNTARY": its first CPU, how often it
+ * moved, its policy and priority as numbers, and its involuntary context switches.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * threads FREE PINNED MIB: a rank that is busy while its container is resized. FREE threads may use
- * all of its CPUs; PINNED threads bind themselves, the k-th to the k-th CPU; one more thread starts
- * and ends short-lived threads all the time. They read MIB MiB of memory, in which each page holds
- * its own number. Ends with SIGTERM: exit 0 and "threads: N rounds, all good", or 1 when a page
- * held anything else.
+ * threads FREE PINNED MIB: a rank that is busy while its container is resized. FREE threads may run
+ * on all CPUs of the rank. PINNED threads bind themselves, thread k to the k-th CPU. One more
+ * thread starts short-lived threads all the time. The threads read MIB MiB of memory, in which each
+ * page has its own number. On SIGTERM, prints "threads: N rounds, all good" and exits with 0, or
+ * with 1 if a page had another number.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Print, as JSON, the kernel's facts about this process, read with libnuma and /proc, not with the
- * code under test. With WITH_MPI the ranks first find each other and add up their numbers. Slurm
- * may split lines of 1,024 bytes or more, so the text comes in pieces, "@HOST.PID PIECE", which
- * cluster.py joins.
+ * Print as JSON where this process runs and what it may use. The facts are from libnuma and /proc,
+ * not from the code under test. If built with WITH_MPI, the ranks first add up their numbers by
+ * MPI. Slurm may split lines of 1,024 bytes or more, so the text is printed in pieces, "@HOST.PID
+ * PIECE", which cluster.py joins.
  *
  * whereami [SECONDS]: wait for SECONDS before the end.
  */
@@ -35,7 +35,7 @@ static void put(const char *key, const char *value)
 	putc('"', out);
 }
 
-/* The value of a line "KEY:\tVALUE" of FILE. */
+/* Print as KEY the value of the line of FILE that begins with LINE_KEY. */
 static void put_line(const char *file, const char *line_key, const char *key)
 {
 	char line[4096];
@@ -67,7 +67,7 @@ static void put_mempolicy(void)
 	put("mempolicy_nodes", list);
 }
 
-/* Print FILE of this process's own cgroup as KEY. */
+/* Print as KEY the contents of FILE in this process's cgroup. */
 static void put_cgroup_file(const char *file, const char *key)
 {
 	char line[2048] = "", path[4096];

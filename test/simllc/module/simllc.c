@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * A PMU of guests of QEMU's emulator: it counts what the plugin of QEMU writes about a simulated
- * last-level cache into BAR 2 of an ivshmem-plain device (abi.h).
+ * A PMU for guests of QEMU's emulator. It shows the counts of a simulated last-level cache, which a
+ * plugin of QEMU writes into BAR 2 of an ivshmem-plain device (abi.h).
  *
- * It is "simllc", with events by name, and, where the kernel has found no PMU of the processor,
- * also "cpu" (PERF_TYPE_RAW): then the generic events work, and the raw events that Linux's lists
- * have for this processor. An event is a set of the plugin's counters; counts are for each task or
- * CPU, by user or kernel code. There is no interrupt, so no sampling.
+ * The PMU "simllc" has events with names. If the kernel has found no PMU of the processor, the
+ * module also registers "cpu" (PERF_TYPE_RAW), for the generic events and for the raw events that
+ * Linux's lists have for this processor. An event is a set of the plugin's counters, counted for a
+ * task or a CPU, and for user code, kernel code or both. Events of misses can give samples with
+ * addresses, after a fixed period. There is no interrupt for samples: while such an event counts, a
+ * timer reads the plugin's rings.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/hrtimer.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/perf_event.h>
@@ -19,15 +22,18 @@
 #include "abi.h"
 
 #define ALL_COUNTERS (BIT(SIMLLC_COUNTERS) - 1)
+#define MISS_COUNTERS (0x0fULL << SIMLLC_FILLS)
+#define SAMPLERS 8 /* how many events of a CPU can sample at the same time */
+#define SAMPLE_NS 10000000 /* time between two reads of the rings */
 
-/* An event of a processor's list, by attr.config and config1, and what it counts here. */
+/* An event of a processor's list, as attr.config and config1, and the counters that it sums. */
 struct simllc_raw {
 	u64 config;
 	u64 config1;
 	u16 counters; /* as bits */
 };
 
-/* The processors of a list: a family's models, and their steppings as bits. */
+/* Processors for which a list is: models of a family, and their steppings as bits. */
 struct simllc_processor {
 	const char *name;
 	const char *vendor;
@@ -51,12 +57,19 @@ MODULE_PARM_DESC(counters, "how many events a CPU counts at the same time (defau
 
 static struct simllc_head *simllc_base;
 static const struct simllc_processor *simllc_known;
-/* number of events that count now, of "simllc" and of "cpu" */
+/* how many events of "simllc" and of "cpu" count now */
 static DEFINE_PER_CPU(unsigned int, simllc_active[2]);
+/* events that sample now */
+struct simllc_samplers {
+	struct hrtimer timer;
+	struct perf_event *event[SAMPLERS];
+};
+
+static DEFINE_PER_CPU(struct simllc_samplers, simllc_samplers);
 static struct pmu simllc_pmu, simllc_cpu_pmu;
 static bool simllc_has_cpu_pmu;
 
-/* The counters of fills whose bits in MASK are those of FILL. */
+/* Return the counters of fills whose bits in MASK equal those of FILL. */
 static u64 simllc_fills(unsigned int mask, unsigned int fill)
 {
 	u64 bits = 0;
@@ -82,7 +95,7 @@ static u64 simllc_generic(u64 config)
 	}
 }
 
-/* Misses of the last level; accesses to memory nodes; and accesses to remote nodes. */
+/* Return the counters of a generic event: LLC misses, or accesses to all or to remote nodes. */
 static u64 simllc_generic_cache(u64 config)
 {
 	unsigned int op = config >> 8 & 0xff, result = config >> 16 & 0xff;
@@ -93,7 +106,7 @@ static u64 simllc_generic_cache(u64 config)
 		return 0;
 	if ((config & 0xff) == PERF_COUNT_HW_CACHE_LL) {
 		if (result != PERF_COUNT_HW_CACHE_RESULT_MISS)
-			return 0; /* references are not split by their kind */
+			return 0; /* references are not counted by kind */
 	} else if ((config & 0xff) == PERF_COUNT_HW_CACHE_NODE) {
 		if (result == PERF_COUNT_HW_CACHE_RESULT_MISS) {
 			mask |= SIMLLC_REMOTE;
@@ -115,8 +128,8 @@ static u64 simllc_generic_cache(u64 config)
 }
 
 /*
- * The counters of an event; -ENOENT: there is no such event. A known event that is not simulated
- * has no counters.
+ * Set *BITS to the counters of an event. Returns -ENOENT if there is no such event. An event that
+ * exists but is not simulated has no counters.
  */
 static int simllc_decode(struct perf_event *event, u64 *bits)
 {
@@ -150,7 +163,7 @@ static unsigned int *simllc_in_use(struct perf_event *event)
 	return this_cpu_ptr(&simllc_active[event->pmu == &simllc_cpu_pmu]);
 }
 
-/* The sum of the event's counters on this CPU. */
+/* Return the sum of the event's counters on this CPU. */
 static u64 simllc_sum(struct perf_event *event)
 {
 	const u64 *record = (void *)simllc_base + SIMLLC_HEAD +
@@ -169,6 +182,57 @@ static u64 simllc_sum(struct perf_event *event)
 	return sum;
 }
 
+static const struct simllc_ring *simllc_ring(void)
+{
+	return (void *)simllc_base + SIMLLC_RINGS +
+	       smp_processor_id() * sizeof(struct simllc_ring);
+}
+
+static bool simllc_counts(const struct perf_event *event, u64 miss)
+{
+	if (miss & SIMLLC_KERNEL ? event->attr.exclude_kernel : event->attr.exclude_user)
+		return false;
+	return event->hw.config & BIT(SIMLLC_FILLS + (miss & 7));
+}
+
+/* As perf_event_overflow() for an event without limits, which modules cannot call. */
+static void simllc_give(struct perf_event *event, u64 miss)
+{
+	perf_overflow_handler_t output = READ_ONCE(event->overflow_handler);
+	struct perf_sample_data data;
+
+	perf_sample_data_init(&data, miss & ~(u64)(simllc_base->line - 1), event->hw.sample_period);
+	data.data_src.val = miss & SIMLLC_WRITE ? PERF_MEM_S(OP, STORE) : PERF_MEM_S(OP, LOAD);
+	data.data_src.val |= miss & SIMLLC_REMOTE ? PERF_MEM_S(LVL, REM_RAM1) :
+						    PERF_MEM_S(LVL, LOC_RAM);
+	data.sample_flags |= PERF_SAMPLE_DATA_SRC;
+	output(event, &data, task_pt_regs(current));
+}
+
+/* Give the samples of the misses on this CPU since the event was started or last read. */
+static void simllc_sample(struct perf_event *event)
+{
+	const struct simllc_ring *ring = simllc_ring();
+	s64 left = local64_read(&event->hw.period_left);
+	u64 at = event->hw.event_base, end = READ_ONCE(ring->n);
+
+	event->hw.event_base = end;
+	if (end - at > SIMLLC_RING_MISSES)
+		at = end - SIMLLC_RING_MISSES; /* the others are lost */
+	for (; at != end; at++) {
+		u64 miss = READ_ONCE(ring->miss[at % SIMLLC_RING_MISSES]);
+
+		if (!simllc_counts(event, miss))
+			continue;
+		left -= SIMLLC_EVERY << simllc_base->sample;
+		if (left > 0)
+			continue;
+		left = max_t(s64, left + event->hw.sample_period, 1);
+		simllc_give(event, miss);
+	}
+	local64_set(&event->hw.period_left, left);
+}
+
 static void simllc_read(struct perf_event *event)
 {
 	u64 now;
@@ -177,11 +241,50 @@ static void simllc_read(struct perf_event *event)
 		return;
 	now = simllc_sum(event);
 	local64_add(now - local64_xchg(&event->hw.prev_count, now), &event->count);
+	if (is_sampling_event(event))
+		simllc_sample(event);
+}
+
+static enum hrtimer_restart simllc_tick(struct hrtimer *timer)
+{
+	struct simllc_samplers *s = container_of(timer, struct simllc_samplers, timer);
+	bool any = false;
+	int i;
+
+	for (i = 0; i < SAMPLERS; i++) {
+		if (!s->event[i])
+			continue;
+		simllc_read(s->event[i]);
+		any = true;
+	}
+	if (!any)
+		return HRTIMER_NORESTART;
+	hrtimer_forward_now(timer, ns_to_ktime(SAMPLE_NS));
+	return HRTIMER_RESTART;
+}
+
+/* Let the timer read NEW and not OLD; each may be NULL. Returns -EAGAIN if there are too many. */
+static int simllc_sampler(struct perf_event *old, struct perf_event *new)
+{
+	struct simllc_samplers *s = this_cpu_ptr(&simllc_samplers);
+	int i;
+
+	for (i = 0; i < SAMPLERS; i++) {
+		if (s->event[i] != old)
+			continue;
+		s->event[i] = new;
+		if (new && !hrtimer_active(&s->timer))
+			hrtimer_start(&s->timer, ns_to_ktime(SAMPLE_NS),
+				      HRTIMER_MODE_REL_PINNED_HARD);
+		return 0;
+	}
+	return -EAGAIN;
 }
 
 static void simllc_start(struct perf_event *event, int flags)
 {
 	event->hw.state = 0;
+	event->hw.event_base = READ_ONCE(simllc_ring()->n);
 	local64_set(&event->hw.prev_count, simllc_sum(event));
 }
 
@@ -197,6 +300,8 @@ static int simllc_add(struct perf_event *event, int flags)
 
 	if (counters && *in_use >= counters)
 		return -EAGAIN;
+	if (is_sampling_event(event) && simllc_sampler(NULL, event))
+		return -EAGAIN;
 	(*in_use)++;
 	event->hw.state = PERF_HES_STOPPED | PERF_HES_UPTODATE;
 	if (flags & PERF_EF_START)
@@ -207,6 +312,8 @@ static int simllc_add(struct perf_event *event, int flags)
 static void simllc_del(struct perf_event *event, int flags)
 {
 	simllc_stop(event, flags);
+	if (is_sampling_event(event))
+		simllc_sampler(event, NULL);
 	(*simllc_in_use(event))--;
 }
 
@@ -214,13 +321,19 @@ static int simllc_event_init(struct perf_event *event)
 {
 	bool generic = event->attr.type == PERF_TYPE_HARDWARE ||
 		       event->attr.type == PERF_TYPE_HW_CACHE;
+	int err;
 
 	if (event->attr.type != event->pmu->type &&
 	    !(generic && event->pmu == &simllc_cpu_pmu))
 		return -ENOENT;
-	if (is_sampling_event(event) || has_branch_stack(event))
+	if (has_branch_stack(event))
 		return -EOPNOTSUPP;
-	return simllc_decode(event, &event->hw.config);
+	err = simllc_decode(event, &event->hw.config);
+	/* only misses for which a program waits have addresses; frequencies are not simulated */
+	if (!err && is_sampling_event(event) &&
+	    (event->attr.freq || !event->hw.config || event->hw.config & ~MISS_COUNTERS))
+		return -EOPNOTSUPP;
+	return err;
 }
 
 static ssize_t simllc_event_show(struct device *dev, struct device_attribute *attr, char *page)
@@ -301,7 +414,6 @@ static const struct attribute_group *simllc_cpu_groups[] = {
 #define SIMLLC_PMU(groups) {						\
 	.module = THIS_MODULE,						\
 	.task_ctx_nr = perf_hw_context,					\
-	.capabilities = PERF_PMU_CAP_NO_INTERRUPT,			\
 	.attr_groups = groups,						\
 	.event_init = simllc_event_init,				\
 	.add = simllc_add,						\
@@ -344,7 +456,7 @@ static int simllc_map(struct pci_dev *pdev)
 	struct simllc_head *head;
 
 	if (pci_resource_len(pdev, 2) < SIMLLC_BYTES)
-		return -ENODEV; /* the shared memory of another device */
+		return -ENODEV; /* shared memory that is not the plugin's */
 	head = devm_memremap(&pdev->dev, pci_resource_start(pdev, 2), SIMLLC_BYTES, MEMREMAP_WB);
 	if (IS_ERR(head))
 		return PTR_ERR(head);
@@ -378,7 +490,7 @@ static int simllc_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		simllc_base = NULL;
 		return err;
 	}
-	/* fails where the processor has a PMU */
+	/* this fails if the processor has a PMU */
 	simllc_has_cpu_pmu = !perf_pmu_register(&simllc_cpu_pmu, "cpu", PERF_TYPE_RAW);
 	WRITE_ONCE(simllc_base->has_time, 1);
 	pci_info(pdev, "generic events: %s; raw events: %s\n", simllc_has_cpu_pmu ? "yes" : "no",
@@ -406,21 +518,31 @@ static struct pci_driver simllc_driver = {
 	.id_table = simllc_ids,
 	.probe = simllc_probe,
 	.remove = simllc_remove,
-	/* events hold the module, not the device */
+	/* do not unbind: events keep the module, but not the device */
 	.driver.suppress_bind_attrs = true,
 };
 
 static int __init simllc_init(void)
 {
-	int err = simllc_find_processor();
+	int cpu, err = simllc_find_processor();
 
+	for_each_possible_cpu(cpu) {
+		struct hrtimer *timer = &per_cpu(simllc_samplers, cpu).timer;
+
+		hrtimer_init(timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_PINNED_HARD);
+		timer->function = simllc_tick;
+	}
 	return err ? err : pci_register_driver(&simllc_driver);
 }
 module_init(simllc_init);
 
 static void __exit simllc_exit(void)
 {
+	int cpu;
+
 	pci_unregister_driver(&simllc_driver);
+	for_each_possible_cpu(cpu)
+		hrtimer_cancel(&per_cpu(simllc_samplers, cpu).timer);
 }
 module_exit(simllc_exit);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Compare the model of the cache with a second model, which lists each set's lines with the time of
- * their last use, and with counts that were calculated by hand.
+ * Compare the model of the cache with a second model, which has a list of each set's lines with the
+ * times of their last use, and with counts that were calculated by hand.
  */
 #include "test/simllc/cache.h"
 
@@ -11,14 +11,14 @@
 
 enum { OLD_SETS = 64, OLD_WAYS = 16, PAGE_LINES = CACHE_PAGE / CACHE_LINE };
 
-/* The second model: the lines in each set, and when each was last used. */
+/* The second model: the lines in each set, and when each line was last used. */
 struct oracle {
 	struct cache_shape shape;
 	unsigned sets, have[OLD_SETS];
 	uint64_t line[OLD_SETS][OLD_WAYS], used[OLD_SETS][OLD_WAYS], now;
 };
 
-/* Index of the line in its set; -1: it is not in the set. */
+/* Return the index of the line in its set, or -1 if it is not there. */
 static int place_of(const struct oracle *o, unsigned set, uint64_t line)
 {
 	for (unsigned i = 0; i < o->have[set]; i++)
@@ -76,7 +76,7 @@ static uint32_t draw(uint32_t below)
 	return (state >> 8) % below;
 }
 
-/* Some lines are near the last one, some in a small part, others anywhere. */
+/* Return a random line: near the last one, in a small part of all lines, or anywhere. */
 static uint64_t next_line(uint64_t last, uint32_t lines)
 {
 	switch (draw(4)) {
@@ -126,7 +126,7 @@ struct counts {
 	uint64_t sampled, misses, prefetched;
 };
 
-/* Access lines FIRST, FIRST + STEP, ...: N of them. */
+/* Access N lines: FIRST, FIRST + STEP, ... */
 static struct counts scan(struct cache *c, uint64_t first, uint64_t step, uint64_t n)
 {
 	struct counts found = { 0 };
@@ -150,11 +150,11 @@ static void test_scans(void)
 
 	is_int((long long)cache_sets(&small), 64, "64 KiB in 16 ways are 64 sets");
 	is_int((long long)scan(c, 0, 1, 1024).misses, 1024,
-	       "the first scan misses once for each line");
+	       "the first scan of a cache's size misses each line");
 	is_int((long long)scan(c, 0, 1, 1024).misses, 0,
-	       "a scan within the size misses in its first pass only");
+	       "the second scan of a cache's size misses no line");
 	is_int((long long)scan(c, 0, 1, 4096).misses, 4096 - 1024,
-	       "a scan of four times the size hits only the lines of the scan before");
+	       "a scan of four times the size hits only the lines of the previous scan");
 	is_int((long long)scan(c, 0, 1, 4096).misses, 4096,
 	       "later scans of four times the size miss each line");
 	cache_free(c);
@@ -167,13 +167,15 @@ static void test_conflicts(void)
 	scan(c, 5, 64, 16);
 	is_int((long long)scan(c, 5, 64, 16).misses, 0, "16 lines of one set stay in 16 ways");
 	scan(c, 5, 64, 17);
-	is_int((long long)scan(c, 5, 64, 17).misses, 17, "17 lines of one set evict each other");
-	is_int((long long)scan(c, 6, 64, 16).misses, 16, "the next line is in another set");
-	is_int((long long)scan(c, 6, 64, 16).misses, 0, "16 lines of the next set stay, too");
+	is_int((long long)scan(c, 5, 64, 17).misses, 17,
+	       "17 lines of one set replace each other in 16 ways");
+	is_int((long long)scan(c, 6, 64, 16).misses, 16, "the next lines are in another set");
+	is_int((long long)scan(c, 6, 64, 16).misses, 0,
+	       "16 lines of that other set stay in 16 ways");
 	cache_free(c);
 }
 
-/* Two ways, one set: after a, b, a, c the line b is replaced. */
+/* In one set of two ways, c replaces b after accesses to a, b, a and c. */
 static void test_lru(void)
 {
 	struct cache *c = cache_new(&(struct cache_shape){ 2 * CACHE_LINE, 2, 0, false });
@@ -198,7 +200,7 @@ static void test_prefetch(void)
 	found = scan(c, 0, 1, 4096);
 	is_int((long long)found.misses, 2048, "prefetch=next: a scan misses every other line");
 	is_int((long long)found.prefetched, 2048,
-	       "prefetch=next: the other lines come by prefetch");
+	       "prefetch=next: the prefetcher fetches the other lines of a scan");
 	is_int(cache_access(c, 100 * PAGE_LINES - 1), CACHE_SAMPLED | CACHE_MISS,
 	       "prefetch=next: the last line of a page does not bring the next page's first line");
 	found = scan(c, 200 * PAGE_LINES, 2, 32);
@@ -217,12 +219,12 @@ static void test_sample(void)
 	struct counts found = scan(c, 0, 1, 4096);
 
 	is_int((long long)cache_sets(&shape), 8, "1 of 8 lines: 8 of 64 sets are simulated");
-	is_int((long long)found.sampled, 512, "1 of 8 lines is simulated");
+	is_int((long long)found.sampled, 512, "1 of 8 lines: 512 of 4096 lines are simulated");
 	is_int((long long)found.misses * 8, 4096,
-	       "8 times the simulated misses are the misses of the whole scan");
+	       "1 of 8 lines: the misses of a scan are 8 times the simulated ones");
 	scan(c, 0, 1, 1024);
 	is_int((long long)scan(c, 0, 1, 1024).misses, 0,
-	       "a cache of which 1 of 8 lines is simulated holds 1,024 lines");
+	       "1 of 8 lines: a cache of 1,024 lines holds a scan of 1,024 lines");
 	cache_free(c);
 }
 
@@ -236,9 +238,9 @@ static void test_shapes(void)
 	};
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(!cache_new(&bad[i]), "shape %u is refused", i);
+		ok(!cache_new(&bad[i]), "cache_new() refuses impossible shape %u", i);
 	is_int((long long)cache_sets(&(struct cache_shape){ 33 << 20, 11, 0, false }), 49152,
-	       "the number of sets need not be a power of two");
+	       "33 MiB in 11 ways have 49,152 sets, which is not a power of two");
 }
 
 struct worker {
@@ -255,7 +257,7 @@ static void *scan_often(void *arg)
 	return NULL;
 }
 
-/* Two threads work in one set, and together use as many lines as the set holds. */
+/* Two threads access one set, and together as many lines as the set holds. */
 static void test_threads(void)
 {
 	struct cache *c = cache_new(&(struct cache_shape){ 16 * CACHE_LINE, 16, 0, false });

@@ -3,8 +3,8 @@
 #define NODEOS_TEST_SIMLLC_KINDS_H
 
 /*
- * Loads in assembler. Their numbers of instructions are known, and also their numbers of lines from
- * memory, if the cache is smaller than BYTES and no other program uses that memory.
+ * Loads in assembler. How many instructions they execute is known, and also how many lines they
+ * read from memory if the cache is smaller than BYTES and no other program uses the same memory.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { LINE = 64 };
 
-/* 4 instructions per 8 bytes, no access */
+/* 4 instructions per 8 bytes, without an access to memory */
 static void run_loop(uint64_t n)
 {
 	double x = 1;
@@ -58,8 +58,8 @@ static void run_muladd(const char *at, const char *end)
 }
 
 /*
- * a = b + factor * c: 7 instructions per 8 bytes of each array, three cache lines (one of each
- * array) per 64 bytes
+ * a = b + factor * c: 7 instructions per 8 bytes of each array, and one cache line of each of the
+ * three arrays per 64 bytes
  */
 static void run_triad(char *a, const char *b, const char *c, uint64_t bytes)
 {
@@ -82,8 +82,25 @@ static void run_chase(char *at, uint64_t lines)
 		     : "cc", "memory");
 }
 
-/* Make one cycle through all lines, at random (Sattolo 1986). Returns 0, or -1 if out of
- * memory. */
+/*
+ * 9 instructions per line; each of the LINES is equally likely to be the next one. The numbers are
+ * those of a linear congruential generator, of which the high bits choose the line. If a cache has
+ * room for C of the lines, C/LINES of the accesses hit it.
+ */
+static void run_random(const char *at, uint64_t lines)
+{
+	static uint32_t state = 1;
+	uint64_t sum = 0, line = 0, n = lines;
+
+	asm volatile("1: imul $1664525, %0\n\tadd $1013904223, %0\n\tmov %0, %k1\n\t"
+		     "imul %4, %1\n\tshr $32, %1\n\tshl $6, %1\n\tadd (%5,%1), %2\n\t"
+		     "dec %3\n\tjnz 1b"
+		     : "+&r"(state), "+&r"(line), "+&r"(sum), "+&r"(n)
+		     : "r"(lines), "r"(at)
+		     : "cc", "memory");
+}
+
+/* Link all lines in one random cycle (Sattolo 1986). Returns 0, or -1 if out of memory. */
 static int make_cycle(char *at, size_t lines)
 {
 	uint32_t *order = malloc(lines * sizeof(*order)), state = 1;
@@ -108,8 +125,9 @@ static int make_cycle(char *at, size_t lines)
 	return 0;
 }
 
-/* Make one pass of KIND over the BYTES at AT; triad uses three times BYTES. Returns 0, or -1: there
- * is no such kind. */
+/*
+ * Make one pass of KIND over BYTES at AT, or three times BYTES for triad. Returns -1: no such kind.
+ */
 static int run_kind(const char *kind, char *at, size_t bytes)
 {
 	if (!strcmp(kind, "loop"))
@@ -124,6 +142,8 @@ static int run_kind(const char *kind, char *at, size_t bytes)
 		run_triad(at, at + bytes, at + 2 * bytes, bytes);
 	else if (!strcmp(kind, "chase"))
 		run_chase(at, bytes / LINE);
+	else if (!strcmp(kind, "random"))
+		run_random(at, bytes / LINE);
 	else
 		return -1;
 	return 0;

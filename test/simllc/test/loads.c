@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * Run the loads of kinds.h, and print their counts by perf_event_open(), read as a provider of
- * counters reads them. It runs in the small guests of ../boot.py.
+ * Run the loads of kinds.h, and print their counts. Counters are opened with perf_event_open() and
+ * read as the providers in counters/ do. Runs in the small guests of ../boot.py.
  *
  * loads COMMANDS: each line of the file COMMANDS is one of these commands:
  *	insmod FILE [PARAMETER=VALUE]...	rmmod NAME
  *	open NAME EVENT				prints the error of perf_event_open(), or 0
- *	count NAME EVENTS LOAD...		runs the loads at the same time
+  *    count NAME EVENTS LOAD...        runs the loads at the same time, and prints their counts
  * EVENT is TYPE/CONFIG/CONFIG1/FLAGS: TYPE is hardware, cache, raw or the name of a PMU; FLAGS are
- * u (user code only), k (kernel code only), s (requests samples). EVENTS are separated by commas,
- * or by + if the second one is in the group of the first. LOAD is KIND/BYTES/PASSES/CPU, then
- * optionally /NODE for its memory, then /NODE to which its pages are moved before the count. With +
- * in front, a child of the counted process runs it. All loads end when the first one has made its
- * passes.
+ * u (user code only), k (kernel code only), s (requests samples), f (requests samples by
+ * frequency). EVENTS are separated by commas, or by + if the second one is in the group of the
+ * first. LOAD is KIND/BYTES/PASSES/CPU, then optionally /NODE for its memory, then /NODE to which
+ * its pages are moved before the count. With + in front, a child of the counted process runs it.
+ * All loads end when the first one has made its passes.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -46,7 +46,7 @@ struct event {
 	int grouped;
 };
 
-/* Memory that the loads share with the program that counts. */
+/* Memory that the processes of the loads share with the program. */
 struct shared {
 	int stop;
 	long passes[LOADS];
@@ -128,7 +128,7 @@ static void make_passes(const struct load *l, int i, char *at)
 	shared->ns[i] = now_ns() - start;
 }
 
-/* The process of a load: it writes "r" when it is ready, and then waits for "g". */
+/* Be the process of a load: write "r" when it is ready, and then wait for "g". */
 static void be_load(const struct load *l, int i, int to, int from)
 {
 	cpu_set_t cpus;
@@ -193,7 +193,8 @@ static void parse_event(struct event *e, const char *text)
 	e->attr.config1 = config1;
 	e->attr.exclude_kernel = strchr(flags, 'u') != NULL;
 	e->attr.exclude_user = strchr(flags, 'k') != NULL;
-	e->attr.sample_period = strchr(flags, 's') ? 1000 : 0;
+	e->attr.freq = strchr(flags, 'f') != NULL;
+	e->attr.sample_period = strchr(flags, 's') || e->attr.freq ? 1000 : 0;
 	e->attr.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
 }
 

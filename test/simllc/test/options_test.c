@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The plugin's options, and the model of memory that they describe. */
+/* Tests of the plugin's options, and of the model of memory that they describe. */
 #include "test/simllc/options.h"
 
 #include "base/test/tap.h"
 
 #define MIB ((uint64_t)1 << 20)
 
-/* At most eight words, separated by commas as in QEMU's argument. */
+/* Parse LINE: at most eight words, separated by commas as in QEMU's argument. */
 static int parse(struct options *o, const char *line, char *error, size_t size)
 {
 	static char text[512];
@@ -28,17 +28,18 @@ static void test_good(void)
 	ok(parse(&o, "out=/f", error, sizeof(error)) == 0 && o.shape.size == 4 * MIB &&
 		   o.shape.ways == 16 && o.share == 8 && !o.shape.sample && !o.shape.prefetch &&
 		   !o.memory.nodes && !memory_has_time(&o.memory),
-	   "the default: 4 MiB in 16 ways for all vCPUs, no nodes, no time: %s", error);
+	   "options_parse: the default is 4 MiB in 16 ways for all vCPUs, no nodes, no time: %s",
+	   error);
 	ok(parse(&o, "out=/f,size=512K,ways=8,share=4,prefetch=next", error, sizeof(error)) == 0 &&
 		   o.shape.size == MIB / 2 && o.shape.ways == 8 && o.share == 4 && o.shape.prefetch,
-	   "size, ways, share and prefetch are parsed: %s", error);
+	   "options_parse reads size, ways, share and prefetch: %s", error);
 	ok(parse(&o, "out=/f,nodes=768M+1G,nodecpus=4,sample=2,miss_ns=80,node_ns=5", error,
 		 sizeof(error)) == 0 &&
 		   o.memory.nodes == 2 && o.memory.end[0] == 768 * MIB &&
 		   o.memory.end[1] == 1792 * MIB && o.memory.node_cpus == 4 &&
 		   o.shape.sample == 2 && o.memory.miss_ns == 80 && o.memory.node_ns == 5 &&
 		   memory_has_time(&o.memory),
-	   "nodes and times are parsed: %s", error);
+	   "options_parse reads nodes and times: %s", error);
 }
 
 static void test_refused(void)
@@ -77,8 +78,8 @@ static void test_refused(void)
 	char error[256];
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		ok(parse(&o, bad[i], error, sizeof(error)) == -1 && error[0], "%s is refused: %s",
-		   bad[i], error);
+		ok(parse(&o, bad[i], error, sizeof(error)) == -1 && error[0],
+		   "options_parse refuses %s: %s", bad[i], error);
 }
 
 static void test_nodes(void)
@@ -88,7 +89,7 @@ static void test_nodes(void)
 
 	for (unsigned i = 0; i < 4; i++)
 		m.end[i] = (i + 1) * 768 * MIB;
-	/* 3 GiB: a q35 has 2 GiB of these below 4 GiB, as RAM is 2.75 GiB or more */
+	/* 3 GiB in all: as this is more than 2.75 GiB, a q35 has 2 GiB of it below 4 GiB */
 	is_int(memory_node(&m, 768 * MIB - 1, MEMORY_PHYSICAL), 0,
 	       "memory_node: the first node has the byte before its end");
 	is_int(memory_node(&m, 768 * MIB, MEMORY_PHYSICAL), 1,
@@ -134,15 +135,15 @@ static void test_time(void)
 	is_int(memory_charge(&m, 1, false, 1, 1000, 0), 100,
 	       "memory_charge: the other node's controller is idle");
 	is_int(memory_charge(&m, 0, false, 1, 1150, 0), 150,
-	       "memory_charge: 50 ns for earlier lines and 100 ns for its own");
+	       "memory_charge: a line costs 50 ns for earlier lines and 100 ns for itself");
 	is_int(memory_charge(&m, 0, false, 1, 9000, 0), 100,
-	       "memory_charge: idle time of a controller does not shorten later work");
+	       "memory_charge: a line costs 100 ns, even after idle time of the controller");
 	is_int(memory_charge(&m, 0, false, 1, 9000, 500), 500,
 	       "memory_charge: a debt longer than the queue stays the same");
 	is_int(memory_charge(&m, -1, false, 1, 9000, 7), 7,
 	       "memory_charge: a line without a node waits in no queue");
 	is_int(memory_enqueue(&m, 1, 3, 20000), 20300,
-	       "memory_enqueue: three lines take three times as long");
+	       "memory_enqueue: three lines take 300 ns, three times as long as one");
 }
 
 int main(void)

@@ -60,8 +60,8 @@ LISTS = {
         {"EventName": "l2_pf_miss_l2_l3.l2_stream", "EventCode": "0x172", "UMask": "0x01"},
     ],
 }
-# bits of abi.h: 1 instructions; 8 lines for a load, 0x10 for a load from another node, 0x20 for a
-# store, 0x40 for a store from another node; 16 times these values: prefetched lines
+# bits of abi.h: 1 is instructions. Lines: 8 for a load, 0x10 for a load from another node, 0x20 for
+# a store, 0x40 for a store from another node. 16 times these values: prefetched lines.
 WANT = {
     "server": {
         (0xC0, 0): 1,
@@ -117,12 +117,12 @@ def main():
         rows = re.findall(r"\{ (\w+), (\w+), (\w+) \}", body)
         found[name] = {(int(a, 0), int(b, 0)): int(c, 0) for a, b, c in rows}
     for name, want in WANT.items():
-        same(found.get(name), want, f"the raw events of the list {name}")
+        same(found.get(name), want, f"raw_events.py prints the raw events of the list {name}")
     rows = re.findall(r'\{ "(\w+)", "(\w+)", (\w+), (\w+), (\w+), (\w+),', text)
     same(
         [(n, v, *(int(x, 0) for x in numbers)) for n, v, *numbers in rows],
         PROCESSORS,
-        "the processors of each list, by models and steppings",
+        "raw_events.py prints the processors of each list, as models and steppings",
     )
     print(f"1..{count}")
     return failed != 0

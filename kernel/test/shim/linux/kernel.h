@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's helpers that the pure part of FGMN uses, for user space. */
+/* The kernel's helpers that the parser and planner of fgmn= use, for user space. */
 #ifndef SHIM_LINUX_KERNEL_H
 #define SHIM_LINUX_KERNEL_H
 

@@ -1,5 +1,5 @@
-# MPI ranks of emulated nodes have no network but TCP, and too few real CPUs for spinning. Open MPI
-# 4 calls its shared memory "vader".
+# Emulated nodes have only TCP, and too few real CPUs for ranks that spin. Open MPI 4 calls its
+# shared memory "vader".
 if ls /usr/lib/*/openmpi/lib/openmpi*/mca_btl_vader.so >/dev/null 2>&1; then
 	export OMPI_MCA_btl=self,vader,tcp
 else

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#ifndef NODEOS_MOVE_REOPEN_H
+#define NODEOS_MOVE_REOPEN_H
+
+#include "base/errbuf.h"
+#include "move/record.h"
+
+/*
+ * Open each file of R that is not in the vnode's own file systems once, at the destination, as root
+ * and by its path, as CRIU will: what cannot be opened there (root_squash, another library, a name
+ * that is gone) is refused while the tree still runs at the source. Nothing but a regular file or a
+ * directory is opened; a path with a symbolic link in a shared file system is refused, as a user
+ * could set it. Returns 0, or -1 with the path and the reason.
+ */
+int move_reopen_check(const struct move_record *r, struct errbuf *err);
+
+#endif

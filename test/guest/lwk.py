@@ -1,0 +1,667 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# boot: nodes=1 numa=2 cpus=4 memory=1024 kernel=debian kvm=yes
+# run: ci limit=900 main
+# run: deep limit=3600 main inside program multi coupled steps partition users exec refused pools
+#   killed
+# run: deep limit=3600 kills
+# run: deep nodes=2 limit=1800 hosts
+# rooms: lwk hugepages container launch spank manifest
+"""Ranks of srun in machines of nodeos-lwk (--nodeos-lwk), as KVM's debugfs, the kernel's pools of
+huge pages and Slurm show them. lwk.py GROUP...: these groups only."""
+
+import glob
+import json
+import os
+import random
+import re
+import sys
+import time
+
+import cluster
+from cluster import HOME, all_idle, ok, run, same
+from containers import pod, write
+
+KVM = "/sys/kernel/debug/kvm"
+TRACE = "/sys/kernel/tracing"
+SMALL = "/sys/devices/system/node/node{}/hugepages/hugepages-2048kB/{}"
+STATE = "/run/nodeos-hugepages"
+KILLS = 100  # of a part of a step
+FRESH = "/usr/libexec/nodeos/test/fresh-mpi"
+
+
+def srun(options, command, timeout=240, **more):
+    return run(f"srun -c1 --mpi=none {options} {command}", timeout=timeout, **more)
+
+
+def pool(name="nr_hugepages"):
+    """Pages of 2 MiB of each node."""
+    out = []
+    for node in (0, 1):
+        with open(SMALL.format(node, name)) as f:
+            out.append(int(f.read()))
+    return out
+
+
+def set_pool(node, number):
+    with open(SMALL.format(node, "nr_hugepages"), "w") as f:
+        f.write(str(number))
+
+
+def machines():
+    """Processes that have a machine, from outside: KVM names its directories by them."""
+    return {int(os.path.basename(p).split("-")[0]) for p in glob.glob(f"{KVM}/[0-9]*-*")}
+
+
+def ranks_of(name):
+    """Processes of alice with this name."""
+    return {int(p) for p in run(f"pgrep -u alice -x {name}", user="root").out.split()}
+
+
+def wait_until(what, limit=60):
+    end = time.time() + limit
+    while not what() and time.time() < end:
+        time.sleep(1)  # each look takes time from the ranks
+    return what()
+
+
+def clean(what, pages=(0, 0)):
+    """Nothing is left after a step."""
+    ok(wait_until(lambda: pool() == list(pages)), f"{what}: the pools are as before", pool())
+    same(machines(), set(), f"{what}: no machine is left")
+    same(os.listdir(STATE) if os.path.isdir(STATE) else [], [], f"{what}: no record is left")
+
+
+def start(options, command):
+    """Start a step that goes on, and return its job when its ranks run."""
+    name = command.split()[0]
+    run(f"srun -c1 --mpi=none {options} {command} >/tmp/step.out 2>&1 & sleep 0.1")
+    wait_until(lambda: len(ranks_of(name)) >= 2, 120)
+    return run("squeue -h -o %i", user="root").out.strip()
+
+
+def begin(options, limit=240, command=f"{FRESH} 600"):
+    """Start the ranks of MPI that fill fresh memory; returns their processes once all do that."""
+    command = f"srun --mpi=pmix {options} {command} >/tmp/step.out 2>&1"
+    run(f"({command}; echo ended $? >>/tmp/step.out) >/dev/null 2>&1 & sleep 0.1")
+    output = "cat /tmp/step.out"
+    wait_until(lambda: re.search("begins|ended", run(output, user="root").out), limit)
+    time.sleep(3)
+    ranks = ranks_of("fresh-mpi")
+    if not ranks:
+        cluster.note(run(output, user="root").text)
+    return ranks
+
+
+def minor_faults(pid):
+    with open(f"/proc/{pid}/stat") as f:
+        return int(f.read().rpartition(")")[2].split()[7])
+
+
+def fault_growth(pids, seconds=5):
+    """How many page faults the kernel has for each process in this time."""
+    before = {p: minor_faults(p) for p in pids}
+    time.sleep(seconds)
+    return sorted(minor_faults(p) - before[p] for p in pids)
+
+
+def mappings(pid):
+    """(first address, address behind it, what /proc/PID/maps calls it) of each mapping."""
+    found = []
+    for line in run(f"cat /proc/{pid}/maps", user="root").out.splitlines():
+        words = line.split(None, 5)
+        first, last = (int(x, 16) for x in words[0].split("-"))
+        found.append((first, last, f"{words[1]} {(words + ['private memory'])[5]}"))
+    return found
+
+
+def faults_seen(pids, seconds=5):
+    """What these processes have page faults in during this time: mapping -> (process, offset,
+    flags). A probe at the kernel's function for them sees those that KVM causes, too."""
+
+    def trace(path, text):
+        to = os.open(f"{TRACE}/{path}", os.O_WRONLY | os.O_APPEND * (path == "kprobe_events"))
+        os.write(to, text.encode())
+        os.close(to)
+
+    trace("kprobe_events", "p:nodeos/fault handle_mm_fault address=%si flags=%dx:x32\n")
+    trace("options/record-tgid", "1")
+    open(f"{TRACE}/trace", "w").close()
+    trace("events/nodeos/fault/enable", "1")
+    time.sleep(seconds)
+    trace("events/nodeos/fault/enable", "0")
+    with open(f"{TRACE}/trace") as f:
+        text = f.read()
+    trace("kprobe_events", "-:nodeos/fault\n")
+    maps = {p: mappings(p) for p in pids}
+    found = {}
+    for m in re.finditer(r"\( *(\d+)\) \[.*address=0x(\w+) flags=(\w+)", text):
+        pid, address = int(m[1]), int(m[2], 16)
+        for first, behind, name in maps.get(pid, []):
+            if first <= address < behind:
+                found.setdefault(name, []).append((pid, hex(address - first), m[3]))
+    return found
+
+
+def exits_of(pid):
+    """All exits of a process's machine, as KVM counts them."""
+    total = 0
+    for path in glob.glob(f"{KVM}/{pid}-*/exits"):
+        with open(path) as f:
+            total += int(f.read())
+    return total
+
+
+def extent_of(pid):
+    """(bytes, contiguous parts, nodes) of the process's extent, by its page frame numbers and
+    numa_maps."""
+    nodes = None
+    memfds = [m[:2] for m in mappings(pid) if m[2].startswith("rw") and " /memfd:" in m[2]]
+    if not memfds:
+        return 0, 0, set()
+    found = max(memfds, key=lambda m: m[1] - m[0])
+    parts, last = 0, None
+    with open(f"/proc/{pid}/pagemap", "rb") as f:
+        for at in range(found[0], found[1], 2 << 20):
+            f.seek(at // 4096 * 8)
+            frame = int.from_bytes(f.read(8), "little") & (1 << 55) - 1
+            parts += last is None or frame != last + 512
+            last = frame
+    for line in run(f"cat /proc/{pid}/numa_maps", user="root").out.splitlines():
+        if line.startswith(f"{found[0]:x} "):
+            nodes = set(map(int, re.findall(r" N(\d+)=", line)))
+    return found[1] - found[0], parts, nodes
+
+
+def private_share(pid):
+    """Which part of the process's private writable memory is in huge pages of hugetlb."""
+    huge = other = 0
+    for line in run(f"cat /proc/{pid}/smaps", user="root").out.splitlines():
+        m = re.match(r"(Private_Dirty|Shared_Hugetlb|Private_Hugetlb): +(\d+)", line)
+        if m and m[1] == "Private_Dirty":
+            other += int(m[2])
+        elif m:
+            huge += int(m[2])
+    return huge / ((huge + other) or 1)
+
+
+def memory_limit(pid):
+    """memory.max of the ranks' directory of their step, in bytes; 0: no limit."""
+    with open(f"/proc/{pid}/cgroup") as f:
+        path = f.read().strip().partition("::")[2]
+    with open(f"/sys/fs/cgroup{os.path.dirname(path)}/memory.max") as f:
+        text = f.read().strip()
+    return int(text) if text.isdigit() else 0
+
+
+def group_main():
+    """srun --nodeos-lwk -n 4 ./mpi, seen from outside, beside the same without the option."""
+    native = begin("-n4 -c1 --mem=1000")
+    same(len(native), 4, "main: four native ranks run")
+    growth = fault_growth(native)
+    ok(growth and min(growth) > 1000, "main: they meet page faults in fresh memory", growth)
+    ok(
+        all(not exits_of(p) and private_share(p) == 0 for p in native),
+        "main: they have no machine and no huge pages",
+    )
+    ok(faults_seen(native, 1), "main: a probe in the kernel sees them, too")
+    limit = memory_limit(min(native)) if native else 0
+    run("scancel -u alice")
+    all_idle("main: the node is idle")
+    report = f"{HOME}/main.%j.%s.%N.json"
+    ranks = begin(f"-n4 -c1 --mem=1000 --nodeos-lwk --nodeos-report={report}", 400)
+    same(len(ranks), 4, "main: with --nodeos-lwk four ranks run")
+    same(ranks, machines() & ranks, "main: each has a machine, says KVM")
+    before = {p: exits_of(p) for p in ranks}
+    for _ in range(3):  # until each has been through all of its program
+        where = faults_seen(ranks)
+        if not where:
+            break
+        cluster.note(f"page faults: {where}")
+    same(where, {}, "main: none of them has a page fault, in 5 s and any memory")
+    growth = fault_growth(ranks)
+    same(growth, [0] * 4, "main: nor in the 5 s after that, as /proc/PID/stat counts")
+    ok(all(exits_of(p) > before[p] > 0 for p in ranks), "main: KVM counts their exits")
+    shares = [private_share(p) for p in ranks]
+    ok(shares and min(shares) > 0.9, "main: their private memory is in huge pages", shares)
+    (path,) = glob.glob(f"{HOME}/main.*.json")
+    with open(path) as f:
+        document = json.load(f)
+    extents = {r["pid"]: r["lwk"] for r in document["ranks"]}
+    seen = {p: extent_of(p) for p in ranks}
+    cluster.note(f"{shares} {seen} {list(extents.values())[:1]}")
+    same(
+        {p: e["memory_bytes"] for p, e in extents.items()},
+        {p: s[0] for p, s in seen.items()},
+        "main: the report has the bytes of their extents",
+    )
+    same(
+        max([s[1] for s in seen.values()] or [0]),
+        max([e["extents"] for e in extents.values()] or [1]),
+        "main: and of how many contiguous parts they are, by frame numbers",
+    )
+    same(sum(pool("free_hugepages")), 0, "main: no page is free for others")
+    same(
+        limit - (memory_limit(min(ranks)) if ranks else 0),
+        sum(e["memory_bytes"] for e in extents.values()),
+        "main: the step's limit of other memory is lower by their extents",
+    )
+    run("scancel -u alice")
+    all_idle("main: the node is idle after scancel")
+    clean("main")
+    with open(path) as f:
+        document = json.load(f)
+    counts = [r["lwk"].get("counts") for r in document["ranks"]]
+    ok(
+        all(c and c["exits"]["calls"] > 100 and len(c["calls"]) == 5 for c in counts),
+        "main: the report has what left each machine until it was killed",
+        counts,
+    )
+
+
+def group_inside():
+    before = machines()
+    report = f"{HOME}/lwk.%j.%s.%N.json"
+    job = start(f"-n2 --nodeos-lwk=64M --nodeos-report={report}", "sleep 300")
+    ranks = ranks_of("sleep")
+    same(len(ranks), 2, "inside: two ranks run")
+    ok(
+        ranks and ranks <= machines() - before,
+        "inside: each rank has a machine, says KVM",
+        f"{ranks} {machines()}\n" + run("cat /tmp/step.out; ls -l /dev/kvm", user="root").text,
+    )
+    same(sum(pool()), 64, "inside: the pools have 2 x 32 pages of 2 MiB more")
+    same(sum(pool("free_hugepages")), 0, "inside: none of them is free for others")
+    documents = [json.load(open(p)) for p in glob.glob(f"{HOME}/lwk.{job}.*.json")]
+    extents = [r.get("lwk") for d in documents for r in d["ranks"]]
+    ok(
+        len(extents) == 2 and all(e and e["memory_bytes"] == 64 << 20 for e in extents),
+        "inside: the report has the extent of each rank",
+        documents,
+    )
+    ok(
+        all(e and 1 <= e["extents"] <= 32 and e["shortest_bytes"] >= 2 << 20 for e in extents),
+        "inside: and how contiguous it is",
+        extents,
+    )
+    run(f"scancel {job}")
+    all_idle("inside: the node is idle after scancel")
+    clean("inside")
+    run("srun -n2 --mpi=none sleep 300 >/dev/null 2>&1 & sleep 0.1")
+    wait_until(lambda: len(ranks_of("sleep")) >= 2)
+    same(machines(), set(), "inside: ranks without the option have no machine")
+    run("scancel -u alice")
+    all_idle("inside: the node is idle")
+
+
+def group_program():
+    for command in ("sh -c 'echo $0 $1; exit 7' a b", "printenv SLURM_PROCID", "false"):
+        native, inside = srun("-n2", command), srun("-n2 --nodeos-lwk=32M", command)
+        same(
+            (inside.code, sorted(inside.out.split())),
+            (native.code, sorted(native.out.split())),
+            f"program: status and output of {command} are as without",
+        )
+    same(srun("-n1 --nodeos-lwk=32M", "nothing").code, 127, "program: a missing one is not found")
+    r = run("echo words | srun -n1 --mpi=none --nodeos-lwk=32M cat")
+    same((r.code, r.out), (0, "words\n"), "program: it reads standard input")
+    r = srun("-n1 --nodeos-lwk=32M", "printenv")
+    ok("NODEOS_LWK" not in r.out, "program: its environment has none of our variables", r.text)
+    count = "grep -c nodeos-lwk /proc/self/maps"
+    r = cluster.sbatch(
+        f"-n1 -c1 --mem=300 -o {HOME}/batch.out --nodeos-lwk"
+        f" --wrap='{count}; srun --mpi=none -n1 {count}'"
+    )
+    with open(f"{HOME}/batch.out") as f:
+        lines = f.read().splitlines()
+    ok(
+        r.code == 0 and len(lines) == 2 and lines[0] == "0" and int(lines[1]) > 0,
+        "program: of a job of sbatch, the ranks of srun have machines, its script has none",
+        f"{r.text}\n{lines}",
+    )
+    clean("program")
+
+
+def group_multi():
+    """One job of MPI whose ranks 0 and 1 are in machines, and 2 and 3 beside them are not."""
+    two = {"container": {"cpus": "2"}}
+    pods = pod(sim={**two, "lwk": {"memory": "128M"}}, vda=two)
+    manifest = write("multi.json", pods)
+    conf = write("multi.conf", f"0-1 {FRESH} 600\n2-3 {FRESH} 600\n")
+    ranks = begin(
+        f"-n4 -c1 --mem=1000 --nodeos-manifest={manifest} --nodeos-container=sim:0-1,vda:2-3"
+        f" --multi-prog {conf}",
+        400,
+        "",
+    )
+    same(len(ranks), 4, "multi: four ranks of --multi-prog run")
+    by_number = {}
+    for p in ranks:
+        words = run(f"tr '\\0' '\\n' </proc/{p}/environ", user="root").out.splitlines()
+        by_number[dict(w.split("=", 1) for w in words if "=" in w)["SLURM_PROCID"]] = p
+    inside = {n for n, p in by_number.items() if p in machines()}
+    same(inside, {"0", "1"}, "multi: those of container sim have machines, those beside have none")
+    same(sum(pool()), 128, "multi: there are pages for two extents")
+    run("scancel -u alice")
+    all_idle("multi: the node is idle")
+    clean("multi")
+
+
+def group_coupled():
+    """A simulation in machines and its analysis outside: each rank's number reaches all others."""
+    two = {"container": {"cpus": "2"}}
+    manifest = write("coupled.json", pod(sim={**two, "lwk": {"memory": "128M"}}, vda=two))
+    conf = write("coupled.conf", f"0-1 {FRESH} 5\n2-3 {FRESH} 5\n")
+    for how, name in (("sm,self", "shared memory"), ("tcp,self", "TCP")):
+        r = run(
+            f"srun --mpi=pmix -n4 -c1 --mem=1000 --nodeos-manifest={manifest}"
+            f" --nodeos-container=sim:0-1,vda:2-3 --multi-prog {conf}",
+            timeout=400,
+            env={"OMPI_MCA_btl": how},
+        )
+        found = sorted(re.findall(r"^fresh (\d) of 4 \d+ rounds (\d+)$", r.out, re.M))
+        same(
+            (r.code, found),
+            (0, [(str(n), "6") for n in range(4)]),
+            f"coupled: ranks in machines and outside add their numbers over {name}",
+        )
+    clean("coupled")
+
+
+def group_steps():
+    """A terminal, -K, a limit of time, and the tasks of an array, as without machines."""
+    lwk = "--nodeos-lwk=32M"
+    for option in ("", lwk):
+        r = run(f"script -qec 'srun -n1 -c1 --mpi=none --pty {option} tty' /dev/null", timeout=240)
+        ok(
+            r.code == 0 and re.search(r"/dev/pts/\d", r.out),
+            f"steps: a rank has a terminal with --pty {option}",
+            r.text,
+        )
+    ends = "sh -c 'test $SLURM_PROCID = 0 && exit 3; exec sleep 300'"
+    native, inside = srun("-K1 -n2", ends), srun(f"-K1 -n2 {lwk}", ends)
+    same(inside.code, native.code, "steps: with -K a rank that fails ends the step, same code")
+    ok(inside.seconds < 120, "steps: and its other rank, which sleeps for 300 s", inside.seconds)
+    r = srun(f"-t1 -n2 {lwk}", "sleep 300")
+    ok(r.code != 0 and "TIME LIMIT" in r.err, "steps: a step ends at its limit of time", r.text)
+    ok(r.seconds < 150, "steps: within 150 s", r.seconds)
+    r = run(
+        f"sbatch --array=0-1 -n1 -c1 --mem=300 -o {HOME}/array.%a.out --nodeos-lwk"
+        " --wrap='srun --mpi=none -n1 grep -c nodeos-lwk /proc/self/maps'"
+    )
+    wait_until(lambda: not run("squeue -h").out, 240)
+    texts = [open(f"{HOME}/array.{n}.out").read() for n in (0, 1)]
+    ok(
+        r.code == 0 and all(t.strip().isdigit() and int(t) > 0 for t in texts),
+        "steps: the ranks of each task of an array have machines",
+        (r.text, texts),
+    )
+    all_idle("steps: the node is idle")
+    clean("steps")
+
+
+def group_hosts():
+    """A job of MPI with four ranks in machines on each of two nodes."""
+    for how in ("", "--nodeos-lwk"):
+        r = run(
+            f"srun --mpi=pmix -N2 -n8 --ntasks-per-node=4 -c1 --mem=1000 {how} {FRESH} 5",
+            timeout=400,
+        )
+        found = sorted(re.findall(r"^fresh (\d) of 8 \d+ rounds (\d+)$", r.out, re.M))
+        ok(
+            (r.code, found) == (0, [(str(n), "28") for n in range(8)]),
+            f"hosts: eight ranks on two nodes add their numbers {how}",
+            r.text,
+        )
+    begin("-N2 -n8 --ntasks-per-node=4 -c1 --mem=1000 --nodeos-lwk", 400)
+    seen = cluster.both(f"ls {KVM} | grep -c '^[0-9]*-'; pgrep -c -x fresh-mpi")
+    same(
+        {n: r.out.split() for n, r in seen.items()},
+        {"n0": ["4", "4"], "n1": ["4", "4"]},
+        "hosts: each node has four machines, says KVM",
+    )
+    run("scancel -u alice", user="root")
+    all_idle("hosts: the nodes are idle")
+    clean("hosts")
+    same(
+        run(f"cat {SMALL.format('*', 'nr_hugepages')}", user="root", node="n1").out.split(),
+        ["0", "0"],
+        "hosts: the pools of the other node are as before",
+    )
+
+
+def group_partition():
+    """The ranks' step is a root partition, where the site allows it and a core stays outside."""
+    cluster.site("allow_partitions = member,root", ["n0"])
+    kinds = "cat $(find /sys/fs/cgroup -path '*step_0/user/cpuset.cpus.partition')"
+    for cpus, want in ((4, "root"), (2, "member")):
+        command = "srun -n2 -c1 --mpi=none --nodeos-lwk=32M sleep 300"
+        run(f"salloc -n{cpus} -c1 {command} >/tmp/step.out 2>&1 & sleep 0.1")
+        wait_until(lambda: len(ranks_of("sleep")) == 2 and ranks_of("sleep") <= machines(), 120)
+        # a step becomes a partition when its launch has ended
+        wait_until(lambda want=want: run(kinds, user="root").out.split() == [want], 30)
+        same(
+            run(kinds, user="root").out.split(),
+            [want],
+            f"partition: the step of two ranks in a job of {cpus} CPUs is {want}",
+        )
+        run("scancel -u alice", user="root")
+        all_idle("partition: the node is idle")
+        clean("partition")
+    run("sed -i '/^allow_partitions/d' /etc/nodeos/nodeos.conf", user="root")
+
+
+def group_users():
+    """Steps of two users raise and lower the same pools."""
+    for user in ("alice", "bob"):
+        run("srun -n1 -c1 --mpi=none --nodeos-lwk=64M sleep 300 >/dev/null 2>&1 & sleep 0.1", user)
+    pids = {}
+    for user in ("alice", "bob"):
+        find = f"pgrep -u {user} -x sleep"
+        wait_until(lambda find=find: run(find, user="root").out, 120)
+        pids[user] = run(find, user="root").out.strip()
+    wait_until(lambda: len(machines()) == 2)
+    same(sum(pool()), 64, "users: the pools have the pages of both")
+    r = run(f"ls -l /proc/{pids['alice']}/fd", "bob")
+    ok(r.code != 0, "users: bob does not see the files of alice's rank", r.text)
+    run("scancel -u alice", user="root")
+    ok(wait_until(lambda: sum(pool()) == 32), "users: those of alice go back at her end", pool())
+    ok(int(pids["bob"]) in machines(), "users: the rank of bob goes on")
+    run("scancel -u bob", user="root")
+    all_idle("users: the node is idle")
+    clean("users")
+
+
+def group_exec():
+    """Programs that a rank executes."""
+    r = srun("-n1 --nodeos-lwk=32M", "sh -c 'exec sh -c \"exec printenv SLURM_PROCID\"'")
+    same((r.code, r.out), (0, "0\n"), "exec: the third program of a rank has its extent")
+    r = srun("-n1 --nodeos-lwk=32M", "sh -c 'echo $(echo forked); true; exit 3'")
+    same((r.code, r.out), (3, "forked\n"), "exec: a rank forks, and executes in the fork")
+    r = srun("-n1 --nodeos-lwk=32M,loose", "sh -c 'exec ls -l /proc/self/fd'")
+    ok(
+        r.code == 0 and "runs outside" in r.err and not re.search("kvm|memfd", r.out),
+        "exec: with loose, a program outside has no file of the machine",
+        r.text,
+    )
+    for option, want in (("", False), (",loose", True)):
+        r = srun(f"-n1 --nodeos-lwk=32M{option}", "sh -c 'exec numactl --show'")
+        same(
+            "policy: default" in r.out,
+            want,
+            f"exec: a program has the default memory policy only outside of machines: 32M{option}",
+        )
+    run("srun -n1 -c1 --mpi=none --nodeos-lwk=64M sh -c 'exec sleep 300' >/dev/null 2>&1 & sleep 1")
+    ok(
+        wait_until(lambda: ranks_of("sleep") and ranks_of("sleep") <= machines(), 120),
+        "exec: a program that a script executes has a machine",
+        f"{ranks_of('sleep')} {machines()}",
+    )
+    (pid,) = ranks_of("sleep") or [0]
+    seen = extent_of(pid) if pid else (0, 0, 0)
+    same(seen[0], 64 << 20, "exec: and all of the rank's extent")
+    same(sum(pool()), 32, "exec: with no more pages than the rank had")
+    run("scancel -u alice")
+    all_idle("exec: the node is idle")
+    clean("exec")
+
+
+def group_refused():
+    r = srun("-n2 --nodeos-lwk=4G", "echo started")
+    ok(
+        r.code != 0 and "started" not in r.out and "4096 MiB" in r.err,
+        "refused: extents above the node's memory, before any rank starts",
+        r.text,
+    )
+    clean("refused")
+    os.chmod("/dev/kvm", 0o600)
+    r = srun("-n2 --nodeos-lwk=32M", "echo started")
+    ok(
+        r.code != 0 and "started" not in r.out and "/dev/kvm" in r.err,
+        "refused: a user who may not open /dev/kvm",
+        r.text,
+    )
+    cluster.site("lwk_fallback = native", ["n0"])
+    r = srun("-n2 --nodeos-lwk=32M", "echo started")
+    same((r.code, r.out), (0, "started\n" * 2), "refused: with lwk_fallback = native it runs")
+    run("sed -i '/^lwk_fallback/d' /etc/nodeos/nodeos.conf", user="root")
+    cluster.site("lwk = yes", ["n0"])
+    job = start("-n2 --nodeos-lwk=32M", "sleep 300")
+    ok(
+        ranks_of("sleep") and ranks_of("sleep") <= machines(),
+        "refused: with lwk = yes root opens /dev/kvm for the ranks",
+        run("cat /tmp/step.out", user="root").text,
+    )
+    run(f"scancel {job}")
+    all_idle("refused: the node is idle")
+    run("sed -i '/^lwk = /d' /etc/nodeos/nodeos.conf", user="root")
+    os.chmod("/dev/kvm", 0o666)
+    clean("refused")
+
+
+def group_pools():
+    """The site changes a pool while a step has pages in it."""
+    set_pool(0, 3)
+    job = start("-n2 --nodeos-lwk=32M", "sleep 300")
+    same(sum(pool()), 35, "pools: the site's pages, and those of the step")
+    set_pool(1, pool()[1] + 4)
+    run(f"scancel {job}")
+    all_idle("pools: the node is idle")
+    clean("pools", (3, 4))
+    set_pool(0, 0)
+    set_pool(1, 0)
+
+
+def group_killed():
+    job = start("-n2 --nodeos-lwk=32M", "sleep 300")
+    run(f"kill -9 {min(ranks_of('sleep'))}", user="root")
+    run(f"scancel {job}")
+    all_idle("killed: the node is idle after a rank was killed")
+    clean("killed: a rank")
+    job = start("-n2 --nodeos-lwk=32M", "sleep 300")
+    run(f"pkill -9 -f 'slurmstepd: \\[{job}.0\\]'", user="root")
+    run("pkill -9 -u alice -x sleep", user="root")
+    run(f"scancel {job}")
+    all_idle("killed: the node is idle after slurmstepd was killed")
+    r = srun("-n2 --nodeos-lwk=32M", "true")
+    same(r.code, 0, "killed: the next step runs")
+    clean("killed: slurmstepd")
+
+
+def kill_part(job, rng):
+    """Kill something that a step needs, at any moment of its launch or life. Returns its name."""
+    parts = {
+        "a rank": "pkill -9 -o -u alice -x 'sleep|nodeos-lwk.*'",
+        "all ranks": "pkill -9 -u alice -x 'sleep|nodeos-lwk.*'",
+        "slurmstepd": f"pkill -9 -f 'slurmstepd: \\[{job}.0\\]'",
+        "a child of slurmstepd": f"pkill -9 -n -P $(pgrep -o -f 'slurmstepd: \\[{job}.0\\]')",
+        "slurmd": "systemctl kill -s KILL slurmd; sleep 1; systemctl restart slurmd",
+        "nodeosd": "systemctl kill -s KILL nodeosd",
+        "srun": "pkill -9 -u alice -x srun",
+        "nothing": f"scancel {job}",
+    }
+    name = rng.choice(list(parts))
+    time.sleep(rng.choice((0, 0.3, 1, 2, 4, 8)))
+    run(parts[name], user="root")
+    return name
+
+
+def left_behind(others):
+    """What a step has left on the node: {} for nothing. OTHERS: ledger entries of other jobs."""
+    found = {
+        "pages": [p for p in pool() if p],
+        "machines": sorted(machines()),
+        "records": os.listdir(STATE) if os.path.isdir(STATE) else [],
+        "ledger": sorted(set(cluster.leftovers(["n0"]).split()) - others),
+        "partitions": run(
+            "grep -lvx member $(find /sys/fs/cgroup -mindepth 2 -name cpuset.cpus.partition)",
+            user="root",
+        ).out.split(),
+        "descriptors": run(
+            "find /proc/[0-9]*/fd -lname /dev/kvm -o -lname '/memfd:nodeos*'", user="root"
+        ).out.split(),
+    }
+    return {k: v for k, v in found.items() if v}
+
+
+def group_kills():
+    """Parts of steps are killed at random, beside another user's job that must not notice."""
+    rng = random.Random(35)
+    run("srun -n1 -c1 --mpi=none sleep 100000 >/dev/null 2>&1 & sleep 0.1", "bob")
+    wait_until(lambda: run("pgrep -u bob -x sleep", user="root").out)
+    (other,) = run("pgrep -u bob -x sleep", user="root").out.split()
+
+    def settings():
+        with open(f"/proc/{other}/cgroup") as f:
+            path = "/sys/fs/cgroup" + f.read().strip().partition("::")[2]
+        files = "cpuset.cpus.effective cpuset.mems.effective memory.max cpuset.cpus.partition"
+        show = (
+            f"cd {path} && cat {files}; cd .. && cat {files}; taskset -p {other}; chrt -p {other}"
+        )
+        return run(show, user="root").out
+
+    before, others = settings(), set(cluster.leftovers(["n0"]).split())
+    left, failed = [], []
+    for n in range(KILLS):
+        run("srun -n2 -c1 --mpi=none --nodeos-lwk=32M sleep 300 >/tmp/step.out 2>&1 & sleep 0.1")
+        wait_until(lambda: run("squeue -h -u alice -t R -o %i").out, 60)
+        job = run("squeue -h -u alice -o %i").out.strip()
+        name = kill_part(job, rng)
+        if settings() != before:
+            failed.append((n, name, settings()))
+        run("scancel -u alice; sleep 1; pkill -9 -u alice -x 'sleep|srun'", user="root")
+        wait_until(lambda: not run("squeue -h -u alice").out, 90)
+        wait_until(lambda: not left_behind(others), 20)
+        rest = left_behind(others)
+        if rest:
+            left.append((n, name, rest))
+            cluster.note(left[-1])
+    same(left, [], f"kills: {KILLS} steps leave nothing")
+    same(failed, [], "kills: the settings of another user's job are the same all the time")
+    r = srun("-n2 --nodeos-lwk=32M", "true")
+    same(r.code, 0, "kills: the next step runs")
+    run("scancel -u bob", user="root")
+    all_idle("kills: the node is idle")
+    clean("kills")
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    os.chown(HOME, 1000, 1000)
+    for node in cluster.nodes():
+        prepare = "modprobe kvm-amd; mount -t debugfs none /sys/kernel/debug; chmod 666 /dev/kvm"
+        run(prepare, user="root", node=node)
+    set_pool(0, 0)
+    set_pool(1, 0)
+    cluster.note(run("free -m; cat /sys/module/kvm_amd/parameters/npt", user="root").text)
+    cluster.patient()
+    cluster.run_groups(GROUPS, sys.argv[1:] or GROUPS)
+    all_idle("lwk: nodes are idle at the end")
+    match = re.search(r"error.*nodeos.*", run("cat /var/log/slurm/slurmd.log", user="root").out)
+    cluster.note(match[0] if match else "slurmd's log has no error of nodeos")
+    cluster.done()
+
+
+main()

@@ -1,0 +1,472 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# boot: nodes=1 numa=2 cpus=4 memory=1000 kernel=debian
+# run: deep limit=3600 moves refused swap killed
+# rooms: move vnode
+"""Move a vnode between two hosts while it runs two of the three ranks of an MPI step. The hosts are
+network namespaces of one node with joined bridges; the vnodes are Slurm's only nodes. Moves are
+also refused, attacked, and interrupted at each transition. The same MPI step runs all the time: if
+a rank loses or changes a number, all later numbers are wrong.
+
+move.py [GROUP...]: moves, many (20 moves), refused, swap, killed"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import cluster
+import vnodes
+from cluster import cpus, note, ok, run, same
+from vnodes import root, write
+
+LIBEXEC = "/usr/libexec/nodeos"
+MOVING = f"{LIBEXEC}/test/moving"
+NAME, OTHER, ADDRESS = "vnode7", "vnode8", "10.77.0.7"
+HOSTS = {"A": "10.77.0.2", "B": "10.77.0.3"}
+HOME = cluster.HOME
+STOP, DATA, LOG = f"{HOME}/stop", f"{HOME}/data", f"{HOME}/log"
+UNIT = "nodeos-vnode-{}@{}.service"
+IDLE = {NAME: "idle", OTHER: "idle"}
+
+
+def wait_until(what, limit=120):
+    end = time.time() + limit
+    while not what() and time.time() < end:
+        time.sleep(0.05)
+    return what()
+
+
+def run_dir(host):
+    return f"/run/vnode-{host}"
+
+
+def in_host(host, command, timeout=300):
+    words = command.replace("'", "'\\''")
+    return root(f"nsenter --net=/run/netns/{host} bash -c '{words}'", timeout)
+
+
+def make_units(host):
+    """Write the unit of vnodes for the network namespace HOST."""
+    path = "lib/systemd/system/nodeos-vnode@.service"
+    path = next(p for p in (f"/usr/{path}", f"/usr/local/{path}") if os.path.exists(p))
+    with open(path) as f:
+        unit = f.read()
+    unit = unit.replace("/nodeos-vnode run", f"/nodeos-vnode --run-dir={run_dir(host)} run")
+    unit = unit.replace("/nodeos-vnode clear", f"/nodeos-vnode --run-dir={run_dir(host)} clear")
+    unit = unit.replace("[Service]", f"[Service]\nNetworkNamespacePath=/run/netns/{host}")
+    write(f"/run/systemd/system/{UNIT.format(host, '')}", unit)
+
+
+def setup():
+    """Make two hosts beside the host of slurmctld, and start a vnode on each."""
+    cluster.site("vnode = yes", ("n0",))
+    vnodes.make_bridge()
+    for host, address in HOSTS.items():
+        r = root(
+            f"ip netns add {host}; ip -n {host} link set lo up;"
+            f" ip -n {host} link add {vnodes.BRIDGE} type bridge;"
+            f" ip -n {host} addr add {address}/24 dev {vnodes.BRIDGE};"
+            f" ip -n {host} link set {vnodes.BRIDGE} up;"
+            f" ip link add trunk{host} type veth peer name trunk netns {host};"
+            f" ip link set trunk{host} master {vnodes.BRIDGE} up;"
+            f" ip -n {host} link set trunk master {vnodes.BRIDGE} up"
+        )
+        ok(r.code == 0, f"the test can make host {host}", r.text)
+        make_units(host)
+    root("systemctl daemon-reload")
+    for name in IDLE:
+        vnodes.configure(name, cpus=4)
+    vnodes.start_slurm(list(IDLE))
+    for host, name in (("A", NAME), ("B", OTHER)):
+        r = root(f"systemctl start {UNIT.format(host, name)}")
+        ok(r.code == 0, f"{name} starts on host {host}", r.text)
+    if not same(vnodes.wait_for(IDLE), IDLE, "both vnodes are idle nodes of Slurm"):
+        explain()
+
+
+def record(host, name=NAME):
+    try:
+        with open(f"{run_dir(host)}/{name}/state") as f:
+            return {k: v.strip() for k, _, v in (line.partition(" = ") for line in f)}
+    except FileNotFoundError:
+        return {}
+
+
+def first_process(host):
+    """Return the pid of the vnode's first process on HOST, or 0."""
+    pid = int(record(host).get("pid", 0))
+    return pid if pid and os.path.exists(f"/proc/{pid}/ns/pid") else 0
+
+
+def here():
+    """Return the hosts on which the vnode runs."""
+    return [host for host in HOSTS if first_process(host)]
+
+
+def group_file(host, name):
+    with open(f"/sys/fs/cgroup/{record(host)['cgroup']}/{name}") as f:
+        return f.read().split()
+
+
+def ranks(host):
+    """Return the pids of the MPI step's ranks on HOST."""
+    out = []
+    for pid in group_file(host, "cgroup.procs"):
+        try:
+            with open(f"/proc/{pid}/comm") as f:
+                if f.read().strip() == os.path.basename(vnodes.RING):
+                    out.append(int(pid))
+        except OSError:
+            pass
+    return out
+
+
+def status_of(pid, key):
+    with open(f"/proc/{pid}/status") as f:
+        return next(line.split()[1] for line in f if line.startswith(key))
+
+
+def journal(host):
+    try:
+        with open(f"/var/lib/vnode-{host}/{NAME}.move") as f:
+            return [line.split()[0] for line in f if line.endswith("\n")]
+    except FileNotFoundError:
+        return []
+
+
+def places(host):
+    return f"--run {run_dir(host)} --state /var/lib/vnode-{host}"
+
+
+def mover(source, dest, words=""):
+    """Return the command that moves the vnode from SOURCE to DEST."""
+    receive = (
+        f"/usr/bin/nsenter --net=/run/netns/{dest} {LIBEXEC}/nodeos-vnode-receive"
+        f" --unit {UNIT.format(dest, NAME)} {places(dest)} {NAME}"
+    )
+    target = NAME if "--recover" in words else f"{NAME} host{dest}"
+    return (
+        f"exec nsenter --net=/run/netns/{source} nodeosctl vnode move {places(source)}"
+        f' --command "{receive}" {words} {target}'
+    )
+
+
+def move(source, dest, words=""):
+    r = root(mover(source, dest, words), timeout=900)
+    note(f"{source} to {dest} {words}: {r.seconds:.1f} s, exit {r.code}")
+    for line in r.text.splitlines()[1:]:
+        note(line)
+    return r
+
+
+def traces(host):
+    """Return what is left of the vnode and its moves on HOST; "": nothing."""
+    unit = UNIT.format(host, NAME)
+    return root(
+        f"ip -n {host} -o link | grep -o vn-{NAME}; ip netns exec {host} nft list tables;"
+        f" grep -o '^nodeos [^ ]*{run_dir(host)}[^ ]*' /proc/mounts;"
+        f" find /sys/fs/cgroup -path '*{unit}*' -type d; ls -d {run_dir(host)}/{NAME}/*"
+    ).out
+
+
+def left_of_moves(what):
+    """Check that nothing of a move is left on either host except the vnode."""
+    mounts = root("grep '^nodeos ' /proc/mounts").out
+    same(mounts, "", f"{what}: no image of the vnode is left")
+    tables = "".join(root(f"ip netns exec {h} nft list tables").out for h in HOSTS)
+    pids = [h for h in HOSTS if first_process(h)]
+    tables += "".join(root(f"nsenter -n -t {first_process(h)} nft list tables").out for h in pids)
+    same(tables, "", f"{what}: no nftables table of the move is left")
+    r = root("pgrep -x criu; pgrep -x nodeos-vnode-ga; pgrep -x nodeos-vnode-re | wc -l")
+    gone = wait_until(lambda: root("pgrep -x criu || pgrep -x nodeos-vnode-ga").code == 1, 30)
+    ok(gone, f"{what}: no process of the move is left", r.text)
+
+
+def explain():
+    for host in HOSTS:
+        r = root(
+            f"journalctl -o cat -u '{UNIT.format(host, '*')}' | tail -n 20;"
+            f" tail -n 20 /proc/{first_process(host) or 1}/root/run/slurmd.log"
+        )
+        for line in [*r.text.splitlines(), f"journal {journal(host)}", f"{record(host)}"]:
+            note(f"{host}: {line}")
+
+
+class Step:
+    """The MPI step, and a step of processes with other kinds of state ("tree") on the vnode."""
+
+    def __init__(self):
+        run(f"rm -f {STOP} {DATA} {LOG}")
+        words = f"srun -N2 -n3 --mpi=pmix {vnodes.RING} 6000 1 {STOP}"
+        self.ring = self.start(f"{vnodes.MPI} {words}")
+        tree = self.start(f"srun -N1 -n1 -w {NAME} --mpi=none {MOVING} tree {LOG} {DATA} 0")
+        self.tree = tree
+        two = wait_until(lambda: len(here()) == 1 and len(ranks(here()[0])) == 2, 240)
+        ok(
+            two,
+            "two of the three MPI ranks are on the vnode",
+            run("squeue -s; squeue", user="root").text,
+        )
+        listens = f"nsenter -n -t {first_process(here()[0])} ss -ltn | grep -q :5000"
+        ok(wait_until(lambda: root(listens).code == 0), "the tree of processes listens on its port")
+        self.ask = subprocess.Popen(
+            [MOVING, "ask", ADDRESS, "1000000", "20"], stdout=subprocess.PIPE, text=True
+        )
+        bound = ranks(here()[0])[0]
+        one = min(cpus(status_of(bound, "Cpus_allowed_list")))
+        root(f"taskset -p -c {one} {bound}")
+        time.sleep(2)
+
+    @staticmethod
+    def start(command):
+        code = "import cluster, sys; r = cluster.run(sys.argv[1], timeout=7000); print(r.text)"
+        return subprocess.Popen(
+            [sys.executable, "-c", code, command], stdout=subprocess.PIPE, text=True
+        )
+
+    def goes_on(self, what):
+        """Check that both steps run, and that the tree answers."""
+        r = run("squeue -h -s -t RUNNING -o '%i %j'", user="root")
+        names = [line.split()[1] for line in r.out.splitlines() if len(line.split()) == 2]
+        both = sorted(n for n in names if n in ("moving", os.path.basename(vnodes.RING)))
+        same(both, ["moving", os.path.basename(vnodes.RING)], f"{what}: both steps still run")
+        ok(self.ask.poll() is None, f"{what}: the connection to the tree of processes still works")
+
+    def finish(self):
+        """End both steps, and check that all their data was right."""
+        os.kill(self.ask.pid, signal.SIGINT)
+        asked = self.ask.communicate(timeout=60)[0]
+        ok(
+            "wrong" not in asked and "broken" not in asked,
+            "all answers of the tree of processes are right",
+            asked,
+        )
+        wait_until(lambda: "first:" in run(f"cat {LOG}").out, 60)
+        text = run(f"cat {LOG}").out
+        ok(
+            "wrong 0, event 7, clock ahead" in text,
+            "memory, files and clock of the tree of processes are right",
+            text,
+        )
+        run(f"touch {STOP}")
+        text = self.ring.communicate(timeout=300)[0]
+        lines = sorted(line.split() for line in text.splitlines() if line.startswith("ring "))
+        ok(text.startswith("exit 0\n"), "the MPI step ends with exit code 0", text)
+        same(
+            [line[4] for line in lines],
+            ["0"] * 3,
+            "each number of the MPI step has arrived as it was sent",
+        )
+        note(f"rounds, longest round in ms: {[(x[3], x[5]) for x in lines]}")
+        run("scancel --name=moving", user="root")
+        self.tree.communicate(timeout=120)
+
+
+def check_host(step, source, dest, what):
+    """Check that the vnode is on DEST, within its share of CPUs and memory nodes, and that nothing
+    of it is left on SOURCE."""
+    same(here(), [dest], f"{what}: the vnode is on {dest} only")
+    same(traces(source), "", f"{what}: nothing of the vnode is left on {source}")
+    share = cpus(group_file(dest, "cpuset.cpus.effective")[0])
+    allowed = [cpus(status_of(pid, "Cpus_allowed_list")) for pid in ranks(dest)]
+    ok(
+        len(allowed) == 2 and all(a and a <= share for a in allowed),
+        f"{what}: the ranks have only CPUs of the vnode's share",
+        (allowed, share),
+    )
+    same(
+        sorted(map(len, allowed)),
+        sorted({1, len(share)}),
+        f"{what}: the rank that was bound to one CPU still is",
+    )
+    maps = "".join(open(f"/proc/{pid}/numa_maps").read() for pid in ranks(dest))
+    nodes = {word.split("=")[0][1:] for word in maps.split() if word[0] == "N" and "=" in word}
+    mems = {str(n) for n in cpus(group_file(dest, "cpuset.mems.effective")[0])}
+    ok(nodes <= mems, f"{what}: the ranks' pages are on the vnode's memory nodes", (nodes, mems))
+    step.goes_on(what)
+
+
+def move_around(step, number):
+    for i in range(number):
+        source, dest = here()[0], "B" if here()[0] == "A" else "A"
+        what = f"move {i + 1}"
+        r = move(source, dest)
+        if not ok(r.code == 0, f"{what}: the vnode moves from {source} to {dest}", r.text):
+            explain()
+            return
+        check_host(step, source, dest, what)
+        left_of_moves(what)
+    r = run(f"srun -w {NAME} -n1 --mpi=none hostname", timeout=300)
+    same((r.code, r.out), (0, f"{NAME}\n"), "the moved slurmd runs a new step")
+    r = run(f"srun -w {NAME} -n1 --mpi=none sh -c 'exit 3'", timeout=300)
+    same(r.code, 3, "after moves, srun gets the exit code of a rank")
+
+
+def group_moves(step):
+    """Three moves."""
+    move_around(step, 3)
+
+
+def group_many(step):
+    """Twenty moves."""
+    move_around(step, 20)
+
+
+def refused(step, words, what):
+    """Check that a move is refused before any process of the vnode is stopped."""
+    source, dest = here()[0], "B" if here()[0] == "A" else "A"
+    r = move(source, dest)
+    ok(r.code == 1 and words in r.err, f"a move with {what} is refused", r.text)
+    same(
+        journal(source)[-2:],
+        ["preflight", "back"],
+        f"a move with {what} is refused in the preflight",
+    )
+    same(here(), [source], f"after the refusal of {what}, the vnode is where it was")
+    step.goes_on(what)
+
+
+def with_process(step, code, words, what):
+    """Check that a move is refused while a process of the vnode runs CODE."""
+    ready = f"{DATA}.ready"
+    run(f"rm -f {ready}")
+    code = f"import ctypes, os, time; {code}; open('{ready}', 'w').close(); time.sleep(600)"
+    p = Step.start(f'srun --job-name=guest -w {NAME} -n1 --mpi=none python3 -c "{code}"')
+    ok(wait_until(lambda: os.path.exists(ready), 120), f"a process of the vnode has {what}")
+    refused(step, words, what)
+    run("scancel --name=guest", user="root")
+    p.communicate(timeout=120)
+
+
+def group_refused(step):
+    """Moves that are refused before any process is stopped."""
+    ring = "b = ctypes.create_string_buffer(256); ctypes.CDLL(None).syscall(425, 4, b)"
+    with_process(step, ring, "io_uring cannot be moved", "an io_uring")
+    gone = f"f = open('{DATA}.gone', 'w'); os.unlink('{DATA}.gone')"
+    with_process(step, gone, "removed or renamed", "a removed file")
+    dest = "B" if here()[0] == "A" else "A"
+    root(f"ip -n {dest} link set {vnodes.BRIDGE} name br9")
+    refused(step, "br0", "a destination without the bridge")
+    root(f"ip -n {dest} link set br9 name {vnodes.BRIDGE}; ip -n {dest} link set br0 up")
+    left_of_moves("after refusals")
+
+
+def begin_move(source, dest):
+    """Start a move in the background. Its messages go to a pipe."""
+    return subprocess.Popen(
+        ["bash", "-c", mover(source, dest)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def swap(step, number):
+    """During a move, a user replaces an open file by a link to a file of root."""
+    source, dest = here()[0], "B" if here()[0] == "A" else "A"
+    done = len(journal(source))
+    p = begin_move(source, dest)
+    wait_until(lambda: "dumped" in journal(source)[done:])
+    os.rename(DATA, f"{DATA}.kept")
+    os.symlink("/shared/secret", DATA)
+    err = p.communicate(timeout=900)[1]
+    os.rename(f"{DATA}.kept", DATA)
+    what = f"swap {number}"
+    ok(
+        p.returncode == 1 and DATA in err,
+        f"{what}: a move during which an open file becomes a link is refused",
+        err,
+    )
+    same(here(), [source], f"{what}: the vnode is where it was")
+    note(err.strip())
+
+
+def group_swap(step):
+    size, mode = os.stat(DATA).st_size, os.stat(DATA).st_mode & 0o777
+    write("/shared/secret", ("secret" * size)[:size])
+    os.chmod("/shared/secret", mode)
+    for i in range(3):
+        swap(step, i + 1)
+    step.goes_on("after the attack")
+    left_of_moves("after the attack")
+
+
+# names in /proc/PID/comm are cut to 15 bytes; both ends of a move have a gate
+NAMES = {"mover": "nodeos-vnode-mo", "receiver": "nodeos-vnode-re", "gate": "nodeos-vnode-ga"}
+MOVERS = ("criu", "nodeos-vnode-mo", "nodeos-vnode-ga", "nodeos-vnode-receive")
+
+
+def processes_of(word):
+    """Return the pids of processes whose name is WORD."""
+    words = f"-f /{word}" if len(word) > 15 else f"-x {word}"
+    return [int(pid) for pid in root(f"pgrep {words}").out.split()]
+
+
+def kill_at(step, victim, state, host):
+    """Kill the VICTIM of a move when the journal of HOST has STATE, then recover."""
+    source, dest = here()[0], "B" if here()[0] == "A" else "A"
+    watched = source if host == "source" else dest
+    what = f"{victim} killed at {state}"
+    done = len(journal(watched))
+    p = begin_move(source, dest)
+    wait_until(lambda: state in journal(watched)[done:] or p.poll() is not None, 300)
+    ok(state in journal(watched)[done:], f"{what}: the move reaches {state}", p.poll())
+    for pid in processes_of(NAMES[victim]):
+        try:
+            with open(f"/proc/{pid}/cmdline") as f:
+                line = f.read()
+            with open(f"/proc/{pid}/environ") as f:
+                of_source = f"NODEOS_MOVE_STATE=/var/lib/vnode-{source}\0" in f.read()
+            if victim == "gate" and of_source != (host == "source"):
+                continue
+            if victim == "receiver" and "-receive" not in line:
+                continue
+            os.kill(pid, signal.SIGKILL)
+        except OSError:
+            pass
+    err = p.communicate(timeout=900)[1]
+    note(f"{what}: {err.strip()}")
+    r = move(source, dest, "--recover")
+    settled = wait_until(lambda: len(here()) == 1 and not any(map(processes_of, MOVERS)), 120)
+    ok(
+        r.code == 0 and settled,
+        f"{what}: after the recovery, the vnode runs on one host",
+        (r.text, here()),
+    )
+    if not settled:
+        explain()
+    note(f"{what}: on {here()}, {json.dumps([journal(h)[-6:] for h in HOSTS])}")
+    step.goes_on(what)
+
+
+def group_killed(step):
+    """Kill each process of a move at each transition."""
+    for state in ("preflight", "freeze", "dumped", "sent", "handed"):
+        kill_at(step, "mover", state, "source")
+    for state in ("offered", "received", "restored"):
+        kill_at(step, "receiver", state, "dest")
+    for state in ("dumped", "sent", "handed"):
+        kill_at(step, "gate", state, "source")
+    kill_at(step, "gate", "restored", "dest")
+    left_of_moves("after kills")
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    setup()
+    step = Step()
+    cluster.run_groups(
+        GROUPS, sys.argv[1:] or ["moves", "refused", "swap", "killed"], step, broken=explain
+    )
+    step.finish()
+    for host, name in (("A", NAME), ("B", NAME), ("B", OTHER)):
+        root(f"systemctl stop {UNIT.format(host, name)}")
+    same(traces("A") + traces("B"), "", "nothing of the vnode is left after it has stopped")
+    cluster.done()
+
+
+main()
