@@ -256,7 +256,8 @@ static void test_machine_refusals(void)
 		{ "/tmp", "/tmp is a directory (allowed: a file or a pipe)" },
 		{ "/dev/zero", "/dev/zero is a device or a socket (allowed: a file or a pipe)" },
 		{ "/dev/null", "is a device" },
-		{ "/proc/self/cmdline", "/proc/self/cmdline: line 1: XML does not allow byte 0x00" },
+		{ "/proc/self/cmdline",
+		  "/proc/self/cmdline: line 1: XML does not allow byte 0x00" },
 	};
 	struct machine *m = NULL;
 	struct errbuf err;
