@@ -239,14 +239,16 @@ def group_words():
         f'exec taskset -c "$mine" {LOAD} "$@"\n',
     )
     configure(when="always")  # else a higher peak that an earlier step has shown is a reason, too
-    step = Load(40, BAD, "-n4 -c4 --nodeos-contention=dino", program=f"bash {bind}")
+    step = Load(60, BAD, "-n4 -c4 --nodeos-contention=dino", program=f"bash {bind}")
     d = step.wait(lambda d: all(r["class"] != "unknown" for r in d["ranks"]), 30)
     before = where(d)
-    time.sleep(10)
-    d = step.document()
-    same(where(d), before, "ranks that have bound themselves to a CPU stay")
+    bound = "each rank is bound by its user"
+    d = step.wait(lambda d: any(bound in p["why"] for p in d.get("placings", [])), 20)
+    ranks = [(r["class"], r["cpus"]) for r in d["ranks"]]
     why = " ".join(p["why"] for p in d.get("placings", []))
-    ok("each rank is bound by its user" in why, "the reason names the user's binding", why)
+    ok(bound in why, "the reason names the user's binding", (why, ranks))
+    time.sleep(10)
+    same(where(step.document()), before, "ranks that have bound themselves to a CPU stay")
     step.cancel()
     configure(when=None)
     cluster.wait_idle()
