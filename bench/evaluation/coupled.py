@@ -62,7 +62,7 @@ def read(path, counted):
     raw, counts = load(path), marks.rows(counted)
     if len(counts) != len(raw["runs"]):
         raise Failed(f"{len(raw['runs'])} runs, {len(counts)} of them counted")
-    for r, (own, kernel, other, every) in zip(raw["runs"], counts):
+    for r, (own, kernel, other, every, *_) in zip(raw["runs"], counts):
         r.update(own=own, kernel=kernel, other=other, all=every)
     results = {tuple(r["result"]) for r in raw["runs"]}
     if len(results) != 1:

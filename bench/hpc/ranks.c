@@ -17,20 +17,18 @@
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 
 #include "bench/hpc/threads.h"
 #include "bench/lib/classes.h"
 #include "bench/lib/guest.h"
+#include "bench/lib/partition.h"
 
 #define RANKS_MAX 64
 #define BUSY 6 /* programs */
 #define WATCHED "gmx" /* name of the process whose threads are watched */
 #define RESULT "/tmp/result"
-#define CGROUPS "/sys/fs/cgroup"
-#define PART CGROUPS "/ranks"
 
 static int n_ranks, n_threads;
 static char **program;
@@ -50,36 +48,6 @@ static void ranks_disturb(uint64_t seed)
 		for (volatile uint64_t n = draw(&state, 2000000); n > 0; n--)
 			;
 	}
-}
-
-/* Make CPUs 1 to N a cpuset partition of KIND, from which the kernel moves other programs away. */
-static void make_partition(const char *kind, int n)
-{
-	char text[64];
-	FILE *f;
-
-	guest_put(CGROUPS "/cgroup.subtree_control", "+cpuset");
-	if (mkdir(PART, 0755) < 0)
-		die(PART);
-	snprintf(text, sizeof(text), "1-%d", n);
-	guest_put(PART "/cpuset.cpus", text);
-	guest_put(PART "/cpuset.cpus.partition", kind);
-	f = fopen(PART "/cpuset.cpus.partition", "r");
-	if (!f || !fgets(text, sizeof(text), f))
-		die(PART);
-	fclose(f);
-	text[strcspn(text, "\n")] = '\0';
-	if (strcmp(text, kind) != 0) {
-		errno = EINVAL;
-		die(text);
-	}
-}
-
-static void remove_partition(void)
-{
-	guest_put(PART "/cpuset.cpus.partition", "member");
-	if (rmdir(PART) < 0)
-		die(PART);
 }
 
 static void become_rank(const char *arm, int rank)

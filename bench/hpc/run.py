@@ -100,8 +100,8 @@ def run(context):
 
 
 def runs_of(log, counted):
-    """The runs in order, as [{arm, load, seed, ranks, own, kernel, other, all, moves, involuntary,
-    voluntary}], from a guest's console and from the lines of rank-count.c."""
+    """The runs in order, as [{arm, load, seed, ranks, own, kernel, other, all, longest, moves,
+    involuntary, voluntary}], from a guest's console and from the lines of rank-count.c."""
     runs = []
     for line in log.splitlines():
         # the first line may follow text of the firmware
@@ -115,8 +115,8 @@ def runs_of(log, counted):
             raise Failed(f"a line of a rank in an unknown format: {line}")
     if len(runs) != len(counted):
         raise Failed(f"{len(runs)} runs, {len(counted)} of them counted")
-    for one, (own, kernel, other, every) in zip(runs, counted):
-        one.update(own=own, kernel=kernel, other=other, all=every)
+    for one, (own, kernel, other, every, longest, *_) in zip(runs, counted):
+        one.update(own=own, kernel=kernel, other=other, all=every, longest=longest)
         for name in ("moves", "involuntary", "voluntary"):
             one[name] = sum(rank[name] for rank in one["ranks"])
     numbers = [len(one["ranks"]) for one in runs]

@@ -16,6 +16,7 @@ HEAD = [
     "of cfs",
     "kernel, thousands",
     "other programs, thousands",
+    "longest interruption, thousands",
     "involuntary switches",
     "migrations",
     "most of a rank",
@@ -46,7 +47,7 @@ def row(runs, arm, load):
         arm,
         spread(list(map(foreign, of)), 2, after=" %"),
         number(middle / statistics.median(map(foreign, cfs)) if cfs else None, 3),
-        *(spread([r[what] // 1000 for r in of], 0) for what in ("kernel", "other")),
+        *(spread([r[what] // 1000 for r in of], 0) for what in ("kernel", "other", "longest")),
         *(spread([r[what] for r in of], 0) for what in ("involuntary", "moves")),
         max(rank["moves"] for r in of for rank in r["ranks"]),
     ]

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boots one emulated node twice. The first time QEMU counts instructions of the whole guest around
-launches as user alice, in turns:
+"""Boots one emulated node three times. The first time QEMU counts instructions of the whole guest
+around launches as user alice, in turns:
 
     plain       srun -n4 -c2 true
     container   srun -n4 -c2 --nodeos-cpus=8 true
     stock       as plain, but without the plugin's line in plugstack.conf
 
 then around steps of one existing job, then around the helper nodeos-plan run by hand. The second
-time strace counts the system calls of srun, of slurmd and of all processes that slurmd starts."""
+time, with KVM in the guest, around steps of one job in a partition, natively and in machines of
+nodeos-lwk. The third time strace counts the system calls of srun, of slurmd and of all processes
+that slurmd starts."""
 
 from bench.launch import calls
 from bench.lib import guests, marks
@@ -15,15 +17,15 @@ from bench.lib.context import TOP, need_tools
 from bench.lib.options import Option, whole, words
 
 TITLE = "What a launch costs with a container and without"
-MINUTES = {"quick": 10, "full": 30}
+MINUTES = {"quick": 15, "full": 45}
 INPUTS = [*guests.CLUSTER, "bench/launch/*"]
-PARTS = ("counts", "traces")
+PARTS = ("counts", "machines", "traces")
 OPTIONS = (
     Option("pairs", "N", "counted launches of each kind", 20, 2, whole),
     Option("step_pairs", "N", "counted steps of one job, of each kind", 10, 2, whole),
     Option("traced", "N", "traced launches of each kind", 4, 1, whole),
     Option("settle", "S", "seconds after srun that count, too", 2, None, whole),
-    Option("only", "P+P", "of counts and traces", list(PARTS), None, words(*PARTS)),
+    Option("only", "P+P", "of counts, machines and traces", list(PARTS), None, words(*PARTS)),
 )
 
 
@@ -39,6 +41,14 @@ def run(context):
         sizes = map(str, (given.pairs, given.step_pairs, given.settle))
         guests.cluster(context, puts, ["./guest", "count", *sizes], more, "counts", "tcg")
         found["counts"] = marks.rows(counted)
+    if "machines" in given.only:
+        counted = f"{context.out}/machines.marks"
+        plugin = guests.plugged(guests.plugin(context, "insn-count"), counted)
+        puts, more = [guest, guests.mark(context)], [*stage, "--kernel", "debian", "--kvm"]
+        more += ["--qemu", f"-plugin {plugin}"]
+        sizes = map(str, (given.step_pairs, given.settle))
+        guests.cluster(context, puts, ["./guest", "machines", *sizes], more, "machines", "tcg")
+        found["machines"] = marks.rows(counted)
     if "traces" in given.only:
         sizes = map(str, (given.traced, given.settle))
         to = guests.cluster(context, [guest], ["./guest", "trace", *sizes], stage, "traces")

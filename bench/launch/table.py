@@ -8,8 +8,9 @@ from bench.lib.tables import Table, spread
 
 IDLE = 10
 KINDS = {20: "plain", 30: "container", 40: "stock", 50: "plain step", 60: "container step"}
+KINDS |= {110: "partition step", 120: "machines step"}
 PAIRS = [("plain", "container"), ("stock", "plain"), ("stock", "container")]
-PAIRS += [("plain step", "container step")]
+PAIRS += [("plain step", "container step"), ("partition step", "machines step")]
 HELPER = {
     70: "`true`, for comparison",
     80: "helper, no input: loaded and ended",
@@ -70,6 +71,8 @@ def launch(found, rate):
 
 
 def counts(rows):
+    if not rows:
+        return []
     found = by_id(rows)
     rate = idle_rate(found[IDLE])
     runs = {
@@ -151,5 +154,5 @@ def traces(runs):
 
 
 def tables(raw):
-    out = counts(raw["counts"]) if "counts" in raw else []
+    out = [table for part in ("counts", "machines") for table in counts(raw.get(part, []))]
     return [*out, traces(raw["traces"])] if "traces" in raw else out

@@ -230,7 +230,7 @@ def lines(
         c.text(left - 8, y_of(mark) + 4, short(mark), 11, SOFT, "end")
     for x in x_values:
         c.line(x_of(x), bottom, x_of(x), bottom + 5, SOFT)
-        c.text(x_of(x), bottom + 19, f"{x:g}", 11, SOFT, "middle")
+        c.text(x_of(x), bottom + 19, short(x), 11, SOFT, "middle")
     c.text((left + right) / 2, bottom + 38, x_name, 11.5, SOFT, "middle")
     c.text(24, top - 10, y_name, 11.5, SOFT)
     ends = []
@@ -250,24 +250,15 @@ def lines(
         c.path([(x_of(x), y_of(points[x].middle)) for x in xs], colour)
         for x in xs:
             c.dot(x_of(x), y_of(points[x].middle), 3.6, colour)
-        if xs[-1] == x_values[-1]:
-            ends.append([y_of(points[xs[-1]].middle), x_of(xs[-1]), name, colour])
-        else:  # for a line that ends before the others, write the name above its end
-            c.text(
-                x_of(xs[-1]),
-                min(y_of(p[xs[-1]].middle) for _, p in series if xs[-1] in p) - 12,
-                name,
-                12,
-                colour,
-                "middle",
-                weight="bold",
-            )
-    # move the names at the ends of curves apart, so that they do not overlap
-    ends.sort()
-    for a, b in zip(ends, ends[1:]):
-        b[0] = max(b[0], a[0] + 16)
-    for y, x, name, colour in ends:
-        c.text(x + 10, y + 4, name, 12, colour, weight="bold")
+        ends.append([x_of(xs[-1]), y_of(points[xs[-1]].middle), name, colour])
+    for x in sorted({end[0] for end in ends}):
+        # move the names of curves that end here apart, so that they do not overlap
+        here = sorted(end for end in ends if end[0] == x)
+        for a, b in zip(here, here[1:]):
+            b[1] = max(b[1], a[1] + 16)
+        over = max(here[-1][1] + 10 - bottom, 0)
+        for _, y, name, colour in here:
+            c.text(x + 10, y + 4 - over, name, 12, colour, weight="bold")
     if note:
         c.text(24, height - 14, note, 10.5, SOFT)
     return c.done()

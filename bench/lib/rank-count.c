@@ -15,10 +15,14 @@
  * waits for a CPU, the instructions of the program on that CPU count. Marker 2 appends a line to
  * out=FILE:
  *
- * 	OWN KERNEL OTHER ALL
+ * 	OWN KERNEL OTHER ALL LONGEST STRETCHES...
  *
- * ALL is the instructions of all CPUs. A repeated string instruction counts once. The plugin is for
- * a QEMU with a single thread for all CPUs (-icount).
+ * ALL is the instructions of all CPUs. A stretch is the "kernel" and "other" instructions that a
+ * CPU executes between two own ones, in which its rank is out of its program: LONGEST is that of
+ * the longest one, and STRETCHES are SIZES numbers, the first one of stretches below 4
+ * instructions, each further one of those below four times as many, the last one of all others.
+ * A repeated string instruction counts once. The plugin is for a QEMU with a single thread for all
+ * CPUs (-icount).
  */
 #include <stdio.h>
 
@@ -31,10 +35,12 @@ static unsigned n_ranks;
 static uint64_t own_first, own_last;
 static FILE *out;
 
+#define SIZES 16
+
 static int counting;
-static uint64_t turn, last_own[CPUS_MAX], last_rep[CPUS_MAX];
+static uint64_t turn, last_own[CPUS_MAX], last_rep[CPUS_MAX], stretch[CPUS_MAX];
 static struct {
-	uint64_t own, kernel, other, all;
+	uint64_t own, kernel, other, all, longest, stretches[SIZES];
 } sum;
 
 static int has_rank(unsigned cpu)
@@ -48,6 +54,21 @@ static int has_rank(unsigned cpu)
 	return later < n_ranks;
 }
 
+/* The rank of CPU is in its program again, or on another CPU. */
+static void end_stretch(unsigned cpu)
+{
+	unsigned size = 0;
+
+	if (!stretch[cpu])
+		return;
+	while (size < SIZES - 1 && stretch[cpu] >> (2 * (size + 1)))
+		size++;
+	sum.stretches[size]++;
+	if (stretch[cpu] > sum.longest)
+		sum.longest = stretch[cpu];
+	stretch[cpu] = 0;
+}
+
 static void rank_count_block_runs(unsigned cpu, void *arg)
 {
 	const struct block *b = arg;
@@ -59,11 +80,26 @@ static void rank_count_block_runs(unsigned cpu, void *arg)
 	last_rep[cpu] = b->rep;
 	sum.all += b->insns;
 	if (b->address >= own_first && b->address <= own_last) {
+		end_stretch(cpu);
 		sum.own += b->insns;
 		last_own[cpu] = ++turn;
 	} else if (has_rank(cpu)) {
 		*(b->kernel ? &sum.kernel : &sum.other) += b->insns;
+		stretch[cpu] += b->insns;
+	} else {
+		end_stretch(cpu);
 	}
+}
+
+static void write_sum(void)
+{
+	fprintf(out, "%llu %llu %llu %llu %llu", (unsigned long long)sum.own,
+		(unsigned long long)sum.kernel, (unsigned long long)sum.other,
+		(unsigned long long)sum.all, (unsigned long long)sum.longest);
+	for (unsigned i = 0; i < SIZES; i++)
+		fprintf(out, " %llu", (unsigned long long)sum.stretches[i]);
+	fprintf(out, "\n");
+	fflush(out);
 }
 
 static void rank_count_marker_runs(unsigned cpu, void *arg)
@@ -72,13 +108,11 @@ static void rank_count_marker_runs(unsigned cpu, void *arg)
 	if ((uintptr_t)arg == 1) {
 		memset(&sum, 0, sizeof(sum));
 		memset(last_own, 0, sizeof(last_own));
+		memset(stretch, 0, sizeof(stretch));
 		counting = 1;
 	} else if (counting) {
 		counting = 0;
-		fprintf(out, "%llu %llu %llu %llu\n", (unsigned long long)sum.own,
-			(unsigned long long)sum.kernel, (unsigned long long)sum.other,
-			(unsigned long long)sum.all);
-		fflush(out);
+		write_sum();
 	}
 }
 

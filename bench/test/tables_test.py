@@ -24,6 +24,8 @@ import bench.hpc.run
 import bench.hpc.table
 import bench.launch.calls
 import bench.launch.table
+import bench.lwk.run
+import bench.lwk.table
 import bench.pairs.run
 import bench.pairs.table
 import bench.policies.run
@@ -56,9 +58,13 @@ def hpc_log(*runs):
 
 def test_hpc():
     log = hpc_log(("cfs", 5, 100, "1e-9"), ("cfs", 7, 200, "1e-9"), ("topo", 0, 1, "1e-9"))
-    # columns: own, kernel, other, all. Foreign instructions (kernel + other) are 30, 50 and 2 per
-    # 100 own instructions.
-    counted = [[200_000, 20_000, 40_000, 1], [100_000, 20_000, 30_000, 1], [100_000, 1_500, 500, 1]]
+    # columns: own, kernel, other, all, the longest interruption. Foreign instructions (kernel +
+    # other) are 30, 50 and 2 per 100 own instructions.
+    counted = [
+        [200_000, 20_000, 40_000, 1, 9_000],
+        [100_000, 20_000, 30_000, 1, 5_000],
+        [100_000, 1_500, 500, 1, 2_000],
+    ]
     raw = {"plain": bench.hpc.run.runs_of(log, counted)}
     (table,) = bench.hpc.table.tables(raw)
     t.same(
@@ -68,8 +74,8 @@ def test_hpc():
             # thousand, of which 40 and 30 thousand are of other programs); two ranks have 2 x 100
             # and 2 x 200 involuntary switches
             "busy | cfs | 40.00 % (30.00 to 50.00) | 1.000 | 20 | 35 (30 to 40) |"
-            " 300 (200 to 400) | 12 (10 to 14) | 7",
-            "busy | topo | 2.00 % | 0.050 | 1 | 0 | 2 | 0 | 0",
+            " 7 (5 to 9) | 300 (200 to 400) | 12 (10 to 14) | 7",
+            "busy | topo | 2.00 % | 0.050 | 1 | 0 | 2 | 2 | 0 | 0",
         ],
         "hpc: the table has foreign instructions, their ratio to CFS, and sums over ranks",
     )
@@ -84,7 +90,7 @@ def test_hpc():
         ],
         "hpc: verdicts on SCHED_HPC",
     )
-    counted[2] = [100_000, 1_000, 6_000, 1]
+    counted[2] = [100_000, 1_000, 6_000, 1, 6_000]
     log = hpc_log(("cfs", 5, 100, "1e-9"), ("cfs", 7, 200, "1e-9"), ("topo", 2, 7, "1e-9"))
     raw = {"nohz": bench.hpc.run.runs_of(log, counted)}
     t.same(
@@ -100,7 +106,7 @@ def test_hpc():
             for n, moves in ((0, 16), (1, 1))
         ]
     )
-    verdicts = bench.hpc.table.judge({"plain": bench.hpc.run.runs_of(gmx, [[100, 1, 1, 1]])})
+    verdicts = bench.hpc.table.judge({"plain": bench.hpc.run.runs_of(gmx, [[100, 1, 1, 1, 1]])})
     t.same(
         [(v.good, v.what[-2:]) for v in verdicts][:1],
         [(True, " 1")],
@@ -122,6 +128,59 @@ def test_hpc():
     )
     missing = "\n".join(log.splitlines()[:-1])
     t.raises(Failed, "[2, 2, 1]", "hpc: a missing rank is an error", runs_of, missing, counted)
+
+
+def lwk_log(*runs):
+    """The console of a guest. RUNS: (arm, interrupts in 2 s, exits, faults of each rank)."""
+    lines = []
+    for arm, interrupts, exits, faults in runs:
+        lines.append(f"run {arm} noisy 1")
+        lines.append(f"node interrupts {interrupts} exits {exits} seconds 2.000")
+        lines += [f"rank {n} faults {f} involuntary 1 sum 0x{n}p+0" for n, f in enumerate(faults)]
+    return "\n".join(lines)
+
+
+def test_lwk():
+    log = lwk_log(("partition", 600, 0, (5, 6, 7)), ("lwk2m", 480, 90, (0, 0, 0)))
+    # columns: own, kernel, other, all, the longest stretch, stretches from 4**k instructions on
+    counted = [[10_000, 300, 200, 1, 5_000, *[0] * 5, 4, 2, *[0] * 9]]
+    counted.append([10_000, 100, 0, 1, 4_000, *[0] * 4, 1, 7, *[0] * 10])
+    raw = {"nohz": bench.lwk.run.runs_of(log, counted)}
+    (table,) = bench.lwk.table.tables(raw)
+    t.same(
+        texts(table),
+        [
+            # three ranks: 600 / 2 s / 3 = 100 interrupts; (300 + 200) / 10,000 = 5 %
+            "noisy | partition | 6 (5 to 7) | 0 | 100.0 | 5.000 % | 6 | 5.0 | 3",
+            "noisy | lwk, 2 MiB | 0 | 90 | 80.0 | 1.000 % | 8 | 4.0 | 3",
+        ],
+        "lwk: the table has faults, exits, interrupts, foreign instructions and stretches",
+    )
+    t.same(
+        [v.good for v in bench.lwk.table.judge(raw)],
+        [True] * 5,
+        "lwk: no fault, exits inside alone, fewer interrupts, a shorter longest stretch",
+    )
+    t.same(
+        {n: v.middle for n, v in bench.lwk.table.longer(raw["nohz"][:1]).items()},
+        {256: 6, 1024: 6, 4096: 2},
+        "lwk: the curve has the stretches of a size or longer",
+    )
+    log = lwk_log(("partition", 600, 1, (5, 6, 7)), ("lwk2m", 601, 0, (0, 1, 0)))
+    counted[1][4] = 5_000
+    t.same(
+        [v.good for v in bench.lwk.table.judge({"nohz": bench.lwk.run.runs_of(log, counted)})],
+        [False] * 5,
+        "lwk: an exit outside; a fault, no exit, more interrupts, an equal stretch: all fail",
+    )
+    runs_of = bench.lwk.run.runs_of
+    t.raises(Failed, "1 of them", "lwk: an uncounted run is an error", runs_of, log, counted[:1])
+    short = lwk_log(("lwk2m", 1, 1, (0, 0)))
+    t.raises(Failed, "not all", "lwk: a missing rank is an error", runs_of, short, counted[:1])
+    noise = f"{log}\nrank: noise 1 ended with 0x100"
+    t.raises(Failed, "unexpected", "lwk: noise that ends is an error", runs_of, noise, counted)
+    wrong = log.replace("0x2p+0", "0x3p+0", 1)
+    t.raises(Failed, "differ", "lwk: a sum that differs is an error", runs_of, wrong, counted)
 
 
 def placed_log(arm, size, seed, misses, remote, moves, cpu):
@@ -789,6 +848,7 @@ def main():
     test_pairs()
     test_lriot()
     test_hpc()
+    test_lwk()
     test_policies()
     test_streamline()
     test_launch_counts()
