@@ -30,6 +30,8 @@ import bench.pairs.run
 import bench.pairs.table
 import bench.policies.run
 import bench.policies.table
+import bench.site.run
+import bench.site.table
 import bench.streamline.table
 from bench.lib.context import Context, Failed
 from bench.lib.tables import cell_text, markdown
@@ -181,6 +183,46 @@ def test_lwk():
     t.raises(Failed, "unexpected", "lwk: noise that ends is an error", runs_of, noise, counted)
     wrong = log.replace("0x2p+0", "0x3p+0", 1)
     t.raises(Failed, "differ", "lwk: a sum that differs is an error", runs_of, wrong, counted)
+
+
+def test_site():
+    figures = bench.site.run.figures
+    t.same(
+        figures("x\nfigure message_us 2.5\n", "pingpong"),
+        {"pingpong: message_us": 2.5},
+        "site: a figure of a program is read",
+    )
+    t.same(
+        figures("HPL_Tflops=0.25\nHPL_time=3\nStarSTREAM_Triad=7\n", "hpcc"),
+        {"hpcc: HPL_Tflops": 0.25, "hpcc: StarSTREAM_Triad": 7.0},
+        "site: of HPCC's lines, the chosen ones",
+    )
+    t.raises(Failed, "no figure", "site: no figure is an error", figures, "HPL_Tflops=1", "cg")
+    made = (("native", 0, 4, 10), ("partition", 0, 2, 20), ("native", 1, 8, 10))
+    made += (("partition", 1, 2, 40),)
+    runs = [
+        {"arm": arm, "run": n, "figures": {"pingpong: message_us": us, "cg: rate": rate}}
+        for arm, n, us, rate in made
+    ]
+    (table,) = bench.site.table.tables({"ranks": 2, "runs": runs})
+    t.same(
+        texts(table),
+        [
+            # sample deviations: of 4 and 8, sqrt(8); of 20 and 40, sqrt(200)
+            "pingpong: message_us | less | 6.00 ± 2.83 (3.00) | 2.00 ± 0.00 (1.00)",
+            "cg: rate | more | 10.0 ± 0.00 (0.33) | 30.0 ± 14.1 (1.00)",
+        ],
+        "site: the table has means, deviations and ratios to the partition",
+    )
+    t.same(
+        [[c.bold for c in row[2:]] for row in table.rows],
+        [[False, True], [False, True]],
+        "site: bold is the least time and the greatest rate",
+    )
+    # eight ranks of 64 MiB: an eighth of their memory holds 2896 x 2896 numbers of 8 bytes
+    lines = bench.site.run.hpcc_input(8, 64).splitlines()
+    t.same(lines[5], str(2896 // 64 * 64), "site: HPCC's matrix is an eighth of the memory")
+    t.same(lines[10:12], ["2", "4"], "site: and its grid has all ranks")
 
 
 def placed_log(arm, size, seed, misses, remote, moves, cpu):
@@ -849,6 +891,7 @@ def main():
     test_lriot()
     test_hpc()
     test_lwk()
+    test_site()
     test_policies()
     test_streamline()
     test_launch_counts()

@@ -6,6 +6,7 @@
 #   killed
 # run: deep limit=3600 kills
 # run: deep nodes=2 limit=1800 hosts
+# run: deep put=bench limit=1800 site
 # rooms: lwk hugepages container launch spank manifest
 """Ranks of srun in machines of nodeos-lwk (--nodeos-lwk), as KVM's debugfs, the kernel's pools of
 huge pages and Slurm show them. lwk.py GROUP...: these groups only."""
@@ -449,6 +450,44 @@ def group_partition():
         all_idle("partition: the node is idle")
         clean("partition")
     run("sed -i '/^allow_partitions/d' /etc/nodeos/nodeos.conf", user="root")
+
+
+def group_site():
+    """bench/run site, a site's own command, compares ranks in machines with others."""
+    cluster.site("allow_partitions = member,root", ["n0"])
+    to = f"{HOME}/site"
+    r = run(
+        "/shared/here/bench/run site --quick --ranks 2 --memory 64M --seconds 1 --format json"
+        " --arms native+partition+locked+lwk2m --programs detour+triad+cg+pingpong"
+        f" --out {to}",
+        timeout=1500,
+    )
+    ok(r.code == 0, "site: the command ends", r.text)
+    (table,) = json.loads(r.out) if r.code == 0 else [{"head": [], "rows": []}]
+    same(
+        table["head"][2:],
+        ["native", "partition", "locked", "lwk2m"],
+        "site: the table has a column for each arm",
+    )
+    figures = {row[0]: row[2:] for row in table["rows"]}
+    same(
+        sorted(figures),
+        [
+            "cg: cg_iterations_a_second",
+            "detour: detours_a_second",
+            "detour: detours_percent",
+            "detour: longest_detour_us",
+            "pingpong: message_us",
+            "triad: triad_GB_a_second",
+        ],
+        "site: and a row for each figure",
+    )
+    means = [cell["mean"] for row in figures.values() for cell in row]
+    ok(means and min(means) > 0, "site: all means are above 0", means)
+    ok(os.path.exists(f"{to}/site.svg"), "site: and a plot")
+    run("sed -i '/^allow_partitions/d' /etc/nodeos/nodeos.conf", user="root")
+    all_idle("site: the node is idle")
+    clean("site")
 
 
 def group_users():

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+
+/*
+ * site PROGRAM SIZE SECONDS [locked]: be a rank of a program of MPI for bench/run site. Rank 0
+ * prints lines "figure NAME VALUE". "locked": all memory is locked, and huge if GLIBC_TUNABLES asks
+ * for that.
+ *
+ * 	detour		reads the clock again and again; a detour is a step of more than a
+ * 			microsecond: those a second, their share of the time, and the longest, in us.
+ * 			Figures are of the rank that is worst
+ * 	triad		a = b + s * c over vectors of SIZE KiB each: GB/s of all ranks
+ * 	cg		conjugate gradients on a grid of five points, SIZE rows of 512 of each rank, with
+ * 			neighbours' rows and two sums over all ranks each time: iterations a second
+ * 	pingpong	messages of SIZE KiB between ranks 0 and 1: us for one way
+ *
+ * Each runs for SECONDS after a short beginning.
+ */
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+enum { COLUMNS = 512 };
+
+static int rank, ranks;
+static double seconds;
+static long size;
+
+static double now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static void *memory(size_t bytes)
+{
+	void *p = malloc(bytes);
+
+	if (!p) {
+		fprintf(stderr, "site: no memory for %zu bytes\n", bytes);
+		MPI_Abort(MPI_COMM_WORLD, 1);
+	}
+	memset(p, 0, bytes);
+	return p;
+}
+
+/* Print figure NAME: the sum over all ranks, or the largest. */
+static void figure(const char *name, double mine, MPI_Op over)
+{
+	double all = 0;
+
+	MPI_Reduce(&mine, &all, 1, MPI_DOUBLE, over, 0, MPI_COMM_WORLD);
+	if (rank == 0)
+		printf("figure %s %.9g\n", name, all);
+}
+
+/* Have all ranks together done their work for SECONDS since BEGIN? Rank 0 decides. */
+static int is_over(double begin)
+{
+	int over = now() - begin > seconds;
+
+	MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	return over;
+}
+
+static void detour(void)
+{
+	double begin = now(), before = begin, longest = 0, sum = 0, step, t;
+	long n = 0;
+
+	do {
+		t = now();
+		step = t - before;
+		before = t;
+		if (step > 1e-6) {
+			n++;
+			sum += step;
+			longest = step > longest ? step : longest;
+		}
+	} while (t - begin < seconds);
+	figure("detours_a_second", (double)n / (t - begin), MPI_MAX);
+	figure("detours_percent", 100 * sum / (t - begin), MPI_MAX);
+	figure("longest_detour_us", longest * 1e6, MPI_MAX);
+}
+
+static void triad(void)
+{
+	size_t n = (size_t)size * 1024 / sizeof(double), rounds = 0;
+	double *a = memory(n * sizeof(*a)), *b = memory(n * sizeof(*b)),
+	       *c = memory(n * sizeof(*c));
+	double begin, time;
+
+	MPI_Barrier(MPI_COMM_WORLD);
+	begin = now();
+	do {
+		for (size_t i = 0; i < n; i++)
+			a[i] = b[i] + 3 * c[i];
+		rounds++;
+		__asm__ volatile("" ::"r"(a) : "memory");
+	} while (now() - begin < seconds);
+	time = now() - begin;
+	figure("triad_GB_a_second", 24e-9 * (double)n * (double)rounds / time, MPI_SUM);
+}
+
+static double dot(const double *a, const double *b)
+{
+	double sum = 0, all;
+
+	for (long i = 0; i < size * COLUMNS; i++)
+		sum += a[i] * b[i];
+	MPI_Allreduce(&sum, &all, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+	return all;
+}
+
+/* q = A p; P has a row of each neighbour before and behind its own, which is fetched. */
+static void multiply(double *q, double *p)
+{
+	int up = rank > 0 ? rank - 1 : MPI_PROC_NULL;
+	int down = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
+
+	MPI_Sendrecv(p + COLUMNS, COLUMNS, MPI_DOUBLE, up, 0, p + (size + 1) * COLUMNS, COLUMNS,
+		     MPI_DOUBLE, down, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	MPI_Sendrecv(p + size * COLUMNS, COLUMNS, MPI_DOUBLE, down, 1, p, COLUMNS, MPI_DOUBLE, up,
+		     1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+	for (long i = 1; i <= size; i++)
+		for (long j = 0; j < COLUMNS; j++) {
+			const double *at = p + i * COLUMNS + j;
+
+			q[(i - 1) * COLUMNS + j] = 4 * at[0] - (j > 0 ? at[-1] : 0) -
+						   (j < COLUMNS - 1 ? at[1] : 0) - at[-COLUMNS] -
+						   at[COLUMNS];
+		}
+}
+
+static void cg(void)
+{
+	long n = size * COLUMNS, rounds = 0;
+	double *x = memory((size_t)n * 8), *r = memory((size_t)n * 8), *q = memory((size_t)n * 8),
+	       *p = memory((size_t)(n + 2 * COLUMNS) * 8), *mine = p + COLUMNS;
+	double rr, begin;
+
+	for (long i = 0; i < n; i++)
+		r[i] = mine[i] = 1 + (double)((i + rank) % 7);
+	rr = dot(r, r);
+	begin = now();
+	do {
+		double alpha, next;
+
+		multiply(q, p);
+		alpha = rr / dot(mine, q);
+		for (long i = 0; i < n; i++) {
+			x[i] += alpha * mine[i];
+			r[i] -= alpha * q[i];
+		}
+		next = dot(r, r);
+		for (long i = 0; i < n; i++)
+			mine[i] = r[i] + next / rr * mine[i];
+		rr = next;
+		rounds++;
+	} while (rounds % 10 || !is_over(begin));
+	figure("cg_iterations_a_second", (double)rounds / (now() - begin), MPI_MAX);
+}
+
+static void pingpong(void)
+{
+	size_t bytes = (size_t)size * 1024;
+	char *message = memory(bytes + 1);
+	long n = 0;
+	double begin;
+
+	if (ranks < 2)
+		return;
+	MPI_Barrier(MPI_COMM_WORLD);
+	begin = now();
+	do {
+		for (int i = 0; i < 20 && rank < 2; i++) {
+			if (rank == 0)
+				MPI_Send(message, (int)bytes, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+			MPI_Recv(message, (int)bytes, MPI_BYTE, 1 - rank, 0, MPI_COMM_WORLD,
+				 MPI_STATUS_IGNORE);
+			if (rank == 1)
+				MPI_Send(message, (int)bytes, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+		}
+		n += 40;
+	} while (!is_over(begin));
+	figure("message_us", rank ? 0 : 1e6 * (now() - begin) / (double)n, MPI_MAX);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+} programs[] = {
+	{ "detour", detour }, { "triad", triad }, { "cg", cg }, { "pingpong", pingpong }
+};
+
+int main(int argc, char **argv)
+{
+	int found = 0;
+
+	if (argc > 4 && mlockall(MCL_CURRENT | MCL_FUTURE) < 0) {
+		perror("site: mlockall");
+		return 1;
+	}
+	MPI_Init(&argc, &argv);
+	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+	if (argc >= 4) {
+		size = atol(argv[2]);
+		seconds = atof(argv[3]);
+	}
+	for (size_t i = 0; argc >= 4 && i < sizeof(programs) / sizeof(programs[0]); i++)
+		if (strcmp(programs[i].name, argv[1]) == 0) {
+			found = 1;
+			programs[i].run();
+		}
+	MPI_Finalize();
+	return found ? 0 : 2;
+}
