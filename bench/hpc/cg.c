@@ -3,9 +3,9 @@
 /*
  * cg RANK RANKS ROWS COLUMNS ITERATIONS: be one of RANKS processes that solve the Laplacian (five
  * points, ROWS x COLUMNS each) by conjugate gradients, in the memory of descriptor 3, which ranks.c
- * has made. Ranks spin while they wait for each other, as with MPI and OpenMP. For the first WARM
- * seconds they only wait, so that other programs leave their CPUs. The iterations are between
- * markers 1 and 2 of rank 0. Each rank prints
+ * has made. Ranks spin while they wait for each other, as with MPI and OpenMP. For the first
+ * SPIN_WARM seconds they only wait, so that other programs leave their CPUs. The iterations are
+ * between markers 1 and 2 of rank 0. Each rank prints
  *
  * 	rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
  *
@@ -14,21 +14,17 @@
  */
 #define _GNU_SOURCE
 #include <sched.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "bench/lib/guest.h"
+#include "bench/lib/spin.h"
 
 #define RANKS_MAX 64
-#define WARM 1.2 /* seconds; longer than the period of the fair server */
 
 /* The start of the shared memory, which is all zero at first. */
 struct shared {
-	_Alignas(64) atomic_uint arrived;
-	_Alignas(64) atomic_uint phase;
-	_Alignas(64) atomic_int warm;
+	struct spin spin;
 	_Alignas(64) double part[2][RANKS_MAX];
 };
 
@@ -36,47 +32,12 @@ static struct shared *shared;
 static unsigned rank, ranks, turn;
 static long rows, columns;
 
-static void barrier(void)
-{
-	unsigned phase = atomic_load(&shared->phase);
-
-	if (atomic_fetch_add(&shared->arrived, 1) + 1 == ranks) {
-		atomic_store(&shared->arrived, 0);
-		atomic_store(&shared->phase, phase + 1);
-	} else {
-		while (atomic_load(&shared->phase) == phase)
-			__builtin_ia32_pause();
-	}
-}
-
-static double cg_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void warm_up(void)
-{
-	double start = cg_now();
-	int warm;
-
-	do {
-		if (rank == 0)
-			atomic_store(&shared->warm, cg_now() - start > WARM);
-		barrier();
-		warm = atomic_load(&shared->warm);
-		barrier();
-	} while (!warm);
-}
-
 static double sum_of_all(double mine)
 {
 	double sum = 0, *part = shared->part[turn++ % 2];
 
 	part[rank] = mine;
-	barrier();
+	spin_barrier(&shared->spin, ranks);
 	for (unsigned i = 0; i < ranks; i++)
 		sum += part[i];
 	return sum;
@@ -159,15 +120,15 @@ int main(int argc, char **argv)
 		r[i] = p[i] = 1.0 + (double)((i + rank) % 7);
 	}
 	rr = dot(r, r);
-	warm_up();
+	spin_warm_up(&shared->spin, rank, ranks);
 	moved = moves();
 	getrusage(RUSAGE_SELF, &before);
 	first = sched_getcpu();
-	barrier();
+	spin_barrier(&shared->spin, ranks);
 	if (rank == 0)
 		MARK(1);
-	start = cg_now();
-	barrier();
+	start = spin_now();
+	spin_barrier(&shared->spin, ranks);
 	for (long k = 0; k < iterations; k++) {
 		double alpha, next;
 
@@ -181,7 +142,7 @@ int main(int argc, char **argv)
 		for (long i = 0; i < n; i++)
 			p[i] = r[i] + next / rr * p[i];
 		rr = next;
-		barrier();
+		spin_barrier(&shared->spin, ranks);
 	}
 	if (rank == 0)
 		MARK(2);
@@ -189,7 +150,7 @@ int main(int argc, char **argv)
 	printf("rank %u cpu %d %d moves %ld involuntary %ld voluntary %ld seconds %.3f residual "
 	       "%a\n",
 	       rank, first, sched_getcpu(), moves() - moved, after.ru_nivcsw - before.ru_nivcsw,
-	       after.ru_nvcsw - before.ru_nvcsw, cg_now() - start, rr);
+	       after.ru_nvcsw - before.ru_nvcsw, spin_now() - start, rr);
 	fflush(stdout);
 	return 0;
 }

@@ -16,8 +16,8 @@
  */
 #define _GNU_SOURCE
 #include <dirent.h>
-#include <stdbool.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -44,15 +44,30 @@ static const struct kind {
 	{ "lwk1g", "--page=1G", "--memory=1G", true, false },
 };
 
-static char *const stress[] = { "/usr/bin/stress-ng", "--quiet", "--timeout", "0", "--temp-path",
-				"/tmp",		  "--vm",    "1",	  "--vm-bytes", "48M",
-				"--fork",	  "1",	     "--mremap",  "1", "--mremap-bytes",
-				"8M",		  "--io",    "1",	  NULL };
+static char *const stress[] = { "/usr/bin/stress-ng",
+				"--quiet",
+				"--timeout",
+				"0",
+				"--temp-path",
+				"/tmp",
+				"--vm",
+				"1",
+				"--vm-bytes",
+				"48M",
+				"--fork",
+				"1",
+				"--mremap",
+				"1",
+				"--mremap-bytes",
+				"8M",
+				"--io",
+				"1",
+				NULL };
 
 static int n_ranks;
 static char *mib, *n_rounds;
 
-static const struct kind *kind_of(const char *name)
+static const struct kind *arms_kind(const char *name)
 {
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
 		if (strcmp(kinds[i].name, name) == 0)
@@ -82,7 +97,7 @@ static void load_modules(void)
 	}
 }
 
-static void become_rank(const struct kind *k, int rank)
+static void arms_exec(const struct kind *k, int rank)
 {
 	char number[16], count[16];
 	char *args[16];
@@ -114,7 +129,7 @@ static void become_rank(const struct kind *k, int rank)
 }
 
 /* Run ranks that find their common memory at descriptor 3 and print their own results. */
-static void run_ranks(const struct kind *k)
+static void arms_run_ranks(const struct kind *k)
 {
 	int memory = memfd_create("ranks", 0), status;
 	pid_t rank[RANKS_MAX];
@@ -124,7 +139,7 @@ static void run_ranks(const struct kind *k)
 	for (int i = 0; i < n_ranks; i++) {
 		rank[i] = fork();
 		if (rank[i] == 0)
-			become_rank(k, i);
+			arms_exec(k, i);
 	}
 	for (int i = 0; i < n_ranks; i++)
 		if (waitpid(rank[i], &status, 0) < 0 || status != 0)
@@ -184,7 +199,7 @@ static void end_noise(const pid_t noise[2])
 static void arms_run(const char *arm, const char *load, int seed)
 {
 	struct timespec settle = { .tv_nsec = 500000000 };
-	const struct kind *k = kind_of(arm);
+	const struct kind *k = arms_kind(arm);
 	bool noisy = strcmp(load, "noisy") == 0;
 	pid_t noise[2] = { 0 };
 
@@ -195,7 +210,7 @@ static void arms_run(const char *arm, const char *load, int seed)
 	nanosleep(&settle, NULL);
 	if (k->partition)
 		make_partition("root", n_ranks);
-	run_ranks(k);
+	arms_run_ranks(k);
 	if (k->partition)
 		remove_partition();
 	if (noisy)

@@ -5,8 +5,8 @@
  * ROUNDS rounds, and spin at the end of each round until all are there, as MPI does. Every tenth
  * round they also fill some memory that they allocate and free. "locked": with mlockall(), and with
  * the huge pages that GLIBC_TUNABLES asks for. The common memory is descriptor 3, which arms.c has
- * made. For the first WARM seconds the ranks only wait, so that other programs leave their CPUs.
- * The rounds are between markers 1 and 2 of rank 0, which prints
+ * made. For the first SPIN_WARM seconds the ranks only wait, so that other programs leave their
+ * CPUs. The rounds are between markers 1 and 2 of rank 0, which prints
  *
  * 	node interrupts N exits N seconds S
  *
@@ -18,69 +18,25 @@
  * with its page faults and switches (getrusage) in these rounds.
  */
 #define _GNU_SOURCE
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "bench/lib/guest.h"
+#include "bench/lib/spin.h"
 
-#define WARM 1.2 /* seconds; longer than the period of the fair server */
 #define FRESH (33 * MIB) /* more than malloc() keeps when it is freed */
 #define TOUCHED (2 * MIB)
-
-/* The common memory, which is all zero at first. */
-struct shared {
-	_Alignas(64) atomic_uint arrived;
-	_Alignas(64) atomic_uint phase;
-	_Alignas(64) atomic_int warm;
-};
 
 struct state {
 	unsigned long long interrupts, exits;
 	double seconds;
 };
 
-static struct shared *shared;
+static struct spin *spin;
 static unsigned rank, ranks;
 
-static void barrier(void)
-{
-	unsigned phase = atomic_load(&shared->phase);
-
-	if (atomic_fetch_add(&shared->arrived, 1) + 1 == ranks) {
-		atomic_store(&shared->arrived, 0);
-		atomic_store(&shared->phase, phase + 1);
-	} else {
-		while (atomic_load(&shared->phase) == phase)
-			__builtin_ia32_pause();
-	}
-}
-
-static double rank_now(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static void warm_up(void)
-{
-	double start = rank_now();
-	int warm;
-
-	do {
-		if (rank == 0)
-			atomic_store(&shared->warm, rank_now() - start > WARM);
-		barrier();
-		warm = atomic_load(&shared->warm);
-		barrier();
-	} while (!warm);
-}
-
 /* The sum of the columns of CPUs 1 to RANKS in /proc/interrupts. */
-static unsigned long long interrupts(void)
+static unsigned long long sum_interrupts(void)
 {
 	char line[4096], *at, *end;
 	unsigned long long sum = 0;
@@ -104,7 +60,7 @@ static unsigned long long interrupts(void)
 	return sum;
 }
 
-static unsigned long long exits(void)
+static unsigned long long read_exits(void)
 {
 	unsigned long long n = 0;
 	FILE *f = fopen("/sys/kernel/debug/kvm/exits", "r");
@@ -117,7 +73,7 @@ static unsigned long long exits(void)
 
 static struct state state(void)
 {
-	return (struct state){ interrupts(), exits(), rank_now() };
+	return (struct state){ sum_interrupts(), read_exits(), spin_now() };
 }
 
 static double sweep(double *memory, size_t n)
@@ -150,7 +106,7 @@ static double rounds(double *memory, size_t n, long number)
 		sum += sweep(memory, n);
 		if (k % 10 == 0)
 			use_fresh_memory();
-		barrier();
+		spin_barrier(spin, ranks);
 	}
 	return sum;
 }
@@ -164,9 +120,8 @@ static void prepare(int argc, char **argv)
 		exit(2);
 	if (argc > 5 && mlockall(MCL_CURRENT | MCL_FUTURE) < 0)
 		die("mlockall");
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, 3,
-		      0);
-	if (shared == MAP_FAILED)
+	spin = mmap(NULL, sizeof(*spin), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, 3, 0);
+	if (spin == MAP_FAILED)
 		die("mmap");
 }
 
@@ -185,13 +140,13 @@ int main(int argc, char **argv)
 	sum = rounds(memory, n, 1);
 	if (rank == 0)
 		first = state(); /* the files are open for the first time */
-	warm_up();
+	spin_warm_up(spin, rank, ranks);
 	getrusage(RUSAGE_SELF, &before);
 	if (rank == 0) {
 		first = state();
 		MARK(1);
 	}
-	barrier();
+	spin_barrier(spin, ranks);
 	sum += rounds(memory, n, atol(argv[4]));
 	getrusage(RUSAGE_SELF, &after);
 	if (rank == 0) {
@@ -201,7 +156,7 @@ int main(int argc, char **argv)
 		       last.interrupts - first.interrupts, last.exits - first.exits,
 		       last.seconds - first.seconds);
 	}
-	barrier(); /* the exits of a machine that has ended do not count */
+	spin_barrier(spin, ranks); /* the exits of a machine that has ended do not count */
 	printf("rank %u faults %ld involuntary %ld sum %a\n", rank,
 	       after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt,
 	       after.ru_nivcsw - before.ru_nivcsw, sum);

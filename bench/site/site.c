@@ -5,12 +5,13 @@
  * prints lines "figure NAME VALUE". "locked": all memory is locked, and huge if GLIBC_TUNABLES asks
  * for that.
  *
- * 	detour		reads the clock again and again; a detour is a step of more than a
- * 			microsecond: those a second, their share of the time, and the longest, in us.
+ * 	detour		read the clock again and again; a detour is a step of more than a
+ * 			microsecond: those a second, their share of the time, the longest in us.
  * 			Figures are of the rank that is worst
  * 	triad		a = b + s * c over vectors of SIZE KiB each: GB/s of all ranks
- * 	cg		conjugate gradients on a grid of five points, SIZE rows of 512 of each rank, with
- * 			neighbours' rows and two sums over all ranks each time: iterations a second
+ * 	cg		conjugate gradients on a grid of five points, SIZE rows of 512 of each
+ * 			rank, with neighbours' rows and two sums over all ranks each time:
+ * 			iterations a second
  * 	pingpong	messages of SIZE KiB between ranks 0 and 1: us for one way
  *
  * Each runs for SECONDS after a short beginning.
@@ -108,7 +109,7 @@ static void triad(void)
 	figure("triad_GB_a_second", 24e-9 * (double)n * (double)rounds / time, MPI_SUM);
 }
 
-static double dot(const double *a, const double *b)
+static double site_dot(const double *a, const double *b)
 {
 	double sum = 0, all;
 
@@ -119,7 +120,7 @@ static double dot(const double *a, const double *b)
 }
 
 /* q = A p; P has a row of each neighbour before and behind its own, which is fetched. */
-static void multiply(double *q, double *p)
+static void site_multiply(double *q, double *p)
 {
 	int up = rank > 0 ? rank - 1 : MPI_PROC_NULL;
 	int down = rank < ranks - 1 ? rank + 1 : MPI_PROC_NULL;
@@ -147,18 +148,18 @@ static void cg(void)
 
 	for (long i = 0; i < n; i++)
 		r[i] = mine[i] = 1 + (double)((i + rank) % 7);
-	rr = dot(r, r);
+	rr = site_dot(r, r);
 	begin = now();
 	do {
 		double alpha, next;
 
-		multiply(q, p);
-		alpha = rr / dot(mine, q);
+		site_multiply(q, p);
+		alpha = rr / site_dot(mine, q);
 		for (long i = 0; i < n; i++) {
 			x[i] += alpha * mine[i];
 			r[i] -= alpha * q[i];
 		}
-		next = dot(r, r);
+		next = site_dot(r, r);
 		for (long i = 0; i < n; i++)
 			mine[i] = r[i] + next / rr * mine[i];
 		rr = next;
@@ -195,9 +196,7 @@ static void pingpong(void)
 static const struct {
 	const char *name;
 	void (*run)(void);
-} programs[] = {
-	{ "detour", detour }, { "triad", triad }, { "cg", cg }, { "pingpong", pingpong }
-};
+} programs[] = { { "detour", detour }, { "triad", triad }, { "cg", cg }, { "pingpong", pingpong } };
 
 int main(int argc, char **argv)
 {
