@@ -101,10 +101,10 @@ bool isolators_shown(const struct request *r)
 	return false;
 }
 
-int isolators_show(const struct rank_settings *g, const char *name, unsigned nth,
+int isolators_show(const struct rank_settings *g, const struct isolator_place *at,
 		   struct errbuf *err)
 {
-	WALK(show, g, name, nth, err);
+	WALK(show, g, at, err);
 }
 
 int isolators_enter(const struct rank_settings *g, const struct isolator_rank *r,

@@ -141,6 +141,13 @@ struct isolator_step {
 	struct isolator_part *part; /* N elements */
 };
 
+/* Where a rank is, for the hook show. */
+struct isolator_place {
+	const char *container; /* its name */
+	unsigned nth; /* among the ranks of the container on this node, counted from 0 */
+	struct page_runs *extent; /* gets how contiguous the rank's own extent is */
+};
+
 /* A rank that checks itself, with its user's rights, just before exec. */
 struct isolator_rank {
 	unsigned number; /* number of the rank in the whole step */
@@ -217,11 +224,10 @@ struct isolator {
 	int (*rank)(const struct isolator_step *s, const struct isolator_part *p, pid_t pid,
 		    const char *task, struct errbuf *err);
 	/*
-	 * Called in the rank, still as root, in the mount namespace of its program. The rank is the
-	 * NTH of its container on this node, counted from 0. If a step's request uses an isolator
-	 * with this hook, its ranks wait until the step is prepared.
+	 * Called in the rank, still as root, in the mount namespace of its program. If a step's
+	 * request uses an isolator with this hook, its ranks wait until the step is prepared.
 	 */
-	int (*show)(const struct rank_settings *g, const char *name, unsigned nth,
+	int (*show)(const struct rank_settings *g, const struct isolator_place *at,
 		    struct errbuf *err);
 	/* Called in the rank, as its user. */
 	int (*enter)(const struct rank_settings *g, const struct isolator_rank *r,
@@ -298,7 +304,7 @@ int isolators_rank(const struct isolator_step *s, const struct isolator_part *p,
 		   const char *task, struct errbuf *err);
 /* Return whether R uses an isolator with a show hook. */
 bool isolators_shown(const struct request *r);
-int isolators_show(const struct rank_settings *g, const char *name, unsigned nth,
+int isolators_show(const struct rank_settings *g, const struct isolator_place *at,
 		   struct errbuf *err);
 int isolators_enter(const struct rank_settings *g, const struct isolator_rank *r,
 		    struct errbuf *err);

@@ -110,13 +110,12 @@ static int dimmap_step(const struct isolator_step *s, struct errbuf *err)
 	return 0;
 }
 
-static int dimmap_show(const struct rank_settings *g, const char *name, unsigned nth,
+static int dimmap_show(const struct rank_settings *g, const struct isolator_place *at,
 		       struct errbuf *err)
 {
-	(void)nth;
 	if (!*g->buffer || buffer_show(g->buffer, &g->maker, err) == 0)
 		return 0;
-	return errwrap(err, "container %s: dimmap", name);
+	return errwrap(err, "container %s: dimmap", at->container);
 }
 
 static void dimmap_value(const struct rank_settings *g, const struct isolator_rank *r, char *buf,

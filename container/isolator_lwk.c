@@ -18,6 +18,7 @@
 #include "container/isolator.h"
 #include "container/step_id.h"
 #include "host/apart.h"
+#include "hugepages/extent_file.h"
 #include "limits/memory_limit.h"
 
 #define KVM "/dev/kvm"
@@ -238,16 +239,20 @@ static int lwk_step(const struct isolator_step *s, struct errbuf *err)
 	return 0;
 }
 
-static int lwk_show(const struct rank_settings *g, const char *name, unsigned nth,
+static int lwk_show(const struct rank_settings *g, const struct isolator_place *at,
 		    struct errbuf *err)
 {
 	struct errbuf ignored = { 0 };
 
 	if (!g->lwk.memory)
 		return 0;
-	extent_fd = reserve_take(&g->extents, nth, err);
+	extent_fd = reserve_take(&g->extents, at->nth, err);
+	/* without a proof of this extent the report has that of all ranks */
+	if (extent_fd >= 0 &&
+	    extent_file_prove(at->extent, extent_fd, g->extents.page, &ignored) < 0)
+		memset(at->extent, 0, sizeof(*at->extent));
 	counts_fd = rank_counts_take(&g->counts, &ignored);
-	counts_slot = nth;
+	counts_slot = at->nth;
 	if (extent_fd >= 0 && g->opens_kvm) {
 		kvm_fd = open(KVM, O_RDWR); /* stays open in execve() */
 		if (kvm_fd < 0)
@@ -255,7 +260,7 @@ static int lwk_show(const struct rank_settings *g, const char *name, unsigned nt
 	}
 	if (extent_fd >= 0 && (kvm_fd >= 0 || !g->opens_kvm))
 		return 0;
-	return errwrap(err, "container %s: lwk", name);
+	return errwrap(err, "container %s: lwk", at->container);
 }
 
 /* Check that the rank's extent is open in this process, with a sealed size. */

@@ -18,14 +18,13 @@
  * Runs in the rank, still as root. Slurm sets the score to 0 before its task_init_privileged hook.
  * The hook in slurmstepd (isolator.rank) may run earlier, so a score that it sets could be lost.
  */
-static int oom_show(const struct rank_settings *g, const char *name, unsigned nth,
+static int oom_show(const struct rank_settings *g, const struct isolator_place *at,
 		    struct errbuf *err)
 {
 	const struct rank_value *adj = &g->number[RANK_NUMBER_OOM];
 	char text[16];
 	int len, fd, error = 0;
 
-	(void)nth;
 	if (!adj->set)
 		return 0;
 	len = snprintf(text, sizeof(text), "%d", adj->value);
@@ -34,8 +33,8 @@ static int oom_show(const struct rank_settings *g, const char *name, unsigned nt
 		error = errno;
 	if (fd >= 0)
 		close(fd);
-	return error ? errprintf(err, "container %s: cannot write %s to " OOM_FILE ": %s", name,
-				 text, strerror(error))
+	return error ? errprintf(err, "container %s: cannot write %s to " OOM_FILE ": %s",
+				 at->container, text, strerror(error))
 		     : 0;
 }
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -89,17 +90,18 @@ static int read_frames(uint64_t *pfn, const char *at, uint64_t n, uint64_t page,
 	return rc;
 }
 
-static int prove_frames(struct page_runs *proof, const char *at, const struct extent_ask *ask,
+/* Count the runs of the N pages of PAGE bytes that are mapped AT. */
+static int prove_frames(struct page_runs *proof, const char *at, uint64_t n, uint64_t page,
 			struct errbuf *err)
 {
-	uint64_t n = extent_bytes(ask) / ask->page, *pfn = calloc(n, sizeof(*pfn));
+	uint64_t *pfn = calloc(n, sizeof(*pfn));
 	int rc;
 
 	if (!pfn)
 		return errprintf(err, "out of memory");
-	rc = read_frames(pfn, at, n, ask->page, err);
+	rc = read_frames(pfn, at, n, page, err);
 	if (rc == 0)
-		page_runs_count(proof, pfn, n, ask->page / (uint64_t)sysconf(_SC_PAGESIZE));
+		page_runs_count(proof, pfn, n, page / (uint64_t)sysconf(_SC_PAGESIZE));
 	free(pfn);
 	return rc;
 }
@@ -124,7 +126,7 @@ static int fill_extent(struct page_runs *proof, int fd, const struct extent_ask 
 			errprintf(err, "other programs have taken the added huge pages: %s",
 				  strerror(errno));
 		else if (check_extent_nodes(at, ask, err) < 0 ||
-			 prove_frames(proof, at, ask, err) < 0)
+			 prove_frames(proof, at, size / ask->page, ask->page, err) < 0)
 			rc = -1;
 	}
 	munmap(at, size);
@@ -147,4 +149,21 @@ int extent_file_make(struct page_runs *proof, const struct extent_ask *ask, stru
 	}
 	close(fd);
 	return -1;
+}
+
+int extent_file_prove(struct page_runs *proof, int fd, uint64_t page, struct errbuf *err)
+{
+	struct stat st;
+	char *at;
+	int rc;
+
+	if (fstat(fd, &st) < 0)
+		return errprintf(err, "%s", strerror(errno));
+	/* all pages are there: none is made by MAP_POPULATE */
+	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
+	if (at == MAP_FAILED)
+		return errprintf(err, "%s", strerror(errno));
+	rc = prove_frames(proof, at, (uint64_t)st.st_size / page, page, err);
+	munmap(at, (size_t)st.st_size);
+	return rc;
 }

@@ -23,4 +23,10 @@ struct extent_ask {
  */
 int extent_file_make(struct page_runs *proof, const struct extent_ask *ask, struct errbuf *err);
 
+/*
+ * Check by /proc/self/pagemap where the pages of the file FD are, which has pages of PAGE bytes.
+ * The caller is root. Returns 0, or -1.
+ */
+int extent_file_prove(struct page_runs *proof, int fd, uint64_t page, struct errbuf *err);
+
 #endif

@@ -8,10 +8,11 @@
 #include "hugepages/reserve.h"
 
 /*
- * Write member "lwk" of a rank in a report: the rank's extent E, on memory nodes MEMS, and what the
- * rank's machine has counted (C).
+ * Write member "lwk" of a rank in a report: the rank's extent as in E, on memory nodes MEMS; how
+ * contiguous it is (OWN; if OWN->RUNS is 0, E's proof of all ranks); and what the rank's machine
+ * has counted (C).
  */
 void rank_report_json(struct json_out *j, const struct reserve_given *e, const struct idset *mems,
-		      const struct rank_counted *c);
+		      const struct page_runs *own, const struct rank_counted *c);
 
 #endif

@@ -183,6 +183,8 @@ unsigned step_guest(const struct step *s, unsigned rank)
 void step_show(struct step *s, unsigned rank)
 {
 	struct timespec pause = { 0, 1000000 };
+	struct step_rank *r = &s->shared->rank[rank];
+	struct isolator_place at = { .extent = &r->extent };
 	const struct step_part *p;
 	struct errbuf err = { 0 };
 
@@ -208,9 +210,10 @@ void step_show(struct step *s, unsigned rank)
 		/* slurmstepd may have been killed while it wrote the text of another failure */
 		atomic_store(&s->shared->failed, 1);
 	}
-	p = &s->shared->part[s->shared->rank[rank].part];
-	if (!atomic_load(&s->shared->failed) &&
-	    isolators_show(&p->given, p->container, step_nth_of_part(s, rank), &err) < 0)
+	p = &s->shared->part[r->part];
+	at.container = p->container;
+	at.nth = step_nth_of_part(s, rank);
+	if (!atomic_load(&s->shared->failed) && isolators_show(&p->given, &at, &err) < 0)
 		step_fail(s, "%s", err.text);
 }
 

@@ -38,6 +38,7 @@ struct step_rank {
 	unsigned kernel_quantum;
 	int kernel_mempolicy;
 	bool entered;
+	struct page_runs extent; /* of its machine; RUNS is 0 if it has none, or without a proof */
 	struct rank_counted counted; /* by the machine of the rank (nodeos-lwk), if it has one */
 };
 

@@ -22,7 +22,7 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 	jout_set(j, "slurm_cpus", &r->bound);
 	jout_set(j, "cpus", &r->chosen);
 	if (p->given.lwk.memory)
-		rank_report_json(j, &p->given.extents, &p->given.mems, &r->counted);
+		rank_report_json(j, &p->given.extents, &p->given.mems, &r->extent, &r->counted);
 	if (r->entered) {
 		jout_open(j, "kernel", '{');
 		jout_set(j, "cpus", &r->kernel_cpus);

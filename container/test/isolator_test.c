@@ -111,6 +111,7 @@ static void test_isolator_site(void)
 
 static void test_oom(void)
 {
+	const struct isolator_place at = { .container = "sim" };
 	struct isolator_rank rank = { .number = 3 };
 	struct rank_settings g = { .number[RANK_NUMBER_OOM] = { true, 700 } };
 	struct isolator_outcome o[OUTCOMES_MAX];
@@ -135,7 +136,7 @@ static void test_oom(void)
 	       "os/linux/oom-score-adj: verify refuses a rank with another score");
 	ok(strstr(err.text, "rank 3 has oom_score_adj "),
 	   "os/linux/oom-score-adj: the message has rank and score: %s", err.text);
-	is_int(isolators_show(&g, "sim", 0, &err), 0,
+	is_int(isolators_show(&g, &at, &err), 0,
 	       "os/linux/oom-score-adj: a rank can set its score");
 	is_int(isolator_oom.verify(&g, &rank, &err), 0,
 	       "os/linux/oom-score-adj: verify accepts the score that the rank has set");
@@ -145,7 +146,7 @@ static void test_oom(void)
 	is(err.text, "rank 3 has oom_score_adj 700, not 701 as planned (another plugin?)",
 	   "os/linux/oom-score-adj: the message has both scores");
 	g.number[RANK_NUMBER_OOM] = (struct rank_value){ false, 0 };
-	is_int(isolators_show(&g, "sim", 0, &err), 0,
+	is_int(isolators_show(&g, &at, &err), 0,
 	       "os/linux/oom-score-adj: show succeeds if no score was requested");
 	is_int(isolator_oom.verify(&g, &rank, &err), 0,
 	       "os/linux/oom-score-adj: verify accepts any score if none was requested");

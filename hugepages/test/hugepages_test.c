@@ -10,6 +10,7 @@
 #include "hugepages/pages_plan.h"
 #include "hugepages/pool_journal.h"
 #include "hugepages/rank_counts.h"
+#include "hugepages/rank_report.h"
 
 #define NODE "sys/devices/system/node/node1"
 #define POOL_OF_NODE NODE "/hugepages/hugepages-2048kB"
@@ -204,6 +205,53 @@ static void test_counts(void)
 	   "rank_counts_call_name: NULL for rare calls");
 }
 
+/* Return rank_report_json()'s text for 12 pages of 2 MiB. */
+static const char *report(const struct page_runs *own, const struct rank_counted *counted)
+{
+	static char text[2048];
+	const struct reserve_given given = { .page = RESERVE_2M,
+					     .bytes = 12 * RESERVE_2M,
+					     .proof = { 5, 4, 1 } };
+	struct json_out j = { .f = fmemopen(text, sizeof(text), "w") };
+	struct idset mems;
+
+	idset_zero(&mems);
+	idset_add(&mems, 1);
+	jout_open(&j, NULL, '{');
+	rank_report_json(&j, &given, &mems, own, counted);
+	jout_close(&j, '}');
+	fclose(j.f);
+	return text;
+}
+
+static void test_report(void)
+{
+	const struct page_runs none = { 0 }, equal = { 3, 4, 4 }, unequal = { 2, 9, 3 },
+			       one = { 1, 12, 12 };
+	struct rank_counted c = { .known = true, .ended = true, .interrupts = 500 };
+	const struct rank_counted unknown = { 0 };
+
+	ok(strstr(report(&none, &unknown),
+		  "\"24 MiB in at most 5 extents of at least 2 MiB, node 1\""),
+	   "rank_report_json: without a proof of its own the rank has that of all ranks");
+	ok(strstr(report(&unequal, &unknown),
+		  "\"24 MiB in 2 extents of at least 6 MiB, node 1\""),
+	   "rank_report_json: the rank's own extents of 3 and 9 pages");
+	ok(strstr(report(&equal, &unknown), "\"24 MiB in 3 extents of 8 MiB, node 1\""),
+	   "rank_report_json: three extents of 4 pages each are all of them");
+	ok(strstr(report(&one, &unknown), "\"24 MiB in 1 extent of 24 MiB, node 1\""),
+	   "rank_report_json: all pages in one extent");
+	ok(!strstr(report(&one, &c), "per_second"),
+	   "rank_report_json: no rate of interrupts without a time");
+	c.run_ns = 2500000000;
+	ok(strstr(report(&one, &c), "\"interrupts_per_second\": 200"),
+	   "rank_report_json: 500 interrupts in 2.5 s are 200 in a second");
+	c.interrupts = UINT64_MAX;
+	c.run_ns = 1;
+	ok(!strstr(report(&one, &c), "per_second"),
+	   "rank_report_json: no rate if the rank has written numbers that cannot be");
+}
+
 int main(void)
 {
 	scratch_make();
@@ -213,5 +261,6 @@ int main(void)
 	test_journal();
 	test_share();
 	test_counts();
+	test_report();
 	return tap_done();
 }
