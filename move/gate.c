@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "base/fileio.h"
-#include "move/apply.h"
+#include "inventory/apply.h"
+#include "inventory/record.h"
+#include "inventory/scan.h"
 #include "move/flow.h"
 #include "move/freeze.h"
 #include "move/image_fix.h"
 #include "move/link.h"
-#include "move/record.h"
-#include "move/scan.h"
 
 #define SHARED_MAX 64 /* mount points */
 #define NAMES_MAX 16 /* executables of root's processes whose O_PATH descriptors are changed */

@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/fileio.h"
+#include "inventory/record.h"
+#include "inventory/reopen.h"
 #include "move/flow.h"
 #include "move/images.h"
-#include "move/record.h"
-#include "move/reopen.h"
 #include "move/unit.h"
 
 static enum move_state state_of_token(struct receive *r, const char *token)

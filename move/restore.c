@@ -14,9 +14,9 @@
 #include "base/fileio.h"
 #include "base/notify.h"
 #include "base/proc.h"
+#include "inventory/policy.h"
+#include "inventory/record.h"
 #include "move/images.h"
-#include "move/policy.h"
-#include "move/record.h"
 #include "vnode/supervise.h"
 
 #define POLICY_SECONDS 10

@@ -15,10 +15,10 @@
 #include "base/monotonic.h"
 #include "base/proc.h"
 #include "host/slurm_conf.h"
+#include "inventory/scan.h"
 #include "move/freeze.h"
 #include "move/images.h"
 #include "move/link.h"
-#include "move/scan.h"
 #include "vnode/blackout.h"
 
 #define SETTLE_SECONDS 120 /* limit for CRIU to kill or resume the tree */

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/test/fuzz.h"
+#include "inventory/record.h"
 #include "move/image_fix.h"
-#include "move/record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_MOVE_SCAN_H
-#define NODEOS_MOVE_SCAN_H
+#ifndef NODEOS_INVENTORY_SCAN_H
+#define NODEOS_INVENTORY_SCAN_H
 
 #include <sys/types.h>
 
-#include "move/record.h"
+#include "inventory/record.h"
 
 /*
  * Record the tree of processes below, and with, process INIT of this host. SHARED: the N mount

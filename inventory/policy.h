@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_MOVE_POLICY_H
-#define NODEOS_MOVE_POLICY_H
+#ifndef NODEOS_INVENTORY_POLICY_H
+#define NODEOS_INVENTORY_POLICY_H
 
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "base/errbuf.h"
-#include "move/record.h"
+#include "inventory/record.h"
 
 /*
  * Memory policies, which CRIU does not restore. Only a process itself can set them, so each thread

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_MOVE_APPLY_H
-#define NODEOS_MOVE_APPLY_H
+#ifndef NODEOS_INVENTORY_APPLY_H
+#define NODEOS_INVENTORY_APPLY_H
 
 #include <sys/types.h>
 
 #include "base/errbuf.h"
-#include "move/record.h"
+#include "inventory/record.h"
 
 /*
  * Give the threads of the restored tree of process INIT their allowed CPUs, which R has recorded

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/words.h"
-#include "move/record.h"
+#include "inventory/record.h"
 
 #define PLACE_MAX 96 /* bytes of a description: "descriptor 18446744073709551615 of process ..." */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_MOVE_RECORD_H
-#define NODEOS_MOVE_RECORD_H
+#ifndef NODEOS_INVENTORY_RECORD_H
+#define NODEOS_INVENTORY_RECORD_H
 
 #include <stdbool.h>
 #include <stddef.h>

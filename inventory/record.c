@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "move/record.h"
+#include "inventory/record.h"
 
 #include <errno.h>
 #include <fcntl.h>

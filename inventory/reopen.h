@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#ifndef NODEOS_MOVE_REOPEN_H
-#define NODEOS_MOVE_REOPEN_H
+#ifndef NODEOS_INVENTORY_REOPEN_H
+#define NODEOS_INVENTORY_REOPEN_H
 
 #include "base/errbuf.h"
-#include "move/record.h"
+#include "inventory/record.h"
 
 /*
  * Open each file of R that is not in the vnode's own file systems once, at the destination, as root

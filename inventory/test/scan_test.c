@@ -3,7 +3,7 @@
  * The record of a live tree: a child of this test with files of each kind, which this test has
  * opened. A second tree stands for the restored one.
  */
-#include "move/scan.h"
+#include "inventory/scan.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -19,7 +19,7 @@
 
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
-#include "move/apply.h"
+#include "inventory/apply.h"
 
 #define MAPPED 100 /* descriptors of the child */
 #define REMOVED 101

@@ -3,7 +3,7 @@
  * Words of numa_maps by the kernel's mm/mempolicy.c (mpol_to_str), and the policies of a live child
  * that sleeps in a system call meanwhile, as its own numa_maps shows them.
  */
-#include "move/policy.h"
+#include "inventory/policy.h"
 
 #include <inttypes.h>
 #include <linux/mempolicy.h>

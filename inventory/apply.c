@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "move/apply.h"
+#include "inventory/apply.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "move/scan.h"
+#include "inventory/scan.h"
 
 struct idset move_map_cpus(const struct idset *cpus, const struct idset *source,
 			   const struct idset *dest)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "move/policy.h"
+#include "inventory/policy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 
 #include "base/fileio.h"
 #include "base/idset.h"
-#include "move/scan.h"
+#include "inventory/scan.h"
 
 #define STOPS_MAX 16 /* stops of a thread on its way to a system call */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "move/scan.h"
+#include "inventory/scan.h"
 
 #include <ctype.h>
 #include <dirent.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "move/reopen.h"
+#include "inventory/reopen.h"
 
 #include <errno.h>
 #include <fcntl.h>

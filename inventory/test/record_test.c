@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was open before a move against what is open after it. */
-#include "move/record.h"
+#include "inventory/record.h"
 
 #include <stdlib.h>
 #include <string.h>
