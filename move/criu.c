@@ -90,6 +90,7 @@ static void exec_command(const struct command *c, const struct criu_run *r)
 	sigaction(SIGPIPE, &ignore, NULL);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
+	fcntl(r->hold, F_SETFD, 0);
 	for (int fd = 0; fd < 3; fd++)
 		dup2(null, fd);
 	clearenv();
@@ -134,10 +135,8 @@ pid_t move_criu_dump(const struct criu_run *r, struct errbuf *err)
 	if (c.full)
 		return errprintf(err, "criu: too many words in its command");
 	pid = fork();
-	if (pid == 0) {
-		fcntl(r->hold, F_SETFD, 0);
+	if (pid == 0)
 		exec_command(&c, r);
-	}
 	return pid < 0 ? errprintf(err, "criu: %s", strerror(errno)) : pid;
 }
 

@@ -20,7 +20,7 @@ struct criu_run {
 	const char
 		*cgroup; /* restore: path of the cgroup that the tree begins in; "": the caller's */
 	pid_t init; /* dump: the first process */
-	int hold; /* dump: descriptor that CRIU keeps until its end, for its lock */
+	int hold; /* descriptor that CRIU keeps until its end, for its lock */
 	const char *const *env; /* of the gate: "NAME=VALUE", NULL-terminated */
 };
 

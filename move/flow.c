@@ -138,7 +138,7 @@ enum move_gate move_gate_decide(enum move_state state, bool mover)
 	}
 }
 
-enum move_state move_dest_recover(enum move_state state, bool whole)
+enum move_state move_dest_recover(enum move_state state, bool whole, bool held)
 {
 	switch (state) {
 	case MOVE_RECEIVED:
@@ -146,6 +146,8 @@ enum move_state move_dest_recover(enum move_state state, bool whole)
 		return whole ? MOVE_RECEIVED : MOVE_ABORTED;
 	case MOVE_OFFERED:
 		return MOVE_ABORTED;
+	case MOVE_LIVE:
+		return whole && held ? MOVE_RECEIVED : MOVE_LIVE;
 	default:
 		return state;
 	}

@@ -72,8 +72,9 @@ enum move_gate { MOVE_GATE_WAIT, MOVE_GATE_RESUME, MOVE_GATE_KILL };
  */
 enum move_gate move_gate_decide(enum move_state state, bool mover);
 
-/* Return the state that the destination must write after its receiver has ended early in STATE;
- * STATE itself: none. WHOLE: the destination's image is complete and readable. */
-enum move_state move_dest_recover(enum move_state state, bool whole);
+/* Return the state that the destination must write after its receiver or CRIU has ended early in
+ * STATE; STATE itself: none. WHOLE: the destination's image is complete and readable. HELD: nothing
+ * of the restored tree has run. */
+enum move_state move_dest_recover(enum move_state state, bool whole, bool held);
 
 #endif

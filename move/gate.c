@@ -186,6 +186,8 @@ static int hold_restored(struct gate *g, struct errbuf *err)
 	if (rc == 0)
 		rc = move_apply_cpus(&before, g->scan.init, &changed, err);
 	move_record_free(&before);
+	if (rc == 0)
+		rc = put_note(g, GATE_WAITS, "", err);
 	snprintf(text, sizeof(text), "%d\n", g->scan.init);
 	return rc < 0 ? -1 : put_note(g, GATE_HELD, text, err);
 }
@@ -220,6 +222,8 @@ int main(void)
 	struct errbuf err = { 0 };
 	struct gate g;
 
+	if (strcmp(action, "pre-resume") == 0) /* only a restore has this */
+		return open_gate(&g, &err) < 0 || unlinkat(g.images, GATE_WAITS, 0) < 0;
 	if (!dump && strcmp(action, "post-restore") != 0)
 		return 0;
 	if (open_gate(&g, &err) < 0)

@@ -32,6 +32,8 @@
 /* made when the tree is held; contains the PID of its first process on this host */
 #define GATE_HELD "nodeos-held"
 #define GATE_REASON "nodeos-reason" /* why the gate has refused; one line */
+/* there from the restore until CRIU lets the tree run (its script "pre-resume") */
+#define GATE_WAITS "nodeos-waits"
 #define GATE_GO "nodeos-go" /* written by the receiver: the source allows the tree to run */
 
 #define GATE_TURN_MS 10 /* milliseconds between two looks at journal and files */
@@ -47,9 +49,9 @@ int move_lock_take(int dir, const char *name, struct errbuf *err);
 /* Return whether a mover or receiver lives, as it holds the lock. */
 bool move_lock_held(int dir, const char *name);
 
-/* The lock "NAME.dump" below DIR: CRIU at the source holds it from its start to its end, whatever
- * becomes of the mover. Returns its descriptor, or -1: an earlier CRIU still runs. */
-int move_dump_lock_take(int dir, const char *name, struct errbuf *err);
-bool move_dump_lock_held(int dir, const char *name);
+/* The lock "NAME.criu" below DIR: CRIU holds it from its start to its end, whatever becomes of mover
+ * and receiver. Returns its descriptor, or -1: an earlier CRIU still runs. */
+int move_criu_lock_take(int dir, const char *name, struct errbuf *err);
+bool move_criu_lock_held(int dir, const char *name);
 
 #endif

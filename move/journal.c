@@ -37,7 +37,7 @@ static const struct {
 	[MOVE_OFFERED] = { "offered", false, TO(RECEIVED) | TO(ABORTED) },
 	[MOVE_RECEIVED] = { "received", false, TO(RESTORED) | TO(ABORTED) },
 	[MOVE_RESTORED] = { "restored", false, TO(LIVE) | TO(RECEIVED) | TO(ABORTED) },
-	[MOVE_LIVE] = { "live", true, FIRST },
+	[MOVE_LIVE] = { "live", true, FIRST | TO(RECEIVED) },
 	[MOVE_ABORTED] = { "aborted", true, FIRST },
 	[MOVE_LOST] = { "lost", true, FIRST },
 };
@@ -169,11 +169,17 @@ int move_journal_find(struct move_entry *out, int dir, const char *name, const c
 	return read_entry_of(out, dir, name, token, err);
 }
 
+/* Return whether STATE is the first one of a move, whose token is new. */
+static bool begins_move(enum move_state state)
+{
+	return FIRST >> state & 1;
+}
+
 /* Check the transition E, whose FROM must be the state of LAST. */
 static int check_transition(const struct move_entry *last, enum move_state from,
 			    const struct move_entry *e, struct errbuf *err)
 {
-	bool same = strcmp(last->token, e->token) == 0, begins = move_state_final(from);
+	bool same = strcmp(last->token, e->token) == 0, begins = begins_move(e->state);
 
 	if (last->state != from || (!begins && !same))
 		return errcode(err, (int)last->state, "the journal is at \"%s\"%s, not at \"%s\"",
@@ -251,7 +257,7 @@ int move_journal_step(int dir, const char *name, enum move_state from, const str
 		errprintf(err, "%s", strerror(errno));
 	} else if (read_open(&last, fd, NULL, &end, err) == 0 &&
 		   check_transition(&last, from, e, err) == 0) {
-		rc = end > JOURNAL_LONG && move_state_final(from)
+		rc = end > JOURNAL_LONG && begins_move(e->state)
 			     ? shorten_journal(dir, name, end, e, err)
 			     : append_entry(fd, end, e, err);
 		if (rc == 0 && fsync(dir) < 0)

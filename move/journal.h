@@ -15,6 +15,8 @@
  * HANDED may the destination become the owner; what it did is then asked, never assumed.
  * Destination: the tree may run here in LIVE only, and LIVE is written while nothing of it has run.
  * So LIVE is the moment at which the vnode changes its host, and ABORTED excludes LIVE for ever.
+ * Only if CRIU then ends before it lets anything run, LIVE becomes RECEIVED again; the source
+ * hears of LIVE only after this was checked.
  */
 enum move_state {
 	MOVE_IDLE, /* no journal, or one whose move is over and forgotten */
@@ -72,7 +74,7 @@ int move_journal_find(struct move_entry *out, int dir, const char *name, const c
 
 /*
  * Append the transition to E->state, if the last entry is FROM for the same token (a new token
- * where FROM is final or MOVE_IDLE) and the table allows it; fsync file and directory. Other
+ * where E->state is the first of a move) and the table allows it; fsync file and directory. Other
  * processes' transitions are excluded meanwhile. The journal keeps what became of the last fifty
  * moves or more, for move_journal_find(). Returns 0, or -1 with the reason and nothing changed;
  * ERR->code is the state that was found instead, 0 for other errors.

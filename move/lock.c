@@ -61,12 +61,12 @@ bool move_lock_held(int dir, const char *name)
 	return is_locked(dir, name, "lock");
 }
 
-int move_dump_lock_take(int dir, const char *name, struct errbuf *err)
+int move_criu_lock_take(int dir, const char *name, struct errbuf *err)
 {
-	return take_move_lock(dir, name, "dump", "CRIU still works on this vnode", err);
+	return take_move_lock(dir, name, "criu", "CRIU still works on this vnode", err);
 }
 
-bool move_dump_lock_held(int dir, const char *name)
+bool move_criu_lock_held(int dir, const char *name)
 {
-	return is_locked(dir, name, "dump");
+	return is_locked(dir, name, "criu");
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/fileio.h"
+#include "base/monotonic.h"
 #include "inventory/record.h"
 #include "inventory/reopen.h"
 #include "move/flow.h"
@@ -61,12 +62,38 @@ static void end_restore(struct receive *r)
 	(void)unlinkat(r->site.run, VNODE_INCOMING_FILE, 0);
 }
 
+/*
+ * Do what follows the early end of a receiver or of CRIU, and set STATE to the state after it. CRIU
+ * may still be about to let the tree run, after MOVE_LIVE.
+ */
+static int settle_end(struct receive *r, enum move_state *state, struct errbuf *err)
+{
+	bool whole = r->images >= 0 && faccessat(r->images, GATE_RECORD, F_OK, 0) == 0, held;
+	long end = monotonic_ms() + 1000l * MOVE_SECONDS;
+	enum move_state next;
+
+	while (whole && *state == MOVE_LIVE && monotonic_ms() < end &&
+	       move_criu_lock_held(r->site.state, r->site.conf.name))
+		usleep(GATE_TURN_MS * 1000);
+	held = whole && !move_criu_lock_held(r->site.state, r->site.conf.name) &&
+	       faccessat(r->images, GATE_WAITS, F_OK, 0) == 0;
+	next = move_dest_recover(*state, whole, held);
+	if (next == *state)
+		return 0;
+	if (*state == MOVE_LIVE)
+		end_restore(r);
+	if (step_to(r, *state, next, err) < 0)
+		return -1;
+	*state = next;
+	if (next == MOVE_ABORTED)
+		end_restore(r);
+	return 0;
+}
+
 /* Open the vnode NAME, and clean up what an earlier receiver has left. */
 static int open_vnode(struct receive *r, const char *name, struct errbuf *err)
 {
-	enum move_state next;
 	struct move_entry e;
-	bool whole;
 
 	if (r->only && strcmp(r->only, name) != 0)
 		return errprintf(err, "this connection is for another vnode");
@@ -80,15 +107,11 @@ static int open_vnode(struct receive *r, const char *name, struct errbuf *err)
 	if (move_journal_read(&e, r->site.state, r->site.journal, err) < 0)
 		return -1;
 	r->images = move_images_open(r->site.images, NULL);
-	whole = r->images >= 0 && faccessat(r->images, GATE_RECORD, F_OK, 0) == 0;
 	snprintf(r->token, sizeof(r->token), "%s", e.token);
 	snprintf(r->peer, sizeof(r->peer), "%s", e.peer);
-	next = move_dest_recover(e.state, whole);
-	if (next != e.state && step_to(r, e.state, next, err) < 0)
+	if (settle_end(r, &e.state, err) < 0)
 		return -1;
-	if (next == MOVE_ABORTED && next != e.state)
-		end_restore(r);
-	if (next == MOVE_ABORTED || (next == MOVE_LIVE && is_recorded(r)))
+	if (e.state == MOVE_ABORTED || (e.state == MOVE_LIVE && is_recorded(r)))
 		drop_images(r);
 	return 0;
 }
@@ -210,6 +233,7 @@ static int restore_tree(struct receive *r, struct errbuf *err)
 		return errprintf(err, "no image is here");
 	(void)unlinkat(r->images, GATE_HELD, 0);
 	(void)unlinkat(r->images, GATE_GO, 0);
+	(void)unlinkat(r->images, GATE_WAITS, 0);
 	(void)unlinkat(r->images, GATE_REASON, 0);
 	snprintf(note, sizeof(note), "%s\n", r->site.state_dir);
 	if (file_replace(r->site.run, VNODE_INCOMING_FILE, note, 0600, err) < 0)
@@ -230,6 +254,7 @@ static int take_go(struct receive *r, const char *line, struct errbuf *err)
 {
 	char token[MOVE_TOKEN_LEN + 2];
 	enum move_state state;
+	int status;
 
 	if (!r->open || sscanf(line, "go %33s", token) != 1 || strcmp(token, r->token) != 0)
 		return errprintf(err, "no image of this move is here");
@@ -243,8 +268,11 @@ static int take_go(struct receive *r, const char *line, struct errbuf *err)
 	if (file_replace(r->images, GATE_GO, "go\n", 0600, err) < 0)
 		return -1;
 	/* the gate writes MOVE_LIVE, CRIU lets the tree run, and the supervisor records it */
-	if (move_criu_wait_end(&r->start, MOVE_SECONDS, err) != 0 ||
-	    state_of_token(r, token) != MOVE_LIVE)
+	status = move_criu_wait_end(&r->start, MOVE_SECONDS, err);
+	state = state_of_token(r, token);
+	if (status != 0 && state == MOVE_LIVE && settle_end(r, &state, err) < 0)
+		return -1;
+	if (status != 0 || state != MOVE_LIVE)
 		return errprintf(err, "criu did not let the tree run");
 	drop_images(r);
 	return 0;

@@ -57,7 +57,11 @@ static int run_criu(struct move_site *s, const struct move_entry *move,
 	int status;
 
 	move_site_env(s, move->token, move->peer, vnode);
+	run.hold = move_criu_lock_take(s->state, s->conf.name, err);
+	if (run.hold < 0)
+		return -1;
 	criu = move_criu_restore(&run, err);
+	close(run.hold);
 	if (criu < 0)
 		return -1;
 	status = move_criu_wait_end(&criu, RESTORE_SECONDS, err);

@@ -176,7 +176,7 @@ static int source_freeze(void *arg, struct errbuf *err)
 				.env = s->site->env };
 
 	move_site_env(s->site, s->move.now.token, s->move.now.peer, &s->vnode);
-	run.hold = move_dump_lock_take(s->site->state, s->site->conf.name, err);
+	run.hold = move_criu_lock_take(s->site->state, s->site->conf.name, err);
 	if (run.hold < 0)
 		return -1;
 	s->frozen = monotonic_ms();
@@ -280,7 +280,7 @@ static bool has_settled(struct source *s, enum move_state state)
 {
 	enum move_tree tree = source_tree(s);
 
-	if (move_dump_lock_held(s->site->state, s->site->conf.name))
+	if (move_criu_lock_held(s->site->state, s->site->conf.name))
 		return false;
 	return state == MOVE_BACK ? tree != MOVE_TREE_FROZEN : tree == MOVE_TREE_GONE;
 }
@@ -320,7 +320,7 @@ static void source_settle(void *arg, enum move_state state)
 	}
 	if (s->criu)
 		(void)move_criu_wait_end(&s->criu, SETTLE_SECONDS, NULL);
-	while (move_dump_lock_held(s->site->state, s->site->conf.name) && monotonic_ms() < end)
+	while (move_criu_lock_held(s->site->state, s->site->conf.name) && monotonic_ms() < end)
 		usleep(GATE_TURN_MS * 1000);
 	follow_journal(s, state);
 	while (!has_settled(s, state) && monotonic_ms() < end)

@@ -16,16 +16,17 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 
-enum failure { NONE, MOVER, SOURCE_HOST, RECEIVER, DEST_HOST, FAILURES };
+enum failure { NONE, MOVER, SOURCE_HOST, RECEIVER, DEST_HOST, DEST_GATE, FAILURES };
 
 static const char *const failure_word[FAILURES] = { "nothing", "mover", "source host", "receiver",
-						    "destination host" };
+						    "destination host", "destination's gate" };
 
 enum copy { ABSENT, RUNNING, FROZEN, GATED };
 
 static struct {
 	enum copy source, dest;
 	bool image, source_image; /* complete images, on tmpfs */
+	bool held; /* nothing of the restored tree has run */
 	bool mover; /* lives */
 	bool source_failed, dest_failed; /* hosts that failed at any time */
 	bool refuse_restore; /* the comparison at the destination fails */
@@ -92,21 +93,38 @@ static void check_copies(void)
 		violations++;
 }
 
+/* Stand for the gate at the destination and CRIU, which need no receiver after MOVE_LIVE. */
+static void let_run(void)
+{
+	if (world.dest != GATED || state_of(dest_dir) != MOVE_LIVE)
+		return;
+	world.held = false;
+	world.dest = RUNNING;
+}
+
+/* Do what a receiver does first, or after the early end of CRIU. */
+static void settle_dest(void)
+{
+	enum move_state from = state_of(dest_dir),
+			to = move_dest_recover(from, world.image, world.held);
+
+	world.image &= to != MOVE_ABORTED;
+	if (to != from && dest_step(from, to) < 0)
+		bail("the destination cannot recover from %s", move_state_word(from));
+}
+
 /* Do what happens at the destination after the end of its receiver or, if HOST, of its host. */
 static void end_receiver(bool host)
 {
-	enum move_state from = state_of(dest_dir), to;
-
+	if (!host)
+		let_run();
 	if (world.dest == GATED || host)
 		world.dest = ABSENT;
 	if (host) {
 		world.image = false;
 		world.dest_failed = true;
 	}
-	to = move_dest_recover(from, world.image);
-	world.image &= to != MOVE_ABORTED;
-	if (to != from && dest_step(from, to) < 0)
-		bail("the destination cannot recover from %s", move_state_word(from));
+	settle_dest();
 }
 
 /*
@@ -121,11 +139,13 @@ static bool pass(void)
 		return false;
 	switch (world.failure) {
 	case MOVER:
+		let_run();
 		world.mover = false;
 		gate();
 		check_copies();
 		longjmp(crash, 1);
 	case SOURCE_HOST:
+		let_run();
 		world.mover = false;
 		world.source = ABSENT;
 		world.source_image = false;
@@ -135,6 +155,10 @@ static bool pass(void)
 	case DEST_HOST:
 		end_receiver(world.failure == DEST_HOST);
 		return true;
+	case DEST_GATE: /* CRIU kills the restored tree */
+		if (world.dest == GATED)
+			world.dest = ABSENT;
+		return world.held;
 	default:
 		return false;
 	}
@@ -178,6 +202,7 @@ static int do_restore(void *arg, struct errbuf *err)
 	if (world.refuse_restore)
 		return errprintf(err, "a file is another one");
 	world.dest = GATED;
+	world.held = true;
 	if (pass() || dest_step(MOVE_RECEIVED, MOVE_RESTORED) < 0)
 		return errprintf(err, "no connection");
 	return pass() ? errprintf(err, "no connection") : 0;
@@ -193,8 +218,12 @@ static int do_go(void *arg, struct errbuf *err)
 		return errprintf(err, "no connection");
 	if (dest_step(MOVE_RESTORED, MOVE_LIVE) < 0)
 		return errprintf(err, "no connection");
-	/* LIVE is written by the process that then lets the tree run, in one go */
-	world.dest = RUNNING;
+	if (pass()) {
+		if (world.dest == ABSENT)
+			settle_dest();
+		return errprintf(err, "no connection");
+	}
+	let_run();
 	return pass() ? errprintf(err, "no connection") : 0;
 }
 
@@ -206,6 +235,9 @@ static enum move_state do_ask(void *arg, bool abort)
 	(void)arg;
 	if (pass())
 		return MOVE_STATES;
+	if (world.dest == ABSENT &&
+	    (state_of(dest_dir) == MOVE_RESTORED || state_of(dest_dir) == MOVE_LIVE))
+		settle_dest(); /* by another receiver */
 	if (move_journal_find(&e, dest_dir, "v", TOKEN, &err) < 0)
 		bail("%s", err.text);
 	if (abort && e.state != MOVE_IDLE && !move_state_final(e.state)) {

@@ -49,7 +49,7 @@ static void arrows(void)
 		"received aborted", "restored live",	"restored received", "restored aborted",
 		"done preflight",   "done offered",	"back preflight",    "back offered",
 		"live preflight",   "live offered",	"aborted preflight", "aborted offered",
-		"lost preflight",   "lost offered",
+		"lost preflight",   "lost offered",	"live received",
 	};
 	unsigned wrong = 0;
 

@@ -48,9 +48,11 @@ while not pid or os.readlink("/proc/%d/exe" % pid) != "{sleep}":
     pid = int(children[0]) if children else 0
 time.sleep(0.3)  # its libraries are loaded
 os.kill(pid, signal.SIGSTOP)
-if script("post-restore", pid) != 0:
+# with FAIL, the gate has been killed at the last moment, after it has written "live"
+if script("post-restore", pid) != 0 or os.path.exists("{fail}"):
     os.kill(pid, signal.SIGKILL)
     sys.exit(1)
+script("pre-resume", pid)
 os.kill(pid, signal.SIGCONT)
 """
 
@@ -95,7 +97,11 @@ class Site:
         self.write(
             "bin/criu",
             CRIU.format(
-                python=os.path.realpath(sys.executable), gate=gate, tree=self.tree, sleep=self.sleep
+                python=os.path.realpath(sys.executable),
+                gate=gate,
+                tree=self.tree,
+                sleep=self.sleep,
+                fail=f"{top}/fail",
             ),
             0o755,
         )
@@ -283,6 +289,28 @@ def kill_at(site, victim, host, state):
     site.end()
 
 
+def fail_gate(site):
+    """The destination's gate is killed when it has written "live" and the tree has not run."""
+    site.start()
+    before = site.copies()
+    site.write("fail", "")
+    code, text = site.move()
+    os.unlink(f"{site.top}/fail")
+    ok("live" in site.journal("b"), "the gate is killed after it has written live")
+    ok(
+        code == 1 and site.settled() and [pid for pid, _ in before] == site.running(),
+        "gate killed at live: the process goes on at the source",
+        f"{before} {site.copies()} {site.journal('a')} {site.journal('b')}\n{text}",
+    )
+    ok(
+        site.journal("a")[-1] == "back" and site.journal("b")[-1] == "aborted",
+        "gate killed at live: the journals end in back and aborted",
+    )
+    code, text = site.move()
+    ok(code == 0 and site.settled(), "after that, a move succeeds", text)
+    site.end()
+
+
 def fail_source(site):
     """The source host fails when the destination has the whole image: all that it ran ends."""
     site.start()
@@ -331,6 +359,7 @@ def main():
                 kill_at(site, "mover", "a", state)
             for state in ("offered", "received", "restored"):
                 kill_at(site, "receiver", "b", state)
+            fail_gate(site)
             fail_source(site)
         finally:
             site.end()
