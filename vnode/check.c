@@ -59,6 +59,11 @@ static int check_programs(const struct vnode_conf *c, struct errbuf *err)
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
 		if (!program_find(needed[i], path))
 			return errprintf(err, "program %s is missing", needed[i]);
+	if (access(NODEOS_LIBEXECDIR "/nodeos-vnode", X_OK) < 0)
+		return errprintf(
+			err,
+			"the package nodeos-vnode is not installed (there is no " NODEOS_LIBEXECDIR
+			"/nodeos-vnode)");
 	if (access(c->munge_key, R_OK) < 0)
 		return errprintf(err, "munge_key: there is no %s", c->munge_key);
 	if (access(c->slurm_conf, R_OK) < 0)

@@ -173,7 +173,8 @@ static const struct {
 static int become_mover(char **argv)
 {
 	execv(MOVE_PROGRAM, argv);
-	return vnode_message(1, MOVE_PROGRAM ": %s", strerror(errno));
+	return vnode_message(1, MOVE_PROGRAM ": %s%s", strerror(errno),
+			     errno == ENOENT ? " (is the package nodeos-vnode installed?)" : "");
 }
 
 /* Parse the options into SITE. Returns -1 to continue, else the exit status. */
