@@ -29,7 +29,8 @@ BUILD = os.environ.get("NODEOS_BUILD_DIR") or f"{TOP}/build"
 GUEST = f"{TOP}/test/guest"
 # files that are copied to the guest with every suite
 SHARED = [
-    f"{GUEST}/{name}.py" for name in ("cluster", "schema", "containers", "livejob", "loads")
+    f"{GUEST}/{name}.py"
+    for name in ("cluster", "schema", "containers", "livejob", "loads", "vnodes")
 ] + [f"{TOP}/etc/examples"]
 BOOT = (
     "nodes",

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # boot: nodes=1 numa=2 cpus=4 memory=1000 kernel=debian
-# run: deep limit=3600 moves refused swap killed
+# run: deep limit=7200 --moves=20 moves refused swap reboots
+# run: deep limit=7200 --kills=5 killed
 # rooms: move vnode
 """Move a vnode between two hosts while it runs two of the three ranks of an MPI step. The hosts are
 network namespaces of one node with joined bridges; the vnodes are Slurm's only nodes. Moves are
 also refused, attacked, and interrupted at each transition. The same MPI step runs all the time: if
 a rank loses or changes a number, all later numbers are wrong.
 
-move.py [GROUP...]: moves, many (20 moves), refused, swap, killed"""
+move.py [--moves=3] [--swaps=20] [--kills=5] [GROUP...]: moves, refused, swap, killed, reboots"""
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,15 +28,19 @@ MOVING = f"{LIBEXEC}/test/moving"
 NAME, OTHER, ADDRESS = "vnode7", "vnode8", "10.77.0.7"
 HOSTS = {"A": "10.77.0.2", "B": "10.77.0.3"}
 HOME = cluster.HOME
-STOP, DATA, LOG = f"{HOME}/stop", f"{HOME}/data", f"{HOME}/log"
+# /shared cannot be mapped for writing, so the vnode has another shared file system
+SCRATCH = "/scratch"
+STOP, DATA, LOG = f"{HOME}/stop", f"{SCRATCH}/alice/data", f"{HOME}/log"
 UNIT = "nodeos-vnode-{}@{}.service"
 IDLE = {NAME: "idle", OTHER: "idle"}
+SECRET = f"{SCRATCH}/secret"  # only root can read it
+TIMES = {"moves": 3, "swaps": 20, "kills": 5}
 
 
 def wait_until(what, limit=120):
     end = time.time() + limit
     while not what() and time.time() < end:
-        time.sleep(0.05)
+        time.sleep(0.02)
     return what()
 
 
@@ -61,6 +67,7 @@ def make_units(host):
 
 def setup():
     """Make two hosts beside the host of slurmctld, and start a vnode on each."""
+    vnodes.fresh_host()
     cluster.site("vnode = yes", ("n0",))
     vnodes.make_bridge()
     for host, address in HOSTS.items():
@@ -76,8 +83,13 @@ def setup():
         ok(r.code == 0, f"the test can make host {host}", r.text)
         make_units(host)
     root("systemctl daemon-reload")
+    r = root(
+        f"mkdir -p {SCRATCH}; mountpoint -q {SCRATCH} || mount -t tmpfs -o size=64M,mode=755"
+        f" scratch {SCRATCH}; install -d -o alice -g alice {SCRATCH}/alice"
+    )
+    ok(r.code == 0, "the hosts have a further shared file system", r.text)
     for name in IDLE:
-        vnodes.configure(name, cpus=4)
+        vnodes.configure(name, cpus=4, mounts=f"/shared {SCRATCH}")
     vnodes.start_slurm(list(IDLE))
     for host, name in (("A", NAME), ("B", OTHER)):
         r = root(f"systemctl start {UNIT.format(host, name)}")
@@ -128,12 +140,24 @@ def status_of(pid, key):
         return next(line.split()[1] for line in f if line.startswith(key))
 
 
-def journal(host):
+def entries(host):
+    """Return the journal of the vnode's moves on HOST: (state, token) of each transition."""
     try:
         with open(f"/var/lib/vnode-{host}/{NAME}.move") as f:
-            return [line.split()[0] for line in f if line.endswith("\n")]
+            return [tuple(line.split()[:2]) for line in f if line.endswith("\n")]
     except FileNotFoundError:
         return []
+
+
+def token(host):
+    """Return the token of HOST's last move, or ""."""
+    return (entries(host) or [("", "")])[-1][1]
+
+
+def journal(host, before=None):
+    """Return the states of HOST's last move; none if its token is still BEFORE."""
+    last = token(host)
+    return [] if last == before else [state for state, t in entries(host) if t == last]
 
 
 def places(host):
@@ -214,6 +238,8 @@ class Step:
         self.ask = subprocess.Popen(
             [MOVING, "ask", ADDRESS, "1000000", "20"], stdout=subprocess.PIPE, text=True
         )
+        time.sleep(1)
+        self.answers("before the moves")
         bound = ranks(here()[0])[0]
         one = min(cpus(status_of(bound, "Cpus_allowed_list")))
         root(f"taskset -p -c {one} {bound}")
@@ -232,17 +258,34 @@ class Step:
         names = [line.split()[1] for line in r.out.splitlines() if len(line.split()) == 2]
         both = sorted(n for n in names if n in ("moving", os.path.basename(vnodes.RING)))
         same(both, ["moving", os.path.basename(vnodes.RING)], f"{what}: both steps still run")
-        ok(self.ask.poll() is None, f"{what}: the connection to the tree of processes still works")
+        self.answers(what)
+
+    def answers(self, what):
+        """Check that the tree of processes answers: it notes each number that it gets in DATA."""
+        with open(DATA, "rb") as f:
+            last = f.read(8)
+
+        def more():
+            with open(DATA, "rb") as f:
+                return f.read(8) != last
+
+        good = wait_until(more, 30) and self.ask.poll() is None
+        ok(
+            good,
+            f"{what}: the connection to the tree of processes still works",
+            (self.ask.poll(), run(f"cat {LOG}").text),
+        )
 
     def finish(self):
         """End both steps, and check that all their data was right."""
-        os.kill(self.ask.pid, signal.SIGINT)
+        self.ask.send_signal(signal.SIGINT)
         asked = self.ask.communicate(timeout=60)[0]
         ok(
-            "wrong" not in asked and "broken" not in asked,
+            re.fullmatch(r"ask: \d+ answers, longest [\d.]+ s\n", asked),
             "all answers of the tree of processes are right",
             asked,
         )
+        note(asked.strip())
         wait_until(lambda: "first:" in run(f"cat {LOG}").out, 60)
         text = run(f"cat {LOG}").out
         ok(
@@ -268,6 +311,8 @@ def check_host(step, source, dest, what):
     """Check that the vnode is on DEST, within its share of CPUs and memory nodes, and that nothing
     of it is left on SOURCE."""
     same(here(), [dest], f"{what}: the vnode is on {dest} only")
+    # systemd removes the unit's cgroup when its last program has ended
+    wait_until(lambda: traces(source) == "", 30)
     same(traces(source), "", f"{what}: nothing of the vnode is left on {source}")
     share = cpus(group_file(dest, "cpuset.cpus.effective")[0])
     allowed = [cpus(status_of(pid, "Cpus_allowed_list")) for pid in ranks(dest)]
@@ -288,8 +333,9 @@ def check_host(step, source, dest, what):
     step.goes_on(what)
 
 
-def move_around(step, number):
-    for i in range(number):
+def group_moves(step):
+    """The vnode goes from host to host and back."""
+    for i in range(TIMES["moves"]):
         source, dest = here()[0], "B" if here()[0] == "A" else "A"
         what = f"move {i + 1}"
         r = move(source, dest)
@@ -304,23 +350,13 @@ def move_around(step, number):
     same(r.code, 3, "after moves, srun gets the exit code of a rank")
 
 
-def group_moves(step):
-    """Three moves."""
-    move_around(step, 3)
-
-
-def group_many(step):
-    """Twenty moves."""
-    move_around(step, 20)
-
-
 def refused(step, words, what):
     """Check that a move is refused before any process of the vnode is stopped."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
     r = move(source, dest)
     ok(r.code == 1 and words in r.err, f"a move with {what} is refused", r.text)
     same(
-        journal(source)[-2:],
+        journal(source),
         ["preflight", "back"],
         f"a move with {what} is refused in the preflight",
     )
@@ -363,45 +399,75 @@ def begin_move(source, dest):
     )
 
 
-def swap(step, number):
-    """During a move, a user replaces an open file by a link to a file of root."""
+def swap(path, make, what):
+    """During a move, a user replaces the open file PATH by what MAKE makes there."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
-    done = len(journal(source))
+    before = token(source)
     p = begin_move(source, dest)
-    wait_until(lambda: "dumped" in journal(source)[done:])
-    os.rename(DATA, f"{DATA}.kept")
-    os.symlink("/shared/secret", DATA)
+    wait_until(lambda: "dumped" in journal(source, before) or p.poll() is not None)
+    os.rename(path, f"{path}.kept")
+    make()
     err = p.communicate(timeout=900)[1]
-    os.rename(f"{DATA}.kept", DATA)
-    what = f"swap {number}"
+    os.rename(f"{path}.kept", path)
+    swapped = "sent" in journal(source, before) and "live" not in journal(dest)
     ok(
-        p.returncode == 1 and DATA in err,
-        f"{what}: a move during which an open file becomes a link is refused",
-        err,
+        p.returncode == 1 and path in err and swapped,
+        f"{what}: the move is refused after the dump, with the path",
+        (err, journal(source)),
     )
     same(here(), [source], f"{what}: the vnode is where it was")
     note(err.strip())
 
 
 def group_swap(step):
+    """Files of a user become links to a file of root's, with equal size and mode, and pipes."""
     size, mode = os.stat(DATA).st_size, os.stat(DATA).st_mode & 0o777
-    write("/shared/secret", ("secret" * size)[:size])
-    os.chmod("/shared/secret", mode)
-    for i in range(3):
-        swap(step, i + 1)
+    write(SECRET, ("secret" * size)[:size])
+    os.chmod(SECRET, mode)
+    r = run(f"cat {SECRET}")
+    ok(r.code, "the user cannot read the file of root's", r.text)
+    for i in range(TIMES["swaps"]):
+        swap(DATA, lambda: os.symlink(SECRET, DATA), f"link {i + 1}")
+    swap(DATA, lambda: os.mkfifo(DATA, mode), "pipe in place of a file")
     step.goes_on("after the attack")
     left_of_moves("after the attack")
 
 
-# names in /proc/PID/comm are cut to 15 bytes; both ends of a move have a gate
-NAMES = {"mover": "nodeos-vnode-mo", "receiver": "nodeos-vnode-re", "gate": "nodeos-vnode-ga"}
-MOVERS = ("criu", "nodeos-vnode-mo", "nodeos-vnode-ga", "nodeos-vnode-receive")
+# names in /proc/PID/comm are cut to 15 bytes; both ends of a move have a gate and CRIU
+NAMES = {
+    "mover": "nodeos-vnode-mo",
+    "receiver": "nodeos-vnode-re",
+    "gate": "nodeos-vnode-ga",
+    "criu": "criu",
+}
 
 
-def processes_of(word):
-    """Return the pids of processes whose name is WORD."""
-    words = f"-f /{word}" if len(word) > 15 else f"-x {word}"
-    return [int(pid) for pid in root(f"pgrep {words}").out.split()]
+def processes_of(victim, host=None):
+    """Return the pids of processes of moves: VICTIM is a key of NAMES; None: on any host."""
+    out = []
+    for pid in root(f"pgrep -x {NAMES[victim]}").out.split():
+        try:
+            with open(f"/proc/{pid}/cmdline") as f:
+                line = f.read()
+            with open(f"/proc/{pid}/environ") as f:
+                words = f.read()
+        except OSError:
+            continue
+        if victim == "receiver" and "-receive" not in line.split("\0")[0]:
+            continue
+        # the mover's command line names its own host before the other one
+        found = re.search(r"/var/lib/vnode-(\w+)", f"{words if 'NODEOS_MOVE' in words else line}")
+        if not host or (found and found[1] == host):
+            out.append(int(pid))
+    return out
+
+
+def kill(pids, number=signal.SIGKILL):
+    for pid in pids:
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            pass
 
 
 def kill_at(step, victim, state, host):
@@ -409,27 +475,17 @@ def kill_at(step, victim, state, host):
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
     watched = source if host == "source" else dest
     what = f"{victim} killed at {state}"
-    done = len(journal(watched))
+    before = token(watched)
     p = begin_move(source, dest)
-    wait_until(lambda: state in journal(watched)[done:] or p.poll() is not None, 300)
-    ok(state in journal(watched)[done:], f"{what}: the move reaches {state}", p.poll())
-    for pid in processes_of(NAMES[victim]):
-        try:
-            with open(f"/proc/{pid}/cmdline") as f:
-                line = f.read()
-            with open(f"/proc/{pid}/environ") as f:
-                of_source = f"NODEOS_MOVE_STATE=/var/lib/vnode-{source}\0" in f.read()
-            if victim == "gate" and of_source != (host == "source"):
-                continue
-            if victim == "receiver" and "-receive" not in line:
-                continue
-            os.kill(pid, signal.SIGKILL)
-        except OSError:
-            pass
+    wait_until(lambda: state in journal(watched, before) or p.poll() is not None, 300)
+    ok(state in journal(watched, before), f"{what}: the move reaches {state}", p.poll())
+    victims = processes_of(victim, watched)
+    kill(victims)
+    ok(victims, f"{what}: there was a {victim}")
     err = p.communicate(timeout=900)[1]
     note(f"{what}: {err.strip()}")
     r = move(source, dest, "--recover")
-    settled = wait_until(lambda: len(here()) == 1 and not any(map(processes_of, MOVERS)), 120)
+    settled = wait_until(lambda: len(here()) == 1 and not any(map(processes_of, NAMES)), 120)
     ok(
         r.code == 0 and settled,
         f"{what}: after the recovery, the vnode runs on one host",
@@ -437,31 +493,93 @@ def kill_at(step, victim, state, host):
     )
     if not settled:
         explain()
-    note(f"{what}: on {here()}, {json.dumps([journal(h)[-6:] for h in HOSTS])}")
+    note(f"{what}: on {here()}, {json.dumps([journal(h) for h in HOSTS])}")
     step.goes_on(what)
 
 
 def group_killed(step):
     """Kill each process of a move at each transition."""
-    for state in ("preflight", "freeze", "dumped", "sent", "handed"):
-        kill_at(step, "mover", state, "source")
-    for state in ("offered", "received", "restored"):
-        kill_at(step, "receiver", state, "dest")
-    for state in ("dumped", "sent", "handed"):
-        kill_at(step, "gate", state, "source")
-    kill_at(step, "gate", "restored", "dest")
+    for i in range(TIMES["kills"]):
+        note(f"kills, round {i + 1}")
+        for state in ("preflight", "freeze", "dumped", "sent", "handed"):
+            kill_at(step, "mover", state, "source")
+        for state in ("offered", "received", "restored"):
+            kill_at(step, "receiver", state, "dest")
+        for state in ("dumped", "sent", "handed"):
+            kill_at(step, "gate", state, "source")
+        kill_at(step, "gate", "restored", "dest")
     left_of_moves("after kills")
+
+
+def reboot(host):
+    """Do to HOST what a reboot does: all processes of its vnode and of moves end, and with them its
+    link, its cgroup, and all in /run; the journal, on a disk, stays."""
+    unit, group = UNIT.format(host, NAME), record(host).get("cgroup")
+    for victim in ("mover", "receiver", "gate", "criu"):
+        kill(processes_of(victim, host))
+    root(
+        f"echo 1 >/sys/fs/cgroup/{group}/cgroup.kill; systemctl kill -s KILL {unit};"
+        f" systemctl stop {unit}; systemctl reset-failed {unit};"
+        f" umount -l {run_dir(host)}/{NAME}/image; rm -rf {run_dir(host)}/{NAME};"
+        f" ip -n {host} link del vn-{NAME}"
+    )
+
+
+def stop_at_handed(source, dest):
+    """Begin a move, and stop the receiver at "restored" and so the mover at "handed". Returns the
+    mover and the PID of the receiver."""
+    before = token(dest)
+    p = begin_move(source, dest)
+    wait_until(lambda: "restored" in journal(dest, before) or p.poll() is not None, 300)
+    pids = processes_of("receiver", dest)
+    kill(pids, signal.SIGSTOP)
+    wait_until(lambda: "handed" in journal(source) or p.poll() is not None)
+    ok(
+        journal(source)[-1:] == ["handed"] and journal(dest)[-1:] == ["restored"],
+        "a move can be stopped at handed",
+        (journal(source), journal(dest), pids),
+    )
+    return p, pids
+
+
+def group_reboots(step):
+    """A host reboots when the journal of the source is at "handed"."""
+    source, dest = here()[0], "B" if here()[0] == "A" else "A"
+    p, pids = stop_at_handed(source, dest)
+    reboot(dest)
+    err = p.communicate(timeout=300)[1]
+    ok(p.returncode == 1, "the destination reboots at handed: the move is undone", err)
+    same(here(), [source], "the destination reboots at handed: the vnode is where it was")
+    same(journal(source)[-1], "back", "the destination reboots at handed: the journal says back")
+    step.goes_on("after a reboot of the destination")
+    p, pids = stop_at_handed(source, dest)
+    kill(pids)
+    reboot(source)
+    p.communicate(timeout=300)
+    r = move(source, dest, "--recover")
+    ok(r.code == 0, "the source reboots at handed: the recovery succeeds", r.text)
+    settled = wait_until(lambda: here() == [dest], 60)
+    ok(settled, "the source reboots at handed: the vnode goes on at the destination", here())
+    ends = journal(source)[-1], journal(dest)[-1]
+    same(ends, ("done", "live"), "the source reboots at handed: the journals' ends")
+    step.goes_on("after a reboot of the source")
+    left_of_moves("after reboots")
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
 
 
 def main():
+    names = []
+    for word in sys.argv[1:]:
+        key, equals, number = word.removeprefix("--").partition("=")
+        if equals:
+            TIMES[key] = int(number)
+        else:
+            names.append(word)
     setup()
     step = Step()
-    cluster.run_groups(
-        GROUPS, sys.argv[1:] or ["moves", "refused", "swap", "killed"], step, broken=explain
-    )
+    cluster.run_groups(GROUPS, names or list(GROUPS), step, broken=explain)
     step.finish()
     for host, name in (("A", NAME), ("B", NAME), ("B", OTHER)):
         root(f"systemctl stop {UNIT.format(host, name)}")

@@ -70,8 +70,8 @@ def group_refused():
         "ProctrackType = proctrack/cgroup",
         "create is refused with ProctrackType = proctrack/cgroup",
     )
-    before = vnodes.traces()
     vnodes.start_slurm(NAMES)
+    before = vnodes.traces()
     write_node = "echo 'NodeName=n0 CPUs=16 State=UNKNOWN' >>/etc/slurm/slurm.conf"
     root(f"{write_node}; systemctl restart slurmctld; sleep 3")
     refused(
@@ -190,7 +190,7 @@ def group_border():
             str(1 - code),
             f"the device filter of a vnode's cgroup {'refuses' if code else 'allows'} {name}",
         )
-    inside("vnode7", "rm /tmp/zero /tmp/kmsg")
+    inside("vnode7", "rm -f /tmp/zero /tmp/kmsg /tmp/mem /tmp/disk")
     r = inside("vnode7", "awk '{ print $5 }' /proc/self/mountinfo | sort | tr '\\n' ' '")
     same(
         r.out.strip(),
@@ -332,6 +332,7 @@ def prepare(names):
 def main():
     global BEFORE
     names = [a for a in sys.argv[1:] if not a.startswith("-")] or list(GROUPS)
+    vnodes.fresh_host()
     prepare(names)
     for name in names:
         cluster.run_groups(GROUPS, [name], broken=lambda: [vnodes.explain(n) for n in NAMES])

@@ -6,6 +6,7 @@ import os
 import re
 import time
 
+import cluster
 from cluster import note, ok, run
 
 CONF_DIR = "/etc/nodeos/vnode.d"
@@ -16,6 +17,9 @@ MPI = (
     "OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,sm,tcp OMPI_MCA_btl_tcp_if_include=eth0"
     " OMPI_MCA_osc=^ucx PMIX_MCA_gds=hash"
 )
+# files below /etc that suites of vnodes change, and where fresh_host() keeps them as they were
+CHANGED = ("slurm/slurm.conf", "slurm/cgroup.conf", "slurm/gres.conf", "nodeos/nodeos.conf")
+KEPT = "/var/tmp/kept-for-vnodes"
 # settings of the guests' slurm.conf that vnodes replace
 REPLACED = (
     "ProctrackType TaskPlugin JobAcctGather PrologFlags GresTypes NodeName PartitionName"
@@ -45,6 +49,21 @@ def configure(name, **keys):
     os.makedirs(CONF_DIR, exist_ok=True)
     lines = [f"{k} = {v}\n" for k, v in values.items() if v is not None]
     write(f"{CONF_DIR}/{name}.conf", "".join(lines))
+
+
+def fresh_host():
+    """Give the node its own Slurm and nodeos.conf, without vnodes and bridges, as at its boot: an
+    earlier suite of this boot may have changed these."""
+    if not os.path.isdir(KEPT):
+        root(f"mkdir {KEPT}; cd /etc && cp -a --parents {' '.join(CHANGED)} {KEPT}")
+        return
+    root(
+        f"cp -a {KEPT}/. /etc/; rm -rf {CONF_DIR}; ip link del {BRIDGE};"
+        " for n in $(ip netns list | cut -d' ' -f1); do ip netns del $n; done;"
+        " systemctl stop slurmctld slurmd; rm -rf /var/spool/slurmctld/*;"
+        " systemctl start slurmctld slurmd"
+    )
+    cluster.wait_idle()
 
 
 def make_bridge():
@@ -106,9 +125,10 @@ def pid_of(name):
 
 
 def inside(name, command):
-    """Run a shell command as root in the vnode's namespaces."""
+    """Run a shell command as root in the vnode's namespaces and cgroup."""
     words = command.replace("'", "'\\''")
-    return root(f"nsenter -t {pid_of(name)} -m -n -u -i -p sh -c '{words}'")
+    group = f"/sys/fs/cgroup/{record(name).get('cgroup')}/cgroup.procs"
+    return root(f"echo $$ >{group}; nsenter -t {pid_of(name)} -m -n -u -i -p sh -c '{words}'")
 
 
 def processes(name):
@@ -130,7 +150,7 @@ def traces():
         " find /sys/fs/cgroup -path '*nodeos-vnode*' -type d; find /run/nodeos-vnode -mindepth 1;"
         " lsns -n -o TYPE,COMMAND -t time | grep -i vnode;"
         " pgrep -l 'nodeos-vnode|munged|slurmd' | cut -d' ' -f2 | sort;"
-        " find /tmp /run /dev/shm -name '*vnode*'"
+        " find /tmp /run /dev/shm -name '*vnode*' ! -path /run/nodeos-vnode"
     ).out
 
 

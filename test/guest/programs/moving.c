@@ -7,8 +7,8 @@
  *                             to port 5000 with N + 1; it reports to the first process over a unix
  *                             socket. At the end of the connection the child writes to LOG what it
  *                             finds.
- *   moving ask ADDRESS N MS   the other end: N numbers, one each MS milliseconds; prints the
- *                             longest time that an answer took.
+ *   moving ask ADDRESS N MS   the other end: N numbers, one each MS milliseconds, or until SIGINT;
+ *                             prints the longest time that an answer took.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -92,6 +92,10 @@ static int work(int up, const char *path, int cpu)
 	if (word == MAP_FAILED || file < 0 || ftruncate(file, 4096) < 0)
 		return 1;
 	mapped = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+	if (mapped == MAP_FAILED) {
+		perror(path);
+		return 1;
+	}
 	for (size_t i = 0; i < WORDS; i++)
 		word[i] = i * 0x9e3779b97f4a7c15u;
 	clock_gettime(CLOCK_MONOTONIC, &start);
@@ -147,20 +151,30 @@ static int tree(const char *log, const char *path, int cpu)
 		pause();
 }
 
+static volatile sig_atomic_t stopped;
+
+static void stop(int number)
+{
+	(void)number;
+	stopped = 1;
+}
+
 static int ask(const char *address, unsigned long number, unsigned ms)
 {
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(PORT) };
 	int s = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	unsigned long i;
 	double longest = 0;
 	uint64_t answer;
 
+	signal(SIGINT, stop);
 	inet_pton(AF_INET, address, &a.sin_addr);
 	if (connect(s, (struct sockaddr *)&a, sizeof(a)) < 0) {
 		perror("connect");
 		return 1;
 	}
 	setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	for (unsigned long i = 0; i < number; i++) {
+	for (i = 0; i < number && !stopped; i++) {
 		double t = now();
 
 		if (write_number(s, i * 3) < 0 || read_number(s, &answer) < 0) {
@@ -175,7 +189,7 @@ static int ask(const char *address, unsigned long number, unsigned ms)
 			longest = now() - t;
 		usleep(ms * 1000);
 	}
-	printf("ask: %lu answers, longest %.3f s\n", number, longest);
+	printf("ask: %lu answers, longest %.3f s\n", i, longest);
 	return 0;
 }
 
