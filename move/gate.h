@@ -49,8 +49,8 @@ int move_lock_take(int dir, const char *name, struct errbuf *err);
 /* Return whether a mover or receiver lives, as it holds the lock. */
 bool move_lock_held(int dir, const char *name);
 
-/* The lock "NAME.criu" below DIR: CRIU holds it from its start to its end, whatever becomes of mover
- * and receiver. Returns its descriptor, or -1: an earlier CRIU still runs. */
+/* The lock "NAME.criu" below DIR: CRIU holds it from its start to its end, whatever becomes of
+ * mover and receiver. Returns its descriptor, or -1: an earlier CRIU still runs. */
 int move_criu_lock_take(int dir, const char *name, struct errbuf *err);
 bool move_criu_lock_held(int dir, const char *name);
 

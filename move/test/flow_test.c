@@ -18,7 +18,8 @@
 
 enum failure { NONE, MOVER, SOURCE_HOST, RECEIVER, DEST_HOST, DEST_GATE, FAILURES };
 
-static const char *const failure_word[FAILURES] = { "nothing", "mover", "source host", "receiver",
+static const char *const failure_word[FAILURES] = { "nothing",		"mover",
+						    "source host",	"receiver",
 						    "destination host", "destination's gate" };
 
 enum copy { ABSENT, RUNNING, FROZEN, GATED };
