@@ -1,23 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* nodeos-vnode-move: moves a vnode of this host to another one (move/source.h). */
+/* nodeos-vnode-move: moves a vnode of this host to another one (move/source.h), or saves it in a
+ * directory and restores it from there (move/saved.h): the verb is argv[0]. */
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "move/saved.h"
 #include "move/source.h"
 
 #define RECEIVER NODEOS_LIBEXECDIR "/nodeos-vnode-receive"
+#define KEEPER NODEOS_LIBEXECDIR "/nodeos-vnode-keep"
 
 static const char usage[] =
-	"usage: nodeos-vnode-move [OPTION]... NAME HOST\n"
-	"       nodeos-vnode-move [OPTION]... --recover NAME\n"
+	"usage: nodeosctl vnode move [OPTION]... NAME HOST\n"
+	"       nodeosctl vnode save [OPTION]... NAME DIR\n"
+	"       nodeosctl vnode restore [OPTION]... NAME DIR\n"
+	"       nodeosctl vnode move [OPTION]... --recover NAME\n"
 	"\n"
-	"Moves the vnode NAME, with all its processes, from this host to HOST; or finishes a move "
-	"that\n"
-	"was interrupted, on the host where it began.\n"
+	"Moves the vnode NAME, with all its processes, from this host to HOST; saves it in DIR and "
+	"ends\n"
+	"it here; restores it from DIR on this host; or finishes a move or save that was "
+	"interrupted, on\n"
+	"the host where it began.\n"
 	"\n"
 	"  --recover        finish or undo an interrupted move\n"
 	"  --command WORDS  program that connects this host to nodeos-vnode-receive on HOST; "
@@ -29,15 +37,16 @@ static const char usage[] =
 	"no\n"
 	"                   questions to slurmctld, for tests\n"
 	"\n"
-	"Exit code: 0 when the vnode is on HOST; 1 when it is here, as before; 3 when it is not "
-	"known\n"
-	"where it is, and --recover must be run.\n";
+	"Exit code: 0 when the vnode is on HOST, in DIR or restored; 1 when it is where it was; 3 "
+	"when\n"
+	"that is not known, and --recover, or restore again, must be run.\n";
 
 struct arguments {
 	struct move_site site;
 	const char *name, *host;
 	char *command;
 	bool recover, quiet;
+	bool save, restore; /* HOST is a directory */
 };
 
 static int parse_move_arguments(struct arguments *a, int argc, char **argv)
@@ -49,6 +58,8 @@ static int parse_move_arguments(struct arguments *a, int argc, char **argv)
 	};
 	int c;
 
+	a->save = strcmp(argv[0], "save") == 0;
+	a->restore = strcmp(argv[0], "restore") == 0;
 	while ((c = getopt_long(argc, argv, "", option, NULL)) != -1)
 		switch (c) {
 		case 'R':
@@ -74,12 +85,15 @@ static int parse_move_arguments(struct arguments *a, int argc, char **argv)
 	return 0;
 }
 
-/* Return whether ssh and the journal take HOST as one word that is not an option. */
-static bool valid_host(const char *host)
+#define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
+
+/* Return whether ssh and the journal take the host or, if DIR, the directory as one word that is
+ * not an option. */
+static bool valid_host(const char *host, bool dir)
 {
 	return host[0] != '\0' && host[0] != '-' && strlen(host) < MOVE_HOST_MAX &&
-	       strspn(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:") ==
-		       strlen(host);
+	       dir == (host[0] == '/') &&
+	       strspn(host, dir ? HOST_CHARACTERS "/" : HOST_CHARACTERS) == strlen(host);
 }
 
 /* Make the command that connects to HOST. */
@@ -97,6 +111,13 @@ static void make_command(const char *words[PEER_WORDS_MAX + 1], struct arguments
 		words[n] = NULL;
 		return;
 	}
+	if (a->restore || host[0] == '/') {
+		words[0] = a->restore ? RECEIVER : KEEPER;
+		words[1] = a->restore ? a->name : host;
+		words[2] = a->restore ? NULL : a->name;
+		words[3] = NULL;
+		return;
+	}
 	snprintf(login, sizeof(login), "root@%s", host);
 	words[0] = "/usr/bin/ssh";
 	words[1] = "-T";
@@ -108,10 +129,9 @@ static void make_command(const char *words[PEER_WORDS_MAX + 1], struct arguments
 	words[7] = NULL;
 }
 
-static int finish(const struct source *s, const char *name, int rc, const struct errbuf *err)
+static int finish(enum move_state state, const char *name, int rc, const struct errbuf *err)
 {
 	char text[PRINTABLE_LOG_MAX];
-	enum move_state state = s->move.now.state;
 
 	if (rc < 0)
 		fprintf(stderr, "nodeos-vnode-move: %s: %s\n", name,
@@ -130,6 +150,31 @@ static int finish(const struct source *s, const char *name, int rc, const struct
 	}
 }
 
+/* Restore the vnode from the directory of A. Returns the exit code. */
+static int restore_saved(struct arguments *a)
+{
+	const char *words[PEER_WORDS_MAX + 1];
+	static struct peer peer;
+	struct errbuf err = { 0 };
+	struct saved saved;
+	enum move_state end = MOVE_IDLE;
+	int rc = -1;
+
+	make_command(words, a, a->host);
+	peer = (struct peer){ .host = "restore", .name = a->name, .command = words };
+	signal(SIGPIPE, SIG_IGN);
+	if (!vnode_is_name(a->name, strlen(a->name)))
+		errprintf(&err, "not the name of a vnode");
+	else if (saved_open(&saved, a->host, a->name, &err) == 0) {
+		rc = saved_restore(&saved, &peer, a->quiet ? NULL : stdout, &end, &err);
+		saved_close(&saved);
+	}
+	if (rc == 0)
+		return EXIT_SUCCESS;
+	finish(MOVE_BACK, a->name, rc, &err);
+	return move_state_final(end) ? EXIT_FAILURE : 3;
+}
+
 int main(int argc, char **argv)
 {
 	const char *words[PEER_WORDS_MAX + 1];
@@ -140,10 +185,13 @@ int main(int argc, char **argv)
 	int rc;
 
 	move_site_default(&a.site);
-	if (parse_move_arguments(&a, argc, argv) < 0 || (a.host && !valid_host(a.host))) {
+	if (parse_move_arguments(&a, argc, argv) < 0 || (a.restore && a.recover) ||
+	    (a.host && !valid_host(a.host, a.save || a.restore))) {
 		fputs(usage, stderr);
 		return 2;
 	}
+	if (a.restore)
+		return restore_saved(&a);
 	if (move_site_open(&a.site, a.name, &err) < 0 || source_open(&s, &a.site, &err) < 0 ||
 	    move_journal_read(&s.move.now, s.move.dir, s.move.name, &err) < 0) {
 		fprintf(stderr, "nodeos-vnode-move: %s\n", printable(text, sizeof(text), err.text));
@@ -154,5 +202,5 @@ int main(int argc, char **argv)
 	s.peer.command = words;
 	s.progress = a.quiet ? NULL : stdout;
 	rc = a.recover ? source_recover(&s, &err) : source_move(&s, a.host, &err);
-	return finish(&s, a.name, rc, &err);
+	return finish(s.move.now.state, a.name, rc, &err);
 }

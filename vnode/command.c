@@ -21,6 +21,7 @@
 static const char usage_text[] =
 	"Usage: nodeosctl vnode create|start|stop|show NAME [OPTION]...\n"
 	"       nodeosctl vnode move NAME HOST\n"
+	"       nodeosctl vnode save|restore NAME DIR\n"
 	"       nodeosctl vnode move --recover NAME\n"
 	"       nodeosctl vnode list|slurm-conf [OPTION]...\n"
 	"Run a node of Slurm in namespaces of its own on this host (root).\n"
@@ -29,6 +30,8 @@ static const char usage_text[] =
 	"  start        start it (nodeos-vnode@NAME.service)\n"
 	"  stop         end its jobs and remove it from this host\n"
 	"  move         move it, with its running jobs, to HOST, or finish an interrupted move\n"
+	"  save         save it in DIR, with its running jobs, and end it here\n"
+	"  restore      let a saved one go on, on this host\n"
 	"  show         show its state and its share of this host\n"
 	"  list         list the vnodes of vnode.d, a line each\n"
 	"  slurm-conf   print what slurm.conf and cgroup.conf need for them\n"
@@ -169,7 +172,8 @@ static const struct {
 };
 #define VERBS (sizeof(verb) / sizeof(verb[0]))
 
-/* "nodeosctl vnode move" is a separate program with its own options (move/move_main.c). */
+/* Moves, saves and restores are a separate program with its own options (move/move_main.c), which
+ * finds its verb in argv[0]. */
 static int become_mover(char **argv)
 {
 	execv(MOVE_PROGRAM, argv);
@@ -216,7 +220,8 @@ int vnode_command(int argc, char **argv)
 	struct vnode_site site;
 	int rc, words;
 
-	if (argc > 1 && strcmp(argv[1], "move") == 0)
+	if (argc > 1 && (strcmp(argv[1], "move") == 0 || strcmp(argv[1], "save") == 0 ||
+			 strcmp(argv[1], "restore") == 0))
 		return become_mover(argv + 1);
 	argv[0] = called;
 	vnode_site_default(&site);

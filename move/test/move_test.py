@@ -114,7 +114,7 @@ class Site:
 
     def start(self):
         """Start the process on host a, and write the record that vnode/ would write."""
-        for d in ("run-a", "run-b", "state-a", "state-b"):
+        for d in ("run-a", "run-b", "state-a", "state-b", "saved"):
             drop_image(f"{self.top}/{d}")
             shutil.rmtree(f"{self.top}/{d}", ignore_errors=True)
         quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
@@ -154,8 +154,9 @@ class Site:
         return [pid for pid, state in self.copies() if state not in "Tt"]
 
     def journal(self, host):
+        path = "saved" if host == "saved" else f"state-{host}"
         try:
-            with open(f"{self.top}/state-{host}/{NAME}.move") as f:
+            with open(f"{self.top}/{path}/{NAME}.move") as f:
                 return [line.split()[0] for line in f if line.endswith("\n")]
         except FileNotFoundError:
             return []
@@ -164,23 +165,26 @@ class Site:
         top = self.top
         return f"--run {top}/run-{host} --state {top}/state-{host} --conf {top}/conf"
 
-    def begin(self, recover=False):
-        receive = f"{os.path.abspath(BUILD)}/nodeos-vnode-receive --bare {self.places('b')} {NAME}"
-        words = [
-            f"{BUILD}/nodeos-vnode-move",
-            *self.places("a").split(),
-            "--command",
-            receive,
-            "--no-slurm",
-        ]
-        words += ["--recover", NAME] if recover else [NAME, "b"]
+    def begin(self, recover=False, verb="move"):
+        build, saved = os.path.abspath(BUILD), f"{self.top}/saved"
+        host = "a" if verb == "restore" else "b"
+        other = f"{build}/nodeos-vnode-receive --bare {self.places(host)} {NAME}"
+        if verb == "save":
+            other = f"{build}/nodeos-vnode-keep {saved} {NAME}"
+        words = [verb, *self.places("a").split(), "--command", other, "--no-slurm"]
+        words += ["--recover", NAME] if recover else [NAME, "b" if verb == "move" else saved]
         env = dict(os.environ, PATH=f"{self.top}/bin:{os.environ['PATH']}")
         return subprocess.Popen(
-            words, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            words,
+            executable=f"{BUILD}/nodeos-vnode-move",
+            env=env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         )
 
-    def move(self, recover=False):
-        p = self.begin(recover)
+    def move(self, recover=False, verb="move"):
+        p = self.begin(recover, verb)
         text = p.communicate(timeout=120)[0]
         return p.returncode, text
 
@@ -190,11 +194,20 @@ class Site:
         if self.first:
             self.first.wait()
 
-    def settled(self, limit=20):
-        """Wait until one copy runs and no other is there."""
+    def image(self):
+        """Return the files of the saved vnode."""
+        try:
+            return os.listdir(f"{self.top}/saved/{NAME}.image")
+        except FileNotFoundError:
+            return []
+
+    def settled(self, limit=20, saved=False):
+        """Wait until one copy runs and no other is there, or, if SAVED, an image in its place."""
         end = time.time() + limit
         while time.time() < end:
-            if len(self.copies()) == len(self.running()) == 1:
+            if len(self.copies()) == len(self.running()) == 1 and not (saved and self.image()):
+                return True
+            if saved and not self.copies() and "files.img" in self.image():
                 return True
             time.sleep(0.05)
         return False
@@ -289,6 +302,63 @@ def kill_at(site, victim, host, state):
     site.end()
 
 
+def save(site):
+    site.start()
+    first = site.copies()
+    code, text = site.move(verb="save")
+    ok(code == 0 and not site.copies(), "a save succeeds, and ends the process", text)
+    image = {"files.img", "pages-1.img", "nodeos-record", "nodeos-offer", "nodeos-flags"}
+    ok(image == set(site.image()), "a save leaves the image, and nothing else", site.image())
+    modes = {os.stat(f"{site.top}/saved/{NAME}.image/{f}").st_mode & 0o777 for f in image}
+    ok(modes == {0o600}, "only root can read the image")
+    ok(
+        site.journal("a")[-1] == "done" and site.journal("saved")[-1] == "live",
+        "after a save the journals end in done and live",
+    )
+    code, text = site.move(verb="restore")
+    ok(code == 0 and site.settled(saved=True), "a saved vnode is restored", text)
+    ok(site.copies() != first, "the restored process is a new one")
+    ok(site.journal("saved")[-1] == "done", "after a restore the journal of the directory ends")
+    with open("/proc/mounts") as f:
+        ok(site.top not in f.read(), "after a restore no image is left in memory")
+    code, text = site.move(verb="restore")
+    ok(
+        code == 1 and "restored before" in text and len(site.running()) == 1,
+        "a saved vnode is restored once",
+        text,
+    )
+    site.end()
+
+
+def kill_save_at(site, state, verb):
+    """Kill the mover of a save, or of a restore, at STATE; then recover, or restore again."""
+    site.start()
+    if verb == "restore":
+        site.move(verb="save")
+    host = "a" if verb == "save" else "saved"
+    seen = site.journal(host).count(state)
+    p = site.begin(verb=verb)
+    end = time.time() + 60
+    while site.journal(host).count(state) == seen and time.time() < end:
+        time.sleep(0.002)
+    p.kill()
+    p.communicate(timeout=120)
+    code, text = site.move(recover=verb == "save", verb=verb)
+    ok(
+        code == 0 or "restored before" in text,
+        f"{verb} killed at {state}: the next attempt succeeds",
+        text,
+    )
+    ok(
+        site.settled(saved=True),
+        f"{verb} killed at {state}: there is one copy, or one image",
+        f"{site.copies()} {site.image()} {site.journal('a')} {site.journal('saved')}\n{text}",
+    )
+    if verb == "restore":
+        ok(len(site.running()) == 1, f"restore killed at {state}: the vnode runs in the end")
+    site.end()
+
+
 def fail_gate(site):
     """The destination's gate is killed when it has written "live" and the tree has not run."""
     site.start()
@@ -361,6 +431,11 @@ def main():
                 kill_at(site, "receiver", "b", state)
             fail_gate(site)
             fail_source(site)
+            save(site)
+            for state in ("preflight", "freeze", "dumped", "sent", "handed"):
+                kill_save_at(site, state, "save")
+            for state in ("preflight", "sent", "handed"):
+                kill_save_at(site, state, "restore")
         finally:
             site.end()
             for d in ("run-a", "run-b"):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # boot: nodes=1 numa=2 cpus=4 memory=1000 kernel=debian
-# run: deep limit=7200 --moves=20 moves refused swap reboots
+# run: deep limit=7200 --moves=20 moves refused saved swap reboots
 # run: deep limit=7200 --kills=5 killed
 # rooms: move vnode
 """Move a vnode between two hosts while it runs two of the three ranks of an MPI step. The hosts are
@@ -8,7 +8,8 @@ network namespaces of one node with joined bridges; the vnodes are Slurm's only 
 also refused, attacked, and interrupted at each transition. The same MPI step runs all the time: if
 a rank loses or changes a number, all later numbers are wrong.
 
-move.py [--moves=3] [--swaps=20] [--kills=5] [GROUP...]: moves, refused, swap, killed, reboots"""
+move.py [--moves=3] [--swaps=20] [--kills=5] [GROUP...]: moves, refused, saved, swap, killed,
+reboots"""
 
 import json
 import os
@@ -33,6 +34,7 @@ SCRATCH = "/scratch"
 STOP, DATA, LOG = f"{HOME}/stop", f"{SCRATCH}/alice/data", f"{HOME}/log"
 UNIT = "nodeos-vnode-{}@{}.service"
 IDLE = {NAME: "idle", OTHER: "idle"}
+SAVED = "/var/tmp/saved-vnodes"
 SECRET = f"{SCRATCH}/secret"  # only root can read it
 TIMES = {"moves": 3, "swaps": 20, "kills": 5}
 
@@ -162,6 +164,15 @@ def journal(host, before=None):
 
 def places(host):
     return f"--run {run_dir(host)} --state /var/lib/vnode-{host}"
+
+
+def restorer(host):
+    """Return the command that restores the saved vnode on HOST."""
+    receive = (
+        f"/usr/bin/nsenter --net=/run/netns/{host} {LIBEXEC}/nodeos-vnode-receive"
+        f" --unit {UNIT.format(host, NAME)} {places(host)} {NAME}"
+    )
+    return f'nodeosctl vnode restore --command "{receive}" {NAME} {SAVED}'
 
 
 def mover(source, dest, words=""):
@@ -387,6 +398,29 @@ def group_refused(step):
     refused(step, "br0", "a destination without the bridge")
     root(f"ip -n {dest} link set br9 name {vnodes.BRIDGE}; ip -n {dest} link set br0 up")
     left_of_moves("after refusals")
+
+
+def group_saved(step):
+    """The vnode is saved, and restored on the other host while its peers wait."""
+    source, dest = here()[0], "B" if here()[0] == "A" else "A"
+    r = root(
+        f"nsenter --net=/run/netns/{source} nodeosctl vnode save {places(source)} {NAME} {SAVED}",
+        timeout=600,
+    )
+    ok(r.code == 0, f"the vnode is saved on {source}", r.text)
+    same(here(), [], "a saved vnode is on no host")
+    wait_until(lambda: traces(source) == "", 30)
+    same(traces(source), "", f"nothing of a saved vnode is left on {source}")
+    r = run(f"ls {SAVED}/{NAME}.image")
+    ok(r.code, "a user cannot read the image", r.text)
+    r = root(restorer(dest), timeout=600)
+    ok(r.code == 0, f"the saved vnode is restored on {dest}", r.text)
+    same(here(), [dest], f"the restored vnode is on {dest}")
+    same(root(f"ls {SAVED}").out.split(), [f"{NAME}.lock", f"{NAME}.move"], "the image is removed")
+    step.goes_on("after save and restore")
+    r = root(restorer(source), timeout=600)
+    ok(r.code == 1 and "restored before" in r.err, "a saved vnode is restored once", r.text)
+    left_of_moves("after save and restore")
 
 
 def begin_move(source, dest):
