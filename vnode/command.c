@@ -14,6 +14,7 @@
 #include "vnode/command_show.h"
 #include "vnode/message.h"
 #include "vnode/start.h"
+#include "vnode/swap.h"
 
 #define MOVE_PROGRAM NODEOS_LIBEXECDIR "/nodeos-vnode-move"
 #define SYSTEMCTL_SECONDS 700 /* more than the greatest stop_timeout */
@@ -22,6 +23,7 @@ static const char usage_text[] =
 	"Usage: nodeosctl vnode create|start|stop|show NAME [OPTION]...\n"
 	"       nodeosctl vnode move NAME HOST\n"
 	"       nodeosctl vnode save|restore NAME DIR\n"
+	"       nodeosctl vnode swap A HOSTA B HOSTB\n"
 	"       nodeosctl vnode move --recover NAME\n"
 	"       nodeosctl vnode list|slurm-conf [OPTION]...\n"
 	"Run a node of Slurm in namespaces of its own on this host (root).\n"
@@ -32,6 +34,7 @@ static const char usage_text[] =
 	"  move         move it, with its running jobs, to HOST, or finish an interrupted move\n"
 	"  save         save it in DIR, with its running jobs, and end it here\n"
 	"  restore      let a saved one go on, on this host\n"
+	"  swap         let two vnodes change their hosts\n"
 	"  show         show its state and its share of this host\n"
 	"  list         list the vnodes of vnode.d, a line each\n"
 	"  slurm-conf   print what slurm.conf and cgroup.conf need for them\n"
@@ -223,6 +226,8 @@ int vnode_command(int argc, char **argv)
 	if (argc > 1 && (strcmp(argv[1], "move") == 0 || strcmp(argv[1], "save") == 0 ||
 			 strcmp(argv[1], "restore") == 0))
 		return become_mover(argv + 1);
+	if (argc > 1 && strcmp(argv[1], "swap") == 0)
+		return vnode_swap(argc - 1, argv + 1);
 	argv[0] = called;
 	vnode_site_default(&site);
 	rc = parse_vnode_options(&site, argc, argv);
