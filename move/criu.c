@@ -195,13 +195,37 @@ pid_t move_criu_restore(const struct criu_run *r, struct errbuf *err)
 	return pid < 0 ? errprintf(err, "criu: %s", strerror(errno)) : pid;
 }
 
-/* Write CRIU's first error at the end of LOG to ERR, without time and file. */
+/*
+ * Write the first errors of TEXT, a log of CRIU, to ERR, without time and file: they cause those that
+ * follow, and the second often has the path. Errors of criu/util.c are of programs that CRIU tries,
+ * such as iptables; with UTIL they count, too. Returns whether there is one.
+ */
+static bool find_errors(const char *text, bool util, struct errbuf *err)
+{
+	static const char mark[] = "Error (", of_util[] = "Error (criu/util.c:";
+	unsigned n = 0;
+
+	for (const char *at = text; n < 2 && (at = strstr(at, mark)); at++) {
+		const char *words = strstr(at, "): ");
+		int len;
+
+		if (!words || (!util && strncmp(at, of_util, strlen(of_util)) == 0))
+			continue;
+		words += 3;
+		len = (int)strcspn(words, "\n");
+		if (n++ == 0)
+			errprintf(err, "criu: %.*s", len, words);
+		else
+			errappend(err, "; %.*s", len, words);
+	}
+	return n > 0;
+}
+
 static void find_error(int images, const char *log, struct errbuf *err)
 {
 	static char text[LOG_TAIL + 1];
 	int fd = openat(images, log, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	off_t size = fd < 0 ? 0 : lseek(fd, 0, SEEK_END);
-	char *last = NULL;
 	ssize_t n;
 
 	if (fd < 0)
@@ -209,19 +233,15 @@ static void find_error(int images, const char *log, struct errbuf *err)
 	n = pread(fd, text, LOG_TAIL, size > LOG_TAIL ? size - LOG_TAIL : 0);
 	close(fd);
 	text[n < 0 ? 0 : n] = '\0';
-	/* the first error causes those that follow */
-	last = strstr(text, "Error (");
-	if (last && strstr(last, "): ")) {
-		last = strstr(last, "): ") + 3;
-		errprintf(err, "criu: %.*s", (int)strcspn(last, "\n"), last);
-	}
+	if (!find_errors(text, false, err))
+		(void)find_errors(text, true, err);
 }
 
-static int report_end(int status, int images, const char *log, struct errbuf *err)
+int move_criu_report(int status, int images, const char *log, struct errbuf *err)
 {
 	char reason[sizeof(err->text)];
 
-	errprintf(err, "criu ended with status %d", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+	errprintf(err, "criu ended with status %d", status);
 	if (file_read(images, GATE_REASON, reason, sizeof(reason), NULL) > 0)
 		errprintf(err, "%s", reason);
 	else
@@ -240,7 +260,8 @@ int move_criu_wait_held(pid_t *pid, int images, const char *log, unsigned second
 			return 0;
 		if (waitpid(*pid, &status, WNOHANG) == *pid) {
 			*pid = 0;
-			return report_end(status, images, log, err);
+			return move_criu_report(WIFEXITED(status) ? WEXITSTATUS(status) : -1,
+						images, log, err);
 		}
 		if (monotonic_ms() > end)
 			return errprintf(err, "criu has not finished within %u s", seconds);

@@ -43,7 +43,7 @@ static int read_move(struct move_entry *out, struct move_site *s, struct errbuf 
 
 /* Let CRIU restore the tree, and wait for the gate's decision. Returns 0: the tree runs. */
 static int run_criu(struct move_site *s, const struct move_entry *move,
-		    const struct vnode_state *vnode, struct errbuf *err)
+		    const struct vnode_state *vnode, int images, struct errbuf *err)
 {
 	struct criu_run run = { .images = s->images,
 				.link = vnode->link,
@@ -68,7 +68,7 @@ static int run_criu(struct move_site *s, const struct move_entry *move,
 	if (move_journal_find(&now, s->state, s->journal, move->token, err) < 0)
 		return -1;
 	if (status != 0)
-		return errprintf(err, "criu has ended with status %d", status);
+		return move_criu_report(status, images, "restore.log", err);
 	if (now.state != MOVE_LIVE)
 		return errprintf(err, "the move is at \"%s\"", move_state_word(now.state));
 	return 0;
@@ -108,7 +108,7 @@ static int restore_bare(struct move_site *s, const struct move_entry *move, int 
 
 	if (mkdir(s->root, 0700) < 0 && errno != EEXIST)
 		return errprintf(err, "%s: %s", s->root, strerror(errno));
-	if (run_criu(s, move, &vnode, err) < 0 || read_first(&vnode.pid, images, err) < 0)
+	if (run_criu(s, move, &vnode, images, err) < 0 || read_first(&vnode.pid, images, err) < 0)
 		return -1;
 	vnode.number = process_number(vnode.pid);
 	return vnode.number == 0 ? errprintf(err, "the tree has ended")
@@ -127,7 +127,8 @@ static int restore_placed(struct vnode_start *v, struct move_site *s, const stru
 	if (vnode_begin(v, &s->places, &s->conf, err) < 0)
 		return -1;
 	vnode_unlock(v);
-	if (run_criu(s, move, &v->state, err) == 0 && read_first(&first, images, err) == 0) {
+	if (run_criu(s, move, &v->state, images, err) == 0 &&
+	    read_first(&first, images, err) == 0) {
 		pidfd = (int)syscall(SYS_pidfd_open, first, 0);
 		if (pidfd < 0)
 			errprintf(err, "the vnode has ended: %s", strerror(errno));
