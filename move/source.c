@@ -198,7 +198,7 @@ static void count_sent(void *arg, uint64_t bytes, uint64_t of)
 
 	if (bytes < last)
 		last = 0;
-	if (bytes == of || bytes - last >= 256ull << 20) {
+	if ((bytes == of && last != of) || bytes - last >= 256ull << 20) {
 		last = bytes;
 		print_progress(s, "sending", bytes, of);
 	}
