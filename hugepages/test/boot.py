@@ -14,6 +14,10 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, f"{TOP}/kernel/test")
+
+from boot import boot_again  # noqa: E402
+
 MODULES = ("irqbypass", "ccp", "kvm", "kvm-amd")
 SOURCES = (
     "hugepages/reserve hugepages/borrow hugepages/extent_file hugepages/kvm_probe"
@@ -31,6 +35,7 @@ mount -t devtmpfs dev /dev
 mount -t tmpfs tmp /run
 mount -t debugfs debug /sys/kernel/debug
 for m in /[0-9]*.ko; do insmod $m; done
+export KEPT=$(/keep)
 chmod 666 /dev/kvm
 echo "=== open"
 /step
@@ -75,6 +80,7 @@ def prepare(tree, build, work):
     flags = (f"-I{TOP}", f"-I{build}", f'-DNODEOS_LIBEXECDIR="{libexec}"')
     compile_one(f"{root}/step", sources, *flags)
     compile_one(f"{root}/rank.static", [f"{HERE}/programs/rank.c"])
+    compile_one(f"{root}/keep", [f"{TOP}/lwk/test/programs/keep.c"])
     for n, name in enumerate(MODULES):
         found = glob.glob(f"{tree}/**/modules/*/kernel/**/{name}.ko*", recursive=True)
         if found:  # else built in
@@ -98,8 +104,12 @@ def boot(kernel, work):
     append += " rdinit=/init rcupdate.rcu_cpu_stall_suppress=1"
     args += ["-kernel", kernel, "-initrd", f"{work}/test.cpio.gz", "-append", append]
     command = ["timeout", "600", *args]
-    p = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-    return p.stdout.replace("\r", "")
+
+    def run():
+        p = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        return p.stdout.replace("\r", "")
+
+    return boot_again(run, "two sockets with SVM")
 
 
 def judge(text, what, machines, status):

@@ -70,6 +70,23 @@ def nodes_in(words):
     return found
 
 
+def boot_again(boot, what):
+    """Call BOOT, which returns a guest's output; again if QEMU is why its kernel died: when a CPU
+    changes code, another thread of QEMU 7.2 can keep the breakpoint that stood there meanwhile
+    (Red Hat's bug 2216496). WHAT: the guest, in words."""
+    for _ in range(3):
+        text = boot()
+        if not re.search(r"Oops: int3: 0000 .*SMP", text):
+            break
+        at = re.search(r"RIP: 0010:(\S+)", text)
+        print(
+            "# booted again: the emulator ran a removed breakpoint"
+            f" at {at[1] if at else 'an unknown place'}: {what}",
+            flush=True,
+        )
+    return text
+
+
 class Machine:
     """A machine: QEMU's q35 with nodes of MEMORY (MiB each), LOW MiB in total below 4 GiB; DIST
     between sockets, a matrix or None; CPUS of each node, THREADS per core."""
@@ -200,16 +217,9 @@ class Boot:
                 f" rcupdate.rcu_cpu_stall_suppress=1 {append}"
             ),
         ]
-        for _ in range(3):
-            self.text = self.run(args + machine.args, when, limit)
-            # QEMU's threads can run a breakpoint that the kernel has already removed from its code
-            # (Red Hat's bug 2216496)
-            if not re.search(r"Oops: int3: 0000 .*SMP", self.text):
-                break
-            print(
-                f"# booted again: the emulator ran a removed breakpoint: {machine.name}: {append}",
-                flush=True,
-            )
+        self.text = boot_again(
+            lambda: self.run(args + machine.args, when, limit), f"{machine.name}: {append}"
+        )
         self.races, self.complaints = [], []
         for line in self.text.splitlines():
             race = RACE.search(line)

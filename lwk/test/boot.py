@@ -296,7 +296,7 @@ def pack(files, lines, commands=()):
         f.write("\n".join(lines) + "\n")
     # a dynamic program, for the libraries that it needs
     needs = [f"{boot.WORK}/signals.dyn", "/usr/bin/perl", *commands]
-    alone = {name: f"{HERE}/programs/{name}.c" for name in ("pages", "fuzz")}
+    alone = {name: f"{HERE}/programs/{name}.c" for name in ("pages", "fuzz", "keep")}
     boot.initramfs(boot.WORK, alone, [*files, plan], needs)
 
 
@@ -448,6 +448,7 @@ def main():
     limit = 5400 + int(args.fuzz.rstrip("x"))
     g = Guest(machine, append, COUNTED if args.icount else MULTI, limit)
     ok("free at the end" in g.boot.after, "the guest ran to its end", g.boot.text[-3000:])
+    judges.judge_kept(g)
     judges.judge_plan(g, plan)
     if args.numbers:
         print_numbers(g, plan, f"{boot.WORK}/marks")

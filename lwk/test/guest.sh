@@ -17,6 +17,24 @@ for m in /[0-9]*.ko; do
 done
 cat /sys/devices/system/clocksource/clocksource0/current_clocksource
 
+# Keep a machine, so that those of the tests are neither KVM's first nor its last (keep.c). Its
+# process is no child of this shell, which waits for all its children.
+keep_machine () {
+	kept=$(/keep)
+	echo "a machine is kept: ${kept:-no}"
+}
+
+# Nobody waits for its process, so it stays a zombie: only its machine goes.
+drop_machine () {
+	kill "$kept"
+	while [ -e "$(echo "$KVM/$kept"-*)" ]; do
+		sleep 0.2
+	done
+	sleep 1
+}
+
+[ ! -e /dev/kvm ] || keep_machine
+
 free_pages () {
 	sed -n 's/^HugePages_Free: *//p' /proc/meminfo
 }
@@ -469,8 +487,10 @@ smartmap () {
 without_paging () {
 	local program
 
+	drop_machine
 	rmmod kvm_amd
 	insmod /?-kvm-amd.ko npt=0
+	keep_machine
 	echo "without paging: $(cat /sys/module/kvm_amd/parameters/npt)"
 	for program; do
 		compare "npt0-$program" 48M "/$program"
@@ -478,6 +498,7 @@ without_paging () {
 }
 
 without_kvm () {
+	drop_machine
 	rmmod kvm_amd kvm
 	name=without-kvm
 	run inside nodeos-lwk --memory=32M /hello.dyn
@@ -488,6 +509,7 @@ without_kvm () {
 end_all () {
 	kill -KILL -1
 	sleep 1
+	keep_machine
 }
 
 no_pages () {

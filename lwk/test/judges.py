@@ -48,11 +48,18 @@ def compared_names(plan):
     return names
 
 
+def messages_of(err):
+    """The lines of stderr but for those of --counts: the reason of a failure, which is easily
+    missed behind them."""
+    return [line for line in err.splitlines() if not re.match(r"nodeos-lwk: [^:]+: \w+$", line)]
+
+
 def judge_equal(g, plan):
     names = compared_names(plan)
     for name in names:
         native, inside = (g.parts.get((part, name), MISSING) for part in ("native", "inside"))
         detail = f"native {native[1]}:\n{native[0]}\ninside {inside[1]}:\n{inside[0]}{inside[2]}"
+        detail = "\n".join([*messages_of(inside[2]), detail])
         good = native[1] not in NO_RESULT and native[:2] == inside[:2]
         good = good and (native[1] == 0 or not MUST_SUCCEED.fullmatch(name))
         ok(good, f"{name}: runs inside as it does natively", detail)
@@ -155,6 +162,12 @@ def judge_ranks(g, plan):
             faults = re.findall(r"^mpi: rank \d+ page faults (\d+)$", err, re.M)
             what = f"{name}, {part}: each rank reports page faults in MPI: {' '.join(faults)}"
             ok(len(faults) == int(count), what, err)
+
+
+def judge_kept(g):
+    """A machine is there all the time: without it, QEMU ends some guests early (keep.c)."""
+    kept = g.said("a machine is kept:")
+    ok(kept.isdigit(), "a machine of another process is there all the time", kept)
 
 
 def judge_plan(g, plan):

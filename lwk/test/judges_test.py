@@ -124,6 +124,31 @@ def test_refusals():
     )
 
 
+def test_boots():
+    """The emulator's own mistake makes a guest boot again, and no other end does."""
+    removed = "[ 1.0] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\nRIP: 0010:__schedule+0x432/0xbe0\n"
+    for texts, boots, what in (
+        (["=== end"], 1, "a guest that ends is booted once"),
+        ([removed, "=== end"], 2, "a guest whose kernel met a removed breakpoint is booted again"),
+        ([removed] * 3, 3, "a guest is booted three times at most"),
+        (["[ 1.0] Oops: 0000 [#1] PREEMPT SMP NOPTI\n"], 1, "another oops is the kernel's own"),
+    ):
+        left, said = list(texts), io.StringIO()
+        with contextlib.redirect_stdout(said):
+            last = boot.boot_again(lambda left=left: left.pop(0), "a guest")
+        expect((boots, texts[boots - 1]), (len(texts) - len(left), last), what)
+        again = said.getvalue().count("at __schedule+0x432/0xbe0: a guest\n")
+        expect(texts.count(removed), again, f"{what}; each is reported")
+
+
+def test_kept():
+    kept = "a machine is kept: 117\n"
+    expect(0, failures(judges.judge_kept, Fake({}, kept)), "a kept machine passes")
+    none = "a machine is kept: no\n"
+    expect(1, failures(judges.judge_kept, Fake({}, none)), "no kept machine fails")
+    expect(1, failures(judges.judge_kept, Fake({})), "a missing word of it fails")
+
+
 def test_suites():
     with contextlib.redirect_stdout(io.StringIO()):
         listed = suites.read_list(True)
@@ -135,6 +160,8 @@ def main():
     test_equal()
     test_counts()
     test_refusals()
+    test_boots()
+    test_kept()
     test_suites()
     print(f"1..{number}")
     return 1 if failed else 0
