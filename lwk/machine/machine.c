@@ -238,14 +238,19 @@ static void fill_segments(void)
 					.g = 1 };
 }
 
-/* Make an ioctl() that gives a descriptor, whatever limit of open files the program has set. */
+/*
+ * Make an ioctl() that gives a descriptor, whatever limit of open files the program has set. Linux
+ * does not repeat KVM_CREATE_VM after a SIGSTOP or the freezer of cgroups.
+ */
 static int make_descriptor(int on, unsigned long request, long argument)
 {
 	struct rlimit old;
 	long fd;
 
 	raise_file_limit(&old);
-	fd = host_call(SYS_ioctl, on, (long)request, argument);
+	do
+		fd = host_call(SYS_ioctl, on, (long)request, argument);
+	while (fd == -EINTR);
 	restore_file_limit(&old);
 	return machine_hide_descriptor(fd);
 }
