@@ -24,7 +24,7 @@ keep_machine () {
 	echo "a machine is kept: ${kept:-no}"
 }
 
-# Nobody waits for its process, so it stays a zombie: only its machine goes.
+# No process waits for that of the machine, which stays a zombie: only its machine goes.
 drop_machine () {
 	kill "$kept"
 	while [ -e "$(echo "$KVM/$kept"-*)" ]; do
