@@ -101,6 +101,19 @@ int step_quiet(struct ledger *l, uint32_t words, struct errbuf *err)
 	return rc;
 }
 
+/* Before the step becomes a partition. */
+static void note_threads(const struct launch *a, struct errbuf *err)
+{
+	int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (root < 0) {
+		errprintf(err, "/: %s", strerror(errno));
+		return;
+	}
+	quiet_note(root, ledger_dir(a->l), a->conf.partition_quiet, err);
+	close(root);
+}
+
 /* Returns 2 if this step's partition must wait for another step that is launching. */
 static int partition_turn_end(struct launch *a, struct errbuf *err)
 {
@@ -120,9 +133,11 @@ static int partition_turn_end(struct launch *a, struct errbuf *err)
 		else
 			rc = ledger_remove(a->l, a->job->inode, err);
 	}
+	/* if these settings fail, the partition is only less quiet, and ERR says so */
+	if (rc == 0 && fenced && a->conf.partition_quiet)
+		note_threads(a, err);
 	if (rc == 0)
 		rc = fence_raise(a->l, a->root_fd, a->job, inode, err);
-	/* the partition exists: if these settings fail, it is only less quiet, and ERR says so */
 	if (rc == 0 && fenced && a->conf.partition_quiet)
 		step_quiet(a->l, a->conf.partition_quiet, err);
 	return rc == 1 ? (fenced ? 2 : 0) : rc;

@@ -103,6 +103,32 @@ static int quiet_claim_item(const struct service_item *it, void *arg)
 	return change_item(c, it, wanted);
 }
 
+/* For service_each_kernel_item(). */
+static int quiet_note_thread(const struct service_item *it, void *arg)
+{
+	struct claim *c = arg;
+
+	if (it->kind == ITEM_THREAD && !it->fixed)
+		c->rc = undo_note(&c->undo, UNDO_THREAD, it->name, it->found, c->err);
+	return c->rc;
+}
+
+int quiet_note(int root, int dir, uint32_t words, struct errbuf *err)
+{
+	const struct service_set none = { 0 };
+	const struct service_items in = { .root = root, .set = &none };
+	struct claim c = { .err = err };
+
+	if (!(words >> QUIET_KTHREADS & 1))
+		return 0;
+	if (undo_open_file(&c.undo, dir, QUIET_FILE, UNDO_MAKE, err) < 0)
+		return -1;
+	if (service_each_kernel_item(&in, quiet_note_thread, &c, err) < 0)
+		c.rc = -1;
+	undo_close(&c.undo);
+	return c.rc;
+}
+
 /* Set the file NAME, which has one word, to WANTED, if this kernel has the file. */
 static int claim_file(struct claim *c, const char *name, const char *wanted)
 {

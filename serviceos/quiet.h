@@ -16,6 +16,14 @@
 #define QUIET_FILE "quiet.undo"
 
 /*
+ * Before CPUs become a partition: note which CPUs each kernel thread that can be moved may use, if
+ * WORDS selects kernel threads. Linux itself takes the partition's CPUs away from all of them, and
+ * at its end gives each all CPUs, kswapd and kcompactd too, which had those of their memory node.
+ * Returns 0, or -1 when the journal cannot be written.
+ */
+int quiet_note(int root, int dir, uint32_t words, struct errbuf *err);
+
+/*
  * Make the settings that the bits WORDS (enum quiet) select for CPUS, all CPUs of live partitions.
  * Changes only values that differ. A setting that this kernel does not have or change is left as it
  * is. Returns 0, or -1 when the journal cannot be written: nothing more is changed then.
@@ -23,8 +31,8 @@
 int quiet_claim(int root, int dir, uint32_t words, const struct idset *cpus, struct errbuf *err);
 
 /*
- * Put back what quiet_claim() has changed, except for CPUS, the CPUs of partitions that are still
- * live. Does nothing without a journal. Idempotent.
+ * Put back what was noted and what quiet_claim() has changed, except for CPUS, the CPUs of
+ * partitions that are still live. Does nothing without a journal. Idempotent.
  */
 int quiet_return(int root, int dir, const struct idset *cpus, struct errbuf *err);
 

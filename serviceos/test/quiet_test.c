@@ -2,12 +2,16 @@
 #include "serviceos/quiet.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
+#include "host/affinity.h"
 
 #define IRQS (1u << QUIET_IRQS)
 #define KTHREADS (1u << QUIET_KTHREADS)
@@ -138,6 +142,77 @@ static void test_words(void)
 	is_as_before("after single words");
 }
 
+/* Let the tree's /proc show our child PID as a kernel thread that may use the CPUs LIST, and do. */
+static void put_thread(pid_t pid, const char *list)
+{
+	struct errbuf err;
+	struct idset cpus;
+	char path[64], text[256];
+
+	if (idset_parse(&cpus, list, &err) < 0 || affinity_set(pid, &cpus, &err) < 0)
+		bail("%s", err.text);
+	snprintf(path, sizeof(path), "proc/%d", (int)pid);
+	scratch_dir(path);
+	snprintf(path, sizeof(path), "proc/%d/stat", (int)pid);
+	snprintf(text, sizeof(text),
+		 "%d (kswapd0) S 2 0 0 0 -1 2129984 0 0 0 0 0 0 0 0 20 0 1 0 77 0 0\n", (int)pid);
+	scratch_file(path, text);
+	snprintf(path, sizeof(path), "proc/%d/status", (int)pid);
+	snprintf(text, sizeof(text),
+		 "Name:\tkswapd0\nState:\tS (sleeping)\nTgid:\t%d\nPid:\t%d\nPPid:\t2\n"
+		 "Uid:\t0\t0\t0\t0\nThreads:\t1\nCpus_allowed_list:\t%s\n"
+		 "Mems_allowed_list:\t0\n",
+		 (int)pid, (int)pid, list);
+	scratch_file(path, text);
+}
+
+/* Return the CPUs that PID may use. */
+static const char *cpus_of(pid_t pid)
+{
+	static char list[128];
+	struct errbuf err;
+	struct idset cpus;
+
+	if (affinity_get(pid, &cpus, &err) < 0)
+		bail("%s", err.text);
+	return idset_brief(list, &cpus);
+}
+
+/* Linux changes the CPUs of kernel threads when a partition begins, and when it ends. */
+static void test_threads(void)
+{
+	const struct idset none = { 0 }, claimed = set_of("2-3");
+	struct errbuf err = { 0 };
+	pid_t pid;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
+		skip(6, "kernel threads get back their CPUs: one processor");
+		return;
+	}
+	pid = fork();
+	if (pid == 0) {
+		pause();
+		_exit(0);
+	}
+	put_thread(pid, "1");
+	is_int(quiet_note(root, dir, IRQS, &err), 0, "quiet_note: succeeds: %s", err.text);
+	is_int(faccessat(dir, QUIET_FILE, F_OK, 0), -1,
+	       "quiet_note: without kthreads nothing is noted");
+	is_int(quiet_note(root, dir, KTHREADS, &err), 0, "quiet_note: succeeds: %s", err.text);
+	put_thread(pid, "0-1"); /* as Linux does */
+	is_int(quiet_claim(root, dir, KTHREADS, &claimed, &err), 0,
+	       "quiet_claim: succeeds after quiet_note(): %s", err.text);
+	quiet_return(root, dir, &claimed, &err);
+	is(cpus_of(pid), "1",
+	   "quiet_return: beside a live partition a thread has those of its CPUs that are outside");
+	put_thread(pid, "0-1");
+	quiet_return(root, dir, &none, &err);
+	is(cpus_of(pid), "1",
+	   "quiet_return: a thread has the CPUs from before the partition, not Linux's later ones");
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
 int main(void)
 {
 	scratch_make();
@@ -147,5 +222,6 @@ int main(void)
 	test_claim();
 	test_killed();
 	test_words();
+	test_threads();
 	return tap_done();
 }
