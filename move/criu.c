@@ -196,9 +196,9 @@ pid_t move_criu_restore(const struct criu_run *r, struct errbuf *err)
 }
 
 /*
- * Write the first errors of TEXT, a log of CRIU, to ERR, without time and file: they cause those that
- * follow, and the second often has the path. Errors of criu/util.c are of programs that CRIU tries,
- * such as iptables; with UTIL they count, too. Returns whether there is one.
+ * Write the first errors of TEXT, a log of CRIU, to ERR, without time and file: they cause those
+ * that follow, and the second often has the path. Errors of criu/util.c are of programs that CRIU
+ * tries, such as iptables; with UTIL they count, too. Returns whether there is one.
  */
 static bool find_errors(const char *text, bool util, struct errbuf *err)
 {

@@ -38,8 +38,10 @@ pid_t move_criu_restore(const struct criu_run *r, struct errbuf *err);
 int move_criu_wait_held(pid_t *pid, int images, const char *log, unsigned seconds,
 			struct errbuf *err);
 
-/* Write why CRIU has ended with STATUS to ERR: the gate's reason, or the first error in LOG. Returns
- * -1. */
+/*
+ * Write why CRIU has ended with STATUS to ERR: the gate's reason, or the first error in LOG.
+ * Returns -1.
+ */
 int move_criu_report(int status, int images, const char *log, struct errbuf *err);
 
 /* Wait until CRIU has ended. Returns its exit status, or -1: it has not ended within SECONDS, or

@@ -89,16 +89,20 @@ def matches(path, pattern):
 
 
 def debian():
+    """Return {package: patterns} and {package: patterns of files that are left out of it}."""
     lists = {}
+    rules = read(PACKAGING, "debian/rules")
+    without = {p: [f"*{x}*"] for p, x in re.findall(r"dh_install -p(\S+) -X(\S+)", rules)}
     for name in glob.glob(os.path.join(PACKAGING, "debian/*.install")):
         lists[os.path.basename(name)[: -len(".install")]] = [
             "/" + line.split()[0] for line in read(name).splitlines()
         ]
-    return lists
+    return lists, without
 
 
 def rpm():
-    lists = {}
+    """Return {package: patterns} and {package: patterns of files that are left out of it}."""
+    lists, without = {}, {}
     text = read(PACKAGING, "nodeos.spec.in")
     for package, body in re.findall(
         r"^%files -n (\S+)\n(.*?)(?=^%files|^%changelog)", text, re.M | re.S
@@ -106,6 +110,8 @@ def rpm():
         lists[package] = []
         for line in body.splitlines():
             words = [w for w in line.split() if not w.startswith(("%doc", "%config", "%license"))]
+            to = without.setdefault(package, []) if "%exclude" in words else lists[package]
+            words = [w for w in words if w != "%exclude"]
             path = (
                 re.sub(r"%\{(\w+)\}", lambda m: MACROS.get(m.group(1), m.group(0)), words[0])
                 if words
@@ -114,16 +120,22 @@ def rpm():
             # a relative path is in the source tree; "make install" does not install the source of a
             # kernel module
             if path.startswith("/") and "%dir" not in words and "/usr/src/" not in path:
-                lists[package].append(path)
-    return {k: v for k, v in lists.items() if v}
+                to.append(path)
+    return {k: v for k, v in lists.items() if v}, without
 
 
-def covered(what, files, lists):
-    """Check that each of FILES is in one of LISTS, {package: patterns}. Returns {file: package}."""
+def covered(what, files, lists, without):
+    """Check that each of FILES is in one of LISTS, {package: patterns}, but for those of WITHOUT.
+    Returns {file: package}."""
     owner = {}
     for package, patterns in lists.items():
         for pattern in patterns:
-            found = [f for f in files if matches(f, pattern)]
+            left_out = without.get(package, ())
+            found = [
+                f
+                for f in files
+                if matches(f, pattern) and not any(fnmatch.fnmatchcase(f, x) for x in left_out)
+            ]
             if not found:
                 ok(False, f"{what}: {package} names existing files", pattern)
             for f in found:
@@ -215,8 +227,8 @@ ok(
     told,
     headers,
 )
-by_deb = covered("deb", files, debian())
-by_rpm = {f: re.sub("-devel$", "-dev", p) for f, p in covered("rpm", files, rpm()).items()}
+by_deb = covered("deb", files, *debian())
+by_rpm = {f: re.sub("-devel$", "-dev", p) for f, p in covered("rpm", files, *rpm()).items()}
 ok(
     by_deb == by_rpm,
     "Debian packages and RPMs have the same files in the same packages",
