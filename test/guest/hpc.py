@@ -853,7 +853,7 @@ def group_waits():
 def group_fifo():
     """Times of the kernel's work beside ranks of SCHED_FIFO in a partition: they show why policy
     hpc is not SCHED_FIFO on a stock kernel. Runs only if named."""
-    configure(allow_policies="other, batch, idle, hpc, fifo")
+    configure(allow_policies="other, batch, idle, hpc, fifo", allow_partitions="member, root")
     m = write(
         "fifo.json",
         pod(
@@ -864,7 +864,7 @@ def group_fifo():
         ),
     )
     work_beside(f"--nodeos-manifest={m}", "ranks of SCHED_FIFO 1")
-    configure(allow_policies=None)
+    configure(allow_policies=None, allow_partitions=None)
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
