@@ -434,18 +434,17 @@ def begin_move(source, dest):
 
 
 def swap(path, make, what):
-    """During a move, a user replaces the open file PATH by what MAKE makes there."""
+    """During a move, the file's user replaces the open file PATH by what the command MAKE makes."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
     before = token(source)
     p = begin_move(source, dest)
     wait_until(lambda: "dumped" in journal(source, before) or p.poll() is not None)
-    os.rename(path, f"{path}.kept")
-    make()
+    r = run(f"mv {path} {path}.kept && {make} {path}")
     err = p.communicate(timeout=900)[1]
     os.rename(f"{path}.kept", path)
-    swapped = "sent" in journal(source, before) and "live" not in journal(dest)
+    swapped = r.code == 0 and "sent" in journal(source, before) and "live" not in journal(dest)
     ok(
-        p.returncode == 1 and path in err and swapped,
+        p.returncode == 1 and path[1:] in err and swapped,
         f"{what}: the move is refused after the dump, with the path",
         (err, journal(source)),
     )
@@ -461,8 +460,8 @@ def group_swap(step):
     r = run(f"cat {SECRET}")
     ok(r.code, "the user cannot read the file of root's", r.text)
     for i in range(TIMES["swaps"]):
-        swap(DATA, lambda: os.symlink(SECRET, DATA), f"link {i + 1}")
-    swap(DATA, lambda: os.mkfifo(DATA, mode), "pipe in place of a file")
+        swap(DATA, f"ln -s {SECRET}", f"link {i + 1}")
+    swap(DATA, f"mkfifo -m {mode:o}", "pipe in place of a file")
     step.goes_on("after the attack")
     left_of_moves("after the attack")
 
@@ -531,8 +530,31 @@ def kill_at(step, victim, state, host):
     step.goes_on(what)
 
 
+def kill_gate_at_live(step):
+    """Kill the destination's gate when it has written "live" and the tree has not run: by a program
+    in the gate's place, which dies after the gate has ended."""
+    source, dest = here()[0], "B" if here()[0] == "A" else "A"
+    gate, place = f"{LIBEXEC}/nodeos-vnode-gate", "/run/test-gate"
+    write(
+        place,
+        f'#!/bin/sh\n{place}.real; code=$?\n[ "$CRTOOLS_SCRIPT_ACTION" = post-restore ] &&'
+        " kill -9 $$\nexit $code\n",
+    )
+    os.chmod(place, 0o755)
+    root(f"cp {gate} {place}.real; mount --bind {place} {gate}")
+    r = move(source, dest)
+    root(f"umount {gate}; rm {place} {place}.real")
+    what = "gate killed at live"
+    ok(r.code == 1 and "live" in journal(dest), f"{what}: the move is undone", r.text)
+    ends = journal(source)[-1], journal(dest)[-1]
+    same(ends, ("back", "aborted"), f"{what}: the journals' ends")
+    same(here(), [source], f"{what}: the vnode is where it was")
+    step.goes_on(what)
+
+
 def group_killed(step):
     """Kill each process of a move at each transition."""
+    kill_gate_at_live(step)
     for i in range(TIMES["kills"]):
         note(f"kills, round {i + 1}")
         for state in ("preflight", "freeze", "dumped", "sent", "handed"):

@@ -6,7 +6,6 @@ import os
 import re
 import time
 
-import cluster
 from cluster import note, ok, run
 
 CONF_DIR = "/etc/nodeos/vnode.d"
@@ -52,18 +51,24 @@ def configure(name, **keys):
 
 
 def fresh_host():
-    """Give the node its own Slurm and nodeos.conf, without vnodes and bridges, as at its boot: an
-    earlier suite of this boot may have changed these."""
+    """Give the node its own slurmctld and nodeos.conf, without vnodes and bridges, as at its boot:
+    an earlier suite of this boot may have changed these. slurmd stays off then."""
     if not os.path.isdir(KEPT):
         root(f"mkdir {KEPT}; cd /etc && cp -a --parents {' '.join(CHANGED)} {KEPT}")
         return
     root(
         f"cp -a {KEPT}/. /etc/; rm -rf {CONF_DIR}; ip link del {BRIDGE};"
         " for n in $(ip netns list | cut -d' ' -f1); do ip netns del $n; done;"
-        " systemctl stop slurmctld slurmd; rm -rf /var/spool/slurmctld/*;"
-        " systemctl start slurmctld slurmd"
     )
-    cluster.wait_idle()
+    start_slurmctld()
+
+
+def start_slurmctld():
+    """Start slurmctld without what it knows of jobs and nodes, and wait until it answers."""
+    root("systemctl stop slurmctld; rm -rf /var/spool/slurmctld/*; systemctl start slurmctld")
+    end = time.time() + 60
+    while time.time() < end and root("scontrol show config").code:
+        time.sleep(1)
 
 
 def make_bridge():
@@ -90,10 +95,7 @@ def start_slurm(names):
     )
     write("/etc/slurm/cgroup.conf", cgroup)
     write("/etc/slurm/gres.conf", "")
-    root("rm -rf /var/spool/slurmctld/*; systemctl start slurmctld")
-    end = time.time() + 60
-    while time.time() < end and root("scontrol show config").code:
-        time.sleep(1)
+    start_slurmctld()
 
 
 def states():
