@@ -7,8 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guest/agent/frames.h"
-
 struct command {
 	char **word;
 	size_t used, room;
@@ -102,24 +100,18 @@ static uint64_t total_bytes(const struct guest_shape *shape)
 	return bytes;
 }
 
-/* Memory of node I, OFFSET bytes into the memory that is given. */
-static void put_memory(struct command *c, const struct guest_plan *plan, unsigned i,
-		       uint64_t offset)
+static void put_memory(struct command *c, const struct guest_plan *plan, unsigned i)
 {
 	const struct guest_node *node = &plan->shape->node[i];
-	char backing[128] = "memory-backend-memfd", pages[64] = "", where[64] = "";
+	char backing[80] = "memory-backend-memfd", pages[64] = "", where[64] = "";
 
 	/* shared: a server of files has it, too */
-	if (plan->memory_fd >= 0 && offset)
-		snprintf(backing, sizeof(backing),
-			 "memory-backend-file,mem-path=/proc/self/fd/%d,offset=%" PRIu64,
-			 plan->memory_fd, offset);
-	else if (plan->memory_fd >= 0)
+	if (i < plan->memories)
 		snprintf(backing, sizeof(backing), "memory-backend-file,mem-path=/proc/self/fd/%d",
-			 plan->memory_fd);
+			 plan->memory_fd[i]);
 	else if (plan->page)
 		snprintf(pages, sizeof(pages), ",hugetlb=on,hugetlbsize=%" PRIu64, plan->page);
-	if (plan->binds && plan->memory_fd < 0)
+	if (plan->binds && i >= plan->memories)
 		snprintf(where, sizeof(where), ",host-nodes=%u,policy=bind", node->host);
 	put_option(c, "-object", "%s,id=mem%u,size=%" PRIu64 ",share=on,prealloc=on%s%s", backing,
 		   i, node->bytes, pages, where);
@@ -128,16 +120,14 @@ static void put_memory(struct command *c, const struct guest_plan *plan, unsigne
 static void put_nodes(struct command *c, const struct guest_plan *plan)
 {
 	const struct guest_shape *shape = plan->shape;
-	uint64_t offset = 0;
 
 	for (unsigned i = 0; i < shape->nodes; i++) {
 		if (!shape->node[i].bytes) {
 			put_option(c, "-numa", "node,nodeid=%u", i);
 			continue;
 		}
-		put_memory(c, plan, i, offset);
+		put_memory(c, plan, i);
 		put_option(c, "-numa", "node,nodeid=%u,memdev=mem%u", i, i);
-		offset += shape->node[i].bytes;
 	}
 	for (unsigned i = 0; i < shape->cpus; i++) {
 		const struct guest_cpu *cpu = &shape->cpu[i];
@@ -156,17 +146,25 @@ static void put_nodes(struct command *c, const struct guest_plan *plan)
 					   shape->distance[i][k]);
 }
 
-/* The host's files and the agent's port, for a guest that runs a program. */
+/* The host's files and the agent's ports, for a guest that runs programs. */
 static void put_inside(struct command *c, const struct guest_plan *plan)
 {
 	if (plan->files_fd >= 0) {
 		put_option(c, "-chardev", "socket,id=files,fd=%d", plan->files_fd);
 		put_option(c, "-device", "vhost-user-fs-pci,chardev=files,tag=root");
 	}
-	if (plan->agent_fd >= 0) {
-		put_option(c, "-device", "virtio-serial-pci");
-		put_option(c, "-chardev", "socket,id=agent,fd=%d", plan->agent_fd);
-		put_option(c, "-device", "virtserialport,chardev=agent,name=" AGENT_PORT);
+	if (plan->agents) /* for a kernel alone: it needs a tenth of the time of SeaBIOS */
+		put_option(c, "-bios", "qboot.rom");
+	if (plan->agents) /* port 0 is a console's */
+		put_option(c, "-device", "virtio-serial-pci,max_ports=%u", plan->agents + 1);
+	for (unsigned i = 0; i < plan->agents; i++) {
+		put_option(c, "-chardev", "socket,id=agent%u,fd=%d", i, plan->agent_fd[i]);
+		put_option(c, "-device", "virtserialport,chardev=agent%u,name=" AGENT_PORT ".%u.%u",
+			   i, i, plan->agents);
+	}
+	if (plan->network) {
+		put_option(c, "-netdev", "user,id=net,ipv6=off");
+		put_option(c, "-device", "virtio-net-pci,netdev=net,romfile=");
 	}
 }
 

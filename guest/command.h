@@ -3,6 +3,7 @@
 #define NODEOS_GUEST_COMMAND_H
 
 #include "base/errbuf.h"
+#include "guest/agent/frames.h"
 #include "guest/image.h"
 #include "guest/shape.h"
 
@@ -14,11 +15,16 @@ struct guest_plan {
 	const struct guest_shape *shape;
 	bool binds; /* memory to the host's nodes of the shape */
 	uint64_t page; /* bytes of a page of its memory; 0: ordinary memory */
-	int memory_fd; /* memory that is made already, of the nodes in their order */
+	/* memory that is made already, for each node that has memory; 0: none is */
+	int memory_fd[GUEST_NODES_MAX];
+	unsigned memories;
 	int kvm_fd; /* /dev/kvm, open */
 	const struct guest_image *image;
 	int qmp_fd, console_fd; /* connected stream sockets */
-	int files_fd, agent_fd; /* the same, to virtiofsd and to the port of the agent */
+	int files_fd; /* the same, to virtiofsd */
+	int agent_fd[AGENT_PROGRAMS_MAX]; /* the same, to the agent's ports, one for each program */
+	unsigned agents;
+	bool network; /* QEMU's own, with the user's rights; the host's loopback is its 10.0.2.2 */
 	int initrd_fd; /* that `image` names by its number in /proc/self/fd */
 };
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -16,9 +17,10 @@
 #include "base/textfile.h"
 #include "guest/agent/frames.h"
 #include "guest/cpio.h"
+#include "guest/modules.h"
 
-#define AGENT_MAX (16u << 20)
-#define BUILTIN_MAX (1u << 20)
+#define FILE_MAX (16u << 20) /* bytes of the agent, or of a module */
+#define LIST_MAX (8u << 20) /* bytes of modules.builtin and modules.dep */
 #define RELEASE_MAX 128
 #define HEAD_MAX (64u << 10) /* bytes of a bzImage in which its version is */
 #define HEAD_MAGIC 0x202 /* Documentation/arch/x86/boot.rst: "HdrS", then versions */
@@ -40,33 +42,6 @@ int guest_kernel_release(char *buf, size_t size, const unsigned char *head, size
 	return used && at < n && head[at] == ' ' ? 0 : -1;
 }
 
-static bool is_module(const char *name, const char *word, size_t n)
-{
-	if (strlen(name) != n)
-		return false;
-	for (size_t i = 0; i < n; i++)
-		if ((word[i] == '-' ? '_' : word[i]) != name[i])
-			return false;
-	return true;
-}
-
-bool guest_kernel_has(const char *builtin, const char *name)
-{
-	while (*builtin) {
-		size_t line = strcspn(builtin, "\n"), begin = line, end;
-
-		while (begin && builtin[begin - 1] != '/')
-			begin--;
-		end = begin;
-		while (end < line && builtin[end] != '.')
-			end++;
-		if (is_module(name, builtin + begin, end - begin))
-			return true;
-		builtin += line + (builtin[line] == '\n');
-	}
-	return false;
-}
-
 static int find_release(char release[RELEASE_MAX], const char *kernel, struct errbuf *err)
 {
 	unsigned char *head = malloc(HEAD_MAX);
@@ -80,62 +55,113 @@ static int find_release(char release[RELEASE_MAX], const char *kernel, struct er
 	return rc;
 }
 
-/* The guest has no modules: is all that it needs in the kernel itself? */
-static int check_guest_kernel(const char *kernel, const char *modules, struct errbuf *err)
+/* The modules of a kernel that its guest needs to reach the host's files. */
+struct drivers {
+	char directory[PATH_MAX]; /* of the kernel's modules */
+	char *dep; /* the text of modules.dep; NULL: not read */
+	struct guest_modules list;
+};
+
+static int read_list(char **text, const char *directory, const char *name, struct errbuf *err)
 {
-	char release[RELEASE_MAX], path[PATH_MAX], *text;
+	char path[PATH_MAX + 32];
 	size_t len;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	return textfile_read(text, &len, path, LIST_MAX, err);
+}
+
+/* Which of the needed drivers are modules? Refuse a kernel that has not all of them. */
+static int find_drivers(struct drivers *d, const char *kernel, const char *modules,
+			struct errbuf *err)
+{
+	char release[RELEASE_MAX], *builtin;
 	int rc = 0;
 
 	if (find_release(release, kernel, err) < 0)
 		return -1;
 	if (modules)
-		snprintf(path, sizeof(path), "%s/modules.builtin", modules);
+		snprintf(d->directory, sizeof(d->directory), "%s", modules);
 	else
-		snprintf(path, sizeof(path), "/lib/modules/%s/modules.builtin", release);
-	if (textfile_read(&text, &len, path, BUILTIN_MAX, err) < 0)
+		snprintf(d->directory, sizeof(d->directory), "/lib/modules/%s", release);
+	if (read_list(&builtin, d->directory, "modules.builtin", err) < 0)
 		return -1;
-	for (unsigned i = 0; rc == 0 && needed[i]; i++)
-		if (!guest_kernel_has(text, needed[i]))
-			rc = errprintf(err, "kernel %s (%s) does not have %s built in", release,
-				       kernel, needed[i]);
-	free(text);
+	for (unsigned i = 0; rc == 0 && needed[i]; i++) {
+		if (guest_kernel_has(builtin, needed[i]))
+			continue;
+		if (!d->dep)
+			rc = read_list(&d->dep, d->directory, "modules.dep", err);
+		if (rc == 0 && guest_modules_add(&d->list, d->dep, needed[i]) < 0)
+			rc = errprintf(err,
+				       "kernel %s (%s) has %s neither built in nor as a module",
+				       release, kernel, needed[i]);
+	}
+	free(builtin);
 	return rc;
 }
 
-static int make_initrd(const char *agent, struct errbuf *err)
+/* Put a file of the host into the archive, under another name. */
+static int put_file(FILE *f, const char *name, const char *path, struct errbuf *err)
+{
+	struct cpio_entry entry = { .name = name, .mode = S_IFREG | 0755 };
+	char *data;
+
+	if (textfile_read(&data, &entry.size, path, FILE_MAX, err) < 0)
+		return -1;
+	entry.data = data;
+	cpio_put(f, &entry);
+	free(data);
+	return 0;
+}
+
+/* The modules in the order of loading, which the agent takes from their names. */
+static int put_drivers(FILE *f, const struct drivers *d, struct errbuf *err)
+{
+	static const struct cpio_entry directory = { .name = "modules", .mode = S_IFDIR | 0755 };
+	char name[32], path[2 * PATH_MAX];
+
+	if (d->list.n)
+		cpio_put(f, &directory);
+	for (unsigned i = 0; i < d->list.n; i++) {
+		const struct guest_module_path *p = &d->list.path[i];
+
+		snprintf(name, sizeof(name), "modules/%02u", i);
+		snprintf(path, sizeof(path), "%s/%.*s", d->directory, (int)p->length, p->text);
+		if (put_file(f, name, path, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int put_initrd(FILE *f, const char *agent, const struct drivers *d, struct errbuf *err)
 {
 	static const struct cpio_entry fixed[] = {
 		{ .name = "dev", .mode = S_IFDIR | 0755 },
 		{ .name = "dev/console", .mode = S_IFCHR | 0600, .major = 5, .minor = 1 },
 	};
-	struct cpio_entry init = { .name = "init", .mode = S_IFREG | 0755 };
-	char *data;
-	int fd, copy;
-	bool bad;
-	FILE *f;
 
-	if (textfile_read(&data, &init.size, agent, AGENT_MAX, err) < 0)
-		return -1;
-	init.data = data;
-	fd = memfd_create("nodeos-guest-initrd", MFD_CLOEXEC);
-	copy = fd < 0 ? -1 : dup(fd);
-	f = copy < 0 ? NULL : fdopen(copy, "w");
-	for (unsigned i = 0; f && i < sizeof(fixed) / sizeof(fixed[0]); i++)
+	for (unsigned i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		cpio_put(f, &fixed[i]);
-	if (f)
-		cpio_put(f, &init);
-	if (f)
-		cpio_end(f);
-	bad = f && ferror(f);
-	if (!f || fclose(f) != 0 || bad) {
-		errprintf(err, "initrd: %s", strerror(errno));
-		if (fd >= 0)
-			close(fd);
-		fd = -1;
-	}
-	free(data);
-	return fd;
+	if (put_file(f, "init", agent, err) < 0 || put_drivers(f, d, err) < 0)
+		return -1;
+	cpio_end(f);
+	return ferror(f) ? errprintf(err, "initrd: %s", strerror(errno)) : 0;
+}
+
+static int make_initrd(const char *agent, const struct drivers *d, struct errbuf *err)
+{
+	int fd = memfd_create("nodeos-guest-initrd", MFD_CLOEXEC);
+	int copy = fd < 0 ? -1 : dup(fd), rc;
+	FILE *f = copy < 0 ? NULL : fdopen(copy, "w");
+
+	rc = f ? put_initrd(f, agent, d, err) : errprintf(err, "initrd: %s", strerror(errno));
+	if (f && fclose(f) != 0 && rc == 0)
+		rc = errprintf(err, "initrd: %s", strerror(errno));
+	if (rc == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 static char *make_append(const struct guest_shape *shape, bool ticks)
@@ -155,6 +181,7 @@ int guest_program_image(struct guest_image *image, int *initrd_fd,
 			const struct guest_program *program, const struct guest_shape *shape,
 			struct errbuf *err)
 {
+	struct drivers drivers = { .dep = NULL };
 	struct utsname host;
 
 	if (program->kernel)
@@ -163,9 +190,10 @@ int guest_program_image(struct guest_image *image, int *initrd_fd,
 		image->kernel = NULL;
 	if (!image->kernel)
 		return errprintf(err, "out of memory");
-	if (check_guest_kernel(image->kernel, program->modules, err) < 0)
-		return -1;
-	*initrd_fd = make_initrd(program->agent, err);
+	*initrd_fd = -1;
+	if (find_drivers(&drivers, image->kernel, program->modules, err) == 0)
+		*initrd_fd = make_initrd(program->agent, &drivers, err);
+	free(drivers.dep);
 	if (*initrd_fd < 0)
 		return -1;
 	image->append = make_append(shape, program->ticks);
@@ -190,10 +218,39 @@ static int own_groups(struct agent_start *start, uint32_t **group)
 	return n < 0 ? -1 : 0;
 }
 
-long guest_program_start(unsigned char **out, const struct guest_program *program,
+#define LIMITS_TEXT (RLIM_NLIMITS * 48)
+
+static void list_limits(char text[LIMITS_TEXT])
+{
+	size_t used = 0;
+
+	*text = '\0';
+	for (int i = 0; i < (int)RLIM_NLIMITS; i++) {
+		struct rlimit limit;
+
+		if (getrlimit((__rlimit_resource_t)i, &limit) == 0)
+			used += (size_t)snprintf(text + used, LIMITS_TEXT - used, "%d %llu %llu ",
+						 i, (unsigned long long)limit.rlim_cur,
+						 (unsigned long long)limit.rlim_max);
+	}
+}
+
+/*
+ * A client of PMIx cannot map the memory of its server, which is outside of the guest, nor ask
+ * munge.
+ */
+static void set_client_of_pmix(void)
+{
+	if (!getenv("PMIX_NAMESPACE"))
+		return;
+	setenv("PMIX_MCA_gds", "hash", 0);
+	setenv("PMIX_MCA_psec", "native", 0);
+}
+
+long guest_program_start(unsigned char **out, char *const *argv, const char *cpus,
 			 struct errbuf *err)
 {
-	char host[HOST_NAME_MAX + 1] = "", directory[PATH_MAX];
+	char host[HOST_NAME_MAX + 1] = "", directory[PATH_MAX], limits[LIMITS_TEXT];
 	mode_t mask = umask(0);
 	struct agent_start start = {
 		.uid = getuid(),
@@ -201,14 +258,18 @@ long guest_program_start(unsigned char **out, const struct guest_program *progra
 		.umask = mask,
 		.host = host,
 		.directory = directory,
-		.argv = (char **)program->argv,
-		.env = environ,
+		.cpus = (char *)cpus,
+		.limits = limits,
+		.argv = (char **)argv,
 	};
 	uint32_t *group;
 	long n = -1;
 
 	umask(mask);
 	*out = NULL;
+	list_limits(limits);
+	set_client_of_pmix();
+	start.env = environ;
 	if (gethostname(host, sizeof(host) - 1) < 0 || !getcwd(directory, sizeof(directory)) ||
 	    own_groups(&start, &group) < 0)
 		return errprintf(err, "the working directory or the groups: %s", strerror(errno));

@@ -11,7 +11,6 @@
 
 /* A guest that runs a program with the host's kernel and files. */
 struct guest_program {
-	char *const *argv;
 	const char *kernel; /* a file; NULL: the host's, in /boot */
 	const char *modules; /* directory of its modules; NULL: /lib/modules/RELEASE */
 	const char *agent; /* the first process, a static program */
@@ -19,9 +18,9 @@ struct guest_program {
 };
 
 /*
- * Fill IMAGE for PROGRAM: its kernel, an initrd with the agent, and a command line for SHAPE, with
- * ticks on its first CPU alone. *INITRD_FD is the initrd, which IMAGE names by this number; the
- * caller closes it, and frees IMAGE also after a failure.
+ * Fill IMAGE for PROGRAM: its kernel, an initrd with the agent and those drivers that are modules,
+ * and a command line for SHAPE, with ticks on its first CPU alone. *INITRD_FD is the initrd, which
+ * IMAGE names by this number; the caller closes it, and frees IMAGE also after a failure.
  */
 int guest_program_image(struct guest_image *image, int *initrd_fd,
 			const struct guest_program *program, const struct guest_shape *shape,
@@ -34,12 +33,10 @@ int guest_program_image(struct guest_image *image, int *initrd_fd,
 int guest_kernel_release(char *buf, size_t size, const unsigned char *head, size_t n);
 
 /*
- * Does BUILTIN, the text of a kernel's modules.builtin, have module NAME? '-' and '_' are equal.
+ * Make the data of a FRAME_START of ARGV with this process's ids, directory, limits and
+ * environment, on the guest's CPUS: see frames.h. Returns its length; the caller frees *OUT.
  */
-bool guest_kernel_has(const char *builtin, const char *name);
-
-/* Make the data of a FRAME_START of this process's ids, directory and environment: see frames.h. */
-long guest_program_start(unsigned char **out, const struct guest_program *program,
+long guest_program_start(unsigned char **out, char *const *argv, const char *cpus,
 			 struct errbuf *err);
 
 #endif

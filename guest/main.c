@@ -1,23 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* nodeos-guest: runs a whole guest with QEMU on the CPUs and memory nodes that it may use. */
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/printable.h"
-#include "base/program.h"
 #include "config.h"
-#include "guest/host_cpus.h"
-#include "guest/inside.h"
-#include "guest/options.h"
-#include "guest/watch.h"
-
-#define UNIT (UINT64_C(8) << 20) /* a node's memory has a multiple of it */
+#include "guest/follow.h"
+#include "guest/keeper.h"
+#include "guest/setup.h"
 
 static const char guest_usage[] =
 	"Usage: nodeos-guest [OPTION]... PROGRAM [ARGUMENT]...\n"
@@ -41,8 +38,11 @@ static const char guest_usage[] =
 	"  -o, --modules=DIR    its directory (default: /lib/modules/RELEASE)\n"
 	"  -a, --agent=FILE     the first process for a program (default: nodeos-guest-init)\n"
 	"  -f, --virtiofsd=FILE the server of files (default: /usr/libexec/virtiofsd)\n"
-	"  -G, --given=MEMORY,KVM\n"
-	"                       open descriptors of its memory and of KVM, for programs\n"
+	"  -N, --network=WORD   of programs: user (the user's own connections; default) or none\n"
+	"  -G, --given=KVM[,MEMORY]...\n"
+	"                       open descriptors of KVM and of its memory, for programs\n"
+	"  -r, --rank=NUMBER,RANKS,SEND,RECEIVE\n"
+	"                       one of several ranks of a guest, with descriptors, for programs\n"
 	"  -n, --dry-run        print QEMU's command line, a word a line\n"
 	"  -h, --help           print this\n"
 	"  -V, --version        print the version\n";
@@ -53,102 +53,6 @@ static int print_error(const struct errbuf *err)
 
 	fprintf(stderr, "nodeos-guest: %s\n", printable(line, sizeof(line), err->text));
 	return GUEST_EXIT_NEVER;
-}
-
-/* The CPUs that this process may use. */
-static int own_cpus(struct idset *out, struct errbuf *err)
-{
-	size_t size = CPU_ALLOC_SIZE(IDSET_MAX);
-	cpu_set_t *set = CPU_ALLOC(IDSET_MAX);
-
-	idset_zero(out);
-	if (!set || sched_getaffinity(0, size, set) < 0) {
-		CPU_FREE(set);
-		return errprintf(err, "sched_getaffinity: %s", strerror(errno));
-	}
-	for (unsigned i = 0; i < IDSET_MAX; i++)
-		if (CPU_ISSET_S(i, size, set))
-			idset_add(out, i);
-	CPU_FREE(set);
-	return 0;
-}
-
-/* Which CPUs the guest has, and which QEMU's other threads: all of it if none is left. */
-static int divide_cpus(const struct guest_options *o, struct idset *guest, struct idset *rest,
-		       struct errbuf *err)
-{
-	char brief[128];
-
-	if (own_cpus(rest, err) < 0)
-		return -1;
-	*guest = o->has_cpus ? o->cpus : *rest;
-	if (!idset_subset(guest, rest)) {
-		struct idset outside = *guest;
-
-		idset_andnot(&outside, rest);
-		return errprintf(err, "--cpus: this process may not use CPUs %s",
-				 idset_brief(brief, &outside));
-	}
-	idset_andnot(rest, guest);
-	if (idset_empty(rest))
-		*rest = *guest;
-	return 0;
-}
-
-static int fit_shape(struct guest_shape *shape, const struct guest_options *o,
-		     const struct idset *cpus, const struct machine *m, struct errbuf *err)
-{
-	const struct idset *mems = o->has_mems ? &o->mems : machine_ordinary(m);
-	uint64_t unit = o->page > UNIT ? o->page : UNIT;
-	char brief[128];
-	unsigned memory;
-
-	if (!idset_subset(mems, machine_mems(m))) {
-		struct idset outside = *mems;
-
-		idset_andnot(&outside, machine_mems(m));
-		return errprintf(err, "--mems: this process may not use memory nodes %s",
-				 idset_brief(brief, &outside));
-	}
-	if (guest_host_shape(shape, &memory, m, cpus, mems, err) < 0 ||
-	    guest_shape_divide(shape, o->memory, unit, memory, err) < 0)
-		return -1;
-	return guest_shape_fit(shape, err);
-}
-
-/* This host, without hwloc's plugins (GPUs, X11), which take long. The environment stays. */
-static int load_machine(struct machine **m, struct errbuf *err)
-{
-	const char *plugins = getenv("HWLOC_PLUGINS_PATH");
-	int rc;
-
-	if (!plugins)
-		setenv("HWLOC_PLUGINS_PATH", "/nonexistent", 1);
-	rc = machine_load_this(m, err);
-	if (!plugins)
-		unsetenv("HWLOC_PLUGINS_PATH");
-	return rc;
-}
-
-static int make_run(struct guest_run *run, struct guest_shape *shape, const struct guest_options *o,
-		    struct errbuf *err)
-{
-	static char path[PROGRAM_PATH_MAX];
-	struct machine *m;
-	struct idset cpus;
-	int rc;
-
-	run->plan.qemu = o->qemu ? o->qemu : program_find("qemu-system-x86_64", path);
-	if (!run->plan.qemu)
-		return errprintf(err, "there is no qemu-system-x86_64 here (Debian's package "
-				      "qemu-system-x86)");
-	if (divide_cpus(o, &cpus, &run->rest, err) < 0 || load_machine(&m, err) < 0)
-		return -1;
-	rc = fit_shape(shape, o, &cpus, m, err);
-	/* on a host with one node nothing is to be chosen */
-	run->plan.binds = idset_count(machine_mems(m)) > 1;
-	machine_free(m);
-	return rc;
 }
 
 static int print_command(struct guest_run *run, struct errbuf *err)
@@ -166,74 +70,63 @@ static int print_command(struct guest_run *run, struct errbuf *err)
 	return fflush(stdout) == 0 ? 0 : errprintf(err, "standard output: %s", strerror(errno));
 }
 
-/* KVM is the default, and a guest without it is many times slower: refuse early, with a reason. */
-static int check_kvm_here(const struct guest_options *o, struct errbuf *err)
+static int run_image(const struct guest_options *o, struct errbuf *err)
 {
-	if (o->emulated || o->dry_run || o->kvm_fd >= 0 || access("/dev/kvm", R_OK | W_OK) == 0)
-		return 0;
-	return errprintf(err,
-			 "/dev/kvm: %s (--emulate runs the guest without KVM, many times "
-			 "slower)",
-			 strerror(errno));
+	static struct guest_setup setup;
+	int rc = guest_setup_make(&setup, o, err);
+
+	if (rc == 0)
+		rc = o->dry_run ? print_command(&setup.run, err) : guest_watch(&setup.run, err);
+	guest_setup_free(&setup);
+	return rc;
 }
 
-/* What the guest boots: the image's, or the host's kernel for a program. */
-static int load_image(struct guest_image *image, struct guest_run *run,
-		      const struct guest_options *o, struct errbuf *err)
+/* The two sockets of this rank, whose other ends go to the keeper of its guest. */
+static int meet_keeper(struct meet_rank *own, const struct guest_options *o, struct errbuf *err)
 {
-	const struct guest_program program = {
-		.argv = o->argv,
-		.kernel = o->kernel,
-		.ticks = o->emulated,
-		.modules = o->modules,
-		.agent = o->agent ? o->agent : NODEOS_LIBEXECDIR "/nodeos-guest-init",
-	};
-	unsigned char *start;
-	long len;
+	int agent[2], control[2], rc;
+	struct meet_rank others;
 
-	if (o->image)
-		return guest_image_read(image, o->image, err);
-	if (guest_program_image(image, &run->plan.initrd_fd, &program, run->plan.shape, err) < 0)
-		return -1;
-	len = guest_program_start(&start, &program, err);
-	run->start = start;
-	run->start_len = len < 0 ? 0 : (size_t)len;
-	run->virtiofsd = o->virtiofsd;
-	return len < 0 ? -1 : 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, agent) < 0 ||
+	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, control) < 0)
+		return errprintf(err, "socketpair: %s", strerror(errno));
+	*own = (struct meet_rank){ .agent = agent[0], .control = control[0] };
+	others = (struct meet_rank){ .agent = agent[1], .control = control[1] };
+	rc = meet_send(o->meet_send, o->rank, &others, err);
+	close(others.agent);
+	close(others.control);
+	return rc;
 }
 
-static int run_guest(const struct guest_options *o, int *killed_by, struct errbuf *err)
+static int run_rank(struct guest_options *o, int *killed_by, struct errbuf *err)
 {
-	static struct guest_shape shape;
-	struct guest_image image = { 0 };
-	struct guest_run run = {
-		.plan = {
-			.name = "nodeos",
-			.emulated = o->emulated,
-			.shape = &shape,
-			.page = o->page,
-			.memory_fd = o->memory_fd,
-			.kvm_fd = o->kvm_fd,
-			.files_fd = -1,
-			.agent_fd = -1,
-			.initrd_fd = -1,
-			.image = &image,
-		},
-		.grace = o->grace,
-	};
-	int rc = check_kvm_here(o, err);
+	struct follow f = { .argv = o->argv, .tells = o->rank == 0 };
+	bool alone = o->meet_send < 0;
+	int pair[2], rc;
+	pid_t keeper = -1;
 
+	if (!alone) /* Slurm has lost a step whose slurmstepd is killed: nothing would end it */
+		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+	if (alone) {
+		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+			return errprintf(err, "socketpair: %s", strerror(errno));
+		o->meet_send = pair[0];
+		o->meet_receive = pair[1];
+	}
+	if (o->rank == 0) {
+		keeper = keeper_start(o, err);
+		if (keeper < 0)
+			return -1;
+		close(o->meet_receive);
+	}
+	rc = meet_keeper(&f.ends, o, err);
+	close(o->meet_send);
 	if (rc == 0)
-		rc = make_run(&run, &shape, o, err);
-	if (rc == 0)
-		rc = load_image(&image, &run, o, err);
-	if (rc == 0)
-		rc = o->dry_run ? print_command(&run, err) : guest_watch(&run, err);
-	if (run.plan.initrd_fd >= 0)
-		close(run.plan.initrd_fd);
-	free((void *)run.start);
-	guest_image_free(&image);
-	*killed_by = run.killed_by;
+		rc = follow_program(&f, err);
+	*killed_by = f.killed_by;
+	close(f.ends.control);
+	if (alone)
+		waitpid(keeper, NULL, 0); /* nothing is left then; ranks do not wait for others */
 	return rc;
 }
 
@@ -263,7 +156,7 @@ int main(int argc, char **argv)
 		fputs(o.help ? guest_usage : "nodeos-guest (nodeos) " VERSION "\n", stdout);
 		return 0;
 	}
-	rc = run_guest(&o, &killed_by, &err);
+	rc = o.image || o.dry_run ? run_image(&o, &err) : run_rank(&o, &killed_by, &err);
 	if (rc >= 0 && killed_by)
 		end_by(killed_by);
 	return rc < 0 ? print_error(&err) : rc;

@@ -9,10 +9,12 @@
 #include <string.h>
 
 #include "base/words.h"
+#include "guest/agent/frames.h"
 
 #define MEMORY_DEFAULT (UINT64_C(512) << 20)
 #define GRACE_DEFAULT 20 /* Slurm's KillWait is 30 s */
 #define GRACE_MAX 3600
+#define VARIABLE_WORDS 32
 
 static const struct option guest_table[] = {
 	{ "image", required_argument, NULL, 'i' },
@@ -28,7 +30,9 @@ static const struct option guest_table[] = {
 	{ "modules", required_argument, NULL, 'o' },
 	{ "agent", required_argument, NULL, 'a' },
 	{ "virtiofsd", required_argument, NULL, 'f' },
+	{ "network", required_argument, NULL, 'N' },
 	{ "given", required_argument, NULL, 'G' },
+	{ "rank", required_argument, NULL, 'r' },
 	{ "help", no_argument, NULL, 'h' },
 	{ "version", no_argument, NULL, 'V' },
 	{ NULL, 0, NULL, 0 },
@@ -76,10 +80,36 @@ static int set_huge(struct guest_options *o, struct errbuf *err)
 
 static int set_given(struct guest_options *o, struct errbuf *err)
 {
+	const char *at = optarg;
+	char *end;
+
+	o->kvm_fd = (int)strtol(at, &end, 10);
+	while (end != at && *end == ',' && o->memories < GUEST_NODES_MAX) {
+		at = end + 1;
+		o->memory_fd[o->memories++] = (int)strtol(at, &end, 10);
+	}
+	if (end == at || *end)
+		return errprintf(err, "--given=%s: not numbers of descriptors", optarg);
+	return 0;
+}
+
+static int set_rank(struct guest_options *o, struct errbuf *err)
+{
 	char end;
 
-	if (sscanf(optarg, "%d,%d%c", &o->memory_fd, &o->kvm_fd, &end) != 2)
-		return errprintf(err, "--given=%s: not two numbers", optarg);
+	if (sscanf(optarg, "%u,%u,%d,%d%c", &o->rank, &o->ranks, &o->meet_send, &o->meet_receive,
+		   &end) != 4 ||
+	    o->rank >= o->ranks || o->ranks > AGENT_PROGRAMS_MAX || o->meet_send < 0)
+		return errprintf(err, "--rank=%s: not a rank of at most %u, with descriptors",
+				 optarg, AGENT_PROGRAMS_MAX);
+	return 0;
+}
+
+static int set_network(struct guest_options *o, struct errbuf *err)
+{
+	o->network = strcmp(optarg, "user") == 0;
+	if (!o->network && strcmp(optarg, "none") != 0)
+		return errprintf(err, "--network=%s: user or none", optarg);
 	return 0;
 }
 
@@ -125,8 +155,12 @@ static int set_guest_option(struct guest_options *o, int letter, struct errbuf *
 	case 'f':
 		o->virtiofsd = optarg;
 		return 0;
+	case 'N':
+		return set_network(o, err);
 	case 'G':
 		return set_given(o, err);
+	case 'r':
+		return set_rank(o, err);
 	case 'h':
 		o->help = true;
 		return 0;
@@ -138,22 +172,50 @@ static int set_guest_option(struct guest_options *o, int letter, struct errbuf *
 	}
 }
 
-int guest_options_parse(struct guest_options *o, int argc, char *const *argv, struct errbuf *err)
+static int parse_words(struct guest_options *o, int argc, char *const *argv, struct errbuf *err)
 {
 	int letter;
 
-	*o = (struct guest_options){
-		.memory = MEMORY_DEFAULT,
-		.grace = GRACE_DEFAULT,
-		.memory_fd = -1,
-		.kvm_fd = -1,
-	};
 	opterr = 0;
 	optind = 0;
-	while ((letter = getopt_long(argc, argv, "+i:m:p:c:M:eng:q:k:o:a:f:G:hV", guest_table,
+	while ((letter = getopt_long(argc, argv, "+i:m:p:c:M:eng:q:k:o:a:f:N:G:r:hV", guest_table,
 				     NULL)) != -1)
 		if (set_guest_option(o, letter, err) < 0)
 			return -1;
+	return 0;
+}
+
+/* The words of GUEST_VARIABLE, which the program does not see. They stay in memory. */
+static int parse_variable(struct guest_options *o, char *program, struct errbuf *err)
+{
+	char *text = getenv(GUEST_VARIABLE), *word[VARIABLE_WORDS + 1] = { program }, *at = NULL;
+	int n = 1;
+
+	if (!text)
+		return 0;
+	text = strdup(text);
+	if (!text)
+		return errprintf(err, "out of memory");
+	unsetenv(GUEST_VARIABLE);
+	for (char *w = strtok_r(text, " ", &at); w && n < VARIABLE_WORDS;
+	     w = strtok_r(NULL, " ", &at))
+		word[n++] = w;
+	return parse_words(o, n, word, err) < 0 ? errwrap(err, GUEST_VARIABLE) : 0;
+}
+
+int guest_options_parse(struct guest_options *o, int argc, char *const *argv, struct errbuf *err)
+{
+	*o = (struct guest_options){
+		.memory = MEMORY_DEFAULT,
+		.grace = GRACE_DEFAULT,
+		.network = true,
+		.kvm_fd = -1,
+		.ranks = 1,
+		.meet_send = -1,
+		.meet_receive = -1,
+	};
+	if (parse_variable(o, argv[0], err) < 0 || parse_words(o, argc, argv, err) < 0)
+		return -1;
 	if (o->help || o->version)
 		return 0;
 	o->argv = argv[optind] ? argv + optind : NULL;

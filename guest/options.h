@@ -7,6 +7,7 @@
 
 #include "base/errbuf.h"
 #include "base/idset.h"
+#include "guest/shape.h"
 
 #define GUEST_MEMORY_MIN (UINT64_C(32) << 20)
 #define GUEST_MEMORY_MAX (UINT64_C(64) << 40)
@@ -24,9 +25,18 @@ struct guest_options {
 	const char *qemu; /* path; NULL: it is searched for */
 	const char *kernel, *modules, *agent, *virtiofsd; /* see inside.h; NULL: the default */
 	char *const *argv; /* a program that runs inside; NULL: none */
-	int memory_fd, kvm_fd; /* open descriptors; -1: none */
+	bool network; /* of programs */
+	int kvm_fd; /* an open descriptor; -1: none */
+	int memory_fd[GUEST_NODES_MAX]; /* the same, of each memory node */
+	unsigned memories;
+	/* which of the ranks of a guest this is, and its descriptors for meet.h; -1: it is alone */
+	unsigned rank, ranks;
+	int meet_send, meet_receive;
 	bool help, version;
 };
+
+/* ARGV is preceded by the words of the variable GUEST_VARIABLE, if there is one. */
+#define GUEST_VARIABLE "NODEOS_GUEST"
 
 int guest_options_parse(struct guest_options *o, int argc, char *const *argv, struct errbuf *err);
 

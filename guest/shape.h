@@ -9,6 +9,7 @@
 
 /* QEMU's q35 with 8-bit APIC ids, which every kernel takes */
 #define GUEST_CPUS_MAX 255
+#define GUEST_CPUS_TEXT (4 * GUEST_CPUS_MAX + 1) /* bytes of their numbers with blanks */
 #define GUEST_NODES_MAX 64
 #define GUEST_DISTANCE_LOCAL 10 /* as in ACPI's SLIT */
 #define GUEST_DISTANCE_MAX 254

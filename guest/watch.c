@@ -19,9 +19,9 @@
 #include "guest/console.h"
 #include "guest/files.h"
 #include "guest/qmp.h"
-#include "guest/relay.h"
 
 #define LAST_LINES 60
+#define BIND_MS 3000 /* from the start of the guest to its first instructions, on a slow host */
 #define DRAIN_MS 2000 /* for the rest of the console after QEMU's end */
 
 enum stop {
@@ -36,34 +36,62 @@ struct watch {
 	pid_t qemu, files; /* files: virtiofsd */
 	struct qmp qmp;
 	struct console console;
-	struct relay relay; /* of a program inside */
-	bool asked; /* QEMU to end, after the program */
-	int signals; /* signalfd */
+	pid_t thread[GUEST_CPUS_MAX]; /* of the guest's CPUs */
+	long bind_at; /* monotonic_ms() when QEMU's threads are bound again; 0: they are */
+	int signals; /* signalfd; -1: none */
 	enum stop stop;
 	int by; /* the signal that began it */
 	long since; /* monotonic_ms() then */
 };
 
-/* Make the sockets of a program inside, and start the server of its files. */
+/* Start the server of the files of programs. */
 static int start_inside(struct watch *w, struct errbuf *err)
 {
 	struct guest_run *run = w->run;
-	int agent[2];
 
-	if (!run->start)
+	if (!run->ranks)
 		return 0;
 	w->files = guest_files_start(&run->plan.files_fd, run->virtiofsd, err);
-	if (w->files < 0 || guest_bind_helper(w->files, &run->rest, err) < 0)
-		return -1;
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, agent) < 0)
-		return errprintf(err, "socketpair: %s", strerror(errno));
-	run->plan.agent_fd = agent[1];
-	return relay_open(&w->relay, agent[0], run->start, run->start_len, err);
+	return w->files < 0 || guest_bind_helper(w->files, &run->rest, err) < 0 ? -1 : 0;
+}
+
+/* Close what QEMU alone uses from now on, so that others see its end. */
+static void close_of_qemu(struct guest_run *run)
+{
+	struct guest_plan *plan = &run->plan;
+
+	close(plan->qmp_fd);
+	close(plan->console_fd);
+	if (plan->files_fd >= 0)
+		close(plan->files_fd);
+	for (unsigned i = 0; i < run->ranks; i++) {
+		close(run->rank[i].agent);
+		run->rank[i].agent = -1;
+	}
+}
+
+/* The descriptors that QEMU's command line names. */
+static unsigned list_kept(int *keep, const struct guest_plan *plan)
+{
+	unsigned n = 0;
+
+	keep[n++] = plan->qmp_fd;
+	keep[n++] = plan->console_fd;
+	keep[n++] = plan->kvm_fd;
+	keep[n++] = plan->files_fd;
+	keep[n++] = plan->initrd_fd;
+	for (unsigned i = 0; i < plan->memories; i++)
+		keep[n++] = plan->memory_fd[i];
+	for (unsigned i = 0; i < plan->agents; i++)
+		keep[n++] = plan->agent_fd[i];
+	return n;
 }
 
 static int start_qemu(struct watch *w, struct errbuf *err)
 {
 	struct guest_plan *plan = &w->run->plan;
+	int keep[5 + GUEST_NODES_MAX + AGENT_PROGRAMS_MAX];
+	bool image = !w->run->ranks;
 	int qmp[2], console[2];
 	char **words;
 
@@ -73,49 +101,50 @@ static int start_qemu(struct watch *w, struct errbuf *err)
 	plan->qmp_fd = qmp[1];
 	plan->console_fd = console[1];
 	w->qmp.fd = qmp[0];
-	console_open(&w->console, console[0], w->run->start ? -1 : 0, w->run->start ? -1 : 1);
+	console_open(&w->console, console[0], image ? 0 : -1, image ? 1 : -1);
 	words = guest_command(plan, err);
-	if (words) {
-		const int keep[] = { qmp[1],	     console[1],     plan->memory_fd, plan->kvm_fd,
-				     plan->files_fd, plan->agent_fd, plan->initrd_fd };
-
-		w->qemu = child_start(words, keep, sizeof(keep) / sizeof(keep[0]), err);
-	}
+	w->qemu = words ? child_start(words, keep, list_kept(keep, plan), err) : -1;
 	guest_command_free(words);
-	close(qmp[1]);
-	close(console[1]);
-	if (plan->files_fd >= 0)
-		close(plan->files_fd);
-	if (plan->agent_fd >= 0)
-		close(plan->agent_fd);
+	close_of_qemu(w->run);
 	return w->qemu < 0 ? -1 : 0;
 }
 
 static int place_threads(struct watch *w, struct errbuf *err)
 {
 	const struct guest_run *run = w->run;
-	pid_t thread[GUEST_CPUS_MAX];
 	struct json_object *list = NULL;
 	int rc = qmp_call(&w->qmp, "query-cpus-fast", &list, err);
 
 	if (rc == 0)
-		rc = qmp_cpu_threads(thread, run->plan.shape, list, err);
+		rc = qmp_cpu_threads(w->thread, run->plan.shape, list, err);
 	json_object_put(list);
-	return rc < 0 ? -1 : guest_bind(w->qemu, thread, run->plan.shape, &run->rest, err);
+	return rc < 0 ? -1 : guest_bind(w->qemu, w->thread, run->plan.shape, &run->rest, err);
 }
 
-static int open_signals(bool inside, struct errbuf *err)
+/* Bind the threads that KVM has started with the guest. Returns milliseconds for poll(). */
+static int place_again(struct watch *w)
 {
-	static const int often[] = { SIGTERM, SIGINT, SIGHUP };
-	static const int of_program[] = { SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGURG, SIGCONT };
+	long left = w->bind_at - monotonic_ms();
+	struct errbuf ignored;
+
+	if (!w->bind_at)
+		return -1;
+	if (left > 0)
+		return (int)left;
+	w->bind_at = 0;
+	guest_bind(w->qemu, w->thread, w->run->plan.shape, &w->run->rest, &ignored);
+	return -1;
+}
+
+static int open_signals(struct errbuf *err)
+{
 	sigset_t set;
 	int fd;
 
 	sigemptyset(&set);
-	for (unsigned i = 0; i < sizeof(often) / sizeof(often[0]); i++)
-		sigaddset(&set, often[i]);
-	for (unsigned i = 0; inside && i < sizeof(of_program) / sizeof(of_program[0]); i++)
-		sigaddset(&set, of_program[i]);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
 	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 	if (fd < 0 || sigprocmask(SIG_BLOCK, &set, NULL) < 0)
 		return errprintf(err, "signalfd: %s", strerror(errno));
@@ -128,10 +157,6 @@ static void take_signal(struct watch *w)
 
 	if (read(w->signals, &info, sizeof(info)) != sizeof(info) || w->stop)
 		return;
-	if (w->run->start) {
-		relay_signal(&w->relay, (int)info.ssi_signo);
-		return;
-	}
 	w->by = (int)info.ssi_signo;
 	w->stop = POWER_BUTTON;
 	w->since = monotonic_ms();
@@ -160,26 +185,53 @@ static int stop_further(struct watch *w)
 	return (int)(grace - passed);
 }
 
+/* Have QEMU end once no rank waits for the guest any more. */
+static void look_at_ranks(struct watch *w, const struct pollfd *polls)
+{
+	unsigned left = 0;
+
+	for (unsigned i = 0; i < w->run->ranks; i++) {
+		struct meet_rank *rank = &w->run->rank[i];
+		char byte;
+
+		if (rank->control >= 0 && polls[i].revents &&
+		    recv(rank->control, &byte, 1, MSG_DONTWAIT) == 0) {
+			close(rank->control);
+			rank->control = -1;
+		}
+		left += rank->control >= 0;
+	}
+	if (left || w->stop || !w->run->ranks)
+		return;
+	w->stop = ASKED_TO_END;
+	w->since = monotonic_ms();
+	qmp_send(&w->qmp, "quit");
+}
+
 /* Forward the console and watch QEMU until it closes its monitor. */
 static void watch_guest(struct watch *w)
 {
 	bool runs = true;
 
 	while (runs) {
-		struct pollfd polls[6] = {
+		struct pollfd polls[4 + AGENT_PROGRAMS_MAX] = {
 			{ .fd = w->qmp.fd, .events = POLLIN },
 			{ .fd = w->signals, .events = POLLIN },
 		};
-		int ms = stop_further(w);
+		int ms = stop_further(w), again = place_again(w);
 
+		if (again >= 0 && (ms < 0 || again < ms))
+			ms = again;
 		console_wants(&w->console, polls + 2);
-		relay_wants(&w->relay, polls + 4);
-		if (poll(polls, 6, ms) < 0 && errno != EINTR)
+		for (unsigned i = 0; i < w->run->ranks; i++)
+			polls[4 + i] = (struct pollfd){
+				.fd = w->run->rank[i].control,
+				.events = POLLIN,
+			};
+		if (poll(polls, 4 + w->run->ranks, ms) < 0 && errno != EINTR)
 			break;
 		console_forward(&w->console, polls + 2);
-		relay_forward(&w->relay, polls + 4);
-		if (w->relay.ended && !w->asked)
-			w->asked = qmp_send(&w->qmp, "quit") == 0;
+		look_at_ranks(w, polls + 4);
 		if (polls[1].revents)
 			take_signal(w);
 		if (polls[0].revents)
@@ -205,27 +257,9 @@ static void drain_console(struct watch *w)
 
 static int print_failure(const struct watch *w, const char *what)
 {
-	fprintf(stderr, "nodeos-guest: %s; the last lines of its console:\n", what);
-	console_print_last(&w->console, LAST_LINES, "nodeos-guest: | ", stderr);
+	fprintf(w->run->says, "nodeos-guest: %s; the last lines of its console:\n", what);
+	console_print_last(&w->console, LAST_LINES, "nodeos-guest: | ", w->run->says);
 	return GUEST_EXIT_FAILED;
-}
-
-/* The exit code of a program inside that has ended, or did not begin. */
-static int judge_program(const struct watch *w)
-{
-	char line[PRINTABLE_LOG_MAX];
-	int status = w->relay.status;
-
-	if (*w->relay.failure) {
-		fprintf(stderr, "nodeos-guest: in the guest: %s\n",
-			printable(line, sizeof(line), w->relay.failure));
-		return GUEST_EXIT_NEVER;
-	}
-	if (WIFSIGNALED(status)) {
-		w->run->killed_by = WTERMSIG(status);
-		return 128 + WTERMSIG(status);
-	}
-	return WEXITSTATUS(status);
 }
 
 /* The exit code of a guest whose QEMU has ended with STATUS, of waitpid(). */
@@ -233,11 +267,11 @@ static int judge_end(const struct watch *w, int status)
 {
 	char text[128];
 
-	if (w->relay.ended)
-		return judge_program(w);
+	if (w->run->ranks && w->stop)
+		return 0; /* its programs have ended */
 	switch (w->qmp.end) {
 	case GUEST_POWEROFF:
-		return w->run->start ? print_failure(w, "the guest's power went off") : 0;
+		return w->run->ranks ? print_failure(w, "the guest's power went off") : 0;
 	case GUEST_RESET:
 		return print_failure(w, "the guest wanted to boot again");
 	case GUEST_PANIC:
@@ -284,7 +318,6 @@ int guest_watch(struct guest_run *run, struct errbuf *err)
 		.run = run,
 		.qmp = { .fd = -1 },
 		.console = { .fd = -1 },
-		.relay = { .fd = -1 },
 		.signals = -1,
 	};
 	int rc = start_inside(&w, err);
@@ -295,11 +328,12 @@ int guest_watch(struct guest_run *run, struct errbuf *err)
 		rc = qmp_open(&w.qmp, w.qmp.fd, err);
 	if (rc == 0)
 		rc = place_threads(&w, err);
-	if (rc == 0)
-		rc = w.signals = open_signals(run->start, err);
+	if (rc == 0 && !run->ranks)
+		rc = w.signals = open_signals(err);
 	if (rc >= 0)
 		rc = qmp_call(&w.qmp, "cont", NULL, err);
 	if (rc == 0) {
+		w.bind_at = monotonic_ms() + BIND_MS;
 		watch_guest(&w);
 		drain_console(&w);
 		rc = judge_end(&w, reap_qemu(&w));
@@ -309,7 +343,6 @@ int guest_watch(struct guest_run *run, struct errbuf *err)
 	end_process(w.files);
 	qmp_close(&w.qmp);
 	console_close(&w.console);
-	relay_close(&w.relay);
 	if (w.signals >= 0)
 		close(w.signals);
 	return rc;

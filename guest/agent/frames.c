@@ -57,15 +57,29 @@ static uint8_t *put_text(uint8_t *to, const char *text)
 	return to + n;
 }
 
+#define TEXTS 4 /* of a FRAME_START, beside arguments and variables */
+
+static void list_texts(const char *text[TEXTS], const struct agent_start *start)
+{
+	text[0] = start->host;
+	text[1] = start->directory;
+	text[2] = start->cpus;
+	text[3] = start->limits;
+}
+
 long agent_start_pack(uint8_t **out, const struct agent_start *start)
 {
-	size_t bytes = 4 * (NUMBERS + (size_t)start->groups) + strlen(start->host) +
-		       strlen(start->directory) + 2;
+	size_t bytes = 4 * (NUMBERS + (size_t)start->groups);
 	size_t args = size_words(start->argv, &bytes), vars = size_words(start->env, &bytes);
 	const uint32_t number[NUMBERS] = { start->uid,	  start->gid,	  start->umask,
 					   start->groups, (uint32_t)args, (uint32_t)vars };
-	uint8_t *to = bytes <= FRAME_START_MAX ? malloc(bytes) : NULL;
+	const char *text[TEXTS];
+	uint8_t *to;
 
+	list_texts(text, start);
+	for (size_t i = 0; i < TEXTS; i++)
+		bytes += strlen(text[i]) + 1;
+	to = bytes <= FRAME_START_MAX ? malloc(bytes) : NULL;
 	*out = to;
 	if (!to)
 		return -1;
@@ -73,8 +87,8 @@ long agent_start_pack(uint8_t **out, const struct agent_start *start)
 		frame_put_number(to, number[i]);
 	for (uint32_t i = 0; i < start->groups; i++, to += 4)
 		frame_put_number(to, start->group[i]);
-	to = put_text(to, start->host);
-	to = put_text(to, start->directory);
+	for (size_t i = 0; i < TEXTS; i++)
+		to = put_text(to, text[i]);
 	for (size_t i = 0; i < args; i++)
 		to = put_text(to, start->argv[i]);
 	for (size_t i = 0; i < vars; i++)
@@ -115,7 +129,7 @@ int agent_start_unpack(struct agent_start *out, uint8_t *bytes, size_t n)
 	uint32_t *group;
 
 	memset(out, 0, sizeof(*out));
-	if (n < 4 * NUMBERS + 2 || bytes[n - 1] != '\0')
+	if (n < 4 * NUMBERS + TEXTS || bytes[n - 1] != '\0')
 		return -1;
 	out->uid = decode_number(bytes);
 	out->gid = decode_number(bytes + 4);
@@ -129,7 +143,9 @@ int agent_start_unpack(struct agent_start *out, uint8_t *bytes, size_t n)
 	out->group = group;
 	out->host = next_text(&at, end);
 	out->directory = out->host ? next_text(&at, end) : NULL;
-	out->argv = out->directory ? next_words(decode_number(bytes + 16), &at, end) : NULL;
+	out->cpus = out->directory ? next_text(&at, end) : NULL;
+	out->limits = out->cpus ? next_text(&at, end) : NULL;
+	out->argv = out->limits ? next_words(decode_number(bytes + 16), &at, end) : NULL;
 	out->env = out->argv ? next_words(decode_number(bytes + 20), &at, end) : NULL;
 	if (out->env && out->argv[0] && group && at == end)
 		return 0;

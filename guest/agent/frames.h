@@ -9,8 +9,12 @@
  * What nodeos-guest and its agent, the first process of the guest, send each other through a
  * virtio-serial port: frames of a type, a length and as many bytes, all numbers little-endian. Both
  * sides check what they get. Needs libc only.
+ *
+ * Each program has a port of its own, named AGENT_PORT.NUMBER.PROGRAMS. The agent kills a program
+ * whose port is closed on the host's side.
  */
 #define AGENT_PORT "nodeos.agent"
+#define AGENT_PROGRAMS_MAX 255u
 #define FRAME_HEAD 8u
 #define FRAME_DATA_MAX (64u << 10) /* bytes of standard input, output or error in a frame */
 #define FRAME_START_MAX (4u << 20)
@@ -28,6 +32,10 @@ enum frame_type {
 	FRAME_TAKEN, /* 4 bytes: so much of the input has gone to the program */
 	FRAME_EXIT, /* 4 bytes: the status of the program as waitpid() reports it; the last frame */
 	FRAME_FAILED, /* a text: why the program did not begin; the last frame */
+	/* from the process that runs QEMU to one that waits for its program, without the agent */
+	FRAME_PLACES = 32, /* 4 bytes for each CPU of the guest: its number in the host */
+	FRAME_ENDED, /* a text: why there is no guest any more; the last frame */
+	FRAME_NEVER, /* a text: why the guest never began; the last frame */
 };
 
 /* A program, and how it begins. Arrays are NULL-terminated. */
@@ -36,6 +44,8 @@ struct agent_start {
 	uint32_t groups;
 	const uint32_t *group;
 	char *host, *directory;
+	char *cpus; /* "0 3": the CPUs of the guest that it may use; "": all */
+	char *limits; /* "7 1024 4096": number, soft and hard value of a limit; "": those of init */
 	char **argv, **env;
 };
 

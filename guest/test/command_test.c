@@ -39,12 +39,10 @@ static void begin(void)
 		.name = "g",
 		.shape = &shape,
 		.image = &image,
-		.memory_fd = -1,
 		.kvm_fd = -1,
 		.qmp_fd = 5,
 		.console_fd = 6,
 		.files_fd = -1,
-		.agent_fd = -1,
 		.initrd_fd = -1,
 	};
 	shape.cpus = shape.nodes = 1;
@@ -116,7 +114,9 @@ static void test_given(void)
 	shape.node[1].bytes = 128 << 20;
 	plan.binds = true;
 	plan.page = 2 << 20;
-	plan.memory_fd = 8;
+	plan.memory_fd[0] = 8;
+	plan.memory_fd[1] = 10;
+	plan.memories = 2;
 	plan.kvm_fd = 9;
 	image.disk = (char *)"d.img";
 	is(line(),
@@ -125,8 +125,8 @@ static void test_given(void)
 	   "-overcommit cpu-pm=on -smp 1,sockets=1,dies=1,cores=1,threads=1 -m 384M -object "
 	   "memory-backend-file,mem-path=/proc/self/fd/8,id=mem0,size=268435456,share=on,"
 	   "prealloc=on -numa node,nodeid=0,memdev=mem0 -object "
-	   "memory-backend-file,mem-path=/proc/self/fd/8,offset=268435456,id=mem1,size=134217728,"
-	   "share=on,prealloc=on -numa node,nodeid=1,memdev=mem1 -numa "
+	   "memory-backend-file,mem-path=/proc/self/fd/10,id=mem1,size=134217728,share=on,"
+	   "prealloc=on -numa node,nodeid=1,memdev=mem1 -numa "
 	   "cpu,node-id=0,socket-id=0,core-id=0,thread-id=0 " SOCKETS "-blockdev "
 	   "driver=raw,node-name=disk,read-only=off,file.driver=file,file.filename=d.img -device "
 	   "virtio-blk-pci,drive=disk,bootindex=2",
@@ -151,14 +151,19 @@ static void test_inside(void)
 	begin();
 	plan.emulated = true;
 	plan.files_fd = 7;
-	plan.agent_fd = 8;
+	plan.agent_fd[0] = 8;
+	plan.agent_fd[1] = 9;
+	plan.agents = 2;
+	plan.network = true;
 	image.kernel = (char *)"/boot/k";
 	is(strstr(line(), " -device pvpanic "),
 	   " -device pvpanic -chardev socket,id=files,fd=7 -device "
-	   "vhost-user-fs-pci,chardev=files,tag=root -device virtio-serial-pci -chardev "
-	   "socket,id=agent,fd=8 -device virtserialport,chardev=agent,name=nodeos.agent -kernel "
-	   "/boot/k",
-	   "a guest that runs a program has the host's files and a port of the agent");
+	   "vhost-user-fs-pci,chardev=files,tag=root -bios qboot.rom -device "
+	   "virtio-serial-pci,max_ports=3 -chardev socket,id=agent0,fd=8 -device "
+	   "virtserialport,chardev=agent0,name=nodeos.agent.0.2 -chardev socket,id=agent1,fd=9 "
+	   "-device virtserialport,chardev=agent1,name=nodeos.agent.1.2 -netdev "
+	   "user,id=net,ipv6=off -device virtio-net-pci,netdev=net,romfile= -kernel /boot/k",
+	   "a guest that runs two programs has the host's files, their ports and a network");
 }
 
 int main(void)

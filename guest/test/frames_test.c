@@ -12,7 +12,9 @@ static const char packed[] = "\xe8\x03\0\0"
 			     "\2\0\0\0"
 			     "\1\0\0\0"
 			     "\x05\x01\0\0"
-			     "h\0/d\0sh\0-c\0A=1";
+			     "h\0/d\0"
+			     "0 1\0"
+			     "7 1 2\0sh\0-c\0A=1";
 
 static void test_frames(void)
 {
@@ -46,6 +48,8 @@ static void test_pack(void)
 		.group = group,
 		.host = (char *)"h",
 		.directory = (char *)"/d",
+		.cpus = (char *)"0 1",
+		.limits = (char *)"7 1 2",
 		.argv = argv,
 		.env = env,
 	};
@@ -87,6 +91,8 @@ static void test_unpack(void)
 	   "the program has its numbers");
 	is(s.host, "h", "the program has its host");
 	is(s.directory, "/d", "the program has its directory");
+	is(s.cpus, "0 1", "the program has its CPUs");
+	is(s.limits, "7 1 2", "the program has its limits");
 	ok(strcmp(s.argv[0], "sh") == 0 && strcmp(s.argv[1], "-c") == 0 && !s.argv[2],
 	   "the program has its arguments");
 	ok(strcmp(s.env[0], "A=1") == 0 && !s.env[1], "the program has its environment");

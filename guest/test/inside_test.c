@@ -4,6 +4,7 @@
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
 #include "guest/cpio.h"
+#include "guest/modules.h"
 
 static void test_release(void)
 {
@@ -42,6 +43,46 @@ static void test_builtin(void)
 	ok(!guest_kernel_has(text, "virtio"), "the begin of a name is not the name");
 	ok(!guest_kernel_has(text, "fuse"), "a directory is no module");
 	ok(!guest_kernel_has("", "fuse"), "an empty list has no module");
+}
+
+static const char *shown(const struct guest_modules *list)
+{
+	static char text[512];
+
+	*text = '\0';
+	for (unsigned i = 0; i < list->n; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%.*s ",
+			 (int)list->path[i].length, list->path[i].text);
+	return text;
+}
+
+/* The lines are of Debian 12's modules.dep, shortened; the order is that of modprobe. */
+static void test_modules(void)
+{
+	static const char dep[] =
+		"kernel/v/virtio.ko:\n"
+		"kernel/v/virtio_ring.ko:\n"
+		"kernel/v/virtio_pci.ko: kernel/v/legacy.ko kernel/v/modern.ko "
+		"kernel/v/virtio_ring.ko kernel/v/virtio.ko\n"
+		"kernel/f/virtiofs.ko.xz: kernel/f/fuse.ko kernel/v/virtio_ring.ko "
+		"kernel/v/virtio.ko\n";
+	struct guest_modules list = { .n = 0 };
+
+	is_int(guest_modules_add(&list, dep, "virtio_pci"), 0, "a module is found");
+	is(shown(&list),
+	   "kernel/v/virtio.ko kernel/v/virtio_ring.ko kernel/v/modern.ko kernel/v/legacy.ko "
+	   "kernel/v/virtio_pci.ko ",
+	   "what a module needs comes before it, in the order of modprobe");
+	is_int(guest_modules_add(&list, dep, "virtiofs"), 0, "a compressed module is found");
+	is(shown(&list),
+	   "kernel/v/virtio.ko kernel/v/virtio_ring.ko kernel/v/modern.ko kernel/v/legacy.ko "
+	   "kernel/v/virtio_pci.ko kernel/f/fuse.ko kernel/f/virtiofs.ko.xz ",
+	   "what two modules need is loaded once");
+	is_int(guest_modules_add(&list, dep, "virtio_rin"), -1, "no such module");
+	list.n = GUEST_MODULES_MAX - 1;
+	memset(list.path, 0, sizeof(list.path));
+	is_int(guest_modules_add(&list, dep, "virtiofs"), -1,
+	       "more modules than there is room for");
 }
 
 /* Debian's cpio reads what we write. */
@@ -85,6 +126,7 @@ int main(void)
 {
 	test_release();
 	test_builtin();
+	test_modules();
 	test_cpio();
 	return tap_done();
 }

@@ -3,8 +3,9 @@
 """A stand-in for QEMU: greets, answers, and does what the words of -append say, in their order:
 poweroff, reset, panic, quit, die, refuse (cont), deaf (ignore the power button), stubborn (also
 ignore quit), echo (a line of the console), pause, print=TEXT. Without such an end it waits.
-If it has a port of the agent, it is the agent, too, and does what the program's words say: exit=N,
-signal=N, fail, wait (for a signal, whose number is the exit code), cat, show (the program)."""
+If it has ports of the agent, it is the agent, too, and does what each program's words say: exit=N,
+signal=N, fail, wait (for a signal, whose number is the exit code), cat, show (the program), cpus,
+limit=N (of its own), names (of the ports), initrd, off (the guest's power)."""
 
 import json
 import os
@@ -46,13 +47,25 @@ class Agent(threading.Thread):
         kind, data = self.take()
         uid, gid, umask, groups, args, variables = struct.unpack_from("<6I", data)
         texts = data[24 + 4 * groups :].split(b"\0")[:-1]
-        words = [w.decode() for w in texts[2 : 2 + args]]
-        assert kind == 1 and len(texts) == 2 + args + variables
+        words = [w.decode() for w in texts[4 : 4 + args]]
+        assert kind == 1 and len(texts) == 4 + args + variables
         for word in words:
             what, _, value = word.partition("=")
             if what == "show":
                 self.give(16, f"{uid} {gid} {umask:o} {texts[1].decode()}\n".encode())
                 self.give(17, b"an error\n")
+            elif what == "cpus":
+                self.give(16, texts[2])
+            elif what == "limit":
+                limits = texts[3].split()
+                limits = dict(zip(limits[::3], zip(limits[1::3], limits[2::3])))
+                self.give(16, b" ".join(limits[value.encode()]))
+            elif what == "initrd":
+                with open(sys.argv[sys.argv.index("-initrd") + 1], "rb") as f:
+                    self.give(16, f.read().replace(b"\0", b""))
+            elif what == "names":
+                ports = [w for w in sys.argv if w.startswith("virtserialport,")]
+                self.give(16, " ".join(p.partition("name=")[2] for p in ports).encode())
             elif what == "cat":
                 while (frame := self.take())[1]:
                     self.give(16, frame[1])
@@ -75,8 +88,8 @@ class Agent(threading.Thread):
 
 class StandIn:
     def __init__(self):
-        if value("-chardev", "socket,id=agent,"):
-            Agent(socket.socket(fileno=descriptor("agent"))).start()
+        ports = int(value("-device", "virtserialport,").rpartition(".")[2] or 0)
+        self.agents = [Agent(socket.socket(fileno=descriptor(f"agent{i}"))) for i in range(ports)]
         self.qmp = socket.socket(fileno=descriptor("qmp"))
         self.console = socket.socket(fileno=descriptor("console"))
         self.words = value("-append").split()
@@ -143,6 +156,8 @@ class StandIn:
             if "places" in self.words:
                 self.show_places()
             threading.Thread(target=self.act, daemon=True).start()
+            for agent in self.agents:
+                agent.start()
         elif command == "system_powerdown" and not {"deaf", "stubborn"} & set(self.words):
             self.shutdown("guest-shutdown")
         elif command == "quit" and "stubborn" not in self.words:

@@ -5,7 +5,10 @@ of threads, what is left after a kill. Part of make check."""
 
 import json
 import os
+import re
+import resource
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -112,7 +115,6 @@ def make_kernel():
 
 
 def test_inside():
-    make_kernel()
     code, out, err = run_inside(["show", "exit=7"], preexec_fn=lambda: os.umask(0o27))
     ok(
         (code, out, err) == (7, f"{os.getuid()} {os.getgid()} 27 {os.getcwd()}\n", "an error\n"),
@@ -135,6 +137,11 @@ def test_inside():
     guest.process.send_signal(signal.SIGUSR1)
     code, _, _ = guest.end()
     ok(code == signal.SIGUSR1, "a signal goes to the program", code)
+    code, out, _ = run_inside(["limit=7", "exit=0"])
+    limits = " ".join(map(str, resource.getrlimit(resource.RLIMIT_NOFILE)))
+    ok(out == limits, "a program inside has this process's limits", (out, limits))
+    code, out, _ = run_inside(["cpus", "exit=0"], b"", f"--cpus={CPUS[-1]}")
+    ok(out == "0 ", "a program inside may use the guest's CPUs for those of this process", out)
     code, _, err = run_inside(["off"])
     ok(
         code == 1 and err.startswith("nodeos-guest: QEMU ended with code 0,"),
@@ -154,17 +161,135 @@ def test_inside():
     )
     with open("modules.builtin", "w", encoding="ascii") as f:
         f.write("kernel/virtio_pci.ko\n")
+    with open("modules.dep", "w", encoding="ascii") as f:
+        f.write("a/fuse.ko:\na/virtiofs.ko.xz: a/fuse.ko\n")
     code, _, err = run_inside(["x"])
     ok(
-        (code, err) == (125, "nodeos-guest: kernel 6.1-x (bz) does not have virtiofs built in\n"),
-        "a kernel with its file system in a module is refused",
+        (code, err)
+        == (
+            125,
+            "nodeos-guest: kernel 6.1-x (bz) has virtio_console neither built in nor as a module\n",
+        ),
+        "a kernel without a driver is refused",
         (code, err),
+    )
+    with open("modules.dep", "a", encoding="ascii") as f:
+        f.write("a/virtio-console.ko:\n")
+    os.makedirs("a", exist_ok=True)
+    for name in ("fuse.ko", "virtiofs.ko.xz", "virtio-console.ko"):
+        with open(f"a/{name}", "w", encoding="ascii") as f:
+            f.write(f"<{name}>")
+    code, out, err = run_inside(["initrd", "exit=0"])
+    found = re.findall(r"modules/(\d+)|<([a-z.-]+)>", out)
+    ok(
+        (code, found)
+        == (
+            0,
+            [
+                ("00", ""),
+                ("", "fuse.ko"),
+                ("01", ""),
+                ("", "virtiofs.ko.xz"),
+                ("02", ""),
+                ("", "virtio-console.ko"),
+            ],
+        ),
+        "drivers that are modules are in the initrd, in the order of their needs",
+        (code, out, err),
     )
     code, _, err = run_inside(["x"], b"", "--kernel=k")
     ok(
         (code, err) == (125, "nodeos-guest: kernel k: not a bzImage of Linux\n"),
         "a file that is no kernel is refused",
         (code, err),
+    )
+
+
+def test_ranks():
+    """Three ranks in one guest, which lives as long as the last of them."""
+    keeper, rank = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    words = (["names", "exit=3"], ["wait"], ["show", "exit=5"])
+    guests = []
+    for i, program in enumerate(words):
+        fds = [rank.fileno(), *([keeper.fileno()] if i == 0 else [])]
+        own = f"--rank={i},3,{fds[0]},{fds[1] if i == 0 else -1}"
+        guests.append(start_inside([*program], own, pass_fds=fds))
+    keeper.close()
+    rank.close()
+    code, out, _ = guests[0].end()
+    names = " ".join(f"nodeos.agent.{i}.3" for i in range(3))
+    ok((code, out) == (3, names), "the first of three ranks ends before the others", (code, out))
+    code, out, _ = guests[2].end()
+    ok(
+        code == 5 and out.startswith(f"{os.getuid()} "),
+        "the last of three ranks ends before the second",
+        (code, out),
+    )
+    guests[1].wait_for_line()
+    guests[1].process.send_signal(signal.SIGUSR2)
+    code, _, _ = guests[1].end()
+    ok(
+        code == signal.SIGUSR2,
+        "the second rank still gets its signal when the others have ended",
+        code,
+    )
+
+
+def test_lost_ranks():
+    """A rank that is killed leaves the guest to the others; the end of the guest is that of all."""
+    keeper, rank = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    fds = [rank.fileno(), keeper.fileno()]
+    first = start_inside(["wait"], f"--rank=0,2,{fds[0]},{fds[1]}", pass_fds=fds)
+    second = start_inside(["wait"], f"--rank=1,2,{fds[0]},-1", pass_fds=fds[:1])
+    keeper.close()
+    rank.close()
+    first.wait_for_line()
+    second.wait_for_line()
+    (child,) = children(first.process.pid)
+    first.process.kill()
+    first.process.wait()
+    ok(alive(child), "a rank that is killed leaves the guest to the other")
+    second.process.send_signal(signal.SIGUSR1)
+    code, _, _ = second.end()
+    ok(code == signal.SIGUSR1, "the rank that is left goes on", code)
+    for _ in range(500):
+        if not alive(child):
+            break
+        time.sleep(0.02)
+    ok(not alive(child), "the last rank's end is that of the guest")
+    keeper, rank = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    fds = [rank.fileno(), keeper.fileno()]
+    first = start_inside(["x"], f"--rank=0,2,{fds[0]},{fds[1]}", pass_fds=fds)
+    while not children(first.process.pid):
+        time.sleep(0.02)
+    (child,) = children(first.process.pid)
+    first.process.send_signal(signal.SIGTERM)
+    code, _, _ = first.end()
+    ok(code == -15, "a rank that waits for another one ends by SIGTERM", code)
+    for _ in range(500):
+        if not alive(child):
+            break
+        time.sleep(0.02)
+    ok(not alive(child), "the process that was to run the guest ends with it")
+    guest = start_inside(["wait"])
+    guest.wait_for_line()
+    (child,) = children(guest.process.pid)
+    rest = children(child)
+    os.kill(child, signal.SIGKILL)
+    code, _, err = guest.end()
+    ok(
+        (code, err) == (1, "nodeos-guest: the process that runs QEMU was killed\n"),
+        "the end of the process that runs QEMU is that of the rank",
+        (code, err),
+    )
+    for _ in range(500):
+        if not any(map(alive, rest)):
+            break
+        time.sleep(0.02)
+    ok(
+        len(rest) == 2 and not any(map(alive, rest)),
+        "QEMU and virtiofsd end with the process that runs them",
+        rest,
     )
 
 
@@ -260,11 +385,15 @@ def alive(pid):
         return False
 
 
+def children(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
+        return [int(p) for p in f.read().split()]
+
+
 def test_kill():
     guest = Guest("print=up\\n")
     guest.wait_for_line()
-    with open(f"/proc/{guest.process.pid}/task/{guest.process.pid}/children") as f:
-        (qemu,) = [int(p) for p in f.read().split()]
+    (qemu,) = children(guest.process.pid)
     ok(alive(qemu), "QEMU is a child of nodeos-guest")
     guest.process.kill()
     guest.process.wait()
@@ -283,12 +412,15 @@ def main():
         with open("qemu", "w", encoding="ascii") as f:
             f.write(f'#!/bin/sh\nexec {sys.executable} {HERE}/stand_in.py "$@"\n')
         os.chmod("qemu", 0o755)
+        make_kernel()
         test_ends()
         test_refusals()
         test_console()
         test_places()
         test_signals()
         test_kill()
+        test_ranks()
+        test_lost_ranks()
         test_inside()
         os.chdir("/")
     done()
