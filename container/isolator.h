@@ -14,6 +14,7 @@
 #include "host/blocks.h"
 #include "host/buffer_file.h"
 #include "host/conf.h"
+#include "hugepages/guest_given.h"
 #include "hugepages/rank_counts.h"
 #include "hugepages/reserve.h"
 #include "jobplan/job_plan.h"
@@ -61,6 +62,7 @@ struct rank_settings {
 	struct request_lwk lwk; /* memory 0: the ranks have no machines */
 	struct reserve_given extents; /* the ranks' huge pages for their machines */
 	struct rank_counts counts; /* counts of their machines, in shared memory */
+	struct guest_given guest;
 	bool opens_kvm; /* root opens /dev/kvm for the ranks */
 };
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The program of a rank of srun runs in a whole guest of QEMU, with the user's rights. The rank
- * begins with nodeos-guest in place of its program (spank/stepd.c).
+ * The programs of a step's ranks in a container run in one whole guest of QEMU on each node. Each
+ * rank begins with nodeos-guest in place of its program (spank/stepd.c), the first starts QEMU.
  */
 #include "container/isolator.h"
 #include "container/step_id.h"
 #include "hugepages/guest_needs.h"
+#include "limits/extent_share.h"
 
 static int guest_possible(const struct request *r, const struct isolator_node *n,
 			  struct errbuf *err)
@@ -14,26 +15,40 @@ static int guest_possible(const struct request *r, const struct isolator_node *n
 		const struct rank_value *mib = &r->container[i].number[RANK_NUMBER_GUEST];
 
 		if (mib->set && n->job_memory && (uint64_t)mib->value << 20 >= n->job_memory)
-			return errprintf(
-				err,
-				"container %s: a guest of %d MiB does not fit in the "
-				"job's memory here: ask for more (--mem), or a smaller one",
-				r->container[i].name, mib->value);
+			return errprintf(err,
+					 "container %s: a guest of %d MiB does not fit in the "
+					 "job's memory here: ask for more (--mem)",
+					 r->container[i].name, mib->value);
 	}
 	return 0;
 }
 
-/* Can the ranks of this part have a guest on this node? */
-static int check_part(const struct isolator_part *p, struct errbuf *err)
+/* Prepare the guest of a part's ranks, with memory in equal parts on the container's nodes. */
+static int prepare_part(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err)
 {
-	if (p->given->lwk.memory)
+	struct rank_settings *g = p->given;
+	unsigned mems = idset_count(&g->mems);
+	const struct reserve_ask ask = {
+		.state_dir = s->conf->state_dir,
+		.cgroup_fd = s->cgroup_fd,
+		.cgroup = s->step_cgroup,
+		.step_inode = s->inode,
+		.job_inode = s->job_inode,
+		.mems = &g->mems,
+		.ranks = mems, /* extent N is on node N, if it has room */
+		.bytes = guest_given_bytes((unsigned)g->number[RANK_NUMBER_GUEST].value, mems),
+		.page = RESERVE_1G,
+		.job_max = extent_share_of_job(s->job_memory, idset_count(s->job_cpus)),
+		.owner = s->stepd,
+	};
+
+	if (g->lwk.memory)
 		return errprintf(err, "a rank has a guest or a machine (lwk), not both");
-	if (p->ranks > 1)
-		return errprintf(err,
-				 "%u ranks would have guests here, and a container has one on a "
-				 "node: start one rank on each (srun --ntasks-per-node=1)",
-				 p->ranks);
-	return guest_needs_check(err);
+	g->guest = (struct guest_given){ .ranks = p->ranks, .kvm = s->conf->lwk == LWK_YES };
+	if (guest_needs_check(err) < 0 ||
+	    extent_share_lower(s->cgroup_fd, s->user, ask.bytes * mems, GUEST_OUTSIDE_MIN, err) < 0)
+		return -1;
+	return guest_given_make(&g->guest, &g->extents, &ask, err);
 }
 
 static int guest_step(const struct isolator_step *s, struct errbuf *err)
@@ -43,17 +58,38 @@ static int guest_step(const struct isolator_step *s, struct errbuf *err)
 
 		if (!g->number[RANK_NUMBER_GUEST].set)
 			continue;
-		if (s->step_id < STEP_ID_INTERACTIVE && check_part(&s->part[i], err) < 0)
-			return errwrap(err, "container %s", s->part[i].name);
-		if (s->step_id < STEP_ID_INTERACTIVE)
-			continue;
-		g->number[RANK_NUMBER_GUEST].set = false;
-		isolator_note(g, "guest: only ranks of srun have guests");
+		if (s->step_id >= STEP_ID_INTERACTIVE) {
+			g->number[RANK_NUMBER_GUEST].set = false;
+			isolator_note(g, "guest: only ranks of srun have guests");
+		} else if (prepare_part(s, &s->part[i], err) < 0) {
+			return errwrap(err, "container %s: guest", s->part[i].name);
+		}
 	}
 	return 0;
+}
+
+static int guest_show(const struct rank_settings *g, const struct isolator_place *at,
+		      struct errbuf *err)
+{
+	if (!g->guest.ranks || guest_given_take(&g->guest, &g->extents, at->nth, err) == 0)
+		return 0;
+	return errwrap(err, "container %s: guest", at->container);
+}
+
+static void guest_values(const struct rank_settings *g,
+			 void (*fn)(const char *name, const char *value, void *arg), void *arg)
+{
+	static char value[GUEST_OPTIONS_MAX];
+
+	*value = '\0';
+	if (g && g->guest.ranks)
+		guest_given_options(value, &g->guest, &g->extents, &g->cpus, &g->mems);
+	fn("NODEOS_GUEST", value, arg);
 }
 
 const struct isolator isolator_guest = {
 	.possible = guest_possible,
 	.step = guest_step,
+	.show = guest_show,
+	.values = guest_values,
 };

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/sysinfo.h>
 #include <unistd.h>
 
 #include "base/fileio.h"
@@ -19,7 +18,7 @@
 #include "container/step_id.h"
 #include "host/apart.h"
 #include "hugepages/extent_file.h"
-#include "limits/memory_limit.h"
+#include "limits/extent_share.h"
 
 #define KVM "/dev/kvm"
 #define NOHZ_FULL "/sys/devices/system/cpu/nohz_full"
@@ -124,35 +123,6 @@ static int check_kvm(const struct isolator_step *s, struct errbuf *err)
 			 s->conf_path);
 }
 
-/* Return the bytes that the job's extents may have on this node. */
-static uint64_t most_of_job(const struct isolator_step *s)
-{
-	long cpus = sysconf(_SC_NPROCESSORS_CONF);
-	struct sysinfo info;
-
-	if (s->job_memory || cpus < 1 || sysinfo(&info) < 0)
-		return s->job_memory;
-	/* without --mem: the same share of the memory as of the CPUs */
-	return info.totalram / (uint64_t)cpus * info.mem_unit * idset_count(s->job_cpus);
-}
-
-/* Lower the step's memory.max by EXTENTS bytes: the kernel does not count huge pages there. */
-static int lower_memory(const struct isolator_step *s, uint64_t extents, unsigned ranks,
-			struct errbuf *err)
-{
-	uint64_t now;
-
-	if (memory_limit_read(&now, s->cgroup_fd, s->user) < 0 || now == UINT64_MAX)
-		return 0;
-	if (now < extents || now - extents < ranks * OUTSIDE_MIN)
-		return errprintf(err,
-				 "lwk: extents of %" PRIu64
-				 " MiB leave too little of the step's %" PRIu64
-				 " MiB for the rest of %u ranks: ask for more (--mem)",
-				 extents >> 20, now >> 20, ranks);
-	return memory_limit_set(s->cgroup_fd, s->user, now - extents, err);
-}
-
 static void note_ticks(struct rank_settings *g)
 {
 	char text[4096];
@@ -164,17 +134,11 @@ static void note_ticks(struct rank_settings *g)
 		isolator_note(g, "lwk: ticks: Linux was not booted with nohz_full= for its CPUs");
 }
 
-/* Return the bytes that the extents of RANKS ranks may have in total if no size is given. */
-static uint64_t most_of_step(const struct isolator_step *s, unsigned ranks)
+static int lower_memory(const struct isolator_step *s, const struct isolator_part *p,
+			struct errbuf *err)
 {
-	uint64_t limit, site = s->conf->lwk_max * ranks;
-
-	if (memory_limit_read(&limit, s->cgroup_fd, s->user) < 0)
-		limit = UINT64_MAX;
-	if (limit != UINT64_MAX)
-		limit = limit > ranks * OUTSIDE_MIN ? limit - ranks * OUTSIDE_MIN : 0;
-	/* pages_share() leaves a quarter of the result unused */
-	return site && site < limit / 4 * 3 ? site / 3 * 4 : limit;
+	return extent_share_lower(s->cgroup_fd, s->user, p->given->lwk.memory * p->ranks,
+				  p->ranks * OUTSIDE_MIN, err);
 }
 
 static int reserve_part(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err)
@@ -191,17 +155,18 @@ static int reserve_part(const struct isolator_step *s, struct isolator_part *p, 
 		.mems = &g->mems,
 		.ranks = p->ranks,
 		.bytes = shares ? 0 : g->lwk.memory,
-		.most = most_of_step(s, p->ranks),
+		.most = extent_share_of_step(s->cgroup_fd, s->user, p->ranks * OUTSIDE_MIN,
+					     s->conf->lwk_max * p->ranks),
 		.page = g->lwk.page == LWK_PAGE_2M ? RESERVE_2M : RESERVE_1G,
-		.job_max = most_of_job(s),
+		.job_max = extent_share_of_job(s->job_memory, idset_count(s->job_cpus)),
 		.owner = s->stepd,
 	};
 
-	if ((!shares && lower_memory(s, g->lwk.memory * p->ranks, p->ranks, err) < 0) ||
+	if ((!shares && lower_memory(s, p, err) < 0) ||
 	    reserve_pages(&g->extents, &ask, err) < 0)
 		return errwrap(err, "container %s: lwk", p->name);
 	g->lwk.memory = g->extents.bytes;
-	if (shares && lower_memory(s, g->lwk.memory * p->ranks, p->ranks, err) < 0)
+	if (shares && lower_memory(s, p, err) < 0)
 		return errwrap(err, "container %s: lwk", p->name);
 	if (g->lwk.page == LWK_PAGE_1G && g->extents.page != RESERVE_1G)
 		isolator_note(g, "lwk: 2M pages");

@@ -150,6 +150,7 @@ static int partition_accept(const struct isolator_step *s, struct isolator_part 
 {
 	struct rank_settings *g = p->given;
 	const char *kind = g->partition == PARTITION_ISOLATED ? "an isolated" : "a root";
+	bool guest = p->ask && p->ask->number[RANK_NUMBER_GUEST].set;
 	struct errbuf why = { 0 };
 
 	if (g->partition == PARTITION_MEMBER)
@@ -168,7 +169,10 @@ static int partition_accept(const struct isolator_step *s, struct isolator_part 
 	if (check_exclusive(s, p, job, kind, &why) < 0) {
 		g->partition = PARTITION_MEMBER;
 		snprintf(g->unfenced, sizeof(g->unfenced), "%s: %.180s",
-			 p->ask->lwk.memory ? "lwk" : "policy \"hpc\"", why.text);
+			 p->ask->lwk.memory ? "lwk"
+			 : guest	    ? "guest"
+					    : "policy \"hpc\"",
+			 why.text);
 	}
 	return 0;
 }

@@ -56,7 +56,8 @@ void outcome_sched(struct sched_given *out, const struct requested_container *as
 		if (out->for_hpc)
 			out->partition = PARTITION_ROOT;
 	}
-	if (ask->lwk.memory && out->partition == PARTITION_MEMBER) {
+	if ((ask->lwk.memory || ask->number[RANK_NUMBER_GUEST].set) &&
+	    out->partition == PARTITION_MEMBER) {
 		out->partition = partition_of_lwk(conf);
 		out->for_lwk = out->partition != PARTITION_MEMBER;
 	}

@@ -37,11 +37,11 @@ struct sched_given {
 	unsigned quantum; /* milliseconds, only with hpc */
 	/* policy hpc was requested, but this kernel lacks it; POLICY is the site's replacement */
 	bool fallback;
-	/* the partition that the container requests, or that the replacement or lwk implies */
+	/* what the container requests, or what the replacement, lwk or guest implies */
 	enum partition partition;
 	/* PARTITION is part of the replacement: a step without it is "modified", not refused */
 	bool for_hpc;
-	/* PARTITION comes with lwk and was not requested; the step can do without it */
+	/* PARTITION comes with lwk or guest and was not requested; the step can do without it */
 	bool for_lwk;
 };
 

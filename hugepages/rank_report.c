@@ -82,6 +82,18 @@ static void put_counts(struct json_out *j, const struct rank_counted *c)
 	jout_close(j, '}');
 }
 
+void guest_report_json(struct json_out *j, const struct reserve_given *e, unsigned extents,
+		       const struct idset *mems, unsigned ranks)
+{
+	jout_open(j, "guest", '{');
+	jout_number(j, "memory_bytes", e->bytes * extents);
+	jout_number(j, "page_bytes", e->page);
+	jout_number(j, "shortest_bytes", e->proof.shortest * e->page);
+	jout_set(j, "mems", mems);
+	jout_number(j, "ranks", ranks);
+	jout_close(j, '}');
+}
+
 void rank_report_json(struct json_out *j, const struct reserve_given *e, const struct idset *mems,
 		      const struct page_runs *own, const struct rank_counted *c)
 {

@@ -15,4 +15,11 @@
 void rank_report_json(struct json_out *j, const struct reserve_given *e, const struct idset *mems,
 		      const struct page_runs *own, const struct rank_counted *c);
 
+/*
+ * Write member "guest" of a rank in a report: the memory of the guest in which it and others of
+ * RANKS ranks run, EXTENTS extents of E, one on each of MEMS.
+ */
+void guest_report_json(struct json_out *j, const struct reserve_given *e, unsigned extents,
+		       const struct idset *mems, unsigned ranks);
+
 #endif

@@ -172,12 +172,9 @@ bool step_is_inside(const struct step *s, unsigned rank)
 	return s->shared->part[s->shared->rank[rank].part].given.lwk.memory != 0;
 }
 
-unsigned step_guest(const struct step *s, unsigned rank)
+bool step_has_guest(const struct step *s, unsigned rank)
 {
-	const struct step_part *p = &s->shared->part[s->shared->rank[rank].part];
-	const struct rank_value *mib = &p->given.number[RANK_NUMBER_GUEST];
-
-	return p->kind != STEP_NONE && mib->set ? (unsigned)mib->value : 0;
+	return s->shared->part[s->shared->rank[rank].part].given.guest.ranks != 0;
 }
 
 void step_show(struct step *s, unsigned rank)

@@ -100,8 +100,8 @@ void step_place(struct step *s, unsigned rank, pid_t pid);
  */
 void step_show(struct step *s, unsigned rank);
 
-/* The memory in MiB of the guest in which the rank's program runs; 0: none. After step_show(). */
-unsigned step_guest(const struct step *s, unsigned rank);
+/* Does the rank's program run in a guest (nodeos-guest)? After step_show(). */
+bool step_has_guest(const struct step *s, unsigned rank);
 
 /* Does the rank begin with nodeos-lwk-start, in place of its program? Known after step_show(). */
 bool step_is_inside(const struct step *s, unsigned rank);

@@ -23,6 +23,9 @@ static void put_rank(struct json_out *j, const struct step_rank *r, const struct
 	jout_set(j, "cpus", &r->chosen);
 	if (p->given.lwk.memory)
 		rank_report_json(j, &p->given.extents, &p->given.mems, &r->extent, &r->counted);
+	if (p->given.guest.ranks)
+		guest_report_json(j, &p->given.extents, p->given.guest.extents, &p->given.mems,
+				  p->given.guest.ranks);
 	if (r->entered) {
 		jout_open(j, "kernel", '{');
 		jout_set(j, "cpus", &r->kernel_cpus);

@@ -34,8 +34,8 @@
 	  "A negative one would spare a rank at the cost of others and is refused.",             \
 	  "oom oom_score oom_adj oom_score_adj oom-score oom-adj oom-score-adj oomscoreadjust ") \
 	X(GUEST, guest, "guest", "guest_mib", 64, 16777216,                                      \
-	  "The memory in MiB of a guest of QEMU in which the program of a rank runs, see "       \
-	  "nodeos-guest(1): a multiple of 8. There is one rank of the container on each node.",  \
+	  "The memory in MiB of a guest of QEMU in which the programs of the container's ranks " \
+	  "on a node run, see nodeos-guest(1): a multiple of 8, in huge pages.",                 \
 	  "nodeos-guest guest_mib qemu palacios whole-guest ")
 
 #define ISOLATOR_ID(id, name) ISOLATOR_##id,

@@ -461,14 +461,15 @@ static int set_machine(spank_t sp, const struct step_env *env, struct errbuf *er
 	return argv[0] ? 0 : errprintf(err, "out of memory");
 }
 
-/* The rank begins with nodeos-guest, which runs its program in a guest with MIB of memory. */
-static int set_guest(spank_t sp, unsigned mib, struct errbuf *err)
+/*
+ * The rank begins with nodeos-guest, which has its options in the environment and runs the program
+ * in a guest.
+ */
+static int set_guest(spank_t sp, struct errbuf *err)
 {
-	static char memory[32];
-	const char *start[] = { NODEOS_LIBEXECDIR "/nodeos-guest", memory, "--" };
+	const char *start[] = { NODEOS_LIBEXECDIR "/nodeos-guest", "--" };
 
-	snprintf(memory, sizeof(memory), "--memory=%uM", mib);
-	if (spank_prepend_task_argv && spank_prepend_task_argv(sp, 3, start) == ESPANK_SUCCESS)
+	if (spank_prepend_task_argv && spank_prepend_task_argv(sp, 2, start) == ESPANK_SUCCESS)
 		return 0;
 	return errprintf(err, "nodeos: guests (--nodeos-guest) need Slurm 23.11 or newer");
 }
@@ -511,8 +512,7 @@ int stepd_task_init(spank_t sp)
 	rc = step_enter(step, (unsigned)rank, &env, &err);
 	if (rc == 0 && step_is_inside(step, (unsigned)rank) && set_machine(sp, &env, &err) < 0)
 		rc = -1;
-	if (rc == 0 && step_guest(step, (unsigned)rank) &&
-	    set_guest(sp, step_guest(step, (unsigned)rank), &err) < 0)
+	if (rc == 0 && step_has_guest(step, (unsigned)rank) && set_guest(sp, &err) < 0)
 		rc = -1;
 	if (*err.text)
 		log_error("%s", err.text);

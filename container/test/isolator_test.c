@@ -242,17 +242,22 @@ static void test_guest(void)
 	struct isolator_step step = { .step_id = 0, .n = 1, .part = &part };
 	struct isolator_node node = { .job_memory = UINT64_C(4) << 30 };
 	struct errbuf err = { 0 };
+	struct sched_given sched;
+	struct conf site;
 
+	conf_defaults(&site);
+	step.conf = &site;
+	step.job_cpus = &g.cpus;
+	site.allow_partitions |= 1u << PARTITION_ROOT;
 	parse_ask("nodeos 1;c=sim cpus=2 guest=4096;");
+	outcome_sched(&sched, part.ask, &site, true);
+	ok(sched.partition == PARTITION_ROOT && sched.for_lwk,
+	   "guest: the step is a partition if the site allows it");
 	is_int(isolator_guest.possible(&request, &node, &err), -1,
 	       "guest: all of the job's memory is refused: %s", err.text);
 	node.job_memory += 1;
 	is_int(isolator_guest.possible(&request, &node, &err), 0, "guest: less of it is not");
 	g.number[RANK_NUMBER_GUEST] = (struct rank_value){ true, 4096 };
-	is_int(isolator_guest.step(&step, &err), -1, "guest: two ranks on a node are refused");
-	ok(strstr(err.text, "sim: 2 ranks would have guests here"),
-	   "guest: the reason has them: %s", err.text);
-	part.ranks = 1;
 	g.lwk.memory = 1 << 30;
 	is_int(isolator_guest.step(&step, &err), -1, "guest: refused beside a machine: %s",
 	       err.text);
@@ -517,14 +522,14 @@ static void test_variables(void)
 	is(seen.text,
 	   "NODEOS_CPUS=3 NODEOS_MEMS=0-1 NODEOS_POLICY=other NODEOS_DIMMAP=/b "
 	   "NODEOS_MEMS_DRAM= NODEOS_MEMS_HBM=1 NODEOS_MEMS_SPM= NODEOS_MEMS_UNKNOWN= "
-	   "NODEOS_MEMS_CXL= NODEOS_MEMS_NVM= NODEOS_MEMS_GPU= NODEOS_LWK= ",
+	   "NODEOS_MEMS_CXL= NODEOS_MEMS_NVM= NODEOS_MEMS_GPU= NODEOS_LWK= NODEOS_GUEST= ",
 	   "a rank's environment variables have the values of its container");
 	seen.text[0] = '\0';
 	isolators_values(NULL, NULL, append_variable, &seen);
 	is(seen.text,
 	   "NODEOS_CPUS= NODEOS_MEMS= NODEOS_POLICY= NODEOS_DIMMAP= NODEOS_MEMS_DRAM= "
 	   "NODEOS_MEMS_HBM= NODEOS_MEMS_SPM= NODEOS_MEMS_UNKNOWN= NODEOS_MEMS_CXL= "
-	   "NODEOS_MEMS_NVM= NODEOS_MEMS_GPU= NODEOS_LWK= ",
+	   "NODEOS_MEMS_NVM= NODEOS_MEMS_GPU= NODEOS_LWK= NODEOS_GUEST= ",
 	   "a rank without a container gets empty environment variables");
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/test/fixture.h"
 #include "base/test/tap.h"
+#include "hugepages/guest_given.h"
 #include "hugepages/lwk_facts.h"
 #include "hugepages/pages_plan.h"
 #include "hugepages/pool_journal.h"
@@ -252,6 +253,22 @@ static void test_report(void)
 	   "rank_report_json: no rate if the rank has written numbers that cannot be");
 }
 
+static void test_guest(void)
+{
+	const struct reserve_ask ask = { .ranks = 65 };
+	struct guest_given g = { .ranks = 256 };
+	struct reserve_given memory = { 0 };
+	struct errbuf err = { 0 };
+
+	ok(guest_given_bytes(384, 2) == 192 << 20, "a guest's memory is in equal parts");
+	ok(guest_given_bytes(100, 3) == 40 << 20, "each part is a multiple of 8 MiB, not less");
+	is_int(guest_given_make(&g, &memory, &ask, &err), -1, "256 ranks are refused: %s",
+	       err.text);
+	g.ranks = 255;
+	is_int(guest_given_make(&g, &memory, &ask, &err), -1, "65 memory nodes are refused: %s",
+	       err.text);
+}
+
 int main(void)
 {
 	scratch_make();
@@ -262,5 +279,6 @@ int main(void)
 	test_share();
 	test_counts();
 	test_report();
+	test_guest();
 	return tap_done();
 }
