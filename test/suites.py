@@ -129,6 +129,18 @@ def made(name, machine):
 
     if name == "chrt":  # chrt of util-linux, with the patch in contrib/patches
         return keep(output(f"{GUEST}/chrt"), f"{BUILD}/tools/chrt")
+    if name == "debian-kernel":  # Debian's own, for guests in the nodes: kernel and drivers
+        tree = output(f"{TOP}/kernel/build", "--variant", "debian", "--tree")
+        (release,) = os.listdir(f"{tree}/usr/lib/modules")
+        modules = f"usr/lib/modules/{release}"
+        drivers = [f"drivers/net/{name}" for name in ("virtio_net", "net_failover")]
+        files = [f"{modules}/kernel/{name}.ko.xz" for name in (*drivers, "net/core/failover")]
+        files += [os.path.relpath(p, tree) for p in glob.glob(f"{tree}/{modules}/modules.*")]
+        tar = f"{BUILD}/tools/debian-kernel.tar"
+        os.makedirs(os.path.dirname(tar), exist_ok=True)
+        kernel = f"boot/vmlinuz-{release}"
+        subprocess.run(["tar", "cf", tar, "-C", tree, kernel, *files], check=True)
+        return ["--put", tar]
     if name == "dimmapfs":
         return keep(output(f"{TOP}/dimmap/build"), f"{BUILD}/dimmap/dimmapfs.ko")
     if name == "stage":  # the files that this tree installs, as a tar file

@@ -1,0 +1,410 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-or-later
+# boot: nodes=1 numa=2 cpus=4 memory=1536 kvm=yes put=debian-kernel
+# run: deep limit=3600 main memory places ranks mpi
+# run: deep limit=3600 kills
+# rooms: guest hugepages container launch spank manifest
+"""Ranks of srun in whole guests (--nodeos-guest), as the nodes' kernel, KVM and Slurm show them.
+guest.py GROUP...: these groups only."""
+
+import glob
+import json
+import os
+import random
+import re
+import sys
+import time
+from xml.etree import ElementTree
+
+import cluster
+from cluster import HOME, all_idle, ok, run, same
+
+KVM = "/sys/kernel/debug/kvm"
+PARTS = "qemu-system-x86|virtiofsd|nodeos-guest"
+GUEST = "--nodeos-guest=384M"
+SMALL = "/sys/devices/system/node/node*/hugepages/hugepages-2048kB/nr_hugepages"
+STATE = "/run/nodeos-hugepages"
+CPUS = os.cpu_count()
+KILLS = 20  # of a part of a guest
+FRESH = "/usr/libexec/nodeos/test/fresh-mpi"
+
+
+def again(step):
+    """Run a step, up to three times: under emulation by several threads, a guest's kernel that
+    changes its own code may meet a removed breakpoint (test/guest/run, tcg_thread)."""
+    for _ in range(2):
+        out = step()
+        if "Oops: int3" not in str(out):
+            return out
+        cluster.note("the emulated processor met a removed breakpoint: again")
+    return step()
+
+
+def srun(options, command, timeout=240, mpi="none", **more):
+    command = f"srun --mem=1200 --mpi={mpi} {options} {command}"
+    text = []
+
+    def step():
+        text[:] = [run(command, timeout=timeout, **more)]
+        return text[0].text
+
+    again(step)
+    return text[0]
+
+
+def pool():
+    """Huge pages of 2 MiB of each node."""
+    out = []
+    for path in sorted(glob.glob(SMALL)):
+        with open(path, encoding="ascii") as f:
+            out.append(int(f.read()))
+    return out
+
+
+def parts():
+    """Processes of guests on this node: 'PID NAME' each."""
+    return run(f"pgrep -l '{PARTS}'", user="root").out.splitlines()
+
+
+def wait_until(what, limit=60):
+    end = time.time() + limit
+    while not what() and time.time() < end:
+        time.sleep(1)  # each look takes time from the ranks
+    return what()
+
+
+def left_behind():
+    """What a guest has left on the node: {} for nothing."""
+    found = {
+        "processes": parts(),
+        "machines": glob.glob(f"{KVM}/[0-9]*-*"),
+        "files": glob.glob("/tmp/nodeos-guest*"),
+        "pages": [p for p in pool() if p],
+        "records": os.listdir(STATE) if os.path.isdir(STATE) else [],
+        "ledger": cluster.leftovers(["n0"]).split(),
+        "descriptors": run(
+            "find /proc/[0-9]*/fd -lname /dev/kvm -o -lname '/memfd:nodeos*'", user="root"
+        ).out.split(),
+    }
+    return {k: v for k, v in found.items() if v}
+
+
+def clean(what):
+    """Nothing is left after a step."""
+    wait_until(lambda: not left_behind())
+    same(left_behind(), {}, f"{what}: nothing is left on the node")
+
+
+def begin(options, script, limit=240):
+    """Start a step whose ranks run SCRIPT in guests and print "begins"; returns its job."""
+    with open(f"{HOME}/script.sh", "w", encoding="ascii") as f:
+        f.write(script)
+    command = f"srun --mem=1200 --mpi=none {options} sh script.sh >{HOME}/step.out 2>&1"
+    output = f"cat {HOME}/step.out"
+
+    def step():
+        run(f"{command} & sleep 0.1")
+        wait_until(lambda: re.search("begins|error", run(output, user="root").out), limit)
+        return run(output, user="root").out
+
+    seen = again(step)
+    job = run("squeue -h -o %i", user="root").out.strip()
+    if not job:
+        cluster.note(seen)
+    return job
+
+
+def group_main():
+    (kernel,) = glob.glob("/boot/vmlinuz-*deb*")
+    r = srun(f"-n1 -c1 {GUEST}", "sh -c 'hostname; uname -r; id -un; pwd; echo wrong >&2'")
+    same(
+        (r.code, r.out.split(), r.err),
+        (0, ["n0", kernel.partition("-")[2], "alice", HOME], "wrong\n"),
+        "main: a program inside has the node's name, kernel, user and directory",
+    )
+    cluster.note(f"main: it took {r.seconds:.0f} s")
+    clean("main")
+    r = srun(f"-n1 -c1 {GUEST}", "sh -c 'exit 7'")
+    same(r.code, 7, "main: its exit code is srun's")
+    r = run(f"echo words | srun -n1 -c1 --mem=1200 --mpi=none {GUEST} cat", timeout=240)
+    same((r.code, r.out), (0, "words\n"), "main: it reads standard input")
+    r = srun(f"-n1 -c1 {GUEST}", "sh -c 'kill -SEGV $$'")
+    ok(
+        r.code == 139 and "Segmentation fault" in r.err,
+        "main: the signal that ends it is seen by Slurm",
+        r.text,
+    )
+    job = begin(
+        f"-n1 -c1 {GUEST}",
+        "trap 'echo got TERM >term; exit 3' TERM; echo begins; while :; do sleep 0.2; done",
+    )
+    seen = {line.split()[1] for line in parts()}
+    same(seen, {"qemu-system-x86", "virtiofsd", "nodeos-guest"}, "main: its parts run on the node")
+    ok(glob.glob(f"{KVM}/[0-9]*-*"), "main: its processor is KVM's")
+    run(f"scancel {job}")
+    all_idle("main: the node is idle after scancel")
+    with open(f"{HOME}/term", encoding="ascii") as f:
+        same(f.read(), "got TERM\n", "main: scancel sends it SIGTERM")
+    clean("main: scancel")
+
+
+def qemu():
+    """The process of QEMU, or None."""
+    found = run("pgrep -x qemu-system-x86", user="root").out.split()
+    return int(found[0]) if len(found) == 1 else None
+
+
+def frames(pid):
+    """[(first address, [page frame number of each page of 4 KiB])] of the memory of each of the
+    guest's nodes, in their order: its files are those of QEMU's command line."""
+    words = run(f"tr '\\0' '\\n' </proc/{pid}/cmdline", user="root").out
+    fds = re.findall(r"mem-path=/proc/self/fd/(\d+),id=mem\d", words)
+    inodes = [os.stat(f"/proc/{pid}/fd/{fd}").st_ino for fd in fds]
+    found = {}
+    for line in run(f"cat /proc/{pid}/maps", user="root").out.splitlines():
+        words = line.split(None, 5)
+        if int(words[4]) not in inodes:
+            continue
+        first, behind = (int(x, 16) for x in words[0].split("-"))
+        with open(f"/proc/{pid}/pagemap", "rb") as f:
+            f.seek(first // 4096 * 8)
+            data = f.read((behind - first) // 4096 * 8)
+        values = (int.from_bytes(data[i : i + 8], "little") for i in range(0, len(data), 8))
+        pages = [v & (1 << 55) - 1 if v >> 63 else None for v in values]
+        found[int(words[4])] = (first, pages)
+    return [found[inode] for inode in inodes]
+
+
+def runs(pages):
+    """Lengths in bytes of the contiguous parts of a list of frames."""
+    out, last = [], None
+    for frame in pages:
+        if last is not None and frame == last + 1:
+            out[-1] += 4096
+        else:
+            out.append(4096)
+        last = frame
+    return out
+
+
+def nodes_of(pid, first):
+    """Pages on each memory node of the mapping at an address."""
+    for line in run(f"cat /proc/{pid}/numa_maps", user="root").out.splitlines():
+        if line.startswith(f"{first:x} "):
+            return dict(re.findall(r" N(\d+)=(\d+)", line))
+    return {}
+
+
+def group_memory():
+    """Where the guest's memory is, by root's walk through the pages, beside the report."""
+    pattern = f"{HOME}/memory.%j.%s.%N.json"
+    options = f"-n1 -c{CPUS} --nodeos-cpus={CPUS} --nodeos-mems=2 {GUEST} --nodeos-report={pattern}"
+    job = begin(
+        f"{options} --nodeos-sched=batch", "cat /proc/meminfo | head -1; echo begins; sleep 300"
+    )
+    pid = qemu()
+    seen = frames(pid) if pid else []
+    same([len(p) * 4096 >> 20 for _, p in seen], [192, 192], "memory: 192 MiB for each node")
+    ok(all(None not in p for _, p in seen), "memory: all of it is there from the start")
+    parts = [r for _, p in seen for r in runs(p)]
+    ok(
+        parts and min(parts) >= 2 << 20 and all(p[0] % 512 == 0 for _, p in seen),
+        "memory: in extents of at least 2 MiB, by page frame numbers",
+        parts,
+    )
+    same(
+        [sorted(nodes_of(pid, first)) for first, _ in seen],
+        [["0"], ["1"]],
+        "memory: the first node's on node 0, the second one's on node 1",
+    )
+    (path,) = glob.glob(f"{HOME}/memory.{job}.*.json")
+    with open(path, encoding="utf-8") as f:
+        report = json.load(f)["ranks"][0]["guest"]
+    same(
+        (report["memory_bytes"], report["shortest_bytes"], report["mems"], report["ranks"]),
+        (sum(parts), min(parts), "0-1", 1),
+        "memory: the report says the same",
+    )
+    threads = {}
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/comm", encoding="ascii") as f:
+            name = f.read().strip()
+        policy = os.sched_getscheduler(int(thread))
+        threads[name] = (sorted(os.sched_getaffinity(int(thread))), policy)
+    same(
+        {n: t for n, t in threads.items() if n.startswith("CPU ")},
+        {f"CPU {i}/KVM": ([i], os.SCHED_BATCH) for i in range(CPUS)},
+        "memory: the thread of each CPU of the guest is bound to its CPU, with the policy",
+    )
+    others = [t for n, t in threads.items() if not n.startswith("CPU ")]
+    ok(
+        others and all(p == os.SCHED_OTHER for _, p in others),
+        "memory: QEMU's other threads have an ordinary policy",
+        threads,
+    )
+    run("scancel -u alice")
+    all_idle("memory: the node is idle")
+    clean("memory")
+
+
+def places(text):
+    """What lstopo's XML says of a machine, without numbers: a list of packages, each a list of
+    last-level caches, each a list of cores, each the number of its threads; of each memory node,
+    which of all threads, in their order, are near it; the distances."""
+    root = ElementTree.fromstring(text)
+    order = [p.get("os_index") for p in root.iter("object") if p.get("type") == "PU"]
+
+    def inside(parent, kind):
+        return [o for o in parent.iter("object") if o.get("type") == kind]
+
+    packages = [
+        [
+            [len(inside(core, "PU")) for core in inside(cache, "Core")]
+            for cache in inside(package, "L3Cache") or [package]
+        ]
+        for package in inside(root, "Package")
+        if inside(package, "PU")  # a part of the host may have a memory node of another one
+    ]
+    near = []
+    for node in inside(root, "NUMANode"):
+        mask = int(node.get("cpuset").replace(",0x", "").replace("0x", ""), 16)
+        near.append([i for i, pu in enumerate(order) if mask >> int(pu) & 1])
+    distances = [
+        d.findtext("u64values").split()
+        for d in root.iter("distances2")
+        if d.get("type") == "NUMANode" and d.get("name") == "NUMALatency"
+    ]
+    return packages, near, distances
+
+
+def group_places():
+    """lstopo inside has the container's packages, caches, cores, memory nodes and distances."""
+    for wish, mask, nodes in (
+        (f"-c{CPUS} --nodeos-cpus={CPUS} --nodeos-mems=2", hex((1 << CPUS) - 1), "0x3"),
+        (
+            f"-c{CPUS // 2} --nodeos-cpus={CPUS // 2} --nodeos-mems=1",
+            hex((1 << CPUS // 2) - 1),
+            "0x1",
+        ),
+    ):
+        r = srun(f"-n1 {wish} {GUEST}", "lstopo-no-graphics --of xml -")
+        host = run(f"lstopo-no-graphics --restrict {mask} --of xml -").out
+        restricted = run(
+            f"lstopo-no-graphics --restrict {nodes} --restrict-flags bynodeset --of xml -"
+        )
+        want = places(host)
+        if nodes == "0x1":
+            want = (want[0], places(restricted.out)[1], [])
+        got = places(r.out) if r.code == 0 else r.text
+        cluster.note(f"places: {got}")
+        same(got, want, f"places: {wish}: lstopo inside equals the container's part of the host")
+    clean("places")
+
+
+def group_ranks():
+    """Several ranks of one host in one guest."""
+    r = srun(
+        f"-n{CPUS} -c1 {GUEST}",
+        "sh -c 'echo $SLURM_PROCID $(cat /proc/sys/kernel/random/boot_id)"
+        " $(grep Cpus_allowed_list /proc/self/status)'",
+    )
+    lines = sorted(line.split() for line in r.out.splitlines())
+    with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as f:
+        own = f.read().strip()
+    numbers = [str(i) for i in range(CPUS)]
+    same((r.code, [x[0] for x in lines]), (0, numbers), f"ranks: {CPUS} ranks run")
+    ok(
+        len({x[1] for x in lines}) == 1 and lines[0][1] != own,
+        "ranks: in one guest, which is not the host",
+        r.text,
+    )
+    same(sorted(x[3] for x in lines), numbers, "ranks: each on a CPU of its own")
+    clean("ranks")
+    r = srun(f"-n{CPUS} -c1 -K0 {GUEST}", "sh -c 'sleep $SLURM_PROCID; exit $((SLURM_PROCID + 3))'")
+    same(
+        (r.code, sorted(re.findall(r"task (\d): Exited with exit code (\d)", r.err))),
+        (CPUS + 2, [(str(i), str(i + 3)) for i in range(CPUS)]),
+        "ranks: each has its exit code, the first rank's before the others'",
+    )
+    clean("ranks: exits")
+
+
+def group_mpi():
+    r = srun(f"-n{CPUS} -c1 {GUEST}", f"{FRESH} 5", timeout=500, mpi="pmix")
+    found = sorted(re.findall(rf"^fresh (\d) of {CPUS} \d+ rounds (\d+)$", r.out, re.M))
+    ok(
+        (r.code, found) == (0, [(str(n), str(sum(range(CPUS)))) for n in range(CPUS)]),
+        f"mpi: each of {CPUS} ranks in one guest has the numbers of all",
+        r.text,
+    )
+    cluster.note(f"mpi: it took {r.seconds:.0f} s")
+    clean("mpi")
+
+
+def kill_part(job, rng):
+    """Kill a part of a guest at any moment of its launch or life. Returns its name."""
+    keeper = "pgrep -P $(pgrep -o -u alice -x nodeos-guest) -x nodeos-guest"
+    commands = {
+        "QEMU": "pkill -9 -x qemu-system-x86",
+        "virtiofsd": "pkill -9 -o -x virtiofsd",
+        "the first rank": "pkill -9 -o -u alice -x nodeos-guest",
+        "the last rank": "pkill -9 -n -u alice -x nodeos-guest",
+        "the keeper": f"kill -9 $({keeper})",
+        "slurmstepd": f"pkill -9 -f 'slurmstepd: \\[{job}.0\\]'",
+        "srun": "pkill -9 -u alice -x srun",
+        "nothing": f"scancel {job}",
+    }
+    name = rng.choice(list(commands))
+    time.sleep(rng.choice((0, 1, 2, 4, 8, 16)))
+    r = run(commands[name], user="root")
+    return name if r.code == 0 else f"{name} (not there yet)"
+
+
+def group_kills():
+    """Parts of guests are killed at random."""
+    rng = random.Random(39)
+    left = []
+    for n in range(KILLS):
+        run(f"srun --mem=1200 --mpi=none -n2 -c1 {GUEST} sleep 300 >/tmp/step.out 2>&1 & sleep 0.1")
+        wait_until(lambda: run("squeue -h -u alice -t R -o %i").out, 60)
+        job = run("squeue -h -u alice -o %i").out.strip()
+        name = kill_part(job, rng)
+        cluster.note(f"kills: {n}: {name}")
+        run("scancel -u alice; sleep 1; pkill -9 -u alice -x srun", user="root")
+        wait_until(lambda: not run("squeue -h -u alice").out, 120)
+        wait_until(lambda: not left_behind(), 30)
+        rest = left_behind()
+        if rest:
+            left.append((n, name, rest))
+            cluster.note(left[-1])
+    same(left, [], f"kills: {KILLS} steps leave nothing")
+    r = srun(f"-n2 -c1 {GUEST}", "true")
+    same(r.code, 0, "kills: the next step runs")
+    all_idle("kills: the node is idle")
+    clean("kills")
+
+
+GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
+
+
+def main():
+    os.chown(HOME, 1000, 1000)
+    for node in cluster.nodes():
+        # guests run Debian's kernel, as the cluster's own has no virtiofs
+        prepare = (
+            "mount -t debugfs none /sys/kernel/debug; chmod 666 /dev/kvm; tar -C / -xf"
+            f" {os.getcwd()}/debian-kernel.tar; cd /boot; ln -sf vmlinuz-*deb* vmlinuz-$(uname -r)"
+        )
+        cluster.note(run(prepare, user="root", node=node).text)
+    for path in glob.glob(SMALL):
+        with open(path, "w", encoding="ascii") as f:
+            f.write("0")
+    cluster.patient()
+    cluster.run_groups(GROUPS, sys.argv[1:] or GROUPS)
+    all_idle("guest: nodes are idle at the end")
+    match = re.search(r"error.*nodeos.*", run("cat /var/log/slurm/slurmd.log", user="root").out)
+    cluster.note(match[0] if match else "slurmd's log has no error of nodeos")
+    cluster.done()
+
+
+main()
