@@ -98,7 +98,7 @@ static void undo_parts(int journal, struct pool_entry *e, unsigned first)
 /* State of a sweep over all entries. */
 struct sweep {
 	int cgroup_fd;
-	uint64_t ended; /* step that ends now; 0: none */
+	uint64_t ended; /* step or job that ends now; 0: none */
 	struct pool_entry *entry;
 };
 
@@ -133,7 +133,10 @@ static void settle_one(int journal, uint64_t step_inode, void *arg)
 		settle_entry(journal, arg);
 }
 
-/* Undo the entry of a step that has ended. A damaged entry is kept: its pages are unknown. */
+/*
+ * Undo the entry of a step that has ended. At its job's end it has, even if its processes have not
+ * gone yet, as after a kill of slurmstepd. A damaged entry is kept: its pages are unknown.
+ */
 static void sweep_entry(int journal, uint64_t step_inode, void *arg)
 {
 	struct sweep *s = arg;
@@ -142,7 +145,7 @@ static void sweep_entry(int journal, uint64_t step_inode, void *arg)
 
 	if (pool_journal_read(e, journal, step_inode, &ignored) != 1)
 		return;
-	if (step_inode == s->ended ||
+	if ((s->ended && (step_inode == s->ended || e->job_inode == s->ended)) ||
 	    (s->cgroup_fd >= 0 && (cgroup_is_gone(s->cgroup_fd, e->cgroup, step_inode) ||
 				   cgroup_is_empty(s->cgroup_fd, e->cgroup))))
 		undo_parts(journal, e, 0);
@@ -170,7 +173,7 @@ static void note_any(int journal, uint64_t step_inode, void *arg)
 	*(bool *)arg = true;
 }
 
-void reserve_release(const char *state_dir, int cgroup_fd, uint64_t step_inode)
+void reserve_release(const char *state_dir, int cgroup_fd, uint64_t inode)
 {
 	struct reserve_ask a = { .state_dir = state_dir, .cgroup_fd = cgroup_fd };
 	char path[DIR_PATH_MAX + 16], result[1];
@@ -186,7 +189,7 @@ void reserve_release(const char *state_dir, int cgroup_fd, uint64_t step_inode)
 	};
 
 	snprintf(path, sizeof(path), "%s-hugepages", state_dir);
-	a.step_inode = step_inode;
+	a.step_inode = inode;
 	/* most hosts have no entry: start no process then */
 	journal = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (journal >= 0) {

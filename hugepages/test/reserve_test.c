@@ -122,7 +122,7 @@ static void test_step(const struct idset *mems)
 	       "reserve_release: removes the first step's pages, which are still in use");
 	close(fd[0]);
 	close(fd[1]);
-	reserve_release(state_dir, root, b.step_inode);
+	reserve_release(state_dir, root, b.job_inode); /* a step whose slurmstepd was killed */
 	kill(gb.holder, SIGKILL);
 	ok(has_ended(gb.holder), "the second step's holder is killed");
 	is_int(pages(), before, "reserve_release: the pools are as before");
