@@ -842,8 +842,22 @@ def group_checks():
         )
 
 
+def thread_cpus(b, name):
+    """Return by node which CPUs its thread NAME may use."""
+    return {
+        int(nid): cpus for nid, cpus in re.findall(rf"^thread {name} (\d+) (\S+)$", b.after, re.M)
+    }
+
+
 def group_cpus():
-    """CPUs that go offline and come back belong to homes."""
+    """CPUs that go offline and come back belong to homes, and so do the threads of blocks."""
+    b = Boot(TWO_EACH, "fgmn=all:2x512M do=threads")
+    at_home = {0: "0-1", 1: "2-3", 2: "0-1", 3: "0-1", 4: "2-3", 5: "2-3"}
+    for name in "kswapd", "kcompactd":
+        same(thread_cpus(b, name), at_home, f"{name} of a block runs on the CPUs of its home")
+    b = Boot(TWO_EACH, "fgmn=all:2x512M do=cpus:0,cpus:1,threads")
+    # no kernel sends kswapd back
+    same(thread_cpus(b, "kcompactd"), at_home, "kcompactd is at home again after CPUs came back")
     b = Boot(TWO_EACH, "fgmn=all:2x512M maxcpus=1 do=cpus:1")
     same(judge(b, {0: [512] * 2, 1: [512] * 2}), [], "maxcpus=1: nodes and blocks are right")
     same(

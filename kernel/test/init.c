@@ -368,6 +368,35 @@ static void turn_cpus(const char *to)
 	}
 }
 
+/* Print the CPUs of each node's kswapd and kcompactd. */
+static void node_threads(void)
+{
+	static const char *const name[] = { "kswapd", "kcompactd" };
+	char path[300], comm[64], *cpus;
+	struct dirent *e;
+	DIR *d = opendir("/proc");
+
+	while (d && (e = readdir(d)) != NULL) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", e->d_name);
+		if (!exists(path))
+			continue;
+		snprintf(comm, sizeof(comm), "%.*s", (int)strcspn(slurp(path), "\n"), slurp(path));
+		for (size_t i = 0; i < sizeof(name) / sizeof(name[0]); i++) {
+			if (strncmp(comm, name[i], strlen(name[i])) != 0)
+				continue;
+			snprintf(path, sizeof(path), "/proc/%s/status", e->d_name);
+			cpus = strstr(slurp(path), "Cpus_allowed_list:\t");
+			if (!cpus)
+				continue;
+			cpus += strlen("Cpus_allowed_list:\t");
+			printf("thread %s %s %.*s\n", name[i], comm + strlen(name[i]),
+			       (int)strcspn(cpus, "\n"), cpus);
+		}
+	}
+	if (d)
+		closedir(d);
+}
+
 /* Wait until boot.py adds memory to the machine, and put it online. */
 static void wait_for_memory(void)
 {
@@ -455,6 +484,8 @@ static void work(char *words)
 			spill();
 		else if (sscanf(w, "cpus:%63[01]", a) == 1)
 			turn_cpus(a);
+		else if (strcmp(w, "threads") == 0)
+			node_threads();
 		else if (strcmp(w, "memory") == 0)
 			wait_for_memory();
 		else if (strncmp(w, "run:", 4) == 0)
