@@ -850,12 +850,25 @@ def thread_cpus(b, name):
 
 
 def group_cpus():
-    """CPUs that go offline and come back belong to homes, and so do the threads of blocks."""
+    """CPUs that go offline and come back belong to homes, and so do the threads of blocks. Lists of
+    free pages on blocks do not grow."""
     b = Boot(TWO_EACH, "fgmn=all:2x512M do=threads")
     at_home = {0: "0-1", 1: "2-3", 2: "0-1", 3: "0-1", 4: "2-3", 5: "2-3"}
     for name in "kswapd", "kcompactd":
         same(thread_cpus(b, name), at_home, f"{name} of a block runs on the CPUs of its home")
-    b = Boot(TWO_EACH, "fgmn=all:2x512M do=cpus:0,cpus:1,threads")
+    b = Boot(
+        TWO_EACH,
+        "fgmn=all:2x512M transparent_hugepage=never"
+        " do=lists:5:300,cpus:0,cpus:1,lists:5:300,threads",
+    )
+    pages = [int(n) for n in re.findall(r"^list of node 5: (-?\d+) pages$", b.after, re.M)]
+    # a CPU's list has up to an eighth of the node, divided by the CPUs that are online
+    most = 512 * 256 // 8 // 4
+    ok(
+        len(pages) == 2 and most / 2 < pages[0] <= most and most / 2 < pages[1] <= most,
+        "a CPU's list of a block's free pages has its share, also after CPUs came back",
+        f"before, after: {pages}, at most {most}",
+    )
     # no kernel sends kswapd back
     same(thread_cpus(b, "kcompactd"), at_home, "kcompactd is at home again after CPUs came back")
     b = Boot(TWO_EACH, "fgmn=all:2x512M maxcpus=1 do=cpus:1")

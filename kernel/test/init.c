@@ -397,6 +397,38 @@ static void node_threads(void)
 		closedir(d);
 }
 
+/*
+ * A task of the first CPU frees SIZE MiB of NODE. Print how many pages of the node are in the
+ * longest list of a CPU then.
+ */
+static void freed_lists(const char *node, unsigned long size)
+{
+	char zone[80], *at, *end;
+	long longest = -1;
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		stay();
+		bind_to((unsigned)atoi(node));
+		touch(size * MIB);
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	snprintf(zone, sizeof(zone), "Node %s, ", node);
+	at = slurp("/proc/zoneinfo");
+	for (at = strstr(at, zone); at; at = end ? strstr(end, zone) : NULL) {
+		end = strstr(at + 1, "\nNode ");
+		while ((at = strstr(at, " count: ")) != NULL && (!end || at < end)) {
+			long pages = strtol(at + 8, NULL, 10);
+
+			longest = pages > longest ? pages : longest;
+			at++;
+		}
+	}
+	printf("list of node %s: %ld pages\n", node, longest);
+}
+
 /* Wait until boot.py adds memory to the machine, and put it online. */
 static void wait_for_memory(void)
 {
@@ -486,6 +518,8 @@ static void work(char *words)
 			turn_cpus(a);
 		else if (strcmp(w, "threads") == 0)
 			node_threads();
+		else if (sscanf(w, "lists:%63[0-9]:%lu", a, &size) == 2)
+			freed_lists(a, size);
 		else if (strcmp(w, "memory") == 0)
 			wait_for_memory();
 		else if (strncmp(w, "run:", 4) == 0)
