@@ -694,7 +694,7 @@ def group_work():
     b = Boot(
         TWO,
         "fgmn=all:4x512M transparent_hugepage=always"
-        " do=thp:2,oom:0:2:700,starve:3:512,drag:0:3,pages:64,run:/fgmn",
+        " do=thp:2,oom:0:2:700,starve:3:512,drag:0:3,drag:0:1,pages:64,run:/fgmn",
     )
     ok(b.ended, "the guest ends", b.text[-3000:])
     same(
@@ -714,8 +714,8 @@ def group_work():
     )
     same(
         re.findall(r"^dragged: own page on (\d+), shared page on (\d+)$", b.after, re.M),
-        [("3", "0")],
-        "a moved task takes its own pages along, and leaves shared pages",
+        [("3", "0"), ("1", "1")],
+        "a task takes its own pages into a block, and shared pages, too, to another home",
     )
     after = b.after_nodes()
     same(
