@@ -654,6 +654,29 @@ def group_layouts():
     )
 
 
+def group_full():
+    """A page fault costs no more when all blocks of a cpuset but the last are full, by a clock that
+    counts instructions, and memory that becomes free is used again."""
+    b = Boot(
+        TWO,
+        "fgmn=all:23x128M transparent_hugepage=never do=fill:2-24",
+        accel=("-accel", "tcg,thread=single", "-icount", "shift=2,sleep=off"),
+    )
+    costs = re.findall(r"^fault: (\d+) in the last block, (\d+) when", b.after, re.M)
+    alone, full = map(int, costs[0]) if costs else (0, 0)
+    ok(
+        0 < full <= 1.1 * alone,
+        "a fault costs the same when the other 22 blocks of its cpuset are full",
+        f"{alone} in a cpuset of one block, {full} with 22 full ones\n{b.after[-2000:]}",
+    )
+    print(f"# a fault: {alone} ticks in a cpuset of one block, {full} with 22 full ones before it")
+    same(
+        re.findall(r"^freed: (\d+) of 16 MiB", b.after, re.M),
+        ["16"],
+        "a block that was full is used again when it has room",
+    )
+
+
 def group_random(number, seed):
     """Random specifications that fit, on random machines out of four."""
     rng, jobs = random.Random(seed), []
@@ -1114,6 +1137,7 @@ def main():
             "refused",
             "layouts",
             "work",
+            "full",
             "cpus",
             "before_after",
             "more",
@@ -1149,6 +1173,7 @@ def main():
             "refused": group_refused,
             "layouts": group_layouts,
             "work": group_work,
+            "full": group_full,
             "cpus": group_cpus,
         }
         if args.stock:

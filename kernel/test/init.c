@@ -429,6 +429,66 @@ static void freed_lists(const char *node, unsigned long size)
 	printf("list of node %s: %ld pages\n", node, longest);
 }
 
+/* The least time of a page fault, in ticks of the CPU's counter. */
+static unsigned long fault_cost(void)
+{
+	const unsigned long faults = 256;
+	char *p = touch(faults * 4096);
+	unsigned long least = -1UL;
+
+	for (int round = 0; round < 5; round++) {
+		unsigned long from, took;
+
+		madvise(p, faults * 4096, MADV_DONTNEED);
+		from = __builtin_ia32_rdtsc();
+		for (unsigned long i = 0; i < faults; i++)
+			p[i * 4096] = 1;
+		took = (__builtin_ia32_rdtsc() - from) / faults;
+		least = took < least ? took : least;
+	}
+	munmap(p, faults * 4096);
+	return least;
+}
+
+/*
+ * A task that may use only the nodes FIRST to LAST fills them until it gets memory of LAST. Print
+ * what a page fault costs then, and before in a cpuset that has only LAST; and how many of 16 MiB
+ * are on FIRST after it has freed the first 64 MiB.
+ */
+static void fill_nodes(int first, int last)
+{
+	static char *mib[1 << 16];
+	char mems[32];
+	int n = 0, again = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		unsigned long alone, full;
+
+		stay();
+		snprintf(mems, sizeof(mems), "%d", last);
+		make_group("fill", mems);
+		enter_group("fill");
+		alone = fault_cost();
+		snprintf(mems, sizeof(mems), "%d-%d", first, last);
+		make_group("fill", mems);
+		do {
+			mib[n] = touch(MIB);
+		} while (node_of(mib[n++] + MIB - 4096) != last && n < 1 << 16);
+		full = fault_cost();
+		for (int i = 0; i < 64; i++)
+			munmap(mib[i], MIB);
+		usleep(1500000);
+		for (int i = 0; i < 16; i++)
+			again += node_of(touch(MIB) + MIB - 4096) == first;
+		printf("fault: %lu in the last block, %lu when all others are full\n", alone, full);
+		printf("freed: %d of 16 MiB in the first block\n", again);
+		fflush(stdout);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
 /* Wait until boot.py adds memory to the machine, and put it online. */
 static void wait_for_memory(void)
 {
@@ -502,6 +562,7 @@ static void work(char *words)
 	for (char *w = strtok(words, ","); w; w = strtok(NULL, ",")) {
 		char a[64] = "", b[64] = "";
 		unsigned long size;
+		int first, last;
 
 		fflush(stdout);
 		if (sscanf(w, "thp:%63[0-9-]", a) == 1)
@@ -516,6 +577,8 @@ static void work(char *words)
 			spill();
 		else if (sscanf(w, "cpus:%63[01]", a) == 1)
 			turn_cpus(a);
+		else if (sscanf(w, "fill:%d-%d", &first, &last) == 2)
+			fill_nodes(first, last);
 		else if (strcmp(w, "threads") == 0)
 			node_threads();
 		else if (sscanf(w, "lists:%63[0-9]:%lu", a, &size) == 2)
