@@ -167,6 +167,12 @@ CXL = Machine(
     dist=[[10, 21, 28], [21, 10, 17], [28, 17, 10]],
     extra=("hmat",),
 )
+FAR = Machine(
+    "a node without CPUs, and no HMAT",
+    [2048, 1024, 1024],
+    cpus=[1, 1, 0],
+    dist=[[10, 21, 28], [21, 10, 17], [28, 17, 10]],
+)
 UNTOLD = Machine("two sockets without a SLIT", [2048, 2048])
 UNTOLD.args = [
     a
@@ -760,6 +766,12 @@ def group_work():
         len(passed) == 5 and all(word == "ok" for word, _ in passed) and "/fgmn: exit 0" in b.after,
         "the kernel's selftest passes",
         b.after[:3000],
+    )
+    b = Boot(FAR, "fgmn=2:home=128M,2xrest do=run:/fgmn")
+    same(
+        re.findall(r"^(ok|not ok) \d+ .*homes as initiators$", b.after, re.M),
+        ["ok"],
+        "blocks of a node without CPUs have the nearest node with CPUs as initiator",
     )
     b = Boot(TWO, "fgmn=0:1G!m,512M movable_node")
     movable = {
