@@ -217,7 +217,9 @@ int run_check_machine(struct thread *t, uint64_t code, struct errbuf *err)
 
 	memcpy((void *)code, "\x0f\x05", SYSCALL_SIZE);
 	*t->regs = (struct kvm_regs){ .rip = code, .rsp = code, .rax = CHECK_VALUE, .rflags = 2 };
-	rc = enter_machine(t);
+	do
+		rc = enter_machine(t);
+	while (rc == -EINTR); /* a SIGSTOP, or the freezer of cgroups */
 	if (rc < 0 || run->exit_reason != KVM_EXIT_IO || run->io.port != LWK_PORT_CALL ||
 	    t->regs->rax != CHECK_VALUE || t->regs->rcx != code + SYSCALL_SIZE)
 		return errprintf(err,
