@@ -7,8 +7,8 @@ around launches as user alice, in turns:
     stock       as plain, but without the plugin's line in plugstack.conf
 
 then around steps of one existing job, then around the helper nodeos-plan run by hand. The second
-time, with KVM in the guest, around steps of one job in a partition, natively and in machines of
-nodeos-lwk. The third time strace counts the system calls of srun, of slurmd and of all processes
+time, with KVM in the guest, around steps in a partition, natively and in machines of nodeos-lwk, by
+turns. The third time strace counts the system calls of srun, of slurmd and of all processes
 that slurmd starts."""
 
 from bench.launch import calls
