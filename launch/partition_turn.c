@@ -114,8 +114,11 @@ static void note_threads(const struct launch *a, struct errbuf *err)
 	close(root);
 }
 
-/* Returns 2 if this step's partition must wait for another step that is launching. */
-static int partition_turn_end(struct launch *a, struct errbuf *err)
+/*
+ * Returns 2 if this step's partition must wait for another step that is launching. NOTED: an
+ * earlier call has noted the CPUs of kernel threads.
+ */
+static int partition_turn_end(struct launch *a, bool *noted, struct errbuf *err)
 {
 	struct ledger_step *mine = a->job ? ledger_job_step(a->job, a->place.step_inode) : NULL;
 	uint64_t inode = a->place.step_inode;
@@ -134,8 +137,10 @@ static int partition_turn_end(struct launch *a, struct errbuf *err)
 			rc = ledger_remove(a->l, a->job->inode, err);
 	}
 	/* if these settings fail, the partition is only less quiet, and ERR says so */
-	if (rc == 0 && fenced && a->conf.partition_quiet)
+	if (rc == 0 && fenced && a->conf.partition_quiet && !*noted) {
+		*noted = true;
 		note_threads(a, err);
+	}
 	if (rc == 0)
 		rc = fence_raise(a->l, a->root_fd, a->job, inode, err);
 	if (rc == 0 && fenced && a->conf.partition_quiet)
@@ -147,13 +152,14 @@ int step_launch_end(const char *conf_path, struct errbuf *err)
 {
 	const struct timespec pause = { 0, 50000000 };
 	unsigned failures = 0;
+	bool noted = false;
 	struct launch a;
 	int rc;
 
 	for (unsigned i = 0;; i++) {
 		rc = launch_open(&a, conf_path, err);
 		if (rc == 0)
-			rc = partition_turn_end(&a, err);
+			rc = partition_turn_end(&a, &noted, err);
 		launch_close(&a);
 		if (rc == 0)
 			return 0;
