@@ -337,4 +337,11 @@ void isolators_release(const char *state_dir, uint64_t inode, int index);
  */
 void isolator_note(struct rank_settings *g, const char *why);
 
+/*
+ * A request for huge pages on the memory nodes of G, within what the job of S may have. The caller
+ * adds how many of what size.
+ */
+struct reserve_ask isolator_reserve_ask(const struct isolator_step *s,
+					const struct rank_settings *g);
+
 #endif

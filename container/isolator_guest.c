@@ -28,22 +28,13 @@ static int prepare_part(const struct isolator_step *s, struct isolator_part *p, 
 {
 	struct rank_settings *g = p->given;
 	unsigned mems = idset_count(&g->mems);
-	const struct reserve_ask ask = {
-		.state_dir = s->conf->state_dir,
-		.cgroup_fd = s->cgroup_fd,
-		.cgroup = s->step_cgroup,
-		.step_inode = s->inode,
-		.job_inode = s->job_inode,
-		.mems = &g->mems,
-		.ranks = mems, /* extent N is on node N, if it has room */
-		.bytes = guest_given_bytes((unsigned)g->number[RANK_NUMBER_GUEST].value, mems),
-		.page = RESERVE_1G,
-		.job_max = extent_share_of_job(s->job_memory, idset_count(s->job_cpus)),
-		.owner = s->stepd,
-	};
+	struct reserve_ask ask = isolator_reserve_ask(s, g);
 
 	if (g->lwk.memory)
 		return errprintf(err, "a rank has a guest or a machine (lwk), not both");
+	ask.ranks = mems; /* extent N is on node N, if it has room */
+	ask.bytes = guest_given_bytes((unsigned)g->number[RANK_NUMBER_GUEST].value, mems);
+	ask.page = RESERVE_1G;
 	g->guest = (struct guest_given){ .ranks = p->ranks, .kvm = s->conf->lwk == LWK_YES };
 	if (guest_needs_check(err) < 0 ||
 	    extent_share_lower(s->cgroup_fd, s->user, ask.bytes * mems, GUEST_OUTSIDE_MIN, err) < 0)

@@ -146,24 +146,14 @@ static int reserve_part(const struct isolator_step *s, struct isolator_part *p, 
 	struct rank_settings *g = p->given;
 	struct errbuf ignored = { 0 };
 	bool shares = g->lwk.memory == REQUEST_LWK_SHARE;
-	const struct reserve_ask ask = {
-		.state_dir = s->conf->state_dir,
-		.cgroup_fd = s->cgroup_fd,
-		.cgroup = s->step_cgroup,
-		.step_inode = s->inode,
-		.job_inode = s->job_inode,
-		.mems = &g->mems,
-		.ranks = p->ranks,
-		.bytes = shares ? 0 : g->lwk.memory,
-		.most = extent_share_of_step(s->cgroup_fd, s->user, p->ranks * OUTSIDE_MIN,
-					     s->conf->lwk_max * p->ranks),
-		.page = g->lwk.page == LWK_PAGE_2M ? RESERVE_2M : RESERVE_1G,
-		.job_max = extent_share_of_job(s->job_memory, idset_count(s->job_cpus)),
-		.owner = s->stepd,
-	};
+	struct reserve_ask ask = isolator_reserve_ask(s, g);
 
-	if ((!shares && lower_memory(s, p, err) < 0) ||
-	    reserve_pages(&g->extents, &ask, err) < 0)
+	ask.ranks = p->ranks;
+	ask.bytes = shares ? 0 : g->lwk.memory;
+	ask.most = extent_share_of_step(s->cgroup_fd, s->user, p->ranks * OUTSIDE_MIN,
+					s->conf->lwk_max * p->ranks);
+	ask.page = g->lwk.page == LWK_PAGE_2M ? RESERVE_2M : RESERVE_1G;
+	if ((!shares && lower_memory(s, p, err) < 0) || reserve_pages(&g->extents, &ask, err) < 0)
 		return errwrap(err, "container %s: lwk", p->name);
 	g->lwk.memory = g->extents.bytes;
 	if (shares && lower_memory(s, p, err) < 0)
