@@ -236,6 +236,9 @@ int main(int argc, char **argv)
 	file = open(text, O_RDONLY | O_CLOEXEC);
 	if (file < 0)
 		die(text);
+	/* the open file keeps the file system, so the directory can go at once */
+	if (umount2(dir, MNT_DETACH) < 0 || rmdir(dir) < 0)
+		die(dir);
 	page = mmap(NULL, FILE_SIZE, PROT_READ, MAP_SHARED, file, 0);
 	/* without read-ahead, the kernel reads only the requested page */
 	if (page == MAP_FAILED || madvise((void *)page, FILE_SIZE, MADV_RANDOM) < 0)
