@@ -3,14 +3,16 @@
 #define NODEOS_LWK_BALANCING_H
 
 /*
- * Linux's NUMA balancing (mm/mempolicy.c, vma_policy_mof()) takes pages out of page tables to see
- * which CPU uses them: page faults in all ordinary memory of a process whose memory policy is the
- * default one, among it the page tables of the machine. A process with a policy of its own is
- * left alone.
+ * NUMA balancing of Linux unmaps pages to find out which CPU uses them. So a process with the
+ * default memory policy has page faults in all of its ordinary memory, which includes the page
+ * tables of the machine. Linux spares a process with another policy (vma_policy_mof() in
+ * mm/mempolicy.c).
  */
 
-/* Set MPOL_LOCAL, which gives memory as the default policy does, in place of the default policy of
- * this thread and of the threads and processes that it makes. */
+/*
+ * Replace the default memory policy of this thread by MPOL_LOCAL, which places memory in the same
+ * way. The threads and processes that this thread makes inherit it.
+ */
 void balancing_stop(void);
 
 /* Set the default policy again if balancing_stop() has replaced it. */

@@ -24,7 +24,9 @@ static long pass_call(struct thread *t, const long arg[6])
 	return host_gate(t->call, arg, &t->pending);
 }
 
-/* The call is not supported: ENOSYS, as from a kernel without it, makes libc use another call. */
+/*
+ * An unsupported call. ENOSYS, which a kernel without the call gives, makes libc use another one.
+ */
 static long refuse_call(struct thread *t, const long arg[6])
 {
 	(void)t;
@@ -143,8 +145,9 @@ static long call_readlinkat(struct thread *t, const long arg[6])
 	return own ? read_own_link(own, arg[2], arg[3]) : pass_call(t, arg);
 }
 
-/* For a call whose argument INDEX is a path that it follows: /proc/self/exe becomes the program's
- * path. */
+/*
+ * Make a call that follows a path, its argument INDEX: /proc/self/exe becomes the program's path.
+ */
 static long follow_path(struct thread *t, const long arg[6], int index)
 {
 	const char *own = exec_own_path(t, (uint64_t)arg[index]);

@@ -5,17 +5,17 @@
 #include "lwk/threads/thread.h"
 
 /*
- * The system calls of the program. Most are passed on to Linux with the same arguments, as the
- * program's addresses are this process's. A table has the calls that mean something else in a
- * machine.
+ * The system calls of the program. Most are passed on to Linux with the same arguments, because an
+ * address of the program is the same address of this process. A table has a handler for each call
+ * that means something else in a machine.
  */
 
 /* Whether to print counts when the process ends. */
 extern bool call_print_counts;
 
 /*
- * Make the call in T's registers. Returns its result; HOST_CLOSED: a signal comes first, and the
- * call must be made again after the signal's handler. If T->no_result is set afterwards, the call
+ * Make the system call in T's registers. Returns its result, or HOST_CLOSED: then a signal's
+ * handler runs first, and the call must be made again. If T->no_result is set afterwards, the call
  * has set all registers itself.
  */
 long call_make(struct thread *t);

@@ -97,7 +97,7 @@ static void print_line(uint64_t value, const char *name)
 
 static void print_calls(void)
 {
-	uint64_t printed = UINT64_MAX; /* the value printed last, and the number of its call */
+	uint64_t printed = UINT64_MAX; /* the last printed value, and the number of its call */
 	unsigned last = 0;
 
 	for (unsigned k = 0; k < TOP_CALLS; k++) {

@@ -18,8 +18,9 @@ void count_call(long number);
 int count_share(int fd, unsigned slot, struct errbuf *err);
 
 /*
- * Start the counts of this process at 0. count_start() counts in the record; count_start_copy(),
- * called in a copy of the process, counts outside of it.
+ * Set the counts of this process to 0 and start them. count_start() counts in the record that
+ * count_share() has named. count_start_copy(), which a copy (fork) of the process calls, leaves the
+ * record alone and counts in memory of the copy.
  */
 void count_start(void);
 void count_start_copy(void);

@@ -9,18 +9,18 @@ enum count_exit {
 	COUNT_CALLS, /* system calls of the program */
 	COUNT_WINDOWS, /* first touches of a GiB */
 	COUNT_FAULTS, /* other exceptions of the program */
-	COUNT_SEARCHES, /* faults outside of the extent, which are repeated to find the address */
+	COUNT_SEARCHES, /* repetitions of a fault outside of the extent, to find its address */
 	COUNT_SIGNALS, /* exits by a signal of Linux */
-	COUNT_EXITS, /* how many there are */
+	COUNT_EXITS, /* number of kinds */
 };
 
 #define COUNT_CALLS_MAX 512
 #define LWK_COUNTED_VERSION 1
 
 /*
- * What a machine counts, of all its threads, from the program's start on. As a record of a file
- * that nodeos-lwk maps (option --record), another program can read it while the machine runs. A
- * process of the user writes it: a reader must expect any values.
+ * The counts of a machine: of all its threads, from the program's start on. With the option
+ * --record they are a record of a file, so another program can read them while the machine runs. A
+ * process of the user writes this file: a reader must expect any values.
  */
 struct lwk_counted {
 	uint64_t version; /* LWK_COUNTED_VERSION once the machine runs, 0 before */
@@ -32,12 +32,13 @@ struct lwk_counted {
 	/* written at the end: */
 	uint64_t end_ns;
 	uint64_t answered; /* system calls without an exit */
-	/* KVM's counts; INTERRUPTS are those of the host */
+	/* counted by KVM; interrupts are those of the host */
 	uint64_t all_exits, interrupts, nested_faults;
 	uint64_t host_faults; /* page faults of the process in Linux */
 	uint64_t threads, windows;
 	uint64_t used; /* bytes of the extent */
-	uint64_t outside_mappings, outside; /* private mappings outside, and their bytes */
+	/* private mappings outside of the extent, and their bytes */
+	uint64_t outside_mappings, outside;
 };
 
 /* Bytes of a record, which begins at a multiple of this size in its file. */

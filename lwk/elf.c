@@ -6,7 +6,7 @@
 
 #define PAGE 4096UL
 #define USER_END (1UL << 47)
-#define HEADERS_MAX 65536UL /* bytes, as Linux has it */
+#define HEADERS_MAX 65536UL /* bytes; Linux has the same limit */
 
 /* "#! INTERPRETER [ARGUMENT]": the argument is the rest of the line, as for Linux. */
 static int read_script_line(struct elf *e, const char *head, size_t n, struct errbuf *err)

@@ -11,16 +11,16 @@
 #include "base/errbuf.h"
 
 /*
- * What an executable file asks for. Pure: checks bytes of a file, which may be anything. Two kinds
- * of files are programs: ELF files of x86-64, and scripts whose first line names an interpreter.
+ * Parse executable files. Pure; a file may hold any bytes. Two kinds of files are programs: ELF
+ * files of x86-64, and scripts whose first line names an interpreter.
  */
-#define ELF_SEGMENTS 16 /* most segments of type PT_LOAD */
-#define ELF_SCRIPT_MAX 256 /* bytes of a script's first line, as Linux has it */
+#define ELF_SEGMENTS 16 /* maximum number of segments of type PT_LOAD */
+#define ELF_SCRIPT_MAX 256 /* bytes of a script's first line that count, as in Linux */
 
 enum elf_kind {
 	ELF_PROGRAM = 1,
 	ELF_SCRIPT,
-	ELF_OTHER, /* another kind of file, which Linux may execute; execve() gives ENOEXEC */
+	ELF_OTHER, /* neither; execve() gives ENOEXEC, although Linux may be able to execute it */
 	ELF_FOREIGN, /* a program of another machine, or of 32 bits */
 };
 
@@ -49,7 +49,10 @@ struct elf {
 	char argument[ELF_SCRIPT_MAX]; /* the argument of a script's interpreter, "" for none */
 };
 
-/* A file: READ copies BYTES at OFFSET, returns their number, less at the file's end, or -1. */
+/*
+ * A file. READ copies BYTES at OFFSET to TO. It returns the number of copied bytes, which is
+ * smaller at the file's end, or -1.
+ */
 struct elf_file {
 	uint64_t size;
 	long (*read)(const struct elf_file *f, void *to, size_t bytes, uint64_t offset);

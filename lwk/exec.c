@@ -12,7 +12,7 @@
 #include "lwk/machine/host.h"
 
 #define SELF "/proc/self/exe"
-#define SELF_COMM "--comm=exe" /* Linux gives this name to a program executed by that path */
+#define SELF_COMM "--comm=exe" /* the name that Linux gives a program executed by SELF */
 #define NAME_OPTION "--name="
 #define ARGUMENTS_MAX 1000000L
 #define PAGE 4096UL
@@ -30,10 +30,10 @@ void exec_start(const struct options *o, const char *path)
 void exec_set_child(void)
 {
 	options.child = true;
-	check_lock = (struct lock){ 0 }; /* the copy may lack the thread that holds it */
+	check_lock = (struct lock){ 0 }; /* the copy may lack the thread that holds the lock */
 }
 
-/* Write the words up to a null pointer and a line end to stderr, without libc's streams. */
+/* Write WORDS, which a null pointer ends, and a newline to stderr, without libc's streams. */
 static void say_words(const char *const *words)
 {
 	for (; *words; words++)
@@ -53,8 +53,8 @@ const char *exec_own_path(const struct thread *t, uint64_t address)
 }
 
 /*
- * Check first whether execve() of the program would succeed; FILE is as in struct options. Returns
- * 0 or -errno.
+ * Check whether execve() of the program would succeed. FILE is as in struct options. Returns 0 or
+ * -errno.
  */
 static long check_program(const char *path, int file)
 {
@@ -71,7 +71,8 @@ static long check_program(const char *path, int file)
 		rc = -p.error;
 	} else {
 		program_close(&p);
-		if (p.elf.kind == ELF_SCRIPT && file >= 0) /* the interpreter could not open it */
+		/* the interpreter could not open the script */
+		if (p.elf.kind == ELF_SCRIPT && file >= 0)
 			rc = -ENOENT;
 		memcpy(interpreter, p.elf.interpreter, sizeof(interpreter));
 		if (rc == 0 && *interpreter && program_open(&p, interpreter, &err) < 0)
@@ -135,8 +136,9 @@ struct request {
 };
 
 /*
- * Set the flags of the descriptors that the next nodeos-lwk gets: KVM, which its user may not be
- * allowed to open, and, unless this process is a copy (fork), the extent and the counts.
+ * Set the flags of the descriptors that the next nodeos-lwk inherits: of KVM, because its user may
+ * not be allowed to open it, and of the extent and the counts, unless this process is a copy
+ * (fork).
  */
 static void set_kept(const struct options *o, long flags)
 {
@@ -212,8 +214,9 @@ static long execute(struct thread *t, const struct request *r)
 }
 
 /*
- * Execute the program of R, the file of descriptor FD. The next nodeos-lwk opens it by PATH, so FD
- * must stay open even if it is close-on-exec; then the next nodeos-lwk closes it.
+ * Execute the program of R, whose file has the descriptor FD. The next nodeos-lwk opens it by a
+ * path that names FD, so FD must stay open until then. If FD is close-on-exec, the next nodeos-lwk
+ * closes it.
  */
 static long execute_descriptor(struct thread *t, struct request *r, long fd)
 {
@@ -230,8 +233,10 @@ static long execute_descriptor(struct thread *t, struct request *r, long fd)
 	return rc;
 }
 
-/* A name without a slash is a file in the present directory: nodeos-lwk must not search it in
- * PATH. */
+/*
+ * Put "./" before a name without a slash, a file in the present directory: nodeos-lwk must not
+ * search for it in PATH.
+ */
 static void add_slash(char path[PATH_MAX + 2])
 {
 	if (!strchr(path, '/')) {

@@ -8,9 +8,9 @@
 #include "lwk/threads/thread.h"
 
 /*
- * When the program executes another program, this process executes nodeos-lwk again with that
- * program, so that it runs in a machine of its own. With --loose it runs outside, and a message on
- * stderr reports that.
+ * When the program executes another program, this process executes nodeos-lwk again with the new
+ * program, so that it runs in a machine of its own. With --loose, the new program runs outside of a
+ * machine, and a message on stderr reports that.
  */
 
 /* O: the options of this process; PATH: the path of the present program, for /proc/self/exe. */

@@ -18,18 +18,20 @@ struct extent {
 	uint64_t free; /* number of free pages */
 	uint64_t top; /* no page from this one on is free */
 	uint64_t *used; /* a bit for each page */
-	uint64_t *dirty; /* a bit for each page that extent_set_dirty() has named */
+	uint64_t *dirty; /* a bit for each page; extent_set_dirty() sets it */
 };
 
-/* Bytes for the bits of an extent of BYTES; they must be zero at extent_init(). */
+/* Size of the memory MAP for an extent of BYTES. MAP must be filled with zeros at extent_init(). */
 size_t extent_map_size(uint64_t bytes);
 void extent_init(struct extent *e, uint64_t base, uint64_t bytes, void *map);
 
-/* Take BYTES at the highest free address that is a multiple of ALIGN (a power of two). Returns the
- * address; 0: there is none. */
+/*
+ * Take BYTES at the highest free address that is a multiple of ALIGN (a power of two). Returns the
+ * address, or 0 if there is no such place.
+ */
 uint64_t extent_take(struct extent *e, uint64_t bytes, uint64_t align);
 
-/* Take BYTES at ADDRESS, if all of them are free. */
+/* Take BYTES at ADDRESS if all of them are free. Returns whether they were. */
 bool extent_take_at(struct extent *e, uint64_t address, uint64_t bytes);
 
 /* Mark BYTES at ADDRESS as used, whether they were free or not. */
@@ -52,8 +54,10 @@ bool extent_is_used(const struct extent *e, uint64_t address, uint64_t bytes);
  */
 uint64_t extent_next_used(const struct extent *e, uint64_t *address);
 
-/* extent_was_dirty(): may the page at ADDRESS hold anything but zeros? extent_set_dirty(): note
- * that the pages of BYTES at ADDRESS may. */
+/*
+ * extent_was_dirty(): may the page at ADDRESS hold other bytes than zeros? extent_set_dirty(): note
+ * that the pages of BYTES at ADDRESS may.
+ */
 bool extent_was_dirty(const struct extent *e, uint64_t address);
 void extent_set_dirty(struct extent *e, uint64_t address, uint64_t bytes);
 

@@ -36,7 +36,7 @@ static bool changes_rights(const struct program *p, const struct stat *s)
 	return n > 0 || n == -ERANGE;
 }
 
-/* Note that Linux would execute the program, but nodeos-lwk does not, for the reason in ERR. */
+/* Note that nodeos-lwk does not execute the program, which Linux would do; ERR has the reason. */
 static int refuse_program(struct program *p)
 {
 	host_call(SYS_close, p->fd);
@@ -122,8 +122,8 @@ static int set_prot(const struct elf *e, const struct elf_segment *s, uint64_t b
 }
 
 /*
- * Read a segment with the whole pages of the file around it, as a mapping would have them: some
- * programs look at bytes beside their segments.
+ * Read a segment, and the bytes before it in its first page of the file. A mapping would have these
+ * bytes, and some programs look at them.
  */
 static int read_segment(const struct program *p, const struct elf_segment *s, uint64_t base)
 {

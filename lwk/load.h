@@ -4,14 +4,12 @@
 
 #include "lwk/elf.h"
 
-/*
- * Programs as files: whether execve() would start them, and how they are loaded into memory.
- */
+/* Files of programs: check whether execve() would start one, and load it into memory. */
 struct program {
 	struct elf elf;
 	int fd; /* descriptor of the file; close-on-exec */
-	int error; /* errno that execve() would give, after a failure of program_open() */
-	bool refused; /* Linux could execute it, but this program does not */
+	int error; /* after a failure of program_open(): the errno that execve() would give */
+	bool refused; /* nodeos-lwk does not execute it, but Linux could */
 };
 
 /*
@@ -29,7 +27,7 @@ struct loaded {
 	uint16_t header_count;
 };
 
-/* Load an ELF program; one that cannot be moved gets ordinary memory at its addresses. */
+/* Load an ELF program. A program that cannot be moved gets ordinary memory at its own addresses. */
 int program_load(const struct program *p, struct loaded *l, struct errbuf *err);
 
 #endif

@@ -33,7 +33,7 @@
 
 enum { EXIT_OURS = 125, EXIT_CANNOT = 126, EXIT_NOT_FOUND = 127 };
 
-#define SCRIPTS_MAX 4 /* interpreters that are scripts themselves, as Linux has it */
+#define SCRIPTS_MAX 4 /* maximum number of interpreters that are scripts themselves, as in Linux */
 #define STACK_DEFAULT (8UL << 20)
 #define GUARD (64UL << 10)
 #define FLAGS_START 0x202UL
@@ -88,7 +88,7 @@ static int fail(int status, const char *what, const struct errbuf *err)
 	return status;
 }
 
-/* Find the program as a shell would; PATH_MAX bytes at BUF. */
+/* Find the file of the program NAME as a shell would. BUF has PATH_MAX bytes for its path. */
 static bool find_in_path(char *buf, const char *name)
 {
 	const char *path = getenv("PATH"), *end;
@@ -238,8 +238,8 @@ static int load_start(struct start *s, uint64_t memory, struct errbuf *err)
 	struct stack k;
 
 	/*
-	 * the stack is at the top of the extent: libc takes the end of the mapping for the stack's
-	 * end
+	 * take the stack first, at the top of the extent: libc takes the end of its mapping for the
+	 * end of the stack
 	 */
 	if (take_stack(&k, memory, prot, err) < 0 || program_load(&s->program, &s->loaded, err) < 0)
 		return -1;
@@ -248,7 +248,10 @@ static int load_start(struct start *s, uint64_t memory, struct errbuf *err)
 	return load_linker(s, err) < 0 ? -1 : write_stack(s, &k, err);
 }
 
-/* Keep the file FD of a given extent for the next program; smartmap has a descriptor of its own. */
+/*
+ * Keep the extent's file FD for the next program if the extent was given, else close it. smartmap
+ * has a descriptor of its own.
+ */
 static int keep_extent(struct options *o, int fd, struct errbuf *err)
 {
 	if (o->smartmap && smartmap_start(dup(fd), err) < 0)

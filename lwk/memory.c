@@ -21,8 +21,10 @@
 
 #define LARGE_PAGE (2UL << 20)
 #define FILE_SHARE 8 /* a file's mapping takes at most 1/8 of the extent */
-/* shared memory is touched at once if it is at most 1/4 of the extent's size, and 1/8 of what is
- * free: the segment of a rank of Open MPI has 16 MiB */
+/*
+ * Shared memory is populated at once if it is at most 1/4 of the extent's size and 1/8 of the free
+ * memory of its file system. That includes the segment of a rank of Open MPI, 16 MiB.
+ */
 #define TOUCHED_SHARE 4
 #define FREE_SHARE 8
 #ifndef MADV_POPULATE_WRITE
@@ -111,7 +113,9 @@ int memory_open(uint64_t size, enum memory_page page, int *fd, struct errbuf *er
 		close(*fd);
 		return say_no_pages(size, page, err);
 	}
-	/* not MAP_POPULATE, which is silent: a cgroup may allow fewer pages than are free */
+	/*
+	 * not MAP_POPULATE, which reports no failure: a cgroup may allow fewer pages than are free
+	 */
 	if (madvise(at, size, MADV_POPULATE_WRITE) < 0) {
 		errprintf(err,
 			  "no room for the extent: only a part of its %lu huge pages is available "
@@ -311,7 +315,10 @@ static long map_outside(const long arg[6], bool added)
 	return at;
 }
 
-/* Read LENGTH bytes of a file at OFFSET to the address TO; less at the end of the file. */
+/*
+ * Read LENGTH bytes at OFFSET of the file FD to the address TO, fewer at the end of the file.
+ * Returns 0 or -errno.
+ */
 static long read_mapped_file(uint64_t to, uint64_t length, long fd, long offset)
 {
 	uint64_t done = 0;
@@ -385,9 +392,9 @@ static long map_private(const long arg[6], uint64_t bytes)
 }
 
 /*
- * Return whether all pages of the new shared mapping of ARG can be touched at once. It must be
- * memory that ranks share, on no disk, and small beside the extent and beside the free memory of
- * its file system.
+ * Return whether all pages of the new shared mapping of ARG can be populated at once: it must be
+ * memory, not a file on a disk, and small compared with the extent and with the free memory of its
+ * file system.
  */
 static bool can_populate(const long arg[6])
 {
@@ -404,7 +411,10 @@ static bool can_populate(const long arg[6])
 	return !s.f_blocks || bytes / (uint64_t)s.f_bsize <= s.f_bavail / FREE_SHARE;
 }
 
-/* Make a mapping outside of the extent. Memory that ranks share has its page faults here. */
+/*
+ * Make a mapping outside of the extent. Memory that ranks share gets its pages here, not by later
+ * page faults.
+ */
 static long map_and_populate(const long arg[6], bool private)
 {
 	long at = map_outside(arg, private);
@@ -543,7 +553,7 @@ static long remap_inside(const long arg[6])
 	uint64_t bytes = round_up((uint64_t)arg[2]);
 
 	if (address % EXTENT_PAGE || !bytes || !old ||
-	    arg[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP)) /* needs holes */
+	    arg[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP)) /* would need holes in the extent */
 		return -EINVAL;
 	if (!extent_holds(&memory.extent, address, old) ||
 	    !extent_is_used(&memory.extent, address, old))
@@ -578,9 +588,9 @@ long memory_remap(const long arg[6])
 }
 
 /*
- * Advice that may be ignored in the extent, as it changes nothing that a program can see: 0 to 3
- * and 8 to 25, less MADV_REMOVE, MADV_WIPEONFORK and DONTNEED_LOCKED. Other advice fails with
- * -EINVAL, which libraries take for a kernel that does not know the advice.
+ * Advice that is ignored in the extent, because it changes nothing that a program can see: 0 to 3
+ * and 8 to 25, without MADV_REMOVE, MADV_WIPEONFORK and MADV_DONTNEED_LOCKED. Other advice fails
+ * with -EINVAL, as in a kernel that does not know it.
  */
 #define MERE_ADVICE \
 	(0xfUL | (0x3ffff00UL & ~(1UL << MADV_REMOVE | 1UL << MADV_WIPEONFORK | 1UL << 24)))

@@ -8,30 +8,34 @@
 #include "base/errbuf.h"
 
 /*
- * The program's memory. Its private memory is in the extent: huge pages that are all there before
- * the program begins, at MEMORY_BASE. A private mapping of a file is a copy there. Shared mappings,
- * reserves of address space (PROT_NONE) and what does not fit are mappings of Linux, outside.
+ * The program's memory. Private memory is in the extent: huge pages at MEMORY_BASE, which are all
+ * allocated before the program begins. A private mapping of a file is a copy in the extent. Three
+ * kinds of mappings are outside of the extent, where Linux makes them: shared mappings, reserved
+ * address space (PROT_NONE), and private mappings that do not fit in.
  */
 #define MEMORY_BASE 0x100000000000UL
 
 enum memory_page { MEMORY_2M = 21, MEMORY_1G = 30 }; /* their binary logarithms */
 
 /*
- * Get the extent: SIZE bytes in huge pages of the size PAGE; SIZE is a multiple of that size. *FD:
- * the extent's file, if one of this size and these pages exists; -1: a new file is made. On success
- * the caller closes *FD.
+ * Get the extent: SIZE bytes in huge pages of the size PAGE; SIZE is a multiple of that size. *FD
+ * is an existing file of this size in such pages, or -1 to make a new file. On success the caller
+ * closes *FD.
  */
 int memory_open(uint64_t size, enum memory_page page, int *fd, struct errbuf *err);
 
-/* Note that the file has what an earlier program has left: pages are zeroed when they are taken. */
+/* Note that the file holds data of an earlier program: pages are zeroed when they are taken. */
 void memory_note_used(void);
 
-/* Get the extent from ordinary memory, which has page faults, for programs that a child executes */
+/*
+ * Get the extent in ordinary memory, which has page faults: for a program that a child process
+ * executes.
+ */
 int memory_open_ordinary(uint64_t size, struct errbuf *err);
 
 /*
- * In a copy (fork) of the process, which still shares the extent: replace it by private, ordinary
- * memory with a copy of all that is used. The process that was copied waits. Returns 0 or -errno.
+ * Call in a copy (fork) of a process, which still shares the extent: replace the extent by private
+ * ordinary memory with a copy of all used pages. The parent waits meanwhile. Returns 0 or -errno.
  */
 int memory_copy(void);
 void memory_lock(void);
@@ -43,7 +47,10 @@ void memory_unlock(void);
  */
 uint64_t memory_take(uint64_t bytes, uint64_t align, int prot);
 
-/* BYTES at ADDRESS, taken memory, are the program's first stack: PROT_GROWSDOWN is for it. */
+/*
+ * Note that BYTES at ADDRESS, which are taken, are the program's first stack: memory_protect()
+ * accepts PROT_GROWSDOWN for it.
+ */
 void memory_note_stack(uint64_t address, uint64_t bytes);
 
 /* Set the protection of a part of the taken memory to PROT. */
@@ -54,11 +61,12 @@ bool memory_has(uint64_t address);
 bool memory_is_used(uint64_t address);
 
 /*
- * Return whether the program may write all of BYTES at ADDRESS, as far as they are in the extent.
+ * Return whether the program may write all of BYTES at ADDRESS. Bytes outside of the extent count
+ * as writable.
  */
 bool memory_is_writable(uint64_t address, uint64_t bytes);
 
-/* Calls of the program; results as Linux gives them. */
+/* System calls of the program; they return what Linux would return. */
 long memory_brk(uint64_t end);
 long memory_map(const long arg[6]);
 long memory_unmap(const long arg[6]);

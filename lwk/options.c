@@ -127,7 +127,7 @@ int options_parse(struct options *o, int argc, char *const *argv, struct errbuf 
 
 	*o = (struct options){ .memory = MEMORY_DEFAULT, .page = MEMORY_2M, .file = -1 };
 	o->extent = o->kvm = o->record = -1;
-	optind = 0; /* begin again, for tests */
+	optind = 0; /* tests parse several command lines */
 	opterr = 0;
 	while ((letter = getopt_long(argc, argv, "+m:p:cln:t:kf:g:r:hsuV", table, NULL)) != -1)
 		if (set_option(o, letter, err) < 0)

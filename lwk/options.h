@@ -16,9 +16,9 @@ struct options {
 	int extent, kvm; /* open descriptors of the extent's file and of /dev/kvm; -1: none */
 	int record; /* open descriptor of a file for the counts, -1: none */
 	unsigned slot; /* number of the record in it */
-	bool used; /* the given extent is that of an earlier program: not all of it is zero */
+	bool used; /* an earlier program has used the given extent: not all of it is zero */
 	bool child; /* started by a process in a machine: the extent may be ordinary memory */
-	const char *name; /* argv[0] of the program, NULL: as given */
+	const char *name; /* argv[0] of the program; NULL: the first word of argv */
 	const char *comm; /* name of the program in /proc/PID/comm; NULL: the name of its file */
 	int file; /* descriptor of the program's file, closed once the file is open; -1: none */
 	char *const *argv; /* the program and its arguments */
@@ -28,9 +28,9 @@ struct options {
 int options_parse(struct options *o, int argc, char *const *argv, struct errbuf *err);
 
 /*
- * Write to WORDS the command line of a nodeos-lwk that takes over this process when its program
- * executes another one: "nodeos-lwk" and the options, without the program's name. TEXT has room for
- * the texts of the words. Returns the number of words, at most OPTIONS_WORDS.
+ * Write to WORDS the command line of the next nodeos-lwk, which takes over this process when its
+ * program executes another one: "nodeos-lwk" and the options, without the name of the new program.
+ * TEXT has room for the texts of the words. Returns the number of words, at most OPTIONS_WORDS.
  */
 #define OPTIONS_WORDS 12
 #define OPTIONS_TEXT 160

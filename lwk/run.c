@@ -33,8 +33,10 @@ static const struct {
 	[17] = { SIGBUS, BUS_ADRALN, false }, [19] = { SIGFPE, 0, true },
 };
 
-/* Append to LINE of SIZE bytes what is known when the processor could not bring an exception into
- * the machine (triple fault); KVM has cleared the registers. */
+/*
+ * Write to LINE of SIZE bytes what is known about a triple fault: the processor could not deliver
+ * an exception in the machine, and KVM has cleared the registers.
+ */
 static int describe_shutdown(const struct thread *t, char *line, size_t size)
 {
 	const struct trap *trap = context_trap(t);
@@ -142,10 +144,10 @@ static void handle_call(struct thread *t)
 }
 
 /*
- * Return whether KVM still has to bring an exception into the machine: the stack for the exception
- * met a nested page fault, and then the signal came. The exception belongs to the program's present
- * registers, so it comes before the signal's handler. KVM does not report INT3 and INTO here; they
- * are dropped, and come again when the program repeats them.
+ * Return whether KVM still has to deliver an exception: its stack met a nested page fault, and then
+ * the signal came. The exception belongs to the program's present registers, so it comes before the
+ * signal's handler. KVM does not report INT3 and INTO here: they are dropped, and come again when
+ * the program repeats them.
  */
 static bool kvm_has_exception(const struct thread *t)
 {
@@ -171,7 +173,7 @@ static void handle_interrupt(struct thread *t)
 		return;
 	context_get(t, &c);
 	if (c.place == CONTEXT_TRAP_BEGINS || (c.place == CONTEXT_PROGRAM && kvm_has_exception(t)))
-		return; /* the exit for the exception is next, and the signals wait */
+		return; /* the exit for the exception comes next; the signals wait */
 	if (c.place == CONTEXT_CALL && c.again)
 		repeat_call(t);
 	signal_deliver(t);

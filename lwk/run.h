@@ -6,9 +6,9 @@
 #include "lwk/threads/thread.h"
 
 /*
- * Check that the machine works: T, a thread that has not begun, makes one system call at CODE, a
- * page of the extent that may be written and executed. Some KVMs make such a machine and cannot run
- * it. T can be used as a new thread afterwards. Returns 0, or -1 with a reason.
+ * Check that the machine works: some KVMs make such a machine but cannot run it. T, a thread that
+ * has not begun, makes one system call at CODE, a page of the extent that may be written and
+ * executed. T can be used as a new thread afterwards. Returns 0, or -1 with a reason.
  */
 int run_check_machine(struct thread *t, uint64_t code, struct errbuf *err);
 

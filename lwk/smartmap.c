@@ -75,14 +75,14 @@ const char *smartmap_find_step(const char *cgroups, size_t *length)
 	for (const char *c = cgroups; c < step; c++)
 		if (*c == '\n')
 			line = c + 1;
-	/* the path begins: numbers and names of controllers have no slash */
+	/* the path begins at the first slash: numbers and names of controllers have none */
 	begin = strchr(line, '/');
 	*length = (size_t)(step - begin) + strlen("/step_");
 	*length += strcspn(begin + *length, "/\n");
 	return begin;
 }
 
-/* The address of the socket of RANK; returns its length. */
+/* Set A to the address of RANK's socket; returns its length. */
 static long make_address(struct sockaddr_un *a, unsigned rank)
 {
 	memset(a, 0, sizeof(*a));
@@ -134,7 +134,10 @@ static long read_process(int pid, const char *name, char text[TEXT_MAX])
 	return n < 0 ? n : 0;
 }
 
-/* Return whether process PID is in the step of this process, as far as Slurm has made cgroups. */
+/*
+ * Return whether the cgroups of process PID and of this process are in the same step of Slurm; true
+ * if neither is in a step.
+ */
 static bool is_of_step(int pid)
 {
 	char own[TEXT_MAX], other[TEXT_MAX];
@@ -171,8 +174,11 @@ uint64_t smartmap_find_inode(const char *maps)
 	return inode;
 }
 
-/* Open the file of INODE among the N bytes of entries of the folder DIR; -ESRCH: it is not there.
- * A rank that attaches has, for a moment, a descriptor of another rank's extent, too. */
+/*
+ * Open the file of INODE, one of the entries of the folder DIR; ENTRIES has N bytes. Returns -ESRCH
+ * if it is not there. The inode decides: a rank that attaches has, for a moment, a descriptor of
+ * another rank's extent, too.
+ */
 static long open_among(long dir, const char *entries, long n, uint64_t inode)
 {
 	char link[LINK_MAX_NAME] = "";
@@ -244,8 +250,9 @@ static long map_extent(long fd, unsigned rank)
 }
 
 /*
- * Attach to the rank that listens at the other end of SOCKET. A process number is used again when
- * its process has ended; so its extent counts only if the other end is still there afterwards.
+ * Attach to the rank that listens at the other end of SOCKET. Linux may give a PID to a new process
+ * when its process has ended. So the extent of the PID is used only if the other end is still there
+ * after the extent has been opened.
  */
 static long attach_peer(long socket, unsigned rank)
 {

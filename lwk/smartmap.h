@@ -11,9 +11,9 @@
 /*
  * Ranks of one step map each other's extents, at a fixed distance for each rank (Kitten's
  * SMARTMAP); nodeos-smartmap.h is the program's side. A rank listens on an abstract socket whose
- * name has the user, the step and the rank, and never accepts: for a connection, Linux names the
- * listening process and its user. The extent is opened through /proc/PID/fd, so Linux checks, too,
- * whether this process may look into that one.
+ * name has the user, the step and the rank. It never accepts a connection: the process that
+ * connects gets the PID and the user of the listener from Linux. It opens the listener's extent
+ * through /proc/PID/fd, so Linux also checks whether it may look into the listener.
  */
 
 /* Which rank this process is, and the name of its socket without the rank's number. */
@@ -23,8 +23,9 @@ struct smartmap_rank {
 };
 
 /*
- * Fill R by PMIX_NAMESPACE and PMIX_RANK, or SLURM_JOB_ID, SLURM_STEP_ID and SLURM_PROCID, which
- * LOOKUP (getenv) gives. Pure. Returns 0, or -1 with a reason.
+ * Fill R from the variables PMIX_NAMESPACE and PMIX_RANK, or SLURM_JOB_ID, SLURM_STEP_ID and
+ * SLURM_PROCID. LOOKUP returns the value of a variable, as getenv() does. Pure. Returns 0, or -1
+ * with a reason.
  */
 int smartmap_find_rank(struct smartmap_rank *r, char *(*lookup)(const char *), unsigned user,
 		       struct errbuf *err);
@@ -35,13 +36,16 @@ int smartmap_find_rank(struct smartmap_rank *r, char *(*lookup)(const char *), u
  */
 const char *smartmap_find_step(const char *cgroups, size_t *length);
 
-/* Return the inode of the extent that MAPS, the beginning of /proc/PID/maps, has; 0: none. Pure. */
+/* Return the inode of the extent in MAPS, the beginning of /proc/PID/maps; 0: no extent. Pure. */
 uint64_t smartmap_find_inode(const char *maps);
 
 /* Let other ranks find this one; FD is the memfd of its extent. */
 int smartmap_start(int fd, struct errbuf *err);
 
-/* Note that this process is a copy (fork) of a rank: it keeps what is mapped, and maps no more. */
+/*
+ * Note that this process is a copy (fork) of a rank: it keeps the extents that are mapped, and
+ * cannot map others.
+ */
 void smartmap_set_child(void);
 
 /* Make the program's call to map the extent of rank ARG[0]. Returns 0 or -errno. */

@@ -32,15 +32,17 @@ static uint64_t find_function(uint64_t base, const char *name)
 			dynamic = base + p[i].p_offset;
 	symbols = dynamic ? find_dynamic(base, dynamic, DT_SYMTAB) : 0;
 	texts = dynamic ? find_dynamic(base, dynamic, DT_STRTAB) : 0;
-	/* the linker puts the texts directly behind the symbols */
+	/* the linker puts the names directly behind the symbols */
 	for (const Elf64_Sym *s = (const Elf64_Sym *)symbols; s && (uint64_t)(s + 1) <= texts; s++)
 		if (strcmp((const char *)(texts + s->st_name), name) == 0)
 			return base + s->st_value;
 	return 0;
 }
 
-/* Bytes of the vDSO's mapping: of its file, which ends with the headers of its sections. Linux
- * refuses to change a part of the mapping. */
+/*
+ * Return the size of the vDSO's mapping. Its file ends with the section headers. Linux refuses to
+ * change only a part of the mapping.
+ */
 static size_t find_size(uint64_t base)
 {
 	const Elf64_Ehdr *h = (const Elf64_Ehdr *)base;

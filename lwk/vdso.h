@@ -5,11 +5,10 @@
 #include <stdint.h>
 
 /*
- * The kernel's shared object in each process, by which libc reads the clock without a system call.
- * It works in the machine, whose time stamp counter is the host's. Only its getcpu() would read
- * registers that the machine does not have, so this function is replaced by the system call.
- * Returns the address of the object; 0: there is none, or it cannot be changed, and libc makes
- * system calls.
+ * The vDSO, by which libc reads the clock without a system call. It works in the machine, whose
+ * time stamp counter is the host's. Only its getcpu() would read registers that the machine does
+ * not have: vdso_prepare() replaces this function by the system call. Returns the address of the
+ * vDSO; 0 if there is none or it cannot be changed, so that libc makes system calls.
  */
 uint64_t vdso_prepare(void);
 

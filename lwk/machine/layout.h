@@ -35,7 +35,7 @@
 #define LWK_STACK_TOP 0x2000
 #define LWK_PROBE 0x2000
 
-/* Offsets in the answers; signal.h and thread.h describe when the answers change. */
+/* Offsets in the answers; thread.c sets them. */
 #define LWK_ANSWER_PID 0
 #define LWK_ANSWER_TID 4
 #define LWK_ANSWER_LONE 8 /* 1: the process has one thread */

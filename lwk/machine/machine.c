@@ -19,9 +19,9 @@
 #define WRITE 2UL
 #define LARGE 0x80UL
 #define LARGE_SIZE (2UL << 20)
-#define FIXED_TABLES (16UL << 20) /* for windows, see window.h */
+#define FIXED_TABLES (16UL << 20) /* bytes of page tables for windows (window.h) */
 #define CPUID_ENTRIES 256
-#define DESCRIPTORS (LWK_VCPUS + 8) /* most descriptors of the machine */
+#define DESCRIPTORS (LWK_VCPUS + 8) /* maximum number of descriptors of the machine */
 
 #define SPARE_SLOT 16384 /* above the slots of the windows */
 #define SPARE_ADDRESS (2UL << 30) /* between the kernel half and the windows */
@@ -46,7 +46,7 @@ static long first_descriptor; /* where the search for a free number begins */
 static struct kvm_segment user_cs, user_ss;
 static uint64_t cr4;
 
-/* Raise the limit of open files to the hard one for a moment, and note it in *OLD. */
+/* Raise the soft limit of open files to the hard one; *OLD gets the limits to restore. */
 static void raise_file_limit(struct rlimit *old)
 {
 	struct rlimit more;
@@ -82,8 +82,10 @@ long machine_next_descriptor(long fd)
 	return next;
 }
 
-/* The place of the first descriptor: above the soft limit, or, if the hard limit does not allow
- * that, below it. */
+/*
+ * Return the number for the first descriptor: above the soft limit if the hard limit allows that,
+ * else below it.
+ */
 static long choose_place(const struct rlimit *limit)
 {
 	if (limit->rlim_max - limit->rlim_cur >= DESCRIPTORS)
@@ -239,8 +241,8 @@ static void fill_segments(void)
 }
 
 /*
- * Make an ioctl() that gives a descriptor, whatever limit of open files the program has set. Linux
- * does not repeat KVM_CREATE_VM after a SIGSTOP or the freezer of cgroups.
+ * Make an ioctl() that gives a descriptor, whatever limit of open files the program has set. Repeat
+ * it when a SIGSTOP or the freezer of cgroups interrupts it: Linux does not repeat KVM_CREATE_VM.
  */
 static int make_descriptor(int on, unsigned long request, long argument)
 {
@@ -348,7 +350,7 @@ int machine_open(uint64_t extent_size, int kvm, struct errbuf *err)
 
 int machine_open_again(void)
 {
-	while (descriptors > 1) /* the first one is KVM */
+	while (descriptors > 1) /* the first descriptor is /dev/kvm, which stays */
 		host_call(SYS_close, descriptor[--descriptors]);
 	return create_vm();
 }
@@ -449,11 +451,12 @@ static void fill_area(const struct vcpu *v)
 {
 	uint8_t *area = machine_area(v);
 	uint64_t top = LWK_KERNEL + (uint64_t)(area - machine.kernel) + LWK_STACK_TOP;
-	uint16_t ports = TSS_LIMIT + 1; /* behind the segment, so ring 3 may use none */
+	/* the I/O bitmap is behind the segment, so ring 3 may use no ports */
+	uint16_t ports = TSS_LIMIT + 1;
 
 	memcpy(area, lwk_stub, (size_t)(lwk_stub_end - lwk_stub));
 	memcpy(area + LWK_TSS + 4, &top, sizeof(top)); /* RSP of ring 0 */
-	memcpy(area + LWK_TSS + 102, &ports, sizeof(ports)); /* offset of the bits for ports */
+	memcpy(area + LWK_TSS + 102, &ports, sizeof(ports)); /* offset of the I/O bitmap */
 }
 
 int machine_new_vcpu(struct vcpu *v)

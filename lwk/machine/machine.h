@@ -45,9 +45,9 @@ struct vcpu {
 int machine_open(uint64_t extent_size, int kvm, struct errbuf *err);
 
 /*
- * Make a machine for this process, which is a copy (fork) of one that has a machine: the kernel
- * half is already a copy. The number of vCPUs begins again, and the descriptors of that machine are
- * closed. Returns 0 or -errno.
+ * Make a new machine in this process, which is a copy (fork) of a process with a machine. The
+ * kernel half has been copied with the process. vCPUs are numbered from 0 again, and the
+ * descriptors of the parent's machine are closed. Returns 0 or -errno.
  */
 int machine_open_again(void);
 
@@ -71,8 +71,8 @@ int machine_reset_vcpu(const struct vcpu *v);
 int machine_forget_tables(const struct vcpu *v);
 
 /*
- * Let KVM drop its nested page tables of the machine, or its copies, so that all vCPUs flush their
- * TLBs before this returns, in ring 3 or not. Slow: all nested page faults come again.
+ * Make KVM drop its nested page tables of the machine, or its copies of page tables. All vCPUs, in
+ * ring 3 or not, flush their TLBs before this returns. Slow: all nested page faults come again.
  */
 void machine_drop_tables(void);
 
@@ -87,15 +87,15 @@ static inline uint8_t *machine_area(const struct vcpu *v)
 }
 
 /*
- * File descriptors of the machine are above the limit of the program (RLIMIT_NOFILE), where its
- * loops over all descriptors do not meet them, if the hard limit allows that. The program can
- * neither close nor replace them.
+ * File descriptors of the machine have numbers above the program's limit (RLIMIT_NOFILE), if the
+ * hard limit allows that: the program's loops over all descriptors do not meet them there. The
+ * program can neither close nor replace them.
  */
 bool machine_owns(long fd);
 
 /*
- * Move FD to such a number. Returns the new number, or -errno; FD is then closed. If FD is -errno
- * already, it is returned. Only one thread may call this at a time.
+ * Move FD to such a number and note it as the machine's. Returns the number; on failure -errno,
+ * with FD closed. A negative FD is returned as it is. Only one thread may call this at a time.
  */
 int machine_hide_descriptor(long fd);
 

@@ -28,7 +28,7 @@ static struct lock window_lock;
 static uint64_t opened[WINDOWS_MAX]; /* address of each window; window N is in KVM's slot N + 1 */
 static unsigned opened_count;
 static uint64_t extent_base, extent_size;
-/* page table of each 2 MiB of the extent that has been divided; it is never used for other 2 MiB */
+/* page table of each divided 2 MiB of the extent; a table is never used for other 2 MiB */
 static uint32_t *divided;
 
 static unsigned level_index(uint64_t address, int shift)
@@ -71,8 +71,10 @@ static uint64_t *level3_of(uint64_t address, bool make)
 	return *entry ? machine_table(*entry & TABLE_MASK) : NULL;
 }
 
-/* Replace ENTRY, of the last 2 MiB below 1 << USER_BITS, by one of a table without the last page.
- * Returns 0 or -1. */
+/*
+ * ENTRY maps the last 2 MiB below 1 << USER_BITS: replace it by a page table without the last page.
+ * Returns 0 or -1.
+ */
 static int leave_out_last_page(uint64_t *entry)
 {
 	uint64_t table = machine_take_table(), first = *entry & TABLE_MASK & ~(LARGE_PAGE - 1);
@@ -86,9 +88,10 @@ static int leave_out_last_page(uint64_t *entry)
 }
 
 /*
- * Make an entry of level 3 for the GiB at ADDRESS, which is at GPA in the machine. The lowest 2 MiB
- * of the address space and its last page are left out, so that a fault there has its address at
- * once; the extent begins without rights; behind its end, the GiB is like any other.
+ * Make the level 3 entry for the GiB at ADDRESS, which is at GPA in the machine. The lowest 2 MiB
+ * of the address space and its last page are left out: a fault there has its address at once. The
+ * part in the extent begins without rights. A part behind the extent's end is like any other
+ * memory.
  */
 static uint64_t make_entry(uint64_t address, uint64_t gpa)
 {
@@ -201,8 +204,10 @@ static uint64_t *divide_entry(uint64_t *entry, uint64_t address)
 	return table;
 }
 
-/* Make one entry of 2 MiB of a table whose pages all have the same rights; returns whether it has
- * been made. */
+/*
+ * If all pages of TABLE have the same rights, replace the table by one entry of 2 MiB. Returns
+ * whether it did.
+ */
 static bool join_entries(uint64_t *entry, const uint64_t *table)
 {
 	for (unsigned i = 1; i < 512; i++)
@@ -239,7 +244,7 @@ static int protect_part(uint64_t address, uint64_t bytes, uint64_t rights)
 		table[i] = (table[i] & ~RIGHTS) | rights;
 	}
 	if (was_large != join_entries(entry, table))
-		less |= machine.copies_tables; /* KVM has not seen the other kind of entry */
+		less |= machine.copies_tables; /* KVM has copies of the old kind of entry */
 	return less;
 }
 

@@ -7,13 +7,13 @@
 
 /*
  * The user half of the machine's address space: every address means there what it means in this
- * process. Each GiB that the program touches is a window: memory of the machine (a slot of KVM)
- * over the same addresses of this process, so that the kernel itself keeps mappings, protections
- * and shared memory alike in both. Only the extent has protections of its own, in page tables of
- * 4 KiB pages where it is divided.
+ * process. Each GiB that the program touches is a window: a slot of KVM over the same addresses of
+ * this process. So the kernel itself keeps mappings, protections and shared memory alike in both.
+ * Only the extent has protections of its own, in the machine's page tables; 2 MiB with several
+ * protections are divided into pages of 4 KiB.
  */
 #define WINDOW_SIZE (1UL << 30)
-#define WINDOW_END 0x7ffffffff000UL /* a program's addresses are below, as Linux has it */
+#define WINDOW_END 0x7ffffffff000UL /* end of a program's addresses, as in Linux */
 #define WINDOWS_MAX 8192
 
 /* Set the place of the extent. Call it before the first window is opened. */
@@ -22,14 +22,14 @@ void window_set_extent(uint64_t base, uint64_t size);
 /* Open the window of ADDRESS. Returns 1, 0 if it was open, or -errno (-E2BIG: no more windows). */
 int window_open(uint64_t address);
 
-/* Give all windows to the machine of a process that is a copy (fork). Returns 0 or -errno. */
+/* Open all windows again in the machine of a copy (fork) of the process. Returns 0 or -errno. */
 int window_open_again(void);
 
 /*
- * Set the protection (PROT_*) of BYTES of the extent at ADDRESS, whole pages; the window is open.
- * PROT_NONE is also for pages that are not used. Returns 1 when processors may have an old right in
- * their TLBs, or KVM has old copies of tables (thread_forget_pages()), 0 otherwise, -ENOMEM when
- * there is no page table, with nothing changed.
+ * Set the protection (PROT_*) of BYTES of the extent at ADDRESS, whole pages in open windows.
+ * Unused pages get PROT_NONE. Returns 1 when processors may have an old right in their TLBs, or KVM
+ * has old copies of tables (thread_forget_pages()); 0 otherwise; -ENOMEM when no page table is
+ * left, with nothing changed.
  */
 int window_protect(uint64_t address, uint64_t bytes, int prot);
 

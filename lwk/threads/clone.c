@@ -16,7 +16,7 @@
 #include "lwk/threads/context.h"
 #include "lwk/threads/signal.h"
 
-/* State of a vCPU beside its general registers. */
+/* State of a vCPU besides its general registers. */
 struct state {
 	uint64_t fs, gs;
 	uint8_t fp[FRAME_XSAVE] __attribute__((aligned(64)));
@@ -83,8 +83,10 @@ static void free_thread(struct thread *n, const struct thread *t)
 	thread_give(n);
 }
 
-/* Start thread N as ARGS say, on a stack of its own in this process. The caller's signals are
- * blocked meanwhile, as a new thread inherits the signal mask of the caller. */
+/*
+ * Start thread N as ARGS say, on a stack of its own in this process. The caller blocks all signals
+ * meanwhile, because a new thread inherits its caller's signal mask.
+ */
 static long begin_thread(struct thread *n, struct thread *t, struct clone_args *args)
 {
 	uint64_t every = ~0UL, mask;
@@ -174,7 +176,8 @@ static void run_copy(struct thread *t, const struct clone_args *asked, const str
 	t->regs->rsp = asked->stack ? asked->stack + asked->stack_size : c.rsp;
 	t->regs->rflags = c.flags;
 	t->regs->rax = 0;
-	t->actions->lock = (struct lock){ 0 }; /* the copy may lack the thread that holds it */
+	/* the copy may lack the thread that holds the lock */
+	t->actions->lock = (struct lock){ 0 };
 	if (asked->flags & CLONE_CLEAR_SIGHAND)
 		for (int n = 1; n <= 64; n++)
 			if (t->actions->of[n].handler != (uint64_t)SIG_IGN)
@@ -241,7 +244,7 @@ static long clone_any(struct thread *t, const struct clone_args *args)
 {
 	if (args->flags & CLONE_SETTLS && !thread_can_base((long)args->tls))
 		return -EPERM;
-	/* a process of its own machine needs files of its own */
+	/* a process with a machine of its own needs its own table of descriptors */
 	if ((args->flags & (CLONE_VM | CLONE_FILES)) == CLONE_FILES)
 		return -EINVAL;
 	return args->flags & CLONE_VM ? clone_thread(t, args) : clone_process(t, args);

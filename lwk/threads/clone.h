@@ -6,8 +6,8 @@
 
 /*
  * New threads and processes of the program. A thread of the program is a thread of this process, on
- * a vCPU of the same machine; so is vfork's child, until it executes a program. A process (fork)
- * makes a machine of its own and copies what is used of the extent.
+ * a vCPU of the same machine. vfork's child has such a vCPU, too, until it executes a program. A
+ * process (fork) makes a machine of its own and copies the used pages of the extent.
  */
 long clone_call(struct thread *t, const long arg[6]); /* clone() */
 long clone_call3(struct thread *t, const long arg[6]); /* clone3() */

@@ -48,7 +48,7 @@ void fault_search(struct thread *t)
 {
 	uint64_t *top = machine_table(probe_offset(t));
 
-	if (t->probes) { /* the search has led nowhere */
+	if (t->probes) { /* the search has found no address */
 		raise_fault(t, SIGSEGV, SEGV_MAPERR, 0, ERROR_USER);
 		return;
 	}
@@ -160,7 +160,8 @@ void fault_handle(struct thread *t, uint64_t address, uint64_t error)
 			raise_fault(t, SIGSEGV, SEGV_MAPERR, address, error);
 			return;
 		}
-		if (!t->probes && address < 2UL << 20) { /* which the first window leaves out */
+		/* the first window leaves these 2 MiB out */
+		if (!t->probes && address < 2UL << 20) {
 			raise_fault(t, SIGSEGV, SEGV_MAPERR, address, error);
 			return;
 		}

@@ -5,12 +5,12 @@
 #include "lwk/threads/thread.h"
 
 /*
- * Faults of the program's memory accesses. The machine reports one in two ways: as an exception of
- * its own page tables (no window yet, or a protection in the extent), with the address; or KVM_RUN
- * fails with EFAULT, as the same access would fail in this process, and gives no address. Then the
- * instruction is repeated with empty page tables. Each address that it accesses is checked, and the
- * GiB of a valid address is added to the tables, until an address is not valid: the program's
- * signal gets this address.
+ * Faults of the program's memory accesses. The machine reports a fault in one of two ways. An
+ * exception by the machine's page tables (no window yet, or a protection in the extent) gives the
+ * address. When the access would fail in this process, too, KVM_RUN fails with EFAULT and gives no
+ * address; then the instruction is repeated with empty page tables. Each address that it accesses
+ * is checked, and the GiB of a valid address is added to the tables, until an address is not valid.
+ * The program's signal gets this address.
  */
 
 /* Call when KVM_RUN has failed with EFAULT: begin the search for the address. */
@@ -19,7 +19,7 @@ void fault_search(struct thread *t);
 /* Handle an exception of number 14 for ADDRESS, with the processor's ERROR code. */
 void fault_handle(struct thread *t, uint64_t address, uint64_t error);
 
-/* Call at any other exit: a search is over. */
+/* Call at any other exit: it ends a search. */
 void fault_end_search(struct thread *t);
 
 #endif

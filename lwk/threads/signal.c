@@ -94,8 +94,9 @@ static void catch_signal(int number, siginfo_t *info, void *context)
 		*rip = (uint64_t)host_gate_closed;
 }
 
-/* Install action A for NUMBER in Linux: a default action as it is, a handler by way of
- * catch_signal(). */
+/*
+ * Install action A for NUMBER in Linux: a default action as it is, a handler behind catch_signal().
+ */
 static long install_action(int number, const struct action *a)
 {
 	struct action host = *a;
@@ -107,7 +108,7 @@ static long install_action(int number, const struct action *a)
 		host.restorer = (uint64_t)host_restorer;
 		host.mask = ~0UL;
 		if (a->handler <= (uint64_t)SIG_IGN)
-			host.flags |= SA_RESTART; /* a kick changes nothing */
+			host.flags |= SA_RESTART; /* a kick must not interrupt a call */
 	}
 	return host_call(SYS_rt_sigaction, number, (long)&host, 0, 8);
 }
@@ -309,7 +310,10 @@ static struct action take_action(struct thread *t, int number)
 	return a;
 }
 
-/* Do what Linux does for NUMBER, whose handler the program has taken away since it arrived. */
+/*
+ * Do what Linux does by default for NUMBER: the program has removed its handler since the signal
+ * arrived.
+ */
 static void act_by_default(struct thread *t, int number)
 {
 	if (BIT(number) & STOPS_BY_DEFAULT)
@@ -364,7 +368,8 @@ void signal_raise(struct thread *t, const struct signal_fault *f)
 	if (t->actions->of[f->number].handler == (uint64_t)SIG_IGN || old & BIT(f->number))
 		signal_die(t, f->number);
 	mask = deliver_arrived(t);
-	if (waits) { /* a waiting signal's frame goes above that of the fault, as in the kernel */
+	/* the frame of a waiting signal goes above the fault's frame, as in the kernel */
+	if (waits) {
 		t->arrived = before;
 		t->arrived.old_mask = mask;
 		t->pending = 1;

@@ -5,11 +5,11 @@
 #include "lwk/threads/thread.h"
 
 /*
- * Signals. Linux delivers them to this process as to any other; a signal with a handler of the
- * program arrives in our own handler, which notes it and blocks all others. At the next exit, the
- * frame of the program's handler is put on the program's stack, and the mask of this handler is set
- * in Linux. So the next signal may arrive, and its frame is put above the first one, as in the
- * kernel.
+ * Signals. Linux delivers them to this process as to any other. A signal with a handler of the
+ * program arrives in nodeos-lwk's own handler, which notes it and blocks all others. At the next
+ * exit from the machine, the frame of the program's handler is put on the program's stack, and the
+ * mask of this handler is set in Linux. Then the next signal may arrive; its frame is put above the
+ * first one, as in the kernel.
  */
 
 /*
@@ -18,8 +18,10 @@
  */
 void signal_start(struct thread *t);
 
-/* Copy ACTIONS for a process that shares this memory, without the handlers if CLEARED. Returns NULL
- * when out of memory. */
+/*
+ * Copy the actions A for a process that shares this memory, without the handlers if CLEARED.
+ * Returns NULL when out of memory.
+ */
 struct actions *signal_copy_actions(const struct actions *a, bool cleared);
 void signal_free_actions(struct actions *a);
 
@@ -40,7 +42,7 @@ void signal_raise(struct thread *t, const struct signal_fault *f);
 /* End the process by signal NUMBER, with the program's registers in a core dump. */
 void signal_die(struct thread *t, int number) __attribute__((noreturn));
 
-/* Calls of the program; results as Linux gives them. */
+/* System calls of the program; they return what Linux would return. */
 long signal_action(struct thread *t, const long arg[6]);
 long signal_mask(struct thread *t, const long arg[6]);
 long signal_stack(struct thread *t, const long arg[6]);

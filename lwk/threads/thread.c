@@ -77,7 +77,7 @@ static struct thread *clean_thread(struct thread *t, long *error)
 	t->vcpu = v;
 	t->regs = &v.run->s.regs.regs;
 	t->next = next;
-	t->forget = 1; /* rights may have gone while no thread had the vCPU */
+	t->forget = 1; /* pages may have lost rights while no thread had the vCPU */
 	v.run->immediate_exit = 0;
 	return t;
 }
@@ -155,7 +155,7 @@ void thread_leave(struct thread *t, long status)
 			of_process = status;
 		lock_release(&thread_lock);
 	}
-	/* KVM has a thread in this process (kvm-nx-lpage-recovery), which ends only with it */
+	/* KVM's own thread in this process (kvm-nx-lpage-recovery) ends only with the process */
 	if (last)
 		host_call(SYS_exit_group, of_process);
 	host_leave(t->borrowed ? &unused : &t->in_use, status);
@@ -211,8 +211,10 @@ static bool is_inside(const struct thread *t)
 	       __atomic_load_n(&t->running, __ATOMIC_SEQ_CST);
 }
 
-/* Wait until T, which has been interrupted, is out of the machine. It may have a lower priority
- * and need this CPU for that. */
+/*
+ * Wait until T, which has been interrupted, is out of the machine. T may have a lower priority and
+ * need this CPU to get out.
+ */
 static void await_exit(const struct thread *t)
 {
 	struct timespec pause = { 0, 50000 };
@@ -226,7 +228,10 @@ void thread_forget_pages(void)
 	const struct thread *self = thread_self();
 	bool kicked = !machine.copies_tables;
 
-	/* the list changes under the lock only; a thread that waits for it is out of the machine */
+	/*
+	 * the list changes only under the lock; a thread that waits for the lock is out of the
+	 * machine
+	 */
 	lock_take(&thread_lock);
 	for (struct thread *t = all; t; t = t->next)
 		__atomic_store_n(&t->forget, 1, __ATOMIC_SEQ_CST);

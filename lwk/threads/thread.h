@@ -12,9 +12,9 @@
 #include "lwk/threads/frame.h"
 
 /*
- * A thread of the program is a thread of this process with a vCPU and a stack of its own here, so
- * Linux schedules it, and its tid, futexes, affinity and policy are Linux's. Vfork's child is one,
- * too, in a process of its own that shares this memory.
+ * A thread of the program is a thread of this process with a vCPU and a stack of its own. So Linux
+ * schedules it, and its tid, futexes, affinity and policy are Linux's. vfork's child is such a
+ * thread, too, in a process of its own that shares this memory.
  */
 struct action { /* struct kernel_sigaction */
 	uint64_t handler, flags, restorer, mask;
@@ -43,11 +43,11 @@ struct thread {
 	int pending; /* 1: ARRIVED holds a signal, and all others are blocked */
 	int kicked; /* 1: a kick came since the last exit */
 	int running; /* 1: the vCPU may be in the machine */
-	int forget; /* 1: it must forget page tables before it enters the machine again */
+	int forget; /* 1: flush the vCPU's TLB before the next entry to the machine */
 	bool borrowed; /* the thread of vfork's child, which its parent gives back */
 	bool lone_member; /* a thread of the process, not vfork's child */
 	bool no_result; /* the call has set all registers itself */
-	uint64_t entry_rip, entry_rsp; /* of the last entry to the machine, for a message */
+	uint64_t entry_rip, entry_rsp; /* at the last entry to the machine, for a message */
 	unsigned probes; /* steps of a search for a fault (fault.h), 0: none */
 	uint64_t probe_table[4]; /* page tables of that search */
 	long call; /* number of the present call */
@@ -99,8 +99,9 @@ int thread_start_again(struct thread *t);
 
 /*
  * Call when page tables of the extent have lost rights: on return, no thread of this machine uses
- * the old rights. Other threads are interrupted with the signal THREAD_KICK, which the program can
- * use, too, but never block; at the limit of queued signals, KVM makes all vCPUs begin again.
+ * the old rights. The signal THREAD_KICK interrupts the other threads. The program can use this
+ * signal, too, but never block it. At the limit of queued signals, KVM drops its page tables
+ * instead (machine_drop_tables()).
  */
 void thread_forget_pages(void);
 #define THREAD_KICK 64
@@ -118,7 +119,7 @@ unsigned thread_count(void);
 /* Return the first thread; ->next leads to all others, used or not. */
 struct thread *thread_first(void);
 
-/* Return whether ADDRESS may be a base of FS or GS: Linux wants an address of users. */
+/* Return whether ADDRESS may be a base of FS or GS: Linux accepts user addresses only. */
 static inline bool thread_can_base(long address)
 {
 	return (unsigned long)address < WINDOW_END;
