@@ -3,17 +3,18 @@
 # boot: nodes=1 numa=2 memory=4096 append=fgmn=all:6x192M qemu="-machine max-ram-below-4g=1G"
 # run: ci limit=900 containers
 # run: deep limit=7200 append=fgmn=all:23x128M --runs=20
-# run: deep kernel=debian limit=3600 memory=2048 qemu= append=numa=fake=4U site containers jobs
-#   pressure
+# run: deep kernel=debian limit=5400 memory=2048 qemu= append=numa=fake=4U --manifests=200 site
+#   containers jobs pressure manifests
 # rooms: host topology container kernel
 """Test containers on blocks. The kernel of the only node divides memory nodes into homes and blocks
 (fgmn=, or numa=fake=NU on a stock kernel). Expected values come from the kernel's files (zoneinfo,
 meminfo, numa_maps, memory.events), numactl and hwloc.
 
-fgmn.py [--runs=N] [GROUP...]"""
+fgmn.py [--runs=N] [--manifests=N] [--seed=N] [GROUP...]"""
 
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -29,6 +30,8 @@ NODE = "/sys/devices/system/node"
 CONF = "/etc/nodeos/nodeos.conf"
 MIB = 1 << 20
 RUNS = 3
+MANIFESTS = 5
+SEED = 37
 machine = cluster.Machine()
 
 
@@ -1068,15 +1071,119 @@ def group_gres():
     wait_idle()
 
 
+class Random:
+    """A random manifest that fits on the node. Each rank fills a part of its container's blocks."""
+
+    def __init__(self, rng, number):
+        self.containers, self.ranks, isolators = {}, [], {}
+        cores, blocks = 7, len(kernel.blocks)
+        least = min(kernel.usable[n] for n in kernel.blocks)
+        for i in range(rng.randint(1, 3)):
+            have = rng.randint(1, min(3, cores - 2 + i))
+            count = rng.randint(1, min(3, blocks - 2 + i - self.count()))
+            cores -= have
+            size = rng.randrange(least * (count - 1) // MIB + 1, least * count // MIB + 1)
+            mems = rng.choice((count, f"{size}M"))
+            name = f"c{i}"
+            self.containers[name] = mems, count
+            isolators[name] = {"container": {"cpus": 2 * have, "mems": mems}}
+            tasks = rng.randint(1, have)
+            for _ in range(tasks):
+                part = int(size * rng.uniform(0.3, 0.8) / tasks)
+                kind = rng.choice(("anon", "shm", "/dev/shm/eaten"))
+                self.ranks.append((name, max(1, part), kind))
+        self.manifest = write(f"r{number}.json", pod(**isolators))
+
+    def count(self):
+        return sum(count for _, count in self.containers.values())
+
+    def command(self, number):
+        """srun in an allocation of the manifest, with all containers in one step."""
+        where = ",".join(f"{name}:{i}" for i, (name, _, _) in enumerate(self.ranks))
+        case = "".join(
+            f"{i}) exec {EAT} {mib} {kind} 600;;\n" for i, (_, mib, kind) in enumerate(self.ranks)
+        )
+        script = write(f"r{number}.sh", f"#!/bin/bash\ncase $SLURM_PROCID in\n{case}esac\n")
+        return (
+            f"exec salloc -N1 -n{len(self.ranks)} --exclusive --mem={enough(self.count(), 100)}"
+            f" --nodeos-manifest={self.manifest} srun -n{len(self.ranks)}"
+            f" --nodeos-container={where} {script}"
+        )
+
+    def judge(self, text):
+        """Return what is wrong with the ranks whose output is TEXT."""
+        wrong, held = [], {}
+        for pid, mib in tasks_of(text).items():
+            path = "/sys/fs/cgroup" + read(f"/proc/{pid}/cgroup").split("::")[1]
+            env = read(f"/proc/{pid}/environ").split("\0")
+            name = next(e.split("=")[1] for e in env if e.startswith("NODEOS_CONTAINER="))
+            mine = cpus(read(f"{path}/cpuset.mems.effective"))
+            if held.setdefault(name, mine) != mine:
+                wrong.append((name, "ranks have different blocks", held[name], mine))
+            found = pages(pid)
+            if not found.keys() <= mine:
+                wrong.append((name, "pages outside of its blocks", mine, found))
+            if sum(found.values()) < mib * 256:
+                wrong.append((name, f"fewer pages than {mib} MiB", found))
+        for name, (mems, _) in self.containers.items():
+            mine = held.pop(name, set())
+            if isinstance(mems, int):
+                good = len(mine) == mems
+            else:
+                size = int(mems[:-1]) * MIB
+                largest = max((kernel.usable[n] for n in mine), default=0)
+                good = size <= kernel.bytes(mine) < size + largest
+            if not (good and mine <= kernel.blocks):
+                wrong.append((name, f"blocks for {mems}", mine))
+            if any(mine & other for other in held.values()):
+                wrong.append((name, "another container has one of its blocks", mine, held))
+        return wrong
+
+
+def group_manifests():
+    """Random manifests: no page of a rank is outside of its container's blocks."""
+    rng = random.Random(SEED)
+    wrong, filled = [], 0
+    for i in range(MANIFESTS):
+        m = Random(rng, i)
+        r = Background(m.command(i))
+        want = sum(mib for _, mib, _ in m.ranks)
+        end = time.time() + 120
+        while time.time() < end and r.process.poll() is None:
+            if sum(tasks_of(r.text).values()) == want:
+                break
+            time.sleep(0.2)
+        if sum(tasks_of(r.text).values()) == want:
+            filled += 1
+            wrong += [(i, *w) for w in m.judge(r.text)]
+        else:
+            wrong.append((i, "the ranks did not fill their memory", m.ranks, r.text[-600:]))
+        r.stop()
+        wait_idle()
+        if len(wrong) > 5:
+            break
+    same(filled, MANIFESTS, f"{MANIFESTS} random manifests of seed {SEED}: all ranks fill memory")
+    same(
+        wrong,
+        [],
+        f"{MANIFESTS} random manifests: each container has as many blocks as it asked for, none has"
+        " two containers, and no page of a rank is outside of its blocks",
+    )
+
+
 GROUPS = {name[6:]: fn for name, fn in list(globals().items()) if name.startswith("group_")}
 
 
 def main():
-    global RUNS
+    global RUNS, MANIFESTS, SEED
     wanted = []
     for arg in sys.argv[1:]:
         if arg.startswith("--runs="):
             RUNS = int(arg[7:])
+        elif arg.startswith("--manifests="):
+            MANIFESTS = int(arg[12:])
+        elif arg.startswith("--seed="):
+            SEED = int(arg[7:])
         else:
             wanted.append(arg)
     cluster.patient()
