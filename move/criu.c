@@ -21,7 +21,7 @@
 
 #define WORDS_MAX 64 /* words of a command */
 #define WORD_MAX 512 /* bytes of a word with the final NUL */
-/* largest size in bytes of an open file without a name that CRIU puts into the image */
+/* maximum size in bytes of an unlinked open file that CRIU puts into the image */
 #define GHOST_LIMIT "268435456"
 #define LOG_TAIL 65536 /* bytes at the end of CRIU's log that are searched for its error */
 
@@ -140,7 +140,10 @@ pid_t move_criu_dump(const struct criu_run *r, struct errbuf *err)
 	return pid < 0 ? errprintf(err, "criu: %s", strerror(errno)) : pid;
 }
 
-/* Move the caller, which becomes CRIU, to the vnode's cgroup, for CRIU's first pages. */
+/*
+ * Move the caller, which becomes CRIU, to the vnode's cgroup, so that CRIU's first pages belong
+ * there.
+ */
 static int enter_cgroup(const char *path)
 {
 	char file[4096];
@@ -156,7 +159,9 @@ static int enter_cgroup(const char *path)
 	return rc;
 }
 
-/* Make a mount namespace in which ROOT, the vnode's root, is this host's root, read-only. */
+/*
+ * Make a mount namespace in which this host's root is mounted read-only at ROOT, the vnode's root.
+ */
 static int make_root(const char *root)
 {
 	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
@@ -196,9 +201,9 @@ pid_t move_criu_restore(const struct criu_run *r, struct errbuf *err)
 }
 
 /*
- * Write the first errors of TEXT, a log of CRIU, to ERR, without time and file: they cause those
- * that follow, and the second often has the path. Errors of criu/util.c are of programs that CRIU
- * tries, such as iptables; with UTIL they count, too. Returns whether there is one.
+ * Write the first two errors of TEXT, a log of CRIU, to ERR, without time and file. The first error
+ * causes the others, and the second often has the path. Errors of criu/util.c come from programs
+ * that CRIU tries, such as iptables; they count only with UTIL. Returns whether there is an error.
  */
 static bool find_errors(const char *text, bool util, struct errbuf *err)
 {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Read up to three numbers of TEXT, as in "6.12.118+deb13-amd64", into one that can be compared. */
+/* Make one number for comparisons of the first three numbers of TEXT, "6.12.118+deb13-amd64". */
 static int parse_version(unsigned long *out, const char *text)
 {
 	unsigned part[3] = { 0 };

@@ -23,15 +23,16 @@ static int end_move(struct move_source *s, enum move_state state, struct errbuf 
 	return 0;
 }
 
-/* Let the tree go on here, as the destination was never allowed to run it. */
+/* Let the tree go on here: the destination was never allowed to run it. */
 static int go_back(struct move_source *s, struct errbuf *err)
 {
 	(void)s->ops->ask(s->arg, true);
 	return end_move(s, MOVE_BACK, err);
 }
 
-/* A failure of this host has ended the tree here: let the destination run it from its image, if it
- * has one. */
+/*
+ * A failure of this host has ended the tree. If the destination has an image, let it run the tree.
+ */
 static int hand_tree_over(struct move_source *s, struct errbuf *err)
 {
 	enum move_state peer = s->ops->ask(s->arg, false);
@@ -46,7 +47,7 @@ static int hand_tree_over(struct move_source *s, struct errbuf *err)
 	if (peer == MOVE_LIVE)
 		return end_move(s, MOVE_DONE, err);
 	if (peer == MOVE_RECEIVED || peer == MOVE_RESTORED)
-		return -1; /* ERR has the reason of go() */
+		return -1; /* ERR has the reason from go() */
 	if (peer == MOVE_STATES || (peer == MOVE_IDLE && s->now.state == MOVE_HANDED))
 		return errprintf(err,
 				 "%s does not say what became of the processes, which this host no "
@@ -108,7 +109,8 @@ int move_source_recover(struct move_source *s, struct errbuf *err)
 {
 	if (move_journal_read(&s->now, s->dir, s->name, err) < 0)
 		return -1;
-	if (s->now.state == MOVE_BACK) { /* perhaps by move_gate_decide(), without the mover */
+	/* the gate may have written MOVE_BACK without the mover (move_gate_decide()) */
+	if (s->now.state == MOVE_BACK) {
 		(void)s->ops->ask(s->arg, true);
 		s->ops->settle(s->arg, MOVE_BACK);
 	}

@@ -5,9 +5,9 @@
 #include "move/journal.h"
 
 /*
- * The order of a move at its source, and what is done after a crash. Pure: the functions of struct
- * move_source_ops do what changes processes or the other host, so that a test can stop the move at
- * each of them. ARG is the caller's.
+ * The steps of a move at its source, and the recovery after a crash. Pure: only the functions of
+ * struct move_source_ops change processes or the other host, so a test can stop the move at each of
+ * them. ARG is the caller's.
  */
 enum move_tree {
 	MOVE_TREE_RUNS,
@@ -37,44 +37,47 @@ struct move_source_ops {
 	/* Wait until the frozen tree has followed the journal: it runs in MOVE_BACK, and is killed
 	 * in MOVE_DONE and MOVE_LOST. */
 	void (*settle)(void *arg, enum move_state state);
-	/* The move is now in STATE. */
+	/* Report that the move is now in STATE. */
 	void (*progress)(void *arg, enum move_state state);
 };
 
 struct move_source {
 	int dir; /* of the journal */
 	const char *name; /* of the journal */
-	struct move_entry now; /* the last transition; at the start only token and peer */
+	struct move_entry now; /* the last transition; at the start, only token and peer are set */
 	const struct move_source_ops *ops;
 	void *arg;
 };
 
 /*
- * Make a move. The journal's last move must be over. Returns 0 in MOVE_DONE, or -1 with the reason:
- * MOVE_BACK (the tree goes on here), MOVE_LOST, or MOVE_HANDED (the destination did not answer: the
- * tree stays frozen until move_source_recover() has asked it).
+ * Make a move. The journal's last move must be over. Returns 0 in MOVE_DONE. Otherwise returns -1
+ * with the reason, in one of three states: MOVE_BACK (the tree goes on here), MOVE_LOST, or
+ * MOVE_HANDED (the destination did not answer: the tree stays frozen until move_source_recover()
+ * has asked it).
  */
 int move_source_run(struct move_source *s, struct errbuf *err);
 
 /*
- * Finish a move whose mover has ended early. Returns 0 when the move is over, or no move was under
- * way (S->now.state has it), or -1: the destination must be asked and does not answer, or the
- * journal cannot be read or written.
+ * Finish a move whose mover has ended early. Returns 0 when the move is over, or when no move was
+ * under way; S->now.state has the state. Returns -1 when the destination must be asked and does not
+ * answer, or when the journal cannot be read or written.
  */
 int move_source_recover(struct move_source *s, struct errbuf *err);
 
 enum move_gate { MOVE_GATE_WAIT, MOVE_GATE_RESUME, MOVE_GATE_KILL };
 
 /*
- * What CRIU, which holds the frozen tree at the source, is to do when the journal is in STATE:
- * resume or kill the tree, or wait. Without a mover (MOVER false) the tree resumes in states in
- * which the destination cannot have it; the caller writes MOVE_BACK before it obeys.
+ * Return what CRIU does with the frozen tree at the source when the journal is in STATE. Without a
+ * mover (MOVER false) the tree resumes in states in which the destination cannot have it; the
+ * caller writes MOVE_BACK before it obeys.
  */
 enum move_gate move_gate_decide(enum move_state state, bool mover);
 
-/* Return the state that the destination must write after its receiver or CRIU has ended early in
- * STATE; STATE itself: none. WHOLE: the destination's image is complete and readable. HELD: nothing
- * of the restored tree has run. */
+/*
+ * Return the state that the destination must write after its receiver or CRIU has ended early in
+ * STATE; STATE itself if it writes none. WHOLE: the destination's image is complete and readable.
+ * HELD: nothing of the restored tree has run.
+ */
 enum move_state move_dest_recover(enum move_state state, bool whole, bool held);
 
 #endif

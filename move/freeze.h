@@ -7,9 +7,9 @@
 #include "base/errbuf.h"
 
 /*
- * The freezer of a vnode's cgroup at the source, beside CRIU's hold on its processes: if CRIU or
- * the gate is killed while the destination may have the vnode, none of these runs here. GROUP: the
- * path of the cgroup below the mount; "": none, in tests, and these functions do nothing.
+ * The freezer of a vnode's cgroup at the source. It holds the vnode's processes in addition to
+ * CRIU: none of them runs if CRIU or the gate is killed while the destination may have the vnode.
+ * GROUP is the path of the cgroup below the mount. With "", in tests, these functions do nothing.
  */
 /* Freeze, or thaw, all processes of GROUP. Returns 0, or -1 with the reason. */
 int move_group_freeze(const char *group, bool freeze, struct errbuf *err);

@@ -146,7 +146,10 @@ static int hold_source(struct gate *g, struct errbuf *err)
 static int wait_at_source(struct gate *g)
 {
 	for (;;) {
-		/* check whether the mover lives, then read the state that it has written last */
+		/*
+		 * check first whether the mover lives: then the state is the last one that it has
+		 * written
+		 */
 		bool mover = move_lock_held(g->state, g->name);
 		enum move_state state = read_move_state(g);
 
@@ -222,7 +225,7 @@ int main(void)
 	struct errbuf err = { 0 };
 	struct gate g;
 
-	if (strcmp(action, "pre-resume") == 0) /* only a restore has this */
+	if (strcmp(action, "pre-resume") == 0) /* only a restore has this action */
 		return open_gate(&g, &err) < 0 || unlinkat(g.images, GATE_WAITS, 0) < 0;
 	if (!dump && strcmp(action, "post-restore") != 0)
 		return 0;

@@ -8,12 +8,12 @@
 #include "move/journal.h"
 
 /*
- * The gate: a program that CRIU runs as its action script, at the source when the dump is complete
- * and the tree still frozen (post-dump), at the destination when the tree is restored and nothing
- * of it has run (post-restore). It holds the tree there until the journal says what becomes of it,
- * and lives on when mover or receiver have ended. Its exit status is CRIU's order: 0 kills the
- * dumped tree, or lets the restored one run; any other status lets the dumped tree run on, or kills
- * the restored one.
+ * The gate: a program that CRIU runs as its action script. At the source, it runs when the dump is
+ * complete and the tree still frozen (post-dump); at the destination, when the tree is restored and
+ * nothing of it has run (post-restore). The gate holds the tree until the journal says what becomes
+ * of it. It lives on when mover or receiver have ended. Its exit status is an order for CRIU. At
+ * the source, 0 kills the dumped tree, and any other status lets it run on. At the destination, 0
+ * lets the restored tree run, and any other status kills it.
  *
  * The mover and the receiver set these variables in the gate's environment, and share files in the
  * image's directory with it.
@@ -32,7 +32,7 @@
 /* made when the tree is held; contains the PID of its first process on this host */
 #define GATE_HELD "nodeos-held"
 #define GATE_REASON "nodeos-reason" /* why the gate has refused; one line */
-/* there from the restore until CRIU lets the tree run (its script "pre-resume") */
+/* exists from the restore until CRIU lets the tree run (action "pre-resume") */
 #define GATE_WAITS "nodeos-waits"
 #define GATE_GO "nodeos-go" /* written by the receiver: the source allows the tree to run */
 
@@ -42,15 +42,19 @@
 #define GATE_FILE_MAX 300
 const char *move_journal_name(char buf[GATE_FILE_MAX], const char *name);
 
-/* Take the lock of vnode NAME below DIR, which one mover, receiver or recovery holds at a time.
- * Returns its descriptor, or -1 with the reason; ERR->code is 1 if another process holds it. */
+/*
+ * Take the lock of vnode NAME below DIR: one mover, receiver or recovery holds it at a time.
+ * Returns its descriptor, or -1 with the reason; ERR->code is 1 if another process holds it.
+ */
 int move_lock_take(int dir, const char *name, struct errbuf *err);
 
-/* Return whether a mover or receiver lives, as it holds the lock. */
+/* Return whether a mover or receiver holds the lock, and so lives. */
 bool move_lock_held(int dir, const char *name);
 
-/* The lock "NAME.criu" below DIR: CRIU holds it from its start to its end, whatever becomes of
- * mover and receiver. Returns its descriptor, or -1: an earlier CRIU still runs. */
+/*
+ * Take the lock "NAME.criu" below DIR. CRIU holds it from its start to its end, whatever becomes of
+ * mover and receiver. Returns its descriptor, or -1: an earlier CRIU still runs.
+ */
 int move_criu_lock_take(int dir, const char *name, struct errbuf *err);
 bool move_criu_lock_held(int dir, const char *name);
 

@@ -10,14 +10,15 @@
  * slurmd and slurmstepd keep a descriptor of their own binary, opened with O_PATH
  * (src/common/run_command.c of Slurm). CRIU stores one entry for this descriptor and for the
  * executable of the process, and cannot restore a process from a descriptor with O_PATH
- * ("PR_SET_MM_MAP failed with -9"). So O_PATH is removed from their entries in the image files.img,
- * and O_LARGEFILE set, as in a descriptor for reading. No other entry is changed: a user may have a
- * descriptor with O_PATH of a file that the user cannot read, and would get one for reading.
+ * ("PR_SET_MM_MAP failed with -9"). So in the entries of these binaries in the image files.img,
+ * O_PATH is removed, and O_LARGEFILE set, as in a descriptor for reading. No other entry is
+ * changed: a user's descriptor with O_PATH, of a file that the user cannot read, would become one
+ * for reading.
  */
 
 /*
- * Edit the content of files.img, LEN bytes, in place: entries of regular files with one of NAMES
- * (N absolute paths in the vnode). An entry keeps its length, as a number may have leading zeros.
+ * Edit DATA, the LEN bytes of files.img, in place: entries of regular files with one of NAMES (N
+ * absolute paths in the vnode). An entry keeps its length, because a number may have leading zeros.
  * *FIXED: the number of changed entries. Users choose names in the file: the parser is bounded by
  * LEN. Returns 0, or -1: this is no files.img.
  */

@@ -7,9 +7,9 @@
 #include "base/errbuf.h"
 
 /*
- * The directory of a vnode's image: a tmpfs of its own, for root only, without swap where the
- * kernel can (Linux 6.4), and gone when it is unmounted. It outlives the program, since an image
- * may be the last copy of a vnode.
+ * The directory of a vnode's image: a tmpfs of its own that only root can read. It does not swap
+ * where the kernel allows that (from Linux 6.4 on). It is gone when it is unmounted, and outlives
+ * the program, because an image may be the last copy of a vnode.
  */
 
 /*
@@ -22,7 +22,7 @@ int move_images_make(const char *path, uint64_t bytes, uint64_t reserve, struct 
 /* Open the directory at PATH if a tmpfs is mounted there. Returns a descriptor, or -1. */
 int move_images_open(const char *path, struct errbuf *err);
 
-/* Unmount and remove PATH, if it is there. The memory is free when the last user has closed it. */
+/* Unmount and remove PATH, if it is there. Its memory is free when no process has it open. */
 void move_images_wipe(const char *path);
 
 /* Return the bytes of the host's memory that are available (MemAvailable); 0: not known. */

@@ -18,7 +18,7 @@
 #define JOURNAL_KEEP 8192 /* bytes that stay of a shortened journal */
 
 #define TO(state) (1u << MOVE_##state)
-/* the first states of a move, which may follow the final states of the move before */
+/* the first states of a move; they may follow the final states of an earlier move */
 #define FIRST (TO(PREFLIGHT) | TO(OFFERED))
 
 static const struct {
@@ -101,8 +101,8 @@ static int parse_entry(struct move_entry *e, char *line)
 
 /*
  * Parse the lines of TEXT. Set *OUT to the last whole line or, if TOKEN is not NULL, to the last
- * one of TOKEN; without such a line *OUT is unchanged. *END is the length of the whole lines in
- * bytes. Returns 0, or -1: a line is not a transition.
+ * whole line with TOKEN; without such a line *OUT is unchanged. *END is the length of the whole
+ * lines in bytes. Returns 0, or -1: a line is not a transition.
  */
 static int parse_lines(struct move_entry *out, char *text, const char *token, size_t *end)
 {
@@ -120,7 +120,9 @@ static int parse_lines(struct move_entry *out, char *text, const char *token, si
 	return 0;
 }
 
-/* Read the last entry of the open journal FD or, if TOKEN is not NULL, the last one of TOKEN. */
+/*
+ * Read the last entry of the open journal FD or, if TOKEN is not NULL, its last entry with TOKEN.
+ */
 static int read_open(struct move_entry *out, int fd, const char *token, size_t *end,
 		     struct errbuf *err)
 {
@@ -208,7 +210,10 @@ static int append_entry(int fd, size_t end, const struct move_entry *e, struct e
 	return 0;
 }
 
-/* Replace the journal FD, END bytes long, by its last JOURNAL_KEEP bytes of whole lines, and E. */
+/*
+ * Replace the journal FD of END bytes: keep the whole lines in its last JOURNAL_KEEP bytes, and
+ * append E.
+ */
 static int shorten_journal(int dir, const char *name, size_t end, const struct move_entry *e,
 			   struct errbuf *err)
 {

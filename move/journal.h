@@ -11,12 +11,13 @@
  * a crash. Each transition is appended as a line and fsynced before the caller acts on it. The
  * source and the destination have states of their own.
  *
- * Source: the tree is alive here (running or frozen) in every state but HANDED and DONE. Only in
- * HANDED may the destination become the owner; what it did is then asked, never assumed.
- * Destination: the tree may run here in LIVE only, and LIVE is written while nothing of it has run.
- * So LIVE is the moment at which the vnode changes its host, and ABORTED excludes LIVE for ever.
- * Only if CRIU then ends before it lets anything run, LIVE becomes RECEIVED again; the source
- * hears of LIVE only after this was checked.
+ * Source: the tree is alive here (running or frozen) in every state of the source except HANDED and
+ * DONE. Only in HANDED may the destination become the owner; the source then asks what the
+ * destination did, and assumes nothing.
+ * Destination: the tree may run here in LIVE only, and LIVE is written before any of it runs. So
+ * LIVE is the moment at which the vnode changes its host, and ABORTED excludes LIVE for ever. If
+ * CRIU ends after LIVE and before anything runs, LIVE becomes RECEIVED again; the source hears of
+ * LIVE only after a check for this.
  */
 enum move_state {
 	MOVE_IDLE, /* no journal, or one whose move is over and forgotten */
@@ -73,11 +74,11 @@ int move_journal_find(struct move_entry *out, int dir, const char *name, const c
 		      struct errbuf *err);
 
 /*
- * Append the transition to E->state, if the last entry is FROM for the same token (a new token
- * where E->state is the first of a move) and the table allows it; fsync file and directory. Other
- * processes' transitions are excluded meanwhile. The journal keeps what became of the last fifty
- * moves or more, for move_journal_find(). Returns 0, or -1 with the reason and nothing changed;
- * ERR->code is the state that was found instead, 0 for other errors.
+ * Append the transition to E->state, and fsync file and directory. The table must allow it, and the
+ * last entry must be FROM with the same token; the first state of a move needs a new token.
+ * Transitions by other processes wait meanwhile. The journal keeps the ends of the last fifty moves
+ * or more, for move_journal_find(). Returns 0, or -1 with the reason and nothing changed; ERR->code
+ * is the state that was found in place of FROM, 0 for other errors.
  */
 int move_journal_step(int dir, const char *name, enum move_state from, const struct move_entry *e,
 		      struct errbuf *err);

@@ -41,7 +41,7 @@ static int take_offer(struct keeper *k, const char *line, struct errbuf *err)
 		return errprintf(err, "this release does not understand the offer");
 	if (move_journal_read(&e, k->saved.dir, k->saved.journal, err) < 0)
 		return -1;
-	if (e.state == MOVE_OFFERED) { /* its mover has ended */
+	if (e.state == MOVE_OFFERED) { /* the mover of that offer has ended */
 		memcpy(k->token, e.token, sizeof(k->token));
 		if (step_kept(k, MOVE_OFFERED, MOVE_ABORTED, err) < 0)
 			return -1;
@@ -60,7 +60,7 @@ static int take_offer(struct keeper *k, const char *line, struct errbuf *err)
 	return step_kept(k, e.state, MOVE_OFFERED, err);
 }
 
-/* Take the record that the mover sends for a check: an image has it, too. */
+/* Read the record that the mover sends for a check, and drop it: the image has it, too. */
 static int skip_record(struct keeper *k, const char *line, struct errbuf *err)
 {
 	static char block[1 << 16];
@@ -89,7 +89,7 @@ static int keep_image(struct keeper *k, const char *line, struct errbuf *err)
 	return step_kept(k, MOVE_OFFERED, MOVE_RECEIVED, err);
 }
 
-/* Take "go TOKEN": from here on the vnode is here, and on no host. */
+/* Take "go TOKEN": from now on the vnode is in this directory, and on no host. */
 static int own_image(struct keeper *k, const char *line, struct errbuf *err)
 {
 	char token[MOVE_TOKEN_LEN + 2];
@@ -147,7 +147,7 @@ static int keep_request(struct keeper *k, const char *line, struct errbuf *err)
 	return errprintf(err, "not a request");
 }
 
-/* Learn of which move the journal's last entry is: an earlier keeper has served it. */
+/* Set the peer of the move in the journal's last entry, which an earlier keeper has written. */
 static int resume_keeper(struct keeper *k, struct errbuf *err)
 {
 	struct move_entry e;
@@ -166,7 +166,7 @@ int keeper_serve(struct keeper *k, struct errbuf *err)
 	while (rc == 0) {
 		struct errbuf why = { 0 };
 
-		k->wire.seconds = 24 * 3600; /* the mover may wait for its own host */
+		k->wire.seconds = 24 * 3600; /* the mover may be busy on its own host */
 		rc = wire_hear(&k->wire, line, err);
 		k->wire.seconds = MOVE_SECONDS;
 		if (rc != 0 || strncmp(line, "ask ", 4) == 0)

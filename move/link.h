@@ -8,8 +8,8 @@
 #include "base/errbuf.h"
 
 /*
- * The network of a vnode while it moves. Its address is to exist once: the source's link goes down
- * while the tree is held, the destination's is up when the tree runs.
+ * The network of a vnode while it moves. Its address must exist once: the link at the source goes
+ * down while the tree is held, and the link at the destination is up when the tree runs.
  */
 
 /* Set the network device NAME of this host up or down. Returns 0, or -1 with the reason. */

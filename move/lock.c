@@ -22,7 +22,7 @@ static int open_lock(int dir, const char *name, const char *suffix)
 	return openat(dir, file, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
 }
 
-/* Returns the descriptor of the lock, or -1; BUSY is the reason if another process has it. */
+/* Returns the descriptor of the lock, or -1. BUSY is the reason if another process has the lock. */
 static int take_move_lock(int dir, const char *name, const char *suffix, const char *busy,
 			  struct errbuf *err)
 {
@@ -30,7 +30,7 @@ static int take_move_lock(int dir, const char *name, const char *suffix, const c
 
 	if (fd < 0)
 		return errprintf(err, "%s: lock: %s", name, strerror(errno));
-	/* a gate that looks whether the lock is held takes it for a moment */
+	/* try again: a gate takes the lock for a moment to see whether it is held */
 	for (unsigned i = 0; i < 20; i++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return fd;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* nodeos-vnode-move: moves a vnode of this host to another one (move/source.h), or saves it in a
- * directory and restores it from there (move/saved.h): the verb is argv[0]. */
+/*
+ * nodeos-vnode-move: moves a vnode of this host to another host (move/source.h), or saves it in a
+ * directory and restores it from there (move/saved.h). argv[0] is the verb.
+ */
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -87,8 +89,9 @@ static int parse_move_arguments(struct arguments *a, int argc, char **argv)
 
 #define HOST_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:"
 
-/* Return whether ssh and the journal take the host or, if DIR, the directory as one word that is
- * not an option. */
+/*
+ * Return whether HOST is one word for ssh and the journal, and no option. DIR: it is a directory.
+ */
 static bool valid_host(const char *host, bool dir)
 {
 	return host[0] != '\0' && host[0] != '-' && strlen(host) < MOVE_HOST_MAX &&

@@ -73,8 +73,10 @@ int peer_hear_ok(struct peer *p, unsigned seconds, struct errbuf *err)
 	return errprintf(err, "%s: %s", p->host, text);
 }
 
-/* Ask in the open connection. NEW: nothing was asked in it before; otherwise answers to earlier
- * requests may come first. *BUSY: the receiver refuses, as another one holds the vnode's lock. */
+/*
+ * Ask in the open connection. NEW: nothing was asked in it before; otherwise answers to earlier
+ * requests may come first. *BUSY: the receiver refuses because another one holds the vnode's lock.
+ */
 static enum move_state ask_peer_once(struct peer *p, const char *token, bool abort, bool new,
 				     bool *busy)
 {

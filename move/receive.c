@@ -63,8 +63,8 @@ static void end_restore(struct receive *r)
 }
 
 /*
- * Do what follows the early end of a receiver or of CRIU, and set STATE to the state after it. CRIU
- * may still be about to let the tree run, after MOVE_LIVE.
+ * Recover from the early end of a receiver or of CRIU, and set *STATE to the new state. After
+ * MOVE_LIVE, CRIU may still be about to let the tree run.
  */
 static int settle_end(struct receive *r, enum move_state *state, struct errbuf *err)
 {
@@ -190,7 +190,7 @@ static int take_flags(const char *line, struct errbuf *err)
 	return rc;
 }
 
-/* Take "check BYTES": read the record, and open each of its files once. */
+/* Take "check BYTES": read the record, and open each file in it once. */
 static int receive_record(struct receive *r, const char *line, struct errbuf *err)
 {
 	struct move_record record;
@@ -224,7 +224,10 @@ static int take_image(struct receive *r, const char *line, struct errbuf *err)
 	return step_to(r, MOVE_OFFERED, MOVE_RECEIVED, err);
 }
 
-/* Start the vnode's unit, which finds a note that the vnode comes by a move, and restores it. */
+/*
+ * Start the vnode's unit. The unit finds a note that the vnode comes by a move, and restores the
+ * vnode.
+ */
 static int restore_tree(struct receive *r, struct errbuf *err)
 {
 	char note[MOVE_SITE_PATH_MAX];
@@ -332,9 +335,7 @@ static int do_request(struct receive *r, const char *line, struct errbuf *err)
 	return errprintf(err, "not a request");
 }
 
-/*
- * The mover has gone: a restored tree ends when this program frees its lock, and its image is kept.
- */
+/* The mover has gone. A restored tree ends when this program frees its lock; its image is kept. */
 static void end_connection(struct receive *r)
 {
 	if (!r->open)
@@ -361,7 +362,7 @@ int receive_serve(struct receive *r, struct errbuf *err)
 	for (;;) {
 		struct errbuf why = { 0 };
 
-		r->wire.seconds = 24 * 3600; /* the mover may wait for its own host */
+		r->wire.seconds = 24 * 3600; /* the mover may be busy on its own host */
 		rc = wire_hear(&r->wire, line, err);
 		r->wire.seconds = MOVE_SECONDS;
 		if (rc != 0)

@@ -7,9 +7,9 @@
 #include "move/wire.h"
 
 /*
- * The destination's end of a move: one connection of a mover, for which sshd has started this
- * program. The program takes only an image of a vnode of its own vnode.d whose "hosts" has this
- * host, once for each token, and nothing else.
+ * The destination's end of a move: sshd starts this program for one connection of a mover. The
+ * program takes only an image of a vnode of its own vnode.d whose "hosts" has this host, once for
+ * each token, and nothing else.
  */
 struct receive {
 	struct move_site site;
@@ -19,7 +19,8 @@ struct receive {
 	char peer[MOVE_HOST_MAX];
 	uint64_t bytes; /* memory of the tree, as the mover says */
 	int images; /* -1: none */
-	pid_t start; /* starts the vnode's unit, or with BARE restores it itself; 0: none runs */
+	/* child that starts the vnode's unit or, with BARE, restores the vnode; 0: none runs */
+	pid_t start;
 	char unit_text[VNODE_NAME_MAX + 32];
 	const char *unit; /* unit in which the vnode is restored; NULL: nodeos-vnode@NAME.service */
 	bool bare; /* restore without unit and cgroup, for tests */

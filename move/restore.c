@@ -20,7 +20,8 @@
 #include "vnode/supervise.h"
 
 #define POLICY_SECONDS 10
-#define RESTORE_SECONDS 3600 /* granted by systemd for the restore and the source's decision */
+/* systemd allows this time for the restore and the source's decision */
+#define RESTORE_SECONDS 3600
 
 /* Read the move that the receiver of this vnode works on. */
 static int read_move(struct move_entry *out, struct move_site *s, struct errbuf *err)

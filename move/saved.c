@@ -84,7 +84,7 @@ struct restorer {
 	uint64_t bytes;
 };
 
-/* Read what the mover has said of the saved vnode. Returns 0 or -1. */
+/* Read the mover's offer of the saved vnode. Returns 0 or -1. */
 static int read_saved_offer(struct restorer *r, char version[MOVE_VERSION_MAX], struct errbuf *err)
 {
 	char line[WIRE_LINE_MAX];
@@ -207,7 +207,7 @@ static const struct move_source_ops restorer_ops = {
 	restorer_ask,	restorer_tree,	 restorer_settle, restorer_progress,
 };
 
-/* Return whether a saved image is what the journal, at STATE, says of the vnode. */
+/* Return whether the vnode is saved: the journal is at the right STATE, and the image is there. */
 static bool is_saved(const struct saved *s, enum move_state state)
 {
 	return s->images >= 0 && (state == MOVE_LIVE || state == MOVE_BACK);

@@ -13,8 +13,9 @@
 
 /*
  * A vnode that is saved in a directory: the second end of a move. The directory has a journal of
- * its own, and takes the place of the destination when the vnode is saved and that of the source
- * when it is restored. So a saved vnode is restored once, and never runs beside its image.
+ * its own. It takes the place of the destination when the vnode is saved, and the place of the
+ * source when the vnode is restored. So a saved vnode is restored once, and never runs beside its
+ * image.
  *
  *   DIR/NAME.move, DIR/NAME.lock   journal and lock, as on a host
  *   DIR/NAME.image/                the image; SAVED_OFFER and SAVED_FLAGS have what the mover said
@@ -28,7 +29,7 @@ struct saved {
 	char journal[GATE_FILE_MAX], folder[GATE_FILE_MAX];
 };
 
-/* Open the directory PATH, which is made, for vnode NAME, and take its lock. Returns 0 or -1. */
+/* Make and open the directory PATH for vnode NAME, and take its lock. Returns 0 or -1. */
 int saved_open(struct saved *s, const char *path, const char *name, struct errbuf *err);
 void saved_close(struct saved *s);
 
@@ -36,8 +37,10 @@ void saved_close(struct saved *s);
 int saved_make_image(struct saved *s, uint64_t bytes, struct errbuf *err);
 void saved_drop_image(struct saved *s);
 
-/* Serve a mover that saves a vnode: the protocol of receive.h, with a directory for the host.
- * Returns 0, or -1 with the reason of its early end. */
+/*
+ * Serve a mover that saves a vnode: the protocol of receive.h, with a directory in place of a host.
+ * Returns 0, or -1 with the reason of its early end.
+ */
 struct keeper {
 	struct saved saved;
 	struct wire wire;
@@ -47,8 +50,8 @@ struct keeper {
 int keeper_serve(struct keeper *k, struct errbuf *err);
 
 /*
- * Restore the vnode that S has by the receiver that P connects to; after an interrupted restore,
- * finish it first. *END is the state of S's journal. Returns 0 if the vnode runs, or -1.
+ * Restore the saved vnode of S with the receiver to which P connects; finish an interrupted restore
+ * first. *END is the state of S's journal. Returns 0 if the vnode runs, or -1.
  */
 int saved_restore(struct saved *s, struct peer *p, FILE *progress, enum move_state *end,
 		  struct errbuf *err);

@@ -28,7 +28,7 @@ struct move_site {
 	const char *mount[64]; /* the mounts of SHARED, one by one */
 	char mount_text[2 * VNODE_TEXTS_MAX + 1];
 	unsigned mounts;
-	/* open directories: the vnode's own one below run_dir, which is made; state_dir */
+	/* open directories: the vnode's directory below run_dir, and state_dir */
 	int run, state;
 	int lock;
 	char env_text[7][MOVE_SITE_PATH_MAX + 64];
@@ -58,7 +58,7 @@ bool move_site_option(struct move_site *s, int c, const char *value);
 
 /* Fill S, after move_site_default(), for vnode NAME, and take its lock. Returns 0 or -1. */
 int move_site_open(struct move_site *s, const char *name, struct errbuf *err);
-/* Like move_site_open(), without the lock: for a program for which the lock's holder waits. */
+/* Like move_site_open() without the lock, whose holder waits for the calling program. */
 int move_site_find(struct move_site *s, const char *name, struct errbuf *err);
 void move_site_close(struct move_site *s);
 

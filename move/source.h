@@ -23,8 +23,8 @@ struct source {
 };
 
 /*
- * Prepare S for the vnode of SITE: read what this host knows of it. TOKEN "" makes a new one.
- * Returns 0, or -1 with the reason.
+ * Prepare S for the vnode of SITE: read what this host knows of it. Returns 0, or -1 with the
+ * reason.
  */
 int source_open(struct source *s, struct move_site *site, struct errbuf *err);
 

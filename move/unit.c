@@ -13,7 +13,10 @@
 #define STOP_SECONDS 60
 #define RESTORE_PROGRAM "nodeos-vnode-restore"
 
-/* Start the program of ARGV without the connection of the caller. Returns its pid, or -1. */
+/*
+ * Start the program of ARGV without the caller's descriptors of the connection. Returns its pid, or
+ * -1.
+ */
 static pid_t start_apart(const char *const *argv, struct errbuf *err)
 {
 	pid_t pid = fork();

@@ -18,7 +18,7 @@ pid_t move_unit_start(const char *unit, struct errbuf *err);
 /* Restore in a child of the caller, without unit and cgroup. Returns the child, or -1. */
 pid_t move_unit_bare(const struct move_site *s, struct errbuf *err);
 
-/* Stop UNIT, also its attempts to start again. Waits for 60 s at most. */
+/* Stop UNIT, also when it is about to restart. Waits for 60 s at most. */
 void move_unit_stop(const char *unit);
 
 #endif

@@ -47,7 +47,7 @@ int wire_put(struct wire *w, const void *data, size_t len, struct errbuf *err)
 	const char *at = data;
 
 	while (len) {
-		/* a block at a time, as the limit is for each */
+		/* one block at a time: the limit is for each block */
 		size_t part = len < sizeof(w->buf) ? len : sizeof(w->buf);
 		ssize_t n;
 
@@ -159,8 +159,10 @@ static bool valid_image_name(const char *name)
 	       strspn(name, allowed) == strlen(name);
 }
 
-/* Return whether the file NAME is sent: logs and the gate's notes, except the record, are for their
- * own host. */
+/*
+ * Return whether the file NAME is sent. Logs stay on their own host, and so do the gate's notes
+ * except the record.
+ */
 static bool is_sent(const char *name)
 {
 	size_t n = strlen(name);
@@ -207,7 +209,7 @@ static int list_files(struct file_list *l, int dir, struct errbuf *err)
 	return rc;
 }
 
-/* Send SIZE bytes of the open file FD; *SENT and PROGRESS count. */
+/* Send SIZE bytes of the open file FD. Add them to *SENT, and report to PROGRESS. */
 static int send_bytes(struct wire *w, int fd, uint64_t size, const struct file_list *l,
 		      uint64_t *sent, const struct wire_progress *progress)
 {

@@ -8,9 +8,9 @@
 #include "base/errbuf.h"
 
 /*
- * What mover and receiver send each other: lines of text, and bytes whose number a line has
- * announced. Both sides treat what arrives as hostile: lines and amounts are bounded, and each wait
- * has a limit of time. The connection is a pair of descriptors, of ssh or of a test.
+ * The protocol of mover and receiver: lines of text, and bytes whose number a line has announced.
+ * Both sides treat what arrives as hostile: lines and amounts are bounded, and each wait has a
+ * limit of time. The connection is a pair of descriptors, of ssh or of a test.
  */
 #define WIRE_LINE_MAX 8192 /* bytes of a line with the final NUL */
 #define WIRE_NAME_MAX 96 /* bytes of a file's name in an image */
@@ -40,9 +40,9 @@ int wire_put(struct wire *w, const void *data, size_t len, struct errbuf *err);
 int wire_take(struct wire *w, void *data, size_t len, struct errbuf *err);
 
 /*
- * Send all files of the directory DIR except logs and the gate's notes (the record is sent): "image
- * FILES BYTES", and for each "SIZE NAME" and its bytes. PROGRESS may be NULL. Returns 0, or -1 with
- * the reason.
+ * Send all files of the directory DIR except logs and the gate's notes (the record is sent): the
+ * line "image FILES BYTES", and for each file the line "SIZE NAME" and its bytes. PROGRESS may be
+ * NULL. Returns 0, or -1 with the reason.
  */
 struct wire_progress {
 	void (*sent)(void *arg, uint64_t bytes, uint64_t of);
