@@ -159,7 +159,7 @@ int extent_file_prove(struct page_runs *proof, int fd, uint64_t page, struct err
 
 	if (fstat(fd, &st) < 0)
 		return errprintf(err, "%s", strerror(errno));
-	/* all pages are there: none is made by MAP_POPULATE */
+	/* MAP_POPULATE makes no page: all pages are there */
 	at = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (at == MAP_FAILED)
 		return errprintf(err, "%s", strerror(errno));

@@ -40,7 +40,7 @@ int guest_given_make(struct guest_given *g, struct reserve_given *memory,
 				 ask->ranks);
 	if (reserve_pages(memory, ask, err) < 0)
 		return -1;
-	/* slurmstepd ends with the step, and so do these */
+	/* the sockets end with slurmstepd, which ends with the step */
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
 		return errprintf(err, "socketpair: %s", strerror(errno));
 	g->stepd = getpid();
@@ -51,7 +51,7 @@ int guest_given_make(struct guest_given *g, struct reserve_given *memory,
 	return 0;
 }
 
-/* What only the first rank needs, as it starts QEMU. */
+/* Get the descriptors that only the first rank needs, which starts QEMU. */
 static int take_first(const struct guest_given *g, const struct reserve_given *memory,
 		      struct errbuf *err)
 {

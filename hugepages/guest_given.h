@@ -11,31 +11,34 @@
 #include "hugepages/reserve.h"
 
 #define GUEST_RANKS_MAX 255 /* as in guest/agent/frames.h */
-/* memory of QEMU and virtiofsd themselves, beside the guest's */
+/* memory that QEMU and virtiofsd need in addition to the guest's */
 #define GUEST_OUTSIDE_MIN (UINT64_C(192) << 20)
 /* bytes of the options of a rank, see guest_given_options() */
 #define GUEST_OPTIONS_MAX (2 * IDSET_LIST_MAX + 1024)
 
 /*
- * What root gives the ranks of a step that share a guest (nodeos-guest): its memory, and a pair of
- * sockets of slurmstepd where they meet the process that runs it (guest/meet.h). Plain data in
- * memory that the step's processes share.
+ * What root gives the ranks of a step that share a guest (nodeos-guest): the guest's memory, and a
+ * pair of sockets of slurmstepd, where the ranks meet the process that runs the guest
+ * (guest/meet.h). Plain data in memory that the step's processes share.
  */
 struct guest_given {
 	pid_t stepd;
 	uint64_t number; /* process_number() of it */
 	int send, receive; /* its descriptors */
 	unsigned ranks; /* 0: no rank has a guest */
-	unsigned extents; /* of its memory: one for each memory node */
+	unsigned extents; /* extents of the guest's memory: one for each memory node */
 	bool kvm; /* root opens /dev/kvm for the first rank */
 };
 
-/* The bytes of each of MEMS memory nodes of a guest of MIB in total, which may become more. */
+/*
+ * Return the bytes on each of MEMS memory nodes for a guest of MIB. They may sum up to more than
+ * MIB.
+ */
 uint64_t guest_given_bytes(unsigned mib, unsigned mems);
 
 /*
- * In slurmstepd: reserve the memory of the guest of G->ranks ranks as ASK says, whose ranks and
- * bytes are those of memory nodes, and open the sockets.
+ * In slurmstepd: reserve the memory of the guest of G->ranks ranks, and open the sockets. The ranks
+ * and bytes in ASK are those of memory nodes: one extent for each node.
  */
 int guest_given_make(struct guest_given *g, struct reserve_given *memory,
 		     const struct reserve_ask *ask, struct errbuf *err);

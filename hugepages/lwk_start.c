@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeos-lwk-start: what a rank of --nodeos-lwk executes in place of its program. Executes
- * nodeos-lwk with the options in NODEOS_LWK and the rank's command, with the user's rights. The
- * command is the arguments of this program. Before Slurm 23.11 its first word is in
- * NODEOS_LWK_PROGRAM, as the plugin can only replace the first word of a rank's command.
+ * nodeos-lwk-start: a rank of --nodeos-lwk executes this program in place of its own. With the
+ * user's rights, it executes nodeos-lwk with the options in NODEOS_LWK and the rank's command,
+ * which is the arguments of this program. Before Slurm 23.11 the plugin can only replace the first
+ * word of a rank's command; that word is then in NODEOS_LWK_PROGRAM.
  */
 #include <errno.h>
 #include <stdio.h>

@@ -6,12 +6,13 @@
 
 /* How contiguous memory is, by its page frame numbers. */
 struct page_runs {
-	uint64_t runs; /* pages in order whose frames follow each other are one run */
+	uint64_t runs; /* one run: pages in order whose frames follow each other */
 	uint64_t longest, shortest; /* pages */
 };
 
 /*
- * PFN[I] is the number of the first frame of page I of N; STEP is the number of frames in a page.
+ * Count the runs of N pages. PFN[I] is the number of the first frame of page I; STEP is the number
+ * of frames in a page.
  */
 void page_runs_count(struct page_runs *out, const uint64_t *pfn, uint64_t n, uint64_t step);
 

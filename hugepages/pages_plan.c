@@ -6,7 +6,8 @@
 
 #define PAGE_2M (UINT64_C(2) << 20)
 #define PAGE_1G (UINT64_C(1) << 30)
-#define SHARE_OF_1G (UINT64_C(4) << 30) /* from here on, rounding to 1 GiB loses below a fifth */
+/* from this size on, rounding down to 1 GiB loses less than a fifth */
+#define SHARE_OF_1G (UINT64_C(4) << 30)
 
 uint64_t pages_room(const struct pages_node *node, unsigned n, uint64_t page)
 {

@@ -19,8 +19,8 @@ uint64_t pool_persistent(const struct pool_state *s)
 }
 
 /*
- * When the number is raised, the kernel first makes the node's surplus pages persistent. These are
- * in use, so ask for as many more.
+ * When the number is raised, the kernel first makes the node's surplus pages persistent. These
+ * pages are in use, so the number must be higher by as many.
  */
 bool pool_raise_value(uint64_t *value, const struct pool_state *s, uint64_t pages)
 {

@@ -35,7 +35,7 @@ bool pool_raise_value(uint64_t *value, const struct pool_state *s, uint64_t page
 bool pool_lower_value(uint64_t *value, const struct pool_state *s, uint64_t pages);
 
 /*
- * Return how many pages a change has added, which may have been interrupted: it was to add at most
+ * Return how many pages a change, which may have been interrupted, has added: it was to add at most
  * ASKED pages to BEFORE persistent ones, and there are NOW.
  */
 uint64_t pool_added(uint64_t before, uint64_t asked, uint64_t now);
@@ -48,8 +48,8 @@ int pool_read(struct pool_state *out, const char *root, const struct pool *p, st
 int pool_write(const char *root, const struct pool *p, uint64_t value, struct errbuf *err);
 
 /*
- * Return the free bytes of NODE above the high watermarks of its zones, which is what may become
- * huge pages without reclaim; 0: none, or unknown.
+ * Return the free bytes of NODE above the high watermarks of its zones: these may become huge pages
+ * without reclaim; 0: none, or unknown.
  */
 uint64_t pool_room(const char *root, unsigned node);
 

@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 /*
- * Write "4 GiB in 3 extents of at least 1 GiB, node 1", which is what PROOF shows. AT_MOST: it is
- * that of all ranks.
+ * Write a summary of PROOF, such as "4 GiB in 3 extents of at least 1 GiB, node 1". AT_MOST: PROOF
+ * is the worst of all ranks.
  */
 static void put_summary(struct json_out *j, const struct reserve_given *e, const struct idset *mems,
 			const struct page_runs *proof, bool at_most)

@@ -134,8 +134,8 @@ static void settle_one(int journal, uint64_t step_inode, void *arg)
 }
 
 /*
- * Undo the entry of a step that has ended. At its job's end it has, even if its processes have not
- * gone yet, as after a kill of slurmstepd. A damaged entry is kept: its pages are unknown.
+ * Undo the entry of a step that has ended. A step whose job ends has ended, even if its processes
+ * still run, as after a kill of slurmstepd. A damaged entry is kept: its pages are unknown.
  */
 static void sweep_entry(int journal, uint64_t step_inode, void *arg)
 {
@@ -215,7 +215,7 @@ static int read_rooms(struct work *w, struct errbuf *err)
 	return w->n ? 0 : errprintf(err, "the step has no memory node");
 }
 
-/* Add PAGES to the pool of NODE. The journal records the change before and after it. */
+/* Add PAGES to the pool of NODE. The journal records the change before it and after it. */
 static int raise_pool(struct work *w, unsigned node, uint64_t page, uint64_t pages,
 		      struct errbuf *err)
 {

@@ -59,11 +59,10 @@ int reserve_pages(struct reserve_given *out, const struct reserve_ask *ask, stru
 int reserve_take(const struct reserve_given *g, unsigned rank, struct errbuf *err);
 
 /*
- * Remove the pages of the step, or of all steps of the job, whose directory had INODE, and which
- * ends, from the pools. Unless CGROUP_FD, the descriptor of the cgroup mount, is -1, also remove
+ * Remove from the pools the pages of a step that ends, or of all steps of a job that ends; its
+ * directory had INODE. Unless CGROUP_FD, the descriptor of the cgroup mount, is -1, also remove
  * those of steps that have ended without this call. Pages that a process still uses leave the pool
- * when the process ends.
- * Idempotent; quick if there are no such pages.
+ * when the process ends. Idempotent; quick if there are no such pages.
  */
 void reserve_release(const char *state_dir, int cgroup_fd, uint64_t inode);
 

@@ -53,7 +53,7 @@ static struct reserve_ask ask_of(const char *cgroup, const struct idset *mems)
 	};
 }
 
-/* Can a program write and read all of an extent, which is zero at first? */
+/* Return whether an extent is zero at first, and a program can write and read all of it. */
 static bool is_usable(int fd, uint64_t bytes)
 {
 	unsigned char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 		if ((pid[i] = fork()) == 0)
 			run_rank(&g, i, argc > 1 && strcmp(argv[1], "kvm") == 0);
 	sleep(2);
-	/* but that of keep.c */
+	/* not the machine of keep.c */
 	system("echo machines: $(ls /sys/kernel/debug/kvm | grep '^[0-9]' | grep -vc \"^$KEPT-\")");
 	for (unsigned i = 0; i < 2; i++) {
 		int status;
