@@ -10,9 +10,9 @@
 /*
  * Give the threads of the restored tree of process INIT their allowed CPUs, which R has recorded
  * and CRIU does not restore. The CPUs of the first process are those of the vnode: the k-th of them
- * at the source becomes the k-th of them here. A thread that had all of them, or one without a
- * counterpart here, gets all. *CHANGED: number of threads that got fewer than all. Returns 0, or -1
- * with the reason.
+ * at the source becomes the k-th of them here. A thread gets all of them here if it had all of them
+ * at the source, or if one of its CPUs has no counterpart here. *CHANGED: number of threads that
+ * got fewer than all. Returns 0, or -1 with the reason.
  */
 int move_apply_cpus(const struct move_record *r, pid_t init, unsigned *changed, struct errbuf *err);
 

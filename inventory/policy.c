@@ -248,7 +248,10 @@ unsigned move_policies_apply(const struct move_record *r, pid_t init, unsigned s
 	}
 	close(pair[1]);
 	p.fd = pair[0];
-	/* a thread in the middle of a call must not lose its tracer: a late child is left alone */
+	/*
+	 * a thread in the middle of a call must not lose its tracer: a child that is late is not
+	 * killed
+	 */
 	if (child < 0 || poll(&p, 1, 1000 * (int)seconds) != 1 ||
 	    read(pair[0], &a.failed, sizeof(a.failed)) != sizeof(a.failed))
 		a.failed = (unsigned)r->policies;

@@ -9,7 +9,7 @@
 #include "inventory/record.h"
 
 /*
- * Memory policies, which CRIU does not restore. Only a process itself can set them, so each thread
+ * Memory policies, which CRIU does not restore. Only a process itself can set them. So each thread
  * that had one is stopped for a moment, when it runs again, and made to call mbind() or
  * set_mempolicy() (ptrace; x86-64). Pages of mappings with a policy of their own move to its nodes.
  */
@@ -20,13 +20,13 @@ struct move_policy {
 	unsigned long mask[MOVE_POLICY_NODES / 64]; /* memory nodes */
 };
 
-/* Parse WORD of numa_maps: "bind:0-1", "prefer=static:1". Returns 0, or -1: another one. */
+/* Parse WORD of numa_maps: "bind:0-1", "prefer=static:1". Returns 0, or -1 for other words. */
 int move_policy_parse(struct move_policy *out, const char *word);
 
 /*
- * Set the policies of R in the tree of INIT. A thread may be held by its user: the work is done in
- * a process of its own, which is left alone after SECONDS. Returns how many policies are not set;
- * their pages are placed by default.
+ * Set the policies of R in the tree of INIT. A user may hold a thread for ever: a process of its
+ * own does the work, and the caller waits for it for SECONDS at most. Returns how many policies are
+ * not set; their pages are placed by default.
  */
 unsigned move_policies_apply(const struct move_record *r, pid_t init, unsigned seconds);
 

@@ -280,8 +280,10 @@ static int parse_mempolicy(struct move_record *r, char *const *word, unsigned n,
 	return move_record_add_policy(r, &p, err);
 }
 
-/* Parse LINE. Returns 0; 1: it is the line "end"; -1: LINE is damaged or, if ERR has a text, there
- * is another reason. */
+/*
+ * Parse LINE. Returns 0; 1: it is the line "end"; -1: if ERR has a text, that is the reason;
+ * otherwise LINE is damaged.
+ */
 static int parse_line(struct move_record *r, char *line, struct errbuf *err)
 {
 	char *word[FIELDS_MAX], *save = NULL;

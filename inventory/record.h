@@ -11,15 +11,15 @@
 #include "base/idset.h"
 
 /*
- * What the processes of a vnode have open, and how their threads run: recorded at the source while
- * the tree is frozen, and compared at the destination before its copy runs, since CRIU opens files
- * again by their paths, as root, and a user could have put another file there meanwhile.
+ * What the processes of a vnode have open, and how their threads run. The source records it while
+ * the tree is frozen; the destination compares it before its copy runs. CRIU opens files again by
+ * their paths, as root, and a user could have put another file there meanwhile.
  *
  * Processes have their numbers in the vnode, which are the same on both hosts.
  */
 enum move_what { MOVE_EXE, MOVE_CWD, MOVE_ROOT, MOVE_FD, MOVE_MAP };
 
-/* Where a file is, which decides what both hosts have in common of its identity. */
+/* Where a file is: this decides which parts of its identity are the same on both hosts. */
 enum move_place {
 	MOVE_OWN, /* a file system of the vnode, which the image contains */
 	MOVE_SHARED, /* a mount that vnode.d names, the same file system on both hosts */
@@ -36,7 +36,7 @@ struct move_file {
 	uint64_t inode, size, device; /* DEVICE: st_rdev of a device */
 	unsigned mode, flags; /* st_mode; open flags of a descriptor */
 	uid_t uid; /* owner of the file */
-	bool deleted; /* the file has no name any more, or not the one in PATH */
+	bool deleted; /* the file has no name any more, or another one than PATH */
 	char *path; /* as the kernel shows it: "/home/a/x", "socket:[12]" */
 	char *mount; /* where its file system is mounted in the vnode; "" for MOVE_NOWHERE */
 };
@@ -81,8 +81,9 @@ void move_record_sort(struct move_record *r);
 int move_record_print(const struct move_record *r, char **text, size_t *len, struct errbuf *err);
 
 /*
- * Parse the text of another host, which is not trusted: bounded, each line as this release writes
- * it. On success the caller frees *R. Returns 0, or -1 with the line's number.
+ * Parse the text of another host, which is not trusted: its size is bounded, and each line must be
+ * as this release writes it. On success the caller frees *R. Returns 0, or -1 with the line's
+ * number.
  */
 int move_record_parse(struct move_record *r, const char *text, size_t len, struct errbuf *err);
 
@@ -92,8 +93,8 @@ int move_record_load(struct move_record *r, int dir, const char *name, struct er
 /*
  * Compare what was recorded with what is restored, both sorted: each file of BEFORE must be in
  * AFTER, with the same identity (enum move_place). AFTER may have more: CRIU's own descriptors. A
- * mapping may be in several parts, or a part of a larger one, as the kernel divides and joins them.
- * Returns 0, or -1 with the first difference.
+ * mapping may be in several parts, or a part of a larger one, because the kernel divides and joins
+ * mappings. Returns 0, or -1 with the first difference.
  */
 int move_record_compare(const struct move_record *before, const struct move_record *after,
 			struct errbuf *err);

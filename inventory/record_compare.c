@@ -165,8 +165,10 @@ static const char *refuse_object(const char *path)
 	return NULL;
 }
 
-/* Return why the device F cannot be moved, or NULL. PLAIN: devices that every host has, without a
- * state (major << 8 | minor, below 256 each). */
+/*
+ * Return why the device F cannot be moved, or NULL. PLAIN: devices without a state that every host
+ * has (major << 8 | minor, both below 256).
+ */
 static const char *refuse_device(const struct move_file *f)
 {
 	static const unsigned plain[] = { 0x103, 0x105, 0x107, 0x108, 0x109, 0x500, 0x502 };

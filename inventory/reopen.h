@@ -6,11 +6,11 @@
 #include "inventory/record.h"
 
 /*
- * Open each file of R that is not in the vnode's own file systems once, at the destination, as root
- * and by its path, as CRIU will: what cannot be opened there (root_squash, another library, a name
- * that is gone) is refused while the tree still runs at the source. Nothing but a regular file or a
- * directory is opened; a path with a symbolic link in a shared file system is refused, as a user
- * could set it. Returns 0, or -1 with the path and the reason.
+ * At the destination, open each file of R that is not in the vnode's own file systems once, as root
+ * and by its path, as CRIU will. A file that cannot be opened there (root_squash, another library,
+ * a name that is gone) is refused while the tree still runs at the source. Only regular files and
+ * directories are opened. A path with a symbolic link in a shared file system is refused, because a
+ * user could set the link. Returns 0, or -1 with the path and the reason.
  */
 int move_reopen_check(const struct move_record *r, struct errbuf *err);
 

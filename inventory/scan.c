@@ -189,8 +189,8 @@ static bool cut_deleted(char *path)
 }
 
 /*
- * Record what the link NAME in /proc/PID leads to. A file that has gone meanwhile is left out, and
- * so is a link that the process does not have.
+ * Record where the link NAME in /proc/PID leads. A file that has gone meanwhile is left out, and so
+ * is a link that the process does not have.
  */
 static int add_link(struct scanner *c, const char *name, struct move_file *e)
 {
@@ -387,8 +387,10 @@ static FILE *open_text(struct scanner *c, const char *name)
 	return f;
 }
 
-/* Record the policy of the process itself, which numa_maps shows for the stack, a mapping without a
- * policy of its own. Threads begin with this policy, and count as having it still. */
+/*
+ * Record the policy of the process itself, which numa_maps shows for the stack, a mapping without a
+ * policy of its own. Threads begin with this policy, and are recorded as if they still had it.
+ */
 static int scan_own_policy(struct scanner *c, char own[128])
 {
 	FILE *f = open_text(c, "numa_maps");
@@ -700,7 +702,9 @@ int move_scan_apart(struct move_record *r, struct move_scan *s, unsigned seconds
 	close(fd[0]);
 	if (child > 0) {
 		kill(child, SIGKILL);
-		/* the child may wait for a user's address space: the kernel ends it after that */
+		/*
+		 * the child may wait for a user's address space; the kernel ends it after that wait
+		 */
 		waitpid(child, NULL, len < 0 ? WNOHANG : 0);
 		free(text);
 	}

@@ -7,11 +7,11 @@
 #include "inventory/record.h"
 
 /*
- * Record the tree of processes below, and with, process INIT of this host. SHARED: the N mount
- * points in the vnode that are the same file system on both hosts.
+ * Record the tree of process INIT of this host: INIT and all processes below it. SHARED: the N
+ * mount points in the vnode that are the same file system on both hosts.
  *
  * Users control these processes: while they run, a read of their files in /proc may wait for ever
- * for their address space. So the caller is a process of its own that can be killed
+ * for their address space. So either the caller is a process of its own that can be killed
  * (move_scan_apart()), or CRIU has frozen the tree and holds each of its threads.
  */
 struct move_scan {
@@ -32,14 +32,14 @@ int move_scan_apart(struct move_record *r, struct move_scan *s, unsigned seconds
 		    struct errbuf *err);
 
 /*
- * Call EACH, until it returns non-zero, for each thread of the tree of INIT that R, sorted, has
- * recorded; TID is the thread's number on this host. Returns that value, or 0. The tree must be
+ * Call EACH for each thread of the tree of INIT that R, sorted, has recorded, until EACH returns
+ * non-zero; TID is the thread's number on this host. Returns that value, or 0. The tree must be
  * held.
  */
 int move_threads_each(const struct move_record *r, pid_t init,
 		      int (*each)(pid_t tid, const struct move_thread *t, void *arg), void *arg);
 
-/* Call EACH, until it returns non-zero, for every process of the tree of INIT, parents first. */
+/* Call EACH for every process of the tree of INIT, parents first, until EACH returns non-zero. */
 int move_tree_each(pid_t init, int (*each)(pid_t pid, void *arg), void *arg);
 
 #endif

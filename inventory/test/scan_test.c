@@ -180,8 +180,8 @@ int main(void)
 	map("2", "0-3", "4-7", "6");
 	map("0-3", "0-3", "4-7", "4-7");
 	map("1,3", "0-3", "8,10,12,14", "10,14");
-	map("3", "0-3", "4-5", "4-5"); /* fewer CPUs there: all of them */
-	map("9", "0-3", "4-7", "4-7"); /* not the vnode's own */
+	map("3", "0-3", "4-5", "4-5"); /* here are fewer CPUs: the thread gets all of them */
+	map("9", "0-3", "4-7", "4-7"); /* CPU 9 is not of the vnode */
 	map("0", "0-3", "4-5", "4");
 	return tap_done();
 }
