@@ -71,7 +71,7 @@ static int check_programs(const struct vnode_conf *c, struct errbuf *err)
 	return 0;
 }
 
-/* Two vnodes with one address would each lose packets to the other. */
+/* Refuse an address that another vnode has: each of the two would lose packets to the other. */
 static int check_addresses(const struct vnode_conf *c, const struct vnode_site *site,
 			   char (*names)[VNODE_NAME_MAX], unsigned n, struct errbuf *err)
 {

@@ -17,7 +17,7 @@
 #include "vnode/swap.h"
 
 #define MOVE_PROGRAM NODEOS_LIBEXECDIR "/nodeos-vnode-move"
-#define SYSTEMCTL_SECONDS 700 /* more than the greatest stop_timeout */
+#define SYSTEMCTL_SECONDS 700 /* longer than the greatest stop_timeout */
 
 static const char usage_text[] =
 	"Usage: nodeosctl vnode create|start|stop|show NAME [OPTION]...\n"
@@ -120,7 +120,7 @@ static int start_unit(const struct vnode_site *site, const char *name)
 	if (rc < 0)
 		return vnode_message(1, "%s", err.text);
 	rc = ask_systemd("start", name);
-	/* without this, systemd would start the unit again and again */
+	/* after a failed start, systemd would start the unit again and again */
 	if (rc != 0)
 		ask_systemd("stop", name);
 	return rc;

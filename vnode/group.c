@@ -31,7 +31,7 @@ int vnode_group_path(char path[CGROUP_PATH_MAX], struct errbuf *err)
 	/* the caller may already be in UNIT/supervisor */
 	if (len > tail && strcmp(unit + len - tail, "/" SUPERVISOR) == 0)
 		unit[len - tail] = '\0';
-	/* the root cgroup can have no limits; '#' would begin a comment in the state file */
+	/* the root cgroup can have no limits; a '#' would begin a comment in the state file */
 	if (!*unit || strchr(unit, '#') ||
 	    (size_t)snprintf(path, CGROUP_PATH_MAX, "%s/" LEAF, unit) >= CGROUP_PATH_MAX)
 		return errprintf(err,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * nodeos-vnode-init is the first process of a vnode. It uses libc only, so that its memory is small
- * when the vnode moves.
+ * nodeos-vnode-init is the first process of a vnode. It uses libc only, to have little memory that
+ * a move must copy.
  */
 #include "vnode/init.h"
 

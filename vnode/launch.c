@@ -43,7 +43,10 @@ static int redirect_output(struct errbuf *err)
 	return 0;
 }
 
-/* Where the file VNODE_MARK exists, the plugin refuses NodeOS's own containers (launch/step.c). */
+/*
+ * Make the file VNODE_MARK: where it exists, the plugin refuses NodeOS's own containers
+ * (launch/step.c).
+ */
 static int mark_inside(const char *name, struct errbuf *err)
 {
 	int fd = open(VNODE_MARK, O_WRONLY | O_CREAT | O_CLOEXEC, 0444);
@@ -79,7 +82,9 @@ static int start_init(const struct vnode_conf *c, int answer, struct errbuf *err
 	return errprintf(err, "%s: %s", program, strerror(errno));
 }
 
-/* What the first process does until it runs nodeos-vnode-init. Writes its error to ANSWER. */
+/*
+ * Run as the vnode's first process until it executes nodeos-vnode-init. Writes an error to ANSWER.
+ */
 static void __attribute__((noreturn))
 run_child(const struct vnode_conf *c, const char *at, int go, int answer)
 {

@@ -7,7 +7,7 @@
 #include "vnode/state.h"
 
 /*
- * Steps to bring a vnode to this host, which is started anew or restored from an image. The caller
+ * Steps that bring a vnode to this host: it is started anew, or restored from an image. The caller
  * is the vnode's supervisor; systemd has delegated its cgroup to it (nodeos-vnode@.service).
  */
 #define VNODE_AT_MAX (DIR_PATH_MAX + VNODE_NAME_MAX + 8)

@@ -14,7 +14,8 @@
 #include "base/notify.h"
 #include "vnode/link.h"
 
-#define MORE_SECONDS 10 /* beyond stop_timeout, for the end of processes that slurmd left */
+/* in addition to stop_timeout, for the end of processes that slurmd has left */
+#define MORE_SECONDS 10
 
 static void fill_signals(sigset_t *set)
 {

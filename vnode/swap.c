@@ -13,12 +13,13 @@
 
 #define WORDS_MAX 32
 #define HOST_MAX 256
-/* nodeosctl vnode move (nodeosctl-vnode(1)) */
+/* exit codes of nodeosctl vnode move (nodeosctl-vnode(1)) */
 enum { MOVED = 0, STAYED = 1, UNKNOWN = 3 };
 
 struct swap {
 	const char *name[2], *host[2]; /* of the two vnodes: where each is, before the swap */
-	const char *remote[WORDS_MAX]; /* command that runs a command on a host: WORDS HOST ... */
+	/* program that runs commands on a host; next words: HOST COMMAND... */
+	const char *remote[WORDS_MAX];
 	unsigned words;
 	bool quiet;
 };
@@ -61,7 +62,7 @@ static int move_one(const struct swap *s, const char *name, const char *from, co
 	if (pid < 0 || waitpid(pid, &status, 0) < 0 || !WIFEXITED(status))
 		return UNKNOWN;
 	if (WEXITSTATUS(status) == 127)
-		return STAYED; /* the program is not there: nothing has begun */
+		return STAYED; /* the program is missing: nothing has begun */
 	return WEXITSTATUS(status) == MOVED || WEXITSTATUS(status) == STAYED ? WEXITSTATUS(status)
 									     : UNKNOWN;
 }
