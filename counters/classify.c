@@ -7,8 +7,8 @@
 __extension__ typedef unsigned __int128 wide;
 
 /*
- * The bounds are those of the HPC evaluation in the papers on Clavis. Its code has a delta of 30,
- * which cannot separate classes whose bounds are 15 apart.
+ * The bounds are those of the HPC evaluation in the papers on Clavis. The code of Clavis has a
+ * delta of 30, which cannot separate classes whose bounds are 15 apart.
  */
 const struct classify_conf classify_default = {
 	.turtle = 30,
@@ -176,7 +176,7 @@ static unsigned count_others(const struct rank_state *state, const struct classi
 
 /*
  * Does the mean of N samples with the sum SUM differ from the adopted rate by more than the delta?
- * Compares sums, as the mean is rounded.
+ * Compares sums, because the mean is rounded.
  */
 static bool differs_enough(const struct rank_state *state, const struct classify_conf *c,
 			   uint64_t sum, unsigned n)

@@ -17,23 +17,21 @@
 #include "counters/counters_provider.h"
 
 /*
- * The provider of perf_event_open(): one group of the row's events for each thread that the process
- * and, on request, its children have when counting begins. Threads that these start later inherit
- * the events; on request, so do processes. A rank that is counted before it executes its program
- * has one thread, and so one group.
- *
- * A total is the sum of the counts between reads. If the kernel counted the events of a thread for
- * unequal times between two reads, each count is scaled down to the shortest of these times, so
- * that ratios of the counts compare equal times.
+ * The provider of perf_event_open(). When counting begins, each thread of the process gets a group
+ * of the row's events; on request, so does each thread of its children. Threads that start later
+ * inherit the events; on request, so do processes. A rank that is counted before it executes its
+ * program has one thread, and so one group. A total is the sum of the counts between reads. If the
+ * kernel counted the events of a thread for unequal times between two reads, each count is scaled
+ * down to the shortest of these times, so that ratios of the counts compare equal times.
  */
 #define EVENTS_MAX (1 + EVENTS_MISSES_MAX + EVENTS_REMOTE_MAX)
 /* nanoseconds: a form is used only if all events count within this time */
 #define TRIAL_NS 100000000
 #define ATTACH_MS 50 /* milliseconds that attaching to a rank may take */
 /*
- * Users choose how many threads a rank has. So the counters of one rank may use 1 / RANK_SHARE of
- * the descriptors (RLIMIT_NOFILE), or RANK_MIN if that is more, and those of all ranks together
- * three quarters.
+ * Users choose how many threads a rank has. So the counters of one rank may use RANK_MIN
+ * descriptors, or 1 / RANK_SHARE of all (RLIMIT_NOFILE) if that is more. The counters of all ranks
+ * together may use three quarters.
  */
 #define RANK_SHARE 8
 #define RANK_MIN 256
@@ -475,10 +473,11 @@ static int attach_threads(struct counter_group *g, struct errbuf *err)
 
 /*
  * Reading an event interrupts each other CPU that runs a thread which inherited the event. The
- * number of these threads is unknown; their mean number is RAN / PASSED, the CPU time and the time
+ * number of these threads is unknown. Their mean number is RAN / PASSED: the CPU time and the time
  * since the last read, in nanoseconds. PASSED is measured from before that read until after this
  * one: otherwise, if the reader is delayed between the two clocks, one running thread would look
- * like two. The mean is rounded up, except for a tenth above a whole number, as the clocks differ.
+ * like two. The mean is rounded up, except for a tenth above a whole number, because the clocks
+ * differ.
  */
 static void count_interrupts(struct counter_group *g, uint64_t ran, int64_t passed)
 {

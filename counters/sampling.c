@@ -68,7 +68,7 @@ static void take_ring(const struct sampled_thread *t, struct miss_list *list)
 	uint64_t head = __atomic_load_n(&t->ring->data_head, __ATOMIC_ACQUIRE);
 	const char *data = (const char *)t->ring + sysconf(_SC_PAGESIZE);
 
-	/* the event is off, so the ring does not change; what is invalid gives no misses */
+	/* the event is off, so the ring does not change; invalid records give no misses */
 	miss_ring_read(list, data, SAMPLING_RING, t->ring->data_tail, head, NULL);
 }
 

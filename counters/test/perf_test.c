@@ -526,7 +526,7 @@ static void be_served(int say_fd, int hear_fd)
 	wait_for_byte(hear_fd);
 }
 
-/* Check that of the page faults of be_served() TOUCHERS times FAULTS are counted. */
+/* Check that TOUCHERS * FAULTS of the page faults of be_served() are counted. */
 static void test_served(struct counters *c, unsigned touchers, bool user_only, const char *what)
 {
 	struct child child = fork_child(be_served);
