@@ -26,8 +26,8 @@ static struct around_range around_miss(const struct miss *m, uint64_t bytes, uin
 }
 
 /*
- * Return the range of the miss *I, joined with the ranges of the next misses, which are sorted, as
- * long as these overlap or touch it. *I becomes the first miss after it.
+ * Return the range of miss *I, joined with the ranges of the next misses as long as these overlap
+ * or touch it. The misses are sorted. *I becomes the number of the first miss after the range.
  */
 static struct around_range merge_misses(const struct miss *miss, unsigned n, unsigned *i,
 					uint64_t bytes, uint64_t page)

@@ -485,7 +485,7 @@ static void decide_say_units(char units[DECIDE_WHY_MAX], const struct decide_wor
 			     : d->bound		? "stay where they are bound"
 						: "move as one");
 		if (n < 0 || (size_t)n >= left) {
-			snprintf(units + used, left, "; ..."); /* instead of half a clause */
+			snprintf(units + used, left, "; ..."); /* dots in place of half a clause */
 			return;
 		}
 		used += (size_t)n;
@@ -507,7 +507,7 @@ static void decide_units_free(struct decide_units *u)
 	free(u->of);
 }
 
-/* Returns 0; -1: out of memory. */
+/* Make the units of W's ranks. Returns 0; -1: out of memory. */
 static int decide_units_make(struct decide_units *u, const struct decide_work *w)
 {
 	size_t most = 1;

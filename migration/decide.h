@@ -29,7 +29,7 @@ struct decision {
 };
 
 struct decide_input {
-	/* the job, whose ranks are loaded (ledger_step_load_ranks()), without the ended ones */
+	/* the job, whose ranks are loaded (ledger_step_load_ranks()), without ended ranks */
 	struct ledger_job *job;
 	/* the step that has the containers; NULL: they are those of the job's plan */
 	struct ledger_step *own;
@@ -39,8 +39,8 @@ struct decide_input {
 };
 
 /*
- * The policy of STEP's ranks in the requested container ASK: that of the step's option, or else the
- * container's.
+ * Return the policy of STEP's ranks in the requested container ASK: the step's option, else the
+ * container's policy, else that of CONF.
  */
 enum contention_policy decide_policy(const struct observed_step *step,
 				     const struct requested_container *ask,
@@ -61,13 +61,17 @@ enum contention_policy decide_policy(const struct observed_step *step,
 int decide_groups(uint64_t group[REQUEST_CONTAINERS_MAX], const struct decide_input *in);
 
 /*
- * Fill *OUT for the containers of GROUP. Returns 0; -1: out of memory. These ranks stay: those that
- * their user has bound (they have other CPUs than in the ledger, and not only because a runtime has
- * divided the rank's CPUs among its threads), that have moved less than contention_min_move seconds
- * ago, that hpc:topo places, or whose step has the policy observe or off. The processes of a rank
- * are one unit, with the worst of their classes, unless two of them may use different CPUs and none
- * may use CPUs that are not the rank's: then each is a unit of its own, which stays where it is
- * bound, and the other ranks are placed beside these units.
+ * Fill *OUT for the containers of GROUP. Returns 0; -1: out of memory. A rank stays if
+ *
+ * - its user has bound it: it has other CPUs than in the ledger, and not only because a runtime has
+ *   divided the rank's CPUs among its threads;
+ * - it has moved less than contention_min_move seconds ago;
+ * - hpc:topo places it;
+ * - its step has the policy observe or off.
+ *
+ * The processes of a rank are one unit, with the worst of their classes. But if two of them may use
+ * different CPUs, and all use only CPUs of the rank, each process is a unit of its own. Such a unit
+ * stays where it is bound, and other ranks are placed beside it.
  */
 int decide_group(struct decision *out, const struct decide_input *in, uint64_t group);
 void decision_free(struct decision *d);

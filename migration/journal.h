@@ -18,8 +18,8 @@ void journal_remove(int dir_fd);
 
 /*
  * Read JOURNAL_FILE. Returns 1 and fills *OUT, with AGAIN set, for rebind_free(); 0: there is no
- * journal; -1 with the reason. Then errno is EBADMSG if the file is damaged, or not a regular file
- * of the caller alone; else the file could not be read, and may be good.
+ * journal; -1 with the reason. With -1, errno is EBADMSG if the file is damaged, or not a regular
+ * file of the caller alone; otherwise the file could not be read, and may be good.
  */
 int journal_read(struct rebind *out, int dir_fd, struct errbuf *err);
 

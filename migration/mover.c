@@ -184,7 +184,9 @@ static void check_cores(struct mover *m, struct observed_node *node, struct errb
 			note_place(m, node, &m->decision.rebind.place[i]);
 		else
 			note_failed(node, &m->decision.rebind.place[i], err.text);
-	/* a process that was killed may have bound some ranks: the next one completes the move */
+	/*
+	 * a process that was killed may have bound some ranks: the next process completes the move
+	 */
 	if (end == APART_DONE)
 		journal_remove(m->host.run_fd);
 	else
@@ -366,7 +368,7 @@ static void take_journal(struct mover *m, const struct conf *conf, struct errbuf
 	m->begun = true;
 }
 
-/* Has a step containers? If not, the ledger, which says whether to place them, need not be read. */
+/* Has a step containers? If no step has, the ledger need not be read. */
 static bool may_place(const struct observed_node *node)
 {
 	for (unsigned i = 0; i < node->n_steps; i++)

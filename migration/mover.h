@@ -8,8 +8,8 @@
 
 /*
  * Places the ranks of a host, and moves their pages to them: one move of cores and one of pages at
- * a time, each in a process of its own. No function but mover_finish() waits for one. The steps of
- * the node record what was done, or why nothing is (struct observed_placing).
+ * a time, each in a process of its own. Only mover_finish() waits for a move. The steps of the node
+ * record what was done, or why nothing was (struct observed_placing).
  */
 struct mover;
 
@@ -39,8 +39,8 @@ bool mover_check(struct mover *m, struct observed_node *node, struct errbuf *bad
 
 /*
  * At the daemon's end, wait for the move of cores that is under way, up to its time limit
- * (rebind_seconds()): no later daemon may complete it, and until then ranks have the CPUs of both
- * places. NULL does nothing.
+ * (rebind_seconds()). Perhaps no later daemon completes the move, and until then ranks have the
+ * CPUs of both places. NULL does nothing.
  */
 void mover_finish(struct mover *m, struct observed_node *node);
 

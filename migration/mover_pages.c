@@ -187,8 +187,8 @@ static int sort_processes(struct processes *out, const struct observed_node *nod
 
 /*
  * Return a process of TASK; NULL: none is observed. *DOMAIN is the domain in which all processes of
- * TASK run (not by the ledger, as the user may have bound them); OBSERVED_NO_DOMAIN: several
- * domains.
+ * TASK were seen to run (the ledger may differ: the user may have bound them); OBSERVED_NO_DOMAIN:
+ * several domains.
  */
 static const struct observed_rank *pages_observed(const struct processes *p, const char *task,
 						  int *domain)
@@ -410,8 +410,8 @@ static void pages_done(struct mover_pages *p, struct observed_node *node,
 
 	pages_leave(p, &p->active);
 	/*
-	 * no pause after a move with the end "enough"; but if that moved nothing, what
-	 * memory.numa_stat shows elsewhere cannot be moved
+	 * a move that ended with "enough" is followed by no pause, unless it moved nothing: then
+	 * the memory that memory.numa_stat shows elsewhere cannot be moved
 	 */
 	if (r->end == PAGES_ENOUGH && r->moved &&
 	    (t = tried_find(p, p->active.request.step, p->active.task)))
@@ -511,7 +511,7 @@ static void pages_end_samples(struct mover_pages *p, struct observed_node *node,
 	if (!observed_step_find(node, c->request.step))
 		return;
 	/*
-	 * a turtle without samples needs no move; if a devil has none, sampling does not work here
+	 * a turtle without samples needs no move; a devil without samples means that sampling fails
 	 */
 	if (!*why && !c->request.plan.only && c->class == RANK_TURTLE)
 		strcpy(why, "none follow: no miss was sampled");

@@ -50,7 +50,7 @@ struct page_report {
 	char why[256];
 };
 
-/* What the worker process is given. It is forked, so the request is its own copy. */
+/* Input of the worker process. The process is forked, so the request is its own copy. */
 struct page_work {
 	const struct page_request *request;
 	struct pages_progress *progress;
@@ -245,8 +245,9 @@ static uint64_t read_cpu_ns(pid_t pid)
 }
 
 /*
- * Has the active worker been without progress for too long? One that uses CPU time moves pages: a
- * call for many pages takes long on a busy machine. One that waits for an address space uses none.
+ * Has the active worker been without progress for too long? A worker that uses CPU time moves
+ * pages: a call for many pages takes long on a busy machine. A worker that waits for an address
+ * space uses none.
  */
 static bool is_silent(struct page_workers *w)
 {

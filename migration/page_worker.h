@@ -93,8 +93,8 @@ enum page_start page_worker_start(struct page_workers *w, const struct page_requ
 				  struct errbuf *err);
 
 /*
- * Check the active worker. Call this at least once a second, even without an active worker, since
- * it reaps abandoned workers. Of each worker, one of the last three states is returned once. ERR
+ * Check the active worker. Call this at least once a second, even without an active worker, because
+ * it reaps abandoned workers. For each worker, one of the last three states is returned once. ERR
  * has the reason for PAGE_DIED and PAGE_ABANDONED.
  */
 enum page_state page_worker_check(struct page_workers *w, struct page_outcome *out,

@@ -99,8 +99,8 @@ static int look_at_process(struct pass *pass, const struct process_memory *p)
 }
 
 /*
- * Move the process's pages if that is worth a call of move_pages(2), as each such call drains the
- * LRU lists of all CPUs. If each process of a rank has enough at home, so has the rank.
+ * Move the process's pages if that is worth a call of move_pages(2): each call drains the LRU lists
+ * of all CPUs. If each process of a rank has enough at home, so has the rank.
  */
 static void move_process(struct pass *pass, const struct process_memory *p)
 {

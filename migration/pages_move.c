@@ -77,7 +77,7 @@ bool pages_mover_stops(const struct pages_mover *m)
 	return m->late || m->full || m->unsupported;
 }
 
-/* Is a further page of use? A pass that only counts goes on to its end. */
+/* Is a further page useful? A pass that only counts goes on to its end. */
 static bool goes_on(const struct pages_mover *m)
 {
 	return m->seen || !pages_mover_stops(m);
@@ -124,7 +124,7 @@ static void count_seen(struct pages_mover *m)
 					entry_bytes(m, i));
 }
 
-/* Keep those of the new pages that lie elsewhere; in a pass that only counts, count all instead. */
+/* Keep the new pages that lie elsewhere. A pass that only counts counts all new pages instead. */
 static void keep_elsewhere(struct pages_mover *m)
 {
 	unsigned first = m->known;

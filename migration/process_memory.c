@@ -89,7 +89,7 @@ struct walk {
 	char line[NUMA_MAPS_LINE];
 };
 
-/* Read a line to W; what does not fit is dropped. */
+/* Read a line to W. The part that does not fit is dropped. */
 static bool read_line(struct walk *w, FILE *f)
 {
 	size_t length;
