@@ -13,7 +13,7 @@
  */
 #define TRY_AGAIN 16u
 /*
- * milliseconds that one counted_match() or counted_renew() may take to open counters, as it may
+ * milliseconds that one counted_match() or counted_renew() may take to open counters; a call may
  * have to wait for a rank
  */
 #define BEGIN_MS 500

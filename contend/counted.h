@@ -58,7 +58,7 @@ struct counted_table {
 	 * counted_match()
 	 */
 	long waited;
-	/* number of calls of counted_renew(), as each call begins with another rank */
+	/* number of calls of counted_renew(); each call begins with another rank */
 	unsigned turn;
 	unsigned refused; /* ranks without counters after the last counted_match() */
 };
@@ -76,9 +76,9 @@ int counted_begin_early(struct counted_table *t, pid_t pid, struct errbuf *err);
  * that have ended. A call retries only a few ranks whose counters failed before, and stops after
  * half a second; the next call continues. Opening counters waits while the process is in execve():
  * such a rank is retried after 10 s, and then after longer and longer pauses. The ranks of one step
- * may make a call wait for a tenth of a second in total. Returns 0; or -1 with the last reason why
- * ranks have no counters (REFUSED has the number of these ranks), or if out of memory, and then the
- * table has no entries until the next call.
+ * may make a call wait for a tenth of a second in total. Returns 0, or -1 with the last reason why
+ * ranks have no counters; REFUSED has the number of these ranks. When out of memory, also returns
+ * -1, and the table has no entries until the next call.
  */
 int counted_match(struct counted_table *t, struct observed_node *node, struct errbuf *err);
 

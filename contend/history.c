@@ -8,7 +8,7 @@
 #define POINTS_FIRST 16 /* points */
 #define STRIDE_MAX (1u << 20)
 
-/* The history of a rank in a step. PID alone does not identify the rank, as pids are used again. */
+/* The history of a rank in a step. PID alone does not identify the rank: pids are used again. */
 struct history_entry {
 	uint32_t job, step;
 	uint64_t start;
@@ -43,9 +43,7 @@ static void halve_history(struct history *h)
 	for (unsigned i = 1; i + 1 < h->n; i += 2) {
 		unsigned keep = history_turns(h, i) && !history_turns(h, i + 1) ? i : i + 1;
 
-		/*
-		 * overwrites no point that history_turns() reads later, as N is below their indices
-		 */
+		/* overwrites no point that history_turns() reads later: N is below their indices */
 		h->point[n++] = h->point[keep];
 	}
 	if (h->n % 2 == 0)

@@ -9,9 +9,9 @@
 
 /*
  * The rate, the class and the domain of each rank over time, for pictures, in limited memory. A
- * rank has at most HISTORY_POINTS points for its whole life. At that number, one of each two points
- * is dropped, and from then on only half as many samples become points. If class or domain changes
- * at one of the two points, the other one is dropped.
+ * rank has at most HISTORY_POINTS points for its whole life. When it has that many, one of each two
+ * points is dropped, and from then on only half as many samples become points. If class or domain
+ * changes at one of the two points, this point stays.
  */
 #define HISTORY_POINTS 240
 #define HISTORY_RANKS_MAX 4096 /* ranks of a host (12 MB in total); further ranks have no history */

@@ -76,9 +76,9 @@ unsigned job_record_print(char buf[JOB_RECORD_MAX], const struct job_record *r,
 			  const struct observed_node *node, bool ended);
 
 /*
- * A child process, the writer, writes records, as the directory may be on a server that does not
- * answer. The writer has only the rights of the configured user. There is one writer at a time. A
- * writer is killed after JOB_RECORD_SECONDS, and no other one starts until it has ended.
+ * A child process, the writer, writes records, because the directory may be on a server that does
+ * not answer. The writer has only the rights of the configured user. There is one writer at a time.
+ * A writer is killed after JOB_RECORD_SECONDS, and no other one starts until it has ended.
  */
 struct job_record_writer {
 	char dir[DIR_PATH_MAX];

@@ -105,7 +105,7 @@ static void drop_job(struct jobs *jobs, unsigned i)
 	jobs->n--;
 }
 
-/* Update the records that the writer had, which has ended. */
+/* Update the records that the writer had; it has ended. */
 static void take_result(struct jobs *jobs, bool written)
 {
 	for (unsigned i = jobs->n; i-- > 0;) {

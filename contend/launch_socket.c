@@ -80,7 +80,7 @@ void launch_socket_refuse(int fd, const struct launch_request *r, const char *re
 
 int launch_socket_receive(struct launch_request *out, int fd, struct errbuf *err)
 {
-	/* static, as it is too large for the stack; only one message is handled at a time */
+	/* static because it is too large for the stack; only one message is handled at a time */
 	static char text[CONTENTION_MESSAGE_MAX];
 	union {
 		struct cmsghdr align;

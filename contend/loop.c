@@ -100,8 +100,8 @@ static int open_run_dir(const char *path, struct errbuf *err)
 }
 
 /*
- * Lock the directory for this daemon, since two daemons would take launches and files from each
- * other. Other users cannot open the locked file. The lock ends with the process.
+ * Lock the directory for this daemon: two daemons would take launches and files from each other.
+ * Other users cannot open the locked file. The lock ends with the process.
  */
 static int lock_run_dir(int run_fd, const char *path, struct errbuf *err)
 {
@@ -209,7 +209,7 @@ static int renew_watch(struct loop *l, const struct conf *conf, struct errbuf *e
 	return 0;
 }
 
-/* Read the domains again if other CPUs are online now, as the domains depend on them. */
+/* Read the domains again if other CPUs are online now: the domains depend on them. */
 static void follow_cpus(struct loop *l)
 {
 	char online[IDSET_LIST_MAX + 2];
@@ -247,7 +247,7 @@ static void check_moves(struct loop *l)
 		contend_log("%s", bad.text);
 	if (!moved)
 		return;
-	/* let the pages of moved ranks follow now, as the next scan may be 30 s later */
+	/* let the pages of moved ranks follow now: the next scan may be 30 s later */
 	decide_moves(l);
 	mover_check(l->mover, &l->watch.node, &bad);
 	if (*bad.text)
@@ -273,7 +273,7 @@ static void handle_tick(struct loop *l)
 	long now = monotonic_ms();
 	struct errbuf bad;
 
-	/* 100 ms less than WATCH_SCAN_MS, as the timer may be some milliseconds early */
+	/* 100 ms less than WATCH_SCAN_MS: the timer may be some milliseconds early */
 	if (watch_sample(&l->watch, &bad))
 		advance_scan(l, l->scanned + WATCH_SCAN_MS - 100);
 	contend_log_state(&l->sample_state, "counters", bad.text);
@@ -402,7 +402,7 @@ static void wait_and_handle(struct loop *l)
 	uint64_t times;
 	int n = epoll_wait(l->epoll_fd, e, 3, -1);
 
-	/* handle launches first, as slurmstepd waits */
+	/* handle launches first: slurmstepd waits */
 	if (has_event(e, n, l->launch_fd))
 		handle_launches(l);
 	if (has_event(e, n, l->signal_fd))

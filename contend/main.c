@@ -2,8 +2,8 @@
 /*
  * nodeos-contend observes the ranks of this host: it counts the misses of each rank in the
  * last-level cache, classes the rank, and writes documents to /run/nodeos-contend, which nodeosctl
- * contention reads. It is one process, started by systemd. It may be killed at any time, as its
- * state is saved, and as the journal of migration/ lets the next daemon finish a move of ranks.
+ * contention reads. It is one process, started by systemd. It may be killed at any time: its state
+ * is saved, and the journal of migration/ lets the next daemon finish a move of ranks.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -40,9 +40,7 @@ static const struct option longs[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/*
- * Raise the limit of descriptors as far as possible, as each rank needs several for its counters.
- */
+/* Raise the limit of descriptors as far as possible: each rank needs several for its counters. */
 static void raise_descriptors(void)
 {
 	struct rlimit l;

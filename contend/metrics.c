@@ -41,9 +41,7 @@ static void put_rank_labels(FILE *f, const struct observed_step *s, const struct
 	put_number_label(f, "jobid", s->job);
 	putc(',', f);
 	put_label(f, "step", id);
-	/*
-	 * a pid makes the labels unique, as the collector refuses a file with the same labels twice
-	 */
+	/* a pid makes the labels unique; the collector refuses a file with the same labels twice */
 	if (r->kind == OBSERVED_TASK && r->rank >= 0) {
 		putc(',', f);
 		put_number_label(f, "task", r->rank);

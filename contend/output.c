@@ -88,7 +88,7 @@ static int write_step(struct output *o, const struct observed_node *node,
 
 	if (!seen)
 		return errprintf(err, "out of memory");
-	/* 100 ms less than each pause, as the timer may be some milliseconds early */
+	/* 100 ms less than each pause: the timer may be some milliseconds early */
 	if (seen->written && !step->ended &&
 	    (since < pause - 100 || (print == seen->print && since < OUTPUT_MS - 100)))
 		return 0;

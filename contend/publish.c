@@ -24,8 +24,8 @@ const char *publish_name(char buf[PUBLISH_NAME_MAX], const struct observed_step 
 }
 
 /*
- * Let user READER read the file. The file's mode is then shown as 0640, as the bits of the group
- * show the ACL's mask.
+ * Let user READER read the file. The file's mode is then shown as 0640: the bits of the group show
+ * the ACL's mask.
  */
 static int grant_read(int fd, uid_t reader)
 {

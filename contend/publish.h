@@ -36,9 +36,9 @@ int publish_step(struct publisher *p, const struct observed_step *step, const ch
 
 /*
  * Remove documents of steps that have ended or that NODE does not have, and files left by a killed
- * daemon. First remove files last written KEEP seconds or more before NODE's time; then, as there
- * may be many short steps, the oldest until the rest have at most KEEP_BYTES in total. Returns the
- * number of removed files.
+ * daemon. First remove files last written KEEP seconds or more before NODE's time; then, because
+ * there may be many short steps, remove the oldest until the rest have at most KEEP_BYTES in total.
+ * Returns the number of removed files.
  */
 unsigned publish_sweep(struct publisher *p, const struct observed_node *node);
 

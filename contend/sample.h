@@ -24,8 +24,8 @@ struct sample_pass {
 
 /*
  * Read the counters of the ranks of NODE from T (see counted_match()), and class the ranks.
- * Counters also give a rank's CPU time, as they run only while the rank does. A rank that is
- * stopped, or frozen with its cgroup, gets no sample, so it keeps its class.
+ * Counters also give a rank's CPU time: they run only while the rank does. A rank that is stopped,
+ * or frozen with its cgroup, gets no sample, so it keeps its class.
  */
 void sample_ranks(struct counted_table *t, struct observed_node *node, struct sample_pass *pass);
 

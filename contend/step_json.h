@@ -12,8 +12,9 @@
  * nodeos-contention.schema.json. An unknown number is null, not 0.
  */
 #define STEP_JSON_SCHEMA 1 /* version */
-#define STEP_JSON_POINTS 8192 /* about the most points of all histories in a document */
-#define STEP_JSON_POINTS_MIN 16 /* the least points of a rank's history */
+/* about the maximum number of points of all histories in a document */
+#define STEP_JSON_POINTS 8192
+#define STEP_JSON_POINTS_MIN 16 /* minimum number of points of a rank's history */
 
 /*
  * Return the document of STEP of NODE, of *LEN bytes, which the caller frees; NULL when out of

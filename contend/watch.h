@@ -43,9 +43,9 @@ void watch_close(struct watch *w);
 
 /*
  * Handle message M, which says that a step is about to start. watch_count() opens the counters of
- * the step's ranks and returns their number; it does nothing else, as slurmstepd waits. watch_add()
- * adds the ranks to the node; call it after the answer to slurmstepd. It returns 0, or -1 with the
- * reason.
+ * the step's ranks and returns their number; it does nothing else because slurmstepd waits.
+ * watch_add() adds the ranks to the node; call it after the answer to slurmstepd. It returns 0, or
+ * -1 with the reason.
  */
 unsigned watch_count(struct watch *w, const struct contention_message *m, struct errbuf *err);
 int watch_add(struct watch *w, const struct contention_message *m, struct errbuf *err);
@@ -70,9 +70,9 @@ bool watch_sample(struct watch *w, struct errbuf *bad);
 long watch_scan_pause(const struct watch *w);
 
 /*
- * Return the least milliseconds from the last scan to the next one, even after a launch: so long
- * that scans take at most a twentieth of a CPU, but at most 30 s. A scan reads each process of the
- * steps, and users may have tens of thousands of processes.
+ * Return the least number of milliseconds from the last scan to the next one, also after a launch:
+ * scans may take a twentieth of a CPU, but the pause is 30 s at most. A scan reads each process of
+ * the steps, and users may have tens of thousands of processes.
  */
 long watch_scan_least(const struct watch *w);
 
