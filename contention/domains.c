@@ -79,8 +79,8 @@ struct domains_cache {
 };
 
 /*
- * Find the cache of CPU with the highest level, which must be 2 or more, as cores never share a
- * cache of level 1. Returns 0, or -1 if there is no such cache.
+ * Find the cache of CPU with the highest level, which must be 2 or more: cores never share a cache
+ * of level 1. Returns 0, or -1 if there is no such cache.
  */
 static int domains_find_cache(struct domains_cache *out, int sys_fd, unsigned cpu)
 {

@@ -106,7 +106,7 @@ void process_source_open(struct process_source *out, int proc_fd)
 
 /*
  * Return the text in TEXT after WORD, which is a newline, a name, a colon and a tab, such as
- * "\nPid:\t". A user cannot forge such a line, as the kernel escapes newlines in the name of a
+ * "\nPid:\t". A user cannot forge such a line: the kernel escapes newlines in the name of a
  * process.
  */
 static const char *process_line(const char *text, const char *word)

@@ -199,7 +199,7 @@ full:
 
 struct rank_task *ranks_task_find(struct rank_step *s, const char *name)
 {
-	/* search after the last result, as most callers go through the tasks in order */
+	/* search after the last result: most callers go through the tasks in order */
 	for (unsigned n = 0; n < s->n_tasks; n++) {
 		unsigned i = (s->next_task + n) % s->n_tasks;
 

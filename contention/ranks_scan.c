@@ -199,8 +199,7 @@ static bool scan_is_busy(struct scan *l, const struct process_seen *p)
 		const struct rank_idle *was = &l->s->idle[(l->next_idle + n) % l->s->n_idle];
 
 		/*
-		 * search after the last result, as most processes come in the order of the last
-		 * scan
+		 * search after the last result: most processes come in the order of the last scan
 		 */
 		if (was->pid != p->pid || was->start != p->start)
 			continue;

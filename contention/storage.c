@@ -100,7 +100,7 @@ static void storage_end_reader(struct storage *s)
 {
 	if (s->reader > 0) {
 		kill(s->reader, SIGKILL);
-		/* returns soon, as SIGKILL ends whatever the reader waits for */
+		/* returns soon: SIGKILL ends whatever the reader waits for */
 		waitpid(s->reader, NULL, 0);
 	}
 	s->reader = 0;
@@ -258,7 +258,7 @@ static void storage_leave(struct storage_reader *r, pid_t worker, uint32_t at)
 	if (r->n_waiting == STORAGE_WORKERS) {
 		slot->skip = UINT32_MAX;
 		kill(worker, SIGKILL);
-		waitpid(worker, NULL, 0); /* returns soon, as SIGKILL ends the worker's wait */
+		waitpid(worker, NULL, 0); /* returns soon: SIGKILL ends the worker's wait */
 		return;
 	}
 	while (r->waiting[i].worker)

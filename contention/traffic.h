@@ -9,7 +9,7 @@
 /*
  * The bytes of IP packets that the sockets of a cgroup send and receive, including the loopback
  * device. Two BPF programs for each cgroup add the length of each packet to a number in a map. They
- * change and drop no packet, and replace no programs of the site, as BPF links attach beside
+ * change and drop no packet, and replace no programs of the site, because BPF links attach beside
  * others. A link ends with its descriptor, so no program stays when the daemon dies; the next
  * daemon counts from 0.
  *

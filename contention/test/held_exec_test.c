@@ -186,7 +186,7 @@ static int scan_held(void *arg)
 	}
 	if (node.n_steps != 1 || node.step[0].n != 1)
 		return 2;
-	/* the process that hangs began first, as this process is a later child of the test */
+	/* the process that hangs began first: this process is a later child of the test */
 	return node.step[0].rank[0].pid == held.pid && node.step[0].rank[0].memory > 0 ? 0 : 3;
 }
 
