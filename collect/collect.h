@@ -44,7 +44,7 @@ struct collect {
 	unsigned failures;
 };
 
-#define COLLECT_FAILURES_MAX 5 /* after 5 failures the run ends, as Slurm may be down */
+#define COLLECT_FAILURES_MAX 5 /* after 5 failures the run ends: Slurm may be down */
 
 /* Print a message and count it as a failure. */
 void collect_fail(struct collect *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

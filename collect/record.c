@@ -129,7 +129,7 @@ static void read_quality(struct members *m, enum events_quality *out)
 }
 
 /*
- * Read the source, a name in small letters, as records have no capitals. A path after "replay:" is
+ * Read the source, a name in small letters: records have no capitals. A path after "replay:" is
  * dropped.
  */
 static void read_source(struct members *m, char out[SOURCE_NAME_MAX])

@@ -42,7 +42,7 @@ struct host_report {
 	char host[HOST_NAME_MAX_BYTES];
 	uint32_t job;
 	double time; /* Unix time */
-	/* true: this is the last report, as the job has no ranks on the host any more */
+	/* true: the last report, because the job has no ranks on the host any more */
 	bool ended;
 	enum rank_class class;
 	unsigned ranks, turtles, semi_devils, devils, unknown;

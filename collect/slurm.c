@@ -425,7 +425,7 @@ int slurm_accounts(struct errbuf *err)
 int slurm_account_read(struct slurm_account *out, uint32_t job, struct errbuf *err)
 {
 	char id[16];
-	/* the comment is the last field, as it may contain any bytes */
+	/* the comment is the last field: it may contain any bytes */
 	const char *argv[] = { "sacct",
 			       "--noheader",
 			       "--local",
