@@ -26,7 +26,7 @@ static void send_control(const struct meet_rank *rank, uint32_t type, const void
 	if (rank->control < 0)
 		return;
 	frame_head(head, type, (uint32_t)n);
-	/* the socket has room for both, as nothing else was sent but this */
+	/* the socket has room for both: nothing else was sent */
 	if (send(rank->control, head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT) < 0 || n == 0)
 		return;
 	if (send(rank->control, data, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)

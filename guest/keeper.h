@@ -9,7 +9,7 @@
 
 /*
  * Start the keeper, the process that runs the guest of O's ranks: it outlives the rank that starts
- * it, as other ranks may need the guest longer, and ends after the last of them. Returns its
+ * it, because other ranks may need the guest longer, and ends after the last of them. Returns its
  * process, or -1.
  */
 pid_t keeper_start(const struct guest_options *o, struct errbuf *err);

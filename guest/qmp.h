@@ -30,8 +30,8 @@ struct json_object;
 
 /*
  * Wait for QEMU's greeting at FD, a connected socket, and make it take commands. Returns 0, or -1:
- * QEMU has ended, or did not answer as QEMU. There is no limit of time, since QEMU first populates
- * the guest's memory. The caller calls qmp_close() in both cases.
+ * QEMU has ended, or did not answer as QEMU. There is no limit of time, because QEMU first
+ * populates the guest's memory. The caller calls qmp_close() in both cases.
  */
 int qmp_open(struct qmp *q, int fd, struct errbuf *err);
 

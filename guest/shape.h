@@ -31,8 +31,8 @@ struct guest_node {
 };
 
 /*
- * CPUs and memory nodes of a guest. A die of the guest is a last-level cache, since QEMU gives each
- * die one.
+ * CPUs and memory nodes of a guest. A die of the guest is a last-level cache, because QEMU gives
+ * each die one.
  */
 struct guest_shape {
 	struct guest_cpu cpu[GUEST_CPUS_MAX];
