@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Test reservations with this host's kernel. Needs root, and NODEOS_HUGEPAGES=1, as the test
+ * Test reservations with this host's kernel. Needs root, and NODEOS_HUGEPAGES=1, because the test
  * changes the host's pools of node 0 (by less than 100 pages of 2 MiB) and restores them.
  */
 #include <fcntl.h>
