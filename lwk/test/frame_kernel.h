@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /*
- * Offsets in the frame that the kernel writes for a signal. Another file has them, as the kernel's
+ * Offsets in the frame that the kernel writes for a signal. Another file has them: the kernel's
  * headers and libc's cannot be included in one file.
  */
 struct frame_offset {

@@ -331,7 +331,7 @@ static void check_root(char *self)
 	rmdir(name);
 }
 
-/* Each check runs in a process of its own, as some failures end the process. */
+/* Each check runs in a process of its own: some failures end the process. */
 static const struct {
 	const char *name;
 	void (*run)(char *self);

@@ -147,8 +147,8 @@ static long shared_faults(void)
 }
 
 /*
- * Print page faults on stderr, as they differ natively and inside. The second call counts: the
- * first one has page faults of the code itself.
+ * Print page faults on stderr: they differ natively and inside. The second call counts: the first
+ * one has page faults of the code itself.
  */
 static void count_shared_faults(void)
 {
