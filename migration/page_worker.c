@@ -85,7 +85,7 @@ static void leave_worker(struct page_workers *w, bool silent)
 {
 	munmap(w->progress, sizeof(*w->progress));
 	w->progress = NULL;
-	/* LEFT has a free entry, since a worker starts only if LEFT is not full */
+	/* LEFT has a free entry: a worker starts only if LEFT is not full */
 	if (!apart_abandon(&w->active))
 		w->left[w->n_left++] =
 			(struct left_worker){ w->active, silent ? w->request.uid : 0 };

@@ -44,7 +44,7 @@ struct pages_progress {
 
 enum pages_end {
 	PAGES_ENOUGH, /* at most NODE_MEMORY_ENOUGH lies elsewhere */
-	/* more lies elsewhere after PAGES_ROUNDS, since the rank allocates new pages */
+	/* more lies elsewhere after PAGES_ROUNDS: the rank allocates new pages */
 	PAGES_ROUNDS_USED,
 	/*
 	 * more lies elsewhere, and next to nothing of it can be moved or was moved in the last

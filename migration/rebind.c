@@ -65,7 +65,7 @@ static const struct rebind_rank *rebind_rank_find(const struct rebind_place *p,
 
 /*
  * Keep the ranks that P names in G, with their new CPUs. If the container gets other CPUs, P must
- * name all its ranks, since none may stay on CPUs that the container gives away.
+ * name all its ranks: none may stay on CPUs that the container gives away.
  */
 static int rebind_select(const struct rebind_work *w, struct rank_group *g,
 			 const struct rebind_place *p, struct errbuf *err)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Ranks get other CPUs. Plain files replace the cgroups, and list no threads. All lists of CPUs
- * have the same length, as a write does not truncate plain files.
+ * have the same length, because a write does not truncate plain files.
  */
 #include "migration/rebind.h"
 
