@@ -248,7 +248,7 @@ int move_journal_step(int dir, const char *name, enum move_state from, const str
 	size_t end = 0;
 	int rc = -1, fd;
 
-	/* the directory is locked, as shorten_journal() may replace the file */
+	/* the directory is locked: shorten_journal() may replace the file */
 	int lock = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (lock < 0 || flock(lock, LOCK_EX) < 0) {
