@@ -23,9 +23,9 @@ uint64_t vnode_blackout_ms(const struct vnode_forecast *f);
 
 /*
  * Compare the forecast MS with Slurm's limits, in seconds. Returns -1 with the reason if MS exceeds
- * half of SLURMD_TIMEOUT, as Slurm may then set the node down and requeue its jobs. Returns 1 with
- * a warning in ERR if MS exceeds MESSAGE_TIMEOUT: commands to the node fail during the move, but
- * its jobs continue. Returns 0 otherwise. A limit of 0 means no limit.
+ * half of SLURMD_TIMEOUT, because Slurm may then set the node down and requeue its jobs. Returns 1
+ * with a warning in ERR if MS exceeds MESSAGE_TIMEOUT: commands to the node fail during the move,
+ * but its jobs continue. Returns 0 otherwise. A limit of 0 means no limit.
  */
 int vnode_blackout_check(uint64_t ms, unsigned slurmd_timeout, unsigned message_timeout,
 			 struct errbuf *err);

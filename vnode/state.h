@@ -44,7 +44,7 @@ struct vnode_state {
 	enum vnode_phase phase;
 	char boot[40]; /* the host's boot id when this was written; void in another boot */
 	pid_t pid; /* first process of the vnode, as the host numbers it; 0: none yet */
-	uint64_t number; /* process_number() of PID, since a pid can be reused; 0: unknown */
+	uint64_t number; /* process_number() of PID, because a pid can be reused; 0: unknown */
 	pid_t supervisor; /* process that started the vnode and waits for its end */
 	uint64_t supervisor_number;
 	/* the vnode's cgroup below the mount; its cpuset.cpus is its share; "": none yet */
