@@ -68,8 +68,9 @@ static int scan_read_again(const struct scan *l, unsigned i, struct process_seen
 }
 
 /*
- * Return whether the last call failed because no descriptor was free, by errno. What it did not
- * open may exist, so set CUT, and this scan drops no rank only because it has not found the rank.
+ * Return whether errno says that the last call failed because no descriptor was free. Then set CUT:
+ * what the call did not open may exist, so this scan drops no rank only because it did not find the
+ * rank.
  */
 static bool scan_lacks_files(struct scan *l)
 {

@@ -78,7 +78,7 @@ static bool steps_is_recorded(const struct steps_search *search, uint64_t inode)
 }
 
 /*
- * Observe task NAME of the step at PATH, unless the step has a record. SEEN has the step's number,
+ * Observe task NAME of the step at PATH if the step has no record. SEEN has the step's number,
  * inode and job.
  */
 static void steps_add_task(const struct steps_search *search, const char *path,
