@@ -24,7 +24,7 @@ static int set_cpus(pid_t thread, const struct idset *cpus)
 	return rc;
 }
 
-/* The guest's CPU that THREAD is, or -1. */
+/* Return the number of the guest's CPU that thread T runs, or -1. */
 static int guest_cpu_of(pid_t t, const pid_t thread[], const struct guest_shape *shape)
 {
 	for (unsigned i = 0; i < shape->cpus; i++)
@@ -47,7 +47,8 @@ static int bind_one(pid_t t, int cpu, const struct guest_shape *shape, const str
 			       ? 0
 			       : errprintf(err, "a thread cannot be bound: %s", strerror(errno));
 	if (cpu < 0 && sched_getscheduler(t) > SCHED_OTHER)
-		sched_setscheduler(t, SCHED_OTHER, &none); /* else it is as the guest's CPUs */
+		/* otherwise the thread would have the policy of the guest's CPUs */
+		sched_setscheduler(t, SCHED_OTHER, &none);
 	return 0;
 }
 

@@ -9,9 +9,9 @@
 #include "guest/shape.h"
 
 /*
- * Bind THREAD[i] of the process PID to the host's CPU of CPU i of SHAPE, and all its other threads
- * to REST, which is not empty, with an ordinary scheduling policy. New threads are like those that
- * make them. Returns 0, or -1.
+ * Bind THREAD[i] of the process PID to the host's CPU that is CPU i of SHAPE. Bind all other
+ * threads of PID to REST, which is not empty, with an ordinary scheduling policy. New threads
+ * inherit both from the thread that makes them. Returns 0, or -1.
  */
 int guest_bind(pid_t pid, const pid_t thread[GUEST_CPUS_MAX], const struct guest_shape *shape,
 	       const struct idset *rest, struct errbuf *err);

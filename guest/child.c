@@ -22,7 +22,7 @@ static void become_child(char *const *argv, const int *keep, unsigned n, pid_t p
 		return;
 	if (getppid() != parent)
 		_exit(125); /* this process began after the end of its parent */
-	/* the system call: glibc 2.31 has no function for it */
+	/* glibc 2.31 has no function for this system call */
 	if (syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC) < 0)
 		return;
 	for (unsigned i = 0; i < n; i++)

@@ -40,7 +40,7 @@ static void put(struct command *c, const char *word)
 	put_owned(c, strdup(word));
 }
 
-/* An option and its value. */
+/* Append an option and its value. */
 static void __attribute__((format(printf, 3, 4)))
 put_option(struct command *c, const char *option, const char *fmt, ...)
 {
@@ -55,7 +55,10 @@ put_option(struct command *c, const char *option, const char *fmt, ...)
 	put_owned(c, value);
 }
 
-/* A value among others of an option: QEMU reads two commas as one. The caller frees it. */
+/*
+ * Return TEXT, one of several values of an option, with each comma doubled: QEMU reads two commas
+ * as one. The caller frees it.
+ */
 static char *double_commas(const char *text)
 {
 	char *out = malloc(2 * strlen(text) + 1), *to = out;
@@ -105,7 +108,7 @@ static void put_memory(struct command *c, const struct guest_plan *plan, unsigne
 	const struct guest_node *node = &plan->shape->node[i];
 	char backing[80] = "memory-backend-memfd", pages[64] = "", where[64] = "";
 
-	/* shared: a server of files has it, too */
+	/* shared, because virtiofsd needs the memory, too */
 	if (i < plan->memories)
 		snprintf(backing, sizeof(backing), "memory-backend-file,mem-path=/proc/self/fd/%d",
 			 plan->memory_fd[i]);
@@ -131,7 +134,7 @@ static void put_nodes(struct command *c, const struct guest_plan *plan)
 	}
 	for (unsigned i = 0; i < shape->cpus; i++) {
 		const struct guest_cpu *cpu = &shape->cpu[i];
-		/* QEMU knows no dies where there is one in each socket */
+		/* QEMU has no die-id if each socket has one die */
 		char die[24] = "";
 
 		if (shape->dies > 1)
@@ -146,16 +149,16 @@ static void put_nodes(struct command *c, const struct guest_plan *plan)
 					   shape->distance[i][k]);
 }
 
-/* The host's files and the agent's ports, for a guest that runs programs. */
+/* Append the host's files and the agent's ports, for a guest that runs programs. */
 static void put_inside(struct command *c, const struct guest_plan *plan)
 {
 	if (plan->files_fd >= 0) {
 		put_option(c, "-chardev", "socket,id=files,fd=%d", plan->files_fd);
 		put_option(c, "-device", "vhost-user-fs-pci,chardev=files,tag=root");
 	}
-	if (plan->agents) /* for a kernel alone: it needs a tenth of the time of SeaBIOS */
+	if (plan->agents) /* boots a kernel only, in a tenth of SeaBIOS's time */
 		put_option(c, "-bios", "qboot.rom");
-	if (plan->agents) /* port 0 is a console's */
+	if (plan->agents) /* port 0 is for a console */
 		put_option(c, "-device", "virtio-serial-pci,max_ports=%u", plan->agents + 1);
 	for (unsigned i = 0; i < plan->agents; i++) {
 		put_option(c, "-chardev", "socket,id=agent%u,fd=%d", i, plan->agent_fd[i]);
@@ -184,7 +187,7 @@ static void put_block(struct command *c, const char *id, const char *format, con
 		c->failed = true;
 		return;
 	}
-	/* the format is given, so that a guest cannot choose one by what it writes */
+	/* the format is given; otherwise a guest could choose one by what it writes to the disk */
 	put_option(c, "-blockdev",
 		   "driver=%s,node-name=%s,read-only=%s,file.driver=file,file.filename=%s", format,
 		   id, read_only ? "on" : "off", name);

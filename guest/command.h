@@ -7,25 +7,30 @@
 #include "guest/image.h"
 #include "guest/shape.h"
 
-/* All that QEMU's command line is made of. Texts are borrowed; a descriptor of -1 is none. */
+/* The input of QEMU's command line. Texts are borrowed; a descriptor of -1 is none. */
 struct guest_plan {
 	const char *qemu; /* path of the program */
 	const char *name; /* of the guest: letters, digits, '.', '_' and '-' */
-	bool emulated; /* by TCG, not by KVM */
+	bool emulated; /* true: emulated by TCG; false: by KVM */
 	const struct guest_shape *shape;
-	bool binds; /* memory to the host's nodes of the shape */
+	bool binds; /* binds memory to the host's nodes that SHAPE names */
 	uint64_t page; /* bytes of a page of its memory; 0: ordinary memory */
-	/* memory that is made already, for each node that has memory; 0: none is */
+	/*
+	 * descriptors of memory that exists already, one for each node with memory; MEMORIES is
+	 * their number; 0: QEMU makes the memory
+	 */
 	int memory_fd[GUEST_NODES_MAX];
 	unsigned memories;
 	int kvm_fd; /* /dev/kvm, open */
 	const struct guest_image *image;
 	int qmp_fd, console_fd; /* connected stream sockets */
-	int files_fd; /* the same, to virtiofsd */
-	int agent_fd[AGENT_PROGRAMS_MAX]; /* the same, to the agent's ports, one for each program */
+	int files_fd; /* connected stream socket to virtiofsd */
+	/* connected stream sockets to the agent's ports, one for each program */
+	int agent_fd[AGENT_PROGRAMS_MAX];
 	unsigned agents;
-	bool network; /* QEMU's own, with the user's rights; the host's loopback is its 10.0.2.2 */
-	int initrd_fd; /* that `image` names by its number in /proc/self/fd */
+	/* QEMU's user network, with the user's rights; its 10.0.2.2 is the host's loopback */
+	bool network;
+	int initrd_fd; /* the initrd, which IMAGE names by this number in /proc/self/fd */
 };
 
 /*

@@ -14,15 +14,15 @@
 struct console {
 	int fd; /* connected stream socket; -1: closed */
 	int in, out; /* the user's input (-1: ended) and output */
-	char kept[CONSOLE_KEPT]; /* the last bytes of the output, from `begin` on, in a circle */
+	char kept[CONSOLE_KEPT]; /* the last bytes of the output: a ring, from BEGIN on */
 	size_t begin, used;
-	char input[CONSOLE_INPUT]; /* has not gone to the guest yet */
+	char input[CONSOLE_INPUT]; /* input that has not gone to the guest yet */
 	size_t waiting;
 };
 
 void console_open(struct console *c, int fd, int in, int out);
 
-/* What poll() is to wait for: POLLS[0] is the guest's side, POLLS[1] the user's input. */
+/* Fill POLLS for poll(): POLLS[0] is the guest's side, POLLS[1] the user's input. */
 void console_wants(const struct console *c, struct pollfd polls[2]);
 
 /* Forward what poll() has found, both ways. */

@@ -5,7 +5,7 @@
 
 #define HEAD 110 /* bytes before a name */
 
-/* Data of N bytes that are followed by zeros up to a multiple of 4. */
+/* Write N bytes of data, and zeros up to a multiple of 4. */
 static void put_padded(FILE *f, const void *data, size_t n, size_t before)
 {
 	static const char zeros[4];

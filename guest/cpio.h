@@ -20,7 +20,7 @@ struct cpio_entry {
 
 void cpio_put(FILE *f, const struct cpio_entry *entry);
 
-/* The mark of the archive's end. */
+/* Write the mark of the archive's end. */
 void cpio_end(FILE *f);
 
 #endif

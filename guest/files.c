@@ -14,8 +14,8 @@
 #define VIRTIOFSD "/usr/libexec/virtiofsd"
 
 /*
- * A listening socket and one that is connected to it. Its name is in a directory that other users
- * cannot enter, and is gone at once.
+ * Make a listening socket and a socket that is connected to it. The name of the first is in a
+ * directory that other users cannot enter, and is removed at once.
  */
 static int make_listener(int *listener, int *connected, struct errbuf *err)
 {

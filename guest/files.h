@@ -7,8 +7,8 @@
 #include "base/errbuf.h"
 
 /*
- * Start virtiofsd, PATH or where Debian has it, which serves the host's files with this process's
- * rights. *FD is a connected socket to it, for QEMU. Returns its process, or -1.
+ * Start virtiofsd, which serves the host's files with this process's rights. PATH is its program;
+ * NULL: Debian's path. *FD is a connected socket to it, for QEMU. Returns its process, or -1.
  */
 pid_t guest_files_start(int *fd, const char *path, struct errbuf *err);
 

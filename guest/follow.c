@@ -26,7 +26,7 @@ struct following {
 	struct relay relay;
 	bool begun; /* the program has been sent */
 	bool over; /* the keeper has no more to say */
-	int code; /* then: the exit code */
+	int code; /* the exit code, if OVER */
 	int signals; /* signalfd */
 	uint8_t *received; /* from the keeper */
 	size_t used;
@@ -48,7 +48,10 @@ static int open_program_signals(struct errbuf *err)
 	return fd;
 }
 
-/* The CPUs of the guest, of which PLACES has the host's, that this process is bound to. */
+/*
+ * Write to TEXT the CPUs of the guest to whose host CPUs this process is bound. PLACES has the
+ * host's CPUs.
+ */
 static void find_own_cpus(char text[GUEST_CPUS_TEXT], const struct frame *places)
 {
 	size_t size = CPU_ALLOC_SIZE(IDSET_MAX), used = 0;
@@ -84,7 +87,7 @@ static int send_program(struct following *g, const struct frame *places, struct 
 	return rc;
 }
 
-/* The keeper's last words, which may be several lines. */
+/* Handle the keeper's last words, which may be several lines. */
 static void end_by_keeper(struct following *g, const struct frame *f)
 {
 	g->over = true;
@@ -142,7 +145,7 @@ static void take_program_signal(struct following *g)
 	if (g->begun) {
 		relay_signal(&g->relay, (int)info.ssi_signo);
 	} else if (info.ssi_signo != SIGCONT && info.ssi_signo != SIGURG) {
-		/* there is no program that it could go to */
+		/* there is no program to which the signal could go */
 		g->f->killed_by = (int)info.ssi_signo;
 		g->code = 128 + (int)info.ssi_signo;
 		g->over = true;
@@ -173,7 +176,7 @@ static int forward_program(struct following *g, struct errbuf *err)
 	return 0;
 }
 
-/* The exit code of a program that has ended, or did not begin. */
+/* Return the exit code of a program that has ended, or did not begin. */
 static int judge_program(const struct following *g)
 {
 	char line[PRINTABLE_LOG_MAX];

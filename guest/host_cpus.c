@@ -8,7 +8,10 @@ static hwloc_obj_t above(hwloc_topology_t t, hwloc_obj_type_t type, hwloc_obj_t 
 	return hwloc_get_ancestor_obj_by_type(t, type, pu);
 }
 
-/* The cache that the cores near PU share, or else their package, or else the machine. */
+/*
+ * Return the number of the last-level cache above PU; of its package if there is no such cache;
+ * otherwise 0.
+ */
 static unsigned cache_number(hwloc_topology_t t, hwloc_obj_t pu)
 {
 	hwloc_obj_t cache = above(t, HWLOC_OBJ_L3CACHE, pu);
@@ -27,8 +30,8 @@ static int find_node(const struct guest_shape *shape, unsigned host)
 }
 
 /*
- * The index of the node that is near PU, with memory if there is one; -1: none is near, and *OTHER
- * is the host's.
+ * Return the index in SHAPE of a node near PU. If SHAPE has none, return -1, and set *OTHER to the
+ * host's number of a node near PU.
  */
 static int near_node(hwloc_topology_t t, const struct guest_shape *shape, hwloc_obj_t pu,
 		     unsigned *other)
@@ -88,7 +91,7 @@ static int add_cpu(struct guest_shape *shape, hwloc_topology_t t, unsigned numbe
 	return 0;
 }
 
-/* The distance from node A to node B, 0 if D does not have it. */
+/* Return the distance from node A to node B, 0 if D does not have it. */
 static uint64_t distance_of(struct hwloc_distances_s *d, unsigned a, unsigned b)
 {
 	for (unsigned i = 0; i < d->nbobjs; i++)
@@ -106,7 +109,8 @@ static bool take_distances(struct guest_shape *shape, struct hwloc_distances_s *
 
 			if (value < GUEST_DISTANCE_LOCAL || value > GUEST_DISTANCE_MAX ||
 			    (i == k) != (value == GUEST_DISTANCE_LOCAL))
-				return false; /* not as ACPI's table, which QEMU makes of it */
+				/* ACPI's table, which QEMU makes of these values, cannot have it */
+				return false;
 			shape->distance[i][k] = (uint8_t)value;
 		}
 	return true;

@@ -34,7 +34,9 @@ static int member_index(const char *key)
 	return -1;
 }
 
-/* The text of a member, which becomes a word of a command line or a line of a kernel's log. */
+/*
+ * Check the text of a member, which becomes a word of a command line or a line of a kernel's log.
+ */
 static int check_text(const struct json_doc *doc, const struct json_node *node, const char *text,
 		      bool is_name)
 {
@@ -50,7 +52,9 @@ static int check_text(const struct json_doc *doc, const struct json_node *node, 
 	return 0;
 }
 
-/* A copy of the file name TEXT, made relative to the directory of PATH. NULL: out of memory. */
+/*
+ * Return a copy of the file name TEXT, made relative to the directory of PATH. NULL: out of memory.
+ */
 static char *name_beside(const char *path, const char *text)
 {
 	const char *slash = strrchr(path, '/');

@@ -10,8 +10,8 @@
 #define GUEST_APPEND_MAX 2047 /* bytes of a command line that Linux on x86 takes */
 
 /*
- * What a guest boots: a kernel, or a disk or ISO image. Members are NULL where the file has none.
- * A disk is raw, but for one whose name ends in ".qcow2".
+ * What a guest boots: a kernel, or a disk or ISO image. A member is NULL if the file lacks it. A
+ * disk is raw unless its name ends in ".qcow2".
  */
 struct guest_image {
 	char *kernel, *initrd, *append, *disk, *iso;
@@ -26,7 +26,7 @@ struct guest_image {
 int guest_image_parse(struct guest_image *out, const char *path, const char *text, size_t len,
 		      struct errbuf *err);
 
-/* Read and parse the file PATH. It also fails if the caller cannot read a file that it names. */
+/* Read and parse the file PATH. Fails also if the caller cannot read a file that PATH names. */
 int guest_image_read(struct guest_image *out, const char *path, struct errbuf *err);
 
 void guest_image_free(struct guest_image *image);

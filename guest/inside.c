@@ -71,7 +71,7 @@ static int read_list(char **text, const char *directory, const char *name, struc
 	return textfile_read(text, &len, path, LIST_MAX, err);
 }
 
-/* Which of the needed drivers are modules? Refuse a kernel that has not all of them. */
+/* Find those of the needed drivers that are modules. Refuse a kernel that lacks a driver. */
 static int find_drivers(struct drivers *d, const char *kernel, const char *modules,
 			struct errbuf *err)
 {
@@ -114,7 +114,7 @@ static int put_file(FILE *f, const char *name, const char *path, struct errbuf *
 	return 0;
 }
 
-/* The modules in the order of loading, which the agent takes from their names. */
+/* Put the modules into the archive. Their names are numbers in the order of loading. */
 static int put_drivers(FILE *f, const struct drivers *d, struct errbuf *err)
 {
 	static const struct cpio_entry directory = { .name = "modules", .mode = S_IFDIR | 0755 };
@@ -236,8 +236,8 @@ static void list_limits(char text[LIMITS_TEXT])
 }
 
 /*
- * A client of PMIx cannot map the memory of its server, which is outside of the guest, nor ask
- * munge.
+ * Set variables for a client of PMIx: it can neither map the memory of its server, which is outside
+ * of the guest, nor ask munge.
  */
 static void set_client_of_pmix(void)
 {

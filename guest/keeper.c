@@ -16,8 +16,8 @@
 #include "base/printable.h"
 #include "guest/setup.h"
 
-#define MEET_SECONDS 120 /* from the first rank's begin to the last one's */
-#define ERRORS_SHOWN 2000 /* bytes of what QEMU and virtiofsd have printed */
+#define MEET_SECONDS 120 /* from the start of the first rank to that of the last one */
+#define ERRORS_SHOWN 2000 /* bytes of the output of QEMU and virtiofsd */
 
 static void send_control(const struct meet_rank *rank, uint32_t type, const void *data, size_t n)
 {
@@ -43,7 +43,7 @@ static void send_places(const struct guest_setup *s)
 		send_control(&s->run.rank[i], FRAME_PLACES, data, 4 * (size_t)s->shape.cpus);
 }
 
-/* Send the ranks that still wait why there is no guest. */
+/* Send the reason why there is no guest to the ranks that still wait. */
 static void send_end(const struct meet_rank *rank, unsigned ranks, uint32_t type, const char *text)
 {
 	size_t n = strlen(text);
@@ -98,7 +98,7 @@ static void widen_cpus(const struct idset *cpus)
 	CPU_FREE(set);
 }
 
-/* Write the last bytes of what QEMU and virtiofsd have printed to SAYS. */
+/* Write to SAYS the last bytes that QEMU and virtiofsd have printed. */
 static void add_errors(FILE *says)
 {
 	char text[ERRORS_SHOWN + 1], shown[2 * sizeof(text)], *at = text, *line;
@@ -124,7 +124,8 @@ static void __attribute__((noreturn)) keep_guest(const struct guest_options *o)
 
 	leave_rank();
 	if (o->has_cpus)
-		widen_cpus(&o->cpus); /* the rank may be bound to fewer of the container's */
+		/* the rank may be bound to fewer CPUs than the container has */
+		widen_cpus(&o->cpus);
 	for (unsigned i = 0; i < AGENT_PROGRAMS_MAX; i++)
 		rank[i] = (struct meet_rank){ .agent = -1, .control = -1 };
 	says = open_memstream(&text, &size);

@@ -81,7 +81,7 @@ static int run_image(const struct guest_options *o, struct errbuf *err)
 	return rc;
 }
 
-/* The two sockets of this rank, whose other ends go to the keeper of its guest. */
+/* Make the two sockets of this rank, and send their other ends to the keeper of its guest. */
 static int meet_keeper(struct meet_rank *own, const struct guest_options *o, struct errbuf *err)
 {
 	int agent[2], control[2], rc;
@@ -105,7 +105,11 @@ static int run_rank(struct guest_options *o, int *killed_by, struct errbuf *err)
 	int pair[2], rc;
 	pid_t keeper = -1;
 
-	if (!alone) /* Slurm has lost a step whose slurmstepd is killed: nothing would end it */
+	/*
+	 * end with slurmstepd: Slurm forgets a step whose slurmstepd is killed, so nothing else
+	 * would end it
+	 */
+	if (!alone)
 		prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
 	if (alone) {
 		if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
@@ -126,11 +130,15 @@ static int run_rank(struct guest_options *o, int *killed_by, struct errbuf *err)
 	*killed_by = f.killed_by;
 	close(f.ends.control);
 	if (alone)
-		waitpid(keeper, NULL, 0); /* nothing is left then; ranks do not wait for others */
+		/*
+		 * a lone rank waits until nothing is left; ranks of a shared guest do not wait for
+		 * each other
+		 */
+		waitpid(keeper, NULL, 0);
 	return rc;
 }
 
-/* End as the program has: slurmstepd shall see the signal. */
+/* End by the signal that ended the program, so that slurmstepd sees it. */
 static void end_by(int number)
 {
 	const struct rlimit none = { 0, 0 };

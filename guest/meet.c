@@ -37,7 +37,9 @@ int meet_send(int fd, unsigned number, const struct meet_rank *rank, struct errb
 	return 0;
 }
 
-/* Returns the number of the rank whose ends have come, or -1: no such message. */
+/*
+ * Receive a message. Returns the number of the rank whose ends have come, or -1: no such message.
+ */
 static long receive_one(struct meet_rank *rank, int fd)
 {
 	unsigned number;

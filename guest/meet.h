@@ -6,22 +6,23 @@
 #include "guest/agent/frames.h"
 
 /*
- * The ranks of a step that share a guest, and the keeper, which runs QEMU: each rank sends the
- * keeper the other ends of its two sockets, through a pair of sockets (SOCK_SEQPACKET) that all
- * have from their start.
+ * The ranks of a step that share a guest, and the keeper, which runs QEMU. All have a pair of
+ * sockets (SOCK_SEQPACKET) from their start. Through it, each rank sends the keeper the other ends
+ * of two sockets of its own.
  */
 struct meet_rank {
 	int agent; /* to the agent's port of this rank */
-	int control; /* to the rank: frames FRAME_PLACES and FRAME_ENDED; its end is the rank's */
+	/* from keeper to rank: frames FRAME_PLACES and FRAME_ENDED; closed when the rank ends */
+	int control;
 };
 
-/* In rank NUMBER: send the ends of RANK. */
+/* In rank NUMBER: send the ends in RANK to the keeper. */
 int meet_send(int fd, unsigned number, const struct meet_rank *rank, struct errbuf *err);
 
 /*
- * In the keeper: receive the ends of N ranks into RANK, whose descriptors are -1, for at most
- * SECONDS. They are closed in execve(). The caller closes those that have come, also after a
- * failure.
+ * In the keeper: wait at most SECONDS for the ends of N ranks, and write them to RANK, whose
+ * descriptors are -1 before. execve() closes the received descriptors. The caller closes them, also
+ * after a failure.
  */
 int meet_receive(struct meet_rank *rank, unsigned n, int fd, unsigned seconds, struct errbuf *err);
 

@@ -13,7 +13,7 @@ static bool is_module(const char *name, const char *word, size_t n)
 	return true;
 }
 
-/* Is the file whose path has LENGTH bytes that of module NAME? */
+/* Is the file PATH, of LENGTH bytes, that of module NAME? */
 static bool is_file_of(const char *name, const char *path, size_t length)
 {
 	size_t begin = length, end;
@@ -56,7 +56,9 @@ int guest_modules_add(struct guest_modules *list, const char *dep, const char *n
 
 		if (file == line || !is_file_of(name, dep, file))
 			continue;
-		/* what a module needs stands behind it, and the last one is to be loaded first */
+		/*
+		 * a line has the modules that its module needs; the last one is to be loaded first
+		 */
 		while (end > file + 1) {
 			size_t begin = end;
 

@@ -26,7 +26,7 @@ struct guest_modules {
 bool guest_kernel_has(const char *builtin, const char *name);
 
 /*
- * Add module NAME and those that it needs, by DEP, the text of modules.dep, to LIST, each once.
+ * Add module NAME and the modules that it needs to LIST, each once. DEP is the text of modules.dep.
  * Returns 0, or -1: there is no such module, or there are too many.
  */
 int guest_modules_add(struct guest_modules *list, const char *dep, const char *name);

@@ -12,7 +12,7 @@
 #include "guest/agent/frames.h"
 
 #define MEMORY_DEFAULT (UINT64_C(512) << 20)
-#define GRACE_DEFAULT 20 /* Slurm's KillWait is 30 s */
+#define GRACE_DEFAULT 20 /* less than Slurm's KillWait, 30 s */
 #define GRACE_MAX 3600
 #define VARIABLE_WORDS 32
 
@@ -38,7 +38,7 @@ static const struct option guest_table[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-/* "512M", "4G": bytes, 0 when it is no such size. */
+/* Parse a size, such as "512M" or "4G". Returns bytes, 0 when TEXT is no such size. */
 static uint64_t memory_size(const char *text)
 {
 	unsigned long long n;
@@ -185,7 +185,10 @@ static int parse_words(struct guest_options *o, int argc, char *const *argv, str
 	return 0;
 }
 
-/* The words of GUEST_VARIABLE, which the program does not see. They stay in memory. */
+/*
+ * Parse the words of GUEST_VARIABLE, and remove the variable from the program's environment. The
+ * words stay in memory.
+ */
 static int parse_variable(struct guest_options *o, char *program, struct errbuf *err)
 {
 	char *text = getenv(GUEST_VARIABLE), *word[VARIABLE_WORDS + 1] = { program }, *at = NULL;

@@ -25,17 +25,20 @@ struct guest_options {
 	const char *qemu; /* path; NULL: it is searched for */
 	const char *kernel, *modules, *agent, *virtiofsd; /* see inside.h; NULL: the default */
 	char *const *argv; /* a program that runs inside; NULL: none */
-	bool network; /* of programs */
+	bool network; /* a program has a network */
 	int kvm_fd; /* an open descriptor; -1: none */
-	int memory_fd[GUEST_NODES_MAX]; /* the same, of each memory node */
+	int memory_fd[GUEST_NODES_MAX]; /* open descriptors of the memory of each node */
 	unsigned memories;
-	/* which of the ranks of a guest this is, and its descriptors for meet.h; -1: it is alone */
+	/*
+	 * number of this rank among the RANKS of its guest, and descriptors for meet.h; -1: the
+	 * rank has a guest of its own
+	 */
 	unsigned rank, ranks;
 	int meet_send, meet_receive;
 	bool help, version;
 };
 
-/* ARGV is preceded by the words of the variable GUEST_VARIABLE, if there is one. */
+/* The words of the environment variable GUEST_VARIABLE, if it is set, are parsed before ARGV. */
 #define GUEST_VARIABLE "NODEOS_GUEST"
 
 int guest_options_parse(struct guest_options *o, int argc, char *const *argv, struct errbuf *err);

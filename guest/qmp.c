@@ -12,7 +12,7 @@
 
 #define LINE_MAX_BYTES (1u << 20) /* query-cpus-fast: some 200 bytes a CPU */
 
-/* The text of member KEY of OBJECT, "" if there is none. */
+/* Return the text of member KEY of OBJECT, "" if there is none. */
 static const char *text_member(struct json_object *object, const char *key)
 {
 	struct json_object *value;
@@ -102,7 +102,7 @@ static ssize_t receive(struct qmp *q, bool wait)
 	return n;
 }
 
-/* The length of the first line with its end, 0 if it is not complete. */
+/* Return the length of the first line with its end, 0 if it is not complete. */
 static size_t message_length(const struct qmp *q)
 {
 	const char *end = q->used ? memchr(q->line, '\n', q->used) : NULL;

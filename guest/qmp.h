@@ -21,7 +21,7 @@ enum guest_end {
 /* A connection to QEMU's monitor: a line of JSON for each message. */
 struct qmp {
 	int fd;
-	char *line; /* what has come of a line */
+	char *line; /* the part of a line that has arrived */
 	size_t used, room;
 	enum guest_end end;
 };
@@ -41,21 +41,21 @@ int qmp_call(struct qmp *q, const char *command, struct json_object **answer, st
 /* Send COMMAND; qmp_read() drops its answer. Returns 0, or -1 when QEMU cannot take it. */
 int qmp_send(struct qmp *q, const char *command);
 
-/* Take what QEMU has sent, of which events change `end`. Returns 0, or -1 at the end of QEMU. */
+/* Take what QEMU has sent; events change END. Returns 0, or -1 at the end of QEMU. */
 int qmp_read(struct qmp *q);
 
 void qmp_close(struct qmp *q);
 
 /*
- * Take one message of QEMU, a line of LEN bytes, and note an event in *END. *ANSWER is that of a
- * command, for json_object_put(), else NULL. Returns 0, or -1: it is an error.
+ * Take one message of QEMU, a line of LEN bytes, and note an event in *END. *ANSWER is the answer
+ * to a command, for json_object_put(), or NULL. Returns 0, or -1 if the message is an error.
  */
 int qmp_take(const char *line, size_t len, enum guest_end *end, struct json_object **answer,
 	     struct errbuf *err);
 
 /*
- * Find the threads of the CPUs of SHAPE in LIST, the answer to query-cpus-fast: THREAD has those in
- * the order of the shape. Returns 0, or -1 if a CPU is missing.
+ * Find the threads of the CPUs of SHAPE in LIST, the answer to query-cpus-fast, and write them to
+ * THREAD in the order of SHAPE. Returns 0, or -1 if a CPU is missing.
  */
 int qmp_cpu_threads(pid_t thread[GUEST_CPUS_MAX], const struct guest_shape *shape,
 		    struct json_object *list, struct errbuf *err);

@@ -10,11 +10,11 @@
 #include "base/fileio.h"
 #include "guest/agent/frames.h"
 
-/* signals and input that a guest has not taken */
+/* the program, and signals and input that the guest has not taken */
 #define WAITING_MAX (FRAME_HEAD + FRAME_START_MAX + (256u << 10))
 #define RECEIVED_MAX (FRAME_HEAD + FRAME_DATA_MAX)
 
-/* Append a frame, or nothing if the guest takes none. */
+/* Append a frame. Returns -1 if the guest takes no more. */
 static int queue_frame(struct relay *r, uint32_t type, const void *data, size_t n)
 {
 	if (r->fd < 0 || r->waiting + FRAME_HEAD + n > WAITING_MAX)
@@ -107,7 +107,7 @@ static void take_guest_frame(struct relay *r, const struct frame *f)
 		r->failure[n] = '\0';
 		r->ended = true;
 		break;
-	default: /* of a later agent */
+	default: /* a frame of a later agent */
 		break;
 	}
 }
@@ -132,7 +132,7 @@ static void receive_frames(struct relay *r)
 	}
 	r->used += got > 0 ? (size_t)got : 0;
 	while (!r->ended && (n = frame_take(&frame, r->received, r->used, FRAME_DATA_MAX)) != 0) {
-		if (n < 0) { /* no agent of ours writes so */
+		if (n < 0) { /* no agent of ours sends such a frame */
 			close_guest(r);
 			return;
 		}

@@ -9,27 +9,30 @@
 
 #include "base/errbuf.h"
 
-/* Standard input, output and error, and signals, of a program in the guest: see agent/frames.h. */
+/*
+ * Forwarding of standard input, output and error, and of signals, of a program in the guest
+ * (agent/frames.h).
+ */
 struct relay {
 	int fd; /* connected stream socket of the agent's port; -1: none */
-	int in, out, error; /* the user's; -1: ended */
-	uint8_t *to_guest; /* bytes that have not gone yet */
+	int in, out, error; /* descriptors of the user's side; -1: ended */
+	uint8_t *to_guest; /* frames that have not gone yet; WAITING: their bytes */
 	size_t waiting;
 	uint8_t *received;
 	size_t used;
 	size_t credit; /* bytes of input that the agent has room for */
 	bool ended; /* STATUS or FAILURE is known */
-	int status; /* of the program, as waitpid() reports it */
+	int status; /* status of the program, of waitpid() */
 	char failure[512]; /* why the program did not begin; "" if it did */
 };
 
 /*
- * Begin with START, the data of a FRAME_START of LEN bytes, through FD. It fails when out of
- * memory. The caller calls relay_close().
+ * Send START, the LEN bytes of a FRAME_START, through FD. Fails when out of memory. The caller
+ * calls relay_close().
  */
 int relay_open(struct relay *r, int fd, const uint8_t *start, size_t len, struct errbuf *err);
 
-/* What poll() is to wait for: POLLS[0] is the guest's side, POLLS[1] the user's input. */
+/* Fill POLLS for poll(): POLLS[0] is the guest's side, POLLS[1] the user's input. */
 void relay_wants(const struct relay *r, struct pollfd polls[2]);
 
 /* Forward what poll() has found, both ways. */

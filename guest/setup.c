@@ -13,9 +13,9 @@
 #include "guest/host_cpus.h"
 #include "guest/inside.h"
 
-#define UNIT (UINT64_C(8) << 20) /* a node's memory has a multiple of it */
+#define UNIT (UINT64_C(8) << 20) /* a node's memory is a multiple of this */
 
-/* The CPUs that this process may use. */
+/* Set *OUT to the CPUs that this process may use. */
 static int own_cpus(struct idset *out, struct errbuf *err)
 {
 	size_t size = CPU_ALLOC_SIZE(IDSET_MAX);
@@ -33,7 +33,10 @@ static int own_cpus(struct idset *out, struct errbuf *err)
 	return 0;
 }
 
-/* Which CPUs the guest has, and which QEMU's other threads: all of it if none is left. */
+/*
+ * Choose the CPUs of the guest, and those of QEMU's other threads (REST). If no CPU is left for
+ * REST, it is the guest's CPUs.
+ */
 static int divide_cpus(const struct guest_options *o, struct idset *guest, struct idset *rest,
 		       struct errbuf *err)
 {
@@ -76,7 +79,10 @@ static int fit_shape(struct guest_shape *shape, const struct guest_options *o,
 	return guest_shape_fit(shape, err);
 }
 
-/* This host, without hwloc's plugins (GPUs, X11), which take long. The environment stays. */
+/*
+ * Load this host's topology without hwloc's plugins (GPUs, X11), which take long. The environment
+ * stays.
+ */
 static int load_machine(struct machine **m, struct errbuf *err)
 {
 	const char *plugins = getenv("HWLOC_PLUGINS_PATH");
@@ -105,13 +111,13 @@ static int make_run(struct guest_run *run, struct guest_shape *shape, const stru
 	if (divide_cpus(o, &cpus, &run->rest, err) < 0 || load_machine(&m, err) < 0)
 		return -1;
 	rc = fit_shape(shape, o, &cpus, m, err);
-	/* on a host with one node nothing is to be chosen */
+	/* on a host with one node there is no choice */
 	run->plan.binds = idset_count(machine_mems(m)) > 1;
 	machine_free(m);
 	return rc;
 }
 
-/* KVM is the default, and a guest without it is many times slower: refuse early, with a reason. */
+/* Refuse early, with a reason: KVM is the default, and a guest without it is many times slower. */
 static int check_kvm_here(const struct guest_options *o, struct errbuf *err)
 {
 	if (o->emulated || o->dry_run || o->kvm_fd >= 0 || access("/dev/kvm", R_OK | W_OK) == 0)
@@ -122,7 +128,7 @@ static int check_kvm_here(const struct guest_options *o, struct errbuf *err)
 			 strerror(errno));
 }
 
-/* What the guest boots: the image's, or the host's kernel for programs. */
+/* Load what the guest boots: the image, or the host's kernel for programs. */
 static int load_image(struct guest_setup *s, const struct guest_options *o, struct errbuf *err)
 {
 	const struct guest_program program = {

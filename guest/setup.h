@@ -6,7 +6,7 @@
 #include "guest/options.h"
 #include "guest/watch.h"
 
-/* A guest as the options and this host make it. It is large. */
+/* The parts of a guest, by the options and this host. This struct is large. */
 struct guest_setup {
 	struct guest_run run;
 	struct guest_shape shape;
@@ -14,7 +14,7 @@ struct guest_setup {
 };
 
 /*
- * Make the guest that O asks for; its programs' ranks are still missing. The caller calls
+ * Make the guest that O asks for, without the ranks of its programs. The caller calls
  * guest_setup_free(), also after a failure.
  */
 int guest_setup_make(struct guest_setup *s, const struct guest_options *o, struct errbuf *err);

@@ -21,7 +21,10 @@ static int compare_places(const void *pa, const void *pb)
 	return by ? by : order(a->host, b->host);
 }
 
-/* The level at which CPU begins something new after the one before it: 0 package, 3 nothing. */
+/*
+ * Return the highest level at which CPU differs from the CPU before it: 0 package, 1 cache, 2 core,
+ * 3 none of these.
+ */
 static unsigned first_change(const struct guest_cpu *before, const struct guest_cpu *cpu)
 {
 	if (before->package != cpu->package)
@@ -32,8 +35,8 @@ static unsigned first_change(const struct guest_cpu *before, const struct guest_
 }
 
 /*
- * COUNT[i] are the parts of level i (package, cache, core, thread) in the part above that is
- * complete now. Returns whether each had as many as the first, which is then in WIDTH.
+ * A part above LEVEL is complete now. COUNT[i] is its number of parts of level i (package, cache,
+ * core, thread). Returns whether each number is that of the first such part, which WIDTH has.
  */
 static bool close_parts(unsigned count[4], unsigned width[4], unsigned level)
 {
@@ -48,7 +51,7 @@ static bool close_parts(unsigned count[4], unsigned width[4], unsigned level)
 	return equal;
 }
 
-/* Give sockets, dies, cores and threads to SHAPE if all parts are equal. */
+/* Set the numbers of sockets, dies, cores and threads of SHAPE if all parts are equal. */
 static bool fit_equal(struct guest_shape *shape)
 {
 	unsigned count[4] = { 0 }, width[4] = { 0 };

@@ -37,14 +37,14 @@ struct watch {
 	struct qmp qmp;
 	struct console console;
 	pid_t thread[GUEST_CPUS_MAX]; /* of the guest's CPUs */
-	long bind_at; /* monotonic_ms() when QEMU's threads are bound again; 0: they are */
+	long bind_at; /* monotonic_ms() at which QEMU's threads are bound again; 0: they are */
 	int signals; /* signalfd; -1: none */
 	enum stop stop;
-	int by; /* the signal that began it */
-	long since; /* monotonic_ms() then */
+	int by; /* signal that began the stop */
+	long since; /* monotonic_ms() when the stop began */
 };
 
-/* Start the server of the files of programs. */
+/* Start virtiofsd for programs. */
 static int start_inside(struct watch *w, struct errbuf *err)
 {
 	struct guest_run *run = w->run;
@@ -55,7 +55,7 @@ static int start_inside(struct watch *w, struct errbuf *err)
 	return w->files < 0 || guest_bind_helper(w->files, &run->rest, err) < 0 ? -1 : 0;
 }
 
-/* Close what QEMU alone uses from now on, so that others see its end. */
+/* Close what only QEMU uses from now on, so that this process and the ranks see QEMU's end. */
 static void close_of_qemu(struct guest_run *run)
 {
 	struct guest_plan *plan = &run->plan;
@@ -70,7 +70,7 @@ static void close_of_qemu(struct guest_run *run)
 	}
 }
 
-/* The descriptors that QEMU's command line names. */
+/* Write to KEEP the descriptors that QEMU's command line names. Returns their number. */
 static unsigned list_kept(int *keep, const struct guest_plan *plan)
 {
 	unsigned n = 0;
@@ -185,7 +185,7 @@ static int stop_further(struct watch *w)
 	return (int)(grace - passed);
 }
 
-/* Have QEMU end once no rank waits for the guest any more. */
+/* Ask QEMU to end when no rank waits for the guest any more. */
 static void look_at_ranks(struct watch *w, const struct pollfd *polls)
 {
 	unsigned left = 0;
@@ -262,7 +262,7 @@ static int print_failure(const struct watch *w, const char *what)
 	return GUEST_EXIT_FAILED;
 }
 
-/* The exit code of a guest whose QEMU has ended with STATUS, of waitpid(). */
+/* Return the exit code of a guest whose QEMU has ended with STATUS, of waitpid(). */
 static int judge_end(const struct watch *w, int status)
 {
 	char text[128];
@@ -290,7 +290,7 @@ static int judge_end(const struct watch *w, int status)
 	return print_failure(w, text);
 }
 
-/* Wait for QEMU, which has closed its monitor, and is killed at the end of the limit. */
+/* Wait for the end of QEMU, which has closed its monitor. Kill it after GRACE. */
 static int reap_qemu(struct watch *w)
 {
 	long until = monotonic_ms() + (long)w->run->grace * 1000;

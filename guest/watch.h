@@ -14,22 +14,25 @@
 #define GUEST_EXIT_NEVER 125 /* the guest never began */
 
 struct guest_run {
-	struct guest_plan plan; /* its sockets are made here, but for those of agents */
+	struct guest_plan plan; /* guest_watch() makes its sockets, except those of agents */
 	struct idset rest; /* CPUs of the host for QEMU's other threads */
 	unsigned grace; /* seconds from SIGTERM until QEMU is killed */
-	/* ranks whose programs run in the guest, those of PLAN's agents; 0: it is an image */
+	/*
+	 * ranks whose programs run in the guest, one for each of PLAN's agents; RANKS 0: the guest
+	 * is an image
+	 */
 	struct meet_rank *rank;
 	unsigned ranks;
 	const char *virtiofsd; /* for programs; NULL: Debian's */
-	FILE *says; /* why a guest has ended otherwise than by its power, or its programs' ends */
+	FILE *says; /* gets the reason if a guest ends neither by its power nor with its programs */
 };
 
 /*
- * Start QEMU, bind its threads, run the guest, and wait for its end. An image has standard input
- * and output as its console; SIGTERM, SIGINT and SIGHUP press its power button, end QEMU after half
- * of `grace`, and kill it at its end. With ranks, signals are not looked at, and the guest ends
- * when all ranks have closed their control sockets. Returns the exit code, 128 + N if signal N
- * ended the guest. Returns -1, with ERR, if the guest never began.
+ * Start QEMU, bind its threads, run the guest, and wait for its end. Standard input and output are
+ * the console of an image. SIGTERM, SIGINT and SIGHUP press the image's power button, end QEMU
+ * after half of GRACE, and kill it after GRACE. A guest with ranks ignores signals, and ends when
+ * all ranks have closed their control sockets. Returns the exit code, 128 + N if signal N ended the
+ * guest; or -1, with ERR, if the guest never began.
  */
 int guest_watch(struct guest_run *run, struct errbuf *err);
 

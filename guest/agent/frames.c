@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NUMBERS 6 /* of a FRAME_START: uid, gid, umask, groups, arguments, variables */
+#define NUMBERS 6 /* numbers of a FRAME_START: uid, gid, umask, groups, arguments, variables */
 
 void frame_put_number(uint8_t out[4], uint32_t number)
 {
@@ -57,7 +57,7 @@ static uint8_t *put_text(uint8_t *to, const char *text)
 	return to + n;
 }
 
-#define TEXTS 4 /* of a FRAME_START, beside arguments and variables */
+#define TEXTS 4 /* texts of a FRAME_START besides arguments and variables */
 
 static void list_texts(const char *text[TEXTS], const struct agent_start *start)
 {
@@ -96,7 +96,7 @@ long agent_start_pack(uint8_t **out, const struct agent_start *start)
 	return (long)bytes;
 }
 
-/* The next text of *AT, before END; NULL: there is none. */
+/* Return the next text of *AT, before END; NULL: there is none. */
 static char *next_text(uint8_t **at, const uint8_t *end)
 {
 	uint8_t *text = *at, *nul = text < end ? memchr(text, '\0', (size_t)(end - text)) : NULL;
@@ -109,7 +109,7 @@ static char *next_text(uint8_t **at, const uint8_t *end)
 
 static char **next_words(uint32_t n, uint8_t **at, const uint8_t *end)
 {
-	/* each word has a byte at least */
+	/* each word has at least one byte: a larger N is wrong */
 	char **words = n <= (size_t)(end - *at) ? calloc((size_t)n + 1, sizeof(*words)) : NULL;
 
 	for (uint32_t i = 0; words && i < n; i++) {

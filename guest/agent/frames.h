@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 /*
- * What nodeos-guest and its agent, the first process of the guest, send each other through a
- * virtio-serial port: frames of a type, a length and as many bytes, all numbers little-endian. Both
- * sides check what they get. Needs libc only.
+ * The protocol of nodeos-guest and its agent, the first process of the guest, through a
+ * virtio-serial port. A frame has a type, a length and as many bytes of data; all numbers are
+ * little-endian. Both sides check what they get. Needs libc only.
  *
  * Each program has a port of its own, named AGENT_PORT.NUMBER.PROGRAMS. The agent kills a program
  * whose port is closed on the host's side.
@@ -18,7 +18,7 @@
 #define FRAME_HEAD 8u
 #define FRAME_DATA_MAX (64u << 10) /* bytes of standard input, output or error in a frame */
 #define FRAME_START_MAX (4u << 20)
-/* bytes of standard input that the agent holds for its program at most; see FRAME_TAKEN */
+/* maximum of bytes of standard input that the agent holds for its program; see FRAME_TAKEN */
 #define FRAME_INPUT_MAX (64u << 10)
 
 enum frame_type {
@@ -29,10 +29,10 @@ enum frame_type {
 	/* from the agent */
 	FRAME_OUTPUT = 16,
 	FRAME_ERROR,
-	FRAME_TAKEN, /* 4 bytes: so much of the input has gone to the program */
+	FRAME_TAKEN, /* 4 bytes: so many more bytes of the input have gone to the program */
 	FRAME_EXIT, /* 4 bytes: the status of the program as waitpid() reports it; the last frame */
 	FRAME_FAILED, /* a text: why the program did not begin; the last frame */
-	/* from the process that runs QEMU to one that waits for its program, without the agent */
+	/* from the keeper to a rank (guest/meet.h), without the agent */
 	FRAME_PLACES = 32, /* 4 bytes for each CPU of the guest: its number in the host */
 	FRAME_ENDED, /* a text: why there is no guest any more; the last frame */
 	FRAME_NEVER, /* a text: why the guest never began; the last frame */
@@ -44,7 +44,7 @@ struct agent_start {
 	uint32_t groups;
 	const uint32_t *group;
 	char *host, *directory;
-	char *cpus; /* "0 3": the CPUs of the guest that it may use; "": all */
+	char *cpus; /* "0 3": CPUs of the guest that the program may use; "": all */
 	char *limits; /* "7 1024 4096": number, soft and hard value of a limit; "": those of init */
 	char **argv, **env;
 };
@@ -58,12 +58,12 @@ struct frame {
 void frame_head(uint8_t head[FRAME_HEAD], uint32_t type, uint32_t length);
 
 /*
- * Take the first frame of BYTES. Returns its length with its head, 0 if it is not complete, or -1:
- * a frame of this length, of at most MAX bytes of data, cannot be.
+ * Take the first frame of BYTES. Returns the length of the frame with its head; 0 if it is not
+ * complete; -1 if its data has more than MAX bytes.
  */
 long frame_take(struct frame *out, const uint8_t *bytes, size_t n, uint32_t max);
 
-/* The number of a frame of 4 bytes; 0 for one of another length. */
+/* Return the number in a frame of 4 bytes; 0 for a frame of another length. */
 uint32_t frame_number(const struct frame *f);
 void frame_put_number(uint8_t out[4], uint32_t number);
 
@@ -74,8 +74,8 @@ void frame_put_number(uint8_t out[4], uint32_t number);
 long agent_start_pack(uint8_t **out, const struct agent_start *start);
 
 /*
- * Read the data of a FRAME_START. *OUT's texts are in BYTES, whose last byte has to be a NUL; its
- * arrays are malloc'ed, and live as long as the process. Returns 0, or -1.
+ * Read the data of a FRAME_START. The texts of *OUT are in BYTES, whose last byte has to be a NUL.
+ * The arrays of *OUT are malloc'ed, and live as long as the process. Returns 0, or -1.
  */
 int agent_start_unpack(struct agent_start *out, uint8_t *bytes, size_t n);
 

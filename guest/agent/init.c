@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeos-guest-init: the first process of a guest of nodeos-guest. Mounts the host's files, runs
- * the programs that it gets through its ports with the user's ids, forwards standard input, output
- * and error and signals, and sends the programs' ends. Static, without other libraries.
+ * nodeos-guest-init: the first process of a guest of nodeos-guest. It mounts the host's files, and
+ * runs the programs that it gets through its ports with the user's ids. It forwards standard input,
+ * output and error and signals, and sends the status of each program that ends. It is static and
+ * needs libc only.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -29,15 +30,15 @@
 struct agent {
 	struct program *program;
 	unsigned programs;
-	bool mounted; /* the host's files are there */
-	const char *unmounted; /* why not, with the error */
+	bool mounted; /* the host's files are mounted */
+	const char *unmounted; /* the part that could not be mounted; ERROR: its errno */
 	int error;
 	int children; /* signalfd of SIGCHLD */
 };
 
 static struct agent agent;
 
-/* nodeos-guest ends the machine after the last frame; if it does not, the power goes off. */
+/* nodeos-guest ends the machine after the last frame. If it does not, switch the power off. */
 static void __attribute__((noreturn)) end_machine(void)
 {
 	sync();
@@ -46,7 +47,7 @@ static void __attribute__((noreturn)) end_machine(void)
 	_exit(1);
 }
 
-/* A failure for nodeos-guest, with WHAT as the last line of its console. */
+/* End as a failure for nodeos-guest, with WHAT as the last line of the console. */
 static void __attribute__((noreturn)) fail_machine(const char *what)
 {
 	printf("nodeos-guest-init: %s\n", what);
@@ -55,7 +56,7 @@ static void __attribute__((noreturn)) fail_machine(const char *what)
 	_exit(1);
 }
 
-/* Load the drivers in the initrd, those of a kernel that has them as modules. */
+/* Load the drivers in the initrd: those that the kernel has as modules. */
 static void load_drivers(void)
 {
 	char path[64];
@@ -67,7 +68,7 @@ static void load_drivers(void)
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 		if (fd < 0)
 			return;
-		/* not compressed, or by the kernel's own reader of it */
+		/* first without decompression, then with the kernel's own decompression */
 		if (syscall(SYS_finit_module, fd, "", 0) < 0 && errno != EEXIST &&
 		    syscall(SYS_finit_module, fd, "", MODULE_INIT_COMPRESSED_FILE) < 0)
 			printf("nodeos-guest-init: module %u: %s\n", i, strerror(errno));
@@ -75,7 +76,10 @@ static void load_drivers(void)
 	}
 }
 
-/* The number of the program whose port has this name, and how many there are. */
+/*
+ * Set *NUMBER to the number of the program whose port is NAME. Returns the number of programs, or
+ * -1.
+ */
 static int parse_port(const char *name, unsigned *number)
 {
 	unsigned programs;
@@ -112,7 +116,7 @@ static void open_program(const char *port, const char *name)
 		fail_machine("no memory");
 }
 
-/* Open the ports that are there. Returns whether these are all. */
+/* Open the ports that exist. Returns whether these are all. */
 static bool open_ports_once(void)
 {
 	DIR *dir = opendir(PORTS);
@@ -147,7 +151,7 @@ static void open_ports(void)
 	fail_machine("no port " AGENT_PORT);
 }
 
-/* Mount the host's files for the first program; the directory of this one can be written. */
+/* Mount the host's files when the first program begins; its working directory can be written. */
 static void prepare_machine(const struct agent_start *start)
 {
 	if (agent.mounted || agent.unmounted)
@@ -176,7 +180,7 @@ static void start_programs(void)
 	}
 }
 
-/* Reap all that have ended; the end of the last program is that of the machine. */
+/* Reap all processes that have ended. When the last program has ended, end the machine. */
 static void reap_children(void)
 {
 	struct signalfd_siginfo info;

@@ -23,7 +23,7 @@ void agent_mount_kernel(void)
 	mount("devtmpfs", "/dev", "devtmpfs", MS_NOSUID, NULL);
 }
 
-/* Make the directories of PATH that are missing, in memory that covers the host's. */
+/* Make the missing directories of PATH, in memory that covers the host's directory. */
 static void make_covered(char *path)
 {
 	for (char *p = path + 1; *p; p++)
@@ -44,7 +44,7 @@ static int mount_memory(const char *path, const char *options)
 	return mount("tmpfs", path, "tmpfs", FLAGS, options);
 }
 
-/* The working directory, before memory may cover it. */
+/* Bind the working directory to WORK before memory may cover it. */
 static const char *take_directory(const char *directory)
 {
 	char path[PATH_MAX];

@@ -22,7 +22,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* those of QEMU's user network; HOST is the host's loopback */
+/* addresses of QEMU's user network; HOST is the host's loopback */
 #define OWN "10.0.2.15"
 #define MASK "255.255.255.0"
 #define HOST "10.0.2.2"
@@ -51,7 +51,7 @@ static int raise_card(int fd, const char *name)
 	return ioctl(fd, SIOCSIFFLAGS, &card);
 }
 
-/* The name of the first card but loopback. */
+/* Find the name of the first card that is not loopback. */
 static bool find_card(char name[IFNAMSIZ])
 {
 	DIR *dir = opendir(CARDS);
@@ -91,7 +91,7 @@ static bool has_device(void)
 	return found;
 }
 
-/* The driver, which most kernels have as a module among the host's files. */
+/* Load the driver, which most kernels have as a module among the host's files. */
 static void load_driver(void)
 {
 	pid_t pid = fork();
@@ -126,7 +126,10 @@ static void set_up_card(int fd, const char *name)
 	ioctl(fd, SIOCADDRT, &way);
 }
 
-/* The host's resolver may be on its loopback, or have its file in /run, which is the guest's. */
+/*
+ * Use QEMU's name server: the host's may be on the host's loopback, or its file in /run, which the
+ * guest covers.
+ */
 static void set_up_names(void)
 {
 	FILE *f = fopen(RESOLVER, "we");
@@ -176,7 +179,7 @@ static void __attribute__((noreturn)) forward_connection(int near, const struct 
 	_exit(0);
 }
 
-/* Forward what connects to PORT of loopback to the same port of the host's. */
+/* Forward connections to PORT of loopback to the same port of the host's loopback. */
 static void __attribute__((noreturn)) forward_port(int listener, uint16_t port)
 {
 	struct sockaddr_in host = { .sin_family = AF_INET, .sin_port = htons(port) };
@@ -200,7 +203,7 @@ static void start_forwarding(uint16_t port)
 
 	own.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	/* a second variable with the same port fails here */
+	/* bind() fails for a second variable with the same port */
 	if (bind(fd, (struct sockaddr *)&own, sizeof(own)) == 0 && listen(fd, SOMAXCONN) == 0 &&
 	    fork() == 0)
 		forward_port(fd, port);

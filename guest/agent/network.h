@@ -3,9 +3,9 @@
 #define NODEOS_GUEST_AGENT_NETWORK_H
 
 /*
- * The guest's network, once the host's files are mounted: loopback, the card of QEMU's user network
- * if there is one, and the server of PMIx that ENV, of a program, names: it listens on the host's
- * loopback, and programs find it at the same port of the guest's.
+ * Start the guest's network when the host's files are mounted: loopback, and the card of QEMU's
+ * user network if there is one. ENV, the environment of a program, may name a server of PMIx, which
+ * listens on the host's loopback. Programs reach it at the same port of the guest's loopback.
  */
 void agent_network_start(char *const *env);
 

@@ -77,7 +77,7 @@ int program_connect(struct program *p, int port)
 	return p->received ? 0 : -1;
 }
 
-/* Append what the port has. The room is that of a whole FRAME_START. */
+/* Append the bytes that the port has. There is room for a whole FRAME_START. */
 static void read_port(struct program *p)
 {
 	ssize_t n = read(p->port, p->received + p->used, FRAME_ROOM - p->used);
@@ -109,7 +109,7 @@ bool program_take_start(struct program *p, struct agent_start *start)
 		return false;
 	p->started = true;
 	errno = EPROTO;
-	/* its texts stay in use, so they get memory of their own */
+	/* START's texts stay in use, so they get memory of their own */
 	copy = n > 0 && frame.type == FRAME_START ? malloc(frame.length + 1) : NULL;
 	if (copy)
 		memcpy(copy, frame.data, frame.length);
@@ -147,7 +147,7 @@ static void set_own_limits(const char *text)
 	}
 }
 
-/* The program's process, up to its exec. Returns what failed. */
+/* Run in the program's process up to its exec. Returns the name of what failed. */
 static const char *begin_program(const struct agent_start *s, const int io[3])
 {
 	sigset_t none;
@@ -169,7 +169,7 @@ static const char *begin_program(const struct agent_start *s, const int io[3])
 		return s->directory;
 	for (char *const *env = s->env; *env; env++)
 		if (strncmp(*env, "PATH=", 5) == 0)
-			putenv(*env); /* execvpe() searches that of this process */
+			putenv(*env); /* execvpe() searches the PATH of this process */
 	execvpe(s->argv[0], s->argv, s->env);
 	return s->argv[0];
 }
@@ -180,7 +180,9 @@ static void close_pipe(const int pipe[2])
 	close(pipe[1]);
 }
 
-/* Fork the program's process with its ends. It says in FAILED why it could not execute. */
+/*
+ * Fork the program's process with its ends IO. The child writes to FAILED why it could not execute.
+ */
 static void fork_program(struct program *p, const struct agent_start *s, const int io[3],
 			 const int failed[2])
 {
@@ -250,7 +252,7 @@ static void feed_program(struct program *p)
 	ssize_t n = 0;
 
 	if (p->in < 0) {
-		/* the program has closed it */
+		/* the program has closed its standard input */
 		n = (ssize_t)p->waiting;
 	} else if (p->waiting) {
 		n = write(p->in, p->input, p->waiting);
@@ -294,10 +296,10 @@ static void take_frames(struct program *p)
 		drop_received(p, (size_t)n);
 	}
 	if (n < 0)
-		leave_program(p); /* no nodeos-guest writes so */
+		leave_program(p); /* nodeos-guest never sends such a frame */
 }
 
-/* Forward what the program has written. Returns whether there was something. */
+/* Forward what the program has written. Returns whether it has written anything. */
 static bool forward_output(struct program *p, int *fd, uint32_t type)
 {
 	static uint8_t data[FRAME_DATA_MAX];

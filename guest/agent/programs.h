@@ -14,33 +14,33 @@ struct program {
 	pid_t pid; /* 0: it has not begun, or has ended */
 	bool started; /* its first frame has come */
 	bool ended; /* its last frame has gone */
-	int in, out, error; /* the program's, our ends; -1: closed */
+	int in, out, error; /* our ends of the program's standard streams; -1: closed */
 	uint8_t *received;
 	size_t used;
-	uint8_t input[FRAME_INPUT_MAX]; /* for the program */
+	uint8_t input[FRAME_INPUT_MAX]; /* bytes for the program; WAITING: their number */
 	size_t waiting;
 	bool input_ends;
 };
 
 #define PROGRAM_POLLS 4
 
-/* Begin with the port, an open descriptor. It fails when out of memory. */
+/* Begin with PORT, an open descriptor. Returns 0, or -1 when out of memory. */
 int program_connect(struct program *p, int port);
 
-/* Take the first frame of P if it has come whole. Returns whether START is filled. */
+/* Take the first frame of P if it is complete. Returns whether START is filled. */
 bool program_take_start(struct program *p, struct agent_start *start);
 
-/* Start it; a failure goes to its port. */
+/* Start the program; P's port gets the reason of a failure. */
 void program_start(struct program *p, const struct agent_start *start);
 
-/* What poll() is to wait for, and what to do with what it has found. */
+/* program_wants(): fill POLLS for poll(). program_serve(): handle what poll() has found. */
 void program_wants(const struct program *p, struct pollfd polls[PROGRAM_POLLS]);
 void program_serve(struct program *p, const struct pollfd polls[PROGRAM_POLLS]);
 
-/* The process of P has ended with STATUS, as waitpid() reports it. */
+/* Note that the process of P has ended with STATUS of waitpid(). */
 void program_end(struct program *p, int status);
 
-/* Send errno as the reason why the program does not begin. */
+/* Send WHAT and errno as the reason why the program does not begin. */
 void program_fail(struct program *p, const char *what);
 
 #endif
