@@ -76,7 +76,7 @@ struct advice_site {
 
 /* How to search. */
 struct advice_search {
-	unsigned exact_nodes; /* sites of up to so many nodes are searched in full */
+	unsigned exact_nodes; /* sites of at most this number of nodes are searched in full */
 	/* limit of layouts that steps reach; beyond it, steps are found one by one */
 	unsigned exact_states;
 	/* in other sites of up to AHEAD_NODES nodes, a step is judged with the step after it */

@@ -4,10 +4,10 @@
 #include "advice/advice_impl.h"
 
 /*
- * The states of a breadth-first search are layouts: of those with the same cost, the first one
- * takes the fewest steps. Layouts that differ only in containers of one kind are the same state.
- * The key of a state is a sum of random numbers of 64 bits, one for the kind and node of each
- * container: with 200,000 layouts, two of them get the same key once in 10^9 searches.
+ * The states of a breadth-first search are layouts. Of the layouts with the same cost, the first
+ * one takes the fewest steps. Layouts that differ only in containers of one kind are the same
+ * state. The key of a state is a sum of random numbers of 64 bits, one for the kind and node of
+ * each container: with 200,000 layouts, two of them get the same key once in 10^9 searches.
  */
 struct state {
 	uint64_t key;
