@@ -34,7 +34,7 @@ struct collect {
 	struct slurm_job *jobs;
 	long n_jobs;
 	int accounts; /* 1: Slurm has a slurmdbd; 0: it has none; -1: not known yet */
-	bool silent; /* slurmdbd has not answered once, so this run asks it no more */
+	bool silent; /* slurmdbd did not answer, so this run does not ask it again */
 
 	/* the state of this run, and that of the last run (..._before); see state.c */
 	struct json_object *said, *said_before; /* keys of messages that were printed */

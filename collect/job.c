@@ -177,8 +177,8 @@ static int ask_account(struct job_visit *t)
 }
 
 /*
- * Return whether the job has ended since the jobs were loaded. Then it does not matter that its
- * AdminComment could not be written.
+ * Return whether the job has ended since the jobs were loaded. If it has, a failed write of its
+ * AdminComment does not matter.
  */
 static bool has_ended_meanwhile(const struct job_visit *t)
 {

@@ -461,9 +461,9 @@ int slurm_account_write(const struct slurm_account *account, const char *text, s
 			       id,	   "set",	  value,    NULL };
 
 	/*
-	 * The last task of an array has the array's number, and the first component of a
-	 * heterogeneous job has the job's. With this number alone, sacctmgr changes all tasks or
-	 * components.
+	 * Use NUMBER, not JOB: the last task of an array has the array's job ID, and the first
+	 * component of a heterogeneous job has the leader's. With this ID alone, sacctmgr changes
+	 * all tasks or components.
 	 */
 	snprintf(id, sizeof(id), "jobid=%s", account->job.number);
 	snprintf(value, sizeof(value), "SystemComment=%s", text);
