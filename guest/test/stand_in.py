@@ -100,7 +100,7 @@ class StandIn:
         self.qmp.sendall(json.dumps(message).encode() + b"\r\n")
 
     def start_cpus(self):
-        """A thread for each CPU, whose ids query-cpus-fast has."""
+        """Start a thread for each CPU. query-cpus-fast has their ids."""
         for i in range(int(value("-smp").split(",")[0])):
             known = threading.Event()
 
@@ -138,7 +138,7 @@ class StandIn:
                 self.console.sendall(word[6:].encode("latin-1").decode("unicode_escape").encode())
 
     def show_places(self):
-        """Affinities, as the console's first line: the CPUs', then the first thread's."""
+        """The console's first line: affinities of the CPUs' threads, then of the first thread."""
         own = [sorted(os.sched_getaffinity(t)) for _, t in self.threads] + [
             sorted(os.sched_getaffinity(0))
         ]

@@ -86,7 +86,7 @@ def run_inside(words, text=b"", *options, **more):
 
 
 def start_inside(words, *options, **more):
-    """A nodeos-guest with a program, of a kernel and a server of files that only look so."""
+    """A nodeos-guest with a program; its kernel and its server of files are stand-ins."""
     guest = Guest.__new__(Guest)
     common = ["--kernel=bz", "--modules=.", "--agent=k", "--virtiofsd=./files"]
     guest.process = subprocess.Popen(

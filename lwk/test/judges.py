@@ -49,8 +49,7 @@ def compared_names(plan):
 
 
 def messages_of(err):
-    """The lines of stderr but for those of --counts: the reason of a failure, which is easily
-    missed behind them."""
+    """The lines of stderr without those of --counts, which hide the reason of a failure."""
     return [line for line in err.splitlines() if not re.match(r"nodeos-lwk: [^:]+: \w+$", line)]
 
 
@@ -140,7 +139,7 @@ def judge_smartmap(g):
 
 
 def judge_fuzz(g):
-    """Ranks that begin with the random part, and forks of one rank."""
+    """Random code in ranks that begin with it, and in forks of one rank."""
     for name in ("fuzz", "fuzz-forks"):
         out, status, err = g.parts.get(("inside", name), MISSING)
         print("\n".join(f"# {line}" for line in err.splitlines()))
@@ -165,13 +164,13 @@ def judge_ranks(g, plan):
 
 
 def judge_kept(g):
-    """A machine is there all the time: without it, QEMU ends some guests early (keep.c)."""
+    """A machine is kept all the time: without one, QEMU ends some guests early (keep.c)."""
     kept = g.said("a machine is kept:")
     ok(kept.isdigit(), "a machine of another process is there all the time", kept)
 
 
 def judge_plan(g, plan):
-    """All that PLAN, the lines of guest.sh, must give; suites.py has the suites."""
+    """Judge what each line of PLAN (for guest.sh) must give; suites.py judges the suites."""
     judge_equal(g, plan)
     if all(any(line.startswith(f"compare hello.{k} ") for line in plan) for k in KINDS):
         judge_counts(g)

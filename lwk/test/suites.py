@@ -26,7 +26,7 @@ def make_suite_plan(short):
 
 
 def append_archive(initramfs, archive):
-    """Append ARCHIVE to INITRAMFS at a multiple of 512 bytes, as the kernel wants a second one."""
+    """Append ARCHIVE to INITRAMFS at a multiple of 512 bytes, where the kernel expects it."""
     with open(initramfs, "ab") as to, open(archive, "rb") as suites:
         to.write(b"\0" * (-to.tell() % 512))
         to.write(suites.read())

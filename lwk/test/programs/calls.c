@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * calls: system calls between markers (bench/lib/mark.c), CALLS of each kind, twice: the first time
- * warms caches. With LOCK in the environment all memory is locked first.
+ * calls: make system calls between markers (bench/lib/mark.c), CALLS of each kind, twice: the first
+ * time warms caches. With LOCK in the environment, all memory is locked first.
  */
 #include <fcntl.h>
 #include <stdlib.h>

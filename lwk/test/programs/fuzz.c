@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fuzz AMOUNT SEED [COMMAND...]: children that execute random bytes, or make random system calls,
- * as the user nobody, for AMOUNT seconds or, if AMOUNT is "Nx", N of them. The children are forks
- * or, with COMMAND, programs that are executed ("COMMAND... fuzz 0 SEED KIND"). Each must end, by a
- * signal or an exit that is not that of a failed machine.
+ * fuzz AMOUNT SEED [COMMAND...]: start children that execute random bytes, or make random system
+ * calls, as the user nobody. AMOUNT is a time in seconds or, as "Nx", a number of children. The
+ * children are forks or, with COMMAND, executed programs ("COMMAND... fuzz 0 SEED KIND"). Each must
+ * end by a signal, or with another exit status than that of a failed machine.
  * fuzz 0 SEED KIND: such a child alone; KIND 0: calls, 1: bytes.
  */
 #include <fcntl.h>

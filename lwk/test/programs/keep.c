@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * keep: leave a process behind that has a machine with a vCPU until it is killed; prints its PID.
- * KVM's first machine and its last change code of the kernel (static keys of the scheduler and of
- * KVM). When one CPU changes code, another thread of QEMU 7.2 can go on with the breakpoint that
- * stood there meanwhile, and the kernel dies ("Oops: int3"). So the guests of tests keep a machine.
+ *
+ * KVM changes code of the kernel when its first machine begins and when its last one ends (static
+ * keys of the scheduler and of KVM). When one CPU changes code, another thread of QEMU 7.2 can go
+ * on with the breakpoint that stood there meanwhile, and the kernel dies ("Oops: int3"). So the
+ * guests of tests keep a machine.
  */
 #include <fcntl.h>
 #include <linux/kvm.h>

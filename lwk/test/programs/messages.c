@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * messages: two ranks of MPI. Page faults while they use fresh memory, then messages of several
- * sizes between markers (mark.h). A rank that waits for the other one sleeps in a FIFO, so that
- * only the message itself is counted: 1 MPI_Isend 2, 3 MPI_Recv 4, 5 MPI_Waitall 6. With LOCK in
- * the environment all memory is locked first. Last, where nodeos-smartmap.h works, the receiver
- * copies the larger sizes by itself.
+ * messages: two ranks of MPI. They count page faults while they use fresh memory, then send
+ * messages of several sizes between markers (mark.h): 1 MPI_Isend 2, 3 MPI_Recv 4, 5 MPI_Waitall 6.
+ * A rank that waits for the other one sleeps in a FIFO, so that only the message itself is counted.
+ * With LOCK in the environment, all memory is locked first. At the end, where nodeos-smartmap.h
+ * works, the receiver copies the larger sizes by itself.
  */
 #include <fcntl.h>
 #include <mpi.h>

@@ -3,7 +3,7 @@
  * smartmap exchange FILE FIFO RANK MESSAGES: ranks 0 and 1 of a step, which find each other's
  *	addresses in FILE once both have opened FIFO: rank 1 copies MESSAGES of 1 MiB out of the
  *	memory of rank 0 and checks them. Between them are no system calls. Rank 0 may be SLOTS
- *	messages ahead, as a rank that waits takes a CPU from the other under an emulator.
+ *	messages ahead: a rank that waits takes a CPU from the other under an emulator.
  * smartmap attach RANK: prints what the attempt gives
  * smartmap listen NAME: owns the abstract socket NAME, as a rank would, until it is killed
  */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* threads [NUMBER [ROUNDS]]: mutexes, barriers, thread-local memory, many threads one after the
- * other, stacks with guards. */
+/*
+ * threads [NUMBER [ROUNDS]]: tests mutexes, barriers, thread-local memory, many threads one after
+ * the other, and stacks with guards.
+ */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
