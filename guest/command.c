@@ -239,6 +239,8 @@ char **guest_command(const struct guest_plan *plan, struct errbuf *err)
 	put_option(&c, "-device", "pvpanic");
 	put_inside(&c, plan);
 	put_image(&c, plan->image);
+	if (plan->incoming)
+		put_option(&c, "-incoming", "fd:%d", plan->incoming_fd);
 	if (!c.failed)
 		return c.word;
 	guest_command_free(c.word);

@@ -2,6 +2,7 @@
 #include "guest/console.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,19 +16,44 @@ void console_open(struct console *c, int fd, int in, int out)
 	c->fd = fd;
 	c->in = in;
 	c->out = out;
+	for (unsigned i = 0; i < CONSOLE_PEERS; i++)
+		c->peer[i] = -1;
 }
 
-void console_wants(const struct console *c, struct pollfd polls[2])
+static char kept_at(const struct console *c, size_t i)
 {
+	return c->kept[(c->begin + i) % CONSOLE_KEPT];
+}
+
+int console_add(struct console *c, int fd)
+{
+	char last[CONSOLE_KEPT];
+
+	for (unsigned i = 0; i < CONSOLE_PEERS; i++) {
+		if (c->peer[i] >= 0)
+			continue;
+		for (size_t n = 0; n < c->used; n++)
+			last[n] = kept_at(c, n);
+		c->peer[i] = fd;
+		if (c->used && send(fd, last, c->used, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			return 0; /* poll() will say that it is gone */
+		return 0;
+	}
+	return -1;
+}
+
+void console_wants(const struct console *c, struct pollfd polls[CONSOLE_POLLS])
+{
+	bool typing = !c->waiting && c->fd >= 0;
+
 	polls[0] = (struct pollfd){
 		.fd = c->fd,
 		.events = (short)(POLLIN | (c->waiting ? POLLOUT : 0)),
 	};
 	/* no more input until the guest has taken what there is */
-	polls[1] = (struct pollfd){
-		.fd = c->waiting || c->fd < 0 ? -1 : c->in,
-		.events = POLLIN,
-	};
+	polls[1] = (struct pollfd){ .fd = typing ? c->in : -1, .events = POLLIN };
+	for (unsigned i = 0; i < CONSOLE_PEERS; i++)
+		polls[2 + i] = (struct pollfd){ .fd = typing ? c->peer[i] : -1, .events = POLLIN };
 }
 
 void console_keep(struct console *c, const char *text, size_t len)
@@ -41,6 +67,13 @@ void console_keep(struct console *c, const char *text, size_t len)
 	}
 }
 
+static void give_peers(const struct console *c, const char *text, size_t len)
+{
+	for (unsigned i = 0; i < CONSOLE_PEERS; i++)
+		if (c->peer[i] >= 0 && send(c->peer[i], text, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+			continue; /* it reads too slowly, or is gone, as poll() will say */
+}
+
 static void take_output(struct console *c)
 {
 	char buf[4096];
@@ -48,6 +81,7 @@ static void take_output(struct console *c)
 
 	if (n > 0) {
 		console_keep(c, buf, (size_t)n);
+		give_peers(c, buf, (size_t)n);
 		if (c->out >= 0 && write_all(c->out, buf, (size_t)n) < 0)
 			c->out = -1; /* the guest goes on without a reader, as a machine does */
 	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -66,6 +100,18 @@ static void take_input(struct console *c)
 		c->in = -1;
 }
 
+static void take_peer_input(struct console *c, int *peer)
+{
+	ssize_t n = recv(*peer, c->input, sizeof(c->input), MSG_DONTWAIT);
+
+	if (n > 0) {
+		c->waiting = (size_t)n;
+	} else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+		close(*peer);
+		*peer = -1;
+	}
+}
+
 static void give_input(struct console *c)
 {
 	ssize_t n = send(c->fd, c->input, c->waiting, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -76,19 +122,17 @@ static void give_input(struct console *c)
 	memmove(c->input, c->input + n, c->waiting);
 }
 
-void console_forward(struct console *c, const struct pollfd polls[2])
+void console_forward(struct console *c, const struct pollfd polls[CONSOLE_POLLS])
 {
 	if (polls[1].fd >= 0 && (polls[1].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)))
 		take_input(c);
+	for (unsigned i = 0; i < CONSOLE_PEERS && !c->waiting; i++)
+		if (polls[2 + i].fd >= 0 && polls[2 + i].revents)
+			take_peer_input(c, &c->peer[i]);
 	if (c->fd >= 0 && polls[0].fd == c->fd && (polls[0].revents & (POLLIN | POLLHUP | POLLERR)))
 		take_output(c);
 	if (c->fd >= 0 && c->waiting)
 		give_input(c);
-}
-
-static char kept_at(const struct console *c, size_t i)
-{
-	return c->kept[(c->begin + i) % CONSOLE_KEPT];
 }
 
 void console_print_last(const struct console *c, unsigned lines, const char *prefix, FILE *f)
@@ -118,4 +162,7 @@ void console_close(struct console *c)
 	if (c->fd >= 0)
 		close(c->fd);
 	c->fd = -1;
+	for (unsigned i = 0; i < CONSOLE_PEERS; i++)
+		if (c->peer[i] >= 0)
+			close(c->peer[i]);
 }

@@ -9,11 +9,14 @@
 
 #define CONSOLE_KEPT 8192 /* bytes of the output that are kept */
 #define CONSOLE_INPUT 1024
+#define CONSOLE_PEERS 4
+#define CONSOLE_POLLS (2 + CONSOLE_PEERS)
 
 /* The guest's serial console. */
 struct console {
 	int fd; /* connected stream socket; -1: closed */
 	int in, out; /* the user's input (-1: ended) and output */
+	int peer[CONSOLE_PEERS]; /* stream sockets of others that watch and type, too; -1: none */
 	char kept[CONSOLE_KEPT]; /* the last bytes of the output: a ring, from BEGIN on */
 	size_t begin, used;
 	char input[CONSOLE_INPUT]; /* input that has not gone to the guest yet */
@@ -22,11 +25,20 @@ struct console {
 
 void console_open(struct console *c, int fd, int in, int out);
 
-/* Fill POLLS for poll(): POLLS[0] is the guest's side, POLLS[1] the user's input. */
-void console_wants(const struct console *c, struct pollfd polls[2]);
+/*
+ * Let FD, a connected stream socket, watch and type, too, beginning with the last lines. Returns
+ * -1 if there are as many already.
+ */
+int console_add(struct console *c, int fd);
 
-/* Forward what poll() has found, both ways. */
-void console_forward(struct console *c, const struct pollfd polls[2]);
+/*
+ * Fill POLLS for poll(): POLLS[0] is the guest's side, POLLS[1] the user's input, the others are
+ * those of peers.
+ */
+void console_wants(const struct console *c, struct pollfd polls[CONSOLE_POLLS]);
+
+/* Forward what poll() has found, both ways. A peer that does not read loses output. */
+void console_forward(struct console *c, const struct pollfd polls[CONSOLE_POLLS]);
 
 /* Keep LEN bytes of output. */
 void console_keep(struct console *c, const char *text, size_t len);

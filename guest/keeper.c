@@ -115,7 +115,7 @@ static void add_errors(FILE *says)
 static void __attribute__((noreturn)) keep_guest(const struct guest_options *o)
 {
 	static struct meet_rank rank[AGENT_PROGRAMS_MAX];
-	static struct guest_setup setup = { .run.plan.initrd_fd = -1 };
+	static struct guest_setup setup = { .run = { .plan.initrd_fd = -1, .restore = -1 } };
 	char line[PRINTABLE_LOG_MAX], *text = NULL;
 	struct errbuf err = { 0 };
 	bool begun = false;

@@ -18,7 +18,7 @@
 
 static const char guest_usage[] =
 	"Usage: nodeos-guest [OPTION]... PROGRAM [ARGUMENT]...\n"
-	"       nodeos-guest [OPTION]... --image=FILE\n"
+	"       nodeos-guest [OPTION]... --image=FILE|--restore=FILE\n"
 	"Run a whole guest with QEMU on the CPUs and memory nodes that this process may use: a "
 	"program\n"
 	"with the host's kernel and files, or an image, whose serial console is standard input "
@@ -27,6 +27,7 @@ static const char guest_usage[] =
 	"\n"
 	"  -i, --image=FILE     what it boots: a JSON object with kernel, initrd, append, disk, "
 	"iso\n"
+	"  -R, --restore=FILE   a saved guest (nodeosctl guest save), which goes on\n"
 	"  -m, --memory=SIZE    its memory, 512M or 4G for example (default 512M)\n"
 	"  -p, --page=2M|1G     of huge pages\n"
 	"  -c, --cpus=LIST      CPUs of the host, one for each of its own (default: all)\n"
@@ -61,6 +62,8 @@ static int print_command(struct guest_run *run, struct errbuf *err)
 
 	run->plan.qmp_fd = 3;
 	run->plan.console_fd = 4;
+	run->plan.incoming = run->restore >= 0;
+	run->plan.incoming_fd = 5;
 	words = guest_command(&run->plan, err);
 	if (!words)
 		return -1;
@@ -164,7 +167,8 @@ int main(int argc, char **argv)
 		fputs(o.help ? guest_usage : "nodeos-guest (nodeos) " VERSION "\n", stdout);
 		return 0;
 	}
-	rc = o.image || o.dry_run ? run_image(&o, &err) : run_rank(&o, &killed_by, &err);
+	rc = o.image || o.restore || o.dry_run ? run_image(&o, &err)
+					       : run_rank(&o, &killed_by, &err);
 	if (rc >= 0 && killed_by)
 		end_by(killed_by);
 	return rc < 0 ? print_error(&err) : rc;

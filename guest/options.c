@@ -17,25 +17,16 @@
 #define VARIABLE_WORDS 32
 
 static const struct option guest_table[] = {
-	{ "image", required_argument, NULL, 'i' },
-	{ "memory", required_argument, NULL, 'm' },
-	{ "page", required_argument, NULL, 'p' },
-	{ "cpus", required_argument, NULL, 'c' },
-	{ "mems", required_argument, NULL, 'M' },
-	{ "emulate", no_argument, NULL, 'e' },
-	{ "dry-run", no_argument, NULL, 'n' },
-	{ "grace", required_argument, NULL, 'g' },
-	{ "qemu", required_argument, NULL, 'q' },
-	{ "kernel", required_argument, NULL, 'k' },
-	{ "modules", required_argument, NULL, 'o' },
-	{ "agent", required_argument, NULL, 'a' },
-	{ "virtiofsd", required_argument, NULL, 'f' },
-	{ "network", required_argument, NULL, 'N' },
-	{ "given", required_argument, NULL, 'G' },
-	{ "rank", required_argument, NULL, 'r' },
-	{ "help", no_argument, NULL, 'h' },
-	{ "version", no_argument, NULL, 'V' },
-	{ NULL, 0, NULL, 0 },
+	{ "image", required_argument, NULL, 'i' },     { "memory", required_argument, NULL, 'm' },
+	{ "page", required_argument, NULL, 'p' },      { "cpus", required_argument, NULL, 'c' },
+	{ "mems", required_argument, NULL, 'M' },      { "emulate", no_argument, NULL, 'e' },
+	{ "dry-run", no_argument, NULL, 'n' },	       { "grace", required_argument, NULL, 'g' },
+	{ "qemu", required_argument, NULL, 'q' },      { "kernel", required_argument, NULL, 'k' },
+	{ "modules", required_argument, NULL, 'o' },   { "agent", required_argument, NULL, 'a' },
+	{ "virtiofsd", required_argument, NULL, 'f' }, { "network", required_argument, NULL, 'N' },
+	{ "given", required_argument, NULL, 'G' },     { "rank", required_argument, NULL, 'r' },
+	{ "restore", required_argument, NULL, 'R' },   { "help", no_argument, NULL, 'h' },
+	{ "version", no_argument, NULL, 'V' },	       { NULL, 0, NULL, 0 },
 };
 
 /* Parse a size, such as "512M" or "4G". Returns bytes, 0 when TEXT is no such size. */
@@ -113,12 +104,38 @@ static int set_network(struct guest_options *o, struct errbuf *err)
 	return 0;
 }
 
-static int set_guest_option(struct guest_options *o, int letter, struct errbuf *err)
+/* The option LETTER whose value is a file. Returns NULL if there is no such option. */
+static const char **file_option(struct guest_options *o, int letter)
 {
 	switch (letter) {
 	case 'i':
-		o->image = optarg;
+		return &o->image;
+	case 'R':
+		return &o->restore;
+	case 'q':
+		return &o->qemu;
+	case 'k':
+		return &o->kernel;
+	case 'o':
+		return &o->modules;
+	case 'a':
+		return &o->agent;
+	case 'f':
+		return &o->virtiofsd;
+	default:
+		return NULL;
+	}
+}
+
+static int set_guest_option(struct guest_options *o, int letter, struct errbuf *err)
+{
+	const char **file = file_option(o, letter);
+
+	if (file) {
+		*file = optarg;
 		return 0;
+	}
+	switch (letter) {
 	case 'm':
 		o->memory = memory_size(optarg);
 		return o->memory ? 0
@@ -139,21 +156,6 @@ static int set_guest_option(struct guest_options *o, int letter, struct errbuf *
 	case 'g':
 		if (word_parse_number(optarg, 1, GRACE_MAX, &o->grace) < 0)
 			return errprintf(err, "--grace=%s: seconds, 1 to %d", optarg, GRACE_MAX);
-		return 0;
-	case 'q':
-		o->qemu = optarg;
-		return 0;
-	case 'k':
-		o->kernel = optarg;
-		return 0;
-	case 'o':
-		o->modules = optarg;
-		return 0;
-	case 'a':
-		o->agent = optarg;
-		return 0;
-	case 'f':
-		o->virtiofsd = optarg;
 		return 0;
 	case 'N':
 		return set_network(o, err);
@@ -178,7 +180,7 @@ static int parse_words(struct guest_options *o, int argc, char *const *argv, str
 
 	opterr = 0;
 	optind = 0;
-	while ((letter = getopt_long(argc, argv, "+i:m:p:c:M:eng:q:k:o:a:f:N:G:r:hV", guest_table,
+	while ((letter = getopt_long(argc, argv, "+i:m:p:c:M:eng:q:k:o:a:f:N:G:r:R:hV", guest_table,
 				     NULL)) != -1)
 		if (set_guest_option(o, letter, err) < 0)
 			return -1;
@@ -222,9 +224,11 @@ int guest_options_parse(struct guest_options *o, int argc, char *const *argv, st
 	if (o->help || o->version)
 		return 0;
 	o->argv = argv[optind] ? argv + optind : NULL;
-	if (!o->image && !o->argv)
+	if (o->image && o->restore)
+		return errprintf(err, "--image and --restore: a saved guest has its image already");
+	if (!o->image && !o->restore && !o->argv)
 		return errprintf(err, "neither --image=FILE nor a program; see --help");
-	if (o->image && o->argv)
-		return errprintf(err, "%s: a guest with an image takes no program", o->argv[0]);
-	return 0;
+	if (!(o->image || o->restore) || !o->argv)
+		return 0;
+	return errprintf(err, "%s: a guest with an image takes no program", o->argv[0]);
 }

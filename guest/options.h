@@ -15,6 +15,7 @@
 /* The command line of nodeos-guest. */
 struct guest_options {
 	const char *image; /* a file; NULL: none */
+	const char *restore; /* the file of a saved guest; NULL: none */
 	uint64_t memory; /* bytes */
 	uint64_t page; /* bytes of a huge page; 0: ordinary memory */
 	bool has_cpus, has_mems;

@@ -34,14 +34,9 @@ static struct json_object *member(struct json_object *object, const char *key)
 	return NULL;
 }
 
-static void note_event(enum guest_end *end, struct json_object *message)
+static void note_end(enum guest_end *end, const char *reason)
 {
-	const char *event = text_member(message, "event");
-	const char *reason = text_member(member(message, "data"), "reason");
-
-	if (strcmp(event, "GUEST_PANICKED") == 0)
-		*end = GUEST_PANIC;
-	if (strcmp(event, "SHUTDOWN") != 0 || *end == GUEST_PANIC)
+	if (*end == GUEST_PANIC)
 		return;
 	if (strcmp(reason, "guest-shutdown") == 0)
 		*end = GUEST_POWEROFF;
@@ -53,7 +48,33 @@ static void note_event(enum guest_end *end, struct json_object *message)
 		*end = GUEST_QUIT;
 }
 
-int qmp_take(const char *line, size_t len, enum guest_end *end, struct json_object **answer,
+static void note_event(struct qmp *q, struct json_object *message)
+{
+	const char *event = text_member(message, "event");
+	struct json_object *data = member(message, "data");
+	const char *status = text_member(data, "status");
+
+	if (strcmp(event, "GUEST_PANICKED") == 0)
+		q->end = GUEST_PANIC;
+	else if (strcmp(event, "SHUTDOWN") == 0)
+		note_end(&q->end, text_member(data, "reason"));
+	else if (strcmp(event, "MIGRATION") != 0)
+		return;
+	else if (strcmp(status, "completed") == 0)
+		q->migration = QMP_MIGRATION_COMPLETED;
+	else if (strcmp(status, "failed") == 0 || strcmp(status, "cancelled") == 0)
+		q->migration = QMP_MIGRATION_FAILED;
+}
+
+/* Is MESSAGE the answer to the last command that waits for one? Others come late, or unasked. */
+static bool is_awaited(const struct qmp *q, struct json_object *message)
+{
+	struct json_object *id = member(message, "id");
+
+	return id && json_object_get_int64(id) == q->id;
+}
+
+int qmp_take(struct qmp *q, const char *line, size_t len, struct json_object **answer,
 	     struct errbuf *err)
 {
 	struct json_tokener *parser = json_tokener_new();
@@ -70,12 +91,12 @@ int qmp_take(const char *line, size_t len, enum guest_end *end, struct json_obje
 		return errprintf(err, "QEMU sent a line that is no JSON object");
 	}
 	error = member(message, "error");
-	if (error)
+	if (member(message, "event"))
+		note_event(q, message);
+	else if (error && is_awaited(q, message))
 		rc = errprintf(err, "QEMU: %s", text_member(error, "desc"));
-	else if (member(message, "return"))
+	else if (!error && is_awaited(q, message))
 		*answer = json_object_get(member(message, "return"));
-	else
-		note_event(end, message);
 	json_object_put(message);
 	return rc;
 }
@@ -83,8 +104,11 @@ int qmp_take(const char *line, size_t len, enum guest_end *end, struct json_obje
 /* Receive more bytes, waiting for some if WAIT. Returns their number, 0 at the end, or -1. */
 static ssize_t receive(struct qmp *q, bool wait)
 {
+	struct pollfd one = { .fd = q->fd, .events = POLLIN };
 	ssize_t n;
 
+	if (wait && q->limit && poll(&one, 1, q->limit) == 0)
+		return 0;
 	if (q->room - q->used < 4096) {
 		size_t room = q->room ? q->room * 2 : 8192;
 		char *more = room <= LINE_MAX_BYTES ? realloc(q->line, room) : NULL;
@@ -134,26 +158,114 @@ int qmp_send(struct qmp *q, const char *command)
 	return send(q->fd, text, (size_t)len, MSG_NOSIGNAL) == len ? 0 : -1;
 }
 
-int qmp_call(struct qmp *q, const char *command, struct json_object **answer, struct errbuf *err)
+/* Send LEN bytes of TEXT, and the descriptor GIVEN, unless it is -1. */
+static int send_command(const struct qmp *q, char *text, size_t len, int given)
 {
-	struct json_object *got = NULL;
+	union {
+		struct cmsghdr head;
+		char room[CMSG_SPACE(sizeof(int))];
+	} sent = { 0 };
+	struct iovec data = { text, len };
+	struct msghdr message = { .msg_iov = &data, .msg_iovlen = 1 };
+	struct cmsghdr *head;
+
+	if (given >= 0) {
+		message.msg_control = sent.room;
+		message.msg_controllen = sizeof(sent.room);
+		head = CMSG_FIRSTHDR(&message);
+		head->cmsg_level = SOL_SOCKET;
+		head->cmsg_type = SCM_RIGHTS;
+		head->cmsg_len = CMSG_LEN(sizeof(int));
+		memcpy(CMSG_DATA(head), &given, sizeof(given));
+	}
+	return sendmsg(q->fd, &message, MSG_NOSIGNAL) == (ssize_t)len ? 0 : -1;
+}
+
+/* Take the events that have come, and late answers. */
+static void take_lines(struct qmp *q)
+{
+	struct json_object *answer;
+	struct errbuf ignored;
+	size_t len;
+
+	while ((len = message_length(q)) > 0) {
+		if (qmp_take(q, q->line, len, &answer, &ignored) == 0)
+			json_object_put(answer);
+		drop_line(q, len);
+	}
+}
+
+static int wait_for_answer(struct qmp *q, struct json_object **answer, struct errbuf *err)
+{
 	int rc = 0;
 
-	if (qmp_send(q, command) < 0)
-		return errprintf(err, "QEMU has ended");
-	while (rc == 0 && !got) {
+	while (rc == 0 && !*answer) {
 		size_t len = wait_for_line(q);
 
 		if (!len)
-			return errprintf(err, "QEMU has ended");
-		rc = qmp_take(q->line, len, &q->end, &got, err);
+			return errprintf(err, q->limit ? "QEMU has ended, or does not answer"
+						       : "QEMU has ended");
+		rc = qmp_take(q, q->line, len, answer, err);
 		drop_line(q, len);
 	}
+	return rc;
+}
+
+static int call_giving(struct qmp *q, const char *command, const char *arguments, int given,
+		       struct json_object **answer, struct errbuf *err)
+{
+	struct json_object *got = NULL;
+	char *text;
+	int len = asprintf(&text, "{\"execute\":\"%s\",\"arguments\":%s,\"id\":%ld}\n", command,
+			   arguments ? arguments : "{}", ++q->id);
+	int rc;
+
+	if (len < 0)
+		return errprintf(err, "out of memory");
+	rc = send_command(q, text, (size_t)len, given);
+	free(text);
+	rc = rc < 0 ? errprintf(err, "QEMU has ended") : wait_for_answer(q, &got, err);
+	take_lines(q); /* poll() does not say that they are here */
 	if (answer)
 		*answer = got;
 	else
 		json_object_put(got);
 	return rc < 0 ? errwrap(err, "%s", command) : 0;
+}
+
+int qmp_call_with(struct qmp *q, const char *command, const char *arguments,
+		  struct json_object **answer, struct errbuf *err)
+{
+	return call_giving(q, command, arguments, -1, answer, err);
+}
+
+int qmp_call(struct qmp *q, const char *command, struct json_object **answer, struct errbuf *err)
+{
+	return call_giving(q, command, NULL, -1, answer, err);
+}
+
+int qmp_give(struct qmp *q, const char *name, int fd, struct errbuf *err)
+{
+	char arguments[64];
+
+	snprintf(arguments, sizeof(arguments), "{\"fdname\":\"%s\"}", name);
+	return call_giving(q, "getfd", arguments, fd, NULL, err);
+}
+
+/* Note the first two parts of the version that the greeting LINE has. */
+static void note_version(struct qmp *q, const char *line, size_t len)
+{
+	struct json_tokener *parser = json_tokener_new();
+	struct json_object *all = parser ? json_tokener_parse_ex(parser, line, (int)len) : NULL;
+	struct json_object *qemu = member(member(member(all, "QMP"), "version"), "qemu");
+
+	if (qemu)
+		snprintf(q->version, sizeof(q->version), "%d.%d",
+			 json_object_get_int(member(qemu, "major")),
+			 json_object_get_int(member(qemu, "minor")));
+	json_object_put(all);
+	if (parser)
+		json_tokener_free(parser);
 }
 
 int qmp_open(struct qmp *q, int fd, struct errbuf *err)
@@ -166,22 +278,16 @@ int qmp_open(struct qmp *q, int fd, struct errbuf *err)
 		return errprintf(err, "QEMU has ended before the guest began");
 	if (len < 7 || strncmp(q->line, "{\"QMP\":", 7) != 0)
 		return errprintf(err, "QEMU did not greet");
+	note_version(q, q->line, len);
 	drop_line(q, len);
 	return qmp_call(q, "qmp_capabilities", NULL, err);
 }
 
 int qmp_read(struct qmp *q)
 {
-	struct errbuf ignored;
-	struct json_object *answer;
 	ssize_t n = receive(q, false);
-	size_t len;
 
-	while ((len = message_length(q)) > 0) {
-		if (qmp_take(q->line, len, &q->end, &answer, &ignored) == 0)
-			json_object_put(answer);
-		drop_line(q, len);
-	}
+	take_lines(q);
 	return n > 0 || (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) ? 0 : -1;
 }
 

@@ -18,12 +18,25 @@ enum guest_end {
 	GUEST_QUIT, /* QEMU was asked to end, or has another reason */
 };
 
+/* What QEMU says of a guest that is being saved. */
+enum qmp_migration {
+	QMP_MIGRATION_NONE,
+	QMP_MIGRATION_COMPLETED,
+	QMP_MIGRATION_FAILED, /* or cancelled */
+};
+
+#define QMP_VERSION_MAX 16 /* bytes of "10.0" */
+
 /* A connection to QEMU's monitor: a line of JSON for each message. */
 struct qmp {
 	int fd;
 	char *line; /* the part of a line that has arrived */
 	size_t used, room;
 	enum guest_end end;
+	enum qmp_migration migration;
+	char version[QMP_VERSION_MAX]; /* of QEMU, without its last part */
+	long id; /* of the last command that waits for an answer */
+	int limit; /* milliseconds that a command waits for its answer; 0: for ever */
 };
 
 struct json_object;
@@ -38,6 +51,13 @@ int qmp_open(struct qmp *q, int fd, struct errbuf *err);
 /* Execute COMMAND, which needs no arguments. *ANSWER, if not NULL, is for json_object_put(). */
 int qmp_call(struct qmp *q, const char *command, struct json_object **answer, struct errbuf *err);
 
+/* As qmp_call(), with ARGUMENTS, a JSON object; NULL: none. */
+int qmp_call_with(struct qmp *q, const char *command, const char *arguments,
+		  struct json_object **answer, struct errbuf *err);
+
+/* Give QEMU a copy of the descriptor FD, which later commands name NAME. */
+int qmp_give(struct qmp *q, const char *name, int fd, struct errbuf *err);
+
 /* Send COMMAND; qmp_read() drops its answer. Returns 0, or -1 when QEMU cannot take it. */
 int qmp_send(struct qmp *q, const char *command);
 
@@ -47,10 +67,10 @@ int qmp_read(struct qmp *q);
 void qmp_close(struct qmp *q);
 
 /*
- * Take one message of QEMU, a line of LEN bytes, and note an event in *END. *ANSWER is the answer
- * to a command, for json_object_put(), or NULL. Returns 0, or -1 if the message is an error.
+ * Take one message of QEMU, a line of LEN bytes, and note an event in Q. *ANSWER is the answer to
+ * the command `id` of Q, for json_object_put(), or NULL. Returns 0, or -1 if that command failed.
  */
-int qmp_take(const char *line, size_t len, enum guest_end *end, struct json_object **answer,
+int qmp_take(struct qmp *q, const char *line, size_t len, struct json_object **answer,
 	     struct errbuf *err);
 
 /*

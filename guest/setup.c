@@ -145,13 +145,46 @@ static int load_image(struct guest_setup *s, const struct guest_options *o, stru
 	return guest_program_image(&s->image, &s->run.plan.initrd_fd, &program, &s->shape, err);
 }
 
+/* Take the image, the memory and the processor of a saved guest. */
+static int open_saved(struct guest_setup *s, struct guest_options *own, struct errbuf *err)
+{
+	s->run.restore = guest_saved_open(&s->saved, own->restore, err);
+	if (s->run.restore < 0)
+		return -1;
+	s->image = s->saved.image;
+	own->memory = s->saved.memory;
+	own->emulated = s->saved.emulated;
+	return 0;
+}
+
+/* What a save of this guest will say of it. */
+static void describe_guest(struct guest_setup *s, const struct guest_options *own)
+{
+	s->saved.image = s->image;
+	s->saved.memory = own->memory;
+	s->saved.emulated = own->emulated;
+	s->run.saved = &s->saved;
+}
+
+static int make_setup(struct guest_setup *s, const struct guest_options *own, struct errbuf *err)
+{
+	s->run.plan.emulated = own->emulated;
+	if (check_kvm_here(own, err) < 0 || make_run(&s->run, &s->shape, own, err) < 0 ||
+	    (!own->restore && load_image(s, own, err) < 0))
+		return -1;
+	if (own->image || own->restore)
+		describe_guest(s, own);
+	return 0;
+}
+
 int guest_setup_make(struct guest_setup *s, const struct guest_options *o, struct errbuf *err)
 {
+	struct guest_options own = *o;
+
 	memset(s, 0, sizeof(*s));
 	s->run = (struct guest_run){
 		.plan = {
 			.name = "nodeos",
-			.emulated = o->emulated,
 			.shape = &s->shape,
 			.page = o->page,
 			.memories = o->memories,
@@ -161,17 +194,23 @@ int guest_setup_make(struct guest_setup *s, const struct guest_options *o, struc
 			.image = &s->image,
 		},
 		.grace = o->grace,
+		.restore = -1,
 		.says = stderr,
 	};
 	memcpy(s->run.plan.memory_fd, o->memory_fd, sizeof(o->memory_fd));
-	if (check_kvm_here(o, err) < 0 || make_run(&s->run, &s->shape, o, err) < 0)
+	if (o->restore && open_saved(s, &own, err) < 0)
 		return -1;
-	return load_image(s, o, err);
+	return make_setup(s, &own, err);
 }
 
 void guest_setup_free(struct guest_setup *s)
 {
 	if (s->run.plan.initrd_fd >= 0)
 		close(s->run.plan.initrd_fd);
+	if (s->run.restore >= 0)
+		close(s->run.restore);
+	if (s->image.kernel || s->image.disk || s->image.iso) /* these texts are the image's */
+		memset(&s->saved.image, 0, sizeof(s->saved.image));
+	guest_saved_free(&s->saved);
 	guest_image_free(&s->image);
 }

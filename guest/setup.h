@@ -11,6 +11,7 @@ struct guest_setup {
 	struct guest_run run;
 	struct guest_shape shape;
 	struct guest_image image;
+	struct guest_saved saved; /* its image is IMAGE */
 };
 
 /*

@@ -17,11 +17,13 @@
 #include "guest/bind.h"
 #include "guest/child.h"
 #include "guest/console.h"
+#include "guest/control/serve.h"
 #include "guest/files.h"
 #include "guest/qmp.h"
 
 #define LAST_LINES 60
 #define BIND_MS 3000 /* from the start of the guest to its first instructions, on a slow host */
+#define LOAD_MS 20 /* between two looks at a guest that is being restored */
 #define DRAIN_MS 2000 /* for the rest of the console after QEMU's end */
 
 enum stop {
@@ -34,8 +36,10 @@ enum stop {
 struct watch {
 	struct guest_run *run;
 	pid_t qemu, files; /* files: virtiofsd */
+	pid_t feeder; /* writes a saved guest to QEMU */
 	struct qmp qmp;
 	struct console console;
+	struct serve serve;
 	pid_t thread[GUEST_CPUS_MAX]; /* of the guest's CPUs */
 	long bind_at; /* monotonic_ms() at which QEMU's threads are bound again; 0: they are */
 	int signals; /* signalfd; -1: none */
@@ -64,6 +68,8 @@ static void close_of_qemu(struct guest_run *run)
 	close(plan->console_fd);
 	if (plan->files_fd >= 0)
 		close(plan->files_fd);
+	if (plan->incoming)
+		close(plan->incoming_fd);
 	for (unsigned i = 0; i < run->ranks; i++) {
 		close(run->rank[i].agent);
 		run->rank[i].agent = -1;
@@ -80,6 +86,7 @@ static unsigned list_kept(int *keep, const struct guest_plan *plan)
 	keep[n++] = plan->kvm_fd;
 	keep[n++] = plan->files_fd;
 	keep[n++] = plan->initrd_fd;
+	keep[n++] = plan->incoming ? plan->incoming_fd : -1;
 	for (unsigned i = 0; i < plan->memories; i++)
 		keep[n++] = plan->memory_fd[i];
 	for (unsigned i = 0; i < plan->agents; i++)
@@ -87,14 +94,43 @@ static unsigned list_kept(int *keep, const struct guest_plan *plan)
 	return n;
 }
 
+/* Note what the guest sees, for a save, or compare it with what a restored one saw. */
+static int check_saved(struct guest_run *run, char *const *words, struct errbuf *err)
+{
+	struct guest_saved *s = run->saved;
+
+	if (!s)
+		return 0;
+	if (run->restore >= 0)
+		return guest_saved_compare(s, words, err);
+	s->shape = guest_saved_shape(words);
+	if (!s->shape)
+		return errprintf(err, "out of memory");
+	return guest_saved_processor(&s->processor, err);
+}
+
+/* Begin to read a saved guest from its file. */
+static int open_incoming(struct watch *w, struct errbuf *err)
+{
+	struct guest_run *run = w->run;
+
+	if (run->restore < 0)
+		return 0;
+	run->plan.incoming_fd = guest_saved_feed(run->restore, &w->feeder, err);
+	run->plan.incoming = run->plan.incoming_fd >= 0;
+	return run->plan.incoming ? 0 : -1;
+}
+
 static int start_qemu(struct watch *w, struct errbuf *err)
 {
 	struct guest_plan *plan = &w->run->plan;
-	int keep[5 + GUEST_NODES_MAX + AGENT_PROGRAMS_MAX];
+	int keep[6 + GUEST_NODES_MAX + AGENT_PROGRAMS_MAX];
 	bool image = !w->run->ranks;
 	int qmp[2], console[2];
 	char **words;
 
+	if (open_incoming(w, err) < 0)
+		return -1;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, qmp) < 0 ||
 	    socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, console) < 0)
 		return errprintf(err, "socketpair: %s", strerror(errno));
@@ -103,7 +139,9 @@ static int start_qemu(struct watch *w, struct errbuf *err)
 	w->qmp.fd = qmp[0];
 	console_open(&w->console, console[0], image ? 0 : -1, image ? 1 : -1);
 	words = guest_command(plan, err);
-	w->qemu = words ? child_start(words, keep, list_kept(keep, plan), err) : -1;
+	w->qemu = -1;
+	if (words && check_saved(w->run, words, err) == 0)
+		w->qemu = child_start(words, keep, list_kept(keep, plan), err);
 	guest_command_free(words);
 	close_of_qemu(w->run);
 	return w->qemu < 0 ? -1 : 0;
@@ -119,6 +157,54 @@ static int place_threads(struct watch *w, struct errbuf *err)
 		rc = qmp_cpu_threads(w->thread, run->plan.shape, list, err);
 	json_object_put(list);
 	return rc < 0 ? -1 : guest_bind(w->qemu, w->thread, run->plan.shape, &run->rest, err);
+}
+
+static void end_process(pid_t pid)
+{
+	if (pid <= 0)
+		return;
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+/* Wait until QEMU has read a saved guest. */
+static int load_guest(struct watch *w, struct errbuf *err)
+{
+	const struct guest_saved *s = w->run->saved;
+	struct json_object *state = NULL, *status;
+	bool loading = w->run->restore >= 0;
+
+	if (loading && strcmp(s->qemu, w->qmp.version) != 0)
+		return errprintf(err,
+				 "the guest was saved by QEMU %s, and this is %s: restore it "
+				 "where that is",
+				 s->qemu, w->qmp.version);
+	while (loading) {
+		if (qmp_call(&w->qmp, "query-status", &state, err) < 0)
+			return errwrap(err, "the saved guest cannot be loaded");
+		loading = json_object_object_get_ex(state, "status", &status) &&
+			  strcmp(json_object_get_string(status), "inmigrate") == 0;
+		json_object_put(state);
+		if (loading)
+			poll(NULL, 0, LOAD_MS);
+	}
+	end_process(w->feeder);
+	w->feeder = 0;
+	return 0;
+}
+
+/* Let commands of nodeosctl guest meet this process. */
+static void open_serve(struct watch *w)
+{
+	const struct guest_run *run = w->run;
+	struct errbuf err;
+
+	w->serve.qmp = &w->qmp;
+	w->serve.console = &w->console;
+	w->serve.saved = run->saved;
+	if (serve_open(&w->serve, &run->plan, run->ranks, w->qemu, &err) < 0)
+		fprintf(run->says, "nodeos-guest: nodeosctl guest will not find it: %s\n",
+			err.text);
 }
 
 /* Bind the threads that KVM has started with the guest. Returns milliseconds for poll(). */
@@ -208,13 +294,23 @@ static void look_at_ranks(struct watch *w, const struct pollfd *polls)
 	qmp_send(&w->qmp, "quit");
 }
 
+/* A guest that is saved ends as one that is asked to. */
+static void look_at_save_of_guest(struct watch *w)
+{
+	if (w->serve.save != SERVE_SAVED || w->stop)
+		return;
+	w->stop = ASKED_TO_END;
+	w->since = monotonic_ms();
+}
+
 /* Forward the console and watch QEMU until it closes its monitor. */
 static void watch_guest(struct watch *w)
 {
+	enum { CONSOLE = 2, SERVE = CONSOLE + CONSOLE_POLLS, RANKS = SERVE + SERVE_POLLS };
 	bool runs = true;
 
 	while (runs) {
-		struct pollfd polls[4 + AGENT_PROGRAMS_MAX] = {
+		struct pollfd polls[RANKS + AGENT_PROGRAMS_MAX] = {
 			{ .fd = w->qmp.fd, .events = POLLIN },
 			{ .fd = w->signals, .events = POLLIN },
 		};
@@ -222,20 +318,23 @@ static void watch_guest(struct watch *w)
 
 		if (again >= 0 && (ms < 0 || again < ms))
 			ms = again;
-		console_wants(&w->console, polls + 2);
+		console_wants(&w->console, polls + CONSOLE);
+		serve_wants(&w->serve, polls + SERVE);
 		for (unsigned i = 0; i < w->run->ranks; i++)
-			polls[4 + i] = (struct pollfd){
+			polls[RANKS + i] = (struct pollfd){
 				.fd = w->run->rank[i].control,
 				.events = POLLIN,
 			};
-		if (poll(polls, 4 + w->run->ranks, ms) < 0 && errno != EINTR)
+		if (poll(polls, RANKS + w->run->ranks, ms) < 0 && errno != EINTR)
 			break;
-		console_forward(&w->console, polls + 2);
-		look_at_ranks(w, polls + 4);
+		console_forward(&w->console, polls + CONSOLE);
+		look_at_ranks(w, polls + RANKS);
 		if (polls[1].revents)
 			take_signal(w);
 		if (polls[0].revents)
 			runs = qmp_read(&w->qmp) == 0;
+		serve_forward(&w->serve, polls + SERVE);
+		look_at_save_of_guest(w);
 	}
 }
 
@@ -246,7 +345,7 @@ static void drain_console(struct watch *w)
 	w->console.in = -1;
 	w->console.waiting = 0;
 	while (w->console.fd >= 0 && monotonic_ms() < until) {
-		struct pollfd polls[2];
+		struct pollfd polls[CONSOLE_POLLS];
 
 		console_wants(&w->console, polls);
 		if (poll(polls, 1, DRAIN_MS) <= 0)
@@ -267,6 +366,10 @@ static int judge_end(const struct watch *w, int status)
 {
 	char text[128];
 
+	if (w->serve.save == SERVE_SAVED) {
+		fputs("nodeos-guest: the guest is saved, and has ended here\n", w->run->says);
+		return 0;
+	}
 	if (w->run->ranks && w->stop)
 		return 0; /* its programs have ended */
 	switch (w->qmp.end) {
@@ -304,12 +407,19 @@ static int reap_qemu(struct watch *w)
 	return status;
 }
 
-static void end_process(pid_t pid)
+/* All until the guest's first instruction. Returns 0, or -1. */
+static int begin_guest(struct watch *w, struct errbuf *err)
 {
-	if (pid <= 0)
-		return;
-	kill(pid, SIGKILL);
-	waitpid(pid, NULL, 0);
+	if (start_inside(w, err) < 0 || start_qemu(w, err) < 0 ||
+	    qmp_open(&w->qmp, w->qmp.fd, err) < 0 || load_guest(w, err) < 0 ||
+	    place_threads(w, err) < 0)
+		return -1;
+	if (!w->run->ranks) {
+		w->signals = open_signals(err);
+		if (w->signals < 0)
+			return -1;
+	}
+	return qmp_call(&w->qmp, "cont", NULL, err);
 }
 
 int guest_watch(struct guest_run *run, struct errbuf *err)
@@ -317,30 +427,25 @@ int guest_watch(struct guest_run *run, struct errbuf *err)
 	struct watch w = {
 		.run = run,
 		.qmp = { .fd = -1 },
-		.console = { .fd = -1 },
+		.serve = { .in = -1, .facts = -1, .peer = { -1, -1, -1, -1 } },
 		.signals = -1,
 	};
-	int rc = start_inside(&w, err);
+	int rc;
 
-	if (rc == 0)
-		rc = start_qemu(&w, err);
-	if (rc == 0)
-		rc = qmp_open(&w.qmp, w.qmp.fd, err);
-	if (rc == 0)
-		rc = place_threads(&w, err);
-	if (rc == 0 && !run->ranks)
-		rc = w.signals = open_signals(err);
-	if (rc >= 0)
-		rc = qmp_call(&w.qmp, "cont", NULL, err);
+	console_open(&w.console, -1, -1, -1);
+	rc = begin_guest(&w, err);
 	if (rc == 0) {
 		w.bind_at = monotonic_ms() + BIND_MS;
+		open_serve(&w);
 		watch_guest(&w);
 		drain_console(&w);
 		rc = judge_end(&w, reap_qemu(&w));
 	} else {
 		end_process(w.qemu);
 	}
+	end_process(w.feeder);
 	end_process(w.files);
+	serve_close(&w.serve);
 	qmp_close(&w.qmp);
 	console_close(&w.console);
 	if (w.signals >= 0)

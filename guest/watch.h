@@ -8,6 +8,7 @@
 #include "base/idset.h"
 #include "guest/command.h"
 #include "guest/meet.h"
+#include "guest/saved.h"
 
 /* Exit codes of nodeos-guest. */
 #define GUEST_EXIT_FAILED 1 /* the guest panicked, reset, or its monitor died */
@@ -24,6 +25,8 @@ struct guest_run {
 	struct meet_rank *rank;
 	unsigned ranks;
 	const char *virtiofsd; /* for programs; NULL: Debian's */
+	struct guest_saved *saved; /* of an image: what it is restored from, or a save will say */
+	int restore; /* the file that it is restored from; -1: it boots */
 	FILE *says; /* gets the reason if a guest ends neither by its power nor with its programs */
 };
 
@@ -31,7 +34,8 @@ struct guest_run {
  * Start QEMU, bind its threads, run the guest, and wait for its end. Standard input and output are
  * the console of an image. SIGTERM, SIGINT and SIGHUP press the image's power button, end QEMU
  * after half of GRACE, and kill it after GRACE. A guest with ranks ignores signals, and ends when
- * all ranks have closed their control sockets. Returns the exit code, 128 + N if signal N ended the
+ * all ranks have closed their control sockets. Commands of nodeosctl guest (control/serve.h) are
+ * answered meanwhile. Returns the exit code, 128 + N if signal N ended the
  * guest; or -1, with ERR, if the guest never began.
  */
 int guest_watch(struct guest_run *run, struct errbuf *err);

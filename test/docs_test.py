@@ -135,6 +135,8 @@ def test_manifest():
 def tool_file(command):
     if command == "vnode":
         return "vnode/command.c"
+    if command == "guest":
+        return "guest/control/command.c"
     return (
         "tools/"
         + {"unprovision": "provision", "support-bundle": "support_bundle"}.get(command, command)
@@ -266,6 +268,9 @@ def json_members():
         read("report/merged_text.c"),
     ):
         found |= set(c_strings("".join(call)))
+    guest = read("guest/control/facts.c") + read("guest/control/list.c")
+    found |= set(re.findall(r'json_object_object_add\(\w+, "(\w+)"', guest)) - {"pipe"}
+    found |= set(c_strings(c_array("guest/control/counts.c", "counted")))
     return found | {member for _, member in rank_numbers()}
 
 

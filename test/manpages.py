@@ -28,7 +28,7 @@ def c_array(file, name):
 
 # commands of nodeosctl; each must have a page
 COMMANDS = re.findall(
-    r'\{\s*"([a-z-]+)",\s*(?:tool|vnode)_', c_array("tools/nodeosctl.c", "command")
+    r'\{\s*"([a-z-]+)",\s*(?:guest|tool|vnode)_', c_array("tools/nodeosctl.c", "command")
 )
 PAGES = (
     "dimmapfs.5",

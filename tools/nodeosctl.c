@@ -5,6 +5,7 @@
 
 #include "base/words.h"
 #include "config.h"
+#include "guest/control/command.h"
 #include "tools/tool.h"
 #include "vnode/command.h"
 
@@ -33,6 +34,7 @@ static const struct command {
 	  "confine this node's system to its own cores and memory nodes (root)" },
 	{ "unprovision", tool_unprovision, "put back what provision changed (root)" },
 	{ "vnode", vnode_command, "run a node of Slurm in namespaces of its own (root)" },
+	{ "guest", guest_control, "look at, save and restore whole guests of your own" },
 	{ "run", tool_run, "run a command with a scheduling policy" },
 	{ "features", tool_features, "show what this build, kernel and site can do" },
 	{ "support-bundle", tool_support_bundle,

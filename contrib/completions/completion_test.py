@@ -260,6 +260,7 @@ show) printf '%s\\n' 'node n0: 1 job of yours' 'job 1234 of alice (uid 1000)' ' 
 '  container sim: cpus 0-3 mems 0' '    container: enforced' \\
 '  container vda: cpus 4' '  step batch: in no container' \
 '  step 0: container sim' '    task_0: step 9: x' '  step 11: container vda' ;;
+guest) printf '%s\\n' 'GUEST    STEP' '4711     7.0' '4812     -' ;;
 *) exec '{TOOL}' "$@" ;;
 esac
 """)
@@ -305,6 +306,31 @@ esac
         offered(["nodeosctl", "exec", "--job", "1234", "v"], d, env=env),
         ["vda"],
         "exec --job JOB: containers are offered after it",
+    )
+    same(
+        offered(["nodeosctl", "guest", ""], d, env=env),
+        ["list", "console", "save", "restore", "gdb"],
+        "guest: its commands are offered",
+    )
+    same(
+        offered(["nodeosctl", "guest", "console", ""], d, env=env),
+        ["4711", "4812"],
+        "guest console: the guests of nodeosctl guest list are offered",
+    )
+    same(
+        offered(["nodeosctl", "guest", "console", "4711", ""], d, env=env),
+        [],
+        "guest console GUEST: nothing is offered",
+    )
+    same(
+        set(offered(["nodeosctl", "guest", "save", "--continue", "4812", "x"], d, env=env)),
+        ["x.xml"],
+        "guest save GUEST: files are offered",
+    )
+    same(
+        set(offered(["nodeosctl", "guest", "restore", "x"], d, env=env)),
+        ["x.xml"],
+        "guest restore: files are offered",
     )
     ok(
         "cat" in offered(["nodeosctl", "exec", "sim", "ca"], d, env=env),

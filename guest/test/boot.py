@@ -4,7 +4,7 @@
 nodes, the threads of its monitor, and its ends.
 Usage: boot.py KERNEL TREE BUILD [VIRTIOFSD], with KERNEL and TREE of kernel/build --variant debian.
 Needs QEMU, cpio and a static libc; for programs inside, virtiofsd (in Debian from 13 on). Prints
-TAP; boots five times, 10 to 45 seconds each."""
+TAP; boots six times, 10 to 45 seconds each."""
 
 import glob
 import json
@@ -29,15 +29,11 @@ LIMIT = 180  # seconds of one boot, on a busy machine
 class Guest:
     """A guest whose first process is programs/init.c; its console's lines come as they are read."""
 
-    def __init__(self, build, *options, image=True, **more):
+    def __init__(self, build, *options, image=True, words=(), **more):
         self.begin = time.monotonic()
+        own = ["--emulate", *(["--image=image.json"] if image else []), *options]
         self.process = subprocess.Popen(
-            [
-                f"{build}/nodeos-guest",
-                "--emulate",
-                *(["--image=image.json"] if image else []),
-                *options,
-            ],
+            [*words, *options] if words else [f"{build}/nodeos-guest", *own],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -151,6 +147,89 @@ def test_stop(build):
     ok(code == 143, "a guest that ignores its power button is ended", (code, err))
 
 
+def tool(build, *words):
+    r = subprocess.run(
+        [f"{build}/nodeosctl", "guest", *map(str, words)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT,
+    )
+    return r.returncode, r.stdout, r.stderr
+
+
+def test_saved(build, cpus):
+    """A counter in a guest goes on after the guest was saved and restored, with the same CPUs."""
+    guest = Guest(build, "--memory=128M")
+    guest.wait_for("^ready")
+    guest.write("next")
+    guest.wait_for("^number 1")
+    pid = guest.process.pid
+    listed = [g for g in json.loads(tool(build, "list", "--json")[1]) if g["guest"] == pid]
+    ok(
+        len(listed) == 1 and listed[0]["cpus"] == cpus and listed[0]["emulated"],
+        "nodeosctl guest list has the guest with its CPUs",
+        listed,
+    )
+    begin = time.monotonic()
+    code, _, err = tool(build, "save", "--continue", pid, "running")
+    took = time.monotonic() - begin
+    ok((code, err) == (0, ""), f"a running guest is saved, in {took:.1f} s", err)
+    guest.write("next")
+    ok(guest.wait_for(r"^number 2"), "a guest that was saved with --continue goes on")
+    if shutil.which("gdb"):
+        gdb = [
+            "gdb",
+            "-nx",
+            "-batch",
+            "-ex",
+            f"target remote | {build}/nodeosctl guest gdb --pipe {pid}",
+        ]
+        gdb += ["-ex", "info registers rip", "-ex", "detach"]
+        r = subprocess.run(gdb, capture_output=True, text=True, timeout=LIMIT)
+        ok(
+            re.search(r"^rip +0x[0-9a-f]+", r.stdout, re.M),
+            "gdb reads a register of the guest",
+            r.stdout,
+            r.stderr,
+        )
+        guest.write("say")
+        ok(guest.wait_for("^got say"), "the guest goes on after gdb", guest.lines[-9:])
+    else:
+        skip("gdb", "no gdb here")
+    code, _, err = tool(build, "save", pid, "ended")
+    ok((code, err) == (0, ""), "a guest is saved a second time", err)
+    code, err, _ = guest.end()
+    ok(
+        (code, err) == (0, "nodeos-guest: the guest is saved, and has ended here\n"),
+        "a guest that is saved ends with 0",
+        (code, err),
+    )
+    restore = [f"{build}/nodeosctl", "guest", "restore", f"--program={build}/nodeos-guest"]
+    for file, number in (("ended", 3), ("running", 2)):
+        guest = Guest(build, words=[*restore, file])
+        guest.write("next")
+        found = guest.wait_for(r"^number (\d+)")
+        ok(found and found[1] == str(number), f"{file}: the number goes on", guest.lines[-9:])
+        _, seen = threads(guest.process.pid)
+        ok(
+            [seen.get(f"CPU {i}/TCG") for i in range(len(cpus))] == [[c] for c in cpus],
+            f"{file}: the CPUs of the guest are bound again",
+            seen,
+        )
+        guest.write("poweroff")
+        code, err, took = guest.end()
+        ok((code, err) == (0, ""), f"{file}: it ends as a booted one, {took:.0f} s", (code, err))
+    if len(cpus) > 1:
+        guest = Guest(build, words=[*restore, "ended", f"--cpus={cpus[0]}"])
+        code, err, _ = guest.end()
+        ok(
+            code == 125 and "restore it on as many CPUs" in err,
+            "on other CPUs it is refused",
+            (code, err),
+        )
+
+
 SCRIPT = r"""
 echo in $(pwd) $(id -u) $(id -g) $(nproc)
 uname -r; hostname; cat; echo wrong >&2
@@ -221,6 +300,7 @@ def main():
         test_life(build, cpus)
         test_panic(build, cpus)
         test_stop(build)
+        test_saved(build, cpus)
         if os.access(files, os.X_OK):
             os.chmod(work, 0o755)
             (builtin,) = glob.glob(f"{tree}/lib/modules/*/modules.builtin")

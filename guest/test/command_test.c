@@ -166,9 +166,22 @@ static void test_inside(void)
 	   "a guest that runs two programs has the host's files, their ports and a network");
 }
 
+static void test_incoming(void)
+{
+	begin();
+	plan.emulated = true;
+	image.disk = (char *)"/d";
+	plan.incoming = true;
+	plan.incoming_fd = 9;
+	ok(strstr(line(), " -incoming fd:9"), "a saved guest is read from its socket");
+	plan.incoming = false;
+	ok(!strstr(line(), "-incoming"), "another one boots");
+}
+
 int main(void)
 {
 	test_small();
+	test_incoming();
 	test_nodes();
 	test_given();
 	test_dies();

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A stand-in for QEMU: greets, answers, and does what the words of -append say, in their order:
 poweroff, reset, panic, quit, die, refuse (cont), deaf (ignore the power button), stubborn (also
-ignore quit), echo (a line of the console), pause, print=TEXT. Without such an end it waits.
+ignore quit), echo (a line of the console), pause, print=TEXT, count (for each line "next" of the
+console a number, one more than the last; any other line ends it), nosave, slowsave, nocounts.
+Without such an end it waits. The state that it saves is the number of "count". The variable
+STAND_IN_QEMU is its version.
 If it has ports of the agent, it is the agent, too, and does what each program's words say: exit=N,
 signal=N, fail, wait (for a signal, whose number is the exit code), cat, show (the program), cpus,
 limit=N (of its own), names (of the ports), initrd, off (the guest's power)."""
@@ -93,8 +96,40 @@ class StandIn:
         self.qmp = socket.socket(fileno=descriptor("qmp"))
         self.console = socket.socket(fileno=descriptor("console"))
         self.words = value("-append").split()
-        self.lines = self.qmp.makefile("r")
         self.threads = []
+        self.given = {}  # descriptors by their names
+        self.gdb = {}
+        self.number = 0
+        self.status = "prelaunch"
+        incoming = value("-incoming").rpartition(":")[2]
+        if incoming:
+            self.words = [w for w in self.words if not w.startswith("print=")]  # printed then
+            self.status = "inmigrate"
+            threading.Thread(target=self.load, args=(int(incoming),), daemon=True).start()
+
+    def load(self, fd):
+        time.sleep(0.2)
+        with open(fd, "rb") as f:
+            text = f.read()
+        if not text.startswith(b"number "):
+            os._exit(1)
+        self.number = int(text.split()[1])
+        self.status = "paused"
+
+    def migrate(self, fd):
+        for status in ("setup", "active"):
+            self.say({"event": "MIGRATION", "data": {"status": status}})
+        if "slowsave" in self.words:
+            time.sleep(1000)
+        os.write(fd, f"number {self.number}".encode() + b" " * 100000)
+        os.close(fd)
+        end = "failed" if "nosave" in self.words else "completed"
+        self.say({"event": "MIGRATION", "data": {"status": end}})
+
+    def serve_gdb(self, port):
+        port.sendall(b"+$serves#00")
+        port.sendall(port.recv(100))
+        port.close()
 
     def say(self, message):
         self.qmp.sendall(json.dumps(message).encode() + b"\r\n")
@@ -132,6 +167,10 @@ class StandIn:
                 os._exit(7)
             elif word == "echo":
                 self.console.sendall(self.console.recv(1024))
+            elif word == "count":
+                while self.console.recv(1024).decode().strip() == "next":
+                    self.number += 1
+                    self.console.sendall(f"number {self.number}\n".encode())
             elif word == "pause":
                 time.sleep(0.2)
             elif word.startswith("print="):
@@ -144,31 +183,84 @@ class StandIn:
         ]
         self.console.sendall(json.dumps(own).encode() + b"\n")
 
-    def execute(self, command):
+    def answer_of(self, command, arguments):
+        """What QEMU returns; a text is an error."""
         if command == "cont" and "refuse" in self.words:
-            self.say({"error": {"class": "GenericError", "desc": "not now"}})
-        elif command == "query-cpus-fast":
-            self.say({"return": self.cpus()})
-        else:
-            self.say({"event": "RESUME"})
-            self.say({"return": {}})
-        if command == "cont" and "refuse" not in self.words:
-            if "places" in self.words:
-                self.show_places()
-            threading.Thread(target=self.act, daemon=True).start()
-            for agent in self.agents:
-                agent.start()
+            return "not now"
+        if command == "query-cpus-fast":
+            return self.cpus()
+        if command == "query-status":
+            return {"status": self.status, "running": self.status == "running"}
+        if command == "query-stats":
+            stats = [{"name": "exits", "value": 21}, {"name": "io_exits", "value": 4}]
+            stats.append({"name": "halt_wait_hist", "value": [1, 2]})
+            if "nocounts" in self.words:
+                return "no such command"
+            return [{"provider": "kvm", "qom-path": "x", "stats": stats} for _ in self.threads]
+        if command == "chardev-add":
+            backend = arguments["backend"]["data"]
+            assert backend["addr"]["type"] == "fd" and backend["server"] is False
+            fd = self.given.pop(backend["addr"]["data"]["str"])
+            self.gdb[arguments["id"]] = socket.socket(fileno=fd)
+        if command == "human-monitor-command":
+            name = arguments["command-line"].removeprefix("gdbserver chardev:")
+            port = self.gdb[name]
+            threading.Thread(target=self.serve_gdb, args=(port,), daemon=True).start()
+            return f"Waiting for gdb connection on device 'chardev:{name}'\r\n"
+        return {}
+
+    def execute(self, command, arguments, more):
+        answer = self.answer_of(command, arguments)
+        if isinstance(answer, str) and command != "human-monitor-command":
+            self.say({"error": {"class": "GenericError", "desc": answer}, **more})
+            return
+        if command in ("cont", "stop"):
+            before, self.status = self.status, {"cont": "running", "stop": "paused"}[command]
+            self.say({"event": "RESUME" if command == "cont" else "STOP"})
+        self.say({"return": answer, **more})
+        if command == "cont" and before in ("prelaunch", "paused") and not self.started:
+            self.start()
+        elif command == "migrate":
+            fd = self.given.pop(arguments["uri"].removeprefix("fd:"))
+            threading.Thread(target=self.migrate, args=(fd,), daemon=True).start()
         elif command == "system_powerdown" and not {"deaf", "stubborn"} & set(self.words):
             self.shutdown("guest-shutdown")
         elif command == "quit" and "stubborn" not in self.words:
             self.say({"event": "SHUTDOWN", "data": {"guest": False, "reason": "host-qmp-quit"}})
             os._exit(0)
 
+    started = False
+
+    def start(self):
+        self.started = True
+        if "places" in self.words:
+            self.show_places()
+        threading.Thread(target=self.act, daemon=True).start()
+        for agent in self.agents:
+            agent.start()
+
+    def version(self):
+        major, minor = os.environ.get("STAND_IN_QEMU", "10.0").split(".")
+        return {"qemu": {"micro": 3, "minor": int(minor), "major": int(major)}, "package": ""}
+
     def run(self):
         self.start_cpus()
-        self.say({"QMP": {"version": {}, "capabilities": []}})
-        for line in self.lines:
-            self.execute(json.loads(line)["execute"])
+        self.say({"QMP": {"version": self.version(), "capabilities": []}})
+        text, fds = b"", []
+        while True:
+            data, more, _, _ = socket.recv_fds(self.qmp, 65536, 4)
+            if not data:
+                return
+            text += data
+            fds += more
+            while b"\n" in text:
+                line, _, text = text.partition(b"\n")
+                message = json.loads(line)
+                arguments = message.get("arguments", {})
+                if message["execute"] == "getfd":
+                    self.given[arguments["fdname"]] = fds.pop(0)
+                tail = {"id": message["id"]} if "id" in message else {}
+                self.execute(message["execute"], arguments, tail)
 
 
 if __name__ == "__main__":

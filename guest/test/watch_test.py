@@ -404,15 +404,20 @@ def test_kill():
     ok(not alive(qemu), "QEMU ends with a nodeos-guest that is killed")
 
 
+def prepare():
+    """The files that a guest of this test needs."""
+    with open("k", "w", encoding="ascii"):
+        pass
+    with open("qemu", "w", encoding="ascii") as f:
+        f.write(f'#!/bin/sh\nexec {sys.executable} {HERE}/stand_in.py "$@"\n')
+    os.chmod("qemu", 0o755)
+    make_kernel()
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="nodeos-guest.") as work:
         os.chdir(work)
-        with open("k", "w", encoding="ascii"):
-            pass
-        with open("qemu", "w", encoding="ascii") as f:
-            f.write(f'#!/bin/sh\nexec {sys.executable} {HERE}/stand_in.py "$@"\n')
-        os.chmod("qemu", 0o755)
-        make_kernel()
+        prepare()
         test_ends()
         test_refusals()
         test_console()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The first process of a guest of boot.py: prints how many CPUs and memory nodes it has, then does
- * what the lines of the console say. Each line is one word; after an unknown one it ends, and the
- * kernel panics.
+ * what the lines of the console say. Each line is one word; "next" prints a number, one more than
+ * the last; "compute" keeps all CPUs busy; after an unknown word it ends, and the kernel panics.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,9 +23,19 @@ static void print_file(const char *name, const char *path)
 		fclose(f);
 }
 
+/* A process that only computes, for each CPU. */
+static void keep_busy(void)
+{
+	for (long i = sysconf(_SC_NPROCESSORS_ONLN); i > 0; i--)
+		if (fork() == 0)
+			for (volatile unsigned long n = 0;; n++)
+				;
+}
+
 int main(void)
 {
 	char line[256];
+	int number = 0;
 
 	mkdir("/sys", 0755);
 	mount("sysfs", "/sys", "sysfs", 0, NULL);
@@ -42,8 +52,13 @@ int main(void)
 			reboot(RB_POWER_OFF);
 		else if (strcmp(line, "reset") == 0)
 			reboot(RB_AUTOBOOT);
+		else if (strcmp(line, "next") == 0)
+			printf("number %d\n", ++number);
+		else if (strcmp(line, "compute") == 0)
+			keep_busy();
 		else if (strcmp(line, "say") != 0)
 			return 1;
+		fflush(stdout);
 	}
 	return 1;
 }

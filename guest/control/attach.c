@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "guest/control/attach.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/fileio.h"
+
+#define LEAVE 0x1d /* Ctrl-] */
+
+/* Give the guest one end of a pair of sockets with WORD. Returns the other end, or -1. */
+static int give_end(const struct ask_guest *g, const char *word, int *connection,
+		    struct errbuf *err)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return errprintf(err, "socketpair: %s", strerror(errno));
+	*connection = ask_guest(g, word, pair[1], "ok", NULL, err);
+	close(pair[1]);
+	if (*connection >= 0)
+		return pair[0];
+	close(pair[0]);
+	return -1;
+}
+
+/* Forward what is typed. Returns whether the user goes on. */
+static bool forward_typed(int to, bool terminal, bool stays, short *events)
+{
+	char buf[4096];
+	ssize_t n = read(0, buf, sizeof(buf));
+	char *leave = terminal && n > 0 ? memchr(buf, LEAVE, (size_t)n) : NULL;
+
+	if (n == 0 && !stays)
+		return false;
+	if (n == 0)
+		*events = 0; /* output may still come */
+	if (leave)
+		n = leave - buf;
+	return (n <= 0 || write_all(to, buf, (size_t)n) == 0) && !leave;
+}
+
+/* Until the guest closes FD, or, unless STAYS, standard input ends. */
+static void forward_stdio(int fd, bool terminal, bool stays)
+{
+	struct pollfd polls[2] = { { .fd = fd, .events = POLLIN }, { .events = POLLIN } };
+	char buf[4096];
+	ssize_t n = 1;
+
+	while (n > 0) {
+		polls[1].fd = polls[1].events ? 0 : -1;
+		if (poll(polls, 2, -1) < 0 && errno != EINTR)
+			break;
+		if (polls[1].revents && !forward_typed(fd, terminal, stays, &polls[1].events))
+			break;
+		if (!polls[0].revents)
+			continue;
+		n = read(fd, buf, sizeof(buf));
+		if (n > 0 && write_all(1, buf, (size_t)n) < 0)
+			break;
+	}
+}
+
+int attach_stdio(const struct ask_guest *g, const char *word, struct errbuf *err)
+{
+	struct termios before, raw;
+	bool terminal = tcgetattr(0, &before) == 0;
+	int connection = -1, fd = give_end(g, word, &connection, err);
+
+	if (fd < 0)
+		return -1;
+	if (terminal) {
+		raw = before;
+		cfmakeraw(&raw);
+		tcsetattr(0, TCSADRAIN, &raw);
+		fputs("(Ctrl-] leaves)\r\n", stderr);
+	}
+	forward_stdio(fd, terminal, strcmp(word, "console") == 0);
+	if (terminal) {
+		tcsetattr(0, TCSADRAIN, &before);
+		fputc('\n', stderr);
+	}
+	close(fd);
+	close(connection);
+	return 0;
+}
