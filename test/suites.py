@@ -141,6 +141,15 @@ def made(name, machine):
         kernel = f"boot/vmlinuz-{release}"
         subprocess.run(["tar", "cf", tar, "-C", tree, kernel, *files], check=True)
         return ["--put", tar]
+    if name == "guest-initrd":  # of a guest with an image, guest/test/programs/init.c
+        work = f"{BUILD}/tools/guest-initrd"
+        os.makedirs(work, exist_ok=True)
+        source = f"{TOP}/guest/test/programs/init.c"
+        subprocess.run(["gcc", "-O1", "-static", "-o", f"{work}/init", source], check=True)
+        with open(f"{work}/initrd.guest", "wb") as f:
+            command = ["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0"]
+            subprocess.run(command, input=b"init", stdout=f, check=True, cwd=work)
+        return ["--put", f"{work}/initrd.guest"]
     if name == "dimmapfs":
         return keep(output(f"{TOP}/dimmap/build"), f"{BUILD}/dimmap/dimmapfs.ko")
     if name == "stage":  # the files that this tree installs, as a tar file

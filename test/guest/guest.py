@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-# boot: nodes=1 numa=2 cpus=4 memory=1536 kvm=yes put=debian-kernel
-# run: deep limit=3600 main memory places ranks mpi
+# boot: nodes=1 numa=2 cpus=4 memory=1536 kvm=yes put=debian-kernel,guest-initrd
+# run: deep limit=3600 main memory places ranks mpi control
 # run: deep limit=3600 kills
+# run: deep limit=3600 append=nohz_full=1-3 exits
+# run: deep limit=3600 nodes=2 cpus=2 saved
 # rooms: guest hugepages container launch spank manifest
 """Ranks of srun in whole guests (--nodeos-guest), as the nodes' kernel, KVM and Slurm show them.
 guest.py GROUP...: these groups only."""
@@ -26,6 +28,9 @@ SMALL = "/sys/devices/system/node/node*/hugepages/hugepages-2048kB/nr_hugepages"
 STATE = "/run/nodeos-hugepages"
 CPUS = os.cpu_count()
 KILLS = 20  # of a part of a guest
+KEYS = "/tmp/keys"
+MINUTE = 60
+RUNNER = "/usr/libexec/nodeos/nodeos-guest"
 FRESH = "/usr/libexec/nodeos/test/fresh-mpi"
 
 
@@ -339,6 +344,189 @@ def group_mpi():
     )
     cluster.note(f"mpi: it took {r.seconds:.0f} s")
     clean("mpi")
+
+
+def vm_exits(pid):
+    """Exits of all CPUs of the machine of process PID, by KVM's debugfs."""
+    total = 0
+    for path in glob.glob(f"{KVM}/{pid}-*/vcpu*/exits") or glob.glob(f"{KVM}/{pid}-*/exits"):
+        with open(path, encoding="ascii") as f:
+            total += int(f.read())
+    return total
+
+
+def group_control():
+    """nodeosctl guest of a step's guest: what it lists, for whom, and that it is not saved."""
+    job = begin(f"-n2 -c1 {GUEST}", "echo begins; sleep 300")
+    pid = qemu()
+    before = vm_exits(pid)
+    r = run("nodeosctl guest list --json")
+    after = vm_exits(pid)
+    listed = json.loads(r.out) if r.code == 0 else []
+    ok(len(listed) == 1, "control: the list has one guest", r.text)
+    own = listed[0] if listed else {}
+    same(
+        [own.get(key) for key in ("job", "step", "ranks", "qemu", "emulated", "disk")],
+        [job, "0", 2, pid, False, False],
+        "control: with its step, ranks and process",
+    )
+    threads = {}
+    for thread in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{thread}/comm", encoding="ascii") as f:
+            threads[f.read().strip()] = sorted(os.sched_getaffinity(int(thread)))
+    same(
+        {f"CPU {i}/KVM": [cpu] for i, cpu in enumerate(own.get("cpus", []))},
+        {name: cpus for name, cpus in threads.items() if name.startswith("CPU ")},
+        "control: its CPUs are those that its threads are bound to",
+    )
+    same(
+        (sum(n["bytes"] for n in own.get("nodes", [])), own.get("page")),
+        (384 << 20, 2 << 20),
+        "control: its memory in pages of 2 MiB",
+    )
+    exits = (own.get("counts") or {}).get("exits", -1)
+    ok(
+        0 < before <= exits <= after,
+        "control: as many exits as KVM's debugfs has",
+        f"{before} <= {exits} <= {after}",
+    )
+    r = run(
+        "srun --overlap --jobid=$(squeue -h -o %i) -n1 --mem=0 --nodeos=off nodeosctl guest list"
+    )
+    ok(
+        re.search(rf"^\d+ +{job}\.0 +ranks ", r.out, re.M),
+        "control: another step of the job lists it, too",
+        r.text,
+    )
+    r = run("nodeosctl guest save /tmp/saved.guest")
+    ok(
+        r.code == 1 and "a guest that runs programs cannot be saved" in r.err,
+        "control: a guest of ranks is not saved",
+        r.text,
+    )
+    for user in ("bob", "root"):
+        r = run(
+            f"nodeosctl guest list; nodeosctl guest console {own.get('guest')}", user=user, cwd="/"
+        )
+        ok(
+            r.code == 1
+            and r.out == "no guest of yours on this host\n"
+            and "you have no guest" in r.err,
+            f"control: {user} does not reach it",
+            r.text,
+        )
+    run(f"scancel {job}")
+    all_idle("control: the node is idle after scancel")
+    clean("control")
+
+
+def image_of(append):
+    """An image of Debian's kernel with guest/test/programs/init.c. Returns its name in HOME."""
+    (kernel,) = glob.glob("/boot/vmlinuz-*deb*")
+    run(
+        f"cp {kernel} {HOME}/k; cp {os.getcwd()}/initrd.guest {HOME}/i; chmod 644 k i",
+        user="root",
+        cwd=HOME,
+    )
+    with open(f"{HOME}/image.json", "w", encoding="ascii") as f:
+        json.dump({"kernel": "k", "initrd": "i", "append": f"console=ttyS0 quiet {append}"}, f)
+    return "image.json"
+
+
+def image_step(options, command):
+    """Start a step whose guest's console is typed to by type_line() and written to step.out."""
+    run(f"[ -p {KEYS} ] || mkfifo {KEYS}; rm -f {HOME}/step.out")
+    step = f"srun --mem=800 --mpi=none -n1 {options} {command}"
+    run(f"{step} 0<>{KEYS} >{HOME}/step.out 2>&1 & sleep 1")
+
+
+def console():
+    return run(f"cat {HOME}/step.out", user="root").out
+
+
+def type_line(word, pattern, limit=240):
+    """Type WORD on the console; returns the match of PATTERN in what comes."""
+    old = len(console())
+    run(f"echo {word} >{KEYS}")
+    wait_until(lambda: re.search(pattern, console()[old:]), limit)
+    return re.search(pattern, console()[old:])
+
+
+def on(node, command):
+    """Run COMMAND as alice on NODE."""
+    if node == "n0":
+        return run(command)
+    return run(f"cd {HOME} && runuser -u alice -- {command}", user="root", node=node)
+
+
+def group_saved():
+    """A counter in a guest that is saved, and restored on the last node, goes on."""
+    first, last = cluster.nodes()[0], cluster.nodes()[-1]
+    image = image_of("no_timer_check")
+    image_step(f"-w {first} -c2", f"{RUNNER} --image={image} --memory=256M")
+    found = type_line("next", r"number (\d+)")
+    ok(found and found[1] == "1", "saved: a guest counts", console())
+    r = on(first, "nodeosctl guest save counter.guest")
+    same((r.code, r.err), (0, ""), f"saved: it is saved, in {r.seconds:.1f} s")
+    all_idle("saved: its step ends")
+    ok("the guest is saved" in console(), "saved: the step says so", console())
+    clean("saved")
+    image_step(f"-w {last} -c2", f"{RUNNER} --restore=counter.guest")
+    found = type_line("next", r"number (\d+)")
+    ok(found and found[1] == "2", f"saved: on {last} the number goes on", console())
+    type_line("poweroff", "got poweroff")
+    all_idle("saved: the restored guest ends")
+    same(re.findall("error.*|nodeos-guest: .*", console()), [], "saved: it ends with 0")
+    r = run(f"srun --mem=800 -n1 -c1 {RUNNER} --restore=counter.guest", timeout=120)
+    ok(
+        r.code == 125 and "restore it on as many CPUs" in r.err,
+        "saved: with one CPU in place of two it is refused",
+        r.text,
+    )
+    run("rm counter.guest")
+    clean("saved: at the end")
+
+
+def count_exits(name, command, load):
+    """Exits in a minute of a machine that COMMAND starts in a step, and KVM's own count of them."""
+    image_step(f"-c{CPUS}", command)
+    wait_until(lambda: "ready" in console(), 240)
+    if load:
+        type_line(load, f"got {load}")
+    time.sleep(5)
+    pid = qemu()
+    before = vm_exits(pid)
+    time.sleep(MINUTE)
+    exits = vm_exits(pid) - before
+    cluster.note(f"exits: {name} {load or 'idle'}: {exits} in {MINUTE} s")
+    run("scancel -u alice")
+    all_idle(f"exits: {name}: the node is idle")
+    return exits
+
+
+def group_exits():
+    """Exits of a guest with the default profile, beside QEMU with -m and -smp alone: the node's
+    CPUs but the first have no ticks, as on a node that is prepared for such guests."""
+    guests = CPUS - 1
+    quiet = (
+        f" nohz_full=1-{guests - 1} rcu_nocbs=1-{guests - 1}"  # as guest/inside.c, make_append()
+    )
+    plain = (
+        f"qemu-system-x86_64 -accel kvm -cpu host -m 256 -smp {guests} -nodefaults -display none"
+        " -serial stdio -kernel k -initrd i -append 'console=ttyS0 quiet no_timer_check'"
+    )
+    for load in ("", "compute"):
+        image_of("no_timer_check")
+        rest = count_exits("plain", plain, load)
+        image = image_of(f"no_timer_check{quiet}")
+        command = f"{RUNNER} --image={image} --memory=256M --cpus=1-{guests}"
+        own = count_exits("guest", command, load)
+        ok(
+            rest > 0 and own * 10 <= rest,
+            f"exits: {load or 'idle'}: at most a tenth of plain QEMU's",
+            f"{own} of {rest}",
+        )
+    clean("exits")
 
 
 def kill_part(job, rng):
