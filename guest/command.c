@@ -89,6 +89,10 @@ static void put_processor(struct command *c, const struct guest_plan *plan)
 	} else {
 		put_option(c, "-accel", "kvm");
 	}
+	if (!plan->alone) { /* QEMU's threads need the CPUs that an idle guest leaves */
+		put_option(c, "-cpu", "host");
+		return;
+	}
 	put_option(c, "-cpu", "host,kvm-hint-dedicated=on");
 	/* an idle CPU of the guest sleeps as the host's would, without leaving the guest */
 	put_option(c, "-overcommit", "cpu-pm=on");

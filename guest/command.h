@@ -12,6 +12,7 @@ struct guest_plan {
 	const char *qemu; /* path of the program */
 	const char *name; /* of the guest: letters, digits, '.', '_' and '-' */
 	bool emulated; /* true: emulated by TCG; false: by KVM */
+	bool alone; /* no other thread, not even QEMU's, runs on its CPUs of the host */
 	const struct guest_shape *shape;
 	bool binds; /* binds memory to the host's nodes that SHAPE names */
 	uint64_t page; /* bytes of a page of its memory; 0: ordinary memory */

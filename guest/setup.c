@@ -110,6 +110,7 @@ static int make_run(struct guest_run *run, struct guest_shape *shape, const stru
 				      "qemu-system-x86)");
 	if (divide_cpus(o, &cpus, &run->rest, err) < 0 || load_machine(&m, err) < 0)
 		return -1;
+	run->plan.alone = !idset_intersects(&cpus, &run->rest);
 	rc = fit_shape(shape, o, &cpus, m, err);
 	/* on a host with one node there is no choice */
 	run->plan.binds = idset_count(machine_mems(m)) > 1;

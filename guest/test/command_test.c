@@ -81,7 +81,7 @@ static void test_nodes(void)
 	for (unsigned i = 0; i < 3; i++)
 		for (unsigned k = 0; k < 3; k++)
 			shape.distance[i][k] = (uint8_t)(i == k ? 10 : 20 + i + k);
-	plan.binds = true;
+	plan.binds = plan.alone = true;
 	plan.page = 2 << 20;
 	image.disk = (char *)"/d,1/x.qcow2";
 	image.iso = (char *)"/i.iso";
@@ -121,8 +121,8 @@ static void test_given(void)
 	image.disk = (char *)"d.img";
 	is(line(),
 	   BEGIN
-	   "-add-fd fd=9,set=1 -accel kvm,device=/dev/fdset/1 -cpu host,kvm-hint-dedicated=on "
-	   "-overcommit cpu-pm=on -smp 1,sockets=1,dies=1,cores=1,threads=1 -m 384M -object "
+	   "-add-fd fd=9,set=1 -accel kvm,device=/dev/fdset/1 -cpu host "
+	   "-smp 1,sockets=1,dies=1,cores=1,threads=1 -m 384M -object "
 	   "memory-backend-file,mem-path=/proc/self/fd/8,id=mem0,size=268435456,share=on,"
 	   "prealloc=on -numa node,nodeid=0,memdev=mem0 -object "
 	   "memory-backend-file,mem-path=/proc/self/fd/10,id=mem1,size=134217728,share=on,"

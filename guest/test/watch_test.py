@@ -351,6 +351,20 @@ def test_places():
     )
 
 
+def test_profile():
+    """Idle CPUs keep the host's CPUs only where QEMU's other threads do not need them."""
+    command = [GUEST, "--image=k.json", "--memory=64M", "--qemu=./qemu", "--dry-run"]
+    for options, want in (([], False), ([f"--cpus={CPUS[0]}"], len(CPUS) > 1)):
+        r = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+        ok(
+            r.returncode == 0
+            and ("cpu-pm=on" in r.stdout, "kvm-hint-dedicated=on" in r.stdout) == (want, want),
+            f"idle CPUs of a guest {'sleep in it' if want else 'leave it'}: {options}",
+            r.stdout,
+            r.stderr,
+        )
+
+
 def stopped(words, number, *options):
     guest = Guest(f"print=up\\n {words}", *options)
     guest.wait_for_line()
@@ -422,6 +436,7 @@ def main():
         test_refusals()
         test_console()
         test_places()
+        test_profile()
         test_signals()
         test_kill()
         test_ranks()
