@@ -9,11 +9,14 @@ also refused, attacked, and interrupted at each transition. The same MPI step ru
 a rank loses or changes a number, all later numbers are wrong.
 
 move.py [--moves=3] [--swaps=20] [--kills=5] [GROUP...]: moves, refused, saved, swap, killed,
-reboots"""
+reboots
+move.py --relay FILE COMMAND...: run the receiver COMMAND, but keep the request "go" from it, and
+make FILE then"""
 
 import json
 import os
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -37,6 +40,9 @@ IDLE = {NAME: "idle", OTHER: "idle"}
 SAVED = "/var/tmp/saved-vnodes"
 SECRET = f"{SCRATCH}/secret"  # only root can read it
 TIMES = {"moves": 3, "swaps": 20, "kills": 5}
+# A peer that waits for an acknowledgement sends again after a pause that doubles up to this many
+# seconds (TCP_RTO_MAX of Linux), so it may notice the end of a pause so much later.
+RTO_MAX = 120
 
 
 def wait_until(what, limit=120):
@@ -175,10 +181,11 @@ def restorer(host):
     return f'nodeosctl vnode restore --command "{receive}" {NAME} {SAVED}'
 
 
-def mover(source, dest, words=""):
-    """Return the command that moves the vnode from SOURCE to DEST."""
+def mover(source, dest, words="", relay=""):
+    """Return the command that moves the vnode from SOURCE to DEST. RELAY is put before the command
+    of the receiver."""
     receive = (
-        f"/usr/bin/nsenter --net=/run/netns/{dest} {LIBEXEC}/nodeos-vnode-receive"
+        f"{relay}/usr/bin/nsenter --net=/run/netns/{dest} {LIBEXEC}/nodeos-vnode-receive"
         f" --unit {UNIT.format(dest, NAME)} {places(dest)} {NAME}"
     )
     target = NAME if "--recover" in words else f"{NAME} host{dest}"
@@ -280,7 +287,7 @@ class Step:
             with open(DATA, "rb") as f:
                 return f.read(8) != last
 
-        good = wait_until(more, 30) and self.ask.poll() is None
+        good = wait_until(more, RTO_MAX + 30) and self.ask.poll() is None
         ok(
             good,
             f"{what}: the connection to the tree of processes still works",
@@ -423,10 +430,10 @@ def group_saved(step):
     left_of_moves("after save and restore")
 
 
-def begin_move(source, dest):
+def begin_move(source, dest, relay=""):
     """Start a move in the background. Its messages go to a pipe."""
     return subprocess.Popen(
-        ["bash", "-c", mover(source, dest)],
+        ["bash", "-c", mover(source, dest, relay=relay)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -534,7 +541,7 @@ def kill_gate_at_live(step):
     """Kill the destination's gate when it has written "live" and the tree has not run: by a program
     in the gate's place, which dies after the gate has ended."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
-    gate, place = f"{LIBEXEC}/nodeos-vnode-gate", "/run/test-gate"
+    gate, place = f"{LIBEXEC}/nodeos-vnode-gate", "/var/tmp/test-gate"
     write(
         place,
         f'#!/bin/sh\n{place}.real; code=$?\n[ "$CRTOOLS_SCRIPT_ACTION" = post-restore ] &&'
@@ -581,35 +588,54 @@ def reboot(host):
     )
 
 
+def relay_requests(file, command):
+    """Run the receiver COMMAND between this process's input and output, until it ends. The request
+    "go", which the mover sends alone after "handed", does not reach it: FILE is made instead."""
+    pid = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    ends = {0: pid.stdin.fileno(), pid.stdout.fileno(): 1}
+    while ends:
+        for end in select.select(list(ends), [], [])[0]:
+            data = os.read(end, 1 << 16)
+            if end == 0 and re.fullmatch(rb"go [0-9a-f]+\n", data):
+                write(file, "")
+            elif data:
+                while data:
+                    data = data[os.write(ends[end], data) :]
+            elif end == 0:
+                del ends[0]
+                pid.stdin.close()
+            else:
+                return
+
+
 def stop_at_handed(source, dest):
-    """Begin a move, and stop the receiver at "restored" and so the mover at "handed". Returns the
-    mover and the PID of the receiver."""
-    before = token(dest)
-    p = begin_move(source, dest)
-    wait_until(lambda: "restored" in journal(dest, before) or p.poll() is not None, 300)
-    pids = processes_of("receiver", dest)
-    kill(pids, signal.SIGSTOP)
-    wait_until(lambda: "handed" in journal(source) or p.poll() is not None)
+    """Begin a move that stops when the source's journal is at "handed", and the destination's at
+    "restored". Returns the mover."""
+    handed = "/run/test-handed"
+    root(f"rm -f {handed}")
+    relay = f"/usr/bin/python3 {os.path.abspath(__file__)} --relay {handed} "
+    p = begin_move(source, dest, relay)
+    wait_until(lambda: os.path.exists(handed) or p.poll() is not None, 600)
     ok(
         journal(source)[-1:] == ["handed"] and journal(dest)[-1:] == ["restored"],
         "a move can be stopped at handed",
-        (journal(source), journal(dest), pids),
+        (journal(source), journal(dest)),
     )
-    return p, pids
+    return p
 
 
 def group_reboots(step):
     """A host reboots when the journal of the source is at "handed"."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
-    p, pids = stop_at_handed(source, dest)
+    p = stop_at_handed(source, dest)
     reboot(dest)
     err = p.communicate(timeout=300)[1]
     ok(p.returncode == 1, "the destination reboots at handed: the move is undone", err)
     same(here(), [source], "the destination reboots at handed: the vnode is where it was")
     same(journal(source)[-1], "back", "the destination reboots at handed: the journal says back")
     step.goes_on("after a reboot of the destination")
-    p, pids = stop_at_handed(source, dest)
-    kill(pids)
+    p = stop_at_handed(source, dest)
+    kill(processes_of("receiver", dest))
     reboot(source)
     p.communicate(timeout=300)
     r = move(source, dest, "--recover")
@@ -627,6 +653,9 @@ GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith(
 
 def main():
     names = []
+    if sys.argv[1:2] == ["--relay"]:
+        relay_requests(sys.argv[2], sys.argv[3:])
+        return
     for word in sys.argv[1:]:
         key, equals, number = word.removeprefix("--").partition("=")
         if equals:
