@@ -21,6 +21,7 @@
  *    similar programs, which start the ranks of their own host), each child of a launcher, except
  *    other launchers, srun and ssh. Neither the launcher nor the first process of the directory is
  *    then a rank.
+ *    In a vnode, each child of slurmstepd is a CHILD, too, as all processes are in one directory.
  *  - BUSY: any other process of the step, in a directory without a TASK, that used more than half
  *    a CPU between two scans. This process stays a rank as long as it lives.
  */

@@ -22,6 +22,12 @@ struct rank_task {
 	bool alone; /* at most one process has ever been seen in its directory */
 	int dir; /* DIR, CPU_STAT, MEMORY, IO: descriptors; -1: not open */
 	int cpu_stat, memory, io;
+	/*
+	 * in a vnode: DIR is the vnode's, and this is the step's slurmstepd there, with its number
+	 * (struct process_seen); else 0
+	 */
+	pid_t stepd;
+	uint64_t stepd_start;
 	int slot; /* slot of its traffic (traffic.h); -1: its traffic is not counted */
 	uint64_t read, written; /* totals of its io.stat when the task was first seen */
 };
@@ -48,6 +54,7 @@ struct rank_step {
 	char path[CGROUP_PATH_MAX]; /* below the root of cgroup v2 */
 	/* false: the tasks are a batch script, an interactive shell or adopted sessions */
 	bool tasks_of_srun;
+	bool in_vnodes; /* it has a task for each vnode, with the vnode's name; PATH is not used */
 	unsigned n_tasks, n, n_idle;
 	unsigned next_task, next_rank; /* index at which the next search begins */
 	struct rank_task *task;
@@ -128,6 +135,24 @@ int ranks_read_io(int fd, uint64_t *read, uint64_t *written);
  * component of the heterogeneous step 0; srun gives each component its own hosts. Returns 0, or -1.
  */
 int ranks_parse_step(const char *name, uint32_t *step);
+
+/* ----------------------------------------------------------- ranks_vnodes.c */
+
+/*
+ * Find the steps of the vnode NAME, whose directory is PATH, and add them to R and NODE. A step of
+ * several vnodes of this host is one step.
+ */
+void ranks_find_vnode_steps(struct ranks *r, struct observed_node *node, const char *name,
+			    const char *path, struct errbuf *bad);
+
+/* Return whether the slurmstepd of T, a task of a step in vnodes, still runs. */
+bool ranks_stepd_lives(const struct ranks *r, const struct rank_task *t);
+
+/*
+ * Parse the title that slurmstepd gives its process, such as "slurmstepd: [41.0]". Returns 0, or
+ * -1.
+ */
+int ranks_parse_title(const char *title, uint32_t *job, uint32_t *step);
 
 /* ------------------------------------------------------------- ranks_scan.c */
 

@@ -281,6 +281,81 @@ static void scan_settle_ranks(struct scan *l)
 	}
 }
 
+static int scan_by_pid(const void *a, const void *b)
+{
+	const struct scan_process *x = a, *y = b;
+
+	return (x->seen.pid > y->seen.pid) - (x->seen.pid < y->seen.pid);
+}
+
+/* Return the index of the parent of process I among the N processes P, sorted by pid, or -1. */
+static int scan_parent(const struct scan_process *p, unsigned n, int i)
+{
+	const struct scan_process key = { .seen = { .pid = p[i].seen.parent } };
+	const struct scan_process *found = bsearch(&key, p, n, sizeof(*p), scan_by_pid);
+
+	return found ? (int)(found - p) : -1;
+}
+
+/*
+ * Keep those of the N processes P of a vnode that STEPD has started, directly or not. Returns their
+ * number, or -1 if out of memory.
+ */
+static int scan_keep_started(struct scan_process *p, unsigned n, pid_t stepd)
+{
+	enum { UNKNOWN, STARTED, OTHER } *is = calloc(n + 1, sizeof(*is));
+	int kept = 0;
+
+	if (!is)
+		return -1;
+	qsort(p, n, sizeof(*p), scan_by_pid);
+	for (int i = 0; i < (int)n; i++) {
+		int end = i;
+		unsigned turns = 0;
+		bool started;
+
+		/* parents that are read one after the other could form a circle */
+		while (end >= 0 && is[end] == UNKNOWN && p[end].seen.parent != stepd && turns++ < n)
+			end = scan_parent(p, n, end);
+		started = end >= 0 && (p[end].seen.parent == stepd || is[end] == STARTED);
+		for (int at = i; at >= 0 && is[at] == UNKNOWN;
+		     at = at == end ? -1 : scan_parent(p, n, at))
+			is[at] = started ? STARTED : OTHER;
+	}
+	for (unsigned i = 0; i < n; i++)
+		if (is[i] == STARTED)
+			p[kept++] = p[i];
+	free(is);
+	return kept;
+}
+
+/*
+ * Choose the ranks among the processes of a vnode, which begin at FROM: what the slurmstepd of task
+ * I has started itself, or, if that is a launcher or a batch script, as in a task's directory.
+ */
+static void scan_choose_started(struct scan *l, unsigned i, unsigned from)
+{
+	struct rank_task *t = &l->s->task[i];
+	int kept = scan_keep_started(l->process + from, l->n - from, t->stepd);
+
+	if (kept < 0) {
+		errprintf(l->bad, "out of memory");
+		l->cut = true;
+		kept = 0;
+	}
+	l->n = from + (unsigned)kept;
+	t->launcher = false;
+	for (unsigned k = from; k < l->n; k++)
+		t->launcher |= l->process[k].launcher;
+	if (!l->s->tasks_of_srun || t->launcher) {
+		scan_choose_others(l, from, l->n);
+		return;
+	}
+	for (unsigned k = from; k < l->n; k++)
+		if (l->process[k].seen.parent == t->stepd && !l->process[k].seen.kept_from_exec)
+			scan_keep(l, &l->process[k], OBSERVED_CHILD);
+}
+
 static void scan_one_step(struct scan *l)
 {
 	struct rank_step *s = l->s;
@@ -293,7 +368,9 @@ static void scan_one_step(struct scan *l)
 		if (!s->task[i].watched)
 			continue;
 		s->task[i].gone = scan_read_task(l, i) < 0;
-		if (s->tasks_of_srun && !s->task[i].launcher)
+		if (s->task[i].stepd)
+			scan_choose_started(l, i, from);
+		else if (s->tasks_of_srun && !s->task[i].launcher)
 			scan_choose_first(l, from, l->n);
 		else
 			scan_choose_others(l, from, l->n);
@@ -307,6 +384,19 @@ static void scan_one_step(struct scan *l)
 			ranks_forget_task(l->r, s, i);
 }
 
+/* Forget tasks in vnodes whose slurmstepd has ended. Returns whether the step L->s has ended. */
+static bool scan_has_ended(struct scan *l)
+{
+	struct rank_step *s = l->s;
+
+	if (!s->in_vnodes)
+		return cgroup_is_gone(l->r->conf.cgroup_fd, s->path, l->o->inode);
+	for (unsigned i = s->n_tasks; i-- > 0;)
+		if (!ranks_stepd_lives(l->r, &s->task[i]))
+			ranks_forget_task(l->r, s, i);
+	return !s->n_tasks;
+}
+
 static void scan_all_steps(struct scan *l)
 {
 	for (unsigned i = 0; i < l->node->n_steps; i++) {
@@ -314,7 +404,7 @@ static void scan_all_steps(struct scan *l)
 		l->s = ranks_step_find(l->r, l->o->inode);
 		if (!l->s || l->o->ended)
 			continue;
-		if (cgroup_is_gone(l->r->conf.cgroup_fd, l->s->path, l->o->inode))
+		if (scan_has_ended(l))
 			l->o->ended = true;
 		else
 			scan_one_step(l);

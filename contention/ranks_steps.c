@@ -297,6 +297,20 @@ static void steps_scope(const struct steps_search *search, const char *path, con
 	steps_each_dir(search, scope, "s", "", search->jobs ? steps_count_job : steps_nameless_job);
 }
 
+/* Observe the steps of the vnode of the unit NAME, nodeos-vnode@NODE.service. */
+static void steps_vnode(const struct steps_search *search, const char *path, const char *name)
+{
+	char vnode[CGROUP_PATH_MAX], node[RANK_TASK_NAME_MAX];
+	const char *at = strchr(name, '@');
+	int len = at ? (int)(strlen(at + 1) - strlen(".service")) : 0;
+
+	if (search->jobs || len <= 0 || len >= (int)sizeof(node) ||
+	    (size_t)snprintf(vnode, sizeof(vnode), "%s/%s/vnode", path, name) >= sizeof(vnode))
+		return;
+	snprintf(node, sizeof(node), "%.*s", len, at + 1);
+	ranks_find_vnode_steps(search->r, search->node, node, vnode, search->bad);
+}
+
 static void steps_slice(const struct steps_search *search, const char *path, const char *name)
 {
 	char slice[CGROUP_PATH_MAX];
@@ -308,6 +322,7 @@ static void steps_slice(const struct steps_search *search, const char *path, con
 	for (const char *c = slice; *c; c++)
 		depth += *c == '/';
 	steps_each_dir(search, slice, "", "slurmstepd.scope", steps_scope);
+	steps_each_dir(search, slice, "nodeos-vnode", ".service", steps_vnode);
 	if (depth < STEPS_SLICES_MAX)
 		steps_each_dir(search, slice, "", ".slice", steps_slice);
 }

@@ -13,6 +13,7 @@
 #include "container/step_id.h"
 #include "container/test/ledger_fixture.h"
 #include "contention/process.h"
+#include "contention/ranks_impl.h"
 #include "host/contention_record.h"
 
 #define SCOPE "system.slice/slurmstepd.scope/"
@@ -48,6 +49,7 @@ struct fake {
 	unsigned threads, pages, policy;
 	char state;
 	const char *cpus;
+	const char *title; /* of a process of root's; NULL: a process of user 1000 */
 };
 
 /* Return COMMAND as the kernel writes it, with two characters, "\" and "n", for a newline. */
@@ -69,7 +71,10 @@ static const char *escape_name(const char *command)
 static void put_process(struct fake f)
 {
 	char text[1024];
+	int uid = f.title ? 0 : 1000;
 
+	if (f.title)
+		write_file(f.title, "proc/%d/cmdline", f.pid);
 	snprintf(text, sizeof(text),
 		 "%d (a ) S 9 (b) %c %d 0 0 0 -1 4194304 0 0 0 0 %lu 0 9 9 20 0 %u 0 %lu 1000 %u 0 "
 		 "0 0 0 0 "
@@ -82,12 +87,12 @@ static void put_process(struct fake f)
 	write_file(text, "proc/%d/cgroup", f.pid);
 	snprintf(text, sizeof(text),
 		 "Name:\t%s\nUmask:\t0022\nState:\t%c (some)\nTgid:\t%d\nNgid:\t0\nPid:\t%d\n"
-		 "PPid:\t%d\nTracerPid:\t0\nUid:\t1000\t1000\t1000\t1000\n"
+		 "PPid:\t%d\nTracerPid:\t0\nUid:\t%d\t0\t0\t0\n"
 		 "Gid:\t100\t100\t100\t100\nVmSize:\t     99 kB\nVmRSS:\t    %u kB\n"
 		 "RssAnon:\t     99 kB\nThreads:\t%u\nCpus_allowed:\tff\n"
 		 "Cpus_allowed_list:\t%s\n",
 		 escape_name(f.command ? f.command : "app"), f.state ? f.state : 'R', f.pid, f.pid,
-		 f.parent, 4 * f.pages, f.threads ? f.threads : 1, f.cpus ? f.cpus : "0-7");
+		 f.parent, uid, 4 * f.pages, f.threads ? f.threads : 1, f.cpus ? f.cpus : "0-7");
 	write_file(text, "proc/%d/status", f.pid);
 }
 
@@ -875,6 +880,145 @@ static void test_no_descriptors(void)
 	remove_file("cg/system.slice");
 }
 
+/* Write the directory of vnode7, with processes PIDS. */
+static void put_vnode(const char *pids)
+{
+	write_file(pids, "cg/vnode.slice/nodeos-vnode@vnode7.service/vnode/cgroup.procs");
+}
+
+/* A step of a vnode is a slurmstepd with what it has started; cgroups of steps are not there. */
+static void test_vnode(void)
+{
+	const char *none = "none";
+
+	all_steps = true;
+	put_vnode("1100\n1101\n1102\n1110\n1111\n1112\n1113\n1120\n1121\n1130\n1131\n1132\n");
+	put_process((struct fake){ .pid = 1100,
+				   .task = none,
+				   .command = "nodeos-vnode-in",
+				   .title = "nodeos-vnode-init" });
+	put_process((struct fake){
+		.pid = 1101, .parent = 1100, .task = none, .command = "slurmd", .title = "slurmd" });
+	/* not in a step: an orphan of a job, and a user's program with the name of slurmstepd */
+	put_process((struct fake){ .pid = 1102, .parent = 1100, .task = none });
+	put_process((struct fake){ .pid = 1110,
+				   .parent = 1101,
+				   .task = none,
+				   .command = "slurmstepd",
+				   .title = "slurmstepd: [41.0]" });
+	/* parents may have larger pids than their children */
+	put_process((struct fake){ .pid = 1113, .parent = 1110, .task = none });
+	put_process((struct fake){ .pid = 1111, .parent = 1113, .task = none });
+	put_process((struct fake){ .pid = 1112,
+				   .parent = 1110,
+				   .task = none,
+				   .command = "slurmstepd",
+				   .title = "slurmstepd: [41.0]" });
+	put_process((struct fake){ .pid = 1120,
+				   .parent = 1101,
+				   .task = none,
+				   .command = "slurmstepd",
+				   .start = 1001,
+				   .title = "slurmstepd: [42.batch]" });
+	put_process(
+		(struct fake){ .pid = 1121, .parent = 1120, .task = none, .command = "prterun" });
+	put_process((struct fake){ .pid = 1130, .parent = 1121, .task = none });
+	put_process((struct fake){
+		.pid = 1131, .parent = 1121, .task = none, .cpus = "4-5", .command = "slurmstepd" });
+	write_file("slurmstepd: [43.0]", "proc/1131/cmdline");
+	put_process((struct fake){ .pid = 1132, .parent = 1131, .task = none });
+	write_file("1120\n", "cg/vnode.slice/other.service/vnode/cgroup.procs");
+	begin_test();
+	scan_ranks();
+	is_int(node.n_steps, 2, "ranks_scan: finds the steps of a vnode by their slurmstepd");
+	ok(node.n_steps == 2 && node.step[0].job == 41 && node.step[0].step == 0 &&
+		   node.step[0].uid == 1000 && node.step[0].gid == 100 && node.step[1].job == 42 &&
+		   node.step[1].step == STEP_ID_BATCH,
+	   "ranks_scan: sets job, step and owner of a step in a vnode");
+	is(list_ranks(0), "child -1 1113",
+	   "ranks_scan: ranks in a vnode are the programs that slurmstepd has started itself");
+	is(list_ranks(1), "child -1 1130, child -1 1131",
+	   "ranks_scan: ranks of a batch script in a vnode are the children of its launcher");
+	is_int(node.step[1].rank[1].domain, 1, "ranks_scan: sets the domain of a rank in a vnode");
+	put_process((struct fake){ .pid = 1112, .parent = 1110, .task = none });
+	is(scan_ranks(), "child -1 1113, child -1 1112",
+	   "ranks_scan: finds a rank in a vnode after its exec");
+	node.step[0].rank[0].misses = 77;
+	put_vnode("1100\n1101\n1110\n1113\n1120\n1121\n");
+	is(scan_ranks(), "child -1 1113", "ranks_scan: drops a rank of a vnode that has ended");
+	is_int((long long)node.step[0].rank[0].misses, 77,
+	       "ranks_scan: another rank of the vnode keeps its totals");
+	/* the job has a second vnode on this host */
+	write_file("1140\n1141\n", "cg/vnode.slice/nodeos-vnode@vnode8.service/vnode/cgroup.procs");
+	put_process((struct fake){ .pid = 1140,
+				   .parent = 1101,
+				   .task = none,
+				   .command = "slurmstepd",
+				   .title = "slurmstepd: [41.0]" });
+	put_process((struct fake){ .pid = 1141, .parent = 1140, .task = none });
+	is(scan_ranks(), "child -1 1113, child -1 1141",
+	   "ranks_scan: a step of two vnodes of the host is one step");
+	is(node.step[0].rank[1].task, "vnode8", "ranks_scan: names the vnode of a rank");
+	/* another process gets the pid of the slurmstepd */
+	put_process((struct fake){ .pid = 1110,
+				   .parent = 1101,
+				   .task = none,
+				   .start = 1002,
+				   .command = "slurmstepd",
+				   .title = "slurmstepd: [44.3]" });
+	is(scan_ranks(), "child -1 1141",
+	   "ranks_scan: a step goes on in a vnode when it has ended in another");
+	ok(node.n_steps == 3 && node.step[2].job == 44 && node.step[2].step == 3,
+	   "ranks_scan: a new slurmstepd with an old pid has a step of its own");
+	remove_file("cg/vnode.slice/nodeos-vnode@vnode8.service");
+	remove_file("proc/1140");
+	scan_ranks();
+	ok(node.step[0].ended && !node.step[1].ended,
+	   "ranks_scan: a step in vnodes has ended when each slurmstepd has");
+	is(list_ranks(0), "child -1 1141",
+	   "ranks_scan: keeps the ranks of an ended step in a vnode for its last document");
+	end_test();
+	all_steps = false;
+	begin_test();
+	scan_ranks();
+	is_int(node.n_steps, 0, "ranks_scan: finds steps of vnodes only with all_steps");
+	end_test();
+	remove_file("cg/vnode.slice");
+}
+
+static void test_titles(void)
+{
+	static const struct {
+		const char *title;
+		uint32_t job, step;
+	} row[] = {
+		{ "slurmstepd: [41.0]", 41, 0 },
+		{ "slurmstepd: [41.12]", 41, 12 },
+		{ "slurmstepd: [7.batch]", 7, STEP_ID_BATCH },
+		{ "slurmstepd: [7.interactive]", 7, STEP_ID_INTERACTIVE },
+		{ "slurmstepd: [7+1.0]", 7, 0 },
+		{ "slurmstepd: [7.0+1]", 7, 0 },
+		{ "slurmstepd: [7.]", 0, 0 },
+		{ "slurmstepd: [.0]", 0, 0 },
+		{ "slurmstepd: [0.0]", 0, 0 },
+		{ "slurmstepd: [7+.0]", 0, 0 },
+		{ "slurmstepd: [7.0", 0, 0 },
+		{ "slurmstepd: [99999999999.0]", 0, 0 },
+		{ "slurmstepd: [7.0000000000000000000000000000000000]", 0, 0 },
+		{ "slurmstepd: [-7.0]", 0, 0 },
+		{ "slurmd: [7.0]", 0, 0 },
+		{ "", 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		uint32_t job = 0, step = 0;
+		int rc = ranks_parse_title(row[i].title, &job, &step);
+
+		ok(row[i].job ? rc == 0 && job == row[i].job && step == row[i].step : rc < 0,
+		   "ranks_parse_title: %s \"%s\"", row[i].job ? "reads" : "refuses", row[i].title);
+	}
+}
+
 /* The status of a process is long if its user is in many groups. */
 static void test_many_groups(void)
 {
@@ -929,5 +1073,7 @@ int main(void)
 	test_damaged_status();
 	test_no_descriptors();
 	test_many_groups();
+	test_vnode();
+	test_titles();
 	return tap_done();
 }
