@@ -7,6 +7,7 @@
 reach, jobs of MPI on them, what create refuses, and that they leave nothing on the host.
 vnode.py [GROUP...]"""
 
+import json
 import os
 import sys
 import time
@@ -244,6 +245,51 @@ def group_jobs():
         dict.fromkeys(NAMES, "idle"),
         "a refused container does not drain the vnodes",
     )
+
+
+def group_contend():
+    """nodeos-contend finds the ranks of a step on both vnodes, in one document."""
+    cluster.site("contention = observe", ("n0",))
+    cluster.site("contention_steps = all", ("n0",))
+    cluster.site("contention_source = none", ("n0",))
+    r = root("systemctl restart nodeos-contend")
+    ok(r.code == 0, "nodeos-contend runs beside vnodes", r.text)
+    # the shell stays the rank, and its sleep is no rank
+    job = run(
+        "sbatch --parsable -N2 -n4 -o /dev/null --wrap 'srun --mpi=none sh -c \"sleep 99; :\"'"
+    )
+    path = f"/run/nodeos-contend/steps/{job.out.strip()}.0.json"
+    seen, end = [], time.time() + 90
+    while time.time() < end and len(seen) != 4:
+        time.sleep(2)
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as f:
+                seen = json.load(f)["ranks"]
+    children = {
+        int(pid): name
+        for name in NAMES
+        for stepd in processes(name)
+        if root(f"cat /proc/{stepd}/cmdline").out.startswith(f"slurmstepd: [{job.out.strip()}.0]")
+        for pid in root(f"pgrep -P {stepd} -x sh").out.split()
+    }
+    same(
+        sorted(r["pid"] for r in seen),
+        sorted(children),
+        "the document of the step has the programs that slurmstepd has started on both vnodes",
+    )
+    same(sorted(children.values()), sorted(NAMES * 2), "the step has two ranks on each vnode")
+    ok(
+        all(
+            cpus(r["cpus"]) == share_of(children[r["pid"]])[0] for r in seen if r["pid"] in children
+        ),
+        "the ranks have the CPUs of their vnodes",
+        seen,
+    )
+    user = run(f"cat {path}")
+    ok(user.code == 0, "the user of the step can read the document", user.text)
+    run("scancel --user=alice")
+    root("systemctl stop nodeos-contend; sed -i '/^contention/d' /etc/nodeos/nodeos.conf")
+    vnodes.wait_for(dict.fromkeys(NAMES, "idle"))
 
 
 def group_undone():
