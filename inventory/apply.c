@@ -28,7 +28,7 @@ struct idset move_map_cpus(const struct idset *cpus, const struct idset *source,
 	return out;
 }
 
-static int read_cpus(struct idset *out, pid_t tid)
+int move_cpus_read(struct idset *out, pid_t tid)
 {
 	size_t size = CPU_ALLOC_SIZE(IDSET_MAX);
 	cpu_set_t *set = CPU_ALLOC(IDSET_MAX);
@@ -99,7 +99,7 @@ int move_apply_cpus(const struct move_record *r, pid_t init, unsigned *changed, 
 	struct apply a = { .r = r, .err = err };
 	int rc = find_source_cpus(&a);
 
-	if (rc == 0 && read_cpus(&a.dest, init) < 0)
+	if (rc == 0 && move_cpus_read(&a.dest, init) < 0)
 		rc = errprintf(err, "CPUs of the first process: %s", strerror(errno));
 	if (rc == 0)
 		rc = move_threads_each(r, init, apply_thread, &a);

@@ -16,6 +16,9 @@
  */
 int move_apply_cpus(const struct move_record *r, pid_t init, unsigned *changed, struct errbuf *err);
 
+/* Read the CPUs that thread TID may use. Returns 0, or -1 with errno. */
+int move_cpus_read(struct idset *out, pid_t tid);
+
 /* Translate CPUS: the k-th CPU of SOURCE becomes the k-th CPU of DEST. Returns all of DEST if one
  * of CPUS has no counterpart. Pure. */
 struct idset move_map_cpus(const struct idset *cpus, const struct idset *source,

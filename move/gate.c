@@ -12,6 +12,7 @@
 
 #include "base/fileio.h"
 #include "inventory/apply.h"
+#include "inventory/local.h"
 #include "inventory/record.h"
 #include "inventory/scan.h"
 #include "move/flow.h"
@@ -20,6 +21,7 @@
 #include "move/link.h"
 
 #define SHARED_MAX 64 /* mount points */
+#define HOME_SECONDS 20 /* limit for pages that follow the CPUs, while the tree is held */
 #define NAMES_MAX 16 /* executables of root's processes whose O_PATH descriptors are changed */
 
 struct gate {
@@ -188,6 +190,8 @@ static int hold_restored(struct gate *g, struct errbuf *err)
 	}
 	if (rc == 0)
 		rc = move_apply_cpus(&before, g->scan.init, &changed, err);
+	if (rc == 0)
+		move_pages_home(&before, g->scan.init, HOME_SECONDS);
 	move_record_free(&before);
 	if (rc == 0)
 		rc = put_note(g, GATE_WAITS, "", err);

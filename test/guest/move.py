@@ -325,6 +325,20 @@ class Step:
         self.tree.communicate(timeout=120)
 
 
+def private_pages(pid):
+    """Return the memory node of a bound process's CPU, and {node: its pages that no other process
+    maps}."""
+    pages = dict.fromkeys(cluster.Machine().mems, 0)
+    with open(f"/proc/{pid}/numa_maps") as f:
+        for line in f:
+            words = line.split()
+            if any(w.startswith("anon=") for w in words) and "mapmax=" not in line:
+                for node, _, number in (w[1:].partition("=") for w in words[2:] if w[0] == "N"):
+                    pages[int(node)] += int(number)
+    cpu = min(cpus(status_of(pid, "Cpus_allowed_list")))
+    return cluster.Machine().node_of[cpu], pages
+
+
 def check_host(step, source, dest, what):
     """Check that the vnode is on DEST, within its share of CPUs and memory nodes, and that nothing
     of it is left on SOURCE."""
@@ -348,6 +362,12 @@ def check_host(step, source, dest, what):
     nodes = {word.split("=")[0][1:] for word in maps.split() if word[0] == "N" and "=" in word}
     mems = {str(n) for n in cpus(group_file(dest, "cpuset.mems.effective")[0])}
     ok(nodes <= mems, f"{what}: the ranks' pages are on the vnode's memory nodes", (nodes, mems))
+    home, pages = private_pages(ranks(dest)[allowed.index(min(allowed, key=len))])
+    ok(
+        sum(pages.values()) > 1000 and pages[home] >= 0.9 * sum(pages.values()),
+        f"{what}: the memory of the rank that is bound to a CPU is on the CPU's memory node",
+        (home, pages),
+    )
     step.goes_on(what)
 
 
