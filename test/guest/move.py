@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # boot: nodes=1 numa=2 cpus=4 memory=1000 kernel=debian
-# run: deep limit=7200 --moves=20 moves refused saved swap reboots
+# run: ci limit=900 moves
+# run: deep limit=7200 --moves=20 moves refused saved both swap reboots
 # run: deep limit=7200 --kills=5 killed
 # rooms: move vnode
 """Move a vnode between two hosts while it runs two of the three ranks of an MPI step. The hosts are
@@ -8,8 +9,8 @@ network namespaces of one node with joined bridges; the vnodes are Slurm's only 
 also refused, attacked, and interrupted at each transition. The same MPI step runs all the time: if
 a rank loses or changes a number, all later numbers are wrong.
 
-move.py [--moves=3] [--swaps=20] [--kills=5] [GROUP...]: moves, refused, saved, swap, killed,
-reboots
+move.py [--moves=3] [--swaps=20] [--kills=5] [GROUP...]: moves, refused, saved, both, swap,
+killed, reboots
 move.py --relay FILE COMMAND...: run the receiver COMMAND, but keep the request "go" from it, and
 make FILE then"""
 
@@ -114,9 +115,9 @@ def record(host, name=NAME):
         return {}
 
 
-def first_process(host):
+def first_process(host, name=NAME):
     """Return the pid of the vnode's first process on HOST, or 0."""
-    pid = int(record(host).get("pid", 0))
+    pid = int(record(host, name).get("pid", 0))
     return pid if pid and os.path.exists(f"/proc/{pid}/ns/pid") else 0
 
 
@@ -172,13 +173,18 @@ def places(host):
     return f"--run {run_dir(host)} --state /var/lib/vnode-{host}"
 
 
-def restorer(host):
+def saver(host, name=NAME):
+    """Return the command that saves a vnode of HOST."""
+    return f"nsenter --net=/run/netns/{host} nodeosctl vnode save {places(host)} {name} {SAVED}"
+
+
+def restorer(host, name=NAME):
     """Return the command that restores the saved vnode on HOST."""
     receive = (
         f"/usr/bin/nsenter --net=/run/netns/{host} {LIBEXEC}/nodeos-vnode-receive"
-        f" --unit {UNIT.format(host, NAME)} {places(host)} {NAME}"
+        f" --unit {UNIT.format(host, name)} {places(host)} {name}"
     )
-    return f'nodeosctl vnode restore --command "{receive}" {NAME} {SAVED}'
+    return f'nodeosctl vnode restore --command "{receive}" {name} {SAVED}'
 
 
 def mover(source, dest, words="", relay=""):
@@ -430,10 +436,7 @@ def group_refused(step):
 def group_saved(step):
     """The vnode is saved, and restored on the other host while its peers wait."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
-    r = root(
-        f"nsenter --net=/run/netns/{source} nodeosctl vnode save {places(source)} {NAME} {SAVED}",
-        timeout=600,
-    )
+    r = root(saver(source), timeout=600)
     ok(r.code == 0, f"the vnode is saved on {source}", r.text)
     same(here(), [], "a saved vnode is on no host")
     wait_until(lambda: traces(source) == "", 30)
@@ -448,6 +451,21 @@ def group_saved(step):
     r = root(restorer(source), timeout=600)
     ok(r.code == 1 and "restored before" in r.err, "a saved vnode is restored once", r.text)
     left_of_moves("after save and restore")
+
+
+def group_both(step):
+    """All vnodes of the MPI step are saved, one after the other, and restored: no rank of it is on
+    a host meanwhile."""
+    source = here()[0]
+    for host, name in ((source, NAME), ("B", OTHER)):
+        r = root(saver(host, name), timeout=600)
+        ok(r.code == 0, f"all vnodes of a step: {name} is saved", r.text)
+    same([first_process(h, n) for h in HOSTS for n in IDLE], [0] * 4, "no vnode is on a host")
+    for host, name in (("B", OTHER), (source, NAME)):
+        r = root(restorer(host, name), timeout=600)
+        ok(r.code == 0, f"all vnodes of a step: {name} is restored", r.text)
+    step.goes_on("after all vnodes of a step were saved")
+    left_of_moves("after all vnodes of a step were saved")
 
 
 def begin_move(source, dest, relay=""):
