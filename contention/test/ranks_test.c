@@ -898,7 +898,8 @@ static void test_vnode(void)
 				   .command = "nodeos-vnode-in",
 				   .title = "nodeos-vnode-init" });
 	put_process((struct fake){
-		.pid = 1101, .parent = 1100, .task = none, .command = "slurmd", .title = "slurmd" });
+		.pid = 1101, .parent = 1100, .task = none, .command = "slurmd",
+		.title = "slurmd" });
 	/* not in a step: an orphan of a job, and a user's program with the name of slurmstepd */
 	put_process((struct fake){ .pid = 1102, .parent = 1100, .task = none });
 	put_process((struct fake){ .pid = 1110,
@@ -924,7 +925,8 @@ static void test_vnode(void)
 		(struct fake){ .pid = 1121, .parent = 1120, .task = none, .command = "prterun" });
 	put_process((struct fake){ .pid = 1130, .parent = 1121, .task = none });
 	put_process((struct fake){
-		.pid = 1131, .parent = 1121, .task = none, .cpus = "4-5", .command = "slurmstepd" });
+		.pid = 1131, .parent = 1121, .task = none, .cpus = "4-5",
+		.command = "slurmstepd" });
 	write_file("slurmstepd: [43.0]", "proc/1131/cmdline");
 	put_process((struct fake){ .pid = 1132, .parent = 1131, .task = none });
 	write_file("1120\n", "cg/vnode.slice/other.service/vnode/cgroup.procs");
