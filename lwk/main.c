@@ -261,17 +261,15 @@ static int keep_extent(struct options *o, int fd, struct errbuf *err)
 		return 0;
 	}
 	o->extent = machine_hide_descriptor(fd);
-	if (o->used)
-		memory_note_used();
 	return o->extent < 0 ? errprintf(err, "--given: %s", strerror(-o->extent)) : 0;
 }
 
 static int open_memory(struct options *o, struct errbuf *err)
 {
-	int fd = o->extent;
+	struct memory_file f = { o->extent, o->used };
 
-	if (memory_open(o->memory, o->page, &fd, err) == 0)
-		return keep_extent(o, fd, err);
+	if (memory_open(o->memory, o->page, &f, err) == 0)
+		return keep_extent(o, f.fd, err);
 	return o->child ? memory_open_ordinary(o->memory, err) : -1;
 }
 
@@ -341,8 +339,7 @@ static int run_program(struct options *o)
 		close(o->file);
 	call_print_counts = o->counts;
 	balancing_stop();
-	if (machine_open(o->memory, o->kvm, &err) < 0 || open_memory(o, &err) < 0 ||
-	    open_record(o, &err) < 0)
+	if (machine_open(o->kvm, &err) < 0 || open_memory(o, &err) < 0 || open_record(o, &err) < 0)
 		return fail(EXIT_OURS, NULL, &err);
 	if (o->kvm >= 0)
 		o->kvm = machine.kvm;

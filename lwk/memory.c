@@ -37,11 +37,18 @@
 static struct {
 	struct lock lock;
 	struct extent extent;
+	uint64_t first; /* address of the program's first page, behind the machine's */
 	uint64_t brk;
 	uint64_t stack, stack_size; /* the program's first stack */
 	bool stale; /* processors may still have the old rights of freed pages in their TLBs */
 	struct memory_numbers numbers;
 } memory;
+
+/* Return whether all of BYTES at ADDRESS are pages of the extent that the program may have. */
+static bool is_program(uint64_t address, uint64_t bytes)
+{
+	return address >= memory.first && extent_holds(&memory.extent, address, bytes);
+}
 
 static uint64_t round_up(uint64_t bytes)
 {
@@ -53,16 +60,25 @@ static bool is_error(long rc)
 	return rc < 0 && rc > -4096;
 }
 
-/* Note the extent, whose memory is at MEMORY_BASE, and open its windows. */
-static int begin_extent(uint64_t size, struct errbuf *err)
+/* Note the extent, whose memory is at MEMORY_BASE, make the machine in it, and open its windows.
+ * USED: not all of the extent is zero. */
+static int begin_extent(uint64_t size, bool used, struct errbuf *err)
 {
 	void *map = mmap(NULL, extent_map_size(size), PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint64_t share = machine_share(size);
 
 	if (map == MAP_FAILED)
 		return errprintf(err, "no memory for the map of the extent: %s", strerror(errno));
 	extent_init(&memory.extent, MEMORY_BASE, size, map);
-	memory.brk = MEMORY_BASE;
+	if (used) {
+		memset((void *)MEMORY_BASE, 0, share);
+		extent_set_dirty(&memory.extent, MEMORY_BASE, size);
+	}
+	if (machine_begin((void *)MEMORY_BASE, size, err) < 0)
+		return -1;
+	extent_take_over(&memory.extent, MEMORY_BASE, share);
+	memory.first = memory.brk = MEMORY_BASE + share;
 	memory.numbers.size = size;
 	window_set_extent(MEMORY_BASE, size);
 	for (uint64_t at = MEMORY_BASE; at < MEMORY_BASE + size; at += WINDOW_SIZE) {
@@ -95,22 +111,22 @@ static int say_no_pages(uint64_t size, enum memory_page page, struct errbuf *err
 			 want, page == MEMORY_1G ? "1 GiB" : "2 MiB", have, name);
 }
 
-int memory_open(uint64_t size, enum memory_page page, int *fd, struct errbuf *err)
+int memory_open(uint64_t size, enum memory_page page, struct memory_file *f, struct errbuf *err)
 {
 	void *at;
 
-	if (*fd < 0)
-		*fd = memfd_create("nodeos-lwk",
-				   MFD_CLOEXEC | MFD_HUGETLB | (unsigned)page << MAP_HUGE_SHIFT);
-	if (*fd < 0)
+	if (f->fd < 0)
+		f->fd = memfd_create("nodeos-lwk",
+				     MFD_CLOEXEC | MFD_HUGETLB | (unsigned)page << MAP_HUGE_SHIFT);
+	if (f->fd < 0)
 		return errno == ENODEV || errno == ENOENT || errno == EINVAL
 			       ? say_no_pages(size, page, err)
 			       : errprintf(err, "memfd_create: %s", strerror(errno));
 	/* the mapping gives the file its size: ftruncate() would be limited by RLIMIT_FSIZE */
 	at = mmap((void *)MEMORY_BASE, size, PROT_READ | PROT_WRITE | PROT_EXEC,
-		  MAP_SHARED | MAP_FIXED_NOREPLACE, *fd, 0);
+		  MAP_SHARED | MAP_FIXED_NOREPLACE, f->fd, 0);
 	if (at == MAP_FAILED) {
-		close(*fd);
+		close(f->fd);
 		return say_no_pages(size, page, err);
 	}
 	/*
@@ -122,15 +138,10 @@ int memory_open(uint64_t size, enum memory_page page, int *fd, struct errbuf *er
 			  "here: the cgroup (hugetlb.*.max) or its memory nodes allow no more",
 			  (unsigned long)(size >> page));
 		munmap(at, size);
-		close(*fd);
+		close(f->fd);
 		return -1;
 	}
-	return begin_extent(size, err);
-}
-
-void memory_note_used(void)
-{
-	extent_set_dirty(&memory.extent, MEMORY_BASE, memory.numbers.size);
+	return begin_extent(size, f->used, err);
 }
 
 int memory_open_ordinary(uint64_t size, struct errbuf *err)
@@ -141,7 +152,7 @@ int memory_open_ordinary(uint64_t size, struct errbuf *err)
 	if (at == MAP_FAILED)
 		return errprintf(err, "no room for the extent: %s", strerror(errno));
 	memory.numbers.ordinary = true;
-	return begin_extent(size, err);
+	return begin_extent(size, false, err);
 }
 
 void memory_lock(void)
@@ -156,7 +167,7 @@ void memory_unlock(void)
 
 int memory_copy(void)
 {
-	uint64_t size = memory.numbers.size, at = MEMORY_BASE, n;
+	uint64_t size = memory.numbers.size, at = memory.first, n;
 	long to = host_call(SYS_mmap, 0, (long)(size + LARGE_PAGE),
 			    PROT_READ | PROT_WRITE | PROT_EXEC,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0),
@@ -166,6 +177,8 @@ int memory_copy(void)
 	if (is_error(to))
 		return (int)to;
 	begin = ((uint64_t)to + LARGE_PAGE - 1) & ~(LARGE_PAGE - 1);
+	/* what other threads of the parent take behind this has no use here, and must be zero */
+	memcpy((void *)begin, (void *)MEMORY_BASE, machine_first_used());
 	while ((n = extent_next_used(&memory.extent, &at)) != 0) {
 		memcpy((void *)(begin + (at - MEMORY_BASE)), (void *)at, n);
 		at += n;
@@ -173,7 +186,7 @@ int memory_copy(void)
 			break;
 	}
 	memset(memory.extent.dirty, 0, extent_map_size(size) / 2);
-	at = MEMORY_BASE;
+	at = memory.first;
 	while (at < MEMORY_BASE + size && (n = extent_next_used(&memory.extent, &at)) != 0) {
 		extent_set_dirty(&memory.extent, at, n);
 		at += n;
@@ -192,7 +205,7 @@ bool memory_has(uint64_t address)
 
 bool memory_is_used(uint64_t address)
 {
-	return memory_has(address) &&
+	return memory_has(address) && address >= memory.first &&
 	       extent_is_used(&memory.extent, address & ~(EXTENT_PAGE - 1), EXTENT_PAGE);
 }
 
@@ -270,7 +283,7 @@ void memory_note_stack(uint64_t address, uint64_t bytes)
 	memory.stack_size = bytes;
 }
 
-/* The heap begins at the start of the extent and grows up to the first used page. */
+/* The heap begins at the program's first page and grows up to the first used page. */
 static void move_brk(uint64_t end)
 {
 	uint64_t old = round_up(memory.brk), new = round_up(end);
@@ -296,7 +309,7 @@ long memory_brk(uint64_t end)
 	long result;
 
 	memory_lock();
-	if (end >= MEMORY_BASE && end <= MEMORY_BASE + memory.numbers.size)
+	if (end >= memory.first && end <= MEMORY_BASE + memory.numbers.size)
 		move_brk(end);
 	result = (long)memory.brk;
 	memory_unlock();
@@ -361,7 +374,7 @@ static long find_pages(const long arg[6], uint64_t bytes)
 		return -EINVAL;
 	if (!extent_meets(e, want, bytes))
 		return 0;
-	if (!extent_holds(e, want, bytes))
+	if (!is_program(want, bytes))
 		return -ENOMEM;
 	if (arg[3] & MAP_FIXED_NOREPLACE && !extent_take_at(e, want, bytes))
 		return -EEXIST;
@@ -471,15 +484,17 @@ static long call_outside(long nr, const long arg[6], uint64_t bytes)
 	return rc;
 }
 
-/* Return the size of the part of BYTES at *ADDRESS that is in the extent, and set *ADDRESS to the
- * start of this part. */
+/* Return the size of the part of BYTES at *ADDRESS that the program may have in the extent, and set
+ * *ADDRESS to the start of this part. */
 static uint64_t part_inside(uint64_t *address, uint64_t bytes)
 {
 	uint64_t end = *address + bytes, high = MEMORY_BASE + memory.numbers.size;
 
-	if (*address < MEMORY_BASE)
-		*address = MEMORY_BASE;
-	return (end < high ? end : high) - *address;
+	if (*address < memory.first)
+		*address = memory.first;
+	if (end > high)
+		end = high;
+	return end > *address ? end - *address : 0;
 }
 
 long memory_unmap(const long arg[6])
@@ -520,7 +535,7 @@ long memory_protect(const long arg[6])
 	rc = call_outside(SYS_mprotect, (const long[6]){ (long)address, 0, prot }, bytes);
 	bytes = part_inside(&address, bytes);
 	if (rc == 0)
-		rc = extent_is_used(&memory.extent, address, bytes)
+		rc = bytes && extent_is_used(&memory.extent, address, bytes)
 			     ? set_rights(address, bytes, (int)prot)
 			     : -ENOMEM;
 	memory_unlock();
@@ -555,8 +570,7 @@ static long remap_inside(const long arg[6])
 	if (address % EXTENT_PAGE || !bytes || !old ||
 	    arg[3] & (MREMAP_FIXED | MREMAP_DONTUNMAP)) /* would need holes in the extent */
 		return -EINVAL;
-	if (!extent_holds(&memory.extent, address, old) ||
-	    !extent_is_used(&memory.extent, address, old))
+	if (!is_program(address, old) || !extent_is_used(&memory.extent, address, old))
 		return -EFAULT;
 	if (bytes <= old) {
 		if (bytes < old)
@@ -601,7 +615,7 @@ long memory_advise(const long arg[6])
 
 	if (!bytes || !extent_meets(&memory.extent, address, bytes))
 		return host_call_array(SYS_madvise, arg);
-	if (address % EXTENT_PAGE || !extent_holds(&memory.extent, address, bytes))
+	if (address % EXTENT_PAGE || !is_program(address, bytes))
 		return -EINVAL;
 	if (arg[2] != MADV_DONTNEED)
 		return arg[2] >= 0 && arg[2] < 64 && MERE_ADVICE >> arg[2] & 1 ? 0 : -EINVAL;
@@ -614,5 +628,6 @@ long memory_advise(const long arg[6])
 void memory_count(struct memory_numbers *n)
 {
 	*n = memory.numbers;
-	n->used = (memory.extent.pages - memory.extent.free) * EXTENT_PAGE;
+	n->used = (memory.extent.pages - memory.extent.free) * EXTENT_PAGE -
+		  (memory.first - MEMORY_BASE);
 }

@@ -10,8 +10,7 @@
  *   0x2000  descriptor table (GDT)          0x3000  interrupt table (IDT)
  *   0x4000  entries of the 32 exceptions, then the instruction IRETQ
  *   0x5000  page tables of the kernel half: level 3, level 2
- *   0x10000 areas of the vCPUs, LWK_AREA_SIZE each
- *   LWK_TABLES  page tables, taken one by one
+ *   LWK_TAKEN  areas of vCPUs and page tables, taken one by one
  */
 #define LWK_KERNEL 0xffff800000000000
 #define LWK_LEVEL4 0x1000
@@ -20,9 +19,8 @@
 #define LWK_TRAPS 0x4000
 #define LWK_KERNEL_LEVEL3 0x5000
 #define LWK_KERNEL_LEVEL2 0x6000
-#define LWK_AREAS 0x10000
+#define LWK_TAKEN 0x7000
 #define LWK_VCPUS 1024 /* most vCPUs of one machine */
-#define LWK_TABLES (LWK_AREAS + LWK_VCPUS * LWK_AREA_SIZE)
 
 /*
  * The area of a vCPU: its own copy of the stub with the answers that the stub gives, so that the

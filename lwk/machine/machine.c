@@ -20,10 +20,14 @@
 #define LARGE 0x80UL
 #define LARGE_SIZE (2UL << 20)
 #define FIXED_TABLES (16UL << 20) /* bytes of page tables for windows (window.h) */
+#define PAGE 4096UL
+#define TABLE_SHARE 512 /* bytes of an extent for each byte of its page tables */
+#define LEAST_SHARE 16 /* the machine takes at most 1/16 of the extent */
 #define CPUID_ENTRIES 256
 #define DESCRIPTORS (LWK_VCPUS + 8) /* maximum number of descriptors of the machine */
 
 #define SPARE_SLOT 16384 /* above the slots of the windows */
+#define REST_SLOT 16385 /* second part of the kernel half; the first is slot 0 */
 #define SPARE_ADDRESS (2UL << 30) /* between the kernel half and the windows */
 
 #define CR3_PWT 8UL
@@ -43,6 +47,7 @@ struct machine machine = { .vm = -1 };
 static int descriptor[DESCRIPTORS];
 static unsigned descriptors;
 static long first_descriptor; /* where the search for a free number begins */
+static uint32_t area_of[LWK_VCPUS]; /* offsets of the areas of vCPUs; 0: none has been taken */
 static struct kvm_segment user_cs, user_ss;
 static uint64_t cr4;
 
@@ -211,7 +216,7 @@ static void fill_kernel(void)
 	gdt[LWK_KERNEL_SS / 8] = 0x00cf93000000ffff;
 	gdt[LWK_USER_SS / 8] = 0x00cff3000000ffff;
 	gdt[LWK_USER_CS / 8] = 0x00affb000000ffff;
-	memcpy(machine.kernel + LWK_TRAPS, lwk_traps, (size_t)(lwk_traps_end - lwk_traps));
+	memcpy(machine_at(LWK_TRAPS), lwk_traps, (size_t)(lwk_traps_end - lwk_traps));
 	for (unsigned vector = 0; vector < LWK_TRAP_COUNT; vector++)
 		set_gate(vector);
 	machine_table(LWK_LEVEL4)[256] = LWK_KERNEL_LEVEL3 | PRESENT | WRITE;
@@ -260,13 +265,22 @@ static int make_descriptor(int on, unsigned long request, long argument)
 /* Make the virtual machine with the kernel half as its memory at 0; returns 0 or -errno. */
 static int create_vm(void)
 {
-	struct kvm_userspace_memory_region region = { .memory_size = machine.kernel_size,
-						      .userspace_addr = (uint64_t)machine.kernel };
+	const struct kvm_userspace_memory_region part[] = {
+		{ .memory_size = machine.first_size, .userspace_addr = (uint64_t)machine.first },
+		{ .slot = REST_SLOT,
+		  .guest_phys_addr = machine.first_size,
+		  .memory_size = machine.kernel_size - machine.first_size,
+		  .userspace_addr = (uint64_t)machine.rest },
+	};
+	long rc = 0;
+
 	machine.vm = make_descriptor(machine.kvm, KVM_CREATE_VM, 0);
 	if (machine.vm < 0)
 		return machine.vm;
 	machine.vcpus = 0;
-	return (int)host_call(SYS_ioctl, machine.vm, KVM_SET_USER_MEMORY_REGION, (long)&region);
+	for (unsigned i = 0; i < 2 && rc == 0; i++)
+		rc = host_call(SYS_ioctl, machine.vm, KVM_SET_USER_MEMORY_REGION, (long)&part[i]);
+	return (int)rc;
 }
 
 static int say_no_kvm(int error, struct errbuf *err)
@@ -318,28 +332,43 @@ static int read_cpuid(int kvm, struct errbuf *err)
 	return 0;
 }
 
-int machine_open(uint64_t extent_size, int kvm, struct errbuf *err)
+int machine_open(int kvm, struct errbuf *err)
 {
-	int rc;
-
 	if (kvm < 0)
 		kvm = (int)host_call(SYS_openat, AT_FDCWD, (long)"/dev/kvm", O_RDWR | O_CLOEXEC);
 	machine.kvm = machine_hide_descriptor(kvm);
 	if (machine.kvm < 0)
 		return say_no_kvm(-machine.kvm, err);
 	check_paging();
-	if (read_cpuid(machine.kvm, err) < 0)
-		return -1;
-	machine.kernel_size = LWK_TABLES + FIXED_TABLES + extent_size / 512 + extent_size / 262144;
-	machine.kernel_size = (machine.kernel_size + LARGE_SIZE - 1) / LARGE_SIZE * LARGE_SIZE;
+	return read_cpuid(machine.kvm, err);
+}
+
+uint64_t machine_share(uint64_t extent_size)
+{
+	uint64_t want = LARGE_SIZE + extent_size / TABLE_SHARE / LARGE_SIZE * LARGE_SIZE;
+	uint64_t most = extent_size / LEAST_SHARE / PAGE * PAGE;
+
+	return want < most ? want : most;
+}
+
+int machine_begin(void *first, uint64_t extent_size, struct errbuf *err)
+{
+	uint64_t size = LWK_TAKEN + (uint64_t)LWK_VCPUS * LWK_AREA_SIZE + FIXED_TABLES +
+			extent_size / TABLE_SHARE + extent_size / 262144;
+	int rc;
+
+	machine.first = first;
+	machine.first_size = machine_share(extent_size);
+	machine.kernel_size = (size + LARGE_SIZE - 1) / LARGE_SIZE * LARGE_SIZE;
 	if (machine.kernel_size > 1UL << 30)
 		return errprintf(err, "--memory: at most 400 GiB are possible");
-	machine.kernel = mmap(NULL, machine.kernel_size, PROT_READ | PROT_WRITE,
-			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (machine.kernel == MAP_FAILED)
+	size = machine.kernel_size - machine.first_size;
+	machine.rest = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (machine.rest == MAP_FAILED)
 		return errprintf(err, "no memory for page tables: %s", strerror(errno));
-	madvise(machine.kernel, machine.kernel_size, MADV_NOHUGEPAGE); /* little of it is used */
-	machine.tables = LWK_TABLES;
+	madvise(machine.rest, size, MADV_NOHUGEPAGE); /* little of it is used */
+	machine.taken = LWK_TAKEN;
 	fill_kernel();
 	fill_segments();
 	rc = create_vm();
@@ -355,16 +384,37 @@ int machine_open_again(void)
 	return create_vm();
 }
 
+/* Take BYTES, whole pages, in one of the parts. Returns their offset; 0: no room is left. */
+static uint64_t take_bytes(uint64_t bytes)
+{
+	uint64_t next = __atomic_load_n(&machine.taken, __ATOMIC_RELAXED), at;
+
+	do {
+		at = next < machine.first_size && next + bytes > machine.first_size
+			     ? machine.first_size
+			     : next;
+		if (at + bytes > machine.kernel_size)
+			return 0;
+	} while (!__atomic_compare_exchange_n(&machine.taken, &next, at + bytes, 0,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return at;
+}
+
 uint64_t machine_take_table(void)
 {
-	uint64_t at = __atomic_fetch_add(&machine.tables, 4096, __ATOMIC_RELAXED);
+	return take_bytes(PAGE);
+}
 
-	return at + 4096 <= machine.kernel_size ? at : 0;
+uint64_t machine_first_used(void)
+{
+	uint64_t taken = __atomic_load_n(&machine.taken, __ATOMIC_RELAXED);
+
+	return taken < machine.first_size ? taken : machine.first_size;
 }
 
 int machine_reset_vcpu(const struct vcpu *v)
 {
-	uint64_t area = LWK_KERNEL + LWK_AREAS + v->number * (uint64_t)LWK_AREA_SIZE;
+	uint64_t area = LWK_KERNEL + v->area;
 	struct kvm_sregs s;
 	long rc = host_call(SYS_ioctl, v->fd, KVM_GET_SREGS, (long)&s);
 
@@ -404,7 +454,7 @@ void machine_drop_tables(void)
 	struct kvm_userspace_memory_region r = { .slot = SPARE_SLOT,
 						 .guest_phys_addr = SPARE_ADDRESS,
 						 .memory_size = 4096,
-						 .userspace_addr = (uint64_t)machine.kernel };
+						 .userspace_addr = (uint64_t)machine.first };
 
 	/* KVM drops its nested page tables when a slot is removed */
 	host_call(SYS_ioctl, machine.vm, KVM_SET_USER_MEMORY_REGION, (long)&r);
@@ -419,7 +469,7 @@ int machine_forget_tables(const struct vcpu *v)
 
 static int set_msrs(const struct vcpu *v)
 {
-	uint64_t area = LWK_KERNEL + LWK_AREAS + v->number * (uint64_t)LWK_AREA_SIZE;
+	uint64_t area = LWK_KERNEL + v->area;
 	union {
 		struct kvm_msrs list;
 		char room[sizeof(struct kvm_msrs) + 3 * sizeof(struct kvm_msr_entry)];
@@ -450,7 +500,7 @@ static int set_clock(const struct vcpu *v)
 static void fill_area(const struct vcpu *v)
 {
 	uint8_t *area = machine_area(v);
-	uint64_t top = LWK_KERNEL + (uint64_t)(area - machine.kernel) + LWK_STACK_TOP;
+	uint64_t top = LWK_KERNEL + v->area + LWK_STACK_TOP;
 	/* the I/O bitmap is behind the segment, so ring 3 may use no ports */
 	uint16_t ports = TSS_LIMIT + 1;
 
@@ -467,6 +517,11 @@ int machine_new_vcpu(struct vcpu *v)
 	if (machine.vcpus >= LWK_VCPUS)
 		return -EAGAIN;
 	v->number = machine.vcpus;
+	if (!area_of[v->number]) /* the copy of a process uses its parent's areas again */
+		area_of[v->number] = (uint32_t)take_bytes(LWK_AREA_SIZE);
+	v->area = area_of[v->number];
+	if (!v->area)
+		return -ENOMEM;
 	v->fd = make_descriptor(machine.vm, KVM_CREATE_VCPU, (long)machine.vcpus);
 	if (v->fd < 0)
 		return v->fd;

@@ -14,12 +14,16 @@
  * The machine of this process: a virtual machine of KVM without a kernel, without an interrupt
  * controller and without a timer. Its kernel half (layout.h) is memory of this process; the rest
  * of its address space is this process's own (window.h). There is one in each process.
+ *
+ * The kernel half begins in huge pages of the extent, which Linux does not move when it compacts
+ * memory: while it moves a page that the processor needs for the program's next instruction, KVM
+ * repeats the access again and again. Only what has no room there is in ordinary memory.
  */
 struct machine {
 	int kvm, vm; /* file descriptors: /dev/kvm, and the machine */
-	uint8_t *kernel; /* the kernel half here */
-	uint64_t kernel_size; /* bytes */
-	uint64_t tables; /* offset of the next free page table */
+	uint8_t *first, *rest; /* the kernel half here: its first bytes, and those behind them */
+	uint64_t first_size, kernel_size; /* bytes: of the first part, and of both */
+	uint64_t taken; /* offset of the next free page */
 	unsigned address_bits; /* of guest-physical addresses */
 	bool gib_pages; /* page tables may have entries of 1 GiB */
 	/* nested paging is off: KVM copies page tables; machine_drop_tables() drops the copies */
@@ -35,14 +39,24 @@ extern struct machine machine;
 struct vcpu {
 	int fd;
 	unsigned number;
+	uint64_t area; /* offset of its area in the kernel half */
 	struct kvm_run *run;
 };
 
 /*
- * Make the machine, with room for page tables of an extent of EXTENT_SIZE bytes. Each error says
- * what is missing and what to do. KVM is a descriptor of /dev/kvm, -1: this process opens it.
+ * Find KVM, and what its machines can do. Each error says what is missing and what to do. KVM is a
+ * descriptor of /dev/kvm, -1: this process opens it.
  */
-int machine_open(uint64_t extent_size, int kvm, struct errbuf *err);
+int machine_open(int kvm, struct errbuf *err);
+
+/* Bytes that the machine takes of an extent of EXTENT_SIZE bytes, whole pages. */
+uint64_t machine_share(uint64_t extent_size);
+
+/*
+ * Make the machine, with room for page tables of an extent of EXTENT_SIZE bytes. Its kernel half
+ * begins at FIRST, in machine_share(EXTENT_SIZE) bytes that are zeroed.
+ */
+int machine_begin(void *first, uint64_t extent_size, struct errbuf *err);
 
 /*
  * Make a new machine in this process, which is a copy (fork) of a process with a machine. The
@@ -53,9 +67,19 @@ int machine_open_again(void);
 
 /* Take a page table, which is zeroed. Returns its offset in the kernel half; 0: none is left. */
 uint64_t machine_take_table(void);
+
+/* Bytes at the start of the first part that are in use. */
+uint64_t machine_first_used(void);
+
+/* Where OFFSET of the kernel half is here. No page, and no area of a vCPU, is in both parts. */
+static inline uint8_t *machine_at(uint64_t offset)
+{
+	return offset < machine.first_size ? machine.first + offset
+					   : machine.rest + (offset - machine.first_size);
+}
 static inline uint64_t *machine_table(uint64_t offset)
 {
-	return (uint64_t *)(machine.kernel + offset);
+	return (uint64_t *)machine_at(offset);
 }
 
 /*
@@ -83,7 +107,7 @@ int machine_set_table(const struct vcpu *v, uint64_t table);
 /* The start of a vCPU's area. */
 static inline uint8_t *machine_area(const struct vcpu *v)
 {
-	return machine.kernel + LWK_AREAS + v->number * (uint64_t)LWK_AREA_SIZE;
+	return machine_at(v->area);
 }
 
 /*

@@ -151,6 +151,16 @@ int window_open(uint64_t address)
 	return rc;
 }
 
+void window_hold(void)
+{
+	lock_take(&window_lock);
+}
+
+void window_release(void)
+{
+	lock_release(&window_lock);
+}
+
 int window_open_again(void)
 {
 	int rc = 0;

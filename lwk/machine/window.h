@@ -22,6 +22,13 @@ void window_set_extent(uint64_t base, uint64_t size);
 /* Open the window of ADDRESS. Returns 1, 0 if it was open, or -errno (-E2BIG: no more windows). */
 int window_open(uint64_t address);
 
+/*
+ * Keep other threads from changes of page tables while a copy (fork) of the process copies them.
+ * Other threads wait until window_release(); the copy calls window_open_again() instead.
+ */
+void window_hold(void);
+void window_release(void);
+
 /* Open all windows again in the machine of a copy (fork) of the process. Returns 0 or -errno. */
 int window_open_again(void);
 

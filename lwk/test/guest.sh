@@ -153,6 +153,9 @@ outside () {
 	echo "outside comm $(cat /proc/$pid/comm)"
 	echo "outside free $(free_pages)"
 	/pages $pid
+	# the machine's own tables that have no room in the extent
+	awk '/^Rss:/ { rss = $2 } /^VmFlags:.* nh/ { sum += rss; n++ }
+		END { print "outside tables", n + 0, sum + 0 }' /proc/$pid/smaps
 	kill -USR1 $pid
 	wait $pid
 	echo "outside end $? $(free_pages)"

@@ -97,6 +97,7 @@ def judge_outside(g):
     same(extent, 32 << 8, "all pages of the extent are present")
     ok(private * 99 <= extent, "99 % of the private pages are in the extent", (extent, private))
     ok(0 < runs <= 16, "page frames of the extent are contiguous in 2 MiB at least", runs)
+    same(g.said("outside tables"), "1 0", "the machine's own tables are in the extent")
     same(g.said("outside free"), str(PAGES - 16), "the process has 16 huge pages")
     same(g.said("outside end"), f"0 {PAGES}", "all huge pages are free after the program")
     same(g.said("outside state"), "\tT (stopped)", "SIGSTOP stops the program")

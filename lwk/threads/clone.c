@@ -130,19 +130,22 @@ static long clone_thread(struct thread *t, const struct clone_args *asked)
 	return rc;
 }
 
-/* Runs in the copy: give it a machine and an extent of its own. Returns 0 or -errno. */
+/*
+ * Runs in the copy: give it a machine and an extent of its own. The extent is the first: until
+ * then, the page tables and the vCPUs' areas are the parent's. Returns 0 or -errno.
+ */
 static long begin_copy(struct thread *t, const struct state *s)
 {
-	long rc = machine_open_again();
+	long rc = memory_copy();
 
+	if (rc == 0)
+		rc = machine_open_again();
 	if (rc == 0)
 		rc = window_open_again();
 	if (rc == 0)
 		rc = thread_start_again(t);
 	if (rc == 0)
 		rc = load_vcpu(t, s);
-	if (rc == 0)
-		rc = memory_copy();
 	exec_set_child();
 	smartmap_set_child();
 	count_start_copy();
@@ -229,11 +232,13 @@ static long clone_process(struct thread *t, const struct clone_args *asked)
 		return HOST_CLOSED;
 	}
 	memory_lock();
+	window_hold();
 	rc = host_call(SYS_clone3, (long)&args, sizeof(args));
 	if (rc == 0) {
 		run_copy(t, asked, &s, pipe);
 	} else {
 		rc = wait_for_copy(rc, pipe);
+		window_release();
 		memory_unlock();
 	}
 	host_call(SYS_rt_sigprocmask, SIG_SETMASK, (long)&mask, 0, 8);

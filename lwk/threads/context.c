@@ -11,7 +11,7 @@
 
 static uint64_t area_address(const struct thread *t)
 {
-	return LWK_KERNEL + (uint64_t)(machine_area(&t->vcpu) - machine.kernel);
+	return LWK_KERNEL + t->vcpu.area;
 }
 
 struct trap *context_trap(const struct thread *t)
@@ -22,7 +22,7 @@ struct trap *context_trap(const struct thread *t)
 /* Return whether the instruction at RIP of the kernel half begins with the N bytes of CODE. */
 static bool is_at(uint64_t rip, const char *code, size_t n)
 {
-	return memcmp(machine.kernel + (rip - LWK_KERNEL), code, n) == 0;
+	return memcmp(machine_at(rip - LWK_KERNEL), code, n) == 0;
 }
 
 void context_get(const struct thread *t, struct context *c)

@@ -34,7 +34,7 @@ static void raise_fault(struct thread *t, int number, int code, uint64_t address
 
 static uint64_t probe_offset(const struct thread *t)
 {
-	return LWK_AREAS + t->vcpu.number * (uint64_t)LWK_AREA_SIZE + LWK_PROBE;
+	return t->vcpu.area + LWK_PROBE;
 }
 
 static void use_probe_tables(const struct thread *t)

@@ -22,6 +22,7 @@
 
 #define LAST_PAGE 0x7ffffffff000UL
 #define ROUNDS 40
+#define EXTENT 0x100000000000L /* of a program inside */
 
 /* Program headers and the dynamic linker's name are moved here: more than 4 KiB from the start. */
 static const char room[2048] __attribute__((aligned(16), used)) = "room for program headers";
@@ -331,6 +332,30 @@ static void check_root(char *self)
 	rmdir(name);
 }
 
+/*
+ * The start of the extent has the page tables of the machine: no call takes them from it, changes
+ * their rights or moves them. Natively nothing is there.
+ */
+static void check_tables(char *self)
+{
+	struct sigaction a = { .sa_sigaction = on_fault, .sa_flags = SA_SIGINFO };
+	char *low = (char *)EXTENT;
+
+	(void)self;
+	sigaction(SIGSEGV, &a, NULL);
+	printf("unmap: %d\n", munmap(low, 1 << 20));
+	printf("protect: %d ", mprotect(low + 4096, 4096, PROT_READ | PROT_WRITE));
+	printf("%s\n", strerror(errno));
+	printf("remap: %d ", mremap(low + 4096, 4096, 8192, MREMAP_MAYMOVE) != MAP_FAILED);
+	printf("%s\n", strerror(errno));
+	printf("advise: %d\n", madvise(low, 1 << 20, MADV_DONTNEED));
+	code = 0;
+	if (sigsetjmp(back, 1) == 0)
+		*(volatile char *)(low + 4096) = 1;
+	printf("write: %d at %lx\n", code, (long)address - EXTENT);
+	printf("a thread %s\n", make_thread());
+}
+
 /* Each check runs in a process of its own: some failures end the process. */
 static const struct {
 	const char *name;
@@ -338,7 +363,7 @@ static const struct {
 } check[] = {
 	{ "path", check_path },	  { "headers", check_headers }, { "last page", check_last_page },
 	{ "stack", check_stack }, { "blocked", check_blocked }, { "root", check_root },
-	{ "files", check_files }, { "rights", check_rights },
+	{ "files", check_files }, { "rights", check_rights },	{ "tables", check_tables },
 };
 #define CHECKS (sizeof(check) / sizeof(check[0]))
 

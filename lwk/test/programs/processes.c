@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* fork, vfork, posix_spawn, system, popen, exec; the program runs itself for some of them. */
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#define FAR 0x200000000000UL
+#define GIB (1UL << 30)
+#define FORKS 30
 
 static volatile int shared = 1;
 
@@ -58,6 +64,62 @@ static void check_fork(void)
 		_exit(6);
 	}
 	printf("vfork: %d, shared %d\n", ended(pid), shared);
+}
+
+/* Map and touch a page of the GiB number N of addresses that nothing else uses. */
+static volatile unsigned *touch_far(unsigned long n)
+{
+	volatile unsigned *p = mmap((void *)(FAR + n * GIB), 4096, PROT_READ | PROT_WRITE,
+				    MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
+	if (p == MAP_FAILED)
+		_exit(90);
+	*p = (unsigned)n;
+	return p;
+}
+
+static void *touch_many(void *end)
+{
+	volatile unsigned *p[200];
+	unsigned long n = 0, wrong = 0;
+
+	for (; n < 200 && !*(volatile int *)end; n++) {
+		p[n] = touch_far(n);
+		usleep(1000);
+	}
+	for (unsigned long i = 0; i < n; i++)
+		wrong += *p[i] != i;
+	return (void *)wrong;
+}
+
+/* Memory at far addresses, in children of which each has its own, while a thread goes to ever more
+ * of them: what the thread does during a fork must not reach the child in part. */
+static void check_far(void)
+{
+	volatile int end = 0;
+	pthread_t thread;
+	void *wrong = NULL;
+	int right = 0;
+
+	pthread_create(&thread, NULL, touch_many, (void *)&end);
+	for (int i = 0; i < FORKS; i++) {
+		pid_t pid = fork();
+
+		if (pid == 0) {
+			volatile unsigned *p[8];
+			unsigned bad = 0;
+
+			for (unsigned k = 0; k < 8; k++)
+				p[k] = touch_far(300 + k);
+			for (unsigned k = 0; k < 8; k++)
+				bad += *p[k] != 300 + k;
+			_exit(bad ? 91 : 7);
+		}
+		right += ended(pid) == 7;
+	}
+	end = 1;
+	pthread_join(thread, &wrong);
+	printf("far memory: %d children, %lu wrong in the thread\n", right, (unsigned long)wrong);
 }
 
 static void check_exec(char *self)
@@ -116,6 +178,7 @@ int main(int argc, char **argv)
 	signal(SIGCHLD, SIG_DFL);
 	while (wait(NULL) > 0)
 		continue;
+	check_far();
 	check_exec(argv[0]);
 	return 2;
 }
