@@ -53,9 +53,9 @@ unpack () {
 	mv "$tree.new" "$tree"
 }
 
-# apply_series TREE PATCH...: reverts applied patches down to the first difference and applies the
-# rest, so that make compiles only changed files. Fails or dies on a tree that was edited by hand;
-# the caller then unpacks it again.
+# apply_series TREE PATCH...: changes TREE to have exactly these patches. Keeps the applied patches
+# up to the first difference, so that make compiles only changed files. Fails or dies on a tree that
+# was edited by hand; the caller then unpacks it again.
 apply_series () {
 	local tree=$1 stack=$1/.applied n=0 keep name have last names
 
@@ -87,8 +87,8 @@ apply_series () {
 	done
 }
 
-# Die with the options that Kconfig has dropped silently, because it cannot satisfy them. For an
-# option in several fragments, the last line counts.
+# check_config TREE FRAGMENT...: dies if Kconfig has silently dropped an option of the FRAGMENTs
+# whose dependencies are missing. If several fragments set an option, the last one counts.
 check_config () {
 	local tree=$1 line option missing=()
 	local -A want=()

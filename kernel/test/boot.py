@@ -8,9 +8,9 @@ kernel/build; NUMBER random specifications (default 10). --stock: the unpatched 
 each patch changes. --more: the patched kernel built with kernel/test/more.config, for features that
 kernel/config leaves out: memory added to a running machine, KASLR, CMA.
 
-Expectations follow the configuration in TREE: a kernel without the patches ignores fgmn=; the
-checks of a debug kernel are triggered. No kernel may complain in its log.
-Needs QEMU and cpio; TAP on stdout."""
+The configuration in TREE decides what is expected: a kernel without the patches must ignore fgmn=,
+and a debug kernel must report bugs that the test triggers. No other complaint may be in a kernel's
+log. Needs QEMU and cpio; TAP on stdout."""
 
 import argparse
 import glob
@@ -29,7 +29,7 @@ from concurrent.futures import ThreadPoolExecutor
 HERE = os.path.dirname(os.path.abspath(__file__))
 MIB = 1 << 20
 count = failed = skipped = 0
-# messages of a kernel that finds its own mistakes
+# messages with which a kernel reports bugs in itself
 COMPLAINT = re.compile(
     r"BUG:|WARNING:|KASAN:|UBSAN:|INFO: (possible|suspicious|trying|task|lockdep)|Oops|general"
     r" protection fault|Kernel panic|Unable to handle"
@@ -62,7 +62,7 @@ def same(got, want, what):
 
 
 def nodes_in(words):
-    """The numbers in "0,2-5"."""
+    """Return the set of numbers in a list such as "0,2-5"."""
     found = set()
     for word in words.split(","):
         first, _, last = word.partition("-")
@@ -71,16 +71,16 @@ def nodes_in(words):
 
 
 def boot_again(boot, what):
-    """Call BOOT, which returns a guest's output; again if QEMU is why its kernel died: when a CPU
-    changes code, another thread of QEMU 7.2 can keep the breakpoint that stood there meanwhile
-    (Red Hat's bug 2216496). WHAT: the guest, in words."""
+    """Call BOOT, which runs a guest and returns its output. Call it up to twice more if a bug of
+    QEMU has killed the guest's kernel: when a CPU replaces a breakpoint by code, QEMU 7.2 may still
+    run the breakpoint in another thread (Red Hat's bug 2216496). WHAT names the guest."""
     for _ in range(3):
         text = boot()
         if not re.search(r"Oops: int3: 0000 .*SMP", text):
             break
         at = re.search(r"RIP: 0010:(\S+)", text)
         print(
-            "# booted again: the emulator ran a removed breakpoint"
+            "# booted again: QEMU ran a removed breakpoint"
             f" at {at[1] if at else 'an unknown place'}: {what}",
             flush=True,
         )
@@ -88,8 +88,9 @@ def boot_again(boot, what):
 
 
 class Machine:
-    """A machine: QEMU's q35 with nodes of MEMORY (MiB each), LOW MiB in total below 4 GiB; DIST
-    between sockets, a matrix or None; CPUS of each node, THREADS per core."""
+    """QEMU's machine q35. MEMORY and CPUS list the MiB and the CPUs of each node. LOW MiB of all
+    memory are below 4 GiB. DIST is the matrix of distances between nodes, or None. THREADS is per
+    core."""
 
     def __init__(
         self, name, memory, low=1024, dist=None, cpus=None, slit=True, extra=(), threads=1
@@ -151,8 +152,8 @@ TWO = Machine("two sockets", [4096, 4096])
 TWO_EACH = Machine("two sockets of two CPUs", [2048, 2048], cpus=[2, 2])
 ODD = Machine("two sockets that do not meet at a GiB", [2304, 2560])
 ONE = Machine("no SRAT", [4096], slit=False)
-# an AMD CPU (QEMU's is one) without a node of its own goes to the node with the number of its last
-# cache
+# Without an SRAT, the kernel puts an AMD CPU, such as QEMU's, on the node whose number is that of
+# the CPU's last-level cache
 PACKAGES = Machine("no SRAT, two packages", [4096], slit=False, cpus=[1, 1])
 FOUR = Machine(
     "four nodes as with SNC",
@@ -184,9 +185,9 @@ SMT = Machine("two threads a core", [2048, 2048], cpus=[2, 2], threads=2)
 
 
 class Boot:
-    """A guest's output. MISTAKES: the guest makes its kernel complain on purpose. WHEN: a line to
-    wait for, and the commands that QEMU's monitor then gets. ACCEL: arguments of QEMU instead of
-    one thread for each processor. LIMIT: seconds until the guest is killed."""
+    """A guest's output. MISTAKES is true if the guest makes its kernel complain on purpose. WHEN is
+    a line to wait for, and the commands that QEMU's monitor gets after this line. ACCEL replaces
+    QEMU's arguments for one thread per processor. The guest is killed after LIMIT seconds."""
 
     all = []
 
@@ -201,8 +202,9 @@ class Boot:
         limit=600,
     ):
         self.machine, self.append, self.mistakes = machine, append, mistakes
-        # la57: for a moment, stock's identify_cpu() clears all features; an interrupt at that time
-        # uses KASAN's shadow of four levels ("wild")
+        # la57=off: the stock kernel's identify_cpu() clears all CPU features for a moment. With
+        # five levels of page tables, an interrupt at this moment would make KASAN report a wild
+        # access.
         args = [
             "qemu-system-x86_64",
             *accel,
@@ -348,7 +350,7 @@ class Boot:
 
     def initiator(self, home, access):
         """Return the initiator node of a home and its blocks for access class ACCESS: node 0 in
-        class 1 when only CPU 0 is online, otherwise the one in the firmware's tables."""
+        class 1 if only CPU 0 is online, otherwise the initiator in the firmware's tables."""
         return (
             0
             if access == 1 and self.machine.hmat and "maxcpus=1" in self.append
@@ -384,15 +386,15 @@ PLAIN = {}
 
 
 def plain(machine):
-    """Return a Boot of the machine without fgmn=, which shows its undivided memory."""
+    """Return a Boot of the machine without fgmn=. It shows the memory before any division."""
     if machine.name not in PLAIN:
         PLAIN[machine.name] = Boot(machine, "quiet")
     return PLAIN[machine.name]
 
 
 def boots(jobs):
-    """Yield a Boot for each of JOBS, which begin with machine and command line. Two run at a time,
-    as a boot keeps little more than one CPU busy."""
+    """Yield a Boot for each of JOBS. A job begins with its machine and command line. Two boots run
+    at a time, since each keeps little more than one CPU busy."""
     with ThreadPoolExecutor(2) as pool:
         yield from pool.map(lambda job: Boot(*job[:2]), jobs)
 
@@ -406,8 +408,8 @@ def ram(boot):
 
 
 def judge(b, want):
-    """Return the rules that boot B breaks, by its /proc and /sys and those of a boot without fgmn=.
-    WANT: sizes in MiB by home, in any order."""
+    """Return the rules that boot B breaks. Compares B's /proc and /sys with those of a boot without
+    fgmn=. WANT maps each home to the sizes of its blocks in MiB, in any order."""
     p, wrong = plain(b.machine), []
     if not b.ended:
         return ["the guest did not end", *b.text.splitlines()[-20:]]
@@ -430,7 +432,7 @@ def judge(b, want):
         )
     check(
         [n for n, *_ in b.blocks] == list(range(max(homes) + 1, max(homes) + 1 + len(b.blocks))),
-        "the numbers of blocks do not follow the number of the last home",
+        "the numbers of the blocks do not follow those of the homes",
     )
     check(
         sorted(b.nodes) == homes + [n for n, *_ in b.blocks],
@@ -450,14 +452,17 @@ def judge(b, want):
         )
         # /proc/iomem lists small reserved pieces of RAM under other names
         inside = sum(max(0, min(end, y) - max(start, x)) for x, y in ram(b))
-        check(inside >= end - start - MIB, f"node {nid}: {inside >> 20} MiB of System RAM in {mib}")
+        check(
+            inside >= end - start - MIB,
+            f"node {nid}: only {inside >> 20} of {mib} MiB are System RAM in /proc/iomem",
+        )
         check(
             start % (32 * MIB) == 0 and end % (32 * MIB) == 0 and start >= 4 << 30,
-            f"node {nid}: {start:#x} is not aligned, or below 4 GiB",
+            f"node {nid}: its start {start:#x} is not aligned, or is below 4 GiB",
         )
         check(
             b.nodes[nid]["physical_node"] == str(home) and b.nodes[nid]["cpulist"] == "",
-            f"node {nid}: wrong home, or CPUs",
+            f"node {nid}: its physical_node is not {home}, or it has CPUs",
         )
         for access in 0, 1:
             got = b.nodes[nid][f"access{access}/initiators"]
@@ -465,11 +470,11 @@ def judge(b, want):
                 got == f"node{b.initiator(home, access)}",
                 f"node {nid}: access{access}/initiators {got}",
             )
-        # KASLR chooses before blocks exist: a block may contain the kernel's image, and memory that
-        # the boot adds to it
+        # KASLR places the kernel before blocks exist: a block may contain the kernel's image and
+        # memory that the boot allocates beside it
         image = re.search(r"^ *(\w+)-\w+ : Kernel code$", b.file["/proc/iomem"], re.M)
         room = USABLE * mib - (40 if image and start <= int(image.group(1), 16) < end else 0)
-        # KASAN allocates the shadow of a piece of RAM on the node where that piece begins
+        # KASAN allocates the shadow of a range of RAM on the node where the range begins
         room -= sum(
             (y - x) // 8 // MIB for x, y in ram(b) if x == start and "CONFIG_KASAN=y" in CONFIG
         )
@@ -511,8 +516,7 @@ def judge(b, want):
                     for what in ("latency", "bandwidth")
                 )
             }
-            # the home's values in the machine's tables; QEMU and the kernel round them to the
-            # tables' precision
+            # the values of the home in the HMAT, with the rounding of QEMU and the kernel
             near = b.machine.dist[b.initiator(home, access)][home]
             want = {"latency": str(8 * near), "bandwidth": str(1000 // near * 1024)}
             check(
@@ -542,10 +546,10 @@ def judge(b, want):
 
 
 def group_refused():
-    """Wrong parameters give the documented messages, and nodes as without fgmn=."""
+    """Test that wrong parameters give the documented messages and leave the nodes undivided."""
     low = sum(
         max(0, (min(end, 4 << 30) >> 20) - -(-start >> 20)) for start, end in ram(plain(TWO))
-    )  # MiB of each range, rounded to whole ones
+    )  # MiB of the ranges below 4 GiB, each rounded inwards to whole MiB
     refused = (
         ("fgmn=0:2.6G", "@3: decimals are not supported, use 2662M"),
         ("fgmn=0:22x", "@5: size expected after 'x'"),
@@ -608,12 +612,12 @@ def group_refused():
             same(
                 {n: v["distance"] for n, v in b.nodes.items()},
                 {n: v["distance"] for n, v in p.nodes.items()},
-                f"{append}: the nodes are the physical ones",
+                f"{append}: the kernel has only the physical nodes",
             )
 
 
 def group_layouts():
-    """Layouts with known answers."""
+    """Test specifications whose layouts are known."""
     layouts = (
         (TWO, "fgmn=all:23x128M", {0: [128] * 23, 1: [128] * 23}),
         (TWO, "fgmn=0:4x512M/1:home=1G,6xrest", {0: [512] * 4, 1: [512] * 6}),
@@ -633,7 +637,7 @@ def group_layouts():
                 "slow memory and its blocks are one memory tier",
             )
             ok(len(b.tiers) == 2, "the machine's other memory is a second memory tier", b.tiers)
-    # with few pages, the allocating threads reach the first nodes only, on any kernel
+    # on any kernel, the threads that allocate few huge pages do not reach further nodes
     same(
         (sum(b.pools().values()), list(b.pools())),
         (128, [0, 1]),
@@ -655,14 +659,14 @@ def group_layouts():
     levels = [re.findall(r"Timer migration: .*", log) for log in (Boot(TWO, "").log, b.log)]
     ok(
         levels[0] and levels[0] == levels[1],
-        "the hierarchy of timers is that of the physical nodes",
+        "the hierarchy of timer migration is that of the physical nodes",
         levels,
     )
 
 
 def group_full():
-    """A page fault costs no more when all blocks of a cpuset but the last are full, by a clock that
-    counts instructions, and memory that becomes free is used again."""
+    """Test that a page fault costs no more when all blocks of a cpuset are full except the last
+    one, and that memory which becomes free is used again. The guest's clock counts instructions."""
     b = Boot(
         TWO,
         "fgmn=all:23x128M transparent_hugepage=never do=fill:2-24",
@@ -684,7 +688,7 @@ def group_full():
 
 
 def group_random(number, seed):
-    """Random specifications that fit, on random machines out of four."""
+    """Test random specifications that fit, each on one of four machines."""
     rng, jobs = random.Random(seed), []
     while len(jobs) < number:
         machine = rng.choice((TWO, ONE, FOUR, CXL))
@@ -734,17 +738,18 @@ def group_work():
     same(
         re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[:2],
         [("hungry", "killed"), ("large", "lives")],
-        "a task that exhausts a block dies, and a larger task elsewhere lives",
+        "a task that exhausts a block is killed, and a larger task outside of the block lives",
     )
     same(
         re.findall(r"^(hungry|large|sleeping) (\w+)$", b.after, re.M)[2:],
         [("hungry", "lives"), ("sleeping", "killed")],
-        "the larger of two tasks on an exhausted block dies, and the other continues",
+        "the larger of two tasks on an exhausted block is killed, and the smaller one continues",
     )
     same(
         re.findall(r"^dragged: own page on (\d+), shared page on (\d+)$", b.after, re.M),
         [("3", "0"), ("1", "1")],
-        "a task takes its own pages into a block, and shared pages, too, to another home",
+        "a task that moves to a block takes its private pages along, and shared pages only to"
+        " another home",
     )
     after = b.after_nodes()
     same(
@@ -758,7 +763,7 @@ def group_work():
     )
     ok(
         all(b.free(n, after) >= USABLE * 512 for n, h, *_ in b.blocks),
-        "all blocks are free again after the work",
+        "the memory of all blocks is free after the work",
         {n: b.free(n, after) for n, *_ in b.blocks},
     )
     passed = re.findall(r"^(ok|not ok) \d+ (.*)$", b.after, re.M)
@@ -804,7 +809,7 @@ def group_work():
 
 
 def group_without():
-    """A kernel without the patches has the machine's nodes with any fgmn=."""
+    """Test that a kernel without the patches has the machine's nodes with any fgmn=."""
     for machine in TWO, CXL:
         for append in "", "fgmn=all:4x256M":
             b = Boot(machine, append)
@@ -837,7 +842,7 @@ def group_without():
 
 
 def group_checks():
-    """The checks and schedulers of the debugging variants work."""
+    """Test the checks and schedulers of the debug variants."""
     if "CONFIG_LKDTM=y" in CONFIG:
         for mistake, report in (
             ("WARNING", "WARNING: .*lkdtm_WARNING"),
@@ -849,12 +854,12 @@ def group_checks():
             b = Boot(ONE, f"do=mistake:{mistake}", mistakes=True)
             ok(
                 b.ended and any(re.search(report, line) for line in b.complaints),
-                f"the kernel finds its own mistake: {mistake}",
+                f"the kernel reports the provoked bug {mistake}",
                 b.text[-2000:] + "\n".join(b.complaints),
             )
     if "CONFIG_PROVE_LOCKING=y" in CONFIG:
         stats = Boot(TWO, "do=show:/proc/lockdep_stats").after
-        ok(re.search(r"debug_locks: +1$", stats, re.M), "lockdep stays on to the end", stats)
+        ok(re.search(r"debug_locks: +1$", stats, re.M), "lockdep is still on at the end", stats)
     if "CONFIG_KCSAN=y" in CONFIG:
         b = Boot(TWO, "fgmn=all:4x512M")
         ok(
@@ -878,15 +883,15 @@ def group_checks():
 
 
 def thread_cpus(b, name):
-    """Return by node which CPUs its thread NAME may use."""
+    """Return a map of each node to the CPUs that the node's kernel thread NAME may use."""
     return {
         int(nid): cpus for nid, cpus in re.findall(rf"^thread {name} (\d+) (\S+)$", b.after, re.M)
     }
 
 
 def group_cpus():
-    """CPUs that go offline and come back belong to homes, and so do the threads of blocks. Lists of
-    free pages on blocks do not grow."""
+    """Test CPUs that go offline and come back: CPUs belong to homes, the kernel threads of a block
+    run on its home's CPUs, and the CPUs' lists of free pages of a block do not grow."""
     b = Boot(TWO_EACH, "fgmn=all:2x512M do=threads")
     at_home = {0: "0-1", 1: "2-3", 2: "0-1", 3: "0-1", 4: "2-3", 5: "2-3"}
     for name in "kswapd", "kcompactd":
@@ -897,17 +902,24 @@ def group_cpus():
         " do=lists:5:300,cpus:0,cpus:1,lists:5:300,threads",
     )
     pages = [int(n) for n in re.findall(r"^list of node 5: (-?\d+) pages$", b.after, re.M)]
-    # a CPU's list has up to an eighth of the node, divided by the CPUs that are online
+    # the limit of each CPU's list: an eighth of the node, divided by the number of online CPUs
     most = 512 * 256 // 8 // 4
     ok(
         len(pages) == 2 and most / 2 < pages[0] <= most and most / 2 < pages[1] <= most,
-        "a CPU's list of a block's free pages has its share, also after CPUs came back",
+        "a CPU's list of a block's free pages is near its limit before CPUs go offline and after"
+        " they come back",
         f"before, after: {pages}, at most {most}",
     )
-    # no kernel sends kswapd back
-    same(thread_cpus(b, "kcompactd"), at_home, "kcompactd is at home again after CPUs came back")
+    # kswapd is not compared: no kernel moves it back
+    same(
+        thread_cpus(b, "kcompactd"),
+        at_home,
+        "kcompactd of a block runs on the CPUs of its home after CPUs came back",
+    )
     b = Boot(TWO_EACH, "fgmn=all:2x512M maxcpus=1 do=cpus:1")
-    same(judge(b, {0: [512] * 2, 1: [512] * 2}), [], "maxcpus=1: nodes and blocks are right")
+    same(
+        judge(b, {0: [512] * 2, 1: [512] * 2}), [], "maxcpus=1: the nodes and blocks keep all rules"
+    )
     same(
         {n: v["cpulist"] for n, v in b.after_nodes().items()},
         {0: "0-1", 1: "2-3", 2: "", 3: "", 4: "", 5: ""},
@@ -932,12 +944,13 @@ PIECES = Machine("two sockets, the first below 4 GiB", [2048, 2048], low=2048)
 
 
 def scenes(b):
-    """Describe in words what the patches change, except for the division itself."""
+    """Return what the patches change in boot B apart from the division: {subject: words or
+    numbers}."""
     found = {}
     found["NUMA balancing"] = b.file["/proc/sys/kernel/numa_balancing"].strip()
     found["hugepages=128"] = [sum(b.pools().values()), *b.pools()]
     found["crashkernel=256M,high"] = sorted(set(b.crash_nodes()))
-    # khugepaged may have made one or two huge pages by now
+    # khugepaged may have made one or two huge pages
     found["huge pages in a cpuset without the CPU's node"] = [
         "all" if int(kib) == 65536 else "none" if int(kib) <= 4096 else kib
         for kib in re.findall(r"^huge \S+ (\d+)$", b.after, re.M)
@@ -979,8 +992,8 @@ def scenes(b):
 
 
 def group_before_after():
-    """Compare scenes on three kernels: the stock kernel and the patched one without fgmn=, both
-    with the nodes of numa=fake=, and the patched one with blocks."""
+    """Compare the results of scenes() for three boots: the stock kernel with numa=fake=, the
+    patched kernel with numa=fake=, and the patched kernel with blocks."""
     common = "transparent_hugepage=always hugepages=128 crashkernel=256M,high"
     fake = f"numa=fake=4U {common} do=thp:1,oom:4-7:1:700,drag:4:1,spill"
     (stock, s), (off, o), (on, u) = (
@@ -1017,12 +1030,15 @@ def group_before_after():
             (a, b, c),
             f"{what}: {a} stock, {b} off, {c} with blocks",
         )
-    print(f"# the boot used of these nodes: {s} MiB stock, {o} off, {u} with blocks")
+    print(
+        f"# the boot used this memory of nodes without CPUs: {s} MiB stock, {o} off, {u} with"
+        " blocks"
+    )
 
 
 # Domains 2 and 3 have neither memory nor CPUs when the machine starts. QEMU's SRAT assigns the
-# range for added memory to the last domain, 3, which becomes node 2; the tables lack domain 2, so
-# memory added there goes to node 0 on any kernel.
+# range for added memory to the last domain, 3, which becomes node 2. The SRAT lacks domain 2, so
+# any kernel puts memory that is added to domain 2 on node 0.
 GROW = Machine("two sockets, memory to be added", [2048, 2048])
 GROW.args[GROW.args.index("-m") + 1] += ",slots=2,maxmem=8G"
 GROW.args += ["-numa", "node,nodeid=2", "-numa", "node,nodeid=3"]
@@ -1031,8 +1047,8 @@ for pair in ((i, j) for i in range(4) for j in range(4) if i != j and max(i, j) 
 
 
 def group_more(boots):
-    """Features that kernel/config leaves out: memory added to a running system, CMA, and BOOTS
-    boots under KASLR."""
+    """Test features that kernel/config leaves out: memory added to a running system, CMA, and KASLR
+    (BOOTS boots)."""
     for domain, size, want in ((3, 1024, [2]), (1, 512, [1]), (2, 1024, [0])):
         add = [
             f"object_add memory-backend-ram,id=h0,size={size}M",
@@ -1052,17 +1068,17 @@ def group_more(boots):
         same(
             grown,
             [want, want],
-            f"memory for domain {domain} is added to node {want}, without blocks and with them",
+            f"memory added to domain {domain} goes to node {want}, without blocks and with blocks",
         )
         ok(
             b.ended and len(b.blocks) == 4 and not b.complaints,
-            f"memory for domain {domain}: the system continues",
+            f"memory added to domain {domain}: the guest runs to its end",
             "\n".join([*b.complaints, b.text[-3000:]]),
         )
         same(
             {n: v["physical_node"] for n, v in after.items()},
             {0: "0", 1: "1", 3: "0", 4: "0", 5: "1", 6: "1"} | ({2: "2"} if want == [2] else {}),
-            f"memory for domain {domain}: no node number is given twice",
+            f"memory added to domain {domain}: no two nodes have the same number",
         )
     b = Boot(TWO, "fgmn=all:2x512M hugetlb_cma=2G", MORE)
     same(
@@ -1076,7 +1092,7 @@ def group_more(boots):
         len(b.blocks) == 4
         and areas
         and not any(s <= at < e for at in areas for _, _, s, e, _ in b.blocks),
-        "cma= reserves in the home, though the home has room only below 4 GiB",
+        "cma= reserves in the home even if the home has room only below 4 GiB",
         (areas, b.blocks),
     )
     places = set()
@@ -1086,11 +1102,11 @@ def group_more(boots):
         places |= set(
             re.findall(r"^ *(\w+)-\w+ : Kernel code$", b.file.get("/proc/iomem", ""), re.M)
         )
-    ok(len(places) > boots // 2, "KASLR put the kernel at many places", places)
+    ok(len(places) > boots // 2, "KASLR puts the kernel at many places", places)
 
 
 def initramfs(work, programs, files=(), commands=()):
-    """Make the guests' initramfs: init.c, other PROGRAMS (a name and one source each), FILES
+    """Make the guests' initramfs. It has init.c, the other PROGRAMS ({name: source}), FILES
     unchanged, and COMMANDS of this system in /bin, with their libraries."""
     with tempfile.TemporaryDirectory() as root:
         subprocess.run(
@@ -1175,7 +1191,7 @@ def main():
     )
     with open(found[0]) as f:
         CONFIG = set(f.read().splitlines())
-    # KASAN takes an eighth of each node for its shadow
+    # an eighth of each node is KASAN's shadow
     USABLE = 0.9 - (0.125 if "CONFIG_KASAN=y" in CONFIG else 0)
     patched = "CONFIG_NUMA_FGMN=y" in CONFIG
     initramfs(WORK, {"fgmn": f"{args.tree}/tools/testing/selftests/mm/fgmn.c"} if patched else {})
@@ -1205,11 +1221,11 @@ def main():
     }
     ok(
         not wrong,
-        f"the logs of {len(Boot.all)} guests have no complaint",
+        f"the kernel logs of all {len(Boot.all)} guests have no complaint",
         "\n".join(f"{boot}: {line}" for boot, lines in wrong.items() for line in lines),
     )
     for race in sorted({race for b in Boot.all for race in b.races}):
-        print(f"# KCSAN, elsewhere: {race}" if "fgmn" not in race else f"# KCSAN: {race}")
+        print(f"# KCSAN, outside of fgmn: {race}" if "fgmn" not in race else f"# KCSAN: {race}")
     print(f"1..{count}")
     print(f"{count - failed} passed, {failed} failed, 0 skipped")
     return failed != 0

@@ -35,12 +35,13 @@ def main():
             if "hpc" in options
             else "no SCHED_HPC" in b.after and not lines
         ),
-        f"{what}: the selftest of SCHED_HPC has the right verdict",
+        f"{what}: the selftest of SCHED_HPC passes if the kernel has the class, and is skipped"
+        " otherwise",
         re.findall(r"^not ok .*\n(?:# got.*\n)?", b.after, re.M) or b.text[-2000:],
     )
     ok(
         b.ended and not b.complaints,
-        f"{what}: boots and ends without a complaint",
+        f"{what}: the guest boots and ends, and its kernel's log has no complaint",
         b.complaints or b.text[-2000:],
     )
     print(f"1..{boot.count}")

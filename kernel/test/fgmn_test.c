@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Tests the parser and planner of the kernel's fgmn=, from the patches, in user space: the
- * documented messages; the rules of a plan with random machines and specifications; and any bytes
- * (as a libFuzzer target). fgmn_test [NUMBER [SEED]]: tests NUMBER random specifications.
+ * Tests the parser and planner of the kernel parameter fgmn=, taken from the patches, in user
+ * space: the documented messages, and the rules of a plan with random machines and specifications.
+ * With libFuzzer, the input is any bytes. fgmn_test [NUMBER [SEED]]: tests NUMBER random
+ * specifications.
  */
 #include <linux/kernel.h>
 
@@ -50,7 +51,7 @@ static int run(const char *text, const struct fgmn_options *opt, const struct fg
 
 /* ---------------------------------------------------------------- messages */
 
-/* Two sockets of 64 GiB, 2 GiB of the first below 4 GiB. */
+/* The machine of the Argo paper: two sockets of 64 GiB; 2 GiB of the first are below 4 GiB. */
 static const struct fgmn_range paper0[] = { { 0, 2048 }, { 4096, 67584 } },
 			       paper1[] = { { 67584, 133120 } };
 static const struct fgmn_phys paper[] = { { 0, 2, paper0 }, { 1, 1, paper1 } };
@@ -109,7 +110,7 @@ static void messages(void)
 		{ "0:1500x32M", "best", -1,
 		  "1025 nodes needed, kernel supports 1024 (CONFIG_NODES_SHIFT)" },
 	};
-	/* a node with holes: at most 14 GiB in one piece at a multiple of 1 GiB */
+	/* a node with holes: the largest contiguous piece at a multiple of 1 GiB has 14 GiB */
 	static const struct fgmn_range holes[] = { { 0, 2048 }, { 4096, 18900 }, { 19000, 34000 } };
 	static const struct fgmn_phys torn[] = { { 0, 3, holes } };
 	struct fgmn_err err;
@@ -181,7 +182,7 @@ static void plans(void)
 		unsigned n = 0;
 
 		ok(run("all:23x2720M", &opt, paper, 2, 1024, &err) == 0 && plan.nr_blocks == 46,
-		   "plan: the paper's machine with 23 blocks a node has 46 blocks in 48 nodes");
+		   "plan: two nodes with 23 blocks each have 46 blocks");
 		for (unsigned k = 0; k < plan.nr_blocks; k++)
 			n += blocks[k].home == (k < 23 ? 0 : 1) &&
 			     blocks[k].end - blocks[k].start == 2720;
@@ -225,7 +226,7 @@ static int random_machine(void)
 	return nodes;
 }
 
-/* The request of one group, as written, for each node of the group. */
+/* The written request of one group, which holds for each node of the group. */
 struct asked {
 	unsigned count, percent;
 	unsigned long mib;
@@ -334,7 +335,7 @@ static void random_text(char *buf, size_t size, int nodes)
 	}
 }
 
-/* Check the rules of a plan, from the specification and the machine alone. */
+/* Check the rules of a plan. Uses only the specification and the machine. */
 static void judge(const struct fgmn_options *opt, int nodes)
 {
 	unsigned k = 0;
@@ -370,7 +371,7 @@ static void judge(const struct fgmn_options *opt, int nodes)
 			check(total - taken >= (opt->split_low ? 128 : max(low, 128UL)),
 			      "the home keeps the minimum and its low memory");
 			check(total - taken >= asked[g].home,
-			      "the home keeps the size that it was given");
+			      "the home has at least the specified size");
 			for (int t = 0; t < asked[g].n; t++) {
 				const struct asked *a = &asked[g].item[t];
 				unsigned long align = a->contiguous ? max(1024UL, opt->align)
@@ -400,7 +401,7 @@ static void judge(const struct fgmn_options *opt, int nodes)
 				if (w < n)
 					want[w] = want[--n];
 				else
-					check(fill >= 0, "every block was specified");
+					check(fill >= 0, "every block is specified");
 			}
 			check(n == 0, "every specified block exists");
 			if (fill < 0)
@@ -422,7 +423,7 @@ static void judge(const struct fgmn_options *opt, int nodes)
 									  4096UL),
 							      end = range[i][r].end;
 
-						/* blocks are at the top of a range */
+						/* the planner fills a range from its top */
 						for (unsigned b = first; b < k; b++)
 							if (blocks[b].start >= range[i][r].start &&
 							    blocks[b].start < end)
@@ -432,14 +433,17 @@ static void judge(const struct fgmn_options *opt, int nodes)
 						end = end / opt->align * opt->align;
 						for (int t = 0; t < asked[g].n; t++)
 							if (asked[g].item[t].contiguous)
-								/* may leave gaps above */
+								/*
+								 * alignment may leave gaps above
+								 * the blocks
+								 */
 								start = end;
 						check(end < start + mib || end < start,
 						      "no further block would fit");
 					}
 			}
 		}
-	check(k == plan.nr_blocks, "blocks are of the specified nodes only, in their order");
+	check(k == plan.nr_blocks, "only specified nodes have blocks, in the order of the nodes");
 	(void)nodes;
 }
 
@@ -463,7 +467,7 @@ static void random_ones(unsigned long number)
 			planned++;
 		} else {
 			check(err.text[0] && err.code != FGMN_E_SYNTAX && err.code != FGMN_E_NODE,
-			      "a valid text is refused only for lack of room");
+			      "a valid text is refused only because it does not fit");
 			refused++;
 		}
 		/* change some bytes of the text: a refusal must name a place inside of the text */
@@ -472,7 +476,7 @@ static void random_ones(unsigned long number)
 			copy[rnd(strlen(copy))] = odd[rnd(sizeof(odd) - 1)];
 		if (run(copy, &opt, phys, nodes, 1024, &err) < 0) {
 			check(err.text[0] && err.offset >= -1 && err.offset <= (int)strlen(copy),
-			      "a refusal's place is inside of the text");
+			      "the place that a refusal names is inside of the text");
 			for (const char *p = err.text; *p; p++)
 				check(*p >= ' ' && *p <= '~', "a message is printable");
 			broken++;

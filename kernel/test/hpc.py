@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel with SCHED_HPC in small guests, and run the kernel's KUnit tests and selftest of
-the class: on machines of one and two sockets, with and without threads, and once with a clock that
-counts instructions; then count what wakeups cost on 64 CPUs (hpc_crowd.c), and run random load
+"""Boot a kernel with SCHED_HPC in small guests. Run the kernel's KUnit tests and selftest of the
+class on machines of one and two sockets, with and without SMT, and once with a clock that counts
+instructions. Then count what wakeups cost on 64 CPUs (hpc_crowd.c), and run random load
 (hpc_stress.c).
 
-KERNEL and TREE of kernel/build. No kernel may complain in its log. TAP on stdout."""
+KERNEL and TREE are the outputs of kernel/build. No kernel may complain in its log. TAP on
+stdout."""
 
 import argparse
 import os
@@ -16,7 +17,7 @@ import boot
 from boot import Boot, Machine, ok
 
 ICOUNT = ("-accel", "tcg,thread=single", "-icount", "shift=2,sleep=off")
-# the ticks of 64 CPUs would take all instructions of ICOUNT's milliseconds
+# with ICOUNT's few instructions per millisecond, the timer ticks of 64 CPUs would use them all
 FAST = ("-accel", "tcg,thread=single", "-icount", "shift=0,sleep=off")
 MACHINES = (
     (
@@ -32,7 +33,7 @@ STRESSED = Machine("two sockets", [1024, 1024], low=1024, cpus=[4, 4], threads=2
 
 
 def tests(machines, config):
-    """Run KUnit and the selftest of a kernel with this configuration on each of MACHINES."""
+    """On each of MACHINES, run KUnit and the selftest of a kernel with the configuration CONFIG."""
     for machine, accel in machines:
         may_skip = (
             ()
@@ -66,7 +67,7 @@ def crowd():
     cases = re.findall(r"\] +(ok|not ok) \d+ (test_\w+)(.*)", b.text)
     ok(
         len(cases) == 6 and all((word, rest) == ("ok", "") for word, _, rest in cases),
-        "64 CPUs: the KUnit tests pass, and none is left out",
+        "64 CPUs: all KUnit tests pass, and none is skipped",
         cases,
     )
     print("\n".join(re.findall(r"^# .*", b.after, re.M)), flush=True)
@@ -74,8 +75,8 @@ def crowd():
 
 
 def judge(b, name, may_skip=()):
-    """Report the TAP of a guest's program as ours. It may skip only tests that begin with one of
-    MAY_SKIP."""
+    """Report the results of a guest's program as results of this test. The program may skip only
+    tests whose names begin with one of MAY_SKIP."""
     lines = re.findall(r"^(ok|not ok) \d+ (.*)\n((?:# got.*\n)?)", b.after, re.M)
     for word, what, got in lines:
         skip = what.removeprefix("# SKIP ") if what.startswith("# SKIP ") else None
@@ -93,7 +94,7 @@ def judge(b, name, may_skip=()):
 
 
 def stress(seconds, seed):
-    """Run hpc_stress; stalls are complaints here."""
+    """Run hpc_stress. A stall that RCU reports is a complaint."""
     b = Boot(
         STRESSED,
         f"rcupdate.rcu_cpu_stall_suppress=0 do=run:/stress:{seconds}:{seed}",
@@ -119,10 +120,14 @@ def main():
         type=int,
         default=60,
         metavar="SECONDS",
-        help="of random load (default %(default)s; 0: none)",
+        help="duration of the random load (default %(default)s; 0: none)",
     )
     parser.add_argument(
-        "--seed", type=int, default=1, metavar="N", help="of the random load (%(default)s)"
+        "--seed",
+        type=int,
+        default=1,
+        metavar="N",
+        help="seed of the random load (default %(default)s)",
     )
     parser.add_argument("--only-stress", action="store_true")
     args = parser.parse_args()
@@ -140,7 +145,7 @@ def main():
         with open(args.config or f"{args.tree}/.config") as f:
             config = f.read()
         tests(MACHINES[::3] if args.few else MACHINES, config)
-        # a kernel that checks itself counts other instructions, and takes hours
+        # in a debug kernel the checks add instructions, and the count takes hours
         if not re.search(r"^CONFIG_(KASAN|KCSAN|PROVE_LOCKING)=y$", config, re.M):
             crowd()
     if args.stress:

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * hpc_crowd [spin]: count what a wakeup costs on a machine full of SCHED_HPC. A thousand threads of
- * the default class fall asleep on the CPUs from 2 on, and may use all CPUs. Then HPC tasks come to
- * these CPUs, and a program on CPU 0 wakes each thread once: with HPC tasks on the last 62 of 64
- * CPUs, and on CPU 2 alone. All must wake on CPUs without HPC tasks, and the median of the waker's
- * ticks must be at most twice that without any HPC task. With a clock that counts instructions,
- * ticks are instructions. The HPC tasks sleep, as to the kernel their CPUs are theirs then, too,
- * and a guest whose CPUs share one thread has no time for more; "spin": they compute. Prints TAP.
+ * the default class fall asleep on CPU 2 and the CPUs after it. Then HPC tasks start on these CPUs,
+ * and a program on CPU 0 wakes each thread once. This is done without HPC tasks, with HPC tasks on
+ * all CPUs from 2 on, and with one HPC task on CPU 2. All threads must wake on CPUs without HPC
+ * tasks. With HPC tasks, the median of the waker's ticks must be at most twice the median without
+ * them. If the guest's clock counts instructions, a tick is an instruction. The HPC tasks sleep:
+ * the kernel reserves their CPUs for them meanwhile, too, and a guest whose CPUs share one host
+ * thread is too slow for tasks that compute. With "spin" they compute. Prints TAP.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,21 +26,21 @@
 
 #define SCHED_HPC 48
 #define WAKES 1000
-#define FIRST 2 /* CPUs below are left to the default class */
+#define FIRST 2 /* lowest CPU that may get an HPC task */
 #define CPUS_MAX 1024
-#define MOST 2 /* times the ticks without HPC tasks, for a look at a few CPUs */
+#define MOST 2 /* allowed ratio of the ticks with and without HPC tasks */
 
 static struct sleeper {
 	pthread_t thread;
 	pid_t tid;
-	int cpu; /* where it falls asleep */
+	int cpu; /* CPU on which it falls asleep */
 	int woken; /* futex */
-	int ran_on; /* -1: has not run since */
+	int ran_on; /* CPU on which it woke; -1: it still sleeps */
 } sleeper[WAKES];
 
-static int ready; /* sleepers */
-static int *there; /* HPC tasks, in memory that processes share */
-static int spin; /* HPC tasks compute */
+static int ready; /* number of threads that fall asleep */
+static int *there; /* number of running HPC tasks, in memory that the processes share */
+static int spin; /* whether HPC tasks compute */
 static int results;
 
 static void nap(long ns)
@@ -105,7 +106,7 @@ static void take_policy(int policy, int priority)
 		die("sched_setscheduler");
 }
 
-/* A task of SCHED_HPC that sleeps on CPU for ever, or computes. */
+/* Start an HPC task that sleeps on CPU for ever, or computes there. Returns its pid. */
 static pid_t stay_on(int cpu)
 {
 	pid_t pid = fork();
@@ -135,7 +136,7 @@ static unsigned long wake_all(int hpc, int *astray)
 {
 	static unsigned long ticks[WAKES];
 
-	/* or whoever is woken on this CPU would run before the counter is read again */
+	/* a real-time task is not preempted by a sleeper that it wakes on its own CPU */
 	take_policy(SCHED_FIFO, 1);
 	for (int i = 0; i < WAKES; i++) {
 		struct sleeper *s = &sleeper[i];
@@ -145,7 +146,7 @@ static unsigned long wake_all(int hpc, int *astray)
 		from = __builtin_ia32_rdtsc();
 		syscall(SYS_futex, &s->woken, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 		ticks[i] = __builtin_ia32_rdtsc() - from;
-		/* or the next one would find the CPU busy that this one got */
+		/* wait until the sleeper has run, so that its CPU is idle again for the next one */
 		while (!spin && __atomic_load_n(&s->ran_on, __ATOMIC_SEQ_CST) < 0)
 			nap(100000);
 	}
@@ -159,7 +160,10 @@ static unsigned long wake_all(int hpc, int *astray)
 	return ticks[WAKES / 2];
 }
 
-/* The same with HPC tasks on the first HPC of the CPUs; the sleepers have fallen asleep on CPUS. */
+/*
+ * Put the sleepers to sleep on CPUS CPUs, start HPC tasks on the first HPC of these CPUs, and call
+ * wake_all(). ALL is the number of CPUs that the sleepers may use.
+ */
 static unsigned long scene(int cpus, int hpc, int all, int *astray)
 {
 	pid_t pid[CPUS_MAX];
@@ -196,13 +200,14 @@ int main(int argc, char **argv)
 	there = mmap(NULL, sizeof(*there), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	if (there == MAP_FAILED || crowd < 2 || all > CPUS_MAX)
-		die("memory, or the number of CPUs");
+		die("no shared memory, or fewer than 4 or more than 1024 CPUs");
 	allow(0, 0, 0);
 	none = scene(crowd, 0, all, &astray[0]);
 	many = scene(crowd, crowd, all, &astray[1]);
 	one = scene(1, 1, all, &astray[2]);
-	printf("# a wakeup: %lu ticks without HPC tasks, %lu with %d, %lu with one\n", none, many,
-	       crowd, one);
+	printf("# a wakeup takes %lu ticks without HPC tasks, %lu with %d HPC tasks, %lu with "
+	       "one\n",
+	       none, many, crowd, one);
 	printf("1..4\n");
 	result(!astray[1], "all threads wake on the two CPUs without HPC tasks");
 	result(!astray[2], "no thread wakes on the one CPU with an HPC task");

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * stress SECONDS SEED: many processes change themselves and each other at random, in all ways that
- * SCHED_HPC must survive: policies, affinity, priorities, fork, exec, threads, PI mutexes, cgroups,
- * cpuset partitions, core scheduling, signals, death. One more process turns CPUs off and on,
- * except CPUs 0 to 3.
+ * stress SECONDS SEED: worker processes change themselves and each other at random, in all ways
+ * that SCHED_HPC must survive: policies, affinity, priorities, fork, exec, threads, PI mutexes,
+ * cgroups, cpuset partitions, core scheduling, signals, death. Another process turns CPUs off and
+ * on, except CPUs 0 to 3.
  *
- * Meanwhile a fair process on each CPU must make progress (the guard), and two HPC tasks that no
- * process touches must stay in place. No process may be left at the end. TAP on stdout.
+ * Meanwhile a fair process on each CPU must make progress, thanks to the guard, and two HPC tasks
+ * that no process changes must stay on their CPUs. All processes must end. TAP on stdout.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -36,7 +36,7 @@
 #define LOCKS 3
 #define CPUS_MAX 64
 #define STAYS 4 /* CPUs that are never turned off */
-#define STEADY 2 /* number of HPC tasks that no process touches, on CPUs 2 and 3 */
+#define STEADY 2 /* number of HPC tasks that no process changes, on CPUs 2 and 3 */
 #define PATIENCE 60 /* seconds in which each fair task must run at least once */
 
 enum {
@@ -66,7 +66,7 @@ static const char *const name[KINDS] = { "policy", "affinity",	"fork",	   "threa
 					 "lock",   "nice",	"kill",	   "stop",    "move",
 					 "cpuset", "partition", "cookie",  "look",    "yield",
 					 "sleep",  "spin",	"hotplug", "deaths" };
-/* percent of a worker's actions */
+/* percentage of each action among all actions of a worker */
 static const int weight[OPS] = {
 	[POLICY] = 15, [AFFINITY] = 13, [FORK] = 7,  [THREADS] = 4, [EXEC] = 3,	  [LOCK] = 10,
 	[NICE] = 3,    [KILL] = 1,	[STOP] = 3,  [MOVE] = 5,    [CPUSET] = 2, [PARTITION] = 2,
@@ -156,7 +156,7 @@ static void count(int what, bool good)
 	atomic_fetch_add(good ? &sh->done[what] : &sh->refused[what], 1);
 }
 
-/* Return the pid of a random worker, or of the caller. */
+/* Return the pid of a random worker, or 0, which means the caller. */
 static pid_t someone(void)
 {
 	return rnd(2) ? 0 : atomic_load(&sh->pid[rnd(WORKERS)]);
@@ -194,8 +194,7 @@ static void random_cpus(cpu_set_t *set)
 }
 
 /*
- * Write CPUs that a partition may take from the rest of the system: not those of tasks that must
- * stay in place.
+ * Write to TEXT a random list of CPUs that a partition may take: not those of the steady HPC tasks.
  */
 static void random_list(char *text)
 {
@@ -373,8 +372,8 @@ static void operation(int what)
 		hold(&sh->phase);
 		snprintf(text, sizeof(text), "%d", someone());
 		/*
-		 * stock warns when a task returns to the root cgroup and its own affinity has no
-		 * online CPU
+		 * the stock kernel warns if a task returns to the root cgroup and its affinity has
+		 * no online CPU
 		 */
 		if (rnd(3) == 0 && atomic_load(&sh->all_cpus))
 			snprintf(path, sizeof(path), "/cg/cgroup.procs");
@@ -386,7 +385,7 @@ static void operation(int what)
 	case CPUSET:
 	case PARTITION:
 		hold(&sh->phase);
-		/* stock warns when the CPUs of partitions change and would overlap */
+		/* the stock kernel warns if a change would make the CPUs of partitions overlap */
 		if (atomic_load(&sh->all_cpus)) {
 			group_file(path, sizeof(path), "cpuset.cpus.partition");
 			count(PARTITION, put(path, partition[rnd(2)]) == 0);
@@ -428,8 +427,8 @@ static void worker(unsigned int stream)
 			dice -= weight[what++];
 		operation(what);
 		/*
-		 * an HPC task without interrupts must let other HPC tasks run, or they wait for
-		 * ever
+		 * sleep: without a tick, an HPC task that never sleeps would keep other HPC tasks
+		 * waiting for ever
 		 */
 		nap(rnd(500));
 	}
@@ -485,8 +484,9 @@ static void turn_on(void)
 }
 
 /*
- * For some seconds CPUs go offline and come back, then partitions come and go. Both at once make
- * stock 6.12 warn in cpuset.c, and hang, with any tasks (seen with this program).
+ * Alternate between two phases: in one, CPUs go offline and come back; in the other, partitions
+ * come and go. Both at once make the stock kernel 6.12 warn in cpuset.c and hang, with any kind of
+ * tasks.
  */
 static void hotplug(void)
 {
@@ -531,7 +531,7 @@ static void prepare(void)
 		pthread_mutex_init(&sh->lock[i], &a);
 	pthread_mutexattr_setprotocol(&a, PTHREAD_PRIO_NONE);
 	pthread_mutex_init(&sh->phase, &a);
-	/* never reuse a pid: a kernel thread may have it */
+	/* never reuse a pid: a kernel thread may get it */
 	put("/proc/sys/kernel/pid_max", "4194304");
 	put("/cg/cgroup.subtree_control", "+cpu +cpuset");
 	for (int i = 0; i < GROUPS; i++) {
@@ -540,7 +540,7 @@ static void prepare(void)
 	}
 }
 
-/* Return the sum of "  .hpc_committed" of all CPUs; -1 if there are none. */
+/* Return the sum of " .hpc_committed" of all CPUs, or -1 if no CPU has this line. */
 static long committed(void)
 {
 	char line[512];
@@ -626,8 +626,9 @@ static double conduct(double end)
 		}
 		if (now() - told > 60) {
 			told = now();
-			printf("# %.0f s left, %ld changes of policy, %ld of CPUs\n", end - now(),
-			       atomic_load(&sh->done[POLICY]), atomic_load(&sh->done[HOTPLUG]));
+			printf("# %.0f s left, %ld changes of policy, %ld CPUs turned off or on\n",
+			       end - now(), atomic_load(&sh->done[POLICY]),
+			       atomic_load(&sh->done[HOTPLUG]));
 			fflush(stdout);
 		}
 		nap(50000);
@@ -636,8 +637,9 @@ static double conduct(double end)
 }
 
 /*
- * Wait for all processes, which end by themselves unless they are stopped or wait for a killed
- * process. Returns the number of processes that had to be killed; -1: some are still alive.
+ * Wait for all processes. They end by themselves, except stopped processes and those that wait for
+ * a killed process. Kills processes that do not end. Returns how many were killed, or -1 if some
+ * are still alive.
  */
 static int reap(pid_t *other, int others)
 {
@@ -667,6 +669,7 @@ int main(int argc, char **argv)
 {
 	struct sched_param first = { .sched_priority = 50 };
 	pid_t other[CPUS_MAX + STEADY + 1];
+	char what[64];
 	int n = 0, left;
 	double longest;
 	long sum;
@@ -694,22 +697,23 @@ int main(int argc, char **argv)
 	atomic_store(&sh->stop, true);
 	left = reap(other, n);
 	for (int i = 0; i < KINDS; i++) {
+		snprintf(what, sizeof(what), "at least one \"%s\" succeeds", name[i]);
 		printf("# %-10s %9ld done %9ld refused\n", name[i], atomic_load(&sh->done[i]),
 		       atomic_load(&sh->refused[i]));
-		/* not every kernel has core scheduling */
+		/* a kernel may lack core scheduling */
 		if (i != COOKIE)
-			ok(atomic_load(&sh->done[i]) > 0, name[i], atomic_load(&sh->done[i]));
+			ok(atomic_load(&sh->done[i]) > 0, what, atomic_load(&sh->done[i]));
 	}
-	printf("# a fair task of a CPU waited for %.1f s at most\n", longest);
+	printf("# the longest wait of a CPU's fair task was %.1f s\n", longest);
 	ok(longest < PATIENCE, "the fair task of each CPU makes progress", longest);
-	ok(atomic_load(&sh->moved) == 0, "HPC tasks that no process touches stay on their CPUs",
+	ok(atomic_load(&sh->moved) == 0, "HPC tasks that no process changes stay on their CPUs",
 	   atomic_load(&sh->moved));
-	ok(atomic_load(&sh->changed) == 0, "HPC tasks that no process touches keep their policy",
+	ok(atomic_load(&sh->changed) == 0, "HPC tasks that no process changes keep their policy",
 	   atomic_load(&sh->changed));
 	ok(left >= 0, "all processes end, by themselves or by SIGKILL", left);
-	printf("# %d had to be killed\n", left);
+	printf("# %d processes had to be killed\n", left);
 	sum = committed();
-	ok(sum == 0, "no CPU stays committed to an ended task", sum);
+	ok(sum == 0, "no CPU counts an ended HPC task in hpc_committed", sum);
 	printf("1..%d\n", tests);
 	return failures != 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * /init of an initramfs with tests: runs /tests/run in the root file system on /dev/vda, as
- * /mnt/run, and ends the guest.
+ * /init of an initramfs with tests. Mounts the root file system on /dev/vda, runs /tests/run in it
+ * as /mnt/run, and ends the guest.
  */
 #include <errno.h>
 #include <stdio.h>

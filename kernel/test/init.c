@@ -64,8 +64,8 @@ static int exists(const char *path)
 }
 
 /*
- * Print the names in a directory that begin with BEGIN, and the contents of FILE in each of them,
- * unless FILE is "".
+ * Print those names in DIRECTORY that begin with BEGIN, and the contents of FILE in each such
+ * directory, unless FILE is "".
  */
 static void list(const char *directory, const char *begin, const char *file)
 {
@@ -87,7 +87,7 @@ static void list(const char *directory, const char *begin, const char *file)
 		closedir(d);
 }
 
-/* Print the kernel's warnings and errors: the console does not show those after the boot. */
+/* Print the kernel's warnings and errors. After the boot, the console does not show them. */
 static void show_complaints(void)
 {
 	int size = klogctl(10 /* size of the buffer */, NULL, 0), n = 0;
@@ -216,8 +216,8 @@ static void huge_pages(const char *mems)
 }
 
 /*
- * Fork a child in GROUP, bound to BLOCK unless NULL, that touches SIZE bytes and sleeps. Returns
- * its pid, or -1.
+ * Fork a child that touches SIZE bytes and sleeps. It runs in the cgroup GROUP, and is bound to
+ * BLOCK unless BLOCK is NULL. Returns its pid, or -1.
  */
 static pid_t sleeper(const char *group, const char *block, size_t size)
 {
@@ -241,8 +241,8 @@ static pid_t sleeper(const char *group, const char *block, size_t size)
 }
 
 /*
- * Fork a child in the group "job", bound to BLOCK, that touches SIZE bytes. Print its fate and that
- * of process SLEEPING, called WHO.
+ * Fork a child that touches SIZE bytes, in the cgroup "job" and bound to BLOCK. Print whether the
+ * child is killed, and under the name WHO whether the process SLEEPING is killed.
  */
 static void ask_for(const char *block, size_t size, const char *who, pid_t sleeping)
 {
@@ -254,7 +254,10 @@ static void ask_for(const char *block, size_t size, const char *who, pid_t sleep
 		bind_to((unsigned)atoi(block));
 		touch(size);
 		usleep(100000);
-		/* waits for all readers of RCU: hangs if the kernel leaves this process one */
+		/*
+		 * this call waits for all readers of RCU; it hangs if the kernel has left an RCU
+		 * read section open
+		 */
 		_exit(syscall(SYS_membarrier, 1 /* global */, 0) < 0);
 	}
 	waitpid(hungry, &status, 0);
@@ -267,8 +270,8 @@ static void ask_for(const char *block, size_t size, const char *who, pid_t sleep
 }
 
 /*
- * A task bound to BLOCK needs more memory than BLOCK has; another task has SIZE MiB on the node
- * ELSEWHERE, more than the whole block. Print which task dies.
+ * A task bound to BLOCK needs more memory than BLOCK has. Another task has SIZE MiB on the node
+ * ELSEWHERE, which is more than the size of BLOCK. Print which task is killed.
  */
 static void exhaust(const char *elsewhere, const char *block, unsigned long size)
 {
@@ -278,8 +281,8 @@ static void exhaust(const char *elsewhere, const char *block, unsigned long size
 }
 
 /*
- * Two tasks of SIZE MiB are bound to BLOCK: one has 5/8 of its memory and sleeps, the other needs
- * half. Print which task dies.
+ * Two tasks are bound to BLOCK, which has SIZE MiB. One has 5/8 of SIZE and sleeps, the other needs
+ * half of SIZE. Print which task is killed.
  */
 static void starve(const char *block, unsigned long size)
 {
@@ -398,8 +401,8 @@ static void node_threads(void)
 }
 
 /*
- * A task of the first CPU frees SIZE MiB of NODE. Print how many pages of the node are in the
- * longest list of a CPU then.
+ * A task on the first CPU frees SIZE MiB of NODE. Then print the length of the longest list of free
+ * pages of NODE that a CPU has.
  */
 static void freed_lists(const char *node, unsigned long size)
 {
@@ -429,7 +432,7 @@ static void freed_lists(const char *node, unsigned long size)
 	printf("list of node %s: %ld pages\n", node, longest);
 }
 
-/* The least time of a page fault, in ticks of the CPU's counter. */
+/* Return the shortest time of a page fault, in ticks of the CPU's counter. */
 static unsigned long fault_cost(void)
 {
 	const unsigned long faults = 256;
@@ -451,9 +454,9 @@ static unsigned long fault_cost(void)
 }
 
 /*
- * A task that may use only the nodes FIRST to LAST fills them until it gets memory of LAST. Print
- * what a page fault costs then, and before in a cpuset that has only LAST; and how many of 16 MiB
- * are on FIRST after it has freed the first 64 MiB.
+ * Print the cost of a page fault in a cpuset that has only the node LAST. Then fill a cpuset of the
+ * nodes FIRST to LAST until the task gets memory of LAST, and print the cost of a page fault again.
+ * Then free the first 64 MiB, and print how many of 16 new MiB are on FIRST.
  */
 static void fill_nodes(int first, int last)
 {
@@ -503,7 +506,7 @@ static void wait_for_memory(void)
 			break;
 		usleep(100000);
 	}
-	sleep(5); /* the memory arrives in pieces */
+	sleep(5); /* the memory is added piece by piece */
 	printf("has_memory %s", slurp("/sys/devices/system/node/has_memory"));
 }
 
@@ -529,7 +532,7 @@ static void run(char *words)
 	printf("%s: exit %d\n", argv[0], WIFEXITED(status) ? WEXITSTATUS(status) : -1);
 }
 
-/* Trigger a mistake of the kernel's own crash test. */
+/* Trigger a bug by the kernel's crash test module (LKDTM). */
 static void make_mistake(const char *name)
 {
 	printf("mistake %s %d\n", name, put("/sys/kernel/debug/provoke-crash/DIRECT", name));
@@ -545,7 +548,7 @@ static void core_scheduling(void)
 	       prctl(62 /* PR_SCHED_CORE */, 1 /* create */, 0, 0, 0) < 0 ? -errno : 0);
 }
 
-/* Let the kernel compile a BPF program, which stays until this program ends. */
+/* Let the kernel compile a BPF program. It stays loaded until this program ends. */
 static void attach_filter(void)
 {
 	struct sock_filter all = BPF_STMT(BPF_RET | BPF_K, 0xffff);
@@ -618,7 +621,7 @@ int main(void)
 	mount("cgroup2", "/sys/fs/cgroup", "cgroup2", 0, NULL);
 	mount("cgroup2", "/cg", "cgroup2", 0, NULL);
 	put("/cg/cgroup.subtree_control", "+cpuset +memory");
-	put("/proc/sys/kernel/printk", "1"); /* no kernel message between these lines */
+	put("/proc/sys/kernel/printk", "1"); /* keep kernel messages out of the lines that follow */
 	show("/sys/kernel/mm/fgmn/enabled");
 	show("/sys/kernel/mm/fgmn/spec");
 	show("/sys/kernel/mm/fgmn/error");

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * quiet SECONDS CPU: counts the kernel's own work on CPU while a program there computes, faults
- * pages in, makes and removes a cgroup. Every 2.5 s, when the guard is not active, a program on
- * CPU 1 wakes a program of the default class that is pinned to CPU; another program on CPU 1
- * repeatedly adds and removes a watch of a file. The program on CPU computes first under
- * SCHED_FIFO, then under SCHED_HPC. Prints "quiet POLICY WHAT COUNT": calls of functions (kprobes),
- * interrupts of dl_server_start() and of wakeups, callbacks of SRCU on the next CPU, timer
+ * pages in, and makes and removes a cgroup, first under SCHED_FIFO, then under SCHED_HPC. Every 2.5
+ * s, when the guard is not active, a program on CPU 1 wakes a program of the default class that is
+ * bound to CPU. Another program on CPU 1 repeatedly adds and removes a watch of a file. Prints
+ * lines "quiet POLICY EVENT COUNT" for these events: calls of functions (by kprobes), interrupts
+ * sent by dl_server_start() and by wakeups, callbacks of SRCU on the next CPU, and timer
  * interrupts.
  */
 #define _GNU_SOURCE
@@ -56,8 +56,7 @@ static void on_cpu(int cpu)
 }
 
 /*
- * Return the number of interrupts of CPU in the line NAME, such as "RES:", which has a number for
- * each CPU.
+ * Return the number of interrupts of the_cpu in the line NAME of /proc/interrupts, such as "RES:".
  */
 static unsigned long interrupts(const char *name)
 {
@@ -115,7 +114,7 @@ static void watch_files(void)
 	}
 }
 
-/* Count the lines of FILE with TEXT, but without EXCEPT. */
+/* Count the lines of FILE that contain TEXT and do not contain EXCEPT. */
 static unsigned long lines_with(const char *file, const char *text, const char *except)
 {
 	char line[512], path[64];
@@ -131,13 +130,15 @@ static unsigned long lines_with(const char *file, const char *text, const char *
 	return n;
 }
 
-/* Count calls, except those by the woken fair program itself. */
+/*
+ * Print the counts of the trace, without the events of the process FAIR, which is woken on purpose.
+ */
 static void count_calls(const char *name, pid_t fair)
 {
 	char file[64], its[32], call[64];
 
 	snprintf(its, sizeof(its), "-%d ", (int)fair);
-	/* the sender runs on another CPU */
+	/* search the events of all CPUs: another CPU sends these interrupts */
 	printf("quiet %s reschedules %lu\n", name,
 	       lines_with("trace", "callsite=dl_server_start", its));
 	printf("quiet %s wakeups %lu\n", name, lines_with("trace", "func=sched_ttwu_pending", its));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boot a kernel with SCHED_HPC, built with kernel/test/quiet.config, in a small guest, and count
-the kernel's own work on a CPU where a task of the class computes (quiet.c), and under SCHED_FIFO
-for comparison.
+"""Boot a kernel with SCHED_HPC, built with kernel/test/quiet.config, in a small guest. Count the
+kernel's own work on a CPU where an HPC task computes (quiet.c), and for comparison where a task of
+SCHED_FIFO computes.
 
 quiet.py [--before KERNEL] KERNEL WORKDIR; --before: a kernel without the patches of quiet/, for a
 table of both. TAP on stdout.
@@ -29,7 +29,7 @@ NAMES = (
     "next",
     "ticks",
 )
-ELSEWHERE = ("next", "ticks")  # counters that need not be 0
+ELSEWHERE = ("next", "ticks")  # counters that may be above 0
 
 
 FOUR, SOCKETS = (
@@ -40,7 +40,8 @@ FOUR, SOCKETS = (
 
 def counts(kernel, cpu, append="", machine=FOUR):
     """Return {(policy, name): count}."""
-    # tsc=watchdog: the kernel checks other clocks by the TSC, and does not check the TSC
+    # tsc=watchdog: the kernel checks other clocks against the TSC, and does not check the TSC
+    # itself
     b = Boot(
         machine,
         f"{append} tsc=watchdog do=run:/quiet:{SECONDS}:{cpu}",
@@ -53,10 +54,10 @@ def counts(kernel, cpu, append="", machine=FOUR):
     }
     ok(
         b.ended and len(found) == 2 * len(NAMES),
-        "the guest prints all counts",
+        "the guest prints the counts of all events under both policies",
         b.after[-2000:] or b.text[-2000:],
     )
-    ok(not b.complaints, "the log has no complaint", b.complaints)
+    ok(not b.complaints, "the kernel's log has no complaint", b.complaints)
     return found
 
 
@@ -74,7 +75,8 @@ def main():
     after = counts(args.kernel, 0)
     before = counts(args.before, 0) if args.before else {}
     print(
-        f"# in {SECONDS} s of a CPU where a program computes: {'before, ' if before else ''}after"
+        f"# events in {SECONDS} s on a CPU where a program computes:"
+        f" {'before, ' if before else ''}after"
     )
     for policy in ("fifo", "hpc"):
         for name in NAMES:
@@ -83,29 +85,30 @@ def main():
                 f" {after.get((policy, name), ''):>5}"
             )
     for name in (n for n in NAMES if n not in ELSEWHERE):
-        # under SCHED_FIFO each counter is above 0, except reschedules, which the patches avoid
-        # under SCHED_FIFO, too, and wakeups, as the waker shares the cache
+        # under SCHED_FIFO each counter must be above 0, to show that it counts. Two are exceptions:
+        # the patches avoid reschedules under SCHED_FIFO, too, and a waker that shares the cache
+        # sends no interrupt.
         ok(
             name in ("reschedules", "wakeups") or after.get(("fifo", name), 0) > 0,
-            f"{name}: the counter works under SCHED_FIFO",
+            f"{name}: above 0 on a CPU where a task of SCHED_FIFO computes",
             after,
         )
         ok(after.get(("hpc", name)) == 0, f"{name}: 0 on a CPU where an HPC task computes", after)
     ok(
         after.get(("hpc", "next"), 0) > 0,
-        "callbacks of SRCU run on the next CPU instead",
+        "SRCU's callbacks for a CPU with an HPC task run on the next CPU",
         after,
     )
     far = counts(args.kernel, 2, machine=SOCKETS)
     ok(
         far.get(("fifo", "wakeups"), 0) > 0,
-        "a wakeup from another cache interrupts SCHED_FIFO",
+        "a wakeup by a CPU of another cache interrupts a task of SCHED_FIFO",
         far,
     )
     same(
         (far.get(("hpc", "wakeups")), far.get(("hpc", "reschedules"))),
         (0, 0),
-        "a wakeup from another cache does not interrupt SCHED_HPC",
+        "a wakeup by a CPU of another cache does not interrupt an HPC task",
     )
     alone = counts(args.kernel, 0, "isolcpus=1")
     same(
@@ -118,7 +121,8 @@ def main():
         f"# with nohz_full=2: {full.get(('fifo', 'ticks'))} timer interrupts under SCHED_FIFO,"
         f" {full.get(('hpc', 'ticks'))} under SCHED_HPC"
     )
-    # what remains is the guard's own timer, and the tick while the guard lets the fair task run
+    # the remaining interrupts are the guard's timer, and the tick while the guard runs the fair
+    # task
     ok(
         full.get(("hpc", "ticks"), 1 << 30) < after.get(("hpc", "ticks"), 0) / 10,
         "nohz_full stops the tick of a lone HPC task",

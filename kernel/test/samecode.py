@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Compare the code and data of the object files below two directories.
+"""Compare the code and data of the object files in two trees of directories.
 
-samecode.py [--cross PREFIX] OLD NEW [FILE:NAME]...: a FILE that differs between the directories may
-differ only in the functions and variables NAME. Line numbers do not count: debugging sections, the
-table of warnings. Prints how many objects are equal, and each other object with its differences;
-exits 1 when one differs in more than NAME. Needs binutils.
+samecode.py [--cross PREFIX] OLD NEW [FILE:NAME]...: FILE may differ between the trees, but only in
+the functions and variables NAME. Line numbers are not compared: they are in debugging sections and
+in the table of warnings. Prints how many objects are equal, and the differences of each other
+object. Exits 1 if an object differs in more than its NAMEs. Needs binutils.
 """
 
 import os
@@ -18,8 +18,8 @@ import tempfile
 SHF_ALLOC, SHF_EXEC, SHF_STRINGS = 0x2, 0x4, 0x20
 SHT_NOBITS, SHT_SYMTAB, SHT_RELA = 8, 2, 4
 STT_OBJECT, STT_SECTION = 1, 3
-# sections with places in the code as numbers, or with line numbers: compare code by functions
-# instead
+# these sections have line numbers or addresses in the code, and are left out; code is compared
+# function by function instead
 INDEXES = re.compile(
     r"__bug_table|\.orc_|__ex_table|__jump_table|__patchable|\.altinstr|\.smp_locks|\.parainstr|"
     r"__mcount_loc|\.retpoline|\.return_sites|\.call_sites|\.static_call|__tracepoint|\.ibt|"
@@ -77,7 +77,7 @@ class Elf:
         return self.data[s["at"] + start : s["at"] + (s["size"] if size is None else start + size)]
 
     def place(self, section, offset):
-        """Return a place in a section, by the symbol there instead of a number."""
+        """Return a place in a section as a symbol's name instead of an address."""
         s = self.sections[section]
         if s["flags"] & SHF_STRINGS:
             return repr(self.word(s["at"] + offset)) if offset < s["size"] else s["name"]
@@ -136,14 +136,14 @@ def plain(name):
 
 
 def functions(path, elf):
-    """Return a map of function names to instructions, in which places are written by name."""
+    """Return a map of function names to instructions. Addresses in them are written by name."""
 
     def target(match):
         kind, section, offset = match.group(1), match.group(2), int(match.group(3) or "0", 16)
         if section not in elf.by_section:
             return match.group(0)
         if re.search("_PC32|_PLT32", kind):
-            offset += 4  # the offset counts from the end of the field
+            offset += 4  # a relative offset counts from the end of its field
         return f"{kind} {elf.place(elf.by_section[section], offset)}"
 
     text = subprocess.run(
@@ -158,7 +158,7 @@ def functions(path, elf):
         if header:
             name = header.group(1)
             if re.search(r"-0x[0-9a-f]+$", name):
-                name = None  # room for tracing before the first function
+                name = None  # padding for tracing before the first function
                 continue
             found.setdefault(name, [])
         elif name and line.strip():
@@ -226,7 +226,7 @@ def differences(old, new):
     names = {re.sub(r"\.(cold|part\.\d+|isra\.\d+|constprop\.\d+)+$", "", n) for n in names}
     if not names and layout(elf[0]) == layout(elf[1]):
         return set()  # the compiler has only changed the order of functions
-    return names or {"(something else than code and variables)"}
+    return names or {"(something other than code and variables)"}
 
 
 def objects(top):
@@ -259,7 +259,7 @@ def main():
         if names:
             print(
                 f"{file} differs in {', '.join(sorted(names))}"
-                + (f": NOT EXPECTED: {', '.join(sorted(more))}" if more else ", as expected")
+                + (f": NOT ALLOWED: {', '.join(sorted(more))}" if more else ", as expected")
             )
         else:
             alike += 1

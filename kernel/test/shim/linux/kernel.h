@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The kernel's helpers that the parser and planner of fgmn= use, for user space. */
+/* User-space versions of the kernel's helpers that the parser and planner of fgmn= use. */
 #ifndef SHIM_LINUX_KERNEL_H
 #define SHIM_LINUX_KERNEL_H
 
@@ -20,7 +20,7 @@
 #define min_t(type, a, b) min((type)(a), (type)(b))
 #define max3(a, b, c) max(max(a, b), c)
 
-/* the functions of <ctype.h> accept no negative bytes */
+/* the functions of <ctype.h> do not accept negative values */
 #undef isdigit
 #undef isprint
 #undef isgraph
