@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Measure the CPU time that the planner needs for four containers on machines of 1,024 and 4,096
- * threads, and the CPU time for the map of 64 ranks in the first container. This program is no
+ * threads, and the CPU time for the map of 64 ranks in the first container. This program is not a
  * test. It prints the medians of RUNS plans and maps, and the instructions of one plan if the
- * kernel allows that they are counted.
+ * kernel allows counting them.
  *
  * usage: bench-planner [RUNS [SYNTHETIC|FILE.xml]]
  */
@@ -54,8 +54,8 @@ static int open_counter(void)
 }
 
 /*
- * Plan four containers: half of the machine less six threads, a quarter and one more thread, a
- * 64th, and two threads.
+ * Plan four containers: half of the machine's threads less six, a quarter plus one, a 64th, and two
+ * threads.
  */
 static struct plan *make_plan(const struct machine *m, const char *name)
 {
@@ -79,7 +79,9 @@ static struct plan *make_plan(const struct machine *m, const char *name)
 	exit(1);
 }
 
-/* Fill IN for RANKS ranks in CPUS with the cores and domains that a launch reads from sysfs. */
+/*
+ * Fill IN for RANKS ranks in CPUS, with the cores and domains that a launch would read from sysfs.
+ */
 static void list_machine_cores(struct rankmap_in *in, const struct machine *m,
 			       const struct idset *cpus)
 {
@@ -115,8 +117,7 @@ static void make_ranks(const struct rankmap_in *in)
 }
 
 /*
- * Return the number of instructions of one plan, or -1 if the kernel does not allow that they are
- * counted.
+ * Return the number of instructions of one plan, or -1 if the kernel does not allow counting them.
  */
 static long long count_instructions(const struct machine *m, const char *name)
 {
@@ -184,7 +185,7 @@ int main(int argc, char **argv)
 		"package:8 numa:8 core:16 pu:1", /* no SMT, so twice as many cores */
 		"core:1024 pu:1", /* one domain only */
 		"package:4 numa:2 l3:4 core:4 pu:8",
-		"package:8 numa:8 l3:4 core:8 pu:2", /* 4,096 threads from here on */
+		"package:8 numa:8 l3:4 core:8 pu:2", /* the following machines have 4,096 threads */
 		"package:2 numa:1 core:1024 pu:2",
 		"package:16 numa:16 core:16 pu:1",
 		"package:4 core:1024 pu:1",

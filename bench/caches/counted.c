@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * counted FILE COMMAND ARG...: run COMMAND, and write the simulated cache's counts of COMMAND and
- * all its descendants to FILE, as a line of names and numbers (bench/lib/llc.h). The exit status is
- * COMMAND's.
+ * counted FILE COMMAND ARG...: run COMMAND, and count events of the simulated cache for COMMAND and
+ * all its descendants. Writes the counts to FILE, as a line of names and numbers (bench/lib/llc.h).
+ * The exit status is COMMAND's.
  */
 #define _GNU_SOURCE
 #include <sys/wait.h>

@@ -2,14 +2,14 @@
 
 /*
  * placed RANKS SEED SIZES ARMS MIB MODULE: load MODULE, the module of the simulated cache. Then run
- * RANKS processes at once, for each of SIZES and each of ARMS (bench/lib/classes.h), lists with "+"
- * between their elements; SEED determines the order of the arms. A rank touches SIZE KiB of its own
- * memory and then reads it repeatedly. The first MIB MiB that it reads are counted; then it reads
- * on until all ranks have been counted. CPU 0 is left out. A rank with a CPU of its own has the
- * second thread of a core, so that each socket gets half of the ranks. Beside the ranks, DISTURBERS
- * programs, which may run on all CPUs, in turn sleep and read memory of their own, for times that
- * SEED determines, the same in all arms. Prints "run ARM SIZE SEED" before each run, then a line
- * for each rank:
+ * RANKS processes at once, for each of SIZES and each of ARMS (bench/lib/classes.h). SIZES and ARMS
+ * are lists with "+" between their elements. SEED determines the order of the arms. Each rank
+ * touches SIZE KiB of its own memory and then reads it repeatedly. The first MIB MiB that a rank
+ * reads are counted; then it reads on until all ranks have been counted. No rank runs on CPU 0. In
+ * arms that give each rank a CPU, this CPU is the second thread of a core, so that each socket gets
+ * half of the ranks. Beside the ranks run DISTURBERS programs, which may use all CPUs. They sleep
+ * and read memory of their own in turn, for times that SEED determines; the times are the same in
+ * all arms. Prints "run ARM SIZE SEED" before each run, then a line for each rank:
  *
  * 	rank RANK cpu FIRST LAST COUNTS
  */
@@ -50,7 +50,7 @@ static void share_run(void)
 		die("mmap");
 }
 
-/* Read memory as compiled code does that sums its 64-bit words. */
+/* Read memory like compiled code that sums 64-bit words. */
 static void read_words(const char *at, size_t bytes)
 {
 	for (size_t i = 0; i < bytes; i += 8)
@@ -58,8 +58,8 @@ static void read_words(const char *at, size_t bytes)
 }
 
 /*
- * Again and again sleep for up to 20 ms, then read the same 256 KiB up to 15 times, as a daemon, a
- * cron job or a user's shell may.
+ * Sleep for up to 20 ms, then read the same 256 KiB up to 15 times, again and again, like a daemon,
+ * a cron job or a user's shell.
  */
 static void placed_disturb(uint64_t seed)
 {
@@ -76,7 +76,7 @@ static void placed_disturb(uint64_t seed)
 	}
 }
 
-/* Be a rank: the program was started as "placed rank RANK RANKS KIB MIB". */
+/* Run as a rank. The arguments are "placed rank RANK RANKS KIB MIB". */
 static int be_rank(char **argv)
 {
 	uint64_t before[LLC_EVENTS], after[LLC_EVENTS];
@@ -109,10 +109,7 @@ static int be_rank(char **argv)
 	return 0;
 }
 
-/*
- * Execute this program again as a rank: the kernel places a process of SCHED_HPC when it executes a
- * program.
- */
+/* Execute this program again as a rank. The kernel places a process of SCHED_HPC at execve(). */
 static void become_placed(const struct arm *arm, int rank, size_t kib)
 {
 	char number[4][24];

@@ -36,12 +36,19 @@ ARMS = ("cfs", "pinned", "rr", "topo")
 CPUS, RANKS = 16, 8
 NODE, SLURM_NODE = 1024, 1536  # MiB of a memory node; Slurm requires 2,700 in all
 OPTIONS = (
-    Option("only", "P+P", "of placement and lriot", list(PARTS), None, words(*PARTS)),
-    Option("seeds", "A-B", "of the placement's disturbers, a boot each", "1-5", "1-1", interval),
-    Option("arms", "A+A", "of the placement", list(ARMS), None, words(*ARMS)),
-    Option("each", "MIB", "that a rank reads", 24, 16, positive),
-    Option("rounds", "N", "of lriot", 3, 1, positive),
-    Option("llc", "SIZE", "of each simulated cache", "4M"),
+    Option("only", "P+P", "parts to run, of placement and lriot", list(PARTS), None, words(*PARTS)),
+    Option(
+        "seeds",
+        "A-B",
+        "seeds of the programs beside the ranks of placement; one boot per seed",
+        "1-5",
+        "1-1",
+        interval,
+    ),
+    Option("arms", "A+A", "arms of placement", list(ARMS), None, words(*ARMS)),
+    Option("each", "MIB", "memory that a rank reads in all", 24, 16, positive),
+    Option("rounds", "N", "rounds of lriot", 3, 1, positive),
+    Option("llc", "SIZE", "size of each simulated cache", "4M"),
 )
 SIZES = (768, 1536)  # memory of a rank, KiB
 RANK = re.compile(r"rank (\d+) cpu (\d+) (\d+) ((?:[a-z-]+ \d+ ?)+)")
@@ -74,8 +81,8 @@ def placement(context):
     for seed in range(first, last + 1):
         name = f"placement.{seed}"
         words = f"{RANKS}:{seed}:{sizes}:{arms}:{given.each}:/simllc.ko"
-        # skew_tick lets the CPUs' ticks come at different times, as QEMU switches between CPUs at
-        # each tick
+        # skew_tick makes the ticks of the CPUs come at different times: QEMU switches to another
+        # CPU at each tick
         append = f"skew_tick=1 do=run:/placed:{words}"
         boot = [*machine, *guests.simulated_cache(context, name, NODE, CPUS, cache)]
         guests.boot(context, name, kernel, boot, append, "/placed: exit 0")
@@ -84,7 +91,7 @@ def placement(context):
 
 
 def counts_of(text):
-    """ "misses 1 moves 2" -> {misses: 1, moves: 2}"""
+    """Convert "misses 1 moves 2" to {misses: 1, moves: 2}."""
     found = text.split()
     return dict(zip(found[::2], map(int, found[1::2])))
 
@@ -94,16 +101,19 @@ def runs_of(log):
     ...}]}]."""
     runs = []
     for line in log.splitlines():
-        # the first line may follow text of the firmware
+        # the firmware's output may be at the beginning of the first line
         if m := re.search(r"run (\w+) (\d+) (\d+)$", line):
             runs.append({"arm": m[1], "size": int(m[2]), "seed": int(m[3]), "ranks": []})
         elif m := RANK.fullmatch(line):
             runs[-1]["ranks"].append({"cpus": [int(m[2]), int(m[3])], **counts_of(m[4])})
         elif line.startswith("rank "):
-            raise Failed(f"a line of a rank in an unknown format: {line}")
+            raise Failed(f"cannot parse the line of a rank: {line}")
     for one in runs:
         if len(one["ranks"]) != RANKS:
-            raise Failed(f"{one['arm']}, seed {one['seed']}: {len(one['ranks'])} ranks")
+            raise Failed(
+                f"{one['arm']}, seed {one['seed']}: {len(one['ranks'])} ranks have printed a line,"
+                f" not {RANKS}"
+            )
     return runs
 
 

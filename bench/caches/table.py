@@ -13,7 +13,8 @@ CLASSES = {
     "topo": "SCHED_HPC topo",
 }
 PLACES = {"unplaced": "unplaced", "by hand": "numactl, by hand", "container": "container"}
-COMPARED = ("pinned", "topo")  # not rr, which takes the first CPUs, all of one socket
+# not rr: it places all ranks on the first CPUs, which are in one socket
+COMPARED = ("pinned", "topo")
 MEDIA = {"mmap": "page cache", "buffer": "buffer"}
 HPC = ("rr", "topo")
 PLACED = [
@@ -33,22 +34,22 @@ READS = [
     "remote, % of the misses",
     "migrations",
 ]
-SHARE = 1024  # KiB of a cache of 4 MiB for each of a socket's four ranks
-NEAR = 2  # at most this % of a placed program's misses, those at its start, may be remote
-# a placed program, including its start, may have at most this share of an unplaced program's remote
-# misses
+SHARE = 1024  # KiB: each of a socket's four ranks has this part of its cache of 4 MiB
+NEAR = 2  # largest allowed % of remote misses of a placed program; only its start has some
+# largest allowed ratio of the remote misses of a placed program, including its start, to those of
+# an unplaced one
 OF_UNPLACED = 0.1
 
 
 def rate(run, what):
-    """The sum of WHAT over all ranks, per 10,000 instructions."""
+    """Return the sum of WHAT over all ranks, per 10,000 instructions."""
     ranks = run["ranks"]
     return 1e4 * sum(r[what] for r in ranks) / sum(r["instructions"] for r in ranks)
 
 
 def emptier(run, half):
-    """The number of ranks on the socket that has fewer ranks; the second socket begins with CPU
-    HALF."""
+    """Return the number of ranks on the socket that has fewer ranks. The second socket begins with
+    CPU HALF."""
     second = sum(r["cpus"][1] >= half for r in run["ranks"])
     return min(second, len(run["ranks"]) - second)
 
@@ -62,7 +63,7 @@ def rates(runs, size, arm, what):
 
 
 def of_cfs(runs, size, arm):
-    """ARM's misses relative to CFS's, for each boot that has both."""
+    """Return the ratio of ARM's misses to those of CFS, for each boot that has both arms."""
     cfs, own = (
         {r["seed"]: rate(r, "misses") for r in chosen(runs, size=size, arm=a)} for a in ("cfs", arm)
     )
@@ -70,7 +71,7 @@ def of_cfs(runs, size, arm):
 
 
 def arms(runs):
-    """The pairs (size, arm) of RUNS, in the tables' order."""
+    """Return the pairs (size, arm) of RUNS, in the order of the tables."""
     there = {(r["size"], r["arm"]) for r in runs}
     sizes = sorted({size for size, _ in there})
     return [(size, arm) for size in sizes for arm in CLASSES if (size, arm) in there]
@@ -104,7 +105,7 @@ def a_read(run, what):
 
 
 def remote_share(runs, arm, medium):
-    """The median % of user code's misses that are remote."""
+    """Return the median % of remote misses among the misses of user code."""
     of = chosen(runs, arm=arm, medium=medium)
     return statistics.median(100 * r["remote"] / max(r["misses"], 1) for r in of)
 
@@ -161,7 +162,8 @@ def judge_placement(runs):
         text = f"{what}: {share:.1f} % of the misses are remote, at most {NEAR}"
         yield Verdict(share <= NEAR, text)
         ratios = of_cfs(runs, size, arm)
-        if ratios and arm in COMPARED and size < SHARE:  # larger sets fit nowhere
+        # larger data do not fit in the caches in any arm
+        if ratios and arm in COMPARED and size < SHARE:
             ratio = statistics.median(ratios)
             yield Verdict(ratio <= 1, f"{what}: {ratio:.2f} times CFS's misses, at most 1")
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * rank SHARED SPEC,SPEC...: rank r of a step of Slurm has SPEC number r, KIND:KIB:PASSES:DELAY. It
- * sleeps DELAY tenths of a second, maps KIB KiB and touches them, and begins when all ranks have
- * done so; ranks count down in the file SHARED, which is all zero at first. A rank of KIND scan
- * reads its memory PASSES times; a rank of KIND loop computes without memory until all scans have
- * ended. With NODEOS_BIND=1 in the environment, the rank binds its memory to the node that it
- * starts on, as numactl --membind does.
+ * rank SHARED SPEC,SPEC...: rank number r of a Slurm step has SPEC number r. A SPEC is
+ * KIND:KIB:PASSES:DELAY. The rank sleeps DELAY tenths of a second, and maps and touches KIB KiB.
+ * When all ranks have done this, all begin to work; they count down in the file SHARED, which is
+ * all zero at first. A rank of KIND "scan" reads its memory PASSES times. A rank of KIND "loop"
+ * computes without memory until all scans have ended. With NODEOS_BIND=1 in the environment, the
+ * rank binds its memory to the node on which it starts, as numactl --membind does.
  *
- * Each second, and at the end, the rank writes a line: its passes; the seconds since its begin;
- * counts of its user code (instructions, cache lines from memory, and cache lines from the other
- * node's memory); the time for which the model of memory has stopped the rank; its CPU; and the KiB
- * of its memory on each of two nodes (numa_maps):
+ * Each second, and at the end, the rank writes a line with: its passes; the seconds since it began
+ * to work; counts of its user code (instructions, cache lines from memory, and cache lines from the
+ * other node's memory); the time for which the simulated memory has stopped the rank; its CPU; and
+ * the KiB of its memory on each of two nodes (numa_maps):
  *
  *  rank RANK KIND pass PASSES seconds S instructions N misses N remote N stall S cpu CPU kib A B
  */
@@ -37,7 +37,7 @@ struct contention_rank {
 	size_t bytes;
 	long passes, delay;
 	struct llc llc;
-	int stall; /* descriptor of the counter of the model's time */
+	int stall; /* descriptor of the counter of the time for which memory stops the rank */
 	uint64_t first[LLC_EVENTS], first_stall;
 	double began;
 };
@@ -51,8 +51,8 @@ static double clock_now(void)
 }
 
 /*
- * Read the memory with 4 instructions per 8 bytes: 312.5 misses per 10,000 instructions if all
- * lines miss.
+ * Read the memory with 4 instructions per 8 bytes. If each cache line misses, this makes 312.5
+ * misses per 10,000 instructions.
  */
 static void scan_once(const char *at, const char *end)
 {
@@ -64,7 +64,7 @@ static void scan_once(const char *at, const char *end)
 			 : "cc", "memory");
 }
 
-/* Compute for ROUNDS rounds of 4 instructions that access no memory. */
+/* Compute for ROUNDS rounds. A round has 4 instructions, which access no memory. */
 static void loop_once(uint64_t rounds)
 {
 	double x = 1;
@@ -107,7 +107,7 @@ static uint64_t read_stall(const struct contention_rank *r)
 	return ns;
 }
 
-/* Write to KIB how many KiB of the mapping at AT, with pages of 4 KiB, are on each of two nodes. */
+/* Write to KIB how many KiB of the mapping at AT are on each of two nodes. Its pages have 4 KiB. */
 static void find_nodes(const char *at, long kib[2])
 {
 	char line[512];
@@ -191,7 +191,7 @@ static struct meeting *meet(const char *path, int ranks, int scans)
 	m = mmap(NULL, sizeof(*m), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (m == MAP_FAILED)
 		die("mmap");
-	/* the first rank sets both numbers */
+	/* the rank that comes first sets both numbers */
 	if (atomic_compare_exchange_strong(&m->ready, &none, ranks))
 		atomic_store(&m->scans_left, scans);
 	return m;

@@ -31,12 +31,12 @@ HEAD = [
     "seconds of the step",
     "relative to worst by hand",
 ]
-BOUND = 45  # misses for 10,000 instructions above which a rank is a devil
-HALF = 8  # the second socket's first CPU
+BOUND = 45  # a rank with more misses per 10,000 instructions is a devil (doc/contention.md)
+HALF = 8  # first CPU of the second socket
 
 
 def scans(run):
-    """The lines of each scan, as {rank: lines}."""
+    """Return the lines of each scan, as {rank: lines}."""
     found = {}
     for line in run["lines"]:
         if line["kind"] == "scan":
@@ -45,15 +45,15 @@ def scans(run):
 
 
 def at_third(lines):
-    """The line that is nearest to two thirds of the scan's passes; the scan's start counts as a
-    line."""
+    """Return the line that is nearest to two thirds of the scan's passes. The scan's start counts
+    as a line."""
     begin = {"pass": 0, "instructions": 0, "misses": 0, "remote": 0}
     goal = lines[-1]["pass"] * 2 / 3
     return min([begin, *lines[:-1]], key=lambda line: abs(line["pass"] - goal))
 
 
 def last_third(run):
-    """(misses per 10,000 instructions, % of the misses that are remote) of both scans in their last
+    """Return (misses per 10,000 instructions, % of remote misses) of both scans in their last
     third."""
     parts = [(at_third(lines), lines[-1]) for lines in scans(run).values()]
     instructions, misses, remote = (
@@ -63,36 +63,39 @@ def last_third(run):
 
 
 def whole(run):
-    """Misses of both scans per 10,000 instructions, from their first pass to their last."""
+    """Return the misses of both scans per 10,000 instructions, from the first pass to the last."""
     ends = [lines[-1] for lines in scans(run).values()]
     return 1e4 * sum(e["misses"] for e in ends) / sum(e["instructions"] for e in ends)
 
 
 def remote_whole(run):
-    """The % of all misses of both scans that are remote."""
+    """Return the % of remote misses among all misses of both scans."""
     ends = [lines[-1] for lines in scans(run).values()]
     return 100 * sum(e["remote"] for e in ends) / max(sum(e["misses"] for e in ends), 1)
 
 
 def elsewhere(run):
-    """The % of the scans' memory that is not on the node of their CPUs at the end (numa_maps)."""
+    """Return the % of the scans' memory that at the end is not on the node of their CPUs
+    (numa_maps)."""
     ends = [lines[-1] for lines in scans(run).values()]
     away = sum(e["kib0"] if e["cpu"] >= HALF else e["kib1"] for e in ends)
     return 100 * away / sum(e["kib0"] + e["kib1"] for e in ends)
 
 
 def seconds(run):
-    """Seconds from the common start to the end of the last scan."""
+    """Return the seconds from the common start to the end of the last scan."""
     return max(lines[-1]["seconds"] for lines in scans(run).values())
 
 
 def stopped(run):
-    """Seconds for which the model of memory stops a scan; the larger number of the two scans."""
+    """Return the seconds for which the simulated memory stops a scan: the larger number of the two
+    scans."""
     return max(lines[-1]["stall"] for lines in scans(run).values())
 
 
 def of_worst(runs, arm):
-    """The seconds of ARM divided by those of the worst placement, for each seed that has both."""
+    """Return the seconds of ARM divided by those of the worst placement, for each seed that has
+    both."""
     time = {(r["seed"], r["arm"]): seconds(r) for r in runs}
     return [
         time[seed, arm] / time[seed, "worst"]
@@ -110,7 +113,7 @@ def there(runs):
 
 
 def measures(runs, arm):
-    """The columns of the table for an arm, as lists with a value for each seed."""
+    """Return the columns of the table for ARM, each as a list with a value for each seed."""
     of = chosen(runs, arm)
     return [
         [last_third(r)[0] for r in of],
@@ -142,7 +145,7 @@ def tables(raw):
 
 
 def passes_at(lines, time):
-    """The passes of a scan at TIME, interpolated between its lines."""
+    """Return how many passes a scan has made at TIME, interpolated between its lines."""
     before = (0, 0)
     for line in lines:
         now = line["seconds"], line["pass"]
@@ -154,7 +157,8 @@ def passes_at(lines, time):
 
 
 def progress(runs):
-    """The progress of each step: {(arm, seed): [(seconds, % of the passes of both scans)]}."""
+    """Return the progress of each step: {(arm, seed): [(seconds, % of the passes of both
+    scans)]}."""
     curves = {}
     for run in runs:
         parts = list(scans(run).values())
@@ -166,7 +170,7 @@ def progress(runs):
     return curves
 
 
-# The series of the plot of progress: name and arms.
+# {name of a series in the plot of progress: its arms}
 SERIES = {
     "both scans on one socket, by hand": ("worst",),
     "the same, observed only": ("none", "none-balancing", "none-bind", "none-balancing-bind"),
@@ -227,19 +231,29 @@ def verdicts(runs):
         last = [last_third(r)[0] for r in chosen(runs, arm)]
         what = ARMS[arm]
         if arm in PLACED or arm == "best":
-            # judge the median: in a single run, the physical pages that a rank gets by chance can
-            # make it a devil
+            # judge the median: in a single run, a rank can be a devil only because of the physical
+            # pages that it has got
             middle = statistics.median(last)
-            text = f"{what}: {middle:.1f} misses at the end, in the median, no devil's"
+            text = (
+                f"{what}: no devils at the end: median {middle:.1f} misses per 10,000 instructions"
+            )
             yield Verdict(middle <= BOUND, text)
         else:
             good = min(last) > BOUND
-            yield Verdict(good, f"{what}: at least {min(last):.1f} misses at the end, devils")
+            yield Verdict(
+                good,
+                f"{what}: devils at the end: at least {min(last):.1f} misses per 10,000"
+                " instructions",
+            )
         if arm in PLACED:
             moves = sorted(r["moves"] for r in chosen(runs, arm))
             good = moves[0] == moves[-1] == 2
-            yield Verdict(good, f"{what}: {moves[0]} to {moves[-1]} moves, two in each step")
+            yield Verdict(good, f"{what}: each step has two moves: {moves[0]} to {moves[-1]}")
             ratios = of_worst(runs, arm)
             if ratios:
                 good = max(ratios) < 1
-                yield Verdict(good, f"{what}: ends after {max(ratios):.2f} of the worst's time")
+                yield Verdict(
+                    good,
+                    f"{what}: steps end earlier than with the worst placement: at most"
+                    f" {max(ratios):.2f} of its time",
+                )

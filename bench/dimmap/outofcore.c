@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * outofcore SCENE...: make page faults in a mapping that is larger than the memory for it, between
- * markers, at which insn-count.c counts. kernel/test/init.c runs this program as root, with
- * /dimmapfs.ko. A scene is ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
+ * outofcore SCENE...: make page faults in a mapping that is larger than the memory for it. The
+ * faults are between two markers, at which insn-count.c counts. kernel/test/init.c runs this
+ * program as root, with /dimmapfs.ko. A scene is ARM/THREADS/FAULTS/WRITES/BUFFER/FILE/DEVICE
  *
  * 	ARM	dimmap, dimmap@BATCH or dimmap@BATCH@POLICY: through a buffer of dimmapfs; default,
  * 		random, mglru, mglru-random: mmap of the device in a cgroup of that memory,
@@ -59,7 +59,7 @@ struct worker {
 	void *page;
 };
 
-/* of UMap's umap.h */
+/* declared in UMap's umap.h */
 extern void *umap(void *addr, size_t length, int prot, int flags, int fd, off_t offset)
 	__attribute__((weak));
 extern int uunmap(void *addr, size_t length) __attribute__((weak));
@@ -112,7 +112,7 @@ static void *outofcore_work(void *arg)
 	memset(w->page, 0, PAGE);
 	touch(w, direct >= 0 ? 1 : 2 * scene.buffer / PAGE / scene.threads + 1);
 	pthread_barrier_wait(&barrier); /* filled */
-	pthread_barrier_wait(&barrier); /* counted from here */
+	pthread_barrier_wait(&barrier); /* the count begins */
 	touch(w, scene.faults / scene.threads);
 	pthread_barrier_wait(&barrier);
 	return NULL;
@@ -134,7 +134,7 @@ static uint64_t outofcore_number_in(const char *path, const char *name)
 	return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* Return the sum over all CPUs of the line NAME in /proc/interrupts. */
+/* Return the sum of the numbers of all CPUs in the line NAME of /proc/interrupts. */
 static uint64_t interrupts(const char *name)
 {
 	static char line[1024];
@@ -242,7 +242,8 @@ static void map_umap(void)
 	char text[32];
 
 	if (!umap)
-		die("this program is not linked with UMap");
+		die("scene umap: this program is not linked with UMap (bench/run dimmap --umap "
+		    "DIR)");
 	snprintf(text, sizeof(text), "%lu", scene.buffer / PAGE);
 	setenv("UMAP_BUFSIZE", text, 1);
 	snprintf(text, sizeof(text), "%u", scene.threads < 8 ? 4 : scene.threads / 2);
@@ -255,7 +256,7 @@ static void map_umap(void)
 	direct = -1;
 }
 
-/* Move to a cgroup whose memory limit is the scene's memory and 4 MiB more. */
+/* Move to a cgroup whose memory limit is 4 MiB above the scene's memory. */
 static void bound(void)
 {
 	char text[32];
@@ -267,8 +268,8 @@ static void bound(void)
 }
 
 /*
- * Run the scene and print its counts. "file" in memory.stat is the bytes of the device that stay in
- * memory under memory.max.
+ * Run the scene and print its counts. "file" of memory.stat is how many bytes of the device are in
+ * the page cache.
  */
 static void outofcore_run(const char *name)
 {
@@ -332,7 +333,7 @@ static void outofcore_run(const char *name)
 
 int main(int argc, char **argv)
 {
-	/* a distribution's kernel has null_blk as a module */
+	/* the kernel of a distribution has null_blk as a module */
 	if (access("/null_blk.ko", F_OK) == 0) {
 		outofcore_load("/configfs.ko", "");
 		outofcore_load("/null_blk.ko", "gb=8 irqmode=0 memory_backed=1");
@@ -361,7 +362,7 @@ int main(int argc, char **argv)
 			printf("outofcore %s: status %d\n", argv[i], status);
 			return 1;
 		}
-		/* it is a result, too, if the kernel has killed the scene for lack of memory */
+		/* a scene that the kernel has killed for lack of memory is a result, too */
 		if (WIFSIGNALED(status))
 			printf("outofcore %s killed by signal %d\n", argv[i], WTERMSIG(status));
 	}

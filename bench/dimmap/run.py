@@ -26,26 +26,26 @@ OPTIONS = (
     Option(
         "faults",
         "N",
-        "of each scene (default 20000; 2000 with --quick, 6000 with --throughput)",
+        "accesses of each scene (default 20000; 2000 with --quick, 6000 with --throughput)",
         read=positive,
     ),
-    Option("throughput", "", "count accesses a second, by threads"),
-    Option("latency", "NS", "of the device, with --throughput", 20000, None, positive),
+    Option("throughput", "", "measure accesses per second with 1 to 64 threads"),
+    Option("latency", "NS", "latency of the device, with --throughput", 20000, None, positive),
     Option(
         "umap",
         "DIR",
-        "LLNL's UMap beside it, with --throughput: its sources (github.com/LLNL/umap)",
+        "with --throughput: measure LLNL's UMap, too; DIR has its sources (github.com/LLNL/umap)",
         read=directory_with("src/umap/umap.cpp"),
     ),
-    Option("debian", "", "with the stock kernel of Debian 13 (multi-generational LRU)"),
+    Option("debian", "", "use the stock kernel of Debian 13, which has the multi-generational LRU"),
 )
 THREADS = (1, 4, 16, 32, 64)
 FREE = ("free-default", "free-random")
-COMMAND_LINE = 1700  # bytes of the kernel's command line for scenes
+COMMAND_LINE = 1700  # largest size of the scenes on the kernel's command line, in bytes
 
 
 def umap_objects(context, sources):
-    """Build UMap without its logging; return its object files."""
+    """Build UMap without its logging. Return its object files."""
     build = f"{context.build}/umap"
     shutil.rmtree(build, ignore_errors=True)
     os.makedirs(f"{build}/umap")
@@ -81,15 +81,15 @@ def build(context, variant, tree):
 
 
 def arms_of(tree):
-    """The arms of mmap that this kernel has."""
+    """Return the arms of mmap that the kernel of TREE has."""
     configs = [f"{tree}/.config", *glob.glob(f"{tree}/boot/config-*")]
     has = any(re.search("^CONFIG_LRU_GEN=y$", read(c), re.M) for c in configs if os.path.exists(c))
     return ["default", "random", *(["mglru", "mglru-random"] if has else [])]
 
 
 def scenes_counted(faults, arms):
-    """The scenes of the boot with memory.max, and the scenes of the boot that only the machine's
-    memory limits."""
+    """Return the scenes with memory.max, and the scenes that only the machine's memory limits.
+    These have a boot of their own."""
     bounded, free = [], []
     for threads in (1, 4):
         bounded.append(f"direct/{threads}/{faults}/0/8/48/nullb0")
@@ -102,29 +102,32 @@ def scenes_counted(faults, arms):
 
 
 def scenes_timed(faults, arms, umap, times, writes):
-    """The scenes with a file of TIMES the buffer's size."""
+    """Return the scenes with a file of TIMES the buffer's size."""
     scenes = []
     for threads in THREADS:
         scenes += [
             f"{arm}/{threads}/{faults}/{writes}/8/{times}/nullb0"
             for arm in ("dimmap", "direct", *arms)
         ]
-        # UMap maps privately, so writes never reach the file
+        # UMap's mapping is private, so its writes never reach the file
         if umap and not writes:
             scenes.append(f"umap/{threads}/{faults}/0/8/{times}/nullb0")
     return scenes
 
 
 def boot(context, name, kernel, memory, scenes, plugin=None):
-    """Boot a guest that runs SCENES; returns their output and QEMU's counts."""
+    """Boot a guest that runs SCENES. Return the results of scenes_of()."""
     text, counted = ":".join(scenes), f"{context.out}/{name}.marks"
     if len(text) >= COMMAND_LINE:
-        raise Failed(f"{name}: too many scenes for a kernel's command line")
+        raise Failed(
+            f"{name}: the scenes have {len(text)} bytes, but a kernel's command line has room for"
+            f" fewer than {COMMAND_LINE}"
+        )
     machine = ["-m", memory, "-smp", "4", *guests.COUNTED, "shift=0,sleep=off"]
     device = "irqmode=0"
     if plugin:
         machine += ["-plugin", guests.plugged(plugin, counted)]
-    else:  # a device with latency answers by a timer
+    else:  # a device with a latency completes requests by a timer
         device = f"irqmode=2 null_blk.completion_nsec={context.options.latency}"
         device += " null_blk.submit_queues=4 null_blk.hw_queue_depth=64"
     append = f"null_blk.gb=8 null_blk.{device} null_blk.memory_backed=1 do=run:/outofcore:{text}"
@@ -145,7 +148,8 @@ def run(context):
         found = boot(context, "bounded", kernel, "1G", bounded, plugin)
         return {"counted": found + boot(context, "whole", kernel, "192M", free, plugin)}
     faults, timed = given.faults or 6000, []
-    for times in (48, 4):  # the scenes of both sizes do not fit on one kernel's command line
+    # a boot for each size: the scenes of both do not fit on one kernel command line
+    for times in (48, 4):
         for writes in (0, 30):
             scenes = scenes_timed(faults, arms, given.umap, times, writes)
             timed += boot(context, f"throughput-{times}-{writes}", kernel, "1G", scenes)
@@ -153,8 +157,8 @@ def run(context):
 
 
 def scenes_of(log, counted):
-    """The scenes as [{arm, threads, writes, times, killed, accesses, major, ..., kernel}], from the
-    lines of outofcore.c and, if QEMU counted, of insn-count.c."""
+    """Return the scenes as [{arm, threads, writes, times, killed, accesses, major, ..., kernel}],
+    from the output of outofcore.c and, if QEMU counted, the rows COUNTED of insn-count.c."""
     found, at = [], 0
     for line in log.splitlines():
         words = line.split()
@@ -170,7 +174,7 @@ def scenes_of(log, counted):
         found[-1] = scene
         if counted is None:
             continue
-        # skip first markers without a second one, which are of killed scenes
+        # a killed scene has only its first marker: skip it
         while len(counted) > at + 1 and counted[at + 1][marks.ID] == 1:
             at += 1
         first, second = marks.pair(counted, at)

@@ -22,13 +22,14 @@ def of_threads(n):
 
 
 def per_read(scene, what="kernel"):
-    """Instructions per access without a mapping, or per major fault with a mapping."""
+    """Return WHAT per access of a scene without a mapping, or per major fault of a scene with a
+    mapping."""
     reads = scene["accesses"] if scene["arm"] == "direct" else scene["major"]
     return scene[what] / max(reads, 1)
 
 
 def killed(scenes):
-    """The notes on programs that the kernel has killed: one note, or none."""
+    """Return a list with one note on the scenes that the kernel has killed, or an empty list."""
     names = [
         f"{s['arm']}, {of_threads(s['threads'])}, {s['writes']} % writes, {s['times']} times"
         for s in scenes
@@ -68,8 +69,8 @@ def faults(scenes):
 
 
 def throughput(scenes):
-    """Accesses per second by number of threads, in one row for each arm, and their ratio to mmap's
-    best arm."""
+    """Make the table of accesses per second: a row for each arm, a column for each number of
+    threads. Numbers in brackets are relative to the best arm of mmap."""
     rate = {
         (s["times"], s["writes"], s["arm"], s["threads"]): s["accesses"] / s["nanoseconds"] * 1e6
         for s in scenes

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * analysis FILE.trr DONE WORKERS PASSES: read a trajectory while GROMACS writes it, frame by frame,
+ * analysis FILE.trr DONE WORKERS PASSES: read a trajectory frame by frame while GROMACS writes it,
  * until the file DONE exists and all frames are read. For each frame, WORKERS processes together
- * calculate the distances of all pairs of atoms PASSES times. The program prints the number of
- * frames and a mean distance. It is linked statically to an address of its own, so that QEMU can
- * distinguish its instructions.
+ * calculate the distances of all pairs of atoms, PASSES times. The program prints the number of
+ * frames and a mean distance. It is linked statically to an address that no other program has, so
+ * that QEMU can distinguish its instructions.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -39,9 +39,9 @@ static float real(const unsigned char *at)
 }
 
 /*
- * Read the frame at FROM, which has at most SIZE bytes: write the positions of its atoms to X, and
+ * Read the frame at FROM, of which SIZE bytes exist. Write the positions of its atoms to X, and
  * their number to *ATOMS. Returns the frame's length, 0 if the frame is incomplete, or -1 if it is
- * no frame.
+ * not a frame.
  */
 static long frame(const unsigned char *from, size_t size, float *x, unsigned *atoms)
 {
@@ -52,7 +52,7 @@ static long frame(const unsigned char *from, size_t size, float *x, unsigned *at
 		return 0;
 	if (word(from) != MAGIC)
 		return -1;
-	/* the head is a magic number, the length of a string twice, and the string */
+	/* the header: a magic number, the length of a string twice, and the string */
 	head = 12 + (word(from + 8) + 3) / 4 * 4;
 	if (size < head + 13 * 4 + 8)
 		return 0;
@@ -68,7 +68,7 @@ static long frame(const unsigned char *from, size_t size, float *x, unsigned *at
 	if (size < length)
 		return 0;
 	if (sizes[7] != 12 * (size_t)*atoms)
-		/* this frame has no positions, or positions in double precision */
+		/* the frame has no positions, or has them in double precision */
 		return (long)length;
 	for (int i = 0; i < 7; i++)
 		at += sizes[i];
@@ -101,7 +101,10 @@ static int analysis_follow(const char *path, const char *done, int part, int par
 	double sum = 0;
 
 	while (x) {
-		/* look for DONE before the file's size, as nothing is written after DONE exists */
+		/*
+		 * look for DONE first: GROMACS writes nothing after DONE exists, so the size is
+		 * final
+		 */
 		int over = access(done, F_OK) == 0;
 		struct stat st;
 		FILE *f = fopen(path, "r");

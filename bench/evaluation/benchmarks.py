@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Read the tables of doc/benchmarks.md, which has the results of experiments in full size."""
+"""Read the tables of doc/benchmarks.md. They have the results of experiments of full size."""
 
 import re
 
@@ -17,7 +17,8 @@ def number(text):
 
 
 def table(after, head):
-    """The rows, without markup, of the first table after the text AFTER that begins with HEAD."""
+    """Return the rows of a table, without markup: the first table after the text AFTER whose header
+    begins with HEAD."""
     text = read(f"{TOP}/doc/benchmarks.md")
     at = text.index(after)
     lines = text[text.index(head, at) :].splitlines()

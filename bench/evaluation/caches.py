@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The effect of caches and memory nodes in Argo's Figures 6 and 9, by misses of a *simulated*
-cache: LRIOT's reads, and ranks under three kinds of placement. bench/run caches measures it."""
+"""The effect of caches and memory nodes in Argo's Figures 6 and 9, as misses of a *simulated*
+cache: of LRIOT's reads, and of ranks under several kinds of placement. bench/run caches measures
+it."""
 
 from statistics import median
 

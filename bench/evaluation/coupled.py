@@ -40,7 +40,7 @@ SIZES = {"quick": ["3", "20", "8"], "full": ["10", "20", "8"]}
 
 def run(context):
     plugin, here = guests.plugin(context, "rank-count"), f"{TOP}/bench/evaluation"
-    # no other program of the guest is at this address, as the others are position-independent
+    # all other programs of the guest are position-independent, so none is at this address
     flags = ["-Wl,-Ttext-segment=0x20000000", "-lm"]
     to = f"{context.build}/analysis"
     puts = [guests.program(context, to, f"{here}/analysis.c", *flags), guests.mark(context)]
@@ -58,10 +58,10 @@ def run(context):
 
 
 def read(path, counted):
-    """The runs in the file PATH, each with its line of the file COUNTED."""
+    """Return the runs in the file PATH, each with its line of the file COUNTED."""
     raw, counts = load(path), marks.rows(counted)
     if len(counts) != len(raw["runs"]):
-        raise Failed(f"{len(raw['runs'])} runs, {len(counts)} of them counted")
+        raise Failed(f"{len(raw['runs'])} runs, but {len(counts)} lines of counts")
     for r, (own, kernel, other, every, *_) in zip(raw["runs"], counts):
         r.update(own=own, kernel=kernel, other=other, all=every)
     results = {tuple(r["result"]) for r in raw["runs"]}

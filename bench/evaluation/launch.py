@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The cost of a launch on more and more nodes, which are several slurmd in one guest; QEMU counts
-every instruction."""
+"""The cost of a launch on 1 node to many nodes. The nodes are slurmds in one guest, and QEMU counts
+all instructions."""
 
 import json
 import statistics
@@ -33,15 +33,16 @@ SIZES = {
 
 
 def launches(lines, marks):
-    """Return [{arm, nodes, user, kernel, seconds, helpers}] from launches.jsonl and three marks for
-    each launch. The instructions that an idle machine executes in the same time are subtracted."""
+    """Return [{arm, nodes, user, kernel, seconds, helpers}] from LINES, the lines of
+    launches.jsonl, and MARKS, three for each launch. The instructions of an idle guest in the same
+    time are subtracted."""
     rows, idle = [], None
     if len(marks) < 3 * len(lines):
-        raise Failed(f"{len(lines)} launches, but {len(marks)} marks")
+        raise Failed(f"{len(lines)} launches, but {len(marks)} marks (expected: three per launch)")
     for n, row in enumerate(lines):
         first, _, last = marks[3 * n : 3 * n + 3]
         if (first[0], last[0]) != (10, 12):
-            raise Failed(f"launch {n}: marks {first[0]}, {last[0]}")
+            raise Failed(f"launch {n}: its marks have the IDs {first[0]} and {last[0]}")
         if row["code"]:
             raise Failed(f"launch {n}, {row['arm']} on {row['nodes']} nodes: exit {row['code']}")
         got = {
@@ -71,7 +72,7 @@ def run(context):
 
 
 def of(raw, arm, nodes, what):
-    """The values of WHAT in all rounds, in millions."""
+    """Return the values of WHAT in all rounds, in millions."""
     return [
         (r["user"] + r["kernel"] if what == "both" else r[what]) / 1e6
         for r in raw["rows"]
@@ -84,8 +85,8 @@ def sizes(raw):
 
 
 def ratio(raw, a, b, nodes):
-    """The median of A's user instructions divided by the median of B's; None if one of them was not
-    measured."""
+    """Return the median of A's user instructions divided by the median of B's, or None if A or B
+    was not measured."""
     values = [of(raw, arm, nodes, "user") for arm in (a, b)]
     return statistics.median(values[0]) / statistics.median(values[1]) if all(values) else None
 

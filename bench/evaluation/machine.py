@@ -11,18 +11,19 @@ MEMORY = ("NUMANode", "MemCache")
 
 
 def cpuset(text):
-    """Convert "0x00000001,0x0000000f" to {0, 1, 2, 3, 32}: 32 bits a word; empty words are 0."""
+    """Convert hwloc's "0x00000001,0x0000000f" to {0, 1, 2, 3, 32}. A word has 32 bits; an empty
+    word is 0."""
     found, words = set(), (text or "").split(",")
     for place, word in enumerate(reversed(words)):
         if word == "0xf...f":
-            raise ValueError(f"an infinite set: {text}")
+            raise ValueError(f"the cpuset {text} is infinite")
         bits = int(word, 16) if word else 0
         found |= {32 * place + bit for bit in range(32) if bits >> bit & 1}
     return found
 
 
 def cpulist(text):
-    """ "0-3,8" -> {0, 1, 2, 3, 8}"""
+    """Convert "0-3,8" to {0, 1, 2, 3, 8}."""
     found = set()
     for part in filter(None, text.strip().split(",")):
         first, _, last = part.partition("-")
@@ -35,7 +36,7 @@ class Object:
         self.type, self.parent = element.get("type"), parent
         self.index = int(element.get("os_index") or 0)
         self.cpus = cpuset(element.get("cpuset"))
-        # groups of different depths are different levels
+        # each depth of groups is a level of its own
         self.level = (self.type, element.get("depth") if self.type == "Group" else None)
         self.depth = 0 if parent is None else parent.depth + 1
         below = [
@@ -52,7 +53,8 @@ class Object:
             yield from child.walk()
 
     def numa_nodes(self):
-        """Memory nodes of this object itself, each with the object that it is attached to."""
+        """Return the memory nodes that are attached to this object, directly or through memory
+        caches."""
         found = []
         for o in self.memory:
             found += [o] if o.type == "NUMANode" else o.numa_nodes()
@@ -60,9 +62,9 @@ class Object:
 
 
 class Machine:
-    """name; xml: the path of a file that hwloc's tools read; cores: sets of CPUs; numa: sets of
-    CPUs, one for each locality that has memory; caches: sets of CPUs, one for each outermost cache
-    that several cores share (for each package, if the machine has no such cache).
+    """A machine: its name, the path xml of a file that hwloc's tools read, and lists of sets of
+    CPUs: cores, numa (the localities that have memory) and caches (the outermost caches that
+    several cores share, or the packages if there is no such cache).
     """
 
     def __init__(self, name, source, xml):
@@ -81,12 +83,11 @@ class Machine:
         ]
         self.core_of = {cpu: n for n, core in enumerate(self.cores) for cpu in core}
         self.threads = max(len(core) for core in self.cores)
-        # nodes in hwloc's order, in which mpibind visits them, each with the object that it is
-        # attached to
+        # (memory node, object to which it is attached), in hwloc's order: mpibind uses this order
         self.nodes = [(node, o) for o in every for node in o.numa_nodes() if o.cpus]
         self.numa = [set(s) for s in dict.fromkeys(frozenset(o.cpus) for _, o in self.nodes)]
-        # if all cores near a large memory node also have smaller memory nodes, the smaller nodes
-        # are the localities
+        # drop a memory node if smaller nodes together are near all of its CPUs: these are the
+        # localities
         self.numa = [
             s for s in self.numa if set().union(*(other for other in self.numa if other < s)) != s
         ] or [set(self.pus)]
@@ -106,11 +107,12 @@ class Machine:
         return {self.core_of[cpu] for cpu in cpus if cpu in self.core_of}
 
     def levels(self):
-        """The levels of a machine from the outside in, each a list of objects of one kind."""
+        """Return the levels of the machine from the outside in. A level is a list of objects of one
+        kind."""
         order = []
         for o in self.root.walk():
             if o.level not in order:
-                # insert it after its parent's level, before the levels of its parent's other
+                # insert the level after its parent's level, before the levels of the parent's other
                 # children
                 above = order.index(o.parent.level) if o.parent else -1
                 order.insert(above + 1, o.level)
@@ -118,5 +120,5 @@ class Machine:
 
 
 def from_text(name, description, directory):
-    """The machine of a synthetic description or of an XML file."""
+    """Return the machine of DESCRIPTION, a synthetic description or the path of an XML file."""
     return Machine(name, description, f"{directory}/{re.sub('[^A-Za-z0-9]+', '-', name)}.xml")

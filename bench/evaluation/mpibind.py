@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The rules by which mpibind (E. A. Leon, "mpibind: A Memory-Driven Mapping Algorithm", MEMSYS
-2017, and its documentation) maps tasks to CPUs, implemented from their descriptions, without
-devices, which the machines here lack:
+2017, and its documentation) maps tasks to CPUs, implemented from these descriptions. Devices are
+left out, since the machines here have none.
 
-0. only one of several memory nodes that have CPUs in common is used
-   (here: the first one of the smallest localities);
-1. tasks are divided among memory nodes in proportion to the CPUs near each; remaining tasks go to
-   the nodes with the largest remainders;
-2. within a node there are TASKS * THREADS workers; the outermost level of the machine that has at
-   least one object for each worker is used, or else the level of the cores; the tasks divide the
-   level's objects in order;
-3. above the level of the cores, and if each worker has a core, one hardware thread of each object
-   is used; otherwise as few threads of each object as are enough;
-4. with fewer tasks than memory nodes, the tasks divide the nodes, and each has all CPUs of its own
-   nodes ("greedy", the default).
+0. Of memory nodes that have CPUs in common, only one is used (here: the first one of those with
+   the fewest CPUs).
+1. Tasks are divided among memory nodes in proportion to the number of CPUs near each node.
+   Remaining tasks go to the nodes with the largest remainders.
+2. Near one node, there are TASKS * THREADS workers. The outermost level that has at least one
+   object per worker is used, or the level of the cores if no level has. Its objects are divided
+   among the tasks in order.
+3. On a level above the cores, or if there is a core for each worker, one hardware thread of each
+   object is used. Otherwise as few threads of each core are used as are enough.
+4. If there are fewer tasks than memory nodes, the nodes are divided among the tasks. Each task gets
+   all CPUs of its nodes ("greedy", the default).
 """
 
 
@@ -23,8 +23,8 @@ def shares(what, among):
 
 
 def dealt(elements, hands):
-    """Divide the elements in order among HANDS hands. If there are fewer elements than hands,
-    several hands get the same element."""
+    """Divide the elements in order into HANDS lists. If there are fewer elements than lists,
+    several lists get the same element."""
     elements = list(elements)
     if len(elements) >= hands:
         out, at = [], 0
@@ -47,7 +47,7 @@ def proportional(tasks, weights):
 
 
 def inside(machine, place, tasks, threads):
-    """One set of CPUs for each task, near the memory that is attached to PLACE."""
+    """Return a set of CPUs for each task, near the memory that is attached to PLACE."""
     levels = machine.levels()
     cores = [n for n, level in enumerate(levels) if level[0].type == "Core"]
     last = cores[0] if cores else len(levels) - 1
@@ -75,8 +75,8 @@ def inside(machine, place, tasks, threads):
 
 
 def mapped(machine, tasks, threads=1):
-    """The CPUs of each task on the whole of MACHINE. THREADS: number of threads of a task; 0: as
-    many as there are cores."""
+    """Return the set of CPUs of each task on the whole MACHINE. THREADS is the number of threads of
+    a task; 0 means a thread for each core."""
     nodes = []
     for node, place in sorted(machine.nodes, key=lambda pair: len(pair[1].cpus)):
         if not any(place.cpus & other.cpus for _, other in nodes):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Figure 7: a simulation beside a program that follows streamlines through a field larger than its
-container's memory. bench/run streamline measures it; doc/benchmarks.md has the results."""
+"""Figure 7: a simulation beside a program that follows streamlines through a field that is larger
+than the memory of its container. bench/run streamline measures this; doc/benchmarks.md has the
+results."""
 
 from statistics import median
 
@@ -39,7 +40,8 @@ def run(context):
 
 
 def stated():
-    """The results in doc/benchmarks.md, with median and range as the values."""
+    """Return the results in doc/benchmarks.md. The values are the median, the minimum and the
+    maximum."""
     rows = []
     for row in benchmarks.table("### Streamlines in a container", "| threads |"):
         cells = zip(("rate", "faults", "read"), (row[3], row[6], row[7]))
@@ -54,7 +56,8 @@ def of(raw, threads, beside, arm, what="rate"):
 
 
 def ratios(raw, threads, arm):
-    """ARM's median rate beside a simulation, relative to the best mmap there and to ARM alone."""
+    """Return ARM's median rate beside a simulation, relative to the best mmap beside a simulation
+    and to ARM alone."""
     rate = median(of(raw, threads, True, arm))
     best = max(median(of(raw, threads, True, a)) for a in ARMS if a.startswith("mmap"))
     return rate / best, rate / median(of(raw, threads, False, arm))

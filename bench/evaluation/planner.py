@@ -17,7 +17,9 @@ from bench.lib.tables import Table, number
 
 TITLE = "The planner beside hwloc-distrib and mpibind"
 MINUTES = {"quick": 1, "full": 2}
-OPTIONS = (Option("nodeosctl", "FILE", "instead of building one"),)
+OPTIONS = (
+    Option("nodeosctl", "FILE", "nodeosctl whose planner is measured, instead of a new build"),
+)
 INPUTS = [
     "bench/evaluation/planner.py",
     "bench/evaluation/machine.py",
@@ -28,8 +30,9 @@ INPUTS = [
     "tools/plan.c",
 ]
 
-# The machines of the papers (on GROMACS, on the scheduling class, on DI-MMAP), and a many-core node
-# of today. All second threads of cores have higher numbers than all first threads, as in Linux.
+# The machines of the papers on GROMACS, on the scheduling class and on DI-MMAP, and a present
+# many-core node. As on Linux, all second threads of cores have higher numbers than all first
+# threads.
 PAPERS = {
     "2 x 12 cores, SMT (GROMACS)": "package:2 numa:1 l3:1 core:12 pu:2(indexes=core:package)",
     "2 x 16 cores (HPC_SCHED)": "package:2 numa:2 l3:1 core:8 pu:1",
@@ -53,7 +56,8 @@ MEASURES = {
 
 
 def requests(cores):
-    """Typical requests of users for containers, as {name: numbers of cores}."""
+    """Return typical requests for containers on a machine with CORES cores, as {name: numbers of
+    cores}."""
     found = {
         "all but one, one": (cores - 1, 1),
         "seven eighths, an eighth": (cores - cores // 8, cores // 8),
@@ -67,7 +71,7 @@ def requests(cores):
 
 
 def containers_of(sizes, maps):
-    """Give each container of SIZES the next ranks of MAPS in order."""
+    """Return for each container of SIZES its ranks: the next ones of MAPS in order."""
     out, at = [], 0
     for size in sizes:
         out.append(maps[at : at + size])
@@ -76,7 +80,7 @@ def containers_of(sizes, maps):
 
 
 def distrib(m, n, within=None):
-    """Run hwloc-distrib N; return a set of CPUs for each of N."""
+    """Run hwloc-distrib N. Return its N sets of CPUs."""
     command = ["hwloc-distrib", "-i", m.xml, "--taskset"]
     if within is not None:
         mask = sum(1 << cpu for cpu in within)
@@ -96,7 +100,7 @@ def distrib(m, n, within=None):
 
 
 def nodeos(tool, m, sizes, threads, directory):
-    """The CPUs of each container's ranks, or None if the planner refuses."""
+    """Return the sets of CPUs of each container's ranks, or None if the planner refuses."""
     apps = {f"c{n}": {"container": {"cpus": size * threads}} for n, size in enumerate(sizes)}
     path = job.manifest(f"{directory}/manifest.json", **apps)
     ranks = ",".join(f"c{n}={size}" for n, size in enumerate(sizes))
@@ -114,8 +118,8 @@ def nodeos(tool, m, sizes, threads, directory):
 
 
 def first_free(m, sizes, threads):
-    """Place as Argo's public code does: each container gets the next CPUs in numerical order, among
-    which hwloc-distrib distributes its ranks."""
+    """Place like Argo's public code: each container gets the next CPUs in numerical order, and
+    hwloc-distrib distributes its ranks over these CPUs."""
     free, out = sorted(m.pus), []
     for size in sizes:
         mine, free = free[: size * threads], free[size * threads :]
@@ -124,7 +128,8 @@ def first_free(m, sizes, threads):
 
 
 def least(domains, cores):
-    """The number of DOMAINS needed for CORES cores if the largest domains are taken first."""
+    """Return how many domains CORES cores need at least. DOMAINS has the number of cores of each
+    domain."""
     n = 0
     for size in sorted(domains, reverse=True):
         if cores <= 0:
@@ -135,8 +140,8 @@ def least(domains, cores):
 
 
 def measure(m, placed):
-    """The MEASURES of a placement; None for a measure that does not apply. PLACED: for each
-    container, the sets of its ranks' CPUs."""
+    """Return the MEASURES of a placement. PLACED has for each container the sets of its ranks'
+    CPUs."""
     of = [set().union(*ranks) for ranks in placed]
     cores = [m.cores_in(cpus) for cpus in of]
 
@@ -147,7 +152,7 @@ def measure(m, placed):
         return {n for n, d in enumerate(m.numa) if cpus & d}
 
     sizes = [len(m.cores_in(d)) for d in m.numa]
-    # cores that are near no memory belong to no locality
+    # cores that are near no memory are in no locality
     near = m.cores_in(set().union(*m.numa))
     return {
         "cores": shared([set(core) for core in m.cores]),
@@ -164,7 +169,7 @@ def measure(m, placed):
 
 
 def machines(directory):
-    """Yield (group, Machine) for the papers' machines, the machines of the planner's tests, and
+    """Yield (group, Machine) for the machines of the papers, those of the planner's tests, and
     recorded machines if there are any."""
     for name, text in PAPERS.items():
         yield "papers", machine.from_text(name, text, directory)
@@ -188,8 +193,7 @@ def run(context):
         for group, m in machines(directory):
             for request, sizes in requests(len(m.cores)).items():
                 threads = m.threads if len({len(core) for core in m.cores}) == 1 else None
-                # if cores differ in size, use the mean number of threads per core, so that the
-                # request can be met
+                # if cores have different numbers of threads, use the mean, so that the request fits
                 width = threads or max(1, len(m.pus) // len(m.cores))
                 total = sum(sizes)
                 placed = {

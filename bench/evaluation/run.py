@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Measures each part of the evaluation (doc/evaluation.md) whose inputs have changed since its last
-measurement, and reports for each number of doc/evaluation.md whether the present value is within
-the spread stated there. Writes tables and plots to evaluation.md in --out, too. All parts but
-planner boot guests, which needs root the first time."""
+measurement. Reports for each number of doc/evaluation.md whether the measured value is within the
+spread stated there. Writes tables and plots to evaluation.md in --out, too. All parts except
+planner boot guests; the first guest needs root to be built."""
 
 import concurrent.futures
 import importlib
@@ -23,27 +23,32 @@ PARTS = ("planner", "variability", "caches", "coupled", "launch", "outofcore")
 KEPT = False  # each part keeps its own results
 MINUTES = {"quick": 30, "full": 150}
 OPTIONS = (
-    Option("only", "P+P", "parts", list(PARTS), None, words(*PARTS)),
-    Option("nodeosctl", "FILE", "for the planner, instead of building one", read=os.path.abspath),
-    Option("record", "", "write what is measured into doc/evaluation.md and quantities.json"),
+    Option("only", "P+P", "parts to measure", list(PARTS), None, words(*PARTS)),
+    Option(
+        "nodeosctl",
+        "FILE",
+        "nodeosctl for the part planner, instead of a new build",
+        read=os.path.abspath,
+    ),
+    Option("record", "", "write the measured values to doc/evaluation.md and quantities.json"),
 )
 
 
 def refused(values):
-    """The reason why the options cannot be combined, or None."""
+    """Return the reason why the options cannot be combined, or None."""
     if values.record and values.quick:
         return "--record is for results of full size; do not combine it with --quick"
     return None
 
 
 def module_of(name):
-    """The part NAME."""
+    """Return the module of the part NAME."""
     return importlib.import_module(f"bench.evaluation.{name}")
 
 
 def side_by_side(names, modules, processors):
-    """NAMES in groups that run at the same time. A group has adjacent parts that keep one processor
-    busy each, and whose counts do not depend on the other processors."""
+    """Divide NAMES into groups. The parts of a group run at the same time: each keeps one processor
+    busy, and its counts do not depend on other processors. A group has adjacent parts."""
     groups = []
     for name in names:
         if (
@@ -92,12 +97,12 @@ def run(context):
 
 
 def block(name):
-    """The marks around a part's tables in the page."""
+    """Return the marks around the tables of a part in the page."""
     return f"<!-- evaluate {name} -->\n", f"<!-- end {name} -->"
 
 
 def filled(page, name, text):
-    """PAGE with TEXT in place of the text between the marks of NAME."""
+    """Return PAGE with TEXT in place of the text between the marks of NAME."""
     first, last = block(name)
     pattern = re.compile(re.escape(first) + ".*?" + re.escape(last), re.S)
     if not pattern.search(page):
@@ -106,8 +111,8 @@ def filled(page, name, text):
 
 
 def record(results, modules):
-    """Write the measured values to doc/evaluation.md and keep its spreads. Values that
-    doc/benchmarks.md states are copied from there."""
+    """Write the measured values to doc/evaluation.md, and keep its spreads. Copy the values of
+    parts that doc/benchmarks.md has from there."""
     quantities, page = load(QUANTITIES), read(PAGE)
     for name, module in modules.items():
         raw = module.stated() if hasattr(module, "stated") else results[name]

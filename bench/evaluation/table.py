@@ -13,7 +13,7 @@ def tables(raw):
 
 
 def compare(stated, found, quick):
-    """Verdicts on all numbers that are stated, and on numbers that are found but not stated."""
+    """Return verdicts on all numbers of STATED, and on numbers that only FOUND has."""
     out = []
     for q in stated:
         name, value, spread = q["name"], q["value"], q["spread"]

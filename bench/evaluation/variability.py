@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """HPL's table of variability: migrations and switches of ranks on a busy node, under CFS,
-SCHED_FIFO and SCHED_HPC. bench/run hpc measures it; doc/benchmarks.md has its 30 seeds."""
+SCHED_FIFO and SCHED_HPC. bench/run hpc measures it; doc/benchmarks.md has the results of 30
+seeds."""
 
 import statistics
 
@@ -56,7 +57,8 @@ def run(context):
 
 
 def stated():
-    """The results in doc/benchmarks.md, with median and range as the values."""
+    """Return the results in doc/benchmarks.md. The values are the median, the minimum and the
+    maximum."""
     rows, names = {}, {name: arm for arm, name in ARMS.items()}
     for row in benchmarks.table("--seeds 1-30 --boots plain+nohz", "| busy node | foreign"):
         cells = zip(MEASURES, (row[1], row[4], row[5]))

@@ -2,18 +2,18 @@
 
 /*
  * faults ROUNDS SCENE...: make page faults between markers, at which insn-count.c counts.
- * kernel/test/init.c runs this program after mounting /proc, /sys and, on /cg, cgroup2. A scene is
+ * kernel/test/init.c mounts /proc, /sys and, on /cg, cgroup2, and runs this program. A scene is
  *
  * 	none		no cgroup, no policy
  * 	cpuset=NODES	in a cgroup with these memory nodes
  * 	bind=NODE	in a cgroup with that memory node, and bound to it by MPOL_BIND, like
  * 			a step of NodeOS
- * 	full=NODES	as cpuset, with all of its nodes full except the last one used
+ * 	full=NODES	as cpuset, but all NODES except the last one are full
  *
  * Each scene runs in a process of its own on CPU 1: ROUNDS rounds of SMALL faults of 4 KiB, then
  * ROUNDS rounds of HUGE faults of 2 MiB. A round is marker 1, the faults, marker 2. Page tables for
- * the small faults exist already, as MADV_DONTNEED has freed only the pages. To check the counts,
- * the program prints:
+ * the small faults exist already: MADV_DONTNEED has freed only the pages. The program prints a line
+ * by which the counts are checked:
  *
  * 	faults SCENE KIND FAULTS ROUNDS node NID:PAGES...
  */
@@ -34,7 +34,7 @@
 
 #define SMALL 1024
 #define HUGE 32
-#define WARM 3 /* rounds that are not counted */
+#define WARM 3 /* rounds before the counted ones */
 #define NODES_MAX 128
 
 static int node_of(void *page)
@@ -83,7 +83,7 @@ static void count(const char *scene, const char *kind, size_t step, size_t fault
 		int nid = node_of(p + i * step);
 
 		if (nid < 0 || nid >= NODES_MAX)
-			die("a page is on no memory node");
+			die("a page of the test is on no memory node");
 		on[nid]++;
 	}
 	if (huge_kib() != (step == 2 * MIB ? (long)(faults * 2048) : 0))
@@ -112,7 +112,7 @@ static void bind_to(unsigned node)
 		die("set_mempolicy");
 }
 
-/* Use memory until the kernel has given pages from each of NODES, "FIRST-LAST". */
+/* Allocate memory until the kernel has given pages of each of NODES, "FIRST-LAST". */
 static void faults_fill(const char *nodes)
 {
 	unsigned first, last, seen = 0;
@@ -128,7 +128,7 @@ static void faults_fill(const char *nodes)
 			p[at] = 1;
 		nid = node_of(p + MIB - 4096);
 		if (nid < 0 || nid >= NODES_MAX)
-			die("a page is on no memory node");
+			die("a page of the test is on no memory node");
 		seen += !has[nid];
 		has[nid] = 1;
 	}

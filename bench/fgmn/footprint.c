@@ -2,9 +2,9 @@
 
 /*
  * footprint GROUPS: print the memory that the kernel itself uses soon after the boot, and the
- * memory that GROUPS cgroups with the memory controller add. kernel/test/init.c runs this program
- * after mounting /proc and, on /cg, cgroup2. Lines are "footprint NAME NUMBER", in KiB unless the
- * name says otherwise.
+ * memory that GROUPS more cgroups with the memory controller use. kernel/test/init.c mounts /proc
+ * and, on /cg, cgroup2, and runs this program. Lines are "footprint NAME NUMBER". NUMBER is in KiB
+ * unless the name has another unit.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -73,7 +73,7 @@ int main(int argc, char **argv)
 	long slab, percpu, free;
 	char path[64];
 
-	/* wait until khugepaged has set min_free_kbytes and the boot's work has ended */
+	/* wait until khugepaged has set min_free_kbytes and the work of the boot has ended */
 	sleep(3);
 	for (size_t i = 0; i < sizeof(field) / sizeof(field[0]); i++)
 		printf("footprint %s %ld\n", field[i], meminfo(field[i]));

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * neighbour ROUNDS WORKER HOG: do fixed work in a cgroup with the memory nodes WORKER, on CPU 1,
- * between markers, at which insn-count.c counts. First the worker is alone, then beside a cgroup on
- * CPU 2 with the memory nodes HOG, which is killed for lack of memory again and again.
- * kernel/test/init.c runs this program after mounting /proc, /sys and, on /cg, cgroup2. The hog
- * dies in two ways:
+ * neighbour ROUNDS WORKER HOG: a worker does fixed work on CPU 1, in a cgroup with the memory nodes
+ * WORKER, between markers, at which insn-count.c counts. First it is alone. Then a hog runs on CPU
+ * 2, in a cgroup with the memory nodes HOG, where the kernel kills it for lack of memory again and
+ * again. kernel/test/init.c mounts /proc, /sys and, on /cg, cgroup2, and runs this program. The hog
+ * is killed in two ways:
  *
- * 	limit	memory.max is a little less than the nodes can hold, as NodeOS sets it
- * 	nodes	no memory.max: the nodes themselves run out
+ * 	limit	memory.max is a little less than what the nodes hold, as NodeOS sets it
+ * 	nodes	without memory.max, the nodes run out of memory
  *
  * A round faults in 1024 pages of 4 KiB and computes on them. The program prints:
  *
  * 	neighbour ARM ROUNDS kills N
- * 	neighbour ARM moved NAME BEFORE AFTER	each of the worker's counters that has
- * 	changed since before the arm
+ * 	neighbour ARM moved NAME BEFORE AFTER	for each counter of the worker's cgroup that the arm
+ * 	has changed
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -26,7 +26,7 @@
 #include "bench/lib/guest.h"
 
 #define PAGES 1024
-#define WARM 3 /* rounds that are not counted */
+#define WARM 3 /* rounds before the counted ones */
 #define PASSES 20 /* number of passes over the pages in a round */
 #define NAMES_MAX 64
 
@@ -51,7 +51,7 @@ static void on_cpu(int n)
 /* ------------------------------------------------------------------ the worker's counters */
 
 /*
- * Read the lines "NAME NUMBER" of PATH that begin with a word of BEGIN, and the number of each line
+ * Read from PATH the lines "NAME NUMBER" that begin with a word of BEGIN, and all lines
  * "total=NUMBER".
  */
 static unsigned neighbour_read_file(struct counter *c, unsigned n, const char *path,
@@ -150,8 +150,8 @@ static pid_t start_hog(void)
 }
 
 /*
- * Let the worker do its rounds. WITH_HOG: beside a hog, which is started again whenever the kernel
- * has killed it. Returns how often the hog was killed.
+ * Let the worker do its rounds. If WITH_HOG, a hog runs beside it, and is started again each time
+ * the kernel has killed it. Returns how often the hog was killed.
  */
 static unsigned arm(int go, int done, int with_hog)
 {
@@ -175,7 +175,7 @@ static unsigned arm(int go, int done, int with_hog)
 		if (hog && waitpid(hog, &status, WNOHANG) == hog) {
 			hog = 0;
 			if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL)
-				die("the hog was not killed");
+				die("the hog was not killed for lack of memory");
 			kills++;
 		}
 		ended = read(done, &c, 1) == 1;

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boots an emulated machine of 8 GiB in two sockets with the stock kernel, the patched one without
-fgmn= (off) and the patched one with fgmn=all:23x128M (on):
+"""Boots an emulated machine of two sockets and 8 GiB with three kernels: the stock kernel, the
+patched kernel without fgmn= (off), and the patched kernel with fgmn=all:23x128M (on). Parts:
 
-    faults     kernel instructions per page fault, of 4 KiB and of 2 MiB, in cpusets of one node and
-               of many; QEMU's clock counts instructions (-icount), so that the same kernel
-               gives the same counts
-    neighbour  instructions of fixed work on blocks, alone and beside a container that is killed
-               again and again because its own blocks are too small
-    memory     what the kernel of each boot itself uses, and what a cgroup with the memory
-               controller adds, with 8 and with 16 CPUs
+    faults     kernel instructions per page fault of 4 KiB and of 2 MiB, in cpusets of one node and
+               of many nodes. QEMU's clock counts instructions (-icount), so the same kernel gives
+               the same counts
+    neighbour  instructions of fixed work on blocks, alone and beside a container that the kernel
+               kills again and again because its own blocks are too small
+    memory     memory that each kernel itself uses, and memory that a cgroup with the memory
+               controller adds, on 8 and on 16 CPUs
 
-10 minutes on two idle processors once the kernels are built."""
+Takes 10 minutes on two idle processors once the kernels are built."""
 
 import re
 
@@ -26,17 +26,25 @@ OPTIONS = (
     Option(
         "rounds",
         "N",
-        "rounds of 1024 small and of 32 huge faults, ten times as many of the neighbour's work",
+        "rounds of 1024 small faults and of 32 huge faults; the neighbour makes ten times as many"
+        " rounds",
         21,
         3,
         positive,
     ),
-    Option("groups", "N", "cgroups", 50, 10, positive),
-    Option("only", "P+P", "of faults, neighbour and memory", list(PARTS), None, words(*PARTS)),
+    Option("groups", "N", "number of cgroups", 50, 10, positive),
+    Option(
+        "only",
+        "P+P",
+        "parts to run, of faults, neighbour and memory",
+        list(PARTS),
+        None,
+        words(*PARTS),
+    ),
 )
 BLOCKS = "fgmn=all:23x128M"
 VARIANTS = ("stock", "off", "on")
-CPU = marks.CPU0 + 1  # where faults.c and neighbour.c run
+CPU = marks.CPU0 + 1  # CPU of faults.c and of the worker of neighbour.c
 BOOTS = ((8, "always"), (8, "never"), (16, "always"))  # CPUs, huge pages
 SCENES = "none:cpuset=0:cpuset=1:bind=0:bind=1"
 # blocks 2-24 are parts of node 0, 25-47 of node 1
@@ -45,8 +53,8 @@ FAULTS = re.compile(r"^faults (\S+) (\S+) (\d+) (\d+) node (.*)$", re.M)
 
 
 def boot(context, name, kernel, cpus, append, ended, machine):
-    """Boot a machine of two sockets with 4 GiB each; 1 GiB lies below address 4 GiB. Return its
-    console."""
+    """Boot a machine of two sockets with 4 GiB each, of which 1 GiB is below address 4 GiB. Return
+    the console's output."""
     machine = [*guests.two_sockets(cpus, 1, 4), *machine]
     model = "q35,max-ram-below-4g=1G"
     guests.boot(context, name, kernel, machine, append, f"/{ended}: exit 0", model=model)
@@ -54,7 +62,7 @@ def boot(context, name, kernel, cpus, append, ended, machine):
 
 
 def counted(context, name, kernel, append, program, plugin):
-    """Boot with 4 CPUs. Return the console, and QEMU's counts at PROGRAM's markers."""
+    """Boot with 4 CPUs. Return the console's output, and QEMU's counts at PROGRAM's markers."""
     path = f"{context.out}/{name}.marks"
     machine = [*guests.COUNTED, "shift=0,sleep=off", "-plugin", guests.plugged(plugin, path)]
     return boot(context, name, kernel, 4, append, program, machine), marks.rows(path)
@@ -82,8 +90,8 @@ def run(context):
             given = [f"faults.{variant}", kernels[variant], scenes, "faults", plugin]
             found["faults"][variant] = faults_of(*counted(context, *given))
     if "neighbour" in only:
-        # worker and hog have two blocks each, on the same socket; without struct pages and high
-        # watermarks, 233 of the 256 MiB remain, of which the hog may use 230
+        # The worker and the hog have two blocks each, on the same socket. Of these 256 MiB, 233
+        # remain without struct pages and high watermarks. The hog may use 230.
         work = f"{BLOCKS} psi=1 do=run:/neighbour:{10 * rounds}:2-3:4-5:230"
         given = ["neighbour.on", kernels["on"], work, "neighbour", plugin]
         found["neighbour"] = arms_of(*counted(context, *given))
@@ -93,8 +101,8 @@ def run(context):
 
 
 def memory(context, kernels, groups):
-    """Boot all variants. Return [{variant, cpus, thp, sizes}], and the KiB of blocks as {total,
-    free, min, low}."""
+    """Boot all variants. Return [{variant, cpus, thp, sizes}], and the memory of the blocks in KiB
+    as {total, free, min, low}."""
     boots = []
     for variant in VARIANTS:
         for cpus, thp in BOOTS:
@@ -117,13 +125,13 @@ def nodes_named(words):
 
 
 def faults_of(log, counts):
-    """Return [{scene, kind, each}], where EACH has the kernel instructions per fault of each round.
-    Between the markers, only faults.c runs in user space on CPU."""
+    """Return [{scene, kind, each}]. EACH has the kernel instructions per fault of each round.
+    Between markers, no other program than faults.c runs on CPU."""
     found, at = [], 0
     for scene, kind, faults, rounds, pages in FAULTS.findall(log):
         nodes = {int(word.partition(":")[0]) for word in pages.split()}
         if not nodes <= nodes_named(scene.partition("=")[2] or "0"):
-            raise Failed(f"{scene}: pages on nodes {sorted(nodes)}")
+            raise Failed(f"{scene}: its pages are on the wrong nodes, {sorted(nodes)}")
         each = []
         for _ in range(int(rounds)):
             first, second = marks.pair(counts, at)
@@ -136,8 +144,8 @@ def faults_of(log, counts):
 
 
 def arms_of(log, counts):
-    """Return [{arm, kills, rounds, moved}]: ROUNDS has the instructions of each round, MOVED the
-    counters that have changed."""
+    """Return [{arm, kills, rounds, moved}]. ROUNDS has the instructions of each round. MOVED has
+    the counters that have changed."""
     found, at = [], 0
     for arm, rounds, kills in re.findall(r"^neighbour (\w+) (\d+) kills (\d+)$", log, re.M):
         pairs = [marks.pair(counts, at + 2 * n) for n in range(int(rounds))]
@@ -154,7 +162,7 @@ def sizes_of(log):
 
 
 def blocks_of(log):
-    """Total, free and reserved KiB of each block; nodes 0 and 1 are homes."""
+    """Return the total, free and reserved memory of each block in KiB. Nodes 0 and 1 are homes."""
     log = log.partition("=== done")[0]
     size = r"^Node (\d+) MemTotal: +(\d+) kB\nNode \d+ MemFree: +(\d+) kB"
     mark = r"^Node (\d+), zone +Normal\n(?:  .*\n)*? +min +(\d+)\n +low +(\d+)"

@@ -6,7 +6,7 @@ import statistics
 from bench.fgmn.run import BOOTS, VARIANTS
 from bench.lib.tables import Table, number, spread
 
-# scenes with blocks, each with the stock kernel's scene that is as near and as confined
+# {scene with blocks: scene of the stock kernel with memory that is as near and as confined}
 LIKE = {
     "cpuset=2": "cpuset=0",
     "cpuset=24": "cpuset=0",

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * cg RANK RANKS ROWS COLUMNS ITERATIONS: be one of RANKS processes that solve the Laplacian (five
- * points, ROWS x COLUMNS each) by conjugate gradients, in the memory of descriptor 3, which ranks.c
- * has made. Ranks spin while they wait for each other, as with MPI and OpenMP. For the first
- * SPIN_WARM seconds they only wait, so that other programs leave their CPUs. The iterations are
- * between markers 1 and 2 of rank 0. Each rank prints
+ * cg RANK RANKS ROWS COLUMNS ITERATIONS: be one of RANKS processes that together solve a linear
+ * system of the Laplacian by conjugate gradients: a stencil of five points, ROWS x COLUMNS points
+ * per rank. They
+ * share the memory of descriptor 3, which ranks.c has made. Ranks spin while they wait for each
+ * other, as with MPI and OpenMP. For the first SPIN_WARM seconds they only wait, so that other
+ * programs leave their CPUs. The iterations are between markers 1 and 2 of rank 0. Each rank prints
  *
  * 	rank RANK cpu FIRST LAST moves N involuntary N voluntary N seconds S residual R
  *
- * with its moves (/proc/self/sched) and switches (getrusage) between the markers. Sums are made in
- * the order of ranks, so the residual is bitwise equal wherever the ranks run.
+ * with its migrations (/proc/self/sched) and context switches (getrusage) between the markers. Sums
+ * are added in the order of ranks, so the residual is bitwise equal wherever the ranks run.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -53,8 +54,8 @@ static double dot(const double *a, const double *b)
 }
 
 /*
- * Compute q = A p on this rank's rows. P begins at the rank's first row; the rows before and after
- * the rank's are its neighbours'.
+ * Compute q = A p on this rank's rows. P begins at the rank's first row. The neighbours' rows are
+ * before and after the rank's rows.
  */
 static void multiply(double *q, const double *p)
 {
@@ -112,7 +113,7 @@ int main(int argc, char **argv)
 	memory = calloc((size_t)n * 3, sizeof(*memory));
 	if (shared == MAP_FAILED || !memory)
 		die("memory");
-	/* neighbours read p */
+	/* the neighbours read p */
 	p = (double *)(shared + 1) + n * rank;
 	x = memory, r = memory + n, q = memory + 2 * n;
 	for (long i = 0; i < n; i++) {

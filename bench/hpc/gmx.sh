@@ -1,7 +1,7 @@
 #!/bin/bash
 # gmx.sh ARM THREADS: runs some steps of GROMACS (water.sh) with THREADS threads, which spin while
-# they wait for each other, and which are bound to CPUs from 1 on in arms that bind. ranks.c calls
-# this script in a guest; the script writes a checksum of the result.
+# they wait for each other. In arms that bind, thread n is bound to CPU n + 1. ranks.c calls this
+# script in a guest. The script writes a checksum of the result.
 set -euo pipefail
 
 cd /tmp

@@ -3,16 +3,16 @@
 /*
  * ranks RANKS SEEDS LOADS ARMS PROGRAM ARG...: run RANKS processes PROGRAM RANK RANKS ARG... at
  * once, for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS (bench/lib/classes.h).
- * LOADS and ARMS are words with "+" between them; the seed determines their order. CPU 0 is left
- * out, so RANKS must be less than the number of CPUs. If RANKS is "threads:N", run one process
- * PROGRAM ARM N ARG..., which has N threads and binds them itself if the arm requires that; this
- * program then watches the threads (threads.h), and the whole process is between the markers.
- * PROGRAM must write its result, a word, to RESULT.
+ * LOADS and ARMS are words with "+" between them; the seed determines their order. No rank runs on
+ * CPU 0, so RANKS must be less than the number of CPUs. If RANKS is "threads:N", run one process
+ * PROGRAM ARM N ARG... instead. It has N threads, binds them if the arm requires this, and writes
+ * its result, a word, to RESULT. This program watches the threads (threads.h), and the whole
+ * process is between the markers.
  *
- * The load "busy" has programs of the default class that may run on all CPUs, and that sleep and
- * compute in turn, for times that the seed determines, the same in all arms; "idle" has none.
- * kernel/test/init.c or image-init.c runs this program. It prints "run ARM LOAD SEED" before each
- * run, and exit codes other than 0 after the run.
+ * The load "busy" runs programs of the default class on any CPU. They sleep and compute in turn,
+ * for times that the seed determines; the times are the same in all arms. The load "idle" runs
+ * none. kernel/test/init.c or image-init.c runs this program. It prints "run ARM LOAD SEED" before
+ * each run, and exit codes other than 0 after the run.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -26,7 +26,7 @@
 #include "bench/lib/partition.h"
 
 #define RANKS_MAX 64
-#define BUSY 6 /* programs */
+# define BUSY 6 /* number of programs of the load "busy" */
 #define WATCHED "gmx" /* name of the process whose threads are watched */
 #define RESULT "/tmp/result"
 
@@ -34,8 +34,8 @@ static int n_ranks, n_threads;
 static char **program;
 
 /*
- * Again and again sleep for up to 20 ms and compute for up to 2 million rounds, as a daemon, a cron
- * job or a user's shell may.
+ * Sleep for up to 20 ms, then compute for up to 2 million rounds, again and again, like a daemon, a
+ * cron job or a user's shell.
  */
 static void ranks_disturb(uint64_t seed)
 {
@@ -73,7 +73,7 @@ static void become_rank(const char *arm, int rank)
 	die(program[0]);
 }
 
-/* Run ranks that find their common memory at descriptor 3 and print their own results. */
+/* Run the ranks. They find their shared memory at descriptor 3, and print their own results. */
 static void run_ranks(const char *arm)
 {
 	int memory = memfd_create("ranks", 0), status;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boots an emulated machine of two sockets with two cores of two threads each, and runs a conjugate
-gradient of 7 ranks, or GROMACS with 7 threads, that spin while they wait for each other on CPUs 1
-to 7, under several arms of scheduling:
+"""Boots an emulated machine of two sockets with two cores of two threads each. Runs a conjugate
+gradient with 7 ranks, or GROMACS with 7 threads, on CPUs 1 to 7. The ranks or threads spin while
+they wait for each other. The arms of scheduling:
 
     cfs      the default class, on any of these CPUs
     pinned   the default class, a CPU for each rank
@@ -12,11 +12,11 @@ to 7, under several arms of scheduling:
     rr topo  SCHED_HPC, placed by the kernel
     inside   as user, in a root partition
 
-alone (idle) and beside programs of the default class that sleep and compute in turn (busy), for
-times that a seed determines, the same for all arms. The experiment counts, for each rank, the
-instructions of other programs on its CPU, and its migrations and switches. QEMU's clock counts
-instructions (-icount) and shows no durations. GROMACS is counted from the program's start. 10 runs
-take 2 minutes on an idle processor once the kernel is built."""
+The ranks run alone (idle), and beside programs of the default class that sleep and compute in turn
+(busy), for times that a seed determines; the times are the same for all arms. The experiment
+counts, for each rank, the instructions of other programs on its CPU, its migrations and its
+switches. QEMU's clock counts instructions (-icount), so durations mean nothing. GROMACS is counted
+from its start. 10 runs take 2 minutes on an idle processor once the kernel is built."""
 
 import re
 import shutil
@@ -33,16 +33,24 @@ LOADS = ("idle", "busy")
 BOOTS = {"plain": "", "nohz": "nohz_full=1-7 rcu_nocbs=1-7"}
 RANKS = 7
 OPTIONS = (
-    Option("program", "P", "cg, or gmx, Debian's GROMACS", "cg", read=options.one("cg", "gmx")),
-    Option("seeds", "A-B", "seeds", "1-5", "1-2", options.interval),
-    Option("loads", "L+L", "of idle and busy", list(LOADS), ["busy"], options.words(*LOADS)),
-    Option("arms", "A+A", "as above", list(ARMS), ["cfs", "fifo", "topo"], options.words(*ARMS)),
-    Option("boots", "B+B", "of plain and nohz (nohz_full)", ["plain"], read=options.words(*BOOTS)),
-    Option("kernel", "FILE", "with SCHED_HPC, instead of kernel/build's"),
+    Option("program", "P", "cg, or gmx for Debian's GROMACS", "cg", read=options.one("cg", "gmx")),
+    Option("seeds", "A-B", "seeds of the runs", "1-5", "1-2", options.interval),
+    Option("loads", "L+L", "loads, of idle and busy", list(LOADS), ["busy"], options.words(*LOADS)),
+    Option(
+        "arms", "A+A", "arms, see above", list(ARMS), ["cfs", "fifo", "topo"], options.words(*ARMS)
+    ),
+    Option(
+        "boots",
+        "B+B",
+        "boots, of plain and nohz (nohz_full)",
+        ["plain"],
+        read=options.words(*BOOTS),
+    ),
+    Option("kernel", "FILE", "kernel with SCHED_HPC, instead of that of kernel/build"),
 )
-# addresses of the ranks' programs, at which no other program computes: cg is linked to such an
-# address; GROMACS is where the kernel puts position-independent programs and libraries (the shell
-# that starts GROMACS is counted, too)
+# Addresses of the ranks' programs, at which no other program computes. cg is linked to its
+# addresses. GROMACS is where the kernel puts position-independent programs and libraries; there,
+# the shell that starts GROMACS is counted, too.
 OWN = {"cg": "0x20000000-0x2fffffff", "gmx": "0x550000000000-0x7fffffffffff"}
 SCRIPT = """exec 2>&1
 (cd /tmp && /mnt/water.sh 20) >/tmp/prepare.log 2>&1 || {{
@@ -100,11 +108,12 @@ def run(context):
 
 
 def runs_of(log, counted):
-    """The runs in order, as [{arm, load, seed, ranks, own, kernel, other, all, longest, moves,
-    involuntary, voluntary}], from a guest's console and from the lines of rank-count.c."""
+    """Return the runs in order, as [{arm, load, seed, ranks, own, kernel, other, all, longest,
+    moves, involuntary, voluntary}], from LOG, a guest's console, and COUNTED, the lines of
+    rank-count.c."""
     runs = []
     for line in log.splitlines():
-        # the first line may follow text of the firmware
+        # the firmware's output may be at the beginning of the first line
         if m := re.search(r"run (\w+) (\w+) (\d+)$", line):
             runs.append({"arm": m[1], "load": m[2], "seed": int(m[3]), "ranks": []})
         elif m := RANK.fullmatch(line):
@@ -112,17 +121,17 @@ def runs_of(log, counted):
             rank |= {"seconds": float(m[7] or 0), "residual": m[8]}
             runs[-1]["ranks"].append(rank)
         elif line.startswith("rank "):
-            raise Failed(f"a line of a rank in an unknown format: {line}")
+            raise Failed(f"cannot parse the line of a rank: {line}")
     if len(runs) != len(counted):
-        raise Failed(f"{len(runs)} runs, {len(counted)} of them counted")
+        raise Failed(f"{len(runs)} runs, but {len(counted)} lines of counts")
     for one, (own, kernel, other, every, longest, *_) in zip(runs, counted):
         one.update(own=own, kernel=kernel, other=other, all=every, longest=longest)
         for name in ("moves", "involuntary", "voluntary"):
             one[name] = sum(rank[name] for rank in one["ranks"])
     numbers = [len(one["ranks"]) for one in runs]
     if len(set(numbers)) > 1:
-        raise Failed(f"some runs have more ranks or threads than others: {numbers}")
+        raise Failed(f"the runs have different numbers of ranks or threads: {numbers}")
     residuals = {rank["residual"] for one in runs for rank in one["ranks"]}
     if len(residuals) != 1:
-        raise Failed(f"the ranks do not agree: residuals {residuals}")
+        raise Failed(f"the residuals of the ranks differ: {residuals}")
     return runs

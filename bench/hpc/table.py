@@ -7,7 +7,7 @@ from bench.lib.tables import Table, number, spread
 from bench.lib.tap import Verdict
 
 HPC = ("user", "rr", "topo")
-INSIDE = "inside"  # SCHED_HPC in a partition
+INSIDE = "inside"  # SCHED_HPC in a root partition
 ORDER = ("cfs", "pinned", "fifo", "root", "iso", "isofifo", *HPC, INSIDE)
 HEAD = [
     "node",
@@ -21,9 +21,9 @@ HEAD = [
     "migrations",
     "most of a rank",
 ]
-# at most this share of CFS's foreign instructions is allowed. QEMU's clock advances with the
-# instructions of all CPUs, so most foreign instructions are ticks unless nohz stops them
-# (doc/benchmarks.md).
+# Largest allowed ratio of foreign instructions to those under CFS. QEMU's clock advances with the
+# instructions of all CPUs, so most foreign instructions are ticks, except with nohz, which stops
+# the tick (doc/benchmarks.md).
 LIMIT = {"plain": 0.15, "nohz": 0.05}
 PARTITION_OF_CFS = 0.05
 PARTITION_NOHZ = 1  # percent
@@ -31,7 +31,8 @@ GUARD = 0.05  # share of each second that the guard, the kernel's fair server, g
 
 
 def foreign(run):
-    """Instructions of the kernel and other programs per 100 of the program's own."""
+    """Return the instructions of the kernel and of other programs per 100 instructions of the
+    program."""
     return 100 * (run["kernel"] + run["other"]) / run["own"]
 
 
@@ -69,15 +70,15 @@ def tables(raw):
 
 
 def of_arm(boot, runs, arm):
-    """Verdicts on each run, and on the medians on a busy node relative to CFS."""
+    """Yield verdicts on all runs of ARM, and on its medians on a busy node relative to CFS."""
     what, of = f"{boot}: {arm}", chosen(runs, arm)
     solver = bool(of[0]["ranks"][0]["seconds"])  # cg reports its duration, GROMACS does not
-    # leave out GROMACS's first thread, which binds itself to each CPU in turn to identify the CPU:
-    # 16 moves for 8 CPUs
+    # leave out GROMACS's first thread: it binds itself to each CPU in turn to identify the CPU,
+    # which makes 16 moves for 8 CPUs
     most = max(rank["moves"] for r in of for rank in r["ranks"][not solver :])
     yield Verdict(most <= 1, f"{what}: no rank is moved more than once: {most}")
-    # in each second, even an incomplete one, the guard lets fair tasks run, with a switch to them,
-    # a switch back and their own switches in between
+    # In each period of a second, also an incomplete one, the guard lets fair tasks run. This
+    # switches a rank off its CPU at most twice.
     most = max(rank["involuntary"] / (2 + int(rank["seconds"])) for r in of for rank in r["ranks"])
     text = f"{what}: no rank loses its CPU except to the guard: {most:.1f} times a period"
     yield Verdict(most <= 2, text)
@@ -87,15 +88,15 @@ def of_arm(boot, runs, arm):
     ratio = statistics.median(map(foreign, busy)) / statistics.median(map(foreign, cfs))
     text = f"{what}, busy node: foreign instructions are {ratio:.3f} of CFS, at most {LIMIT[boot]}"
     yield Verdict(ratio <= LIMIT[boot], text)
-    if solver:  # cg's measurement begins when other programs have left its CPUs
+    if solver:  # cg is counted only after other programs have left its CPUs
         share = statistics.median(r["other"] / r["own"] for r in busy)
         text = f"{what}, busy node: {100 * share:.2f} % are other programs', at most the guard's 5"
         yield Verdict(share <= GUARD, text)
 
 
 def of_partition(boot, runs):
-    """Verdicts on a root partition, by which NodeOS replaces policy hpc on a kernel without the
-    class."""
+    """Yield verdicts on a root partition. NodeOS uses it instead of policy hpc on a kernel without
+    SCHED_HPC."""
     of, cfs = chosen(runs, "root", "busy"), chosen(runs, "cfs", "busy")
     if not of or not cfs:
         return

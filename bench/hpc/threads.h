@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A part of ranks.c: count how often the threads of an unmodified program are moved and switched,
- * from the kernel's trace events, and print a line for each thread, in the form of cg.c's lines.
+ * A part of ranks.c: count from the kernel's trace events how often the threads of an unmodified
+ * program are migrated and switched. Prints a line for each thread, in the format of cg.c.
  */
 #ifndef NODEOS_BENCH_THREADS_H
 #define NODEOS_BENCH_THREADS_H
@@ -20,7 +20,7 @@ struct thread {
 	long moves, involuntary, voluntary;
 };
 
-/* Start to trace programs called NAME. */
+/* Start to trace the programs with the name NAME. */
 static void watch_threads(const char *name)
 {
 	char filter[64];
@@ -36,7 +36,7 @@ static void watch_threads(const char *name)
 	guest_put(TRACE "events/sched/sched_switch/enable", "1");
 	guest_put(TRACE "events/sched/sched_migrate_task/enable", "1");
 	guest_put(TRACE "buffer_size_kb", "8192");
-	/* open the file with O_TRUNC to empty it, as truncate() has no effect on it */
+	/* only an open() with O_TRUNC empties this file; truncate() does not */
 	trace = open(TRACE "trace", O_WRONLY | O_TRUNC);
 	if (trace < 0 || close(trace) < 0)
 		die(TRACE "trace");
@@ -69,7 +69,7 @@ static void count_event(const char *line, struct thread *all, int *n)
 		if (sscanf(at, " prev_pid=%d prev_prio=%*d prev_state=%7s", &pid, state) != 2)
 			die(line);
 		t = thread_of(all, n, pid, cpu);
-		/* "R+": the thread was preempted; any other state: it yields or waits */
+		/* "R+": the thread was preempted; any other state: it has yielded or waits */
 		if (strcmp(state, "R+") == 0)
 			t->involuntary++;
 		else
@@ -83,7 +83,7 @@ static void count_event(const char *line, struct thread *all, int *n)
 	}
 }
 
-/* Print all threads that were switched or moved. RESULT: the program's result. */
+/* Print a line for each thread that was switched or moved. RESULT is the program's result. */
 static void tell_threads(const char *result)
 {
 	static struct thread all[THREADS_MAX];
@@ -100,7 +100,7 @@ static void tell_threads(const char *result)
 		if (sscanf(line, "# entries-in-buffer/entries-written: %ld/%ld", &kept, &written) ==
 			    2 &&
 		    kept != written)
-			die("the trace is too long for its buffer");
+			die("the trace lost events: its buffer is too small for this run");
 		if (line[0] != '#')
 			count_event(line, all, &n);
 	}

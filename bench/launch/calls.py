@@ -17,8 +17,8 @@ class Process:
 
 
 def read_trace(path):
-    """Read the calls of a trace as (pid, call, number of the call), and the processes with their
-    parents and programs."""
+    """Read the trace PATH. Return its calls as [(pid, call, number of the call)], and its processes
+    as {pid: Process}."""
     lines, procs, pending = [], {}, {}
     with open(path, errors="replace") as f:
         for text in f:
@@ -41,7 +41,7 @@ def read_trace(path):
                 child.parent, child.thread = pid, "CLONE_THREAD" in whole
             if call == "execve" and value == 0:
                 name = PATH.match(whole)
-                # the execve itself counts for the program that makes it
+                # the execve itself is a call of the old program
                 p.execs.append(
                     (
                         len(lines),
@@ -53,8 +53,8 @@ def read_trace(path):
 
 
 def program_of(procs, pid, line):
-    """The program that PID runs at LINE, and the process that has executed it. Before its first
-    exec, a process runs its parent's program."""
+    """Return the program that PID runs at LINE, and the process that has executed it. Before its
+    first exec, a process runs its parent's program."""
     seen = 0
     while seen < 100:
         p = procs[pid]
@@ -74,8 +74,8 @@ def leader(procs, pid):
 
 
 def role(procs, pid, line, steps):
-    """The role of the process that makes the call at LINE; None for the user's program, whose calls
-    are not counted."""
+    """Return the role of the process that makes the call at LINE, or None for the user's program,
+    whose calls are not counted."""
     me = leader(procs, pid)
     later = [e[1] for e in procs[me].execs if e[0] > line]
     done, owner = program_of(procs, me, line)

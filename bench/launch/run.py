@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boots one emulated node three times. The first time QEMU counts instructions of the whole guest
-around launches as user alice, in turns:
+"""Boots one emulated node three times. In the first boot, QEMU counts the instructions of the whole
+guest during launches as user alice, in turns:
 
     plain       srun -n4 -c2 true
     container   srun -n4 -c2 --nodeos-cpus=8 true
     stock       as plain, but without the plugin's line in plugstack.conf
 
-then around steps of one existing job, then around the helper nodeos-plan run by hand. The second
-time, with KVM in the guest, around steps in a partition, natively and in machines of nodeos-lwk, by
-turns. The third time strace counts the system calls of srun, of slurmd and of all processes
-that slurmd starts."""
+then during steps of one existing job, and during runs of the helper nodeos-plan by hand. In the
+second boot, with KVM in the guest, QEMU counts during steps in a partition, which in turns are
+native and in machines of nodeos-lwk. In the third boot, strace counts the system calls of srun, of
+slurmd and of all processes that slurmd starts."""
 
 from bench.launch import calls
 from bench.lib import guests, marks
@@ -21,11 +21,18 @@ MINUTES = {"quick": 15, "full": 45}
 INPUTS = [*guests.CLUSTER, "bench/launch/*"]
 PARTS = ("counts", "machines", "traces")
 OPTIONS = (
-    Option("pairs", "N", "counted launches of each kind", 20, 2, whole),
-    Option("step_pairs", "N", "counted steps of one job, of each kind", 10, 2, whole),
-    Option("traced", "N", "traced launches of each kind", 4, 1, whole),
-    Option("settle", "S", "seconds after srun that count, too", 2, None, whole),
-    Option("only", "P+P", "of counts, machines and traces", list(PARTS), None, words(*PARTS)),
+    Option("pairs", "N", "number of counted launches of each kind", 20, 2, whole),
+    Option("step_pairs", "N", "number of counted steps of each kind, in one job", 10, 2, whole),
+    Option("traced", "N", "number of traced launches of each kind", 4, 1, whole),
+    Option("settle", "S", "count until S seconds after the end of srun", 2, None, whole),
+    Option(
+        "only",
+        "P+P",
+        "parts to run, of counts, machines and traces",
+        list(PARTS),
+        None,
+        words(*PARTS),
+    ),
 )
 
 
@@ -33,7 +40,7 @@ def run(context):
     need_tools("gcc", "qemu-system-x86_64:qemu-system-x86")
     given, found = context.options, {}
     guest = f"{TOP}/bench/launch/guest"
-    stage = ["--stage", context.path_of(f"{TOP}/test/guest/stage")]  # one build for both boots
+    stage = ["--stage", context.path_of(f"{TOP}/test/guest/stage")]  # one build for all boots
     if "counts" in given.only:
         counted = f"{context.out}/marks"
         plugin = guests.plugged(guests.plugin(context, "insn-count"), counted)

@@ -34,8 +34,8 @@ COMPARED = ("srun", STEP_PARTS[0], "slurmstepd of the extern step", STEP_PARTS[1
 
 
 def by_id(rows):
-    """Group the markers of runs: {id: [(start, returned, settled or None)]}, in the order of the
-    runs. A run has the markers N, N + 1 and, in most runs, N + 2."""
+    """Return the markers grouped by run: {id: [(start, returned, settled or None)]}, in the order
+    of the runs. A run has the markers N, N + 1 and, in most runs, N + 2."""
     out = {}
     for first, second, third in zip(rows, rows[1:], [*rows[2:], [None]]):
         if first[marks.ID] % 10 == 0 and second[marks.ID] == first[marks.ID] + 1:
@@ -51,17 +51,18 @@ def between(first, second):
 
 
 def idle_rate(runs):
-    """The instructions per second of an idle guest: (user, kernel)."""
+    """Return the instructions per second of an idle guest: (user, kernel)."""
     found = [between(begin, end) for begin, _, end in runs]
     seconds = sum(s for s, _, _ in found)
     return sum(u for _, u, _ in found) / seconds, sum(k for _, _, k in found) / seconds
 
 
 def launch(found, rate):
-    """Measure one launch: "wall" is the seconds from its first marker until srun returns, at the
-    second marker. The others are the instructions from the first marker to the third one, less what
-    an idle guest executes in that time (but not in "raw"); "after" has only those after srun has
-    returned."""
+    """Return the measures of one launch, which has three markers; srun returns at the second one.
+    "wall" is the seconds from the first marker to the second. "user", "kernel" and "both" are the
+    instructions from the first marker to the third, less those of an idle guest in the same time.
+    "after" is the user instructions from the second marker to the third, less those of an idle
+    guest. "raw" is all instructions, with nothing subtracted."""
     start, back, end = found
     seconds, user, kernel = between(start, end)
     rest, after, _ = between(back, end)
@@ -111,8 +112,8 @@ def counts(rows):
 
 
 def difference(runs, base, other, who):
-    """The system calls that WHO makes more or less often in runs of kind OTHER than in runs of kind
-    BASE, by median count."""
+    """Return a note on the system calls that WHO makes more or less often in runs of kind OTHER
+    than in runs of kind BASE, by the medians of their counts."""
 
     def median(kind):
         of = [r["calls"].get(who, {}) for r in runs if r["kind"] == kind]
@@ -127,13 +128,13 @@ def difference(runs, base, other, who):
 
 
 def order(who):
-    """A key that sorts srun first, then slurmstepd, the helper, other roles, and sums."""
+    """Return a key that sorts srun first, then slurmstepd, the helper, other roles, and sums."""
     last = (STEP, ALL).index(who) + 1 if who in (STEP, ALL) else 0
     return last, who != "srun", not who.startswith("slurmstepd"), "helper" not in who, who
 
 
 def traces(runs):
-    found = {}  # role: kind: numbers
+    found = {}  # {role: {kind: numbers}}
     for r in runs:
         sums = {who: sum(calls.values()) for who, calls in r["calls"].items()}
         step = sum(n for who, n in sums.items() if who in STEP_PARTS)

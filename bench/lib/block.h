@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * Common parts of the QEMU plugins: blocks of translated code, markers (mark.c, guest.h) and
+ * What the QEMU plugins have in common: blocks of translated code, markers (mark.c, guest.h) and
  * repeated string instructions.
  */
 #ifndef NODEOS_BENCH_BLOCK_H
@@ -18,13 +18,13 @@
 struct block {
 	uint64_t address;
 	/*
-	 * address of the repeated string instruction that ends the block; 0: another instruction
-	 * ends the block
+	 * address of the repeated string instruction at the end of the block; 0: the block ends
+	 * with another instruction
 	 */
 	uint64_t rep;
 	uint32_t insns;
 	uint8_t kernel;
-	uint8_t is_rep; /* the block has only that instruction */
+	uint8_t is_rep; /* the block has only the repeated string instruction */
 };
 
 static size_t insn_bytes(const struct qemu_plugin_insn *insn, uint8_t *to, size_t max)
@@ -42,8 +42,8 @@ static size_t insn_bytes(const struct qemu_plugin_insn *insn, uint8_t *to, size_
 }
 
 /*
- * Return the number of the marker that CODE is, or -1. A marker is "nopl 0x4e4f00ID(%rax,%rax,1)",
- * which no compiler writes.
+ * Return the ID if CODE is a marker, else -1. A marker is "nopl 0x4e4f00ID(%rax,%rax,1)", which no
+ * compiler writes.
  */
 static int marker_id(const uint8_t *code, size_t len)
 {
@@ -73,13 +73,13 @@ static int is_rep_string(const uint8_t *code, size_t len)
 }
 
 /*
- * Make the struct block of TB. Unless MARKER is NULL, it is called with the marker's number
- * whenever a program executes a marker in TB.
+ * Make the struct block of TB. If MARKER is not NULL, let QEMU call it with the ID whenever a
+ * program executes a marker in TB.
  */
 static struct block *block_of(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t marker)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
-	/* never freed, as QEMU does not report which blocks it drops */
+	/* never freed: QEMU does not report which blocks it drops */
 	struct block *b = calloc(1, sizeof(*b));
 	uint8_t code[16];
 
@@ -114,8 +114,8 @@ static void block_translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 }
 
 /*
- * Let QEMU call BLOCK, with the struct block, whenever a block is executed, and MARKER as in
- * block_of(). Returns the number of CPUs, or -1 if there are too many.
+ * Let QEMU call BLOCK with the struct block whenever a block is executed, and MARKER as block_of()
+ * says. Returns the number of CPUs, or -1 if there are too many.
  */
 static inline int watch_blocks(qemu_plugin_id_t id, const qemu_info_t *info,
 			       qemu_plugin_vcpu_udata_cb_t block,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arms of scheduling, random numbers and lists of words, for the programs in guests. */
+/* For programs in guests: arms of scheduling, random numbers and lists of words. */
 #ifndef NODEOS_BENCH_CLASSES_H
 #define NODEOS_BENCH_CLASSES_H
 
@@ -11,7 +11,7 @@
 #include "bench/lib/guest.h"
 
 #define POLICY_HPC 48
-#define QUANTUM 10000000 /* ns; also the default of containers */
+#define QUANTUM 10000000 /* ns, the default of containers */
 
 static const struct arm {
 	const char *name;
@@ -31,7 +31,7 @@ static const struct arm {
 	{ NULL, 0, 0, 0, NULL },
 };
 
-/* struct sched_attr of sched_setattr(2), which the C library lacks */
+/* struct sched_attr of sched_setattr(2), which the C library does not declare */
 struct attr {
 	uint32_t size, policy;
 	uint64_t flags;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The context of an experiment: its options and folder, commands with a log, and results that are
-kept until an input changes."""
+"""The context of an experiment: its options, its folder, the log of its commands, and its results,
+which are kept until an input changes."""
 
 import argparse
 import glob
@@ -19,7 +19,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))
 
 
 class Failed(RuntimeError):
-    """The experiment cannot continue; the exception's text is for the user."""
+    """Raised if the experiment cannot continue. The text is for the user."""
 
 
 def load(path):
@@ -33,26 +33,29 @@ def read(path):
 
 
 def store(path, text):
-    """Write the file as a whole or not at all."""
+    """Write the file completely or not at all."""
     with open(f"{path}.new", "w", encoding="utf-8") as f:
         f.write(text)
     os.replace(f"{path}.new", path)
 
 
 class Context:
-    """options: the options of the experiment, by name; out: its folder, which contains "build"."""
+    """options: the experiment's options by name; out: its folder, which contains "build"."""
 
     def __init__(self, name, options, out=None):
         self.name, self.options = name, options
         self.out = os.path.realpath(out or options.out)
         if re.search(r"[\s,]", self.out):
-            raise Failed(f"--out {self.out}: QEMU's command line allows no blank and no comma")
+            raise Failed(
+                f"--out {self.out}: the path must not have a blank or a comma, since it is a part"
+                " of QEMU's options"
+            )
         self.build = f"{self.out}/build"
         os.makedirs(self.build, exist_ok=True)
 
     def part(self, name, experiment, **given):
-        """The context of an experiment that is a part of this one. GIVEN has some of its options;
-        the others have their defaults."""
+        """Return the context of an experiment that is a part of this one. GIVEN has some of the
+        part's options; the others have their defaults."""
         values = argparse.Namespace(**dict.fromkeys(o.name for o in experiment.OPTIONS))
         for option in ("quick", "again", "header"):
             setattr(values, option, getattr(self.options, option))
@@ -63,8 +66,8 @@ class Context:
         print(f"{time.strftime('%H:%M:%S')} {self.name}: {text}", file=sys.stderr, flush=True)
 
     def run(self, *command, log=None, env=None, timeout=None, check=True):
-        """Run a command with its output in LOG, or in the experiment's own log. If the command
-        fails, the error has the end of the log. Returns the exit code."""
+        """Run a command. Its output goes to LOG, or to the experiment's log. If the command fails,
+        raise Failed with the end of the log. Return the exit code."""
         path = log or f"{self.out}/log"
         with open(path, "w" if log else "a", encoding="utf-8") as f:
             if not log:
@@ -87,8 +90,8 @@ class Context:
         return code
 
     def path_of(self, *command):
-        """Run COMMAND, a script that builds a file if it is missing and prints the file's path
-        last. Returns the path. The script's progress is shown."""
+        """Run COMMAND, a script that builds a file if the file is missing, shows its progress, and
+        prints the file's path last. Return the path."""
         got = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
         if got.returncode or not got.stdout.strip():
             raise Failed(f"exit {got.returncode} of {' '.join(command)}")
@@ -108,7 +111,7 @@ class Context:
 
 
 def need_tools(*tools):
-    """Fail unless each of TOOLS, COMMAND[:PACKAGE], exists."""
+    """Fail if one of TOOLS is not installed. A tool is COMMAND[:PACKAGE]."""
     missing = [t.rpartition(":")[2] for t in tools if not shutil.which(t.partition(":")[0])]
     if missing:
         names = " ".join(missing)
@@ -116,7 +119,7 @@ def need_tools(*tools):
 
 
 def key_of(experiment, options):
-    """A key that changes when an option or the content of an input changes."""
+    """Return a key that changes if an option or the content of an input changes."""
     values = {o.name: getattr(options, o.name) for o in experiment.OPTIONS}
     digest = hashlib.sha256(json.dumps([options.quick, values], sort_keys=True).encode())
     for pattern in experiment.INPUTS:
@@ -131,7 +134,7 @@ def key_of(experiment, options):
 
 
 def kept(path, key):
-    """The result in PATH if it has the same inputs, or None."""
+    """Return the result in PATH if it has this key, else None."""
     try:
         result = load(path)
     except (OSError, ValueError):
@@ -140,13 +143,16 @@ def kept(path, key):
 
 
 def measured(context, experiment):
-    """The result of EXPERIMENT's run(), kept in result.json or measured now. It is always converted
-    to JSON and back."""
+    """Return the result of EXPERIMENT's run(), from result.json if its inputs are the same, or
+    measured now. A new result is converted to JSON and back, too."""
     path, options = f"{context.out}/result.json", context.options
     key = key_of(experiment, options)
     result = None if options.again else kept(path, key)
     if result:
-        context.say(f"as measured before ({path})")
+        context.say(
+            f"using the result of an earlier run, whose inputs were the same ({path}; --again"
+            " measures)"
+        )
         return result["raw"]
     size = "quick" if options.quick else "full"
     minutes = experiment.MINUTES[size]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Common parts of the experiments' programs for guests, each of which is one file without
- * libraries.
+ * What the experiments' programs for guests have in common. Each such program is one file, and uses
+ * no library.
  */
 #ifndef NODEOS_BENCH_GUEST_H
 #define NODEOS_BENCH_GUEST_H
@@ -15,7 +15,7 @@
 
 #define MIB (1UL << 20)
 
-/* Execute a marker, a no-op that the plugins recognise (mark.c). */
+/* Execute a marker: a no-op that the plugins recognise (mark.c). */
 #define MARK(id) \
 	__asm__ volatile(".byte 0x0f, 0x1f, 0x84, 0x00; .long 0x4e4f0000 + " #id ::: "memory")
 

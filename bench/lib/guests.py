@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The guests of the experiments, which are a kernel with an initramfs or a node of the virtual
-cluster; their programs, and QEMU's plugins."""
+"""The guests of the experiments, their programs, and QEMU's plugins. A guest is a kernel with an
+initramfs, or a node of the virtual cluster."""
 
 import os
 import re
@@ -11,7 +11,8 @@ from bench.lib.context import TOP, Failed, read
 LIB = f"{TOP}/bench/lib"
 # INPUTS: files that influence the results of any guest; CLUSTER: files that influence the results
 # of the virtual cluster
-CACHE = ["test/simllc/*.[ch]", "test/simllc/module/*.c"]  # sources of the simulated cache
+# inputs of guests with the simulated cache
+CACHE = ["test/simllc/*.[ch]", "test/simllc/module/*.c"]
 INPUTS = ["bench/lib/guests.py", "bench/lib/plugin", "bench/lib/*.[ch]", "kernel/patches/*/series"]
 CLUSTER = [
     *INPUTS,
@@ -34,7 +35,7 @@ def kernel(context, *arguments):
 
 
 def plugin(context, name):
-    """Build NAME.c as a plugin of the installed QEMU."""
+    """Build NAME.c as a plugin of the installed QEMU. Return its path."""
     header = context.options.header
     command = [f"{LIB}/plugin", f"{LIB}/{name}.c", context.build, *([header] if header else [])]
     context.run(*command)
@@ -42,20 +43,21 @@ def plugin(context, name):
 
 
 def program(context, to, source, *flags):
-    """Build a static program. FLAGS may be for any stage of the compiler."""
+    """Build a static program. FLAGS may be for any stage of the compiler. Return the program's
+    path."""
     context.run("gcc", "-static", *STRICT, "-o", to, source, *flags)
     return to
 
 
 def mark(context):
-    """Build the program that executes markers (mark.c), without libc, whose instructions would be
+    """Build the program that executes markers (mark.c). It has no libc: its instructions would be
     counted."""
     plain = ("-nostdlib", "-fno-pie", "-no-pie", "-fno-stack-protector", "-Wl,-z,noexecstack")
     return program(context, f"{context.build}/mark", f"{LIB}/mark.c", *plain)
 
 
 def root(context):
-    """Make an empty directory for an initramfs."""
+    """Make an empty directory for the files of an initramfs. Return its path."""
     path = f"{context.build}/root"
     shutil.rmtree(path, ignore_errors=True)
     os.makedirs(path)
@@ -70,7 +72,7 @@ def initramfs(context):
 
 
 def two_sockets(cpus, threads, gib):
-    """QEMU's arguments for a machine of two sockets with GIB GiB each."""
+    """Return QEMU's arguments for a machine of two sockets with GIB GiB each."""
     half, words = cpus // 2, []
     for n in (0, 1):
         words += ["-object", f"memory-backend-ram,id=m{n},size={gib}G"]
@@ -80,8 +82,9 @@ def two_sockets(cpus, threads, gib):
 
 
 def simulated_cache(context, name, mib, cpus, given):
-    """QEMU's arguments for the simulated cache (test/simllc) of two sockets with MIB MiB of memory
-    each. They must come after the arguments for the nodes. GIVEN: more options of the cache."""
+    """Return QEMU's arguments for the simulated caches (test/simllc) of two sockets with MIB MiB of
+    memory each. They must come after the arguments of the nodes. GIVEN has more options of the
+    caches."""
     plugin = context.path_of(f"{TOP}/test/simllc/build", "plugin")
     counters, half = f"{context.out}/{name}.llc", cpus // 2
     place = f"out={counters},nodes={mib}M+{mib}M,nodecpus={half},share={half},{given}"
@@ -91,15 +94,16 @@ def simulated_cache(context, name, mib, cpus, given):
 
 
 def plugged(plugin, marks, more=""):
-    """QEMU's argument for a plugin that appends to the file MARKS."""
+    """Return QEMU's argument for a plugin that appends to the file MARKS. Removes MARKS of an
+    earlier run."""
     if os.path.exists(marks):
         os.remove(marks)
     return f"{plugin},out={marks}{more}"
 
 
 def boot(context, name, kernel, machine, append, ended, timeout=3000, model="q35"):
-    """Run a guest with the initramfs until it ends. Its console is in NAME.log, which must have the
-    line ENDED."""
+    """Run a guest with the initramfs until it ends. NAME.log gets its console's output, and must
+    have the line ENDED."""
     log = f"{context.out}/{name}.log"
     context.say(f"{name}: console in {log}")
     command = ["qemu-system-x86_64", "-machine", model, "-cpu", "max", "-nographic", "-no-reboot"]
@@ -114,10 +118,10 @@ def boot(context, name, kernel, machine, append, ended, timeout=3000, model="q35
 
 
 def cluster(context, puts, command, more=(), share="share", clock=None, limit=7200):
-    """Run COMMAND as root in a guest with one node of Slurm and the files PUTS. Return the
-    directory of its output. CLOCK is "icount" if the counts depend on how programs run beside each
-    other. It is "tcg" if the counted work is always the same; then all processors of the machine
-    emulate."""
+    """Run COMMAND as root in a guest with one Slurm node and the files PUTS. Return the directory
+    of its output. CLOCK must be "icount" if the counts depend on how programs run beside each
+    other. CLOCK may be "tcg" if the counted work is always the same: then all processors of the
+    host emulate."""
     to = f"{context.out}/{share}"
     shutil.rmtree(to, ignore_errors=True)
     words = [word for file in puts for word in ("--put", file)]

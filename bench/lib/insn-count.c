@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * A QEMU plugin that counts the guest's instructions on each virtual CPU, while all virtual CPUs
- * run in parallel (MTTCG): each block of translated code adds its length to counters that only its
- * own CPU writes. When a program in the guest executes a marker (mark.c), the plugin appends one
- * line to out=FILE:
+ * A QEMU plugin that counts the guest's instructions on each virtual CPU. All virtual CPUs may run
+ * in parallel (MTTCG): each block of translated code adds its length to counters that only the
+ * executing CPU writes. When a program in the guest executes a marker (mark.c), the plugin appends
+ * one line to out=FILE:
  *
  * 	ID NANOSECONDS USER KERNEL REPEATED CPU0 CPU1 ...
  *
- * NANOSECONDS is the host's monotonic clock. USER and KERNEL are the instructions in the lower and
- * the upper half of the address space since the guest was switched on. CPUn is USER + KERNEL of one
- * CPU. A repeated string instruction ("rep movsb") counts once, as on a processor; REPEATED has the
- * further rounds that QEMU executes for such instructions.
+ * NANOSECONDS is the host's monotonic clock. USER and KERNEL are the instructions since the guest
+ * was switched on, in the lower and in the upper half of the address space. CPUn is USER + KERNEL
+ * of one CPU. A repeated string instruction ("rep movsb") counts once, as on a processor. REPEATED
+ * is the number of further rounds that QEMU executes for such instructions.
  *
- * Two things are not exact: a block that is interrupted, such as by a page fault, counts as a
- * whole, and counts again when it is resumed; and the other CPUs' counters are read while they
- * count.
+ * Two things are not exact. A block that is interrupted, such as by a page fault, counts as a
+ * whole, and its rest counts again. The counters of other CPUs are read while they count.
  *
- * The plugin must be built with qemu-plugin.h of the QEMU that loads it; the script "plugin" gets
- * this header.
+ * The plugin must be built with the qemu-plugin.h of the QEMU that loads it. The script "plugin"
+ * gets this header.
  */
 #include <stdio.h>
 #include <time.h>
@@ -27,7 +26,7 @@
 
 QEMU_PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
-/* One cache line for each CPU, so that no CPU waits for another CPU's counter. */
+/* The counters of each CPU have a cache line of their own, so that no CPU waits for another. */
 struct counter {
 	_Alignas(64) uint64_t insns[2]; /* user, kernel */
 	uint64_t repeated;
@@ -41,8 +40,8 @@ static FILE *out;
 static void insn_count_add(uint64_t *to, uint64_t n)
 {
 	/*
-	 * only one CPU writes, so no locked instruction is needed, but readers must not see a torn
-	 * value
+	 * only one CPU writes, so no locked instruction is needed; atomics keep readers from seeing
+	 * torn values
 	 */
 	__atomic_store_n(to, __atomic_load_n(to, __ATOMIC_RELAXED) + n, __ATOMIC_RELAXED);
 }
@@ -86,7 +85,7 @@ static void insn_count_marker_runs(unsigned cpu, void *arg)
 		used += sprintf(text + used, " %llu",
 				(unsigned long long)(get(&counter[i].insns[0]) +
 						     get(&counter[i].insns[1])));
-	/* write the line in one call, as stdio's lock keeps the output of a call together */
+	/* write the line in one call: stdio locks the file for each call */
 	fprintf(out, "%s\n", text);
 	fflush(out);
 }
@@ -101,8 +100,8 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 			fprintf(stderr, "insn-count: unknown argument \"%s\"\n", argv[i]);
 	}
 	if (!out || !info->system_emulation) {
-		fprintf(stderr,
-			"insn-count: needs out=FILE, writable, and a whole machine to emulate\n");
+		fprintf(stderr, "insn-count: needs out=FILE, a writable file, and qemu-system (not "
+				"user emulation)\n");
 		return -1;
 	}
 	n_cpus = watch_blocks(id, info, insn_count_block_runs, insn_count_marker_runs);

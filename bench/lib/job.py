@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Helpers for programs that run jobs of user alice in a guest. This file is copied beside these
-programs."""
+"""Helpers for scripts that run jobs of user alice in a guest. This file is copied beside these
+scripts."""
 
 import json
 import os
@@ -12,7 +12,7 @@ DEVICE = "/dev/nullb0"
 
 
 def read(path):
-    """The text of a file, or "" if there is no such file."""
+    """Return the text of a file, or "" if there is no such file."""
     try:
         with open(path, encoding="utf-8", errors="replace") as f:
             return f.read()
@@ -21,7 +21,7 @@ def read(path):
 
 
 def alice(command, cwd=HOME, show=()):
-    """Run a shell command as alice and return its output. If it fails, end this program with that
+    """Run a shell command as alice, and return its output. If the command fails, exit with its
     output and the last 2,000 characters of the files SHOW in CWD."""
     environ = {k: v for k, v in os.environ.items() if k.startswith("OMPI_MCA_")}
     environ |= {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": HOME, "USER": "alice"}
@@ -41,7 +41,7 @@ def alice(command, cwd=HOME, show=()):
 
 
 def manifest(path, **apps):
-    """Write a manifest with APPS; each app maps names of isolators to their values."""
+    """Write a manifest with APPS ({name: {isolator: value}}). Return its path."""
     pods = [
         {"name": app, "app": {"isolators": [{"name": n, "value": v} for n, v in values.items()]}}
         for app, values in apps.items()
@@ -59,8 +59,8 @@ def root(command):
 
 
 def null_device(mib, latency):
-    """Make a null_blk device with memory, which answers by a timer. Its memory does not belong to
-    containers."""
+    """Make a null_blk device with memory, which completes requests by a timer. No container is
+    charged for its memory."""
     root("mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config")
     path = "/sys/kernel/config/nullb/nullb0"
     if not os.path.isdir(path):

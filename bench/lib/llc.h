@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Count events of the simulated cache (test/simllc), and moves, with perf_event_open(2). */
+/* Count events of the simulated cache (test/simllc), and migrations, with perf_event_open(2). */
 #ifndef NODEOS_BENCH_LLC_H
 #define NODEOS_BENCH_LLC_H
 
@@ -20,14 +20,14 @@ struct llc {
 };
 
 /*
- * The first three are counts of user code, the next two of the kernel, and moves are counted for
- * both.
+ * The first three count user code, the next two count the kernel, and the last one counts
+ * migrations.
  */
 static const char *const llc_names[LLC_EVENTS] = {
 	"instructions", "misses", "remote", "kernel-misses", "kernel-remote", "moves",
 };
 
-/* Return the number after PREFIX in FILE of the simulated cache's PMU. */
+/* Return the number after PREFIX in the sysfs file FILE of the simulated cache's PMU. */
 static inline uint64_t llc_number(const char *file, const char *prefix)
 {
 	char path[128], format[32];
@@ -44,8 +44,8 @@ static inline uint64_t llc_number(const char *file, const char *prefix)
 }
 
 /*
- * Count process PID and its descendants: from its next execve() on if ON_EXEC, otherwise from now
- * on.
+ * Count the process PID and its descendants, from the next execve() on if ON_EXEC, otherwise at
+ * once.
  */
 static inline void llc_open(struct llc *l, pid_t pid, int on_exec)
 {

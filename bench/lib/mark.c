@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * mark ID...			executes these markers, one after the other
- * mark START END FILE ARG...	marker START, runs FILE, marker END; returns FILE's exit code
+ * mark ID... executes these markers, one after the other mark START END FILE ARG... marker START,
+ * runs FILE, marker END; returns FILE's exit code
  *
- * A marker is a no-op that insn-count.c recognises; IDs are 0 to 255. This program has no libc, so
- * that next to nothing is executed around the markers. It is for x86-64 Linux.
+ * A marker is a no-op that insn-count.c recognises. IDs are 0 to 255. This program has no libc, so
+ * that it executes almost no instructions around the markers. It is for x86-64 Linux.
  */
 
 /* clang-format off */
@@ -49,7 +49,7 @@ static long call(long number, long a, long b, long c, long d)
 	return ret;
 }
 
-/* Return the number from 0 to 255 in TEXT, or -1 for any other text. */
+/* Return the number in TEXT, or -1 if TEXT is not a number from 0 to 255. */
 static int mark_number(const char *text)
 {
 	int n = *text ? 0 : -1;

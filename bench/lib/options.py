@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Options of experiments: kinds of values, options that all experiments have, and the parser."""
+"""Options of experiments: the kinds of values, the options that all experiments have, and the
+parser."""
 
 import argparse
 import re
@@ -10,8 +11,8 @@ from bench.lib.tables import FORMATS
 
 class Option(NamedTuple):
     """An option --NAME METAVAR. Its default is FULL, or QUICK with --quick. READ converts a text to
-    the value, or raises ValueError with the allowed values. An option without METAVAR is a
-    switch."""
+    the value; for a wrong text it raises ValueError with what is allowed. An option without METAVAR
+    is a switch."""
 
     name: str
     metavar: str
@@ -101,7 +102,7 @@ def help_of(option):
 
 
 def filled(values, given):
-    """Set options that were not given to their quick or full values."""
+    """Set the options that were not given to their QUICK or FULL values."""
     for option in given:
         if getattr(values, option.name) is None:
             quick = values.quick and option.quick is not None
@@ -110,7 +111,7 @@ def filled(values, given):
 
 
 def parsed(name, experiment, out, argv):
-    """Parse ARGV for EXPERIMENT, a module with OPTIONS."""
+    """Parse ARGV for the module EXPERIMENT, which has OPTIONS."""
     minutes = experiment.MINUTES
     p = argparse.ArgumentParser(
         prog=f"bench/run {name}",
@@ -127,9 +128,13 @@ def parsed(name, experiment, out, argv):
             kind = {"action": "store_true"}
         flag = "--" + option.name.replace("_", "-")
         p.add_argument(flag, help=help_of(option), **kind)
-    p.add_argument("--quick", action="store_true", help="small sizes, to test the experiment")
     p.add_argument(
-        "--again", action="store_true", help="measure, even if a result of the same inputs exists"
+        "--quick", action="store_true", help="small sizes, which only test the experiment"
+    )
+    p.add_argument(
+        "--again",
+        action="store_true",
+        help="measure again, even if a result of the same inputs exists",
     )
     p.add_argument("--check", action="store_true", help="print the verdicts as TAP, too")
     p.add_argument("--format", choices=FORMATS, default="markdown", help="format of the tables")
@@ -139,7 +144,7 @@ def parsed(name, experiment, out, argv):
     p.add_argument(
         "--header",
         metavar="FILE",
-        help="qemu-plugin.h of the installed QEMU, instead of that in Debian's source package",
+        help="qemu-plugin.h of the installed QEMU, instead of the one in Debian's source package",
     )
     values = filled(p.parse_args(argv), experiment.OPTIONS)
     why = experiment.refused(values) if hasattr(experiment, "refused") else None

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A cpuset partition around ranks, for the programs in guests. */
+/* For programs in guests: a cpuset partition for ranks. */
 #ifndef NODEOS_BENCH_PARTITION_H
 #define NODEOS_BENCH_PARTITION_H
 
@@ -10,7 +10,7 @@
 #define CGROUPS "/sys/fs/cgroup"
 #define PART CGROUPS "/ranks"
 
-/* Make CPUs 1 to N a cpuset partition of KIND, from which the kernel moves other programs away. */
+/* Make CPUs 1 to N a cpuset partition of KIND. The kernel moves other programs to other CPUs. */
 static inline void make_partition(const char *kind, int n)
 {
 	char text[64];

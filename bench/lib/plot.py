@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Plots as SVG, made without libraries; equal numbers give equal bytes. panels() draws bars with
-their spread, in a panel for each measure and a row for each arm. lines() draws curves over a
-logarithmic axis. paths() draws curves from zero to their different ends."""
+"""Plots as SVG, without any library. Equal numbers give equal files. panels() draws bars with their
+spread: a panel for each measure, a row for each arm. lines() draws curves over a logarithmic axis.
+paths() draws curves that begin at zero and end at different times."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ SERIES = ["#0b7285", "#e8890c", "#7048a8", "#8a97a3", "#c2255c"]
 
 @dataclass
 class Value:
-    """The median, the smallest and the largest of several measurements. None: not measured."""
+    """The median, the smallest and the largest of several measurements."""
 
     middle: float
     low: float = None
@@ -23,14 +23,14 @@ class Value:
 
 
 def of(values):
-    """A Value of several measurements."""
+    """Return the Value of several measurements."""
     values = sorted(values)
     n = len(values)
     return Value((values[(n - 1) // 2] + values[n // 2]) / 2, values[0], values[-1])
 
 
 def short(number):
-    """Format a number for a picture."""
+    """Format a number for a plot."""
     if number == 0:
         return "0"
     for limit, unit in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
@@ -43,8 +43,8 @@ def short(number):
 
 
 def wide(text, size):
-    """The approximate width of a text in pixels, in DejaVu Sans. This is one of the widest fonts,
-    so texts do not overlap in other fonts."""
+    """Return the approximate width of a text in pixels, in DejaVu Sans. This is one of the widest
+    fonts, so texts do not overlap in other fonts."""
     return (
         sum(0.36 if c in " .,:;'|!ilIjtf()[]" else 0.95 if c in "mwMW%@" else 0.64 for c in text)
         * size
@@ -52,7 +52,7 @@ def wide(text, size):
 
 
 def wrapped(text, width, size):
-    """Divide the text into lines of this width; bold letters are a little wider."""
+    """Divide the text into lines of this width. Bold letters are a little wider."""
     out = [""]
     for word in text.split():
         if out[-1] and 1.08 * wide(f"{out[-1]} {word}", size) > width:
@@ -122,9 +122,9 @@ class Canvas:
 
 
 def panels(title, subtitle, rows, measures, highlight=None, note="", width=980):
-    """Draw bars, in a row for each of ROWS and a panel for each of MEASURES, which are (name, unit,
-    list with a Value or None for each row). Every panel has its own scale, from zero. HIGHLIGHT:
-    the row or rows that the plot is about."""
+    """Draw bars: a row for each of ROWS, a panel for each of MEASURES. A measure is (name, unit,
+    list with a Value for each row); None means not measured. Every panel has its own scale, which
+    begins at zero. HIGHLIGHT has the index or indexes of the rows that the plot is about."""
     marked = {highlight} if isinstance(highlight, int) else set(highlight or ())
     label = 24 + 1.08 * max(wide(r, 12) for r in rows) + 14
     gap, step, top = 22, 30, 124
@@ -173,7 +173,7 @@ def panels(title, subtitle, rows, measures, highlight=None, note="", width=980):
 
 
 def ticks(low, high):
-    """Round numbers for an axis from LOW to HIGH."""
+    """Return round numbers for an axis from LOW to HIGH."""
     raw = (high - low) / 5
     unit = 10 ** math.floor(math.log10(raw))
     step = next(s * unit for s in (1, 2, 2.5, 5, 10) if s * unit >= raw)
@@ -198,8 +198,8 @@ def lines(
     height=460,
     low=None,
 ):
-    """Draw SERIES, a list of (name, {x: Value}). The axis of x has powers of two; the axis of y
-    begins at LOW (0), or is LOGARITHMIC. The names of curves stand at their ends."""
+    """Draw SERIES, a list of (name, {x: Value}). The axis of x has powers of two. The axis of y
+    begins at LOW, or is logarithmic if LOGARITHMIC. The name of a curve is at its end."""
     c = Canvas(width, height, title, subtitle)
     right = width - 36 - max(wide(name, 12) for name, _ in series)
     left, top, bottom = 76, 84, height - (74 if note else 54)
@@ -252,7 +252,7 @@ def lines(
             c.dot(x_of(x), y_of(points[x].middle), 3.6, colour)
         ends.append([x_of(xs[-1]), y_of(points[xs[-1]].middle), name, colour])
     for x in sorted({end[0] for end in ends}):
-        # move the names of curves that end here apart, so that they do not overlap
+        # move the names of these curves apart, so that they do not overlap
         here = sorted(end for end in ends if end[0] == x)
         for a, b in zip(here, here[1:]):
             b[1] = max(b[1], a[1] + 16)
@@ -265,8 +265,8 @@ def lines(
 
 
 def paths(title, subtitle, x_name, y_name, series, note="", width=980, height=440):
-    """Draw SERIES, a list of (name, [curve...]). Each curve is a list of (x, y) and begins at (0,
-    0); axes begin at 0. The names stand on the right, with the spread of the curves' ends."""
+    """Draw SERIES, a list of (name, [curve...]). A curve is a list of (x, y) that begins at (0, 0).
+    Axes begin at 0. The names are on the right, with the spread of the curves' ends."""
     c = Canvas(width, height, title, subtitle)
     names = [(name, of([curve[-1][0] for curve in curves])) for name, curves in series]
     texts = [

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * arms RANKS SEEDS LOADS ARMS MIB ROUNDS: run RANKS processes of rank.c, a CPU from 1 on for each,
- * for each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS, which are words with "+"
- * between them; the seed determines their order. An arm is
+ * arms RANKS SEEDS LOADS ARMS MIB ROUNDS: run RANKS processes of rank.c on CPUs 1 to RANKS, for
+ * each seed of SEEDS (FIRST-LAST), each of LOADS and each of ARMS. LOADS and ARMS are words with
+ * "+" between them; the seed determines their order. An arm is
  *
- * 	native		by Linux, beside other programs
- * 	partition	in a root partition of the ranks' CPUs; all further arms, too
- * 	locked		with huge pages of malloc() and mlockall()
+ * 	native on Linux, beside other programs
+ * 	partition	in a root partition of the ranks' CPUs, as in all further arms
+ * 	locked		with huge pages for malloc(), and with mlockall()
  * 	lwk2m lwk1g	in a machine of nodeos-lwk, with huge pages of 2 MiB and of 1 GiB
  *
- * The load "noisy" has stress-ng on all CPUs that programs may use, and a program that makes Linux
- * compact memory and drop caches; "idle" has none. kernel/test/init.c runs this program. It
- * prints "run ARM LOAD SEED" before each run, and exit codes other than 0 after the run.
+ * The load "noisy" runs stress-ng on all CPUs that programs may use, and a program that makes Linux
+ * compact memory and drop caches. The load "idle" runs none. kernel/test/init.c runs this program.
+ * It prints "run ARM LOAD SEED" before each run, and exit codes other than 0 after the run.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -33,7 +33,7 @@
 
 static const struct kind {
 	const char *name;
-	const char *page; /* of nodeos-lwk; NULL: without it */
+	const char *page; /* size of huge pages for nodeos-lwk; NULL: not in a machine */
 	const char *memory;
 	bool partition, locked;
 } kinds[] = {
@@ -77,7 +77,7 @@ static const struct kind *arms_kind(const char *name)
 	return NULL;
 }
 
-/* Load the kernel's modules for KVM, whose names begin with their order. */
+/* Load the kernel's modules for KVM. Their file names begin with a number that gives the order. */
 static void load_modules(void)
 {
 	struct dirent **names;
@@ -128,7 +128,7 @@ static void arms_exec(const struct kind *k, int rank)
 	die(args[0]);
 }
 
-/* Run ranks that find their common memory at descriptor 3 and print their own results. */
+/* Run the ranks. They find their shared memory at descriptor 3, and print their own results. */
 static void arms_run_ranks(const struct kind *k)
 {
 	int memory = memfd_create("ranks", 0), status;
@@ -148,7 +148,7 @@ static void arms_run_ranks(const struct kind *k)
 		close(memory);
 }
 
-/* Again and again let Linux compact memory, and drop what it keeps of files. */
+/* Make Linux compact memory and drop its page cache, again and again. */
 static void compact(void)
 {
 	const struct timespec rest = { .tv_nsec = 100000000 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * rank RANK RANKS MIB ROUNDS [locked]: be one of RANKS processes that sweep over MIB MiB each, for
- * ROUNDS rounds, and spin at the end of each round until all are there, as MPI does. Every tenth
- * round they also fill some memory that they allocate and free. "locked": with mlockall(), and with
- * the huge pages that GLIBC_TUNABLES asks for. The common memory is descriptor 3, which arms.c has
+ * rank RANK RANKS MIB ROUNDS [locked]: be one of RANKS processes. In each of ROUNDS rounds, each
+ * process sweeps over MIB MiB, and spins until all processes have ended the round, as MPI does.
+ * Every tenth round, it also allocates, fills and frees some memory. "locked": call mlockall();
+ * GLIBC_TUNABLES then asks for huge pages. The shared memory is descriptor 3, which arms.c has
  * made. For the first SPIN_WARM seconds the ranks only wait, so that other programs leave their
  * CPUs. The rounds are between markers 1 and 2 of rank 0, which prints
  *
@@ -24,7 +24,7 @@
 #include "bench/lib/guest.h"
 #include "bench/lib/spin.h"
 
-#define FRESH (33 * MIB) /* more than malloc() keeps when it is freed */
+#define FRESH (33 * MIB) /* too large for malloc() to keep when it is freed */
 #define TOUCHED (2 * MIB)
 
 struct state {
@@ -35,7 +35,7 @@ struct state {
 static struct spin *spin;
 static unsigned rank, ranks;
 
-/* The sum of the columns of CPUs 1 to RANKS in /proc/interrupts. */
+/* Return the sum of the columns of CPUs 1 to RANKS in /proc/interrupts. */
 static unsigned long long sum_interrupts(void)
 {
 	char line[4096], *at, *end;
@@ -139,7 +139,7 @@ int main(int argc, char **argv)
 		die("calloc");
 	sum = rounds(memory, n, 1);
 	if (rank == 0)
-		first = state(); /* the files are open for the first time */
+		first = state(); /* the first call opens the files */
 	spin_warm_up(spin, rank, ranks);
 	getrusage(RUSAGE_SELF, &before);
 	if (rank == 0) {
@@ -156,7 +156,8 @@ int main(int argc, char **argv)
 		       last.interrupts - first.interrupts, last.exits - first.exits,
 		       last.seconds - first.seconds);
 	}
-	spin_barrier(spin, ranks); /* the exits of a machine that has ended do not count */
+	/* no rank ends before the exits are read: those of an ended machine are lost */
+	spin_barrier(spin, ranks);
 	printf("rank %u faults %ld involuntary %ld sum %a\n", rank,
 	       after.ru_minflt + after.ru_majflt - before.ru_minflt - before.ru_majflt,
 	       after.ru_nivcsw - before.ru_nivcsw, sum);

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boots an emulated machine of two sockets with two cores each, whose processor has SVM, with
-Debian's kernel. Three ranks sweep over memory of their own and spin while they wait for each other,
-on CPUs 1 to 3:
+"""Boots Debian's kernel on an emulated machine of two sockets with two cores each; the processor
+has SVM. Three ranks on CPUs 1 to 3 sweep over memory of their own, and spin while they wait for
+each other. The arms:
 
-    native     by Linux, a CPU for each
-    partition  there, in a root partition of CPUs 1 to 3; all further arms, too
-    locked     with huge pages for malloc() and mlockall()
+    native on Linux, a CPU for each rank
+    partition  on Linux, in a root partition of CPUs 1 to 3, as in all further arms
+    locked     with huge pages for malloc(), and with mlockall()
     lwk2m      in machines of nodeos-lwk, with huge pages of 2 MiB
     lwk1g      with huge pages of 1 GiB
 
-on an idle machine (idle), and beside stress-ng (vm, fork, mremap, io) and a program that makes
-Linux compact memory and drop caches again and again (noisy). QEMU's clock counts instructions
-(-icount) and shows no durations: a second is 250 million instructions of all CPUs."""
+The machine is idle, or noisy: stress-ng (vm, fork, mremap, io) runs, and a program that makes Linux
+compact memory and drop caches again and again. QEMU's clock counts instructions (-icount), so
+durations mean nothing: a second is 250 million instructions of all CPUs."""
 
 import glob
 import os
@@ -30,24 +30,37 @@ ARMS = ("native", "partition", "locked", "lwk2m", "lwk1g")
 LOADS = ("idle", "noisy")
 BOOTS = {"plain": "", "nohz": "nohz_full=1-3 rcu_nocbs=1-3"}
 RANKS = 3
-MIB = 16  # memory of a rank
+MIB = 16  # memory that a rank sweeps
 MODULES = ("irqbypass", "ccp", "kvm", "kvm-amd")
 PAGES = "hugepagesz=2M hugepages=256 hugepagesz=1G hugepages=4"
-# addresses of rank.c, at which no other program computes, see bench/hpc
+# addresses of rank.c, at which no other program computes (as in bench/hpc/run.py)
 OWN = "0x20000000-0x2fffffff"
 OPTIONS = (
-    Option("seeds", "A-B", "seeds, which determine the order", "1-3", "1-1", options.interval),
-    Option("rounds", "N", "sweeps of each rank", 20, 5, options.positive),
-    Option("loads", "L+L", "of idle and noisy", list(LOADS), read=options.words(*LOADS)),
-    Option("arms", "A+A", "as above", list(ARMS), read=options.words(*ARMS)),
-    Option("boots", "B+B", "of plain and nohz (nohz_full)", ["plain"], read=options.words(*BOOTS)),
+    Option(
+        "seeds",
+        "A-B",
+        "seeds, which determine the order of the arms",
+        "1-3",
+        "1-1",
+        options.interval,
+    ),
+    Option("rounds", "N", "number of sweeps of each rank", 20, 5, options.positive),
+    Option("loads", "L+L", "loads, of idle and noisy", list(LOADS), read=options.words(*LOADS)),
+    Option("arms", "A+A", "arms, see above", list(ARMS), read=options.words(*ARMS)),
+    Option(
+        "boots",
+        "B+B",
+        "boots, of plain and nohz (nohz_full)",
+        ["plain"],
+        read=options.words(*BOOTS),
+    ),
 )
 NODE = re.compile(r"node interrupts (\d+) exits (\d+) seconds (\S+)")
 RANK = re.compile(r"rank (\d+) faults (\d+) involuntary (\d+) sum (\S+)")
 
 
 def copy_with_libraries(root, path):
-    """Copy the program PATH and the libraries that it needs, as ldd names them, below ROOT."""
+    """Copy the program PATH, and the libraries that ldd names for it, below ROOT."""
     text = subprocess.run(["ldd", path], stdout=subprocess.PIPE, text=True, check=True).stdout
     for name in [path, *re.findall(r"(/\S+) \(0x", text)]:
         to = f"{root}{name}"
@@ -67,7 +80,8 @@ def build(context, tree):
     os.makedirs(f"{root}/tmp")
     for n, name in enumerate(MODULES):
         for path in glob.glob(f"{tree}/**/modules/*/kernel/**/{name}.ko*", recursive=True)[:1]:
-            with open(f"{root}/modules/{n}-{name}.ko", "wb") as f:  # missing: built in
+            # a module without a file is built in
+            with open(f"{root}/modules/{n}-{name}.ko", "wb") as f:
                 subprocess.run(["xz", "-dcf", path], check=True, stdout=f)
     copy_with_libraries(root, shutil.which("stress-ng"))
     guests.initramfs(context)
@@ -94,12 +108,12 @@ def run(context):
 
 
 def runs_of(log, counted):
-    """The runs in order, as [{arm, load, seed, interrupts, exits, seconds, faults, involuntary,
-    own, kernel, other, longest, stretches}], from a guest's console and from the lines of
-    rank-count.c. FAULTS are those of each rank."""
+    """Return the runs in order, as [{arm, load, seed, interrupts, exits, seconds, faults,
+    involuntary, own, kernel, other, longest, stretches}], from LOG, a guest's console, and COUNTED,
+    the lines of rank-count.c. "faults" has a number for each rank."""
     runs, sums = [], set()
     for line in log.splitlines():
-        # the first line may follow text of the firmware
+        # the firmware's output may be at the beginning of the first line
         if m := re.search(r"run (\w+) (\w+) (\d+)$", line):
             runs.append({"arm": m[1], "load": m[2], "seed": int(m[3]), "faults": []})
             runs[-1]["involuntary"] = 0
@@ -112,11 +126,13 @@ def runs_of(log, counted):
         elif line.startswith(("rank", "nodeos-lwk", "arms: ")):
             raise Failed(f"unexpected line: {line}")
     if len(runs) != len(counted):
-        raise Failed(f"{len(runs)} runs, {len(counted)} of them counted")
+        raise Failed(f"{len(runs)} runs, but {len(counted)} lines of counts")
     for one, (own, kernel, other, _, longest, *stretches) in zip(runs, counted):
         one.update(own=own, kernel=kernel, other=other, longest=longest, stretches=stretches)
         if len(one["faults"]) != RANKS or "exits" not in one:
-            raise Failed(f"run {one['arm']} {one['load']} {one['seed']}: not all ranks ended")
+            raise Failed(
+                f"run {one['arm']} {one['load']} {one['seed']}: a rank has printed no result"
+            )
     if len(sums) != RANKS:
-        raise Failed(f"the sums of ranks differ between runs: {sums}")
+        raise Failed(f"the sums that ranks have computed differ between runs: {sums}")
     return runs

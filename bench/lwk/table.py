@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tables, plots and verdicts of bench/run lwk, a table and a plot for each boot."""
+"""Tables, plots and verdicts of bench/run lwk. Each boot has a table and a plot."""
 
 import statistics
 
@@ -33,7 +33,7 @@ def chosen(runs, arm, load):
 
 
 def there(runs):
-    """The pairs (load, arm) of these runs, in the order of the tables."""
+    """Return the pairs (load, arm) of RUNS, in the order of the tables."""
     return [(load, arm) for load in ("idle", "noisy") for arm in NAMES if chosen(runs, arm, load)]
 
 
@@ -42,7 +42,8 @@ def interrupts(run):
 
 
 def foreign(run):
-    """Instructions of the kernel and other programs per 100 of the program's own."""
+    """Return the instructions of the kernel and of other programs per 100 instructions of the
+    program."""
     return 100 * (run["kernel"] + run["other"]) / run["own"]
 
 
@@ -75,11 +76,11 @@ def tables(raw):
 
 
 def longer(runs):
-    """{N: Value} for N = 4**k: how many stretches of a run have N instructions or more. The curve
-    ends where no stretch is left."""
+    """Return {N: Value} for N = 4**k: how many stretches of foreign instructions of a run have N
+    instructions or more. The curve ends where no stretch is that long."""
     found = {}
     for k in range(4, len(runs[0]["stretches"])):
-        # stretches[k] are those of 4**k to 4**(k + 1) instructions
+        # stretches[k] is the number of stretches from 4**k to below 4**(k + 1) instructions
         value = plot.of([sum(r["stretches"][k:]) for r in runs])
         if value.middle < 1:
             break
@@ -115,17 +116,24 @@ def of_inside(boot, runs, load, arm):
     of, beside = chosen(runs, arm, load), chosen(runs, "partition", load)
     what = f"{boot}, {load}: {NAMES[arm]}"
     faults = max(n for r in of for n in r["faults"])
-    yield Verdict(faults == 0, f"{what}: no page fault: {faults}")
-    yield Verdict(min(r["exits"] for r in of) > 0, f"{what}: machines of KVM have exits")
+    yield Verdict(faults == 0, f"{what}: ranks have no page fault: {faults}")
+    yield Verdict(
+        min(r["exits"] for r in of) > 0,
+        f"{what}: the ranks' machines have exits, so they run in KVM",
+    )
     if not beside:
         return
-    # the same ticks come at other times in each run: the partition's largest rate is the limit
+    # the ticks come at other times in each run, so the partition's largest rate is the limit
     rate, limit = statistics.median(map(interrupts, of)), max(map(interrupts, beside))
-    text = f"{what}: {rate:.1f} interrupts a second on a rank's CPU, {limit:.1f} in the partition"
+    text = f"{what}: {rate:.1f} interrupts a second on a rank's CPU, at most the partition's"
+    text = f"{text} {limit:.1f}"
     yield Verdict(rate <= limit, text)
     longest, limit = (statistics.median(r["longest"] for r in found) for found in (of, beside))
-    text = f"{what}: longest time out of the program {longest:,.0f} instructions, {limit:,.0f}"
-    yield Verdict(longest < limit, f"{text} in the partition")
+    text = (
+        f"{what}: longest time out of the program {longest:,.0f} instructions, below the"
+        f" partition's {limit:,.0f}"
+    )
+    yield Verdict(longest < limit, text)
 
 
 def judge(raw):
@@ -136,6 +144,6 @@ def judge(raw):
                 out += of_inside(boot, runs, load, arm)
             else:
                 exits = max(r["exits"] for r in chosen(runs, arm, load))
-                text = f"{boot}, {load}: {NAMES[arm]}: no exit of a machine: {exits}"
+                text = f"{boot}, {load}: {NAMES[arm]}: no machine has an exit: {exits}"
                 out.append(Verdict(exits == 0, text))
     return out

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * cg KIB ITERATIONS: solve the Laplacian of five points by conjugate gradients, in four vectors of
- * KIB KiB in total. Prints "residual R", which is the same wherever the program runs.
+ * cg KIB ITERATIONS: solve a linear system of the Laplacian (a stencil of five points) by conjugate
+ * gradients, with four vectors of KIB KiB in total. Prints "residual R", which is the same wherever
+ * the program runs.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -23,7 +24,7 @@ static double product(const double *a, const double *b)
 	return sum;
 }
 
-/* q = A p */
+/* Compute q = A p. */
 static void apply(double *q, const double *p)
 {
 	for (long i = 0; i < rows; i++)

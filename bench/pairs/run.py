@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boots a node of the virtual cluster with a *simulated* last-level cache of 4 MiB for each of two
-sockets (test/simllc) and its model of time, and runs pairs of programs there, two ranks of each:
-GROMACS (a box of water), HPCC (each rank alone), dimmap-load's lriot (reads of a file of 12 MiB at
-random), a solver by conjugate gradients (3 MiB) and a scan (3 MiB). Slurm puts the two ranks of a
-program on one socket. Each pair runs twice: observed only, and placed by dino. The experiment
-follows Series A of the evaluation of Clavis-HPC, with other programs. Misses and times come from a
-model and an emulator."""
+"""Boots a node of the virtual cluster with two sockets, each with a *simulated* last-level cache of
+4 MiB, and with simulated times of memory (test/simllc). Runs pairs of programs there, two ranks of
+each program: GROMACS (a box of water), HPCC (each rank alone), dimmap-load's lriot (reads of a file
+of 12 MiB at random), a solver by conjugate gradients (3 MiB) and a scan (3 MiB). Slurm puts the two
+ranks of a program on one socket. Each pair runs twice: only observed, and placed by dino. The
+experiment follows Series A of the evaluation of Clavis-HPC, with other programs. Misses and times
+are those of a model and an emulator."""
 
 import itertools
 import re
@@ -22,9 +22,19 @@ PROGRAMS = ("gromacs", "hpcc", "lriot", "cg", "scan")
 PAIRS = [f"{a}:{b}" for a, b in itertools.combinations(PROGRAMS, 2)]
 OPTIONS = (
     Option(
-        "pairs", "A:B+A:B", "of programs", PAIRS, ["gromacs:lriot", "gromacs:cg"], words(*PAIRS)
+        "pairs",
+        "A:B+A:B",
+        "pairs of programs",
+        PAIRS,
+        ["gromacs:lriot", "gromacs:cg"],
+        words(*PAIRS),
     ),
-    Option("sizes", "N+N+N+N+N", "steps, reads, iterations, passes, rows", "20+200000+60+100+300"),
+    Option(
+        "sizes",
+        "N+N+N+N+N",
+        "GROMACS's steps, LRIOT's reads, cg's iterations, passes of a scan, HPCC's rows",
+        "20+200000+60+100+300",
+    ),
     *SIMULATED,
 )
 INPUTS = [
@@ -40,8 +50,8 @@ RANK = re.compile(r"rank (\d+) (\w+) begin ([\d.]+) end ([\d.]+) ((?:[a-z-]+ \d+
 
 
 def run(context):
-    """Run all pairs, and return {runs: [{pair, policy, moves, ranks: [{rank, program, seconds,
-    misses, ..., class}]}]}."""
+    """Run all pairs. Return {runs: [{pair, policy, moves, ranks: [{rank, program, seconds, misses,
+    ..., class}]}]}."""
     given, here = context.options, f"{TOP}/bench"
     build = context.build
     puts = [f"{here}/pairs/guest", f"{here}/lib/job.py", f"{here}/lib/water.sh"]
@@ -59,7 +69,7 @@ def run(context):
 
 
 def run_of(one):
-    """Read what guest wrote about a step."""
+    """Convert a step as the script guest has written it to a run."""
     ranks, document = [], one["document"]
     what = f"{':'.join(one['pair'])}, {one['policy']}"
     if not document:
@@ -72,21 +82,22 @@ def run_of(one):
                 | dict(zip(counts[::2], map(int, counts[1::2])))
             )
         elif line.startswith("rank "):
-            raise Failed(f"{what}: a line of a rank in another form: {line}")
+            raise Failed(f"{what}: cannot parse the line of a rank: {line}")
     if len(ranks) != 4:
-        raise Failed(f"{what}: {len(ranks)} ranks:\n{one['text']}")
+        raise Failed(f"{what}: {len(ranks)} ranks have printed a line, not 4:\n{one['text']}")
     return {
         "pair": one["pair"],
         "policy": one["policy"],
         "moves": sum(p["moves"] for p in document["placings"]),
         "ranks": ranks,
-        # the document lacks ranks that ended before the others
+        # the document does not have ranks that ended before the others
         "classes": {str(r["rank"]): seen_classes(r) for r in document["ranks"]},
     }
 
 
 def seen_classes(rank):
-    """The classes that a rank had, in order, without the time when its class was unknown."""
+    """Return the classes that a rank has had, in order, without the time when its class was
+    unknown."""
     found = []
     for point in rank["history"]:
         if point[2] != "u" and found[-1:] != [point[2]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Table and verdicts of bench/run pairs: all counts and times are those of a simulated cache and a
+"""Table and verdicts of bench/run pairs. All counts and times are those of a simulated cache and a
 model of memory."""
 
 from bench.lib.tables import Table, number
@@ -17,9 +17,9 @@ HEAD = [
     "moves",
 ]
 NAMES = {"t": "turtle", "s": "semi-devil", "d": "devil"}
-# the class of a program if two of its ranks share a cache; BOUNDS: misses per 10,000 instructions.
-# HPCC has no single class, as its phases differ. Gains and losses by dino are shown, but not
-# judged.
+# The class of a program if two of its ranks share a cache. BOUNDS are misses per 10,000
+# instructions. HPCC has no single class, since its phases differ. Gains and losses by dino are
+# shown, but not judged.
 EXPECTED = {"gromacs": "t", "lriot": "s", "cg": "d", "scan": "d"}
 BOUNDS = {"t": (0, 30), "s": (30, 45), "d": (45, 10000)}
 
@@ -29,19 +29,20 @@ def of(runs, pair, policy):
 
 
 def rate(run, program):
-    """Misses of both ranks of a program per 10,000 instructions."""
+    """Return the misses of both ranks of a program per 10,000 instructions."""
     ranks = [r for r in run["ranks"] if r["program"] == program]
     return 1e4 * sum(r["misses"] for r in ranks) / sum(r["instructions"] for r in ranks)
 
 
 def seconds(run, program):
-    """Seconds from the start of a program's first rank to the end of its last one."""
+    """Return the seconds from the start of a program's first rank to the end of its last rank."""
     ranks = [r for r in run["ranks"] if r["program"] == program]
     return max(r["end"] for r in ranks) - min(r["begin"] for r in ranks)
 
 
 def classes(run, program):
-    """The classes that a program's ranks had. Ranks that the last document lacks are left out."""
+    """Return the classes that a program's ranks have had. Ranks that are not in the last document
+    are left out."""
     numbers = [str(r["rank"]) for r in run["ranks"] if r["program"] == program]
     texts = {
         ", then ".join(NAMES[c] for c in run["classes"][n])
@@ -86,18 +87,18 @@ def judge(raw):
 
 
 def verdicts(run, program):
-    """Verdicts on whether an observed program has the expected class, by its misses and by the last
-    class that nodeos-contend gave to each rank."""
+    """Yield verdicts on whether each program that is only observed has the expected class: by its
+    misses, and by the last class that nodeos-contend gave to each rank."""
     want = EXPECTED[program]
     least, most = BOUNDS[want]
     misses = rate(run, program)
     what = f"{' and '.join(run['pair'])}: {program}"
-    text = f"{misses:.1f} misses for 10,000 instructions are a {NAMES[want]}'s"
+    text = f"{misses:.1f} misses per 10,000 instructions make it a {NAMES[want]}"
     yield Verdict(least <= misses <= most, f"{what}: {text}")
     numbers = [str(r["rank"]) for r in run["ranks"] if r["program"] == program]
     last = [run["classes"][n][-1] for n in numbers if run["classes"].get(n)]
     yield Verdict(
         all(c == want for c in last),
         f"{what}: the last class of each rank is {NAMES[want]}",
-        "" if last else "no rank was in the step's last document with a class",
+        "" if last else "the step's last document has no rank with a class",
     )

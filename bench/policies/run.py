@@ -2,7 +2,7 @@
 """Builds dimmap-load and nodeos-dimsim, and records which pages of files the loads lriot, bfs and
 streamline touch, with several patterns, layouts and random numbers. Prints how many of 100 accesses
 each policy finds in the buffer, compared with LRU and Belady's optimum. Needs no guest and no
-module, as only the order of touched pages matters. The traces take 2 GB."""
+module, since only the order of touched pages matters. The traces take 2 GB."""
 
 import json
 import os
@@ -15,14 +15,14 @@ TITLE = "Which policy a buffer of dimmapfs should have"
 MINUTES = {"quick": 2, "full": 5}
 INPUTS = ["bench/policies/*", "dimmap/load/**/*.[ch]", "dimmap/policy/*.[ch]", "dimmap/sim/*.[ch]"]
 OPTIONS = (
-    Option("pages", "SIZES", "of the buffer, as nodeos-dimsim has them", "2%,5%,10%,25%,50%"),
-    Option("seeds", "N", "of random numbers", 3, 1, positive),
+    Option("pages", "SIZES", "sizes of the buffer, as for nodeos-dimsim", "2%,5%,10%,25%,50%"),
+    Option("seeds", "N", "number of seeds", 3, 1, positive),
 )
 PROGRAMS = ("dimmap-load", "nodeos-dimsim")
 
 
 def accesses(load, file, seed):
-    """For all loads: (name, command that makes FILE, command whose accesses are recorded)."""
+    """Return (name, command that makes FILE, command whose accesses are recorded) of all loads."""
     threads = ["--threads=8", "--ops=100000", f"--seed={seed}"]
     patterns = {
         f"LRIOT, {p}": [f"--pattern={p}"] for p in ("uniform", "zipf:0.8", "zipf:1.1", "seq")
@@ -58,7 +58,7 @@ def run(context):
 
 
 def played(dimsim, sizes, trace):
-    """Run nodeos-dimsim on the trace; return {pages, results: [{policy, buffer, hit_ratio}]}."""
+    """Run nodeos-dimsim on the trace. Return {pages, results: [{policy, buffer, hit_ratio}]}."""
     command = [dimsim, f"--pages={sizes}", "--json", trace]
     got = subprocess.run(command, capture_output=True, text=True)
     if got.returncode:

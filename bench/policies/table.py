@@ -7,12 +7,13 @@ from bench.lib.tables import Table, number
 
 OWN = ("fifo", "dimmap", "sieve", "s3fifo")
 POLICIES = (*OWN, "lru", "opt")
-NEAR = 0.05  # a policy within this distance of our best one counts as equally good
+# a policy whose hits are at most this far below those of our best policy counts as equally good
+NEAR = 0.05
 
 
 def hits(raw):
-    """The hits of each policy: {(name, index of the buffer's size): (share of the pages, {policy:
-    mean over the seeds})}."""
+    """Return the hits of each policy: {(name, index of the buffer's size): (share of the pages,
+    {policy: mean over the seeds})}."""
     found, share = {}, {}
     for played in raw:
         buffers = sorted({r["buffer"] for r in played["results"]})

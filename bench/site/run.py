@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Runs programs of MPI on a real cluster, by Slurm, in jobs of one whole node each, by turns:
+"""Runs MPI programs on a real cluster, in Slurm jobs of one whole node each. The arms, in turns:
 
-    native     by Linux
-    partition  in a container that is a root partition; all further arms, too
-    locked     with huge pages for malloc() and mlockall() (HPCC: huge pages alone)
+    native on Linux
+    partition  in a container that is a root partition, as in all further arms
+    locked     with huge pages for malloc(), and with mlockall() (HPCC: only huge pages)
     lwk2m      in machines of nodeos-lwk, with huge pages of 2 MiB
     lwk1g      with huge pages of 1 GiB
 
 The programs: detour (a rank that only reads the clock), triad, cg and large-cg (conjugate gradients
 in 1 MiB and in much of the memory), pingpong and large-pingpong (8 KiB and 4 MiB), and hpcc where
-HPCC is installed. The folder of the results (--out) must be on a file system of all nodes. The
-site must allow partitions (allow_partitions in nodeos.conf), and nodeos-lwk its users."""
+HPCC is installed. The folder of the results (--out) must be on a file system that all nodes have.
+The site must allow partitions (allow_partitions in nodeos.conf) and the use of nodeos-lwk."""
 
 import json
 import os
@@ -28,7 +28,7 @@ INPUTS = ["bench/site/*.c", "bench/site/run.py"]
 ARMS = ("native", "partition", "locked", "lwk2m", "lwk1g")
 PAGES = {"lwk2m": "2M", "lwk1g": "1G"}
 PROGRAMS = ("detour", "triad", "cg", "large-cg", "pingpong", "large-pingpong", "hpcc")
-# lines of hpccoutf.txt that become figures
+# {line of hpccoutf.txt: name of the figure}
 HPCC = ("HPL_Tflops", "StarSTREAM_Triad", "StarRandomAccess_GUPs", "MPIFFT_Gflops")
 HPCC += ("MaxPingPongLatency_usec", "PTRANS_GBs")
 FIGURE = re.compile(r"figure (\w+) (\S+)")
@@ -43,14 +43,21 @@ def size_of(text):
 
 
 OPTIONS = (
-    Option("ranks", "N", "on a node", 4, read=options.positive),
-    Option("cpus", "N", "CPUs of Slurm for each rank", 1, read=options.positive),
-    Option("options", "WORDS", "more options of salloc, such as '-p batch -A project'"),
-    Option("runs", "N", "of each arm", 10, 2, options.positive),
-    Option("arms", "A+A", "as above", list(ARMS), read=options.words(*ARMS)),
-    Option("programs", "P+P", "as above", list(PROGRAMS), read=options.words(*PROGRAMS)),
-    Option("memory", "SIZE", "of each rank: its extent for nodeos-lwk", "2G", "1G", size_of),
-    Option("seconds", "N", "of each program", 10, 2, options.positive),
+    Option("ranks", "N", "ranks of a node", 4, read=options.positive),
+    Option("cpus", "N", "number of Slurm's CPUs for each rank", 1, read=options.positive),
+    Option("options", "WORDS", "more options for salloc, such as '-p batch -A project'"),
+    Option("runs", "N", "number of runs of each arm", 10, 2, options.positive),
+    Option("arms", "A+A", "arms, see above", list(ARMS), read=options.words(*ARMS)),
+    Option("programs", "P+P", "programs, see above", list(PROGRAMS), read=options.words(*PROGRAMS)),
+    Option(
+        "memory",
+        "SIZE",
+        "memory of each rank; in nodeos-lwk the extent of its machine",
+        "2G",
+        "1G",
+        size_of,
+    ),
+    Option("seconds", "N", "duration of each program", 10, 2, options.positive),
 )
 
 
@@ -59,7 +66,7 @@ def mib(text):
 
 
 def manifest(context, arm):
-    """Write the manifest of ARM. Returns its path."""
+    """Write the manifest of ARM. Return its path."""
     given = context.options
     container = {"cpus": given.ranks * given.cpus, "partition": "root"}
     isolators = [{"name": "container", "value": container}]
@@ -73,8 +80,8 @@ def manifest(context, arm):
 
 
 def sizes(memory):
-    """{program: (its name in site.c, SIZE)} for ranks with MEMORY MiB each; a quarter of it is for
-    vectors."""
+    """Return {program: (its name in site.c, SIZE)} for ranks with MEMORY MiB each. Vectors get a
+    quarter of this memory."""
     part = memory // 4
     return {
         "detour": ("detour", 0),
@@ -87,7 +94,8 @@ def sizes(memory):
 
 
 def hpcc_input(ranks, memory):
-    """HPCC's input for RANKS ranks, with a matrix in an eighth of their memory of MEMORY MiB."""
+    """Return HPCC's input for RANKS ranks of MEMORY MiB each. The matrix takes an eighth of all
+    memory."""
     rows = int((ranks * memory * 2**20 / 8 / 8) ** 0.5) // 64 * 64
     high = max(n for n in range(1, ranks + 1) if ranks % n == 0 and n * n <= ranks)
     lines = ["HPCC", "bench/run site", "HPL.out", 8, 1, rows, 1, 64, 0, 1, high, ranks // high]
@@ -96,7 +104,7 @@ def hpcc_input(ranks, memory):
 
 
 def steps(context, arm, run):
-    """The script of a job: a step for each program."""
+    """Return the script of a job, with a step for each program."""
     given = context.options
     step = f"srun -N1 -n{given.ranks} -c{given.cpus} --cpu-bind=cores"
     if arm != "native":
@@ -118,19 +126,21 @@ def steps(context, arm, run):
 
 
 def figures(text, program):
-    """{name: value} from the output of a program."""
+    """Return the figures in the output of a program, as {name: value}."""
     found = {m[1]: float(m[2]) for m in map(FIGURE.fullmatch, text.splitlines()) if m}
     for name in HPCC if program == "hpcc" else ():
         if m := re.search(f"^{name}=(\\S+)$", text, re.M):
             found[name] = float(m[1])
     if not found:
-        raise Failed(f"{program} has printed no figure:\n{text[-500:]}")
+        raise Failed(f"{program} has printed no figure; the end of its output:\n{text[-500:]}")
     return {f"{program}: {name}": value for name, value in found.items()}
 
 
 def refused(values):
     if values.ranks < 2 and {"pingpong", "large-pingpong"} & set(values.programs):
-        return "--ranks 1: pingpong needs two ranks (leave it out by --programs)"
+        return (
+            "--ranks 1: pingpong and large-pingpong need two ranks; leave them out with --programs"
+        )
     return None
 
 
@@ -138,7 +148,7 @@ def run(context):
     given = context.options
     need_tools("mpicc:libopenmpi-dev", "salloc:slurm-client", "srun:slurm-client")
     if "hpcc" in given.programs and not shutil.which("hpcc"):
-        context.say("hpcc is not installed (Debian: hpcc): left out")
+        context.say("hpcc is left out: it is not installed (Debian's package: hpcc)")
         given.programs = [p for p in given.programs if p != "hpcc"]
     context.run("mpicc", "-O2", "-o", f"{context.build}/site", f"{TOP}/bench/site/site.c", "-lm")
     os.makedirs(f"{context.out}/runs", exist_ok=True)

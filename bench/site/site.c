@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 
 /*
- * site PROGRAM SIZE SECONDS [locked]: be a rank of a program of MPI for bench/run site. Rank 0
- * prints lines "figure NAME VALUE". "locked": all memory is locked, and huge if GLIBC_TUNABLES asks
- * for that.
+ * site PROGRAM SIZE SECONDS [locked]: be a rank of an MPI program of bench/run site. Rank 0 prints
+ * lines "figure NAME VALUE". "locked": lock all memory; GLIBC_TUNABLES may ask for huge pages.
  *
- * 	detour		read the clock again and again; a detour is a step of more than a
- * 			microsecond: those a second, their share of the time, the longest in us.
- * 			Figures are of the rank that is worst
- * 	triad		a = b + s * c over vectors of SIZE KiB each: GB/s of all ranks
- * 	cg		conjugate gradients on a grid of five points, SIZE rows of 512 of each
- * 			rank, with neighbours' rows and two sums over all ranks each time:
- * 			iterations a second
- * 	pingpong	messages of SIZE KiB between ranks 0 and 1: us for one way
+ * 	detour		read the clock again and again. A detour is a step of more than a
+ * 			microsecond. Figures: detours a second, their share of the time, the
+ * 			longest in us; each is that of the worst rank
+ * 	triad		a = b + s * c over vectors of SIZE KiB each. Figure: GB/s of all ranks
+ * 	cg		conjugate gradients with a stencil of five points. Each rank has SIZE
+ * 			rows of 512 points. An iteration exchanges rows with the neighbours and
+ * 			makes two sums over all ranks. Figure: iterations a second
+ * 	pingpong	messages of SIZE KiB between ranks 0 and 1. Figure: us for one way
  *
- * Each runs for SECONDS after a short beginning.
+ * Each program runs for SECONDS, after a short warm-up.
  */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -44,14 +43,15 @@ static void *memory(size_t bytes)
 	void *p = malloc(bytes);
 
 	if (!p) {
-		fprintf(stderr, "site: no memory for %zu bytes\n", bytes);
+		fprintf(stderr, "site: cannot allocate %zu bytes; choose a smaller --memory\n",
+			bytes);
 		MPI_Abort(MPI_COMM_WORLD, 1);
 	}
 	memset(p, 0, bytes);
 	return p;
 }
 
-/* Print figure NAME: the sum over all ranks, or the largest. */
+/* Print the figure NAME: the sum of the values of all ranks, or the largest value. */
 static void figure(const char *name, double mine, MPI_Op over)
 {
 	double all = 0;
@@ -61,7 +61,7 @@ static void figure(const char *name, double mine, MPI_Op over)
 		printf("figure %s %.9g\n", name, all);
 }
 
-/* Have all ranks together done their work for SECONDS since BEGIN? Rank 0 decides. */
+/* Return whether SECONDS have passed since BEGIN. Rank 0 decides for all ranks. */
 static int is_over(double begin)
 {
 	int over = now() - begin > seconds;
@@ -119,7 +119,9 @@ static double site_dot(const double *a, const double *b)
 	return all;
 }
 
-/* q = A p; P has a row of each neighbour before and behind its own, which is fetched. */
+/*
+ * Compute q = A p. P has a row of a neighbour before and after its own rows; both are fetched here.
+ */
 static void site_multiply(double *q, double *p)
 {
 	int up = rank > 0 ? rank - 1 : MPI_PROC_NULL;

@@ -6,7 +6,7 @@ import statistics
 from bench.lib import plot
 from bench.lib.tables import Cell, Table, short
 
-SMALL = ("_us", "_usec", "detours_a_second", "detours_percent")  # less of these is better
+SMALL = ("_us", "_usec", "detours_a_second", "detours_percent")  # less is better for these figures
 DRAWN = 6  # panels of the plot
 
 
@@ -27,7 +27,8 @@ def names(raw):
 
 
 def cell(of, base, best):
-    """A cell with the mean of OF, its standard deviation, and the mean relative to that of BASE."""
+    """Return a cell with the mean of OF, its standard deviation, and its ratio to the mean of
+    BASE."""
     if not of:
         return Cell(None, "")
     mean = statistics.mean(of)

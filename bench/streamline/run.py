@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Boots one node with Slurm whose memory is divided into nodes of 64 MiB, and follows streamlines
-through a field four times as large from container vda, which has one of these nodes: by mmap, by
-mmap with MADV_RANDOM, and by the container's buffer (isolator dimmap); alone, and while GROMACS
-runs in container sim of the same job. All threads that follow lines share one CPU, and GROMACS has
-another one, so that each of the two CPUs can have a processor of its own under emulation if nothing
-else runs. The device (null_blk) takes --latency. The experiment measures steps per second, CPU
-time, major faults and pages read, each three times. Under emulation, only the ratios between arms
-are meaningful."""
+"""Boots one Slurm node whose memory is divided into nodes of 64 MiB. The container vda has one of
+these nodes, and follows streamlines through a field that is four times as large: by mmap, by mmap
+with MADV_RANDOM, and by the container's buffer (isolator dimmap). It runs alone, and while GROMACS
+runs in the container sim of the same job. All threads that follow lines share one CPU, and GROMACS
+has another CPU, so that under emulation each of the two CPUs has a processor of the host. A request
+to the device (null_blk) takes --latency. The experiment measures steps per second, CPU time, major
+faults and pages read, each three times. Under emulation, only the ratios between arms have a
+meaning."""
 
 import shutil
 
@@ -26,10 +26,12 @@ INPUTS = [
     "dimmap/policy/*.c",
 ]
 OPTIONS = (
-    Option("grid", "N", "points of the field in each direction: 225 MiB", 270, None, positive),
-    Option("seeds", "N", "streamlines", 200, 50, positive),
-    Option("steps", "N", "of each", 200, 100, positive),
-    Option("latency", "NS", "of the device", 200000, None, positive),
+    Option(
+        "grid", "N", "points of the field in each direction; 270 are 225 MiB", 270, None, positive
+    ),
+    Option("seeds", "N", "number of streamlines", 200, 50, positive),
+    Option("steps", "N", "steps of each streamline", 200, 100, positive),
+    Option("latency", "NS", "latency of the device", 200000, None, positive),
 )
 
 

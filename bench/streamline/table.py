@@ -59,9 +59,9 @@ def tables(runs):
 
 
 def judge(runs):
-    """A verdict on whether the streamlines of a run are the same in all arms."""
+    """Return a verdict on whether the streamlines of a run are the same in all arms."""
     sums = {}
     for r in runs:
         sums.setdefault((r["run"], r["threads"]), set()).add(r["checksum"])
     same = all(len(found) == 1 for found in sums.values())
-    return [Verdict(same, "the lines are the same, to the last bit, in all arms")]
+    return [Verdict(same, "the streamlines are the same to the last bit in all arms")]

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of the evaluation: readers of its inputs, mpibind's rules on machines for which the result
-can be worked out by hand, measures of placements, the comparison, plots, a short run of the
-planner's part, and doc/evaluation.md. Prints TAP."""
+"""Tests of the evaluation: the readers of its inputs, mpibind's rules on small machines, the
+measures of placements, the comparison with stated numbers, plots, a short run of the part planner,
+and doc/evaluation.md. Expected results are worked out by hand. Prints TAP."""
 
 import argparse
 import json
@@ -67,9 +67,11 @@ def test_machines(directory):
     same(
         (len(m.pus), len(m.cores), m.numa, len(m.caches)),
         (16, 8, [set(range(8)), set(range(8, 16))], 4),
-        "two packages: CPUs, cores, localities, caches",
+        "machine: two packages have their CPUs, cores, localities and caches",
     )
-    same(mpibind.mapped(m, 1), [set(range(16))], "mpibind: one task has the machine")
+    same(
+        mpibind.mapped(m, 1), [set(range(16))], "mpibind: a single task has all CPUs of the machine"
+    )
     same(
         mpibind.mapped(m, 4),
         [{0}, {4}, {8}, {12}],
@@ -89,13 +91,13 @@ def test_machines(directory):
     same(
         {k: planner.measure(m, apart)[k] for k in planner.MEASURES},
         {"cores": 0, "caches": 0, "numa": 0, "span": 0, "neighbours": 0},
-        "containers on packages of their own share nothing",
+        "measure: containers on packages of their own share nothing",
     )
     mixed = [[{0, 1}, {8, 9}], [{1}, {10, 11}]]
     same(
         {k: planner.measure(m, mixed)[k] for k in planner.MEASURES},
         {"cores": 1, "caches": 2, "numa": 2, "span": 2, "neighbours": 2},
-        "mixed containers share a core, two caches and two localities",
+        "measure: mixed containers share a core, two caches and two localities",
     )
     one = machine.from_text("nested", "[numa] package:2 l3:2 [numa] core:4 pu:2", directory)
     same(
@@ -106,9 +108,9 @@ def test_machines(directory):
 
 
 def test_planner(directory):
-    """Run the evaluation's part "planner" with only two of its machines and all requests."""
+    """Run the part planner of the evaluation, with only two of its machines and all requests."""
     if not os.access(TOOL, os.X_OK):
-        skip("a short run of the planner's experiment", f"no {TOOL}")
+        skip("planner: a short run", f"no {TOOL}")
         return
     for name in list(planner.PAPERS)[:2]:
         m = machine.from_text(name, planner.PAPERS[name], directory)
@@ -122,16 +124,18 @@ def test_planner(directory):
             same(
                 (got["cores"], got["span"], [len(ranks) for ranks in placed]),
                 (0, 0, list(sizes)),
-                f"{name}, {request}: no core in two containers, no locality more than needed",
+                f"{name}, {request}: no core is in two containers, and none has more localities"
+                " than it needs",
             )
             if sum(sizes) < len(m.cores):
-                # the planner packs containers, so that the remaining cores stay together for the
-                # next job, even if containers then share caches
+                # the planner packs containers even if they then share caches, so that the remaining
+                # cores stay together for the next job
                 continue
             same(
                 all(got[k] <= other[k] for k in ("caches", "numa") for other in others),
                 True,
-                f"{name}, {request}: no more caches and localities in common than hwloc-distrib and"
+                f"{name}, {request}: containers share no more caches and localities than with"
+                " hwloc-distrib and"
                 " mpibind",
             )
 
@@ -160,18 +164,19 @@ def test_compare():
             "a.f": "full size only",
             "a.n: 3": "not stated",
         },
-        "compare: numbers within their spread, outside of it, missing, and new",
+        "compare: numbers hold within their spread, fail outside of it, and are not judged if"
+        " missing or new",
     )
     page = "x\n<!-- evaluate a -->\nold\n<!-- end a -->\ny\n"
     same(
         evaluate.filled(page, "a", "new \\1"),
         "x\n<!-- evaluate a -->\nnew \\1\n<!-- end a -->\ny\n",
-        "a table takes the place of the old one",
+        "filled: a table replaces the old one in the page",
     )
 
 
 def test_record(directory):
-    """Results of --quick are never recorded in the page."""
+    """Test that results of --quick are never recorded in the page."""
     r = subprocess.run(
         [
             sys.executable,
@@ -194,13 +199,13 @@ def test_record(directory):
             os.path.exists(f"{directory}/none"),
         ),
         (2, True, False),
-        "--record with --quick is refused, before anything is measured",
+        "--record with --quick is refused before anything is measured",
     )
 
 
 def test_side_by_side():
-    """Parts that need one processor run at once, up to the number of processors; the order of
-    results stays."""
+    """Test that parts that need one processor run at the same time, at most as many as there are
+    processors, and that results keep their order."""
     one, all_of_them = type("One", (), {"ONE_PROCESSOR": True}), type("All", (), {})
     modules = {"a": all_of_them, "b": one, "c": one, "d": one, "e": all_of_them}
     same(
@@ -210,9 +215,14 @@ def test_side_by_side():
             [["a"], ["b", "c"], ["d"], ["e"]],
             [["a"], ["b", "c", "d"], ["e"]],
         ],
-        "side_by_side: groups of experiments for 1, 2 and 4 processors",
+        "side_by_side: groups have as many parts of one processor as there are processors, for 1,"
+        " 2 and 4",
     )
-    same(evaluate.side_by_side([], modules, 2), [], "side_by_side: no experiments make no groups")
+    same(
+        evaluate.side_by_side([], modules, 2),
+        [],
+        "side_by_side: an empty list of parts gives no group",
+    )
 
 
 def trr(atoms):
@@ -231,8 +241,8 @@ def trr(atoms):
 
 
 def test_analysis(directory):
-    """Analyse two frames of three atoms with distances 5, 12 and 13, and a frame that stays
-    incomplete."""
+    """Test the analysis of two frames of three atoms with distances 5, 12 and 13, and of a frame
+    that stays incomplete."""
     program, path, done = (f"{directory}/{name}" for name in ("analysis", "md.trr", "done"))
     if not shutil.which("gcc"):
         skip("the analysis", "no gcc")
@@ -252,7 +262,8 @@ def test_analysis(directory):
     same(
         (child.communicate(timeout=30)[0], child.returncode),
         ("frames 2 atoms 3 sum 120\n", 0),
-        "analysis: two frames, one written in two pieces, each analysed twice: distances of 30",
+        "analysis: two frames, one written in two pieces, are analysed twice each: the distances"
+        " sum up to 30",
     )
     with open(path, "wb") as f:
         f.write(b"no trajectory at all")
@@ -264,7 +275,7 @@ def test_analysis(directory):
 
 
 def test_launches():
-    """Read marks made by hand, in which an idle machine executes 10 user and 20 kernel instructions
+    """Test launches() with marks in which an idle guest executes 10 user and 20 kernel instructions
     a second."""
     lines = [
         {"arm": "idle", "nodes": 1, "code": 0, "begun": 0, "ended": 4, "helpers": 0},
@@ -282,7 +293,7 @@ def test_launches():
     same(
         (got["user"], got["kernel"]),
         (500, 1000),
-        "launch: the counts of a launch exclude those of an idle machine in that time",
+        "launch: the counts of an idle guest are subtracted from those of a launch",
     )
     t.raises(
         Failed, "5 marks", "launch: a missing mark is an error", launch.launches, lines, marks[:5]
@@ -304,12 +315,12 @@ def test_coupled(directory):
     same(
         [(r["own"], r["kernel"], r["other"], r["all"]) for r in raw["runs"]],
         [(100, 10, 5, 200)] * 4,
-        "coupled: each run has its line of marks",
+        "coupled: each run gets the counts of its line of marks",
     )
     with open(f"{directory}/marks", "a") as f:
         f.write("1 1 1 1\n")
     given = [coupled.read, f"{directory}/runs.json", f"{directory}/marks"]
-    t.raises(Failed, "5 of them counted", "coupled: a surplus mark is an error", *given)
+    t.raises(Failed, "5 lines of counts", "coupled: a surplus mark is an error", *given)
 
 
 def texts(tables):
@@ -331,9 +342,10 @@ def test_tables():
             "GROMACS alone | 4.0 | 2.0 % | 50.0 | 20 (10 to 30) | 3 | 200",
             "**two containers** | 0.0 | 0.0 % | 120 | 20 (10 to 30) | 3 | 200",
         ],
-        "Figure 5: millions with a decimal below 100, and percent of the simulation's own",
+        "Figure 5: numbers are millions, with a decimal below 100, and percent of the simulation's"
+        " own",
     )
-    same(of[0].notes[0][:8], "3 rounds", "Figure 5: its rounds")
+    same(of[0].notes[0][:8], "3 rounds", "Figure 5: the note has the number of rounds")
     rows = [
         {"arm": arm, "nodes": nodes, "user": user * 10**6, "kernel": 10**6, "helpers": 0}
         for arm, nodes, user in (
@@ -354,7 +366,8 @@ def test_tables():
             "1 | 80 | 100 (90 to 110) | 125 |  | 1.25 | 1.25 | 126",
             "32 | 3,000 | 3,300 | 3,630 |  | 1.10 | 1.10 | 3,631",
         ],
-        "launches: medians, ratios of user instructions, and what was not measured",
+        "launches: the table has medians and ratios of user instructions, and empty cells for what"
+        " was not measured",
     )
     same(
         of[0].notes,
@@ -362,18 +375,19 @@ def test_tables():
             "Runs of the helper nodeos-plan in one launch of four ranks a node: 4 on 4 nodes"
             " (manifest)."
         ],
-        "launches: the helper's runs",
+        "launches: the note has the helper's runs",
     )
     verdicts = table.judge({"results": {}, "failures": {"coupled": "why"}, "quick": True})
     same(
         [v.what for v in verdicts if not v.good],
         ["coupled: the experiment failed"],
-        "a part that failed is a verdict that does not hold",
+        "judge: a failed part is a verdict that does not hold",
     )
     same(
         {v.skip for v in verdicts if v.good},
         {"not measured"},
-        "the numbers of a failed part are not measured, and parts that were not run are not named",
+        "judge: the numbers of a failed part are not measured, and those of parts that did not run"
+        " are left out",
     )
 
 
@@ -398,7 +412,7 @@ def test_caches():
             for arm, share in (("unplaced", 40.0), ("by-hand", 0.0), ("container", 2.0))
         }
         | {"caches.misses.768.topo": 10.0, "caches.remote.768.topo": 1.0},
-        "simulated caches: shares of 50 misses, and rates of 20,000 instructions",
+        "simulated caches: quantities are shares of 50 misses, and rates of 20,000 instructions",
     )
     same(
         [
@@ -406,7 +420,7 @@ def test_caches():
             for svg in caches.plots(raw).values()
         ],
         ["svg", "svg"],
-        "simulated caches: two pictures",
+        "simulated caches: there are two plots",
     )
 
 
@@ -417,7 +431,7 @@ def test_benchmarks():
             for t in ("1,018 (816 to 1,456)", "0", "**9,518** (9,269 to 10,406)", "0 (0 to 4.7)")
         ],
         [[1018, 816, 1456], [0, 0, 0], [9518, 9269, 10406], [0, 0, 4.7]],
-        "numbers of doc/benchmarks.md: median, minimum and maximum",
+        "benchmarks: number() reads median, minimum and maximum",
     )
     rows = benchmarks.table("--seeds 1-30 --boots plain+nohz", "| busy node | foreign")
     same(
@@ -430,7 +444,7 @@ def test_benchmarks():
             "SCHED_HPC rr",
             "SCHED_HPC topo",
         ],
-        "a table of doc/benchmarks.md has its arms",
+        "benchmarks: table() finds the rows of all arms in doc/benchmarks.md",
     )
 
 
@@ -465,16 +479,16 @@ def test_plots():
             )
             if left < 0 or left + long > width:
                 outside.append(t.text)
-        same(outside, [], f"{name}: well-formed, all text inside")
+        same(outside, [], f"plot: {name} is well-formed, and all its text is inside")
     same(
         [plot.short(n) for n in (0, 3, 12.34, 0.5, 1234, 23456, 3.2e6, 4e9)],
         ["0", "3", "12.3", "0.50", "1,234", "23.5k", "3.2M", "4G"],
-        "plot: short() writes numbers for pictures",
+        "plot: short() formats numbers for plots",
     )
     same(
         plot.of([5, 1, 2, 9]),
         plot.Value(3.5, 1, 9),
-        "plot: a value has median, minimum and maximum",
+        "plot: of() gives median, minimum and maximum",
     )
 
 
@@ -502,7 +516,7 @@ def test_page():
         same(
             blocks[name][1].strip(),
             written(module.tables(raw)),
-            f"{name}: doc/evaluation.md has the values of doc/benchmarks.md",
+            f"{name}: the table in doc/evaluation.md has the values of doc/benchmarks.md",
         )
         value = {q["name"]: q["value"] for q in quantities}
         found = module.quantities(raw)
@@ -518,7 +532,7 @@ def test_page():
             if not os.path.exists(f"{TOP}/doc/{p}")
         ],
         [],
-        "doc/evaluation.md: all its pictures exist",
+        "doc/evaluation.md: all its plots exist",
     )
     same(
         [
@@ -557,7 +571,7 @@ def main():
             test_planner(directory)
         else:
             skip(
-                "tests of machines and placements",
+                "machine: lstopo and hwloc-distrib give machines and placements",
                 "no hwloc-distrib or lstopo-no-graphics (package hwloc-nox)",
             )
         test_compare()

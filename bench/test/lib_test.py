@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Tests of bench/run and bench/lib: the table writer, statistics, marks, options, kept results, the
-commands of guests, and the commands in pages and READMEs. Prints TAP."""
+"""Tests of bench/run and bench/lib: tables, statistics, marks, options, kept results, the commands
+of guests, and the commands in pages and READMEs. Prints TAP."""
 
 import contextlib
 import glob
@@ -89,12 +89,16 @@ A note."""
             "notes": ["A note."],
         }
     ]
-    t.same(json.loads(tables.written([table], "json")), want, "tables: a table as JSON has values")
+    t.same(
+        json.loads(tables.written([table], "json")),
+        want,
+        "tables: a table as JSON has the values of cells",
+    )
     notes = Table([], [], notes=["Only", "notes."])
     t.same(
         tables.written([notes, notes]),
         "Only\n\nnotes.\n\nOnly\n\nnotes.",
-        "tables: without rows there is no table",
+        "tables: a table without rows has only its title and notes",
     )
 
 
@@ -105,7 +109,7 @@ def test_numbers():
     t.same(
         [tables.short(n) for n in (0, 1234567, 0.125, 9.994, 12.34, 999.94, 1234.5, -3.5)],
         ["0", "1,234,567", "0.12", "9.99", "12.3", "999.9", "1,234", "-3.50"],
-        "tables: numbers have about three digits, counts have all",
+        "tables: short() gives numbers about three digits, and whole numbers all digits",
     )
     t.same(
         texts(number(1234.5, 1), number(3, 1, sign="+"), number(0.041, 3), number(7, after=" %")),
@@ -131,7 +135,7 @@ def test_numbers():
             "2 (1 to 2)",
             "0.50 % (0.25 to 1.00)",
         ],
-        "tables: medians with minimum and maximum; one number if all are equal",
+        "tables: spread() gives median, minimum and maximum, or one number if all are equal",
     )
 
 
@@ -140,9 +144,18 @@ def test_marks(directory):
     context.store(path, "1 5 10 20\n2 6 11 25\n1 0 0 0\n")
     found = marks.rows(path)
     t.same(
-        marks.pair(found, 0), ([1, 5, 10, 20], [2, 6, 11, 25]), "marks: a program has two markers"
+        marks.pair(found, 0),
+        ([1, 5, 10, 20], [2, 6, 11, 25]),
+        "marks: pair() returns the two markers of a program",
     )
-    t.raises(context.Failed, "2 and 1", "markers in the wrong order", marks.pair, found, 1)
+    t.raises(
+        context.Failed,
+        "2 and 1",
+        "marks: markers in the wrong order are an error",
+        marks.pair,
+        found,
+        1,
+    )
     t.raises(
         context.Failed,
         "at least 4 were expected",
@@ -153,7 +166,7 @@ def test_marks(directory):
     )
     t.raises(
         context.Failed,
-        "2 of them",
+        "used only 2",
         "marks: a surplus marker is an error",
         marks.explained,
         found,
@@ -185,7 +198,7 @@ def test_options():
     t.same(
         parsed("--quick", "--size=7", "--arms=c+a", "--deep", "--out=x"),
         (7, ["c", "a"], True, "x"),
-        "options: given values take precedence over --quick",
+        "options: values on the command line take precedence over --quick",
     )
     refused = (
         (options.positive, "0", "above 0"),
@@ -200,7 +213,7 @@ def test_options():
         (options.directory_with("run"), "/", "a directory with run"),
     )
     for read, text, words in refused:
-        t.raises(ValueError, words, f'"{text}" is refused: {words}', read, text)
+        t.raises(ValueError, words, f'"{text}" is refused with the message: {words}', read, text)
     t.same(
         [
             options.interval("3-30"),
@@ -222,8 +235,8 @@ def values(experiment, out, *argv):
 
 
 def test_kept(directory):
-    """A result is measured again when an input, an option or the size has changed, or by
-    --again."""
+    """Test that a result is kept, and is measured again if an input, an option or the size has
+    changed, or with --again."""
     done = []
 
     def run(here):
@@ -238,7 +251,11 @@ def test_kept(directory):
         found.append(context.measured(here, experiment)["n"])
     experiment.INPUTS = ["README", "NEWS"]
     raw = context.measured(values(experiment, f"{directory}/kept", "--n=2"), experiment)
-    t.same([*found, raw["n"]], [1, 1, 2, 3, 3, 4, 5], "results are kept while nothing has changed")
+    t.same(
+        [*found, raw["n"]],
+        [1, 1, 2, 3, 3, 4, 5],
+        "measured: a result is kept until an input, an option or the size changes",
+    )
     t.same(raw["pair"], [1, 2], "measured: a new result passes through JSON, like a kept one")
     experiment.INPUTS = ["no such file"]
     here = values(experiment, f"{directory}/kept")
@@ -255,7 +272,7 @@ def test_kept(directory):
     t.same(
         (part.out, part.options.n, part.options.quick, part.options.again),
         (f"{here.out}/below", 5, False, False),
-        "part: the folder of an experiment inside another is in the folder of the outer experiment",
+        "part: the folder of a part is in the folder of its experiment",
     )
 
 
@@ -293,7 +310,7 @@ def test_commands(directory):
         t.same(
             "did not end in 0.1 s" in str(e),
             True,
-            "run: a command that exceeds its time is an error",
+            "run: a command that runs into its timeout is an error",
         )
     words = "apt-get install no-such-package"
     t.raises(
@@ -302,8 +319,8 @@ def test_commands(directory):
     bad = [experiment, f"{directory}/a b"]
     t.raises(
         context.Failed,
-        "no blank",
-        "--out: a blank is refused, as QEMU's command line allows none",
+        "must not have a blank",
+        "--out: a path with a blank is refused",
         values,
         *bad,
     )
@@ -315,14 +332,14 @@ def test_guests(directory):
         "-m 2G -smp 8,sockets=2,cores=2,threads=2 -object memory-backend-ram,id=m0,size=1G"
         " -numa node,nodeid=0,memdev=m0,cpus=0-3 -object memory-backend-ram,id=m1,size=1G"
         " -numa node,nodeid=1,memdev=m1,cpus=4-7 -numa dist,src=0,dst=1,val=21",
-        "guests: QEMU's arguments for a machine of two sockets",
+        "guests: two_sockets() gives QEMU's arguments for a machine of two sockets",
     )
     context.store(f"{directory}/x.marks", "of another run")
     word = guests.plugged("p.so", f"{directory}/x.marks", ",ranks=7")
     t.same(
         (word, os.path.exists(f"{directory}/x.marks")),
         (f"p.so,out={directory}/x.marks,ranks=7", False),
-        "guests: a plugin does not append to marks of an earlier run",
+        "guests: the marks of an earlier run are removed",
     )
     here, ran = values(made_up(), f"{directory}/guest"), []
 
@@ -347,7 +364,7 @@ def test_guests(directory):
     t.raises(
         context.Failed,
         "did not print",
-        "guests: a guest that ends without the last line is an error",
+        "guests: a guest that ends without its last line is an error",
         guests.boot,
         *bad,
     )
@@ -373,7 +390,7 @@ def test_job(directory):
             "acVersion": "0.8.11",
             "apps": [{"name": "sim", "app": {"isolators": isolators}}],
         },
-        "a manifest for a job in a guest",
+        "job: manifest() writes a manifest with its isolators",
     )
     context.store(f"{directory}/gmx", "#!/bin/sh\necho $3 >>ran\n")
     os.chmod(f"{directory}/gmx", 0o755)
@@ -391,7 +408,7 @@ def test_job(directory):
 def test_tap():
     verdicts = [Verdict(True, "one"), Verdict(False, "two"), Verdict(True, "three", "why")]
     want = "ok 1 - one\nnot ok 2 - two\nok 3 - three # SKIP why\n1..3"
-    t.same(plan(verdicts), want, "tap: verdicts as TAP")
+    t.same(plan(verdicts), want, "tap: verdicts become lines of TAP")
     loader = importlib.machinery.SourceFileLoader("driver", f"{TOP}/bench/run")
     driver = importlib.util.module_from_spec(importlib.util.spec_from_loader("driver", loader))
     loader.exec_module(driver)
@@ -450,7 +467,7 @@ def test_driver():
 
 
 def test_pages():
-    """Experiments accept all their commands in pages and READMEs."""
+    """Test that experiments accept all their commands in pages and READMEs."""
     paths = ["doc/benchmarks.md", "doc/evaluation.md", "doc/virtual-cluster.md", "README"]
     paths += [f"bench/{name}/README" for name in bench("--list").stdout.split()]
     wrong = []
@@ -475,8 +492,8 @@ def test_pages():
 
 
 def test_programs():
-    """Compile the guests' programs, which no other test of "make check" does. Those of MPI need a
-    compiler for MPI, which a machine for building may lack: test/guest/lwk.py compiles them."""
+    """Compile the guests' programs, which no other test of "make check" does. MPI programs are left
+    out, since a build machine may have no compiler for them; test/guest/lwk.py compiles them."""
     if not shutil.which("gcc"):
         t.skip("programs for guests", "no gcc")
         return

@@ -45,7 +45,8 @@ def texts(table):
 
 
 def hpc_log(*runs):
-    """The console of a guest. RUNS: (arm, moves and switches of each of two ranks, residual)."""
+    """Return the console of a guest. RUNS have (arm, moves and switches of each of two ranks,
+    residual)."""
     lines = []
     for arm, moves, switches, residual in runs:
         # the firmware's output precedes the first line
@@ -79,18 +80,18 @@ def test_hpc():
             " 7 (5 to 9) | 300 (200 to 400) | 12 (10 to 14) | 7",
             "busy | topo | 2.00 % | 0.050 | 1 | 0 | 2 | 2 | 0 | 0",
         ],
-        "hpc: the table has foreign instructions, their ratio to CFS, and sums over ranks",
+        "hpc: the table has foreign instructions, their ratio to CFS's, and sums over ranks",
     )
     t.same(
         [(v.good, v.what.partition(": topo")[2]) for v in bench.hpc.table.judge(raw)],
         [
             (True, ": no rank is moved more than once: 0"),
-            # 1.5 s can touch three of the guard's periods of 1 s
+            # 1.5 s can be in three of the guard's periods of 1 s
             (True, ": no rank loses its CPU except to the guard: 0.3 times a period"),
             (True, ", busy node: foreign instructions are 0.050 of CFS, at most 0.15"),
             (True, ", busy node: 0.50 % are other programs', at most the guard's 5"),
         ],
-        "hpc: verdicts on SCHED_HPC",
+        "hpc: all verdicts on SCHED_HPC hold for few moves, switches and foreign instructions",
     )
     counted[2] = [100_000, 1_000, 6_000, 1, 6_000]
     log = hpc_log(("cfs", 5, 100, "1e-9"), ("cfs", 7, 200, "1e-9"), ("topo", 2, 7, "1e-9"))
@@ -98,7 +99,7 @@ def test_hpc():
     t.same(
         [v.good for v in bench.hpc.table.judge(raw)],
         [False] * 4,
-        "hpc: 2 moves, 7 switches in 2 periods, 0.175 of CFS without ticks, 6 % foreign: all fail",
+        "hpc: all verdicts on SCHED_HPC fail for many moves, switches and foreign instructions",
     )
     # GROMACS prints no seconds, and its first thread binds itself to each CPU in turn
     gmx = "\n".join(
@@ -112,28 +113,43 @@ def test_hpc():
     t.same(
         [(v.good, v.what[-2:]) for v in verdicts][:1],
         [(True, " 1")],
-        "hpc: the moves that GROMACS's first thread makes itself are not judged",
+        "hpc: the moves of GROMACS's first thread are not judged",
     )
     runs_of = bench.hpc.run.runs_of
-    t.raises(Failed, "3 runs, 2 of", "hpc: an uncounted run is an error", runs_of, log, counted[:2])
+    t.raises(
+        Failed, "3 runs, but 2", "hpc: a run without counts is an error", runs_of, log, counted[:2]
+    )
     odd = hpc_log(("cfs", 5, 100, "1e-9"), ("topo", 0, 1, "2e-9"))
     t.raises(
-        Failed, "do not agree", "hpc: a result that differs is an error", runs_of, odd, counted[:2]
+        Failed,
+        "residuals of the ranks differ",
+        "hpc: a result that differs is an error",
+        runs_of,
+        odd,
+        counted[:2],
     )
     t.raises(
         Failed,
-        "unknown format",
-        "hpc: a line in an unknown format is an error",
+        "cannot parse",
+        "hpc: a rank's line in an unknown format is an error",
         runs_of,
         log + "\nrank x",
         counted,
     )
     missing = "\n".join(log.splitlines()[:-1])
-    t.raises(Failed, "[2, 2, 1]", "hpc: a missing rank is an error", runs_of, missing, counted)
+    t.raises(
+        Failed,
+        "[2, 2, 1]",
+        "hpc: a run without the line of a rank is an error",
+        runs_of,
+        missing,
+        counted,
+    )
 
 
 def lwk_log(*runs):
-    """The console of a guest. RUNS: (arm, interrupts in 2 s, exits, faults of each rank)."""
+    """Return the console of a guest. RUNS have (arm, interrupts in 2 s, exits, faults of each
+    rank)."""
     lines = []
     for arm, interrupts, exits, faults in runs:
         lines.append(f"run {arm} noisy 1")
@@ -161,28 +177,53 @@ def test_lwk():
     t.same(
         [v.good for v in bench.lwk.table.judge(raw)],
         [True] * 5,
-        "lwk: no fault, exits inside alone, fewer interrupts, a shorter longest stretch",
+        "lwk: all verdicts hold without faults, with exits only in machines, and with less noise"
+        " than in a partition",
     )
     t.same(
         {n: v.middle for n, v in bench.lwk.table.longer(raw["nohz"][:1]).items()},
         {256: 6, 1024: 6, 4096: 2},
-        "lwk: the curve has the stretches of a size or longer",
+        "lwk: the curve counts the stretches that are at least that long",
     )
     log = lwk_log(("partition", 600, 1, (5, 6, 7)), ("lwk2m", 601, 0, (0, 1, 0)))
     counted[1][4] = 5_000
     t.same(
         [v.good for v in bench.lwk.table.judge({"nohz": bench.lwk.run.runs_of(log, counted)})],
         [False] * 5,
-        "lwk: an exit outside; a fault, no exit, more interrupts, an equal stretch: all fail",
+        "lwk: all verdicts fail with a fault, an exit outside of machines, none in them, and as"
+        " much noise as in a partition",
     )
     runs_of = bench.lwk.run.runs_of
-    t.raises(Failed, "1 of them", "lwk: an uncounted run is an error", runs_of, log, counted[:1])
+    t.raises(
+        Failed, "2 runs, but 1", "lwk: a run without counts is an error", runs_of, log, counted[:1]
+    )
     short = lwk_log(("lwk2m", 1, 1, (0, 0)))
-    t.raises(Failed, "not all", "lwk: a missing rank is an error", runs_of, short, counted[:1])
+    t.raises(
+        Failed,
+        "no result",
+        "lwk: a run without the line of a rank is an error",
+        runs_of,
+        short,
+        counted[:1],
+    )
     noise = f"{log}\nrank: noise 1 ended with 0x100"
-    t.raises(Failed, "unexpected", "lwk: noise that ends is an error", runs_of, noise, counted)
+    t.raises(
+        Failed,
+        "unexpected",
+        "lwk: a noise program that ends early is an error",
+        runs_of,
+        noise,
+        counted,
+    )
     wrong = log.replace("0x2p+0", "0x3p+0", 1)
-    t.raises(Failed, "differ", "lwk: a sum that differs is an error", runs_of, wrong, counted)
+    t.raises(
+        Failed,
+        "differ",
+        "lwk: a rank's sum that differs between runs is an error",
+        runs_of,
+        wrong,
+        counted,
+    )
 
 
 def test_site():
@@ -190,14 +231,21 @@ def test_site():
     t.same(
         figures("x\nfigure message_us 2.5\n", "pingpong"),
         {"pingpong: message_us": 2.5},
-        "site: a figure of a program is read",
+        "site: figures() reads the figure of a program",
     )
     t.same(
         figures("HPL_Tflops=0.25\nHPL_time=3\nStarSTREAM_Triad=7\n", "hpcc"),
         {"hpcc: HPL_Tflops": 0.25, "hpcc: StarSTREAM_Triad": 7.0},
-        "site: of HPCC's lines, the chosen ones",
+        "site: figures() reads only the chosen lines of HPCC",
     )
-    t.raises(Failed, "no figure", "site: no figure is an error", figures, "HPL_Tflops=1", "cg")
+    t.raises(
+        Failed,
+        "no figure",
+        "site: an output without a figure is an error",
+        figures,
+        "HPL_Tflops=1",
+        "cg",
+    )
     made = (("native", 0, 4, 10), ("partition", 0, 2, 20), ("native", 1, 8, 10))
     made += (("partition", 1, 2, 40),)
     runs = [
@@ -217,17 +265,17 @@ def test_site():
     t.same(
         [[c.bold for c in row[2:]] for row in table.rows],
         [[False, True], [False, True]],
-        "site: bold is the least time and the greatest rate",
+        "site: the shortest time and the greatest rate are bold",
     )
     # eight ranks of 64 MiB: an eighth of their memory holds 2896 x 2896 numbers of 8 bytes
     lines = bench.site.run.hpcc_input(8, 64).splitlines()
     t.same(lines[5], str(2896 // 64 * 64), "site: HPCC's matrix is an eighth of the memory")
-    t.same(lines[10:12], ["2", "4"], "site: and its grid has all ranks")
+    t.same(lines[10:12], ["2", "4"], "site: HPCC's grid of processes has all ranks")
 
 
 def placed_log(arm, size, seed, misses, remote, moves, cpu):
-    """A run of eight ranks with 1,000 instructions each. REMOTE and MOVES are for the last rank;
-    the other ranks have 0. Odd ranks end on CPU, even ranks on CPU 1."""
+    """Return the lines of a run of eight ranks with 1,000 instructions each. REMOTE and MOVES are
+    those of the last rank; the other ranks have 0. Odd ranks end on CPU, even ranks on CPU 1."""
     lines = [f"run {arm} {size} {seed}"]
     for n in range(8):
         counts = f"instructions 1000 misses {misses} remote {remote if n == 7 else 0}"
@@ -237,8 +285,8 @@ def placed_log(arm, size, seed, misses, remote, moves, cpu):
 
 
 def contention_run(arm, seed, moves, *ranks):
-    """A run as guest writes it. RANKS: (kind, lines), where a line is (pass, seconds, misses,
-    remote, CPU, KiB on each node). A pass has 1,000 instructions."""
+    """Return a run as the script guest writes it. RANKS have (kind, lines). A line is (pass,
+    seconds, misses, remote, CPU, KiB on each node). A pass has 1,000 instructions."""
     text = ["step 3"]
     for n, (kind, lines) in enumerate(ranks):
         for done, seconds, misses, remote, cpu, kib in lines:
@@ -255,7 +303,7 @@ def contention_run(arm, seed, moves, *ranks):
 
 
 def contention_runs():
-    """Runs of the worst placement and of dino with two seeds, with 30 passes of each scan."""
+    """Return runs of the worst placement and of dino with two seeds. Each scan has 30 passes."""
     rest = [("loop", [(9, 5, 0, 0, 8, (0, 8))])] * 2
     worst = [("scan", [(20, 10, 600, 0, 0, (8, 0)), (30, 15, 900, 0, 0, (8, 0))])] * 2
     slow = [("scan", [(20, 20, 600, 0, 0, (8, 0)), (30, 30, 900, 0, 0, (8, 0))])] * 2
@@ -284,23 +332,23 @@ def test_contention():
             "**dino** | 2.0 | 103.2 | 75.0 | 1.3 | 12 | 2 | 0.5 | 7.5 | 0.38 (0.25 to 0.50)",
             "by hand, worst | 300.0 | 300.0 | 0.0 | 0.0 | 0 | 0 | 0.5 | 22.5 (15.0 to 30.0) | 1.00",
         ],
-        "contention: the table has rates of both scans, and the step's end",
+        "contention: the table has the misses of both scans, and the time of the step",
     )
     t.same(
         [(v.good, v.what.partition(": ")[2]) for v in bench.contention.table.judge(raw)],
         [
-            (True, "2.0 misses at the end, in the median, no devil's"),
-            (True, "2 to 2 moves, two in each step"),
-            (True, "ends after 0.50 of the worst's time"),
-            (True, "at least 300.0 misses at the end, devils"),
+            (True, "no devils at the end: median 2.0 misses per 10,000 instructions"),
+            (True, "each step has two moves: 2 to 2"),
+            (True, "steps end earlier than with the worst placement: at most 0.50 of its time"),
+            (True, "devils at the end: at least 300.0 misses per 10,000 instructions"),
         ],
-        "contention: verdicts",
+        "contention: verdicts on good and bad placements hold for runs as expected",
     )
     curves = bench.contention.table.progress(raw["runs"])
     t.same(
         curves["dino", 1],
-        # at 6 s, the scan that stays has made 30 passes. The moved scan has made 24: 20 until 5 s,
-        # and 4 of the ten that take it from 5 s to 7.5 s.
+        # At 6 s, the scan that stays has made 30 passes. The moved scan has made 24: 20 until 5 s,
+        # and 4 of the 10 passes from 5 s to 7.5 s.
         [(0, 0.0), *[(4, 100 / 3)] * 2, *[(5, 200 / 3)] * 2, (6, 90.0), (7.5, 100.0)],
         "contention: progress is the sum of the passes of both scans at a time",
     )
@@ -309,7 +357,7 @@ def test_contention():
     t.same(
         [v.good for v in bench.contention.table.judge(worse)][:3],
         [False, False, True],
-        "contention: the verdicts on dino fail with devils at the end, or with four moves",
+        "contention: the verdicts on dino fail if scans are devils at the end, or with four moves",
     )
     plots = bench.contention.table.plots(raw)
     t.same(
@@ -324,19 +372,33 @@ def test_contention():
     t.same(
         "ends at 7.50 (7.50 to 7.50)" in plots["contention-progress.svg"],
         True,
-        "contention: the plot gives the end of each step",
+        "contention: the plot has the end of each step",
     )
     few = contention_run("dino", 1, [0] * 4, ("scan", [(30, 9, 900, 0, 0, (8, 0))]))
-    t.raises(Failed, "no line", "contention: a rank that wrote no line", read, few)
+    t.raises(
+        Failed, "no line", "contention: a rank that has written no line is an error", read, few
+    )
     few["document"] = None
     few["text"] = contention_runs()[0]["text"]
-    t.raises(Failed, "no document", "contention: no document of the daemon", read, few)
+    t.raises(
+        Failed,
+        "no document",
+        "contention: a run without nodeos-contend's document is an error",
+        read,
+        few,
+    )
     few["text"] += "\nrank 0 scan"
-    t.raises(Failed, "another form", "contention: the line of a rank has another form", read, few)
+    t.raises(
+        Failed,
+        "cannot parse",
+        "contention: a rank's line in an unknown format is an error",
+        read,
+        few,
+    )
 
 
 def test_contention_seeds(directory):
-    """The results of each seed are kept, and measured again when an option changes."""
+    """Test that the results of each seed are kept, and are measured again if an option changes."""
     experiment, asked = bench.contention.run, []
 
     def measure(_context, seeds):
@@ -355,13 +417,13 @@ def test_contention_seeds(directory):
     t.same(
         (got, asked),
         ([[1, 2], [1, 2, 3], [2, 3], [3]], [[1, 2], [3], [3]]),
-        "contention: only seeds that were not measured with these options are",
+        "contention: only seeds without results for the same options are measured",
     )
 
 
 def pair_run(policy, moves, ranks):
-    """A run of ranks with 1,000 instructions each. RANKS: (program, begin, end, misses, history of
-    classes or None)."""
+    """Return a run of ranks with 1,000 instructions each. RANKS have (program, begin, end, misses,
+    history of classes or None)."""
     text, found = ["step 0"], []
     for n, (program, begin, end, misses, history) in enumerate(ranks):
         counts = f"instructions 1000 misses {misses} remote 0 kernel-misses 1 moves 0"
@@ -383,36 +445,45 @@ def test_pairs():
     t.same(
         texts(table),
         [
-            # observed: 8 and 60 misses per 2,000 instructions; cg runs from second 0 to 12, scan
-            # from 1 to 21
+            # observed only: 8 and 60 misses per 2,000 instructions; cg runs from second 0 to 12,
+            # scan from 1 to 21
             "cg and scan | cg | turtle | 40.0 | 40.0 | 12.0 | 15.0 | 1.25 | 2",
             " | scan | devil, then semi-devil or devil, then turtle | 300.0 | 20.0 | 20.0 | 5.0 |"
             " 0.25 | ",
         ],
-        "pairs: the table has one program's gain, the other program's loss, classes and moves",
+        "pairs: the table has the gain of one program, the loss of the other, classes and moves",
     )
     t.same(
         [(v.good, v.what.partition(": ")[2], bool(v.skip)) for v in bench.pairs.table.judge(raw)],
         [
-            (False, "cg: 40.0 misses for 10,000 instructions are a devil's", False),
+            (False, "cg: 40.0 misses per 10,000 instructions make it a devil", False),
             (False, "cg: the last class of each rank is devil", False),
-            (True, "scan: 300.0 misses for 10,000 instructions are a devil's", False),
+            (True, "scan: 300.0 misses per 10,000 instructions make it a devil", False),
             (False, "scan: the last class of each rank is devil", False),
         ],
-        "pairs: verdicts on the class of each program that is observed",
+        "pairs: the class of each program is judged by its misses and by its last class, if it is"
+        " only observed",
     )
     unknown = read(pair_run("observe", 0, [(p, b, e, 500, None) for p, b, e, _, _ in plain]))
     t.same(
         [(v.good, bool(v.skip)) for v in bench.pairs.table.judge({"runs": [unknown]})],
         [(True, False), (True, True)] * 2,
-        "pairs: the class of a program without ranks in the document is not judged",
+        "pairs: the last class of a program without ranks in the document is not judged",
     )
     few = pair_run("dino", 0, dino[:3])
-    t.raises(Failed, "3 ranks", "pairs: a rank too few", read, few)
+    t.raises(Failed, "3 ranks", "pairs: a step with three ranks is an error", read, few)
     few["text"] += "\nrank 3 scan"
-    t.raises(Failed, "another form", "pairs: a line in another form", read, few)
+    t.raises(
+        Failed, "cannot parse", "pairs: a rank's line in an unknown format is an error", read, few
+    )
     few["document"] = None
-    t.raises(Failed, "no document", "pairs: no document of the daemon", read, few)
+    t.raises(
+        Failed,
+        "no document",
+        "pairs: a step without nodeos-contend's document is an error",
+        read,
+        few,
+    )
 
 
 def test_placement():
@@ -443,31 +514,38 @@ def test_placement():
             "1,536 | CFS | 500.0 | 1.00 | 0.0 | 0 | 4",
             "1,536 | **SCHED_HPC rr** | 600.0 | 1.20 | 15.0 | 1 | 4",
         ],
-        "caches: the table has rates of all ranks, and their ratios to CFS in the same boot",
+        "caches: the table has misses of all ranks, and their ratios to CFS in the same boot",
     )
     t.same(
         "seeds 1, 2, a boot each" in table.title and "Simulated" in table.title,
         True,
-        "caches: the title of placement",
+        "caches: the title of placement names the ranks and seeds",
     )
     t.same(
         [(v.good, v.what) for v in bench.caches.table.judge(raw)],
         [
             (True, "768 KiB, SCHED_HPC topo: 0.0 % of the misses are remote, at most 2"),
             (True, "768 KiB, SCHED_HPC topo: 0.38 times CFS's misses, at most 1"),
-            # 15 of 600 misses are remote; the size that does not fit the cache is not compared with
+            # 15 of 600 misses are remote; a size that does not fit the cache is not compared with
             # CFS
             (False, "1536 KiB, SCHED_HPC rr: 2.5 % of the misses are remote, at most 2"),
         ],
-        "caches: verdicts of placement",
+        "caches: placements are judged by remote misses, and by misses relative to CFS where the"
+        " data fit",
     )
     runs_of = bench.caches.run.runs_of
     missing = "\n".join(log.splitlines()[:-1])
-    t.raises(Failed, "seed 1: 7 ranks", "caches: a missing rank is an error", runs_of, missing)
     t.raises(
         Failed,
-        "unknown format",
-        "caches: a line in an unknown format is an error",
+        "seed 1: 7 ranks",
+        "caches: a run without the line of a rank is an error",
+        runs_of,
+        missing,
+    )
+    t.raises(
+        Failed,
+        "cannot parse",
+        "caches: a rank's line in an unknown format is an error",
         runs_of,
         log + "\nrank x",
     )
@@ -490,14 +568,15 @@ def test_lriot():
             "buffer | unplaced | 1.000 (0.500 to 1.500) | 0.500 (0.250 to 0.750) | 50.0 |"
             " 2 (1 to 3)",
         ],
-        "caches: LRIOT's misses for each read",
+        "caches: the table has LRIOT's misses per read",
     )
     t.same("1,000 reads at random, 3 rounds" in table.title, True, "caches: LRIOT's title")
     verdicts = bench.caches.table.judge({"lriot": runs})
     t.same(
         [v.good for v in verdicts],
         [True] * 6,
-        "caches: remote misses of 1 %, and 1/50 of unplaced, are few enough",
+        "caches: LRIOT's verdicts hold for 1 % of remote misses, which are 1/50 of those of"
+        " unplaced threads",
     )
     for run in runs:
         run["remote"] += 60 * (run["arm"] == "container") * run["round"]
@@ -505,7 +584,8 @@ def test_lriot():
     t.same(
         [v.good for v in verdicts],
         [False, True, False] * 2,
-        "caches: remote misses of 13 %, and a quarter of unplaced, are too many",
+        "caches: LRIOT's verdicts fail for 13 % of remote misses, which are 1/4 of those of"
+        " unplaced threads",
     )
 
 
@@ -524,7 +604,7 @@ def test_dimmap():
             scene("dimmap", 1, 0, accesses=10, major=8, interrupts=1, pages=8),
         ]
     )
-    # rows have ID, nanoseconds, user, kernel; the killed scene has only its first marker
+    # columns: ID, nanoseconds, user, kernel; the killed scene has only its first marker
     counted = [
         *([1, 0, 0, 1000], [2, 0, 0, 2000]),
         *([1, 0, 0, 5000], [2, 0, 0, 9000]),
@@ -540,7 +620,7 @@ def test_dimmap():
             "1 | 0 % | dimmap | 250 | 0.62 | 150 | 0.50 | 0.125 | 1.00",
             "1 | 0 % | random | 400 | 1.00 | 300 | 1.00 | 0.500 | 1.00",
         ],
-        "dimmap: the table has instructions per reading fault, relative to the best mmap",
+        "dimmap: the table has instructions per fault that reads, relative to the best mmap",
     )
     t.same(
         table.notes,
@@ -549,13 +629,13 @@ def test_dimmap():
             " 48 times.",
             "O_DIRECT reads of a page, with their system call: 100 with 1 thread",
         ],
-        "dimmap: killed scenes, and the device alone",
+        "dimmap: notes name killed scenes and the cost of reading the device",
     )
     scenes_of = bench.dimmap.run.scenes_of
     t.raises(
         Failed,
         "at least 6 were",
-        "dimmap: an uncounted scene is an error",
+        "dimmap: a scene without counts is an error",
         scenes_of,
         log,
         counted[:5],
@@ -576,7 +656,7 @@ def test_dimmap():
             "4 | 0 % | random | 20.0 (1.00) | ",
             "4 | 0 % | default | 5.0 (0.25) | ",
         ],
-        "dimmap: thousands of accesses per second, relative to the best mmap with equal threads",
+        "dimmap: the table has accesses per second, relative to the best mmap with as many threads",
     )
     bounded, free = bench.dimmap.run.scenes_counted(5, ["default"])
     t.same(
@@ -586,19 +666,19 @@ def test_dimmap():
             2 * (1 + 2 * 2) + 3,
             "free-random/4/5/0/0/24/nullb0",
         ),
-        "dimmap: scenes of the two boots",
+        "dimmap: each of the two boots has its scenes",
     )
 
 
 def test_fgmn():
     def faults(each, scenes, node=0):
-        """Read an output of faults.c for one round of each scene, with EACH kernel instructions per
-        fault."""
+        """Return faults_of() of an output of faults.c with one round of each scene, and EACH kernel
+        instructions per fault."""
         log, counts, at = [], [], 0
         for scene in scenes:
             for kind, n in (("4K", 1024), ("2M", 32)):
                 log.append(f"faults {scene} {kind} {n} 1 node {node}:{n}")
-                # CPU 1 also executes 7 instructions in user space
+                # CPU 1 executes 7 more instructions in user space
                 counts.append([1, 0, 0, 0, 0, 0, at])
                 counts.append([2, 0, 7, 0, 0, 99, at + each * n + 7])
                 at += 10**6
@@ -623,7 +703,7 @@ def test_fgmn():
         "fgmn: the table has kernel instructions per fault, relative to the stock kernel",
     )
     t.raises(
-        Failed, "nodes [3]", "fgmn: pages on another node are an error", faults, 1, ["cpuset=2"], 3
+        Failed, "nodes, [3]", "fgmn: pages on another node are an error", faults, 1, ["cpuset=2"], 3
     )
     log = "neighbour alone 2 kills 0\nneighbour limit 2 kills 3\nneighbour limit moved x 0 4"
     own = [100, 300, 210, 410]  # instructions of CPU 1 in each round
@@ -639,7 +719,7 @@ def test_fgmn():
     )
     counts.append([1] * 7)
     arms_of = bench.fgmn.run.arms_of
-    t.raises(Failed, "9 marks, 8 of", "fgmn: a surplus mark is refused", arms_of, log, counts)
+    t.raises(Failed, "9 marks", "fgmn: a surplus mark is an error", arms_of, log, counts)
     boots = [
         {
             "variant": variant,
@@ -659,7 +739,8 @@ def test_fgmn():
             "groups_slab, KiB per cgroup | 512.0 | 512.0 | 1,280.0 | +768.0",
             "kswapd_threads | 2 | 2 | 5 | +3",
         ],
-        "fgmn: memory in MiB, that of each cgroup in KiB, and threads",
+        "fgmn: the table has the kernel's memory in MiB, that of a cgroup in KiB, and numbers of"
+        " threads",
     )
     meminfo, zones = "", ""
     for node, mib in ((1, 9), (2, 126), (3, 125)):
@@ -672,13 +753,13 @@ def test_fgmn():
             "2 blocks: MemTotal 125.0 to 126.0 MiB, MemFree 1.0 to 1.0 MiB; watermarks when init"
             " ran: min 1.0 to 1.0 MiB, low 0.5 to 0.5 MiB"
         ],
-        "fgmn: blocks without homes, before the program ran",
+        "fgmn: the memory of blocks is that before the program ran, without homes",
     )
 
 
 def test_launch_counts():
-    """Counts worked out by hand from ID, nanoseconds, user and kernel. An idle guest executes 1 M
-    user and 2 M kernel instructions per second."""
+    """Test counts with rows of ID, nanoseconds, user and kernel. An idle guest executes 1 M user
+    and 2 M kernel instructions per second."""
     rows, now = [], [0, 0, 0]
 
     def mark(number, seconds, user, kernel):
@@ -692,7 +773,7 @@ def test_launch_counts():
     for kind, user in ((20, 40), (30, 50), (20, 60), (30, 90)):
         mark(kind, 1, 0, 0)
         mark(kind + 1, 4, user, 100)  # srun
-        mark(kind + 2, 1, 3, 2)  # the work after srun
+        mark(kind + 2, 1, 3, 2)  # marker 3 comes after the work that follows srun
     mark(90, 1, 0, 0)
     mark(91, 1, 2, 5)
     launches, pairs, helper = bench.launch.table.counts(rows)
@@ -700,7 +781,7 @@ def test_launch_counts():
         launches.title,
         "Idle guest: 1.00 user and 2.00 kernel M instructions per second (1 samples), taken off"
         " below.",
-        "launch: an idle guest",
+        "launch: the title has the rates of an idle guest",
     )
     t.same(
         texts(launches),
@@ -721,9 +802,13 @@ def test_launch_counts():
             "container against plain | 20.0 (10.0 to 30.0) | 0.00 | 20.0 (10.0 to 30.0) |"
             " 1.14 (1.08 to 1.20) | 1.00"
         ],
-        "launch: differences and ratios of pairs",
+        "launch: the table of pairs has differences and ratios",
     )
-    t.same(texts(helper), ["helper, with its input | 1 | 2.00 | 5.00"], "launch: the helper alone")
+    t.same(
+        texts(helper),
+        ["helper, with its input | 1 | 2.00 | 5.00"],
+        "launch: a table has the instructions of the helper alone",
+    )
 
 
 SLURMD = """1 poll([]) = 0
@@ -764,7 +849,7 @@ def test_launch_calls(directory):
     t.same(
         {r["kind"]: r["calls"]["slurmstepd of the step"] for r in runs},
         {"plain": of_step, "contained": of_step | {"fork": 1}},
-        "launch: calls of slurmstepd and its thread, one of them in two lines",
+        "launch: calls of slurmstepd and its thread are counted, a call in two lines once",
     )
     table = bench.launch.table.traces(runs)
     t.same(
@@ -792,13 +877,14 @@ def test_launch_calls(directory):
             "srun, contained against plain, medians: futex +1",
             "slurmstepd of the step, contained against plain, medians: fork +1",
         ],
-        "launch: the calls that a container adds",
+        "launch: notes name the calls that a container adds",
     )
 
 
 def test_policies():
     def played(name, hits):
-        """Results for buffers of 10 and 50 of 100 pages; HITS: hits per 100 accesses, by policy."""
+        """Return results for buffers of 10 and 50 of 100 pages. HITS has hits per 100 accesses by
+        policy."""
         results = [
             {"policy": p, "buffer": buffer, "hit_ratio": hit / 100}
             for p, of in hits.items()
@@ -816,14 +902,15 @@ def test_policies():
         markdown(table).splitlines()[2:],
         [
             "| BFS | 10 | 20.0 | 20.0 | 20.0 | **30.0** | 30.0 | 50.0 |",
-            # a policy that is 0.04 below the best counts as equally good
+            # a policy that is at most 0.04 below the best one counts as equally good
             "| BFS | 50 | 60.0 | 62.0 | **70.0** | **70.0** | 66.0 | 80.0 |",
             "| mean |  | 40.00 | 41.00 | 45.00 | 50.02 | 48.00 | 65.00 |",
             # roots of 80/50 x 40/20, 1.6 x 1.9, 1.6 x 1.5, 1.4 x 1.498, 1.4 x 1.7
             "| misses, relative to the optimum's (geometric mean) |  | 1.79 | 1.74 | 1.55 | 1.45 |"
             " 1.54 | 1.00 |",
         ],
-        "policies: means of the seeds, our best one in bold, and misses relative to the optimum's",
+        "policies: the table has means of the seeds, our best policies in bold, and misses"
+        " relative to the optimum's",
     )
     of_seed = list(bench.policies.run.accesses("load", "FILE", 2))
     t.same(
@@ -839,7 +926,7 @@ def test_policies():
     t.same(
         [name for name, _, command in of_seed if "--seed=2" not in command],
         ["BFS"],
-        "policies: each load uses the seed, BFS only for its graph",
+        "policies: each load uses the seed; BFS uses it only for its graph",
     )
 
 
@@ -874,13 +961,15 @@ def test_streamline():
             "1 | beside GROMACS | mmap | 100 | 1.00 | 0.50 | 2,000 | 5 | 250 | 4.2",
             "1 | beside GROMACS | dimmap | 400 | 4.00 | 0.80 | 2,000 | 5 | 250 | 4.2",
         ],
-        "streamline: rates, relative to the best mmap and to the arm alone",
+        "streamline: the table has rates, relative to the best mmap and to the same arm alone",
     )
     judge = bench.streamline.table.judge
-    t.same([v.good for v in judge(runs)], [True], "streamline: runs may have different lines")
+    t.same([v.good for v in judge(runs)], [True], "streamline: the lines may differ between runs")
     runs.append(run(1, "dimmap", True, 400, "b"))
     t.same(
-        [v.good for v in judge(runs)], [False], "streamline: arms of a run must have the same lines"
+        [v.good for v in judge(runs)],
+        [False],
+        "streamline: lines that differ between arms of a run are an error",
     )
 
 

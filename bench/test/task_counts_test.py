@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Test task-counts with a run of known tasks. Prints TAP."""
+"""Tests of task-counts, with a command whose tasks are known. Prints TAP."""
 
 import json
 import os
@@ -37,8 +37,16 @@ def main():
         "the output has the command's task and its child's task",
     )
     sleeps = tasks[-1]["voluntary"]
-    same(30 <= sleeps <= 200, True, f"a task that sleeps gives the CPU away: {sleeps} times")
-    same(tasks[0]["involuntary"] >= 0, True, "the output has the number of involuntary switches")
+    same(
+        30 <= sleeps <= 200,
+        True,
+        f"a child that sleeps 100 times has 30 to 200 voluntary switches: {sleeps}",
+    )
+    same(
+        tasks[0]["involuntary"] >= 0,
+        True,
+        "the output has the number of involuntary switches of each task",
+    )
     print(f"1..{count}")
     return failed != 0
 
