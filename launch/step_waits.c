@@ -71,6 +71,31 @@ static bool report_waits(struct step *s, struct errbuf *err)
 	return apart_run(&a, &written, err) == APART_DONE && written;
 }
 
+/*
+ * Add to the reason of PART, whose ranks' CPUs have ticks, how many interrupts a second the
+ * machines of its ranks had, on average. The ranks have written the numbers: they can be any.
+ */
+static void note_ticks_counted(struct step *s, unsigned part)
+{
+	struct rank_settings *g = &s->shared->part[part].given;
+	double sum = 0;
+	unsigned known = 0;
+	char text[64];
+
+	for (unsigned i = 0; i < s->in.n_ranks; i++) {
+		const struct rank_counted *c = &s->shared->rank[i].counted;
+
+		if (s->shared->rank[i].part != part || !c->run_ns)
+			continue;
+		sum += (double)c->interrupts * 1e9 / (double)c->run_ns;
+		known++;
+	}
+	if (!g->ticks || !known)
+		return;
+	snprintf(text, sizeof(text), "%.0f interrupts a second", sum / known);
+	isolator_note(g, text);
+}
+
 /* Read what the ranks' machines counted. Returns whether any rank has a machine. */
 static bool read_counts(struct step *s)
 {
@@ -85,6 +110,8 @@ static bool read_counts(struct step *s)
 		rank_counts_read(&sh->rank[i].counted, &g->counts, step_nth_of_part(s, i));
 		any = true;
 	}
+	for (unsigned i = 0; any && i < s->shared->n_parts; i++)
+		note_ticks_counted(s, i);
 	return any;
 }
 

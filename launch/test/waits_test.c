@@ -87,9 +87,42 @@ static void test_report(void)
 	is(report_text(), "text of the user\n", "step_report_again: leaves another file as it is");
 }
 
+/* A step of two ranks in machines on CPUs with ticks. */
+static void test_ticks(void)
+{
+	static const uint32_t rank[] = { 0, 1 };
+	const struct step_input in = { .n_ranks = 2, .global_rank = rank, .report = "none" };
+	struct lwk_counted c = { .version = LWK_COUNTED_VERSION, .ended = 1 };
+	static struct step *s;
+	struct rank_settings *g;
+	struct errbuf err = { 0 };
+
+	if (step_new(&s, &in, &err) < 0)
+		abort();
+	g = &s->shared->part[0].given;
+	s->shared->n_parts = 1;
+	g->lwk.memory = 32 << 20;
+	g->ticks = true;
+	isolator_note(g, "lwk: ticks");
+	is_int(rank_counts_make(&g->counts, 2, &err), 0, "ticks: counts: %s", err.text);
+	c.start_ns = 1000000000;
+	c.end_ns = 3000000000; /* 2 s: 240 and 260 a second */
+	for (unsigned i = 0; i < 2; i++) {
+		c.interrupts = i ? 520 : 480;
+		if (pwrite(g->counts.fd, &c, sizeof(c), (off_t)i * LWK_COUNTED_SIZE) != sizeof(c))
+			abort();
+	}
+	step_rank_ended(s);
+	is(g->unlimited, "lwk: ticks", "ticks: while a rank runs, the reason has no number");
+	step_rank_ended(s);
+	is(g->unlimited, "lwk: ticks; 250 interrupts a second",
+	   "ticks: the reason has the mean of the ranks, when the last one has ended");
+}
+
 int main(void)
 {
 	scratch_make();
+	test_ticks();
 	test_reading();
 	test_report();
 	return tap_done();
