@@ -58,7 +58,8 @@ int pages_plan(struct pages_piece *out, const struct pages_node *node, unsigned 
 	if (have / ask->ranks < ask->pages)
 		return errprintf(err,
 				 "%u extents of %" PRIu64 " MiB do not fit in the free memory, "
-				 "which has room for %" PRIu64 " huge pages of %" PRIu64 " MiB",
+				 "which has room for %" PRIu64 " huge pages of %" PRIu64
+				 " MiB: ask for smaller extents",
 				 ask->ranks, ask->pages * (ask->page >> 20), have, ask->page >> 20);
 	left = calloc(n, sizeof(*left));
 	if (!left)

@@ -244,7 +244,8 @@ static int raise_pool(struct work *w, unsigned node, uint64_t page, uint64_t pag
 		       ? 0
 		       : errprintf(err,
 				   "memory node %u has %" PRIu64 " contiguous pages of %" PRIu64
-				   " MiB, and %" PRIu64 " are needed: its memory is fragmented",
+				   " MiB, and %" PRIu64
+				   " are needed: its memory is fragmented; ask for smaller extents",
 				   node, now.free > others ? now.free - others : 0, page >> 20,
 				   pages);
 }
