@@ -3,8 +3,8 @@
 # boot: nodes=1 numa=2 cpus=4 memory=1024 kernel=debian kvm=yes
 # run: ci limit=900 main
 # run: deep limit=3600 main inside program multi coupled steps partition users exec refused pools
-#   killed
-# run: deep limit=3600 kills
+#   killed outcomes bad
+# run: deep limit=9000 thousand
 # run: deep nodes=2 limit=1800 hosts
 # run: deep put=bench limit=1800 site
 # rooms: lwk hugepages container launch spank manifest
@@ -27,7 +27,6 @@ KVM = "/sys/kernel/debug/kvm"
 TRACE = "/sys/kernel/tracing"
 SMALL = "/sys/devices/system/node/node{}/hugepages/hugepages-2048kB/{}"
 STATE = "/run/nodeos-hugepages"
-KILLS = 100  # of a part of a step
 FRESH = "/usr/libexec/nodeos/test/fresh-mpi"
 
 
@@ -495,6 +494,63 @@ def group_site():
     clean("site")
 
 
+FOREIGN = """
+import ctypes, mmap, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+pid, at, fds = int(sys.argv[1]), int(sys.argv[2], 16), [int(n) for n in sys.argv[3:]]
+own = ctypes.create_string_buffer(b"x" * 16, 16)
+ours, theirs = struct.pack("PN", ctypes.addressof(own), 16), struct.pack("PN", at, 16)
+
+def show(what, function):
+    try:
+        print(what, function())
+    except OSError as e:
+        print(what, os.strerror(e.errno))
+
+def checked(result):
+    if result < 0:
+        raise OSError(ctypes.get_errno(), "")
+    return "done"
+
+def take():
+    handle = libc.syscall(434, pid, 0)  # pidfd_open
+    checked(handle)
+    for fd in fds:
+        checked(libc.syscall(438, handle, fd, 0))  # pidfd_getfd
+    return "done"
+
+show("read", lambda: checked(libc.process_vm_readv(pid, ours, 1, theirs, 1, 0)))
+show("write", lambda: checked(libc.process_vm_writev(pid, ours, 1, theirs, 1, 0)))
+show("mem", lambda: open(f"/proc/{pid}/mem", "r+b") and "done")
+show("map", lambda: os.listdir(f"/proc/{pid}/map_files") and "done")
+show("take", take)
+huge = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000  # MAP_HUGETLB
+show("fill", lambda: mmap.mmap(-1, 2 << 20, huge).write(b"x") and "done")
+"""
+
+
+def check_foreign(what, pid):
+    """What bob tries with the extent and the files of PID, a rank of alice: each way has to fail,
+    and each but the last one has to work for alice herself."""
+    found = [m[0] for m in mappings(pid) if " /memfd:" in m[2]]
+    fds = run(f"ls /proc/{pid}/fd", user="root").out.split()
+    with open("/tmp/foreign.py", "w") as f:
+        f.write(FOREIGN)
+    run("sysctl kernel.yama.ptrace_scope=0", user="root")
+    command = f"python3 /tmp/foreign.py {pid} {found[0] if found else 0:x} {' '.join(fds)}"
+    denied = "Operation not permitted"
+    seen = dict(line.split(" ", 1) for line in run(command, "bob").out.splitlines() if " " in line)
+    want = {"read": denied, "write": denied, "mem": "Permission denied", "take": denied}
+    want |= {"map": "Permission denied", "fill": "Cannot allocate memory"}
+    same(seen, want, f"{what}: bob neither reads, writes nor takes what alice's rank has")
+    seen = set(run(command).out.splitlines())
+    ok(
+        {"read done", "write done", "mem done", "take done"} <= seen,
+        f"{what}: alice, who may, does so in the same ways",
+        seen,
+    )
+
+
 def group_users():
     """Steps of two users raise and lower the same pools."""
     for user in ("alice", "bob"):
@@ -508,6 +564,7 @@ def group_users():
     same(sum(pool()), 64, "users: the pools have the pages of both")
     r = run(f"ls -l /proc/{pids['alice']}/fd", "bob")
     ok(r.code != 0, "users: bob does not see the files of alice's rank", r.text)
+    check_foreign("users", int(pids["alice"]))
     run("scancel -u alice", user="root")
     ok(wait_until(lambda: sum(pool()) == 32), "users: those of alice go back at her end", pool())
     ok(int(pids["bob"]) in machines(), "users: the rank of bob goes on")
@@ -576,6 +633,10 @@ def group_refused():
         "refused: with lwk = yes root opens /dev/kvm for the ranks",
         run("cat /tmp/step.out", user="root").text,
     )
+    check_foreign("refused", min(ranks_of("sleep") or {0}))
+    for user in ("alice", "bob"):
+        r = run("exec 3<>/dev/kvm", user)
+        ok(r.code != 0, f"refused: {user} cannot open /dev/kvm, which the site closed", r.text)
     run(f"scancel {job}")
     all_idle("refused: the node is idle")
     run("sed -i '/^lwk = /d' /etc/nodeos/nodeos.conf", user="root")
@@ -612,22 +673,244 @@ def group_killed():
     clean("killed: slurmstepd")
 
 
+def outcome_of(options, command="sleep 3"):
+    """Outcome and reason that the report of a step has after its end."""
+    run(f"rm -f {HOME}/outcome.*.json")
+    r = srun(f"-n2 {options} --nodeos-report={HOME}/outcome.%j.%s.%N.json", command)
+    for path in glob.glob(f"{HOME}/outcome.*.json"):
+        with open(path) as f:
+            document = json.load(f)
+        rates = [
+            r["lwk"]["counts"]["interrupts_per_second"] for r in document["ranks"] if "lwk" in r
+        ]
+        return document["outcome"], document["reason"], rates
+    return "no report", r.text, []
+
+
+def group_outcomes():
+    """The words of the outcome, and their reasons."""
+    nohz, faked = "/sys/devices/system/cpu/nohz_full", "/tmp/nohz"
+    outcome, reason, rates = outcome_of("--nodeos-lwk=32M")
+    found = re.fullmatch(
+        r"lwk: ticks: Linux was not booted with nohz_full= for its CPUs; (\d+) interrupts a second",
+        reason or "",
+    )
+    ok(
+        outcome == "modified" and found and len(rates) == 2,
+        "outcomes: without nohz_full= it is modified, for so many ticks a second",
+        (outcome, reason, rates),
+    )
+    rate = int(found[1]) if found else -1
+    ok(
+        rates and min(rates) - 1 <= rate <= max(rates) + 1 and rate > 10,
+        "outcomes: as many as the ranks counted",
+        (rate, rates),
+    )
+    outcome, reason, _ = outcome_of("--nodeos-lwk=share,page=1G")
+    ok(
+        outcome == "modified" and "lwk: 2M pages" in (reason or ""),
+        "outcomes: with 2M pages instead of 1G it is modified",
+        (outcome, reason),
+    )
+    # what Linux would say after a boot with nohz_full=0-3
+    run(f"echo 0-3 >{faked}; mount --bind {faked} {nohz}", user="root")
+    outcome, reason, _ = outcome_of("--nodeos-lwk=32M")
+    same((outcome, reason), ("enforced", None), "outcomes: with nohz_full= it is enforced")
+    run(f"umount {nohz}", user="root")
+    os.chmod("/dev/kvm", 0o600)
+    cluster.site("lwk_fallback = native", ["n0"])
+    outcome, reason, _ = outcome_of("--nodeos-lwk=32M")
+    same(
+        (outcome, reason),
+        ("modified", "lwk: no KVM, native"),
+        "outcomes: with lwk_fallback = native, and no KVM, it is modified",
+    )
+    run("sed -i '/^lwk_fallback/d' /etc/nodeos/nodeos.conf", user="root")
+    os.chmod("/dev/kvm", 0o666)
+    all_idle("outcomes: the node is idle")
+    clean("outcomes")
+
+
+HOG = """
+import mmap, time
+end = time.time() + 60
+while time.time() < end:
+    try:
+        m = mmap.mmap(-1, 4 << 20, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x40000)
+        m.write(b"x")
+        time.sleep(0.02)
+        m.close()
+    except OSError:
+        time.sleep(0.002)
+"""
+
+
+def check_hog():
+    """Bob takes each huge page that is free for a moment, while alice's steps begin and end."""
+    with open("/tmp/hog.py", "w") as f:
+        f.write(HOG)
+    run("python3 /tmp/hog.py >/dev/null 2>&1 & sleep 0.5", "bob")
+    results = [srun("-n2 --nodeos-lwk=32M", "echo ran") for _ in range(6)]
+    said = re.compile("other programs have (reserved|taken) the added huge pages|is fragmented")
+    ok(
+        all(
+            r.out == "ran\n" * 2 if r.code == 0 else not r.out and said.search(r.err)
+            for r in results
+        ),
+        "bad: beside a program that takes huge pages, a step runs, or says so before it starts",
+        [r.text for r in results],
+    )
+    cluster.note(f"{sum(r.code == 0 for r in results)} of {len(results)} steps ran beside the hog")
+    run("pkill -u bob -f hog.py", user="root")
+    all_idle("bad: the node is idle")
+    clean("bad: a neighbour that takes huge pages")
+    same(srun("-n2 --nodeos-lwk=32M", "true").code, 0, "bad: the next step runs")
+
+
+def check_suspend():
+    loop = "sh -c 'i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done; echo counted $i'"
+    run(f"srun -n2 -c1 --mpi=none --nodeos-lwk=32M {loop} >/tmp/step.out 2>&1 & sleep 0.1")
+    wait_until(lambda: len(machines()) == 2, 120)
+    job = run("squeue -h -o %i", user="root").out.strip()
+    run(f"scontrol suspend {job}", user="root")
+    time.sleep(3)
+    stopped = {p: exits_of(p) for p in machines()}
+    time.sleep(3)
+    same(
+        {p: exits_of(p) for p in machines()},
+        stopped,
+        "bad: machines of a suspended job stand still",
+    )
+    ok(len(stopped) == 2, "bad: both of them", stopped)
+    run(f"scontrol resume {job}", user="root")
+    wait_until(lambda: not run("squeue -h").out, 240)
+    same(run("cat /tmp/step.out").out, "counted 150000\n" * 2, "bad: and go on to their end")
+    clean("bad: a suspended job")
+
+
+def group_bad():
+    """Cases in which a step cannot begin, or ends early."""
+    check_suspend()
+    check_hog()
+    fill = "sh -c 'dd if=/dev/zero of=/dev/shm/filled bs=1M count=600; echo survived'"
+    r = srun("-n2 --mem=200 --nodeos-lwk=32M", fill)
+    run("rm -f /dev/shm/filled")
+    ok(
+        r.code != 0 and re.search("oom|out.of.memory", r.err, re.I),
+        "bad: a step beyond its memory is killed by the kernel",
+        r.text,
+    )
+    all_idle("bad: the node is idle")
+    clean("bad: a step out of memory")
+    r = srun("-n2 --mem=950 --nodeos-lwk=450M", "echo started")
+    ok(
+        r.code != 0
+        and "started" not in r.out
+        and re.search(r"memory node 1 has \d+ MiB free", r.err)
+        and "450 MiB" in r.err
+        and "ask for smaller" in r.err,
+        "bad: too little free memory: asked, there, of each node, what helps, before a rank starts",
+        r.text,
+    )
+    clean("bad: too little free memory")
+    run("mkdir -p /run/nodeos; touch /run/nodeos/vnode", user="root")
+    r = srun("-n1 --nodeos-lwk=32M", "echo started")
+    run("rm /run/nodeos/vnode", user="root")
+    ok(
+        r.code != 0 and "started" not in r.out and "vnode" in r.err,
+        "bad: a rank in a vnode is refused, with the reason",
+        r.text,
+    )
+    run("modprobe -r kvm-amd", user="root")
+    r = srun("-n2 --nodeos-lwk=32M", "echo started")
+    run("modprobe kvm-amd; chmod 666 /dev/kvm", user="root")
+    ok(
+        r.code != 0 and "started" not in r.out and "module is not loaded" in r.err,
+        "bad: a node without KVM's module",
+        r.text,
+    )
+    same(srun("-n2 --nodeos-lwk=32M", "true").code, 0, "bad: the next step runs with it")
+    all_idle("bad: the node is idle at the end")
+    clean("bad")
+
+
+def steps_of(job):
+    """slurmstepd of each running step of srun: {step: pid}."""
+    found = {}
+    for p in glob.glob("/proc/[0-9]*/cmdline"):
+        try:
+            with open(p) as f:
+                m = re.match(rf"slurmstepd: \[{job}\.(\d+)\]", f.read())
+        except OSError:
+            continue
+        if m:
+            found[int(m[1])] = int(p.split("/")[2])
+    return found
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children") as f:
+        return [int(p) for p in f.read().split()]
+
+
+def kill_one(pids, rng):
+    """Kill one of these processes; returns whether there was one."""
+    try:
+        os.kill(rng.choice(pids), 9)
+    except (IndexError, ProcessLookupError):
+        return False
+    return True
+
+
 def kill_part(job, rng):
-    """Kill something that a step needs, at any moment of its launch or life. Returns its name."""
-    parts = {
-        "a rank": "pkill -9 -o -u alice -x 'sleep|nodeos-lwk.*'",
-        "all ranks": "pkill -9 -u alice -x 'sleep|nodeos-lwk.*'",
-        "slurmstepd": f"pkill -9 -f 'slurmstepd: \\[{job}.0\\]'",
-        "a child of slurmstepd": f"pkill -9 -n -P $(pgrep -o -f 'slurmstepd: \\[{job}.0\\]')",
-        "slurmd": "systemctl kill -s KILL slurmd; sleep 1; systemctl restart slurmd",
-        "nodeosd": "systemctl kill -s KILL nodeosd",
-        "srun": "pkill -9 -u alice -x srun",
-        "nothing": f"scancel {job}",
-    }
-    name = rng.choice(list(parts))
-    time.sleep(rng.choice((0, 0.3, 1, 2, 4, 8)))
-    run(parts[name], user="root")
-    return name
+    """Kill something that steps of JOB need, at any moment of their launch or life. Returns its
+    name, and whether something was killed."""
+    name = rng.choice(PARTS)
+    time.sleep(rng.choice((0, 0.1, 0.3, 0.6, 1, 2)))
+    steps = steps_of(job)
+    if name == "slurmstepd":
+        return name, kill_one(list(steps.values()), rng)
+    if name == "a child of slurmstepd":
+        try:
+            return name, kill_one([c for p in steps.values() for c in children_of(p)], rng)
+        except FileNotFoundError:
+            return name, False
+    if name == "a step, by scancel":
+        step = rng.choice(sorted(steps)) if steps else None
+        return name, step is not None and run(f"scancel {job}.{step}").code == 0
+    if name == "slurmd":
+        run("systemctl kill -s KILL slurmd; sleep 0.5; systemctl restart slurmd", user="root")
+        return name, True
+    if name == "nodeosd":
+        return name, run("pkill -9 -x nodeosd", user="root").code == 0
+    word = {"a rank": "sleep|nodeos-lwk.*", "srun": "srun"}[name]
+    return name, kill_one([int(p) for p in run(f"pgrep -u alice -x '{word}'").out.split()], rng)
+
+
+PARTS = ("a rank", "a rank", "slurmstepd", "slurmstepd", "a child of slurmstepd")
+PARTS += ("a child of slurmstepd", "slurmd", "nodeosd", "srun", "a step, by scancel")
+AT_ONCE, WAVES = 2, 5  # steps beside each other, and how often in one job
+
+
+def partitions():
+    found = []
+    for path, _, files in os.walk("/sys/fs/cgroup/system.slice"):
+        if "cpuset.cpus.partition" in files:
+            with open(f"{path}/cpuset.cpus.partition") as f:
+                found += [path] if f.read().strip() != "member" else []
+    return found
+
+
+def descriptors():
+    found = []
+    for path in glob.glob("/proc/[0-9]*/fd/*"):
+        try:
+            to = os.readlink(path)
+        except OSError:
+            continue
+        if to.startswith(("/dev/kvm", "/memfd:nodeos", "anon_inode:kvm")):
+            found.append(f"{path} {to}")
+    return found
 
 
 def left_behind(others):
@@ -637,56 +920,98 @@ def left_behind(others):
         "machines": sorted(machines()),
         "records": os.listdir(STATE) if os.path.isdir(STATE) else [],
         "ledger": sorted(set(cluster.leftovers(["n0"]).split()) - others),
-        "partitions": run(
-            "grep -lvx member $(find /sys/fs/cgroup -mindepth 2 -name cpuset.cpus.partition)",
-            user="root",
-        ).out.split(),
-        "descriptors": run(
-            "find /proc/[0-9]*/fd -lname /dev/kvm -o -lname '/memfd:nodeos*'", user="root"
-        ).out.split(),
+        "partitions": partitions(),
+        "descriptors": descriptors(),
     }
     return {k: v for k, v in found.items() if v}
 
 
-def group_kills():
-    """Parts of steps are killed at random, beside another user's job that must not notice."""
+def what_is_left(others, limit=30):
+    """The same, when nothing changes it any more."""
+    end = time.time() + limit
+    while (rest := left_behind(others)) and time.time() < end:
+        time.sleep(0.5)
+    return rest
+
+
+def settings_of(pid):
+    """What the kernel has for a process: its directory's and its step's settings, and its own."""
+    with open(f"/proc/{pid}/cgroup") as f:
+        path = "/sys/fs/cgroup" + f.read().strip().partition("::")[2]
+    found = {"cpus": os.sched_getaffinity(pid), "policy": os.sched_getscheduler(pid)}
+    for where in (path, os.path.dirname(path)):
+        for name in ("cpuset.cpus.effective", "cpuset.mems.effective", "memory.max"):
+            with open(f"{where}/{name}") as f:
+                found[f"{where}/{name}"] = f.read()
+    return found
+
+
+def kill_wave(job, rng, check):
+    """Start AT_ONCE steps of JOB, kill as many things that they need, end them. Returns the names
+    of what was killed. CHECK is called after each kill."""
+    step = f"srun --jobid={job} --overlap -n1 -c1 --mpi=none --nodeos-lwk=16M sleep 300"
+    run(f"for i in {' '.join('1' * AT_ONCE)}; do {step} >>/tmp/steps.out 2>&1 & done; sleep 0.1")
+    end = time.time() + 30
+    while not steps_of(job) and time.time() < end:
+        time.sleep(0.1)
+    killed = []
+    for _ in range(AT_ONCE):
+        name, done = kill_part(job, rng)
+        killed += [name] if done else []
+        check(name)
+    run("pkill -9 -u alice -x 'sleep|srun'", user="root")
+    return killed
+
+
+def kill_steps(number):
+    """Parts of steps are killed NUMBER times, at random, beside another user's job that must not
+    notice."""
     rng = random.Random(35)
+    cluster.site("allow_partitions = member,root", ["n0"])
     run("srun -n1 -c1 --mpi=none sleep 100000 >/dev/null 2>&1 & sleep 0.1", "bob")
     wait_until(lambda: run("pgrep -u bob -x sleep", user="root").out)
-    (other,) = run("pgrep -u bob -x sleep", user="root").out.split()
+    other = int(run("pgrep -u bob -x sleep", user="root").out)
+    before, others = settings_of(other), set(cluster.leftovers(["n0"]).split())
+    left, changed, killed, rounds = [], [], [], 0
+    begin = time.time()
 
-    def settings():
-        with open(f"/proc/{other}/cgroup") as f:
-            path = "/sys/fs/cgroup" + f.read().strip().partition("::")[2]
-        files = "cpuset.cpus.effective cpuset.mems.effective memory.max cpuset.cpus.partition"
-        show = (
-            f"cd {path} && cat {files}; cd .. && cat {files}; taskset -p {other}; chrt -p {other}"
-        )
-        return run(show, user="root").out
+    def check(name):
+        if settings_of(other) != before:
+            changed.append((len(killed), name, settings_of(other)))
 
-    before, others = settings(), set(cluster.leftovers(["n0"]).split())
-    left, failed = [], []
-    for n in range(KILLS):
-        run("srun -n2 -c1 --mpi=none --nodeos-lwk=32M sleep 300 >/tmp/step.out 2>&1 & sleep 0.1")
-        wait_until(lambda: run("squeue -h -u alice -t R -o %i").out, 60)
-        job = run("squeue -h -u alice -o %i").out.strip()
-        name = kill_part(job, rng)
-        if settings() != before:
-            failed.append((n, name, settings()))
-        run("scancel -u alice; sleep 1; pkill -9 -u alice -x 'sleep|srun'", user="root")
-        wait_until(lambda: not run("squeue -h -u alice").out, 90)
-        wait_until(lambda: not left_behind(others), 20)
-        rest = left_behind(others)
+    while len(killed) < number and rounds < number:
+        rounds += 1
+        # a core for the ranks, and one that stays outside of their partition
+        r = run("salloc --no-shell -n3 -c1 --mem=300")
+        job = re.search(r"allocation (\d+)", r.text)[1]
+        for _ in range(WAVES):
+            killed += kill_wave(job, rng, check)
+        run(f"scancel {job}")
+        wait_until(lambda job=job: not run(f"squeue -h -j {job}").out, 90)
+        rest = what_is_left(others)
         if rest:
-            left.append((n, name, rest))
+            left.append((rounds, killed[-AT_ONCE * WAVES :], rest))
             cluster.note(left[-1])
-    same(left, [], f"kills: {KILLS} steps leave nothing")
-    same(failed, [], "kills: the settings of another user's job are the same all the time")
+    counts = {name: killed.count(name) for name in sorted(set(PARTS))}
+    cluster.note(f"{rounds} jobs, {time.time() - begin:.0f} s, killed: {counts}")
+    ok(len(killed) >= number, f"kills: {number} kills hit", counts)
+    ok(all(counts.values()), "kills: all kinds of them", counts)
+    same(left, [], f"kills: {rounds} jobs leave nothing")
+    same(changed, [], "kills: the settings of another user's job are the same all the time")
     r = srun("-n2 --nodeos-lwk=32M", "true")
     same(r.code, 0, "kills: the next step runs")
     run("scancel -u bob", user="root")
     all_idle("kills: the node is idle")
     clean("kills")
+    run("sed -i '/^allow_partitions/d' /etc/nodeos/nodeos.conf", user="root")
+
+
+def group_kills():
+    kill_steps(100)
+
+
+def group_thousand():
+    kill_steps(1000)
 
 
 GROUPS = {name[6:]: f for name, f in list(globals().items()) if name.startswith("group_")}
