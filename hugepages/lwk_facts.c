@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,19 +23,25 @@ static void add_rooms(char *buf, size_t size, const char *root)
 	char path[FACTS_PATH_MAX], list[256];
 	struct errbuf ignored;
 	struct idset nodes;
-	size_t used;
+	struct pages_node *room;
+	unsigned n = 0;
 
 	snprintf(path, sizeof(path), "%s/sys/devices/system/node/has_memory", root);
 	if (file_read_line(path, list, sizeof(list)) < 0 || idset_parse(&nodes, list, &ignored) < 0)
 		return;
-	for (int i = idset_next(&nodes, -1); i >= 0; i = idset_next(&nodes, i)) {
-		uint64_t room = pool_room(root, (unsigned)i);
+	room = calloc(idset_count(&nodes) + 1, sizeof(*room));
+	for (int i = idset_next(&nodes, -1); room && i >= 0; i = idset_next(&nodes, i))
+		room[n++].node = (unsigned)i;
+	if (!room || pool_read_rooms(room, n, root) < 0)
+		n = 0;
+	for (unsigned i = 0; i < n; i++) {
+		size_t used = strlen(buf);
 
-		used = strlen(buf);
-		if (room)
-			snprintf(buf + used, size - used, "; node %d: %" PRIu64 " MiB for extents",
-				 i, room / POOL_PAGE_2M * 2);
+		if (room[i].room)
+			snprintf(buf + used, size - used, "; node %u: %" PRIu64 " MiB for extents",
+				 room[i].node, room[i].room / POOL_PAGE_2M * 2);
 	}
+	free(room);
 }
 
 const char *lwk_facts(char *buf, size_t size, const char *root)

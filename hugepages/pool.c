@@ -105,33 +105,48 @@ int pool_write(const char *root, const struct pool *p, uint64_t value, struct er
 	return rc;
 }
 
-/* Return the sum of the high watermarks of the node's zones, in pages; UINT64_MAX: unknown. */
-static uint64_t high_watermarks(const char *root, unsigned node)
+/* The index of NODE among the N nodes of ROOM; N: it is none of them. */
+static unsigned index_of(const struct pages_node *room, unsigned n, unsigned node)
+{
+	unsigned i = 0;
+
+	while (i < n && room[i].node != node)
+		i++;
+	return i;
+}
+
+/*
+ * Set HIGH[I] to the sum of the high watermarks of the zones of ROOM[I].node, in pages; UINT64_MAX:
+ * unknown. /proc/zoneinfo is long on a host with many CPUs and nodes, so it is read once for all.
+ */
+static void read_watermarks(uint64_t *high, const struct pages_node *room, unsigned n,
+			    const char *root)
 {
 	char path[POOL_PATH_MAX], line[256];
-	uint64_t high, sum = 0;
-	unsigned at = 0;
-	int inside = 0, found = 0;
+	uint64_t value;
+	unsigned node, at = n;
 	FILE *f;
 
+	for (unsigned i = 0; i < n; i++)
+		high[i] = UINT64_MAX;
 	snprintf(path, sizeof(path), "%s/proc/zoneinfo", root);
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f)) {
-		if (sscanf(line, "Node %u, zone", &at) == 1)
-			inside = at == node;
-		else if (inside && sscanf(line, " high %" SCNu64, &high) == 1) {
-			sum += high;
-			found = 1;
-		}
+		const char *word = line + strspn(line, " ");
+
+		if (sscanf(line, "Node %u, zone", &node) == 1)
+			at = index_of(room, n, node);
+		else if (at < n && strncmp(word, "high ", 5) == 0 &&
+			 sscanf(word + 5, "%" SCNu64, &value) == 1)
+			high[at] = (high[at] == UINT64_MAX ? 0 : high[at]) + value;
 	}
 	if (f)
 		fclose(f);
-	return found ? sum : UINT64_MAX;
 }
 
-uint64_t pool_room(const char *root, unsigned node)
+static uint64_t read_free(unsigned node, const char *root)
 {
-	uint64_t kib, free_bytes = 0, keep = high_watermarks(root, node);
+	uint64_t kib, bytes = 0;
 	char path[POOL_PATH_MAX], line[256];
 	FILE *f;
 
@@ -139,11 +154,25 @@ uint64_t pool_room(const char *root, unsigned node)
 	f = fopen(path, "re");
 	while (f && fgets(line, sizeof(line), f))
 		if (sscanf(line, "Node %*u MemFree: %" SCNu64, &kib) == 1)
-			free_bytes = kib << 10;
+			bytes = kib << 10;
 	if (f)
 		fclose(f);
-	if (keep == UINT64_MAX)
-		return 0;
-	keep *= (uint64_t)sysconf(_SC_PAGESIZE);
-	return free_bytes > keep ? free_bytes - keep : 0;
+	return bytes;
+}
+
+int pool_read_rooms(struct pages_node *room, unsigned n, const char *root)
+{
+	uint64_t *high = calloc(n + 1, sizeof(*high));
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (!high)
+		return -1;
+	read_watermarks(high, room, n, root);
+	for (unsigned i = 0; i < n; i++) {
+		uint64_t bytes = read_free(room[i].node, root);
+
+		room[i].room = high[i] < bytes / page ? bytes - high[i] * page : 0;
+	}
+	free(high);
+	return 0;
 }

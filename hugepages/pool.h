@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/errbuf.h"
+#include "hugepages/pages_plan.h"
 
 /*
  * A pool of the kernel's huge pages: those of one size on one memory node. Several steps and the
@@ -48,9 +49,10 @@ int pool_read(struct pool_state *out, const char *root, const struct pool *p, st
 int pool_write(const char *root, const struct pool *p, uint64_t value, struct errbuf *err);
 
 /*
- * Return the free bytes of NODE above the high watermarks of its zones: these may become huge pages
- * without reclaim; 0: none, or unknown.
+ * Set the room of each of the N nodes in ROOM: its free bytes above the high watermarks of its
+ * zones, which may become huge pages without reclaim; 0: none, or unknown. Returns -1 without
+ * memory.
  */
-uint64_t pool_room(const char *root, unsigned node);
+int pool_read_rooms(struct pages_node *room, unsigned n, const char *root);
 
 #endif

@@ -211,7 +211,9 @@ static int read_rooms(struct work *w, struct errbuf *err)
 	if (!w->node || !w->piece)
 		return errprintf(err, "out of memory");
 	for (int i = idset_next(mems, -1); i >= 0; i = idset_next(mems, i))
-		w->node[w->n++] = (struct pages_node){ (unsigned)i, pool_room("", (unsigned)i) };
+		w->node[w->n++].node = (unsigned)i;
+	if (pool_read_rooms(w->node, w->n, "") < 0)
+		return errprintf(err, "out of memory");
 	return w->n ? 0 : errprintf(err, "the step has no memory node");
 }
 

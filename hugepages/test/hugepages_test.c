@@ -56,6 +56,8 @@ static void test_pool_files(void)
 
 static void test_room(void)
 {
+	struct pages_node room[] = { { .node = 1 }, { .node = 2 }, { .node = 0 } };
+
 	scratch_dir(NODE);
 	scratch_dir("proc");
 	scratch_file(NODE "/meminfo", "Node 1 MemTotal:       100000 kB\n"
@@ -65,10 +67,14 @@ static void test_room(void)
 				      "Node 1, zone    DMA32\n        high     100\n"
 				      "Node 1, zone   Normal\n        low      900\n"
 				      "        high     1000\n");
+	scratch_dir("sys/devices/system/node/node0");
+	scratch_file("sys/devices/system/node/node0/meminfo", "Node 0 MemFree:         20000 kB\n");
+	is_int(pool_read_rooms(room, 3, scratch), 0, "pool_read_rooms: reads those of three nodes");
 	/* 50000 KiB less 1100 pages of 4 KiB */
-	ok(pool_room(scratch, 1) == (50000 - 4400) * 1024,
-	   "pool_room: gives the free memory above the node's high watermarks");
-	ok(pool_room(scratch, 2) == 0, "pool_room: 0 for a missing node");
+	ok(room[0].room == (50000 - 4400) * 1024,
+	   "pool_read_rooms: gives the free memory above the node's high watermarks");
+	ok(room[1].room == 0, "pool_read_rooms: 0 for a missing node");
+	ok(room[2].room == 0, "pool_read_rooms: 0 for a node with less than that, 28,000 KiB");
 }
 
 static void test_facts(void)
@@ -235,8 +241,7 @@ static void test_report(void)
 	ok(strstr(report(&none, &unknown),
 		  "\"24 MiB in at most 5 extents of at least 2 MiB, node 1\""),
 	   "rank_report_json: without a proof of its own the rank has that of all ranks");
-	ok(strstr(report(&unequal, &unknown),
-		  "\"24 MiB in 2 extents of at least 6 MiB, node 1\""),
+	ok(strstr(report(&unequal, &unknown), "\"24 MiB in 2 extents of at least 6 MiB, node 1\""),
 	   "rank_report_json: the rank's own extents of 3 and 9 pages");
 	ok(strstr(report(&equal, &unknown), "\"24 MiB in 3 extents of 8 MiB, node 1\""),
 	   "rank_report_json: three extents of 4 pages each are all of them");
