@@ -63,8 +63,7 @@ struct rank_settings {
 	struct reserve_given extents; /* the ranks' huge pages for their machines */
 	struct rank_counts counts; /* counts of their machines, in shared memory */
 	struct guest_given guest;
-	bool opens_kvm; /* root opens /dev/kvm for the ranks */
-	bool ticks; /* Linux was not booted to leave the CPUs of the ranks' machines alone */
+	bool opens_kvm, ticks; /* root opens /dev/kvm for the ranks; their CPUs have ticks */
 };
 
 /* The ranks of a step in one place, as root sees them: in a container, or in the rest outside. */

@@ -129,11 +129,10 @@ static void note_ticks(struct rank_settings *g)
 	struct errbuf ignored;
 	struct idset quiet;
 
-	if (file_read_line(NOHZ_FULL, text, sizeof(text)) < 0 ||
-	    idset_parse(&quiet, text, &ignored) < 0 || !idset_subset(&g->cpus, &quiet)) {
-		g->ticks = true; /* launch/step_waits.c adds how many there were */
+	g->ticks = file_read_line(NOHZ_FULL, text, sizeof(text)) < 0 ||
+		   idset_parse(&quiet, text, &ignored) < 0 || !idset_subset(&g->cpus, &quiet);
+	if (g->ticks) /* launch/step_waits.c adds how many there were */
 		isolator_note(g, "lwk: ticks: Linux was not booted with nohz_full= for its CPUs");
-	}
 }
 
 static int lower_memory(const struct isolator_step *s, const struct isolator_part *p,
