@@ -79,8 +79,8 @@ static void add_container(struct site_visit *t, unsigned node, const struct repo
 	/* until all reports are read, TAKEN counts the CPUs of the containers added so far */
 	if (cpus > s->node[node].cpus - s->node[node].taken) {
 		say_site_left_out(s,
-				  "job %s on %s: a container of %u CPUs is left out, as the node "
-				  "has fewer free CPUs",
+				  "job %s on %s: a container of %u CPUs is left out: the node has "
+				  "fewer free CPUs",
 				  t->job->number, s->slurm_node[node].name, cpus);
 		return;
 	}
