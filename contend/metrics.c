@@ -258,7 +258,7 @@ static void put_left_out(FILE *f, const struct observed_node *node)
 		if (!node->step[i].ended)
 			n += node->step[i].n - count_shown_ranks(node, i, &left);
 	put_family(f, "nodeos_ranks_left_out", "gauge",
-		   "Number of observed ranks without series, as the node has too many ranks.");
+		   "Number of observed ranks without series, because the node has too many ranks.");
 	fprintf(f, "nodeos_ranks_left_out %u\n", n);
 }
 
