@@ -290,8 +290,9 @@ static void check_family(struct counters *c, bool children, unsigned processes, 
 	if (counters_begin(c, child.pid, children, &g, &err) < 0)
 		bail("%s", err.text);
 	is_int(counters_descriptors(g), 3 * processes, "%s",
-	       children ? "children that a process has already get descriptors"
-			: "unless asked for, children that a process has already get none");
+	       children
+		       ? "children that a process has already get descriptors"
+		       : "children that a process has already get no descriptors unless asked for");
 	send_byte(child.to_child);
 	wait_for_byte(child.from_child);
 	check_faults(read_totals(g).misses, touchers,
