@@ -53,7 +53,7 @@ static int set_ids(struct idset *set, bool *given, const char *name, struct errb
 	if (idset_parse(set, optarg, err) < 0)
 		return errwrap(err, "--%s", name);
 	if (idset_empty(set))
-		return errprintf(err, "--%s: an empty list", name);
+		return errprintf(err, "--%s: the list is empty", name);
 	*given = true;
 	return 0;
 }
@@ -65,7 +65,8 @@ static int set_huge(struct guest_options *o, struct errbuf *err)
 	else if (strcmp(optarg, "1G") == 0)
 		o->page = UINT64_C(1) << 30;
 	else
-		return errprintf(err, "--page=%s: 2M or 1G", optarg);
+		return errprintf(err, "--page=%s: not a size of huge pages (allowed: 2M, 1G)",
+				 optarg);
 	return 0;
 }
 
@@ -80,7 +81,7 @@ static int set_given(struct guest_options *o, struct errbuf *err)
 		o->memory_fd[o->memories++] = (int)strtol(at, &end, 10);
 	}
 	if (end == at || *end)
-		return errprintf(err, "--given=%s: not numbers of descriptors", optarg);
+		return errprintf(err, "--given=%s: expected descriptors, KVM[,MEMORY]...", optarg);
 	return 0;
 }
 
@@ -91,7 +92,9 @@ static int set_rank(struct guest_options *o, struct errbuf *err)
 	if (sscanf(optarg, "%u,%u,%d,%d%c", &o->rank, &o->ranks, &o->meet_send, &o->meet_receive,
 		   &end) != 4 ||
 	    o->rank >= o->ranks || o->ranks > AGENT_PROGRAMS_MAX || o->meet_send < 0)
-		return errprintf(err, "--rank=%s: not a rank of at most %u, with descriptors",
+		return errprintf(err,
+				 "--rank=%s: expected NUMBER,RANKS,SEND,RECEIVE, of at most "
+				 "%u ranks",
 				 optarg, AGENT_PROGRAMS_MAX);
 	return 0;
 }
@@ -100,7 +103,8 @@ static int set_network(struct guest_options *o, struct errbuf *err)
 {
 	o->network = strcmp(optarg, "user") == 0;
 	if (!o->network && strcmp(optarg, "none") != 0)
-		return errprintf(err, "--network=%s: user or none", optarg);
+		return errprintf(err, "--network=%s: not a kind of network (allowed: user, none)",
+				 optarg);
 	return 0;
 }
 
@@ -155,7 +159,8 @@ static int set_guest_option(struct guest_options *o, int letter, struct errbuf *
 		return 0;
 	case 'g':
 		if (word_parse_number(optarg, 1, GRACE_MAX, &o->grace) < 0)
-			return errprintf(err, "--grace=%s: seconds, 1 to %d", optarg, GRACE_MAX);
+			return errprintf(err, "--grace=%s: not a number of seconds from 1 to %d",
+					 optarg, GRACE_MAX);
 		return 0;
 	case 'N':
 		return set_network(o, err);
@@ -170,7 +175,7 @@ static int set_guest_option(struct guest_options *o, int letter, struct errbuf *
 		o->version = true;
 		return 0;
 	default:
-		return errprintf(err, "unknown option, or one without its value; see --help");
+		return errprintf(err, "an option is unknown or lacks its value; see --help");
 	}
 }
 

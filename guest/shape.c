@@ -108,7 +108,7 @@ int guest_shape_divide(struct guest_shape *shape, uint64_t bytes, uint64_t page,
 	if (pages < memory)
 		return errprintf(err,
 				 "%" PRIu64
-				 " pages are too few for %u memory nodes: more memory, or "
+				 " pages are too few for %u memory nodes: give more memory, or "
 				 "smaller pages",
 				 pages, memory);
 	for (unsigned i = 0; i < shape->nodes; i++)

@@ -55,8 +55,10 @@ static void test_pack(void)
 	};
 	uint8_t *out;
 
-	is_int(agent_start_pack(&out, &start), (long)sizeof(packed), "the length of a program");
-	ok(out && memcmp(out, packed, sizeof(packed)) == 0, "the bytes of a program");
+	is_int(agent_start_pack(&out, &start), (long)sizeof(packed),
+	       "agent_start_pack: gives the length of the data");
+	ok(out && memcmp(out, packed, sizeof(packed)) == 0,
+	   "agent_start_pack: gives the bytes of the data");
 	free(out);
 }
 
@@ -74,14 +76,14 @@ static void test_unpack(void)
 		int at, value;
 		const char *what;
 	} bad[] = {
-		{ 12, 2, "more groups than there are" },
+		{ 12, 2, "more groups than the data has" },
 		{ 15, 0x40, "a number of groups that no memory holds" },
-		{ 16, 3, "more arguments than there are" },
-		{ 16, 1, "texts after the last one" },
+		{ 16, 3, "more arguments than the data has" },
+		{ 16, 1, "texts that no number counts" },
 		{ 16, 0, "no argument" },
-		{ 20, 0, "a variable that is not counted" },
+		{ 20, 0, "a variable that no number counts" },
 		{ 23, 0x80, "a number of variables that no memory holds" },
-		{ sizeof(packed) - 1, 'x', "a last text without its end" },
+		{ sizeof(packed) - 1, 'x', "a last text without a NUL" },
 	};
 	uint8_t bytes[sizeof(packed)];
 	struct agent_start s;
@@ -101,11 +103,11 @@ static void test_unpack(void)
 	free(s.env);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		is_int(unpack(&s, bytes, sizeof(packed), bad[i].at, bad[i].value), -1,
-		       "refused: %s", bad[i].what);
+		       "agent_start_unpack: refuses %s", bad[i].what);
 	for (size_t n = 0; n < sizeof(packed); n++)
 		if (unpack(&s, bytes, n, -1, 0) == 0)
 			break;
-	ok(!s.argv, "every shorter text is refused");
+	ok(!s.argv, "agent_start_unpack: refuses data that is cut at any byte");
 }
 
 int main(void)

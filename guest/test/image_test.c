@@ -28,7 +28,7 @@ static void test_good(void)
 	guest_image_free(&image);
 	is_int(guest_image_parse(&image, "i.json", "{\"disk\":\"d\"}", 12, &err), 0,
 	       "a disk alone can boot");
-	is(image.disk, "d", "beside a file of this directory, names stay relative to it");
+	is(image.disk, "d", "names stay relative if the image's file is in the present directory");
 	guest_image_free(&image);
 }
 
@@ -60,7 +60,8 @@ static void test_refused(void)
 		is_int(parse(bad[i].text), -1, "refused: %s", bad[i].text);
 		is(err.text, bad[i].message, "the reason is given for %s", bad[i].text);
 	}
-	is_int(parse("{\"kernel\": \"k\", \"kernel\": \"l\"}"), -1, "a member twice is refused");
+	is_int(parse("{\"kernel\": \"k\", \"kernel\": \"l\"}"), -1,
+	       "an object that has a member twice is refused");
 }
 
 static void test_long(void)
@@ -68,7 +69,7 @@ static void test_long(void)
 	char text[8192];
 
 	snprintf(text, sizeof(text), "{\"kernel\": \"k\", \"append\": \"%0*d\"}", 2047, 1);
-	is_int(parse(text), 0, "a kernel's command line of 2047 bytes is taken");
+	is_int(parse(text), 0, "a kernel's command line of 2047 bytes is accepted");
 	guest_image_free(&image);
 	snprintf(text, sizeof(text), "{\"kernel\": \"k\", \"append\": \"%0*d\"}", 2048, 1);
 	is_int(parse(text), -1, "a kernel's command line of 2048 bytes is refused");

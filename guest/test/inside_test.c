@@ -39,8 +39,8 @@ static void test_builtin(void)
 
 	ok(guest_kernel_has(text, "virtio_pci"), "a module is found by its file's name");
 	ok(guest_kernel_has(text, "virtiofs"), "a compressed module is found");
-	ok(guest_kernel_has(text, "virtio_console"), "'-' in a file's name is '_'");
-	ok(!guest_kernel_has(text, "virtio"), "the begin of a name is not the name");
+	ok(guest_kernel_has(text, "virtio_console"), "'-' in a file's name equals '_'");
+	ok(!guest_kernel_has(text, "virtio"), "a module is not found by the beginning of its name");
 	ok(!guest_kernel_has(text, "fuse"), "a directory is no module");
 	ok(!guest_kernel_has("", "fuse"), "an empty list has no module");
 }
@@ -78,11 +78,12 @@ static void test_modules(void)
 	   "kernel/v/virtio.ko kernel/v/virtio_ring.ko kernel/v/modern.ko kernel/v/legacy.ko "
 	   "kernel/v/virtio_pci.ko kernel/f/fuse.ko kernel/f/virtiofs.ko.xz ",
 	   "what two modules need is loaded once");
-	is_int(guest_modules_add(&list, dep, "virtio_rin"), -1, "no such module");
+	is_int(guest_modules_add(&list, dep, "virtio_rin"), -1,
+	       "guest_modules_add: refuses a module that does not exist");
 	list.n = GUEST_MODULES_MAX - 1;
 	memset(list.path, 0, sizeof(list.path));
 	is_int(guest_modules_add(&list, dep, "virtiofs"), -1,
-	       "more modules than there is room for");
+	       "guest_modules_add: refuses more modules than the list has room for");
 }
 
 /* Debian's cpio reads what we write. */

@@ -114,7 +114,7 @@ static void test_divide(void)
 	   "the first node has the odd page, a node of CPUs has none");
 	is_int(guest_shape_divide(&shape, 2 * m, 2 * m, 2, &err), -1,
 	       "one page for two nodes is refused");
-	is(err.text, "1 pages are too few for 2 memory nodes: more memory, or smaller pages",
+	is(err.text, "1 pages are too few for 2 memory nodes: give more memory, or smaller pages",
 	   "too few pages: the message has both numbers");
 	is_int(guest_shape_divide(&shape, 3 * m, 2 * m, 1, &err), -1, "half a page is refused");
 	is(err.text, "3145728 bytes of memory are not a multiple of 2097152",
