@@ -240,22 +240,22 @@ static void test_report(void)
 
 	ok(strstr(report(&none, &unknown),
 		  "\"24 MiB in at most 5 extents of at least 2 MiB, node 1\""),
-	   "rank_report_json: without a proof of its own the rank has that of all ranks");
+	   "rank_report_json: a rank without a proof of its own has the proof of all ranks");
 	ok(strstr(report(&unequal, &unknown), "\"24 MiB in 2 extents of at least 6 MiB, node 1\""),
-	   "rank_report_json: the rank's own extents of 3 and 9 pages");
+	   "rank_report_json: runs of 3 and 9 pages are 2 extents of at least 6 MiB");
 	ok(strstr(report(&equal, &unknown), "\"24 MiB in 3 extents of 8 MiB, node 1\""),
-	   "rank_report_json: three extents of 4 pages each are all of them");
+	   "rank_report_json: three runs of 4 pages are 3 extents of 8 MiB");
 	ok(strstr(report(&one, &unknown), "\"24 MiB in 1 extent of 24 MiB, node 1\""),
-	   "rank_report_json: all pages in one extent");
+	   "rank_report_json: one run of 12 pages is 1 extent of 24 MiB");
 	ok(!strstr(report(&one, &c), "per_second"),
-	   "rank_report_json: no rate of interrupts without a time");
+	   "rank_report_json: gives no rate of interrupts without a run time");
 	c.run_ns = 2500000000;
 	ok(strstr(report(&one, &c), "\"interrupts_per_second\": 200"),
 	   "rank_report_json: 500 interrupts in 2.5 s are 200 in a second");
 	c.interrupts = UINT64_MAX;
 	c.run_ns = 1;
 	ok(!strstr(report(&one, &c), "per_second"),
-	   "rank_report_json: no rate if the rank has written numbers that cannot be");
+	   "rank_report_json: gives no rate if the rank has written impossible numbers");
 }
 
 static void test_guest(void)
