@@ -182,9 +182,9 @@ static void print_counts(const struct memory_numbers *m)
 	print_line(c->windows, "windows");
 	print_line(m->size >> 10, m->ordinary ? "KiB of the extent, in ordinary memory"
 					      : "KiB of the extent, in huge pages");
-	print_line(c->used >> 10, "KiB of it in use");
+	print_line(c->used >> 10, "KiB of the extent in use");
 	print_line(c->outside_mappings, "private mappings outside");
-	print_line(c->outside >> 10, "KiB of these");
+	print_line(c->outside >> 10, "KiB of private mappings outside");
 }
 
 void count_end(bool print)

@@ -46,10 +46,10 @@ static int add_segment(struct elf *e, const Elf64_Phdr *p, uint64_t file_size, s
 	    p->p_memsz > USER_END - p->p_vaddr)
 		return errprintf(err, "a segment lies outside of the file or of its memory");
 	if ((p->p_vaddr - p->p_offset) % PAGE != 0)
-		return errprintf(err, "a segment begins elsewhere in a page of memory than in a "
-				      "page of the file");
+		return errprintf(err, "a segment has another offset in its page of memory than in "
+				      "its page of the file");
 	if (e->segments && p->p_vaddr < e->segment[e->segments - 1].address)
-		return errprintf(err, "the segments are not in order");
+		return errprintf(err, "the segments are not in the order of their addresses");
 	s = &e->segment[e->segments++];
 	*s = (struct elf_segment){ p->p_vaddr, p->p_memsz, p->p_offset, p->p_filesz, 0 };
 	s->prot = (p->p_flags & PF_R ? PROT_READ : 0) | (p->p_flags & PF_W ? PROT_WRITE : 0) |

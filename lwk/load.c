@@ -150,7 +150,8 @@ int program_load(const struct program *p, struct loaded *l, struct errbuf *err)
 		uint64_t at = memory_take(e->high - e->low, e->align, PROT_NONE);
 
 		if (!at)
-			return errprintf(err, "the extent is too small for the program (--memory)");
+			return errprintf(err, "the extent is too small for the program: raise "
+					      "--memory");
 		base = at - e->low;
 	} else if (map_fixed(e, err) < 0) {
 		return -1;

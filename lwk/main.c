@@ -58,22 +58,22 @@ static void print_lwk_usage(void)
 	puts("usage: nodeos-lwk [OPTION]... [--] PROGRAM [ARGUMENT]...\n\n"
 	     "Run an unmodified program of x86-64 in a machine of KVM without a kernel: its "
 	     "private\n"
-	     "memory is one extent of huge pages, its system calls are made by this process.\n\n"
-	     "  -m, --memory=SIZE   of the extent: 16M to 256G [256M]\n"
-	     "  -p, --page=2M|1G    huge pages of the extent [2M]\n"
-	     "  -c, --counts        print to stderr at the end what left the machine\n"
+	     "memory is one extent of huge pages, and this process makes its system calls.\n\n"
+	     "  -m, --memory=SIZE   size of the extent: 16M to 256G [256M]\n"
+	     "  -p, --page=2M|1G    size of the extent's huge pages [2M]\n"
+	     "  -c, --counts        at the end, print to stderr the exits from the machine\n"
 	     "  -s, --smartmap      let ranks of the same step map the extent, see "
 	     "nodeos-smartmap.h\n"
-	     "  -l, --loose         programs that it executes run outside of machines\n"
-	     "  -n, --name=NAME     the program's argv[0]\n"
-	     "  -t, --comm=NAME     its name in /proc\n"
-	     "  -k, --child         its extent may be ordinary memory\n"
+	     "  -l, --loose         run programs that the program executes outside of machines\n"
+	     "  -n, --name=NAME     set the program's argv[0]\n"
+	     "  -t, --comm=NAME     set the program's name in /proc\n"
+	     "  -k, --child         allow an extent of ordinary memory\n"
 	     "  -f, --file=FD       close FD when the program is open\n"
-	     "  -g, --given=FD,FD   open files: of the extent, and /dev/kvm; -1: none\n"
-	     "  -r, --record=FD,N   an open file, in whose record N are the counts\n"
-	     "  -u, --used          the given extent is that of an earlier program\n"
-	     "  -h, --help\n"
-	     "  -V, --version\n\n"
+	     "  -g, --given=FD,FD   use these open files: of the extent, and /dev/kvm; -1: none\n"
+	     "  -r, --record=FD,N   count in record N of this open file\n"
+	     "  -u, --used          the given extent has data of an earlier program\n"
+	     "  -h, --help          print this\n"
+	     "  -V, --version       print the version\n\n"
 	     "Exit status: the program's; 125 for errors of the machine, 126 if the program "
 	     "cannot\n"
 	     "be executed, 127 if it is not found. See nodeos-lwk(1).");
@@ -193,7 +193,7 @@ static int take_stack(struct stack *k, uint64_t memory, int prot, struct errbuf 
 	k->size = (k->size + 4095) & ~4095UL;
 	k->bottom = memory_take(k->size, 4096, prot);
 	if (!k->bottom || !memory_take(GUARD, 4096, PROT_NONE))
-		return errprintf(err, "the extent is too small for the stack (--memory)");
+		return errprintf(err, "the extent is too small for the stack: raise --memory");
 	memory_note_stack(k->bottom, k->size);
 	return 0;
 }
@@ -295,12 +295,12 @@ static int enter_program(const struct start *s, const char *comm, struct errbuf 
 	if (!t)
 		return errprintf(err, "KVM cannot make a vCPU: %s", strerror((int)-error));
 	if (!code)
-		return errprintf(err, "the extent is too small (--memory)");
+		return errprintf(err, "the extent is too small: raise --memory");
 	error = program_copy(&code, &code, sizeof(code));
 	if (error < 0)
 		return errprintf(err,
-				 "process_vm_readv, by which arguments of calls are read, fails: "
-				 "%s; a seccomp filter may forbid it",
+				 "process_vm_readv() fails: %s; nodeos-lwk needs it to read the "
+				 "arguments of system calls, and a seccomp filter may forbid it",
 				 strerror((int)-error));
 	if (run_check_machine(t, code, err) < 0)
 		return -1;

@@ -104,11 +104,12 @@ static int set_option(struct options *o, int letter, struct errbuf *err)
 		return 0;
 	case 'g':
 		if (sscanf(optarg, "%d,%d", &o->extent, &o->kvm) != 2)
-			return errprintf(err, "--given=%s: not two numbers", optarg);
+			return errprintf(err, "--given=%s: expected two descriptors, FD,FD",
+					 optarg);
 		return 0;
 	case 'r':
 		if (sscanf(optarg, "%d,%u", &o->record, &o->slot) != 2)
-			return errprintf(err, "--record=%s: not two numbers", optarg);
+			return errprintf(err, "--record=%s: expected two numbers, FD,N", optarg);
 		return 0;
 	case 'h':
 		o->help = true;
@@ -117,7 +118,7 @@ static int set_option(struct options *o, int letter, struct errbuf *err)
 		o->version = true;
 		return 0;
 	default:
-		return errprintf(err, "unknown option, or one without its value; see --help");
+		return errprintf(err, "an option is unknown or lacks its value; see --help");
 	}
 }
 
@@ -138,7 +139,7 @@ int options_parse(struct options *o, int argc, char *const *argv, struct errbuf 
 	if (optind >= argc)
 		return errprintf(err, "no program is given; see --help");
 	if (o->memory % (1UL << o->page))
-		return errprintf(err, "--memory: not a multiple of the page size");
+		return errprintf(err, "--memory: not a multiple of the page size (--page)");
 	return 0;
 }
 

@@ -136,7 +136,8 @@ def judge_smartmap(g):
         ("off", "Function not implemented"),
     ):
         out, status, err = g.parts.get(("inside", f"smartmap-{name}"), MISSING)
-        ok((out, status) == (f"{want}\n", 0), f"attach, {name}: {want}", (out, status, err))
+        what = f"smartmap attach, case {name}: prints {want}"
+        ok((out, status) == (f"{want}\n", 0), what, (out, status, err))
 
 
 def judge_fuzz(g):

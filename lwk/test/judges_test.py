@@ -146,7 +146,7 @@ def test_kept():
     expect(0, failures(judges.judge_kept, Fake({}, kept)), "a kept machine passes")
     none = "a machine is kept: no\n"
     expect(1, failures(judges.judge_kept, Fake({}, none)), "no kept machine fails")
-    expect(1, failures(judges.judge_kept, Fake({})), "a missing word of it fails")
+    expect(1, failures(judges.judge_kept, Fake({})), "a missing line of the kept machine fails")
 
 
 def test_suites():

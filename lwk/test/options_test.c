@@ -73,7 +73,7 @@ int main(void)
 	o.kvm = 4;
 	is_int(options_words(&o, words, text), 5, "options_words: gives five words for a child");
 	is(words[4], "--given=-1,4", "options_words: a child gets KVM, not the extent");
-	refuse("lwk --record=x a", "--record=x: not two numbers");
+	refuse("lwk --record=x a", "--record=x: expected two numbers, FD,N");
 	refuse("lwk --file=x a", "--file=x: not a descriptor");
 	refuse("lwk", "no program is given; see --help");
 	refuse("lwk --memory=1K a", "--memory=1K: not a size from 16M to 256G");
@@ -81,9 +81,9 @@ int main(void)
 	refuse("lwk --memory=8M a", "--memory=8M: not a size from 16M to 256G");
 	refuse("lwk --memory=99999999999999999999G a",
 	       "--memory=99999999999999999999G: not a size from 16M to 256G");
-	refuse("lwk --memory=17M a", "--memory: not a multiple of the page size");
+	refuse("lwk --memory=17M a", "--memory: not a multiple of the page size (--page)");
 	refuse("lwk --page=4K a", "--page=4K: not a size of huge pages (allowed: 2M, 1G)");
-	refuse("lwk --what a", "unknown option, or one without its value; see --help");
-	refuse("lwk --page", "unknown option, or one without its value; see --help");
+	refuse("lwk --what a", "an option is unknown or lacks its value; see --help");
+	refuse("lwk --page", "an option is unknown or lacks its value; see --help");
 	return tap_done();
 }
