@@ -138,7 +138,8 @@ static void inside(void)
 	       "rebind_ranks: makes a move again that had been made before %s", err.text);
 	is_int(move_first("2", "4", false, &err), -1,
 	       "rebind_ranks: a CPU outside of the container is refused");
-	is(err.text, "task_0 would leave the container", "rebind_ranks: the error has the reason");
+	is(err.text, "task_0 would leave the container",
+	   "rebind_ranks: the error says that the rank would leave the container");
 	is(entry(), "sim=0-3 vda=4-7 task_0=2 task_1=1 task_2=4 task_3=5 ",
 	   "rebind_ranks: a refused move leaves the ledger as it was");
 	is_int(move_first("2", "0", false, &err), 0, "rebind_ranks: moves the rank back %s",
@@ -194,6 +195,6 @@ int main(void)
 	between();
 	is_int(rebind_ranks(&none, &host, &err), -1,
 	       "rebind_ranks: a job without entry is refused");
-	is(err.text, "the job has ended", "rebind_ranks: the error has the reason");
+	is(err.text, "the job has ended", "rebind_ranks: the error says that the job has ended");
 	return tap_done();
 }
