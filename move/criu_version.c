@@ -43,8 +43,8 @@ int move_criu_check(const char *version, const char *release, struct errbuf *err
 		return errprintf(err, "Linux \"%s\": unknown form of a release", release);
 	if (criu < 4001001)
 		return errprintf(err,
-				 "CRIU %s is too old: 4.1.1 or later is needed, as vnodes moved by "
-				 "older ones may hang",
+				 "CRIU %s is too old: 4.1.1 or later is needed; a vnode that an "
+				 "older one has moved may hang",
 				 version);
 	if (criu < 4002000 && kernel >= 6016000)
 		return errprintf(err,

@@ -144,7 +144,7 @@ static int keep_request(struct keeper *k, const char *line, struct errbuf *err)
 		return keep_image(k, line, err);
 	if (strcmp(line, "restore") == 0)
 		return step_kept(k, MOVE_RECEIVED, MOVE_RESTORED, err);
-	return errprintf(err, "not a request");
+	return errprintf(err, "unknown request");
 }
 
 /* Set the peer of the move in the journal's last entry, which an earlier keeper has written. */

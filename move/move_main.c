@@ -41,7 +41,7 @@ static const char usage[] =
 	"\n"
 	"Exit code: 0 when the vnode is on HOST, in DIR or restored; 1 when it is where it was; 3 "
 	"when\n"
-	"that is not known, and --recover, or restore again, must be run.\n";
+	"its place is not known: then run --recover, or restore again.\n";
 
 struct arguments {
 	struct move_site site;

@@ -332,7 +332,7 @@ static int do_request(struct receive *r, const char *line, struct errbuf *err)
 		return restore_tree(r, err);
 	if (strncmp(line, "go ", 3) == 0)
 		return take_go(r, line, err);
-	return errprintf(err, "not a request");
+	return errprintf(err, "unknown request");
 }
 
 /* The mover has gone. A restored tree ends when this program frees its lock; its image is kept. */

@@ -51,7 +51,7 @@ int main(void)
 	is_int(move_criu_check_pair("4.2", "4.1.1", &err), -1,
 	       "an older CRIU at the destination is refused");
 	is_int(move_cpu_check("fpu sse2 avx2", "avx2 fpu sse2 avx512f", &err), 0,
-	       "processors with more than needed are accepted");
+	       "processors with more features than needed are accepted");
 	is_int(move_cpu_check("fpu sse2 avx512f", "fpu sse2 avx2", &err), -1,
 	       "processors without AVX-512 are refused");
 	ok(strstr(err.text, "\"avx512f\""),
@@ -59,6 +59,6 @@ int main(void)
 	is_int(move_cpu_check("fpu vmx hypervisor", "fpu", &err), 0,
 	       "features that programs cannot use do not matter");
 	is_int(move_cpu_check("sse", "sse2", &err), -1,
-	       "a feature is not taken for one whose name it begins");
+	       "the feature \"sse2\" does not stand for the feature \"sse\"");
 	return tap_done();
 }

@@ -65,8 +65,8 @@ static void arrows(void)
 			wrong += want != move_state_allows(from, to);
 		}
 	is_int(wrong, 0, "the allowed transitions are those of the diagram");
-	is_int(move_state_parse("handed"), MOVE_HANDED, "move_state_parse: knows handed");
-	is_int(move_state_parse("hand"), MOVE_STATES, "move_state_parse: refuses hand");
+	is_int(move_state_parse("handed"), MOVE_HANDED, "move_state_parse: accepts \"handed\"");
+	is_int(move_state_parse("hand"), MOVE_STATES, "move_state_parse: refuses \"hand\"");
 }
 
 static void steps(void)
@@ -86,7 +86,7 @@ static void steps(void)
 	is_int(step(MOVE_FREEZE, MOVE_LIVE, 1, &err), -1,
 	       "a transition that is not in the table is refused");
 	is_int(last(), MOVE_FREEZE, "a refused transition changes nothing");
-	is_int(step(MOVE_FREEZE, MOVE_BACK, 1, &err), 0, "a move can end in back");
+	is_int(step(MOVE_FREEZE, MOVE_BACK, 1, &err), 0, "a move can end in the state \"back\"");
 	is_int(step(MOVE_BACK, MOVE_PREFLIGHT, 1, &err), -1, "a token is not used twice");
 	is_int(step(MOVE_BACK, MOVE_OFFERED, 3, &err), 0,
 	       "another move can begin after the first one");
@@ -118,7 +118,8 @@ static void damage(void)
 	put("offered 00000000000000000000000000000001 a\nlive\n", 0600);
 	is_int(move_journal_read(&e, dir, "v", &err), -1, "a line without token is damage");
 	put("live 0000000000000000000000000000000G a\n", 0600);
-	is_int(move_journal_read(&e, dir, "v", &err), -1, "a token that is no number is damage");
+	is_int(move_journal_read(&e, dir, "v", &err), -1,
+	       "a token that is not hexadecimal is damage");
 	put("", 0666);
 	is_int(move_journal_read(&e, dir, "v", &err), -1,
 	       "a journal that other users can write is refused");
@@ -170,7 +171,7 @@ static void tokens(void)
 	   "tokens are valid and differ");
 	ok(!move_token_valid("") && !move_token_valid("0123456789abcdef0123456789abcdeF") &&
 		   !move_token_valid("0123456789abcdef0123456789abcdef0"),
-	   "move_token_valid: refuses other texts");
+	   "move_token_valid: refuses texts that are not 32 hexadecimal digits");
 }
 
 int main(void)

@@ -377,7 +377,7 @@ def fail_gate(site):
         "gate killed at live: the journals end in back and aborted",
     )
     code, text = site.move()
-    ok(code == 0 and site.settled(), "after that, a move succeeds", text)
+    ok(code == 0 and site.settled(), "gate killed at live: a later move succeeds", text)
     site.end()
 
 
