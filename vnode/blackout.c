@@ -25,8 +25,8 @@ int vnode_blackout_check(uint64_t ms, unsigned slurmd_timeout, unsigned message_
 	if (slurmd_timeout && ms > slurmd_timeout * UINT64_C(500))
 		return errprintf(err,
 				 "the vnode would not answer for %" PRIu64
-				 " s, but half of SlurmdTimeout "
-				 "(%u s) is the limit, since Slurm then gives up its jobs",
+				 " s, but at most half of SlurmdTimeout (%u s) is allowed: Slurm "
+				 "gives up its jobs then",
 				 ms / 1000, slurmd_timeout);
 	if (message_timeout && ms > message_timeout * UINT64_C(1000)) {
 		errprintf(err,

@@ -92,8 +92,8 @@ int vnode_slurm_check(const struct vnode_conf *c, const char *nodes, const char 
 			    same_host(node.address, host))) {
 			return errprintf(err,
 					 "slurm.conf has another node on the CPUs of this host: "
-					 "%.64s; remove that node, since Slurm would give the CPUs "
-					 "to jobs twice",
+					 "%.64s; remove that node: Slurm would give the CPUs to "
+					 "jobs twice",
 					 node.name);
 		}
 	}
