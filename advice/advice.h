@@ -29,8 +29,8 @@
 #define ADVICE_WEIGHT_MAX 1000000u
 #define ADVICE_TRAFFIC_UNKNOWN UINT32_MAX /* counts as no traffic */
 /*
- * Thousandths of a byte per 10,000 instructions. Two containers with at least this much traffic
- * each count as a whole pair (100 MB/s at 10^9 instructions a second).
+ * Thousandths of a byte per 10,000 instructions. Two containers that both have at least this much
+ * traffic count as a whole pair (100 MB/s at 10^9 instructions a second).
  */
 #define ADVICE_TRAFFIC_FULL 1000000u
 #define ADVICE_UNIT 1000 /* costs and gains are in thousandths */
