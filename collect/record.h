@@ -15,8 +15,9 @@
  * clock.
  *
  * A record is a line for people: "nodeos1 class=devil ranks=8 devils=6 turtles=2 rate=48.1
- * quality=a source=perf hosts=2". It is not JSON, since sacctmgr replaces double quotes by
- * backticks. It has no capital letters, since the sacctmgr of Slurm 22.05 makes all letters small.
+ * quality=a source=perf hosts=2". It is not JSON, because sacctmgr replaces double quotes by
+ * backticks. It has no capital letters, because the sacctmgr of Slurm 22.05 makes all letters
+ * small.
  */
 #define HOST_REPORT_MAX 4096 /* bytes; a host's report must be shorter */
 #define HOST_NAME_MAX_BYTES 64 /* bytes of a host's name with the final NUL */
