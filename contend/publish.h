@@ -9,9 +9,9 @@
 #include "contention/observed.h"
 
 /*
- * Documents of steps, JOB.STEP.json in one directory. Root owns them. The step's user can read its
- * document, and no other user can. A POSIX ACL gives this right; as the owner, the user could
- * change the file. Documents are replaced atomically; if the disk is full, the old document stays.
+ * Documents of steps, JOB.STEP.json in one directory. Root owns them: an owner could change its
+ * file. A POSIX ACL lets the step's user, and no other user, read its document. Documents are
+ * replaced atomically; if the disk is full, the old document stays.
  */
 #define PUBLISH_DIR "/run/nodeos-contend/steps"
 #define PUBLISH_NAME_MAX 48 /* bytes of a document's name with the final NUL */

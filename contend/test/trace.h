@@ -7,8 +7,8 @@
 #include "counters/counters_provider.h"
 
 /*
- * Open counters that replay TRACE (counters/counters.h); if TRACE is NULL, those of a host without
- * counters. Call scratch_make() before.
+ * Open counters that replay TRACE (counters/counters.h) or, if TRACE is NULL, the counters of a
+ * host that has none. Call scratch_make() before.
  */
 static inline struct counters *open_trace(const char *trace)
 {
