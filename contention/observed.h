@@ -55,8 +55,8 @@ struct observed_rank {
 	bool threads_differ; /* two of its threads may use different CPUs */
 	int domain; /* index in struct observed_node, or OBSERVED_NO_DOMAIN */
 	/*
-	 * its counters are read rarely, since its CPUs are nohz_full or isolated, or its policy is
-	 * hpc
+	 * its counters are read rarely, because its CPUs are nohz_full or isolated, or its policy
+	 * is hpc
 	 */
 	bool quiet;
 	unsigned threads;

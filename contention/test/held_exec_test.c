@@ -99,7 +99,7 @@ static void test_numbers(void)
 	       "process_seen_open: gives the number of threads of this process");
 	/* the kernel rounds the two CPU times differently */
 	ok(p.ticks + 2 >= before && p.ticks <= after + 2,
-	   "process_seen_open: gives the CPU time of stat");
+	   "process_seen_open: gives the CPU time in /proc/PID/stat");
 	ok(p.memory > 4096 && p.memory < (UINT64_C(1) << 40),
 	   "process_seen_open: gives memory in bytes");
 	is_int(process_policy(&source, getpid()), sched_getscheduler(0),
