@@ -33,7 +33,7 @@ int meet_send(int fd, unsigned number, const struct meet_rank *rank, struct errb
 	head->cmsg_len = CMSG_LEN(sizeof(ends));
 	memcpy(CMSG_DATA(head), ends, sizeof(ends));
 	if (sendmsg(fd, &message, MSG_NOSIGNAL) < 0)
-		return errprintf(err, "the guest's other ranks: %s", strerror(errno));
+		return errprintf(err, "cannot meet the guest's other ranks: %s", strerror(errno));
 	return 0;
 }
 

@@ -20,7 +20,7 @@ static void test_good(void)
 	is(image.kernel, "/boot/k", "an absolute file name is kept");
 	is(image.initrd, "/home/u/i/r", "other file names are relative to the image's file");
 	is(image.append, "a b,c", "the kernel's words are kept as they are");
-	ok(!image.disk && !image.iso, "members that are not there are NULL");
+	ok(!image.disk && !image.iso, "members that the file lacks are NULL");
 	guest_image_free(&image);
 	ok(!image.kernel, "a freed image has no members");
 	is_int(parse("{\"iso\": \"\\u00e9.iso\"}"), 0, "an ISO image alone can boot");

@@ -126,7 +126,7 @@ def test_inside():
     code, _, err = run_inside(["fail"])
     ok(
         (code, err) == (125, "nodeos-guest: in the guest: no?program\n"),
-        "a program that does not begin: its reason is printed",
+        "the reason is printed why a program does not begin",
         (code, err),
     )
     data = os.urandom(300000).hex().encode()
