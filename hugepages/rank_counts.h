@@ -10,8 +10,8 @@
 #include "lwk/counted.h"
 
 /*
- * What the machines of a step's ranks count: a file of slurmstepd without a name. It has a record
- * for each rank, which the rank's nodeos-lwk writes (lwk/counted.h).
+ * The counts of the machines of a step's ranks: a file of slurmstepd without a name, with a record
+ * for each rank. The rank's nodeos-lwk writes the record (lwk/counted.h).
  */
 struct rank_counts {
 	pid_t owner; /* slurmstepd; 0: there is no such file */

@@ -69,12 +69,13 @@ static void test_room(void)
 				      "        high     1000\n");
 	scratch_dir("sys/devices/system/node/node0");
 	scratch_file("sys/devices/system/node/node0/meminfo", "Node 0 MemFree:         20000 kB\n");
-	is_int(pool_read_rooms(room, 3, scratch), 0, "pool_read_rooms: reads those of three nodes");
+	is_int(pool_read_rooms(room, 3, scratch), 0, "pool_read_rooms: reads the rooms of three nodes");
 	/* 50000 KiB less 1100 pages of 4 KiB */
 	ok(room[0].room == (50000 - 4400) * 1024,
 	   "pool_read_rooms: gives the free memory above the node's high watermarks");
-	ok(room[1].room == 0, "pool_read_rooms: 0 for a missing node");
-	ok(room[2].room == 0, "pool_read_rooms: 0 for a node with less than that, 28,000 KiB");
+	ok(room[1].room == 0, "pool_read_rooms: gives 0 for a missing node");
+	ok(room[2].room == 0,
+	   "pool_read_rooms: gives 0 for a node with less free memory than its watermarks");
 }
 
 static void test_facts(void)
@@ -121,7 +122,8 @@ static void test_journal(void)
 	snprintf(path, sizeof(path), "%s-hugepages", state_dir);
 	dir = pool_journal_open(state_dir, &err);
 	ok(dir >= 0, "pool_journal_open: makes the directory: %s", err.text);
-	is_int(pool_journal_read(&back, dir, 77, &err), 0, "pool_journal_read: 0 without an entry");
+	is_int(pool_journal_read(&back, dir, 77, &err), 0,
+		"pool_journal_read: returns 0 without an entry");
 	is_int(pool_journal_write(dir, &e, &err), 0, "pool_journal_write: writes an entry: %s",
 	       err.text);
 	is_int(pool_journal_read(&back, dir, 77, &err), 1, "pool_journal_read: finds an entry: %s",
@@ -159,7 +161,7 @@ static void test_share(void)
 	   "pages_share: rounds 5.25 GiB down to 5 GiB");
 	ok(pages_share(node, 2, 1, 100 << 20) == 74 << 20,
 	   "pages_share: gives three quarters of MOST if the nodes have more");
-	ok(pages_share(node, 2, 4, 8 << 20) == 0, "pages_share: 0 for less than a page");
+	ok(pages_share(node, 2, 4, 8 << 20) == 0, "pages_share: returns 0 for less than a page");
 }
 
 static void test_counts(void)
