@@ -10,7 +10,7 @@
 
 /*
  * Memory policies, which CRIU does not restore. Only a process itself can set them. So each thread
- * that had one is stopped for a moment, when it runs again, and made to call mbind() or
+ * that had one is stopped for a moment after the restore, and made to call mbind() or
  * set_mempolicy() (ptrace; x86-64). Pages of mappings with a policy of their own move to its nodes.
  */
 #define MOVE_POLICY_NODES 1024
