@@ -75,8 +75,8 @@ int program_open(struct program *p, const char *path, struct errbuf *err)
 	if (n < 0)
 		return fail_open(p, (int)-n, err);
 	if (changes_rights(p, &s)) {
-		errprintf(err, "programs with other rights (setuid, setgid or capabilities) are"
-			       " not supported");
+		errprintf(err, "programs that get other rights (setuid, setgid or capabilities) "
+			       "are not supported");
 		return refuse_program(p);
 	}
 	file.fd = p->fd;

@@ -80,7 +80,7 @@ static void check_fp(void)
 	uint32_t word;
 
 	is_int((long long)frame_mark_fp(area, 832, 7), 836,
-	       "frame_mark_fp: 836 bytes for a state with AVX");
+	       "frame_mark_fp: returns 836 bytes for a state with AVX");
 	memcpy(&word, area + frame_kernel_software, 4);
 	is_int(word, FRAME_FP_MAGIC_1, "frame_mark_fp: writes the first magic number");
 	memcpy(&word, area + frame_kernel_software + 4, 4);
@@ -91,7 +91,7 @@ static void check_fp(void)
 	is_int(word, FRAME_FP_MAGIC_2,
 	       "frame_mark_fp: writes the second magic number behind the state");
 	is_int((long long)frame_mark_fp(area, 512, 0), 512,
-	       "frame_mark_fp: 512 bytes for a state without XSAVE");
+	       "frame_mark_fp: returns 512 bytes for a state without XSAVE");
 }
 
 int main(void)

@@ -20,8 +20,8 @@ MUST_SUCCEED = re.compile(r"gromacs|gromacs-results|numpy|openmp|cg")
 NO_RESULT = (-1, 124, 126, 127, 137, 143)  # missing, late, not executed, or killed
 # line of the plan, name, status and a part of the reason
 REFUSALS = (
-    ("refusals", "setuid", 126, "programs with other rights"),
-    ("refusals", "setuid-later", 126, "programs with other rights"),
+    ("refusals", "setuid", 126, "programs that get other rights"),
+    ("refusals", "setuid-later", 126, "programs that get other rights"),
     ("refusals", "elf32", 126, "32-bit"),
     ("refusals", "not-found", 127, "not found in PATH"),
     ("refusals", "too-small", 125, "not a multiple"),
