@@ -28,7 +28,7 @@ struct around {
 /*
  * Choose BYTES around each of the N misses, half of these bytes below the page of the miss, in
  * whole pages of PAGE bytes. If this gives more than AROUND_RANGES ranges, those with the most
- * misses are chosen, of equal ones the first. Sorts MISS.
+ * misses are chosen; of equal ranges, the first are chosen. Sorts MISS.
  */
 void around_choose(struct around *out, struct miss *miss, unsigned n, uint64_t bytes,
 		   uint64_t page);

@@ -524,8 +524,8 @@ static int decide_units_make(struct decide_units *u, const struct decide_work *w
 }
 
 /*
- * Add the processes of rank I, which are bound apart, as units that stay; and the cores of the rank
- * that none of them uses, as a unit of unknown class in each domain.
+ * Add the processes of rank I, which are bound apart, as units that stay. Add the cores of the rank
+ * that none of them uses, too, as a unit of unknown class in each domain.
  */
 static void decide_add_apart(struct decide_units *u, const struct decide_work *w, unsigned i,
 			     const struct place_ask *ask)

@@ -135,7 +135,7 @@ static void inside(void)
 	       "rebind_ranks: a rank with other CPUs than expected is refused");
 	is(err.text, "task_0 has other CPUs by now", "rebind_ranks: the reason names the rank");
 	is_int(move_first("0", "2", true, &err), 0,
-	       "rebind_ranks: makes a move again that had been made before %s", err.text);
+	       "rebind_ranks: repeats a move that was made before %s", err.text);
 	is_int(move_first("2", "4", false, &err), -1,
 	       "rebind_ranks: a CPU outside of the container is refused");
 	is(err.text, "task_0 would leave the container",
