@@ -109,7 +109,8 @@ static int begin_command(struct command *c, const char *verb, struct errbuf *err
 
 	memset(c, 0, sizeof(*c));
 	if (!program_find("criu", path))
-		return errprintf(err, "criu is not installed");
+		return errprintf(err,
+				 "criu is not installed on this host: install the package criu");
 	add_criu_word(c, path, "");
 	add_criu_word(c, verb, "");
 	return 0;
@@ -302,7 +303,8 @@ int move_criu_probe(char version[MOVE_VERSION_MAX], struct errbuf *err)
 	int rc;
 
 	if (!program_find("criu", path))
-		return errprintf(err, "criu is not installed");
+		return errprintf(err,
+				 "criu is not installed on this host: install the package criu");
 	rc = subprocess_run(&p, &out, err);
 	if (rc < 0)
 		return -1;

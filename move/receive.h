@@ -8,8 +8,8 @@
 
 /*
  * The destination's end of a move: sshd starts this program for one connection of a mover. The
- * program takes only an image of a vnode of its own vnode.d whose "hosts" has this host, once for
- * each token, and nothing else.
+ * program accepts only images of vnodes that its own vnode.d allows on this host ("hosts"), and
+ * each token only once.
  */
 struct receive {
 	struct move_site site;

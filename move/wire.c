@@ -74,7 +74,7 @@ int wire_say(struct wire *w, struct errbuf *err, const char *fmt, ...)
 	n = vsnprintf(line, WIRE_LINE_MAX, fmt, ap);
 	va_end(ap);
 	if (n < 0 || n >= WIRE_LINE_MAX)
-		return errprintf(err, "the line is too long");
+		return errprintf(err, "a line to the other host is too long");
 	for (char *c = line; *c; c++)
 		if (*c == '\n')
 			*c = ' ';
