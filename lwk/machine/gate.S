@@ -102,7 +102,7 @@ host_leave:
 	ud2
 	.size	host_leave, . - host_leave
 
-/* void host_sigreturn(void *context): context is what follows the return address of a frame. */
+/* void host_sigreturn(void *context): a signal frame without its first word, the return address */
 	.globl	host_sigreturn
 	.type	host_sigreturn, @function
 host_sigreturn:
@@ -112,7 +112,7 @@ host_sigreturn:
 	ud2
 	.size	host_sigreturn, . - host_sigreturn
 
-/* What the kernel wants as the restorer of a handler. */
+/* The restorer that rt_sigaction() needs for a handler. */
 	.globl	host_restorer
 	.type	host_restorer, @function
 host_restorer:

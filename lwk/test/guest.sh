@@ -17,14 +17,14 @@ for m in /[0-9]*.ko; do
 done
 cat /sys/devices/system/clocksource/clocksource0/current_clocksource
 
-# Keep a machine, so that those of the tests are neither KVM's first nor its last (keep.c). Its
-# process is no child of this shell, which waits for all its children.
+# Keep a machine, so that a test's machine is neither KVM's first nor its last (keep.c). The process
+# of the kept machine is no child of this shell, which waits for all its children.
 keep_machine () {
 	kept=$(/keep)
 	echo "a machine is kept: ${kept:-no}"
 }
 
-# No process waits for that of the machine, which stays a zombie: only its machine goes.
+# End the kept machine. Its process stays a zombie, because no process waits for it.
 drop_machine () {
 	kill "$kept"
 	while [ -e "$(echo "$KVM/$kept"-*)" ]; do
@@ -67,7 +67,7 @@ inside () {
 	run inside "$@"
 }
 
-# judge_suite SUITE STATUS: the verdict that the outputs in /tmp/out and /tmp/err have
+# judge_suite SUITE STATUS: prints the verdict of the outputs in /tmp/out and /tmp/err
 judge_suite () {
 	cat /tmp/out /tmp/err | awk -v suite="$1" '
 		suite == "busybox" && /^(PASS|SKIPPED): / { n[substr($1, 1, length($1) - 1)]++ }
@@ -78,7 +78,7 @@ judge_suite () {
 		END { print n["PASS"] + 0 " passed, " n["SKIPPED"] + 0 " skipped; failed:" bad }'
 }
 
-# begin_suite SUITE TEST [COMMAND...]: COMMAND with the test, where it expects to be
+# begin_suite SUITE TEST [COMMAND...]: runs COMMAND with the test, in the directory that it expects
 begin_suite () {
 	local suite=$1 test=$2
 
@@ -93,7 +93,7 @@ begin_suite () {
 	timeout 60 "$@" </dev/null >/tmp/out 2>/tmp/err
 }
 
-# suite SUITE TEST: natively and inside; the end of its output if the verdicts differ
+# suite SUITE TEST: runs natively and inside; prints the end of its output if the verdicts differ
 suite () {
 	local part rc verdict native='' times='' begin inside='nodeos-lwk --memory=48M'
 
@@ -116,8 +116,8 @@ suite () {
 	echo "seconds of $1:$2:$times"
 }
 
-# fuzz AMOUNT: random code in ranks of their own, which have huge pages, and in forks of one rank;
-# AMOUNT is seconds, or "Nx": children
+# fuzz AMOUNT: random code in ranks of its own, which have huge pages, and in forks of one rank;
+# AMOUNT is a number of seconds or, as "Nx", of children
 fuzz () {
 	chmod 666 /dev/kvm
 	LIMIT=$((${1%x} + 120))
@@ -300,7 +300,7 @@ prepare_gromacs () {
 GROMACS='gmx -quiet -nobackup mdrun -s ../topol.tpr -deffnm md -ntmpi 1 -ntomp 2 -pin off -reprod
 	-nb cpu'
 
-# Some steps of GROMACS; then checksums of what it wrote, energies among it.
+# Run some steps of GROMACS; then print checksums of what it wrote, which includes energies.
 # shellcheck disable=SC2086  # words
 gromacs () {
 	local arm lwk
@@ -347,7 +347,7 @@ ticks () {
 LOCKED='GLIBC_TUNABLES=glibc.malloc.hugetlb=2 LOCK=1'
 
 # What calls, computing and messages cost, in three arms; a plugin of QEMU counts instructions.
-# Calls and messages are on CPU 0, as on a CPU with nohz_full Linux counts time at each call.
+# Calls and messages run on CPU 0: on a CPU with nohz_full, Linux counts time at each call.
 # shellcheck disable=SC2086  # words
 cost_of_calls () {
 	inside calls-native taskset 1 /calls
@@ -416,8 +416,8 @@ await_socket () {
 	done
 }
 
-# attach NAME RANK COMMAND...: prints what an attempt to attach to RANK gives, with COMMAND before
-# it
+# attach NAME RANK COMMAND...: lets COMMAND run an attempt to attach to RANK, and prints what it
+# gives
 attach () {
 	local rank=$2
 
