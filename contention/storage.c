@@ -315,7 +315,7 @@ static void storage_pass(struct storage_reader *r)
 	}
 }
 
-/* Run the reader, which closes all descriptors but that of /proc, and ends with its parent. */
+/* Run the reader, which closes all descriptors except that of /proc, and ends with its parent. */
 static void __attribute__((noreturn)) storage_run_reader(const struct storage *s, pid_t parent)
 {
 	struct storage_reader r = { .page = s->page, .source = s->source, .limit = s->limit };
