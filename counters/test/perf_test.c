@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The provider perf with software events. A counted process makes a known number of page faults, by
- * threads and processes of which some exist before it is counted and others begin later.
+ * The provider perf with software events. A counted process makes a known number of page faults, in
+ * threads and processes. Some of these exist before the process is counted; others begin later.
  */
 #include <fcntl.h>
 #include <pthread.h>
