@@ -45,7 +45,10 @@ uint64_t pool_added(uint64_t before, uint64_t asked, uint64_t now)
 	return more < asked ? more : asked;
 }
 
-/* Write the path of FILE of pool P: that of the pool's node if OF_NODE, else that of all nodes. */
+/*
+ * Write the path of FILE of pool P: the file of the pool's node if OF_NODE, else the file of all
+ * nodes.
+ */
 static int pool_path(char path[POOL_PATH_MAX], const char *root, const struct pool *p, int of_node,
 		     const char *file)
 {

@@ -29,8 +29,8 @@ struct reserve_ask {
 	uint64_t bytes; /* of each rank, a multiple of 2 MiB; 0: its share, see pages_share() */
 	uint64_t most; /* if BYTES is 0: the greatest number of bytes of all ranks together */
 	/*
-	 * RESERVE_2M, or RESERVE_1G: 1 GiB if BYTES is a multiple of it and memory suffices, else 2
-	 * MiB
+	 * RESERVE_2M; or RESERVE_1G: pages of 1 GiB if BYTES is a multiple of it and memory
+	 * suffices, else pages of 2 MiB
 	 */
 	uint64_t page;
 	uint64_t job_max; /* bytes that all steps of the job may have together; 0: no limit */
