@@ -158,7 +158,7 @@ static void check_broken(void)
 	refuse("a segment beyond the user's addresses", "outside");
 	begin(ET_EXEC);
 	file.p[1].p_offset = 0x1001;
-	refuse("an offset that does not fit the address", "elsewhere");
+	refuse("an offset that does not fit the address", "another offset");
 	begin(ET_EXEC);
 	file.p[1].p_vaddr = 0x300000;
 	refuse("a program with segments out of order", "order");
