@@ -69,7 +69,7 @@ static void test_room(void)
 				      "        high     1000\n");
 	scratch_dir("sys/devices/system/node/node0");
 	scratch_file("sys/devices/system/node/node0/meminfo", "Node 0 MemFree:         20000 kB\n");
-	is_int(pool_read_rooms(room, 3, scratch), 0, "pool_read_rooms: reads the rooms of three nodes");
+	is_int(pool_read_rooms(room, 3, scratch), 0, "pool_read_rooms: reads three nodes");
 	/* 50000 KiB less 1100 pages of 4 KiB */
 	ok(room[0].room == (50000 - 4400) * 1024,
 	   "pool_read_rooms: gives the free memory above the node's high watermarks");
