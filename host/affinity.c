@@ -89,7 +89,7 @@ static int status_line(const char *text, const char *key, struct idset *out, str
 int status_sets_at(int root, const char *pid, struct idset *cpus, struct idset *mems,
 		   struct errbuf *err)
 {
-	/* large, as the lines before the sets may list 65,536 groups */
+	/* large: an earlier line of the file may list 65,536 groups */
 	const size_t size = 1 << 20;
 	char *text = malloc(size);
 	char path[64];

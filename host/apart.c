@@ -22,10 +22,9 @@
 _Static_assert(APART_RESULT_MAX <= PIPE_BUF, "a write to a pipe is atomic up to PIPE_BUF");
 
 /*
- * Replace each descriptor except OUT and KEEP by one of /dev/null. A lock is held as long as a
- * process has its file open, and this process may outlive the caller. Closing is not enough: the
- * next opened file would get the free number, and the caller's log, which still writes to that
- * number, would write to that file.
+ * Open /dev/null on each descriptor except OUT and KEEP. This process may outlive the caller, and a
+ * lock is held as long as any process has its file open. Closing the descriptors is not enough: a
+ * file opened later would get a number to which the caller's log still writes.
  */
 static int drop_files(int out, int keep)
 {
@@ -33,7 +32,7 @@ static int drop_files(int out, int keep)
 	struct dirent *e;
 	DIR *dir;
 
-	/* the caller may have closed 0 to 2: no file opened later may get these numbers */
+	/* open 0 to 2 even if the caller has closed them: no later file may get these numbers */
 	for (int fd = 0; rc == 0 && fd <= 2; fd++)
 		rc = fd != out && fd != keep && dup2(null, fd) < 0 ? -1 : 0;
 	dir = rc == 0 ? opendir("/proc/self/fd") : NULL;
@@ -80,8 +79,8 @@ static int yield_to_user(void)
 }
 
 /*
- * Become the user, who must not be able to trace this process: a change of uid makes it undumpable
- * only if the sysctl fs.suid_dumpable is not 1.
+ * Become the user. Also make this process undumpable, so that the user cannot trace it: the change
+ * of uid alone does not if the sysctl fs.suid_dumpable is 1.
  */
 static int become_user(uid_t uid, gid_t gid)
 {
@@ -106,7 +105,7 @@ static _Noreturn void run_apart_process(const struct apart *a, int out, pid_t ca
 	if (drop_files(out, a->keep_fd) < 0 || (a->as_user && yield_to_user() < 0) ||
 	    (a->cgroup && move_to_cgroup(a->keep_fd, a->cgroup) < 0) ||
 	    (a->as_user && become_user(a->uid, a->gid) < 0) ||
-	    /* after the change of rights, which would cancel the signal at the caller's end */
+	    /* last: a change of uid cancels the signal that ends this process with its caller */
 	    (a->ends_with_caller && end_with(caller) < 0))
 		_exit(1);
 	a->work(a->arg, result);

@@ -9,11 +9,11 @@
 #include "base/errbuf.h"
 
 /*
- * Do work that may wait forever for a user's address space, slurmctld or the user database in a
- * child process. The caller waits for a bounded time, holds no lock meanwhile, and continues
- * without the result if it must. The process is a fork without exec: if the caller has several
- * threads, WORK may wait, until the time limit, for a lock that another thread held at the fork.
- * The process shares no open file with the caller except KEEP_FD.
+ * Do work in a child process if it may wait forever for a user's address space, slurmctld or the
+ * user database. The caller waits for a bounded time, holds no lock meanwhile, and then continues
+ * even without the result. The process is a fork without exec: if the caller has several threads,
+ * WORK may wait, until the time limit, for a lock that another thread held at the fork. The process
+ * shares no open file with the caller except KEEP_FD.
  */
 struct apart {
 	/* runs in the process; RESULT is zeroed before, and copied to the caller afterwards */
@@ -23,13 +23,12 @@ struct apart {
 	unsigned seconds; /* time limit */
 	int keep_fd; /* descriptor that stays open in the process; -1: none */
 	/*
-	 * path below KEEP_FD of the cgroup that the process moves to first; NULL: it stays in the
-	 * caller's
+	 * cgroup that the process moves to first, a path below KEEP_FD; NULL: the caller's cgroup
 	 */
 	const char *cgroup;
 	/*
-	 * run with only the rights of UID and GID and no other groups, with no higher priority than
-	 * the user's processes, and killed before them when memory is short
+	 * the process has only the rights of UID and GID, no other groups, and no higher priority
+	 * than the user's processes; the kernel kills it before them when memory is short
 	 */
 	bool as_user;
 	/* also kill the process when the caller's thread ends */
@@ -54,7 +53,7 @@ enum apart_end apart_run(const struct apart *a, void *result, struct errbuf *err
 
 /* A process of apart_start(). */
 struct apart_process {
-	pid_t pid; /* 0: it has ended, and the number may belong to another process */
+	pid_t pid; /* 0: the process has ended, and its number may be reused */
 	/* descriptor of its result, for poll(2); -1: the result has arrived, or never will */
 	int in;
 	long end; /* its time limit, by monotonic_ms() */
@@ -67,13 +66,13 @@ int apart_start(struct apart_process *p, const struct apart *a, struct errbuf *e
 
 /*
  * Check for the result without waiting. If the return value is not APART_AT_WORK, the process has
- * been abandoned, and apart_check() may not be called again.
+ * been abandoned as by apart_abandon(), and apart_check() may not be called again.
  */
 enum apart_end apart_check(struct apart_process *p, void *result, struct errbuf *err);
 
 /*
- * Kill the process. Returns whether it has ended; if not, call again later, as the kernel may delay
- * its end for ever. Does not wait.
+ * Kill the process. Returns whether the process has ended; if not, call this again later: the
+ * kernel may delay the end. Does not wait.
  */
 bool apart_abandon(struct apart_process *p);
 

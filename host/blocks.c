@@ -82,8 +82,8 @@ static void sort_out(struct blocks *b)
 }
 
 /*
- * Withhold from containers the memory nodes that no CPU is near (an expander's, a GPU's), divided
- * or not.
+ * Withhold from containers the memory nodes without a near CPU (those of expanders and GPUs),
+ * divided or not.
  */
 static void leave_special(struct blocks *b, const char *root)
 {
@@ -273,7 +273,7 @@ int blocks_load(struct blocks *out, const char *state_dir, const char *root, str
 	free(text);
 	if (rc < 0) {
 		blocks_free(&b);
-		/* the file only saves reading the kernel's files, which not every user may read */
+		/* without a valid file, read the kernel's files, which some users may not read */
 		return blocks_read(out, root, &ignored);
 	}
 	sort_out(&b);

@@ -16,7 +16,7 @@
  */
 struct block {
 	unsigned node;
-	/* physical node of which NODE is a part; NODE itself if that is undivided, or a home */
+	/* physical node of which NODE is a part; NODE itself if NODE is undivided or a home */
 	unsigned home;
 	/*
 	 * bytes that its zones manage, minus huge pages and the high watermarks, below which the
@@ -32,7 +32,7 @@ struct blocks {
 	unsigned n;
 	struct block *block; /* all memory nodes, by number */
 	struct idset homes; /* the rests of divided nodes */
-	/* other nodes of which at least half is usable, for containers */
+	/* nodes for containers: neither homes, taken nor special */
 	struct idset nodes;
 	struct idset poor; /* subset of nodes: blocks of which less than nine tenths are usable */
 	/*
@@ -86,7 +86,7 @@ void blocks_clean(const struct blocks *b, const char *root, const struct idset *
 /* Remove from NODES all nodes that still have memory. */
 void blocks_gone(const struct blocks *b, const char *root, struct idset *nodes);
 
-/* Write to OUT the nodes of NODES whose home has CPUs of CPUS. */
+/* Write to OUT the nodes of NODES whose home has some of CPUS. */
 void blocks_near(const struct blocks *b, const char *root, const struct idset *nodes,
 		 const struct idset *cpus, struct idset *out);
 

@@ -28,13 +28,15 @@
 #define OWNER "owner"
 #define OWNER_MAX (CGROUP_PATH_MAX + REQUEST_SOURCE_MAX + 256)
 #define POINT "m"
-/* mode of the directories above a buffer; also set by fchmod(), as the umask may be stricter */
+/*
+ * mode of the directories above a buffer; also set by fchmod(), because the umask may be stricter
+ */
 #define MODE 0711
 /* milliseconds to wait while another step of the job makes the buffer */
 #define MAKE_TIMEOUT 120000
 /*
- * milliseconds to wait while other buffers, one of which may use the device, are removed; srun
- * waits 600 seconds for a step to start
+ * milliseconds to wait while other buffers are removed, because one of them may use the device;
+ * less than the 600 seconds that srun waits for a step to start
  */
 #define FREE_TIMEOUT 300000
 /* milliseconds to wait for the device after another buffer was last made or removed */
@@ -135,8 +137,8 @@ static int lock_within(int fd, long ms)
 }
 
 /*
- * Make and lock the buffer's own directory, which another process may remove before we get the
- * lock.
+ * Make and lock the buffer's own directory. Try again if another process removes it before the lock
+ * is taken.
  */
 static int open_locked(int base, const char *name, struct errbuf *err)
 {
@@ -194,7 +196,7 @@ static void unmount_in(int dir)
 
 /*
  * Unmount and remove DIR, which is NAME in BASE, with its lock held. All calls are
- * async-signal-safe, as this may run in a copy of slurmstepd.
+ * async-signal-safe, because this may run in a copy of slurmstepd.
  */
 static void remove_in(int base, int dir, const char *name)
 {
@@ -226,8 +228,8 @@ static bool others_change(int base, const char *name)
 }
 
 /*
- * Mount the buffer, and wait while its device is in use: an earlier step may still use the device,
- * since its srun returns before slurmstepd removes its buffers.
+ * Mount the buffer, and wait while its device is in use: a buffer of an earlier step may still use
+ * the device, because srun returns before slurmstepd removes the step's buffers.
  */
 static int mount_when_free(int base, const char *name, const struct buffer *b, int source,
 			   struct errbuf *err)
@@ -247,8 +249,8 @@ static int mount_when_free(int base, const char *name, const struct buffer *b, i
 	if (mount < 0 && busy) {
 		snprintf(why, sizeof(why), "%s", err->text);
 		errprintf(err,
-			  "%s (is it in use by another job? See nodeosctl report; sites can share "
-			  "devices by GRES or licences)",
+			  "%s (does another job use this source? nodeosctl report lists buffers; "
+			  "sites can share devices by GRES or licences)",
 			  why);
 	}
 	return mount;
@@ -342,8 +344,8 @@ static void keep_only(int *base, int *dir)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	/*
-	 * above 4, as the next calls use the low numbers; the lock stays, as it belongs to the open
-	 * file
+	 * use numbers above 4: the next calls use the low ones; the lock stays, because it belongs
+	 * to the open file, not to the descriptor
 	 */
 	*base = fcntl(*base, F_DUPFD_CLOEXEC, 10);
 	*dir = fcntl(*dir, F_DUPFD_CLOEXEC, 10);
@@ -357,8 +359,8 @@ static void keep_only(int *base, int *dir)
 /*
  * Remove a buffer in a child process, so that several slow devices work at the same time. The
  * caller may be a copy of the multi-threaded slurmstepd. OUT is -1 if the caller waits for the
- * child; otherwise it is the descriptor of the root cgroup, to which the child moves, and init
- * reaps it.
+ * child; otherwise OUT is the descriptor of the root cgroup, to which the child moves, and init
+ * reaps the child.
  */
 static pid_t remove_apart(int base, int dir, const char *name, int out)
 {

@@ -14,8 +14,8 @@
 bool buffer_supported(void);
 
 /*
- * Write the mount point of buffer INODE.INDEX to BUF. It is also the value of NODEOS_DIMMAP in the
- * environment of ranks.
+ * Write the mount point of buffer INODE.INDEX to BUF. The variable NODEOS_DIMMAP of ranks has this
+ * path, too.
  */
 void buffer_path(char buf[BUFFER_PATH_MAX], const char *state_dir, uint64_t inode, unsigned index);
 

@@ -12,7 +12,7 @@ int buffer_mount(const struct buffer *b, int source, bool *busy, struct errbuf *
 
 /*
  * Write the dirty pages of the buffer whose open directory is DIR, but give up when its device
- * makes no progress for a minute. Then shut the buffer down in both cases: processes that have it
+ * makes no progress for a minute. In both cases, then shut the buffer down: processes that have it
  * open get errors, and its memory and device become free. If a signal interrupts the writing, the
  * buffer is not shut down. Async-signal-safe.
  */

@@ -67,9 +67,9 @@ static void look_groups_up(void *arg, void *result)
 }
 
 /*
- * Return the groups that Slurm gave, as nodes need not know users, or else those of the node's user
- * database, in HERE. Returns NULL with the reason if the database does not answer within SECONDS,
- * or if the user has too many groups.
+ * Return the groups that Slurm gave: a node's user database may not know the user. If Slurm gave
+ * none, look them up in that database, into HERE. Returns NULL with the reason if the database does
+ * not answer within SECONDS, or if the user has too many groups.
  */
 static const gid_t *groups_of(const struct buffer *b, struct groups *here, unsigned seconds, int *n,
 			      struct errbuf *err)
@@ -150,9 +150,9 @@ static int receive_result(int from, int *error)
 }
 
 /*
- * Runs between fork and exit, possibly in a copy of the multi-threaded slurmstepd, so with
- * async-signal-safe calls only, and raw system calls in place of glibc's wrappers that look for
- * threads. After the change of user, that user can kill this process but not trace it.
+ * Runs between fork and exit, possibly in a copy of the multi-threaded slurmstepd. So it makes
+ * async-signal-safe calls only, and raw system calls where glibc's wrappers look for threads. After
+ * the change of user, that user can kill this process but not trace it.
  */
 static void buffer_source_child(const struct buffer *b, const gid_t *group, int n, int to)
 {
@@ -237,8 +237,8 @@ static int open_as(const struct buffer *b, unsigned seconds, struct errbuf *err)
 		return errprintf(err, "%s: is not a regular file", ask->source);
 	if (fd < 0 && error == NOT_HIS)
 		return errprintf(err,
-				 "%s: uid %u must own the file or have write access to it, as no "
-				 "other process can write to a file while a buffer uses it",
+				 "%s: uid %u must own the file or have write access to it: while a "
+				 "buffer uses a file, no other process can write to it",
 				 ask->source, (unsigned)b->uid);
 	if (fd < 0 && error == ETIMEDOUT)
 		return errprintf(err, "%s: not opened within %u s (helper_timeout)", ask->source,

@@ -32,8 +32,8 @@ struct cgroup_place {
 int cgroup_open_root(const char *root, struct errbuf *err);
 
 /*
- * Find the place of PID, a rank after Slurm has placed it, or slurmstepd itself. PROC is "/proc" or
- * a test's directory.
+ * Find the place of PID: a rank that Slurm has placed, or slurmstepd itself. PROC is "/proc" or a
+ * test's directory.
  */
 int cgroup_find_place(struct cgroup_place *out, int root_fd, const char *proc, pid_t pid,
 		      struct errbuf *err);

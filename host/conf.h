@@ -120,8 +120,8 @@ int conf_parse_service_mems(struct service_ask *out, const char *value);
 extern const char conf_service_allowed[], conf_service_mems_allowed[];
 
 /*
- * Check that U's job may request isolator ID, by conf_allow_check(). Returns 0, or -1 with a line
- * in ERR that names the key of CONF_PATH.
+ * Check by conf_allow_check() that U's job may request isolator ID. Returns 0, or -1 with a line in
+ * ERR that names the key of CONF_PATH.
  */
 int conf_check_isolator(const struct conf *c, enum isolator_id id, const struct conf_user *u,
 			const char *conf_path, struct errbuf *err);
@@ -133,8 +133,9 @@ bool conf_needs_job(const struct conf *c, enum isolator_id id);
 bool conf_allows_policy(const struct conf *c, enum sched_policy p);
 
 /*
- * conf_allows_partition(): does the site allow containers to be partition P? conf_allows_fences():
- * does it allow any kind other than member, or do partitions replace policy hpc on this kernel?
+ * conf_allows_partition(): does the site allow containers to be partition P?
+ * conf_allows_fences(): does it allow root or isolated ones, or do partitions replace policy
+ * hpc on this kernel?
  */
 bool conf_allows_partition(const struct conf *c, enum partition p);
 bool conf_allows_fences(const struct conf *c);
@@ -156,9 +157,9 @@ int conf_parse(struct conf *out, const char *name, const char *text, size_t len,
 
 /*
  * Load the file PATH. If the installation's own file (NODEOS_CONF_PATH) is missing, *OUT gets the
- * defaults; any other missing file is an error. The writer of the file decides what root does: so
- * it must be a regular file that belongs to root or OWNER and that only its owner can write, and
- * the symbolic links and directories that lead to it must meet the same conditions
+ * defaults; any other missing file is an error. A user that can write the file decides what root
+ * does. So the file must be a regular file that belongs to root or OWNER and that only its owner
+ * can write. The symbolic links and directories that lead to it must meet the same conditions
  * (trusted_open.h). OWNER is 0 except in tests.
  */
 int conf_load(struct conf *out, const char *path, uid_t owner, struct errbuf *err);

@@ -33,8 +33,8 @@ struct conf_user {
 
 /*
  * Copy the texts of VALUE, separated by commas and blanks, to OUT of SIZE bytes, separated by one
- * blank. Returns 0, or -1 if there is none, IS_TEXT refuses one, or they do not fit; OUT is then
- * undefined.
+ * blank. Returns 0, or -1 if there is no text, IS_TEXT refuses a text, or the texts do not fit; OUT
+ * is then undefined.
  */
 int conf_texts_parse(char *out, size_t size, const char *value,
 		     bool (*is_text)(const char *text, size_t len));
@@ -47,10 +47,11 @@ int conf_allow_parse(struct conf_allow *out, const char *value);
 void conf_allow_print(FILE *f, const struct conf_allow *a);
 
 /*
- * Check that U's job may have ISOLATOR. Names of users are looked up in the system's databases by a
- * child process, within CONF_ALLOW_SECONDS: hold no lock meanwhile. Returns 0, or -1 with one line
- * in ERR: the isolator, the jobs that may have it, and the key of CONF_PATH. Unless U is undecided,
- * an unknown account or partition is refused, and so is a user that the databases cannot confirm.
+ * Check that U's job may have ISOLATOR. A child process looks names of users up in the system's
+ * databases, within CONF_ALLOW_SECONDS; the caller must hold no lock meanwhile. Returns 0, or -1
+ * with one line in ERR: the isolator, the jobs that may have it, and the key of CONF_PATH. Unless U
+ * is undecided, an unknown account or partition is refused, and so is a user that the databases
+ * cannot confirm.
  */
 int conf_allow_check(const struct conf_allow *a, const char *isolator, const struct conf_user *u,
 		     const char *conf_path, struct errbuf *err);

@@ -92,7 +92,7 @@ enum contention_policy contention_of_container(const struct requested_container 
 /*
  * Return whether the ranks of container NAME of R are observed in a step without option
  * --nodeos-contention. Without a request (R NULL), and for ranks outside of all containers (NAME
- * NULL or ""), the answer is that for steps without a container.
+ * NULL or ""), the answer is the one for steps without a container.
  */
 bool request_is_observed(const struct request *r, const char *name, const struct conf *conf);
 

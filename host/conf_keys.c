@@ -87,7 +87,7 @@ static void print_count(const struct conf_key *key, FILE *f, const struct conf *
 	fprintf(f, "%u", *(const unsigned *)conf_keys_value_of(key, c));
 }
 
-/* Type: "a, b" as bits by the row's table of words: at least one word, none twice. */
+/* Type: a list of words of the row's table, as bits: at least one word, and no word twice. */
 static int parse_bits(const struct conf_key *key, struct conf *c, const char *value)
 {
 	uint32_t bits = 0;
@@ -422,8 +422,8 @@ static void print_largest(const struct conf_key *key, FILE *f, const struct conf
 
 /*
  * Return whether TEXT is a path or a pattern in a directory below /dev where only root creates
- * names. The directory part may not be a pattern, which could match a directory where every user
- * can.
+ * names. The directory part may not be a pattern: it could match a directory where every user can
+ * create names.
  */
 static bool is_device_glob(const char *text, size_t len)
 {
@@ -555,7 +555,7 @@ static const struct conf_key row[] = {
 	  "none", "the events of this processor, in place of the installed tables",
 	  TEXT(contention.events, conf_contention_is_events, 0) },
 	{ "contention_count", "all, user", "all",
-	  "instructions and misses that count: all, or only those of user code, not of the kernel",
+	  "which instructions and misses count: all, or only those of user code",
 	  FLAG(contention.user_only, count_words) },
 	{ "contention_interval", "1 to 60", "1", "seconds between two samples of a rank",
 	  COUNT(contention.interval, 1, 60) },

@@ -223,8 +223,8 @@ static int connect_daemon(const char *path)
 	if (fd < 0)
 		return -1;
 	/*
-	 * the daemon answers to the address of this socket; being connected, it receives datagrams
-	 * only from the daemon
+	 * the daemon answers to the address of this socket; a connected socket receives datagrams
+	 * only from its peer, the daemon
 	 */
 	if (connect(fd, (struct sockaddr *)&to, sizeof(to)) < 0 ||
 	    bind(fd, (struct sockaddr *)&to, sizeof(to.sun_family)) < 0) {
@@ -234,8 +234,8 @@ static int connect_daemon(const char *path)
 		return -1;
 	}
 	/*
-	 * the kernel doubles the size; if this fails, messages of the default size can still be
-	 * sent
+	 * the kernel doubles the size; without the larger buffer, messages up to the default size
+	 * can still be sent
 	 */
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUFFORCE, &size, sizeof(size)) < 0)
 		setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));

@@ -11,9 +11,9 @@
 #include "manifest/request.h"
 
 /*
- * The datagram that slurmstepd sends to nodeos-contend after it has forked the ranks of a step and
- * before they execute their program, and the answer. The text is one line, which each release must
- * understand:
+ * A datagram to nodeos-contend, and its answer. slurmstepd sends the datagram after it has forked
+ * the ranks of a step, before they execute their program. The text is one line, which each release
+ * must understand:
  *
  *   nodeos-contend 1 job=41 step=0 uid=1000 gid=1000 het=0 policy=dino ranks=0:5301:sim,1:5302:sim
  *
@@ -21,9 +21,9 @@
  * decide. A rank is RANK:PID:CONTAINER, with "-" for no container; pids are those of slurmstepd's
  * pid namespace. Unknown words are skipped; each known word may occur once. The socket (SOCK_DGRAM)
  * belongs to root and has mode 0600; the daemon also checks the sender's uid, which it gets from
- * the kernel (SO_PASSCRED). It sends its answer to the sender's address: "ok N", the number of
- * ranks whose counters are open, or "no REASON". The sender waits at most CONTENTION_WAIT_MS and
- * continues without an answer, as the daemon also finds ranks by the ledger and by
+ * the kernel (SO_PASSCRED). The daemon sends its answer to the sender's address: "ok N", the number
+ * of ranks whose counters are open, or "no REASON". The sender waits at most CONTENTION_WAIT_MS and
+ * then continues without an answer, because the daemon also finds ranks by the ledger and by
  * contention_record.h.
  */
 #define CONTENTION_SOCKET "/run/nodeos-contend/launch"
@@ -38,9 +38,7 @@ struct contention_rank {
 };
 
 struct contention_message {
-	/*
-	 * slurmstepd sends het_job 0, as it could get the number only from the user's environment
-	 */
+	/* slurmstepd sends het_job 0: it could read the number only from the user's environment */
 	uint32_t job, step, het_job;
 	uid_t uid;
 	gid_t gid;
@@ -63,8 +61,8 @@ void contention_message_free(struct contention_message *m);
 
 /*
  * Send M to the daemon at SOCKET, and wait for its answer, at most CONTENTION_WAIT_MS in total.
- * Returns the number of ranks that the daemon counts, or -1 with the reason (no daemon, no answer
- * in time), which must not stop a launch.
+ * Returns the number of ranks that the daemon counts, or -1 with the reason, such as no daemon or
+ * no answer in time. A failure must not stop a launch.
  */
 int contention_message_send(const struct contention_message *m, const char *socket,
 			    struct errbuf *err);

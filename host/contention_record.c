@@ -98,7 +98,7 @@ int contention_record_each(const char *state_dir,
 
 	if (dir < 0)
 		return errno == ENOENT ? 0 : errprintf(err, "%s: %s", state_dir, strerror(errno));
-	/* read all names first, as FN may remove files of this directory */
+	/* read all names first: FN may remove files of this directory */
 	n = scandirat(dir, ".", &e, NULL, alphasort);
 	if (n < 0)
 		errprintf(err, "%s: %s", state_dir, strerror(errno));

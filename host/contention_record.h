@@ -12,11 +12,11 @@
  * Records of steps with --nodeos-contention, for a daemon that did not run when slurmstepd reported
  * the step's ranks. A record is a file of STATE_DIR, "contention-INODE", with the inode of the
  * step's cgroup directory in its name and the text of the message as its content. It overrides
- * nodeos.conf and the containers' requests: exactly its ranks are observed, so with a record
- * without ranks no rank of the step is observed. slurmstepd writes it after all ranks are forked,
- * and removes it at the end of the step. If slurmstepd is killed, the daemon removes the record
- * after its ranks have ended; a record without ranks then stays until STATE_DIR is removed. There
- * is no lock: files are replaced atomically.
+ * nodeos.conf and the containers' requests: exactly its ranks are observed. A record without ranks
+ * means that no rank of the step is observed. slurmstepd writes it after all ranks are forked, and
+ * removes it at the end of the step. If slurmstepd is killed, the daemon removes the record after
+ * its ranks have ended; a record without ranks then stays until STATE_DIR is removed. There is no
+ * lock: files are replaced atomically.
  */
 
 /* Write M as the record of the step INODE. Returns 0, or -1 with the reason. */

@@ -7,8 +7,9 @@
 
 /*
  * List the CPUs of each package, memory node and L3 cache that has some of CPUS: *OUT is a
- * malloc'ed array of *N sets, in any order; some may be equal. Offline CPUs are in none; what /sys
- * below ROOT ("": this host) does not name is left out. Returns 0, or -1 if out of memory.
+ * malloc'ed array of *N sets, in any order; some may be equal. No set has offline CPUs. Domains
+ * that /sys below ROOT ("": this host) does not list are left out. Returns 0, or -1 if out of
+ * memory.
  */
 int cpu_domains_read(struct idset **out, unsigned *n, const char *root, const struct idset *cpus,
 		     struct errbuf *err);

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /*
- * struct sched_attr of Linux 4.x (sched_setattr(2)). C libraries and kernel headers both define
- * that name, in different files.
+ * struct sched_attr of Linux 4.x (sched_setattr(2)), under a name of its own: C libraries and
+ * kernel headers define the original name in different files.
  */
 struct attributes {
 	uint32_t size;

@@ -11,10 +11,10 @@
 char *slurm_show(const char *what, const char *name, struct errbuf *err);
 
 /*
- * Return every record of job JOB ("7"; "7_2", a task of an array; all components of a heterogeneous
- * job), one on each line: its own number, the number as squeue prints it ("7+1" is a component),
- * state, user id, group id and nodes, separated by '|'. Unlike scontrol's output, it has no text
- * that users choose, such as names and comments. NULL: no such job, or not available.
+ * Return a line for each record of job JOB ("7"; "7_2", a task of an array; all components of a
+ * heterogeneous job). A line has the job's own number, the number as squeue prints it ("7+1" is a
+ * component), state, user id, group id and nodes, separated by '|'. Unlike scontrol's output, it
+ * has no text that users choose, such as names and comments. NULL: no such job, or not available.
  */
 char *slurm_job_records(const char *job, struct errbuf *err);
 
@@ -22,8 +22,8 @@ char *slurm_job_records(const char *job, struct errbuf *err);
 void slurm_value(const char *config, const char *key, char *buf, size_t size);
 
 /*
- * Get the CPUs, by Slurm's own numbers, that slurmctld withholds from jobs on this node, and the
- * number of CPUs that it has for the node (0: unknown).
+ * Get the CPUs that slurmctld withholds from jobs on this node, by Slurm's own numbers, and the
+ * node's number of CPUs in slurmctld (0: unknown).
  */
 int slurm_spec_cpus(struct idset *out, unsigned *cpus_of_node, struct errbuf *err);
 

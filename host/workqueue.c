@@ -19,8 +19,8 @@ static const char *sysfs_path(char path[256], const char *file)
 }
 
 /*
- * Return whether the kernel excludes isolated CPUs from workqueues: only such a kernel has the
- * file.
+ * Return whether the kernel excludes isolated CPUs from workqueues: only such a kernel has the file
+ * cpumask_isolated.
  */
 static bool kernel_isolates_workqueues(void)
 {

@@ -11,10 +11,10 @@
  * Isolated partitions and the kernel's unbound workqueues. From Linux 6.7 on the kernel takes the
  * CPUs of an isolated partition from these workqueues while it holds cpuset_mutex, and may create
  * worker threads for that. kthreadd then forks and waits for cgroup_threadgroup_rwsem, while a
- * process that moves to another cgroup holds it and waits for cpuset_mutex (seen on 6.12.117: no
- * process on the node can fork or end any more). The kernel skips this if the workqueues' own mask
- * has none of these CPUs: so NodeOS removes them from that mask first, and puts them back when the
- * partition ends.
+ * process that moves to another cgroup holds cgroup_threadgroup_rwsem and waits for cpuset_mutex
+ * (seen on 6.12.117: no process on the node can fork or end any more). The kernel leaves the
+ * workqueues alone if their own mask has none of these CPUs. So NodeOS removes the CPUs from that
+ * mask first, and puts them back when the partition ends.
  *
  * DIR is the ledger's directory, open and locked; its file "workqueues" keeps the earlier mask.
  */
@@ -24,8 +24,8 @@
 extern const char *workqueue_sysfs;
 
 /*
- * Remove CPUS from the workqueues before they become a partition. Also for root partitions, so that
- * the kernel's unbound work leaves their CPUs, too.
+ * Remove CPUS from the workqueues before they become a partition. Call this for root partitions,
+ * too, so that the kernel's unbound work leaves their CPUs.
  */
 int workqueue_leave(int dir, const struct idset *cpus, struct errbuf *err);
 

@@ -259,7 +259,7 @@ static void start_and_end(void *arg, void *result)
 	(void)arg;
 	if (apart_start(&p, &a, &err) < 0)
 		return;
-	usleep(300000); /* until the process has the user's rights */
+	usleep(300000); /* wait until the process has the user's rights */
 	if (apart_check(&p, &nothing, &err) == APART_AT_WORK)
 		*(pid_t *)result = p.pid;
 }

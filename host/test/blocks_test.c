@@ -94,11 +94,10 @@ static void check_blocks(const struct blocks *b, const char *how)
 {
 	struct idset two = set_of("2"), both = set_of("2,3");
 
-	ok(b->on && b->n == 7, "%s: finds that the kernel has divided nodes, seven in all", how);
-	is(list_of(&b->special), "6", "%s: node 6 is special, as no CPU is near", how);
+	ok(b->on && b->n == 7, "%s: finds the divided nodes, seven memory nodes in all", how);
+	is(list_of(&b->special), "6", "%s: node 6 is special, because no CPU is near", how);
 	is(list_of(&b->homes), "0", "%s: node 0 is the home of a divided node", how);
-	is(list_of(&b->nodes), "1-4", "%s: nodes for containers are those at least half usable",
-	   how);
+	is(list_of(&b->nodes), "1-4", "%s: nodes for containers are at least half usable", how);
 	is(list_of(&b->poor), "4", "%s: node 4, of which less than nine tenths are usable, is poor",
 	   how);
 	is(list_of(&b->taken), "5", "%s: node 5, of which less than half is usable, is taken", how);
@@ -108,7 +107,7 @@ static void check_blocks(const struct blocks *b, const char *how)
 	   "%s: usable bytes of two nodes are their sum", how);
 	ok(blocks_usable_now(b, scratch, &two) ==
 		   (32200 - 50) * PAGE - HUGE - ((16 + 4 + 100 + 40) << 10),
-	   "%s: bytes usable now lack those of the kernel and of files in memory", how);
+	   "%s: bytes usable now exclude those of the kernel and of files in memory", how);
 }
 
 static void check_near(const struct blocks *b)

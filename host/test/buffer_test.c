@@ -98,8 +98,8 @@ static void test_buffer_sources(void)
 	static const char denied[] = "cannot be opened for reading and writing by its user (uid "
 				     "65534): Permission denied";
 	static const char not_his[] =
-		"uid 65534 must own the file or have write access to it, as no "
-		"other process can write to a file while a buffer uses it";
+		"uid 65534 must own the file or have write access to it: while a buffer uses a "
+		"file, no other process can write to it";
 	static const gid_t told[] = { NOBODY, NOBODY + 2 };
 	struct request_dimmap ask = { .size = REQUEST_DIMMAP_MIN, .source = "/dev/null" };
 	struct buffer b = { .ask = &ask, .uid = NOBODY, .gid = NOBODY };
@@ -133,8 +133,8 @@ static void test_buffer_sources(void)
 	is(open_source("readable", NOBODY, false), denied,
 	   "buffer_source_open: refuses to open for writing a file that the user can only read");
 	is(open_source("readable", NOBODY, true), not_his,
-	   "buffer_source_open: refuses a file that the user can only read, as its owner could not "
-	   "write to it meanwhile");
+	   "buffer_source_open: refuses to open for reading a file that the user neither owns nor "
+	   "can write");
 	is(open_source("own-ro", NOBODY, true), "x",
 	   "buffer_source_open: opens the user's own read-only file");
 	is(open_source("writable", NOBODY, true), "x",
@@ -178,7 +178,7 @@ static void test_buffer_sources(void)
 	is_int(buffer_source_open(&b, &conf, "f", &err), -1,
 	       "buffer_source_open: refuses a character device");
 	is(err.text, "/dev/null: is not a block device",
-	   "buffer_source_open: the message says what /dev/null is not");
+	   "buffer_source_open: the message says that /dev/null is no block device");
 }
 
 /*

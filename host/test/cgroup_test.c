@@ -26,7 +26,7 @@ static void append_pid(const char *path, pid_t pid, void *arg)
 	snprintf(text + len, 256 - len, "%s %d;", strrchr(path, '/') + 1, (int)pid);
 }
 
-/* The processes whose memory nodes change with those of the directory "user". */
+/* cgroup_each_pid_below() for the directory "user" of a step. */
 static void test_below(void)
 {
 	static const char user[] = JOB "/step_9/user";
@@ -50,7 +50,7 @@ static void test_below(void)
 	ok(strstr(text, "task_0 11;task_0 12;"),
 	   "cgroup_each_pid_below: finds the processes of a rank: %s", text);
 	ok(strstr(text, "task_special 13;") && strstr(text, "inner 14;"),
-	   "cgroup_each_pid_below: finds the processes of all other cgroups");
+	   "cgroup_each_pid_below: finds the processes of other directories below");
 	ok(strlen(text) == strlen("task_0 11;task_0 12;task_special 13;inner 14;"),
 	   "cgroup_each_pid_below: finds each process once");
 	text[0] = '\0';

@@ -506,7 +506,7 @@ static void test_installed_file(void)
 
 /*
  * Check that the file NAME of the source tree has WANT between the lines BEGIN and END (NULL: up to
- * the file's end). With NODEOS_WRITE=1 write it there.
+ * the file's end). With NODEOS_WRITE=1, write WANT there.
  */
 static void check_generated(const char *name, const char *begin, const char *end, const char *want,
 			    const char *row)

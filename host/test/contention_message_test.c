@@ -206,7 +206,7 @@ static void test_answers(const char *path)
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		is_int(ask_daemon(&m, path, row[i].answer, NULL, &err), row[i].rc,
-		       "contention_message_send: returns the right value for answer %zu", i);
+		       "contention_message_send: answer %zu of the daemon gives %d", i, row[i].rc);
 		ok(strncmp(err.text, row[i].says, strlen(row[i].says)) == 0 &&
 			   !*err.text == !*row[i].says,
 		   "contention_message_send: gives the reason: %s", err.text);
@@ -369,8 +369,8 @@ static void test_which_are_observed(void)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		conf_parse(&conf, "f", row[i].conf, strlen(row[i].conf), &err);
 		is_int(request_is_observed(&r, row[i].name, &conf), row[i].observed,
-		       "request_is_observed: gives the answer for container \"%s\" with conf %zu",
-		       row[i].name, i);
+		       "request_is_observed: container \"%s\" is %s (row %zu)", row[i].name,
+		       row[i].observed ? "observed" : "not observed", i);
 	}
 	is_int(request_is_observed(NULL, NULL, &conf), false,
 	       "request_is_observed: gives the site's answer for a step without a request");

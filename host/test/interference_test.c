@@ -37,8 +37,8 @@ static void write_irq(unsigned number, const char *handler, const char *effectiv
 }
 
 /*
- * Writes a stat in the format of fs/proc/array.c: the name in brackets, the state, six numbers, the
- * flags, twelve numbers and the start.
+ * Write a file stat in the format of fs/proc/array.c: the name in brackets, the state, six numbers,
+ * the flags, twelve numbers and the start.
  */
 static void write_thread(unsigned pid, const char *comm, unsigned flags, const char *cpus)
 {

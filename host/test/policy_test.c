@@ -56,7 +56,7 @@ static void test_policy_names(void)
 
 static void test_policy_numbers(void)
 {
-	/* the numbers of sched.h, and that of the NodeOS kernel series */
+	/* the numbers of sched.h; 48 is that of the NodeOS kernel patches */
 	is(policy_by_number(0), "other", "policy_by_number: 0 is other");
 	is(policy_by_number(1), "fifo", "policy_by_number: 1 is fifo");
 	is(policy_by_number(2), "rr", "policy_by_number: 2 is rr");
@@ -178,7 +178,7 @@ static void test_apply(void)
 	is(hpc_placement_name(2), "topo", "hpc_placement_name: priority 2 is topo");
 	is(hpc_placement_name(3), "?", "hpc_placement_name: \"?\" for priority 3");
 	is_int(policy_apply(0, POLICY_HPC, 3, 0, NULL), -1,
-	       "policy_apply: fails without an error buffer");
+	       "policy_apply: returns -1 without a buffer for the message");
 	is_int(sched_getscheduler(0), SCHED_OTHER, "policy_apply: a failure keeps the policy");
 }
 
