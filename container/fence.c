@@ -35,7 +35,10 @@ bool fence_wanted(const struct ledger_job *job, const struct conf *conf)
 	for (unsigned i = 0; i <= job->n_steps && !wanted; i++) {
 		const char *text = i ? job->step[i - 1].request : job->request;
 
-		/* a request of another release cannot be parsed, and may ask for a partition */
+		/*
+		 * a request that cannot be parsed is of another release, and may ask for a
+		 * partition
+		 */
 		wanted = text && (request_parse(r, text, &ignored) < 0 || fence_requested(r, conf));
 	}
 	free(r);
@@ -218,10 +221,9 @@ static int list_names(int root_fd, const char *path, struct dirent ***e)
 enum obstacle { OBSTACLE_NONE, OBSTACLE_LEFTOVER, OBSTACLE_JOB };
 
 /*
- * Return whether and why the directory PATH, which is beside the job's and has the CPUs HAS,
- * prevents a partition of CPUS. It does if it belongs to a live job, or if it is left from an ended
- * job and has no CPUs other than CPUS; the kernel refuses the partition then, too
- * (validate_change() of cpuset).
+ * Return whether and why the directory PATH, beside the job's and with the CPUs HAS, prevents a
+ * partition of CPUS. The directory of a live job does. So does the directory of an ended job that
+ * has no CPUs other than CPUS: the kernel would refuse the partition (validate_change() of cpuset).
  */
 static enum obstacle judge_directory(int root_fd, const char *path, const struct idset *has,
 				     const struct idset *cpus)
@@ -238,8 +240,8 @@ static enum obstacle judge_directory(int root_fd, const char *path, const struct
 }
 
 /*
- * Return the worst obstacle among the directories beside CGROUP. PATH gets the path of its
- * directory, "" if there is none.
+ * Return the worst obstacle among the directories beside CGROUP. PATH gets the path of that
+ * directory, "" if there is no obstacle.
  */
 static enum obstacle find_obstacle(int root_fd, const char *cgroup, const struct idset *cpus,
 				   char path[CGROUP_PATH_MAX + 300])

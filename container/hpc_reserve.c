@@ -66,7 +66,7 @@ static void take_text(struct live_walk *k, const char *text, const struct job_pl
 		k->any = hpc_take(k->outside, k->request, p, k->conf) || k->any;
 		return;
 	}
-	/* the policies of a plan of another release may be unknown: reserve all its CPUs */
+	/* a request that cannot be parsed is of another release: reserve all CPUs of its plan */
 	idset_zero(&all);
 	job_plan_reserved(p, &all);
 	idset_andnot(k->outside, &all);
@@ -101,8 +101,8 @@ int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 	 */
 	if (rc == 0 && *bad.text)
 		rc = errprintf(err,
-			       "%s; until its job has ended, the CPUs that the job has for policy "
-			       "\"hpc\", real time or a partition are unknown",
+			       "%s; until the job of this entry has ended, the CPUs that it has "
+			       "for policy \"hpc\", real time or a partition are unknown",
 			       bad.text);
 	return rc < 0 ? -1 : k.any;
 }

@@ -28,8 +28,8 @@ bool hpc_take(struct idset *outside, const struct request *r, const struct job_p
 	      const struct conf *conf);
 
 /*
- * As hpc_take(), for every live job, but without the containers of step MY_STEP. Returns 1 for
- * true, 0 for false, or -1 with the reason.
+ * As hpc_take(), for every live job, but without the containers of step MY_STEP. Returns 1 if any
+ * of them has SCHED_HPC, 0 if none has, or -1 with the reason.
  */
 int hpc_take_live(struct idset *outside, struct ledger *l, uint64_t my_step,
 		  const struct conf *conf, struct errbuf *err);

@@ -135,7 +135,7 @@ void isolators_values(const struct rank_settings *g, const struct isolator_rank 
 	WALK_ALL(values, g, fn, arg);
 }
 
-/* Return whether NAME is a limit that only apps can have: in a pod's own list it is ignored. */
+/* Return whether NAME is a limit that only apps can have. Such a limit of a pod is ignored. */
 static bool of_app_only(const char *name)
 {
 	return strcmp(name, "resource/memory") == 0 ||

@@ -31,7 +31,7 @@
 
 /*
  * Settings for the ranks of one step in one place: in a container, or in the rest outside of all
- * containers. This is plain data without pointers, as the step's processes share it in memory.
+ * containers. This is plain data without pointers, because the step's processes share it in memory.
  */
 struct rank_settings {
 	struct idset cpus;
@@ -41,14 +41,14 @@ struct rank_settings {
 	enum mems_policy mems_policy;
 	bool spills; /* the ranks prefer MEMS, and may use other nodes of the job */
 	struct idset kind_mems[MEMORY_KINDS]; /* the nodes of each kind; all empty: unknown */
-	/* only this container has MEMS, whose size limits its memory */
+	/* MEMS belong to this container alone, and their size limits its memory */
 	bool own_blocks;
 	enum sched_policy policy; /* POLICY_UNSET: unchanged */
 	unsigned priority;
 	unsigned quantum; /* milliseconds, of POLICY_HPC */
 	bool quantum_named; /* the request names the quantum */
 	enum partition partition; /* kind of partition that the step's directory becomes */
-	bool for_hpc; /* the partition was not requested itself, so the step can do without it */
+	bool for_hpc; /* the partition only replaces policy hpc; the step can do without it */
 	struct idset fence; /* CPUs of the partition: CPUS and their idle siblings */
 	/* why the container is no partition in this step; "": it is one, or none was requested */
 	char unfenced[200];
@@ -95,7 +95,7 @@ struct isolator_planning {
 	const struct ledger_job *job; /* NULL: no entry yet */
 	uint64_t step_inode;
 	const struct idset *node_cpus, *job_cpus;
-	/* CPUs that the ranks of a step of srun need; 0: the job script, with unknown steps */
+	/* CPUs that the ranks of a step of srun need; 0: a job script, whose steps are unknown */
 	unsigned wanted;
 	struct idset cpus; /* CPUs that the planner may give */
 	const char *kept; /* reason why CPUS lacks some of the job's CPUs; NULL: it lacks none */
@@ -195,8 +195,8 @@ struct isolator {
 	const char *variable;
 
 	/*
-	 * Return 0 if the site allows users to request this. Called at submit with the user's
-	 * rights, and on the node.
+	 * Return 0 if the site allows what ASK requests of this isolator. Called at submit with the
+	 * user's rights, and on the node.
 	 */
 	int (*allowed)(const struct requested_container *ask, const struct conf *conf,
 		       const char *conf_path, struct errbuf *err);
@@ -215,8 +215,7 @@ struct isolator {
 	/* Fill the settings of P from its request and plan. The ledger is open. */
 	int (*give)(const struct isolator_step *s, struct isolator_part *p, struct errbuf *err);
 	/*
-	 * Return 0 if P can exist beside JOB's and the node's live containers, with the ledger
-	 * open.
+	 * The ledger is open. Return 0 if P can exist beside JOB's and the node's live containers.
 	 */
 	int (*accept)(const struct isolator_step *s, struct isolator_part *p,
 		      const struct ledger_job *job, struct errbuf *err);
@@ -227,7 +226,7 @@ struct isolator {
 		    const char *task, struct errbuf *err);
 	/*
 	 * Called in the rank, still as root, in the mount namespace of its program. If a step's
-	 * request uses an isolator with this hook, its ranks wait until the step is prepared.
+	 * request uses an isolator with this hook, the ranks of the step wait until it is prepared.
 	 */
 	int (*show)(const struct rank_settings *g, const struct isolator_place *at,
 		    struct errbuf *err);
@@ -246,7 +245,10 @@ struct isolator {
 
 	/* Add the outcome of this isolator, for a dry run, a launch or a report. */
 	void (*outcome)(struct outcomes *o, const struct reported_container *j);
-	/* Write members of the object "asked", and of the container itself (hook report). */
+	/*
+	 * Write the members of the object "asked" (hook asked), and of the container itself (hook
+	 * report).
+	 */
 	void (*asked)(struct json_out *j, const struct requested_container *ask);
 	void (*report)(struct json_out *j, const struct reported_container *c);
 	/*
@@ -288,7 +290,7 @@ int isolators_allowed(const struct requested_container *ask, const struct conf *
 /*
  * Return 0 if the job of USER may have every isolator that R requests (allow_NAME in the file
  * CONF_PATH), or -1 with the container, the isolator and the key in ERR. Each isolator is checked
- * only once, as the user database may be slow.
+ * only once, because the user database may be slow.
  */
 int isolators_user_may(const struct request *r, const struct conf *conf,
 		       const struct conf_user *user, const char *conf_path, struct errbuf *err);
@@ -333,13 +335,13 @@ void isolators_release(const char *state_dir, uint64_t inode, int index);
 
 /*
  * Note in G why something is not as requested. This is no failure, even if nodeos.conf is strict:
- * Slurm's own limits hold, or the report says what there is instead.
+ * Slurm's own limits hold, or the report says what the ranks have instead.
  */
 void isolator_note(struct rank_settings *g, const char *why);
 
 /*
- * A request for huge pages on the memory nodes of G, within what the job of S may have. The caller
- * adds how many of what size.
+ * Return a request for huge pages on the memory nodes of G, within the limits of S's job. The
+ * caller adds the number and size of the ranks' extents.
  */
 struct reserve_ask isolator_reserve_ask(const struct isolator_step *s,
 					const struct rank_settings *g);

@@ -31,7 +31,7 @@ static int cpus_step(const struct isolator_step *s, struct errbuf *err)
 }
 
 /*
- * Write the cpuset first, as that changes the mask of the task. A rank outside of containers is
+ * Write the cpuset first, because that changes the task's mask. A rank outside of containers is
  * bound only if the step also has ranks in containers: Slurm may have bound it to a container's
  * core, and --cpu-bind cannot exclude a single rank. If all ranks of the step are outside, Slurm's
  * binding stays.
@@ -60,7 +60,7 @@ static int cpus_verify(const struct rank_settings *g, const struct isolator_rank
 		       struct errbuf *err)
 {
 	(void)g;
-	/* a partition made meanwhile may have CPUs of a rank that shares the containers' CPUs */
+	/* a partition made meanwhile may have taken CPUs of a rank that shares all of them */
 	if (idset_equal(r->kernel_cpus, r->chosen) || r->shares_all)
 		return 0;
 	return errprintf(err, "rank %u: the kernel gave other CPUs than planned", r->number);

@@ -75,7 +75,7 @@ static void release_ended(const struct isolator_step *s)
 
 /*
  * Make the buffers of the containers that have ranks of this step. A buffer lives as long as its
- * container, which for a container of the job plan is as long as the job.
+ * container. A container of the job plan lives as long as the job.
  */
 static int dimmap_step(const struct isolator_step *s, struct errbuf *err)
 {

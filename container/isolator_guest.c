@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The programs of a step's ranks in a container run in one whole guest of QEMU on each node. Each
- * rank begins with nodeos-guest in place of its program (spank/stepd.c), the first starts QEMU.
+ * rank begins with nodeos-guest in place of its program (spank/stepd.c); the first rank starts
+ * QEMU.
  */
 #include "container/isolator.h"
 #include "container/step_id.h"
@@ -32,7 +33,7 @@ static int prepare_part(const struct isolator_step *s, struct isolator_part *p, 
 
 	if (g->lwk.memory)
 		return errprintf(err, "a rank has a guest or a machine (lwk), not both");
-	ask.ranks = mems; /* extent N is on node N, if it has room */
+	ask.ranks = mems; /* extent N is on node N if that node has room */
 	ask.bytes = guest_given_bytes((unsigned)g->number[RANK_NUMBER_GUEST].value, mems);
 	ask.page = RESERVE_1G;
 	g->guest = (struct guest_given){ .ranks = p->ranks, .kvm = s->conf->lwk == LWK_YES };

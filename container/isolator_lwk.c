@@ -77,8 +77,8 @@ static int lwk_give(const struct isolator_step *s, struct isolator_part *p, stru
 }
 
 /*
- * Runs in a process of its own. Sets *RESULT to 0, or to errno if /dev/kvm cannot be opened: by the
- * user with lwk = auto, otherwise by root.
+ * Runs in a process of its own. Sets *RESULT to 0, or to errno if /dev/kvm cannot be opened. With
+ * lwk = auto the user opens it, otherwise root.
  */
 static void try_kvm(void *arg, void *result)
 {
@@ -132,7 +132,8 @@ static void note_ticks(struct rank_settings *g)
 	g->ticks = file_read_line(NOHZ_FULL, text, sizeof(text)) < 0 ||
 		   idset_parse(&quiet, text, &ignored) < 0 || !idset_subset(&g->cpus, &quiet);
 	if (g->ticks) /* launch/step_waits.c adds how many there were */
-		isolator_note(g, "lwk: ticks: Linux was not booted with nohz_full= for its CPUs");
+		isolator_note(g, "lwk: the ranks get ticks: Linux was not booted with nohz_full= "
+				 "for their CPUs");
 }
 
 static int lower_memory(const struct isolator_step *s, const struct isolator_part *p,
@@ -160,7 +161,7 @@ static int reserve_part(const struct isolator_step *s, struct isolator_part *p, 
 	if (shares && lower_memory(s, p, err) < 0)
 		return errwrap(err, "container %s: lwk", p->name);
 	if (g->lwk.page == LWK_PAGE_1G && g->extents.page != RESERVE_1G)
-		isolator_note(g, "lwk: 2M pages");
+		isolator_note(g, "lwk: 2M pages in place of 1G pages");
 	note_ticks(g);
 	/* if this fails, the report has no counts */
 	rank_counts_make(&g->counts, p->ranks, &ignored);
@@ -187,7 +188,8 @@ static int lwk_step(const struct isolator_step *s, struct errbuf *err)
 		}
 		if (native) {
 			memset(&p->given->lwk, 0, sizeof(p->given->lwk));
-			isolator_note(p->given, "lwk: no KVM, native");
+			isolator_note(p->given,
+				      "lwk: this node has no KVM, so the ranks run natively");
 		} else if (reserve_part(s, p, err) < 0) {
 			return -1;
 		}
@@ -203,7 +205,7 @@ static int lwk_show(const struct rank_settings *g, const struct isolator_place *
 	if (!g->lwk.memory)
 		return 0;
 	extent_fd = reserve_take(&g->extents, at->nth, err);
-	/* without a proof of this extent the report has that of all ranks */
+	/* without this proof, the report shows how contiguous all extents together are */
 	if (extent_fd >= 0 &&
 	    extent_file_prove(at->extent, extent_fd, g->extents.page, &ignored) < 0)
 		memset(at->extent, 0, sizeof(*at->extent));

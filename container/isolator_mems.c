@@ -147,9 +147,9 @@ static void note_others(struct isolator_outcome *o, const struct reported_contai
 			     "nodes%s%s%s",
 			     *kinds ? " (" : "", kinds, *kinds ? ")" : "");
 	else if (j->node.guarantee == GUARANTEE_UNIFORM)
-		outcome_note(
-			o, OUTCOME_MODIFIED,
-			"mems: uniform blocks, stock kernel: it may keep its own memory there");
+		outcome_note(o, OUTCOME_MODIFIED,
+			     "mems: uniform blocks of a stock kernel, which may keep its own "
+			     "memory there");
 	else if (!j->node.alone && j->node.guarantee != GUARANTEE_PHYSICAL)
 		outcome_note(o, OUTCOME_MODIFIED,
 			     "mems: other jobs on this node may use these memory nodes too%s",

@@ -31,8 +31,8 @@ static bool partition_alone(const struct requested_container *ask, const struct 
 }
 
 /*
- * If policy hpc is replaced by a partition, take the first CPU out of the offer, for slurmstepd and
- * the job's other processes, unless the step's ranks need all CPUs of the job.
+ * If a partition replaces policy hpc, take the first CPU out of the offer: slurmstepd and the job's
+ * other processes use it. Keep it in the offer if the step's ranks need all CPUs of the job.
  */
 static int partition_offer(struct isolator_planning *p, struct errbuf *err)
 {

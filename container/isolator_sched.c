@@ -147,7 +147,7 @@ static int sched_give(const struct isolator_step *s, struct isolator_part *p, st
 	return 0;
 }
 
-/* Refuse SCHED_HPC on CPUs that another job has, too. */
+/* Refuse SCHED_HPC on CPUs that another job also has. */
 static int sched_accept(const struct isolator_step *s, struct isolator_part *p,
 			const struct ledger_job *job, struct errbuf *err)
 {
@@ -221,7 +221,7 @@ static void sched_outcome(struct outcomes *o, const struct reported_container *j
 			     policy_name(got.policy));
 	else if (!j->node.policy_known && got.policy == POLICY_HPC)
 		outcome_note(mine, OUTCOME_ENFORCED, "%s",
-			     j->conf->hpc_partition ? "by a partition if the node's kernel has not "
+			     j->conf->hpc_partition ? "by a partition if the node's kernel lacks "
 						      "this class (hpc_fallback)"
 						    : "if the node's kernel has this class");
 	else if (got.priority != j->ask->priority)

@@ -45,7 +45,7 @@ static void thp_outcome(struct outcomes *o, const struct reported_container *j)
 	thp_host_setting(setting, sizeof(setting), "");
 	if (strcmp(setting, "madvise") == 0)
 		outcome_note(mine, OUTCOME_MODIFIED,
-			     "only memory that the program advises (MADV_HUGEPAGE): the host's "
+			     "only for memory that the program marks by MADV_HUGEPAGE: the host's "
 			     "setting is madvise");
 	else if (strcmp(setting, "always") != 0)
 		outcome_note(mine, OUTCOME_IGNORED, "the host has no transparent huge pages%s",

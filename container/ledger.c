@@ -269,7 +269,9 @@ int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struc
 	if ((*out)->inode != inode) {
 		ledger_job_free(*out);
 		*out = NULL;
-		return errprintf(err, "ledger entry %s has another job's number inside", name);
+		return errprintf(err,
+				 "ledger entry %s has the inode of another job's directory inside",
+				 name);
 	}
 	return 0;
 }
@@ -290,7 +292,9 @@ static void ledger_add_size(struct ledger *l, const char *name, void *arg)
 		sum->bytes += size;
 }
 
-/* Check that JOB's entry NAME may have SIZE bytes. An entry that does not grow always may. */
+/*
+ * Check that JOB's entry NAME may have SIZE bytes. An entry that does not grow is always allowed.
+ */
 static int check_bounds(struct ledger *l, const char *name, const struct ledger_job *job,
 			size_t size, struct errbuf *err)
 {

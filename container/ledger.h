@@ -13,9 +13,9 @@
 /*
  * The ledger records which job has which CPUs and memory nodes of this node. It has one text file,
  * an entry, for each job in STATE_DIR (root's, mode 0700, on a tmpfs so that a boot empties it).
- * The name of an entry has the inode of the job's cgroup directory, as a job id is used again after
- * a requeue and later. An entry lives as long as that directory; ledger_open() removes all others.
- * Values that the kernel shows (effective CPUs, pids) are not in the ledger.
+ * The name of an entry has the inode of the job's cgroup directory, because job ids are used again,
+ * such as after a requeue. An entry lives as long as that directory; ledger_open() removes all
+ * others. Values that the kernel shows (effective CPUs, pids) are not in the ledger.
  */
 #define LEDGER_REST "-" /* the rest outside of all containers */
 #define LEDGER_PLACES_MAX ((REQUEST_CONTAINERS_MAX + 2) * REQUEST_NAME_MAX)
@@ -56,7 +56,7 @@ struct ledger_step {
 	/* ranks in PLACED, valid after ledger_step_load_ranks(); 0 while the step launches */
 	unsigned n_placed;
 	struct ledger_rank *placed;
-	/* the ranks as text until they are loaded: lines "rank ...", and the form of rank_runs.h */
+	/* the text of ranks that are not loaded: lines "rank ...", and runs (rank_runs.h) */
 	char *rank_lines, *rank_runs;
 	/* the ranks have no CPUs of their own yet, or Slurm may still bind them */
 	bool launching;
@@ -96,8 +96,8 @@ struct ledger_whose {
 
 /*
  * Open STATE_DIR (create it if missing), lock it, and remove the entries of jobs and steps that no
- * longer live below CGROUP_FD. Waits at most TIMEOUT seconds for the lock. Close the ledger soon,
- * as other launches wait for it.
+ * longer live below CGROUP_FD. Waits at most TIMEOUT seconds for the lock. Close the ledger soon:
+ * other launches wait for it.
  */
 int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsigned timeout,
 		struct errbuf *err);
@@ -121,8 +121,8 @@ struct ledger_at {
 
 /*
  * As ledger_each_of(), but without the lock, only for jobs that live below AT's CGROUP_FD, and with
- * live steps only. Other processes may replace entries meanwhile. This is for frequent queries by
- * users, as no launch waits for it.
+ * live steps only. Other processes may replace entries meanwhile. No launch waits for this
+ * function, so it serves frequent queries by users.
  */
 int ledger_read_unlocked(const struct ledger_at *at, const struct ledger_whose *whose,
 			 int (*fn)(const struct ledger_job *job, void *arg), void *arg,
@@ -141,10 +141,10 @@ enum ledger_refusal {
 };
 
 /*
- * Write the entry of JOB, new or in place of the old one. Returns 0, or -1 with the reason and the
- * old entry unchanged, if JOB is light, if the file cannot be written, or if the entry would grow
- * beyond a limit (code LEDGER_BOUND): LEDGER_STEPS_MAX steps or LEDGER_ENTRY_MAX bytes of a job,
- * LEDGER_USER_MAX bytes of its user's jobs on this node.
+ * Write the entry of JOB, new or in place of the old one. Returns 0; or -1 with the reason, and the
+ * old entry is unchanged. It fails if JOB is light, if the file cannot be written, or if the entry
+ * would grow beyond a limit (code LEDGER_BOUND): LEDGER_STEPS_MAX steps or LEDGER_ENTRY_MAX bytes
+ * of a job, LEDGER_USER_MAX bytes of its user's jobs on this node.
  */
 int ledger_write(struct ledger *l, const struct ledger_job *job, struct errbuf *err);
 int ledger_remove(struct ledger *l, uint64_t inode, struct errbuf *err);

@@ -29,8 +29,8 @@ static uint64_t mems_usable_of(const struct blocks *b, unsigned node)
 
 /*
  * The ledger does not show on which nodes of its share a job's memory is: the kernel fills one node
- * after the other, and programs may choose. So add as much as fits to MOST of each node, and the
- * node's proportional part to EVEN, which counts when memory is short.
+ * after the other, and programs may choose. So add to MOST of each node as much as fits there, and
+ * to EVEN the node's proportional part. EVEN counts when memory is short.
  */
 static void add_load(struct mems_reading *k, const struct ledger_job *job)
 {
@@ -91,8 +91,8 @@ static uint64_t left_of(const struct share *s, unsigned node)
 }
 
 /*
- * Of the nodes in NODES whose free space holds all that the share still lacks, return the one with
- * the least; -1 if no node is large enough.
+ * Return the node of NODES with the least free space that still holds all that the share lacks; -1
+ * if no node is large enough.
  */
 static int best_fit(const struct share *s, const struct idset *nodes)
 {
@@ -245,7 +245,7 @@ void mems_share(struct ledger_job *job, const struct blocks *b, const struct mem
 
 /* ------------------------------------------------------------------ the cgroups */
 
-/* jobs on homes get 1 / PART_OF_HOMES of the memory there, as the system needs the rest */
+/* jobs on homes get 1 / PART_OF_HOMES of the memory there: the system needs the rest */
 #define PART_OF_HOMES 4
 
 /* Return the memory limit for a cgroup in NODES; 0: Slurm's limit stays. */

@@ -54,9 +54,9 @@ struct mems_given {
  *   2. free blocks: first those near the job's CPUs, last those with files of ended jobs;
  *   3. space that other jobs' shares leave if their memory is spread evenly.
  *
- * If this gives no node, the share is the blocks of the job's own containers, or else those of
- * other jobs' shares; then the homes; then all nodes of other jobs' shares. The share is empty if
- * GIVEN's mems has none of these.
+ * If this gives no node, the share is the first of these that has any: the blocks of the job's own
+ * containers, those of other jobs' shares without containers, the homes, all nodes of other jobs'
+ * shares. The share is empty if GIVEN's mems has none of these.
  */
 void mems_share(struct ledger_job *job, const struct blocks *b, const struct mems_in_use *held,
 		const struct job_plan *plan, const struct mems_given *given,
@@ -71,16 +71,17 @@ void mems_shrink_share(struct ledger_job *job, const struct blocks *b,
 		       uint64_t job_memory);
 
 /*
- * Confine the directory PATH to NODES. BOUND: only PATH has NODES, whose size becomes its memory
- * limit, so that the OOM killer stays inside; returns -1 if they have no usable memory. On homes,
- * which the system needs, the limit is a part of their size. A lower limit of Slurm stays.
+ * Confine the directory PATH to NODES. BOUND: only PATH has NODES; their size becomes the memory
+ * limit of PATH, so that the OOM killer stays inside. Returns -1 if NODES then have no usable
+ * memory. On homes, which the system needs, the limit is a part of their size. A lower limit of
+ * Slurm stays.
  */
 int mems_confine(const struct blocks *b, int cgroup_fd, const char *path, const struct idset *nodes,
 		 bool bound, struct errbuf *err);
 
 /*
  * Set the memory limit of PATH, a directory that mems_confine() has bound, to the size of its new
- * NODES, higher or lower, but to at most MOST bytes (0: no such limit).
+ * NODES. The new limit may be higher or lower, but is at most MOST bytes (0: no maximum).
  */
 int mems_bound_again(const struct blocks *b, int cgroup_fd, const char *path,
 		     const struct idset *nodes, uint64_t most, struct errbuf *err);

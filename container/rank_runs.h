@@ -8,8 +8,8 @@
  * The placed ranks of a step as runs: tokens separated by one blank, in the order of the ranks.
  *
  *   0-63:sim:0-3     task_0 to task_63 in container sim, all on the CPUs 0-3
- *   64-127<64+4 the next ranks, each in the place of the 64th rank before it, on that rank's CPUs
- *                    plus 4 (or minus: -4)
+ *   64-127<64+4      task_64 to task_127, each in the place of the 64th rank before it, on that
+ *                    rank's CPUs plus 4 (minus 4: "<64-4")
  *
  * So three or four tokens describe 4,096 ranks on a node with 64 cores, whether ranks are
  * distributed over cores in blocks, in turns, or by socket.

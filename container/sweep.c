@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sweep, when the ledger is opened, removes entries and partitions of ended jobs and steps. */
+/* When the ledger is opened, the sweep removes entries and partitions of ended jobs and steps. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -107,7 +107,7 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		return -1;
 	}
 	fence_refresh_above(l, cgroup_fd, swept.cgroup, &swept.fences);
-	fence_give_back(l); /* a process may have been killed before this call */
+	fence_give_back(l); /* a process that was killed may have left this undone */
 	*out = l;
 	return 0;
 }

@@ -138,8 +138,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	memcpy(text, data, size);
 	text[size] = '\0';
 	/*
-	 * only for texts that begin as entries do: with the sanitizer, the ledger's large buffer
-	 * costs much time
+	 * skip texts that do not begin like an entry: with the sanitizer, the ledger's large buffer
+	 * is slow
 	 */
 	if (strncmp(text, "nodeos-ledger 1\n", 16) == 0)
 		check_entry(data, size);

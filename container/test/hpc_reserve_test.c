@@ -111,7 +111,7 @@ int main(void)
 	is(offer_left("4-7", "4-7", "nodeos 1;c=a policy=hpc;"), "5-7",
 	   "hpc_keep_one: keeps one of the CPUs that other jobs leave");
 	is(offer_left("4-7", "3-7", "nodeos 1;c=a policy=hpc;"), "4-7",
-	   "hpc_keep_one: keeps no CPU if a CPU that is not offered is outside");
+	   "hpc_keep_one: keeps no CPU if OUTSIDE has a CPU that is not in OFFER");
 	is(offer_left("0-7", "0-7", "nodeos 1;c=a policy=hpc;c=b cpus=2;"), "0-7",
 	   "hpc_keep_one: keeps no CPU if one container has another policy");
 	is(offer_left("0-7", "0-7", "nodeos 1;c=a policy=fifo;"), "0-7",

@@ -186,7 +186,7 @@ static void test_limits(int root)
 	is_int(isolators_outcome(o, &judged), 4, "limits: each limit has an outcome");
 	is(o[1].isolator, "resource/memory", "limits: the outcome has the name in manifests");
 	is_int(o[1].outcome, OUTCOME_MODIFIED,
-	       "limits: the limit of memory is modified, as AppC's request is not reserved");
+	       "limits: the memory limit is modified, because AppC's request is not reserved");
 	is_int(o[2].outcome, OUTCOME_ENFORCED, "limits: the limit of operations is enforced");
 	is_int(isolators_shown(&request), 0, "isolators_shown: false for limits");
 	part[0].ask = &request.container[0];
@@ -254,17 +254,18 @@ static void test_guest(void)
 	ok(sched.partition == PARTITION_ROOT && sched.for_lwk,
 	   "guest: the step is a partition if the site allows it");
 	is_int(isolator_guest.possible(&request, &node, &err), -1,
-	       "guest: all of the job's memory is refused: %s", err.text);
+	       "guest: a guest of all of the job's memory is refused: %s", err.text);
 	node.job_memory += 1;
-	is_int(isolator_guest.possible(&request, &node, &err), 0, "guest: less of it is not");
+	is_int(isolator_guest.possible(&request, &node, &err), 0,
+	       "guest: a guest of less than the job's memory is accepted");
 	g.number[RANK_NUMBER_GUEST] = (struct rank_value){ true, 4096 };
 	g.lwk.memory = 1 << 30;
-	is_int(isolator_guest.step(&step, &err), -1, "guest: refused beside a machine: %s",
-	       err.text);
+	is_int(isolator_guest.step(&step, &err), -1,
+	       "guest: a rank cannot have a machine (lwk), too: %s", err.text);
 	step.step_id = STEP_ID_INTERACTIVE;
-	is_int(isolator_guest.step(&step, &err), 0, "guest: a job script begins");
+	is_int(isolator_guest.step(&step, &err), 0, "guest: the step hook accepts a job script");
 	ok(!g.number[RANK_NUMBER_GUEST].set && *g.unlimited,
-	   "guest: a job script has none, and it says so: %s", g.unlimited);
+	   "guest: a job script gets no guest, and the reason is noted: %s", g.unlimited);
 }
 
 static void test_lwk(void)
@@ -283,14 +284,17 @@ static void test_lwk(void)
 	   "{\"cpus\":2,\"lwk\":{\"memory_bytes\":1073741824,\"page\":\"1G\"}}",
 	   "lwk: \"asked\" has size and page of the memory");
 	ok(isolators_shown(&request), "isolators_shown: true for lwk");
-	is_int(isolator_lwk.allowed(part.ask, &site, "f", &err), 0, "lwk: allowed by default");
+	is_int(isolator_lwk.allowed(part.ask, &site, "f", &err), 0,
+	       "lwk: machines are allowed by default");
 	site.lwk_max = (UINT64_C(1) << 30) - 1;
-	is_int(isolator_lwk.allowed(part.ask, &site, "f", &err), -1, "lwk: refused above lwk_max");
+	is_int(isolator_lwk.allowed(part.ask, &site, "f", &err), -1,
+	       "lwk: an extent above lwk_max is refused");
 	ok(strstr(err.text, "1024 MiB") && strstr(err.text, "lwk_max in f"),
-	   "lwk: the refusal names size and key: %s", err.text);
+	   "lwk: the message has the size and the key: %s", err.text);
 	site.lwk_max = 0;
 	site.lwk = LWK_NO;
-	is_int(isolator_lwk.allowed(part.ask, &site, "f", &err), -1, "lwk: refused with lwk = no");
+	is_int(isolator_lwk.allowed(part.ask, &site, "f", &err), -1,
+	       "lwk: machines are refused with lwk = no");
 	is_int(isolator_lwk.possible(&request, &node, &err), -1,
 	       "lwk: an extent of all of the job's memory is refused: %s", err.text);
 	node.job_memory++;
@@ -436,8 +440,7 @@ static void test_partitions(int root)
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
 	       "a partition of all of the job's CPUs that replaces policy hpc does not fail the "
 	       "step");
-	is_int(given[0].partition, PARTITION_MEMBER,
-	       "a step that does without its partition is a member");
+	is_int(given[0].partition, PARTITION_MEMBER, "a step without its partition is a member");
 	is(given[0].unfenced,
 	   "policy \"hpc\": container sim: a root partition would take the job's last core on this "
 	   "node; leave one core out of all partitions",

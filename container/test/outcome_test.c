@@ -199,14 +199,17 @@ static const char *missing_of(const char *request, const char *no_tick)
 static void test_hpc_missing(void)
 {
 	is(missing_of("nodeos 1;c=sim policy=hpc;", "1-7"), "",
-	   "a partition on CPUs without ticks lacks nothing of placement user");
+	   "outcome_hpc_missing: a partition on CPUs without ticks lacks nothing of placement "
+	   "user");
 	is(missing_of("nodeos 1;c=sim policy=hpc prio=1 quantum=20;", "1-7"),
 	   "; missing: placement rr, quantum 20 ms",
-	   "a partition lacks placement rr and a quantum");
+	   "outcome_hpc_missing: a partition lacks placement rr and a quantum");
 	is(missing_of("nodeos 1;c=sim policy=hpc;", "1-4"), "; missing: nohz_full= for CPUs 5-7",
-	   "a partition lacks nohz_full= for CPUs outside of that parameter");
+	   "outcome_hpc_missing: a partition on other CPUs than nohz_full= lists lacks that "
+	   "parameter");
 	is(missing_of("nodeos 1;c=sim;", ""), "; missing: placement topo, nohz_full= for CPUs 1-7",
-	   "the site's default policy hpc lacks placement topo in a partition");
+	   "outcome_hpc_missing: with the site's default policy hpc, a partition lacks placement "
+	   "topo");
 }
 
 static void test_site_rules(void)
