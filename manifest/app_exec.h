@@ -8,9 +8,9 @@
 
 /*
  * The command of a manifest's app (app.exec, app.environment, app.workingDirectory), in the form
- * that travels from srun to a rank: words separated by one blank, each a letter, '=' and a text
- * with %XX in place of all except plain characters: "x=./app x=-v e=A=1 d=/data". The rank reads it
- * as its user.
+ * that travels from srun to a rank: words separated by one blank, such as "x=./app x=-v e=A=1
+ * d=/data". A word is a letter, '=' and a text in which %XX replaces each byte that is not a plain
+ * character. The rank reads it as its user.
  */
 #define APP_EXEC_MAX 65536 /* bytes with the final NUL */
 

@@ -15,7 +15,9 @@ static bool jobscript_is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Does the line begin with "#NODEOS", alone or before a blank or '{', but not with "#NODEOSX"? */
+/*
+ * Does the line begin with "#NODEOS", followed by its end, a blank or '{'? "#NODEOSX" is no mark.
+ */
 static bool is_marked(const char *line, size_t len)
 {
 	return len >= MARK_LEN && memcmp(line, SCRIPT_MARK, MARK_LEN) == 0 &&

@@ -7,7 +7,7 @@
 
 /*
  * A manifest inside a job script: the lines that begin with #NODEOS, up to the first command, as
- * Slurm reads its #SBATCH lines. Needs libc only, as the plugin checks whether a script has such
+ * Slurm reads its #SBATCH lines. Needs libc only: the plugin checks whether a script has such
  * lines.
  */
 #define SCRIPT_MARK "#NODEOS"

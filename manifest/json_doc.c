@@ -11,7 +11,8 @@
 #include <string.h>
 
 /*
- * Bytes of a file's name and of a value's path in a message, so that the longest reason fits, too.
+ * The most bytes that a message shows of a file's name and of a value's path, so that the longest
+ * reason fits, too.
  */
 #define NAME_SHOWN 100
 #define PATH_SHOWN 80

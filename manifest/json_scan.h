@@ -33,7 +33,7 @@ struct json_node {
 	unsigned parent, first, next;
 	unsigned n; /* number of members or items */
 	unsigned index; /* position among its parent's members or items, from 0 */
-	size_t at, end; /* offsets of its first byte and after its last */
+	size_t at, end; /* offsets of the first byte, and of the byte after the last */
 	size_t key_at; /* offset of the key's quote, for a member */
 	const char *key; /* decoded; NULL when the value is not a member */
 };

@@ -31,7 +31,7 @@ static int check_rest(struct loader *l, const struct json_node *value,
 	if (l->rest)
 		return json_doc_fail(
 			&l->doc, value,
-			"no \"cpus\": the container at line %u already gets all that are left",
+			"no \"cpus\": the container at line %u already gets all CPUs that are left",
 			json_doc_line(&l->doc, l->rest));
 	l->rest = value;
 	return 0;
@@ -111,8 +111,8 @@ static int load_isolator(struct loader *l, const struct json_node *isolator,
 	int i = request_ignored_index(bare);
 
 	/*
-	 * ignore names without a meaning in NodeOS, and AppC's resource limits of a whole pod, as
-	 * no cgroup holds only the job's containers
+	 * ignore names without a meaning in NodeOS, and AppC's resource limits of a whole pod: no
+	 * cgroup holds only the job's containers
 	 */
 	if (i >= 0 && (!known || (!c && strncmp(bare, "resource/", 9) == 0))) {
 		*ignored |= UINT32_C(1) << i;

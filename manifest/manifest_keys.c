@@ -29,8 +29,8 @@
 #define PATTERN_SIZE "^[1-9][0-9]*([bB]|[KkMmGgTtPpEe](iB?)?)?$"
 
 /*
- * Copy a value that may be written "48" or 48 to BUF. A longer text is cut at SIZE, as it is never
- * valid.
+ * Copy a value that may be written "48" or 48 to BUF. A longer text is never valid, so it is cut at
+ * SIZE.
  */
 static int scalar(const struct json_doc *doc, const struct json_node *value, char *buf, size_t size)
 {
@@ -449,8 +449,8 @@ static const struct manifest_key scheduler_keys[] = {
 		.name = "quantum",
 		.isolator = ISOLATOR_SCHED,
 		.load = load_quantum,
-		.allowed =
-			"a whole number of milliseconds from 0, never, to " TEXT(HPC_QUANTUM_MAX),
+		.allowed = "a whole number of milliseconds from 0 (no limit) to " TEXT(
+			HPC_QUANTUM_MAX),
 		.says = "The time that a thread of hpc may run while other threads wait for its "
 			"CPU.",
 		.absent = TEXT(HPC_QUANTUM_DEFAULT),
@@ -739,11 +739,11 @@ static const struct manifest_key memory_keys[] = {
 	{ .name = NULL },
 };
 
-#define DEFAULT_KEY                                                                                \
-	{                                                                                          \
-		.name = "default", .isolator = ISOLATOR_LIMITS, .load = load_default,              \
-		.allowed = "true", .says = "The limit is of each block device.", .absent = "true", \
-		.truth = true, .others = "",                                                       \
+#define DEFAULT_KEY                                                                   \
+	{                                                                             \
+		.name = "default", .isolator = ISOLATOR_LIMITS, .load = load_default, \
+		.allowed = "true", .says = "The limit holds for each block device.",  \
+		.absent = "true", .truth = true, .others = "",                        \
 	}
 
 static const struct manifest_key bandwidth_keys[] = {
@@ -753,7 +753,7 @@ static const struct manifest_key bandwidth_keys[] = {
 		.isolator = ISOLATOR_LIMITS,
 		.load = load_bandwidth,
 		.allowed = "from 4096, " ALLOWED_BYTES,
-		.says = "The most bytes a second that are read, and that are written.",
+		.says = "The limit for reads and for writes, each in bytes a second.",
 		.missing = ": the most bytes a second, for example \"100M\"",
 		.min = REQUEST_BANDWIDTH_MIN,
 		.max = REQUEST_BYTES_MAX,
@@ -770,7 +770,7 @@ static const struct manifest_key iops_keys[] = {
 		.isolator = ISOLATOR_LIMITS,
 		.load = load_iops,
 		.allowed = "a whole number from 1 to 4294967295, also as 2K",
-		.says = "The most operations a second that read, and that write.",
+		.says = "The limit for reads and for writes, each in operations a second.",
 		.missing = ": the most operations a second, for example 1000",
 		.min = 1,
 		.max = REQUEST_IOPS_MAX,
@@ -1038,7 +1038,8 @@ static int manifest_keys_unknown_key(const struct json_doc *doc, const struct js
 
 	word_quote(quoted, node->key, strlen(node->key));
 	if (manifest_isolator_find(bare) || request_ignored_index(bare) >= 0)
-		return json_doc_fail_key(doc, node, "%s is an isolator of its own, beside \"%s\"",
+		return json_doc_fail_key(doc, node,
+					 "%s is a separate isolator: write it beside \"%s\"",
 					 quoted, isolator->name);
 	for (unsigned i = 0; i < KEYS_MAX - 1 && isolator->keys[i].name; i++)
 		names[i] = isolator->keys[i].name;

@@ -26,8 +26,10 @@ enum sched_policy {
  */
 enum hpc_placement {
 	HPC_USER, /* the parent's CPU, until the task moves itself */
-	HPC_RR, /* the least committed CPU, by number */
-	/* the least committed CPU, breadth first over packages, nodes, caches and cores */
+	HPC_RR, /* the first CPU, by number, of the least committed */
+	/*
+	 * the first of the least committed CPUs, breadth first over packages, nodes, caches, cores
+	 */
 	HPC_TOPO,
 	HPC_PLACEMENTS,
 };

@@ -96,7 +96,7 @@ struct requested_container {
 	enum sched_policy policy; /* POLICY_UNSET: the site's default */
 	unsigned priority; /* enum hpc_placement with hpc */
 	bool quantum_named; /* false: the node decides */
-	unsigned quantum; /* milliseconds; 0: never */
+	unsigned quantum; /* milliseconds; 0: no limit */
 	enum partition partition;
 	struct request_dimmap dimmap;
 	uint32_t ignored;

@@ -28,12 +28,12 @@ struct request_field {
  */
 extern const struct request_field request_fields[];
 
-/* The parsers, as in the rows, of three fields whose values also occur in options. */
+/* The parsers of three rows, for options that have the same values. */
 int request_field_policy(struct requested_container *c, const char *value, const char *end);
 int request_field_prio(struct requested_container *c, const char *value, const char *end);
 int request_field_quantum(struct requested_container *c, const char *value, const char *end);
 
-/* Return the field of the name NAME, LEN bytes, or NULL. */
+/* Return the field whose name is the LEN bytes at NAME, or NULL. */
 const struct request_field *request_field_find(const char *name, size_t len);
 
 /*

@@ -127,11 +127,10 @@ int request_parse_lwk(struct request_lwk *out, const char *text, struct errbuf *
 	*out = got;
 	return 0;
 bad:
-	return errprintf(
-		err,
-		"%s: expected a size from 16M on or \"share\", then page=1G or page=2M, then "
-		"loose, each only where wanted: 4G,page=1G",
-		word_quote(quoted, text, strnlen(text, REQUEST_NAME_MAX)));
+	return errprintf(err,
+			 "%s: expected a size from 16M on or \"share\", optionally page=1G or "
+			 "page=2M, optionally loose, such as 4G,page=1G",
+			 word_quote(quoted, text, strnlen(text, REQUEST_NAME_MAX)));
 }
 
 int request_add_want(struct requested_container *c, const struct mems_want *want,

@@ -2,7 +2,7 @@
 /*
  * libFuzzer target: a manifest that loads makes a valid request that fits and is the same after
  * formatting and parsing. A refused manifest gets one printable line with a position. The line
- * never comes from json-c, as the scan must be stricter. clang -fsanitize=fuzzer,address,undefined;
+ * never comes from json-c: the scan must be stricter. clang -fsanitize=fuzzer,address,undefined;
  * seeds: corpus/manifest.
  */
 #include <stdio.h>

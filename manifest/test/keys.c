@@ -20,7 +20,7 @@ static void put_sentences(const char *text)
 	putchar('\n');
 }
 
-/* Print the key of nodeos.conf that allows K, unless the key BEFORE has it, too. */
+/* Print the key of nodeos.conf that allows K, unless the same key allows BEFORE. */
 static void put_allow(const struct manifest_key *k, const struct manifest_key *before)
 {
 	if (!before || before->isolator != k->isolator)
@@ -229,7 +229,7 @@ static void put_name(const char *name, const char **comma)
 	put_text((const char *const[]){ "argo/", name, NULL });
 }
 
-/* Print AppC's isolators that are ignored in a pod's own list only. */
+/* Print AppC's isolators that are ignored only in a pod's list. */
 static void put_pod_names(void)
 {
 	const char *comma = ", ";

@@ -440,17 +440,17 @@ static const struct {
 	  "value.placement: \"spread:core\" (allowed: pack, spread, spread:package, spread:numa, "
 	  "spread:l3)" },
 	{ IMAGE(SIZES("\"dimmap\":1")), "3:30",
-	  "\"dimmap\" is an isolator of its own, beside \"container\"" },
+	  "\"dimmap\" is a separate isolator: write it beside \"container\"" },
 	{ IMAGE(SIZES("\"argo/scheduler\":1")), "3:30",
-	  "\"argo/scheduler\" is an isolator of its own, beside \"container\"" },
+	  "\"argo/scheduler\" is a separate isolator: write it beside \"container\"" },
 	{ IMAGE(SIZES("\"os/linux/oom-score-adj\":1")), "3:30",
-	  "\"os/linux/oom-score-adj\" is an isolator of its own, beside \"container\"" },
+	  "\"os/linux/oom-score-adj\" is a separate isolator: write it beside \"container\"" },
 	{ IMAGE(SIZES("\"power\":1")), "3:30",
-	  "\"power\" is an isolator of its own, beside \"container\"" },
+	  "\"power\" is a separate isolator: write it beside \"container\"" },
 	{ IMAGE(SCHEDULER("\"container\":1")), "3:30",
-	  "\"container\" is an isolator of its own, beside \"scheduler\"" },
+	  "\"container\" is a separate isolator: write it beside \"scheduler\"" },
 	{ IMAGE("{\"name\":\"dimmap\",\"value\":{\"scheduler\":1}}"), "3:27",
-	  "\"scheduler\" is an isolator of its own, beside \"dimmap\"" },
+	  "\"scheduler\" is a separate isolator: write it beside \"dimmap\"" },
 	{ IMAGE(SIZES("\"oom\":1")), "3:30",
 	  "unknown key \"oom\", did you mean the isolator \"os/linux/oom-score-adj\", beside "
 	  "\"container\"? (allowed: cpus, mems, smt, partition, placement, mems_policy, cores)" },
@@ -505,7 +505,8 @@ static const struct {
 	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"priority\":\"Topo\"")), "3:56",
 	  "\"Topo\" (allowed: a placement" },
 	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"quantum\":10001")), "3:55",
-	  "quantum: \"10001\" (allowed: a whole number of milliseconds from 0, never, to 10000)" },
+	  "quantum: \"10001\" (allowed: a whole number of milliseconds from 0 (no limit) to "
+	  "10000)" },
 	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"quantum\":\"10ms\"")), "3:55",
 	  "\"10ms\" (allowed" },
 	{ IMAGE(SCHEDULER("\"policy\":\"hpc\",\"quantum\":[]")), "3:55", "got an array" },
@@ -531,7 +532,7 @@ static const struct {
 	  "apps[1].name: \"a\" is given a second time: the first is at line 3" },
 	{ POD(APP("a", SIZES("")) ",\n" APP("b", SIZES("\"mems\":1"))), "4:61",
 	  "apps[1].app.isolators[0].value: no \"cpus\": the container at line 3 already gets all "
-	  "that are left" },
+	  "CPUs that are left" },
 	{ POD(APP("a", "")), "3:32", "apps[0].app.isolators: isolator \"container\" is missing" },
 	{ POD("{\"name\":\"a\",\"image\":{\"id\":\"x\"}}"), "3:27",
 	  "apps[0].image.id: \"x\" (allowed: \"sha512-\"" },
@@ -722,8 +723,7 @@ static void test_examples(void)
 }
 
 /*
- * A manifest for an older Argo node resource manager, which calls the isolator "power"
- * "powerpolicy".
+ * A manifest for an older Argo node resource manager, whose isolator "powerpolicy" is now "power".
  */
 static void test_older_argo(void)
 {

@@ -625,7 +625,7 @@ static void test_sched(void)
 		else
 			strcpy(text, r.container[0].policy == POLICY_UNSET && *err.text
 					     ? ""
-					     : "the container changed, or no reason");
+					     : "the container changed, or there is no reason");
 		if (table[i].want)
 			sprintf(want, "nodeos 1;c=a%s;", table[i].want);
 		is(text, want,
