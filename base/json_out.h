@@ -8,7 +8,7 @@
 
 /*
  * A JSON writer for reports, written here because the plugin writes reports and may need libc only.
- * The writer adds commas and indentation; the caller nests.
+ * The writer adds commas and indentation; the caller opens and closes objects and arrays.
  */
 struct json_out {
 	FILE *f;

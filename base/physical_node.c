@@ -10,7 +10,10 @@
 #include "base/idset.h"
 
 #define NODE_DIR "/sys/devices/system/node"
-/* of a node to itself (include/linux/topology.h), and between the parts of one physical node */
+/*
+ * distance of a node to itself (include/linux/topology.h), and between the parts of one physical
+ * node
+ */
 #define LOCAL_DISTANCE 10
 
 static int physical_node_line(char *buf, size_t size, const char *root, const char *path)

@@ -45,7 +45,7 @@ int process_read_facts_of(struct process_facts *out, pid_t pid);
 
 /*
  * As process_read_facts(), with all facts. Before Linux 6.9 a child reads the stat of a user's
- * process, as the read may hang; the child is killed after one second, or sooner if an earlier
+ * process, because the read may hang; the child is killed after one second, or sooner if an earlier
  * child has hung. Returns 0, or -1 with errno. ETIME: the process stays in execve(), and OUT has
  * the facts of process_read_facts(); any other value: there is no such process.
  */

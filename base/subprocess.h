@@ -18,7 +18,9 @@ struct subprocess {
 	gid_t gid;
 	const char *input; /* its standard input; NULL: empty */
 	int extra_fd; /* becomes its fd 3; -1: none */
-	/* its standard error is the caller's; else, without the next two, /dev/null */
+	/*
+	 * its standard error is the caller's; it is /dev/null without this, JOIN_STDERR and APART
+	 */
 	bool keep_stderr;
 	bool join_stderr; /* collect its standard error with its output */
 	/*

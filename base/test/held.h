@@ -77,7 +77,8 @@ static void held_end(struct held *h)
 }
 
 /*
- * Start PROGRAM, the path of "hold". Returns NULL, or the reason why no process can hang so here.
+ * Start PROGRAM, the path of "hold". Returns NULL, or the reason why no process can be made to hang
+ * here.
  */
 static const char *held_begin(struct held *h, const char *program)
 {

@@ -171,13 +171,13 @@ int main(void)
 	setenv("LD_PRELOAD", "", 1);
 	is_int(run_program(env, NULL, 65534, &out, &err), 0,
 	       "subprocess_run: env succeeds as another user");
-	is(out, "LC_ALL=C\n", "subprocess_run: the program has an empty environment");
+	is(out, "LC_ALL=C\n", "subprocess_run: the program's environment is LC_ALL=C alone");
 	free(out);
 	fd = open("/proc/self/oom_score_adj", O_WRONLY);
 	if (fd < 0 || write(fd, "-500", 4) != 4)
 		diag("cannot lower our own OOM score");
 	close(fd);
-	/* opened without O_CLOEXEC; the program must not get it even so */
+	/* opened without O_CLOEXEC: the program must not get this file all the same */
 	open("/etc/passwd", O_RDONLY);
 	is_int(run_program(fds, NULL, 65534, &out, &err), 0,
 	       "subprocess_run: ls succeeds as another user");
