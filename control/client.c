@@ -20,7 +20,7 @@
 /* limit for requests that move memory or write back a buffer, in seconds */
 #define SECONDS_TO_CHANGE 3600
 /*
- * seconds for which refused requests are repeated, as all ranks of a large node may connect at once
+ * seconds during which refused requests are repeated: all ranks of a large node may connect at once
  */
 #define SECONDS_TURNED_AWAY 60
 
@@ -50,8 +50,8 @@ static int connect_to(const char *path, long seconds, struct errbuf *err)
 		close(fd);
 		if (why == ENOENT || why == ECONNREFUSED)
 			return errprintf(err,
-					 "nodeosd does not listen on this node (%s): is it one of "
-					 "your job's? If so, ask your administrator to run "
+					 "nodeosd does not listen on this node (%s): is this a "
+					 "node of your job? If so, ask your administrator to run "
 					 "systemctl enable --now nodeosd.socket",
 					 path);
 		return errprintf(err, "%s: %s", path, strerror(why));

@@ -209,8 +209,8 @@ int delete_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		rc = take_off(out, v, &d, err);
 		resize_view_close(v);
 		/*
-		 * the ledger is closed here, as a device may take long; a container that stays
-		 * keeps its buffer
+		 * the ledger is closed here, because a device may take long; a container that was
+		 * not deleted keeps its buffer
 		 */
 		if (d.done)
 			isolators_release(conf.state_dir, inode, (int)index);

@@ -31,10 +31,7 @@ int nodeos_refresh(nodeos_t *n);
 const char *nodeos_container(const nodeos_t *n); /* the container's name */
 unsigned nodeos_job(const nodeos_t *n);
 
-/*
- * Hardware threads and memory nodes: as a list of the kernel's numbers, "0-3,8", or how many they
- * are.
- */
+/* Hardware threads and memory nodes: a list of the kernel's numbers, as "0-3,8", or how many. */
 const char *nodeos_cpulist(const nodeos_t *n); /* of the container */
 unsigned nodeos_cpus(const nodeos_t *n);
 const char *nodeos_rank_cpulist(const nodeos_t *n); /* of the caller's rank */
@@ -51,8 +48,8 @@ int nodeos_resize(nodeos_t *n, const char *cpus, const char *mems);
 
 /*
  * Return a file descriptor that becomes readable (poll(2)) when a container of this node changes;
- * it is readable at first, for earlier changes. The descriptor belongs to the handle. Returns -1
- * with nodeos_error on failure.
+ * it is readable at first, because of changes before this call. The descriptor belongs to the
+ * handle. Returns -1 with nodeos_error on failure.
  */
 int nodeos_fd(nodeos_t *n);
 

@@ -51,7 +51,7 @@ static int nodeosd_read_line(char line[ASK_LINE_MAX], struct errbuf *err)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return errprintf(err, "request: cannot read it: %s",
+			return errprintf(err, "cannot read the request: %s",
 					 n == 0 ? "the line has no end" : strerror(errno));
 		len += (size_t)n;
 		line[len] = '\0';
@@ -117,9 +117,8 @@ static int nodeosd_find(FILE *f, const struct ask *a, uid_t uid, const char *cgr
 	if (rc == 0 && found.own)
 		rc = errprintf(err,
 			       "container %s was made by the options of step %u.%u, but Slurm "
-			       "starts no process beside the ranks of that step: to join it, "
-			       "describe it in the "
-			       "job's manifest (sbatch --nodeos-manifest)",
+			       "starts no process beside the ranks of that step: only containers "
+			       "of the job's manifest (sbatch --nodeos-manifest) can be joined",
 			       a->container, found.job->job_id, found.own->step_id);
 	if (rc == 0) {
 		node_name_of(node, found.job->cgroup);

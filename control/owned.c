@@ -87,8 +87,8 @@ struct steps {
 _Static_assert(OWNED_STEPS_MAX >= LISTED * 24 + 8, "all listed steps fit");
 
 /*
- * Add the steps of JOB to OUT. A batch script may be in a container, too, but it is left out, as it
- * has no step number.
+ * Add the steps of JOB to OUT. A batch script in a container is left out, because it has no step
+ * number.
  */
 static void list_steps(struct steps *out, struct ledger_job *job, const char *name)
 {
@@ -118,15 +118,15 @@ unsigned owned_list_steps(char text[OWNED_STEPS_MAX], struct ledger_job *job, co
 }
 
 /*
- * Fail if several steps have a container of this name and the caller is in none of them. The caller
- * must name a step then, as it cannot know which step came last.
+ * Fail if several steps have a container of this name and the caller is in none of them. Then the
+ * caller must name a step, because it cannot know which step came last.
  */
 static int check_one(const struct owned *f, const struct ask *a, struct errbuf *err)
 {
 	struct steps steps = { .n = 0 };
 
 	/*
-	 * for a deletion any of these step containers will do, as the caller refuses to delete step
+	 * for a deletion any of these step containers will do: the caller refuses to delete step
 	 * containers
 	 */
 	if (!f->own || a->step_given || a->operation == ASK_DELETE)

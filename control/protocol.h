@@ -89,8 +89,8 @@ int ask_node(const struct ask *a, const char *socket_path, FILE *out, struct err
 
 /*
  * Return whether systemd listens on nodeosd's socket. Users' commands need the socket, but
- * containers do not, so its absence is no problem. This reads the table of sockets, as a connection
- * would start a nodeosd.
+ * containers do not, so its absence is no problem. This reads the table of sockets, because a
+ * connection would start a nodeosd.
  */
 bool nodeosd_listens(void);
 

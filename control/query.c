@@ -62,7 +62,7 @@ int query_peer(FILE *out, pid_t peer, uid_t uid, struct errbuf *err)
 	if (process_cgroup_of(path, sizeof(path), peer) < 0)
 		return errprintf(err, "the calling process is not visible in /proc (is it in "
 				      "another pid namespace?)");
-	/* create the file of changes, as the caller may watch it later */
+	/* create the file of changes: the caller may watch it later */
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, err) < 0 ||
 	    changes_note(CHANGES_FILE, conf.state_dir, false, err) < 0 ||
 	    node_state_look(&s, uid, 0, err) < 0)

@@ -275,8 +275,8 @@ static void confine_to_both(const struct change *c, const struct resize_view *v)
 }
 
 /*
- * Move the pages of the ranks of C->in that are new. The ledger is closed, since copying takes time
- * and the ranks' user can delay it, and other launches would wait for the ledger. Meanwhile, no
+ * Move the pages of the ranks of C->in that are new. The ledger is closed, so that other launches
+ * do not wait for it: copying takes time, and the ranks' user can delay the copy. Meanwhile, no
  * other container gets the memory nodes in this container's entry.
  */
 static int move_pages(struct change *c, struct resize_view *v, struct errbuf *err)
@@ -410,11 +410,10 @@ static int change_mems(struct change *c, struct resize_view *v, struct errbuf *e
 	ledger_close(v->lock);
 	v->lock = NULL;
 	confine_to_both(c, v);
-	return errprintf(
-		err,
-		"ranks were started in container %s again and again: it keeps memory nodes that "
-		"they have begun to use; try again",
-		c->next.name);
+	return errprintf(err,
+			 "ranks kept starting in container %s: it keeps memory nodes that these "
+			 "ranks have begun to use; try again",
+			 c->next.name);
 }
 
 /*
@@ -513,8 +512,8 @@ int resize_container(FILE *out, const struct ask *a, uid_t uid, const char *cgro
 		       ? -1
 		       : resize_lock(v, &conf, err);
 	/*
-	 * Check the user now, while the ledger is closed, as the user database may be slow. V->uid
-	 * is the container's owner, even if root is the caller (resize_lock()).
+	 * Check the user now, while the ledger is closed: the user database may be slow. V->uid is
+	 * the container's owner, even if root is the caller (resize_lock()).
 	 */
 	if (lock >= 0) {
 		resize_check_user(&conf, NODEOS_CONF_PATH, v->uid, true, false, &v->no_cpus);

@@ -95,8 +95,8 @@ static void migrate_pages(void *arg, void *result)
 }
 
 /*
- * Lock the address space for writing, as a change of a cpuset does, to see whether that is
- * possible; a read does not show it. Of all such writes that a user may do to another process, this
+ * Lock the address space for writing, as a change of a cpuset does; a lock for reading would not
+ * show whether that is possible. Of all ways in which a user can do this to another process, this
  * one has the least effect: it resets the peak of resident memory.
  */
 static void lock_and_unlock(void *arg, void *result)
@@ -161,7 +161,7 @@ static void resize_mems_visit(pid_t pid, void *arg)
 	a.gid = st.st_gid;
 	/*
 	 * if root owns the process's directory in /proc, the kernel hides the process from its
-	 * user, as it is set-user-ID or has asked for that
+	 * user: the process is set-user-ID, or has asked for this
 	 */
 	end = st.st_uid == w->uid ? apart_run(&a, &o, &why) : APART_DONE;
 	if (st.st_uid != w->uid)
@@ -265,7 +265,7 @@ static int confine_user(const struct rank_moved *m, int cgroup_fd, const struct 
 
 /*
  * Return the memory limit of a rank's own directory: its part of the container's limit if the step
- * has ranks in other places; otherwise 0, as the directory above has the limit.
+ * has ranks in other places; otherwise 0, because the directory above has the limit.
  */
 static uint64_t rank_memory_limit(const struct rank_moved *m)
 {

@@ -38,9 +38,9 @@ int rank_group_migrate(const struct rank_group *g, int cgroup_fd, uid_t uid,
 
 /*
  * Check that the address space of each process whose memory nodes rank_group_confine() changes can
- * be locked, as the kernel does then. These are all processes below the directories "user" of the
- * steps of G's ranks; they belong to UID. Returns 0, or -1 with the pid in ERR if an address space
- * cannot be locked within the time limit.
+ * be locked: the kernel locks it for that change. These are all processes below the directories
+ * "user" of the steps of G's ranks; they belong to UID. Returns 0, or -1 with the pid in ERR if an
+ * address space cannot be locked within the time limit.
  */
 int rank_group_lockable(const struct rank_group *g, int cgroup_fd, uid_t uid, struct errbuf *err);
 

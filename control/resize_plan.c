@@ -192,8 +192,8 @@ static bool same_input(const struct plan_input *a, const struct plan_input *b)
 }
 
 /*
- * Run the helper with the rights of the job's user. The ledger is closed, as this user may stop the
- * helper.
+ * Run the helper with the rights of the job's user. The ledger is closed, because this user may
+ * stop the helper.
  */
 static int resize_plan_run_helper(struct job_plan **out, const struct node_state *s,
 				  const struct plan_input *in, const char *helper_path, uid_t uid,

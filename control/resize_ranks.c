@@ -275,8 +275,8 @@ int rank_group_bind(struct rank_group *g, int cgroup_fd, struct bind_time *t, st
 		if (bind_rank(g, &g->moved[i], cgroup_fd, t->bind_end, err) < 0) {
 			if (monotonic_ms() > t->bind_end)
 				errwrap(err,
-					"the %u ranks could not be bound within %ld ms, as long as "
-					"launches may be held up (helper_timeout)",
+					"the %u ranks could not be bound within %ld ms, the "
+					"longest time that launches may wait (helper_timeout)",
 					g->n, t->bind_ms);
 			undo_first(g, i + 1, cgroup_fd, t);
 			return -1;

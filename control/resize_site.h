@@ -16,9 +16,9 @@ int resize_check_mems(const struct conf *conf, const char *conf_path, struct err
 
 /*
  * Check that a container of request ASK may get other memory nodes if allow_mems lists accounts or
- * partitions. It may if it was launched with memory nodes of its own, as the launch has checked the
- * list then; nodeosd cannot check it without slurmctld. Returns 0, or -1 with the key, the reason
- * and the remedy in ERR.
+ * partitions. It may if it was launched with memory nodes of its own: the launch has checked the
+ * list. Without slurmctld, nodeosd cannot check the list itself. Returns 0, or -1 with the key, the
+ * reason and the remedy in ERR.
  */
 int resize_check_launched(const struct conf *conf, const char *conf_path,
 			  const struct requested_container *ask, struct errbuf *err);
@@ -26,7 +26,7 @@ int resize_check_launched(const struct conf *conf, const char *conf_path,
 /*
  * Check that a container of user UID may get other CPUs (allow_cpus) or other memory nodes
  * (allow_mems), by "no" and by lists of users. Lists of accounts and partitions were checked at the
- * launch (resize_check_launched()), as a job's account and partition do not change while it runs.
+ * launch (resize_check_launched()): a job's account and partition do not change while it runs.
  * Returns 0, or -1 with the key and the reason in ERR.
  */
 int resize_check_user(const struct conf *conf, const char *conf_path, uid_t uid, bool cpus,

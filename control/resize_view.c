@@ -65,8 +65,8 @@ bool resize_view_has_unbegun(const struct ledger_step *s, int cgroup_fd)
 }
 
 /*
- * Returns 0; 1 with a message if a step is being launched, that is, its ranks are not placed yet or
- * have not begun; or -1.
+ * Returns 0; 1 with a message if a step is being launched (its ranks are not placed yet, or have
+ * not begun); -1 on failure.
  */
 static int check_steps(const struct resize_view *v, struct errbuf *err)
 {

@@ -19,8 +19,8 @@ struct resize_view {
 	struct ledger *lock;
 	struct owned o;
 	/*
-	 * inode of the directory of O's plan, once found, by which later snapshots find the same
-	 * container, even if another step has a container of the same name
+	 * inode of the directory of O's plan, from the first snapshot on: by this inode, later
+	 * snapshots find the same container even if another step has a container of the same name
 	 */
 	uint64_t inode;
 	/*
@@ -56,15 +56,12 @@ void resize_view_left(struct idset *out, const struct resize_view *v);
 
 /*
  * Take the lock for changes of one user's live containers. To move pages or end ranks takes longer
- * than the ledger may be locked; other users do not wait for this lock. If V->uid is root, it
- * becomes the container's owner. Returns a descriptor, or -1 with the reason.
+ * than the ledger may be locked; other users do not wait for this lock. If V->uid is root, V->uid
+ * is set to the container's owner. Returns a descriptor, or -1 with the reason.
  */
 int resize_lock(struct resize_view *v, const struct conf *conf, struct errbuf *err);
 
-/*
- * Release the lock and notify watchers, also after a failure, as something may have changed even
- * then.
- */
+/* Release the lock and notify watchers, even after a failure: something may have changed. */
 void resize_unlock(int lock, const struct conf *conf);
 
 #endif

@@ -83,7 +83,7 @@ static void test_turns(void)
 	close(alice);
 	close(bob);
 	ok(PRIVATE_LOCK_USER((uid_t)-2) < PRIVATE_LOCK_CHANGES,
-	   "lock_private: the locks of users differ from that of the number of changes");
+	   "lock_private: a user's lock is not the lock of the number of changes");
 	chmod(state, 0755);
 	ok(lock_private(state, PRIVATE_LOCK_CHANGES, 0, &err) == -1 &&
 		   strstr(err.text, "must belong to"),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Check the time limits for binding ranks. Plain files stand for cgroups; as a write does not
- * truncate a plain file, all lists of CPUs have the same length.
+ * Check the time limits for binding ranks. Plain files stand for cgroups. A write does not truncate
+ * a plain file, so all lists of CPUs have the same length.
  */
 #include "control/resize_ranks.h"
 
