@@ -174,7 +174,7 @@ static unsigned choose_add_part(struct step_shared *sh, const struct step_part *
 		i++;
 	if (i == sh->n_parts)
 		sh->part[sh->n_parts++] =
-			*p; /* fits: each container has at most one part, "-" and "none", too */
+			*p; /* fits: there is at most one part for each container, "-" and "none" */
 	return i;
 }
 

@@ -21,8 +21,8 @@ bool observe_plain_steps(const char *conf_path);
 struct plain_ranks;
 
 /*
- * Make *OUT for the step described by IN, which need not live as long. Returns 0, or -1 with the
- * reason.
+ * Make *OUT for the step described by IN. IN need not live as long as *OUT. Returns 0, or -1 with
+ * the reason.
  */
 int plain_ranks_new(struct plain_ranks **out, const struct step_input *in, struct errbuf *err);
 

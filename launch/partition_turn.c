@@ -101,7 +101,7 @@ int step_quiet(struct ledger *l, uint32_t words, struct errbuf *err)
 	return rc;
 }
 
-/* Before the step becomes a partition. */
+/* Note the CPUs of kernel threads before the step becomes a partition. */
 static void note_threads(const struct launch *a, struct errbuf *err)
 {
 	int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

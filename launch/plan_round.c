@@ -49,8 +49,9 @@ static void plan_round_offer_mems(struct plan_input *in, const struct step *s,
 }
 
 /*
- * Get the CPUs for a new container: those that Slurm gave the job or step, without the ServiceOS's
- * and, for a step container, without those of other live step containers of the job.
+ * Get the CPUs for a new container: those that Slurm gave the job or step, minus those of the
+ * ServiceOS. For a step container, the CPUs of the job's other live step containers are left out,
+ * too.
  */
 static void free_for(const struct node_view *v, const struct step *s, const struct ledger_job *job,
 		     struct idset *out)
@@ -225,7 +226,7 @@ static int allow_without_entry(struct step *s, bool chose, struct errbuf *err)
 }
 
 /*
- * Take down the partitions of steps whose ranks have all ended. Such a step can still be in the
+ * Remove the partitions of steps whose ranks have all ended. Such a step can still be in the
  * ledger, since srun returns before slurmstepd calls our exit hook, and its partition would make
  * the next srun of a job script fail.
  */

@@ -129,8 +129,8 @@ static int read_choice(struct step *s, struct errbuf *err)
 }
 
 /*
- * Read the manifest in the job script with a process that has its user's rights. The output is not
- * trusted.
+ * Read the manifest in the job script, in a process with the rights of the job's user. The output
+ * is not trusted.
  */
 static int read_script(struct step *s, struct errbuf *err)
 {

@@ -116,7 +116,7 @@ static void add_busy(const struct ledger_job *job, const struct step *s, const s
 			idset_or(busy, &job->step[i].cpus);
 }
 
-/* Record whether another live step has ranks on these CPUs, as then the two steps share them. */
+/* Record whether another live step has ranks on these CPUs: then the two steps share them. */
 static void note_sharing(const struct ledger_job *job, const struct step *s, struct step_part *p,
 			 const struct idset *chosen)
 {
@@ -306,8 +306,8 @@ static int note_ranks(const struct step *s, struct ledger_step *mine, struct err
 }
 
 /*
- * Divide each container among its ranks, whose masks are all known, if possible on cores to which
- * no other step in the container is bound. Write these cores into the ledger.
+ * Divide each container among its ranks, once the masks of all ranks are known. Prefer cores to
+ * which no other step in the container is bound. Write the cores into the ledger.
  */
 static int step_map_ranks(struct step *s, struct errbuf *err)
 {
@@ -369,8 +369,8 @@ static int place_rank(struct step *s, unsigned rank, pid_t pid, struct errbuf *e
 }
 
 /*
- * After every rank is bound: make the step a partition if it requests one, and raise the partitions
- * of its sibling steps again.
+ * After every rank is bound: make the step a partition if it requests one, and enable the
+ * partitions of its sibling steps again.
  */
 static int step_end_launch(struct step *s, struct errbuf *err)
 {
@@ -479,7 +479,7 @@ void step_end(struct step *s)
 		if (mine)
 			isolators_drop(fd, mine, &gone);
 		ledger_job_del_step(job, s->step_inode);
-		/* the job keeps its share until it ends, as ssh sessions use it, too */
+		/* the job keeps its share until it ends, because ssh sessions use it, too */
 		if (!ledger_job_is_empty(job))
 			ledger_write(l, job, &err);
 		else
@@ -488,7 +488,7 @@ void step_end(struct step *s)
 			fence_refresh_job(fd, job);
 		fence_refresh_above(l, fd, job->cgroup, &gone);
 		step_quiet(l, 0, &err);
-		/* raise the partitions again, as an earlier call may have failed */
+		/* enable the partitions again: an earlier call may have failed */
 		if (launching || fence_wanted(job, &s->conf))
 			fence_raise(l, fd, job, 0, &err);
 	}
@@ -502,8 +502,8 @@ out:
 	if (fd >= 0)
 		close(fd);
 	/*
-	 * release buffers of step containers with the ledger unlocked, as writing them back may
-	 * take long
+	 * release buffers of step containers with the ledger unlocked: to write them back may take
+	 * long
 	 */
 	isolators_release(s->conf.state_dir, s->step_inode, -1);
 }

@@ -125,7 +125,7 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
 
 /*
  * As root in slurmstepd: does the ledger have a job plan for this process's job? False after an
- * error. *FENCES: may containers be partitions at this site?
+ * error. *PARTITIONS: may containers be partitions at this site?
  */
 bool step_job_is_planned(const char *conf_path, bool *fences);
 
@@ -162,9 +162,9 @@ int step_launch_begin(const char *conf_path, uint32_t job_id, uid_t uid, uint32_
 		      struct errbuf *err);
 
 /*
- * After all ranks are bound: raise the job's partitions once no step of it is launching. Returns 0,
- * possibly with a text in ERR for the log; 1 if this step's own partition has to wait longer than
- * helper_timeout; -1 if it cannot be made.
+ * After all ranks are bound: enable the job's partitions once no step of it is launching. Returns
+ * 0, possibly with a text in ERR for the log; 1 if this step's own partition has to wait longer
+ * than helper_timeout; -1 if it cannot be made.
  */
 int step_launch_end(const char *conf_path, struct errbuf *err);
 

@@ -178,9 +178,9 @@ struct node_view;
 unsigned step_wanted_cpus(const struct step *s);
 
 /*
- * isolate.c: step_isolators() describes S to its isolators without its parts, step_isolator_parts()
- * with all of them, written to PART; step_isolator_part() describes one part. V is NULL after the
- * step is prepared: the members from V are then unset.
+ * isolate.c: describe S to its isolators. step_isolators() leaves out the parts;
+ * step_isolator_parts() writes all of them to PART; step_isolator_part() describes one part. After
+ * the step is prepared, V is NULL, and the members from V are unset.
  */
 void step_isolators(struct isolator_step *out, const struct step *s, const struct node_view *v);
 void step_isolator_parts(struct isolator_step *out, struct isolator_part part[STEP_PARTS_MAX],

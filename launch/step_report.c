@@ -170,7 +170,7 @@ static int write_report(const struct step *s, int fd, const char *path, struct e
 	if (textfile_close(f, &emptied) == 0)
 		return 0;
 	errprintf(err, "--nodeos-report: %s: %s", path, strerror(errno));
-	/* half of a report is removed from the file, as readers would fail on truncated JSON */
+	/* a partial report is removed from the file: readers would fail on truncated JSON */
 	if (emptied.st_mode)
 		errappend(err, " (left empty)");
 	return -1;

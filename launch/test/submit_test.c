@@ -88,8 +88,8 @@ static void test_submit_site(void)
 	close(fd);
 	if (geteuid() == 0) {
 		is_int(submit_check_site(&r, path, &err), 0,
-		       "submit_check_site: accepts a request without memory nodes, as nodes check "
-		       "the account: %s",
+		       "submit_check_site: accepts a request without memory nodes, because nodes "
+		       "check the account: %s",
 		       err.text);
 		r.container[1].mems_kind = MEMS_COUNT;
 		r.container[1].mems = 1;
