@@ -6,7 +6,7 @@
 
 #include "base/errbuf.h"
 
-/* How the extents of huge pages of a step (lwk, guest) and its other memory share the job's. */
+/* How a step's extents of huge pages (lwk, guest) and its other memory share the job's memory. */
 
 /*
  * Return the bytes that a job's extents may have on this node, if it has JOB_MEMORY bytes there (0:
@@ -23,7 +23,7 @@ int extent_share_lower(int cgroup_fd, const char *user, uint64_t extents, uint64
 
 /*
  * Return the bytes that the extents of a step may have in total if no size is given: memory.max of
- * directory USER without OUTSIDE bytes, and SITE bytes at most (0: no limit).
+ * directory USER minus OUTSIDE bytes, but at most SITE bytes (0: no limit).
  */
 uint64_t extent_share_of_step(int cgroup_fd, const char *user, uint64_t outside, uint64_t site);
 

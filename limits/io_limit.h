@@ -20,8 +20,9 @@ struct io_limit {
 bool io_limit_has_controller(int cgroup_fd, const char *controller);
 
 /*
- * Turn the io controller on in TOP and in each directory below it on the way to PATH, which has
- * io.max then; none of these may have processes of its own. The controller stays on in TOP.
+ * Turn the io controller on in TOP and in each directory below TOP on the way to PATH; PATH then
+ * has io.max. None of these directories may have processes of its own. The controller stays on in
+ * TOP.
  */
 int io_limit_enable(int cgroup_fd, const char *top, const char *path, struct errbuf *err);
 
