@@ -54,8 +54,8 @@ static bool is_flag(const char *word)
 }
 
 /*
- * Can the word after WORD be the value of an option? Not if WORD is no option, or contains its
- * value, as "--nodes=1" and "-N1" do (no digit is the letter of an option).
+ * Can the word after WORD be the value of an option? It cannot if WORD is no option, or if WORD
+ * contains its value, as "--nodes=1" and "-N1" do (no option has a digit as its letter).
  */
 static bool may_want_value(const char *word)
 {

@@ -258,8 +258,8 @@ static void forget_container(void)
 }
 
 /*
- * In a step of another job than the one around its srun, the environment describes the wrong job:
- * an srun in such a step uses the step's job.
+ * If this process is in a step of another job than the one around that step's srun, remove the
+ * request and options of that other job: an srun here is of the step's job.
  */
 static void forget_outer_origin(void)
 {
@@ -460,7 +460,7 @@ static int check_planned(const char *job_request, struct errbuf *err)
 			"one of them with --nodeos-container, or use --nodeos=off",
 			own_request_option());
 	if (request_parse(&r, job_request, err) < 0)
-		/* the request is forged, or of another release: the nodes refuse it, or know it */
+		/* the nodes decide: the request may be of their release, or forged */
 		return 0;
 	return client_check_container(&r, true, false, err);
 }

@@ -254,8 +254,8 @@ static int fill_numbers(spank_t sp, struct step_input *in, struct errbuf *err)
 }
 
 /*
- * Prepare to name the ranks of a step without NodeOS to nodeos-contend. The step does not depend on
- * this, so a failure goes to the log.
+ * Prepare to report the ranks of a step without NodeOS to nodeos-contend. The step does not depend
+ * on this, so a failure goes to the log.
  */
 static void begin_plain(spank_t sp, struct step_input *in)
 {
@@ -441,8 +441,8 @@ extern spank_err_t spank_prepend_task_argv(spank_t sp, int argc, const char *arg
 
 /*
  * The rank begins with nodeos-lwk-start, which executes nodeos-lwk with the options in the
- * environment, and with the rank's own program: its next argument, or, before Slurm 23.11, in the
- * environment. Before 23.11, with --multi-prog, the rank's arguments cannot be reached.
+ * environment and the rank's own program. That program is the next argument or, before Slurm 23.11,
+ * in the environment. With --multi-prog, the rank's arguments cannot be reached before 23.11.
  */
 static int set_machine(spank_t sp, const struct step_env *env, struct errbuf *err)
 {

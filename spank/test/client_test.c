@@ -24,7 +24,7 @@
 
 static struct spank_option registered[OPTIONS_MAX];
 static int n_registered;
-static uint32_t job; /* of srun's step */
+static uint32_t job; /* number of the job of srun's step */
 
 spank_err_t spank_option_register(spank_t sp, struct spank_option *opt)
 {
