@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * Assigns the parts of a layout to domains at the least cost: the assignment problem, solved by
- * shortest augmenting paths with potentials (Kuhn, Munkres; Jonker and Volgenant). Written here as
- * no library of Debian has it for C.
+ * shortest augmenting paths with potentials (Kuhn, Munkres; Jonker and Volgenant). Written here
+ * because no library of Debian has it for C.
  */
 #include <limits.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The policy di, the older policy of Clavis: units are laid over the domains by rate, the highest
- * first. As no two units are interchangeable, many move each time.
+ * first. No two units are interchangeable, so many move each time.
  */
 #include <stdlib.h>
 

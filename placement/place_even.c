@@ -65,7 +65,8 @@ static bool fits(const struct place_even *e, const struct loads *l)
 }
 
 /*
- * Make the N shifts in L if it then fits and is as even as before. Returns whether they are made.
+ * Make the N shifts in L if the layout then fits and is as even as before. Returns whether they are
+ * made.
  */
 static bool try_shifts(const struct place_even *e, struct loads *l, const struct shift *s,
 		       unsigned n)

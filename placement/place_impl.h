@@ -60,7 +60,7 @@ int place_by_number(const struct place_host *h, unsigned *to);
 int place_by_rate(const struct place_host *h, unsigned *to);
 
 /*
- * place_assign.c: write the part of the layout that domain d takes to WANT[d]. Parts of equal
+ * place_assign.c: write to WANT[d] the part of the layout that domain d takes. Parts of equal
  * domains that are both EXCHANGEABLE are exchanged if fewer cores move then. COST[part][domain] is
  * the number of cores that move if the domain takes the part.
  */

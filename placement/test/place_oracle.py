@@ -128,8 +128,8 @@ def unevenness(host, key, to):
 
 
 def layout_unevenness(host, key, parts):
-    """What unevenness() returns, for the snake's layout. Exchanged parts do not change the sums, as
-    only equal domains exchange parts."""
+    """What unevenness() returns, for the snake's layout. Exchanged parts do not change the sums,
+    because only equal domains exchange parts."""
     cores = [[0] * len(host.cores) for _ in range(3)]
     fixed = [((key(u), u[2]), u[3]) for u in host.units if u[4]]
     laid = [(k, d) for d, part in enumerate(parts) for k, n in part.items() for _ in range(n)]
@@ -140,7 +140,7 @@ def layout_unevenness(host, key, parts):
 
 
 def needless(host, key, to):
-    """A move that can be left out, or two that exchange domains; None: every move is needed."""
+    """A move that can be left out, or two that exchange domains; None if every move is needed."""
     now = unevenness(host, key, to)
     here = [u[3] for u in host.units]
     moving, seen = [i for i, u in enumerate(host.units) if to[i] != u[3]], set()
