@@ -77,8 +77,8 @@ static int apart_plan_one(struct apart_work *w, unsigned i)
 	if (c->mems_confined)
 		idset_or(&w->left.mems_taken, &c->mems);
 	apart_avoid(w, &c->cpus);
-	return apart_explain(c, found ? "had devils in an earlier step: on no cache with another "
-					"such container"
+	return apart_explain(c, found ? "had devils in an earlier step, so it shares no cache with "
+					"another such container"
 				      : "had devils in an earlier step, but too few cores are free "
 					"on caches without another such container");
 }

@@ -230,8 +230,8 @@ static int job_plan_parse_container(struct job_plan *p, char *line, struct errbu
 }
 
 /*
- * Append LINE, cut to the space left, with '?' in place of every byte that is not printable ASCII,
- * as terminals show the text.
+ * Append LINE, cut to the space left, with '?' in place of every byte that is not printable ASCII:
+ * terminals show the text.
  */
 void job_plan_add_why(struct planned_container *c, const char *line)
 {

@@ -18,7 +18,7 @@
  *   core 0,16                  every core of the job here, in logical order
  *   container sim cpus 0-3,16-19 reserved 0-3,16-19 mems 0-2 asked 8 confined 1 shared 0 kinds
  *     dram,hbm of 0-1;2          (one line) the kinds of its memory nodes, and the nodes of each
- *   why sim requests 8 threads lines that explain the container above
+ *   why sim requests 8 threads lines "why TEXT" explain the container above
  *   deleted vda                its user has deleted this container (in the ledger only)
  *   end
  *

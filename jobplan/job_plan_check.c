@@ -4,8 +4,8 @@
 #include <string.h>
 
 /*
- * Check that the cores are not empty, disjoint, inside of IN's, and have all CPUs of IN. So there
- * are no more cores than CPUs.
+ * Check that no core is empty, and that the cores are disjoint, inside of IN's cores, and have all
+ * CPUs of IN. So there are no more cores than CPUs.
  */
 static int check_plan_cores(const struct job_plan *p, const struct plan_input *in,
 			    struct errbuf *err)
@@ -60,7 +60,7 @@ static int check_confined(const struct planned_container *c, const struct reques
 }
 
 /*
- * Check that the requested size needs each node, as the planner adds nodes only until the size is
+ * Check that the requested size needs each node: the planner adds nodes only until the size is
  * reached. The planner may have counted fewer bytes of a node than this check: the kernel's use
  * changes.
  */

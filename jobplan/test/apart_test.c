@@ -67,13 +67,14 @@ static void by_hand(void)
 	      "0-1 2-3");
 	judge("two containers that had devils get a cache each", two, PLACEMENT_UNSET, 3, "",
 	      "0-1 4-5");
-	judge("a container that had devils avoids another step's", two, PLACEMENT_UNSET, 1, "0",
-	      "4-5 6-7");
-	judge("the third of three shares a cache of two", three, PLACEMENT_UNSET, 7, "",
-	      "0-1 4-5 2-3");
-	judge("the largest is planned first, and the rest fills", mixed, PLACEMENT_UNSET, 5, "",
-	      "4 5-6 0-2");
-	judge("a word for the placement counts more", two, PLACEMENT_PACK, 3, "", "0-1 2-3");
+	judge("a container that had devils avoids the cache of another step's", two,
+	      PLACEMENT_UNSET, 1, "0", "4-5 6-7");
+	judge("with two caches, the third container that had devils shares one", three,
+	      PLACEMENT_UNSET, 7, "", "0-1 4-5 2-3");
+	judge("the largest container is planned first, the others fill the caches", mixed,
+	      PLACEMENT_UNSET, 5, "", "4 5-6 0-2");
+	judge("a word for the placement has precedence over devils", two, PLACEMENT_PACK, 3, "",
+	      "0-1 2-3");
 }
 
 static void explained(void)
@@ -82,7 +83,7 @@ static void explained(void)
 	struct machine *m = load(MACHINE);
 	struct plan *p = plan_sizes(m, three, PLACEMENT_UNSET, 7, "");
 
-	ok(p && strstr(p->container[1].why, "on no cache with another such container"),
+	ok(p && strstr(p->container[1].why, "shares no cache with another such container"),
 	   "apart_plan: the explanation names the devils of earlier steps");
 	ok(p && strstr(p->container[2].why, "too few cores are free on caches without another"),
 	   "apart_plan: the explanation says that no cache is left");

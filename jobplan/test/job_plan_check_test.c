@@ -48,10 +48,10 @@ static void test_resize_by_kind(void)
 		const char *mems, *dram, *what;
 		int rc;
 	} row[] = {
-		{ "0-2", "0-1", "a node of the kind more", 0 },
-		{ "0-3", "0-1", "a node of another kind besides", -1 },
+		{ "0-2", "0-1", "one node of the kind added", 0 },
+		{ "0-3", "0-1", "one node of another kind added", -1 },
 		{ "0-2", "0", "fewer nodes of the kind than asked", -1 },
-		{ "0-1", "0-1", "a node of another kind less", -1 },
+		{ "0-1", "0-1", "one node of another kind removed", -1 },
 		{ "0,2", "0-1", "nodes of the kind that the container does not get", -1 },
 	};
 	const struct plan_input in = { .cores = set_of("0-7"),

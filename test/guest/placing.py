@@ -489,7 +489,7 @@ def group_later():
         )
         r = root(f"nodeosctl report --job={step.job}")
         ok(
-            r.out.count("had devils in an earlier step: on no cache with another") >= 2,
+            r.out.count("had devils in an earlier step, so it shares no cache with another") >= 2,
             f"the report of step {number} has the reason",
             r.text,
         )
