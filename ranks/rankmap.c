@@ -27,8 +27,8 @@ struct map {
 	unsigned threads; /* usable threads of the container's widest core */
 	unsigned n_step; /* cores of the step; 0: unknown */
 	/*
-	 * number of cores of the widest mask, if the container is divided although the masks
-	 * differ; 0: masks are ignored
+	 * cores of the widest mask: the most that a rank gets if the container is divided although
+	 * the masks differ; 0: the masks are ignored
 	 */
 	unsigned bound;
 	/* each rank's position when the ranks are sorted by the first core that Slurm gave them */
@@ -433,8 +433,8 @@ static bool rankmap_keep(const struct rankmap_in *in, struct idset *out)
 }
 
 /*
- * Count the ranks of OUT that straddle a domain: have a part of it, and CPUs of the container
- * outside.
+ * Count the ranks of OUT that straddle a domain: they have a part of the domain, and CPUs of the
+ * container outside of it.
  */
 static unsigned count_straddling(const struct rankmap_in *in, const struct idset *out)
 {

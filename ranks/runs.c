@@ -44,8 +44,8 @@ static void runs_flag(bool *bad, const struct run *d, unsigned width)
 	const unsigned inside = d->end >= width ? d->end - width + 1u : 0;
 
 	/*
-	 * runs that begin before the domain and end in it; then those that begin in it, but not
-	 * with it, and end behind it
+	 * first the runs that begin before the domain and end in it; then the runs that begin in
+	 * the domain, but after its first unit, and end behind it
 	 */
 	for (unsigned u = before; u < d->first && u + width < d->end; u++)
 		bad[u] = true;
@@ -96,8 +96,8 @@ int runs_equal(struct run *out, const struct runs_in *in, unsigned width)
 /* ------------------------------------------------------------- runs of different widths */
 
 /*
- * The value of a division, the smaller the better: its idle units in the upper half, the squares of
- * its sizes in the lower one.
+ * The value of a division, the smaller the better: the number of idle units in the upper half, the
+ * sum of the squares of the sizes in the lower half.
  */
 typedef uint64_t runs_cost;
 

@@ -33,18 +33,18 @@ unsigned runs_sort(struct run *domain, unsigned n);
 
 /*
  * Write to OUT a run of WIDTH neighbours for each rank, in the order of the ranks; there must be at
- * least n_ranks * WIDTH units. Units may stay idle between runs: the fewest runs straddle; of
- * several such divisions the one whose runs begin at the lowest units. Returns the number of runs
- * that straddle, or -1 when out of memory.
+ * least n_ranks * WIDTH units. Units may stay idle between runs. In the result, the fewest runs
+ * straddle; of several such divisions, it is the one whose runs begin at the lowest units. Returns
+ * the number of runs that straddle, or -1 when out of memory.
  */
 int runs_equal(struct run *out, const struct runs_in *in, unsigned width);
 
 /*
  * Write to OUT a division of all units into runs that straddle no domain and may differ in size;
- * there must be at least as many units as ranks. In this order: the smallest run is as large as
- * possible, the fewest units are idle, the sum of the squares of the sizes is the least. A row of
- * units outside of all inner domains of a domain counts as one domain. Returns 0, or -1 when out of
- * memory.
+ * there must be at least as many units as ranks. The rules, in this order: the smallest run is as
+ * large as possible; the fewest units are idle; the sum of the squares of the sizes is the least. A
+ * row of units outside of all inner domains of a domain counts as one domain. Returns 0, or -1 when
+ * out of memory.
  */
 int runs_uneven(struct run *out, const struct runs_in *in);
 

@@ -269,8 +269,8 @@ int main(void)
 	thread("1", "0-3", "0-1", "1",
 	       "rankmap_renew_thread: a bound thread stays on a CPU that remains");
 	thread("3", "0-3", "0-1", "1",
-	       "rankmap_renew_thread: a bound thread goes from the k-th to the k-th CPU, counted "
-	       "round");
+	       "rankmap_renew_thread: a bound thread goes from the k-th to the k-th CPU, modulo "
+	       "the number of CPUs");
 	thread("2-3", "0-3", "4-7", "6-7",
 	       "rankmap_renew_thread: a thread bound to several CPUs goes from the k-th CPU of the "
 	       "old set to the k-th CPU of the new set, for each of its CPUs");

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Divisions by hand, and small random rows against a search of every division. */
+/*
+ * Compare divisions with results worked out by hand, and divisions of small random rows with the
+ * best of all possible divisions.
+ */
 #include "ranks/runs.h"
 
 #include <string.h>
