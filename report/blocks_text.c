@@ -81,9 +81,9 @@ void blocks_describe(char *buf, size_t size)
 		describe_made(buf, size, fake);
 	else if (*fake)
 		snprintf(buf, size,
-			 "none: %s: the kernel has not divided each memory node (NU, such as 4U, "
-			 "divides each into N; look for \"Faking a node\" or the reason in the "
-			 "kernel's log)",
+			 "none: with %s the kernel has not divided each memory node (a value such "
+			 "as 4U divides each node into 4 blocks; the kernel's log has \"Faking a "
+			 "node\" or the reason)",
 			 fake);
 	else
 		snprintf(buf, size,
@@ -127,13 +127,12 @@ int blocks_parameter(char *buf, size_t size, const struct machine *m, uint64_t b
 				 " MiB, and the system keeps one part of it; at most %" PRIu64 "M",
 				 bytes / MIB, node / MIB, node / 2 / MIB);
 	if (bytes < FAKE_MIN || parts > FAKE_MAX)
-		return errprintf(err,
-				 "blocks of %" PRIu64 " MiB are too small: at least %" PRIu64
-				 "M, as a memory node of %" PRIu64 " MiB has %d parts at most",
-				 bytes / MIB,
-				 (node / FAKE_MAX > FAKE_MIN ? node / FAKE_MAX : FAKE_MIN) / MIB +
-					 1,
-				 node / MIB, FAKE_MAX);
+		return errprintf(
+			err,
+			"blocks of %" PRIu64 " MiB are too small: a memory node of %" PRIu64
+			" MiB has at most %d parts, so a block has at least %" PRIu64 "M",
+			bytes / MIB, node / MIB, FAKE_MAX,
+			(node / FAKE_MAX > FAKE_MIN ? node / FAKE_MAX : FAKE_MIN) / MIB + 1);
 	if (access(FGMN_SPEC, F_OK) == 0)
 		snprintf(buf, size, "fgmn=all:%" PRIu64 "x%" PRIu64 "M", parts - 1, bytes / MIB);
 	else

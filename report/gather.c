@@ -82,8 +82,8 @@ static bool is_meant(const struct record *r, const struct gather_job *j)
 	if (j->task >= 0)
 		return !r->component && r->leader == j->id && r->part == j->task;
 	/*
-	 * an array's last task has the array's own job id; called inside of that task, J means this
-	 * task alone
+	 * an array's last task has the array's own job id; inside of that task, J means that task
+	 * alone
 	 */
 	if (j->inside && !r->component)
 		return r->id == j->id;

@@ -186,8 +186,9 @@ static void print_lines(const struct lines *l, const struct cmdline_ask *ask)
 	printf("# kernel command line: keeps the tick, RCU callbacks and new interrupts off the "
 	       "containers' CPUs%s\n",
 	       !*l->blocks_of	  ? ""
-	       : ask->block_bytes ? ";\n# the last parameter makes the blocks: nodeosctl features "
-				    "shows after the boot what came"
+	       : ask->block_bytes ? ";\n"
+				    "# the last parameter makes the blocks: after the boot, "
+				    "nodeosctl features shows them"
 				  : ";\n# the last parameters make the same memory blocks as in "
 				    "this boot");
 	if (l->lacks_nohz)

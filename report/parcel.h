@@ -9,7 +9,9 @@
  * line. Each line has its node's name and a piece of the text; the last line has the length of the
  * text.
  *
- *   +n0 {"schema": 1,"kind": "node", +n0 "node": "n0"} =n0 46
+ *   +n0 {"schema": 1,"kind": "node",
+ *   +n0 "node": "n0"}
+ *   =n0 46
  */
 void parcel_write(FILE *f, const char *node, const char *text);
 
