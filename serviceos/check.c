@@ -110,8 +110,8 @@ static void report_unreadable(struct checking *c, int pid)
 }
 
 /*
- * Return why provision could not change the affinity of process PID, or what to do. Threads of the
- * process that a user makes hang cost at most one wait (base/proc.h).
+ * Return why provision could not change the affinity of process PID, or what to do. If a user makes
+ * threads of the process hang, this waits for at most one of them (base/proc.h).
  */
 static const char *check_advise(struct checking *c, int pid)
 {
@@ -151,7 +151,10 @@ static void check_judge(struct checking *c, const struct process_facts *p, const
 		    check_advise(c, p->pid));
 }
 
-/* Threads are in their process's cgroup, unless it is threaded; each has an affinity of its own. */
+/*
+ * Threads are in their process's cgroup, unless that cgroup is threaded. Each thread has an
+ * affinity of its own.
+ */
 static void check_process(struct checking *c, const char *pid)
 {
 	char cgroup[4096], path[64], name[64];

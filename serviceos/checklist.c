@@ -47,7 +47,8 @@ struct file_row {
 
 static const struct file_row file_row[] = {
 	{ "numa-balancing", "proc/sys/kernel/numa_balancing", "0", IS,
-	  "sysctl kernel.numa_balancing=0: it unmaps pages of ranks to see which CPUs use them" },
+	  "sysctl kernel.numa_balancing=0: balancing unmaps pages of ranks to see which CPUs use "
+	  "them" },
 	{ "compaction", "proc/sys/vm/compaction_proactiveness", "0", IS,
 	  "sysctl vm.compaction_proactiveness=0" },
 	{ "same-page-merging", "sys/kernel/mm/ksm/run", "0", IS, "echo 0 >/sys/kernel/mm/ksm/run" },
@@ -56,10 +57,10 @@ static const struct file_row file_row[] = {
 	{ "timers", "proc/sys/kernel/timer_migration", "1", IS,
 	  "sysctl kernel.timer_migration=1, or a ServiceOS" },
 	{ "hard-lockup-detector", "proc/sys/kernel/nmi_watchdog", "0", IS,
-	  "sysctl kernel.nmi_watchdog=0: it interrupts each CPU, and takes a counter" },
+	  "sysctl kernel.nmi_watchdog=0: the detector interrupts each CPU, and takes a counter" },
 	{ "machine-checks", "sys/devices/system/machinecheck/machinecheck0/check_interval", "0", IS,
-	  "mce=ignore_ce at boot, or write 0 to this file: corrected errors are then polled no "
-	  "more" },
+	  "mce=ignore_ce at boot, or write 0 to this file: then corrected errors are no longer "
+	  "polled" },
 };
 
 static void look_at_file(struct look *l, const struct file_row *row)

@@ -15,7 +15,7 @@
 enum item_kind {
 	ITEM_DROPIN, /* a file that NodeOS makes: systemd's drop-ins, irqbalance's environment */
 	/*
-	 * a cpuset file of a unit's cgroup: a list, "" meaning all. systemd sets cpuset.cpus, so an
+	 * a cpuset file of a unit's cgroup: a list; "" means all. systemd sets cpuset.cpus, so an
 	 * item of that file is OK, unless it is OPEN
 	 */
 	ITEM_CPUSET,

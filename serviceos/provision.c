@@ -243,7 +243,7 @@ static bool exception_waits(struct run *r, const struct service_item *it)
 
 /*
  * Return whether IT, the drop-in of the users' slice, has memory lines that systemd has not applied
- * yet. It will apply them when the next session begins, and other users may be logged in then.
+ * yet. systemd will apply them when the next session begins, and other users may be logged in then.
  */
 static bool is_to_come(const struct run *r, const struct service_item *it)
 {
@@ -710,8 +710,8 @@ static int restore(struct run *r, const struct service_item *it, const char *tex
 }
 
 /*
- * Return the former affinity of a new thread, which inherits from the thread that started it: that
- * of its process, if the process is older than provision.
+ * Return the affinity that a new thread would have without provision: that of its process if the
+ * process is older than provision, otherwise that of PID 1. NULL: unknown.
  */
 static const char *old_affinity(const struct run *r, int process)
 {
@@ -822,7 +822,7 @@ int provision_undo(struct provision *p, struct errbuf *err)
 	bool lost;
 	int rc;
 
-	/* the exceptions may have been different when provision ran */
+	/* ignore the present exceptions: provision may have run with others */
 	conf.service_except[0] = '\0';
 	if (!r)
 		return -1;

@@ -5,8 +5,9 @@
 #include "serviceos/item.h"
 
 /*
- * Confine this node's system to its ServiceOS, and undo that. Both can be killed at any point and
- * run again, and change nothing on a node that is in the wanted state.
+ * provision_apply() confines this node's system to its ServiceOS, and provision_undo() undoes this.
+ * Both can be killed at any point and run again. Both change nothing on a node that is in the
+ * wanted state.
  */
 struct provision {
 	int root; /* fd of "/", or of a test's tree */

@@ -17,9 +17,9 @@
 
 /*
  * Before CPUs become a partition: note which CPUs each kernel thread that can be moved may use, if
- * WORDS selects kernel threads. Linux itself takes the partition's CPUs away from all of them, and
- * at its end gives each all CPUs, kswapd and kcompactd too, which had those of their memory node.
- * Returns 0, or -1 when the journal cannot be written.
+ * WORDS selects kernel threads. Linux itself takes the partition's CPUs from all of these threads.
+ * At the partition's end, Linux gives all CPUs to each, even to kswapd and kcompactd, which had the
+ * CPUs of their memory node. Returns 0, or -1 when the journal cannot be written.
  */
 int quiet_note(int root, int dir, uint32_t words, struct errbuf *err);
 

@@ -8,8 +8,8 @@
  * How systemd keeps its units to the ServiceOS: a drop-in for every service, scope, socket, mount
  * and swap (systemd.unit(5): TYPE.d), in /run, so that it ends with the boot. Slices stay open: up
  * to Slurm 25.05 all jobs live in system.slice. A drop-in of the same name for one unit replaces
- * it: so slurmstepd's scope, which holds the jobs, slurmd, which obeys slurm.conf, and
- * serviceos_except stay outside.
+ * it. So these stay outside: slurmstepd's scope, which holds the jobs; slurmd, which obeys
+ * slurm.conf; the units of serviceos_except.
  *
  * For users' sessions user.slice has the lines, and the cpuset controller is off below each
  * user-UID.slice: a directory that a user owns must not have it.

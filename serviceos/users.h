@@ -10,8 +10,8 @@
 
 /*
  * Return whether a process of a user is in the cgroup PATH ("/a/b") or below; PATH NULL: in any
- * cgroup that belongs to the ServiceOS. The memory nodes of such a process are not changed, as its
- * user could keep the kernel waiting (cgroup_write_mems()). WHO gets the description of the
+ * cgroup that belongs to the ServiceOS. The memory nodes of such a process are not changed, because
+ * its user could keep the kernel waiting (cgroup_write_mems()). WHO gets the description of the
  * process.
  *
  * These are not users: root and the system's accounts, up to SYS_UID_MAX of login.defs(5); uids

@@ -78,7 +78,7 @@ static void test_files(void)
 	is(line_of("memory-statistics"), "noise: 9 (10 or more)", "memory-statistics: 9 is noise");
 	scratch_file("proc/sys/vm/stat_interval", "120\n");
 	is(line_of("memory-statistics"), "good: 120 (10 or more)",
-	   "memory-statistics: 120 is good, as numbers are compared, not texts");
+	   "memory-statistics: 120 is good, because numbers are compared, not texts");
 	scratch_file("proc/sys/kernel/soft_watchdog", "1\n");
 	scratch_file("proc/sys/kernel/watchdog_cpumask", "0-7\n");
 	ok(strncmp(line_of("soft-lockup-detector"), "noise: on CPUs 0-7", 18) == 0,

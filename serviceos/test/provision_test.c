@@ -99,8 +99,8 @@ static void put_status(void)
 }
 
 /*
- * Let the tree's /proc show one child as a kernel thread and the other as a process of the system,
- * and a pinned kernel thread and a job's process that do not exist.
+ * In the tree's /proc, show one child as a kernel thread and the other child as a process of the
+ * system. Also show a pinned kernel thread and a job's process, which do not exist.
  */
 static void put_thread(void)
 {
@@ -352,7 +352,7 @@ static void check_applied(const char *when)
 	is(get("sys/class/net/eth0/queues/rx-0/rps_cpus"), "0000",
 	   "%s: an rps_cpus mask of 0 stays 0", when);
 	is(get("sys/fs/cgroup/init.scope/cpuset.cpus"), "",
-	   "%s: init's cpuset stays unset, as it could not be restored", when);
+	   "%s: init's cpuset stays unset, because it could not be restored", when);
 	is(get("sys/fs/cgroup/system.slice/cpuset.cpus"), "",
 	   "%s: system.slice has no cpuset of its own", when);
 	is(get("sys/fs/cgroup/system.slice/munge.service/cpuset.mems"), "0-1",
@@ -759,8 +759,8 @@ static bool text_has(const char *path, const char *line)
 }
 
 /*
- * Return whether the drop-in of services has LINE. The next functions do this for those of the
- * users' slices.
+ * Return whether the drop-in of services has LINE. The next functions do this for the drop-ins of
+ * the users' slices.
  */
 static bool dropin_has(const char *line)
 {

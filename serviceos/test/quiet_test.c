@@ -142,7 +142,7 @@ static void test_words(void)
 	is_as_before("after single words");
 }
 
-/* Let the tree's /proc show our child PID as a kernel thread that may use the CPUs LIST, and do. */
+/* Bind our child PID to the CPUs LIST, and show it as a kernel thread in the tree's /proc. */
 static void put_thread(pid_t pid, const char *list)
 {
 	struct errbuf err;
