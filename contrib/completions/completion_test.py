@@ -165,7 +165,7 @@ def test_values(d):
     same(
         set(offered(["nodeosctl", "plan", "--topology=x"], d, wordbreaks=False)),
         ["--topology=x.xml"],
-        "plan --topology=: XML files are offered also if readline does not split words at =",
+        "plan --topology=: XML files are offered even if readline does not split words at =",
     )
     same(
         set(offered(["nodeosctl", "plan", "--topology", "x"], d)),
@@ -192,7 +192,7 @@ def test_values(d):
     same(
         offered(["nodeosctl", "contention", "--json", ""], d),
         [],
-        "contention --json: collect is not offered, as it must be the first word",
+        "contention --json: collect is not offered, because it must be the first word",
     )
     same(
         set(offered(["nodeosctl", "contention", "collect", "--conf=x"], d)),

@@ -54,7 +54,7 @@ class NodeOS(Plugin, RedHatPlugin, DebianPlugin, UbuntuPlugin):
 
     def postproc(self):
         for secret in SECRETS:
-            # mask all files, as a link's target may be anywhere
+            # mask all files: a link's target may be anywhere
             self.do_path_regex_sub("/", secret, r"\1" + MASK)
             for command in ("scontrol", "journalctl"):
                 self.do_cmd_output_sub(command, secret, r"\1" + MASK)

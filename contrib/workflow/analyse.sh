@@ -28,7 +28,7 @@ while true; do
 	fi
 	finished=no
 	[ -e sim.done ] && finished=yes
-	# a pass may fail while the simulation runs, as the last frame may be incomplete
+	# a pass may fail while the simulation runs: the last frame may be incomplete
 	if [ -s md.xtc ] && one_pass >"pass.$rank" 2>&1; then
 		echo "frames $(frames_read) finished $finished cpus ${NODEOS_CPUS:-all}" >>"$log"
 	elif [ "$finished" = yes ]; then
