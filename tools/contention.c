@@ -29,7 +29,7 @@ static const char usage_text[] =
 	"jobs.\n"
 	"\n"
 	"  -j, --job=JOB[.STEP]  show only that job, or that step of it\n"
-	"  -w, --watch           show it again each 2 SECONDS until the steps have ended\n"
+	"  -w, --watch           show it every SECONDS (default: 2) until the steps have ended\n"
 	"      --json            print the documents, an array (nodeos-contention(5))\n"
 	"      --svg=FILE        draw the classes over time (\"-\": standard output)\n"
 	"  -f, --from=PATH       read saved documents: a directory, or a file of --json\n"

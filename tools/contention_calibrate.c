@@ -191,7 +191,7 @@ static int calibrate_host(const struct calibration *o, struct calibration_host *
 		   "contention: calibrating %u domain%s in turn: this loads their CPUs, and takes "
 		   "about %u seconds in all",
 		   h->n, h->n == 1 ? "" : "s", DOMAIN_SECONDS * h->n);
-	/* a damaged file is no error, since this one replaces it */
+	/* a damaged file is no error: the new peaks replace it */
 	contention_peaks_read(&peaks, h->peaks_dir, geteuid(), &ignored);
 	rc = calibrate_domains(o->json ? stderr : out, c, h->domain, h->n, &peaks, err);
 	if (rc == 0 && peaks.n)

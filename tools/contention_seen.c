@@ -94,7 +94,10 @@ static enum rank_class seen_class(struct json_object *o)
 	return class_of_text(seen_text(o, "class", ""));
 }
 
-/* Return O's array KEY of *N elements, with *OUT for N of SIZE bytes; NULL if missing or empty. */
+/*
+ * Return the array KEY of O, with *N elements, and allocate *OUT with *N elements of SIZE bytes.
+ * NULL: the array is missing or empty.
+ */
 static struct json_object *seen_array(struct json_object *o, const char *key, void **out,
 				      size_t size, unsigned *n)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * nodeosctl exec: run srun with the options for the job, node and container. slurmstepd makes the
- * process, so it is in the job's cgroups and accounting, and is placed before it runs the user's
- * program; a running process cannot be moved safely (cgroup_write_mems in host/cgroup.h). The
- * process has the environment and limits of the caller's shell.
+ * nodeosctl exec: run srun with the options for the job, node and container. slurmstepd starts the
+ * process: so the process is in the job's cgroups and accounting, and is placed before it runs the
+ * user's program. A running process cannot be moved safely (cgroup_write_mems() in host/cgroup.h).
+ * The process has the environment and limits of the caller's shell.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ static const char usage_text[] =
 	"name);\n"
 	"                 on a host without nodeosd, such as a login node: on the job's first "
 	"node\n"
-	"      --step=ID  the container that the ranks of that step are in: N, or JOB.N\n"
+	"      --step=ID  the container of that step's ranks; ID is N, or JOB.N\n"
 	"      --pty      COMMAND has a terminal of its own, for a shell or a debugger\n"
 	"  -n, --dry-run  print the srun command, run nothing\n"
 	"  -h, --help     print this\n"

@@ -199,7 +199,9 @@ static const struct wanted {
 	{ "ConstrainCores", "yes", "ConstrainCores=yes in cgroup.conf" },
 };
 
-/* Check that buffers have a memory limit: a launch refuses others (dimmap_possible()). */
+/*
+ * Check that buffers have a memory limit: a launch refuses buffers without one (dimmap_possible()).
+ */
 static void check_limits(struct findings *f, const char *config)
 {
 	struct errbuf ignored = { 0 };
@@ -343,12 +345,11 @@ static void check_site(struct findings *f)
 	if (conf_load(&conf, NODEOS_CONF_PATH, 0, &err) < 0)
 		features_found(f, "%s", err.text);
 	else if ((*conf.dimmap_devices || conf.dimmap_files) && !buffer_supported())
-		features_found(
-			f,
-			"%s allows buffers of dimmapfs, which this kernel lacks: install the "
-			"module, see INSTALLING in nodeos-spank(8) (or remove dimmap_devices and "
-			"dimmap_files)",
-			NODEOS_CONF_PATH);
+		features_found(f,
+			       "%s allows buffers of dimmapfs, but this kernel has no dimmapfs: "
+			       "install the module, see INSTALLING in nodeos-spank(8) (or remove "
+			       "dimmap_devices and dimmap_files)",
+			       NODEOS_CONF_PATH);
 	check_helpers(f);
 	errclear(&err);
 	config = slurm_show("config", NULL, &err);

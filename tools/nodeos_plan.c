@@ -15,7 +15,10 @@
 
 #include "jobplan/planner.h"
 
-/* Return FD's text, with a NUL at *LEN, to be freed; NULL on an error or above MAX bytes. */
+/*
+ * Return the *LEN bytes of FD and a NUL, which the caller frees; NULL on an error, or if FD has
+ * more than MAX bytes.
+ */
 static char *slurp(int fd, size_t max, size_t *len)
 {
 	size_t used = 0, room = 1u << 16;

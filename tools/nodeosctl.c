@@ -38,7 +38,7 @@ static const struct command {
 	{ "run", tool_run, "run a command with a scheduling policy" },
 	{ "features", tool_features, "show what this build, kernel and site can do" },
 	{ "support-bundle", tool_support_bundle,
-	  "name the plugin of sos that took its place (goes with the next release)" },
+	  "print how to use the plugin of sos instead; the next release removes this command" },
 	{ "discover", tool_discover,
 	  "record this machine's topology for later launches (root, at boot)" },
 };

@@ -25,12 +25,10 @@ static const char usage_text[] =
 	"  -t, --topology=FILE.xml|SYNTHETIC  plan for that machine (default: this one); "
 	"SYNTHETIC\n"
 	"                         as in hwloc(7): \"package:2 core:4 pu:2\"\n"
-	"  -c, --cpus=LIST        CPUs that containers may get (default: all allowed), "
-	"such as\n"
-	"                         \"0-7,16\", without the ServiceOS's\n"
-	"  -m, --mems=LIST        memory nodes that containers may get (default: all), without "
-	"the\n"
-	"                         ServiceOS's own\n"
+	"  -c, --cpus=LIST        CPUs that containers may get (default: all allowed), such as\n"
+	"                         \"0-7,16\"; those of the ServiceOS are left out\n"
+	"  -m, --mems=LIST        memory nodes that containers may get (default: all); those that\n"
+	"                         the ServiceOS has for itself are left out\n"
 	"      --serviceos=CORES  CPUs that the system keeps: a list, none, N/node, N/socket,\n"
 	"                         N/numa or N/l3 (default: serviceos in nodeos.conf)\n"
 	"      --serviceos-mems=LIST  all, homes, or memory nodes that the system keeps (default:\n"
@@ -75,7 +73,10 @@ struct planned {
 	unsigned n_domains;
 };
 
-/* Return whether memory is guaranteed: only if jobs without containers cannot use its blocks. */
+/*
+ * Return the guarantee of memory. It is known only if jobs without containers cannot use the
+ * blocks.
+ */
 static enum guarantee guarantee_of(const struct planned *p)
 {
 	return idset_empty(&p->withheld) || p->conf.unmanaged_mems == UNMANAGED_ALL

@@ -165,9 +165,8 @@ static void provision_end(struct options *o, const struct provision *p, const ch
 	fflush(stdout);
 	if (p->waiting)
 		fputs("nodeosctl: users' processes are running: memory nodes stay as they are "
-		      "until "
-		      "the next boot, or until provision runs again without them (--verbose shows "
-		      "them)\n",
+		      "until the next boot, or until provision runs after these processes have "
+		      "ended (--verbose shows them)\n",
 		      stderr);
 	if (p->held)
 		fprintf(stderr,
@@ -450,7 +449,7 @@ static int unprovision(struct options *o, struct errbuf *err)
 	if (load_conf(&conf, o, err) < 0 || begin_provision(&p, err) < 0)
 		return -1;
 	service_state_load(&p.set, conf.state_dir,
-			   err); /* only for the report: the journal has what to undo */
+			   err); /* only for the report: the journal has the changes to undo */
 	provision_begin(o, &p.set);
 	none = (struct service_set){ .own_mems = false };
 	rc = check_containers(&none, err);

@@ -23,7 +23,7 @@ static const char usage_text[] =
 	"                 default); +N, -N: N more or fewer; or a size, such as 16G; nodes of one\n"
 	"                 kind: hbm:N, hbm:+N, hbm:16G\n"
 	"      --job=ID   the container of that job (if several jobs have one of that name)\n"
-	"      --step=ID  the container that the ranks of that step are in: N, or JOB.N\n"
+	"      --step=ID  the container of that step's ranks; ID is N, or JOB.N\n"
 	"  -j, --json     print JSON (schema 1)\n"
 	"  -h, --help     print this\n"
 	"\n"

@@ -155,8 +155,8 @@ static void check_step(struct check *c)
 	if (c->step->partition != PARTITION_MEMBER)
 		check_partition(c);
 	/*
-	 * skip steps whose ranks are in several containers, since the container of each rank is
-	 * unknown here, and steps that start, whose ranks are not placed yet
+	 * skip steps with ranks in several containers: the container of each rank is unknown here;
+	 * also skip steps that are starting: their ranks are not placed yet
 	 */
 	if (w.at && !c->step->launching && c->step->step_id < STEP_ID_INTERACTIVE)
 		node_state_each_task(c->s, c->step, check_task, &w, &ignored);
@@ -203,7 +203,10 @@ static void put_blocks(struct check *c, const char *what, const char *want,
 	jout_close(&c->j, '}');
 }
 
-/* Check that blocks of jobs are online, and that free blocks are empty, as containers need them. */
+/*
+ * Check that blocks of jobs are online, and that free blocks are empty: containers need empty
+ * blocks.
+ */
 static void check_blocks(struct check *c)
 {
 	struct idset free = c->s->blocks.nodes, held, clean;

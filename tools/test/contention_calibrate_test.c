@@ -148,7 +148,7 @@ static void test_forced(struct counters *c)
 	uint64_t peak;
 
 	is_int(calibrated((struct calibration){ .force = true }, c), 3,
-	       "--force calibrates although a job runs: status 3, as figures differ");
+	       "--force calibrates although a job runs; the status is 3 because figures differ");
 	ok(strstr(errors,
 		  "calibrating 1 domain in turn: this loads their CPUs, and takes about 4 seconds"),
 	   "a calibration announces its load and duration: %s", errors);

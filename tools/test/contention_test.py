@@ -421,7 +421,7 @@ def test_moves(folder):
     picture = run("--from", folder, "-j", "41.0", "--svg=-")[1]
     ok(
         'class="move"' not in picture,
-        "a picture without moves has no arrow, also in the legend",
+        "a picture without moves has no arrow, not even in the legend",
     )
 
 
