@@ -49,9 +49,9 @@ struct rank_settings {
 	bool quantum_named; /* the request names the quantum */
 	enum partition partition; /* kind of partition that the step's directory becomes */
 	bool for_hpc; /* the partition only replaces policy hpc; the step can do without it */
-	struct idset fence; /* CPUs of the partition: CPUS and their idle siblings */
+	struct idset partition_cpus; /* CPUs of the partition: CPUS and their idle siblings */
 	/* why the container is no partition in this step; "": it is one, or none was requested */
-	char unfenced[200];
+	char no_partition[200];
 	char buffer[BUFFER_PATH_MAX]; /* mount point of the container's buffer; "": none */
 	struct buffer_maker maker; /* the process that made the buffer */
 	struct rank_value number[RANK_NUMBER_COUNT];

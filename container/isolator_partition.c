@@ -5,9 +5,9 @@
  */
 #include <stdio.h>
 
-#include "container/fence.h"
 #include "container/hpc_reserve.h"
 #include "container/isolator.h"
+#include "container/partitions.h"
 #include "container/step_id.h"
 
 static int partition_allowed(const struct requested_container *ask, const struct conf *conf,
@@ -67,7 +67,7 @@ static int partition_give(const struct isolator_step *s, struct isolator_part *p
 	outcome_sched(&got, p->ask, s->conf, true);
 	p->given->partition = got.partition;
 	p->given->for_hpc = got.for_hpc || got.for_lwk;
-	p->given->fence = p->plan->reserved;
+	p->given->partition_cpus = p->plan->reserved;
 	return 0;
 }
 
@@ -80,7 +80,7 @@ static int left_of_job(struct idset *left, const struct isolator_step *s,
 		       const char *kind, struct errbuf *err)
 {
 	*left = *s->job_cpus;
-	idset_andnot(left, &p->given->fence);
+	idset_andnot(left, &p->given->partition_cpus);
 	for (unsigned i = 0; i < job->n_steps; i++) {
 		const struct ledger_step *other = &job->step[i];
 
@@ -94,7 +94,7 @@ static int left_of_job(struct idset *left, const struct isolator_step *s,
 				"step at a time in it",
 				p->name, kind, other->step_id);
 		if (other->partition != PARTITION_MEMBER)
-			idset_andnot(left, &other->fence);
+			idset_andnot(left, &other->partition_cpus);
 	}
 	return 0;
 }
@@ -120,7 +120,7 @@ static int check_exclusive(const struct isolator_step *s, const struct isolator_
 				 "container %s: %s partition would take the job's last core on "
 				 "this node; leave one core out of all partitions",
 				 p->name, kind);
-	if (fence_check_alone(s->cgroup_fd, s->job_cgroup, &p->given->fence, err) < 0)
+	if (partitions_check_alone(s->cgroup_fd, s->job_cgroup, &p->given->partition_cpus, err) < 0)
 		return errwrap(err, "container %s: %s partition", p->name, kind);
 	return 0;
 }
@@ -140,8 +140,8 @@ static void leave_first_out(const struct isolator_step *s, const struct isolator
 	if (p->ask->cpus || s->n > 1 || !s->wanted || s->wanted >= idset_count(&g->cpus) ||
 	    left_of_job(&left, s, p, job, kind, &ignored) < 0 || !idset_empty(&left))
 		return;
-	first = (unsigned)idset_next(&g->fence, -1);
-	idset_del(&g->fence, first);
+	first = (unsigned)idset_next(&g->partition_cpus, -1);
+	idset_del(&g->partition_cpus, first);
 	idset_del(&g->cpus, first);
 }
 
@@ -157,7 +157,7 @@ static int partition_accept(const struct isolator_step *s, struct isolator_part 
 		return 0;
 	if (s->step_id >= STEP_ID_INTERACTIVE) {
 		g->partition = PARTITION_MEMBER;
-		snprintf(g->unfenced, sizeof(g->unfenced),
+		snprintf(g->no_partition, sizeof(g->no_partition),
 			 "only steps of srun can be %s partition: this process is in "
 			 "none",
 			 kind);
@@ -168,7 +168,7 @@ static int partition_accept(const struct isolator_step *s, struct isolator_part 
 	leave_first_out(s, p, job, kind);
 	if (check_exclusive(s, p, job, kind, &why) < 0) {
 		g->partition = PARTITION_MEMBER;
-		snprintf(g->unfenced, sizeof(g->unfenced), "%s: %.180s",
+		snprintf(g->no_partition, sizeof(g->no_partition), "%s: %.180s",
 			 p->ask->lwk.memory ? "lwk"
 			 : guest	    ? "guest"
 					    : "policy \"hpc\"",
@@ -209,5 +209,5 @@ const struct isolator isolator_partition = {
 	.asked = partition_asked,
 	.report = partition_report,
 	.text = partition_text,
-	.drop = fence_drop,
+	.drop = partitions_remove,
 };

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "container/fence.h"
 #include "container/hpc_reserve.h"
 #include "container/isolator.h"
+#include "container/partitions.h"
 #include "host/isolcpus.h"
 #include "host/policy.h"
 
@@ -153,7 +153,7 @@ static int sched_accept(const struct isolator_step *s, struct isolator_part *p,
 {
 	(void)job;
 	if (p->given->policy != POLICY_HPC ||
-	    fence_check_jobs(s->cgroup_fd, s->job_cgroup, &p->given->cpus, err) == 0)
+	    partitions_check_jobs(s->cgroup_fd, s->job_cgroup, &p->given->cpus, err) == 0)
 		return 0;
 	return errwrap(err, "container %s: policy \"hpc\"", p->name);
 }
@@ -295,7 +295,7 @@ static int sched_resize(const struct isolator_change *c, struct errbuf *err)
 		return errprintf(err, "real-time containers would take every core of the job on "
 				      "this node; leave one core out of them");
 	if (got.policy == POLICY_HPC &&
-	    fence_check_jobs(c->cgroup_fd, c->job->cgroup, &c->next->cpus, err) < 0)
+	    partitions_check_jobs(c->cgroup_fd, c->job->cgroup, &c->next->cpus, err) < 0)
 		return errwrap(err, "container %s: policy \"hpc\"", c->next->name);
 	return 0;
 }

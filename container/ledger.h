@@ -60,8 +60,8 @@ struct ledger_step {
 	char *rank_lines, *rank_runs;
 	/* the ranks have no CPUs of their own yet, or Slurm may still bind them */
 	bool launching;
-	enum partition partition; /* partition of the step's directory "user", see fence.h */
-	struct idset fence; /* CPUs of this partition */
+	enum partition partition; /* partition of the step's directory "user", see partitions.h */
+	struct idset partition_cpus; /* CPUs of this partition */
 	char *request; /* request of a step container; NULL: the step uses the job's request */
 	struct job_plan *plan; /* plan of a step container; NULL: the step uses the job's plan */
 	char *unknown; /* lines that this release does not know; NULL: none */

@@ -94,7 +94,8 @@ static int print_step(FILE *f, const struct ledger_step *s, size_t *capacity)
 	if (idset_format(&s->cpus, list, sizeof(list)) > 0)
 		fprintf(f, "cpus %s\n", list);
 	print_launching(f, s, ranks.runs);
-	if (s->partition != PARTITION_MEMBER && idset_format(&s->fence, list, sizeof(list)) > 0)
+	if (s->partition != PARTITION_MEMBER &&
+	    idset_format(&s->partition_cpus, list, sizeof(list)) > 0)
 		fprintf(f, "partition %s %s\n", partition_name(s->partition), list);
 	fputs(ranks.lines ? ranks.lines : "", f);
 	ledger_text_print_plan(f, s->request, s->plan);
@@ -181,7 +182,7 @@ static int take_plan(const char **text, char **request, struct job_plan **plan, 
 			: errprintf(err, "the line \"request\" is damaged");
 }
 
-static int take_fence(const char **text, struct ledger_step *s, struct errbuf *err)
+static int take_partition(const char **text, struct ledger_step *s, struct errbuf *err)
 {
 	char *line = ledger_text_take_line(text, "partition ");
 	char *blank = line ? strchr(line, ' ') : NULL;
@@ -191,7 +192,7 @@ static int take_fence(const char **text, struct ledger_step *s, struct errbuf *e
 		*blank = '\0';
 		rc = partition_by_name(line);
 	}
-	if (rc <= PARTITION_MEMBER || idset_parse(&s->fence, blank + 1, err) < 0)
+	if (rc <= PARTITION_MEMBER || idset_parse(&s->partition_cpus, blank + 1, err) < 0)
 		rc = errprintf(err, "the line \"partition\" of step %" PRIu32 " is damaged",
 			       s->step_id);
 	else
@@ -342,7 +343,7 @@ static int take_step(const char **text, struct ledger_job *job, bool light, stru
 		else if (is_line(*text, "launching"))
 			rc = take_launching(text, s, light, &runs, err);
 		else if (is_line(*text, "partition "))
-			rc = take_fence(text, s, err);
+			rc = take_partition(text, s, err);
 		else if (is_line(*text, "rank "))
 			rc = take_rank_lines(text, s, light, err);
 		else if (is_line(*text, "request "))

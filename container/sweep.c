@@ -4,13 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "container/fence.h"
 #include "container/isolator.h"
 #include "container/ledger_impl.h"
+#include "container/partitions.h"
 
 /* Removed partitions, whose CPUs are still exclusive CPUs of the directories above. */
 struct swept {
-	struct idset fences;
+	struct idset partition_cpus;
 	char cgroup[CGROUP_PATH_MAX]; /* cgroup of a job with such steps */
 };
 
@@ -29,7 +29,7 @@ static bool unread_has_ended(struct ledger *l, const char *name)
 	return strcmp(expect, name) == 0 && ledger_job_has_ended(l, &job);
 }
 
-/* Remove JOB's ended steps and their fences; if ALL, remove all steps and their fences. */
+/* Remove JOB's ended steps and their partitions; if ALL, all steps and their partitions. */
 static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, struct swept *swept)
 {
 	struct idset gone;
@@ -42,8 +42,8 @@ static void sweep_steps(struct ledger *l, struct ledger_job *job, bool all, stru
 		}
 	if (idset_empty(&gone))
 		return;
-	fence_refresh_job(l->cgroup_fd, job);
-	idset_or(&swept->fences, &gone);
+	partitions_refresh_job(l->cgroup_fd, job);
+	idset_or(&swept->partition_cpus, &gone);
 	strcpy(swept->cgroup, job->cgroup);
 }
 
@@ -57,8 +57,8 @@ static void sweep_ended_steps(struct ledger *l, const char *name, struct swept *
 		return;
 	sweep_steps(l, job, false, swept);
 	ledger_write(l, job, &ignored);
-	/* an ended step may have died while launching, when all fences of the job are lowered */
-	fence_raise(l, l->cgroup_fd, job, 0, &ignored);
+	/* a step may have died while launching, when all partitions of the job are disabled */
+	partitions_enable(l, l->cgroup_fd, job, 0, &ignored);
 	ledger_job_free(job);
 }
 
@@ -106,8 +106,8 @@ int ledger_open(struct ledger **out, const char *state_dir, int cgroup_fd, unsig
 		ledger_close(l);
 		return -1;
 	}
-	fence_refresh_above(l, cgroup_fd, swept.cgroup, &swept.fences);
-	fence_give_back(l); /* a process that was killed may have left this undone */
+	partitions_refresh_above(l, cgroup_fd, swept.cgroup, &swept.partition_cpus);
+	partitions_return_workqueues(l); /* a process that was killed may have left this undone */
 	*out = l;
 	return 0;
 }

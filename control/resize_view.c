@@ -160,24 +160,24 @@ int resize_view_open(struct resize_view *v, struct errbuf *err)
 void resize_view_left(struct idset *out, const struct resize_view *v)
 {
 	const struct ledger_job *job = v->o.job;
-	struct idset held, fences;
+	struct idset held, partitions;
 
 	idset_zero(&held);
-	idset_zero(&fences);
+	idset_zero(&partitions);
 	job_plan_reserved(v->o.plan, &held);
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].partition != PARTITION_MEMBER)
-			idset_or(&fences, &job->step[i].fence);
+			idset_or(&partitions, &job->step[i].partition_cpus);
 	*out = v->whole;
 	idset_andnot(out, &held);
 	if (idset_empty(out))
 		*out = v->whole;
 	if (!idset_subset(out, &v->s.service.cpus))
 		idset_andnot(out, &v->s.service.cpus);
-	idset_andnot(out, &fences);
+	idset_andnot(out, &partitions);
 	if (idset_empty(out)) {
 		*out = v->job_cpus;
-		idset_andnot(out, &fences);
+		idset_andnot(out, &partitions);
 	}
 }
 

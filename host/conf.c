@@ -31,7 +31,7 @@ bool conf_allows_partition(const struct conf *c, enum partition p)
 	return (unsigned)p < PARTITION_COUNT && (c->allow_partitions >> p & 1);
 }
 
-bool conf_allows_fences(const struct conf *c)
+bool conf_allows_any_partition(const struct conf *c)
 {
 	return conf_allows_partition(c, PARTITION_ROOT) ||
 	       conf_allows_partition(c, PARTITION_ISOLATED) ||

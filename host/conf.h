@@ -134,11 +134,11 @@ bool conf_allows_policy(const struct conf *c, enum sched_policy p);
 
 /*
  * conf_allows_partition(): does the site allow containers to be partition P?
- * conf_allows_fences(): does it allow root or isolated ones, or do partitions replace policy
- * hpc on this kernel?
+ * conf_allows_any_partition(): does the site allow partition root or isolated, or do partitions
+ * replace policy hpc on this kernel?
  */
 bool conf_allows_partition(const struct conf *c, enum partition p);
-bool conf_allows_fences(const struct conf *c);
+bool conf_allows_any_partition(const struct conf *c);
 
 /*
  * conf_allows_device(): may buffers use the block device SOURCE? conf_check_source() checks a

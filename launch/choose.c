@@ -69,13 +69,13 @@ static void fill_rest(struct step_part *p, const struct step *s, const struct no
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].inode != s->step_inode &&
 		    job->step[i].partition != PARTITION_MEMBER)
-			idset_andnot(&p->given.cpus, &job->step[i].fence);
+			idset_andnot(&p->given.cpus, &job->step[i].partition_cpus);
 	if (idset_empty(&p->given.cpus)) {
 		p->given.cpus = v->job_cpus;
 		for (unsigned i = 0; i < job->n_steps; i++)
 			if (job->step[i].inode != s->step_inode &&
 			    job->step[i].partition != PARTITION_MEMBER)
-				idset_andnot(&p->given.cpus, &job->step[i].fence);
+				idset_andnot(&p->given.cpus, &job->step[i].partition_cpus);
 	}
 	idset_zero(&held);
 	job_plan_mems(plan, true, &held);

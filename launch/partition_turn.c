@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "container/fence.h"
+#include "container/partitions.h"
 #include "launch/step_impl.h"
 #include "serviceos/quiet.h"
 
@@ -46,7 +46,8 @@ static int partition_turn_begin(struct launch *a, uint32_t job_id, uid_t uid, ui
 {
 	struct ledger_step *mine;
 
-	if (!conf_allows_fences(&a->conf) && (!a->job || !fence_wanted(a->job, &a->conf)))
+	if (!conf_allows_any_partition(&a->conf) &&
+	    (!a->job || !partitions_wanted(a->job, &a->conf)))
 		return 0;
 	if (!a->job)
 		a->job = ledger_job_new(&a->place, job_id, uid);
@@ -67,7 +68,7 @@ static int partition_turn_begin(struct launch *a, uint32_t job_id, uid_t uid, ui
 		return errprintf(err, "out of memory");
 	if (ledger_write(a->l, a->job, err) < 0)
 		return -1;
-	fence_lower(a->root_fd, a->job, err);
+	partitions_disable(a->root_fd, a->job, err);
 	return 1;
 }
 
@@ -93,7 +94,7 @@ int step_quiet(struct ledger *l, uint32_t words, struct errbuf *err)
 	root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return errprintf(err, "/: %s", strerror(errno));
-	rc = fence_live(l, &live, err);
+	rc = partitions_live_cpus(l, &live, err);
 	if (rc == 0)
 		rc = words ? quiet_claim(root, dir, words, &live, err)
 			   : quiet_return(root, dir, &live, err);
@@ -122,7 +123,7 @@ static int partition_turn_end(struct launch *a, bool *noted, struct errbuf *err)
 {
 	struct ledger_step *mine = a->job ? ledger_job_step(a->job, a->place.step_inode) : NULL;
 	uint64_t inode = a->place.step_inode;
-	bool fenced = mine && mine->partition != PARTITION_MEMBER;
+	bool is_partition = mine && mine->partition != PARTITION_MEMBER;
 	int rc = 0;
 
 	if (!mine)
@@ -137,15 +138,15 @@ static int partition_turn_end(struct launch *a, bool *noted, struct errbuf *err)
 			rc = ledger_remove(a->l, a->job->inode, err);
 	}
 	/* if these settings fail, the partition is only less quiet, and ERR says so */
-	if (rc == 0 && fenced && a->conf.partition_quiet && !*noted) {
+	if (rc == 0 && is_partition && a->conf.partition_quiet && !*noted) {
 		*noted = true;
 		note_threads(a, err);
 	}
 	if (rc == 0)
-		rc = fence_raise(a->l, a->root_fd, a->job, inode, err);
-	if (rc == 0 && fenced && a->conf.partition_quiet)
+		rc = partitions_enable(a->l, a->root_fd, a->job, inode, err);
+	if (rc == 0 && is_partition && a->conf.partition_quiet)
 		step_quiet(a->l, a->conf.partition_quiet, err);
-	return rc == 1 ? (fenced ? 2 : 0) : rc;
+	return rc == 1 ? (is_partition ? 2 : 0) : rc;
 }
 
 int step_launch_end(const char *conf_path, struct errbuf *err)

@@ -11,9 +11,9 @@
 
 #include "base/subprocess.h"
 #include "container/container_json.h"
-#include "container/fence.h"
 #include "container/ledger.h"
 #include "container/mems.h"
+#include "container/partitions.h"
 #include "host/cgroup.h"
 #include "jobplan/job_plan_check.h"
 #include "launch/prepare_impl.h"
@@ -187,7 +187,7 @@ static int enter_ledger(struct ledger *l, struct ledger_job *job, struct step *s
 	snprintf(mine->cgroup, sizeof(mine->cgroup), "%s", v->place.step);
 	/* a step with a partition has only one part, so part 0 stands for the step */
 	mine->partition = s->shared->part[0].given.partition;
-	mine->fence = s->shared->part[0].given.fence;
+	mine->partition_cpus = s->shared->part[0].given.partition_cpus;
 	/*
 	 * a step is launching until its ranks have their CPUs; ranks in "none" are given no CPUs
 	 */
@@ -249,10 +249,10 @@ static int reap_ended(struct ledger *l, const struct step *s, struct ledger_job 
 	}
 	if (idset_empty(&gone))
 		return 0;
-	fence_refresh_job(s->cgroup_fd, job);
+	partitions_refresh_job(s->cgroup_fd, job);
 	if (ledger_write(l, job, err) < 0)
 		return -1;
-	fence_refresh_above(l, s->cgroup_fd, job->cgroup, &gone);
+	partitions_refresh_above(l, s->cgroup_fd, job->cgroup, &gone);
 	return 0;
 }
 

@@ -9,9 +9,9 @@
 
 #include "base/monotonic.h"
 #include "base/subprocess.h"
-#include "container/fence.h"
 #include "container/ledger.h"
 #include "container/mems.h"
+#include "container/partitions.h"
 #include "host/cgroup.h"
 #include "launch/prepare_impl.h"
 
@@ -234,8 +234,8 @@ static void wait_for_last_job(const struct step *s, const struct node_view *v)
 	    isolators_alone(v->request, &s->conf, s->in.step_id < STEP_ID_INTERACTIVE)) {
 		long start = monotonic_ms();
 
-		fence_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus,
-				 1000 * s->conf.helper_timeout);
+		partitions_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus,
+				      1000 * s->conf.helper_timeout);
 		STEP_LOG(s, "wait", "%ld ms for the end of other jobs on its CPUs",
 			 monotonic_ms() - start);
 	}

@@ -11,10 +11,10 @@
 
 #include "base/fileio.h"
 #include "base/hostname.h"
-#include "container/fence.h"
 #include "container/hpc_reserve.h"
 #include "container/ledger.h"
 #include "container/mems.h"
+#include "container/partitions.h"
 #include "host/affinity.h"
 #include "host/buffer.h"
 #include "host/cgroup.h"
@@ -381,7 +381,8 @@ static int step_end_launch(struct step *s, struct errbuf *err)
 	if (!s->in.launching && p->given.partition == PARTITION_MEMBER)
 		return 0;
 	if (p->given.partition != PARTITION_MEMBER)
-		rc = cgroup_write_set(s->cgroup_fd, s->user, "cpuset.cpus", &p->given.fence, &why);
+		rc = cgroup_write_set(s->cgroup_fd, s->user, "cpuset.cpus",
+				      &p->given.partition_cpus, &why);
 	if (rc == 0)
 		rc = step_launch_end(s->in.conf_path, &why);
 	else
@@ -397,7 +398,7 @@ static int step_end_launch(struct step *s, struct errbuf *err)
 	if (rc < 0 && s->conf.strict && !p->given.for_hpc)
 		return errprintf(err, "container %s: %s (outcome: failed; strict=yes in %s)",
 				 p->container, why.text, s->in.conf_path);
-	snprintf(p->given.unfenced, sizeof(p->given.unfenced), "%.199s", why.text);
+	snprintf(p->given.no_partition, sizeof(p->given.no_partition), "%.199s", why.text);
 	return 0;
 }
 
@@ -485,12 +486,12 @@ void step_end(struct step *s)
 		else
 			ledger_remove(l, s->job_inode, &err);
 		if (!idset_empty(&gone))
-			fence_refresh_job(fd, job);
-		fence_refresh_above(l, fd, job->cgroup, &gone);
+			partitions_refresh_job(fd, job);
+		partitions_refresh_above(l, fd, job->cgroup, &gone);
 		step_quiet(l, 0, &err);
 		/* enable the partitions again: an earlier call may have failed */
-		if (launching || fence_wanted(job, &s->conf))
-			fence_raise(l, fd, job, 0, &err);
+		if (launching || partitions_wanted(job, &s->conf))
+			partitions_enable(l, fd, job, 0, &err);
 	}
 	ledger_close(l);
 	/* after the unlock: the log may block, and other launches would wait for the lock */
@@ -508,7 +509,7 @@ out:
 	isolators_release(s->conf.state_dir, s->step_inode, -1);
 }
 
-bool step_job_is_planned(const char *conf_path, bool *fences)
+bool step_job_is_planned(const char *conf_path, bool *partitions)
 {
 	struct cgroup_place place;
 	char path[sizeof(((struct conf *)0)->state_dir) + 64];
@@ -519,10 +520,10 @@ bool step_job_is_planned(const char *conf_path, bool *fences)
 	struct conf conf;
 	int fd, len = -1;
 
-	*fences = false;
+	*partitions = false;
 	if (conf_load(&conf, conf_path, 0, &ignored) < 0)
 		return false;
-	*fences = conf_allows_fences(&conf);
+	*partitions = conf_allows_any_partition(&conf);
 	if (access(conf.state_dir, F_OK) < 0)
 		return false;
 	fd = cgroup_open_root(NULL, &ignored);
@@ -547,7 +548,7 @@ struct job_end {
 	const char *node; /* NULL: unknown */
 	const struct conf *conf;
 	int root_fd;
-	struct idset fences;
+	struct idset partition_cpus;
 	char cgroup[CGROUP_PATH_MAX];
 	uint64_t inode;
 };
@@ -561,10 +562,10 @@ static int end_one(const struct ledger_job *job, void *arg)
 	if (job->job_id != e->job_id || (e->node && !cgroup_is_of_node(job->cgroup, e->node)))
 		return 0;
 	for (unsigned i = 0; i < job->n_steps; i++)
-		isolators_drop(e->root_fd, &job->step[i], &e->fences);
+		isolators_drop(e->root_fd, &job->step[i], &e->partition_cpus);
 	none.n_steps = 0;
-	if (fence_wanted(job, e->conf))
-		fence_refresh_job(e->root_fd, &none);
+	if (partitions_wanted(job, e->conf))
+		partitions_refresh_job(e->root_fd, &none);
 	strcpy(e->cgroup, job->cgroup);
 	e->inode = job->inode;
 	return ledger_remove(e->l, job->inode, &err);
@@ -590,7 +591,7 @@ void step_job_end(const char *conf_path, uint32_t job_id, struct errbuf *err)
 	if (ledger_open(&e.l, conf.state_dir, fd, conf.helper_timeout, err) == 0)
 		ledger_each(e.l, end_one, &e, NULL, &bad, err);
 	if (e.l) {
-		fence_refresh_above(e.l, fd, e.cgroup, &e.fences);
+		partitions_refresh_above(e.l, fd, e.cgroup, &e.partition_cpus);
 		/* a step whose slurmstepd was killed leaves its settings */
 		step_quiet(e.l, 0, &bad);
 	}

@@ -127,7 +127,7 @@ int step_enter(struct step *s, unsigned rank, const struct step_env *env, struct
  * As root in slurmstepd: does the ledger have a job plan for this process's job? False after an
  * error. *PARTITIONS: may containers be partitions at this site?
  */
-bool step_job_is_planned(const char *conf_path, bool *fences);
+bool step_job_is_planned(const char *conf_path, bool *partitions);
 
 /*
  * Does NodeOS set the memory nodes of every step here, even without containers? True on a kernel

@@ -56,7 +56,7 @@ static void put_waits(struct json_out *j, const struct step_waits *w)
 static bool differs_from_request(const struct step_part *p)
 {
 	return p->shares_all || p->shares_ranks || p->fewer_cpus || p->takes_turns ||
-	       *p->given.unfenced || *p->given.unlimited;
+	       *p->given.no_partition || *p->given.unlimited;
 }
 
 /* Outcomes are ordered from good to bad. */
@@ -82,8 +82,8 @@ static const char *part_reason(const struct step *s, const struct step_part *p, 
 	if (p->shares_all)
 		return "the containers have every CPU of the job: this step, which selects no "
 		       "container, runs on all of them";
-	if (*p->given.unfenced)
-		return p->given.unfenced;
+	if (*p->given.no_partition)
+		return p->given.no_partition;
 	if (*p->given.unlimited)
 		return p->given.unlimited;
 	if (!p->shares_ranks && p->fewer_cpus)

@@ -26,7 +26,7 @@ static struct step *step;
 /* ranks to report to nodeos-contend if STEP is not set; NULL: none */
 static struct plain_ranks *plain;
 static pid_t stepd;
-static bool job_is_planned, site_has_fences;
+static bool job_is_planned, site_has_partitions;
 static bool launching;
 static bool keeps_memory; /* keep the memory of every step on this node off containers' nodes */
 static bool observes_plain; /* observe steps without a container, too */
@@ -40,7 +40,7 @@ int stepd_init(spank_t sp)
 	/* get it here: another plugin, contain_spank, runs later hooks in clones of this process */
 	stepd = getpid();
 	/* call it here as root: in user_init the caller is the user, who cannot read the ledger */
-	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_fences);
+	job_is_planned = step_job_is_planned(plugstack_conf(), &site_has_partitions);
 	keeps_memory = step_keeps_memory(plugstack_conf(), &err);
 	observes_plain = observe_plain_steps(plugstack_conf());
 	/*
@@ -90,7 +90,7 @@ int stepd_post_opt(spank_t sp)
 
 	guard_lift(&env, &guard_problem);
 	/* while other steps of the job have partitions, Slurm could not bind this step's ranks */
-	if ((job_is_planned || site_has_fences) &&
+	if ((job_is_planned || site_has_partitions) &&
 	    spank_get_item(sp, S_JOB_STEPID, &step_id) == ESPANK_SUCCESS &&
 	    step_id != STEP_ID_EXTERN && spank_get_item(sp, S_JOB_ID, &job_id) == ESPANK_SUCCESS &&
 	    spank_get_item(sp, S_JOB_UID, &uid) == ESPANK_SUCCESS) {

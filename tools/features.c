@@ -253,7 +253,7 @@ static void features_check_slurm(struct findings *f, const char *config)
 
 /*
  * Check that no partition makes jobs share CPUs: a launch refuses policy hpc on CPUs of another job
- * (fence_check_jobs()).
+ * (partitions_check_jobs()).
  */
 static void check_sharing(struct findings *f)
 {

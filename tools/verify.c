@@ -134,7 +134,7 @@ static void check_partition(struct check *c)
 	char path[CGROUP_PATH_MAX + 8], state[256], list[IDSET_LIST_MAX], line[IDSET_LIST_MAX + 64];
 	struct errbuf err = { 0 };
 
-	if (idset_format(&c->step->fence, list, sizeof(list)) < 0)
+	if (idset_format(&c->step->partition_cpus, list, sizeof(list)) < 0)
 		list[0] = '\0';
 	snprintf(path, sizeof(path), "%s/user", c->step->cgroup);
 	if (partition_state(c->s->cgroup_fd, path, state, sizeof(state), &err) < 0)

@@ -421,7 +421,8 @@ static void test_partitions(int root)
 	is(list_of(&given[0].cpus), "0-1", "isolators_give: ranks get the CPUs of the plan");
 	is_int(given[0].number[RANK_NUMBER_OOM].set, 1,
 	       "isolators_give: an oom-score-adj of 0 counts as requested");
-	is(list_of(&given[0].fence), "0-3", "isolators_give: the partition includes idle siblings");
+	is(list_of(&given[0].partition_cpus), "0-3",
+	   "isolators_give: the partition includes idle siblings");
 	is_int(isolators_accept(&s, &part[0], &job, &err), 0,
 	       "a partition of half of the job's CPUs is accepted");
 	job.n_steps = 1;
@@ -441,7 +442,7 @@ static void test_partitions(int root)
 	       "a partition of all of the job's CPUs that replaces policy hpc does not fail the "
 	       "step");
 	is_int(given[0].partition, PARTITION_MEMBER, "a step without its partition is a member");
-	is(given[0].unfenced,
+	is(given[0].no_partition,
 	   "policy \"hpc\": container sim: a root partition would take the job's last core on this "
 	   "node; leave one core out of all partitions",
 	   "the reason says why no partition replaces policy hpc");
@@ -449,23 +450,23 @@ static void test_partitions(int root)
 	given[0] = (struct rank_settings){ .partition = PARTITION_ROOT,
 					   .for_hpc = true,
 					   .cpus = set_of("0-3"),
-					   .fence = set_of("0-3") };
+					   .partition_cpus = set_of("0-3") };
 	s.wanted = 4;
 	isolators_accept(&s, &part[0], &job, &err);
 	is_int(given[0].partition, PARTITION_MEMBER,
 	       "policy hpc: ranks that need all CPUs of the job get no partition");
 	given[0].partition = PARTITION_ROOT;
-	*given[0].unfenced = '\0';
+	*given[0].no_partition = '\0';
 	s.wanted = 3;
 	isolators_accept(&s, &part[0], &job, &err);
-	ok(given[0].partition == PARTITION_ROOT && !*given[0].unfenced,
+	ok(given[0].partition == PARTITION_ROOT && !*given[0].no_partition,
 	   "policy hpc: ranks that need fewer than all CPUs of the job get a partition");
-	is(list_of(&given[0].fence), "1-3",
+	is(list_of(&given[0].partition_cpus), "1-3",
 	   "policy hpc: the job's first CPU stays outside of the partition");
 	is(list_of(&given[0].cpus), "1-3", "policy hpc: the ranks have the partition's CPUs");
 	job_cpus = set_of("0-7");
 	isolators_accept(&s, &part[0], &job, &err);
-	is(list_of(&given[0].fence), "1-3",
+	is(list_of(&given[0].partition_cpus), "1-3",
 	   "policy hpc: no further CPU stays outside if the job has other CPUs");
 	given[0].for_hpc = false;
 	s.n = 2;
@@ -476,9 +477,9 @@ static void test_partitions(int root)
 	       "a batch script in a partition's container is accepted");
 	is_int(given[0].partition, PARTITION_MEMBER,
 	       "isolators_accept: a batch script becomes no partition");
-	ok(*given[0].unfenced,
+	ok(*given[0].no_partition,
 	   "isolators_accept: gives the reason why a batch script is no partition: %s",
-	   given[0].unfenced);
+	   given[0].no_partition);
 }
 
 static void test_cpus(int root)

@@ -88,7 +88,7 @@ static void test_keep_and_sweep(void)
 	add_step(job, "job_1/step_0", 0);
 	add_step(job, "job_1/step_batch", 0xfffffffbu);
 	job->step[0].partition = PARTITION_ISOLATED;
-	job->step[0].fence = set_of("0-1");
+	job->step[0].partition_cpus = set_of("0-1");
 	job->step[1].launching = true;
 	for (unsigned i = 0; i < 2; i++) {
 		struct ledger_rank *r = ledger_step_add_rank(&job->step[0]);
@@ -130,7 +130,7 @@ static void test_keep_and_sweep(void)
 	ok(got->step[0].partition == PARTITION_ISOLATED &&
 		   got->step[1].partition == PARTITION_MEMBER,
 	   "ledger_read: reads the partitions of steps");
-	is(list_of(&got->step[0].fence), "0-1",
+	is(list_of(&got->step[0].partition_cpus), "0-1",
 	   "ledger_read: reads the CPUs of a step's partition");
 	ok(!got->step[0].launching && got->step[1].launching,
 	   "ledger_read: the second step is launching");

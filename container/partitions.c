@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "container/fence.h"
+#include "container/partitions.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "host/workqueue.h"
 #include "manifest/request.h"
 
-static bool fence_requested(const struct request *r, const struct conf *conf)
+static bool partitions_requested(const struct request *r, const struct conf *conf)
 {
 	struct sched_given got;
 
@@ -26,7 +26,7 @@ static bool fence_requested(const struct request *r, const struct conf *conf)
 	return false;
 }
 
-bool fence_wanted(const struct ledger_job *job, const struct conf *conf)
+bool partitions_wanted(const struct ledger_job *job, const struct conf *conf)
 {
 	struct request *r = malloc(sizeof(*r));
 	struct errbuf ignored;
@@ -39,7 +39,8 @@ bool fence_wanted(const struct ledger_job *job, const struct conf *conf)
 		 * a request that cannot be parsed is of another release, and may ask for a
 		 * partition
 		 */
-		wanted = text && (request_parse(r, text, &ignored) < 0 || fence_requested(r, conf));
+		wanted = text &&
+			 (request_parse(r, text, &ignored) < 0 || partitions_requested(r, conf));
 	}
 	free(r);
 	return wanted;
@@ -50,7 +51,7 @@ static void user_path(char buf[CGROUP_PATH_MAX + 8], const struct ledger_step *s
 	snprintf(buf, CGROUP_PATH_MAX + 8, "%s/user", s->cgroup);
 }
 
-int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err)
+int partitions_disable(int root_fd, const struct ledger_job *job, struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 8];
 	int rc = 0;
@@ -64,20 +65,20 @@ int fence_lower(int root_fd, const struct ledger_job *job, struct errbuf *err)
 	return rc;
 }
 
-static int raise_one(struct ledger *l, int root_fd, const char *path, const struct ledger_step *s,
-		     struct errbuf *err)
+static int enable_partition(struct ledger *l, int root_fd, const char *path,
+			    const struct ledger_step *s, struct errbuf *err)
 {
 	struct errbuf why;
 
 	/* a root partition can share its CPUs with workqueues, an isolated one cannot */
-	if (workqueue_leave(ledger_dir(l), &s->fence, &why) < 0 &&
+	if (workqueue_leave(ledger_dir(l), &s->partition_cpus, &why) < 0 &&
 	    s->partition == PARTITION_ISOLATED)
 		return errprintf(err, "%s", why.text);
-	return partition_make(root_fd, path, s->partition, &s->fence, err);
+	return partition_make(root_fd, path, s->partition, &s->partition_cpus, err);
 }
 
-int fence_raise(struct ledger *l, int root_fd, const struct ledger_job *job, uint64_t mine,
-		struct errbuf *err)
+int partitions_enable(struct ledger *l, int root_fd, const struct ledger_job *job, uint64_t mine,
+		      struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 8];
 	struct errbuf why;
@@ -90,7 +91,8 @@ int fence_raise(struct ledger *l, int root_fd, const struct ledger_job *job, uin
 		const struct ledger_step *s = &job->step[i];
 
 		user_path(path, s);
-		if (s->partition == PARTITION_MEMBER || raise_one(l, root_fd, path, s, &why) == 0)
+		if (s->partition == PARTITION_MEMBER ||
+		    enable_partition(l, root_fd, path, s, &why) == 0)
 			continue;
 		errprintf(err, "step %u: %s", s->step_id, why.text);
 		if (s->inode == mine)
@@ -99,7 +101,7 @@ int fence_raise(struct ledger *l, int root_fd, const struct ledger_job *job, uin
 	return rc;
 }
 
-void fence_drop(int root_fd, const struct ledger_step *s, struct idset *gone)
+void partitions_remove(int root_fd, const struct ledger_step *s, struct idset *gone)
 {
 	char path[CGROUP_PATH_MAX + 8];
 	struct idset none;
@@ -107,7 +109,7 @@ void fence_drop(int root_fd, const struct ledger_step *s, struct idset *gone)
 
 	if (s->partition == PARTITION_MEMBER)
 		return;
-	idset_or(gone, &s->fence);
+	idset_or(gone, &s->partition_cpus);
 	idset_zero(&none);
 	/* the directory may be gone by now, or belong to another step */
 	if (cgroup_inode(root_fd, s->cgroup) != s->inode)
@@ -118,7 +120,7 @@ void fence_drop(int root_fd, const struct ledger_step *s, struct idset *gone)
 	partition_set_exclusive(root_fd, s->cgroup, &none, &ignored);
 }
 
-void fence_refresh_job(int root_fd, const struct ledger_job *job)
+void partitions_refresh_job(int root_fd, const struct ledger_job *job)
 {
 	struct errbuf ignored;
 	struct idset cpus;
@@ -128,7 +130,7 @@ void fence_refresh_job(int root_fd, const struct ledger_job *job)
 	idset_zero(&cpus);
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].partition != PARTITION_MEMBER)
-			idset_or(&cpus, &job->step[i].fence);
+			idset_or(&cpus, &job->step[i].partition_cpus);
 	partition_set_exclusive(root_fd, job->cgroup, &cpus, &ignored);
 }
 
@@ -146,7 +148,7 @@ static int add_below(const struct ledger_job *job, void *arg)
 		if (job->step[i].partition != PARTITION_MEMBER &&
 		    strncmp(job->step[i].cgroup, b->dir, len) == 0 &&
 		    job->step[i].cgroup[len] == '/')
-			idset_or(&b->cpus, &job->step[i].fence);
+			idset_or(&b->cpus, &job->step[i].partition_cpus);
 	return 0;
 }
 
@@ -154,11 +156,11 @@ static int add_live(const struct ledger_job *job, void *arg)
 {
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].partition != PARTITION_MEMBER)
-			idset_or(arg, &job->step[i].fence);
+			idset_or(arg, &job->step[i].partition_cpus);
 	return 0;
 }
 
-int fence_live(struct ledger *l, struct idset *out, struct errbuf *err)
+int partitions_live_cpus(struct ledger *l, struct idset *out, struct errbuf *err)
 {
 	struct errbuf bad = { 0 };
 
@@ -168,17 +170,17 @@ int fence_live(struct ledger *l, struct idset *out, struct errbuf *err)
 	return *bad.text ? errprintf(err, "%s", bad.text) : 0;
 }
 
-void fence_give_back(struct ledger *l)
+void partitions_return_workqueues(struct ledger *l)
 {
 	struct errbuf ignored;
 	struct idset live;
 
-	if (workqueue_pending(ledger_dir(l)) && fence_live(l, &live, &ignored) == 0)
+	if (workqueue_pending(ledger_dir(l)) && partitions_live_cpus(l, &live, &ignored) == 0)
 		workqueue_return(ledger_dir(l), &live);
 }
 
-void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
-			 const struct idset *gone)
+void partitions_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
+			      const struct idset *gone)
 {
 	char dir[CGROUP_PATH_MAX];
 	struct errbuf bad, ignored;
@@ -199,7 +201,7 @@ void fence_refresh_above(struct ledger *l, int root_fd, const char *cgroup,
 		idset_andnot(&left, &b.cpus);
 		partition_shrink_exclusive(root_fd, dir, &left, &ignored);
 	}
-	fence_give_back(l);
+	partitions_return_workqueues(l);
 }
 
 /* ------------------------------------------------------ directories beside ours */
@@ -285,7 +287,8 @@ static int refuse_shared_cpus(const char *path, struct errbuf *err)
 			 strrchr(path, '/') + 1);
 }
 
-int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err)
+int partitions_check_alone(int root_fd, const char *cgroup, const struct idset *cpus,
+			   struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 300];
 
@@ -302,7 +305,8 @@ int fence_check_alone(int root_fd, const char *cgroup, const struct idset *cpus,
 	}
 }
 
-int fence_check_jobs(int root_fd, const char *cgroup, const struct idset *cpus, struct errbuf *err)
+int partitions_check_jobs(int root_fd, const char *cgroup, const struct idset *cpus,
+			  struct errbuf *err)
 {
 	char path[CGROUP_PATH_MAX + 300];
 
@@ -311,8 +315,8 @@ int fence_check_jobs(int root_fd, const char *cgroup, const struct idset *cpus, 
 		       : 0;
 }
 
-void fence_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus,
-		      unsigned milliseconds)
+void partitions_wait_alone(int root_fd, const char *cgroup, const struct idset *cpus,
+			   unsigned milliseconds)
 {
 	const struct timespec pause = { 0, 50000000 };
 	char path[CGROUP_PATH_MAX + 300];

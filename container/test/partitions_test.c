@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#include "container/fence.h"
+#include "container/partitions.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -66,15 +66,15 @@ static void write_empty_tree(void)
 	}
 }
 
-static struct ledger_step *add_fence_step(struct ledger_job *job, const char *dir, enum partition p,
-					  const char *fence)
+static struct ledger_step *add_partition_step(struct ledger_job *job, const char *dir,
+					      enum partition p, const char *cpus)
 {
 	struct ledger_step *s = ledger_job_add_step(job);
 
 	snprintf(s->cgroup, sizeof(s->cgroup), "%s", dir);
 	s->inode = cgroup_inode(root, dir);
 	s->partition = p;
-	s->fence = set_of(fence);
+	s->partition_cpus = set_of(cpus);
 	s->ranks = 1;
 	ledger_step_add(s, "sim");
 	return s;
@@ -168,7 +168,7 @@ static void test_workqueues(void)
 	ledger_close(l);
 }
 
-static void test_raise_and_lower(void)
+static void test_enable_and_disable(void)
 {
 	struct conf conf = { .hpc_fallback = POLICY_OTHER, .hpc_partition = true };
 	struct ledger *l = open_ledger();
@@ -178,45 +178,48 @@ static void test_raise_and_lower(void)
 	write_empty_tree();
 	fresh_workqueues("ffff\n");
 	job = make_job("cg/a/job_1", 1);
-	add_fence_step(job, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
-	add_fence_step(job, "cg/a/job_1/step_1", PARTITION_ROOT, "8-9");
+	add_partition_step(job, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
+	add_partition_step(job, "cg/a/job_1/step_1", PARTITION_ROOT, "8-9");
 	job->step[1].launching = true;
-	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 1,
-	       "fence_raise: returns 1 while another step of the job is launching");
+	is_int(partitions_enable(l, root, job, job->step[0].inode, &err), 1,
+	       "partitions_enable: returns 1 while another step of the job is launching");
 	is(read_cgroup_text("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "",
-	   "fence_raise: raises no fence while another step of the job is launching");
+	   "partitions_enable: enables no partition while another step of the job is launching");
 	job->step[1].launching = false;
 	write_cgroup_file("cg/a", "cpuset.cpus.exclusive", "12");
-	is_int(fence_raise(l, root, job, job->step[0].inode, &err), 0,
-	       "fence_raise: raises when no step is launching (%s)", err.text);
+	is_int(partitions_enable(l, root, job, job->step[0].inode, &err), 0,
+	       "partitions_enable: enables partitions when no step is launching (%s)", err.text);
 	is(read_cgroup_text("cg/a/job_1/step_0/user", "cpuset.cpus.partition"), "isolated",
-	   "fence_raise: the first step's fence is isolated");
+	   "partitions_enable: the first step's partition is isolated");
 	is(read_cgroup_text("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "root",
-	   "fence_raise: the second step's fence is a root partition");
+	   "partitions_enable: the second step's partition is of kind root");
 	is(read_cgroup_text("cg/a/job_1/step_0/user", "cpuset.cpus.exclusive"), "0-3",
-	   "fence_raise: the fence has its CPUs exclusively");
+	   "partitions_enable: the partition has its CPUs exclusively");
 	is(read_cgroup_text("cg/a/job_1/step_0", "cpuset.cpus.exclusive"), "0-3",
-	   "fence_raise: the step has the fence's CPUs exclusively");
+	   "partitions_enable: the step has the partition's CPUs exclusively");
 	is(read_cgroup_text("cg/a/job_1", "cpuset.cpus.exclusive"), "0-3,8-9",
-	   "fence_raise: the job has the CPUs of both fences exclusively");
+	   "partitions_enable: the job has the CPUs of both partitions exclusively");
 	is(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9,12",
-	   "fence_raise: exclusive CPUs not set by NodeOS stay in the directory above");
+	   "partitions_enable: exclusive CPUs not set by NodeOS stay in the directory above");
 	is(read_cgroup_text("wq", "cpumask"), "fcf0",
-	   "fence_raise: CPUs of both fences leave the workqueues");
+	   "partitions_enable: CPUs of both partitions leave the workqueues");
 	write_cgroup_file("cg/a/job_1/step_0/user", "cpuset.cpus.partition", "");
 	write_cgroup_file("cg/a/job_1/step_1/user", "cpuset.cpus.partition", "");
-	is_int(fence_lower(root, job, &err), 0, "fence_lower: lowers the job's fences");
+	is_int(partitions_disable(root, job, &err), 0, "partitions_disable: returns 0");
 	is(read_cgroup_text("cg/a/job_1/step_1/user", "cpuset.cpus.partition"), "member",
-	   "fence_lower: a lowered fence is a member");
-	ok(!fence_wanted(job, &conf), "fence_wanted: false if no request asks for a partition");
+	   "partitions_disable: the partition becomes a member");
+	ok(!partitions_wanted(job, &conf),
+	   "partitions_wanted: false if no request asks for a partition");
 	job->request = strdup("nodeos 1;c=a cpus=2 policy=hpc;");
-	is_int(fence_wanted(job, &conf), !policy_supported(POLICY_HPC),
-	       "fence_wanted: true if policy hpc is a partition on this kernel");
+	is_int(partitions_wanted(job, &conf), !policy_supported(POLICY_HPC),
+	       "partitions_wanted: true if policy hpc is a partition on this kernel");
 	conf.hpc_partition = false;
-	ok(!fence_wanted(job, &conf), "fence_wanted: false if policy hpc is never a partition");
+	ok(!partitions_wanted(job, &conf),
+	   "partitions_wanted: false if policy hpc is never a partition");
 	free(job->request);
 	job->request = strdup("nodeos 1;c=a cpus=2 partition=root;");
-	ok(fence_wanted(job, &conf), "fence_wanted: true if a request asks for a partition");
+	ok(partitions_wanted(job, &conf),
+	   "partitions_wanted: true if a request asks for a partition");
 	ledger_job_free(job);
 	workqueue_return(ledger_dir(l), &(struct idset){ .word = { 0 } });
 	ledger_close(l);
@@ -246,7 +249,7 @@ static void test_not_valid(void)
 	       "partition_make: fails without the directory: %s", err.text);
 }
 
-static void test_fence_dropped(void)
+static void test_remove(void)
 {
 	struct ledger_job *one, *two, *kept = NULL;
 	struct errbuf err = { 0 };
@@ -256,58 +259,59 @@ static void test_fence_dropped(void)
 	write_empty_tree();
 	fresh_workqueues("ffff\n");
 	one = make_job("cg/a/job_1", 1);
-	add_fence_step(one, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
+	add_partition_step(one, "cg/a/job_1/step_0", PARTITION_ISOLATED, "0-3");
 	two = make_job("cg/a/job_2", 2);
-	add_fence_step(two, "cg/a/job_2/step_0", PARTITION_ISOLATED, "8-9");
+	add_partition_step(two, "cg/a/job_2/step_0", PARTITION_ISOLATED, "8-9");
 	l = open_ledger();
 	ledger_write(l, one, &err);
 	ledger_write(l, two, &err);
-	fence_raise(l, root, one, 0, &err);
-	fence_raise(l, root, two, 0, &err);
+	partitions_enable(l, root, one, 0, &err);
+	partitions_enable(l, root, two, 0, &err);
 	is(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "0-3,8-9",
-	   "fence_raise: the directory above has the fences of both jobs");
+	   "partitions_enable: the directory above has the CPUs of both jobs");
 	for (size_t i = 0; i < 2; i++)
 		write_cgroup_file(dirs[i], "cpuset.cpus.exclusive", "0-3,8-9");
 	ledger_read(l, two->inode, &kept, &err);
 	ok(kept && kept->n_steps == 1, "ledger_read: the second job is in the ledger");
 	ledger_job_free(kept);
 	idset_zero(&gone);
-	fence_drop(root, &one->step[0], &gone);
-	ok(idset_equal(&gone, &one->step[0].fence),
-	   "fence_drop: adds the CPUs of the fence to GONE");
+	partitions_remove(root, &one->step[0], &gone);
+	ok(idset_equal(&gone, &one->step[0].partition_cpus),
+	   "partitions_remove: adds the CPUs of the partition to GONE");
 	ledger_job_del_step(one, one->step[0].inode);
 	ledger_write(l, one, &err);
 	write_cgroup_file("cg/a", "cpuset.cpus.exclusive", "0-3,8-9,15");
-	fence_refresh_job(root, one);
-	fence_refresh_above(l, root, one->cgroup, &gone);
+	partitions_refresh_job(root, one);
+	partitions_refresh_above(l, root, one->cgroup, &gone);
 	ok(strncmp(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "8-9,15", 6) == 0,
-	   "fence_refresh_job: CPUs of the second job, and CPUs not set by NodeOS, stay above");
+	   "partitions_refresh_above: CPUs of the second job, and CPUs not set by NodeOS, stay "
+	   "exclusive");
 	ok(*read_cgroup_text("cg/a/job_1", "cpuset.cpus.exclusive") != '0',
-	   "fence_drop: the job's directory keeps no exclusive CPU");
+	   "partitions_remove: the job's directory keeps no exclusive CPU");
 	is(read_cgroup_text("wq", "cpumask"), "fcff",
-	   "fence_drop: the workqueues get the CPUs back");
+	   "partitions_remove: the workqueues get the CPUs back");
 
-	/* an unreadable entry of another job changes nothing; CPUs of a live fence stay */
+	/* an unreadable entry of another job changes nothing; CPUs of a live partition stay */
 	write_cgroup_file("cg/a", "cpuset.cpus.exclusive", "0-3,8-9");
 	write_cgroup_file("state", "job-999", "nonsense\n");
-	idset_or(&gone, &two->step[0].fence);
-	fence_refresh_above(l, root, one->cgroup, &gone);
+	idset_or(&gone, &two->step[0].partition_cpus);
+	partitions_refresh_above(l, root, one->cgroup, &gone);
 	ok(strncmp(read_cgroup_text("cg/a", "cpuset.cpus.exclusive"), "8-9", 3) == 0,
-	   "fence_refresh_above: beside an unreadable entry, takes only the CPUs of the removed "
-	   "fence");
+	   "partitions_refresh_above: beside an unreadable entry, removes only the CPUs of the "
+	   "removed partition");
 
 	/* a directory with the same name that belongs to another step */
 	write_cgroup_file("cg/a/job_2/step_0/user", "cpuset.cpus.partition", "isolated");
 	two->step[0].inode++;
-	fence_drop(root, &two->step[0], &gone);
+	partitions_remove(root, &two->step[0], &gone);
 	is(read_cgroup_text("cg/a/job_2/step_0/user", "cpuset.cpus.partition"), "isolated",
-	   "fence_drop: changes no directory of another step with the same name");
+	   "partitions_remove: changes no directory of another step with the same name");
 	ledger_close(l);
 	ledger_job_free(one);
 	ledger_job_free(two);
 }
 
-static void test_fence_others(void)
+static void test_other_jobs(void)
 {
 	struct errbuf err = { 0 };
 	struct idset cpus = set_of("0-3");
@@ -316,43 +320,46 @@ static void test_fence_others(void)
 	write_empty_tree();
 	write_cgroup_file("cg/a/job_1", "cpuset.cpus", "0-7");
 	write_cgroup_file("cg/a/job_2", "cpuset.cpus", "8-15");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
-	       "fence_check_alone: accepts a job with other CPUs");
+	is_int(partitions_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
+	       "partitions_check_alone: accepts a job with other CPUs");
 	write_cgroup_file("cg/a/job_2", "cpuset.cpus", "3-15");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
-	       "fence_check_alone: refuses an empty directory with only these CPUs: %s", err.text);
+	is_int(partitions_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
+	       "partitions_check_alone: refuses a directory whose cgroup.events is missing: %s",
+	       err.text);
 	write_cgroup_file("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
-	       "fence_check_alone: refuses a job with processes on these CPUs");
-	is_int(fence_check_jobs(root, "cg/a/job_1", &cpus, &err), -1,
-	       "fence_check_jobs: refuses a job on these CPUs: %s", err.text);
+	is_int(partitions_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
+	       "partitions_check_alone: refuses a job with processes on these CPUs");
+	is_int(partitions_check_jobs(root, "cg/a/job_1", &cpus, &err), -1,
+	       "partitions_check_jobs: refuses a job on these CPUs: %s", err.text);
 	write_cgroup_file("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
-	       "fence_check_alone: accepts a leftover directory that also has other CPUs");
+	is_int(partitions_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
+	       "partitions_check_alone: accepts a leftover directory that also has other CPUs");
 	write_cgroup_file("cg/a/job_2", "cpuset.cpus", "2-3");
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
-	       "fence_check_alone: refuses a leftover directory without other CPUs: %s", err.text);
-	is_int(fence_check_jobs(root, "cg/a/job_1", &cpus, &err), 0,
-	       "fence_check_jobs: accepts a leftover directory");
+	is_int(partitions_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
+	       "partitions_check_alone: refuses a leftover directory without other CPUs: %s",
+	       err.text);
+	is_int(partitions_check_jobs(root, "cg/a/job_1", &cpus, &err), 0,
+	       "partitions_check_jobs: accepts a leftover directory");
 	ok(strstr(err.text, "cg/a/job_2") != NULL,
-	   "fence_check_alone: names the leftover directory for removal");
+	   "partitions_check_alone: names the leftover directory for removal");
 	start = time(NULL);
-	fence_wait_alone(root, "cg/a/job_1", &cpus, 60000);
-	ok(time(NULL) - start < 30, "fence_wait_alone: does not wait for a leftover directory");
+	partitions_wait_alone(root, "cg/a/job_1", &cpus, 60000);
+	ok(time(NULL) - start < 30,
+	   "partitions_wait_alone: does not wait for a leftover directory");
 	write_cgroup_file("cg/a/job_2", "cpuset.cpus", "3-15");
 
 	write_cgroup_file("cg/a/job_2", "cgroup.events", "populated 1\nfrozen 0\n");
-	fence_wait_alone(root, "cg/a/job_1", &cpus, 100);
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
-	       "fence_wait_alone: stops waiting at its limit for a job that stays");
+	partitions_wait_alone(root, "cg/a/job_1", &cpus, 100);
+	is_int(partitions_check_alone(root, "cg/a/job_1", &cpus, &err), -1,
+	       "partitions_wait_alone: stops waiting at its limit for a job that stays");
 	if (fork() == 0) {
 		usleep(300000);
 		write_cgroup_file("cg/a/job_2", "cgroup.events", "populated 0\nfrozen 0\n");
 		_exit(0);
 	}
-	fence_wait_alone(root, "cg/a/job_1", &cpus, 60000);
-	is_int(fence_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
-	       "fence_wait_alone: waits for a job that ends");
+	partitions_wait_alone(root, "cg/a/job_1", &cpus, 60000);
+	is_int(partitions_check_alone(root, "cg/a/job_1", &cpus, &err), 0,
+	       "partitions_wait_alone: waits for a job that ends");
 	wait(NULL);
 }
 
@@ -361,10 +368,10 @@ int main(void)
 	scratch_make();
 	root = open(scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	test_workqueues();
-	test_raise_and_lower();
+	test_enable_and_disable();
 	test_not_valid();
-	test_fence_dropped();
-	test_fence_others();
+	test_remove();
+	test_other_jobs();
 	close(root);
 	return tap_done();
 }
