@@ -14,12 +14,13 @@
  */
 struct subprocess {
 	const char *const *argv; /* argv[0]: absolute path; NULL-terminated */
-	uid_t uid; /* user to run as; (uid_t)-1: the caller's (a user's own command) */
+	uid_t uid; /* user to run as; (uid_t)-1: the caller, for a user's own command */
 	gid_t gid;
 	const char *input; /* its standard input; NULL: empty */
 	int extra_fd; /* becomes its fd 3; -1: none */
 	/*
-	 * its standard error is the caller's; it is /dev/null without this, JOIN_STDERR and APART
+	 * keep the caller's standard error; it is /dev/null without KEEP_STDERR, JOIN_STDERR and
+	 * APART
 	 */
 	bool keep_stderr;
 	bool join_stderr; /* collect its standard error with its output */

@@ -66,14 +66,14 @@ struct rank_settings {
 	bool opens_kvm, ticks; /* root opens /dev/kvm for the ranks; their CPUs have ticks */
 };
 
-/* The ranks of a step in one place, as root sees them: in a container, or in the rest outside. */
+/* The ranks of a step in one place, as root sees them: in a container, or outside of all. */
 struct isolator_part {
 	struct rank_settings *given;
-	/* request and plan, while the step is prepared; NULL for the rest outside */
+	/* request and plan, while the step is prepared; NULL for ranks outside of containers */
 	const struct requested_container *ask;
 	const struct planned_container *plan;
 	unsigned index; /* index of the container in its request */
-	const char *name; /* name of the container; "": the rest outside */
+	const char *name; /* name of the container; "": outside of all containers */
 	bool outside; /* its ranks requested no container */
 	unsigned ranks; /* ranks of the part on this node */
 };
@@ -146,7 +146,7 @@ struct isolator_step {
 /* Where a rank is, for the hook show. */
 struct isolator_place {
 	const char *container; /* its name */
-	unsigned nth; /* among the ranks of the container on this node, counted from 0 */
+	unsigned nth; /* position among the container's ranks on this node, from 0 */
 	struct page_runs *extent; /* gets how contiguous the rank's own extent is */
 };
 

@@ -32,7 +32,7 @@ static int move_set(struct idset *dst, const struct idset *src, int by)
 	return 0;
 }
 
-/* Parse a number. A leading zero is refused, as formatting would not restore it. */
+/* Parse a number. A leading zero is refused, because formatting would not restore it. */
 static int rank_runs_parse_number(const char **at, unsigned *out)
 {
 	size_t len = strspn(*at, "0123456789");

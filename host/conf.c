@@ -148,7 +148,7 @@ static int parse_pair(void *arg, unsigned line, const char *word, const char *va
 	return conf_unknown_key(p, word);
 }
 
-/* Runs after the last line, as default_policy may come before allow_policies. */
+/* Runs after the last line, because default_policy may come before allow_policies. */
 static int check_default_policy(const struct parser *p)
 {
 	unsigned line = p->key_line[CONF_KEY_DEFAULT_POLICY];

@@ -605,7 +605,7 @@ static const struct conf_key row[] = {
 	  "shared directory of the reports that nodeosctl contention collect merges",
 	  TEXT(contention.report_dir, conf_contention_is_dir, 0) },
 	{ "contention_report_user", "none (root), or a user's name or number", "none",
-	  "user that writes these reports, as shared file systems refuse root",
+	  "user that writes these reports, because shared file systems refuse root",
 	  TEXT(contention.report_user, conf_allow_is_user, 0) },
 	{ "contention_report_interval", "10 to 3600", "60",
 	  "seconds between two reports of a running job",

@@ -44,7 +44,7 @@ struct noise_line {
 	const char *name;
 	int irq;
 	unsigned count; /* number of threads of that name */
-	struct idset cpus; /* those of the given CPUs on which the source runs */
+	struct idset cpus; /* the given CPUs on which the source runs */
 };
 
 /* The noise on a set of CPUs. */

@@ -52,7 +52,7 @@ static int write_mask(const struct idset *cpus, struct errbuf *err)
 	return rc;
 }
 
-/* Remove isolated CPUs of other partitions from the mask, as writing it would return them. */
+/* Remove isolated CPUs of other partitions from the mask: writing them would return these CPUs. */
 static void take_isolated(struct idset *mask)
 {
 	struct idset isolated;

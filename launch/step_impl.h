@@ -38,13 +38,13 @@ struct step_rank {
 	unsigned kernel_quantum;
 	int kernel_mempolicy;
 	bool entered;
-	struct page_runs extent; /* of its machine; RUNS is 0 if it has none, or without a proof */
-	struct rank_counted counted; /* by the machine of the rank (nodeos-lwk), if it has one */
+	struct page_runs extent; /* extent of the rank's machine; RUNS 0: no machine, or unknown */
+	struct rank_counted counted; /* counts of the rank's machine (nodeos-lwk), if it has one */
 };
 
 enum step_kind {
 	STEP_NAMED, /* in a container of the plan */
-	STEP_REST, /* no container is selected, and there are several: on CPUs outside of all */
+	STEP_REST, /* on CPUs outside of all containers: there are several, and none is selected */
 	STEP_NONE, /* outside of all containers, by --nodeos-container=none */
 };
 

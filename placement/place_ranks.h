@@ -36,7 +36,7 @@ enum place_reason {
 	PLACE_RIGHT, /* each rank is in a domain that suits it */
 	PLACE_ONE_DOMAIN, /* the container has cores of one domain only */
 	PLACE_NONE_APART, /* no rank can move: each is fixed, or its cores are not of one domain */
-	PLACE_NO_FIT, /* found no other placement in which ranks of several widths fit */
+	PLACE_NO_FIT, /* no other placement was found in which ranks of several widths fit */
 	PLACE_NO_MEMORY,
 };
 

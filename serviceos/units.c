@@ -115,7 +115,7 @@ static int give_exempt(struct each *e, const char *unit, size_t len)
 	if ((size_t)snprintf(e->it.name, sizeof(e->it.name), UNITS_DIR "/%.*s.d/" UNITS_DROPIN,
 			     (int)len, unit) >= sizeof(e->it.name))
 		return 0;
-	/* children of PID 1 inherit its affinity; those of a scope have another parent */
+	/* children of PID 1 inherit its affinity; processes of a scope have another parent */
 	for (size_t i = 0; i < UNIT_TYPES; i++)
 		if (ends_with_type(unit, len, types[i].type) && strcmp(types[i].type, "scope") != 0)
 			section = types[i].section;

@@ -18,9 +18,9 @@ struct argv_view {
 	/* the --nodeos option of this name, which makes containers, is given */
 	bool manifest, sched, cpus, mems, placement, limits, lwk, guest;
 	bool uses_nodeos; /* one of these eight options is given */
-	bool shapes_step; /* has --exact, --exclusive, --overlap or a GRES option */
+	bool shapes_step; /* --exact, --exclusive, --overlap or a GRES option is given */
 	bool off; /* --nodeos=off */
-	bool async; /* has --async of Slurm 26.05 and newer */
+	bool async; /* --async of Slurm 26.05 and newer */
 	bool names_job; /* --jobid */
 	unsigned long job; /* value of --jobid; 0: none, or not a plain number */
 	/* a word ends in ".json": a manifest may be in the program's place */

@@ -24,7 +24,7 @@ static void hint_add(struct kind *kind, unsigned *n, const node_info_t *node)
 	struct kind k = { node->cpus, node->cpus_efctv, node->real_memory, node->mem_spec_limit,
 			  1 };
 
-	/* the list is "" if slurmctld has not restarted since it was removed */
+	/* cpu_spec_list is "" if it was removed and slurmctld has not restarted yet */
 	if ((!node->core_spec_cnt && !(node->cpu_spec_list && *node->cpu_spec_list)) ||
 	    k.cpus_left >= k.cpus)
 		return;

@@ -25,7 +25,7 @@ static void test_fake(void)
 		       "numa=fake=2U: the home of node %u is the first of its physical node", node);
 	scratch_write("proc/cmdline", "numa=fake=4G\n");
 	is_int(node_division(scratch), NODES_WHOLE,
-	       "numa=fake=4G: nodes are whole, as nodes of a size may span physical nodes");
+	       "numa=fake=4G: nodes are whole, because nodes of a size may span physical nodes");
 	scratch_write("proc/cmdline", "xnuma=fake=2U numa=fakes=2U\n");
 	is_int(node_division(scratch), NODES_WHOLE,
 	       "xnuma=fake=2U and numa=fakes=2U: nodes are whole");

@@ -236,8 +236,7 @@ struct server {
 	unsigned turn_away;
 	useconds_t
 		/*
-		 * microseconds that it waits before it closes a connection unread, and before it
-		 * answers
+		 * microseconds to wait before it closes a connection unread, and before it answers
 		 */
 		slow;
 	char heard[ASK_LINE_MAX];

@@ -56,7 +56,7 @@ static void test_policy_names(void)
 
 static void test_policy_numbers(void)
 {
-	/* the numbers of sched.h; 48 is that of the NodeOS kernel patches */
+	/* the numbers of sched.h; 48 is SCHED_HPC of the NodeOS kernel patches */
 	is(policy_by_number(0), "other", "policy_by_number: 0 is other");
 	is(policy_by_number(1), "fifo", "policy_by_number: 1 is fifo");
 	is(policy_by_number(2), "rr", "policy_by_number: 2 is rr");
