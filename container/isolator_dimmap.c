@@ -38,7 +38,7 @@ static int dimmap_possible(const struct request *r, const struct isolator_node *
 		return errprintf(err,
 				 "buffers (dimmap) of %" PRIu64 " MiB do not fit in the job's "
 				 "memory here, %" PRIu64
-				 " MiB: ask for more (--mem), or for smaller ones",
+				 " MiB: ask for more memory (--mem), or for smaller buffers",
 				 all >> 20, n->job_memory >> 20);
 	if (!n->conf->dimmap_max && n->guarantee == GUARANTEE_ADVISORY)
 		return errprintf(err,

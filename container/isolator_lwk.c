@@ -115,7 +115,9 @@ static int check_kvm(const struct isolator_step *s, struct errbuf *err)
 		return 0;
 	if (s->conf->lwk_native)
 		return 1;
-	return errprintf(err, KVM ": %s: %s (lwk_fallback = native in %s lets ranks run without)",
+	return errprintf(err,
+			 KVM
+			 ": %s: %s (lwk_fallback = native in %s lets ranks run without machines)",
 			 strerror(error),
 			 error == EACCES || error == EPERM
 				 ? "this user may not open it"

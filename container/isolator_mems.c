@@ -74,9 +74,11 @@ static int check_mem_bind(const struct rank_settings *g, const struct isolator_r
 	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(type, ":"), type);
 	if (idset_format(&g->mems, mems, sizeof(mems)) < 0)
 		strcpy(mems, "...");
-	return errprintf(err, "--mem-bind=%s names memory nodes that are not among those %s%s (%s)",
-			 kind, *r->container ? "of container " : "that the containers leave free",
-			 r->container, mems);
+	return errprintf(
+		err,
+		"--mem-bind=%s names memory nodes that are not among the memory nodes %s%s (%s)",
+		kind, *r->container ? "of container " : "that the containers leave free",
+		r->container, mems);
 }
 
 static int mems_enter(const struct rank_settings *g, const struct isolator_rank *r,
@@ -180,7 +182,8 @@ static void mems_outcome(struct outcomes *o, const struct reported_container *j)
 			     j->node.usable >> 20);
 	if (ask->mems_policy != MEMS_BIND && j->node.policy_known &&
 	    !mempolicy_is_known(ask->mems_policy))
-		outcome_note(mine, OUTCOME_MODIFIED, "mems: bind: this kernel has no %s",
+		outcome_note(mine, OUTCOME_MODIFIED,
+			     "mems: policy bind, because this kernel has no %s",
 			     mems_policy_name(ask->mems_policy));
 	note_others(mine, j);
 }

@@ -110,8 +110,8 @@ static int check_exclusive(const struct isolator_step *s, const struct isolator_
 
 	if (s->n > 1)
 		return errprintf(err,
-				 "container %s is to be %s partition; start a step that has ranks "
-				 "in no other place",
+				 "container %s is to be %s partition; start a step whose ranks are "
+				 "all in this container",
 				 p->name, kind);
 	if (left_of_job(&left, s, p, job, kind, err) < 0)
 		return -1;

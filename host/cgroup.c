@@ -352,7 +352,7 @@ static int walk_into(struct below *b, const char *path, const char *name, struct
 	int rc;
 
 	if (b->depth == DEPTH_MAX)
-		return errprintf(err, "cgroup %s: more than %d cgroups inside each other", path,
+		return errprintf(err, "cgroup %s: cgroups are nested more than %d deep", path,
 				 DEPTH_MAX);
 	if (asprintf(&below, "%s/%s", path, name) < 0)
 		return errprintf(err, "out of memory");

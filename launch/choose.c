@@ -101,9 +101,9 @@ static int no_container(const struct ledger_job *job, const char *name, struct e
 	for (unsigned i = 0; i < job->n_steps; i++)
 		if (job->step[i].plan && job_plan_find(job->step[i].plan, name))
 			return errprintf(err,
-					 "--nodeos-container=%.64s: it is step %u's own container, "
-					 "made by the options of its srun: no other step can join "
-					 "it; sbatch and salloc make containers for all steps",
+					 "--nodeos-container=%.64s: the options of step %u's srun "
+					 "made this container: no other step can join it; sbatch "
+					 "and salloc make containers for all steps",
 					 name, job->step[i].step_id);
 	return errprintf(err, "--nodeos-container=%.64s: this job has no containers on this node",
 			 name);

@@ -547,7 +547,7 @@ int prepare_plan_and_choose(struct step *s, struct node_view *v, struct errbuf *
 		ledger_close(t.ledger);
 		if (rc == 0) {
 			rc = plan_round_make(&t, s, v, err);
-			STEP_LOG(s, "plan", "round %d: of CPUs %s and memory nodes %s: %s", round,
+			STEP_LOG(s, "plan", "round %d, from CPUs %s and memory nodes %s: %s", round,
 				 idset_brief(cpus, &t.in.cpus), idset_brief(mems, &t.in.mems),
 				 rc < 0 ? err->text : "a plan");
 		}

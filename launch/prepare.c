@@ -236,7 +236,7 @@ static void wait_for_last_job(const struct step *s, const struct node_view *v)
 
 		partitions_wait_alone(s->cgroup_fd, v->place.job, &v->job_cpus,
 				      1000 * s->conf.helper_timeout);
-		STEP_LOG(s, "wait", "%ld ms for the end of other jobs on its CPUs",
+		STEP_LOG(s, "wait", "waited %ld ms for other jobs on its CPUs to end",
 			 monotonic_ms() - start);
 	}
 }

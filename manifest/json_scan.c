@@ -409,7 +409,7 @@ static int scan_children(struct scan *s, unsigned self)
 	unsigned last = 0;
 
 	if (++s->depth > JSON_POS_DEPTH)
-		return FAULT(s, s->pos, "more than %d objects and arrays inside each other",
+		return FAULT(s, s->pos, "objects and arrays are nested more than %d deep",
 			     JSON_POS_DEPTH);
 	s->pos++;
 	skip_blanks(s);

@@ -315,7 +315,7 @@ static const struct manifest_key container_keys[] = {
 		.allowed = PLACEMENT_WORDS,
 		.says = "The cores lie in few packages, memory nodes and caches, or evenly over "
 			"all of them.",
-		.absent = "pack; spread:numa when more memory is asked than one package has",
+		.absent = "pack; spread:numa if more memory is requested than one package has",
 		.word = manifest_placement_word,
 		.others = "distribution distribute scatter compact bind layout ",
 	},

@@ -35,8 +35,8 @@ int place_units(const struct place_policy *p, const struct place_host *h, unsign
 
 	if (p->place(h, to) < 0) {
 		place_nowhere(h, to);
-		return errprintf(err,
-				 "found no other placement in which every rank fits into a domain");
+		return errprintf(
+			err, "no other placement was found in which every rank fits into a domain");
 	}
 	for (unsigned i = 0; i < h->n; i++)
 		moved += to[i] != h->unit[i].domain;

@@ -145,7 +145,7 @@ static void look_at_watchdog(struct look *l)
 	struct errbuf ignored;
 	struct idset cpus;
 
-	snprintf(l->wanted, sizeof(l->wanted), "off, or off CPUs of jobs");
+	snprintf(l->wanted, sizeof(l->wanted), "off, or not on CPUs of jobs");
 	if (!read_text(l, "proc/sys/kernel/soft_watchdog", on, sizeof(on)) ||
 	    !read_text(l, "proc/sys/kernel/watchdog_cpumask", mask, sizeof(mask)) ||
 	    idset_parse(&cpus, mask, &ignored) < 0)

@@ -58,11 +58,9 @@ static struct spank_option table[OPT_COUNT + 1] = {
 			 "node)",
 			 1, OPT_REPORT, options_take },
 	[OPT_CONTENTION] = { "nodeos-contention", "observe|dino|off",
-			     "[nodeos] observe how ranks use the last-level caches; dino: part "
-			     "those "
-			     "that disturb others (for srun in a container of all CPUs, if there "
-			     "is "
-			     "no other)",
+			     "[nodeos] observe how ranks use the last-level caches; dino: separate "
+			     "those that disturb others (for srun in a container of all CPUs, if "
+			     "there is no other)",
 			     1, OPT_CONTENTION, options_take },
 	SPANK_OPTIONS_TABLE_END,
 };

@@ -79,12 +79,11 @@ static int refuse_jobs(const struct calibration *o, const struct calibration_hos
 	if (!jobs || o->force)
 		return 0;
 	hostname_short(node);
-	return errprintf(
-		err,
-		"%u job%s on this node, and would be slowed and measured, too: drain the node "
-		"(scontrol update NodeName=%s State=DRAIN Reason=calibration), or use "
-		"--force",
-		jobs, jobs == 1 ? " runs" : "s run", node);
+	return errprintf(err,
+			 "%u job%s on this node: calibration would slow jobs down, and count their "
+			 "misses: drain the node (scontrol update NodeName=%s State=DRAIN "
+			 "Reason=calibration), or use --force",
+			 jobs, jobs == 1 ? " runs" : "s run", node);
 }
 
 static bool may_use(const struct idset *cpus)

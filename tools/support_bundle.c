@@ -8,9 +8,9 @@
 #define PLUGIN NODEOS_SOSPLUGINDIR "/nodeos.py"
 
 static const char usage_text[] = "Usage: nodeosctl support-bundle\n"
-				 "No longer gathers anything: prints how to use sos(1) with the "
-				 "plugin of NodeOS. The command goes\n"
-				 "with the next release.\n"
+				 "Gathers nothing: prints how to use sos(1) with the plugin of "
+				 "NodeOS. The next release removes this\n"
+				 "command.\n"
 				 "\n"
 				 "  -h, --help  print this\n";
 

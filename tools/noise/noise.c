@@ -199,7 +199,7 @@ static void noise_print_text(const struct run *r, const struct options *o, const
 
 	printf("rank %s, CPU %d, policy %s: %.1f s, %s %" PRIu64 " ns at least%s\n", rank(), r->cpu,
 	       noise_policy_word(), seconds, o->work ? "a piece of work" : "a read of the clock",
-	       r->gaps.least, r->full ? ", ended early: too many to note" : "");
+	       r->gaps.least, r->full ? ", ended early: too many gaps" : "");
 	printf("%zu %s, %.4f %% of the time lost, the longest %.3f ms after %.3f s", s->count,
 	       o->work ? "pieces of work" : "detours",
 	       r->gaps.total ? 100.0 * (double)s->lost_all / (double)r->gaps.total : 0,

@@ -137,7 +137,8 @@ static void test_jobs(struct counters *c)
 	put(JOB, "cgroup.events", "populated 1\nfrozen 0\n");
 	is_int(calibrated((struct calibration){ 0 }, c), 1,
 	       "a calibration while a job runs is refused");
-	ok(strstr(errors, "--calibrate: 1 job runs on this node, and would be slowed") &&
+	ok(strstr(errors,
+		  "--calibrate: 1 job runs on this node: calibration would slow jobs down") &&
 		   strstr(errors, "State=DRAIN") && strstr(errors, "--force"),
 	   "the refusal names what to do about the job: %s", errors);
 	ok(peak_kept() == 0, "a refused calibration stores no peak");
