@@ -72,7 +72,7 @@ int main(void)
 	set_others("", "", 0);
 	check_share(30, "", "2", "a small first job gets one block");
 	check_share(250, "", "2-4", "a larger job gets as many blocks as hold it");
-	check_share(9000, "", "2-6", "a job that needs more gets all free blocks");
+	check_share(9000, "", "2-6", "a job that needs more than all free blocks gets all of them");
 	set_others("", "2", 30);
 	check_share(50, "", "2", "a job gets the block of another job with enough space");
 	check_share(80, "", "3", "a job gets its own block if another job's has too little space");
@@ -81,13 +81,12 @@ int main(void)
 	set_others("", "2-3", 100);
 	held.even[2] = held.even[3] = 60 * MIB;
 	check_share(40, "", "4",
-		    "beside a job with two blocks, either of which may become full, a job gets its "
-		    "own");
+		    "a job gets a free block if either block of another job may become full");
 	set_others("4-6", "2-3", 100);
 	held.even[2] = held.even[3] = 60 * MIB;
 	check_share(30, "", "2",
-		    "without a free block, a job gets space that remains if others spread their "
-		    "memory evenly");
+		    "without a free block, a job shares a block that has space if other jobs fill "
+		    "their blocks evenly");
 	set_others("3-6", "2", 90);
 	check_share(50, "", "2",
 		    "without a free block, a job shares a block with too little space");

@@ -846,12 +846,14 @@ static void test_conf_sources(void)
 	conf_defaults(&neither);
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		is_int(conf_check_source(&devices, row[i].source, "f", &err), row[i].device,
-		       "conf_check_source: the result for %s if devices are allowed",
+		       "conf_check_source: gives the expected result for %s if devices are allowed",
 		       row[i].source);
 		is_int(conf_check_source(&files, row[i].source, "f", &err), row[i].files,
-		       "conf_check_source: the result for %s if files are allowed", row[i].source);
+		       "conf_check_source: gives the expected result for %s if files are allowed",
+		       row[i].source);
 		is_int(conf_check_source(&neither, row[i].source, "f", &err), row[i].neither,
-		       "conf_check_source: the result for %s if neither is allowed", row[i].source);
+		       "conf_check_source: gives the expected result for %s if neither is allowed",
+		       row[i].source);
 	}
 	is(err.text,
 	   "source \"/scratch/a\": buffers of files are not allowed at this site (dimmap_files in "

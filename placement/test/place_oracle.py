@@ -166,7 +166,7 @@ def needless(host, key, to):
 
 
 def judge_moves(host, to, key, parts):
-    """What is wrong with the moves; None: nothing is."""
+    """What is wrong with the moves, or None."""
     here = [u[3] for u in host.units]
     before, after = unevenness(host, key, here), unevenness(host, key, to)
     laid = layout_unevenness(host, key, parts)
@@ -183,7 +183,7 @@ def judge_moves(host, to, key, parts):
 
 
 def judge_groups(host, to, key):
-    """What is wrong with a placement by groups; None: nothing."""
+    """What is wrong with a placement by groups, or None."""
     parts = snake(host, key)
     if parts is None:
         return "a placement that does not fit"

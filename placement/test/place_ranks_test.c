@@ -95,7 +95,7 @@ int main(void)
 	check_place("0-1D! 2-3D 8-9T 10-11T", 8, PLACE_MOVES, "0-1 10-11 8-9 2-3",
 		    "a devil that shares a domain with a fixed devil moves");
 	check_place("0-1T 2-3T! 8-9T", 8, PLACE_RIGHT, "0-1 2-3 8-9",
-		    "a turtle does not change domains if another would be as uneven afterwards");
+		    "a turtle stays if its move would only make another domain as full");
 	check_place("0-1D 2-3D! 4-5D! 8-9T", 8, PLACE_MOVES, "10-11 2-3 4-5 8-9",
 		    "a devil beside two fixed devils moves");
 	check_place("6-9D 0-1D 2-3D 10-11T 12-13T", 8, PLACE_MOVES, "6-9 0-1 12-13 10-11 2-3",

@@ -144,7 +144,7 @@ def test_table(folder):
     ok(
         scan.endswith("devil for 3 min, 4.0 MiB of 16.0 MiB followed (sampled)")
         and "followed" not in loop,
-        "the line of a rank whose pages followed has their bytes, all bytes, and the method",
+        "the line of a rank has the bytes that followed the rank, all its bytes, and the method",
         scan,
     )
     ok(" 100.0 " in scan and " 99.8 " in scan, "the table has a rank's rate and CPU", scan)
