@@ -82,8 +82,8 @@ static void trial_child(void (*try)(void *arg), void *arg, unsigned seconds)
 }
 
 /*
- * Wait until PID, the last process that has the other end of the pipe ALIVE open, ends. Returns
- * true when it had to be killed.
+ * Wait until PID ends. PID is the last process that has the other end of the pipe ALIVE open.
+ * Returns whether PID had to be killed.
  */
 static bool kill_late(pid_t pid, int alive, unsigned seconds)
 {

@@ -30,8 +30,8 @@
  */
 
 /*
- * Settings for the ranks of one step in one place: in a container, or in the rest outside of all
- * containers. This is plain data without pointers, because the step's processes share it in memory.
+ * Settings for the ranks of one step in one place: in a container, or outside of all containers.
+ * This is plain data without pointers, because the step's processes share it in memory.
  */
 struct rank_settings {
 	struct idset cpus;

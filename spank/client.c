@@ -258,8 +258,8 @@ static void forget_container(void)
 }
 
 /*
- * If this process is in a step of another job than the one around that step's srun, remove the
- * request and options of that other job: an srun here is of the step's job.
+ * If the srun of this process's step ran inside of another job, remove the request and the options
+ * of that job: an srun of this process belongs to the step's job.
  */
 static void forget_outer_origin(void)
 {
