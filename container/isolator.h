@@ -202,10 +202,7 @@ struct isolator {
 		       const char *conf_path, struct errbuf *err);
 	/* Return 0 if this node can ever give what R requests. Called before planning. */
 	int (*possible)(const struct request *r, const struct isolator_node *n, struct errbuf *err);
-	/*
-	 * Return whether the job must have its CPUs alone. OF_SRUN: the container has a step of
-	 * srun.
-	 */
+	/* Must the job have its CPUs alone? OF_SRUN: the container has a step of srun. */
 	bool (*alone)(const struct requested_container *ask, const struct conf *conf, bool of_srun);
 	/* Before planning: remove forbidden CPUs from P->cpus, and set P->kept. */
 	int (*offer)(struct isolator_planning *p, struct errbuf *err);
@@ -245,10 +242,7 @@ struct isolator {
 
 	/* Add the outcome of this isolator, for a dry run, a launch or a report. */
 	void (*outcome)(struct outcomes *o, const struct reported_container *j);
-	/*
-	 * Write the members of the object "asked" (hook asked), and of the container itself (hook
-	 * report).
-	 */
+	/* Write members of the object "asked" (hook asked), or of the container (hook report). */
 	void (*asked)(struct json_out *j, const struct requested_container *ask);
 	void (*report)(struct json_out *j, const struct reported_container *c);
 	/*
@@ -319,10 +313,7 @@ int isolators_verify(const struct rank_settings *g, const struct isolator_rank *
 void isolators_values(const struct rank_settings *g, const struct isolator_rank *r,
 		      void (*fn)(const char *name, const char *value, void *arg), void *arg);
 
-/*
- * Write the outcomes of J's isolators, ignored ones too, to OUT[OUTCOMES_MAX]. Returns their
- * number.
- */
+/* Write outcomes of J's isolators, ignored ones too, to OUT[OUTCOMES_MAX]. Returns their number. */
 unsigned isolators_outcome(struct isolator_outcome *out, const struct reported_container *j);
 void isolators_asked(struct json_out *j, const struct requested_container *ask);
 void isolators_report(struct json_out *j, const struct reported_container *c);

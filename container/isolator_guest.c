@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The programs of a step's ranks in a container run in one whole guest of QEMU on each node. Each
- * rank begins with nodeos-guest in place of its program (spank/stepd.c); the first rank starts
- * QEMU.
+ * The programs of a step's ranks in a container run in one whole guest of QEMU on each node. Ranks
+ * begin with nodeos-guest in place of their programs (spank/stepd.c). The first rank starts QEMU.
  */
 #include "container/isolator.h"
 #include "container/step_id.h"

@@ -115,9 +115,7 @@ static int check_kvm(const struct isolator_step *s, struct errbuf *err)
 		return 0;
 	if (s->conf->lwk_native)
 		return 1;
-	return errprintf(err,
-			 KVM
-			 ": %s: %s (lwk_fallback = native in %s lets ranks run without machines)",
+	return errprintf(err, KVM ": %s: %s (lwk_fallback = native in %s needs no KVM)",
 			 strerror(error),
 			 error == EACCES || error == EPERM
 				 ? "this user may not open it"
@@ -133,9 +131,8 @@ static void note_ticks(struct rank_settings *g)
 
 	g->ticks = file_read_line(NOHZ_FULL, text, sizeof(text)) < 0 ||
 		   idset_parse(&quiet, text, &ignored) < 0 || !idset_subset(&g->cpus, &quiet);
-	if (g->ticks) /* launch/step_waits.c adds how many there were */
-		isolator_note(g, "lwk: the ranks get ticks: Linux was not booted with nohz_full= "
-				 "for their CPUs");
+	if (g->ticks) /* launch/step_waits.c adds their number */
+		isolator_note(g, "lwk: ranks get ticks: Linux was booted without nohz_full=CPUS");
 }
 
 static int lower_memory(const struct isolator_step *s, const struct isolator_part *p,
@@ -190,8 +187,7 @@ static int lwk_step(const struct isolator_step *s, struct errbuf *err)
 		}
 		if (native) {
 			memset(&p->given->lwk, 0, sizeof(p->given->lwk));
-			isolator_note(p->given,
-				      "lwk: this node has no KVM, so the ranks run natively");
+			isolator_note(p->given, "lwk: no KVM here: the ranks run natively");
 		} else if (reserve_part(s, p, err) < 0) {
 			return -1;
 		}

@@ -74,11 +74,9 @@ static int check_mem_bind(const struct rank_settings *g, const struct isolator_r
 	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(type, ":"), type);
 	if (idset_format(&g->mems, mems, sizeof(mems)) < 0)
 		strcpy(mems, "...");
-	return errprintf(
-		err,
-		"--mem-bind=%s names memory nodes that are not among the memory nodes %s%s (%s)",
-		kind, *r->container ? "of container " : "that the containers leave free",
-		r->container, mems);
+	return errprintf(err, "--mem-bind=%s names nodes outside of the memory nodes %s%s (%s)",
+			 kind, *r->container ? "of container " : "that the containers leave free",
+			 r->container, mems);
 }
 
 static int mems_enter(const struct rank_settings *g, const struct isolator_rank *r,
@@ -150,8 +148,7 @@ static void note_others(struct isolator_outcome *o, const struct reported_contai
 			     *kinds ? " (" : "", kinds, *kinds ? ")" : "");
 	else if (j->node.guarantee == GUARANTEE_UNIFORM)
 		outcome_note(o, OUTCOME_MODIFIED,
-			     "mems: uniform blocks of a stock kernel, which may keep its own "
-			     "memory there");
+			     "mems: uniform blocks: a stock kernel may use them for itself");
 	else if (!j->node.alone && j->node.guarantee != GUARANTEE_PHYSICAL)
 		outcome_note(o, OUTCOME_MODIFIED,
 			     "mems: other jobs on this node may use these memory nodes too%s",
@@ -182,8 +179,7 @@ static void mems_outcome(struct outcomes *o, const struct reported_container *j)
 			     j->node.usable >> 20);
 	if (ask->mems_policy != MEMS_BIND && j->node.policy_known &&
 	    !mempolicy_is_known(ask->mems_policy))
-		outcome_note(mine, OUTCOME_MODIFIED,
-			     "mems: policy bind, because this kernel has no %s",
+		outcome_note(mine, OUTCOME_MODIFIED, "mems: bind, because this kernel has no %s",
 			     mems_policy_name(ask->mems_policy));
 	note_others(mine, j);
 }

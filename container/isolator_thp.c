@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The isolator thp: ranks get no transparent huge pages, or as many as the host's setting allows.
- */
+/* Isolator thp: ranks get no transparent huge pages, or as many as the host's setting allows. */
 #include <stdio.h>
 #include <string.h>
 

@@ -269,9 +269,7 @@ int ledger_read(struct ledger *l, uint64_t inode, struct ledger_job **out, struc
 	if ((*out)->inode != inode) {
 		ledger_job_free(*out);
 		*out = NULL;
-		return errprintf(err,
-				 "ledger entry %s has the inode of another job's directory inside",
-				 name);
+		return errprintf(err, "ledger entry %s has another job's inode inside", name);
 	}
 	return 0;
 }
@@ -292,9 +290,7 @@ static void ledger_add_size(struct ledger *l, const char *name, void *arg)
 		sum->bytes += size;
 }
 
-/*
- * Check that JOB's entry NAME may have SIZE bytes. An entry that does not grow is always allowed.
- */
+/* Check that JOB's entry NAME may have SIZE bytes, or does not grow. */
 static int check_bounds(struct ledger *l, const char *name, const struct ledger_job *job,
 			size_t size, struct errbuf *err)
 {

@@ -14,7 +14,7 @@
 #include "host/workqueue.h"
 #include "manifest/request.h"
 
-static bool partitions_requested(const struct request *r, const struct conf *conf)
+static bool any_partition(const struct request *r, const struct conf *conf)
 {
 	struct sched_given got;
 
@@ -35,12 +35,8 @@ bool partitions_wanted(const struct ledger_job *job, const struct conf *conf)
 	for (unsigned i = 0; i <= job->n_steps && !wanted; i++) {
 		const char *text = i ? job->step[i - 1].request : job->request;
 
-		/*
-		 * a request that cannot be parsed is of another release, and may ask for a
-		 * partition
-		 */
-		wanted = text &&
-			 (request_parse(r, text, &ignored) < 0 || partitions_requested(r, conf));
+		/* a request of another release, which cannot be parsed, may ask for a partition */
+		wanted = text && (request_parse(r, text, &ignored) < 0 || any_partition(r, conf));
 	}
 	free(r);
 	return wanted;
@@ -65,8 +61,8 @@ int partitions_disable(int root_fd, const struct ledger_job *job, struct errbuf 
 	return rc;
 }
 
-static int enable_partition(struct ledger *l, int root_fd, const char *path,
-			    const struct ledger_step *s, struct errbuf *err)
+static int enable_one(struct ledger *l, int root_fd, const char *path, const struct ledger_step *s,
+		      struct errbuf *err)
 {
 	struct errbuf why;
 
@@ -91,8 +87,7 @@ int partitions_enable(struct ledger *l, int root_fd, const struct ledger_job *jo
 		const struct ledger_step *s = &job->step[i];
 
 		user_path(path, s);
-		if (s->partition == PARTITION_MEMBER ||
-		    enable_partition(l, root_fd, path, s, &why) == 0)
+		if (s->partition == PARTITION_MEMBER || enable_one(l, root_fd, path, s, &why) == 0)
 			continue;
 		errprintf(err, "step %u: %s", s->step_id, why.text);
 		if (s->inode == mine)

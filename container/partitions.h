@@ -30,9 +30,7 @@ int partitions_disable(int root_fd, const struct ledger_job *job, struct errbuf 
 int partitions_enable(struct ledger *l, int root_fd, const struct ledger_job *job, uint64_t mine,
 		      struct errbuf *err);
 
-/*
- * Remove the partition of S, if any, before S leaves the ledger. Adds the partition's CPUs to GONE.
- */
+/* Remove the partition of S, if any, before S leaves the ledger. Adds its CPUs to GONE. */
 void partitions_remove(int root_fd, const struct ledger_step *s, struct idset *gone);
 
 /* Set the exclusive CPUs of the job's own directory to the CPUs of the job's partitions. */

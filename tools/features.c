@@ -199,9 +199,7 @@ static const struct wanted {
 	{ "ConstrainCores", "yes", "ConstrainCores=yes in cgroup.conf" },
 };
 
-/*
- * Check that buffers have a memory limit: a launch refuses buffers without one (dimmap_possible()).
- */
+/* Check that buffers have a memory limit: a launch refuses other buffers (dimmap_possible()). */
 static void check_limits(struct findings *f, const char *config)
 {
 	struct errbuf ignored = { 0 };

@@ -73,10 +73,7 @@ struct planned {
 	unsigned n_domains;
 };
 
-/*
- * Return the guarantee of memory. It is known only if jobs without containers cannot use the
- * blocks.
- */
+/* Return the guarantee of memory: unknown if jobs without containers can use the blocks. */
 static enum guarantee guarantee_of(const struct planned *p)
 {
 	return idset_empty(&p->withheld) || p->conf.unmanaged_mems == UNMANAGED_ALL

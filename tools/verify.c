@@ -203,10 +203,7 @@ static void put_blocks(struct check *c, const char *what, const char *want,
 	jout_close(&c->j, '}');
 }
 
-/*
- * Check that blocks of jobs are online, and that free blocks are empty: containers need empty
- * blocks.
- */
+/* Check that blocks of jobs are online, and that free blocks, for new containers, are empty. */
 static void check_blocks(struct check *c)
 {
 	struct idset free = c->s->blocks.nodes, held, clean;

@@ -69,8 +69,8 @@ static void by_hand(void)
 	      "0-1 4-5");
 	judge("a container that had devils avoids the cache of another step's", two,
 	      PLACEMENT_UNSET, 1, "0", "4-5 6-7");
-	judge("with two caches, the third container that had devils shares one", three,
-	      PLACEMENT_UNSET, 7, "", "0-1 4-5 2-3");
+	judge("a third container that had devils shares one of two caches", three, PLACEMENT_UNSET,
+	      7, "", "0-1 4-5 2-3");
 	judge("the largest container is planned first, the others fill the caches", mixed,
 	      PLACEMENT_UNSET, 5, "", "4 5-6 0-2");
 	judge("a word for the placement has precedence over devils", two, PLACEMENT_PACK, 3, "",
