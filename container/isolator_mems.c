@@ -74,8 +74,8 @@ static int check_mem_bind(const struct rank_settings *g, const struct isolator_r
 	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(type, ":"), type);
 	if (idset_format(&g->mems, mems, sizeof(mems)) < 0)
 		strcpy(mems, "...");
-	return errprintf(err, "--mem-bind=%s names nodes outside of the memory nodes %s%s (%s)",
-			 kind, *r->container ? "of container " : "that the containers leave free",
+	return errprintf(err, "--mem-bind=%s names memory nodes outside of %s%s (%s)", kind,
+			 *r->container ? "container " : "the nodes that the containers leave free",
 			 r->container, mems);
 }
 
