@@ -336,7 +336,7 @@ def group_refused():
         " --nodeos-container=iso:0,own:1 echo alive"
     )
     ok(
-        r.code == 1 and "start a step that has ranks" in r.text and "alive" not in r.out,
+        r.code == 1 and "start a step whose ranks are" in r.text and "alive" not in r.out,
         "two partitions in one step are refused",
         r.text,
     )
