@@ -450,7 +450,7 @@ def test_hostile():
             'nodes[0].kind: "nodes" is not the report of a node or step',
         ),
         ('{"schema": 1, "schema": 1}', "a second time"),
-        ("[" * 100, "more than 32 objects and arrays"),
+        ("[" * 100, "nested more than 32 deep"),
         ('{"schema": 99999999999999999999}', "too large"),
         (edited(lambda d: d.update(node="")), "not empty"),
         (edited(lambda d: d.update(node=7)), "node: expected a string, found a number"),
