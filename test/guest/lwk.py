@@ -692,7 +692,7 @@ def group_outcomes():
     nohz, faked = "/sys/devices/system/cpu/nohz_full", "/tmp/nohz"
     outcome, reason, rates = outcome_of("--nodeos-lwk=32M")
     found = re.fullmatch(
-        r"lwk: ticks: Linux was not booted with nohz_full= for its CPUs; (\d+) interrupts a second",
+        r"lwk: ranks get ticks: Linux was booted without nohz_full=CPUS; (\d+) interrupts a second",
         reason or "",
     )
     ok(
@@ -722,7 +722,7 @@ def group_outcomes():
     outcome, reason, _ = outcome_of("--nodeos-lwk=32M")
     same(
         (outcome, reason),
-        ("modified", "lwk: no KVM, native"),
+        ("modified", "lwk: no KVM here: the ranks run natively"),
         "outcomes: with lwk_fallback = native, and no KVM, it is modified",
     )
     run("sed -i '/^lwk_fallback/d' /etc/nodeos/nodeos.conf", user="root")
