@@ -266,7 +266,7 @@ class Step:
         self.answers("before the moves")
         bound = ranks(here()[0])[0]
         one = min(cpus(status_of(bound, "Cpus_allowed_list")))
-        root(f"taskset -p -c {one} {bound}")
+        root(f"taskset -a -p -c {one} {bound}")
         time.sleep(2)
 
     @staticmethod
