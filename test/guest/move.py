@@ -11,8 +11,8 @@ a rank loses or changes a number, all later numbers are wrong.
 
 move.py [--moves=3] [--swaps=20] [--kills=5] [GROUP...]: moves, refused, saved, both, swap,
 killed, reboots
-move.py --relay FILE COMMAND...: run the receiver COMMAND, but keep the request "go" from it, and
-make FILE then"""
+move.py --relay FILE COMMAND...: run the receiver COMMAND, but keep the request "go" from it as long
+as FILE exists, which is made then"""
 
 import json
 import os
@@ -39,6 +39,7 @@ STOP, DATA, LOG = f"{HOME}/stop", f"{SCRATCH}/alice/data", f"{HOME}/log"
 UNIT = "nodeos-vnode-{}@{}.service"
 IDLE = {NAME: "idle", OTHER: "idle"}
 SAVED = "/var/tmp/saved-vnodes"
+HANDED = "/run/test-handed"
 SECRET = f"{SCRATCH}/secret"  # only root can read it
 TIMES = {"moves": 3, "swaps": 20, "kills": 5}
 # A peer that waits for an acknowledgement sends again after a pause that doubles up to this many
@@ -511,6 +512,45 @@ def group_swap(step):
     left_of_moves("after the attack")
 
 
+def relay_requests(file, command):
+    """Run the receiver COMMAND between this process's input and output, until it ends. The request
+    "go", which the mover sends alone after "handed", makes FILE, and is passed on when FILE has
+    been removed."""
+    p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    ends, kept = {0: p.stdin.fileno(), p.stdout.fileno(): 1}, b""
+    while True:
+        if kept and not os.path.exists(file):
+            os.write(p.stdin.fileno(), kept)
+            kept = b""
+        for end in select.select(list(ends), [], [], 0.05)[0]:
+            data = os.read(end, 1 << 16)
+            if end == 0 and re.fullmatch(rb"go [0-9a-f]+\n", data):
+                write(file, "")
+                kept = data
+            elif not data and end == 0:
+                del ends[0]
+                p.stdin.close()
+            elif not data:
+                return
+            while data and not kept:
+                data = data[os.write(ends[end], data) :]
+
+
+def begin_held_move(source, dest):
+    """Begin a move that stops when the source's journal is at "handed", and the destination's at
+    "restored", until HANDED is removed. Returns the mover."""
+    root(f"rm -f {HANDED}")
+    relay = f"/usr/bin/python3 {os.path.abspath(__file__)} --relay {HANDED} "
+    p = begin_move(source, dest, relay)
+    wait_until(lambda: os.path.exists(HANDED) or p.poll() is not None, 600)
+    ok(
+        journal(source)[-1:] == ["handed"] and journal(dest)[-1:] == ["restored"],
+        "a move can be stopped at handed",
+        (journal(source), journal(dest)),
+    )
+    return p
+
+
 # names in /proc/PID/comm are cut to 15 bytes; both ends of a move have a gate and CRIU
 NAMES = {
     "mover": "nodeos-vnode-mo",
@@ -554,12 +594,14 @@ def kill_at(step, victim, state, host):
     watched = source if host == "source" else dest
     what = f"{victim} killed at {state}"
     before = token(watched)
-    p = begin_move(source, dest)
+    # "restored" is too short to find a process meanwhile
+    p = (begin_held_move if state == "restored" else begin_move)(source, dest)
     wait_until(lambda: state in journal(watched, before) or p.poll() is not None, 300)
     ok(state in journal(watched, before), f"{what}: the move reaches {state}", p.poll())
     victims = processes_of(victim, watched)
     kill(victims)
     ok(victims, f"{what}: there was a {victim}")
+    root(f"rm -f {HANDED}")
     err = p.communicate(timeout=900)[1]
     note(f"{what}: {err.strip()}")
     r = move(source, dest, "--recover")
@@ -626,53 +668,17 @@ def reboot(host):
     )
 
 
-def relay_requests(file, command):
-    """Run the receiver COMMAND between this process's input and output, until it ends. The request
-    "go", which the mover sends alone after "handed", does not reach it: FILE is made instead."""
-    pid = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-    ends = {0: pid.stdin.fileno(), pid.stdout.fileno(): 1}
-    while ends:
-        for end in select.select(list(ends), [], [])[0]:
-            data = os.read(end, 1 << 16)
-            if end == 0 and re.fullmatch(rb"go [0-9a-f]+\n", data):
-                write(file, "")
-            elif data:
-                while data:
-                    data = data[os.write(ends[end], data) :]
-            elif end == 0:
-                del ends[0]
-                pid.stdin.close()
-            else:
-                return
-
-
-def stop_at_handed(source, dest):
-    """Begin a move that stops when the source's journal is at "handed", and the destination's at
-    "restored". Returns the mover."""
-    handed = "/run/test-handed"
-    root(f"rm -f {handed}")
-    relay = f"/usr/bin/python3 {os.path.abspath(__file__)} --relay {handed} "
-    p = begin_move(source, dest, relay)
-    wait_until(lambda: os.path.exists(handed) or p.poll() is not None, 600)
-    ok(
-        journal(source)[-1:] == ["handed"] and journal(dest)[-1:] == ["restored"],
-        "a move can be stopped at handed",
-        (journal(source), journal(dest)),
-    )
-    return p
-
-
 def group_reboots(step):
     """A host reboots when the journal of the source is at "handed"."""
     source, dest = here()[0], "B" if here()[0] == "A" else "A"
-    p = stop_at_handed(source, dest)
+    p = begin_held_move(source, dest)
     reboot(dest)
     err = p.communicate(timeout=300)[1]
     ok(p.returncode == 1, "the destination reboots at handed: the move is undone", err)
     same(here(), [source], "the destination reboots at handed: the vnode is where it was")
     same(journal(source)[-1], "back", "the destination reboots at handed: the journal says back")
     step.goes_on("after a reboot of the destination")
-    p = stop_at_handed(source, dest)
+    p = begin_held_move(source, dest)
     kill(processes_of("receiver", dest))
     reboot(source)
     p.communicate(timeout=300)
