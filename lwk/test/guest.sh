@@ -206,6 +206,9 @@ scripts () {
 	compare script 16M /tmp/script a b
 	compare second-script 16M /tmp/second a
 	compare file-limit 16M sh -c '(ulimit -f 0; exec /hello.static x >/dev/null 2>&1); echo $?'
+	name=masked # a process outside has blocked all signals
+	run native /corners.dyn execute /corners.dyn compute
+	run inside /corners.dyn execute nodeos-lwk --memory=16M --counts /corners.dyn compute
 	compare shell 16M sh -c 'for i in 3 1 2; do echo $i | cat; done | sort; exec /hello.dyn end'
 }
 

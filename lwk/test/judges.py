@@ -11,7 +11,7 @@ PAGES = 200  # huge pages of the guest
 MISSING = ("", -1, "")
 # tests that functions of guest.sh compare, beside those whose lines of the plan name them
 COMPARED = {
-    "scripts": ("script", "second-script", "file-limit", "shell"),
+    "scripts": ("script", "second-script", "file-limit", "masked", "shell"),
     "core_dump": ("core",),
     "gigabyte": ("memory-1g",),
     "gromacs": ("gromacs", "gromacs-results"),

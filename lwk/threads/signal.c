@@ -128,6 +128,8 @@ static void dump_extent(void)
 
 void signal_start(struct thread *t)
 {
+	/* first of all, as catch_signal() cannot run on the stack of main() */
+	t->mask = block_all() & ~THREAD_KICK_BIT;
 	t->actions = &first_actions;
 	for (int number = 1; number <= 64; number++) {
 		struct action *a = &first_actions.of[number];
@@ -136,7 +138,6 @@ void signal_start(struct thread *t)
 		if (is_ours(number))
 			install_action(number, a);
 	}
-	t->mask = set_mask(~0UL);
 	dump_extent();
 }
 

@@ -296,6 +296,44 @@ static void check_rights(char *self)
 	ended(pid);
 }
 
+static int take_rights_alone(void *unused)
+{
+	char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	(void)unused;
+	*p = 1;
+	mprotect(p, 4096, PROT_NONE);
+	stop = 1;
+	return 0;
+}
+
+/* A thread takes rights from a page while the first one, which has never changed its signal mask,
+ * computes. Libc's own threads would change it. Returns whether that ended. */
+static int compute_masked(void)
+{
+	static char stack[65536] __attribute__((aligned(16)));
+	time_t end = time(NULL) + 30;
+	volatile double x = 1;
+
+	clone(take_rights_alone, stack + sizeof(stack),
+	      CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
+	      NULL);
+	while (!stop && time(NULL) < end)
+		x = x * 1.0000001;
+	return stop;
+}
+
+/* Execute the command ARGV with all signals blocked. */
+static int execute_masked(char **argv)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	execvp(argv[0], argv);
+	return 99;
+}
+
 static void check_blocked(char *self)
 {
 	sigset_t all, old;
@@ -374,6 +412,10 @@ int main(int argc, char **argv)
 		printf("executed as %s, %d descriptors\n", argv[0], count_open(3, 1000));
 		return 8;
 	}
+	if (argc > 2 && strcmp(argv[1], "execute") == 0)
+		return execute_masked(argv + 2);
+	if (argc > 1 && strcmp(argv[1], "compute") == 0)
+		return compute_masked() ? 6 : 7;
 	for (size_t i = 0; i < CHECKS; i++) {
 		char *args[] = { argv[0], (char *)check[i].name, NULL };
 		pid_t pid;
