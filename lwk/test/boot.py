@@ -235,7 +235,17 @@ def print_computing(g, _):
         g.count("compute-inside", what)
         for what in ("exits of the processor", "exits for system calls")
     )
-    print_row("exits but for calls in 10 s of computing", ["-", "-", exits - calls])
+    print_row("exits but for calls, with the start", ["-", "-", exits - calls])
+    for name, n in judges.counters(g).items():
+        print(f"# | {name} of a machine in 10 s that computes | - | - | {n} | |")
+
+
+def print_collectives(g, _):
+    cells = []
+    for arm in ARMS:
+        err = g.parts.get(("inside", f"collectives-{arm}"), ("", -1, ""))[2]
+        cells.append(" + ".join(re.findall(r"mpi: rank \d+ page faults (\d+)", err)))
+    print_row("page faults of two ranks in messages and collectives", cells)
 
 
 # lines of the plan, in this order, for the order of the markers
@@ -243,6 +253,7 @@ NUMBERS = {
     "cost_of_calls": print_calls,
     "cost_of_messages": print_messages,
     "cost_of_computing": print_computing,
+    "cost_of_collectives": print_collectives,
     "cost_of_gromacs": print_gromacs,
 }
 
@@ -324,7 +335,7 @@ def prepare_numbers(root, machine):
     lock = f"{boot.WORK}/lock.so"
     command = ["gcc", "-O1", "-shared", "-fPIC", "-o", lock]
     subprocess.run([*command, f"{HERE}/programs/lock.c"], check=True)
-    return [calls, lock, compile_mpi(root, "messages")]
+    return [calls, lock, compile_mpi(root, "messages"), compile_mpi(root, "mpi")]
 
 
 def compile_openmp():

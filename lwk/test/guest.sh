@@ -137,6 +137,17 @@ await_machine () {
 	sleep 4
 }
 
+# count_exits ENTRY SECONDS: what KVM's counters of a machine, the files of ENTRY, grow by meanwhile
+count_exits () {
+	grep -s . "$1"/* >/tmp/before
+	sleep "$2"
+	grep -s . "$1"/* >/tmp/after
+	awk -F: 'BEGIN { printf "counters" }
+		NR == FNR { old[$1] = $2; next }
+		$2 != old[$1] { n = $2 - old[$1]; sub(".*/", "", $1); printf " %s=%d", $1, n }
+		END { print "" }' /tmp/before /tmp/after
+}
+
 # Print what is seen from outside of a process that computes: KVM's counts, page faults, huge pages.
 outside () {
 	local pid before after entry
@@ -147,7 +158,7 @@ outside () {
 	entry=$(ls -d $KVM/$pid-* 2>/dev/null)
 	echo "outside kvm ${entry:+yes} $(cat "$entry/exits" 2>/dev/null)"
 	before=$(cut -d' ' -f10 /proc/$pid/stat)
-	sleep 2
+	count_exits "$entry" 2
 	after=$(cut -d' ' -f10 /proc/$pid/stat)
 	echo "outside minflt $before $after"
 	echo "outside comm $(cat /proc/$pid/comm)"
@@ -360,9 +371,17 @@ cost_of_calls () {
 
 # shellcheck disable=SC2086  # words
 cost_of_computing () {
+	local pid
+
 	ticks compute-native 1 /compute.dyn 10
 	ticks compute-locked 1 env $LOCKED /compute.dyn 10
 	ticks compute-inside 1 nodeos-lwk --memory=32M --counts /compute.dyn 10
+	taskset 2 nodeos-lwk --memory=32M /compute.dyn 900 >/dev/null 2>&1 &
+	pid=$!
+	await_machine $pid
+	count_exits "$(echo $KVM/$pid-*)" 10
+	kill -USR1 $pid
+	wait $pid
 }
 
 # shellcheck disable=SC2086  # words
@@ -377,6 +396,21 @@ cost_of_messages () {
 	inside messages-native $in_root $run /tmp/messages
 	inside messages-locked $in_root $LOCKED $run /tmp/messages
 	inside messages-inside $in_root $run $lwk /tmp/messages
+}
+
+# Page faults of ranks in messages of several sizes and in collectives, after the first ones.
+# shellcheck disable=SC2086  # words
+cost_of_collectives () {
+	local in_root='taskset 1 chroot /mnt env PATH=/usr/bin:/bin'
+	local run='mpirun --bind-to none -n 2'
+	local lock='LD_PRELOAD=/tmp/lock.so GLIBC_TUNABLES=glibc.malloc.hugetlb=2'
+
+	prepare_mpi
+	cp /mpi /lock.so /mnt/tmp
+	export OMPI_MCA_btl=self,sm OMPI_MCA_btl_sm_single_copy_mechanism=cma
+	inside collectives-native $in_root $run /tmp/mpi
+	inside collectives-locked $in_root $run /usr/bin/env $lock /tmp/mpi
+	inside collectives-inside $in_root $run /tmp/nodeos-lwk --memory=128M --counts /tmp/mpi
 }
 
 HISTOGRAM=hist:keys=id

@@ -114,8 +114,11 @@ def test_refusals():
     )
     plan = ["outside", "smartmap", "fuzz 5", "gigabyte", "ranks a sm none 2"]
     found = failures(judges.judge_plan, Fake({}), plan)
-    # of outside 12, smartmap 12 and 2 refusals, fuzz 2, gigabyte 3, ranks 3
-    expect(34, found, "all that the lines of a plan must give fails when it is missing")
+    # of outside 13, smartmap 12 and 2 refusals, fuzz 2, gigabyte 3, ranks 3
+    expect(35, found, "all that the lines of a plan must give fails when it is missing")
+    for seen, bad in (("exits=500 irq_exits=499", 12), ("exits=540 irq_exits=500 pf_taken=40", 13)):
+        found = failures(judges.judge_outside, Fake({}, f"counters {seen}\n"))
+        expect(bad, found, f"a program that computes with counters {seen}")
     found = failures(judges.judge_plan, Fake({}), ["compare memory.pie 48M /memory.pie"])
     expect(2, found, "a comparison, and faults in shared memory, fail when missing")
     found = failures(judges.judge_plan, Fake({}), ["without_paging memory.dyn corners.dyn"])
