@@ -477,10 +477,25 @@ static int start_holder(const struct work *w, struct reserve_given *g, struct er
 	return 0;
 }
 
+/*
+ * Check that slurmstepd lives. If it was killed meanwhile, the job may have ended, too, and nothing
+ * else would give the pages back. If it is killed later, the job's end waits for the journal and
+ * finds the entry there.
+ */
+static int check_owner(int owner, struct errbuf *err)
+{
+	struct pollfd gone = { .fd = owner, .events = POLLIN };
+
+	if (owner >= 0 && poll(&gone, 1, 0) == 0)
+		return 0;
+	return errprintf(err, "slurmstepd of the step has ended");
+}
+
 static void reserve_apart(void *arg, void *result)
 {
 	struct reserve_ask ask = *(const struct reserve_ask *)arg;
 	struct work w = { .ask = &ask, .entry = malloc(sizeof(*w.entry)) };
+	int owner = (int)syscall(SYS_pidfd_open, ask.owner, 0);
 	struct made *m = result;
 	struct errbuf err = { 0 };
 
@@ -488,7 +503,7 @@ static void reserve_apart(void *arg, void *result)
 		return;
 	w.journal = pool_journal_open(w.ask->state_dir, &err);
 	if (w.journal >= 0 && reserve_locked(&w, &m->given, &err) == 0) {
-		m->ok = start_holder(&w, &m->given, &err) == 0;
+		m->ok = check_owner(owner, &err) == 0 && start_holder(&w, &m->given, &err) == 0;
 		if (!m->ok)
 			take_back(&w, 0);
 	}
