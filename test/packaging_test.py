@@ -92,7 +92,10 @@ def debian():
     """Return {package: patterns} and {package: patterns of files that are left out of it}."""
     lists = {}
     rules = read(PACKAGING, "debian/rules")
-    without = {p: [f"*{x}*"] for p, x in re.findall(r"dh_install -p(\S+) -X(\S+)", rules)}
+    without = {
+        package: [f"*{word}*" for word in re.findall(r"-X(\S+)", words)]
+        for package, words in re.findall(r"dh_install -p(\S+)((?: -X\S+)+)", rules)
+    }
     for name in glob.glob(os.path.join(PACKAGING, "debian/*.install")):
         lists[os.path.basename(name)[: -len(".install")]] = [
             "/" + line.split()[0] for line in read(name).splitlines()
