@@ -35,17 +35,18 @@ static bool forward_typed(int to, bool terminal, bool stays, short *events)
 	char buf[4096];
 	ssize_t n = read(0, buf, sizeof(buf));
 	char *leave = terminal && n > 0 ? memchr(buf, LEAVE, (size_t)n) : NULL;
+	bool ended = n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN);
 
-	if (n == 0 && !stays)
-		return false;
-	if (n == 0)
-		*events = 0; /* output may still come */
+	if (ended && !stays)
+		shutdown(to, SHUT_WR); /* the guest closes it, after what it still has to say */
+	if (ended)
+		*events = 0;
 	if (leave)
 		n = leave - buf;
 	return (n <= 0 || write_all(to, buf, (size_t)n) == 0) && !leave;
 }
 
-/* Until the guest closes FD, or, unless STAYS, standard input ends. */
+/* Until the guest closes FD. Unless STAYS, the end of standard input is sent to the guest. */
 static void forward_stdio(int fd, bool terminal, bool stays)
 {
 	struct pollfd polls[2] = { { .fd = fd, .events = POLLIN }, { .events = POLLIN } };
