@@ -112,7 +112,9 @@ def begin(options, script, limit=240):
         wait_until(lambda: re.search("begins|error", run(output, user="root").out), limit)
         return run(output, user="root").out
 
+    start = time.time()
     seen = again(step)
+    cluster.note(f"{options}: it begins after {time.time() - start:.0f} s")
     job = run("squeue -h -o %i", user="root").out.strip()
     if not job:
         cluster.note(seen)
