@@ -118,7 +118,7 @@ def make_plan(short, fuzz, modules):
         lines += [f"compare {n}.{k} {size}M /{n}.{k}" for n, size in programs for k in KINDS]
         lines += ["LIMIT=900", "compare many-threads 192M /threads.dyn 512 20"]
         lines += ["compare storm 16M /signals.pie 10000", "compare shoot 32M /shoot.dyn"]
-        lines += [f"compare perl 32M perl -e '{PERL}'", "core_dump", "refusals"]
+        lines += [f"compare perl 32M perl -e '{PERL}'", "core_dump", "refusals", "last_pages"]
         lines += [f"fuzz {int(fuzz.rstrip('x')) // 2}{'x' * fuzz.endswith('x')}"]
     lines += ["smartmap"] if not short else []
     lines += ["scripts", "few_pages", "outside", "end_all"]
@@ -296,7 +296,8 @@ class Guest:
 
     def count(self, name, what):
         """The value of a line of --counts; -1: the line is missing."""
-        found = re.search(rf"^nodeos-lwk: {what}: (\d+)$", self.parts["inside", name][2], re.M)
+        err = self.parts.get(("inside", name), judges.MISSING)[2]
+        found = re.search(rf"^nodeos-lwk: {what}: (\d+)$", err, re.M)
         return int(found[1]) if found else -1
 
 

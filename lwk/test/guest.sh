@@ -255,6 +255,21 @@ few_pages () {
 	inside few-pages in_few nodeos-lwk --memory=16M /hello.static x
 }
 
+# Programs that execute each other, on one CPU, with as many huge pages as one of them needs.
+# shellcheck disable=SC2016  # for the shell inside
+last_pages () {
+	local all
+
+	all=$(cat /proc/sys/vm/nr_hugepages)
+	printf '#!/busybox sh\n[ $1 = 0 ] && exec /hello.static x\nexec $0 $(($1 - 1))\n' >/tmp/chain
+	chmod +x /tmp/chain
+	echo 8 >/proc/sys/vm/nr_hugepages
+	name=last-pages
+	run native taskset 1 /tmp/chain 20
+	run inside taskset 1 nodeos-lwk --memory=16M /tmp/chain 20
+	echo "$all" >/proc/sys/vm/nr_hugepages
+}
+
 # Mount the root file system that QEMU shares at /mnt.
 mount_root () {
 	local dir
@@ -544,12 +559,17 @@ without_kvm () {
 	run inside nodeos-lwk --memory=32M /hello.dyn
 }
 
-# Kill processes left by a test, which would keep KVM's module loaded; kill -1 spares this shell
-# itself.
+# Kill processes left by a test, which would keep KVM's module loaded: all that have a program but
+# this shell and the one with the machine.
 end_all () {
-	kill -KILL -1
+	local dir pid
+
+	for dir in /proc/[0-9]*; do
+		pid=${dir#/proc/}
+		case $pid in 1 | "$$" | "$kept") continue ;; esac
+		[ ! -e "$dir/exe" ] || kill -KILL "$pid" 2>/dev/null
+	done
 	sleep 1
-	keep_machine
 }
 
 no_pages () {

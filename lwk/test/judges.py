@@ -13,6 +13,7 @@ MISSING = ("", -1, "")
 COMPARED = {
     "scripts": ("script", "second-script", "file-limit", "masked", "shell"),
     "core_dump": ("core",),
+    "last_pages": ("last-pages",),
     "gigabyte": ("memory-1g",),
     "gromacs": ("gromacs", "gromacs-results"),
 }
