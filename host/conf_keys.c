@@ -582,7 +582,7 @@ static const struct conf_key row[] = {
 	  "when ranks are placed: in caches with contention, or always",
 	  WORD(contention.when, when_words) },
 	{ "contention_busy", "1 to 100", "50",
-	  "percentage of a cache's peak of misses in a second above which it has contention",
+	  "a cache has contention above this percentage of its peak of misses in a second",
 	  COUNT(contention.busy, 1, 100) },
 	{ "contention_min_move", "1 to 3600", "10",
 	  "least number of seconds between two moves of a rank",

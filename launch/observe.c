@@ -141,7 +141,7 @@ static void name_plain_ranks(struct plain_ranks *p)
 		p->recorded = step_inode_of(getpid());
 	counted = name_ranks(&m, wish, p->recorded, &p->conf, &err);
 	if (m.n)
-		STEP_LOG(p, "observe", "%d of %u ranks have counters, %ld ms%s%s",
+		STEP_LOG(p, "observe", "%d of %u ranks have counters after %ld ms%s%s",
 			 counted < 0 ? 0 : counted, m.n, monotonic_ms() - start,
 			 *err.text ? ": " : "", err.text);
 }
@@ -194,7 +194,7 @@ void observe_step(const struct step *s)
 	}
 	if (m.rank && (m.n || wish != CONTENTION_UNSET)) {
 		counted = name_ranks(&m, wish, s->step_inode, &s->conf, &err);
-		STEP_LOG(s, "observe", "%d of %u ranks have counters, %ld ms%s%s",
+		STEP_LOG(s, "observe", "%d of %u ranks have counters after %ld ms%s%s",
 			 counted < 0 ? 0 : counted, m.n, monotonic_ms() - start,
 			 *err.text ? ": " : "", err.text);
 	}

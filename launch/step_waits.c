@@ -72,8 +72,8 @@ static bool report_waits(struct step *s, struct errbuf *err)
 }
 
 /*
- * Add to the reason of PART, whose ranks' CPUs have ticks, how many interrupts a second the
- * machines of its ranks had, on average. The ranks have written the numbers: they can be any.
+ * If the CPUs of PART's ranks have ticks, add to its reason the mean number of interrupts a second
+ * of their machines. The ranks have written these numbers, so each can have any value.
  */
 static void note_ticks_counted(struct step *s, unsigned part)
 {

@@ -28,7 +28,8 @@ MINUTES = {"quick": 6, "full": 25}
 ARMS = ("none", "none-balancing", "none-bind", "none-balancing-bind", "dino", "dino-balancing")
 ARMS += ("worst", "best")
 # 64 ways in place of 16: processors spread the lines of a page over all sets by a hash, which the
-# simulated cache has not. With 16 ways, random pages of 3 MiB miss 48 times for 10,000 instructions.
+# simulated cache does not have. With 16 ways, random pages of 3 MiB miss 48 times for 10,000
+# instructions.
 SIMULATED = (
     Option("llc", "SIZE", "of each simulated cache, and its ways", "4M,ways=64"),
     Option("time", "MODEL", "of the simulated memory", "miss_ns=1500,remote_ns=1000,node_ns=500"),

@@ -71,13 +71,13 @@ static void check_log(const char *conf, enum contention_policy wish, const char 
 
 int main(void)
 {
-	static const char sent[] = "nodeos: observe: step 41.7: 0 of 2 ranks have counters, ";
+	static const char sent[] = "nodeos: observe: step 41.7: 0 of 2 ranks have counters after ";
 	const struct step_input none = { .n_ranks = 0 };
 	struct plain_ranks *p;
 	struct errbuf err = { 0 };
 
 	if (geteuid() != 0 || access(CONTENTION_SOCKET, F_OK) == 0) {
-		printf("1..0 # SKIP needs root, whose nodeos.conf it is, and no nodeos-contend\n");
+		printf("1..0 # SKIP needs root, who must own nodeos.conf, and no nodeos-contend\n");
 		return 0;
 	}
 	snprintf(conf_path, sizeof(conf_path), "%s/nodeos.conf", scratch_make());

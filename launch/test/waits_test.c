@@ -104,7 +104,8 @@ static void test_ticks(void)
 	g->lwk.memory = 32 << 20;
 	g->ticks = true;
 	isolator_note(g, "lwk: ticks");
-	is_int(rank_counts_make(&g->counts, 2, &err), 0, "ticks: counts: %s", err.text);
+	is_int(rank_counts_make(&g->counts, 2, &err), 0, "rank_counts_make: succeeds: %s",
+	       err.text);
 	c.start_ns = 1000000000;
 	c.end_ns = 3000000000; /* 2 s: 240 and 260 a second */
 	for (unsigned i = 0; i < 2; i++) {
@@ -116,7 +117,7 @@ static void test_ticks(void)
 	is(g->unlimited, "lwk: ticks", "ticks: while a rank runs, the reason has no number");
 	step_rank_ended(s);
 	is(g->unlimited, "lwk: ticks; 250 interrupts a second",
-	   "ticks: the reason has the mean of the ranks, when the last one has ended");
+	   "ticks: when the last rank has ended, the reason has the mean of the ranks");
 }
 
 int main(void)
