@@ -20,8 +20,8 @@
 
 /*
  * Use a real-time policy while holding the lock. Otherwise, if SCHED_HPC or real-time ranks use all
- * CPUs of a job, its slurmstepd gets a twentieth of the time, and launches of other jobs wait for
- * the lock that long. A caller without the right to real time keeps its policy.
+ * CPUs of a job, its slurmstepd gets only a twentieth of the time, and holds the lock so much
+ * longer while other launches wait. A caller without the right to real time keeps its policy.
  */
 static void raise_own_priority(struct ledger *l)
 {

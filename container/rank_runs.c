@@ -104,8 +104,8 @@ static int make_key(struct key *key, const struct ledger_rank *r, unsigned i, un
 }
 
 /*
- * Return how many ranks from AT on, with consecutive task numbers, each repeat the rank BACK
- * positions before them, with CPUs BY higher.
+ * Return how many ranks from AT on follow a pattern: their task numbers are consecutive, and each
+ * has the place of the rank BACK positions before it, on CPUs that are higher by BY.
  */
 static unsigned count_repeats(const struct key *key, unsigned n, unsigned at, unsigned back, int by)
 {

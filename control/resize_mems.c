@@ -95,9 +95,9 @@ static void migrate_pages(void *arg, void *result)
 }
 
 /*
- * Lock the address space for writing, as a change of a cpuset does; a lock for reading would not
- * show whether that is possible. Of all ways in which a user can do this to another process, this
- * one has the least effect: it resets the peak of resident memory.
+ * Lock the address space for writing, as a change of a cpuset does: a lock for reading could
+ * succeed where a lock for writing must wait. Of all calls by which a user can take this lock of
+ * another process, this one has the least effect: it resets the peak of resident memory.
  */
 static void lock_and_unlock(void *arg, void *result)
 {
@@ -161,7 +161,7 @@ static void resize_mems_visit(pid_t pid, void *arg)
 	a.gid = st.st_gid;
 	/*
 	 * if root owns the process's directory in /proc, the kernel hides the process from its
-	 * user: the process is set-user-ID, or has asked for this
+	 * user: the process is set-user-ID, or has made itself undumpable
 	 */
 	end = st.st_uid == w->uid ? apart_run(&a, &o, &why) : APART_DONE;
 	if (st.st_uid != w->uid)

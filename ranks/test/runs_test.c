@@ -62,8 +62,8 @@ static bool is_division(const struct runs_in *in, const struct run *out)
  * Try every division of the units after the run of rank R - 1 among the ranks from R on; *AT_RUN is
  * the run of rank R. If WIDTH is not 0, every run has WIDTH units, and BEST gets the smallest
  * number of straddling runs. If it is 0, runs have any width, none may straddle, and BEST gets the
- * best value: the largest smallest run, then the fewest idle units, then the smallest sum of
- * squares.
+ * best value: the smallest run is as large as possible, then the fewest units are idle, then the
+ * sum of squares is the least.
  */
 static void search(const struct runs_in *in, unsigned width, struct run *at_run, unsigned r,
 		   struct value *best)
